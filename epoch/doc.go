@@ -1,0 +1,43 @@
+// Package epoch keeps the logical clock of a map and knows which of its epochs
+// are still being read.
+//
+// # The problem
+//
+// A multi-version map may drop a version when nobody can see it any more. To
+// know that, the reclaimer must know the read epoch of every live transaction,
+// and a transaction that begins must not slip in, unseen, below the point up to
+// which versions are being dropped. Beginning is the hottest operation there
+// is: it must not touch memory that other beginners write.
+//
+// # The protocol
+//
+// Each pooled transaction state owns one [Slot] for life. Beginning publishes
+// the read epoch in that slot with a single atomic store; ending is a single
+// compare-and-swap of the slot's generation. There is no shared
+// read-modify-write on either path. The reclaimer announces a bound, then scans:
+//
+//	begin                              refresh (one at a time)
+//	1  S = clock                       a  m = clock
+//	2  slot = S                        b  bound = m
+//	3  if bound > S: back to 1         c  live = {s in slots : s live, s < m}
+//
+// Invariants, in the words used across the module:
+//
+//   - I1: the read epoch of a live transaction is in the view, or at least the
+//     view's bound. If the scan (c) missed the slot, then b < c < 2 < 3 in the
+//     single total order of Go's atomics, so step 3 saw bound >= m and kept S
+//     only if S >= m.
+//   - I6: the bound is stored before the slots are scanned. Swap b and c and a
+//     transaction that stores its slot between them is in neither.
+//
+// Publishing only that "somebody reads at or below S" (reload the clock after
+// the store, keep the later value) is enough for a reclaimer that drops
+// everything below the oldest reader. It is not enough here: versions between
+// two readers are dropped too, so a slot must say exactly where its reader is.
+//
+// # Who may hold what
+//
+// A slot may be begun on one P and ended on another; nothing refers to the P
+// after Begin. There may be any number of slots. GOMAXPROCS may grow while the
+// program runs.
+package epoch

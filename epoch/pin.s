@@ -1,0 +1,1 @@
+// This file lets the package declare functions without a body (go:linkname).

@@ -1,0 +1,242 @@
+package epoch
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// First is the epoch of an empty map: the clock's first value. Commit epochs
+// are above it.
+const First = 1
+
+// cacheLine is the padding unit: two lines of 64 bytes, because the hardware of
+// amd64 and arm64 fetches lines in pairs.
+const cacheLine = 128
+
+// slotsPerChunk is how many slots are allocated at a time.
+const slotsPerChunk = 64
+
+// Slots is the clock of one map together with the slots in which its live
+// transactions publish their read epochs. Use [NewSlots]; all methods are safe
+// for concurrent use.
+type Slots struct {
+	_ [cacheLine]byte
+	// clock is the newest epoch drawn. bound is the largest bound any refresh
+	// has announced. Both are read by every Begin, and a commit takes the line
+	// away from all beginners anyway, so they share it.
+	clock atomic.Uint64
+	bound atomic.Uint64
+	_     [cacheLine - 16]byte
+
+	// chunks is the append-only directory of slots; it never shrinks. Readers
+	// load it, writers replace it under mu.
+	chunks atomic.Pointer[[]*chunk]
+
+	mu   sync.Mutex
+	used int     // slots handed out of the last chunk; guarded by mu
+	free []*Slot // slots whose owner was abandoned; guarded by mu
+}
+
+type chunk [slotsPerChunk]Slot
+
+// A Slot is where one transaction at a time publishes its read epoch. It
+// belongs to one pooled transaction state for life.
+type Slot struct {
+	// word is the read epoch shifted left by one, with the lowest bit of gen
+	// at the time of Begin. The slot is live while that bit equals the lowest
+	// bit of gen. Written by the owner in Begin only.
+	word atomic.Uint64
+	// gen is the slot's generation: it names one transaction, and moves on
+	// exactly once, when that transaction ends. So a single compare-and-swap
+	// both releases the slot and decides which of several callers ended it.
+	gen atomic.Uint64
+
+	// seen and since are the reclaimer's notes: the generation it found here
+	// and at which of its times it found it first. Guarded by the reclaimer.
+	seen  uint64
+	since int64
+
+	_ [cacheLine - 32]byte
+}
+
+// NewSlots returns a clock that stands at [First], and no slots.
+func NewSlots() *Slots {
+	s := &Slots{used: slotsPerChunk}
+	s.clock.Store(First)
+	s.chunks.Store(&[]*chunk{})
+	return s
+}
+
+// Now returns the newest epoch drawn.
+func (s *Slots) Now() uint64 { return s.clock.Load() }
+
+// Next draws the next epoch. It is the one shared write of a commit.
+func (s *Slots) Next() uint64 { return s.clock.Add(1) }
+
+// Bound returns the bound announced last. No transaction begins below it.
+func (s *Slots) Bound() uint64 { return s.bound.Load() }
+
+// Acquire returns a slot that nobody owns, at any time, without limit. It takes
+// a mutex: call it when a transaction state is made, not when one begins.
+func (s *Slots) Acquire() *Slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.free); n > 0 {
+		slot := s.free[n-1]
+		s.free = s.free[:n-1]
+		return slot
+	}
+	chunks := *s.chunks.Load()
+	if s.used == slotsPerChunk {
+		c := new(chunk)
+		for i := range c {
+			c[i].gen.Store(1) // word says 0: not live
+		}
+		chunks = append(slices.Clip(chunks), c)
+		s.chunks.Store(&chunks)
+		s.used = 0
+	}
+	slot := &chunks[len(chunks)-1][s.used]
+	s.used++
+	return slot
+}
+
+// Abandon takes back a slot whose owner is unreachable, ends what it still
+// published and reports whether it did: that is, whether a handle was leaked.
+func (s *Slots) Abandon(slot *Slot) (leaked bool) {
+	if gen := slot.gen.Load(); slot.live(slot.word.Load(), gen) {
+		leaked = slot.End(gen)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, slot)
+	return leaked
+}
+
+// Begin publishes the current epoch in slot and returns it. It does one atomic
+// store and no shared read-modify-write, allocates nothing and waits for
+// nobody; it goes round again only when a refresh announced a newer bound in
+// between. The caller must own slot, and slot must not be live.
+//
+// When Begin has returned S, every refresh either lists S among the live epochs
+// or has a bound of at most S.
+func (s *Slots) Begin(slot *Slot) uint64 {
+	parity := slot.gen.Load() & 1
+	for {
+		now := s.clock.Load()
+		if hooks.Enabled {
+			hooks.At(hooks.BeginLoaded)
+		}
+		// Must precede the load of bound: a refresh that does not see this
+		// store has stored its bound before, and the load below sees that.
+		slot.word.Store(now<<1 | parity)
+		if hooks.Enabled {
+			hooks.At(hooks.BeginStored)
+		}
+		if s.bound.Load() <= now {
+			return now
+		}
+	}
+}
+
+// Gen returns the slot's generation, which names the transaction that is live
+// in it, or the next one that will be.
+func (slot *Slot) Gen() uint64 { return slot.gen.Load() }
+
+// Epoch returns the read epoch of the transaction that is live in the slot, or
+// was last.
+func (slot *Slot) Epoch() uint64 { return slot.word.Load() >> 1 }
+
+// End ends the transaction that gen names and reports whether this call did it.
+// Of several calls with the same gen exactly one returns true.
+func (slot *Slot) End(gen uint64) bool {
+	return slot.gen.Load() == gen && slot.gen.CompareAndSwap(gen, gen+1)
+}
+
+func (slot *Slot) live(word, gen uint64) bool { return (word^gen)&1 == 0 }
+
+// Announce reads the clock and stores it as the bound, in this order, and
+// returns it. Calls must not overlap: the caller holds the refresh lock.
+func (s *Slots) Announce() uint64 {
+	m := s.clock.Load()
+	if hooks.Enabled {
+		hooks.At(hooks.BoundLoaded)
+	}
+	s.bound.Store(m)
+	if hooks.Enabled {
+		hooks.At(hooks.BoundStored)
+	}
+	return m
+}
+
+// Live appends the distinct read epochs below m of all live transactions to
+// buf, sorted, and returns it. m must come from [Slots.Announce]. The cost is
+// one pass over all slots ever handed out.
+func (s *Slots) Live(m uint64, buf []uint64) []uint64 {
+	for slot := range s.each {
+		// word before gen: if the transaction ends and another begins between
+		// the two loads, the parity differs or the epoch reported is one that
+		// was live a moment ago. Either way the new one is covered by the
+		// bound, and a dead epoch too many only keeps a version longer.
+		word := slot.word.Load()
+		if !slot.live(word, slot.gen.Load()) {
+			continue
+		}
+		if e := word >> 1; e < m {
+			buf = append(buf, e)
+		}
+	}
+	slices.Sort(buf)
+	return slices.Compact(buf)
+}
+
+// each calls yield for every slot handed out so far.
+func (s *Slots) each(yield func(*Slot) bool) {
+	for _, c := range *s.chunks.Load() {
+		for i := range c {
+			if !yield(&c[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Cap returns the number of slots that a scan visits.
+func (s *Slots) Cap() int { return len(*s.chunks.Load()) * slotsPerChunk }
+
+// Census counts the live transactions and all that have ended. It is not a
+// snapshot: transactions may begin and end while it counts.
+func (s *Slots) Census() (live int, ended uint64) {
+	for slot := range s.each {
+		word := slot.word.Load()
+		gen := slot.gen.Load()
+		if slot.live(word, gen) {
+			live++
+		}
+		ended += gen - 1
+	}
+	return live, ended
+}
+
+// Oldest returns the smallest live read epoch and since when, on the caller's
+// own clock, it has been seen: now if this is the first call that sees it. It
+// reports false if nothing is live. Calls must not overlap.
+func (s *Slots) Oldest(now int64) (epoch uint64, since int64, ok bool) {
+	for slot := range s.each {
+		word := slot.word.Load()
+		gen := slot.gen.Load()
+		if !slot.live(word, gen) {
+			continue
+		}
+		if slot.seen != gen {
+			slot.seen, slot.since = gen, now
+		}
+		if e := word >> 1; !ok || e < epoch {
+			epoch, since, ok = e, slot.since, true
+		}
+	}
+	return epoch, since, ok
+}

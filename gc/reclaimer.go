@@ -1,0 +1,252 @@
+package gc
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// Defaults of [Config].
+const (
+	DefaultInterval = 100 * time.Millisecond
+	DefaultQueue    = 16384
+)
+
+// An Item is what can be handed over for pruning: a key of a map. Its mark
+// belongs to the reclaimer; it starts at zero.
+type Item interface {
+	comparable
+	Mark() *Mark
+}
+
+// A Mark says where an item stands. It makes sure that an item is queued once
+// and set aside once.
+type Mark struct{ bits atomic.Uint32 }
+
+const (
+	markQueued = 1 << iota
+	markAside
+)
+
+// Queued reports whether the item waits in the queue. A committer asks this on
+// its hot path; it is one atomic load.
+func (m *Mark) Queued() bool { return m.bits.Load()&markQueued != 0 }
+
+func (m *Mark) set(bit uint32) bool { return m.bits.Or(bit)&bit == 0 }
+func (m *Mark) unset(bit uint32)    { m.bits.And(^bit) }
+
+// An Outcome says what is left of an item after pruning.
+type Outcome uint8
+
+const (
+	// Done: nothing but what is newest is left.
+	Done Outcome = iota
+	// Blocked: a live read epoch still needs an old version.
+	Blocked
+	// Later: versions above the view's bound are left; a newer view may drop
+	// them.
+	Later
+)
+
+// Config configures a [Reclaimer].
+type Config[E Item] struct {
+	// Slots is the clock and the slots of the map.
+	Slots *epoch.Slots
+	// Interval is how often the view is made anew; 0 means [DefaultInterval].
+	Interval time.Duration
+	// Workers is how many goroutines drain the queue. With 0 there is no
+	// queue: Offer returns false, and the committer prunes.
+	Workers int
+	// Queue is how many items may wait; 0 means [DefaultQueue].
+	Queue int
+	// Prune drops what view allows to drop of item. It is called by several
+	// goroutines at once, also for the same item. It must not block.
+	Prune func(item E, view *View) Outcome
+	_     struct{}
+}
+
+// A Reclaimer makes views and drains the queue of keys to prune. Use
+// [NewReclaimer]; all methods are safe for concurrent use.
+type Reclaimer[E Item] struct {
+	slots    *epoch.Slots
+	prune    func(E, *View) Outcome
+	interval time.Duration
+	workers  int
+	queue    *xsync.MPMCQueue[E]
+	capacity int
+
+	view   atomic.Pointer[View]
+	parked atomic.Bool
+	closed atomic.Bool
+	depth  atomic.Int64
+
+	wake  chan struct{} // capacity 1: the ticker goroutine has work
+	drain chan *View    // one view for each further worker that shall drain
+	stop  chan struct{}
+	wg    sync.WaitGroup
+	once  sync.Once
+
+	// refreshing is held while a view is made; it orders the bounds.
+	refreshing sync.Mutex
+	scratch    []uint64 // guarded by refreshing
+	oldest     pin      // guarded by refreshing
+
+	// last is the view of the last pass. overdue says that something was set
+	// aside with another view, whose epochs may have ended unnoticed.
+	last    atomic.Pointer[View]
+	overdue atomic.Bool
+
+	asideMu sync.Mutex
+	aside   []E // guarded by asideMu
+
+	counters counters
+}
+
+type pin struct {
+	epoch uint64
+	since int64
+	live  bool
+}
+
+// NewReclaimer starts the goroutines of a reclaimer: one for the ticker, which
+// also is the first worker, and Workers-1 more. Close ends them.
+func NewReclaimer[E Item](cfg Config[E]) *Reclaimer[E] {
+	r := &Reclaimer[E]{
+		slots:    cfg.Slots,
+		prune:    cfg.Prune,
+		interval: cfg.Interval,
+		workers:  max(cfg.Workers, 0),
+		capacity: cfg.Queue,
+		wake:     make(chan struct{}, 1),
+		stop:     make(chan struct{}),
+	}
+	if r.interval <= 0 {
+		r.interval = DefaultInterval
+	}
+	if r.capacity <= 0 {
+		r.capacity = DefaultQueue
+	}
+	if r.workers > 0 {
+		r.queue = xsync.NewMPMCQueue[E](r.capacity)
+		r.drain = make(chan *View, r.workers)
+	}
+	r.last.Store(r.refresh())
+	r.wg.Go(r.tick)
+	for range r.workers - 1 {
+		r.wg.Go(r.work)
+	}
+	return r
+}
+
+// View returns the newest view. It never waits.
+func (r *Reclaimer[E]) View() *View { return r.view.Load() }
+
+// Refresh makes a new view, unless another goroutine is at it: then it returns
+// at once, and the view may be the old one. The cost is one pass over all slots
+// and the allocation of the view.
+func (r *Reclaimer[E]) Refresh() {
+	if r.refreshing.TryLock() {
+		r.refresh()
+		r.refreshing.Unlock()
+	}
+}
+
+// RefreshPast makes a new view if the present one is too old for a committer
+// that has just drawn commit epoch e and wants to prune: if so many epochs have
+// been drawn since that a pass over all slots costs each of them next to nothing.
+func (r *Reclaimer[E]) RefreshPast(e uint64, stride int) *View {
+	v := r.view.Load()
+	if v.Bound+uint64(max(stride, r.slots.Cap()/64)) <= e {
+		r.counters.commitRefreshes.Add(1)
+		r.Refresh()
+		v = r.view.Load()
+	}
+	return v
+}
+
+// refresh makes a new view. r.refreshing is held.
+func (r *Reclaimer[E]) refresh() *View {
+	m := r.slots.Announce()
+	r.scratch = r.slots.Live(m, r.scratch[:0])
+	if hooks.Enabled {
+		hooks.At(hooks.SlotsScanned)
+	}
+	v := &View{Bound: m}
+	if len(r.scratch) > 0 {
+		v.Live = slices.Clone(r.scratch)
+	}
+	r.view.Store(v)
+	return v
+}
+
+// Offer hands an item over for pruning and reports whether somebody else will
+// take care of it. If not, the caller prunes it: the queue is full, closed, or
+// there is no worker. Offer never waits. An item that waits already is not
+// queued again; callers ask [Mark.Queued] first.
+func (r *Reclaimer[E]) Offer(item E) bool {
+	if r.workers == 0 || r.closed.Load() {
+		return false
+	}
+	if !item.Mark().set(markQueued) {
+		return true
+	}
+	if !r.queue.TryEnqueue(item) {
+		item.Mark().unset(markQueued)
+		r.counters.fallbacks.Add(1)
+		return false
+	}
+	// Must follow the enqueue: the ticker says that it parks, then looks at
+	// the depth; see park.
+	if d := r.depth.Add(1); r.parked.Load() || d == int64(r.capacity/2) {
+		r.poke()
+	}
+	if r.closed.Load() {
+		r.drainQueue(r.View()) // Close may have drained before the enqueue
+	}
+	return true
+}
+
+// Prune prunes an item here and now, with a new view, for a committer whose
+// Offer was refused. What a live read epoch still needs is set aside. It waits
+// for nobody.
+func (r *Reclaimer[E]) Prune(item E) {
+	r.Refresh()
+	view := r.View()
+	if r.prune(item, view) != Done && !r.closed.Load() {
+		r.setAside(item, view)
+		if r.parked.Load() {
+			r.poke()
+		}
+	}
+}
+
+// poke tells the ticker goroutine that there is work before the next tick.
+func (r *Reclaimer[E]) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Stop tells all goroutines to end and returns at once. It may be called any
+// number of times.
+func (r *Reclaimer[E]) Stop() {
+	r.once.Do(func() {
+		r.closed.Store(true)
+		close(r.stop)
+	})
+}
+
+// Close ends all goroutines, waits for them, and prunes what was queued.
+// Afterwards Offer returns false: committers prune.
+func (r *Reclaimer[E]) Close() {
+	r.Stop()
+	r.wg.Wait()
+	r.pass()
+}

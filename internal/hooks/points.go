@@ -1,0 +1,77 @@
+// Package hooks names the points of the protocol at which a test may stop a
+// goroutine. In ordinary builds [Enabled] is the constant false and every call
+// disappears; with the build tag mvcchooks a test installs a function that is
+// called at each point, and may block there for as long as it likes.
+package hooks
+
+// A Point is a place between two atomic steps of the protocol.
+type Point uint8
+
+// The points, in the order in which a transaction meets them.
+const (
+	// BeginLoaded: the clock was loaded, the slot not yet stored.
+	BeginLoaded Point = iota
+	// BeginStored: the slot was stored, the bound not yet checked.
+	BeginStored
+	// CommitEntries: the entries of all keys exist, nothing is installed.
+	CommitEntries
+	// Installed: one more pending version heads its chain.
+	Installed
+	// InstalledAll: every pending version is installed, none announced.
+	InstalledAll
+	// Announced: the record says PREP, no epoch is drawn.
+	Announced
+	// Drawn: the commit epoch is drawn, not yet in the record.
+	Drawn
+	// Tentative: the record carries the epoch, validation has not begun.
+	Tentative
+	// Validated: every read is valid, the commit is not yet published.
+	Validated
+	// Published: the transaction is committed, its versions still say so
+	// only through the record.
+	Published
+	// Finalized: every version carries its own epoch.
+	Finalized
+	// StoreInstalled: a one-key write heads its chain, announced.
+	StoreInstalled
+	// StoreDrawn: a one-key write has drawn its epoch.
+	StoreDrawn
+	// LoadSkipped: a slot-less load is about to pass over an undecided head.
+	LoadSkipped
+	// WalkSkipped: a validator is about to pass over an undecided head.
+	WalkSkipped
+	// GetWalked: a transactional read has its result, and has not yet
+	// checked its generation again.
+	GetWalked
+	// BoundLoaded: a refresh has read the clock, the bound is not stored.
+	BoundLoaded
+	// BoundStored: a refresh has stored the bound, no slot was scanned.
+	BoundStored
+	// SlotsScanned: a refresh has scanned the slots, the view is not stored.
+	SlotsScanned
+	// Dequeued: a worker took an entry off the queue, it may be queued again.
+	Dequeued
+	// PruneFound: a pruner has chosen where to cut, nothing is cut.
+	PruneFound
+	// Dead: an entry was declared dead, it is still in the index.
+	Dead
+	// Parking: the ticker said that it parks, the queue is not yet re-checked.
+	Parking
+	// Points is the number of points.
+	Points
+)
+
+var names = [Points]string{
+	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "Announced", "Drawn",
+	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn", "LoadSkipped",
+	"WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
+	"Dead", "Parking",
+}
+
+// String returns the name of the point.
+func (p Point) String() string {
+	if p < Points {
+		return names[p]
+	}
+	return "unknown"
+}

@@ -1,0 +1,266 @@
+package mvcc
+
+import (
+	"cmp"
+	"slices"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// Committing.
+//
+//	1  make the entries that are missing       may wait for the index
+//	2  install a pending version on each key   one CAS each
+//	3  announce: active -> announced           one CAS
+//	4  draw the commit epoch e from the clock, and put it in by a CAS
+//	5  validate the reads as of e              serializable, with reads
+//	6  publish: -> committed                   one CAS: the linearization point
+//	7  copy the epoch into the versions, prune
+//
+// Without validation the CAS of step 4 goes straight to committed and is the
+// linearization point; it may be a helper's. A transaction with one key installs
+// its version announced: then 2 and 3 are one step.
+//
+//   - I2: an undecided writer draws its epoch after it announced itself. So a
+//     reader that found it active may pass over it: the epoch will be above
+//     every epoch that anybody reads at by then. Draw first and announce
+//     afterwards, and a reader that begins in between sees half of it.
+//   - I3: nothing is shared before step 2. To abort before is to forget.
+//   - I4: nobody waits for a sleeper. From step 2 on everybody who meets the
+//     transaction can decide for it, see read.go and install.go.
+//   - The epoch is drawn before validation. Drawn afterwards, a transaction that
+//     read what another overwrote could be given the later epoch of the two, and
+//     snapshots in between would see the other one without it.
+//   - The slot stays live until validation has ended: it keeps what was read
+//     from being taken out of the index and made anew.
+
+// yieldAttempts and priorityAttempts are after how many attempts that others
+// aborted a commit yields before the next one, and goes into priority mode.
+const (
+	yieldAttempts    = 1
+	priorityAttempts = 4
+	maxRevocations   = 4
+)
+
+// result says how an attempt to commit went.
+type result uint8
+
+const (
+	resultCommitted result = iota
+	resultConflict         // a read or a first-committer-wins rule is violated
+	resultAborted          // somebody gave up waiting for us
+)
+
+// commit commits the transaction gen and recycles its state, whatever the
+// outcome.
+func (st *txState[K, V]) commit(gen uint64) (conflict[K], bool) {
+	if len(st.writes) == 0 {
+		st.finish(gen) // read-only: serializable at its read epoch
+		return conflict[K]{}, true
+	}
+	m := st.m
+	given := st.ticket // by Update, which gives it back
+	c, ok := conflict[K]{}, false
+	for attempt := 0; ; attempt++ {
+		if m.priority.holder.Load() != st.ticket {
+			m.priority.honour(st.ticket)
+		}
+		var r result
+		if c, r = st.try(gen); r != resultAborted {
+			if ok = r == resultCommitted; !ok {
+				m.counters.conflicts.Add(1)
+			}
+			break
+		}
+		// Nobody wrote what we read, so far as we know; somebody just could
+		// not wait. Install again, with versions and a record of our own
+		// that are new: the old ones may still be in somebody's hands.
+		m.counters.reinstalled.Add(1)
+		st.renew()
+		if attempt >= priorityAttempts && st.ticket == 0 {
+			st.ticket = m.priority.acquire()
+		} else if attempt >= yieldAttempts {
+			backoff(attempt)
+		}
+	}
+	if st.ticket != given {
+		m.priority.release(st.ticket)
+	}
+	st.end(gen)
+	st.recycle()
+	return c, ok
+}
+
+// try makes one attempt. If it commits, the transaction has ended.
+func (st *txState[K, V]) try(gen uint64) (conflict[K], result) {
+	m := st.m
+	for i := range st.writes {
+		if w := &st.writes[i]; w.e == nil {
+			w.e = m.makeEntry(w.key)
+		}
+	}
+	if hooks.Enabled {
+		hooks.At(hooks.CommitEntries)
+	}
+	check := uint64(0)
+	if st.hasRead && st.level == LevelSerializable {
+		check = checkBit
+	}
+	// The record is the state word of the first version installed.
+	if len(st.writes) > 1 {
+		st.order()
+		st.word = &st.writes[0].v.state
+		for i := range st.writes {
+			v := st.writes[i].v
+			if i == 0 {
+				v.state.Store(v.state.Load()&keepMask | specialWord(kindActive))
+			} else {
+				v.rec.Store(st.word)
+				v.state.Store(v.state.Load()&keepMask | specialWord(kindIndirect))
+			}
+		}
+	} else {
+		v := st.writes[0].v
+		st.word = &v.state
+		v.state.Store(announcedWord(v.state.Load(), 0, check))
+	}
+
+	for i := range st.writes {
+		if c, r := st.install(i); r != resultCommitted {
+			st.withdraw(i)
+			return c, r
+		}
+		if hooks.Enabled {
+			hooks.At(hooks.Installed)
+		}
+	}
+	if hooks.Enabled {
+		hooks.At(hooks.InstalledAll)
+	}
+	if len(st.writes) > 1 {
+		if s := st.word.Load(); !isKind(s, kindActive) || !st.word.CompareAndSwap(s, announcedWord(s, 0, check)) {
+			st.withdraw(len(st.writes))
+			return conflict[K]{}, resultAborted
+		}
+	}
+	c, e, r := st.decide()
+	if r != resultCommitted {
+		st.withdraw(len(st.writes))
+		return c, r
+	}
+	if hooks.Enabled {
+		hooks.At(hooks.Published)
+	}
+	// The reads are over: do not keep the versions that we have just replaced.
+	st.end(gen)
+	for i := range st.writes[1:] {
+		v := st.writes[i+1].v
+		v.state.Store(committedWord(v.state.Load(), e))
+		v.rec.Store(nil)
+	}
+	if hooks.Enabled {
+		hooks.At(hooks.Finalized)
+	}
+	for i := range st.writes {
+		m.installed(st.writes[i].e, st.writes[i].v)
+	}
+	return conflict[K]{}, resultCommitted
+}
+
+// decide takes the announced transaction to its end, and returns its commit
+// epoch.
+func (st *txState[K, V]) decide() (conflict[K], uint64, result) {
+	m := st.m
+	revoked := 0
+	for {
+		s := st.word.Load()
+		switch tag(s) {
+		case tagCommitted: // a helper was faster
+			return conflict[K]{}, epochOf(s), resultCommitted
+		case tagSpecial: // aborted
+			return conflict[K]{}, 0, resultAborted
+		case tagAnnounced:
+			if hooks.Enabled {
+				hooks.At(hooks.Announced)
+			}
+			// Must follow the load of s: its floor makes sure that an epoch
+			// drawn before a revocation is not put in after it.
+			d := decidedWord(s, m.slots.Next())
+			if hooks.Enabled {
+				hooks.At(hooks.Drawn)
+			}
+			// Linearization point of a transaction that does not validate,
+			// unless a helper's CAS was.
+			if !st.word.CompareAndSwap(s, d) {
+				m.counters.wasted.Add(1)
+			}
+		case tagTentative:
+			if hooks.Enabled {
+				hooks.At(hooks.Tentative)
+			}
+			c, s, ok := st.validate(s)
+			if !ok {
+				if st.word.CompareAndSwap(s, abortedWord(s)) {
+					m.counters.wasted.Add(1)
+					return c, 0, resultConflict
+				}
+				continue // revoked, aborted: look again
+			}
+			if hooks.Enabled {
+				hooks.At(hooks.Validated)
+			}
+			// Linearization point of a transaction that validates.
+			if st.word.CompareAndSwap(s, committedWord(s, epochOf(s))) {
+				return conflict[K]{}, epochOf(s), resultCommitted
+			}
+			if revoked++; revoked == maxRevocations && st.ticket == 0 {
+				// Readers yield to a validation in priority mode.
+				st.ticket = m.priority.acquire()
+			}
+		}
+	}
+}
+
+// withdraw takes the versions of the first n writes off their chains, as far as
+// nobody else has. The record must be aborted, or, if nothing is announced, is
+// aborted here.
+func (st *txState[K, V]) withdraw(n int) {
+	for {
+		s := st.word.Load()
+		if isKind(s, kindAborted) || st.word.CompareAndSwap(s, abortedWord(s)) {
+			break
+		}
+	}
+	for i := range n {
+		e, v := st.writes[i].e, st.writes[i].v
+		next := v.next.Load()
+		if e.head.CompareAndSwap(v, next) && next == nil {
+			st.m.offer(e) // an entry that nothing was ever committed to
+		}
+	}
+}
+
+// renew gives every write a version that nobody else has seen.
+func (st *txState[K, V]) renew() {
+	for i := range st.writes {
+		old := st.writes[i].v
+		v := &version[V]{value: old.value}
+		v.state.Store(old.state.Load() & tombBit)
+		st.writes[i].v = v
+	}
+}
+
+// order sorts the writes by the address of their entries: two transactions with
+// the same keys then meet on the first one, and not head-on. Nothing depends on
+// it but speed.
+func (st *txState[K, V]) order() {
+	addr := func(w *write[K, V]) uintptr { return uintptr(unsafe.Pointer(w.e)) }
+	if len(st.writes) == 2 {
+		if addr(&st.writes[0]) > addr(&st.writes[1]) {
+			st.writes[0], st.writes[1] = st.writes[1], st.writes[0]
+		}
+		return
+	}
+	slices.SortFunc(st.writes, func(a, b write[K, V]) int { return cmp.Compare(addr(&a), addr(&b)) })
+}

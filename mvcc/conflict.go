@@ -1,0 +1,26 @@
+package mvcc
+
+// A conflict is what a ConflictError is made of, before anybody asks for one:
+// Update throws most of them away.
+type conflict[K comparable] struct {
+	key       K
+	kind      ConflictKind
+	readEpoch uint64
+	epoch     uint64
+}
+
+func (c conflict[K]) err() error {
+	return &ConflictError{Key: c.key, Kind: c.kind, ReadEpoch: c.readEpoch, CommitEpoch: c.epoch}
+}
+
+// conflictOn returns the conflict of the transaction over e, whose newest
+// committed version is v or nil.
+func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *version[V]) conflict[K] {
+	c := conflict[K]{key: key, kind: kind, readEpoch: st.epoch()}
+	if v != nil {
+		if w, _ := v.resolve(); committed(w) {
+			c.epoch = epochOf(w)
+		}
+	}
+	return c
+}

@@ -1,0 +1,40 @@
+package mvcc
+
+import (
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// An entry is a key's record in the index. The index maps a key to an entry
+// that is never replaced; it may be taken out once it is dead.
+type entry[K comparable, V any] struct {
+	// head is the newest version: nil in an entry that was made for a commit
+	// that has not installed yet, or that was aborted. The dead version, put
+	// in by compare-and-swap like any other, means that the entry is leaving
+	// the index: whoever finds it there looks the key up again.
+	head atomic.Pointer[version[V]]
+	mark gc.Mark
+	key  K
+}
+
+// Mark implements [gc.Item].
+func (e *entry[K, V]) Mark() *gc.Mark { return &e.mark }
+
+// lookup returns the entry of key, or nil. It never waits. It hashes key, so it
+// panics if key cannot be hashed: every path into the map passes here, or
+// through makeEntry, before anything is installed.
+func (m *Map[K, V]) lookup(key K) *entry[K, V] {
+	e, _ := m.index.Load(key)
+	return e
+}
+
+// makeEntry returns the entry of key, inserting an empty one if there is none.
+// It may wait for a bucket of the index, and for a resize of it.
+func (m *Map[K, V]) makeEntry(key K) *entry[K, V] {
+	if e := m.lookup(key); e != nil {
+		return e
+	}
+	e, _ := m.index.LoadOrStore(key, &entry[K, V]{key: key})
+	return e
+}

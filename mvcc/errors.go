@@ -1,0 +1,77 @@
+package mvcc
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrConflict is what a conflict error wraps: the transaction was rolled
+	// back because of a concurrent one and may be tried again.
+	ErrConflict = errors.New("mvcc: transaction conflict")
+
+	// ErrTxDone is returned by Commit, and is the panic value of every other
+	// method, on a transaction or snapshot that has ended.
+	ErrTxDone = errors.New("mvcc: transaction or snapshot has ended")
+
+	// ErrBadKey is the panic value of writes with a key that is not equal to
+	// itself: a NaN, or a struct, array or interface that contains one.
+	ErrBadKey = errors.New("mvcc: key is not equal to itself")
+)
+
+// A ConflictKind says what a conflict was about.
+type ConflictKind uint8
+
+const (
+	// ConflictRead: a key that the transaction read, or found absent, was
+	// written by another one that committed first (serializable level).
+	ConflictRead ConflictKind = iota + 1
+	// ConflictScan: a key was written while the transaction scanned the map,
+	// or after (serializable level).
+	ConflictScan
+	// ConflictWrite: a key that the transaction writes was written by another
+	// one that committed after the transaction began (snapshot level).
+	ConflictWrite
+	// ConflictAborted: another transaction gave up waiting for this one to
+	// move on, again and again.
+	ConflictAborted
+)
+
+// String returns "read", "scan", "write" or "aborted".
+func (k ConflictKind) String() string {
+	switch k {
+	case ConflictRead:
+		return "read"
+	case ConflictScan:
+		return "scan"
+	case ConflictWrite:
+		return "write"
+	case ConflictAborted:
+		return "aborted"
+	}
+	return "unknown"
+}
+
+// A ConflictError says why a transaction could not be committed. It wraps
+// [ErrConflict]. Nothing that the transaction wrote has become visible.
+type ConflictError struct {
+	// Key is the key in question, of the map's key type.
+	Key any
+	// Kind says what happened to it.
+	Kind ConflictKind
+	// ReadEpoch is the epoch as of which the transaction read.
+	ReadEpoch uint64
+	// CommitEpoch is the commit epoch of the version that was in the way, or 0
+	// if there was none.
+	CommitEpoch uint64
+	_           struct{}
+}
+
+// Error names the key, the kind and the epochs.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: key %v (%v conflict, read epoch %d, commit epoch %d)",
+		ErrConflict, e.Key, e.Kind, e.ReadEpoch, e.CommitEpoch)
+}
+
+// Unwrap returns [ErrConflict].
+func (e *ConflictError) Unwrap() error { return ErrConflict }

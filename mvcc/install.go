@@ -1,0 +1,145 @@
+package mvcc
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// install puts the pending version of write i on top of its chain. It returns
+// resultCommitted if it did, and otherwise why the attempt is over.
+func (st *txState[K, V]) install(i int) (conflict[K], result) {
+	m := st.m
+	w := &st.writes[i]
+	for {
+		if len(st.writes) > 1 && i%installStride == installStride-1 {
+			// A sign of life, and a look whether somebody has aborted us.
+			s := st.word.Load()
+			if !isKind(s, kindActive) || !st.word.CompareAndSwap(s, s+installStep) {
+				return conflict[K]{}, resultAborted
+			}
+			if st.ticket != 0 {
+				m.priority.alive()
+			}
+		}
+		h, base, ok := m.settle(w.e, st.ticket)
+		if !ok {
+			w.e = m.makeEntry(w.key)
+			continue
+		}
+		if st.level == LevelSnapshot && st.hasRead && base != nil && commitEpoch(base) > st.epoch() {
+			return st.conflictOn(w.key, ConflictWrite, base), resultConflict
+		}
+		if m.push(w.e, h, base, w.v) {
+			return conflict[K]{}, resultCommitted
+		}
+	}
+}
+
+// installStride is after how many installs the owner shows that it goes on, by a
+// CAS of its record. Others look for microseconds before they abort it.
+const installStride = 8
+
+// settle returns the head of e and the newest committed version on e, which may
+// be nil, at a moment when no undecided writer was on top. It reports false if e
+// is dead; e has then left the index. ticket is the caller's, in priority mode.
+//
+// On the way it decides for every undecided writer it meets: one that is
+// announced and does not validate is helped to commit; any other is given a
+// moment and, if it stands still, aborted. So it waits for no particular
+// goroutine.
+func (m *Map[K, V]) settle(e *entry[K, V], ticket uint64) (h, base *version[V], ok bool) {
+	for {
+		h = e.head.Load()
+		if h == nil {
+			return nil, nil, true
+		}
+		s, word := h.resolve()
+		switch {
+		case committed(s):
+			return h, h, true
+		case isKind(s, kindDead):
+			m.unlink(e)
+			return nil, nil, false
+		case isKind(s, kindAborted):
+			return h, h.next.Load(), true
+		case tag(s) == tagAnnounced && s&checkBit == 0:
+			m.help(word, s)
+		default:
+			if m.standsStill(word, s, ticket) && word.CompareAndSwap(s, abortedWord(s)) {
+				m.counters.rivals.Add(1)
+				if tag(s) == tagTentative {
+					m.counters.wasted.Add(1)
+				}
+			}
+		}
+	}
+}
+
+// push makes v, which is private, the head of e on top of base, if the head is
+// still h. It reports whether it did.
+func (m *Map[K, V]) push(e *entry[K, V], h, base, v *version[V]) bool {
+	count := uint64(0)
+	if base != nil {
+		count = base.state.Load()&countMask>>countShift + 1
+		if count >= m.threshold {
+			count = 0 // our committer prunes
+		}
+	} else {
+		count = 1
+	}
+	s := v.state.Load()
+	v.state.Store(s&^countMask | count<<countShift)
+	v.next.Store(base)
+	return e.head.CompareAndSwap(h, v)
+}
+
+// How long an installer gives an undecided rival, in looks at its record: first
+// spinning, then yielding. The rival makes eight installs, or validates 64 reads,
+// between two signs of life; yielding lets it run if it has lost its processor.
+const (
+	installSpins  = 256
+	installYields = 4
+)
+
+// standsStill watches the record of a rival that says s for a while, and reports
+// whether it stands still. While another transaction is in priority mode the
+// rival may be that one, and has more time.
+func (m *Map[K, V]) standsStill(word *atomic.Uint64, s, ticket uint64) bool {
+	for range installSpins {
+		if word.Load() != s {
+			return false
+		}
+	}
+	for range installYields {
+		runtime.Gosched()
+		if word.Load() != s {
+			return false
+		}
+	}
+	if m.priority.holder.Load() != ticket {
+		m.priority.honour(ticket)
+		return word.Load() == s
+	}
+	return true
+}
+
+// installed does the work that a committed version v on e brings with it: prune
+// e now if v is one too many, and otherwise hand it over, once.
+func (m *Map[K, V]) installed(e *entry[K, V], v *version[V]) {
+	s := v.state.Load()
+	if s&countMask == 0 {
+		m.prune(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)))
+	} else if s&tombBit == 0 && v.next.Load() == nil {
+		return // a new key: nothing to drop
+	}
+	if !e.mark.Queued() {
+		m.offer(e)
+	}
+}
+
+// offer hands e over to the background work, or prunes it here and now.
+func (m *Map[K, V]) offer(e *entry[K, V]) {
+	if !m.gc.Offer(e) {
+		m.gc.Prune(e)
+	}
+}

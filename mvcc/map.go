@@ -1,0 +1,121 @@
+package mvcc
+
+import (
+	"reflect"
+	"runtime"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// What the index is told to do with an entry.
+type indexOp = xsync.ComputeOp
+
+const (
+	indexDelete = xsync.DeleteOp
+	indexCancel = xsync.CancelOp
+)
+
+// A Map is a map from K to V that any number of goroutines may use at once, one
+// key at a time or in transactions over several keys. Use [New]. A Map must not
+// be copied.
+//
+// In the terminology of the Go memory model, a commit synchronizes before every
+// read that observes one of its writes.
+type Map[K comparable, V any] struct {
+	_ noCopy
+
+	// All fields are set by New and never change, but for what they point to.
+	core[K, V]
+	gc        *gc.Reclaimer[*entry[K, V]]
+	level     Level
+	reflexive bool // k == k for every k of type K
+	threshold uint64
+	pool      epoch.Pool[txState[K, V]]
+	priority  priority
+}
+
+// core is the part of a map that the background work needs. It has a copy of its
+// own, so that it does not keep the map reachable.
+type core[K comparable, V any] struct {
+	index    *xsync.Map[K, *entry[K, V]]
+	slots    *epoch.Slots
+	dead     *version[V] // the head of entries that are leaving the index
+	counters *counters
+}
+
+// New returns an empty map. opts may be nil: the defaults are right for most.
+// New panics if an option has no meaning.
+//
+// A map has background goroutines, which [Map.Close] ends. They also end when
+// the map has become unreachable, unless a value stored in the map refers to
+// the map itself.
+func New[K comparable, V any](opts *Options) *Map[K, V] {
+	o := opts.withDefaults()
+	c := core[K, V]{
+		index:    xsync.NewMap[K, *entry[K, V]](xsync.WithPresize(o.Capacity)),
+		slots:    epoch.NewSlots(),
+		dead:     new(version[V]),
+		counters: new(counters),
+	}
+	c.dead.state.Store(specialWord(kindDead))
+	m := &Map[K, V]{
+		core:      c,
+		level:     o.Isolation,
+		reflexive: reflexive(reflect.TypeFor[K]()),
+		threshold: uint64(o.PruneThreshold),
+	}
+	m.gc = gc.NewReclaimer(gc.Config[*entry[K, V]]{
+		Slots:    c.slots,
+		Interval: o.ReclaimInterval,
+		Workers:  o.ReclaimWorkers,
+		Queue:    o.ReclaimQueue,
+		Prune:    c.prune,
+	})
+	// The goroutines hold the reclaimer, not the map.
+	runtime.AddCleanup(m, (*gc.Reclaimer[*entry[K, V]]).Stop, m.gc)
+	return m
+}
+
+// Close ends the map's background goroutines and waits for them. The map stays
+// usable, with everything in it; from then on committers prune the keys they
+// write. Close may be called more than once, by any goroutine.
+func (m *Map[K, V]) Close() { m.gc.Close() }
+
+// badKey reports whether key is not equal to itself. Such a key can never be
+// found again, and xsync's table transfer would race on it.
+func (m *Map[K, V]) badKey(key K) bool { return !m.reflexive && !equal(key, key) }
+
+func (m *Map[K, V]) checkKey(key K) {
+	if m.badKey(key) {
+		panic(ErrBadKey)
+	}
+}
+
+func equal[K comparable](a, b K) bool { return a == b }
+
+// reflexive reports whether every value of type t is equal to itself. It is
+// asked once, in New.
+func reflexive(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
+		return false
+	case reflect.Array:
+		return reflexive(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !reflexive(t.Field(i).Type) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// noCopy makes vet complain about copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

@@ -1,0 +1,153 @@
+package mvcc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// A Level is an isolation level.
+type Level uint8
+
+const (
+	// LevelDefault is the level of the map's [Options], which by default is
+	// LevelSerializable.
+	LevelDefault Level = iota
+	// LevelSerializable: the serializable transactions and one-key operations
+	// of a map behave as if they ran one at a time, in an order that agrees
+	// with real time (strict serializability).
+	LevelSerializable
+	// LevelSnapshot: a transaction reads as of its begin, and of two concurrent
+	// ones that write the same key, having read anything, only one commits.
+	// Write skew is possible.
+	LevelSnapshot
+)
+
+// String returns "default", "serializable" or "snapshot".
+func (l Level) String() string {
+	switch l {
+	case LevelDefault:
+		return "default"
+	case LevelSerializable:
+		return "serializable"
+	case LevelSnapshot:
+		return "snapshot"
+	}
+	return fmt.Sprintf("Level(%d)", uint8(l))
+}
+
+// Defaults of [Options] and [TxOptions].
+const (
+	DefaultReclaimInterval = gc.DefaultInterval
+	DefaultReclaimWorkers  = 1
+	DefaultReclaimQueue    = gc.DefaultQueue
+	DefaultPruneThreshold  = 16
+	DefaultMaxAttempts     = 100
+)
+
+// Options configures a map. A nil *Options, and every field that is zero, means
+// the default.
+type Options struct {
+	// Capacity presizes the index for so many keys.
+	Capacity int
+
+	// Isolation is the level of transactions that do not ask for one
+	// themselves. Default: LevelSerializable.
+	Isolation Level
+
+	// ReclaimInterval is how often the background work looks which epochs are
+	// being read and drops the versions that nobody can see. Longer means
+	// that versions of keys which are no longer written stay for longer;
+	// keys that are written often are pruned by their writers. Default: 100 ms.
+	ReclaimInterval time.Duration
+
+	// ReclaimWorkers is how many goroutines prune. Negative means none:
+	// committers prune the keys they write, each time. Default: 1.
+	ReclaimWorkers int
+
+	// ReclaimQueue is how many keys may wait to be pruned. When the queue is
+	// full, committers prune the keys they write. Default: 16384.
+	ReclaimQueue int
+
+	// PruneThreshold is after how many new versions of a key their committer
+	// prunes it, without waiting for the background work; 1 to 63. Lower
+	// means shorter chains, and more work for writers of hot keys.
+	// Default: 16.
+	PruneThreshold int
+
+	_ struct{}
+}
+
+// withDefaults returns a copy of o, which may be nil, with the defaults put in.
+// It panics if a field has no meaning, naming the field.
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.Capacity < 0 {
+		panic(fmt.Sprintf("mvcc: Options.Capacity is %d, want 0 or more", d.Capacity))
+	}
+	if d.Isolation > LevelSnapshot {
+		panic(fmt.Sprintf("mvcc: Options.Isolation is %v, want LevelSerializable or LevelSnapshot", d.Isolation))
+	}
+	if d.Isolation == LevelDefault {
+		d.Isolation = LevelSerializable
+	}
+	if d.ReclaimInterval < 0 {
+		panic(fmt.Sprintf("mvcc: Options.ReclaimInterval is %v, want 0 or more", d.ReclaimInterval))
+	}
+	if d.ReclaimInterval == 0 {
+		d.ReclaimInterval = DefaultReclaimInterval
+	}
+	if d.ReclaimWorkers == 0 {
+		d.ReclaimWorkers = DefaultReclaimWorkers
+	}
+	if d.ReclaimQueue < 0 {
+		panic(fmt.Sprintf("mvcc: Options.ReclaimQueue is %d, want 0 or more", d.ReclaimQueue))
+	}
+	if d.ReclaimQueue == 0 {
+		d.ReclaimQueue = DefaultReclaimQueue
+	}
+	if d.PruneThreshold < 0 || d.PruneThreshold > countMax {
+		panic(fmt.Sprintf("mvcc: Options.PruneThreshold is %d, want 0 to %d", d.PruneThreshold, countMax))
+	}
+	if d.PruneThreshold == 0 {
+		d.PruneThreshold = DefaultPruneThreshold
+	}
+	return d
+}
+
+// TxOptions configures one transaction. A nil *TxOptions, and every field that
+// is zero, means the default.
+type TxOptions struct {
+	// Isolation is the level. Default: that of the map.
+	Isolation Level
+
+	// MaxAttempts is how often [Map.Update] runs its function before it gives
+	// up and returns the last conflict. Default: 100. Begin ignores it.
+	MaxAttempts int
+
+	_ struct{}
+}
+
+func (o *TxOptions) level(def Level) Level {
+	if o == nil || o.Isolation == LevelDefault {
+		return def
+	}
+	if o.Isolation > LevelSnapshot {
+		panic(fmt.Sprintf("mvcc: TxOptions.Isolation is %v, want LevelSerializable or LevelSnapshot", o.Isolation))
+	}
+	return o.Isolation
+}
+
+func (o *TxOptions) attempts() int {
+	if o == nil || o.MaxAttempts == 0 {
+		return DefaultMaxAttempts
+	}
+	if o.MaxAttempts < 0 {
+		panic(fmt.Sprintf("mvcc: TxOptions.MaxAttempts is %d, want 0 or more", o.MaxAttempts))
+	}
+	return o.MaxAttempts
+}

@@ -1,0 +1,133 @@
+package mvcc
+
+import (
+	"iter"
+	"runtime"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A Reader is what [Tx] and [Snapshot] have in common, for functions that read
+// and do not care through which.
+type Reader[K comparable, V any] interface {
+	// Get returns the value of key as of the read epoch.
+	Get(key K) (value V, ok bool)
+	// All returns an iterator over all keys as of the read epoch.
+	All() iter.Seq2[K, V]
+	// Epoch returns the read epoch.
+	Epoch() uint64
+}
+
+var (
+	_ Reader[int, int] = Tx[int, int]{}
+	_ Reader[int, int] = Snapshot[int, int]{}
+)
+
+// A Snapshot reads a map as of one moment. Its reads never wait for a writer,
+// never conflict and never fail; what commits after the snapshot was taken is
+// not seen.
+//
+// A Snapshot is a small value, to be passed by value. It may be used by several
+// goroutines at once. The zero Snapshot is not usable; get one from [Map.View]
+// or [Map.Snapshot].
+//
+// As long as it is open, a snapshot keeps one version of each key from being
+// dropped, no more: the versions that are written and overwritten meanwhile are
+// reclaimed as usual.
+type Snapshot[K comparable, V any] struct {
+	st  *txState[K, V]
+	gen uint64
+}
+
+// Snapshot opens a snapshot of the map as it is now: everything that committed
+// before the call is seen. The caller must close it; View does so by itself.
+// A snapshot that becomes unreachable is closed by the garbage collector some
+// time later, and counted in Stats.Leaked. It allocates nothing and never waits.
+func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
+	st := m.begin()
+	return Snapshot[K, V]{st, st.gen()}
+}
+
+// View calls fn with a snapshot of the map, closes the snapshot, also when fn
+// panics or calls runtime.Goexit, and returns fn's error unchanged. It never
+// waits, never conflicts, runs fn exactly once, and allocates nothing itself.
+// The snapshot must not be used after fn has returned.
+func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
+	s := m.Snapshot()
+	defer s.Close()
+	return fn(s)
+}
+
+// Close closes the snapshot. It may be called any number of times, by any
+// goroutine, also late: only the first call has an effect. It never waits.
+func (s Snapshot[K, V]) Close() { s.st.finish(s.gen) }
+
+// Epoch returns the snapshot's read epoch: the commit epoch of the newest
+// transaction it may see. It panics with [ErrTxDone] if the snapshot is closed.
+func (s Snapshot[K, V]) Epoch() uint64 {
+	e := s.st.epoch()
+	s.check()
+	return e
+}
+
+// check panics if the snapshot is closed. Called after a read it makes sure that
+// the read was made while the snapshot was open.
+func (s Snapshot[K, V]) check() {
+	if s.st.gen() != s.gen {
+		panic(ErrTxDone)
+	}
+}
+
+// Get returns the value of key as of the snapshot, and whether there was one. It
+// never waits for a writer and allocates nothing. It panics with [ErrTxDone] if
+// the snapshot is closed, also if another goroutine closes it during the call,
+// and with a runtime error if key cannot be hashed.
+func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
+	// The read epoch is loaded before the generation is compared: then it is
+	// this snapshot's.
+	at := s.st.epoch()
+	s.check()
+	if e := s.st.m.lookup(key); e != nil {
+		value, ok = s.st.m.visible(e, at).present()
+	}
+	if hooks.Enabled {
+		hooks.At(hooks.GetWalked)
+	}
+	s.check()
+	runtime.KeepAlive(s.st)
+	return value, ok
+}
+
+// All returns an iterator over all keys and values as of the snapshot, in no
+// particular order. It takes no lock: the loop may take its time, stop early,
+// and use the map in any way; nothing needs closing. A pass visits every entry
+// of the index; each step costs about as much as a Get. A step panics with
+// [ErrTxDone] if the snapshot is closed.
+func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		at := s.st.epoch()
+		s.check()
+		m := s.st.m
+		// RangeRelaxed walks one table of the index and locks nothing. Every
+		// key that is visible here was inserted before, and stays until the
+		// snapshot has closed. A key that is met twice was deleted and
+		// inserted again meanwhile: its second entry has nothing visible.
+		m.index.RangeRelaxed(func(key K, e *entry[K, V]) bool {
+			value, ok := m.visible(e, at).present()
+			s.check()
+			return !ok || yield(key, value)
+		})
+		s.check()
+		runtime.KeepAlive(s.st)
+	}
+}
+
+// Len returns the number of keys as of the snapshot. It is exact, and visits
+// every entry of the index. It panics with [ErrTxDone] if the snapshot is closed.
+func (s Snapshot[K, V]) Len() int {
+	n := 0
+	for range s.All() {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,184 @@
+package mvcc
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns its
+// slot for life; the generation in the slot tells which handle it serves. Those
+// of its fields below slot belong to the one goroutine that uses the Tx.
+type txState[K comparable, V any] struct {
+	m    *Map[K, V]
+	slot *epoch.Slot
+
+	level   Level
+	hasRead bool   // a read of the map, not of an own write
+	scanned bool   // all keys were read
+	ticket  uint64 // in priority mode, else 0
+
+	reads  []readRecord[K, V]
+	absent []K // keys read that had no entry
+	writes []write[K, V]
+	// byKey finds an own write by its key, once there are more than
+	// linearWrites of them.
+	byKey map[K]int
+	// word is the record of the commit under way.
+	word *atomic.Uint64
+}
+
+// A readRecord says that seen, which may be nil, was the version of e at the read
+// epoch.
+type readRecord[K comparable, V any] struct {
+	e    *entry[K, V]
+	seen *version[V]
+}
+
+// A write is one buffered write. Its version is private until it is installed.
+type write[K comparable, V any] struct {
+	key K
+	e   *entry[K, V] // nil if there was none when the key was written
+	v   *version[V]
+}
+
+// linearWrites is up to how many own writes are searched one by one: comparing
+// so few keys is cheaper than hashing one.
+const linearWrites = 8
+
+// keptCapacity is how many records a pooled state keeps room for.
+const keptCapacity = 1024
+
+// begin takes an idle state and publishes its read epoch.
+func (m *Map[K, V]) begin() *txState[K, V] {
+	st := m.pool.Get()
+	if st == nil {
+		st = m.newState()
+	}
+	m.slots.Begin(st.slot)
+	return st
+}
+
+func (m *Map[K, V]) newState() *txState[K, V] {
+	st := &txState[K, V]{m: m, slot: m.slots.Acquire()}
+	// A handle that is dropped without being ended makes its state
+	// unreachable: idle states are held by the pool, busy ones only by their
+	// handles. The slot is ended then. Attached once for each state, so that
+	// begin costs nothing more.
+	runtime.AddCleanup(st, m.core.abandon, st.slot)
+	return st
+}
+
+func (st *txState[K, V]) gen() uint64   { return st.slot.Gen() }
+func (st *txState[K, V]) epoch() uint64 { return st.slot.Epoch() }
+
+// end ends the transaction gen and reports whether this call did it. The caller
+// then owns the state, and gives it back with recycle.
+func (st *txState[K, V]) end(gen uint64) bool { return st.slot.End(gen) }
+
+// finish ends the transaction gen, if it has not ended, and recycles the state.
+func (st *txState[K, V]) finish(gen uint64) bool {
+	if !st.end(gen) {
+		return false
+	}
+	st.recycle()
+	return true
+}
+
+// recycle forgets what the transaction did and puts the state back into the
+// pool. The transaction has ended, by a call of the caller.
+func (st *txState[K, V]) recycle() {
+	if st.hasRead || len(st.writes) > 0 {
+		st.reset()
+	}
+	if st.ticket != 0 {
+		st.ticket = 0
+	}
+	st.m.pool.Put(st)
+}
+
+// reset makes the state as good as new, but for the capacity of its slices.
+func (st *txState[K, V]) reset() {
+	st.hasRead, st.scanned, st.word = false, false, nil
+	st.reads = emptied(st.reads)
+	st.absent = emptied(st.absent)
+	st.writes = emptied(st.writes)
+	st.byKey = nil
+}
+
+// emptied returns s with length 0, and nothing reachable through it.
+func emptied[T any](s []T) []T {
+	if cap(s) > keptCapacity {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
+// find returns the index of the own write of key, or -1.
+func (st *txState[K, V]) find(key K) int {
+	if st.byKey != nil {
+		if i, ok := st.byKey[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range st.writes {
+		if st.writes[i].key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// put buffers a write. The key is looked up here, so hashed here: a key that
+// cannot be hashed panics now, when nothing is held.
+func (st *txState[K, V]) put(key K, value V, tomb uint64) {
+	if i := st.find(key); i >= 0 {
+		v := st.writes[i].v
+		v.value = value
+		v.state.Store(tomb)
+		return
+	}
+	e := st.m.lookup(key)
+	v := &version[V]{value: value}
+	v.state.Store(tomb)
+	st.writes = append(st.writes, write[K, V]{key: key, e: e, v: v})
+	if st.byKey != nil {
+		st.byKey[key] = len(st.writes) - 1
+	} else if len(st.writes) > linearWrites {
+		st.byKey = make(map[K]int, 4*linearWrites)
+		for i := range st.writes {
+			st.byKey[st.writes[i].key] = i
+		}
+	}
+}
+
+// get reads key from the map, not from the own writes, and records the read.
+func (st *txState[K, V]) get(key K) *version[V] {
+	e := st.m.lookup(key)
+	var v *version[V]
+	if e != nil {
+		v = st.m.visible(e, st.epoch())
+	}
+	st.hasRead = true
+	if st.ticket != 0 {
+		st.m.priority.alive()
+	}
+	if st.level == LevelSerializable && !st.scanned {
+		if e == nil {
+			st.absent = append(st.absent, key)
+		} else if n := len(st.reads); n == 0 || st.reads[n-1].e != e {
+			st.reads = append(st.reads, readRecord[K, V]{e, v})
+		}
+	}
+	return v
+}
+
+// abandon takes back the slot of a state that has become unreachable.
+func (c core[K, V]) abandon(slot *epoch.Slot) {
+	if c.slots.Abandon(slot) {
+		c.counters.leaked.Add(1)
+	}
+}

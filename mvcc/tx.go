@@ -1,0 +1,175 @@
+package mvcc
+
+import (
+	"iter"
+	"runtime"
+)
+
+// A Tx is a transaction that may read and write. It reads as of the moment it
+// began, and its own writes. Its writes are buffered: nothing of them is visible
+// to others before [Tx.Commit], and then all of it at once.
+//
+// A Tx is a small value, to be passed by value; all copies are the same
+// transaction. It must be used by one goroutine at a time. The zero Tx is not
+// usable; get one from [Map.Update] or [Map.Begin]. After it has ended, Commit
+// returns [ErrTxDone], Rollback does nothing and every other method panics with
+// ErrTxDone, however late the call, and whatever has become of the memory.
+//
+// At level serializable every key that Get looked at, present or not, and for
+// All the whole map, joins the read set. Reads of the transaction's own writes
+// do not.
+type Tx[K comparable, V any] struct {
+	st  *txState[K, V]
+	gen uint64
+}
+
+// Begin begins a transaction. The caller ends it with Commit or Rollback; the
+// idiom is a deferred Rollback, which does nothing after Commit. [Map.Update]
+// does all this, and tries again after a conflict. A Tx that becomes
+// unreachable is rolled back by the garbage collector some time later, and
+// counted in Stats.Leaked. Begin allocates nothing and never waits.
+func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
+	level := opts.level(m.level)
+	st := m.begin()
+	st.level = level
+	return Tx[K, V]{st, st.gen()}
+}
+
+func (tx Tx[K, V]) check() {
+	if tx.st.gen() != tx.gen {
+		panic(ErrTxDone)
+	}
+}
+
+// Epoch returns the transaction's read epoch: the commit epoch of the newest
+// transaction it may see.
+func (tx Tx[K, V]) Epoch() uint64 {
+	tx.check()
+	return tx.st.epoch()
+}
+
+// Get returns the value of key, and whether there is one: the transaction's own
+// write, or else the value as of its read epoch. It never waits for a writer.
+// It allocates only to make room in the read set, which is reused by later
+// transactions. It panics with a runtime error if key cannot be hashed.
+func (tx Tx[K, V]) Get(key K) (value V, ok bool) {
+	tx.check()
+	st := tx.st
+	if len(st.writes) > 0 {
+		if i := st.find(key); i >= 0 {
+			return st.writes[i].v.present()
+		}
+	}
+	if st.m.badKey(key) {
+		return value, false
+	}
+	value, ok = st.get(key).present()
+	tx.check()
+	runtime.KeepAlive(st)
+	return value, ok
+}
+
+// Set writes value to key. The value is stored, not copied: what it points to is
+// shared with every reader, and must not be changed any more. Set allocates one
+// version, and panics with [ErrBadKey] if key is not equal to itself.
+func (tx Tx[K, V]) Set(key K, value V) {
+	tx.check()
+	tx.st.m.checkKey(key)
+	tx.st.put(key, value, 0)
+}
+
+// Delete deletes key; if it is absent, Delete makes sure that it still is when
+// the transaction commits. It allocates one version, and panics with [ErrBadKey]
+// if key is not equal to itself.
+func (tx Tx[K, V]) Delete(key K) {
+	tx.check()
+	tx.st.m.checkKey(key)
+	var zero V
+	tx.st.put(key, zero, tombBit)
+}
+
+// All returns an iterator over all keys and values, in no particular order: the
+// transaction's own writes made before the loop began, and for every other key
+// the value as of the read epoch. The loop may write to the transaction; keys
+// it adds are not visited. At level serializable the whole map joins the read
+// set, so that a commit elsewhere, of any key, is a conflict if the transaction
+// writes at all; read with [Map.View] where that is not meant. All takes no
+// lock and allocates nothing to speak of.
+func (tx Tx[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		tx.check()
+		st := tx.st
+		m := st.m
+		at := st.epoch()
+		st.hasRead, st.scanned = true, true
+		own := len(st.writes)
+		for i := range own {
+			value, ok := st.writes[i].v.present()
+			if ok && !yield(st.writes[i].key, value) {
+				return
+			}
+			tx.check()
+		}
+		m.index.RangeRelaxed(func(key K, e *entry[K, V]) bool {
+			value, ok := m.visible(e, at).present()
+			tx.check()
+			if st.ticket != 0 {
+				m.priority.alive()
+			}
+			if !ok {
+				return true
+			}
+			if own > 0 {
+				if i := st.find(key); i >= 0 && i < own {
+					return true
+				}
+			}
+			return yield(key, value)
+		})
+		tx.check()
+		runtime.KeepAlive(st)
+	}
+}
+
+// Commit makes the transaction's writes visible, all at once, and ends it. If it
+// returns nil, every transaction that begins afterwards sees them. If it returns
+// an error, nobody ever sees any of them: [ErrTxDone] if the transaction had
+// ended before, or a *[ConflictError], which wraps [ErrConflict].
+//
+// A transaction that wrote nothing, or has read nothing, never conflicts.
+//
+// Commit waits for no particular goroutine. Transactions that are about to
+// commit and whose keys meet decide for each other; one that stands still is
+// aborted. Inserting a key that is new to the map waits for a bucket of the
+// index, and for a resize of it. The cost grows with the number of keys written
+// and, at level serializable, read; a transaction that scanned the map, and
+// writes, scans it again.
+func (tx Tx[K, V]) Commit() error {
+	if tx.st.gen() != tx.gen {
+		return ErrTxDone
+	}
+	c, ok := tx.st.commit(tx.gen)
+	if !ok {
+		return c.err()
+	}
+	return nil
+}
+
+// Rollback ends the transaction and forgets its writes. After Commit, or a
+// Rollback before, it does nothing; so it may always be deferred. It never
+// waits.
+func (tx Tx[K, V]) Rollback() { tx.st.finish(tx.gen) }
+
+// Err returns [ErrTxDone] if the transaction has ended, a *[ConflictError] if it
+// is certain by now that it can no longer commit, and nil otherwise. A long
+// transaction may ask it now and then, and save itself the rest. The cost is
+// that of validating what was read so far, without the scan that follows All.
+func (tx Tx[K, V]) Err() error {
+	if tx.st.gen() != tx.gen {
+		return ErrTxDone
+	}
+	if c, doomed := tx.st.doomed(); doomed {
+		return c.err()
+	}
+	return nil
+}
