@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	_ "unsafe" // for go:linkname
+	"unsafe" // for go:linkname too
 )
 
 // procPin keeps the goroutine on its P and returns the P's index. Between
@@ -22,10 +22,14 @@ func procPin() int
 func procUnpin()
 
 type poolShards[T any] struct {
-	// locals has one stack for each P; it is replaced, never changed, when
-	// GOMAXPROCS has grown. The stack of a P is touched only while pinned to
-	// it, so it needs no atomics.
-	locals atomic.Pointer[[]*padded[T]]
+	// base is an array of procs stacks, one for each P there may be when the
+	// pool is first used. It is set once, after procs. The stack of a P is
+	// touched only while pinned to it, so it needs no atomics.
+	base  atomic.Pointer[padded[T]]
+	procs int
+	// more has the stacks of Ps that were added since; it is replaced, never
+	// changed. They cost one more indirection.
+	more atomic.Pointer[[]*padded[T]]
 
 	mu     sync.Mutex
 	common []*T // guarded by mu
@@ -36,12 +40,30 @@ type padded[T any] struct {
 	_ [cacheLine]byte
 }
 
+// at returns the stack of P pid, or nil if it has none yet.
+func (p *Pool[T]) at(pid int) *stack[T] {
+	base := p.shards.base.Load()
+	if base == nil {
+		return nil
+	}
+	if uint(pid) < uint(p.shards.procs) {
+		return &(*padded[T])(unsafe.Add(unsafe.Pointer(base), uintptr(pid)*unsafe.Sizeof(*base))).stack
+	}
+	return p.beyond(pid)
+}
+
+func (p *Pool[T]) beyond(pid int) *stack[T] {
+	if more := p.shards.more.Load(); more != nil && pid-p.shards.procs < len(*more) {
+		return &(*more)[pid-p.shards.procs].stack
+	}
+	return nil
+}
+
 // Get returns an idle object, or nil if there is none at hand. It does not
 // allocate. It takes a mutex only when the shard of the current P is empty.
 func (p *Pool[T]) Get() *T {
-	pid := procPin()
-	if ls := p.shards.locals.Load(); ls != nil && pid < len(*ls) {
-		if x := (*ls)[pid].pop(); x != nil {
+	if s := p.at(procPin()); s != nil {
+		if x := s.pop(); x != nil {
 			procUnpin()
 			return x
 		}
@@ -53,8 +75,7 @@ func (p *Pool[T]) Get() *T {
 // Put gives x back. It takes a mutex only when the shard of the current P is
 // full.
 func (p *Pool[T]) Put(x *T) {
-	pid := procPin()
-	if ls := p.shards.locals.Load(); ls != nil && pid < len(*ls) && (*ls)[pid].push(x) {
+	if s := p.at(procPin()); s != nil && s.push(x) {
 		procUnpin()
 		return
 	}
@@ -72,9 +93,8 @@ func (p *Pool[T]) refill() *T {
 	}
 	first := batch[0]
 	rest := batch[1:n]
-	pid := procPin() // perhaps another P by now
-	if ls := p.shards.locals.Load(); pid < len(*ls) {
-		for len(rest) > 0 && (*ls)[pid].push(rest[0]) {
+	if s := p.at(procPin()); s != nil { // perhaps on another P by now
+		for len(rest) > 0 && s.push(rest[0]) {
 			rest = rest[1:]
 		}
 	}
@@ -87,10 +107,10 @@ func (p *Pool[T]) refill() *T {
 func (p *Pool[T]) spill(x *T) {
 	var batch [poolBatch + 1]*T
 	n := 0
-	pid := procPin()
-	if ls := p.shards.locals.Load(); ls != nil && pid < len(*ls) {
-		for l := (*ls)[pid]; n < poolBatch && l.n > poolBatch; n++ {
-			batch[n] = l.pop()
+	if s := p.at(procPin()); s != nil {
+		for n < poolBatch && s.n > poolBatch {
+			batch[n] = s.pop()
+			n++
 		}
 	}
 	procUnpin()
@@ -122,17 +142,21 @@ func (p *Pool[T]) giveCommon(xs ...*T) {
 // grow makes a shard for each P there is now. p.shards.mu is held. Existing
 // shards stay: their Ps may be using them.
 func (p *Pool[T]) grow() {
-	var old []*padded[T]
-	if ls := p.shards.locals.Load(); ls != nil {
-		old = *ls
-	}
 	procs := runtime.GOMAXPROCS(0)
-	if procs <= len(old) {
+	if p.shards.base.Load() == nil {
+		p.shards.procs = max(procs, runtime.NumCPU())
+		p.shards.base.Store(&make([]padded[T], p.shards.procs)[0])
+	}
+	var old []*padded[T]
+	if more := p.shards.more.Load(); more != nil {
+		old = *more
+	}
+	if procs <= p.shards.procs+len(old) {
 		return
 	}
-	ls := make([]*padded[T], procs)
-	for i := copy(ls, old); i < procs; i++ {
-		ls[i] = new(padded[T])
+	more := make([]*padded[T], procs-p.shards.procs)
+	for i := copy(more, old); i < len(more); i++ {
+		more[i] = new(padded[T])
 	}
-	p.shards.locals.Store(&ls)
+	p.shards.more.Store(&more)
 }

@@ -35,10 +35,9 @@ import (
 //   - The slot stays live until validation has ended: it keeps what was read
 //     from being taken out of the index and made anew.
 
-// yieldAttempts and priorityAttempts are after how many attempts that others
-// aborted a commit yields before the next one, and goes into priority mode.
+// After priorityAttempts attempts that others aborted, or maxRevocations epochs
+// that readers took away, a commit goes into priority mode.
 const (
-	yieldAttempts    = 1
 	priorityAttempts = 4
 	maxRevocations   = 4
 )
@@ -52,48 +51,48 @@ const (
 	resultAborted          // somebody gave up waiting for us
 )
 
-// commit commits the transaction gen and recycles its state, whatever the
-// outcome.
-func (st *txState[K, V]) commit(gen uint64) (conflict[K], bool) {
+// commit commits the transaction gen, reports whether it did, and recycles its
+// state, whatever the outcome. If it did not, c says why.
+func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 	if len(st.writes) == 0 {
 		st.finish(gen) // read-only: serializable at its read epoch
-		return conflict[K]{}, true
+		return true
 	}
 	m := st.m
+	if m.priority.holder.Load() != st.ticket {
+		m.priority.honour(st.ticket)
+	}
 	given := st.ticket // by Update, which gives it back
-	c, ok := conflict[K]{}, false
-	for attempt := 0; ; attempt++ {
-		if m.priority.holder.Load() != st.ticket {
-			m.priority.honour(st.ticket)
-		}
-		var r result
-		if c, r = st.try(gen); r != resultAborted {
-			if ok = r == resultCommitted; !ok {
-				m.counters.conflicts.Add(1)
-			}
-			break
-		}
+	r := st.try(gen)
+	for attempt := 0; r == resultAborted; attempt++ {
 		// Nobody wrote what we read, so far as we know; somebody just could
-		// not wait. Install again, with versions and a record of our own
-		// that are new: the old ones may still be in somebody's hands.
+		// not wait. Install again, with versions and a record that are new:
+		// the old ones may still be in somebody's hands.
 		m.counters.reinstalled.Add(1)
 		st.renew()
-		if attempt >= priorityAttempts && st.ticket == 0 {
-			st.ticket = m.priority.acquire()
-		} else if attempt >= yieldAttempts {
+		if attempt >= priorityAttempts {
+			st.ticket = m.priority.renew(st.ticket)
+		} else {
 			backoff(attempt)
+			m.priority.honour(st.ticket)
 		}
+		r = st.try(gen)
 	}
 	if st.ticket != given {
 		m.priority.release(st.ticket)
 	}
-	st.end(gen)
+	if r == resultConflict {
+		m.counters.conflicts.Add(1)
+		*c = st.conflict
+		st.conflict = conflict[K]{}
+		st.end(gen)
+	}
 	st.recycle()
-	return c, ok
+	return r == resultCommitted
 }
 
 // try makes one attempt. If it commits, the transaction has ended.
-func (st *txState[K, V]) try(gen uint64) (conflict[K], result) {
+func (st *txState[K, V]) try(gen uint64) result {
 	m := st.m
 	for i := range st.writes {
 		if w := &st.writes[i]; w.e == nil {
@@ -107,29 +106,28 @@ func (st *txState[K, V]) try(gen uint64) (conflict[K], result) {
 	if st.hasRead && st.level == LevelSerializable {
 		check = checkBit
 	}
-	// The record is the state word of the first version installed.
-	if len(st.writes) > 1 {
+	multi := len(st.writes) > 1
+	if multi {
 		st.order()
-		st.word = &st.writes[0].v.state
-		for i := range st.writes {
-			v := st.writes[i].v
-			if i == 0 {
-				v.state.Store(v.state.Load()&keepMask | specialWord(kindActive))
-			} else {
-				v.rec.Store(st.word)
-				v.state.Store(v.state.Load()&keepMask | specialWord(kindIndirect))
-			}
+	}
+	// The record is the state word of the first version installed.
+	first := st.writes[0].v
+	st.word = &first.state
+	if multi {
+		setWord(&first.state, first.state.Load()&keepMask|specialWord(kindActive))
+		for i := range st.writes[1:] {
+			v := st.writes[i+1].v
+			setLink(&v.rec, st.word)
+			setWord(&v.state, v.state.Load()&keepMask|specialWord(kindIndirect))
 		}
 	} else {
-		v := st.writes[0].v
-		st.word = &v.state
-		v.state.Store(announcedWord(v.state.Load(), 0, check))
+		setWord(&first.state, announcedWord(first.state.Load(), 0, check))
 	}
 
 	for i := range st.writes {
-		if c, r := st.install(i); r != resultCommitted {
+		if r := st.install(i); r != resultCommitted {
 			st.withdraw(i)
-			return c, r
+			return r
 		}
 		if hooks.Enabled {
 			hooks.At(hooks.Installed)
@@ -138,16 +136,16 @@ func (st *txState[K, V]) try(gen uint64) (conflict[K], result) {
 	if hooks.Enabled {
 		hooks.At(hooks.InstalledAll)
 	}
-	if len(st.writes) > 1 {
+	if multi {
 		if s := st.word.Load(); !isKind(s, kindActive) || !st.word.CompareAndSwap(s, announcedWord(s, 0, check)) {
 			st.withdraw(len(st.writes))
-			return conflict[K]{}, resultAborted
+			return resultAborted
 		}
 	}
-	c, e, r := st.decide()
+	e, r := st.decide()
 	if r != resultCommitted {
 		st.withdraw(len(st.writes))
-		return c, r
+		return r
 	}
 	if hooks.Enabled {
 		hooks.At(hooks.Published)
@@ -157,7 +155,7 @@ func (st *txState[K, V]) try(gen uint64) (conflict[K], result) {
 	for i := range st.writes[1:] {
 		v := st.writes[i+1].v
 		v.state.Store(committedWord(v.state.Load(), e))
-		v.rec.Store(nil)
+		v.rec.Store(nil) // must follow: see resolve
 	}
 	if hooks.Enabled {
 		hooks.At(hooks.Finalized)
@@ -165,21 +163,21 @@ func (st *txState[K, V]) try(gen uint64) (conflict[K], result) {
 	for i := range st.writes {
 		m.installed(st.writes[i].e, st.writes[i].v)
 	}
-	return conflict[K]{}, resultCommitted
+	return resultCommitted
 }
 
 // decide takes the announced transaction to its end, and returns its commit
 // epoch.
-func (st *txState[K, V]) decide() (conflict[K], uint64, result) {
+func (st *txState[K, V]) decide() (uint64, result) {
 	m := st.m
 	revoked := 0
 	for {
 		s := st.word.Load()
 		switch tag(s) {
 		case tagCommitted: // a helper was faster
-			return conflict[K]{}, epochOf(s), resultCommitted
+			return epochOf(s), resultCommitted
 		case tagSpecial: // aborted
-			return conflict[K]{}, 0, resultAborted
+			return 0, resultAborted
 		case tagAnnounced:
 			if hooks.Enabled {
 				hooks.At(hooks.Announced)
@@ -194,16 +192,18 @@ func (st *txState[K, V]) decide() (conflict[K], uint64, result) {
 			// unless a helper's CAS was.
 			if !st.word.CompareAndSwap(s, d) {
 				m.counters.wasted.Add(1)
+			} else if committed(d) {
+				return epochOf(d), resultCommitted
 			}
 		case tagTentative:
 			if hooks.Enabled {
 				hooks.At(hooks.Tentative)
 			}
-			c, s, ok := st.validate(s)
+			s, ok := st.validate(s)
 			if !ok {
 				if st.word.CompareAndSwap(s, abortedWord(s)) {
 					m.counters.wasted.Add(1)
-					return c, 0, resultConflict
+					return 0, resultConflict
 				}
 				continue // revoked, aborted: look again
 			}
@@ -212,7 +212,7 @@ func (st *txState[K, V]) decide() (conflict[K], uint64, result) {
 			}
 			// Linearization point of a transaction that validates.
 			if st.word.CompareAndSwap(s, committedWord(s, epochOf(s))) {
-				return conflict[K]{}, epochOf(s), resultCommitted
+				return epochOf(s), resultCommitted
 			}
 			if revoked++; revoked == maxRevocations && st.ticket == 0 {
 				// Readers yield to a validation in priority mode.
@@ -246,7 +246,7 @@ func (st *txState[K, V]) renew() {
 	for i := range st.writes {
 		old := st.writes[i].v
 		v := &version[V]{value: old.value}
-		v.state.Store(old.state.Load() & tombBit)
+		setWord(&v.state, old.state.Load()&tombBit)
 		st.writes[i].v = v
 	}
 }

@@ -13,14 +13,14 @@ func (c conflict[K]) err() error {
 	return &ConflictError{Key: c.key, Kind: c.kind, ReadEpoch: c.readEpoch, CommitEpoch: c.epoch}
 }
 
-// conflictOn returns the conflict of the transaction over e, whose newest
+// conflictOn notes that the transaction conflicts over key, whose newest
 // committed version is v or nil.
-func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *version[V]) conflict[K] {
-	c := conflict[K]{key: key, kind: kind, readEpoch: st.epoch()}
+func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *version[V]) result {
+	st.conflict = conflict[K]{key: key, kind: kind, readEpoch: st.epoch()}
 	if v != nil {
 		if w, _ := v.resolve(); committed(w) {
-			c.epoch = epochOf(w)
+			st.conflict.epoch = epochOf(w)
 		}
 	}
-	return c
+	return resultConflict
 }

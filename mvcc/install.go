@@ -7,7 +7,7 @@ import (
 
 // install puts the pending version of write i on top of its chain. It returns
 // resultCommitted if it did, and otherwise why the attempt is over.
-func (st *txState[K, V]) install(i int) (conflict[K], result) {
+func (st *txState[K, V]) install(i int) result {
 	m := st.m
 	w := &st.writes[i]
 	for {
@@ -15,7 +15,7 @@ func (st *txState[K, V]) install(i int) (conflict[K], result) {
 			// A sign of life, and a look whether somebody has aborted us.
 			s := st.word.Load()
 			if !isKind(s, kindActive) || !st.word.CompareAndSwap(s, s+installStep) {
-				return conflict[K]{}, resultAborted
+				return resultAborted
 			}
 			if st.ticket != 0 {
 				m.priority.alive()
@@ -27,10 +27,10 @@ func (st *txState[K, V]) install(i int) (conflict[K], result) {
 			continue
 		}
 		if st.level == LevelSnapshot && st.hasRead && base != nil && commitEpoch(base) > st.epoch() {
-			return st.conflictOn(w.key, ConflictWrite, base), resultConflict
+			return st.conflictOn(w.key, ConflictWrite, base)
 		}
 		if m.push(w.e, h, base, w.v) {
-			return conflict[K]{}, resultCommitted
+			return resultCommitted
 		}
 	}
 }
@@ -87,9 +87,8 @@ func (m *Map[K, V]) push(e *entry[K, V], h, base, v *version[V]) bool {
 	} else {
 		count = 1
 	}
-	s := v.state.Load()
-	v.state.Store(s&^countMask | count<<countShift)
-	v.next.Store(base)
+	setWord(&v.state, v.state.Load()&^countMask|count<<countShift)
+	setLink(&v.next, base)
 	return e.head.CompareAndSwap(h, v)
 }
 

@@ -68,7 +68,7 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 		return value, false
 	}
 	v := new(version[V])
-	v.state.Store(tombBit)
+	setWord(&v.state, tombBit)
 	base, _ := m.write(key, v, ifPresent)
 	return base.present()
 }
@@ -115,7 +115,7 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 		if value, ok := base.present(); !ok || value != old {
 			return false
 		}
-		v.state.Store(announcedWord(0, 0, 0))
+		setWord(&v.state, announcedWord(0, 0, 0))
 		if m.push(e, h, base, v) {
 			m.publish(e, v)
 			return true
@@ -140,7 +140,7 @@ func (m *Map[K, V]) write(key K, v *version[V], cond condition) (base *version[V
 	if m.priority.holder.Load() != 0 {
 		m.priority.honour(0)
 	}
-	v.state.Store(announcedWord(v.state.Load(), 0, 0))
+	setWord(&v.state, announcedWord(v.state.Load(), 0, 0))
 	e := m.lookup(key)
 	for {
 		if e == nil {

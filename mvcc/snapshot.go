@@ -60,7 +60,11 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 
 // Close closes the snapshot. It may be called any number of times, by any
 // goroutine, also late: only the first call has an effect. It never waits.
-func (s Snapshot[K, V]) Close() { s.st.finish(s.gen) }
+func (s Snapshot[K, V]) Close() {
+	if s.st.end(s.gen) {
+		s.st.m.pool.Put(s.st) // a snapshot leaves nothing behind in its state
+	}
+}
 
 // Epoch returns the snapshot's read epoch: the commit epoch of the newest
 // transaction it may see. It panics with [ErrTxDone] if the snapshot is closed.
@@ -83,12 +87,15 @@ func (s Snapshot[K, V]) check() {
 // the snapshot is closed, also if another goroutine closes it during the call,
 // and with a runtime error if key cannot be hashed.
 func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
-	// The read epoch is loaded before the generation is compared: then it is
-	// this snapshot's.
+	// Whether epoch and version were this snapshot's is checked at the end; a
+	// walk as of a stranger's epoch does no harm.
 	at := s.st.epoch()
-	s.check()
-	if e := s.st.m.lookup(key); e != nil {
-		value, ok = s.st.m.visible(e, at).present()
+	if e, _ := s.st.index.Load(key); e != nil {
+		if v := e.head.Load(); v.plain(at) {
+			value, ok = v.value, true
+		} else {
+			value, ok = s.st.m.visible(e, at).present()
+		}
 	}
 	if hooks.Enabled {
 		hooks.At(hooks.GetWalked)

@@ -4,15 +4,18 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/puzpuzpuz/xsync/v4"
+
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns its
 // slot for life; the generation in the slot tells which handle it serves. Those
-// of its fields below slot belong to the one goroutine that uses the Tx.
+// of its fields below m belong to the one goroutine that uses the Tx.
 type txState[K comparable, V any] struct {
-	m    *Map[K, V]
-	slot *epoch.Slot
+	slot  *epoch.Slot
+	index *xsync.Map[K, *entry[K, V]] // that of m: a read is there one load sooner
+	m     *Map[K, V]
 
 	level   Level
 	hasRead bool   // a read of the map, not of an own write
@@ -25,8 +28,9 @@ type txState[K comparable, V any] struct {
 	// byKey finds an own write by its key, once there are more than
 	// linearWrites of them.
 	byKey map[K]int
-	// word is the record of the commit under way.
-	word *atomic.Uint64
+	// word is the record of the commit under way, conflict why it failed.
+	word     *atomic.Uint64
+	conflict conflict[K]
 }
 
 // A readRecord says that seen, which may be nil, was the version of e at the read
@@ -47,8 +51,12 @@ type write[K comparable, V any] struct {
 // so few keys is cheaper than hashing one.
 const linearWrites = 8
 
-// keptCapacity is how many records a pooled state keeps room for.
-const keptCapacity = 1024
+// keptCapacity is how many records a pooled state keeps room for; up to
+// fewRecords it does not ask.
+const (
+	keptCapacity = 1024
+	fewRecords   = 4
+)
 
 // begin takes an idle state and publishes its read epoch.
 func (m *Map[K, V]) begin() *txState[K, V] {
@@ -61,7 +69,7 @@ func (m *Map[K, V]) begin() *txState[K, V] {
 }
 
 func (m *Map[K, V]) newState() *txState[K, V] {
-	st := &txState[K, V]{m: m, slot: m.slots.Acquire()}
+	st := &txState[K, V]{slot: m.slots.Acquire(), index: m.index, m: m}
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their
 	// handles. The slot is ended then. Attached once for each state, so that
@@ -86,29 +94,35 @@ func (st *txState[K, V]) finish(gen uint64) bool {
 	return true
 }
 
-// recycle forgets what the transaction did and puts the state back into the
-// pool. The transaction has ended, by a call of the caller.
+// recycle forgets what the transaction did, keeping room for the next one, and
+// puts the state back into the pool. The transaction has ended, by a call of the
+// caller.
 func (st *txState[K, V]) recycle() {
-	if st.hasRead || len(st.writes) > 0 {
-		st.reset()
+	if len(st.writes) > 0 {
+		st.writes = emptied(st.writes)
+		st.word, st.byKey = nil, nil
 	}
-	if st.ticket != 0 {
-		st.ticket = 0
+	if st.hasRead {
+		st.hasRead, st.scanned = false, false
+		st.reads = emptied(st.reads)
+		if len(st.absent) > 0 {
+			st.absent = emptied(st.absent)
+		}
 	}
+	st.ticket = 0
 	st.m.pool.Put(st)
-}
-
-// reset makes the state as good as new, but for the capacity of its slices.
-func (st *txState[K, V]) reset() {
-	st.hasRead, st.scanned, st.word = false, false, nil
-	st.reads = emptied(st.reads)
-	st.absent = emptied(st.absent)
-	st.writes = emptied(st.writes)
-	st.byKey = nil
 }
 
 // emptied returns s with length 0, and nothing reachable through it.
 func emptied[T any](s []T) []T {
+	if len(s) <= fewRecords {
+		// One by one: for so few, clear spends its time on setting out.
+		var zero T
+		for i := range s {
+			s[i] = zero
+		}
+		return s[:0]
+	}
 	if cap(s) > keptCapacity {
 		return nil
 	}
@@ -138,12 +152,12 @@ func (st *txState[K, V]) put(key K, value V, tomb uint64) {
 	if i := st.find(key); i >= 0 {
 		v := st.writes[i].v
 		v.value = value
-		v.state.Store(tomb)
+		setWord(&v.state, tomb)
 		return
 	}
-	e := st.m.lookup(key)
+	e, _ := st.index.Load(key)
 	v := &version[V]{value: value}
-	v.state.Store(tomb)
+	setWord(&v.state, tomb)
 	st.writes = append(st.writes, write[K, V]{key: key, e: e, v: v})
 	if st.byKey != nil {
 		st.byKey[key] = len(st.writes) - 1
@@ -157,7 +171,7 @@ func (st *txState[K, V]) put(key K, value V, tomb uint64) {
 
 // get reads key from the map, not from the own writes, and records the read.
 func (st *txState[K, V]) get(key K) *version[V] {
-	e := st.m.lookup(key)
+	e, _ := st.index.Load(key)
 	var v *version[V]
 	if e != nil {
 		v = st.m.visible(e, st.epoch())

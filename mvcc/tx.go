@@ -148,8 +148,8 @@ func (tx Tx[K, V]) Commit() error {
 	if tx.st.gen() != tx.gen {
 		return ErrTxDone
 	}
-	c, ok := tx.st.commit(tx.gen)
-	if !ok {
+	var c conflict[K]
+	if !tx.st.commit(tx.gen, &c) {
 		return c.err()
 	}
 	return nil
@@ -168,8 +168,8 @@ func (tx Tx[K, V]) Err() error {
 	if tx.st.gen() != tx.gen {
 		return ErrTxDone
 	}
-	if c, doomed := tx.st.doomed(); doomed {
-		return c.err()
+	if tx.st.doomed() {
+		return tx.st.conflict.err()
 	}
 	return nil
 }

@@ -24,15 +24,16 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c, ok, err := m.attempt(level, 0, fn)
+	var c conflict[K]
+	ok, err := m.attempt(level, 0, fn, &c)
 	if ok || err != nil {
 		return err
 	}
-	return m.retry(ctx, level, attempts, c, fn)
+	return m.retry(ctx, level, attempts, &c, fn)
 }
 
 // retry makes the second and all further attempts of Update.
-func (m *Map[K, V]) retry(ctx context.Context, level Level, attempts int, c conflict[K], fn func(tx Tx[K, V]) error) error {
+func (m *Map[K, V]) retry(ctx context.Context, level Level, attempts int, c *conflict[K], fn func(tx Tx[K, V]) error) error {
 	ticket := uint64(0)
 	defer func() {
 		if ticket != 0 {
@@ -48,9 +49,7 @@ func (m *Map[K, V]) retry(ctx context.Context, level Level, attempts int, c conf
 			return err
 		}
 		m.counters.retries.Add(1)
-		var ok bool
-		var err error
-		if c, ok, err = m.attempt(level, ticket, fn); ok || err != nil {
+		if ok, err := m.attempt(level, ticket, fn, c); ok || err != nil {
 			return err
 		}
 	}
@@ -58,18 +57,17 @@ func (m *Map[K, V]) retry(ctx context.Context, level Level, attempts int, c conf
 }
 
 // attempt runs fn in a transaction once. It returns ok if it committed, an error
-// if there is nothing to try again, and the conflict otherwise.
-func (m *Map[K, V]) attempt(level Level, ticket uint64, fn func(tx Tx[K, V]) error) (c conflict[K], ok bool, err error) {
+// if there is nothing to try again, and neither, having set c, after a conflict.
+func (m *Map[K, V]) attempt(level Level, ticket uint64, fn func(tx Tx[K, V]) error, c *conflict[K]) (ok bool, err error) {
 	st := m.begin()
 	st.level, st.ticket = level, ticket
 	tx := Tx[K, V]{st, st.gen()}
 	defer tx.Rollback()
 	if err = fn(tx); err != nil {
-		return c, false, err
+		return false, err
 	}
 	if st.gen() != tx.gen {
-		return c, false, ErrTxDone
+		return false, ErrTxDone
 	}
-	c, ok = st.commit(tx.gen)
-	return c, ok, nil
+	return st.commit(tx.gen, c), nil
 }

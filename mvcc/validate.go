@@ -26,7 +26,7 @@ const validateStride = 64
 // validate validates the transaction at the epoch of s, its tentative record. It
 // returns the record as it left it, which carries the same epoch. It gives up
 // early, with ok, if the record has changed: the caller's CAS will fail then.
-func (st *txState[K, V]) validate(s uint64) (c conflict[K], now uint64, ok bool) {
+func (st *txState[K, V]) validate(s uint64) (now uint64, ok bool) {
 	e := epochOf(s)
 	n := 0
 	alive := func() bool {
@@ -45,18 +45,20 @@ func (st *txState[K, V]) validate(s uint64) (c conflict[K], now uint64, ok bool)
 	for i := range st.reads {
 		r := &st.reads[i]
 		if v, valid := st.valid(r.e, r.seen, e); !valid {
-			return st.conflictOn(r.e.key, ConflictRead, v), s, false
+			st.conflictOn(r.e.key, ConflictRead, v)
+			return s, false
 		}
 		if !alive() {
-			return c, s, true
+			return s, true
 		}
 	}
 	for _, key := range st.absent {
 		if v, valid := st.validAbsent(key, e); !valid {
-			return st.conflictOn(key, ConflictRead, v), s, false
+			st.conflictOn(key, ConflictRead, v)
+			return s, false
 		}
 		if !alive() {
-			return c, s, true
+			return s, true
 		}
 	}
 	ok = true
@@ -68,13 +70,14 @@ func (st *txState[K, V]) validate(s uint64) (c conflict[K], now uint64, ok bool)
 		st.m.index.RangeRelaxed(func(key K, en *entry[K, V]) bool {
 			v := st.m.settled(en, st.word, e)
 			if v != nil && !isKind(v.state.Load(), kindDead) && commitEpoch(v) > at {
-				c, ok = st.conflictOn(key, ConflictScan, v), false
+				st.conflictOn(key, ConflictScan, v)
+				ok = false
 				return false
 			}
 			return alive()
 		})
 	}
-	return c, s, ok
+	return s, ok
 }
 
 // valid reports whether seen is what a read of en would find at epoch e.
@@ -173,9 +176,9 @@ func (m *Map[K, V]) settled(en *entry[K, V], own *atomic.Uint64, e uint64) *vers
 
 // doomed reports whether the transaction is certain to conflict: a value it read
 // has been overwritten. A key it found absent may be absent again by then.
-func (st *txState[K, V]) doomed() (c conflict[K], doomed bool) {
+func (st *txState[K, V]) doomed() bool {
 	if st.level != LevelSerializable || len(st.writes) == 0 {
-		return c, false
+		return false
 	}
 	for i := range st.reads {
 		r := &st.reads[i]
@@ -183,8 +186,9 @@ func (st *txState[K, V]) doomed() (c conflict[K], doomed bool) {
 			continue
 		}
 		if v := st.m.newest(r.e); v != r.seen {
-			return st.conflictOn(r.e.key, ConflictRead, v), true
+			st.conflictOn(r.e.key, ConflictRead, v)
+			return true
 		}
 	}
-	return c, false
+	return false
 }

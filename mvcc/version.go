@@ -125,6 +125,16 @@ func (v *version[V]) resolve() (uint64, *atomic.Uint64) {
 	}
 }
 
+// plain reports whether v is a value that was committed at or before epoch e, and
+// says so by itself: the case that a reader nearly always meets first.
+func (v *version[V]) plain(e uint64) bool {
+	if v == nil {
+		return false
+	}
+	s := v.state.Load()
+	return s&(tagMask|tombBit) == tagCommitted && epochOf(s) <= e
+}
+
 // tombstone reports whether v says "deleted". The bit never changes.
 func (v *version[V]) tombstone() bool { return v.state.Load()&tombBit != 0 }
 
