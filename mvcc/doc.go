@@ -1,2 +1,69 @@
-// Package mvcc is a concurrent map with transactions over several keys.
+// Package mvcc is a concurrent map from keys to values of any type, with
+// transactions over several keys.
+//
+// # What it is for
+//
+// [sync.Map] and its kin are fast, one key at a time: who reads two keys may see
+// one from before and one from after somebody else's change. A mutex round a map
+// makes several keys one, and makes readers and writers stop each other. A [Map]
+// keeps, for a while, several versions of a value. A transaction reads the
+// versions that were the newest when it began, whatever happens meanwhile, and
+// makes its own writes visible all at once, or not at all.
+//
+// # Which call to use
+//
+//   - One key: [Map.Load], [Map.Store] and the others that have the names and
+//     the meaning of those of sync.Map.
+//   - Reading several keys, or all: [Map.View]. It never waits, never conflicts
+//     and runs its function once. [Map.Snapshot] is the same without a function,
+//     for a view that lives long or is shared by goroutines.
+//   - Reading and writing: [Map.Update]. It commits, and tries again after a
+//     conflict. [Map.Begin] and [Tx.Commit] are the same by hand.
+//
+// # What is guaranteed
+//
+// One-key operations and transactions at [LevelSerializable], the default, behave
+// as if they ran one at a time, in an order that agrees with real time: what
+// committed before an operation began, it sees. (Strict serializability, in the
+// sense of Herlihy and Wing 1990 and of Adya 1999, PL-SS.) That includes keys
+// which were found absent and scans of the whole map: there are no phantoms.
+//
+// At [LevelSnapshot] a transaction reads as of its begin, and cannot overwrite
+// what another one has committed since. Two of them may each read what the other
+// writes, and both commit: write skew. (Berenson et al. 1995.) A transaction at
+// this level can break the serializability of others.
+//
+// A View or a Snapshot is serializable at either level: as of its epoch.
+//
+// Nobody waits for a goroutine that is not running. A commit that was stopped in
+// the middle is completed, postponed or aborted by whoever meets it. There are
+// two exceptions. Inserting a key that is new to the map, and taking a deleted
+// one out, lock a bucket of the hash table, and may wait for it to be resized.
+// And committers give way, for a bounded time, to a transaction that has lost
+// again and again, as long as it moves.
+//
+// # What is not
+//
+// The map is not ordered, not persistent, and has no expiry, no watches and no
+// transactions over two maps. Values are stored, not copied: what they point to
+// is shared by everybody, and must not be changed after it was stored.
+//
+// # What it costs
+//
+// A read allocates nothing; a write allocates one version. A transaction that
+// begins writes one word that nobody else writes; the only word that all commits
+// share is the clock. Read-only transactions are not tracked, validated or
+// aborted. A serializable transaction that writes validates its reads when it
+// commits: the cost grows with their number.
+//
+// Old versions are dropped when nobody can see them: see package
+// [github.com/mvccmap/mvccmap/gc]. A snapshot that stays open for hours keeps at
+// most one version of each key from being dropped.
+//
+// # Ending
+//
+// Transactions and snapshots are small values that may be copied. Each knows
+// whether it has ended, so that a late Rollback or Close does nothing, and any
+// other late call panics with [ErrTxDone]. A map has background goroutines:
+// [Map.Close] ends them.
 package mvcc

@@ -107,7 +107,8 @@ func decidedWord(s, e uint64) uint64 {
 	return e<<epochShift | s&keepMask | t
 }
 
-func committedWord(s, e uint64) uint64 { return e<<epochShift | s&keepMask | tagCommitted }
+// committedWord is s committed at epoch e. The tag of committed is zero.
+func committedWord(s, e uint64) uint64 { return e<<epochShift | s&keepMask }
 func abortedWord(s uint64) uint64      { return s&keepMask | specialWord(kindAborted) }
 
 // resolve returns the word that decides about v and where it stands. The two

@@ -1,0 +1,161 @@
+# Every target is one thing a developer or the CI does; .ci/run calls them.
+# "make" alone lists them. Words in capitals can be set: make bench BENCH=Load
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-builtin-rules --no-print-directory
+.SUFFIXES:
+.DEFAULT_GOAL := help
+
+# The packages a user of the library compiles.
+CORE := ./mvcc/... ./epoch/... ./gc/...
+# mvcchooks compiles the yield points in, nolinkname the fallback of package epoch.
+TAGS := mvcchooks nolinkname
+
+# Tools run by version, so that go.mod does not grow by what they need.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+# What .ci/run tests beside the installed Go: the newest patch of the two newest releases.
+GO_RELEASES ?= go1.26.11 go1.27.4
+
+ARGS        ?=
+TESTFLAGS   ?=
+MUTANTFLAGS ?=
+SHORT       ?= -short
+BENCH       ?= .
+BENCHTIME   ?= 1s
+COUNT       ?= 6
+OLD         ?= old.txt
+NEW         ?= new.txt
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) ":" } \
+		/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+##@ run
+
+.PHONY: demo run
+demo: ## run the main job: the default sweep of mvccbench, under a minute
+	go run ./cmd/mvccbench $(ARGS)
+run: demo ## the same
+
+.PHONY: build
+build: ## compile everything, with and without the build tags; programs go to bin/
+	go build ./...
+	for tag in $(TAGS); do go build -tags $$tag ./...; done
+	mkdir -p bin && go build -o bin/ ./cmd/...
+
+##@ test
+
+.PHONY: test
+test: ## run the tests: the whole suite, and the core once more with its yield points
+	go test -count=1 $(TESTFLAGS) ./...
+	go test -count=1 $(TESTFLAGS) -tags mvcchooks $(CORE)
+
+.PHONY: race
+race: ## the same under the race detector, shortened (SHORT= for all of it)
+	go test -race -count=1 $(SHORT) $(TESTFLAGS) ./...
+	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcchooks $(CORE)
+
+.PHONY: procs
+procs: ## test the core at GOMAXPROCS 1, 4 and 16
+	for n in 1 4 16; do \
+		echo "GOMAXPROCS=$$n"; \
+		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) $(CORE); \
+		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags mvcchooks $(CORE); \
+	done
+
+.PHONY: nolinkname
+nolinkname: ## test the core without linkname into the runtime
+	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname $(CORE)
+	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname,mvcchooks $(CORE)
+
+.PHONY: test-386
+test-386: ## test the core as 32-bit programs, where the machine runs them
+	scripts/test-386.sh $(SHORT) $(TESTFLAGS) $(CORE)
+
+.PHONY: test-releases
+test-releases: ## test the core with the Go releases of GO_RELEASES
+	scripts/test-releases.sh "$(GO_RELEASES)" $(SHORT) $(TESTFLAGS) $(CORE)
+
+.PHONY: nested
+nested: ## vet and test the modules within this one
+	scripts/nested.sh go vet ./...
+	scripts/nested.sh go test -count=1 $(TESTFLAGS) ./...
+
+.PHONY: browser
+browser: ## run the tests that drive a real browser (chromium)
+	scripts/browser.sh $(TESTFLAGS)
+
+.PHONY: model
+model: ## check the protocol model at its large bounds
+	MODEL=large go test -count=1 -timeout 2h $(TESTFLAGS) ./internal/model/...
+
+.PHONY: mutants
+mutants: ## break the code on purpose, fault by fault: a test must notice each
+	go run ./internal/mutants $(MUTANTFLAGS)
+
+.PHONY: packcheck
+packcheck: ## pack the module, fetch it as a user would, run the README's example
+	go -C internal/ci run ./packcheck -root ../..
+
+.PHONY: cover
+cover: ## measure how much of the core the tests reach (coverage.out)
+	go test -count=1 $(TESTFLAGS) -tags mvcchooks -coverprofile=coverage.out \
+		-coverpkg=$$(echo $(CORE) | tr ' ' ,) $(CORE)
+	go tool cover -func=coverage.out | tail -n 1
+
+##@ measure
+
+.PHONY: bench
+bench: ## run the Go benchmarks (BENCH, BENCHTIME, COUNT)
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $(CORE) ./bench/...
+
+.PHONY: bench-compare
+bench-compare: ## compare two result files (OLD, NEW) with benchstat
+	go tool benchstat $(OLD) $(NEW)
+
+.PHONY: bars
+bars: ## measure the performance bars, each against its reference
+	go run ./internal/bars
+
+##@ check
+
+.PHONY: lint
+lint: fmt-check vet staticcheck ## gofmt, go vet and staticcheck
+
+.PHONY: fmt-check
+fmt-check: ## fail if gofmt would change a file
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
+
+.PHONY: vet
+vet: ## go vet with every build tag and for 32 bits; compile for another system
+	go vet ./...
+	for tag in $(TAGS); do go vet -tags $$tag ./...; done
+	GOARCH=386 CGO_ENABLED=0 go vet $(CORE)
+	GOOS=windows GOARCH=arm64 go build $(CORE)
+
+.PHONY: staticcheck
+staticcheck: ## staticcheck with every build tag
+	printf '%s\n' 'plain:' $(foreach tag,$(TAGS),'$(tag): -tags=$(tag)') | go run $(STATICCHECK) -matrix ./...
+	scripts/nested.sh go run $(STATICCHECK) ./...
+
+.PHONY: vuln
+vuln: ## look for known vulnerabilities in what is compiled
+	scripts/vuln.sh $(GOVULNCHECK)
+
+.PHONY: tidy-check
+tidy-check: ## fail if go mod tidy would change a go.mod or go.sum
+	go mod tidy -diff
+	scripts/nested.sh go mod tidy -diff
+
+.PHONY: ci
+ci: ## everything that must pass before a change lands
+	.ci/run
+
+.PHONY: clean
+clean: ## remove what the targets above left behind
+	rm -rf bin coverage.out
+	find . -type f \( -name '*.test' -o -name '*.prof' -o -name '*.pprof' \) -not -path './.git/*' -print -delete

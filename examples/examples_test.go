@@ -1,0 +1,48 @@
+// Package examples has programs to copy from. Its test runs each of them.
+package examples
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRun builds and runs every example, and compares what it prints.
+func TestRun(t *testing.T) {
+	dirs, err := filepath.Glob("*/main.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, dirs)
+	for _, file := range dirs {
+		dir := filepath.Dir(file)
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			want, err := os.ReadFile(filepath.Join(dir, "want.txt"))
+			require.NoError(t, err)
+			cmd := exec.Command("go", "run", "./"+dir)
+			cmd.Stderr = os.Stderr
+			out, err := cmd.Output()
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(string(want), string(out)))
+		})
+	}
+}
+
+// TestReadme makes sure that the program in the README is the quickstart, to the
+// letter: so it compiles, and prints what it says.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	program, err := os.ReadFile("quickstart/main.go")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), "```go\n"+string(program)+"```\n")
+	want, err := os.ReadFile("quickstart/want.txt")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(want)) {
+		require.Contains(t, string(readme), strings.TrimSpace(line))
+	}
+}

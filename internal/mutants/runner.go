@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A verdict is what a run says about one mutant. Only killed is good.
+type verdict int
+
+const (
+	notRun         verdict = iota // the budget was used up, or the run was interrupted
+	killed                        // the named test failed
+	survived                      // the named test passed: nothing guards this line
+	hung                          // the named test timed out and the header has no timeout-ok
+	doesNotBuild                  // the mutated tree does not compile: the compiler killed it, no test did
+	stale                         // the patch does not apply any more
+	baselineFailed                // the named test does not pass on the clean tree
+	broken                        // the run itself went wrong
+)
+
+// String returns the word of the table; capitals mark what fails the run.
+func (v verdict) String() string {
+	return [...]string{
+		"not run", "killed", "SURVIVED", "TIMED OUT", "DOES NOT BUILD", "STALE", "BASELINE FAILED", "ERROR",
+	}[v]
+}
+
+// A report is the verdict on one mutant with what led to it.
+type report struct {
+	mutant  mutant
+	verdict verdict
+	elapsed time.Duration
+	detail  string // why, when the verdict is not killed; else which test failed
+}
+
+// A runner tries mutants against copies of one work tree.
+type runner struct {
+	root     string        // work tree to copy; never written to
+	files    []string      // what to copy of it
+	scratch  string        // where the copies go
+	parallel int           // how many mutants at a time
+	timeout  time.Duration // for test commands without -timeout
+	budget   time.Duration // no mutant starts later than this after the first; 0: no limit
+
+	mu       sync.Mutex
+	baseline map[string]*baseline // by test command
+}
+
+// A baseline is the verdict of one test command on the clean tree. The first
+// worker that needs it finds it out, the others wait for it.
+type baseline struct {
+	once sync.Once
+	err  error // nil if the named test ran and passed
+}
+
+// run tries every mutant and calls done once for each, in the order of
+// finishing, from several goroutines at a time.
+func (r *runner) run(ctx context.Context, mutants []mutant, done func(report)) {
+	r.baseline = map[string]*baseline{}
+	start := time.Now()
+	queue := make(chan mutant)
+	var workers sync.WaitGroup
+	for i := range r.parallel {
+		// A worker uses one folder again and again: what go build caches is
+		// keyed by it, so only the first mutant compiles the whole tree.
+		dir := filepath.Join(r.scratch, fmt.Sprintf("w%d", i))
+		workers.Go(func() {
+			for m := range queue {
+				began := time.Now()
+				if ctx.Err() != nil || r.budget > 0 && began.Sub(start) >= r.budget {
+					done(report{mutant: m, verdict: notRun})
+					continue
+				}
+				v, detail := r.try(ctx, dir, m)
+				done(report{mutant: m, verdict: v, elapsed: time.Since(began), detail: detail})
+			}
+		})
+	}
+	for _, m := range mutants {
+		queue <- m
+	}
+	close(queue)
+	workers.Wait()
+}
+
+// try gives the verdict on one mutant, using dir for the copy of the tree.
+func (r *runner) try(ctx context.Context, dir string, m mutant) (verdict, string) {
+	if err := copyTree(r.root, dir, r.files); err != nil {
+		return broken, err.Error()
+	}
+	if err := r.clean(ctx, dir, m.test); err != nil {
+		return orNotRun(ctx, baselineFailed), err.Error()
+	}
+	// The baseline may have left files behind.
+	if err := copyTree(r.root, dir, r.files); err != nil {
+		return broken, err.Error()
+	}
+	if err := applyPatch(ctx, dir, m.patch); err != nil {
+		return orNotRun(ctx, stale), err.Error()
+	}
+	res, err := runTest(ctx, dir, m.test, r.timeout)
+	if err != nil {
+		return orNotRun(ctx, broken), err.Error()
+	}
+	switch res.outcome {
+	case passed:
+		return survived, tail(res.output, 10)
+	case buildFailed:
+		return doesNotBuild, tail(res.output, 10)
+	case timedOut:
+		if !m.timeoutOK {
+			return hung, "no timeout-ok in the header; " + tail(res.output, 3)
+		}
+		return killed, "timed out"
+	}
+	detail := strings.Join(res.failed, ", ") + " failed"
+	if line := crashLine(res.output); line != "" {
+		detail += "; " + line
+	}
+	return killed, detail
+}
+
+// clean reports as an error that the test command does not pass on the clean
+// tree, or that it runs nothing there. A -run that matches no test passes, and
+// a test that is skipped passes too: neither can kill anything.
+func (r *runner) clean(ctx context.Context, dir string, c command) error {
+	r.mu.Lock()
+	b := r.baseline[c.String()]
+	if b == nil {
+		b = &baseline{}
+		r.baseline[c.String()] = b
+	}
+	r.mu.Unlock()
+	b.once.Do(func() {
+		res, err := runTest(ctx, dir, c, r.timeout)
+		switch {
+		case err != nil:
+			b.err = err
+		case res.outcome == buildFailed:
+			b.err = fmt.Errorf("the clean tree does not build: %s", tail(res.output, 10))
+		case res.outcome != passed:
+			b.err = fmt.Errorf("fails on the clean tree: %s", tail(res.output, 10))
+		case len(res.passed) == 0:
+			b.err = fmt.Errorf("runs no test that is not skipped: %s", c)
+		}
+	})
+	return b.err
+}
+
+// orNotRun returns v, unless ctx ended: then the failure was ours.
+func orNotRun(ctx context.Context, v verdict) verdict {
+	if ctx.Err() != nil {
+		return notRun
+	}
+	return v
+}

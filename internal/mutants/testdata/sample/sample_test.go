@@ -1,0 +1,54 @@
+package sample
+
+import (
+	"os"
+	"testing"
+)
+
+func TestMax(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		a, b, want int
+	}{{"left", 2, 1, 2}, {"right", 1, 2, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Max(c.a, c.b); got != c.want {
+				t.Errorf("Max(%d, %d) = %d, want %d", c.a, c.b, got, c.want)
+			}
+		})
+	}
+}
+
+func TestMaxOfEqual(t *testing.T) {
+	if got := Max(3, 3); got != 3 {
+		t.Errorf("Max(3, 3) = %d", got)
+	}
+}
+
+func TestCountdown(t *testing.T) {
+	if got := Countdown(3); got != 3 {
+		t.Errorf("Countdown(3) = %d, want 3", got)
+	}
+}
+
+func TestSkipped(t *testing.T) {
+	t.Skip("never runs")
+}
+
+func TestFails(t *testing.T) {
+	if os.Getenv("SAMPLE_PASS") == "" {
+		t.Error("fails on the clean tree")
+	}
+}
+
+// TestLeavesFile fails in a tree in which it has run before.
+func TestLeavesFile(t *testing.T) {
+	if _, err := os.Stat("left.txt"); err == nil {
+		t.Error("left.txt exists")
+	}
+	if err := os.WriteFile("left.txt", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := Max(3, 3); got != 3 {
+		t.Errorf("Max(3, 3) = %d", got)
+	}
+}
