@@ -235,7 +235,7 @@ func (s *Slots) Oldest(now int64) (epoch uint64, since int64, ok bool) {
 		if slot.seen != gen {
 			slot.seen, slot.since = gen, now
 		}
-		if e := word >> 1; !ok || e < epoch {
+		if e := word >> 1; !ok || e < epoch || e == epoch && slot.since < since {
 			epoch, since, ok = e, slot.since, true
 		}
 	}

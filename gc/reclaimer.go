@@ -84,6 +84,7 @@ type Reclaimer[E Item] struct {
 	view   atomic.Pointer[View]
 	parked atomic.Bool
 	closed atomic.Bool
+	passed atomic.Int64 // when the last pass by a committer was, after Close
 	depth  atomic.Int64
 
 	wake  chan struct{} // capacity 1: the ticker goroutine has work
@@ -196,7 +197,7 @@ func (r *Reclaimer[E]) Offer(item E) bool {
 	if !item.Mark().set(markQueued) {
 		return true
 	}
-	if !r.queue.TryEnqueue(item) {
+	if !r.enqueue(item) {
 		item.Mark().unset(markQueued)
 		r.counters.fallbacks.Add(1)
 		return false
@@ -212,16 +213,31 @@ func (r *Reclaimer[E]) Offer(item E) bool {
 	return true
 }
 
+// enqueue reports whether the queue took the item. The queue also refuses when
+// another goroutine came first; that does not count.
+func (r *Reclaimer[E]) enqueue(item E) bool {
+	for !r.queue.TryEnqueue(item) {
+		if r.depth.Load() >= int64(r.capacity) {
+			return false
+		}
+	}
+	return true
+}
+
 // Prune prunes an item here and now, with a new view, for a committer whose
 // Offer was refused. What a live read epoch still needs is set aside. It waits
-// for nobody.
+// for nobody. After Close the callers do the ticker's work as well, one of them
+// and at most once in an interval.
 func (r *Reclaimer[E]) Prune(item E) {
 	r.Refresh()
 	view := r.View()
-	if r.prune(item, view) != Done && !r.closed.Load() {
+	if r.prune(item, view) != Done {
 		r.setAside(item, view)
-		if r.parked.Load() {
-			r.poke()
+	}
+	if r.closed.Load() {
+		now := time.Now().UnixNano()
+		if last := r.passed.Load(); now-last >= int64(r.interval) && r.passed.CompareAndSwap(last, now) {
+			r.pass()
 		}
 	}
 }
@@ -244,7 +260,8 @@ func (r *Reclaimer[E]) Stop() {
 }
 
 // Close ends all goroutines, waits for them, and prunes what was queued.
-// Afterwards Offer returns false: committers prune.
+// Afterwards Offer returns false, and committers prune: each the item it wrote,
+// and now and then what was set aside.
 func (r *Reclaimer[E]) Close() {
 	r.Stop()
 	r.wg.Wait()

@@ -69,7 +69,7 @@ func (r *Reclaimer[E]) drainQueue(view *View) {
 	for range r.depth.Load() {
 		item, ok := r.queue.TryDequeue()
 		if !ok {
-			return
+			continue // another worker came first, or took the rest
 		}
 		r.depth.Add(-1)
 		// Must precede the prune: a committer that finds the mark set relies
@@ -113,6 +113,10 @@ func (r *Reclaimer[E]) setAside(item E, view *View) {
 	// its own view before that.
 	if r.last.Load() != view {
 		r.overdue.Store(true)
+	}
+	// Must follow too: the ticker says that it parks, then looks at the list.
+	if r.parked.Load() {
+		r.poke()
 	}
 }
 

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"unsafe"
 
@@ -35,10 +36,12 @@ import (
 //   - The slot stays live until validation has ended: it keeps what was read
 //     from being taken out of the index and made anew.
 
-// After priorityAttempts attempts that others aborted, or maxRevocations epochs
-// that readers took away, a commit goes into priority mode.
+// After priorityAttempts attempts that others aborted, or after one if it writes
+// more than largeBatch keys, and after maxRevocations epochs that readers took
+// away, a commit goes into priority mode.
 const (
 	priorityAttempts = 4
+	largeBatch       = 256
 	maxRevocations   = 4
 )
 
@@ -70,8 +73,8 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 		// the old ones may still be in somebody's hands.
 		m.counters.reinstalled.Add(1)
 		st.renew()
-		if attempt >= priorityAttempts {
-			st.ticket = m.priority.renew(st.ticket)
+		if attempt >= priorityAttempts || len(st.writes) > largeBatch {
+			st.ticket = m.priority.renew(context.Background(), st.ticket)
 		} else {
 			backoff(attempt)
 			m.priority.honour(st.ticket)
@@ -97,6 +100,7 @@ func (st *txState[K, V]) try(gen uint64) result {
 	for i := range st.writes {
 		if w := &st.writes[i]; w.e == nil {
 			w.e = m.makeEntry(w.key)
+			st.alive()
 		}
 	}
 	if hooks.Enabled {
@@ -162,6 +166,7 @@ func (st *txState[K, V]) try(gen uint64) result {
 	}
 	for i := range st.writes {
 		m.installed(st.writes[i].e, st.writes[i].v)
+		st.alive()
 	}
 	return resultCommitted
 }
@@ -199,7 +204,13 @@ func (st *txState[K, V]) decide() (uint64, result) {
 			if hooks.Enabled {
 				hooks.At(hooks.Tentative)
 			}
-			s, ok := st.validate(s)
+			if st.ticket != 0 {
+				if e, r := st.decideWatched(); r != resultAborted {
+					return e, r
+				}
+				continue
+			}
+			s, ok := st.validate(s, epochOf(s))
 			if !ok {
 				if st.word.CompareAndSwap(s, abortedWord(s)) {
 					m.counters.wasted.Add(1)
@@ -214,17 +225,73 @@ func (st *txState[K, V]) decide() (uint64, result) {
 			if st.word.CompareAndSwap(s, committedWord(s, epochOf(s))) {
 				return epochOf(s), resultCommitted
 			}
-			if revoked++; revoked == maxRevocations && st.ticket == 0 {
-				// Readers yield to a validation in priority mode.
-				st.ticket = m.priority.acquire()
+			if revoked++; revoked == maxRevocations {
+				st.ticket = m.priority.acquire(context.Background())
 			}
 		}
 	}
 }
 
+// decideWatched validates and publishes a tentative transaction in priority mode.
+// Others may move its epoch on while it validates: it validates as of the clock
+// at the start, c, and may commit at any epoch up to c, or at a later one if
+// every epoch above c was drawn for itself: then nothing can have been committed
+// in between. So readers cannot keep it from committing by pushing it, however
+// long the validation takes, and need not wait for it. It returns aborted if it
+// is to be decided anew, or was aborted.
+func (st *txState[K, V]) decideWatched() (uint64, result) {
+	m := st.m
+	w := &watch{word: st.word, base: m.slots.Now()}
+	m.priority.watch.Store(w)
+	defer m.priority.watch.CompareAndSwap(w, nil)
+	// Must follow the load of the clock: whoever is passed over because it is
+	// active draws an epoch above c, and shows as a stranger.
+	s, ok := st.validate(st.word.Load(), w.base+1)
+	if hooks.Enabled {
+		hooks.At(hooks.Validated)
+	}
+	for tries := 0; ; {
+		switch s = st.word.Load(); tag(s) {
+		case tagAnnounced:
+			e := m.slots.Next()
+			w.count(e)
+			if !st.word.CompareAndSwap(s, decidedWord(s, e)) {
+				m.counters.wasted.Add(1)
+			}
+		case tagTentative:
+			if !ok {
+				if st.word.CompareAndSwap(s, abortedWord(s)) {
+					m.counters.wasted.Add(1)
+					return 0, resultConflict
+				}
+				continue
+			}
+			if e := epochOf(s); e > w.base && w.strangers(m.slots.Now()) {
+				if tries++; tries == watchTries {
+					return 0, resultAborted
+				}
+				continue // one may be about to be counted
+			}
+			// Linearization point of a transaction that validates.
+			if st.word.CompareAndSwap(s, committedWord(s, epochOf(s))) {
+				return epochOf(s), resultCommitted
+			}
+		default:
+			return 0, resultAborted
+		}
+	}
+}
+
+// watchTries is how often a validated transaction looks whether the epochs drawn
+// meanwhile have all been counted, before it validates again.
+const watchTries = 256
+
 // withdraw takes the versions of the first n writes off their chains, as far as
 // nobody else has. The record must be aborted, or, if nothing is announced, is
 // aborted here.
+//
+// It hands every entry over that it leaves without a value: one that was made
+// for this commit, or one whose tombstone a pruner may have found covered.
 func (st *txState[K, V]) withdraw(n int) {
 	for {
 		s := st.word.Load()
@@ -232,12 +299,15 @@ func (st *txState[K, V]) withdraw(n int) {
 			break
 		}
 	}
-	for i := range n {
+	for i := range st.writes {
 		e, v := st.writes[i].e, st.writes[i].v
-		next := v.next.Load()
-		if e.head.CompareAndSwap(v, next) && next == nil {
-			st.m.offer(e) // an entry that nothing was ever committed to
+		if i < n {
+			e.head.CompareAndSwap(v, v.next.Load())
 		}
+		if _, ok := e.head.Load().present(); !ok {
+			st.m.offer(e)
+		}
+		st.alive()
 	}
 }
 
@@ -248,6 +318,7 @@ func (st *txState[K, V]) renew() {
 		v := &version[V]{value: old.value}
 		setWord(&v.state, old.state.Load()&tombBit)
 		st.writes[i].v = v
+		st.alive()
 	}
 }
 
@@ -262,5 +333,15 @@ func (st *txState[K, V]) order() {
 		}
 		return
 	}
-	slices.SortFunc(st.writes, func(a, b write[K, V]) int { return cmp.Compare(addr(&a), addr(&b)) })
+	slices.SortFunc(st.writes, func(a, b write[K, V]) int {
+		st.alive()
+		return cmp.Compare(addr(&a), addr(&b))
+	})
+}
+
+// alive is the sign of life of a transaction in priority mode.
+func (st *txState[K, V]) alive() {
+	if st.ticket != 0 {
+		st.m.priority.alive(st.ticket)
+	}
 }

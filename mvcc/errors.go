@@ -32,12 +32,9 @@ const (
 	// ConflictWrite: a key that the transaction writes was written by another
 	// one that committed after the transaction began (snapshot level).
 	ConflictWrite
-	// ConflictAborted: another transaction gave up waiting for this one to
-	// move on, again and again.
-	ConflictAborted
 )
 
-// String returns "read", "scan", "write" or "aborted".
+// String returns "read", "scan" or "write".
 func (k ConflictKind) String() string {
 	switch k {
 	case ConflictRead:
@@ -46,8 +43,6 @@ func (k ConflictKind) String() string {
 		return "scan"
 	case ConflictWrite:
 		return "write"
-	case ConflictAborted:
-		return "aborted"
 	}
 	return "unknown"
 }

@@ -17,9 +17,7 @@ func (st *txState[K, V]) install(i int) result {
 			if !isKind(s, kindActive) || !st.word.CompareAndSwap(s, s+installStep) {
 				return resultAborted
 			}
-			if st.ticket != 0 {
-				m.priority.alive()
-			}
+			st.alive()
 		}
 		h, base, ok := m.settle(w.e, st.ticket)
 		if !ok {
@@ -65,7 +63,7 @@ func (m *Map[K, V]) settle(e *entry[K, V], ticket uint64) (h, base *version[V], 
 		case tag(s) == tagAnnounced && s&checkBit == 0:
 			m.help(word, s)
 		default:
-			if m.standsStill(word, s, ticket) && word.CompareAndSwap(s, abortedWord(s)) {
+			if s, still := m.standsStill(word, s, ticket); still && word.CompareAndSwap(s, abortedWord(s)) {
 				m.counters.rivals.Add(1)
 				if tag(s) == tagTentative {
 					m.counters.wasted.Add(1)
@@ -101,33 +99,57 @@ const (
 )
 
 // standsStill watches the record of a rival that says s for a while, and reports
-// whether it stands still. While another transaction is in priority mode the
-// rival may be that one, and has more time.
-func (m *Map[K, V]) standsStill(word *atomic.Uint64, s, ticket uint64) bool {
+// what it says in the end and whether its owner stands still. While another
+// transaction is in priority mode the rival may be that one, and has more time.
+func (m *Map[K, V]) standsStill(word *atomic.Uint64, s, ticket uint64) (uint64, bool) {
 	for range installSpins {
-		if word.Load() != s {
-			return false
+		now := word.Load()
+		if moved(s, now) {
+			return now, false
 		}
+		s = now
 	}
 	for range installYields {
 		runtime.Gosched()
-		if word.Load() != s {
-			return false
+		now := word.Load()
+		if moved(s, now) {
+			return now, false
 		}
+		s = now
 	}
 	if m.priority.holder.Load() != ticket {
 		m.priority.honour(ticket)
-		return word.Load() == s
+		now := word.Load()
+		return now, !moved(s, now)
 	}
-	return true
+	return s, true
 }
+
+// moved reports whether an undecided record that said s has been decided, or been
+// moved on by its owner, now that it says now. That readers revoke and push it
+// is no sign of its owner's life, else they would shield one that sleeps.
+func moved(s, now uint64) bool {
+	if now == s {
+		return false
+	}
+	undecided := tag(now) == tagAnnounced || tag(now) == tagTentative
+	if tag(s) == tagSpecial || !undecided {
+		return true
+	}
+	return tag(s) == tagTentative && now == s^checkBit
+}
+
+// settledRun is after how many versions in a row of which each had to be kept a
+// committer stops pruning: what is below was pruned before, and only loses a
+// version when a read epoch ends. Looking after that is background work.
+const settledRun = 8
 
 // installed does the work that a committed version v on e brings with it: prune
 // e now if v is one too many, and otherwise hand it over, once.
 func (m *Map[K, V]) installed(e *entry[K, V], v *version[V]) {
 	s := v.state.Load()
 	if s&countMask == 0 {
-		m.prune(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)))
+		m.pruneTop(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)), settledRun)
 	} else if s&tombBit == 0 && v.next.Load() == nil {
 		return // a new key: nothing to drop
 	}

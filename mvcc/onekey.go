@@ -7,8 +7,9 @@ import "github.com/mvccmap/mvccmap/internal/hooks"
 // and take no slot: they hold back no reclamation.
 
 // Load returns the newest committed value of key, and whether there is one. It
-// never waits for a writer and allocates nothing. It panics with a runtime error
-// if key cannot be hashed.
+// waits for no particular goroutine, giving a writer that is about to commit a
+// moment at most, and allocates nothing. It panics with a runtime error if key
+// cannot be hashed.
 func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(key) {
 		return value, false

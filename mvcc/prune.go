@@ -1,6 +1,9 @@
 package mvcc
 
 import (
+	"math"
+	"slices"
+
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
@@ -17,6 +20,11 @@ import (
 // its way down: a pruner clears or shortens the link of a version only for
 // epochs that are neither live in its view nor at or above that version.
 func (c core[K, V]) prune(e *entry[K, V], view *gc.View) gc.Outcome {
+	return c.pruneTop(e, view, math.MaxInt)
+}
+
+// pruneTop is prune, but stops after run versions in a row that had to be kept.
+func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int) gc.Outcome {
 	h := e.head.Load()
 	for h != nil {
 		s, _ := h.resolve()
@@ -55,33 +63,39 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View) gc.Outcome {
 		hooks.At(hooks.PruneFound)
 	}
 
-	cur, kept, pruned := v, 0, uint64(0)
-	for i := len(view.Live) - 1; i >= 0 && cur != nil; i-- {
-		a := view.Live[i]
-		if commitEpoch(cur) <= a {
-			continue // cur serves this epoch too
+	blocked, inARow, pruned := false, 0, uint64(0)
+	for cur, live := v, view.Live; ; {
+		// The epochs that cur does not serve; a is the newest of them.
+		i, _ := slices.BinarySearch(live, commitEpoch(cur))
+		if live = live[:i]; i == 0 {
+			if n := cur.next.Load(); n != nil {
+				cur.next.Store(nil)
+				for ; n != nil; n = n.next.Load() {
+					pruned++
+				}
+			}
+			break
 		}
-		n := cur.next.Load()
-		first := n
+		a := live[i-1]
+		first := cur.next.Load()
+		n := first
 		for n != nil && commitEpoch(n) > a {
 			n = n.next.Load()
 			pruned++
 		}
-		if n != first {
+		if n == first {
+			inARow++
+		} else {
 			cur.next.Store(n)
+			inARow = 0
 		}
-		if n != nil {
-			kept++
+		if n == nil {
+			break
+		}
+		if blocked = true; inARow == run {
+			break
 		}
 		cur = n
-	}
-	if cur != nil {
-		if n := cur.next.Load(); n != nil {
-			cur.next.Store(nil)
-			for ; n != nil; n = n.next.Load() {
-				pruned++
-			}
-		}
 	}
 	if pruned > 0 {
 		c.counters.pruned.Add(pruned)
@@ -90,7 +104,7 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View) gc.Outcome {
 	switch {
 	case later:
 		return gc.Later
-	case kept > 0:
+	case blocked:
 		return gc.Blocked
 	case v == h && h.tombstone():
 		if commitEpoch(h) > view.Min() {

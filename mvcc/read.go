@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"runtime"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -123,9 +122,12 @@ func (m *Map[K, V]) newestSlow(e *entry[K, V]) *version[V] {
 
 // help draws an epoch for the announced record at word, which says w.
 func (m *Map[K, V]) help(word *atomic.Uint64, w uint64) {
+	watch := m.priority.watched(word)
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
-	d := decidedWord(w, m.slots.Next())
+	e := m.slots.Next()
+	watch.count(e)
+	d := decidedWord(w, e)
 	switch {
 	case !word.CompareAndSwap(w, d):
 		m.counters.wasted.Add(1)
@@ -144,14 +146,10 @@ func (m *Map[K, V]) revoke(word *atomic.Uint64, w uint64) {
 	}
 }
 
-// How long a reader gives a tentative writer to validate, in looks at its
-// record. Validating a few keys takes less than a microsecond. While somebody is
-// in priority mode it may take longer, and readers yield in between; a record
-// that shows no sign of life is still revoked.
-const (
-	readerSpins  = 128
-	readerYields = 64
-)
+// readerSpins is how long a reader gives a tentative writer to validate, in looks
+// at its record, before it takes the epoch away. Validating a few keys takes
+// less than a microsecond.
+const readerSpins = 128
 
 // lingers watches a tentative record that says w for a moment, and reports
 // whether it stands still.
@@ -159,14 +157,6 @@ func (m *Map[K, V]) lingers(word *atomic.Uint64, w uint64) bool {
 	for range readerSpins {
 		if word.Load() != w {
 			return false
-		}
-	}
-	if m.priority.holder.Load() != 0 {
-		for range readerYields {
-			runtime.Gosched()
-			if word.Load() != w {
-				return false
-			}
 		}
 	}
 	return true

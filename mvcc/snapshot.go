@@ -23,9 +23,9 @@ var (
 	_ Reader[int, int] = Snapshot[int, int]{}
 )
 
-// A Snapshot reads a map as of one moment. Its reads never wait for a writer,
-// never conflict and never fail; what commits after the snapshot was taken is
-// not seen.
+// A Snapshot reads a map as of one moment. Its reads wait for no particular
+// goroutine, never conflict and never fail; what commits after the snapshot was
+// taken is not seen.
 //
 // A Snapshot is a small value, to be passed by value. It may be used by several
 // goroutines at once. The zero Snapshot is not usable; get one from [Map.View]
@@ -42,15 +42,16 @@ type Snapshot[K comparable, V any] struct {
 // Snapshot opens a snapshot of the map as it is now: everything that committed
 // before the call is seen. The caller must close it; View does so by itself.
 // A snapshot that becomes unreachable is closed by the garbage collector some
-// time later, and counted in Stats.Leaked. It allocates nothing and never waits.
+// time later, and counted in Stats.Leaked. It waits for nobody, and allocates
+// only when more transactions and snapshots are open than ever before.
 func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 	st := m.begin()
 	return Snapshot[K, V]{st, st.gen()}
 }
 
 // View calls fn with a snapshot of the map, closes the snapshot, also when fn
-// panics or calls runtime.Goexit, and returns fn's error unchanged. It never
-// waits, never conflicts, runs fn exactly once, and allocates nothing itself.
+// panics or calls runtime.Goexit, and returns fn's error unchanged. It waits for
+// nobody, never conflicts, runs fn exactly once, and allocates nothing itself.
 // The snapshot must not be used after fn has returned.
 func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	s := m.Snapshot()
@@ -71,6 +72,7 @@ func (s Snapshot[K, V]) Close() {
 func (s Snapshot[K, V]) Epoch() uint64 {
 	e := s.st.epoch()
 	s.check()
+	runtime.KeepAlive(s.st)
 	return e
 }
 
@@ -83,7 +85,8 @@ func (s Snapshot[K, V]) check() {
 }
 
 // Get returns the value of key as of the snapshot, and whether there was one. It
-// never waits for a writer and allocates nothing. It panics with [ErrTxDone] if
+// waits for no particular goroutine, giving a writer that is about to commit a
+// moment at most, and allocates nothing. It panics with [ErrTxDone] if
 // the snapshot is closed, also if another goroutine closes it during the call,
 // and with a runtime error if key cannot be hashed.
 func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
@@ -119,12 +122,16 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 		// key that is visible here was inserted before, and stays until the
 		// snapshot has closed. A key that is met twice was deleted and
 		// inserted again meanwhile: its second entry has nothing visible.
+		left := false
 		m.index.RangeRelaxed(func(key K, e *entry[K, V]) bool {
 			value, ok := m.visible(e, at).present()
 			s.check()
-			return !ok || yield(key, value)
+			left = ok && !yield(key, value)
+			return !left
 		})
-		s.check()
+		if !left {
+			s.check()
+		}
 		runtime.KeepAlive(s.st)
 	}
 }

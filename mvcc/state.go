@@ -156,6 +156,7 @@ func (st *txState[K, V]) put(key K, value V, tomb uint64) {
 		return
 	}
 	e, _ := st.index.Load(key)
+	st.alive()
 	v := &version[V]{value: value}
 	setWord(&v.state, tomb)
 	st.writes = append(st.writes, write[K, V]{key: key, e: e, v: v})
@@ -177,9 +178,7 @@ func (st *txState[K, V]) get(key K) *version[V] {
 		v = st.m.visible(e, st.epoch())
 	}
 	st.hasRead = true
-	if st.ticket != 0 {
-		st.m.priority.alive()
-	}
+	st.alive()
 	if st.level == LevelSerializable && !st.scanned {
 		if e == nil {
 			st.absent = append(st.absent, key)

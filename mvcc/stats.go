@@ -56,7 +56,8 @@ type Stats struct {
 	// writers that were aborted because they stood still, Reinstalled the
 	// attempts that followed.
 	Helped, Pushed, Revoked, Rivals, Reinstalled uint64
-	// Pruned counts versions dropped.
+	// Pruned counts versions dropped; a few may be counted twice, when two
+	// goroutines pruned the same key.
 	Pruned uint64
 	// TickRefreshes and CommitRefreshes count the views made by the ticker and
 	// asked for by committers; RefreshTime is what the ticker's took.

@@ -27,7 +27,8 @@ type Tx[K comparable, V any] struct {
 // idiom is a deferred Rollback, which does nothing after Commit. [Map.Update]
 // does all this, and tries again after a conflict. A Tx that becomes
 // unreachable is rolled back by the garbage collector some time later, and
-// counted in Stats.Leaked. Begin allocates nothing and never waits.
+// counted in Stats.Leaked. Begin waits for nobody, and allocates only when more
+// transactions are open than ever before.
 func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 	level := opts.level(m.level)
 	st := m.begin()
@@ -44,12 +45,15 @@ func (tx Tx[K, V]) check() {
 // Epoch returns the transaction's read epoch: the commit epoch of the newest
 // transaction it may see.
 func (tx Tx[K, V]) Epoch() uint64 {
+	e := tx.st.epoch()
 	tx.check()
-	return tx.st.epoch()
+	runtime.KeepAlive(tx.st)
+	return e
 }
 
 // Get returns the value of key, and whether there is one: the transaction's own
-// write, or else the value as of its read epoch. It never waits for a writer.
+// write, or else the value as of its read epoch. It waits for no particular
+// goroutine: a writer that is about to commit is given a moment at most.
 // It allocates only to make room in the read set, which is reused by later
 // transactions. It panics with a runtime error if key cannot be hashed.
 func (tx Tx[K, V]) Get(key K) (value V, ok bool) {
@@ -79,11 +83,13 @@ func (tx Tx[K, V]) Set(key K, value V) {
 }
 
 // Delete deletes key; if it is absent, Delete makes sure that it still is when
-// the transaction commits. It allocates one version, and panics with [ErrBadKey]
-// if key is not equal to itself.
+// the transaction commits. It allocates one version. A key that is not equal to
+// itself is always absent: nothing happens.
 func (tx Tx[K, V]) Delete(key K) {
 	tx.check()
-	tx.st.m.checkKey(key)
+	if tx.st.m.badKey(key) {
+		return
+	}
 	var zero V
 	tx.st.put(key, zero, tombBit)
 }
@@ -110,12 +116,11 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 			}
 			tx.check()
 		}
+		left := false
 		m.index.RangeRelaxed(func(key K, e *entry[K, V]) bool {
 			value, ok := m.visible(e, at).present()
 			tx.check()
-			if st.ticket != 0 {
-				m.priority.alive()
-			}
+			st.alive()
 			if !ok {
 				return true
 			}
@@ -124,9 +129,12 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 					return true
 				}
 			}
-			return yield(key, value)
+			left = !yield(key, value)
+			return !left
 		})
-		tx.check()
+		if !left {
+			tx.check()
+		}
 		runtime.KeepAlive(st)
 	}
 }
@@ -169,7 +177,9 @@ func (tx Tx[K, V]) Err() error {
 		return ErrTxDone
 	}
 	if tx.st.doomed() {
-		return tx.st.conflict.err()
+		c := tx.st.conflict
+		tx.st.conflict = conflict[K]{}
+		return c.err()
 	}
 	return nil
 }

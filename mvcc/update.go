@@ -9,7 +9,9 @@ const updatePriority = 6
 // it rolls back, waits a little longer each time, and calls fn again: fn may run
 // several times, and should have no effect but through its transaction. After a
 // few conflicts it does so in priority mode: committers of the map let it go
-// first for as long as it keeps moving.
+// first for as long as it keeps moving. An operation that fn makes on the map
+// itself, not through its transaction, is not part of it, and may have to wait
+// some milliseconds for the very transaction that fn runs in.
 //
 // Update returns nil if a commit succeeded; fn's error, unchanged, if fn returned
 // one, having rolled back; ctx's error if ctx has ended before an attempt; the
@@ -35,15 +37,13 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 // retry makes the second and all further attempts of Update.
 func (m *Map[K, V]) retry(ctx context.Context, level Level, attempts int, c *conflict[K], fn func(tx Tx[K, V]) error) error {
 	ticket := uint64(0)
-	defer func() {
-		if ticket != 0 {
-			m.priority.release(ticket)
-		}
-	}()
+	defer func() { m.priority.release(ticket) }()
 	for n := 1; n < attempts; n++ {
-		backoff(n - 1)
 		if n >= updatePriority {
-			ticket = m.priority.renew(ticket)
+			ticket = m.priority.renew(ctx, ticket)
+		}
+		if ticket == 0 {
+			backoff(n - 1)
 		}
 		if err := ctx.Err(); err != nil {
 			return err

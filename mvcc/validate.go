@@ -23,28 +23,33 @@ import (
 // validateStride is after how many checks a validator shows that it goes on.
 const validateStride = 64
 
-// validate validates the transaction at the epoch of s, its tentative record. It
-// returns the record as it left it, which carries the same epoch. It gives up
-// early, with ok, if the record has changed: the caller's CAS will fail then.
-func (st *txState[K, V]) validate(s uint64) (now uint64, ok bool) {
-	e := epochOf(s)
+// validate validates the transaction, whose tentative record is s, for every
+// commit epoch from that of s up to e. It returns the record as it left it. It
+// gives up early, with ok, if the record has changed, since the caller's CAS
+// will fail then; but not in priority mode.
+func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
+	least := epochOf(s)
 	n := 0
 	alive := func() bool {
 		if n++; n%validateStride != 0 {
 			return true
 		}
-		if st.ticket != 0 {
-			st.m.priority.alive()
+		st.alive()
+		// Only a tentative record has the bit to flip. In an announced one it
+		// says that there is something to validate.
+		if tag(s) == tagTentative && st.word.CompareAndSwap(s, s^checkBit) {
+			s ^= checkBit
+			return true
 		}
-		if !st.word.CompareAndSwap(s, s^checkBit) {
+		if st.ticket == 0 {
 			return false
 		}
-		s ^= checkBit
-		return true
+		s = st.word.Load()
+		return tag(s) == tagTentative || tag(s) == tagAnnounced
 	}
 	for i := range st.reads {
 		r := &st.reads[i]
-		if v, valid := st.valid(r.e, r.seen, e); !valid {
+		if v, valid := st.valid(r.e, r.seen, least, e); !valid {
 			st.conflictOn(r.e.key, ConflictRead, v)
 			return s, false
 		}
@@ -53,7 +58,7 @@ func (st *txState[K, V]) validate(s uint64) (now uint64, ok bool) {
 		}
 	}
 	for _, key := range st.absent {
-		if v, valid := st.validAbsent(key, e); !valid {
+		if v, valid := st.validAbsent(key, least, e); !valid {
 			st.conflictOn(key, ConflictRead, v)
 			return s, false
 		}
@@ -80,9 +85,9 @@ func (st *txState[K, V]) validate(s uint64) (now uint64, ok bool) {
 	return s, ok
 }
 
-// valid reports whether seen is what a read of en would find at epoch e.
-// Otherwise it returns what is in the way.
-func (st *txState[K, V]) valid(en *entry[K, V], seen *version[V], e uint64) (*version[V], bool) {
+// valid reports whether seen is what a read of en would find at every epoch from
+// least to e. Otherwise it returns what is in the way.
+func (st *txState[K, V]) valid(en *entry[K, V], seen *version[V], least, e uint64) (*version[V], bool) {
 	v := st.m.settled(en, st.word, e)
 	if v == seen {
 		return nil, true
@@ -90,23 +95,20 @@ func (st *txState[K, V]) valid(en *entry[K, V], seen *version[V], e uint64) (*ve
 	if v != nil && isKind(v.state.Load(), kindDead) {
 		// The entry has left the index since, so what was seen was a
 		// tombstone, or nothing: the slot would have kept anything else.
-		return st.validAbsentUnlessSeen(en.key, seen, e)
+		if _, ok := seen.present(); ok {
+			return nil, false
+		}
+		return st.validAbsent(en.key, least, e)
 	}
 	if _, ok := seen.present(); ok {
 		return v, false
 	}
-	return absentAt(v, e)
+	return absentSince(v, least)
 }
 
-func (st *txState[K, V]) validAbsentUnlessSeen(key K, seen *version[V], e uint64) (*version[V], bool) {
-	if _, ok := seen.present(); ok {
-		return nil, false
-	}
-	return st.validAbsent(key, e)
-}
-
-// validAbsent reports whether key, which was absent, is absent at epoch e.
-func (st *txState[K, V]) validAbsent(key K, e uint64) (*version[V], bool) {
+// validAbsent reports whether key, which was absent, is absent at every epoch from
+// least to e.
+func (st *txState[K, V]) validAbsent(key K, least, e uint64) (*version[V], bool) {
 	for {
 		en := st.m.lookup(key)
 		if en == nil {
@@ -117,14 +119,14 @@ func (st *txState[K, V]) validAbsent(key K, e uint64) (*version[V], bool) {
 			st.m.unlink(en)
 			continue
 		}
-		return absentAt(v, e)
+		return absentSince(v, least)
 	}
 }
 
-// absentAt reports whether v, the newest committed version of a key, says that
-// the key is absent at epoch e. A tombstone above e does not: what it deleted
-// may have been there at e.
-func absentAt[V any](v *version[V], e uint64) (*version[V], bool) {
+// absentSince reports whether v, the newest committed version of a key, says that
+// the key is absent from epoch e on. A tombstone above e does not: what it
+// deleted may have been there at e.
+func absentSince[V any](v *version[V], e uint64) (*version[V], bool) {
 	if v == nil || v.tombstone() && commitEpoch(v) < e {
 		return nil, true
 	}
@@ -132,7 +134,7 @@ func absentAt[V any](v *version[V], e uint64) (*version[V], bool) {
 }
 
 // settled returns the newest committed version of en, not counting those of the
-// transaction whose record is own and whose tentative epoch is e; nil if there
+// transaction whose record is own and that validates as of epoch e; nil if there
 // is none; or the dead version. An undecided writer with an epoch below e is
 // given a moment and then pushed above e: only the later waits for the earlier.
 func (m *Map[K, V]) settled(en *entry[K, V], own *atomic.Uint64, e uint64) *version[V] {
