@@ -214,25 +214,35 @@ func (r *Reclaimer[E]) Offer(item E) bool {
 }
 
 // enqueue reports whether the queue took the item. The queue also refuses when
-// another goroutine came first; that does not count.
+// another goroutine came first: then a few more tries are worth it.
 func (r *Reclaimer[E]) enqueue(item E) bool {
-	for !r.queue.TryEnqueue(item) {
+	for range enqueueTries {
+		if r.queue.TryEnqueue(item) {
+			return true
+		}
 		if r.depth.Load() >= int64(r.capacity) {
 			return false
 		}
 	}
-	return true
+	return false
 }
+
+const enqueueTries = 8
 
 // Prune prunes an item here and now, with a new view, for a committer whose
 // Offer was refused. What a live read epoch still needs is set aside. It waits
 // for nobody. After Close the callers do the ticker's work as well, one of them
-// and at most once in an interval.
+// and at most once in an interval; that one waits for a refresh under way.
 func (r *Reclaimer[E]) Prune(item E) {
 	r.Refresh()
 	view := r.View()
-	if r.prune(item, view) != Done {
+	if outcome := r.prune(item, view); outcome != Done {
 		r.setAside(item, view)
+		if outcome == Later {
+			// Another goroutine was refreshing, and the view is an old one:
+			// what is left waits for the next pass, not for an epoch to end.
+			r.overdue.Store(true)
+		}
 	}
 	if r.closed.Load() {
 		now := time.Now().UnixNano()

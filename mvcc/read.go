@@ -143,6 +143,9 @@ func (m *Map[K, V]) revoke(word *atomic.Uint64, w uint64) {
 	if word.CompareAndSwap(w, announcedWord(w, epochOf(w), checkBit)) {
 		m.counters.revoked.Add(1)
 		m.counters.wasted.Add(1)
+		if hooks.Enabled {
+			hooks.At(hooks.Revoked)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# browser.sh FLAGS...: run every test whose name starts with TestBrowser, in
-# whichever module it is. A line that starts with "SKIPPED:" says that there is
-# no browser, no such test, or that a test skipped itself.
+# browser.sh FLAGS...: run the tests of every module named browsertest. A line that
+# starts with "SKIPPED:" says that there is no browser.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,20 +14,10 @@ if [ -z "$browser" ]; then
 fi
 echo "browser: $browser"
 
-dirs=$(grep -rlE --include='*_test.go' --exclude-dir=testdata --exclude-dir=.git '^func TestBrowser' . |
-	sed 's|/[^/]*$||' | sort -u || true)
-if [ -z "$dirs" ]; then
-	echo "SKIPPED: there is no test named TestBrowser..."
-	exit 0
-fi
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+export MVCCMAP_BROWSER=required # a test that finds no browser fails
 failed=0
-for dir in $dirs; do
+for dir in $(find . -type d -name browsertest -not -path './.git/*'); do
 	echo "in $dir"
-	(cd "$dir" && go test -count=1 -v -run '^TestBrowser' "$@" .) 2>&1 | tee -a "$log" || failed=1
+	(cd "$dir" && go test -count=1 -race -v "$@" ./...) || failed=1
 done
-if grep -qE '^\s*--- SKIP' "$log"; then
-	echo "SKIPPED: a browser test skipped itself, see above"
-fi
 exit "$failed"

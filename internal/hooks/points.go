@@ -38,6 +38,8 @@ const (
 	StoreDrawn
 	// LoadSkipped: a slot-less load is about to pass over an undecided head.
 	LoadSkipped
+	// Revoked: a reader has taken an epoch away, none is drawn anew.
+	Revoked
 	// WalkSkipped: a validator is about to pass over an undecided head.
 	WalkSkipped
 	// GetWalked: a transactional read has its result, and has not yet
@@ -64,7 +66,7 @@ const (
 var names = [Points]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn", "LoadSkipped",
-	"WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
+	"Revoked", "WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
 	"Dead", "Parking",
 }
 

@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"fmt"
+
+	"github.com/mvccmap/mvccmap/bench/internal/floor"
+)
+
+// floorEngine is the bare protocol: what no map of this design can be faster
+// than.
+type floorEngine struct {
+	m *floor.Map
+}
+
+func newFloor(setup Setup) (Engine, error) {
+	return &floorEngine{m: floor.New(setup.Keys, setup.Values)}, nil
+}
+
+func (e *floorEngine) Session(int) Session { return &floorSession{m: e.m} }
+func (e *floorEngine) Close()              {}
+
+type floorSession struct {
+	counted
+	m *floor.Map
+}
+
+func (s *floorSession) Get(key string) (uint64, bool, error) {
+	tx := s.m.Begin()
+	v, ok := s.m.Get(tx, key)
+	s.m.End(tx)
+	return v, ok, nil
+}
+
+func (s *floorSession) Put(key string, value uint64) error {
+	if !s.m.Put(key, value) {
+		return errNoSuchKey(key)
+	}
+	return nil
+}
+
+func (s *floorSession) Add(key string, delta uint64) (uint64, error) {
+	sum, lost, ok := s.m.Add(key, delta)
+	if !ok {
+		return 0, errNoSuchKey(key)
+	}
+	s.tries += uint64(lost) + 1
+	s.commits++
+	return sum, nil
+}
+
+func (s *floorSession) Begin() error {
+	s.m.End(s.m.Begin())
+	return nil
+}
+
+func errNoSuchKey(key string) error {
+	return fmt.Errorf("bench: the map was made without key %q", key)
+}

@@ -1,0 +1,142 @@
+package bench
+
+import "fmt"
+
+// An observer is what one goroutine of a get-and-put workload knows of the keys:
+// enough to tell a value that must not turn up from one that may. It rests on two
+// facts: no value is written twice, and a writer's sequence numbers grow.
+type observer struct {
+	writer int // 1 + the goroutine's number; 0 is whoever filled the map
+	seq    uint64
+
+	// last is, by key, the value last read or written here.
+	last []stamp
+
+	// highest is, by key and writer, the highest sequence number seen under
+	// that key. It is as large as the square of the number of goroutines,
+	// times keys, over all of them; when that is too large it is nil, and
+	// only what last tells is checked.
+	highest []uint64
+	writers int
+
+	// latest is, by writer, the highest sequence number seen at all.
+	latest []uint64
+}
+
+// maxHighest bounds the entries of observer.highest over all goroutines: 128 MB.
+const maxHighest = 1 << 24
+
+func newObserver(writer, threads, keys int) *observer {
+	o := &observer{
+		writer:  writer,
+		writers: threads + 1,
+		last:    numbers(keys),
+		latest:  numbers(threads + 1),
+	}
+	if uint64(threads)*uint64(o.writers)*uint64(keys) <= maxHighest {
+		o.highest = numbers(o.writers * keys)
+	}
+	for k := range keys {
+		o.see(k, loaded(k))
+	}
+	return o
+}
+
+// see records v as the current value of key k.
+func (o *observer) see(k int, v stamp) {
+	o.last[k] = v
+	w, s := stampWriter(v), stampSeq(v)
+	if o.highest != nil {
+		o.highest[k*o.writers+w] = s
+	}
+	o.latest[w] = max(o.latest[w], s)
+}
+
+// draw returns the value to write to key k next.
+func (o *observer) draw(k int) stamp {
+	o.seq++
+	return makeStamp(o.writer, k, o.seq)
+}
+
+// put records that v, drawn for key k, has been committed.
+func (o *observer) put(k int, v stamp) { o.see(k, v) }
+
+// got checks what a read of key k returned, and records it.
+func (o *observer) got(k int, v stamp, ok bool) error {
+	if ok && v == o.last[k] {
+		return nil
+	}
+	if err := o.check(k, v, ok); err != nil {
+		return err
+	}
+	o.see(k, v)
+	return nil
+}
+
+// check reports whether v may be the value of key k now.
+func (o *observer) check(k int, v stamp, ok bool) error {
+	w := stampWriter(v)
+	switch {
+	case !ok:
+		return fmt.Errorf("is absent")
+	case v == o.last[k]:
+		return nil
+	case w >= o.writers || v == 0:
+		return fmt.Errorf("holds %#x, which nobody wrote", v)
+	case !keyMatches(v, k):
+		return fmt.Errorf("holds %s, which was written to another key", describe(v))
+	case w == 0:
+		return fmt.Errorf("holds its first value again, after %s", describe(o.last[k]))
+	case w == o.writer:
+		return fmt.Errorf("shows goroutine %d its own %s again, or too early, after %s", o.writer-1, describe(v), describe(o.last[k]))
+	case o.highest != nil && stampSeq(v) <= o.highest[k*o.writers+w]:
+		return fmt.Errorf("shows goroutine %d %s, which it has seen replaced; the last it knew was %s", o.writer-1, describe(v), describe(o.last[k]))
+	case o.highest == nil && w == stampWriter(o.last[k]) && stampSeq(v) < stampSeq(o.last[k]):
+		return fmt.Errorf("shows goroutine %d %s after %s", o.writer-1, describe(v), describe(o.last[k]))
+	}
+	return nil
+}
+
+// describe says in words who wrote v.
+func describe(v stamp) string {
+	if w := stampWriter(v); w > 0 {
+		return fmt.Sprintf("write %d of goroutine %d", stampSeq(v), w-1)
+	}
+	return "the first value"
+}
+
+// checkFinal checks, when the goroutines have ended, that v may be the final
+// value of key k: one that none of them, its writer included, has seen replaced.
+// It is then the last that its writer wrote to the key, or the first value if
+// nobody wrote to it: who writes sees what was there replaced.
+func checkFinal(all []*observer, k int, v stamp, ok bool) error {
+	if !ok {
+		return fmt.Errorf("is absent at the end")
+	}
+	w := stampWriter(v)
+	switch {
+	case w > len(all) || v == 0:
+		return fmt.Errorf("holds %#x at the end, which nobody wrote", v)
+	case w == 0 && v != loaded(k):
+		return fmt.Errorf("holds %#x at the end, which nobody wrote", v)
+	}
+	for _, o := range all {
+		if err := o.check(k, v, true); err != nil {
+			return fmt.Errorf("at the end: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkSeen checks, when the goroutines have ended, that nobody read a value
+// that its writer had not drawn.
+func checkSeen(all []*observer) error {
+	for _, o := range all {
+		for w, s := range o.latest {
+			if w > 0 && s > all[w-1].seq {
+				return fmt.Errorf("goroutine %d read write %d of goroutine %d, which made only %d", o.writer-1, s, w-1, all[w-1].seq)
+			}
+		}
+	}
+	return nil
+}

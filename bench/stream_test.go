@@ -1,0 +1,258 @@
+package bench
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// chiSquare returns the statistic of observed counts against expected ones, and
+// the value that it exceeds once in 10,000 times if they do agree
+// (Wilson-Hilferty approximation).
+func chiSquare(observed []int, expected []float64) (x2, limit float64) {
+	for i, o := range observed {
+		d := float64(o) - expected[i]
+		x2 += d * d / expected[i]
+	}
+	df := float64(len(observed) - 1)
+	const z = 3.719 // the 0.9999 quantile of the normal distribution
+	c := 2 / (9 * df)
+	return x2, df * math.Pow(1-c+z*math.Sqrt(c), 3)
+}
+
+func TestZipfChiSquare(t *testing.T) {
+	const n, draws = 1_000, 2_000_000
+	for _, theta := range []float64{0, 0.5, 0.9, 0.99, 1, 1.5} {
+		z := newZipf(n, theta)
+		s := newStream(1, uint64(theta*100))
+		observed := make([]int, n)
+		for range draws {
+			observed[z.draw(&s)]++
+		}
+		expected := make([]float64, n)
+		sum := 0.0
+		for i := range expected {
+			expected[i] = math.Pow(float64(i+1), -theta)
+			sum += expected[i]
+		}
+		for i := range expected {
+			expected[i] *= draws / sum
+		}
+		x2, limit := chiSquare(observed, expected)
+		require.Less(t, x2, limit, "theta %v", theta)
+
+		// The test has teeth: a neighbouring theta is told apart.
+		other := newZipf(n, theta+0.03)
+		clear(observed)
+		for range draws {
+			observed[other.draw(&s)]++
+		}
+		x2, limit = chiSquare(observed, expected)
+		require.Greater(t, x2, limit, "theta %v taken for %v", theta+0.03, theta)
+	}
+}
+
+// The table itself, without sampling: the cells' shares add up to the
+// probabilities.
+func TestZipfTableIsExact(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 1_000, 4_097} {
+		for _, theta := range []float64{0, 0.5, 0.9, 0.99, 1, 3} {
+			z := newZipf(n, theta)
+			got := make([]float64, n)
+			for i, c := range z.cells {
+				keep := float64(c.keep) / (1 << 64)
+				got[i] += keep / float64(n)
+				got[c.other] += (1 - keep) / float64(n)
+			}
+			sum := 0.0
+			for i := range n {
+				sum += math.Pow(float64(i+1), -theta)
+			}
+			for i := range n {
+				want := math.Pow(float64(i+1), -theta) / sum
+				require.InDelta(t, want, got[i], 1e-12, "n %d, theta %v, index %d", n, theta, i)
+			}
+		}
+	}
+}
+
+func TestBelowIsUniform(t *testing.T) {
+	const draws = 500_000
+	for _, n := range []int{2, 3, 10, 1_000} {
+		s := newStream(7, uint64(n))
+		observed := make([]int, n)
+		for range draws {
+			observed[s.below(n)]++
+		}
+		expected := make([]float64, n)
+		for i := range expected {
+			expected[i] = draws / float64(n)
+		}
+		x2, limit := chiSquare(observed, expected)
+		require.Less(t, x2, limit, "n %d", n)
+	}
+}
+
+// Streams of neighbouring seeds, goroutines and purposes agree on a bit as often
+// as coins do, at any small distance.
+func TestStreamsAreUnrelated(t *testing.T) {
+	const n = 1 << 16
+	a := make([]uint64, n+8)
+	b := make([]uint64, n+8)
+	fill := func(dst []uint64, s stream) {
+		for i := range dst {
+			dst[i] = s.next() >> 63
+		}
+	}
+	for name, pair := range map[string][2]stream{
+		"seeds":      {newStream(1, 0, 0, 0), newStream(2, 0, 0, 0)},
+		"samples":    {newStream(1, 0, 0, 0), newStream(1, 1, 0, 0)},
+		"goroutines": {newStream(1, 0, 0, 0), newStream(1, 0, 1, 0)},
+		"purposes":   {newStream(1, 0, 0, 0), newStream(1, 0, 0, 1)},
+		"paths":      {newStream(1, 0, 1, 0), newStream(1, 0, 0, 1)},
+	} {
+		fill(a, pair[0])
+		fill(b, pair[1])
+		for lag := range 8 {
+			same := 0
+			for i := range n {
+				if a[i] == b[i+lag] {
+					same++
+				}
+			}
+			require.InDelta(t, n/2, same, 5*math.Sqrt(n)/2, "%s at distance %d", name, lag)
+		}
+	}
+}
+
+// The goroutines of a get-and-put workload read and write every key in the
+// proportions asked for: the choice between the two does not follow from the key.
+func TestEveryKeyIsReadAndWritten(t *testing.T) {
+	for _, name := range []string{"read-heavy", "balanced", "write-heavy", "zipf-read", "zipf-write"} {
+		w, ok := WorkloadByName(name)
+		require.True(t, ok)
+		tr, err := New(Config{Workload: w, Engine: recorder(t), Threads: 2, Seed: 3})
+		require.NoError(t, err)
+		const ops = 200_000
+		_, err = tr.RunOps(t.Context(), ops)
+		require.NoError(t, err)
+		require.NoError(t, tr.Verify())
+		p := float64(w.Params.ReadPct) / 100
+		for i, worker := range tr.workers {
+			s := worker.session.(*recordingSession)
+			for k := range 4 {
+				key := tr.keys[k]
+				n := s.reads[key] + s.writes[key]
+				if w.Params.Theta == Unset {
+					require.InDelta(t, ops/2/4, n, 1, "%s: goroutine %d goes round its keys", name, i)
+				}
+				require.InDelta(t, p*float64(n), s.reads[key], 5*math.Sqrt(float64(n)*p*(1-p)), "%s: goroutine %d, %s", name, i, key)
+			}
+		}
+		tr.Close()
+	}
+}
+
+// No two goroutines make the same choices, and they do not begin at the same key.
+func TestGoroutinesGoTheirOwnWays(t *testing.T) {
+	for _, name := range []string{"balanced", "zipf-read", "transfer", "counter"} {
+		w, _ := WorkloadByName(name)
+		if name == "counter" {
+			w.Params.Keys = 4
+		}
+		logs := make([][]string, 16)
+		spec := wrapped("logger", func(e *rwMutexEngine, worker int) Session {
+			s := &logger{rwMutexSession: rwMutexSession{e}}
+			if worker >= 0 && worker < len(logs) {
+				s.log = &logs[worker]
+			}
+			return s
+		})
+		tr, err := New(Config{Workload: w, Engine: spec, Threads: len(logs), Seed: 1})
+		require.NoError(t, err)
+		_, err = tr.RunOps(t.Context(), uint64(64*len(logs)))
+		require.NoError(t, err)
+		tr.Close()
+		all, first, kinds := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		for _, log := range logs {
+			require.Len(t, log, 64)
+			all[strings.Join(log, " ")] = true
+			first[log[0][1:]] = true
+			var choices strings.Builder
+			for _, op := range log {
+				choices.WriteString(op[:1])
+			}
+			kinds[choices.String()] = true
+		}
+		require.Greater(t, len(first), 1, "%s: not all begin at the same key", name)
+		if name != "counter" { // 4 keys, round robin: only the beginning differs
+			require.Len(t, all, len(logs), name)
+		}
+		if w.Params.ReadPct != Unset {
+			require.Len(t, kinds, len(logs), "%s: gets and puts", name)
+		}
+	}
+}
+
+// logger writes down what it is asked to do.
+type logger struct {
+	rwMutexSession
+	log *[]string
+}
+
+func (s *logger) note(op string) {
+	if s.log != nil {
+		*s.log = append(*s.log, op)
+	}
+}
+
+func (s *logger) Get(key string) (uint64, bool, error) {
+	s.note("G" + key)
+	return s.rwMutexSession.Get(key)
+}
+
+func (s *logger) Put(key string, v uint64) error {
+	s.note("P" + key)
+	return s.rwMutexSession.Put(key, v)
+}
+
+func (s *logger) Add(key string, d uint64) (uint64, error) {
+	s.note("A" + key)
+	return s.rwMutexSession.Add(key, d)
+}
+
+func (s *logger) Transfer(from, to string, amount uint64) error {
+	s.note("T" + from + to)
+	return s.rwMutexSession.Transfer(from, to, amount)
+}
+
+func TestEqualSeedsMakeEqualChoices(t *testing.T) {
+	w, _ := WorkloadByName("zipf-write")
+	run := func(seed uint64, sample int) map[string]int {
+		tr, err := New(Config{Workload: w, Engine: recorder(t), Threads: 1, Seed: seed, Sample: sample})
+		require.NoError(t, err)
+		defer tr.Close()
+		_, err = tr.RunOps(t.Context(), 20_000)
+		require.NoError(t, err)
+		return tr.workers[0].session.(*recordingSession).writes
+	}
+	require.Equal(t, run(5, 1), run(5, 1))
+	require.NotEqual(t, run(5, 1), run(6, 1))
+	require.NotEqual(t, run(5, 1), run(5, 2))
+}
+
+func TestStampsKeepTheirParts(t *testing.T) {
+	for _, c := range []struct {
+		writer, key int
+		seq         uint64
+	}{{0, 0, 1}, {1, 1, 1}, {MaxThreads, 255, seqMask}, {17, 1_000_003, 1 << 41}} {
+		s := makeStamp(c.writer, c.key, c.seq)
+		require.Equal(t, c.writer, stampWriter(s))
+		require.Equal(t, c.seq, stampSeq(s))
+		require.True(t, keyMatches(s, c.key))
+		require.False(t, keyMatches(s, c.key+1))
+		require.NotZero(t, s, "no stamp is the zero value of an absent key")
+	}
+}

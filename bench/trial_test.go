@@ -1,0 +1,510 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+func named(t *testing.T, workload, engine string) (Workload, EngineSpec) {
+	t.Helper()
+	w, ok := WorkloadByName(workload)
+	require.True(t, ok, workload)
+	e, ok := EngineByName(engine)
+	require.True(t, ok, engine)
+	return w, e
+}
+
+// Every workload on every engine that can run it, at both levels: the number of
+// operations is exact and the result is correct.
+func TestEveryWorkloadOnEveryEngine(t *testing.T) {
+	for _, e := range Engines() {
+		for _, w := range Workloads() {
+			if _, ok := e.Runs(w); !ok {
+				continue
+			}
+			for _, level := range []Isolation{Serializable, Snapshot} {
+				for _, threads := range []int{1, 3} {
+					if testing.Short() && threads == 1 && level == Snapshot {
+						continue
+					}
+					if w.HasAudits() {
+						w.Params.Keys = 200
+					}
+					tr, err := New(Config{Workload: w, Engine: e, Threads: threads, Isolation: level, Seed: 1, AuditInterval: time.Millisecond})
+					require.NoError(t, err, "%s on %s", w.Name, e.Name)
+					var aborts uint64
+					for _, ops := range []uint64{1, 10_001, 2} {
+						m, err := tr.RunOps(t.Context(), ops)
+						require.NoError(t, err, "%s on %s at %s", w.Name, e.Name, level)
+						require.Equal(t, ops, m.Ops)
+						require.False(t, m.Interrupted)
+						require.Positive(t, m.Wall)
+						require.Equal(t, w.HasAudits(), m.Audits > 0)
+						aborts += m.Aborts
+					}
+					require.NoError(t, tr.Verify(), "%s on %s at %s", w.Name, e.Name, level)
+					if threads == 1 {
+						require.Zero(t, aborts, "%s on %s at %s: nobody to conflict with", w.Name, e.Name, level)
+					}
+					tr.Close()
+				}
+			}
+		}
+	}
+}
+
+// What an engine is said to lack, its sessions do lack, and the other way round.
+func TestLacksMatchesTheSessions(t *testing.T) {
+	for _, e := range Engines() {
+		for _, w := range Workloads() {
+			why, ok := e.Runs(w)
+			open := e
+			open.Lacks = nil
+			tr, err := New(Config{Workload: w, Engine: open, Threads: 1})
+			if ok {
+				require.NoError(t, err, "%s on %s", w.Name, e.Name)
+				tr.Close()
+				continue
+			}
+			require.NotEmpty(t, why)
+			require.ErrorIs(t, err, errUnsupported, "%s on %s", w.Name, e.Name)
+			_, err = New(Config{Workload: w, Engine: e, Threads: 1})
+			require.ErrorContains(t, err, why)
+		}
+	}
+}
+
+func TestRunForStopsAndCounts(t *testing.T) {
+	w, e := named(t, "balanced", "rwmutex")
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 3, Seed: 1})
+	require.NoError(t, err)
+	defer tr.Close()
+	warm, err := tr.RunFor(t.Context(), 5*time.Millisecond, false)
+	require.NoError(t, err)
+	require.Positive(t, warm.Ops)
+	require.Nil(t, warm.latency, "a warm-up has no latencies")
+	require.Zero(t, tr.workers[0].latency.Count())
+	_, ok := warm.Quantile(0.5)
+	require.False(t, ok)
+
+	m, err := tr.RunFor(t.Context(), 20*time.Millisecond, true)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, m.Wall, 20*time.Millisecond)
+	var counted uint64
+	for _, w := range tr.workers {
+		counted += w.ops
+		require.Equal(t, w.ops, w.published.Load())
+	}
+	require.Equal(t, counted, m.Ops)
+	require.Equal(t, counted, tr.Live())
+	require.InEpsilon(t, float64(m.Wall)/float64(m.Ops), m.NsPerOp(), 1e-9)
+	require.InEpsilon(t, 1e9/m.NsPerOp(), m.OpsPerSecond(), 1e-9)
+	require.NoError(t, tr.Verify())
+}
+
+// Every goroutine does at least one operation, even if it gets to it too late.
+func TestEverybodyRunsOnce(t *testing.T) {
+	w, e := named(t, "disjoint", "rwmutex")
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 50})
+	require.NoError(t, err)
+	defer tr.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m, err := tr.RunFor(ctx, time.Hour, true)
+	require.NoError(t, err)
+	require.True(t, m.Interrupted)
+	for _, w := range tr.workers {
+		require.Positive(t, w.ops)
+	}
+}
+
+// A context that ends stops the run, and what was measured is kept.
+func TestInterrupt(t *testing.T) {
+	w, _ := named(t, "write-heavy", "rwmutex")
+	ctx, cancel := context.WithCancel(t.Context())
+	var n atomic.Int64
+	spec := wrapped("canceller", func(e *rwMutexEngine, _ int) Session {
+		return &hooked{rwMutexSession: rwMutexSession{e}, before: func() {
+			if n.Add(1) == 5_000 {
+				cancel()
+			}
+		}}
+	})
+	tr, err := New(Config{Workload: w, Engine: spec, Threads: 2})
+	require.NoError(t, err)
+	defer tr.Close()
+	m, err := tr.RunFor(ctx, time.Hour, true)
+	require.NoError(t, err)
+	require.True(t, m.Interrupted)
+	require.Positive(t, m.Ops)
+	require.NoError(t, tr.Verify())
+}
+
+type hooked struct {
+	rwMutexSession
+	before func()
+}
+
+func (s *hooked) Put(key string, v uint64) error {
+	s.before()
+	return s.rwMutexSession.Put(key, v)
+}
+
+// Failures of the engine: an error, a panic, and operations that never end.
+func TestEngineFailures(t *testing.T) {
+	w, _ := named(t, "write-heavy", "rwmutex")
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		session func(e *rwMutexEngine) Session
+		check   func(err error)
+	}{
+		"error": {
+			func(e *rwMutexEngine) Session { return failing{rwMutexSession{e}, boom} },
+			func(err error) { require.ErrorIs(t, err, boom) },
+		},
+		"panic": {
+			func(e *rwMutexEngine) Session {
+				return &hooked{rwMutexSession{e}, func() { panic("out of order") }}
+			},
+			func(err error) { require.ErrorContains(t, err, "panic: out of order") },
+		},
+	} {
+		spec := wrapped(name, func(e *rwMutexEngine, _ int) Session { return c.session(e) })
+		tr, err := New(Config{Workload: w, Engine: spec, Threads: 2})
+		require.NoError(t, err)
+		_, err = tr.RunFor(t.Context(), time.Hour, true)
+		require.Error(t, err, name)
+		c.check(err)
+		var v *Violation
+		require.False(t, errors.As(err, &v), "%s is no violation", name)
+		require.ErrorContains(t, err, "write-heavy")
+		tr.Close()
+	}
+}
+
+// An engine that hangs is given up. The bubble's clock passes the grace period
+// at once.
+func TestHangingEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := WorkloadByName("write-heavy")
+		release := make(chan struct{})
+		spec := wrapped("hanging", func(e *rwMutexEngine, _ int) Session {
+			return &hooked{rwMutexSession{e}, func() { <-release }}
+		})
+		tr, err := New(Config{Workload: w, Engine: spec, Threads: 2})
+		require.NoError(t, err)
+		_, err = tr.RunFor(t.Context(), time.Second, true)
+		require.ErrorContains(t, err, "still in an operation")
+		close(release)
+		synctest.Wait()
+	})
+}
+
+type failing struct {
+	rwMutexSession
+	err error
+}
+
+func (s failing) Put(string, uint64) error { return s.err }
+
+// An operation that was given up because the run ended is not counted, and is no
+// failure.
+func TestStoppedOperationIsNotCounted(t *testing.T) {
+	w, _ := named(t, "counter", "rwmutex")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const threads = 2
+	var stuck atomic.Int32
+	spec := EngineSpec{Name: "spinning", New: func(setup Setup) (Engine, error) {
+		e, err := newRWMutex(setup)
+		return &wrappedEngine{e.(*rwMutexEngine), func(e *rwMutexEngine, _ int) Session {
+			return &spinning{rwMutexSession: rwMutexSession{e}, stopped: setup.Stopped, stuck: func() {
+				if stuck.Add(1) == threads {
+					cancel()
+				}
+			}}
+		}}, err
+	}}
+	tr, err := New(Config{Workload: w, Engine: spec, Threads: threads})
+	require.NoError(t, err)
+	m, err := tr.RunFor(ctx, time.Hour, true)
+	require.NoError(t, err)
+	require.EqualValues(t, 100*threads, m.Ops)
+	require.EqualValues(t, threads, m.Aborts)
+	require.NoError(t, tr.Verify())
+	tr.Close()
+}
+
+// spinning commits 100 times and then no more.
+type spinning struct {
+	rwMutexSession
+	counted
+	stopped func() bool
+	stuck   func()
+}
+
+func (s *spinning) Aborts() uint64 { return s.counted.Aborts() }
+
+func (s *spinning) Add(key string, delta uint64) (uint64, error) {
+	s.tries++
+	if s.commits == 100 {
+		s.stuck()
+		for !s.stopped() {
+			runtime.Gosched()
+		}
+		return 0, ErrStopped
+	}
+	s.commits++
+	return s.rwMutexSession.Add(key, delta)
+}
+
+// The harness allocates nothing for an operation: what B/op shows is the
+// engine's. The rwmutex engine allocates nothing either.
+func TestNoAllocationInTheHarness(t *testing.T) {
+	for _, w := range Workloads() {
+		for _, every := range []int{1, 16} {
+			_, e := named(t, w.Name, "rwmutex")
+			tr, err := New(Config{Workload: w, Engine: e, Threads: 2, LatencySample: every})
+			require.NoError(t, err)
+			for i, worker := range tr.workers {
+				require.Zero(t, testing.AllocsPerRun(2_000, func() {
+					if err := worker.task.do(); err != nil {
+						t.Error(err)
+					}
+				}), "%s: goroutine %d", w.Name, i)
+			}
+			m, err := tr.RunOps(t.Context(), 20_000)
+			require.NoError(t, err)
+			// A run has a fixed cost, and the runtime's own goroutines may
+			// allocate a little.
+			require.Less(t, m.Allocs, uint64(500), "%s, timing one in %d", w.Name, every)
+			require.NoError(t, tr.Verify())
+			tr.Close()
+		}
+	}
+}
+
+// One operation in LatencySample is timed, at random distances, and never at the
+// same key only.
+func TestLatencySampling(t *testing.T) {
+	w, e := named(t, "read-heavy", "rwmutex")
+	for _, every := range []int{1, 4, 64} {
+		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, LatencySample: every})
+		require.NoError(t, err)
+		const ops = 100_000
+		m, err := tr.RunOps(t.Context(), ops)
+		require.NoError(t, err)
+		require.Equal(t, every, m.LatencySample)
+		require.InEpsilon(t, ops/every, m.latency.Count(), 0.15, "one in %d", every)
+		if every == 1 {
+			require.EqualValues(t, ops, m.latency.Count())
+		}
+		tr.Close()
+	}
+	worker := &worker{every: 4, gaps: newStream(1)}
+	seen := map[int]int{}
+	for range 10_000 {
+		seen[worker.gap()]++
+	}
+	require.Len(t, seen, 7, "distances from 1 to 7")
+}
+
+func TestSampleChosenByCost(t *testing.T) {
+	require.Equal(t, firstSample, sampleFor(0, 50))
+	require.Equal(t, 1, sampleFor(20_000, 50))
+	for _, perOp := range []float64{1, 30, 100, 1_000, 9_000} {
+		n := sampleFor(perOp, 50)
+		require.True(t, n == maxSample || 2*50/float64(n) <= 0.01*perOp, "%v ns: one in %d", perOp, n)
+		require.True(t, n == 1 || 2*50/float64(n-1) > 0.01*perOp, "%v ns: one in %d is too few", perOp, n)
+	}
+
+	// The warm-up chooses it, unless it was given.
+	w, e := named(t, "read-heavy", "rwmutex")
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 1})
+	require.NoError(t, err)
+	defer tr.Close()
+	_, err = tr.RunFor(t.Context(), 5*time.Millisecond, false)
+	require.NoError(t, err)
+	m, err := tr.RunFor(t.Context(), 5*time.Millisecond, true)
+	require.NoError(t, err)
+	require.Equal(t, tr.every, m.LatencySample)
+}
+
+func TestQuantileNeedsEnoughSamples(t *testing.T) {
+	w, e := named(t, "balanced", "rwmutex")
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 1, LatencySample: 1})
+	require.NoError(t, err)
+	defer tr.Close()
+	for _, c := range []struct {
+		ops            uint64
+		p50, p99, p999 bool
+	}{{19, false, false, false}, {20, true, false, false}, {999, true, false, false}, {1_000, true, true, false}, {10_000, true, true, true}} {
+		m, err := tr.RunOps(t.Context(), c.ops)
+		require.NoError(t, err)
+		for q, want := range map[float64]bool{0.5: c.p50, 0.99: c.p99, 0.999: c.p999} {
+			_, ok := m.Quantile(q)
+			require.Equal(t, want, ok, "%d operations, quantile %v", c.ops, q)
+		}
+	}
+}
+
+// Audits go on until the run ends: at once, and then without a pause or at every
+// interval.
+func TestAudits(t *testing.T) {
+	w, _ := named(t, "transfer", "rwmutex")
+	w.Params.Keys = 100
+	run := func(interval time.Duration, enough int) uint64 {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := 0
+		spec := wrapped("counting", func(e *rwMutexEngine, _ int) Session {
+			return &countingSums{rwMutexSession{e}, func() {
+				if n++; n == enough {
+					cancel()
+				}
+			}}
+		})
+		tr, err := New(Config{Workload: w, Engine: spec, Threads: 1, AuditInterval: interval})
+		require.NoError(t, err)
+		defer tr.Close()
+		m, err := tr.RunFor(ctx, time.Hour, true)
+		require.NoError(t, err)
+		require.EqualValues(t, n, m.Audits)
+		require.InEpsilon(t, float64(m.Audits)/m.Wall.Seconds(), m.AuditsPerSecond(), 1e-9)
+		require.NoError(t, tr.Verify())
+		return m.Audits
+	}
+	require.EqualValues(t, 1, run(time.Hour, 1))
+	require.GreaterOrEqual(t, run(0, 50), uint64(50))
+	require.GreaterOrEqual(t, run(time.Millisecond, 5), uint64(5))
+}
+
+type countingSums struct {
+	rwMutexSession
+	audited func()
+}
+
+func (s *countingSums) Sum() (uint64, int, error) {
+	defer s.audited()
+	return s.rwMutexSession.Sum()
+}
+
+func TestInvalidConfigs(t *testing.T) {
+	w, e := named(t, "balanced", "rwmutex")
+	for name, c := range map[string]Config{
+		"no engine":        {Workload: w, Threads: 1},
+		"no workload":      {Engine: e, Threads: 1},
+		"no threads":       {Workload: w, Engine: e},
+		"too many threads": {Workload: w, Engine: e, Threads: MaxThreads + 1},
+		"negative sample":  {Workload: w, Engine: e, Threads: 1, LatencySample: -1},
+	} {
+		_, err := New(c)
+		require.Error(t, err, name)
+	}
+}
+
+func TestClockCost(t *testing.T) {
+	require.Positive(t, ClockCost())
+	require.Less(t, ClockCost(), 10*time.Microsecond)
+}
+
+func TestProcessorTime(t *testing.T) {
+	share, ok := FreeCPU(5 * time.Millisecond)
+	if !ok {
+		t.Skip("the system does not tell processor time")
+	}
+	require.Positive(t, share)
+	require.LessOrEqual(t, share, 1.0)
+
+	w, e := named(t, "begin", "rwmutex")
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 1})
+	require.NoError(t, err)
+	defer tr.Close()
+	// Long enough for clocks that tick a hundred times a second.
+	m, err := tr.RunFor(t.Context(), 50*time.Millisecond, true)
+	require.NoError(t, err)
+	ns, ok := m.CPUNsPerOp()
+	require.True(t, ok)
+	require.InEpsilon(t, float64(m.CPU)/float64(m.Ops), ns, 1e-9)
+}
+
+// The harness can be measured under every workload, on an engine that passes
+// verification.
+func TestHarnessCost(t *testing.T) {
+	for _, w := range Workloads() {
+		ns, err := HarnessCost(w)
+		require.NoError(t, err, w.Name)
+		require.Positive(t, ns, w.Name)
+		if w.HasAudits() {
+			continue // it does not transfer
+		}
+		tr, err := New(Config{Workload: w, Engine: idleSpec(), Threads: 1})
+		require.NoError(t, err)
+		_, err = tr.RunOps(t.Context(), 5_000)
+		require.NoError(t, err)
+		require.NoError(t, tr.Verify(), w.Name)
+		tr.Close()
+	}
+}
+
+// The wall time is that of the slowest goroutine, and aborts are those of the run,
+// not of what came before.
+func TestWallAndAborts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := WorkloadByName("disjoint")
+		spec := wrapped("slow", func(e *rwMutexEngine, worker int) Session {
+			return &slow{rwMutexSession: rwMutexSession{e}, op: time.Duration(10-3*worker) * time.Millisecond}
+		})
+		tr, err := New(Config{Workload: w, Engine: spec, Threads: 3})
+		require.NoError(t, err)
+		defer tr.Close()
+		for _, ops := range []uint64{3, 30, 300} {
+			m, err := tr.RunOps(t.Context(), ops)
+			require.NoError(t, err)
+			require.Equal(t, time.Duration(ops/3)*10*time.Millisecond, m.Wall)
+			require.Equal(t, 2*ops, m.Aborts)
+			require.InEpsilon(t, 2.0, m.AbortsPerOp(), 1e-9)
+		}
+	})
+}
+
+// slow takes its time, and aborts twice before it puts.
+type slow struct {
+	rwMutexSession
+	op     time.Duration
+	aborts uint64
+}
+
+func (s *slow) Aborts() uint64 { return s.aborts }
+
+func (s *slow) Put(key string, v uint64) error {
+	time.Sleep(s.op)
+	s.aborts += 2
+	return s.rwMutexSession.Put(key, v)
+}
+
+// The map does not share the bytes of its keys with those who look them up, or
+// comparing keys would be cheaper than it is in other programs.
+func TestKeysAreNotShared(t *testing.T) {
+	w, _ := WorkloadByName("balanced")
+	var stored []string
+	spec := EngineSpec{Name: "keeper", New: func(setup Setup) (Engine, error) {
+		stored = setup.Keys
+		return newRWMutex(setup)
+	}}
+	tr, err := New(Config{Workload: w, Engine: spec, Threads: 1})
+	require.NoError(t, err)
+	defer tr.Close()
+	require.Equal(t, tr.keys, stored)
+	for i := range stored {
+		require.NotSame(t, unsafe.StringData(tr.keys[i]), unsafe.StringData(stored[i]))
+	}
+}

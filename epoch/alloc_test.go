@@ -1,0 +1,80 @@
+//go:build !race
+
+package epoch_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// A transaction in steady state allocates nothing: neither to take a state out
+// of the pool and give it back, nor to begin and end.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	s := epoch.NewSlots()
+	type state struct {
+		slot *epoch.Slot
+		_    [64]byte
+	}
+	var p epoch.Pool[state]
+	const open = 3 * epoch.PoolLocal // spills and refills too
+	var held [open]*state
+	for i := range held {
+		held[i] = &state{slot: s.Acquire()}
+	}
+	for range 2 {
+		for i := range held {
+			p.Put(held[i])
+		}
+		for i := range held {
+			if held[i] = p.Get(); held[i] == nil {
+				held[i] = &state{slot: s.Acquire()} // at home in another shard
+			}
+		}
+	}
+	for i := range held {
+		p.Put(held[i])
+	}
+
+	one := testing.AllocsPerRun(1000, func() {
+		st := p.Get()
+		s.Begin(st.slot)
+		s.Next()
+		if !st.slot.End(st.slot.Gen()) {
+			panic("not ended")
+		}
+		p.Put(st)
+	})
+	require.Zero(t, one)
+
+	buf := make([]uint64, 0, open)
+	refresh := testing.AllocsPerRun(100, func() {
+		buf = s.Live(s.Announce(), buf[:0])
+		s.Oldest(1)
+		s.Census()
+	})
+	require.Zero(t, refresh)
+}
+
+func TestSpillAllocatesNothing(t *testing.T) {
+	var p epoch.Pool[object]
+	const open = 4 * epoch.PoolLocal
+	var held [open]*object
+	for i := range held {
+		held[i] = &object{id: i}
+	}
+	// AllocsPerRun runs on one P, warms up once, and rounds down.
+	got := testing.AllocsPerRun(200, func() {
+		for _, o := range held {
+			p.Put(o)
+		}
+		for i := range held {
+			if o := p.Get(); o != nil {
+				held[i] = o
+			}
+		}
+	})
+	require.Zero(t, got)
+}

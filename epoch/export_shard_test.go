@@ -1,0 +1,14 @@
+//go:build nolinkname || race
+
+package epoch
+
+// Idle returns how many objects the pool holds. Nobody may be using it.
+func (p *Pool[T]) Idle() int {
+	p.shards.mu.Lock()
+	defer p.shards.mu.Unlock()
+	n := len(p.shards.common)
+	for i := range p.shards.locals {
+		n += p.shards.locals[i].n
+	}
+	return n
+}

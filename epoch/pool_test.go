@@ -1,0 +1,248 @@
+package epoch_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// An object is what the pool tests pool. owned tells whether somebody has it.
+type object struct {
+	owned atomic.Bool
+	id    int
+	_     [64]byte
+}
+
+func (o *object) take(t testing.TB) {
+	if !o.owned.CompareAndSwap(false, true) {
+		t.Errorf("object %d has two owners", o.id)
+	}
+}
+
+func (o *object) leave() { o.owned.Store(false) }
+
+func TestPoolEmpty(t *testing.T) {
+	var p epoch.Pool[object]
+	require.Nil(t, p.Get())
+	require.Nil(t, p.Get())
+	o := new(object)
+	p.Put(o)
+	require.Equal(t, 1, p.Idle())
+	drain(&p, 0, func(got *object) { require.Same(t, o, got) })
+}
+
+// Far more objects than a shard holds go in and come out again, each once: they
+// spill over and are refilled from there. On one P nothing is out of reach.
+func TestPoolSpillAndRefill(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, n := range []int{1, epoch.PoolLocal, epoch.PoolLocal + 1, 10*epoch.PoolLocal + 3, 5000} {
+		t.Run(fmt.Sprint("n=", n), func(t *testing.T) {
+			var p epoch.Pool[object]
+			for range 3 { // the shards are not the same the second time
+				for i := range n {
+					p.Put(&object{id: i})
+				}
+				require.Equal(t, n, p.Idle())
+				got := map[int]bool{}
+				drain(&p, 0, func(o *object) {
+					o.take(t)
+					require.False(t, got[o.id], "object %d came twice", o.id)
+					got[o.id] = true
+				})
+				require.Len(t, got, n)
+				require.Zero(t, p.Idle())
+			}
+		})
+	}
+}
+
+// drain gets objects until no more than keep are left anywhere.
+func drain(p *epoch.Pool[object], keep int, f func(*object)) {
+	for misses := 0; p.Idle() > keep; {
+		if o := p.Get(); o != nil {
+			f(o)
+			continue
+		}
+		// Another shard has the rest. A goroutine comes to it on another P, or
+		// without pinning when the garbage collector has made it forget
+		// which shard it used.
+		if misses++; misses%32 == 0 {
+			runtime.GC()
+			runtime.GC()
+		}
+		runtime.Gosched()
+	}
+}
+
+// Taking and giving back in any order neither loses nor doubles an object.
+func TestPoolRandomWalk(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const seed = 3
+	r := rand.New(rand.NewPCG(seed, 0))
+	var p epoch.Pool[object]
+	var held []*object
+	made := 0
+	for range 20_000 {
+		// Drifts up and down through several times the size of a shard.
+		if up := r.IntN(4*epoch.PoolLocal) > len(held); up {
+			o := p.Get()
+			if o == nil {
+				o = &object{id: made}
+				made++
+			}
+			o.take(t)
+			held = append(held, o)
+		} else {
+			i := r.IntN(len(held))
+			held[i].leave()
+			p.Put(held[i])
+			held[i] = held[len(held)-1]
+			held = held[:len(held)-1]
+		}
+	}
+	require.Equal(t, made, len(held)+p.Idle(), "seed %d", seed)
+}
+
+// churn has goroutines take and give back a few objects each, passing some of
+// them to others, and returns how many objects it made.
+func churn(t *testing.T, p *epoch.Pool[object], goroutines, rounds int, seed uint64) (made int64) {
+	var n atomic.Int64
+	pass := make(chan *object, goroutines)
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, uint64(g)))
+			var held []*object
+			put := func(o *object) {
+				o.leave()
+				p.Put(o)
+			}
+			for range rounds {
+				for range r.IntN(2 * epoch.PoolLocal) {
+					o := p.Get()
+					if o == nil {
+						o = &object{id: int(n.Add(1))}
+					}
+					o.take(t)
+					held = append(held, o)
+				}
+				if r.IntN(8) == 0 {
+					runtime.Gosched()
+				}
+				for _, o := range held {
+					if r.IntN(4) > 0 {
+						put(o)
+						continue
+					}
+					select {
+					case pass <- o: // taken here, given back there
+					default:
+						put(o)
+					}
+				}
+				held = held[:0]
+				select {
+				case o := <-pass:
+					put(o)
+				default:
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(pass)
+	for o := range pass {
+		o.leave()
+		p.Put(o)
+	}
+	return n.Load()
+}
+
+func TestPoolConcurrent(t *testing.T) {
+	for _, procs := range []int{1, 2, 8} {
+		t.Run(fmt.Sprint("procs=", procs), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			var p epoch.Pool[object]
+			made := churn(t, &p, 16, 200, 4)
+			require.Equal(t, made, int64(p.Idle()), "everything is back")
+		})
+	}
+}
+
+// GOMAXPROCS changes between and during the use of one pool.
+func TestPoolProcsChange(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(before)
+	var p epoch.Pool[object]
+	var made int64
+	cpus := runtime.NumCPU()
+	for i, procs := range []int{1, 2, cpus + 6, 3, 2*cpus + 16} {
+		runtime.GOMAXPROCS(procs)
+		made += churn(t, &p, 4*procs, 40, uint64(i))
+		require.Equal(t, made, int64(p.Idle()), "at %d", procs)
+	}
+
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GOMAXPROCS(1 + i%(3*cpus+32))
+			}
+		}
+	})
+	made += churn(t, &p, 16, 50, 9)
+	close(stop)
+	wg.Wait()
+	require.Equal(t, made, int64(p.Idle()))
+}
+
+// What was taken and is then dropped is collected: neither a shard, nor the
+// common stack, nor a moved batch refers to it any longer.
+func TestPoolForgets(t *testing.T) {
+	const n = 8 * epoch.PoolLocal
+	var p epoch.Pool[object]
+	var collected atomic.Int64
+	func() {
+		for i := range n {
+			o := &object{id: i}
+			runtime.AddCleanup(o, func(struct{}) { collected.Add(1) }, struct{}{})
+			p.Put(o)
+		}
+	}()
+	for range 3 {
+		runtime.GC()
+	}
+	require.Equal(t, n, p.Idle(), "what is in the pool stays")
+	require.Zero(t, collected.Load())
+
+	// Keep some in, so that the arrays behind the stacks stay in use. The
+	// taking goroutine ends: its stack refers to nothing.
+	const keep = 3
+	taken := 0
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		drain(&p, keep, func(*object) { taken++ })
+	})
+	wg.Wait()
+	require.Equal(t, n-keep, taken)
+	for i := 0; collected.Load() < n-keep && i < 200; i++ {
+		runtime.GC()
+		for range 100 {
+			runtime.Gosched()
+		}
+	}
+	require.Equal(t, int64(n-keep), collected.Load())
+	require.Equal(t, keep, p.Idle())
+	runtime.KeepAlive(&p)
+}

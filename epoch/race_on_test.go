@@ -1,0 +1,6 @@
+//go:build race
+
+package epoch_test
+
+// raceEnabled reports whether the race detector is on: everything is slower.
+const raceEnabled = true

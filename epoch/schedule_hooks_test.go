@@ -1,0 +1,286 @@
+//go:build mvcchooks
+
+package epoch_test
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A thread is one line of calls whose steps are separated by the yield points
+// it passes, and by calls of its argument.
+type thread struct {
+	name string
+	run  func(step func(string))
+}
+
+// explore runs every interleaving of the steps of the threads that build
+// returns, each from a fresh start, and calls check after each. It returns the
+// number of interleavings.
+//
+// Threads run as coroutines: exactly one moves at a time, so a schedule is a
+// list of choices, and all of them are enumerated depth first.
+func explore(t *testing.T, build func() (threads []thread, check func(schedule string))) (runs int) {
+	t.Helper()
+	var current func(string) // the yield of the thread that moves
+	defer hooks.Set(func(p hooks.Point) {
+		if current != nil {
+			current(p.String())
+		}
+	})()
+
+	var choices, width []int
+	for {
+		threads, check := build()
+		var trace []string
+		next := make([]func() (string, bool), len(threads))
+		stop := make([]func(), len(threads))
+		yields := make([]func(string), len(threads))
+		for i, th := range threads {
+			next[i], stop[i] = iter.Pull(func(yield func(string) bool) {
+				yields[i] = func(at string) { yield(at) }
+				current = yields[i]
+				th.run(yields[i])
+			})
+		}
+		ready := make([]int, len(threads))
+		for i := range ready {
+			ready[i] = i
+		}
+		for depth := 0; len(ready) > 0; depth++ {
+			if depth == len(choices) {
+				choices, width = append(choices, 0), append(width, len(ready))
+			}
+			i := ready[choices[depth]]
+			current = yields[i]
+			at, more := next[i]()
+			current = nil
+			if !more {
+				at = "done"
+				ready = slices.Delete(ready, choices[depth], choices[depth]+1)
+			}
+			trace = append(trace, threads[i].name+":"+at)
+			require.Less(t, depth, 1000, "a thread does not end: %v", trace)
+		}
+		for i := range stop {
+			stop[i]()
+		}
+		check(strings.Join(trace, " "))
+		runs++
+
+		// The next schedule: advance the last choice that can be advanced.
+		for len(choices) > 0 && choices[len(choices)-1]+1 == width[len(width)-1] {
+			choices, width = choices[:len(choices)-1], width[:len(width)-1]
+		}
+		if len(choices) == 0 {
+			return runs
+		}
+		choices[len(choices)-1]++
+	}
+}
+
+// view is what one refresh found.
+type view struct {
+	bound uint64
+	live  []uint64
+}
+
+func (v view) covers(at uint64) bool { return at >= v.bound || slices.Contains(v.live, at) }
+
+func refresh(s *epoch.Slots, views *[]view) func(func(string)) {
+	return func(func(string)) {
+		m := s.Announce()
+		*views = append(*views, view{m, s.Live(m, nil)})
+	}
+}
+
+func commits(s *epoch.Slots, n int) func(func(string)) {
+	return func(step func(string)) {
+		for i := range n {
+			if i > 0 {
+				step("drawn")
+			}
+			s.Next()
+		}
+	}
+}
+
+// A live read epoch is in the view or at least its bound, in every interleaving
+// of one begin with commits and two refreshes.
+func TestBeginAgainstRefresh(t *testing.T) {
+	for _, refreshes := range []int{1, 2} {
+		t.Run(fmt.Sprint("refreshes=", refreshes), func(t *testing.T) {
+			if raceEnabled && refreshes > 1 {
+				t.Skip("one thread moves at a time: the race detector would only be slow")
+			}
+			runs := explore(t, func() ([]thread, func(string)) {
+				s := epoch.NewSlots()
+				slot := s.Acquire()
+				var at uint64
+				var views []view
+				threads := []thread{
+					{"reader", func(func(string)) { at = s.Begin(slot) }},
+					{"writer", commits(s, 2)},
+					{"refresh", func(step func(string)) {
+						for i := range refreshes {
+							if i > 0 {
+								step("again")
+							}
+							refresh(s, &views)(step)
+						}
+					}},
+				}
+				return threads, func(schedule string) {
+					require.Len(t, views, refreshes)
+					require.Equal(t, at, slot.Epoch(), schedule)
+					for _, v := range views {
+						require.True(t, v.covers(at), "reader at %d, view %v: %s", at, v, schedule)
+					}
+					// Later refreshes see it too.
+					require.True(t, view{s.Announce(), s.Live(s.Now(), nil)}.covers(at), schedule)
+				}
+			})
+			require.Greater(t, runs, 500)
+		})
+	}
+}
+
+// The same for a slot that is ended and begun again under the scan: the second
+// transaction is covered by every view that is made while it is live or before,
+// and the first by those that were complete when it ended.
+func TestBeginAgainAgainstRefresh(t *testing.T) {
+	runs := explore(t, func() ([]thread, func(string)) {
+		s := epoch.NewSlots()
+		slot := s.Acquire()
+		var first, second uint64
+		var views []view
+		atEnd := -1 // views complete when the first transaction ended
+		threads := []thread{
+			{"reader", func(step func(string)) {
+				first = s.Begin(slot)
+				step("begun")
+				atEnd = len(views)
+				slot.End(slot.Gen())
+				second = s.Begin(slot)
+			}},
+			{"writer", commits(s, 2)},
+			{"refresh", refresh(s, &views)},
+		}
+		return threads, func(schedule string) {
+			for i, v := range views {
+				require.True(t, v.covers(second), "second reader at %d, view %v: %s", second, v, schedule)
+				if i < atEnd {
+					require.True(t, v.covers(first), "first reader at %d, view %v: %s", first, v, schedule)
+				}
+			}
+		}
+	})
+	require.Greater(t, runs, 1000)
+}
+
+// Two beginners and a refresh: neither hides the other.
+func TestBeginTwiceAgainstRefresh(t *testing.T) {
+	if raceEnabled {
+		t.Skip("one thread moves at a time: the race detector would only be slow")
+	}
+	runs := explore(t, func() ([]thread, func(string)) {
+		s := epoch.NewSlots()
+		slots := []*epoch.Slot{s.Acquire(), s.Acquire()}
+		at := make([]uint64, 2)
+		var views []view
+		threads := []thread{
+			{"a", func(func(string)) { at[0] = s.Begin(slots[0]) }},
+			{"b", func(func(string)) { at[1] = s.Begin(slots[1]) }},
+			{"refresh", func(step func(string)) {
+				s.Next()
+				step("drawn")
+				refresh(s, &views)(step)
+			}},
+		}
+		return threads, func(schedule string) {
+			for i := range at {
+				require.True(t, views[0].covers(at[i]), "reader %d at %d, view %v: %s", i, at[i], views[0], schedule)
+			}
+		}
+	})
+	require.Greater(t, runs, 1000)
+}
+
+// The bound is stored before any slot is scanned: whoever begins after it is
+// stored begins at it.
+func TestBoundBeforeScan(t *testing.T) {
+	s := epoch.NewSlots()
+	slot := s.Acquire()
+	want := s.Next()
+	stored := false
+	defer hooks.Set(func(p hooks.Point) {
+		if p == hooks.BoundStored {
+			stored = true
+			require.Equal(t, want, s.Bound())
+		}
+	})()
+	m := s.Announce()
+	require.True(t, stored)
+	require.Equal(t, want, m)
+	require.GreaterOrEqual(t, s.Begin(slot), m)
+}
+
+// Begin goes round again when a bound above its epoch was announced in between,
+// and only then.
+func TestBeginGoesRound(t *testing.T) {
+	s := epoch.NewSlots()
+	slot := s.Acquire()
+	var loads, stores int
+	interfere := func() {}
+	defer hooks.Set(func(p hooks.Point) {
+		switch p {
+		case hooks.BeginLoaded:
+			loads++
+			f := interfere
+			interfere = func() {}
+			f()
+		case hooks.BeginStored:
+			stores++
+		}
+	})()
+	begin := func(f func()) uint64 {
+		loads, stores, interfere = 0, 0, f
+		at := s.Begin(slot)
+		require.Equal(t, loads, stores)
+		require.True(t, slot.End(slot.Gen()))
+		return at
+	}
+	require.Equal(t, uint64(1), begin(func() {}))
+	require.Equal(t, 1, loads)
+	require.Equal(t, uint64(1), begin(func() { s.Announce() }), "the bound is the epoch loaded")
+	require.Equal(t, 1, loads)
+	require.Equal(t, uint64(1), begin(func() { s.Next() }), "no bound was announced")
+	require.Equal(t, 1, loads)
+	require.Equal(t, uint64(3), begin(func() { s.Next(); s.Announce() }))
+	require.Equal(t, 2, loads)
+}
+
+// The stress of TestLiveStress with every goroutine losing its processor at the
+// points that matter.
+func TestLiveStressYielding(t *testing.T) {
+	defer hooks.Set(func(hooks.Point) {
+		if rand.Uint32()&3 == 0 {
+			runtime.Gosched()
+		}
+	})()
+	begins := 100_000
+	if testing.Short() || raceEnabled {
+		begins = 20_000
+	}
+	require.Zero(t, stressLive(t, begins, 2))
+}

@@ -1,0 +1,187 @@
+// Package cli is the command mvccbench: its flags, its output, and what it says
+// while it runs. The measuring is done by package bench.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
+
+// The exit codes of the command.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1   // the run failed
+	ExitUsage       = 2   // an argument is wrong; nothing was done
+	ExitViolated    = 3   // an engine did not pass verification
+	ExitInterrupted = 130 // by Ctrl-C; what had been measured was printed
+)
+
+const programName = "mvccbench"
+
+// description and examples frame the list of flags in --help.
+const description = `Measures a transactional in-memory map, and other maps beside it, under load.
+Every result is verified before it is printed. Results go to standard output in
+the Go benchmark format, everything else to standard error. While a run lasts,
+its profiles can be looked at in a browser.
+
+"run" is the default command. "list" describes every workload, engine and metric.`
+
+const examples = `
+Examples:
+  mvccbench                                the default sweep, in under a minute
+  mvccbench --workload zipf-read --engine mvcc,mvcc-direct,xsync --threads 2
+  mvccbench -o old.txt                     ... change something, then
+  mvccbench -o new.txt
+  go tool benchstat old.txt new.txt        compare two runs
+  go tool benchstat -col /engine new.txt   compare the engines of one run
+
+Exit codes: 0 all went well, 1 the run failed, 2 an argument is wrong and
+nothing was done, 3 an engine did not pass verification, 130 interrupted by
+Ctrl-C (what had been measured was printed; a second Ctrl-C ends at once).
+`
+
+// root is the command line.
+type root struct {
+	Run  runCmd  `cmd:"" default:"withargs" help:"Run workloads on engines and print the results. This is the default."`
+	List listCmd `cmd:"" help:"Describe every workload, engine and metric."`
+
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
+
+// env is what a command works with.
+type env struct {
+	ctx     context.Context
+	stdout  io.Writer
+	stderr  io.Writer
+	engines []bench.EngineSpec // those that --engine can name
+	args    []string
+}
+
+// usageError is an error in the arguments; it names the argument.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Run runs the command with the given arguments, the program's name left out,
+// until it is done or ctx ends, and returns the exit code. Tests may pass any
+// writers; if stderr is a terminal, progress is redrawn in place.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return run(&env{ctx: ctx, stdout: stdout, stderr: stderr, engines: bench.Engines(), args: args})
+}
+
+// exited is what the parser's Exit panics with, to get out of it.
+type exited int
+
+func run(e *env) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			c, ok := p.(exited)
+			if !ok {
+				panic(p)
+			}
+			code = int(c)
+		}
+	}()
+	err := parseAndRun(e)
+	code = exitCode(err)
+	switch {
+	case err == nil, code == ExitInterrupted: // the run has said so itself
+	case code == ExitUsage:
+		fmt.Fprintf(e.stderr, "%s: %v\nTry %s --help.\n", programName, err, programName)
+	default:
+		fmt.Fprintf(e.stderr, "%s: %v\n", programName, err)
+	}
+	return code
+}
+
+func exitCode(err error) int {
+	var usage usageError
+	var parse *kong.ParseError
+	var violated *bench.Violation
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &usage), errors.As(err, &parse):
+		return ExitUsage
+	case errors.As(err, &violated):
+		return ExitViolated
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	}
+	return ExitFailed
+}
+
+func parseAndRun(e *env) error {
+	var cmd root
+	parser, err := kong.New(&cmd,
+		kong.Name(programName),
+		kong.Description(description),
+		kong.Writers(e.stdout, e.stderr),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.ValueFormatter(withDefault),
+		kong.Help(printHelp),
+		kong.Vars(vars(e.engines)),
+	)
+	if err != nil {
+		return err
+	}
+	ctx, err := parser.Parse(e.args)
+	if err != nil {
+		if strings.HasPrefix(err.Error(), "unexpected argument") {
+			err = usagef("%w; expected run or list, and flags", err)
+		}
+		return err
+	}
+	return ctx.Run(e)
+}
+
+// withDefault describes a flag together with its default.
+func withDefault(v *kong.Value) string {
+	help := kong.DefaultHelpValueFormatter(v)
+	if v.Default == "" || v.Flag == nil {
+		return help
+	}
+	return fmt.Sprintf("%s Default: %s.", help, v.Default)
+}
+
+// printHelp prints the help of the command that was named or, if none was, of
+// all commands together with the flags of the default one.
+func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	if ctx.Selected() == nil {
+		fmt.Fprintf(ctx.Stdout, "Usage: %s [run] [flags]\n       %s list\n\n", programName, programName)
+		run, err := kong.Trace(ctx.Kong, []string{"run"})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(ctx.Stdout, "%s\n", description)
+		options.NoAppSummary = true
+		ctx = run
+	}
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
+		return err
+	}
+	_, err := io.WriteString(ctx.Stdout, examples)
+	return err
+}
+
+// version returns the version of the module that the command was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	v := info.Main.Version
+	if v == "" {
+		v = "(devel)"
+	}
+	return v + " " + info.GoVersion
+}

@@ -1,0 +1,307 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
+
+// parse reads results with the reader that benchstat uses. Nothing in them may
+// be malformed.
+func parse(t *testing.T, text string) (results []*benchfmt.Result, units map[string]string) {
+	t.Helper()
+	r := benchfmt.NewReader(strings.NewReader(text), "results")
+	units = map[string]string{}
+	for r.Scan() {
+		switch rec := r.Result().(type) {
+		case *benchfmt.Result:
+			results = append(results, rec.Clone())
+		case *benchfmt.UnitMetadata:
+			units[rec.OrigUnit] = rec.Key + "=" + rec.Value
+		case *benchfmt.SyntaxError:
+			t.Fatalf("malformed: %v", rec)
+		}
+	}
+	require.NoError(t, r.Err())
+	return results, units
+}
+
+// value returns a result's figure in the unit as it was printed.
+func value(r *benchfmt.Result, unit string) (float64, bool) {
+	for _, v := range r.Values {
+		if v.OrigUnit == unit {
+			return v.OrigValue, true
+		}
+		if v.OrigUnit == "" && v.Unit == unit {
+			return v.Value, true
+		}
+	}
+	return 0, false
+}
+
+func TestOutputCanBeReadBack(t *testing.T) {
+	code, stdout, stderr := call(t, quick("--workload=read-heavy,transfer", "--engine=mvcc,xsync", "--latency-sample=1", "--keys=10", "--duration=20ms")...)
+	require.Equal(t, ExitOK, code, stderr)
+	results, units := parse(t, stdout)
+
+	procs, quantiles := 0, 0
+	count := map[string]int{}
+	var order []string
+	for _, r := range results {
+		base, parts := r.Name.Parts()
+		require.Positive(t, r.Iters)
+		if p, ok := bytes.CutPrefix(parts[len(parts)-1], []byte("-")); ok {
+			procs, _ = strconv.Atoi(string(p))
+			parts = parts[:len(parts)-1]
+		}
+		name := string(base) + string(bytes.Join(parts, nil))
+		count[name]++
+		order = append(order, name)
+
+		ns, ok := value(r, "ns/op")
+		require.True(t, ok)
+		rate, ok := value(r, "ops/s")
+		require.True(t, ok)
+		require.InEpsilon(t, 1e9, ns*rate, 0.01, "ns/op and ops/s agree")
+		if _, ok := value(r, "p50-ns"); ok {
+			quantiles++
+		}
+		for _, unit := range []string{"aborts/op", "B/op", "allocs/op"} {
+			_, ok := value(r, unit)
+			require.True(t, ok, "%s of %s", unit, name)
+		}
+		_, audits := value(r, "audits/s")
+		require.Equal(t, strings.HasPrefix(name, "Transfer"), audits)
+
+		var keys []string
+		for _, c := range r.Config {
+			keys = append(keys, c.Key)
+		}
+		require.Subset(t, []string{"goos", "goarch", "pkg", "cpu"}, keys, "nothing volatile may be a configuration line")
+	}
+	require.LessOrEqual(t, procs, 64)
+	require.Positive(t, quantiles)
+	require.Equal(t, map[string]int{
+		"ReadHeavy/keys=10/engine=mvcc/threads=1":  2,
+		"ReadHeavy/keys=10/engine=mvcc/threads=2":  2,
+		"ReadHeavy/keys=10/engine=xsync/threads=1": 2,
+		"ReadHeavy/keys=10/engine=xsync/threads=2": 2,
+		"Transfer/keys=10/engine=mvcc/threads=1":   2,
+		"Transfer/keys=10/engine=mvcc/threads=2":   2,
+	}, count)
+	require.Empty(t, cmp.Diff([]string{
+		"ReadHeavy/keys=10/engine=mvcc/threads=1", "ReadHeavy/keys=10/engine=xsync/threads=1",
+		"ReadHeavy/keys=10/engine=mvcc/threads=1", "ReadHeavy/keys=10/engine=xsync/threads=1",
+	}, order[:4]), "the engines alternate")
+	for _, m := range metrics {
+		require.Equal(t, "better="+m.better, units[m.unit])
+	}
+
+	require.Contains(t, stdout, "# seed 1,")
+	require.Contains(t, stdout, "# skipped: transfer on xsync: "+"it has no transactions over several keys")
+	require.Contains(t, stderr, "skipping transfer on xsync")
+	require.Contains(t, stderr, "fewer than 6 samples")
+	require.Contains(t, stderr, "Medians")
+}
+
+func TestNamesSayWhatIsNotDefault(t *testing.T) {
+	_, stdout, _ := call(t, quick("--workload=zipf-write,transfer", "--engine=rwmutex",
+		"--theta=0.5", "--read-pct=20", "--isolation=snapshot", "--audit-interval=0")...)
+	require.Contains(t, stdout, "BenchmarkZipfWrite/read-pct=20/theta=0.5/isolation=snapshot/engine=rwmutex/threads=1")
+	require.Contains(t, stdout, "BenchmarkTransfer/isolation=snapshot/audit-interval=0s/engine=rwmutex/threads=1")
+}
+
+func TestOutputFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new.txt")
+	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("old"), 10_000), 0o600))
+	code, stdout, stderr := call(t, quick("--workload=begin", "-o", file, "--quiet")...)
+	require.Equal(t, ExitOK, code, stderr)
+	require.Empty(t, stdout)
+	require.Empty(t, stderr)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	results, _ := parse(t, string(text))
+	require.Len(t, results, 8)
+	require.NotContains(t, string(text), "old")
+}
+
+// Two runs, compared by benchstat: one table for each unit, with both columns,
+// whatever volatile facts differ; and the engines of one run side by side.
+func TestBenchstatCompares(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for i, seed := range []string{"1", "2"} {
+		file := filepath.Join(dir, fmt.Sprintf("%d.txt", i))
+		files = append(files, file)
+		code, _, stderr := call(t, quick("--workload=balanced", "--engine=mvcc,rwmutex", "--count=6", "--seed="+seed, "-o", file)...)
+		require.Equal(t, ExitOK, code, stderr)
+	}
+	benchstat := func(args ...string) string {
+		out, err := exec.CommandContext(t.Context(), "go", append([]string{"tool", "benchstat"}, args...)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out)
+	}
+	out := benchstat(files...)
+	require.Equal(t, 1, strings.Count(out, "goos:"), "the tables are not split:\n%s", out)
+	for _, unit := range []string{"sec/op", "ops/s", "aborts/op", "B/op", "allocs/op"} {
+		require.Equal(t, 1, len(regexp.MustCompile(`(?m)│ +`+regexp.QuoteMeta(unit)+` +│ +`+regexp.QuoteMeta(unit)+` +vs base`).FindAllString(out, -1)),
+			"unit %s:\n%s", unit, out)
+	}
+	require.Regexp(t, `Balanced/engine=mvcc/threads=2\S* .*±.*±.*n=6`, out)
+
+	out = benchstat("-col", "/engine", files[0])
+	require.Regexp(t, `│ +mvcc +│ +rwmutex +│`, out)
+	require.Regexp(t, `Balanced/threads=1\S* .*±.*±.*n=6`, out)
+}
+
+// A faulty engine ends the run with exit code 3 before its figures are printed.
+func TestFaultyEngineExitsWith3(t *testing.T) {
+	good, ok := bench.EngineByName("rwmutex")
+	require.True(t, ok)
+	for name, fault := range map[string]func(bench.Session) bench.Session{
+		"loses one write in 1000": func(s bench.Session) bench.Session { return &lossy{Session: s} },
+		"tears transfers":         func(s bench.Session) bench.Session { return &tearing{Session: s} },
+	} {
+		// The run lasts until the fault is found.
+		workload := "write-heavy"
+		if name == "tears transfers" {
+			workload = "transfer"
+		}
+		bad := bench.EngineSpec{Name: "faulty", Doc: "It " + name, New: func(setup bench.Setup) (bench.Engine, error) {
+			e, err := good.New(setup)
+			return &spoiled{e, fault}, err
+		}}
+		var stdout, stderr buffer
+		code := run(&env{
+			ctx:     t.Context(),
+			stdout:  &stdout,
+			stderr:  &stderr,
+			engines: append(bench.Engines(), bad),
+			args:    []string{"--http=off", "--workload=" + workload, "--engine=faulty,rwmutex", "--threads=2", "--duration=1h", "--warmup=0", "--count=1"},
+		})
+		require.Equal(t, ExitViolated, code, "%s: %s", name, stderr.String())
+		require.Contains(t, stderr.String(), "verification violated: workload "+workload+", engine faulty")
+		require.Contains(t, stdout.String(), "# verification violated")
+		require.NotContains(t, stdout.String(), "engine=faulty/")
+		require.NotContains(t, stderr.String(), "Medians")
+		results, _ := parse(t, stdout.String())
+		require.Empty(t, results)
+	}
+}
+
+// An engine that never gets anything done has no figures either.
+func TestNothingCommitted(t *testing.T) {
+	good, _ := bench.EngineByName("rwmutex")
+	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up", New: func(setup bench.Setup) (bench.Engine, error) {
+		e, err := good.New(setup)
+		return &spoiled{e, func(s bench.Session) bench.Session { return gaveUp{s, setup.Stopped} }}, err
+	}}
+	var stdout, stderr buffer
+	code := run(&env{
+		ctx: t.Context(), stdout: &stdout, stderr: &stderr, engines: []bench.EngineSpec{stuck},
+		args: []string{"--http=off", "--workload=disjoint", "--engine=stuck", "--threads=1", "--duration=2ms", "--warmup=0", "--count=1"},
+	})
+	require.Equal(t, ExitFailed, code)
+	require.Contains(t, stderr.String(), "no operation has committed")
+	require.NotContains(t, stdout.String(), "\nBenchmark")
+}
+
+type gaveUp struct {
+	bench.Session
+	stopped func() bool
+}
+
+func (s gaveUp) Put(string, uint64) error {
+	for !s.stopped() {
+		runtime.Gosched()
+	}
+	return bench.ErrStopped
+}
+
+// spoiled is an engine whose sessions are wrapped.
+type spoiled struct {
+	bench.Engine
+	fault func(bench.Session) bench.Session
+}
+
+func (e *spoiled) Session(worker int) bench.Session { return e.fault(e.Engine.Session(worker)) }
+
+type lossy struct {
+	bench.Session
+	n int
+}
+
+func (s *lossy) Put(key string, v uint64) error {
+	if s.n++; s.n%1_000 == 0 {
+		return nil
+	}
+	return s.Session.Put(key, v)
+}
+
+type tearing struct {
+	bench.Session
+	n int
+}
+
+func (s *tearing) Transfer(from, to string, amount uint64) error {
+	if s.n++; s.n%1_000 == 0 {
+		_, err := s.Session.(bench.Incrementer).Add(from, -amount) // and no more
+		return err
+	}
+	return s.Session.(bench.Transferer).Transfer(from, to, amount)
+}
+
+func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transferer).Sum() }
+
+// The address of the profiles is the first thing said, they are served while the
+// run lasts, and with --hold until Ctrl-C.
+func TestProfilesAreServed(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, w := io.Pipe()
+	var stdout buffer
+	code := make(chan int, 1)
+	go func() {
+		code <- Run(ctx, []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--duration=2ms", "--http=127.0.0.1:0", "--hold"}, &stdout, w)
+		w.Close()
+	}()
+	var said strings.Builder
+	var url string
+	buf := make([]byte, 4096)
+	for !strings.Contains(said.String(), "still serving") {
+		n, err := r.Read(buf)
+		require.NoError(t, err, said.String())
+		said.Write(buf[:n])
+		if url == "" && strings.Contains(said.String(), "\n") {
+			first, _, _ := strings.Cut(said.String(), "\n")
+			require.Regexp(t, `^profiles: http://127\.0\.0\.1:\d+$`, first)
+			url = strings.TrimPrefix(first, "profiles: ")
+		}
+	}
+	resp, err := http.Get(url)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.NoError(t, resp.Body.Close())
+	require.Contains(t, stdout.String(), "\nBenchmarkBegin/engine=rwmutex/threads=1")
+	cancel()
+	go io.Copy(io.Discard, r)
+	require.Equal(t, ExitOK, <-code, "the run was complete")
+	_, err = http.Get(url)
+	require.Error(t, err, "the server has been closed")
+}

@@ -1,0 +1,199 @@
+package mvcc
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Large transactions beside hot writers: each must commit, by Update's own
+// retries and priority mode, while the others go on.
+
+// hotWriters starts 4 goroutines that overwrite the keys below n, by Store, by a
+// put-only transaction of two keys, and by increments, until the crew ends. It
+// returns how many operations they have done so far.
+func hotWriters(c *crew, m *Map[int, int], n int) *[4]atomic.Int64 {
+	var ops [4]atomic.Int64
+	c.loop(4, func(who, round int) error {
+		r := rand.New(rand.NewPCG(uint64(who), uint64(round)))
+		for range 64 {
+			a, b := r.IntN(n), r.IntN(n)
+			switch who {
+			case 0:
+				m.Store(a, round)
+			case 1:
+				m.Swap(a, round)
+			default:
+				err := m.Update(bg, &TxOptions{MaxAttempts: 1 << 30}, func(tx Tx[int, int]) error {
+					if who == 3 {
+						tx.Get(a)
+					}
+					tx.Set(a, round)
+					tx.Set(b, round)
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			ops[who].Add(1)
+			if c.ended() {
+				break
+			}
+		}
+		return nil
+	})
+	return &ops
+}
+
+// crowded runs big on a map of n keys beside hot writers of hot of them, and
+// checks that each of the writers goes on while it runs and after.
+func crowded(t *testing.T, n, hot int, big func(m *Map[int, int]) error) *Map[int, int] {
+	t.Helper()
+	m := newMap[int, int](t, nil)
+	for i := range n {
+		m.Store(i, 0)
+	}
+	c := newCrew(t)
+	ops := hotWriters(c, m, hot)
+	moving := func() {
+		t.Helper()
+		var start [4]int64
+		for who := range ops {
+			start[who] = ops[who].Load()
+		}
+		for who := range ops {
+			eventually(t, func() bool { return ops[who].Load() > start[who]+10 || c.ended() }, "writer %d stands still", who)
+		}
+	}
+	moving()
+	done := make(chan error, 1)
+	begun := time.Now()
+	go func() { done <- big(m) }()
+	err := await(t, done, "the large transaction does not commit")
+	took := time.Since(begun)
+	moving()
+	total := int64(0)
+	for who := range ops {
+		total += ops[who].Load()
+	}
+	c.finish(t)
+	require.NoError(t, err)
+	t.Logf("committed after %v; writers made %d operations; %+v", took, total, m.Stats())
+	checkQuiet(t, m)
+	return m
+}
+
+func TestLargeBatchBesideHotWriters(t *testing.T) {
+	n := sizes(10_000, 2_000)
+	for _, opts := range levels {
+		t.Run(opts.Isolation.String(), func(t *testing.T) {
+			const mark = -7
+			m := crowded(t, n, n, func(m *Map[int, int]) error {
+				// By hand: a batch that has read nothing commits at the first call.
+				tx := m.Begin(opts)
+				for i := range n {
+					tx.Set(i, mark)
+				}
+				if err := tx.Commit(); err != nil {
+					return err
+				}
+				return nil
+			})
+			require.Equal(t, n, len(contents(t, m)))
+			require.Equal(t, m.Stats().Conflicts, m.Stats().Retries, "a conflict that Update did not retry: the batch")
+		})
+	}
+}
+
+func TestFullScanUpdateBesideHotWriters(t *testing.T) {
+	n := sizes(10_000, 2_000)
+	for name, read := range map[string]func(tx Tx[int, int]) (met int){
+		"All": func(tx Tx[int, int]) (met int) {
+			for range tx.All() {
+				met++
+			}
+			return met
+		},
+		"Get": func(tx Tx[int, int]) (met int) {
+			for i := range n {
+				if _, ok := tx.Get(i); ok {
+					met++
+				}
+			}
+			return met
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attempts := 0
+			m := crowded(t, n, 4, func(m *Map[int, int]) error {
+				return m.Update(bg, nil, func(tx Tx[int, int]) error {
+					attempts++
+					tx.Set(-1, read(tx))
+					return nil
+				})
+			})
+			t.Logf("%d attempts", attempts)
+			requireValue(t, n)(m.Load(-1))
+		})
+	}
+}
+
+func TestStarvingReadModifyWriteBesideHotWriters(t *testing.T) {
+	const keys = 100
+	crowded(t, keys, keys, func(m *Map[int, int]) error {
+		for range sizes(5, 1) {
+			err := m.Update(bg, nil, func(tx Tx[int, int]) error {
+				for i := range keys {
+					value, _ := tx.Get(i)
+					tx.Set(i, value+1)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Several starving transactions take turns.
+func TestSeveralStarvingTransactions(t *testing.T) {
+	const keys, each = 64, 3
+	crowded(t, keys, keys, func(m *Map[int, int]) error {
+		errs := make(chan error)
+		for range 3 {
+			go func() {
+				errs <- func() error {
+					for range each {
+						err := m.Update(bg, nil, func(tx Tx[int, int]) error {
+							sum := 0
+							for _, value := range tx.All() {
+								sum += value
+							}
+							value, _ := tx.Get(-1)
+							tx.Set(-1, value+1)
+							tx.Set(-2, sum)
+							return nil
+						})
+						if err != nil {
+							return err
+						}
+					}
+					return nil
+				}()
+			}()
+		}
+		for range 3 {
+			if err := <-errs; err != nil {
+				return err
+			}
+		}
+		value, _ := m.Load(-1)
+		return expect("commits counted", 3*each, value)
+	})
+}

@@ -1,0 +1,83 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A writer has drawn an epoch and is stopped. One reader pushes it, another one
+// takes that epoch away, and now the writer puts in the epoch it drew at first:
+// the first reader would see half of it.
+func TestStaleDrawAfterRevocation(t *testing.T) {
+	m := pair(t)
+	stage := newStage(t)
+	w := stage.actor("writer", batch(t, m, true)).to(hooks.Drawn)
+	first := m.Snapshot()
+	requireValue(t, "old")(first.Get("x")) // pushes
+	second := m.Snapshot()
+	r := stage.actor("reader", func() { second.Get("x") }).to(hooks.Revoked)
+	w.finish()
+	r.finish()
+	both(t, first, "old")
+	both(t, second, "old")
+	require.Greater(t, chain(m, "x")[0].Epoch, second.Epoch())
+	first.Close()
+	second.Close()
+	checkQuiet(t, m)
+}
+
+// A key that was absent is inserted before the commit epoch and deleted after it:
+// at the commit epoch it was there.
+func TestDeletedAboveCommitEpoch(t *testing.T) {
+	for _, known := range []bool{false, true} { // whether the key has an entry when it is read
+		m := newMap[string, int](t, still())
+		if known {
+			m.Store("k", 1)
+			m.Delete("k")
+		}
+		var err error
+		w := newStage(t).actor("writer", func() {
+			tx := m.Begin(nil)
+			if _, ok := tx.Get("k"); !ok {
+				tx.Set("absent", 1)
+			}
+			err = tx.Commit()
+		}).to(hooks.CommitEntries)
+		m.Store("k", 2)
+		w.to(hooks.Tentative)
+		m.Delete("k")
+		w.finish()
+		requireConflict(t, err, "k", ConflictRead)
+		requireAbsent[int](t)(m.Load("absent"))
+		checkQuiet(t, m)
+	}
+}
+
+// A key that was read is overwritten before the commit epoch and again after it,
+// and a pruner drops the version in between: nobody reads there. What is left
+// does not show that there was a conflict.
+func TestVersionPrunedBehindValidator(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	var err error
+	w := newStage(t).actor("writer", func() {
+		tx := m.Begin(nil)
+		tx.Get("k")
+		tx.Set("x", 1)
+		err = tx.Commit()
+	}).to(hooks.CommitEntries)
+	m.Store("k", 2)
+	w.to(hooks.Tentative)
+	m.Store("k", 3)
+	prune(m)
+	require.Len(t, chain(m, "k"), 2, "the newest, and the one the writer reads")
+	w.finish()
+	requireConflict(t, err, "k", ConflictRead)
+	requireAbsent[int](t)(m.Load("x"))
+	checkQuiet(t, m)
+}

@@ -1,0 +1,298 @@
+package mvcc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// patience is after how long a test that makes no progress is taken for hung.
+// Nothing is asserted about times below it.
+const patience = 30 * time.Second
+
+var bg = context.Background()
+
+// serializable and snapshot are the two levels by name.
+var (
+	serializable = &TxOptions{Isolation: LevelSerializable}
+	snapshot     = &TxOptions{Isolation: LevelSnapshot}
+	levels       = []*TxOptions{serializable, snapshot}
+)
+
+// newMap returns a map that is closed when the test ends.
+func newMap[K comparable, V any](t testing.TB, opts *Options) *Map[K, V] {
+	t.Helper()
+	m := New[K, V](opts)
+	t.Cleanup(m.Close)
+	return m
+}
+
+// still returns options with which nothing is pruned unless the test says so.
+func still() *Options {
+	return &Options{ReclaimInterval: time.Hour, PruneThreshold: countMax}
+}
+
+// brisk returns options with which the background work runs all the time.
+func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
+
+// prune makes a new view and prunes every key with it, here and now.
+func prune[K comparable, V any](m *Map[K, V]) {
+	m.gc.Refresh()
+	view := m.gc.View()
+	for _, e := range entries(m) {
+		m.prune(e, view)
+	}
+}
+
+// entries returns what is in the index.
+func entries[K comparable, V any](m *Map[K, V]) (es []*entry[K, V]) {
+	m.index.RangeRelaxed(func(_ K, e *entry[K, V]) bool {
+		es = append(es, e)
+		return true
+	})
+	return es
+}
+
+// A link is one version of a chain.
+type link[V any] struct {
+	Epoch uint64
+	Value V
+	Tomb  bool
+}
+
+// chain returns the committed versions of key, newest first, or nil if there is
+// no entry. Nobody may be writing.
+func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
+	e := m.lookup(key)
+	if e == nil {
+		return nil
+	}
+	for v := e.head.Load(); v != nil; v = v.next.Load() {
+		if s, _ := v.resolve(); committed(s) {
+			links = append(links, link[V]{epochOf(s), v.value, v.tombstone()})
+		}
+	}
+	return links
+}
+
+// checkQuiet checks what holds of every map that nobody uses any more: no slot
+// is taken, and invariant I5 of every chain.
+func checkQuiet[K comparable, V any](t testing.TB, m *Map[K, V]) {
+	t.Helper()
+	require.Zero(t, m.Stats().LiveTx, "slots that are still taken")
+	require.Zero(t, m.priority.holder.Load(), "somebody still has the priority")
+	for _, e := range entries(m) {
+		head, last := e.head.Load(), ^uint64(0)
+		for v := head; v != nil; v = v.next.Load() {
+			s, _ := v.resolve()
+			switch {
+			case committed(s):
+				require.Less(t, epochOf(s), last, "key %v: epochs do not descend", e.key)
+				last = epochOf(s)
+			case v == head && (isKind(s, kindAborted) || isKind(s, kindDead)):
+			default:
+				require.Fail(t, "undecided or below the head", "key %v: word %#x", e.key, s)
+			}
+		}
+	}
+}
+
+// contents returns what a new snapshot sees, and checks that Len, All, Get and
+// the one-key Load agree about it. Nobody may be writing.
+func contents[K comparable, V any](t testing.TB, m *Map[K, V]) map[K]V {
+	t.Helper()
+	s := m.Snapshot()
+	defer s.Close()
+	all := map[K]V{}
+	for k, v := range s.All() {
+		_, twice := all[k]
+		require.False(t, twice, "key %v was met twice", k)
+		all[k] = v
+		got, ok := s.Get(k)
+		require.True(t, ok)
+		require.Equal(t, v, got)
+		got, ok = m.Load(k)
+		require.True(t, ok)
+		require.Equal(t, v, got)
+	}
+	require.Equal(t, len(all), s.Len())
+	return all
+}
+
+// eventually polls until cond holds.
+func eventually(t testing.TB, cond func() bool, format string, args ...any) {
+	t.Helper()
+	for end := time.Now().Add(patience); !cond(); {
+		if time.Now().After(end) {
+			dump(t, fmt.Sprintf(format, args...))
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// await waits until c is closed or has a value.
+func await[T any](t testing.TB, c <-chan T, format string, args ...any) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		dump(t, fmt.Sprintf(format, args...))
+		panic("unreachable")
+	}
+}
+
+// dump fails the test with the stacks of all goroutines.
+func dump(t testing.TB, what string) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	t.Fatalf("no progress: %s\n\n%s", what, buf)
+}
+
+// crew runs goroutines that report what is wrong instead of failing the test
+// from where they must not.
+type crew struct {
+	wg   sync.WaitGroup
+	stop chan struct{}
+	once sync.Once
+	mu   sync.Mutex
+	errs []error
+}
+
+// newCrew returns a crew that ends with the test at the latest.
+func newCrew(t testing.TB) *crew {
+	c := &crew{stop: make(chan struct{})}
+	t.Cleanup(c.end)
+	return c
+}
+
+// run starts f in n goroutines; the first error of any ends the crew.
+func (c *crew) run(n int, f func(worker int) error) {
+	for i := range n {
+		c.wg.Go(func() {
+			if err := f(i); err != nil {
+				c.mu.Lock()
+				c.errs = append(c.errs, err)
+				c.mu.Unlock()
+				c.end()
+			}
+		})
+	}
+}
+
+// loop is run for a function that is called until the crew ends.
+func (c *crew) loop(n int, f func(worker, round int) error) {
+	c.run(n, func(worker int) error {
+		for round := 0; !c.ended(); round++ {
+			if err := f(worker, round); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *crew) ended() bool {
+	select {
+	case <-c.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *crew) end() { c.once.Do(func() { close(c.stop) }) }
+
+// wait waits for all goroutines and fails the test if one reported an error.
+func (c *crew) wait(t testing.TB) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { c.wg.Wait(); close(done) }()
+	await(t, done, "goroutines do not end")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.NoError(t, errors.Join(c.errs...))
+}
+
+// finish ends loops and waits.
+func (c *crew) finish(t testing.TB) { t.Helper(); c.end(); c.wait(t) }
+
+// expect returns an error unless got is want.
+func expect[T comparable](what string, want, got T) error {
+	if want != got {
+		return fmt.Errorf("%s: want %v, got %v", what, want, got)
+	}
+	return nil
+}
+
+// requireConflict checks that err is a conflict over key, of one of the kinds.
+func requireConflict(t testing.TB, err error, key any, kinds ...ConflictKind) {
+	t.Helper()
+	require.ErrorIs(t, err, ErrConflict)
+	var c *ConflictError
+	require.ErrorAs(t, err, &c)
+	require.Equal(t, key, c.Key)
+	require.True(t, slices.Contains(kinds, c.Kind), "kind %v, want one of %v", c.Kind, kinds)
+	require.Contains(t, c.Error(), fmt.Sprint(key))
+}
+
+// requireValue checks the result of a read.
+func requireValue[V any](t testing.TB, want V) func(got V, ok bool) {
+	return func(got V, ok bool) {
+		t.Helper()
+		require.True(t, ok, "absent")
+		require.Equal(t, want, got)
+	}
+}
+
+// requireAbsent checks that a read found nothing.
+func requireAbsent[V any](t testing.TB) func(got V, ok bool) {
+	return func(got V, ok bool) {
+		t.Helper()
+		require.False(t, ok, "want absent, got %v", got)
+		var zero V
+		assert.Equal(t, zero, got, "absent, but not zero")
+	}
+}
+
+// panicOf returns what f panics with, or nil.
+func panicOf(f func()) (p any) {
+	defer func() { p = recover() }()
+	f()
+	return nil
+}
+
+// requireTxDone checks that f panics with ErrTxDone.
+func requireTxDone(t testing.TB, f func()) {
+	t.Helper()
+	require.Equal(t, any(ErrTxDone), panicOf(f))
+}
+
+// requireRuntimeError checks that f panics with an error of the runtime.
+func requireRuntimeError(t testing.TB, f func()) {
+	t.Helper()
+	p := panicOf(f)
+	_, ok := p.(runtime.Error)
+	require.True(t, ok, "want a runtime error, got %v", p)
+}
+
+// sizes returns full, or less under -short or the race detector.
+func sizes[T cmp.Ordered](full, less T) T {
+	if testing.Short() || raceEnabled {
+		return less
+	}
+	return full
+}
+
+// timeout returns a channel that delivers when the test must be taken for hung.
+func timeout() <-chan time.Time { return time.After(patience) }

@@ -1,0 +1,219 @@
+package mvcc
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Keys that a Go map could not find again, or could not hash.
+
+// A keyUse is one of the ways to read a key, or to write it.
+type keyUse[K comparable] struct {
+	name  string
+	write bool
+	do    func(m *Map[K, int], key K)
+}
+
+func keyUses[K comparable]() []keyUse[K] {
+	tx := func(do func(tx Tx[K, int], key K)) func(m *Map[K, int], key K) {
+		return func(m *Map[K, int], key K) {
+			for _, opts := range levels {
+				tx := m.Begin(opts)
+				defer tx.Rollback()
+				do(tx, key)
+				if err := m.Update(bg, opts, func(tx Tx[K, int]) error { do(tx, key); return nil }); err != nil {
+					panic(err)
+				}
+			}
+		}
+	}
+	return []keyUse[K]{
+		{"Load", false, func(m *Map[K, int], key K) { m.Load(key) }},
+		{"LoadAndDelete", false, func(m *Map[K, int], key K) { m.LoadAndDelete(key) }},
+		{"Delete", false, func(m *Map[K, int], key K) { m.Delete(key) }},
+		{"CompareAndSwap", false, func(m *Map[K, int], key K) { CompareAndSwap(m, key, 1, 2) }},
+		{"Snapshot.Get", false, func(m *Map[K, int], key K) {
+			s := m.Snapshot()
+			defer s.Close()
+			s.Get(key)
+		}},
+		{"Tx.Get", false, tx(func(tx Tx[K, int], key K) { tx.Get(key) })},
+		{"Store", true, func(m *Map[K, int], key K) { m.Store(key, 1) }},
+		{"Swap", true, func(m *Map[K, int], key K) { m.Swap(key, 1) }},
+		{"LoadOrStore", true, func(m *Map[K, int], key K) { m.LoadOrStore(key, 1) }},
+		{"Tx.Set", true, tx(func(tx Tx[K, int], key K) { tx.Set(key, 1) })},
+		{"Tx.Delete", false, tx(func(tx Tx[K, int], key K) { tx.Delete(key) })},
+	}
+}
+
+// usable checks that a map works in every way, after something went wrong.
+func usable[K comparable](t *testing.T, m *Map[K, int], good K) {
+	t.Helper()
+	for _, use := range keyUses[K]() {
+		use.do(m, good)
+	}
+	m.Store(good, 7)
+	requireValue(t, 7)(m.Load(good))
+	require.Len(t, contents(t, m), 1)
+	m.Delete(good)
+	prune(m)
+	require.Empty(t, entries(m))
+	checkQuiet(t, m)
+}
+
+func testNaN[K comparable](t *testing.T, name string, bad, good K) {
+	t.Run(name, func(t *testing.T) {
+		m := newMap[K, int](t, nil)
+		m.Store(good, 1)
+		m.Delete(good)
+		for _, use := range keyUses[K]() {
+			p := panicOf(func() { use.do(m, bad) })
+			if use.write {
+				require.Equal(t, any(ErrBadKey), p, use.name)
+			} else {
+				require.Nil(t, p, use.name)
+			}
+		}
+		require.Empty(t, contents(t, m))
+		prune(m)
+		require.Empty(t, entries(m))
+		// Nothing is found either among the transaction's own writes.
+		tx := m.Begin(nil)
+		for i := range 2 * linearWrites {
+			tx.Set(good, i)
+			requireAbsent[int](t)(tx.Get(bad))
+		}
+		require.NoError(t, tx.Commit())
+		usable(t, m, good)
+	})
+}
+
+func TestNaNKeys(t *testing.T) {
+	nan := math.NaN()
+	type inside struct {
+		name string
+		at   struct{ x, y float32 }
+	}
+	bad := inside{name: "a"}
+	bad.at.y = float32(nan)
+	testNaN[float64](t, "float64", nan, 1)
+	testNaN[inside](t, "struct", bad, inside{name: "a"})
+	testNaN[any](t, "interface", nan, 1.0)
+	testNaN[any](t, "interface holding complex", complex(0, nan), 1i)
+	testNaN[any](t, "interface holding struct", bad, inside{name: "a"})
+	testNaN[any](t, "interface holding array", [2]float64{0, nan}, [2]float64{0, 1})
+	testNaN[[1]any](t, "array of interface", [1]any{nan}, [1]any{"x"})
+}
+
+// Whether keys must be compared with themselves at all is decided by their type.
+func TestReflexive(t *testing.T) {
+	yes := []reflect.Type{
+		reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[*float64](),
+		reflect.TypeFor[chan float64](), reflect.TypeFor[struct{}](), reflect.TypeFor[[3]string](),
+		reflect.TypeFor[struct {
+			a [2]struct{ b *any }
+			c uintptr
+		}](),
+	}
+	no := []reflect.Type{
+		reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[complex64](), reflect.TypeFor[complex128](),
+		reflect.TypeFor[any](), reflect.TypeFor[error](), reflect.TypeFor[[1]float64](), reflect.TypeFor[[2][2]any](),
+		reflect.TypeFor[struct {
+			a int
+			b struct{ c [1]float32 }
+		}](),
+	}
+	for _, typ := range yes {
+		require.True(t, reflexive(typ), typ)
+	}
+	for _, typ := range no {
+		require.False(t, reflexive(typ), typ)
+	}
+}
+
+// The zeros of floating point are one key.
+func TestNegativeZero(t *testing.T) {
+	m := newMap[float64, int](t, nil)
+	m.Store(0, 1)
+	requireValue(t, 1)(m.Load(math.Copysign(0, -1)))
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[float64, int]) error {
+		tx.Set(math.Copysign(0, -1), 2)
+		requireValue(t, 2)(tx.Get(0))
+		return nil
+	}))
+	require.Len(t, entries(m), 1)
+	m.Store(math.Inf(1), 3)
+	m.Store(math.Inf(-1), 4)
+	require.Equal(t, map[float64]int{0: 2, math.Inf(1): 3, math.Inf(-1): 4}, contents(t, m))
+}
+
+// NaNs are looked for, and refused, while the index grows and shrinks: under the
+// race detector this would show an index that compares them while it moves them.
+func TestNaNKeysWhileIndexGrows(t *testing.T) {
+	m := newMap[float64, int](t, brisk())
+	n := sizes(20_000, 3_000)
+	c := newCrew(t)
+	c.loop(2, func(who, round int) error {
+		use := keyUses[float64]()[round%11]
+		p := panicOf(func() { use.do(m, math.NaN()) })
+		if use.write {
+			return expect[any](use.name, ErrBadKey, p)
+		}
+		return expect[any](use.name, nil, p)
+	})
+	for range 2 {
+		for i := range n {
+			m.Store(float64(i), i)
+		}
+		for i := range n {
+			m.Delete(float64(i))
+		}
+	}
+	c.finish(t)
+	require.Empty(t, contents(t, m))
+}
+
+func testUnhashable[K comparable](t *testing.T, name string, bad, good K) {
+	t.Run(name, func(t *testing.T) {
+		m := newMap[K, int](t, nil)
+		for _, filled := range []bool{false, true} {
+			if filled {
+				m.Store(good, 1)
+			}
+			for _, use := range keyUses[K]() {
+				p := panicOf(func() { use.do(m, bad) })
+				_, ok := p.(interface{ RuntimeError() })
+				require.True(t, ok, "%s: want a runtime error, got %v", use.name, p)
+			}
+			// Among own writes, few and many, before and after.
+			for _, n := range []int{1, 2 * linearWrites} {
+				tx := m.Begin(nil)
+				for i := range n {
+					tx.Set(good, i)
+				}
+				requireRuntimeError(t, func() { tx.Set(bad, 1) })
+				requireRuntimeError(t, func() { tx.Delete(bad) })
+				requireRuntimeError(t, func() { tx.Get(bad) })
+				requireValue(t, n-1)(tx.Get(good))
+				require.NoError(t, tx.Commit(), "the key that panicked has joined the transaction")
+			}
+		}
+		usable(t, m, good)
+	})
+}
+
+func TestUnhashableKeys(t *testing.T) {
+	type inside struct {
+		n int
+		v any
+	}
+	testUnhashable[any](t, "slice", []int{1}, 1)
+	testUnhashable[any](t, "map", map[int]int{}, "x")
+	testUnhashable[any](t, "func", func() {}, nil)
+	testUnhashable[any](t, "array", [2]any{1, []int{1}}, [2]any{1, 2})
+	testUnhashable[inside](t, "struct", inside{1, []int{1}}, inside{1, 1})
+	testUnhashable[any](t, "nested", inside{1, [1]any{[]int{1}}}, inside{1, nil})
+}

@@ -1,0 +1,138 @@
+package mvcc
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDefaults(t *testing.T) {
+	want := Options{
+		Isolation:       LevelSerializable,
+		ReclaimInterval: 100 * time.Millisecond,
+		ReclaimWorkers:  1,
+		ReclaimQueue:    16384,
+		PruneThreshold:  16,
+	}
+	ignore := cmpopts.IgnoreUnexported(Options{})
+	require.Empty(t, cmp.Diff(want, (*Options)(nil).withDefaults(), ignore))
+	require.Empty(t, cmp.Diff(want, new(Options).withDefaults(), ignore))
+	set := Options{Capacity: 7, Isolation: LevelSnapshot, ReclaimInterval: 1, ReclaimWorkers: -1, ReclaimQueue: 1, PruneThreshold: 63}
+	require.Empty(t, cmp.Diff(set, set.withDefaults(), ignore))
+	require.Equal(t, 100, (*TxOptions)(nil).attempts())
+	require.Equal(t, 100, new(TxOptions).attempts())
+}
+
+// A bad option panics with a text that names it.
+func TestBadOptions(t *testing.T) {
+	for field, opts := range map[string]*Options{
+		"Capacity":        {Capacity: -1},
+		"Isolation":       {Isolation: 3},
+		"ReclaimInterval": {ReclaimInterval: -1},
+		"ReclaimQueue":    {ReclaimQueue: -1},
+		"PruneThreshold":  {PruneThreshold: -1},
+	} {
+		require.Contains(t, panicOf(func() { New[int, int](opts) }), "Options."+field)
+	}
+	require.Contains(t, panicOf(func() { New[int, int](&Options{PruneThreshold: 64}) }), "Options.PruneThreshold")
+
+	m := newMap[int, int](t, nil)
+	fn := func(Tx[int, int]) error { t.Error("fn is called"); return nil }
+	require.Contains(t, panicOf(func() { m.Begin(&TxOptions{Isolation: 3}) }), "TxOptions.Isolation")
+	require.Contains(t, panicOf(func() { _ = m.Update(bg, &TxOptions{Isolation: 3}, fn) }), "TxOptions.Isolation")
+	require.Contains(t, panicOf(func() { _ = m.Update(bg, &TxOptions{MaxAttempts: -1}, fn) }), "TxOptions.MaxAttempts")
+	checkQuiet(t, m)
+}
+
+// Every combination of options makes a map that works.
+func TestOptions(t *testing.T) {
+	for _, capacity := range []int{0, 1, 10_000} {
+		for _, workers := range []int{-1, 1, 3} {
+			for _, queue := range []int{1, 100} {
+				for _, threshold := range []int{1, 2, 63} {
+					m := New[int, int](&Options{
+						Capacity: capacity, ReclaimWorkers: workers, ReclaimQueue: queue,
+						PruneThreshold: threshold, ReclaimInterval: time.Millisecond,
+					})
+					s := m.Snapshot()
+					for i := range 300 {
+						m.Store(i%7, i)
+						m.Store(1000+i, i)
+						m.Delete(1000 + i)
+					}
+					require.Zero(t, s.Len())
+					s.Close()
+					require.Len(t, contents(t, m), 7)
+					require.LessOrEqual(t, longest(m), 2+max(slack, 2*threshold))
+					m.Close()
+					checkQuiet(t, m)
+				}
+			}
+		}
+	}
+}
+
+// The map's level is that of transactions that ask for none.
+func TestLevelOfMap(t *testing.T) {
+	skew := func(m *Map[string, int], opts *TxOptions) error {
+		m.Store("x", 1)
+		tx := m.Begin(opts)
+		tx.Get("x")
+		tx.Set("y", 1)
+		m.Store("x", 2)
+		return tx.Commit()
+	}
+	for _, test := range []struct {
+		level    Level
+		tx       *TxOptions
+		conflict bool
+	}{
+		{LevelDefault, nil, true},
+		{LevelSerializable, nil, true},
+		{LevelSnapshot, nil, false},
+		{LevelSnapshot, &TxOptions{}, false},
+		{LevelSnapshot, serializable, true},
+		{LevelDefault, snapshot, false},
+		{LevelSerializable, snapshot, false},
+	} {
+		m := newMap[string, int](t, &Options{Isolation: test.level})
+		require.Equal(t, test.conflict, errors.Is(skew(m, test.tx), ErrConflict), "%+v", test)
+		// The level does not stick to the pooled state.
+		require.Equal(t, test.conflict, errors.Is(skew(m, test.tx), ErrConflict), "%+v", test)
+		require.Equal(t, test.level != LevelSnapshot, errors.Is(skew(m, nil), ErrConflict), "%+v", test)
+	}
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, "[default serializable snapshot Level(9)]",
+		fmt.Sprint([]Level{LevelDefault, LevelSerializable, LevelSnapshot, 9}))
+	require.Equal(t, "[read scan write unknown]",
+		fmt.Sprint([]ConflictKind{ConflictRead, ConflictScan, ConflictWrite, 0}))
+}
+
+func TestErrors(t *testing.T) {
+	m := newMap[string, int](t, nil)
+	m.Store("the key", 1)
+	tx := m.Begin(nil)
+	at := tx.Epoch()
+	tx.Get("the key")
+	tx.Set("other", 1)
+	m.Store("the key", 2)
+	err := fmt.Errorf("wrapped: %w", tx.Commit())
+	require.ErrorIs(t, err, ErrConflict)
+	require.NotErrorIs(t, err, ErrTxDone)
+	var c *ConflictError
+	require.ErrorAs(t, err, &c)
+	want := &ConflictError{Key: "the key", Kind: ConflictRead, ReadEpoch: at, CommitEpoch: at + 1}
+	require.Empty(t, cmp.Diff(want, c, cmpopts.IgnoreUnexported(ConflictError{})))
+	require.Contains(t, err.Error(), "the key")
+	require.Contains(t, err.Error(), "read conflict")
+	for _, e := range []error{ErrConflict, ErrTxDone, ErrBadKey} {
+		require.Contains(t, e.Error(), "mvcc: ")
+	}
+}

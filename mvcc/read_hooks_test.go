@@ -1,0 +1,291 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// What readers do when they meet a writer that has not decided yet.
+
+// pair returns a map with x = y = old.
+func pair(t *testing.T) *Map[string, string] {
+	m := newMap[string, string](t, still())
+	m.Store("x", "old")
+	m.Store("y", "old")
+	return m
+}
+
+// both checks that a reader sees the same value of x and y.
+func both(t *testing.T, r Reader[string, string], want string) {
+	t.Helper()
+	requireValue(t, want)(r.Get("x"))
+	requireValue(t, want)(r.Get("y"))
+}
+
+// batch writes x and y = new; with reads, it has read both.
+func batch(t *testing.T, m *Map[string, string], reads bool) func() {
+	return func() {
+		tx := m.Begin(nil)
+		defer tx.Rollback()
+		if reads {
+			tx.Get("x")
+			tx.Get("y")
+		}
+		tx.Set("x", "new")
+		tx.Set("y", "new")
+		if err := tx.Commit(); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// A writer stands still at each step. Snapshots that were taken before and
+// those taken meanwhile see it wholly or not at all, now and after it went on.
+func TestReadersDecideForStandingWriter(t *testing.T) {
+	putOnly := []hooks.Point{
+		hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
+		hooks.Published, hooks.Finalized,
+	}
+	withReads := append([]hooks.Point{hooks.Tentative, hooks.Validated}, putOnly...)
+	for reads, points := range map[bool][]hooks.Point{false: putOnly, true: withReads} {
+		for _, p := range points {
+			for _, first := range []string{"x", "y"} {
+				t.Run(map[bool]string{false: "put-only", true: "reads"}[reads]+"/"+p.String()+"/"+first, func(t *testing.T) {
+					m := pair(t)
+					s := newStage(t)
+					before := m.Snapshot()
+					defer before.Close()
+					w := s.actor("writer", batch(t, m, reads)).to(p)
+					published := p == hooks.Published || p == hooks.Finalized
+					now := "old"
+					if published {
+						now = "new"
+					}
+
+					during := m.Snapshot()
+					defer during.Close()
+					requireValue(t, now)(during.Get(first))
+					both(t, during, now)
+					both(t, before, "old")
+					after := m.Snapshot() // after the help, if there was any
+					defer after.Close()
+					seen, _ := after.Get("x")
+					both(t, after, seen)
+					if !reads && (p == hooks.Announced || p == hooks.Drawn) {
+						require.Equal(t, "new", seen, "who meets an announced put-only batch commits it")
+					}
+					requireValue(t, seen)(m.Load("x"))
+					requireValue(t, seen)(m.Load("y"))
+
+					w.finish()
+					both(t, before, "old")
+					both(t, during, now)
+					both(t, after, seen)
+					last := m.Snapshot()
+					defer last.Close()
+					both(t, last, "new")
+					prune(m)
+					both(t, before, "old")
+					both(t, during, now)
+					both(t, after, seen)
+					both(t, last, "new")
+				})
+			}
+		}
+	}
+}
+
+// Reads of a standing one-key write finish it; it is found done when it goes on.
+func TestStalledStoreIsFinishedByOthers(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.StoreInstalled, hooks.StoreDrawn} {
+		for name, help := range map[string]func(t *testing.T, m *Map[string, string]){
+			"Load": func(t *testing.T, m *Map[string, string]) { requireValue(t, "new")(m.Load("x")) },
+			"Snapshot": func(t *testing.T, m *Map[string, string]) {
+				s := m.Snapshot()
+				defer s.Close()
+				requireValue(t, "old")(s.Get("x")) // it helps, above its own epoch
+				requireValue(t, "new")(m.Load("x"))
+			},
+			"Swap": func(t *testing.T, m *Map[string, string]) {
+				previous, ok := m.Swap("x", "newer")
+				require.True(t, ok)
+				require.Equal(t, "new", previous)
+			},
+			"CompareAndSwap": func(t *testing.T, m *Map[string, string]) { require.True(t, CompareAndSwap(m, "x", "new", "newer")) },
+			"LoadAndDelete":  func(t *testing.T, m *Map[string, string]) { requireValue(t, "new")(m.LoadAndDelete("x")) },
+			"Update": func(t *testing.T, m *Map[string, string]) {
+				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, string]) error { tx.Set("x", "newer"); return nil }))
+			},
+		} {
+			t.Run(p.String()+"/"+name, func(t *testing.T) {
+				m := pair(t)
+				before := m.Snapshot()
+				defer before.Close()
+				w := newStage(t).actor("Store", func() { m.Store("x", "new") }).to(p)
+				help(t, m)
+				value, ok := m.Load("x")
+				during := m.Snapshot()
+				defer during.Close()
+				w.finish()
+				got, still := m.Load("x")
+				require.Equal(t, ok, still)
+				require.Equal(t, value, got, "the one that went on overwrote who finished it")
+				got, still = during.Get("x")
+				require.Equal(t, ok, still)
+				require.Equal(t, value, got)
+				both(t, before, "old")
+				links := chain(m, "x")
+				for i := range links[1:] {
+					require.Greater(t, links[i].Epoch, links[i+1].Epoch)
+				}
+				require.NotZero(t, m.Stats().Helped)
+			})
+		}
+	}
+}
+
+// I2. The owner draws an epoch and is stopped; a snapshot taken afterwards has
+// a later read epoch, and must not have the writes appear in it.
+func TestDrawnEpochIsNotPutInBelowReader(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		m := pair(t)
+		stage := newStage(t)
+		w := stage.actor("writer", batch(t, m, reads)).to(hooks.Drawn)
+		s := m.Snapshot()
+		requireValue(t, "old")(s.Get("x"))
+		w.finish()
+		both(t, s, "old")
+		require.Greater(t, chain(m, "x")[0].Epoch, s.Epoch())
+		require.Equal(t, chain(m, "x")[0].Epoch, chain(m, "y")[0].Epoch)
+		s.Close()
+	}
+}
+
+// A reader takes the tentative epoch away, since it is below its own; the writer
+// goes on with a later one, and validates again for that.
+func TestRevokedWriterValidatesAgain(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.Tentative, hooks.Validated} {
+		for _, overwritten := range []bool{false, true} {
+			m := pair(t)
+			m.Store("read", "old")
+			var err error
+			w := newStage(t).actor("writer", func() {
+				tx := m.Begin(nil)
+				tx.Get("read")
+				tx.Set("x", "new")
+				tx.Set("y", "new")
+				err = tx.Commit()
+			}).to(p)
+			s := m.Snapshot()
+			both(t, s, "old")
+			require.NotZero(t, m.Stats().Revoked)
+			if overwritten {
+				m.Store("read", "new")
+			}
+			w.finish()
+			both(t, s, "old")
+			if overwritten {
+				requireConflict(t, err, "read", ConflictRead)
+				requireValue(t, "old")(m.Load("x"))
+			} else {
+				require.NoError(t, err)
+				requireValue(t, "new")(m.Load("x"))
+				require.Greater(t, chain(m, "x")[0].Epoch, s.Epoch())
+			}
+			s.Close()
+			checkQuiet(t, m)
+		}
+	}
+}
+
+// A reader that draws again and again delays a writer, and does not stop it.
+func TestWriterThatIsRevokedAgainAndAgainCommits(t *testing.T) {
+	m := pair(t)
+	w := newStage(t).actor("writer", batch(t, m, true))
+	revocations := 0
+	for {
+		if _, ok := w.step(1 << hooks.Validated); !ok {
+			break
+		}
+		revocations++
+		require.Less(t, revocations, 1000, "the writer is revoked for ever")
+		if revocations < 20 {
+			s := m.Snapshot()
+			both(t, s, "old")
+			s.Close()
+		}
+	}
+	require.Nil(t, w.result)
+	requireValue(t, "new")(m.Load("x"))
+	require.Greater(t, revocations, 1)
+	require.NotZero(t, m.Stats().Revoked)
+	checkQuiet(t, m)
+}
+
+// A Load that passes over a tentative head must push it first: z was stored, and
+// seen, after the writer drew its epoch; to answer "x is old" afterwards puts
+// the writer behind z, so its epoch must be above z's.
+func TestLoadPushesTentativeWriter(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.Drawn, hooks.Tentative, hooks.Validated} {
+		m := pair(t)
+		w := newStage(t).actor("writer", batch(t, m, true)).to(p)
+		between := m.Snapshot()
+		m.Store("z", "stored")
+		requireValue(t, "stored")(m.Load("z"))
+		x, _ := m.Load("x")
+		require.Equal(t, "old", x)
+		w.finish()
+		both(t, between, "old") // else it sees the writer, but not z, which came first
+		requireAbsent[string](t)(between.Get("z"))
+		require.Greater(t, chain(m, "x")[0].Epoch, chain(m, "z")[0].Epoch)
+		between.Close()
+	}
+}
+
+// A Load has found an undecided head and is about to go below it. The head
+// commits, and a pruner cuts there: the key was never absent.
+func TestLoadDoesNotFallThroughCommittedHead(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.Installed, hooks.InstalledAll} {
+		m := pair(t)
+		stage := newStage(t)
+		w := stage.actor("writer", batch(t, m, false))
+		w.to(p)
+		if p == hooks.Installed {
+			w.to(p) // both
+		}
+		var got string
+		var ok bool
+		r := stage.actor("reader", func() { got, ok = m.Load("x") }).to(hooks.LoadSkipped)
+		w.finish()
+		prune(m)
+		require.Len(t, chain(m, "x"), 1)
+		r.finish()
+		require.True(t, ok, "absent, between an old and a new value")
+		require.Equal(t, "new", got)
+	}
+}
+
+// A snapshot is closed while another goroutine reads through it; its slot may
+// serve somebody else by then, and what the walk found means nothing.
+func TestSnapshotClosedDuringGet(t *testing.T) {
+	for _, reused := range []bool{false, true} {
+		m := pair(t)
+		s := m.Snapshot()
+		r := newStage(t).actor("reader", func() { s.Get("x") }).to(hooks.GetWalked)
+		s.Close()
+		m.Delete("x")
+		prune(m)
+		if reused {
+			tx := m.Begin(nil)
+			defer tx.Rollback()
+		}
+		_, ok := r.step(0)
+		require.False(t, ok)
+		require.Equal(t, any(ErrTxDone), r.result)
+	}
+}

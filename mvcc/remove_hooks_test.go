@@ -1,0 +1,204 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// How entries leave the index while somebody wants to use them.
+
+// writers write "new" to key, by every path there is.
+var writers = map[string]func(m *Map[string, string], key string) error{
+	"Store":       func(m *Map[string, string], key string) error { m.Store(key, "new"); return nil },
+	"Swap":        func(m *Map[string, string], key string) error { m.Swap(key, "new"); return nil },
+	"LoadOrStore": func(m *Map[string, string], key string) error { m.LoadOrStore(key, "new"); return nil },
+	"put":         func(m *Map[string, string], key string) error { return commitTo(m, nil, key) },
+	"batch":       func(m *Map[string, string], key string) error { return commitTo(m, nil, key, "other") },
+	"read and put": func(m *Map[string, string], key string) error {
+		return commitTo(m, func(tx Tx[string, string]) { tx.Get(key) }, key)
+	},
+	"scan and put": func(m *Map[string, string], key string) error {
+		return commitTo(m, func(tx Tx[string, string]) {
+			for range tx.All() {
+			}
+		}, key, "other")
+	},
+}
+
+func commitTo(m *Map[string, string], read func(Tx[string, string]), keys ...string) error {
+	return m.Update(bg, nil, func(tx Tx[string, string]) error {
+		if read != nil {
+			read(tx)
+		}
+		for _, key := range keys {
+			tx.Set(key, "new")
+		}
+		return nil
+	})
+}
+
+// deleted returns a map whose key x has an entry with nothing but a tombstone.
+func deleted(t *testing.T) *Map[string, string] {
+	m := newMap[string, string](t, still())
+	m.Store("x", "old")
+	m.Delete("x")
+	return m
+}
+
+// A pruner has declared an entry dead and stands still before it takes it out of
+// the index. A write to the key goes through; what the pruner takes out later is
+// its own entry only.
+func TestWriteToDeadEntry(t *testing.T) {
+	for name, write := range writers {
+		t.Run(name, func(t *testing.T) {
+			m := deleted(t)
+			p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Dead)
+			require.NotNil(t, m.lookup("x"), "the dead entry is in the index still")
+			requireAbsent[string](t)(m.Load("x"))
+			s := m.Snapshot()
+			defer s.Close()
+			requireAbsent[string](t)(s.Get("x"))
+			require.NoError(t, write(m, "x"))
+			requireValue(t, "new")(m.Load("x"))
+			p.finish()
+			requireValue(t, "new")(m.Load("x"))
+			requireAbsent[string](t)(s.Get("x"))
+			require.Equal(t, "new", contents(t, m)["x"])
+		})
+	}
+}
+
+// Reads and deletes of a dead entry find nothing, and do not wait for it to go.
+func TestDeleteOfDeadEntry(t *testing.T) {
+	m := deleted(t)
+	p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Dead)
+	requireAbsent[string](t)(m.LoadAndDelete("x"))
+	m.Delete("x")
+	require.False(t, CompareAndSwap(m, "x", "old", "new"))
+	for _, opts := range levels {
+		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, string]) error {
+			requireAbsent[string](t)(tx.Get("x"))
+			for key := range tx.All() {
+				require.Equal(t, "y", key)
+			}
+			tx.Set("y", "new")
+			return nil
+		}))
+		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, string]) error { tx.Delete("x"); return nil }))
+	}
+	p.finish()
+	prune(m)
+	require.Nil(t, m.lookup("x"))
+}
+
+// A pruner has seen the tombstone and is about to declare the entry dead when a
+// write comes: then the entry lives on.
+func TestPrunerLosesAgainstWrite(t *testing.T) {
+	for name, write := range writers {
+		t.Run(name, func(t *testing.T) {
+			m := deleted(t)
+			p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.PruneFound)
+			require.NoError(t, write(m, "x"))
+			p.finish()
+			requireValue(t, "new")(m.Load("x"))
+			require.Equal(t, "new", contents(t, m)["x"])
+			prune(m)
+			requireValue(t, "new")(m.Load("x"))
+		})
+	}
+}
+
+// A transaction has looked its key up; the entry goes, and perhaps comes again,
+// before it installs.
+func TestEntryLeavesBeforeInstall(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		for _, opts := range levels {
+			for _, point := range []hooks.Point{hooks.CommitEntries, hooks.Installed} {
+				m := deleted(t)
+				m.Store("a", "old")
+				w := newStage(t).actor("writer", func() {
+					tx := m.Begin(opts)
+					for _, key := range []string{"x", "a", "b"} {
+						tx.Set(key, "new")
+					}
+					if err := tx.Commit(); err != nil {
+						panic(err)
+					}
+				}).to(point)
+				prune(m)
+				if again {
+					m.Store("x", "again")
+				}
+				w.finish()
+				require.Equal(t, map[string]string{"x": "new", "a": "new", "b": "new"}, contents(t, m))
+				checkQuiet(t, m)
+			}
+		}
+	}
+}
+
+// An entry that was made for a commit and is still empty may be reclaimed at any
+// time; the commit makes it again.
+func TestEmptyEntryIsReclaimedUnderCommit(t *testing.T) {
+	m := newMap[string, string](t, still())
+	w := newStage(t).actor("writer", func() {
+		if err := commitTo(m, nil, "x", "y"); err != nil {
+			panic(err)
+		}
+	}).to(hooks.CommitEntries)
+	require.NotNil(t, m.lookup("x"))
+	prune(m)
+	require.Empty(t, entries(m))
+	requireAbsent[string](t)(m.Load("x"))
+	w.finish()
+	require.Equal(t, map[string]string{"x": "new", "y": "new"}, contents(t, m))
+}
+
+// Two pruners with views of different age work on one chain; readers hold some
+// of its versions. Each view stays true.
+func TestPrunersWithDifferentViews(t *testing.T) {
+	m := newMap[string, int](t, still())
+	var snapshots []Snapshot[string, int]
+	for i := range 12 {
+		m.Store("x", i)
+		m.Store("tick", i)
+		if i%3 == 0 {
+			snapshots = append(snapshots, m.Snapshot())
+		}
+	}
+	stage := newStage(t)
+	old := stage.actor("old pruner", func() { prune(m) }).to(hooks.PruneFound)
+	for i := 12; i < 15; i++ {
+		m.Store("x", i)
+	}
+	snapshots[0].Close()
+	middle := stage.actor("middle pruner", func() { prune(m) }).to(hooks.PruneFound)
+	m.Store("x", 15)
+	prune(m)
+	snapshots = snapshots[1:]
+	see := func() {
+		t.Helper()
+		for i, s := range snapshots {
+			requireValue(t, 3*(i+1))(s.Get("x"))
+		}
+		requireValue(t, 15)(m.Load("x"))
+	}
+	see()
+	old.finish()
+	see()
+	middle.finish()
+	see()
+	prune(m)
+	see()
+	require.Len(t, chain(m, "x"), len(snapshots)+1)
+	for _, s := range snapshots {
+		s.Close()
+	}
+	prune(m)
+	require.Len(t, chain(m, "x"), 1)
+}

@@ -1,0 +1,274 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// The sleeping committer. One goroutine is held at each step of its commit, for
+// as long as -sleep says and until everybody else has got through many
+// operations on the same keys. Under a lock that a commit holds nobody would get
+// through any, and the test would hang.
+
+var sleepFor = flag.Duration("sleep", 100*time.Millisecond, "for how long the sleeping committer is held at each step")
+
+// awakeOps is how many operations each of the others must complete meanwhile.
+const awakeOps = 100
+
+// A sleeper is a way to commit, and where it may be held.
+type sleeper struct {
+	name   string
+	commit func(m *Map[string, int]) error
+	blind  bool // has read nothing, so must commit
+	points []hooks.Point
+}
+
+var sleepers = []sleeper{
+	{
+		name: "read-modify-write of 3 keys",
+		commit: func(m *Map[string, int]) error {
+			tx := m.Begin(nil)
+			defer tx.Rollback()
+			for _, key := range []string{"a", "b", "c"} {
+				value, _ := tx.Get(key)
+				tx.Set(key, value+1)
+			}
+			return tx.Commit()
+		},
+		points: []hooks.Point{
+			hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
+			hooks.Tentative, hooks.Validated, hooks.Published, hooks.Finalized,
+		},
+	},
+	{
+		name: "scan and put",
+		commit: func(m *Map[string, int]) error {
+			tx := m.Begin(nil)
+			defer tx.Rollback()
+			sum := 0
+			for _, value := range tx.All() {
+				sum += value
+			}
+			tx.Set("a", sum)
+			return tx.Commit()
+		},
+		points: []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated},
+	},
+	{
+		name:  "put-only batch of 3 keys",
+		blind: true,
+		commit: func(m *Map[string, int]) error {
+			tx := m.Begin(nil)
+			defer tx.Rollback()
+			for _, key := range []string{"a", "b", "c"} {
+				tx.Set(key, -1)
+			}
+			return tx.Commit()
+		},
+		points: []hooks.Point{
+			hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
+			hooks.Published, hooks.Finalized,
+		},
+	},
+	{
+		name:   "Store",
+		blind:  true,
+		commit: func(m *Map[string, int]) error { m.Store("a", -1); return nil },
+		points: []hooks.Point{hooks.StoreInstalled, hooks.StoreDrawn},
+	},
+	{
+		name: "increment of 1 key, snapshot level",
+		commit: func(m *Map[string, int]) error {
+			tx := m.Begin(snapshot)
+			defer tx.Rollback()
+			value, _ := tx.Get("a")
+			tx.Set("a", value+1)
+			return tx.Commit()
+		},
+		points: []hooks.Point{hooks.CommitEntries, hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Published, hooks.Finalized},
+	},
+}
+
+// stalls is the longest time that one operation of each kind took.
+type stalls struct{ read, overwrite, other atomic.Int64 }
+
+func (s *stalls) timed(worst *atomic.Int64, op func() error) error {
+	start := time.Now()
+	err := op()
+	took := int64(time.Since(start))
+	for old := worst.Load(); took > old && !worst.CompareAndSwap(old, took); old = worst.Load() {
+	}
+	return err
+}
+
+func TestSleepingCommitter(t *testing.T) {
+	hold := *sleepFor
+	if testing.Short() || raceEnabled {
+		hold = min(hold, 10*time.Millisecond)
+	}
+	table := fmt.Sprintf("%-36s %-15s %12s %12s %12s %10s", "sleeper", "held at", "reads", "overwrites", "other keys", "ops")
+	for _, s := range sleepers {
+		for _, p := range s.points {
+			t.Run(s.name+"/"+p.String(), func(t *testing.T) { table += "\n" + s.hold(t, p, hold) })
+		}
+	}
+	t.Logf("longest single operation while one committer is held for %v at each step:\n%s", hold, table)
+}
+
+// hold runs one sleeper and eight others, and returns a row of the table.
+func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
+	m := newMap[string, int](t, nil)
+	same, others := []string{"a", "b", "c"}, []string{"d", "e"}
+	for _, key := range append(same, others...) {
+		m.Store(key, 0)
+	}
+	stage := newStage(t)
+	var err error
+	w := stage.actor("sleeper", func() { err = s.commit(m) }).to(p)
+
+	var worst stalls
+	var done [8]atomic.Int64
+	workers := newCrew(t)
+	worker := func(first, n int, slowest *atomic.Int64, op func(who, round int) error) {
+		workers.loop(n, func(i, round int) error {
+			if err := worst.timed(slowest, func() error { return op(i, round) }); err != nil {
+				return err
+			}
+			done[first+i].Add(1)
+			return nil
+		})
+	}
+	worker(0, 2, &worst.read, func(_, round int) error { // the same keys, each by itself
+		if _, ok := m.Load(same[round%3]); !ok {
+			return errors.New("Load: absent")
+		}
+		return nil
+	})
+	worker(2, 2, &worst.read, func(int, int) error { // the same keys, together
+		return m.View(func(s Snapshot[string, int]) error {
+			for range 2 {
+				for _, key := range same {
+					if _, ok := s.Get(key); !ok {
+						return errors.New("Get: absent")
+					}
+				}
+			}
+			return expect("number of keys", 5, s.Len())
+		})
+	})
+	worker(4, 2, &worst.overwrite, func(who, round int) error {
+		if who == 0 {
+			m.Store(same[round%3], round)
+			return nil
+		}
+		return m.Update(bg, nil, func(tx Tx[string, int]) error {
+			tx.Set(same[round%3], -round)
+			tx.Set(same[(round+1)%3], -round)
+			return nil
+		})
+	})
+	worker(6, 2, &worst.other, func(who, round int) error {
+		return m.Update(bg, nil, func(tx Tx[string, int]) error {
+			value, _ := tx.Get(others[who])
+			tx.Set(others[who], value+1)
+			return expect("the counter that nobody else writes", round, value)
+		})
+	})
+
+	start := time.Now()
+	eventually(t, func() bool {
+		for i := range done {
+			if done[i].Load() < awakeOps {
+				return workers.ended()
+			}
+		}
+		return time.Since(start) >= hold
+	}, "others wait for a committer that is held at %v", p)
+	total := int64(0)
+	for i := range done {
+		total += done[i].Load()
+	}
+	require.True(t, w.held)
+	workers.finish(t)
+	frozen := contents(t, m)
+	before := m.Snapshot()
+	defer before.Close()
+
+	w.finish()
+	if s.blind {
+		require.NoError(t, err, "what has read nothing must commit")
+	} else if err != nil {
+		require.ErrorIs(t, err, ErrConflict)
+	}
+	for key, value := range frozen {
+		requireValue(t, value)(before.Get(key))
+	}
+	now := contents(t, m)
+	require.Len(t, now, 5)
+	require.Equal(t, frozen["d"], now["d"])
+	require.Equal(t, frozen["e"], now["e"])
+	if err != nil {
+		require.Equal(t, frozen, now, "a commit that failed has left something")
+	}
+	before.Close()
+	checkQuiet(t, m)
+	ms := func(d *atomic.Int64) string { return fmt.Sprintf("%.2f ms", float64(d.Load())/1e6) }
+	return fmt.Sprintf("%-36s %-15v %12s %12s %12s %10d", s.name, p, ms(&worst.read), ms(&worst.overwrite), ms(&worst.other), total)
+}
+
+// Readers push a sleeper's epoch ahead of them, again and again. That is no sign
+// of life of the sleeper's: who wants to overwrite its keys must not wait until
+// the readers stop. With one processor they run whenever the overwriter yields.
+func TestReadersDoNotShieldSleeper(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {
+		for name, overwrite := range map[string]func(m *Map[string, int]) error{
+			"Store":  func(m *Map[string, int]) error { m.Store("a", -1); return nil },
+			"Update": func(m *Map[string, int]) error { return incrementBy(m, -1, "a", "b") },
+		} {
+			t.Run(p.String()+"/"+name, func(t *testing.T) {
+				m := newMap[string, int](t, nil)
+				m.Store("a", 0)
+				m.Store("b", 0)
+				var err error
+				w := newStage(t).actor("sleeper", func() { err = sleepers[0].commit(m) }).to(p)
+				procs := runtime.GOMAXPROCS(1)
+				defer runtime.GOMAXPROCS(procs)
+				readers := newCrew(t)
+				readers.loop(2, func(int, int) error {
+					return m.View(func(s Snapshot[string, int]) error { s.Get("a"); return nil })
+				})
+				writer := make(chan error, 1)
+				go func() { writer <- overwrite(m) }()
+				require.NoError(t, await(t, writer, "the overwriter waits for the sleeper"))
+				readers.finish(t)
+				value, _ := m.Load("a")
+				require.Equal(t, -1, value)
+				w.finish()
+				require.ErrorIs(t, err, ErrConflict)
+				checkQuiet(t, m)
+			})
+		}
+	}
+}
+
+// incrementBy adds n to each of keys in one transaction.
+func incrementBy(m *Map[string, int], n int, keys ...string) error {
+	return m.Update(bg, nil, func(tx Tx[string, int]) error {
+		for _, key := range keys {
+			value, _ := tx.Get(key)
+			tx.Set(key, value+n)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,264 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestUpdateReturnsErrorUnchanged(t *testing.T) {
+	m := newMap[string, int](t, nil)
+	mine := fmt.Errorf("mine: %w", ErrConflict) // even this one is not retried
+	calls := 0
+	err := m.Update(bg, nil, func(tx Tx[string, int]) error {
+		calls++
+		tx.Set("x", 1)
+		return mine
+	})
+	require.True(t, err == mine)
+	require.Equal(t, 1, calls)
+	err = m.View(func(s Snapshot[string, int]) error { return mine })
+	require.True(t, err == mine)
+	require.Empty(t, contents(t, m))
+	checkQuiet(t, m)
+}
+
+func TestUpdateRetries(t *testing.T) {
+	for _, opts := range levels {
+		m := newMap[string, int](t, nil)
+		m.Store("x", 0)
+		calls := 0
+		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
+			x, _ := tx.Get("x")
+			if calls++; calls <= 20 {
+				m.Store("x", 100*calls)
+			}
+			tx.Set("x", x+1)
+			return nil
+		}))
+		require.Equal(t, 21, calls)
+		requireValue(t, 2001)(m.Load("x"))
+		require.EqualValues(t, 20, m.Stats().Retries)
+		require.EqualValues(t, 20, m.Stats().Conflicts)
+		checkQuiet(t, m)
+	}
+}
+
+func TestUpdateGivesUp(t *testing.T) {
+	for _, attempts := range []int{1, 2, updatePriority + 2, 0} {
+		m := newMap[string, int](t, nil)
+		m.Store("x", 0)
+		calls := 0
+		err := m.Update(bg, &TxOptions{MaxAttempts: attempts}, func(tx Tx[string, int]) error {
+			calls++
+			tx.Get("x")
+			m.Store("x", -calls)
+			tx.Set("y", 1)
+			return nil
+		})
+		requireConflict(t, err, "x", ConflictRead)
+		if attempts == 0 {
+			attempts = DefaultMaxAttempts
+		}
+		require.Equal(t, attempts, calls)
+		require.Equal(t, map[string]int{"x": -calls}, contents(t, m))
+		checkQuiet(t, m)
+	}
+}
+
+func TestUpdateContext(t *testing.T) {
+	m := newMap[string, int](t, nil)
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(bg)
+	calls := 0
+	err := m.Update(ctx, nil, func(tx Tx[string, int]) error {
+		calls++
+		tx.Get("x")
+		tx.Set("y", 1)
+		m.Store("x", calls)
+		if calls == 3 {
+			cancel(cause)
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 3, calls)
+	err = m.Update(ctx, nil, func(tx Tx[string, int]) error { calls++; return nil })
+	require.True(t, err == context.Canceled, "%v", err)
+	require.Equal(t, 3, calls, "fn ran although ctx had ended")
+	requireAbsent[int](t)(m.Load("y"))
+
+	// A commit that succeeded returns nil, whatever became of ctx meanwhile.
+	ctx, cancel2 := context.WithCancel(bg)
+	require.NoError(t, m.Update(ctx, nil, func(tx Tx[string, int]) error { cancel2(); tx.Set("y", 1); return nil }))
+	requireValue(t, 1)(m.Load("y"))
+	checkQuiet(t, m)
+}
+
+// fn may not end its transaction; if it does, Update says so and ends nobody
+// else's.
+func TestUpdateWhereFnEndsTransaction(t *testing.T) {
+	for name, end := range map[string]func(tx Tx[string, int]){
+		"Commit":   func(tx Tx[string, int]) { _ = tx.Commit() },
+		"Rollback": func(tx Tx[string, int]) { tx.Rollback() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMap[string, int](t, nil)
+			var stranger Tx[string, int]
+			err := m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Set("x", 1)
+				end(tx)
+				for stranger = m.Begin(nil); stranger.st != tx.st; stranger = m.Begin(nil) {
+					defer stranger.Rollback()
+				}
+				stranger.Set("y", 1)
+				return nil
+			})
+			require.ErrorIs(t, err, ErrTxDone)
+			_, ok := m.Load("x")
+			require.Equal(t, name == "Commit", ok)
+			require.NoError(t, stranger.Commit())
+			requireValue(t, 1)(m.Load("y"))
+		})
+	}
+}
+
+func TestHandlesEndWithCallback(t *testing.T) {
+	m := newMap[string, int](t, nil)
+	var tx Tx[string, int]
+	require.NoError(t, m.Update(bg, nil, func(inner Tx[string, int]) error { tx = inner; return nil }))
+	requireTxDone(t, func() { tx.Get("x") })
+	var s Snapshot[string, int]
+	require.NoError(t, m.View(func(inner Snapshot[string, int]) error { s = inner; return nil }))
+	requireTxDone(t, func() { s.Get("x") })
+}
+
+func TestNestedTransactions(t *testing.T) {
+	m := newMap[string, int](t, nil)
+	require.NoError(t, m.Update(bg, nil, func(outer Tx[string, int]) error {
+		outer.Set("outer", 1)
+		if err := m.Update(bg, nil, func(inner Tx[string, int]) error {
+			requireAbsent[int](t)(inner.Get("outer"))
+			inner.Set("inner", 1)
+			return nil
+		}); err != nil {
+			return err
+		}
+		return m.View(func(s Snapshot[string, int]) error {
+			requireValue(t, 1)(s.Get("inner"))
+			requireAbsent[int](t)(outer.Get("own"))
+			return nil
+		})
+	}))
+	require.Equal(t, map[string]int{"outer": 1, "inner": 1}, contents(t, m))
+}
+
+// exits are the ways to leave a callback without returning from it.
+var exits = map[string]func(){
+	"panic":     func() { panic("out") },
+	"nil deref": func() { var p *int; *p = 1 },
+	"Goexit":    runtime.Goexit,
+}
+
+// leave runs f in a goroutine that may panic or exit.
+func leave(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan bool)
+	go func() {
+		returned := false
+		defer func() {
+			_ = recover()
+			done <- returned
+		}()
+		f()
+		returned = true
+	}()
+	require.False(t, await(t, done, "a callback that is left hangs"), "the panic or Goexit was swallowed")
+}
+
+// Whatever way a callback is left, nothing stays locked, no slot stays taken,
+// nothing of it is seen and nothing is lost.
+func TestCallbackThatDoesNotReturn(t *testing.T) {
+	for how, exit := range exits {
+		for where, call := range map[string]func(m *Map[int, int]){
+			"Update": func(m *Map[int, int]) {
+				_ = m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Get(1); tx.Set(1, -1); tx.Set(100, 1); exit(); return nil })
+			},
+			"Update, snapshot": func(m *Map[int, int]) {
+				_ = m.Update(bg, snapshot, func(tx Tx[int, int]) error { tx.Get(1); tx.Delete(1); exit(); return nil })
+			},
+			"Update, later attempt": func(m *Map[int, int]) {
+				n := 0
+				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
+					x, _ := tx.Get(0)
+					m.Store(0, x)
+					tx.Set(1, -1)
+					if n++; n > updatePriority+1 { // it has the priority by now
+						exit()
+					}
+					return nil
+				})
+			},
+			"View": func(m *Map[int, int]) {
+				_ = m.View(func(s Snapshot[int, int]) error { s.Get(1); exit(); return nil })
+			},
+			"View, All": func(m *Map[int, int]) {
+				_ = m.View(func(s Snapshot[int, int]) error {
+					for range s.All() {
+						exit()
+					}
+					return nil
+				})
+			},
+			"Update, All": func(m *Map[int, int]) {
+				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
+					tx.Set(1, -1)
+					tx.Set(200, -1)
+					for key := range tx.All() {
+						if key == 2 {
+							exit()
+						}
+					}
+					return nil
+				})
+			},
+			"Range": func(m *Map[int, int]) { m.Range(func(int, int) bool { exit(); return true }) },
+			"deferred Rollback": func(m *Map[int, int]) {
+				tx := m.Begin(nil)
+				defer tx.Rollback()
+				tx.Set(1, -1)
+				exit()
+			},
+		} {
+			t.Run(how+"/"+where, func(t *testing.T) {
+				m := newMap[int, int](t, nil)
+				want := map[int]int{}
+				for i := range 10 {
+					m.Store(i, i)
+					want[i] = i
+				}
+				for range 3 {
+					leave(t, func() { call(m) })
+				}
+				checkQuiet(t, m)
+				require.Equal(t, want, contents(t, m))
+				for i := range 500 { // the index can grow, and every key be written
+					m.Store(i, i)
+					m.Delete(i)
+				}
+				require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+					for range tx.All() {
+					}
+					tx.Set(1, 2)
+					return nil
+				}))
+				prune(m)
+				require.Equal(t, map[int]int{1: 2}, contents(t, m))
+			})
+		}
+	}
+}

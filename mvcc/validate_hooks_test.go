@@ -1,0 +1,310 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// What validation must not miss, and whom writers may abort.
+
+// A validator has found an undecided head and is about to go below it. The head
+// commits; a pruner drops the version between it and the one the validator has
+// seen, since nobody reads there. The old version is not the newest again.
+func TestValidatorDoesNotFallThroughCommittedHead(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("x", 1)
+	stage := newStage(t)
+	var err error
+	v := stage.actor("validator", func() {
+		tx := m.Begin(nil)
+		tx.Get("x")
+		tx.Set("y", 1)
+		err = tx.Commit()
+	}).to(hooks.CommitEntries)
+	m.Store("x", 2)
+	w := stage.actor("writer", func() {
+		tx := m.Begin(nil)
+		tx.Set("x", 3)
+		tx.Set("z", 3)
+		if err := tx.Commit(); err != nil {
+			panic(err)
+		}
+	}).to(hooks.InstalledAll)
+	v.to(hooks.WalkSkipped)
+	w.finish()
+	prune(m)
+	links := chain(m, "x")
+	require.Len(t, links, 2, "the test needs the version 2 to be dropped")
+	require.Equal(t, 3, links[0].Value)
+	require.Equal(t, 1, links[1].Value)
+	v.finish()
+	requireConflict(t, err, "x", ConflictRead)
+	checkQuiet(t, m)
+}
+
+// The slot holds what was read until validation has ended.
+func TestSlotIsHeldUntilValidated(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {
+		m := newMap[string, int](t, still())
+		m.Store("x", 1)
+		m.Store("gone", 1)
+		stage := newStage(t)
+		var at uint64
+		w := stage.actor("writer", func() {
+			tx := m.Begin(nil)
+			at = tx.Epoch()
+			tx.Get("x")
+			tx.Set("y", 1)
+			_ = tx.Commit()
+		}).to(p)
+		m.Store("x", 2)
+		m.Store("x", 3)
+		m.Delete("gone")
+		prune(m)
+		require.Equal(t, 1, m.Stats().LiveTx, "%v: the slot was released", p)
+		require.Contains(t, m.gc.View().Live, at)
+		require.Len(t, chain(m, "x"), 2, "what was read is dropped")
+		require.Len(t, chain(m, "gone"), 2)
+		w.finish()
+		checkQuiet(t, m)
+	}
+}
+
+// A key that was read, deleted, reclaimed and inserted again while the reader
+// commits has another entry by then.
+func TestValidatorMeetsReplacedEntry(t *testing.T) {
+	for name, change := range map[string]struct {
+		do       func(m *Map[string, int])
+		conflict bool
+	}{
+		"still absent": {func(m *Map[string, int]) {}, false},
+		"inserted":     {func(m *Map[string, int]) { m.Store("gone", 2) }, true},
+	} {
+		for _, p := range []hooks.Point{hooks.CommitEntries, hooks.InstalledAll, hooks.Announced} {
+			t.Run(name+"/"+p.String(), func(t *testing.T) {
+				m := newMap[string, int](t, still())
+				m.Store("gone", 1)
+				m.Delete("gone")
+				var err error
+				w := newStage(t).actor("writer", func() {
+					tx := m.Begin(nil)
+					if _, ok := tx.Get("gone"); ok {
+						panic("not gone")
+					}
+					tx.Set("y", 1)
+					err = tx.Commit()
+				}).to(p)
+				prune(m)
+				require.Nil(t, m.lookup("gone"), "the entry that was read is to leave the index")
+				change.do(m)
+				w.finish()
+				if change.conflict {
+					requireConflict(t, err, "gone", ConflictRead)
+				} else {
+					require.NoError(t, err)
+				}
+				checkQuiet(t, m)
+			})
+		}
+	}
+}
+
+// A phantom arrives after the epoch was drawn. Before validation it may be a
+// conflict; afterwards the transaction comes first. In no case both are seen as
+// if each had come before the other.
+func TestPhantomWhileCommitting(t *testing.T) {
+	for _, scan := range []bool{false, true} {
+		for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {
+			m := newMap[string, int](t, still())
+			var err error
+			w := newStage(t).actor("counter", func() {
+				tx := m.Begin(nil)
+				if scan {
+					for range tx.All() {
+					}
+				} else {
+					tx.Get("p")
+				}
+				tx.Set("count", 0)
+				err = tx.Commit()
+			}).to(p)
+			m.Store("p", 1)
+			between := m.Snapshot()
+			requireValue(t, 1)(between.Get("p"))
+			w.finish()
+			if p == hooks.InstalledAll {
+				require.ErrorIs(t, err, ErrConflict, "p has the earlier epoch")
+			}
+			if err == nil {
+				require.Less(t, chain(m, "count")[0].Epoch, chain(m, "p")[0].Epoch)
+				requireValue(t, 0)(between.Get("count"))
+			} else {
+				requireAbsent[int](t)(between.Get("count"))
+			}
+			between.Close()
+			checkQuiet(t, m)
+		}
+	}
+}
+
+// Write skew, both committing at once, in every order of steps that matters:
+// each stands at one point while the other runs to the end.
+func TestWriteSkewWhileCommitting(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {
+		for _, extra := range []bool{false, true} { // a second key: indirect versions
+			m := newMap[string, int](t, still())
+			m.Store("x", 1)
+			m.Store("y", 1)
+			withdraw := func(key string, err *error) func() {
+				return func() {
+					tx := m.Begin(nil)
+					defer tx.Rollback()
+					tx.Get("x")
+					tx.Get("y")
+					tx.Set(key, -1)
+					if extra {
+						tx.Set("of "+key, 1)
+					}
+					*err = tx.Commit()
+				}
+			}
+			var a, b error
+			stage := newStage(t)
+			first := stage.actor("first", withdraw("x", &a)).to(p)
+			second := stage.actor("second", withdraw("y", &b))
+			second.finish()
+			first.finish()
+			require.False(t, a == nil && b == nil, "both commit, at %v", p)
+			require.False(t, a != nil && b != nil, "neither commits, at %v", p)
+			x, _ := m.Load("x")
+			y, _ := m.Load("y")
+			require.Zero(t, x+y)
+			checkQuiet(t, m)
+		}
+	}
+}
+
+// A batch that has read nothing never conflicts: aborted by a writer that could
+// not wait, it installs again, and comes after that writer.
+func TestAbortedBatchInstallsAgain(t *testing.T) {
+	for _, opts := range levels {
+		for _, p := range []hooks.Point{hooks.Installed, hooks.InstalledAll} {
+			for _, rival := range []string{"x", "y", "both"} {
+				m := newMap[string, int](t, still())
+				m.Store("x", 0)
+				m.Store("y", 0)
+				var err error
+				w := newStage(t).actor("batch", func() {
+					tx := m.Begin(opts)
+					for _, key := range []string{"x", "y", "new"} {
+						tx.Set(key, 1)
+					}
+					tx.Delete("absent")
+					err = tx.Commit()
+				}).to(p)
+				if p == hooks.Installed {
+					w.to(p).to(p)
+				}
+				if rival == "both" {
+					require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
+						tx.Set("x", 2)
+						tx.Set("y", 2)
+						tx.Set("absent", 2)
+						return nil
+					}))
+				} else {
+					m.Store(rival, 2)
+				}
+				prune(m)
+				w.finish()
+				require.NoError(t, err)
+				require.Equal(t, map[string]int{"x": 1, "y": 1, "new": 1}, contents(t, m))
+				if p == hooks.InstalledAll {
+					require.NotZero(t, m.Stats().Rivals)
+					require.NotZero(t, m.Stats().Reinstalled)
+				}
+				checkQuiet(t, m)
+			}
+		}
+	}
+}
+
+// What a commit that was aborted leaves behind is taken over or cleaned up.
+func TestTombstoneBelowAbortedWriteIsReclaimed(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Tentative} {
+		m := newMap[string, int](t, &Options{ReclaimInterval: 1e6})
+		m.Store("read", 1)
+		m.Store("x", 1)
+		hold := m.Snapshot() // or else x leaves the index before it is installed on
+		m.Delete("x")
+		var err error
+		w := newStage(t).actor("writer", func() {
+			tx := m.Begin(nil)
+			tx.Get("read")
+			tx.Set("x", 2)
+			tx.Set("y", 2)
+			err = tx.Commit()
+		}).to(p)
+		m.Store("read", 2)
+		hold.Close()
+		passes(t, m, 3)
+		w.finish()
+		requireConflict(t, err, "read", ConflictRead)
+		eventually(t, func() bool { return m.lookup("y") == nil }, "%v: y, which was never there, stays in the index", p)
+		eventually(t, func() bool { return m.lookup("x") == nil }, "%v: x, which was deleted, stays in the index", p)
+	}
+}
+
+// passes waits until the background work has begun and ended n passes.
+func passes(t testing.TB, m *Map[string, int], n uint64) {
+	t.Helper()
+	start := m.Stats().TickRefreshes
+	eventually(t, func() bool { return m.Stats().TickRefreshes > start+n }, "the background work stands still")
+}
+
+// A long validation in priority mode goes on although readers take its epoch
+// away meanwhile. Its signs of life must not make the record look like that of a
+// transaction which needs no validation.
+func TestSignOfLifeKeepsValidation(t *testing.T) {
+	for reads := range 5 { // so many strides follow the revocation
+		m := newMap[int, int](t, still())
+		n := 10 + reads*validateStride
+		for i := range n + 1 {
+			m.Store(i, 0)
+		}
+		stage := newStage(t)
+		blocker := stage.actor("blocker", func() {
+			tx := m.Begin(nil)
+			tx.Set(5, 1)
+			tx.Set(-5, 1)
+			_ = tx.Commit()
+		})
+		var tx Tx[int, int]
+		var err error
+		w := stage.actor("validator", func() {
+			tx = m.Begin(nil)
+			tx.st.ticket = 1 << 40 // as if in priority mode
+			for i := range n + 1 {
+				tx.Get(i)
+			}
+			tx.Set(-1, 1)
+			err = tx.Commit()
+		}).to(hooks.CommitEntries)
+		m.Store(n, 1)
+		blocker.to(hooks.InstalledAll)
+		w.to(hooks.WalkSkipped)
+		word := tx.st.word
+		m.revoke(word, word.Load())
+		require.EqualValues(t, tagAnnounced, tag(word.Load()))
+		w.finish()
+		requireConflict(t, err, n, ConflictRead)
+		requireAbsent[int](t)(m.Load(-1))
+		blocker.finish()
+		checkQuiet(t, m)
+	}
+}

@@ -1,0 +1,126 @@
+package browsertest
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// The way of a user: from the index, by one click, to the flame graph of what
+// runs, through the other pages and back.
+func TestFlameGraphOfRunningLoad(t *testing.T) {
+	b := open(t)
+	load(t)
+	srv := start(t, profiling.Config{Title: "sums"})
+	srv.SetPhase("squares and cubes")
+
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()))
+	require.Contains(t, eval[string](b, `document.querySelector("#now").innerText`), "squares and cubes")
+	require.Equal(t, http.StatusOK, b.click("#cpu-1"))
+	require.Equal(t, srv.URL()+"/debug/pprof/ui/1/flamegraph", b.address())
+
+	for _, function := range []string{"hotLoop", "sumOfSquares", "sumOfCubes"} {
+		b.await(fmt.Sprintf(
+			`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes(%q))`, function))
+	}
+	// The boxes are drawn, each caller at least as wide as what it calls.
+	width := func(function string) float64 {
+		return eval[float64](b, fmt.Sprintf(
+			`[...document.querySelectorAll("#stack-chart .boxbg")].find(box => box.textContent.includes(%q)).getBoundingClientRect().width`,
+			function))
+	}
+	require.Positive(t, width("sumOfCubes"))
+	require.Greater(t, width("hotLoop"), width("sumOfCubes"))
+	b.shoot("flame")
+
+	base := srv.URL() + "/debug/pprof/ui/1/"
+	require.Equal(t, http.StatusOK, b.visit(base+"top"))
+	b.await(`document.querySelector("#rows").innerText.includes("sumOfCubes")`)
+	require.Equal(t, http.StatusOK, b.visit(base+"peek?f=sumOfCubes"))
+	require.Contains(t, b.text(), "hotLoop")
+	require.Equal(t, http.StatusOK, b.visit(base+"source?f=sumOfCubes"))
+	require.Contains(t, b.text(), "sum += i * i * i")
+	if _, err := exec.LookPath("dot"); err == nil {
+		require.Equal(t, http.StatusOK, b.visit(base+"graph"))
+		b.await(`document.querySelector("#graph0") !== null`)
+		b.shoot("graph")
+	}
+
+	// The title leads back to the index, which now lists the capture.
+	require.Equal(t, http.StatusOK, b.click(".title a"))
+	require.Equal(t, srv.URL()+"/debug/pprof/", b.address())
+	row := eval[string](b, `document.querySelector("#capture-1").innerText`)
+	require.Contains(t, row, "cpu")
+	require.Contains(t, row, "squares and cubes")
+	require.Contains(t, row, "during 1s")
+	require.Equal(t, http.StatusOK, b.click("#capture-1 a"))
+	require.Equal(t, base+"flamegraph", b.address())
+	b.clean()
+}
+
+func TestFormTakesEveryProfile(t *testing.T) {
+	b := open(t)
+	load(t)
+	ballast := make([]byte, 32<<20) // so that the heap profile has a live object
+	defer runtime.KeepAlive(ballast)
+	srv := start(t, profiling.Config{})
+	for i, kind := range []string{"heap", "allocs", "goroutine", "threadcreate"} {
+		b.visit(srv.URL())
+		b.do(chromedp.SetValue(chromedp.CSS("#new select"), kind))
+		require.Equal(t, http.StatusOK, b.click("#new button"), kind)
+		require.Equal(t, fmt.Sprintf("%s/debug/pprof/ui/%d/flamegraph", srv.URL(), i+1), b.address())
+		b.await(`document.querySelectorAll("#stack-chart .boxtext").length > 1`)
+	}
+	b.clean()
+}
+
+// The index has no horizontal scroll bar at any width, and its text stands out
+// from its background in both color schemes.
+func TestIndexFitsScreens(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{})
+	srv.SetPhase("zipf-read, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80))
+	for range 2 {
+		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
+	}
+	for _, width := range []int64{320, 390, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			name := fmt.Sprintf("index-%d-%s", width, scheme)
+			t.Run(name, func(t *testing.T) {
+				var opts []chromedp.EmulateViewportOption
+				if width < 1000 {
+					opts = append(opts, chromedp.EmulateMobile)
+				}
+				b.screen(width, scheme, opts...)
+				require.Equal(t, http.StatusOK, b.visit(srv.URL()))
+				require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
+				require.Equal(t, width, eval[int64](b, "window.innerWidth"))
+				require.GreaterOrEqual(t, eval[float64](b, contrast), 7.0)
+				dark := eval[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(22, 24, 28)"`)
+				require.Equal(t, scheme == "dark", dark)
+				b.shoot(name)
+			})
+		}
+	}
+	b.clean()
+}
+
+// contrast is the ratio of the luminances of text and background, as the Web
+// Content Accessibility Guidelines define it.
+const contrast = `(() => {
+	const light = color => {
+		const [r, g, b] = color.match(/\d+/g).map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+		return .2126 * r + .7152 * g + .0722 * b
+	}
+	const style = getComputedStyle(document.body)
+	const [dark, bright] = [light(style.color), light(style.backgroundColor)].sort((a, b) => a - b)
+	return (bright + .05) / (dark + .05)
+})()`

@@ -1,0 +1,327 @@
+package profiling_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// parse reads a profile that a server answered with.
+func parse(t *testing.T, a answer) *profile.Profile {
+	t.Helper()
+	require.Equal(t, http.StatusOK, a.status, a.body)
+	p, err := profile.ParseData([]byte(a.body))
+	require.NoError(t, err)
+	require.NoError(t, p.CheckValid())
+	return p
+}
+
+// value returns the last value of the samples whose stack has the function.
+func value(p *profile.Profile, function string) (sum int64) {
+	for _, s := range p.Sample {
+		if hasFrame(s, function) {
+			sum += s.Value[len(s.Value)-1]
+		}
+	}
+	return sum
+}
+
+func hasFrame(s *profile.Sample, function string) bool {
+	for _, loc := range s.Location {
+		for _, line := range loc.Line {
+			if strings.HasSuffix(line.Function.Name, function) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestCPUProfileNamesTheLoad(t *testing.T) {
+	load(t)
+	srv := start(t, profiling.Config{})
+	srv.SetPhase("burning")
+	p := parse(t, get(t, srv.URL()+"/debug/pprof/profile?seconds=1"))
+	require.Equal(t, "cpu", p.SampleType[1].Type)
+	require.Positive(t, value(p, ".burnProcessor"))
+	require.Equal(t, []string{"Phase: burning"}, p.Comments)
+}
+
+func TestEveryRuntimeProfileIsServed(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	const custom = "profiling_test/custom"
+	if pprof.Lookup(custom) == nil { // with -count
+		pprof.NewProfile(custom)
+	}
+	for _, p := range pprof.Profiles() {
+		url := srv.URL() + "/debug/pprof/" + p.Name()
+		a := get(t, url)
+		parse(t, a)
+		require.Contains(t, a.header.Get("Content-Disposition"), p.Name())
+		text := get(t, url+"?debug=1")
+		require.Equal(t, http.StatusOK, text.status)
+		require.Contains(t, text.header.Get("Content-Type"), "text/plain")
+		require.Contains(t, get(t, srv.URL()).body, p.Name())
+	}
+	require.Contains(t, get(t, srv.URL()).body, custom)
+	require.Contains(t, get(t, srv.URL()+"/debug/pprof/goroutine?debug=2").body, "goroutine 1 [")
+	parse(t, get(t, srv.URL()+"/debug/pprof/heap?gc=1"))
+
+	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/nonsense").status)
+	cmdline := get(t, srv.URL()+"/debug/pprof/cmdline")
+	require.Equal(t, http.StatusNotFound, cmdline.status)
+	require.Contains(t, cmdline.body, "may hold secrets")
+	require.NotContains(t, cmdline.body, os.Args[0])
+}
+
+// contendUntilSeen contends until the mutex and block profiles of srv, which
+// must record everything, show it.
+func contendUntilSeen(t *testing.T, srv *profiling.Server) {
+	t.Helper()
+	seen := func(name, function string) bool {
+		return value(parse(t, get(t, srv.URL()+"/debug/pprof/"+name)), function) > 0
+	}
+	for !seen("mutex", ".contend") || !seen("block", ".lockContended") {
+		contend()
+	}
+}
+
+// contend makes one goroutine wait for a lock, unless it comes too late.
+//
+//go:noinline
+func contend() {
+	var mu sync.Mutex
+	mu.Lock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lockContended(&mu)
+	}()
+	<-time.After(20 * time.Millisecond)
+	mu.Unlock()
+	<-done
+}
+
+//go:noinline
+func lockContended(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
+
+// A window shows what happened in it, and not what happened before.
+func TestWindowShowsTheChange(t *testing.T) {
+	srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
+	contendUntilSeen(t, srv)
+	quiet := parse(t, get(t, srv.URL()+"/debug/pprof/block?seconds=0.05"))
+	require.Zero(t, value(quiet, ".lockContended"))
+
+	answered := make(chan answer, 1)
+	go func() {
+		a, _ := try(context.Background(), srv.URL()+"/debug/pprof/block?seconds=2")
+		answered <- a
+	}()
+	awaitCapture(t, srv.URL(), "timed capture")
+	for len(answered) == 0 {
+		contend()
+	}
+	during := parse(t, <-answered)
+	require.Positive(t, value(during, ".lockContended"))
+	require.NotZero(t, during.DurationNanos)
+	require.NotZero(t, during.TimeNanos)
+}
+
+func TestPhaseChangesDuringCapture(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	srv.SetPhase("filling")
+	answered := make(chan answer, 1)
+	go func() {
+		a, _ := try(context.Background(), srv.URL()+"/debug/pprof/allocs?seconds=1")
+		answered <- a
+	}()
+	awaitCapture(t, srv.URL(), "timed capture")
+	srv.SetPhase("reading")
+	require.Equal(t, []string{"Phase: filling → reading"}, parse(t, <-answered).Comments)
+}
+
+func TestSecondsAreChecked(t *testing.T) {
+	h := profiling.Handler(profiling.Config{})
+	for _, path := range []string{"profile", "trace", "mutex", "ui/new"} {
+		for _, seconds := range []string{"0", "-1", "abc", "NaN", "-Inf"} {
+			w := request(h, "/debug/pprof/"+path+"?seconds="+seconds)
+			require.Equal(t, http.StatusBadRequest, w.Code, path, seconds)
+			require.Contains(t, w.Body.String(), "seconds must be a number above 0")
+		}
+	}
+	w := request(h, "/debug/pprof/mutex?seconds=1&debug=1")
+	require.Equal(t, http.StatusBadRequest, w.Code)
+	require.Contains(t, w.Body.String(), "exclude each other")
+}
+
+func TestSecondsAreClamped(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": 2 * time.Second, "1": time.Second, "0.25": 250 * time.Millisecond, "1e-300": 1,
+		"3": 3 * time.Second, "4": 3 * time.Second, "1e300": 3 * time.Second, "1e400": 3 * time.Second, "Inf": 3 * time.Second,
+	} {
+		d, err := profiling.Window(3, text, 2*time.Second)
+		require.NoError(t, err, text)
+		require.Equal(t, want, d, text)
+	}
+	d, err := profiling.Window(3, "", time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, 3*time.Second, d, "a default is clamped as well")
+
+	// Without the bound this would take a day.
+	w := request(profiling.Handler(profiling.Config{MaxSeconds: 1}), "/debug/pprof/profile?seconds=100000")
+	p := parse(t, answer{w.Code, w.Header(), w.Body.String()})
+	require.Less(t, time.Duration(p.DurationNanos), watchdog)
+}
+
+func TestOneCPUProfileAtATime(t *testing.T) {
+	first, second := start(t, profiling.Config{}), start(t, profiling.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := try(ctx, first.URL()+"/debug/pprof/ui/new?type=cpu&seconds=100")
+		ended <- err
+	}()
+	awaitCapture(t, first.URL(), "CPU profile")
+
+	for _, url := range []string{
+		first.URL() + "/debug/pprof/profile?seconds=1",
+		first.URL() + "/debug/pprof/ui/new?type=cpu&seconds=1",
+		second.URL() + "/debug/pprof/profile?seconds=1", // one per process, not per server
+	} {
+		a := get(t, url)
+		require.Equal(t, http.StatusConflict, a.status)
+		require.Contains(t, a.body, "busy: CPU profile being taken, at most 1 at a time")
+		retry, err := strconv.Atoi(a.header.Get("Retry-After"))
+		require.NoError(t, err)
+		require.Positive(t, retry)
+		require.LessOrEqual(t, retry, 100)
+	}
+	// Other profiles go on meanwhile.
+	parse(t, get(t, first.URL()+"/debug/pprof/heap"))
+	parse(t, get(t, first.URL()+"/debug/pprof/mutex?seconds=0.01"))
+
+	// A client that leaves frees the profiler.
+	cancel()
+	require.Error(t, <-ended)
+	require.Eventually(t, func() bool {
+		a, err := try(t.Context(), first.URL()+"/debug/pprof/profile?seconds=0.01")
+		return err == nil && a.status == http.StatusOK
+	}, watchdog, 5*time.Millisecond)
+	require.Contains(t, get(t, first.URL()).body, "no-captures", "a cancelled capture is not kept")
+}
+
+func TestProgramsOwnProfileIsRespected(t *testing.T) {
+	require.NoError(t, pprof.StartCPUProfile(discard{}))
+	defer pprof.StopCPUProfile()
+	w := request(profiling.Handler(profiling.Config{}), "/debug/pprof/profile?seconds=1")
+	require.Equal(t, http.StatusConflict, w.Code)
+	require.Contains(t, w.Body.String(), "the program itself is taking a CPU profile")
+}
+
+func TestWindowsAreBounded(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	const limit = 4
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	statuses := make(chan int, limit+1)
+	for range limit + 1 {
+		wg.Go(func() {
+			if a, err := try(ctx, srv.URL()+"/debug/pprof/mutex?seconds=100"); err == nil {
+				statuses <- a.status
+			}
+		})
+	}
+	require.Equal(t, http.StatusTooManyRequests, <-statuses)
+	require.Empty(t, statuses)
+}
+
+func TestTraceIsServed(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	a := get(t, srv.URL()+"/debug/pprof/trace?seconds=0.1")
+	require.Equal(t, http.StatusOK, a.status)
+	require.True(t, strings.HasPrefix(a.body, "go 1."), "an execution trace")
+}
+
+// A capture may take longer than the server grants any other answer.
+func TestCapturesOutlastServerTimeouts(t *testing.T) {
+	srv := httptest.NewUnstartedServer(unwrapping(profiling.Handler(profiling.Config{})))
+	srv.Config.ReadTimeout = 100 * time.Millisecond
+	srv.Config.WriteTimeout = 100 * time.Millisecond
+	srv.Start()
+	defer srv.Close()
+	for _, path := range []string{"profile", "mutex", "trace"} {
+		a := get(t, srv.URL+"/debug/pprof/"+path+"?seconds=0.5")
+		require.Equal(t, http.StatusOK, a.status, a.body)
+		require.NotEmpty(t, a.body)
+		if path == "profile" {
+			require.GreaterOrEqual(t, parse(t, a).DurationNanos, int64(500*time.Millisecond), "complete")
+		}
+	}
+	a := get(t, srv.URL+"/debug/pprof/ui/new?seconds=0.5")
+	require.Equal(t, http.StatusSeeOther, a.status, a.body)
+}
+
+// unwrapping is a middleware as a user's server may have it.
+func unwrapping(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(wrapped{w}, r)
+	})
+}
+
+// wrapped hides every method of the writer that is not in the interface.
+type wrapped struct{ w http.ResponseWriter }
+
+func (w wrapped) Header() http.Header         { return w.w.Header() }
+func (w wrapped) Write(p []byte) (int, error) { return w.w.Write(p) }
+func (w wrapped) WriteHeader(status int)      { w.w.WriteHeader(status) }
+func (w wrapped) Unwrap() http.ResponseWriter { return w.w }
+
+// The command line tool that every Go installation has.
+func TestGoToolPprof(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the pprof tool")
+	}
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("the go command is not installed")
+	}
+	load(t)
+	open := start(t, profiling.Config{})
+	open.SetPhase("burning")
+	locked := start(t, profiling.Config{Token: "0123456789abcdef"})
+	withToken := strings.Replace(locked.URL(), "http://", "http://x:0123456789abcdef@", 1)
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), goTool, append([]string{"tool", "pprof"}, args...)...)
+		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	for _, base := range []string{open.URL(), withToken} {
+		out := run("-top", base+"/debug/pprof/profile?seconds=1")
+		require.Contains(t, out, "burnProcessor")
+		require.Contains(t, out, "flat%")
+		require.Contains(t, run("-top", "-sample_index=alloc_space", base+"/debug/pprof/allocs"), "Type: alloc_space")
+		require.Contains(t, run("-top", base+"/debug/pprof/goroutine"), "Type: goroutine")
+	}
+	require.Contains(t, run("-comments", open.URL()+"/debug/pprof/profile?seconds=1"), "Phase: burning")
+	require.Contains(t, run("-top", open.URL()+"/debug/pprof/nonsense"), "no profile named")
+	require.Contains(t, run("-top", locked.URL()+"/debug/pprof/heap"), "token required")
+}

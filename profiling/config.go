@@ -1,0 +1,89 @@
+package profiling
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Values that zero fields of a [Config] stand for.
+const (
+	defaultAddr          = "127.0.0.1:6060"
+	defaultMaxSeconds    = 120
+	defaultHistory       = 32
+	defaultMutexFraction = 100
+	defaultBlockRate     = 10 * time.Microsecond
+)
+
+// Config adjusts [Start] and [Handler]. Zero fields mean defaults, so the zero
+// Config is ready for use. It is read once; changing it later has no effect.
+type Config struct {
+	// Addr is the TCP address on which [Start] listens, 127.0.0.1:6060 if
+	// empty. If its port cannot be had, because another program listens
+	// there, Start takes a free one of the same host; [Server.URL] says
+	// which. Port 0 always takes a free one. A host other than localhost or
+	// a loopback IP address needs a Token. Handler ignores Addr.
+	Addr string
+
+	// Token, if not empty, must come with every request: as the value of an
+	// "Authorization: Bearer" header, as the password of basic
+	// authentication (any user name), or once as the query parameter
+	// "token", which a browser exchanges for a cookie. Use a random text of
+	// at least 16 characters, such as [crypto/rand.Text] returns. Without a
+	// Token only requests from this machine are answered.
+	Token string
+
+	// Hosts lists further host names, without port, that the Host header of
+	// a request may carry. Always accepted are localhost and loopback
+	// addresses; with a Token also the host of Addr and every IP address.
+	Hosts []string
+
+	// Title heads the index page. If empty, it is the program's name.
+	Title string
+
+	// Phase, if not nil, returns what the program does now, to be shown and
+	// to be stored with captures. It is called on each request, from several
+	// goroutines, and must not block. A label set by [Server.SetPhase]
+	// replaces it.
+	Phase func() string
+
+	// MaxSeconds bounds the length of one capture; longer ones are shortened
+	// to it. The default is 120.
+	MaxSeconds int
+
+	// History is how many captures are kept for the browser, the oldest
+	// making room for the newest. The default is 32.
+	History int
+
+	// MutexFraction is passed to [runtime.SetMutexProfileFraction] by
+	// [Start]: on average one of that many contended unlocks is recorded.
+	// The default is 100. A negative value leaves the program's setting
+	// alone. Handler never changes it.
+	MutexFraction int
+
+	// BlockRate is passed to [runtime.SetBlockProfileRate] by [Start]: on
+	// average one blocking event per BlockRate spent blocked is recorded.
+	// The default is 10 µs, which costs a program that does nothing but park
+	// and wake goroutines about a quarter of its speed, and others nothing
+	// that shows. A negative value leaves the program's setting alone.
+	// Handler never changes it.
+	BlockRate time.Duration
+
+	_ struct{}
+}
+
+// withDefaults returns c with its zero fields filled in.
+func (c Config) withDefaults() Config {
+	c.Addr = cmp.Or(c.Addr, defaultAddr)
+	c.Title = cmp.Or(c.Title, filepath.Base(os.Args[0]))
+	c.MutexFraction = cmp.Or(c.MutexFraction, defaultMutexFraction)
+	c.BlockRate = cmp.Or(c.BlockRate, defaultBlockRate)
+	if c.MaxSeconds <= 0 {
+		c.MaxSeconds = defaultMaxSeconds
+	}
+	if c.History <= 0 {
+		c.History = defaultHistory
+	}
+	return c
+}

@@ -1,0 +1,57 @@
+// Package profiling serves live profiles of the running program over HTTP:
+// to a browser, where a capture opens as a flame graph, and to
+// "go tool pprof".
+//
+// # Starting
+//
+// [Start] listens on this machine's loopback address:
+//
+//	srv, err := profiling.Start(profiling.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	defer srv.Close()
+//	fmt.Fprintln(os.Stderr, "profiles:", srv.URL())
+//
+// [Handler] is the same service without a listener, for a program that has an
+// HTTP server already. Both use a ServeMux of their own; importing this
+// package registers nothing on [http.DefaultServeMux].
+//
+// # What is served
+//
+//	/                                   index: what runs now, links, captures
+//	/debug/pprof/                       the same index
+//	/debug/pprof/profile?seconds=30     CPU profile
+//	/debug/pprof/heap, allocs, mutex, block, goroutine, threadcreate, ...
+//	                                    ?seconds=5 for the change during 5 s,
+//	                                    ?debug=1 or 2 for text, heap?gc=1
+//	/debug/pprof/trace?seconds=1        execution trace for "go tool trace"
+//	/debug/pprof/ui/new?type=cpu&seconds=5
+//	                                    capture, then redirect to the page of it
+//	/debug/pprof/ui/<id>/flamegraph, top, peek, source, graph, download
+//	                                    pages of a capture
+//
+// The graph page needs the dot program of Graphviz; all other pages need
+// nothing but the program itself and load nothing from elsewhere. The command
+// line of the program is not served.
+//
+// # Who is answered
+//
+// Profiles tell much about a program, and taking one costs it time. Without a
+// [Config.Token] only requests from this machine are answered: the peer's
+// address must be loopback and no header may say that a proxy forwarded it.
+// With a token every request must carry it, and any address may be listened
+// on. In both cases the Host header must name this machine, so that a page
+// whose name was rebound to the loopback address reads nothing, a foreign
+// Origin is refused, a page of another site cannot start a capture, and
+// methods other than GET are refused.
+//
+// # What it costs
+//
+// An idle service costs the profile rates that [Start] sets (see
+// [Config.MutexFraction] and [Config.BlockRate]); uncontended locks are not
+// slowed by them. A CPU profile interrupts each running thread 100 times per
+// second. Captures are bounded: one CPU profile and one execution trace at a
+// time in the whole process, four windows of other profiles, each for at most
+// [Config.MaxSeconds]. At most [Config.History] captures are kept, compressed.
+package profiling

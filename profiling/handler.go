@@ -1,0 +1,196 @@
+package profiling
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"runtime/trace"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Lengths of captures whose request does not say.
+const (
+	defaultCPUWindow   = 30 * time.Second // as net/http/pprof, which tools expect
+	defaultTraceWindow = time.Second
+	defaultUIWindow    = 5 * time.Second // somebody waits in front of a browser
+)
+
+// Handler returns the service that [Start] serves, to be mounted in a server
+// of one's own:
+//
+//	mux.Handle("/debug/pprof/", profiling.Handler(profiling.Config{}))
+//
+// or, with the index at the top, under any prefix:
+//
+//	mux.Handle("/profiling/", http.StripPrefix("/profiling", profiling.Handler(cfg)))
+//
+// It may be called from several goroutines and starts none of its own. What
+// cfg says about addresses and rates does not concern it: turn the mutex and
+// block profiles on with [runtime.SetMutexProfileFraction] and
+// [runtime.SetBlockProfileRate]. Without [Config.Token] it answers requests
+// from this machine only, whatever the server listens on. A middleware between
+// server and handler that wraps the [http.ResponseWriter] should have an Unwrap
+// method, as [http.ResponseController] says; without one, the timeouts of the
+// server cut off captures that take longer.
+func Handler(cfg Config) http.Handler {
+	cfg = cfg.withDefaults()
+	return newService(cfg).guarded(cfg)
+}
+
+// A service holds what is shared by the requests to one handler.
+type service struct {
+	cfg     Config
+	started time.Time
+	phase   phaseSource
+	history history
+	renders chan struct{} // holds one value per page being rendered
+}
+
+func newService(cfg Config) *service {
+	return &service{
+		cfg:     cfg,
+		started: time.Now(),
+		phase:   phaseSource{call: cfg.Phase},
+		history: history{limit: cfg.History},
+		renders: make(chan struct{}, maxRenders),
+	}
+}
+
+// guarded returns the routes of s behind its guard.
+func (s *service) guarded(cfg Config) *guard {
+	hosts := make(map[string]bool, len(cfg.Hosts)+1)
+	for _, h := range cfg.Hosts {
+		hosts[strings.ToLower(h)] = true
+	}
+	if host, _, err := net.SplitHostPort(cfg.Addr); err == nil && cfg.Token != "" && host != "" {
+		hosts[strings.ToLower(host)] = true
+	}
+	return &guard{next: s.routes(), hosts: hosts, token: newToken(cfg.Token)}
+}
+
+// routes returns the service's own mux.
+func (s *service) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", s.index)
+	mux.HandleFunc("/debug/pprof/{$}", s.index)
+	mux.HandleFunc("/debug/pprof", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "./pprof/") })
+	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+
+	mux.HandleFunc("/debug/pprof/profile", ownSite(s.profile))
+	mux.HandleFunc("/debug/pprof/trace", ownSite(s.trace))
+	mux.HandleFunc("/debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, refuse(http.StatusNotFound, "the command line is not served: it may hold secrets"))
+	})
+	mux.HandleFunc("/debug/pprof/{name...}", ownSite(s.named))
+
+	mux.HandleFunc("/debug/pprof/ui", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "./") })
+	mux.HandleFunc("/debug/pprof/ui/{$}", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "../") })
+	mux.HandleFunc("/debug/pprof/ui/new", ownSite(s.uiNew))
+	mux.HandleFunc("/debug/pprof/ui/{id}", func(w http.ResponseWriter, r *http.Request) {
+		redirect(w, "./"+url.PathEscape(r.PathValue("id"))+"/flamegraph")
+	})
+	// The title of each pprof page links here: the way back to the index.
+	mux.HandleFunc("/debug/pprof/ui/{id}/{$}", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "../../") })
+	mux.HandleFunc("/debug/pprof/ui/{id}/{view}", s.uiView)
+
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, refuse(http.StatusNotFound, "nothing at %s; the index is at / and at /debug/pprof/", r.URL.Path))
+	})
+	return mux
+}
+
+// profile answers with a CPU profile.
+func (s *service) profile(w http.ResponseWriter, r *http.Request) {
+	d, err := s.window(r.URL.Query(), defaultCPUWindow)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	s.sendCapture(w, r, cpuKind, d, "profile")
+}
+
+// sendCapture takes the named profile during d and answers with it.
+func (s *service) sendCapture(w http.ResponseWriter, r *http.Request, name string, d time.Duration, file string) {
+	allowTime(w, r, d)
+	c, err := s.take(r.Context(), name, d, false)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	attach(w, file)
+	w.Write(c.Data)
+}
+
+// named answers with a profile of the runtime or the program: as it is now, as
+// text with debug, or its change during a window with seconds.
+func (s *service) named(w http.ResponseWriter, r *http.Request) {
+	name, query := r.PathValue("name"), r.URL.Query()
+	p, err := lookup(name)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	debug, _ := strconv.Atoi(query.Get("debug"))
+	if query.Has("seconds") {
+		d, err := s.window(query, 0)
+		if err == nil && debug != 0 {
+			err = refuse(http.StatusBadRequest, "seconds and debug exclude each other")
+		}
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		s.sendCapture(w, r, name, d, name+"-delta")
+		return
+	}
+	if gc, _ := strconv.Atoi(query.Get("gc")); gc > 0 && name == "heap" {
+		runtime.GC()
+	}
+	if debug != 0 {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	} else {
+		attach(w, name)
+	}
+	p.WriteTo(w, debug)
+}
+
+// trace answers with an execution trace, written while it is taken.
+func (s *service) trace(w http.ResponseWriter, r *http.Request) {
+	d, err := s.window(r.URL.Query(), defaultTraceWindow)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	leave, err := traceGate.enter(d)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	defer leave()
+	allowTime(w, r, d)
+	attach(w, "trace")
+	if err := trace.Start(w); err != nil {
+		writeError(w, refuse(http.StatusConflict, "the program itself is taking an execution trace: %v", err))
+		return
+	}
+	sleep(r.Context(), d) // whoever ended it has the part until then
+	trace.Stop()
+}
+
+// attach announces a binary answer that a browser saves under name.
+func attach(w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+}
+
+// allowTime extends the write deadline of r's connection, if its server has
+// one, by d, the length of a capture.
+func allowTime(w http.ResponseWriter, r *http.Request, d time.Duration) {
+	if srv, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && srv.WriteTimeout > 0 {
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(srv.WriteTimeout + d))
+	}
+}

@@ -1,0 +1,114 @@
+package profiling_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// watchdog bounds waits that end by themselves unless something hangs.
+const watchdog = time.Minute
+
+// start starts a server on a free port that ends with the test.
+func start(t *testing.T, cfg profiling.Config) *profiling.Server {
+	t.Helper()
+	if cfg.Addr == "" {
+		cfg.Addr = "127.0.0.1:0"
+	}
+	srv, err := profiling.Start(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	return srv
+}
+
+// An answer is a response read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// client follows no redirect and keeps no connection.
+var client = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// get requests url after edits of the request.
+func get(t *testing.T, url string, edits ...func(*http.Request)) answer {
+	t.Helper()
+	a, err := try(t.Context(), url, edits...)
+	require.NoError(t, err)
+	return a
+}
+
+func try(ctx context.Context, url string, edits ...func(*http.Request)) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	for _, edit := range edits {
+		edit(req)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return answer{res.StatusCode, res.Header, string(body)}, err
+}
+
+// header returns an edit that sets a header.
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+// burnProcessor is the function that CPU profiles must name.
+//
+//go:noinline
+func burnProcessor(stop *atomic.Bool) (n uint64) {
+	for !stop.Load() {
+		for i := range uint64(1000) {
+			n = n*31 + i
+		}
+	}
+	return n
+}
+
+// load burns all processors until the test ends, so that a profile of a busy
+// machine has samples of it as well.
+func load(t *testing.T) {
+	t.Helper()
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() { runtime.KeepAlive(burnProcessor(&stop)) })
+	}
+	t.Cleanup(func() {
+		stop.Store(true)
+		wg.Wait()
+	})
+}
+
+// awaitCapture waits until the index says that the named capture is running.
+func awaitCapture(t *testing.T, url, what string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		a, err := try(t.Context(), url)
+		return err == nil && strings.Contains(a.body, "Being captured: "+what)
+	}, watchdog, 5*time.Millisecond)
+}

@@ -1,0 +1,199 @@
+package profiling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// ErrTokenRequired is returned by [Start] for an address that other machines
+// may reach if there is no [Config.Token].
+var ErrTokenRequired = errors.New("profiling: an address other than loopback requires a token")
+
+// errClosing is what a capture reports that [Server.Close] cut off.
+var errClosing = errors.New("the server is closing")
+
+// Times after which the server gives up on a client. Captures and pages get
+// the time they take in addition.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 10 * time.Second
+	writeTimeout      = time.Minute
+	idleTimeout       = time.Minute
+	closeTimeout      = 2 * time.Second
+	maxHeaderBytes    = 64 << 10
+)
+
+// A Server serves profiles of the running program. Create one with [Start].
+// Its methods may be called from several goroutines.
+type Server struct {
+	service *service
+	http    *http.Server
+	url     string
+	cancel  context.CancelCauseFunc // ends every running capture
+	release func()                  // gives the profile rates back
+	served  chan struct{}           // closed when the listener's goroutine has ended
+	fresh   freshConns
+
+	closeOnce sync.Once
+	closeErr  error
+	gaveUp    bool // Close ran into closeTimeout
+}
+
+// Start listens on cfg.Addr, turns the runtime's mutex and block profiles on
+// and serves until [Server.Close]. It returns when the server accepts
+// connections. The error is [ErrTokenRequired] for an address that other
+// machines may reach without cfg.Token, otherwise the reason why neither the
+// port of the address nor a free one of its host can be listened on.
+func Start(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	ln, err := listen(cfg.Addr, cfg.Token != "")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s := &Server{
+		service: newService(cfg),
+		url:     urlOf(ln.Addr()),
+		cancel:  cancel,
+		release: acquireRates(cfg.MutexFraction, cfg.BlockRate),
+		served:  make(chan struct{}),
+	}
+	s.http = &http.Server{
+		Handler:                      s.service.guarded(cfg),
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            readHeaderTimeout,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeaderBytes,
+		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		ConnState:                    s.fresh.note,
+	}
+	go func() {
+		defer close(s.served)
+		s.http.Serve(ln) // ends with ErrServerClosed
+	}()
+	return s, nil
+}
+
+// URL returns the address of the index page, such as http://127.0.0.1:6060,
+// without a slash at the end and without the token.
+func (s *Server) URL() string { return s.url }
+
+// SetPhase says what the program does from now on, for instance the name of a
+// workload. The index shows it, and captures are labelled with it. An empty
+// label says that nothing particular runs. It never blocks and allocates a few
+// words.
+func (s *Server) SetPhase(label string) {
+	s.service.phase.set.Store(&phase{Label: label, Since: time.Now()})
+}
+
+// Close ends running captures, which answer that the server is closing, closes
+// the listener and all connections, and turns the mutex and block profiles
+// back. It waits until that is done: the time it takes to stop a capture,
+// and at most two seconds for clients that do not read their answers. Further
+// calls return the result of the first.
+func (s *Server) Close() error {
+	s.closeOnce.Do(func() {
+		s.cancel(errClosing)
+		s.fresh.close()
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		if s.closeErr = s.http.Shutdown(ctx); errors.Is(s.closeErr, context.DeadlineExceeded) {
+			s.gaveUp = true
+			s.closeErr = s.http.Close()
+		}
+		<-s.served
+		s.release()
+	})
+	return s.closeErr
+}
+
+// listen returns a listener on addr or, where its port cannot be had, on a free
+// port of the same host.
+func listen(addr string, anywhere bool) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("profiling: %w", err)
+	}
+	if !anywhere && !isLoopback(host) {
+		return nil, fmt.Errorf("%w: %q", ErrTokenRequired, addr)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return nil, fmt.Errorf("profiling: address %q: %w", addr, err)
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		// Which errors mean "taken" depends on the system. If something
+		// else is wrong with the address, a free port fails as well.
+		var again error
+		if ln, again = net.Listen("tcp", net.JoinHostPort(host, "0")); again != nil {
+			return nil, fmt.Errorf("profiling: %w", err)
+		}
+	}
+	// The name localhost is loopback by convention only.
+	if tcp, ok := ln.Addr().(*net.TCPAddr); !anywhere && !(ok && tcp.IP.IsLoopback()) {
+		ln.Close()
+		return nil, fmt.Errorf("%w: %q is %s", ErrTokenRequired, addr, ln.Addr())
+	}
+	return ln, nil
+}
+
+// isLoopback reports whether only this machine can reach host, as far as can
+// be told without resolving a name.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// urlOf returns the URL under which a listener on a is reached from here.
+func urlOf(a net.Addr) string {
+	tcp := a.(*net.TCPAddr)
+	host := tcp.IP.String()
+	if tcp.IP.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(tcp.Port))
+}
+
+// freshConns has the connections on which nothing was received yet. Browsers
+// open some in advance, and [http.Server.Shutdown] would wait seconds for each.
+type freshConns struct {
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{}
+	closed bool
+}
+
+// note is an [http.Server.ConnState] hook.
+func (f *freshConns) note(c net.Conn, state http.ConnState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(f.conns, c)
+	case f.closed:
+		c.Close()
+	default:
+		if f.conns == nil {
+			f.conns = make(map[net.Conn]struct{})
+		}
+		f.conns[c] = struct{}{}
+	}
+}
+
+// close closes the fresh connections and all that come later.
+func (f *freshConns) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for c := range f.conns {
+		c.Close()
+	}
+}

@@ -1,0 +1,191 @@
+package profiling_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+func TestStartTakesFreePortIfTaken(t *testing.T) {
+	first := start(t, profiling.Config{})
+	taken := strings.TrimPrefix(first.URL(), "http://")
+	second := start(t, profiling.Config{Addr: taken})
+	require.NotEqual(t, first.URL(), second.URL())
+	for _, srv := range []*profiling.Server{first, second} {
+		require.Equal(t, http.StatusOK, get(t, srv.URL()+"/").status)
+	}
+	u, err := url.Parse(second.URL())
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1", u.Hostname())
+}
+
+func TestStartRefusesOtherMachinesWithoutToken(t *testing.T) {
+	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.com:0"} {
+		_, err := profiling.Start(profiling.Config{Addr: addr})
+		require.ErrorIs(t, err, profiling.ErrTokenRequired, addr)
+		require.ErrorContains(t, err, addr)
+	}
+	for _, addr := range []string{"localhost:0", "127.0.0.1:0", "127.0.0.2:0"} {
+		require.Contains(t, start(t, profiling.Config{Addr: addr}).URL(), "http://127.0.0.", addr)
+	}
+	start(t, profiling.Config{Addr: ":0", Token: "0123456789abcdef"})
+}
+
+func TestStartReportsBadAddress(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1", "127.0.0.1:99999", "127.0.0.1:no-such-service", "localhost:-1"} {
+		_, err := profiling.Start(profiling.Config{Addr: addr})
+		require.Error(t, err, addr)
+		require.NotErrorIs(t, err, profiling.ErrTokenRequired, addr)
+	}
+	// An address that this machine does not have: no free port helps.
+	_, err := profiling.Start(profiling.Config{Addr: "192.0.2.1:6060", Token: "0123456789abcdef"})
+	require.ErrorContains(t, err, "192.0.2.1:6060")
+}
+
+func TestNothingOnDefaultServeMux(t *testing.T) {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/profile", "/debug/pprof/cmdline", "/"} {
+		_, pattern := http.DefaultServeMux.Handler(httptest.NewRequest(http.MethodGet, path, nil))
+		require.Empty(t, pattern, path)
+	}
+}
+
+func TestSetPhaseIsShown(t *testing.T) {
+	srv := start(t, profiling.Config{Title: "load <test>", Phase: func() string { return "from the function" }})
+	require.Contains(t, get(t, srv.URL()).body, "from the function")
+	srv.SetPhase(`read-heavy <b>4</b>`)
+	for _, path := range []string{"/", "/debug/pprof/"} {
+		page := get(t, srv.URL()+path).body
+		require.Contains(t, page, "read-heavy &lt;b&gt;4&lt;/b&gt;")
+		require.NotContains(t, page, "from the function")
+		require.Contains(t, page, "load &lt;test&gt;")
+	}
+	srv.SetPhase("")
+	require.Contains(t, get(t, srv.URL()).body, "does not say what runs now")
+}
+
+func TestCloseEndsCaptures(t *testing.T) {
+	for _, path := range []string{
+		"/debug/pprof/profile?seconds=100",
+		"/debug/pprof/ui/new?type=cpu&seconds=100",
+		"/debug/pprof/mutex?seconds=100",
+		"/debug/pprof/trace?seconds=100",
+	} {
+		t.Run(path, func(t *testing.T) {
+			srv := start(t, profiling.Config{})
+			type result struct {
+				answer
+				err error
+			}
+			answered := make(chan result, 1)
+			go func() {
+				a, err := try(context.Background(), srv.URL()+path)
+				answered <- result{a, err}
+			}()
+			what := "CPU profile"
+			switch {
+			case strings.Contains(path, "trace"):
+				what = "execution trace"
+			case strings.Contains(path, "mutex"):
+				what = "timed capture"
+			}
+			awaitCapture(t, srv.URL(), what)
+
+			closed := make(chan error, 1)
+			go func() { closed <- srv.Close() }()
+			select {
+			case err := <-closed:
+				require.NoError(t, err)
+			case <-time.After(watchdog):
+				t.Fatal("Close waits for the capture")
+			}
+			a := <-answered
+			require.NoError(t, a.err)
+			if what != "execution trace" { // which has its status before its end
+				require.Equal(t, http.StatusServiceUnavailable, a.status)
+				require.Contains(t, a.body, "the server is closing")
+			}
+			require.NoError(t, pprof.StartCPUProfile(discard{}), "the profiler is free again")
+			pprof.StopCPUProfile()
+			require.NoError(t, srv.Close(), "closing again")
+		})
+	}
+}
+
+// Browsers open connections before they need them. Shutdown alone takes five
+// seconds to give one up.
+func TestCloseDoesNotWaitForUnusedConnections(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL(), "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Equal(t, http.StatusOK, get(t, srv.URL()).status) // conn is accepted by now
+	require.NoError(t, srv.Close())
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(watchdog)))
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.False(t, profiling.GaveUp(srv), "Close ran into its timeout")
+}
+
+func TestRatesAreSetAndRestored(t *testing.T) {
+	before := runtime.SetMutexProfileFraction(7)
+	defer runtime.SetMutexProfileFraction(before)
+	fraction := func() int { return runtime.SetMutexProfileFraction(-1) }
+
+	first := start(t, profiling.Config{})
+	require.Equal(t, 100, fraction())
+	require.True(t, blockProfileOn(t))
+	second := start(t, profiling.Config{MutexFraction: 5})
+	require.Equal(t, 5, fraction())
+	require.NoError(t, first.Close())
+	require.Equal(t, 5, fraction(), "the second server needs it")
+	require.True(t, blockProfileOn(t))
+	require.NoError(t, second.Close())
+	require.Equal(t, 7, fraction())
+	require.False(t, blockProfileOn(t))
+
+	off := start(t, profiling.Config{MutexFraction: -1, BlockRate: -1})
+	require.Equal(t, 7, fraction())
+	require.False(t, blockProfileOn(t))
+	require.NoError(t, off.Close())
+	require.Equal(t, 7, fraction())
+
+	third := start(t, profiling.Config{BlockRate: time.Nanosecond})
+	runtime.SetMutexProfileFraction(3)
+	require.NoError(t, third.Close())
+	require.Equal(t, 3, fraction(), "the program changed it meanwhile")
+}
+
+// blockProfileOn reports whether the runtime records an event that takes a
+// long time at any rate a server sets.
+func blockProfileOn(t *testing.T) bool {
+	t.Helper()
+	count := func() (n int64) {
+		records := make([]runtime.BlockProfileRecord, 10_000)
+		got, ok := runtime.BlockProfile(records)
+		require.True(t, ok)
+		for _, r := range records[:got] {
+			n += r.Count
+		}
+		return n
+	}
+	before := count()
+	for range 20 {
+		<-time.After(time.Millisecond)
+	}
+	return count() > before
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

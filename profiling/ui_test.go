@@ -1,0 +1,255 @@
+package profiling_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// newCapture takes a capture and returns the URL of its pages, with a slash at
+// the end.
+func newCapture(t *testing.T, base, query string) string {
+	t.Helper()
+	from, err := url.Parse(base + "/debug/pprof/ui/new?" + query)
+	require.NoError(t, err)
+	a := get(t, from.String())
+	require.Equal(t, http.StatusSeeOther, a.status, a.body)
+	to, err := from.Parse(a.header.Get("Location"))
+	require.NoError(t, err)
+	require.Regexp(t, `/debug/pprof/ui/\d+/flamegraph$`, to.Path)
+	return to.ResolveReference(&url.URL{Path: "./"}).String()
+}
+
+func TestCapturePages(t *testing.T) {
+	load(t)
+	srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
+	contendUntilSeen(t, srv)
+	ballast := make([]byte, 32<<20) // large enough to be sampled, and live
+	defer runtime.KeepAlive(ballast)
+	srv.SetPhase("burning")
+	for _, kind := range []string{"cpu&seconds=1", "heap", "heap&gc=1", "allocs", "mutex", "block", "goroutine", "threadcreate"} {
+		t.Run(kind, func(t *testing.T) {
+			base := newCapture(t, srv.URL(), "type="+kind)
+			for _, view := range []string{"flamegraph", "top", "peek", "source"} {
+				a := get(t, base+view)
+				require.Equal(t, http.StatusOK, a.status, a.body)
+				require.Contains(t, a.header.Get("Content-Type"), "text/html")
+				require.Contains(t, a.body, "Phase: burning")
+				require.Contains(t, a.header.Get("Content-Security-Policy"), "default-src 'none'")
+			}
+			file := get(t, base+"download")
+			require.Regexp(t, `attachment; filename="[a-z]+-\d+\.pb\.gz"`, file.header.Get("Content-Disposition"))
+			p := parse(t, file)
+			switch kind {
+			case "cpu&seconds=1":
+				require.Positive(t, value(p, ".burnProcessor"))
+				require.Contains(t, get(t, base+"flamegraph").body, "burnProcessor")
+				require.Contains(t, get(t, base+"source?f=burnProcessor").body, "n = n*31")
+				require.Equal(t, http.StatusBadRequest, get(t, base+"peek?f=%28").status)
+			case "allocs":
+				require.Contains(t, get(t, base+"top?si=alloc_objects").body, "alloc_objects")
+			case "goroutine":
+				require.Positive(t, value(p, ".burnProcessor"))
+			}
+		})
+	}
+	a := get(t, srv.URL()+"/debug/pprof/ui/new?type=nonsense")
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Contains(t, a.body, `no profile named "nonsense"`)
+}
+
+func TestEmptyCaptureSaysSo(t *testing.T) {
+	if pprof.Lookup("profiling_test/empty") == nil { // with -count
+		pprof.NewProfile("profiling_test/empty")
+	}
+	srv := start(t, profiling.Config{})
+	base := newCapture(t, srv.URL(), "type=profiling_test/empty")
+	for _, view := range []string{"flamegraph", "top", "peek", "source", "graph"} {
+		a := get(t, base+view)
+		require.Equal(t, http.StatusNotFound, a.status, view)
+		require.Contains(t, a.body, "nothing was sampled")
+	}
+	require.Equal(t, http.StatusOK, get(t, base+"download").status)
+	require.Contains(t, get(t, srv.URL()).body, "no samples")
+}
+
+func TestGraphNeedsDot(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	base := newCapture(t, srv.URL(), "type=goroutine")
+	if _, err := exec.LookPath("dot"); err == nil {
+		a := get(t, base+"graph")
+		require.Equal(t, http.StatusOK, a.status)
+		require.Contains(t, a.body, "<svg")
+		require.Contains(t, get(t, srv.URL()).body, ">graph</a>")
+	}
+	t.Setenv("PATH", t.TempDir())
+	a := get(t, base+"graph")
+	require.Equal(t, http.StatusNotImplemented, a.status)
+	require.Contains(t, a.body, "Graphviz")
+	require.NotContains(t, get(t, srv.URL()).body, ">graph</a>")
+	require.Equal(t, http.StatusOK, get(t, base+"flamegraph").status)
+}
+
+func TestPagesNotServed(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	t.Setenv("HOME", dir)
+	srv := start(t, profiling.Config{})
+	base := newCapture(t, srv.URL(), "type=goroutine")
+	for _, page := range []string{"saveconfig?config=x&f=y", "deleteconfig?config=x", "nonsense"} {
+		require.Equal(t, http.StatusNotFound, get(t, base+page).status, page)
+	}
+	a := get(t, base+"disasm?f=main")
+	require.Equal(t, http.StatusNotImplemented, a.status)
+	require.Contains(t, a.body, "no disassembly here")
+	written, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, written)
+}
+
+// The driver's own tool would start programs such as objdump to read symbols.
+func TestPagesStartNoPrograms(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-ins are shell scripts")
+	}
+	dir := t.TempDir()
+	started := filepath.Join(dir, "started")
+	for _, name := range []string{"objdump", "llvm-objdump", "nm", "llvm-nm", "addr2line", "llvm-symbolizer"} {
+		script := fmt.Sprintf("#!/bin/sh\necho %s >> %s\n", name, started)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	srv := start(t, profiling.Config{})
+	base := newCapture(t, srv.URL(), "type=goroutine")
+	for _, view := range []string{"flamegraph", "top", "peek", "source", "disasm?f=runtime"} {
+		get(t, base+view)
+	}
+	require.NoFileExists(t, started)
+}
+
+func TestPagesWithoutHome(t *testing.T) {
+	switch runtime.GOOS {
+	case "windows", "darwin", "ios", "plan9":
+		t.Skip("the variable has another name")
+	}
+	t.Setenv("HOME", "")
+	for _, dir := range []string{"", "relative"} {
+		t.Setenv("XDG_CONFIG_HOME", dir)
+		_, err := os.UserConfigDir()
+		require.Error(t, err)
+		srv := start(t, profiling.Config{})
+		base := newCapture(t, srv.URL(), "type=goroutine")
+		require.Equal(t, http.StatusOK, get(t, base+"flamegraph").status)
+		require.Equal(t, dir, os.Getenv("XDG_CONFIG_HOME"), "as before")
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	srv := start(t, profiling.Config{History: 3})
+	var bases []string
+	for i := range 5 {
+		srv.SetPhase(fmt.Sprintf("phase-%d.", i+1))
+		bases = append(bases, newCapture(t, srv.URL(), "type=goroutine"))
+	}
+	for i, base := range bases {
+		want := http.StatusOK
+		if i < 2 {
+			want = http.StatusGone
+		}
+		require.Equal(t, want, get(t, base+"top").status)
+	}
+	require.Contains(t, get(t, bases[0]+"top").body, "only the last 3 are kept")
+	for _, id := range []string{"0", "-1", "6", "x", "99999999999999999999"} {
+		require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/ui/"+id+"/top").status, id)
+	}
+	page := get(t, srv.URL()).body
+	var ids []string
+	for _, m := range regexp.MustCompile(`id="capture-(\d+)"`).FindAllStringSubmatch(page, -1) {
+		ids = append(ids, m[1])
+	}
+	require.Empty(t, cmp.Diff([]string{"5", "4", "3"}, ids))
+	require.Contains(t, page, "phase-3.")
+	require.NotContains(t, page, "phase-2.")
+}
+
+func TestRedirectsAreRelative(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle("/deep/er/", http.StripPrefix("/deep/er", profiling.Handler(profiling.Config{})))
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	prefix := srv.URL + "/deep/er"
+	newCapture(t, prefix, "type=goroutine")
+	for from, to := range map[string]string{
+		"/debug/pprof":      "/debug/pprof/",
+		"/debug/pprof/ui":   "/debug/pprof/",
+		"/debug/pprof/ui/":  "/debug/pprof/",
+		"/debug/pprof/ui/1": "/debug/pprof/ui/1/flamegraph",
+		// where the title of pprof's pages leads
+		"/debug/pprof/ui/1/": "/debug/pprof/",
+	} {
+		a := get(t, prefix+from)
+		require.Equal(t, http.StatusSeeOther, a.status, from)
+		base, err := url.Parse(prefix + from)
+		require.NoError(t, err)
+		target, err := base.Parse(a.header.Get("Location"))
+		require.NoError(t, err)
+		require.Equal(t, prefix+to, target.String())
+	}
+	// Every link of the index leads somewhere.
+	for _, at := range []string{"/", "/debug/pprof/"} {
+		page := get(t, prefix+at).body
+		require.Contains(t, page, prefix[len("http://"):]+"/debug/pprof/heap", "the command to copy")
+		base, err := url.Parse(prefix + at)
+		require.NoError(t, err)
+		links := regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1)
+		require.Greater(t, len(links), 20)
+		for _, link := range links {
+			target, err := base.Parse(link[1])
+			require.NoError(t, err)
+			if target.Scheme == "data" || regexp.MustCompile(`seconds|gc=`).MatchString(link[1]) {
+				continue // takes time
+			}
+			require.Less(t, get(t, target.String()).status, 400, link[1])
+		}
+	}
+}
+
+// Pages are rendered while captures are taken: the driver's package variables
+// are the danger here, for the race detector to see.
+func TestPagesAndCapturesAtOnce(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	base := newCapture(t, srv.URL(), "type=heap")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 3 {
+				if i%2 == 0 {
+					a, err := try(t.Context(), srv.URL()+"/debug/pprof/ui/new?type=goroutine")
+					if err != nil || a.status != http.StatusSeeOther {
+						t.Error(a.status, err)
+					}
+				}
+				a, err := try(t.Context(), base+[]string{"top", "flamegraph", "peek", "source"}[i%4])
+				if err != nil || a.status != http.StatusOK {
+					t.Error(a.status, err)
+				}
+				srv.SetPhase(fmt.Sprint("phase ", i))
+			}
+		})
+	}
+	wg.Wait()
+}
