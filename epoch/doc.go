@@ -16,9 +16,9 @@
 // compare-and-swap of the slot's generation. There is no shared
 // read-modify-write on either path. The reclaimer announces a bound, then scans:
 //
-//	begin                              refresh (one at a time)
+//	begin                              refresh
 //	1  S = clock                       a  m = clock
-//	2  slot = S                        b  bound = m
+//	2  slot = S                        b  bound = max(bound, m)
 //	3  if bound > S: back to 1         c  live = {s in slots : s live, s < m}
 //
 // Invariants, in the words used across the module:

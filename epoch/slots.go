@@ -159,14 +159,17 @@ func (slot *Slot) End(gen uint64) bool {
 
 func (slot *Slot) live(word, gen uint64) bool { return (word^gen)&1 == 0 }
 
-// Announce reads the clock and stores it as the bound, in this order, and
-// returns it. Calls must not overlap: the caller holds the refresh lock.
+// Announce reads the clock, makes the bound at least that, in this order, and
+// returns what it read. The bound only grows, so calls may overlap: each scan
+// that follows is covered by a bound at or above its own.
 func (s *Slots) Announce() uint64 {
 	m := s.clock.Load()
 	if hooks.Enabled {
 		hooks.At(hooks.BoundLoaded)
 	}
-	s.bound.Store(m)
+	for b := s.bound.Load(); b < m && !s.bound.CompareAndSwap(b, m); {
+		b = s.bound.Load()
+	}
 	if hooks.Enabled {
 		hooks.At(hooks.BoundStored)
 	}

@@ -93,7 +93,8 @@ type Reclaimer[E Item] struct {
 	wg    sync.WaitGroup
 	once  sync.Once
 
-	// refreshing is held while a view is made; it orders the bounds.
+	// refreshing is held while a view is made, so that not everybody does it at
+	// once. Nothing else depends on it but the fields below.
 	refreshing sync.Mutex
 	scratch    []uint64 // guarded by refreshing
 	oldest     pin      // guarded by refreshing
@@ -163,27 +164,51 @@ func (r *Reclaimer[E]) Refresh() {
 // been drawn since that a pass over all slots costs each of them next to nothing.
 func (r *Reclaimer[E]) RefreshPast(e uint64, stride int) *View {
 	v := r.view.Load()
-	if v.Bound+uint64(max(stride, r.slots.Cap()/64)) <= e {
-		r.counters.commitRefreshes.Add(1)
-		r.Refresh()
-		v = r.view.Load()
+	age := uint64(max(stride, r.slots.Cap()/64))
+	if v.Bound+age > e {
+		return v
 	}
-	return v
+	r.counters.commitRefreshes.Add(1)
+	switch {
+	case r.refreshing.TryLock():
+		r.refresh()
+		r.refreshing.Unlock()
+	case v.Bound+lateFactor*age <= e:
+		// Whoever is at it sleeps: do not let chains grow meanwhile.
+		r.install(r.slots.Announce(), nil)
+	}
+	return r.view.Load()
 }
+
+// lateFactor is how many times the age at which a committer asks for a new view
+// the view may have before he makes one beside another goroutine that is at it.
+const lateFactor = 4
 
 // refresh makes a new view. r.refreshing is held.
 func (r *Reclaimer[E]) refresh() *View {
-	m := r.slots.Announce()
-	r.scratch = r.slots.Live(m, r.scratch[:0])
+	v, scratch := r.install(r.slots.Announce(), r.scratch)
+	r.scratch = scratch
+	return v
+}
+
+// install scans the slots, once bound m has been announced, and makes what it
+// finds the view, unless a newer one has been made meanwhile. It returns the view
+// it made, and scratch, which it has used. Calls may overlap.
+func (r *Reclaimer[E]) install(m uint64, scratch []uint64) (*View, []uint64) {
+	scratch = r.slots.Live(m, scratch[:0])
 	if hooks.Enabled {
 		hooks.At(hooks.SlotsScanned)
 	}
 	v := &View{Bound: m}
-	if len(r.scratch) > 0 {
-		v.Live = slices.Clone(r.scratch)
+	if len(scratch) > 0 {
+		v.Live = slices.Clone(scratch)
 	}
-	r.view.Store(v)
-	return v
+	for old := r.view.Load(); old == nil || old.Bound <= m; old = r.view.Load() {
+		if r.view.CompareAndSwap(old, v) {
+			break
+		}
+	}
+	return v, scratch
 }
 
 // Offer hands an item over for pruning and reports whether somebody else will

@@ -76,14 +76,9 @@ func (m *Map[K, V]) settle(e *entry[K, V], ticket uint64) (h, base *version[V], 
 // push makes v, which is private, the head of e on top of base, if the head is
 // still h. It reports whether it did.
 func (m *Map[K, V]) push(e *entry[K, V], h, base, v *version[V]) bool {
-	count := uint64(0)
+	count := uint64(1)
 	if base != nil {
-		count = base.state.Load()&countMask>>countShift + 1
-		if count >= m.threshold {
-			count = 0 // our committer prunes
-		}
-	} else {
-		count = 1
+		count = min(base.state.Load()&countMask>>countShift+1, countMax)
 	}
 	setWord(&v.state, v.state.Load()&^countMask|count<<countShift)
 	setLink(&v.next, base)
@@ -148,8 +143,10 @@ const settledRun = 8
 // e now if v is one too many, and otherwise hand it over, once.
 func (m *Map[K, V]) installed(e *entry[K, V], v *version[V]) {
 	s := v.state.Load()
-	if s&countMask == 0 {
-		m.pruneTop(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)), settledRun)
+	if s&countMask>>countShift >= m.threshold {
+		m.pruneTop(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)/4), settledRun)
+		// Must follow: if we sleep before, the next committer prunes.
+		v.state.And(^uint64(countMask))
 	} else if s&tombBit == 0 && v.next.Load() == nil {
 		return // a new key: nothing to drop
 	}

@@ -30,7 +30,11 @@ import (
 // sees: nil, or a committed version, which may be a tombstone. It never waits
 // for a particular goroutine, and allocates nothing.
 func (m *Map[K, V]) visible(e *entry[K, V], s uint64) *version[V] {
-	v := e.head.Load()
+	return m.visibleFrom(e.head.Load(), s)
+}
+
+// visibleFrom is visible for an entry whose head is or was v.
+func (m *Map[K, V]) visibleFrom(v *version[V], s uint64) *version[V] {
 	for v != nil {
 		w := v.state.Load()
 		if committed(w) {

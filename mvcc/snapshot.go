@@ -118,15 +118,21 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 		at := s.st.epoch()
 		s.check()
 		m := s.st.m
-		// RangeRelaxed walks one table of the index and locks nothing. Every
-		// key that is visible here was inserted before, and stays until the
-		// snapshot has closed. A key that is met twice was deleted and
-		// inserted again meanwhile: its second entry has nothing visible.
+		// Every key that is visible here was inserted before, and stays until
+		// the snapshot has closed: scan meets it. A key that is met twice was
+		// deleted and inserted again meanwhile: its second entry has nothing
+		// visible.
 		left := false
-		m.index.RangeRelaxed(func(key K, e *entry[K, V]) bool {
-			value, ok := m.visible(e, at).present()
+		m.scan(func(e *entry[K, V], head *version[V]) bool {
+			var value V
+			ok := head.plain(at)
+			if ok {
+				value = head.value
+			} else {
+				value, ok = m.visibleFrom(head, at).present()
+			}
 			s.check()
-			left = ok && !yield(key, value)
+			left = ok && !yield(e.key, value)
 			return !left
 		})
 		if !left {

@@ -117,8 +117,9 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 			tx.check()
 		}
 		left := false
-		m.index.RangeRelaxed(func(key K, e *entry[K, V]) bool {
-			value, ok := m.visible(e, at).present()
+		m.scan(func(e *entry[K, V], head *version[V]) bool {
+			key := e.key
+			value, ok := m.visibleFrom(head, at).present()
 			tx.check()
 			st.alive()
 			if !ok {

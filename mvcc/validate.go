@@ -72,10 +72,10 @@ func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
 		// and so is every key that was committed since: it is met. A key that
 		// is inserted behind our back draws an epoch above e.
 		at := st.epoch()
-		st.m.index.RangeRelaxed(func(key K, en *entry[K, V]) bool {
+		st.m.scan(func(en *entry[K, V], _ *version[V]) bool {
 			v := st.m.settled(en, st.word, e)
 			if v != nil && !isKind(v.state.Load(), kindDead) && commitEpoch(v) > at {
-				st.conflictOn(key, ConflictScan, v)
+				st.conflictOn(en.key, ConflictScan, v)
 				ok = false
 				return false
 			}

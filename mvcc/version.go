@@ -39,7 +39,8 @@ type version[V any] struct {
 //	1 bit   tombstone: the version says "deleted"
 //	1 bit   check: announced: the transaction validates its reads;
 //	        tentative: flips while validation goes on, as a sign of life
-//	6 bits  count: versions added to the chain since it was pruned last
+//	6 bits  count: versions added to the chain since it was pruned last; passed
+//	        on from version to version, and set back by who prunes
 //	54 bits epoch: the commit epoch (committed, tentative), the epoch that was
 //	        revoked last (announced), or for the special tag a kind and, if
 //	        active, how many keys are installed
@@ -65,7 +66,7 @@ const (
 	countMask  = countMax << countShift
 	epochShift = 10
 
-	// keepMask are the bits of a version's own word that never change.
+	// keepMask are the bits of a version's own word that its decision keeps.
 	keepMask = tombBit | countMask
 )
 
