@@ -28,14 +28,12 @@ type stage struct {
 type actor struct {
 	stage  *stage
 	name   string
-	wanted atomic.Uint64      // the points to stop at, one bit each
-	at     chan hooks.Point   // it has stopped
-	resume chan struct{}      // it may go on
-	done   chan struct{}      // it has ended
-	result any                // what its function panicked with
-	held   bool               // it stands at a point; the test's goroutine only
-	hook   func(hooks.Point)  // called at every point, if not nil
-	passed [hooks.Points]uint // how often it met each point
+	wanted atomic.Uint64    // the points to stop at, one bit each
+	at     chan hooks.Point // it has stopped
+	resume chan struct{}    // it may go on
+	done   chan struct{}    // it has ended
+	result any              // what its function panicked with
+	held   bool             // it stands at a point; the test's goroutine only
 }
 
 const everyPoint = ^uint64(0)
@@ -76,10 +74,6 @@ func (s *stage) point(p hooks.Point) {
 	s.mu.Unlock()
 	if a == nil {
 		return
-	}
-	a.passed[p]++
-	if a.hook != nil {
-		a.hook(p)
 	}
 	if a.wanted.Load()>>p&1 == 0 {
 		return

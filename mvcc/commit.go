@@ -246,12 +246,12 @@ func (st *txState[K, V]) decideWatched() (uint64, result) {
 	defer m.priority.watch.CompareAndSwap(w, nil)
 	// Must follow the load of the clock: whoever is passed over because it is
 	// active draws an epoch above c, and shows as a stranger.
-	s, ok := st.validate(st.word.Load(), w.base+1)
+	_, ok := st.validate(st.word.Load(), w.base+1)
 	if hooks.Enabled {
 		hooks.At(hooks.Validated)
 	}
 	for tries := 0; ; {
-		switch s = st.word.Load(); tag(s) {
+		switch s := st.word.Load(); tag(s) {
 		case tagAnnounced:
 			e := m.slots.Next()
 			w.count(e)

@@ -44,6 +44,10 @@ func TestUpdateRetries(t *testing.T) {
 		requireValue(t, 2001)(m.Load("x"))
 		require.EqualValues(t, 20, m.Stats().Retries)
 		require.EqualValues(t, 20, m.Stats().Conflicts)
+		tx := m.Begin(nil) // the state that was in priority mode, most likely
+		require.Zero(t, tx.st.ticket)
+		require.False(t, tx.st.hasRead)
+		tx.Rollback()
 		checkQuiet(t, m)
 	}
 }
