@@ -200,7 +200,9 @@ func (r *Reclaimer[E]) install(m uint64, scratch []uint64) (*View, []uint64) {
 		hooks.At(hooks.SlotsScanned)
 	}
 	v := &View{Bound: m}
-	if len(scratch) > 0 {
+	if old := r.view.Load(); old != nil && slices.Equal(old.Live, scratch) {
+		v.Live = old.Live // with many idle snapshots a copy is most of the cost
+	} else if len(scratch) > 0 {
 		v.Live = slices.Clone(scratch)
 	}
 	for old := r.view.Load(); old == nil || old.Bound <= m; old = r.view.Load() {
