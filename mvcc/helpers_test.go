@@ -46,7 +46,10 @@ func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
 
 // prune makes a new view and prunes every key with it, here and now.
 func prune[K comparable, V any](m *Map[K, V]) {
-	m.gc.Refresh()
+	now := m.slots.Now()
+	for m.gc.Refresh(); m.gc.View().Bound < now; m.gc.Refresh() {
+		runtime.Gosched() // the background work is at it
+	}
 	view := m.gc.View()
 	for _, e := range entries(m) {
 		m.prune(e, view)
