@@ -46,10 +46,7 @@ func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
 
 // prune makes a new view and prunes every key with it, here and now.
 func prune[K comparable, V any](m *Map[K, V]) {
-	now := m.slots.Now()
-	for m.gc.Refresh(); m.gc.View().Bound < now; m.gc.Refresh() {
-		runtime.Gosched() // the background work is at it
-	}
+	m.gc.Refresh()
 	view := m.gc.View()
 	for _, e := range entries(m) {
 		m.prune(e, view)
