@@ -44,9 +44,20 @@ func still() *Options {
 // brisk returns options with which the background work runs all the time.
 func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
 
-// prune makes a new view and prunes every key with it, here and now.
+// prune makes a new view and prunes every key with it, here and now. While the
+// background work is making one, it waits for that and then makes its own: what
+// has ended before the call is not live in the view. It gives up waiting for a
+// refresher that the test holds.
 func prune[K comparable, V any](m *Map[K, V]) {
-	m.gc.Refresh()
+	for range 2 {
+		old := m.gc.View()
+		for range 1000 {
+			if m.gc.Refresh(); m.gc.View() != old {
+				break
+			}
+			time.Sleep(10 * time.Microsecond)
+		}
+	}
 	view := m.gc.View()
 	for _, e := range entries(m) {
 		m.prune(e, view)
