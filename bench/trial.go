@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/pprof"
@@ -68,9 +67,9 @@ type Trial struct {
 	audits  *auditWorker // nil if the workload has none
 	every   int          // operations for each one that is timed
 	stop    stopFlag
-	labels  context.Context // carries the profiler labels of the goroutines
-	failure error           // the first; nothing runs any more
-	grace   time.Duration   // how long an operation under way may take to end
+	labels  pprof.LabelSet // the profiler labels of the goroutines
+	failure error          // the first; nothing runs any more
+	grace   time.Duration  // how long an operation under way may take to end
 }
 
 // defaultGrace is so long that only an engine that hangs exceeds it.
@@ -98,8 +97,8 @@ func New(config Config) (*Trial, error) {
 	if t.every == 0 {
 		t.every = firstSample
 	}
-	t.labels = pprof.WithLabels(context.Background(), pprof.Labels(
-		"workload", config.Workload.Name, "engine", config.Engine.Name, "threads", strconv.Itoa(config.Threads)))
+	t.labels = pprof.Labels(
+		"workload", config.Workload.Name, "engine", config.Engine.Name, "threads", strconv.Itoa(config.Threads))
 
 	values := t.makeKeys()
 	engine, err := config.Engine.New(Setup{

@@ -310,12 +310,13 @@ func (t *Trial) run(ctx context.Context, d time.Duration, limit uint64, measure 
 	t.stop.Store(false)
 	aborts := t.aborts()
 	before := t.auditCount()
+	labels := pprof.WithLabels(ctx, t.labels)
 	var running, ready sync.WaitGroup
 	start, done := make(chan struct{}), make(chan struct{})
 	launch := func(wg *sync.WaitGroup, f func()) {
 		ready.Add(1)
 		wg.Go(func() {
-			pprof.SetGoroutineLabels(t.labels)
+			pprof.SetGoroutineLabels(labels)
 			ready.Done()
 			<-start
 			f()

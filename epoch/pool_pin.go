@@ -42,18 +42,25 @@ type padded[T any] struct {
 
 // at returns the stack of P pid, or nil if it has none yet.
 func (p *Pool[T]) at(pid int) *stack[T] {
-	base := p.shards.base.Load()
-	if base == nil {
-		return nil
-	}
-	if uint(pid) < uint(p.shards.procs) {
-		return &(*padded[T])(unsafe.Add(unsafe.Pointer(base), uintptr(pid)*unsafe.Sizeof(*base))).stack
+	if s := p.first(pid); s != nil {
+		return s
 	}
 	return p.beyond(pid)
 }
 
+// first is at for the Ps there were when the pool was first used, and otherwise
+// nil. It is apart so that it can be inlined.
+func (p *Pool[T]) first(pid int) *stack[T] {
+	base := p.shards.base.Load()
+	if base == nil || uint(pid) >= uint(p.shards.procs) {
+		return nil
+	}
+	return (*stack[T])(unsafe.Add(unsafe.Pointer(base), uintptr(pid)*unsafe.Sizeof(*base)))
+}
+
+// beyond is at for the Ps that were added since.
 func (p *Pool[T]) beyond(pid int) *stack[T] {
-	if more := p.shards.more.Load(); more != nil && pid-p.shards.procs < len(*more) {
+	if more := p.shards.more.Load(); more != nil && uint(pid-p.shards.procs) < uint(len(*more)) {
 		return &(*more)[pid-p.shards.procs].stack
 	}
 	return nil
@@ -62,7 +69,12 @@ func (p *Pool[T]) beyond(pid int) *stack[T] {
 // Get returns an idle object, or nil if there is none at hand. It does not
 // allocate. It takes a mutex only when the shard of the current P is empty.
 func (p *Pool[T]) Get() *T {
-	if s := p.at(procPin()); s != nil {
+	pid := procPin()
+	s := p.first(pid)
+	if s == nil {
+		s = p.beyond(pid)
+	}
+	if s != nil {
 		if x := s.pop(); x != nil {
 			procUnpin()
 			return x
@@ -75,7 +87,12 @@ func (p *Pool[T]) Get() *T {
 // Put gives x back. It takes a mutex only when the shard of the current P is
 // full.
 func (p *Pool[T]) Put(x *T) {
-	if s := p.at(procPin()); s != nil && s.push(x) {
+	pid := procPin()
+	s := p.first(pid)
+	if s == nil {
+		s = p.beyond(pid)
+	}
+	if s != nil && s.push(x) {
 		procUnpin()
 		return
 	}

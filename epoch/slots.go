@@ -124,24 +124,22 @@ func (s *Slots) Abandon(slot *Slot) (leaked bool) {
 // When Begin has returned S, every refresh either lists S among the live epochs
 // or has a bound of at most S.
 func (s *Slots) Begin(slot *Slot) uint64 {
-	now := s.clock.Load()
-	if hooks.Enabled {
-		hooks.At(hooks.BeginLoaded)
+	for {
+		now := s.clock.Load()
+		if hooks.Enabled {
+			hooks.At(hooks.BeginLoaded)
+		}
+		// Must precede the load of bound: a refresh that does not see this
+		// store has stored its bound before, and the load below sees that.
+		slot.word.Store(now<<1 | slot.gen.Load()&1)
+		if hooks.Enabled {
+			hooks.At(hooks.BeginStored)
+		}
+		if s.bound.Load() <= now {
+			return now
+		}
 	}
-	// Must precede the load of bound: a refresh that does not see this store
-	// has stored its bound before, and the load below sees that.
-	slot.word.Store(now<<1 | slot.gen.Load()&1)
-	if hooks.Enabled {
-		hooks.At(hooks.BeginStored)
-	}
-	if s.bound.Load() > now {
-		return s.beginAgain(slot)
-	}
-	return now
 }
-
-//go:noinline
-func (s *Slots) beginAgain(slot *Slot) uint64 { return s.Begin(slot) }
 
 // Gen returns the slot's generation, which names the transaction that is live
 // in it, or the next one that will be.

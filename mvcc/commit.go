@@ -21,7 +21,8 @@ import (
 //
 // Without validation the CAS of step 4 goes straight to committed and is the
 // linearization point; it may be a helper's. A transaction with one key installs
-// its version announced: then 2 and 3 are one step.
+// its version announced: then 2 and 3 are one step. If it has read nothing either,
+// it is committed as a Store is, see onekey.go.
 //
 //   - I2: an undecided writer draws its epoch after it announced itself. So a
 //     reader that found it active may pass over it: the epoch will be above
@@ -62,6 +63,14 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 		return true
 	}
 	m := st.m
+	if len(st.writes) == 1 && !st.hasRead && st.ticket == 0 {
+		// A blind write of one key, the same as a Store: it cannot conflict.
+		w := &st.writes[0]
+		st.end(gen)
+		m.writeTo(w.e, w.key, w.v, always)
+		st.recycle()
+		return true
+	}
 	if m.priority.holder.Load() != st.ticket {
 		m.priority.honour(st.ticket)
 	}

@@ -138,11 +138,15 @@ const (
 // the newest one before, or nil, and whether it wrote: nothing comes between the
 // two, since v is installed by a CAS of the head below which base was found.
 func (m *Map[K, V]) write(key K, v *version[V], cond condition) (base *version[V], written bool) {
+	return m.writeTo(m.lookup(key), key, v, cond)
+}
+
+// writeTo is write for a caller that has looked key up, and found e.
+func (m *Map[K, V]) writeTo(e *entry[K, V], key K, v *version[V], cond condition) (base *version[V], written bool) {
 	if m.priority.holder.Load() != 0 {
 		m.priority.honour(0)
 	}
 	setWord(&v.state, announcedWord(v.state.Load(), 0, 0))
-	e := m.lookup(key)
 	for {
 		if e == nil {
 			if cond == ifPresent {

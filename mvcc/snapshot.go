@@ -54,7 +54,8 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 // nobody, never conflicts, runs fn exactly once, and allocates nothing itself.
 // The snapshot must not be used after fn has returned.
 func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
-	s := m.Snapshot()
+	st := m.begin()
+	s := Snapshot[K, V]{st, st.gen()}
 	defer s.Close()
 	return fn(s)
 }

@@ -155,7 +155,10 @@ func (st *txState[K, V]) put(key K, value V, tomb uint64) {
 		setWord(&v.state, tomb)
 		return
 	}
-	e, _ := st.index.Load(key)
+	e := st.known(key)
+	if e == nil {
+		e, _ = st.index.Load(key)
+	}
 	st.alive()
 	v := &version[V]{value: value}
 	setWord(&v.state, tomb)
@@ -168,6 +171,17 @@ func (st *txState[K, V]) put(key K, value V, tomb uint64) {
 			st.byKey[st.writes[i].key] = i
 		}
 	}
+}
+
+// known returns the entry of key if key is one of the first few that were read:
+// comparing so few is cheaper than hashing one.
+func (st *txState[K, V]) known(key K) *entry[K, V] {
+	for i := range min(len(st.reads), fewRecords) {
+		if e := st.reads[i].e; e.key == key {
+			return e
+		}
+	}
+	return nil
 }
 
 // get reads key from the map, not from the own writes, and records the read.

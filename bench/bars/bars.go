@@ -11,6 +11,7 @@ package bars
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -80,7 +81,7 @@ type Side struct {
 type Runner interface {
 	// Run performs n operations and returns the time they took, preparations
 	// apart. What is weighed is filled, whatever n is.
-	Run(n int) (took time.Duration, err error)
+	Run(ctx context.Context, n int) (took time.Duration, err error)
 	// Close ends what runs in the background and reports what went wrong.
 	Close() error
 }
@@ -116,7 +117,7 @@ type parallel struct {
 	close      func()
 }
 
-func (p *parallel) Run(n int) (time.Duration, error) {
+func (p *parallel) Run(_ context.Context, n int) (time.Duration, error) {
 	from := time.Now()
 	if p.goroutines == 1 {
 		p.op(0, n)

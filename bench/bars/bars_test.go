@@ -21,11 +21,11 @@ func BenchmarkBars(b *testing.B) {
 				b.Run("side="+side.Name, func(b *testing.B) {
 					r, err := side.Open()
 					require.NoError(b, err)
-					_, err = r.Run(1) // nothing is cold
+					_, err = r.Run(b.Context(), 1) // nothing is cold
 					require.NoError(b, err)
 					b.ReportAllocs()
 					b.ResetTimer()
-					took, err := r.Run(b.N)
+					took, err := r.Run(b.Context(), b.N)
 					b.StopTimer()
 					require.NoError(b, err)
 					b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/op")
@@ -56,7 +56,7 @@ func TestRows(t *testing.T) {
 		for _, side := range []Side{row.Base, row.Ours} {
 			r, err := side.Open()
 			require.NoError(t, err, row.Name())
-			_, err = r.Run(50)
+			_, err = r.Run(t.Context(), 50)
 			require.NoError(t, err, row.Name())
 			_, ok := r.(Weigher)
 			require.Equal(t, row.Kind == Memory, ok, row.Name())
@@ -75,7 +75,7 @@ func TestWeight(t *testing.T) {
 		}
 		return list, func() {}
 	}}
-	_, err := w.Run(1)
+	_, err := w.Run(t.Context(), 1)
 	require.NoError(t, err)
 	// Other tests' garbage may go away meanwhile.
 	require.InDelta(t, each, w.Bytes(), each/4)
@@ -87,7 +87,7 @@ func TestParallelSharesOut(t *testing.T) {
 		for _, n := range []int{0, 1, 6, 100} {
 			shares := make([]int, g)
 			p := &parallel{goroutines: g, op: func(i, n int) { shares[i] += n }}
-			_, err := p.Run(n)
+			_, err := p.Run(t.Context(), n)
 			require.NoError(t, err)
 			sum := 0
 			for _, s := range shares {

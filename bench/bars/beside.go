@@ -1,6 +1,7 @@
 package bars
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,7 @@ func newBeside(op func(n int), background func(stop *atomic.Bool), end func()) *
 	return b
 }
 
-func (b *beside) Run(n int) (time.Duration, error) {
+func (b *beside) Run(_ context.Context, n int) (time.Duration, error) {
 	from := time.Now()
 	b.op(n)
 	return time.Since(from), nil

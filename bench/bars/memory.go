@@ -1,6 +1,7 @@
 package bars
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 	"runtime"
@@ -18,7 +19,7 @@ type weight struct {
 	grown int64
 }
 
-func (w *weight) Run(int) (time.Duration, error) {
+func (w *weight) Run(context.Context, int) (time.Duration, error) {
 	from := time.Now()
 	before := heap()
 	keep, done := w.fill()

@@ -11,8 +11,8 @@ import (
 // trial is a runner over a workload of package bench.
 type trial struct{ *bench.Trial }
 
-func (t trial) Run(n int) (time.Duration, error) {
-	m, err := t.RunOps(context.Background(), uint64(n))
+func (t trial) Run(ctx context.Context, n int) (time.Duration, error) {
+	m, err := t.RunOps(ctx, uint64(n))
 	return m.Wall, err
 }
 

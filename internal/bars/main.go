@@ -26,6 +26,7 @@ func main() {
 	flag.IntVar(&p.memoryKeys, "keys", p.memoryKeys, "keys of the rows that weigh maps; the bars are meant for 10000000")
 	flag.IntVar(&p.scanKeys, "scankeys", p.scanKeys, "keys of the rows that scan")
 	flag.StringVar(&pattern, "run", "", "measure only the rows whose name matches this regular expression")
+	flag.StringVar(&p.profile, "profile", "", "write a CPU profile to this `file`, labelled by row and side, and say for each missed row where our side spent its time")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "Usage: go run ./internal/bars [flags]\n\nMeasures the performance bars. Exit code 0 even if one is missed.\n\n")
 		flag.PrintDefaults()

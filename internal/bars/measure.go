@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -20,6 +21,7 @@ type plan struct {
 	each                 time.Duration
 	memoryKeys, scanKeys int
 	run                  *regexp.Regexp
+	profile              string // file for a CPU profile, or empty
 
 	cpuShare float64 // how much of the CPUs there is to be had, if it is known
 	cpuKnown bool
@@ -52,6 +54,28 @@ func (p plan) report(rows []bars.Row, out, log io.Writer) error {
 		fmt.Fprintln(out, "Other programs are busy on this machine: the figures are not to be relied on.")
 	}
 	var done []outcome
+	all := func() (err error) {
+		done, err = p.measureAll(rows, log)
+		return err
+	}
+	var err error
+	if p.profile == "" {
+		err = all()
+	} else {
+		err = profiled(p.profile, all)
+	}
+	if err != nil {
+		return err
+	}
+	printTable(out, done, p)
+	if p.profile == "" {
+		return nil
+	}
+	return explain(out, p.profile, done)
+}
+
+// measureAll measures the rows that were asked for.
+func (p plan) measureAll(rows []bars.Row, log io.Writer) (done []outcome, err error) {
 	for _, row := range rows {
 		if p.run != nil && !p.run.MatchString(row.Name()) {
 			continue
@@ -59,12 +83,11 @@ func (p plan) report(rows []bars.Row, out, log io.Writer) error {
 		fmt.Fprintf(log, "measuring %s, %s against %s\n", row.Name(), row.Ours.Name, row.Base.Name)
 		o, err := p.measure(row)
 		if err != nil {
-			return fmt.Errorf("%s: %w", row.Name(), err)
+			return nil, fmt.Errorf("%s: %w", row.Name(), err)
 		}
 		done = append(done, o)
 	}
-	printTable(out, done, p)
-	return nil
+	return done, nil
 }
 
 // measure measures the sides of a row in turn.
@@ -81,7 +104,7 @@ func (p plan) measure(row bars.Row) (outcome, error) {
 			if i%2 == 1 { // neither side is always the first
 				j = len(sides) - 1 - j
 			}
-			f, err := p.once(sides[j], &ops[j])
+			f, err := p.once(row, sides[j], &ops[j])
 			if err != nil {
 				return outcome{}, fmt.Errorf("%s: %w", sides[j].Name, err)
 			}
@@ -115,9 +138,9 @@ func (p plan) measure(row bars.Row) (outcome, error) {
 	return o, nil
 }
 
-// once opens a side, lets it run for about p.each, and closes it. ops is the
+// once opens a side of a row, lets it run for about p.each, and closes it. ops is the
 // number of operations that took, 0 if it is still to be found out.
-func (p plan) once(side bars.Side, ops *int) (f figure, err error) {
+func (p plan) once(row bars.Row, side bars.Side, ops *int) (f figure, err error) {
 	r, err := side.Open()
 	if err != nil {
 		return f, err
@@ -128,20 +151,20 @@ func (p plan) once(side bars.Side, ops *int) (f figure, err error) {
 		}
 	}()
 	if w, ok := r.(bars.Weigher); ok {
-		_, err = r.Run(1)
+		_, err = r.Run(context.Background(), 1)
 		return figure{value: w.Bytes()}, err
 	}
 	if *ops == 0 {
 		if *ops, err = p.calibrate(r); err != nil {
 			return f, err
 		}
-	} else if _, err := r.Run(max(*ops/10, 1)); err != nil { // warm up
+	} else if _, err := r.Run(context.Background(), max(*ops/10, 1)); err != nil { // warm up
 		return f, err
 	}
 	var m0, m1 runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m0)
-	took, err := r.Run(*ops)
+	took, err := labelled(row, side, r, *ops)
 	runtime.ReadMemStats(&m1)
 	n := float64(*ops)
 	return figure{value: float64(took) / n, allocs: float64(m1.Mallocs-m0.Mallocs) / n}, err
@@ -152,7 +175,7 @@ func (p plan) once(side bars.Side, ops *int) (f figure, err error) {
 // a thousand goroutines have to be started first.
 func (p plan) calibrate(r bars.Runner) (int, error) {
 	for n := 1; ; {
-		took, err := r.Run(n)
+		took, err := r.Run(context.Background(), n)
 		if err != nil {
 			return 0, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -28,7 +29,7 @@ func (s sleeper) side() bars.Side {
 	}}
 }
 
-func (s sleeper) Run(n int) (time.Duration, error) {
+func (s sleeper) Run(_ context.Context, n int) (time.Duration, error) {
 	d := time.Duration(n) * s.op
 	time.Sleep(d)
 	return d, s.fail
@@ -39,9 +40,9 @@ func (s sleeper) Close() error { return nil }
 // scale is a side that weighs so much.
 type scale float64
 
-func (s scale) Run(int) (time.Duration, error) { return 0, nil }
-func (s scale) Close() error                   { return nil }
-func (s scale) Bytes() float64                 { return float64(s) }
+func (s scale) Run(context.Context, int) (time.Duration, error) { return 0, nil }
+func (s scale) Close() error                                    { return nil }
+func (s scale) Bytes() float64                                  { return float64(s) }
 func (s scale) side(name string) bars.Side {
 	return bars.Side{Name: name, Open: func() (bars.Runner, error) { return s, nil }}
 }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/mvccmap/mvccmap/bench/bars"
+)
+
+// Labels of the samples in the CPU profile.
+const (
+	labelRow  = "row"
+	labelSide = "side"
+)
+
+// topFunctions is how many functions a row is explained by.
+const topFunctions = 12
+
+// labelled runs n operations of r with labels that say whose they are. The
+// goroutines that the operations start have them too.
+func labelled(row bars.Row, side bars.Side, r bars.Runner, n int) (took time.Duration, err error) {
+	pprof.Do(context.Background(), pprof.Labels(labelRow, row.Name(), labelSide, side.Name), func(ctx context.Context) {
+		took, err = r.Run(ctx, n)
+	})
+	return took, err
+}
+
+// profiled runs fn under the CPU profiler, with the profile written to the file
+// name.
+func profiled(name string, fn func() error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		f.Close()
+		return err
+	}
+	err = fn()
+	pprof.StopCPUProfile()
+	return cmp.Or(err, f.Close())
+}
+
+// explain prints, for each missed row, where our side spent its time, according
+// to the profile in the file name.
+func explain(w io.Writer, name string, done []outcome) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	p, err := profile.Parse(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for _, o := range done {
+		if !strings.HasPrefix(o.verdict(), "missed") || o.row.Kind == bars.Memory {
+			continue
+		}
+		total, self := selfTimes(p, o.row.Name(), o.row.Ours.Name)
+		fmt.Fprintf(w, "\n%s, %s: %s an operation, of that\n", o.row.Name(), o.row.Ours.Name, amount(o.row.Kind, o.ours))
+		for _, s := range self[:min(len(self), topFunctions)] {
+			share := float64(s.nanos) / float64(total)
+			fmt.Fprintf(w, "  %5.1f %%  %9s  %s\n", 100*share, amount(o.row.Kind, share*o.ours), s.name)
+		}
+	}
+	return nil
+}
+
+// selfTime is the time that a function spent itself, and in what was inlined
+// into it.
+type selfTime struct {
+	name  string
+	nanos int64
+}
+
+// selfTimes returns the time of all samples of a side of a row, and that of each
+// function, the longest first.
+func selfTimes(p *profile.Profile, row, side string) (total int64, self []selfTime) {
+	value := len(p.SampleType) - 1 // of a CPU profile: nanoseconds
+	byName := map[string]int64{}
+	for _, s := range p.Sample {
+		if !s.HasLabel(labelRow, row) || !s.HasLabel(labelSide, side) || len(s.Location) == 0 {
+			continue
+		}
+		total += s.Value[value]
+		if lines := s.Location[0].Line; len(lines) > 0 && lines[len(lines)-1].Function != nil {
+			byName[short(lines[len(lines)-1].Function.Name)] += s.Value[value]
+		}
+	}
+	for name, nanos := range byName {
+		self = append(self, selfTime{name, nanos})
+	}
+	slices.SortFunc(self, func(a, b selfTime) int {
+		return cmp.Or(cmp.Compare(b.nanos, a.nanos), strings.Compare(a.name, b.name))
+	})
+	return total, self
+}
+
+// short returns a function's name without its import path and type arguments.
+func short(name string) string {
+	head, tail, generic := strings.Cut(name, "[")
+	if generic {
+		depth := 1
+		i := strings.IndexFunc(tail, func(r rune) bool {
+			switch r {
+			case '[':
+				depth++
+			case ']':
+				depth--
+			}
+			return depth == 0
+		})
+		head += tail[i+1:]
+	}
+	return head[strings.LastIndex(head, "/")+1:]
+}
