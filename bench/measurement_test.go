@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The harness allocates nothing for an operation: what B/op shows is the
+// engine's. The rwmutex engine allocates nothing either.
+func TestNoAllocationInTheHarness(t *testing.T) {
+	for _, w := range Workloads() {
+		for _, every := range []int{1, 16} {
+			_, e := named(t, w.Name, "rwmutex")
+			tr, err := New(Config{Workload: w, Engine: e, Threads: 2, LatencySample: every})
+			require.NoError(t, err)
+			for i, worker := range tr.workers {
+				require.Zero(t, testing.AllocsPerRun(2_000, func() {
+					if err := worker.task.do(); err != nil {
+						t.Error(err)
+					}
+				}), "%s: goroutine %d", w.Name, i)
+			}
+			m, err := tr.RunOps(t.Context(), 20_000)
+			require.NoError(t, err)
+			// A run has a fixed cost, and the runtime's own goroutines may
+			// allocate a little.
+			require.Less(t, m.Allocs, uint64(500), "%s, timing one in %d", w.Name, every)
+			require.NoError(t, tr.Verify())
+			tr.Close()
+		}
+	}
+}
+
+// One operation in LatencySample is timed, at random distances, and never at the
+// same key only.
+func TestLatencySampling(t *testing.T) {
+	w, e := named(t, "read-heavy", "rwmutex")
+	for _, every := range []int{1, 4, 64} {
+		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, LatencySample: every})
+		require.NoError(t, err)
+		const ops = 100_000
+		m, err := tr.RunOps(t.Context(), ops)
+		require.NoError(t, err)
+		require.Equal(t, every, m.LatencySample)
+		require.InEpsilon(t, ops/every, m.latency.Count(), 0.15, "one in %d", every)
+		if every == 1 {
+			require.EqualValues(t, ops, m.latency.Count())
+		}
+		tr.Close()
+	}
+	worker := &worker{every: 4, gaps: newStream(1)}
+	seen := map[int]int{}
+	for range 10_000 {
+		seen[worker.gap()]++
+	}
+	require.Len(t, seen, 7, "distances from 1 to 7")
+}
+
+func TestSampleChosenByCost(t *testing.T) {
+	require.Equal(t, firstSample, sampleFor(0, 50))
+	require.Equal(t, 1, sampleFor(20_000, 50))
+	for _, perOp := range []float64{1, 30, 100, 1_000, 9_000} {
+		n := sampleFor(perOp, 50)
+		require.True(t, n == maxSample || 2*50/float64(n) <= 0.01*perOp, "%v ns: one in %d", perOp, n)
+		require.True(t, n == 1 || 2*50/float64(n-1) > 0.01*perOp, "%v ns: one in %d is too few", perOp, n)
+	}
+
+	// The warm-up chooses it, unless it was given.
+	w, e := named(t, "read-heavy", "rwmutex")
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 1})
+	require.NoError(t, err)
+	defer tr.Close()
+	_, err = tr.RunFor(t.Context(), 5*time.Millisecond, false)
+	require.NoError(t, err)
+	m, err := tr.RunFor(t.Context(), 5*time.Millisecond, true)
+	require.NoError(t, err)
+	require.Equal(t, tr.every, m.LatencySample)
+}
+
+func TestQuantileNeedsEnoughSamples(t *testing.T) {
+	w, e := named(t, "balanced", "rwmutex")
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 1, LatencySample: 1})
+	require.NoError(t, err)
+	defer tr.Close()
+	for _, c := range []struct {
+		ops            uint64
+		p50, p99, p999 bool
+	}{{19, false, false, false}, {20, true, false, false}, {999, true, false, false}, {1_000, true, true, false}, {10_000, true, true, true}} {
+		m, err := tr.RunOps(t.Context(), c.ops)
+		require.NoError(t, err)
+		for q, want := range map[float64]bool{0.5: c.p50, 0.99: c.p99, 0.999: c.p999} {
+			_, ok := m.Quantile(q)
+			require.Equal(t, want, ok, "%d operations, quantile %v", c.ops, q)
+		}
+	}
+}
+
+func TestClockCost(t *testing.T) {
+	require.Positive(t, ClockCost())
+	require.Less(t, ClockCost(), 10*time.Microsecond)
+}
+
+func TestProcessorTime(t *testing.T) {
+	share, ok := FreeCPU(5 * time.Millisecond)
+	if !ok {
+		t.Skip("the system does not tell processor time")
+	}
+	require.Positive(t, share)
+	require.LessOrEqual(t, share, 1.0)
+
+	w, e := named(t, "begin", "rwmutex")
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 1})
+	require.NoError(t, err)
+	defer tr.Close()
+	// Long enough for clocks that tick a hundred times a second.
+	m, err := tr.RunFor(t.Context(), 50*time.Millisecond, true)
+	require.NoError(t, err)
+	ns, ok := m.CPUNsPerOp()
+	require.True(t, ok)
+	require.InEpsilon(t, float64(m.CPU)/float64(m.Ops), ns, 1e-9)
+}
+
+// The harness can be measured under every workload, on an engine that passes
+// verification.
+func TestHarnessCost(t *testing.T) {
+	for _, w := range Workloads() {
+		ns, err := HarnessCost(w)
+		require.NoError(t, err, w.Name)
+		require.Positive(t, ns, w.Name)
+		if w.HasAudits() {
+			continue // it does not transfer
+		}
+		tr, err := New(Config{Workload: w, Engine: idleSpec(), Threads: 1})
+		require.NoError(t, err)
+		_, err = tr.RunOps(t.Context(), 5_000)
+		require.NoError(t, err)
+		require.NoError(t, tr.Verify(), w.Name)
+		tr.Close()
+	}
+}
+
+// The wall time is that of the slowest goroutine, and aborts are those of the run,
+// not of what came before.
+func TestWallAndAborts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := WorkloadByName("disjoint")
+		spec := wrapped("slow", func(e *rwMutexEngine, worker int) Session {
+			return &slow{rwMutexSession: rwMutexSession{e}, op: time.Duration(10-3*worker) * time.Millisecond}
+		})
+		tr, err := New(Config{Workload: w, Engine: spec, Threads: 3})
+		require.NoError(t, err)
+		defer tr.Close()
+		for _, ops := range []uint64{3, 30, 300} {
+			m, err := tr.RunOps(t.Context(), ops)
+			require.NoError(t, err)
+			require.Equal(t, time.Duration(ops/3)*10*time.Millisecond, m.Wall)
+			require.Equal(t, 2*ops, m.Aborts)
+			require.InEpsilon(t, 2.0, m.AbortsPerOp(), 1e-9)
+		}
+	})
+}
+
+// slow takes its time, and aborts twice before it puts.
+type slow struct {
+	rwMutexSession
+	op     time.Duration
+	aborts uint64
+}
+
+func (s *slow) Aborts() uint64 { return s.aborts }
+
+func (s *slow) Put(key string, v uint64) error {
+	time.Sleep(s.op)
+	s.aborts += 2
+	return s.rwMutexSession.Put(key, v)
+}
