@@ -9,8 +9,11 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 
 # The packages a user of the library compiles.
 CORE := ./mvcc/... ./epoch/... ./gc/...
-# mvcchooks compiles the yield points in, nolinkname the fallback of package epoch.
-TAGS := mvcchooks nolinkname
+# mvcchooks compiles the yield points in, mvccinvariants the checks of package
+# internal/invariant, nolinkname the fallback of package epoch.
+TAGS := mvcchooks mvccinvariants nolinkname
+# What the core is tested with a second time.
+CHECKED := mvcchooks,mvccinvariants
 
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -23,8 +26,11 @@ ARGS        ?=
 TESTFLAGS   ?=
 MUTANTFLAGS ?=
 SHORT       ?= -short
+SOAK        ?= 10m
+SOAKTAGS    ?=
 BENCH       ?= .
 BENCHTIME   ?= 1s
+FUZZTIME    ?= 1m
 COUNT       ?= 6
 OLD         ?= old.txt
 NEW         ?= new.txt
@@ -50,21 +56,21 @@ build: ## compile everything, with and without the build tags; programs go to bi
 ##@ test
 
 .PHONY: test
-test: ## run the tests: the whole suite, and the core once more with its yield points
+test: ## run the tests: the whole suite, and the core once more with yield points and invariants
 	go test -count=1 $(TESTFLAGS) ./...
-	go test -count=1 $(TESTFLAGS) -tags mvcchooks $(CORE)
+	go test -count=1 $(TESTFLAGS) -tags $(CHECKED) $(CORE)
 
 .PHONY: race
 race: ## the same under the race detector, shortened (SHORT= for all of it)
 	go test -race -count=1 $(SHORT) $(TESTFLAGS) ./...
-	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcchooks $(CORE)
+	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags $(CHECKED) $(CORE)
 
 .PHONY: procs
 procs: ## test the core at GOMAXPROCS 1, 4 and 16
 	for n in 1 4 16; do \
 		echo "GOMAXPROCS=$$n"; \
 		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) $(CORE); \
-		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags mvcchooks $(CORE); \
+		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags $(CHECKED) $(CORE); \
 	done
 
 .PHONY: nolinkname
@@ -93,9 +99,22 @@ browser: ## run the tests that drive a real browser (chromium)
 model: ## check the protocol model at its large bounds
 	MODEL=large go test -count=1 -timeout 2h $(TESTFLAGS) ./internal/model/...
 
+.PHONY: fuzz
+fuzz: ## run each fuzz test for FUZZTIME; what fails goes to mvcc/testdata/fuzz
+	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./mvcc
+	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcchooks ./mvcc
+
+.PHONY: soak
+soak: ## check the map under random load for SOAK; SOAKTAGS=mvcchooks stops goroutines in the races
+	go run -tags '$(SOAKTAGS)' ./cmd/mvccbench verify --duration $(SOAK) $(ARGS)
+
 .PHONY: mutants
 mutants: ## break the code on purpose, fault by fault: a test must notice each
 	go run ./internal/mutants $(MUTANTFLAGS)
+
+.PHONY: mutants-table
+mutants-table: ## write docs/mutants.md: what each fault breaks, and the test that finds it
+	go run ./internal/mutants -table > docs/mutants.md
 
 .PHONY: packcheck
 packcheck: ## pack the module, fetch it as a user would, run the README's example
@@ -103,7 +122,7 @@ packcheck: ## pack the module, fetch it as a user would, run the README's exampl
 
 .PHONY: cover
 cover: ## measure how much of the core the tests reach (coverage.out)
-	go test -count=1 $(TESTFLAGS) -tags mvcchooks -coverprofile=coverage.out \
+	go test -count=1 $(TESTFLAGS) -tags $(CHECKED) -coverprofile=coverage.out \
 		-coverpkg=$$(echo $(CORE) | tr ' ' ,) $(CORE)
 	go tool cover -func=coverage.out | tail -n 1
 

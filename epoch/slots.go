@@ -3,9 +3,10 @@ package epoch
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // First is the epoch of an empty map: the clock's first value. Commit epochs
@@ -45,6 +46,8 @@ type chunk [slotsPerChunk]Slot
 // A Slot is where one transaction at a time publishes its read epoch. It
 // belongs to one pooled transaction state for life.
 type Slot struct {
+	ghost ghost
+
 	// word is the read epoch shifted left by one, with the lowest bit of gen
 	// at the time of Begin. The slot is live while that bit equals the lowest
 	// bit of gen. Written by the owner in Begin only.
@@ -87,6 +90,9 @@ func (s *Slots) Acquire() *Slot {
 	if n := len(s.free); n > 0 {
 		slot := s.free[n-1]
 		s.free = s.free[:n-1]
+		if invariant.Enabled {
+			slot.checkOwner(0)
+		}
 		return slot
 	}
 	chunks := *s.chunks.Load()
@@ -112,6 +118,9 @@ func (s *Slots) Abandon(slot *Slot) (leaked bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if invariant.Enabled {
+		slot.checkOwner(1)
+	}
 	s.free = append(s.free, slot)
 	return leaked
 }
@@ -124,6 +133,9 @@ func (s *Slots) Abandon(slot *Slot) (leaked bool) {
 // When Begin has returned S, every refresh either lists S among the live epochs
 // or has a bound of at most S.
 func (s *Slots) Begin(slot *Slot) uint64 {
+	if invariant.Enabled {
+		slot.checkBegin()
+	}
 	for {
 		now := s.clock.Load()
 		if hooks.Enabled {
@@ -136,6 +148,9 @@ func (s *Slots) Begin(slot *Slot) uint64 {
 			hooks.At(hooks.BeginStored)
 		}
 		if s.bound.Load() <= now {
+			if invariant.Enabled {
+				s.checkBegun(slot, now)
+			}
 			return now
 		}
 	}
@@ -168,6 +183,9 @@ func (s *Slots) Announce() uint64 {
 	for b := s.bound.Load(); b < m && !s.bound.CompareAndSwap(b, m); {
 		b = s.bound.Load()
 	}
+	if invariant.Enabled {
+		s.checkAnnounced(m)
+	}
 	if hooks.Enabled {
 		hooks.At(hooks.BoundStored)
 	}
@@ -178,6 +196,9 @@ func (s *Slots) Announce() uint64 {
 // buf, sorted, and returns it. m must come from [Slots.Announce]. The cost is
 // one pass over all slots ever handed out.
 func (s *Slots) Live(m uint64, buf []uint64) []uint64 {
+	if invariant.Enabled {
+		s.checkScan(m)
+	}
 	for slot := range s.each {
 		// word before gen: if the transaction ends and another begins between
 		// the two loads, the parity differs or the epoch reported is one that

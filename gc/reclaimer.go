@@ -5,11 +5,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // Defaults of [Config].
@@ -39,7 +42,12 @@ const (
 func (m *Mark) Queued() bool { return m.bits.Load()&markQueued != 0 }
 
 func (m *Mark) set(bit uint32) bool { return m.bits.Or(bit)&bit == 0 }
-func (m *Mark) unset(bit uint32)    { m.bits.And(^bit) }
+func (m *Mark) unset(bit uint32) {
+	was := m.bits.And(^bit)
+	if invariant.Enabled {
+		m.check(was, bit)
+	}
+}
 
 // An Outcome says what is left of an item after pruning.
 type Outcome uint8
@@ -74,6 +82,8 @@ type Config[E Item] struct {
 // A Reclaimer makes views and drains the queue of keys to prune. Use
 // [NewReclaimer]; all methods are safe for concurrent use.
 type Reclaimer[E Item] struct {
+	ghost ghost
+
 	slots    *epoch.Slots
 	prune    func(E, *View) Outcome
 	interval time.Duration
@@ -81,7 +91,7 @@ type Reclaimer[E Item] struct {
 	queue    *xsync.MPMCQueue[E]
 	capacity int
 
-	view   atomic.Pointer[View]
+	view   hooked.Pointer[View]
 	parked atomic.Bool
 	closed atomic.Bool
 	passed atomic.Int64 // when the last pass by a committer was, after Close
@@ -97,7 +107,9 @@ type Reclaimer[E Item] struct {
 	// once. Nothing else depends on it but the fields below.
 	refreshing sync.Mutex
 	scratch    []uint64 // guarded by refreshing
-	oldest     pin      // guarded by refreshing
+
+	// oldest is the oldest pin that the last pass saw, nil if there was none.
+	oldest atomic.Pointer[pin]
 
 	// last is the view of the last pass. overdue says that something was set
 	// aside with another view, whose epochs may have ended unnoticed.
@@ -110,10 +122,10 @@ type Reclaimer[E Item] struct {
 	counters counters
 }
 
+// A pin is a live read epoch, and since when passes have seen it.
 type pin struct {
 	epoch uint64
 	since int64
-	live  bool
 }
 
 // NewReclaimer starts the goroutines of a reclaimer: one for the ticker, which
@@ -153,9 +165,9 @@ func (r *Reclaimer[E]) View() *View { return r.view.Load() }
 // at once, and the view may be the old one. The cost is one pass over all slots
 // and the allocation of the view.
 func (r *Reclaimer[E]) Refresh() {
-	if r.refreshing.TryLock() {
+	if r.tryLock() {
 		r.refresh()
-		r.refreshing.Unlock()
+		r.unlock()
 	}
 }
 
@@ -170,9 +182,9 @@ func (r *Reclaimer[E]) RefreshPast(e uint64, stride int) *View {
 	}
 	r.counters.commitRefreshes.Add(1)
 	switch {
-	case r.refreshing.TryLock():
+	case r.tryLock():
 		r.refresh()
-		r.refreshing.Unlock()
+		r.unlock()
 	case v.Bound+lateFactor*age <= e:
 		// Whoever is at it sleeps: do not let chains grow meanwhile.
 		r.install(r.slots.Announce(), nil)
@@ -183,6 +195,21 @@ func (r *Reclaimer[E]) RefreshPast(e uint64, stride int) *View {
 // lateFactor is how many times the age at which a committer asks for a new view
 // the view may have before he makes one beside another goroutine that is at it.
 const lateFactor = 4
+
+// tryLock takes r.refreshing, if nobody holds it; unlock gives it back.
+func (r *Reclaimer[E]) tryLock() bool {
+	if hooks.Enabled {
+		hooks.Before(hooks.Write, unsafe.Pointer(&r.refreshing))
+	}
+	return r.refreshing.TryLock()
+}
+
+func (r *Reclaimer[E]) unlock() {
+	if hooks.Enabled {
+		hooks.Before(hooks.Write, unsafe.Pointer(&r.refreshing))
+	}
+	r.refreshing.Unlock()
+}
 
 // refresh makes a new view. r.refreshing is held.
 func (r *Reclaimer[E]) refresh() *View {
@@ -210,6 +237,9 @@ func (r *Reclaimer[E]) install(m uint64, scratch []uint64) (*View, []uint64) {
 			break
 		}
 	}
+	if invariant.Enabled {
+		r.checkInstalled(v)
+	}
 	return v, scratch
 }
 
@@ -224,7 +254,13 @@ func (r *Reclaimer[E]) Offer(item E) bool {
 	if !item.Mark().set(markQueued) {
 		return true
 	}
+	if invariant.Enabled {
+		r.ghost.offered.Add(1)
+	}
 	if !r.enqueue(item) {
+		if invariant.Enabled {
+			r.ghost.offered.Add(^uint64(0))
+		}
 		item.Mark().unset(markQueued)
 		r.counters.fallbacks.Add(1)
 		return false

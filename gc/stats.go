@@ -38,8 +38,8 @@ type Stats struct {
 	OldestPinAge time.Duration
 }
 
-// Stats returns the present counts. It takes two mutexes for a few
-// instructions, none of which a reader or a committer waits for.
+// Stats returns the present counts. It takes a mutex for a few instructions,
+// and waits for no refresh under way.
 func (r *Reclaimer[E]) Stats() Stats {
 	v := r.View()
 	s := Stats{
@@ -56,11 +56,9 @@ func (r *Reclaimer[E]) Stats() Stats {
 	r.asideMu.Lock()
 	s.Aside = len(r.aside)
 	r.asideMu.Unlock()
-	r.refreshing.Lock()
-	defer r.refreshing.Unlock()
-	if r.oldest.live {
-		s.OldestPin = r.oldest.epoch
-		s.OldestPinAge = time.Duration(time.Now().UnixNano() - r.oldest.since)
+	if p := r.oldest.Load(); p != nil {
+		s.OldestPin = p.epoch
+		s.OldestPinAge = time.Duration(time.Now().UnixNano() - p.since)
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // tick is the ticker goroutine: at each tick, or when the queue is half full, it
@@ -45,7 +46,11 @@ func (r *Reclaimer[E]) pass() {
 	old := r.last.Load()
 	view := r.refresh()
 	r.last.Store(view)
-	r.oldest.epoch, r.oldest.since, r.oldest.live = r.slots.Oldest(start.UnixNano())
+	var oldest *pin
+	if e, since, live := r.slots.Oldest(start.UnixNano()); live {
+		oldest = &pin{e, since}
+	}
+	r.oldest.Store(oldest)
 	r.refreshing.Unlock()
 	r.counters.tickRefreshes.Add(1)
 	r.counters.refreshNanos.Add(uint64(max(time.Since(start), 0)))
@@ -72,6 +77,9 @@ func (r *Reclaimer[E]) drainQueue(view *View) {
 			continue // another worker came first, or took the rest
 		}
 		r.depth.Add(-1)
+		if invariant.Enabled {
+			r.checkDequeued()
+		}
 		// Must precede the prune: a committer that finds the mark set relies
 		// on a prune that sees its version.
 		item.Mark().unset(markQueued)
@@ -134,10 +142,7 @@ func (r *Reclaimer[E]) revisit(view *View) {
 
 // quiet reports whether nothing is live, queued or set aside.
 func (r *Reclaimer[E]) quiet() bool {
-	r.refreshing.Lock()
-	live := r.oldest.live
-	r.refreshing.Unlock()
-	if live || r.depth.Load() > 0 {
+	if r.oldest.Load() != nil || r.depth.Load() > 0 {
 		return false
 	}
 	r.asideMu.Lock()

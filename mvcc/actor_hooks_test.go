@@ -36,8 +36,6 @@ type actor struct {
 	held   bool             // it stands at a point; the test's goroutine only
 }
 
-const everyPoint = ^uint64(0)
-
 // newStage installs the hook until the test ends. Actors that still stand
 // somewhere are let go then.
 func newStage(t testing.TB) *stage {

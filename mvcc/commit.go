@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // Committing.
@@ -150,7 +151,7 @@ func (st *txState[K, V]) try(gen uint64) result {
 		hooks.At(hooks.InstalledAll)
 	}
 	if multi {
-		if s := st.word.Load(); !isKind(s, kindActive) || !st.word.CompareAndSwap(s, announcedWord(s, 0, check)) {
+		if s := st.word.Load(); !isKind(s, kindActive) || !advance(st.word, s, announcedWord(s, 0, check)) {
 			st.withdraw(len(st.writes))
 			return resultAborted
 		}
@@ -163,10 +164,16 @@ func (st *txState[K, V]) try(gen uint64) result {
 	if hooks.Enabled {
 		hooks.At(hooks.Published)
 	}
+	if invariant.Enabled {
+		st.checkCommit(gen, e)
+	}
 	// The reads are over: do not keep the versions that we have just replaced.
 	st.end(gen)
 	for i := range st.writes[1:] {
 		v := st.writes[i+1].v
+		if invariant.Enabled {
+			v.checkCopy(e)
+		}
 		v.state.Store(committedWord(v.state.Load(), e))
 		v.rec.Store(nil) // must follow: see resolve
 	}
@@ -204,7 +211,7 @@ func (st *txState[K, V]) decide() (uint64, result) {
 			}
 			// Linearization point of a transaction that does not validate,
 			// unless a helper's CAS was.
-			if !st.word.CompareAndSwap(s, d) {
+			if !advance(st.word, s, d) {
 				m.counters.wasted.Add(1)
 			} else if committed(d) {
 				return epochOf(d), resultCommitted
@@ -221,7 +228,7 @@ func (st *txState[K, V]) decide() (uint64, result) {
 			}
 			s, ok := st.validate(s, epochOf(s))
 			if !ok {
-				if st.word.CompareAndSwap(s, abortedWord(s)) {
+				if advance(st.word, s, abortedWord(s)) {
 					m.counters.wasted.Add(1)
 					return 0, resultConflict
 				}
@@ -231,7 +238,7 @@ func (st *txState[K, V]) decide() (uint64, result) {
 				hooks.At(hooks.Validated)
 			}
 			// Linearization point of a transaction that validates.
-			if st.word.CompareAndSwap(s, committedWord(s, epochOf(s))) {
+			if advance(st.word, s, committedWord(s, epochOf(s))) {
 				return epochOf(s), resultCommitted
 			}
 			if revoked++; revoked == maxRevocations {
@@ -264,25 +271,28 @@ func (st *txState[K, V]) decideWatched() (uint64, result) {
 		case tagAnnounced:
 			e := m.slots.Next()
 			w.count(e)
-			if !st.word.CompareAndSwap(s, decidedWord(s, e)) {
+			if !advance(st.word, s, decidedWord(s, e)) {
 				m.counters.wasted.Add(1)
 			}
 		case tagTentative:
 			if !ok {
-				if st.word.CompareAndSwap(s, abortedWord(s)) {
+				if advance(st.word, s, abortedWord(s)) {
 					m.counters.wasted.Add(1)
 					return 0, resultConflict
 				}
 				continue
 			}
-			if e := epochOf(s); e > w.base && w.strangers(m.slots.Now()) {
-				if tries++; tries == watchTries {
+			if invariant.Enabled {
+				w.check(m.slots.PeekNow)
+			}
+			if e := epochOf(s); e > w.base && w.strangers(m.slots) {
+				if tries++; tries == hooks.Looks(watchTries) {
 					return 0, resultAborted
 				}
 				continue // one may be about to be counted
 			}
 			// Linearization point of a transaction that validates.
-			if st.word.CompareAndSwap(s, committedWord(s, epochOf(s))) {
+			if advance(st.word, s, committedWord(s, epochOf(s))) {
 				return epochOf(s), resultCommitted
 			}
 		default:
@@ -304,7 +314,7 @@ const watchTries = 256
 func (st *txState[K, V]) withdraw(n int) {
 	for {
 		s := st.word.Load()
-		if isKind(s, kindAborted) || st.word.CompareAndSwap(s, abortedWord(s)) {
+		if isKind(s, kindAborted) || advance(st.word, s, abortedWord(s)) {
 			break
 		}
 	}
@@ -335,6 +345,9 @@ func (st *txState[K, V]) renew() {
 // the same keys then meet on the first one, and not head-on. Nothing depends on
 // it but speed.
 func (st *txState[K, V]) order() {
+	if hooks.Enabled && hooks.Scheduled() {
+		return // addresses are chance; the order of the program does as well
+	}
 	addr := func(w *write[K, V]) uintptr { return uintptr(unsafe.Pointer(w.e)) }
 	if len(st.writes) == 2 {
 		if addr(&st.writes[0]) > addr(&st.writes[1]) {

@@ -28,12 +28,17 @@
 // sense of Herlihy and Wing 1990 and of Adya 1999, PL-SS.) That includes keys
 // which were found absent and scans of the whole map: there are no phantoms.
 //
-// At [LevelSnapshot] a transaction reads as of its begin, and cannot overwrite
-// what another one has committed since. Two of them may each read what the other
-// writes, and both commit: write skew. (Berenson et al. 1995.) A transaction at
-// this level can break the serializability of others.
+// At [LevelSnapshot] a transaction reads as of its begin and, if it has read at
+// all, cannot overwrite what another one has committed since. Two of them may
+// each read what the other writes, and both commit: write skew. (Berenson et al.
+// 1995.) A transaction at this level can break the serializability of others.
 //
-// A View or a Snapshot is serializable at either level: as of its epoch.
+// A View or a Snapshot sees one moment of the map: everything that had committed
+// at its epoch, and nothing else. Where no transaction at LevelSnapshot writes,
+// it is one of the serializable transactions.
+//
+// docs/guarantees.md in the repository has every promise with the tests that
+// check it.
 //
 // Nobody waits for a goroutine that is not running. A commit that was stopped in
 // the middle is completed, postponed or aborted by whoever meets it. There are

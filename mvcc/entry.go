@@ -1,9 +1,10 @@
 package mvcc
 
 import (
-	"sync/atomic"
-
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // An entry is a key's record in the index. The index maps a key to an entry
@@ -25,7 +26,13 @@ func (e *entry[K, V]) Mark() *gc.Mark { return &e.mark }
 // panics if key cannot be hashed: every path into the map passes here, or
 // through makeEntry, before anything is installed.
 func (m *Map[K, V]) lookup(key K) *entry[K, V] {
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.Index(hooks.Read, key)
+	}
 	e, _ := m.index.Load(key)
+	if invariant.Enabled {
+		e.check(key)
+	}
 	return e
 }
 
@@ -35,6 +42,12 @@ func (m *Map[K, V]) makeEntry(key K) *entry[K, V] {
 	if e := m.lookup(key); e != nil {
 		return e
 	}
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.Index(hooks.Write, key)
+	}
 	e, _ := m.index.LoadOrStore(key, &entry[K, V]{key: key})
+	if invariant.Enabled {
+		e.check(key)
+	}
 	return e
 }

@@ -26,8 +26,8 @@ const (
 	// ConflictRead: a key that the transaction read, or found absent, was
 	// written by another one that committed first (serializable level).
 	ConflictRead ConflictKind = iota + 1
-	// ConflictScan: a key was written while the transaction scanned the map,
-	// or after (serializable level).
+	// ConflictScan: the transaction has scanned the map, and a key was written
+	// after it began (serializable level).
 	ConflictScan
 	// ConflictWrite: a key that the transaction writes was written by another
 	// one that committed after the transaction began (snapshot level).

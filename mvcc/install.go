@@ -2,7 +2,10 @@ package mvcc
 
 import (
 	"runtime"
-	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // install puts the pending version of write i on top of its chain. It returns
@@ -14,7 +17,7 @@ func (st *txState[K, V]) install(i int) result {
 		if len(st.writes) > 1 && i%installStride == installStride-1 {
 			// A sign of life, and a look whether somebody has aborted us.
 			s := st.word.Load()
-			if !isKind(s, kindActive) || !st.word.CompareAndSwap(s, s+installStep) {
+			if !isKind(s, kindActive) || !advance(st.word, s, s+installStep) {
 				return resultAborted
 			}
 			st.alive()
@@ -63,7 +66,7 @@ func (m *Map[K, V]) settle(e *entry[K, V], ticket uint64) (h, base *version[V], 
 		case tag(s) == tagAnnounced && s&checkBit == 0:
 			m.help(word, s)
 		default:
-			if s, still := m.standsStill(word, s, ticket); still && word.CompareAndSwap(s, abortedWord(s)) {
+			if s, still := m.standsStill(word, s, ticket); still && advance(word, s, abortedWord(s)) {
 				m.counters.rivals.Add(1)
 				if tag(s) == tagTentative {
 					m.counters.wasted.Add(1)
@@ -82,6 +85,9 @@ func (m *Map[K, V]) push(e *entry[K, V], h, base, v *version[V]) bool {
 	}
 	setWord(&v.state, v.state.Load()&^countMask|count<<countShift)
 	setLink(&v.next, base)
+	if invariant.Enabled {
+		m.checkPush(e, h, base, v)
+	}
 	return e.head.CompareAndSwap(h, v)
 }
 
@@ -97,14 +103,14 @@ const (
 // what it says in the end and whether its owner stands still. While another
 // transaction is in priority mode the rival may be that one, and has more time.
 func (m *Map[K, V]) standsStill(word *atomic.Uint64, s, ticket uint64) (uint64, bool) {
-	for range installSpins {
+	for range hooks.Looks(installSpins) {
 		now := word.Load()
 		if moved(s, now) {
 			return now, false
 		}
 		s = now
 	}
-	for range installYields {
+	for range hooks.Looks(installYields) {
 		runtime.Gosched()
 		now := word.Load()
 		if moved(s, now) {
@@ -116,6 +122,9 @@ func (m *Map[K, V]) standsStill(word *atomic.Uint64, s, ticket uint64) (uint64, 
 		m.priority.honour(ticket)
 		now := word.Load()
 		return now, !moved(s, now)
+	}
+	if hooks.Enabled {
+		hooks.GaveUp()
 	}
 	return s, true
 }
@@ -142,6 +151,9 @@ const settledRun = 8
 // installed does the work that a committed version v on e brings with it: prune
 // e now if v is one too many, and otherwise hand it over, once.
 func (m *Map[K, V]) installed(e *entry[K, V], v *version[V]) {
+	if invariant.Enabled {
+		m.checkNewest(e, v)
+	}
 	s := v.state.Load()
 	if s&countMask>>countShift >= m.threshold {
 		m.pruneTop(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)/4), settledRun)

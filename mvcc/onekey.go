@@ -185,7 +185,7 @@ func (m *Map[K, V]) publish(e *entry[K, V], v *version[V]) {
 			hooks.At(hooks.StoreDrawn)
 		}
 		// Linearization point, unless a helper's CAS was.
-		if !v.state.CompareAndSwap(w, d) {
+		if !advance(&v.state, w, d) {
 			m.counters.wasted.Add(1)
 		}
 	}

@@ -1,82 +1,124 @@
 package mvcc
 
 import (
-	"flag"
-	"fmt"
 	"maps"
-	"math/rand/v2"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/require"
+	"slices"
 )
 
-// Random programs of one goroutine over several open transactions and snapshots,
-// against an oracle that keeps a whole map for each epoch.
-
-var oracleSeed = flag.Uint64("oracle-seed", 0, "run the oracle test with this seed only")
-
-// An oracle is a slow map that is right by inspection.
-type oracle struct {
-	states  []map[int]int // by number of commits
-	changed map[int][]int // by key: after which commits it was another version
+// An oracle is a slow map that is right by inspection: it keeps a whole map for
+// each commit. The programs of program_test.go compare the engine with it.
+type oracle[K, V comparable] struct {
+	states  []map[K]V       // by number of commits
+	history map[K][]link[V] // every version of a key, oldest first
+	changed map[K]int       // after which commit it was written last
 }
 
-func (o *oracle) now() int { return len(o.states) - 1 }
+func newOracle[K, V comparable]() *oracle[K, V] {
+	return &oracle[K, V]{states: []map[K]V{{}}, history: map[K][]link[V]{}, changed: map[K]int{}}
+}
 
-func (o *oracle) newest() map[int]int { return o.states[o.now()] }
+func (o *oracle[K, V]) now() int { return len(o.states) - 1 }
 
-// commit makes a new state; a nil value deletes.
-func (o *oracle) commit(writes map[int]*int) {
+func (o *oracle[K, V]) newest() map[K]V { return o.states[o.now()] }
+
+// commit makes a new state, at the given commit epoch; a nil value deletes.
+func (o *oracle[K, V]) commit(epoch uint64, writes map[K]*V) {
 	next := maps.Clone(o.newest())
 	for key, value := range writes {
+		l := link[V]{Epoch: epoch, Tomb: value == nil}
 		if value == nil {
 			delete(next, key)
 		} else {
+			l.Value = *value
 			next[key] = *value
 		}
-		o.changed[key] = append(o.changed[key], len(o.states))
+		o.history[key] = append(o.history[key], l)
+		o.changed[key] = len(o.states)
 	}
 	o.states = append(o.states, next)
 }
 
 // since reports whether key was written after the state at.
-func (o *oracle) since(key, at int) bool {
-	c := o.changed[key]
-	return len(c) > 0 && c[len(c)-1] > at
+func (o *oracle[K, V]) since(key K, at int) bool { return o.changed[key] > at }
+
+// last returns the commit epoch of the newest version of key.
+func (o *oracle[K, V]) last(key K) uint64 {
+	h := o.history[key]
+	return h[len(h)-1].Epoch
 }
 
-// An oracleTx is an open transaction or snapshot beside what the oracle knows.
-type oracleTx struct {
-	tx      Tx[int, int]
-	s       Snapshot[int, int]
-	isTx    bool
-	level   Level
-	at      int
-	read    map[int]bool
-	scanned bool
-	writes  map[int]*int
-}
-
-// get returns what the transaction must see.
-func (x *oracleTx) get(o *oracle, key int) (int, bool) {
-	if value, own := x.writes[key]; own {
-		if value == nil {
-			return 0, false
+// wanted returns, newest first, the versions of key that are seen: the newest of
+// all, and for each of the read epochs the newest one at or below it.
+func (o *oracle[K, V]) wanted(key K, epochs []uint64) (links []link[V]) {
+	h := o.history[key]
+	for i := len(h) - 1; i >= 0; i-- {
+		seen := func(e uint64) bool { return h[i].Epoch <= e && e < h[i+1].Epoch }
+		if i == len(h)-1 || slices.ContainsFunc(epochs, seen) {
+			links = append(links, h[i])
 		}
-		return *value, true
+	}
+	return links
+}
+
+// An openTx is an open transaction or snapshot, beside what the oracle knows of
+// it.
+type openTx[K, V comparable] struct {
+	name  string
+	tx    Tx[K, V]
+	s     Snapshot[K, V]
+	isTx  bool
+	level Level
+	at    int // the state it reads
+	epoch uint64
+
+	read    map[K]bool
+	early   map[K]bool // read before the first scan
+	scanned bool
+	writes  map[K]*V // nil: delete
+}
+
+func (x *openTx[K, V]) reader() Reader[K, V] {
+	if x.isTx {
+		return x.tx
+	}
+	return x.s
+}
+
+// get returns what the transaction must read, and notes that it does.
+func (x *openTx[K, V]) get(o *oracle[K, V], key K) (value V, ok bool) {
+	if own, ok := x.writes[key]; ok {
+		if own == nil {
+			return value, false
+		}
+		return *own, true
 	}
 	if x.isTx {
 		x.read[key] = true
+		if !x.scanned {
+			x.early[key] = true
+		}
 	}
-	value, ok := o.states[x.at][key]
+	value, ok = o.states[x.at][key]
 	return value, ok
 }
 
-// verdict says whether a commit must succeed, must conflict, or may do either:
-// a key that was absent, written, and is absent again.
-func (x *oracleTx) verdict(o *oracle) (must, may bool) {
-	if len(x.writes) == 0 || len(x.read) == 0 && !x.scanned {
+// all returns what a scan must meet.
+func (x *openTx[K, V]) all(o *oracle[K, V]) map[K]V {
+	all := maps.Clone(o.states[x.at])
+	for key, value := range x.writes {
+		if delete(all, key); value != nil {
+			all[key] = *value
+		}
+	}
+	return all
+}
+
+func (x *openTx[K, V]) hasRead() bool { return x.scanned || len(x.read) > 0 }
+
+// verdict says whether a commit must succeed, must conflict (both false), or may
+// do either: a key that was absent, was written since, and is absent again.
+func (x *openTx[K, V]) verdict(o *oracle[K, V]) (must, may bool) {
+	if len(x.writes) == 0 || !x.hasRead() {
 		return true, true
 	}
 	if x.level == LevelSnapshot {
@@ -87,10 +129,10 @@ func (x *oracleTx) verdict(o *oracle) (must, may bool) {
 		}
 		return true, true
 	}
-	must, may = true, true
 	if x.scanned && o.now() > x.at {
 		return false, false
 	}
+	must, may = true, true
 	for key := range x.read {
 		if !o.since(key, x.at) {
 			continue
@@ -103,152 +145,35 @@ func (x *oracleTx) verdict(o *oracle) (must, may bool) {
 	return must, may
 }
 
-func runOracle(t *testing.T, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 5))
-	keys := 1 + r.IntN(12)
-	m := New[int, int](&Options{ReclaimWorkers: r.IntN(3) - 1, PruneThreshold: 1 + r.IntN(20), ReclaimInterval: brisk().ReclaimInterval})
-	defer m.Close()
-	o := &oracle{states: []map[int]int{{}}, changed: map[int][]int{}}
-	var open []*oracleTx
-	step := 0
-	where := func() string { return fmt.Sprintf("step %d, run again with -oracle-seed=%d", step, seed) }
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			t.Helper()
-			require.FailNow(t, fmt.Sprintf(format, args...), where())
+// doomed reports whether Err must say that the transaction cannot commit: a value
+// was overwritten that it has read by Get.
+func (x *openTx[K, V]) doomed(o *oracle[K, V]) bool {
+	if x.level != LevelSerializable || len(x.writes) == 0 {
+		return false
+	}
+	for key := range x.early {
+		if _, before := o.states[x.at][key]; before && o.since(key, x.at) {
+			return true
 		}
 	}
-	same := func(what string, want int, present bool) func(got int, ok bool) {
-		return func(got int, ok bool) {
-			t.Helper()
-			check(ok == present && got == want, "%s: want %d (%v), got %d (%v)", what, want, present, got, ok)
-		}
-	}
-	one := func(key int, value *int) { o.commit(map[int]*int{key: value}) }
-	for step = range 300 {
-		key, value := r.IntN(keys), step+1
-		old, there := o.newest()[key]
-		switch n := r.IntN(26); n {
-		case 0:
-			m.Store(key, value)
-			one(key, &value)
-		case 1:
-			same("Swap", old, there)(m.Swap(key, value))
-			one(key, &value)
-		case 2:
-			same("LoadAndDelete", old, there)(m.LoadAndDelete(key))
-			if there {
-				one(key, nil)
-			}
-		case 3:
-			want := value
-			if there {
-				want = old
-			} else {
-				one(key, &value)
-			}
-			same("LoadOrStore", want, there)(m.LoadOrStore(key, value))
-		case 4:
-			swapped := CompareAndSwap(m, key, old, value)
-			check(swapped == there, "CompareAndSwap: %v", swapped)
-			if there {
-				one(key, &value)
-			}
-		case 5:
-			same("Load", old, there)(m.Load(key))
-		case 6:
-			prune(m)
-		case 7:
-			if len(open) < 8 {
-				open = append(open, &oracleTx{s: m.Snapshot(), at: o.now()})
-			}
-		case 8, 9:
-			if len(open) < 8 {
-				opts := levels[r.IntN(2)]
-				open = append(open, &oracleTx{tx: m.Begin(opts), isTx: true, level: opts.Isolation, at: o.now(),
-					read: map[int]bool{}, writes: map[int]*int{}})
-			}
-		default:
-			if len(open) == 0 {
-				continue
-			}
-			i := r.IntN(len(open))
-			x := open[i]
-			var reader Reader[int, int] = x.s
-			if x.isTx {
-				reader = x.tx
-			}
-			end := func() { open = append(open[:i], open[i+1:]...) }
-			switch {
-			case n < 15:
-				want, present := x.get(o, key)
-				same("Get", want, present)(reader.Get(key))
-			case n < 17:
-				want := maps.Clone(o.states[x.at])
-				for key, value := range x.writes {
-					if delete(want, key); value != nil {
-						want[key] = *value
-					}
-				}
-				if d := cmp.Diff(want, maps.Collect(reader.All())); d != "" {
-					check(false, "All: %s", d)
-				}
-				x.scanned = true
-			case !x.isTx:
-				if n == 17 {
-					check(x.s.Len() == len(o.states[x.at]), "Len: %d", x.s.Len())
-				} else if n > 23 {
-					x.s.Close()
-					end()
-				}
-			case n < 20:
-				x.tx.Set(key, value)
-				x.writes[key] = &value
-			case n < 22:
-				x.tx.Delete(key)
-				x.writes[key] = nil
-			case n == 22:
-				x.tx.Rollback()
-				end()
-			default:
-				must, may := x.verdict(o)
-				early := x.tx.Err()
-				err := x.tx.Commit()
-				check(!must || err == nil, "Commit: %v", err)
-				check(may || err != nil, "Commit: no conflict")
-				check(early == nil || err != nil, "Err said %v, and Commit nothing", early)
-				if err == nil && len(x.writes) > 0 {
-					o.commit(x.writes)
-				}
-				end()
-			}
-		}
-	}
-	for _, x := range open {
-		if x.isTx {
-			x.tx.Rollback()
-		} else {
-			if d := cmp.Diff(o.states[x.at], maps.Collect(x.s.All())); d != "" {
-				check(false, "All: %s", d)
-			}
-			x.s.Close()
-		}
-	}
-	if d := cmp.Diff(o.newest(), contents(t, m)); d != "" {
-		check(false, "in the end: %s", d)
-	}
-	check(m.Stats().Commits == uint64(o.now()), "%d commits counted, %d made", m.Stats().Commits, o.now())
-	prune(m)
-	check(len(entries(m)) == len(o.newest()), "%d entries in the index for %d keys", len(entries(m)), len(o.newest()))
-	checkQuiet(t, m)
+	return false
 }
 
-func TestOracle(t *testing.T) {
-	if *oracleSeed != 0 {
-		runOracle(t, *oracleSeed)
-		return
+// explains reports whether c names a reason why x cannot commit: a key that has
+// been written since, and that x has read or writes itself.
+func (x *openTx[K, V]) explains(o *oracle[K, V], c *ConflictError) bool {
+	key, ok := c.Key.(K)
+	if !ok || !o.since(key, x.at) || c.ReadEpoch != x.epoch || c.CommitEpoch != o.last(key) {
+		return false
 	}
-	for seed := range uint64(sizes(800, 150)) {
-		runOracle(t, seed+1)
+	switch c.Kind {
+	case ConflictRead:
+		return x.level == LevelSerializable && x.read[key]
+	case ConflictScan:
+		return x.level == LevelSerializable && x.scanned
+	case ConflictWrite:
+		_, writes := x.writes[key]
+		return x.level == LevelSnapshot && writes
 	}
+	return false
 }

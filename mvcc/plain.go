@@ -1,8 +1,9 @@
 package mvcc
 
 import (
-	"sync/atomic"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
 // A version is private until it is installed, by a compare-and-swap that orders

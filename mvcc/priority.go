@@ -4,8 +4,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
-	"sync/atomic"
 	"time"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // Priority mode is how a transaction that loses again and again, such as a scan
@@ -79,15 +83,23 @@ func (p *priority) release(ticket uint64) {
 func (p *priority) honour(ticket uint64) { p.honourFor(ticket, honourLimit) }
 
 func (p *priority) honourFor(ticket uint64, limit time.Duration) {
+	if invariant.Enabled {
+		p.check()
+	}
 	h := p.holder.Load()
 	if h == 0 || h == ticket {
 		return
 	}
-	for range honourYields {
+	for range hooks.Looks(honourYields) {
 		runtime.Gosched()
 		if p.holder.Load() != h {
 			return
 		}
+	}
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.GaveUp()
+		p.release(h) // as if it had stood still
+		return
 	}
 	start := time.Now()
 	beat, moved := p.beat.Load(), start
@@ -138,8 +150,16 @@ func (w *watch) count(e uint64) {
 }
 
 // strangers reports whether, for all that is known, epochs above the base were
-// drawn for other records. now must be loaded from the clock after the record.
-func (w *watch) strangers(now uint64) bool { return now-w.base != w.n.Load() }
+// drawn for other records, up to the epoch of a record that the caller has
+// loaded. The count is loaded before the clock: what a late helper draws and
+// counts between the two loads would make up for the epoch of a stranger.
+func (w *watch) strangers(slots *epoch.Slots) bool {
+	n := w.n.Load()
+	if hooks.Enabled {
+		hooks.At(hooks.WatchLoaded)
+	}
+	return slots.Now()-w.base != n
+}
 
 // backoff waits before attempt n+1, n counting from 0: not at all, then by
 // yielding ever more often, then by sleeping for up to a millisecond.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // prune drops the versions of e that view allows to drop, and the entry itself
@@ -69,6 +70,9 @@ func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int) gc.Outcome 
 		i, _ := slices.BinarySearch(live, commitEpoch(cur))
 		if live = live[:i]; i == 0 {
 			if n := cur.next.Load(); n != nil {
+				if invariant.Enabled {
+					c.checkCut(e, cur, n, nil, view)
+				}
 				cur.next.Store(nil)
 				for ; n != nil; n = n.next.Load() {
 					pruned++
@@ -86,6 +90,9 @@ func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int) gc.Outcome 
 		if n == first {
 			inARow++
 		} else {
+			if invariant.Enabled {
+				c.checkCut(e, cur, first, n, view)
+			}
 			cur.next.Store(n)
 			inARow = 0
 		}
@@ -129,6 +136,9 @@ func commitEpoch[V any](v *version[V]) uint64 {
 // so either it finds e dead and looks the key up again, or we fail here. The
 // other way round, or a delete that does not compare, would lose its version.
 func (c core[K, V]) bury(e *entry[K, V], h *version[V]) {
+	if invariant.Enabled {
+		c.checkBury(e, h)
+	}
 	if e.head.CompareAndSwap(h, c.dead) {
 		if hooks.Enabled {
 			hooks.At(hooks.Dead)
@@ -141,6 +151,12 @@ func (c core[K, V]) bury(e *entry[K, V], h *version[V]) {
 // needs the key helps: nobody waits for the one who declared it dead. It may
 // wait for a bucket of the index.
 func (c core[K, V]) unlink(e *entry[K, V]) {
+	if invariant.Enabled {
+		c.checkDead(e)
+	}
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.Index(hooks.Write, e.key)
+	}
 	c.index.Compute(e.key, func(old *entry[K, V], loaded bool) (*entry[K, V], indexOp) {
 		if loaded && old == e {
 			return nil, indexDelete

@@ -1,9 +1,9 @@
 package mvcc
 
 import (
-	"sync/atomic"
-
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // This file is how readers deal with writers that have not decided yet. Nobody
@@ -84,6 +84,9 @@ func (m *Map[K, V]) newest(e *entry[K, V]) *version[V] {
 	if v == nil || committed(v.state.Load()) {
 		return v
 	}
+	if invariant.Enabled {
+		return m.checkedNewest(e)
+	}
 	return m.newestSlow(e)
 }
 
@@ -127,13 +130,19 @@ func (m *Map[K, V]) newestSlow(e *entry[K, V]) *version[V] {
 // help draws an epoch for the announced record at word, which says w.
 func (m *Map[K, V]) help(word *atomic.Uint64, w uint64) {
 	watch := m.priority.watched(word)
+	if hooks.Enabled {
+		hooks.At(hooks.HelpLoaded)
+	}
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
 	e := m.slots.Next()
+	if hooks.Enabled {
+		hooks.At(hooks.HelpDrawn)
+	}
 	watch.count(e)
 	d := decidedWord(w, e)
 	switch {
-	case !word.CompareAndSwap(w, d):
+	case !advance(word, w, d):
 		m.counters.wasted.Add(1)
 	case committed(d):
 		m.counters.helped.Add(1)
@@ -144,7 +153,7 @@ func (m *Map[K, V]) help(word *atomic.Uint64, w uint64) {
 
 // revoke takes the epoch away from the tentative record at word, which says w.
 func (m *Map[K, V]) revoke(word *atomic.Uint64, w uint64) {
-	if word.CompareAndSwap(w, announcedWord(w, epochOf(w), checkBit)) {
+	if advance(word, w, announcedWord(w, epochOf(w), checkBit)) {
 		m.counters.revoked.Add(1)
 		m.counters.wasted.Add(1)
 		if hooks.Enabled {
@@ -161,10 +170,13 @@ const readerSpins = 128
 // lingers watches a tentative record that says w for a moment, and reports
 // whether it stands still.
 func (m *Map[K, V]) lingers(word *atomic.Uint64, w uint64) bool {
-	for range readerSpins {
+	for range hooks.Looks(readerSpins) {
 		if word.Load() != w {
 			return false
 		}
+	}
+	if hooks.Enabled {
+		hooks.GaveUp()
 	}
 	return true
 }

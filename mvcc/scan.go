@@ -1,5 +1,7 @@
 package mvcc
 
+import "github.com/mvccmap/mvccmap/internal/hooks"
+
 // scanBatch is how many entries a scan looks at together. In a large map each
 // entry, and each version, is a cache miss; taken one key at a time they come one
 // after the other, taken together the processor has many under way at once: with
@@ -37,9 +39,15 @@ func (m *Map[K, V]) scan(visit func(e *entry[K, V], head *version[V]) bool) {
 		n = 0
 		return more
 	}
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.Index(hooks.Walk, nil)
+	}
 	m.index.RangeRelaxed(func(_ K, e *entry[K, V]) bool {
 		entries[n] = e
 		n++
+		if hooks.Enabled && hooks.Scheduled() {
+			hooks.Index(hooks.Walk, nil)
+		}
 		return n < scanBatch || flush()
 	})
 	if more {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A Reader is what [Tx] and [Snapshot] have in common, for functions that read
@@ -64,7 +65,7 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 // goroutine, also late: only the first call has an effect. It never waits.
 func (s Snapshot[K, V]) Close() {
 	if s.st.end(s.gen) {
-		s.st.m.pool.Put(s.st) // a snapshot leaves nothing behind in its state
+		s.st.m.give(s.st) // a snapshot leaves nothing behind in its state
 	}
 }
 
@@ -94,11 +95,19 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	// Whether epoch and version were this snapshot's is checked at the end; a
 	// walk as of a stranger's epoch does no harm.
 	at := s.st.epoch()
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.Index(hooks.Read, key)
+	}
 	if e, _ := s.st.index.Load(key); e != nil {
-		if v := e.head.Load(); v.plain(at) {
+		v := e.head.Load()
+		if v.plain(at) {
 			value, ok = v.value, true
 		} else {
-			value, ok = s.st.m.visible(e, at).present()
+			v = s.st.m.visible(e, at)
+			value, ok = v.present()
+		}
+		if invariant.Enabled {
+			s.st.checkRead(s.gen, e, v)
 		}
 	}
 	if hooks.Enabled {
@@ -130,7 +139,11 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 			if ok {
 				value = head.value
 			} else {
-				value, ok = m.visibleFrom(head, at).present()
+				head = m.visibleFrom(head, at)
+				value, ok = head.present()
+			}
+			if invariant.Enabled {
+				s.st.checkRead(s.gen, e, head)
 			}
 			s.check()
 			left = ok && !yield(e.key, value)

@@ -2,17 +2,21 @@ package mvcc
 
 import (
 	"runtime"
-	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns its
 // slot for life; the generation in the slot tells which handle it serves. Those
 // of its fields below m belong to the one goroutine that uses the Tx.
 type txState[K comparable, V any] struct {
+	idle invariant.Ghost // 1 while the state is in the pool
+
 	slot  *epoch.Slot
 	index *xsync.Map[K, *entry[K, V]] // that of m: a read is there one load sooner
 	m     *Map[K, V]
@@ -60,12 +64,36 @@ const (
 
 // begin takes an idle state and publishes its read epoch.
 func (m *Map[K, V]) begin() *txState[K, V] {
-	st := m.pool.Get()
+	st := m.idle()
 	if st == nil {
 		st = m.newState()
 	}
+	if invariant.Enabled {
+		st.checkTaken()
+	}
 	m.slots.Begin(st.slot)
 	return st
+}
+
+// idle takes an idle state out of the pool, or returns nil.
+func (m *Map[K, V]) idle() *txState[K, V] {
+	if hooks.Enabled && hooks.Scheduled() {
+		st, _ := hooks.Take().(*txState[K, V])
+		return st
+	}
+	return m.pool.Get()
+}
+
+// give puts an idle state back into the pool.
+func (m *Map[K, V]) give(st *txState[K, V]) {
+	if invariant.Enabled {
+		st.checkGiven()
+	}
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.Give(st)
+		return
+	}
+	m.pool.Put(st)
 }
 
 func (m *Map[K, V]) newState() *txState[K, V] {
@@ -83,7 +111,12 @@ func (st *txState[K, V]) epoch() uint64 { return st.slot.Epoch() }
 
 // end ends the transaction gen and reports whether this call did it. The caller
 // then owns the state, and gives it back with recycle.
-func (st *txState[K, V]) end(gen uint64) bool { return st.slot.End(gen) }
+func (st *txState[K, V]) end(gen uint64) bool {
+	if invariant.Enabled {
+		st.slot.CheckBegun(gen)
+	}
+	return st.slot.End(gen)
+}
 
 // finish ends the transaction gen, if it has not ended, and recycles the state.
 func (st *txState[K, V]) finish(gen uint64) bool {
@@ -110,7 +143,7 @@ func (st *txState[K, V]) recycle() {
 		}
 	}
 	st.ticket = 0
-	st.m.pool.Put(st)
+	st.m.give(st)
 }
 
 // emptied returns s with length 0, and nothing reachable through it.
@@ -150,6 +183,9 @@ func (st *txState[K, V]) find(key K) int {
 // cannot be hashed panics now, when nothing is held.
 func (st *txState[K, V]) put(key K, value V, tomb uint64) {
 	if i := st.find(key); i >= 0 {
+		if st.scanned { // a loop may still have the old version before it
+			st.writes[i].v = new(version[V])
+		}
 		v := st.writes[i].v
 		v.value = value
 		setWord(&v.state, tomb)
@@ -186,10 +222,16 @@ func (st *txState[K, V]) known(key K) *entry[K, V] {
 
 // get reads key from the map, not from the own writes, and records the read.
 func (st *txState[K, V]) get(key K) *version[V] {
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.Index(hooks.Read, key)
+	}
 	e, _ := st.index.Load(key)
 	var v *version[V]
 	if e != nil {
 		v = st.m.visible(e, st.epoch())
+		if invariant.Enabled {
+			st.checkGet(e, v)
+		}
 	}
 	st.hasRead = true
 	st.alive()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // counters counts what happens off the hot path. What happens on it is derived:
@@ -24,9 +25,11 @@ type counters struct {
 	_           [128]byte
 }
 
-// Stats says what a map has done so far, and what it holds. Counters only grow,
+// Stats says what a map has done so far, and what it holds. Counters grow,
 // gauges go up and down. Fields are read one after the other, not at one
-// instant; when nothing is going on they are exact.
+// instant; when nothing is going on they are exact. Commits alone may fall: a
+// commit under way is counted when it has drawn its epoch, and no longer if it
+// fails.
 type Stats struct {
 	// Epoch is the newest epoch drawn (gauge).
 	Epoch uint64
@@ -81,6 +84,9 @@ func (m *Map[K, V]) Stats() Stats {
 	c := m.counters
 	wasted := c.wasted.Load()
 	now := m.slots.Now()
+	if invariant.Enabled && wasted > now-epoch.First {
+		invariant.Violated("%d epochs were wasted, and %d drawn", wasted, now-epoch.First)
+	}
 	return Stats{
 		Epoch:           now,
 		MinVisible:      g.MinVisible,

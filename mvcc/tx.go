@@ -3,6 +3,8 @@ package mvcc
 import (
 	"iter"
 	"runtime"
+
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A Tx is a transaction that may read and write. It reads as of the moment it
@@ -96,11 +98,11 @@ func (tx Tx[K, V]) Delete(key K) {
 
 // All returns an iterator over all keys and values, in no particular order: the
 // transaction's own writes made before the loop began, and for every other key
-// the value as of the read epoch. The loop may write to the transaction; keys
-// it adds are not visited. At level serializable the whole map joins the read
-// set, so that a commit elsewhere, of any key, is a conflict if the transaction
-// writes at all; read with [Map.View] where that is not meant. All takes no
-// lock and allocates nothing to speak of.
+// the value as of the read epoch. The loop may write to the transaction; that
+// changes nothing of what it visits. At level serializable the whole map joins
+// the read set, so that a commit elsewhere, of any key, is a conflict if the
+// transaction writes at all; read with [Map.View] where that is not meant. All
+// takes no lock, and allocates a list of the own writes.
 func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		tx.check()
@@ -108,10 +110,14 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		m := st.m
 		at := st.epoch()
 		st.hasRead, st.scanned = true, true
-		own := len(st.writes)
-		for i := range own {
-			value, ok := st.writes[i].v.present()
-			if ok && !yield(st.writes[i].key, value) {
+		// From here on put makes new versions: what the loop writes does not
+		// change what it is still to visit.
+		mine := make([]write[K, V], len(st.writes))
+		copy(mine, st.writes)
+		own := len(mine)
+		for i := range mine {
+			value, ok := mine[i].v.present()
+			if ok && !yield(mine[i].key, value) {
 				return
 			}
 			tx.check()
@@ -119,7 +125,11 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		left := false
 		m.scan(func(e *entry[K, V], head *version[V]) bool {
 			key := e.key
-			value, ok := m.visibleFrom(head, at).present()
+			v := m.visibleFrom(head, at)
+			value, ok := v.present()
+			if invariant.Enabled {
+				st.checkRead(tx.gen, e, v)
+			}
 			tx.check()
 			st.alive()
 			if !ok {
@@ -142,8 +152,8 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 
 // Commit makes the transaction's writes visible, all at once, and ends it. If it
 // returns nil, every transaction that begins afterwards sees them. If it returns
-// an error, nobody ever sees any of them: [ErrTxDone] if the transaction had
-// ended before, or a *[ConflictError], which wraps [ErrConflict].
+// a *[ConflictError], which wraps [ErrConflict], nobody ever sees any of them.
+// It returns [ErrTxDone], and does nothing, if the transaction had ended before.
 //
 // A transaction that wrote nothing, or has read nothing, never conflicts.
 //
@@ -170,9 +180,11 @@ func (tx Tx[K, V]) Commit() error {
 func (tx Tx[K, V]) Rollback() { tx.st.finish(tx.gen) }
 
 // Err returns [ErrTxDone] if the transaction has ended, a *[ConflictError] if it
-// is certain by now that it can no longer commit, and nil otherwise. A long
-// transaction may ask it now and then, and save itself the rest. The cost is
-// that of validating what was read so far, without the scan that follows All.
+// writes, is serializable and a value that it got has been overwritten, and nil
+// otherwise. An error means that Commit will fail; nil promises nothing: what
+// was absent, what All met and, at level snapshot, what is to be written, only
+// Commit looks at. A long transaction may ask now and then, and save itself the
+// rest. The cost is one look at each key that Get has found.
 func (tx Tx[K, V]) Err() error {
 	if tx.st.gen() != tx.gen {
 		return ErrTxDone

@@ -79,10 +79,10 @@ func TestAllWhileWriting(t *testing.T) {
 			tx.Set("added by "+key, 1)
 			tx.Set(key, value+100)
 			tx.Set("x", -1)
+			tx.Set("own", -1)
+			tx.Set("y", -1) // deleted before the loop
 			m.Store("elsewhere", 1)
 		}
-		require.Contains(t, []int{10, -1}, met["x"])
-		met["x"] = 10
 		require.Empty(t, cmp.Diff(map[string]int{"x": 10, "own": 1}, met))
 		n := 0
 		for range tx.All() {

@@ -1,9 +1,8 @@
 package mvcc
 
 import (
-	"sync/atomic"
-
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
 // Validation asks whether everything the transaction read is what it would read
@@ -37,7 +36,7 @@ func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
 		st.alive()
 		// Only a tentative record has the bit to flip. In an announced one it
 		// says that there is something to validate.
-		if tag(s) == tagTentative && st.word.CompareAndSwap(s, s^checkBit) {
+		if tag(s) == tagTentative && advance(st.word, s, s^checkBit) {
 			s ^= checkBit
 			return true
 		}

@@ -1,6 +1,9 @@
 package mvcc
 
-import "sync/atomic"
+import (
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
 
 // A version is one value of a key: committed, or pending in a commit that is
 // under way. The versions of a key form a chain, newest first.
@@ -15,6 +18,9 @@ import "sync/atomic"
 // word and its compare-and-swap may wake up years later; if the word had become
 // another transaction's, that transaction could be committed by a stranger.
 type version[V any] struct {
+	// lost is the lowest epoch that was dropped from below, if any.
+	lost invariant.Ghost
+
 	// state is the state word, see below. It is written by compare-and-swap
 	// by anybody while the version is announced or tentative, and by its
 	// owner otherwise.
@@ -112,6 +118,15 @@ func decidedWord(s, e uint64) uint64 {
 func committedWord(s, e uint64) uint64 { return e<<epochShift | s&keepMask }
 func abortedWord(s uint64) uint64      { return s&keepMask | specialWord(kindAborted) }
 
+// advance moves the state word at word on from s to t, if it still says s, and
+// reports whether it did.
+func advance(word *atomic.Uint64, s, t uint64) bool {
+	if invariant.Enabled {
+		checkStep(s, t)
+	}
+	return word.CompareAndSwap(s, t)
+}
+
 // resolve returns the word that decides about v and where it stands. The two
 // loads of an indirect version are safe in this order: the owner stores the
 // final state before it clears rec, so rec == nil means that state is final.
@@ -123,6 +138,9 @@ func (v *version[V]) resolve() (uint64, *atomic.Uint64) {
 		}
 		if rec := v.rec.Load(); rec != nil {
 			return rec.Load(), rec
+		}
+		if invariant.Enabled {
+			v.checkFinal()
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/soak"
 )
 
 // The exit codes of the command.
@@ -20,7 +21,7 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1   // the run failed
 	ExitUsage       = 2   // an argument is wrong; nothing was done
-	ExitViolated    = 3   // an engine did not pass verification
+	ExitViolated    = 3   // an engine, or the map, did not pass verification
 	ExitInterrupted = 130 // by Ctrl-C; what had been measured was printed
 )
 
@@ -32,7 +33,8 @@ Every result is verified before it is printed. Results go to standard output in
 the Go benchmark format, everything else to standard error. While a run lasts,
 its profiles can be looked at in a browser.
 
-"run" is the default command. "list" describes every workload, engine and metric.`
+"run" is the default command. "verify" checks the map itself, for as long as you
+like. "list" describes every workload, engine and metric.`
 
 const examples = `
 Examples:
@@ -42,16 +44,18 @@ Examples:
   mvccbench -o new.txt
   go tool benchstat old.txt new.txt        compare two runs
   go tool benchstat -col /engine new.txt   compare the engines of one run
+  mvccbench verify --duration 10m          look for what must not happen
 
 Exit codes: 0 all went well, 1 the run failed, 2 an argument is wrong and
-nothing was done, 3 an engine did not pass verification, 130 interrupted by
+nothing was done, 3 verification was violated, 130 interrupted by
 Ctrl-C (what had been measured was printed; a second Ctrl-C ends at once).
 `
 
 // root is the command line.
 type root struct {
-	Run  runCmd  `cmd:"" default:"withargs" help:"Run workloads on engines and print the results. This is the default."`
-	List listCmd `cmd:"" help:"Describe every workload, engine and metric."`
+	Run    runCmd    `cmd:"" default:"withargs" help:"Run workloads on engines and print the results. This is the default."`
+	Verify verifyCmd `cmd:"" help:"Check isolation, linearizability and invariants of the map under random load."`
+	List   listCmd   `cmd:"" help:"Describe every workload, engine and metric."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
@@ -62,6 +66,7 @@ type env struct {
 	stdout  io.Writer
 	stderr  io.Writer
 	engines []bench.EngineSpec // those that --engine can name
+	target  soak.Target        // what verify checks
 	args    []string
 }
 
@@ -106,12 +111,13 @@ func exitCode(err error) int {
 	var usage usageError
 	var parse *kong.ParseError
 	var violated *bench.Violation
+	var unsound *soak.Error
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &usage), errors.As(err, &parse):
 		return ExitUsage
-	case errors.As(err, &violated):
+	case errors.As(err, &violated), errors.As(err, &unsound):
 		return ExitViolated
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
@@ -137,7 +143,7 @@ func parseAndRun(e *env) error {
 	ctx, err := parser.Parse(e.args)
 	if err != nil {
 		if strings.HasPrefix(err.Error(), "unexpected argument") {
-			err = usagef("%w; expected run or list, and flags", err)
+			err = usagef("%w; expected run, verify or list, and flags", err)
 		}
 		return err
 	}
@@ -157,7 +163,7 @@ func withDefault(v *kong.Value) string {
 // all commands together with the flags of the default one.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if ctx.Selected() == nil {
-		fmt.Fprintf(ctx.Stdout, "Usage: %s [run] [flags]\n       %s list\n\n", programName, programName)
+		fmt.Fprintf(ctx.Stdout, "Usage: %s [run] [flags]\n       %s verify [flags]\n       %s list\n\n", programName, programName, programName)
 		run, err := kong.Trace(ctx.Kong, []string{"run"})
 		if err != nil {
 			return err

@@ -89,7 +89,7 @@ func TestWrongArguments(t *testing.T) {
 		{"--http=0.0.0.0:0", []string{"--http", "loopback"}},
 		{"--http=nonsense", []string{"--http", "127.0.0.1:6060"}},
 		{"--hold --http=off", []string{"--hold", "off"}},
-		{"nonsense", []string{"nonsense", "run or list"}},
+		{"nonsense", []string{"nonsense", "run, verify or list"}},
 		{"list --keys=3", []string{"--keys"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {

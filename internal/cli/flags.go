@@ -39,6 +39,7 @@ type runCmd struct {
 func vars(engines []bench.EngineSpec) map[string]string {
 	return map[string]string{
 		"enum_workloads": strings.Join(workloadNames(), ", "),
+		"enum_kinds":     strings.Join(kindNames(), ","),
 		"enum_engines":   strings.Join(engineNames(engines), ", "),
 		"audit_interval": bench.DefaultAuditInterval.String(),
 		"http_addr":      defaultHTTP,

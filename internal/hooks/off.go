@@ -2,8 +2,40 @@
 
 package hooks
 
+import (
+	"sync"
+	"unsafe"
+)
+
 // Enabled reports whether hooks are compiled in.
 const Enabled = false
 
 // At does nothing in ordinary builds.
 func At(Point) {}
+
+// Scheduled reports false in ordinary builds.
+func Scheduled() bool { return false }
+
+// Before does nothing in ordinary builds.
+func Before(Access, unsafe.Pointer) {}
+
+// Mutex does nothing in ordinary builds.
+func Mutex(*sync.Mutex) {}
+
+// Failed does nothing in ordinary builds.
+func Failed() {}
+
+// Index does nothing in ordinary builds.
+func Index(Access, any) {}
+
+// GaveUp does nothing in ordinary builds.
+func GaveUp() {}
+
+// Take returns nil in ordinary builds.
+func Take() any { return nil }
+
+// Give does nothing in ordinary builds.
+func Give(any) {}
+
+// Looks returns n in ordinary builds.
+func Looks(n int) int { return n }

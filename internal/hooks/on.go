@@ -2,7 +2,11 @@
 
 package hooks
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
 
 // Enabled reports whether hooks are compiled in.
 const Enabled = true
@@ -22,4 +26,102 @@ func At(p Point) {
 func Set(f func(Point)) (remove func()) {
 	fn.Store(&f)
 	return func() { fn.Store(nil) }
+}
+
+// A Scheduler runs some goroutines, its own, one at a time, and decides before
+// each access to shared memory which of them goes on. Its methods are called by
+// every goroutine; for those that are not its own they do nothing.
+type Scheduler interface {
+	// Owns reports whether the calling goroutine is one of the scheduler's.
+	Owns() bool
+	// Before is called before an access to object.
+	Before(kind Access, object unsafe.Pointer)
+	// Failed is called after a compare-and-swap that was announced as a write
+	// and has changed nothing.
+	Failed()
+	// Index is called before an access to the index at key, or for a walk to
+	// all of it.
+	Index(kind Access, key any)
+	// GaveUp is called by who waited for another goroutine that did not move,
+	// and goes on without it.
+	GaveUp()
+	// Take returns an idle object of the calling goroutine, nil if there is
+	// none, and Give puts one back: so that which object a goroutine gets from
+	// a free list does not depend on the processor it happens to run on.
+	Take() any
+	Give(x any)
+}
+
+var scheduler atomic.Pointer[Scheduler]
+
+// Schedule installs s for the whole process and returns the function that
+// removes it.
+func Schedule(s Scheduler) (remove func()) {
+	scheduler.Store(&s)
+	return func() { scheduler.Store(nil) }
+}
+
+// Scheduled reports whether the calling goroutine belongs to the scheduler.
+// What depends on time or chance is left out then.
+func Scheduled() bool {
+	s := scheduler.Load()
+	return s != nil && (*s).Owns()
+}
+
+// Before announces an access to object. Package internal/hooks/atomic calls it.
+func Before(kind Access, object unsafe.Pointer) {
+	if s := scheduler.Load(); s != nil {
+		(*s).Before(kind, object)
+	}
+}
+
+// Mutex announces an access to mu: a TryLock or an Unlock. A goroutine that is
+// scheduled must not wait for a mutex.
+func Mutex(mu *sync.Mutex) { Before(Write, unsafe.Pointer(mu)) }
+
+// Failed says that the write announced last has changed nothing.
+func Failed() {
+	if s := scheduler.Load(); s != nil {
+		(*s).Failed()
+	}
+}
+
+// Index announces an access to the index.
+func Index(kind Access, key any) {
+	if s := scheduler.Load(); s != nil {
+		(*s).Index(kind, key)
+	}
+}
+
+// GaveUp says that the calling goroutine waits no longer for another one.
+func GaveUp() {
+	if s := scheduler.Load(); s != nil {
+		(*s).GaveUp()
+	}
+}
+
+// Take returns an idle object of the calling goroutine, which must be scheduled.
+func Take() any {
+	if s := scheduler.Load(); s != nil {
+		return (*s).Take()
+	}
+	return nil
+}
+
+// Give keeps an idle object for the calling goroutine, which must be scheduled.
+func Give(x any) {
+	if s := scheduler.Load(); s != nil {
+		(*s).Give(x)
+	}
+}
+
+// Looks returns how often to look at a word that others may change, before
+// giving up waiting: n, or once for a goroutine that is scheduled. Looks have no
+// effect, and the scheduler may put the one anywhere where one of n can be: the
+// outcomes are the same.
+func Looks(n int) int {
+	if Scheduled() {
+		return 1
+	}
+	return n
 }

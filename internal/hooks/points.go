@@ -2,6 +2,10 @@
 // goroutine. In ordinary builds [Enabled] is the constant false and every call
 // disappears; with the build tag mvcchooks a test installs a function that is
 // called at each point, and may block there for as long as it likes.
+//
+// Finer than the points are the accesses to shared words: those of package
+// internal/hooks/atomic, and of the index, are announced one by one to a
+// [Scheduler], which runs its goroutines in an order of its own choice.
 package hooks
 
 // A Point is a place between two atomic steps of the protocol.
@@ -40,6 +44,14 @@ const (
 	LoadSkipped
 	// Revoked: a reader has taken an epoch away, none is drawn anew.
 	Revoked
+	// HelpLoaded: a helper has loaded the record and the watch, no epoch is drawn.
+	HelpLoaded
+	// HelpDrawn: a helper has drawn an epoch, which is neither counted nor in
+	// the record.
+	HelpDrawn
+	// WatchLoaded: a transaction in priority mode has loaded one half of what it
+	// compares, the count of its epochs and the clock.
+	WatchLoaded
 	// WalkSkipped: a validator is about to pass over an undecided head.
 	WalkSkipped
 	// GetWalked: a transactional read has its result, and has not yet
@@ -66,7 +78,7 @@ const (
 var names = [Points]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn", "LoadSkipped",
-	"Revoked", "WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
+	"Revoked", "HelpLoaded", "HelpDrawn", "WatchLoaded", "WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
 	"Dead", "Parking",
 }
 

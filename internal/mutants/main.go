@@ -14,6 +14,7 @@
 // A patch that no longer applies, a mutant that does not compile, and a test
 // that fails, is skipped or does not exist on the clean tree fail the run too.
 //
+// With -table it tries nothing and prints docs/mutants.md ("make mutants-table").
 // Run it from anywhere in the module with "go run ./internal/mutants", or with
 // "make mutants". It needs git and writes to the temporary directory only. It
 // exits with 0 if every mutant was killed, 1 if not, 2 on a wrong flag and 130
@@ -52,6 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := flags.String("root", "", "work tree to copy (default: the module that holds the current folder)")
 	dir := flags.String("dir", "internal/mutants", "folder of the patches, relative to the work tree")
 	only := flags.String("run", "", "try only the mutants whose name matches this regular expression")
+	asTable := flags.Bool("table", false, "try nothing; print the mutants as the Markdown of docs/mutants.md")
 	verbose := flags.Bool("v", false, "print the reasons and the last lines of each test")
 	parallel := flags.Int("parallel", 2, "mutants tried at a time")
 	timeout := flags.Duration("timeout", 2*time.Minute, "limit for a test command without -timeout")
@@ -86,6 +88,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(mutants) == 0 {
 		fmt.Fprintf(stderr, "mutants: no patch in %s matches %q\n", *dir, *only)
 		return 1
+	}
+	if *asTable {
+		printMarkdown(stdout, mutants)
+		return 0
 	}
 	first := *start % len(mutants)
 	mutants = slices.Concat(mutants[first:], mutants[:first])

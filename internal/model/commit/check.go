@@ -3,6 +3,7 @@ package commit
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/model/history"
 )
@@ -52,7 +53,7 @@ func (m *Model) Final(s *state) error {
 		o.final[k] = m.newest(s, Key(k))
 	}
 	for i := range m.Procs {
-		if p := s.proc[i]; p.live || p.h != 0 || p.n != 0 || p.w != 0 || p.d != 0 || p.t != 0 || p.e != 0 {
+		if p := s.proc[i]; p.live || p.b != 0 || p.watch != 0 || p.since != 0 || p.h != 0 || p.n != 0 || p.w != 0 || p.d != 0 || p.t != 0 || p.e != 0 {
 			return fmt.Errorf("process %d has left registers behind: %+v", i+1, p)
 		}
 	}
@@ -99,7 +100,7 @@ func (m *Model) history(o *outcome) history.History {
 	for k := range m.keys {
 		h.Initial[k] = history.Value(1 + k)
 	}
-	for _, k := range m.Absent {
+	for _, k := range slices.Concat(m.Deleted, m.Absent) {
 		h.Initial[k] = history.Absent
 	}
 	var events [maxOps]uint16 // the events of an operation

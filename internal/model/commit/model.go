@@ -2,6 +2,7 @@ package commit
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,9 @@ func New(sc Scenario) (*Model, error) {
 		}
 	}
 	for k := range m.keys {
-		m.versions = append(m.versions, version{op: -1, key: Key(k), name: Key(k).String() + "0"})
+		m.versions = append(m.versions, version{
+			op: -1, key: Key(k), tomb: slices.Contains(sc.Deleted, Key(k)), name: Key(k).String() + "0",
+		})
 	}
 	count := 0
 	for _, ops := range sc.Procs {
@@ -138,11 +141,7 @@ func (m *Model) Initial() state {
 	var s state
 	s.record[0] = committed
 	for k := range m.keys {
-		absent := false
-		for _, a := range m.Absent {
-			absent = absent || int(a) == k
-		}
-		if !absent {
+		if !slices.Contains(m.Absent, Key(k)) {
 			s.entries++
 			s.index[k] = s.entries
 			s.head[s.entries] = uint8(1 + k)
@@ -232,6 +231,9 @@ func (m *Model) Explain(a, b *state) string {
 	if a.clock != b.clock {
 		add("clock=%d", b.clock)
 	}
+	if a.watch != b.watch && b.watch != 0 {
+		add("the watch is that of %s", m.Name(int(b.watch)-1))
+	}
 	for k := range m.keys {
 		if a.index[k] != b.index[k] {
 			add("index[%v]=%s", Key(k), entryName(b.index[k]))
@@ -297,6 +299,15 @@ func (m *Model) explainProc(add func(string, ...any), a, b *state, i int) {
 		}
 		if p.d != q.d && q.d != 0 {
 			add("has drawn %d", q.d)
+		}
+		if p.b != q.b && q.b != 0 {
+			add("base %d", q.b)
+		}
+		if p.watch != q.watch && q.watch != 0 {
+			add("counts for %s", m.Name(int(q.watch)-1))
+		}
+		if p.b != 0 && q.b == 0 {
+			add("watches no more")
 		}
 		if p.try != q.try {
 			add("installs again")

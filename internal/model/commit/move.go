@@ -9,7 +9,9 @@ const (
 	atPointer       // load the record pointer of version h
 	atRecord        // load the record of version h
 	atNext          // load the link of version h
+	atWatch         // load the watch, if it is that of version h
 	atDraw          // draw an epoch for the announced version h
+	atCount         // count it
 	atHelp          // give it to h
 	atRevoke        // take the epoch of the tentative version h away
 	atInsert        // put an entry into the index
@@ -21,7 +23,14 @@ const (
 	atDecide        // own record: PREP(f) to TENT(t) or COMM(t)
 	atOwnWord       // load the own record
 	atPublish       // own record: TENT(t) to COMM(t)
+	atAlive         // own record: a sign of life while validating
 	atAbort         // own record: to ABORTED
+	atBase          // priority mode: load the clock, the base
+	atPost          // publish the watch
+	atLeast         // load the own record, validate
+	atOwnAgain      // load the own record after validation
+	atOwnCount      // load the count
+	atOwnClock      // load the clock
 	atUnhook        // take an own aborted version off its chain
 	atCopy          // copy the own epoch into a version
 	atClear         // clear the version's record pointer
@@ -84,10 +93,14 @@ func (x *move) step() {
 	case atNext:
 		x.below()
 		x.emit("load next")
+	case atWatch:
+		x.loadWatch()
 	case atDraw:
-		x.self().d = x.s.draw()
-		x.self().pc = atHelp
+		x.self().d = x.draw()
+		x.drawn()
 		x.emit("help: draw")
+	case atCount:
+		x.count()
 	case atHelp:
 		x.help()
 	case atRevoke:
@@ -110,8 +123,12 @@ func (x *move) step() {
 		x.ownWord()
 	case atPublish:
 		x.publish()
+	case atAlive:
+		x.alive()
 	case atAbort:
 		x.abort()
+	case atBase, atPost, atLeast, atOwnAgain, atOwnCount, atOwnClock:
+		x.watched()
 	case atUnhook:
 		x.unhook()
 	case atCopy, atClear:

@@ -36,7 +36,7 @@ func (x *move) examineRead(w word) {
 		if x.m.faulty(ReadSkipsAnnounced) {
 			x.down()
 		} else {
-			x.await(w, atDraw)
+			x.awaitDraw(w)
 		}
 	case tentative:
 		switch {
@@ -59,7 +59,7 @@ func (x *move) examineLoad(w word) {
 	case p.again:
 		x.found(p.n)
 	case w.kind() == announced && !x.m.faulty(LoadSkipsAnnounced):
-		x.await(w, atDraw)
+		x.awaitDraw(w)
 	case w.kind() == tentative && (x.m.NoClock || w.epoch() <= p.s) && !x.m.faulty(LoadSkipsTentative):
 		x.await(w, atRevoke)
 	default:
@@ -80,8 +80,10 @@ func (x *move) examineValidate(what string, w word) {
 	case p.again:
 		x.found(p.n)
 	case w.kind() == announced && !x.m.faulty(ValidateSkipsAnnounced):
-		x.await(w, atDraw)
-	case w.kind() == tentative && (w.epoch() < p.t || x.m.faulty(ValidateFirst)):
+		x.awaitDraw(w)
+	case w.kind() == tentative && p.b != 0 && w.epoch() <= p.b && !(w.epoch() == p.b && x.m.faulty(WatchValidatesBelow)):
+		x.await(w, atRevoke) // the writer would come before the first epoch that is not validated
+	case w.kind() == tentative && p.b == 0 && (w.epoch() < p.t || x.m.faulty(ValidateFirst)):
 		// The writer comes first: wait for it (by not moving), give up, or take
 		// its epoch away.
 		undecided := x.s
@@ -164,15 +166,23 @@ func (x *move) found(v uint8) {
 		}
 	case validating:
 		if !x.unchanged(v, x.s.result[id][k]) {
-			x.conflict()
+			if p.b == 0 {
+				x.conflict()
+				return
+			}
+			p.over = true
+			x.validated()
 			return
 		}
 		p.i++
-		if int(p.i) < len(op.Reads) {
-			x.enter()
+		if int(p.i) == len(op.Reads) {
+			x.validated()
 			return
 		}
-		x.validated()
+		x.enter()
+		if x.m.Signs {
+			p.pc = atAlive
+		}
 	}
 }
 
@@ -191,5 +201,9 @@ func (x *move) unchanged(v, seen uint8) bool {
 	case !absent(v) || !absent(seen):
 		return false
 	}
-	return v == 0 || x.m.word(&x.s, v).epoch() < x.self().t || x.m.faulty(ValidateAnyTombstone)
+	if v == 0 || x.m.faulty(ValidateAnyTombstone) {
+		return true
+	}
+	t, p := x.m.word(&x.s, v).epoch(), x.self()
+	return t < p.t || t <= p.b && x.m.faulty(WatchAnyTombstone)
 }

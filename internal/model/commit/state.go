@@ -59,6 +59,9 @@ type state struct {
 	proc   [maxProcs]proc
 	pruner [maxPruners]pruner
 
+	watch uint8          // the process, plus one, whose watch is published, or 0
+	owed  [maxProcs]int8 // of a process that watches: see owe
+
 	ok     uint8                  // bit set of operations that have returned success
 	before [maxOps]uint8          // for each operation: ok when it was invoked
 	result [maxOps][maxKeys]uint8 // version read by an operation, per key
@@ -92,6 +95,10 @@ type proc struct {
 	t     uint8 // own tentative epoch
 	d     uint8 // epoch drawn, own or for somebody else
 	w     word  // word expected by the next compare-and-swap
+
+	b     uint8 // base of the own watch; 0: there is none
+	since int8  // epochs drawn since the count (WatchClockFirst: the clock) was loaded
+	watch uint8 // the process, plus one, whose watch the epoch being drawn is counted for
 }
 
 // step is the next access of a process.
@@ -130,7 +137,7 @@ func (s *state) reduce() {
 	}
 	for i := range s.proc {
 		p := &s.proc[i]
-		used |= 1<<p.s | 1<<p.t | 1<<p.d | 1<<p.w.epoch()
+		used |= 1<<p.s | 1<<p.t | 1<<p.d | 1<<p.w.epoch() | 1<<p.b
 	}
 	for i := range s.pruner {
 		p := &s.pruner[i]
@@ -152,6 +159,7 @@ func (s *state) reduce() {
 	for i := range s.proc {
 		p := &s.proc[i]
 		p.s, p.t, p.d = rank(p.s), rank(p.t), rank(p.d)
+		p.b = rank(p.b)
 		p.w = p.w.kind().at(rank(p.w.epoch()))
 	}
 	for i := range s.pruner {
@@ -163,15 +171,6 @@ func (s *state) reduce() {
 			}
 		}
 	}
-}
-
-// draw advances the clock and returns the new epoch.
-func (s *state) draw() uint8 {
-	s.clock++
-	if s.clock >= 1<<5 {
-		panic("commit: too many epochs for a word")
-	}
-	return s.clock
 }
 
 // sortLive puts the live epochs of a view in descending order, each once.

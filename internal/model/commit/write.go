@@ -14,10 +14,10 @@ func (x *move) examineInstall(what string, w word) {
 	case x.m.faulty(InstallOverUndecided):
 		x.base(p.h)
 	case w.kind() == announced && !x.m.records[x.m.versions[p.h].record].check:
-		x.await(w, atDraw)
+		x.awaitDraw(w)
 	default:
 		rival := x.s
-		if !op.blind() {
+		if !op.blind() && !op.First {
 			x.conflict()
 			x.emit(what + ": conflict")
 			if x.m.NoAbort {
@@ -123,9 +123,15 @@ func (x *move) announced() {
 
 func (x *move) ownDraw() {
 	p := x.self()
-	p.d = x.s.draw()
+	if p.b != 0 && !x.m.faulty(WatchCountsFirst) {
+		p.watch = uint8(x.i) + 1
+	}
+	p.d = x.draw()
 	p.pc = atDecide
-	if p.w == 0 { // DrawFirst
+	switch {
+	case p.watch != 0:
+		p.pc = atCount
+	case p.w == 0: // DrawFirst
 		p.pc = atAnnounce
 	}
 	x.emit("draw")
@@ -137,6 +143,11 @@ func (x *move) decide() {
 	t, done := p.d, x.s.record[r] == p.w
 	p.d, p.w = 0, 0
 	switch {
+	case p.b != 0:
+		if done {
+			x.s.record[r] = tentative.at(t)
+		}
+		x.look()
 	case !done:
 		p.pc = atOwnWord
 	case x.m.records[r].check:
@@ -174,10 +185,20 @@ func (x *move) tentative(t uint8) {
 		x.self().pc = atPublish
 		return
 	}
+	if _, op := x.m.op(&x.s, x.i); op.First {
+		p := x.self()
+		p.mode, p.t = installing, 0
+		if x.m.Switch {
+			p.t = t
+		}
+		p.pc = atBase
+		return
+	}
 	x.validate(t)
 }
 
-// validate starts validation at epoch t.
+// validate starts validation at epoch t; in priority mode it is as of the epoch
+// after the base, and t is the least epoch at which the transaction may commit.
 func (x *move) validate(t uint8) {
 	p := x.self()
 	p.mode, p.i, p.t = validating, 0, t
@@ -187,10 +208,40 @@ func (x *move) validate(t uint8) {
 	x.enter()
 }
 
+// alive shows between two reads that validation goes on. The bit that it flips in
+// the record is not modelled: nothing but waiting depends on it. It gives up
+// validating what will not be published.
+func (x *move) alive() {
+	p := x.self()
+	now := x.s.record[x.m.ownRecord(&x.s, x.i)]
+	x.enter()
+	switch {
+	case p.b == 0 && now != tentative.at(p.t):
+		p.i, p.e, p.t = 0, 0, 0
+		p.pc = atOwnWord
+	case now.kind() == aborted:
+		p.i, p.e, p.t = 0, 0, 0
+		x.look()
+	}
+	x.emit("show life")
+}
+
 // validated goes on after every read has been found unchanged.
 func (x *move) validated() {
 	p := x.self()
 	p.i, p.e, p.h, p.n, p.again = 0, 0, 0, 0, false
+	if p.b != 0 {
+		p.t = 0
+		switch {
+		case x.m.faulty(WatchBaseLate):
+			p.pc = atBase
+		case x.m.faulty(WatchStoredLate):
+			p.pc = atPost
+		default:
+			x.look()
+		}
+		return
+	}
 	p.pc = atPublish
 	if x.m.faulty(ValidateFirst) {
 		p.pc = atOwnWord
@@ -200,10 +251,19 @@ func (x *move) validated() {
 func (x *move) publish() {
 	p := x.self()
 	r := x.m.ownRecord(&x.s, x.i)
-	if x.s.record[r] == tentative.at(p.t) {
-		x.s.record[r] = committed.at(p.t)
+	w := tentative.at(p.t)
+	if now := x.s.record[r]; now.kind() == tentative && p.b != 0 && x.m.faulty(WatchPublishesAny) {
+		w = now
+	}
+	switch {
+	case x.s.record[r] == w:
+		x.s.record[r] = committed.at(w.epoch())
+		x.leave()
 		x.committed()
-	} else {
+	case p.b != 0:
+		p.t = 0
+		x.look()
+	default:
 		p.t = 0
 		p.pc = atOwnWord
 	}
@@ -267,10 +327,20 @@ func (x *move) conflict() {
 
 func (x *move) abort() {
 	r := x.m.ownRecord(&x.s, x.i)
-	if x.s.record[r].kind() != committed {
+	switch p := x.self(); {
+	case p.b == 0:
+		if x.s.record[r].kind() != committed {
+			x.s.record[r] = aborted
+		}
+		x.defeated()
+	case x.s.record[r] == p.w:
 		x.s.record[r] = aborted
+		x.leave()
+		x.defeated()
+	default:
+		p.w = 0
+		x.look()
 	}
-	x.defeated()
 	x.emit("abort")
 }
 

@@ -7,19 +7,25 @@
 // transaction begins with one store and ends with one compare-and-swap, and a
 // handle, which remembers g, can tell that its transaction has ended.
 //
-//	epoch.Slots.Begin    1  S = clock
-//	                     2  w = S<<1 | g&1            the slot is live
-//	                     3  bound > S? go back to 1   announce, then check (I6)
-//	Tx.Get, Snapshot.Get 4  walk the chains as of S
-//	                     5  g changed? panic(ErrTxDone), whatever the walk has found
-//	epoch.Slots.End      6  compare-and-swap g, g+1   whoever wins frees the slot
+//	epoch.(*Slots).Begin     1  S = clock
+//	                         2  w = S<<1 | g&1        the slot is live
+//	                         3  bound > S? go back to 1  announce, then check (I6)
+//	(*txState).get, Snapshot.Get, All
+//	                         4  walk the chains as of S
+//	Tx.check, Snapshot.check 5  g changed? panic(ErrTxDone), whatever the walk has found
+//	epoch.(*Slot).End        6  compare-and-swap g, g+1  whoever wins frees the slot
 //
-//	gc.Reclaimer.Refresh 1  m = clock
-//	                     2  bound = m                 before any slot is read (I6)
-//	epoch.Slots.Live     3  for each slot: load w, then load g; live: add S to A
-//	                     4  the view is {m, A}: prune every version that is
-//	                        neither the newest not above m, nor the newest not
-//	                        above an epoch in A
+//	epoch.(*Slots).Announce  1  m = clock
+//	                         2  bound = m             before any slot is read (I6)
+//	epoch.(*Slots).Live      3  for each slot: load w, then load g; live: add S to A
+//	gc.(*Reclaimer).install  4  the view is {m, A}: core.prune drops every version
+//	                            that is neither the newest not above m, nor the
+//	                            newest not above an epoch in A
+//
+// Slots are handed out by (*Slots).Acquire, and taken back from a transaction that
+// has become unreachable by (*Slots).Abandon, which ends it like anybody else. One
+// reclaimer is modelled; of several that overlap ((*Reclaimer).RefreshPast) each
+// announces its own m, and the bound only grows.
 //
 // I1 is what must hold: a live read epoch is in the view or at least its bound.
 //

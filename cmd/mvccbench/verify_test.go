@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/linear"
+)
+
+// saved writes a history of one-key operations and returns the name of the file.
+func saved(t *testing.T, ops ...linear.Op) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "history.jsonl")
+	f, err := os.Create(name)
+	require.NoError(t, err)
+	require.NoError(t, (&linear.History{Fresh: true, Ops: ops}).Write(f))
+	require.NoError(t, f.Close())
+	return name
+}
+
+func TestVerifyExitCodes(t *testing.T) {
+	store := linear.Op{Kind: linear.Store, Arg: 1, Call: 1, Return: 2}
+	load := linear.Op{Kind: linear.Load, Got: 1, OK: true, Call: 3, Return: 4}
+	short := []string{"verify", "--duration=100ms", "--http=off"}
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		out  string
+	}{
+		{"help", []string{"verify", "--help"}, 0, "--check"},
+		{"verify", short, 0, "nothing was violated"},
+		{"verify with profiles", []string{"verify", "--duration=1ms"}, 0, "nothing was violated"},
+		{"a history that is right", []string{"verify", "--check=" + saved(t, store, load)}, 0, "nothing was violated"},
+		{"a history that is not", []string{"verify", "--check=" + saved(t, load)}, 3, "VIOLATED: onekey"},
+		{"no history", []string{"verify", "--check=" + filepath.Join(t.TempDir(), "none")}, 2, ""},
+		{"unknown check", append(short, "--kind=no-such"), 2, ""},
+		{"unknown flag", append(short, "--no-such-flag"), 2, ""},
+		{"flag of run", append(short, "--threads=2"), 2, ""},
+	} {
+		cmd := exec.CommandContext(t.Context(), binary, c.args...)
+		cmd.Dir = t.TempDir()
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		stdout, err := cmd.Output()
+		require.Equal(t, c.code, exitCode(t, err), "%s: %s", c.name, stderr.String())
+		require.Contains(t, string(stdout), c.out, c.name)
+		if c.code == 2 {
+			require.Empty(t, stdout, c.name)
+		}
+		if c.code > 0 {
+			require.NotEmpty(t, stderr.String(), c.name)
+		}
+		left, err := os.ReadDir(cmd.Dir)
+		require.NoError(t, err)
+		require.Empty(t, left, "%s: nothing was violated, nothing is left behind", c.name)
+	}
+}
+
+// Ctrl-C: what was checked so far is reported, and the exit code is 130.
+func TestVerifyInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "verify", "--duration=1h", "--http=off", "--verbose", "--seed=1")
+	cmd.Dir = t.TempDir()
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var said strings.Builder
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		said.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "round 2 ") {
+			require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		}
+	}
+	require.Equal(t, 130, exitCode(t, cmd.Wait()), said.String())
+	require.Regexp(t, `interrupted after \d+ rounds in `, said.String())
+	require.Regexp(t, `(?m)^total +[1-9]`, stdout.String())
+	require.Contains(t, stdout.String(), "nothing was violated")
+}

@@ -1,0 +1,28 @@
+//go:build mvcchooks
+
+package epoch_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A refresh has read the clock when another one announces a later bound.
+func TestBoundNeverGoesBack(t *testing.T) {
+	s := epoch.NewSlots()
+	nested := false
+	defer hooks.Set(func(p hooks.Point) {
+		if p == hooks.BoundLoaded && !nested {
+			nested = true
+			s.Next()
+			require.Equal(t, uint64(2), s.Announce())
+		}
+	})()
+	require.Equal(t, uint64(1), s.Announce())
+	require.True(t, nested)
+	require.Equal(t, uint64(2), s.Bound())
+}

@@ -1,0 +1,147 @@
+package epoch
+
+import (
+	"math/rand/v2"
+	"slices"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// The invariants of clock, bound and slots, evaluated in builds with the tag
+// mvccinvariants; see package invariant. A transaction counts as live here from
+// the moment at which its Begin has checked the bound: before, its epoch may be
+// one that it will not keep.
+
+// ghost is what only the invariants know of a slot.
+type ghost struct {
+	// begun is the generation whose Begin has passed its check of the bound.
+	begun invariant.Ghost
+	// idle is 1 while the slot is in the list of free ones.
+	idle invariant.Ghost
+}
+
+// peek loads a shared word without a yield point.
+func peek(word *atomic.Uint64) uint64 { return invariant.Peek(unsafe.Pointer(word)) }
+
+// standing returns the epoch of the transaction that is live in the slot, if one
+// is whose Begin has returned, or is about to.
+func (slot *Slot) standing() (epoch uint64, ok bool) {
+	gen := peek(&slot.gen)
+	begun := slot.ghost.begun.Load()
+	word := peek(&slot.word)
+	// Only Begin writes the word, with the next generation at the earliest: if
+	// this one stands still, the word was its own all the time.
+	return word >> 1, begun == gen && peek(&slot.gen) == gen && slot.live(word, gen)
+}
+
+// CheckLive panics unless the transaction gen is live in the slot. The caller is
+// the only one who may end it.
+func (slot *Slot) CheckLive(gen uint64) {
+	if _, ok := slot.standing(); !ok || peek(&slot.gen) != gen {
+		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word of epoch %d",
+			gen, peek(&slot.gen), slot.ghost.begun.Load(), peek(&slot.word)>>1)
+	}
+}
+
+// checkBegin: the slot belongs to the caller, and nothing is live in it.
+func (slot *Slot) checkBegin() {
+	if epoch, ok := slot.standing(); ok {
+		invariant.Violated("begin in a slot whose transaction %d, of epoch %d, has not ended", peek(&slot.gen), epoch)
+	}
+	if slot.ghost.idle.Load() != 0 {
+		invariant.Violated("begin in a slot that nobody owns")
+	}
+}
+
+// checkBegun: the read epoch published is one that the clock has reached.
+func (s *Slots) checkBegun(slot *Slot, now uint64) {
+	if e := peek(&slot.word) >> 1; e != now || e < First || e > peek(&s.clock) {
+		invariant.Violated("a transaction that begins at %d publishes %d; the clock stands at %d", now, e, peek(&s.clock))
+	}
+	slot.ghost.begun.Store(peek(&slot.gen))
+}
+
+// CheckBegun panics if gen is the slot's generation and has not begun.
+func (slot *Slot) CheckBegun(gen uint64) {
+	// begun first: it is set before anybody has gen to end, and stays until
+	// gen has moved on.
+	if begun := slot.ghost.begun.Load(); begun != gen && peek(&slot.gen) == gen {
+		invariant.Violated("transaction %d is used, but has not begun: the slot's last one was %d", gen, begun)
+	}
+}
+
+// checkAnnounced: the bound only grows, and the clock is never behind it.
+func (s *Slots) checkAnnounced(m uint64) {
+	b := peek(&s.bound)
+	if now := peek(&s.clock); b < m || b > now {
+		invariant.Violated("the bound is %d after %d was announced; the clock stands at %d", b, m, now)
+	}
+}
+
+// checkScan: I6, the bound is stored before the slots are scanned.
+func (s *Slots) checkScan(m uint64) {
+	if b := peek(&s.bound); b < m {
+		invariant.Violated("I6: the slots are scanned below %d while the bound is %d", m, b)
+	}
+}
+
+// CheckView panics unless I1 holds of a view made of these slots, at any time
+// after it was made: the read epoch of a live transaction is in the view, or at
+// least its bound.
+func (s *Slots) CheckView(bound uint64, live []uint64) {
+	if b := peek(&s.bound); b < bound {
+		invariant.Violated("I6: a view has the bound %d, announced is %d", bound, b)
+	}
+	s.eachStanding(func(e uint64) {
+		if _, in := slices.BinarySearch(live, e); e < bound && !in {
+			invariant.Violated("I1: a transaction reads at %d, and the view does not know: bound %d, live %v", e, bound, live)
+		}
+	})
+}
+
+// CheckNoneBelow panics if a live transaction reads below e.
+func (s *Slots) CheckNoneBelow(e uint64, why string) {
+	s.eachStanding(func(at uint64) {
+		if at < e {
+			invariant.Violated("I1: a transaction reads at %d, below %d: %s", at, e, why)
+		}
+	})
+}
+
+// eachStanding calls f with the read epoch of every live transaction. Where there
+// are very many slots it looks at some of the time only.
+func (s *Slots) eachStanding(f func(epoch uint64)) {
+	chunks := *invariant.PeekPointer[[]*chunk](unsafe.Pointer(&s.chunks))
+	// Sampled: with very many slots this would be most of the work.
+	if len(chunks) > 1 && rand.IntN(len(chunks)) != 0 {
+		return
+	}
+	for _, c := range chunks {
+		for i := range c {
+			if e, ok := c[i].standing(); ok {
+				f(e)
+			}
+		}
+	}
+}
+
+// checkOwner: a slot has one owner at a time, or is in the list of free ones.
+// s.mu is held.
+func (slot *Slot) checkOwner(idle uint64) {
+	if was := slot.ghost.idle.Swap(idle); was == idle {
+		invariant.Violated("a slot changes hands twice: idle %d, then %d", was, idle)
+	}
+	if e, ok := slot.standing(); ok {
+		invariant.Violated("a slot changes hands while its transaction %d, of epoch %d, is live", peek(&slot.gen), e)
+	}
+}
+
+// Peek returns the generation and the epoch of the slot, without a yield point.
+func (slot *Slot) Peek() (gen, epoch uint64) {
+	return peek(&slot.gen), peek(&slot.word) >> 1
+}
+
+// PeekNow returns the newest epoch drawn, without a yield point.
+func (s *Slots) PeekNow() uint64 { return peek(&s.clock) }

@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/soak"
+)
+
+// verifyCmd is "mvccbench verify". The fields are the flags.
+type verifyCmd struct {
+	Duration  time.Duration `help:"How long." default:"30s" placeholder:"TIME" group:"How long"`
+	KeepGoing bool          `help:"Go on after a violation." group:"How long"`
+
+	Kind      []string `help:"Checks to make, in random order." default:"${enum_kinds}" placeholder:"NAME" group:"What to check"`
+	Workers   *int     `help:"Number of goroutines; by default it varies from round to round." placeholder:"N" group:"What to check"`
+	Keys      *int     `help:"Number of keys; by default it varies." placeholder:"N" group:"What to check"`
+	Isolation string   `help:"Level of read-write transactions: serializable, snapshot or mixed." enum:"serializable,snapshot,mixed" default:"mixed" placeholder:"LEVEL" group:"What to check"`
+	VaryProcs bool     `help:"Vary GOMAXPROCS." default:"true" negatable:"" group:"What to check"`
+	Seed      *uint64  `help:"Seed of the first round; those after it count on. By default another one each time." placeholder:"N" group:"What to check"`
+	Repeat    bool     `help:"Repeat the parameters of the first round: with --seed, those of a round that was violated." group:"What to check"`
+	Check     string   `help:"Run nothing, but judge a history that was saved." placeholder:"FILE" group:"What to check"`
+
+	Out      string        `help:"Save what was violated below the folder DIR, which is created then." default:"mvccbench-violations" placeholder:"DIR" group:"Output"`
+	Interval time.Duration `help:"Time between two progress reports." default:"5s" placeholder:"TIME" group:"Output"`
+	Verbose  bool          `help:"Report every round." short:"v" group:"Output"`
+	Quiet    bool          `help:"Report no progress." short:"q" group:"Output"`
+
+	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR, or on a free port if its port is taken; \"off\" or an empty address for none." default:"${http_addr}" placeholder:"ADDR" group:"Profiles in the browser"`
+}
+
+// Help is what --help says of the command beside its flags.
+func (c *verifyCmd) Help() string {
+	var b strings.Builder
+	b.WriteString("Runs random load on the map for a while and checks what it did, in rounds with parameters of their own:\n")
+	for _, k := range soak.Kinds() {
+		fmt.Fprintf(&b, "  %-9s %s\n", k, k.Doc())
+	}
+	b.WriteString("The exit code is 3 if something was violated. Then the history, an explanation and the parameters have been saved.")
+	return b.String()
+}
+
+// kindNames returns the names of all checks.
+func kindNames() []string {
+	var names []string
+	for _, k := range soak.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// config returns what the flags ask for.
+func (c *verifyCmd) config() (soak.Config, error) {
+	cfg := soak.Config{
+		Duration: c.Duration, Repeat: c.Repeat, VaryProcs: c.VaryProcs, Dir: c.Out, KeepGoing: c.KeepGoing,
+		Snapshot: map[string]int{"serializable": 0, "snapshot": 100, "mixed": -1}[c.Isolation],
+	}
+	if err := checkList("--kind", "check", c.Kind, kindNames()); err != nil {
+		return cfg, err
+	}
+	for _, k := range soak.Kinds() {
+		if slices.Contains(c.Kind, string(k)) {
+			cfg.Kinds = append(cfg.Kinds, k)
+		}
+	}
+	switch {
+	case c.Duration <= 0:
+		return cfg, usagef("--duration: expected a time above 0, such as 30s, not %v", c.Duration)
+	case c.Interval <= 0:
+		return cfg, usagef("--interval: expected a time above 0, such as 5s, not %v", c.Interval)
+	case c.Out == "":
+		return cfg, usagef("--out: expected the name of a folder")
+	}
+	for _, f := range []struct {
+		flag  string
+		value *int
+		to    *int
+		max   int
+	}{{"--workers", c.Workers, &cfg.Workers, soak.MaxWorkers}, {"--keys", c.Keys, &cfg.Keys, soak.MaxKeys}} {
+		if f.value == nil {
+			continue
+		}
+		if *f.value < 1 || *f.value > f.max {
+			return cfg, usagef("%s: expected a number from 1 to %d, not %d", f.flag, f.max, *f.value)
+		}
+		*f.to = *f.value
+	}
+	// Small numbers are easier to type again.
+	cfg.Seed = rand.Uint64N(1_000_000_000)
+	if c.Seed != nil {
+		cfg.Seed = *c.Seed
+	}
+	return cfg, nil
+}
+
+// Run carries "mvccbench verify" out; the parser calls it.
+func (c *verifyCmd) Run(e *env) error {
+	if c.Check != "" {
+		return c.checkFile(e)
+	}
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	if err := canCreate(c.Out); err != nil {
+		return usagef("--out: expected a folder that can be written to: %w", err)
+	}
+	var profiles *profiler
+	if c.HTTP != "" && c.HTTP != "off" {
+		if profiles, err = startProfiler(c.HTTP); err != nil {
+			return usagef("--http: expected a loopback address such as %s, or off: %w", defaultHTTP, err)
+		}
+		defer profiles.close()
+		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
+	}
+	var p *verifyProgress
+	if !c.Quiet {
+		fmt.Fprintf(e.stderr, "seed %d\n", cfg.Seed)
+		p = newVerifyProgress(e.stderr, c.Interval, c.Duration)
+	}
+	cfg.Target = e.target
+	cfg.Start = func(r soak.Round, so soak.Totals) {
+		profiles.phase("verify, " + r.String())
+		p.start(r, so)
+	}
+	cfg.Done = func(r soak.Round, o soak.Outcome) {
+		if c.Verbose {
+			p.note("%v: %d transactions, %v", r, o.Transactions, o.Time.Round(time.Millisecond))
+		}
+		if o.Violation != nil {
+			p.aside(func() {
+				describeViolation(e.stderr, o.Violation, true)
+				fmt.Fprintf(e.stderr, "repeat it: %s\n", c.repeat(r))
+			})
+		}
+	}
+	report, err := soak.Run(e.ctx, cfg)
+	p.close()
+	if w := writeReport(e.stdout, report, fmt.Sprintf("%s from seed %d: ", roundsIn(report), cfg.Seed)); w != nil && err == nil {
+		err = fmt.Errorf("writing the results: %w", w)
+	}
+	if e.ctx.Err() != nil && !c.Quiet {
+		fmt.Fprintf(e.stderr, "interrupted after %s\n", roundsIn(report))
+	}
+	if violated := report.Err(); violated != nil {
+		return violated
+	}
+	return err
+}
+
+// repeat returns the command line that repeats a round's parameters.
+func (c *verifyCmd) repeat(r soak.Round) string {
+	s := fmt.Sprintf("%s verify --seed %d --repeat", programName, r.Seed)
+	if c.Workers != nil {
+		s += fmt.Sprintf(" --workers %d", *c.Workers)
+	}
+	if c.Keys != nil {
+		s += fmt.Sprintf(" --keys %d", *c.Keys)
+	}
+	if c.Isolation != "mixed" {
+		s += " --isolation " + c.Isolation
+	}
+	if !c.VaryProcs {
+		s += " --no-vary-procs"
+	}
+	return s
+}
+
+// checkFile judges a history that was saved.
+func (c *verifyCmd) checkFile(e *env) error {
+	f, err := os.Open(c.Check)
+	if err != nil {
+		return usagef("--check: expected a file with a history: %w", err)
+	}
+	defer f.Close()
+	report, err := soak.CheckFile(f)
+	if err != nil {
+		return usagef("--check: %s: %w", c.Check, err)
+	}
+	for _, v := range report.Violations {
+		describeViolation(e.stderr, v, false)
+	}
+	if err := writeReport(e.stdout, report, ""); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	return report.Err()
+}
+
+// shownLines is how much of an explanation is shown if all of it was saved.
+const shownLines = 24
+
+func describeViolation(w io.Writer, v *soak.Violation, saved bool) {
+	fmt.Fprintf(w, "\nVIOLATED: %s\n", v.Summary)
+	if saved {
+		fmt.Fprintf(w, "in %v\n", v.Round)
+	}
+	lines := strings.Split(strings.TrimSpace(v.Detail), "\n")
+	if saved && v.SaveErr == nil && len(lines) > shownLines {
+		lines = append(lines[:shownLines], fmt.Sprintf("... and %d more lines", len(lines)-shownLines))
+	}
+	fmt.Fprintf(w, "%s\n\n", strings.Join(lines, "\n"))
+	switch {
+	case v.SaveErr != nil:
+		fmt.Fprintf(w, "could not be saved: %v\n", v.SaveErr)
+	case v.Folder != "":
+		fmt.Fprintf(w, "saved in: %s\n", v.Folder)
+	}
+}
+
+// canCreate returns an error if nothing can be created below dir, which need not
+// exist. It leaves nothing behind.
+func canCreate(dir string) error {
+	var missing []string
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		missing = append(missing, d)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	for _, d := range missing {
+		err = errors.Join(err, os.Remove(d))
+	}
+	return err
+}
+
+// writeReport writes the table of what was checked and, after head, the verdict.
+func writeReport(w io.Writer, r *soak.Report, head string) error {
+	rows := [][]string{{"check", "rounds", "transactions", "ops", "aborted", "dependencies", "violated", "time"}}
+	row := func(name string, t soak.Totals) {
+		rows = append(rows, []string{name, fmt.Sprint(t.Rounds), fmt.Sprint(t.Transactions), shortCount(t.Operations),
+			fmt.Sprint(t.Aborted), shortCount(t.Dependencies), fmt.Sprint(t.Violations), shortTime(float64(t.Time))})
+	}
+	for _, k := range r.Kinds {
+		row(string(k.Kind), k.Totals)
+	}
+	total := r.Totals()
+	if len(r.Kinds) > 1 {
+		row("total", total)
+	}
+	var b strings.Builder
+	writeTable(&b, rows, func(column int) bool { return column == 0 })
+	if total.Undecided > 0 {
+		fmt.Fprintf(&b, "%d keys of %s could not be judged in time, and count neither way\n", total.Undecided, soak.OneKey)
+	}
+	verdict := "nothing was violated"
+	if len(r.Violations) > 0 {
+		verdict = "VIOLATED: " + r.Violations[0].Error()
+	}
+	fmt.Fprintf(&b, "%s%s\n", head, verdict)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// shortCount is short for what is counted.
+func shortCount(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return short(float64(n))
+}
+
+// roundsIn says how many rounds there were, and how long they took.
+func roundsIn(r *soak.Report) string {
+	rounds := "rounds"
+	if r.Rounds == 1 {
+		rounds = "round"
+	}
+	return fmt.Sprintf("%d %s in %s", r.Rounds, rounds, shortTime(float64(r.Elapsed)))
+}

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/linear"
+	"github.com/mvccmap/mvccmap/internal/soak"
+)
+
+// verify runs "mvccbench verify" on a target within the test's process.
+func verify(t *testing.T, ctx context.Context, target soak.Target, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err buffer
+	code = run(&env{ctx: ctx, stdout: &out, stderr: &err, target: target, args: append([]string{"verify", "--http=off"}, args...)})
+	return code, out.String(), err.String()
+}
+
+// forgetful is a map that loses a store now and then.
+type forgetful struct {
+	linear.Map
+	n int
+}
+
+func (m *forgetful) Store(key int, value int64) {
+	if m.n++; m.n%10 > 0 {
+		m.Map.Store(key, value)
+	}
+}
+
+var faulty = soak.Target{OneKey: func(m linear.Map) linear.Map { return &forgetful{Map: m} }}
+
+func TestVerify(t *testing.T) {
+	top := filepath.Join(t.TempDir(), "new")
+	dir := filepath.Join(top, "violations")
+	code, stdout, stderr := verify(t, t.Context(), soak.Target{}, "--duration=300ms", "--workers=3", "--keys=2", "--seed=5", "--verbose", "--out="+dir)
+	require.Equal(t, ExitOK, code, stderr)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	require.Len(t, lines, 3+len(soak.Kinds()))
+	require.Equal(t, []string{"check", "rounds", "transactions", "ops", "aborted", "dependencies", "violated", "time"}, strings.Fields(lines[0]))
+	for i, k := range soak.Kinds() {
+		require.Equal(t, string(k), strings.Fields(lines[i+1])[0])
+	}
+	require.Regexp(t, `^total +[1-9]\d* +\d`, lines[len(lines)-2])
+	require.Regexp(t, `^\d+ rounds? in [\d.]+ m?s from seed 5: nothing was violated$`, lines[len(lines)-1])
+	for _, line := range lines {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
+	}
+	require.Contains(t, stderr, "seed 5\n")
+	require.Regexp(t, `\[0s/300ms\] 0 transactions checked; round 1 \(seed \d+\): \w+, 3 workers, 2 keys, GOMAXPROCS \d+\n`, stderr)
+	require.Regexp(t, `(?m)^round 1 .*: \d+ transactions, `, stderr)
+	require.NoDirExists(t, top, "nothing was violated, nothing was created")
+
+	code, stdout, stderr = verify(t, t.Context(), soak.Target{}, "--duration=1ms", "--kind=onekey", "--quiet", "--out="+t.TempDir())
+	require.Equal(t, ExitOK, code)
+	require.Empty(t, stderr)
+	require.NotContains(t, stdout, "total", "there is only one")
+}
+
+// A violation ends the run with 3; what was recorded is saved, and judged alike
+// when it is read again.
+func TestVerifyFaultyMap(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "violations")
+	args := []string{"--duration=1h", "--kind=onekey", "--workers=2", "--keys=1", "--isolation=serializable", "--no-vary-procs", "--out=" + dir}
+	code, stdout, stderr := verify(t, t.Context(), faulty, args...)
+	require.Equal(t, ExitViolated, code, stderr)
+	require.Contains(t, stderr, "VIOLATED: not linearizable: ")
+	require.Contains(t, stdout, ": VIOLATED: onekey (seed ")
+	said := regexp.MustCompile(`(?m)^mvccbench: verification violated: (.*)$`).FindStringSubmatch(stderr)
+	require.NotNil(t, said, stderr)
+	saved := regexp.MustCompile(`(?m)^saved in: (.*)$`).FindStringSubmatch(stderr)
+	require.NotNil(t, saved, stderr)
+	for _, name := range []string{soak.ReportFile, soak.RoundFile, soak.HistoryFile, soak.PictureFile} {
+		require.FileExists(t, filepath.Join(saved[1], name))
+	}
+	require.Regexp(t, `(?m)^repeat it: mvccbench verify --seed \d+ --repeat --workers 2 --keys 1 --isolation serializable --no-vary-procs$`, stderr)
+
+	code, stdout, stderr = call(t, "verify", "--check="+filepath.Join(saved[1], soak.HistoryFile))
+	require.Equal(t, ExitViolated, code)
+	require.Regexp(t, `(?m)^onekey +1 +\d+ `, stdout)
+	anomaly := said[1][strings.Index(said[1], ": ")+2:]
+	require.Contains(t, stderr, "VIOLATED: "+anomaly)
+	require.Contains(t, stdout, anomaly)
+}
+
+func TestVerifyKeepsGoing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	rounds := 0
+	target := soak.Target{OneKey: func(linear.Map) linear.Map {
+		if rounds++; rounds == 3 {
+			cancel()
+		}
+		return struct{ linear.Map }{} // panics
+	}}
+	dir := t.TempDir()
+	code, stdout, stderr := verify(t, ctx, target, "--duration=1h", "--kind=onekey", "--keep-going", "--out="+dir)
+	require.Equal(t, ExitViolated, code, "that counts more than the interruption")
+	require.GreaterOrEqual(t, strings.Count(stderr, "\nVIOLATED: the map failed"), 2)
+	require.Contains(t, stderr, "interrupted after ")
+	require.Contains(t, stdout, "VIOLATED")
+	saved, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, saved, strings.Count(stderr, "saved in: "))
+}
+
+// What cannot be saved is shown in full.
+func TestVerifyCannotSave(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "violations")
+	target := soak.Target{OneKey: func(linear.Map) linear.Map {
+		_ = os.WriteFile(dir, nil, 0o600) // in the place of the folder
+		return struct{ linear.Map }{}
+	}}
+	code, _, stderr := verify(t, t.Context(), target, "--duration=1h", "--kind=onekey", "--out="+dir)
+	require.Equal(t, ExitViolated, code)
+	require.Contains(t, stderr, "could not be saved: ")
+	require.NotContains(t, stderr, "saved in")
+
+	var out buffer
+	v := &soak.Violation{Detail: strings.Repeat("line\n", 100), Folder: "folder"}
+	describeViolation(&out, v, true)
+	require.Contains(t, out.String(), "... and 76 more lines\n")
+	v.Folder, v.SaveErr = "", errFull
+	describeViolation(&out, v, true)
+	require.Equal(t, 124, strings.Count(out.String(), "line\n"))
+}
+
+func TestVerifyInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	rounds := 0
+	target := soak.Target{OneKey: func(m linear.Map) linear.Map {
+		if rounds++; rounds == 3 {
+			cancel()
+		}
+		return m
+	}}
+	code, stdout, stderr := verify(t, ctx, target, "--duration=1h", "--kind=onekey", "--out="+t.TempDir())
+	require.Equal(t, ExitInterrupted, code)
+	require.Contains(t, stderr, "interrupted after 3 rounds in ")
+	require.Regexp(t, `(?m)^onekey +3 `, stdout)
+	require.Contains(t, stdout, "nothing was violated")
+}
+
+func TestVerifyWrongArguments(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("precious"), 0o600))
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"--duration=0s", []string{"--duration", "above 0"}},
+		{"--duration=5", []string{"--duration", "duration", "5"}},
+		{"--interval=-1s", []string{"--interval", "above 0"}},
+		{"--kind=nonsense", []string{"--kind", "nonsense", "append, register"}},
+		{"--kind=append,append", []string{"--kind", "twice"}},
+		{"--kind=", []string{"--kind", "expected"}},
+		{"--workers=0", []string{"--workers", "from 1 to"}},
+		{"--workers=100000", []string{"--workers", "from 1 to"}},
+		{"--keys=-1", []string{"--keys", "from 1 to"}},
+		{"--isolation=dirty", []string{"--isolation", "serializable", "mixed"}},
+		{"--seed=-1", []string{"--seed", "uint"}},
+		{"--out=", []string{"--out", "folder"}},
+		{"--out=" + file, []string{"--out", "folder"}},
+		{"--out=" + filepath.Join(file, "below"), []string{"--out", "folder"}},
+		{"--http=0.0.0.0:0", []string{"--http", "loopback"}},
+		{"--check=" + file, []string{"--check", file, "history"}},
+		{"--check=" + filepath.Join(file, "below"), []string{"--check", "a file"}},
+		{"extra", []string{"extra"}},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			args := []string{"verify", c.args}
+			if !strings.HasPrefix(c.args, "--out") {
+				args = append(args, "--out="+t.TempDir())
+			}
+			code, stdout, stderr := call(t, args...)
+			require.Equal(t, ExitUsage, code, stderr)
+			require.Empty(t, stdout)
+			for _, want := range c.want {
+				require.Contains(t, stderr, want)
+			}
+			require.NotContains(t, stderr, "profiles:", "nothing was started")
+		})
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "precious", string(text))
+}
+
+func TestVerifyResultsThatCannotBeWritten(t *testing.T) {
+	var stderr buffer
+	code := Run(t.Context(), []string{"verify", "--http=off", "--duration=1ms", "--kind=onekey", "--out=" + t.TempDir()}, &broken{}, &stderr)
+	require.Equal(t, ExitFailed, code)
+	require.Contains(t, stderr.String(), errFull.Error())
+}
+
+func TestVerifyHelp(t *testing.T) {
+	code, stdout, _ := call(t, "verify", "--help")
+	require.Equal(t, ExitOK, code)
+	for _, want := range []string{"--check=FILE", "--keep-going", "--[no-]vary-procs", "onekey    Load, Store"} {
+		require.Contains(t, stdout, want)
+	}
+	require.NotContains(t, stdout, "${")
+}
+
+// What could not be decided is said.
+func TestVerifyUndecided(t *testing.T) {
+	var out buffer
+	r := &soak.Report{Rounds: 1, Kinds: []soak.KindTotals{{Kind: soak.OneKey, Totals: soak.Totals{Undecided: 2}}}}
+	require.NoError(t, writeReport(&out, r, ""))
+	require.Contains(t, out.String(), "2 keys of onekey could not be judged in time")
+	require.Contains(t, roundsIn(r), "1 round in")
+}
+
+// On a pipe there is a line for each interval, on a terminal one that is redrawn.
+func TestVerifyProgress(t *testing.T) {
+	round := func(n int) soak.Round { return soak.Round{Number: n, Kind: soak.Append, Workers: 2, Keys: 1, Seed: 7} }
+	synctest.Test(t, func(t *testing.T) {
+		var out buffer
+		p := newVerifyProgress(&out, time.Second, time.Minute)
+		p.start(round(1), soak.Totals{})
+		time.Sleep(500 * time.Millisecond)
+		p.start(round(2), soak.Totals{Transactions: 1_500_000, Violations: 1})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		p.note("a note")
+		p.close()
+		require.Equal(t, "[0s/1m0s] 0 transactions checked; round 1 (seed 7): append, 2 workers, 1 key\n"+
+			"[1s/1m0s] 1.50M transactions checked, 1 rounds VIOLATED; round 2 (seed 7): append, 2 workers, 1 key\n"+
+			"a note\n", out.String())
+	})
+	for _, colour := range []bool{false, true} {
+		var out buffer
+		p := newVerifyProgress(&out, time.Hour, time.Minute)
+		p.report() // nothing to report yet
+		require.Empty(t, out.String())
+		p.terminal, p.colour = true, colour
+		p.start(round(1), soak.Totals{})
+		p.note("a note")
+		p.start(round(2), soak.Totals{})
+		p.close()
+		text := out.String()
+		require.Equal(t, 1, strings.Count(text, "\n"), "only the note: %q", text)
+		require.Contains(t, text, "\r\x1b[Ka note\n")
+		require.True(t, strings.HasSuffix(text, "\r\x1b[K"))
+		require.Equal(t, colour, strings.Contains(text, "\x1b[2m"))
+	}
+	var none *verifyProgress
+	none.start(round(1), soak.Totals{})
+	none.note("")
+	none.close()
+}

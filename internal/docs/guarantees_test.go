@@ -1,0 +1,158 @@
+// Package docs checks that the documentation keeps up with the code.
+package docs
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// TestGuarantees checks that every promise of docs/guarantees.md names tests, and
+// that there are tests of these names, in the packages it says.
+func TestGuarantees(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/guarantees.md"))
+	require.NoError(t, err)
+	have, err := testsIn(os.DirFS(root))
+	require.NoError(t, err)
+	require.NoError(t, checkPromises(string(text), have))
+	promises, err := promisesIn(string(text))
+	require.NoError(t, err)
+	require.Greater(t, len(promises), 40, "the promises are not found any more")
+}
+
+// TestProtocolNamesTests checks the tests that docs/protocol.md names.
+func TestProtocolNamesTests(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/protocol.md"))
+	require.NoError(t, err)
+	have, err := testsIn(os.DirFS(root))
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for name := range have {
+		names[name[strings.LastIndex(name, ".")+1:]] = true
+	}
+	found := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(string(text), -1)
+	require.NotEmpty(t, found)
+	for _, name := range found {
+		require.True(t, names[name], "docs/protocol.md names %s, which is no test", name)
+	}
+}
+
+// A promise is one item of docs/guarantees.md:
+//
+//   - **G1.** What is promised.
+//     Tests: `TestOfPackageMvcc`, `epoch.TestOfPackageEpoch`.
+type promise struct {
+	id    string
+	tests []string // folder.name
+}
+
+var (
+	promiseID   = regexp.MustCompile(`^- \*\*(G\d+)\.\*\* \S`)
+	boldID      = regexp.MustCompile(`\*\*G\d*\b`)
+	quoted      = regexp.MustCompile("`([^`]*)`")
+	testPattern = regexp.MustCompile(`^(?:([a-z/]+)\.)?((?:Test|Fuzz)[A-Z]\w*)$`)
+)
+
+// promisesIn finds the promises. Their numbers must go up from 1 without a gap,
+// and each must end with its tests.
+func promisesIn(text string) (promises []promise, err error) {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		match := promiseID.FindStringSubmatch(lines[i])
+		if match == nil {
+			if boldID.MatchString(lines[i]) {
+				fail("line %d looks like a promise, and is none: %s", i+1, lines[i])
+			}
+			continue
+		}
+		p := promise{id: match[1]}
+		if want := fmt.Sprintf("G%d", len(promises)+1); p.id != want {
+			fail("line %d: %s, want %s", i+1, p.id, want)
+		}
+		item := lines[i]
+		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "  ") {
+			i++
+			item += " " + strings.TrimSpace(lines[i])
+		}
+		said, tests, ok := strings.Cut(item, " Tests: ")
+		if !ok || !strings.HasSuffix(strings.TrimSpace(said), ".") && !strings.HasSuffix(said, ")") {
+			fail("%s: want a sentence, and then its tests", p.id)
+		}
+		for _, name := range quoted.FindAllStringSubmatch(tests, -1) {
+			m := testPattern.FindStringSubmatch(name[1])
+			if m == nil {
+				fail("%s: %s is no name of a test", p.id, name[0])
+				continue
+			}
+			if m[1] == "" {
+				m[1] = "mvcc"
+			}
+			p.tests = append(p.tests, m[1]+"."+m[2])
+		}
+		if ok && len(p.tests) == 0 {
+			fail("%s names no test", p.id)
+		}
+		promises = append(promises, p)
+	}
+	return promises, errors.Join(errs...)
+}
+
+// checkPromises checks the text against the tests that there are.
+func checkPromises(text string, have map[string]bool) error {
+	promises, err := promisesIn(text)
+	errs := []error{err}
+	for _, p := range promises {
+		for _, name := range p.tests {
+			if !have[name] {
+				errs = append(errs, fmt.Errorf("%s: there is no test %s", p.id, name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// testsIn returns the tests and fuzz targets of every folder below the root, as
+// folder.name, with whatever build tags.
+func testsIn(tree fs.FS) (map[string]bool, error) {
+	have := map[string]bool{}
+	err := fs.WalkDir(tree, ".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || len(d.Name()) > 1 && d.Name()[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		source, err := fs.ReadFile(tree, file)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range parsed.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name != "TestMain" && len(f.Type.Params.List) == 1 {
+				have[path.Dir(file)+"."+f.Name.Name] = true
+			}
+		}
+		return nil
+	})
+	return have, err
+}

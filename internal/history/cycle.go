@@ -1,0 +1,330 @@
+package history
+
+import "slices"
+
+// The classes of cycles, in the order in which they are looked for: the first one
+// that a component has is what it is reported as.
+var classes = []struct {
+	name string
+	set  set
+	one  bool // exactly one rw edge
+}{
+	{"G0", withWW, false},
+	{"G1c", withWW | withWR, false},
+	{"G-single", withWW | withWR, true},
+	{"G2", withWW | withWR | withRW, false},
+	{"G0-realtime", withWW | withRT, false},
+	{"G1c-realtime", withWW | withWR | withRT, false},
+	{"G-single-realtime", withWW | withWR | withRT, true},
+	{"G2-realtime", withWW | withWR | withRW | withRT, false},
+}
+
+// effort is how many hops the searches for the shortest cycle of one component
+// may take. In a component that is too large for that, a short one is found.
+const effort = 30_000_000
+
+// cycles finds the cycles, one for each strongly connected component of the
+// smallest set of edges that has one.
+func (c *checker) cycles() {
+	g := &c.g
+	g.close()
+	nodes := make([]int32, len(g.tx))
+	for i := range nodes {
+		nodes[i] = int32(i)
+	}
+	part := make([]int32, len(g.tx))
+	s := search{g: g, part: part}
+	for _, big := range g.components(nodes, part, withWW|withWR|withRW|withRT) {
+		if len(c.report.Anomalies) >= c.o.Limit {
+			c.report.More++
+			continue
+		}
+		c.classify(&s, big)
+	}
+}
+
+// classify reports the cycles of one component of the whole graph.
+func (c *checker) classify(s *search, big []int32) {
+	whole := s.mark(big)
+	for _, class := range classes {
+		wanted := class.set
+		if class.one {
+			wanted |= withRW
+		}
+		found := false
+		for _, v := range big {
+			s.part[v] = whole
+		}
+		for _, nodes := range s.g.components(big, s.part, wanted) {
+			s.mark(nodes)
+			s.left = effort
+			var hops []int32
+			if class.one {
+				hops = s.shortestWithOne(nodes, class.set)
+			} else {
+				hops = s.shortest(nodes, class.set)
+			}
+			if hops != nil {
+				found = true
+				c.cycle(class.name, hops)
+			}
+			for _, v := range nodes {
+				s.part[v] = whole
+			}
+		}
+		if found {
+			break
+		}
+	}
+}
+
+// cycle reports a cycle, given as edges and complements of arcs.
+func (c *checker) cycle(name string, hops []int32) {
+	edges := c.label(hops)
+	rw, near, predicate := 0, false, false
+	for i, e := range edges {
+		if e.Kind == RW {
+			rw++
+			near = near || edges[(i+1)%len(edges)].Kind == RW
+			predicate = predicate || e.Predicate
+		}
+	}
+	a := Anomaly{Name: name, Cycle: edges}
+	for _, e := range edges {
+		a.Txs = append(a.Txs, e.From)
+		if e.Via != nil {
+			a.Txs = append(a.Txs, *e.Via)
+		}
+	}
+	suffix := ""
+	if name == "G2-realtime" {
+		suffix = "-realtime"
+	}
+	switch {
+	case (name == "G-single" || name == "G2") && isLostUpdate(edges):
+		a.Name = "lost update (P4)"
+	case rw == 0 && name == "G2-realtime":
+		a.Name = "G1c-realtime" // it takes a read to know the order of two writes
+	case rw == 1 && name == "G2-realtime":
+		a.Name = "G-single-realtime"
+	case rw < 2:
+	case !near:
+		a.Name = "G-nonadjacent" + suffix
+	case !predicate:
+		a.Name = "G2-item" + suffix
+	}
+	c.found(a)
+}
+
+// isLostUpdate reports whether a cycle is of two transactions that meet over one
+// key: one has read and written it, and the other wrote it in between.
+func isLostUpdate(edges []Edge) bool {
+	return len(edges) == 2 && edges[0].Key == edges[1].Key &&
+		(edges[0].Kind == RW || edges[1].Kind == RW) && edges[0].Kind != WR && edges[1].Kind != WR
+}
+
+// lostUpdates reports those that make no cycle: two transactions at snapshot level
+// that both replaced one version, and two that replaced one version of a register.
+func (c *checker) lostUpdates() {
+	type pair struct{ a, b, key int }
+	known := map[pair]bool{}
+	for _, a := range c.report.Anomalies {
+		if len(a.Cycle) == 2 {
+			e := a.Cycle[0]
+			known[pair{e.From, e.To, e.Key}], known[pair{e.To, e.From, e.Key}] = true, true
+		}
+	}
+	for _, ks := range c.keys {
+		first := map[int32]*reader{} // who replaced a version, by version
+		for i := range ks.readers {
+			r := &ks.readers[i]
+			if !r.writes || r.pos == none {
+				continue
+			}
+			f := first[r.pos]
+			if f == nil {
+				first[r.pos] = r
+				continue
+			}
+			a, b := c.id(f.tx), c.id(r.tx)
+			if known[pair{a, b, ks.key}] {
+				continue
+			}
+			read := Version{f.value, f.present}
+			if n := len(f.list); n > 0 {
+				read = Version{f.list[n-1], true}
+			}
+			wrote := func(tx int32) Version {
+				for _, w := range ks.writers {
+					if w.tx == tx {
+						return Version{w.value, w.present}
+					}
+				}
+				return Version{}
+			}
+			c.found(Anomaly{Name: "lost update (P4)", Key: ks.key, Txs: []int{a, b}, Cycle: []Edge{
+				{Kind: RW, From: a, To: b, Key: ks.key, Before: read, After: wrote(r.tx), Predicate: f.predicate},
+				{Kind: RW, From: b, To: a, Key: ks.key, Before: read, After: wrote(f.tx), Predicate: r.predicate},
+			}})
+		}
+	}
+}
+
+// label turns hops into edges between transactions. The arcs of a step in real
+// time are one edge.
+func (c *checker) label(hops []int32) (edges []Edge) {
+	g := &c.g
+	// Begin where an edge, or the first arc of a step, begins.
+	start := 0
+	for start < len(hops) && g.steps(hop{edge: hops[start]}) == 0 {
+		start++
+	}
+	hops = slices.Concat(hops[start:], hops[:start])
+	for i, x := range hops {
+		if x >= 0 {
+			e := &g.edges[x]
+			label := Edge{Kind: e.kind, From: c.id(e.fromTx), To: c.id(e.toTx), Key: c.keys[e.key].key,
+				Before: e.before, After: e.after, Predicate: e.predicate, Realtime: e.realtime}
+			if e.via > 0 {
+				via := c.id(e.via - 1)
+				label.Via = &via
+			}
+			edges = append(edges, label)
+			continue
+		}
+		if a := g.arcs[^x]; a.counts {
+			j := i + 1
+			for g.tx[g.arcs[^hops[j%len(hops)]].to] == none {
+				j++
+			}
+			to := g.tx[g.arcs[^hops[j%len(hops)]].to]
+			edges = append(edges, Edge{Kind: RT, From: c.id(g.tx[a.from]), To: c.id(to)})
+		}
+	}
+	// The same cycle shall always look the same: begin with the least ID.
+	least := 0
+	for i := range edges {
+		if edges[i].From < edges[least].From {
+			least = i
+		}
+	}
+	return slices.Concat(edges[least:], edges[:least])
+}
+
+// A search finds shortest cycles. Nodes of the component it is about have the
+// same part.
+type search struct {
+	g     *graph
+	part  []int32
+	parts int32
+	left  int // hops that may still be looked at
+
+	dist  []int32 // by node, if seen says so
+	via   []hop   // by node: how it was reached; to is where from
+	seen  []int32 // by node: in which round it was reached
+	round int32
+}
+
+// mark gives the nodes a part of their own and returns it.
+func (s *search) mark(nodes []int32) int32 {
+	s.parts++
+	for _, v := range nodes {
+		s.part[v] = s.parts
+	}
+	return s.parts
+}
+
+// shortest returns the shortest cycle of a component.
+func (s *search) shortest(nodes []int32, with set) (best []int32) {
+	limit := int32(1 << 30)
+	for _, v := range nodes {
+		if s.g.tx[v] == none || best != nil && s.left <= 0 {
+			continue
+		}
+		for _, h := range s.g.out(v) {
+			if s.g.steps(h) == 0 || s.part[h.to] != s.part[v] || !s.g.in(h, with) {
+				continue
+			}
+			if d, ok := s.reach(h.to, v, with, limit-1); ok && d+1 < limit {
+				limit = d + 1
+				best = append(s.path(h.to, v), h.edge)
+			}
+			if limit == 2 || best != nil && s.left <= 0 {
+				return best
+			}
+		}
+	}
+	return best
+}
+
+// shortestWithOne returns the shortest cycle that has one rw edge, and else edges
+// of the given set.
+func (s *search) shortestWithOne(nodes []int32, with set) (best []int32) {
+	limit := int32(1 << 30)
+	for _, v := range nodes {
+		for _, h := range s.g.out(v) {
+			if h.edge < 0 || s.g.edges[h.edge].kind != RW || s.part[h.to] != s.part[v] || !s.g.in(h, with|withRW) {
+				continue
+			}
+			if d, ok := s.reach(h.to, v, with, limit-1); ok && d+1 < limit {
+				limit = d + 1
+				best = append(s.path(h.to, v), h.edge)
+			}
+			if limit == 2 || s.left <= 0 {
+				return best
+			}
+		}
+	}
+	return best
+}
+
+// reach finds the shortest way from one node to another, in fewer than limit
+// steps. Arcs that are no step are taken at once: a 0-1 breadth-first search.
+func (s *search) reach(from, to int32, with set, limit int32) (int32, bool) {
+	g := s.g
+	if s.seen == nil {
+		s.dist, s.via, s.seen = make([]int32, len(g.tx)), make([]hop, len(g.tx)), make([]int32, len(g.tx))
+	}
+	s.round++
+	s.dist[from], s.seen[from], s.via[from] = 0, s.round, hop{none, 0}
+	now, later := []int32{from}, []int32(nil)
+	for d := int32(0); len(now) > 0 && d < limit; d++ {
+		for len(now) > 0 {
+			v := now[len(now)-1]
+			now = now[:len(now)-1]
+			if s.dist[v] != d {
+				continue // reached by a shorter way since
+			}
+			if v == to {
+				return d, true
+			}
+			for _, h := range g.out(v) {
+				s.left--
+				if s.part[h.to] != s.part[v] || !g.in(h, with) {
+					continue
+				}
+				n := d + g.steps(h)
+				if s.seen[h.to] == s.round && s.dist[h.to] <= n {
+					continue
+				}
+				s.seen[h.to], s.dist[h.to], s.via[h.to] = s.round, n, hop{v, h.edge}
+				if n == d {
+					now = append(now, h.to)
+				} else {
+					later = append(later, h.to)
+				}
+			}
+		}
+		now, later = later, now[:0]
+	}
+	return 0, false
+}
+
+// path returns the hops of the way that reach found.
+func (s *search) path(from, to int32) (hops []int32) {
+	for v := to; v != from; v = s.via[v].to {
+		hops = append(hops, s.via[v].edge)
+	}
+	slices.Reverse(hops)
+	return hops
+}

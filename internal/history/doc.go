@@ -1,0 +1,70 @@
+// Package history checks what concurrent transactions have read and written: it
+// finds out whether some order explains it, and if not, shows why.
+//
+// It is made in the spirit of Adya's thesis (Weak Consistency, 1999), which says
+// what anomalies are in terms of cycles, and of Kingsbury and Alvaro's Elle (VLDB
+// 2020), which says how to find them in what clients have seen. The check takes
+// nearly linear time: it does not search for an order, it collects what is known
+// of one, and looks for a contradiction.
+//
+// # What is promised
+//
+// The moments of a history are these. A transaction at [LevelSerializable], an
+// operation of [LevelOneKey], and any transaction that only reads or only writes
+// has one moment, at which it reads and writes. A transaction at [LevelSnapshot]
+// has two: it reads at the first and writes at the second. All lie between the
+// transaction's Begin and its End. The promise called [Snapshot] is that there is
+// an order of all moments such that
+//
+//   - each read finds what the last write before it has left;
+//   - between the two moments of a transaction nobody else writes a key that it
+//     writes (first committer wins);
+//   - if a transaction ended before another began, its moments come first.
+//
+// The promise called [StrictSerializable] is the same with one moment for every
+// transaction, whatever its level. So, where levels are mixed, a transaction at
+// snapshot level reads a consistent state and loses no update. Those that are
+// serializable are so among themselves and see each of the others as two steps. A
+// cycle of dependencies that goes through two moments of one transaction
+// backwards is allowed: write skew, whose pivot is at snapshot level (Fekete et
+// al., TODS 2005). What a transaction that rolls back has read is of no interest
+// to the promise, unless [Options].Opacity says so.
+//
+// # How it is checked
+//
+// First the order of the versions of each key is found: for lists from the lists
+// that were read, for registers from who replaced what, and from real time. Then
+// each of these is an edge of a graph of the moments:
+//
+//	ww  the first wrote a version, and the second a later one
+//	wr  the second read what the first wrote
+//	rw  the first read a version, and the second wrote a later one
+//	rt  the first had ended before the second began
+//
+// A ww edge leads to the moment at which the second transaction reads: the first
+// committer wins. A strongly connected component (Tarjan) holds a cycle, and no
+// order explains a cycle. The component is searched for the simplest class of
+// cycle, and for the shortest one of that class:
+//
+//	G0             ww only
+//	G1c            ww and wr
+//	G-single       one rw; "lost update (P4)" if it is over one key
+//	G-nonadjacent  more, no two of them in a row: a long fork
+//	G2-item, G2    more; G2 if one is that of a scan which has missed a new key
+//
+// with "-realtime" behind the name if real time is needed. What needs no cycle is
+// reported beside: reads of what was rolled back (G1a), of what was not the last
+// write (G1b), of what nobody wrote; transactions that contradict themselves;
+// lists that fork, absences that cannot be. Of these one of a kind is listed for
+// each key, since one often leads to others.
+//
+// # How far it goes
+//
+// What is reported is an anomaly: no order explains the history. The other way
+// round it depends. An append history that ends with a read of all keys passes only
+// if there is an order. Of a register history not all is known: which of two
+// blind writes at the same time was the later one, or which of two deletes left
+// the absence that was read; an anomaly that hangs on it may be missed. The tests
+// compare with a search through all orders of small histories: of the bad ones
+// of registers, less than one of a hundred passes.
+package history

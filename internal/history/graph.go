@@ -1,0 +1,221 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+)
+
+// An edge is a dependency, between transactions and between nodes of the graph.
+type edge struct {
+	from, to      int32
+	fromTx, toTx  int32
+	kind          EdgeKind
+	predicate     bool
+	realtime      bool
+	key           int32
+	via           int32 // 1 + the transaction whose read shows the order, or 0
+	before, after Version
+}
+
+// A set says which edges a search may use.
+type set uint8
+
+const (
+	withWW set = 1 << iota
+	withWR
+	withRW
+	withRT
+)
+
+func (e *edge) in(s set) bool {
+	return s>>e.kind&1 != 0 && (!e.realtime || s&withRT != 0) && (e.via == 0 || s&withRW != 0)
+}
+
+// A graph has nodes for the moments of transactions, and for moments of the clock
+// between which real time leads. Edges between transactions count; arcs lead from
+// the reads of a transaction to its writes, from its end to the clock, along the
+// clock, and from the clock to a begin. They say nothing by themselves.
+type graph struct {
+	tx    []int32 // by node: the transaction, or none for a moment of the clock
+	edges []edge
+	arcs  []arc
+
+	first []int32 // by node: its first in to; one more at the end
+	to    []hop
+}
+
+// An arc is an edge that has no label of its own.
+type arc struct {
+	from, to int32
+	kind     EdgeKind // RT, or, within one transaction, WW
+	counts   bool     // the first arc of a step in real time
+}
+
+// A hop is one way to leave a node.
+type hop struct {
+	to   int32
+	edge int32 // index in edges; or the complement of one in arcs
+}
+
+func (g *graph) node(tx int32) int32 {
+	g.tx = append(g.tx, tx)
+	return int32(len(g.tx) - 1)
+}
+
+// inner adds the arc from the reads of a transaction to its writes.
+func (g *graph) inner(from, to int32) {
+	g.arcs = append(g.arcs, arc{from: from, to: to, kind: WW})
+}
+
+// realTime adds the order of transactions of which one ended before the other
+// began. Each end that matters is a moment of the clock: a path from one to
+// a later one costs nothing, so the number of arcs is linear.
+func (c *checker) realTime() {
+	g := &c.g
+	type stamp struct {
+		at   int64
+		node int32
+	}
+	var begins, ends []stamp
+	for i := range c.txs {
+		t := &c.txs[i]
+		if t.role == out {
+			continue
+		}
+		begins = append(begins, stamp{c.h.Txs[i].Begin, t.read})
+		if t.end != maxStamp {
+			ends = append(ends, stamp{t.end, t.write})
+		}
+	}
+	by := func(a, b stamp) int { return cmp.Compare(a.at, b.at) }
+	slices.SortFunc(begins, by)
+	slices.SortFunc(ends, by)
+	clock := int32(none)
+	n := 0
+	for _, b := range begins {
+		if n < len(ends) && ends[n].at < b.at {
+			now := g.node(none)
+			if clock != none {
+				g.arcs = append(g.arcs, arc{from: clock, to: now, kind: RT})
+			}
+			clock = now
+			for ; n < len(ends) && ends[n].at < b.at; n++ {
+				g.arcs = append(g.arcs, arc{from: ends[n].node, to: clock, kind: RT, counts: true})
+			}
+		}
+		if clock != none {
+			g.arcs = append(g.arcs, arc{from: clock, to: b.node, kind: RT})
+		}
+	}
+}
+
+// close makes the lists of ways out. There may be no new edges after it.
+func (g *graph) close() {
+	g.first = make([]int32, len(g.tx)+1)
+	for i := range g.edges {
+		g.first[g.edges[i].from+1]++
+	}
+	for i := range g.arcs {
+		g.first[g.arcs[i].from+1]++
+	}
+	for i := range g.tx {
+		g.first[i+1] += g.first[i]
+	}
+	at := slices.Clone(g.first)
+	g.to = make([]hop, len(g.edges)+len(g.arcs))
+	add := func(from, to, edge int32) {
+		g.to[at[from]] = hop{to, edge}
+		at[from]++
+	}
+	for i := range g.edges {
+		add(g.edges[i].from, g.edges[i].to, int32(i))
+	}
+	for i := range g.arcs {
+		add(g.arcs[i].from, g.arcs[i].to, ^int32(i))
+	}
+}
+
+func (g *graph) out(v int32) []hop { return g.to[g.first[v]:g.first[v+1]] }
+
+// in reports whether a search with the set s may use the hop.
+func (g *graph) in(h hop, s set) bool {
+	if h.edge >= 0 {
+		return g.edges[h.edge].in(s)
+	}
+	return g.arcs[^h.edge].kind == WW || s&withRT != 0
+}
+
+// steps returns how many steps between transactions the hop is: 0 or 1.
+func (g *graph) steps(h hop) int32 {
+	if h.edge >= 0 || g.arcs[^h.edge].counts {
+		return 1
+	}
+	return 0
+}
+
+// components returns the strongly connected components of more than one node that
+// edges of the set s make between the given nodes, by Tarjan's algorithm. part
+// must be equal for all given nodes and different for all others.
+func (g *graph) components(nodes []int32, part []int32, s set) (all [][]int32) {
+	type frame struct{ v, next int32 }
+	if len(nodes) == 0 {
+		return nil
+	}
+	mine := part[nodes[0]]
+	index := make([]int32, len(g.tx)) // 0: not met
+	low := make([]int32, len(g.tx))
+	onStack := make([]bool, len(g.tx))
+	var stack []int32
+	var frames []frame
+	counter := int32(0)
+	enter := func(v int32) {
+		counter++
+		index[v], low[v] = counter, counter
+		stack = append(stack, v)
+		onStack[v] = true
+		frames = append(frames, frame{v, g.first[v]})
+	}
+	for _, root := range nodes {
+		if index[root] != 0 {
+			continue
+		}
+		enter(root)
+		for len(frames) > 0 {
+			f := &frames[len(frames)-1]
+			v := f.v
+			if f.next < g.first[v+1] {
+				h := g.to[f.next]
+				f.next++
+				switch {
+				case part[h.to] != mine || !g.in(h, s):
+				case index[h.to] == 0:
+					enter(h.to)
+				case onStack[h.to]:
+					low[v] = min(low[v], index[h.to])
+				}
+				continue
+			}
+			frames = frames[:len(frames)-1]
+			if len(frames) > 0 {
+				u := frames[len(frames)-1].v
+				low[u] = min(low[u], low[v])
+			}
+			if low[v] != index[v] {
+				continue
+			}
+			n := len(stack)
+			for {
+				n--
+				onStack[stack[n]] = false
+				if stack[n] == v {
+					break
+				}
+			}
+			if len(stack)-n > 1 {
+				all = append(all, slices.Clone(stack[n:]))
+			}
+			stack = stack[:n]
+		}
+	}
+	return all
+}

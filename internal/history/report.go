@@ -1,0 +1,251 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Promise is what a history is checked against.
+type Promise uint8
+
+const (
+	// StrictSerializable: all transactions, whatever their level, behave as if
+	// they had run one at a time, in an order that agrees with real time.
+	StrictSerializable Promise = iota
+	// Snapshot: each transaction is given what its own level promises. See the
+	// package comment for what that means where levels are mixed. For a history
+	// without transactions of LevelSnapshot it is the same as
+	// StrictSerializable.
+	Snapshot
+)
+
+// String returns "strict serializability" or "snapshot isolation".
+func (p Promise) String() string {
+	if p == Snapshot {
+		return "snapshot isolation"
+	}
+	return "strict serializability"
+}
+
+// An EdgeKind says why one transaction comes before another.
+type EdgeKind uint8
+
+const (
+	// WW: the first wrote a version, and the second a later one of the same key.
+	WW EdgeKind = iota
+	// WR: the second read what the first wrote.
+	WR
+	// RW: the first read a version, and the second wrote a later one.
+	RW
+	// RT: the first had ended before the second began.
+	RT
+)
+
+// String returns "ww", "wr", "rw" or "rt".
+func (k EdgeKind) String() string { return [...]string{"ww", "wr", "rw", "rt"}[k&3] }
+
+// An Edge says that one transaction comes before another, and why.
+type Edge struct {
+	Kind     EdgeKind
+	From, To int // the IDs of the transactions
+	// Key is the key over which they meet; it has no meaning for RT.
+	Key int
+	// Before is the version that From wrote or read, After the one that To
+	// wrote or read.
+	Before, After Version
+	// Predicate says that From read the whole map, and did not find the key.
+	Predicate bool
+	// Realtime says that the order of the two versions is known from real time.
+	Realtime bool
+	// Via is the transaction, if there is one, that comes after From in real time
+	// and read what To wrote: so that is the later version.
+	Via *int
+}
+
+// A Version is one value of a key.
+type Version struct {
+	Value   int
+	Present bool // otherwise the key is absent, or the list empty
+}
+
+// An Anomaly is one thing that must not have happened.
+type Anomaly struct {
+	// Name is the class: "G0", "G1a", "G1b", "G1c", "G-single",
+	// "G-nonadjacent", "G2-item", "G2" or one of these followed by "-realtime";
+	// "lost update (P4)", "dirty update", "internal", "incompatible order",
+	// "duplicate", "garbage read", "stale absence".
+	Name string
+	// Detail says what is wrong, if it is not a cycle.
+	Detail string
+	// Txs are the IDs of the transactions that take part.
+	Txs []int
+	// Key is the key in question, if it is not a cycle.
+	Key int
+	// Cycle is the shortest cycle that was found, if it is one; the last edge
+	// leads back to where the first one starts.
+	Cycle []Edge
+}
+
+// A Report is the outcome of a check.
+type Report struct {
+	Promise   Promise
+	Anomalies []Anomaly
+	// More is how many anomalies were found beyond those listed.
+	More  int
+	Txs   int // transactions that were checked, those that committed
+	Edges int // dependencies between them
+	Time  time.Duration
+
+	history *History
+}
+
+// OK reports whether no anomaly was found.
+func (r *Report) OK() bool { return len(r.Anomalies) == 0 }
+
+// explanations says what the classes of anomalies mean.
+var explanations = map[string]string{
+	"G0":                 "dirty write: the order in which transactions wrote is a cycle",
+	"G1a":                "aborted read: somebody has seen what was rolled back",
+	"G1b":                "intermediate read: somebody has seen what was not a transaction's last write of the key",
+	"G1c":                "circular information flow: each transaction comes before the other by what they wrote and read",
+	"G-single":           "read skew: a transaction has seen a part of what another one wrote, and not all",
+	"G-nonadjacent":      "long fork: transactions have seen what others wrote in different orders",
+	"G2-item":            "write skew: each transaction has read what another one overwrote",
+	"G2":                 "phantom: each transaction has read what another one overwrote, and one has missed a new key in a scan",
+	"lost update (P4)":   "two transactions have both replaced one version: one of the two writes is lost",
+	"dirty update":       "a transaction has committed on top of what was rolled back",
+	"internal":           "a transaction does not agree with its own reads and writes",
+	"incompatible order": "lists of one key that no order of the appends explains",
+	"duplicate":          "a value that was written, or is seen, twice",
+	"garbage read":       "a value that nobody wrote",
+	"stale absence":      "a key that is absent though it must not be",
+}
+
+// String explains each anomaly: its class, the shortest cycle edge by edge, and
+// what the transactions that take part in it did.
+func (r *Report) String() string {
+	var b strings.Builder
+	if r.OK() {
+		fmt.Fprintf(&b, "%v holds: %d transactions, %d dependencies, checked in %v\n", r.Promise, r.Txs, r.Edges, r.Time.Round(time.Millisecond))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%v is violated: %d anomalies in %d transactions\n", r.Promise, len(r.Anomalies)+r.More, r.Txs)
+	for i := range r.Anomalies {
+		b.WriteByte('\n')
+		r.explain(&b, &r.Anomalies[i])
+	}
+	if r.More > 0 {
+		fmt.Fprintf(&b, "\nand at least %d more\n", r.More)
+	}
+	return b.String()
+}
+
+func (r *Report) explain(b *strings.Builder, a *Anomaly) {
+	class, realtime := strings.CutSuffix(a.Name, "-realtime")
+	fmt.Fprintf(b, "%s: %s", a.Name, explanations[class])
+	if realtime {
+		b.WriteString("; the order is partly that of real time")
+	}
+	b.WriteByte('\n')
+	if a.Detail != "" {
+		fmt.Fprintf(b, "  key %d: %s\n", a.Key, a.Detail)
+	}
+	for _, e := range a.Cycle {
+		fmt.Fprintf(b, "  T%d --%v--> T%d: %s\n", e.From, e.Kind, e.To, r.reason(e))
+	}
+	txs := slices.Clone(a.Txs)
+	slices.Sort(txs)
+	for _, id := range slices.Compact(txs) {
+		if tx := r.tx(id); tx != nil {
+			fmt.Fprintf(b, "    T%d, %v, %v, goroutine %d, from %d to %d:%s\n", id, tx.Level, tx.Status, tx.Process, tx.Begin, tx.End, describe(tx, a))
+		}
+	}
+}
+
+// reason says what justifies an edge.
+func (r *Report) reason(e Edge) string {
+	derived := ""
+	if e.Realtime {
+		derived = " (which of the two versions is later follows from real time)"
+	}
+	if e.Via != nil {
+		derived = fmt.Sprintf(" (T%d read that, and comes after T%d in real time)", *e.Via, e.From)
+	}
+	switch e.Kind {
+	case WW:
+		return fmt.Sprintf("T%d wrote %v to key %d, and T%d %v after it%s", e.From, e.Before, e.Key, e.To, e.After, derived)
+	case WR:
+		return fmt.Sprintf("T%d wrote %v to key %d, which T%d read", e.From, e.Before, e.Key, e.To)
+	case RW:
+		how := "read"
+		if e.Predicate {
+			how = "scanned all keys and found"
+		}
+		return fmt.Sprintf("T%d %s %v for key %d, and T%d wrote %v after it%s", e.From, how, e.Before, e.Key, e.To, e.After, derived)
+	}
+	from, to := r.tx(e.From), r.tx(e.To)
+	if from == nil || to == nil {
+		return "real time"
+	}
+	return fmt.Sprintf("T%d ended at %d, before T%d began at %d", e.From, from.End, e.To, to.Begin)
+}
+
+func (r *Report) tx(id int) *Tx {
+	for i := range r.history.Txs {
+		if r.history.Txs[i].ID == id {
+			return &r.history.Txs[i]
+		}
+	}
+	return nil
+}
+
+// String returns the value, or "nothing".
+func (v Version) String() string {
+	if !v.Present {
+		return "nothing"
+	}
+	return fmt.Sprint(v.Value)
+}
+
+// describe returns the operations of a transaction: all of them if they are few,
+// else those on the keys of the anomaly.
+func describe(tx *Tx, a *Anomaly) string {
+	var b strings.Builder
+	if tx.Scan {
+		b.WriteString(" scan;")
+	}
+	left := 0
+	for i, op := range tx.Ops {
+		here := a.Cycle == nil && op.Key == a.Key || slices.ContainsFunc(a.Cycle, func(e Edge) bool { return e.Kind != RT && e.Key == op.Key })
+		if i >= 12 && !here {
+			left++
+			continue
+		}
+		b.WriteByte(' ')
+		b.WriteString(op.String())
+		b.WriteByte(';')
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, " %d more", left)
+	}
+	return b.String()
+}
+
+// String returns the operation in words, with the end of a long list.
+func (op Op) String() string {
+	switch {
+	case op.Kind == OpRead && op.List != nil:
+		list, dots := op.List, ""
+		if n := len(list); n > 8 {
+			list, dots = list[n-8:], fmt.Sprintf("%d and ", n-8)
+		}
+		return fmt.Sprintf("read %d: %s%v", op.Key, dots, list)
+	case op.Kind == OpRead:
+		return fmt.Sprintf("read %d: %v", op.Key, Version{op.Value, op.Present})
+	case op.Kind == OpDelete:
+		return fmt.Sprintf("delete %d", op.Key)
+	}
+	return fmt.Sprintf("%v %d: %d", op.Kind, op.Key, op.Value)
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// areas are the packages that mutants break: a mutant is named after one.
+var areas = []struct{ prefix, title string }{
+	{"epoch-", "Package epoch: clock, slots, free list"},
+	{"gc-", "Package gc: views, queue, ticker"},
+	{"mvcc-", "Package mvcc: the map"},
+}
+
+// printMarkdown prints which test finds which fault, as docs/mutants.md.
+func printMarkdown(w io.Writer, mutants []mutant) {
+	fmt.Fprintf(w, `# Mutants
+
+%d deliberate faults, each of which a named test finds. "make mutants" applies them one by one to a copy of the
+work tree and runs the test: it must pass on the clean tree and fail on the faulty one.
+"go run ./internal/mutants -run NAME -v" tries one. This page is made by "make mutants-table" from the headers of
+internal/mutants/*.patch; a test of internal/mutants fails when it is out of date.
+`, len(mutants))
+	for _, area := range areas {
+		header := false
+		for _, m := range mutants {
+			if !strings.HasPrefix(m.name, area.prefix) {
+				continue
+			}
+			if !header {
+				header = true
+				fmt.Fprintf(w, "\n## %s\n\n| fault | what it would do | found by |\n|---|---|---|\n", area.title)
+			}
+			fmt.Fprintf(w, "| [%s](../internal/mutants/%s.patch): %s | %s | %s |\n",
+				m.name, m.name, cell(m.title), cell(m.why), testOnly(m.test))
+		}
+	}
+}
+
+// cell returns text fit for the cell of a Markdown table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
+
+// testOnly returns the name of the test that c runs, with its subtests.
+func testOnly(c command) string {
+	_, name, _ := strings.Cut(testName(c), " ")
+	name = strings.NewReplacer("$/^", "/", "/^", "/", "$", "", "^", "").Replace(name)
+	return "`" + cell(name) + "`"
+}

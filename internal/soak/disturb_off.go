@@ -1,0 +1,7 @@
+//go:build !mvcchooks
+
+package soak
+
+// disturb does nothing: the points at which goroutines could be stopped are
+// compiled in with the build tag mvcchooks.
+func disturb(Round) (end func()) { return func() {} }

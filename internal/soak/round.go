@@ -1,0 +1,200 @@
+package soak
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A Kind is what a round checks.
+type Kind string
+
+// The kinds of check.
+const (
+	// Append: transactions append to lists; their reads show the order of all
+	// writes, and the checker looks for cycles of dependencies.
+	Append Kind = "append"
+	// Register: transactions read, write and delete single values.
+	Register Kind = "register"
+	// OneKey: one-key operations and transactions on one key are linearizable.
+	OneKey Kind = "onekey"
+	// Transfer: transactions move amounts between accounts; each full scan must
+	// find the same total, and the accounts what was moved.
+	Transfer Kind = "transfer"
+	// Reclaim: keys come and go beside open snapshots; at the end nothing may
+	// be left of what was overwritten or deleted.
+	Reclaim Kind = "reclaim"
+)
+
+// Kinds returns all kinds, in the order in which they are reported.
+func Kinds() []Kind { return []Kind{Append, Register, OneKey, Transfer, Reclaim} }
+
+// Doc says what a round of the kind checks.
+func (k Kind) Doc() string {
+	switch k {
+	case Append:
+		return "transactions that append to lists: their history has an explanation"
+	case Register:
+		return "transactions that read, write and delete values: the same"
+	case OneKey:
+		return "Load, Store, CompareAndSwap and the like: they are linearizable"
+	case Transfer:
+		return "transfers between accounts: every scan finds the same sum"
+	case Reclaim:
+		return "keys come and go: nothing is left of them in memory"
+	}
+	return ""
+}
+
+// A Round is what one round does. All of it follows from Seed, but for what the
+// [Config] sets.
+type Round struct {
+	Number  int    `json:"round"`
+	Seed    uint64 `json:"seed"`
+	Kind    Kind   `json:"kind"`
+	Procs   int    `json:"gomaxprocs"` // 0: as it is
+	Workers int    `json:"workers"`
+	Keys    int    `json:"keys"`
+	Size    int    `json:"size"` // transactions, or operations, of all workers together
+
+	// Percentages of transactions that run at snapshot level, are one-key
+	// operations, only read, scan the map; of operations that write; and of
+	// writes that delete.
+	Snapshot int `json:"snapshot"`
+	OneKey   int `json:"onekey"`
+	ReadOnly int `json:"readonly"`
+	Scan     int `json:"scan"`
+	Write    int `json:"write"`
+	Delete   int `json:"delete"`
+	MaxOps   int `json:"maxops"` // operations of a transaction
+
+	// Of the map.
+	LongLived       bool          `json:"longlived"` // the map of earlier rounds, if there is one
+	ReclaimInterval time.Duration `json:"reclaim_interval"`
+	ReclaimWorkers  int           `json:"reclaim_workers"`
+	ReclaimQueue    int           `json:"reclaim_queue"`
+	PruneThreshold  int           `json:"prune_threshold"`
+
+	AuditInterval time.Duration `json:"audit_interval"`
+
+	// With the build tag mvcchooks, goroutines yield at one in Disturb of the
+	// points between two steps of the protocol, and sleep at one in a hundred
+	// times as many. Zero: never.
+	Disturb int `json:"disturb"`
+}
+
+// Options returns the options of the round's map.
+func (r Round) Options() *mvcc.Options {
+	return &mvcc.Options{
+		ReclaimInterval: r.ReclaimInterval,
+		ReclaimWorkers:  r.ReclaimWorkers,
+		ReclaimQueue:    r.ReclaimQueue,
+		PruneThreshold:  r.PruneThreshold,
+	}
+}
+
+// String names the round by what matters most.
+func (r Round) String() string {
+	s := fmt.Sprintf("round %d (seed %d): %s, %s, %s", r.Number, r.Seed, r.Kind, count(r.Workers, "worker"), count(r.Keys, "key"))
+	if r.Procs > 0 {
+		s += fmt.Sprintf(", GOMAXPROCS %d", r.Procs)
+	}
+	return s
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// draw returns the round of a seed.
+func draw(seed uint64) Round {
+	rnd := rand.New(rand.NewPCG(seed, 0x5eed))
+	oneOf := func(list ...int) int { return list[rnd.IntN(len(list))] }
+	procs := runtime.NumCPU()
+	r := Round{
+		Seed:     seed,
+		Kind:     [...]Kind{Append, Append, Append, Register, Register, OneKey, OneKey, Transfer, Reclaim}[rnd.IntN(9)],
+		Procs:    oneOf(1, 2, procs, procs, procs, 2*procs, 4*procs),
+		Workers:  2 + rnd.IntN(max(4*procs, 4)-1),
+		Keys:     oneOf(1, 2, 2, 3, 3, 4, 4, 6, 6, 8, 12, 16, 32, 64),
+		Size:     2_000 * (1 + rnd.IntN(5)),
+		Snapshot: oneOf(0, 0, 0, 50, 50, 100),
+		OneKey:   oneOf(0, 20, 20, 50),
+		ReadOnly: oneOf(5, 20, 40),
+		Write:    oneOf(30, 50, 50, 80),
+		Scan:     oneOf(0, 5, 20),
+		Delete:   oneOf(0, 10, 30),
+		MaxOps:   oneOf(2, 4, 4, 8),
+
+		LongLived:       rnd.IntN(2) == 0,
+		ReclaimInterval: time.Duration(oneOf(200, 200, 1_000, 1_000, 5_000, 20_000, 100_000)) * time.Microsecond,
+		ReclaimWorkers:  oneOf(-1, 1, 1, 2),
+		ReclaimQueue:    oneOf(1, 8, 0, 0),
+		PruneThreshold:  oneOf(1, 2, 4, 16, 16, 63),
+
+		AuditInterval: time.Duration(oneOf(0, 1, 10)) * time.Millisecond,
+		Disturb:       oneOf(0, 2, 16, 128),
+	}
+	r.Workers = min(r.Workers, maxWorkers)
+	return r
+}
+
+// maxWorkers bounds the goroutines of a round: what a few of them do to each
+// other is what is looked for, and the checks take longer with more.
+const maxWorkers = 64
+
+// rounds yields one round after the other.
+type rounds struct {
+	c      *Config
+	seed   uint64
+	number int
+}
+
+// next returns the next round whose kind is wanted.
+func (s *rounds) next() Round {
+	for s.number == 0 || !s.c.Repeat {
+		seed := s.seed
+		s.seed++
+		if r := draw(seed); slices.Contains(s.c.kinds(), r.Kind) {
+			if s.c.Repeat {
+				s.seed = seed
+			}
+			return s.made(r)
+		}
+	}
+	return s.made(draw(s.seed))
+}
+
+// made gives r its number and what the configuration wants instead of what was
+// drawn.
+func (s *rounds) made(r Round) Round {
+	s.number++
+	r.Number = s.number
+	c := s.c
+	if c.Workers > 0 {
+		r.Workers = c.Workers
+	}
+	if c.Keys > 0 {
+		r.Keys = c.Keys
+	}
+	if c.Snapshot >= 0 {
+		r.Snapshot = c.Snapshot
+	}
+	if !c.VaryProcs {
+		r.Procs = 0
+	}
+	if r.Kind == OneKey {
+		r.Keys = min(r.Keys, 8) // contention is what makes it interesting
+	}
+	if r.Kind == Transfer {
+		r.Keys = max(r.Keys, 2)
+	}
+	return r
+}

@@ -1,0 +1,161 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// Config says what Run does. The zero value of Snapshot is a meaning, that of
+// every other field the default.
+type Config struct {
+	Duration time.Duration // how long; default: until ctx ends
+	Rounds   int           // how many rounds at most; default: no limit
+	Seed     uint64        // of the first round; later ones count on from there
+	Repeat   bool          // every round has the parameters of the first
+
+	Kinds    []Kind // default: all
+	Workers  int    // goroutines; default: drawn
+	Keys     int    // default: drawn
+	Snapshot int    // percentage of transactions at snapshot level; negative: drawn
+
+	// VaryProcs lets rounds change GOMAXPROCS, which is of the whole process.
+	// It is put back at the end.
+	VaryProcs bool
+
+	// Dir is where violations are saved, each in a folder of its own, which is
+	// created then. Empty: they are not saved.
+	Dir string
+	// KeepGoing goes on after a violation.
+	KeepGoing bool
+
+	// Patience is after how long a round that makes no progress counts as
+	// hung. Default: 5 minutes.
+	Patience time.Duration
+
+	// Start is told of each round before it begins, and Done afterwards. They
+	// are called by the goroutine that called Run.
+	Start func(r Round, so Totals)
+	Done  func(r Round, o Outcome)
+
+	// Target is what is checked.
+	Target Target
+}
+
+func (c *Config) kinds() []Kind {
+	if len(c.Kinds) > 0 {
+		return c.Kinds
+	}
+	return Kinds()
+}
+
+func (c *Config) patience() time.Duration {
+	if c.Patience > 0 {
+		return c.Patience
+	}
+	return 5 * time.Minute
+}
+
+func (c *Config) check() error {
+	for _, k := range c.Kinds {
+		if k.Doc() == "" {
+			return fmt.Errorf("soak: there is no check %q", k)
+		}
+	}
+	switch {
+	case c.Workers < 0 || c.Workers > MaxWorkers:
+		return fmt.Errorf("soak: from 1 to %d workers, not %d", MaxWorkers, c.Workers)
+	case c.Keys < 0 || c.Keys > MaxKeys:
+		return fmt.Errorf("soak: from 1 to %d keys, not %d", MaxKeys, c.Keys)
+	case c.Snapshot > 100:
+		return fmt.Errorf("soak: at most 100 %% of the transactions at snapshot level, not %d", c.Snapshot)
+	}
+	return nil
+}
+
+// Limits of a [Config].
+const (
+	MaxWorkers = 1000
+	MaxKeys    = 100_000
+)
+
+// Run does rounds, at least one, until the duration is over, a violation is found,
+// or ctx ends. What a round has done by then is checked too. It returns what was found out so
+// far together with any error: ctx's, or what kept a check from being made. A
+// violation is no error, but in the report.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	start := time.Now()
+	report := &Report{Kinds: make([]KindTotals, 0, len(Kinds()))}
+	if err := c.check(); err != nil {
+		return report, err
+	}
+	for _, k := range c.kinds() {
+		report.Kinds = append(report.Kinds, KindTotals{Kind: k})
+	}
+	procs := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(procs)
+
+	limit := ctx
+	if c.Duration > 0 {
+		var cancel context.CancelFunc
+		limit, cancel = context.WithTimeout(ctx, c.Duration)
+		defer cancel()
+	}
+	s := &soak{target: c.Target.orDefault()}
+	defer s.close()
+	all := rounds{c: &c, seed: c.Seed}
+	for ctx.Err() == nil {
+		if report.Rounds > 0 && (limit.Err() != nil || report.Rounds == c.Rounds) {
+			break
+		}
+		r := all.next()
+		if c.Start != nil {
+			c.Start(r, report.Totals())
+		}
+		o := s.watched(limit, r, c.patience())
+		report.Elapsed = time.Since(start)
+		if o.Violation != nil {
+			o.Violation.Round = r
+			if c.Dir != "" {
+				o.Violation.save(c.Dir)
+			}
+		}
+		report.add(r, o)
+		if c.Done != nil {
+			c.Done(r, o)
+		}
+		if o.Violation != nil && (!c.KeepGoing || o.hung) {
+			break
+		}
+	}
+	return report, ctx.Err()
+}
+
+// watched does a round, and gives it up if it makes no progress.
+func (s *soak) watched(ctx context.Context, r Round, patience time.Duration) Outcome {
+	if r.Procs > 0 {
+		runtime.GOMAXPROCS(r.Procs)
+	}
+	start := time.Now()
+	defer disturb(r)()
+	done := make(chan Outcome, 1)
+	go func() { done <- s.do(ctx, r) }()
+	watchdog := time.NewTimer(patience)
+	defer watchdog.Stop()
+	var o Outcome
+	select {
+	case o = <-done:
+	case <-watchdog.C:
+		stacks := make([]byte, 1<<22)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		s.abandoned = true
+		o.hung = true
+		o.Violation = &Violation{
+			Summary: fmt.Sprintf("the round did not end within %v: somebody waits for ever", patience),
+			Detail:  string(stacks),
+		}
+	}
+	o.Time = time.Since(start)
+	return o
+}

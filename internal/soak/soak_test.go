@@ -1,0 +1,439 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/internal/history/record"
+	"github.com/mvccmap/mvccmap/internal/linear"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// small is a configuration for a few rounds of few keys and workers.
+func small(kinds ...Kind) Config {
+	return Config{Rounds: 4, Seed: 1, Kinds: kinds, Workers: 4, Keys: 3, Snapshot: -1}
+}
+
+func run(t *testing.T, c Config) *Report {
+	t.Helper()
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	return r
+}
+
+// The map passes every check.
+func TestMapPasses(t *testing.T) {
+	for _, k := range Kinds() {
+		t.Run(string(k), func(t *testing.T) {
+			c := small(k)
+			if testing.Short() {
+				c.Rounds = 1
+			}
+			r := run(t, c)
+			for _, v := range r.Violations {
+				t.Errorf("%v\n%v\n%s", v, v.Round, v.Detail)
+			}
+			require.Equal(t, c.Rounds, r.Rounds)
+			total := r.Totals()
+			require.Positive(t, total.Transactions)
+			require.Positive(t, total.Operations)
+			require.Zero(t, total.Undecided)
+			require.Equal(t, k == Append || k == Register, total.Dependencies > 0)
+			require.Equal(t, k == Transfer, total.Audits > 0)
+			require.NoError(t, r.Err())
+		})
+	}
+}
+
+// Many operations keep their map; it is given back in the end.
+func TestLongLivedMap(t *testing.T) {
+	s := &soak{target: Target{}.orDefault()}
+	r := draw(1)
+	r.Kind, r.Size, r.Workers, r.Keys, r.LongLived = OneKey, 100, 2, 2, true
+	var kept []*mvcc.Map[int, int64]
+	for n := range longLife {
+		r.Seed = uint64(n)
+		o := s.do(t.Context(), r)
+		require.Nil(t, o.Violation)
+		if s.long != nil && !slices.Contains(kept, s.long) {
+			kept = append(kept, s.long)
+		}
+	}
+	require.Len(t, kept, 1)
+	require.Nil(t, s.long)
+	s.do(t.Context(), r)
+	require.NotNil(t, s.long)
+	s.close()
+}
+
+func TestRounds(t *testing.T) {
+	count := map[Kind]int{}
+	for seed := range uint64(500) {
+		r := draw(seed)
+		require.Equal(t, r, draw(seed))
+		count[r.Kind]++
+		require.Positive(t, r.Workers)
+		require.Positive(t, r.Keys)
+		require.Positive(t, r.Procs)
+		require.LessOrEqual(t, r.OneKey+r.ReadOnly, 100)
+		if seed%10 == 0 {
+			mvcc.New[int, int](r.Options()).Close() // panics if an option has no meaning
+		}
+	}
+	for _, k := range Kinds() {
+		require.Greater(t, count[k], 20, k)
+		require.NotEmpty(t, k.Doc())
+	}
+
+	// A round is drawn by its own seed, whatever other kinds are wanted.
+	all := rounds{c: &Config{Snapshot: -1, VaryProcs: true}, seed: 7}
+	some := rounds{c: &Config{Snapshot: -1, VaryProcs: true, Kinds: []Kind{Transfer}}, seed: 7}
+	for range 5 {
+		want := some.next()
+		got := all.next()
+		for got.Seed != want.Seed {
+			require.NotEqual(t, Transfer, got.Kind)
+			got = all.next()
+		}
+		got.Number = want.Number
+		require.Equal(t, want, got)
+		again := rounds{c: &Config{Snapshot: -1, VaryProcs: true, Repeat: true}, seed: want.Seed}
+		for n := range 3 {
+			r := again.next()
+			require.Equal(t, n+1, r.Number)
+			r.Number = want.Number
+			require.Equal(t, want, r)
+		}
+	}
+
+	fixed := rounds{c: &Config{Workers: 1, Keys: 1, Snapshot: 100}, seed: 1}
+	for range 50 {
+		r := fixed.next()
+		require.Equal(t, 1, r.Workers)
+		require.Equal(t, 100, r.Snapshot)
+		require.Zero(t, r.Procs)
+		if r.Kind == Transfer {
+			require.Equal(t, 2, r.Keys)
+		} else {
+			require.Equal(t, 1, r.Keys)
+			require.Contains(t, r.String(), "1 worker, 1 key")
+		}
+	}
+}
+
+func TestConfigThatMakesNoSense(t *testing.T) {
+	for _, c := range []Config{
+		{Kinds: []Kind{"nonsense"}}, {Workers: -1}, {Workers: MaxWorkers + 1}, {Keys: -1}, {Keys: MaxKeys + 1}, {Snapshot: 101},
+	} {
+		_, err := Run(t.Context(), c)
+		require.Error(t, err, c)
+	}
+}
+
+// GOMAXPROCS changes from round to round, and is put back.
+func TestProcs(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	c := small(OneKey)
+	c.VaryProcs = true
+	seen := map[int]bool{}
+	c.Target.OneKey = func(m linear.Map) linear.Map { seen[runtime.GOMAXPROCS(0)] = true; return m }
+	c.Rounds = 1
+	for n := uint64(0); len(seen) < 2; n++ {
+		c.Seed = 10 * n
+		run(t, c)
+	}
+	require.Equal(t, before, runtime.GOMAXPROCS(0))
+}
+
+// It ends when the time is over, and when it is told to; what was done is
+// reported.
+func TestItEnds(t *testing.T) {
+	c := small(OneKey, Append)
+	c.Rounds, c.Duration = 0, time.Millisecond
+	require.Positive(t, run(t, c).Rounds)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	c.Duration = 0
+	started := 0
+	c.Start = func(r Round, so Totals) {
+		require.Equal(t, started, so.Rounds)
+		if started++; started == 3 {
+			cancel()
+		}
+	}
+	r, err := Run(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 3, r.Rounds)
+}
+
+// Faults, each with the check that finds it.
+var faults = map[string]struct {
+	kind    Kind
+	target  Target
+	history bool // is saved
+}{
+	"a read returns a list in another order": {Append, Target{Record: garbled}, true},
+	"a read returns what nobody wrote":       {Register, Target{Record: garbled}, true},
+	"the map panics among transactions": {Append, Target{Record: func(context.Context, record.Config) (*history.History, error) {
+		return nil, errors.New("panic on purpose")
+	}}, false},
+	"a load returns what it returned before": {OneKey, Target{OneKey: func(m linear.Map) linear.Map { return &stale{Map: m} }}, true},
+	"the map panics in Load":                 {OneKey, Target{OneKey: func(linear.Map) linear.Map { return struct{ linear.Map }{} }}, false},
+	"half a transfer":                        {Transfer, Target{Bank: func(e bench.Engine) bench.Engine { return halfBank{e} }}, false},
+	"the bank cannot be opened":              {Transfer, Target{Bank: func(e bench.Engine) bench.Engine { return emptyBank{e} }}, false},
+	"a snapshot is never closed":             {Reclaim, Target{Hold: func(m *mvcc.Map[*Thing, *Thing]) { m.Snapshot() }}, false},
+}
+
+func garbled(ctx context.Context, c record.Config) (*history.History, error) {
+	c.Txs = min(c.Txs, 300)
+	h, err := record.Run(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for i := range h.Txs {
+		if h.Txs[i].Status != history.StatusCommitted {
+			continue
+		}
+		for n := range h.Txs[i].Ops {
+			op := &h.Txs[i].Ops[n]
+			if op.Kind != history.OpRead {
+				continue
+			}
+			if l := len(op.List); l > 1 {
+				op.List = slices.Clone(op.List)
+				op.List[l-1], op.List[l-2] = op.List[l-2], op.List[l-1]
+				return h, nil
+			} else if h.Kind == history.KindRegister {
+				op.Present, op.Value = true, -5
+				return h, nil
+			}
+		}
+	}
+	return h, nil
+}
+
+type stale struct {
+	linear.Map
+	n    atomic.Int64
+	last atomic.Int64
+}
+
+func (m *stale) Load(key int) (int64, bool) {
+	v, ok := m.Map.Load(key)
+	if key != 0 || !ok {
+		return v, ok
+	}
+	if m.n.Add(1)%20 != 0 {
+		m.last.Store(v)
+	}
+	return m.last.Load(), true
+}
+
+type halfBank struct{ bench.Engine }
+
+func (b halfBank) Session(worker int) bench.Session {
+	return &halfTeller{teller: b.Engine.Session(worker).(*teller)}
+}
+
+type halfTeller struct {
+	*teller
+	n int
+}
+
+func (s *halfTeller) Transfer(from, to string, amount uint64) error {
+	if s.n++; s.n%10 == 0 {
+		from = to
+	}
+	return s.teller.Transfer(from, to, amount)
+}
+
+type emptyBank struct{ bench.Engine }
+
+func (b emptyBank) Session(int) bench.Session { return &nobody{} }
+
+type nobody struct{ bench.Session }
+
+func (*nobody) Get(string) (uint64, bool, error) { return 0, false, nil }
+
+// What is violated is saved with all that belongs to it, and a history that was
+// saved is judged alike when it is read again.
+func TestFaultsAreFoundAndSaved(t *testing.T) {
+	for name, f := range faults {
+		t.Run(name, func(t *testing.T) {
+			c := small(f.kind)
+			c.Rounds = 0 // until it is found
+			c.Target = f.target
+			c.Dir = filepath.Join(t.TempDir(), "new", "folder")
+			r := run(t, c)
+			require.Len(t, r.Violations, 1)
+			v := r.Violations[0]
+			require.NoError(t, v.SaveErr)
+			require.NotEmpty(t, v.Detail)
+			require.Equal(t, f.kind, v.Round.Kind)
+			require.Equal(t, 1, r.Totals().Violations)
+			require.ErrorContains(t, r.Err(), v.Summary)
+
+			report, err := os.ReadFile(filepath.Join(v.Folder, ReportFile))
+			require.NoError(t, err)
+			require.Contains(t, string(report), v.Summary)
+			require.Contains(t, string(report), v.Detail)
+			round, err := os.ReadFile(filepath.Join(v.Folder, RoundFile))
+			require.NoError(t, err)
+			require.Contains(t, string(round), `"seed"`)
+
+			saved := filepath.Join(v.Folder, HistoryFile)
+			if !f.history {
+				require.NoFileExists(t, saved)
+				return
+			}
+			file, err := os.Open(saved)
+			require.NoError(t, err)
+			defer file.Close()
+			again, err := CheckFile(file)
+			require.NoError(t, err)
+			require.Len(t, again.Violations, 1)
+			require.Equal(t, v.Summary, again.Violations[0].Summary)
+			require.Equal(t, f.kind, again.Violations[0].Round.Kind)
+			if f.kind == OneKey {
+				require.FileExists(t, filepath.Join(v.Folder, PictureFile))
+			}
+		})
+	}
+}
+
+func TestKeepGoing(t *testing.T) {
+	c := small(OneKey)
+	c.KeepGoing, c.Dir, c.Repeat = true, t.TempDir(), true
+	c.Target.OneKey = func(linear.Map) linear.Map { return struct{ linear.Map }{} }
+	var told []int
+	c.Done = func(r Round, o Outcome) {
+		require.NotNil(t, o.Violation)
+		told = append(told, r.Number)
+	}
+	r := run(t, c)
+	require.Equal(t, []int{1, 2, 3, 4}, told)
+	require.Len(t, r.Violations, 4)
+	require.ErrorContains(t, r.Err(), "and in 3 other rounds")
+	first := filepath.Base(r.Violations[0].Folder)
+	var folders []string
+	for _, v := range r.Violations {
+		folders = append(folders, filepath.Base(v.Folder))
+	}
+	require.Equal(t, []string{first, first + "-2", first + "-3", first + "-4"}, folders)
+}
+
+func TestCannotBeSaved(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	c := small(OneKey)
+	c.Dir = filepath.Join(file, "folder")
+	c.Target.OneKey = func(linear.Map) linear.Map { return struct{ linear.Map }{} }
+	r := run(t, c)
+	require.Error(t, r.Violations[0].SaveErr)
+	require.Empty(t, r.Violations[0].Folder)
+}
+
+// A round that hangs is given up, and the stacks of all goroutines say where.
+func TestHang(t *testing.T) {
+	c := small(Append, OneKey)
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	c.KeepGoing, c.Patience, c.Dir = true, time.Millisecond, t.TempDir()
+	c.Target.Record = func(context.Context, record.Config) (*history.History, error) {
+		<-hang
+		return new(history.History), nil
+	}
+	c.Target.OneKey = func(linear.Map) linear.Map { <-hang; return nil }
+	r := run(t, c)
+	require.Equal(t, 1, r.Rounds)
+	require.Contains(t, r.Violations[0].Summary, "waits for ever")
+	require.Contains(t, r.Violations[0].Detail, "TestHang")
+}
+
+// What ends a recording because the time is over is no violation.
+func TestRecordingThatIsCutShort(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := small(Append)
+	c.Target.Record = func(ctx context.Context, _ record.Config) (*history.History, error) {
+		cancel()
+		return nil, ctx.Err()
+	}
+	r, err := Run(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, r.Violations)
+}
+
+func TestCheckFileRefuses(t *testing.T) {
+	for name, text := range map[string]string{"empty": "", "something": "something", "cut": `{"format":"mvccmap-onekey-history","version":1,"ops":1}`} {
+		_, err := CheckFile(strings.NewReader(text))
+		require.Error(t, err, name)
+	}
+}
+
+// A history that is right is judged so, and tells how much of it there was.
+func TestCheckFile(t *testing.T) {
+	for _, kind := range []history.Kind{history.KindAppend, history.KindRegister} {
+		c := record.Mixed(kind, 3)
+		c.Txs = 500
+		h, err := record.Run(t.Context(), c)
+		require.NoError(t, err)
+		var b strings.Builder
+		require.NoError(t, h.Write(&b))
+		r, err := CheckFile(strings.NewReader(b.String()))
+		require.NoError(t, err)
+		require.NoError(t, r.Err())
+		require.Equal(t, kind.String(), string(r.Kinds[0].Kind))
+		want := checkHistory(h)
+		got := r.Totals()
+		got.Time, got.Rounds = 0, 0
+		require.Empty(t, cmp.Diff(want.Totals, got))
+	}
+}
+
+// A map at rest has nothing open and nothing to do, and keeps nothing alive.
+func TestAtRest(t *testing.T) {
+	patience := restPatience
+	defer func() { restPatience = patience }()
+
+	m := mvcc.New[*Thing, *Thing](&mvcc.Options{ReclaimInterval: time.Millisecond})
+	defer m.Close()
+	var keys, values []weak.Pointer[Thing]
+	c := &churner{}
+	for range 10 {
+		m.Store(c.fresh(&keys), c.fresh(&values))
+	}
+	require.Nil(t, checkQuiet(m))
+	require.Nil(t, checkKept(m, keys, values, 0))
+	held := []*Thing{c.fresh(&keys), c.fresh(&values)}
+	require.Nil(t, checkKept(m, keys[:10], values, 1), "one more value is let pass")
+	restPatience = time.Millisecond
+	require.Contains(t, checkKept(m, keys[:10], values, 0).Summary, "keeps alive 10 of 10 keys and 11 of 11 values")
+	require.Contains(t, checkKept(m, keys, values, 1).Summary, "keeps alive 11 of 11 keys")
+	runtime.KeepAlive(held)
+
+	s := m.Snapshot()
+	require.Contains(t, checkQuiet(m).Summary, "1 transactions or snapshots are open")
+	s.Close()
+	restPatience = patience
+	require.Nil(t, checkQuiet(m))
+	restPatience = time.Millisecond
+	m = mvcc.New[*Thing, *Thing](&mvcc.Options{ReclaimInterval: time.Hour})
+	defer m.Close()
+	m.Store(nil, c.fresh(&values))
+	m.Store(nil, c.fresh(&values))
+	require.Contains(t, checkQuiet(m).Summary, "1 keys wait to be pruned")
+}

@@ -1,0 +1,220 @@
+package mvcc
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// What is done to one chain at a time: by the functions themselves, where no
+// schedule of calls gets between their steps.
+
+// The condition of a one-key write is looked at where the version is installed,
+// not only where the caller has looked before.
+func TestConditionalWrites(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	base, written := m.write("k", &version[int]{value: 2}, ifAbsent)
+	require.False(t, written, "stored although the key is present")
+	require.Equal(t, 1, base.value)
+	requireValue(t, 1)(m.Load("k"))
+
+	m.Delete("k")
+	tombstone := func() *version[int] {
+		v := new(version[int])
+		setWord(&v.state, tombBit)
+		return v
+	}
+	_, written = m.write("k", tombstone(), ifPresent)
+	require.False(t, written, "deleted although the key is absent")
+	require.Len(t, chain(m, "k"), 2)
+	_, written = m.write("never", tombstone(), ifPresent)
+	require.False(t, written)
+	require.Nil(t, m.lookup("never"))
+
+	_, written = m.write("k", &version[int]{value: 3}, ifAbsent)
+	require.True(t, written)
+	requireValue(t, 3)(m.Load("k"))
+}
+
+// CompareAndSwap has looked up the entry when the key is deleted, leaves the index
+// and is inserted again. It is held up by the priority of the one who does it.
+func TestCompareAndSwapOnDeadEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](still())
+		defer m.Close()
+		m.Store("k", 1)
+		old := m.lookup("k")
+		ticket := m.priority.acquire(bg)
+		swapped := make(chan bool, 1)
+		go func() { swapped <- CompareAndSwap(m, "k", 1, 2) }()
+		synctest.Wait() // it naps
+
+		commit := func(f func(tx Tx[string, int])) {
+			tx := m.Begin(nil)
+			tx.st.ticket = ticket
+			f(tx)
+			require.NoError(t, tx.Commit())
+		}
+		commit(func(tx Tx[string, int]) { tx.Delete("k") })
+		m.gc.Refresh()
+		m.prune(old, m.gc.View())
+		require.Nil(t, m.lookup("k"))
+		commit(func(tx Tx[string, int]) { tx.Set("k", 1) })
+		require.NotSame(t, old, m.lookup("k"))
+		m.priority.release(ticket)
+		require.True(t, <-swapped)
+		requireValue(t, 2)(m.Load("k"))
+	})
+}
+
+func TestInstallComparesHead(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	e := m.lookup("k")
+	h := e.head.Load()
+	m.Store("k", 2)
+	v := &version[int]{value: 3}
+	setWord(&v.state, announcedWord(0, 0, 0))
+	require.False(t, m.push(e, h, h, v))
+	requireValue(t, 2)(m.Load("k"))
+	require.Len(t, chain(m, "k"), 2)
+}
+
+// abort puts an aborted version on top of key, as a writer leaves it that was
+// aborted and has not got round to taking it off.
+func abort(t *testing.T, m *Map[string, int], key string) *entry[string, int] {
+	t.Helper()
+	e := m.lookup(key)
+	v := &version[int]{value: -1}
+	setWord(&v.state, announcedWord(0, 0, checkBit))
+	h, base, ok := m.settle(e, 0)
+	require.True(t, ok && m.push(e, h, base, v))
+	require.True(t, advance(&v.state, v.state.Load(), abortedWord(v.state.Load())))
+	return e
+}
+
+func TestWriteOverAbortedHead(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	s := m.Snapshot()
+	defer s.Close()
+	abort(t, m, "k")
+	requireValue(t, 1)(s.Get("k"))
+	requireValue(t, 1)(m.Load("k"))
+	m.Store("k", 2)
+	requireValue(t, 1)(s.Get("k"))
+	require.Len(t, chain(m, "k"), 2)
+}
+
+// A pruner takes aborted versions off, and prunes what is below.
+func TestPruneTakesAbortedHeadOff(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	m.Store("k", 2)
+	e := abort(t, m, "k")
+	prune(m)
+	s, _ := e.head.Load().resolve()
+	require.True(t, committed(s))
+	require.Len(t, chain(m, "k"), 1)
+	requireValue(t, 2)(m.Load("k"))
+}
+
+func TestWriteAfterReadsOfOthers(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("a", 1)
+	m.Store("b", 2)
+	tx := m.Begin(nil)
+	tx.Get("a")
+	tx.Get("b")
+	tx.Set("b", 20)
+	require.NoError(t, tx.Commit())
+	require.Equal(t, map[string]int{"a": 1, "b": 20}, contents(t, m))
+}
+
+// What is left of a key after pruning with a view, and what the pruner says.
+func TestPruneOutcomes(t *testing.T) {
+	at := func(m *Map[string, int]) (epochs []uint64) {
+		for _, l := range chain(m, "k") {
+			epochs = append(epochs, l.Epoch)
+		}
+		slices.Reverse(epochs)
+		return epochs
+	}
+	fill := func(t *testing.T, stores int) (*Map[string, int], *entry[string, int], []uint64) {
+		m := newMap[string, int](t, still())
+		for i := range stores {
+			m.Store("k", i)
+		}
+		return m, m.lookup("k"), at(m)
+	}
+
+	m, e, es := fill(t, 3)
+	require.Equal(t, gc.Later, m.prune(e, &gc.View{Bound: es[1]}), "the newest is above the bound")
+	require.Equal(t, es[1:], at(m))
+	require.Equal(t, gc.Blocked, m.prune(e, &gc.View{Bound: es[2], Live: es[1:2]}))
+	require.Equal(t, es[1:], at(m))
+	require.Equal(t, gc.Done, m.prune(e, &gc.View{Bound: es[2]}))
+	require.Equal(t, es[2:], at(m))
+
+	m, e, es = fill(t, 2)
+	require.Equal(t, gc.Later, m.prune(e, &gc.View{Bound: es[0] - 1}), "all are above the bound")
+	require.Equal(t, es, at(m))
+
+	m, e, es = fill(t, 1)
+	m.Delete("k")
+	es = at(m)
+	before := []uint64{es[0] - 1}
+	require.Equal(t, gc.Blocked, m.prune(e, &gc.View{Bound: es[1], Live: before}), "somebody reads from before it")
+	require.Equal(t, es[1:], at(m), "the tombstone alone is left")
+	require.Same(t, e, m.lookup("k"))
+	require.Equal(t, gc.Done, m.prune(e, &gc.View{Bound: es[1]}))
+	require.Nil(t, m.lookup("k"))
+	require.Equal(t, gc.Done, m.prune(e, &gc.View{Bound: es[1]}), "dead already")
+}
+
+func TestScanBatches(t *testing.T) {
+	for _, n := range []int{0, 1, scanBatch - 1, scanBatch, scanBatch + 1, 2*scanBatch + 2} {
+		m := newMap[int, int](t, still())
+		for i := range n {
+			m.Store(i, i)
+		}
+		require.Len(t, contents(t, m), n)
+		for _, stop := range []int{1, 2, scanBatch, scanBatch + 1} {
+			s := m.Snapshot()
+			met := 0
+			for range s.All() {
+				if met++; met == stop {
+					break
+				}
+			}
+			s.Close()
+			require.Equal(t, min(n, stop), met)
+			tx := m.Begin(nil)
+			met = 0
+			for range tx.All() {
+				if met++; met == stop {
+					break
+				}
+			}
+			tx.Rollback()
+			require.Equal(t, min(n, stop), met)
+		}
+	}
+}
+
+// The writers of a hot key prune it, without the background work.
+func TestHotKeyIsPrunedByItsWriters(t *testing.T) {
+	m := newMap[int, int](t, &Options{ReclaimInterval: time.Hour})
+	worst := 0
+	for i := range 100 * DefaultPruneThreshold {
+		m.Store(1, i)
+		worst = max(worst, longest(m))
+	}
+	require.LessOrEqual(t, worst, 2*DefaultPruneThreshold)
+}

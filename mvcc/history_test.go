@@ -1,0 +1,103 @@
+package mvcc_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/internal/history/record"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Random transactions on the real map, many at a time on few keys, recorded and
+// checked: see package history for what is promised, and package record for what
+// is run. A history that breaks a promise is kept as a file.
+
+var (
+	historySeed = flag.Uint64("history-seed", 1, "where the random choices of the history tests start")
+	historyRuns = flag.Int("history-runs", 0, "how many histories of each kind to record; 0: a few")
+	historyTxs  = flag.Int("history-txs", 0, "how many transactions a history has; 0: some thousand")
+)
+
+// historyRepeats returns how many histories of each kind to record.
+func historyRepeats() int {
+	switch {
+	case *historyRuns > 0:
+		return *historyRuns
+	case testing.Short():
+		return 1
+	}
+	return 3
+}
+
+// historySize returns how many transactions a history has.
+func historySize(full, short int) int {
+	switch {
+	case *historyTxs > 0:
+		return *historyTxs
+	case testing.Short():
+		return short
+	}
+	return full
+}
+
+// historyTests are the mixtures of transactions.
+var historyTests = []struct {
+	name   string
+	change func(cfg *record.Config)
+}{
+	{"serializable", func(cfg *record.Config) { cfg.Snapshot = 0 }},
+	{"snapshot", func(cfg *record.Config) { cfg.Snapshot = 100 }},
+	{"mixed", func(*record.Config) {}},
+	{"two keys", func(cfg *record.Config) { cfg.Keys, cfg.Snapshot = 2, 20 }},
+	{"deletes", func(cfg *record.Config) { cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 60, 70, 3, 0 }},
+	{"scans", func(cfg *record.Config) { cfg.Scan, cfg.Keys, cfg.MaxOps, cfg.Snapshot = 50, 12, 3, 20 }},
+	{"one-key", func(cfg *record.Config) { cfg.OneKey, cfg.Keys, cfg.Snapshot = 70, 3, 0 }},
+	// Long validations beside one-key operations.
+	{"wide", func(cfg *record.Config) {
+		cfg.Keys, cfg.MaxOps, cfg.Write, cfg.OneKey, cfg.ReadOnly, cfg.Snapshot = 40, 30, 10, 60, 10, 0
+	}},
+	{"committers prune", func(cfg *record.Config) { cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1} }},
+}
+
+// checkHistory records a history and checks it.
+func checkHistory(t *testing.T, cfg record.Config) {
+	t.Helper()
+	h, err := record.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	r := history.CheckWith(h, history.Options{Promise: cfg.Promise(), Opacity: true})
+	if r.OK() {
+		return
+	}
+	text := r.String()
+	if len(text) > 8000 {
+		text = text[:8000] + "..."
+	}
+	file := filepath.Join(os.TempDir(), "mvcc-history.jsonl")
+	if f, err := os.Create(file); err == nil {
+		_ = h.Write(f)
+		_ = f.Close()
+	}
+	require.Fail(t, "the history breaks a promise", "%s\nseed %d, the history is in %s", text, cfg.Seed, file)
+}
+
+// TestHistories: transactions at one level and one-key operations are strictly
+// serializable; with others at snapshot level among them, each keeps its promise.
+func TestHistories(t *testing.T) {
+	for _, kind := range []history.Kind{history.KindAppend, history.KindRegister} {
+		for _, test := range historyTests {
+			t.Run(kind.String()+"/"+test.name, func(t *testing.T) {
+				for i := range uint64(historyRepeats()) {
+					cfg := record.Mixed(kind, *historySeed+i)
+					cfg.Txs = historySize(4000, 1500)
+					test.change(&cfg)
+					checkHistory(t, cfg)
+				}
+			})
+		}
+	}
+}

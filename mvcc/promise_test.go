@@ -1,0 +1,141 @@
+package mvcc
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Promises of docs/guarantees.md that belong to no anomaly.
+
+// A commit synchronizes before every read that observes it: what its goroutine
+// has written by ordinary means before, the reader's may read by ordinary means.
+// If it did not, the race detector would say so.
+func TestCommitSynchronizesBeforeRead(t *testing.T) {
+	for _, write := range []struct {
+		name   string
+		commit func(m *Map[int, *int], p *int) error
+	}{
+		{"Store", func(m *Map[int, *int], p *int) error { m.Store(1, p); return nil }},
+		{"Swap", func(m *Map[int, *int], p *int) error { m.Swap(1, p); return nil }},
+		{"LoadOrStore", func(m *Map[int, *int], p *int) error { m.LoadOrStore(1, p); return nil }},
+		{"blind batch", func(m *Map[int, *int], p *int) error {
+			return m.Update(bg, nil, func(tx Tx[int, *int]) error { tx.Set(0, p); tx.Set(1, p); return nil })
+		}},
+		{"read and write", func(m *Map[int, *int], p *int) error {
+			return m.Update(bg, nil, func(tx Tx[int, *int]) error { tx.Get(1); tx.Set(0, p); tx.Set(1, p); return nil })
+		}},
+		{"snapshot level", func(m *Map[int, *int], p *int) error {
+			return m.Update(bg, snapshot, func(tx Tx[int, *int]) error { tx.Get(1); tx.Set(0, p); tx.Set(1, p); return nil })
+		}},
+	} {
+		for _, read := range []struct {
+			name string
+			see  func(m *Map[int, *int]) *int
+		}{
+			{"Load", func(m *Map[int, *int]) *int { p, _ := m.Load(1); return p }},
+			{"Get", func(m *Map[int, *int]) (p *int) {
+				_ = m.View(func(s Snapshot[int, *int]) error { p, _ = s.Get(1); return nil })
+				return p
+			}},
+			{"Tx.Get", func(m *Map[int, *int]) *int {
+				tx := m.Begin(nil)
+				defer tx.Rollback()
+				p, _ := tx.Get(1)
+				return p
+			}},
+			{"Range", func(m *Map[int, *int]) (last *int) {
+				m.Range(func(_ int, p *int) bool { last = p; return true })
+				return last
+			}},
+		} {
+			t.Run(write.name+"/"+read.name, func(t *testing.T) {
+				m := newMap[int, *int](t, nil)
+				c := newCrew(t)
+				c.run(1, func(int) error {
+					p := new(int)
+					*p = 42
+					return write.commit(m, p)
+				})
+				seen := 0
+				eventually(t, func() bool {
+					p := read.see(m)
+					if p != nil {
+						seen = *p
+					}
+					return p != nil
+				}, "a commit is not seen")
+				c.wait(t)
+				require.Equal(t, 42, seen)
+			})
+		}
+	}
+}
+
+// An iterator may be run again, within itself too: every pass is the same.
+func TestAllRunsAgain(t *testing.T) {
+	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
+		want := map[string]int{"x": 10, "y": 10}
+		tx, s := m.Begin(opts), m.Snapshot()
+		defer s.Close()
+		for _, r := range []Reader[string, int]{tx, s} {
+			all := r.All()
+			for range all {
+				require.Equal(t, want, maps.Collect(all))
+				m.Store("x", 1)
+				m.Delete("y")
+				prune(m)
+			}
+			require.Equal(t, want, maps.Collect(all))
+			m.Store("x", 10)
+			m.Store("y", 10)
+		}
+		tx.Rollback()
+		s.Close()
+	})
+}
+
+// Operations that find nothing to do are a conflict for nobody, even for who has
+// read everything.
+func TestOperationsWithoutEffect(t *testing.T) {
+	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
+		tx := m.Begin(opts)
+		requireValue(t, 10)(tx.Get("x"))
+		requireAbsent[int](t)(tx.Get("p"))
+		require.Equal(t, map[string]int{"x": 10, "y": 10}, maps.Collect(tx.All()))
+		tx.Set("x", 11)
+		tx.Set("p", 1)
+		at := m.Stats().Epoch
+		m.Delete("p")
+		requireAbsent[int](t)(m.LoadAndDelete("p"))
+		requireValue(t, 10)(m.LoadOrStore("x", 1))
+		require.False(t, CompareAndSwap(m, "x", 9, 12))
+		require.False(t, CompareAndSwap(m, "p", 0, 12))
+		require.Equal(t, at, m.Stats().Epoch, "an epoch was drawn")
+		require.NoError(t, tx.Commit())
+		requireNow(t, m, map[string]int{"x": 11, "y": 10, "p": 1})
+	})
+}
+
+// A key that was absent, was there for a while, and is absent when the transaction
+// commits.
+func TestAbsentAgainIsNoConflict(t *testing.T) {
+	for _, was := range []string{"never there", "deleted"} {
+		t.Run(was, func(t *testing.T) {
+			byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+				if was == "deleted" {
+					m.Store("p", 0)
+					m.Delete("p")
+				}
+				tx := m.Begin(opts)
+				requireAbsent[int](t)(tx.Get("p"))
+				tx.Set("x", 11)
+				set("p", 1)
+				m.Delete("p")
+				require.NoError(t, tx.Commit())
+				requireNow(t, m, map[string]int{"x": 11, "y": 10}, "p")
+			})
+		})
+	}
+}

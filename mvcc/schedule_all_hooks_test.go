@@ -1,0 +1,282 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// All schedules of small programs. To look at one that failed:
+//
+//	go test -tags mvcchooks -run TestSchedules ./mvcc -args -scenario 'a|update ra wa|store a' -schedule a21b20a9
+//
+// Without -schedule all schedules of the scenario are explored. With SCHEDULES=large
+// in the environment there are more scenarios, and wider bounds.
+var (
+	scenarioFlag = flag.String("scenario", "", "the only scenario to explore")
+	scheduleFlag = flag.String("schedule", "", "the only schedule of it to execute")
+)
+
+// pairwise are the operations of which each is run beside each, itself included.
+var pairwise = []string{
+	"load a", "store a", "swap a", "loadOrStore a", "loadAndDelete a", "cas a=1", "view ra rb", "view scan",
+	"update ra wa", "update ra wb", "update rb wa", "update wa wb", "update wb wa", "update da wb", "update scan wb",
+	"snapshot ra wa", "snapshot ra wb", "snapshot rb wa", "urgent ra wb", "prune",
+}
+
+// initials are the maps on which that is done.
+var initials = []string{"a+ b", "a- b", ""}
+
+// longer are programs of two actors with more operations, or in which a rival is
+// given up: they are explored wholly.
+var longer = []string{
+	"a|store a; load a|prune",
+	"a b|store a; store b|load b; load a",
+	"a b|update wa wb|load a; load b",
+	"a b|update wa wb; prune|load a",
+	"a b|update wa wb|view ra rb; view rb ra",
+	"a b|update ra wb|store b",
+	"a b|update ra wa wb|view ra rb",
+	"a|snapshot ra wa|snapshot ra wa",
+	"a+|view ra|store a; prune",
+	"a|delete a; prune|loadOrStore a",
+	"a|delete a; store a|refresh; prune",
+	"a- b|update ra wb|store a; delete a",
+	"a- patience=0|update ra wb|store a; delete a; prune",
+	"a b|retry ra wb|store a",
+	"a+ eager|view ra|store a",
+	"a+ busy|view ra|store a",
+	"a b eager|update ra wb|store a",
+}
+
+// three are programs of three actors, explored within a bound on preemptions.
+var three = []string{
+	"a-|store a|loadAndDelete a|prune",
+	"a b|store a|store b|view ra rb",
+	"a b|update wa wb|load a; load b|load b; load a",
+	"a+ b|view ra rb|store a|refresh; prune",
+	"a b|update ra wb|store a; load b|view rb",
+	"a- b|update ra wb|store a|prune",
+	"a b|update ra wb|update rb wa|view ra rb",
+}
+
+// threeMore are more of these, for a large run.
+var threeMore = []string{
+	"a b c|update ra wb|store c; load b|view rb rc",
+	"a b|snapshot ra wb|snapshot rb wa|view ra rb",
+	"a b|update ra wb|update rb wa|load a",
+	"a b|update wa wb|update wb wa|view ra rb",
+	"a b|update ra rb wc|store a; store b|load c",
+	"a-|update ra wb|loadOrStore a; delete a|prune",
+	"a b c|update ra wb|update rb wc|update rc wa",
+	"a|snapshot ra wa|snapshot ra wa|prune",
+	"a+ b|update scan wb|store a|prune",
+	"a b|urgent ra wb|store a|view ra rb",
+	"a b c|update rc wa wb|view rb ra|view ra",
+}
+
+// A campaign explores scenarios one after the other, and counts.
+type campaign struct {
+	testing.TB
+	runs, scenarios, cut int
+	unbounded            int // scenarios explored wholly
+}
+
+func TestSchedules(t *testing.T) {
+	oneProcessor(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // many small maps
+	c := &campaign{TB: t}
+	start := time.Now()
+	switch large := os.Getenv("SCHEDULES") == "large"; {
+	case *scheduleFlag != "":
+		x := replay(t, *scenarioFlag, *scheduleFlag)
+		t.Log(x.report())
+		require.NoError(t, x.verdict())
+		return
+	case *scenarioFlag != "":
+		c.explore(*scenarioFlag, -1, 0)
+	case large:
+		for _, initial := range initials {
+			c.pairs(initial+" patience=1", 1, 0, 10_000)
+		}
+		for _, text := range longer {
+			c.explore(strings.Replace(text, "|", " patience=2|", 1), -1, 300_000)
+		}
+		for _, text := range slices.Concat(three, threeMore) {
+			c.explore(text, 3, 100_000)
+			c.explore(strings.Replace(text, "|", " patience=0|", 1), -1, 300_000)
+		}
+	case testing.Short() || raceEnabled:
+		stride := 24
+		if raceEnabled { // one actor moves at a time: the race detector is only slow
+			stride = 72
+		}
+		for i, initial := range initials {
+			c.pairs(initial+" patience=0", stride, stride/3*i, 0)
+		}
+		for _, text := range longer[:4] {
+			c.explore(text, -1, 0)
+		}
+		for _, text := range three[:4] {
+			c.explore(text, 1, 0)
+		}
+	default:
+		for i, initial := range initials {
+			c.pairs(initial+" patience=0", 3, i, 0)
+		}
+		for _, text := range longer {
+			c.explore(text, -1, 0)
+		}
+		for _, text := range three {
+			c.explore(text, 2, 0)
+		}
+	}
+	t.Logf("%d interleavings of %d scenarios, %d of these explored wholly, %d within a bound, %d cut short, in %v",
+		c.runs, c.scenarios, c.unbounded, c.scenarios-c.unbounded-c.cut, c.cut, time.Since(start))
+}
+
+// pairs explores the pair number first and every stride-th after it.
+func (c *campaign) pairs(initial string, stride, first, limit int) {
+	n := 0
+	for i, a := range pairwise {
+		for _, b := range pairwise[i:] {
+			if n%stride == first {
+				c.explore(initial+"|"+a+"|"+b, -1, limit)
+			}
+			n++
+		}
+	}
+}
+
+// explore explores one scenario, with at most bound preemptions if bound is not
+// negative, and up to limit executions if limit is not 0.
+func (c *campaign) explore(text string, bound, limit int) {
+	c.Helper()
+	sc, err := parseScenario(text)
+	require.NoError(c, err)
+	x := &explorer{scenario: sc, bound: bound, limit: limit, check: (*execution).verdict}
+	bad, err := x.run()
+	c.runs += x.runs
+	c.scenarios++
+	if err != nil {
+		again := replay(c, text, bad.schedule())
+		require.FailNow(c, err.Error(), "interleaving %d of this scenario, %d in all; when replayed: %v\n%s",
+			x.runs, c.runs, again.verdict(), again.report())
+	}
+	how := "all"
+	switch {
+	case !x.complete:
+		how = "not all"
+		c.cut++
+	case bound >= 0:
+		how = fmt.Sprint("all with at most ", bound, " preemptions")
+	default:
+		c.unbounded++
+	}
+	c.Logf("%-60s %7d interleavings of up to %d steps: %s", text, x.runs, x.deepest, how)
+}
+
+// replay executes one schedule, noting where accesses are made.
+func replay(t testing.TB, text, schedule string) *execution {
+	t.Helper()
+	sc, err := parseScenario(text)
+	require.NoError(t, err)
+	next, err := follow(schedule)
+	require.NoError(t, err)
+	return executeStepwise(sc, true, func(_ *execution, ready []int) int { return next(ready) })
+}
+
+// outcome says what came out of an execution: what was returned, what is there in
+// the end, and which operation had ended before which started.
+func outcome(x *execution) string {
+	var b strings.Builder
+	for i, o := range x.ops {
+		fmt.Fprint(&b, o.saw, o.aborted, o.swapped)
+		for j, other := range x.ops {
+			if o.ended < other.started {
+				fmt.Fprint(&b, " ", i, "<", j)
+			}
+		}
+		fmt.Fprintln(&b)
+	}
+	return fmt.Sprint(&b, x.end.saw)
+}
+
+// The reduction misses nothing: what plain enumeration up to a number of
+// preemptions finds, it finds too; and the two kinds of bounds agree.
+func TestReductionMissesNothing(t *testing.T) {
+	oneProcessor(t)
+	for _, c := range []struct {
+		text string
+		most int // preemptions
+	}{
+		{"a|load a|store a", 3},
+		{"|loadOrStore a|delete a", 2},
+		{"a b|update wa wb|view ra rb", 2},
+		{"a b|update ra wb|load b", 2},
+		{"a|store a|load a|load a", 2},
+	} {
+		if testing.Short() || raceEnabled {
+			c.most = 1
+		}
+		sc, err := parseScenario(c.text)
+		require.NoError(t, err)
+		found := func(x explorer) map[string]string {
+			all := map[string]string{}
+			x.scenario = sc
+			x.check = func(e *execution) error {
+				if e.end != nil {
+					o := outcome(e)
+					all[o] = cmp.Or(all[o], e.schedule())
+				}
+				return e.verdict()
+			}
+			_, err := x.run()
+			require.NoError(t, err)
+			require.True(t, x.complete)
+			t.Logf("%s: bound %d, plain %v: %d interleavings, %d outcomes", c.text, x.bound, x.plain, x.runs, len(all))
+			return all
+		}
+		reduced := found(explorer{bound: -1})
+		bounded := found(explorer{bound: c.most})
+		for o, schedule := range found(explorer{bound: c.most, plain: true}) {
+			require.Contains(t, reduced, o, "%s: %s", c.text, schedule)
+			require.Contains(t, bounded, o, "%s: %s", c.text, schedule)
+		}
+	}
+}
+
+// A schedule in writing is the same schedule again.
+func TestReplay(t *testing.T) {
+	const text = "a b-|update ra wb; load b|store a; view ra rb|prune"
+	sc, err := parseScenario(text)
+	require.NoError(t, err)
+	require.Equal(t, text, sc.String())
+	turn := 0
+	x := execute(sc, func(ready []int) int { turn++; return ready[turn/2%len(ready)] })
+	require.NoError(t, x.verdict())
+	require.Greater(t, x.preemptions(), 20)
+	again := replay(t, text, x.schedule())
+	require.Equal(t, x.schedule(), again.schedule())
+	require.Equal(t, outcome(x), outcome(again))
+	require.Contains(t, again.report(), "settle (install.go:")
+
+	for _, bad := range []string{"a", "5", "a5b", "a5 b3", "A5"} {
+		_, err := follow(bad)
+		require.Error(t, err, bad)
+	}
+	for _, bad := range []string{"a|", "a|jump", "a|load", "a|load d", "a|load a=1", "a|cas a", "a|cas a=x", "a|view wa", "a|update xa", "patience=x|load a"} {
+		_, err := parseScenario(bad)
+		require.Error(t, err, bad)
+	}
+}

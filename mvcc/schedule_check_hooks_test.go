@@ -1,0 +1,320 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// verdict returns what is wrong with the results of an execution, or nil. One
+// that was given up halfway has none.
+func (x *execution) verdict() error {
+	for i, p := range x.actors {
+		if p.panic != nil {
+			return fmt.Errorf("actor %c panicked: %v", 'a'+i, p.panic)
+		}
+	}
+	if x.wrong != nil {
+		return x.wrong
+	}
+	if x.end == nil {
+		return nil
+	}
+	for _, o := range x.ops {
+		if o.failed != "" {
+			return fmt.Errorf("%s: %s", o.text, o.failed)
+		}
+		if o.aborted && !x.justified(o) {
+			return fmt.Errorf("a conflict without a reason: %v", o)
+		}
+	}
+	var history []*operation
+	for _, o := range x.ops {
+		if o.kind != opPrune && o.kind != opRefresh {
+			history = append(history, o)
+		}
+	}
+	if !explained(append(history, x.end), x.initial) {
+		return errors.New("no order of the operations explains what they returned")
+	}
+	return nil
+}
+
+// report describes an execution for whoever has to understand it.
+func (x *execution) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "-scenario '%v' -schedule %s\ninitially %v\n", x.scenario, x.schedule(), x.initial)
+	for _, o := range x.ops {
+		fmt.Fprintln(&b, o)
+	}
+	if x.end != nil {
+		fmt.Fprintln(&b, x.end)
+	}
+	for _, e := range x.events {
+		fmt.Fprintln(&b, e)
+	}
+	return b.String()
+}
+
+// justified reports whether the aborted o may have had a conflict: another
+// operation that it did not come after has written a key it read, or, at
+// snapshot level, having read, a key it wrote.
+func (x *execution) justified(o *operation) bool {
+	if !o.hasRead() {
+		return false
+	}
+	for _, other := range x.ops {
+		if other == o || other.ended < o.started {
+			continue
+		}
+		for i := range programKeys {
+			mine := o.saw[i] != unseen
+			if o.level == snapshot {
+				mine = false
+				for _, a := range o.acts {
+					mine = mine || a.key == i && (a.do == 'w' || a.do == 'd')
+				}
+			}
+			if _, wrote := other.writes(i); wrote && mine {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inspect looks at the map when all actors have ended: what it says in the end,
+// whether anything is left over, and whether pruning changes anything.
+func (x *execution) inspect() {
+	defer func() {
+		if f, ok := recover().(findings); ok {
+			x.wrong = errors.New(string(f))
+		}
+	}()
+	t := &finder{}
+	checkQuiet(t, x.m)
+	x.end = (&operation{text: "in the end", kind: opEnd, started: x.clock + 1, ended: x.clock + 2}).fresh()
+	x.end.started, x.end.ended = x.clock+1, x.clock+2
+	look := func() {
+		all := contents(t, x.m)
+		for i, key := range programKeys {
+			x.end.note(i, all[key], all[key] != 0)
+		}
+		require.Empty(t, x.end.failed)
+	}
+	look()
+	x.m.gc.Refresh()
+	view := x.m.gc.View()
+	for _, e := range entries(x.m) {
+		x.m.prune(e, view)
+	}
+	look()
+	for _, e := range entries(x.m) {
+		require.LessOrEqual(t, len(chain(x.m, e.key)), 1, "versions are left that nobody needs")
+	}
+}
+
+// A finder turns what a check finds wrong into a panic, to be told with the
+// schedule that led to it.
+type finder struct{ testing.TB }
+
+type findings string
+
+func (*finder) Helper()                      {}
+func (*finder) FailNow()                     {}
+func (*finder) Errorf(f string, args ...any) { panic(findings(fmt.Sprintf(f, args...))) }
+
+// explained reports whether there is an order of the operations, in agreement
+// with real time, in which each returns what it did. An operation happens at one
+// moment; a transaction at snapshot level that has read and written reads at one
+// moment and writes at a later one, and none of its keys is written in between.
+// An aborted transaction has read, at one moment.
+func explained(ops []*operation, initial state) bool {
+	s := search{ops: ops, done: make([]bool, len(ops)), begun: make([]bool, len(ops)), dirty: make([]bool, len(ops))}
+	return s.from(initial, len(ops))
+}
+
+type search struct {
+	ops   []*operation
+	done  []bool // it has happened
+	begun []bool // it has read, and not yet written
+	dirty []bool // one of its keys was written since
+}
+
+func (s *search) from(now state, left int) bool {
+	if left == 0 {
+		return true
+	}
+	for i, o := range s.ops {
+		if s.done[i] || !s.mayBeNext(o) {
+			continue
+		}
+		if !s.begun[i] && !o.sees(now) {
+			continue
+		}
+		next, written := o.apply(now)
+		if o.level == snapshot && o.hasRead() && written != 0 {
+			if !s.begun[i] {
+				s.begun[i], s.dirty[i] = true, false
+				ok := s.from(now, left)
+				s.begun[i] = false
+				if ok {
+					return true
+				}
+				continue
+			}
+			if s.dirty[i] {
+				continue
+			}
+		}
+		soiled := s.soil(i, written)
+		s.done[i] = true
+		ok := s.from(next, left-1)
+		s.done[i] = false
+		for _, j := range soiled {
+			s.dirty[j] = false
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeNext reports whether nothing that is left has ended before o started.
+func (s *search) mayBeNext(o *operation) bool {
+	for j, other := range s.ops {
+		if !s.done[j] && other.ended < o.started {
+			return false
+		}
+	}
+	return true
+}
+
+// soil notes that the keys written by operation i are no longer what those that
+// are between reading and writing have seen, and returns whom that concerns.
+func (s *search) soil(i int, written uint) (soiled []int) {
+	for j, o := range s.ops {
+		if j == i || !s.begun[j] || s.done[j] || s.dirty[j] {
+			continue
+		}
+		if _, mine := o.apply(state{}); mine&written != 0 {
+			s.dirty[j] = true
+			soiled = append(soiled, j)
+		}
+	}
+	return soiled
+}
+
+// sees reports whether the operation can have returned what it did in now.
+func (o *operation) sees(now state) bool {
+	for i, saw := range o.saw {
+		if saw != unseen && saw != now[i] {
+			return false
+		}
+	}
+	if o.kind == opCompareAndSwap {
+		return o.swapped == (now[o.key] == o.old && o.old != 0)
+	}
+	return true
+}
+
+// apply returns what the keys are after the operation, and which it wrote, as a
+// set of bits.
+func (o *operation) apply(now state) (next state, written uint) {
+	for i := range now {
+		if value, ok := o.writes(i); ok {
+			now[i] = value
+			written |= 1 << i
+		}
+	}
+	return now, written
+}
+
+// done returns an operation as if it had been run from started to ended.
+func done(t *testing.T, text string, id, started, ended int, saw map[string]int) *operation {
+	t.Helper()
+	o, err := parseOperation(text, id)
+	require.NoError(t, err)
+	o = o.fresh()
+	o.started, o.ended = started, ended
+	for i, key := range programKeys {
+		if v, ok := saw[key]; ok {
+			o.saw[i] = v
+		}
+	}
+	return o
+}
+
+// The checker itself must be able to say no.
+func TestExplained(t *testing.T) {
+	type saw = map[string]int
+	initial := state{1, 0, 0}
+	check := func(want bool, why string, ops ...*operation) {
+		t.Helper()
+		require.Equal(t, want, explained(ops, initial), why)
+	}
+	store := done(t, "store a", 5, 1, 2, nil)
+	check(true, "", store, done(t, "load a", 0, 3, 4, saw{"a": 5}))
+	check(false, "real time", store, done(t, "load a", 0, 3, 4, saw{"a": 1}))
+	slow := done(t, "store a", 5, 1, 9, nil)
+	check(true, "", slow, done(t, "load a", 0, 3, 4, saw{"a": 1}), done(t, "load a", 0, 5, 6, saw{"a": 5}))
+	check(false, "backwards", slow, done(t, "load a", 0, 3, 4, saw{"a": 5}), done(t, "load a", 0, 5, 6, saw{"a": 1}))
+
+	skew := func(level string) []*operation {
+		return []*operation{
+			done(t, level+" rb wc", 7, 1, 9, saw{"b": 0}),
+			done(t, level+" rc wb", 8, 1, 9, saw{"c": 0}),
+		}
+	}
+	check(false, "write skew", skew("update")...)
+	check(true, "write skew is possible", skew("snapshot")...)
+	check(true, "nor does it help that one is serializable", skew("snapshot")[0], skew("update")[1])
+	lost := func(level string) []*operation {
+		return []*operation{
+			done(t, level+" ra wa", 7, 1, 9, saw{"a": 1}),
+			done(t, level+" ra wa", 8, 1, 9, saw{"a": 1}),
+		}
+	}
+	check(false, "lost update", lost("update")...)
+	check(false, "lost update", lost("snapshot")...)
+	check(true, "not concurrent", done(t, "snapshot ra wa", 7, 1, 9, saw{"a": 1}), done(t, "snapshot ra wa", 8, 1, 9, saw{"a": 7}))
+	check(false, "two moments", done(t, "store a", 7, 1, 9, nil), done(t, "store b", 8, 1, 9, nil),
+		done(t, "store a", 9, 10, 11, nil), done(t, "snapshot ra rb wc", 8, 1, 20, saw{"a": 9, "b": 0}))
+	torn := done(t, "update ra rb wc", 8, 1, 9, saw{"a": 7, "b": 0})
+	torn.aborted = true
+	check(false, "an aborted transaction has seen a half", done(t, "update wa wb", 7, 1, 9, nil), torn)
+
+	swap := done(t, "cas a=1", 7, 1, 9, nil)
+	check(true, "", swap, done(t, "store a", 5, 1, 9, nil))
+	check(false, "it was 1", swap)
+	swap.swapped = true
+	check(true, "", swap)
+	check(false, "of an absent key", func() *operation { o := done(t, "cas b=0", 7, 1, 9, nil); o.swapped = true; return o }())
+}
+
+func TestJustified(t *testing.T) {
+	reader := done(t, "update ra wb", 5, 3, 9, map[string]int{"a": 1})
+	reader.aborted = true
+	blind := done(t, "update wb", 5, 3, 9, nil)
+	blind.aborted = true
+	snap := done(t, "snapshot ra wb", 5, 3, 9, map[string]int{"a": 1})
+	snap.aborted = true
+	for _, c := range []struct {
+		o     *operation
+		other string
+		ended int
+		want  bool
+	}{
+		{reader, "store a", 4, true}, {reader, "store a", 2, false}, {reader, "store b", 4, false},
+		{blind, "store b", 4, false}, {snap, "store a", 4, false}, {snap, "store b", 4, true},
+	} {
+		x := &execution{ops: []*operation{c.o, done(t, c.other, 6, 1, c.ended, nil)}}
+		require.Equal(t, c.want, x.justified(c.o), "%v against %s", c.o, c.other)
+	}
+}

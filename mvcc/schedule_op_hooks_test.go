@@ -1,0 +1,326 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The keys of programs, and what they say at one moment: 0 for an absent key.
+var programKeys = [...]string{"a", "b", "c"}
+
+type state [len(programKeys)]int
+
+const unseen = -1
+
+// An operation is a part of a program, and what became of it.
+type operation struct {
+	text   string
+	kind   opKind
+	level  *TxOptions
+	urgent bool // in priority mode
+	retry  bool // by Update
+	key    int  // of one-key operations
+	old    int  // what a CompareAndSwap compares with
+	id     int  // the value it writes; no two operations write the same
+	acts   []act
+
+	started, ended int
+	aborted        bool
+	swapped        bool
+	saw            state // unseen: not read
+	failed         string
+}
+
+type opKind uint8
+
+const (
+	opLoad opKind = iota
+	opStore
+	opSwap
+	opLoadOrStore
+	opLoadAndDelete
+	opDelete
+	opCompareAndSwap
+	opView
+	opUpdate
+	opPrune
+	opRefresh
+	opEnd // reads everything, without the map: what was found in the end
+)
+
+// An act is what a transaction does with one key, or all.
+type act struct {
+	do  byte // 'r'ead, 'w'rite, 'd'elete, 's'can
+	key int
+}
+
+var oneKeyKinds = map[string]opKind{
+	"load": opLoad, "store": opStore, "swap": opSwap, "loadOrStore": opLoadOrStore,
+	"loadAndDelete": opLoadAndDelete, "delete": opDelete, "cas": opCompareAndSwap,
+}
+
+// parseOperation reads an operation from its text:
+//
+//	load a, store a, swap a, loadOrStore a, loadAndDelete a, delete a
+//	cas a=2         CompareAndSwap from the value 2
+//	view ra rb      a snapshot that reads a, then b
+//	view scan       a snapshot that reads all keys by All
+//	update ra wb dc a serializable transaction that reads a, writes b, deletes c
+//	snapshot ra wa  the same at snapshot level
+//	urgent ra wa    a serializable transaction in priority mode
+//	retry ra wa     the same by Update, with two attempts
+//	prune           a new view, and all keys are pruned with it
+//	refresh         a new view
+//
+// id is the value that it writes.
+func parseOperation(text string, id int) (*operation, error) {
+	o := &operation{text: text, id: id, level: serializable}
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return nil, fmt.Errorf("empty operation")
+	}
+	key := func(word string) (int, error) {
+		for i, k := range programKeys {
+			if word == k {
+				return i, nil
+			}
+		}
+		return 0, fmt.Errorf("operation %q: no key %q", text, word)
+	}
+	switch words[0] {
+	case "prune":
+		o.kind = opPrune
+		return o, nil
+	case "refresh":
+		o.kind = opRefresh
+		return o, nil
+	case "view":
+		o.kind = opView
+	case "update":
+		o.kind = opUpdate
+	case "snapshot":
+		o.kind, o.level = opUpdate, snapshot
+	case "urgent":
+		o.kind, o.urgent = opUpdate, true
+	case "retry":
+		o.kind, o.retry = opUpdate, true
+	default:
+		kind, ok := oneKeyKinds[words[0]]
+		if !ok || len(words) != 2 {
+			return nil, fmt.Errorf("operation %q is not known", text)
+		}
+		name, old, compares := strings.Cut(words[1], "=")
+		if compares != (kind == opCompareAndSwap) {
+			return nil, fmt.Errorf("operation %q: a value to compare with?", text)
+		}
+		if compares {
+			if _, err := fmt.Sscan(old, &o.old); err != nil {
+				return nil, fmt.Errorf("operation %q: %w", text, err)
+			}
+		}
+		var err error
+		o.kind = kind
+		o.key, err = key(name)
+		return o, err
+	}
+	for _, word := range words[1:] {
+		if word == "scan" {
+			o.acts = append(o.acts, act{do: 's'})
+			continue
+		}
+		k, err := key(word[1:])
+		if err != nil || !strings.Contains("rwd", word[:1]) || o.kind == opView && word[0] != 'r' {
+			return nil, fmt.Errorf("operation %q: what is %q?", text, word)
+		}
+		o.acts = append(o.acts, act{word[0], k})
+	}
+	return o, nil
+}
+
+// fresh returns a copy that has not been run.
+func (o *operation) fresh() *operation {
+	c := *o
+	c.started, c.ended, c.aborted, c.swapped, c.failed = 0, 0, false, false, ""
+	for i := range c.saw {
+		c.saw[i] = unseen
+	}
+	return &c
+}
+
+func (o *operation) String() string {
+	s := fmt.Sprintf("[%d,%d] %s (%d)", o.started, o.ended, o.text, o.id)
+	for i, v := range o.saw {
+		if v != unseen {
+			s += fmt.Sprintf(" %s:%d", programKeys[i], v)
+		}
+	}
+	if o.kind == opCompareAndSwap {
+		s += fmt.Sprint(" swapped ", o.swapped)
+	}
+	if o.aborted {
+		s += " aborted"
+	}
+	return s
+}
+
+// hasRead reports whether the operation looked at the map.
+func (o *operation) hasRead() bool {
+	for _, v := range o.saw {
+		if v != unseen {
+			return true
+		}
+	}
+	return false
+}
+
+// writes reports whether, and what, the operation has written to key i.
+func (o *operation) writes(i int) (value int, ok bool) {
+	if o.aborted {
+		return 0, false
+	}
+	switch o.kind {
+	case opStore, opSwap:
+		return o.id, i == o.key
+	case opLoadOrStore:
+		return o.id, i == o.key && o.saw[i] == 0
+	case opLoadAndDelete:
+		return 0, i == o.key && o.saw[i] != 0
+	case opDelete:
+		return 0, i == o.key
+	case opCompareAndSwap:
+		return o.id, i == o.key && o.swapped
+	case opUpdate:
+		for _, a := range o.acts {
+			switch {
+			case a.do == 'w' && a.key == i:
+				value, ok = o.id, true
+			case a.do == 'd' && a.key == i:
+				value, ok = 0, true
+			}
+		}
+	}
+	return value, ok
+}
+
+// note notes what was read of key i. Whoever reads it twice must see the same.
+func (o *operation) note(i, value int, ok bool) {
+	switch {
+	case ok == (value == 0):
+		o.failed = fmt.Sprintf("%s is %d, %v", programKeys[i], value, ok)
+	case o.saw[i] != unseen && o.saw[i] != value:
+		o.failed = fmt.Sprintf("read %s twice: %d, then %d", programKeys[i], o.saw[i], value)
+	}
+	o.saw[i] = value
+}
+
+// run performs the operation on m.
+func (o *operation) run(m *Map[string, int]) {
+	key := programKeys[o.key]
+	switch o.kind {
+	case opLoad:
+		value, ok := m.Load(key)
+		o.note(o.key, value, ok)
+	case opStore:
+		m.Store(key, o.id)
+	case opSwap:
+		previous, ok := m.Swap(key, o.id)
+		o.note(o.key, previous, ok)
+	case opLoadOrStore:
+		actual, loaded := m.LoadOrStore(key, o.id)
+		if !loaded && actual != o.id {
+			o.failed = fmt.Sprintf("stored %d, got %d", o.id, actual)
+		}
+		if !loaded {
+			actual = 0
+		}
+		o.note(o.key, actual, loaded)
+	case opLoadAndDelete:
+		value, ok := m.LoadAndDelete(key)
+		o.note(o.key, value, ok)
+	case opDelete:
+		m.Delete(key)
+	case opCompareAndSwap:
+		o.swapped = CompareAndSwap(m, key, o.old, o.id)
+	case opView:
+		s := m.Snapshot()
+		for _, a := range o.acts {
+			o.read(s, a, nil)
+		}
+		s.Close()
+	case opUpdate:
+		o.update(m)
+	case opPrune:
+		m.gc.Refresh()
+		view := m.gc.View()
+		for _, k := range programKeys {
+			if e := m.lookup(k); e != nil {
+				m.prune(e, view)
+			}
+		}
+	case opRefresh:
+		m.gc.Refresh()
+	}
+}
+
+func (o *operation) update(m *Map[string, int]) {
+	body := func(tx Tx[string, int]) {
+		own := map[int]int{}
+		for _, a := range o.acts {
+			switch a.do {
+			case 'w':
+				tx.Set(programKeys[a.key], o.id)
+				own[a.key] = o.id
+			case 'd':
+				tx.Delete(programKeys[a.key])
+				own[a.key] = 0
+			default:
+				o.read(tx, a, own)
+			}
+		}
+	}
+	if o.retry {
+		err := m.Update(bg, &TxOptions{Isolation: o.level.Isolation, MaxAttempts: 2}, func(tx Tx[string, int]) error {
+			o.saw = (&operation{}).fresh().saw // each attempt begins anew
+			body(tx)
+			return nil
+		})
+		o.aborted = err != nil
+		return
+	}
+	tx := m.Begin(o.level)
+	if o.urgent {
+		tx.st.ticket = m.priority.acquire(bg)
+		defer m.priority.release(tx.st.ticket)
+	}
+	body(tx)
+	o.aborted = tx.Commit() != nil
+}
+
+// read performs a reading act. own is what the transaction has written itself.
+func (o *operation) read(r Reader[string, int], a act, own map[int]int) {
+	see := func(i, value int, ok bool) {
+		if mine, written := own[i]; !written {
+			o.note(i, value, ok)
+		} else if mine != value {
+			o.failed = fmt.Sprintf("wrote %d to %s, and read %d", mine, programKeys[i], value)
+		}
+	}
+	if a.do == 'r' {
+		value, ok := r.Get(programKeys[a.key])
+		see(a.key, value, ok)
+		return
+	}
+	met := map[string]int{}
+	for key, value := range r.All() {
+		if _, twice := met[key]; twice {
+			o.failed = "met twice: " + key
+		}
+		met[key] = value
+	}
+	for i, key := range programKeys {
+		value, ok := met[key]
+		see(i, value, ok)
+	}
+}

@@ -1,0 +1,148 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/puzpuzpuz/xsync/v4"
+)
+
+// A scenario is what is executed: a map, and a program for each actor.
+type scenario struct {
+	initial  string // see parseScenario
+	programs [][]*operation
+	scans    bool // by anybody
+	patience int  // of everybody
+}
+
+// parseScenario reads a scenario from its text,
+//
+//	a b-|update ra wb; load a|prune
+//
+// The first part has a word for each key that has an entry: "a" has a value, "b-"
+// was deleted, "c+" was overwritten once; the value of key number i is i+1. It
+// may also say "eager": committers prune at every write; "busy": there is no
+// background work, committers do it; and "patience=2", see [scheduler]. The other
+// parts are the programs of the actors, each a list of operations divided by
+// semicolons.
+func parseScenario(text string) (*scenario, error) {
+	initial, rest, _ := strings.Cut(text, "|")
+	sc := &scenario{initial: initial, patience: 1}
+	for _, word := range strings.Fields(initial) {
+		if n, ok := strings.CutPrefix(word, "patience="); ok {
+			if _, err := fmt.Sscan(n, &sc.patience); err != nil {
+				return nil, fmt.Errorf("scenario %q: %w", text, err)
+			}
+		}
+	}
+	id := 10
+	for text := range strings.SplitSeq(rest, "|") {
+		var program []*operation
+		for _, part := range strings.Split(text, ";") {
+			id++
+			o, err := parseOperation(strings.TrimSpace(part), id)
+			if err != nil {
+				return nil, err
+			}
+			program = append(program, o)
+			for _, a := range o.acts {
+				sc.scans = sc.scans || a.do == 's'
+			}
+		}
+		sc.programs = append(sc.programs, program)
+	}
+	return sc, nil
+}
+
+func (sc *scenario) String() string {
+	var programs []string
+	for _, p := range sc.programs {
+		var texts []string
+		for _, o := range p {
+			texts = append(texts, o.text)
+		}
+		programs = append(programs, strings.Join(texts, "; "))
+	}
+	return sc.initial + "|" + strings.Join(programs, "|")
+}
+
+// newMap returns the map on which the programs run. Nothing is pruned on it
+// unless a program does.
+func (sc *scenario) newMap() (*Map[string, int], state) {
+	opts := still()
+	opts.ReclaimQueue = 64 // a small one is made faster; the programs do not fill half of it
+	words := strings.Fields(sc.initial)
+	if slices.Contains(words, "eager") {
+		opts.PruneThreshold = 1
+	}
+	if slices.Contains(words, "busy") {
+		opts.ReclaimWorkers = -1
+	}
+	m := New[string, int](opts)
+	if sc.scans {
+		m.index = orderlyIndex()
+	}
+	var now state
+	for i, key := range programKeys {
+		for _, word := range words {
+			switch word {
+			case key:
+				m.Store(key, i+1)
+				now[i] = i + 1
+			case key + "-":
+				m.Store(key, i+1)
+				m.Delete(key)
+			case key + "+":
+				m.Store(key, 7)
+				m.Store(key, i+1)
+				now[i] = i + 1
+			}
+		}
+	}
+	m.gc.Refresh()
+	return m, now
+}
+
+// dropMap ends the use of a map by one execution.
+func (sc *scenario) dropMap(m *Map[string, int]) {
+	m.Close()
+	if sc.scans {
+		for _, key := range programKeys {
+			m.index.Delete(key)
+		}
+	}
+}
+
+// orderlyIndex returns an index, the same every time, that a walk meets in the
+// order of the keys, whatever order they were inserted in. An index hashes with
+// a seed of its own: so it takes some tries.
+var orderlyIndex = sync.OnceValue(func() *xsync.Map[string, *entry[string, int]] {
+	want := programKeys[:]
+	upside := slices.Clone(want)
+	slices.Reverse(upside)
+	for {
+		index := xsync.NewMap[string, *entry[string, int]]()
+		orderly := true
+		for _, order := range [][]string{want, upside} {
+			var met []string
+			for _, key := range order {
+				index.Store(key, nil)
+			}
+			index.RangeRelaxed(func(key string, _ *entry[string, int]) bool {
+				met = append(met, key)
+				return true
+			})
+			for _, key := range want {
+				index.Delete(key)
+			}
+			orderly = orderly && slices.Equal(met, want)
+		}
+		if orderly {
+			return index
+		}
+	}
+})

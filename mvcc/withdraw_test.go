@@ -1,0 +1,123 @@
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a commit leaves behind: in chains, in its state, in its slot.
+
+func TestRenewMakesVersions(t *testing.T) {
+	m := newMap[string, int](t, still())
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	tx.Set("a", 1)
+	tx.Delete("b")
+	var old []*version[int]
+	for _, w := range tx.st.writes {
+		old = append(old, w.v)
+	}
+	tx.st.renew()
+	for i, w := range tx.st.writes {
+		require.NotSame(t, old[i], w.v)
+		require.Equal(t, old[i].value, w.v.value)
+		require.Equal(t, old[i].tombstone(), w.v.tombstone())
+	}
+}
+
+func TestWithdrawTakesVersionsOff(t *testing.T) {
+	m := newMap[string, int](t, still())
+	keys := []string{"a", "b", "c"}
+	for _, key := range keys {
+		m.Store(key, 1)
+	}
+	for _, key := range keys { // the last in the order of installs is among them
+		tx := m.Begin(snapshot)
+		tx.Get("a")
+		var vs []*version[int]
+		for _, k := range keys {
+			tx.Set(k, 2)
+		}
+		for _, w := range tx.st.writes {
+			vs = append(vs, w.v)
+		}
+		m.Store(key, 3)
+		requireConflict(t, tx.Commit(), key, ConflictWrite)
+		for _, v := range vs {
+			s, _ := v.resolve()
+			require.True(t, isKind(s, kindAborted), "it says %#x", s)
+		}
+		for _, k := range keys {
+			s, _ := m.lookup(k).head.Load().resolve()
+			require.True(t, committed(s), "key %s: the head says %#x", k, s)
+		}
+	}
+	checkQuiet(t, m)
+}
+
+func TestBlindCommitEnds(t *testing.T) {
+	m := newMap[string, int](t, still())
+	tx := m.Begin(nil)
+	gen := tx.st.gen()
+	tx.Set("k", 1)
+	require.NoError(t, tx.Commit())
+	require.Equal(t, gen+1, tx.st.gen())
+	require.Equal(t, ErrTxDone, tx.Commit())
+	checkQuiet(t, m)
+	requireValue(t, 1)(m.Load("k"))
+}
+
+func TestStateForgets(t *testing.T) {
+	m := newMap[int, int](t, still())
+	m.Store(1, 1)
+	for _, end := range []func(Tx[int, int]){
+		func(tx Tx[int, int]) { tx.Rollback() },
+		func(tx Tx[int, int]) { require.NoError(t, tx.Commit()) },
+	} {
+		for _, writes := range []int{0, 1, 2, 3 * linearWrites} {
+			tx := m.Begin(nil)
+			st := tx.st
+			tx.Get(1)
+			tx.Get(-1)
+			for range tx.All() {
+				break
+			}
+			for i := range writes {
+				tx.Set(i, i)
+			}
+			st.ticket = m.priority.acquire(bg)
+			ticket := st.ticket
+			end(tx)
+			m.priority.release(ticket)
+			require.Empty(t, st.reads)
+			require.Empty(t, st.absent)
+			require.Empty(t, st.writes)
+			require.False(t, st.hasRead || st.scanned)
+			require.Zero(t, st.ticket)
+			require.Nil(t, st.byKey)
+			require.Nil(t, st.word)
+			for _, r := range st.reads[:cap(st.reads)] {
+				require.Nil(t, r.e)
+			}
+			for _, w := range st.writes[:cap(st.writes)] {
+				require.Nil(t, w.v)
+			}
+		}
+	}
+}
+
+func TestStateIsGivenBackOnce(t *testing.T) {
+	m := newMap[string, int](t, still())
+	s := m.Snapshot()
+	s.Close()
+	s.Close()
+	tx := m.Begin(nil)
+	tx.Rollback()
+	tx.Rollback()
+	first, second := m.Begin(nil), m.Begin(nil)
+	require.NotSame(t, first.st, second.st)
+	first.Rollback()
+	second.Rollback()
+	checkQuiet(t, m)
+}
