@@ -166,7 +166,7 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, gc.Later, m.prune(e, &gc.View{Bound: es[0] - 1}), "all are above the bound")
 	require.Equal(t, es, at(m))
 
-	m, e, es = fill(t, 1)
+	m, e, _ = fill(t, 1)
 	m.Delete("k")
 	es = at(m)
 	before := []uint64{es[0] - 1}

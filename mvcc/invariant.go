@@ -136,7 +136,7 @@ func (c core[K, V]) checkCut(e *entry[K, V], cur, first, n *version[V], view *gc
 	if n != nil {
 		floor = epochOf(n.peekState())
 	}
-	for d := first; d != nil; d = d.peekNext() {
+	for d := first; d != nil; {
 		s := d.peekState()
 		if d == n || committed(s) && epochOf(s) <= floor {
 			break // the second: another pruner has dropped n meanwhile
@@ -150,6 +150,13 @@ func (c core[K, V]) checkCut(e *entry[K, V], cur, first, n *version[V], view *gc
 				e.key, word(s), above, view.Bound, view.Live)
 		}
 		cur.lost.Lower(epochOf(s))
+		// What was dropped from below d before is dropped from below cur now. The
+		// link first: who changes it has noted before what it drops.
+		next := d.peekNext()
+		if lost := d.lost.Load(); lost > floor {
+			cur.lost.Lower(lost)
+		}
+		d = next
 	}
 }
 

@@ -167,6 +167,25 @@ func TestInvariantOfPruning(t *testing.T) {
 	requireViolation(t, "alive", func() { m.unlink(l) })
 }
 
+// What was dropped from below a version counts as dropped from below the one that
+// takes its place: here the tombstone that made the key absent.
+func TestDroppedInTwoSteps(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	first := m.slots.Now()
+	m.Delete("k")
+	tombstone := m.slots.Now()
+	for range 2 {
+		m.Store("k", 2)
+		m.prune(m.lookup("k"), &gc.View{Bound: m.slots.Now(), Live: []uint64{first}})
+	}
+	e := m.lookup("k")
+	require.Equal(t, tombstone, e.head.Load().lost.Load())
+	require.Equal(t, first, commitEpoch(e.head.Load().next.Load()))
+	st := m.newState()
+	st.checkAbsent("k", tombstone+1)
+}
+
 func TestInvariantOfReads(t *testing.T) {
 	m, e, newer, older := two(t)
 	s := m.Snapshot()

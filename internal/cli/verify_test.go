@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,11 +29,11 @@ func verify(t *testing.T, ctx context.Context, target soak.Target, args ...strin
 // forgetful is a map that loses a store now and then.
 type forgetful struct {
 	linear.Map
-	n int
+	n atomic.Int64
 }
 
 func (m *forgetful) Store(key int, value int64) {
-	if m.n++; m.n%10 > 0 {
+	if m.n.Add(1)%10 > 0 {
 		m.Map.Store(key, value)
 	}
 }
