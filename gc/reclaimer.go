@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -199,14 +198,14 @@ const lateFactor = 4
 // tryLock takes r.refreshing, if nobody holds it; unlock gives it back.
 func (r *Reclaimer[E]) tryLock() bool {
 	if hooks.Enabled {
-		hooks.Before(hooks.Write, unsafe.Pointer(&r.refreshing))
+		hooks.Mutex(&r.refreshing)
 	}
 	return r.refreshing.TryLock()
 }
 
 func (r *Reclaimer[E]) unlock() {
 	if hooks.Enabled {
-		hooks.Before(hooks.Write, unsafe.Pointer(&r.refreshing))
+		hooks.Mutex(&r.refreshing)
 	}
 	r.refreshing.Unlock()
 }
