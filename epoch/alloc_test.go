@@ -52,7 +52,9 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	buf := make([]uint64, 0, open)
 	refresh := testing.AllocsPerRun(100, func() {
 		buf = s.Live(s.Announce(), buf[:0])
-		s.Oldest(1)
+		for p := range s.Pins(1) {
+			p.Warn()
+		}
 		s.Census()
 	})
 	require.Zero(t, refresh)

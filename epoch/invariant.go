@@ -39,6 +39,9 @@ func (slot *Slot) standing() (epoch uint64, ok bool) {
 // CheckLive panics unless the transaction gen is live in the slot. The caller is
 // the only one who may end it.
 func (slot *Slot) CheckLive(gen uint64) {
+	if peek(&slot.gen) == (gen+1)|evictedBit {
+		return // by somebody else
+	}
 	if _, ok := slot.standing(); !ok || peek(&slot.gen) != gen {
 		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word of epoch %d",
 			gen, peek(&slot.gen), slot.ghost.begun.Load(), peek(&slot.word)>>1)
@@ -142,6 +145,10 @@ func (slot *Slot) checkOwner(idle uint64) {
 func (slot *Slot) Peek() (gen, epoch uint64) {
 	return peek(&slot.gen), peek(&slot.word) >> 1
 }
+
+// PeekEvicted reports whether the last transaction of the slot was evicted, and its
+// owner has not ended it, without a yield point.
+func (slot *Slot) PeekEvicted() bool { return peek(&slot.gen)&evictedBit != 0 }
 
 // PeekNow returns the newest epoch drawn, without a yield point.
 func (s *Slots) PeekNow() uint64 { return peek(&s.clock) }

@@ -1,5 +1,10 @@
 package epoch
 
+import (
+	"slices"
+	"sync"
+)
+
 // poolLocal is how many idle objects one shard keeps, poolBatch how many move
 // at a time between a shard and the common stack. A goroutine rarely has more
 // than a handful of transactions open; 32 pointers are four cache lines.
@@ -9,8 +14,9 @@ const (
 )
 
 // A Pool is a free list of *T, sharded so that taking and giving back an object
-// touches no memory that another P writes. Unlike [sync.Pool] it never drops
-// what it was given: the objects own slots, which cannot be had again for free.
+// touches no memory that another P writes. Unlike [sync.Pool] it drops what it was
+// given only when it is told to: the objects own slots, which cannot be had again
+// for free.
 //
 // The zero value is an empty pool. It must not be copied after first use. All
 // methods are safe for concurrent use.
@@ -20,6 +26,45 @@ const (
 // tag nolinkname, or with the race detector, a shard is guarded by a mutex.
 type Pool[T any] struct {
 	shards poolShards[T]
+}
+
+// commons is what does not fit into the shards.
+type commons[T any] struct {
+	mu     sync.Mutex
+	common []*T // guarded by mu
+	low    int  // the fewest there were since the last Trim; guarded by mu
+}
+
+// take moves up to len(batch) objects to batch, and returns how many. c.mu is held.
+func (c *commons[T]) take(batch []*T) int {
+	n := copy(batch, c.common[max(0, len(c.common)-len(batch)):])
+	rest := len(c.common) - n
+	clear(c.common[rest:])
+	c.common = c.common[:rest]
+	c.low = min(c.low, rest)
+	return n
+}
+
+// trimKeep is how many idle objects Trim leaves alone.
+const trimKeep = 256
+
+// Trim lets go of half of the objects that nobody has needed since the last call,
+// and reports whether there are more of them. Called now and then, it makes the
+// pool forget that very many objects were once in use at the same time.
+func (p *Pool[T]) Trim() (more bool) {
+	c := &p.shards.commons
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if drop := (min(c.low, len(c.common)) - trimKeep + 1) / 2; drop > 0 {
+		rest := len(c.common) - drop
+		clear(c.common[rest:])
+		c.common = c.common[:rest]
+		if cap(c.common) > 4*max(rest, trimKeep) {
+			c.common = slices.Clip(slices.Clone(c.common))
+		}
+	}
+	c.low = len(c.common)
+	return c.low > trimKeep
 }
 
 // stack is a bounded stack of idle objects.

@@ -4,7 +4,6 @@ package epoch
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"unsafe" // for go:linkname too
 )
@@ -31,8 +30,7 @@ type poolShards[T any] struct {
 	// changed. They cost one more indirection.
 	more atomic.Pointer[[]*padded[T]]
 
-	mu     sync.Mutex
-	common []*T // guarded by mu
+	commons[T]
 }
 
 type padded[T any] struct {
@@ -139,11 +137,7 @@ func (p *Pool[T]) takeCommon(batch *[poolBatch]*T) int {
 	p.shards.mu.Lock()
 	defer p.shards.mu.Unlock()
 	p.grow()
-	c := p.shards.common
-	n := copy(batch[:], c[max(0, len(c)-poolBatch):])
-	clear(c[len(c)-n:])
-	p.shards.common = c[:len(c)-n]
-	return n
+	return p.shards.take(batch[:])
 }
 
 func (p *Pool[T]) giveCommon(xs ...*T) {

@@ -17,8 +17,7 @@ type poolShards[T any] struct {
 	tokens sync.Pool
 	locals []locked[T]
 
-	mu     sync.Mutex
-	common []*T // guarded by mu
+	commons[T]
 }
 
 type locked[T any] struct {
@@ -50,14 +49,9 @@ func (p *Pool[T]) Get() *T {
 	}
 	p.shards.mu.Lock()
 	defer p.shards.mu.Unlock()
-	n := len(p.shards.common)
-	if n == 0 {
-		return nil
-	}
-	x = p.shards.common[n-1]
-	p.shards.common[n-1] = nil
-	p.shards.common = p.shards.common[:n-1]
-	return x
+	var one [1]*T
+	p.shards.take(one[:])
+	return one[0]
 }
 
 // Put gives x back. It holds a shard's mutex for a few instructions.

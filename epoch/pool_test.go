@@ -246,3 +246,43 @@ func TestPoolForgets(t *testing.T) {
 	require.Equal(t, keep, p.Idle())
 	runtime.KeepAlive(&p)
 }
+
+// Trim lets go, bit by bit, of what nobody has needed since it was called last.
+func TestTrim(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var p epoch.Pool[object]
+	require.False(t, p.Trim(), "there is nothing")
+	const n = 10_000
+	for i := range n {
+		p.Put(&object{id: i})
+	}
+	p.Trim() // begins to look
+	require.True(t, p.Trim())
+	half := p.Idle()
+	require.InDelta(t, n/2, half, 300)
+
+	// What was needed meanwhile is kept: all of it was in use.
+	var busy []*object
+	for o := p.Get(); o != nil; o = p.Get() {
+		busy = append(busy, o)
+	}
+	for _, o := range busy {
+		p.Put(o)
+	}
+	p.Trim()
+	require.Equal(t, half, p.Idle())
+
+	rounds := 0
+	for p.Trim() {
+		rounds++
+	}
+	require.Less(t, rounds, 15)
+	require.LessOrEqual(t, p.Idle(), 256+4*epoch.PoolLocal)
+	require.GreaterOrEqual(t, p.Idle(), 256)
+	got := map[int]bool{}
+	drain(&p, 0, func(o *object) {
+		o.take(t)
+		require.False(t, got[o.id])
+		got[o.id] = true
+	})
+}

@@ -3,6 +3,7 @@ package epoch
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
@@ -55,14 +56,30 @@ type Slot struct {
 	// gen is the slot's generation: it names one transaction, and moves on
 	// exactly once, when that transaction ends. So a single compare-and-swap
 	// both releases the slot and decides which of several callers ended it.
+	// With evictedBit the transaction before was evicted, and its owner does
+	// not know yet: the slot is released, but nothing begins in it before the
+	// owner has ended it as well.
 	gen atomic.Uint64
 
-	// seen and since are the reclaimer's notes: the generation it found here
-	// and at which of its times it found it first. Guarded by the reclaimer.
-	seen  uint64
-	since int64
+	// installed counts what the slot's owner reports by [Slot.AddInstalled].
+	installed atomic.Uint64
 
-	_ [cacheLine - 32]byte
+	// evicted is the transaction that was evicted last, as far as its owner has
+	// noticed.
+	evicted atomic.Uint64
+
+	// trace is where the transaction of its generation began, if that is
+	// asked for.
+	trace atomic.Pointer[trace]
+
+	// seen, since and warned are the reclaimer's notes, see [Slots.Pins]: the
+	// generation it found here, at which of its times it found it first, and
+	// which it has warned of. Guarded by the reclaimer.
+	seen   uint64
+	since  time.Duration
+	warned uint64
+
+	_ [cacheLine - 64]byte
 }
 
 // NewSlots returns a clock that stands at [First], and no slots.
@@ -113,8 +130,11 @@ func (s *Slots) Acquire() *Slot {
 // Abandon takes back a slot whose owner is unreachable, ends what it still
 // published and reports whether it did: that is, whether a handle was leaked.
 func (s *Slots) Abandon(slot *Slot) (leaked bool) {
-	if gen := slot.gen.Load(); slot.live(slot.word.Load(), gen) {
+	gen := slot.gen.Load()
+	if slot.live(slot.word.Load(), gen) {
 		leaked = slot.End(gen)
+	} else if gen&evictedBit != 0 {
+		slot.collect(gen&^evictedBit - 1)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,12 +150,16 @@ func (s *Slots) Abandon(slot *Slot) (leaked bool) {
 // nobody; it goes round again only when a refresh announced a newer bound in
 // between. The caller must own slot, and slot must not be live.
 //
+// The transaction may be evicted before Begin has returned: its generation is the one
+// that the slot had before the call.
+//
 // When Begin has returned S, every refresh either lists S among the live epochs
 // or has a bound of at most S.
 func (s *Slots) Begin(slot *Slot) uint64 {
 	if invariant.Enabled {
 		slot.checkBegin()
 	}
+	gen := slot.gen.Load() // once: an eviction may move it on meanwhile
 	for {
 		now := s.clock.Load()
 		if hooks.Enabled {
@@ -143,7 +167,7 @@ func (s *Slots) Begin(slot *Slot) uint64 {
 		}
 		// Must precede the load of bound: a refresh that does not see this
 		// store has stored its bound before, and the load below sees that.
-		slot.word.Store(now<<1 | slot.gen.Load()&1)
+		slot.word.Store(now<<1 | gen&1)
 		if hooks.Enabled {
 			hooks.At(hooks.BeginStored)
 		}
@@ -165,12 +189,23 @@ func (slot *Slot) Gen() uint64 { return slot.gen.Load() }
 func (slot *Slot) Epoch() uint64 { return slot.word.Load() >> 1 }
 
 // End ends the transaction that gen names and reports whether this call did it.
-// Of several calls with the same gen exactly one returns true.
+// Of several calls with the same gen exactly one returns true, also if the
+// transaction has been evicted meanwhile.
 func (slot *Slot) End(gen uint64) bool {
-	return slot.gen.Load() == gen && slot.gen.CompareAndSwap(gen, gen+1)
+	return slot.gen.Load() == gen && slot.gen.CompareAndSwap(gen, gen+1) || slot.collect(gen)
 }
 
 func (slot *Slot) live(word, gen uint64) bool { return (word^gen)&1 == 0 }
+
+// look loads word and generation, and reports whether a transaction is live. The word
+// is loaded twice: if a transaction has begun in between, the generation may be its
+// own, and word and generation would not belong together. That one then is at or
+// above any bound that was stored before the call.
+func (slot *Slot) look() (word, gen uint64, live bool) {
+	word = slot.word.Load()
+	gen = slot.gen.Load()
+	return word, gen, slot.live(word, gen) && slot.word.Load() == word
+}
 
 // Announce reads the clock, makes the bound at least that, in this order, and
 // returns what it read. The bound only grows, so calls may overlap: each scan
@@ -200,12 +235,8 @@ func (s *Slots) Live(m uint64, buf []uint64) []uint64 {
 		s.checkScan(m)
 	}
 	for slot := range s.each {
-		// word before gen: if the transaction ends and another begins between
-		// the two loads, the parity differs or the epoch reported is one that
-		// was live a moment ago. Either way the new one is covered by the
-		// bound, and a dead epoch too many only keeps a version longer.
-		word := slot.word.Load()
-		if !slot.live(word, slot.gen.Load()) {
+		word, _, live := slot.look()
+		if !live {
 			continue
 		}
 		if e := word >> 1; e < m {
@@ -230,36 +261,17 @@ func (s *Slots) each(yield func(*Slot) bool) {
 // Cap returns the number of slots that a scan visits.
 func (s *Slots) Cap() int { return len(*s.chunks.Load()) * slotsPerChunk }
 
-// Census counts the live transactions and all that have ended. It is not a
-// snapshot: transactions may begin and end while it counts.
-func (s *Slots) Census() (live int, ended uint64) {
+// Census counts the live transactions and all that have ended, and adds up what
+// the owners have reported by [Slot.AddInstalled]. It is not a snapshot:
+// transactions may begin and end while it counts.
+func (s *Slots) Census() (live int, ended, installed uint64) {
 	for slot := range s.each {
-		word := slot.word.Load()
-		gen := slot.gen.Load()
-		if slot.live(word, gen) {
+		_, gen, lives := slot.look()
+		if lives {
 			live++
 		}
-		ended += gen - 1
+		ended += gen&^evictedBit - 1
+		installed += slot.installed.Load()
 	}
-	return live, ended
-}
-
-// Oldest returns the smallest live read epoch and since when, on the caller's
-// own clock, it has been seen: now if this is the first call that sees it. It
-// reports false if nothing is live. Calls must not overlap.
-func (s *Slots) Oldest(now int64) (epoch uint64, since int64, ok bool) {
-	for slot := range s.each {
-		word := slot.word.Load()
-		gen := slot.gen.Load()
-		if !slot.live(word, gen) {
-			continue
-		}
-		if slot.seen != gen {
-			slot.seen, slot.since = gen, now
-		}
-		if e := word >> 1; !ok || e < epoch || e == epoch && slot.since < since {
-			epoch, since, ok = e, slot.since, true
-		}
-	}
-	return epoch, since, ok
+	return live, ended, installed
 }

@@ -45,7 +45,7 @@ func TestClock(t *testing.T) {
 func TestBeginEnd(t *testing.T) {
 	s := epoch.NewSlots()
 	slot := s.Acquire()
-	live, ended := s.Census()
+	live, ended, _ := s.Census()
 	require.Zero(t, live, "a fresh slot is not live")
 	require.Zero(t, ended)
 
@@ -58,14 +58,14 @@ func TestBeginEnd(t *testing.T) {
 		require.Equal(t, gen, slot.Gen(), "Begin does not change the generation")
 		s.Next()
 		require.Equal(t, at, slot.Epoch(), "a later commit does not move the reader")
-		live, ended = s.Census()
+		live, ended, _ = s.Census()
 		require.Equal(t, 1, live)
 		require.Equal(t, i, ended)
 		require.Equal(t, []uint64{at}, s.Live(s.Announce(), nil))
 
 		require.True(t, slot.End(gen))
 		require.NotEqual(t, gen, slot.Gen(), "End moves the generation on")
-		live, ended = s.Census()
+		live, ended, _ = s.Census()
 		require.Zero(t, live)
 		require.Equal(t, i+1, ended)
 		require.Empty(t, s.Live(s.Announce(), nil))
@@ -85,13 +85,13 @@ func TestEndStale(t *testing.T) {
 			require.False(t, slot.End(old))
 		}
 		require.False(t, slot.End(gen+1), "nor does a generation that is still to come")
-		live, _ := s.Census()
+		live, _, _ := s.Census()
 		require.Equal(t, 1, live)
 		require.True(t, slot.End(gen))
 		require.False(t, slot.End(gen), "ended twice")
 		stale = append(stale, gen)
 	}
-	_, ended := s.Census()
+	_, ended, _ := s.Census()
 	require.Equal(t, uint64(4), ended)
 }
 
@@ -207,14 +207,14 @@ func TestAcquireWithoutLimit(t *testing.T) {
 	require.GreaterOrEqual(t, s.Cap(), n)
 	require.Less(t, s.Cap(), n+epoch.SlotsPerChunk)
 	require.Equal(t, want, s.Live(s.Announce(), nil))
-	live, _ := s.Census()
+	live, _, _ := s.Census()
 	require.Equal(t, n, live)
 
 	for i := range slots {
 		slots[i].End(slots[i].Gen())
 	}
 	require.Empty(t, s.Live(s.Announce(), nil))
-	_, ended := s.Census()
+	_, ended, _ := s.Census()
 	require.Equal(t, uint64(n), ended)
 }
 
@@ -252,7 +252,7 @@ func TestAcquireConcurrently(t *testing.T) {
 		distinct[slot] = true
 	}
 	require.Len(t, distinct, goroutines*each)
-	live, _ := s.Census()
+	live, _, _ := s.Census()
 	require.Equal(t, goroutines*each, live)
 }
 
@@ -269,7 +269,7 @@ func TestAbandon(t *testing.T) {
 	require.False(t, s.Abandon(idle), "it had ended")
 	require.False(t, s.Abandon(never), "it never began")
 	require.Empty(t, s.Live(s.Announce(), nil), "what a leaked handle pinned is free")
-	live, ended := s.Census()
+	live, ended, _ := s.Census()
 	require.Zero(t, live)
 	require.Equal(t, uint64(2), ended)
 	require.False(t, leaked.End(gen), "a handle that turns up again ends nothing")
@@ -282,7 +282,7 @@ func TestAbandon(t *testing.T) {
 	for slot := range again {
 		require.Equal(t, s.Now(), s.Begin(slot))
 	}
-	live, _ = s.Census()
+	live, _, _ = s.Census()
 	require.Equal(t, 3, live)
 }
 
@@ -330,7 +330,7 @@ func TestBeginHereEndThere(t *testing.T) {
 	close(open)
 	ends.Wait()
 	require.Zero(t, lost.Load())
-	live, ended := s.Census()
+	live, ended, _ := s.Census()
 	require.Zero(t, live)
 	require.Equal(t, uint64(4*n), ended)
 }

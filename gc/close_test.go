@@ -20,11 +20,11 @@ import (
 func TestCloseEndsGoroutines(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
 	for _, workers := range []int{0, 1, 4} {
-		f := start(t, gc.Config[*key]{Workers: workers})
+		f := start(t, gc.Config[*key, uint64]{Workers: workers})
 		f.Close() // before the first tick
 		f.Close()
 
-		f = start(t, gc.Config[*key]{Workers: workers, Interval: time.Nanosecond})
+		f = start(t, gc.Config[*key, uint64]{Workers: workers, Interval: time.Nanosecond})
 		r := f.begin()
 		for range 100 {
 			f.write(&key{})
@@ -43,7 +43,7 @@ func TestCloseEndsGoroutines(t *testing.T) {
 
 func TestCloseWhileParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 3})
+		f := start(t, gc.Config[*key, uint64]{Workers: 3})
 		f.ticks(1)
 		require.True(t, f.Parked())
 		f.Close()
@@ -54,7 +54,7 @@ func TestCloseWhileParked(t *testing.T) {
 // Stop alone ends the goroutines too, without waiting for them.
 func TestStop(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
-	f := start(t, gc.Config[*key]{Workers: 3})
+	f := start(t, gc.Config[*key, uint64]{Workers: 3})
 	f.Stop()
 	f.Stop()
 	require.False(t, f.Offer(&key{}))
@@ -64,7 +64,7 @@ func TestStop(t *testing.T) {
 // What was queued is pruned before Close returns.
 func TestClosePrunesTheQueue(t *testing.T) {
 	for _, workers := range []int{1, 3} {
-		f := start(t, gc.Config[*key]{Workers: workers, Interval: time.Hour})
+		f := start(t, gc.Config[*key, uint64]{Workers: workers, Interval: time.Hour})
 		keys := make([]*key, 500)
 		for i := range keys {
 			keys[i] = &key{}
@@ -85,7 +85,7 @@ func TestClosePrunesTheQueue(t *testing.T) {
 // again.
 func TestPruneAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 2})
+		f := start(t, gc.Config[*key, uint64]{Workers: 2})
 		time.Sleep(f.interval / 2)
 		f.Close()
 		k := &key{}
@@ -120,7 +120,7 @@ func TestPruneAfterClose(t *testing.T) {
 // An Offer that has passed its check when Close begins is not stranded: Close has
 // drained the queue, so the offerer drains it again.
 func TestOfferDuringClose(t *testing.T) {
-	f := start(t, gc.Config[*key]{Workers: 1, Interval: time.Hour})
+	f := start(t, gc.Config[*key, uint64]{Workers: 1, Interval: time.Hour})
 	k := &key{}
 	var once sync.Once
 	k.onMark = func() { once.Do(f.Close) } // after the check, before the enqueue
@@ -140,7 +140,7 @@ func TestOffersDuringClose(t *testing.T) {
 	}
 	const offerers = 3
 	for round := range rounds {
-		f := start(t, gc.Config[*key]{Workers: 1, Interval: time.Hour, Queue: 64})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1, Interval: time.Hour, Queue: 64})
 		var arrived, closed atomic.Int64
 		keys := make([]*key, offerers)
 		var wg sync.WaitGroup
@@ -185,11 +185,12 @@ func TestNothingIsKeptReachable(t *testing.T) {
 	const n = 64
 	slots := epoch.NewSlots()
 	type owner struct {
-		r *gc.Reclaimer[*key]
+		r *gc.Reclaimer[*key, uint64]
 		_ [64]byte
 	}
-	o := &owner{r: gc.NewReclaimer(gc.Config[*key]{Slots: slots, Interval: time.Millisecond, Workers: 2, Prune: prune})}
-	runtime.AddCleanup(o, (*gc.Reclaimer[*key]).Stop, o.r)
+	o := &owner{r: gc.NewReclaimer(gc.Config[*key, uint64]{Slots: slots, Interval: time.Millisecond, Workers: 2, Prune: prune,
+		Release: func(uint64) {}})}
+	runtime.AddCleanup(o, (*gc.Reclaimer[*key, uint64]).Stop, o.r)
 	f := &fixture{Reclaimer: o.r, slots: slots}
 
 	var collected atomic.Int64

@@ -19,7 +19,7 @@
 //
 // # Who does the work
 //
-// A [Reclaimer] makes a view every 100 ms by default and then prunes the keys
+// A [Reclaimer] makes a view every 100 ms by default, and then prunes the keys
 // that were written since. Committers hand these keys over through a bounded
 // queue, in which a key stands once. When the queue is full the committer does
 // the work itself, so cleaning up can fall behind only by the length of the
@@ -28,10 +28,21 @@
 // hot key: at five million writes a second one tick is half a million versions.
 // So a committer that has made a chain grow asks for a newer view at once.
 //
-// A key that could not be pruned down because somebody still reads an old
-// version of it is set aside, and looked at again when a read epoch has ended.
+// An old version that somebody still reads is set aside, on the shelf of the newest
+// read epoch that needs it, and its key is visited when that epoch has ended. A key
+// of which only a tombstone is left waits in the same way for those who read below
+// it. So what a long reader keeps costs nothing until it ends.
+//
+// With [Config.Manual] there are no goroutines, and [Reclaimer.Reclaim] does what
+// they would.
 //
 // The reclaimer parks when nothing is live, queued or set aside. A parked
 // reclaimer has no running ticker and costs nothing; the next key handed over
 // wakes it.
+//
+// # Old readers
+//
+// A pass notes how long each live transaction has been seen. It tells the Logger of
+// those that are old, and evicts those that are older than MaxAge: it ends their
+// slots, and only then makes the view with which their versions are dropped.
 package gc

@@ -23,12 +23,15 @@ type key struct {
 	onMark func()
 	// onPrune, if set, is called by prune instead of pruning by interval,
 	// which it can do by calling the key's interval.
-	onPrune func(v *gc.View) gc.Outcome
+	onPrune func(v *gc.View, visit *gc.Visit[uint64])
 
 	mu       sync.Mutex
-	versions []uint64 // newest first; guarded by mu
-	prunes   int      // guarded by mu
-	bound    uint64   // the largest bound pruned with; guarded by mu
+	versions []uint64        // newest first; guarded by mu
+	waiting  map[uint64]bool // by version; guarded by mu
+	deleted  bool            // the newest version is a tombstone; guarded by mu
+	buried   bool            // guarded by mu
+	prunes   int             // guarded by mu
+	bound    uint64          // the largest bound pruned with; guarded by mu
 }
 
 func (k *key) Mark() *gc.Mark {
@@ -38,46 +41,59 @@ func (k *key) Mark() *gc.Mark {
 	return &k.mark
 }
 
-func prune(k *key, v *gc.View) gc.Outcome {
+func prune(k *key, v *gc.View, visit *gc.Visit[uint64]) {
 	k.mu.Lock()
 	k.prunes++
 	k.bound = max(k.bound, v.Bound)
 	k.mu.Unlock()
 	if k.onPrune != nil {
-		return k.onPrune(v)
+		k.onPrune(v, visit)
+		return
 	}
-	return k.interval(v)
+	k.interval(v, visit)
 }
 
 // interval drops all versions but those above the bound, the newest one at or
 // below it, and the newest one at or below each live epoch.
-func (k *key) interval(v *gc.View) gc.Outcome {
+func (k *key) interval(v *gc.View, visit *gc.Visit[uint64]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.buried {
+		return
+	}
 	i := slices.IndexFunc(k.versions, func(e uint64) bool { return e <= v.Bound })
 	if i < 0 {
 		i = len(k.versions)
 	}
-	kept := slices.Clone(k.versions[:i])
-	blocked := 0
-	if i < len(k.versions) {
-		kept = append(kept, k.versions[i])
-		for _, e := range k.versions[i+1:] {
-			newer := kept[len(kept)-1]
-			if slices.ContainsFunc(v.Live, func(a uint64) bool { return e <= a && a < newer }) {
+	visit.Left = visit.Left || i > 0
+	if i == len(k.versions) {
+		return
+	}
+	kept := slices.Clone(k.versions[:i+1])
+	waiting := make(map[uint64]bool)
+	for _, e := range k.versions[i+1:] {
+		newer := kept[len(kept)-1]
+		for _, a := range slices.Backward(v.Live) {
+			if e <= a && a < newer {
 				kept = append(kept, e)
-				blocked++
+				if !k.waiting[e] {
+					visit.Waits = append(visit.Waits, gc.Wait[uint64]{Epoch: a, Version: e})
+				}
+				waiting[e] = true
+				break
 			}
 		}
 	}
-	k.versions = kept
-	switch {
-	case i > 0:
-		return gc.Later
-	case blocked > 0:
-		return gc.Blocked
+	k.versions, k.waiting = kept, waiting
+	if !k.deleted || len(kept) > 1 || i > 0 {
+		return
 	}
-	return gc.Done
+	below, _ := slices.BinarySearch(v.Live, kept[0])
+	if below == 0 {
+		k.buried = true
+	} else {
+		visit.Waits = append(visit.Waits, gc.Wait[uint64]{Epoch: v.Live[below-1]})
+	}
 }
 
 // chain returns the commit epochs of the key's versions, newest first.
@@ -101,18 +117,27 @@ func (k *key) prunedAt() uint64 {
 
 // A fixture is a reclaimer with its clock.
 type fixture struct {
-	*gc.Reclaimer[*key]
+	*gc.Reclaimer[*key, uint64]
 	slots    *epoch.Slots
 	interval time.Duration
+	owners   *sync.Map // which key a commit epoch is of
 }
 
 // start makes a reclaimer of keys that the test's end closes.
-func start(t testing.TB, cfg gc.Config[*key]) *fixture {
+func start(t testing.TB, cfg gc.Config[*key, uint64]) *fixture {
 	cfg.Slots = epoch.NewSlots()
 	if cfg.Prune == nil {
 		cfg.Prune = prune
 	}
-	f := &fixture{gc.NewReclaimer(cfg), cfg.Slots, cfg.Interval}
+	owners := new(sync.Map)
+	cfg.Release = func(version uint64) {
+		owner, _ := owners.Load(version)
+		k := owner.(*key)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.waiting, version)
+	}
+	f := &fixture{gc.NewReclaimer(cfg), cfg.Slots, cfg.Interval, owners}
 	if f.interval == 0 {
 		f.interval = gc.DefaultInterval
 	}
@@ -126,6 +151,9 @@ func (f *fixture) commit(k *key) uint64 {
 	defer k.mu.Unlock()
 	e := f.slots.Next()
 	k.versions = slices.Insert(k.versions, 0, e)
+	if f.owners != nil {
+		f.owners.Store(e, k)
+	}
 	return e
 }
 
@@ -165,7 +193,7 @@ func (f *fixture) ticks(n int) {
 }
 
 // refreshes returns how many views the ticker has made.
-func (f *fixture) refreshes() uint64 { return f.Stats().TickRefreshes }
+func (f *fixture) refreshes() uint64 { return f.Stats().TickRefreshes.N }
 
 func isClosed(c chan struct{}) bool {
 	select {

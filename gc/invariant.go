@@ -22,7 +22,7 @@ func (v *View) check() {
 
 // checkInstalled: v was made, or found to be older than newest. Views only get
 // newer, and I1 holds of each.
-func (r *Reclaimer[E]) checkInstalled(v *View) {
+func (r *Reclaimer[E, V]) checkInstalled(v *View) {
 	v.check()
 	newest := invariant.PeekPointer[View](unsafe.Pointer(&r.view))
 	if newest == nil || newest.Bound < v.Bound {
@@ -33,15 +33,15 @@ func (r *Reclaimer[E]) checkInstalled(v *View) {
 }
 
 // check: a mark has no bits but those that mean something, and one that comes off
-// was on: an item is queued once, and set aside once.
+// was on: an item is queued once, and set aside once for each reason that has a bit.
 func (m *Mark) check(bits, off uint32) {
-	if bits&^(markQueued|markAside) != 0 || bits&off != off {
+	if bits&^(markQueued|markTombstone|markLeft) != 0 || bits&off != off {
 		invariant.Violated("a mark is %#b, and %#b comes off it", bits, off)
 	}
 }
 
 // checkDequeued: what comes out of the queue was put in.
-func (r *Reclaimer[E]) checkDequeued() {
+func (r *Reclaimer[E, V]) checkDequeued() {
 	if out, in := r.ghost.dequeued.Add(1), r.ghost.offered.Load(); int64(out) > int64(in) {
 		invariant.Violated("%d items were dequeued, %d queued", out, in)
 	}

@@ -15,7 +15,7 @@ import (
 func TestIdleParks(t *testing.T) {
 	for _, workers := range []int{0, 1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			f := start(t, gc.Config[*key]{Workers: workers})
+			f := start(t, gc.Config[*key, uint64]{Workers: workers})
 			f.ticks(1)
 			require.True(t, f.Parked())
 			require.Equal(t, uint64(1), f.Stats().Parks)
@@ -31,7 +31,7 @@ func TestIdleParks(t *testing.T) {
 // The next key handed over wakes it, and then it parks again.
 func TestOfferWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 1, Interval: time.Minute})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1, Interval: time.Minute})
 		f.ticks(1)
 		for round := range 3 {
 			require.True(t, f.Parked())
@@ -58,7 +58,7 @@ func TestOfferWakes(t *testing.T) {
 func TestAsideWakes(t *testing.T) {
 	for _, workers := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
-			f := start(t, gc.Config[*key]{Workers: workers})
+			f := start(t, gc.Config[*key, uint64]{Workers: workers})
 			f.ticks(1)
 			require.True(t, f.Parked())
 			k := &key{}
@@ -84,7 +84,7 @@ func TestAsideWakes(t *testing.T) {
 func TestTicksWhileLive(t *testing.T) {
 	for _, interval := range []time.Duration{0, time.Second, 7 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			f := start(t, gc.Config[*key]{Workers: 1, Interval: interval})
+			f := start(t, gc.Config[*key, uint64]{Workers: 1, Interval: interval})
 			r := f.begin()
 			f.ticks(1)
 			require.Equal(t, uint64(1), f.refreshes())
@@ -109,7 +109,7 @@ func TestTicksWhileLive(t *testing.T) {
 
 func TestOldestPin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 1, Interval: time.Second})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1, Interval: time.Second})
 		pin := func(at uint64, age time.Duration) {
 			t.Helper()
 			s := f.Stats()

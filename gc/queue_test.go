@@ -14,7 +14,7 @@ import (
 
 func TestOfferQueuesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 1, Queue: 4})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1, Queue: 4})
 		k := &key{}
 		require.False(t, k.mark.Queued())
 		for i := range 10 {
@@ -42,10 +42,10 @@ func TestOfferQueuesOnce(t *testing.T) {
 
 func TestOfferRefusedWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 1, Queue: 4, Interval: time.Second})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1, Queue: 4, Interval: time.Second})
 		// Half full wakes the ticker: keep it from draining.
 		hold := make(chan struct{})
-		held := &key{onPrune: func(*gc.View) gc.Outcome { <-hold; return gc.Done }}
+		held := &key{onPrune: func(*gc.View, *gc.Visit[uint64]) { <-hold }}
 		require.True(t, f.Offer(held))
 		f.ticks(1)
 		require.Equal(t, 1, held.pruned())
@@ -82,7 +82,7 @@ func TestOfferRefusedWhenFull(t *testing.T) {
 func TestOfferRefusedWithoutWorkers(t *testing.T) {
 	for _, workers := range []int{0, -1} {
 		synctest.Test(t, func(t *testing.T) {
-			f := start(t, gc.Config[*key]{Workers: workers})
+			f := start(t, gc.Config[*key, uint64]{Workers: workers})
 			k := &key{}
 			f.commit(k)
 			f.commit(k)
@@ -102,14 +102,13 @@ func TestOfferRefusedWithoutWorkers(t *testing.T) {
 // runs is queued anew.
 func TestMarkIsOffBeforePrune(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 1})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1})
 		k := &key{}
-		k.onPrune = func(v *gc.View) gc.Outcome {
-			outcome := k.interval(v)
+		k.onPrune = func(v *gc.View, visit *gc.Visit[uint64]) {
+			k.interval(v, visit)
 			if k.pruned() == 1 {
 				f.write(k) // too late for this prune
 			}
-			return outcome
 		}
 		f.write(k)
 		f.ticks(3)
@@ -122,15 +121,15 @@ func TestMarkIsOffBeforePrune(t *testing.T) {
 // A version above the bound of the view stays for the next tick.
 func TestLaterIsQueuedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 1})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1})
 		k := &key{}
 		var views []*gc.View
-		k.onPrune = func(v *gc.View) gc.Outcome {
+		k.onPrune = func(v *gc.View, visit *gc.Visit[uint64]) {
 			views = append(views, v)
 			if len(views) == 1 {
 				f.commit(k) // its committer finds k no longer queued, but does not get to it
 			}
-			return k.interval(v)
+			k.interval(v, visit)
 		}
 		f.commit(k)
 		f.write(k)
@@ -152,14 +151,14 @@ func TestLaterIsQueuedAgain(t *testing.T) {
 // once with a view of its own: others may have relied on its mark.
 func TestLaterWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 1, Queue: 1})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1, Queue: 1})
 		k, filler := &key{}, &key{}
-		k.onPrune = func(v *gc.View) gc.Outcome {
+		k.onPrune = func(v *gc.View, visit *gc.Visit[uint64]) {
 			if k.pruned() == 1 {
 				f.commit(k)
 				f.write(filler)
 			}
-			return k.interval(v)
+			k.interval(v, visit)
 		}
 		f.commit(k)
 		f.write(k)
@@ -176,7 +175,7 @@ func TestLaterWithoutRoom(t *testing.T) {
 // A queue that is half full is drained before the next tick.
 func TestHalfFullIsDrainedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Workers: 1, Queue: 8, Interval: time.Hour})
+		f := start(t, gc.Config[*key, uint64]{Workers: 1, Queue: 8, Interval: time.Hour})
 		defer f.begin().end() // keeps the ticker from parking
 		f.ticks(1)
 		var keys []*key
@@ -201,15 +200,14 @@ func TestWorkersDrain(t *testing.T) {
 	for _, workers := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint("workers=", workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := start(t, gc.Config[*key]{Workers: workers, Queue: 1024, Interval: time.Second})
+				f := start(t, gc.Config[*key, uint64]{Workers: workers, Queue: 1024, Interval: time.Second})
 				var inside, most atomic.Int64
-				slow := func(*gc.View) gc.Outcome {
+				slow := func(*gc.View, *gc.Visit[uint64]) {
 					n := inside.Add(1)
 					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 					}
 					time.Sleep(time.Millisecond) // until all workers are here
 					inside.Add(-1)
-					return gc.Done
 				}
 				keys := make([]*key, 300)
 				for i := range keys {

@@ -28,7 +28,7 @@ func TestBeginDuringRefresh(t *testing.T) {
 				continue
 			}
 			t.Run(load.String()+"-"+publish.String(), func(t *testing.T) {
-				f := start(t, gc.Config[*key]{Interval: time.Hour})
+				f := start(t, gc.Config[*key, uint64]{Interval: time.Hour})
 				var yield func(hooks.Point) bool // the beginner's, while it runs
 				resume := func(next func() (hooks.Point, bool), set func(hooks.Point) bool) (hooks.Point, bool) {
 					yield = set
@@ -85,7 +85,7 @@ func TestBeginDuringRefresh(t *testing.T) {
 func TestRefreshIsAlone(t *testing.T) {
 	for _, at := range []hooks.Point{hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned} {
 		t.Run(at.String(), func(t *testing.T) {
-			f := start(t, gc.Config[*key]{Interval: time.Hour})
+			f := start(t, gc.Config[*key, uint64]{Interval: time.Hour})
 			f.slots.Next()
 			before := f.View()
 			depth := 0
@@ -110,7 +110,7 @@ func TestRefreshIsAlone(t *testing.T) {
 }
 
 // duringTick makes a reclaimer and calls f at point p of its first tick.
-func duringTick(t *testing.T, cfg gc.Config[*key], p hooks.Point, f func(*fixture)) *fixture {
+func duringTick(t *testing.T, cfg gc.Config[*key, uint64], p hooks.Point, f func(*fixture)) *fixture {
 	fix := start(t, cfg)
 	done := false
 	t.Cleanup(hooks.Set(func(q hooks.Point) {
@@ -126,7 +126,7 @@ func duringTick(t *testing.T, cfg gc.Config[*key], p hooks.Point, f func(*fixtur
 func TestOfferWhileParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &key{}
-		f := duringTick(t, gc.Config[*key]{Workers: 1}, hooks.Parking, func(f *fixture) {
+		f := duringTick(t, gc.Config[*key, uint64]{Workers: 1}, hooks.Parking, func(f *fixture) {
 			require.True(t, f.Parked())
 			f.commit(k)
 			f.write(k)
@@ -144,7 +144,7 @@ func TestOfferWhileParking(t *testing.T) {
 func TestOfferBeforeParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &key{}
-		f := duringTick(t, gc.Config[*key]{Workers: 1}, hooks.Parking, func(f *fixture) {
+		f := duringTick(t, gc.Config[*key, uint64]{Workers: 1}, hooks.Parking, func(f *fixture) {
 			f.commit(k)
 			f.write(k)
 			require.True(t, f.Unpoke())
@@ -160,7 +160,7 @@ func TestAsideBeforeParking(t *testing.T) {
 	for _, workers := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			k := &key{}
-			f := duringTick(t, gc.Config[*key]{Workers: workers}, hooks.Parking, func(f *fixture) {
+			f := duringTick(t, gc.Config[*key, uint64]{Workers: workers}, hooks.Parking, func(f *fixture) {
 				f.commit(k)
 				r := f.begin()
 				f.commit(k)
@@ -180,7 +180,7 @@ func TestAsideBeforeParking(t *testing.T) {
 func TestOfferAfterDequeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &key{}
-		f := duringTick(t, gc.Config[*key]{Workers: 1}, hooks.Dequeued, func(f *fixture) {
+		f := duringTick(t, gc.Config[*key, uint64]{Workers: 1}, hooks.Dequeued, func(f *fixture) {
 			require.False(t, k.mark.Queued())
 			f.write(k)
 			require.True(t, k.mark.Queued())
@@ -204,7 +204,7 @@ func TestPruneDuringRefresh(t *testing.T) {
 			t.Run(at.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					k := &key{}
-					f := duringTick(t, gc.Config[*key]{Workers: workers}, at, func(f *fixture) {
+					f := duringTick(t, gc.Config[*key, uint64]{Workers: workers}, at, func(f *fixture) {
 						f.commit(k)
 						f.commit(k)
 						f.Prune(k)

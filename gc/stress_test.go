@@ -59,8 +59,7 @@ func settled(t *testing.T, f *fixture, keys []*key) {
 		chain := k.chain()
 		require.Len(t, chain, 1, "key %d", i)
 		require.GreaterOrEqual(t, k.prunedAt(), chain[0], "key %d was pruned before its newest version was there", i)
-		require.False(t, k.mark.Queued())
-		require.False(t, k.mark.Aside())
+		require.True(t, k.mark.Idle())
 	}
 }
 
@@ -72,7 +71,7 @@ func newKeys(f *fixture, n int) []*key {
 	return keys
 }
 
-var stressConfigs = []gc.Config[*key]{
+var stressConfigs = []gc.Config[*key, uint64]{
 	{Workers: 0},
 	{Workers: 1, Queue: 2},
 	{Workers: 1, Queue: 64},

@@ -16,17 +16,3 @@ func (v *View) Min() uint64 {
 	}
 	return v.Bound
 }
-
-// ended reports whether an epoch that was live in old is no longer live in v.
-func (v *View) ended(old *View) bool {
-	live := v.Live
-	for _, e := range old.Live {
-		for len(live) > 0 && live[0] < e {
-			live = live[1:]
-		}
-		if len(live) == 0 || live[0] != e {
-			return true
-		}
-	}
-	return false
-}

@@ -16,7 +16,7 @@ import (
 // A refresh has scanned the slots when a committer, who has waited long enough for
 // it, makes a newer view beside it.
 func TestOlderViewDoesNotReplaceNewer(t *testing.T) {
-	f := start(t, gc.Config[*key]{Interval: time.Hour})
+	f := start(t, gc.Config[*key, uint64]{Interval: time.Hour})
 	var newer *gc.View
 	var nested atomic.Bool
 	defer hooks.Set(func(p hooks.Point) {

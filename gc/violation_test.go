@@ -32,12 +32,12 @@ func TestInvariantOfViews(t *testing.T) {
 		requireViolation(t, "a view has bound 9", func() { (&View{Bound: 9, Live: live}).check() })
 	}
 	slots := epoch.NewSlots()
-	r := NewReclaimer(Config[*item]{Slots: slots, Prune: func(*item, *View) Outcome { return Done }})
+	r := NewReclaimer(Config[*item, int]{Slots: slots, Prune: func(*item, *View, *Visit[int]) {}})
 	defer r.Close()
 	slots.Begin(slots.Acquire())
 	slots.Next()
 	requireViolation(t, "the newest is", func() { r.checkInstalled(&View{Bound: 2}) })
-	requireViolation(t, "I6", func() { r.install(2, nil) })
+	requireViolation(t, "I6", func() { r.install(2, nil, true) })
 	slots.Announce()
 	r.view.Store(&View{Bound: 2})
 	requireViolation(t, "I1", func() { r.checkInstalled(&View{Bound: 2}) })
@@ -46,15 +46,15 @@ func TestInvariantOfViews(t *testing.T) {
 func TestInvariantOfMarks(t *testing.T) {
 	var m Mark
 	requireViolation(t, "comes off", func() { m.unset(markQueued) })
-	m.set(markAside)
+	m.set(markTombstone)
 	requireViolation(t, "comes off", func() { m.unset(markQueued) })
-	m.unset(markAside)
-	m.bits.Store(4)
+	m.unset(markTombstone)
+	m.bits.Store(8)
 	requireViolation(t, "a mark is", func() { m.unset(0) })
 }
 
 func TestInvariantOfQueue(t *testing.T) {
-	r := NewReclaimer(Config[*item]{Slots: epoch.NewSlots(), Prune: func(*item, *View) Outcome { return Done }})
+	r := NewReclaimer(Config[*item, int]{Slots: epoch.NewSlots(), Prune: func(*item, *View, *Visit[int]) {}})
 	defer r.Close()
 	requireViolation(t, "were dequeued", r.checkDequeued)
 }

@@ -13,7 +13,7 @@ import (
 // The ticker goes on ticking after it has been woken.
 func TestTicksAfterWaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key]{Interval: time.Second, Workers: 1})
+		f := start(t, gc.Config[*key, uint64]{Interval: time.Second, Workers: 1})
 		f.ticks(3)
 		require.True(t, f.Parked())
 		r := f.begin()
@@ -28,7 +28,7 @@ func TestTicksAfterWaking(t *testing.T) {
 }
 
 func TestBlockedIsSetAsideOnce(t *testing.T) {
-	f := start(t, gc.Config[*key]{Interval: time.Hour})
+	f := start(t, gc.Config[*key, uint64]{Interval: time.Hour})
 	k := &key{}
 	f.commit(k)
 	r := f.begin()
@@ -43,8 +43,8 @@ func TestBlockedIsSetAsideOnce(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pruning := make(chan struct{})
-		k := &key{onPrune: func(*gc.View) gc.Outcome { <-pruning; return gc.Done }}
-		f := start(t, gc.Config[*key]{Interval: time.Second, Workers: 1})
+		k := &key{onPrune: func(*gc.View, *gc.Visit[uint64]) { <-pruning }}
+		f := start(t, gc.Config[*key, uint64]{Interval: time.Second, Workers: 1})
 		f.write(k)
 		f.ticks(1)
 		require.Equal(t, 1, k.pruned())

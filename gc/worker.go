@@ -9,7 +9,7 @@ import (
 
 // tick is the ticker goroutine: at each tick, or when the queue is half full, it
 // makes a view and has the queue drained.
-func (r *Reclaimer[E]) tick() {
+func (r *Reclaimer[E, V]) tick() {
 	t := time.NewTicker(r.interval)
 	defer t.Stop()
 	for {
@@ -19,59 +19,75 @@ func (r *Reclaimer[E]) tick() {
 		case <-r.stop:
 			return
 		}
-		r.pass()
-		if r.quiet() && !r.park(t) {
+		if r.pass() {
+			r.poke() // there is more, but see to the queue first
+		} else if r.quiet() && !r.park(t) {
 			return
 		}
 	}
 }
 
-// work is every worker but the first: it drains the queue when it is told to.
-func (r *Reclaimer[E]) work() {
+// work is every worker but the first: it drains the queue, and visits what is due,
+// when it is told to.
+func (r *Reclaimer[E, V]) work() {
 	for {
 		select {
 		case view := <-r.drain:
-			r.drainQueue(view)
+			r.drainQueue(view, r.depth.Load())
+			for range passBatches {
+				if !r.visitDue() {
+					break
+				}
+			}
 		case <-r.stop:
 			return
 		}
 	}
 }
 
-// pass makes a view, lets all workers drain the queue, and looks again at what
-// was set aside if a read epoch has ended since the last pass.
-func (r *Reclaimer[E]) pass() {
-	start := time.Now()
-	r.refreshing.Lock()
-	old := r.last.Load()
-	view := r.refresh()
-	r.last.Store(view)
-	var oldest *pin
-	if e, since, live := r.slots.Oldest(start.UnixNano()); live {
-		oldest = &pin{e, since}
-	}
-	r.oldest.Store(oldest)
-	r.refreshing.Unlock()
-	r.counters.tickRefreshes.Add(1)
-	r.counters.refreshNanos.Add(uint64(max(time.Since(start), 0)))
+// passBatches is up to how many batches of what is due a pass visits, and passTime
+// for how long: then the queue is looked at again.
+const (
+	passBatches = 64
+	passTime    = 20 * time.Millisecond
+)
 
-	for range r.workers - 1 {
-		select {
-		case r.drain <- view:
-		default: // busy still, with an older view
+// pass makes a view, lets all workers drain the queue, and visits what is due. It
+// reports whether more is due than it has visited.
+func (r *Reclaimer[E, V]) pass() (more bool) {
+	view := r.renew(&r.counters.ticks)
+	if !r.manual {
+		for range r.workers - 1 {
+			select {
+			case r.drain <- view:
+			default: // busy still, with an older view
+			}
 		}
 	}
 	if r.workers > 0 {
-		r.drainQueue(view)
+		r.drainQueue(view, r.depth.Load())
 	}
-	if r.overdue.Swap(false) || view.ended(old) {
-		r.revisit(view)
+	start := r.now()
+	for n := 0; n < passBatches && r.now()-start < passTime; n++ {
+		if !r.visitDue() {
+			r.rested()
+			return false
+		}
+	}
+	return true
+}
+
+// rested tells the owner that the queue is empty, if it is, and nothing due.
+func (r *Reclaimer[E, V]) rested() {
+	if r.caughtUp != nil && r.depth.Load() <= 0 {
+		r.unsettled.Store(!r.caughtUp(int(r.aside.kept.Load())))
 	}
 }
 
-// drainQueue prunes as many items as were queued when it was called.
-func (r *Reclaimer[E]) drainQueue(view *View) {
-	for range r.depth.Load() {
+// drainQueue prunes up to n of the items that are queued.
+func (r *Reclaimer[E, V]) drainQueue(view *View, n int64) {
+	var visit Visit[V]
+	for range n {
 		item, ok := r.queue.TryDequeue()
 		if !ok {
 			continue // another worker came first, or took the rest
@@ -86,14 +102,43 @@ func (r *Reclaimer[E]) drainQueue(view *View) {
 		if hooks.Enabled {
 			hooks.At(hooks.Dequeued)
 		}
-		r.do(item, view)
+		r.visit(item, view, &visit)
 	}
 }
 
-// do prunes one item that is not queued, and puts it where it belongs.
-func (r *Reclaimer[E]) do(item E, view *View) {
-	outcome := r.prune(item, view)
-	if outcome == Later && !r.Offer(item) {
+// visitDue visits a batch of what is due, and reports whether there was any. First
+// the waits of all its versions are ended, then each item is pruned once, so that it
+// does not matter how many versions of it are due.
+func (r *Reclaimer[E, V]) visitDue() bool {
+	var items [asideBatch]E
+	var versions [asideBatch]V
+	due := batch[E, V]{items[:0], versions[:0]}
+	if r.aside.take(&due); len(due.items) == 0 {
+		return false
+	}
+	for _, v := range due.versions {
+		r.release(v)
+	}
+	view := r.View()
+	var visit Visit[V]
+	seen := make(map[E]struct{}, len(due.items))
+	for _, item := range due.items {
+		if _, twice := seen[item]; !twice {
+			seen[item] = struct{}{}
+			r.visit(item, view, &visit)
+		}
+	}
+	return true
+}
+
+// visit prunes one item that is not queued, and puts it where it belongs. It
+// leaves visit as it was made, with room.
+func (r *Reclaimer[E, V]) visit(item E, view *View, visit *Visit[V]) {
+	r.prune(item, view, visit)
+	if visit.Left && r.Offer(item) {
+		visit.Left = false
+	}
+	if visit.Left {
 		// Versions above the bound are left, whose committers may have found
 		// the item queued and rely on us, and it cannot be queued. The bound
 		// of a view made now is above them: versions above that one were
@@ -101,58 +146,35 @@ func (r *Reclaimer[E]) do(item E, view *View) {
 		r.refreshing.Lock()
 		view = r.refresh()
 		r.refreshing.Unlock()
-		outcome = r.prune(item, view)
+		r.prune(item, view, visit)
+		visit.Left = false
 	}
-	if outcome == Blocked {
-		r.setAside(item, view)
-	}
+	r.setAside(item, visit)
+	*visit = Visit[V]{Waits: visit.Waits[:0]}
 }
 
-// setAside keeps an item, which was pruned with view, until a read epoch has
-// ended. The next pass sees that an epoch of view has ended if view is that of
-// the last pass; otherwise it is told not to rely on it.
-func (r *Reclaimer[E]) setAside(item E, view *View) {
-	if item.Mark().set(markAside) {
-		r.asideMu.Lock()
-		r.aside = append(r.aside, item)
-		r.asideMu.Unlock()
+// setAside keeps an item as visit says.
+func (r *Reclaimer[E, V]) setAside(item E, visit *Visit[V]) {
+	if len(visit.Waits) == 0 && !visit.Left || !r.aside.put(item, visit) {
+		return
 	}
-	// Must follow the append: a pass that took the list before it has stored
-	// its own view before that.
-	if r.last.Load() != view {
-		r.overdue.Store(true)
-	}
-	// Must follow too: the ticker says that it parks, then looks at the list.
+	// Must follow the put: the ticker says that it parks, then looks at the
+	// count.
 	if r.parked.Load() {
 		r.poke()
 	}
 }
 
-// revisit prunes everything that was set aside.
-func (r *Reclaimer[E]) revisit(view *View) {
-	r.asideMu.Lock()
-	items := r.aside
-	r.aside = nil
-	r.asideMu.Unlock()
-	for _, item := range items {
-		item.Mark().unset(markAside)
-		r.do(item, view)
-	}
-}
-
-// quiet reports whether nothing is live, queued or set aside.
-func (r *Reclaimer[E]) quiet() bool {
-	if r.oldest.Load() != nil || r.depth.Load() > 0 {
-		return false
-	}
-	r.asideMu.Lock()
-	defer r.asideMu.Unlock()
-	return len(r.aside) == 0
+// quiet reports whether nothing is live, queued or set aside, nor anything left to
+// trim or to count.
+func (r *Reclaimer[E, V]) quiet() bool {
+	return r.oldest.Load() == nil && r.depth.Load() <= 0 && r.aside.count.Load() <= 0 &&
+		!r.trimming.Load() && !r.unsettled.Load()
 }
 
 // park waits, without a running ticker, until an item is offered. It reports
 // whether the reclaimer goes on.
-func (r *Reclaimer[E]) park(t *time.Ticker) bool {
+func (r *Reclaimer[E, V]) park(t *time.Ticker) bool {
 	t.Stop()
 	r.parked.Store(true)
 	defer r.parked.Store(false)
@@ -161,10 +183,7 @@ func (r *Reclaimer[E]) park(t *time.Ticker) bool {
 	}
 	// Must follow the store: whoever has found us not parked has counted its
 	// item, or set it aside, before, and that is seen here.
-	r.asideMu.Lock()
-	none := len(r.aside) == 0
-	r.asideMu.Unlock()
-	if none && r.depth.Load() <= 0 {
+	if r.aside.count.Load() <= 0 && r.depth.Load() <= 0 {
 		r.counters.parks.Add(1)
 		select {
 		case <-r.wake:

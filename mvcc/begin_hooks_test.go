@@ -3,6 +3,7 @@
 package mvcc
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,7 +51,7 @@ func TestBeginMeetsRefresh(t *testing.T) {
 		}
 		view := m.gc.View()
 		for _, e := range entries(m) {
-			m.prune(e, view)
+			m.pruneTop(e, view, math.MaxInt, nil)
 		}
 		want := 1
 		if s.Epoch() >= chain(m, "x")[0].Epoch {

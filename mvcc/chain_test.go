@@ -63,7 +63,7 @@ func TestCompareAndSwapOnDeadEntry(t *testing.T) {
 		}
 		commit(func(tx Tx[string, int]) { tx.Delete("k") })
 		m.gc.Refresh()
-		m.prune(old, m.gc.View())
+		m.prune(old, m.gc.View(), nil)
 		require.Nil(t, m.lookup("k"))
 		commit(func(tx Tx[string, int]) { tx.Set("k", 1) })
 		require.NotSame(t, old, m.lookup("k"))
@@ -154,28 +154,60 @@ func TestPruneOutcomes(t *testing.T) {
 		return m, m.lookup("k"), at(m)
 	}
 
+	// What a prune says: the epochs that something waits for, with the commit epoch
+	// of the version that does, or 0 for a tombstone.
+	type outcome struct {
+		left  bool
+		waits [][2]uint64
+	}
+	prune := func(m *Map[string, int], e *entry[string, int], bound uint64, live ...uint64) (o outcome) {
+		var visit gc.Visit[*version[int]]
+		m.prune(e, &gc.View{Bound: bound, Live: live}, &visit)
+		o.left = visit.Left
+		for _, w := range visit.Waits {
+			wait := [2]uint64{w.Epoch}
+			if w.Version != nil {
+				wait[1] = commitEpoch(w.Version)
+			}
+			o.waits = append(o.waits, wait)
+		}
+		return o
+	}
+	var done outcome
+	later := outcome{left: true}
+	waits := func(at, version uint64) outcome { return outcome{waits: [][2]uint64{{at, version}}} }
+
 	m, e, es := fill(t, 3)
-	require.Equal(t, gc.Later, m.prune(e, &gc.View{Bound: es[1]}), "the newest is above the bound")
+	require.Equal(t, later, prune(m, e, es[1]), "the newest is above the bound")
 	require.Equal(t, es[1:], at(m))
-	require.Equal(t, gc.Blocked, m.prune(e, &gc.View{Bound: es[2], Live: es[1:2]}))
+	require.Equal(t, waits(es[1], es[1]), prune(m, e, es[2], es[1]))
 	require.Equal(t, es[1:], at(m))
-	require.Equal(t, gc.Done, m.prune(e, &gc.View{Bound: es[2]}))
+	require.Equal(t, done, prune(m, e, es[2], es[1]), "it waits already")
+	m.release(e.head.Load().next.Load())
+	require.Equal(t, waits(es[1], es[1]), prune(m, e, es[2], es[1]), "its wait is over, and it waits again")
+	require.Equal(t, done, prune(m, e, es[2]))
 	require.Equal(t, es[2:], at(m))
 
 	m, e, es = fill(t, 2)
-	require.Equal(t, gc.Later, m.prune(e, &gc.View{Bound: es[0] - 1}), "all are above the bound")
+	require.Equal(t, later, prune(m, e, es[0]-1), "all are above the bound")
 	require.Equal(t, es, at(m))
+	m.Store("other", 1)
+	between := m.slots.Now()
+	m.Store("k", 9)
+	require.Equal(t, waits(between, es[1]), prune(m, e, m.slots.Now(), es[1], between), "the newest epoch that needs it")
+	require.Equal(t, []uint64{es[1], m.slots.Now()}, at(m))
 
 	m, e, _ = fill(t, 1)
 	m.Delete("k")
 	es = at(m)
-	before := []uint64{es[0] - 1}
-	require.Equal(t, gc.Blocked, m.prune(e, &gc.View{Bound: es[1], Live: before}), "somebody reads from before it")
+	before := es[0] - 1
+	require.Equal(t, waits(before, 0), prune(m, e, es[1], before), "somebody reads from before it")
+	require.Equal(t, waits(before, 0), prune(m, e, es[1], before), "a tombstone says so each time")
 	require.Equal(t, es[1:], at(m), "the tombstone alone is left")
 	require.Same(t, e, m.lookup("k"))
-	require.Equal(t, gc.Done, m.prune(e, &gc.View{Bound: es[1]}))
+	require.Equal(t, done, prune(m, e, es[1]))
 	require.Nil(t, m.lookup("k"))
-	require.Equal(t, gc.Done, m.prune(e, &gc.View{Bound: es[1]}), "dead already")
+	require.Equal(t, done, prune(m, e, es[1]), "dead already")
 }
 
 func TestScanBatches(t *testing.T) {

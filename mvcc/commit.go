@@ -54,6 +54,7 @@ const (
 	resultCommitted result = iota
 	resultConflict         // a read or a first-committer-wins rule is violated
 	resultAborted          // somebody gave up waiting for us
+	resultEvicted          // the transaction was too old
 )
 
 // commit commits the transaction gen, reports whether it did, and recycles its
@@ -94,10 +95,14 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 	if st.ticket != given {
 		m.priority.release(st.ticket)
 	}
-	if r == resultConflict {
-		m.counters.conflicts.Add(1)
+	switch r {
+	case resultConflict:
 		*c = st.conflict
 		st.conflict = conflict[K]{}
+		m.counters.conflict(c.kind)
+		st.end(gen)
+	case resultEvicted:
+		c.kind = conflictEvicted
 		st.end(gen)
 	}
 	st.recycle()
@@ -124,6 +129,7 @@ func (st *txState[K, V]) try(gen uint64) result {
 	if multi {
 		st.order()
 	}
+	st.grows = 0
 	// The record is the state word of the first version installed.
 	first := st.writes[0].v
 	st.word = &first.state
@@ -139,7 +145,7 @@ func (st *txState[K, V]) try(gen uint64) result {
 	}
 
 	for i := range st.writes {
-		if r := st.install(i); r != resultCommitted {
+		if r := st.install(gen, i); r != resultCommitted {
 			st.withdraw(i)
 			return r
 		}
@@ -156,7 +162,7 @@ func (st *txState[K, V]) try(gen uint64) result {
 			return resultAborted
 		}
 	}
-	e, r := st.decide()
+	e, r := st.decide(gen)
 	if r != resultCommitted {
 		st.withdraw(len(st.writes))
 		return r
@@ -169,12 +175,15 @@ func (st *txState[K, V]) try(gen uint64) result {
 	}
 	// The reads are over: do not keep the versions that we have just replaced.
 	st.end(gen)
+	st.count()
 	for i := range st.writes[1:] {
 		v := st.writes[i+1].v
 		if invariant.Enabled {
 			v.checkCopy(e)
 		}
-		v.state.Store(committedWord(v.state.Load(), e))
+		for s := v.state.Load(); !v.state.CompareAndSwap(s, committedWord(s, e)|s&waitBit); {
+			s = v.state.Load() // a pruner has marked it
+		}
 		v.rec.Store(nil) // must follow: see resolve
 	}
 	if hooks.Enabled {
@@ -187,9 +196,20 @@ func (st *txState[K, V]) try(gen uint64) result {
 	return resultCommitted
 }
 
-// decide takes the announced transaction to its end, and returns its commit
+// count counts what the commit has changed that its epoch does not show: versions
+// beyond the first, and keys.
+func (st *txState[K, V]) count() {
+	if n := len(st.writes); n > 1 {
+		st.slot.AddInstalled(uint64(n - 1))
+	}
+	if st.grows != 0 {
+		st.m.counters.keys.Add(int64(st.grows))
+	}
+}
+
+// decide takes the announced transaction gen to its end, and returns its commit
 // epoch.
-func (st *txState[K, V]) decide() (uint64, result) {
+func (st *txState[K, V]) decide(gen uint64) (uint64, result) {
 	m := st.m
 	revoked := 0
 	for {
@@ -221,17 +241,18 @@ func (st *txState[K, V]) decide() (uint64, result) {
 				hooks.At(hooks.Tentative)
 			}
 			if st.ticket != 0 {
-				if e, r := st.decideWatched(); r != resultAborted {
+				if e, r := st.decideWatched(gen); r != resultAborted {
 					return e, r
 				}
 				continue
 			}
-			s, ok := st.validate(s, epochOf(s))
-			if !ok {
+			s, r := st.validated(gen, s, epochOf(s))
+			if r != resultCommitted {
 				if advance(st.word, s, abortedWord(s)) {
 					m.counters.wasted.Add(1)
-					return 0, resultConflict
+					return 0, r
 				}
+				st.conflict = conflict[K]{}
 				continue // revoked, aborted: look again
 			}
 			if hooks.Enabled {
@@ -255,14 +276,14 @@ func (st *txState[K, V]) decide() (uint64, result) {
 // in between. So readers cannot keep it from committing by pushing it, however
 // long the validation takes, and need not wait for it. It returns aborted if it
 // is to be decided anew, or was aborted.
-func (st *txState[K, V]) decideWatched() (uint64, result) {
+func (st *txState[K, V]) decideWatched(gen uint64) (uint64, result) {
 	m := st.m
 	w := &watch{word: st.word, base: m.slots.Now()}
 	m.priority.watch.Store(w)
 	defer m.priority.watch.CompareAndSwap(w, nil)
 	// Must follow the load of the clock: whoever is passed over because it is
 	// active draws an epoch above c, and shows as a stranger.
-	_, ok := st.validate(st.word.Load(), w.base+1)
+	_, r := st.validated(gen, st.word.Load(), w.base+1)
 	if hooks.Enabled {
 		hooks.At(hooks.Validated)
 	}
@@ -275,10 +296,10 @@ func (st *txState[K, V]) decideWatched() (uint64, result) {
 				m.counters.wasted.Add(1)
 			}
 		case tagTentative:
-			if !ok {
+			if r != resultCommitted {
 				if advance(st.word, s, abortedWord(s)) {
 					m.counters.wasted.Add(1)
-					return 0, resultConflict
+					return 0, r
 				}
 				continue
 			}

@@ -9,7 +9,13 @@ type conflict[K comparable] struct {
 	epoch     uint64
 }
 
+// conflictEvicted is the kind of no conflict at all: the transaction was too old.
+const conflictEvicted ConflictKind = 0xff
+
 func (c conflict[K]) err() error {
+	if c.kind == conflictEvicted {
+		return ErrTxTooOld
+	}
 	return &ConflictError{Key: c.key, Kind: c.kind, ReadEpoch: c.readEpoch, CommitEpoch: c.epoch}
 }
 

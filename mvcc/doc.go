@@ -69,6 +69,8 @@
 //
 // Transactions and snapshots are small values that may be copied. Each knows
 // whether it has ended, so that a late Rollback or Close does nothing, and any
-// other late call panics with [ErrTxDone]. A map has background goroutines:
+// other late call panics with [ErrTxDone]. One that nobody ends keeps old versions
+// until the garbage collector finds its handle unreachable: Options.MaxTxAge sets a
+// limit to that, and Options.Logger tells of it. A map has background goroutines:
 // [Map.Close] ends them.
 package mvcc

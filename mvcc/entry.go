@@ -45,7 +45,10 @@ func (m *Map[K, V]) makeEntry(key K) *entry[K, V] {
 	if hooks.Enabled && hooks.Scheduled() {
 		hooks.Index(hooks.Write, key)
 	}
-	e, _ := m.index.LoadOrStore(key, &entry[K, V]{key: key})
+	e, loaded := m.index.LoadOrStore(key, &entry[K, V]{key: key})
+	if !loaded {
+		m.counters.entries.Inc()
+	}
 	if invariant.Enabled {
 		e.check(key)
 	}

@@ -14,6 +14,13 @@ var (
 	// method, on a transaction or snapshot that has ended.
 	ErrTxDone = errors.New("mvcc: transaction or snapshot has ended")
 
+	// ErrTxTooOld is what becomes of a transaction or snapshot that was older
+	// than Options.MaxTxAge: View, Update and Commit return it; every read and
+	// write through a handle of one's own panics with it, until Rollback or
+	// Close has been called, and afterwards with ErrTxDone. Nothing that the
+	// transaction wrote has become visible.
+	ErrTxTooOld = errors.New("mvcc: transaction or snapshot is older than MaxTxAge")
+
 	// ErrBadKey is the panic value of writes with a key that is not equal to
 	// itself: a NaN, or a struct, array or interface that contains one.
 	ErrBadKey = errors.New("mvcc: key is not equal to itself")

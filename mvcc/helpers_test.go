@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -60,7 +61,7 @@ func prune[K comparable, V any](m *Map[K, V]) {
 	}
 	view := m.gc.View()
 	for _, e := range entries(m) {
-		m.prune(e, view)
+		m.pruneTop(e, view, math.MaxInt, nil)
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 )
 
 // install puts the pending version of write i on top of its chain. It returns
-// resultCommitted if it did, and otherwise why the attempt is over.
-func (st *txState[K, V]) install(i int) result {
+// resultCommitted if it did, and otherwise why the attempt is over. gen is the
+// transaction.
+func (st *txState[K, V]) install(gen uint64, i int) result {
 	m := st.m
 	w := &st.writes[i]
 	for {
@@ -27,10 +28,19 @@ func (st *txState[K, V]) install(i int) result {
 			w.e = m.makeEntry(w.key)
 			continue
 		}
-		if st.level == LevelSnapshot && st.hasRead && base != nil && commitEpoch(base) > st.epoch() {
-			return st.conflictOn(w.key, ConflictWrite, base)
+		if st.level == LevelSnapshot && st.hasRead {
+			if base != nil && commitEpoch(base) > st.epoch() {
+				return st.conflictOn(w.key, ConflictWrite, base)
+			}
+			// Must follow the comparison, and precede the push: what was
+			// committed since may have left the index if we were evicted,
+			// and once it is pushed others may commit us.
+			if st.gen() != gen {
+				return resultEvicted
+			}
 		}
 		if m.push(w.e, h, base, w.v) {
+			st.grows += growth(base, w.v)
 			return resultCommitted
 		}
 	}
@@ -89,6 +99,19 @@ func (m *Map[K, V]) push(e *entry[K, V], h, base, v *version[V]) bool {
 		m.checkPush(e, h, base, v)
 	}
 	return e.head.CompareAndSwap(h, v)
+}
+
+// growth returns by how much the number of keys grows when v is committed on top of
+// base: 1, 0 or -1.
+func growth[V any](base, v *version[V]) int {
+	was, is := base != nil && !base.tombstone(), !v.tombstone()
+	switch {
+	case was == is:
+		return 0
+	case is:
+		return 1
+	}
+	return -1
 }
 
 // How long an installer gives an undecided rival, in looks at its record: first
@@ -156,7 +179,7 @@ func (m *Map[K, V]) installed(e *entry[K, V], v *version[V]) {
 	}
 	s := v.state.Load()
 	if s&countMask>>countShift >= m.threshold {
-		m.pruneTop(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)/4), settledRun)
+		m.pruneTop(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)/4), settledRun, nil)
 		// Must follow: if we sleep before, the next committer prunes.
 		v.state.And(^uint64(countMask))
 	} else if s&tombBit == 0 && v.next.Load() == nil {

@@ -3,6 +3,7 @@
 package mvcc
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -149,7 +150,7 @@ func TestInvariantOfPruning(t *testing.T) {
 	defer s.Close()
 	m.Store("k", 3)
 	requireViolation(t, "I1", func() {
-		m.prune(e, &gc.View{Bound: m.slots.Now()})
+		m.pruneTop(e, &gc.View{Bound: m.slots.Now()}, math.MaxInt, nil)
 		s.Get("k")
 	})
 	requireViolation(t, "I1", func() {
@@ -177,7 +178,7 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	tombstone := m.slots.Now()
 	for range 2 {
 		m.Store("k", 2)
-		m.prune(m.lookup("k"), &gc.View{Bound: m.slots.Now(), Live: []uint64{first}})
+		m.pruneTop(m.lookup("k"), &gc.View{Bound: m.slots.Now(), Live: []uint64{first}}, math.MaxInt, nil)
 	}
 	e := m.lookup("k")
 	require.Equal(t, tombstone, e.head.Load().lost.Load())

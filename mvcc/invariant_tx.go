@@ -46,6 +46,9 @@ func (st *txState[K, V]) checkRead(gen uint64, e *entry[K, V], v *version[V]) {
 // checkGet is checkRead for the goroutine that uses the transaction.
 func (st *txState[K, V]) checkGet(e *entry[K, V], v *version[V]) {
 	gen, _ := st.slot.Peek()
+	if st.slot.PeekEvicted() {
+		return // meanwhile: nothing is said
+	}
 	st.checkRead(gen, e, v)
 }
 

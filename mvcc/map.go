@@ -1,8 +1,11 @@
 package mvcc
 
 import (
+	"context"
 	"reflect"
 	"runtime"
+	"time"
+	"weak"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -29,9 +32,12 @@ type Map[K comparable, V any] struct {
 
 	// All fields are set by New and never change, but for what they point to.
 	core[K, V]
-	gc        *gc.Reclaimer[*entry[K, V]]
+	gc        *gc.Reclaimer[*entry[K, V], *version[V]]
 	level     Level
 	reflexive bool // k == k for every k of type K
+	tracePins bool
+	guarded   bool // transactions may be evicted, or are traced
+	maxAge    time.Duration
 	threshold uint64
 	pool      epoch.Pool[txState[K, V]]
 	priority  priority
@@ -58,31 +64,59 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		index:    xsync.NewMap[K, *entry[K, V]](xsync.WithPresize(o.Capacity)),
 		slots:    epoch.NewSlots(),
 		dead:     new(version[V]),
-		counters: new(counters),
+		counters: newCounters(),
 	}
 	c.dead.state.Store(specialWord(kindDead))
 	m := &Map[K, V]{
 		core:      c,
 		level:     o.Isolation,
+		tracePins: o.TracePins,
+		guarded:   o.TracePins || o.MaxTxAge > 0,
+		maxAge:    o.MaxTxAge,
 		reflexive: reflexive(reflect.TypeFor[K]()),
 		threshold: uint64(o.PruneThreshold),
 	}
-	m.gc = gc.NewReclaimer(gc.Config[*entry[K, V]]{
+	// The goroutines hold the reclaimer, not the map.
+	lasting := weak.Make(m)
+	trim := func() bool {
+		m := lasting.Value()
+		return m != nil && m.pool.Trim()
+	}
+	m.gc = gc.NewReclaimer(gc.Config[*entry[K, V], *version[V]]{
 		Slots:    c.slots,
 		Interval: o.ReclaimInterval,
 		Workers:  o.ReclaimWorkers,
 		Queue:    o.ReclaimQueue,
+		Manual:   o.ManualReclaim,
+		MaxAge:   o.MaxTxAge,
+		Logger:   o.Logger,
+		WarnAge:  o.PinWarnAge,
 		Prune:    c.prune,
+		Release:  c.release,
+		CaughtUp: c.caughtUp,
+		Trim:     trim,
 	})
-	// The goroutines hold the reclaimer, not the map.
-	runtime.AddCleanup(m, (*gc.Reclaimer[*entry[K, V]]).Stop, m.gc)
+	runtime.AddCleanup(m, (*gc.Reclaimer[*entry[K, V], *version[V]]).Stop, m.gc)
 	return m
 }
 
-// Close ends the map's background goroutines and waits for them. The map stays
+// Close ends the map's background goroutines and waits for them, and for
+// Options.Logger if it is just being told something: that must not call Close. The
+// map stays
 // usable, with everything in it; from then on committers prune the keys they
 // write. Close may be called more than once, by any goroutine.
 func (m *Map[K, V]) Close() { m.gc.Close() }
+
+// Reclaim does, in the calling goroutine, all the background work that there is
+// when it is called: it evicts transactions older than Options.MaxTxAge, and drops
+// every version that nobody could see any more when it was called, but for what other
+// goroutines have in hand. A map with Options.ManualReclaim
+// relies on somebody who calls it now and then; with any other map it is harmless,
+// and may be used to have the memory back at once, say after a large deletion. It
+// returns ctx's error if ctx ends before all is done; the rest stays for the next
+// time. It may be called by any number of goroutines at once, takes as long as
+// there is something to drop, and waits for no transaction.
+func (m *Map[K, V]) Reclaim(ctx context.Context) error { return m.gc.Reclaim(ctx) }
 
 // badKey reports whether key is not equal to itself. Such a key can never be
 // found again, and xsync's table transfer would race on it.

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/mvccmap/mvccmap/gc"
@@ -43,6 +44,7 @@ const (
 	DefaultReclaimWorkers  = 1
 	DefaultReclaimQueue    = gc.DefaultQueue
 	DefaultPruneThreshold  = 16
+	DefaultPinWarnAge      = gc.DefaultWarnAge
 	DefaultMaxAttempts     = 100
 )
 
@@ -75,6 +77,36 @@ type Options struct {
 	// means shorter chains, and more work for writers of hot keys.
 	// Default: 16.
 	PruneThreshold int
+
+	// ManualReclaim means that the map has no background goroutines: what they
+	// do is done by [Map.Reclaim], which somebody has to call now and then. Keys
+	// to be pruned are queued as usual, and pruned by their committers when the
+	// queue is full. Default: false.
+	ManualReclaim bool
+
+	// MaxTxAge is after how long an open transaction or snapshot is evicted: the
+	// versions that it keeps are dropped, and it fails with [ErrTxTooOld] when
+	// it is used next, before it can see that they are gone. Ages are measured
+	// by the background work and count from the first time it sees a
+	// transaction, so it may become older by some ReclaimIntervals; the clock is
+	// the monotonic one. While nothing is written to the map, and nothing is
+	// to be reclaimed, time may stand still. Default: 0, no limit.
+	MaxTxAge time.Duration
+
+	// Logger is told, at level Warn and once each, of transactions and snapshots
+	// that have been open for PinWarnAge, and of those that are evicted: read
+	// epoch, age and, if TracePins is set, where they began. It is called by a
+	// background goroutine of its own, so it may take its time. Default: nil,
+	// nobody is told.
+	Logger *slog.Logger
+
+	// PinWarnAge is from what age on Logger is told. Default: a minute.
+	PinWarnAge time.Duration
+
+	// TracePins notes for every transaction and snapshot where it began, for
+	// Logger. It costs about a microsecond and two allocations each. Default:
+	// false.
+	TracePins bool
 
 	_ struct{}
 }
@@ -115,6 +147,15 @@ func (o *Options) withDefaults() Options {
 	}
 	if d.PruneThreshold == 0 {
 		d.PruneThreshold = DefaultPruneThreshold
+	}
+	if d.MaxTxAge < 0 {
+		panic(fmt.Sprintf("mvcc: Options.MaxTxAge is %v, want 0 or more", d.MaxTxAge))
+	}
+	if d.PinWarnAge < 0 {
+		panic(fmt.Sprintf("mvcc: Options.PinWarnAge is %v, want 0 or more", d.PinWarnAge))
+	}
+	if d.PinWarnAge == 0 {
+		d.PinWarnAge = DefaultPinWarnAge
 	}
 	return d
 }

@@ -18,11 +18,13 @@ func TestDefaults(t *testing.T) {
 		ReclaimWorkers:  1,
 		ReclaimQueue:    16384,
 		PruneThreshold:  16,
+		PinWarnAge:      time.Minute,
 	}
 	ignore := cmpopts.IgnoreUnexported(Options{})
 	require.Empty(t, cmp.Diff(want, (*Options)(nil).withDefaults(), ignore))
 	require.Empty(t, cmp.Diff(want, new(Options).withDefaults(), ignore))
-	set := Options{Capacity: 7, Isolation: LevelSnapshot, ReclaimInterval: 1, ReclaimWorkers: -1, ReclaimQueue: 1, PruneThreshold: 63}
+	set := Options{Capacity: 7, Isolation: LevelSnapshot, ReclaimInterval: 1, ReclaimWorkers: -1, ReclaimQueue: 1, PruneThreshold: 63,
+		ManualReclaim: true, MaxTxAge: 1, PinWarnAge: 1, TracePins: true}
 	require.Empty(t, cmp.Diff(set, set.withDefaults(), ignore))
 	require.Equal(t, 100, (*TxOptions)(nil).attempts())
 	require.Equal(t, 100, new(TxOptions).attempts())
@@ -36,6 +38,8 @@ func TestBadOptions(t *testing.T) {
 		"ReclaimInterval": {ReclaimInterval: -1},
 		"ReclaimQueue":    {ReclaimQueue: -1},
 		"PruneThreshold":  {PruneThreshold: -1},
+		"MaxTxAge":        {MaxTxAge: -1},
+		"PinWarnAge":      {PinWarnAge: -1},
 	} {
 		require.Contains(t, panicOf(func() { New[int, int](opts) }), "Options."+field)
 	}
@@ -132,7 +136,7 @@ func TestErrors(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, c, cmpopts.IgnoreUnexported(ConflictError{})))
 	require.Contains(t, err.Error(), "the key")
 	require.Contains(t, err.Error(), "read conflict")
-	for _, e := range []error{ErrConflict, ErrTxDone, ErrBadKey} {
+	for _, e := range []error{ErrConflict, ErrTxDone, ErrTxTooOld, ErrBadKey} {
 		require.Contains(t, e.Error(), "mvcc: ")
 	}
 }

@@ -16,21 +16,25 @@ import (
 //
 // Pruners of one chain may run at the same time, with different views, and none
 // waits. Views stay true, so what any of them passes over is invisible to
-// everybody for ever; the worst that two can do to each other is to link a
-// dropped version in again. A reader that stands on a dropped version still finds
+// everybody for ever. A reader that stands on a dropped version still finds
 // its way down: a pruner clears or shortens the link of a version only for
 // epochs that are neither live in its view nor at or above that version.
-func (c core[K, V]) prune(e *entry[K, V], view *gc.View) gc.Outcome {
-	return c.pruneTop(e, view, math.MaxInt)
+//
+// Of the old versions that have to be kept it tells visit, once each: a version is
+// marked as waiting when its wait begins. And it tells of a tombstone that somebody
+// still reads below, and of what is above the bound.
+func (c core[K, V]) prune(e *entry[K, V], view *gc.View, visit *gc.Visit[*version[V]]) {
+	c.pruneTop(e, view, math.MaxInt, visit)
 }
 
-// pruneTop is prune, but stops after run versions in a row that had to be kept.
-func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int) gc.Outcome {
+// pruneTop is prune, but stops after run versions in a row that had to be kept,
+// and tells nobody if visit is nil.
+func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int, visit *gc.Visit[*version[V]]) {
 	h := e.head.Load()
 	for h != nil {
 		s, _ := h.resolve()
 		if isKind(s, kindDead) {
-			return gc.Done
+			return
 		}
 		if !isKind(s, kindAborted) {
 			break
@@ -40,7 +44,7 @@ func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int) gc.Outcome 
 	}
 	if h == nil {
 		c.bury(e, nil)
-		return gc.Done
+		return
 	}
 
 	// v: the newest committed version at or below the bound.
@@ -54,38 +58,44 @@ func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int) gc.Outcome 
 		// mark after he has published.
 		later = later || committed(s)
 		if v = v.next.Load(); v == nil {
-			if later {
-				return gc.Later
-			}
-			return gc.Done // a first version, still undecided
+			break // but for a first version, still undecided, later is true
 		}
+	}
+	if later && visit != nil {
+		visit.Left = true
+	}
+	if v == nil {
+		return
 	}
 	if hooks.Enabled {
 		hooks.At(hooks.PruneFound)
 	}
+	if kept := c.pruneBelow(e, v, view, run, visit); kept || later || v != h || !h.tombstone() {
+		return
+	}
+	if at := commitEpoch(h); at <= view.Min() {
+		c.bury(e, h)
+	} else if visit != nil {
+		// Somebody still reads as of before it: absent too.
+		i, _ := slices.BinarySearch(view.Live, at)
+		visit.Waits = append(visit.Waits, gc.Wait[*version[V]]{Epoch: view.Live[i-1]})
+	}
+}
 
-	blocked, inARow, pruned := false, 0, uint64(0)
-	for cur, live := v, view.Live; ; {
-		// The epochs that cur does not serve; a is the newest of them.
+// pruneBelow drops what view allows to drop below v, which is the newest version
+// at or below the bound, and reports whether anything is left there.
+func (c core[K, V]) pruneBelow(e *entry[K, V], v *version[V], view *gc.View, run int, visit *gc.Visit[*version[V]]) (kept bool) {
+	inARow, pruned := 0, uint64(0)
+	for cur, live := v, view.Live; inARow < run; {
+		// The epochs that cur does not serve; the last is the newest of them,
+		// and what is above it below cur is dropped.
 		i, _ := slices.BinarySearch(live, commitEpoch(cur))
-		if live = live[:i]; i == 0 {
-			if n := cur.next.Load(); n != nil {
-				if invariant.Enabled {
-					c.checkCut(e, cur, n, nil, view)
-				}
-				cur.next.Store(nil)
-				for ; n != nil; n = n.next.Load() {
-					pruned++
-				}
-			}
-			break
-		}
-		a := live[i-1]
+		live = live[:i]
 		first := cur.next.Load()
-		n := first
-		for n != nil && commitEpoch(n) > a {
+		n, dropped := first, uint64(0)
+		for n != nil && (i == 0 || commitEpoch(n) > live[i-1]) {
 			n = n.next.Load()
-			pruned++
+			dropped++
 		}
 		if n == first {
 			inARow++
@@ -93,34 +103,38 @@ func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int) gc.Outcome 
 			if invariant.Enabled {
 				c.checkCut(e, cur, first, n, view)
 			}
-			cur.next.Store(n)
+			if hooks.Enabled {
+				hooks.At(hooks.PruneWalked)
+			}
+			// Compared: if another pruner has cut here meanwhile, n may be what
+			// it has dropped, and must not be linked in again.
+			if !cur.next.CompareAndSwap(first, n) {
+				continue
+			}
+			pruned += dropped
 			inARow = 0
 		}
 		if n == nil {
 			break
 		}
-		if blocked = true; inARow == run {
-			break
+		kept = true
+		// Must follow the link: see release.
+		if visit != nil && n.state.Load()&waitBit == 0 && n.state.Or(waitBit)&waitBit == 0 {
+			visit.Waits = append(visit.Waits, gc.Wait[*version[V]]{Epoch: live[i-1], Version: n})
 		}
 		cur = n
 	}
 	if pruned > 0 {
 		c.counters.pruned.Add(pruned)
 	}
-
-	switch {
-	case later:
-		return gc.Later
-	case blocked:
-		return gc.Blocked
-	case v == h && h.tombstone():
-		if commitEpoch(h) > view.Min() {
-			return gc.Blocked // somebody still reads as of before it: absent too
-		}
-		c.bury(e, h)
-	}
-	return gc.Done
+	return kept
 }
+
+// release takes off the mark of an old version whose wait is over; its key is pruned
+// afterwards. A pruner that has linked to v and relied on the mark did both before,
+// so that prune starts from a head below which v is found, and marks it again or
+// drops it. One that comes later does not find the mark.
+func (c core[K, V]) release(v *version[V]) { v.state.And(^uint64(waitBit)) }
 
 // commitEpoch returns the commit epoch of a version that is known to be
 // committed.
@@ -140,6 +154,9 @@ func (c core[K, V]) bury(e *entry[K, V], h *version[V]) {
 		c.checkBury(e, h)
 	}
 	if e.head.CompareAndSwap(h, c.dead) {
+		if h != nil {
+			c.counters.pruned.Add(1)
+		}
 		if hooks.Enabled {
 			hooks.At(hooks.Dead)
 		}
@@ -157,10 +174,15 @@ func (c core[K, V]) unlink(e *entry[K, V]) {
 	if hooks.Enabled && hooks.Scheduled() {
 		hooks.Index(hooks.Write, e.key)
 	}
+	gone := false
 	c.index.Compute(e.key, func(old *entry[K, V], loaded bool) (*entry[K, V], indexOp) {
 		if loaded && old == e {
+			gone = true
 			return nil, indexDelete
 		}
 		return old, indexCancel
 	})
+	if gone {
+		c.counters.entries.Dec()
+	}
 }

@@ -202,3 +202,89 @@ func TestPrunersWithDifferentViews(t *testing.T) {
 	prune(m)
 	require.Len(t, chain(m, "x"), 1)
 }
+
+// A pruner that sleeps before it cuts does not link in again what another one with a
+// newer view has dropped meanwhile.
+func TestPrunerDoesNotLinkDroppedVersions(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	s := m.Snapshot()
+	m.Store("k", 2)
+	m.Store("k", 3)
+	slow := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.PruneWalked) // drops 2, keeps 1
+	s.Close()
+	prune(m) // drops both
+	require.Len(t, chain(m, "k"), 1)
+	slow.finish()
+	require.Len(t, chain(m, "k"), 1)
+	require.EqualValues(t, 2, m.Stats().Pruned, "each is counted once")
+	checkQuiet(t, m)
+}
+
+// Nor does one that relies on the mark of an old version, as waiting, keep it for
+// ever: the visit that ends the wait finds what it has linked.
+func TestMarkedVersionIsNotForgotten(t *testing.T) {
+	m := newMap[string, int](t, &Options{ManualReclaim: true})
+	for _, key := range []string{"k", "x", "y"} {
+		m.Store(key, 1)
+	}
+	r := m.Snapshot()
+	m.Store("k", 2)
+	require.NoError(t, m.Reclaim(bg)) // version 1 waits for r
+	stage := newStage(t)
+	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn) // on top, undecided
+	m.gc.Offer(m.lookup("x"))
+	m.gc.Offer(m.lookup("y"))
+	second := stage.actor("second pruner", func() { _ = m.Reclaim(bg) }).to(hooks.Dequeued) // x; r is live in its view
+	r.Close()
+	first := stage.actor("first pruner", func() { _ = m.Reclaim(bg) }).to(hooks.PruneWalked) // the visit of k, from below the top
+	m.gc.Offer(m.lookup("k"))
+	deleter.finish() // finds k queued
+	second.finish()  // prunes k from the top, keeps version 1
+	first.finish()
+	for range 3 {
+		require.NoError(t, m.Reclaim(bg))
+	}
+	require.Nil(t, chain(m, "k"))
+	require.Len(t, entries(m), 2)
+	checkQuiet(t, m)
+}
+
+// A version is marked although its owner sleeps before it has copied the commit epoch
+// into it. The mark stays, so it waits once.
+func TestMarkSurvivesCopy(t *testing.T) {
+	m := newMap[string, int](t, &Options{ManualReclaim: true})
+	m.Store("x", 0)
+	m.Store("y", 0)
+	owner := newStage(t).actor("owner", func() {
+		_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("x", 1); tx.Set("y", 1); return nil })
+	}).to(hooks.Published)
+	r := m.Snapshot()
+	m.Store("x", 2)
+	m.Store("y", 2)
+	require.NoError(t, m.Reclaim(bg))
+	owner.finish()
+	m.Store("x", 3)
+	m.Store("y", 3)
+	require.NoError(t, m.Reclaim(bg))
+	require.Equal(t, 2, m.Stats().Aside)
+	r.Close()
+	require.NoError(t, m.Reclaim(bg))
+	require.Zero(t, m.Stats().Aside)
+	require.Equal(t, 2, m.Stats().Versions)
+}
+
+// The ticker does not stop before it has counted right: it may fall into the middle of
+// a commit.
+func TestCountedBeforeParking(t *testing.T) {
+	m := newMap[string, int](t, brisk())
+	store := newStage(t).actor("store", func() { m.Store("new", 1) }).to(hooks.StoreInstalled)
+	eventually(t, func() bool { return m.Stats().TickRefreshes > 3 || m.Stats().Parks > 0 }, "no ticks")
+	store.finish()
+	m.Store("new", 2)
+	m.Store("new", 3)
+	parks := m.Stats().Parks
+	eventually(t, func() bool { return m.Stats().Parks > parks }, "the ticker does not park")
+	s := m.Stats()
+	require.Equal(t, []int{1, 1, 1}, []int{s.Keys, s.Entries, s.Versions})
+}

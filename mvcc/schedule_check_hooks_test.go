@@ -5,6 +5,7 @@ package mvcc
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -111,7 +112,7 @@ func (x *execution) inspect() {
 	x.m.gc.Refresh()
 	view := x.m.gc.View()
 	for _, e := range entries(x.m) {
-		x.m.prune(e, view)
+		x.m.pruneTop(e, view, math.MaxInt, nil)
 	}
 	look()
 	for _, e := range entries(x.m) {

@@ -5,6 +5,8 @@ package mvcc
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mvccmap/mvccmap/gc"
 )
 
 // The keys of programs, and what they say at one moment: 0 for an absent key.
@@ -256,7 +258,7 @@ func (o *operation) run(m *Map[string, int]) {
 		view := m.gc.View()
 		for _, k := range programKeys {
 			if e := m.lookup(k); e != nil {
-				m.prune(e, view)
+				m.prune(e, view, new(gc.Visit[*version[int]]))
 			}
 		}
 	case opRefresh:

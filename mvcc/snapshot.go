@@ -44,20 +44,34 @@ type Snapshot[K comparable, V any] struct {
 // before the call is seen. The caller must close it; View does so by itself.
 // A snapshot that becomes unreachable is closed by the garbage collector some
 // time later, and counted in Stats.Leaked. It waits for nobody, and allocates
-// only when more transactions and snapshots are open than ever before.
+// only when more transactions and snapshots are open than lately.
 func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
-	st := m.begin()
-	return Snapshot[K, V]{st, st.gen()}
+	st, gen := m.begin()
+	return Snapshot[K, V]{st, gen}
 }
 
 // View calls fn with a snapshot of the map, closes the snapshot, also when fn
 // panics or calls runtime.Goexit, and returns fn's error unchanged. It waits for
 // nobody, never conflicts, runs fn exactly once, and allocates nothing itself.
-// The snapshot must not be used after fn has returned.
+// The snapshot must not be used after fn has returned. If it was evicted, being
+// older than Options.MaxTxAge, and fn has read from it since, View returns
+// [ErrTxTooOld]: fn does not go on after that read. In goroutines that fn starts the
+// panic is theirs.
 func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
-	st := m.begin()
-	s := Snapshot[K, V]{st, st.gen()}
+	if m.guarded {
+		return m.viewGuarded(fn)
+	}
+	st, gen := m.beginUntraced()
+	s := Snapshot[K, V]{st, gen}
 	defer s.Close()
+	return fn(s)
+}
+
+// viewGuarded is View for a map whose snapshots may be evicted, or are traced.
+func (m *Map[K, V]) viewGuarded(fn func(s Snapshot[K, V]) error) (err error) {
+	s := m.Snapshot()
+	defer s.Close()
+	defer s.st.tooOld(s.gen, &err)
 	return fn(s)
 }
 
@@ -82,7 +96,7 @@ func (s Snapshot[K, V]) Epoch() uint64 {
 // the read was made while the snapshot was open.
 func (s Snapshot[K, V]) check() {
 	if s.st.gen() != s.gen {
-		panic(ErrTxDone)
+		panic(s.st.over(s.gen))
 	}
 }
 

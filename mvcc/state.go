@@ -32,9 +32,11 @@ type txState[K comparable, V any] struct {
 	// byKey finds an own write by its key, once there are more than
 	// linearWrites of them.
 	byKey map[K]int
-	// word is the record of the commit under way, conflict why it failed.
+	// word is the record of the commit under way, conflict why it failed, and
+	// grows by how much it makes the number of keys grow.
 	word     *atomic.Uint64
 	conflict conflict[K]
+	grows    int
 }
 
 // A readRecord says that seen, which may be nil, was the version of e at the read
@@ -62,17 +64,32 @@ const (
 	fewRecords   = 4
 )
 
-// begin takes an idle state and publishes its read epoch.
-func (m *Map[K, V]) begin() *txState[K, V] {
-	st := m.idle()
+// begin takes an idle state, publishes its read epoch, and returns the generation of
+// the transaction.
+func (m *Map[K, V]) begin() (st *txState[K, V], gen uint64) {
+	st, gen = m.beginUntraced()
+	if m.tracePins {
+		st.slot.Trace(gen, traceSkip)
+	}
+	return st, gen
+}
+
+// traceSkip leaves begin, and the method of Map that calls it, out of the trace.
+const traceSkip = 1
+
+// beginUntraced is begin for a map that does not trace, or whose options were looked
+// at before.
+func (m *Map[K, V]) beginUntraced() (st *txState[K, V], gen uint64) {
+	st = m.idle()
 	if st == nil {
 		st = m.newState()
 	}
 	if invariant.Enabled {
 		st.checkTaken()
 	}
+	gen = st.gen() // now: the transaction may be evicted before Begin returns
 	m.slots.Begin(st.slot)
-	return st
+	return st, gen
 }
 
 // idle takes an idle state out of the pool, or returns nil.
@@ -103,6 +120,7 @@ func (m *Map[K, V]) newState() *txState[K, V] {
 	// handles. The slot is ended then. Attached once for each state, so that
 	// begin costs nothing more.
 	runtime.AddCleanup(st, m.core.abandon, st.slot)
+	m.gc.Wake() // so that its age is known, and that it is let go when it is idle
 	return st
 }
 
@@ -116,6 +134,30 @@ func (st *txState[K, V]) end(gen uint64) bool {
 		st.slot.CheckBegun(gen)
 	}
 	return st.slot.End(gen)
+}
+
+// over says why the handle of gen cannot be used: it has ended, or was evicted.
+func (st *txState[K, V]) over(gen uint64) error {
+	if st.slot.Evicted(gen) {
+		return ErrTxTooOld
+	}
+	return ErrTxDone
+}
+
+// tooOld is deferred around a function that uses the transaction gen. If that was
+// evicted, and the function panics for this reason, it ends the panic and sets
+// err. Any other panic goes on.
+func (st *txState[K, V]) tooOld(gen uint64, err *error) {
+	if !st.slot.WasEvicted(gen) {
+		return
+	}
+	switch p := recover(); p {
+	case nil:
+	case ErrTxTooOld:
+		*err = ErrTxTooOld
+	default:
+		panic(p)
+	}
 }
 
 // finish ends the transaction gen, if it has not ended, and recycles the state.

@@ -1,115 +1,210 @@
 package mvcc
 
 import (
-	"sync/atomic"
+	"log/slog"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// counters counts what happens off the hot path. What happens on it is derived:
-// commits from the clock, ended transactions from the generations of the slots.
-type counters struct {
-	_           [128]byte
-	wasted      atomic.Uint64 // epochs drawn that are no transaction's commit epoch
-	helped      atomic.Uint64
-	pushed      atomic.Uint64
-	revoked     atomic.Uint64
-	rivals      atomic.Uint64
-	reinstalled atomic.Uint64
-	conflicts   atomic.Uint64
-	retries     atomic.Uint64
-	leaked      atomic.Uint64
-	pruned      atomic.Uint64
-	_           [128]byte
-}
-
 // Stats says what a map has done so far, and what it holds. Counters grow,
 // gauges go up and down. Fields are read one after the other, not at one
-// instant; when nothing is going on they are exact. Commits alone may fall: a
-// commit under way is counted when it has drawn its epoch, and no longer if it
-// fails.
+// instant; when nothing is going on they are exact, unless it says otherwise.
+// Commits alone may fall: a commit under way is counted when it has drawn its
+// epoch, and no longer if it fails.
+//
+// It has a form for JSON, and so for expvar: publish
+// expvar.Func(func() any { return m.Stats() }). Durations are in nanoseconds there.
 type Stats struct {
 	// Epoch is the newest epoch drawn (gauge).
-	Epoch uint64
+	Epoch uint64 `json:"epoch"`
 	// MinVisible is the cached min visible epoch: nobody reads below it (gauge).
-	MinVisible uint64
+	MinVisible uint64 `json:"min_visible"`
 	// LiveEpochs is the number of distinct read epochs in the newest view,
 	// LiveTx that of transactions and snapshots that are open (gauges).
-	LiveEpochs, LiveTx int
+	LiveEpochs int `json:"live_epochs"`
+	LiveTx     int `json:"live_tx"`
 	// OldestPin is the oldest read epoch that is being read, as seen by the
 	// background work, and OldestPinAge for how long it has seen it; both
 	// are zero if there is none (gauges).
-	OldestPin    uint64
-	OldestPinAge time.Duration
-	// QueueDepth is how many keys wait to be pruned, Aside how many wait for a
-	// read epoch to end (gauges).
-	QueueDepth, Aside int
+	OldestPin    uint64        `json:"oldest_pin"`
+	OldestPinAge time.Duration `json:"oldest_pin_age_ns"`
+	// Keys is the number of keys with a value, Entries that of keys in the
+	// index: deleted ones stay there until nobody can see that they were there
+	// (gauges).
+	Keys    int `json:"keys"`
+	Entries int `json:"entries"`
+	// Versions is the number of versions in memory: one for each entry, those
+	// that a live read epoch needs, and those that have not been pruned yet
+	// (gauge). It is exact when the background work has caught up and nobody
+	// writes; when two goroutines prune the same key at once it may be off by
+	// what both count, until then.
+	Versions int `json:"versions"`
+	// Bytes estimates the memory that keys, versions, index and slots take,
+	// without what keys and values point to (gauge).
+	Bytes uint64 `json:"bytes"`
+	// QueueDepth is how many keys wait to be pruned (gauge).
+	QueueDepth int `json:"queue_depth"`
+	// Aside is how many old versions are kept until a read epoch ends, and
+	// tombstones, of keys of which nothing else is left (gauge).
+	Aside int `json:"aside"`
 
 	// Commits counts commits that wrote something, one-key writes included.
-	Commits uint64
+	Commits uint64 `json:"commits"`
 	// Ended counts transactions and snapshots that have ended, however.
-	Ended uint64
-	// Conflicts counts commits that failed, Retries the further attempts that
-	// Update made.
-	Conflicts, Retries uint64
+	Ended uint64 `json:"ended"`
+	// Conflicts counts commits that failed, and ReadConflicts, ScanConflicts
+	// and WriteConflicts those of each [ConflictKind].
+	Conflicts      uint64 `json:"conflicts"`
+	ReadConflicts  uint64 `json:"read_conflicts"`
+	ScanConflicts  uint64 `json:"scan_conflicts"`
+	WriteConflicts uint64 `json:"write_conflicts"`
+	// Retries counts the further attempts that Update made.
+	Retries uint64 `json:"retries"`
 	// Helped counts writers that another goroutine committed, Pushed those
 	// for which one drew an epoch, Revoked epochs taken away again, Rivals
 	// writers that were aborted because they stood still, Reinstalled the
 	// attempts that followed.
-	Helped, Pushed, Revoked, Rivals, Reinstalled uint64
+	Helped      uint64 `json:"helped"`
+	Pushed      uint64 `json:"pushed"`
+	Revoked     uint64 `json:"revoked"`
+	Rivals      uint64 `json:"rivals"`
+	Reinstalled uint64 `json:"reinstalled"`
 	// Pruned counts versions dropped; a few may be counted twice, when two
 	// goroutines pruned the same key.
-	Pruned uint64
-	// TickRefreshes and CommitRefreshes count the views made by the ticker and
-	// asked for by committers; RefreshTime is what the ticker's took.
-	TickRefreshes, CommitRefreshes uint64
-	RefreshTime                    time.Duration
+	Pruned uint64 `json:"pruned"`
+	// TickRefreshes counts the views made by the ticker, CommitRefreshes those
+	// asked for by committers that added to a chain, FallbackRefreshes those of
+	// committers that pruned because the queue was full or there are no workers,
+	// and ManualRefreshes those of [Map.Reclaim]. The times are what they took in
+	// all; of those of committers one in 64 is timed.
+	TickRefreshes       uint64        `json:"tick_refreshes"`
+	CommitRefreshes     uint64        `json:"commit_refreshes"`
+	FallbackRefreshes   uint64        `json:"fallback_refreshes"`
+	ManualRefreshes     uint64        `json:"manual_refreshes"`
+	TickRefreshTime     time.Duration `json:"tick_refresh_time_ns"`
+	CommitRefreshTime   time.Duration `json:"commit_refresh_time_ns"`
+	FallbackRefreshTime time.Duration `json:"fallback_refresh_time_ns"`
+	ManualRefreshTime   time.Duration `json:"manual_refresh_time_ns"`
+	// RefreshTime is the sum of these times.
+	RefreshTime time.Duration `json:"refresh_time_ns"`
 	// SyncFallbacks counts keys that a committer had to prune because the
 	// queue was full.
-	SyncFallbacks uint64
-	// Leaked counts transactions and snapshots that were never ended, and
-	// were ended by the garbage collector.
-	Leaked uint64
+	SyncFallbacks uint64 `json:"sync_fallbacks"`
+	// Parks counts how often the background work stopped altogether, because
+	// there was nothing to do.
+	Parks uint64 `json:"parks"`
+	// Evicted counts transactions and snapshots that were older than
+	// Options.MaxTxAge, Leaked those that were never ended, and were ended by
+	// the garbage collector.
+	Evicted uint64 `json:"evicted"`
+	Leaked  uint64 `json:"leaked"`
 
 	_ struct{}
 }
 
-// Stats returns the present statistics. It looks at every slot, and waits for
-// nobody that reads or commits.
+// Stats returns the present statistics. It looks at every slot, that is at as many
+// words as transactions have ever been open at once, allocates nothing, and waits
+// for nobody.
 func (m *Map[K, V]) Stats() Stats {
 	g := m.gc.Stats()
-	live, ended := m.slots.Census()
+	live, ended, extra := m.slots.Census()
 	c := m.counters
 	wasted := c.wasted.Load()
 	now := m.slots.Now()
 	if invariant.Enabled && wasted > now-epoch.First {
 		invariant.Violated("%d epochs were wasted, and %d drawn", wasted, now-epoch.First)
 	}
-	return Stats{
-		Epoch:           now,
-		MinVisible:      g.MinVisible,
-		LiveEpochs:      g.LiveEpochs,
-		LiveTx:          live,
-		OldestPin:       g.OldestPin,
-		OldestPinAge:    g.OldestPinAge,
-		QueueDepth:      g.QueueDepth,
-		Aside:           g.Aside,
-		Commits:         now - epoch.First - wasted,
-		Ended:           ended,
-		Conflicts:       c.conflicts.Load(),
-		Retries:         c.retries.Load(),
-		Helped:          c.helped.Load(),
-		Pushed:          c.pushed.Load(),
-		Revoked:         c.revoked.Load(),
-		Rivals:          c.rivals.Load(),
-		Reinstalled:     c.reinstalled.Load(),
-		Pruned:          c.pruned.Load(),
-		TickRefreshes:   g.TickRefreshes,
-		CommitRefreshes: g.CommitRefreshes,
-		RefreshTime:     g.RefreshTime,
-		SyncFallbacks:   g.Fallbacks,
-		Leaked:          c.leaked.Load(),
+	s := Stats{
+		Epoch:        now,
+		MinVisible:   g.MinVisible,
+		LiveEpochs:   g.LiveEpochs,
+		LiveTx:       live,
+		OldestPin:    g.OldestPin,
+		OldestPinAge: g.OldestPinAge,
+		Keys:         int(max(c.keys.Value(), 0)),
+		Entries:      int(max(c.entries.Value(), 0)),
+		QueueDepth:   g.QueueDepth,
+		Aside:        g.Aside,
+
+		Commits:        now - epoch.First - wasted,
+		Ended:          ended,
+		ReadConflicts:  c.conflicts[ConflictRead].Load(),
+		ScanConflicts:  c.conflicts[ConflictScan].Load(),
+		WriteConflicts: c.conflicts[ConflictWrite].Load(),
+		Retries:        c.retries.Load(),
+		Helped:         c.helped.Load(),
+		Pushed:         c.pushed.Load(),
+		Revoked:        c.revoked.Load(),
+		Rivals:         c.rivals.Load(),
+		Reinstalled:    c.reinstalled.Load(),
+		Pruned:         c.pruned.Load(),
+
+		TickRefreshes:       g.TickRefreshes.N,
+		CommitRefreshes:     g.CommitRefreshes.N,
+		FallbackRefreshes:   g.FallbackRefreshes.N,
+		ManualRefreshes:     g.ManualRefreshes.N,
+		TickRefreshTime:     g.TickRefreshes.Time,
+		CommitRefreshTime:   g.CommitRefreshes.Time,
+		FallbackRefreshTime: g.FallbackRefreshes.Time,
+		ManualRefreshTime:   g.ManualRefreshes.Time,
+		SyncFallbacks:       g.Fallbacks,
+		Parks:               g.Parks,
+		Evicted:             g.Evicted,
+		Leaked:              c.leaked.Load(),
 	}
+	s.Conflicts = s.ReadConflicts + s.ScanConflicts + s.WriteConflicts
+	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.FallbackRefreshTime + s.ManualRefreshTime
+	s.Versions = max(int(int64(s.Commits+extra-s.Pruned)-c.drift.Load()), s.Keys)
+	s.Bytes = m.bytes(s.Entries, s.Versions)
+	return s
+}
+
+// Sub returns what happened since old: its counters are those of s less those of
+// old, its gauges are those of s.
+func (s Stats) Sub(old Stats) Stats {
+	s.Commits -= old.Commits
+	s.Ended -= old.Ended
+	s.Conflicts -= old.Conflicts
+	s.ReadConflicts -= old.ReadConflicts
+	s.ScanConflicts -= old.ScanConflicts
+	s.WriteConflicts -= old.WriteConflicts
+	s.Retries -= old.Retries
+	s.Helped -= old.Helped
+	s.Pushed -= old.Pushed
+	s.Revoked -= old.Revoked
+	s.Rivals -= old.Rivals
+	s.Reinstalled -= old.Reinstalled
+	s.Pruned -= old.Pruned
+	s.TickRefreshes -= old.TickRefreshes
+	s.CommitRefreshes -= old.CommitRefreshes
+	s.FallbackRefreshes -= old.FallbackRefreshes
+	s.ManualRefreshes -= old.ManualRefreshes
+	s.TickRefreshTime -= old.TickRefreshTime
+	s.CommitRefreshTime -= old.CommitRefreshTime
+	s.FallbackRefreshTime -= old.FallbackRefreshTime
+	s.ManualRefreshTime -= old.ManualRefreshTime
+	s.RefreshTime -= old.RefreshTime
+	s.SyncFallbacks -= old.SyncFallbacks
+	s.Parks -= old.Parks
+	s.Evicted -= old.Evicted
+	s.Leaked -= old.Leaked
+	return s
+}
+
+// LogValue implements [slog.LogValuer]: a group of what is not zero, under the
+// names that the JSON form has.
+func (s Stats) LogValue() slog.Value {
+	var attrs []slog.Attr
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get("json")
+		if f := v.Field(i); name != "" && !f.IsZero() {
+			attrs = append(attrs, slog.Any(strings.TrimSuffix(name, "_ns"), f.Interface()))
+		}
+	}
+	return slog.GroupValue(attrs...)
 }

@@ -30,17 +30,17 @@ type Tx[K comparable, V any] struct {
 // does all this, and tries again after a conflict. A Tx that becomes
 // unreachable is rolled back by the garbage collector some time later, and
 // counted in Stats.Leaked. Begin waits for nobody, and allocates only when more
-// transactions are open than ever before.
+// transactions are open than lately.
 func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 	level := opts.level(m.level)
-	st := m.begin()
+	st, gen := m.begin()
 	st.level = level
-	return Tx[K, V]{st, st.gen()}
+	return Tx[K, V]{st, gen}
 }
 
 func (tx Tx[K, V]) check() {
 	if tx.st.gen() != tx.gen {
-		panic(ErrTxDone)
+		panic(tx.st.over(tx.gen))
 	}
 }
 
@@ -153,7 +153,9 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 // Commit makes the transaction's writes visible, all at once, and ends it. If it
 // returns nil, every transaction that begins afterwards sees them. If it returns
 // a *[ConflictError], which wraps [ErrConflict], nobody ever sees any of them.
-// It returns [ErrTxDone], and does nothing, if the transaction had ended before.
+// It returns [ErrTxDone], and does nothing, if the transaction had ended before,
+// and [ErrTxTooOld] if it was evicted before its reads had been validated; that
+// is like a Rollback.
 //
 // A transaction that wrote nothing, or has read nothing, never conflicts.
 //
@@ -165,7 +167,9 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 // writes, scans it again.
 func (tx Tx[K, V]) Commit() error {
 	if tx.st.gen() != tx.gen {
-		return ErrTxDone
+		err := tx.st.over(tx.gen)
+		tx.st.finish(tx.gen) // if it was evicted
+		return err
 	}
 	var c conflict[K]
 	if !tx.st.commit(tx.gen, &c) {
@@ -179,7 +183,8 @@ func (tx Tx[K, V]) Commit() error {
 // waits.
 func (tx Tx[K, V]) Rollback() { tx.st.finish(tx.gen) }
 
-// Err returns [ErrTxDone] if the transaction has ended, a *[ConflictError] if it
+// Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was
+// evicted, a *[ConflictError] if it
 // writes, is serializable and a value that it got has been overwritten, and nil
 // otherwise. An error means that Commit will fail; nil promises nothing: what
 // was absent, what All met and, at level snapshot, what is to be written, only
@@ -187,7 +192,7 @@ func (tx Tx[K, V]) Rollback() { tx.st.finish(tx.gen) }
 // rest. The cost is one look at each key that Get has found.
 func (tx Tx[K, V]) Err() error {
 	if tx.st.gen() != tx.gen {
-		return ErrTxDone
+		return tx.st.over(tx.gen)
 	}
 	if tx.st.doomed() {
 		c := tx.st.conflict

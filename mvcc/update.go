@@ -15,8 +15,9 @@ const updatePriority = 6
 //
 // Update returns nil if a commit succeeded; fn's error, unchanged, if fn returned
 // one, having rolled back; ctx's error if ctx has ended before an attempt; the
-// last *[ConflictError] when TxOptions.MaxAttempts are used up; and [ErrTxDone]
-// if fn itself has ended the transaction. If fn panics or calls runtime.Goexit
+// last *[ConflictError] when TxOptions.MaxAttempts are used up; [ErrTxDone] if fn
+// itself has ended the transaction; and [ErrTxTooOld], without another attempt, if
+// one became older than Options.MaxTxAge. If fn panics or calls runtime.Goexit
 // the transaction is rolled back, and that goes on. ctx must not be nil; opts
 // may be.
 //
@@ -59,15 +60,21 @@ func (m *Map[K, V]) retry(ctx context.Context, level Level, attempts int, c *con
 // attempt runs fn in a transaction once. It returns ok if it committed, an error
 // if there is nothing to try again, and neither, having set c, after a conflict.
 func (m *Map[K, V]) attempt(level Level, ticket uint64, fn func(tx Tx[K, V]) error, c *conflict[K]) (ok bool, err error) {
-	st := m.begin()
+	st, gen := m.begin()
 	st.level, st.ticket = level, ticket
-	tx := Tx[K, V]{st, st.gen()}
+	tx := Tx[K, V]{st, gen}
 	defer tx.Rollback()
+	if m.guarded {
+		defer st.tooOld(tx.gen, &err)
+	}
 	if err = fn(tx); err != nil {
 		return false, err
 	}
 	if st.gen() != tx.gen {
-		return false, ErrTxDone
+		return false, st.over(tx.gen)
 	}
-	return st.commit(tx.gen, c), nil
+	if ok = st.commit(tx.gen, c); !ok && c.kind == conflictEvicted {
+		err = ErrTxTooOld
+	}
+	return ok, err
 }

@@ -84,6 +84,20 @@ func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
 	return s, ok
 }
 
+// validated is validate, but with a result: a transaction that has been evicted
+// meanwhile cannot tell, since what it would conflict with may have been taken out
+// of the index. Once this has returned the slot is needed no more.
+func (st *txState[K, V]) validated(gen, s, e uint64) (now uint64, r result) {
+	now, ok := st.validate(s, e)
+	switch {
+	case !ok:
+		return now, resultConflict
+	case st.gen() != gen:
+		return now, resultEvicted
+	}
+	return now, resultCommitted
+}
+
 // valid reports whether seen is what a read of en would find at every epoch from
 // least to e. Otherwise it returns what is in the way.
 func (st *txState[K, V]) valid(en *entry[K, V], seen *version[V], least, e uint64) (*version[V], bool) {

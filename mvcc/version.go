@@ -44,7 +44,9 @@ type version[V any] struct {
 //	2 bits  tag
 //	1 bit   tombstone: the version says "deleted"
 //	1 bit   check: announced: the transaction validates its reads;
-//	        tentative: flips while validation goes on, as a sign of life
+//	        tentative: flips while validation goes on, as a sign of life;
+//	        committed, wait: the version is old, and the background work knows
+//	        for which read epoch it is kept
 //	6 bits  count: versions added to the chain since it was pruned last; passed
 //	        on from version to version, and set back by who prunes
 //	54 bits epoch: the commit epoch (committed, tentative), the epoch that was
@@ -67,6 +69,7 @@ const (
 
 	tombBit    = 1 << 2
 	checkBit   = 1 << 3
+	waitBit    = checkBit
 	countShift = 4
 	countMax   = 63
 	countMask  = countMax << countShift

@@ -67,6 +67,9 @@ const (
 	Dequeued
 	// PruneFound: a pruner has chosen where to cut, nothing is cut.
 	PruneFound
+	// PruneWalked: a pruner has found what to drop and what to link to, the link
+	// is not changed.
+	PruneWalked
 	// Dead: an entry was declared dead, it is still in the index.
 	Dead
 	// Parking: the ticker said that it parks, the queue is not yet re-checked.
@@ -78,7 +81,7 @@ const (
 var names = [Points]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn", "LoadSkipped",
-	"Revoked", "HelpLoaded", "HelpDrawn", "WatchLoaded", "WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
+	"Revoked", "HelpLoaded", "HelpDrawn", "WatchLoaded", "WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked",
 	"Dead", "Parking",
 }
 

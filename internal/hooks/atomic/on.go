@@ -36,6 +36,12 @@ func (x *Uint64) And(mask uint64) uint64 {
 	return x.v.And(mask)
 }
 
+// Or is that of [atomic.Uint64].
+func (x *Uint64) Or(mask uint64) uint64 {
+	hooks.Before(hooks.Write, unsafe.Pointer(x))
+	return x.v.Or(mask)
+}
+
 // CompareAndSwap is that of [atomic.Uint64].
 func (x *Uint64) CompareAndSwap(old, n uint64) bool {
 	hooks.Before(hooks.Write, unsafe.Pointer(x))

@@ -1,0 +1,60 @@
+//go:build mvcchooks
+
+package epoch
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// between calls f before the access to a word.
+type between struct{ f func(word unsafe.Pointer) }
+
+func (between) Owns() bool                                { return false }
+func (b between) Before(_ hooks.Access, p unsafe.Pointer) { b.f(p) }
+func (between) Failed()                                   {}
+func (between) Index(hooks.Access, any)                   {}
+func (between) GaveUp()                                   {}
+func (between) Take() any                                 { return nil }
+func (between) Give(any)                                  {}
+
+// A transaction that begins and ends between the two loads of a scan does not make an
+// idle slot seem live, as of an epoch that is long over, nor the next transaction
+// in it seem old.
+func TestScanOfSlotInUse(t *testing.T) {
+	s := NewSlots()
+	slot := s.Acquire()
+	s.Begin(slot)
+	slot.End(slot.Gen())
+	s.Next()
+	armed := false
+	remove := hooks.Schedule(between{func(p unsafe.Pointer) {
+		if armed && p == unsafe.Pointer(&slot.gen) {
+			armed = false
+			s.Begin(slot)
+			slot.End(slot.Gen())
+		}
+	}})
+	defer remove()
+	armed = true
+	for p := range s.Pins(time.Second) {
+		require.Fail(t, "an idle slot is a pin", "%+v", p)
+	}
+	m := s.Announce()
+	armed = true
+	require.Empty(t, s.Live(m, nil))
+	require.False(t, armed)
+	armed = true
+	live, _, _ := s.Census()
+	require.Zero(t, live)
+	armed = false
+	s.Begin(slot)
+	for p := range s.Pins(time.Hour) {
+		require.Equal(t, time.Hour, p.Since)
+	}
+}

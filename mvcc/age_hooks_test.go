@@ -1,0 +1,290 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// evictAll evicts everybody of a map with the options of hasty, who has not been, and
+// prunes.
+func evictAll[K comparable, V any](t *testing.T, m *Map[K, V]) {
+	t.Helper()
+	for was := m.Stats().Evicted; m.Stats().Evicted == was; { // seen first, then evicted
+		require.NoError(t, m.Reclaim(bg))
+	}
+}
+
+// hasty returns options with which Reclaim evicts everybody.
+func hasty() *Options { return &Options{ManualReclaim: true, MaxTxAge: 1} }
+
+// once calls f at point p, once.
+func once(t *testing.T, p hooks.Point, f func()) {
+	done := false
+	t.Cleanup(hooks.Set(func(q hooks.Point) {
+		if q == p && !done {
+			done = true
+			f()
+		}
+	}))
+}
+
+// A reader that is evicted in the middle of a read never answers that a key is
+// absent whose version has been dropped under it.
+func TestEvictedWhileReading(t *testing.T) {
+	for _, key := range []string{"overwritten", "deleted"} {
+		t.Run(key, func(t *testing.T) {
+			m := newMap[string, int](t, hasty())
+			m.Store("overwritten", 1)
+			m.Store("deleted", 1)
+			s := m.Snapshot()
+			m.Store("overwritten", 2)
+			m.Delete("deleted")
+			evicted := false
+			once(t, hooks.GetWalked, func() {
+				evictAll(t, m)
+				evicted = true
+			})
+			require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get(key) })
+			require.True(t, evicted)
+			require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get(key) })
+			s.Close()
+			checkQuiet(t, m)
+		})
+	}
+}
+
+// A transaction may be evicted before it has quite begun.
+func TestEvictedWhileBeginning(t *testing.T) {
+	for _, commit := range []bool{false, true} { // while it begins
+		m := newMap[string, int](t, hasty())
+		m.Store("k", 1)
+		at := hooks.BeginStored
+		if commit {
+			at = hooks.BeginLoaded // it has to begin again, and is evicted at the second try
+		}
+		n := 0
+		t.Cleanup(hooks.Set(func(p hooks.Point) {
+			switch {
+			case p == at && n == 0 && commit:
+				m.Store("k", 2)
+				require.NoError(t, m.Reclaim(bg)) // a bound above what it has loaded
+				at = hooks.BeginStored
+				n++
+			case p == at && n < 2:
+				n = 2
+				evictAll(t, m)
+			}
+		}))
+		s := m.Snapshot()
+		require.Equal(t, 2, n)
+		require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get("k") })
+		require.Zero(t, m.Stats().LiveTx)
+		s.Close()
+		next := m.Snapshot()
+		require.Equal(t, m.Stats().Epoch, next.Epoch())
+		next.Close()
+		checkQuiet(t, m)
+	}
+}
+
+// A commit that is evicted before its reads have been validated fails: the entry
+// that would show the conflict may be gone.
+func TestEvictedWhileCommitting(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Tentative} {
+		t.Run(p.String(), func(t *testing.T) {
+			m := newMap[string, int](t, hasty())
+			m.Store("a", 1)
+			m.Store("b", 1)
+			tx := m.Begin(serializable)
+			n := 0
+			for range tx.All() {
+				n++
+			}
+			require.Equal(t, 2, n)
+			tx.Set("sum", n)
+			m.Delete("b") // the conflict
+			once(t, p, func() { evictAll(t, m) })
+			require.Equal(t, ErrTxTooOld, tx.Commit())
+			requireAbsent[int](t)(m.Load("sum"))
+			require.EqualValues(t, 1, m.Stats().Evicted)
+			require.Zero(t, m.Stats().Conflicts)
+			checkQuiet(t, m)
+		})
+	}
+}
+
+// Once it has been validated it does not matter.
+func TestEvictedAfterValidation(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.Validated, hooks.Published} {
+		t.Run(p.String(), func(t *testing.T) {
+			m := newMap[string, int](t, hasty())
+			m.Store("a", 1)
+			tx := m.Begin(serializable)
+			tx.Get("a")
+			tx.Set("b", 2)
+			once(t, p, func() { evictAll(t, m) })
+			require.NoError(t, tx.Commit())
+			requireValue(t, 2)(m.Load("b"))
+			require.Equal(t, ErrTxDone, tx.Commit())
+			checkQuiet(t, m)
+		})
+	}
+}
+
+// The same for the first committer at level snapshot: what was committed since may
+// have left the index.
+func TestEvictedWhileInstalling(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed} {
+		t.Run(p.String(), func(t *testing.T) {
+			m := newMap[string, int](t, hasty())
+			m.Store("a", 1)
+			tx := m.Begin(snapshot)
+			requireAbsent[int](t)(tx.Get("b"))
+			requireAbsent[int](t)(tx.Get("c"))
+			tx.Set("b", 2)
+			tx.Set("c", 2)
+			for _, key := range []string{"b", "c"} {
+				if p == hooks.CommitEntries {
+					m.Store(key, 1) // the conflict
+					m.Delete(key)
+				}
+			}
+			once(t, p, func() { evictAll(t, m) })
+			require.Equal(t, ErrTxTooOld, tx.Commit())
+			requireAbsent[int](t)(m.Load("b"))
+			requireAbsent[int](t)(m.Load("c"))
+			require.NoError(t, m.Reclaim(bg))
+			require.Len(t, entries(m), 1)
+			checkQuiet(t, m)
+		})
+	}
+}
+
+// A transaction with one write may be committed by others as soon as it is
+// installed. That it is evicted then comes too late.
+func TestEvictedAfterOthersCommittedIt(t *testing.T) {
+	m := newMap[string, int](t, hasty())
+	m.Store("a", 1)
+	m.Store("b", 1)
+	tx := m.Begin(snapshot)
+	tx.Get("a")
+	tx.Set("b", 2)
+	once(t, hooks.InstalledAll, func() {
+		requireValue(t, 2)(m.Load("b"))
+		evictAll(t, m)
+	})
+	require.NoError(t, tx.Commit())
+	requireValue(t, 2)(m.Load("b"))
+	checkQuiet(t, m)
+}
+
+// Readers that are evicted at any moment see what they should, or learn that they
+// have been evicted.
+func TestEvictionAtAnyTime(t *testing.T) {
+	m := newMap[int, int](t, &Options{ReclaimInterval: 50 * time.Microsecond, MaxTxAge: 50 * time.Microsecond})
+	const n = 8
+	for key := range n {
+		m.Store(key, 0)
+	}
+	t.Cleanup(hooks.Set(func(hooks.Point) {
+		if rand.Uint32()&7 == 0 {
+			runtime.Gosched()
+		}
+	}))
+	c := newCrew(t)
+	var tooOld, sums atomic.Int64
+	c.loop(2, func(_, round int) error { // all keys have the same value
+		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
+			for key := range n {
+				tx.Set(key, round)
+			}
+			return nil
+		})
+		if errors.Is(err, ErrTxTooOld) {
+			return nil
+		}
+		return err
+	})
+	c.loop(2, func(_, round int) error {
+		err := m.View(func(s Snapshot[int, int]) error {
+			first, ok := s.Get(0)
+			if !ok {
+				return errors.New("key 0 is absent")
+			}
+			for key := range n {
+				if v, ok := s.Get(key); !ok || v != first {
+					return errors.New("half a commit, or none")
+				}
+			}
+			return nil
+		})
+		if errors.Is(err, ErrTxTooOld) {
+			tooOld.Add(1)
+			return nil
+		}
+		sums.Add(1)
+		return err
+	})
+	c.loop(1, func(_, round int) error {
+		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
+			first, _ := tx.Get(0)
+			last, _ := tx.Get(n - 1)
+			tx.Set(n, last-first)
+			return nil
+		})
+		if errors.Is(err, ErrTxTooOld) || errors.Is(err, ErrConflict) {
+			return nil
+		}
+		return err
+	})
+	eventually(t, func() bool { return tooOld.Load() > 20 && sums.Load() > 20 }, "no progress")
+	c.finish(t)
+	if v, ok := m.Load(n); ok {
+		require.Zero(t, v)
+	}
+	checkQuiet(t, m)
+}
+
+// A worker that sleeps over a key keeps nobody from reclaiming: the queue fills up,
+// and committers do the work.
+func TestBoundedWithStuckWorker(t *testing.T) {
+	const n = 1000
+	m := newMap[int, int](t, &Options{ReclaimQueue: 64})
+	c := begin(t, m, n)
+	stuck, release := make(chan struct{}), make(chan struct{})
+	var first atomic.Bool
+	t.Cleanup(hooks.Set(func(p hooks.Point) {
+		if p == hooks.Dequeued && first.CompareAndSwap(false, true) {
+			close(stuck)
+			<-release
+		}
+	}))
+	m.Store(0, 1)
+	<-stuck
+	for i := range sizes(200_000, 20_000) {
+		m.Store(i%n, i)
+		if key := n + i; i%10 == 0 {
+			m.Store(key, 0)
+			m.Delete(key)
+		}
+	}
+	s := m.Stats()
+	require.NotZero(t, s.SyncFallbacks)
+	require.Equal(t, 64, s.QueueDepth)
+	require.LessOrEqual(t, longest(m), 2+slack)
+	c.peak = gauge{heap(), s.Versions, len(entries(m))}
+	require.LessOrEqual(t, c.peak.entries, n+64)
+	close(release)
+	eventually(t, func() bool { return m.Stats().QueueDepth == 0 && longest(m) == 1 }, "the worker does not go on")
+	c.ended(measure(t, m), 1<<20)
+}

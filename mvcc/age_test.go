@@ -1,0 +1,398 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// aging returns options with which transactions older than a minute are evicted,
+// by the background work, in a bubble.
+func aging() *Options {
+	return &Options{MaxTxAge: time.Minute, ReclaimInterval: time.Second}
+}
+
+// old lets the transactions of a map with the options of aging grow too old. It
+// overwrites a key: nothing grows old in a map to which nothing is written.
+func old(m *Map[string, int]) {
+	m.Store("tick", 1)
+	m.Store("tick", 2)
+	time.Sleep(time.Minute + 2*time.Second)
+	synctest.Wait()
+}
+
+// A transaction that is too old is evicted: what it kept goes, and it fails when it
+// is used next, whatever it does.
+func TestEviction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](aging())
+		defer m.Close()
+		m.Store("k", 1)
+		s := m.Snapshot()
+		txs := make([]Tx[string, int], 7)
+		for i := range txs {
+			txs[i] = m.Begin(levels[i%2])
+			requireValue(t, 1)(txs[i].Get("k"))
+			txs[i].Set("new", i)
+		}
+		m.Store("k", 2)
+		time.Sleep(30 * time.Second)
+		young := m.Snapshot()
+		m.Store("k", 3)
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		requireValue(t, 1)(s.Get("k")) // not yet
+		require.Zero(t, m.Stats().Evicted)
+		require.Len(t, chain(m, "k"), 3)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+
+		require.EqualValues(t, 1+len(txs), m.Stats().Evicted)
+		require.Equal(t, 1, m.Stats().LiveTx)
+		require.Len(t, chain(m, "k"), 2, "only the young one keeps a version")
+		requireValue(t, 2)(young.Get("k"))
+
+		tooOld := func(f func()) { t.Helper(); require.PanicsWithError(t, ErrTxTooOld.Error(), f) }
+		tooOld(func() { s.Get("k") })
+		tooOld(func() { s.Get("absent") })
+		tooOld(func() { s.Epoch() })
+		tooOld(func() { s.Len() })
+		tooOld(func() { txs[0].Get("k") })
+		tooOld(func() { txs[0].Get("new") }) // its own write
+		tooOld(func() { txs[0].Set("k", 1) })
+		tooOld(func() { txs[1].Delete("k") })
+		tooOld(func() { txs[1].Epoch() })
+		tooOld(func() {
+			for range txs[2].All() {
+			}
+		})
+		require.Equal(t, ErrTxTooOld, txs[0].Err())
+		for _, tx := range txs[:4] {
+			require.Equal(t, ErrTxTooOld, tx.Commit())
+			require.Equal(t, ErrTxDone, tx.Commit())
+			require.Equal(t, ErrTxDone, tx.Err())
+		}
+		for _, tx := range txs[4:] {
+			tx.Rollback()
+			tx.Rollback()
+			require.PanicsWithError(t, ErrTxDone.Error(), func() { tx.Get("k") })
+		}
+		s.Close()
+		s.Close()
+		require.PanicsWithError(t, ErrTxDone.Error(), func() { s.Get("k") })
+		require.EqualValues(t, 1+len(txs), m.Stats().Evicted)
+		requireAbsent[int](t)(m.Load("new"))
+
+		// Their states serve others, one each.
+		slots := m.slots.Cap()
+		for range txs {
+			tx := m.Begin(nil)
+			defer tx.Rollback()
+			requireValue(t, 3)(tx.Get("k"))
+		}
+		require.Equal(t, slots, m.slots.Cap())
+		require.Equal(t, 1+len(txs), m.Stats().LiveTx)
+		young.Close()
+	})
+}
+
+// View and Update return the error, and no other panic is theirs.
+func TestEvictionOfViewAndUpdate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](aging())
+		defer m.Close()
+		m.Store("k", 1)
+		mine := errors.New("mine")
+
+		n := 0
+		require.Equal(t, ErrTxTooOld, m.View(func(s Snapshot[string, int]) error {
+			n++
+			old(m)
+			s.Get("k")
+			n++
+			return nil
+		}))
+		require.Equal(t, ErrTxTooOld, m.View(func(s Snapshot[string, int]) error {
+			for range s.All() {
+				old(m)
+			}
+			n++
+			return nil
+		}))
+		require.Equal(t, ErrTxTooOld, m.Update(bg, nil, func(tx Tx[string, int]) error {
+			n++
+			old(m)
+			tx.Set("k", 2)
+			n++
+			return nil
+		}))
+		require.Equal(t, 2, n, "the function runs once, and up to the read")
+		require.Equal(t, ErrTxTooOld, m.Update(bg, nil, func(tx Tx[string, int]) error {
+			tx.Get("k")
+			tx.Set("k", 2)
+			old(m)
+			return nil
+		}), "it is evicted, and does nothing more")
+
+		// Ending it oneself changes nothing of that.
+		require.Equal(t, ErrTxTooOld, m.View(func(s Snapshot[string, int]) error {
+			defer s.Close()
+			old(m)
+			s.Get("k")
+			return nil
+		}))
+		require.Equal(t, ErrTxTooOld, m.Update(bg, nil, func(tx Tx[string, int]) error {
+			defer tx.Rollback()
+			old(m)
+			tx.Get("k")
+			return nil
+		}))
+
+		// What does not touch the transaction any more is not disturbed.
+		require.NoError(t, m.View(func(Snapshot[string, int]) error { old(m); return nil }))
+		require.Equal(t, mine, m.View(func(Snapshot[string, int]) error { old(m); return mine }))
+		require.Equal(t, mine, m.Update(bg, nil, func(Tx[string, int]) error { old(m); return mine }))
+		for _, p := range []any{mine, ErrTxTooOld} {
+			f := func() { _ = m.View(func(Snapshot[string, int]) error { panic(p) }) }
+			require.PanicsWithValue(t, p, f, "not evicted: not ours")
+		}
+		require.PanicsWithValue(t, mine, func() {
+			_ = m.View(func(Snapshot[string, int]) error { old(m); panic(mine) })
+		})
+		require.PanicsWithValue(t, mine, func() {
+			_ = m.Update(bg, nil, func(Tx[string, int]) error { old(m); panic(mine) })
+		})
+		// A snapshot of another map that was evicted.
+		other := New[string, int](aging())
+		defer other.Close()
+		theirs := other.Snapshot()
+		old(other)
+		require.PanicsWithValue(t, ErrTxTooOld, func() {
+			_ = m.View(func(Snapshot[string, int]) error { theirs.Get("k"); return nil })
+		})
+		theirs.Close()
+		requireValue(t, 1)(m.Load("k"))
+		checkQuiet(t, m)
+	})
+}
+
+// Without a limit nobody is evicted.
+func TestNoEvictionWithoutLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](&Options{ReclaimInterval: time.Second})
+		defer m.Close()
+		m.Store("k", 1)
+		s := m.Snapshot()
+		m.Store("k", 2)
+		time.Sleep(1000 * time.Hour)
+		requireValue(t, 1)(s.Get("k"))
+		require.GreaterOrEqual(t, m.Stats().OldestPinAge, 999*time.Hour)
+		s.Close()
+	})
+}
+
+// Ages are those of transactions, not of the states that serve them.
+func TestAgeStartsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](aging())
+		defer m.Close()
+		m.Store("k", 1)
+		for range 5 {
+			require.NoError(t, m.View(func(s Snapshot[string, int]) error {
+				time.Sleep(50 * time.Second)
+				m.Store("k", 1)
+				s.Get("k")
+				return nil
+			}))
+		}
+		require.Zero(t, m.Stats().Evicted)
+	})
+}
+
+// A record is what a handler was told.
+type record struct {
+	message string
+	attrs   map[string]slog.Value
+}
+
+// A recorder is a slog.Handler that keeps what it is told, and waits if hold is
+// set.
+type recorder struct {
+	mu      sync.Mutex
+	records []record
+	hold    chan struct{}
+}
+
+func (r *recorder) Enabled(context.Context, slog.Level) bool { return true }
+func (r *recorder) WithAttrs([]slog.Attr) slog.Handler       { return r }
+func (r *recorder) WithGroup(string) slog.Handler            { return r }
+func (r *recorder) Handle(_ context.Context, rec slog.Record) error {
+	if r.hold != nil {
+		<-r.hold
+	}
+	attrs := make(map[string]slog.Value)
+	rec.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value; return true })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, record{rec.Level.String() + " " + rec.Message, attrs})
+	return nil
+}
+
+func (r *recorder) told() []record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.records
+}
+
+// Old pins are told of, once each, with where they began.
+func TestOldPinsAreToldOf(t *testing.T) {
+	for _, traced := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log recorder
+			m := New[string, int](&Options{
+				ReclaimInterval: time.Second, Logger: slog.New(&log), PinWarnAge: 10 * time.Second, MaxTxAge: time.Minute,
+				TracePins: traced,
+			})
+			defer m.Close()
+			m.Store("k", 1)
+			s := m.Snapshot()
+			tx := m.Begin(nil)
+			m.Store("k", 2)
+			at := s.Epoch()
+			time.Sleep(9 * time.Second)
+			synctest.Wait()
+			require.Empty(t, log.told())
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			require.Len(t, log.told(), 2, "once each")
+			require.NoError(t, m.View(func(Snapshot[string, int]) error { return nil }))
+			for _, r := range log.told() {
+				require.Contains(t, r.message, "WARN mvcc: an old transaction or snapshot")
+				require.Equal(t, at, r.attrs["epoch"].Uint64())
+				require.GreaterOrEqual(t, r.attrs["age"].Duration(), 10*time.Second)
+				require.Less(t, r.attrs["age"].Duration(), 12*time.Second)
+				if traced {
+					require.Contains(t, r.attrs["began"].String(), "TestOldPinsAreToldOf")
+					require.NotContains(t, r.attrs["began"].String(), "mvcc.(*Map[...]).begin\n")
+				} else {
+					require.NotContains(t, r.attrs, "began")
+				}
+			}
+			tx.Rollback()
+			old(m)
+			require.Len(t, log.told(), 3)
+			require.Contains(t, log.told()[2].message, "has been evicted")
+			s.Close()
+
+			// The state of s serves another snapshot, which is told of anew.
+			s = m.Snapshot()
+			m.Store("k", 3)
+			time.Sleep(12 * time.Second)
+			synctest.Wait()
+			require.Len(t, log.told(), 4)
+			s.Close()
+		})
+	}
+}
+
+// A handler that waits holds nothing up. What it was not told it is told later.
+func TestSlowLogger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := recorder{hold: make(chan struct{})}
+		m := New[string, int](&Options{ReclaimInterval: time.Second, Logger: slog.New(&log), PinWarnAge: time.Second})
+		m.Store("k", 1)
+		s := m.Snapshot()
+		m.Store("k", 2)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		late := m.Snapshot()
+		m.Store("k", 3)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Len(t, chain(m, "k"), 3)
+		s.Close()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Len(t, chain(m, "k"), 2, "nothing is reclaimed while the handler waits")
+		require.Empty(t, log.told())
+		closed := make(chan struct{})
+		close(log.hold)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Len(t, log.told(), 2)
+		late.Close()
+		go func() { m.Close(); close(closed) }()
+		<-closed
+	})
+}
+
+// Retries wait a little: not at first, then without sleeping, then for up to a
+// millisecond.
+func TestBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n := range 100 {
+			start := time.Now()
+			backoff(n)
+			took := time.Since(start)
+			if n < 8 {
+				require.Zero(t, took)
+			} else {
+				require.GreaterOrEqual(t, took, 50*time.Microsecond)
+				require.LessOrEqual(t, took, time.Millisecond)
+			}
+		}
+	})
+}
+
+// Reclaim stops when its context ends, and goes on the next time.
+func TestReclaimStops(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true})
+	const n = 5000
+	overwrite(m, n, 0, 2*n, func() {})
+	require.Equal(t, n, m.Stats().QueueDepth)
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	require.ErrorIs(t, m.Reclaim(ctx), context.Canceled)
+	require.Equal(t, n, m.Stats().QueueDepth)
+	require.NoError(t, m.Reclaim(bg))
+	require.Zero(t, m.Stats().QueueDepth)
+	require.Equal(t, n, m.Stats().Versions)
+
+	s := m.Snapshot()
+	overwrite(m, n, 0, n, func() {})
+	require.NoError(t, m.Reclaim(bg))
+	require.Equal(t, n, m.Stats().Aside)
+	s.Close()
+	require.ErrorIs(t, m.Reclaim(ctx), context.Canceled)
+	require.Equal(t, n, m.Stats().Aside)
+	require.NoError(t, m.Reclaim(bg))
+	require.Equal(t, 1, longest(m))
+
+	// It is manual, so transactions are evicted by it too, and Close leaves nothing.
+	m.Close()
+	require.NoError(t, m.Reclaim(bg))
+}
+
+// A manual map has no goroutines, and Reclaim evicts.
+func TestManualEviction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](&Options{ManualReclaim: true, MaxTxAge: time.Minute})
+		m.Store("k", 1)
+		s := m.Snapshot()
+		m.Store("k", 2)
+		require.NoError(t, m.Reclaim(bg)) // sees it first
+		time.Sleep(time.Minute)
+		requireValue(t, 1)(s.Get("k"))
+		require.NoError(t, m.Reclaim(bg))
+		require.Len(t, chain(m, "k"), 1)
+		require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get("k") })
+		s.Close()
+		// The bubble would not end with a goroutine left.
+	})
+}

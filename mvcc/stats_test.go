@@ -1,0 +1,237 @@
+package mvcc
+
+import (
+	"bytes"
+	"encoding/json"
+	"expvar"
+	"log/slog"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// counted checks that the gauges say what there is, when nothing is going on.
+func counted[K comparable, V any](t *testing.T, m *Map[K, V]) {
+	t.Helper()
+	g := measure(t, m)
+	s := m.Stats()
+	require.Equal(t, g.entries, s.Entries, "entries")
+	require.Equal(t, g.versions, s.Versions, "versions: %+v, drift %d, %+v", s, m.counters.drift.Load(), m.gc.Stats())
+	v := m.Snapshot()
+	defer v.Close()
+	require.Equal(t, v.Len(), s.Keys, "keys")
+	require.Equal(t, g.versions-g.entries, int(m.gc.Stats().Kept), "old versions that are kept")
+}
+
+// Keys, entries and versions are counted exactly, by every way to write.
+func TestStatsCount(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 7})
+	r := rand.New(rand.NewPCG(1, 2))
+	var open []Snapshot[int, int]
+	for range sizes(20_000, 3_000) {
+		key := r.IntN(50)
+		switch r.IntN(12) {
+		case 0:
+			m.Delete(key)
+		case 1:
+			m.LoadOrStore(key, 1)
+		case 2:
+			m.Swap(key, 2)
+		case 3:
+			CompareAndSwap(m, key, 1, 2)
+		case 4, 5:
+			require.NoError(t, m.Update(bg, levels[r.IntN(2)], func(tx Tx[int, int]) error {
+				for range r.IntN(6) {
+					if r.IntN(2) == 0 {
+						tx.Get(r.IntN(50))
+					}
+					if r.IntN(2) == 0 {
+						tx.Set(r.IntN(50), 3)
+					} else {
+						tx.Delete(r.IntN(50))
+					}
+				}
+				return nil
+			}))
+		case 6:
+			tx := m.Begin(levels[r.IntN(2)])
+			tx.Get(key)
+			tx.Set(key, 4)
+			tx.Delete(r.IntN(50))
+			m.Store(key, 5)
+			require.ErrorIs(t, tx.Commit(), ErrConflict)
+		case 7:
+			open = append(open, m.Snapshot())
+		case 8:
+			if n := len(open); n > 0 {
+				i := r.IntN(n)
+				open[i].Close()
+				open[i] = open[n-1]
+				open = open[:n-1]
+			}
+		default:
+			m.Store(key, 6)
+		}
+		if r.IntN(100) == 0 {
+			counted(t, m)
+		}
+	}
+	for _, s := range open {
+		s.Close()
+	}
+	counted(t, m)
+	require.Zero(t, m.Stats().Aside)
+	require.Zero(t, m.counters.drift.Load(), "one goroutine counts nothing twice, and forgets nothing")
+}
+
+// Between two ticks the versions of large transactions are counted too.
+func TestStatsCountLargeTransactions(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 1000, PruneThreshold: countMax})
+	s := m.Snapshot()
+	defer s.Close()
+	for round := range 50 {
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+			for key := range 100 {
+				tx.Set(key, round)
+			}
+			return nil
+		}))
+	}
+	require.Equal(t, 5000, m.Stats().Versions)
+}
+
+// Nor do they drift when many goroutines write and prune the same keys.
+func TestStatsDoNotDrift(t *testing.T) {
+	for _, opts := range []*Options{nil, brisk(), {ReclaimWorkers: 3, ReclaimQueue: 4, ReclaimInterval: time.Millisecond}, {ReclaimWorkers: -1}} {
+		m := newMap[int, int](t, opts)
+		c := newCrew(t)
+		c.run(4, func(who int) error {
+			r := rand.New(rand.NewPCG(uint64(who), 3))
+			for range sizes(20_000, 2_000) {
+				key := r.IntN(8)
+				switch r.IntN(8) {
+				case 0:
+					m.Delete(key)
+				case 1:
+					s := m.Snapshot()
+					s.Get(key)
+					s.Close()
+				case 2:
+					if err := m.Update(bg, nil, func(tx Tx[int, int]) error {
+						tx.Set(key, 1)
+						tx.Set(r.IntN(16), 1)
+						return nil
+					}); err != nil {
+						return err
+					}
+				default:
+					m.Store(key, 2)
+				}
+			}
+			return nil
+		})
+		c.wait(t)
+		// Reclaim may find a key in the hands of a worker.
+		eventually(t, func() bool {
+			require.NoError(t, m.Reclaim(bg))
+			s := m.Stats()
+			return s.Versions == s.Entries && s.Entries == s.Keys
+		}, "%+v", m.Stats())
+		counted(t, m)
+	}
+}
+
+func TestStatsBytes(t *testing.T) {
+	n := sizes(200_000, 50_000)
+	m := newMap[uint64, uint64](t, nil)
+	before := heap()
+	for i := range n {
+		m.Store(uint64(i), 0)
+	}
+	got := heap() - before
+	s := m.Stats()
+	// An estimate: the table may just have doubled.
+	require.InDelta(t, float64(got), float64(s.Bytes), 0.4*float64(got))
+	t.Logf("%d keys: %d bytes each, estimated %d", n, int(got)/n, s.Bytes/uint64(n))
+}
+
+func TestAllocated(t *testing.T) {
+	for n, want := range map[uintptr]uint64{1: 8, 8: 8, 17: 24, 32: 32, 33: 48, 48: 48, 100: 112, 128: 128, 250: 256, 500: 512, 1000: 1024} {
+		require.Equal(t, want, allocated(n), "%d bytes", n)
+	}
+}
+
+// Sub knows every field: counters are subtracted, gauges stay.
+func TestStatsSub(t *testing.T) {
+	gauges := map[string]bool{
+		"Epoch": true, "MinVisible": true, "LiveEpochs": true, "LiveTx": true, "OldestPin": true, "OldestPinAge": true,
+		"Keys": true, "Entries": true, "Versions": true, "Bytes": true, "QueueDepth": true, "Aside": true,
+	}
+	var old, now Stats
+	fill := func(s *Stats, base int64) {
+		v := reflect.ValueOf(s).Elem()
+		for i := range v.NumField() {
+			switch f := v.Field(i); {
+			case v.Type().Field(i).Name == "_":
+			case f.CanUint():
+				f.SetUint(uint64(base + int64(i)))
+			default:
+				f.SetInt(base + int64(i))
+			}
+		}
+	}
+	fill(&old, 100)
+	fill(&now, 350)
+	d := reflect.ValueOf(now.Sub(old))
+	for i := range d.NumField() {
+		name := d.Type().Field(i).Name
+		if name == "_" {
+			continue
+		}
+		want := int64(250)
+		if gauges[name] {
+			want = 350 + int64(i)
+		}
+		got := d.Field(i)
+		if got.CanUint() {
+			require.EqualValues(t, want, got.Uint(), name)
+		} else {
+			require.EqualValues(t, want, got.Int(), name)
+		}
+		tag := d.Type().Field(i).Tag.Get("json")
+		require.NotEmpty(t, tag, name)
+		require.Equal(t, got.Type() == reflect.TypeFor[time.Duration](), strings.HasSuffix(tag, "_ns"), name)
+	}
+}
+
+func TestStatsForms(t *testing.T) {
+	m := newMap[string, int](t, nil)
+	m.Store("a", 1)
+	s := m.Snapshot()
+	defer s.Close()
+
+	var fields map[string]float64
+	v := expvar.Func(func() any { return m.Stats() })
+	require.NoError(t, json.Unmarshal([]byte(v.String()), &fields))
+	require.EqualValues(t, 1, fields["keys"])
+	require.EqualValues(t, 1, fields["commits"])
+	require.EqualValues(t, 1, fields["live_tx"])
+	require.Contains(t, fields, "oldest_pin_age_ns")
+	require.Len(t, fields, reflect.TypeFor[Stats]().NumField()-1)
+
+	var b bytes.Buffer
+	slog.New(slog.NewTextHandler(&b, nil)).Info("now", "map", m.Stats())
+	require.Contains(t, b.String(), "map.keys=1 ")
+	require.Contains(t, b.String(), "map.versions=1 ")
+	require.NotContains(t, b.String(), "leaked", "what is zero is left out")
+}
+
+func TestStatsAllocateNothing(t *testing.T) {
+	m := newMap[int, int](t, nil)
+	m.Store(1, 1)
+	require.Zero(t, testing.AllocsPerRun(100, func() { m.Stats() }))
+}
