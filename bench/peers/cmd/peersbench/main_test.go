@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/bench/peers"
+)
+
+// binary is the command, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "peersbench")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "peersbench")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		os.Stderr.Write(out)
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// call runs the command.
+func call(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return out.String(), errs.String(), exit.ExitCode()
+	}
+	require.NoError(t, err)
+	return out.String(), errs.String(), 0
+}
+
+// Every peer is measured, and its results go into the table.
+func TestRunAndTable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.txt")
+	engines := "mvcc"
+	for _, p := range peers.Peers() {
+		engines += "," + p.Name
+	}
+	_, stderr, code := call(t, "run", "--workload=begin,counter", "--engine="+engines, "--threads=1,2", "--count=1",
+		"--duration=2ms", "--warmup=0", "--http=off", "-o", file)
+	require.Zero(t, code, stderr)
+	stdout, stderr, code := call(t, "markdown", file)
+	require.Zero(t, code, stderr)
+	require.Empty(t, stderr)
+	for _, p := range peers.Peers() {
+		require.Regexp(t, `\| +`+p.Name+` +\| `+p.Isolation+` +\| +[0-9]`, stdout)
+		require.Contains(t, stdout, "    "+p.Module+" v", "its version")
+	}
+	require.Contains(t, stdout, "Counter without column: ")
+}
+
+func TestExitCodes(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	require.NoError(t, os.WriteFile(empty, nil, 0o666))
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"list", []string{"list"}, 0, "badger"},
+		{"help", []string{"--help"}, 0, "badger"},
+		{"help of markdown", []string{"markdown", "--help"}, 0, "FILE"},
+		{"table of nothing", []string{"markdown"}, 2, "expected a file"},
+		{"table of no file", []string{"markdown", filepath.Join(t.TempDir(), "none")}, 2, "no such file"},
+		{"table of an empty file", []string{"markdown", empty}, 2, "no results"},
+		{"unknown engine", []string{"run", "--engine=no-such"}, 2, "badger"},
+		{"lacking", []string{"run", "--engine=column", "--workload=counter"}, 2, "a merge does not say"},
+	} {
+		stdout, stderr, code := call(t, c.args...)
+		require.Equal(t, c.code, code, "%s: %s", c.name, stderr)
+		if code == 0 {
+			require.Contains(t, stdout, c.says, c.name)
+		} else {
+			require.Empty(t, stdout, c.name)
+			require.Contains(t, stderr, c.says, c.name)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+// Package peers makes what a user could pick instead of the transactional map into
+// engines of package bench: the transactional stores that run inside a Go
+// program, each through the cheapest calls of its own interface that do the job.
+// They are measured and verified exactly as the map is.
+//
+// The package is a module of its own, so that nobody who imports the map
+// compiles, or has to trust, any of them.
+//
+// What a peer isolates is said in [Peer.Isolation] and stands next to its
+// figures; what it cannot do, and why, is in its spec's Lacks. Both were tried:
+// the tests have a schedule for each claim that something goes wrong.
+package peers
