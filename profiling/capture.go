@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,11 +71,11 @@ func (s *service) window(query url.Values, fallback time.Duration) (time.Duratio
 }
 
 // take captures the named profile: during d, or as it is now if d is 0. It
-// returns at once when ctx ends, with an error. The profile has the phase as a
-// comment, which every pprof page and report shows. With gc, a heap profile is
-// taken after a garbage collection.
-func (s *service) take(ctx context.Context, name string, d time.Duration, gc bool) (*capture, error) {
-	c := &capture{Kind: name, Phase: s.phase.now().Label, Start: time.Now(), Window: d}
+// returns at once when ctx ends, with an error. The profile has the phase and
+// the label as comments, which every pprof page and report shows. With gc, a
+// heap profile is taken after a garbage collection.
+func (s *service) take(ctx context.Context, name string, d time.Duration, gc bool, label string) (*capture, error) {
+	c := &capture{Kind: name, Phase: s.currentPhase().Label, Label: label, Start: time.Now(), Window: d}
 	var p *profile.Profile
 	var err error
 	switch {
@@ -88,21 +89,45 @@ func (s *service) take(ctx context.Context, name string, d time.Duration, gc boo
 		}
 		p, err = takeSnapshot(name)
 	}
+	if err == nil {
+		err = s.finish(c, p)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if after := s.phase.now().Label; after != c.Phase {
+	return c, nil
+}
+
+// finish stores p in c, whose Phase is that of the start.
+func (s *service) finish(c *capture, p *profile.Profile) error {
+	if after := s.currentPhase().Label; after != c.Phase {
 		c.Phase += " → " + after
 	}
 	if c.Phase != "" {
 		p.Comments = append(p.Comments, "Phase: "+c.Phase)
 	}
+	if c.Label != "" {
+		p.Comments = append(p.Comments, "Label: "+c.Label)
+	}
 	var buf bytes.Buffer
 	if err := p.Write(&buf); err != nil {
-		return nil, err
+		return err
 	}
-	c.Data, c.Empty = buf.Bytes(), len(p.Sample) == 0
-	return c, nil
+	c.Data, c.Empty = buf.Bytes(), isEmpty(p)
+	return nil
+}
+
+// isEmpty reports whether pprof's pages would have nothing to show of p: no
+// sample has a value of the type that they show at first. A heap profile
+// without live objects is an example.
+func isEmpty(p *profile.Profile) bool {
+	shown := len(p.SampleType) - 1
+	for i, t := range p.SampleType {
+		if t.Type == p.DefaultSampleType {
+			shown = i
+		}
+	}
+	return !slices.ContainsFunc(p.Sample, func(s *profile.Sample) bool { return s.Value[shown] != 0 })
 }
 
 // takeCPU profiles the processor during d.
@@ -144,8 +169,7 @@ func takeChange(ctx context.Context, name string, d time.Duration) (*profile.Pro
 	if err != nil {
 		return nil, err
 	}
-	before.Scale(-1)
-	p, err := profile.Merge([]*profile.Profile{after, before})
+	p, err := gainOf(before, after)
 	if err != nil {
 		return nil, err
 	}

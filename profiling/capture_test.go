@@ -74,9 +74,9 @@ func TestEveryRuntimeProfileIsServed(t *testing.T) {
 		text := get(t, url+"?debug=1")
 		require.Equal(t, http.StatusOK, text.status)
 		require.Contains(t, text.header.Get("Content-Type"), "text/plain")
-		require.Contains(t, get(t, srv.URL()).body, p.Name())
+		require.Contains(t, get(t, srv.URL()+"/debug/pprof/").body, p.Name())
 	}
-	require.Contains(t, get(t, srv.URL()).body, custom)
+	require.Contains(t, get(t, srv.URL()+"/debug/pprof/").body, custom)
 	require.Contains(t, get(t, srv.URL()+"/debug/pprof/goroutine?debug=2").body, "goroutine 1 [")
 	parse(t, get(t, srv.URL()+"/debug/pprof/heap?gc=1"))
 
@@ -157,7 +157,7 @@ func TestPhaseChangesDuringCapture(t *testing.T) {
 }
 
 func TestSecondsAreChecked(t *testing.T) {
-	h := profiling.Handler(profiling.Config{})
+	h := handler(t, profiling.Config{})
 	for _, path := range []string{"profile", "trace", "mutex", "ui/new"} {
 		for _, seconds := range []string{"0", "-1", "abc", "NaN", "-Inf"} {
 			w := request(h, "/debug/pprof/"+path+"?seconds="+seconds)
@@ -184,7 +184,7 @@ func TestSecondsAreClamped(t *testing.T) {
 	require.Equal(t, 3*time.Second, d, "a default is clamped as well")
 
 	// Without the bound this would take a day.
-	w := request(profiling.Handler(profiling.Config{MaxSeconds: 1}), "/debug/pprof/profile?seconds=100000")
+	w := request(handler(t, profiling.Config{MaxSeconds: 1}), "/debug/pprof/profile?seconds=100000")
 	p := parse(t, answer{w.Code, w.Header(), w.Body.String()})
 	require.Less(t, time.Duration(p.DurationNanos), watchdog)
 }
@@ -223,13 +223,13 @@ func TestOneCPUProfileAtATime(t *testing.T) {
 		a, err := try(t.Context(), first.URL()+"/debug/pprof/profile?seconds=0.01")
 		return err == nil && a.status == http.StatusOK
 	}, watchdog, 5*time.Millisecond)
-	require.Contains(t, get(t, first.URL()).body, "no-captures", "a cancelled capture is not kept")
+	require.Contains(t, get(t, first.URL()+"/debug/pprof/").body, "no-captures", "a cancelled capture is not kept")
 }
 
 func TestProgramsOwnProfileIsRespected(t *testing.T) {
 	require.NoError(t, pprof.StartCPUProfile(discard{}))
 	defer pprof.StopCPUProfile()
-	w := request(profiling.Handler(profiling.Config{}), "/debug/pprof/profile?seconds=1")
+	w := request(handler(t, profiling.Config{}), "/debug/pprof/profile?seconds=1")
 	require.Equal(t, http.StatusConflict, w.Code)
 	require.Contains(t, w.Body.String(), "the program itself is taking a CPU profile")
 }
@@ -262,7 +262,7 @@ func TestTraceIsServed(t *testing.T) {
 
 // A capture may take longer than the server grants any other answer.
 func TestCapturesOutlastServerTimeouts(t *testing.T) {
-	srv := httptest.NewUnstartedServer(unwrapping(profiling.Handler(profiling.Config{})))
+	srv := httptest.NewUnstartedServer(unwrapping(handler(t, profiling.Config{})))
 	srv.Config.ReadTimeout = 100 * time.Millisecond
 	srv.Config.WriteTimeout = 100 * time.Millisecond
 	srv.Start()

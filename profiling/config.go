@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Values that zero fields of a [Config] stand for.
@@ -47,6 +49,17 @@ type Config struct {
 	// goroutines, and must not block. A label set by [Server.SetPhase]
 	// replaces it.
 	Phase func() string
+
+	// Maps has the statistics of each map that the dashboard shows, by name:
+	// [mvcc.Map.Stats] of a map, or a function that returns those of the map
+	// that is in use at present, and zero Stats if there is none. Each is
+	// called once a second, and with each report on contention.
+	Maps map[string]func() mvcc.Stats
+
+	// Workload, if not nil, says what the program does and how fast. It is
+	// called once a second, never by two goroutines at a time, and should
+	// return within milliseconds.
+	Workload func() Workload
 
 	// MaxSeconds bounds the length of one capture; longer ones are shortened
 	// to it. The default is 120.

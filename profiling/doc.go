@@ -1,6 +1,6 @@
-// Package profiling serves live profiles of the running program over HTTP:
-// to a browser, where a capture opens as a flame graph, and to
-// "go tool pprof".
+// Package profiling shows over HTTP what the running program does: live charts
+// of its maps and of the Go runtime, profiles that open as flame graphs, and
+// where its goroutines wait. Profiles can be read by "go tool pprof" as well.
 //
 // # Starting
 //
@@ -19,8 +19,10 @@
 //
 // # What is served
 //
-//	/                                   index: what runs now, links, captures
-//	/debug/pprof/                       the same index
+//	/, /debug/pprof/live                dashboard: what runs now, live charts
+//	/debug/pprof/live.json              the points of the charts, ?after=N for
+//	                                    those after row N
+//	/debug/pprof/                       profiles: links, captures
 //	/debug/pprof/profile?seconds=30     CPU profile
 //	/debug/pprof/heap, allocs, mutex, block, goroutine, threadcreate, ...
 //	                                    ?seconds=5 for the change during 5 s,
@@ -30,10 +32,21 @@
 //	                                    capture, then redirect to the page of it
 //	/debug/pprof/ui/<id>/flamegraph, top, peek, source, graph, download
 //	                                    pages of a capture
+//	/debug/pprof/ui/<id>-<base>/flamegraph, top, peek, source, graph
+//	                                    what a capture has more than another
+//	/debug/pprof/contention/            reports on contention
+//	/debug/pprof/contention/new?mode=profiles&seconds=5, or since=start or last
+//	                                    report by the block and mutex profiles
+//	/debug/pprof/contention/new?mode=trace&seconds=1
+//	                                    report by an execution trace; format=json
+//	                                    answers with it
+//	/debug/pprof/contention/<id>, <id>.json
+//	                                    a report
 //
 // The graph page needs the dot program of Graphviz; all other pages need
 // nothing but the program itself and load nothing from elsewhere. The command
-// line of the program is not served.
+// line of the program is not served. The source page opens no files but those
+// that the running program was built from.
 //
 // # Who is answered
 //
@@ -48,10 +61,13 @@
 //
 // # What it costs
 //
-// An idle service costs the profile rates that [Start] sets (see
+// Once a second the charts read some metrics of the runtime, the statistics of
+// each map and the workload: some microseconds, and what the workload's source
+// takes. An idle service costs in addition the profile rates that [Start] sets (see
 // [Config.MutexFraction] and [Config.BlockRate]); uncontended locks are not
 // slowed by them. A CPU profile interrupts each running thread 100 times per
 // second. Captures are bounded: one CPU profile and one execution trace at a
 // time in the whole process, four windows of other profiles, each for at most
-// [Config.MaxSeconds]. At most [Config.History] captures are kept, compressed.
+// [Config.MaxSeconds], an execution trace for a report on contention for at most
+// ten. What such a trace costs meanwhile is at [Service.Instrumented]. At most [Config.History] captures are kept, compressed.
 package profiling

@@ -29,17 +29,22 @@ import (
 // The handlers it returns may be used concurrently with it.
 var driverMu sync.Mutex
 
-// uiHandlers returns pprof's pages for p, which it takes over.
-func uiHandlers(p *profile.Profile) (handlers map[string]http.Handler, err error) {
+// uiHandlers returns pprof's pages for p, or for what p has more than base if
+// that is not nil. It takes both over.
+func uiHandlers(p, base *profile.Profile) (handlers map[string]http.Handler, err error) {
 	driverMu.Lock()
 	defer driverMu.Unlock()
+	presets := map[string]string{"http": "localhost:0", "no_browser": "true", "symbolize": "none"}
+	if base != nil {
+		presets["diff_base"] = baseName // unlike others, this option is of one call only
+	}
 	err = withConfigDir(func() error {
 		return driver.PProf(&driver.Options{
 			Flagset: &presetFlags{
-				presets: map[string]string{"http": "localhost:0", "no_browser": "true", "symbolize": "none"},
+				presets: presets,
 				args:    []string{"capture"},
 			},
-			Fetch: fetched{p},
+			Fetch: fetched{p, base},
 			Sym:   noSymbolizer{},
 			Obj:   noObjTool{},
 			UI:    silentUI{},
@@ -83,11 +88,18 @@ func withConfigDir(f func() error) error {
 	return f()
 }
 
-// fetched is a driver.Fetcher of one profile. The empty URL says that it did
-// not come from elsewhere, so the driver stores no copy of it.
-type fetched struct{ p *profile.Profile }
+// baseName is the name under which the driver asks for the base of a
+// comparison.
+const baseName = "base"
 
-func (f fetched) Fetch(string, time.Duration, time.Duration) (*profile.Profile, string, error) {
+// fetched is a driver.Fetcher of one profile and its base. The empty URL says
+// that they did not come from elsewhere, so the driver stores no copies.
+type fetched struct{ p, base *profile.Profile }
+
+func (f fetched) Fetch(source string, _, _ time.Duration) (*profile.Profile, string, error) {
+	if source == baseName && f.base != nil {
+		return f.base, "", nil
+	}
 	return f.p, "", nil
 }
 
@@ -146,7 +158,14 @@ func (f *presetFlags) String(name, def, _ string) *string {
 	return &def
 }
 
-func (f *presetFlags) StringList(_, _, _ string) *[]*string { return new([]*string) }
-func (f *presetFlags) ExtraUsage() string                   { return "" }
-func (f *presetFlags) AddExtraUsage(string)                 {}
-func (f *presetFlags) Parse(func()) []string                { return f.args }
+func (f *presetFlags) StringList(name, _, _ string) *[]*string {
+	var list []*string
+	if v, ok := f.presets[name]; ok {
+		list = append(list, &v)
+	}
+	return &list
+}
+
+func (f *presetFlags) ExtraUsage() string    { return "" }
+func (f *presetFlags) AddExtraUsage(string)  {}
+func (f *presetFlags) Parse(func()) []string { return f.args }

@@ -10,6 +10,17 @@ func GaveUp(s *Server) bool { return s.gaveUp }
 
 // Window returns the length of a capture for the parameter seconds.
 func Window(maxSeconds int, seconds string, fallback time.Duration) (time.Duration, error) {
-	s := newService(Config{MaxSeconds: maxSeconds})
+	s := &service{cfg: Config{MaxSeconds: maxSeconds}}
 	return s.window(url.Values{"seconds": {seconds}}, fallback)
 }
+
+// AddForeign stores a profile that this program did not make as a capture of s,
+// and returns its number.
+func AddForeign(s *Service, data []byte) int {
+	c := &capture{Kind: "foreign", Start: time.Now(), Data: data}
+	s.service.history.add(c)
+	return c.ID
+}
+
+// LiveLength is how many points the charts have.
+const LiveLength = liveLength

@@ -25,6 +25,7 @@ type gate struct {
 
 	mu   sync.Mutex
 	ends map[*time.Time]struct{} // one per capture inside: when it will end
+	left time.Time               // when the last one left
 }
 
 // enter admits a capture that will take d, or returns a *refusal. The returned
@@ -50,6 +51,7 @@ func (g *gate) enter(d time.Duration) (leave func(), err error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.ends, &end)
+		g.left = time.Now()
 	}, nil
 }
 
@@ -74,4 +76,11 @@ func (g *gate) running() (n int, left time.Duration) {
 		return 0, 0
 	}
 	return len(g.ends), g.firstEnd()
+}
+
+// usedSince reports whether a capture was inside at some time since then.
+func (g *gate) usedSince(then time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.ends) > 0 || g.left.After(then)
 }

@@ -50,7 +50,7 @@ func browser(site, mode, dest string) func(*http.Request) {
 }
 
 func TestGuardWithoutToken(t *testing.T) {
-	h := profiling.Handler(profiling.Config{Hosts: []string{"Devbox"}})
+	h := handler(t, profiling.Config{Hosts: []string{"Devbox"}})
 	const index, snapshot, capture = "/", "/debug/pprof/goroutine", "/debug/pprof/ui/new?type=goroutine"
 	tests := []struct {
 		name   string
@@ -116,7 +116,7 @@ func TestGuardWithoutToken(t *testing.T) {
 }
 
 func TestGuardWithToken(t *testing.T) {
-	h := profiling.Handler(profiling.Config{Token: secret, Addr: "box.example:6060"})
+	h := handler(t, profiling.Config{Token: secret, Addr: "box.example:6060"})
 	const snapshot = "/debug/pprof/goroutine"
 	basic := func(password string) func(*http.Request) {
 		return func(r *http.Request) { r.SetBasicAuth("anybody", password) }
@@ -158,7 +158,7 @@ func TestGuardWithToken(t *testing.T) {
 // A browser that comes with the token in the address gets a cookie and an
 // address without it.
 func TestTokenBecomesCookie(t *testing.T) {
-	h := profiling.Handler(profiling.Config{Token: secret})
+	h := handler(t, profiling.Config{Token: secret})
 	html := header("Accept", "text/html,*/*")
 
 	w := request(h, "/debug/pprof/?x=1&token="+url.QueryEscape(secret), html)
@@ -172,7 +172,7 @@ func TestTokenBecomesCookie(t *testing.T) {
 
 	use := func(r *http.Request) { r.AddCookie(cookie) }
 	require.Equal(t, http.StatusOK, request(h, "/", use).Code)
-	require.Equal(t, http.StatusUnauthorized, request(profiling.Handler(profiling.Config{Token: "another"}), "/", use).Code)
+	require.Equal(t, http.StatusUnauthorized, request(handler(t, profiling.Config{Token: "another"}), "/", use).Code)
 	forged := *cookie
 	forged.Value = strings.Repeat("0", len(cookie.Value))
 	require.Equal(t, http.StatusUnauthorized, request(h, "/", func(r *http.Request) { r.AddCookie(&forged) }).Code)
@@ -185,7 +185,7 @@ func TestTokenBecomesCookie(t *testing.T) {
 }
 
 func TestAnswersCannotBeFramedOrCached(t *testing.T) {
-	h := profiling.Handler(profiling.Config{})
+	h := handler(t, profiling.Config{})
 	for _, target := range []string{"/", "/debug/pprof/heap", "/debug/pprof/nonsense"} {
 		header := request(h, target).Header()
 		require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))

@@ -22,23 +22,59 @@ const (
 // Handler returns the service that [Start] serves, to be mounted in a server
 // of one's own:
 //
-//	mux.Handle("/debug/pprof/", profiling.Handler(profiling.Config{}))
+//	h := profiling.Handler(profiling.Config{Maps: map[string]func() mvcc.Stats{"accounts": accounts.Stats}})
+//	defer h.Close()
+//	mux.Handle("/debug/pprof/", h)
 //
-// or, with the index at the top, under any prefix:
+// or, with the dashboard at the top, under any prefix:
 //
-//	mux.Handle("/profiling/", http.StripPrefix("/profiling", profiling.Handler(cfg)))
+//	mux.Handle("/profiling/", http.StripPrefix("/profiling", h))
 //
-// It may be called from several goroutines and starts none of its own. What
-// cfg says about addresses and rates does not concern it: turn the mutex and
-// block profiles on with [runtime.SetMutexProfileFraction] and
+// What cfg says about addresses and rates does not concern it: turn the mutex
+// and block profiles on with [runtime.SetMutexProfileFraction] and
 // [runtime.SetBlockProfileRate]. Without [Config.Token] it answers requests
 // from this machine only, whatever the server listens on. A middleware between
 // server and handler that wraps the [http.ResponseWriter] should have an Unwrap
 // method, as [http.ResponseController] says; without one, the timeouts of the
 // server cut off captures that take longer.
-func Handler(cfg Config) http.Handler {
+func Handler(cfg Config) *Service {
 	cfg = cfg.withDefaults()
-	return newService(cfg).guarded(cfg)
+	s := newService(cfg)
+	return &Service{service: s, guard: s.guarded(cfg)}
+}
+
+// A Service is an [http.Handler] that serves profiles, charts and reports on
+// contention. Create one with [Handler] or [Start]. Its methods may be called
+// from several goroutines.
+type Service struct {
+	service *service
+	guard   *guard
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guard.ServeHTTP(w, r) }
+
+// SetPhase says what the program does from now on, for instance the name of a
+// workload. The pages show it, and captures are labelled with it. An empty
+// label says that nothing particular runs. It never blocks and allocates a few
+// words.
+func (s *Service) SetPhase(label string) {
+	s.service.phase.set.Store(&phase{Label: label, Since: time.Now()})
+}
+
+// Instrumented reports whether an execution trace was being taken by a service
+// of this process at some time since then: a complete report on contention, or
+// a trace to download. It slows a program that does little but wake goroutines
+// to less than half its speed, so what was measured meanwhile should be marked.
+func (s *Service) Instrumented(since time.Time) bool { return traceGate.usedSince(since) }
+
+// Close ends the goroutine that samples the charts; the sources in [Config] are
+// not called after it has returned. It waits for a source that is being called.
+// Requests are still answered, without new points in the charts. A service that
+// lives as long as the program need not be closed.
+func (s *Service) Close() error {
+	s.service.sampler.close()
+	return nil
 }
 
 // A service holds what is shared by the requests to one handler.
@@ -46,18 +82,34 @@ type service struct {
 	cfg     Config
 	started time.Time
 	phase   phaseSource
+	sampler *sampler
 	history history
+	waits   baseline
 	renders chan struct{} // holds one value per page being rendered
 }
 
+// newService starts a service; its sampler must be closed.
 func newService(cfg Config) *service {
 	return &service{
 		cfg:     cfg,
 		started: time.Now(),
 		phase:   phaseSource{call: cfg.Phase},
+		sampler: newSampler(cfg),
 		history: history{limit: cfg.History},
 		renders: make(chan struct{}, maxRenders),
 	}
+}
+
+// currentPhase returns what the program does: as it was told, or else as the
+// workload is called.
+func (s *service) currentPhase() phase {
+	if p := s.phase.now(); p.Label != "" || !p.Since.IsZero() {
+		return p
+	}
+	if w := s.sampler.now(); w != nil {
+		return phase{Label: w.Name}
+	}
+	return phase{}
 }
 
 // guarded returns the routes of s behind its guard.
@@ -75,7 +127,10 @@ func (s *service) guarded(cfg Config) *guard {
 // routes returns the service's own mux.
 func (s *service) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/{$}", s.index)
+	mux.HandleFunc("/{$}", s.dashboard)
+	mux.HandleFunc("/debug/pprof/live", s.dashboard)
+	mux.HandleFunc("/debug/pprof/live.json", s.live)
+	mux.HandleFunc("/debug/pprof/assets/{name}", serveAsset)
 	mux.HandleFunc("/debug/pprof/{$}", s.index)
 	mux.HandleFunc("/debug/pprof", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "./pprof/") })
 	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -90,6 +145,11 @@ func (s *service) routes() http.Handler {
 	mux.HandleFunc("/debug/pprof/ui", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "./") })
 	mux.HandleFunc("/debug/pprof/ui/{$}", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "../") })
 	mux.HandleFunc("/debug/pprof/ui/new", ownSite(s.uiNew))
+	mux.HandleFunc("/debug/pprof/ui/diff", s.uiDiff)
+	mux.HandleFunc("/debug/pprof/contention", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "./contention/") })
+	mux.HandleFunc("/debug/pprof/contention/{$}", s.contentionIndex)
+	mux.HandleFunc("/debug/pprof/contention/new", ownSite(s.contentionNew))
+	mux.HandleFunc("/debug/pprof/contention/{id}", s.contentionReport)
 	mux.HandleFunc("/debug/pprof/ui/{id}", func(w http.ResponseWriter, r *http.Request) {
 		redirect(w, "./"+url.PathEscape(r.PathValue("id"))+"/flamegraph")
 	})
@@ -98,7 +158,7 @@ func (s *service) routes() http.Handler {
 	mux.HandleFunc("/debug/pprof/ui/{id}/{view}", s.uiView)
 
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, refuse(http.StatusNotFound, "nothing at %s; the index is at / and at /debug/pprof/", r.URL.Path))
+		writeError(w, refuse(http.StatusNotFound, "nothing at %s; the dashboard is at /, the profiles are at /debug/pprof/", r.URL.Path))
 	})
 	return mux
 }
@@ -116,7 +176,7 @@ func (s *service) profile(w http.ResponseWriter, r *http.Request) {
 // sendCapture takes the named profile during d and answers with it.
 func (s *service) sendCapture(w http.ResponseWriter, r *http.Request, name string, d time.Duration, file string) {
 	allowTime(w, r, d)
-	c, err := s.take(r.Context(), name, d, false)
+	c, err := s.take(r.Context(), name, d, false, "")
 	if err != nil {
 		writeError(w, err)
 		return

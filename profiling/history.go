@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/contention"
 )
 
 // A capture is one profile taken for the browser. It is immutable.
@@ -11,10 +13,13 @@ type capture struct {
 	ID     int
 	Kind   string // name of a kind
 	Phase  string // what ran, "" if unknown
+	Label  string // given by who took it, may be ""
 	Start  time.Time
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
 	Data   []byte        // gzipped profile
+
+	Report *contention.Report // what Data was made from, if it is about contention
 }
 
 // A history is a bounded list of captures. Its methods may be called from

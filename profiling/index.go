@@ -1,40 +1,16 @@
 package profiling
 
 import (
-	"bytes"
-	"crypto/sha256"
-	_ "embed" // for the page
-	"encoding/base64"
 	"fmt"
-	"html/template"
 	"net/http"
 	"runtime"
 	"strings"
 	"time"
 )
 
-//go:embed index.html
-var indexHTML string
-
-//go:embed style.css
-var indexCSS string
-
-var indexPage = template.Must(template.New("index").Parse(indexHTML))
-
-// indexPolicy lets the index page use its one style sheet and nothing else.
-var indexPolicy = func() string {
-	sum := sha256.Sum256([]byte(indexCSS))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; " +
-		"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-}()
-
-// indexData is what the index page shows. Base is the relative path from the
-// page to /debug/pprof/: all its links are relative, so that it works under
-// any prefix.
+// indexData is what the page of profiles shows.
 type indexData struct {
-	Base       string
-	Title      string
-	Style      template.CSS
+	frame
 	Scheme     string
 	Host       string
 	Prefix     string // under which the handler is mounted
@@ -44,49 +20,43 @@ type indexData struct {
 	Running    []string
 	Kinds      []kind
 	Captures   []captureRow
+	Comparable bool // there are two captures of one kind
 	History    int
 	MaxSeconds int
 	Token      bool
 	Dot        bool
-	Go         string
-	Procs      int
-	Goroutines int
+	System     string
 	Uptime     time.Duration
 	Mutex      int
 }
 
-// A captureRow is a capture in the list of the index page.
+// A captureRow is a capture in a list.
 type captureRow struct {
 	*capture
-	At    string
-	Scope string // what its figures cover
-	Size  string
+	At       string
+	Scope    string // what its figures cover
+	Size     string
+	Previous int // the last capture of the same kind before it, 0 if there is none
 }
 
-// index shows the index page.
+// index shows the page of profiles.
 func (s *service) index(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	data := indexData{
-		Base:       "debug/pprof/",
-		Title:      s.cfg.Title,
-		Style:      template.CSS(indexCSS),
+		frame:      s.frame("Profiles", "profiles", ""),
 		Scheme:     "http",
 		Host:       r.Host,
 		Now:        now.Format(time.TimeOnly),
 		Running:    runningCaptures(),
 		Kinds:      kinds(),
+		Captures:   s.rows(),
 		History:    s.cfg.History,
 		MaxSeconds: s.cfg.MaxSeconds,
 		Token:      s.cfg.Token != "",
 		Dot:        haveDot(),
-		Go:         runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
-		Procs:      runtime.GOMAXPROCS(0),
-		Goroutines: runtime.NumGoroutine(),
+		System:     systemLine(),
 		Uptime:     now.Sub(s.started).Round(time.Second),
 		Mutex:      runtime.SetMutexProfileFraction(-1),
-	}
-	if strings.HasSuffix(r.URL.Path, "/debug/pprof/") {
-		data.Base = ""
 	}
 	if r.TLS != nil {
 		data.Scheme = "https"
@@ -94,25 +64,39 @@ func (s *service) index(w http.ResponseWriter, r *http.Request) {
 	if full, _, _ := strings.Cut(r.RequestURI, "?"); strings.HasSuffix(full, r.URL.Path) {
 		data.Prefix = strings.TrimSuffix(full, r.URL.Path)
 	}
-	ph := s.phase.now()
+	ph := s.currentPhase()
 	data.Phase = ph.Label
 	if !ph.Since.IsZero() {
 		data.PhaseAge = now.Sub(ph.Since).Round(time.Second)
 	}
-	for _, c := range s.history.newestFirst() {
-		data.Captures = append(data.Captures, rowOf(c))
+	for _, row := range data.Captures {
+		data.Comparable = data.Comparable || row.Previous > 0
 	}
-	var buf bytes.Buffer
-	if err := indexPage.Execute(&buf, data); err != nil {
-		writeError(w, err)
-		return
-	}
-	w.Header().Set("Content-Security-Policy", indexPolicy)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write(buf.Bytes())
+	writePage(w, "index.html", data)
 }
 
-// rowOf describes c for the index page.
+// systemLine says what the program runs on.
+func systemLine() string {
+	return fmt.Sprintf("%s %s/%s · GOMAXPROCS %d", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
+}
+
+// rows describes the captures, the newest first.
+func (s *service) rows() []captureRow {
+	list := s.history.newestFirst()
+	rows := make([]captureRow, len(list))
+	for i, c := range list {
+		rows[i] = rowOf(c)
+		for _, older := range list[i+1:] {
+			if older.Kind == c.Kind && !(older.Empty && c.Empty) {
+				rows[i].Previous = older.ID
+				break
+			}
+		}
+	}
+	return rows
+}
+
+// rowOf describes c for a list.
 func rowOf(c *capture) captureRow {
 	row := captureRow{
 		capture: c,
@@ -120,9 +104,14 @@ func rowOf(c *capture) captureRow {
 		Scope:   "as it was",
 		Size:    fmt.Sprintf("%.1f KB", float64(len(c.Data))/1000),
 	}
-	if c.Window > 0 {
+	switch {
+	case c.Report != nil && c.Report.Window > 0:
+		row.Scope = fmt.Sprintf("during %s, by %s", shortDuration(c.Report.Window), c.Report.Source)
+	case c.Report != nil:
+		row.Scope = "since the start, by " + c.Report.Source
+	case c.Window > 0:
 		row.Scope = "during " + c.Window.String()
-	} else if hasChange(c.Kind) {
+	case hasChange(c.Kind):
 		row.Scope = "since the start"
 	}
 	if c.Empty {

@@ -34,6 +34,14 @@ func start(t *testing.T, cfg profiling.Config) *profiling.Server {
 	return srv
 }
 
+// handler returns a service that ends with the test.
+func handler(t *testing.T, cfg profiling.Config) *profiling.Service {
+	t.Helper()
+	h := profiling.Handler(cfg)
+	t.Cleanup(func() { require.NoError(t, h.Close()) })
+	return h
+}
+
 // An answer is a response read to its end.
 type answer struct {
 	status int
@@ -108,7 +116,7 @@ func load(t *testing.T) {
 func awaitCapture(t *testing.T, url, what string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		a, err := try(t.Context(), url)
+		a, err := try(t.Context(), url+"/debug/pprof/")
 		return err == nil && strings.Contains(a.body, "Being captured: "+what)
 	}, watchdog, 5*time.Millisecond)
 }

@@ -30,10 +30,10 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// A Server serves profiles of the running program. Create one with [Start].
+// A Server is a [Service] with a listener of its own. Create one with [Start].
 // Its methods may be called from several goroutines.
 type Server struct {
-	service *service
+	*Service
 	http    *http.Server
 	url     string
 	cancel  context.CancelCauseFunc // ends every running capture
@@ -59,14 +59,14 @@ func Start(cfg Config) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &Server{
-		service: newService(cfg),
+		Service: Handler(cfg),
 		url:     urlOf(ln.Addr()),
 		cancel:  cancel,
 		release: acquireRates(cfg.MutexFraction, cfg.BlockRate),
 		served:  make(chan struct{}),
 	}
 	s.http = &http.Server{
-		Handler:                      s.service.guarded(cfg),
+		Handler:                      s.Service,
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            readHeaderTimeout,
 		ReadTimeout:                  readTimeout,
@@ -83,21 +83,13 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the address of the index page, such as http://127.0.0.1:6060,
+// URL returns the address of the dashboard, such as http://127.0.0.1:6060,
 // without a slash at the end and without the token.
 func (s *Server) URL() string { return s.url }
 
-// SetPhase says what the program does from now on, for instance the name of a
-// workload. The index shows it, and captures are labelled with it. An empty
-// label says that nothing particular runs. It never blocks and allocates a few
-// words.
-func (s *Server) SetPhase(label string) {
-	s.service.phase.set.Store(&phase{Label: label, Since: time.Now()})
-}
-
 // Close ends running captures, which answer that the server is closing, closes
-// the listener and all connections, and turns the mutex and block profiles
-// back. It waits until that is done: the time it takes to stop a capture,
+// the listener and all connections, turns the mutex and block profiles back and
+// ends the sampling of the charts. It waits until that is done: the time it takes to stop a capture,
 // and at most two seconds for clients that do not read their answers. Further
 // calls return the result of the first.
 func (s *Server) Close() error {
@@ -112,6 +104,7 @@ func (s *Server) Close() error {
 		}
 		<-s.served
 		s.release()
+		s.Service.Close()
 	})
 	return s.closeErr
 }

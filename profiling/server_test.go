@@ -62,16 +62,16 @@ func TestNothingOnDefaultServeMux(t *testing.T) {
 
 func TestSetPhaseIsShown(t *testing.T) {
 	srv := start(t, profiling.Config{Title: "load <test>", Phase: func() string { return "from the function" }})
-	require.Contains(t, get(t, srv.URL()).body, "from the function")
+	require.Contains(t, get(t, srv.URL()+"/debug/pprof/").body, "from the function")
 	srv.SetPhase(`read-heavy <b>4</b>`)
-	for _, path := range []string{"/", "/debug/pprof/"} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/contention/"} {
 		page := get(t, srv.URL()+path).body
 		require.Contains(t, page, "read-heavy &lt;b&gt;4&lt;/b&gt;")
 		require.NotContains(t, page, "from the function")
 		require.Contains(t, page, "load &lt;test&gt;")
 	}
 	srv.SetPhase("")
-	require.Contains(t, get(t, srv.URL()).body, "does not say what runs now")
+	require.Contains(t, get(t, srv.URL()+"/debug/pprof/").body, "does not say what runs now")
 }
 
 func TestCloseEndsCaptures(t *testing.T) {
@@ -129,7 +129,7 @@ func TestCloseDoesNotWaitForUnusedConnections(t *testing.T) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL(), "http://"))
 	require.NoError(t, err)
 	defer conn.Close()
-	require.Equal(t, http.StatusOK, get(t, srv.URL()).status) // conn is accepted by now
+	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/").status) // conn is accepted by now
 	require.NoError(t, srv.Close())
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(watchdog)))
 	_, err = conn.Read(make([]byte, 1))

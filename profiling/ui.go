@@ -6,8 +6,6 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
-
-	"github.com/google/pprof/profile"
 )
 
 // maxRenders bounds the pages rendered at a time, so that a browser that opens
@@ -42,7 +40,7 @@ func (s *service) uiNew(w http.ResponseWriter, r *http.Request) {
 	}
 	allowTime(w, r, d)
 	gc, _ := strconv.Atoi(query.Get("gc"))
-	c, err := s.take(r.Context(), name, d, gc > 0)
+	c, err := s.take(r.Context(), name, d, gc > 0, labelOf(query))
 	if err != nil {
 		writeError(w, err)
 		return
@@ -51,37 +49,31 @@ func (s *service) uiNew(w http.ResponseWriter, r *http.Request) {
 	redirect(w, fmt.Sprintf("./%d/flamegraph", c.ID))
 }
 
-// uiView shows a page of a capture.
+// uiView shows a page of a capture, or of the difference of two.
 func (s *service) uiView(w http.ResponseWriter, r *http.Request) {
-	id, err := strconv.Atoi(r.PathValue("id"))
+	sub, err := s.subject(r.PathValue("id"))
 	if err != nil {
-		writeError(w, refuse(http.StatusNotFound, "a capture has a number, not %q", r.PathValue("id")))
-		return
-	}
-	c, gone := s.history.get(id)
-	if gone {
-		writeError(w, refuse(http.StatusGone, "capture %d is gone: only the last %d are kept", id, s.cfg.History))
-		return
-	}
-	if c == nil {
-		writeError(w, refuse(http.StatusNotFound, "there is no capture %d", id))
+		writeError(w, err)
 		return
 	}
 	view := r.PathValue("view")
 	switch {
+	case view == "download" && sub.base != nil:
+		writeError(w, refuse(http.StatusNotImplemented,
+			"a difference is not stored: download captures %d and %d and run go tool pprof -diff_base", sub.of.ID, sub.base.ID))
 	case view == "download":
-		attach(w, fmt.Sprintf("%s-%d.pb.gz", c.Kind, c.ID))
-		w.Write(c.Data)
+		attach(w, fmt.Sprintf("%s-%d.pb.gz", sub.of.Kind, sub.of.ID))
+		w.Write(sub.of.Data)
 	case view == "disasm":
 		writeError(w, refuse(http.StatusNotImplemented,
 			"no disassembly here, since it takes other programs: download the profile and run go tool pprof -http=: on it"))
-	case views[view] && c.Empty:
-		writeError(w, refuse(http.StatusNotFound, "nothing was sampled in capture %d (%s)", id, c.Kind))
+	case views[view] && sub.empty():
+		writeError(w, refuse(http.StatusNotFound, "nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind))
 	case view == "graph" && !haveDot():
 		writeError(w, refuse(http.StatusNotImplemented,
 			"the graph needs the dot program of Graphviz, which is not installed here; flamegraph, top and peek work without"))
 	case views[view]:
-		s.render(w, r, c, view)
+		s.render(w, r, sub, view)
 	default:
 		writeError(w, refuse(http.StatusNotFound, "a capture has no page %q", view))
 	}
@@ -93,22 +85,26 @@ func haveDot() bool {
 	return err == nil
 }
 
-// render lets pprof answer with a page of c. Nothing is kept between requests:
+// render lets pprof answer with a page of sub. Nothing is kept between requests:
 // a compressed profile is a small fraction of what its pages take, and making
 // the handlers anew costs milliseconds.
-func (s *service) render(w http.ResponseWriter, r *http.Request, c *capture, view string) {
+func (s *service) render(w http.ResponseWriter, r *http.Request, sub subject, view string) {
 	select {
 	case s.renders <- struct{}{}:
 		defer func() { <-s.renders }()
 	case <-r.Context().Done():
 		return
 	}
-	p, err := profile.ParseData(c.Data)
+	p, base, err := sub.profiles()
 	if err != nil {
 		writeError(w, err)
 		return
 	}
-	handlers, err := uiHandlers(p)
+	keepOwnFiles(p)
+	if base != nil {
+		keepOwnFiles(base)
+	}
+	handlers, err := uiHandlers(p, base)
 	if err != nil {
 		writeError(w, err)
 		return

@@ -31,11 +31,11 @@ func TestReboundHostIsRefused(t *testing.T) {
 	srv := start(t, profiling.Config{})
 	srv.SetPhase("confidential")
 	rebound := strings.Replace(srv.URL(), "127.0.0.1", "evil.example", 1)
-	for _, path := range []string{"/", "/debug/pprof/goroutine?debug=2", "/debug/pprof/ui/new?type=goroutine"} {
+	for _, path := range []string{"/", "/debug/pprof/live.json", "/debug/pprof/contention/new?mode=trace", "/debug/pprof/goroutine?debug=2", "/debug/pprof/ui/new?type=goroutine"} {
 		require.Equal(t, http.StatusMisdirectedRequest, b.visit(rebound+path))
 		require.NotContains(t, b.text(), "confidential")
 	}
-	b.visit(srv.URL())
+	b.visit(srv.URL() + "/debug/pprof/")
 	require.Contains(t, b.text(), "None yet")
 }
 
@@ -45,7 +45,7 @@ func TestForeignPageCannotCapture(t *testing.T) {
 	srv := start(t, profiling.Config{})
 	capture := srv.URL() + "/debug/pprof/ui/new?type=goroutine"
 	evil := site(t, fmt.Sprintf(`
-		<a id="capture" href="%[1]s">capture</a> <a id="index" href="%[2]s/">index</a>
+		<a id="capture" href="%[1]s">capture</a> <a id="index" href="%[2]s/debug/pprof/">index</a>
 		<img id="img" src="%[1]s"> <iframe src="%[1]s"></iframe>
 		<script>
 			window.answer = fetch("%[1]s").then(() => "read", () => "refused")
@@ -84,6 +84,8 @@ func TestTokenIsDemanded(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/?token=0123456789abcdef"))
 	require.Equal(t, srv.URL()+"/", b.address(), "the token is gone from the address")
 	require.Empty(t, eval[string](b, "document.cookie"), "scripts do not see the cookie")
+	b.await(`document.querySelectorAll(".chart canvas").length > 5`)
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
 	require.Equal(t, http.StatusOK, b.click("#goroutine-now"))
 	b.await(`document.querySelectorAll("#stack-chart .boxtext").length > 1`)
 }

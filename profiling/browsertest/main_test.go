@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +22,7 @@ import (
 )
 
 // watchdog bounds a test that hangs.
-const watchdog = 2 * time.Minute
+const watchdog = 5 * time.Minute
 
 // A tab is a browser with one page. Its browser ends with the test.
 type tab struct {
@@ -133,8 +134,14 @@ func eval[V any](b *tab, expression string) V {
 // await waits until a JavaScript condition holds.
 func (b *tab) await(condition string) {
 	b.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](condition))
-	require.NoError(b, err, condition)
+	for {
+		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(watchdog)))
+		if err != nil && strings.Contains(err.Error(), "Cannot find context") {
+			continue // the page was replaced while the question was on its way
+		}
+		require.NoError(b, err, condition)
+		return
+	}
 }
 
 // text returns the text of the page.

@@ -1,0 +1,283 @@
+// The dashboard: asks for the new points once a second, while it is visible, and
+// draws them with uPlot. Everything it keeps is bounded by the length of the
+// server's history.
+"use strict";
+
+(() => {
+  const base = document.body.dataset.base;
+  const $ = id => document.getElementById(id);
+
+  let boot = "", seq = 0, length = 600, interval = 1;
+  let times = [], columns = [];   // all points; columns in the order of the series
+  let charts = [];                // {card, plot, spec, first, visible, values}
+  let paused = false, timer = 0, asking = false;
+
+  // ---- numbers
+
+  const digits = v => {
+    const a = Math.abs(v);
+    return a === 0 ? "0" : a < 9.995 ? v.toFixed(2) : a < 99.95 ? v.toFixed(1) : v.toFixed(0);
+  };
+  const scaled = (v, steps) => {
+    for (const [factor, name] of steps) if (Math.abs(v) >= factor * 0.9995) return digits(v / factor) + name;
+    const [factor, name] = steps[steps.length - 1];
+    return digits(v / factor) + name;
+  };
+  const si = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+  const iec = [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"], [1, " B"]];
+  const time = [[1, " s"], [1e-3, " ms"], [1e-6, " µs"], [1e-9, " ns"]];
+  const short = text => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+  const formats = {
+    "/s": v => scaled(v, si) + "/s",
+    "s": v => v === 0 ? "0 s" : scaled(v, time),
+    "B": v => scaled(v, iec),
+    "B/s": v => scaled(v, iec) + "/s",
+    "%": v => digits(v) + " %",
+    "": v => Number.isInteger(v) && Math.abs(v) < 1e5 ? String(v) : scaled(v, si),
+  };
+  const tick = (v, unit) => v === null ? "" : short((formats[unit] || formats[""])(v)).replace(/\/s$/, "");
+  const left = s => s >= 3600 ? `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`
+    : s >= 60 ? `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s` : `${Math.ceil(s)} s`;
+
+  // ---- charts
+
+  // The colour that a variable of the style sheet has in this scheme: a canvas does
+  // not understand light-dark().
+  const resolved = name => {
+    const probe = document.createElement("i");
+    probe.style.color = `var(${name})`;
+    document.body.append(probe);
+    const c = getComputedStyle(probe).color;
+    probe.remove();
+    return c;
+  };
+
+  const span = () => Number($("span").value);
+
+  function element(tag, parent, className, text) {
+    const e = document.createElement(tag);
+    if (className) e.className = className;
+    if (text) e.textContent = text;
+    parent.append(e);
+    return e;
+  }
+
+  const seen = new IntersectionObserver(list => {
+    for (const e of list) {
+      const c = charts.find(c => c.card === e.target);
+      if (!c) continue;
+      c.visible = e.isIntersecting;
+      if (c.visible) draw(c);
+    }
+  }, { rootMargin: "100px" });
+  const sized = new ResizeObserver(list => {
+    for (const e of list) {
+      const c = charts.find(c => c.holder === e.target);
+      if (c && c.plot && e.contentRect.width > 0) c.plot.setSize({ width: Math.floor(e.contentRect.width), height: 150 });
+    }
+  });
+
+  function build(groups) {
+    for (const c of charts) {
+      seen.unobserve(c.card);
+      sized.unobserve(c.holder);
+      if (c.plot) c.plot.destroy();
+    }
+    charts = [];
+    const main = $("charts"), results = $("results");
+    main.replaceChildren(results);
+    let first = 0;
+    for (const g of groups) {
+      element("h2", main, "", g.title);
+      const grid = element("div", main, "grid");
+      for (const spec of g.charts) {
+        const card = element("section", grid, "chart");
+        card.dataset.chart = g.title + "/" + spec.title;
+        element("h3", card, "", spec.title);
+        element("p", card, "", spec.about);
+        const holder = element("div", card, "plot");
+        const legend = element("ul", card, "legend");
+        const values = spec.series.map((s, i) => {
+          const li = element("li", legend);
+          element("i", li, "k" + i % 6);
+          element("span", li, "", s.name);
+          return element("b", li, "", "–");
+        });
+        const c = { card, holder, spec, first, values, visible: false, plot: null };
+        charts.push(c);
+        first += spec.series.length;
+        c.plot = plot(c);
+        seen.observe(card);
+        sized.observe(holder);
+      }
+      if (g === groups[0]) main.append(results);
+    }
+  }
+
+  const power = v => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6;
+  const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+
+  function plot(c) {
+    const { spec } = c, log = spec.scale === "log";
+    const powers = (u, list) => list.map(v => power(v) ? v : null);
+    const values = (u, list) => list.map(v => tick(v, spec.unit));
+    const axis = { stroke: resolved("--dim"), grid: { stroke: resolved("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    const range = log
+      ? (u, min, max) => min === null || !(min > 0) ? [1e-6, 1e-3] : uPlot.rangeLog(min, max, 10, true)
+      : (u, min, max) => {
+        if (min === null || max === null) return [0, 1];
+        if (spec.scale !== "close") return [0, max > 0 ? max * 1.08 : 1];
+        const room = (max - min) * .08 || 1;
+        return [Math.max(min - room, 0), max + room];
+      };
+    const u = new uPlot({
+      width: Math.max(Math.floor(c.holder.clientWidth), 200),
+      height: 150,
+      padding: [8, 4, 0, 0],
+      legend: { show: false },
+      cursor: { sync: { key: "time" }, drag: { x: false, y: false }, points: { size: 6 }, y: false },
+      scales: { x: { time: true, range: extent }, y: { distr: log ? 3 : 1, range } },
+      axes: [
+        // No label under those of the other axis, or cut off.
+        { ...axis, size: 24, space: 70, values: (u, list) => list.map(v => u.valToPos(v, "x") < 24 || u.valToPos(v, "x") > u.over.clientWidth - 24 ? "" : clock.format(v * 1000)) },
+        log ? { ...axis, size: 64, filter: powers, grid: { ...axis.grid, filter: powers }, values }
+          : { ...axis, size: 64, space: 28, values },
+      ],
+      series: [{}, ...spec.series.map((s, i) => ({
+        label: s.name, stroke: resolved("--c" + i % 6), width: 1.5, spanGaps: false, points: { show: false },
+      }))],
+      hooks: { setCursor: [() => legend(c)] },
+    }, [[], ...spec.series.map(() => [])], c.holder);
+    return u;
+  }
+
+  // The end of the newest point, so that what is old moves out on the left.
+  function extent() {
+    const end = times.length ? times[times.length - 1] : Date.now() / 1000;
+    return [end - span(), end];
+  }
+
+  function draw(c) {
+    const from = Math.max(times.length - Math.ceil(span() / interval) - 2, 0);
+    const data = [times.slice(from)];
+    for (let i = 0; i < c.spec.series.length; i++) {
+      const column = columns[c.first + i].slice(from);
+      // What a logarithmic scale has no place for.
+      data.push(c.spec.scale === "log" ? column.map(v => v > 0 ? v : null) : column);
+    }
+    c.plot.setData(data);
+    legend(c);
+  }
+
+  // Shows the values under the cursor, or else the newest.
+  function legend(c) {
+    const idx = c.plot && c.visible ? c.plot.cursor.idx : null;
+    c.values.forEach((b, i) => {
+      const column = columns[c.first + i];
+      const v = idx === null || idx === undefined ? column[column.length - 1] : c.plot.data[i + 1][idx];
+      const text = v === null || v === undefined ? "–" : (formats[c.spec.unit] || formats[""])(v);
+      if (b.textContent !== text) b.textContent = text;
+    });
+  }
+
+  function drawAll() {
+    for (const c of charts) if (c.visible) draw(c); else legend(c);
+  }
+
+  // ---- what runs
+
+  function show(now) {
+    const box = $("now");
+    box.classList.remove("lost");
+    $("state").textContent = paused ? "Paused" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
+    $("phase").textContent = now.phase || "The program does not say what runs now.";
+    $("age").textContent = now.phase_age_s ? "for " + left(now.phase_age_s) : "";
+    $("progress").hidden = !now.of;
+    if (now.of) {
+      $("bar").max = now.of;
+      $("bar").value = now.done;
+      $("steps").textContent = `${now.done} of ${now.of} done` + (now.left_s ? `, ${left(now.left_s)} left` : "");
+    }
+    $("next").textContent = now.next ? "Next: " + now.next : "";
+    $("goroutines").textContent = ` · ${now.goroutines} goroutines`;
+    table(now.results);
+  }
+
+  let shown = "";
+  function table(results) {
+    const text = JSON.stringify(results || null);
+    if (text === shown) return;
+    shown = text;
+    $("results").hidden = !results;
+    if (!results) return;
+    const [head, body] = [$("results").querySelector("thead"), $("results").querySelector("tbody")];
+    const row = (parent, tag, cells) => {
+      const tr = document.createElement("tr");
+      for (const cell of cells) element(tag, tr, "", cell);
+      parent.append(tr);
+    };
+    head.replaceChildren();
+    body.replaceChildren();
+    row(head, "th", results.columns);
+    for (const cells of results.rows.slice().reverse()) row(body, "td", cells);
+  }
+
+  // ---- polling
+
+  async function ask() {
+    const res = await fetch(`${base}live.json?after=${seq}&boot=${encodeURIComponent(boot)}`, {
+      signal: AbortSignal.timeout(15000), cache: "no-store", credentials: "same-origin",
+    });
+    if (!res.ok) throw new Error((await res.text()).trim() || res.statusText);
+    const a = await res.json();
+    if (a.groups) { // the first answer, or another program by now
+      boot = a.boot;
+      length = a.length;
+      interval = a.interval_s;
+      times = [];
+      columns = a.columns.map(() => []);
+      build(a.groups);
+    }
+    seq = a.seq;
+    times.push(...a.times);
+    a.columns.forEach((c, i) => columns[i].push(...c));
+    const surplus = times.length - length;
+    if (surplus > 0) {
+      times.splice(0, surplus);
+      for (const c of columns) c.splice(0, surplus);
+    }
+    show(a.now);
+    if (a.times.length || a.groups) drawAll();
+  }
+
+  async function poll() {
+    clearTimeout(timer);
+    if (asking || paused || document.hidden) return;
+    asking = true;
+    try {
+      await ask();
+    } catch (e) {
+      $("now").classList.add("lost");
+      $("state").textContent = "No answer, asking again: " + (e.name === "TimeoutError" ? "it takes too long" : e.message);
+    }
+    asking = false;
+    if (!paused && !document.hidden) timer = setTimeout(poll, 1000 * interval);
+  }
+
+  document.addEventListener("visibilitychange", poll);
+  $("span").addEventListener("change", drawAll);
+  $("pause").addEventListener("click", () => {
+    paused = !paused;
+    $("pause").textContent = paused ? "Go on" : "Pause";
+    if (paused) $("state").textContent = "Paused";
+    poll();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const c of charts) {
+      c.plot.destroy();
+      c.plot = plot(c);
+    }
+    drawAll();
+  });
+  poll();
+})();

@@ -1,0 +1,137 @@
+package browsertest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// plant runs a lock that everybody wants and a channel that nobody serves fast,
+// until the test ends.
+func plant(t *testing.T) {
+	t.Helper()
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range 3 {
+		wg.Go(func() {
+			for !stop.Load() {
+				plantedHotLock(&mu)
+			}
+		})
+	}
+	c := make(chan int)
+	wg.Go(func() {
+		for range c {
+			time.Sleep(2 * time.Millisecond)
+		}
+	})
+	wg.Go(func() {
+		defer close(c)
+		for !stop.Load() {
+			plantedSlowChannel(c)
+		}
+	})
+	t.Cleanup(func() {
+		stop.Store(true)
+		wg.Wait()
+	})
+}
+
+//go:noinline
+func plantedHotLock(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+	time.Sleep(time.Millisecond)
+}
+
+//go:noinline
+func plantedSlowChannel(c chan int) { c <- 1 }
+
+// row finds the row of a report with a kind of wait and a function.
+const row = `[...document.querySelectorAll("#waits .row")].find(r => r.querySelector(".kind")?.textContent === %q && r.querySelector("summary").title.endsWith(%q))`
+
+// The contention table names the planted lock and channel, in both modes; so
+// does the flame graph.
+func TestContentionNamesWhatWasPlanted(t *testing.T) {
+	for _, form := range []string{"#complete", "#cheap"} {
+		t.Run(form[1:], func(t *testing.T) {
+			b := open(t)
+			plant(t)
+			srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
+			srv.SetPhase("planted waits")
+			lock, channel := fmt.Sprintf(row, "mutex", ".plantedHotLock"), fmt.Sprintf(row, "chan send", ".plantedSlowChannel")
+			// On a machine that is busy enough a second may pass without a wait.
+			require.Eventually(t, func() bool {
+				require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/contention/"))
+				eval[bool](b, fmt.Sprintf(`(document.querySelector(%q + " input[name=seconds]").value = 1, true)`, form))
+				require.Equal(t, http.StatusOK, b.click(form+" button"))
+				return eval[bool](b, lock+` !== undefined && `+channel+` !== undefined`)
+			}, watchdog, time.Millisecond)
+			require.Contains(t, b.text(), "planted waits")
+			cells := 5
+			if form == "#complete" {
+				cells = 7 // p99 and maximum
+			}
+			require.Equal(t, cells, eval[int](b, lock+`.children.length`))
+			require.Positive(t, eval[int](b, `parseInt(`+lock+`.querySelector("[data-name=count]").textContent)`))
+			// The stack unfolds.
+			require.False(t, eval[bool](b, lock+`.querySelector("details").open`))
+			eval[bool](b, `(`+lock+`.querySelector("summary").click(), true)`)
+			b.await(lock + `.querySelector("details").open`)
+			require.Contains(t, eval[string](b, lock+`.innerText`), "Mutex).Lock")
+			b.shoot("report")
+
+			report := b.address()
+			require.Equal(t, http.StatusOK, b.visit(report+"?kind=chan+send&sort=avg"))
+			require.True(t, eval[bool](b, lock+` === undefined && `+channel+` !== undefined`))
+
+			require.Equal(t, http.StatusOK, b.click("#flame"))
+			for _, text := range []string{"[mutex]", "plantedHotLock", "[chan send]", "plantedSlowChannel"} {
+				b.await(fmt.Sprintf(
+					`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes(%q))`, text))
+			}
+			b.shoot("flame")
+			require.Equal(t, http.StatusOK, b.visit(strings.Replace(report, "/contention/", "/ui/", 1)+"/source?f=plantedHotLock"))
+			require.Contains(t, b.text(), "defer mu.Unlock()")
+			b.clean()
+		})
+	}
+}
+
+// The flame graph of a difference shows what has grown.
+func TestFlameGraphOfDifference(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{})
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/ui/new?type=goroutine&label=before"))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() { parkedHere(stop) })
+	}
+	defer wg.Wait()
+	defer close(stop)
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/ui/new?type=goroutine&label=after"))
+
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
+	require.Contains(t, eval[string](b, `document.querySelector("#capture-1").innerText`), "before")
+	eval[bool](b, `(document.querySelector("#diff select[name=base]").value = "1", true)`)
+	require.Equal(t, http.StatusOK, b.click("#diff button"))
+	require.Equal(t, srv.URL()+"/debug/pprof/ui/2-1/flamegraph", b.address())
+	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("parkedHere"))`)
+	b.shoot("diff")
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/ui/2-1/top"))
+	require.Contains(t, b.text(), "parkedHere")
+	b.clean()
+}
+
+//go:noinline
+func parkedHere(stop chan struct{}) { <-stop }

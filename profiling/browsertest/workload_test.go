@@ -1,0 +1,193 @@
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// A bank is a map under load, and what a dashboard asks of it.
+type bank struct {
+	accounts *mvcc.Map[int, int]
+	ops      atomic.Uint64
+	aborts   atomic.Uint64
+}
+
+// openBank moves money between the accounts of a new bank, with two goroutines
+// and a reader that stays, until the test ends.
+func openBank(t *testing.T) *bank {
+	t.Helper()
+	b := &bank{accounts: mvcc.New[int, int](nil)}
+	for i := range 64 {
+		b.accounts.Store(i, 100)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				b.transfer(ctx)
+			}
+		})
+	}
+	pinned := b.accounts.Snapshot()
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+		pinned.Close()
+		b.accounts.Close()
+	})
+	return b
+}
+
+func (b *bank) transfer(ctx context.Context) {
+	from, to := rand.IntN(64), rand.IntN(64)
+	tries := 0
+	err := b.accounts.Update(ctx, nil, func(tx mvcc.Tx[int, int]) error {
+		tries++
+		x, _ := tx.Get(from)
+		y, _ := tx.Get(to)
+		tx.Set(from, x-1)
+		tx.Set(to, y+1)
+		return nil
+	})
+	if err == nil {
+		b.ops.Add(1)
+	}
+	b.aborts.Add(uint64(tries - 1))
+}
+
+// config returns what shows the bank on a dashboard.
+func (b *bank) config() profiling.Config {
+	var rows [][]string
+	for i := range 12 {
+		rows = append(rows, []string{fmt.Sprintf("transfer, mvcc, 2 threads, sample %d", i+1), "119k", "8.81k", "1.964µs", "7.632µs", "4.12ms", "0.00", "85.7", "2.10"})
+	}
+	return profiling.Config{
+		Title: "bank",
+		Maps:  map[string]func() mvcc.Stats{"accounts": b.accounts.Stats},
+		Workload: func() profiling.Workload {
+			return profiling.Workload{
+				Name: "transfers between 64 accounts", Next: "an audit", Done: 12, Of: 48, Left: 83 * time.Second,
+				Ops: b.ops.Load(), Aborts: b.aborts.Load(),
+				Latency: profiling.Latency{P50: 1500, P90: 3 * time.Microsecond, P99: 8 * time.Microsecond, P999: time.Millisecond, Max: 3 * time.Millisecond},
+				Results: profiling.Table{
+					Columns: []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op", "B/op", "allocs/op"},
+					Rows:    rows,
+				},
+			}
+		},
+	}
+}
+
+// The charts show the present, go on, and have the past for a page that is
+// opened late.
+func TestChartsMove(t *testing.T) {
+	b := open(t)
+	srv := start(t, openBank(t).config())
+	require.Equal(t, 200, b.visit(srv.URL()))
+	for _, chart := range []string{
+		"Workload/Throughput", "Workload/Latency", "Workload/Aborted attempts",
+		"Map accounts/Aborts by cause", "Map accounts/Live versions", "Map accounts/Epochs", "Map accounts/Lag of min visible epoch",
+		"Map accounts/Age of oldest pin", "Map accounts/Reclaim queue", "Map accounts/Synchronous fallbacks", "Map accounts/View refreshes",
+		"Go runtime/Heap", "Go runtime/Garbage collections", "Go runtime/Scheduler latency", "Go runtime/Mutex wait",
+	} {
+		b.await(fmt.Sprintf(`document.querySelector('[data-chart="%s"] canvas') !== null`, chart))
+	}
+	throughput := `document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent`
+	b.await(`/^[\d.]+[kM]?\/s$/.test(` + throughput + `)`)
+	// Something is drawn in the colour of the first line, and it changes.
+	b.await(`(() => {
+		const canvas = document.querySelector('[data-chart="Workload/Throughput"] canvas')
+		const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {willReadFrequently: true})
+		copy.drawImage(canvas, 0, 0)
+		const {data} = copy.getImageData(0, 0, canvas.width, canvas.height)
+		for (let i = 0; i < data.length; i += 4) if (data[i+3] > 200 && data[i+2] > data[i] + 100) return true
+		return false
+	})()`)
+	picture := `document.querySelector('[data-chart="Workload/Throughput"] canvas').toDataURL()`
+	before := eval[string](b, picture)
+	b.await(picture + ` !== ` + fmt.Sprintf("%q", before))
+	require.Contains(t, b.text(), "transfers between 64 accounts")
+	require.Contains(t, b.text(), "12 of 48 done, 1 min 23 s left")
+	require.Contains(t, b.text(), "Next: an audit")
+	require.Contains(t, b.text(), "sample 12")
+	pin := `document.querySelector('[data-chart="Map accounts/Age of oldest pin"] .legend b')?.textContent`
+	b.await(`parseFloat(` + pin + `) > 0`)
+
+	// Another page has the points from before it was opened at once.
+	b.visit(srv.URL() + "/debug/pprof/live")
+	b.await(`document.querySelectorAll(".chart canvas").length > 15`)
+	b.clean()
+}
+
+// A page that is paused asks for nothing, and catches up when it goes on.
+func TestChartsPause(t *testing.T) {
+	b := open(t)
+	cfg := openBank(t).config()
+	srv := start(t, cfg)
+	b.visit(srv.URL())
+	b.await(`document.querySelectorAll(".chart canvas").length > 15`)
+	eval[bool](b, `(() => { const f = window.fetch; window.asked = 0; window.fetch = (...a) => { window.asked++; return f(...a) }; return true })()`)
+	b.await(`window.asked > 0`)
+	eval[bool](b, `(document.querySelector("#pause").click(), true)`)
+	b.await(`document.querySelector("#state").textContent === "Paused"`)
+	// Meanwhile the server takes samples, of which the page has none.
+	seq := `(await (await fetch("debug/pprof/live.json?after=1000000")).json()).seq`
+	b.await(`(async () => { window.from = ` + seq + `; return true })()`)
+	b.await(`(async () => ` + seq + ` >= window.from + 2)()`)
+	require.Equal(t, "Paused", eval[string](b, `document.querySelector("#state").textContent`))
+	eval[bool](b, `(window.asked = 0, true)`)
+	eval[bool](b, `(document.querySelector("#pause").click(), true)`)
+	b.await(`window.asked > 0 && document.querySelector("#state").textContent === "Running now"`)
+	b.clean()
+}
+
+// Every page fits every screen, in both colour schemes.
+func TestPagesFitScreens(t *testing.T) {
+	b := open(t)
+	srv := start(t, openBank(t).config())
+	traced := srv.URL() + "/debug/pprof/contention/new?mode=trace&seconds=1&label=all+waits+of+a+second"
+	require.Equal(t, 200, b.visit(traced))
+	report := b.address()
+	require.Equal(t, 200, b.visit(srv.URL()+"/debug/pprof/contention/new?mode=profiles&seconds=1"))
+	require.Equal(t, 200, b.visit(srv.URL()+"/debug/pprof/contention/new?mode=profiles&seconds=1"))
+	cheap := b.address()
+	pages := []struct{ name, url string }{
+		{"dashboard", srv.URL()}, {"profiles", srv.URL() + "/debug/pprof/"},
+		{"contention", srv.URL() + "/debug/pprof/contention/"}, {"report", report}, {"report-cheap", cheap},
+	}
+	for _, width := range []int64{320, 390, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			if width == 320 && scheme == "dark" {
+				continue // says nothing new
+			}
+			for _, p := range pages {
+				name := fmt.Sprintf("%s-%d-%s", p.name, width, scheme)
+				t.Run(name, func(t *testing.T) {
+					b.screen(width, scheme, mobile(width)...)
+					require.Equal(t, 200, b.visit(p.url))
+					if p.name == "dashboard" {
+						b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
+						b.await(`document.querySelector("#results td") !== null`)
+					}
+					require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
+					require.GreaterOrEqual(t, eval[float64](b, contrast), 7.0)
+					dark := eval[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(22, 24, 28)"`)
+					require.Equal(t, scheme == "dark", dark)
+					b.shoot(name)
+				})
+			}
+		}
+	}
+	b.clean()
+}

@@ -1,0 +1,144 @@
+package profiling
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// The pages, and what they load. The charts are drawn by uPlot 1.6.32, whose
+// files here are those of its npm package, unchanged.
+//
+//	https://github.com/leeoniya/uPlot
+//
+//go:embed assets
+var assets embed.FS
+
+//go:embed pages
+var pageFiles embed.FS
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"duration": shortDuration,
+	"count":    shortCount,
+	"function": shortFunction,
+	"base":     path.Base,
+	"links": func(row captureRow, base string, dot bool) any {
+		return struct {
+			Row  captureRow
+			Base string
+			Dot  bool
+		}{row, base, dot}
+	},
+}).ParseFS(pageFiles, "pages/*.html"))
+
+// pagePolicy lets pages load from this server, and run no script but its files.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// A frame is what all pages have in common. Base is the relative path from the
+// page to /debug/pprof/: all links are relative, so that the pages work under
+// any prefix.
+type frame struct {
+	Title string
+	Page  string
+	Base  string
+	Here  string // the page within the navigation
+}
+
+func (s *service) frame(page, here, base string) frame {
+	return frame{Title: s.cfg.Title, Page: page, Base: base, Here: here}
+}
+
+// writePage answers with a page made from the named template.
+func writePage(w http.ResponseWriter, name string, data any) {
+	var buf bytes.Buffer
+	if err := pages.ExecuteTemplate(&buf, name, data); err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", pagePolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(buf.Bytes())
+}
+
+// assetTypes has what may be asked for among the assets.
+var assetTypes = map[string]string{
+	".js":      "text/javascript; charset=utf-8",
+	".css":     "text/css; charset=utf-8",
+	".LICENSE": "text/plain; charset=utf-8",
+}
+
+// serveAsset answers with a file that is part of the program.
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		writeError(w, refuse(http.StatusNotFound, "there is no asset %q", name))
+		return
+	}
+	w.Header().Set("Content-Type", assetTypes[path.Ext(name)])
+	w.Write(text)
+}
+
+// dashboard shows the live charts; the page asks for their data itself.
+func (s *service) dashboard(w http.ResponseWriter, r *http.Request) {
+	base := "debug/pprof/"
+	if strings.HasSuffix(r.URL.Path, "/live") {
+		base = ""
+	}
+	writePage(w, "dashboard.html", struct {
+		frame
+		Kinds  []kind
+		System string
+	}{s.frame("Dashboard", "live", base), kinds(), systemLine()})
+}
+
+// shortDuration writes d with three digits.
+func shortDuration(d time.Duration) string {
+	switch {
+	case d >= 100*time.Second:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return trimZeros(d.Seconds()) + " s"
+	case d >= time.Millisecond:
+		return trimZeros(float64(d)/1e6) + " ms"
+	case d >= time.Microsecond:
+		return trimZeros(float64(d)/1e3) + " µs"
+	}
+	return fmt.Sprintf("%d ns", d)
+}
+
+// trimZeros writes a number from 1 to 1000 with three digits.
+func trimZeros(v float64) string {
+	switch {
+	case v < 9.995:
+		return fmt.Sprintf("%.2f", v)
+	case v < 99.95:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// shortCount writes n with spaces between thousands.
+func shortCount(n any) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// shortFunction returns a function's name without the directories of its
+// package and without type arguments.
+func shortFunction(name string) string {
+	head, tail := name, ""
+	if i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); 0 <= i && i < j {
+		head, tail = name[:i], "[…]"+name[j+1:]
+	}
+	return head[strings.LastIndexByte(head, '/')+1:] + tail
+}

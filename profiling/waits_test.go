@@ -1,0 +1,307 @@
+package profiling_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/contention"
+)
+
+// handOver passes values through a channel that is never ready, until the test
+// ends.
+func handOver(t *testing.T) {
+	t.Helper()
+	c := make(chan int)
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	wg.Go(func() {
+		for range c {
+			time.Sleep(100 * time.Microsecond)
+		}
+	})
+	wg.Go(func() {
+		defer close(c)
+		for !stop.Load() {
+			sendSlowly(c)
+		}
+	})
+	t.Cleanup(func() {
+		stop.Store(true)
+		wg.Wait()
+	})
+}
+
+//go:noinline
+func sendSlowly(c chan int) { c <- 1 }
+
+func hasSite(r contention.Report, kind contention.Kind, function string) bool {
+	for _, s := range r.Waits {
+		if s.Kind == kind && strings.HasSuffix(s.Func, function) {
+			return true
+		}
+	}
+	return false
+}
+
+// reportUntil takes reports until one has the planted wait: on a busy machine a
+// short window may pass without.
+func reportUntil(t *testing.T, base, query string) (r contention.Report) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		a := get(t, base+"/debug/pprof/contention/new?format=json&"+query)
+		require.Equal(t, http.StatusOK, a.status, a.body)
+		r = contention.Report{}
+		require.NoError(t, json.Unmarshal([]byte(a.body), &r))
+		return hasSite(r, contention.ChanSend, ".sendSlowly")
+	}, watchdog, time.Millisecond)
+	return r
+}
+
+func TestContentionReports(t *testing.T) {
+	handOver(t)
+	var conflicts atomic.Uint64
+	srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1, Maps: map[string]func() mvcc.Stats{"bank": func() mvcc.Stats {
+		return mvcc.Stats{Epoch: 5, Conflicts: conflicts.Add(3)}
+	}}})
+	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05")
+	require.False(t, cheap.Exact)
+	require.Positive(t, cheap.Window)
+	whole := reportUntil(t, srv.URL(), "since=start")
+	require.Zero(t, whole.Window)
+	reportUntil(t, srv.URL(), "since=last")
+
+	before := time.Now()
+	require.False(t, srv.Instrumented(before))
+	full := reportUntil(t, srv.URL(), "mode=trace&seconds=0.05")
+	require.True(t, full.Exact)
+	require.True(t, hasSite(full, contention.Sleep, ".handOver.func1"), "a kind of wait that the profiles do not know")
+	require.True(t, srv.Instrumented(before))
+	require.False(t, srv.Instrumented(time.Now()))
+	for _, s := range full.Waits {
+		require.NotContains(t, s.Func, "mvccmap/profiling.", "our own waits are left out")
+	}
+	i := -1
+	for k, c := range full.Counters {
+		if c.Name == "conflicts" {
+			i = k
+		}
+	}
+	require.GreaterOrEqual(t, i, 0)
+	require.Equal(t, "bank", full.Counters[i].Map)
+	require.Positive(t, full.Counters[i].Count)
+}
+
+func TestContentionPages(t *testing.T) {
+	handOver(t)
+	srv := start(t, profiling.Config{BlockRate: 1})
+	srv.SetPhase("handing over")
+	base := srv.URL() + "/debug/pprof/contention/"
+	require.Contains(t, get(t, base).body, "no-reports")
+	for _, mode := range []string{"profiles", "trace"} {
+		a := get(t, base+"new?seconds=0.1&mode="+mode+"&label=%3Cb%3Efirst%0Aline"+strings.Repeat("x", 200))
+		require.Equal(t, http.StatusSeeOther, a.status, a.body)
+		require.Regexp(t, `^\./\d+$`, a.header.Get("Location"))
+	}
+	page := get(t, base).body
+	for _, want := range []string{`id="report-1"`, `id="report-2"`, "handing over", "&lt;b&gt;first line", "by execution trace", "minus 1", "cheap-last"} {
+		require.Contains(t, page, want)
+	}
+	require.NotContains(t, page, strings.Repeat("x", 80))
+	for _, id := range []string{"1", "2"} {
+		for _, query := range []string{"", "?sort=count", "?sort=p99", "?kind=sleep&sort=max", "?kind=%3Cscript%3E", "?kind=idle"} {
+			a := get(t, base+id+query)
+			require.Equal(t, http.StatusOK, a.status, a.body)
+			require.NotContains(t, a.body, "<script>")
+		}
+		a := get(t, base+id+".json")
+		require.Contains(t, a.header.Get("Content-Type"), "application/json")
+		var r contention.Report
+		require.NoError(t, json.Unmarshal([]byte(a.body), &r))
+		p := parse(t, get(t, srv.URL()+"/debug/pprof/ui/"+id+"/download"))
+		require.Equal(t, "waits", p.SampleType[0].Type)
+		require.Contains(t, p.Comments, "Phase: handing over")
+	}
+	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/ui/2/flamegraph").status)
+	require.Equal(t, http.StatusBadRequest, get(t, base+"1?sort=nonsense").status)
+	require.Equal(t, http.StatusNotFound, get(t, base+"77").status)
+	newCapture(t, srv.URL(), "type=goroutine")
+	a := get(t, base+"3")
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Contains(t, a.body, "is no report on contention")
+}
+
+func TestContentionRefusesNonsense(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	for _, query := range []string{
+		"mode=nonsense", "since=nonsense", "since=start&seconds=1", "mode=trace&since=start",
+		"seconds=0", "seconds=-1", "seconds=x", "mode=trace&seconds=NaN", "mode=trace&format=xml",
+	} {
+		require.Equal(t, http.StatusBadRequest, request(h, "/debug/pprof/contention/new?"+query).Code, query)
+	}
+	w := request(h, "/debug/pprof/contention/new", browser("cross-site", "navigate", "document"))
+	require.Equal(t, http.StatusForbidden, w.Code, "a page of another site")
+}
+
+// One execution trace at a time, whoever takes it.
+func TestContentionRespectsTheTracer(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	require.NoError(t, trace.Start(discard{}))
+	w := request(h, "/debug/pprof/contention/new?mode=trace&seconds=0.01")
+	trace.Stop()
+	require.Equal(t, http.StatusConflict, w.Code)
+	require.Contains(t, w.Body.String(), "the program itself")
+
+	srv := start(t, profiling.Config{})
+	done := make(chan answer)
+	go func() {
+		a, _ := try(t.Context(), srv.URL()+"/debug/pprof/contention/new?mode=trace&seconds=100000")
+		done <- a
+	}()
+	awaitCapture(t, srv.URL(), "execution trace")
+	a := get(t, srv.URL()+"/debug/pprof/contention/new?mode=trace&seconds=1")
+	require.Equal(t, http.StatusConflict, a.status)
+	require.Contains(t, a.body, "busy")
+	seconds := a.header.Get("Retry-After")
+	require.Regexp(t, `^([1-9]|10)$`, seconds, "clamped to ten seconds")
+	require.NoError(t, srv.Close())
+	require.NotEqual(t, http.StatusSeeOther, (<-done).status)
+}
+
+func TestDifference(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	newCapture(t, srv.URL(), "type=goroutine&label=few")
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 40 {
+		wg.Go(func() { standHere(stop) })
+	}
+	newCapture(t, srv.URL(), "type=goroutine&label=many")
+	close(stop)
+	wg.Wait()
+	newCapture(t, srv.URL(), "type=heap")
+
+	ui := srv.URL() + "/debug/pprof/ui/"
+	for _, scale := range []string{"", "share"} {
+		a := get(t, ui+"diff?of=2&base=1&scale="+scale)
+		require.Equal(t, http.StatusSeeOther, a.status)
+		name := strings.Trim("2-1-"+scale, "-")
+		require.Equal(t, "./"+name+"/flamegraph", a.header.Get("Location"))
+		for _, view := range []string{"flamegraph", "top", "peek", "source"} {
+			a := get(t, ui+name+"/"+view)
+			require.Equal(t, http.StatusOK, a.status, a.body)
+			require.Contains(t, a.body, "capture 2 minus capture 1")
+		}
+		require.Contains(t, get(t, ui+name+"/top").body, "standHere")
+	}
+	// What was shown before is not carried over.
+	require.NotContains(t, get(t, ui+"1/top").body, "standHere")
+	require.NotContains(t, get(t, ui+"2/top").body, "minus capture")
+	for query, status := range map[string]int{
+		"of=2&base=2": 400, "of=2&base=3": 400, "of=2&base=9": 404, "of=x&base=1": 404, "of=2&base=": 404, "of=2-1&base=1": 404, "": 404,
+	} {
+		require.Equal(t, status, get(t, ui+"diff?"+query).status, query)
+	}
+	require.Equal(t, http.StatusNotImplemented, get(t, ui+"2-1/download").status)
+	page := get(t, srv.URL()+"/debug/pprof/").body
+	require.Contains(t, page, `href="ui/2-1/flamegraph"`)
+	require.Contains(t, page, "few")
+}
+
+//go:noinline
+func standHere(stop chan struct{}) { <-stop }
+
+// A profile that names files, be it crafted or of a program with strange line
+// directives, makes the server open none of them.
+func TestProfilesOpenNoFiles(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{filepath.Join(dir, "secret.txt"), filepath.Join(dir, "secret.go"), "/etc/passwd", "live_test.go"}
+	for _, name := range names[:2] {
+		require.NoError(t, os.WriteFile(name, []byte(strings.Repeat("confidential\n", 20)), 0o600))
+	}
+	pc := reflectPC(standHere)
+	for _, address := range []uint64{0, ^uint64(0), uint64(pc)} {
+		for _, file := range names {
+			f := &profile.Function{ID: 1, Name: "main.leak", SystemName: "main.leak", Filename: file}
+			loc := &profile.Location{ID: 1, Address: address, Line: []profile.Line{{Function: f, Line: 5}}}
+			p := &profile.Profile{
+				SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}},
+				PeriodType: &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1,
+				Sample:   []*profile.Sample{{Value: []int64{1}, Location: []*profile.Location{loc}}},
+				Function: []*profile.Function{f}, Location: []*profile.Location{loc},
+			}
+			var buf bytes.Buffer
+			require.NoError(t, p.Write(&buf))
+			h := handler(t, profiling.Config{})
+			id := profiling.AddForeign(h, buf.Bytes())
+			other := profiling.AddForeign(h, buf.Bytes())
+			for _, name := range []string{fmt.Sprint(id), fmt.Sprintf("%d-%d", other, id)} {
+				for _, view := range []string{"source?f=leak", "source?f=leak&source_path=/etc&trim_path=/"} {
+					body := request(h, "/debug/pprof/ui/"+name+"/"+view).Body.String()
+					require.NotContains(t, body, "confidential")
+					require.NotContains(t, body, "root:x:")
+					require.NotContains(t, body, "func TestLive")
+				}
+			}
+		}
+	}
+}
+
+func reflectPC(f func(chan struct{})) uintptr {
+	text := fmt.Sprintf("%p", f)
+	var pc uintptr
+	fmt.Sscanf(text, "0x%x", &pc)
+	return pc
+}
+
+func TestLabels(t *testing.T) {
+	worker := profiling.NewLabels("worker", "7", "operation", "none")
+	reading := worker.With("operation", "read")
+	seen := func() string {
+		var found string
+		srv := handler(t, profiling.Config{})
+		text := request(srv, "/debug/pprof/goroutine?debug=1").Body.String()
+		if m := regexp.MustCompile(`(?m)^# labels: (\{.*"worker".*\})$`).FindStringSubmatch(text); m != nil {
+			found = m[1]
+		}
+		return found
+	}
+	defer profiling.Labels{}.Set()
+	worker.Set()
+	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
+	reading.Do(func() { require.JSONEq(t, `{"worker":"7","operation":"read"}`, seen()) })
+	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
+	require.Panics(t, func() { reading.Do(func() { panic("x") }) })
+	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
+	profiling.Labels{}.Do(func() { require.Empty(t, seen()) })
+	require.Empty(t, seen())
+
+	n := 0
+	f := func() { n++ }
+	require.Zero(t, testing.AllocsPerRun(100, func() { reading.Do(f) }))
+	odd := []string{"odd"}
+	require.Panics(t, func() { profiling.NewLabels(odd...) })
+}
+
+func BenchmarkLabels(b *testing.B) {
+	reading := profiling.NewLabels("operation", "read")
+	b.ReportAllocs()
+	for b.Loop() {
+		reading.Do(func() {})
+	}
+}
