@@ -136,6 +136,18 @@ bench: ## run the Go benchmarks (BENCH, BENCHTIME, COUNT)
 bench-compare: ## compare two result files (OLD, NEW) with benchstat
 	go tool benchstat $(OLD) $(NEW)
 
+# What bench-peers measures; it takes under five minutes.
+PEERENGINES   ?= mvcc,mvcc-direct,rwmutex,sync.Map,xsync,badger,memdb,buntdb,column,stm,bbolt,btree
+PEERWORKLOADS ?= zipf-read,zipf-write,disjoint-batch,counter,transfer,long-reader
+PEERFLAGS     ?= --threads 1,2,8 --count 6 --duration 150ms --warmup 50ms
+PEERRESULTS   ?= bin/peers.txt
+
+.PHONY: bench-peers
+bench-peers: ## measure the map beside its peers, in one table; for benchstat: PEERRESULTS
+	mkdir -p bin && go -C bench/peers build -o ../../bin/ ./cmd/peersbench
+	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) -o $(PEERRESULTS)
+	bin/peersbench markdown $(PEERRESULTS)
+
 .PHONY: bars
 bars: ## measure the performance bars, each against its reference
 	go run ./internal/bars

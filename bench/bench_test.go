@@ -8,7 +8,7 @@ import (
 )
 
 // The workloads as Go benchmarks, under the names that mvccbench gives its
-// results:
+// results; many-goroutines, which is paced, is for mvccbench alone:
 //
 //	go test -bench 'ReadHeavy/engine=(mvcc|rwmutex)$' ./bench
 //
@@ -24,6 +24,16 @@ func BenchmarkDisjoint(b *testing.B)   { benchmarkWorkload(b, "disjoint") }
 func BenchmarkTransfer(b *testing.B)   { benchmarkWorkload(b, "transfer") }
 func BenchmarkCounter(b *testing.B)    { benchmarkWorkload(b, "counter") }
 func BenchmarkBegin(b *testing.B)      { benchmarkWorkload(b, "begin") }
+func BenchmarkMixed(b *testing.B)      { benchmarkWorkload(b, "mixed") }
+
+func BenchmarkYcsbA(b *testing.B)         { benchmarkWorkload(b, "ycsb-a") }
+func BenchmarkYcsbB(b *testing.B)         { benchmarkWorkload(b, "ycsb-b") }
+func BenchmarkYcsbC(b *testing.B)         { benchmarkWorkload(b, "ycsb-c") }
+func BenchmarkYcsbF(b *testing.B)         { benchmarkWorkload(b, "ycsb-f") }
+func BenchmarkDisjointBatch(b *testing.B) { benchmarkWorkload(b, "disjoint-batch") }
+func BenchmarkFreeBatch(b *testing.B)     { benchmarkWorkload(b, "free-batch") }
+func BenchmarkLongReader(b *testing.B)    { benchmarkWorkload(b, "long-reader") }
+func BenchmarkOverwrite(b *testing.B)     { benchmarkWorkload(b, "overwrite") }
 
 func benchmarkWorkload(b *testing.B, name string) {
 	w, ok := WorkloadByName(name)
@@ -40,7 +50,7 @@ func benchmarkWorkload(b *testing.B, name string) {
 				})
 				require.NoError(b, err)
 				defer tr.Close()
-				_, err = tr.RunOps(b.Context(), uint64(threads)*1_000)
+				_, err = tr.RunOps(b.Context(), uint64(threads*max(1_000/max(w.Params.TxnSize, 1), 1)))
 				require.NoError(b, err)
 				b.ResetTimer()
 				m, err := tr.RunOps(b.Context(), uint64(b.N))

@@ -12,7 +12,7 @@ import (
 // other programs take part in every measurement. ok is false if the system does
 // not tell processor time.
 func FreeCPU(d time.Duration) (share float64, ok bool) {
-	before, ok := processCPU()
+	before, _, ok := processUsage()
 	if !ok {
 		return 0, false
 	}
@@ -27,6 +27,6 @@ func FreeCPU(d time.Duration) (share float64, ok bool) {
 	}
 	wg.Wait()
 	wall := clock() - from
-	after, _ := processCPU()
+	after, _, _ := processUsage()
 	return min(float64(after-before)/float64(wall)/float64(procs), 1), true
 }

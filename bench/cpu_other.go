@@ -4,6 +4,6 @@ package bench
 
 import "time"
 
-// processCPU returns the processor time that the process has used. It is not
-// known here.
-func processCPU() (used time.Duration, ok bool) { return 0, false }
+// processUsage returns the processor time that the process has used, and how
+// often its threads were switched. They are not known here.
+func processUsage() (cpu time.Duration, switches uint64, ok bool) { return 0, 0, false }

@@ -1,60 +1,136 @@
 package bench
 
-import (
-	"errors"
-	"slices"
+// An Engine is a map under test, already filled, whose keys are strings and whose
+// values are 64-bit numbers: the one that every map can be. See [EngineOf].
+type Engine = EngineOf[string, uint64]
+
+// A Session is one goroutine's access to an [Engine]. See [SessionOf].
+type Session = SessionOf[string, uint64]
+
+// Setup is what an [Engine] is made from.
+type Setup = SetupOf[string, uint64]
+
+// An Op is a read or write within a transaction of an [Engine].
+type Op = OpOf[string, uint64]
+
+// What a [Session] may have beside its own methods.
+type (
+	// An Incrementer can increment a counter.
+	Incrementer = IncrementerOf[string]
+	// A Transferer has transactions over two keys, and over all.
+	Transferer = TransfererOf[string]
+	// A Batcher has transactions over any number of keys.
+	Batcher = BatcherOf[string, uint64]
+	// A Pinner can keep a snapshot open.
+	Pinner = PinnerOf[string, uint64]
 )
 
-// An Engine is a map under test, already filled. Keys are strings, values are
-// 64-bit numbers. It need not support deletion or new keys.
-type Engine interface {
+// An EngineOf is a map under test with keys of type K and values of type V, which
+// is uint64 or []byte, already filled. It need not support deletion or new keys.
+// If it has the method of [Versioner], too, it is asked for it.
+type EngineOf[K comparable, V any] interface {
 	// Session returns what goroutine number worker works with; it is called
 	// before the goroutines start, and -1 asks for one for the runner itself.
-	Session(worker int) Session
+	Session(worker int) SessionOf[K, V]
 	// Close ends what the engine has running. No session is used afterwards.
 	Close()
 }
 
-// A Session is one goroutine's access to an [Engine]. Each of its methods is one
-// transaction, retried until it has committed. An error, which must not be a
+// A Versioner is an engine that can say how many versions of values it holds.
+type Versioner interface {
+	// Versions returns the number of versions, those of one key counted apart.
+	// It is called by any goroutine, a hundred times a second at most.
+	Versions() int
+}
+
+// A SessionOf is one goroutine's access to an [EngineOf]. Each of its methods is
+// one transaction, retried until it has committed. An error, which must not be a
 // mere conflict, ends the run as failed; [ErrStopped] does so silently. Beside
-// the methods here it may have those of [Incrementer], [Beginner] and
-// [Transferer], which some workloads need.
+// the methods here it may have those of [IncrementerOf], [Beginner],
+// [TransfererOf], [BatcherOf] and [PinnerOf], which some workloads need.
+//
+// A byte slice that is put is new, and nobody writes to it any more: the map may
+// keep it. Nor does anybody write to one that was got.
 //
 // A method should allocate no more than a user of the map would: the harness
-// allocates nothing, and what B/op and allocs/op show is taken for the map's.
-type Session interface {
+// allocates nothing but byte slices that are put, and what B/op and allocs/op
+// show beside them is taken for the map's.
+type SessionOf[K comparable, V any] interface {
 	// Get reads one key. An absent key gives ok == false.
-	Get(key string) (value uint64, ok bool, err error)
+	Get(key K) (value V, ok bool, err error)
 	// Put writes one key.
-	Put(key string, value uint64) error
+	Put(key K, value V) error
 	// Aborts returns the number of attempts, over the life of the session,
 	// that did not commit and were made again. It is called while no method
 	// is running.
 	Aborts() uint64
 }
 
-// An Incrementer is a [Session] that can increment a counter.
-type Incrementer interface {
+// An IncrementerOf is a [SessionOf] numbers that can increment a counter.
+type IncrementerOf[K comparable] interface {
 	// Add adds delta to the value of key and returns the sum.
-	Add(key string, delta uint64) (sum uint64, err error)
+	Add(key K, delta uint64) (sum uint64, err error)
 }
 
-// A Beginner is a [Session] that has transactions, and so can begin and end one
+// A Beginner is a [SessionOf] that has transactions, and so can begin and end one
 // without doing anything in it.
 type Beginner interface {
 	// Begin begins a read-only transaction and ends it.
 	Begin() error
 }
 
-// A Transferer is a [Session] that has transactions over several keys.
-type Transferer interface {
+// A TransfererOf is a [SessionOf] numbers that has transactions over several keys.
+type TransfererOf[K comparable] interface {
 	// Transfer reads both keys, subtracts amount from the value of from and
 	// adds it to that of to, modulo 2^64. The keys differ.
-	Transfer(from, to string, amount uint64) error
+	Transfer(from, to K, amount uint64) error
 	// Sum adds up all values, modulo 2^64, and counts the keys, as of one
 	// moment.
 	Sum() (total uint64, keys int, err error)
+}
+
+// A BatcherOf is a [SessionOf] that has transactions over any number of keys.
+type BatcherOf[K comparable, V any] interface {
+	// Batch does ops in one transaction, in their order, each seeing what
+	// those before it have written, and fills in what they have read, which
+	// must be so of the attempt that has committed. readOnly says that none
+	// of them writes. The slice is the caller's, who uses it again.
+	Batch(ops []OpOf[K, V], readOnly bool) error
+}
+
+// An OpKind says what an [OpOf] does.
+type OpKind uint8
+
+// The kinds of operations within a transaction.
+const (
+	OpGet    OpKind = iota // read Key into Old and OK
+	OpHas                  // say in OK whether Key is there
+	OpPut                  // write Value to Key, there or not
+	OpModify               // read Key into Old and OK, then write Value to it
+	OpDelete               // delete Key, there or not
+)
+
+// An OpOf is a read or write within a transaction.
+type OpOf[K comparable, V any] struct {
+	Kind  OpKind
+	OK    bool // set: whether Key was there
+	Key   K
+	Value V // what to write
+	Old   V // set: what was read
+}
+
+// A PinnerOf is a [SessionOf] that can keep a snapshot open.
+type PinnerOf[K comparable, V any] interface {
+	// Pin opens a snapshot of the map as it is.
+	Pin() (PinOf[K, V], error)
+}
+
+// A PinOf is a snapshot that is open. One goroutine at a time uses it.
+type PinOf[K comparable, V any] interface {
+	// Get reads one key as of when the snapshot was opened.
+	Get(key K) (value V, ok bool, err error)
+	// Close closes it. It is called once.
+	Close()
 }
 
 // Isolation is a level of isolation, for engines that have more than one.
@@ -66,95 +142,25 @@ const (
 	Snapshot     Isolation = "snapshot"
 )
 
-// Setup is what an engine is made from.
-type Setup struct {
-	Keys   []string // all keys there will ever be
-	Values []uint64 // their first values, in the same order
+// SetupOf is what an [EngineOf] is made from.
+type SetupOf[K comparable, V any] struct {
+	Keys   []K // all keys there are at first; those that some workloads delete come back
+	Values []V // their first values, in the same order
 
 	// Isolation is the level of read-write transactions, for engines that
 	// have a choice. It is never empty.
 	Isolation Isolation
 
+	// Map sets how the transactional map reclaims, for the engines that are one.
+	Map MapOptions
+
+	// Attempts is how often, at most, a session attempts an operation until it
+	// commits; then it returns ErrGaveUp. Zero means without end.
+	Attempts int
+
 	// Stopped reports that the run is over. A session that retries without
 	// end must ask it now and then, and give up with ErrStopped.
 	Stopped func() bool
-}
-
-// An EngineSpec makes engines and says what they are.
-type EngineSpec struct {
-	Name string // as in --engine
-	Doc  string // one sentence, without the full stop
-
-	// Lacks says, by workload name, why the engine cannot run it.
-	Lacks map[string]string
-
-	// New returns a new engine that holds setup.Keys with setup.Values.
-	New func(setup Setup) (Engine, error)
-}
-
-// Runs reports whether the engine can run workload w and, if not, why.
-func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
-	why, lacks := e.Lacks[w.Name]
-	return why, !lacks
-}
-
-// ErrStopped is returned by a method of a [Session] that has given up because
-// the run is over.
-var ErrStopped = errors.New("bench: stopped")
-
-const (
-	noTx      = "it has no transactions"
-	noMultiTx = "it has no transactions over several keys"
-)
-
-// Engines returns the built-in engines, in the order in which they are listed.
-func Engines() []EngineSpec {
-	return []EngineSpec{
-		{
-			Name: "mvcc",
-			Doc:  "The transactional map, through View and Update, at the level given by --isolation",
-			New:  newMVCC,
-		},
-		{
-			Name:  "mvcc-direct",
-			Doc:   "The transactional map, through its one-key operations: Load, Store, CompareAndSwap",
-			Lacks: map[string]string{"transfer": "one-key operations cannot move an amount between two keys", "begin": "one-key operations begin no transaction"},
-			New:   newMVCCDirect,
-		},
-		{
-			Name:  "floor",
-			Doc:   "What the atomics, the lookup and the allocation alone cost: the bare protocol on a fixed set of keys",
-			Lacks: map[string]string{"transfer": noMultiTx},
-			New:   newFloor,
-		},
-		{
-			Name: "rwmutex",
-			Doc:  "A Go map under a sync.RWMutex, held once for each transaction",
-			New:  newRWMutex,
-		},
-		{
-			Name:  "sync.Map",
-			Doc:   "The standard library's concurrent map",
-			Lacks: map[string]string{"transfer": noMultiTx, "begin": noTx},
-			New:   newSyncMap,
-		},
-		{
-			Name:  "xsync",
-			Doc:   "The concurrent map of the xsync module, which mvcc keeps its index in",
-			Lacks: map[string]string{"transfer": noMultiTx, "begin": noTx},
-			New:   newXsync,
-		},
-	}
-}
-
-// EngineByName returns the built-in engine called name.
-func EngineByName(name string) (EngineSpec, bool) {
-	all := Engines()
-	i := slices.IndexFunc(all, func(e EngineSpec) bool { return e.Name == name })
-	if i < 0 {
-		return EngineSpec{}, false
-	}
-	return all[i], true
 }
 
 // counted counts the attempts and commits of a session. It is padded: sessions
@@ -166,5 +172,5 @@ type counted struct {
 	_       [128]byte
 }
 
-// Aborts implements [Session].
+// Aborts implements [SessionOf].
 func (c *counted) Aborts() uint64 { return c.tries - c.commits }

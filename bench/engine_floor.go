@@ -53,6 +53,23 @@ func (s *floorSession) Begin() error {
 	return nil
 }
 
+// Pin implements [Pinner]: a transaction that stays open.
+func (s *floorSession) Pin() (PinOf[string, uint64], error) {
+	return floorPin{s.m, s.m.Begin()}, nil
+}
+
+type floorPin struct {
+	m  *floor.Map
+	tx *floor.Tx
+}
+
+func (p floorPin) Get(key string) (uint64, bool, error) {
+	v, ok := p.m.Get(p.tx, key)
+	return v, ok, nil
+}
+
+func (p floorPin) Close() { p.m.End(p.tx) }
+
 func errNoSuchKey(key string) error {
 	return fmt.Errorf("bench: the map was made without key %q", key)
 }

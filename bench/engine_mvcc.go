@@ -8,53 +8,77 @@ import (
 )
 
 // mvccEngine is the transactional map.
-type mvccEngine struct {
-	m       *mvcc.Map[string, uint64]
+type mvccEngine[K comparable, V any] struct {
+	m       *mvcc.Map[K, V]
+	options *mvcc.TxOptions // of every Update; nil: the defaults
+	limit   int             // attempts at a one-key operation; 0: without end
 	stopped func() bool
 }
 
-func newMVCC(setup Setup) (Engine, error) {
-	e, err := openMVCC(setup)
-	return &mvccTxEngine{e}, err
-}
-
-func newMVCCDirect(setup Setup) (Engine, error) {
-	e, err := openMVCC(setup)
-	return &mvccDirectEngine{e}, err
-}
-
-func openMVCC(setup Setup) (*mvccEngine, error) {
-	level := mvcc.LevelSerializable
-	if setup.Isolation == Snapshot {
-		level = mvcc.LevelSnapshot
-	}
-	e := &mvccEngine{
-		m:       mvcc.New[string, uint64](&mvcc.Options{Capacity: len(setup.Keys), Isolation: level}),
+func openMVCC[K comparable, V any](setup SetupOf[K, V]) *mvccEngine[K, V] {
+	e := &mvccEngine[K, V]{
+		m:       mvcc.New[K, V](setup.Map.options(len(setup.Keys), setup.Isolation)),
+		limit:   setup.Attempts,
 		stopped: setup.Stopped,
+	}
+	if setup.Attempts > 0 {
+		e.options = &mvcc.TxOptions{MaxAttempts: setup.Attempts}
 	}
 	for i, k := range setup.Keys {
 		e.m.Store(k, setup.Values[i])
 	}
-	return e, nil
+	return e
 }
 
-func (e *mvccEngine) Close() { e.m.Close() }
+func (e *mvccEngine[K, V]) Close() { e.m.Close() }
 
-// mvccTxEngine runs every operation as a transaction of its own.
-type mvccTxEngine struct{ *mvccEngine }
+// Versions implements [Versioner].
+func (e *mvccEngine[K, V]) Versions() int { return e.m.Stats().Versions }
 
-func (e *mvccTxEngine) Session(int) Session { return &mvccSession{mvccEngine: e.mvccEngine} }
+// Pin implements [PinnerOf] for its sessions.
+func (e *mvccEngine[K, V]) Pin() (PinOf[K, V], error) { return mvccPin[K, V]{e.m.Snapshot()}, nil }
 
-type mvccSession struct {
+// mvccPin is a snapshot that is open.
+type mvccPin[K comparable, V any] struct{ s mvcc.Snapshot[K, V] }
+
+func (p mvccPin[K, V]) Get(key K) (V, bool, error) {
+	v, ok := p.s.Get(key)
+	return v, ok, nil
+}
+
+func (p mvccPin[K, V]) Close() { p.s.Close() }
+
+// mvccTxEngine runs every operation as a transaction of its own, mvccTxNumbers
+// those on numbers, too.
+type mvccTxEngine[K comparable, V any] struct{ *mvccEngine[K, V] }
+type mvccTxNumbers[K comparable] struct{ *mvccEngine[K, uint64] }
+
+func newMVCC[K comparable, V any](setup SetupOf[K, V]) (EngineOf[K, V], error) {
+	return mvccTxEngine[K, V]{openMVCC(setup)}, nil
+}
+
+func newMVCCNumbers[K comparable](setup SetupOf[K, uint64]) (EngineOf[K, uint64], error) {
+	return mvccTxNumbers[K]{openMVCC(setup)}, nil
+}
+
+func (e mvccTxEngine[K, V]) Session(int) SessionOf[K, V] {
+	return &mvccSession[K, V]{mvccEngine: e.mvccEngine}
+}
+
+func (e mvccTxNumbers[K]) Session(int) SessionOf[K, uint64] {
+	return &mvccNumberSession[K]{mvccSession[K, uint64]{mvccEngine: e.mvccEngine}}
+}
+
+type mvccSession[K comparable, V any] struct {
 	counted
-	*mvccEngine
+	*mvccEngine[K, V]
 }
 
 // update runs fn, which counts its runs in s.tries, until it has committed.
 // Update itself gives up after a number of attempts.
-func (s *mvccSession) update(fn func(tx mvcc.Tx[string, uint64]) error) error {
+func (s *mvccSession[K, V]) update(fn func(tx mvcc.Tx[K, V]) error) error {
 	for {
-		err := s.m.Update(context.Background(), nil, fn)
+		err := s.m.Update(context.Background(), s.options, fn)
 		if err == nil {
 			s.commits++
 			return nil
@@ -62,30 +86,69 @@ func (s *mvccSession) update(fn func(tx mvcc.Tx[string, uint64]) error) error {
 		if !errors.Is(err, mvcc.ErrConflict) {
 			return err
 		}
-		if s.stopped() {
+		switch {
+		case s.options != nil:
+			return ErrGaveUp
+		case s.stopped():
 			return ErrStopped
 		}
 	}
 }
 
-func (s *mvccSession) Get(key string) (value uint64, ok bool, err error) {
-	err = s.m.View(func(sn mvcc.Snapshot[string, uint64]) error {
+func (s *mvccSession[K, V]) Get(key K) (value V, ok bool, err error) {
+	err = s.m.View(func(sn mvcc.Snapshot[K, V]) error {
 		value, ok = sn.Get(key)
 		return nil
 	})
 	return value, ok, err
 }
 
-func (s *mvccSession) Put(key string, value uint64) error {
-	return s.update(func(tx mvcc.Tx[string, uint64]) error {
+func (s *mvccSession[K, V]) Put(key K, value V) error {
+	return s.update(func(tx mvcc.Tx[K, V]) error {
 		s.tries++
 		tx.Set(key, value)
 		return nil
 	})
 }
 
-func (s *mvccSession) Add(key string, delta uint64) (sum uint64, err error) {
-	err = s.update(func(tx mvcc.Tx[string, uint64]) error {
+func (s *mvccSession[K, V]) Begin() error {
+	return s.m.View(func(mvcc.Snapshot[K, V]) error { return nil })
+}
+
+func (s *mvccSession[K, V]) Batch(ops []OpOf[K, V], readOnly bool) error {
+	if readOnly {
+		return s.m.View(func(sn mvcc.Snapshot[K, V]) error {
+			for i := range ops {
+				ops[i].Old, ops[i].OK = sn.Get(ops[i].Key)
+			}
+			return nil
+		})
+	}
+	return s.update(func(tx mvcc.Tx[K, V]) error {
+		s.tries++
+		for i := range ops {
+			op := &ops[i]
+			switch op.Kind {
+			case OpGet, OpHas:
+				op.Old, op.OK = tx.Get(op.Key)
+			case OpPut:
+				tx.Set(op.Key, op.Value)
+			case OpModify:
+				op.Old, op.OK = tx.Get(op.Key)
+				tx.Set(op.Key, op.Value)
+			case OpDelete:
+				tx.Delete(op.Key)
+			}
+		}
+		return nil
+	})
+}
+
+// mvccNumberSession adds what is done with numbers.
+type mvccNumberSession[K comparable] struct{ mvccSession[K, uint64] }
+
+func (s *mvccNumberSession[K]) Add(key K, delta uint64) (sum uint64, err error) {
+	err = s.update(func(tx mvcc.Tx[K, uint64]) error {
 		s.tries++
 		v, _ := tx.Get(key)
 		sum = v + delta
@@ -95,12 +158,8 @@ func (s *mvccSession) Add(key string, delta uint64) (sum uint64, err error) {
 	return sum, err
 }
 
-func (s *mvccSession) Begin() error {
-	return s.m.View(func(mvcc.Snapshot[string, uint64]) error { return nil })
-}
-
-func (s *mvccSession) Transfer(from, to string, amount uint64) error {
-	return s.update(func(tx mvcc.Tx[string, uint64]) error {
+func (s *mvccNumberSession[K]) Transfer(from, to K, amount uint64) error {
+	return s.update(func(tx mvcc.Tx[K, uint64]) error {
 		s.tries++
 		a, _ := tx.Get(from)
 		b, _ := tx.Get(to)
@@ -110,8 +169,8 @@ func (s *mvccSession) Transfer(from, to string, amount uint64) error {
 	})
 }
 
-func (s *mvccSession) Sum() (total uint64, keys int, err error) {
-	err = s.m.View(func(sn mvcc.Snapshot[string, uint64]) error {
+func (s *mvccNumberSession[K]) Sum() (total uint64, keys int, err error) {
+	err = s.m.View(func(sn mvcc.Snapshot[K, uint64]) error {
 		for _, v := range sn.All() {
 			total += v
 			keys++
@@ -121,35 +180,57 @@ func (s *mvccSession) Sum() (total uint64, keys int, err error) {
 	return total, keys, err
 }
 
-// mvccDirectEngine uses the one-key operations.
-type mvccDirectEngine struct{ *mvccEngine }
+// mvccDirectEngine uses the one-key operations, mvccDirectNumbers those on
+// numbers, too.
+type mvccDirectEngine[K comparable, V any] struct{ *mvccEngine[K, V] }
+type mvccDirectNumbers[K comparable] struct{ *mvccEngine[K, uint64] }
 
-func (e *mvccDirectEngine) Session(int) Session { return &mvccDirectSession{mvccEngine: e.mvccEngine} }
-
-type mvccDirectSession struct {
-	counted
-	*mvccEngine
+func newMVCCDirect[K comparable, V any](setup SetupOf[K, V]) (EngineOf[K, V], error) {
+	return mvccDirectEngine[K, V]{openMVCC(setup)}, nil
 }
 
-func (s *mvccDirectSession) Get(key string) (uint64, bool, error) {
+func newMVCCDirectNumbers[K comparable](setup SetupOf[K, uint64]) (EngineOf[K, uint64], error) {
+	return mvccDirectNumbers[K]{openMVCC(setup)}, nil
+}
+
+func (e mvccDirectEngine[K, V]) Session(int) SessionOf[K, V] {
+	return &mvccDirectSession[K, V]{mvccEngine: e.mvccEngine}
+}
+
+func (e mvccDirectNumbers[K]) Session(int) SessionOf[K, uint64] {
+	return &mvccDirectNumberSession[K]{mvccDirectSession[K, uint64]{mvccEngine: e.mvccEngine}}
+}
+
+type mvccDirectSession[K comparable, V any] struct {
+	counted
+	*mvccEngine[K, V]
+}
+
+func (s *mvccDirectSession[K, V]) Get(key K) (V, bool, error) {
 	v, ok := s.m.Load(key)
 	return v, ok, nil
 }
 
-func (s *mvccDirectSession) Put(key string, value uint64) error {
+func (s *mvccDirectSession[K, V]) Put(key K, value V) error {
 	s.m.Store(key, value)
 	return nil
 }
 
-func (s *mvccDirectSession) Add(key string, delta uint64) (uint64, error) {
-	for {
+// mvccDirectNumberSession adds what is done with numbers.
+type mvccDirectNumberSession[K comparable] struct{ mvccDirectSession[K, uint64] }
+
+func (s *mvccDirectNumberSession[K]) Add(key K, delta uint64) (uint64, error) {
+	for n := 1; ; n++ {
 		s.tries++
 		old, _ := s.m.Load(key)
 		if mvcc.CompareAndSwap(s.m, key, old, old+delta) {
 			s.commits++
 			return old + delta, nil
 		}
-		if s.stopped() {
+		switch {
+		case n == s.limit:
+			return 0, ErrGaveUp
+		case s.stopped():
 			return 0, ErrStopped
 		}
 	}

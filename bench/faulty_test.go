@@ -25,7 +25,7 @@ func (e *wrappedEngine) Session(worker int) Session { return e.session(e.rwMutex
 // recorder is a correct engine that counts who reads and writes what.
 func recorder(*testing.T) EngineSpec {
 	return wrapped("recorder", func(e *rwMutexEngine, _ int) Session {
-		return &recordingSession{rwMutexSession{e}, map[string]int{}, map[string]int{}}
+		return &recordingSession{over(e), map[string]int{}, map[string]int{}}
 	})
 }
 
@@ -166,7 +166,7 @@ func TestFaultyEnginesAreCaught(t *testing.T) {
 					w.Params.Theta = 1.5 // few keys that matter
 				}
 				spec := wrapped("faulty", func(e *rwMutexEngine, worker int) Session {
-					s := &faulty{rwMutexSession: rwMutexSession{e}, runner: worker < 0, old: map[string]uint64{}}
+					s := &faulty{rwMutexSession: over(e), runner: worker < 0, old: map[string]uint64{}}
 					c.set(s)
 					return s
 				})
@@ -206,7 +206,7 @@ func TestLastWriteLost(t *testing.T) {
 			w.Params.ReadPct = 0
 		}
 		spec := wrapped("faulty", func(e *rwMutexEngine, _ int) Session {
-			return &losesLast{rwMutexSession{e}, 1_000}
+			return &losesLast{over(e), 1_000}
 		})
 		tr, err := New(Config{Workload: w, Engine: spec, Threads: 1})
 		require.NoError(t, err)
@@ -242,7 +242,7 @@ func (s *losesLast) Add(key string, delta uint64) (uint64, error) {
 // right: but not the same one twice.
 func TestSumHandedOutTwice(t *testing.T) {
 	w, _ := WorkloadByName("counter")
-	spec := wrapped("faulty", func(e *rwMutexEngine, _ int) Session { return &repeats{rwMutexSession: rwMutexSession{e}} })
+	spec := wrapped("faulty", func(e *rwMutexEngine, _ int) Session { return &repeats{rwMutexSession: over(e)} })
 	tr, err := New(Config{Workload: w, Engine: spec, Threads: 1})
 	require.NoError(t, err)
 	defer tr.Close()
@@ -269,14 +269,14 @@ func (s *repeats) Add(key string, delta uint64) (uint64, error) {
 func TestOnlyTheEndShows(t *testing.T) {
 	w, _ := WorkloadByName("transfer")
 	w.Params.Keys = 10
-	over := false
-	spec := wrapped("faulty", func(e *rwMutexEngine, _ int) Session { return &extraKey{rwMutexSession{e}, &over} })
+	ended := false
+	spec := wrapped("faulty", func(e *rwMutexEngine, _ int) Session { return &extraKey{over(e), &ended} })
 	tr, err := New(Config{Workload: w, Engine: spec, Threads: 1})
 	require.NoError(t, err)
 	defer tr.Close()
 	_, err = tr.RunOps(t.Context(), 100)
 	require.NoError(t, err)
-	over = true
+	ended = true
 	var v *Violation
 	require.ErrorAs(t, tr.Verify(), &v)
 }
@@ -299,9 +299,9 @@ func (s *extraKey) Sum() (uint64, int, error) {
 func badEnd() EngineSpec {
 	return wrapped("bad end", func(e *rwMutexEngine, worker int) Session {
 		if worker >= 0 {
-			return rwMutexSession{e}
+			return over(e)
 		}
-		return &badReader{rwMutexSession{e}, len(e.m)}
+		return &badReader{over(e), len(e.m)}
 	})
 }
 
@@ -318,7 +318,7 @@ func (s *badReader) Get(key string) (uint64, bool, error) {
 }
 
 func TestEveryWorkloadIsVerifiedAtTheEnd(t *testing.T) {
-	for _, w := range Workloads() {
+	for _, w := range smallNumbers() {
 		tr, err := New(Config{Workload: w, Engine: badEnd(), Threads: 2})
 		require.NoError(t, err)
 		_, err = tr.RunOps(t.Context(), 100)
@@ -336,7 +336,7 @@ func TestBadlyFilledMap(t *testing.T) {
 		"key missing": func(e *rwMutexEngine) { delete(e.m, "key-2") },
 		"wrong value": func(e *rwMutexEngine) { e.m["key-3"]++ },
 	} {
-		for _, w := range Workloads() {
+		for _, w := range smallNumbers() {
 			if w.keyCount(4) < 4 {
 				w.Params.Keys = 4
 			}
@@ -356,7 +356,7 @@ func TestBadlyFilledMap(t *testing.T) {
 func TestBeginMustNotWrite(t *testing.T) {
 	w, _ := WorkloadByName("begin")
 	spec := wrapped("faulty", func(e *rwMutexEngine, _ int) Session {
-		return beginWrites{rwMutexSession{e}}
+		return beginWrites{over(e)}
 	})
 	tr, err := New(Config{Workload: w, Engine: spec, Threads: 1})
 	require.NoError(t, err)

@@ -21,59 +21,10 @@ func HarnessCost(w Workload) (ns float64, err error) {
 		return 0, err
 	}
 	defer t.Close()
-	if _, err := t.RunOps(context.Background(), 10_000); err != nil {
+	ops := uint64(50_000 / max(w.Params.TxnSize, 1))
+	if _, err := t.RunOps(context.Background(), max(ops/5, 1)); err != nil {
 		return 0, err
 	}
-	m, err := t.RunOps(context.Background(), 50_000)
+	m, err := t.RunOps(context.Background(), max(ops, 1))
 	return m.NsPerOp(), err
 }
-
-// idleSpec makes an engine whose single session answers as a map would, from an
-// array that is indexed by the number in the key.
-func idleSpec() EngineSpec {
-	return EngineSpec{Name: "idle", New: func(setup Setup) (Engine, error) {
-		e := &idle{values: setup.Values}
-		for _, v := range e.values {
-			e.total += v
-		}
-		return e, nil
-	}}
-}
-
-// idle is engine and session in one.
-type idle struct {
-	values []uint64
-	total  uint64
-}
-
-func (e *idle) Session(int) Session { return e }
-func (e *idle) Close()              {}
-func (e *idle) Aborts() uint64      { return 0 }
-
-func (e *idle) number(key string) int {
-	n := 0
-	for i := len(keyPrefix); i < len(key); i++ {
-		n = 10*n + int(key[i]-'0')
-	}
-	return n
-}
-
-func (e *idle) Get(key string) (uint64, bool, error) { return e.values[e.number(key)], true, nil }
-
-func (e *idle) Put(key string, value uint64) error {
-	e.values[e.number(key)] = value
-	return nil
-}
-
-func (e *idle) Add(key string, delta uint64) (uint64, error) {
-	k := e.number(key)
-	e.values[k] += delta
-	return e.values[k], nil
-}
-
-func (e *idle) Begin() error { return nil }
-
-// Transfer does not even remember, because the auditor reads meanwhile.
-func (e *idle) Transfer(string, string, uint64) error { return nil }
-
-func (e *idle) Sum() (uint64, int, error) { return e.total, len(e.values), nil }

@@ -11,7 +11,7 @@ import (
 // The harness allocates nothing for an operation: what B/op shows is the
 // engine's. The rwmutex engine allocates nothing either.
 func TestNoAllocationInTheHarness(t *testing.T) {
-	for _, w := range Workloads() {
+	for _, w := range smallNumbers() {
 		for _, every := range []int{1, 16} {
 			_, e := named(t, w.Name, "rwmutex")
 			tr, err := New(Config{Workload: w, Engine: e, Threads: 2, LatencySample: every})
@@ -45,9 +45,9 @@ func TestLatencySampling(t *testing.T) {
 		m, err := tr.RunOps(t.Context(), ops)
 		require.NoError(t, err)
 		require.Equal(t, every, m.LatencySample)
-		require.InEpsilon(t, ops/every, m.latency.Count(), 0.15, "one in %d", every)
+		require.InEpsilon(t, ops/every, m.Service.Count(), 0.15, "one in %d", every)
 		if every == 1 {
-			require.EqualValues(t, ops, m.latency.Count())
+			require.EqualValues(t, ops, m.Service.Count())
 		}
 		tr.Close()
 	}
@@ -126,7 +126,7 @@ func TestProcessorTime(t *testing.T) {
 // The harness can be measured under every workload, on an engine that passes
 // verification.
 func TestHarnessCost(t *testing.T) {
-	for _, w := range Workloads() {
+	for _, w := range smallWorkloads() {
 		ns, err := HarnessCost(w)
 		require.NoError(t, err, w.Name)
 		require.Positive(t, ns, w.Name)
@@ -148,7 +148,7 @@ func TestWallAndAborts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := WorkloadByName("disjoint")
 		spec := wrapped("slow", func(e *rwMutexEngine, worker int) Session {
-			return &slow{rwMutexSession: rwMutexSession{e}, op: time.Duration(10-3*worker) * time.Millisecond}
+			return &slow{rwMutexSession: over(e), op: time.Duration(10-3*worker) * time.Millisecond}
 		})
 		tr, err := New(Config{Workload: w, Engine: spec, Threads: 3})
 		require.NoError(t, err)

@@ -10,89 +10,8 @@ import (
 	"time"
 )
 
-// makeWorkers makes a session and a task for each goroutine.
-func (t *Trial) makeWorkers() error {
-	c := t.config
-	streams := func(worker, purpose int) stream {
-		return newStream(c.Seed, uint64(c.Sample), uint64(worker), uint64(purpose))
-	}
-	const (
-		forStart = iota
-		forCoin
-		forPick
-		forAmount
-		forGaps
-	)
-	var dist *zipf
-	if c.Workload.kind == getPut && c.Workload.Params.Theta != Unset {
-		dist = newZipf(len(t.keys), c.Workload.Params.Theta)
-	}
-	for i := range c.Threads {
-		s := t.engine.Session(i)
-		start := streams(i, forStart)
-		w := &worker{session: s, stop: &t.stop, gaps: streams(i, forGaps), latency: new(histogram)}
-		switch c.Workload.kind {
-		case getPut:
-			w.task = &getPutTask{
-				session: s,
-				keys:    t.keys,
-				seen:    newObserver(i+1, c.Threads, len(t.keys)),
-				reads:   uint64(c.Workload.Params.ReadPct) * (1 << 32) / 100,
-				coin:    streams(i, forCoin),
-				pick:    streams(i, forPick),
-				dist:    dist,
-				next:    start.below(len(t.keys)),
-			}
-		case disjoint:
-			w.task = &disjointTask{session: s, key: t.keys[i], index: i, writer: i + 1, last: loaded(i), gaps: streams(i, forPick)}
-		case transfer:
-			tr, ok := s.(Transferer)
-			if !ok {
-				return t.failed(errUnsupported)
-			}
-			w.task = &transferTask{
-				session:  s,
-				transfer: tr,
-				keys:     t.keys,
-				pick:     streams(i, forPick),
-				amount:   streams(i, forAmount),
-				moved:    numbers(len(t.keys)),
-			}
-		case counter:
-			add, ok := s.(Incrementer)
-			if !ok {
-				return t.failed(errUnsupported)
-			}
-			w.task = &counterTask{
-				session: s,
-				add:     add,
-				keys:    t.keys,
-				next:    start.below(len(t.keys)),
-				last:    make([]uint64, len(t.keys)),
-				counted: make([]uint64, len(t.keys)),
-			}
-		case begin:
-			b, ok := s.(Beginner)
-			if !ok {
-				return t.failed(errUnsupported)
-			}
-			w.task = &beginTask{begin: b}
-		}
-		t.workers = append(t.workers, w)
-	}
-	if c.Workload.HasAudits() {
-		s := t.engine.Session(c.Threads)
-		tr, ok := s.(Transferer)
-		if !ok {
-			return t.failed(errUnsupported)
-		}
-		t.audits = &auditWorker{auditor: auditor{transfer: tr, keys: len(t.keys)}, session: s, interval: c.AuditInterval}
-	}
-	return nil
-}
-
 // RunFor runs the workload for about d, or until ctx ends. When measure is
-// false, as for a warm-up, latencies are not kept, and the result is
+// false, as for a warm-up, no times are kept, and the result is
 // good only for its counts; when it is true, garbage is collected first.
 //
 // An error is a [*Violation] that a goroutine noticed or a failure of the
@@ -111,52 +30,103 @@ func (t *Trial) run(ctx context.Context, d time.Duration, limit uint64, measure 
 	if t.failure != nil {
 		return Measurement{}, t.failure
 	}
+	r := t.begin(ctx, limit, measure)
+	var before, after usage
+	if measure {
+		runtime.GC()
+		if t.census != nil {
+			t.census.begin()
+		}
+	}
+	before.begin()
+	interrupted, err := r.wait(ctx, d)
+	after.end()
+	if err != nil {
+		t.failure = err
+		return Measurement{}, err
+	}
+	if t.failure = t.firstError(); t.failure != nil {
+		return Measurement{}, t.failure
+	}
+	m := t.measurement(&before, &after, measure)
+	m.Audits -= r.audits
+	m.Interrupted = interrupted
+	if measure && t.census != nil {
+		m.Memory = t.census.end()
+	}
+	if !measure && t.config.LatencySample == 0 && t.config.Rate == 0 && m.Ops > 0 {
+		busy := float64(m.Wall) * float64(min(len(t.workers), runtime.GOMAXPROCS(0)))
+		t.every = sampleFor(busy/float64(m.Ops), float64(ClockCost()))
+	}
+	return m, nil
+}
+
+// running is a run under way. Its goroutines have been started and wait.
+type running struct {
+	trial    *Trial
+	start    chan struct{} // closed to let them go
+	done     chan struct{} // closed by halt
+	halt     func()
+	workers  sync.WaitGroup
+	auditing sync.WaitGroup
+	audits   uint64 // before the run
+}
+
+// begin starts the goroutines of a run, up to where they do their first
+// operation.
+func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running {
+	r := &running{trial: t, start: make(chan struct{}), done: make(chan struct{}), audits: t.auditCount()}
+	r.halt = sync.OnceFunc(func() {
+		t.stop.Store(true)
+		close(r.done)
+	})
 	t.stop.Store(false)
-	aborts := t.aborts()
-	before := t.auditCount()
+	t.runs.Add(1)
+	t.measured.Store(measure)
+	for _, times := range t.times {
+		times.reset()
+	}
 	labels := pprof.WithLabels(ctx, t.labels)
-	var running, ready sync.WaitGroup
-	start, done := make(chan struct{}), make(chan struct{})
+	var ready sync.WaitGroup
 	launch := func(wg *sync.WaitGroup, f func()) {
 		ready.Add(1)
 		wg.Go(func() {
 			pprof.SetGoroutineLabels(labels)
 			ready.Done()
-			<-start
+			<-r.start
 			f()
 		})
 	}
+	n := uint64(len(t.workers))
 	for i, w := range t.workers {
-		w.ops, w.err, w.every = 0, nil, t.every
-		w.published.Store(0)
-		w.limit = limit / uint64(len(t.workers))
-		if uint64(i) < limit%uint64(len(t.workers)) {
-			w.limit++
+		share := limit / n
+		if uint64(i) < limit%n {
+			share++
 		}
-		w.timed = measure
-		w.latency.Reset()
-		launch(&running, w.run)
+		w.reset(share, t.every, measure)
+		w.halt, w.done = r.halt, r.done
+		launch(&r.workers, w.run)
 	}
-	var auditing sync.WaitGroup
 	if t.audits != nil {
-		launch(&auditing, func() { t.audits.run(&t.stop, done) })
+		launch(&r.auditing, func() { t.audits.run(&t.stop, r.halt, r.done) })
 	}
 	ready.Wait()
+	return r
+}
 
-	var m0, m1 runtime.MemStats
-	if measure {
-		runtime.GC()
-		runtime.ReadMemStats(&m0)
-	}
+// wait lets the goroutines go and waits until they have done all their
+// operations or, after d if it is not zero, or when ctx has ended, have noticed
+// that they are to stop. An error says that they have not.
+func (r *running) wait(ctx context.Context, d time.Duration) (interrupted bool, err error) {
+	t := r.trial
 	finished := make(chan struct{})
-	cpu0, _ := processCPU()
-	from := clock()
-	close(start)
 	go func() {
-		running.Wait()
+		r.workers.Wait()
 		close(finished)
 	}()
-	interrupted := false
+	t.started.store(clock())
+	t.runs.Add(1)
+	close(r.start)
 	var timeout <-chan time.Time
 	if d > 0 {
 		timeout = time.After(d)
@@ -167,47 +137,44 @@ func (t *Trial) run(ctx context.Context, d time.Duration, limit uint64, measure 
 	case <-ctx.Done():
 		interrupted = true
 	}
-	t.stop.Store(true)
-	close(done)
+	r.halt()
 	select {
 	case <-finished:
 	case <-time.After(t.grace):
-		t.failure = t.failed(fmt.Errorf("goroutines are still in an operation %v after they were told to stop", t.grace))
-		return Measurement{}, t.failure
+		return interrupted, t.failed(fmt.Errorf("goroutines are still in an operation %v after they were told to stop", t.grace))
 	}
-	auditing.Wait()
-	cpu1, _ := processCPU()
-	if measure {
-		runtime.ReadMemStats(&m1)
-	}
-	if t.failure = t.firstError(); t.failure != nil {
-		return Measurement{}, t.failure
-	}
+	r.auditing.Wait()
+	return interrupted, nil
+}
 
+// measurement returns what the run that has just ended took.
+func (t *Trial) measurement(before, after *usage, measure bool) Measurement {
 	m := Measurement{
-		Aborts:        t.aborts() - aborts,
-		CPU:           cpu1 - cpu0,
-		Bytes:         m1.TotalAlloc - m0.TotalAlloc,
-		Allocs:        m1.Mallocs - m0.Mallocs,
-		Audits:        t.auditCount() - before,
-		Interrupted:   interrupted,
+		Audits:        t.auditCount(),
+		CPU:           after.cpu - before.cpu,
+		Switches:      after.switches - before.switches,
+		known:         before.known && after.known,
+		Bytes:         after.mem.TotalAlloc - before.mem.TotalAlloc,
+		Allocs:        after.mem.Mallocs - before.mem.Mallocs,
+		GCs:           after.mem.NumGC - before.mem.NumGC,
+		GCPause:       time.Duration(after.mem.PauseTotalNs - before.mem.PauseTotalNs),
+		GCShare:       after.gc.share(before.gc),
+		Rate:          t.config.Rate,
 		LatencySample: t.every,
 	}
+	from := t.started.load()
 	for _, w := range t.workers {
 		m.Ops += w.ops
+		m.Errors += w.gaveUp
+		m.Aborts += w.session.Aborts() - w.aborted
+		m.Backlog += w.backlog
 		m.Wall = max(m.Wall, w.ended-from)
-		if measure {
-			if m.latency == nil {
-				m.latency = new(histogram)
-			}
-			m.latency.Merge(w.latency)
-		}
 	}
-	if !measure && t.config.LatencySample == 0 && m.Ops > 0 {
-		busy := float64(m.Wall) * float64(min(len(t.workers), runtime.GOMAXPROCS(0)))
-		t.every = sampleFor(busy/float64(m.Ops), float64(ClockCost()))
+	m.threads = len(t.workers)
+	if measure && t.every != NoLatency {
+		collect(t.times, &m.Service, &m.Response)
 	}
-	return m, nil
+	return m
 }
 
 // firstError returns what went wrong in the last run: a violation if there is
@@ -233,17 +200,9 @@ func (t *Trial) firstError() error {
 	return nil
 }
 
-func (t *Trial) aborts() uint64 {
-	var n uint64
-	for _, w := range t.workers {
-		n += w.session.Aborts()
-	}
-	return n
-}
-
 func (t *Trial) auditCount() uint64 {
 	if t.audits == nil {
 		return 0
 	}
-	return t.audits.auditor.audits
+	return t.audits.audits
 }

@@ -6,12 +6,12 @@ package bench
 // therefore unique, and a value that turns up under another key, or that nobody
 // wrote, is noticed.
 //
-//	63        50 49      42 41                                       0
-//	[ writer 14 ][  key 8  ][               sequence 42               ]
+//	63           46 45      38 37                                   0
+//	[  writer 18   ][  key 8  ][             sequence 38             ]
 type stamp = uint64
 
 const (
-	seqBits    = 42
+	seqBits    = 38
 	keyBits    = 8
 	writerBits = 64 - keyBits - seqBits
 

@@ -3,27 +3,45 @@ package bench
 import (
 	"context"
 	"errors"
+	"iter"
+	"slices"
 	"time"
 )
 
 // A Sweep measures every one of some workloads with every one of some engines at
-// every one of some numbers of goroutines, several times. Samples of different
-// engines alternate, so that a machine that grows slower or faster meanwhile is
-// equally unfair to all of them; every sample has a new map and is verified.
+// every one of some numbers of goroutines, several times, and so on for every
+// other list it has: an empty one counts as one of the default alone. Samples of
+// different engines alternate, and so do those of the other lists after Threads,
+// so that a machine that grows slower or faster meanwhile is equally unfair to
+// all of them; every sample has a new map and is verified.
 type Sweep struct {
-	Workloads []Workload
+	Workloads []Workload // variants of one, with [Workload.With], next to each other
 	Engines   []EngineSpec
-	Threads   []int
-	Count     int // samples of each combination
+	Threads   []int // empty: as many as a workload is meant for, or DefaultThreads
 
+	Rates          []float64    // empty: what a workload is meant to be offered
+	Isolations     []Isolation  // for the engines that have a choice
+	Maps           []MapOptions // for the engines that are the transactional map
+	LatencySamples []int
+
+	Count    int           // samples of each combination
 	Warmup   time.Duration // before each sample; may be 0
-	Duration time.Duration // of each sample
+	Duration time.Duration // of each sample, unless Ops is given
+	Ops      uint64        // operations of each sample; 0 if Duration is given
 
-	Isolation     Isolation
+	Arrival       Arrival
+	Attempts      int
 	Seed          uint64
-	LatencySample int
 	AuditInterval time.Duration
+
+	// SkipVerify leaves out the check at the end of each sample, which takes
+	// time in proportion to the keys. What the goroutines read is checked all
+	// the same.
+	SkipVerify bool
 }
+
+// DefaultThreads returns the numbers of goroutines of a [Sweep] that does not say.
+func DefaultThreads() []int { return []int{1, 2, 4, 8} }
 
 // A Step is one sample of a [Sweep].
 type Step struct {
@@ -40,28 +58,27 @@ type Skip struct {
 // Steps returns the samples in the order in which they are taken, and what the
 // engines cannot run.
 func (s Sweep) Steps() (steps []Step, skips []Skip) {
-	for _, w := range s.Workloads {
-		var able []EngineSpec
-		for _, e := range s.Engines {
-			if why, ok := e.Runs(w); ok {
-				able = append(able, e)
-			} else {
-				skips = append(skips, Skip{Workload: w.Name, Engine: e.Name, Why: why})
+	for variants := range sameName(s.Workloads) {
+		for _, w := range variants {
+			for _, e := range s.Engines {
+				skip := Skip{Workload: w.Name, Engine: e.Name}
+				var ok bool
+				if skip.Why, ok = e.Runs(w); !ok && !slices.Contains(skips, skip) {
+					skips = append(skips, skip)
+				}
 			}
 		}
-		for _, threads := range s.Threads {
+		counts := s.Threads
+		if n := variants[0].Threads(); len(counts) == 0 && n > 0 {
+			counts = []int{n}
+		} else if len(counts) == 0 {
+			counts = DefaultThreads()
+		}
+		for _, threads := range counts {
 			for sample := range s.Count {
-				for _, e := range able {
-					steps = append(steps, Step{Index: len(steps), Config: Config{
-						Workload:      w,
-						Engine:        e,
-						Threads:       threads,
-						Isolation:     s.Isolation,
-						Seed:          s.Seed,
-						Sample:        sample,
-						LatencySample: s.LatencySample,
-						AuditInterval: s.AuditInterval,
-					}})
+				for _, c := range s.configs(variants) {
+					c.Threads, c.Sample = threads, sample
+					steps = append(steps, Step{Index: len(steps), Config: c})
 				}
 			}
 		}
@@ -72,15 +89,84 @@ func (s Sweep) Steps() (steps []Step, skips []Skip) {
 	return steps, skips
 }
 
+// sameName returns the runs of workloads that have the same name.
+func sameName(list []Workload) iter.Seq[[]Workload] {
+	return func(yield func([]Workload) bool) {
+		for len(list) > 0 {
+			n := 1
+			for n < len(list) && list[n].Name == list[0].Name {
+				n++
+			}
+			if !yield(list[:n:n]) {
+				return
+			}
+			list = list[n:]
+		}
+	}
+}
+
+// configs returns what is measured of some variants of one workload, but for the
+// numbers of goroutines and samples. An engine that has no choice in something
+// is measured with the first choice only.
+func (s Sweep) configs(variants []Workload) []Config {
+	var list []Config
+	swept := s.swept(variants)
+	for _, w := range variants {
+		rates := s.Rates
+		if len(rates) == 0 {
+			rates = []float64{w.Rate()}
+		}
+		for _, rate := range rates {
+			for i, isolation := range orDefault(s.Isolations) {
+				for j, options := range orDefault(s.Maps) {
+					for _, every := range orDefault(s.LatencySamples) {
+						for _, e := range s.Engines {
+							if _, ok := e.Runs(w); !ok || i > 0 && len(e.Levels) == 0 || j > 0 && !e.Reclaims {
+								continue
+							}
+							list = append(list, Config{
+								Workload:      w,
+								Engine:        e,
+								Isolation:     isolation,
+								Map:           options,
+								Rate:          rate,
+								Arrival:       s.Arrival,
+								Attempts:      s.Attempts,
+								Seed:          s.Seed,
+								LatencySample: every,
+								AuditInterval: s.AuditInterval,
+								Swept:         swept,
+							})
+						}
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// orDefault returns list or, if it is empty, a list of the zero value, which
+// everywhere means the default.
+func orDefault[T any](list []T) []T {
+	if len(list) == 0 {
+		return make([]T, 1)
+	}
+	return list
+}
+
 // An Observer is told how a [Sweep] goes on. Its methods are called by the
 // goroutine that runs the sweep, and never while a sample is being measured.
 type Observer interface {
 	// Start is called before a sample; next is nil before the last.
 	Start(step Step, next *Step)
-	// Running is called when the sample's map has been filled, with the
-	// means to ask, from any goroutine, for the operations done so far.
-	Running(step Step, live func() uint64)
-	// Done is called after a sample that has been verified.
+	// Running is called when the sample's map has been filled. Other
+	// goroutines may ask t how far it is, with [Trial.Live] and
+	// [Trial.ReadLive], until Done or Start is called; nothing else is
+	// allowed with it.
+	Running(step Step, t *Trial)
+	// Done is called after a sample that has been verified, unless the sweep
+	// leaves that out.
 	Done(step Step, m Measurement) error
 }
 
@@ -119,21 +205,33 @@ func (s Sweep) sample(ctx context.Context, step Step, o Observer) error {
 		return err
 	}
 	defer t.Close()
-	o.Running(step, t.Live)
+	o.Running(step, t)
 	if s.Warmup > 0 {
 		if _, err := t.RunFor(ctx, s.Warmup, false); err != nil {
 			return err
 		}
 	}
 	if ctx.Err() != nil {
-		return t.Verify()
+		return s.verify(t)
 	}
-	m, err := t.RunFor(ctx, s.Duration, true)
+	var m Measurement
+	if s.Ops > 0 {
+		m, err = t.RunOps(ctx, s.Ops)
+	} else {
+		m, err = t.RunFor(ctx, s.Duration, true)
+	}
 	if err != nil {
 		return err
 	}
-	if err := t.Verify(); err != nil {
+	if err := s.verify(t); err != nil {
 		return err
 	}
 	return o.Done(step, m)
+}
+
+func (s Sweep) verify(t *Trial) error {
+	if s.SkipVerify {
+		return nil
+	}
+	return t.Verify()
 }

@@ -70,8 +70,8 @@ func (o *logObserver) Start(step Step, next *Step) {
 	o.log = append(o.log, line)
 }
 
-func (o *logObserver) Running(step Step, live func() uint64) {
-	live()
+func (o *logObserver) Running(step Step, t *Trial) {
+	t.Live()
 	o.log = append(o.log, fmt.Sprint("running ", step.Index))
 }
 
@@ -109,7 +109,7 @@ func TestSweepInterrupted(t *testing.T) {
 	s.Warmup = 0
 	n := 0
 	s.Engines = []EngineSpec{wrapped("canceller", func(e *rwMutexEngine, _ int) Session {
-		return &hooked{rwMutexSession{e}, func() {
+		return &hooked{over(e), func() {
 			if n++; n == 1_000 {
 				cancel(cause)
 			}
@@ -158,13 +158,13 @@ func TestTitlesNameWhatDiffers(t *testing.T) {
 		p    Params
 		want string
 	}{
-		{"read-heavy", Params{Unset, Unset, Unset}, "ReadHeavy"},
-		{"read-heavy", Params{4, 90, Unset}, "ReadHeavy"},
-		{"read-heavy", Params{16, 95, 0.5}, "ReadHeavy/keys=16/read-pct=95"},
-		{"zipf-write", Params{Unset, Unset, 0.5}, "ZipfWrite/theta=0.5"},
-		{"zipf-write", Params{Unset, Unset, 0}, "ZipfWrite/theta=0"},
-		{"transfer", Params{2, Unset, Unset}, "Transfer/keys=2"},
-		{"disjoint", Params{16, 50, 0.5}, "Disjoint"},
+		{"read-heavy", Params{Keys: Unset, ReadPct: Unset, Theta: Unset}, "ReadHeavy"},
+		{"read-heavy", Params{Keys: 4, ReadPct: 90, Theta: Unset}, "ReadHeavy"},
+		{"read-heavy", Params{Keys: 16, ReadPct: 95, Theta: 0.5}, "ReadHeavy/keys=16/read-pct=95"},
+		{"zipf-write", Params{Keys: Unset, ReadPct: Unset, Theta: 0.5}, "ZipfWrite/theta=0.5"},
+		{"zipf-write", Params{Keys: Unset, ReadPct: Unset, Theta: 0}, "ZipfWrite/theta=0"},
+		{"transfer", Params{Keys: 2, ReadPct: Unset, Theta: Unset}, "Transfer/keys=2"},
+		{"disjoint", Params{Keys: 16, ReadPct: 50, Theta: 0.5}, "Disjoint"},
 	} {
 		w, ok := WorkloadByName(c.name)
 		require.True(t, ok)
@@ -179,13 +179,13 @@ func TestParametersOutOfRange(t *testing.T) {
 		name string
 		p    Params
 	}{
-		{"counter", Params{5, Unset, Unset}},
-		{"counter", Params{0, Unset, Unset}},
-		{"transfer", Params{1, Unset, Unset}},
-		{"read-heavy", Params{Unset, 101, Unset}},
-		{"read-heavy", Params{Unset, -2, Unset}},
-		{"zipf-read", Params{Unset, Unset, -0.5}},
-		{"zipf-read", Params{Unset, Unset, 11}},
+		{"counter", Params{Keys: 5, ReadPct: Unset, Theta: Unset}},
+		{"counter", Params{Keys: 0, ReadPct: Unset, Theta: Unset}},
+		{"transfer", Params{Keys: 1, ReadPct: Unset, Theta: Unset}},
+		{"read-heavy", Params{Keys: Unset, ReadPct: 101, Theta: Unset}},
+		{"read-heavy", Params{Keys: Unset, ReadPct: -2, Theta: Unset}},
+		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: -0.5}},
+		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: 11}},
 	} {
 		w, _ := WorkloadByName(c.name)
 		_, err := w.With(c.p)

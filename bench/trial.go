@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/pprof"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -17,21 +16,50 @@ type Config struct {
 	Threads   int       // goroutines, from 1 to MaxThreads; an auditor comes on top
 	Isolation Isolation // empty means Serializable
 
+	// Swept are the keys of [Config.Labels] that are to be given even if the
+	// value is the default, because other samples have others. Optional.
+	Swept []string
+
 	// Seed seeds every random choice, together with Sample, the goroutine's
 	// number and what is chosen: equal configurations make equal choices, and
 	// two engines in the same sample are given the same.
 	Seed   uint64
 	Sample int
 
-	// LatencySample is how many operations there are for each one whose
-	// latency is measured. Zero chooses it by what the warm-up took, so that
-	// reading the clock takes less than a hundredth of the time.
+	// LatencySample is how many operations there are for each one that is
+	// timed, or [NoLatency]. Zero chooses it by what the warm-up took, so that
+	// reading the clock takes less than a hundredth of the time; in an open
+	// loop it times every operation.
 	LatencySample int
+
+	// Rate is how many operations per second are to be done, by all goroutines
+	// together, each when it is due: an open loop. Zero is a closed loop, in
+	// which each goroutine starts its next operation when the last has ended.
+	Rate float64
+
+	// Arrival says how the operations of an open loop follow each other. Empty
+	// means [FixedArrivals].
+	Arrival Arrival
+
+	// Attempts is how often, at most, an operation is attempted until it
+	// commits; then it is given up, which counts as an error. Zero means
+	// without end.
+	Attempts int
 
 	// AuditInterval is the time from one audit to the next, for workloads that
 	// have them. Zero means that they follow each other without a pause.
 	AuditInterval time.Duration
+
+	// Map sets how the transactional map reclaims, for the engines that are one.
+	Map MapOptions
 }
+
+// NoLatency is the value of [Config.LatencySample] with which no operation is
+// timed, and in a closed loop the clock is not read at all.
+const NoLatency = -1
+
+// MaxRate is the highest [Config.Rate].
+const MaxRate = 1e9
 
 // DefaultAuditInterval is what front ends use unless told otherwise. Audits at a
 // fixed rate are the same load for every engine; audits without a pause take as
@@ -46,8 +74,20 @@ func (c Config) validate() error {
 		return errors.New("bench: no workload given")
 	case c.Threads < 1 || c.Threads > MaxThreads:
 		return fmt.Errorf("bench: from 1 to %d threads, not %d", MaxThreads, c.Threads)
-	case c.LatencySample < 0:
+	case c.LatencySample < NoLatency:
 		return fmt.Errorf("bench: negative latency sample %d", c.LatencySample)
+	case !(c.Rate >= 0 && c.Rate <= MaxRate): // also refuses NaN
+		return fmt.Errorf("bench: from 0 to %.0f operations per second, not %v", MaxRate, c.Rate)
+	case c.Arrival != "" && c.Arrival != FixedArrivals && c.Arrival != PoissonArrivals:
+		return fmt.Errorf("bench: unknown arrivals %q; expected %s or %s", c.Arrival, FixedArrivals, PoissonArrivals)
+	case c.Attempts < 0:
+		return fmt.Errorf("bench: negative number of attempts %d", c.Attempts)
+	}
+	if err := c.Map.Validate(); err != nil {
+		return err
+	}
+	if n := c.Workload.keyCount(c.Threads); n > manyKeys {
+		return fmt.Errorf("bench: %s with %d threads has %d keys; expected at most %d", c.Workload.Name, c.Threads, n, manyKeys)
 	}
 	if why, ok := c.Engine.Runs(c.Workload); !ok {
 		return fmt.Errorf("bench: engine %s cannot run %s: %s", c.Engine.Name, c.Workload.Name, why)
@@ -59,17 +99,21 @@ func (c Config) validate() error {
 // at a time: any number of runs with [Trial.RunFor] or [Trial.RunOps], then
 // [Trial.Verify], then [Trial.Close].
 type Trial struct {
-	config  Config
-	engine  Engine
-	keys    []string
-	runner  Session // used between runs
-	workers []*worker
-	audits  *auditWorker // nil if the workload has none
-	every   int          // operations for each one that is timed
-	stop    stopFlag
-	labels  pprof.LabelSet // the profiler labels of the goroutines
-	failure error          // the first; nothing runs any more
-	grace   time.Duration  // how long an operation under way may take to end
+	config   Config
+	rig      rig      // the engine, and what depends on its types
+	keys     []string // the names of the keys, if keys are strings
+	census   *census  // nil if the workload does not report memory
+	workers  []*worker
+	times    []*recorders
+	audits   *auditWorker // nil if the workload has none
+	every    int          // operations for each one that is timed, or NoLatency
+	started  instant      // when the run began
+	measured atomic.Bool  // the run keeps times
+	runs     atomic.Int64 // twice the number of runs begun; odd while one begins
+	stop     stopFlag
+	labels   pprof.LabelSet // the profiler labels of the goroutines
+	failure  error          // the first; nothing runs any more
+	grace    time.Duration  // how long an operation under way may take to end
 }
 
 // defaultGrace is so long that only an engine that hangs exceeds it.
@@ -83,6 +127,12 @@ type stopFlag struct {
 	_ [128]byte
 }
 
+// instant is a time by clock that one goroutine sets and others read.
+type instant struct{ ns atomic.Int64 }
+
+func (i *instant) load() time.Duration   { return time.Duration(i.ns.Load()) }
+func (i *instant) store(t time.Duration) { i.ns.Store(int64(t)) }
+
 // New fills a new engine, checks that it holds what it was filled with, and
 // prepares the goroutines' records. It takes time and memory in proportion to
 // the number of keys.
@@ -94,27 +144,21 @@ func New(config Config) (*Trial, error) {
 		config.Isolation = Serializable
 	}
 	t := &Trial{config: config, every: config.LatencySample, grace: defaultGrace}
-	if t.every == 0 {
+	switch {
+	case t.every == 0 && config.Rate > 0:
+		t.every = 1
+	case t.every == 0:
 		t.every = firstSample
 	}
+	t.times = newRecorders(config.Threads, config.Rate > 0)
 	t.labels = pprof.Labels(
 		"workload", config.Workload.Name, "engine", config.Engine.Name, "threads", strconv.Itoa(config.Threads))
 
-	values := t.makeKeys()
-	engine, err := config.Engine.New(Setup{
-		// The engine keeps strings of its own, as it would in a program whose
-		// keys come from somewhere else each time.
-		Keys:      cloneStrings(t.keys),
-		Values:    values,
-		Isolation: config.Isolation,
-		Stopped:   t.stop.Load,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("bench: engine %s: %w", config.Engine.Name, err)
+	t.rig = newRig(t)
+	if config.Workload.ReportsMemory() {
+		t.census = newCensus(t.rig.versions)
 	}
-	t.engine = engine
-	t.runner = engine.Session(-1)
-	if err := t.checkFilled(values); err != nil {
+	if err := t.rig.fill(); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -125,165 +169,5 @@ func New(config Config) (*Trial, error) {
 	return t, nil
 }
 
-// keyPrefix is followed by the index of the key.
-const keyPrefix = "key-"
-
-// makeKeys makes the keys and returns the values they have at first.
-func (t *Trial) makeKeys() []uint64 {
-	n := t.config.Workload.keyCount(t.config.Threads)
-	t.keys = make([]string, n)
-	values := make([]uint64, n)
-	for i := range n {
-		t.keys[i] = keyPrefix + strconv.Itoa(i)
-		switch t.config.Workload.kind {
-		case transfer:
-			values[i] = openingBalance
-		case counter:
-		default:
-			values[i] = loaded(i)
-		}
-	}
-	return values
-}
-
-func cloneStrings(list []string) []string {
-	c := make([]string, len(list))
-	for i, s := range list {
-		c[i] = strings.Clone(s)
-	}
-	return c
-}
-
-// checkFilled makes sure that it is not an empty map that will be measured.
-func (t *Trial) checkFilled(values []uint64) error {
-	for i, k := range t.keys {
-		v, ok, err := t.runner.Get(k)
-		if err != nil {
-			return t.failed(err)
-		}
-		if !ok || v != values[i] {
-			return t.violated(wrong(k, "the map was filled with %#x and gives %#x, %t", values[i], v, ok))
-		}
-	}
-	return nil
-}
-
-// Measurement is what a run of a [Trial] took.
-type Measurement struct {
-	Ops    uint64        // operations that have committed
-	Aborts uint64        // attempts that did not commit and were made again
-	Wall   time.Duration // from the start to the end of the last operation
-	CPU    time.Duration // processor time of the whole process; 0 if it is not known
-	Bytes  uint64        // allocated on the heap, by the whole process
-	Allocs uint64        // objects allocated, by the whole process
-	Audits uint64        // full scans made meanwhile, each of which was correct
-
-	// Interrupted says that the context ended before the run did. What was
-	// measured until then is sound.
-	Interrupted bool
-
-	// LatencySample is how many operations there were for each timed one.
-	LatencySample int
-
-	latency *histogram
-}
-
-// NsPerOp returns wall time divided by operations, in nanoseconds.
-func (m Measurement) NsPerOp() float64 { return m.perOp(float64(m.Wall)) }
-
-// OpsPerSecond returns operations divided by wall time.
-func (m Measurement) OpsPerSecond() float64 {
-	if m.Wall <= 0 {
-		return 0
-	}
-	return float64(m.Ops) / m.Wall.Seconds()
-}
-
-// AbortsPerOp returns the aborted attempts for each committed operation.
-func (m Measurement) AbortsPerOp() float64 { return m.perOp(float64(m.Aborts)) }
-
-// CPUNsPerOp returns the processor time of the whole process, the garbage
-// collector and the engine's background work included, divided by operations, in
-// nanoseconds. ok is false if it is not known.
-func (m Measurement) CPUNsPerOp() (ns float64, ok bool) {
-	return m.perOp(float64(m.CPU)), m.CPU > 0
-}
-
-// BytesPerOp returns the bytes allocated for each operation.
-func (m Measurement) BytesPerOp() float64 { return m.perOp(float64(m.Bytes)) }
-
-// AllocsPerOp returns the objects allocated for each operation.
-func (m Measurement) AllocsPerOp() float64 { return m.perOp(float64(m.Allocs)) }
-
-// AuditsPerSecond returns audits divided by wall time.
-func (m Measurement) AuditsPerSecond() float64 {
-	if m.Wall <= 0 {
-		return 0
-	}
-	return float64(m.Audits) / m.Wall.Seconds()
-}
-
-func (m Measurement) perOp(x float64) float64 {
-	if m.Ops == 0 {
-		return 0
-	}
-	return x / float64(m.Ops)
-}
-
-// Quantile returns the latency that a fraction q of the timed operations did not
-// exceed, to within half a percent. ok is false if fewer than ten timed
-// operations lie beyond it: then there is nothing to say. Each latency includes
-// one reading of the clock; see [ClockCost].
-func (m Measurement) Quantile(q float64) (latency time.Duration, ok bool) {
-	if m.latency == nil || !m.latency.Supports(q) {
-		return 0, false
-	}
-	return time.Duration(m.latency.Quantile(q)), true
-}
-
-// Violation is the error of a run that an engine did not serve correctly. Its
-// figures are worthless.
-type Violation struct {
-	Workload string
-	Engine   string
-	Threads  int
-	Detail   string
-}
-
-// Error implements error.
-func (v *Violation) Error() string {
-	return fmt.Sprintf("verification violated: workload %s, engine %s, %d threads: %s", v.Workload, v.Engine, v.Threads, v.Detail)
-}
-
-// violated makes err, found by a check, into a *Violation.
-func (t *Trial) violated(err error) error {
-	return &Violation{
-		Workload: t.config.Workload.Name,
-		Engine:   t.config.Engine.Name,
-		Threads:  t.config.Threads,
-		Detail:   err.Error(),
-	}
-}
-
-// failed wraps an error that an operation returned.
-func (t *Trial) failed(err error) error {
-	if v, ok := errors.AsType[*violation](err); ok {
-		return t.violated(v)
-	}
-	return fmt.Errorf("bench: workload %s, engine %s, %d threads: %w",
-		t.config.Workload.Name, t.config.Engine.Name, t.config.Threads, err)
-}
-
-// Live returns the operations committed so far in the current or last run,
-// roughly: each goroutine says how far it is once in a while. It may be called
-// by any goroutine.
-func (t *Trial) Live() uint64 {
-	var n uint64
-	for _, w := range t.workers {
-		n += w.published.Load()
-	}
-	return n
-}
-
 // Close ends the engine.
-func (t *Trial) Close() { t.engine.Close() }
+func (t *Trial) Close() { t.rig.close() }

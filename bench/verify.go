@@ -16,106 +16,123 @@ func (t *Trial) Verify() error {
 
 func (t *Trial) verify() error {
 	switch t.config.Workload.kind {
-	case getPut:
-		return verifyTasks(t, t.verifyGetPut)
-	case disjoint:
-		return verifyTasks(t, t.verifyDisjoint)
+	case getPut, ycsb, overwrite:
+		return t.verifyObserved()
+	case longReader:
+		if a, ok := t.audits.auditor.(interface{ readAll() error }); ok {
+			if err := a.readAll(); err != nil {
+				return err
+			}
+		}
+		return t.verifyObserved()
+	case disjoint, disjointBatch:
+		return t.verifyOwned()
+	case freeBatch:
+		return t.verifyFreed()
 	case transfer:
-		return verifyTasks(t, t.verifyTransfer)
-	case counter:
-		return verifyTasks(t, t.verifyCounter)
-	}
-	// An empty transaction must have left the map as it was.
-	for k, key := range t.keys {
-		v, ok, err := t.runner.Get(key)
-		if err != nil {
+		if err := t.audits.do(); err != nil {
 			return err
 		}
-		if !ok || v != loaded(k) {
-			return wrong(key, "was never written to, and gives %#x, %t at the end", v, ok)
-		}
+		return t.verifyAdded(openingBalance)
+	case counter, crowd:
+		return t.verifyAdded(0)
 	}
-	return nil
+	return t.verifyUntouched()
 }
 
-// verifyTasks hands check the tasks of all goroutines.
-func verifyTasks[T task](t *Trial, check func(tasks []T) error) error {
-	tasks := make([]T, len(t.workers))
+// tasks returns the tasks of all goroutines as what they have in common.
+func tasks[T any](t *Trial) []T {
+	all := make([]T, len(t.workers))
 	for i, w := range t.workers {
-		tasks[i] = w.task.(T)
+		all[i] = w.task.(T)
 	}
-	return check(tasks)
+	return all
 }
 
-func (t *Trial) verifyGetPut(tasks []*getPutTask) error {
-	all := make([]*observer, len(tasks))
-	for i, task := range tasks {
-		all[i] = task.seen
+// verifyObserved checks keys that everybody writes.
+func (t *Trial) verifyObserved() error {
+	all := make([]*observer, 0, len(t.workers))
+	for _, task := range tasks[observing](t) {
+		all = append(all, task.observed())
 	}
 	if err := checkSeen(all); err != nil {
 		return &violation{detail: err.Error()}
 	}
-	for k, key := range t.keys {
-		v, ok, err := t.runner.Get(key)
+	for k := range t.count() {
+		v, ok, err := t.rig.get(k)
 		if err != nil {
 			return err
 		}
 		if err := checkFinal(all, k, v, ok); err != nil {
-			return &violation{key: key, detail: err.Error()}
+			return &violation{key: t.rig.name(k), detail: err.Error()}
 		}
 	}
 	return nil
 }
 
-func (t *Trial) verifyDisjoint(tasks []*disjointTask) error {
-	for _, task := range tasks {
-		v, ok, err := t.runner.Get(task.key)
+// verifyOwned checks keys that one goroutine each writes.
+func (t *Trial) verifyOwned() error {
+	for k, task := range tasks[owning](t) {
+		v, ok, err := t.rig.get(k)
 		if err != nil {
 			return err
 		}
-		if err := task.check(v, ok); err != nil {
+		if err := task.record().check(t.rig.name(k), v, ok); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *Trial) verifyTransfer(tasks []*transferTask) error {
-	if err := t.audits.do(); err != nil {
-		return err
-	}
-	moved := make([]uint64, len(t.keys)) // by all, modulo 2^64
-	for _, task := range tasks {
-		for k, amount := range task.moved {
-			moved[k] += amount
-		}
-	}
-	for k, key := range t.keys {
-		want := openingBalance + moved[k]
-		v, ok, err := t.runner.Get(key)
-		if err != nil {
-			return err
-		}
-		if !ok || v != want {
-			return wrong(key, "has %d at the end, %t; the committed transfers make it %d", int64(v), ok, int64(want))
+// verifyFreed checks keys that one goroutine each deletes and puts back.
+func (t *Trial) verifyFreed() error {
+	each := t.count() / len(t.workers)
+	for i, task := range tasks[freeing](t) {
+		for k := i * each; k < (i+1)*each; k++ {
+			v, ok, err := t.rig.get(k)
+			if err != nil {
+				return err
+			}
+			if err := task.checkLeft(k, v, ok); err != nil {
+				return &violation{key: t.rig.name(k), detail: err.Error()}
+			}
 		}
 	}
 	return nil
 }
 
-func (t *Trial) verifyCounter(tasks []*counterTask) error {
-	for k, key := range t.keys {
-		var want uint64
-		for _, task := range tasks {
-			want += task.counted[k]
-		}
-		v, ok, err := t.runner.Get(key)
+// verifyAdded checks that each key holds what it held at first and what the
+// goroutines have added to it, modulo 2^64.
+func (t *Trial) verifyAdded(first uint64) error {
+	sums := make([]uint64, t.count())
+	for _, task := range tasks[adding](t) {
+		task.addTo(sums)
+	}
+	for k, added := range sums {
+		v, ok, err := t.rig.get(k)
 		if err != nil {
 			return err
 		}
-		if !ok || v != want {
-			return wrong(key, "counted %d, %t; %d increments were committed", v, ok, want)
+		if want := first + added; !ok || v != want {
+			return wrong(t.rig.name(k), "has %d at the end, %t; the committed operations make it %d", int64(v), ok, int64(want))
 		}
 	}
 	return nil
 }
+
+// verifyUntouched checks that nobody has written: not even an empty transaction.
+func (t *Trial) verifyUntouched() error {
+	for k := range t.count() {
+		v, ok, err := t.rig.get(k)
+		if err != nil {
+			return err
+		}
+		if !ok || v != loaded(k) {
+			return wrong(t.rig.name(k), "was never written to, and gives %#x, %t at the end", v, ok)
+		}
+	}
+	return nil
+}
+
+// count returns the number of keys.
+func (t *Trial) count() int { return t.config.Workload.keyCount(t.config.Threads) }

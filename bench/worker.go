@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -8,32 +9,69 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/mvccmap/mvccmap/internal/hist"
 )
-
-type histogram = hist.Hist
 
 // worker is one goroutine's part of a trial. Its record survives from run to
 // run; each run has a new goroutine.
 type worker struct {
 	task    task
-	session Session
+	session aborter
 	stop    *stopFlag
+	times   *recorders
+	pace    *pacer // nil in a closed loop
 
 	// The rest is of the current run.
-	ops     uint64
-	limit   uint64
+	ops     uint64        // committed
+	gaveUp  uint64        // operations without success
+	limit   uint64        // on ops; lowered by what was given up
+	aborted uint64        // aborts before the run
 	ended   time.Duration // by clock
+	backlog uint64        // operations that were due by then and not started
 	err     error
-	latency *histogram
-	timed   bool   // latencies are wanted
-	gaps    stream // distances between timed operations
-	every   int
+	halt    func()          // ends the run of all goroutines
+	done    <-chan struct{} // closed by halt
+	timed   bool            // times are to be kept
+	gaps    stream          // distances between timed operations
+	every   int             // NoLatency: none is timed
+	told    time.Duration   // when tellNow last did something
 
-	_         [128]byte // read by others from here on
-	published atomic.Uint64
-	_         [120]byte
+	_    [128]byte // read by others from here on
+	live struct{ ops, aborts, gaveUp atomic.Uint64 }
+	_    [104]byte
+}
+
+// newWorker returns the record of goroutine i.
+func newWorker(t *Trial, i int, s aborter, task task) *worker {
+	w := &worker{
+		task:    task,
+		session: s,
+		stop:    &t.stop,
+		times:   t.times[i%len(t.times)],
+		gaps:    t.streamFor(i, forGaps),
+	}
+	if t.config.Rate > 0 {
+		var poisson *stream
+		if t.config.Arrival == PoissonArrivals {
+			arrivals := t.streamFor(i, forArrivals)
+			poisson = &arrivals
+		}
+		w.pace = newPacer(t.config.Rate, t.config.Threads, i, poisson, &t.started)
+	}
+	return w
+}
+
+// reset makes w ready for a run of at most limit operations.
+func (w *worker) reset(limit uint64, every int, timed bool) {
+	w.ops, w.gaveUp, w.limit = 0, 0, limit
+	w.backlog, w.err, w.told = 0, nil, longAgo
+	w.aborted = w.session.Aborts()
+	w.every, w.timed = every, timed
+	w.live.ops.Store(0)
+	w.live.aborts.Store(0)
+	w.live.gaveUp.Store(0)
+	if w.pace != nil {
+		w.pace.reset()
+	}
 }
 
 // clock returns the time since the program started. It is what a single reading
@@ -74,19 +112,43 @@ func sampleFor(perOp, clockCost float64) int {
 }
 
 // run does operations until the limit or the stop flag. It reads the clock for
-// timed operations only.
+// timed operations only, and in an open loop for each.
 func (w *worker) run() {
 	defer func() {
 		if p := recover(); p != nil {
 			w.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 		w.ended = clock()
-		w.published.Store(w.ops)
+		if w.pace != nil {
+			w.backlog = w.pace.backlog(w.ended)
+		}
+		w.tell()
 	}()
-	if w.every == 1 && w.timed {
+	switch {
+	case w.pace != nil:
+		w.runPaced()
+	case w.every == NoLatency:
+		w.runUntimed()
+	case w.every == 1 && w.timed:
 		w.runTimed()
-	} else {
+	default:
 		w.runSampled()
+	}
+}
+
+// runUntimed never reads the clock.
+func (w *worker) runUntimed() {
+	const batch = 1024
+	for w.more() {
+		if err := w.task.do(); err != nil {
+			if w.fails(err) {
+				return
+			}
+			continue
+		}
+		if w.ops++; w.ops%batch == 0 {
+			w.tell()
+		}
 	}
 }
 
@@ -95,14 +157,17 @@ func (w *worker) runTimed() {
 	from := clock()
 	for w.more() {
 		if err := w.task.do(); err != nil {
-			w.fail(err)
-			return
+			if w.fails(err) {
+				return
+			}
+			from = clock()
+			continue
 		}
 		w.ops++
 		to := clock()
-		w.latency.Record(int64(to - from))
+		w.times.service.Record(int64(to - from))
 		from = to
-		w.published.Store(w.ops)
+		w.tellNow(to)
 	}
 }
 
@@ -114,24 +179,59 @@ func (w *worker) runSampled() {
 	for w.more() {
 		if gap--; gap > 0 {
 			if err := w.task.do(); err != nil {
-				w.fail(err)
-				return
+				if w.fails(err) {
+					return
+				}
+				continue
 			}
 			w.ops++
 			continue
 		}
+		gap = w.gap()
 		from := clock()
 		if err := w.task.do(); err != nil {
-			w.fail(err)
-			return
+			if w.fails(err) {
+				return
+			}
+			continue
 		}
 		to := clock()
 		w.ops++
 		if w.timed {
-			w.latency.Record(int64(to - from))
+			w.times.service.Record(int64(to - from))
 		}
-		w.published.Store(w.ops)
-		gap = w.gap()
+		w.tellNow(to)
+	}
+}
+
+// runPaced does each operation when it is due, or as soon after as it can. The
+// service time counts from when it was begun, the response time from when it was
+// due.
+func (w *worker) runPaced() {
+	gap := w.gap()
+	for w.ops < w.limit && !w.stop.Load() {
+		due := w.pace.next()
+		from, ok := w.pace.wait(due, w.stop, w.done)
+		if !ok {
+			return
+		}
+		w.pace.advance()
+		if err := w.task.do(); err != nil {
+			if w.fails(err) {
+				return
+			}
+			continue
+		}
+		to := clock()
+		w.ops++
+		if gap--; gap == 0 {
+			gap = w.gap()
+			if w.timed {
+				w.times.service.Record(int64(to - from))
+				w.times.response.Record(int64(to - due))
+			}
+		}
+		w.tellNow(to)
 	}
 }
 
@@ -142,31 +242,72 @@ func (w *worker) more() bool {
 	return w.ops < w.limit && (w.ops == 0 || !w.stop.Load())
 }
 
+// fails says that an operation returned err, and reports whether that is the end.
+// An operation that was given up is counted and done with.
+func (w *worker) fails(err error) bool {
+	if !errors.Is(err, ErrGaveUp) {
+		w.fail(err)
+		return true
+	}
+	w.gaveUp++
+	w.limit--
+	w.tell()
+	return w.stop.Load()
+}
+
 // fail ends the run of all goroutines.
 func (w *worker) fail(err error) {
 	w.err = err
-	w.stop.Store(true)
+	w.halt()
 }
 
-func (w *worker) gap() int { return 1 + w.gaps.below(2*w.every-1) }
+// gap returns the number of operations up to and including the next to be timed,
+// 0 if none is.
+func (w *worker) gap() int {
+	if w.every == NoLatency {
+		return 0
+	}
+	return 1 + w.gaps.below(2*w.every-1)
+}
+
+// tellEvery is how often, at most, a goroutine says how far it is.
+const tellEvery = time.Millisecond
+
+// longAgo is before every time by clock.
+const longAgo = time.Duration(math.MinInt64 / 2)
+
+// tellNow is tell, but does nothing if it was called shortly before now.
+func (w *worker) tellNow(now time.Duration) {
+	if now-w.told >= tellEvery {
+		w.told = now
+		w.tell()
+	}
+}
+
+// tell publishes how far the goroutine is, for who watches.
+func (w *worker) tell() {
+	w.live.ops.Store(w.ops)
+	w.live.aborts.Store(w.session.Aborts() - w.aborted)
+	w.live.gaveUp.Store(w.gaveUp)
+}
 
 // auditWorker runs an auditor beside the workers.
 type auditWorker struct {
 	auditor
-	session  Session
+	audits   uint64 // that passed
 	interval time.Duration
 	err      error
 }
 
 // run audits at once, at every interval, and, unless done is closed in the midst
-// of the first, a last time before it returns.
-func (a *auditWorker) run(stop *stopFlag, done <-chan struct{}) {
+// of the first, a last time before it returns. It calls halt if an audit fails.
+func (a *auditWorker) run(stop *stopFlag, halt func(), done <-chan struct{}) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 		if a.err != nil {
-			stop.Store(true)
+			halt()
 		}
 	}()
 	var tick <-chan time.Time
@@ -179,6 +320,7 @@ func (a *auditWorker) run(stop *stopFlag, done <-chan struct{}) {
 		if a.err = a.do(); a.err != nil {
 			return
 		}
+		a.audits++
 		if tick == nil {
 			if stop.Load() {
 				return

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -54,6 +55,12 @@ func TestExitCodes(t *testing.T) {
 		{"help", []string{"--help"}, 0},
 		{"run", short, 0},
 		{"run without profiles", append(short, "--http="), 0},
+		{"open loop", append(short, "--http=off", "--rate=100000", "--arrival=poisson"), 0},
+		{"operations", append(short[:4:4], "--http=off", "--ops=100", "--warmup=0"), 0},
+		{"both lengths", append(short, "--ops=100"), 2},
+		{"rate of nothing", append(short, "--rate=1"), 2},
+		{"nothing to sweep", append(short, "--theta=0.5"), 2},
+		{"sizes upside down", append(short, "--value-size=20-10"), 2},
 		{"unknown flag", []string{"--no-such-flag"}, 2},
 		{"unknown engine", []string{"--engine=no-such"}, 2},
 		{"output nowhere", append(short, "--output="+filepath.Join(t.TempDir(), "no", "file")), 2},
@@ -105,8 +112,9 @@ func TestInterrupt(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, cmd.Start())
 
-			// Wait for a result or, within a long sample, for a report of its
-			// speed, which says that it runs.
+			// Wait for a result or, within a long sample, for a line of its
+			// figures, which says that it runs.
+			row := regexp.MustCompile(`^ *\d+\.\ds +\S+ +\S+ `)
 			said := make(chan string, 1)
 			running := make(chan struct{}, 2)
 			go func() {
@@ -114,7 +122,7 @@ func TestInterrupt(t *testing.T) {
 				lines := bufio.NewScanner(stderr)
 				for lines.Scan() {
 					b.WriteString(lines.Text() + "\n")
-					if strings.Contains(lines.Text(), "ops/s;") {
+					if row.MatchString(lines.Text()) {
 						select {
 						case running <- struct{}{}:
 						default:
@@ -131,8 +139,7 @@ func TestInterrupt(t *testing.T) {
 					all.WriteString(line)
 				}
 			} else {
-				<-running // perhaps of the warm-up,
-				<-running // but not both
+				<-running
 			}
 			require.NoError(t, cmd.Process.Signal(os.Interrupt))
 			_, err = io.Copy(&all, results)

@@ -40,6 +40,11 @@ const examples = `
 Examples:
   mvccbench                                the default sweep, in under a minute
   mvccbench --workload zipf-read --engine mvcc,mvcc-direct,xsync --threads 2
+  mvccbench --workload zipf-read --theta 0.5,0.9 --value-size 8,16-1024
+  mvccbench --workload transfer --rate 50000 --arrival poisson --duration 10s
+            --interval 1s                  response times at a given load, live
+  mvccbench --workload begin --threads 1 --latency-sample off,1
+                                           what timing each operation costs
   mvccbench -o old.txt                     ... change something, then
   mvccbench -o new.txt
   go tool benchstat old.txt new.txt        compare two runs
@@ -53,9 +58,14 @@ Ctrl-C (what had been measured was printed; a second Ctrl-C ends at once).
 
 // root is the command line.
 type root struct {
-	Run    runCmd    `cmd:"" default:"withargs" help:"Run workloads on engines and print the results. This is the default."`
-	Verify verifyCmd `cmd:"" help:"Check isolation, linearizability and invariants of the map under random load."`
-	List   listCmd   `cmd:"" help:"Describe every workload, engine and metric."`
+	Run     runCmd     `cmd:"" default:"withargs" help:"Run workloads on engines and print the results. This is the default."`
+	Serve   serveCmd   `cmd:"" help:"Run one workload until Ctrl-C, to be looked at in the browser."`
+	Verify  verifyCmd  `cmd:"" help:"Check isolation, linearizability and invariants of the map under random load."`
+	Compare compareCmd `cmd:"" help:"Compare two runs, with the statistics of benchstat."`
+	Runs    runsCmd    `cmd:"" help:"List and delete the runs that were kept with --save."`
+	Report  reportCmd  `cmd:"" help:"Draw charts of a run that was saved or written as JSON."`
+	Table   tableCmd   `cmd:"" help:"Measure, and print in the form of tables that others have published: ravendb, free-batch, goroutines."`
+	List    listCmd    `cmd:"" help:"Describe every workload, engine, metric and format."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
@@ -79,7 +89,13 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // until it is done or ctx ends, and returns the exit code. Tests may pass any
 // writers; if stderr is a terminal, progress is redrawn in place.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return run(&env{ctx: ctx, stdout: stdout, stderr: stderr, engines: bench.Engines(), args: args})
+	return RunWith(ctx, bench.Engines(), args, stdout, stderr)
+}
+
+// RunWith is [Run] with other engines than the built-in ones: engines are those
+// that --engine can name, in the order in which they are listed.
+func RunWith(ctx context.Context, engines []bench.EngineSpec, args []string, stdout, stderr io.Writer) int {
+	return run(&env{ctx: ctx, stdout: stdout, stderr: stderr, engines: engines, args: args})
 }
 
 // exited is what the parser's Exit panics with, to get out of it.
@@ -143,9 +159,18 @@ func parseAndRun(e *env) error {
 	ctx, err := parser.Parse(e.args)
 	if err != nil {
 		if strings.HasPrefix(err.Error(), "unexpected argument") {
-			err = usagef("%w; expected run, verify or list, and flags", err)
+			var names []string
+			for _, c := range parser.Model.Children {
+				names = append(names, c.Name)
+			}
+			err = usagef("%w; expected one of %s, and flags", err, strings.Join(names, ", "))
 		}
 		return err
+	}
+	for _, p := range ctx.Path {
+		if f := p.Flag; f != nil && f.IsSlice() && f.Target.Len() == 0 {
+			return usagef("--%s: nothing given; expected one value, or several with commas between them", f.Name)
+		}
 	}
 	return ctx.Run(e)
 }
@@ -163,7 +188,14 @@ func withDefault(v *kong.Value) string {
 // all commands together with the flags of the default one.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if ctx.Selected() == nil {
-		fmt.Fprintf(ctx.Stdout, "Usage: %s [run] [flags]\n       %s verify [flags]\n       %s list\n\n", programName, programName, programName)
+		fmt.Fprintf(ctx.Stdout, "Usage: %s [run] [flags]\n", programName)
+		w := &textWriter{w: ctx.Stdout}
+		for _, c := range ctx.Model.Children {
+			if c.Name != "run" && !c.Hidden {
+				w.wrap(fmt.Sprintf("       %-18s ", programName+" "+c.Name), strings.Repeat(" ", 26), c.Help)
+			}
+		}
+		fmt.Fprintf(ctx.Stdout, "       %s COMMAND --help\n\n", programName)
 		run, err := kong.Trace(ctx.Kong, []string{"run"})
 		if err != nil {
 			return err

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // buffer is a bytes.Buffer that goroutines may share.
@@ -58,7 +61,7 @@ func TestWrongArguments(t *testing.T) {
 		{"--threads=-1", []string{"--threads", "from 1 to"}},
 		{"--threads=many", []string{"--threads", "int", "many"}},
 		{"--threads=2,2", []string{"--threads", "twice"}},
-		{"--threads=99999", []string{"--threads", "16382"}},
+		{"--threads=9999999", []string{"--threads", fmt.Sprint(bench.MaxThreads)}},
 		{"--threads=", []string{"--threads", "expected"}},
 		{"--workload=no-such", []string{"--workload", "no-such", "read-heavy, balanced"}},
 		{"--workload=begin,begin", []string{"--workload", "twice"}},
@@ -68,28 +71,62 @@ func TestWrongArguments(t *testing.T) {
 		{"--engine=floor,xsync --workload=transfer", []string{"--engine", "floor, xsync", "transfer"}},
 		{"--keys=0", []string{"--keys", "1 or more"}},
 		{"--keys=-1", []string{"--keys", "1 or more"}},
+		{"--keys=3,4,3", []string{"--keys", "twice"}},
+		{"--keys=", []string{"--keys", "expected"}},
 		{"--keys=5 --workload=counter", []string{"--keys", "from 1 to 4"}},
 		{"--keys=5 --workload=disjoint", []string{"--keys", "no parameter of disjoint", "transfer"}},
 		{"--theta=0.5", []string{"--theta", "zipf-read, zipf-write"}},
 		{"--theta=-1 --workload=zipf-read", []string{"--theta", "0 or more"}},
 		{"--theta=NaN --workload=zipf-read", []string{"--theta", "NaN"}},
-		{"--theta=11 --workload=zipf-read", []string{"--theta", "from 0 to 10"}},
+		{"--theta=0.5,11 --workload=zipf-read", []string{"--theta", "from 0 to 10"}},
+		{"--theta=0.5,0.5 --workload=zipf-read", []string{"--theta", "twice"}},
 		{"--read-pct=101", []string{"--read-pct", "from 0 to 100"}},
 		{"--read-pct=-1", []string{"--read-pct", "from 0 to 100"}},
+		{"--txn-size=0", []string{"--txn-size", "1 or more"}},
+		{"--key-type=float", []string{"--key-type", "string, uint64, struct", "float"}},
+		{"--value-size=0", []string{"--value-size", "16-1024"}},
+		{"--value-size=100-10", []string{"--value-size", "16-1024", "100-10"}},
+		{"--value-size=a-b", []string{"--value-size", "a-b"}},
+		{"--value-size=7,7-7", []string{"--value-size", "twice"}},
 		{"--isolation=dirty", []string{"--isolation", "serializable", "snapshot", "dirty"}},
+		{"--isolation=snapshot,snapshot", []string{"--isolation", "twice"}},
+		{"--isolation=", []string{"--isolation", "expected"}},
+		{"--rate=-1", []string{"--rate", "operations per second"}},
+		{"--rate=NaN", []string{"--rate", "operations per second"}},
+		{"--rate=1e10", []string{"--rate", "1000000000"}},
+		{"--rate=100,100", []string{"--rate", "twice"}},
+		{"--rate=4", []string{"--rate", "--duration", "200ms"}},
+		{"--arrival=poisson", []string{"--arrival", "--rate"}},
+		{"--arrival=poisson --rate=0", []string{"--arrival", "--rate"}},
+		{"--arrival=weekly --rate=100", []string{"--arrival", "fixed", "poisson", "weekly"}},
+		{"--retries=-1", []string{"--retries", "0 or more"}},
+		{"--gc-interval=0s", []string{"--gc-interval", "above 0"}},
+		{"--gc-workers=-1", []string{"--gc-workers", "0 or more"}},
+		{"--gc-workers=1,1", []string{"--gc-workers", "twice"}},
+		{"--gc-queue=0", []string{"--gc-queue", "1 or more"}},
+		{"--gc-threshold=0", []string{"--gc-threshold", "from 1 to"}},
+		{"--gc-threshold=1000", []string{"--gc-threshold", "from 1 to"}},
+		{"--gc-queue=5 --engine=rwmutex,xsync", []string{"--gc-queue", "rwmutex, xsync"}},
 		{"--duration=5", []string{"--duration", "duration", "5"}},
 		{"--duration=0s", []string{"--duration", "above 0"}},
+		{"--ops=0", []string{"--ops", "1 or more"}},
+		{"--ops=-1", []string{"--ops", "-1"}},
+		{"--ops=5 --duration=1s", []string{"--ops", "--duration"}},
 		{"--warmup=-1s", []string{"--warmup", "0 or more"}},
 		{"--count=0", []string{"--count", "1 or more"}},
 		{"--seed=abc", []string{"--seed", "uint", "abc"}},
-		{"--latency-sample=-1", []string{"--latency-sample", "0 or more"}},
+		{"--latency-sample=-1", []string{"--latency-sample", "auto, off", "-1"}},
+		{"--latency-sample=0", []string{"--latency-sample", "auto, off"}},
+		{"--latency-sample=never", []string{"--latency-sample", "auto, off", "never"}},
+		{"--latency-sample=1,1", []string{"--latency-sample", "twice"}},
+		{"--latency-sample=", []string{"--latency-sample", "expected"}},
 		{"--audit-interval=-1s", []string{"--audit-interval", "0 or more"}},
 		{"--interval=0s", []string{"--interval", "above 0"}},
 		{"--format=xml", []string{"--format", "bench", "xml"}},
 		{"--http=0.0.0.0:0", []string{"--http", "loopback"}},
 		{"--http=nonsense", []string{"--http", "127.0.0.1:6060"}},
 		{"--hold --http=off", []string{"--hold", "off"}},
-		{"nonsense", []string{"nonsense", "run, verify or list"}},
+		{"nonsense", []string{"nonsense", "run, ", "verify", "list"}},
 		{"list --keys=3", []string{"--keys"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -139,6 +176,9 @@ func TestHelpAndVersion(t *testing.T) {
 	for _, want := range []string{
 		"go tool benchstat -col /engine", "go tool benchstat old.txt new.txt", "130", "mvccbench list",
 		"--threads", "1,2,4,8", "--isolation", "127.0.0.1:6060", "--hold", "--latency-sample",
+		"--rate", "--arrival", "--ops", "--retries", "--value-size", "--key-type", "--txn-size", "--theta",
+		"--gc-interval", "--gc-workers", "--gc-queue", "--gc-threshold", "--interval", "--[no-]verify",
+		"--format", "--hgrm", "--save", "--report", "--config",
 	} {
 		require.Contains(t, help, want)
 	}
@@ -150,17 +190,20 @@ func TestListNamesEverything(t *testing.T) {
 	code, stdout, stderr := call(t, "list")
 	require.Equal(t, ExitOK, code)
 	require.Empty(t, stderr)
+	entry := func(name string) {
+		require.Regexp(t, `(?m)^  `+regexp.QuoteMeta(name)+`( |$)`, stdout)
+	}
 	for _, w := range bench.Workloads() {
-		require.Contains(t, stdout, "\n  "+w.Name+" ")
+		entry(w.Name)
 	}
 	for _, e := range bench.Engines() {
-		require.Contains(t, stdout, "\n  "+e.Name+" ")
+		entry(e.Name)
 		for _, why := range e.Lacks {
 			require.Contains(t, strings.Join(strings.Fields(stdout), " "), why)
 		}
 	}
-	for _, m := range metrics {
-		require.Contains(t, stdout, "\n  "+m.unit+" ")
+	for _, m := range results.Metrics() {
+		entry(m.Unit)
 	}
 	for line := range strings.Lines(stdout) {
 		require.LessOrEqual(t, len([]rune(strings.TrimSpace(line))), 80, line)

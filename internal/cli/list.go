@@ -3,59 +3,155 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // listCmd is "mvccbench list".
-type listCmd struct{}
+type listCmd struct {
+	What string `arg:"" optional:"" enum:"all,workloads,engines,metrics,formats" default:"all" help:"What to describe: workloads, engines, metrics or formats. All of it if none is named."`
+}
 
 // Run describes everything that can be named on the command line and that
 // appears in the output.
 func (c *listCmd) Run(e *env) error {
 	w := &textWriter{w: e.stdout}
-	w.line("Workloads (--workload). One operation is one transaction, retried until it has committed.")
-	for _, wl := range bench.Workloads() {
-		w.entry(wl.Name, wl.Doc+describeParams(wl.Params))
-	}
-	w.line("")
-	w.line("Engines (--engine).")
-	for _, en := range e.engines {
-		doc := en.Doc + "."
-		for _, wl := range bench.Workloads() {
-			if why, ok := en.Runs(wl); !ok {
-				doc += fmt.Sprintf(" Not %s: %s.", wl.Name, why)
-			}
+	first := true
+	for _, part := range []struct {
+		name  string
+		write func(w *textWriter, e *env)
+	}{
+		{"workloads", listWorkloads},
+		{"engines", listEngines},
+		{"metrics", listMetrics},
+		{"formats", listFormats},
+	} {
+		if c.What != "all" && c.What != part.name {
+			continue
 		}
-		w.entry(en.Name, doc)
+		if !first {
+			w.line("")
+		}
+		first = false
+		part.write(w, e)
 	}
-	w.line("")
-	w.line("Metrics of a result line, in the Go benchmark format. Its name says workload, engine and threads, and whatever parameter is not the default; the first number is the operations.")
-	for _, m := range metrics {
-		w.entry(m.unit, strings.ToUpper(m.doc[:1])+m.doc[1:]+".")
-	}
-	w.line("")
-	w.line("Every sample has a new map and is verified before its line is printed: final values, reads that never go back, sums. An engine that fails ends the run with exit code 3.")
 	return w.err
 }
 
-func describeParams(p bench.Params) string {
+func listWorkloads(w *textWriter, _ *env) {
+	w.line("Workloads (--workload). One operation is one transaction, retried until it has committed.")
+	for _, wl := range bench.Workloads() {
+		w.entry(wl.Name, wl.Doc)
+		if params := describeParams(wl); params != "" {
+			w.wrap(indent, indent+"  ", params)
+		}
+	}
+	w.line("")
+	w.line("Every sample has a new map and is verified before its figures are printed: final values, reads that never go back, sums. An engine that fails ends the run with exit code 3.")
+}
+
+func listEngines(w *textWriter, e *env) {
+	w.line("Engines (--engine).")
+	for _, en := range e.engines {
+		w.entry(en.Name, en.Doc+"."+levels(en)+lacks(en))
+	}
+}
+
+// levels says which levels of isolation an engine has a choice of.
+func levels(e bench.EngineSpec) string {
+	if len(e.Levels) == 0 {
+		return ""
+	}
+	var names []string
+	for _, l := range e.Levels {
+		names = append(names, string(l))
+	}
+	return " Isolation: " + strings.Join(names, " or ") + "."
+}
+
+// lacks says what an engine cannot run, by the reason.
+func lacks(e bench.EngineSpec) string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, w := range bench.Workloads() {
+		why, ok := e.Runs(w)
+		if ok {
+			continue
+		}
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], w.Name)
+	}
+	text := ""
+	for _, why := range reasons {
+		text += fmt.Sprintf(" Does not run %s: %s.", strings.Join(names[why], ", "), why)
+	}
+	return text
+}
+
+func listMetrics(w *textWriter, _ *env) {
+	w.line("Metrics. In the Go benchmark format a line begins with its name, which says workload, engine, threads and whatever parameter is not the default, and the number of operations. In the other formats the names are the same. benchstat and compare show seconds for nanoseconds. Where nothing is said of how a figure is measured, it is as the one above it.")
+	before := ""
+	for _, m := range results.Metrics() {
+		doc := fmt.Sprintf("%s; %s is better.", sentence(m.Doc), m.Better)
+		if m.How != before {
+			doc += fmt.Sprintf(" Measured %s.", m.How)
+		}
+		before = m.How
+		w.entry(m.Unit, doc)
+	}
+}
+
+func listFormats(w *textWriter, _ *env) {
+	w.line("Formats (--format).")
+	for _, f := range formats {
+		w.entry(f.name, f.doc)
+	}
+	w.line("")
+	w.line("Runs that were interrupted, or slowed down by instruments, are marked in each.")
+}
+
+// sentence begins text with a capital, unless it begins with a name.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// describeParams lists the parameters of a workload, with their defaults and what
+// else they can be.
+func describeParams(w bench.Workload) string {
 	var parts []string
-	if p.Keys != bench.Unset {
-		parts = append(parts, fmt.Sprintf("--keys %d", p.Keys))
+	for _, p := range parameters(bench.Config{Workload: w, AuditInterval: bench.DefaultAuditInterval}) {
+		part := fmt.Sprintf("--%s %s", p.Name, p.Value)
+		if r := w.Range(p.Name); r != "" {
+			part += " (" + spacedNumbers(r) + ")"
+		}
+		parts = append(parts, part)
 	}
-	if p.ReadPct != bench.Unset {
-		parts = append(parts, fmt.Sprintf("--read-pct %d", p.ReadPct))
+	if n := w.Threads(); n > 0 {
+		parts = append(parts, fmt.Sprintf("--threads %d", n))
 	}
-	if p.Theta != bench.Unset {
-		parts = append(parts, fmt.Sprintf("--theta %v", p.Theta))
+	if rate := w.Rate(); rate > 0 {
+		parts = append(parts, fmt.Sprintf("--rate %.0f", rate))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return " Defaults: " + strings.Join(parts, ", ") + "."
+	return "Defaults: " + strings.Join(parts, ", ")
+}
+
+var longNumber = regexp.MustCompile(`\d{4,}`)
+
+// spacedNumbers puts commas between the thousands of the numbers in text.
+func spacedNumbers(text string) string {
+	return longNumber.ReplaceAllStringFunc(text, func(n string) string {
+		for i := len(n) - 3; i > 0; i -= 3 {
+			n = n[:i] + "," + n[i:]
+		}
+		return n
+	})
 }
 
 // textWriter writes paragraphs of at most 80 columns.
@@ -66,8 +162,17 @@ type textWriter struct {
 
 func (t *textWriter) line(s string) { t.wrap("", "", s) }
 
+// indent is where the text of an entry begins.
+const indent = "               "
+
+// entry writes what a name means beside it or, if the name is long, below it.
 func (t *textWriter) entry(name, doc string) {
-	t.wrap(fmt.Sprintf("  %-12s ", name), strings.Repeat(" ", 15), doc)
+	head := fmt.Sprintf("  %-*s ", len(indent)-3, name)
+	if len(head) > len(indent) {
+		t.wrap("  "+name, "", "")
+		head = indent
+	}
+	t.wrap(head, indent, doc)
 }
 
 // wrap writes text in lines that begin with indent, the first with head.

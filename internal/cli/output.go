@@ -2,196 +2,286 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"runtime"
-	"strconv"
+	"path/filepath"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/report"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// A metric is a figure of a result line.
-type metric struct {
-	unit   string
-	better string // "lower" or "higher"
-	doc    string
-
-	// value returns the figure; ok is false if this measurement has none.
-	value func(c bench.Config, m bench.Measurement) (v float64, ok bool)
-	// digits is the number of digits after the point that mean something.
-	digits int
+// outputFlags are the flags that say what becomes of the results.
+type outputFlags struct {
+	Format string `help:"Format of the results: ${enum}. bench is the Go benchmark format, which benchstat reads, written as the run goes on; json keeps everything." enum:"${enum_formats}" default:"bench" placeholder:"FORMAT" group:"Output"`
+	Output string `help:"Write the results to FILE instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
+	HGRM   string `name:"hgrm" help:"Write the latencies' percentile distribution to FILE, as HdrHistogram prints it; of several combinations each to its own file, the combination put before the ending." placeholder:"FILE" group:"Output"`
+	Save   string `help:"Keep the run under NAME, for compare, report and runs." placeholder:"NAME" group:"Output"`
+	Report string `help:"Draw charts of the results and write them, and a page with all of them, to the folder DIR." placeholder:"DIR" group:"Output"`
 }
 
-// metrics are the figures in the order of a result line.
-var metrics = []metric{
-	{unit: "ns/op", better: "lower", digits: -1,
-		doc:   "wall time divided by committed operations, over all goroutines",
-		value: always(bench.Measurement.NsPerOp)},
-	{unit: "ops/s", better: "higher", digits: 0,
-		doc:   "committed operations divided by wall time; aborted attempts are not operations",
-		value: always(bench.Measurement.OpsPerSecond)},
-	quantile("p50-ns", 0.5, "median latency of the timed operations, retries and one reading of the clock included"),
-	quantile("p99-ns", 0.99, "latency that one operation in 100 exceeds; only if at least ten timed ones did"),
-	quantile("p99.9-ns", 0.999, "latency that one operation in 1,000 exceeds; only if at least ten timed ones did"),
-	{unit: "aborts/op", better: "lower", digits: -1,
-		doc:   "attempts that did not commit and were made again, for each committed operation",
-		value: always(bench.Measurement.AbortsPerOp)},
-	{unit: "cpu-ns/op", better: "lower", digits: -1,
-		doc:   "processor time of the whole process for each operation, garbage collection and background work included",
-		value: func(_ bench.Config, m bench.Measurement) (float64, bool) { return m.CPUNsPerOp() }},
-	{unit: "B/op", better: "lower", digits: 1,
-		doc:   "bytes allocated for each operation; the harness allocates none",
-		value: always(bench.Measurement.BytesPerOp)},
-	{unit: "allocs/op", better: "lower", digits: 2,
-		doc:   "objects allocated for each operation",
-		value: always(bench.Measurement.AllocsPerOp)},
-	{unit: "audits/s", better: "higher", digits: 1,
-		doc: "full scans with a correct sum made meanwhile; transfer only",
-		value: func(c bench.Config, m bench.Measurement) (float64, bool) {
-			return m.AuditsPerSecond(), c.Workload.HasAudits()
-		}},
+// format is one of the formats of the results.
+type format struct {
+	name, doc string
+	write     func(w io.Writer, r *results.Run) error
 }
 
-func always(f func(m bench.Measurement) float64) func(bench.Config, bench.Measurement) (float64, bool) {
-	return func(_ bench.Config, m bench.Measurement) (float64, bool) { return f(m), true }
+// formats are those that --format can name.
+var formats = []format{
+	{"bench", "The Go benchmark format, for benchstat: a line for each sample, written as soon as it is verified. What may differ between runs that are compared is in comments.", results.WriteBench},
+	{"table", "Medians for reading, and what they were measured on.", writeRunTable},
+	{"json", "Everything: machine, arguments, outcome, each sample with its figures, percentiles and latency histogram (HdrHistogram, V2). compare and report read it.", results.Write},
+	{"csv", "A line for each sample, with a column for each figure, for spreadsheets.", results.WriteCSV},
 }
 
-func quantile(unit string, q float64, doc string) metric {
-	return metric{unit: unit, better: "lower", doc: doc, value: func(_ bench.Config, m bench.Measurement) (float64, bool) {
-		d, ok := m.Quantile(q)
-		return float64(d.Nanoseconds()), ok
-	}}
-}
-
-// format writes v with as many digits as mean something: four significant ones
-// if digits is negative.
-func (m metric) format(v float64) string {
-	if m.digits >= 0 {
-		return trimZeros(strconv.FormatFloat(v, 'f', m.digits, 64))
+func formatNames() []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.name)
 	}
-	if v == 0 {
-		return "0"
-	}
-	digits := 3 - int(math.Floor(math.Log10(math.Abs(v))))
-	return trimZeros(strconv.FormatFloat(v, 'f', min(max(digits, 0), 9), 64))
+	return names
 }
 
-// trimZeros takes away zeros after the point that say nothing.
-func trimZeros(s string) string {
-	if !strings.Contains(s, ".") {
-		return s
-	}
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+// output is where the results of a run go.
+type output struct {
+	flags  outputFlags
+	run    results.Run
+	stream *results.BenchWriter // of the format that is written as the run goes on; nil otherwise
+	w      *bufio.Writer
+	file   *os.File // nil if w writes to standard output
+	store  *results.Store
 }
 
-// results writes the Go benchmark format. Whatever differs between two runs that
-// one would want to compare is in comment lines: a configuration line that
-// differs would keep benchstat from comparing them.
-type results struct {
-	w    *bufio.Writer
-	file *os.File // nil if w writes to standard output
-	pad  int      // width of the names
-	err  error    // the first
+// open checks the flags and makes sure that everything they ask for can be
+// written. An error names the flag, and then nothing has been touched.
+func (f outputFlags) open(stdout io.Writer) (*output, error) {
+	o := &output{flags: f}
+	if f.Save != "" {
+		if err := results.CheckName(f.Save); err != nil {
+			return nil, usagef("--save: %w", err)
+		}
+		var err error
+		if o.store, err = results.OpenStore(); err != nil {
+			return nil, usagef("--save: %w", err)
+		}
+		if o.store.Has(f.Save) {
+			return nil, usagef("--save: there is a run called %s already; expected another name, or first %s runs rm %s", f.Save, programName, f.Save)
+		}
+		if err := o.store.Ready(); err != nil {
+			return nil, usagef("--save: expected a folder that can be written, %s, or another in %s: %w", o.store.Dir(), results.DirEnv, err)
+		}
+	}
+	if f.HGRM != "" {
+		if err := canWrite(f.HGRM); err != nil {
+			return nil, usagef("--hgrm: expected a file that can be written: %w", err)
+		}
+	}
+	if f.Report != "" {
+		if err := canCreate(f.Report); err != nil {
+			return nil, usagef("--report: expected a folder that can be written: %w", err)
+		}
+	}
+	w := stdout
+	if f.Output != "" {
+		file, err := os.Create(f.Output)
+		if err != nil {
+			return nil, usagef("--output: expected a file that can be written: %w", err)
+		}
+		o.file, w = file, file
+	}
+	o.w = bufio.NewWriter(w)
+	return o, nil
 }
 
-// openResults writes to the named file, which it creates or truncates, or to
-// stdout if name is empty.
-func openResults(name string, stdout io.Writer) (*results, error) {
-	if name == "" {
-		return &results{w: bufio.NewWriter(stdout)}, nil
+// canWrite reports whether a file of that name can be written, without touching it
+// or leaving one behind.
+func canWrite(name string) error {
+	fi, err := os.Stat(name)
+	switch {
+	case err == nil && fi.IsDir():
+		return fmt.Errorf("%s is a folder", name)
+	case err == nil:
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return f.Close()
 	}
-	f, err := os.Create(name)
+	if _, err := os.Stat(filepath.Dir(name)); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".mvccbench-*")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &results{w: bufio.NewWriter(f), file: f}, nil
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-func (r *results) printf(format string, args ...any) {
-	if r.err == nil {
-		_, r.err = fmt.Fprintf(r.w, format, args...)
+// begin writes what is known before the first sample. It fills in the machine.
+func (o *output) begin(h results.Header) error {
+	h.Machine = results.ThisMachine()
+	o.run.Header = h
+	if o.flags.Format == "bench" {
+		o.stream = results.NewBenchWriter(o.w, h)
+	}
+	return o.flush()
+}
+
+// instrument says that what is measured from now on is slowed down by something
+// that looks into it, and by what.
+func (o *output) instrument(how string) {
+	o.run.Header.Instrumented = how
+	if o.stream != nil {
+		o.stream.Instrument(how)
 	}
 }
 
-// comment writes a line that readers of the format skip.
-func (r *results) comment(format string, args ...any) {
-	text := strings.TrimSpace(fmt.Sprintf(format, args...))
-	for line := range strings.SplitSeq(text, "\n") {
-		r.printf("# %s\n", line)
+// sample takes a sample that has been verified.
+func (o *output) sample(c bench.Config, m bench.Measurement) error {
+	s, err := sampleOf(c, m)
+	if err != nil {
+		return err
 	}
+	o.run.Samples = append(o.run.Samples, s)
+	if o.stream != nil {
+		o.stream.Sample(&s)
+	}
+	return o.flush()
+}
+
+// end writes what is left to be written, closes the file and returns what must be
+// said about it, in lines. The first error does not keep the rest from being
+// written.
+func (o *output) end(outcome results.Outcome) (notes []string, err error) {
+	outcome.Done = len(o.run.Samples)
+	o.run.Outcome = outcome
+	if o.stream != nil {
+		o.stream.Outcome(outcome)
+	} else {
+		i := formatIndex(o.flags.Format)
+		err = formats[i].write(o.w, &o.run)
+	}
+	err = errors.Join(err, o.flush())
+	if o.file != nil {
+		err = errors.Join(err, o.file.Close())
+	}
+	if err != nil {
+		err = fmt.Errorf("writing the results: %w", err)
+	}
+	if len(o.run.Samples) == 0 {
+		return notes, err
+	}
+	if o.flags.HGRM != "" {
+		files, e := writeDistributions(o.flags.HGRM, &o.run)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("writing the latencies: %w", e))
+		}
+		if len(files) > 1 {
+			notes = append(notes, fmt.Sprintf("latencies: %d files, %s to %s", len(files), files[0], files[len(files)-1]))
+		}
+	}
+	if o.flags.Save != "" {
+		if e := o.store.Save(o.flags.Save, &o.run); e != nil {
+			err = errors.Join(err, e)
+		} else {
+			notes = append(notes, fmt.Sprintf("saved as %s in %s", o.flags.Save, o.store.Dir()))
+		}
+	}
+	if o.flags.Report != "" {
+		index, e := report.Write(o.flags.Report, &o.run)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("drawing the charts: %w", e))
+		} else {
+			notes = append(notes, "charts: "+index)
+		}
+	}
+	return notes, err
+}
+
+func formatIndex(name string) int {
+	for i, f := range formats {
+		if f.name == name {
+			return i
+		}
+	}
+	return 0
 }
 
 // flush makes what has been written visible, and returns the first error.
-func (r *results) flush() error {
-	if r.err == nil {
-		r.err = r.w.Flush()
+func (o *output) flush() error {
+	if o.stream != nil && o.stream.Err() != nil {
+		return fmt.Errorf("writing the results: %w", o.stream.Err())
 	}
-	return r.err
+	if err := o.w.Flush(); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	return nil
 }
 
-func (r *results) close() error {
-	err := r.flush()
-	if r.file != nil {
-		if e := r.file.Close(); err == nil {
-			err = e
+// samples returns how many samples there are so far.
+func (o *output) samples() int { return len(o.run.Samples) }
+
+// summary writes the medians as a table, for people, unless standard output has
+// had it already.
+func (o *output) summary(w io.Writer) {
+	if o.flags.Format != "table" || o.file != nil {
+		_ = writeMedians(w, &o.run) // w is where an error would be reported
+	}
+}
+
+// writeDistributions writes the percentile distributions of a run and returns the
+// files: name itself if there is one distribution, or one for each combination and
+// kind of latency.
+func writeDistributions(name string, r *results.Run) ([]string, error) {
+	type part struct {
+		cell *results.Cell
+		kind string
+	}
+	var parts []part
+	for _, c := range r.Cells() {
+		for _, kind := range []string{results.Service, results.Response} {
+			if _, n, err := c.Distribution(kind); err != nil {
+				return nil, err
+			} else if n > 0 {
+				parts = append(parts, part{c, kind})
+			}
 		}
 	}
-	return err
-}
-
-// header writes what the results were measured with.
-func (r *results) header() {
-	for _, m := range metrics {
-		r.printf("Unit %s better=%s\n", m.unit, m.better)
+	if len(parts) == 0 {
+		return nil, errors.New("no operation was timed")
 	}
-	r.printf("goos: %s\ngoarch: %s\npkg: github.com/mvccmap/mvccmap/cmd/mvccbench\n", runtime.GOOS, runtime.GOARCH)
-	if cpu := cpuName(); cpu != "" {
-		r.printf("cpu: %s\n", cpu)
+	kinds := map[string]bool{}
+	for _, p := range parts {
+		kinds[p.kind] = true
 	}
-	r.printf("\n")
-}
-
-// result writes the line of one sample.
-func (r *results) result(c bench.Config, m bench.Measurement) {
-	r.printf("Benchmark%-*s\t%9d", r.pad, resultName(c), m.Ops)
-	for _, metric := range metrics {
-		if v, ok := metric.value(c, m); ok {
-			r.printf("\t%8s %s", metric.format(v), metric.unit)
+	ext := filepath.Ext(name)
+	var files []string
+	for _, p := range parts {
+		file := name
+		if len(parts) > 1 {
+			file = strings.TrimSuffix(name, ext) + "-" + fileName(p.cell)
+			if len(kinds) > 1 {
+				file += "-" + p.kind
+			}
+			file += ext
 		}
-	}
-	r.printf("\n")
-}
-
-// resultName returns the name of a sample's benchmark, without "Benchmark". What
-// was measured otherwise than by default is part of it.
-func resultName(c bench.Config) string {
-	name := c.Workload.Title()
-	if c.Isolation == bench.Snapshot {
-		name += "/isolation=snapshot"
-	}
-	if c.Workload.HasAudits() && c.AuditInterval != bench.DefaultAuditInterval {
-		name += "/audit-interval=" + c.AuditInterval.String()
-	}
-	name += fmt.Sprintf("/engine=%s/threads=%d", c.Engine.Name, c.Threads)
-	if p := runtime.GOMAXPROCS(0); p > 1 {
-		name += fmt.Sprintf("-%d", p)
-	}
-	return name
-}
-
-// cpuName returns the processor's name as the system gives it, or "".
-func cpuName() string {
-	b, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(b)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
+		var b strings.Builder
+		if _, err := p.cell.WritePercentiles(&b, p.kind, r.Mark()); err != nil {
+			return files, err
 		}
+		if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
+			return files, err
+		}
+		files = append(files, file)
 	}
-	return ""
+	return files, nil
+}
+
+// fileName names a combination in a way that suits a file.
+func fileName(c *results.Cell) string {
+	name := fmt.Sprintf("%s-%s-%d", c.Title, c.Engine, c.Threads)
+	return strings.NewReplacer("/", "-", "=", "-", ":", "-").Replace(name)
 }

@@ -1,27 +1,52 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"sync"
+	"time"
 
+	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
 // defaultHTTP is where profiles are served unless --http says otherwise.
 const defaultHTTP = "127.0.0.1:6060"
 
-// profiler serves profiles of the program while it runs. A nil profiler serves
-// none.
+// tokenVariable names the environment variable with the token that lets other
+// machines in. It is no flag, since every user of a machine sees those.
+const tokenVariable = "MVCCBENCH_TOKEN"
+
+// mapName is the name of the map under test on the dashboard.
+const mapName = ""
+
+// profiler serves profiles of the program while it runs, and shows how far it
+// is. A nil profiler serves none.
 type profiler struct {
 	server *profiling.Server
+	board  board
 }
 
 // startProfiler starts serving on addr.
 func startProfiler(addr string) (*profiler, error) {
-	s, err := profiling.Start(profiling.Config{Addr: addr, Title: programName})
+	p := new(profiler)
+	server, err := profiling.Start(profiling.Config{
+		Addr:     addr,
+		Title:    programName,
+		Token:    os.Getenv(tokenVariable),
+		Maps:     map[string]func() mvcc.Stats{mapName: p.board.stats},
+		Workload: p.board.workload,
+	})
+	if errors.Is(err, profiling.ErrTokenRequired) {
+		return nil, fmt.Errorf("%w; set %s to a random text to let those in who know it", err, tokenVariable)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &profiler{server: s}, nil
+	p.server = server
+	return p, nil
 }
 
 // describe says where profiles are served, for the head of the output.
@@ -41,8 +66,180 @@ func (p *profiler) phase(label string) {
 	}
 }
 
+// start says that step is about to run, and what comes after it.
+func (p *profiler) start(step bench.Step, next *bench.Step) {
+	if p == nil {
+		return
+	}
+	p.server.SetPhase(stepName(step))
+	p.board.start(step, next)
+}
+
+// running says that the step has a map and how to ask for its figures.
+func (p *profiler) running(t *bench.Trial) {
+	if p != nil {
+		p.board.running(t)
+	}
+}
+
+// done says that a step has ended, and how.
+func (p *profiler) done(step bench.Step, m bench.Measurement) {
+	if p != nil {
+		p.board.done(step, m)
+	}
+}
+
+// row adds a row of results under a name.
+func (p *profiler) row(name string, m bench.Measurement) {
+	if p != nil {
+		p.board.row(name, m)
+	}
+}
+
+// instrumented reports whether something was looked at since then in a way that
+// makes results worthless.
+func (p *profiler) instrumented(since time.Time) bool {
+	return p != nil && p.server.Instrumented(since)
+}
+
 func (p *profiler) close() {
 	if p != nil {
 		p.server.Close() // nothing depends on it any more
+	}
+}
+
+// A board knows what the dashboard shows of a sweep.
+type board struct {
+	mu      sync.Mutex
+	begun   time.Time // of the first step
+	step    bench.Step
+	next    *bench.Step
+	trial   *bench.Trial // nil between the samples
+	results [][]string
+
+	// Of the goroutine that calls workload alone.
+	asked        *bench.Trial // whose figures live has
+	live, before bench.Live   // the last two readings
+	ops          uint64       // of all runs so far
+	aborts, errs uint64
+}
+
+func (b *board) start(step bench.Step, next *bench.Step) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.begun.IsZero() {
+		b.begun = time.Now()
+	}
+	b.step, b.next, b.trial = step, next, nil
+}
+
+func (b *board) running(t *bench.Trial) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trial = t
+}
+
+// keptResults bounds the rows of results that are kept.
+const keptResults = 50
+
+// resultColumns has what a row of results says.
+var resultColumns = []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op", "B/op", "allocs/op"}
+
+func (b *board) done(step bench.Step, m bench.Measurement) {
+	b.running(nil)
+	name := stepName(step)
+	if m.Interrupted {
+		name += " (interrupted)"
+	}
+	b.row(name, m)
+}
+
+func (b *board) row(name string, m bench.Measurement) {
+	quantile := func(q float64) string {
+		if d, ok := m.Quantile(q); ok {
+			return d.String()
+		}
+		return "–"
+	}
+	row := []string{
+		name, short(m.OpsPerSecond()), short(m.NsPerOp()), quantile(.5), quantile(.99), quantile(.999),
+		short(m.AbortsPerOp()), short(m.BytesPerOp()), short(m.AllocsPerOp()),
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.results = append(b.results, row)
+	if surplus := len(b.results) - keptResults; surplus > 0 {
+		b.results = append(b.results[:0:0], b.results[surplus:]...)
+	}
+}
+
+// stats returns the statistics of the map under test; there is none between
+// samples and while other maps are.
+func (b *board) stats() mvcc.Stats {
+	b.mu.Lock()
+	t := b.trial
+	b.mu.Unlock()
+	if t == nil {
+		return mvcc.Stats{}
+	}
+	s, _ := t.MapStats()
+	return s
+}
+
+// workload says what is running and how far it is.
+func (b *board) workload() profiling.Workload {
+	b.mu.Lock()
+	t, step, next, begun := b.trial, b.step, b.next, b.begun
+	w := profiling.Workload{
+		Done:    step.Index,
+		Of:      step.Of,
+		Results: profiling.Table{Columns: resultColumns, Rows: b.results[:len(b.results):len(b.results)]},
+	}
+	b.mu.Unlock()
+	if step.Of > 0 {
+		w.Name = stepName(step)
+	}
+	if next != nil {
+		w.Next = stepName(*next)
+	}
+	if step.Index > 0 {
+		passed := time.Since(begun)
+		w.Left = passed / time.Duration(step.Index) * time.Duration(step.Of-step.Index)
+	}
+	if t != nil {
+		w.Latency = b.read(t)
+	}
+	w.Ops, w.Aborts, w.Errors = b.ops, b.aborts, b.errs
+	return w
+}
+
+// read adds what t has done since it was last read, and returns the latencies
+// of that.
+func (b *board) read(t *bench.Trial) profiling.Latency {
+	b.live, b.before = b.before, b.live
+	if !t.ReadLive(&b.live) {
+		b.asked = nil
+		return profiling.Latency{}
+	}
+	same := b.asked == t && b.live.Run == b.before.Run
+	b.asked = t
+	if !same {
+		b.before = bench.Live{}
+	}
+	grown := func(now, before uint64) uint64 { return max(now, before) - before }
+	b.ops += grown(b.live.Ops, b.before.Ops)
+	b.aborts += grown(b.live.Aborts, b.before.Aborts)
+	b.errs += grown(b.live.Errors, b.before.Errors)
+	d := b.live.Response.Since(b.before.Response)
+	if d.Count() == 0 {
+		return profiling.Latency{}
+	}
+	quantile := func(q float64) time.Duration {
+		v, _ := d.Quantile(q)
+		return v
+	}
+	return profiling.Latency{
+		P50: quantile(.5), P90: quantile(.9), P99: quantile(.99),
+		P999: quantile(.999), P9999: quantile(.9999), Max: d.Max(),
 	}
 }

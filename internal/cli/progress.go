@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,21 +14,24 @@ import (
 
 // progress tells on standard error what is running, what is next and how long it
 // will take: on a terminal in one line that is redrawn, elsewhere in lines that
-// follow each other. Nothing is redrawn more often than once an interval while a
-// sample is being measured, so as not to disturb it.
+// follow each other. With a table of intervals its lines come on top of that, on
+// a terminal above the one that is redrawn, elsewhere instead of it. Nothing is
+// written more often than once an interval while a sample is being measured, so
+// as not to disturb it.
 type progress struct {
 	w        io.Writer
 	terminal bool
 	colour   bool
 	interval time.Duration
-	perStep  time.Duration // what a step takes, until experience tells
+	perStep  time.Duration // what a step takes, until experience tells; 0 if nobody knows
+	table    *intervals    // nil if there is none
 
 	mu      sync.Mutex
 	started time.Time
 	printed time.Time // when a line was last printed, if not on a terminal
 	step    bench.Step
 	next    *bench.Step
-	live    func() uint64
+	trial   *bench.Trial // nil while the map is being filled
 	liveAt  time.Time
 	liveOps uint64
 	drawn   bool // there is a line to be redrawn
@@ -37,7 +41,7 @@ type progress struct {
 }
 
 // newProgress starts reporting on w; a nil progress reports nothing.
-func newProgress(w io.Writer, interval, perStep time.Duration) *progress {
+func newProgress(w io.Writer, interval, perStep time.Duration, table bool) *progress {
 	terminal := isTerminal(w)
 	p := &progress{
 		w:        w,
@@ -47,6 +51,9 @@ func newProgress(w io.Writer, interval, perStep time.Duration) *progress {
 		perStep:  perStep,
 		started:  time.Now(),
 		stop:     make(chan struct{}),
+	}
+	if table {
+		p.table = new(intervals)
 	}
 	p.done.Go(p.tick)
 	return p
@@ -71,7 +78,10 @@ func (p *progress) tick() {
 			return
 		case <-t.C:
 			p.mu.Lock()
-			p.report(time.Now())
+			p.row(0)
+			if p.terminal || p.table == nil {
+				p.report(time.Now())
+			}
 			p.mu.Unlock()
 		}
 	}
@@ -84,20 +94,67 @@ func (p *progress) start(step bench.Step, next *bench.Step) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step, p.next, p.live = step, next, nil
-	if p.terminal || p.printed.IsZero() {
+	p.step, p.next, p.trial = step, next, nil
+	if p.table != nil {
+		p.table.start()
+	}
+	if p.terminal || p.printed.IsZero() || p.table != nil {
 		p.report(time.Now())
 	}
 }
 
-// running says that the step has a map, and how to ask for its operations.
-func (p *progress) running(live func() uint64) {
+// running says that the step has a map, and whom to ask how far it is.
+func (p *progress) running(t *bench.Trial) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.live, p.liveAt, p.liveOps = live, time.Now(), 0
+	p.trial, p.liveAt, p.liveOps = t, time.Now(), 0
+}
+
+// ended says that the step is over and took m.
+func (p *progress) ended(m bench.Measurement) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// What came after the last line has one of its own, unless it is too little.
+	if p.table != nil && p.trial != nil && (p.table.rows == 0 || m.Wall-p.table.before.Elapsed > p.interval/2) {
+		p.row(m.Wall)
+	}
+	p.trial = nil
+}
+
+// row prints the next line of the table of intervals, if there is one. The step
+// has ended after elapsed, unless that is zero. p.mu is held.
+func (p *progress) row(elapsed time.Duration) {
+	if p.table == nil || p.trial == nil {
+		return
+	}
+	line, ok := p.table.next(p.trial, elapsed)
+	if !ok {
+		return
+	}
+	p.clear()
+	if p.table.rows == 1 {
+		if p.terminal { // elsewhere it has been said
+			fmt.Fprintln(p.w, stepName(p.step))
+		}
+		for head := range strings.SplitSeq(p.table.header(p.step.Config.Rate > 0), "\n") {
+			fmt.Fprintln(p.w, p.dim(head))
+		}
+	}
+	fmt.Fprintln(p.w, line)
+}
+
+// dim makes what is less important look so, if there are colours.
+func (p *progress) dim(text string) string {
+	if !p.colour {
+		return text
+	}
+	return "\x1b[2m" + text + "\x1b[m"
 }
 
 // report prints or redraws the line. p.mu is held.
@@ -128,16 +185,27 @@ func (p *progress) line(now time.Time) string {
 	if p.next != nil {
 		rest = "; next " + difference(s, *p.next)
 	}
-	rest += fmt.Sprintf("; %s left", p.left(now))
-	if p.colour {
-		rest = "\x1b[2m" + rest + "\x1b[m"
+	if left, ok := p.left(now); ok {
+		rest += fmt.Sprintf("; %s left", left)
 	}
-	return b.String() + rest
+	return b.String() + p.dim(rest)
 }
 
 // stepName names a step within the sweep.
 func stepName(s bench.Step) string {
-	return fmt.Sprintf("%s, %s, %s, sample %d", s.Config.Workload.Name, s.Config.Engine.Name, threads(s.Config.Threads), s.Config.Sample+1)
+	return fmt.Sprintf("%s, %s, %s, sample %d", strings.Join(append([]string{s.Config.Workload.Name}, variant(s.Config)...), " "),
+		s.Config.Engine.Name, threads(s.Config.Threads), s.Config.Sample+1)
+}
+
+// variant names what is not the default, or varied, but for engine and threads.
+func variant(c bench.Config) []string {
+	var list []string
+	for _, l := range c.Labels() {
+		if l.Key != "engine" && l.Key != "threads" {
+			list = append(list, l.Key+" "+l.Value)
+		}
+	}
+	return list
 }
 
 func threads(n int) string {
@@ -149,23 +217,34 @@ func threads(n int) string {
 
 // difference names of next only what is not as in s.
 func difference(s, next bench.Step) string {
-	switch {
-	case s.Config.Workload.Name != next.Config.Workload.Name:
+	if s.Config.Workload.Name != next.Config.Workload.Name {
 		return next.Config.Workload.Name
-	case s.Config.Threads != next.Config.Threads:
-		return threads(next.Config.Threads)
-	case s.Config.Engine.Name != next.Config.Engine.Name:
-		return next.Config.Engine.Name
 	}
-	return fmt.Sprintf("sample %d", next.Config.Sample+1)
+	var list []string
+	if s.Config.Threads != next.Config.Threads {
+		list = append(list, threads(next.Config.Threads))
+	}
+	now := variant(s.Config)
+	for _, v := range variant(next.Config) {
+		if !slices.Contains(now, v) {
+			list = append(list, v)
+		}
+	}
+	if s.Config.Engine.Name != next.Config.Engine.Name {
+		list = append(list, next.Config.Engine.Name)
+	}
+	if len(list) == 0 {
+		return fmt.Sprintf("sample %d", next.Config.Sample+1)
+	}
+	return strings.Join(list, ", ")
 }
 
 // rate returns the operations per second since it was last asked. p.mu is held.
 func (p *progress) rate(now time.Time) (float64, bool) {
-	if p.live == nil {
+	if p.trial == nil {
 		return 0, false
 	}
-	ops := p.live()
+	ops := p.trial.Live()
 	d := now.Sub(p.liveAt).Seconds()
 	before := p.liveOps
 	p.liveAt, p.liveOps = now, ops
@@ -177,13 +256,13 @@ func (p *progress) rate(now time.Time) (float64, bool) {
 
 // left estimates the time until the end: by what the steps took so far, once
 // there are some. p.mu is held.
-func (p *progress) left(now time.Time) time.Duration {
+func (p *progress) left(now time.Time) (left time.Duration, ok bool) {
 	perStep := p.perStep
 	if p.step.Index > 0 {
 		perStep = now.Sub(p.started) / time.Duration(p.step.Index)
 	}
 	total := perStep * time.Duration(p.step.Of)
-	return max(total-now.Sub(p.started), 0).Round(time.Second)
+	return max(total-now.Sub(p.started), 0).Round(time.Second), perStep > 0
 }
 
 // note prints a line of its own.

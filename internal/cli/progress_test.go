@@ -17,9 +17,26 @@ func twoSteps(t *testing.T) []bench.Step {
 	w, _ := bench.WorkloadByName("transfer")
 	a, _ := bench.EngineByName("mvcc")
 	b, _ := bench.EngineByName("rwmutex")
-	steps, _ := bench.Sweep{Workloads: []bench.Workload{w}, Engines: []bench.EngineSpec{a, b}, Threads: []int{4}, Count: 1}.Steps()
+	steps, _ := bench.Sweep{
+		Workloads: []bench.Workload{w}, Engines: []bench.EngineSpec{a, b}, Threads: []int{4}, Count: 1,
+		AuditInterval: bench.DefaultAuditInterval,
+	}.Steps()
 	require.Len(t, steps, 2)
 	return steps
+}
+
+// slowTrial is a trial of a step whose operations take so long in the bubble's
+// time.
+func slowTrial(t *testing.T, step bench.Step, op time.Duration) *bench.Trial {
+	t.Helper()
+	c := step.Config
+	c.Workload, _ = bench.WorkloadByName("counter")
+	good, _ := bench.EngineByName("rwmutex")
+	c.Engine = sessions("slow", good, func(s bench.Session) bench.Session { return &slow{s, op} })
+	trial, err := bench.New(c)
+	require.NoError(t, err)
+	t.Cleanup(trial.Close)
+	return trial
 }
 
 // On a pipe there are plain lines, one an interval; what runs, how fast, what is
@@ -27,17 +44,20 @@ func twoSteps(t *testing.T) []bench.Step {
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		steps := twoSteps(t)
+		steps[0].Config.LatencySample = 1 // goroutines that time say how far they are
+		trial := slowTrial(t, steps[0], time.Millisecond)
 		var out buffer
-		p := newProgress(&out, time.Second, 10*time.Second)
+		p := newProgress(&out, time.Second, 10*time.Second, false)
+		defer p.close()
 		p.start(steps[0], &steps[1])
 		require.Equal(t, "[1/2] transfer, mvcc, 4 threads, sample 1; next rwmutex; 20s left\n", out.String())
-		ops := uint64(0)
-		p.running(func() uint64 { ops += 1_500_000; return ops })
-		time.Sleep(2500 * time.Millisecond)
+		p.running(trial)
+		_, err := trial.RunFor(t.Context(), 2500*time.Millisecond, true)
+		require.NoError(t, err)
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		require.Len(t, lines, 3)
-		require.Equal(t, "[1/2] transfer, mvcc, 4 threads, sample 1, 1.50M ops/s; next rwmutex; 18s left", lines[2])
+		require.Regexp(t, `^\[1/2\] transfer, mvcc, 4 threads, sample 1, (4.00k|399.|400.|3.9\dk) ops/s; next rwmutex; 18s left$`, lines[2])
 		time.Sleep(7500 * time.Millisecond)
 		p.start(steps[1], nil)
 		synctest.Wait()
@@ -45,11 +65,52 @@ func TestProgressLines(t *testing.T) {
 		p.note("a note")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		p.close()
 		require.Contains(t, out.String(), "\na note\n")
 		require.Contains(t, out.String(), "[2/2] transfer, rwmutex, 4 threads, sample 1; last one; ")
 		require.NotContains(t, out.String(), "\x1b")
 		require.NotContains(t, out.String(), "\r")
+	})
+}
+
+// With a table, there is a line for each interval, under a head for each sample,
+// and one for what came after the last; not one of the warm-up, and all of them
+// fit into 80 columns.
+func TestIntervalTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		steps := twoSteps(t)
+		steps[0].Config.Threads = 1
+		steps[0].Config.LatencySample = 1
+		trial := slowTrial(t, steps[0], time.Millisecond)
+		var out buffer
+		p := newProgress(&out, time.Second, 10*time.Second, true)
+		defer p.close()
+		p.start(steps[0], &steps[1])
+		p.running(trial)
+		run := func(d time.Duration, measure bool) bench.Measurement {
+			m, err := trial.RunFor(t.Context(), d, measure)
+			require.NoError(t, err)
+			return m
+		}
+		run(3200*time.Millisecond, false)
+		p.ended(run(2700*time.Millisecond, true))
+		lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+		require.Len(t, lines, 1+2+3, out.String())
+		for _, line := range lines {
+			require.LessOrEqual(t, len([]rune(line)), 80, line)
+			require.NotContains(t, line, "\x1b")
+		}
+		require.Contains(t, lines[1], "service time")
+		require.Equal(t, []string{"time", "recent", "avg", "recent", "avg", "99.9", "99.99", "99.999", "max", "aborts", "errs", "ctxsw"}, strings.Fields(lines[2]))
+		for i, at := range []string{"0.8s", "1.8s", "2.7s"} {
+			cells := strings.Fields(lines[3+i])
+			require.Len(t, cells, 12)
+			require.Equal(t, at, cells[0], out.String())
+			require.Regexp(t, `^(1.00k|99\d)$`, cells[1], "recent")
+			require.Regexp(t, `^(1.00k|99\d)$`, cells[2], "average")
+			require.Equal(t, []string{"1.00m", "1.00m"}, cells[3:5])
+			require.Equal(t, []string{"-", "-", "-"}, cells[5:8], "too few operations for these")
+			require.Equal(t, []string{"1.00m", "0", "0"}, cells[8:11])
+		}
 	})
 }
 
@@ -58,7 +119,7 @@ func TestProgressRedraws(t *testing.T) {
 	for _, colour := range []bool{false, true} {
 		steps := twoSteps(t)
 		var out buffer
-		p := newProgress(&out, time.Hour, time.Second)
+		p := newProgress(&out, time.Hour, time.Second, false)
 		p.terminal, p.colour = true, colour
 		p.start(steps[0], &steps[1])
 		p.note("a note")
@@ -87,32 +148,11 @@ func TestColourAndTerminal(t *testing.T) {
 	}{{"xterm", "", true, true}, {"xterm", "1", true, false}, {"dumb", "", false, false}} {
 		t.Setenv("TERM", c.term)
 		t.Setenv("NO_COLOR", c.noColor)
-		p := newProgress(device, time.Hour, time.Second)
+		p := newProgress(device, time.Hour, time.Second, false)
 		require.Equal(t, c.terminal, p.terminal)
 		require.Equal(t, c.colour, p.colour)
 		p.close()
 	}
-}
-
-func TestSummary(t *testing.T) {
-	var s summary
-	var out buffer
-	s.print(&out)
-	require.Empty(t, out.String())
-	for _, step := range twoSteps(t) {
-		for _, ops := range []uint64{100, 200, 400} {
-			if step.Config.Engine.Name == "rwmutex" {
-				ops *= 3
-			}
-			s.add(step.Config, bench.Measurement{Ops: ops, Wall: time.Second})
-		}
-	}
-	s.print(&out)
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	require.Len(t, lines, 4)
-	require.Regexp(t, `^workload +threads +engine +ops/s +± +ns/op +p99 +aborts/op +vs first$`, lines[1])
-	require.Regexp(t, `^Transfer +4 +mvcc +200 +75 % +5000000 +- +0$`, lines[2])
-	require.Regexp(t, `^ +rwmutex +600 +75 % +1666667 +- +0 +3.00 x$`, lines[3])
 }
 
 func TestNumbersForPeople(t *testing.T) {
@@ -122,10 +162,20 @@ func TestNumbersForPeople(t *testing.T) {
 	for v, want := range map[float64]string{12: "12 ns", 999.6: "1.00 µs", 1_500: "1.50 µs", 2.5e6: "2.50 ms", 3e9: "3.00 s"} {
 		require.Equal(t, want, shortTime(v))
 	}
-	four := metric{digits: -1}
-	for v, want := range map[float64]string{0: "0", 12.3456: "12.35", 0.000123456: "0.0001235", 123456: "123456", 100: "100", 1.5: "1.5"} {
-		require.Equal(t, want, four.format(v))
+	for d, want := range map[time.Duration]string{0: "0n", 12: "12n", 999: "999n", 1_000: "1.00µ", 1_234: "1.23µ", 99_960: "100µ", 1_500_000: "1.50m", 200 * time.Millisecond: "200m", 3 * time.Second: "3.00s"} {
+		require.Equal(t, want, tiny(d))
 	}
-	require.Equal(t, "0", metric{digits: 2}.format(0.001))
-	require.Equal(t, "1.5", metric{digits: 2}.format(1.5))
+	for d, want := range map[time.Duration]string{0: "0.0s", 50 * time.Millisecond: "0.1s", 99_900 * time.Millisecond: "99.9s", 100 * time.Second: "100s", 2 * time.Hour: "7200s"} {
+		require.Equal(t, want, seconds(d))
+	}
+}
+
+type slow struct {
+	bench.Session
+	op time.Duration
+}
+
+func (s *slow) Add(key string, delta uint64) (uint64, error) {
+	time.Sleep(s.op)
+	return s.Session.(bench.Incrementer).Add(key, delta)
 }

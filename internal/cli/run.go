@@ -1,15 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // Run carries "mvccbench run" out; the parser calls it. Everything that can be
@@ -26,18 +27,15 @@ func (c *runCmd) Run(e *env) error {
 		}
 		defer profiles.close()
 	}
-	out, err := openResults(c.Output, e.stdout)
+	out, err := c.open(e.stdout)
 	if err != nil {
-		return usagef("--output: expected a file that can be written: %w", err)
+		return err
 	}
 	if c.serves() {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
 	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, out: out}
 	err = r.run()
-	if e := out.close(); err == nil && e != nil {
-		err = fmt.Errorf("writing the results: %w", e)
-	}
 	if err == nil && c.Hold {
 		fmt.Fprintf(e.stderr, "still serving profiles at %s; end with Ctrl-C\n", profiles.url())
 		profiles.phase("done")
@@ -52,25 +50,27 @@ type runner struct {
 	env      *env
 	sweep    bench.Sweep
 	profiles *profiler
-	out      *results
+	out      *output
 	progress *progress
-	summary  summary
-	done     int // samples printed
-	of       int
+	of       int // samples
 }
 
 func (r *runner) run() error {
 	steps, skips := r.sweep.Steps()
 	r.of = len(steps)
-	for _, s := range steps {
-		r.out.pad = max(r.out.pad, len(resultName(s.Config)))
-	}
-	r.header(skips)
-	if err := r.out.flush(); err != nil {
-		return fmt.Errorf("writing the results: %w", err)
+	if err := r.out.begin(r.header(skips)); err != nil {
+		return err
 	}
 	if !r.cmd.Quiet {
-		r.progress = newProgress(r.env.stderr, r.cmd.Interval, r.sweep.Warmup+r.sweep.Duration)
+		interval := time.Second
+		if r.cmd.Interval != nil {
+			interval = *r.cmd.Interval
+		}
+		var perStep time.Duration
+		if r.sweep.Ops == 0 {
+			perStep = r.sweep.Warmup + r.sweep.Duration
+		}
+		r.progress = newProgress(r.env.stderr, interval, perStep, r.cmd.Interval != nil)
 	}
 	for _, s := range skips {
 		r.progress.note("skipping %s on %s: %s", s.Workload, s.Engine, s.Why)
@@ -81,22 +81,30 @@ func (r *runner) run() error {
 	err := r.sweep.Run(r.env.ctx, r)
 	r.progress.close()
 
+	outcome := results.Outcome{Kind: results.Complete, Of: r.of}
+	if err != nil {
+		outcome.Kind, outcome.Detail = results.Failed, err.Error()
+	}
 	var violation *bench.Violation
 	switch {
-	case err == nil:
 	case errors.As(err, &violation):
-		r.out.comment("%v\nthe samples above were verified; the run ended here, after %d of %d", err, r.done, r.of)
+		outcome.Kind = results.Violated
 	case errors.Is(err, context.Canceled):
-		r.out.comment("interrupted after %d of %d samples", r.done, r.of)
-		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", r.done, r.of)
-	default:
-		r.out.comment("failed after %d of %d samples: %v", r.done, r.of, err)
+		outcome.Kind, outcome.Detail = results.Interrupted, ""
+		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", r.out.samples(), r.of)
 	}
-	if e := r.out.flush(); e != nil && err == nil {
-		err = fmt.Errorf("writing the results: %w", e)
+	notes, e := r.out.end(outcome)
+	if err == nil {
+		err = e
 	}
-	if !r.cmd.Quiet && violation == nil {
-		r.summary.print(r.env.stderr)
+	if r.cmd.Quiet {
+		return err
+	}
+	if violation == nil && r.cmd.Summary {
+		r.out.summary(r.env.stderr)
+	}
+	for _, n := range notes {
+		fmt.Fprintln(r.env.stderr, n)
 	}
 	return err
 }
@@ -108,77 +116,77 @@ const (
 	enoughCPU    = 0.9
 )
 
-// header writes what was measured, on what and how. What may differ between two
-// runs that are compared is in comments.
-func (r *runner) header(skips []bench.Skip) {
-	o := r.out
-	o.comment("%s", strings.TrimSpace(programName+" "+strings.Join(r.env.args, " ")))
-	o.comment("%s; %s", version(), time.Now().UTC().Format(time.RFC3339))
-	o.comment("GOMAXPROCS %d of %d CPUs%s", runtime.GOMAXPROCS(0), runtime.NumCPU(), goSettings())
+// header says what is measured and how.
+func (r *runner) header(skips []bench.Skip) results.Header {
+	h := results.Header{
+		Program:   strings.TrimSpace(programName + " " + version()),
+		Args:      r.env.args,
+		Started:   time.Now().UTC(),
+		Seed:      r.sweep.Seed,
+		Count:     r.sweep.Count,
+		Warmup:    r.sweep.Warmup,
+		Duration:  r.sweep.Duration,
+		Ops:       r.sweep.Ops,
+		Loop:      "closed",
+		ClockCost: bench.ClockCost(),
+		Harness:   map[string]float64{},
+		Notes:     []string{"profiles: " + r.profiles.describe()},
+	}
+	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool { return rate == 0 }); len(rates) > 0 {
+		h.Rates, h.Loop = rates, string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
+	}
+	for _, level := range r.sweep.Isolations {
+		h.Isolation = append(h.Isolation, string(level))
+	}
 	if share, ok := bench.FreeCPU(freeCPUProbe); ok {
-		o.comment("the process could have %.0f %% of its CPUs", 100*share)
+		h.FreeCPU = share
 		if share < enoughCPU && !r.cmd.Quiet {
 			fmt.Fprintf(r.env.stderr, "note: other programs are busy: this one gets only %.0f %% of its CPUs, and the figures will show it\n", 100*share)
 		}
 	}
-	o.comment("seed %d, %d x %v after %v of warm-up, %s", r.sweep.Seed, r.sweep.Count, r.sweep.Duration, r.sweep.Warmup, r.sweep.Isolation)
-	o.comment("the harness takes of each operation about %s", strings.Join(r.harness(), ", "))
-	o.comment("closed loop: latencies exclude queueing and include one reading of the clock, %v", bench.ClockCost())
-	o.comment("profiles: %s", r.profiles.describe())
-	for _, s := range skips {
-		o.comment("skipped: %s on %s: %s", s.Workload, s.Engine, s.Why)
-	}
-	o.header()
-}
-
-// harness returns what the harness takes of each operation, by workload.
-func (r *runner) harness() []string {
-	var costs []string
 	for _, w := range r.sweep.Workloads {
 		if ns, err := bench.HarnessCost(w); err == nil {
-			costs = append(costs, fmt.Sprintf("%.0f ns (%s)", ns, w.Name))
+			h.Harness[w.Name] = ns
 		}
 	}
-	return costs
-}
-
-// goSettings returns the environment variables that change how a Go program
-// runs.
-func goSettings() string {
-	s := ""
-	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GODEBUG"} {
-		if v := os.Getenv(name); v != "" {
-			s += fmt.Sprintf(", %s=%s", name, v)
-		}
+	for _, s := range skips {
+		h.Skips = append(h.Skips, results.Skip(s))
 	}
-	return s
+	return h
 }
 
 // Start implements [bench.Observer].
 func (r *runner) Start(step bench.Step, next *bench.Step) {
 	r.progress.start(step, next)
-	r.profiles.phase(stepName(step))
+	r.profiles.start(step, next)
 }
 
 // Running implements [bench.Observer].
-func (r *runner) Running(_ bench.Step, live func() uint64) { r.progress.running(live) }
+func (r *runner) Running(_ bench.Step, t *bench.Trial) {
+	r.progress.running(t)
+	r.profiles.running(t)
+}
 
 // Done implements [bench.Observer].
 func (r *runner) Done(step bench.Step, m bench.Measurement) error {
+	r.progress.ended(m)
+	r.profiles.done(step, m)
+	if m.Ops == 0 && m.Rate > 0 && !m.Interrupted {
+		r.progress.note("%s: no operation was due in %v", stepName(step), m.Wall)
+		return nil
+	}
 	if m.Ops == 0 && !m.Interrupted {
 		return fmt.Errorf("%s: no operation has committed in %v", stepName(step), m.Wall)
 	}
 	if m.Ops == 0 {
 		return nil
 	}
-	if m.Interrupted {
-		r.out.comment("interrupted: the next sample ran %v of %v", m.Wall.Round(time.Microsecond), r.sweep.Duration)
+	if m.Saturated() {
+		part, _ := m.Achieved()
+		r.progress.note("%s: saturated: %.1f %% of the operations that were due, %d left at the end", stepName(step), 100*part, m.Backlog)
 	}
-	r.out.result(step.Config, m)
-	r.summary.add(step.Config, m)
-	r.done++
-	if err := r.out.flush(); err != nil {
-		return fmt.Errorf("writing the results: %w", err)
+	if r.profiles.instrumented(r.out.run.Header.Started) {
+		r.out.instrument("profiles were captured meanwhile")
 	}
-	return nil
+	return r.out.sample(step.Config, m)
 }

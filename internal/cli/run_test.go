@@ -20,6 +20,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // parse reads results with the reader that benchstat uses. Nothing in them may
@@ -58,12 +59,12 @@ func value(r *benchfmt.Result, unit string) (float64, bool) {
 func TestOutputCanBeReadBack(t *testing.T) {
 	code, stdout, stderr := call(t, quick("--workload=read-heavy,transfer", "--engine=mvcc,xsync", "--latency-sample=1", "--keys=10", "--duration=20ms")...)
 	require.Equal(t, ExitOK, code, stderr)
-	results, units := parse(t, stdout)
+	lines, units := parse(t, stdout)
 
 	procs, quantiles := 0, 0
 	count := map[string]int{}
 	var order []string
-	for _, r := range results {
+	for _, r := range lines {
 		base, parts := r.Name.Parts()
 		require.Positive(t, r.Iters)
 		if p, ok := bytes.CutPrefix(parts[len(parts)-1], []byte("-")); ok {
@@ -109,8 +110,13 @@ func TestOutputCanBeReadBack(t *testing.T) {
 		"ReadHeavy/keys=10/engine=mvcc/threads=1", "ReadHeavy/keys=10/engine=xsync/threads=1",
 		"ReadHeavy/keys=10/engine=mvcc/threads=1", "ReadHeavy/keys=10/engine=xsync/threads=1",
 	}, order[:4]), "the engines alternate")
-	for _, m := range metrics {
-		require.Equal(t, "better="+m.better, units[m.unit])
+	for _, m := range results.Metrics() {
+		if better, ok := units[m.Unit]; ok {
+			require.Equal(t, "better="+m.Better, better)
+		}
+	}
+	for _, unit := range []string{"ns/op", "ops/s", "aborts/op", "B/op", "allocs/op", "gc-%", "ctx-switches/op"} {
+		require.Contains(t, units, unit)
 	}
 
 	require.Contains(t, stdout, "# seed 1,")
@@ -125,6 +131,73 @@ func TestNamesSayWhatIsNotDefault(t *testing.T) {
 		"--theta=0.5", "--read-pct=20", "--isolation=snapshot", "--audit-interval=0")...)
 	require.Contains(t, stdout, "BenchmarkZipfWrite/read-pct=20/theta=0.5/isolation=snapshot/engine=rwmutex/threads=1")
 	require.Contains(t, stdout, "BenchmarkTransfer/isolation=snapshot/audit-interval=0s/engine=rwmutex/threads=1")
+}
+
+// One command sweeps several dimensions, and an open loop reports response times
+// and whether the map kept up.
+func TestSweepAndOpenLoop(t *testing.T) {
+	code, stdout, stderr := call(t, "--workload=zipf-read", "--engine=mvcc,rwmutex", "--threads=2", "--count=1", "--warmup=0", "--http=off",
+		"--theta=0.5,0.9", "--value-size=8,16-32", "--isolation=serializable,snapshot",
+		"--rate=50000", "--arrival=poisson", "--ops=2000")
+	require.Equal(t, ExitOK, code, stderr)
+	lines, _ := parse(t, stdout)
+	require.Len(t, lines, 2*2*3, "rwmutex has no levels")
+	for _, r := range lines {
+		name := string(r.Name)
+		require.Equal(t, 2_000, r.Iters)
+		require.Contains(t, name, "/theta=0.")
+		require.Contains(t, name, "/value-size=")
+		require.Contains(t, name, "/rate=50000/arrival=poisson/")
+		require.Equal(t, strings.Contains(name, "engine=mvcc"), strings.Contains(name, "/isolation="), name)
+		for _, unit := range []string{"response-p50-ns", "response-p99-ns", "achieved-%", "backlog"} {
+			_, ok := value(r, unit)
+			require.True(t, ok, "%s of %s", unit, name)
+		}
+		service, _ := value(r, "p50-ns")
+		response, _ := value(r, "response-p50-ns")
+		require.GreaterOrEqual(t, response, service)
+	}
+}
+
+// What timing costs, by one command: the same without, and with, and nothing
+// timed where nothing is to be.
+func TestCostOfTiming(t *testing.T) {
+	code, stdout, stderr := call(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--warmup=0", "--http=off", "--ops=20000", "--latency-sample=off,1")
+	require.Equal(t, ExitOK, code, stderr)
+	lines, _ := parse(t, stdout)
+	require.Len(t, lines, 2)
+	for i, sample := range []string{"off", "1"} {
+		require.Contains(t, string(lines[i].Name), "/latency-sample="+sample+"/")
+		_, timed := value(lines[i], "p99-ns")
+		require.Equal(t, sample == "1", timed)
+	}
+}
+
+// Operations that are given up are errors per second; a workload in which nobody
+// is in the way of another has none.
+func TestRetries(t *testing.T) {
+	code, stdout, stderr := call(t, "--workload=counter", "--engine=mvcc", "--threads=1", "--count=1", "--warmup=0", "--http=off", "--ops=1000", "--retries=0")
+	require.Equal(t, ExitOK, code, stderr)
+	lines, _ := parse(t, stdout)
+	require.Len(t, lines, 1)
+	require.Contains(t, string(lines[0].Name), "/retries=0/")
+	errs, ok := value(lines[0], "err/s")
+	require.True(t, ok)
+	require.Zero(t, errs)
+}
+
+// With --interval, the lines of a sample go to standard error, and not one control
+// character with them if it is no terminal.
+func TestIntervalOnAPipe(t *testing.T) {
+	code, stdout, stderr := call(t, "--workload=transfer", "--engine=rwmutex", "--threads=1", "--count=1", "--warmup=1ms", "--http=off", "--duration=60ms", "--interval=20ms")
+	require.Equal(t, ExitOK, code, stderr)
+	lines, _ := parse(t, stdout)
+	require.Len(t, lines, 1)
+	require.NotContains(t, stdout, "99.999")
+	require.Regexp(t, `(?m)^ *time +recent +avg +recent +avg +99.9 +99.99 +99.999 +max +aborts +errs +ctxsw$`, stderr)
+	require.Regexp(t, `(?m)^ *0\.\ds +\S+`, stderr)
+	require.NotContains(t, stderr, "\x1b")
+	require.NotContains(t, stderr, "\r")
 }
 
 func TestOutputFile(t *testing.T) {
@@ -241,6 +314,14 @@ type spoiled struct {
 }
 
 func (e *spoiled) Session(worker int) bench.Session { return e.fault(e.Engine.Session(worker)) }
+
+// sessions returns an engine like good, whose sessions are wrapped.
+func sessions(name string, good bench.EngineSpec, wrap func(bench.Session) bench.Session) bench.EngineSpec {
+	return bench.EngineSpec{Name: name, Doc: "for tests", New: func(setup bench.Setup) (bench.Engine, error) {
+		e, err := good.New(setup)
+		return &spoiled{e, wrap}, err
+	}}
+}
 
 type lossy struct {
 	bench.Session

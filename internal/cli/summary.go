@@ -8,75 +8,103 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// summary collects the samples of a run for the table at its end.
-type summary struct {
-	order []summaryKey
-	cells map[summaryKey]*cell
+// column is a column of figures in the table of medians.
+type column struct {
+	head string
+	unit string
+	show func(v float64) string
 }
 
-type summaryKey struct {
-	title, engine string
-	threads       int
+// medianColumns are the figures of the table of medians. Those that no sample has
+// are left out.
+var medianColumns = []column{
+	{"ns/op", "ns/op", rounded("ns/op")},
+	{"p50", "p50-ns", shortTime},
+	{"p99", "p99-ns", shortTime},
+	{"p99.9", "p99.9-ns", shortTime},
+	{"resp p99", results.ResponsePrefix + "p99-ns", shortTime},
+	{"achieved %", "achieved-%", rounded("achieved-%")},
+	{"aborts/op", "aborts/op", rounded("aborts/op")},
+	{"allocs/op", "allocs/op", rounded("allocs/op")},
 }
 
-// cell has the samples of one row.
-type cell struct {
-	nsPerOp, ops, aborts, p99 []float64
+func rounded(unit string) func(float64) string {
+	m, _ := results.MetricByUnit(unit)
+	return m.Format
 }
 
-func (s *summary) add(c bench.Config, m bench.Measurement) {
-	k := summaryKey{c.Workload.Title(), c.Engine.Name, c.Threads}
-	row := s.cells[k]
-	if row == nil {
-		if s.cells == nil {
-			s.cells = map[summaryKey]*cell{}
+// writeRunTable writes a run for people: what was measured on what, the medians,
+// and how it ended.
+func writeRunTable(w io.Writer, r *results.Run) error {
+	var b strings.Builder
+	for _, line := range results.Describe(r.Header) {
+		fmt.Fprintln(&b, line)
+	}
+	h := r.Header
+	fmt.Fprintf(&b, "%s/%s %s\n", h.GOOS, h.GOARCH, h.CPU)
+	if err := writeMedians(&b, r); err != nil {
+		return err
+	}
+	if mark := r.Mark(); mark != "" {
+		fmt.Fprintf(&b, "\nNOTE: %s\n", mark)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeMedians writes the medians as a table. The first engine of each workload
+// and number of threads is what the others are compared with.
+func writeMedians(w io.Writer, r *results.Run) error {
+	cells := r.Cells()
+	if len(cells) == 0 {
+		return nil
+	}
+	var columns []column
+	for _, c := range medianColumns {
+		if slices.ContainsFunc(cells, func(cell *results.Cell) bool { return len(cell.Values(c.unit)) > 0 }) {
+			columns = append(columns, c)
 		}
-		row = new(cell)
-		s.cells[k] = row
-		s.order = append(s.order, k)
 	}
-	row.nsPerOp = append(row.nsPerOp, m.NsPerOp())
-	row.ops = append(row.ops, m.OpsPerSecond())
-	row.aborts = append(row.aborts, m.AbortsPerOp())
-	if p99, ok := m.Quantile(0.99); ok {
-		row.p99 = append(row.p99, float64(p99))
+	head := []string{"workload", "threads", "engine", "ops/s", "±"}
+	for _, c := range columns {
+		head = append(head, c.head)
 	}
-}
-
-// print writes the medians as a table. The first engine of each workload and
-// number of threads is what the others are compared with.
-func (s *summary) print(w io.Writer) {
-	if len(s.order) == 0 {
-		return
-	}
-	rows := [][]string{{"workload", "threads", "engine", "ops/s", "±", "ns/op", "p99", "aborts/op", "vs first"}}
-	var first summaryKey
-	for _, k := range s.order {
-		c := s.cells[k]
+	rows := [][]string{append(head, "vs first")}
+	var first *results.Cell
+	for _, c := range cells {
+		ops := c.Values("ops/s")
+		if len(ops) == 0 {
+			continue
+		}
 		title, threads, against := "", "", ""
 		switch {
-		case k.title != first.title:
-			title, threads = k.title, fmt.Sprint(k.threads)
-			first = k
-		case k.threads != first.threads:
-			threads = fmt.Sprint(k.threads)
-			first = k
+		case first == nil || c.Title != first.Title:
+			title, threads = c.Title, fmt.Sprint(c.Threads)
+			first = c
+		case c.Threads != first.Threads:
+			threads = fmt.Sprint(c.Threads)
+			first = c
 		default:
-			against = fmt.Sprintf("%.2f x", median(c.ops)/median(s.cells[first].ops))
+			against = fmt.Sprintf("%.2f x", results.Median(ops)/results.Median(first.Values("ops/s")))
 		}
-		p99 := "-"
-		if len(c.p99) > 0 {
-			p99 = shortTime(median(c.p99))
+		row := []string{title, threads, c.Engine, short(results.Median(ops)), spread(ops)}
+		for _, col := range columns {
+			text := "-"
+			if v := c.Values(col.unit); len(v) > 0 {
+				text = col.show(results.Median(v))
+			}
+			row = append(row, text)
 		}
-		rows = append(rows, []string{title, threads, k.engine,
-			short(median(c.ops)), spread(c.ops), metrics[0].format(median(c.nsPerOp)), p99,
-			metrics[0].format(median(c.aborts)), against})
+		rows = append(rows, append(row, against))
 	}
-	fmt.Fprintf(w, "\nMedians; ± is half the distance between the smallest and the largest sample:\n")
-	writeTable(w, rows, func(column int) bool { return column == 0 || column == 2 })
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nMedians; ± is half the distance between the smallest and the largest sample:\n")
+	writeTable(&b, rows, func(column int) bool { return column == 0 || column == 2 })
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // writeTable writes rows with their columns aligned, to the left or, like
@@ -102,18 +130,9 @@ func writeTable(w io.Writer, rows [][]string, left func(column int) bool) {
 	}
 }
 
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	if n%2 == 1 {
-		return s[n/2]
-	}
-	return (s[n/2-1] + s[n/2]) / 2
-}
-
 // spread returns half the distance between the extremes, relative to the median.
 func spread(v []float64) string {
-	m := median(v)
+	m := results.Median(v)
 	if len(v) < 2 || m == 0 {
 		return "-"
 	}

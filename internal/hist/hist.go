@@ -1,15 +1,19 @@
-// Package hist records latencies in a fixed-size histogram whose buckets grow
+// Package hist records latencies in fixed-size histograms whose buckets grow
 // with the value, so that every quantile is known to within a fraction of
 // itself.
 //
 // Values below 128 have a bucket each. Above, every power of two is cut into
 // 128 buckets of equal width, so a bucket is never wider than 1/128 of its
-// lower edge; reporting its middle is wrong by less than 0.4 %. Recording is an
-// index computation and an addition to an array: no allocation, no branch that
-// depends on the distribution.
+// lower edge; reporting its middle is wrong by less than 0.4 %.
+//
+// A [Recorder] is what a goroutine records to while others read it: recording is
+// an index computation and an atomic addition, without allocation, lock or a
+// branch that depends on the distribution. A [Hist] is a copy of its counts at
+// one time; copies are added up over goroutines and subtracted over time.
 package hist
 
 import (
+	"iter"
 	"math"
 	"math/bits"
 )
@@ -28,15 +32,13 @@ const (
 // and below 2^42; smaller values are exact.
 const MaxError = 1.0 / (2 * sub)
 
-// Hist counts values by size. The zero value is empty and ready for use. It has
-// one writer: goroutines that record at the same time each have their own, and
-// merge them when they are done. It must not be copied once in use, for its
+// Hist has the counts of values by size. The zero value is empty and ready for
+// use. It is not for concurrent use, and must not be copied once in use, for its
 // size if nothing else (36 KB).
 type Hist struct {
 	counts [buckets]uint64
 	n      uint64
-	sum    uint64
-	max    uint64
+	max    uint64 // exact, or the upper end of a bucket; see Sub
 }
 
 // Record counts one value; a negative one counts as zero. It does not allocate.
@@ -44,7 +46,6 @@ func (h *Hist) Record(v int64) {
 	u := uint64(max(v, 0))
 	h.counts[index(u)]++
 	h.n++
-	h.sum += u
 	h.max = max(h.max, u)
 }
 
@@ -68,14 +69,45 @@ func middle(i int) uint64 {
 	return low + (uint64(1)<<shift)/2
 }
 
-// Merge adds the counts of o to h. Neither may be recorded to meanwhile.
+// upper returns the largest value of bucket i. The last bucket has no end.
+func upper(i int) uint64 {
+	switch {
+	case i == buckets-1:
+		return math.MaxInt64
+	case i < 2*sub:
+		return uint64(i)
+	}
+	shift := i/sub - 1
+	return (uint64(i-shift*sub)+1)<<shift - 1
+}
+
+// Merge adds the counts of o to h.
 func (h *Hist) Merge(o *Hist) {
 	for i, c := range &o.counts {
 		h.counts[i] += c
 	}
 	h.n += o.n
-	h.sum += o.sum
 	h.max = max(h.max, o.max)
+}
+
+// Sub takes the counts of old, an earlier copy of what h is a copy of, from h:
+// what remains was recorded since. [Hist.Max] is then the smaller of what it was
+// and the largest value that the highest bucket left can hold, so it is exact
+// if the maximum was recorded since, and too large by less than 1/128 if not.
+func (h *Hist) Sub(old *Hist) {
+	top := -1
+	for i, c := range &old.counts {
+		h.counts[i] -= c
+		if h.counts[i] != 0 {
+			top = i
+		}
+	}
+	h.n -= old.n
+	if top < 0 {
+		h.max = 0
+		return
+	}
+	h.max = min(h.max, upper(top))
 }
 
 // Reset empties h.
@@ -84,15 +116,33 @@ func (h *Hist) Reset() { *h = Hist{} }
 // Count returns the number of values recorded.
 func (h *Hist) Count() uint64 { return h.n }
 
-// Max returns the largest value recorded, exactly; 0 if there is none.
+// Max returns the largest value recorded, exactly unless [Hist.Sub] says
+// otherwise; 0 if there is none.
 func (h *Hist) Max() int64 { return int64(h.max) }
 
-// Mean returns the mean of the recorded values, exactly; 0 if there is none.
+// Mean returns the mean of the recorded values, to within [MaxError]; 0 if there
+// is none. It walks all buckets.
 func (h *Hist) Mean() float64 {
 	if h.n == 0 {
 		return 0
 	}
-	return float64(h.sum) / float64(h.n)
+	sum := 0.0
+	for v, c := range h.All() {
+		sum += float64(v) * float64(c)
+	}
+	return sum / float64(h.n)
+}
+
+// All returns the values, smallest first, each to within [MaxError], and how
+// often each was recorded. It walks all buckets and leaves empty ones out.
+func (h *Hist) All() iter.Seq2[int64, uint64] {
+	return func(yield func(value int64, count uint64) bool) {
+		for i, c := range &h.counts {
+			if c != 0 && !yield(int64(min(middle(i), h.max)), c) {
+				return
+			}
+		}
+	}
 }
 
 // Quantile returns the smallest value that a fraction q of the recorded values
@@ -104,6 +154,9 @@ func (h *Hist) Quantile(q float64) int64 {
 	}
 	rank := uint64(math.Ceil(min(max(q, 0), 1) * float64(h.n)))
 	rank = min(max(rank, 1), h.n)
+	if rank == h.n {
+		return int64(h.max)
+	}
 	var seen uint64
 	for i, c := range &h.counts {
 		if seen += c; seen >= rank {

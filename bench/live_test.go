@@ -1,0 +1,235 @@
+package bench
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever watches sees a run go on: operations, aborts, times, from zero with each
+// run, and in the end exactly what was measured.
+func TestReadLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := WorkloadByName("disjoint")
+		spec := wrapped("slow", func(e *rwMutexEngine, _ int) Session {
+			return &slow{rwMutexSession: over(e), op: time.Millisecond}
+		})
+		tr, err := New(Config{Workload: w, Engine: spec, Threads: 2, LatencySample: 1})
+		require.NoError(t, err)
+		defer tr.Close()
+		var l, before Live
+		require.False(t, tr.ReadLive(&l), "nothing runs")
+
+		_, err = tr.RunFor(t.Context(), 100*time.Millisecond, false)
+		require.NoError(t, err)
+		require.True(t, tr.ReadLive(&l))
+		require.False(t, l.Measured)
+		require.Equal(t, 1, l.Run)
+		require.EqualValues(t, tr.Live(), l.Ops)
+		require.Zero(t, l.Service.Count(), "a warm-up times nothing")
+
+		done := make(chan Measurement)
+		go func() {
+			m, err := tr.RunOps(t.Context(), 2_000)
+			require.NoError(t, err)
+			done <- m
+		}()
+		for i := range 9 {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			require.True(t, tr.ReadLive(&l))
+			require.True(t, l.Measured)
+			require.Equal(t, 2, l.Run)
+			require.Equal(t, time.Duration(i+1)*100*time.Millisecond, l.Elapsed)
+			require.InDelta(t, 200*(i+1), l.Ops, 4)
+			require.Equal(t, 2*l.Ops, l.Aborts)
+			require.Equal(t, l.Ops, l.Service.Count())
+			require.Equal(t, l.Service, l.Response)
+			recent := l.Response.Since(before.Response)
+			require.Equal(t, l.Ops-before.Ops, recent.Count())
+			require.Equal(t, time.Millisecond, recent.Max())
+			before, l = l, before
+		}
+		m := <-done
+		require.True(t, tr.ReadLive(&l))
+		require.Equal(t, m.Ops, l.Ops)
+		require.Equal(t, m.Aborts, l.Aborts)
+		require.Equal(t, m.Service.Count(), l.Service.Count())
+
+		_, err = tr.RunOps(t.Context(), 2)
+		require.NoError(t, err)
+		require.True(t, tr.ReadLive(&l))
+		require.Equal(t, 3, l.Run)
+		require.EqualValues(t, 2, l.Ops)
+		require.EqualValues(t, 4, l.Aborts)
+		require.EqualValues(t, 2, l.Service.Count())
+	})
+}
+
+// In an open loop, the response times are live, too.
+func TestReadLiveInAnOpenLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := paced(t, Config{Threads: 1, Rate: 1_000}, always(2*time.Millisecond))
+		defer tr.Close()
+		_, err := tr.RunFor(t.Context(), time.Second, true)
+		require.NoError(t, err)
+		var l Live
+		require.True(t, tr.ReadLive(&l))
+		require.Equal(t, 2*time.Millisecond, l.Service.Max())
+		require.InEpsilon(t, 500*time.Millisecond, l.Response.Max(), 0.01)
+	})
+}
+
+// Watching while goroutines come and go: nothing races, and nothing goes down
+// within a run.
+func TestReadLiveWhileRunning(t *testing.T) {
+	w, e := named(t, "balanced", "rwmutex")
+	for _, threads := range []int{2, maxRecorders + 50} {
+		tr, err := New(Config{Workload: w, Engine: e, Threads: threads, LatencySample: 1})
+		require.NoError(t, err)
+		defer tr.Close()
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			var l, before Live
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if !tr.ReadLive(&l) {
+					continue
+				}
+				if l.Run == before.Run && (l.Ops < before.Ops || l.Service.Count() < before.Service.Count()) {
+					t.Errorf("went down from %d to %d operations, %d to %d timed", before.Ops, l.Ops, before.Service.Count(), l.Service.Count())
+				}
+				l, before = before, l
+			}
+		}()
+		for range 3 {
+			m, err := tr.RunOps(t.Context(), 20_000)
+			require.NoError(t, err)
+			require.EqualValues(t, 20_000, m.Service.Count())
+		}
+		close(stop)
+		<-stopped
+		require.NoError(t, tr.Verify())
+	}
+}
+
+// An operation that was given up counts as an error and not as an operation; the
+// run goes on, and ends in time even if nothing ever commits.
+func TestGivingUp(t *testing.T) {
+	w, _ := WorkloadByName("disjoint")
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []Config{
+			{LatencySample: 1}, {LatencySample: 7}, {LatencySample: NoLatency}, {Rate: 2_000},
+		} {
+			for _, every := range []int{1, 3} {
+				c.Workload, c.Threads, c.Attempts = w, 2, 5
+				attempts := 0
+				c.Engine = EngineSpec{Name: "giver", New: func(setup Setup) (Engine, error) {
+					e, err := newRWMutex(setup)
+					attempts = setup.Attempts
+					return &wrappedEngine{e.(*rwMutexEngine), func(e *rwMutexEngine, _ int) Session {
+						return &giver{rwMutexSession: over(e), every: every}
+					}}, err
+				}}
+				tr, err := New(c)
+				require.NoError(t, err)
+				for _, w := range tr.workers {
+					if w.pace != nil {
+						w.pace.spin = 0
+					}
+				}
+				require.Equal(t, 5, attempts)
+				m, err := tr.RunFor(t.Context(), 900*time.Millisecond-time.Microsecond, true)
+				require.NoError(t, err)
+				all := m.Ops + m.Errors
+				if every == 1 {
+					require.Zero(t, m.Ops)
+				}
+				require.EqualValues(t, 1_800, all)
+				require.InDelta(t, all/uint64(every), m.Errors, 2)
+				require.InEpsilon(t, float64(m.Errors)/m.Wall.Seconds(), m.ErrorsPerSecond(), 1e-9)
+				require.NoError(t, tr.Verify())
+				var l Live
+				require.True(t, tr.ReadLive(&l))
+				require.Equal(t, m.Errors, l.Errors)
+
+				m, err = tr.RunOps(t.Context(), 300)
+				require.NoError(t, err)
+				require.EqualValues(t, 300, m.Ops+m.Errors)
+				tr.Close()
+			}
+		}
+	})
+}
+
+// giver gives up each time it has been asked so often.
+type giver struct {
+	rwMutexSession
+	every, n int
+}
+
+func (s *giver) Put(key string, v uint64) error {
+	time.Sleep(time.Millisecond)
+	if s.n++; s.n%s.every == 0 {
+		return ErrGaveUp
+	}
+	return s.rwMutexSession.Put(key, v)
+}
+
+// What the process used meanwhile is that of the run: collections, what they took,
+// allocations to the last object, context switches.
+func TestUsage(t *testing.T) {
+	w, _ := WorkloadByName("disjoint")
+	spec := wrapped("wasteful", func(e *rwMutexEngine, _ int) Session { return &wasteful{rwMutexSession: over(e)} })
+	tr, err := New(Config{Workload: w, Engine: spec, Threads: 2})
+	require.NoError(t, err)
+	defer tr.Close()
+	const ops, size, pieces = 400, 64 << 10, 4
+	m, err := tr.RunOps(t.Context(), ops)
+	require.NoError(t, err)
+	require.InEpsilon(t, ops*pieces*size, m.Bytes, 0.05)
+	require.InDelta(t, pieces, m.AllocsPerOp(), 0.5)
+	require.Positive(t, m.GCs)
+	require.Positive(t, m.GCPause)
+	require.GreaterOrEqual(t, m.GCShare, 0.0)
+	require.LessOrEqual(t, m.GCShare, 1.0)
+	if n, ok := m.SwitchesPerOp(); ok {
+		require.InDelta(t, float64(m.Switches)/ops, n, 1e-9)
+	}
+	require.Equal(t, 0.25, gcTime{gc: 2, total: 10}.share(gcTime{gc: 1, total: 6}))
+	require.Zero(t, gcTime{gc: 2, total: 10}.share(gcTime{gc: 2, total: 10}), "no collection, no account")
+}
+
+// wasteful allocates.
+type wasteful struct {
+	rwMutexSession
+	kept [4][]byte
+}
+
+func (s *wasteful) Put(key string, v uint64) error {
+	for i := range s.kept {
+		s.kept[i] = make([]byte, 64<<10)
+	}
+	return s.rwMutexSession.Put(key, v)
+}
+
+// Waiting for a lock of another goroutine is a context switch, and it is counted.
+func TestSwitches(t *testing.T) {
+	_, before, ok := processUsage()
+	if !ok {
+		t.Skip("the system does not tell context switches")
+	}
+	for {
+		time.Sleep(time.Microsecond) // until the thread has really slept
+		if _, after, _ := processUsage(); after > before {
+			return
+		}
+	}
+}

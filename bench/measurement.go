@@ -1,0 +1,130 @@
+package bench
+
+import "time"
+
+// Measurement is what a run of a [Trial] took.
+type Measurement struct {
+	Ops    uint64        // operations that have committed
+	Aborts uint64        // attempts that did not commit and were made again
+	Errors uint64        // operations that were given up; see [Config.Attempts]
+	Wall   time.Duration // from the start to the end of the last operation
+	CPU    time.Duration // processor time of the whole process; 0 if it is not known
+	Audits uint64        // full scans made meanwhile, each of which was correct
+
+	Bytes  uint64 // allocated on the heap, by the whole process
+	Allocs uint64 // objects allocated, by the whole process
+
+	GCs     uint32        // garbage collections that ended
+	GCPause time.Duration // for which they stopped the world, in total
+
+	// GCShare is the part, from 0 to 1, of the processor time there was
+	// (GOMAXPROCS times wall time) that the garbage collector took, processors
+	// left idle not counted. The runtime keeps that account up to the last
+	// collection that has ended, so it is as of then, and 0 if there was none.
+	GCShare float64
+
+	// Switches is how often threads of the process were switched, because they
+	// waited or because another was to run. 0 if it is not known.
+	Switches uint64
+
+	// Rate is the target of an open loop, 0 in a closed one, and Backlog how
+	// many operations were due at the end and had not been started; with
+	// random arrivals, how many are to be expected.
+	Rate    float64
+	Backlog uint64
+
+	// Memory is what the run held; nil unless [Workload.ReportsMemory].
+	Memory *Memory
+
+	// Interrupted says that the context ended before the run did. What was
+	// measured until then is sound.
+	Interrupted bool
+
+	// LatencySample is how many operations there were for each timed one, or
+	// [NoLatency].
+	LatencySample int
+
+	// Service is how long the timed operations took, with retries and one
+	// reading of the clock; see [ClockCost]. Response counts from when they
+	// were due, so that it has in it how long they waited for their turn. In a
+	// closed loop nothing is ever due, and both are the same.
+	Service, Response Distribution
+
+	threads int
+	known   bool // processor time and switches are
+}
+
+// NsPerOp returns wall time divided by operations, in nanoseconds.
+func (m Measurement) NsPerOp() float64 { return m.perOp(float64(m.Wall)) }
+
+// OpsPerSecond returns operations divided by wall time.
+func (m Measurement) OpsPerSecond() float64 { return m.perSecond(m.Ops) }
+
+// AbortsPerOp returns the aborted attempts for each committed operation.
+func (m Measurement) AbortsPerOp() float64 { return m.perOp(float64(m.Aborts)) }
+
+// CPUNsPerOp returns the processor time of the whole process, the garbage
+// collector and the engine's background work included, divided by operations, in
+// nanoseconds. ok is false if it is not known.
+func (m Measurement) CPUNsPerOp() (ns float64, ok bool) {
+	return m.perOp(float64(m.CPU)), m.CPU > 0
+}
+
+// BytesPerOp returns the bytes allocated for each operation.
+func (m Measurement) BytesPerOp() float64 { return m.perOp(float64(m.Bytes)) }
+
+// AllocsPerOp returns the objects allocated for each operation.
+func (m Measurement) AllocsPerOp() float64 { return m.perOp(float64(m.Allocs)) }
+
+// AuditsPerSecond returns audits divided by wall time.
+func (m Measurement) AuditsPerSecond() float64 { return m.perSecond(m.Audits) }
+
+func (m Measurement) perSecond(n uint64) float64 {
+	if m.Wall <= 0 {
+		return 0
+	}
+	return float64(n) / m.Wall.Seconds()
+}
+
+func (m Measurement) perOp(x float64) float64 {
+	if m.Ops == 0 {
+		return 0
+	}
+	return x / float64(m.Ops)
+}
+
+// ErrorsPerSecond returns the operations that were given up, divided by wall time.
+func (m Measurement) ErrorsPerSecond() float64 { return m.perSecond(m.Errors) }
+
+// SwitchesPerOp returns the context switches for each operation. ok is false if
+// they are not known.
+func (m Measurement) SwitchesPerOp() (n float64, ok bool) {
+	return m.perOp(float64(m.Switches)), m.known
+}
+
+// Achieved returns which part of the operations that were due by the end of an
+// open loop had been started: 1 if the engine kept up. ok is false in a closed
+// loop.
+func (m Measurement) Achieved() (part float64, ok bool) {
+	begun := m.Ops + m.Errors
+	if m.Rate == 0 || begun+m.Backlog == 0 {
+		return 0, false
+	}
+	return float64(begun) / float64(begun+m.Backlog), true
+}
+
+// Saturated reports whether the engine did not keep up with the rate of an open
+// loop: less than 99 % of the operations that were due had been started, and more
+// were left than there are goroutines, each of which may be late with one. The
+// response times are then those of the operations that got their turn, and
+// would be longer the longer the run.
+func (m Measurement) Saturated() bool {
+	part, ok := m.Achieved()
+	return ok && part < 0.99 && m.Backlog > uint64(m.threads)
+}
+
+// Quantile returns the service time that a fraction q of the timed operations did
+// not exceed; it is short for that of Service.
+func (m Measurement) Quantile(q float64) (latency time.Duration, ok bool) {
+	return m.Service.Quantile(q)
+}

@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+func TestMapOptionsReachTheMap(t *testing.T) {
+	got := MapOptions{Interval: time.Second, Workers: NoWorkers, Queue: 7, Threshold: 9}.options(100, Snapshot)
+	require.Equal(t, &mvcc.Options{
+		Capacity: 100, Isolation: mvcc.LevelSnapshot,
+		ReclaimInterval: time.Second, ReclaimWorkers: -1, ReclaimQueue: 7, PruneThreshold: 9,
+	}, got)
+	require.Equal(t, &mvcc.Options{Isolation: mvcc.LevelSerializable}, MapOptions{}.options(0, Serializable))
+
+	// All the way from the configuration.
+	w, e := named(t, "balanced", "mvcc")
+	var given MapOptions
+	spec := e
+	spec.New = func(setup Setup) (Engine, error) {
+		given = setup.Map
+		return e.New(setup)
+	}
+	want := MapOptions{Interval: time.Minute, Workers: 2, Queue: 64, Threshold: MaxThreshold}
+	tr, err := New(Config{Workload: w, Engine: spec, Threads: 2, Map: want})
+	require.NoError(t, err)
+	defer tr.Close()
+	require.Equal(t, want, given)
+	_, err = tr.RunOps(t.Context(), 1_000)
+	require.NoError(t, err)
+	require.NoError(t, tr.Verify())
+}
+
+func TestMapOptionsOutOfRange(t *testing.T) {
+	w, e := named(t, "balanced", "mvcc")
+	for field, o := range map[string]MapOptions{
+		"Interval":  {Interval: -1},
+		"Workers":   {Workers: -2},
+		"Queue":     {Queue: -1},
+		"Threshold": {Threshold: MaxThreshold + 1},
+	} {
+		_, err := New(Config{Workload: w, Engine: e, Threads: 1, Map: o})
+		require.ErrorContains(t, err, "MapOptions."+field)
+	}
+	// What is allowed, the map takes.
+	for _, o := range []MapOptions{{}, {Workers: NoWorkers}, {Workers: 4}, {Threshold: 1}, {Threshold: MaxThreshold}, {Queue: 1}} {
+		require.NoError(t, o.Validate())
+		mvcc.New[int, int](o.options(1, Serializable)).Close()
+	}
+}
+
+func TestMapOptionsTitle(t *testing.T) {
+	require.Empty(t, MapOptions{}.Title())
+	require.Equal(t, "/gc-interval=10ms/gc-workers=0/gc-queue=64/gc-threshold=8",
+		MapOptions{Interval: 10 * time.Millisecond, Workers: NoWorkers, Queue: 64, Threshold: 8}.Title())
+	require.Equal(t, "/gc-workers=4", MapOptions{Workers: 4}.Title())
+}

@@ -1,0 +1,311 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// paced returns a trial in which each of the goroutines' operations takes as long
+// as service says of its number, from 0. It is for bubbles, where nobody may
+// yield until a time has come, since it comes only when everybody sleeps.
+func paced(t *testing.T, c Config, service func(n int) time.Duration) *Trial {
+	t.Helper()
+	c.Workload, _ = WorkloadByName("disjoint")
+	c.Engine = wrapped("sleeper", func(e *rwMutexEngine, _ int) Session {
+		return &sleeper{rwMutexSession: over(e), service: service}
+	})
+	tr, err := New(c)
+	require.NoError(t, err)
+	for _, w := range tr.workers {
+		if w.pace != nil {
+			w.pace.spin = 0
+		}
+	}
+	return tr
+}
+
+type sleeper struct {
+	rwMutexSession
+	service func(n int) time.Duration
+	n       int
+	begun   []time.Duration
+}
+
+func (s *sleeper) Put(key string, v uint64) error {
+	s.begun = append(s.begun, clock())
+	time.Sleep(s.service(s.n))
+	s.n++
+	return s.rwMutexSession.Put(key, v)
+}
+
+func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
+
+// An engine stalls once, for 200 ms. In an open loop the response times see it
+// for what it is: all that came meanwhile waited, and who came soon after. The
+// service times show a single slow operation, and so does a closed loop.
+func TestStallIsSeen(t *testing.T) {
+	const stall = 200 * time.Millisecond
+	service := func(n int) time.Duration {
+		if n == 5_000 {
+			return stall
+		}
+		return time.Millisecond
+	}
+	quantile := func(d Distribution, q float64) time.Duration {
+		v, ok := d.Quantile(q)
+		require.True(t, ok)
+		return v
+	}
+	synctest.Test(t, func(t *testing.T) {
+		tr := paced(t, Config{Threads: 1, Rate: 500}, service)
+		defer tr.Close()
+		m, err := tr.RunFor(t.Context(), 40*time.Second-time.Millisecond, true)
+		require.NoError(t, err)
+		require.NoError(t, tr.Verify())
+		require.EqualValues(t, 20_000, m.Ops)
+
+		// One every 2 ms, 1 ms each: 99 came during the stall, after which it
+		// takes as long again to be in time.
+		late := 0
+		for d, n := range m.Response.All() {
+			if d > 1_100*time.Microsecond {
+				late += int(n)
+			}
+		}
+		require.InDelta(t, 199, late, 2)
+		require.InEpsilon(t, stall, quantile(m.Response, 0.9994), 0.08)
+		require.InEpsilon(t, stall/2, quantile(m.Response, 0.995), 0.02)
+		require.InEpsilon(t, time.Millisecond, quantile(m.Response, 0.98), 0.01)
+		require.Equal(t, stall, m.Response.Max())
+
+		require.InEpsilon(t, time.Millisecond, quantile(m.Service, 0.9995), 0.01)
+		require.Equal(t, stall, m.Service.Max())
+
+		part, ok := m.Achieved()
+		require.True(t, ok)
+		require.InDelta(t, 1, part, 1e-3, "it has caught up")
+		require.False(t, m.Saturated())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		tr := paced(t, Config{Threads: 1, LatencySample: 1}, service)
+		defer tr.Close()
+		m, err := tr.RunOps(t.Context(), 20_000)
+		require.NoError(t, err)
+		require.InEpsilon(t, time.Millisecond, quantile(m.Response, 0.9995), 0.01, "coordinated omission")
+		require.Equal(t, m.Service, m.Response)
+		_, ok := m.Achieved()
+		require.False(t, ok)
+		require.False(t, m.Saturated())
+	})
+}
+
+// An engine that is too slow for the rate is saturated: the plan is not stretched,
+// what is due piles up, and each operation waits longer than the one before.
+func TestSaturation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := paced(t, Config{Threads: 2, Rate: 1_000}, always(4*time.Millisecond))
+		defer tr.Close()
+		m, err := tr.RunFor(t.Context(), 10*time.Second, true)
+		require.NoError(t, err)
+		require.InDelta(t, 5_000, m.Ops, 5)
+		require.InDelta(t, 5_000, m.Backlog, 5)
+		part, _ := m.Achieved()
+		require.InDelta(t, 0.5, part, 1e-3)
+		require.True(t, m.Saturated())
+		require.InEpsilon(t, 5*time.Second, m.Response.Max(), 0.01)
+		require.InEpsilon(t, 2_500*time.Millisecond, m.Response.Mean(), 0.01)
+		require.Equal(t, 4*time.Millisecond, m.Service.Max())
+
+		// The next run has a plan of its own.
+		for _, w := range tr.workers {
+			w.session.(*sleeper).service = always(3 * time.Millisecond)
+		}
+		m, err = tr.RunOps(t.Context(), 2)
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Millisecond, m.Response.Max())
+		require.EqualValues(t, 2, m.Backlog)
+		require.False(t, m.Saturated(), "one late operation of each goroutine is no saturation")
+	})
+}
+
+// Fixed arrivals come at equal distances, those of two goroutines in turn, and an
+// operation that takes long does not move those after it.
+func TestFixedArrivals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := paced(t, Config{Threads: 2, Rate: 100}, always(0))
+		defer tr.Close()
+		for range 2 { // each run has a plan of its own
+			_, err := tr.RunFor(t.Context(), 995*time.Millisecond, true)
+			require.NoError(t, err)
+			from := tr.started.load()
+			for i, w := range tr.workers {
+				s := w.session.(*sleeper)
+				require.Len(t, s.begun, 50)
+				for n, at := range s.begun {
+					require.Equal(t, time.Duration(i)*10*time.Millisecond+time.Duration(n)*20*time.Millisecond, at-from)
+				}
+				s.begun = nil
+			}
+		}
+	})
+}
+
+// Poisson arrivals: the distances have the mean and the spread of an exponential
+// distribution, and repeat with the seed.
+func TestPoissonArrivals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := func(seed uint64) []float64 {
+			tr := paced(t, Config{Threads: 1, Rate: 1_000, Arrival: PoissonArrivals, Seed: seed}, always(0))
+			defer tr.Close()
+			m, err := tr.RunOps(t.Context(), 50_000)
+			require.NoError(t, err)
+			require.False(t, m.Saturated())
+			last := tr.started.load()
+			var gaps []float64
+			for _, at := range tr.workers[0].session.(*sleeper).begun {
+				gaps = append(gaps, float64(at-last))
+				last = at
+			}
+			return gaps
+		}
+		gaps := run(1)
+		sum, squares, short := 0.0, 0.0, 0
+		for _, g := range gaps {
+			sum += g
+			squares += g * g
+			if g < 1e6*math.Ln2 {
+				short++
+			}
+		}
+		n := float64(len(gaps))
+		mean := sum / n
+		require.InEpsilon(t, 1e6, mean, 5/math.Sqrt(n))
+		require.InEpsilon(t, 1e6, math.Sqrt(squares/n-mean*mean), 10/math.Sqrt(n))
+		require.InDelta(t, n/2, short, 5*math.Sqrt(n)/2, "half of them are shorter than the median")
+		require.Equal(t, gaps, run(1))
+		require.NotEqual(t, gaps, run(2))
+	})
+}
+
+// A goroutine sleeps until shortly before the time and then yields.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var started instant
+		started.store(clock())
+		p := newPacer(1, 1, 0, nil, &started)
+		require.Equal(t, maxSpin, p.spin)
+		yields := 0
+		p.yield = func() {
+			yields++
+			time.Sleep(10 * time.Microsecond)
+		}
+		var stop stopFlag
+		done := make(chan struct{})
+		from := clock()
+
+		now, ok := p.wait(from+time.Second, &stop, done)
+		require.True(t, ok)
+		require.Equal(t, time.Second, now-from)
+		require.Equal(t, 150, yields)
+
+		now, ok = p.wait(from, &stop, done)
+		require.True(t, ok, "the time has passed")
+		require.Equal(t, time.Second, now-from)
+		require.Equal(t, 150, yields)
+
+		now, ok = p.wait(from+time.Second+30*time.Microsecond, &stop, done)
+		require.True(t, ok, "too near to sleep")
+		require.Equal(t, time.Second+30*time.Microsecond, now-from)
+		require.Equal(t, 153, yields)
+
+		p.yield = func() { stop.Store(true) }
+		_, ok = p.wait(clock()+time.Millisecond, &stop, done)
+		require.False(t, ok, "stopped while yielding")
+		p.yield = nil
+		from = clock()
+		time.AfterFunc(time.Minute, func() { close(done) })
+		now, ok = p.wait(from+time.Hour, &stop, done)
+		require.False(t, ok, "stopped while sleeping")
+		require.Equal(t, time.Minute, now-from)
+	})
+}
+
+// With many goroutines, no more of them yield at a time than there are
+// processors.
+func TestManyGoroutinesYieldLess(t *testing.T) {
+	var started instant
+	procs := runtime.GOMAXPROCS(0)
+	for _, c := range []struct {
+		rate    float64
+		threads int
+	}{{1_000_000, 10_000}, {100_000, 5_000}, {10, 1_000}, {10, 1}} {
+		p := newPacer(c.rate, c.threads, 0, nil, &started)
+		require.LessOrEqual(t, p.spin, maxSpin)
+		// Each goroutine yields for the part spin/period of its time.
+		yielding := min(float64(p.spin)/p.period, 1) * float64(c.threads)
+		require.LessOrEqual(t, yielding, float64(procs)+1e-3)
+	}
+}
+
+// Goroutines that wait for their time notice the end of the run, however far off
+// the time is, and when another has failed.
+func TestWaitingGoroutinesStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := paced(t, Config{Threads: 3, Rate: 0.001}, always(time.Second))
+		defer tr.Close()
+		m, err := tr.RunFor(t.Context(), 5*time.Second, true)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, m.Ops)
+		require.Equal(t, 5*time.Second, m.Wall)
+		require.Zero(t, m.Backlog)
+		require.False(t, m.Saturated())
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		m, err = tr.RunFor(ctx, time.Hour, true)
+		require.NoError(t, err)
+		require.True(t, m.Interrupted)
+		require.LessOrEqual(t, m.Wall, 2*time.Second)
+
+		tr.workers[0].session.(*sleeper).service = func(int) time.Duration { panic("out of order") }
+		from := clock()
+		_, err = tr.RunFor(t.Context(), 24*time.Hour, true)
+		require.ErrorContains(t, err, "out of order")
+		require.Zero(t, clock()-from)
+	})
+}
+
+// Pacing with the real clock: nothing starts before it is due, all that was due
+// is done, and nothing is allocated for it.
+func TestPacedForReal(t *testing.T) {
+	w, e := named(t, "balanced", "rwmutex")
+	for _, arrival := range []Arrival{FixedArrivals, PoissonArrivals} {
+		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Rate: 50_000, Arrival: arrival})
+		require.NoError(t, err)
+		defer tr.Close()
+		m, err := tr.RunOps(t.Context(), 5_000)
+		require.NoError(t, err)
+		require.EqualValues(t, 5_000, m.Ops)
+		require.EqualValues(t, 5_000, m.Response.Count())
+		require.EqualValues(t, 1, m.LatencySample)
+		for _, w := range tr.workers {
+			// What was due at the end is what has been done, and what is left.
+			require.Equal(t, w.backlog > 0, w.pace.next() <= w.ended)
+		}
+		for _, q := range []float64{0.5, 0.99} {
+			service, ok := m.Service.Quantile(q)
+			require.True(t, ok)
+			response, ok := m.Response.Quantile(q)
+			require.True(t, ok)
+			require.GreaterOrEqual(t, response, service, "who starts late has waited; nobody starts early")
+		}
+		require.Less(t, m.Allocs, uint64(500))
+		require.NoError(t, tr.Verify())
+	}
+}

@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"time"
+)
+
+// usage is what the process has used and done so far.
+type usage struct {
+	mem      runtime.MemStats
+	cpu      time.Duration // 0 if it is not known
+	switches uint64        // context switches
+	known    bool          // cpu and switches are
+	gc       gcTime
+}
+
+// begin reads the figures before a run, and end after it. They stop the world for
+// some microseconds, because only then are allocations counted to the last: no
+// operation may be under way. What they cost themselves is outside of the
+// processor time and the context switches.
+func (u *usage) begin() {
+	runtime.ReadMemStats(&u.mem)
+	u.gc.read()
+	u.cpu, u.switches, u.known = processUsage()
+}
+
+func (u *usage) end() {
+	u.cpu, u.switches, u.known = processUsage()
+	runtime.ReadMemStats(&u.mem)
+	u.gc.read()
+}
+
+// gcTime is the processor time that the runtime has accounted for. It brings the
+// account up to date at the end of each collection, and not in between.
+type gcTime struct {
+	gc    float64 // seconds taken by the collector, idle time put to use left out
+	total float64 // seconds there were: GOMAXPROCS times wall time
+}
+
+func (g *gcTime) read() {
+	samples := [...]metrics.Sample{
+		{Name: "/cpu/classes/gc/total:cpu-seconds"},
+		{Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
+		{Name: "/cpu/classes/total:cpu-seconds"},
+	}
+	metrics.Read(samples[:])
+	g.gc = seconds(samples[0]) - seconds(samples[1])
+	g.total = seconds(samples[2])
+}
+
+// share returns the collector's part of the processor time that there was between
+// two readings, from 0 to 1; 0 if no collection ended between them.
+func (g gcTime) share(before gcTime) float64 {
+	if g.total <= before.total {
+		return 0
+	}
+	return min(max((g.gc-before.gc)/(g.total-before.total), 0), 1)
+}
+
+// seconds returns the value of s, and 0 if this runtime has no such metric.
+func seconds(s metrics.Sample) float64 {
+	if s.Value.Kind() != metrics.KindFloat64 {
+		return 0
+	}
+	return s.Value.Float64()
+}

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/mvccmap/mvccmap/internal/results"
+)
+
+// compareCmd is "mvccbench compare".
+type compareCmd struct {
+	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, or the name of a saved run."`
+	New string `arg:"" help:"The results to compare: likewise."`
+
+	Unit    []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
+	Alpha   float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
+	Force   bool     `help:"Compare a run that was slowed down by instruments with one that was not." group:"What to compare"`
+	Format  string   `help:"Format: text, csv or json." enum:"text,csv,json" default:"text" placeholder:"FORMAT" group:"Output"`
+	Output  string   `help:"Write the comparison to FILE instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
+	Gate    bool     `help:"Exit with 1 if something has become significantly worse, and say what." group:"Gate"`
+	GatePct float64  `help:"With --gate: worse by more than so many percent." default:"5" placeholder:"PCT" group:"Gate"`
+}
+
+// errGate is returned when the gate does not let the change pass.
+var errGate = errors.New("significantly worse")
+
+// Run compares; the parser calls it.
+func (c *compareCmd) Run(e *env) error {
+	switch {
+	case !(c.Alpha > 0 && c.Alpha < 1):
+		return usagef("--alpha: expected a probability between 0 and 1, such as 0.05, not %v", c.Alpha)
+	case !(c.GatePct >= 0) || math.IsInf(c.GatePct, 0):
+		return usagef("--gate-pct: expected a percentage of 0 or more, not %v", c.GatePct)
+	}
+	store, err := results.OpenStore()
+	if err != nil {
+		return usagef("%w", err)
+	}
+	var sides [2]*results.Source
+	for i, name := range []string{c.Old, c.New} {
+		if sides[i], err = results.Load(name, store); err != nil {
+			return usagef("%w; expected a file of results or the name of a saved run (see %s runs)", err, programName)
+		}
+	}
+	if c.Old == c.New {
+		sides[0].Label, sides[1].Label = c.Old+"#0", c.New+"#1"
+	}
+	cmp, err := results.Compare(sides[0], sides[1], results.Options{Alpha: c.Alpha, Units: c.Unit, Force: c.Force})
+	switch {
+	case errors.Is(err, results.ErrUnit):
+		return usagef("--unit: %w", err)
+	case errors.Is(err, results.ErrInstrumented):
+		return usagef("%w; --force compares them all the same", err)
+	case err != nil:
+		return usagef("%w", err)
+	}
+	decidable, rows := cmp.Decidable()
+	if c.Gate && decidable == 0 {
+		return usagef("--gate: with so few samples no difference can be significant, and the gate would let everything pass; expected at least %d samples on each side", samplesFor(c.Alpha))
+	}
+	err = writeTo(c.Output, e.stdout, func(w io.Writer) error {
+		switch c.Format {
+		case "csv":
+			return compareCSV(w, cmp)
+		case "json":
+			return compareJSON(w, cmp)
+		}
+		return compareText(w, cmp)
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range cmp.Warnings {
+		fmt.Fprintf(e.stderr, "note: %s\n", w)
+	}
+	if decidable < rows {
+		fmt.Fprintf(e.stderr, "note: %d of %d comparisons have too few samples for any difference to be significant; %d on each side are enough\n", rows-decidable, rows, samplesFor(c.Alpha))
+	}
+	if !c.Gate {
+		return nil
+	}
+	return c.judge(e, cmp, decidable)
+}
+
+// judge says what has become worse.
+func (c *compareCmd) judge(e *env, cmp *results.Comparison, decidable int) error {
+	if chance := float64(decidable) * c.Alpha; chance >= 1 {
+		fmt.Fprintf(e.stderr, "note: of %d comparisons about %.0f are significant by chance alone; --unit and --alpha make it fewer\n", decidable, chance)
+	}
+	worse := cmp.Regressions(c.GatePct)
+	if len(worse) == 0 {
+		fmt.Fprintf(e.stderr, "gate: nothing is significantly worse by more than %v %%\n", c.GatePct)
+		return nil
+	}
+	for _, r := range worse {
+		fmt.Fprintf(e.stderr, "worse: %s, %s: %s to %s, %s (%s)\n", r.Unit, r.Name,
+			scaled(r.Unit, r.Old.Center), scaled(r.Unit, r.New.Center), delta(&r.Row), chances(&r.Row))
+	}
+	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %%", len(worse), decidable, errGate, c.GatePct)
+}
+
+// samplesFor returns how many samples on each side it takes for a difference to be
+// significant.
+func samplesFor(alpha float64) int {
+	orders := 1.0
+	for n := 1; ; n++ {
+		// Of n + n samples n can be chosen in so many ways.
+		orders *= float64(2*n) * float64(2*n-1) / float64(n*n)
+		if 2/orders <= alpha {
+			return n
+		}
+	}
+}
+
+// compareText writes a table for each unit.
+func compareText(w io.Writer, c *results.Comparison) error {
+	var b strings.Builder
+	var zero []string
+	for _, t := range c.Tables {
+		if t.Zero() {
+			zero = append(zero, t.Unit)
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(t.Unit)
+		if t.Better != "" {
+			fmt.Fprintf(&b, " (%s is better)", t.Better)
+		}
+		b.WriteByte('\n')
+		rows := [][]string{{"benchmark", c.Old, "", c.New, "", "delta", "p and n", ""}}
+		for _, r := range t.Rows {
+			rows = append(rows, []string{r.Name,
+				scaled(t.Unit, r.Old.Center), r.Old.Range, scaled(t.Unit, r.New.Center), r.New.Range,
+				delta(&r), chances(&r), r.Verdict})
+		}
+		if g := t.Geomean; g != nil {
+			rows = append(rows, []string{g.Name, scaled(t.Unit, g.Old.Center), "", scaled(t.Unit, g.New.Center), "", percent(g.Delta), "", ""})
+		}
+		writeTable(&b, rows, func(column int) bool { return column == 0 || column >= 6 })
+	}
+	if len(zero) > 0 {
+		fmt.Fprintf(&b, "\nzero on both sides: %s\n", strings.Join(zero, ", "))
+	}
+	for _, only := range []struct {
+		label string
+		names []string
+	}{{c.Old, c.OnlyOld}, {c.New, c.OnlyNew}} {
+		if len(only.names) > 0 {
+			fmt.Fprintf(&b, "\nonly in %s:\n", only.label)
+			for _, n := range only.names {
+				fmt.Fprintf(&b, "  %s\n", n)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// scaled writes a figure as benchstat does: with a prefix, and as many digits as a
+// comparison needs.
+func scaled(unit string, v float64) string {
+	return benchunit.Scale(v, benchunit.ClassOf(unit))
+}
+
+// delta says by how much a row has changed, or "~" if that is not significant.
+func delta(r *results.Row) string {
+	if !r.Significant {
+		return "~"
+	}
+	return percent(r.Delta)
+}
+
+func percent(pct float64) string {
+	if math.IsInf(pct, 0) {
+		return "from 0"
+	}
+	return fmt.Sprintf("%+.2f%%", pct)
+}
+
+func chances(r *results.Row) string {
+	n := fmt.Sprintf("n=%d", r.Old.N)
+	if r.Old.N != r.New.N {
+		n += fmt.Sprintf("+%d", r.New.N)
+	}
+	return fmt.Sprintf("p=%.3f %s", r.P, n)
+}
+
+// compareCSV writes a line for each row.
+func compareCSV(w io.Writer, c *results.Comparison) error {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	bound := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return number(*v)
+	}
+	out := csv.NewWriter(w)
+	lines := [][]string{{"unit", "better", "benchmark",
+		"old", "old_lo", "old_hi", "old_n", "new", "new_lo", "new_hi", "new_n", "delta_pct", "p", "significant", "verdict"}}
+	for _, t := range c.Tables {
+		for _, r := range t.Rows {
+			lines = append(lines, []string{t.Unit, t.Better, r.Name,
+				number(r.Old.Center), bound(r.Old.Lo), bound(r.Old.Hi), strconv.Itoa(r.Old.N),
+				number(r.New.Center), bound(r.New.Lo), bound(r.New.Hi), strconv.Itoa(r.New.N),
+				bound(r.DeltaPct), number(r.P), strconv.FormatBool(r.Significant), r.Verdict})
+		}
+	}
+	return out.WriteAll(lines)
+}
+
+// compareJSON writes everything.
+func compareJSON(w io.Writer, c *results.Comparison) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(c)
+}
+
+// writeTo writes to the named file, or to stdout if name is empty.
+func writeTo(name string, stdout io.Writer, write func(w io.Writer) error) error {
+	if name == "" {
+		return write(stdout)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return usagef("--output: expected a file that can be written: %w", err)
+	}
+	return errors.Join(write(f), f.Close())
+}

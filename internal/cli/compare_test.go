@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/results"
+)
+
+// A run that became slower: the gate says what, and by how much, and exits with 1.
+func TestCompareAndGate(t *testing.T) {
+	store := keepRuns(t)
+	require.NoError(t, store.Save("before", madeUp(t, 6, 2e6)))
+	slower := madeUp(t, 6, 1e6)
+	file := writeFile(t, "after.txt", func(b *bytes.Buffer) error { return results.WriteBench(b, slower) })
+
+	code, stdout, stderr := call(t, "compare", "before", file, "--unit=ops/s,p99-ns")
+	require.Equal(t, ExitOK, code, stderr)
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, "ops/s (higher is better)\n")
+	require.Regexp(t, `(?m)^Begin/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +p=0\.002 n=6 +worse$`, stdout)
+	require.Regexp(t, `(?m)^Begin/engine=rwmutex/threads=4-2 .* ~ +p=1\.000 n=6$`, stdout)
+	require.Regexp(t, `(?m)^geomean .* -29\.29%$`, stdout)
+	require.Contains(t, stdout, "p99-sec (lower is better)\n")
+
+	code, stdout, stderr = call(t, "compare", "before", file, "--gate", "--unit=ops/s")
+	require.Equal(t, ExitFailed, code)
+	require.Contains(t, stdout, "worse")
+	require.Contains(t, stderr, "worse: ops/s, Begin/engine=mvcc/threads=4-2: 2.050M to 1.025M, -50.00% (p=0.002 n=6)\n")
+	require.Contains(t, stderr, "gate: 1 of 2 comparisons are significantly worse by more than 5 %")
+
+	for _, pass := range [][]string{
+		{"before", file, "--unit=ops/s", "--gate", "--gate-pct=50.1"},
+		{file, "before", "--unit=ops/s", "--gate"},                     // faster
+		{"before", "before", "--unit=ops/s", "--gate", "--gate-pct=0"}, // the same
+		{"before", file, "--unit=aborts/op", "--gate"},
+	} {
+		code, _, stderr = call(t, append([]string{"compare"}, pass...)...)
+		require.Equal(t, ExitOK, code, stderr)
+		require.Contains(t, stderr, "gate: nothing is significantly worse")
+	}
+	_, stdout, stderr = call(t, "compare", "before", file)
+	require.Contains(t, stdout, "zero on both sides: aborts/op\n")
+	require.Empty(t, stderr)
+}
+
+func TestCompareFormats(t *testing.T) {
+	store := keepRuns(t)
+	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
+	more := madeUp(t, 6, 1e6)
+	more.Samples[11].Engine = "xsync"
+	require.NoError(t, store.Save("b", more))
+
+	_, stdout, _ := call(t, "compare", "a", "b", "--format=json")
+	var c results.Comparison
+	require.NoError(t, json.Unmarshal([]byte(stdout), &c))
+	require.Equal(t, "a", c.Old)
+	require.Equal(t, results.Worsened, c.Tables[0].Rows[0].Verdict)
+	require.InDelta(t, 100, *c.Tables[0].Rows[0].DeltaPct, 1e-6)
+	require.Equal(t, []string{"Begin/engine=xsync/threads=4-2"}, c.OnlyNew)
+
+	file := filepath.Join(t.TempDir(), "c.csv")
+	code, stdout, _ := call(t, "compare", "a", "b", "--format=csv", "-o", file)
+	require.Equal(t, ExitOK, code)
+	require.Empty(t, stdout)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	lines, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, lines, 1+4*2)
+	require.Equal(t, []string{"sec/op", "lower", "Begin/engine=mvcc/threads=4-2"}, lines[1][:3])
+	require.Equal(t, "worse", lines[1][14])
+
+	_, stdout, _ = call(t, "compare", "a", "b")
+	require.Contains(t, stdout, "\nonly in b:\n  Begin/engine=xsync/threads=4-2\n")
+}
+
+func TestCompareTooFewSamples(t *testing.T) {
+	store := keepRuns(t)
+	require.NoError(t, store.Save("a", madeUp(t, 3, 2e6)))
+	require.NoError(t, store.Save("b", madeUp(t, 3, 1e6)))
+	code, stdout, stderr := call(t, "compare", "a", "b")
+	require.Equal(t, ExitOK, code)
+	require.NotContains(t, stdout, "worse")
+	require.Contains(t, stderr, "too few samples for any difference to be significant; 4 on each side are enough")
+	code, stdout, stderr = call(t, "compare", "a", "b", "--gate")
+	require.Equal(t, ExitUsage, code, "a gate that lets everything pass")
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "--gate: ")
+	require.Contains(t, stderr, "at least 4 samples")
+	for alpha, n := range map[float64]int{0.5: 2, 0.05: 4, 0.01: 5, 0.001: 7} {
+		require.Equal(t, n, samplesFor(alpha))
+	}
+}
+
+func TestGateSaysWhatIsByChance(t *testing.T) {
+	store := keepRuns(t)
+	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
+	_, _, stderr := call(t, "compare", "a", "a", "--gate", "--alpha=0.2")
+	require.Contains(t, stderr, "of 8 comparisons about 2 are significant by chance alone")
+}
+
+func TestCompareInstrumented(t *testing.T) {
+	store := keepRuns(t)
+	require.NoError(t, store.Save("plain", madeUp(t, 6, 2e6)))
+	r := madeUp(t, 6, 1e6)
+	r.Header.Instrumented = "a trace"
+	require.NoError(t, store.Save("traced", r))
+	code, stdout, stderr := call(t, "compare", "plain", "traced")
+	require.Equal(t, ExitUsage, code)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "plain is plain, traced is instrumented (a trace); --force")
+	code, stdout, stderr = call(t, "compare", "plain", "traced", "--force")
+	require.Equal(t, ExitOK, code)
+	require.Contains(t, stdout, "worse")
+	require.Contains(t, stderr, "note: plain is plain, traced is instrumented (a trace)")
+}
+
+func TestCompareWrongArguments(t *testing.T) {
+	store := keepRuns(t)
+	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"a", []string{"<new>"}},
+		{"a nosuch", []string{"no file nosuch", "no run is saved", store.Dir(), "mvccbench runs"}},
+		{"no/such/file.txt a", []string{"no file no/such/file.txt"}},
+		{"a a --unit=ops/h", []string{"--unit", "ops/h", "ops/s"}},
+		{"a a --alpha=0", []string{"--alpha", "between 0 and 1"}},
+		{"a a --alpha=NaN", []string{"--alpha"}},
+		{"a a --gate-pct=-1", []string{"--gate-pct", "0 or more"}},
+		{"a a --gate-pct=Inf", []string{"--gate-pct"}},
+		{"a a --format=xml", []string{"--format", "text", "csv", "json"}},
+		{"a a --output=" + t.TempDir(), []string{"--output"}},
+	} {
+		code, stdout, stderr := call(t, append([]string{"compare"}, strings.Fields(c.args)...)...)
+		require.Equal(t, ExitUsage, code, c.args)
+		require.Empty(t, stdout)
+		for _, want := range c.want {
+			require.Contains(t, stderr, want, c.args)
+		}
+	}
+	code, _, stderr := call(t, "compare", "a", "a", "--output=/dev/full")
+	if _, err := os.Stat("/dev/full"); err == nil {
+		require.Equal(t, ExitFailed, code, stderr)
+	}
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
+
+// intervals makes the lines of --interval: how a sample goes on, each with what
+// happened since the line before and on average since the sample began.
+type intervals struct {
+	before, now bench.Live
+	rows        int // of the sample
+}
+
+// intervalQuantiles are the columns of quantiles: of the whole sample so far, so
+// that there is something beyond them.
+var intervalQuantiles = []struct {
+	q    float64
+	name string
+}{{0.999, "99.9"}, {0.9999, "99.99"}, {0.99999, "99.999"}}
+
+// columns are the widths of the table, which fits into 80 columns.
+var columns = []int{5, 7, 6, 7, 6, 6, 6, 7, 6, 7, 6, 6}
+
+// start begins with a new sample.
+func (t *intervals) start() { t.before, t.now, t.rows = bench.Live{}, bench.Live{}, 0 }
+
+// header returns the two lines above the first row of a sample.
+func (t *intervals) header(open bool) string {
+	kind := "service time"
+	if open {
+		kind = "response time"
+	}
+	names := []string{"time", "recent", "avg", "recent", "avg"}
+	for _, q := range intervalQuantiles {
+		names = append(names, q.name)
+	}
+	names = append(names, "max", "aborts", "errs", "ctxsw")
+	top := []struct {
+		width int // from the end of the one before
+		text  string
+	}{{5 + 7 + 6, "ops/s"}, {7 + 6 + 6 + 6 + 7 + 6, kind}, {7 + 6 + 6, "per second"}}
+	var b strings.Builder
+	for i, part := range top {
+		dashes := part.width - 2 - len(part.text) - 1
+		if i == 0 {
+			dashes -= 5
+			b.WriteString("     ")
+		}
+		b.WriteString("  " + part.text + " " + strings.Repeat("-", dashes))
+	}
+	return b.String() + "\n" + row(names)
+}
+
+// row returns one line of the table.
+func row(cells []string) string {
+	var b strings.Builder
+	for i, text := range cells {
+		fmt.Fprintf(&b, "%*s", columns[i], text)
+	}
+	return b.String()
+}
+
+// next returns the line of what t has done since the last one; ok is false if
+// there is nothing to be said, as during the warm-up. The sample has run for
+// elapsed, or, if it is zero, is still running.
+func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string, ok bool) {
+	if !trial.ReadLive(&t.now) || !t.now.Measured {
+		return "", false
+	}
+	if elapsed > 0 {
+		t.now.Elapsed = elapsed
+	}
+	if t.before.Run != t.now.Run {
+		// Nothing is known of the switches at its beginning; the rest is zero.
+		t.before = bench.Live{Run: t.now.Run, Switches: t.before.Switches}
+	}
+	now, before := &t.now, &t.before
+	span := (now.Elapsed - before.Elapsed).Seconds()
+	if span <= 0 {
+		return "", false
+	}
+	recent := now.Response.Since(before.Response)
+	perSecond := func(now, before uint64) string {
+		if now <= before {
+			return "0"
+		}
+		return short(float64(now-before) / span)
+	}
+	mean := func(d bench.Distribution) string {
+		if d.Count() == 0 {
+			return "-"
+		}
+		return tiny(d.Mean())
+	}
+	cells := []string{
+		seconds(now.Elapsed),
+		perSecond(now.Ops, before.Ops), short(float64(now.Ops) / now.Elapsed.Seconds()),
+		mean(recent), mean(now.Response),
+	}
+	for _, q := range intervalQuantiles {
+		text := "-"
+		if v, ok := now.Response.Quantile(q.q); ok {
+			text = tiny(v)
+		}
+		cells = append(cells, text)
+	}
+	longest, switches := "-", "-"
+	if now.Response.Count() > 0 {
+		longest = tiny(now.Response.Max())
+	}
+	if now.Switches > 0 && before.Switches > 0 {
+		switches = perSecond(now.Switches, before.Switches)
+	}
+	cells = append(cells, longest, perSecond(now.Aborts, before.Aborts), perSecond(now.Errors, before.Errors), switches)
+	t.before, t.now = t.now, t.before
+	t.rows++
+	return row(cells), true
+}
+
+// tiny writes a time with three significant digits in at most five characters, if
+// it is below a thousand seconds.
+func tiny(d time.Duration) string {
+	ns := float64(d)
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "m"}, {time.Microsecond, "µ"}} {
+		if ns >= float64(u.unit)*0.9995 {
+			return three(ns/float64(u.unit)) + u.name
+		}
+	}
+	return fmt.Sprintf("%dn", int64(d))
+}
+
+// seconds writes how long a sample has run.
+func seconds(d time.Duration) string {
+	if d >= 100*time.Second {
+		return fmt.Sprintf("%.0fs", d.Seconds())
+	}
+	return fmt.Sprintf("%.1fs", d.Seconds())
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
+)
+
+// keepRuns has saved runs kept in a folder of the test's own.
+func keepRuns(t *testing.T) *results.Store {
+	t.Helper()
+	t.Setenv(results.DirEnv, filepath.Join(t.TempDir(), "runs"))
+	store, err := results.OpenStore()
+	require.NoError(t, err)
+	return store
+}
+
+// madeUp returns a run with throughputs of about ops, in rounds of four samples.
+func madeUp(t *testing.T, samples int, ops float64) *results.Run {
+	t.Helper()
+	r := &results.Run{Header: results.Header{
+		Program: "mvccbench v1", Started: time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC),
+		Machine: results.Machine{Go: "go1.26", GOOS: "linux", GOARCH: "amd64", CPU: "a processor", CPUs: 2, GOMAXPROCS: 2},
+		Count:   samples, Duration: time.Second, Loop: "closed",
+	}}
+	for _, engine := range []string{"mvcc", "rwmutex"} {
+		for i := range samples {
+			v := ops * (1 + 0.01*float64(i))
+			if engine == "rwmutex" {
+				v = 3e6 + float64(i%3)
+			}
+			r.Samples = append(r.Samples, results.Sample{
+				Workload: "begin", Title: "Begin", Engine: engine, Level: "serializable", Threads: 4, Index: i, Ops: uint64(v), Wall: time.Second,
+				Metrics: map[string]float64{"ops/s": v, "ns/op": 1e9 / v, "aborts/op": 0, "p99-ns": 1500},
+			})
+		}
+	}
+	r.Outcome = results.Outcome{Kind: results.Complete, Done: len(r.Samples), Of: len(r.Samples)}
+	return r
+}
+
+func writeFile(t *testing.T, name string, write func(b *bytes.Buffer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, write(&b))
+	file := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+	return file
+}
+
+// Each format has every sample, and goes to standard output or to a file.
+func TestFormats(t *testing.T) {
+	for _, f := range formats {
+		file := filepath.Join(t.TempDir(), "results")
+		args := quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--format="+f.name)
+		code, stdout, stderr := call(t, append(args, "-o", file)...)
+		require.Equal(t, ExitOK, code, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, "Medians")
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		text := string(b)
+		switch f.name {
+		case "bench":
+			samples, _ := parse(t, text)
+			require.Len(t, samples, 8)
+		case "table":
+			require.Contains(t, text, "seed 1, 2 x 2ms after 1ms")
+			require.Regexp(t, `(?m)^Begin +1 +rwmutex +[\d.]+[kMG]`, text)
+			require.Regexp(t, `(?m)^ +mvcc .* [\d.]+ x$`, text)
+		case "json":
+			run, err := results.Read(strings.NewReader(text))
+			require.NoError(t, err)
+			require.Len(t, run.Samples, 8)
+			require.Equal(t, results.Complete, run.Outcome.Kind)
+			require.Equal(t, append(args, "-o", file), run.Header.Args)
+			require.EqualValues(t, 1, run.Header.Seed)
+			require.NotZero(t, run.Header.ClockCost)
+			for _, s := range run.Samples {
+				require.Positive(t, s.Metrics["ops/s"])
+				require.Equal(t, "1000", s.Param("keys"))
+				require.Len(t, s.Latency, 1)
+				require.Equal(t, s.Ops, s.Latency[0].Count, "every operation was timed")
+			}
+		case "csv":
+			lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+			require.NoError(t, err)
+			require.Len(t, lines, 9)
+		}
+		if f.name == "table" {
+			_, stdout, stderr = call(t, args...)
+			require.Contains(t, stdout, "Medians")
+			require.NotContains(t, stderr, "Medians", "once is enough")
+		}
+	}
+}
+
+// An interrupted run, and one that was instrumented, says so in every format.
+func TestMarks(t *testing.T) {
+	for _, f := range formats {
+		var out buffer
+		o, err := outputFlags{Format: f.name}.open(&out)
+		require.NoError(t, err)
+		require.NoError(t, o.begin(results.Header{Program: "mvccbench", Started: time.Now(), Duration: time.Second, Loop: "closed"}))
+		o.instrument("a trace")
+		w, _ := bench.WorkloadByName("begin")
+		e, _ := bench.EngineByName("rwmutex")
+		require.NoError(t, o.sample(bench.Config{Workload: w, Engine: e, Threads: 1}, bench.Measurement{Ops: 5, Wall: time.Second, Interrupted: true}))
+		notes, err := o.end(results.Outcome{Kind: results.Interrupted, Of: 9})
+		require.NoError(t, err)
+		require.Empty(t, notes)
+		require.Equal(t, 1, o.samples())
+		require.Regexp(t, `(?i)instrumented`, out.String(), f.name)
+		require.Contains(t, out.String(), "a trace", f.name)
+		require.Contains(t, out.String(), "interrupted", f.name)
+	}
+}
+
+// Each figure of a measurement has a description; those that nothing is known of
+// are left out.
+func TestFigures(t *testing.T) {
+	w, _ := bench.WorkloadByName("transfer")
+	f := figures(bench.Config{Workload: w, Attempts: 2}, bench.Measurement{
+		Ops: 1000, Aborts: 100, Errors: 10, Wall: time.Second, CPU: 2 * time.Second, Bytes: 16_000, Allocs: 2_000,
+		GCs: 3, GCPause: 10 * time.Millisecond, GCShare: 0.25, Rate: 2000, Backlog: 990, Audits: 7,
+		Memory: &bench.Memory{HeapStart: 1, HeapPeak: 3, HeapEnd: 2, VersionsStart: 4, VersionsPeak: 6, VersionsEnd: 5},
+	})
+	require.Equal(t, map[string]float64{
+		"ns/op": 1e6, "ops/s": 1000, "achieved-%": 50.5, "backlog": 990, "err/s": 10, "aborts/op": 0.1, "cpu-ns/op": 2e6,
+		"B/op": 16, "allocs/op": 2, "gc-%": 25, "gc-pause-%": 1, "gc/s": 3, "audits/s": 7,
+		"heap-start-B": 1, "heap-peak-B": 3, "heap-end-B": 2, "versions-start": 4, "versions-peak": 6, "versions-end": 5,
+	}, f)
+	w, _ = bench.WorkloadByName("begin")
+	f = figures(bench.Config{Workload: w}, bench.Measurement{Ops: 1, Wall: time.Second})
+	for _, unit := range []string{"achieved-%", "backlog", "err/s", "cpu-ns/op", "audits/s", "heap-peak-B", "p50-ns", "max-ns", "ctx-switches/op"} {
+		require.NotContains(t, f, unit)
+	}
+}
+
+func TestParametersInRecords(t *testing.T) {
+	w, _ := bench.WorkloadByName("zipf-read")
+	p := bench.NoParams
+	p.Theta, p.ValueSize = 0.5, bench.ValueSize{Min: 16, Max: 64}
+	w, err := w.With(p)
+	require.NoError(t, err)
+	e, _ := bench.EngineByName("mvcc")
+	c := bench.Config{Workload: w, Engine: e, Threads: 3, Isolation: bench.Snapshot}
+	require.Equal(t, "ZipfRead/theta=0.5/value-size=16-64/isolation=snapshot", title(c))
+	require.Equal(t, title(c)+"/engine=mvcc/threads=3", c.Name())
+	var got []string
+	for _, p := range parameters(c) {
+		got = append(got, p.Name+"="+p.Value)
+	}
+	require.Equal(t, []string{"keys=1000", "read-pct=90", "theta=0.5", "key-type=string", "value-size=16-64", "isolation=snapshot"}, got)
+}
+
+// One distribution goes to the file that was named, several each to its own.
+func TestDistributions(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "one.hgrm")
+	code, _, stderr := call(t, "--workload=begin", "--engine=rwmutex", "--threads=2", "--latency-sample=1", "--duration=2ms", "--warmup=0", "--count=2", "--http=off", "--hgrm="+file)
+	require.Equal(t, ExitOK, code, stderr)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(b), "1/(1-Percentile)")
+	require.Contains(t, string(b), "#[Begin, engine rwmutex, 2 threads: service latency in ns, 2 samples]")
+	require.NotContains(t, stderr, "latencies:")
+
+	code, _, stderr = call(t, quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--hgrm="+filepath.Join(dir, "many.hgrm"))...)
+	require.Equal(t, ExitOK, code, stderr)
+	require.Contains(t, stderr, "latencies: 4 files")
+	for _, engine := range []string{"rwmutex", "mvcc"} {
+		for _, threads := range []int{1, 2} {
+			require.FileExists(t, filepath.Join(dir, fmt.Sprintf("many-Begin-%s-%d.hgrm", engine, threads)))
+		}
+	}
+	require.NoFileExists(t, filepath.Join(dir, "many.hgrm"))
+}
+
+// Where the results are to go is tried before anything is measured, and nothing is
+// left behind if it does not work.
+func TestWrongDestinations(t *testing.T) {
+	store := keepRuns(t)
+	require.NoError(t, store.Save("taken", madeUp(t, 1, 1e6)))
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, []byte("precious"), 0o600))
+	for _, c := range []struct{ arg, want string }{
+		{"--save=a/b", "letters, digits"},
+		{"--save=taken", "runs rm taken"},
+		{"--hgrm=" + dir, "is a folder"},
+		{"--hgrm=" + filepath.Join(dir, "no", "x"), "no such file"},
+		{"--report=" + file, "folder"},
+		{"--output=" + dir, "file that can be written"},
+	} {
+		flag, _, _ := strings.Cut(c.arg, "=")
+		code, stdout, stderr := call(t, quick("--workload=begin", c.arg)...)
+		require.Equal(t, ExitUsage, code, c.arg)
+		require.Contains(t, stderr, flag+":")
+		require.Contains(t, stderr, c.want)
+		require.Empty(t, stdout)
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "precious", string(b))
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mvccmap/mvccmap/internal/report"
+	"github.com/mvccmap/mvccmap/internal/results"
+)
+
+// reportCmd is "mvccbench report".
+type reportCmd struct {
+	From   string `arg:"" name:"run" help:"A file that --format=json has written, or the name of a saved run."`
+	Report string `help:"Folder to write the charts to, and a page with all of them." required:"" placeholder:"DIR"`
+}
+
+// Run draws the charts of a run again.
+func (c *reportCmd) Run(e *env) error {
+	store, err := results.OpenStore()
+	if err != nil {
+		return usagef("%w", err)
+	}
+	r, err := results.LoadRun(c.From, store)
+	if err != nil {
+		return usagef("%w; expected a file in JSON or the name of a saved run (see %s runs)", err, programName)
+	}
+	if err := canCreate(c.Report); err != nil {
+		return usagef("--report: expected a folder that can be written: %w", err)
+	}
+	index, err := report.Write(c.Report, r)
+	if errors.Is(err, report.ErrEmpty) {
+		return usagef("%s: %w", c.From, err)
+	}
+	if err != nil {
+		return fmt.Errorf("drawing the charts: %w", err)
+	}
+	_, err = fmt.Fprintln(e.stdout, index)
+	return err
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
+
+// lines is written to by one goroutine and read by another.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// fetch returns the body of an answer, "" if there is none.
+func fetch(url string) string {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(url)
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(res.Body)
+	return string(body)
+}
+
+func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var stdout, stderr lines
+	code := make(chan int, 1)
+	go func() {
+		args := []string{"serve", "--http=127.0.0.1:0", "--keys=100", "--threads=2", "--row=50ms"}
+		code <- RunWith(ctx, bench.Engines(), args, &stdout, &stderr)
+	}()
+	address := regexp.MustCompile(`dashboard: (http://\S+)`)
+	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, time.Minute, time.Millisecond)
+	url := address.FindStringSubmatch(stderr.String())[1]
+	require.Contains(t, fetch(url), "<title>Dashboard")
+
+	// Operations, latencies and the statistics of the map arrive.
+	require.Eventually(t, func() bool {
+		var a struct {
+			Groups []struct {
+				Charts []struct {
+					Title  string
+					Series []struct{ Name string }
+				}
+			}
+			Columns [][]*float64
+			Now     struct {
+				Phase   string
+				Results struct{ Rows [][]string }
+			}
+		}
+		if json.Unmarshal([]byte(fetch(url+"/debug/pprof/live.json")), &a) != nil {
+			return false
+		}
+		positive := map[string]bool{}
+		i := 0
+		for _, g := range a.Groups {
+			for _, c := range g.Charts {
+				for _, s := range c.Series {
+					for _, v := range a.Columns[i] {
+						if v != nil && *v > 0 {
+							positive[c.Title+"/"+s.Name] = true
+						}
+					}
+					i++
+				}
+			}
+		}
+		return positive["Throughput/ops"] && positive["Latency/p50"] && positive["Transactions/commits"] &&
+			positive["Live versions/keys"] && len(a.Now.Results.Rows) > 0 && a.Now.Phase == "transfer, mvcc, 2 threads"
+	}, time.Minute, 50*time.Millisecond)
+
+	cancel()
+	require.Equal(t, ExitOK, <-code, stderr.String())
+	require.Regexp(t, `^transfer, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`, stdout.String())
+	require.Empty(t, fetch(url), "no longer served")
+}
+
+func TestServeRefusesBadArguments(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--http=off":          "--http: expected an address",
+		"--http=0.0.0.0:0":    tokenVariable,
+		"--workload=nonsense": "--workload: unknown workload",
+		"--engine=nonsense":   "--engine: unknown engine",
+		"--threads=0":         "--threads: expected",
+		"--row=0s":            "--row: expected",
+		"--duration=-1s":      "--duration: expected",
+		"--keys=0":            "--keys: expected",
+		"--isolation=none":    "isolation",
+	} {
+		var stdout, stderr bytes.Buffer
+		code := RunWith(context.Background(), bench.Engines(), []string{"serve", arg}, &stdout, &stderr)
+		require.Equal(t, ExitUsage, code, arg)
+		require.Contains(t, stderr.String(), want, arg)
+		require.Empty(t, stdout.String())
+	}
+}
+
+func TestServeEndsAfterItsTime(t *testing.T) {
+	t.Setenv(tokenVariable, "0123456789abcdef")
+	var stdout, stderr bytes.Buffer
+	args := []string{"serve", "--http=0.0.0.0:0", "--keys=100", "--duration=20ms"}
+	require.Equal(t, ExitOK, RunWith(context.Background(), bench.Engines(), args, &stdout, &stderr), stderr.String())
+	require.Contains(t, stdout.String(), "verified")
+	require.NotContains(t, stderr.String(), "0123456789abcdef")
+	require.True(t, strings.HasPrefix(stderr.String(), "dashboard: http://"))
+}

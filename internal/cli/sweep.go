@@ -1,0 +1,383 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
+
+// sweep returns what the flags ask for. An error names the flag that is wrong
+// and says what would be right.
+func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
+	s := bench.Sweep{
+		Threads:       c.Threads,
+		Rates:         c.Rate,
+		Count:         c.Count,
+		Warmup:        c.Warmup,
+		Duration:      defaultDuration,
+		Arrival:       bench.Arrival(c.Arrival),
+		Seed:          c.Seed,
+		AuditInterval: c.AuditInterval,
+		SkipVerify:    !c.Verify,
+	}
+	switch {
+	case c.Ops != nil:
+		s.Duration, s.Ops = 0, *c.Ops
+	case c.Duration != nil:
+		s.Duration = *c.Duration
+	}
+	if c.Retries != nil {
+		s.Attempts = *c.Retries + 1
+	}
+	if err := c.checkNumbers(); err != nil {
+		return s, err
+	}
+	var err error
+	if s.Workloads, err = c.workloads(); err != nil {
+		return s, err
+	}
+	if s.Engines, err = c.engines(engines); err != nil {
+		return s, err
+	}
+	if s.Isolations, err = c.isolations(); err != nil {
+		return s, err
+	}
+	if s.LatencySamples, err = c.latencySamples(); err != nil {
+		return s, err
+	}
+	if s.Maps, err = c.maps(s.Engines); err != nil {
+		return s, err
+	}
+	if err := checkRate(s); err != nil {
+		return s, err
+	}
+	if steps, skips := s.Steps(); len(steps) == 0 {
+		return s, usagef("--engine: none of %s can run %s: %s",
+			strings.Join(c.Engine, ", "), strings.Join(c.Workload, ", "), skips[0].Why)
+	}
+	return s, nil
+}
+
+// workloads returns every variant of every workload that was named.
+func (c *runCmd) workloads() ([]bench.Workload, error) {
+	if err := checkList("--workload", "workload", c.Workload, workloadNames()); err != nil {
+		return nil, err
+	}
+	params, err := c.params()
+	if err != nil {
+		return nil, err
+	}
+	used := make([]bool, len(params))
+	var list []bench.Workload
+	for _, name := range c.Workload {
+		w, _ := bench.WorkloadByName(name)
+		variants := []bench.Workload{w}
+		for i, p := range params {
+			if !w.Takes(p.sets[0]) {
+				continue
+			}
+			used[i] = true
+			var more []bench.Workload
+			for _, v := range variants {
+				for _, set := range p.sets {
+					with, err := v.With(set)
+					if err != nil {
+						return nil, usagef("%s: %w", p.flag, err)
+					}
+					more = append(more, with)
+				}
+			}
+			variants = more
+		}
+		list = append(list, variants...)
+	}
+	for i, p := range params {
+		if !used[i] {
+			return nil, usagef("%s: no parameter of %s; expected one of %s", p.flag,
+				strings.Join(c.Workload, ", "), strings.Join(workloadsTaking(p.sets[0]), ", "))
+		}
+	}
+	return list, nil
+}
+
+// param is one parameter that was given by a flag, with all its values.
+type param struct {
+	flag string
+	sets []bench.Params // each has one value, the rest is unset
+}
+
+func (c *runCmd) params() ([]param, error) {
+	sizes, err := parseSizes(c.ValueSize)
+	if err != nil {
+		return nil, err
+	}
+	types := make([]bench.KeyType, len(c.KeyType))
+	for i, name := range c.KeyType {
+		types[i] = bench.KeyType(name)
+	}
+	if len(types) > 0 {
+		if err := checkList("--key-type", "type", c.KeyType,
+			[]string{string(bench.StringKeys), string(bench.Uint64Keys), string(bench.StructKeys)}); err != nil {
+			return nil, err
+		}
+	}
+	var all []param
+	for _, p := range []param{
+		{"--keys", each(c.Keys, func(p *bench.Params, v int) { p.Keys = v })},
+		{"--read-pct", each(c.ReadPct, func(p *bench.Params, v int) { p.ReadPct = v })},
+		{"--theta", each(c.Theta, func(p *bench.Params, v float64) { p.Theta = v })},
+		{"--txn-size", each(c.TxnSize, func(p *bench.Params, v int) { p.TxnSize = v })},
+		{"--key-type", each(types, func(p *bench.Params, v bench.KeyType) { p.KeyType = v })},
+		{"--value-size", each(sizes, func(p *bench.Params, v bench.ValueSize) { p.ValueSize = v })},
+	} {
+		if len(p.sets) > 0 {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// each returns parameters for each value.
+func each[T any](values []T, set func(p *bench.Params, v T)) []bench.Params {
+	var list []bench.Params
+	for _, v := range values {
+		p := bench.NoParams
+		set(&p, v)
+		list = append(list, p)
+	}
+	return list
+}
+
+// parseSizes reads sizes such as 100 and 16-1024.
+func parseSizes(texts []string) ([]bench.ValueSize, error) {
+	var list []bench.ValueSize
+	for _, text := range texts {
+		low, high, ranged := strings.Cut(text, "-")
+		if !ranged {
+			high = low
+		}
+		a, err1 := strconv.Atoi(low)
+		b, err2 := strconv.Atoi(high)
+		if errors.Join(err1, err2) != nil || a < 1 || b < a {
+			return nil, usagef("--value-size: expected bytes from 1 up such as 100, or a range such as 16-1024, not %q", text)
+		}
+		size := bench.ValueSize{Min: a, Max: b}
+		if slices.Contains(list, size) {
+			return nil, usagef("--value-size: %s is given twice", text)
+		}
+		list = append(list, size)
+	}
+	return list, nil
+}
+
+func workloadsTaking(p bench.Params) []string {
+	var names []string
+	for _, w := range bench.Workloads() {
+		if w.Takes(p) {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+func (c *runCmd) engines(known []bench.EngineSpec) ([]bench.EngineSpec, error) {
+	if err := checkList("--engine", "engine", c.Engine, engineNames(known)); err != nil {
+		return nil, err
+	}
+	var list []bench.EngineSpec
+	for _, name := range c.Engine {
+		i := slices.IndexFunc(known, func(e bench.EngineSpec) bool { return e.Name == name })
+		list = append(list, known[i])
+	}
+	return list, nil
+}
+
+func (c *runCmd) isolations() ([]bench.Isolation, error) {
+	if err := checkList("--isolation", "level", c.Isolation, []string{string(bench.Serializable), string(bench.Snapshot)}); err != nil {
+		return nil, err
+	}
+	var list []bench.Isolation
+	for _, name := range c.Isolation {
+		list = append(list, bench.Isolation(name))
+	}
+	return list, nil
+}
+
+func (c *runCmd) latencySamples() ([]int, error) {
+	var list []int
+	for _, text := range c.LatencySample {
+		n, err := strconv.Atoi(text)
+		switch {
+		case text == "auto":
+			n = 0
+		case text == "off":
+			n = bench.NoLatency
+		case err != nil || n < 1 || n > math.MaxInt32:
+			return nil, usagef("--latency-sample: expected auto, off, or a number of 1 or more, not %q", text)
+		}
+		if slices.Contains(list, n) {
+			return nil, usagef("--latency-sample: %s is given twice", text)
+		}
+		list = append(list, n)
+	}
+	if len(list) == 0 {
+		return nil, usagef("--latency-sample: expected auto, off, or a number of 1 or more")
+	}
+	return list, nil
+}
+
+// maps returns how the map is to reclaim; nothing if no flag says so.
+func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
+	given := ""
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{
+		{"--gc-interval", c.GCInterval != nil},
+		{"--gc-workers", len(c.GCWorkers) > 0},
+		{"--gc-queue", c.GCQueue != nil},
+		{"--gc-threshold", c.GCThreshold != nil},
+	} {
+		if f.given {
+			given = cmp.Or(given, f.flag)
+		}
+	}
+	if given == "" {
+		return nil, nil
+	}
+	if !slices.ContainsFunc(engines, func(e bench.EngineSpec) bool { return e.Reclaims }) {
+		return nil, usagef("%s: none of the engines %s keeps versions that could be reclaimed", given, strings.Join(c.Engine, ", "))
+	}
+	o := bench.MapOptions{Interval: orZero(c.GCInterval), Queue: orZero(c.GCQueue), Threshold: orZero(c.GCThreshold)}
+	if len(c.GCWorkers) == 0 {
+		return []bench.MapOptions{o}, nil
+	}
+	var list []bench.MapOptions
+	for _, n := range c.GCWorkers {
+		o.Workers = n
+		if n == 0 {
+			o.Workers = bench.NoWorkers
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// checkRate checks that the rates make sense with the rest of s.
+func checkRate(s bench.Sweep) error {
+	open := false
+	for _, rate := range s.Rates {
+		open = open || rate > 0
+		if rate > 0 && s.Ops == 0 && rate*s.Duration.Seconds() < 1 {
+			return usagef("--rate: at %v operations per second there is less than one in %v; expected a higher rate, or a longer --duration", rate, s.Duration)
+		}
+	}
+	for _, w := range s.Workloads {
+		open = open || len(s.Rates) == 0 && w.Rate() > 0
+	}
+	if !open && s.Arrival != bench.FixedArrivals {
+		return usagef("--arrival: nothing arrives in a closed loop; expected --rate with it")
+	}
+	return nil
+}
+
+// checkList checks a list of names: known, and named once.
+func checkList(flag, what string, names, known []string) error {
+	if len(names) == 0 {
+		return usagef("%s: no %s given; expected one or more of %s", flag, what, strings.Join(known, ", "))
+	}
+	for i, name := range names {
+		if !slices.Contains(known, name) {
+			return usagef("%s: unknown %s %q; expected one or more of %s", flag, what, name, strings.Join(known, ", "))
+		}
+		if slices.Contains(names[:i], name) {
+			return usagef("%s: %s %q is named twice", flag, what, name)
+		}
+	}
+	return nil
+}
+
+// checkNumbers checks what can be said of each number by itself.
+func (c *runCmd) checkNumbers() error {
+	threads := fmt.Sprintf("numbers from 1 to %d", bench.MaxThreads)
+	if err := errors.Join(
+		numbers("--threads", c.Threads, threads, func(n int) bool { return n >= 1 && n <= bench.MaxThreads }),
+		numbers("--rate", c.Rate, fmt.Sprintf("operations per second up to %d", int(bench.MaxRate)), func(r float64) bool { return r >= 0 && r <= bench.MaxRate }),
+		numbers("--keys", c.Keys, "a number of 1 or more", func(n int) bool { return n >= 1 }),
+		numbers("--theta", c.Theta, "a number of 0 or more", func(x float64) bool { return x >= 0 }),
+		numbers("--read-pct", c.ReadPct, "a percentage from 0 to 100", func(n int) bool { return n >= 0 && n <= 100 }),
+		numbers("--txn-size", c.TxnSize, "a number of 1 or more", func(n int) bool { return n >= 1 }),
+		numbers("--gc-workers", c.GCWorkers, "a number of 0 or more", func(n int) bool { return n >= 0 }),
+	); err != nil {
+		return firstOf(err)
+	}
+	for _, f := range []struct {
+		flag    string
+		value   any
+		ok      bool
+		expects string
+	}{
+		{"--count", c.Count, c.Count >= 1, "a number of 1 or more"},
+		{"--duration", deref(c.Duration), c.Duration == nil || *c.Duration > 0, "a time above 0, such as 200ms"},
+		{"--ops", deref(c.Ops), c.Ops == nil || *c.Ops >= 1, "a number of 1 or more"},
+		{"--warmup", c.Warmup, c.Warmup >= 0, "a time of 0 or more, such as 50ms"},
+		{"--retries", deref(c.Retries), c.Retries == nil || *c.Retries >= 0 && *c.Retries < math.MaxInt32, "a number of 0 or more"},
+		{"--audit-interval", c.AuditInterval, c.AuditInterval >= 0, "a time of 0 or more, such as 10ms"},
+		{"--gc-interval", deref(c.GCInterval), c.GCInterval == nil || *c.GCInterval > 0, "a time above 0, such as 100ms"},
+		{"--gc-queue", deref(c.GCQueue), c.GCQueue == nil || *c.GCQueue >= 1, "a number of 1 or more"},
+		{"--gc-threshold", deref(c.GCThreshold), c.GCThreshold == nil || *c.GCThreshold >= 1 && *c.GCThreshold <= bench.MaxThreshold,
+			fmt.Sprintf("a number from 1 to %d", bench.MaxThreshold)},
+		{"--interval", deref(c.Interval), c.Interval == nil || *c.Interval > 0, "a time above 0, such as 1s"},
+	} {
+		if !f.ok {
+			return usagef("%s: expected %s, not %v", f.flag, f.expects, f.value)
+		}
+	}
+	if c.Hold && !c.serves() {
+		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)
+	}
+	return nil
+}
+
+// numbers checks a list of numbers, none of which may be there twice.
+func numbers[T int | float64](flag string, list []T, expects string, ok func(T) bool) error {
+	for i, n := range list {
+		if !ok(n) {
+			return usagef("%s: expected %s, not %v", flag, expects, n)
+		}
+		if slices.Contains(list[:i], n) {
+			return usagef("%s: %v is given twice", flag, n)
+		}
+	}
+	return nil
+}
+
+// firstOf returns the first of joined errors.
+func firstOf(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()[0]
+	}
+	return err
+}
+
+// orZero returns what p points to, or zero.
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// deref returns what p points to, or nil.
+func deref[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
+
+// tableCmd is "mvccbench table": measurements in the form in which others have
+// published theirs.
+type tableCmd struct {
+	Ravendb    ravendbTable    `cmd:"" help:"Requests a second of reads, writes and both, before and after a change: a lock that readers share with writers, taken away."`
+	FreeBatch  freeBatchTable  `cmd:"" help:"Time to delete objects in transactions, by objects per transaction, workers, and workers that clean up in the background."`
+	Goroutines goroutinesTable `cmd:"" help:"Throughput and response times of very many goroutines in one critical section: a Mutex, a RWMutex, or a commit."`
+}
+
+// tableFlags are the flags that all tables have.
+type tableFlags struct {
+	Count  int    `help:"Samples of each figure; their median is shown." default:"3" placeholder:"N"`
+	Format string `help:"Format of the table: table or csv." enum:"table,csv" default:"table" placeholder:"FORMAT"`
+	Seed   uint64 `help:"Seed of all random choices." default:"1" placeholder:"N"`
+	Quiet  bool   `help:"Report no progress." short:"q"`
+}
+
+func (f *tableFlags) check() error {
+	if f.Count < 1 {
+		return usagef("--count: expected a number of 1 or more, not %d", f.Count)
+	}
+	return nil
+}
+
+// checkCounts checks a flag that is a list of different numbers of low or more.
+func checkCounts(flag string, list []int, low, high int) error {
+	if len(list) == 0 {
+		return usagef("%s: no number given; expected one or more from %d to %d", flag, low, high)
+	}
+	for i, n := range list {
+		if n < low || n > high {
+			return usagef("%s: expected numbers from %d to %d, not %d", flag, low, high, n)
+		}
+		if slices.Contains(list[:i], n) {
+			return usagef("%s: %d is given twice", flag, n)
+		}
+	}
+	return nil
+}
+
+// tableRow is a row to be measured.
+type tableRow struct {
+	name   string                                              // says in the progress what is measured; empty: it follows from other rows
+	sample func(ctx context.Context, i int) ([]float64, error) // figures of sample i
+	cells  func(medians []float64) []string                    // the row, of the medians of the figures
+	got    [][]float64                                         // by figure: the samples so far
+}
+
+// table is a table to be measured.
+type table struct {
+	title  string
+	header []string
+	rows   []*tableRow
+	notes  []string // under a text table
+}
+
+// unknown is a figure that a sample does not support, or the system does not tell.
+var unknown = math.NaN()
+
+// measure takes the samples of all rows in turns, so that a machine that changes
+// meanwhile is equally unfair to all, and prints the rows. When the context ends
+// it prints those that have at least one sample of every figure.
+func (t *table) measure(e *env, f *tableFlags) error {
+	n, done, of := 0, 0, 0
+	for _, r := range t.rows {
+		if r.name != "" {
+			of += f.Count
+		}
+	}
+	err := func() error {
+		for i := range f.Count {
+			for _, r := range t.rows {
+				if e.ctx.Err() != nil {
+					return context.Cause(e.ctx)
+				}
+				if r.name != "" {
+					n++
+				}
+				if r.name != "" && !f.Quiet {
+					fmt.Fprintf(e.stderr, "[%*d/%d] %s, sample %d\n", len(fmt.Sprint(of)), n, of, r.name, i+1)
+				}
+				figures, err := r.sample(e.ctx, i)
+				if err != nil {
+					return fmt.Errorf("%s: %w", r.name, err)
+				}
+				done = n
+				r.add(figures)
+			}
+		}
+		return nil
+	}()
+	var violated *bench.Violation
+	if err != nil && errors.As(err, &violated) {
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(e.stderr, "interrupted after %d of %d samples\n", done, of)
+	}
+	return errors.Join(err, t.print(e.stdout, f.Format))
+}
+
+func (r *tableRow) add(figures []float64) {
+	if r.got == nil {
+		r.got = make([][]float64, len(figures))
+	}
+	for i, x := range figures {
+		r.got[i] = append(r.got[i], x)
+	}
+}
+
+// print writes the rows that have been measured.
+func (t *table) print(w io.Writer, format string) error {
+	rows := [][]string{t.header}
+	for _, r := range t.rows {
+		if r.got == nil {
+			continue
+		}
+		medians := make([]float64, len(r.got))
+		for i, samples := range r.got {
+			medians[i] = unknown
+			if !slices.ContainsFunc(samples, math.IsNaN) {
+				medians[i] = middle(samples)
+			}
+		}
+		rows = append(rows, r.cells(medians))
+	}
+	if format == "csv" {
+		return csv.NewWriter(w).WriteAll(rows)
+	}
+	fmt.Fprintf(w, "%s\n\n", t.title)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
+		fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
+	}
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	text := &textWriter{w: w}
+	for _, note := range t.notes {
+		text.line("")
+		text.line(note)
+	}
+	return text.err
+}
+
+// runTrial makes a trial, hands it to run, verifies it and closes it. What was
+// under way when the context ended is of no use.
+func runTrial(ctx context.Context, c bench.Config, run func(t *bench.Trial) error) error {
+	t, err := bench.New(c)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := run(t); err != nil {
+		return err
+	}
+	if err := t.Verify(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// tableEngine returns the engine called name, which must run w.
+func tableEngine(e *env, flag, name string, w bench.Workload) (bench.EngineSpec, error) {
+	if err := checkList(flag, "engine", []string{name}, engineNames(e.engines)); err != nil {
+		return bench.EngineSpec{}, err
+	}
+	i := slices.IndexFunc(e.engines, func(s bench.EngineSpec) bool { return s.Name == name })
+	spec := e.engines[i]
+	if why, ok := spec.Runs(w); !ok {
+		return spec, usagef("%s: %s cannot be measured here: %s", flag, name, why)
+	}
+	return spec, nil
+}
+
+// inSeconds writes a time as PMDK's table does.
+func inSeconds(d float64) string { return fmt.Sprintf("%.3f", time.Duration(d).Seconds()) }
+
+// tableCount writes a count with commas between the thousands.
+func tableCount(x float64) string {
+	s := fmt.Sprintf("%.0f", x)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// middle returns the median.
+func middle(samples []float64) float64 {
+	s := slices.Sorted(slices.Values(samples))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}

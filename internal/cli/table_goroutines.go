@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
+
+// goroutinesTable is "mvccbench table goroutines": the form of a table of response
+// times with which kinds of locks were compared under very many threads.
+type goroutinesTable struct {
+	tableFlags
+	Engine     []string      `help:"The engines: who guards the critical section." default:"mutex,rwmutex,mvcc,mvcc-direct" placeholder:"NAME"`
+	Goroutines int           `help:"Number of goroutines." default:"100000" placeholder:"N"`
+	Rate       float64       `help:"Operations per second, of all goroutines together." default:"20000" placeholder:"N"`
+	Arrival    string        `help:"How the operations follow each other: fixed or poisson." enum:"fixed,poisson" default:"poisson" placeholder:"KIND"`
+	Keys       int           `help:"Number of counters that the goroutines share; with 1 all are after the same." default:"1000" placeholder:"N"`
+	Duration   time.Duration `help:"Length of a sample." default:"5s" placeholder:"TIME"`
+	Warmup     time.Duration `help:"Length of the warm-up before each sample." default:"1s" placeholder:"TIME"`
+}
+
+// responseQuantiles are those of the table.
+var responseQuantiles = []struct {
+	name string
+	q    float64
+}{{"99.9 %", 0.999}, {"99.99 %", 0.9999}, {"99.999 %", 0.99999}}
+
+// Run measures and prints the table.
+func (c *goroutinesTable) Run(e *env) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := checkRun(c.Duration, c.Warmup); err != nil {
+		return err
+	}
+	if err := checkCounts("--goroutines", []int{c.Goroutines}, 1, bench.MaxThreads); err != nil {
+		return err
+	}
+	if !(c.Rate > 0 && c.Rate <= bench.MaxRate) {
+		return usagef("--rate: expected a number above 0, up to %.0f, not %v", bench.MaxRate, c.Rate)
+	}
+	w, _ := bench.WorkloadByName("many-goroutines")
+	p := bench.NoParams
+	p.Keys = c.Keys
+	w, err := w.With(p)
+	if err != nil {
+		return usagef("--keys: %w", err)
+	}
+	if err := checkList("--engine", "engine", c.Engine, engineNames(e.engines)); err != nil {
+		return err
+	}
+	t := &table{
+		title:  fmt.Sprintf("%d goroutines, %s operations per second offered (%s arrivals), %d counters", c.Goroutines, tableCount(c.Rate), c.Arrival, c.Keys),
+		header: []string{"", "throughput ops/s", "achieved", "average ms"},
+		notes: []string{
+			"One operation reads a counter and writes it back, one higher, in one critical section or transaction. Response times count from when the operation was due, so the wait for a turn is in them; a percentile without ten operations beyond it is not shown. Context switches are those of the threads of the process, not of goroutines.",
+		},
+	}
+	for _, q := range responseQuantiles {
+		t.header = append(t.header, q.name+" ms")
+	}
+	t.header = append(t.header, "max ms", "errors/s", "aborts/op", "context switches/s")
+	for _, name := range c.Engine {
+		spec, err := tableEngine(e, "--engine", name, w)
+		if err != nil {
+			return err
+		}
+		t.rows = append(t.rows, c.row(spec, w))
+		t.notes = append(t.notes, fmt.Sprintf("%s: %s.", spec.Name, spec.Doc))
+	}
+	return t.measure(e, &c.tableFlags)
+}
+
+func (c *goroutinesTable) row(spec bench.EngineSpec, w bench.Workload) *tableRow {
+	return &tableRow{
+		name: spec.Name,
+		sample: func(ctx context.Context, i int) (figures []float64, err error) {
+			config := bench.Config{
+				Workload: w, Engine: spec, Threads: c.Goroutines, Seed: c.Seed, Sample: i,
+				Rate: c.Rate, Arrival: bench.Arrival(c.Arrival), LatencySample: 1,
+			}
+			err = runTrial(ctx, config, func(t *bench.Trial) error {
+				if c.Warmup > 0 {
+					if _, err := t.RunFor(ctx, c.Warmup, false); err != nil {
+						return err
+					}
+				}
+				m, err := t.RunFor(ctx, c.Duration, true)
+				if err == nil {
+					figures = responseFigures(m)
+				}
+				return err
+			})
+			return figures, err
+		},
+		cells: func(medians []float64) []string {
+			cells := []string{spec.Name, fmt.Sprintf("%.1f", medians[0]), fmt.Sprintf("%.1f %%", 100*medians[1])}
+			times := medians[2 : 4+len(responseQuantiles)]
+			for _, x := range times {
+				if math.IsNaN(x) {
+					cells = append(cells, "-")
+					continue
+				}
+				cells = append(cells, fmt.Sprintf("%.3f", x/1e6))
+			}
+			rest := medians[2+len(times):]
+			cells = append(cells, fmt.Sprintf("%.1f", rest[0]), fmt.Sprintf("%.4f", rest[1]))
+			if math.IsNaN(rest[2]) {
+				return append(cells, "-")
+			}
+			return append(cells, fmt.Sprintf("%.0f", rest[2]))
+		},
+	}
+}
+
+// responseFigures returns the figures of a row.
+func responseFigures(m bench.Measurement) []float64 {
+	achieved, _ := m.Achieved()
+	figures := []float64{m.OpsPerSecond(), achieved, float64(m.Response.Mean())}
+	for _, q := range responseQuantiles {
+		x := unknown
+		if d, ok := m.Response.Quantile(q.q); ok {
+			x = float64(d)
+		}
+		figures = append(figures, x)
+	}
+	switches := unknown
+	if n, ok := m.SwitchesPerOp(); ok {
+		switches = n * m.OpsPerSecond()
+	}
+	return append(figures, float64(m.Response.Max()), m.ErrorsPerSecond(), m.AbortsPerOp(), switches)
+}

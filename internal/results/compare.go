@@ -1,0 +1,357 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
+	"golang.org/x/perf/benchunit"
+)
+
+// confidence is that of the intervals of a comparison, as benchstat has it.
+const confidence = 0.95
+
+// Options say how to compare.
+type Options struct {
+	Alpha float64  // the level of significance, such as 0.05
+	Units []string // those to compare, as printed in results or as benchstat has them; empty for all
+	Force bool     // compare instrumented results with others, too
+}
+
+// A Comparison is what has changed from one set of results to another, by the
+// statistics of benchstat: medians, their confidence intervals, and the
+// Mann-Whitney U test.
+type Comparison struct {
+	Old      string   `json:"old"`
+	New      string   `json:"new"`
+	Alpha    float64  `json:"alpha"`
+	Tables   []Table  `json:"tables"`
+	OnlyOld  []string `json:"only_old,omitempty"` // benchmarks that the other side does not have
+	OnlyNew  []string `json:"only_new,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// A Table compares the figures of one unit.
+type Table struct {
+	Unit   string `json:"unit"`             // as benchstat has it: seconds, not nanoseconds
+	Better string `json:"better,omitempty"` // "lower", "higher", or "" if it is not known
+	Rows   []Row  `json:"rows"`
+	// Geomean is the row of the geometric means over all rows with figures above
+	// zero, without statistics; nil if there are fewer than two.
+	Geomean *Row `json:"geomean,omitempty"`
+}
+
+// The verdicts on a [Row]. An insignificant change, and one of a unit of which it
+// is not known which way is better, has none.
+const (
+	Improved = "better"
+	Worsened = "worse"
+)
+
+// A Row compares the samples of one benchmark.
+type Row struct {
+	Name string `json:"name"`
+	Old  Side   `json:"old"`
+	New  Side   `json:"new"`
+	// Delta is the change of the median in percent; infinite, and then left out
+	// of JSON, if the old one is zero and the new one is not.
+	Delta       float64  `json:"-"`
+	DeltaPct    *float64 `json:"delta_pct"`
+	P           float64  `json:"p"`
+	Significant bool     `json:"significant"`
+	Verdict     string   `json:"verdict,omitempty"`
+	// Undecidable says that with so few samples no difference, however large,
+	// would be significant.
+	Undecidable bool `json:"undecidable,omitempty"`
+}
+
+// A Side is one of the two medians of a row, with its confidence interval.
+type Side struct {
+	Center float64  `json:"median"`
+	Lo     *float64 `json:"lo"` // nil if there are too few samples for an interval
+	Hi     *float64 `json:"hi"`
+	N      int      `json:"n"`
+
+	Range string `json:"-"` // the interval, as in "± 2%"
+}
+
+// Errors of [Compare]; their texts say more.
+var (
+	ErrInstrumented = errors.New("only one of the runs is instrumented, or in another way")
+	ErrNothing      = errors.New("the results have nothing in common")
+	ErrUnit         = errors.New("unknown unit")
+)
+
+// Compare compares two sets of results.
+func Compare(before, after *Source, o Options) (*Comparison, error) {
+	c := &Comparison{Old: before.Label, New: after.Label, Alpha: o.Alpha}
+	if before.Instrumented != after.Instrumented {
+		text := fmt.Sprintf("%s is %s, %s is %s", before.Label, instrumentation(before), after.Label, instrumentation(after))
+		if !o.Force {
+			return nil, fmt.Errorf("%w: %s", ErrInstrumented, text)
+		}
+		c.Warnings = append(c.Warnings, text+": the difference may be the instruments'")
+	}
+	for _, key := range []string{"goos", "goarch", "cpu"} {
+		if a, b := before.config(key), after.config(key); a != b {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s", key, orNone(a), before.Label, orNone(b), after.Label))
+		}
+	}
+	c.Warnings = append(append(c.Warnings, before.Warnings...), after.Warnings...)
+
+	x, y := collect(before), collect(after)
+	for _, name := range x.names {
+		if !slices.Contains(y.names, name) {
+			c.OnlyOld = append(c.OnlyOld, name)
+		}
+	}
+	for _, name := range y.names {
+		if !slices.Contains(x.names, name) {
+			c.OnlyNew = append(c.OnlyNew, name)
+		}
+	}
+	if len(c.OnlyOld) == len(x.names) {
+		return nil, fmt.Errorf("%w: %s has %s, %s has %s", ErrNothing, before.Label, some(x.names), after.Label, some(y.names))
+	}
+	units, err := wanted(o.Units, x.units, y.units)
+	if err != nil {
+		return nil, err
+	}
+	meta := join(before.Units, after.Units)
+	for _, unit := range units {
+		if t := compareUnit(unit, x, y, meta, o.Alpha); len(t.Rows) > 0 {
+			c.Tables = append(c.Tables, t)
+		}
+	}
+	if len(c.Tables) == 0 {
+		return nil, fmt.Errorf("%w: no benchmark has figures of %s on both sides", ErrNothing, strings.Join(units, ", "))
+	}
+	return c, nil
+}
+
+func instrumentation(s *Source) string {
+	if s.Instrumented == "" {
+		return "plain"
+	}
+	return "instrumented (" + s.Instrumented + ")"
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func some(names []string) string {
+	const few = 2
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// collected are the figures of a [Source] by benchmark and unit.
+type collected struct {
+	names, units []string // in the order in which they first occur
+	values       map[string]map[string][]float64
+}
+
+func collect(s *Source) *collected {
+	c := &collected{values: map[string]map[string][]float64{}}
+	severalPkgs := strings.Contains(s.config("pkg"), ", ")
+	for _, r := range s.Results {
+		name := r.Name.String()
+		if severalPkgs {
+			name = r.GetConfig("pkg") + "." + name
+		}
+		if c.values[name] == nil {
+			c.values[name] = map[string][]float64{}
+			c.names = append(c.names, name)
+		}
+		for _, v := range r.Values {
+			// The reader leaves the unit of a zero as it was.
+			_, unit := benchunit.Tidy(1, v.Unit)
+			if !slices.Contains(c.units, unit) {
+				c.units = append(c.units, unit)
+			}
+			c.values[name][unit] = append(c.values[name][unit], v.Value)
+		}
+	}
+	return c
+}
+
+// rank returns where a unit is among [Metrics]; those that are not come last.
+func rank(unit string) int {
+	list := Metrics()
+	i := slices.IndexFunc(list, func(m Metric) bool { _, tidy := benchunit.Tidy(1, m.Unit); return tidy == unit })
+	if i < 0 {
+		return len(list)
+	}
+	return i
+}
+
+// wanted returns the units to compare: those that are asked for, or all that both
+// sides have.
+func wanted(asked, x, y []string) ([]string, error) {
+	var both []string
+	for _, unit := range x {
+		if slices.Contains(y, unit) {
+			both = append(both, unit)
+		}
+	}
+	slices.SortStableFunc(both, func(a, b string) int { return rank(a) - rank(b) })
+	if len(asked) == 0 {
+		return both, nil
+	}
+	var list []string
+	for _, unit := range asked {
+		_, tidy := benchunit.Tidy(1, unit)
+		if !slices.Contains(both, tidy) {
+			return nil, fmt.Errorf("%w %q; both sides have %s", ErrUnit, unit, strings.Join(both, ", "))
+		}
+		if !slices.Contains(list, tidy) {
+			list = append(list, tidy)
+		}
+	}
+	return list, nil
+}
+
+func join(a, b benchfmt.UnitMetadataMap) benchfmt.UnitMetadataMap {
+	sum := benchfmt.UnitMetadataMap{}
+	for _, m := range []benchfmt.UnitMetadataMap{a, b} {
+		for k, v := range m {
+			sum[k] = v
+		}
+	}
+	return sum
+}
+
+func compareUnit(unit string, x, y *collected, meta benchfmt.UnitMetadataMap, alpha float64) Table {
+	t := Table{Unit: unit}
+	direction := meta.GetBetter(unit)
+	switch direction {
+	case +1:
+		t.Better = "higher"
+	case -1:
+		t.Better = "lower"
+	}
+	assume := meta.GetAssumption(unit)
+	limits := &benchmath.Thresholds{CompareAlpha: alpha}
+	var sumOld, sumNew float64
+	positive := 0
+	for _, name := range x.names {
+		a, b := x.values[name][unit], y.values[name][unit]
+		if len(a) == 0 || len(b) == 0 {
+			continue
+		}
+		r := compareRow(name, benchmath.NewSample(a, limits), benchmath.NewSample(b, limits), assume)
+		if r.Significant && direction != 0 {
+			if (r.New.Center > r.Old.Center) == (direction > 0) {
+				r.Verdict = Improved
+			} else {
+				r.Verdict = Worsened
+			}
+		}
+		if r.Old.Center > 0 && r.New.Center > 0 {
+			positive++
+			sumOld += math.Log(r.Old.Center)
+			sumNew += math.Log(r.New.Center)
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	if positive > 1 {
+		n := float64(positive)
+		g := Row{Name: "geomean", Old: Side{Center: math.Exp(sumOld / n)}, New: Side{Center: math.Exp(sumNew / n)}}
+		g.setDelta()
+		t.Geomean = &g
+	}
+	return t
+}
+
+func compareRow(name string, a, b *benchmath.Sample, assume benchmath.Assumption) Row {
+	cmp := assume.Compare(a, b)
+	r := Row{Name: name, Old: side(a, assume), New: side(b, assume), P: cmp.P}
+	r.setDelta()
+	r.Significant = cmp.P <= cmp.Alpha && r.Old.Center != r.New.Center
+	r.Undecidable = assume == benchmath.AssumeNothing && smallestP(cmp.N1, cmp.N2) > cmp.Alpha
+	return r
+}
+
+func side(s *benchmath.Sample, assume benchmath.Assumption) Side {
+	sum := assume.Summary(s, confidence)
+	side := Side{Center: sum.Center, N: len(s.Values), Range: "± " + sum.PctRangeString()}
+	if !math.IsInf(sum.Lo, 0) && !math.IsInf(sum.Hi, 0) {
+		side.Lo, side.Hi = &sum.Lo, &sum.Hi
+	}
+	return side
+}
+
+func (r *Row) setDelta() {
+	switch {
+	case r.Old.Center == r.New.Center:
+		r.Delta = 0
+	case r.Old.Center == 0:
+		r.Delta = math.Inf(1)
+		return
+	default:
+		r.Delta = 100 * (r.New.Center/r.Old.Center - 1)
+	}
+	pct := r.Delta
+	r.DeltaPct = &pct
+}
+
+// smallestP returns the smallest p-value that the two-sided U test can give with so
+// many samples: that of samples of which all on one side are above all others.
+func smallestP(n1, n2 int) float64 {
+	orders := 1.0
+	for i := 1; i <= min(n1, n2); i++ {
+		orders *= float64(max(n1, n2)+i) / float64(i)
+	}
+	return min(2/orders, 1)
+}
+
+// Zero reports whether all figures on both sides are zero.
+func (t *Table) Zero() bool {
+	return !slices.ContainsFunc(t.Rows, func(r Row) bool {
+		return r.Old.Center != 0 || r.New.Center != 0 || r.P != 1
+	})
+}
+
+// Regressions returns, table by table, the rows that have become significantly worse
+// by more than pct percent.
+func (c *Comparison) Regressions(pct float64) []Regression {
+	var list []Regression
+	for _, t := range c.Tables {
+		for _, r := range t.Rows {
+			if r.Verdict == Worsened && math.Abs(r.Delta) > pct {
+				list = append(list, Regression{t.Unit, r})
+			}
+		}
+	}
+	return list
+}
+
+// A Regression is a row that has become worse.
+type Regression struct {
+	Unit string
+	Row
+}
+
+// Decidable returns how many of the rows have enough samples for a difference to be
+// significant, of how many.
+func (c *Comparison) Decidable() (n, of int) {
+	for _, t := range c.Tables {
+		for _, r := range t.Rows {
+			of++
+			if !r.Undecidable {
+				n++
+			}
+		}
+	}
+	return n, of
+}

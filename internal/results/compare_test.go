@@ -1,0 +1,324 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+func source(t *testing.T, label string, r *Run) *Source {
+	t.Helper()
+	s, err := r.source(label)
+	require.NoError(t, err)
+	return s
+}
+
+func table(t *testing.T, c *Comparison, unit string) Table {
+	t.Helper()
+	for _, tab := range c.Tables {
+		if tab.Unit == unit {
+			return tab
+		}
+	}
+	t.Fatalf("no table of %s", unit)
+	return Table{}
+}
+
+// The figures are those of benchstat: medians, intervals, U test; and it is known
+// which way is better.
+func TestCompare(t *testing.T) {
+	c, err := Compare(source(t, "a", testRun(t, 6, 1e6)), source(t, "b", testRun(t, 6, 2e6)), Options{Alpha: 0.05})
+	require.NoError(t, err)
+	var units []string
+	for _, tab := range c.Tables {
+		units = append(units, tab.Unit)
+	}
+	require.Equal(t, []string{"sec/op", "ops/s", "p50-sec", "p99-sec", "aborts/op", "B/op"}, units, "in the order of the metrics")
+
+	ops := table(t, c, "ops/s")
+	require.Equal(t, "higher", ops.Better)
+	require.Len(t, ops.Rows, 4)
+	r := ops.Rows[0]
+	require.Equal(t, "Balanced/keys=10/engine=mvcc/threads=1-2", r.Name)
+	require.Equal(t, 1.025e6, r.Old.Center)
+	require.Equal(t, 2.05e6, r.New.Center)
+	require.Equal(t, "± 2%", r.Old.Range)
+	require.Equal(t, 1.0e6, *r.Old.Lo)
+	require.Equal(t, 1.05e6, *r.Old.Hi)
+	require.InDelta(t, 100, r.Delta, 1e-9)
+	require.InDelta(t, 0.00216, r.P, 1e-4)
+	require.Equal(t, Improved, r.Verdict)
+	require.InDelta(t, 100, ops.Geomean.Delta, 1e-9)
+	require.InDelta(t, 1.025e6*math.Sqrt2, ops.Geomean.Old.Center, 1)
+
+	sec := table(t, c, "sec/op")
+	require.Equal(t, "lower", sec.Better)
+	require.Equal(t, Improved, sec.Rows[1].Verdict)
+	require.InDelta(t, -50, sec.Rows[1].Delta, 1e-6)
+
+	same := table(t, c, "p99-sec")
+	require.False(t, same.Rows[0].Significant)
+	require.Empty(t, same.Rows[0].Verdict)
+	aborts := table(t, c, "aborts/op")
+	require.True(t, aborts.Zero())
+	require.False(t, same.Zero())
+	require.Nil(t, aborts.Geomean)
+	require.Empty(t, c.Regressions(0))
+
+	c, err = Compare(source(t, "b", testRun(t, 6, 2e6)), source(t, "a", testRun(t, 6, 1e6)), Options{Alpha: 0.05, Units: []string{"p99-ns", "ops/s", "ops/s"}})
+	require.NoError(t, err)
+	require.Len(t, c.Tables, 2)
+	require.Equal(t, "p99-sec", c.Tables[0].Unit)
+	require.Len(t, c.Regressions(49.9), 4)
+	require.Empty(t, c.Regressions(50))
+	require.Equal(t, "ops/s", c.Regressions(0)[0].Unit)
+
+	c, err = Compare(source(t, "a", testRun(t, 6, 1e6)), source(t, "b", testRun(t, 6, 2e6)), Options{Alpha: 0.001})
+	require.NoError(t, err)
+	require.False(t, table(t, c, "ops/s").Rows[0].Significant, "six samples cannot be that sure")
+	n, of := c.Decidable()
+	require.Equal(t, 0, n)
+	require.Equal(t, 24, of)
+}
+
+// Growing from zero is worse whatever the threshold, and has no percentage.
+func TestCompareFromZero(t *testing.T) {
+	after := testRun(t, 4, 1e6)
+	for i := range after.Samples {
+		after.Samples[i].Metrics["aborts/op"] = 0.5
+	}
+	c, err := Compare(source(t, "a", testRun(t, 4, 1e6)), source(t, "b", after), Options{Alpha: 0.05})
+	require.NoError(t, err)
+	r := table(t, c, "aborts/op").Rows[0]
+	require.Equal(t, Worsened, r.Verdict)
+	require.True(t, math.IsInf(r.Delta, 1))
+	require.Len(t, c.Regressions(1e9), 4)
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"delta_pct":null`)
+}
+
+func TestTooFewSamples(t *testing.T) {
+	c, err := Compare(source(t, "a", testRun(t, 3, 1e6)), source(t, "b", testRun(t, 3, 2e6)), Options{Alpha: 0.05})
+	require.NoError(t, err)
+	r := table(t, c, "ops/s").Rows[0]
+	require.False(t, r.Significant)
+	require.True(t, r.Undecidable)
+	require.Nil(t, r.Old.Lo)
+	require.Equal(t, "± ∞", r.Old.Range)
+	n, _ := c.Decidable()
+	require.Zero(t, n)
+
+	for _, s := range []struct {
+		n1, n2 int
+		p      float64
+	}{{1, 1, 1}, {3, 3, 0.1}, {4, 4, 2.0 / 70}, {1, 39, 0.05}, {6, 6, 2.0 / 924}, {6, 3, 2.0 / 84}} {
+		require.InDelta(t, s.p, smallestP(s.n1, s.n2), 1e-12)
+	}
+}
+
+// An instrumented run is not compared with a plain one, nor with one that was
+// instrumented otherwise, unless it is forced.
+func TestInstrumentedRunsAreKeptApart(t *testing.T) {
+	plain, traced, profiled := testRun(t, 6, 1e6), testRun(t, 6, 1e6), testRun(t, 6, 1e6)
+	traced.Header.Instrumented = "a trace"
+	profiled.Header.Instrumented = "a profile"
+	for _, pair := range [][2]*Run{{plain, traced}, {traced, plain}, {traced, profiled}} {
+		_, err := Compare(source(t, "a", pair[0]), source(t, "b", pair[1]), Options{Alpha: 0.05})
+		require.ErrorIs(t, err, ErrInstrumented)
+		c, err := Compare(source(t, "a", pair[0]), source(t, "b", pair[1]), Options{Alpha: 0.05, Force: true})
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(c.Warnings, "\n"), "the difference may be the instruments'")
+	}
+	c, err := Compare(source(t, "a", traced), source(t, "b", traced), Options{Alpha: 0.05})
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+}
+
+func TestWhatDiffersIsSaid(t *testing.T) {
+	a, b := testRun(t, 6, 1e6), testRun(t, 6, 1e6)
+	b.Header.CPU = ""
+	b.Outcome = Outcome{Kind: Interrupted, Done: len(b.Samples), Of: 99}
+	b.Samples = b.Samples[:12] // one thread only
+	b.Outcome.Done = 12
+	for i := range b.Samples {
+		if b.Samples[i].Engine == "rwmutex" {
+			b.Samples[i].Engine = "xsync"
+		}
+	}
+	c, err := Compare(source(t, "a", a), source(t, "b", b), Options{Alpha: 0.05})
+	require.NoError(t, err)
+	require.Equal(t, []string{"cpu: A Processor: 3 GHz in a, none in b", "b: interrupted after 12 of 99 samples"}, c.Warnings)
+	require.Len(t, c.Tables[0].Rows, 1)
+	require.Len(t, c.OnlyOld, 3)
+	require.Equal(t, []string{"Balanced/keys=10/engine=xsync/threads=1-2"}, c.OnlyNew)
+
+	for i := range b.Samples {
+		b.Samples[i].Title = "Other"
+	}
+	_, err = Compare(source(t, "a", a), source(t, "b", b), Options{Alpha: 0.05})
+	require.ErrorIs(t, err, ErrNothing)
+	require.ErrorContains(t, err, "a has Balanced/keys=10/engine=mvcc/threads=1-2, Balanced/keys=10/engine=rwmutex/threads=1-2 and 2 more")
+	_, err = Compare(source(t, "a", a), source(t, "b", a), Options{Alpha: 0.05, Units: []string{"ops/h"}})
+	require.ErrorIs(t, err, ErrUnit)
+	require.ErrorContains(t, err, `"ops/h"; both sides have sec/op, ops/s`)
+}
+
+// The format that a run was written in does not change the comparison.
+func TestFormatDoesNotMatter(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(DirEnv, filepath.Join(dir, "runs"))
+	store, err := OpenStore()
+	require.NoError(t, err)
+	run := testRun(t, 6, 1e6)
+	run.Samples[0].Metrics["aborts/op"] = 0.25
+	json, txt := filepath.Join(dir, "run.json"), filepath.Join(dir, "run.txt")
+	require.NoError(t, os.WriteFile(json, []byte("\n "+encode(t, run)), 0o600))
+	require.NoError(t, os.WriteFile(txt, []byte(bench(t, run)), 0o600))
+	require.NoError(t, store.Save("run", run))
+
+	var first []Table
+	for _, name := range []string{json, txt, "run"} {
+		s, err := Load(name, store)
+		require.NoError(t, err)
+		require.Equal(t, name, s.Label)
+		c, err := Compare(s, source(t, "other", testRun(t, 6, 3e6)), Options{Alpha: 0.05})
+		require.NoError(t, err)
+		if first == nil {
+			first = c.Tables
+		}
+		require.Empty(t, cmp.Diff(first, c.Tables))
+	}
+	// Results of other programs are compared, too.
+	other := filepath.Join(dir, "other.txt")
+	require.NoError(t, os.WriteFile(other, []byte(strings.Repeat("pkg: x\nBenchmarkX 1 5 ns/op\npkg: y\nBenchmarkX 1 0 ns/op 7 widgets\nBenchmark bad line\n", 2)), 0o600))
+	s, err := Load(other, store)
+	require.NoError(t, err)
+	require.Len(t, s.Warnings, 2)
+	c, err := Compare(s, s, Options{Alpha: 0.05})
+	require.NoError(t, err)
+	require.Equal(t, "x.X", c.Tables[0].Rows[0].Name)
+	require.Equal(t, "y.X", c.Tables[0].Rows[1].Name)
+	require.Empty(t, table(t, c, "widgets").Better)
+}
+
+func TestLoadErrors(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(DirEnv, filepath.Join(dir, "runs"))
+	store, err := OpenStore()
+	require.NoError(t, err)
+	empty, bad, txt := filepath.Join(dir, "empty"), filepath.Join(dir, "bad"), filepath.Join(dir, "txt")
+	require.NoError(t, os.WriteFile(empty, []byte("Benchmark\nhello"), 0o600))
+	require.NoError(t, os.WriteFile(bad, []byte(`{"format":"x"}`), 0o600))
+	require.NoError(t, os.WriteFile(txt, []byte("BenchmarkX 1 5 ns/op\n"), 0o600))
+	for name, want := range map[string]string{
+		"nosuch":                   "there is no file nosuch, and no run is saved under that name in " + store.Dir(),
+		filepath.Join(dir, "none"): "there is no file " + dir,
+		dir:                        "is a directory",
+		empty:                      "no results in it",
+		bad:                        bad + ": not a record",
+	} {
+		_, err := Load(name, store)
+		require.ErrorContains(t, err, want)
+		if name != empty {
+			_, err = LoadRun(name, store)
+			require.ErrorContains(t, err, want)
+		}
+	}
+	_, err = LoadRun(txt, store)
+	require.ErrorContains(t, err, "expected a record in JSON")
+}
+
+func TestStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	t.Setenv(DirEnv, dir)
+	s, err := OpenStore()
+	require.NoError(t, err)
+	list, err := s.List()
+	require.NoError(t, err)
+	require.Empty(t, list)
+	require.NoDirExists(t, dir, "looking makes nothing")
+	require.NoError(t, s.Ready())
+
+	run := testRun(t, 2, 1e6)
+	require.NoError(t, s.Save("before", run))
+	require.NoError(t, s.Save("a.b-c_1", run))
+	run.Header.Seed = 99
+	require.NoError(t, s.Save("before", run), "replaced")
+	got, err := s.Load("before")
+	require.NoError(t, err)
+	require.EqualValues(t, 99, got.Header.Seed)
+	require.True(t, s.Has("before"))
+	require.False(t, s.Has("../before"))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{}"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".saving-123"), nil, 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.json"), 0o700))
+	list, err = s.List()
+	require.NoError(t, err)
+	var names []string
+	for _, e := range list {
+		names = append(names, fmt.Sprint(e.Name, " ", e.Err == nil))
+	}
+	require.Equal(t, []string{"a.b-c_1 true", "before true", "broken false"}, names)
+
+	require.NoError(t, s.Remove("before"))
+	_, err = s.Load("before")
+	require.ErrorIs(t, err, ErrNoRun)
+	require.ErrorIs(t, s.Remove("before"), ErrNoRun)
+	left, err := filepath.Glob(filepath.Join(dir, ".saving-*"))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "nothing but what was there")
+}
+
+// A run that cannot be written leaves the one of that name as it was.
+func TestSaveIsAllOrNothing(t *testing.T) {
+	t.Setenv(DirEnv, t.TempDir())
+	s, err := OpenStore()
+	require.NoError(t, err)
+	run := testRun(t, 1, 1e6)
+	require.NoError(t, s.Save("x", run))
+	run.Samples[0].Metrics["ops/s"] = math.NaN() // not in JSON
+	require.Error(t, s.Save("x", run))
+	got, err := s.Load("x")
+	require.NoError(t, err)
+	require.Equal(t, 1e6, got.Samples[0].Metrics["ops/s"])
+	files, err := os.ReadDir(s.Dir())
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+}
+
+func TestNames(t *testing.T) {
+	for _, name := range []string{"a", "A9", "before-2", "v1.2", "x_", strings.Repeat("x", 64)} {
+		require.NoError(t, CheckName(name), name)
+	}
+	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "-x", ".x", "x.", "a b", "ä", "a\n", strings.Repeat("x", 65), "a:b"} {
+		require.Error(t, CheckName(name), name)
+		s := &Store{t.TempDir()}
+		require.Error(t, s.Save(name, testRun(t, 1, 1)))
+		_, err := s.Load(name)
+		require.Error(t, err)
+		require.Error(t, s.Remove(name))
+	}
+}
+
+func TestWhereRunsAreKept(t *testing.T) {
+	t.Setenv(DirEnv, "")
+	t.Setenv("XDG_CONFIG_HOME", "/config")
+	t.Setenv("HOME", "/home/somebody")
+	s, err := OpenStore()
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(s.Dir(), filepath.Join("mvccbench", "runs")), s.Dir())
+	t.Setenv(DirEnv, "/elsewhere")
+	s, err = OpenStore()
+	require.NoError(t, err)
+	require.Equal(t, "/elsewhere", s.Dir())
+}

@@ -1,0 +1,55 @@
+package results
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// csvFacts are the columns of [WriteCSV] before the metrics.
+var csvFacts = []string{
+	"workload", "title", "params", "engine", "level", "threads", "sample", "ops", "wall_ns", "interrupted",
+	"outcome", "instrumented", "started", "seed", "go", "goos", "goarch", "cpu", "gomaxprocs",
+}
+
+// WriteCSV writes a run as comma-separated values: a line with the names of the
+// columns, then a line for each sample. Every line says how the whole run ended
+// and how it was instrumented, so that lines of several runs can be put together.
+// A metric that a sample does not have is empty.
+func WriteCSV(w io.Writer, r *Run) error {
+	c := csv.NewWriter(w)
+	units := Units(r.Samples)
+	if err := c.Write(append(append([]string{}, csvFacts...), units...)); err != nil {
+		return err
+	}
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		var params []string
+		for _, p := range s.Params {
+			params = append(params, p.Name+"="+p.Value)
+		}
+		line := []string{
+			s.Workload, s.Title, strings.Join(params, " "), s.Engine, s.Level,
+			strconv.Itoa(s.Threads), strconv.Itoa(s.Index), strconv.FormatUint(s.Ops, 10),
+			strconv.FormatInt(int64(s.Wall), 10), strconv.FormatBool(s.Interrupted),
+			r.Outcome.Kind, r.Header.Instrumented, r.Header.Started.UTC().Format(time.RFC3339),
+			strconv.FormatUint(r.Header.Seed, 10), r.Header.Go, r.Header.GOOS, r.Header.GOARCH,
+			r.Header.CPU, strconv.Itoa(r.Header.GOMAXPROCS),
+		}
+		for _, unit := range units {
+			v, ok := s.Metrics[unit]
+			if !ok {
+				line = append(line, "")
+				continue
+			}
+			line = append(line, strconv.FormatFloat(v, 'f', -1, 64))
+		}
+		if err := c.Write(line); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}

@@ -1,0 +1,172 @@
+package results
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// pkgName is what benchmarks of mvccbench are said to be of.
+const pkgName = "github.com/mvccmap/mvccmap/cmd/mvccbench"
+
+// instrumentedKey is the configuration line of an instrumented run. It keeps
+// benchstat from comparing such a run with another kind.
+const instrumentedKey = "instrumented"
+
+// A BenchWriter writes a run in the Go benchmark format, sample by sample, as they
+// are measured. Whatever differs between two runs that one would want to compare
+// is in comment lines: a configuration line that differs would keep benchstat from
+// comparing them.
+type BenchWriter struct {
+	w      io.Writer
+	bench  *benchfmt.Writer
+	header Header
+	units  map[string]bool // those that it has been said which way is better
+	err    error           // the first
+}
+
+// NewBenchWriter writes the head of a run to w. Errors are kept for
+// [BenchWriter.Err].
+func NewBenchWriter(w io.Writer, h Header) *BenchWriter {
+	b := &BenchWriter{w: w, bench: benchfmt.NewWriter(w), header: h, units: map[string]bool{}}
+	for _, line := range Describe(h) {
+		b.Comment("%s", line)
+	}
+	return b
+}
+
+// Err returns the first error of writing.
+func (b *BenchWriter) Err() error { return b.err }
+
+// Comment writes lines that readers of the format skip.
+func (b *BenchWriter) Comment(format string, args ...any) {
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	for line := range strings.SplitSeq(text, "\n") {
+		if b.err == nil {
+			_, b.err = fmt.Fprintf(b.w, "# %s\n", strings.TrimSpace(line))
+		}
+	}
+}
+
+// Sample writes the line of one sample.
+func (b *BenchWriter) Sample(s *Sample) {
+	if s.Interrupted {
+		b.Comment("interrupted: the next sample ran %v of %v", s.Wall.Round(time.Microsecond), b.header.Duration)
+	}
+	for _, unit := range Units([]Sample{*s}) {
+		m, ok := MetricByUnit(unit)
+		if !ok || b.units[unit] {
+			continue
+		}
+		b.units[unit] = true
+		b.write(&benchfmt.UnitMetadata{
+			UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"},
+			OrigUnit:        unit,
+			Value:           m.Better,
+		})
+	}
+	b.write(benchResult(b.header, s))
+}
+
+// Instrument says that the samples from now on are instrumented, and how.
+func (b *BenchWriter) Instrument(how string) { b.header.Instrumented = how }
+
+// Outcome ends the run. A complete one needs no word.
+func (b *BenchWriter) Outcome(o Outcome) {
+	switch o.Kind {
+	case Complete:
+	case Violated:
+		b.Comment("%s\nthe samples above were verified; the run ended here, after %d of %d", o.Detail, o.Done, o.Of)
+	default:
+		b.Comment("%s", o)
+	}
+}
+
+func (b *BenchWriter) write(rec benchfmt.Record) {
+	if b.err == nil {
+		b.err = b.bench.Write(rec)
+	}
+}
+
+// benchResult returns s as a result of a Go benchmark.
+func benchResult(h Header, s *Sample) *benchfmt.Result {
+	r := &benchfmt.Result{
+		Name:  benchfmt.Name(s.Name(h.GOMAXPROCS)),
+		Iters: int(s.Ops),
+	}
+	config := func(key, value string) {
+		if value != "" {
+			r.Config = append(r.Config, benchfmt.Config{Key: key, Value: []byte(oneLine(value)), File: true})
+		}
+	}
+	config("goos", h.GOOS)
+	config("goarch", h.GOARCH)
+	config("pkg", pkgName)
+	config("cpu", h.CPU)
+	config(instrumentedKey, h.Instrumented)
+	for _, unit := range Units([]Sample{*s}) {
+		r.Values = append(r.Values, benchfmt.Value{Value: s.Metrics[unit], Unit: unit})
+	}
+	return r
+}
+
+// WriteBench writes a run in the Go benchmark format.
+func WriteBench(w io.Writer, r *Run) error {
+	b := NewBenchWriter(w, r.Header)
+	for i := range r.Samples {
+		b.Sample(&r.Samples[i])
+	}
+	b.Outcome(r.Outcome)
+	return b.Err()
+}
+
+// Describe returns, in lines, what a run was asked for and on what it ran.
+func Describe(h Header) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, oneLine(fmt.Sprintf(format, args...))) }
+	name, _, _ := strings.Cut(h.Program, " ")
+	add("%s", strings.TrimSpace(name+" "+strings.Join(h.Args, " ")))
+	add("%s; %s; %s", h.Program, h.Go, h.Started.UTC().Format(time.RFC3339))
+	settings := ""
+	for _, name := range settingNames(h.Settings) {
+		settings += fmt.Sprintf(", %s=%s", name, h.Settings[name])
+	}
+	add("GOMAXPROCS %d of %d CPUs%s", h.GOMAXPROCS, h.CPUs, settings)
+	if h.FreeCPU > 0 {
+		add("the process could have %.0f %% of its CPUs", 100*h.FreeCPU)
+	}
+	length := h.Duration.String()
+	if h.Ops > 0 {
+		length = fmt.Sprintf("%d operations", h.Ops)
+	}
+	levels := ""
+	if len(h.Isolation) > 0 {
+		levels = ", " + strings.Join(h.Isolation, " and ")
+	}
+	add("seed %d, %d x %s after %v of warm-up%s", h.Seed, h.Count, length, h.Warmup, levels)
+	if len(h.Harness) > 0 {
+		var costs []string
+		for _, w := range settingNames(h.Harness) {
+			costs = append(costs, fmt.Sprintf("%.0f ns (%s)", h.Harness[w], w))
+		}
+		add("the harness takes of each operation about %s", strings.Join(costs, ", "))
+	}
+	if len(h.Rates) > 0 {
+		add("open loop, %s arrivals: response times count from when an operation was due; latencies include one reading of the clock, %v", h.Loop, h.ClockCost)
+	} else {
+		add("%s loop: latencies exclude queueing and include one reading of the clock, %v", h.Loop, h.ClockCost)
+	}
+	if h.Instrumented != "" {
+		add("INSTRUMENTED: %s; compare these figures with others taken in the same way only", h.Instrumented)
+	}
+	for _, n := range h.Notes {
+		add("%s", n)
+	}
+	for _, s := range h.Skips {
+		add("skipped: %s on %s: %s", s.Workload, s.Engine, s.Why)
+	}
+	return lines
+}

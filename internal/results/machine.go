@@ -1,0 +1,56 @@
+package results
+
+import (
+	"os"
+	"runtime"
+	"strings"
+)
+
+// Machine is what a run ran on.
+type Machine struct {
+	Go         string            `json:"go"`
+	GOOS       string            `json:"goos"`
+	GOARCH     string            `json:"goarch"`
+	CPU        string            `json:"cpu,omitempty"` // as the system names it
+	CPUs       int               `json:"cpus"`          // those that the process may use
+	GOMAXPROCS int               `json:"gomaxprocs"`
+	Settings   map[string]string `json:"settings,omitempty"` // environment variables that change how a Go program runs
+}
+
+// settings are the environment variables that are recorded if they are set.
+var settings = []string{"GOGC", "GOMEMLIMIT", "GODEBUG"}
+
+// ThisMachine describes the machine and the process.
+func ThisMachine() Machine {
+	m := Machine{
+		Go:         runtime.Version(),
+		GOOS:       runtime.GOOS,
+		GOARCH:     runtime.GOARCH,
+		CPU:        cpuName(),
+		CPUs:       runtime.NumCPU(),
+		GOMAXPROCS: runtime.GOMAXPROCS(0),
+	}
+	for _, name := range settings {
+		if v := os.Getenv(name); v != "" {
+			if m.Settings == nil {
+				m.Settings = map[string]string{}
+			}
+			m.Settings[name] = v
+		}
+	}
+	return m
+}
+
+// cpuName returns the processor's name as the system gives it, or "".
+func cpuName() string {
+	b, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(b)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

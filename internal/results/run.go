@@ -1,0 +1,215 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Format and Version begin every record in JSON. Version grows when a record of
+// the new form would be misunderstood by a program that reads the old one.
+const (
+	Format  = "mvccbench"
+	Version = 1
+)
+
+// A Run is the record of one run.
+type Run struct {
+	Header  Header   `json:"header"`
+	Outcome Outcome  `json:"outcome"`
+	Samples []Sample `json:"samples"`
+}
+
+// Header says what was asked for and on what it was measured.
+type Header struct {
+	Program string    `json:"program"` // name and version
+	Args    []string  `json:"args"`    // the command line without the program
+	Started time.Time `json:"started"`
+
+	Machine
+
+	// FreeCPU is the part of its processors that the process could have before
+	// the run, from 0 to 1; 0 if it is not known.
+	FreeCPU float64 `json:"free_cpu,omitempty"`
+
+	Seed     uint64        `json:"seed"`
+	Count    int           `json:"count"`       // samples of each combination
+	Warmup   time.Duration `json:"warmup_ns"`   // before each sample
+	Duration time.Duration `json:"duration_ns"` // of each sample; 0 if it was a number of operations
+	Ops      uint64        `json:"ops,omitempty"`
+
+	// Loop says when operations began: "closed" if each goroutine began one
+	// when its last had ended, else the arrivals, such as "poisson".
+	Loop  string    `json:"loop"`
+	Rates []float64 `json:"rates,omitempty"` // operations per second that were asked for; none in a closed loop
+
+	Isolation []string `json:"isolation,omitempty"` // the levels that were asked for
+
+	ClockCost time.Duration      `json:"clock_ns"`             // of one reading, which every latency includes
+	Harness   map[string]float64 `json:"harness_ns,omitempty"` // by workload: nanoseconds of each operation that are the harness's
+
+	// Instrumented names what slowed the run down to look into it, such as an
+	// execution trace; it is empty for a plain run. Figures of an instrumented
+	// run are compared with those of another one instrumented in the same way,
+	// and with nothing else.
+	Instrumented string `json:"instrumented,omitempty"`
+
+	Skips []Skip   `json:"skips,omitempty"`
+	Notes []string `json:"notes,omitempty"` // anything else the reader should know
+}
+
+// Skip is a combination that was left out, and why.
+type Skip struct {
+	Workload string `json:"workload"`
+	Engine   string `json:"engine"`
+	Why      string `json:"why"`
+}
+
+// The ways in which a run can end.
+const (
+	Complete    = "complete"
+	Interrupted = "interrupted" // by Ctrl-C; the samples are sound
+	Failed      = "failed"      // an engine or the output failed; the samples are sound
+	Violated    = "violated"    // an engine did not pass verification; the samples before it did
+)
+
+// Outcome says how a run ended. The zero value means that it has not.
+type Outcome struct {
+	Kind   string `json:"kind"`
+	Detail string `json:"detail,omitempty"` // what failed
+	Done   int    `json:"done"`             // samples that were taken
+	Of     int    `json:"of"`               // samples that were asked for
+}
+
+// String returns the outcome in words.
+func (o Outcome) String() string {
+	switch o.Kind {
+	case Complete:
+		return fmt.Sprintf("complete: %d samples", o.Done)
+	case "":
+		return fmt.Sprintf("not ended: %d of %d samples", o.Done, o.Of)
+	case Violated:
+		return fmt.Sprintf("ended by a violation after %d of %d samples: %s", o.Done, o.Of, o.Detail)
+	}
+	s := fmt.Sprintf("%s after %d of %d samples", o.Kind, o.Done, o.Of)
+	if o.Detail != "" {
+		s += ": " + o.Detail
+	}
+	return s
+}
+
+// Mark returns what must be said beside every figure of the run: how it was
+// instrumented, and that it did not run to its end; "" for a plain run that did.
+func (r *Run) Mark() string {
+	var marks []string
+	if r.Header.Instrumented != "" {
+		marks = append(marks, "instrumented: "+r.Header.Instrumented)
+	}
+	if r.Outcome.Kind != Complete {
+		marks = append(marks, r.Outcome.String())
+	}
+	return strings.Join(marks, "; ")
+}
+
+// A Sample is one measurement of one combination.
+type Sample struct {
+	Workload string `json:"workload"` // as in --workload
+	// Title names the workload in results, with whatever was not the default,
+	// as in "ReadHeavy/keys=10". Samples of equal title, engine and threads
+	// measured the same.
+	Title  string  `json:"title"`
+	Params []Param `json:"params,omitempty"` // all that the workload has
+	Engine string  `json:"engine"`
+	Level  string  `json:"level"` // of isolation
+	// Threads is the number of goroutines.
+	Threads int `json:"threads"`
+	Index   int `json:"index"` // which sample of its combination it is, from 0
+
+	Ops           uint64        `json:"ops"` // committed operations
+	Wall          time.Duration `json:"wall_ns"`
+	Interrupted   bool          `json:"interrupted,omitempty"`    // the run ended before the sample was over
+	LatencySample int           `json:"latency_sample,omitempty"` // operations for each timed one
+
+	Metrics map[string]float64 `json:"metrics"` // by unit; see [Metrics]
+	Latency []Latency          `json:"latency,omitempty"`
+}
+
+// Param is the value of one of a workload's parameters, named as its flag.
+type Param struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Param returns the value of the parameter called name, or "".
+func (s *Sample) Param(name string) string {
+	for _, p := range s.Params {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// A Key tells combinations apart.
+type Key struct {
+	Title, Engine string
+	Threads       int
+}
+
+// Key returns the combination that s is a sample of.
+func (s *Sample) Key() Key { return Key{s.Title, s.Engine, s.Threads} }
+
+// Name returns the name of s's benchmark, without "Benchmark".
+func (s *Sample) Name(gomaxprocs int) string {
+	name := fmt.Sprintf("%s/engine=%s/threads=%d", s.Title, s.Engine, s.Threads)
+	if gomaxprocs > 1 {
+		name += fmt.Sprintf("-%d", gomaxprocs)
+	}
+	return name
+}
+
+// A Cell is all samples of one combination.
+type Cell struct {
+	Key
+	Samples []*Sample
+}
+
+// Cells returns the samples by combination, in the order in which the
+// combinations first occur.
+func (r *Run) Cells() []*Cell {
+	var cells []*Cell
+	at := map[Key]*Cell{}
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		c := at[s.Key()]
+		if c == nil {
+			c = &Cell{Key: s.Key()}
+			at[s.Key()] = c
+			cells = append(cells, c)
+		}
+		c.Samples = append(c.Samples, s)
+	}
+	return cells
+}
+
+// Values returns the figures of unit, of the samples that have it.
+func (c *Cell) Values(unit string) []float64 {
+	var list []float64
+	for _, s := range c.Samples {
+		if v, ok := s.Metrics[unit]; ok {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// Median returns the median of v, which must not be empty.
+func Median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	n := len(s)
+	if n%2 == 1 {
+		return s[n/2]
+	}
+	return (s[n/2-1] + s[n/2]) / 2
+}

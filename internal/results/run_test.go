@@ -1,0 +1,193 @@
+package results
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+)
+
+// counts are n latencies, the i-th of which is from + i ns.
+func counts(from int64, n int) iter.Seq2[int64, uint64] {
+	return func(yield func(int64, uint64) bool) {
+		for i := range n {
+			if !yield(from+int64(i), 1) {
+				return
+			}
+		}
+	}
+}
+
+// testRun returns a run whose throughput is about ops for mvcc, and twice that for
+// rwmutex.
+func testRun(t testing.TB, samples int, ops float64) *Run {
+	t.Helper()
+	r := &Run{Header: Header{
+		Program: "mvccbench v1.2.3",
+		Args:    []string{"run", "--threads=1,2"},
+		Started: time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC),
+		Machine: Machine{Go: "go1.26.8", GOOS: "linux", GOARCH: "amd64", CPU: "A  Processor: 3 GHz", CPUs: 4, GOMAXPROCS: 2, Settings: map[string]string{"GOGC": "50"}},
+		FreeCPU: 0.5, Seed: 7, Count: samples, Warmup: time.Second, Duration: 2 * time.Second,
+		Loop: "closed", ClockCost: 40, Harness: map[string]float64{"balanced": 12}, Isolation: []string{"serializable"},
+		Skips: []Skip{{"transfer", "xsync", "it cannot"}}, Notes: []string{"a note"},
+	}}
+	for threads := 1; threads <= 2; threads++ {
+		for i := range samples {
+			for e, engine := range []string{"mvcc", "rwmutex"} {
+				v := ops * float64(1+e) * (1 + 0.01*float64(i))
+				service, err := NewLatency(Service, counts(100, 2000), 2099)
+				require.NoError(t, err)
+				r.Samples = append(r.Samples, Sample{
+					Workload: "balanced", Title: "Balanced/keys=10", Params: []Param{{"keys", "10"}, {"read-pct", "50"}},
+					Engine: engine, Level: "serializable", Threads: threads, Index: i,
+					Ops: uint64(v), Wall: time.Second, LatencySample: 3,
+					Metrics: map[string]float64{"ns/op": 1e9 / v, "ops/s": v, "p50-ns": 1100, "p99-ns": 2080, "aborts/op": 0, "B/op": 8 * float64(e)},
+					Latency: []Latency{service},
+				})
+			}
+		}
+	}
+	r.Outcome = Outcome{Kind: Complete, Done: len(r.Samples), Of: len(r.Samples)}
+	return r
+}
+
+func encode(t testing.TB, r *Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, r))
+	return b.String()
+}
+
+func TestRecordIsReadBack(t *testing.T) {
+	r := testRun(t, 2, 1e6)
+	r.Header.Instrumented = "a trace"
+	r.Outcome = Outcome{Kind: Interrupted, Detail: "by Ctrl-C", Done: len(r.Samples), Of: 100}
+	got, err := Read(strings.NewReader(encode(t, r)))
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(r, got, cmpopts.EquateEmpty()))
+	require.Equal(t, "instrumented: a trace; interrupted after 8 of 100 samples: by Ctrl-C", got.Mark())
+	require.Empty(t, testRun(t, 1, 1).Mark())
+}
+
+// What a record cannot say is an error that says where.
+func TestReaderIsStrict(t *testing.T) {
+	good := encode(t, testRun(t, 1, 1e6))
+	for _, c := range []struct{ name, from, to, want string }{
+		{"not JSON", good, "Benchmark 1 2 ns/op", "invalid character"},
+		{"empty", good, "", "unexpected end"},
+		{"cut off", good, good[:len(good)/2], "unexpected end"},
+		{"more after it", good, good + "{}", "after top-level value"},
+		{"another format", `"format": "mvccbench"`, `"format": "perf"`, `"format": "mvccbench"`},
+		{"no format", `"format": "mvccbench",`, ``, `"format": "mvccbench"`},
+		{"newer", `"version": 1`, `"version": 2`, "version is 2, and this program reads up to 1"},
+		{"no version", `"version": 1,`, ``, "no version"},
+		{"unknown field", `"seed": 7`, `"sead": 7`, `"sead"`},
+		{"wrong type", `"seed": 7`, `"seed": "7"`, "line "},
+		{"unknown outcome", `"kind": "complete"`, `"kind": "splendid"`, `"splendid"`},
+		{"lost samples", `"done": 4`, `"done": 5`, "counts 5 samples, and there are 4"},
+		{"more than asked for", `"of": 4`, `"of": 3`, "4 samples of 3"},
+		{"no machine", `"goos": "linux"`, `"goos": ""`, "machine"},
+		{"no time", `"2026-11-21T16:00:00Z"`, `"0001-01-01T00:00:00Z"`, "time"},
+		{"no loop", `"loop": "closed"`, `"loop": ""`, "loop"},
+		{"no engine", `"engine": "mvcc"`, `"engine": ""`, "sample 0: it lacks"},
+		{"no threads", `"threads": 1`, `"threads": 0`, "sample 0: 0 threads"},
+		{"no operations", `"ops": 1000000`, `"ops": 0`, "sample 0: nothing was done"},
+		{"kind of latency", `"kind": "service"`, `"kind": "night"`, `unknown kind of latency "night"`},
+		{"count of latencies", `"count": 2000`, `"count": 2001`, "2000 values instead of 2001"},
+		{"damaged histogram", `"histogram": "HIST`, `"histogram": "MIST`, "histogram of service latencies is damaged"},
+		{"short histogram", `"histogram": "`, `"histogram": "A", "x": "`, "x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Contains(t, good, c.from)
+			_, err := Read(strings.NewReader(strings.Replace(good, c.from, c.to, 1)))
+			require.ErrorContains(t, err, c.want)
+			require.ErrorIs(t, err, errFormat)
+		})
+	}
+	_, err := Read(strings.NewReader(good))
+	require.NoError(t, err)
+}
+
+// No text makes the reader panic.
+func FuzzRead(f *testing.F) {
+	r := testRun(f, 1, 1e6)
+	r.Samples = r.Samples[:1]
+	r.Outcome.Done, r.Outcome.Of = 1, 1
+	text := encode(f, r)
+	f.Add(text)
+	f.Add(strings.Replace(text, "HISTF", "HISTE", 1))
+	f.Fuzz(func(t *testing.T, text string) {
+		if r, err := Read(strings.NewReader(text)); err == nil {
+			require.NoError(t, WriteBench(&bytes.Buffer{}, r))
+			require.NoError(t, WriteCSV(&bytes.Buffer{}, r))
+		}
+	})
+}
+
+func TestOutcomeInWords(t *testing.T) {
+	for want, o := range map[string]Outcome{
+		"complete: 4 samples":                                {Complete, "", 4, 4},
+		"not ended: 1 of 4 samples":                          {"", "", 1, 4},
+		"interrupted after 1 of 4 samples":                   {Interrupted, "", 1, 4},
+		"failed after 1 of 4 samples: no room":               {Failed, "no room", 1, 4},
+		"ended by a violation after 1 of 4 samples: a value": {Violated, "a value", 1, 4},
+	} {
+		require.Equal(t, want, o.String())
+	}
+}
+
+func TestCells(t *testing.T) {
+	r := testRun(t, 3, 1e6)
+	var got []string
+	for _, c := range r.Cells() {
+		got = append(got, fmt.Sprint(c.Key, len(c.Samples), c.Values("ops/s")[2], len(c.Values("no/such"))))
+	}
+	require.Equal(t, []string{
+		"{Balanced/keys=10 mvcc 1} 3 1.02e+06 0", "{Balanced/keys=10 rwmutex 1} 3 2.04e+06 0",
+		"{Balanced/keys=10 mvcc 2} 3 1.02e+06 0", "{Balanced/keys=10 rwmutex 2} 3 2.04e+06 0",
+	}, got)
+	require.Equal(t, 2.0, Median([]float64{3, 1, 2}))
+	require.Equal(t, 2.5, Median([]float64{4, 1, 2, 3}))
+}
+
+// Percentiles come out as HdrHistogram prints them, over all samples, and only
+// those that ten latencies exceed.
+func TestPercentiles(t *testing.T) {
+	r := testRun(t, 3, 1e6)
+	c := r.Cells()[0]
+	list, n, err := c.Distribution(Service)
+	require.NoError(t, err)
+	require.Equal(t, uint64(6000), n)
+	last := list[len(list)-1]
+	require.Equal(t, 99.5, last.Percent, "of 6,000 latencies 6 are above 99.9 %")
+	require.InDelta(t, 2089, last.Ns, 3)
+	for _, p := range r.Samples[0].Latency[0].Percentiles {
+		require.InDelta(t, 99+20*p.Percent, p.Ns, 3)
+		require.LessOrEqual(t, p.Percent, 99.5)
+	}
+
+	var b strings.Builder
+	ok, err := c.WritePercentiles(&b, Service, "instrumented:\na trace")
+	require.NoError(t, err)
+	require.True(t, ok)
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	require.Equal(t, []string{"Value", "Percentile", "TotalCount", "1/(1-Percentile)"}, strings.Fields(lines[0]))
+	require.Regexp(t, `^ +\d+\.000 +0\.500000 +300\d +2\.00$`, lines[7])
+	require.Contains(t, b.String(), "#[Max     =     2099.000, Total count    =         6000]\n")
+	require.Contains(t, b.String(), "#[Balanced/keys=10, engine mvcc, 1 threads: service latency in ns, 3 samples]\n")
+	require.True(t, strings.HasSuffix(b.String(), "#[instrumented: a trace]\n"))
+
+	ok, err = c.WritePercentiles(&b, Response, "")
+	require.NoError(t, err)
+	require.False(t, ok, "there are none")
+
+	far, err := NewLatency(Service, counts(1<<60, 1), 1<<60)
+	require.NoError(t, err, "what is longer than two hours counts as that")
+	require.EqualValues(t, 1, far.Count)
+}

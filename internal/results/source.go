@@ -1,0 +1,151 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// A Source is one side of a comparison: results from a file or a saved run.
+type Source struct {
+	Label   string // as it was named
+	Results []*benchfmt.Result
+	Units   benchfmt.UnitMetadataMap
+
+	// Instrumented says how the run was instrumented, "" if it was not.
+	Instrumented string
+	// Warnings are what the reader of a comparison should know: that the run was
+	// interrupted, or that lines could not be read.
+	Warnings []string
+}
+
+// Load returns the results in the file called name, in the Go benchmark format or
+// as a record in JSON, or else of the run saved under that name in the store. The
+// file is preferred if there are both.
+func Load(name string, store *Store) (*Source, error) {
+	b, err := os.ReadFile(name)
+	switch {
+	case err == nil:
+		return parse(name, b)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case CheckName(name) != nil:
+		return nil, fmt.Errorf("there is no file %s", name)
+	case !store.Has(name):
+		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s", name, store.Dir())
+	}
+	r, err := store.Load(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.source(name)
+}
+
+// LoadRun returns the record in the file called name or, if there is none, of the
+// run saved under that name. A file in the Go benchmark format is an error: it
+// does not have all that a record has.
+func LoadRun(name string, store *Store) (*Run, error) {
+	b, err := os.ReadFile(name)
+	switch {
+	case err == nil && !isJSON(b):
+		return nil, fmt.Errorf("%s: expected a record in JSON, as --format=json and --save make it", name)
+	case err == nil:
+		r, err := Read(bytes.NewReader(b))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return r, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case CheckName(name) != nil:
+		return nil, fmt.Errorf("there is no file %s", name)
+	case !store.Has(name):
+		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s", name, store.Dir())
+	}
+	return store.Load(name)
+}
+
+func isJSON(b []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{"))
+}
+
+func parse(label string, b []byte) (*Source, error) {
+	if !isJSON(b) {
+		return parseBench(label, b)
+	}
+	r, err := Read(bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", label, err)
+	}
+	return r.source(label)
+}
+
+// source returns r as it would come out of a file in the Go benchmark format, so
+// that a comparison does not depend on the format.
+func (r *Run) source(label string) (*Source, error) {
+	var b bytes.Buffer
+	if err := WriteBench(&b, r); err != nil {
+		return nil, err
+	}
+	return parseBench(label, b.Bytes())
+}
+
+// cutShort are the beginnings of comments that say that a run did not come to its
+// end.
+var cutShort = []string{"# interrupted after ", "# failed after ", "# the samples above were verified; the run ended here"}
+
+func parseBench(label string, b []byte) (*Source, error) {
+	s := &Source{Label: label}
+	r := benchfmt.NewReader(bytes.NewReader(b), label)
+	var bad []string
+	for r.Scan() {
+		switch rec := r.Result().(type) {
+		case *benchfmt.Result:
+			s.Results = append(s.Results, rec.Clone())
+			if how := rec.GetConfig(instrumentedKey); how != "" {
+				s.Instrumented = how
+			}
+		case *benchfmt.SyntaxError:
+			bad = append(bad, rec.Error())
+		}
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", label, err)
+	}
+	if len(s.Results) == 0 {
+		why := ""
+		if len(bad) > 0 {
+			why = ": " + bad[0]
+		}
+		return nil, fmt.Errorf("%s: there are no results in it, neither in the Go benchmark format nor as a record in JSON%s", label, why)
+	}
+	s.Units = r.Units()
+	s.Warnings = bad
+	for line := range strings.Lines(string(b)) {
+		for _, start := range cutShort {
+			if strings.HasPrefix(line, start) {
+				s.Warnings = append(s.Warnings, fmt.Sprintf("%s: %s", label, strings.TrimSpace(line[2:])))
+			}
+		}
+	}
+	return s, nil
+}
+
+// config returns the value that all results of s have for a configuration key, or
+// all their values, separated by commas.
+func (s *Source) config(key string) string {
+	var values []string
+	seen := map[string]bool{}
+	for _, r := range s.Results {
+		if v := r.GetConfig(key); !seen[v] {
+			seen[v] = true
+			values = append(values, v)
+		}
+	}
+	return strings.Join(values, ", ")
+}
