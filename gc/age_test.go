@@ -1,6 +1,7 @@
 package gc_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,8 +112,19 @@ func TestTrimBeforeParking(t *testing.T) {
 // The owner is told when the queue is empty, and how much is kept.
 func TestCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []int
-		f := start(t, gc.Config[*key, uint64]{Workers: 1, CaughtUp: func(kept int) bool { told = append(told, kept); return len(told) > 5 }})
+		var mu sync.Mutex
+		var told []int // guarded by mu
+		last := func() (kept, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			return told[len(told)-1], len(told)
+		}
+		f := start(t, gc.Config[*key, uint64]{Workers: 1, CaughtUp: func(kept int) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, kept)
+			return len(told) > 5
+		}})
 		k, dead := &key{}, &key{}
 		f.commit(k)
 		r := f.begin()
@@ -121,15 +133,17 @@ func TestCaughtUp(t *testing.T) {
 		f.write(dead)
 		f.write(k)
 		f.ticks(2)
-		require.Equal(t, 1, told[len(told)-1], "one version is kept, and a tombstone, which is not old")
+		kept, _ := last()
+		require.Equal(t, 1, kept, "one version is kept, and a tombstone, which is not old")
 		require.Equal(t, 2, f.Stats().Aside)
 		require.Equal(t, 1, f.Stats().Kept)
 		r.end()
 		f.ticks(1)
-		require.Zero(t, told[len(told)-1])
+		kept, n := last()
+		require.Zero(t, kept)
 		f.ticks(1)
 		require.False(t, f.Parked(), "the owner is not satisfied")
-		f.ticks(6 - len(told))
+		f.ticks(6 - n)
 		require.True(t, f.Parked())
 	})
 }

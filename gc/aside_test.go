@@ -142,6 +142,7 @@ func TestVisitAfterCommittersView(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := start(t, gc.Config[*key, uint64]{Workers: workers})
 				defer f.begin().end() // keeps the ticker from parking
+				f.slots.Next()        // else the first pass has yet to see it
 				f.ticks(1)
 				k := &key{}
 				f.commit(k)
@@ -158,6 +159,40 @@ func TestVisitAfterCommittersView(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A committer sets a key aside for an epoch that is too young for the view of the pass
+// under way. That pass leaves it, and the next one looks at it, although nothing else
+// has changed.
+func TestAsideYoungerThanThePass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &key{}
+		var f *fixture
+		var r reader
+		armed := false
+		// Trim is called when the view of a pass has been made.
+		f = start(t, gc.Config[*key, uint64]{Workers: 1, Trim: func() bool {
+			if armed {
+				armed = false
+				f.commit(k)
+				r = f.begin()
+				f.commit(k)
+				f.Prune(k)
+			}
+			return false
+		}})
+		defer f.begin().end() // keeps the ticker from parking
+		f.slots.Next()
+		f.ticks(1)
+		armed = true
+		f.ticks(1)
+		require.Equal(t, 1, f.Stats().Aside)
+		require.Len(t, k.chain(), 2)
+		r.end()
+		f.ticks(1)
+		require.Zero(t, f.Stats().Aside)
+		require.Len(t, k.chain(), 1)
+	})
 }
 
 // The same for a worker that had to make a view of its own, because the key

@@ -123,6 +123,26 @@ func TestEvictedWhileCommitting(t *testing.T) {
 	}
 }
 
+// Update does not try again then: it would be as old the next time.
+func TestUpdateEvictedWhileCommitting(t *testing.T) {
+	for _, opts := range levels {
+		m := newMap[string, int](t, hasty())
+		m.Store("a", 1)
+		n := 0
+		once(t, hooks.CommitEntries, func() { evictAll(t, m) })
+		require.Equal(t, ErrTxTooOld, m.Update(bg, opts, func(tx Tx[string, int]) error {
+			n++
+			tx.Get("a")
+			tx.Set("b", n)
+			return nil
+		}))
+		require.Equal(t, 1, n)
+		requireAbsent[int](t)(m.Load("b"))
+		require.Zero(t, m.Stats().Retries)
+		checkQuiet(t, m)
+	}
+}
+
 // Once it has been validated it does not matter.
 func TestEvictedAfterValidation(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.Validated, hooks.Published} {

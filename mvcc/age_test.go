@@ -185,7 +185,7 @@ func TestEvictionOfViewAndUpdate(t *testing.T) {
 // Without a limit nobody is evicted.
 func TestNoEvictionWithoutLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](&Options{ReclaimInterval: time.Second})
+		m := New[string, int](&Options{ReclaimInterval: time.Hour})
 		defer m.Close()
 		m.Store("k", 1)
 		s := m.Snapshot()
@@ -193,6 +193,24 @@ func TestNoEvictionWithoutLimit(t *testing.T) {
 		time.Sleep(1000 * time.Hour)
 		requireValue(t, 1)(s.Get("k"))
 		require.GreaterOrEqual(t, m.Stats().OldestPinAge, 999*time.Hour)
+		s.Close()
+	})
+}
+
+// A transaction for which there was no idle state grows old also if nothing is
+// written, and nothing is to be reclaimed.
+func TestEvictionWithoutWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](aging())
+		defer m.Close()
+		m.Store("k", 1)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.NotZero(t, m.Stats().Parks)
+		s := m.Snapshot()
+		time.Sleep(time.Minute + 3*time.Second)
+		synctest.Wait()
+		require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get("k") })
 		s.Close()
 	})
 }
@@ -297,6 +315,32 @@ func TestOldPinsAreToldOf(t *testing.T) {
 			synctest.Wait()
 			require.Len(t, log.told(), 4)
 			s.Close()
+		})
+	}
+}
+
+// So is where a View and an Update began, whether or not there is a limit.
+func TestOldViewIsToldOf(t *testing.T) {
+	for _, limit := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var log recorder
+			m := New[string, int](&Options{
+				ReclaimInterval: time.Second, Logger: slog.New(&log), PinWarnAge: 10 * time.Second, MaxTxAge: limit,
+				TracePins: true,
+			})
+			defer m.Close()
+			m.Store("k", 1)
+			grow := func() {
+				m.Store("k", 2)
+				time.Sleep(15 * time.Second)
+				synctest.Wait()
+			}
+			require.NoError(t, m.View(func(Snapshot[string, int]) error { grow(); return nil }))
+			require.NoError(t, m.Update(bg, nil, func(Tx[string, int]) error { grow(); return nil }))
+			require.Len(t, log.told(), 2)
+			for _, r := range log.told() {
+				require.Contains(t, r.attrs["began"].String(), "TestOldViewIsToldOf")
+			}
 		})
 	}
 }

@@ -145,6 +145,60 @@ func TestStatsDoNotDrift(t *testing.T) {
 	}
 }
 
+// What two pruners of one key both counted is forgotten when the background work has
+// caught up.
+func TestStatsForgetWhatWasCountedTwice(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true})
+	overwrite(m, 10, 0, 10, func() {})
+	s := m.Snapshot()
+	defer s.Close()
+	overwrite(m, 10, 0, 10, func() {})
+	m.counters.pruned.Add(3)
+	counted(t, m)
+	require.Equal(t, 20, m.Stats().Versions)
+}
+
+// Counting is done when nothing has happened since it was done last.
+func TestCountingSettles(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true})
+	for key := range 3 {
+		m.Store(key, 1)
+		require.False(t, m.caughtUp(0))
+		require.True(t, m.caughtUp(0))
+	}
+	m.counters.pruned.Add(1)
+	require.False(t, m.caughtUp(0))
+	require.False(t, m.caughtUp(1))
+	require.True(t, m.caughtUp(1))
+}
+
+// Each conflict is counted once, under its kind.
+func TestStatsCountConflictsByKind(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("a", 1)
+	for kind, opts := range map[ConflictKind]*TxOptions{ConflictRead: serializable, ConflictScan: serializable, ConflictWrite: snapshot} {
+		old := m.Stats()
+		tx := m.Begin(opts)
+		if kind == ConflictScan {
+			for range tx.All() {
+			}
+		} else {
+			tx.Get("a")
+		}
+		tx.Set("a", 2)
+		m.Store("a", 3)
+		var c *ConflictError
+		require.ErrorAs(t, tx.Commit(), &c)
+		require.Equal(t, kind, c.Kind)
+		d := m.Stats().Sub(old)
+		got := map[ConflictKind]uint64{ConflictRead: d.ReadConflicts, ConflictScan: d.ScanConflicts, ConflictWrite: d.WriteConflicts}
+		want := map[ConflictKind]uint64{ConflictRead: 0, ConflictScan: 0, ConflictWrite: 0}
+		want[kind] = 1
+		require.Equal(t, want, got)
+		require.EqualValues(t, 1, d.Conflicts)
+	}
+}
+
 func TestStatsBytes(t *testing.T) {
 	n := sizes(200_000, 50_000)
 	m := newMap[uint64, uint64](t, nil)
