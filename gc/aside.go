@@ -112,7 +112,9 @@ func (a *aside[E, V]) release(view *View) {
 			delete(a.shelves, e)
 		}
 	}
-	a.epochs = kept
+	if a.epochs = kept; len(kept) == 0 {
+		a.epochs, a.shelves = nil, nil // neither ever shrinks by itself
+	}
 }
 
 // take moves some of what is due to batch, which is empty: the items to visit, and

@@ -3,6 +3,7 @@ package gc_test
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,11 +170,10 @@ func TestAsideYoungerThanThePass(t *testing.T) {
 		k := &key{}
 		var f *fixture
 		var r reader
-		armed := false
+		var armed atomic.Bool
 		// Trim is called when the view of a pass has been made.
 		f = start(t, gc.Config[*key, uint64]{Workers: 1, Trim: func() bool {
-			if armed {
-				armed = false
+			if armed.CompareAndSwap(true, false) {
 				f.commit(k)
 				r = f.begin()
 				f.commit(k)
@@ -184,7 +184,7 @@ func TestAsideYoungerThanThePass(t *testing.T) {
 		defer f.begin().end() // keeps the ticker from parking
 		f.slots.Next()
 		f.ticks(1)
-		armed = true
+		armed.Store(true)
 		f.ticks(1)
 		require.Equal(t, 1, f.Stats().Aside)
 		require.Len(t, k.chain(), 2)

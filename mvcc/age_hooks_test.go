@@ -306,5 +306,5 @@ func TestBoundedWithStuckWorker(t *testing.T) {
 	require.LessOrEqual(t, c.peak.entries, n+64)
 	close(release)
 	eventually(t, func() bool { return m.Stats().QueueDepth == 0 && longest(m) == 1 }, "the worker does not go on")
-	c.ended(measure(t, m), 1<<20)
+	ended(c, m, 1<<20)
 }

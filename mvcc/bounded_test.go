@@ -48,17 +48,31 @@ func (c *course) peaked(g gauge) {
 	c.peak.entries = max(c.peak.entries, g.entries)
 }
 
-// ended logs the course, and checks that the end is as the start was: exactly in
-// versions and entries, and within room bytes of heap, for what is kept for later use.
-func (c *course) ended(g gauge, room int64) {
+// inHand is how many keys the goroutines of a map may have in hand when somebody else
+// reclaims: what they have to drop of them is dropped a moment later.
+const inHand = 2 * 256
+
+// requireAbout checks a number of versions that were counted while others may have
+// had some keys in hand.
+func requireAbout(t *testing.T, want, got int) {
+	t.Helper()
+	require.GreaterOrEqual(t, got, want)
+	require.LessOrEqual(t, got, want+inHand)
+}
+
+// ended measures m until it is as it was at the start, exactly in versions and
+// entries, and logs the course. The heap must be as it was but for room bytes, for what
+// is kept for later use.
+func ended[K comparable, V any](c *course, m *Map[K, V], room int64) {
 	c.t.Helper()
-	c.end = g
+	eventually(c.t, func() bool {
+		c.end = measure(c.t, m)
+		return c.end.versions == c.start.versions && c.end.entries == c.start.entries
+	}, "the map does not become what it was")
 	show := func(g gauge) string {
 		return fmt.Sprintf("%.1f MiB, %d versions, %d keys", float64(g.heap)/(1<<20), g.versions, g.entries)
 	}
 	c.t.Logf("start: %s; peak: %s; end: %s", show(c.start), show(c.peak), show(c.end))
-	require.Equal(c.t, c.start.versions, c.end.versions, "versions")
-	require.Equal(c.t, c.start.entries, c.end.entries, "keys in the index")
 	require.Less(c.t, c.end.heap-c.start.heap, room, "bytes that the heap has grown by")
 }
 
@@ -90,8 +104,8 @@ func TestBoundedWithOneReader(t *testing.T) {
 		}
 	}
 	c.peaked(measure(t, m))
-	require.Equal(t, c.start.versions+all, c.peak.versions)
-	require.Equal(t, all, m.Stats().Aside)
+	requireAbout(t, c.start.versions+all, c.peak.versions)
+	require.InDelta(t, all, m.Stats().Aside, inHand)
 	n := 0
 	for _, v := range s.All() {
 		require.Zero(t, v)
@@ -99,7 +113,7 @@ func TestBoundedWithOneReader(t *testing.T) {
 	}
 	require.Equal(t, all, n)
 	s.Close()
-	c.ended(measure(t, m), 1<<20)
+	ended(c, m, 1<<20)
 	require.Zero(t, m.Stats().Aside)
 }
 
@@ -119,7 +133,7 @@ func TestBoundedWithSnapshots(t *testing.T) {
 		}
 	}
 	c.peaked(measure(t, m))
-	require.Equal(t, n*(readers+1), c.peak.versions)
+	requireAbout(t, n*(readers+1), c.peak.versions)
 	for i, s := range open {
 		require.NoError(t, m.Reclaim(bg))
 		requireValue(t, max(0, i*20-1))(s.Get(i % n))
@@ -128,11 +142,11 @@ func TestBoundedWithSnapshots(t *testing.T) {
 		}
 	}
 	c.peaked(measure(t, m))
-	require.Equal(t, n*(readers-readers/10+1), measure(t, m).versions)
+	requireAbout(t, n*(readers-readers/10+1), measure(t, m).versions)
 	for _, s := range open {
 		s.Close()
 	}
-	c.ended(measure(t, m), 1<<20)
+	ended(c, m, 1<<20)
 }
 
 // 10^5 snapshots are open at once. They cost a slot and a state each, which are
@@ -149,14 +163,14 @@ func TestBoundedWithVeryManySnapshots(t *testing.T) {
 		}
 		g := measure(t, m)
 		c.peaked(g)
-		require.LessOrEqual(t, g.versions, 1000+n)
+		require.LessOrEqual(t, g.versions, 1000+n+inHand)
 		require.Less(t, g.heap-c.start.heap, int64(n)*700, "round %d", round)
 		for i := range open {
 			open[i].Close()
 		}
 	}
 	open = nil
-	c.ended(measure(t, m), int64(n)*600) // states and slots, once
+	ended(c, m, int64(n)*600) // states and slots, once
 }
 
 // Keys are deleted, and new ones come, for ever; with somebody who reads as of the
@@ -180,10 +194,10 @@ func TestBoundedChurn(t *testing.T) {
 			}
 			c.peaked(measure(t, m))
 			if !reader {
-				require.Equal(t, c.start.versions, c.peak.versions)
+				requireAbout(t, c.start.versions, c.peak.versions)
 			}
 			s.Close()
-			c.ended(measure(t, m), 4<<20) // the index keeps its buckets
+			ended(c, m, 4<<20) // the index keeps its buckets
 		})
 	}
 }
@@ -201,7 +215,7 @@ func TestBoundedProbes(t *testing.T) {
 		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Get(key); tx.Delete(key); return nil }))
 	}
 	c.peaked(measure(t, m))
-	c.ended(measure(t, m), 1<<20)
+	ended(c, m, 1<<20)
 }
 
 // Writers that are rolled back, that conflict and try again, or give up.
@@ -235,7 +249,7 @@ func TestBoundedAborts(t *testing.T) {
 	require.EqualValues(t, n/2+n, s.ReadConflicts)
 	require.Equal(t, s.Conflicts, s.ReadConflicts)
 	c.peaked(measure(t, m))
-	c.ended(measure(t, m), 1<<20)
+	ended(c, m, 1<<20)
 }
 
 // Transactions and snapshots that nobody ends hold nothing back once they are
@@ -257,7 +271,7 @@ func TestBoundedLeaks(t *testing.T) {
 		}
 	}
 	collect(t, func() bool { return m.Stats().Leaked == uint64(2*n) }, "leaked handles are not noticed")
-	c.ended(measure(t, m), 2<<20)
+	ended(c, m, 2<<20)
 	require.Zero(t, m.Stats().LiveTx)
 }
 
@@ -275,7 +289,7 @@ func TestBoundedBetweenTicks(t *testing.T) {
 	c.peak.versions = worst
 	c.peak.heap = max(c.peak.heap, heap())
 	require.LessOrEqual(t, worst, 2+slack)
-	c.ended(measure(t, m), 1<<20)
+	ended(c, m, 1<<20)
 }
 
 // The queue is too short for what is written between two ticks: committers prune.
@@ -290,7 +304,7 @@ func TestBoundedWithShortQueue(t *testing.T) {
 	c.peaked(g)
 	require.LessOrEqual(t, longest(m), 2+slack)
 	require.NotZero(t, m.Stats().SyncFallbacks)
-	c.ended(measure(t, m), 1<<20)
+	ended(c, m, 1<<20)
 }
 
 // Nobody works in the background, and somebody calls Reclaim now and then.
@@ -318,5 +332,5 @@ func TestBoundedManually(t *testing.T) {
 	}
 	require.Zero(t, m.Stats().TickRefreshes)
 	require.NotZero(t, m.Stats().ManualRefreshes)
-	c.ended(measure(t, m), 1<<20)
+	ended(c, m, 1<<20)
 }

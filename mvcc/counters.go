@@ -68,14 +68,12 @@ const indexShare = 64 * 4 / (5 * 3)
 // slotBytes is what a slot takes.
 const slotBytes = 128
 
-// bytes estimates the memory that a map takes.
-func (m *Map[K, V]) bytes(entries, versions int) uint64 {
-	var e entry[K, V]
-	var v version[V]
-	node := allocated(unsafe.Sizeof(e.key) + unsafe.Sizeof(&e))
-	return uint64(entries)*(indexShare+node+allocated(unsafe.Sizeof(e))) +
-		uint64(versions)*allocated(unsafe.Sizeof(v)) +
-		uint64(m.slots.Cap())*slotBytes
+// sizesOf returns about what an entry takes, its share of the index included, and what a
+// version does.
+func sizesOf[K comparable, V any]() (perEntry, perVersion uint64) {
+	e, v := new(entry[K, V]), new(version[V])
+	node := allocated(unsafe.Sizeof(e.key) + unsafe.Sizeof(e))
+	return indexShare + node + allocated(unsafe.Sizeof(*e)), allocated(unsafe.Sizeof(*v))
 }
 
 // allocated returns about what the allocator takes for an object of size n: the

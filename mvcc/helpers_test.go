@@ -52,11 +52,11 @@ func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
 func prune[K comparable, V any](m *Map[K, V]) {
 	for range 2 {
 		old := m.gc.View()
-		for range 1000 {
+		for range 10_000 {
 			if m.gc.Refresh(); m.gc.View() != old {
 				break
 			}
-			time.Sleep(10 * time.Microsecond)
+			runtime.Gosched()
 		}
 	}
 	view := m.gc.View()
@@ -147,7 +147,7 @@ func eventually(t testing.TB, cond func() bool, format string, args ...any) {
 		if time.Now().After(end) {
 			dump(t, fmt.Sprintf(format, args...))
 		}
-		time.Sleep(100 * time.Microsecond)
+		runtime.Gosched()
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/mvccmap/mvccmap/internal/history"
 	"github.com/mvccmap/mvccmap/internal/history/record"
@@ -23,7 +22,9 @@ func TestDisturbedHistories(t *testing.T) {
 				defer hooks.Set(func(hooks.Point) {
 					switch n := rand.IntN(200); {
 					case n == 0:
-						time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
+						for range rand.IntN(200) {
+							runtime.Gosched()
+						}
 					case n < 20:
 						runtime.Gosched()
 					}

@@ -39,8 +39,10 @@ type Map[K comparable, V any] struct {
 	guarded   bool // transactions may be evicted, or are traced
 	maxAge    time.Duration
 	threshold uint64
-	pool      epoch.Pool[txState[K, V]]
-	priority  priority
+	// What an entry and a version take, for Stats.
+	perEntry, perVersion uint64
+	pool                 epoch.Pool[txState[K, V]]
+	priority             priority
 }
 
 // core is the part of a map that the background work needs. It has a copy of its
@@ -76,6 +78,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		reflexive: reflexive(reflect.TypeFor[K]()),
 		threshold: uint64(o.PruneThreshold),
 	}
+	m.perEntry, m.perVersion = sizesOf[K, V]()
 	// The goroutines hold the reclaimer, not the map.
 	lasting := weak.Make(m)
 	trim := func() bool {

@@ -159,7 +159,7 @@ func (m *Map[K, V]) Stats() Stats {
 	s.Conflicts = s.ReadConflicts + s.ScanConflicts + s.WriteConflicts
 	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.FallbackRefreshTime + s.ManualRefreshTime
 	s.Versions = max(int(int64(s.Commits+extra-s.Pruned)-c.drift.Load()), s.Keys)
-	s.Bytes = m.bytes(s.Entries, s.Versions)
+	s.Bytes = uint64(s.Entries)*m.perEntry + uint64(s.Versions)*m.perVersion + uint64(m.slots.Cap())*slotBytes
 	return s
 }
 

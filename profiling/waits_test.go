@@ -272,14 +272,16 @@ func reflectPC(f func(chan struct{})) uintptr {
 func TestLabels(t *testing.T) {
 	worker := profiling.NewLabels("worker", "7", "operation", "none")
 	reading := worker.With("operation", "read")
+	srv := handler(t, profiling.Config{})
+	// The labels of this goroutine: others that it has started inherit them.
 	seen := func() string {
-		var found string
-		srv := handler(t, profiling.Config{})
 		text := request(srv, "/debug/pprof/goroutine?debug=1").Body.String()
-		if m := regexp.MustCompile(`(?m)^# labels: (\{.*"worker".*\})$`).FindStringSubmatch(text); m != nil {
-			found = m[1]
+		for block := range strings.SplitSeq(text, "\n\n") {
+			if m := regexp.MustCompile(`(?m)^# labels: (\{.*"worker".*\})$`).FindStringSubmatch(block); m != nil && strings.Contains(block, ".TestLabels") {
+				return m[1]
+			}
 		}
-		return found
+		return ""
 	}
 	defer profiling.Labels{}.Set()
 	worker.Set()
