@@ -312,8 +312,8 @@ func TestNames(t *testing.T) {
 
 func TestWhereRunsAreKept(t *testing.T) {
 	t.Setenv(DirEnv, "")
-	t.Setenv("XDG_CONFIG_HOME", "/config")
-	t.Setenv("HOME", "/home/somebody")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
 	s, err := OpenStore()
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(s.Dir(), filepath.Join("mvccbench", "runs")), s.Dir())
