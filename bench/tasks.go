@@ -54,7 +54,7 @@ func (r *rigOf[K, V]) newTask(i int, s SessionOf[K, V]) task {
 	switch w.kind {
 	case getPut, longReader, overwrite:
 		return &getPutTask[K, V]{
-			session: s,
+			session: plain(s),
 			keys:    r.list,
 			values:  newValues[V](r.Trial, i),
 			seen:    newObserver(i+1, r.config.Threads, len(r.list)),
@@ -66,7 +66,7 @@ func (r *rigOf[K, V]) newTask(i int, s SessionOf[K, V]) task {
 		}
 	case disjoint:
 		return &disjointTask[K, V]{
-			session: s, key: r.list[i], values: newValues[V](r.Trial, i),
+			session: plain(s), key: r.list[i], values: newValues[V](r.Trial, i),
 			own: own{index: i, writer: i + 1, last: loaded(i)}, gaps: r.streamFor(i, forPick),
 		}
 	case disjointBatch:
