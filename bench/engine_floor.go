@@ -9,19 +9,35 @@ import (
 // floorEngine is the bare protocol: what no map of this design can be faster
 // than.
 type floorEngine struct {
-	m *floor.Map
+	m       *floor.Map
+	limit   int // attempts at an operation; 0: without end
+	stopped func() bool
 }
 
 func newFloor(setup Setup) (Engine, error) {
-	return &floorEngine{m: floor.New(setup.Keys, setup.Values)}, nil
+	return &floorEngine{m: floor.New(setup.Keys, setup.Values), limit: setup.Attempts, stopped: setup.Stopped}, nil
 }
 
-func (e *floorEngine) Session(int) Session { return &floorSession{m: e.m} }
-func (e *floorEngine) Close()              {}
+func (e *floorEngine) Session(int) Session {
+	s := &floorSession{floorEngine: e}
+	s.again = func(lost int) bool {
+		switch {
+		case lost == e.limit:
+			s.over = ErrGaveUp
+		case e.stopped():
+			s.over = ErrStopped
+		}
+		return s.over == nil
+	}
+	return s
+}
+func (e *floorEngine) Close() {}
 
 type floorSession struct {
 	counted
-	m *floor.Map
+	*floorEngine
+	again func(lost int) bool
+	over  error // why an operation is not attempted again
 }
 
 func (s *floorSession) Get(key string) (uint64, bool, error) {
@@ -39,11 +55,16 @@ func (s *floorSession) Put(key string, value uint64) error {
 }
 
 func (s *floorSession) Add(key string, delta uint64) (uint64, error) {
-	sum, lost, ok := s.m.Add(key, delta)
-	if !ok {
+	s.over = nil
+	sum, lost, ok := s.m.Add(key, delta, s.again)
+	s.tries += uint64(lost)
+	switch {
+	case s.over != nil:
+		return 0, s.over
+	case !ok:
 		return 0, errNoSuchKey(key)
 	}
-	s.tries += uint64(lost) + 1
+	s.tries++
 	s.commits++
 	return sum, nil
 }

@@ -38,9 +38,14 @@ func (t *Trial) run(ctx context.Context, d time.Duration, limit uint64, measure 
 			t.census.begin()
 		}
 	}
+	end := func() {}
+	if measure && t.around != nil {
+		end = t.around()
+	}
 	before.begin()
 	interrupted, err := r.wait(ctx, d)
 	after.end()
+	end()
 	if err != nil {
 		t.failure = err
 		return Measurement{}, err
@@ -87,8 +92,12 @@ func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running 
 		times.reset()
 	}
 	labels := pprof.WithLabels(ctx, t.labels)
+	work := labels
+	if op := t.config.Workload.kind.operation(); op != "" {
+		work = pprof.WithLabels(labels, pprof.Labels(operationLabel, op))
+	}
 	var ready sync.WaitGroup
-	launch := func(wg *sync.WaitGroup, f func()) {
+	launch := func(wg *sync.WaitGroup, labels context.Context, f func()) {
 		ready.Add(1)
 		wg.Go(func() {
 			pprof.SetGoroutineLabels(labels)
@@ -105,10 +114,18 @@ func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running 
 		}
 		w.reset(share, t.every, measure)
 		w.halt, w.done = r.halt, r.done
-		launch(&r.workers, w.run)
+		w.watched = nil
+		if measure {
+			w.watched = t.watch
+		}
+		if l, ok := w.task.(labelled); ok {
+			l.labels().begin(work, &t.labelling)
+		}
+		launch(&r.workers, work, w.run)
 	}
 	if t.audits != nil {
-		launch(&r.auditing, func() { t.audits.run(&t.stop, r.halt, r.done) })
+		audit := pprof.WithLabels(labels, pprof.Labels(operationLabel, auditOperation))
+		launch(&r.auditing, audit, func() { t.audits.run(&t.stop, r.halt, r.done) })
 	}
 	ready.Wait()
 	return r

@@ -162,8 +162,9 @@ type Observer interface {
 	Start(step Step, next *Step)
 	// Running is called when the sample's map has been filled. Other
 	// goroutines may ask t how far it is, with [Trial.Live] and
-	// [Trial.ReadLive], until Done or Start is called; nothing else is
-	// allowed with it.
+	// [Trial.ReadLive], until Done or Start is called. Running itself may call
+	// [Trial.Around], [Trial.Watch] and [Trial.LabelOperations], the last of
+	// which other goroutines may, too; nothing else is allowed with t.
 	Running(step Step, t *Trial)
 	// Done is called after a sample that has been verified, unless the sweep
 	// leaves that out.

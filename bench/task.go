@@ -49,6 +49,7 @@ type getPutTask[K comparable, V any] struct {
 	pick    stream // picks the key if there is a distribution
 	dist    *zipf  // nil: round robin
 	next    int    // the next key in the round
+	label   labeller
 }
 
 func (t *getPutTask[K, V]) do() error {
@@ -62,6 +63,7 @@ func (t *getPutTask[K, V]) do() error {
 		}
 	}
 	if t.coin.next()>>32 < t.reads {
+		t.label.gets()
 		v, ok, err := t.session.Get(t.keys[k])
 		if err != nil {
 			return err
@@ -74,6 +76,7 @@ func (t *getPutTask[K, V]) do() error {
 	s := t.seen.draw(k)
 	var v V
 	t.values.set(&v, s)
+	t.label.puts()
 	if err := t.session.Put(t.keys[k], v); err != nil {
 		return err
 	}
@@ -82,6 +85,7 @@ func (t *getPutTask[K, V]) do() error {
 }
 
 func (t *getPutTask[K, V]) observed() *observer { return t.seen }
+func (t *getPutTask[K, V]) labels() *labeller   { return &t.label }
 
 // observing is a task that keeps an observer.
 type observing interface{ observed() *observer }

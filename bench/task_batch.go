@@ -53,6 +53,7 @@ type ycsbTask[K comparable, V any] struct {
 	dist    *zipf
 	ops     []OpOf[K, V]
 	index   []int // of the keys of ops
+	label   labeller
 }
 
 func (t *ycsbTask[K, V]) do() error {
@@ -68,6 +69,11 @@ func (t *ycsbTask[K, V]) do() error {
 		}
 		op.Kind, readOnly = t.write, false
 		t.values.set(&op.Value, t.seen.draw(k))
+	}
+	if readOnly {
+		t.label.gets()
+	} else {
+		t.label.puts()
 	}
 	if err := t.batcher.Batch(t.ops, readOnly); err != nil {
 		return err
@@ -102,3 +108,4 @@ func (t *ycsbTask[K, V]) check(op *OpOf[K, V], k int, before uint64) error {
 }
 
 func (t *ycsbTask[K, V]) observed() *observer { return t.seen }
+func (t *ycsbTask[K, V]) labels() *labeller   { return &t.label }

@@ -99,21 +99,24 @@ func (c Config) validate() error {
 // at a time: any number of runs with [Trial.RunFor] or [Trial.RunOps], then
 // [Trial.Verify], then [Trial.Close].
 type Trial struct {
-	config   Config
-	rig      rig      // the engine, and what depends on its types
-	keys     []string // the names of the keys, if keys are strings
-	census   *census  // nil if the workload does not report memory
-	workers  []*worker
-	times    []*recorders
-	audits   *auditWorker // nil if the workload has none
-	every    int          // operations for each one that is timed, or NoLatency
-	started  instant      // when the run began
-	measured atomic.Bool  // the run keeps times
-	runs     atomic.Int64 // twice the number of runs begun; odd while one begins
-	stop     stopFlag
-	labels   pprof.LabelSet // the profiler labels of the goroutines
-	failure  error          // the first; nothing runs any more
-	grace    time.Duration  // how long an operation under way may take to end
+	config    Config
+	rig       rig      // the engine, and what depends on its types
+	keys      []string // the names of the keys, if keys are strings
+	census    *census  // nil if the workload does not report memory
+	workers   []*worker
+	times     []*recorders
+	audits    *auditWorker // nil if the workload has none
+	every     int          // operations for each one that is timed, or NoLatency
+	started   instant      // when the run began
+	measured  atomic.Bool  // the run keeps times
+	runs      atomic.Int64 // twice the number of runs begun; odd while one begins
+	stop      stopFlag
+	labels    pprof.LabelSet      // the profiler labels of the goroutines
+	failure   error               // the first; nothing runs any more
+	grace     time.Duration       // how long an operation under way may take to end
+	around    func() func()       // see Around; may be nil
+	watch     func(time.Duration) // see Watch; may be nil
+	labelling labelling           // of operations
 }
 
 // defaultGrace is so long that only an engine that hangs exceeds it.
@@ -168,6 +171,19 @@ func New(config Config) (*Trial, error) {
 	}
 	return t, nil
 }
+
+// Around makes each measured run call begin when the map is filled and warm, the
+// goroutines wait for the start and garbage has been collected, and what begin
+// returns when the last operation has ended, also if the run fails: to profile
+// what is measured and nothing else. The time that the two take is not measured.
+// Call it before the run.
+func (t *Trial) Around(begin func() (end func())) { t.around = begin }
+
+// Watch makes the goroutines call ended after each operation of a measured run that
+// is timed, with the time that it took, from when it was begun: to find out why one was slow. The
+// time that ended takes is not that operation's; in an open loop it makes the next
+// one late. [Config.LatencySample] 1 times every operation. Call it before the run.
+func (t *Trial) Watch(ended func(took time.Duration)) { t.watch = ended }
 
 // Close ends the engine.
 func (t *Trial) Close() { t.rig.close() }

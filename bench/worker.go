@@ -28,12 +28,13 @@ type worker struct {
 	ended   time.Duration // by clock
 	backlog uint64        // operations that were due by then and not started
 	err     error
-	halt    func()          // ends the run of all goroutines
-	done    <-chan struct{} // closed by halt
-	timed   bool            // times are to be kept
-	gaps    stream          // distances between timed operations
-	every   int             // NoLatency: none is timed
-	told    time.Duration   // when tellNow last did something
+	halt    func()              // ends the run of all goroutines
+	done    <-chan struct{}     // closed by halt
+	timed   bool                // times are to be kept
+	gaps    stream              // distances between timed operations
+	every   int                 // NoLatency: none is timed
+	told    time.Duration       // when tellNow last did something
+	watched func(time.Duration) // see Trial.Watch; may be nil
 
 	_    [128]byte // read by others from here on
 	live struct{ ops, aborts, gaveUp atomic.Uint64 }
@@ -166,8 +167,12 @@ func (w *worker) runTimed() {
 		w.ops++
 		to := clock()
 		w.times.service.Record(int64(to - from))
-		from = to
 		w.tellNow(to)
+		if w.watched != nil {
+			w.watched(to - from)
+			to = clock()
+		}
+		from = to
 	}
 }
 
@@ -201,6 +206,9 @@ func (w *worker) runSampled() {
 			w.times.service.Record(int64(to - from))
 		}
 		w.tellNow(to)
+		if w.watched != nil {
+			w.watched(to - from)
+		}
 	}
 }
 
@@ -229,6 +237,9 @@ func (w *worker) runPaced() {
 			if w.timed {
 				w.times.service.Record(int64(to - from))
 				w.times.response.Record(int64(to - due))
+			}
+			if w.watched != nil {
+				w.watched(to - from)
 			}
 		}
 		w.tellNow(to)

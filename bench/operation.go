@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"context"
+	"runtime/pprof"
+	"sync/atomic"
+)
+
+// operationLabel is the profiler label that says what a goroutine does. Where all
+// operations of a goroutine are of one kind it has the label all the time, which
+// costs nothing; where there are two, see [Trial.LabelOperations].
+const operationLabel = "operation"
+
+// Values of operationLabel.
+const (
+	getOperation      = "get"
+	putOperation      = "put"
+	addOperation      = "increment"
+	transferOperation = "transfer"
+	beginOperation    = "begin"
+	batchOperation    = "batch"
+	auditOperation    = "audit"
+)
+
+// operation returns what all operations of a workload of kind k are, "" if they
+// are gets and puts.
+func (k kind) operation() string {
+	switch k {
+	case disjoint:
+		return putOperation
+	case disjointBatch, freeBatch:
+		return batchOperation
+	case transfer:
+		return transferOperation
+	case counter, crowd:
+		return addOperation
+	case begin:
+		return beginOperation
+	}
+	return ""
+}
+
+// LabelOperations says whether each goroutine is to have the profiler label
+// "operation" of what it does: get or put, where it does both. While it does,
+// going over from one to the other takes 20 ns or so; otherwise an operation
+// loads one word more that nobody writes. It is meant to be on while a CPU profile
+// is taken. Goroutines that always do the same have the label in any case. It may
+// be called by any goroutine, at any time.
+func (t *Trial) LabelOperations(on bool) { t.labelling.Store(on) }
+
+// labelling is read before operations, and hardly ever written to.
+type labelling struct {
+	_ [128]byte
+	atomic.Bool
+	_ [128]byte
+}
+
+// A labeller gives its goroutine the labels of what it does.
+type labeller struct {
+	on   *labelling
+	now  *context.Context // of those below, what the goroutine has; nil: none of them
+	none context.Context  // the labels of a goroutine that does not say what it does
+	get  context.Context
+	put  context.Context
+}
+
+// begin prepares l for a run whose goroutines have the labels of ctx. The goroutine
+// itself sets those.
+func (l *labeller) begin(ctx context.Context, on *labelling) {
+	l.on, l.now, l.none = on, nil, ctx
+	l.get = pprof.WithLabels(ctx, pprof.Labels(operationLabel, getOperation))
+	l.put = pprof.WithLabels(ctx, pprof.Labels(operationLabel, putOperation))
+}
+
+// gets says that a get is next, and puts that a put is.
+func (l *labeller) gets() {
+	if l.on.Load() || l.now != nil {
+		l.set(&l.get)
+	}
+}
+
+func (l *labeller) puts() {
+	if l.on.Load() || l.now != nil {
+		l.set(&l.put)
+	}
+}
+
+// set gives the goroutine the labels of *ctx or, if labels are not wanted any more,
+// those that it had at first.
+func (l *labeller) set(ctx *context.Context) {
+	switch {
+	case !l.on.Load():
+		l.now = nil
+		pprof.SetGoroutineLabels(l.none)
+	case l.now != ctx:
+		l.now = ctx
+		pprof.SetGoroutineLabels(*ctx)
+	}
+}
+
+// labelled is a task that does both, and says which.
+type labelled interface{ labels() *labeller }
