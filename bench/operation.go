@@ -66,8 +66,8 @@ type labeller struct {
 
 // begin prepares l for a run whose goroutines have the labels of ctx. The goroutine
 // itself sets those.
-func (l *labeller) begin(ctx context.Context, on *labelling) {
-	l.on, l.now, l.none = on, nil, ctx
+func (l *labeller) begin(ctx context.Context) {
+	l.now, l.none = nil, ctx
 	l.get = pprof.WithLabels(ctx, pprof.Labels(operationLabel, getOperation))
 	l.put = pprof.WithLabels(ctx, pprof.Labels(operationLabel, putOperation))
 }

@@ -119,7 +119,7 @@ func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running 
 			w.watched = t.watch
 		}
 		if l, ok := w.task.(labelled); ok {
-			l.labels().begin(work, &t.labelling)
+			l.labels().begin(work)
 		}
 		launch(&r.workers, work, w.run)
 	}

@@ -63,6 +63,7 @@ func (r *rigOf[K, V]) newTask(i int, s SessionOf[K, V]) task {
 			pick:    r.streamFor(i, forPick),
 			dist:    r.dist,
 			next:    start.below(len(r.list)),
+			label:   labeller{on: &r.labelling},
 		}
 	case disjoint:
 		return &disjointTask[K, V]{
@@ -87,6 +88,7 @@ func (r *rigOf[K, V]) newTask(i int, s SessionOf[K, V]) task {
 				dist:    r.dist,
 				ops:     make([]OpOf[K, V], w.Params.TxnSize),
 				index:   make([]int, w.Params.TxnSize),
+				label:   labeller{on: &r.labelling},
 			}
 		}
 	case freeBatch:

@@ -171,8 +171,9 @@ func (m *Map) Put(key string, value uint64) bool {
 
 // Add adds delta to the value of key in a transaction of its own. It returns
 // the sum, the number of attempts that lost to another writer, and whether the
-// map has the key.
-func (m *Map) Add(key string, delta uint64) (sum uint64, lost int, ok bool) {
+// map has the key. After each lost attempt it asks again, unless that is nil,
+// whether to make another; the answer no leaves the value as it is, and ok false.
+func (m *Map) Add(key string, delta uint64, again func(lost int) bool) (sum uint64, lost int, ok bool) {
 	en := m.index[key]
 	if en == nil {
 		return 0, 0, false
@@ -186,6 +187,9 @@ func (m *Map) Add(key string, delta uint64) (sum uint64, lost int, ok bool) {
 			break
 		}
 		lost++
+		if again != nil && !again(lost) {
+			return 0, lost, false
+		}
 	}
 	sum = n.value
 	m.finish(en, n)

@@ -36,11 +36,11 @@ func TestOneGoroutine(t *testing.T) {
 	_, ok := m.Get(tx, "no such key")
 	require.False(t, ok)
 	require.False(t, m.Put("no such key", 1))
-	_, _, ok = m.Add("no such key", 1)
+	_, _, ok = m.Add("no such key", 1, nil)
 	require.False(t, ok)
 
 	require.True(t, m.Put(keys[3], 7))
-	sum, lost, ok := m.Add(keys[3], 5)
+	sum, lost, ok := m.Add(keys[3], 5, nil)
 	require.True(t, ok)
 	require.Zero(t, lost)
 	require.EqualValues(t, 12, sum)
@@ -101,7 +101,7 @@ func TestConcurrentAddsAndReads(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := range each {
-				m.Add(keys[(w+i)%2], 1)
+				m.Add(keys[(w+i)%2], 1, nil)
 			}
 		})
 	}
