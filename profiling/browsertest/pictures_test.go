@@ -1,0 +1,162 @@
+package browsertest
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// picturesEnv names the folder that the pictures of docs/profiling.md go to.
+const picturesEnv = "MVCCMAP_PICTURES"
+
+// A process is one of our programs, which serves its pages.
+type process struct {
+	url  string
+	stop func()
+}
+
+// build builds the program in a folder of the main module.
+func build(t *testing.T, dir string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), filepath.Base(dir))
+	cmd := exec.Command("go", "build", "-o", program, "./"+dir)
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Stderr = os.Stderr
+	require.NoError(t, cmd.Run())
+	return program
+}
+
+// serving starts a program, and returns when it has said where it serves.
+func serving(t *testing.T, env []string, program string, args ...string) process {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			cmd.Process.Signal(os.Interrupt)
+			cmd.Wait()
+		}
+	}
+	t.Cleanup(stop)
+	address := regexp.MustCompile(`http://[\d.:]+`)
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if url := address.FindString(lines.Text()); url != "" {
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return process{url, stop}
+		}
+	}
+	require.Fail(t, "the program does not say where it serves", "%s %v", program, args)
+	return process{}
+}
+
+// picture saves what the page shows, from the element that selector finds, or the
+// top, down to height.
+func (b *tab) picture(name, selector string, height float64) {
+	b.Helper()
+	top := 0.0
+	if selector != "" {
+		top = eval[float64](b, `document.querySelector(`+"`"+selector+"`"+`).getBoundingClientRect().top + scrollY - 12`)
+	}
+	const width, quality = 1000, 85
+	beyond, q := true, int64(quality)
+	var data []byte
+	b.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		res, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{
+			Format: page.CaptureScreenshotFormatWebp, Quality: &q, CaptureBeyondViewport: &beyond,
+			Clip: &page.Viewport{Y: top, Width: width, Height: height, Scale: 1},
+		})
+		data = res.Data
+		return chromedp.Void{}, err
+	})
+	require.NoError(b, os.WriteFile(filepath.Join(os.Getenv(picturesEnv), name+".webp"), data, 0o644))
+}
+
+// TestPictures makes the pictures of docs/profiling.md, where the environment
+// variable says into which folder: from the programs that it talks about, with the
+// commands that it gives.
+func TestPictures(t *testing.T) {
+	if os.Getenv(picturesEnv) == "" {
+		t.Skip("set " + picturesEnv + " to the folder for the pictures")
+	}
+	b := open(t)
+	b.screen(1000, "light")
+	b.shop()
+	b.runs()
+}
+
+// settle waits until the charts show something.
+func settle() { time.Sleep(25 * time.Second) }
+
+// shop looks at the example that is slow.
+func (b *tab) shop() {
+	program := build(b.T, "examples/slowshop")
+	p := serving(b.T, nil, program, "-http", "127.0.0.1:0")
+	settle()
+	require.Equal(b, http.StatusOK, b.visit(p.url))
+	b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
+	b.picture("dashboard", "", 700)
+	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/contention/new?mode=trace&seconds=2&label=orders"))
+	b.picture("contention", "", 620)
+	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/slow/"))
+	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "90", true)`)
+	require.Equal(b, http.StatusOK, b.click("#start button"))
+	require.Eventually(b, func() bool {
+		require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/slow/"))
+		return eval[bool](b, `document.querySelector(".card.slow .verdict") !== null`)
+	}, watchdog, time.Second)
+	b.picture("slow", ".card.slow", 420)
+	p.stop()
+
+	p = serving(b.T, nil, program, "-http", "127.0.0.1:0", "-fix", "lock")
+	settle()
+	require.Equal(b, http.StatusOK, b.visit(p.url))
+	aborts := `[data-chart="Map stock/Aborts by cause"]`
+	b.await("/\\d/.test(document.querySelector(`" + aborts + "`)?.querySelector('.legend b')?.textContent)")
+	eval[bool](b, "(document.querySelector(`"+aborts+"`).scrollIntoView(), true)")
+	b.await("document.querySelector(`" + aborts + "`).querySelector('canvas') !== null")
+	b.picture("aborts", aborts, 330)
+	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/ui/new?type=cpu&seconds=5"))
+	b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
+	b.picture("flamegraph", "", 560)
+	p.stop()
+}
+
+// runs compares two runs that were saved.
+func (b *tab) runs() {
+	program := build(b.T, "cmd/mvccbench")
+	env := []string{"MVCCBENCH_DIR=" + b.TempDir()}
+	for _, run := range []struct{ name, gogc string }{{"gogc-100", "100"}, {"gogc-400", "400"}} {
+		cmd := exec.Command(program, "--workload", "zipf-write", "--engine", "mvcc", "--threads", "1,2",
+			"--count", "10", "--duration", "500ms", "--profile", "--save", run.name, "--http", "off", "-q")
+		cmd.Env = append(os.Environ(), append(env, "GOGC="+run.gogc)...)
+		cmd.Stderr = os.Stderr
+		require.NoError(b, cmd.Run())
+	}
+	p := serving(b.T, env, program, "runs", "serve", "--http", "127.0.0.1:0")
+	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/runs/compare?old=gogc-100&new=gogc-400"))
+	b.picture("compare", "", 700)
+	require.Equal(b, http.StatusOK, b.click(`a[href*="cpu"][href$="flamegraph"]`))
+	b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
+	b.picture("diff", "", 560)
+	p.stop()
+}
