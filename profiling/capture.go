@@ -80,7 +80,7 @@ func (s *service) take(ctx context.Context, name string, d time.Duration, gc boo
 	var err error
 	switch {
 	case name == cpuKind:
-		p, err = takeCPU(ctx, d)
+		p, err = takeCPU(ctx, d, s.cfg.Capturing)
 	case d > 0:
 		p, err = takeChange(ctx, name, d)
 	default:
@@ -130,13 +130,18 @@ func isEmpty(p *profile.Profile) bool {
 	return !slices.ContainsFunc(p.Sample, func(s *profile.Sample) bool { return s.Value[shown] != 0 })
 }
 
-// takeCPU profiles the processor during d.
-func takeCPU(ctx context.Context, d time.Duration) (*profile.Profile, error) {
+// takeCPU profiles the processor during d, and calls capturing before and after
+// that.
+func takeCPU(ctx context.Context, d time.Duration, capturing func(bool)) (*profile.Profile, error) {
 	leave, err := cpuGate.enter(d)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	if capturing != nil {
+		capturing(true)
+		defer capturing(false)
+	}
 	var buf bytes.Buffer
 	if err := pprof.StartCPUProfile(&buf); err != nil {
 		return nil, refuse(http.StatusConflict, "the program itself is taking a CPU profile: %v", err)

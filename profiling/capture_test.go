@@ -303,13 +303,15 @@ func TestGoToolPprof(t *testing.T) {
 	if err != nil {
 		t.Skip("the go command is not installed")
 	}
+	pprofTool, err := exec.Command(goTool, "tool", "-n", "pprof").Output() // where it was built to
+	require.NoError(t, err)
 	load(t)
 	open := start(t, profiling.Config{})
 	open.SetPhase("burning")
 	locked := start(t, profiling.Config{Token: "0123456789abcdef"})
 	withToken := strings.Replace(locked.URL(), "http://", "http://x:0123456789abcdef@", 1)
 	run := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), goTool, append([]string{"tool", "pprof"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(pprofTool)), args...)
 		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
 		out, _ := cmd.CombinedOutput()
 		return string(out)

@@ -2,6 +2,7 @@ package profiling
 
 import (
 	"cmp"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -60,6 +61,40 @@ type Config struct {
 	// called once a second, never by two goroutines at a time, and should
 	// return within milliseconds.
 	Workload func() Workload
+
+	// Capturing, if not nil, is called with true before a CPU profile of this
+	// service begins and with false when it has ended, never by two goroutines
+	// at a time, and must not block: a program can have its goroutines set
+	// [Labels] for each operation meanwhile, and not pay for them otherwise.
+	Capturing func(bool)
+
+	// Runs, if not nil, has runs that were saved, with their profiles, which
+	// are listed and compared under /debug/pprof/runs/.
+	Runs Runs
+
+	// Health, if not nil, returns why the program does not work, or nil if it
+	// does: /healthz answers with status 503 or 200. Without it the program
+	// works as long as its sources, which the charts call each second, return.
+	// It is called when somebody asks, at most once a second and by one
+	// goroutine at a time.
+	//
+	// Unlike everything else, /healthz answers everybody who can reach the
+	// port, without Token and whatever the Host header says: what probes a
+	// program, such as an orchestrator, knows its IP address and no secret. It
+	// says "ok" or "failing" and nothing more; the error's text is only for
+	// those who are answered otherwise as well.
+	Health func() error
+
+	// Metrics, if not nil, answers requests for /metrics, for Prometheus:
+	// package profiling/prom makes it from Maps. It is behind the same guard
+	// as the rest: Prometheus sends the Token as "authorization" of the scrape
+	// configuration.
+	Metrics http.Handler
+
+	// Slow, if not nil, records slow operations from the start; see
+	// [SlowConfig] for what that costs. It is also what a visitor of the page
+	// /debug/pprof/slow/ turns on, with another threshold if so chosen.
+	Slow *SlowConfig
 
 	// MaxSeconds bounds the length of one capture; longer ones are shortened
 	// to it. The default is 120.

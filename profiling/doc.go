@@ -42,6 +42,26 @@
 //	                                    answers with it
 //	/debug/pprof/contention/<id>, <id>.json
 //	                                    a report
+//	/debug/pprof/slow/                  why operations were slow; ?format=json
+//	/debug/pprof/slow/start?percentile=99.9 or above=5ms, slow/stop
+//	                                    record slow operations, or end that
+//	/debug/pprof/slow/<id>.trace, <id>.json
+//	                                    trace of one for "go tool trace", and
+//	                                    what is known of it
+//	/debug/pprof/runs/                  saved runs, if there is Config.Runs;
+//	                                    ?format=json here and below
+//	/debug/pprof/runs/compare?old=A&new=B
+//	                                    what has changed from one to another
+//	/debug/pprof/runs/<run>/            results of a run, and its profiles
+//	/debug/pprof/runs/<run>/<file>/flamegraph, top, peek, source, graph, download
+//	                                    pages of a profile
+//	/debug/pprof/runs/<run>/<file>/minus/<run>/<file>/flamegraph, ...
+//	                                    what a profile has more than another;
+//	                                    minus-share with equal totals
+//	/debug/vars                         variables of package expvar, without the
+//	                                    command line, and statistics of the maps
+//	/metrics                            for Prometheus, if there is Config.Metrics
+//	/healthz                            200 "ok" or 503, see Config.Health
 //
 // The graph page needs the dot program of Graphviz; all other pages need
 // nothing but the program itself and load nothing from elsewhere. The command
@@ -57,7 +77,8 @@
 // on. In both cases the Host header must name this machine, so that a page
 // whose name was rebound to the loopback address reads nothing, a foreign
 // Origin is refused, a page of another site cannot start a capture, and
-// methods other than GET are refused.
+// methods other than GET are refused. Only /healthz answers everybody: with
+// "ok" or "failing", which is all that a probe has to know.
 //
 // # What it costs
 //
@@ -69,5 +90,8 @@
 // second. Captures are bounded: one CPU profile and one execution trace at a
 // time in the whole process, four windows of other profiles, each for at most
 // [Config.MaxSeconds], an execution trace for a report on contention for at most
-// ten. What such a trace costs meanwhile is at [Service.Instrumented]. At most [Config.History] captures are kept, compressed.
+// ten. What such a trace costs meanwhile is at [Service.Instrumented]; recording
+// slow operations, which nothing does unless it is told to, costs the same for as
+// long as it is on, see [SlowConfig]. At most [Config.History] captures are kept,
+// compressed.
 package profiling

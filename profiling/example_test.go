@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
@@ -50,6 +51,29 @@ func ExampleHandler() {
 	res.Body.Close()
 	fmt.Println(res.Status, res.Header.Get("Content-Type"))
 	// Output: 200 OK text/html; charset=utf-8
+}
+
+// Operations that take longer than 99.9 % of their kind are explained on the page
+// /debug/pprof/slow/.
+func ExampleService_Op() {
+	srv, err := profiling.Start(profiling.Config{
+		Addr: "127.0.0.1:0",
+		Slow: &profiling.SlowConfig{Percentile: 99.9},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+
+	checkout := srv.Op("checkout") // once
+	for range 10 {
+		start := time.Now()
+		// ... what a checkout does ...
+		checkout.Done(time.Since(start))
+	}
+	fmt.Println(checkout.Name())
+	// Output: checkout
 }
 
 // Labels made in advance tell operations apart in CPU profiles at a cost of

@@ -22,5 +22,18 @@ func AddForeign(s *Service, data []byte) int {
 	return c.ID
 }
 
+// AddUnreadable keeps a slow operation of s whose trace cannot be read, and no
+// other.
+func AddUnreadable(s *Service) {
+	s.service.slow.kept.add(&slowOp{Op: "torn", Took: 2, Threshold: 1, Problem: "it is torn"}, 1, 100)
+}
+
 // LiveLength is how many points the charts have.
 const LiveLength = liveLength
+
+// LimitProfiles sets how large a profile of a saved run may be uncompressed, and
+// returns what it was.
+func LimitProfiles(bytes int64) (before int64) {
+	before, maxProfileText = maxProfileText, bytes
+	return before
+}

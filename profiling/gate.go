@@ -24,6 +24,7 @@ type gate struct {
 	status int // of the refusal
 
 	mu   sync.Mutex
+	held string                  // who has it to himself, "" if nobody has
 	ends map[*time.Time]struct{} // one per capture inside: when it will end
 	left time.Time               // when the last one left
 }
@@ -33,6 +34,9 @@ type gate struct {
 func (g *gate) enter(d time.Duration) (leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.held != "" {
+		return nil, refuse(g.status, "busy: %s", g.held)
+	}
 	if len(g.ends) >= g.limit {
 		left := g.firstEnd()
 		return nil, &refusal{
@@ -53,6 +57,31 @@ func (g *gate) enter(d time.Duration) (leave func(), err error) {
 		delete(g.ends, &end)
 		g.left = time.Now()
 	}, nil
+}
+
+// hold keeps all captures out until release is called, and answers them with why.
+// It returns a *refusal if there is one inside.
+func (g *gate) hold(why string) (release func(), err error) {
+	leave, err := g.enter(0)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held = why
+	return func() {
+		g.mu.Lock()
+		g.held = ""
+		g.mu.Unlock()
+		leave()
+	}, nil
+}
+
+// holder says who has the gate to himself, "" if nobody has.
+func (g *gate) holder() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held
 }
 
 // firstEnd returns how long it takes until the first capture inside ends,

@@ -21,11 +21,18 @@ import (
 // (DNS rebinding). Hence three independent checks: the Host header must name
 // this machine, which a rebound page's does not; a foreign Origin is refused;
 // and what costs the program time is not started by a page of another site.
+//
+// One question is answered to all: whether the program works. What probes it
+// comes by whatever address, without a token, and learns no more than that; see
+// [Config.Health].
 type guard struct {
-	next  http.Handler
-	hosts map[string]bool // accepted besides IP addresses and localhost
-	token *token          // nil: only requests from this machine
+	next   http.Handler
+	health func(w http.ResponseWriter, r *http.Request, trusted bool)
+	hosts  map[string]bool // accepted besides IP addresses and localhost
+	token  *token          // nil: only requests from this machine
 }
+
+const healthPath = "/healthz"
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
@@ -36,7 +43,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	if err := g.check(w, r); err != nil {
+	err := g.check(w, r)
+	if r.URL.Path == healthPath {
+		h.Del("WWW-Authenticate")
+		h.Del("Allow")
+		g.health(w, r, err == nil)
+		return
+	}
+	if err != nil {
 		writeError(w, err)
 		return
 	}

@@ -26,7 +26,8 @@ const (
 //	defer h.Close()
 //	mux.Handle("/debug/pprof/", h)
 //
-// or, with the dashboard at the top, under any prefix:
+// likewise /debug/vars, /metrics and /healthz, if wanted; or, with everything and
+// the dashboard at the top, under any prefix:
 //
 //	mux.Handle("/profiling/", http.StripPrefix("/profiling", h))
 //
@@ -40,6 +41,9 @@ const (
 func Handler(cfg Config) *Service {
 	cfg = cfg.withDefaults()
 	s := newService(cfg)
+	if cfg.Slow != nil {
+		s.slow.start(*cfg.Slow) // the page says why it is off
+	}
 	return &Service{service: s, guard: s.guarded(cfg)}
 }
 
@@ -63,16 +67,20 @@ func (s *Service) SetPhase(label string) {
 }
 
 // Instrumented reports whether an execution trace was being taken by a service
-// of this process at some time since then: a complete report on contention, or
-// a trace to download. It slows a program that does little but wake goroutines
+// of this process at some time since then: a complete report on contention, a
+// trace to download, or the recording of slow operations. It slows a program that does little but wake goroutines
 // to less than half its speed, so what was measured meanwhile should be marked.
-func (s *Service) Instrumented(since time.Time) bool { return traceGate.usedSince(since) }
+func (s *Service) Instrumented(since time.Time) bool {
+	return traceGate.usedSince(since) || flightGate.usedSince(since)
+}
 
-// Close ends the goroutine that samples the charts; the sources in [Config] are
-// not called after it has returned. It waits for a source that is being called.
+// Close ends the goroutine that samples the charts and the recording of slow
+// operations; the sources in [Config] are not called after it has returned. It
+// waits for a source that is being called, and for a trace that is being read.
 // Requests are still answered, without new points in the charts. A service that
 // lives as long as the program need not be closed.
 func (s *Service) Close() error {
+	s.service.slow.close()
 	s.service.sampler.close()
 	return nil
 }
@@ -85,19 +93,30 @@ type service struct {
 	sampler *sampler
 	history history
 	waits   baseline
+	slow    slowOps
+	health  *health
 	renders chan struct{} // holds one value per page being rendered
+	reads   chan struct{} // holds one value per request that the source of runs works for
 }
 
-// newService starts a service; its sampler must be closed.
+// newService starts a service; its sampler and slow must be closed.
 func newService(cfg Config) *service {
-	return &service{
+	s := &service{
 		cfg:     cfg,
 		started: time.Now(),
 		phase:   phaseSource{call: cfg.Phase},
 		sampler: newSampler(cfg),
 		history: history{limit: cfg.History},
 		renders: make(chan struct{}, maxRenders),
+		reads:   make(chan struct{}, maxRenders),
 	}
+	check := cfg.Health
+	if check == nil {
+		check = s.healthy
+	}
+	s.health = newHealth(check)
+	s.slow.phase = func() string { return s.currentPhase().Label }
+	return s
 }
 
 // currentPhase returns what the program does: as it was told, or else as the
@@ -121,7 +140,7 @@ func (s *service) guarded(cfg Config) *guard {
 	if host, _, err := net.SplitHostPort(cfg.Addr); err == nil && cfg.Token != "" && host != "" {
 		hosts[strings.ToLower(host)] = true
 	}
-	return &guard{next: s.routes(), hosts: hosts, token: newToken(cfg.Token)}
+	return &guard{next: s.routes(), health: s.serveHealth, hosts: hosts, token: newToken(cfg.Token)}
 }
 
 // routes returns the service's own mux.
@@ -134,6 +153,9 @@ func (s *service) routes() http.Handler {
 	mux.HandleFunc("/debug/pprof/{$}", s.index)
 	mux.HandleFunc("/debug/pprof", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "./pprof/") })
 	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+
+	mux.HandleFunc("/debug/vars", s.vars)
+	mux.HandleFunc("/metrics", s.metrics)
 
 	mux.HandleFunc("/debug/pprof/profile", ownSite(s.profile))
 	mux.HandleFunc("/debug/pprof/trace", ownSite(s.trace))
@@ -150,17 +172,35 @@ func (s *service) routes() http.Handler {
 	mux.HandleFunc("/debug/pprof/contention/{$}", s.contentionIndex)
 	mux.HandleFunc("/debug/pprof/contention/new", ownSite(s.contentionNew))
 	mux.HandleFunc("/debug/pprof/contention/{id}", s.contentionReport)
+	mux.HandleFunc("/debug/pprof/slow", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "./slow/") })
+	mux.HandleFunc("/debug/pprof/slow/{$}", s.slowIndex)
+	mux.HandleFunc("/debug/pprof/slow/start", ownSite(s.slowStart))
+	mux.HandleFunc("/debug/pprof/slow/stop", ownSite(s.slowStop))
+	mux.HandleFunc("/debug/pprof/slow/{id}", s.slowOne)
 	mux.HandleFunc("/debug/pprof/ui/{id}", func(w http.ResponseWriter, r *http.Request) {
 		redirect(w, "./"+url.PathEscape(r.PathValue("id"))+"/flamegraph")
 	})
 	// The title of each pprof page links here: the way back to the index.
 	mux.HandleFunc("/debug/pprof/ui/{id}/{$}", func(w http.ResponseWriter, _ *http.Request) { redirect(w, "../../") })
 	mux.HandleFunc("/debug/pprof/ui/{id}/{view}", s.uiView)
+	if s.cfg.Runs != nil {
+		s.runsRoutes(mux)
+	}
 
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, refuse(http.StatusNotFound, "nothing at %s; the dashboard is at /, the profiles are at /debug/pprof/", r.URL.Path))
 	})
 	return mux
+}
+
+// metrics answers with what the program gives to Prometheus.
+func (s *service) metrics(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Metrics == nil {
+		writeError(w, refuse(http.StatusNotFound,
+			"no metrics: the program sets no Config.Metrics; package profiling/prom makes them from its maps"))
+		return
+	}
+	s.cfg.Metrics.ServeHTTP(w, r)
 }
 
 // profile answers with a CPU profile.

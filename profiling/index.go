@@ -24,6 +24,7 @@ type indexData struct {
 	History    int
 	MaxSeconds int
 	Token      bool
+	Metrics    bool
 	Dot        bool
 	System     string
 	Uptime     time.Duration
@@ -53,6 +54,7 @@ func (s *service) index(w http.ResponseWriter, r *http.Request) {
 		History:    s.cfg.History,
 		MaxSeconds: s.cfg.MaxSeconds,
 		Token:      s.cfg.Token != "",
+		Metrics:    s.cfg.Metrics != nil,
 		Dot:        haveDot(),
 		System:     systemLine(),
 		Uptime:     now.Sub(s.started).Round(time.Second),
@@ -134,7 +136,9 @@ func hasChange(name string) bool {
 func runningCaptures() []string {
 	var list []string
 	for _, g := range []*gate{&cpuGate, &traceGate, &windowGate} {
-		if n, left := g.running(); n > 0 {
+		if why := g.holder(); why != "" {
+			list = append(list, why)
+		} else if n, left := g.running(); n > 0 {
 			list = append(list, fmt.Sprintf("%s, %s left", g.what, left.Round(time.Second)))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/contention"
 )
 
 // The pages, and what they load. The charts are drawn by uPlot 1.6.32, whose
@@ -27,6 +29,14 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"count":    shortCount,
 	"function": shortFunction,
 	"base":     path.Base,
+	"stacked": func(site contention.Frame, stack []contention.Frame) any {
+		return struct {
+			Site  contention.Frame
+			Stack []contention.Frame
+		}{site, stack}
+	},
+	"list": func(words []string) string { return strings.Join(words, ", ") },
+	"when": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
 	"links": func(row captureRow, base string, dot bool) any {
 		return struct {
 			Row  captureRow
@@ -48,14 +58,20 @@ type frame struct {
 	Page  string
 	Base  string
 	Here  string // the page within the navigation
+	Saved bool   // there are pages of saved runs
 }
 
 func (s *service) frame(page, here, base string) frame {
-	return frame{Title: s.cfg.Title, Page: page, Base: base, Here: here}
+	return frame{Title: s.cfg.Title, Page: page, Base: base, Here: here, Saved: s.cfg.Runs != nil}
 }
 
 // writePage answers with a page made from the named template.
 func writePage(w http.ResponseWriter, name string, data any) {
+	writePageAs(w, http.StatusOK, name, data)
+}
+
+// writePageAs answers with a page under another status.
+func writePageAs(w http.ResponseWriter, status int, name string, data any) {
 	var buf bytes.Buffer
 	if err := pages.ExecuteTemplate(&buf, name, data); err != nil {
 		writeError(w, err)
@@ -63,6 +79,7 @@ func writePage(w http.ResponseWriter, name string, data any) {
 	}
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
 	w.Write(buf.Bytes())
 }
 

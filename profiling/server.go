@@ -50,7 +50,8 @@ type Server struct {
 // and serves until [Server.Close]. It returns when the server accepts
 // connections. The error is [ErrTokenRequired] for an address that other
 // machines may reach without cfg.Token, otherwise the reason why neither the
-// port of the address nor a free one of its host can be listened on.
+// port of the address nor a free one of its host can be listened on, or what is
+// wrong with cfg.Slow.
 func Start(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	ln, err := listen(cfg.Addr, cfg.Token != "")
@@ -64,6 +65,13 @@ func Start(cfg Config) (*Server, error) {
 		cancel:  cancel,
 		release: acquireRates(cfg.MutexFraction, cfg.BlockRate),
 		served:  make(chan struct{}),
+	}
+	if err := s.service.slow.failed; err != nil { // nobody else knows s yet
+		ln.Close()
+		s.release()
+		s.Service.Close()
+		cancel(errClosing)
+		return nil, fmt.Errorf("profiling: %w", err)
 	}
 	s.http = &http.Server{
 		Handler:                      s.Service,

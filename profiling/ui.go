@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
+
+	"github.com/google/pprof/profile"
 )
 
 // maxRenders bounds the pages rendered at a time, so that a browser that opens
@@ -64,18 +66,27 @@ func (s *service) uiView(w http.ResponseWriter, r *http.Request) {
 	case view == "download":
 		attach(w, fmt.Sprintf("%s-%d.pb.gz", sub.of.Kind, sub.of.ID))
 		w.Write(sub.of.Data)
+	case views[view] && sub.empty():
+		writeError(w, refuse(http.StatusNotFound, "nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind))
+	default:
+		s.showView(w, r, view, sub.profiles)
+	}
+}
+
+// showView answers with a page of the profile that load returns, or of what that
+// has more than a second one.
+func (s *service) showView(w http.ResponseWriter, r *http.Request, view string, load func() (p, base *profile.Profile, err error)) {
+	switch {
 	case view == "disasm":
 		writeError(w, refuse(http.StatusNotImplemented,
 			"no disassembly here, since it takes other programs: download the profile and run go tool pprof -http=: on it"))
-	case views[view] && sub.empty():
-		writeError(w, refuse(http.StatusNotFound, "nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind))
 	case view == "graph" && !haveDot():
 		writeError(w, refuse(http.StatusNotImplemented,
 			"the graph needs the dot program of Graphviz, which is not installed here; flamegraph, top and peek work without"))
 	case views[view]:
-		s.render(w, r, sub, view)
+		s.render(w, r, view, load)
 	default:
-		writeError(w, refuse(http.StatusNotFound, "a capture has no page %q", view))
+		writeError(w, refuse(http.StatusNotFound, "a profile has no page %q", view))
 	}
 }
 
@@ -85,17 +96,17 @@ func haveDot() bool {
 	return err == nil
 }
 
-// render lets pprof answer with a page of sub. Nothing is kept between requests:
-// a compressed profile is a small fraction of what its pages take, and making
-// the handlers anew costs milliseconds.
-func (s *service) render(w http.ResponseWriter, r *http.Request, sub subject, view string) {
+// render lets pprof answer with a page of what load returns. Nothing is kept
+// between requests: a compressed profile is a small fraction of what its pages
+// take, and making the handlers anew costs milliseconds.
+func (s *service) render(w http.ResponseWriter, r *http.Request, view string, load func() (p, base *profile.Profile, err error)) {
 	select {
 	case s.renders <- struct{}{}:
 		defer func() { <-s.renders }()
 	case <-r.Context().Done():
 		return
 	}
-	p, base, err := sub.profiles()
+	p, base, err := load()
 	if err != nil {
 		writeError(w, err)
 		return
@@ -103,7 +114,14 @@ func (s *service) render(w http.ResponseWriter, r *http.Request, sub subject, vi
 	keepOwnFiles(p)
 	if base != nil {
 		keepOwnFiles(base)
+		dropUnshared(p, base)
 	}
+	defer func() {
+		// Pages are made for profiles that are as they should be.
+		if p := recover(); p != nil {
+			writeError(w, refuse(http.StatusUnprocessableEntity, "pprof cannot show this profile: %v", p))
+		}
+	}()
 	handlers, err := uiHandlers(p, base)
 	if err != nil {
 		writeError(w, err)

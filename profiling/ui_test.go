@@ -211,7 +211,7 @@ func TestRedirectsAreRelative(t *testing.T) {
 		require.Equal(t, prefix+to, target.String())
 	}
 	// Every link of the pages leads somewhere, and so does what they load.
-	for _, at := range []string{"/", "/debug/pprof/live", "/debug/pprof/", "/debug/pprof/contention/"} {
+	for _, at := range []string{"/", "/debug/pprof/live", "/debug/pprof/", "/debug/pprof/contention/", "/debug/pprof/slow/"} {
 		page := get(t, prefix+at).body
 		if strings.Contains(page, "From a terminal") {
 			require.Contains(t, page, prefix[len("http://"):]+"/debug/pprof/heap", "the command to copy")

@@ -215,6 +215,63 @@ func TestTraceCountsWhatStillWaits(t *testing.T) {
 	require.Greater(t, s.Total, r.Window/2, "nearly all of the window")
 }
 
+// A trace is written in parts, each of which says again what waits. A wait that
+// goes on over several of them is one.
+func TestTraceJoinsItsParts(t *testing.T) {
+	var waited time.Duration
+	r := traced(t, func() {
+		c := make(chan int)
+		var wg sync.WaitGroup
+		wg.Go(func() { waitReceive(c) })
+		await(t, "waitReceive", "chan receive")
+		start := time.Now()
+		time.Sleep(20 * time.Millisecond)
+		waited = time.Since(start)
+		for range 3 {
+			f := trace.NewFlightRecorder(trace.FlightRecorderConfig{}) // begins a new part
+			require.NoError(t, f.Start())
+			f.Stop()
+		}
+		close(c)
+		wg.Wait()
+	})
+	s, ok := find(r.Waits, contention.ChanReceive, "waitReceive")
+	require.True(t, ok, "%+v", r.Waits)
+	require.EqualValues(t, 1, s.Count)
+	require.GreaterOrEqual(t, s.Total, waited*9/10) // clocks may differ a little
+}
+
+// Whoever has to wait for the collector while it allocates waits for that, and
+// not for what it allocates for.
+func TestKindOf(t *testing.T) {
+	stack := func(functions ...string) (frames []contention.Frame) {
+		for _, f := range functions {
+			frames = append(frames, contention.Frame{Func: f})
+		}
+		return frames
+	}
+	for _, tt := range []struct {
+		reason string
+		stack  []contention.Frame
+		kind   contention.Kind
+		ok     bool
+	}{
+		{"sync", stack("runtime.gcMarkDone", "runtime.gcAssistAlloc", "runtime.mallocgc", "time.Sleep", "main.f"), contention.GCWait, true},
+		{"sync", stack("runtime.gcStart", "runtime.mallocgc", "sync.(*Mutex).Lock", "main.f"), contention.GCWait, true},
+		{"unspecified", stack("runtime.gcAssistAlloc", "runtime.chanrecv1", "main.f"), contention.GCAssist, true},
+		{"sync", stack("internal/sync.(*Mutex).lockSlow", "sync.(*Mutex).Lock", "sync.(*Once).doSlow", "main.f"), contention.Once, true},
+		{"sync", stack("sync.(*Mutex).Lock", "sync.(*Cond).Wait", "main.f"), contention.Mutex, true},
+		{"sleep", nil, contention.Sleep, true},
+		{"sync", stack("main.f"), contention.Other, true},
+		{"system goroutine wait", nil, "", false},
+	} {
+		kind, ok := contention.KindOf(tt.reason, tt.stack)
+		require.Equal(t, tt.ok, ok, tt)
+		require.Equal(t, tt.kind, kind, tt)
+	}
+	require.Equal(t, "main.f", contention.SiteOf(stack("runtime.chanrecv", "time.Sleep", "main.f", "main.main")).Func)
+}
+
 // Goroutines that take turns on too few processors wait for one.
 func TestTraceShowsSchedulerLatency(t *testing.T) {
 	r := traced(t, func() {

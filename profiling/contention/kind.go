@@ -53,6 +53,22 @@ func kindOfReason(reason string) (k Kind, ok bool) {
 	return "", false
 }
 
+// KindOf returns the kind of the wait that an execution trace gives a reason
+// for, at the given stack, leaf first. ok is false for waits that say nothing
+// about the program.
+func KindOf(reason string, frames []Frame) (k Kind, ok bool) {
+	k, ok = kindOfReason(reason)
+	if ok && k == "" {
+		k = kindOfStack(frames)
+	}
+	return k, ok
+}
+
+// SiteOf returns the frame of a stack, leaf first, that a reader would look at:
+// the first that is not part of the standard library's ways to wait, or the
+// outermost if all are.
+func SiteOf(frames []Frame) Frame { return siteOf(frames) }
+
 // waiters has the functions at the leaf of a waiting stack, by prefix.
 var waiters = []struct {
 	prefix string
@@ -74,13 +90,16 @@ var waiters = []struct {
 	{"internal/poll.runtime_pollWait", Network},
 	{"internal/poll.(*pollDesc).", Network},
 	{"runtime.unlock", RuntimeLock},
+	{"runtime.gcStart", GCWait},
+	{"runtime.gcMarkDone", GCWait},
 	{"runtime.gcAssistAlloc", GCAssist},
 }
 
 // kindOfStack returns the kind of the wait of a stack, leaf first: that of the
 // outermost function of the standard library that is known to wait, so that
 // the Mutex within a Once counts for the Once. But a Cond that takes its Mutex
-// back waits for that.
+// back waits for that, and what allocates waits for the collector, whatever it
+// allocates for.
 func kindOfStack(frames []Frame) Kind {
 	kind := Other
 	for _, f := range frames {
@@ -89,6 +108,9 @@ func kindOfStack(frames []Frame) Kind {
 		}
 		for _, w := range waiters {
 			if strings.HasPrefix(f.Func, w.prefix) {
+				if w.kind == GCWait || w.kind == GCAssist {
+					return w.kind
+				}
 				if kind == Other || w.kind != Cond {
 					kind = w.kind
 				}

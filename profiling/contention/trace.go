@@ -130,10 +130,11 @@ func (t *tracer) transition(tr trace.StateTransition) {
 		t.goroutines[id] = g
 	}
 	from, to := tr.Goroutine()
-	if from != to {
-		t.end(g.wait, false)
-		g.wait = nil
+	if from == to {
+		return // said again at the start of each part of a trace
 	}
+	t.end(g.wait, false)
+	g.wait = nil
 	at := t.stack(tr.Stack)
 	if at == nil && from != trace.GoNotExist {
 		at = g.last

@@ -1,0 +1,141 @@
+package browsertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// plantSlow ends operations, some of which wait for a lock or a channel, until
+// the test ends.
+func plantSlow(t *testing.T, srv *profiling.Server) {
+	t.Helper()
+	var mu sync.Mutex
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	checkout, lookup := srv.Op("checkout"), srv.Op("lookup")
+	wg.Go(func() {
+		for !stop.Load() {
+			plantedHolder(&mu)
+			time.Sleep(30 * time.Millisecond)
+		}
+	})
+	wg.Go(func() {
+		for !stop.Load() {
+			start := time.Now()
+			plantedSlowLock(&mu)
+			checkout.Done(time.Since(start))
+			time.Sleep(time.Millisecond)
+		}
+	})
+	wg.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			start := time.Now()
+			time.Sleep(time.Duration(1+i%2) * time.Millisecond)
+			lookup.Done(time.Since(start))
+		}
+	})
+	t.Cleanup(func() {
+		stop.Store(true)
+		wg.Wait()
+	})
+}
+
+//go:noinline
+func plantedHolder(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+	time.Sleep(30 * time.Millisecond)
+}
+
+//go:noinline
+func plantedSlowLock(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
+
+// A visitor turns the recording on; the page lists the planted slow operation,
+// and says which line it waited at and who let it wait.
+func TestSlowOperationIsNamed(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: time.Hour, Every: 300 * time.Millisecond, Keep: 4}})
+	srv.SetPhase("a shop, 2 customers")
+	plantSlow(t, srv)
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
+	require.Equal(t, http.StatusOK, b.click("#slow"))
+	require.Equal(t, srv.URL()+"/debug/pprof/slow/", b.address())
+	require.Contains(t, b.text(), "None yet.")
+	require.Equal(t, http.StatusOK, b.click("#stop"))
+	require.Contains(t, b.text(), "Not recording")
+	b.shoot("slow-off")
+	eval[bool](b, `(document.querySelector("#start input[name=above]").value = "15ms", true)`)
+	require.Equal(t, http.StatusOK, b.click("#start button"))
+	require.Equal(t, srv.URL()+"/debug/pprof/slow/", b.address())
+	require.Contains(t, b.text(), "Recording operations above 15ms")
+
+	card := `[...document.querySelectorAll(".card.slow")].find(c => /^[\d.]+ ms of [\d.]+ ms waiting for a sync\.Mutex at slow_test\.go:\d+ \(browsertest\.plantedSlowLock\)/.test(c.querySelector(".verdict").textContent))`
+	require.Eventually(t, func() bool {
+		require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
+		return eval[bool](b, card+` !== undefined && document.querySelectorAll(".card.slow").length > 2`)
+	}, watchdog, 100*time.Millisecond)
+	text := eval[string](b, card+`.innerText`)
+	require.Contains(t, text, "checkout took ")
+	require.Contains(t, text, "browsertest.plantedHolder")
+	require.Contains(t, text, "a shop, 2 customers")
+	require.Contains(t, text, "go tool trace slow-")
+	require.Contains(t, eval[string](b, `document.querySelector("#ops").innerText`), "lookup")
+	srv.StopSlow() // now nothing makes room
+
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
+	link := eval[string](b, `(document.querySelector(".card.slow a.trace")).href`)
+	res, err := http.Get(link)
+	require.NoError(t, err)
+	res.Body.Close()
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, "application/octet-stream", res.Header.Get("Content-Type"))
+	require.Contains(t, res.Header.Get("Content-Disposition"), "attachment; filename=")
+	res, err = http.Get(strings.TrimSuffix(link, ".trace") + ".json")
+	require.NoError(t, err)
+	var one struct{ Report struct{ Verdict string } }
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&one))
+	res.Body.Close()
+	require.NotEmpty(t, one.Report.Verdict)
+	b.clean()
+}
+
+// The page fits every screen, in both colour schemes.
+func TestSlowPageFitsScreens(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{
+		Title: "shop",
+		Maps:  map[string]func() mvcc.Stats{"accounts": openBank(t).accounts.Stats},
+		Slow:  &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 100 * time.Millisecond, Keep: 3},
+	})
+	srv.SetPhase("a shop, 2 customers")
+	plantSlow(t, srv)
+	page := srv.URL() + "/debug/pprof/slow/"
+	require.Eventually(t, func() bool {
+		require.Equal(t, http.StatusOK, b.visit(page))
+		return eval[bool](b, `document.querySelectorAll(".card.slow").length > 2`)
+	}, watchdog, 100*time.Millisecond)
+	for _, width := range []int64{320, 390, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.screen(width, scheme, mobile(width)...)
+			require.Equal(t, http.StatusOK, b.visit(page))
+			require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
+			require.GreaterOrEqual(t, eval[float64](b, contrast), 7.0)
+			b.shoot(fmt.Sprintf("slow-%d-%s", width, scheme))
+		}
+	}
+	b.clean()
+}

@@ -1,0 +1,199 @@
+package profiling
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/pprof/profile"
+)
+
+// Profiles are profiles of some work by kind, such as "cpu", in the compressed
+// form that "go tool pprof" reads. Kinds of which nothing was sampled are left
+// out.
+type Profiles map[string][]byte
+
+// recordedChanges are the kinds beside cpu that a [Recorder] takes: what they
+// gained.
+var recordedChanges = []string{"allocs", "mutex", "block"}
+
+// A Recorder profiles stretches of a program's work: where processor time went,
+// what was allocated, and who waited for whom. As long as it is open, the CPU
+// profiler is its own: whoever asks a [Service] of the process for a CPU profile
+// is refused. Create one with [NewRecorder]. Its methods must be called by one
+// goroutine at a time.
+//
+// A CPU profile interrupts each running thread 100 times per second, which takes
+// about a hundredth of the time. The mutex and block profiles cost what
+// [Config.BlockRate] says. Starting collects garbage, because the runtime knows
+// what was allocated up to the last collection, and takes some milliseconds;
+// stopping takes up to a fifth of a second, for which the runtime's CPU profiler
+// waits.
+type Recorder struct {
+	release, rates func()
+	close          sync.Once
+}
+
+// NewRecorder takes the CPU profiler and turns the mutex and block profiles on, at
+// the default rates of a [Config]. Its owner is named to those who are refused
+// meanwhile. It returns an error if the CPU profiler is in use.
+func NewRecorder(owner string) (*Recorder, error) {
+	release, err := cpuGate.hold(owner + " takes CPU profiles itself, and the process has one CPU profiler")
+	if err != nil {
+		return nil, err
+	}
+	return &Recorder{release: release, rates: acquireRates(defaultMutexFraction, defaultBlockRate)}, nil
+}
+
+// Close gives the CPU profiler and the rates back.
+func (r *Recorder) Close() {
+	r.close.Do(func() {
+		r.rates()
+		r.release()
+	})
+}
+
+// Start begins a stretch. The returned function ends it and must be called; it
+// returns the stretch's profiles as far as they could be taken, and why others
+// could not. Of what they sampled, nothing is lost or of another stretch, but for
+// the work of starting and stopping.
+func (r *Recorder) Start() (stop func() (Profiles, error), err error) {
+	runtime.GC()
+	before, err := rawSnapshots()
+	if err != nil {
+		return nil, err
+	}
+	runtime.GC() // what the snapshots left would be collected at the expense of the stretch
+	var cpu bytes.Buffer
+	start := time.Now()
+	if err := pprof.StartCPUProfile(&cpu); err != nil {
+		return nil, fmt.Errorf("the program takes a CPU profile elsewhere: %w", err)
+	}
+	return func() (Profiles, error) {
+		took := time.Since(start)
+		pprof.StopCPUProfile()
+		runtime.GC()
+		after, err := rawSnapshots()
+		if err != nil {
+			return nil, err
+		}
+		list := Profiles{}
+		p, err := profile.ParseData(cpu.Bytes())
+		errs := []error{list.add(cpuKind, p, err)}
+		for kind, data := range after {
+			p, err := rawGain(before[kind], data)
+			if err == nil {
+				p.TimeNanos, p.DurationNanos = start.UnixNano(), took.Nanoseconds()
+			}
+			errs = append(errs, list.add(kind, p, err))
+		}
+		return list, errors.Join(errs...)
+	}, nil
+}
+
+// rawSnapshots returns the profiles of the runtime as they are now. They are not
+// read yet, which would allocate much.
+func rawSnapshots() (map[string][]byte, error) {
+	list := map[string][]byte{}
+	for _, kind := range recordedChanges {
+		var buf bytes.Buffer
+		if err := pprof.Lookup(kind).WriteTo(&buf, 0); err != nil {
+			return nil, fmt.Errorf("%s profile: %w", kind, err)
+		}
+		list[kind] = buf.Bytes()
+	}
+	return list, nil
+}
+
+// rawGain returns what a profile gained.
+func rawGain(before, after []byte) (*profile.Profile, error) {
+	a, err := profile.ParseData(before)
+	if err != nil {
+		return nil, err
+	}
+	b, err := profile.ParseData(after)
+	if err != nil {
+		return nil, err
+	}
+	p, err := gainOf(a, b)
+	if err == nil {
+		p.FilterSamplesByName(nil, ownWork, nil, nil)
+	}
+	return p, err
+}
+
+// ownWork is in the stacks of what a Recorder does itself, or the CPU profiler for it.
+var ownWork = regexp.MustCompile(`/profiling\.\(\*Recorder\)\.|^runtime/pprof\.profileWriter$`)
+
+// add puts p into the list, unless there is nothing in it.
+func (list Profiles) add(kind string, p *profile.Profile, err error) error {
+	if err == nil && len(p.Sample) == 0 {
+		return nil
+	}
+	var buf bytes.Buffer
+	if err == nil {
+		err = p.Write(&buf)
+	}
+	if err != nil {
+		return fmt.Errorf("%s profile: %w", kind, err)
+	}
+	list[kind] = buf.Bytes()
+	return nil
+}
+
+// Merge returns the sum of profiles, kind by kind. It changes neither.
+func (list Profiles) Merge(other Profiles) (Profiles, error) {
+	sum := maps.Clone(list)
+	if sum == nil {
+		sum = Profiles{}
+	}
+	var errs []error
+	for _, kind := range other.Kinds() {
+		if sum[kind] == nil {
+			sum[kind] = other[kind]
+			continue
+		}
+		var two []*profile.Profile
+		for _, data := range [][]byte{sum[kind], other[kind]} {
+			p, err := profile.ParseData(data)
+			if err != nil {
+				return nil, fmt.Errorf("%s profile: %w", kind, err)
+			}
+			two = append(two, p)
+		}
+		p, err := profile.Merge(two)
+		errs = append(errs, sum.add(kind, p, err))
+	}
+	return sum, errors.Join(errs...)
+}
+
+// Comment returns the profiles with a line of text that pprof shows.
+func (list Profiles) Comment(text string) (Profiles, error) {
+	out := Profiles{}
+	for _, kind := range list.Kinds() {
+		p, err := profile.ParseData(list[kind])
+		if err == nil {
+			p.Comments = append(p.Comments, text)
+		}
+		if err := out.add(kind, p, err); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Kinds returns the kinds that there are: cpu first, then by name.
+func (list Profiles) Kinds() []string {
+	kinds := slices.Sorted(maps.Keys(list))
+	if i := slices.Index(kinds, cpuKind); i > 0 {
+		kinds = slices.Insert(slices.Delete(kinds, i, i+1), 0, cpuKind)
+	}
+	return kinds
+}

@@ -1,0 +1,177 @@
+package slow
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/contention"
+)
+
+// verdict says in words what took most of the time.
+func (r *Report) verdict() string {
+	var b strings.Builder
+	if !r.Complete() {
+		fmt.Fprintf(&b, "The trace does not reach back to the start of the operation: it has only the last %s of %s. ", short(r.Seen), short(r.Took))
+	}
+	of := fmt.Sprintf(" of %s ", short(r.Seen))
+	top := Wait{}
+	if len(r.Waits) > 0 {
+		top = r.Waits[0]
+	}
+	ran := r.Running + r.Assist
+	switch {
+	case r.Seen == 0:
+		b.WriteString("Nothing is known of it.")
+	case r.Unknown > r.Seen/2:
+		b.WriteString(short(r.Unknown) + of + "are not in the trace.")
+	case r.Assist > r.Seen/2 || r.Assist > r.Running && r.Assist >= top.Total:
+		b.WriteString(short(r.Assist) + of + "marking for the garbage collector, in return for what it allocated.")
+	case r.Running >= top.Total:
+		b.WriteString(short(r.Running) + of + "running: the operation itself used the processor. A CPU profile shows where.")
+	default:
+		b.WriteString(short(top.Total) + of + top.words())
+	}
+	if r.Seen > 0 && max(top.Total, ran) < r.Seen/2 && len(r.Waits) > 0 {
+		second := "running"
+		d := ran
+		if top.Total < ran {
+			second, d = kindWords(top.Kind), top.Total
+		} else if len(r.Waits) > 1 && r.Waits[1].Total > ran {
+			second, d = kindWords(r.Waits[1].Kind), r.Waits[1].Total
+		}
+		if d > 0 {
+			fmt.Fprintf(&b, " Next: %s %s.", short(d), second)
+		}
+	}
+	if r.Stopped > r.Seen/10 {
+		fmt.Fprintf(&b, " The world was stopped for %s (%s).", short(r.Stopped), strings.Join(r.Stops, ", "))
+	}
+	if r.Marking > r.Seen/2 && top.Kind != contention.Sleep {
+		fmt.Fprintf(&b, " The garbage collector was marking for %s.", short(r.Marking))
+	}
+	return b.String()
+}
+
+// words says what a wait was, who ended it and what that one did meanwhile.
+func (w Wait) words() string {
+	var b strings.Builder
+	b.WriteString(kindWords(w.Kind))
+	if w.Kind == contention.Scheduler {
+		var others []string
+		for _, o := range w.Others {
+			name := shortFunc(o.Site.Func)
+			if name == "" {
+				name = "unknown code"
+			}
+			who := fmt.Sprintf("goroutine %d", o.Goroutine)
+			if o.Goroutines > 1 {
+				who = fmt.Sprintf("%d goroutines", o.Goroutines)
+			}
+			others = append(others, fmt.Sprintf("%s (%s, %s)", name, who, short(o.Total)))
+		}
+		if len(others) > 0 {
+			b.WriteString(", while there ran " + strings.Join(others, ", "))
+		}
+		b.WriteString(".")
+		return b.String()
+	}
+	if w.Site.Func != "" {
+		b.WriteString(" at " + place(w.Site))
+	}
+	if w.Count > 1 {
+		fmt.Fprintf(&b, ", in %d waits of at most %s", w.Count, short(w.Max))
+	}
+	k := w.Waker
+	switch {
+	case k == nil || k.Goroutine < 0 || k.Site.Func == "" || strings.HasPrefix(k.Site.Func, "runtime."):
+		k = nil
+	case w.Kind == contention.Mutex || w.Kind == contention.RWMutex:
+		fmt.Fprintf(&b, "; it was held by goroutine %d, which released it at %s", k.Goroutine, place(k.Site))
+	default:
+		fmt.Fprintf(&b, "; goroutine %d ended it at %s", k.Goroutine, place(k.Site))
+	}
+	if k != nil && len(k.Meanwhile) > 0 {
+		if m := k.Meanwhile[0]; m.Total > w.Max/4 {
+			fmt.Fprintf(&b, " and meanwhile was %s", short(m.Total)+" "+kindWords(m.Kind))
+			if m.Kind != "" && m.Kind != contention.Scheduler && m.Site.Func != "" {
+				b.WriteString(" at " + place(m.Site))
+			}
+		}
+	}
+	b.WriteString(".")
+	return b.String()
+}
+
+// kindWords says what a goroutine does that waits.
+func kindWords(k contention.Kind) string {
+	switch k {
+	case "":
+		return "running"
+	case contention.Mutex:
+		return "waiting for a sync.Mutex"
+	case contention.RWMutex:
+		return "waiting for a sync.RWMutex"
+	case contention.Once:
+		return "waiting for a sync.Once"
+	case contention.Cond:
+		return "waiting for a sync.Cond"
+	case contention.WaitGroup:
+		return "waiting for a sync.WaitGroup"
+	case contention.ChanSend:
+		return "waiting to send to a channel"
+	case contention.ChanReceive:
+		return "waiting to receive from a channel"
+	case contention.Select:
+		return "waiting in a select"
+	case contention.Sleep:
+		return "sleeping"
+	case contention.Network:
+		return "waiting for the network"
+	case contention.Syscall:
+		return "in system calls"
+	case contention.Scheduler:
+		return "runnable, waiting for a processor"
+	case contention.GCWait, contention.GCAssist:
+		return "waiting for the garbage collector"
+	}
+	return "waiting"
+}
+
+// place names a line of code.
+func place(f contention.Frame) string {
+	return fmt.Sprintf("%s:%d (%s)", path.Base(f.File), f.Line, shortFunc(f.Func))
+}
+
+// shortFunc returns a function's name without the directories of its package
+// and without type arguments.
+func shortFunc(name string) string {
+	head, tail := name, ""
+	if i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); 0 <= i && i < j {
+		head, tail = name[:i], "[…]"+name[j+1:]
+	}
+	return head[strings.LastIndexByte(head, '/')+1:] + tail
+}
+
+// short writes d with three digits.
+func short(d time.Duration) string {
+	number := func(v float64, unit string) string {
+		switch {
+		case v < 9.995:
+			return fmt.Sprintf("%.2f %s", v, unit)
+		case v < 99.95:
+			return fmt.Sprintf("%.1f %s", v, unit)
+		}
+		return fmt.Sprintf("%.0f %s", v, unit)
+	}
+	switch {
+	case d >= time.Second:
+		return number(d.Seconds(), "s")
+	case d >= time.Millisecond:
+		return number(float64(d)/1e6, "ms")
+	case d >= time.Microsecond:
+		return number(float64(d)/1e3, "µs")
+	}
+	return fmt.Sprintf("%d ns", d)
+}

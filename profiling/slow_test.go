@@ -1,0 +1,302 @@
+package profiling_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime/trace"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/contention"
+	"github.com/mvccmap/mvccmap/profiling/slow"
+)
+
+// A slowPage is the JSON form of the page of slow operations.
+type slowPage struct {
+	On      bool
+	Failed  string
+	Rule    string
+	Problem string
+	Lost    int
+	Ops     []struct {
+		Name      string
+		Count     int
+		Slow      int
+		Threshold time.Duration `json:"threshold_ns"`
+	}
+	Kept []slowEntry
+}
+
+type slowEntry struct {
+	ID         int
+	Op, Phase  string
+	Took       time.Duration `json:"took_ns"`
+	Threshold  time.Duration `json:"threshold_ns"`
+	Percentile float64
+	Report     *slow.Report
+}
+
+// slowly returns the page of slow operations below the address of a server.
+func slowly(t *testing.T, url string) (p slowPage) {
+	t.Helper()
+	a := get(t, url+"/debug/pprof/slow/?format=json")
+	require.Equal(t, http.StatusOK, a.status, a.body)
+	require.NoError(t, json.Unmarshal([]byte(a.body), &p))
+	return p
+}
+
+// plantSlow makes operations, some of which wait for a lock, until the test ends.
+func plantSlow(t *testing.T, op *profiling.Op, usual, held time.Duration) {
+	t.Helper()
+	var mu sync.Mutex
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			slowHolder(&mu, held)
+			time.Sleep(held)
+		}
+	})
+	wg.Go(func() {
+		for !stop.Load() {
+			start := time.Now()
+			slowLock(&mu)
+			op.Done(time.Since(start))
+			if usual > 0 {
+				time.Sleep(usual)
+			}
+		}
+	})
+	t.Cleanup(func() {
+		stop.Store(true)
+		wg.Wait()
+	})
+}
+
+//go:noinline
+func slowHolder(mu *sync.Mutex, held time.Duration) {
+	mu.Lock()
+	defer mu.Unlock()
+	time.Sleep(held)
+}
+
+//go:noinline
+func slowLock(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
+
+// awaitSlow waits until an operation is kept whose report names the planted lock.
+func awaitSlow(t *testing.T, url string) (e slowEntry) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, c := range slowly(t, url).Kept {
+			if c.Report != nil && len(c.Report.Waits) > 0 && strings.HasSuffix(c.Report.Waits[0].Site.Func, ".slowLock") {
+				e = c
+				return true
+			}
+		}
+		return false
+	}, watchdog, 5*time.Millisecond)
+	return e
+}
+
+func TestSlowOperationIsExplained(t *testing.T) {
+	before := time.Now()
+	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: 10 * time.Millisecond, Every: time.Millisecond}})
+	srv.SetPhase("planted")
+	require.True(t, srv.Instrumented(before))
+	op := srv.Op("check <out>")
+	require.Same(t, op, srv.Op("check <out>"))
+	require.Equal(t, "check <out>", op.Name())
+	plantSlow(t, op, time.Millisecond, 20*time.Millisecond)
+
+	e := awaitSlow(t, srv.URL())
+	require.Equal(t, "check <out>", e.Op)
+	require.Equal(t, "planted", e.Phase)
+	require.Equal(t, 10*time.Millisecond, e.Threshold)
+	require.Zero(t, e.Percentile)
+	require.Greater(t, e.Took, e.Threshold)
+	require.Equal(t, contention.Mutex, e.Report.Waits[0].Kind)
+	require.Contains(t, e.Report.Verdict, "waiting for a sync.Mutex at slow_test.go:")
+	require.True(t, strings.HasSuffix(e.Report.Waits[0].Waker.Site.Func, ".slowHolder"), e.Report.Waits[0].Waker)
+	p := slowly(t, srv.URL())
+	require.True(t, p.On)
+	require.Equal(t, "above 10ms", p.Rule)
+	require.Len(t, p.Ops, 1)
+	require.Positive(t, p.Ops[0].Slow)
+	srv.StopSlow() // so that what is kept stays as it is
+
+	page := get(t, srv.URL()+"/debug/pprof/slow/")
+	require.Equal(t, http.StatusOK, page.status)
+	require.Contains(t, page.body, "slowLock")
+	require.Contains(t, page.body, "check &lt;out&gt; took ")
+	require.NotContains(t, page.body, "check <out>")
+	require.Contains(t, page.body, "Not recording")
+
+	id := slowly(t, srv.URL()).Kept[0].ID
+	one := srv.URL() + "/debug/pprof/slow/" + itoa(id)
+	a := get(t, one+".trace")
+	require.Equal(t, http.StatusOK, a.status)
+	require.Equal(t, "application/octet-stream", a.header.Get("Content-Type"))
+	file := "slow-" + itoa(id) + "-check--out-.trace"
+	require.Contains(t, a.header.Get("Content-Disposition"), file)
+	require.Contains(t, page.body, "go tool trace "+file)
+	r, err := xtrace.NewReader(strings.NewReader(a.body))
+	require.NoError(t, err)
+	events := 0
+	for ; err == nil; events++ {
+		_, err = r.ReadEvent()
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Greater(t, events, 10)
+	a = get(t, one+".json")
+	require.Contains(t, a.header.Get("Content-Type"), "application/json")
+	require.Contains(t, a.body, `"verdict"`)
+	require.Equal(t, http.StatusNotFound, get(t, one).status)
+	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/99999.trace").status)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// The threshold is what few operations of late exceeded; a full list makes room,
+// and lists also what cannot be read.
+func TestSlowByPercentile(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	url := httpServer(t, h)
+	op := h.Op("transfer")
+	plantSlow(t, op, 2*time.Millisecond, 10*time.Millisecond)
+	require.False(t, slowly(t, url).On)
+	require.NoError(t, h.StartSlow(profiling.SlowConfig{Percentile: 80, Every: time.Millisecond, Keep: 1, MinAge: 100 * time.Millisecond}))
+	e := awaitSlow(t, url)
+	require.Equal(t, 80.0, e.Percentile)
+	require.Greater(t, e.Took, e.Threshold)
+	require.Positive(t, e.Threshold)
+	require.Contains(t, get(t, url+"/debug/pprof/slow/").body, "beyond p80 of ")
+
+	h.StopSlow()
+	one := url + "/debug/pprof/slow/" + itoa(slowly(t, url).Kept[0].ID)
+	require.Equal(t, http.StatusOK, get(t, one+".trace").status)
+	profiling.AddUnreadable(h) // of which only one is kept
+	require.Equal(t, http.StatusGone, get(t, one+".trace").status)
+	require.Contains(t, get(t, url+"/debug/pprof/slow/").body, "The trace could not be read: it is torn")
+	require.Len(t, slowly(t, url).Kept, 1)
+}
+
+// A visitor turns the recording on and off; pages of other sites do not.
+func TestSlowInTheBrowser(t *testing.T) {
+	h := handler(t, profiling.Config{Slow: &profiling.SlowConfig{Above: time.Hour}})
+	const base = "/debug/pprof/slow/"
+	page := func() string { return request(h, base).Body.String() }
+	require.Contains(t, page(), "Recording</strong> operations above 1h0m0s")
+	require.Contains(t, page(), "no-ops")
+	for _, path := range []string{"start?percentile=99", "stop"} {
+		require.Equal(t, http.StatusForbidden, request(h, base+path, browser("cross-site", "navigate", "document")).Code)
+		require.Contains(t, page(), "above 1h0m0s")
+	}
+	for _, step := range []struct{ path, state string }{
+		{"stop", "Not recording"}, {"stop", "Not recording"},
+		{"start?percentile=99.5&above=", "Recording</strong> operations beyond p99.5 of the last minute"},
+		{"start?percentile=99.9&above=+7ms", "Recording</strong> operations above 7ms"},
+		{"start", "Recording</strong> operations above 1h0m0s"},
+	} {
+		w := request(h, base+step.path)
+		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
+		require.Equal(t, "./", w.Header().Get("Location"))
+		require.Contains(t, page(), step.state)
+	}
+	for _, query := range []string{"percentile=0", "percentile=100", "percentile=NaN", "percentile=x", "above=0s", "above=-1ms", "above=5"} {
+		w := request(h, base+"start?"+query)
+		require.Equal(t, http.StatusBadRequest, w.Code, query)
+		require.Contains(t, page(), "above 1h0m0s", "it goes on as it was")
+	}
+	require.Equal(t, http.StatusBadRequest, request(h, base+"?format=xml").Code)
+	for path, status := range map[string]int{"x.trace": 404, "1": 404, "1.json": 404, "1.trace.json": 404} {
+		require.Equal(t, status, request(h, base+path).Code, path)
+	}
+	require.Contains(t, request(h, "/debug/pprof/").Body.String(), `href="slow/"`)
+}
+
+// There is one flight recorder in the process, and execution traces may be taken
+// beside it.
+func TestSlowSharesTheTracer(t *testing.T) {
+	first, second := handler(t, profiling.Config{}), handler(t, profiling.Config{})
+	begin := time.Now()
+	require.False(t, first.Instrumented(begin))
+	require.NoError(t, first.StartSlow(profiling.SlowConfig{Above: time.Hour}))
+	require.True(t, second.Instrumented(begin))
+	require.True(t, second.Instrumented(time.Now()))
+	require.ErrorContains(t, second.StartSlow(profiling.SlowConfig{}), "another service")
+	require.Equal(t, http.StatusConflict, request(second, "/debug/pprof/slow/start").Code)
+	require.Contains(t, request(second, "/debug/pprof/slow/").Body.String(), "could not be turned on: busy: slow operations are recorded by another service")
+	_, err := profiling.Start(profiling.Config{Addr: "127.0.0.1:0", Slow: &profiling.SlowConfig{}})
+	require.ErrorContains(t, err, "another service")
+	_, err = profiling.Start(profiling.Config{Addr: "127.0.0.1:0", Slow: &profiling.SlowConfig{Percentile: 200}})
+	require.ErrorContains(t, err, "percentile must be above 0 and below 100, not 200")
+
+	// Captures that need a trace are taken as ever, and are whole.
+	handOver(t)
+	reportUntil(t, httpServer(t, first), "mode=trace&seconds=0.05")
+	w := request(first, "/debug/pprof/trace?seconds=0.01")
+	require.Equal(t, http.StatusOK, w.Code)
+	_, err = contention.FromTrace(bytes.NewReader(w.Body.Bytes()))
+	require.NoError(t, err)
+
+	first.StopSlow()
+	stopped := time.Now()
+	require.False(t, first.Instrumented(stopped))
+	require.True(t, first.Instrumented(begin))
+	require.NoError(t, second.StartSlow(profiling.SlowConfig{}))
+	require.NoError(t, second.Close())
+	require.Error(t, second.StartSlow(profiling.SlowConfig{}), "it is closed")
+	require.Equal(t, http.StatusServiceUnavailable, request(second, "/debug/pprof/slow/start").Code)
+
+	own := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+	require.NoError(t, own.Start())
+	err = first.StartSlow(profiling.SlowConfig{})
+	own.Stop()
+	require.ErrorContains(t, err, "the program itself uses the flight recorder")
+	require.NoError(t, first.StartSlow(profiling.SlowConfig{}))
+}
+
+// Operations may be named, ended, recorded and read at the same time.
+func TestSlowConcurrently(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for !stop.Load() {
+				h.Op([]string{"a", "b", "c"}[i%3]).Done(time.Duration(i) * time.Millisecond)
+			}
+		})
+	}
+	for i := range 5 {
+		require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Millisecond, Every: time.Millisecond, MaxBytes: 1 << 16}))
+		require.Equal(t, http.StatusOK, request(h, "/debug/pprof/slow/").Code)
+		if i%2 == 0 {
+			h.StopSlow()
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+// httpServer serves h until the test ends and returns its address.
+func httpServer(t *testing.T, h http.Handler) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}

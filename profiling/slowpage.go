@@ -1,0 +1,249 @@
+package profiling
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/slow"
+)
+
+// slowState is what a service says of its slow operations.
+type slowState struct {
+	On      bool      `json:"on"`
+	Failed  string    `json:"failed,omitempty"` // why it could not be turned on
+	Rule    string    `json:"rule,omitempty"`   // what is slow, in words
+	Ops     []opState `json:"ops"`
+	Lost    int       `json:"lost"` // traces that were not kept
+	Problem string    `json:"problem,omitempty"`
+	Kept    []*slowOp `json:"kept"` // the newest first
+
+	cfg SlowConfig
+}
+
+// opState is what is known of one kind of operation.
+type opState struct {
+	Name string `json:"name"`
+	opRecent
+	Slow uint64 `json:"slow"` // since the recording began
+}
+
+// state describes s as it is now.
+func (s *slowOps) state() slowState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := slowState{On: s.flight != nil, Ops: []opState{}, Kept: s.kept.newestFirst(), cfg: s.cfg}
+	if s.failed != nil {
+		st.Failed = s.failed.Error()
+	}
+	if f := s.flight; f != nil {
+		st.Rule = s.cfg.rule()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		st.Lost, st.Problem = f.lost, f.problem
+	}
+	for _, name := range s.names {
+		o := opState{Name: name}
+		if r := s.ops[name].rec.Load(); r != nil {
+			o.opRecent, o.Slow = r.recent, r.slow.Load()
+		}
+		st.Ops = append(st.Ops, o)
+	}
+	return st
+}
+
+// rule says in words which operations are slow.
+func (c SlowConfig) rule() string {
+	if c.Above > 0 {
+		return "above " + c.Above.String()
+	}
+	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile)
+}
+
+// slowIndex shows what slow operations waited for, and the state of the
+// recording.
+func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) {
+	st := s.slow.state()
+	if err := wantsJSON(r.URL.Query()); err == nil {
+		writeJSON(w, st)
+		return
+	} else if r.URL.Query().Has("format") {
+		writeError(w, err)
+		return
+	}
+	data := struct {
+		frame
+		slowState
+		Rows       []slowRow
+		Percentile float64
+		Above      string
+		Keep       int
+		Size       string
+		Reach      time.Duration
+	}{
+		frame:     s.frame("Slow operations", "slow", "../"),
+		slowState: st,
+		Above:     "",
+	}
+	cfg := st.cfg
+	if cfg.Keep == 0 { // never on
+		cfg, _ = s.slowConfig().withDefaults()
+	}
+	data.Percentile, data.Keep = cmp.Or(cfg.Percentile, defaultPercentile), cmp.Or(cfg.Keep, defaultSlowKeep)
+	data.Size, data.Reach = shortBytes(cmp.Or(cfg.MaxBytes, defaultSlowBytes)), cmp.Or(cfg.MinAge, defaultMinAge)
+	if cfg.Above > 0 {
+		data.Above = cfg.Above.String()
+	}
+	for _, c := range st.Kept {
+		data.Rows = append(data.Rows, slowRowOf(c))
+	}
+	writePage(w, "slow.html", data)
+}
+
+// wantsJSON returns nil if the parameter format asks for JSON, and otherwise
+// what is wrong with it.
+func wantsJSON(query url.Values) error {
+	if f := query.Get("format"); f != "json" {
+		return refuse(http.StatusBadRequest, "format must be json, not %q", f)
+	}
+	return nil
+}
+
+// slowConfig returns under what to record, unless a visitor says otherwise.
+func (s *service) slowConfig() SlowConfig {
+	if s.cfg.Slow != nil {
+		return *s.cfg.Slow
+	}
+	return SlowConfig{}
+}
+
+// A slowRow is a slow operation on the page.
+type slowRow struct {
+	*slowOp
+	At    string
+	Size  string
+	File  string
+	Limit string // what it exceeded
+	Parts []slowPart
+}
+
+// A slowPart is a part of the time that an operation took.
+type slowPart struct {
+	Name, Class string
+	Of          time.Duration
+	X, Width    float64 // in thousandths
+}
+
+func slowRowOf(c *slowOp) slowRow {
+	row := slowRow{
+		slowOp: c,
+		At:     c.End.Format(time.TimeOnly),
+		Size:   shortBytes(len(c.data)),
+		File:   slowFile(c),
+		Limit:  "the threshold of " + shortDuration(c.Threshold),
+	}
+	if c.Percentile > 0 {
+		row.Limit = fmt.Sprintf("p%v of %s", c.Percentile, shortDuration(c.Threshold))
+	}
+	if r := c.Report; r != nil {
+		row.Parts = partsOf(r)
+	}
+	return row
+}
+
+// partsOf returns what a report's time was spent on, as a bar has it.
+func partsOf(r *slow.Report) []slowPart {
+	parts := []slowPart{
+		{Name: "running", Class: "k0", Of: r.Running},
+		{Name: "helping the collector", Class: "k5", Of: r.Assist},
+		{Name: "waiting for a processor", Class: "k4", Of: r.Runnable},
+		{Name: "waiting", Class: "k1", Of: r.Waiting},
+		{Name: "in system calls", Class: "k2", Of: r.Syscall},
+		{Name: "not in the trace", Class: "none", Of: r.Unknown + r.Took - r.Seen},
+	}
+	list := parts[:0]
+	x := 0.0
+	for _, p := range parts {
+		if p.Of <= 0 {
+			continue
+		}
+		p.X, p.Width = x, 1000*float64(p.Of)/float64(max(r.Took, 1))
+		x += p.Width
+		list = append(list, p)
+	}
+	return list
+}
+
+// slowFile is the name of the file that a trace is downloaded as.
+func slowFile(c *slowOp) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '-'
+	}, c.Op)
+	return fmt.Sprintf("slow-%d-%s.trace", c.ID, name[:min(len(name), 40)])
+}
+
+// slowStart turns the recording on and leads back to the page.
+func (s *service) slowStart(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	cfg := s.slowConfig()
+	percentile, above := strings.TrimSpace(query.Get("percentile")), strings.TrimSpace(query.Get("above"))
+	switch {
+	case above != "":
+		d, err := time.ParseDuration(above)
+		if err != nil || d <= 0 {
+			writeError(w, refuse(http.StatusBadRequest, "above must be a duration such as 5ms, not %q", above))
+			return
+		}
+		cfg.Above = d
+	case percentile != "":
+		p, err := strconv.ParseFloat(percentile, 64)
+		if err != nil || !(p > 0 && p < 100) {
+			writeError(w, refuse(http.StatusBadRequest, "percentile must be a number above 0 and below 100, not %q", percentile))
+			return
+		}
+		cfg.Percentile, cfg.Above = p, 0
+	}
+	if err := s.slow.start(cfg); err != nil {
+		writeError(w, err)
+		return
+	}
+	redirect(w, "./")
+}
+
+// slowStop turns the recording off and leads back to the page.
+func (s *service) slowStop(w http.ResponseWriter, _ *http.Request) {
+	s.slow.stop()
+	redirect(w, "./")
+}
+
+// slowOne answers with the trace of an operation, if its number ends in
+// ".trace", or with what is known of it as JSON, if it ends in ".json".
+func (s *service) slowOne(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("id")
+	number, asTrace := strings.CutSuffix(name, ".trace")
+	number, asJSON := strings.CutSuffix(number, ".json")
+	id, err := strconv.Atoi(number)
+	if err != nil || !asTrace && !asJSON {
+		writeError(w, refuse(http.StatusNotFound, "a slow operation has a number with .trace or .json, not %q", name))
+		return
+	}
+	switch c, gone := s.slow.kept.get(id); {
+	case gone:
+		writeError(w, refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id))
+	case c == nil:
+		writeError(w, refuse(http.StatusNotFound, "there is no slow operation %d", id))
+	case asTrace:
+		attach(w, slowFile(c))
+		w.Write(c.data)
+	default:
+		writeJSON(w, c)
+	}
+}
