@@ -20,8 +20,8 @@ type Live struct {
 	// [Trial.ReadLive] into the same Live overwrites them.
 	Service, Response Distribution
 
-	// Switches is how often the threads of the process have been switched
-	// since it started. 0 if it is not known.
+	// Switches is how often threads of the process have been switched since the
+	// run began. 0 if it is not known.
 	Switches uint64
 }
 
@@ -55,6 +55,7 @@ func (t *Trial) ReadLive(l *Live) bool {
 		l.Errors += w.live.gaveUp.Load()
 	}
 	collect(t.times, &l.Service, &l.Response)
-	_, l.Switches, _ = processUsage()
+	_, switches, _ := processUsage()
+	l.Switches = switches - min(t.switches.Load(), switches)
 	return t.runs.Load() == run
 }

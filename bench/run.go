@@ -141,6 +141,8 @@ func (r *running) wait(ctx context.Context, d time.Duration) (interrupted bool, 
 		r.workers.Wait()
 		close(finished)
 	}()
+	_, switches, _ := processUsage()
+	t.switches.Store(switches)
 	t.started.store(clock())
 	t.runs.Add(1)
 	close(r.start)

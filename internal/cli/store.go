@@ -9,8 +9,9 @@ import (
 
 // runsCmd is "mvccbench runs".
 type runsCmd struct {
-	List runsListCmd `cmd:"" default:"1" help:"List the runs that were kept with --save. This is the default."`
-	Rm   runsRmCmd   `cmd:"" help:"Delete saved runs."`
+	List  runsListCmd  `cmd:"" default:"1" help:"List the runs that were kept with --save. This is the default."`
+	Rm    runsRmCmd    `cmd:"" help:"Delete saved runs, and the profiles kept with them."`
+	Serve runsServeCmd `cmd:"" help:"Show the saved runs in the browser: results, comparisons, profiles and their differences as flame graphs."`
 }
 
 type runsListCmd struct{}
@@ -26,13 +27,13 @@ func (c *runsListCmd) Run(e *env) error {
 		return err
 	}
 	if len(list) == 0 {
-		fmt.Fprintf(e.stderr, "no runs are saved in %s; %s run --save NAME keeps one\n", store.Dir(), programName)
+		fmt.Fprintf(e.stderr, "no runs are saved in %s; %s run --save NAME keeps one\n", store.Dir(), e.Name)
 		return nil
 	}
-	rows := [][]string{{"name", "started", "samples", "outcome", "what"}}
+	rows := [][]string{{"name", "started", "samples", "outcome", "profiles", "what"}}
 	for _, s := range list {
 		if s.Err != nil {
-			rows = append(rows, []string{s.Name, "-", "-", "unreadable", s.Err.Error()})
+			rows = append(rows, []string{s.Name, "-", "-", "unreadable", "-", s.Err.Error()})
 			continue
 		}
 		r := s.Run
@@ -41,17 +42,30 @@ func (c *runsListCmd) Run(e *env) error {
 			outcome += ", instrumented"
 		}
 		rows = append(rows, []string{s.Name, r.Header.Started.Local().Format("2006-01-02 15:04"),
-			fmt.Sprint(len(r.Samples)), outcome, what(r)})
+			fmt.Sprint(len(r.Samples)), outcome, orDash(len(s.Profiles)), what(r)})
 	}
 	var b strings.Builder
-	writeTable(&b, rows, func(column int) bool { return column != 2 })
+	writeTable(&b, rows, func(column int) bool { return column != 2 && column != 4 })
 	_, err = fmt.Fprint(e.stdout, b.String())
 	return err
 }
 
+// orDash writes a number, or a dash for none.
+func orDash(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
 // what says in short what a run measured.
 func what(r *results.Run) string {
-	var workloads, engines []string
+	workloads, engines := measured(r)
+	return strings.Join(workloads, ", ") + " on " + strings.Join(engines, ", ")
+}
+
+// measured returns the workloads and engines of a run.
+func measured(r *results.Run) (workloads, engines []string) {
 	seen := map[string]bool{}
 	for i := range r.Samples {
 		s := &r.Samples[i]
@@ -64,7 +78,30 @@ func what(r *results.Run) string {
 			engines = append(engines, s.Engine)
 		}
 	}
-	return strings.Join(workloads, ", ") + " on " + strings.Join(engines, ", ")
+	return workloads, engines
+}
+
+// runsServeCmd is "mvccbench runs serve".
+type runsServeCmd struct {
+	HTTP string `name:"http" help:"Serve on ADDR, or on a free port if its port is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"${http_addr}" placeholder:"ADDR"`
+}
+
+// Run serves the saved runs until Ctrl-C.
+func (c *runsServeCmd) Run(e *env) error {
+	if _, err := results.OpenStore(); err != nil {
+		return usagef("%w", err)
+	}
+	if c.HTTP == "" || c.HTTP == "off" {
+		return usagef("--http: expected an address such as %s: without one there is nothing to serve", defaultHTTP)
+	}
+	profiles, err := startProfiler(e.Name, c.HTTP, nil)
+	if err != nil {
+		return usagef("--http: expected a loopback address such as %s: %w", defaultHTTP, err)
+	}
+	defer profiles.close()
+	fmt.Fprintf(e.stderr, "runs: %s/debug/pprof/runs/\nend with Ctrl-C\n", profiles.url())
+	<-e.ctx.Done()
+	return nil
 }
 
 type runsRmCmd struct {

@@ -29,7 +29,7 @@ func TestSavedRuns(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "begin-throughput.svg"))
 
 	_, stdout, _ = call(t, "runs", "list")
-	require.Regexp(t, `(?m)^before +\d{4}-\d\d-\d\d \d\d:\d\d +8 +complete +begin on rwmutex$`, stdout)
+	require.Regexp(t, `(?m)^before +\d{4}-\d\d-\d\d \d\d:\d\d +8 +complete +- +begin on rwmutex$`, stdout)
 	code, stdout, stderr = call(t, "compare", "before", "after")
 	require.Equal(t, ExitOK, code, stderr)
 	require.Contains(t, stdout, "Begin/engine=rwmutex/threads=2")
@@ -63,7 +63,7 @@ func TestRunsListsWhatCannotBeRead(t *testing.T) {
 	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("{}"), 0o600))
 	code, stdout, stderr := call(t, "runs")
 	require.Equal(t, ExitOK, code, stderr)
-	require.Regexp(t, `(?m)^traced .* interrupted, instrumented +begin on mvcc, rwmutex$`, stdout)
+	require.Regexp(t, `(?m)^traced .* interrupted, instrumented +- +begin on mvcc, rwmutex$`, stdout)
 	require.Regexp(t, `(?m)^broken .* unreadable +.*`+regexp.QuoteMeta(store.Path("broken")), stdout)
 }
 
@@ -81,7 +81,7 @@ func TestReportWrongArguments(t *testing.T) {
 	}{
 		{[]string{"a"}, "--report"},
 		{[]string{"nosuch", "--report=" + t.TempDir()}, "no file nosuch"},
-		{[]string{file, "--report=" + t.TempDir()}, "record in JSON"},
+		{[]string{file, "--report=" + t.TempDir()}, "result X: its name has no engine= and threads="},
 		{[]string{"empty", "--report=" + t.TempDir()}, "no samples"},
 		{[]string{"a", "--report=" + file}, "--report: expected a folder"},
 	} {

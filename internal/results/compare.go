@@ -33,6 +33,9 @@ type Comparison struct {
 	OnlyOld  []string `json:"only_old,omitempty"` // benchmarks that the other side does not have
 	OnlyNew  []string `json:"only_new,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+	// CutShort are the sides that did not come to their end, and how they ended.
+	// They are among the warnings, too.
+	CutShort []string `json:"cut_short,omitempty"`
 }
 
 // A Table compares the figures of one unit.
@@ -101,7 +104,14 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s", key, orNone(a), before.Label, orNone(b), after.Label))
 		}
 	}
+	c.Warnings = append(c.Warnings, differences(before, after)...)
 	c.Warnings = append(append(c.Warnings, before.Warnings...), after.Warnings...)
+
+	for _, side := range []*Source{before, after} {
+		if side.CutShort != "" {
+			c.CutShort = append(c.CutShort, side.CutShort)
+		}
+	}
 
 	x, y := collect(before), collect(after)
 	for _, name := range x.names {

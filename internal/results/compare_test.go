@@ -15,7 +15,7 @@ import (
 
 func source(t *testing.T, label string, r *Run) *Source {
 	t.Helper()
-	s, err := r.source(label)
+	s, err := r.Source(label)
 	require.NoError(t, err)
 	return s
 }
@@ -233,7 +233,7 @@ func TestLoadErrors(t *testing.T) {
 		}
 	}
 	_, err = LoadRun(txt, store)
-	require.ErrorContains(t, err, "expected a record in JSON")
+	require.ErrorContains(t, err, "result X: its name has no engine= and threads=")
 }
 
 func TestStore(t *testing.T) {

@@ -123,8 +123,9 @@ func WriteBench(w io.Writer, r *Run) error {
 	return b.Err()
 }
 
-// Describe returns, in lines, what a run was asked for and on what it ran.
-func Describe(h Header) []string {
+// DescribeMachine returns, in lines, the command line of a run, the program and
+// what it ran on.
+func DescribeMachine(h Header) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, oneLine(fmt.Sprintf(format, args...))) }
 	name, _, _ := strings.Cut(h.Program, " ")
@@ -138,15 +139,21 @@ func Describe(h Header) []string {
 	if h.FreeCPU > 0 {
 		add("the process could have %.0f %% of its CPUs", 100*h.FreeCPU)
 	}
-	length := h.Duration.String()
-	if h.Ops > 0 {
-		length = fmt.Sprintf("%d operations", h.Ops)
+	return lines
+}
+
+// Describe returns, in lines, what a run was asked for and on what it ran.
+func Describe(h Header) []string {
+	if h.Comments != nil {
+		return h.Comments
 	}
+	lines := DescribeMachine(h)
+	add := func(format string, args ...any) { lines = append(lines, oneLine(fmt.Sprintf(format, args...))) }
 	levels := ""
 	if len(h.Isolation) > 0 {
 		levels = ", " + strings.Join(h.Isolation, " and ")
 	}
-	add("seed %d, %d x %s after %v of warm-up%s", h.Seed, h.Count, length, h.Warmup, levels)
+	add("seed %d, %d x %s after %v of warm-up%s", h.Seed, h.Count, length(&h), h.Warmup, levels)
 	if len(h.Harness) > 0 {
 		var costs []string
 		for _, w := range settingNames(h.Harness) {
@@ -161,6 +168,9 @@ func Describe(h Header) []string {
 	}
 	if h.Instrumented != "" {
 		add("INSTRUMENTED: %s; compare these figures with others taken in the same way only", h.Instrumented)
+	}
+	if h.Profiled != "" {
+		add("PROFILED: %s", h.Profiled)
 	}
 	for _, n := range h.Notes {
 		add("%s", n)

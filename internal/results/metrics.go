@@ -29,7 +29,7 @@ type Quantile struct {
 
 // Quantiles are the latencies of which each kind is reported.
 var Quantiles = []Quantile{
-	{"p50-ns", 0.5, "every second"},
+	{"p50-ns", 0.5, "one in 2"},
 	{"p99-ns", 0.99, "one in 100"},
 	{"p99.9-ns", 0.999, "one in 1,000"},
 	{"p99.99-ns", 0.9999, "one in 10,000"},
@@ -72,7 +72,7 @@ func Metrics() []Metric {
 		Metric{"achieved-%", "higher", "percentage of the operations due that had been begun when the sample ended", "with --rate only; below 99 the map, or the machine, does not keep up", 2},
 		Metric{"backlog", "lower", "operations that were due and not begun when the sample ended", "with --rate only", 0},
 		Metric{"err/s", "lower", "operations that were given up, per second", "with --retries only", -1},
-		Metric{"aborts/op", "lower", "attempts that did not commit and were made again, for each committed operation", "counted by the engine's sessions", -1},
+		Metric{"aborts/op", "lower", "attempts that did not commit, for each committed operation; without --retries each was made again", "counted by the engine's sessions", -1},
 		Metric{"cpu-ns/op", "lower", "processor time of the whole process for each operation, garbage collection and background work included", "by the system's account of the process", -1},
 		Metric{"B/op", "lower", "bytes allocated for each operation; the harness allocates none", byRuntime, 1},
 		Metric{"allocs/op", "lower", "objects allocated for each operation", byRuntime, 2},

@@ -55,8 +55,17 @@ type Header struct {
 	// and with nothing else.
 	Instrumented string `json:"instrumented,omitempty"`
 
+	// Profiled names the profiles that were taken of the samples, and what they
+	// cost; it is empty if none were. They slow a run down so little that it may be
+	// compared with one without, with a word about it.
+	Profiled string `json:"profiled,omitempty"`
+
 	Skips []Skip   `json:"skips,omitempty"`
 	Notes []string `json:"notes,omitempty"` // anything else the reader should know
+
+	// Comments are what a file in the Go benchmark format says of the run. A
+	// record read from one has them in place of most of the above.
+	Comments []string `json:"-"`
 }
 
 // Skip is a combination that was left out, and why.
@@ -167,6 +176,25 @@ func (s *Sample) Name(gomaxprocs int) string {
 		name += fmt.Sprintf("-%d", gomaxprocs)
 	}
 	return name
+}
+
+// FileName returns a name for files about the combination that s is a sample of,
+// such as "transfer-keys=10-mvcc-threads=4": of letters, digits, and -, =, ., + and _.
+func (s *Sample) FileName() string {
+	parts := []string{s.Workload}
+	if _, labels, ok := strings.Cut(s.Title, "/"); ok {
+		parts = append(parts, strings.Split(labels, "/")...)
+	}
+	parts = append(parts, s.Engine, fmt.Sprintf("threads=%d", s.Threads))
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-=.+_", r):
+			return r
+		case r == 'µ' || r == 'μ': // of a duration
+			return 'u'
+		}
+		return '_'
+	}, strings.Join(parts, "-"))
 }
 
 // A Cell is all samples of one combination.

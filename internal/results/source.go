@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -19,9 +20,13 @@ type Source struct {
 
 	// Instrumented says how the run was instrumented, "" if it was not.
 	Instrumented string
+	// CutShort says how the run ended if it did not come to its end, "" if it did.
+	CutShort string
 	// Warnings are what the reader of a comparison should know: that the run was
 	// interrupted, or that lines could not be read.
 	Warnings []string
+
+	header *Header // of the run; nil if it is not known
 }
 
 // Load returns the results in the file called name, in the Go benchmark format or
@@ -43,23 +48,17 @@ func Load(name string, store *Store) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.source(name)
+	return r.Source(name)
 }
 
 // LoadRun returns the record in the file called name or, if there is none, of the
-// run saved under that name. A file in the Go benchmark format is an error: it
-// does not have all that a record has.
+// run saved under that name. Of a file in the Go benchmark format, which does not
+// have all that a record has, it returns what there is.
 func LoadRun(name string, store *Store) (*Run, error) {
 	b, err := os.ReadFile(name)
 	switch {
-	case err == nil && !isJSON(b):
-		return nil, fmt.Errorf("%s: expected a record in JSON, as --format=json and --save make it", name)
 	case err == nil:
-		r, err := Read(bytes.NewReader(b))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return r, nil
+		return parseRun(name, b)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case CheckName(name) != nil:
@@ -68,6 +67,35 @@ func LoadRun(name string, store *Store) (*Run, error) {
 		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s", name, store.Dir())
 	}
 	return store.Load(name)
+}
+
+// Parse is [Load] of what r has, which is called name.
+func Parse(name string, r io.Reader) (*Source, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return parse(name, b)
+}
+
+// ParseRun is [LoadRun] of what r has, which is called name.
+func ParseRun(name string, r io.Reader) (*Run, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return parseRun(name, b)
+}
+
+func parseRun(name string, b []byte) (*Run, error) {
+	if !isJSON(b) {
+		return readBench(name, b)
+	}
+	r, err := Read(bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
 }
 
 func isJSON(b []byte) bool {
@@ -82,17 +110,21 @@ func parse(label string, b []byte) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", label, err)
 	}
-	return r.source(label)
+	return r.Source(label)
 }
 
-// source returns r as it would come out of a file in the Go benchmark format, so
+// Source returns r, under the name label, as it would come out of a file in the Go benchmark format, so
 // that a comparison does not depend on the format.
-func (r *Run) source(label string) (*Source, error) {
+func (r *Run) Source(label string) (*Source, error) {
 	var b bytes.Buffer
 	if err := WriteBench(&b, r); err != nil {
 		return nil, err
 	}
-	return parseBench(label, b.Bytes())
+	s, err := parseBench(label, b.Bytes())
+	if err == nil {
+		s.header = &r.Header
+	}
+	return s, err
 }
 
 // cutShort are the beginnings of comments that say that a run did not come to its
@@ -129,7 +161,8 @@ func parseBench(label string, b []byte) (*Source, error) {
 	for line := range strings.Lines(string(b)) {
 		for _, start := range cutShort {
 			if strings.HasPrefix(line, start) {
-				s.Warnings = append(s.Warnings, fmt.Sprintf("%s: %s", label, strings.TrimSpace(line[2:])))
+				s.CutShort = fmt.Sprintf("%s: %s", label, strings.TrimSpace(line[2:]))
+				s.Warnings = append(s.Warnings, s.CutShort)
 			}
 		}
 	}

@@ -1,8 +1,10 @@
 package results
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,8 +18,9 @@ const DirEnv = "MVCCBENCH_DIR"
 // ErrNoRun is wrapped by the errors of a [Store] that has no run of that name.
 var ErrNoRun = errors.New("no run of that name is saved")
 
-// A Store keeps runs by name, each in a file of a folder. Programs may use the
-// same folder at the same time: a run is there as a whole or not at all.
+// A Store keeps runs by name, each in a file of a folder, its profiles in a folder
+// beside the file. Programs may use the same store at the same time: a run is
+// there as a whole or not at all.
 type Store struct{ dir string }
 
 // OpenStore returns the store in the folder that the environment variable [DirEnv]
@@ -81,42 +84,115 @@ func (s *Store) temp() (*os.File, error) {
 	return os.CreateTemp(s.dir, ".saving-*")
 }
 
-// Save keeps r under a name. It replaces a run of the same name, at once: whoever
-// reads it meanwhile finds the old one or the new one.
-func (s *Store) Save(name string, r *Run) (err error) {
+// Save keeps r under a name, without profiles. Otherwise it is as SaveProfiled.
+func (s *Store) Save(name string, r *Run) error { return s.SaveProfiled(name, r, nil) }
+
+// SaveProfiled keeps r under a name, with profiles by the names of their files. It
+// replaces a run of the same name, at once: whoever reads it meanwhile finds the
+// old one or the new one.
+func (s *Store) SaveProfiled(name string, r *Run, profiles map[string][]byte) error {
 	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := s.save(name, r, profiles); err != nil {
+		return fmt.Errorf("saving run %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Store) save(name string, r *Run, profiles map[string][]byte) (err error) {
+	var record bytes.Buffer
+	if err := Write(&record, r); err != nil {
 		return err
 	}
 	f, err := s.temp()
 	if err != nil {
-		return fmt.Errorf("saving run %s: %w", name, err)
+		return err
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("saving run %s: %w", name, err)
 			os.Remove(f.Name()) // what is left is of no use to anybody
 		}
 	}()
-	err = errors.Join(Write(f, r), f.Sync(), f.Chmod(0o644), f.Close())
-	if err != nil {
+	_, err = f.Write(record.Bytes())
+	if err = errors.Join(err, f.Sync(), f.Chmod(0o644), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), s.Path(name))
+	folder := s.profileDir(name, record.Bytes())
+	if err = s.saveProfiles(folder, profiles); err != nil {
+		return err
+	}
+	// With this the run is there: its profiles belong to these very bytes.
+	if err = os.Rename(f.Name(), s.Path(name)); err != nil {
+		os.RemoveAll(folder)
+		return err
+	}
+	return s.removeProfiles(name, folder)
+}
+
+// maxRecord bounds the files that are read as records; the largest run so far,
+// with its histograms, takes some megabytes.
+const maxRecord = 256 << 20
+
+// read returns the bytes of the file of the run called name.
+func (s *Store) read(name string) ([]byte, error) {
+	b, err := readRegular(s.Path(name), maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s (in %s)", ErrNoRun, name, s.dir)
+	}
+	return b, err
+}
+
+// readRegular returns the content of a file, unless it is larger than limit or
+// something that could not be read to its end, such as a pipe.
+func readRegular(name string, limit int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	tooLarge := fmt.Errorf("%s is larger than %d MB", name, limit>>20)
+	if info.Size() > limit {
+		return nil, tooLarge
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit { // it has grown
+		err = tooLarge
+	}
+	return b, err
 }
 
 // Load returns the run called name.
 func (s *Store) Load(name string) (*Run, error) {
-	if err := CheckName(name); err != nil {
-		return nil, err
-	}
-	r, err := ReadFile(s.Path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s (in %s)", ErrNoRun, name, s.dir)
-	}
+	r, _, err := s.load(name)
 	return r, err
 }
 
-// Remove deletes the run called name.
+// load returns the run called name and the folder of its profiles, which need not
+// be there.
+func (s *Store) load(name string) (*Run, string, error) {
+	if err := CheckName(name); err != nil {
+		return nil, "", err
+	}
+	b, err := s.read(name)
+	if err != nil {
+		return nil, "", err
+	}
+	r, err := Read(bytes.NewReader(b))
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", s.Path(name), err)
+	}
+	return r, s.profileDir(name, b), nil
+}
+
+// Remove deletes the run called name, and its profiles.
 func (s *Store) Remove(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -125,18 +201,19 @@ func (s *Store) Remove(name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s (in %s)", ErrNoRun, name, s.dir)
 	}
-	return err
+	return errors.Join(err, s.removeProfiles(name, ""))
 }
 
 // A Saved is what a [Store] knows of a run.
 type Saved struct {
-	Name string
-	Run  *Run
-	Err  error // why it cannot be read; Run is nil then
+	Name     string
+	Run      *Run
+	Profiles []SavedProfile
+	Err      error // why it cannot be read; Run is nil then
 }
 
-// List returns all runs, by name. Those that cannot be read are among them.
-func (s *Store) List() ([]Saved, error) {
+// Names returns the names of all runs, sorted.
+func (s *Store) Names() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -144,17 +221,34 @@ func (s *Store) List() ([]Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []Saved
+	var names []string
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), extension)
-		if !ok || CheckName(name) != nil || e.IsDir() {
-			continue
+		if name, ok := strings.CutSuffix(e.Name(), extension); ok && CheckName(name) == nil && !e.IsDir() {
+			names = append(names, name)
 		}
-		r, err := ReadFile(s.Path(name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed meanwhile
-		}
-		list = append(list, Saved{name, r, err})
 	}
-	return list, nil
+	return names, nil
+}
+
+// Get returns what there is of the run called name. Its Err wraps [ErrNoRun] if
+// there is none.
+func (s *Store) Get(name string) Saved {
+	r, folder, err := s.load(name)
+	saved := Saved{Name: name, Run: r, Err: err}
+	if err == nil {
+		saved.Profiles, saved.Err = listProfiles(folder)
+	}
+	return saved
+}
+
+// List returns all runs, by name. Those that cannot be read are among them.
+func (s *Store) List() ([]Saved, error) {
+	names, err := s.Names()
+	var list []Saved
+	for _, name := range names {
+		if saved := s.Get(name); !errors.Is(saved.Err, ErrNoRun) { // not removed meanwhile
+			list = append(list, saved)
+		}
+	}
+	return list, err
 }

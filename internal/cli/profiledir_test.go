@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// files returns the names in a folder, and nil if there is none.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func readProfile(t *testing.T, file string) *profile.Profile {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	p, err := profile.ParseData(data)
+	require.NoError(t, err)
+	return p
+}
+
+// labels returns the values of a label of the samples of p.
+func labels(p *profile.Profile, name string) map[string]bool {
+	values := map[string]bool{}
+	for _, s := range p.Sample {
+		for _, v := range s.Label[name] {
+			values[v] = true
+		}
+	}
+	return values
+}
+
+// sampledOps is the flag for so many transfers on engine mvcc that a CPU profile
+// sees them several times, however busy the machine is: they take 60 ms of processor
+// time or more.
+func sampledOps() string {
+	if raced {
+		return "--ops=1000"
+	}
+	return "--ops=30000"
+}
+
+// Each combination has its profiles, of its own samples only, and so has the whole
+// run; those that are kept with the run are the same.
+func TestProfileDir(t *testing.T) {
+	store := keepRuns(t)
+	dir := filepath.Join(t.TempDir(), "new", "profiles")
+	code, stdout, stderr := call(t, "--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1,2", "--count=2", sampledOps(),
+		"--warmup=1ms", "--http=off", "--profile-dir="+dir, "--save=kept")
+	require.Equal(t, ExitOK, code, stderr)
+	require.Contains(t, stdout, "# PROFILED: the measured part of every sample")
+	require.Contains(t, stderr, "files in "+dir)
+	names := files(t, dir)
+	const first, second = "transfer-keys=100-mvcc-threads=1.", "transfer-keys=100-mvcc-threads=2."
+	require.Subset(t, names, []string{first + "cpu.pb.gz", second + "cpu.pb.gz", "whole-run.cpu.pb.gz"})
+	for _, name := range names {
+		require.Regexp(t, `^[a-z0-9=.-]+\.(cpu|allocs|mutex|block)\.pb\.gz$`, name)
+	}
+
+	one, other := readProfile(t, filepath.Join(dir, first+"cpu.pb.gz")), readProfile(t, filepath.Join(dir, second+"cpu.pb.gz"))
+	require.Equal(t, map[string]bool{"1": true}, labels(one, "threads"))
+	require.Equal(t, map[string]bool{"2": true}, labels(other, "threads"))
+	whole := readProfile(t, filepath.Join(dir, "whole-run.cpu.pb.gz"))
+	require.Equal(t, map[string]bool{"1": true, "2": true}, labels(whole, "threads"))
+	require.Equal(t, one.DurationNanos+other.DurationNanos, whole.DurationNanos)
+	require.Contains(t, strings.Join(one.Comments, "\n"), "transfer-keys=100-mvcc-threads=1: 2 samples")
+	// Filling and verifying are not in it.
+	for _, s := range one.Sample {
+		for _, l := range s.Location {
+			require.NotContains(t, l.Line[0].Function.Name, ".Verify")
+		}
+	}
+
+	saved := store.Get("kept")
+	require.NoError(t, saved.Err)
+	var wall time.Duration
+	for _, s := range saved.Run.Samples {
+		wall += s.Wall
+	}
+	require.Greater(t, whole.DurationNanos, wall.Nanoseconds()*3/4, "all samples")
+	require.NotEmpty(t, saved.Run.Header.Profiled)
+	require.Empty(t, saved.Run.Header.Instrumented, "one in a hundred does not make a run worthless")
+	require.Len(t, saved.Profiles, len(names))
+	for _, name := range names {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		got, err := store.Profile("kept", name)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, stdout, _ = call(t, "runs")
+	require.Regexp(t, fmt.Sprintf(`(?m)^kept .* 4 +complete +%d +transfer on mvcc$`, len(names)), stdout)
+	code, _, stderr = call(t, "runs", "rm", "kept")
+	require.Equal(t, ExitOK, code, stderr)
+	require.Empty(t, files(t, store.Dir()))
+}
+
+// --profile keeps profiles with the run and nowhere else.
+func TestProfileIsKeptWithTheRun(t *testing.T) {
+	store := keepRuns(t)
+	code, _, stderr := call(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--profile", "--save=x")...)
+	require.Equal(t, ExitOK, code, stderr)
+	require.NotEmpty(t, store.Get("x").Run.Header.Profiled)
+	code, stdout, stderr := call(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--save=plain")...)
+	require.Equal(t, ExitOK, code, stderr)
+	require.NotContains(t, stdout, "PROFILED")
+	require.Empty(t, store.Get("plain").Profiles)
+	_, _, stderr = call(t, "compare", "plain", "x")
+	require.Contains(t, strings.Join(strings.Fields(stderr), " "), "only x was profiled")
+}
+
+// What cannot be written, and who has the CPU profiler, is known before anything is
+// measured.
+func TestProfileDirWrongArguments(t *testing.T) {
+	store := keepRuns(t)
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	out := filepath.Join(t.TempDir(), "out.txt")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--profile-dir=" + file}, "--profile-dir: expected a folder that can be written"},
+		{[]string{"--profile-dir=" + filepath.Join(file, "x"), "--save=x"}, "--profile-dir: expected a folder"},
+		{[]string{"--profile"}, "--profile: there is nowhere to keep the profiles; expected --save"},
+	} {
+		code, stdout, stderr := call(t, quick(append(c.args, "-o", out)...)...)
+		require.Equal(t, ExitUsage, code, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, c.want)
+	}
+	recorder, err := profiling.NewRecorder("the test")
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "new")
+	code, _, stderr := call(t, quick("--profile-dir="+dir, "-o", out)...)
+	recorder.Close()
+	require.Equal(t, ExitUsage, code)
+	require.Contains(t, stderr, "--profile-dir: busy: the test takes CPU profiles itself")
+	require.NoFileExists(t, out)
+	require.NoDirExists(t, dir)
+	require.Empty(t, files(t, store.Dir()))
+
+	// After a run that failed the profiler is free again.
+	code, _, _ = call(t, quick("--profile-dir="+dir, "--workload=begin", "--engine=rwmutex", "-o", t.TempDir())...)
+	require.Equal(t, ExitUsage, code)
+	recorder, err = profiling.NewRecorder("the test")
+	require.NoError(t, err)
+	recorder.Close()
+}
+
+// Ctrl-C: the profiles of what was measured are written.
+func TestProfileDirAfterInterrupt(t *testing.T) {
+	store := keepRuns(t)
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout, stderr lines
+	code := make(chan int, 1)
+	go func() {
+		args := []string{"--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1", "--count=1000", sampledOps(), "--warmup=1ms", "--http=off",
+			"--profile-dir=" + dir, "--save=part"}
+		code <- Run(ctx, args, &stdout, &stderr)
+	}()
+	require.Eventually(t, func() bool { return strings.Count(stdout.String(), "\nBenchmark") > 1 }, time.Minute, time.Millisecond)
+	require.Empty(t, files(t, dir))
+	cancel()
+	require.Equal(t, ExitInterrupted, <-code, stderr.String())
+	require.Contains(t, files(t, dir), "whole-run.cpu.pb.gz")
+	saved := store.Get("part")
+	require.Equal(t, results.Interrupted, saved.Run.Outcome.Kind)
+	require.NotEmpty(t, saved.Profiles)
+}
+
+// While a run profiles its samples a CPU profile in the browser is refused, and the
+// reason is given; everything else is there.
+func TestBrowserWhileARunIsProfiled(t *testing.T) {
+	keepRuns(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout, stderr lines
+	code := make(chan int, 1)
+	go func() {
+		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1000", "--duration=30ms", "--http=127.0.0.1:0", "--profile-dir=" + t.TempDir()}
+		code <- Run(ctx, args, &stdout, &stderr)
+	}()
+	address := regexp.MustCompile(`profiles: (http://\S+)`)
+	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, time.Minute, time.Millisecond)
+	url := address.FindStringSubmatch(stderr.String())[1] + "/debug/pprof/"
+	require.Contains(t, fetch(url+"profile?seconds=1"), "busy: mvccbench run --profile-dir takes CPU profiles itself")
+	require.Contains(t, fetch(url), "mvccbench run --profile-dir takes CPU profiles itself")
+	require.Contains(t, fetch(url+"runs/"), "None are saved")
+	cancel()
+	require.Equal(t, ExitInterrupted, <-code)
+}
+
+// When all is measured the CPU profiler is the browser's, though the server is held.
+func TestBrowserAfterAProfiledRun(t *testing.T) {
+	keepRuns(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout, stderr lines
+	code := make(chan int, 1)
+	go func() {
+		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--duration=2ms", "--http=127.0.0.1:0", "--hold", "--profile", "--save=x"}
+		code <- Run(ctx, args, &stdout, &stderr)
+	}()
+	address := regexp.MustCompile(`still serving profiles at (http://[0-9.:]+)`)
+	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, time.Minute, time.Millisecond)
+	url := address.FindStringSubmatch(stderr.String())[1] + "/debug/pprof/"
+	_, err := profile.ParseData([]byte(fetch(url + "profile?seconds=0.01")))
+	require.NoError(t, err)
+	require.Contains(t, fetch(url+"runs/"), `id="run-x"`, "what has just been saved")
+	cancel()
+	require.Equal(t, ExitOK, <-code)
+}

@@ -1,0 +1,50 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// differences returns what differs in the circumstances of two runs, beside what
+// was to be compared: machine, runtime, and how it was measured.
+func differences(before, after *Source) []string {
+	a, b := before.header, after.header
+	if a == nil || b == nil {
+		return nil
+	}
+	var list []string
+	add := func(what, x, y string) {
+		if x != y {
+			list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", what, orNone(x), before.Label, orNone(y), after.Label))
+		}
+	}
+	add("Go", a.Go, b.Go)
+	add("CPUs", fmt.Sprint(a.CPUs), fmt.Sprint(b.CPUs))
+	add("GOMAXPROCS", fmt.Sprint(a.GOMAXPROCS), fmt.Sprint(b.GOMAXPROCS))
+	names := append(settingNames(a.Settings), settingNames(b.Settings)...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		add(name, a.Settings[name], b.Settings[name])
+	}
+	add("length of a sample", length(a), length(b))
+	add("warm-up", a.Warmup.String(), b.Warmup.String())
+	add("loop", a.Loop, b.Loop)
+	add("isolation", strings.Join(a.Isolation, " and "), strings.Join(b.Isolation, " and "))
+	if (a.Profiled == "") != (b.Profiled == "") {
+		with, how := before.Label, a.Profiled
+		if a.Profiled == "" {
+			with, how = after.Label, b.Profiled
+		}
+		list = append(list, fmt.Sprintf("only %s was profiled: %s", with, how))
+	}
+	return list
+}
+
+// length returns the length of a sample in words.
+func length(h *Header) string {
+	if h.Ops > 0 {
+		return fmt.Sprintf("%d operations", h.Ops)
+	}
+	return h.Duration.String()
+}

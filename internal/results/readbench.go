@@ -1,0 +1,132 @@
+package results
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// What the comments of a [BenchWriter] say, as far as a record has a place for it.
+var (
+	sayStarted  = regexp.MustCompile(`^# (.*); (go\S+(?: \S+)*); (\d{4}-\d\d-\d\dT\S+Z)$`)
+	sayCPUs     = regexp.MustCompile(`^# GOMAXPROCS \d+ of (\d+) CPUs`)
+	sayOutcome  = regexp.MustCompile(`^# (interrupted|failed) after (\d+) of (\d+) samples(?:: (.*))?$`)
+	sayViolated = regexp.MustCompile(`^# the samples above were verified; the run ended here, after (\d+) of (\d+)$`)
+	sayNext     = regexp.MustCompile(`^# interrupted: the next sample ran `)
+)
+
+// readBench returns the record of a run that was written in the Go benchmark
+// format: without the histograms of latencies and the workloads' parameters that
+// were left at their defaults, which it does not have.
+func readBench(label string, b []byte) (*Run, error) {
+	run := &Run{Header: Header{Loop: "closed"}, Outcome: Outcome{Kind: Complete}}
+	h := &run.Header
+	next := map[int]bool{} // by line: the sample after it was interrupted
+	lines := strings.Split(string(b), "\n")
+	for i, line := range lines {
+		line = strings.TrimSpace(line)
+		if m := sayStarted.FindStringSubmatch(line); m != nil {
+			h.Program, h.Go = m[1], m[2]
+			h.Started, _ = time.Parse(time.RFC3339, m[3])
+		}
+		if m := sayCPUs.FindStringSubmatch(line); m != nil {
+			h.CPUs, _ = strconv.Atoi(m[1])
+		}
+		if m := sayOutcome.FindStringSubmatch(line); m != nil {
+			run.Outcome = Outcome{Kind: m[1], Detail: m[4]}
+			run.Outcome.Of, _ = strconv.Atoi(m[3])
+		}
+		if m := sayViolated.FindStringSubmatch(line); m != nil {
+			run.Outcome = Outcome{Kind: Violated}
+			run.Outcome.Of, _ = strconv.Atoi(m[2])
+		}
+		if sayNext.MatchString(line) {
+			next[i+1] = true
+		}
+		if text, ok := strings.CutPrefix(line, "# "); ok && len(run.Samples) == 0 && !next[i+1] {
+			h.Comments = append(h.Comments, text)
+		}
+	}
+	r := benchfmt.NewReader(bytes.NewReader(b), label)
+	indexes := map[Key]int{}
+	bad := errors.New("there are no results in it, neither in the Go benchmark format nor as a record in JSON")
+	for r.Scan() {
+		switch rec := r.Result().(type) {
+		case *benchfmt.SyntaxError:
+			bad = rec
+		case *benchfmt.Result:
+			s, gomaxprocs, err := sampleFromBench(rec)
+			_, at := rec.Pos()
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", label, at, err)
+			}
+			// Between a comment and the sample that it is about there may be
+			// what is said of units, and empty lines.
+			for n := at - 1; n > 0 && (next[n] || lines[n-1] == "" || strings.HasPrefix(lines[n-1], "Unit ")); n-- {
+				s.Interrupted = s.Interrupted || next[n]
+			}
+			s.Index = indexes[s.Key()]
+			indexes[s.Key()]++
+			run.Samples = append(run.Samples, s)
+			h.GOOS, h.GOARCH, h.CPU = rec.GetConfig("goos"), rec.GetConfig("goarch"), rec.GetConfig("cpu")
+			h.GOMAXPROCS = gomaxprocs
+			h.Instrumented = cmp.Or(rec.GetConfig(instrumentedKey), h.Instrumented)
+			h.Count = max(h.Count, s.Index+1)
+		}
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", label, err)
+	}
+	if len(run.Samples) == 0 {
+		return nil, fmt.Errorf("%s: %w", label, bad)
+	}
+	run.Outcome.Done = len(run.Samples)
+	run.Outcome.Of = max(run.Outcome.Of, run.Outcome.Done)
+	return run, nil
+}
+
+// sampleFromBench returns the sample that [Sample.Name] has named, and GOMAXPROCS.
+func sampleFromBench(rec *benchfmt.Result) (s Sample, gomaxprocs int, err error) {
+	base, parts := rec.Name.Parts()
+	s = Sample{Workload: string(base), Title: string(base), Level: "serializable", Ops: uint64(rec.Iters), Metrics: map[string]float64{}}
+	gomaxprocs = 1
+	for _, part := range parts {
+		label, isLabel := strings.CutPrefix(string(part), "/")
+		name, value, _ := strings.Cut(label, "=")
+		switch {
+		case !isLabel:
+			gomaxprocs, err = strconv.Atoi(strings.TrimPrefix(string(part), "-"))
+		case name == "engine":
+			s.Engine = value
+		case name == "threads":
+			s.Threads, err = strconv.Atoi(value)
+		default:
+			if name == "isolation" {
+				s.Level = value
+			}
+			s.Title += string(part)
+			s.Params = append(s.Params, Param{name, value})
+		}
+		if err != nil {
+			return s, 0, fmt.Errorf("result %s: expected a number after %s", rec.Name, name)
+		}
+	}
+	if s.Engine == "" || s.Threads < 1 {
+		return s, 0, fmt.Errorf("result %s: its name has no engine= and threads=; only results that this program has written can be drawn", rec.Name)
+	}
+	for _, v := range rec.Values {
+		s.Metrics[cmp.Or(v.OrigUnit, v.Unit)] = v.Value
+		if v.OrigUnit != "" {
+			s.Metrics[v.OrigUnit] = v.OrigValue
+		}
+	}
+	s.Wall = time.Duration(s.Metrics["ns/op"] * float64(s.Ops))
+	return s, gomaxprocs, nil
+}
