@@ -42,7 +42,11 @@ var builtin = map[string]string{
 func All() []Peer {
 	var list []Peer
 	for _, spec := range bench.Engines() {
-		list = append(list, Peer{EngineSpec: spec, Isolation: builtin[spec.Name]})
+		p := Peer{EngineSpec: spec, Isolation: builtin[spec.Name]}
+		if spec.Name == "xsync" {
+			p.Module = "github.com/puzpuzpuz/xsync/v4"
+		}
+		list = append(list, p)
 	}
 	return append(list, Peers()...)
 }

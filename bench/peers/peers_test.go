@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,6 +225,37 @@ func TestGivesUp(t *testing.T) {
 			require.Equal(t, c.tries, tries, "%s: %+v", name, c)
 			e.Close()
 		}
+	}
+}
+
+// With a limit on attempts every engine whose transactions can conflict gives
+// operations up when they do, and says so; the others never do. What was given up
+// has changed nothing: the sums are right.
+func TestContendedRunGivesUp(t *testing.T) {
+	conflicting := []string{"mvcc", "mvcc-direct", "floor", "sync.Map", "badger", "stm"}
+	w, _ := bench.WorkloadByName("counter")
+	for _, p := range All() {
+		if _, ok := p.Runs(w); !ok {
+			continue
+		}
+		conflicts := slices.Contains(conflicting, p.Name)
+		tr, err := bench.New(bench.Config{Workload: w, Engine: p.EngineSpec, Threads: 8, Seed: 1, Attempts: 1})
+		require.NoError(t, err, p.Name)
+		for {
+			m, err := tr.RunFor(t.Context(), 5*time.Millisecond, true)
+			require.NoError(t, err, p.Name)
+			require.Equal(t, m.Errors, m.Aborts, "%s: each that was given up was one attempt", p.Name)
+			if !conflicts {
+				require.Zero(t, m.Errors, p.Name)
+				break
+			}
+			if m.Errors > 0 {
+				require.Positive(t, m.ErrorsPerSecond(), p.Name)
+				break
+			}
+		}
+		require.NoError(t, tr.Verify(), p.Name)
+		tr.Close()
 	}
 }
 

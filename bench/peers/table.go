@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // Reference is the engine that [Table] compares the others with.
@@ -45,8 +45,8 @@ type samples struct {
 
 // Add adds results in the Go benchmark format, as mvccbench writes them. An error
 // says what in the file called name is wrong, and where.
-func (t *Table) Add(name string, results io.Reader) error {
-	text, err := io.ReadAll(results)
+func (t *Table) Add(name string, r io.Reader) error {
+	text, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,9 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 			name = ""
 		}
 	}
-	writeRows(b, rows)
+	if err := results.WriteMarkdown(b, rows, func(column int) bool { return column < 3 }); err != nil {
+		return err
+	}
 	for i, n := range t.notes() {
 		if i == 0 {
 			fmt.Fprintln(b)
@@ -278,41 +280,6 @@ func versions(engines []string) []string {
 		}
 	}
 	return list
-}
-
-// writeRows writes rows, the first of which is the header, as a table in
-// Markdown with its columns aligned.
-func writeRows(w io.Writer, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, text := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(text))
-		}
-	}
-	for i, row := range rows {
-		line := "|"
-		for c, text := range row {
-			gap := strings.Repeat(" ", widths[c]-utf8.RuneCountInString(text))
-			if c < 3 {
-				line += " " + text + gap + " |"
-			} else { // figures
-				line += " " + gap + text + " |"
-			}
-		}
-		fmt.Fprintln(w, line)
-		if i > 0 {
-			continue
-		}
-		line = "|"
-		for c, width := range widths {
-			if c < 3 {
-				line += strings.Repeat("-", width+2) + "|"
-			} else {
-				line += strings.Repeat("-", width+1) + ":|"
-			}
-		}
-		fmt.Fprintln(w, line)
-	}
 }
 
 // figure writes v with three significant digits, but all of those before the

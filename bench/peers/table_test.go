@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// results are those of two engines under two workloads; one lacks one.
-const results = `# mvccbench run --some flags
+// someResults are those of two engines under two workloads; one lacks one.
+const someResults = `# mvccbench run --some flags
 # a second line
 # skipped: transfer on xsync: said by the table
 Unit ns/op better=lower
@@ -64,7 +64,7 @@ Measured by:
     a second line
     Some CPU
 `
-	require.Empty(t, cmp.Diff(want, markdown(t, results)))
+	require.Empty(t, cmp.Diff(want, markdown(t, someResults)))
 }
 
 // Results of several files go into one table.

@@ -114,7 +114,7 @@ func TestInterrupt(t *testing.T) {
 
 			// Wait for a result or, within a long sample, for a line of its
 			// figures, which says that it runs.
-			row := regexp.MustCompile(`^ *\d+\.\ds +\S+ +\S+ `)
+			row := regexp.MustCompile(`^ *\d+\.\d+s +\S+ +\S+ `)
 			said := make(chan string, 1)
 			running := make(chan struct{}, 2)
 			go func() {

@@ -170,7 +170,7 @@ func TestHelpAndVersion(t *testing.T) {
 		code, stdout, stderr := call(t, args...)
 		require.Equal(t, ExitOK, code, args)
 		require.Empty(t, stderr)
-		require.Contains(t, stdout, programName)
+		require.Contains(t, stdout, mvccbench().Name)
 	}
 	_, help, _ := call(t, "--help")
 	for _, want := range []string{

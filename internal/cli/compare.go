@@ -18,7 +18,7 @@ import (
 
 // compareCmd is "mvccbench compare".
 type compareCmd struct {
-	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, or the name of a saved run."`
+	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, - for standard input, or the name of a saved run."`
 	New string `arg:"" help:"The results to compare: likewise."`
 
 	Unit    []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
@@ -26,20 +26,38 @@ type compareCmd struct {
 	Force   bool     `help:"Compare a run that was slowed down by instruments with one that was not." group:"What to compare"`
 	Format  string   `help:"Format: text, csv or json." enum:"text,csv,json" default:"text" placeholder:"FORMAT" group:"Output"`
 	Output  string   `help:"Write the comparison to FILE instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
-	Gate    bool     `help:"Exit with 1 if something has become significantly worse, and say what." group:"Gate"`
-	GatePct float64  `help:"With --gate: worse by more than so many percent." default:"5" placeholder:"PCT" group:"Gate"`
+	Gate    bool     `help:"Exit with 1 if something has become significantly worse, and say what, or if a run did not come to its end." group:"Gate"`
+	GatePct *float64 `help:"With --gate: worse by more than so many percent. Default: 5." placeholder:"PCT" group:"Gate"`
 }
 
 // errGate is returned when the gate does not let the change pass.
 var errGate = errors.New("significantly worse")
+
+// errCutShort is returned when there is too little for the gate to judge.
+var errCutShort = errors.New("a run that did not come to its end does not pass")
+
+// stdinName is what stands for standard input where a file is expected.
+const stdinName = "-"
+
+// input returns standard input.
+func (e *env) input() io.Reader {
+	if e.stdin != nil {
+		return e.stdin
+	}
+	return os.Stdin
+}
 
 // Run compares; the parser calls it.
 func (c *compareCmd) Run(e *env) error {
 	switch {
 	case !(c.Alpha > 0 && c.Alpha < 1):
 		return usagef("--alpha: expected a probability between 0 and 1, such as 0.05, not %v", c.Alpha)
-	case !(c.GatePct >= 0) || math.IsInf(c.GatePct, 0):
-		return usagef("--gate-pct: expected a percentage of 0 or more, not %v", c.GatePct)
+	case c.Old == stdinName && c.New == stdinName:
+		return usagef("-: expected standard input on one side only")
+	case c.GatePct != nil && !c.Gate:
+		return usagef("--gate-pct: expected --gate with it")
+	case !(c.gatePct() >= 0) || math.IsInf(c.gatePct(), 0):
+		return usagef("--gate-pct: expected a percentage of 0 or more, not %v", c.gatePct())
 	}
 	store, err := results.OpenStore()
 	if err != nil {
@@ -47,8 +65,13 @@ func (c *compareCmd) Run(e *env) error {
 	}
 	var sides [2]*results.Source
 	for i, name := range []string{c.Old, c.New} {
-		if sides[i], err = results.Load(name, store); err != nil {
-			return usagef("%w; expected a file of results or the name of a saved run (see %s runs)", err, programName)
+		if name == stdinName {
+			sides[i], err = results.Parse("standard input", e.input())
+		} else {
+			sides[i], err = results.Load(name, store)
+		}
+		if err != nil {
+			return usagef("%w; expected a file of results or the name of a saved run (see %s runs)", err, e.Name)
 		}
 	}
 	if c.Old == c.New {
@@ -80,10 +103,10 @@ func (c *compareCmd) Run(e *env) error {
 		return err
 	}
 	for _, w := range cmp.Warnings {
-		fmt.Fprintf(e.stderr, "note: %s\n", w)
+		remark(e.stderr, "note: %s", w)
 	}
 	if decidable < rows {
-		fmt.Fprintf(e.stderr, "note: %d of %d comparisons have too few samples for any difference to be significant; %d on each side are enough\n", rows-decidable, rows, samplesFor(c.Alpha))
+		remark(e.stderr, "note: %d of %d comparisons have too few samples for any difference to be significant; %d on each side are enough", rows-decidable, rows, samplesFor(c.Alpha))
 	}
 	if !c.Gate {
 		return nil
@@ -91,21 +114,36 @@ func (c *compareCmd) Run(e *env) error {
 	return c.judge(e, cmp, decidable)
 }
 
-// judge says what has become worse.
+// gatePct returns by how many percent something may become worse.
+func (c *compareCmd) gatePct() float64 {
+	if c.GatePct == nil {
+		return 5
+	}
+	return *c.GatePct
+}
+
+// judge says what has become worse. Of what a run that was cut short did not get
+// to nothing is known, so it does not pass.
 func (c *compareCmd) judge(e *env, cmp *results.Comparison, decidable int) error {
 	if chance := float64(decidable) * c.Alpha; chance >= 1 {
-		fmt.Fprintf(e.stderr, "note: of %d comparisons about %.0f are significant by chance alone; --unit and --alpha make it fewer\n", decidable, chance)
+		remark(e.stderr, "note: of %d comparisons about %.0f are significant by chance alone; --unit and --alpha make it fewer", decidable, chance)
 	}
-	worse := cmp.Regressions(c.GatePct)
+	worse := cmp.Regressions(c.gatePct())
+	if missing := len(cmp.OnlyOld); missing > 0 {
+		remark(e.stderr, "note: %d benchmarks of %s are not in %s, and are not judged", missing, cmp.Old, cmp.New)
+	}
+	if len(worse) == 0 && len(cmp.CutShort) > 0 {
+		return fmt.Errorf("gate: %w: %s", errCutShort, strings.Join(cmp.CutShort, "; "))
+	}
 	if len(worse) == 0 {
-		fmt.Fprintf(e.stderr, "gate: nothing is significantly worse by more than %v %%\n", c.GatePct)
+		remark(e.stderr, "gate: nothing is significantly worse by more than %v %%", c.gatePct())
 		return nil
 	}
 	for _, r := range worse {
-		fmt.Fprintf(e.stderr, "worse: %s, %s: %s to %s, %s (%s)\n", r.Unit, r.Name,
+		remark(e.stderr, "worse: %s, %s: %s to %s, %s (%s)", r.Unit, r.Name,
 			scaled(r.Unit, r.Old.Center), scaled(r.Unit, r.New.Center), delta(&r.Row), chances(&r.Row))
 	}
-	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %%", len(worse), decidable, errGate, c.GatePct)
+	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %%", len(worse), decidable, errGate, c.gatePct())
 }
 
 // samplesFor returns how many samples on each side it takes for a difference to be

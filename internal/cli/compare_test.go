@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,72 @@ func TestGateSaysWhatIsByChance(t *testing.T) {
 	require.Contains(t, stderr, "of 8 comparisons about 2 are significant by chance alone")
 }
 
+// A run that was cut short does not pass the gate: what it did not get to may be
+// worse. What is missing on the new side is said.
+func TestGateAndCutShort(t *testing.T) {
+	store := keepRuns(t)
+	whole := madeUp(t, 6, 1e6)
+	require.NoError(t, store.Save("whole", whole))
+	for _, kind := range []string{results.Interrupted, results.Failed, results.Violated} {
+		cut := madeUp(t, 6, 2e6) // faster
+		cut.Outcome = results.Outcome{Kind: kind, Detail: "why", Done: len(cut.Samples), Of: 100}
+		require.NoError(t, store.Save("cut", cut))
+		file := writeFile(t, "cut.txt", func(b *bytes.Buffer) error { return results.WriteBench(b, cut) })
+		for _, args := range [][]string{{"whole", "cut"}, {"whole", file}, {"cut", "whole", "--gate-pct=60"}} {
+			args = append([]string{"compare", "--unit=ops/s", "--gate"}, args...)
+			code, stdout, stderr := call(t, args...)
+			require.Equal(t, ExitFailed, code, "%v: %s", args, stderr)
+			require.NotEmpty(t, stdout, "the comparison is printed all the same")
+			require.Contains(t, stderr, "gate: a run that did not come to its end does not pass: ", args)
+			require.NotContains(t, stderr, "gate: nothing")
+		}
+		code, _, stderr := call(t, "compare", "--unit=ops/s", "whole", "cut")
+		require.Equal(t, ExitOK, code, stderr)
+		require.Contains(t, stderr, "note: cut: ")
+	}
+	less := madeUp(t, 6, 1e6)
+	less.Samples = slices.DeleteFunc(less.Samples, func(s results.Sample) bool { return s.Engine == "rwmutex" })
+	less.Outcome = results.Outcome{Kind: results.Complete, Done: len(less.Samples), Of: len(less.Samples)}
+	require.NoError(t, store.Save("less", less))
+	code, _, stderr := call(t, "compare", "--unit=ops/s", "--gate", "whole", "less")
+	require.Equal(t, ExitOK, code, stderr)
+	require.Contains(t, stderr, "note: 1 benchmarks of whole are not in less, and are not judged\n")
+}
+
+// Standard input can be one side, or what is drawn.
+func TestStandardInput(t *testing.T) {
+	store := keepRuns(t)
+	kept := madeUp(t, 6, 1e6)
+	require.NoError(t, store.Save("a", kept))
+	bench, record := new(bytes.Buffer), new(bytes.Buffer)
+	require.NoError(t, results.WriteBench(bench, kept))
+	require.NoError(t, results.Write(record, kept))
+	for _, in := range []*bytes.Buffer{bench, record} {
+		dir := filepath.Join(t.TempDir(), "charts")
+		for _, args := range [][]string{{"compare", "a", "-"}, {"compare", "-", "a"}, {"report", "-", "--report", dir}} {
+			var out, errs buffer
+			code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: bytes.NewReader(in.Bytes()), stdout: &out, stderr: &errs, args: args})
+			require.Equal(t, ExitOK, code, errs.String())
+			require.Empty(t, errs.String())
+			if args[0] == "compare" {
+				require.Contains(t, out.String(), "standard input")
+				require.Contains(t, out.String(), "p=1.000 n=6")
+			}
+		}
+		page, err := os.ReadFile(filepath.Join(dir, "index.html"))
+		require.NoError(t, err)
+		require.Contains(t, string(page), "Begin: throughput")
+		require.NotContains(t, string(page), "0001", "a date that is not known")
+	}
+	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"}, {"report", "-", "--report", t.TempDir()}} {
+		var out, errs buffer
+		code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: strings.NewReader("x"), stdout: &out, stderr: &errs, args: args})
+		require.Equal(t, ExitUsage, code, args)
+		require.Empty(t, out.String())
+		require.Contains(t, errs.String(), "standard input")
+	}
+}
+
 func TestCompareInstrumented(t *testing.T) {
 	store := keepRuns(t)
 	require.NoError(t, store.Save("plain", madeUp(t, 6, 2e6)))
@@ -136,8 +203,9 @@ func TestCompareWrongArguments(t *testing.T) {
 		{"a a --unit=ops/h", []string{"--unit", "ops/h", "ops/s"}},
 		{"a a --alpha=0", []string{"--alpha", "between 0 and 1"}},
 		{"a a --alpha=NaN", []string{"--alpha"}},
-		{"a a --gate-pct=-1", []string{"--gate-pct", "0 or more"}},
-		{"a a --gate-pct=Inf", []string{"--gate-pct"}},
+		{"a a --gate-pct=1", []string{"--gate-pct: expected --gate"}},
+		{"a a --gate --gate-pct=-1", []string{"--gate-pct", "0 or more"}},
+		{"a a --gate --gate-pct=Inf", []string{"--gate-pct"}},
 		{"a a --format=xml", []string{"--format", "text", "csv", "json"}},
 		{"a a --output=" + t.TempDir(), []string{"--output"}},
 	} {

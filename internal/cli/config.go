@@ -65,7 +65,7 @@ func readConfig(r io.Reader) (*config, error) {
 	for dec.More() {
 		t, err := dec.Token()
 		if err != nil {
-			return nil, err
+			return nil, endless(err)
 		}
 		s := setting{key: t.(string)} // the decoder lets nothing else through
 		if slices.ContainsFunc(c.list, func(o setting) bool { return o.key == s.key }) {
@@ -73,7 +73,7 @@ func readConfig(r io.Reader) (*config, error) {
 		}
 		var v any
 		if err := dec.Decode(&v); err != nil {
-			return nil, fmt.Errorf("%q: %w", s.key, err)
+			return nil, fmt.Errorf("%q: %w", s.key, endless(err))
 		}
 		if err := s.set(v); err != nil {
 			return nil, err
@@ -81,12 +81,20 @@ func readConfig(r io.Reader) (*config, error) {
 		c.list = append(c.list, s)
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, err
+		return nil, endless(err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, errors.New("there is something after the object")
 	}
 	return c, nil
+}
+
+// endless says what an end in the midst of the object means.
+func endless(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("it ends before the object does; expected a brace")
+	}
+	return err
 }
 
 // noEOF hides an error that says no more than that there is nothing.

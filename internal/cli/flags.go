@@ -20,18 +20,18 @@ type runCmd struct {
 
 	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop), unless the workload is meant otherwise." placeholder:"OPS/S" group:"Load"`
 	Arrival string    `help:"With --rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
-	Retries *int      `help:"Give an operation up, and count an error, when it has not committed after so many attempts more than one. Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
+	Retries *int      `help:"Retry an operation that does not commit so many times at most, then give it up and count an error (err/s). Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
 
 	AuditInterval time.Duration `help:"Time from one audit to the next; 0 for no pause between them." default:"${audit_interval}" placeholder:"TIME" group:"Load"`
 	Seed          uint64        `help:"Seed of all random choices." default:"1" placeholder:"N" group:"Load"`
 
-	Keys      []int     `help:"Numbers of keys." placeholder:"N" group:"Parameters of the workloads (several: each is measured)"`
-	Theta     []float64 `help:"Skews of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workloads (several: each is measured)"`
-	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (several: each is measured)"`
-	TxnSize   []int     `help:"Numbers of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workloads (several: each is measured)"`
-	KeyType   []string  `help:"Types of the keys: string, uint64 or struct." placeholder:"TYPE" group:"Parameters of the workloads (several: each is measured)"`
-	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (several: each is measured)"`
-	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot." default:"serializable" placeholder:"LEVEL" group:"Parameters of the workloads (several: each is measured)"`
+	Keys      []int     `help:"Numbers of keys." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	Theta     []float64 `help:"Skews of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	TxnSize   []int     `help:"Numbers of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	KeyType   []string  `help:"Types of the keys: string, uint64 or struct." placeholder:"TYPE" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot." default:"serializable" placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 
 	GCInterval  *time.Duration `name:"gc-interval" help:"Time between two looks at which epochs are being read." placeholder:"TIME" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
 	GCWorkers   []int          `name:"gc-workers" help:"Numbers of goroutines that prune, each of which is measured; 0 leaves it to the committers." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
@@ -44,25 +44,29 @@ type runCmd struct {
 	Summary       bool           `help:"Sum up the results at the end, on standard error." default:"true" negatable:"" group:"Measuring"`
 	Quiet         bool           `help:"Report no progress and no summary." short:"q" group:"Measuring"`
 
-	outputFlags `embed:""`
+	outputFlags  `embed:""`
+	profileFlags `embed:""`
 
 	Config configFlag `help:"Take flags from FILE, a JSON object such as {\"threads\": [1, 8], \"count\": 10}; those on the command line win." placeholder:"FILE" group:"Output"`
+
+	slowFlags `embed:""`
 
 	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR, or on a free port if its port is taken; \"off\" or an empty address for none." default:"${http_addr}" placeholder:"ADDR" group:"Profiles in the browser"`
 	Hold bool   `help:"When all is measured, keep serving until Ctrl-C." group:"Profiles in the browser"`
 }
 
 // vars are the names in the help texts that come from elsewhere.
-func vars(engines []bench.EngineSpec) map[string]string {
+func vars(p Program) map[string]string {
 	return map[string]string{
 		"enum_formats":   strings.Join(formatNames(), ","),
 		"enum_workloads": strings.Join(workloadNames(), ", "),
 		"enum_kinds":     strings.Join(kindNames(), ","),
-		"enum_engines":   strings.Join(engineNames(engines), ", "),
+		"enum_engines":   strings.Join(engineNames(p.Engines), ", "),
 		"duration":       defaultDuration.String(),
 		"audit_interval": bench.DefaultAuditInterval.String(),
 		"http_addr":      defaultHTTP,
-		"version":        programName + " " + version(),
+		"program":        p.Name,
+		"version":        p.Name + " " + version(),
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // happened since the line before and on average since the sample began.
 type intervals struct {
 	before, now bench.Live
-	rows        int // of the sample
+	rows        int  // of the sample
+	fine        bool // they are less than a second apart
 }
 
 // intervalQuantiles are the columns of quantiles: of the whole sample so far, so
@@ -75,8 +76,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 		t.now.Elapsed = elapsed
 	}
 	if t.before.Run != t.now.Run {
-		// Nothing is known of the switches at its beginning; the rest is zero.
-		t.before = bench.Live{Run: t.now.Run, Switches: t.before.Switches}
+		t.before = bench.Live{Run: t.now.Run}
 	}
 	now, before := &t.now, &t.before
 	span := (now.Elapsed - before.Elapsed).Seconds()
@@ -97,7 +97,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 		return tiny(d.Mean())
 	}
 	cells := []string{
-		seconds(now.Elapsed),
+		seconds(now.Elapsed, t.fine),
 		perSecond(now.Ops, before.Ops), short(float64(now.Ops) / now.Elapsed.Seconds()),
 		mean(recent), mean(now.Response),
 	}
@@ -112,7 +112,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 	if now.Response.Count() > 0 {
 		longest = tiny(now.Response.Max())
 	}
-	if now.Switches > 0 && before.Switches > 0 {
+	if now.Switches > 0 {
 		switches = perSecond(now.Switches, before.Switches)
 	}
 	cells = append(cells, longest, perSecond(now.Aborts, before.Aborts), perSecond(now.Errors, before.Errors), switches)
@@ -136,10 +136,13 @@ func tiny(d time.Duration) string {
 	return fmt.Sprintf("%dn", int64(d))
 }
 
-// seconds writes how long a sample has run.
-func seconds(d time.Duration) string {
-	if d >= 100*time.Second {
+// seconds writes how long a sample has run, if fine to a hundredth.
+func seconds(d time.Duration, fine bool) string {
+	switch {
+	case d >= 100*time.Second:
 		return fmt.Sprintf("%.0fs", d.Seconds())
+	case fine && d < 9_995*time.Millisecond:
+		return fmt.Sprintf("%.2fs", d.Seconds())
 	}
 	return fmt.Sprintf("%.1fs", d.Seconds())
 }

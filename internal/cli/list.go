@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -56,7 +57,7 @@ func listWorkloads(w *textWriter, _ *env) {
 
 func listEngines(w *textWriter, e *env) {
 	w.line("Engines (--engine).")
-	for _, en := range e.engines {
+	for _, en := range e.Engines {
 		w.entry(en.Name, en.Doc+"."+levels(en)+lacks(en))
 	}
 }
@@ -100,7 +101,7 @@ func listMetrics(w *textWriter, _ *env) {
 	for _, m := range results.Metrics() {
 		doc := fmt.Sprintf("%s; %s is better.", sentence(m.Doc), m.Better)
 		if m.How != before {
-			doc += fmt.Sprintf(" Measured %s.", m.How)
+			doc += fmt.Sprintf(" Measured: %s.", m.How)
 		}
 		before = m.How
 		w.entry(m.Unit, doc)
@@ -154,10 +155,18 @@ func spacedNumbers(text string) string {
 	})
 }
 
-// textWriter writes paragraphs of at most 80 columns.
+// textWriter writes paragraphs.
 type textWriter struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	width int // in columns; 80 if it is zero
+	err   error
+}
+
+// verbatim writes a line that is not broken.
+func (t *textWriter) verbatim(indent, line string) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, "%s%s\n", indent, line)
+	}
 }
 
 func (t *textWriter) line(s string) { t.wrap("", "", s) }
@@ -177,7 +186,7 @@ func (t *textWriter) entry(name, doc string) {
 
 // wrap writes text in lines that begin with indent, the first with head.
 func (t *textWriter) wrap(head, indent, text string) {
-	const width = 80
+	width := cmp.Or(t.width, 80)
 	var b strings.Builder
 	b.WriteString(head)
 	column := utf8.RuneCountInString(head)

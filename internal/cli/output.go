@@ -33,7 +33,7 @@ type format struct {
 var formats = []format{
 	{"bench", "The Go benchmark format, for benchstat: a line for each sample, written as soon as it is verified. What may differ between runs that are compared is in comments.", results.WriteBench},
 	{"table", "Medians for reading, and what they were measured on.", writeRunTable},
-	{"json", "Everything: machine, arguments, outcome, each sample with its figures, percentiles and latency histogram (HdrHistogram, V2). compare and report read it.", results.Write},
+	{"json", "Everything: machine, arguments, outcome, each sample with its figures, percentiles and latency histogram (HdrHistogram, V2).", results.Write},
 	{"csv", "A line for each sample, with a column for each figure, for spreadsheets.", results.WriteCSV},
 }
 
@@ -53,11 +53,13 @@ type output struct {
 	w      *bufio.Writer
 	file   *os.File // nil if w writes to standard output
 	store  *results.Store
+
+	profiles map[string][]byte // to be kept with the run, by the names of their files
 }
 
 // open checks the flags and makes sure that everything they ask for can be
 // written. An error names the flag, and then nothing has been touched.
-func (f outputFlags) open(stdout io.Writer) (*output, error) {
+func (f outputFlags) open(e *env) (*output, error) {
 	o := &output{flags: f}
 	if f.Save != "" {
 		if err := results.CheckName(f.Save); err != nil {
@@ -68,7 +70,7 @@ func (f outputFlags) open(stdout io.Writer) (*output, error) {
 			return nil, usagef("--save: %w", err)
 		}
 		if o.store.Has(f.Save) {
-			return nil, usagef("--save: there is a run called %s already; expected another name, or first %s runs rm %s", f.Save, programName, f.Save)
+			return nil, usagef("--save: there is a run called %s already; expected another name, or first %s runs rm %s", f.Save, e.Name, f.Save)
 		}
 		if err := o.store.Ready(); err != nil {
 			return nil, usagef("--save: expected a folder that can be written, %s, or another in %s: %w", o.store.Dir(), results.DirEnv, err)
@@ -84,7 +86,7 @@ func (f outputFlags) open(stdout io.Writer) (*output, error) {
 			return nil, usagef("--report: expected a folder that can be written: %w", err)
 		}
 	}
-	w := stdout
+	w := e.stdout
 	if f.Output != "" {
 		file, err := os.Create(f.Output)
 		if err != nil {
@@ -184,7 +186,7 @@ func (o *output) end(outcome results.Outcome) (notes []string, err error) {
 		}
 	}
 	if o.flags.Save != "" {
-		if e := o.store.Save(o.flags.Save, &o.run); e != nil {
+		if e := o.store.SaveProfiled(o.flags.Save, &o.run, o.profiles); e != nil {
 			err = errors.Join(err, e)
 		} else {
 			notes = append(notes, fmt.Sprintf("saved as %s in %s", o.flags.Save, o.store.Dir()))
@@ -228,7 +230,7 @@ func (o *output) samples() int { return len(o.run.Samples) }
 // had it already.
 func (o *output) summary(w io.Writer) {
 	if o.flags.Format != "table" || o.file != nil {
-		_ = writeMedians(w, &o.run) // w is where an error would be reported
+		_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
 	}
 }
 

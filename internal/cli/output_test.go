@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -109,7 +110,7 @@ func TestFormats(t *testing.T) {
 func TestMarks(t *testing.T) {
 	for _, f := range formats {
 		var out buffer
-		o, err := outputFlags{Format: f.name}.open(&out)
+		o, err := outputFlags{Format: f.name}.open(&env{stdout: &out})
 		require.NoError(t, err)
 		require.NoError(t, o.begin(results.Header{Program: "mvccbench", Started: time.Now(), Duration: time.Second, Loop: "closed"}))
 		o.instrument("a trace")
@@ -147,6 +148,27 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// Latencies are in nanoseconds: in the figures, in the record and in the table.
+func TestLatenciesAreInNanoseconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := twoSteps(t)[0]
+		step.Config.Threads, step.Config.LatencySample = 1, 1
+		trial := slowTrial(t, step, 2*time.Millisecond)
+		m, err := trial.RunFor(t.Context(), 10*time.Second, true)
+		require.NoError(t, err)
+		s, err := sampleOf(step.Config, m)
+		require.NoError(t, err)
+		for _, unit := range []string{"ns/op", "p50-ns", "p99-ns", "max-ns"} {
+			require.InEpsilon(t, 2e6, s.Metrics[unit], 0.005, unit)
+		}
+		require.InEpsilon(t, 500, s.Metrics["ops/s"], 0.005)
+		require.NotContains(t, s.Metrics, "p99.9-ns", "5000 operations cannot tell")
+		var b strings.Builder
+		require.NoError(t, writeMedians(&b, &results.Run{Samples: []results.Sample{s}}, anyWidth))
+		require.Regexp(t, ` 500 .* 2000000 +2\.0\d ms +2\.0\d ms `, b.String())
+	})
+}
+
 func TestParametersInRecords(t *testing.T) {
 	w, _ := bench.WorkloadByName("zipf-read")
 	p := bench.NoParams
@@ -181,7 +203,9 @@ func TestDistributions(t *testing.T) {
 	require.Contains(t, stderr, "latencies: 4 files")
 	for _, engine := range []string{"rwmutex", "mvcc"} {
 		for _, threads := range []int{1, 2} {
-			require.FileExists(t, filepath.Join(dir, fmt.Sprintf("many-Begin-%s-%d.hgrm", engine, threads)))
+			b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("many-Begin-%s-%d.hgrm", engine, threads)))
+			require.NoError(t, err)
+			require.Regexp(t, fmt.Sprintf(`#\[Begin, engine %s, %d threads?: service latency`, engine, threads), string(b))
 		}
 	}
 	require.NoFileExists(t, filepath.Join(dir, "many.hgrm"))

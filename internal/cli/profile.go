@@ -10,6 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 // defaultHTTP is where profiles are served unless --http says otherwise.
@@ -22,6 +23,9 @@ const tokenVariable = "MVCCBENCH_TOKEN"
 // mapName is the name of the map under test on the dashboard.
 const mapName = ""
 
+// exportedName is what it is called at /metrics.
+const exportedName = "benchmark"
+
 // profiler serves profiles of the program while it runs, and shows how far it
 // is. A nil profiler serves none.
 type profiler struct {
@@ -29,15 +33,21 @@ type profiler struct {
 	board  board
 }
 
-// startProfiler starts serving on addr.
-func startProfiler(addr string) (*profiler, error) {
+// startProfiler starts serving on addr, for the program of that name, and recording
+// slow operations unless slow is nil.
+func startProfiler(program, addr string, slow *profiling.SlowConfig) (*profiler, error) {
 	p := new(profiler)
 	server, err := profiling.Start(profiling.Config{
 		Addr:     addr,
-		Title:    programName,
+		Title:    program,
 		Token:    os.Getenv(tokenVariable),
 		Maps:     map[string]func() mvcc.Stats{mapName: p.board.stats},
 		Workload: p.board.workload,
+		Runs:     runSource(),
+		Metrics:  prom.Handler(map[string]func() mvcc.Stats{exportedName: p.board.stats}),
+		Slow:     slow,
+
+		Capturing: p.board.capturing,
 	})
 	if errors.Is(err, profiling.ErrTokenRequired) {
 		return nil, fmt.Errorf("%w; set %s to a random text to let those in who know it", err, tokenVariable)
@@ -75,10 +85,18 @@ func (p *profiler) start(step bench.Step, next *bench.Step) {
 	p.board.start(step, next)
 }
 
-// running says that the step has a map and how to ask for its figures.
-func (p *profiler) running(t *bench.Trial) {
+// running says that the map for c has been filled, and that t knows its figures.
+func (p *profiler) running(t *bench.Trial, c bench.Config) {
 	if p != nil {
+		p.watch(t, c)
 		p.board.running(t)
+	}
+}
+
+// stopped says that there is no map any more.
+func (p *profiler) stopped() {
+	if p != nil {
+		p.board.running(nil)
 	}
 }
 
@@ -115,6 +133,7 @@ type board struct {
 	step    bench.Step
 	next    *bench.Step
 	trial   *bench.Trial // nil between the samples
+	labels  bool         // a CPU profile is being taken
 	results [][]string
 
 	// Of the goroutine that calls workload alone.
@@ -137,6 +156,20 @@ func (b *board) running(t *bench.Trial) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trial = t
+	if t != nil {
+		t.LabelOperations(b.labels)
+	}
+}
+
+// capturing says whether a CPU profile is being taken: goroutines are then labelled
+// with what they do.
+func (b *board) capturing(on bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.labels = on
+	if b.trial != nil {
+		b.trial.LabelOperations(on)
+	}
 }
 
 // keptResults bounds the rows of results that are kept.

@@ -53,20 +53,10 @@ func newProgress(w io.Writer, interval, perStep time.Duration, table bool) *prog
 		stop:     make(chan struct{}),
 	}
 	if table {
-		p.table = new(intervals)
+		p.table = &intervals{fine: interval < time.Second}
 	}
 	p.done.Go(p.tick)
 	return p
-}
-
-// isTerminal reports whether w is a terminal that can move its cursor.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	fi, err := f.Stat()
-	return err == nil && fi.Mode()&os.ModeCharDevice != 0
 }
 
 func (p *progress) tick() {
@@ -177,16 +167,18 @@ func (p *progress) report(now time.Time) {
 func (p *progress) line(now time.Time) string {
 	s := p.step
 	var b strings.Builder
-	fmt.Fprintf(&b, "[%*d/%d] %s", len(fmt.Sprint(s.Of)), s.Index+1, s.Of, stepName(s))
+	fmt.Fprintf(&b, "[%*d/%d", len(fmt.Sprint(s.Of)), s.Index+1, s.Of)
+	// At the beginning, since the end may be beyond the terminal's edge.
+	if left, ok := p.left(now); ok {
+		fmt.Fprintf(&b, ", %s left", left)
+	}
+	fmt.Fprintf(&b, "] %s", stepName(s))
 	if ops, ok := p.rate(now); ok {
 		fmt.Fprintf(&b, ", %s ops/s", short(ops))
 	}
 	rest := "; last one"
 	if p.next != nil {
 		rest = "; next " + difference(s, *p.next)
-	}
-	if left, ok := p.left(now); ok {
-		rest += fmt.Sprintf("; %s left", left)
 	}
 	return b.String() + p.dim(rest)
 }
@@ -265,7 +257,7 @@ func (p *progress) left(now time.Time) (left time.Duration, ok bool) {
 	return max(total-now.Sub(p.started), 0).Round(time.Second), perStep > 0
 }
 
-// note prints a line of its own.
+// note prints a remark, on lines of its own.
 func (p *progress) note(format string, args ...any) {
 	if p == nil {
 		return
@@ -273,7 +265,17 @@ func (p *progress) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
-	fmt.Fprintf(p.w, format+"\n", args...)
+	remark(p.w, format, args...)
+}
+
+// remark prints a remark: on a terminal in lines that fit, elsewhere in one.
+func remark(w io.Writer, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if width := terminalWidth(w); width != anyWidth {
+		(&textWriter{w: w, width: width}).wrap("", "  ", text)
+		return
+	}
+	fmt.Fprintln(w, text)
 }
 
 // clear takes the redrawn line away. p.mu is held.

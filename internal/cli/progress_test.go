@@ -50,14 +50,14 @@ func TestProgressLines(t *testing.T) {
 		p := newProgress(&out, time.Second, 10*time.Second, false)
 		defer p.close()
 		p.start(steps[0], &steps[1])
-		require.Equal(t, "[1/2] transfer, mvcc, 4 threads, sample 1; next rwmutex; 20s left\n", out.String())
+		require.Equal(t, "[1/2, 20s left] transfer, mvcc, 4 threads, sample 1; next rwmutex\n", out.String())
 		p.running(trial)
 		_, err := trial.RunFor(t.Context(), 2500*time.Millisecond, true)
 		require.NoError(t, err)
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		require.Len(t, lines, 3)
-		require.Regexp(t, `^\[1/2\] transfer, mvcc, 4 threads, sample 1, (4.00k|399.|400.|3.9\dk) ops/s; next rwmutex; 18s left$`, lines[2])
+		require.Regexp(t, `^\[1/2, 18s left\] transfer, mvcc, 4 threads, sample 1, (4.00k|399.|400.|3.9\dk) ops/s; next rwmutex$`, lines[2])
 		time.Sleep(7500 * time.Millisecond)
 		p.start(steps[1], nil)
 		synctest.Wait()
@@ -66,7 +66,7 @@ func TestProgressLines(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Contains(t, out.String(), "\na note\n")
-		require.Contains(t, out.String(), "[2/2] transfer, rwmutex, 4 threads, sample 1; last one; ")
+		require.Regexp(t, `\[2/2, \d+s left\] transfer, rwmutex, 4 threads, sample 1; last one\n`, out.String())
 		require.NotContains(t, out.String(), "\x1b")
 		require.NotContains(t, out.String(), "\r")
 	})
@@ -139,20 +139,29 @@ func TestColourAndTerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	require.False(t, isTerminal(f))
-	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a character device, as a terminal is
+	require.Equal(t, anyWidth, terminalWidth(f))
+	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer device.Close()
+	require.False(t, isTerminal(device), "a character device, but no terminal")
+
+	_, tty := openTerminal(t, 100)
 	for _, c := range []struct {
 		term, noColor    string
 		terminal, colour bool
 	}{{"xterm", "", true, true}, {"xterm", "1", true, false}, {"dumb", "", false, false}} {
 		t.Setenv("TERM", c.term)
 		t.Setenv("NO_COLOR", c.noColor)
-		p := newProgress(device, time.Hour, time.Second, false)
+		p := newProgress(tty, time.Hour, time.Second, false)
 		require.Equal(t, c.terminal, p.terminal)
 		require.Equal(t, c.colour, p.colour)
 		p.close()
 	}
+	t.Setenv("COLUMNS", "")
+	require.Equal(t, 100, terminalWidth(tty))
+	t.Setenv("COLUMNS", "72")
+	require.Equal(t, 72, terminalWidth(tty))
+	require.Equal(t, anyWidth, terminalWidth(f), "a file has no columns, whatever the environment says")
 }
 
 func TestNumbersForPeople(t *testing.T) {
@@ -166,7 +175,10 @@ func TestNumbersForPeople(t *testing.T) {
 		require.Equal(t, want, tiny(d))
 	}
 	for d, want := range map[time.Duration]string{0: "0.0s", 50 * time.Millisecond: "0.1s", 99_900 * time.Millisecond: "99.9s", 100 * time.Second: "100s", 2 * time.Hour: "7200s"} {
-		require.Equal(t, want, seconds(d))
+		require.Equal(t, want, seconds(d, false))
+	}
+	for d, want := range map[time.Duration]string{50 * time.Millisecond: "0.05s", 9_990 * time.Millisecond: "9.99s", 9_996 * time.Millisecond: "10.0s", 100 * time.Second: "100s"} {
+		require.Equal(t, want, seconds(d, true))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // reportCmd is "mvccbench report".
 type reportCmd struct {
-	From   string `arg:"" name:"run" help:"A file that --format=json has written, or the name of a saved run."`
+	From   string `arg:"" name:"run" help:"A file of results, - for standard input, or the name of a saved run. From a file in the Go benchmark format there are no charts of all percentiles, since it has but some."`
 	Report string `help:"Folder to write the charts to, and a page with all of them." required:"" placeholder:"DIR"`
 }
 
@@ -20,9 +20,14 @@ func (c *reportCmd) Run(e *env) error {
 	if err != nil {
 		return usagef("%w", err)
 	}
-	r, err := results.LoadRun(c.From, store)
+	var r *results.Run
+	if c.From == stdinName {
+		r, err = results.ParseRun("standard input", e.input())
+	} else {
+		r, err = results.LoadRun(c.From, store)
+	}
 	if err != nil {
-		return usagef("%w; expected a file in JSON or the name of a saved run (see %s runs)", err, programName)
+		return usagef("%w; expected a file of results, in JSON or in the Go benchmark format, or the name of a saved run (see %s runs)", err, e.Name)
 	}
 	if err := canCreate(c.Report); err != nil {
 		return usagef("--report: expected a folder that can be written: %w", err)

@@ -16,25 +16,34 @@ import (
 // Run carries "mvccbench run" out; the parser calls it. Everything that can be
 // wrong with the arguments is found before anything is done.
 func (c *runCmd) Run(e *env) error {
-	sweep, err := c.sweep(e.engines)
+	sweep, err := c.sweep(e.Engines)
 	if err != nil {
 		return err
 	}
+	slow, err := c.slowFlags.config()
+	if err != nil {
+		return err
+	}
+	samples, err := c.profileFlags.start(e.Name, c.Save)
+	if err != nil {
+		return err
+	}
+	defer samples.close()
 	var profiles *profiler
 	if c.serves() {
-		if profiles, err = startProfiler(c.HTTP); err != nil {
+		if profiles, err = startProfiler(e.Name, c.HTTP, slow); err != nil {
 			return usagef("--http: expected a loopback address such as %s, or off: %w", defaultHTTP, err)
 		}
 		defer profiles.close()
 	}
-	out, err := c.open(e.stdout)
+	out, err := c.open(e)
 	if err != nil {
 		return err
 	}
 	if c.serves() {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
-	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, out: out}
+	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out}
 	err = r.run()
 	if err == nil && c.Hold {
 		fmt.Fprintf(e.stderr, "still serving profiles at %s; end with Ctrl-C\n", profiles.url())
@@ -50,6 +59,7 @@ type runner struct {
 	env      *env
 	sweep    bench.Sweep
 	profiles *profiler
+	kept     *sampleProfiles
 	out      *output
 	progress *progress
 	of       int // samples
@@ -93,9 +103,16 @@ func (r *runner) run() error {
 		outcome.Kind, outcome.Detail = results.Interrupted, ""
 		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", r.out.samples(), r.of)
 	}
+	note, e := r.kept.finish(r.out)
+	if err == nil {
+		err = e
+	}
 	notes, e := r.out.end(outcome)
 	if err == nil {
 		err = e
+	}
+	if note != "" {
+		notes = append(notes, note)
 	}
 	if r.cmd.Quiet {
 		return err
@@ -116,10 +133,23 @@ const (
 	enoughCPU    = 0.9
 )
 
+// freeCPU returns how much of its CPUs the process could have, 0 if nobody knows,
+// and remarks upon it if that is little.
+func (e *env) freeCPU(quiet bool) float64 {
+	share, ok := bench.FreeCPU(freeCPUProbe)
+	if !ok {
+		return 0
+	}
+	if share < enoughCPU && !quiet {
+		remark(e.stderr, "note: other programs are busy: this one gets only %.0f %% of its CPUs, and the figures will show it", 100*share)
+	}
+	return share
+}
+
 // header says what is measured and how.
 func (r *runner) header(skips []bench.Skip) results.Header {
 	h := results.Header{
-		Program:   strings.TrimSpace(programName + " " + version()),
+		Program:   strings.TrimSpace(r.env.Name + " " + version()),
 		Args:      r.env.args,
 		Started:   time.Now().UTC(),
 		Seed:      r.sweep.Seed,
@@ -129,7 +159,9 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 		Ops:       r.sweep.Ops,
 		Loop:      "closed",
 		ClockCost: bench.ClockCost(),
+		FreeCPU:   r.env.freeCPU(r.cmd.Quiet),
 		Harness:   map[string]float64{},
+		Profiled:  r.kept.describe(),
 		Notes:     []string{"profiles: " + r.profiles.describe()},
 	}
 	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool { return rate == 0 }); len(rates) > 0 {
@@ -137,12 +169,6 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	}
 	for _, level := range r.sweep.Isolations {
 		h.Isolation = append(h.Isolation, string(level))
-	}
-	if share, ok := bench.FreeCPU(freeCPUProbe); ok {
-		h.FreeCPU = share
-		if share < enoughCPU && !r.cmd.Quiet {
-			fmt.Fprintf(r.env.stderr, "note: other programs are busy: this one gets only %.0f %% of its CPUs, and the figures will show it\n", 100*share)
-		}
 	}
 	for _, w := range r.sweep.Workloads {
 		if ns, err := bench.HarnessCost(w); err == nil {
@@ -162,9 +188,10 @@ func (r *runner) Start(step bench.Step, next *bench.Step) {
 }
 
 // Running implements [bench.Observer].
-func (r *runner) Running(_ bench.Step, t *bench.Trial) {
+func (r *runner) Running(step bench.Step, t *bench.Trial) {
 	r.progress.running(t)
-	r.profiles.running(t)
+	r.profiles.running(t, step.Config)
+	r.kept.running(t)
 }
 
 // Done implements [bench.Observer].
@@ -186,7 +213,10 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 		r.progress.note("%s: saturated: %.1f %% of the operations that were due, %d left at the end", stepName(step), 100*part, m.Backlog)
 	}
 	if r.profiles.instrumented(r.out.run.Header.Started) {
-		r.out.instrument("profiles were captured meanwhile")
+		r.out.instrument("an execution trace was taken meanwhile")
 	}
-	return r.out.sample(step.Config, m)
+	if err := r.out.sample(step.Config, m); err != nil {
+		return err
+	}
+	return r.kept.sample(&r.out.run.Samples[len(r.out.run.Samples)-1])
 }

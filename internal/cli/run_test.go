@@ -159,6 +159,19 @@ func TestSweepAndOpenLoop(t *testing.T) {
 	}
 }
 
+// Response times are those of the wait, too: if all operations are due at once, half
+// of them wait for at least as long as thousands of others take.
+func TestResponseTimesHaveTheWaitInThem(t *testing.T) {
+	code, stdout, stderr := call(t, "--workload=zipf-read", "--engine=rwmutex", "--threads=1", "--count=1", "--warmup=0", "--http=off",
+		"--rate=100000000", "--ops=50000", "--latency-sample=1")
+	require.Equal(t, ExitOK, code, stderr)
+	lines, _ := parse(t, stdout)
+	require.Len(t, lines, 1)
+	service, _ := value(lines[0], "p50-ns")
+	response, _ := value(lines[0], "response-p50-ns")
+	require.Greater(t, response, 100*service)
+}
+
 // What timing costs, by one command: the same without, and with, and nothing
 // timed where nothing is to be.
 func TestCostOfTiming(t *testing.T) {
@@ -195,7 +208,7 @@ func TestIntervalOnAPipe(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.NotContains(t, stdout, "99.999")
 	require.Regexp(t, `(?m)^ *time +recent +avg +recent +avg +99.9 +99.99 +99.999 +max +aborts +errs +ctxsw$`, stderr)
-	require.Regexp(t, `(?m)^ *0\.\ds +\S+`, stderr)
+	require.Regexp(t, `(?m)^ *0\.\d+s +\S+`, stderr)
 	require.NotContains(t, stderr, "\x1b")
 	require.NotContains(t, stderr, "\r")
 }
@@ -265,7 +278,7 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 			ctx:     t.Context(),
 			stdout:  &stdout,
 			stderr:  &stderr,
-			engines: append(bench.Engines(), bad),
+			Program: Program{Name: "mvccbench", Engines: append(bench.Engines(), bad)},
 			args:    []string{"--http=off", "--workload=" + workload, "--engine=faulty,rwmutex", "--threads=2", "--duration=1h", "--warmup=0", "--count=1"},
 		})
 		require.Equal(t, ExitViolated, code, "%s: %s", name, stderr.String())
@@ -287,7 +300,7 @@ func TestNothingCommitted(t *testing.T) {
 	}}
 	var stdout, stderr buffer
 	code := run(&env{
-		ctx: t.Context(), stdout: &stdout, stderr: &stderr, engines: []bench.EngineSpec{stuck},
+		ctx: t.Context(), stdout: &stdout, stderr: &stderr, Program: Program{Name: "mvccbench", Engines: []bench.EngineSpec{stuck}},
 		args: []string{"--http=off", "--workload=disjoint", "--engine=stuck", "--threads=1", "--duration=2ms", "--warmup=0", "--count=1"},
 	})
 	require.Equal(t, ExitFailed, code)

@@ -24,6 +24,8 @@ type serveCmd struct {
 	Isolation string        `help:"Level of read-write transactions: serializable or snapshot." default:"serializable" placeholder:"LEVEL"`
 	Seed      uint64        `help:"Seed of all random choices." default:"1" placeholder:"N"`
 	HTTP      string        `name:"http" help:"Serve the dashboard on ADDR, or on a free port if its port is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"${http_addr}" placeholder:"ADDR"`
+
+	slowFlags `embed:""`
 }
 
 // config returns what the flags ask for, checked as those of a run are.
@@ -49,7 +51,8 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 		ReadPct:       listOf(c.ReadPct),
 		Rate:          listOf(c.Rate),
 		Isolation:     []string{c.Isolation},
-		LatencySample: []string{"auto"},
+		LatencySample: []string{autoSample},
+		slowFlags:     c.slowFlags,
 		Verify:        true,
 		HTTP:          c.HTTP,
 	}
@@ -72,11 +75,15 @@ func listOf[T any](v *T) []T {
 // Run carries "mvccbench serve" out; the parser calls it. It ends with Ctrl-C,
 // or after the given time, and verifies the map then.
 func (c *serveCmd) Run(e *env) error {
-	config, err := c.config(e.engines)
+	config, err := c.config(e.Engines)
 	if err != nil {
 		return err
 	}
-	profiles, err := startProfiler(c.HTTP)
+	slow, err := c.slowFlags.config()
+	if err != nil {
+		return err
+	}
+	profiles, err := startProfiler(e.Name, c.HTTP, slow)
 	if err != nil {
 		return usagef("--http: expected a loopback address such as %s: %w", defaultHTTP, err)
 	}
@@ -101,9 +108,9 @@ func serve(ctx context.Context, e *env, profiles *profiler, config bench.Config,
 		return err
 	}
 	defer trial.Close()
-	defer profiles.running(nil)
+	defer profiles.stopped()
 	profiles.phase(name)
-	profiles.running(trial)
+	profiles.running(trial, config)
 	var ops uint64
 	var took time.Duration
 	for ctx.Err() == nil {

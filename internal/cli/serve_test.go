@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/bench"
 )
 
 // lines is written to by one goroutine and read by another.
@@ -54,7 +52,7 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 	code := make(chan int, 1)
 	go func() {
 		args := []string{"serve", "--http=127.0.0.1:0", "--keys=100", "--threads=2", "--row=50ms"}
-		code <- RunWith(ctx, bench.Engines(), args, &stdout, &stderr)
+		code <- Run(ctx, args, &stdout, &stderr)
 	}()
 	address := regexp.MustCompile(`dashboard: (http://\S+)`)
 	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, time.Minute, time.Millisecond)
@@ -116,7 +114,7 @@ func TestServeRefusesBadArguments(t *testing.T) {
 		"--isolation=none":    "isolation",
 	} {
 		var stdout, stderr bytes.Buffer
-		code := RunWith(context.Background(), bench.Engines(), []string{"serve", arg}, &stdout, &stderr)
+		code := Run(context.Background(), []string{"serve", arg}, &stdout, &stderr)
 		require.Equal(t, ExitUsage, code, arg)
 		require.Contains(t, stderr.String(), want, arg)
 		require.Empty(t, stdout.String())
@@ -127,7 +125,7 @@ func TestServeEndsAfterItsTime(t *testing.T) {
 	t.Setenv(tokenVariable, "0123456789abcdef")
 	var stdout, stderr bytes.Buffer
 	args := []string{"serve", "--http=0.0.0.0:0", "--keys=100", "--duration=20ms"}
-	require.Equal(t, ExitOK, RunWith(context.Background(), bench.Engines(), args, &stdout, &stderr), stderr.String())
+	require.Equal(t, ExitOK, Run(context.Background(), args, &stdout, &stderr), stderr.String())
 	require.Contains(t, stdout.String(), "verified")
 	require.NotContains(t, stderr.String(), "0123456789abcdef")
 	require.True(t, strings.HasPrefix(stderr.String(), "dashboard: http://"))

@@ -11,7 +11,7 @@ import (
 func HandleSignals(signals <-chan os.Signal, cancel func(), stderr io.Writer, exit func(code int)) {
 	<-signals
 	cancel()
-	fmt.Fprintf(stderr, "\n%s: stopping; Ctrl-C again ends at once\n", programName)
+	fmt.Fprintln(stderr, "\nstopping; Ctrl-C again ends at once")
 	<-signals
 	exit(ExitInterrupted)
 }

@@ -209,12 +209,15 @@ func (c *runCmd) isolations() ([]bench.Isolation, error) {
 	return list, nil
 }
 
+// autoSample is the value of --latency-sample that leaves the choice to bench.
+const autoSample = "auto"
+
 func (c *runCmd) latencySamples() ([]int, error) {
 	var list []int
-	for _, text := range c.LatencySample {
+	for _, text := range c.slowFlags.latencySample(c.LatencySample) {
 		n, err := strconv.Atoi(text)
 		switch {
-		case text == "auto":
+		case text == autoSample:
 			n = 0
 		case text == "off":
 			n = bench.NoLatency
@@ -338,6 +341,9 @@ func (c *runCmd) checkNumbers() error {
 		if !f.ok {
 			return usagef("%s: expected %s, not %v", f.flag, f.expects, f.value)
 		}
+	}
+	if c.Slow != "" && !c.serves() {
+		return usagef("--slow: expected an address in --http: it is there that slow operations are explained")
 	}
 	if c.Hold && !c.serves() {
 		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)

@@ -8,11 +8,10 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // tableCmd is "mvccbench table": measurements in the form in which others have
@@ -25,10 +24,10 @@ type tableCmd struct {
 
 // tableFlags are the flags that all tables have.
 type tableFlags struct {
-	Count  int    `help:"Samples of each figure; their median is shown." default:"3" placeholder:"N"`
-	Format string `help:"Format of the table: table or csv." enum:"table,csv" default:"table" placeholder:"FORMAT"`
-	Seed   uint64 `help:"Seed of all random choices." default:"1" placeholder:"N"`
-	Quiet  bool   `help:"Report no progress." short:"q"`
+	Count  int    `help:"Samples of each figure; their median is shown." default:"3" placeholder:"N" group:"All tables"`
+	Format string `help:"Format: table, which is Markdown and says what it was measured with, or csv." enum:"table,csv" default:"table" placeholder:"FORMAT" group:"All tables"`
+	Seed   uint64 `help:"Seed of all random choices." default:"1" placeholder:"N" group:"All tables"`
+	Quiet  bool   `help:"Report no progress." short:"q" group:"All tables"`
 }
 
 func (f *tableFlags) check() error {
@@ -66,8 +65,9 @@ type tableRow struct {
 type table struct {
 	title  string
 	header []string
+	left   int // columns that are names, to the left of the figures
 	rows   []*tableRow
-	notes  []string // under a text table
+	notes  []string // under a table in Markdown
 }
 
 // unknown is a figure that a sample does not support, or the system does not tell.
@@ -77,6 +77,13 @@ var unknown = math.NaN()
 // meanwhile is equally unfair to all, and prints the rows. When the context ends
 // it prints those that have at least one sample of every figure.
 func (t *table) measure(e *env, f *tableFlags) error {
+	h := results.Header{
+		Program: e.Name + " " + version(),
+		Args:    e.args,
+		Started: time.Now(),
+		Machine: results.ThisMachine(),
+		FreeCPU: e.freeCPU(f.Quiet),
+	}
 	n, done, of := 0, 0, 0
 	for _, r := range t.rows {
 		if r.name != "" {
@@ -112,7 +119,18 @@ func (t *table) measure(e *env, f *tableFlags) error {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(e.stderr, "interrupted after %d of %d samples\n", done, of)
 	}
-	return errors.Join(err, t.print(e.stdout, f.Format))
+	how := fmt.Sprintf("seed %d, medians of %d samples", f.Seed, f.Count)
+	switch {
+	case err != nil:
+		how += fmt.Sprintf("; ended after %d of %d", done, of)
+	case f.Count == 1:
+		how = fmt.Sprintf("seed %d, one sample of each", f.Seed)
+	}
+	lines := results.DescribeMachine(h)
+	if h.CPU != "" {
+		lines = append(lines, h.CPU)
+	}
+	return errors.Join(err, t.print(e.stdout, f.Format, append(lines, how)))
 }
 
 func (r *tableRow) add(figures []float64) {
@@ -124,8 +142,8 @@ func (r *tableRow) add(figures []float64) {
 	}
 }
 
-// print writes the rows that have been measured.
-func (t *table) print(w io.Writer, format string) error {
+// print writes the rows that have been measured, and says how they were.
+func (t *table) print(w io.Writer, format string, how []string) error {
 	rows := [][]string{t.header}
 	for _, r := range t.rows {
 		if r.got == nil {
@@ -143,18 +161,21 @@ func (t *table) print(w io.Writer, format string) error {
 	if format == "csv" {
 		return csv.NewWriter(w).WriteAll(rows)
 	}
-	fmt.Fprintf(w, "%s\n\n", t.title)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
-	}
-	if err := tw.Flush(); err != nil {
+	text := &textWriter{w: w}
+	text.line(t.title + ".")
+	text.line("")
+	if err := results.WriteMarkdown(w, rows, func(column int) bool { return column < t.left }); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
-	text := &textWriter{w: w}
 	for _, note := range t.notes {
 		text.line("")
 		text.line(note)
+	}
+	text.line("")
+	text.line("Measured by:")
+	text.line("")
+	for _, line := range how {
+		text.verbatim("    ", line)
 	}
 	return text.err
 }
@@ -181,11 +202,11 @@ func runTrial(ctx context.Context, c bench.Config, run func(t *bench.Trial) erro
 
 // tableEngine returns the engine called name, which must run w.
 func tableEngine(e *env, flag, name string, w bench.Workload) (bench.EngineSpec, error) {
-	if err := checkList(flag, "engine", []string{name}, engineNames(e.engines)); err != nil {
+	if err := checkList(flag, "engine", []string{name}, engineNames(e.Engines)); err != nil {
 		return bench.EngineSpec{}, err
 	}
-	i := slices.IndexFunc(e.engines, func(s bench.EngineSpec) bool { return s.Name == name })
-	spec := e.engines[i]
+	i := slices.IndexFunc(e.Engines, func(s bench.EngineSpec) bool { return s.Name == name })
+	spec := e.Engines[i]
 	if why, ok := spec.Runs(w); !ok {
 		return spec, usagef("%s: %s cannot be measured here: %s", flag, name, why)
 	}

@@ -49,12 +49,13 @@ func (c *goroutinesTable) Run(e *env) error {
 	if err != nil {
 		return usagef("--keys: %w", err)
 	}
-	if err := checkList("--engine", "engine", c.Engine, engineNames(e.engines)); err != nil {
+	if err := checkList("--engine", "engine", c.Engine, engineNames(e.Engines)); err != nil {
 		return err
 	}
 	t := &table{
 		title:  fmt.Sprintf("%d goroutines, %s operations per second offered (%s arrivals), %d counters", c.Goroutines, tableCount(c.Rate), c.Arrival, c.Keys),
 		header: []string{"", "throughput ops/s", "achieved", "average ms"},
+		left:   1,
 		notes: []string{
 			"One operation reads a counter and writes it back, one higher, in one critical section or transaction. Response times count from when the operation was due, so the wait for a turn is in them; a percentile without ten operations beyond it is not shown. Context switches are those of the threads of the process, not of goroutines.",
 		},

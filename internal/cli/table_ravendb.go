@@ -48,6 +48,7 @@ func (c *ravendbTable) Run(e *env) error {
 	t := &table{
 		title:  fmt.Sprintf("Requests per second, %d goroutines, %d keys", c.Threads, c.Keys),
 		header: []string{""},
+		left:   1,
 	}
 	for _, column := range ravendbColumns {
 		t.header = append(t.header, column.name)

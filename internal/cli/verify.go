@@ -28,7 +28,7 @@ type verifyCmd struct {
 	Repeat    bool     `help:"Repeat the parameters of the first round: with --seed, those of a round that was violated." group:"What to check"`
 	Check     string   `help:"Run nothing, but judge a history that was saved." placeholder:"FILE" group:"What to check"`
 
-	Out      string        `help:"Save what was violated below the folder DIR, which is created then." default:"mvccbench-violations" placeholder:"DIR" group:"Output"`
+	Out      string        `help:"Save what was violated below the folder DIR, which is created then." default:"${program}-violations" placeholder:"DIR" group:"Output"`
 	Interval time.Duration `help:"Time between two progress reports." default:"5s" placeholder:"TIME" group:"Output"`
 	Verbose  bool          `help:"Report every round." short:"v" group:"Output"`
 	Quiet    bool          `help:"Report no progress." short:"q" group:"Output"`
@@ -41,7 +41,7 @@ func (c *verifyCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Runs random load on the map for a while and checks what it did, in rounds with parameters of their own:\n")
 	for _, k := range soak.Kinds() {
-		fmt.Fprintf(&b, "  %-9s %s\n", k, k.Doc())
+		fmt.Fprintf(&b, "  %-8s %s\n", k, k.Doc())
 	}
 	b.WriteString("The exit code is 3 if something was violated. Then the history, an explanation and the parameters have been saved.")
 	return b.String()
@@ -114,7 +114,7 @@ func (c *verifyCmd) Run(e *env) error {
 	}
 	var profiles *profiler
 	if c.HTTP != "" && c.HTTP != "off" {
-		if profiles, err = startProfiler(c.HTTP); err != nil {
+		if profiles, err = startProfiler(e.Name, c.HTTP, nil); err != nil {
 			return usagef("--http: expected a loopback address such as %s, or off: %w", defaultHTTP, err)
 		}
 		defer profiles.close()
@@ -137,7 +137,7 @@ func (c *verifyCmd) Run(e *env) error {
 		if o.Violation != nil {
 			p.aside(func() {
 				describeViolation(e.stderr, o.Violation, true)
-				fmt.Fprintf(e.stderr, "repeat it: %s\n", c.repeat(r))
+				fmt.Fprintf(e.stderr, "repeat it: %s\n", c.repeat(e.Name, r))
 			})
 		}
 	}
@@ -155,9 +155,9 @@ func (c *verifyCmd) Run(e *env) error {
 	return err
 }
 
-// repeat returns the command line that repeats a round's parameters.
-func (c *verifyCmd) repeat(r soak.Round) string {
-	s := fmt.Sprintf("%s verify --seed %d --repeat", programName, r.Seed)
+// repeat returns the command line of program that repeats a round's parameters.
+func (c *verifyCmd) repeat(program string, r soak.Round) string {
+	s := fmt.Sprintf("%s verify --seed %d --repeat", program, r.Seed)
 	if c.Workers != nil {
 		s += fmt.Sprintf(" --workers %d", *c.Workers)
 	}

@@ -22,7 +22,7 @@ import (
 func verify(t *testing.T, ctx context.Context, target soak.Target, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err buffer
-	code = run(&env{ctx: ctx, stdout: &out, stderr: &err, target: target, args: append([]string{"verify", "--http=off"}, args...)})
+	code = run(&env{Program: mvccbench(), ctx: ctx, stdout: &out, stderr: &err, target: target, args: append([]string{"verify", "--http=off"}, args...)})
 	return code, out.String(), err.String()
 }
 
@@ -205,7 +205,7 @@ func TestVerifyResultsThatCannotBeWritten(t *testing.T) {
 func TestVerifyHelp(t *testing.T) {
 	code, stdout, _ := call(t, "verify", "--help")
 	require.Equal(t, ExitOK, code)
-	for _, want := range []string{"--check=FILE", "--keep-going", "--[no-]vary-procs", "onekey    Load, Store"} {
+	for _, want := range []string{"--check=FILE", "--keep-going", "--[no-]vary-procs", "onekey   Load, Store"} {
 		require.Contains(t, stdout, want)
 	}
 	require.NotContains(t, stdout, "${")

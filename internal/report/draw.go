@@ -20,8 +20,8 @@ import (
 // The size of a chart. It is small, so that its text can be read when the page is
 // as wide as a phone.
 const (
-	width  = 5 * vg.Inch
-	height = 3.5 * vg.Inch
+	width      = 5 * vg.Inch
+	plotHeight = 3.1 * vg.Inch // and the legend above it
 )
 
 // The library draws in colours of its own, which are replaced by variables of the
@@ -52,7 +52,7 @@ const backdrop = `<rect width="100%" height="100%" style="fill:var(--paper)"/>`
 // svg draws a chart, which must be drawable.
 func (c chart) svg() ([]byte, error) {
 	p := plot.New()
-	p.BackgroundColor = color.Transparent
+	p.BackgroundColor = nil // the page's
 	p.X.Label.Text, p.Y.Label.Text = c.X.Label, c.Y.Label
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.LineStyle.Color, a.Tick.LineStyle.Color = axes, axes
@@ -90,9 +90,9 @@ func (c chart) svg() ([]byte, error) {
 		}
 	}
 
-	canvas := vgsvg.New(width, height)
-	all := draw.New(canvas)
 	legend := c.legendHeight()
+	canvas := vgsvg.New(width, plotHeight+legend)
+	all := draw.New(canvas)
 	c.drawLegend(draw.Crop(all, 0, 0, all.Max.Y-all.Min.Y-legend, 0))
 	p.Draw(draw.Crop(all, 2, -10, 2, -legend-4))
 	var b bytes.Buffer
@@ -170,7 +170,9 @@ func (s series) mark() draw.GlyphStyle {
 		draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{},
 		draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
 	}
-	return draw.GlyphStyle{Color: hue(s.Place), Radius: 3, Shape: shapes[s.Place%len(shapes)]}
+	// What has the colour of another has not its mark.
+	i := s.Place + s.Place/hues*3
+	return draw.GlyphStyle{Color: hue(s.Place), Radius: 3, Shape: shapes[i%len(shapes)]}
 }
 
 // The legend is above the plot, in rows of equal columns.

@@ -76,8 +76,27 @@ var figures = []figure{
 	{"ops/s", "throughput", "Throughput", axis{"operations per second", fromZero, plain}},
 	{"p99-ns", "latency-p99", "Latency, 99th percentile", axis{"latency", logarithmic, nanoseconds}},
 	{results.ResponsePrefix + "p99-ns", "response-p99", "Response time, 99th percentile", axis{"response time", logarithmic, nanoseconds}},
-	{"allocs/op", "allocs", "Allocations", axis{"objects allocated per operation", fromZero, plain}},
+	{"allocs/op", "allocs", "Allocations", axis{"allocations per operation", fromZero, plain}},
 	{"aborts/op", "aborts", "Aborted attempts", axis{"aborts per operation", fromZero, plain}},
+}
+
+// far is how many times the smallest median the largest is when an axis from zero
+// would show nothing of the small ones.
+const far = 50
+
+// axis returns the y axis for lines: that of f, but a logarithmic one for
+// throughputs that are far apart.
+func (f figure) axis(lines []series) axis {
+	low, high := math.Inf(1), 0.0
+	for _, l := range lines {
+		for _, p := range l.Points {
+			low, high = min(low, p.Y), max(high, p.Y)
+		}
+	}
+	if f.unit != "ops/s" || low <= 0 || high < far*low {
+		return f.y
+	}
+	return axis{"operations/s, logarithmic", logarithmic, f.y.Unit} // short: it must fit beside the plot
 }
 
 // drawable returns c without what cannot be on a logarithmic axis: zero and less.
@@ -170,7 +189,7 @@ func againstThreads(cells []*results.Cell, title string, places map[string]int) 
 			File:    fileName(title, f.name),
 			Title:   title + ": " + strings.ToLower(f.label[:1]) + f.label[1:],
 			Caption: caption(cells),
-			X:       x, Y: f.y, Series: lines,
+			X:       x, Y: f.axis(lines), Series: lines,
 		})
 	}
 	for _, kind := range []string{results.Service, results.Response} {
@@ -354,7 +373,7 @@ func againstParam(cells []*results.Cell, param string, places map[string]int) []
 				File:    fileName(title, f.name+"-by-"+param),
 				Title:   fmt.Sprintf("%s: %s by %s", title, strings.ToLower(f.label[:1])+f.label[1:], param),
 				Caption: fmt.Sprintf("%s %s.", caption(of), goroutines(most)),
-				X:       x, Y: f.y, Series: lines,
+				X:       x, Y: f.axis(lines), Series: lines,
 			})
 		}
 	}

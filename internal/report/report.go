@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -117,11 +118,30 @@ func machine(h results.Header) string {
 	if cpu == "" {
 		cpu = "unknown processor"
 	}
-	return fmt.Sprintf("%s, %d CPUs, GOMAXPROCS %d, %s, %s/%s", cpu, h.CPUs, h.GOMAXPROCS, h.Go, h.GOOS, h.GOARCH)
+	parts := []string{cpu}
+	if h.CPUs > 0 {
+		parts = append(parts, fmt.Sprintf("%d CPUs", h.CPUs))
+	}
+	parts = append(parts, fmt.Sprintf("GOMAXPROCS %d", h.GOMAXPROCS))
+	if h.Go != "" {
+		parts = append(parts, h.Go)
+	}
+	return strings.Join(append(parts, h.GOOS+"/"+h.GOARCH), ", ")
 }
 
-// When returns when the run started.
-func (p page) When() string { return p.Header.Started.UTC().Format("2 January 2006, 15:04 MST") }
+// Program returns the name of the program that measured.
+func (p page) Program() string {
+	name, _, _ := strings.Cut(p.Header.Program, " ")
+	return cmp.Or(name, "mvccbench")
+}
+
+// When returns when the run started, "" if it is not known.
+func (p page) When() string {
+	if p.Header.Started.IsZero() {
+		return ""
+	}
+	return p.Header.Started.UTC().Format("2 January 2006, 15:04 MST")
+}
 
 // Style is the style sheet of the charts.
 func (p page) Style() template.CSS {

@@ -168,6 +168,9 @@ func TestCharts(t *testing.T) {
 	for _, want := range []string{">goroutines</text>", ">operations per second</text>", ">500k</text>", ">2M</text>", ">8</text>"} {
 		require.Contains(t, first, want)
 	}
+	require.Regexp(t, `rotate\(90\)">\s*<text[^>]*>operations per second</text>`, first, "beside the y axis")
+	require.NotRegexp(t, `rotate\(90\)">\s*<text[^>]*>goroutines</text>`, first)
+	require.NotContains(t, first, "#-", "a colour that is none")
 	require.Contains(t, string(files[3].Content), ">99</text>")
 	require.Regexp(t, `>\d+ µs</text>`, string(files[3].Content))
 }
@@ -255,4 +258,89 @@ func TestScales(t *testing.T) {
 	_, err := chart{Title: "none"}.svg()
 	require.Error(t, err)
 	require.True(t, math.IsInf(nine(100), 1))
+}
+
+// Throughputs that are far apart have a logarithmic axis, since from zero the small
+// ones would all be zero.
+func TestThroughputsFarApart(t *testing.T) {
+	for slow, want := range map[float64]axis{
+		1e4: {"operations/s, logarithmic", logarithmic, plain},
+		1e6: {"operations per second", fromZero, plain},
+	} {
+		b := newBuilder(t)
+		for _, threads := range []int{1, 2} {
+			b.add("begin", "Begin", "", "fast", threads, 1e7)
+			b.add("begin", "Begin", "", "slow", threads, slow)
+		}
+		sections, err := plan(&b.run)
+		require.NoError(t, err)
+		for _, c := range sections[0].Charts {
+			switch {
+			case strings.HasSuffix(c.File, "-throughput"):
+				require.Equal(t, want, c.Y)
+			case strings.HasSuffix(c.File, "-allocs"):
+				require.Equal(t, fromZero, c.Y.Scale)
+			}
+		}
+	}
+}
+
+// Engines are told apart by colour and mark, as many as there are.
+func TestSeriesDiffer(t *testing.T) {
+	seen := map[string]int{}
+	for place := range 2 * hues {
+		s := series{Place: place}
+		mark := s.mark()
+		look := fmt.Sprintf("%v %T", mark.Color, mark.Shape)
+		before, ok := seen[look]
+		require.False(t, ok, "%d looks like %d", place, before)
+		seen[look] = place
+		require.Equal(t, mark.Color, s.line().Color)
+		require.Equal(t, place >= hues, len(s.line().Dashes) > 0)
+	}
+}
+
+// The legend takes nothing from the plot: a chart of many engines is taller.
+func TestManyEngines(t *testing.T) {
+	size := regexp.MustCompile(`viewBox="0 0 (\S+) (\S+)"`)
+	heights := map[int]string{}
+	for _, n := range []int{2, 3, 12} {
+		c := chart{Title: "t", X: axis{"x", atValues, plain}, Y: axis{"y", fromZero, plain}}
+		for place := range n {
+			c.Series = append(c.Series, series{fmt.Sprint("engine ", place), place, []point{{1, 1, 1, 1}, {2, 2, 2, 2}}})
+		}
+		svg, err := c.svg()
+		require.NoError(t, err)
+		m := size.FindSubmatch(svg)
+		require.NotNil(t, m, string(svg[:300]))
+		heights[n] = string(m[2])
+	}
+	require.Equal(t, heights[2], heights[3])
+	require.NotEqual(t, heights[3], heights[12])
+}
+
+// An engine has the same colour in all charts of a run, also where others are
+// missing.
+func TestColoursStay(t *testing.T) {
+	b := newBuilder(t)
+	for _, threads := range []int{1, 2} {
+		for _, engine := range []string{"mvcc", "mvcc-direct", "rwmutex"} {
+			b.add("begin", "Begin", "", engine, threads, 1e6)
+			if engine != "mvcc-direct" {
+				b.add("transfer", "Transfer", "", engine, threads, 1e6)
+			}
+		}
+	}
+	sections, err := plan(&b.run)
+	require.NoError(t, err)
+	require.Len(t, sections, 2)
+	want := map[string]int{"mvcc": 0, "mvcc-direct": 1, "rwmutex": 2}
+	for _, section := range sections {
+		require.NotEmpty(t, section.Charts)
+		for _, c := range section.Charts {
+			for _, s := range c.Series {
+				require.Equal(t, want[s.Name], s.Place, "%s in %s", s.Name, c.File)
+			}
+		}
+	}
 }

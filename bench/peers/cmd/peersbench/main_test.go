@@ -62,11 +62,34 @@ func TestRunAndTable(t *testing.T) {
 		require.Contains(t, stdout, "    "+p.Module+" v", "its version")
 	}
 	require.Contains(t, stdout, "Counter without column: ")
+	require.Contains(t, stdout, "\n    peersbench run --workload=begin,counter ", "the command line can be copied")
+	require.NotContains(t, stdout, "mvccbench")
+
+	// The same in a page, in place of what was there before.
+	page := filepath.Join(t.TempDir(), "page.md")
+	const before, after = "text\n\n<!-- make bench-peers -->\n", "<!-- end of make bench-peers -->\n\nmore text\n"
+	require.NoError(t, os.WriteFile(page, []byte(before+"\nan old table\n\n"+after), 0o666))
+	for range 2 { // a second time changes nothing
+		_, stderr, code = call(t, "markdown", "--into", page, file)
+		require.Zero(t, code, stderr)
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		require.Equal(t, before+"\n"+stdout+"\n"+after, string(text))
+	}
+	require.NoError(t, os.WriteFile(page, []byte("<!-- make bench-peers -->\nno end\n"), 0o666))
+	_, stderr, code = call(t, "markdown", "--into", page, file)
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "after the first")
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, "<!-- make bench-peers -->\nno end\n", string(text), "it is left as it was")
 }
 
 func TestExitCodes(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o666))
+	results := filepath.Join(t.TempDir(), "results")
+	require.NoError(t, os.WriteFile(results, []byte("BenchmarkCounter/engine=stm/threads=1-2 100 5 ns/op\n"), 0o666))
 	for _, c := range []struct {
 		name string
 		args []string
@@ -76,9 +99,11 @@ func TestExitCodes(t *testing.T) {
 		{"list", []string{"list"}, 0, "badger"},
 		{"help", []string{"--help"}, 0, "badger"},
 		{"help of markdown", []string{"markdown", "--help"}, 0, "FILE"},
-		{"table of nothing", []string{"markdown"}, 2, "expected a file"},
+		{"table of nothing", []string{"markdown"}, 2, "<file>"},
 		{"table of no file", []string{"markdown", filepath.Join(t.TempDir(), "none")}, 2, "no such file"},
 		{"table of an empty file", []string{"markdown", empty}, 2, "no results"},
+		{"table into no page", []string{"markdown", results, "--into", filepath.Join(t.TempDir(), "none")}, 2, "--into: expected a page"},
+		{"table into another page", []string{"markdown", results, "--into", results}, 2, "there is no line \"<!-- make bench-peers -->\""},
 		{"unknown engine", []string{"run", "--engine=no-such"}, 2, "badger"},
 		{"lacking", []string{"run", "--engine=column", "--workload=counter"}, 2, "a merge does not say"},
 	} {

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// description is what the program is, in --help.
+const description = `Measures a transactional in-memory map, and other maps beside it, under load.
+Every result is verified before it is printed. Results go to standard output in
+the Go benchmark format, everything else to standard error. While a run lasts,
+its profiles can be looked at in a browser.
+
+"run" is the default command. "verify" checks the map itself, for as long as you
+like. "list" describes every workload, engine and metric.`
+
+// exitCodes ends every --help.
+const exitCodes = `
+Exit codes: 0 all went well, 1 the run failed, or --gate found something worse,
+2 an argument is wrong and nothing was done, 3 verification was violated,
+130 interrupted by Ctrl-C: what had been measured was printed. A second Ctrl-C
+ends at once. For "serve", Ctrl-C is the normal end: it exits with 0 or 3.
+`
+
+// An Example is a command line that --help shows.
+type Example struct {
+	What string // it is good for
+	Args string // the command line without the program or, if it begins with "$ ", that of another
+}
+
+// examples are those of each command.
+var examples = map[string][]Example{
+	"run": {
+		{"The default sweep, in under a minute", ""},
+		{"Reads of skewed keys: transactions, one-key operations and a concurrent map", "--workload zipf-read --engine mvcc,mvcc-direct,xsync --threads 2"},
+		{"A sweep over two parameters", "--workload zipf-read --theta 0.5,0.9 --value-size 8,16-1024"},
+		{"Response times at a given load, a line of figures each second", "--workload transfer --rate 50000 --arrival poisson --duration 10s --interval 1s --count 1 --threads 2"},
+		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
+		{"Charts, and a record for later comparisons", "--save before --report charts"},
+		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile-dir profiles"},
+		{"", "$ go tool pprof -http=: profiles/transfer-mvcc-threads=4.cpu.pb.gz"},
+		{"Change something in between, then compare", "-o old.txt"},
+		{"", "-o new.txt"},
+		{"", "compare old.txt new.txt"},
+		{"The same with benchstat, and the engines of one run beside each other", "$ go tool benchstat old.txt new.txt"},
+		{"", "$ go tool benchstat -col /engine new.txt"},
+		{"Look for what must not happen", "verify --duration 10m"},
+	},
+	"serve": {
+		{"Transfers, looked at in the browser until Ctrl-C", "serve"},
+		{"A skewed load at a fixed rate, for ten minutes", "serve --workload zipf-write --theta 0.99 --threads 8 --rate 100000 --duration 10m"},
+	},
+	"verify": {
+		{"As a soak", "verify --duration 10m"},
+		{"The parameters of one round, over and over", "verify --seed 7 --repeat --duration 1m"},
+	},
+	"compare": {
+		{"Two files of results, or of Go benchmarks", "compare old.txt new.txt"},
+		{"Two saved runs", "run --save before"},
+		{"", "run --save after"},
+		{"", "compare before after"},
+		{"In CI: fail if throughput is significantly worse by more than 10 %", "compare old.txt new.txt --gate --gate-pct 10 --unit ops/s"},
+	},
+	"runs": {
+		{"Keep a run, list all, delete it", "run --save before"},
+		{"", "runs"},
+		{"", "runs rm before"},
+		{"With profiles; compare two runs and their profiles in the browser", "run --save after --profile"},
+		{"", "runs serve"},
+	},
+	"report": {
+		{"Charts of a saved run", "run --save before --threads 1,2,4,8"},
+		{"", "report before --report charts"},
+		{"Charts of a file of results", "report results.txt --report charts"},
+	},
+	"table": {
+		{"Reads and writes under a shared lock and without it", "table ravendb"},
+		{"What cleaning up in the background is worth", "table free-batch"},
+		{"100,000 goroutines and one critical section", "table goroutines"},
+	},
+	"list": {
+		{"Everything", "list"},
+		{"What p99-ns is, and how it is measured", "list metrics"},
+	},
+}
+
+// writeExamples writes the examples of a command.
+func (e *env) writeExamples(w io.Writer, command string) {
+	list := examples[command]
+	for _, c := range e.Commands {
+		if c.Name == command {
+			list = c.Examples
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nExamples:\n")
+	text := &textWriter{w: w}
+	for _, x := range list {
+		if x.What != "" {
+			text.wrap("  ", "  ", x.What+":")
+		}
+		line, other := strings.CutPrefix(x.Args, "$ ")
+		if !other {
+			line = strings.TrimSpace(e.Name + " " + line)
+		}
+		text.wrapCommand("    ", line)
+	}
+}
+
+// wrapCommand writes a command line so that it can be copied in whole.
+func (t *textWriter) wrapCommand(indent, line string) {
+	const width = 80
+	text := indent
+	for i, part := range strings.Split(line, " --") {
+		switch {
+		case i == 0:
+			text += part
+		case len(text)+len(" --"+part+" \\") <= width:
+			text += " --" + part
+		default:
+			t.verbatim("", text+" \\")
+			text = indent + "  --" + part
+		}
+	}
+	t.verbatim("", text)
+}
+
+// printHelp prints the help of the command that was named or, if none was, of
+// all commands together with the flags of the default one.
+func (e *env) printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	command := "run"
+	if node := ctx.Selected(); node != nil {
+		for node.Parent != nil && node.Parent.Parent != nil {
+			node = node.Parent
+		}
+		command = cmp.Or(node.Name, command)
+	} else {
+		e.writeCommands(ctx)
+		run, err := kong.Trace(ctx.Kong, []string{"run"})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(ctx.Stdout, "%s\n", description)
+		options.NoAppSummary = true
+		ctx = run
+	}
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
+		return err
+	}
+	e.writeExamples(ctx.Stdout, command)
+	_, err := io.WriteString(ctx.Stdout, exitCodes)
+	return err
+}
+
+// writeCommands lists the commands.
+func (e *env) writeCommands(ctx *kong.Context) {
+	fmt.Fprintf(ctx.Stdout, "Usage: %s [run] [flags]\n", e.Name)
+	w := &textWriter{w: ctx.Stdout}
+	column := 0
+	for _, c := range ctx.Model.Children {
+		column = max(column, len(c.Name))
+	}
+	column += len("       "+e.Name) + 2
+	for _, c := range ctx.Model.Children {
+		if c.Name != "run" && !c.Hidden {
+			w.wrap(fmt.Sprintf("%-*s ", column, "       "+e.Name+" "+c.Name), strings.Repeat(" ", column+1), c.Help)
+		}
+	}
+	fmt.Fprintf(ctx.Stdout, "       %s COMMAND --help\n\n", e.Name)
+}

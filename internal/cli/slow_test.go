@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
+)
+
+func TestSlowWrong(t *testing.T) {
+	for _, value := range []string{"0", "100", "-1", "NaN", "slow", "0s", "-2ms", "99.9 %"} {
+		for _, command := range []string{"run", "serve"} {
+			code, stdout, stderr := call(t, command, "--slow="+value)
+			require.Equal(t, ExitUsage, code, "%s --slow=%s", command, value)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, "--slow: expected a percentile")
+			require.Contains(t, stderr, value)
+		}
+	}
+	code, _, stderr := call(t, quick("--slow=99")...)
+	require.Equal(t, ExitUsage, code)
+	require.Contains(t, stderr, "--slow: expected an address in --http")
+}
+
+// runOf reads the results in the JSON form.
+func runOf(t *testing.T, text string) results.Run {
+	t.Helper()
+	var r results.Run
+	require.NoError(t, json.Unmarshal([]byte(text), &r), text)
+	return r
+}
+
+// With --slow every operation is timed, unless it is said otherwise, and the run is
+// marked: it was slowed down.
+func TestSlowMarksTheRun(t *testing.T) {
+	args := []string{"--workload=counter", "--engine=mvcc", "--count=1", "--ops=2000", "--threads=2", "--format=json", "--http=127.0.0.1:0", "-q"}
+	code, stdout, stderr := call(t, append(args, "--slow=99.9%")...)
+	require.Equal(t, ExitOK, code, stderr)
+	r := runOf(t, stdout)
+	require.Equal(t, 1, r.Samples[0].LatencySample)
+	require.Contains(t, r.Header.Instrumented, "execution trace")
+
+	code, stdout, stderr = call(t, append(args, "--slow=99.9", "--latency-sample=7")...)
+	require.Equal(t, ExitOK, code, stderr)
+	require.Equal(t, 7, runOf(t, stdout).Samples[0].LatencySample)
+
+	code, stdout, stderr = call(t, args...)
+	require.Equal(t, ExitOK, code, stderr)
+	require.Empty(t, runOf(t, stdout).Header.Instrumented)
+}
+
+// visited is a session during whose first operation somebody does something.
+type visited struct {
+	bench.Session
+	visit func()
+}
+
+func (s *visited) Put(key string, v uint64) error {
+	s.visit()
+	return s.Session.Put(key, v)
+}
+
+// A run during which a visitor has taken an execution trace is marked, in every
+// format that has a place for it; one during which he has taken a CPU profile is
+// not.
+func TestVisitorsAreMarked(t *testing.T) {
+	mvcc, ok := bench.EngineByName("mvcc")
+	require.True(t, ok)
+	address := regexp.MustCompile(`profiles: (http://\S+)`)
+	for _, c := range []struct {
+		path   string
+		marked bool
+	}{
+		{"/debug/pprof/trace?seconds=0.01", true},
+		{"/debug/pprof/profile?seconds=0.01", false},
+	} {
+		var stdout, stderr lines
+		asked := false
+		visitor := sessions("visited", mvcc, func(s bench.Session) bench.Session {
+			return &visited{s, func() {
+				if asked {
+					return
+				}
+				asked = true
+				res, err := http.Get(address.FindStringSubmatch(stderr.String())[1] + c.path)
+				if err != nil {
+					panic(err)
+				}
+				defer res.Body.Close()
+				if n, err := io.Copy(io.Discard, res.Body); err != nil || n == 0 || res.StatusCode != http.StatusOK {
+					panic(res.Status)
+				}
+			}}
+		})
+		code := RunWith(t.Context(), Program{Name: "visits", Engines: []bench.EngineSpec{visitor}},
+			strings.Fields("run --engine=visited --workload=disjoint --threads=1 --count=2 --ops=10 --warmup=0s --format=json --http=127.0.0.1:0"), &stdout, &stderr)
+		require.Equal(t, ExitOK, code, stderr.String())
+		require.True(t, asked)
+		require.Equal(t, c.marked, runOf(t, stdout.String()).Header.Instrumented != "", c.path)
+	}
+}
