@@ -148,6 +148,11 @@ bench-peers: ## measure the map beside its peers, in one table; for benchstat: P
 	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) -o $(PEERRESULTS)
 	bin/peersbench markdown $(PEERRESULTS)
 
+.PHONY: pictures
+pictures: ## make the pictures of docs/profiling.md, with chromium, in three minutes
+	mkdir -p docs/pictures
+	MVCCMAP_PICTURES=$(CURDIR)/docs/pictures go -C profiling/browsertest test -count=1 -run '^TestPictures$$' .
+
 .PHONY: bars
 bars: ## measure the performance bars, each against its reference
 	go run ./internal/bars
