@@ -11,7 +11,7 @@ import (
 
 // slowFlags say whether slow operations are explained.
 type slowFlags struct {
-	Slow string `help:"Keep the execution trace around operations that take longer than this percentile of what is usual, such as 99.9, or longer than a time, such as 2ms, and say on the page /debug/pprof/slow/ what they waited for. Every operation is timed, and the trace slows down a workload whose goroutines wait often: the results say so." placeholder:"PCT|TIME" group:"Profiles in the browser"`
+	Slow string `help:"Keep the execution trace around operations that take longer than this percentile of what is usual, such as 99.9, or longer than a time, such as 2ms, and say on the page /debug/pprof/slow/ what they waited for. Every operation is timed, unless --latency-sample says otherwise, and the trace slows down a workload whose goroutines wait often: the results say so." placeholder:"PCT|TIME" group:"Profiles in the browser"`
 }
 
 // config returns what is to be recorded, nil for nothing.

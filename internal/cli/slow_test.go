@@ -27,6 +27,9 @@ func TestSlowWrong(t *testing.T) {
 	code, _, stderr := call(t, quick("--slow=99")...)
 	require.Equal(t, ExitUsage, code)
 	require.Contains(t, stderr, "--slow: expected an address in --http")
+	code, _, stderr = call(t, "run", "--slow=99", "--latency-sample=off")
+	require.Equal(t, ExitUsage, code)
+	require.Contains(t, stderr, "--latency-sample off")
 }
 
 // runOf reads the results in the JSON form.

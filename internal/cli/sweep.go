@@ -345,6 +345,9 @@ func (c *runCmd) checkNumbers() error {
 	if c.Slow != "" && !c.serves() {
 		return usagef("--slow: expected an address in --http: it is there that slow operations are explained")
 	}
+	if c.Slow != "" && slices.Equal(c.LatencySample, []string{"off"}) {
+		return usagef("--slow: no operation is timed with --latency-sample off; expected a number there, or auto for every operation")
+	}
 	if c.Hold && !c.serves() {
 		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)
 	}

@@ -118,7 +118,7 @@ func (b *tab) shop() {
 	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/contention/new?mode=trace&seconds=2&label=orders"))
 	b.picture("contention", "", 620)
 	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/slow/"))
-	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "90", true)`)
+	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "99", true)`)
 	require.Equal(b, http.StatusOK, b.click("#start button"))
 	require.Eventually(b, func() bool {
 		require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/slow/"))
@@ -135,6 +135,10 @@ func (b *tab) shop() {
 	eval[bool](b, "(document.querySelector(`"+aborts+"`).scrollIntoView(), true)")
 	b.await("document.querySelector(`" + aborts + "`).querySelector('canvas') !== null")
 	b.picture("aborts", aborts, 330)
+	p.stop()
+
+	p = serving(b.T, nil, program, "-http", "127.0.0.1:0", "-fix", "both")
+	settle()
 	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/ui/new?type=cpu&seconds=5"))
 	b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
 	b.picture("flamegraph", "", 560)
