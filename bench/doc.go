@@ -23,7 +23,7 @@
 //
 // # What is verified
 //
-// Every value written says who wrote it, as which of his writes, and to which
+// Every value written says who wrote it, as which of its writes, and to which
 // key. Each goroutine checks that a key never shows it an older value than
 // before, never shows a value again that has been replaced, and shows its own
 // latest write or something newer. When the goroutines have ended, each key must

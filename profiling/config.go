@@ -20,7 +20,9 @@ const (
 )
 
 // Config adjusts [Start] and [Handler]. Zero fields mean defaults, so the zero
-// Config is ready for use. It is read once; changing it later has no effect.
+// Config is ready for use. It is read once; changing it later has no effect. The
+// sources in it, functions that return what is to be shown, are called by
+// goroutines of the service: one that panics ends the program.
 type Config struct {
 	// Addr is the TCP address on which [Start] listens, 127.0.0.1:6060 if
 	// empty. If its port cannot be had, because another program listens

@@ -37,3 +37,32 @@ func LimitProfiles(bytes int64) (before int64) {
 	before, maxProfileText = maxProfileText, bytes
 	return before
 }
+
+// LimitRelay sets how much of a trace is kept for a slow client, and returns what
+// it was.
+func LimitRelay(bytes int) (before int) {
+	before, maxRelay = maxRelay, bytes
+	return before
+}
+
+// LimitProfileMemory sets how much memory a profile of a saved run may take, and
+// returns what it was.
+func LimitProfileMemory(bytes int64) (before int64) {
+	before, maxProfileMemory = maxProfileMemory, bytes
+	return before
+}
+
+// Weigh returns what a profile is believed to take.
+func Weigh(uncompressed []byte) int64 { return weigh(uncompressed, 0) }
+
+// HoldRenders keeps s from rendering pages of pprof until release is called.
+func HoldRenders(s *Service) (release func()) {
+	for range maxRenders {
+		s.service.renders <- struct{}{}
+	}
+	return func() {
+		for range maxRenders {
+			<-s.service.renders
+		}
+	}
+}

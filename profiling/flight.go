@@ -26,6 +26,7 @@ const (
 	defaultPercentile = 99.9
 	defaultMinAge     = 5 * time.Second
 	defaultSlowBytes  = 10_000_000
+	maxSlowBytes      = 256 << 20
 	defaultSlowEvery  = 3 * time.Second
 	defaultSlowKeep   = 8
 )
@@ -63,7 +64,7 @@ type SlowConfig struct {
 	// MaxBytes is how large a trace may become; a program with many events has
 	// then less than MinAge of it. It is a hint to the runtime, which traces
 	// in parts of about a second and keeps at least one; a trace of more than
-	// four times as much is dropped. The default is 10 MB.
+	// four times as much is dropped. The default is 10 MB, the largest 256 MB.
 	MaxBytes int
 
 	// Every is the shortest time between two traces kept. Of the slow
@@ -97,6 +98,7 @@ func (c SlowConfig) withDefaults() (SlowConfig, error) {
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = defaultSlowBytes
 	}
+	c.MaxBytes = min(c.MaxBytes, maxSlowBytes)
 	if c.Every <= 0 {
 		c.Every = defaultSlowEvery
 	}
@@ -131,13 +133,15 @@ type slowOps struct {
 	phase func() string
 	kept  keptOps
 
+	turn   sync.Mutex // of who starts or stops, which may take seconds; before mu
+	closed bool       // under turn
+
 	mu     sync.Mutex
 	ops    map[string]*Op
 	names  []string // of ops, sorted
 	cfg    SlowConfig
 	flight *flight // nil while nothing is recorded
-	closed bool
-	failed error // why the last start was none
+	failed error   // why the last start was none
 }
 
 // op returns the Op of that name.
@@ -163,52 +167,64 @@ func (s *slowOps) op(name string) *Op {
 func (s *slowOps) start(cfg SlowConfig) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
-		err = refuse(http.StatusBadRequest, "slow operations: %v", err)
+		return s.fail(refuse(http.StatusBadRequest, "slow operations: %v", err))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed = err; err != nil {
-		return err
-	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	if s.closed {
 		return refuse(http.StatusServiceUnavailable, "slow operations: the service is closed")
 	}
 	s.halt()
 	f, err := newFlight(cfg, &s.kept, s.phase)
-	if s.failed = err; err != nil {
-		return err
+	if err != nil {
+		return s.fail(err)
 	}
-	s.cfg, s.flight = cfg, f
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cfg, s.flight, s.failed = cfg, f, nil
 	for _, o := range s.ops {
 		f.record(o)
 	}
 	return nil
 }
 
-func (s *slowOps) stop() {
+// fail says why the recording could not be started.
+func (s *slowOps) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.failed = err
+	return err
+}
+
+func (s *slowOps) stop() {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.halt()
 }
 
 // close is stop for good.
 func (s *slowOps) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.closed = true
 	s.halt()
 }
 
-// halt ends the recording, if there is one. s.mu is held.
+// halt ends the recording, if there is one. s.turn is held, but not s.mu: it waits
+// for a trace that is being read.
 func (s *slowOps) halt() {
-	if s.flight == nil {
-		return
-	}
-	for _, o := range s.ops {
-		o.rec.Store(nil)
-	}
-	s.flight.close()
+	s.mu.Lock()
+	f := s.flight
 	s.flight = nil
+	if f != nil {
+		for _, o := range s.ops {
+			o.rec.Store(nil)
+		}
+	}
+	s.mu.Unlock()
+	if f != nil {
+		f.close()
+	}
 }
 
 // A flight records what goes on, and keeps it when an operation was slow.

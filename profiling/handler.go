@@ -1,6 +1,8 @@
 package profiling
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -75,9 +77,9 @@ func (s *Service) Instrumented(since time.Time) bool {
 }
 
 // Close ends the goroutine that samples the charts and the recording of slow
-// operations; the sources in [Config] are not called after it has returned. It
-// waits for a source that is being called, and for a trace that is being read.
-// Requests are still answered, without new points in the charts. A service that
+// operations; after it has returned, the sources in [Config] are called for requests
+// only. It waits for a source that is being called, and for a trace that is being
+// read. Requests are still answered, without new points in the charts. A service that
 // lives as long as the program need not be closed.
 func (s *Service) Close() error {
 	s.service.slow.close()
@@ -272,13 +274,23 @@ func (s *service) trace(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	allowTime(w, r, d)
-	attach(w, "trace")
-	if err := trace.Start(w); err != nil {
+	q := newRelay()
+	if err := trace.Start(q); err != nil {
 		writeError(w, refuse(http.StatusConflict, "the program itself is taking an execution trace: %v", err))
 		return
 	}
-	sleep(r.Context(), d) // whoever ended it has the part until then
-	trace.Stop()
+	ctx, end := context.WithTimeout(r.Context(), d)
+	defer end()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-ctx.Done() // whoever ended it has the part until then
+		trace.Stop()
+	}()
+	attach(w, "trace")
+	if errors.Is(q.send(w, ended, end), errSlowClient) {
+		panic(http.ErrAbortHandler) // or else half a trace would look like a whole one
+	}
 }
 
 // attach announces a binary answer that a browser saves under name.

@@ -39,10 +39,21 @@ func (h *health) now(ctx context.Context) error {
 		return errors.New("the check takes too long")
 	}
 	if h.at.IsZero() || time.Since(h.at) >= healthAge {
-		h.err = h.check()
+		h.err = h.ask()
 		h.at = time.Now()
 	}
 	return h.err
+}
+
+// ask makes a check. One that panics is an answer as well: otherwise everybody who
+// asks would have it made again.
+func (h *health) ask() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the check panicked: %v", p)
+		}
+	}()
+	return h.check()
 }
 
 // healthy is the check of a program that has none: the service is not closed,

@@ -26,8 +26,8 @@ type Runs interface {
 	// CompareRuns says what has changed from one run to another. An error is
 	// shown as the reason why they cannot be compared.
 	CompareRuns(before, after string) (*RunComparison, error)
-	// RunProfile returns a profile of a run, which nobody needs to have checked,
-	// as "go tool pprof" reads it.
+	// RunProfile returns a profile of a run, in the form that "go tool pprof"
+	// reads. It need not check it: the service does.
 	RunProfile(run, file string) ([]byte, error)
 }
 

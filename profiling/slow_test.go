@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/pprof"
 	"runtime/trace"
 	"strconv"
 	"strings"
@@ -291,6 +292,62 @@ func TestSlowConcurrently(t *testing.T) {
 	}
 	stop.Store(true)
 	wg.Wait()
+}
+
+// returnsSoon fails the test if f hangs.
+func returnsSoon(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(watchdog):
+		t.Fatal(what + " hangs")
+	}
+}
+
+// awaitStack waits until a goroutine is in the named function.
+func awaitStack(t *testing.T, function string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var b bytes.Buffer
+		pprof.Lookup("goroutine").WriteTo(&b, 1)
+		return strings.Contains(b.String(), function)
+	}, watchdog, 5*time.Millisecond)
+}
+
+// While the recording ends, which waits for a trace that is being read, the
+// program goes on: it names operations, and its pages answer.
+func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	release := func() { once.Do(func() { close(leave) }) }
+	var first sync.Once
+	h := handler(t, profiling.Config{Phase: func() string {
+		first.Do(func() {
+			close(entered)
+			<-leave
+		})
+		return ""
+	}})
+	defer release()
+	op := h.Op("one")
+	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Nanosecond}))
+	op.Done(time.Second)
+	<-entered // the trace is being kept
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		h.StopSlow()
+	}()
+	awaitStack(t, "profiling.(*flight).close")
+	returnsSoon(t, "Op", func() { h.Op("two").Done(time.Second) })
+	returnsSoon(t, "the page", func() { request(h, "/debug/pprof/slow/") })
+	release()
+	<-stopped
 }
 
 // httpServer serves h until the test ends and returns its address.

@@ -94,6 +94,24 @@ func TestHealthIsNotAskedTooOften(t *testing.T) {
 	})
 }
 
+// A check that panics is a result like another: it is not made again at once.
+func TestHealthThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		h := profiling.Handler(profiling.Config{Health: func() error {
+			calls.Add(1)
+			panic("out of order")
+		}})
+		defer h.Close()
+		for range 10 {
+			w := request(h, "/healthz")
+			require.Equal(t, http.StatusServiceUnavailable, w.Code)
+			require.Equal(t, "failing: the check panicked: out of order\n", w.Body.String())
+		}
+		require.EqualValues(t, 1, calls.Load())
+	})
+}
+
 // Without a check of its own a program works as long as its sources return.
 func TestHealthOfTheSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -174,6 +192,15 @@ func TestVarsOfThemselves(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))
 	require.Equal(t, "{\n  \"mvccmap\": {}\n}\n", request(h, "/debug/vars").Body.String())
+
+	// Mounted as it is, it asks itself behind its guard, and is refused.
+	for _, token := range []string{"", secret} {
+		http.DefaultServeMux = http.NewServeMux()
+		http.Handle("/debug/vars", handler(t, profiling.Config{Token: token}))
+		w := request(http.DefaultServeMux, "/debug/vars", header("Authorization", "Bearer "+secret))
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Equal(t, "{\n  \"mvccmap\": {}\n}\n", w.Body.String())
+	}
 
 	http.DefaultServeMux = http.NewServeMux()
 	http.HandleFunc("/debug/vars", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("{broken")) })

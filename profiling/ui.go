@@ -112,8 +112,10 @@ func (s *service) render(w http.ResponseWriter, r *http.Request, view string, lo
 		return
 	}
 	keepOwnFiles(p)
+	makePlain(p)
 	if base != nil {
 		keepOwnFiles(base)
+		makePlain(base)
 		dropUnshared(p, base)
 	}
 	defer func() {

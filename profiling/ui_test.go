@@ -211,6 +211,7 @@ func TestRedirectsAreRelative(t *testing.T) {
 		require.Equal(t, prefix+to, target.String())
 	}
 	// Every link of the pages leads somewhere, and so does what they load.
+	followed := map[string]bool{}
 	for _, at := range []string{"/", "/debug/pprof/live", "/debug/pprof/", "/debug/pprof/contention/", "/debug/pprof/slow/"} {
 		page := get(t, prefix+at).body
 		if strings.Contains(page, "From a terminal") {
@@ -226,7 +227,10 @@ func TestRedirectsAreRelative(t *testing.T) {
 			if target.Scheme == "data" || regexp.MustCompile(`seconds|gc=|since=`).MatchString(link[1]) {
 				continue // takes time
 			}
-			require.Less(t, get(t, target.String()).status, 400, link[1])
+			if to := target.String(); !followed[to] {
+				followed[to] = true
+				require.Less(t, get(t, to).status, 400, link[1])
+			}
 		}
 	}
 }

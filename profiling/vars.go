@@ -25,6 +25,10 @@ func (s *service) vars(w http.ResponseWriter, r *http.Request) {
 	if h := expvarHandler(); h != nil && r.Context().Value(asked{}) == nil {
 		answer := &memoryWriter{header: http.Header{}}
 		h.ServeHTTP(answer, expvarRequest(r.Context()))
+		if answer.refused {
+			answer.Reset() // it is not package expvar, but perhaps this service behind its guard
+			answer.WriteString("{}")
+		}
 		if err := json.Unmarshal(answer.Bytes(), &all); err != nil {
 			writeError(w, refuse(http.StatusInternalServerError, "a variable published by the program is not JSON: %v", err))
 			return
@@ -72,11 +76,12 @@ func expvarHandler() http.Handler {
 // A memoryWriter is an [http.ResponseWriter] that keeps what is written.
 type memoryWriter struct {
 	bytes.Buffer
-	header http.Header
+	header  http.Header
+	refused bool // by a status of an error
 }
 
 // Header implements [http.ResponseWriter].
 func (w *memoryWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements [http.ResponseWriter].
-func (w *memoryWriter) WriteHeader(int) {}
+func (w *memoryWriter) WriteHeader(status int) { w.refused = w.refused || status >= 400 }

@@ -147,6 +147,9 @@ func TestWrongArguments(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "precious", string(kept))
 
+			if raced {
+				return // parsing is slow then, and nothing of it runs at the same time
+			}
 			missing := filepath.Join(t.TempDir(), "new.txt")
 			if args[0] != "list" {
 				args[len(args)-1] = "--output=" + missing

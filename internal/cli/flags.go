@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/mvccmap/mvccmap/bench"
 )
 
@@ -55,19 +57,31 @@ type runCmd struct {
 	Hold bool   `help:"When all is measured, keep serving until Ctrl-C." group:"Profiles in the browser"`
 }
 
-// vars are the names in the help texts that come from elsewhere.
-func vars(p Program) map[string]string {
-	return map[string]string{
-		"enum_formats":   strings.Join(formatNames(), ","),
-		"enum_workloads": strings.Join(workloadNames(), ", "),
-		"enum_kinds":     strings.Join(kindNames(), ","),
-		"enum_engines":   strings.Join(engineNames(p.Engines), ", "),
-		"duration":       defaultDuration.String(),
-		"audit_interval": bench.DefaultAuditInterval.String(),
-		"http_addr":      defaultHTTP,
-		"program":        p.Name,
-		"version":        p.Name + " " + version(),
-	}
+// vars replaces the names in the tags of the flags that come from elsewhere.
+func vars(p Program) *strings.Replacer {
+	return strings.NewReplacer(
+		"${enum_formats}", strings.Join(formatNames(), ","),
+		"${enum_workloads}", strings.Join(workloadNames(), ", "),
+		"${enum_kinds}", strings.Join(kindNames(), ","),
+		"${enum_engines}", strings.Join(engineNames(p.Engines), ", "),
+		"${duration}", defaultDuration.String(),
+		"${audit_interval}", bench.DefaultAuditInterval.String(),
+		"${http_addr}", defaultHTTP,
+		"${program}", p.Name,
+	)
+}
+
+// fillIn applies vars to all flags. The parser could do that itself, but it expands
+// each of its variables anew for each flag.
+func fillIn(n *kong.Node, vars *strings.Replacer) error {
+	return kong.Visit(n, func(v kong.Visitable, next kong.Next) error {
+		if v, ok := v.(*kong.Value); ok {
+			for _, s := range []*string{&v.Help, &v.Default, &v.Enum} {
+				*s = vars.Replace(*s)
+			}
+		}
+		return next(nil)
+	})
 }
 
 func workloadNames() []string {

@@ -19,7 +19,7 @@ type outputFlags struct {
 	Format string `help:"Format of the results: ${enum}. bench is the Go benchmark format, which benchstat reads, written as the run goes on; json keeps everything." enum:"${enum_formats}" default:"bench" placeholder:"FORMAT" group:"Output"`
 	Output string `help:"Write the results to FILE instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
 	HGRM   string `name:"hgrm" help:"Write the latencies' percentile distribution to FILE, as HdrHistogram prints it; of several combinations each to its own file, the combination put before the ending." placeholder:"FILE" group:"Output"`
-	Save   string `help:"Keep the run under NAME, for compare, report and runs." placeholder:"NAME" group:"Output"`
+	Save   string `help:"Keep the run under NAME, which is not in use yet, for compare, report and runs, in the folder that the environment variable MVCCBENCH_DIR names, or in mvccbench/runs of the user's configuration." placeholder:"NAME" group:"Output"`
 	Report string `help:"Draw charts of the results and write them, and a page with all of them, to the folder DIR." placeholder:"DIR" group:"Output"`
 }
 

@@ -17,7 +17,7 @@ import (
 // profileFlags say whether the samples are profiled, and where to the profiles go.
 type profileFlags struct {
 	Profile    bool   `help:"Profile the measured part of every sample: processor time, allocations, and the waits for locks and channels. The profiles of all samples of a combination are merged, those of processor time of the whole run as well, and kept with the run that --save keeps: see \"runs\" in the browser. The CPU profiler takes about 1 % of the time meanwhile, and each sample some 0.2 s more that are not measured; the results say so. Profiles of processor time cannot be captured in the browser meanwhile." group:"Profiles"`
-	ProfileDir string `help:"Likewise, and write the profiles to the folder DIR, for go tool pprof: transfer-mvcc-threads=4.cpu.pb.gz, .allocs, .mutex, .block, and whole-run.cpu.pb.gz. Files of these names are replaced; a profile in which nothing was sampled is left out." placeholder:"DIR" group:"Profiles"`
+	ProfileDir string `help:"Likewise, and write the profiles to the folder DIR, for go tool pprof: transfer-mvcc-threads=4.cpu.pb.gz, .allocs, .mutex, .block, and whole-run.cpu.pb.gz. Files of these names are replaced; where nothing was sampled there is no file, and an older one of that name is deleted." placeholder:"DIR" group:"Profiles"`
 }
 
 // wholeRun is what the profile of all combinations together is called.
@@ -151,9 +151,21 @@ func (p *sampleProfiles) files() (map[string][]byte, error) {
 }
 
 // write writes the files to the folder that was asked for, and returns what must be
-// said about it.
+// said about it. What an earlier run left there of the same combinations goes, also
+// where this one has no file: it would be taken for this one's.
 func (p *sampleProfiles) write(files map[string][]byte) (note string, err error) {
-	if p.dir == "" || len(files) == 0 {
+	if p.dir == "" || len(p.of) == 0 {
+		return "", nil
+	}
+	for _, name := range p.names() {
+		if _, ok := files[name]; ok {
+			continue
+		}
+		if err := os.Remove(filepath.Join(p.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	}
+	if len(files) == 0 {
 		return "", nil
 	}
 	if err := os.MkdirAll(p.dir, 0o777); err != nil {
@@ -164,7 +176,23 @@ func (p *sampleProfiles) write(files map[string][]byte) (note string, err error)
 			return "", err
 		}
 	}
-	return fmt.Sprintf("profiles: %d files in %s, such as %s", len(files), p.dir, wholeRun+".cpu"+results.ProfileExtension), nil
+	example := wholeRun + ".cpu" + results.ProfileExtension
+	if files[example] == nil { // too short a run for the CPU profiler
+		example = slices.Min(slices.Collect(maps.Keys(files)))
+	}
+	return fmt.Sprintf("profiles: %d files in %s, such as %s", len(files), p.dir, example), nil
+}
+
+// names returns what the files of the combinations and of the whole run are called,
+// whether there is anything to be written to them or not.
+func (p *sampleProfiles) names() []string {
+	list := []string{wholeRun + ".cpu" + results.ProfileExtension}
+	for name := range p.of {
+		for _, kind := range []string{"cpu", "allocs", "mutex", "block"} {
+			list = append(list, name+"."+kind+results.ProfileExtension)
+		}
+	}
+	return list
 }
 
 // replaceFile writes a file: whoever reads it meanwhile finds the old one or the

@@ -170,6 +170,30 @@ func TestProfileDirWrongArguments(t *testing.T) {
 	recorder.Close()
 }
 
+// What is in the folder from an earlier run is not taken for a profile of this one,
+// and what is no profile stays.
+func TestProfileDirOfAnEarlierRun(t *testing.T) {
+	dir := t.TempDir()
+	old := []string{
+		"begin-mvcc-threads=1.mutex.pb.gz", "begin-mvcc-threads=1.cpu.pb.gz", "whole-run.cpu.pb.gz",
+		"begin-mvcc-threads=2.mutex.pb.gz", "notes.txt", "whole-run.mutex.pb.gz",
+	}
+	for _, name := range old {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o644))
+	}
+	p := &sampleProfiles{dir: dir, of: map[string]*combinationProfiles{
+		"begin-mvcc-threads=1": {Profiles: profiling.Profiles{"block": cpuProfile(t, 1)}, samples: 1},
+	}}
+	list, err := p.files()
+	require.NoError(t, err)
+	note, err := p.write(list)
+	require.NoError(t, err)
+	require.Equal(t, "profiles: 1 files in "+dir+", such as begin-mvcc-threads=1.block.pb.gz", note)
+	require.Equal(t, []string{
+		"begin-mvcc-threads=1.block.pb.gz", "begin-mvcc-threads=2.mutex.pb.gz", "notes.txt", "whole-run.mutex.pb.gz",
+	}, files(t, dir))
+}
+
 // Ctrl-C: the profiles of what was measured are written.
 func TestProfileDirAfterInterrupt(t *testing.T) {
 	store := keepRuns(t)

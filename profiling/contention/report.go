@@ -83,7 +83,8 @@ type Counter struct {
 	Count uint64 `json:"count"`
 }
 
-// What a report holds of each list.
+// MaxSites is how many sites Waits and Holders of a [Report] have at most, each, and
+// MaxStacks how many stacks a [Site] has.
 const (
 	MaxSites  = 300
 	MaxStacks = 4

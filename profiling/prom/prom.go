@@ -18,6 +18,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,6 +47,9 @@ func Handler(maps map[string]func() mvcc.Stats) http.Handler {
 // out. Each is called once for every collection, by one goroutine at a time.
 func NewCollector(sources map[string]func() mvcc.Stats) prometheus.Collector {
 	c := &collector{sources: maps.Clone(sources), names: slices.Sorted(maps.Keys(sources)), last: map[string]mvcc.Stats{}}
+	for _, name := range c.names {
+		c.labels = append(c.labels, strings.ToValidUTF8(name, "\uFFFD")) // one other would spoil all metrics
+	}
 	for _, m := range metrics {
 		c.descs = append(c.descs, prometheus.NewDesc("mvccmap_"+m.name, m.help, append([]string{"map"}, m.labels()...), nil))
 	}
@@ -56,6 +60,7 @@ func NewCollector(sources map[string]func() mvcc.Stats) prometheus.Collector {
 type collector struct {
 	sources map[string]func() mvcc.Stats
 	names   []string
+	labels  []string           // what the maps are called, in the order of names
 	descs   []*prometheus.Desc // of metrics, in their order
 
 	mu   sync.Mutex
@@ -73,10 +78,11 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range c.names {
+	for k, name := range c.names {
 		s := c.sources[name]()
 		if s.Epoch == 0 {
-			continue // there is no map at present
+			delete(c.last, name)
+			continue // there is no map at present, and the next will be another one
 		}
 		// Commits may fall by the few that are under way and fail. To
 		// Prometheus a counter that falls has begun anew, and all of it would
@@ -87,7 +93,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		c.last[name] = s
 		for i, m := range metrics {
 			for _, v := range m.values {
-				labels := []string{name}
+				labels := []string{c.labels[k]}
 				if m.label != "" {
 					labels = append(labels, v.label)
 				}

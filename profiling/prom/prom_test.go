@@ -140,6 +140,7 @@ func TestCommitsDoNotFall(t *testing.T) {
 		want           string
 	}{
 		{10, 7, "7"}, {11, 6, "7"}, {12, 7, "7"}, {12, 9, "9"}, {3, 2, "2"}, {4, 1, "2"}, {0, 0, "absent"}, {2, 1, "1"},
+		{9, 8, "8"}, {0, 0, "absent"}, {12, 3, "3"}, // another map, though it is further than the one before
 	} {
 		s.Epoch, s.Commits = step.epoch, step.commits
 		require.Equal(t, step.want, commits(), step)
@@ -159,4 +160,17 @@ func TestHandler(t *testing.T) {
 	for _, want := range []string{`mvccmap_commits_total{map=""} 1`, "# TYPE mvccmap_size_bytes gauge", "go_goroutines ", "process_start_time_seconds ", "promhttp_metric_handler_errors_total"} {
 		require.Contains(t, string(body), want)
 	}
+}
+
+// A name that Prometheus would not take spoils nothing.
+func TestStrangeNames(t *testing.T) {
+	h := Handler(map[string]func() mvcc.Stats{
+		"a\xffb":     func() mvcc.Stats { return mvcc.Stats{Epoch: 1} },
+		"q\"\n\\<x>": func() mvcc.Stats { return mvcc.Stats{Epoch: 2} },
+	})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	require.Equal(t, 200, w.Code, w.Body)
+	require.Contains(t, w.Body.String(), "mvccmap_epoch{map=\"a\uFFFDb\"} 1\n")
+	require.Contains(t, w.Body.String(), `mvccmap_epoch{map="q\"\n\\<x>"} 2`)
 }

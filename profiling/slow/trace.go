@@ -43,7 +43,7 @@ const slack = 50 * time.Millisecond
 
 // ErrNoMark is what [FromTrace] returns if the trace does not have the mark: it
 // ended before, began after, or was not being taken.
-var ErrNoMark = errors.New("the trace does not have the end of the operation")
+var ErrNoMark = errors.New("slow: the trace does not have the end of the operation")
 
 // FromTrace reports on the operation that ended with mark id after it had taken
 // that long. It reads the trace until the mark, which takes about 300 ns for

@@ -20,7 +20,7 @@ func (r *Report) verdict() string {
 	if len(r.Waits) > 0 {
 		top = r.Waits[0]
 	}
-	ran := r.Running + r.Assist
+	said, most := "", time.Duration(0) // what comes first is not said again
 	switch {
 	case r.Seen == 0:
 		b.WriteString("Nothing is known of it.")
@@ -28,21 +28,17 @@ func (r *Report) verdict() string {
 		b.WriteString(short(r.Unknown) + of + "are not in the trace.")
 	case r.Assist > r.Seen/2 || r.Assist > r.Running && r.Assist >= top.Total:
 		b.WriteString(short(r.Assist) + of + "marking for the garbage collector, in return for what it allocated.")
+		said, most = marking, r.Assist
 	case r.Running >= top.Total:
 		b.WriteString(short(r.Running) + of + "running: the operation itself used the processor. A CPU profile shows where.")
+		said, most = kindWords(""), r.Running
 	default:
 		b.WriteString(short(top.Total) + of + top.words())
+		said, most = topWait, top.Total
 	}
-	if r.Seen > 0 && max(top.Total, ran) < r.Seen/2 && len(r.Waits) > 0 {
-		second := "running"
-		d := ran
-		if top.Total < ran {
-			second, d = kindWords(top.Kind), top.Total
-		} else if len(r.Waits) > 1 && r.Waits[1].Total > ran {
-			second, d = kindWords(r.Waits[1].Kind), r.Waits[1].Total
-		}
-		if d > 0 {
-			fmt.Fprintf(&b, " Next: %s %s.", short(d), second)
+	if r.Seen > 0 && most < r.Seen/2 {
+		if what, d := r.next(said); d > 0 {
+			fmt.Fprintf(&b, " Next: %s %s.", short(d), what)
 		}
 	}
 	if r.Stopped > r.Seen/10 {
@@ -52,6 +48,31 @@ func (r *Report) verdict() string {
 		fmt.Fprintf(&b, " The garbage collector was marking for %s.", short(r.Marking))
 	}
 	return b.String()
+}
+
+// Parts of the time that are no wait, beside running.
+const (
+	marking = "marking for the garbage collector"
+	topWait = "waiting" // the first of the waits
+)
+
+// next says what took most of the time beside what was said.
+func (r *Report) next(said string) (what string, d time.Duration) {
+	longest := func(w string, t time.Duration) {
+		if t > d && w != said {
+			what, d = w, t
+		}
+	}
+	longest(kindWords(""), r.Running)
+	longest(marking, r.Assist)
+	waits := r.Waits
+	if said == topWait {
+		waits = waits[1:]
+	}
+	if len(waits) > 0 && waits[0].Total > d {
+		what, d = kindWords(waits[0].Kind), waits[0].Total
+	}
+	return what, d
 }
 
 // words says what a wait was, who ended it and what that one did meanwhile.

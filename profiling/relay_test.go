@@ -1,0 +1,83 @@
+package profiling_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// A stallingWriter is the answer to a client that does not read at first.
+type stallingWriter struct {
+	*httptest.ResponseRecorder
+	once          sync.Once
+	stalled, goOn chan struct{}
+}
+
+func (w *stallingWriter) Write(p []byte) (int, error) {
+	w.once.Do(func() { close(w.stalled) })
+	<-w.goOn
+	return w.ResponseRecorder.Write(p)
+}
+
+// stallTrace asks h for a trace that nobody reads until release is called. What
+// the handler panicked with comes from aborted.
+func stallTrace(t *testing.T, h http.Handler, query string) (w *stallingWriter, release func(), aborted <-chan any) {
+	t.Helper()
+	w = &stallingWriter{ResponseRecorder: httptest.NewRecorder(), stalled: make(chan struct{}), goOn: make(chan struct{})}
+	release = sync.OnceFunc(func() { close(w.goOn) })
+	t.Cleanup(release)
+	result := make(chan any, 1)
+	go func() {
+		defer func() { result <- recover() }()
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/debug/pprof/trace?"+query, nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		h.ServeHTTP(w, r)
+	}()
+	<-w.stalled
+	return w, release, result
+}
+
+// Who downloads a trace and does not read it holds nobody else up: the runtime has
+// one goroutine that writes to all who trace.
+func TestStalledTraceHoldsNobodyUp(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Hour}))
+	w, release, aborted := stallTrace(t, h, "seconds=0.01")
+	returnsSoon(t, "StopSlow", h.StopSlow)
+	require.Equal(t, http.StatusConflict, request(h, "/debug/pprof/trace?seconds=0.01").Code, "one at a time")
+	release()
+	require.Nil(t, <-aborted)
+	require.Contains(t, w.Body.String(), "go 1.")
+	require.Equal(t, http.StatusOK, request(h, "/debug/pprof/trace?seconds=0.01").Code)
+}
+
+// A trace that becomes too large for a client that does not read is cut off, and
+// the client can tell.
+func TestTraceOfASlowClientIsBounded(t *testing.T) {
+	before := profiling.LimitRelay(1 << 10)
+	defer profiling.LimitRelay(before)
+	h := handler(t, profiling.Config{})
+	w, release, aborted := stallTrace(t, h, "seconds=100")
+	// Whatever else there is to trace, a flight recorder makes the tracer write.
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			if h.StartSlow(profiling.SlowConfig{Above: time.Hour}) == nil {
+				h.StopSlow()
+			}
+		}
+	})
+	release()
+	require.Equal(t, http.ErrAbortHandler, <-aborted, "long before its end")
+	stop.Store(true)
+	wg.Wait()
+	require.LessOrEqual(t, w.Body.Len(), 64<<10)
+}
