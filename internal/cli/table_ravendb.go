@@ -63,7 +63,8 @@ func (c *ravendbTable) Run(e *env) error {
 		t.rows = append(t.rows, c.row(side.label+" ("+spec.Name+")", spec, w))
 		t.notes = append(t.notes, fmt.Sprintf("%s is the engine %s: %s.", side.label, spec.Name, spec.Doc))
 	}
-	t.notes = append(t.notes, "One request is one transaction that gets or puts one key, picked at random; the last column has 67 % gets. Each sample has a map of its own and was verified.")
+	t.notes = append(t.notes, "One request is one transaction that gets or puts one key, picked at random; the last column has 67 % gets. Each sample has a map of its own and was verified.",
+		"Change is the median of the changes of the samples, each of which compares two that were taken one after the other: the machine drifts. It need not be what the medians above it make.")
 	t.rows = append(t.rows, changeRow(t.rows[0], t.rows[1]))
 	return t.measure(e, &c.tableFlags)
 }
