@@ -114,7 +114,7 @@ func Engines() []EngineSpec {
 	return []EngineSpec{
 		{
 			Name:   "mvcc",
-			Doc:    "The transactional map, through View and Update, at the level given by --isolation",
+			Doc:    "The transactional map, through View and Update, at serializable level or, with --isolation, at snapshot level",
 			New:    newMVCCNumbers[string],
 			Levels: []Isolation{Serializable, Snapshot}, Reclaims: true,
 			Makers: Makers{
