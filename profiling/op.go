@@ -28,8 +28,8 @@ func (o *Op) Name() string {
 }
 
 // Done says that the calling goroutine has just ended an operation of this kind
-// that took d. While slow operations are not recorded, this costs 3 ns or less.or
-// two. While they are, it counts d, which takes some ten nanoseconds, and compares it
+// that took d. While slow operations are not recorded, this costs 3 ns.
+// While they are, it counts d, which takes some ten nanoseconds, and compares it
 // with a threshold; beyond that, it leaves a mark in the trace and wakes the
 // goroutine that keeps it, which takes about a microsecond and allocates. It
 // never blocks.
