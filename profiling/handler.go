@@ -70,8 +70,9 @@ func (s *Service) SetPhase(label string) {
 
 // Instrumented reports whether an execution trace was being taken by a service
 // of this process at some time since then: a complete report on contention, a
-// trace to download, or the recording of slow operations. It slows a program that does little but wake goroutines
-// to less than half its speed, so what was measured meanwhile should be marked.
+// trace to download, or the recording of slow operations. It slows a program
+// that does little but wake goroutines to less than half its speed, so what was
+// measured meanwhile should be marked.
 func (s *Service) Instrumented(since time.Time) bool {
 	return traceGate.usedSince(since) || flightGate.usedSince(since)
 }
