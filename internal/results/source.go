@@ -114,8 +114,7 @@ func parse(label string, b []byte) (*Source, error) {
 }
 
 // Source returns r, under the name label, as it would come out of a file in the
-// Go benchmark format, so
-// that a comparison does not depend on the format.
+// Go benchmark format, so that a comparison does not depend on the format.
 func (r *Run) Source(label string) (*Source, error) {
 	var b bytes.Buffer
 	if err := WriteBench(&b, r); err != nil {
