@@ -236,6 +236,23 @@ func TestWait(t *testing.T) {
 	})
 }
 
+// What is due and not started is counted from the moment at which it is due.
+func TestBacklog(t *testing.T) {
+	var started instant
+	started.store(time.Hour)
+	p := newPacer(1_000, 1, 0, nil, &started)
+	p.reset()
+	for range 3 {
+		for late, want := range map[time.Duration]uint64{
+			-time.Nanosecond: 0, 0: 1, time.Millisecond - 1: 1,
+			time.Millisecond: 2, 10 * time.Millisecond: 11,
+		} {
+			require.Equal(t, want, p.backlog(p.next()+late), late)
+		}
+		p.advance()
+	}
+}
+
 // With many goroutines, no more of them yield at a time than there are
 // processors.
 func TestManyGoroutinesYieldLess(t *testing.T) {
@@ -296,7 +313,7 @@ func TestPacedForReal(t *testing.T) {
 		require.EqualValues(t, 1, m.LatencySample)
 		for _, w := range tr.workers {
 			// What was due at the end is what has been done, and what is left.
-			require.Equal(t, w.backlog > 0, w.pace.next() <= w.ended)
+			require.Equal(t, w.pace.backlog(w.ended), w.backlog)
 		}
 		for _, q := range []float64{0.5, 0.99} {
 			service, ok := m.Service.Quantile(q)

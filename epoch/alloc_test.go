@@ -4,10 +4,12 @@ package epoch_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A transaction in steady state allocates nothing: neither to take a state out
@@ -40,7 +42,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 
 	one := testing.AllocsPerRun(1000, func() {
 		st := p.Get()
-		s.Begin(st.slot)
+		s.Begin(st.slot, 0)
 		s.Next()
 		if !st.slot.End(st.slot.Gen()) {
 			panic("not ended")
@@ -48,16 +50,25 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		p.Put(st)
 	})
 	require.Zero(t, one)
+	if invariant.Enabled {
+		return // the checks allocate
+	}
 
+	var v epoch.View
 	buf := make([]uint64, 0, open)
+	held[0].slot.End(held[0].slot.Gen())
+	for i := range 3 {
+		s.Begin(held[i].slot, 0)
+		s.Next()
+	}
 	refresh := testing.AllocsPerRun(100, func() {
-		buf = s.Live(s.Announce(), buf[:0])
-		for p := range s.Pins(1) {
-			p.Warn()
-		}
+		_, buf = s.Look(&v, s.Announce(), buf)
 		s.Census()
 	})
 	require.Zero(t, refresh)
+	rounds(s, 3)
+	round := testing.AllocsPerRun(100, func() { s.Round(time.Hour, epoch.Limits{Warn: time.Second}) })
+	require.Zero(t, round)
 }
 
 func TestSpillAllocatesNothing(t *testing.T) {

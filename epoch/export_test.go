@@ -1,7 +1,21 @@
 package epoch
 
+import "unsafe"
+
 // What the tests need to know of the sizes.
 const (
-	PoolLocal     = poolLocal
-	SlotsPerChunk = slotsPerChunk
+	PoolLocal = poolLocal
+	GroupSize = groupSize
 )
+
+// SlotSize is what a slot takes.
+const SlotSize = unsafe.Sizeof(Slot{})
+
+// EvictNow evicts the transaction that is live in the slot.
+func (slot *Slot) EvictNow() { slot.evict(slot.Gen()) }
+
+// Groups returns how many groups of slots the directory has.
+func (s *Slots) Groups() int { return len(*s.dir.Load()) }
+
+// Pins returns how many promoted transactions are noted, also those that have ended.
+func (s *Slots) Pins() int { return len(s.pins.list) }

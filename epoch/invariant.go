@@ -18,8 +18,6 @@ import (
 type ghost struct {
 	// begun is the generation whose Begin has passed its check of the bound.
 	begun invariant.Ghost
-	// idle is 1 while the slot is in the list of free ones.
-	idle invariant.Ghost
 }
 
 // peek loads a shared word without a yield point.
@@ -33,7 +31,7 @@ func (slot *Slot) standing() (epoch uint64, ok bool) {
 	word := peek(&slot.word)
 	// Only Begin writes the word, with the next generation at the earliest: if
 	// this one stands still, the word was its own all the time.
-	return word >> 1, begun == gen && peek(&slot.gen) == gen && slot.live(word, gen)
+	return word >> epochShift, begun == gen && peek(&slot.gen) == gen && slot.live(word, gen)
 }
 
 // CheckLive panics unless the transaction gen is live in the slot. The caller is
@@ -44,7 +42,7 @@ func (slot *Slot) CheckLive(gen uint64) {
 	}
 	if _, ok := slot.standing(); !ok || peek(&slot.gen) != gen {
 		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word of epoch %d",
-			gen, peek(&slot.gen), slot.ghost.begun.Load(), peek(&slot.word)>>1)
+			gen, peek(&slot.gen), slot.ghost.begun.Load(), peek(&slot.word)>>epochShift)
 	}
 }
 
@@ -53,14 +51,17 @@ func (slot *Slot) checkBegin() {
 	if epoch, ok := slot.standing(); ok {
 		invariant.Violated("begin in a slot whose transaction %d, of epoch %d, has not ended", peek(&slot.gen), epoch)
 	}
-	if slot.ghost.idle.Load() != 0 {
+	if slot.released.Load() {
 		invariant.Violated("begin in a slot that nobody owns")
+	}
+	if peek(&slot.promoted) == left || peek(&slot.group.scan)&slot.bit() == 0 {
+		invariant.Violated("begin in slot %d, at which scans do not look", slot.number)
 	}
 }
 
 // checkBegun: the read epoch published is one that the clock has reached.
 func (s *Slots) checkBegun(slot *Slot, now uint64) {
-	if e := peek(&slot.word) >> 1; e != now || e < First || e > peek(&s.clock) {
+	if e := peek(&slot.word) >> epochShift; e != now || e < First || e > peek(&s.clock) {
 		invariant.Violated("a transaction that begins at %d publishes %d; the clock stands at %d", now, e, peek(&s.clock))
 	}
 	slot.ghost.begun.Store(peek(&slot.gen))
@@ -90,60 +91,89 @@ func (s *Slots) checkScan(m uint64) {
 	}
 }
 
-// CheckView panics unless I1 holds of a view made of these slots, at any time
+// CheckView panics unless the view is well formed and I1 holds of it, at any time
 // after it was made: the read epoch of a live transaction is in the view, or at
-// least its bound.
-func (s *Slots) CheckView(bound uint64, live []uint64) {
-	if b := peek(&s.bound); b < bound {
-		invariant.Violated("I6: a view has the bound %d, announced is %d", bound, b)
+// least its bound; and that of one that may write is at least v.Writers.
+func (s *Slots) CheckView(v *View) {
+	for _, list := range [][]uint64{v.young, v.old} {
+		if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) ||
+			len(list) > 0 && list[len(list)-1] >= v.Bound {
+			invariant.Violated("a view has bound %d and live epochs %v: want them sorted, distinct, below the bound", v.Bound, list)
+		}
 	}
-	s.eachStanding(func(e uint64) {
-		if _, in := slices.BinarySearch(live, e); e < bound && !in {
-			invariant.Violated("I1: a transaction reads at %d, and the view does not know: bound %d, live %v", e, bound, live)
+	if b := peek(&s.bound); b < v.Bound || v.Writers > v.Bound {
+		invariant.Violated("I6: a view has the bound %d, and %d for writers; announced is %d", v.Bound, v.Writers, b)
+	}
+	s.eachStanding(func(e uint64, writes bool) {
+		if e >= v.Bound {
+			return
+		}
+		if at, _ := v.Below(e + 1); at != e {
+			invariant.Violated("I1: a transaction reads at %d, and the view does not know: bound %d, live %v", e, v.Bound, v.Live())
+		}
+		if writes && e < v.Writers {
+			invariant.Violated("I1: a transaction that may write reads at %d, below %d", e, v.Writers)
 		}
 	})
 }
 
-// CheckNoneBelow panics if a live transaction reads below e.
-func (s *Slots) CheckNoneBelow(e uint64, why string) {
-	s.eachStanding(func(at uint64) {
-		if at < e {
+// CheckNoneBelow panics if a live transaction reads below e; if writers is set, only
+// one that may write counts.
+func (s *Slots) CheckNoneBelow(e uint64, writers bool, why string) {
+	s.eachStanding(func(at uint64, writes bool) {
+		if at < e && (writes || !writers) {
 			invariant.Violated("I1: a transaction reads at %d, below %d: %s", at, e, why)
 		}
 	})
 }
 
-// eachStanding calls f with the read epoch of every live transaction. Where there
-// are very many slots it looks at some of the time only.
-func (s *Slots) eachStanding(f func(epoch uint64)) {
-	chunks := *invariant.PeekPointer[[]*chunk](unsafe.Pointer(&s.chunks))
+// eachStanding calls f with the read epoch of every live transaction, and whether it
+// may write. Where there are very many slots it looks at some of the time only.
+func (s *Slots) eachStanding(f func(epoch uint64, writes bool)) {
+	dir := *s.dir.Load()
 	// Sampled: with very many slots this would be most of the work.
-	if len(chunks) > 1 && rand.IntN(len(chunks)) != 0 {
+	if len(dir) > 1 && rand.IntN(len(dir)) != 0 {
 		return
 	}
-	for _, c := range chunks {
-		for i := range c {
-			if e, ok := c[i].standing(); ok {
-				f(e)
+	for i := range dir {
+		g := dir[i].Load()
+		if g == nil {
+			continue
+		}
+		for j := range g.slots {
+			if slot := g.slots[j].Load(); slot != nil {
+				word := peek(&slot.word)
+				if e, ok := slot.standing(); ok && peek(&slot.word) == word {
+					f(e, word&MayWrite != 0)
+				}
 			}
 		}
 	}
 }
 
-// checkOwner: a slot has one owner at a time, or is in the list of free ones.
-// s.mu is held.
-func (slot *Slot) checkOwner(idle uint64) {
-	if was := slot.ghost.idle.Swap(idle); was == idle {
-		invariant.Violated("a slot changes hands twice: idle %d, then %d", was, idle)
-	}
+// checkReleased: nothing is live in a slot that is given up.
+func (slot *Slot) checkReleased() {
 	if e, ok := slot.standing(); ok {
-		invariant.Violated("a slot changes hands while its transaction %d, of epoch %d, is live", peek(&slot.gen), e)
+		invariant.Violated("a slot is released while its transaction %d, of epoch %d, is live", peek(&slot.gen), e)
+	}
+}
+
+// check: the list of pins is sorted by epoch and by age, and its slots know where
+// they stand.
+func (p *pins) check() {
+	for i, one := range p.list {
+		if i > 0 && (p.list[i-1].epoch > one.epoch || p.list[i-1].since > one.since) {
+			invariant.Violated("pin %d, of epoch %d, comes after one of epoch %d", i, one.epoch, p.list[i-1].epoch)
+		}
+		if !one.dead && int(one.slot.pin) != i+1 {
+			invariant.Violated("the slot of pin %d says %d", i, one.slot.pin)
+		}
 	}
 }
 
 // Peek returns the generation and the epoch of the slot, without a yield point.
 func (slot *Slot) Peek() (gen, epoch uint64) {
-	return peek(&slot.gen), peek(&slot.word) >> 1
+	return peek(&slot.gen), peek(&slot.word) >> epochShift
 }
 
 // PeekEvicted reports whether the last transaction of the slot was evicted, and its

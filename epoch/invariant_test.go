@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,9 +32,9 @@ func newChain(epochs int) *chain {
 }
 
 // reclaim makes one view and drops what it allows to drop.
-func (c *chain) reclaim(s *epoch.Slots, buf []uint64) []uint64 {
+func (c *chain) reclaim(s *epoch.Slots) {
 	m := s.Announce()
-	live := s.Live(m, buf[:0])
+	live := live(s, m)
 	for e := c.bound; e < m; e++ {
 		c.kept = append(c.kept, e)
 	}
@@ -45,7 +46,6 @@ func (c *chain) reclaim(s *epoch.Slots, buf []uint64) []uint64 {
 		c.dropped[e].Store(true)
 		return true
 	})
-	return live
 }
 
 // stressLive runs readers, a writer and a reclaimer side by side and returns how
@@ -55,24 +55,39 @@ func stressLive(t *testing.T, begins int, seed uint64) (breaches uint64) {
 	epochs := begins
 	s := epoch.NewSlots()
 	c := newChain(epochs)
-	var hits atomic.Uint64
+	var hits, promoted, made atomic.Uint64
 	var work, reclaimer sync.WaitGroup
 	for i := range readers {
 		work.Go(func() {
 			r := rand.New(rand.NewPCG(seed, uint64(i)))
 			slot := s.Acquire()
-			for range begins / readers {
-				at := s.Begin(slot)
+			for i := range begins / readers {
+				at := s.Begin(slot, 0)
+				if at == 0 {
+					if !slot.Keep(slot.Gen() - 1) {
+						slot = s.Acquire()
+					}
+					continue
+				}
 				if c.dropped[at].Load() {
 					hits.Add(1)
 				}
 				for range r.IntN(4) {
 					runtime.Gosched()
 				}
+				if i%2048 == 0 { // until it is promoted
+					for end := made.Load() + 4; made.Load() < end; {
+						runtime.Gosched()
+					}
+				}
 				if c.dropped[at].Load() {
 					hits.Add(1)
 				}
-				slot.End(slot.Gen())
+				gen := slot.Gen()
+				if slot.End(gen); !slot.Keep(gen) {
+					slot = s.Acquire()
+					promoted.Add(1)
+				}
 			}
 		})
 	}
@@ -85,12 +100,17 @@ func stressLive(t *testing.T, begins int, seed uint64) (breaches uint64) {
 	})
 	var done atomic.Bool
 	reclaimer.Go(func() {
-		var buf []uint64
-		for !done.Load() {
-			buf = c.reclaim(s, buf)
+		for n := 0; !done.Load(); n++ {
+			if n%8 == 0 {
+				s.Round(time.Duration(n), epoch.Limits{})
+				made.Add(1)
+			}
+			c.reclaim(s)
 			runtime.Gosched()
 		}
-		c.reclaim(s, buf)
+		c.reclaim(s)
+		s.Round(1<<62, epoch.Limits{})
+		c.reclaim(s)
 	})
 	work.Wait()
 	done.Store(true)
@@ -99,6 +119,8 @@ func stressLive(t *testing.T, begins int, seed uint64) (breaches uint64) {
 	// All readers have ended: all but the newest version have gone.
 	require.Empty(t, c.kept)
 	require.Equal(t, s.Now(), c.bound)
+	require.LessOrEqual(t, s.Owned(), readers)
+	require.NotZero(t, promoted.Load())
 	return hits.Load()
 }
 

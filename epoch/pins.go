@@ -1,116 +1,316 @@
 package epoch
 
 import (
-	"iter"
-	"runtime"
+	"cmp"
+	"math/bits"
+	"slices"
 	"time"
+
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// evictedBit in a generation says that the transaction before was evicted, and
-// that its owner has not ended it yet. Generations grow by one for each
-// transaction and never reach it.
-const evictedBit = 1 << 63
+// A transaction that two rounds of the reclaimer have found live, and that a third
+// one still does, is promoted: it is entered in a list, its read epoch is published
+// among the old ones, and scans look at its slot no more. So what a view costs
+// follows the transactions that have begun lately, and not the snapshots that are
+// open for long.
+//
+// The slot of a promoted transaction is not used again: whoever ends it leaves the
+// slot behind, see [Slot.Keep], and the next round takes it out of the list and
+// releases it. So the bit that tells scans to look is set by Acquire, cleared once,
+// and never set again: nobody can begin in a slot that scans pass over.
+//
+//	round                                     end
+//	1  promoted = gen                         a  gen -> gen+1
+//	2  gen is still the same, else            b  promoted is gen: CAS to left,
+//	   CAS promoted gen -> 0: not promoted,      the slot goes back to the round
+//	   or the owner has left it
+//	3  publish the epoch as an old one
+//	4  clear the bit
+//
+// If a precedes 2, the round sees that the transaction has ended, and the two
+// compare-and-swaps of promoted decide who has the slot. If 2 precedes a, then so
+// does 1, and b finds the mark.
+//
+// A goroutine may sleep within Begin for so long that the epoch is promoted which it
+// has published, but cannot keep. In the same way, either the round sees that the word
+// has changed since it looked, or Begin finds the mark after it has changed the word:
+// then it gives up, and its caller begins again.
 
-// Evicted reports whether the transaction gen was ended by [Pin.Evict], and its
-// owner has not called End since.
-func (slot *Slot) Evicted(gen uint64) bool { return slot.gen.Load() == (gen+1)|evictedBit }
+// promoteRounds is after how many rounds that found it live a transaction is
+// promoted.
+const promoteRounds = 2
 
-// WasEvicted reports whether the transaction gen was evicted, also if its owner has
-// called End since, until a later one is.
-func (slot *Slot) WasEvicted(gen uint64) bool { return slot.Evicted(gen) || slot.evicted.Load() == gen }
-
-// collect lets the owner of the evicted transaction gen have its slot back, and
-// reports whether this call did.
-func (slot *Slot) collect(gen uint64) bool {
-	if !slot.Evicted(gen) {
-		return false
-	}
-	slot.evicted.Store(gen) // before the bit goes: see WasEvicted
-	return slot.gen.CompareAndSwap((gen+1)|evictedBit, gen+1)
+// pins are the promoted transactions. All of it belongs to the caller of Round.
+type pins struct {
+	round uint64
+	bound uint64 // of the last round
+	list  []pin  // sorted by epoch, and so by age
+	dead  int    // how many of the list have ended
+	told  int    // list[:told] have been warned of
+	gone  uint64
+	fresh []pin // what this round promotes
 }
 
-// AddInstalled adds n to a count of the slot, which [Slots.Census] sums up. Only
-// the owner of the slot may call it.
-func (slot *Slot) AddInstalled(n uint64) { slot.installed.Store(slot.installed.Load() + n) }
-
-// A trace is where a transaction began.
-type trace struct {
-	gen uint64
-	pcs []uintptr
+// pin is a promoted transaction.
+type pin struct {
+	epoch  uint64
+	writer bool
+	dead   bool
+	since  time.Duration
+	slot   *Slot
+	gen    uint64
 }
 
-// maxTrace is how many calls a trace has at most.
-const maxTrace = 32
-
-// Trace notes the stack of the caller as where the transaction gen of the slot
-// began, leaving out skip calls. Only the owner of the slot may call it.
-// It costs about a microsecond and two allocations.
-func (slot *Slot) Trace(gen uint64, skip int) {
-	pcs := make([]uintptr, maxTrace)
-	pcs = pcs[:runtime.Callers(skip+2, pcs)]
-	slot.trace.Store(&trace{gen, pcs})
-}
-
-// A Pin is a live transaction, as [Slots.Pins] found it.
+// A Pin is a live transaction.
 type Pin struct {
 	Epoch uint64        // its read epoch
-	Since time.Duration // when it was first seen, on the clock of the callers of Pins
+	Since time.Duration // the time of the round that saw it first
 
 	slot *Slot
 	gen  uint64
 }
 
-// Pins returns an iterator over the live transactions, in no particular order. now
-// is the time on the caller's own clock: the age of a transaction counts from the
-// first pass that saw it. Passes must not overlap. The cost is one pass over all
-// slots ever handed out.
-func (s *Slots) Pins(now time.Duration) iter.Seq[Pin] {
-	return func(yield func(Pin) bool) {
-		for slot := range s.each {
+// Limits say from what age on [Slots.Round] evicts a transaction, and from what
+// age on it warns of one; 0 means never. The functions may be nil.
+type Limits struct {
+	Evict, Warn     time.Duration
+	Evicted, Warned func(Pin)
+}
+
+// Round looks which transactions are live. now is the time on the caller's own
+// clock: the age of a transaction counts from the round that saw it first. It
+// promotes those that have been live for some rounds, evicts those that are too
+// old, and returns the live transaction with the lowest epoch, if there is one.
+// What an evicted transaction published is not in views that are made after the
+// call; its owner finds out by [Slot.Evicted]. A transaction is warned of once, and
+// not before it is promoted.
+//
+// Rounds must not overlap. The cost is that of a scan, and of what has changed
+// among the promoted transactions.
+func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
+	p := &s.pins
+	p.round++
+	changed := s.reap()
+	m := s.Announce()
+	young := Pin{Epoch: 1<<64 - 1}
+	dir := *s.dir.Load()
+	for i := range dir {
+		g := dir[i].Load()
+		if g == nil {
+			continue
+		}
+		for slot := range g.scanned {
 			word, gen, live := slot.look()
-			if !live {
+			e := word >> epochShift
+			if !live || e > m {
 				continue
 			}
-			if slot.seen != gen {
-				slot.seen, slot.since = gen, now
+			if slot.seen != gen || slot.seenWord != word {
+				if e < p.bound {
+					continue // still in Begin: the bound of the last round is above it
+				}
+				slot.seen, slot.seenWord, slot.round, slot.since = gen, word, p.round, now
 			}
-			if !yield(Pin{word >> 1, slot.since, slot, gen}) {
-				return
+			found := Pin{e, slot.since, slot, gen}
+			switch {
+			case limits.Evict > 0 && now-slot.since >= limits.Evict && slot.evict(gen):
+				found.tell(limits.Evicted)
+			case p.round-slot.round >= promoteRounds && slot.promote(word, gen):
+				p.fresh = append(p.fresh, pin{e, word&MayWrite != 0, false, slot.since, slot, gen})
+			case e < young.Epoch || e == young.Epoch && slot.since < young.Since:
+				young = found
 			}
 		}
 	}
+	p.bound = m
+	changed = s.enter() || changed
+	changed = s.evictOld(now, limits) || changed
+	if changed {
+		s.publish()
+	}
+	// Must follow: see View.
+	for _, f := range p.fresh {
+		f.slot.group.scan.And(^f.slot.bit())
+	}
+	clear(p.fresh)
+	p.fresh = p.fresh[:0]
+	if cap(p.fresh) > maxSpare {
+		p.fresh = nil
+	}
+	s.warnOld(now, limits)
+	for i := range p.list {
+		if o := &p.list[i]; !o.dead {
+			return Pin{o.epoch, o.since, o.slot, o.gen}, true
+		}
+	}
+	return young, young.slot != nil
 }
 
-// Evict ends the transaction, if it has not ended, and reports whether it did.
-// What it published is no longer in views made from now on, so what it reads may
-// be dropped. Its owner finds out by [Slot.Evicted].
-func (p Pin) Evict() bool { return p.slot.gen.CompareAndSwap(p.gen, (p.gen+1)|evictedBit) }
+// maxSpare is for how many pins room is kept from round to round.
+const maxSpare = 1024
 
-// Warn reports whether it is called for this transaction for the first time. Calls
-// must not overlap, nor overlap with a pass of Pins.
-func (p Pin) Warn() bool {
-	if p.slot.warned == p.gen {
+// promote marks the slot's transaction gen, which publishes word, as promoted, and
+// reports whether it is: else it has ended, or is still in Begin and has published
+// another epoch.
+func (slot *Slot) promote(word, gen uint64) bool {
+	slot.promoted.Store(gen)
+	if slot.gen.Load() == gen && slot.word.Load() == word {
+		return true
+	}
+	// If that fails its owner has left the slot behind: reap finds it.
+	slot.promoted.CompareAndSwap(gen, 0)
+	return false
+}
+
+// reap takes the promoted transactions that have ended out of the list, releases
+// their slots, and reports whether there were any.
+func (s *Slots) reap() (changed bool) {
+	// Loaded before the bits: one that is set later is counted later.
+	gone := s.gone.Load()
+	if gone == s.pins.gone {
 		return false
 	}
-	p.slot.warned = p.gen
+	s.pins.gone = gone
+	dir := *s.dir.Load()
+	for i := range dir {
+		g := dir[i].Load()
+		if g == nil {
+			continue
+		}
+		over := g.over.Load()
+		g.over.And(^over)
+		for w := over; w != 0; w &= w - 1 {
+			slot := g.slots[bits.TrailingZeros64(w)].Load()
+			if slot.pin > 0 {
+				changed = s.pins.bury(int(slot.pin-1)) || changed
+				slot.pin = 0
+			}
+			s.Release(slot)
+		}
+	}
+	return changed
+}
+
+// bury notes that a pin of the list has ended, and reports whether that is new.
+func (p *pins) bury(i int) bool {
+	if p.list[i].dead {
+		return false
+	}
+	p.list[i].dead = true
+	p.dead++
 	return true
 }
 
-// Began returns the calls that led to the begin of the transaction, innermost
-// first, or nothing if [Slot.Trace] was not called for it.
-func (p Pin) Began() []runtime.Frame {
-	t := p.slot.trace.Load()
-	if t == nil || t.gen != p.gen {
-		return nil
+// enter enters what this round promotes in the list, and reports whether that is
+// anything. All of it was seen first in the same round, the one before the last,
+// between the bounds of that one and the one before, and what is in the list in
+// earlier ones; so their epochs are lower.
+func (s *Slots) enter() (changed bool) {
+	p := &s.pins
+	if len(p.fresh) == 0 {
+		return false
 	}
-	var list []runtime.Frame
-	for frames := runtime.CallersFrames(t.pcs); ; {
-		f, more := frames.Next()
-		if f.PC != 0 {
-			list = append(list, f)
+	slices.SortFunc(p.fresh, func(a, b pin) int { return cmp.Compare(a.epoch, b.epoch) })
+	p.compact()
+	p.list = append(p.list, p.fresh...)
+	for i := len(p.list) - len(p.fresh); i < len(p.list); i++ {
+		p.list[i].slot.pin = uint32(i + 1)
+	}
+	if invariant.Enabled {
+		p.check()
+	}
+	return true
+}
+
+// compact drops the dead from the list, if they are many.
+func (p *pins) compact() {
+	if p.dead*2 < len(p.list) {
+		return
+	}
+	told := 0
+	kept := p.list[:0]
+	for i, one := range p.list {
+		if one.dead {
+			one.slot.pin = 0
+			continue
 		}
-		if !more {
-			return list
+		if i < p.told {
+			told++
+		}
+		kept = append(kept, one)
+		one.slot.pin = uint32(len(kept))
+	}
+	clear(p.list[len(kept):])
+	p.list, p.told, p.dead = kept, told, 0
+	if cap(kept) > 4*max(len(kept), maxSpare) {
+		p.list = slices.Clone(kept)
+	}
+}
+
+// evictOld evicts those of the list that are too old, and reports whether there
+// were any.
+func (s *Slots) evictOld(now time.Duration, limits Limits) (changed bool) {
+	if limits.Evict <= 0 {
+		return false
+	}
+	p := &s.pins
+	for i := range p.list {
+		one := &p.list[i]
+		if one.dead {
+			continue
+		}
+		if now-one.since < limits.Evict {
+			break
+		}
+		if one.slot.evict(one.gen) {
+			Pin{one.epoch, one.since, one.slot, one.gen}.tell(limits.Evicted)
+		}
+		changed = p.bury(i) || changed // evicted or, just now, ended
+	}
+	return changed
+}
+
+// warnOld warns of those of the list that are old.
+func (s *Slots) warnOld(now time.Duration, limits Limits) {
+	p := &s.pins
+	if limits.Warn <= 0 {
+		return
+	}
+	for ; p.told < len(p.list) && now-p.list[p.told].since >= limits.Warn; p.told++ {
+		if one := &p.list[p.told]; !one.dead {
+			Pin{one.epoch, one.since, one.slot, one.gen}.tell(limits.Warned)
 		}
 	}
+}
+
+// publish publishes the epochs of the list.
+func (s *Slots) publish() {
+	p := &s.pins
+	p.compact()
+	old := &oldEpochs{epochs: make([]uint64, 0, len(p.list)-p.dead)}
+	for i := range p.list {
+		one := &p.list[i]
+		if one.dead {
+			continue
+		}
+		if n := len(old.epochs); n == 0 || old.epochs[n-1] != one.epoch {
+			old.epochs = append(old.epochs, one.epoch)
+		}
+		if one.writer && old.writer == 0 {
+			old.writer = one.epoch
+		}
+	}
+	s.old.Store(old)
+}
+
+func (p Pin) tell(f func(Pin)) {
+	if f != nil {
+		f(p)
+	}
+}
+
+// evict ends the transaction gen, if it has not ended, and reports whether it did.
+func (slot *Slot) evict(gen uint64) bool {
+	return slot.gen.CompareAndSwap(gen, (gen+1)|evictedBit)
 }

@@ -29,32 +29,34 @@ func (between) Give(any)                                  {}
 func TestScanOfSlotInUse(t *testing.T) {
 	s := NewSlots()
 	slot := s.Acquire()
-	s.Begin(slot)
+	s.Begin(slot, 0)
 	slot.End(slot.Gen())
 	s.Next()
 	armed := false
 	remove := hooks.Schedule(between{func(p unsafe.Pointer) {
 		if armed && p == unsafe.Pointer(&slot.gen) {
 			armed = false
-			s.Begin(slot)
+			s.Begin(slot, 0)
 			slot.End(slot.Gen())
 		}
 	}})
 	defer remove()
 	armed = true
-	for p := range s.Pins(time.Second) {
-		require.Fail(t, "an idle slot is a pin", "%+v", p)
-	}
+	_, ok := s.Round(time.Second, Limits{})
+	require.False(t, ok, "an idle slot is a pin")
 	m := s.Announce()
 	armed = true
-	require.Empty(t, s.Live(m, nil))
+	var v View
+	s.Look(&v, m, nil)
+	require.Empty(t, v.Live())
 	require.False(t, armed)
 	armed = true
 	live, _, _ := s.Census()
 	require.Zero(t, live)
 	armed = false
-	s.Begin(slot)
-	for p := range s.Pins(time.Hour) {
-		require.Equal(t, time.Hour, p.Since)
-	}
+	s.Begin(slot, 0)
+	s.Next()
+	pin, ok := s.Round(time.Hour, Limits{})
+	require.True(t, ok)
+	require.Equal(t, time.Hour, pin.Since)
 }

@@ -1,6 +1,9 @@
 package epoch_test
 
 import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,52 +14,41 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// oldest returns the oldest read epoch, and since when it has been seen.
-func oldest(s *epoch.Slots, now time.Duration) (e uint64, since time.Duration, ok bool) {
-	for p := range s.Pins(now) {
-		if !ok || p.Epoch < e || p.Epoch == e && p.Since < since {
-			e, since, ok = p.Epoch, p.Since, true
-		}
-	}
-	return e, since, ok
-}
-
 func TestOldest(t *testing.T) {
 	s := epoch.NewSlots()
 	a, b := s.Acquire(), s.Acquire()
 	check := func(now time.Duration, wantEpoch uint64, wantSince time.Duration) {
 		t.Helper()
-		e, since, ok := oldest(s, now)
+		pin, ok := s.Round(now, epoch.Limits{})
 		require.True(t, ok)
-		require.Equal(t, wantEpoch, e)
-		require.Equal(t, wantSince, since)
+		require.Equal(t, wantEpoch, pin.Epoch)
+		require.Equal(t, wantSince, pin.Since)
 	}
 	none := func(now time.Duration) {
 		t.Helper()
-		_, _, ok := oldest(s, now)
+		_, ok := s.Round(now, epoch.Limits{})
 		require.False(t, ok)
 	}
 
 	none(1)
-	s.Begin(b) // at 1
+	s.Begin(b, 0) // at 1
 	check(10, 1, 10)
+	s.Next()
 	check(20, 1, 10)
+	s.Begin(a, 0) // at 2
 	s.Next()
-	s.Begin(a) // at 2
 	check(30, 1, 10)
-	require.True(t, b.End(b.Gen()))
-	check(40, 2, 30) // a was seen first at 30, though it was not the oldest then
+	end(t, b, false)
+	b = s.Acquire()
+	check(40, 2, 30)
+	s.Begin(b, 0) // at 3
 	s.Next()
-	s.Begin(b) // at 3
-	check(50, 2, 30)
+	check(50, 2, 30) // a was seen first at 30, though it was not the oldest then
 
-	// The slot of a serves another transaction: its age starts anew, also
-	// when nobody looked in between.
-	require.True(t, a.End(a.Gen()))
-	s.Begin(a) // at 3
-	require.True(t, b.End(b.Gen()))
-	check(60, 3, 60)
-	require.True(t, a.End(a.Gen()))
+	// Its age starts anew for another transaction.
+	end(t, a, false)
+	check(60, 3, 50)
+	end(t, b, true)
 	none(70)
 }
 
@@ -66,68 +58,201 @@ func TestOldestSharedEpoch(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		s := epoch.NewSlots()
 		slots := []*epoch.Slot{s.Acquire(), s.Acquire()}
-		s.Begin(slots[first])
-		_, _, ok := oldest(s, 10)
+		s.Begin(slots[first], 0)
+		s.Begin(slots[1-first], 0)
+		s.Next()
+		gen := slots[1-first].Gen()
+		require.True(t, slots[1-first].End(gen))
+		s.Round(10, epoch.Limits{})
+		slots[1-first] = nil
+		pin, ok := s.Round(20, epoch.Limits{})
 		require.True(t, ok)
-		s.Begin(slots[1-first])
-		e, since, ok := oldest(s, 20)
-		require.True(t, ok)
-		require.Equal(t, uint64(epoch.First), e)
-		require.Equal(t, time.Duration(10), since, "the reader in slot %d has been seen since 10", first)
+		require.Equal(t, uint64(epoch.First), pin.Epoch)
+		require.Equal(t, time.Duration(10), pin.Since, "the reader in slot %d has been seen since 10", first)
 	}
 }
 
-// An evicted transaction is not live, and is ended once more by its owner, once.
-func TestEvict(t *testing.T) {
+// A transaction is promoted when it is found live for the third time. It stays in
+// every view until it ends, and its slot is not used again.
+func TestPromotion(t *testing.T) {
 	s := epoch.NewSlots()
-	slot := s.Acquire()
-	s.Begin(slot)
-	gen := slot.Gen()
-	pins := func() (list []epoch.Pin) {
-		for p := range s.Pins(1) {
-			list = append(list, p)
-		}
-		return list
-	}
-	pin := pins()[0]
-	require.False(t, slot.Evicted(gen))
+	old, at := begin(s, 0)
 	s.Next()
-	require.Equal(t, []uint64{epoch.First}, s.Live(s.Announce(), nil))
-	require.True(t, pin.Evict())
-	require.False(t, pin.Evict())
-	require.True(t, slot.Evicted(gen))
-	require.False(t, slot.Evicted(gen+1))
-	require.NotEqual(t, gen, slot.Gen())
-	require.Empty(t, s.Live(s.Announce(), nil))
-	require.Empty(t, pins())
-	live, ended, _ := s.Census()
-	require.Zero(t, live)
-	require.EqualValues(t, 1, ended)
+	check := func(pins int, looked int, want ...uint64) {
+		t.Helper()
+		var v epoch.View
+		n, _ := s.Look(&v, s.Announce(), nil)
+		require.ElementsMatch(t, want, v.Live())
+		require.Equal(t, looked, n, "groups and slots that a scan looks at")
+		require.Equal(t, pins, s.Pins())
+	}
+	rounds(s, 2)
+	check(0, 2, at)
+	rounds(s, 1)
+	check(1, 1, at)
+	young, later := begin(s, 0)
+	s.Next()
+	check(1, 2, at, later)
+	rounds(s, 1)
+	end(t, young, true)
+	require.Equal(t, later+1, s.Begin(young, 0))
+	s.Next()
+	rounds(s, 2)
+	check(1, 2, at, later+1) // the slot is that of another one: not promoted yet
+	end(t, old, false)
+	check(1, 2, at, later+1) // until the next round
+	rounds(s, 1)
+	check(1, 1, later+1)
+	require.Equal(t, 1, s.Owned())
+	end(t, young, false)
+	rounds(s, 1)
+	check(0, 0)
+	require.Zero(t, s.Owned())
+}
 
-	require.False(t, slot.End(gen+1))
-	require.True(t, slot.End(gen))
-	require.False(t, slot.End(gen))
-	require.False(t, slot.Evicted(gen))
-	s.Begin(slot)
-	require.Equal(t, gen+1, slot.Gen())
-	require.False(t, pin.Evict(), "the transaction that it is about has ended")
-	require.True(t, slot.End(gen+1))
+// What a view says of two lists is what it would say of one.
+func TestViewOfOldAndYoung(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		s := epoch.NewSlots()
+		want := map[uint64]bool{}
+		writers := ^uint64(0)
+		var slots []*epoch.Slot
+		for range 3 {
+			for range r.IntN(5) {
+				writer := uint64(r.IntN(2) * epoch.MayWrite)
+				slot, at := begin(s, writer)
+				slots = append(slots, slot)
+				want[at] = true
+				if writer != 0 {
+					writers = min(writers, at)
+				}
+				for range r.IntN(3) {
+					s.Next()
+				}
+			}
+			rounds(s, r.IntN(3))
+		}
+		s.Next()
+		m := s.Announce()
+		var v epoch.View
+		s.Look(&v, m, nil)
+		var live []uint64
+		for e := range want {
+			live = append(live, e)
+		}
+		slices.Sort(live)
+		require.Equal(t, live, append([]uint64(nil), v.Live()...))
+		require.Equal(t, min(writers, m), v.Writers)
+		if len(live) > 0 {
+			require.Equal(t, live[0], v.Min)
+		} else {
+			require.Equal(t, m, v.Min)
+		}
+		for e := range m + 2 {
+			i, _ := slices.BinarySearch(live, e)
+			below, old := v.Below(e)
+			if i == 0 {
+				require.Zero(t, below)
+				continue
+			}
+			require.Equal(t, live[i-1], below)
+			require.Equal(t, slices.Contains(v.Old(), below), old)
+		}
+		for _, slot := range slots {
+			slot.End(slot.Gen())
+		}
+	}
+}
 
-	// One that its owner ends first is not evicted.
-	s.Begin(slot)
-	pin = pins()[0]
-	require.True(t, slot.End(gen+2))
-	require.False(t, pin.Evict())
-	require.False(t, slot.Evicted(gen+2))
+// Very many transactions that are open for long are no work for a scan, and leave
+// nothing behind.
+func TestManyPins(t *testing.T) {
+	const n = 20_000
+	s := epoch.NewSlots()
+	var slots []*epoch.Slot
+	for range n {
+		slot, _ := begin(s, 0)
+		slots = append(slots, slot)
+		s.Next()
+	}
+	rounds(s, 3)
+	var v epoch.View
+	looked, _ := s.Look(&v, s.Announce(), nil)
+	require.Equal(t, s.Groups(), looked)
+	require.Equal(t, n, v.Len())
+	rand.Shuffle(n, func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
+	for i, slot := range slots {
+		end(t, slot, false)
+		if i%(n/10) == 0 {
+			rounds(s, 1)
+			s.Look(&v, s.Announce(), nil)
+			require.Equal(t, n-i-1, v.Len())
+			require.Equal(t, n-i-1, s.Owned())
+			require.LessOrEqual(t, s.Pins(), max(2*(n-i-1), 2))
+		}
+	}
+	rounds(s, 1)
+	require.Zero(t, s.Pins())
+	require.Zero(t, s.Owned())
+	require.Zero(t, s.Groups())
+}
 
-	// The slot of an owner that never comes back is used again.
-	s.Begin(slot)
-	require.True(t, pins()[0].Evict())
-	require.False(t, s.Abandon(slot), "evicted, so no longer leaked")
-	require.Same(t, slot, s.Acquire())
-	s.Begin(slot)
-	require.Equal(t, gen+4, slot.Gen())
-	require.Len(t, pins(), 1)
+// An evicted transaction is not live, and is ended once more by its owner, once. Its
+// age decides, and not whether it was promoted.
+func TestEvict(t *testing.T) {
+	for _, promoted := range []bool{false, true} {
+		s := epoch.NewSlots()
+		slot, _ := begin(s, 0)
+		gen := slot.Gen()
+		s.Next()
+		var told []epoch.Pin
+		round := func(now time.Duration) {
+			s.Round(now, epoch.Limits{Evict: 100, Evicted: func(p epoch.Pin) { told = append(told, p) }})
+		}
+		round(10)
+		if promoted {
+			round(20)
+			round(30)
+		}
+		require.Equal(t, []uint64{epoch.First}, live(s, s.Announce()))
+		round(109)
+		require.Empty(t, told)
+		require.False(t, slot.Evicted(gen))
+		round(110)
+		require.Len(t, told, 1)
+		require.Equal(t, uint64(epoch.First), told[0].Epoch)
+		require.Equal(t, time.Duration(10), told[0].Since)
+		require.True(t, slot.Evicted(gen))
+		require.False(t, slot.Evicted(gen+1))
+		require.NotEqual(t, gen, slot.Gen())
+		require.Empty(t, live(s, s.Announce()))
+		open, ended, _ := s.Census()
+		require.Zero(t, open)
+		require.EqualValues(t, 1, ended)
+		round(1000)
+		require.Len(t, told, 1)
+
+		require.False(t, slot.End(gen+1))
+		require.True(t, slot.WasEvicted(gen))
+		end1 := slot.End(gen)
+		require.True(t, end1)
+		require.Equal(t, !promoted, slot.Keep(gen))
+		require.False(t, slot.End(gen))
+		require.False(t, slot.Evicted(gen))
+		require.True(t, slot.WasEvicted(gen))
+		round(1001)
+		if promoted {
+			require.Zero(t, s.Owned())
+			continue
+		}
+		s.Begin(slot, 0)
+		s.Next()
+		require.Equal(t, gen+1, slot.Gen())
+		round(1002)
+		require.Len(t, told, 1)
+		end(t, slot, true)
+	}
 }
 
 // Owner and evictor end a transaction at the same moment: one of the owner's calls
@@ -135,12 +260,12 @@ func TestEvict(t *testing.T) {
 func TestEvictAgainstEnd(t *testing.T) {
 	s := epoch.NewSlots()
 	slot := s.Acquire()
-	for range 2000 {
-		s.Begin(slot)
+	for i := range 2000 {
+		s.Begin(slot, 0)
+		s.Next()
 		gen := slot.Gen()
-		var pin epoch.Pin
-		for pin = range s.Pins(1) {
-		}
+		now := time.Duration(10 * i)
+		s.Round(now, epoch.Limits{})
 		var ended atomic.Int32
 		var wg sync.WaitGroup
 		for range 2 {
@@ -150,7 +275,7 @@ func TestEvictAgainstEnd(t *testing.T) {
 				}
 			})
 		}
-		wg.Go(func() { pin.Evict() })
+		wg.Go(func() { s.Round(now+5, epoch.Limits{Evict: 1}) })
 		wg.Wait()
 		if slot.Evicted(gen) { // both came too early
 			require.True(t, slot.End(gen))
@@ -158,6 +283,7 @@ func TestEvictAgainstEnd(t *testing.T) {
 		}
 		require.EqualValues(t, 1, ended.Load())
 		require.Equal(t, gen+1, slot.Gen())
+		require.True(t, slot.Keep(gen))
 	}
 }
 
@@ -169,10 +295,8 @@ func TestCollectOnce(t *testing.T) {
 	s := epoch.NewSlots()
 	slot := s.Acquire()
 	evict := func() {
-		s.Begin(slot)
-		for p := range s.Pins(1) {
-			p.Evict()
-		}
+		s.Begin(slot, 0)
+		slot.EvictNow()
 	}
 	evict()
 	first := slot.Gen()
@@ -203,22 +327,88 @@ func TestCollectOnce(t *testing.T) {
 	require.Equal(t, slot.Gen()-first, wins.Load(), "%d calls, %d came too late", calls.Load(), losses.Load())
 }
 
-// A pin is warned of once, and knows where it began.
-func TestPinNotes(t *testing.T) {
+// Owners end transactions that are just being promoted: each slot is either kept by
+// its owner or released by a round, and none is lost.
+func TestPromoteAgainstEnd(t *testing.T) {
 	s := epoch.NewSlots()
-	slot := s.Acquire()
-	pin := func() (p epoch.Pin) {
-		for p = range s.Pins(1) {
-		}
-		return p
+	const owners = 3
+	n := 20_000
+	if testing.Short() || raceEnabled {
+		n = 4000
 	}
-	for range 2 {
-		s.Begin(slot)
-		require.True(t, pin().Warn())
-		require.False(t, pin().Warn())
-		require.Empty(t, pin().Began(), "not traced, or of a transaction before")
-		slot.Trace(slot.Gen(), 0)
-		require.Contains(t, pin().Began()[0].Function, "TestPinNotes")
-		require.True(t, slot.End(slot.Gen()))
+	var left, kept atomic.Int64
+	var wg sync.WaitGroup
+	var done, made atomic.Int64
+	for range owners {
+		wg.Go(func() {
+			defer done.Add(1)
+			slot := s.Acquire()
+			for i := range n {
+				begun := s.Begin(slot, 0) != 0
+				s.Next()
+				if i%32 == 0 { // about as long as it takes to be promoted
+					for end := made.Load() + 1 + rand.Int64N(3); made.Load() < end; {
+						runtime.Gosched()
+					}
+				}
+				gen := slot.Gen() - 1
+				if begun {
+					gen++
+					slot.End(gen)
+				}
+				if slot.Keep(gen) {
+					kept.Add(1)
+				} else {
+					left.Add(1)
+					slot = s.Acquire()
+				}
+			}
+			s.Release(slot)
+		})
 	}
+	for i := 0; done.Load() < owners; i++ {
+		rounds(s, 1)
+		made.Add(1)
+	}
+	wg.Wait()
+	rounds(s, 1)
+	require.Zero(t, s.Owned())
+	require.Zero(t, s.Pins())
+	require.EqualValues(t, owners*n, left.Load()+kept.Load())
+	require.NotZero(t, left.Load())
+	_, ended, _ := s.Census()
+	require.EqualValues(t, owners*n, ended)
+}
+
+// A transaction is warned of once, when it is promoted and old, and it is known where
+// it began.
+func TestWarned(t *testing.T) {
+	s := epoch.NewSlots()
+	var told []epoch.Pin
+	round := func(now time.Duration) {
+		s.Round(now, epoch.Limits{Warn: 100, Warned: func(p epoch.Pin) { told = append(told, p) }})
+	}
+	a, _ := begin(s, 0)
+	a.Trace(a.Gen(), 0)
+	s.Next()
+	round(0)
+	b, _ := begin(s, 0)
+	s.Next()
+	round(10)
+	round(20)
+	round(99)
+	require.Empty(t, told)
+	round(100)
+	require.Len(t, told, 1)
+	require.Contains(t, told[0].Began()[0].Function, "TestWarned")
+	end(t, a, false)
+	round(110)
+	require.Len(t, told, 2)
+	require.Equal(t, uint64(2), told[1].Epoch)
+	require.Empty(t, told[1].Began())
+	round(1000)
+	require.Len(t, told, 2)
+	end(t, b, false)
+	round(1001)
+	require.Len(t, told, 2)
 }

@@ -7,9 +7,9 @@ import (
 
 // poolLocal is how many idle objects one shard keeps, poolBatch how many move
 // at a time between a shard and the common stack. A goroutine rarely has more
-// than a handful of transactions open; 32 pointers are four cache lines.
+// than a handful of transactions open; 16 pointers are two cache lines.
 const (
-	poolLocal = 32
+	poolLocal = 16
 	poolBatch = poolLocal / 2
 )
 
@@ -46,17 +46,26 @@ func (c *commons[T]) take(batch []*T) int {
 }
 
 // trimKeep is how many idle objects Trim leaves alone.
-const trimKeep = 256
+const trimKeep = 64
 
 // Trim lets go of half of the objects that nobody has needed since the last call,
-// and reports whether there are more of them. Called now and then, it makes the
-// pool forget that very many objects were once in use at the same time.
-func (p *Pool[T]) Trim() (more bool) {
-	c := &p.shards.commons
+// calls release for each, and reports whether there are more of them. Called now
+// and then, it makes the pool forget that very many objects were once in use at
+// the same time.
+func (p *Pool[T]) Trim(release func(*T)) (more bool) {
+	dropped, more := p.shards.commons.trim()
+	for _, x := range dropped {
+		release(x)
+	}
+	return more
+}
+
+func (c *commons[T]) trim() (dropped []*T, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if drop := (min(c.low, len(c.common)) - trimKeep + 1) / 2; drop > 0 {
 		rest := len(c.common) - drop
+		dropped = slices.Clone(c.common[rest:])
 		clear(c.common[rest:])
 		c.common = c.common[:rest]
 		if cap(c.common) > 4*max(rest, trimKeep) {
@@ -64,7 +73,7 @@ func (p *Pool[T]) Trim() (more bool) {
 		}
 	}
 	c.low = len(c.common)
-	return c.low > trimKeep
+	return dropped, c.low > trimKeep
 }
 
 // stack is a bounded stack of idle objects.

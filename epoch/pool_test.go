@@ -251,15 +251,23 @@ func TestPoolForgets(t *testing.T) {
 func TestTrim(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var p epoch.Pool[object]
-	require.False(t, p.Trim(), "there is nothing")
+	released := 0
+	trim := func() bool {
+		return p.Trim(func(o *object) {
+			o.take(t)
+			released++
+		})
+	}
+	require.False(t, trim(), "there is nothing")
 	const n = 10_000
 	for i := range n {
 		p.Put(&object{id: i})
 	}
-	p.Trim() // begins to look
-	require.True(t, p.Trim())
+	trim() // begins to look
+	require.True(t, trim())
 	half := p.Idle()
 	require.InDelta(t, n/2, half, 300)
+	require.Equal(t, n, half+released, "each is released once")
 
 	// What was needed meanwhile is kept: all of it was in use.
 	var busy []*object
@@ -269,16 +277,18 @@ func TestTrim(t *testing.T) {
 	for _, o := range busy {
 		p.Put(o)
 	}
-	p.Trim()
+	trim()
 	require.Equal(t, half, p.Idle())
 
 	rounds := 0
-	for p.Trim() {
+	for trim() {
 		rounds++
 	}
 	require.Less(t, rounds, 15)
-	require.LessOrEqual(t, p.Idle(), 256+4*epoch.PoolLocal)
-	require.GreaterOrEqual(t, p.Idle(), 256)
+	const keep = 64
+	require.LessOrEqual(t, p.Idle(), keep+4*epoch.PoolLocal)
+	require.GreaterOrEqual(t, p.Idle(), keep)
+	require.Equal(t, n, p.Idle()+released)
 	got := map[int]bool{}
 	drain(&p, 0, func(o *object) {
 		o.take(t)

@@ -38,9 +38,29 @@ func explore(t *testing.T, build func() (threads []thread, check func(schedule s
 			current(p.String())
 		}
 	})()
+	return search(t, &current, 1000, build)
+}
+
+// exploreSteps is explore with a step before every access to a shared word, and with
+// up to so many switches away from a thread that could go on.
+func exploreSteps(t *testing.T, switches int, build func() (threads []thread, check func(schedule string))) (runs int) {
+	t.Helper()
+	var current func(string)
+	defer hooks.Schedule(steps{func() {
+		if current != nil {
+			current(".")
+		}
+	}})()
+	return search(t, &current, switches, build)
+}
+
+// search runs the schedules for the functions above.
+func search(t *testing.T, current *func(string), switches int, build func() (threads []thread, check func(schedule string))) (runs int) {
+	t.Helper()
 
 	var choices, width []int
 	for {
+		*current = nil
 		threads, check := build()
 		var trace []string
 		next := make([]func() (string, bool), len(threads))
@@ -49,7 +69,7 @@ func explore(t *testing.T, build func() (threads []thread, check func(schedule s
 		for i, th := range threads {
 			next[i], stop[i] = iter.Pull(func(yield func(string) bool) {
 				yields[i] = func(at string) { yield(at) }
-				current = yields[i]
+				*current = yields[i]
 				th.run(yields[i])
 			})
 		}
@@ -57,14 +77,28 @@ func explore(t *testing.T, build func() (threads []thread, check func(schedule s
 		for i := range ready {
 			ready[i] = i
 		}
+		last, left := -1, switches
 		for depth := 0; len(ready) > 0; depth++ {
+			// The thread that moved last comes first, if it can go on: all
+			// others are switches.
+			if at := slices.Index(ready, last); at >= 0 {
+				ready = slices.Insert(slices.Delete(ready, at, at+1), 0, last)
+			}
 			if depth == len(choices) {
-				choices, width = append(choices, 0), append(width, len(ready))
+				n := len(ready)
+				if left == 0 && ready[0] == last {
+					n = 1
+				}
+				choices, width = append(choices, 0), append(width, n)
 			}
 			i := ready[choices[depth]]
-			current = yields[i]
+			if last == ready[0] && i != last {
+				left--
+			}
+			last = i
+			*current = yields[i]
 			at, more := next[i]()
-			current = nil
+			*current = nil
 			if !more {
 				at = "done"
 				ready = slices.Delete(ready, choices[depth], choices[depth]+1)
@@ -100,7 +134,7 @@ func (v view) covers(at uint64) bool { return at >= v.bound || slices.Contains(v
 func refresh(s *epoch.Slots, views *[]view) func(func(string)) {
 	return func(func(string)) {
 		m := s.Announce()
-		*views = append(*views, view{m, s.Live(m, nil)})
+		*views = append(*views, view{m, live(s, m)})
 	}
 }
 
@@ -129,7 +163,7 @@ func TestBeginAgainstRefresh(t *testing.T) {
 				var at uint64
 				var views []view
 				threads := []thread{
-					{"reader", func(func(string)) { at = s.Begin(slot) }},
+					{"reader", func(func(string)) { at = s.Begin(slot, 0) }},
 					{"writer", commits(s, 2)},
 					{"refresh", func(step func(string)) {
 						for i := range refreshes {
@@ -147,7 +181,7 @@ func TestBeginAgainstRefresh(t *testing.T) {
 						require.True(t, v.covers(at), "reader at %d, view %v: %s", at, v, schedule)
 					}
 					// Later refreshes see it too.
-					require.True(t, view{s.Announce(), s.Live(s.Now(), nil)}.covers(at), schedule)
+					require.True(t, view{s.Announce(), live(s, s.Now())}.covers(at), schedule)
 				}
 			})
 			require.Greater(t, runs, 500)
@@ -167,11 +201,11 @@ func TestBeginAgainAgainstRefresh(t *testing.T) {
 		atEnd := -1 // views complete when the first transaction ended
 		threads := []thread{
 			{"reader", func(step func(string)) {
-				first = s.Begin(slot)
+				first = s.Begin(slot, 0)
 				step("begun")
 				atEnd = len(views)
 				slot.End(slot.Gen())
-				second = s.Begin(slot)
+				second = s.Begin(slot, 0)
 			}},
 			{"writer", commits(s, 2)},
 			{"refresh", refresh(s, &views)},
@@ -199,8 +233,8 @@ func TestBeginTwiceAgainstRefresh(t *testing.T) {
 		at := make([]uint64, 2)
 		var views []view
 		threads := []thread{
-			{"a", func(func(string)) { at[0] = s.Begin(slots[0]) }},
-			{"b", func(func(string)) { at[1] = s.Begin(slots[1]) }},
+			{"a", func(func(string)) { at[0] = s.Begin(slots[0], 0) }},
+			{"b", func(func(string)) { at[1] = s.Begin(slots[1], 0) }},
 			{"refresh", func(step func(string)) {
 				s.Next()
 				step("drawn")
@@ -232,7 +266,7 @@ func TestBoundBeforeScan(t *testing.T) {
 	m := s.Announce()
 	require.True(t, stored)
 	require.Equal(t, want, m)
-	require.GreaterOrEqual(t, s.Begin(slot), m)
+	require.GreaterOrEqual(t, s.Begin(slot, 0), m)
 }
 
 // Begin goes round again when a bound above its epoch was announced in between,
@@ -255,7 +289,7 @@ func TestBeginGoesRound(t *testing.T) {
 	})()
 	begin := func(f func()) uint64 {
 		loads, stores, interfere = 0, 0, f
-		at := s.Begin(slot)
+		at := s.Begin(slot, 0)
 		require.Equal(t, loads, stores)
 		require.True(t, slot.End(slot.Gen()))
 		return at

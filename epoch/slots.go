@@ -1,9 +1,9 @@
 package epoch
 
 import (
-	"slices"
+	"math/bits"
 	"sync"
-	"time"
+	stdatomic "sync/atomic"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
@@ -11,19 +11,16 @@ import (
 )
 
 // First is the epoch of an empty map: the clock's first value. Commit epochs
-// are above it.
+// are above it. No transaction reads at epoch 0.
 const First = 1
 
 // cacheLine is the padding unit: two lines of 64 bytes, because the hardware of
 // amd64 and arm64 fetches lines in pairs.
 const cacheLine = 128
 
-// slotsPerChunk is how many slots are allocated at a time.
-const slotsPerChunk = 64
-
 // Slots is the clock of one map together with the slots in which its live
 // transactions publish their read epochs. Use [NewSlots]; all methods are safe
-// for concurrent use.
+// for concurrent use, but for those that say otherwise.
 type Slots struct {
 	_ [cacheLine]byte
 	// clock is the newest epoch drawn. bound is the largest bound any refresh
@@ -33,60 +30,47 @@ type Slots struct {
 	bound atomic.Uint64
 	_     [cacheLine - 16]byte
 
-	// chunks is the append-only directory of slots; it never shrinks. Readers
-	// load it, writers replace it under mu.
-	chunks atomic.Pointer[[]*chunk]
+	// dir is the directory of the slots, by their numbers. It is loaded by
+	// scans and replaced under mu.
+	dir stdatomic.Pointer[[]stdatomic.Pointer[group]]
+	// old are the read epochs of the promoted transactions, see [Slots.Round].
+	old atomic.Pointer[oldEpochs]
+	// gone counts the promoted transactions that have ended.
+	gone stdatomic.Uint64
 
-	mu   sync.Mutex
-	used int     // slots handed out of the last chunk; guarded by mu
-	free []*Slot // slots whose owner was abandoned; guarded by mu
+	mu     sync.Mutex // held for a few instructions
+	vacant int        // no group before this one has room; guarded by mu
+	owned  int        // how many slots have an owner; guarded by mu
+	// What the slots that are gone have counted; written under mu.
+	ended, installed stdatomic.Uint64
+	leaked           stdatomic.Uint64 // what Abandon has ended
+
+	pins pins
 }
 
-type chunk [slotsPerChunk]Slot
-
-// A Slot is where one transaction at a time publishes its read epoch. It
-// belongs to one pooled transaction state for life.
-type Slot struct {
-	ghost ghost
-
-	// word is the read epoch shifted left by one, with the lowest bit of gen
-	// at the time of Begin. The slot is live while that bit equals the lowest
-	// bit of gen. Written by the owner in Begin only.
-	word atomic.Uint64
-	// gen is the slot's generation: it names one transaction, and moves on
-	// exactly once, when that transaction ends. So a single compare-and-swap
-	// both releases the slot and decides which of several callers ended it.
-	// With evictedBit the transaction before was evicted, and its owner does
-	// not know yet: the slot is released, but nothing begins in it before the
-	// owner has ended it as well.
-	gen atomic.Uint64
-
-	// installed counts what the slot's owner reports by [Slot.AddInstalled].
-	installed atomic.Uint64
-
-	// evicted is the transaction that was evicted last, as far as its owner has
-	// noticed.
-	evicted atomic.Uint64
-
-	// trace is where the transaction of its generation began, if that is
-	// asked for.
-	trace atomic.Pointer[trace]
-
-	// seen, since and warned are the reclaimer's notes, see [Slots.Pins]: the
-	// generation it found here, at which of its times it found it first, and
-	// which it has warned of. Guarded by the reclaimer.
-	seen   uint64
-	since  time.Duration
-	warned uint64
-
-	_ [cacheLine - 64]byte
+// A group is 64 slots with consecutive numbers.
+type group struct {
+	home *Slots
+	// scan has a bit for each slot that a scan must look at: one that has an
+	// owner and whose transaction is not promoted. It is set before Acquire
+	// returns, and cleared after the read epoch has been published as an old
+	// one, or when the owner gives the slot up.
+	scan atomic.Uint64
+	// over has a bit for each slot whose transaction was promoted and has
+	// ended.
+	over  atomic.Uint64
+	slots [groupSize]stdatomic.Pointer[Slot]
+	owned uint64 // a bit for each slot that has an owner; guarded by Slots.mu
 }
+
+const groupSize = 64
 
 // NewSlots returns a clock that stands at [First], and no slots.
 func NewSlots() *Slots {
-	s := &Slots{used: slotsPerChunk}
+	s := new(Slots)
 	s.clock.Store(First)
-	s.chunks.Store(&[]*chunk{})
+	s.old.Store(new(oldEpochs))
+	s.dir.Store(new([]stdatomic.Pointer[group]))
 	return s
 }
 
@@ -99,79 +83,168 @@ func (s *Slots) Next() uint64 { return s.clock.Add(1) }
 // Bound returns the bound announced last. No transaction begins below it.
 func (s *Slots) Bound() uint64 { return s.bound.Load() }
 
-// Acquire returns a slot that nobody owns, at any time, without limit. It takes
-// a mutex: call it when a transaction state is made, not when one begins.
+// Acquire returns a slot that nobody owns, with the lowest number there is, at any
+// time, without limit. It takes a mutex and allocates 128 bytes: call it when a
+// transaction state is made, not when one begins.
 func (s *Slots) Acquire() *Slot {
+	slot := new(Slot)
+	slot.gen.Store(1) // word says 0: not live
+	s.place(slot)
+	// Must follow: a scan that finds the bit finds the slot.
+	slot.group.scan.Or(slot.bit())
+	return slot
+}
+
+// place gives slot the lowest number there is.
+func (s *Slots) place(slot *Slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.free); n > 0 {
-		slot := s.free[n-1]
-		s.free = s.free[:n-1]
-		if invariant.Enabled {
-			slot.checkOwner(0)
-		}
-		return slot
+	dir := *s.dir.Load()
+	i := s.vacant
+	for i < len(dir) && dir[i].Load() != nil && dir[i].Load().owned == 1<<groupSize-1 {
+		i++
 	}
-	chunks := *s.chunks.Load()
-	if s.used == slotsPerChunk {
-		c := new(chunk)
-		for i := range c {
-			c[i].gen.Store(1) // word says 0: not live
-		}
-		chunks = append(slices.Clip(chunks), c)
-		s.chunks.Store(&chunks)
-		s.used = 0
+	if i == len(dir) {
+		dir = s.extend(dir)
 	}
-	slot := &chunks[len(chunks)-1][s.used]
-	s.used++
-	return slot
+	s.vacant = i
+	g := dir[i].Load()
+	if g == nil {
+		g = &group{home: s}
+		dir[i].Store(g)
+	}
+	slot.group, slot.number = g, uint32(i*groupSize+bits.TrailingZeros64(^g.owned))
+	g.owned |= slot.bit()
+	s.owned++
+	slot.at().Store(slot)
+}
+
+// extend appends a place for a group to the directory. s.mu is held.
+func (s *Slots) extend(dir []stdatomic.Pointer[group]) []stdatomic.Pointer[group] {
+	n := len(dir)
+	if n == cap(dir) {
+		grown := make([]stdatomic.Pointer[group], n, max(2*n, 4))
+		for i := range dir {
+			grown[i].Store(dir[i].Load())
+		}
+		dir = grown
+	}
+	dir = dir[:n+1]
+	s.dir.Store(&dir)
+	return dir
+}
+
+// Release takes back a slot in which nothing is live, from an owner that never
+// uses it again: the memory goes when nothing refers to it any more. Only the first
+// call does anything. It takes a mutex.
+func (s *Slots) Release(slot *Slot) {
+	if slot.released.Swap(true) {
+		return
+	}
+	if invariant.Enabled {
+		slot.checkReleased()
+	}
+	slot.group.scan.And(^slot.bit()) // the number is still ours
+	ended, installed := slot.Ended(), slot.installed.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended.Add(ended)
+	s.installed.Add(installed)
+	slot.at().Store(nil)
+	slot.group.owned &^= slot.bit()
+	s.owned--
+	i := int(slot.number) / groupSize
+	s.vacant = min(s.vacant, i)
+	if slot.group.owned == 0 {
+		(*s.dir.Load())[i].Store(nil)
+		s.shorten()
+	}
+}
+
+// shorten takes places at the end that have no group off the directory. s.mu is held.
+func (s *Slots) shorten() {
+	dir := *s.dir.Load()
+	n := len(dir)
+	for n > 0 && dir[n-1].Load() == nil {
+		n--
+	}
+	if n == len(dir) {
+		return
+	}
+	dir = dir[:n]
+	if cap(dir) > 4*max(n, 4) {
+		shrunk := make([]stdatomic.Pointer[group], n, 2*n)
+		for i := range dir {
+			shrunk[i].Store(dir[i].Load())
+		}
+		dir = shrunk
+	}
+	s.dir.Store(&dir)
 }
 
 // Abandon takes back a slot whose owner is unreachable, ends what it still
 // published and reports whether it did: that is, whether a handle was leaked.
-func (s *Slots) Abandon(slot *Slot) (leaked bool) {
+func Abandon(slot *Slot) (leaked bool) {
+	s := slot.group.home
 	gen := slot.gen.Load()
-	if slot.live(slot.word.Load(), gen) {
-		leaked = slot.End(gen)
-	} else if gen&evictedBit != 0 {
-		slot.collect(gen&^evictedBit - 1)
+	ended := false
+	switch {
+	case slot.live(slot.word.Load(), gen):
+		leaked = slot.End(gen) // else it has just been evicted
+		ended = leaked || slot.collect(gen)
+	case gen&evictedBit != 0:
+		gen = gen&^evictedBit - 1
+		ended = slot.collect(gen)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if invariant.Enabled {
-		slot.checkOwner(1)
+	if leaked {
+		s.leaked.Add(1)
 	}
-	s.free = append(s.free, slot)
+	if ended && !slot.Keep(gen) || slot.promoted.Load() == left {
+		return leaked // the slot goes with the next round
+	}
+	s.Release(slot)
 	return leaked
 }
+
+// Leaked counts the transactions that [Abandon] has ended.
+func (s *Slots) Leaked() uint64 { return s.leaked.Load() }
 
 // Begin publishes the current epoch in slot and returns it. It does one atomic
 // store and no shared read-modify-write, allocates nothing and waits for
 // nobody; it goes round again only when a refresh announced a newer bound in
-// between. The caller must own slot, and slot must not be live.
+// between. The caller must own slot, and slot must not be live. writer is
+// [MayWrite] for a transaction that may write, and 0 for one that only reads.
 //
 // The transaction may be evicted before Begin has returned: its generation is the one
-// that the slot had before the call.
+// that the slot had before the call. It may even be promoted: if that happened with an
+// epoch which Begin could not keep, Begin ends the transaction and returns 0. The
+// caller asks [Slot.Keep], and begins again, in another slot if need be.
 //
 // When Begin has returned S, every refresh either lists S among the live epochs
 // or has a bound of at most S.
-func (s *Slots) Begin(slot *Slot) uint64 {
+func (s *Slots) Begin(slot *Slot, writer uint64) uint64 {
 	if invariant.Enabled {
 		slot.checkBegin()
 	}
 	gen := slot.gen.Load() // once: an eviction may move it on meanwhile
-	for {
+	for again := false; ; again = true {
 		now := s.clock.Load()
 		if hooks.Enabled {
 			hooks.At(hooks.BeginLoaded)
 		}
 		// Must precede the load of bound: a refresh that does not see this
 		// store has stored its bound before, and the load below sees that.
-		slot.word.Store(now<<1 | gen&1)
+		slot.word.Store(now<<epochShift | writer | gen&parity)
 		if hooks.Enabled {
 			hooks.At(hooks.BeginStored)
 		}
 		if s.bound.Load() <= now {
+			// Must follow the store: promote looks at the word after it has
+			// set its mark.
+			if again && slot.promoted.Load() == gen {
+				slot.End(gen)
+				return 0
+			}
 			if invariant.Enabled {
 				s.checkBegun(slot, now)
 			}
@@ -180,98 +253,39 @@ func (s *Slots) Begin(slot *Slot) uint64 {
 	}
 }
 
-// Gen returns the slot's generation, which names the transaction that is live
-// in it, or the next one that will be.
-func (slot *Slot) Gen() uint64 { return slot.gen.Load() }
-
-// Epoch returns the read epoch of the transaction that is live in the slot, or
-// was last.
-func (slot *Slot) Epoch() uint64 { return slot.word.Load() >> 1 }
-
-// End ends the transaction that gen names and reports whether this call did it.
-// Of several calls with the same gen exactly one returns true, also if the
-// transaction has been evicted meanwhile.
-func (slot *Slot) End(gen uint64) bool {
-	return slot.gen.Load() == gen && slot.gen.CompareAndSwap(gen, gen+1) || slot.collect(gen)
-}
-
-func (slot *Slot) live(word, gen uint64) bool { return (word^gen)&1 == 0 }
-
-// look loads word and generation, and reports whether a transaction is live. The word
-// is loaded twice: if a transaction has begun in between, the generation may be its
-// own, and word and generation would not belong together. That one then is at or
-// above any bound that was stored before the call.
-func (slot *Slot) look() (word, gen uint64, live bool) {
-	word = slot.word.Load()
-	gen = slot.gen.Load()
-	return word, gen, slot.live(word, gen) && slot.word.Load() == word
-}
-
-// Announce reads the clock, makes the bound at least that, in this order, and
-// returns what it read. The bound only grows, so calls may overlap: each scan
-// that follows is covered by a bound at or above its own.
-func (s *Slots) Announce() uint64 {
-	m := s.clock.Load()
-	if hooks.Enabled {
-		hooks.At(hooks.BoundLoaded)
-	}
-	for b := s.bound.Load(); b < m && !s.bound.CompareAndSwap(b, m); {
-		b = s.bound.Load()
-	}
-	if invariant.Enabled {
-		s.checkAnnounced(m)
-	}
-	if hooks.Enabled {
-		hooks.At(hooks.BoundStored)
-	}
-	return m
-}
-
-// Live appends the distinct read epochs below m of all live transactions to
-// buf, sorted, and returns it. m must come from [Slots.Announce]. The cost is
-// one pass over all slots ever handed out.
-func (s *Slots) Live(m uint64, buf []uint64) []uint64 {
-	if invariant.Enabled {
-		s.checkScan(m)
-	}
-	for slot := range s.each {
-		word, _, live := slot.look()
-		if !live {
+// all calls yield for every slot that has an owner.
+func (s *Slots) all(yield func(*Slot) bool) {
+	dir := *s.dir.Load()
+	for i := range dir {
+		g := dir[i].Load()
+		if g == nil {
 			continue
 		}
-		if e := word >> 1; e < m {
-			buf = append(buf, e)
-		}
-	}
-	slices.Sort(buf)
-	return slices.Compact(buf)
-}
-
-// each calls yield for every slot handed out so far.
-func (s *Slots) each(yield func(*Slot) bool) {
-	for _, c := range *s.chunks.Load() {
-		for i := range c {
-			if !yield(&c[i]) {
+		for j := range g.slots {
+			if slot := g.slots[j].Load(); slot != nil && !yield(slot) {
 				return
 			}
 		}
 	}
 }
 
-// Cap returns the number of slots that a scan visits.
-func (s *Slots) Cap() int { return len(*s.chunks.Load()) * slotsPerChunk }
+// Owned returns how many slots have an owner.
+func (s *Slots) Owned() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.owned
+}
 
 // Census counts the live transactions and all that have ended, and adds up what
 // the owners have reported by [Slot.AddInstalled]. It is not a snapshot:
 // transactions may begin and end while it counts.
 func (s *Slots) Census() (live int, ended, installed uint64) {
-	for slot := range s.each {
-		_, gen, lives := slot.look()
-		if lives {
+	for slot := range s.all {
+		if _, _, lives := slot.look(); lives {
 			live++
 		}
-		ended += gen&^evictedBit - 1
+		ended += slot.Ended()
 		installed += slot.installed.Load()
 	}
-	return live, ended, installed
+	return live, ended + s.ended.Load(), installed + s.installed.Load()
 }

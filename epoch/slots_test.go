@@ -1,17 +1,28 @@
 package epoch_test
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
+
+// A slot takes two cache lines, so that nobody else's writes disturb its owner.
+func TestSlotSize(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) == 8 && !invariant.Enabled {
+		require.EqualValues(t, 128, epoch.SlotSize)
+	}
+}
 
 func TestClock(t *testing.T) {
 	s := epoch.NewSlots()
@@ -45,30 +56,30 @@ func TestClock(t *testing.T) {
 func TestBeginEnd(t *testing.T) {
 	s := epoch.NewSlots()
 	slot := s.Acquire()
-	live, ended, _ := s.Census()
-	require.Zero(t, live, "a fresh slot is not live")
+	open, ended, _ := s.Census()
+	require.Zero(t, open, "a fresh slot is not live")
 	require.Zero(t, ended)
 
 	// The slot is used again and again: generations name transactions.
 	for i := range uint64(5) {
 		gen := slot.Gen()
-		at := s.Begin(slot)
+		at := s.Begin(slot, 0)
 		require.Equal(t, s.Now(), at)
 		require.Equal(t, at, slot.Epoch())
 		require.Equal(t, gen, slot.Gen(), "Begin does not change the generation")
 		s.Next()
 		require.Equal(t, at, slot.Epoch(), "a later commit does not move the reader")
-		live, ended, _ = s.Census()
-		require.Equal(t, 1, live)
+		open, ended, _ = s.Census()
+		require.Equal(t, 1, open)
 		require.Equal(t, i, ended)
-		require.Equal(t, []uint64{at}, s.Live(s.Announce(), nil))
+		require.Equal(t, []uint64{at}, live(s, s.Announce()))
 
 		require.True(t, slot.End(gen))
 		require.NotEqual(t, gen, slot.Gen(), "End moves the generation on")
-		live, ended, _ = s.Census()
-		require.Zero(t, live)
+		open, ended, _ = s.Census()
+		require.Zero(t, open)
 		require.Equal(t, i+1, ended)
-		require.Empty(t, s.Live(s.Announce(), nil))
+		require.Empty(t, live(s, s.Announce()))
 	}
 }
 
@@ -79,7 +90,7 @@ func TestEndStale(t *testing.T) {
 	slot := s.Acquire()
 	var stale []uint64
 	for range 4 {
-		s.Begin(slot)
+		s.Begin(slot, 0)
 		gen := slot.Gen()
 		for _, old := range stale {
 			require.False(t, slot.End(old))
@@ -102,7 +113,7 @@ func TestEndOnce(t *testing.T) {
 	const collisions, most = 1000, 20_000_000
 	s := epoch.NewSlots()
 	slot := s.Acquire()
-	s.Begin(slot)
+	s.Begin(slot, 0)
 	first := slot.Gen()
 	var wins, losses, calls atomic.Uint64
 	var wg sync.WaitGroup
@@ -136,14 +147,14 @@ func TestAnnounce(t *testing.T) {
 		require.Equal(t, now, s.Bound(), "the bound is stored when Announce returns, before any slot is scanned")
 	}
 	// Begin is not refused at the bound itself.
-	require.Equal(t, s.Bound(), s.Begin(s.Acquire()))
+	require.Equal(t, s.Bound(), s.Begin(s.Acquire(), 0))
 }
 
 func TestLive(t *testing.T) {
 	s := epoch.NewSlots()
 	begin := func() *epoch.Slot {
 		slot := s.Acquire()
-		s.Begin(slot)
+		s.Begin(slot, 0)
 		return slot
 	}
 	// Begun in an order that neither ascends with the slot nor is distinct.
@@ -154,12 +165,12 @@ func TestLive(t *testing.T) {
 	s.Next()
 	s.Next()
 	four := begin()
-	s.Begin(late)
+	s.Begin(late, 0)
 	idle := s.Acquire()
 
 	check := func(m uint64, want ...uint64) {
 		t.Helper()
-		require.Empty(t, cmp.Diff(want, s.Live(m, nil)))
+		require.Empty(t, cmp.Diff(want, live(s, m)))
 	}
 	m := s.Announce()
 	require.Equal(t, uint64(4), m)
@@ -176,17 +187,13 @@ func TestLive(t *testing.T) {
 	check(m, 2, 4) // late
 	require.True(t, late.End(late.Gen()))
 	check(m, 2)
-	s.Begin(idle)
+	s.Begin(idle, 0)
 	check(m, 2) // at the bound, not below
 	require.True(t, two.End(two.Gen()))
-	require.Empty(t, s.Live(m, nil))
+	require.Empty(t, live(s, m))
 
-	// The buffer is used.
 	s.Next()
-	buf := make([]uint64, 0, 8)
-	got := s.Live(s.Announce(), buf)
-	require.Equal(t, []uint64{m}, got)
-	require.Same(t, &buf[:1][0], &got[0])
+	require.Equal(t, []uint64{m}, live(s, s.Announce()))
 }
 
 // A hundred thousand transactions are live at once, each with an epoch of its
@@ -200,26 +207,35 @@ func TestAcquireWithoutLimit(t *testing.T) {
 	for i := range slots {
 		slots[i] = s.Acquire()
 		seen[slots[i]] = true
-		want[i] = s.Begin(slots[i])
+		want[i] = s.Begin(slots[i], 0)
 		s.Next()
 	}
 	require.Len(t, seen, n, "a slot with two owners")
-	require.GreaterOrEqual(t, s.Cap(), n)
-	require.Less(t, s.Cap(), n+epoch.SlotsPerChunk)
-	require.Equal(t, want, s.Live(s.Announce(), nil))
-	live, _, _ := s.Census()
-	require.Equal(t, n, live)
+	require.Equal(t, n, s.Owned())
+	require.Equal(t, (n+epoch.GroupSize-1)/epoch.GroupSize, s.Groups())
+	require.Equal(t, want, live(s, s.Announce()))
+	open, _, _ := s.Census()
+	require.Equal(t, n, open)
 
 	for i := range slots {
 		slots[i].End(slots[i].Gen())
 	}
-	require.Empty(t, s.Live(s.Announce(), nil))
+	require.Empty(t, live(s, s.Announce()))
 	_, ended, _ := s.Census()
+	require.Equal(t, uint64(n), ended)
+
+	// Nothing is left of them, but for the counts.
+	for i := range slots {
+		s.Release(slots[i])
+	}
+	require.Zero(t, s.Owned())
+	require.Zero(t, s.Groups())
+	_, ended, _ = s.Census()
 	require.Equal(t, uint64(n), ended)
 }
 
 func TestAcquireConcurrently(t *testing.T) {
-	const goroutines, each = 8, 3*epoch.SlotsPerChunk + 5
+	const goroutines, each = 8, 3*epoch.GroupSize + 5
 	s := epoch.NewSlots()
 	owned := make([][]*epoch.Slot, goroutines)
 	stop := make(chan struct{})
@@ -230,7 +246,7 @@ func TestAcquireConcurrently(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				s.Live(s.Announce(), nil)
+				live(s, s.Announce())
 				s.Next()
 			}
 		}
@@ -239,7 +255,7 @@ func TestAcquireConcurrently(t *testing.T) {
 		wg.Go(func() {
 			for range each {
 				slot := s.Acquire()
-				s.Begin(slot)
+				s.Begin(slot, 0)
 				owned[i] = append(owned[i], slot)
 			}
 		})
@@ -258,32 +274,79 @@ func TestAcquireConcurrently(t *testing.T) {
 
 func TestAbandon(t *testing.T) {
 	s := epoch.NewSlots()
-	leaked, idle, never := s.Acquire(), s.Acquire(), s.Acquire()
-	s.Begin(leaked)
+	leaked, idle, never, evicted := s.Acquire(), s.Acquire(), s.Acquire(), s.Acquire()
+	s.Begin(evicted, 0)
+	s.Next()
+	s.Round(0, epoch.Limits{})
+	s.Round(time.Hour, epoch.Limits{Evict: time.Second})
+	s.Begin(leaked, 0)
 	gen := leaked.Gen()
-	s.Begin(idle)
+	s.Begin(idle, 0)
 	require.True(t, idle.End(idle.Gen()))
 	s.Next()
 
-	require.True(t, s.Abandon(leaked), "it was live")
-	require.False(t, s.Abandon(idle), "it had ended")
-	require.False(t, s.Abandon(never), "it never began")
-	require.Empty(t, s.Live(s.Announce(), nil), "what a leaked handle pinned is free")
-	live, ended, _ := s.Census()
-	require.Zero(t, live)
-	require.Equal(t, uint64(2), ended)
+	require.True(t, epoch.Abandon(leaked), "it was live")
+	require.False(t, epoch.Abandon(idle), "it had ended")
+	require.False(t, epoch.Abandon(never), "it never began")
+	require.False(t, epoch.Abandon(evicted), "it was live no more")
+	require.EqualValues(t, 1, s.Leaked())
+	require.Empty(t, live(s, s.Announce()), "what a leaked handle pinned is free")
+	open, ended, _ := s.Census()
+	require.Zero(t, open)
+	require.Equal(t, uint64(3), ended)
 	require.False(t, leaked.End(gen), "a handle that turns up again ends nothing")
+	require.Zero(t, s.Owned())
+	require.False(t, epoch.Abandon(leaked), "once is enough")
+	require.Zero(t, s.Groups())
+}
 
-	// The slots have new owners, one each, before any new slot is made.
-	size := s.Cap()
-	again := map[*epoch.Slot]bool{s.Acquire(): true, s.Acquire(): true, s.Acquire(): true}
-	require.Equal(t, map[*epoch.Slot]bool{leaked: true, idle: true, never: true}, again)
-	require.Equal(t, size, s.Cap())
-	for slot := range again {
-		require.Equal(t, s.Now(), s.Begin(slot))
+// A promoted transaction whose handle is leaked leaves its slot to the next round.
+func TestAbandonPromoted(t *testing.T) {
+	for _, evicted := range []bool{false, true} {
+		s := epoch.NewSlots()
+		slot, _ := begin(s, 0)
+		s.Next()
+		rounds(s, 3)
+		require.Equal(t, 1, s.Pins())
+		if evicted {
+			s.Round(time.Hour, epoch.Limits{Evict: time.Minute})
+			require.Zero(t, s.Pins(), "evicted")
+		}
+		require.Equal(t, !evicted, epoch.Abandon(slot))
+		require.Equal(t, 1, s.Owned())
+		rounds(s, 1)
+		require.Zero(t, s.Owned())
+		require.Zero(t, s.Pins())
+		require.False(t, epoch.Abandon(slot))
 	}
-	live, _, _ = s.Census()
-	require.Equal(t, 3, live)
+}
+
+// Slots are acquired from the bottom, and what is not needed goes from the top.
+func TestSlotsAreUsedFromTheBottom(t *testing.T) {
+	s := epoch.NewSlots()
+	const n = 5 * epoch.GroupSize
+	var slots []*epoch.Slot
+	for range n {
+		slots = append(slots, s.Acquire())
+	}
+	require.Equal(t, 5, s.Groups())
+	for _, i := range rand.Perm(n) {
+		if i%epoch.GroupSize != 7 {
+			s.Release(slots[i])
+			s.Release(slots[i])
+		}
+	}
+	require.Equal(t, 5, s.Groups())
+	require.Equal(t, 5, s.Owned())
+	for i := range 3 * (epoch.GroupSize - 1) {
+		slots[i] = s.Acquire()
+	}
+	require.Equal(t, 5, s.Groups())
+	s.Release(slots[n-epoch.GroupSize+7])
+	require.Equal(t, 4, s.Groups(), "the last one is empty")
+	s.Release(slots[n-2*epoch.GroupSize+7])
+	require.Equal(t, 3, s.Groups())
+	require.Equal(t, 3*epoch.GroupSize, s.Owned(), "the first three are full")
 }
 
 // Begin and End may be calls of different goroutines on different Ps.
@@ -307,7 +370,7 @@ func TestBeginHereEndThere(t *testing.T) {
 			defer runtime.UnlockOSThread()
 			for range n {
 				slot := <-idle
-				s.Begin(slot)
+				s.Begin(slot, 0)
 				open <- handle{slot, slot.Gen()}
 				s.Next()
 			}

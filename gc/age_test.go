@@ -1,13 +1,15 @@
 package gc_test
 
 import (
-	"sync"
+	"context"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
 
@@ -15,43 +17,42 @@ import (
 // see, and what it alone kept goes with it.
 func TestEvictionPrecedesPruning(t *testing.T) {
 	for _, workers := range []int{0, 1, 3} {
-		synctest.Test(t, func(t *testing.T) {
-			f := start(t, gc.Config[*key, uint64]{Workers: workers, MaxAge: time.Minute, Interval: time.Second})
-			k := &key{}
-			first := f.commit(k)
-			r := f.begin()
-			k.onPrune = func(v *gc.View, visit *gc.Visit[uint64]) {
-				k.interval(v, visit)
-				if len(k.chain()) == 1 {
-					require.True(t, r.slot.Evicted(r.gen), "its version was dropped before it was evicted")
+		for _, age := range []time.Duration{time.Second, time.Minute} { // young, and old
+			bubble(t, config{Workers: workers, MaxAge: age, Interval: time.Second}, func(t *testing.T, f *fixture) {
+				k := f.keys(1)[0]
+				first := k.chain()[0]
+				r := f.begin()
+				k.onVisit = func(v *gc.View) {
+					if v.Min > r.at {
+						require.True(t, r.slot.Evicted(r.gen), "its version is dropped before it was evicted")
+					}
 				}
-			}
-			f.write(k)
-			f.ticks(59)
-			require.Contains(t, k.chain(), first)
-			require.Zero(t, f.Stats().Evicted)
-			f.ticks(3)
-			require.Len(t, k.chain(), 1)
-			require.EqualValues(t, 1, f.Stats().Evicted)
-			require.True(t, r.slot.End(r.gen), "its owner gets the slot back")
-			f.ticks(2)
-			require.True(t, f.Parked())
-		})
+				f.write(k)
+				f.ticks(int(age / time.Second))
+				require.Contains(t, k.chain(), first)
+				require.Zero(t, f.Stats().Evicted)
+				f.ticks(3)
+				require.Len(t, k.chain(), 1)
+				require.EqualValues(t, 1, f.Stats().Evicted)
+				require.True(t, r.slot.End(r.gen))
+				require.Equal(t, age == time.Second, r.slot.Keep(r.gen))
+				f.ticks(2)
+				require.True(t, f.Resting())
+			})
+		}
 	}
 }
 
-// The age of a transaction counts from the first pass that sees it.
-func TestAgeCountsFromFirstPass(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key, uint64]{Workers: 1, MaxAge: time.Minute, Interval: time.Second})
-		f.ticks(2)
-		require.True(t, f.Parked())
-		r := f.begin()
+// The age of a transaction counts from the first tick that sees it.
+func TestAgeCountsFromFirstTick(t *testing.T) {
+	bubble(t, config{Workers: 1, MaxAge: time.Minute, Interval: time.Second}, func(t *testing.T, f *fixture) {
+		k := f.keys(1)[0]
+		slot := f.slots.Acquire() // of a state that had one before
+		f.slots.Begin(slot, 0)
+		r := reader{slot: slot, gen: slot.Gen()}
 		time.Sleep(time.Hour) // nobody sees it
 		synctest.Wait()
 		require.False(t, r.slot.Evicted(r.gen))
-		k := &key{}
-		f.commit(k)
 		f.write(k)
 		f.ticks(58)
 		require.False(t, r.slot.Evicted(r.gen))
@@ -60,90 +61,105 @@ func TestAgeCountsFromFirstPass(t *testing.T) {
 	})
 }
 
-// A manual reclaimer does nothing by itself, and by Reclaim everything.
-func TestManual(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		trims := 0
-		f := start(t, gc.Config[*key, uint64]{Workers: 3, Queue: 8, Manual: true, MaxAge: time.Minute, Trim: func() bool { trims++; return false }})
-		var keys []*key
+func TestOldestPin(t *testing.T) {
+	bubble(t, config{Workers: 1, Interval: time.Second}, func(t *testing.T, f *fixture) {
+		pin := func(at uint64, age time.Duration) {
+			t.Helper()
+			s := f.Stats()
+			require.Equal(t, at, s.OldestPin)
+			require.InDelta(t, age, s.OldestPinAge, float64(time.Microsecond)) // of the bubble's time
+		}
+		pin(0, 0)
 		old := f.begin()
-		for range 8 {
-			k := &key{}
-			f.commit(k)
-			f.write(k)
-			keys = append(keys, k)
-		}
-		f.ticks(100)
-		require.Equal(t, 8, f.Stats().QueueDepth)
-		require.Zero(t, f.refreshes())
-		extra := &key{}
-		f.commit(extra)
-		f.write(extra) // the queue is full
-		require.Len(t, extra.chain(), 1)
-		require.EqualValues(t, 1, f.Stats().Fallbacks)
-		require.EqualValues(t, 1, f.Stats().FallbackRefreshes.N)
-		require.NoError(t, f.Reclaim(t.Context()))
-		for _, k := range keys {
-			require.Len(t, k.chain(), 1)
-			require.Equal(t, 1, k.pruned())
-		}
-		require.Zero(t, f.Stats().QueueDepth)
-		require.EqualValues(t, 1, f.Stats().ManualRefreshes.N)
-		require.Equal(t, 1, trims)
-		time.Sleep(time.Minute)
-		require.NoError(t, f.Reclaim(t.Context()))
-		require.True(t, old.slot.Evicted(old.gen))
+		f.slots.Next()
+		pin(0, 0) // no tick has seen it
+		f.ticks(1)
+		pin(old.at, 0)
+		young := f.begin()
+		f.slots.Next()
+		f.ticks(10)
+		pin(old.at, 10*time.Second)
+		time.Sleep(time.Second / 2) // between ticks too
+		pin(old.at, 10*time.Second+time.Second/2)
+		old.end()
+		f.ticks(1)
+		pin(young.at, 10*time.Second+time.Second/2) // seen since the tick after it began
+		young.end()
+		f.ticks(1)
+		pin(0, 0)
+		require.True(t, f.Resting())
+		require.Equal(t, uint64(epoch.First), old.at)
 	})
 }
 
-// The ticker does not stop while there is something to trim.
-func TestTrimBeforeParking(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		more := 5
-		f := start(t, gc.Config[*key, uint64]{Workers: 1, Trim: func() bool { more--; return more > 0 }})
-		f.ticks(4)
-		require.False(t, f.Parked())
-		f.ticks(2)
-		require.True(t, f.Parked())
-		require.Zero(t, more)
-	})
+// A logger that records what it is told, and may wait or panic.
+type logger struct {
+	told chan slog.Record
+	wait chan struct{}
+	boom bool
 }
 
-// The owner is told when the queue is empty, and how much is kept.
-func TestCaughtUp(t *testing.T) {
+func (l *logger) Enabled(context.Context, slog.Level) bool { return true }
+func (l *logger) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *logger) WithGroup(string) slog.Handler            { return l }
+func (l *logger) Handle(_ context.Context, r slog.Record) error {
+	l.told <- r
+	if l.wait != nil {
+		<-l.wait
+	}
+	if l.boom {
+		panic("boom")
+	}
+	return nil
+}
+
+// The logger is told of each transaction once; while it takes its time everything else
+// goes on.
+func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var told []int // guarded by mu
-		last := func() (kept, n int) {
-			mu.Lock()
-			defer mu.Unlock()
-			return told[len(told)-1], len(told)
-		}
-		f := start(t, gc.Config[*key, uint64]{Workers: 1, CaughtUp: func(kept int) bool {
-			mu.Lock()
-			defer mu.Unlock()
-			told = append(told, kept)
-			return len(told) > 5
-		}})
-		k, dead := &key{}, &key{}
-		f.commit(k)
+		l := &logger{told: make(chan slog.Record, 100), wait: make(chan struct{})}
+		f := start(t, config{Workers: 1, Interval: time.Second, Logger: slog.New(l), WarnAge: 5 * time.Second, MaxAge: time.Minute})
+		k := f.keys(1)[0]
 		r := f.begin()
-		f.commit(dead)
-		dead.deleted = true
-		f.write(dead)
-		f.write(k)
+		f.slots.Next()
+		f.ticks(5)
+		require.Empty(t, l.told)
 		f.ticks(2)
-		kept, _ := last()
-		require.Equal(t, 1, kept, "one version is kept, and a tombstone, which is not old")
-		require.Equal(t, 2, f.Stats().Aside)
-		require.Equal(t, 1, f.Stats().Kept)
+		require.Len(t, l.told, 1)
+		f.write(k)
+		other := f.begin() // becomes old while the logger waits
+		f.slots.Next()
+		f.ticks(20)
+		require.Len(t, l.told, 1)
+		require.Equal(t, 1, f.Stats().Aside, "the ticker goes on")
+		close(l.wait)
+		f.ticks(1)
+		require.Len(t, l.told, 2, "made up for")
+		f.ticks(100)
+		require.Len(t, l.told, 4)
+		require.EqualValues(t, 2, f.Stats().Evicted)
 		r.end()
-		f.ticks(1)
-		kept, n := last()
-		require.Zero(t, kept)
-		f.ticks(1)
-		require.False(t, f.Parked(), "the owner is not satisfied")
-		f.ticks(6 - n)
-		require.True(t, f.Parked())
+		other.end()
+	})
+}
+
+// After Close nobody is told anything: a committer must not have to wait for a logger,
+// nor see it panic.
+func TestLoggerAfterClose(t *testing.T) {
+	l := &logger{told: make(chan slog.Record, 100), boom: true}
+	cfg := config{Interval: time.Second, Logger: slog.New(l), WarnAge: 5 * time.Second, MaxAge: time.Minute}
+	bubble(t, cfg, func(t *testing.T, f *fixture) {
+		f.Close()
+		r := f.begin()
+		keys := f.keys(1000)
+		for range 100 {
+			time.Sleep(time.Second)
+			for _, k := range keys {
+				f.write(k)
+			}
+		}
+		require.Empty(t, l.told)
+		require.EqualValues(t, 1, f.Stats().Evicted)
+		require.True(t, r.slot.Evicted(r.gen))
 	})
 }

@@ -2,11 +2,9 @@ package gc
 
 import (
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // Defaults of [Config].
@@ -16,91 +14,74 @@ const (
 	DefaultWarnAge  = time.Minute
 )
 
-// An Item is what can be handed over for pruning: a key of a map. Its mark
-// belongs to the reclaimer; it starts at zero.
-type Item interface {
-	comparable
-	Mark() *Mark
-}
-
-// A Mark says where an item stands. It makes sure that an item is queued once,
-// and set aside once for its tombstone and once for a newer view.
-type Mark struct{ bits atomic.Uint32 }
-
-const (
-	markQueued = 1 << iota
-	markTombstone
-	markLeft
-)
-
-// Queued reports whether the item waits in the queue. A committer asks this on
-// its hot path; it is one atomic load.
-func (m *Mark) Queued() bool { return m.bits.Load()&markQueued != 0 }
-
-func (m *Mark) set(bit uint32) bool { return m.bits.Or(bit)&bit == 0 }
-func (m *Mark) unset(bit uint32) {
-	was := m.bits.And(^bit)
-	if invariant.Enabled {
-		m.check(was, bit)
-	}
-}
-
-// A Visit is what one look at an item has found out; Prune fills it in.
-type Visit[V comparable] struct {
-	// Waits has what has to wait.
-	Waits []Wait[V]
-	// Left says that versions above the bound of the view are left, which a
-	// newer view may allow to drop.
-	Left bool
+// Found is what visits to some items have found out; [Config].Visit adds to it.
+type Found[E, W any] struct {
+	// Again has the items to be visited again at the next tick: they have
+	// versions above the bound of the view.
+	Again []E
+	// Later has the items to be visited again in two ticks: they have versions
+	// that are kept for read epochs which are not old. Most of these have ended
+	// by then, and the others are old.
+	Later []E
+	// Waits has what is kept for old read epochs and did not wait before.
+	Waits []Wait[W]
+	// Alone says that the visitor is a committer, who must not wait for a lock:
+	// what would be put in Waits makes the item one of Later.
+	Alone bool
 }
 
 // A Wait says that something is kept until a read epoch ends.
-type Wait[V comparable] struct {
-	// Epoch is that read epoch: live in the view, and the newest one for which
-	// the version is kept.
+type Wait[W any] struct {
+	// Epoch is that read epoch: an old one of the view, and the newest one for
+	// which it is kept.
 	Epoch uint64
-	// Version is an old version, or zero: the item itself, of which nothing is
-	// left but a tombstone, is kept.
-	Version V
+	// What is kept.
+	What W
 }
 
-// Config configures a [Reclaimer].
-type Config[E Item, V comparable] struct {
+func (f *Found[E, W]) reset() {
+	clear(f.Again)
+	clear(f.Later)
+	clear(f.Waits)
+	*f = Found[E, W]{Again: f.Again[:0], Later: f.Later[:0], Waits: f.Waits[:0], Alone: f.Alone}
+}
+
+// Config configures a [Reclaimer] of items E, the keys of a map, and of what waits
+// for read epochs, W, old versions.
+type Config[E, W any] struct {
 	// Slots is the clock and the slots of the map.
 	Slots *epoch.Slots
 	// Interval is how often the view is made anew; 0 means [DefaultInterval].
 	Interval time.Duration
-	// Workers is how many goroutines drain the queue. With 0 there is no
-	// queue: Offer returns false, and the committer prunes.
+	// Workers is how many goroutines visit what is to be pruned. With 0 or
+	// fewer committers do.
 	Workers int
-	// Queue is how many items may wait; 0 means [DefaultQueue].
+	// Queue is how many items may wait in the queue; 0 means [DefaultQueue].
 	Queue int
 	// Manual means that there are no goroutines at all: what they do is done
-	// by [Reclaimer.Reclaim]. Workers then only says whether there is a queue.
+	// by [Reclaimer.Reclaim].
 	Manual bool
 	// MaxAge is after how long a transaction is evicted; 0 means never. Ages
-	// count from the first pass that sees the transaction.
+	// count from the first round that sees the transaction.
 	MaxAge time.Duration
 	// Logger is told, once each, of transactions that have been seen for
 	// WarnAge, and of those that are evicted; nil means nobody is. WarnAge 0
 	// means [DefaultWarnAge].
 	Logger  *slog.Logger
 	WarnAge time.Duration
-	// Prune drops what view allows to drop of item, and says in visit what has
-	// to wait: old versions that are not marked as waiting, which it marks, after
-	// it has linked to them; and a tombstone, each time. It is called by several
-	// goroutines at once, also for the same item. It must not block.
-	Prune func(item E, view *View, visit *Visit[V])
-	// Release takes off the mark of an old version whose wait is over. Prune is
-	// called afterwards: whoever has relied on the mark had linked to the version
-	// before, so Prune finds it.
-	Release func(version V)
-	// CaughtUp, if not nil, is called when a pass has emptied the queue and
-	// visited everything that is due, with the number of old versions that are
-	// kept until a read epoch ends. It reports whether it is satisfied: otherwise
-	// the ticker does not stop yet.
-	CaughtUp func(kept int) (satisfied bool)
-	// Trim, if not nil, is called by each pass, to let go of what is kept for
+	// Visit takes the mark off each item, drops what the view allows to drop of
+	// it, and adds to found what is left to do; of an item that it puts in
+	// Again or Later it sets the mark, and leaves it out if it is set already.
+	// It is called by several goroutines at once, also for the same item. It
+	// must not block.
+	Visit func(items []E, view *View, found *Found[E, W])
+	// Surplus, if not nil, returns how many versions an item has beyond the newest
+	// one and those that wait. Stats asks it of some of the items.
+	Surplus func(item E) int
+	// Due ends waits. Each may be a reason to visit an item again: it sets the
+	// mark of the item and appends it to items, unless the mark is set.
+	Due func(waits []W, items []E) []E
+	// Trim, if not nil, is called by each tick, to let go of what is kept for
 	// later use and has not been used for a while. It reports whether there is
 	// more: then the ticker does not stop yet.
 	Trim func() (more bool)

@@ -1,46 +1,29 @@
 package gc
 
-// Released puts an item on the shelves of epochs and returns those of them that
-// view makes due.
-func Released(epochs []uint64, item Bare, view *View) (due []uint64) {
-	var a aside[Bare, uint64]
-	for _, e := range epochs {
-		a.put(item, &Visit[uint64]{Waits: []Wait[uint64]{{Epoch: e, Version: e}}})
-	}
-	a.release(view)
-	for {
-		var b batch[Bare, uint64]
-		if a.take(&b); len(b.items) == 0 {
-			return due
-		}
-		due = append(due, b.versions...)
-	}
+// Resting reports whether there is no ticker goroutine.
+func (r *Reclaimer[E, W]) Resting() bool { return !r.running.Load() }
+
+// Strand queues an item and tells nobody.
+func (r *Reclaimer[E, W]) Strand(item E) { r.queue.put(item) }
+
+// MinVisits is how many items a tick visits beside writers that do not rest.
+const MinVisits = minVisits
+
+// A Shelf is a stock of which only the shelves are used.
+type Shelf struct{ s stock[int, uint64] }
+
+// Put has something wait for an epoch.
+func (s *Shelf) Put(epoch, what uint64) {
+	s.s.put(&Found[int, uint64]{Waits: []Wait[uint64]{{epoch, what}}})
 }
 
-// Bare is an item with nothing to prune.
-type Bare = *bare
-
-type bare struct{ mark Mark }
-
-// Mark implements [Item].
-func (i *bare) Mark() *Mark { return &i.mark }
-
-// NewBare returns a Bare.
-func NewBare() Bare { return new(bare) }
-
-// Idle reports whether the mark says that the item waits nowhere.
-func (m *Mark) Idle() bool { return m.bits.Load() == 0 }
-
-// Parked reports whether the ticker says that it is parked.
-func (r *Reclaimer[E, V]) Parked() bool { return r.parked.Load() }
-
-// Unpoke takes back a wake-up that the ticker has not seen yet, and reports
-// whether there was one.
-func (r *Reclaimer[E, V]) Unpoke() bool {
-	select {
-	case <-r.wake:
-		return true
-	default:
-		return false
+// Due returns what waits for epochs that are not among old any more.
+func (s *Shelf) Due(old []uint64) (what []uint64) {
+	for _, shelf := range s.s.due(old) {
+		what = append(what, shelf...)
 	}
+	return what
 }
+
+// Waiting returns how much waits.
+func (s *Shelf) Waiting() int { return int(s.s.waits.Load()) }

@@ -1,9 +1,7 @@
 package gc_test
 
 import (
-	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,85 +13,124 @@ import (
 
 // A key is an item whose versions are known by their commit epochs alone.
 type key struct {
-	name string
-	mark gc.Mark
-	// onMark, if set, is called by Mark: the reclaimer asks for the mark
-	// right after its checks in Offer and right after it took the key off the
-	// queue, so this is a seam between these steps.
-	onMark func()
-	// onPrune, if set, is called by prune instead of pruning by interval,
-	// which it can do by calling the key's interval.
-	onPrune func(v *gc.View, visit *gc.Visit[uint64])
+	// onVisit, if set, is called by a visit when the mark is off, before the
+	// versions are looked at.
+	onVisit func(v *gc.View)
 
 	mu       sync.Mutex
+	marked   bool            // guarded by mu
 	versions []uint64        // newest first; guarded by mu
 	waiting  map[uint64]bool // by version; guarded by mu
-	deleted  bool            // the newest version is a tombstone; guarded by mu
-	buried   bool            // guarded by mu
-	prunes   int             // guarded by mu
-	bound    uint64          // the largest bound pruned with; guarded by mu
+	visits   int             // guarded by mu
+	bound    uint64          // the largest bound visited with; guarded by mu
 }
 
-func (k *key) Mark() *gc.Mark {
-	if k.onMark != nil {
-		k.onMark()
+// A wait is a version that waits, and its key.
+type wait struct {
+	k       *key
+	version uint64
+}
+
+type (
+	config    = gc.Config[*key, wait]
+	found     = gc.Found[*key, wait]
+	reclaimer = gc.Reclaimer[*key, wait]
+)
+
+func visit(keys []*key, v *gc.View, f *found) {
+	for _, k := range keys {
+		k.mu.Lock()
+		k.marked = false
+		k.visits++
+		k.bound = max(k.bound, v.Bound)
+		k.mu.Unlock()
+		if k.onVisit != nil {
+			k.onVisit(v)
+		}
+		k.prune(v, f)
 	}
-	return &k.mark
 }
 
-func prune(k *key, v *gc.View, visit *gc.Visit[uint64]) {
-	k.mu.Lock()
-	k.prunes++
-	k.bound = max(k.bound, v.Bound)
-	k.mu.Unlock()
-	if k.onPrune != nil {
-		k.onPrune(v, visit)
-		return
-	}
-	k.interval(v, visit)
-}
-
-// interval drops all versions but those above the bound, the newest one at or
+// prune drops all versions but those above the bound, the newest one at or
 // below it, and the newest one at or below each live epoch.
-func (k *key) interval(v *gc.View, visit *gc.Visit[uint64]) {
+func (k *key) prune(v *gc.View, f *found) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.buried {
-		return
-	}
 	i := slices.IndexFunc(k.versions, func(e uint64) bool { return e <= v.Bound })
 	if i < 0 {
-		i = len(k.versions)
-	}
-	visit.Left = visit.Left || i > 0
-	if i == len(k.versions) {
+		if len(k.versions) > 1 && !k.marked {
+			k.marked = true
+			f.Again = append(f.Again, k)
+		}
 		return
 	}
 	kept := slices.Clone(k.versions[:i+1])
-	waiting := make(map[uint64]bool)
+	above, young := i > 0, false
 	for _, e := range k.versions[i+1:] {
-		newer := kept[len(kept)-1]
-		for _, a := range slices.Backward(v.Live) {
-			if e <= a && a < newer {
-				kept = append(kept, e)
-				if !k.waiting[e] {
-					visit.Waits = append(visit.Waits, gc.Wait[uint64]{Epoch: a, Version: e})
-				}
-				waiting[e] = true
-				break
+		at, old := v.Below(kept[len(kept)-1])
+		if at < e {
+			delete(k.waiting, e)
+			continue
+		}
+		kept = append(kept, e)
+		switch {
+		case k.waiting[e]:
+		case !old || f.Alone:
+			young = true
+		default:
+			if k.waiting == nil {
+				k.waiting = make(map[uint64]bool)
 			}
+			k.waiting[e] = true
+			f.Waits = append(f.Waits, gc.Wait[wait]{Epoch: at, What: wait{k, e}})
 		}
 	}
-	k.versions, k.waiting = kept, waiting
-	if !k.deleted || len(kept) > 1 || i > 0 {
-		return
+	k.versions = kept
+	switch {
+	case !above && !young || k.marked:
+	case above:
+		k.marked = true
+		f.Again = append(f.Again, k)
+	default:
+		k.marked = true
+		f.Later = append(f.Later, k)
 	}
-	below, _ := slices.BinarySearch(v.Live, kept[0])
-	if below == 0 {
-		k.buried = true
-	} else {
-		visit.Waits = append(visit.Waits, gc.Wait[uint64]{Epoch: v.Live[below-1]})
+}
+
+func due(waits []wait, keys []*key) []*key {
+	for _, w := range waits {
+		w.k.mu.Lock()
+		delete(w.k.waiting, w.version)
+		if !w.k.marked {
+			w.k.marked = true
+			keys = append(keys, w.k)
+		}
+		w.k.mu.Unlock()
 	}
+	return keys
+}
+
+// surplus returns how many versions the key has beyond the newest one and those that
+// wait.
+func (k *key) surplus() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return max(len(k.versions)-1-len(k.waiting), 0)
+}
+
+// mark marks the key, and reports whether it was not marked.
+func (k *key) mark() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was := k.marked
+	k.marked = true
+	return !was
+}
+
+func (k *key) isMarked() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.marked
 }
 
 // chain returns the commit epochs of the key's versions, newest first.
@@ -103,13 +140,13 @@ func (k *key) chain() []uint64 {
 	return slices.Clone(k.versions)
 }
 
-func (k *key) pruned() int {
+func (k *key) visited() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.prunes
+	return k.visits
 }
 
-func (k *key) prunedAt() uint64 {
+func (k *key) visitedAt() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.bound
@@ -117,27 +154,16 @@ func (k *key) prunedAt() uint64 {
 
 // A fixture is a reclaimer with its clock.
 type fixture struct {
-	*gc.Reclaimer[*key, uint64]
+	*reclaimer
 	slots    *epoch.Slots
 	interval time.Duration
-	owners   *sync.Map // which key a commit epoch is of
 }
 
 // start makes a reclaimer of keys that the test's end closes.
-func start(t testing.TB, cfg gc.Config[*key, uint64]) *fixture {
+func start(t testing.TB, cfg config) *fixture {
 	cfg.Slots = epoch.NewSlots()
-	if cfg.Prune == nil {
-		cfg.Prune = prune
-	}
-	owners := new(sync.Map)
-	cfg.Release = func(version uint64) {
-		owner, _ := owners.Load(version)
-		k := owner.(*key)
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		delete(k.waiting, version)
-	}
-	f := &fixture{gc.NewReclaimer(cfg), cfg.Slots, cfg.Interval, owners}
+	cfg.Visit, cfg.Due, cfg.Surplus = visit, due, (*key).surplus
+	f := &fixture{gc.NewReclaimer(cfg), cfg.Slots, cfg.Interval}
 	if f.interval == 0 {
 		f.interval = gc.DefaultInterval
 	}
@@ -151,24 +177,26 @@ func (f *fixture) commit(k *key) uint64 {
 	defer k.mu.Unlock()
 	e := f.slots.Next()
 	k.versions = slices.Insert(k.versions, 0, e)
-	if f.owners != nil {
-		f.owners.Store(e, k)
-	}
 	return e
 }
 
-// handOver does what a committer does with a key that it has written.
-func (f *fixture) handOver(k *key) {
-	if !k.mark.Queued() && !f.Offer(k) {
-		f.Prune(k)
-	}
-}
-
-// write commits a version of k and hands k over.
+// write commits a version of k and hands k over, as a committer does.
 func (f *fixture) write(k *key) uint64 {
 	e := f.commit(k)
-	f.handOver(k)
+	if len(k.chain()) > 1 && k.mark() {
+		f.Offer(k)
+	}
 	return e
+}
+
+// keys returns n keys with a version each.
+func (f *fixture) keys(n int) []*key {
+	keys := make([]*key, n)
+	for i := range keys {
+		keys[i] = &key{}
+		f.commit(keys[i])
+	}
+	return keys
 }
 
 // A reader is a live transaction.
@@ -180,11 +208,16 @@ type reader struct {
 
 func (f *fixture) begin() reader {
 	slot := f.slots.Acquire()
-	at := f.slots.Begin(slot)
+	f.Wake()
+	at := f.slots.Begin(slot, 0)
 	return reader{slot, slot.Gen(), at}
 }
 
-func (r reader) end() { r.slot.End(r.gen) }
+func (r reader) end() {
+	if r.slot.End(r.gen) {
+		r.slot.Keep(r.gen)
+	}
+}
 
 // ticks lets n ticks pass in a bubble, and everything that they start.
 func (f *fixture) ticks(n int) {
@@ -192,17 +225,5 @@ func (f *fixture) ticks(n int) {
 	synctest.Wait()
 }
 
-// refreshes returns how many views the ticker has made.
-func (f *fixture) refreshes() uint64 { return f.Stats().TickRefreshes.N }
-
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// isTicker reports whether the caller is called by the ticker goroutine.
-func isTicker() bool { return strings.Contains(string(debug.Stack()), ").tick(") }
+// made returns how many views ticks have made.
+func (f *fixture) made() uint64 { return f.Stats().TickRefreshes.N }

@@ -1,89 +1,84 @@
 package gc
 
-import "github.com/mvccmap/mvccmap/internal/invariant"
+// What committers call.
 
-// Offer hands an item over for pruning and reports whether somebody else will
-// take care of it. If not, the caller prunes it: the queue is full, closed, or
-// there is no worker. Offer never waits. An item that waits already is not
-// queued again; callers ask [Mark.Queued] first.
-func (r *Reclaimer[E, V]) Offer(item E) bool {
-	if r.workers == 0 || r.closed.Load() {
-		return false
-	}
-	if !item.Mark().set(markQueued) {
-		return true
-	}
-	if invariant.Enabled {
-		r.ghost.offered.Add(1)
-	}
-	if !r.enqueue(item) {
-		if invariant.Enabled {
-			r.ghost.offered.Add(^uint64(0))
+// Offer hands over an item whose mark the caller has just set: it has versions that
+// will be superfluous. The background work visits it at the next tick or the one
+// after that. When the queue is full, or there are no workers, the caller visits
+// some that were handed over before instead, so that cleaning up keeps pace with
+// whoever makes it necessary. Offer waits for nobody.
+func (r *Reclaimer[E, W]) Offer(item E) {
+	r.queue.put(item)
+	depth := r.queue.size()
+	switch {
+	case r.alone():
+		if depth > aloneDepth {
+			r.help()
 		}
-		item.Mark().unset(markQueued)
+	case depth > r.capacity:
 		r.counters.fallbacks.Add(1)
-		return false
+		r.help()
 	}
-	// Must follow the enqueue: the ticker says that it parks, then looks at
-	// the depth; see park.
-	if d := r.depth.Add(1); r.parked.Load() || d == int64(r.capacity/2) {
-		r.poke()
+	// Must follow the put: who stops looks at the queue after saying so.
+	r.wakeUp(depth > r.capacity/2)
+}
+
+// alone reports whether committers have to do the work.
+func (r *Reclaimer[E, W]) alone() bool { return r.workers <= 0 || r.closed.Load() }
+
+// aloneDepth is how many items wait where there are no workers: an item cannot be
+// pruned down before other transactions have ended, and views are made anew every now
+// and then only.
+const aloneDepth = 64
+
+// helpVisits is how many items a committer visits for one that it hands over, and
+// helpStride how old its view may be. So somewhat more items than helpStride wait that
+// cannot be pruned down yet, and the others go twice as fast as new ones come.
+const (
+	helpVisits = 2
+	helpStride = 128
+)
+
+// help visits some of the items that are queued.
+func (r *Reclaimer[E, W]) help() {
+	items := r.queue.unspill()
+	for len(items) < helpVisits {
+		item, ok := r.queue.take()
+		if !ok {
+			break
+		}
+		items = append(items, item)
+	}
+	if len(items) > 0 {
+		found := Found[E, W]{Alone: true}
+		r.visit(items, r.RefreshPast(r.slots.Now(), helpStride), &found)
+		r.putBack(found.Again)
+		r.putBack(found.Later)
 	}
 	if r.closed.Load() {
-		r.drainQueue(r.View(), r.depth.Load()) // Close may have drained before the enqueue
+		r.passAlone()
 	}
-	return true
 }
 
-// enqueue reports whether the queue took the item. The queue also refuses when
-// another goroutine came first: then a few more tries are worth it.
-func (r *Reclaimer[E, V]) enqueue(item E) bool {
-	for range enqueueTries {
-		if r.queue.TryEnqueue(item) {
-			return true
+// putBack hands items over again.
+func (r *Reclaimer[E, W]) putBack(items []E) {
+	for _, item := range items {
+		r.queue.put(item)
+	}
+}
+
+// Wake starts the ticker if it has stopped: there is something new to look at, though
+// nothing to prune. It waits for nobody.
+func (r *Reclaimer[E, W]) Wake() { r.wakeUp(false) }
+
+// wakeUp starts the ticker if it has stopped, and pokes it if asked to.
+func (r *Reclaimer[E, W]) wakeUp(poke bool) {
+	if !r.running.Load() {
+		r.start()
+	} else if poke {
+		select {
+		case r.poked <- struct{}{}:
+		default:
 		}
-		if r.depth.Load() >= int64(r.capacity) {
-			return false
-		}
-	}
-	return false
-}
-
-const enqueueTries = 8
-
-// Prune prunes an item here and now, with a new view, for a committer whose
-// Offer was refused. What has to wait is set aside. It waits for nobody. After
-// Close the callers do the ticker's work as well, one of them and at most once in
-// an interval; that one waits for a refresh under way.
-func (r *Reclaimer[E, V]) Prune(item E) {
-	start := r.counters.fallbackRefreshes.begin()
-	r.Refresh()
-	r.counters.fallbackRefreshes.end(start)
-	visit := Visit[V]{Waits: make([]Wait[V], 0, 8)}
-	// If another goroutine was refreshing, the view is an old one, and what is
-	// left waits for the next pass.
-	r.prune(item, r.View(), &visit)
-	r.setAside(item, &visit)
-	if r.closed.Load() {
-		now := int64(r.now())
-		if last := r.passed.Load(); now-last >= int64(r.interval) && r.passed.CompareAndSwap(last, now) {
-			r.pass()
-		}
-	}
-}
-
-// poke tells the ticker goroutine that there is work before the next tick.
-func (r *Reclaimer[E, V]) poke() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
-
-// Wake starts the ticker if it is parked: there is something new to look at, though
-// nothing to prune.
-func (r *Reclaimer[E, V]) Wake() {
-	if r.parked.Load() {
-		r.poke()
 	}
 }

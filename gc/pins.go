@@ -10,58 +10,48 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// A pin is a live read epoch, and since when passes have seen it.
-type pin struct {
-	epoch uint64
-	since time.Duration
-}
-
 // A notice is what the logger is told of one pin.
 type notice struct {
 	pin     epoch.Pin
 	evicted bool
 }
 
-// look walks over the live transactions: it notes the oldest, evicts those that
-// are too old, and returns what is to be told of the others. r.refreshing is held.
-// Eviction comes before the view is made: what is pruned afterwards is seen by
-// nobody who has not been evicted before.
-func (r *Reclaimer[E, V]) look(now time.Duration) (notices []notice) {
-	var oldest *pin
-	for p := range r.slots.Pins(now) {
-		age := now - p.Since
-		if r.maxAge > 0 && age >= r.maxAge && p.Evict() {
-			r.counters.evicted.Add(1)
-			notices = r.note(notices, notice{p, true})
-			continue
-		}
-		if r.logger != nil && age >= r.warnAge && !r.logging.Load() && p.Warn() {
-			notices = r.note(notices, notice{p, false})
-		}
-		if oldest == nil || p.Epoch < oldest.epoch || p.Epoch == oldest.epoch && p.Since < oldest.since {
-			oldest = &pin{p.Epoch, p.Since}
-		}
-	}
-	r.oldest.Store(oldest)
-	return notices
-}
-
-// maxNotices bounds what the logger is told of one pass: where 10^5 snapshots
+// maxNotices bounds what the logger is told of one round: where 10^5 snapshots
 // grow old together the first of them say it all.
 const maxNotices = 64
 
-func (r *Reclaimer[E, V]) note(notices []notice, n notice) []notice {
-	if r.logger == nil || len(notices) == maxNotices {
-		return notices
+// round looks at the live transactions: it notes the oldest, evicts those that are
+// too old, and returns what is to be told. r.refreshing is held. Eviction comes
+// before the view is made: what is pruned afterwards is seen by nobody who has not
+// been evicted before.
+func (r *Reclaimer[E, W]) round(now time.Duration) (notices []notice) {
+	note := func(p epoch.Pin, evicted bool) {
+		if r.logger != nil && len(notices) < maxNotices {
+			notices = append(notices, notice{p, evicted})
+		}
 	}
-	return append(notices, n)
+	limits := epoch.Limits{Evict: r.maxAge, Evicted: func(p epoch.Pin) {
+		r.counters.evicted.Add(1)
+		note(p, true)
+	}}
+	if r.logger != nil && !r.logging.Load() {
+		limits.Warn, limits.Warned = r.warnAge, func(p epoch.Pin) { note(p, false) }
+	}
+	if oldest, ok := r.slots.Round(now, limits); ok {
+		r.oldest.Store(&oldest)
+	} else {
+		r.oldest.Store(nil)
+	}
+	return notices
 }
 
 // tell has the logger told of notices, if apart in a goroutine of its own, since a
 // handler that waits must not keep anything from being reclaimed. While it waits
 // nobody is warned of; that is made up for later. Evictions are only counted then.
-// The caller has set r.logging.
-func (r *Reclaimer[E, V]) tell(notices []notice, now time.Duration, apart bool) {
+func (r *Reclaimer[E, W]) tell(notices []notice, now time.Duration, apart bool) {
+	if len(notices) == 0 || !r.logging.CompareAndSwap(false, true) {
+		return
+	}
 	say := func() {
 		defer r.logging.Store(false)
 		for _, n := range notices {
@@ -75,7 +65,7 @@ func (r *Reclaimer[E, V]) tell(notices []notice, now time.Duration, apart bool) 
 	r.wg.Go(say) // by the ticker, which Close waits for as well
 }
 
-func (r *Reclaimer[E, V]) log(n notice, now time.Duration) {
+func (r *Reclaimer[E, W]) log(n notice, now time.Duration) {
 	msg := "mvcc: an old transaction or snapshot keeps versions from being reclaimed"
 	if n.evicted {
 		msg = "mvcc: a transaction or snapshot was too old and has been evicted"

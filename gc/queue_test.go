@@ -1,227 +1,134 @@
-package gc_test
+package gc
 
 import (
-	"fmt"
+	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/gc"
 )
 
-func TestOfferQueuesOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key, uint64]{Workers: 1, Queue: 4})
-		k := &key{}
-		require.False(t, k.mark.Queued())
-		for i := range 10 {
-			f.commit(k)
-			require.True(t, f.Offer(k))
-			require.True(t, k.mark.Queued())
-			require.Equal(t, 1, f.Stats().QueueDepth, "offer %d", i)
-		}
-		require.Zero(t, k.pruned(), "Offer does not prune")
-		f.ticks(1)
-		require.False(t, k.mark.Queued())
-		require.Equal(t, 1, k.pruned())
-		require.Len(t, k.chain(), 1)
-		require.Zero(t, f.Stats().QueueDepth)
-
-		// Then it can be queued again.
-		f.commit(k)
-		require.True(t, f.Offer(k))
-		require.True(t, k.mark.Queued())
-		f.ticks(1)
-		require.Equal(t, 2, k.pruned())
-		require.Zero(t, f.Stats().Fallbacks)
-	})
+func newQueue(capacity int) *queue[int] {
+	q := new(queue[int])
+	q.init(capacity)
+	return q
 }
 
-func TestOfferRefusedWhenFull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key, uint64]{Workers: 1, Queue: 4, Interval: time.Second})
-		// Half full wakes the ticker: keep it from draining.
-		hold := make(chan struct{})
-		held := &key{onPrune: func(*gc.View, *gc.Visit[uint64]) { <-hold }}
-		require.True(t, f.Offer(held))
-		f.ticks(1)
-		require.Equal(t, 1, held.pruned())
-
-		var queued []*key
-		for range 4 {
-			k := &key{}
-			f.commit(k)
-			require.True(t, f.Offer(k))
-			queued = append(queued, k)
+func (q *queue[E]) ringCount() (n int) {
+	for i := range q.rings {
+		if q.rings[i].Load() != nil {
+			n++
 		}
-		for i := range 3 {
-			refused := &key{}
-			f.commit(refused)
-			f.commit(refused)
-			require.False(t, f.Offer(refused))
-			require.False(t, refused.mark.Queued(), "it can be offered again")
-			require.Equal(t, uint64(i+1), f.Stats().Fallbacks)
-			f.Prune(refused)
-			require.Len(t, refused.chain(), 1, "the committer does the work, with a view that shows its commit")
-			require.Zero(t, f.Stats().Aside)
-		}
-		require.True(t, f.Offer(queued[2]), "a key that is queued already needs no room")
-		require.Equal(t, uint64(3), f.Stats().Fallbacks)
-		require.Equal(t, 4, f.Stats().QueueDepth)
-		close(hold)
-		synctest.Wait()
-		for _, k := range queued {
-			require.Equal(t, 1, k.pruned())
-		}
-	})
+	}
+	return n
 }
 
-func TestOfferRefusedWithoutWorkers(t *testing.T) {
-	for _, workers := range []int{0, -1} {
-		synctest.Test(t, func(t *testing.T) {
-			f := start(t, gc.Config[*key, uint64]{Workers: workers})
-			k := &key{}
-			f.commit(k)
-			f.commit(k)
-			require.False(t, f.Offer(k))
-			require.False(t, k.mark.Queued())
-			require.Zero(t, f.Stats().Fallbacks, "no queue was full")
-			f.Prune(k)
-			require.Len(t, k.chain(), 1)
-			f.ticks(3)
-			require.Equal(t, 1, k.pruned())
-		})
+// Everything comes out once, wherever it was.
+func TestQueue(t *testing.T) {
+	for _, n := range []int{0, 1, 2, smallRing, smallRing + 1, 1000, 5000, 10_000} {
+		q := newQueue(5000)
+		for i := range n {
+			q.put(i)
+		}
+		require.Equal(t, n, q.size())
+		var got []int
+		for range n / 2 {
+			item, ok := q.take()
+			require.True(t, ok)
+			got = append(got, item)
+		}
+		got = append(got, q.unspill()...)
+		q.put(n)
+		require.False(t, q.idle())
+		got = q.drain(got)
+		require.True(t, q.idle())
+		require.Zero(t, q.size())
+		slices.Sort(got)
+		require.Len(t, got, n+1)
+		for i := range got {
+			require.Equal(t, i, got[i])
+		}
+		_, ok := q.take()
+		require.False(t, ok)
+		require.Empty(t, q.unspill())
 	}
 }
 
-// A committer that finds the key marked relies on a prune that sees its version.
-// So the mark goes before the prune: what is written and offered while the prune
-// runs is queued anew.
-func TestMarkIsOffBeforePrune(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key, uint64]{Workers: 1})
-		k := &key{}
-		k.onPrune = func(v *gc.View, visit *gc.Visit[uint64]) {
-			k.interval(v, visit)
-			if k.pruned() == 1 {
-				f.write(k) // too late for this prune
+// The queue takes the memory it needs, and lets go of it when it has needed less for a
+// while.
+func TestQueueGrowsAndShrinks(t *testing.T) {
+	q := newQueue(10_000)
+	require.Zero(t, q.ringCount())
+	fill := func(n, rings int) {
+		t.Helper()
+		for i := range n {
+			q.put(i)
+		}
+		require.Equal(t, rings, q.ringCount())
+		require.Len(t, q.drain(nil), n)
+	}
+	fill(1, 1)
+	fill(smallRing, 1)
+	fill(smallRing+1, 2)
+	fill(5000, 3)
+	for range calmDrain {
+		fill(1, 3)
+	}
+	fill(1, 3) // it is dropped after this drain
+	fill(10, 1)
+	for range calmDrain {
+		fill(0, 1)
+	}
+	fill(0, 1)
+	require.Zero(t, q.ringCount(), "not needed at all")
+	fill(3, 1)
+}
+
+// Items that are put in while rings are dropped are not lost.
+func TestDropAgainstPut(t *testing.T) {
+	q := newQueue(0)
+	n := 50_000
+	if testing.Short() {
+		n = 5000
+	}
+	const putters = 3
+	var wg sync.WaitGroup
+	var done atomic.Bool
+	seen := make([]atomic.Int32, putters*n)
+	var drained sync.WaitGroup
+	drained.Go(func() {
+		last := false
+		for !last {
+			last = done.Load()
+			for _, item := range q.drain(nil) {
+				seen[item].Add(1)
 			}
+			q.drop(0)
+			runtime.Gosched()
 		}
-		f.write(k)
-		f.ticks(3)
-		require.Equal(t, 2, k.pruned())
-		require.Len(t, k.chain(), 1)
-		require.False(t, k.mark.Queued())
+		for _, item := range q.drain(nil) {
+			seen[item].Add(1)
+		}
 	})
-}
-
-// A version above the bound of the view stays for the next tick.
-func TestLaterIsQueuedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key, uint64]{Workers: 1})
-		k := &key{}
-		var views []*gc.View
-		k.onPrune = func(v *gc.View, visit *gc.Visit[uint64]) {
-			views = append(views, v)
-			if len(views) == 1 {
-				f.commit(k) // its committer finds k no longer queued, but does not get to it
+	for p := range putters {
+		wg.Go(func() {
+			for i := range n {
+				q.put(p*n + i)
+				if item, ok := q.take(); ok && i%2 == 0 {
+					seen[item].Add(1)
+				} else if ok {
+					q.spill([]int{item})
+				}
 			}
-			k.interval(v, visit)
-		}
-		f.commit(k)
-		f.write(k)
-		f.ticks(1)
-		require.Len(t, views, 1)
-		require.Len(t, k.chain(), 2, "one above the bound, one at it")
-		require.True(t, k.mark.Queued())
-		f.ticks(1)
-		require.Len(t, views, 2)
-		require.NotSame(t, views[0], views[1])
-		require.Len(t, k.chain(), 1)
-		require.False(t, k.mark.Queued())
-		f.ticks(5)
-		require.Len(t, views, 2)
-	})
-}
-
-// If a key with versions above the bound cannot be queued again, it is pruned at
-// once with a view of its own: others may have relied on its mark.
-func TestLaterWithoutRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key, uint64]{Workers: 1, Queue: 1})
-		k, filler := &key{}, &key{}
-		k.onPrune = func(v *gc.View, visit *gc.Visit[uint64]) {
-			if k.pruned() == 1 {
-				f.commit(k)
-				f.write(filler)
-			}
-			k.interval(v, visit)
-		}
-		f.commit(k)
-		f.write(k)
-		f.ticks(1)
-		require.Equal(t, 2, k.pruned())
-		require.Len(t, k.chain(), 1)
-		require.Equal(t, uint64(1), f.Stats().Fallbacks)
-		f.ticks(1)
-		require.Equal(t, 1, filler.pruned())
-		require.Zero(t, f.Stats().QueueDepth)
-	})
-}
-
-// A queue that is half full is drained before the next tick.
-func TestHalfFullIsDrainedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, gc.Config[*key, uint64]{Workers: 1, Queue: 8, Interval: time.Hour})
-		defer f.begin().end() // keeps the ticker from parking
-		f.ticks(1)
-		var keys []*key
-		for range 3 {
-			keys = append(keys, &key{})
-			f.write(keys[len(keys)-1])
-		}
-		synctest.Wait()
-		require.Equal(t, 3, f.Stats().QueueDepth, "less than half waits for the tick")
-		keys = append(keys, &key{})
-		f.write(keys[3])
-		synctest.Wait() // no time passes
-		require.Zero(t, f.Stats().QueueDepth)
-		for _, k := range keys {
-			require.Equal(t, 1, k.pruned())
-		}
-	})
-}
-
-// Every worker drains, and together they drain everything.
-func TestWorkersDrain(t *testing.T) {
-	for _, workers := range []int{1, 2, 3} {
-		t.Run(fmt.Sprint("workers=", workers), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := start(t, gc.Config[*key, uint64]{Workers: workers, Queue: 1024, Interval: time.Second})
-				var inside, most atomic.Int64
-				slow := func(*gc.View, *gc.Visit[uint64]) {
-					n := inside.Add(1)
-					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-					}
-					time.Sleep(time.Millisecond) // until all workers are here
-					inside.Add(-1)
-				}
-				keys := make([]*key, 300)
-				for i := range keys {
-					keys[i] = &key{onPrune: slow}
-					f.write(keys[i])
-				}
-				f.ticks(4)
-				for _, k := range keys {
-					require.Equal(t, 1, k.pruned())
-					require.False(t, k.mark.Queued())
-				}
-				require.Equal(t, int64(workers), most.Load())
-				require.Zero(t, f.Stats().QueueDepth)
-			})
 		})
 	}
+	wg.Wait()
+	done.Store(true)
+	drained.Wait()
+	for i := range seen {
+		require.EqualValues(t, 1, seen[i].Load(), "item %d", i)
+	}
+	require.True(t, q.idle())
 }

@@ -7,147 +7,179 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/puzpuzpuz/xsync/v4"
-
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// A Reclaimer makes views and drains the queue of keys to prune. Use
+// A Reclaimer makes views and has items visited whose versions are to be dropped. Use
 // [NewReclaimer]; all methods are safe for concurrent use.
-type Reclaimer[E Item, V comparable] struct {
-	ghost ghost
-
-	slots    *epoch.Slots
-	prune    func(E, *View, *Visit[V])
-	release  func(V)
-	caughtUp func(kept int) bool
-	trim     func() bool
-	// What the last pass has found: more to trim, something that the owner counts.
-	trimming, unsettled atomic.Bool
-	interval            time.Duration
-	born                time.Time
-	workers             int
-	manual              bool
-	queue               *xsync.MPMCQueue[E]
-	capacity            int
-
+type Reclaimer[E, W any] struct {
+	// What committers read all the time; only the view changes.
 	view   hooked.Pointer[View]
-	parked atomic.Bool
 	closed atomic.Bool
-	passed atomic.Int64 // when, by now, the last pass by a committer was, after Close
-	depth  atomic.Int64
+	slots  *epoch.Slots
+	visit  func([]E, *View, *Found[E, W])
+	due    func([]W, []E) []E
+	trim   func() bool
+	poked  chan struct{} // capacity 1: the queue is half full
+	stop   chan struct{}
+	born   time.Time
 
-	wake  chan struct{} // capacity 1: the ticker goroutine has work
-	drain chan *View    // one view for each further worker that shall drain
-	stop  chan struct{}
-	wg    sync.WaitGroup
-	once  sync.Once
+	interval, maxAge, warnAge time.Duration
+	workers, capacity         int
+	manual                    bool
+	logger                    *slog.Logger
+	logging                   atomic.Bool
+
+	queue queue[E]
 
 	// refreshing is held while a view is made, so that not everybody does it at
-	// once. Nothing else depends on it but the fields below, and the notes
-	// that [epoch.Slots.Pins] makes.
+	// once. Nothing else depends on it but scratch, and the rounds of slots.
 	refreshing sync.Mutex
-	scratch    []uint64 // guarded by refreshing
+	scratch    []uint64
 
-	// oldest is the oldest pin that the last pass saw, nil if there was none.
-	oldest  atomic.Pointer[pin]
-	maxAge  time.Duration
-	warnAge time.Duration
-	logger  *slog.Logger
-	logging atomic.Bool
+	// passing is held by who does the work of a tick.
+	passing  sync.Mutex
+	stock    stock[E, W]
+	drawn    uint64       // the clock at the last pass; guarded by passing
+	passed   atomic.Int64 // when, by now, the last pass of a committer was, after Close
+	surplus  func(E) int
+	average  atomic.Uint64 // of surplus, when Stats asked last, in units of 2^-16
+	trimming atomic.Bool   // there is more to trim
 
-	aside aside[E, V]
+	// oldest is the oldest pin that the last round saw, nil if there was none.
+	oldest atomic.Pointer[epoch.Pin]
+
+	life    sync.Mutex  // held to start, to end and to close: a few instructions
+	running atomic.Bool // there is a ticker goroutine, or there is to be none
+	wg      sync.WaitGroup
 
 	counters counters
 }
 
-// NewReclaimer starts the goroutines of a reclaimer: one for the ticker, which
-// also is the first worker, and Workers-1 more; none if it is manual. Close ends
-// them.
-func NewReclaimer[E Item, V comparable](cfg Config[E, V]) *Reclaimer[E, V] {
-	r := &Reclaimer[E, V]{
+// NewReclaimer returns a reclaimer. Its goroutine is started when there is something
+// to do, and ends when there is not. Close ends it for good.
+func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
+	r := &Reclaimer[E, W]{
 		slots:    cfg.Slots,
-		prune:    cfg.Prune,
-		release:  cfg.Release,
-		caughtUp: cfg.CaughtUp,
+		visit:    cfg.Visit,
+		due:      cfg.Due,
 		trim:     cfg.Trim,
+		surplus:  cfg.Surplus,
 		interval: cfg.Interval,
 		born:     time.Now(),
-		workers:  max(cfg.Workers, 0),
+		workers:  cfg.Workers,
 		manual:   cfg.Manual,
-		capacity: cfg.Queue,
 		maxAge:   cfg.MaxAge,
 		warnAge:  cfg.WarnAge,
 		logger:   cfg.Logger,
-		wake:     make(chan struct{}, 1),
+		poked:    make(chan struct{}, 1),
 		stop:     make(chan struct{}),
 	}
 	if r.interval <= 0 {
 		r.interval = DefaultInterval
 	}
-	if r.capacity <= 0 {
-		r.capacity = DefaultQueue
-	}
 	if r.warnAge <= 0 {
 		r.warnAge = DefaultWarnAge
 	}
-	if r.workers > 0 {
-		r.queue = xsync.NewMPMCQueue[E](r.capacity)
-		r.drain = make(chan *View, r.workers)
+	if cfg.Queue <= 0 {
+		cfg.Queue = DefaultQueue
 	}
+	r.queue.init(cfg.Queue)
+	r.capacity = cfg.Queue
+	r.average.Store(1 << averageShift)
+	r.running.Store(r.manual) // then nobody starts one
 	r.refresh()
-	if r.manual {
-		return r
-	}
-	r.wg.Go(r.tick)
-	for range r.workers - 1 {
-		r.wg.Go(r.work)
-	}
 	return r
 }
 
-// Reclaim makes a view and does, in the calling goroutine, all the background
-// work there is when it is called: it evicts, prunes what is queued, and visits
-// what waited for read epochs that have ended. Keys that committers hand over
-// meanwhile may be left. It is what a manual reclaimer's owner calls now and
-// then; others may call it as well. It returns ctx's error if ctx ends before all
-// is done; what is left stays for the next time.
-func (r *Reclaimer[E, V]) Reclaim(ctx context.Context) error {
-	view := r.renew(&r.counters.manual)
-	for n := r.depth.Load(); n > 0; n -= asideBatch {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		r.drainQueue(view, min(n, asideBatch))
+// start starts the ticker goroutine, unless there is one or the reclaimer is closed.
+func (r *Reclaimer[E, W]) start() {
+	// Whoever has the lock starts it as well, has closed it, or looks again
+	// whether there is something to do once it has let the lock go.
+	if !r.life.TryLock() {
+		return
 	}
-	for more := true; more; more = r.visitDue() {
-		if err := ctx.Err(); err != nil {
-			return err
+	defer r.life.Unlock()
+	if !r.running.Load() {
+		r.running.Store(true)
+		if !r.closed.Load() {
+			r.wg.Go(r.run)
 		}
 	}
-	r.rested()
-	return nil
 }
 
-// Stop tells all goroutines to end and returns at once. It may be called any
+// run is the ticker goroutine: at each tick it does what there is to do, and when
+// the queue is half full it makes room.
+func (r *Reclaimer[E, W]) run() {
+	t := time.NewTicker(r.interval)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			r.tick()
+			if r.idle() {
+				r.rest()
+				return
+			}
+		case <-r.poked:
+			r.stock.absorb(r.queue.drain)
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// idle reports whether nothing is live, handed over, to be visited or set aside, nor
+// anything left to trim.
+func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unused() }
+
+// unused is idle but for what is live.
+func (r *Reclaimer[E, W]) unused() bool {
+	return r.queue.idle() && r.stock.items.Load() == 0 && r.stock.waits.Load() == 0 && !r.trimming.Load()
+}
+
+// rest is the end of the ticker goroutine, until there is something to do.
+func (r *Reclaimer[E, W]) rest() {
+	r.counters.parks.Add(1)
+	r.stock.clear(&r.queue)
+	r.life.Lock()
+	r.running.Store(r.closed.Load())
+	r.life.Unlock()
+	if hooks.Enabled {
+		hooks.At(hooks.Parking)
+	}
+	// Must follow: whoever has found us running has handed over what it had
+	// before, and whoever could not start another one did not get the lock.
+	if !r.unused() {
+		r.start()
+	}
+}
+
+// Stop tells the goroutine to end and returns at once. It may be called any
 // number of times.
-func (r *Reclaimer[E, V]) Stop() {
-	r.once.Do(func() {
-		r.closed.Store(true)
-		if !r.manual { // else nobody listens
-			close(r.stop)
-		}
-	})
+func (r *Reclaimer[E, W]) Stop() {
+	r.life.Lock()
+	defer r.life.Unlock()
+	// Nobody starts a goroutine any more. If there is none, the channel must be left
+	// alone: it may belong to a bubble of testing/synctest that is over.
+	if !r.closed.Swap(true) && r.running.Swap(true) && !r.manual {
+		close(r.stop)
+	}
 }
 
-// Close ends all goroutines, waits for them, also for the Logger if it is just
-// being told something, and prunes what was queued. Afterwards Offer returns
-// false, and committers prune: each the item it wrote, and now and then what was
-// set aside.
-func (r *Reclaimer[E, V]) Close() {
+// Close ends the goroutine, waits for it, also for the Logger if it is just
+// being told something, and visits what was handed over. Afterwards committers
+// visit what they hand over, and now and then what was set aside.
+func (r *Reclaimer[E, W]) Close() {
 	r.Stop()
 	r.wg.Wait()
-	for r.pass() {
-	}
+	r.passing.Lock()
+	defer r.passing.Unlock()
+	r.refreshing.Lock()
+	view := r.refresh()
+	r.refreshing.Unlock()
+	p := r.gather(view, true)
+	_ = p.work(context.Background())
 }

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -28,7 +27,8 @@ func TestBeginDuringRefresh(t *testing.T) {
 				continue
 			}
 			t.Run(load.String()+"-"+publish.String(), func(t *testing.T) {
-				f := start(t, gc.Config[*key, uint64]{Interval: time.Hour})
+				f := start(t, config{Interval: time.Hour})
+				f.begin().end()                  // starts the ticker
 				var yield func(hooks.Point) bool // the beginner's, while it runs
 				resume := func(next func() (hooks.Point, bool), set func(hooks.Point) bool) (hooks.Point, bool) {
 					yield = set
@@ -73,8 +73,8 @@ func TestBeginDuringRefresh(t *testing.T) {
 					published()
 				}
 				v := f.View()
-				_, listed := slices.BinarySearch(v.Live, r.at)
-				require.True(t, listed || r.at >= v.Bound, "reader at %d, view %v", r.at, v)
+				at, _ := v.Below(r.at + 1)
+				require.True(t, at == r.at || r.at >= v.Bound, "reader at %d, view %v", r.at, v)
 			})
 		}
 	}
@@ -85,7 +85,7 @@ func TestBeginDuringRefresh(t *testing.T) {
 func TestRefreshIsAlone(t *testing.T) {
 	for _, at := range []hooks.Point{hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned} {
 		t.Run(at.String(), func(t *testing.T) {
-			f := start(t, gc.Config[*key, uint64]{Interval: time.Hour})
+			f := start(t, config{Interval: time.Hour})
 			f.slots.Next()
 			before := f.View()
 			depth := 0
@@ -109,114 +109,89 @@ func TestRefreshIsAlone(t *testing.T) {
 	}
 }
 
-// duringTick makes a reclaimer and calls f at point p of its first tick.
-func duringTick(t *testing.T, cfg gc.Config[*key, uint64], p hooks.Point, f func(*fixture)) *fixture {
-	fix := start(t, cfg)
+// A refresh has scanned the slots when a committer, who has waited long enough for
+// it, makes a newer view beside it.
+func TestOlderViewDoesNotReplaceNewer(t *testing.T) {
+	f := start(t, config{Interval: time.Hour})
+	var newer *gc.View
+	var nested atomic.Bool
+	defer hooks.Set(func(p hooks.Point) {
+		if p != hooks.SlotsScanned || !nested.CompareAndSwap(false, true) {
+			return
+		}
+		for range 100 {
+			f.slots.Next()
+		}
+		newer = f.RefreshPast(f.slots.Now(), 1)
+	})()
+	f.Refresh()
+	require.True(t, nested.Load())
+	require.Equal(t, f.slots.Now(), newer.Bound)
+	require.Same(t, newer, f.View())
+}
+
+// duringTick makes a reclaimer, starts it, and calls g once at point p of a tick.
+func duringTick(t *testing.T, cfg config, p hooks.Point, g func(*fixture)) *fixture {
+	f := start(t, cfg)
 	done := false
 	t.Cleanup(hooks.Set(func(q hooks.Point) {
 		if q == p && !done {
 			done = true
-			f(fix)
+			g(f)
 		}
 	}))
-	return fix
+	f.Wake()
+	return f
 }
 
-// A key offered after the ticker has said that it parks wakes it.
-func TestOfferWhileParking(t *testing.T) {
+// A key that is handed over after the ticker goroutine has said that it rests starts
+// another one; one that is handed over before, by a committer who found it running,
+// is seen by it.
+func TestOfferWhileGoingToRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &key{}
-		f := duringTick(t, gc.Config[*key, uint64]{Workers: 1}, hooks.Parking, func(f *fixture) {
-			require.True(t, f.Parked())
+		f := duringTick(t, config{Workers: 1}, hooks.Parking, func(f *fixture) {
+			require.True(t, f.Resting())
 			f.commit(k)
 			f.write(k)
+			require.False(t, f.Resting())
 		})
-		f.ticks(2)
+		f.ticks(3)
 		require.Len(t, k.chain(), 1)
 		f.ticks(2)
-		require.True(t, f.Parked())
+		require.True(t, f.Resting())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		k := &key{}
+		f := duringTick(t, config{Workers: 1}, hooks.Parking, func(f *fixture) {
+			// As if it had been put there a moment ago, and its committer had not
+			// found the reclaimer resting yet.
+			f.commit(k)
+			f.commit(k)
+			k.mark()
+			f.Strand(k)
+			require.True(t, f.Resting())
+		})
+		f.ticks(3)
+		require.Len(t, k.chain(), 1, "resting with a key in the queue")
 	})
 }
 
-// A key offered between the ticker's look at the queue and its word that it parks
-// wakes nobody: its committer found nobody parked. So the ticker looks again. The
-// state is the same as if the wake-up had been lost.
-func TestOfferBeforeParking(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := &key{}
-		f := duringTick(t, gc.Config[*key, uint64]{Workers: 1}, hooks.Parking, func(f *fixture) {
-			f.commit(k)
-			f.write(k)
-			require.True(t, f.Unpoke())
-		})
-		f.ticks(2)
-		require.Equal(t, 1, k.pruned(), "parked with a key in the queue")
-		require.Len(t, k.chain(), 1)
-	})
-}
-
-// The same for a key that a committer sets aside.
-func TestAsideBeforeParking(t *testing.T) {
-	for _, workers := range []int{0, 1} {
-		synctest.Test(t, func(t *testing.T) {
-			k := &key{}
-			f := duringTick(t, gc.Config[*key, uint64]{Workers: workers}, hooks.Parking, func(f *fixture) {
-				f.commit(k)
-				r := f.begin()
-				f.commit(k)
-				f.Prune(k)
-				require.Equal(t, 1, f.Stats().Aside)
-				r.end()
-				require.True(t, f.Unpoke())
-			})
-			f.ticks(2)
-			require.Len(t, k.chain(), 1, "parked with a key set aside")
-		})
-	}
-}
-
-// A key that is written and offered after a worker took it off the queue, and
-// before it is pruned, is queued again.
+// A key that is written and handed over after a worker took it, and before it is
+// visited, is visited then or again.
 func TestOfferAfterDequeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &key{}
-		f := duringTick(t, gc.Config[*key, uint64]{Workers: 1}, hooks.Dequeued, func(f *fixture) {
-			require.False(t, k.mark.Queued())
+		f := duringTick(t, config{Workers: 1}, hooks.Dequeued, func(f *fixture) {
+			require.True(t, k.isMarked())
 			f.write(k)
-			require.True(t, k.mark.Queued())
 		})
 		f.commit(k)
 		f.write(k)
-		f.ticks(1)
-		require.True(t, k.mark.Queued())
-		f.ticks(2)
+		f.ticks(4)
 		require.Len(t, k.chain(), 1)
-		require.GreaterOrEqual(t, k.prunedAt(), k.chain()[0])
+		require.GreaterOrEqual(t, k.visitedAt(), k.chain()[0])
 	})
-}
-
-// A committer that must prune while the ticker makes its view has only the view
-// before that: its own version is above the bound. It is not forgotten, although
-// no epoch ends.
-func TestPruneDuringRefresh(t *testing.T) {
-	for _, at := range []hooks.Point{hooks.BoundLoaded, hooks.SlotsScanned} {
-		for _, workers := range []int{0, 1} {
-			t.Run(at.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					k := &key{}
-					f := duringTick(t, gc.Config[*key, uint64]{Workers: workers}, at, func(f *fixture) {
-						f.commit(k)
-						f.commit(k)
-						f.Prune(k)
-					})
-					f.ticks(5)
-					require.Len(t, k.chain(), 1, "%d set aside, and no epoch will end", f.Stats().Aside)
-					require.Zero(t, f.Stats().Aside)
-					require.True(t, f.Parked())
-				})
-			})
-		}
-	}
 }
 
 // The stress tests with every goroutine losing its processor at the points that

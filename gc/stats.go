@@ -3,16 +3,16 @@ package gc
 import (
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 type counters struct {
-	ticks             cause
-	manual            cause
-	commits           cause
-	fallbackRefreshes cause
-	fallbacks         atomic.Uint64
-	parks             atomic.Uint64
-	evicted           atomic.Uint64
+	ticks     cause
+	manual    cause
+	commits   cause
+	fallbacks atomic.Uint64
+	parks     atomic.Uint64
+	evicted   atomic.Uint64
 }
 
 // A cause counts the refreshes for one reason, and adds up how long they took.
@@ -64,50 +64,111 @@ type Stats struct {
 	// number of its distinct live read epochs.
 	Bound, MinVisible uint64
 	LiveEpochs        int
-	// QueueDepth is how many items wait to be pruned. Aside is how many waits
-	// there are for a read epoch to end: one for each old version that is
-	// kept, and for each item of which only a tombstone is.
-	QueueDepth, Aside int
-	// Kept is how many of these are old versions.
-	Kept int
-	// Refreshes are the views made by the ticker, by committers that added to
-	// a chain, by those that pruned because the queue was full or there was
-	// none, and by Reclaim. Of those of committers one in 64 is timed.
-	TickRefreshes, CommitRefreshes, FallbackRefreshes, ManualRefreshes Refreshes
-	// Fallbacks counts items that were refused because the queue was full.
+	// Pending is how many items wait to be visited, and Surplus how many
+	// superfluous versions these have in all: counted if they are few, and
+	// estimated from some of them if not.
+	Pending, Surplus int
+	// Aside is how many old versions are kept until an old read epoch ends.
+	Aside int
+	// Refreshes are the views made by ticks, by committers, and by Reclaim. Of
+	// those of committers one in 64 is timed.
+	TickRefreshes, CommitRefreshes, ManualRefreshes Refreshes
+	// Fallbacks counts items that were handed over when the queue was full.
 	Fallbacks uint64
 	// Parks counts how often the ticker stopped because there was nothing to do.
 	Parks uint64
 	// Evicted counts transactions that were older than MaxAge.
 	Evicted uint64
-	// OldestPin is the oldest live read epoch that the last pass saw, and
-	// OldestPinAge for how long passes have seen it; both are zero if there
+	// OldestPin is the oldest live read epoch that the last round saw, and
+	// OldestPinAge for how long rounds have seen it; both are zero if there
 	// was none.
 	OldestPin    uint64
 	OldestPinAge time.Duration
+	// Bytes is about what the reclaimer takes for what it has before it.
+	Bytes uint64
 }
 
 // Stats returns the present counts. It waits for nobody.
-func (r *Reclaimer[E, V]) Stats() Stats {
+func (r *Reclaimer[E, W]) Stats() Stats {
 	v := r.View()
 	s := Stats{
-		Bound:             v.Bound,
-		MinVisible:        v.Min(),
-		LiveEpochs:        len(v.Live),
-		QueueDepth:        int(max(r.depth.Load(), 0)),
-		Aside:             int(max(r.aside.count.Load(), 0)),
-		Kept:              int(max(r.aside.kept.Load(), 0)),
-		TickRefreshes:     r.counters.ticks.load(),
-		CommitRefreshes:   r.counters.commits.load(),
-		FallbackRefreshes: r.counters.fallbackRefreshes.load(),
-		ManualRefreshes:   r.counters.manual.load(),
-		Fallbacks:         r.counters.fallbacks.Load(),
-		Parks:             r.counters.parks.Load(),
-		Evicted:           r.counters.evicted.Load(),
+		Bound:           v.Bound,
+		MinVisible:      v.Min,
+		LiveEpochs:      v.Len(),
+		Pending:         r.queue.size() + int(r.stock.items.Load()),
+		Aside:           int(r.stock.waits.Load()),
+		TickRefreshes:   r.counters.ticks.load(),
+		CommitRefreshes: r.counters.commits.load(),
+		ManualRefreshes: r.counters.manual.load(),
+		Fallbacks:       r.counters.fallbacks.Load(),
+		Parks:           r.counters.parks.Load(),
+		Evicted:         r.counters.evicted.Load(),
+	}
+	if s.Pending > 0 {
+		s.Surplus = r.estimate()
 	}
 	if p := r.oldest.Load(); p != nil {
-		s.OldestPin = p.epoch
-		s.OldestPinAge = r.now() - p.since
+		s.OldestPin = p.Epoch
+		s.OldestPinAge = r.now() - p.Since
+	}
+	var e E
+	var w W
+	s.Bytes = uint64(s.Pending)*uint64(unsafe.Sizeof(e)) + uint64(s.Aside)*uint64(unsafe.Sizeof(w))
+	for i := range r.queue.rings {
+		if r.queue.rings[i].Load() != nil {
+			s.Bytes += uint64(r.queue.sizes[i]) * (ringCell + uint64(unsafe.Sizeof(e)))
+		}
 	}
 	return s
 }
+
+// sampled is of about how many items Stats asks how many superfluous versions they
+// have, of those that are queued and of the others.
+const sampled = 128
+
+// estimate returns how many superfluous versions the items have in all that wait to be
+// visited, as some of them say. Items that are queued are taken out for that, and put
+// back. If the others are locked it goes by what they said last time.
+func (r *Reclaimer[E, W]) estimate() int {
+	if r.surplus == nil {
+		return 0
+	}
+	n, sum := 0, 0
+	var items [sampled]E
+	for ; n < sampled; n++ {
+		item, ok := r.queue.take()
+		if !ok {
+			break
+		}
+		sum += r.surplus(item)
+		items[n] = item
+	}
+	r.putBack(items[:n])
+	if n > 0 {
+		sum = sum * max(r.queue.size(), n) / n
+	}
+	if !r.stock.mu.TryLock() {
+		return sum + int(r.average.Load()*uint64(r.stock.items.Load())>>averageShift)
+	}
+	defer r.stock.mu.Unlock()
+	s := &r.stock
+	all := int(s.items.Load())
+	n, of := 0, 0
+	for _, list := range [...][]E{s.now[s.taken:], s.next, s.later} {
+		for i := 0; i < len(list); i += max(all/sampled, 1) {
+			of += r.surplus(list[i])
+			n++
+		}
+	}
+	if n > 0 {
+		r.average.Store(uint64(of) << averageShift / uint64(n))
+		sum += of * all / n
+	}
+	return sum
+}
+
+// averageShift is how many bits Reclaimer.average has after the point.
+const averageShift = 16
+
+// ringCell is what a cell of xsync's queue takes beside the item.
+const ringCell = 64

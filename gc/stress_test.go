@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/gc"
 )
 
 // churn has writers and readers work on the keys of f. pause is called now and
@@ -37,41 +35,41 @@ func churn(f *fixture, keys []*key, ops int, seed uint64, pause func(r *rand.Ran
 			r := rand.New(rand.NewPCG(seed, uint64(100+w)))
 			slot := f.slots.Acquire()
 			for range ops / 8 {
-				f.slots.Begin(slot)
-				for range r.IntN(3) {
+				begun := f.slots.Begin(slot, 0) != 0
+				for range r.IntN(3) * (1 + r.IntN(8)*r.IntN(2)) { // some grow old
 					pause(r)
 				}
-				slot.End(slot.Gen())
+				gen := slot.Gen() - 1
+				if begun {
+					gen++
+					slot.End(gen)
+				}
+				if !slot.Keep(gen) {
+					slot = f.slots.Acquire()
+				}
 			}
+			f.slots.Release(slot)
 		})
 	}
 	wg.Wait()
 }
 
-// settled checks that nothing was lost: every key was pruned with a view that
+// settled checks that nothing was lost: every key was visited with a view that
 // shows its newest version, down to that version.
 func settled(t *testing.T, f *fixture, keys []*key) {
 	t.Helper()
 	s := f.Stats()
-	require.Zero(t, s.QueueDepth)
+	require.Zero(t, s.Pending)
 	require.Zero(t, s.Aside)
 	for i, k := range keys {
 		chain := k.chain()
 		require.Len(t, chain, 1, "key %d", i)
-		require.GreaterOrEqual(t, k.prunedAt(), chain[0], "key %d was pruned before its newest version was there", i)
-		require.True(t, k.mark.Idle())
+		require.GreaterOrEqual(t, k.visitedAt(), chain[0], "key %d was visited before its newest version was there", i)
+		require.False(t, k.isMarked())
 	}
 }
 
-func newKeys(f *fixture, n int) []*key {
-	keys := make([]*key, n)
-	for i := range keys {
-		keys[i] = &key{}
-	}
-	return keys
-}
-
-var stressConfigs = []gc.Config[*key, uint64]{
+var stressConfigs = []config{
 	{Workers: 0},
 	{Workers: 1, Queue: 2},
 	{Workers: 1, Queue: 64},
@@ -88,16 +86,17 @@ func TestNothingIsLost(t *testing.T) {
 		t.Run(fmt.Sprintf("workers=%d/queue=%d", cfg.Workers, cfg.Queue), func(t *testing.T) {
 			cfg.Interval = 20 * time.Microsecond
 			f := start(t, cfg)
-			keys := newKeys(f, 24)
+			keys := f.keys(24)
 			churn(f, keys, ops, 1, func(*rand.Rand) { runtime.Gosched() })
 			f.Close()
+			require.NoError(t, f.Reclaim(t.Context()))
 			settled(t, f, keys)
 		})
 	}
 }
 
-// In virtual time. Nobody closes: what is left at the end is cleaned up by the
-// ticker, which then parks for good.
+// In virtual time. Nobody closes: what is left at the end is cleaned up by ticks, which
+// then end.
 func TestNothingIsLostWithoutClose(t *testing.T) {
 	ops := 2000
 	if testing.Short() {
@@ -108,16 +107,17 @@ func TestNothingIsLostWithoutClose(t *testing.T) {
 			for seed := range uint64(4) {
 				synctest.Test(t, func(t *testing.T) {
 					f := start(t, cfg)
-					keys := newKeys(f, 24)
+					keys := f.keys(24)
 					churn(f, keys, ops/4, seed, func(r *rand.Rand) {
 						time.Sleep(time.Duration(r.Int64N(int64(f.interval))))
 					})
-					f.ticks(5)
+					f.ticks(6)
 					settled(t, f, keys)
-					require.True(t, f.Parked())
-					made := f.refreshes()
+					require.True(t, f.Resting())
+					require.Zero(t, f.slots.Owned())
+					made := f.made()
 					time.Sleep(time.Hour)
-					require.Equal(t, made, f.refreshes())
+					require.Equal(t, made, f.made())
 				})
 			}
 		})

@@ -1,18 +1,129 @@
 package gc
 
-// A View is a picture of what is being read. It is immutable.
+import (
+	"time"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// A View is a picture of what is being read, and says when a committer should ask
+// for a newer one.
 type View struct {
-	// Bound is the epoch below which no transaction begins any more.
-	Bound uint64
-	// Live has the read epochs below Bound of all live transactions, sorted,
-	// without duplicates. There is no limit to their number.
-	Live []uint64
+	epoch.View
+	// looked is how many slots were looked at to make it.
+	looked uint64
+	// due is the epoch from which on the view is too old for committers.
+	due uint64
 }
 
-// Min returns the min visible epoch: no live or future transaction reads below.
-func (v *View) Min() uint64 {
-	if len(v.Live) > 0 {
-		return v.Live[0]
+// A committer that draws an epoch renews the view if that is more than ageLimit
+// epochs old, and more than ageFactor for each slot that has to be looked at: so a
+// commit pays a fraction of a look. viewLate is how many times older a view may get
+// while another goroutine is at making one.
+const (
+	ageLimit  = 1024
+	ageFactor = 64
+	viewLate  = 4
+)
+
+// View returns the newest view. It never waits.
+func (r *Reclaimer[E, W]) View() *View { return r.view.Load() }
+
+// Due reports whether a committer that has drawn epoch e should call
+// [Reclaimer.RefreshPast]. It is two loads, of words that rarely change.
+func (r *Reclaimer[E, W]) Due(e uint64) bool { return e >= r.view.Load().due }
+
+// RefreshPast makes a new view if the present one is due at epoch e, or, if stride
+// is not 0, more than stride epochs older than e and more than a quarter of an epoch
+// for each slot to look at. It waits for nobody.
+func (r *Reclaimer[E, W]) RefreshPast(e, stride uint64) *View {
+	v := r.view.Load()
+	age := v.due - v.Bound
+	if stride != 0 {
+		age = min(age, max(stride, v.looked/4))
 	}
-	return v.Bound
+	if v.Bound+age > e {
+		return v
+	}
+	start := r.counters.commits.begin()
+	switch {
+	case r.tryLock():
+		r.refresh()
+		r.unlock()
+	case v.Bound+viewLate*age <= e:
+		// Whoever is at it sleeps: do not let chains grow meanwhile.
+		r.install(r.slots.Announce(), nil, false)
+	}
+	r.counters.commits.end(start)
+	return r.view.Load()
+}
+
+// Refresh makes a new view, unless another goroutine is at it: then it returns
+// at once, and the view may be the old one.
+func (r *Reclaimer[E, W]) Refresh() {
+	if r.tryLock() {
+		r.refresh()
+		r.unlock()
+	}
+}
+
+// tryLock takes r.refreshing, if nobody holds it; unlock gives it back.
+func (r *Reclaimer[E, W]) tryLock() bool {
+	if hooks.Enabled {
+		hooks.Mutex(&r.refreshing)
+	}
+	return r.refreshing.TryLock()
+}
+
+func (r *Reclaimer[E, W]) unlock() {
+	if hooks.Enabled {
+		hooks.Mutex(&r.refreshing)
+	}
+	r.refreshing.Unlock()
+}
+
+// renew makes a new view, having looked at the live transactions before, and counts
+// that as a refresh by cause. It waits for a refresh under way.
+func (r *Reclaimer[E, W]) renew(cause *cause) *View {
+	start := r.now()
+	r.refreshing.Lock()
+	notices := r.round(start)
+	view := r.refresh()
+	r.refreshing.Unlock()
+	cause.add(1, r.now()-start)
+	r.tell(notices, start, cause == &r.counters.ticks)
+	return view
+}
+
+// now returns the time since the reclaimer was made. It does not jump when the
+// clock on the wall does.
+func (r *Reclaimer[E, W]) now() time.Duration { return time.Since(r.born) }
+
+// refresh makes a new view. r.refreshing is held.
+func (r *Reclaimer[E, W]) refresh() *View {
+	v, scratch := r.install(r.slots.Announce(), r.scratch, true)
+	r.scratch = scratch
+	return v
+}
+
+// install scans the slots, once bound m has been announced, and makes what it
+// finds the view, unless a newer one has been made meanwhile. It returns the view
+// it made, and scratch, which it has used. Calls may overlap; one that holds
+// r.refreshing also replaces a view of the same bound, which is older than its own.
+func (r *Reclaimer[E, W]) install(m uint64, scratch []uint64, locked bool) (*View, []uint64) {
+	v := new(View)
+	looked, scratch := r.slots.Look(&v.View, m, scratch)
+	v.looked = uint64(looked)
+	v.due = m + max(ageLimit, ageFactor*v.looked)
+	for old := r.view.Load(); old == nil || old.Bound < m || locked && old.Bound == m; old = r.view.Load() {
+		if r.view.CompareAndSwap(old, v) {
+			break
+		}
+	}
+	if invariant.Enabled {
+		r.checkInstalled(v)
+	}
+	return v, scratch
 }

@@ -12,10 +12,6 @@ import (
 
 // Each invariant is seen to fire: the test breaks the state by hand.
 
-type item struct{ mark Mark }
-
-func (i *item) Mark() *Mark { return &i.mark }
-
 func requireViolation(t *testing.T, words string, f func()) {
 	t.Helper()
 	defer func() {
@@ -27,34 +23,24 @@ func requireViolation(t *testing.T, words string, f func()) {
 }
 
 func TestInvariantOfViews(t *testing.T) {
-	(&View{Bound: 9, Live: []uint64{1, 5}}).check()
-	for _, live := range [][]uint64{{5, 1}, {1, 1}, {9}, {10}} {
-		requireViolation(t, "a view has bound 9", func() { (&View{Bound: 9, Live: live}).check() })
-	}
 	slots := epoch.NewSlots()
-	r := NewReclaimer(Config[*item, int]{Slots: slots, Prune: func(*item, *View, *Visit[int]) {}})
-	defer r.Close()
-	slots.Begin(slots.Acquire())
+	r := NewReclaimer(Config[int, int]{Slots: slots})
+	defer r.Stop()
+	older := r.View()
+	slots.Begin(slots.Acquire(), 0)
 	slots.Next()
-	requireViolation(t, "the newest is", func() { r.checkInstalled(&View{Bound: 2}) })
-	requireViolation(t, "I6", func() { r.install(2, nil, true) })
-	slots.Announce()
-	r.view.Store(&View{Bound: 2})
-	requireViolation(t, "I1", func() { r.checkInstalled(&View{Bound: 2}) })
+	newer := new(View)
+	slots.Look(&newer.View, slots.Announce(), nil)
+	requireViolation(t, "the newest is", func() { r.checkInstalled(newer) })
+	r.view.Store(newer)
+	r.checkInstalled(older)
+	newer.View = epoch.View{Bound: 2}
+	requireViolation(t, "I1", func() { r.checkInstalled(newer) })
 }
 
-func TestInvariantOfMarks(t *testing.T) {
-	var m Mark
-	requireViolation(t, "comes off", func() { m.unset(markQueued) })
-	m.set(markTombstone)
-	requireViolation(t, "comes off", func() { m.unset(markQueued) })
-	m.unset(markTombstone)
-	m.bits.Store(8)
-	requireViolation(t, "a mark is", func() { m.unset(0) })
-}
-
-func TestInvariantOfQueue(t *testing.T) {
-	r := NewReclaimer(Config[*item, int]{Slots: epoch.NewSlots(), Prune: func(*item, *View, *Visit[int]) {}})
-	defer r.Close()
-	requireViolation(t, "were dequeued", r.checkDequeued)
+func TestInvariantOfWaits(t *testing.T) {
+	var s stock[int, int]
+	s.shelve([]Wait[int]{{1, 1}})
+	s.waits.Store(0)
+	requireViolation(t, "more waits came due", func() { s.due(nil) })
 }

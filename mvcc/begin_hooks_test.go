@@ -51,7 +51,7 @@ func TestBeginMeetsRefresh(t *testing.T) {
 		}
 		view := m.gc.View()
 		for _, e := range entries(m) {
-			m.pruneTop(e, view, math.MaxInt, nil)
+			m.prune(e, view, math.MaxInt, nil)
 		}
 		want := 1
 		if s.Epoch() >= chain(m, "x")[0].Epoch {
@@ -60,7 +60,7 @@ func TestBeginMeetsRefresh(t *testing.T) {
 		got, ok := s.Get("x")
 		require.True(t, ok, "absent, at epoch %d with view %+v, order %v", s.Epoch(), view, order)
 		require.Equal(t, want, got, "epoch %d, view %+v, order %v", s.Epoch(), view, order)
-		require.True(t, s.Epoch() >= view.Bound || s.Epoch() >= view.Min() && len(view.Live) > 0,
+		require.True(t, s.Epoch() >= view.Bound || s.Epoch() >= view.Min && view.Len() > 0,
 			"epoch %d is not in view %+v", s.Epoch(), view)
 		s.Close()
 		outcomes[want]++

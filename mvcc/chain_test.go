@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
 
@@ -63,7 +65,7 @@ func TestCompareAndSwapOnDeadEntry(t *testing.T) {
 		}
 		commit(func(tx Tx[string, int]) { tx.Delete("k") })
 		m.gc.Refresh()
-		m.prune(old, m.gc.View(), nil)
+		m.prune(old, m.gc.View(), math.MaxInt, nil)
 		require.Nil(t, m.lookup("k"))
 		commit(func(tx Tx[string, int]) { tx.Set("k", 1) })
 		require.NotSame(t, old, m.lookup("k"))
@@ -154,60 +156,135 @@ func TestPruneOutcomes(t *testing.T) {
 		return m, m.lookup("k"), at(m)
 	}
 
-	// What a prune says: the epochs that something waits for, with the commit epoch
-	// of the version that does, or 0 for a tombstone.
+	// What a prune says: what is left to look at, and the old epochs that something
+	// waits for, with the commit epoch of the version that does, or 0 for a tombstone.
 	type outcome struct {
-		left  bool
+		left  left
 		waits [][2]uint64
 	}
-	prune := func(m *Map[string, int], e *entry[string, int], bound uint64, live ...uint64) (o outcome) {
-		var visit gc.Visit[*version[int]]
-		m.prune(e, &gc.View{Bound: bound, Live: live}, &visit)
-		o.left = visit.Left
-		for _, w := range visit.Waits {
+	see := func(m *Map[string, int], e *entry[string, int], view gc.View, alone bool) (o outcome) {
+		f := found[string, int]{Alone: alone}
+		o.left = m.prune(e, &view, math.MaxInt, &f)
+		for _, w := range f.Waits {
 			wait := [2]uint64{w.Epoch}
-			if w.Version != nil {
-				wait[1] = commitEpoch(w.Version)
+			if w.What.v != nil {
+				wait[1] = commitEpoch(w.What.v)
 			}
 			o.waits = append(o.waits, wait)
 		}
 		return o
 	}
+	view := func(bound, writers uint64, young, old []uint64) gc.View {
+		return gc.View{View: epoch.ViewOf(bound, writers, young, old)}
+	}
+	prune := func(m *Map[string, int], e *entry[string, int], bound uint64, old ...uint64) outcome {
+		return see(m, e, view(bound, bound, nil, old), false)
+	}
+	type es = []uint64
 	var done outcome
-	later := outcome{left: true}
 	waits := func(at, version uint64) outcome { return outcome{waits: [][2]uint64{{at, version}}} }
 
-	m, e, es := fill(t, 3)
-	require.Equal(t, later, prune(m, e, es[1]), "the newest is above the bound")
-	require.Equal(t, es[1:], at(m))
-	require.Equal(t, waits(es[1], es[1]), prune(m, e, es[2], es[1]))
-	require.Equal(t, es[1:], at(m))
-	require.Equal(t, done, prune(m, e, es[2], es[1]), "it waits already")
-	m.release(e.head.Load().next.Load())
-	require.Equal(t, waits(es[1], es[1]), prune(m, e, es[2], es[1]), "its wait is over, and it waits again")
-	require.Equal(t, done, prune(m, e, es[2]))
-	require.Equal(t, es[2:], at(m))
+	m, e, epochs := fill(t, 3)
+	require.Equal(t, outcome{left: leftAbove}, prune(m, e, epochs[1]), "the newest is above the bound")
+	require.Equal(t, epochs[1:], at(m))
+	young := view(epochs[2], epochs[2], es{epochs[1]}, nil)
+	require.Equal(t, outcome{left: leftYoung}, see(m, e, young, false), "most of those end soon")
+	require.Equal(t, outcome{left: leftYoung}, see(m, e, view(epochs[2], epochs[2], nil, es{epochs[1]}), true),
+		"a committer sets nothing aside")
+	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, e, epochs[2], epochs[1]))
+	require.Equal(t, epochs[1:], at(m))
+	require.Equal(t, done, prune(m, e, epochs[2], epochs[1]), "it waits already")
+	require.Equal(t, done, see(m, e, young, false), "it waits already")
+	e.pending.Store(true)
+	require.Empty(t, m.due([]waiting[string, int]{{e, e.head.Load().next.Load()}}, nil), "it will be visited")
+	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, e, epochs[2], epochs[1]), "its wait is over, and it waits again")
+	require.Equal(t, done, prune(m, e, epochs[2]))
+	require.Equal(t, epochs[2:], at(m))
 
-	m, e, es = fill(t, 2)
-	require.Equal(t, later, prune(m, e, es[0]-1), "all are above the bound")
-	require.Equal(t, es, at(m))
+	m, e, epochs = fill(t, 2)
+	require.Equal(t, outcome{left: leftAbove}, prune(m, e, epochs[0]-1), "all are above the bound")
+	require.Equal(t, epochs, at(m))
 	m.Store("other", 1)
 	between := m.slots.Now()
 	m.Store("k", 9)
-	require.Equal(t, waits(between, es[1]), prune(m, e, m.slots.Now(), es[1], between), "the newest epoch that needs it")
-	require.Equal(t, []uint64{es[1], m.slots.Now()}, at(m))
+	require.Equal(t, waits(between, epochs[1]), prune(m, e, m.slots.Now(), epochs[1], between), "the newest epoch that needs it")
+	require.Equal(t, es{epochs[1], m.slots.Now()}, at(m))
+
+	m, e, epochs = fill(t, 1)
+	require.Equal(t, done, prune(m, e, epochs[0]-1), "one version is none too many")
 
 	m, e, _ = fill(t, 1)
 	m.Delete("k")
-	es = at(m)
-	before := es[0] - 1
-	require.Equal(t, waits(before, 0), prune(m, e, es[1], before), "somebody reads from before it")
-	require.Equal(t, waits(before, 0), prune(m, e, es[1], before), "a tombstone says so each time")
-	require.Equal(t, es[1:], at(m), "the tombstone alone is left")
+	epochs = at(m)
+	before := epochs[0] - 1
+	writer := view(epochs[1], before, nil, es{before})
+	require.Equal(t, waits(before, 0), see(m, e, writer, false), "somebody reads from before it who may write")
+	require.Equal(t, done, see(m, e, writer, false), "a tombstone waits once")
+	e.pending.Store(false)
+	require.Len(t, m.due([]waiting[string, int]{{e, nil}}, nil), 1)
+	require.True(t, e.pending.Load())
+	require.Equal(t, waits(before, 0), see(m, e, writer, false))
+	require.Equal(t, outcome{left: leftYoung}, see(m, e, view(epochs[1], before, es{before}, nil), false))
+	require.Equal(t, epochs[1:], at(m), "the tombstone alone is left")
 	require.Same(t, e, m.lookup("k"))
-	require.Equal(t, done, prune(m, e, es[1]))
+	require.Equal(t, done, prune(m, e, epochs[1], before), "who only reads sees nothing, with it or without it")
 	require.Nil(t, m.lookup("k"))
-	require.Equal(t, done, prune(m, e, es[1]), "dead already")
+	require.Equal(t, done, prune(m, e, epochs[1]), "dead already")
+
+	m, e, _ = fill(t, 1)
+	m.Delete("k")
+	epochs = at(m)
+	require.Equal(t, waits(epochs[0], epochs[0]), prune(m, e, epochs[1], epochs[0]), "somebody sees what was deleted")
+	require.Equal(t, epochs, at(m))
+	m, e, _ = fill(t, 1)
+	m.Delete("k")
+	require.Equal(t, outcome{left: leftAbove}, prune(m, e, 1), "all are above the bound")
+}
+
+// Chains beside a reader are pruned by their writers, with the view there is: for that
+// the reader need not end, nor a new view be made.
+func TestWritersPruneBesideReader(t *testing.T) {
+	m := newMap[int, int](t, &Options{ReclaimInterval: time.Hour})
+	for i := range 10 {
+		m.Store(i, i)
+	}
+	s := m.Snapshot()
+	defer s.Close()
+	for i := range 10_000 {
+		for key := range 10 {
+			m.Store(key, i)
+		}
+		if i%100 == 0 {
+			m.gc.Refresh()
+		}
+	}
+	require.LessOrEqual(t, longest(m), 2+slack)
+}
+
+// A writer drops what is below the version that it covers, if nobody sees it.
+func TestWritersTrim(t *testing.T) {
+	m := newMap[int, int](t, still())
+	for i := range 5 {
+		m.Store(1, i)
+	}
+	require.Len(t, chain(m, 1), 5)
+	m.gc.Refresh()
+	m.Store(1, 5)
+	require.Len(t, chain(m, 1), 2)
+	s := m.Snapshot()
+	m.Store(1, 6)
+	m.gc.Refresh()
+	m.Store(1, 7)
+	requireValue(t, 5)(s.Get(1))
+	m.Store(1, 8)
+	s.Close()
+	m.gc.Refresh()
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+		tx.Set(1, 9)
+		tx.Set(2, 9)
+		return nil
+	}))
+	require.Len(t, chain(m, 1), 2)
 }
 
 func TestScanBatches(t *testing.T) {

@@ -70,7 +70,7 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 		w := &st.writes[0]
 		st.end(gen)
 		m.writeTo(w.e, w.key, w.v, always)
-		st.recycle()
+		st.recycle(gen)
 		return true
 	}
 	if m.priority.holder.Load() != st.ticket {
@@ -105,7 +105,7 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 		c.kind = conflictEvicted
 		st.end(gen)
 	}
-	st.recycle()
+	st.recycle(gen)
 	return r == resultCommitted
 }
 
@@ -122,7 +122,7 @@ func (st *txState[K, V]) try(gen uint64) result {
 		hooks.At(hooks.CommitEntries)
 	}
 	check := uint64(0)
-	if st.hasRead && st.level == LevelSerializable {
+	if st.hasRead && st.level == LevelSerializable && !st.written() {
 		check = checkBit
 	}
 	multi := len(st.writes) > 1
@@ -192,6 +192,9 @@ func (st *txState[K, V]) try(gen uint64) result {
 	for i := range st.writes {
 		m.installed(st.writes[i].e, st.writes[i].v)
 		st.alive()
+	}
+	if m.gc.Due(e) {
+		m.gc.RefreshPast(e, 0)
 	}
 	return resultCommitted
 }

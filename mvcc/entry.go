@@ -1,7 +1,8 @@
 package mvcc
 
 import (
-	"github.com/mvccmap/mvccmap/gc"
+	stdatomic "sync/atomic"
+
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 	"github.com/mvccmap/mvccmap/internal/invariant"
@@ -15,12 +16,15 @@ type entry[K comparable, V any] struct {
 	// in by compare-and-swap like any other, means that the entry is leaving
 	// the index: whoever finds it there looks the key up again.
 	head atomic.Pointer[version[V]]
-	mark gc.Mark
-	key  K
+	// pending marks an entry that the background work is going to visit. A
+	// committer that leaves something superfluous sets it, and hands the entry
+	// over if it was not set; a visit clears it before it looks at the versions.
+	pending stdatomic.Bool
+	// waits says that the background work keeps the entry, of which only a
+	// tombstone is left, for an old read epoch.
+	waits stdatomic.Bool
+	key   K
 }
-
-// Mark implements [gc.Item].
-func (e *entry[K, V]) Mark() *gc.Mark { return &e.mark }
 
 // lookup returns the entry of key, or nil. It never waits. It hashes key, so it
 // panics if key cannot be hashed: every path into the map passes here, or

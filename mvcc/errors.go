@@ -26,6 +26,10 @@ var (
 	ErrBadKey = errors.New("mvcc: key is not equal to itself")
 )
 
+// errConcurrentUse is what a method of a Tx panics with that finds another one under
+// way.
+var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at once")
+
 // A ConflictKind says what a conflict was about.
 type ConflictKind uint8
 

@@ -61,7 +61,7 @@ func prune[K comparable, V any](m *Map[K, V]) {
 	}
 	view := m.gc.View()
 	for _, e := range entries(m) {
-		m.pruneTop(e, view, math.MaxInt, nil)
+		m.prune(e, view, math.MaxInt, nil)
 	}
 }
 

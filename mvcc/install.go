@@ -39,6 +39,17 @@ func (st *txState[K, V]) install(gen uint64, i int) result {
 				return resultEvicted
 			}
 		}
+		if w.read {
+			if _, seen := w.seen.present(); seen && base != w.seen {
+				return st.conflictOn(w.key, ConflictRead, base)
+			} else if _, there := base.present(); there && !seen {
+				return st.conflictOn(w.key, ConflictRead, base)
+			}
+			// As above.
+			if st.gen() != gen {
+				return resultEvicted
+			}
+		}
 		if m.push(w.e, h, base, w.v) {
 			st.grows += growth(base, w.v)
 			return resultCommitted
@@ -91,7 +102,12 @@ func (m *Map[K, V]) settle(e *entry[K, V], ticket uint64) (h, base *version[V], 
 func (m *Map[K, V]) push(e *entry[K, V], h, base, v *version[V]) bool {
 	count := uint64(1)
 	if base != nil {
-		count = min(base.state.Load()&countMask>>countShift+1, countMax)
+		// Not by its own word, which may not have its epoch yet.
+		if view := m.gc.View(); commitEpoch(base) <= view.Min {
+			m.trim(e, base, view)
+		} else {
+			count = min(base.state.Load()&countMask>>countShift+1, countMax)
+		}
 	}
 	setWord(&v.state, v.state.Load()&^countMask|count<<countShift)
 	setLink(&v.next, base)
@@ -171,28 +187,44 @@ func moved(s, now uint64) bool {
 // version when a read epoch ends. Looking after that is background work.
 const settledRun = 8
 
-// installed does the work that a committed version v on e brings with it: prune
-// e now if v is one too many, and otherwise hand it over, once.
+// shortRun is after how many versions a committer looks whether the present view allows
+// to drop any, and after how many in a row that have to be kept it stops: so chains
+// are short beside a reader too, for which trim cannot drop anything.
+const shortRun = 2
+
+// installed does the work that a committed version v on e brings with it: it drops
+// what has become superfluous, now and then, and hands e over to the background work,
+// which drops the rest when e is not written any more.
 func (m *Map[K, V]) installed(e *entry[K, V], v *version[V]) {
 	if invariant.Enabled {
 		m.checkNewest(e, v)
 	}
 	s := v.state.Load()
-	if s&countMask>>countShift >= m.threshold {
-		m.pruneTop(e, m.gc.RefreshPast(epochOf(s), int(m.threshold)/4), settledRun, nil)
-		// Must follow: if we sleep before, the next committer prunes.
-		v.state.And(^uint64(countMask))
-	} else if s&tombBit == 0 && v.next.Load() == nil {
+	base := v.next.Load()
+	if base == nil && s&tombBit == 0 {
 		return // a new key: nothing to drop
 	}
-	if !e.mark.Queued() {
-		m.offer(e)
+	if count := s & countMask >> countShift; base != nil && (count >= m.threshold || count%shortRun == 0) {
+		view, run := m.gc.View(), shortRun
+		if count >= m.threshold {
+			// A newer view helps if it is the view that is old, and not who
+			// reads.
+			if run = settledRun; commitEpoch(base) > view.Bound {
+				view = m.gc.RefreshPast(epochOf(s), max(m.threshold/4, 1))
+			}
+		}
+		m.prune(e, view, run, nil)
+		if count >= m.threshold {
+			// Must follow: if we sleep before, the next committer prunes.
+			v.state.And(^uint64(countMask))
+		}
 	}
+	m.offer(e)
 }
 
-// offer hands e over to the background work, or prunes it here and now.
+// offer hands e over to the background work, unless it has it.
 func (m *Map[K, V]) offer(e *entry[K, V]) {
-	if !m.gc.Offer(e) {
-		m.gc.Prune(e)
+	if !e.pending.Load() && !e.pending.Swap(true) {
+		m.gc.Offer(e)
 	}
 }

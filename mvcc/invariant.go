@@ -142,12 +142,12 @@ func (c core[K, V]) checkCut(e *entry[K, V], cur, first, n *version[V], view *gc
 			break // the second: another pruner has dropped n meanwhile
 		}
 		ok := committed(s) && above <= view.Bound
-		for _, at := range view.Live {
-			ok = ok && !(epochOf(s) <= at && at < above)
+		if at, _ := view.Below(above); at >= epochOf(s) {
+			ok = false
 		}
 		if !ok {
 			invariant.Violated("key %v: %v is dropped from below %d; bound %d, live %v",
-				e.key, word(s), above, view.Bound, view.Live)
+				e.key, word(s), above, view.Bound, view.Live())
 		}
 		cur.lost.Lower(epochOf(s))
 		// What was dropped from below d before is dropped from below cur now. The
@@ -161,7 +161,7 @@ func (c core[K, V]) checkCut(e *entry[K, V], cur, first, n *version[V], view *gc
 }
 
 // checkBury: nobody sees anything of e any more: h is nil, or a committed
-// tombstone that every transaction sees.
+// tombstone with nothing below, that every transaction sees which may write.
 func (c core[K, V]) checkBury(e *entry[K, V], h *version[V]) {
 	if h == nil {
 		return
@@ -170,7 +170,7 @@ func (c core[K, V]) checkBury(e *entry[K, V], h *version[V]) {
 	if !committed(s) || !h.peekTombstone() || h.peekNext() != nil {
 		invariant.Violated("key %v: %v is declared dead, with more below: %v", e.key, word(s), h.peekNext() != nil)
 	}
-	c.slots.CheckNoneBelow(epochOf(s), fmt.Sprintf("the tombstone with which key %v leaves the index", e.key))
+	c.slots.CheckNoneBelow(epochOf(s), true, fmt.Sprintf("the tombstone with which key %v leaves the index", e.key))
 }
 
 // checkDead: an entry that leaves the index is dead, and stays so.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
@@ -136,21 +137,28 @@ func TestInvariantOfChains(t *testing.T) {
 	requireViolation(t, "copied", func() { v.checkCopy(1000) })
 }
 
+// viewOf returns a view of read-only transactions, made by hand.
+func viewAt(bound uint64, live ...uint64) *gc.View {
+	return &gc.View{View: epoch.ViewOf(bound, bound, live, nil)}
+}
+
 func TestInvariantOfPruning(t *testing.T) {
 	m, e, newer, older := two(t)
 	at := epochOf(older.state.Load())
 	bound := epochOf(newer.state.Load())
 	requireViolation(t, "is dropped", func() {
-		m.checkCut(e, newer, older, nil, &gc.View{Bound: bound, Live: []uint64{at}})
+		m.checkCut(e, newer, older, nil, viewAt(bound, at))
 	})
-	requireViolation(t, "is dropped", func() { m.checkCut(e, newer, older, nil, &gc.View{Bound: at}) })
+	requireViolation(t, "is dropped", func() { m.checkCut(e, newer, older, nil, viewAt(at)) })
 
 	// A pruner whose view does not know of a reader.
+	tx := m.Begin(nil) // one that may write
+	defer tx.Rollback()
 	s := m.Snapshot()
 	defer s.Close()
 	m.Store("k", 3)
 	requireViolation(t, "I1", func() {
-		m.pruneTop(e, &gc.View{Bound: m.slots.Now()}, math.MaxInt, nil)
+		m.prune(e, viewAt(m.slots.Now()), math.MaxInt, nil)
 		s.Get("k")
 	})
 	requireViolation(t, "I1", func() {
@@ -178,7 +186,7 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	tombstone := m.slots.Now()
 	for range 2 {
 		m.Store("k", 2)
-		m.pruneTop(m.lookup("k"), &gc.View{Bound: m.slots.Now(), Live: []uint64{first}}, math.MaxInt, nil)
+		m.prune(m.lookup("k"), viewAt(m.slots.Now(), first), math.MaxInt, nil)
 	}
 	e := m.lookup("k")
 	require.Equal(t, tombstone, e.head.Load().lost.Load())

@@ -172,8 +172,11 @@ func (st *txState[K, V]) checkAbsent(key K, e uint64) {
 // nothing.
 func (st *txState[K, V]) checkTaken() {
 	st.idle.Store(0)
+	if st.txWork == nil {
+		return
+	}
 	if len(st.writes) > 0 || len(st.reads) > 0 || len(st.absent) > 0 || st.hasRead || st.scanned ||
-		st.ticket != 0 || st.word != nil || st.byKey != nil {
+		st.ticket != 0 || st.busy || st.word != nil || st.byKey != nil {
 		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, read %v, scanned %v, ticket %d",
 			len(st.writes), len(st.reads), len(st.absent), st.hasRead, st.scanned, st.ticket)
 	}

@@ -67,6 +67,7 @@ func TestReaderAtTentativeEpoch(t *testing.T) {
 	m.Store("b", 1)
 	tx := m.Begin(nil)
 	tx.Get("a")
+	tx.Get("never written")
 	tx.Set("a", 2)
 	tx.Set("b", 2)
 	a := newStage(t).actor("writer", func() { require.NoError(t, tx.Commit()) })

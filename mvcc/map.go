@@ -32,7 +32,7 @@ type Map[K comparable, V any] struct {
 
 	// All fields are set by New and never change, but for what they point to.
 	core[K, V]
-	gc        *gc.Reclaimer[*entry[K, V], *version[V]]
+	gc        *gc.Reclaimer[*entry[K, V], waiting[K, V]]
 	level     Level
 	reflexive bool // k == k for every k of type K
 	tracePins bool
@@ -83,9 +83,9 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 	lasting := weak.Make(m)
 	trim := func() bool {
 		m := lasting.Value()
-		return m != nil && m.pool.Trim()
+		return m != nil && m.pool.Trim(func(st *txState[K, V]) { m.slots.Release(st.slot) })
 	}
-	m.gc = gc.NewReclaimer(gc.Config[*entry[K, V], *version[V]]{
+	m.gc = gc.NewReclaimer(gc.Config[*entry[K, V], waiting[K, V]]{
 		Slots:    c.slots,
 		Interval: o.ReclaimInterval,
 		Workers:  o.ReclaimWorkers,
@@ -94,12 +94,12 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		MaxAge:   o.MaxTxAge,
 		Logger:   o.Logger,
 		WarnAge:  o.PinWarnAge,
-		Prune:    c.prune,
-		Release:  c.release,
-		CaughtUp: c.caughtUp,
+		Visit:    c.visit,
+		Due:      c.due,
+		Surplus:  c.surplus,
 		Trim:     trim,
 	})
-	runtime.AddCleanup(m, (*gc.Reclaimer[*entry[K, V], *version[V]]).Stop, m.gc)
+	runtime.AddCleanup(m, (*gc.Reclaimer[*entry[K, V], waiting[K, V]]).Stop, m.gc)
 	return m
 }
 

@@ -194,4 +194,7 @@ func (m *Map[K, V]) publish(e *entry[K, V], v *version[V]) {
 		}
 	}
 	m.installed(e, v)
+	if at := epochOf(v.state.Load()); m.gc.Due(at) {
+		m.gc.RefreshPast(at, 0)
+	}
 }

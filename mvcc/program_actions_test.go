@@ -237,6 +237,9 @@ func (p *program[K, V]) view() {
 
 func (p *program[K, V]) prune() {
 	p.note("prune")
+	if p.quiet { // what was old, and has ended since, is noticed by Reclaim
+		p.check(p.m.Reclaim(bg) == nil, "Reclaim", "it fails")
+	}
 	prune(p.m)
 	for i := range p.keys {
 		p.checkChain(p.key(i), p.quiet)

@@ -153,7 +153,9 @@ func (p *program[K, V]) next() V {
 func (p *program[K, V]) committed(writes map[K]*V) {
 	p.o.commit(p.m.slots.Now(), writes)
 	for key := range writes {
-		p.checkChain(key, p.quiet) // its committer has pruned it
+		p.checkChain(key, false)
+		n, most := len(chain(p.m, key)), len(p.live())+2+slack
+		p.check(n <= most, "length of a chain", "%v has %d versions, want at most %d", key, n, most)
 	}
 }
 
@@ -192,7 +194,10 @@ func (p *program[K, V]) checkChain(key K, exact bool) {
 	}
 	gone := len(wanted) == 0
 	if len(wanted) == 1 && wanted[0].Tomb {
-		gone = !slices.ContainsFunc(live, func(e uint64) bool { return e < wanted[0].Epoch })
+		// Who only reads, and from before the deletion, does not need it.
+		before := func(e uint64) bool { return e < wanted[0].Epoch }
+		gone = !slices.ContainsFunc(p.pins, before) &&
+			!slices.ContainsFunc(p.open, func(x *openTx[K, V]) bool { return x.isTx && before(x.epoch) })
 	}
 	p.check(!gone || p.m.lookup(key) == nil, "entry of an absent key", "%v is still in the index: %v, live %v", key, got, live)
 }

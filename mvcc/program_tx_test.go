@@ -180,7 +180,7 @@ func (p *program[K, V]) commit() {
 		p.checkConflict("Commit", x, err)
 		p.conflicts++
 		for key := range x.writes {
-			p.checkChain(key, p.quiet && len(p.o.history[key]) == 0)
+			p.checkChain(key, false)
 		}
 	} else if len(x.writes) > 0 {
 		p.committed(x.writes)

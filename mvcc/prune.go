@@ -2,17 +2,100 @@ package mvcc
 
 import (
 	"math"
-	"slices"
 
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
+// found is what the background work finds out about entries.
+type found[K comparable, V any] = gc.Found[*entry[K, V], waiting[K, V]]
+
+// waiting is an old version that is kept for an old read epoch, and its entry; or nil
+// and an entry of which nothing is left but a tombstone that somebody reads below.
+type waiting[K comparable, V any] struct {
+	e *entry[K, V]
+	v *version[V]
+}
+
+// visit prunes entries for the background work, see [gc.Config].
+func (c core[K, V]) visit(entries []*entry[K, V], view *gc.View, f *found[K, V]) {
+	// In loops of loads that do not depend on each other, for the cache: see scan.
+	for _, e := range entries {
+		// Must precede the prune: a committer that finds the mark set relies on
+		// a prune that sees its version.
+		e.pending.Store(false)
+	}
+	for _, e := range entries {
+		if h := e.head.Load(); h != nil {
+			h.state.Load()
+		}
+	}
+	if hooks.Enabled {
+		hooks.At(hooks.Dequeued)
+	}
+	for _, e := range entries {
+		switch c.prune(e, view, math.MaxInt, f) {
+		case leftAbove:
+			if !e.pending.Swap(true) {
+				f.Again = append(f.Again, e)
+			}
+		case leftYoung:
+			if !e.pending.Swap(true) {
+				f.Later = append(f.Later, e)
+			}
+		}
+	}
+}
+
+// due ends waits. A pruner that has linked to a version and relied on its mark did both
+// before the mark came off, so the visit that follows starts from a head below which
+// the version is found, and marks it again or drops it. One that comes later does not
+// find the mark.
+func (c core[K, V]) due(waits []waiting[K, V], entries []*entry[K, V]) []*entry[K, V] {
+	for _, w := range waits {
+		if w.v != nil {
+			w.v.state.And(^uint64(waitBit))
+		} else {
+			w.e.waits.Store(false)
+			c.counters.tombstones.Add(-1)
+		}
+		if !w.e.pending.Swap(true) {
+			entries = append(entries, w.e)
+		}
+	}
+	return entries
+}
+
+// surplus returns how many versions e has beyond the newest one and those that wait.
+func (c core[K, V]) surplus(e *entry[K, V]) (n int) {
+	h := e.head.Load()
+	if h == nil {
+		return 0
+	}
+	for v := h.next.Load(); v != nil; v = v.next.Load() {
+		if v.state.Load()&waitBit == 0 || !committed(v.state.Load()) {
+			n++
+		}
+	}
+	return n
+}
+
+// left says what a prune has left that will have to be looked at again, though no old
+// read epoch ends.
+type left uint8
+
+const (
+	leftNothing left = iota
+	leftYoung        // versions kept for read epochs that are not old
+	leftAbove        // versions above the bound of the view
+)
+
 // prune drops the versions of e that view allows to drop, and the entry itself
-// if nothing but a tombstone that everybody sees is left of it. It keeps all
-// versions above the bound, the newest one at or below it, and the newest one
-// at or below each live epoch; it links these together and lets go of the rest.
+// if nothing but a tombstone is left of it that no transaction which may write reads
+// below. It keeps all versions above the bound, the newest one at or below it, and the
+// newest one at or below each live epoch; it links these together and lets go of the
+// rest.
 //
 // Pruners of one chain may run at the same time, with different views, and none
 // waits. Views stay true, so what any of them passes over is invisible to
@@ -20,21 +103,15 @@ import (
 // its way down: a pruner clears or shortens the link of a version only for
 // epochs that are neither live in its view nor at or above that version.
 //
-// Of the old versions that have to be kept it tells visit, once each: a version is
-// marked as waiting when its wait begins. And it tells of a tombstone that somebody
-// still reads below, and of what is above the bound.
-func (c core[K, V]) prune(e *entry[K, V], view *gc.View, visit *gc.Visit[*version[V]]) {
-	c.pruneTop(e, view, math.MaxInt, visit)
-}
-
-// pruneTop is prune, but stops after run versions in a row that had to be kept,
-// and tells nobody if visit is nil.
-func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int, visit *gc.Visit[*version[V]]) {
+// It stops after run versions in a row that had to be kept. If f is not nil it tells of
+// the old versions that have to be kept for old epochs, once each: a version is marked
+// as waiting when its wait begins.
+func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]) (l left) {
 	h := e.head.Load()
 	for h != nil {
 		s, _ := h.resolve()
 		if isKind(s, kindDead) {
-			return
+			return leftNothing
 		}
 		if !isKind(s, kindAborted) {
 			break
@@ -44,11 +121,11 @@ func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int, visit *gc.V
 	}
 	if h == nil {
 		c.bury(e, nil)
-		return
+		return leftNothing
 	}
 
 	// v: the newest committed version at or below the bound.
-	v, later := h, false
+	v, above := h, 0
 	for {
 		s, _ := v.resolve()
 		if committed(s) && epochOf(s) <= view.Bound {
@@ -56,46 +133,65 @@ func (c core[K, V]) pruneTop(e *entry[K, V], view *gc.View, run int, visit *gc.V
 		}
 		// An undecided head is its committer's business: he looks at the
 		// mark after he has published.
-		later = later || committed(s)
+		if committed(s) {
+			above++
+		}
 		if v = v.next.Load(); v == nil {
-			break // but for a first version, still undecided, later is true
+			break
 		}
 	}
-	if later && visit != nil {
-		visit.Left = true
-	}
 	if v == nil {
-		return
+		if above > 1 || above == 1 && h.tombstone() {
+			l = leftAbove
+		}
+		return l
+	}
+	if above > 0 {
+		l = leftAbove
 	}
 	if hooks.Enabled {
 		hooks.At(hooks.PruneFound)
 	}
-	if kept := c.pruneBelow(e, v, view, run, visit); kept || later || v != h || !h.tombstone() {
-		return
+	kept, young := c.pruneBelow(e, v, view, run, f)
+	if young {
+		l = max(l, leftYoung)
 	}
-	if at := commitEpoch(h); at <= view.Min() {
+	if kept || v != h || !h.tombstone() {
+		return l
+	}
+	at := commitEpoch(h)
+	if at <= view.Writers {
 		c.bury(e, h)
-	} else if visit != nil {
-		// Somebody still reads as of before it: absent too.
-		i, _ := slices.BinarySearch(view.Live, at)
-		visit.Waits = append(visit.Waits, gc.Wait[*version[V]]{Epoch: view.Live[i-1]})
+		return l
 	}
+	// A transaction that may write reads as of before it, or began to when the view
+	// was made. What it would validate must not vanish.
+	if f == nil {
+		return l
+	}
+	newest, old := view.Below(at)
+	if !old || f.Alone {
+		return max(l, leftYoung)
+	}
+	if !e.waits.Swap(true) {
+		c.counters.tombstones.Add(1)
+		f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: newest, What: waiting[K, V]{e, nil}})
+	}
+	return l
 }
 
 // pruneBelow drops what view allows to drop below v, which is the newest version
-// at or below the bound, and reports whether anything is left there.
-func (c core[K, V]) pruneBelow(e *entry[K, V], v *version[V], view *gc.View, run int, visit *gc.Visit[*version[V]]) (kept bool) {
-	inARow, pruned := 0, uint64(0)
-	for cur, live := v, view.Live; inARow < run; {
-		// The epochs that cur does not serve; the last is the newest of them,
-		// and what is above it below cur is dropped.
-		i, _ := slices.BinarySearch(live, commitEpoch(cur))
-		live = live[:i]
+// at or below the bound, and reports whether anything is left there, and whether for
+// an epoch that is not old.
+func (c core[K, V]) pruneBelow(e *entry[K, V], v *version[V], view *gc.View, run int, f *found[K, V]) (kept, young bool) {
+	inARow := 0
+	for cur := v; inARow < run; {
+		// What is above at below cur is dropped.
+		at, old := view.Below(commitEpoch(cur))
 		first := cur.next.Load()
-		n, dropped := first, uint64(0)
-		for n != nil && (i == 0 || commitEpoch(n) > live[i-1]) {
+		n := first
+		for n != nil && (at == 0 || commitEpoch(n) > at) {
 			n = n.next.Load()
-			dropped++
 		}
 		if n == first {
 			inARow++
@@ -111,30 +207,40 @@ func (c core[K, V]) pruneBelow(e *entry[K, V], v *version[V], view *gc.View, run
 			if !cur.next.CompareAndSwap(first, n) {
 				continue
 			}
-			pruned += dropped
 			inARow = 0
 		}
 		if n == nil {
 			break
 		}
 		kept = true
-		// Must follow the link: see release.
-		if visit != nil && n.state.Load()&waitBit == 0 && n.state.Or(waitBit)&waitBit == 0 {
-			visit.Waits = append(visit.Waits, gc.Wait[*version[V]]{Epoch: live[i-1], Version: n})
-		}
 		cur = n
+		// Must follow the link: see due.
+		if f == nil || n.state.Load()&waitBit != 0 {
+			continue
+		}
+		if !old || f.Alone {
+			young = true
+		} else if n.state.Or(waitBit)&waitBit == 0 {
+			f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: at, What: waiting[K, V]{e, n}})
+		}
 	}
-	if pruned > 0 {
-		c.counters.pruned.Add(pruned)
-	}
-	return kept
+	return kept, young
 }
 
-// release takes off the mark of an old version whose wait is over; its key is pruned
-// afterwards. A pruner that has linked to v and relied on the mark did both before,
-// so that prune starts from a head below which v is found, and marks it again or
-// drops it. One that comes later does not find the mark.
-func (c core[K, V]) release(v *version[V]) { v.state.And(^uint64(waitBit)) }
+// trim drops all that is below base, a committed version of e that the caller is about
+// to cover, if nobody sees it any more. e is base's commit epoch. It is what keeps
+// chains short where writers never rest: it costs a writer a store into a line that
+// it has just read.
+func (c core[K, V]) trim(en *entry[K, V], base *version[V], view *gc.View) {
+	first := base.next.Load()
+	if first == nil {
+		return
+	}
+	if invariant.Enabled {
+		c.checkCut(en, base, first, nil, view)
+	}
+	base.next.Store(nil)
+}
 
 // commitEpoch returns the commit epoch of a version that is known to be
 // committed.
@@ -144,7 +250,8 @@ func commitEpoch[V any](v *version[V]) uint64 {
 }
 
 // bury declares e dead if its head still is h, and unlinks it. h must be nil, or
-// a committed tombstone that every live and future transaction sees.
+// a committed tombstone below which nobody sees anything, and no transaction reads
+// that may write.
 //
 // Dead first, then unlink: a writer that installs on e changes the same word,
 // so either it finds e dead and looks the key up again, or we fail here. The
@@ -154,9 +261,6 @@ func (c core[K, V]) bury(e *entry[K, V], h *version[V]) {
 		c.checkBury(e, h)
 	}
 	if e.head.CompareAndSwap(h, c.dead) {
-		if h != nil {
-			c.counters.pruned.Add(1)
-		}
 		if hooks.Enabled {
 			hooks.At(hooks.Dead)
 		}

@@ -27,7 +27,8 @@ func both(t *testing.T, r Reader[string, string], want string) {
 	requireValue(t, want)(r.Get("y"))
 }
 
-// batch writes x and y = new; with reads, it has read both.
+// batch writes x and y = new; with reads, it has read both, and another key, so that it
+// validates.
 func batch(t *testing.T, m *Map[string, string], reads bool) func() {
 	return func() {
 		tx := m.Begin(nil)
@@ -35,6 +36,7 @@ func batch(t *testing.T, m *Map[string, string], reads bool) func() {
 		if reads {
 			tx.Get("x")
 			tx.Get("y")
+			tx.Get("never written")
 		}
 		tx.Set("x", "new")
 		tx.Set("y", "new")

@@ -225,28 +225,28 @@ func TestPrunerDoesNotLinkDroppedVersions(t *testing.T) {
 // ever: the visit that ends the wait finds what it has linked.
 func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	m := newMap[string, int](t, &Options{ManualReclaim: true})
-	for _, key := range []string{"k", "x", "y"} {
-		m.Store(key, 1)
-	}
+	m.Store("k", 1)
 	r := m.Snapshot()
 	m.Store("k", 2)
-	require.NoError(t, m.Reclaim(bg)) // version 1 waits for r
+	for range 4 {
+		require.NoError(t, m.Reclaim(bg))
+	}
+	require.Equal(t, 1, m.Stats().Aside, "version 1 waits for r")
+	older, k := m.gc.View(), m.lookup("k")
 	stage := newStage(t)
 	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn) // on top, undecided
-	m.gc.Offer(m.lookup("x"))
-	m.gc.Offer(m.lookup("y"))
-	second := stage.actor("second pruner", func() { _ = m.Reclaim(bg) }).to(hooks.Dequeued) // x; r is live in its view
+	second := stage.actor("second pruner", func() {
+		m.visit([]*entry[string, int]{k}, older, &found[string, int]{Alone: true})
+	}).to(hooks.Dequeued)
 	r.Close()
-	first := stage.actor("first pruner", func() { _ = m.Reclaim(bg) }).to(hooks.PruneWalked) // the visit of k, from below the top
-	m.gc.Offer(m.lookup("k"))
-	deleter.finish() // finds k queued
-	second.finish()  // prunes k from the top, keeps version 1
+	first := stage.actor("first pruner", func() { _ = m.Reclaim(bg) }).to(hooks.PruneWalked) // from below the top
+	deleter.finish()
+	second.finish() // prunes k from the top, keeps version 1
 	first.finish()
 	for range 3 {
 		require.NoError(t, m.Reclaim(bg))
 	}
-	require.Nil(t, chain(m, "k"))
-	require.Len(t, entries(m), 2)
+	require.Empty(t, entries(m))
 	checkQuiet(t, m)
 }
 
@@ -262,7 +262,10 @@ func TestMarkSurvivesCopy(t *testing.T) {
 	r := m.Snapshot()
 	m.Store("x", 2)
 	m.Store("y", 2)
-	require.NoError(t, m.Reclaim(bg))
+	for range 4 {
+		require.NoError(t, m.Reclaim(bg))
+	}
+	require.Equal(t, 4, m.Stats().Aside, "the owner's transaction is still live")
 	owner.finish()
 	m.Store("x", 3)
 	m.Store("y", 3)
@@ -272,19 +275,4 @@ func TestMarkSurvivesCopy(t *testing.T) {
 	require.NoError(t, m.Reclaim(bg))
 	require.Zero(t, m.Stats().Aside)
 	require.Equal(t, 2, m.Stats().Versions)
-}
-
-// The ticker does not stop before it has counted right: it may fall into the middle of
-// a commit.
-func TestCountedBeforeParking(t *testing.T) {
-	m := newMap[string, int](t, brisk())
-	store := newStage(t).actor("store", func() { m.Store("new", 1) }).to(hooks.StoreInstalled)
-	eventually(t, func() bool { return m.Stats().TickRefreshes > 3 || m.Stats().Parks > 0 }, "no ticks")
-	store.finish()
-	m.Store("new", 2)
-	m.Store("new", 3)
-	parks := m.Stats().Parks
-	eventually(t, func() bool { return m.Stats().Parks > parks }, "the ticker does not park")
-	s := m.Stats()
-	require.Equal(t, []int{1, 1, 1}, []int{s.Keys, s.Entries, s.Versions})
 }

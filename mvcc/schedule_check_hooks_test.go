@@ -112,7 +112,7 @@ func (x *execution) inspect() {
 	x.m.gc.Refresh()
 	view := x.m.gc.View()
 	for _, e := range entries(x.m) {
-		x.m.pruneTop(e, view, math.MaxInt, nil)
+		x.m.prune(e, view, math.MaxInt, nil)
 	}
 	look()
 	for _, e := range entries(x.m) {

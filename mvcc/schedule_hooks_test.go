@@ -13,7 +13,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -25,7 +24,6 @@ type scheduler struct {
 	current *player
 	objects map[unsafe.Pointer]int // by address, in the order in which they are announced
 	indexed map[any]int            // the same for keys of the index
-	ignored [2]uintptr             // slots that nobody owns
 	failed  bool                   // the access of this step was a write that changed nothing
 	clock   int                    // real time: it moves on when operations start and end
 	sites   bool                   // note where accesses are made
@@ -187,9 +185,6 @@ func (s *scheduler) Before(kind hooks.Access, object unsafe.Pointer) {
 	if !s.Owns() {
 		return
 	}
-	if at := uintptr(object); at >= s.ignored[0] && at < s.ignored[1] {
-		return
-	}
 	n, ok := s.objects[object]
 	if !ok {
 		n = len(s.objects) // the map keeps the object: its address stays its own
@@ -276,11 +271,6 @@ func executeStepwise(sc *scenario, sites bool, choose func(x *execution, ready [
 	states := make([]*txState[string, int], len(sc.programs))
 	for i := range states {
 		states[i] = x.m.newState()
-	}
-	if n := len(states); n > 0 { // the slots lie side by side in one chunk
-		first := uintptr(unsafe.Pointer(states[0].slot))
-		size := unsafe.Sizeof(epoch.Slot{})
-		s.ignored = [2]uintptr{first + uintptr(n)*size, first + 64*size}
 	}
 	defer hooks.Schedule(s)()
 	for i, program := range sc.programs {

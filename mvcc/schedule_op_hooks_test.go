@@ -4,9 +4,8 @@ package mvcc
 
 import (
 	"fmt"
+	"math"
 	"strings"
-
-	"github.com/mvccmap/mvccmap/gc"
 )
 
 // The keys of programs, and what they say at one moment: 0 for an absent key.
@@ -258,7 +257,7 @@ func (o *operation) run(m *Map[string, int]) {
 		view := m.gc.View()
 		for _, k := range programKeys {
 			if e := m.lookup(k); e != nil {
-				m.prune(e, view, new(gc.Visit[*version[int]]))
+				m.prune(e, view, math.MaxInt, new(found[string, int]))
 			}
 		}
 	case opRefresh:

@@ -36,6 +36,23 @@ type sleeper struct {
 
 var sleepers = []sleeper{
 	{
+		name: "read of 4 keys, write of 3",
+		commit: func(m *Map[string, int]) error {
+			tx := m.Begin(nil)
+			defer tx.Rollback()
+			tx.Get("never written")
+			for _, key := range []string{"a", "b", "c"} {
+				value, _ := tx.Get(key)
+				tx.Set(key, value+1)
+			}
+			return tx.Commit()
+		},
+		points: []hooks.Point{
+			hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
+			hooks.Tentative, hooks.Validated, hooks.Published, hooks.Finalized,
+		},
+	},
+	{
 		name: "read-modify-write of 3 keys",
 		commit: func(m *Map[string, int]) error {
 			tx := m.Begin(nil)
@@ -48,7 +65,7 @@ var sleepers = []sleeper{
 		},
 		points: []hooks.Point{
 			hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
-			hooks.Tentative, hooks.Validated, hooks.Published, hooks.Finalized,
+			hooks.Published, hooks.Finalized,
 		},
 	},
 	{

@@ -46,7 +46,8 @@ type Snapshot[K comparable, V any] struct {
 // time later, and counted in Stats.Leaked. It waits for nobody, and allocates
 // only when more transactions and snapshots are open than lately.
 func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
-	st, gen := m.begin()
+	st, gen := m.open(0)
+	st.trace(gen)
 	return Snapshot[K, V]{st, gen}
 }
 
@@ -61,7 +62,7 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	if m.guarded {
 		return m.viewGuarded(fn)
 	}
-	st, gen := m.beginUntraced()
+	st, gen := m.open(0)
 	s := Snapshot[K, V]{st, gen}
 	defer s.Close()
 	return fn(s)
@@ -79,7 +80,7 @@ func (m *Map[K, V]) viewGuarded(fn func(s Snapshot[K, V]) error) (err error) {
 // goroutine, also late: only the first call has an effect. It never waits.
 func (s Snapshot[K, V]) Close() {
 	if s.st.end(s.gen) {
-		s.st.m.give(s.st) // a snapshot leaves nothing behind in its state
+		s.st.m.give(s.st, s.gen) // a snapshot leaves nothing behind in its state
 	}
 }
 

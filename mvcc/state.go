@@ -1,7 +1,10 @@
 package mvcc
 
 import (
+	"cmp"
 	"runtime"
+	"slices"
+	"unsafe"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -11,9 +14,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns its
-// slot for life; the generation in the slot tells which handle it serves. Those
-// of its fields below m belong to the one goroutine that uses the Tx.
+// A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns a slot;
+// the generation in the slot tells which handle it serves.
 type txState[K comparable, V any] struct {
 	idle invariant.Ghost // 1 while the state is in the pool
 
@@ -21,14 +23,25 @@ type txState[K comparable, V any] struct {
 	index *xsync.Map[K, *entry[K, V]] // that of m: a read is there one load sooner
 	m     *Map[K, V]
 
+	// What a Tx needs beside; nil in a state that has only served snapshots. It
+	// belongs to the one goroutine that uses the Tx.
+	*txWork[K, V]
+}
+
+// A txWork is what a transaction has read and is to write.
+type txWork[K comparable, V any] struct {
 	level   Level
+	busy    bool   // a method is under way, see enter
 	hasRead bool   // a read of the map, not of an own write
 	scanned bool   // all keys were read
 	ticket  uint64 // in priority mode, else 0
 
 	reads  []readRecord[K, V]
 	absent []K // keys read that had no entry
-	writes []write[K, V]
+	// From this many reads, or keys that were absent, on they are looked through
+	// for what is there twice, see compact.
+	full, fullAbsent int
+	writes           []write[K, V]
 	// byKey finds an own write by its key, once there are more than
 	// linearWrites of them.
 	byKey map[K]int
@@ -51,6 +64,10 @@ type write[K comparable, V any] struct {
 	key K
 	e   *entry[K, V] // nil if there was none when the key was written
 	v   *version[V]
+	// If all that was read is written, the commit sets read where that is so, and
+	// seen to what was read.
+	read bool
+	seen *version[V]
 }
 
 // linearWrites is up to how many own writes are searched one by one: comparing
@@ -65,32 +82,54 @@ const (
 )
 
 // begin takes an idle state, publishes its read epoch, and returns the generation of
-// the transaction.
-func (m *Map[K, V]) begin() (st *txState[K, V], gen uint64) {
-	st, gen = m.beginUntraced()
-	if m.tracePins {
-		st.slot.Trace(gen, traceSkip)
+// the transaction, which may write at the level.
+func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen uint64) {
+	st, gen = m.open(epoch.MayWrite)
+	if st.txWork == nil {
+		st.txWork = &txWork[K, V]{full: compactReads, fullAbsent: compactReads}
 	}
+	st.level = level
 	return st, gen
 }
 
-// traceSkip leaves begin, and the method of Map that calls it, out of the trace.
-const traceSkip = 1
-
-// beginUntraced is begin for a map that does not trace, or whose options were looked
-// at before.
-func (m *Map[K, V]) beginUntraced() (st *txState[K, V], gen uint64) {
-	st = m.idle()
-	if st == nil {
-		st = m.newState()
+// open is begin for a transaction that only reads, if writer is 0.
+func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen uint64) {
+	for {
+		st = m.idle()
+		if st == nil {
+			st = m.newState()
+		}
+		if invariant.Enabled {
+			st.checkTaken()
+		}
+		gen = st.gen() // now: the transaction may be evicted before Begin returns
+		if m.slots.Begin(st.slot, writer) != 0 {
+			return st, gen
+		}
+		m.give(st, gen)
 	}
-	if invariant.Enabled {
-		st.checkTaken()
-	}
-	gen = st.gen() // now: the transaction may be evicted before Begin returns
-	m.slots.Begin(st.slot)
-	return st, gen
 }
+
+// trace notes where the transaction gen began, if that is asked for: in the caller of
+// the caller.
+func (st *txState[K, V]) trace(gen uint64) {
+	if st.m.tracePins {
+		st.slot.Trace(gen, 2)
+	}
+}
+
+// enter is called at the begin of a method that uses what the transaction has read
+// and is to write, and leave at its end. A transaction is for one goroutine at a time:
+// this notices most of the time if it is not, at the price of a plain flag. It is not
+// left by a panic; only a fault in the method itself could cause one.
+func (st *txState[K, V]) enter() {
+	if st.busy {
+		panic(errConcurrentUse)
+	}
+	st.busy = true
+}
+
+func (st *txState[K, V]) leave() { st.busy = false }
 
 // idle takes an idle state out of the pool, or returns nil.
 func (m *Map[K, V]) idle() *txState[K, V] {
@@ -101,8 +140,13 @@ func (m *Map[K, V]) idle() *txState[K, V] {
 	return m.pool.Get()
 }
 
-// give puts an idle state back into the pool.
-func (m *Map[K, V]) give(st *txState[K, V]) {
+// give puts the state of the transaction gen, which has ended, back into the pool. If
+// the transaction was an old one the slot is the reclaimer's, and the state is
+// forgotten.
+func (m *Map[K, V]) give(st *txState[K, V], gen uint64) {
+	if !st.slot.Keep(gen) {
+		return
+	}
 	if invariant.Enabled {
 		st.checkGiven()
 	}
@@ -119,10 +163,13 @@ func (m *Map[K, V]) newState() *txState[K, V] {
 	// unreachable: idle states are held by the pool, busy ones only by their
 	// handles. The slot is ended then. Attached once for each state, so that
 	// begin costs nothing more.
-	runtime.AddCleanup(st, m.core.abandon, st.slot)
+	runtime.AddCleanup(st, abandon, st.slot)
 	m.gc.Wake() // so that its age is known, and that it is let go when it is idle
 	return st
 }
+
+// abandon takes back the slot of a state that has become unreachable.
+func abandon(slot *epoch.Slot) { epoch.Abandon(slot) }
 
 func (st *txState[K, V]) gen() uint64   { return st.slot.Gen() }
 func (st *txState[K, V]) epoch() uint64 { return st.slot.Epoch() }
@@ -165,14 +212,14 @@ func (st *txState[K, V]) finish(gen uint64) bool {
 	if !st.end(gen) {
 		return false
 	}
-	st.recycle()
+	st.recycle(gen)
 	return true
 }
 
 // recycle forgets what the transaction did, keeping room for the next one, and
-// puts the state back into the pool. The transaction has ended, by a call of the
+// puts the state back into the pool. The transaction gen has ended, by a call of the
 // caller.
-func (st *txState[K, V]) recycle() {
+func (st *txState[K, V]) recycle(gen uint64) {
 	if len(st.writes) > 0 {
 		st.writes = emptied(st.writes)
 		st.word, st.byKey = nil, nil
@@ -183,9 +230,11 @@ func (st *txState[K, V]) recycle() {
 		if len(st.absent) > 0 {
 			st.absent = emptied(st.absent)
 		}
+		st.full, st.fullAbsent = compactReads, compactReads
 	}
 	st.ticket = 0
-	st.m.give(st)
+	st.busy = false
+	st.m.give(st, gen)
 }
 
 // emptied returns s with length 0, and nothing reachable through it.
@@ -280,16 +329,48 @@ func (st *txState[K, V]) get(key K) *version[V] {
 	if st.level == LevelSerializable && !st.scanned {
 		if e == nil {
 			st.absent = append(st.absent, key)
+			if len(st.absent) >= st.fullAbsent {
+				st.compactAbsent()
+			}
 		} else if n := len(st.reads); n == 0 || st.reads[n-1].e != e {
 			st.reads = append(st.reads, readRecord[K, V]{e, v})
+			if len(st.reads) >= st.full {
+				st.compact()
+			}
 		}
 	}
 	return v
 }
 
-// abandon takes back the slot of a state that has become unreachable.
-func (c core[K, V]) abandon(slot *epoch.Slot) {
-	if c.slots.Abandon(slot) {
-		c.counters.leaked.Add(1)
-	}
+// compactReads is how many reads a transaction records before it looks for keys that
+// were read more than once. If most are different it looks again when there are
+// compactFactor times as many: so the read set follows the keys that are read, and
+// not how often, at a cost that is logarithmic for each read.
+const (
+	compactReads  = 1024
+	compactFactor = 4
+)
+
+// compact drops the records of keys that were read before.
+func (st *txState[K, V]) compact() {
+	addr := func(r readRecord[K, V]) uintptr { return uintptr(unsafe.Pointer(r.e)) }
+	slices.SortFunc(st.reads, func(a, b readRecord[K, V]) int {
+		st.alive()
+		return cmp.Compare(addr(a), addr(b))
+	})
+	// Of one key all reads saw the same.
+	st.reads = slices.CompactFunc(st.reads, func(a, b readRecord[K, V]) bool { return a.e == b.e })
+	st.full = max(compactReads, compactFactor*len(st.reads))
+}
+
+// compactAbsent is compact for the keys that had no entry.
+func (st *txState[K, V]) compactAbsent() {
+	seen := make(map[K]struct{}, len(st.absent)/compactFactor)
+	st.absent = slices.DeleteFunc(st.absent, func(key K) bool {
+		st.alive()
+		n := len(seen)
+		seen[key] = struct{}{}
+		return len(seen) == n
+	})
+	st.fullAbsent = max(compactReads, compactFactor*len(st.absent))
 }

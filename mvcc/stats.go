@@ -81,14 +81,12 @@ type Stats struct {
 	// committers that pruned because the queue was full or there are no workers,
 	// and ManualRefreshes those of [Map.Reclaim]. The times are what they took in
 	// all; of those of committers one in 64 is timed.
-	TickRefreshes       uint64        `json:"tick_refreshes"`
-	CommitRefreshes     uint64        `json:"commit_refreshes"`
-	FallbackRefreshes   uint64        `json:"fallback_refreshes"`
-	ManualRefreshes     uint64        `json:"manual_refreshes"`
-	TickRefreshTime     time.Duration `json:"tick_refresh_time_ns"`
-	CommitRefreshTime   time.Duration `json:"commit_refresh_time_ns"`
-	FallbackRefreshTime time.Duration `json:"fallback_refresh_time_ns"`
-	ManualRefreshTime   time.Duration `json:"manual_refresh_time_ns"`
+	TickRefreshes     uint64        `json:"tick_refreshes"`
+	CommitRefreshes   uint64        `json:"commit_refreshes"`
+	ManualRefreshes   uint64        `json:"manual_refreshes"`
+	TickRefreshTime   time.Duration `json:"tick_refresh_time_ns"`
+	CommitRefreshTime time.Duration `json:"commit_refresh_time_ns"`
+	ManualRefreshTime time.Duration `json:"manual_refresh_time_ns"`
 	// RefreshTime is the sum of these times.
 	RefreshTime time.Duration `json:"refresh_time_ns"`
 	// SyncFallbacks counts keys that a committer had to prune because the
@@ -127,7 +125,7 @@ func (m *Map[K, V]) Stats() Stats {
 		OldestPinAge: g.OldestPinAge,
 		Keys:         int(max(c.keys.Value(), 0)),
 		Entries:      int(max(c.entries.Value(), 0)),
-		QueueDepth:   g.QueueDepth,
+		QueueDepth:   g.Pending,
 		Aside:        g.Aside,
 
 		Commits:        now - epoch.First - wasted,
@@ -141,25 +139,25 @@ func (m *Map[K, V]) Stats() Stats {
 		Revoked:        c.revoked.Load(),
 		Rivals:         c.rivals.Load(),
 		Reinstalled:    c.reinstalled.Load(),
-		Pruned:         c.pruned.Load(),
 
-		TickRefreshes:       g.TickRefreshes.N,
-		CommitRefreshes:     g.CommitRefreshes.N,
-		FallbackRefreshes:   g.FallbackRefreshes.N,
-		ManualRefreshes:     g.ManualRefreshes.N,
-		TickRefreshTime:     g.TickRefreshes.Time,
-		CommitRefreshTime:   g.CommitRefreshes.Time,
-		FallbackRefreshTime: g.FallbackRefreshes.Time,
-		ManualRefreshTime:   g.ManualRefreshes.Time,
-		SyncFallbacks:       g.Fallbacks,
-		Parks:               g.Parks,
-		Evicted:             g.Evicted,
-		Leaked:              c.leaked.Load(),
+		TickRefreshes:     g.TickRefreshes.N,
+		CommitRefreshes:   g.CommitRefreshes.N,
+		ManualRefreshes:   g.ManualRefreshes.N,
+		TickRefreshTime:   g.TickRefreshes.Time,
+		CommitRefreshTime: g.CommitRefreshes.Time,
+		ManualRefreshTime: g.ManualRefreshes.Time,
+		SyncFallbacks:     g.Fallbacks,
+		Parks:             g.Parks,
+		Evicted:           g.Evicted,
+		Leaked:            m.slots.Leaked(),
 	}
 	s.Conflicts = s.ReadConflicts + s.ScanConflicts + s.WriteConflicts
-	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.FallbackRefreshTime + s.ManualRefreshTime
-	s.Versions = max(int(int64(s.Commits+extra-s.Pruned)-c.drift.Load()), s.Keys)
-	s.Bytes = uint64(s.Entries)*m.perEntry + uint64(s.Versions)*m.perVersion + uint64(m.slots.Cap())*slotBytes
+	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime
+	// An entry has one version, the superfluous ones, and those that are set aside.
+	s.Versions = max(s.Entries+g.Surplus+g.Aside-int(c.tombstones.Load()), s.Keys)
+	s.Pruned = uint64(max(int64(s.Commits+extra)-int64(s.Versions), 0))
+	s.Bytes = indexBytes(s.Entries) + uint64(s.Entries)*m.perEntry + uint64(s.Versions)*m.perVersion +
+		uint64(m.slots.Owned())*slotBytes + g.Bytes
 	return s
 }
 
@@ -181,11 +179,9 @@ func (s Stats) Sub(old Stats) Stats {
 	s.Pruned -= old.Pruned
 	s.TickRefreshes -= old.TickRefreshes
 	s.CommitRefreshes -= old.CommitRefreshes
-	s.FallbackRefreshes -= old.FallbackRefreshes
 	s.ManualRefreshes -= old.ManualRefreshes
 	s.TickRefreshTime -= old.TickRefreshTime
 	s.CommitRefreshTime -= old.CommitRefreshTime
-	s.FallbackRefreshTime -= old.FallbackRefreshTime
 	s.ManualRefreshTime -= old.ManualRefreshTime
 	s.RefreshTime -= old.RefreshTime
 	s.SyncFallbacks -= old.SyncFallbacks

@@ -33,8 +33,8 @@ type Tx[K comparable, V any] struct {
 // transactions are open than lately.
 func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 	level := opts.level(m.level)
-	st, gen := m.begin()
-	st.level = level
+	st, gen := m.begin(level)
+	st.trace(gen)
 	return Tx[K, V]{st, gen}
 }
 
@@ -61,15 +61,18 @@ func (tx Tx[K, V]) Epoch() uint64 {
 func (tx Tx[K, V]) Get(key K) (value V, ok bool) {
 	tx.check()
 	st := tx.st
-	if len(st.writes) > 0 {
-		if i := st.find(key); i >= 0 {
-			return st.writes[i].v.present()
-		}
-	}
 	if st.m.badKey(key) {
 		return value, false
 	}
+	st.enter()
+	if len(st.writes) > 0 {
+		if i := st.find(key); i >= 0 {
+			st.leave()
+			return st.writes[i].v.present()
+		}
+	}
 	value, ok = st.get(key).present()
+	st.leave()
 	tx.check()
 	runtime.KeepAlive(st)
 	return value, ok
@@ -81,7 +84,9 @@ func (tx Tx[K, V]) Get(key K) (value V, ok bool) {
 func (tx Tx[K, V]) Set(key K, value V) {
 	tx.check()
 	tx.st.m.checkKey(key)
+	tx.st.enter()
 	tx.st.put(key, value, 0)
+	tx.st.leave()
 }
 
 // Delete deletes key; if it is absent, Delete makes sure that it still is when
@@ -93,7 +98,9 @@ func (tx Tx[K, V]) Delete(key K) {
 		return
 	}
 	var zero V
+	tx.st.enter()
 	tx.st.put(key, zero, tombBit)
+	tx.st.leave()
 }
 
 // All returns an iterator over all keys and values, in no particular order: the
@@ -109,12 +116,14 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		st := tx.st
 		m := st.m
 		at := st.epoch()
+		st.enter()
 		st.hasRead, st.scanned = true, true
 		// From here on put makes new versions: what the loop writes does not
 		// change what it is still to visit.
 		mine := make([]write[K, V], len(st.writes))
 		copy(mine, st.writes)
 		own := len(mine)
+		st.leave()
 		for i := range mine {
 			value, ok := mine[i].v.present()
 			if ok && !yield(mine[i].key, value) {
@@ -171,6 +180,7 @@ func (tx Tx[K, V]) Commit() error {
 		tx.st.finish(tx.gen) // if it was evicted
 		return err
 	}
+	tx.st.enter() // until the state is used again
 	var c conflict[K]
 	if !tx.st.commit(tx.gen, &c) {
 		return c.err()
@@ -181,7 +191,12 @@ func (tx Tx[K, V]) Commit() error {
 // Rollback ends the transaction and forgets its writes. After Commit, or a
 // Rollback before, it does nothing; so it may always be deferred. It never
 // waits.
-func (tx Tx[K, V]) Rollback() { tx.st.finish(tx.gen) }
+func (tx Tx[K, V]) Rollback() {
+	if tx.st.gen() == tx.gen && tx.st.busy {
+		panic(errConcurrentUse)
+	}
+	tx.st.finish(tx.gen)
+}
 
 // Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was
 // evicted, a *[ConflictError] if it
@@ -194,6 +209,8 @@ func (tx Tx[K, V]) Err() error {
 	if tx.st.gen() != tx.gen {
 		return tx.st.over(tx.gen)
 	}
+	tx.st.enter()
+	defer tx.st.leave()
 	if tx.st.doomed() {
 		c := tx.st.conflict
 		tx.st.conflict = conflict[K]{}

@@ -60,8 +60,11 @@ func (m *Map[K, V]) retry(ctx context.Context, level Level, attempts int, c *con
 // attempt runs fn in a transaction once. It returns ok if it committed, an error
 // if there is nothing to try again, and neither, having set c, after a conflict.
 func (m *Map[K, V]) attempt(level Level, ticket uint64, fn func(tx Tx[K, V]) error, c *conflict[K]) (ok bool, err error) {
-	st, gen := m.begin()
-	st.level, st.ticket = level, ticket
+	st, gen := m.begin(level)
+	st.ticket = ticket
+	if m.tracePins {
+		st.trace(gen)
+	}
 	tx := Tx[K, V]{st, gen}
 	defer tx.Rollback()
 	if m.guarded {
@@ -73,6 +76,7 @@ func (m *Map[K, V]) attempt(level Level, ticket uint64, fn func(tx Tx[K, V]) err
 	if st.gen() != tx.gen {
 		return false, st.over(tx.gen)
 	}
+	st.enter() // until the state is used again
 	if ok = st.commit(tx.gen, c); !ok && c.kind == conflictEvicted {
 		err = ErrTxTooOld
 	}

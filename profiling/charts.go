@@ -199,7 +199,6 @@ func mapCharts(i int) []chart {
 		{"View refreshes", "new views of who reads what, by who asked for them", perSecond, fromZero, []series{
 			{"ticker", grow(func(s mvcc.Stats) uint64 { return s.TickRefreshes })},
 			{"committers", grow(func(s mvcc.Stats) uint64 { return s.CommitRefreshes })},
-			{"full queue", grow(func(s mvcc.Stats) uint64 { return s.FallbackRefreshes })},
 			{"by hand", grow(func(s mvcc.Stats) uint64 { return s.ManualRefreshes })},
 		}},
 		{"Time of a refresh", "average of each second", seconds, fromZero, []series{

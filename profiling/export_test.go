@@ -5,8 +5,16 @@ import (
 	"time"
 )
 
-// GaveUp reports whether Close of the closed server s ended by its timeout.
-func GaveUp(s *Server) bool { return s.gaveUp }
+// LimitClose sets how long Close of a server waits for its clients.
+func LimitClose(d time.Duration) { closeTimeout = d }
+
+// Fresh returns on how many connections of s nothing was received yet, and whether all of
+// them are closed, and those that come.
+func Fresh(s *Server) (n int, closed bool) {
+	s.fresh.mu.Lock()
+	defer s.fresh.mu.Unlock()
+	return len(s.fresh.conns), s.fresh.closed
+}
 
 // Window returns the length of a capture for the parameter seconds.
 func Window(maxSeconds int, seconds string, fallback time.Duration) (time.Duration, error) {

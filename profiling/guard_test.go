@@ -1,6 +1,7 @@
 package profiling_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -38,6 +39,13 @@ func peer(addr string) func(*http.Request) {
 
 func method(name string) func(*http.Request) {
 	return func(r *http.Request) { r.Method = name }
+}
+
+// cancelled makes a request that whoever made it has left.
+func cancelled(r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	cancel()
+	*r = *r.WithContext(ctx)
 }
 
 // browser returns the headers with which a browser says what caused a request.

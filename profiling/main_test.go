@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -11,13 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/mvccmap/mvccmap/internal/leak"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	profiling.LimitClose(watchdog)
+	leak.VerifyTestMain(m)
+}
 
 // watchdog bounds waits that end by themselves unless something hangs.
 const watchdog = time.Minute
@@ -97,8 +102,8 @@ func burnProcessor(stop *atomic.Bool) (n uint64) {
 	return n
 }
 
-// load burns half of the processors until the test ends: enough for samples in a
-// profile of a busy machine, and what answers requests need not wait for a turn.
+// load burns half of the processors until the test ends, so that what answers requests
+// need not wait for a turn.
 func load(t *testing.T) {
 	t.Helper()
 	var stop atomic.Bool
@@ -110,6 +115,45 @@ func load(t *testing.T) {
 		stop.Store(true)
 		wg.Wait()
 	})
+}
+
+// untilSampled calls take until it returns a profile that has seen the load: on a busy
+// machine a second may pass without a sample.
+func untilSampled(t *testing.T, take func() *profile.Profile) *profile.Profile {
+	t.Helper()
+	for end := time.Now().Add(watchdog); ; {
+		if p := take(); value(p, ".burnProcessor") > 0 {
+			return p
+		}
+		require.True(t, time.Now().Before(end), "the load is never sampled")
+	}
+}
+
+//go:noinline
+func waitForChannel(c chan struct{}) { <-c }
+
+// waitLong has a goroutine wait in waitForChannel for a millisecond or more: that is in
+// the block profile at any rate that a server sets.
+func waitLong(t *testing.T) {
+	t.Helper()
+	c := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { waitForChannel(c) })
+	awaitReceive(t, "waitForChannel")
+	time.Sleep(time.Millisecond)
+	close(c)
+	wg.Wait()
+}
+
+// awaitReceive waits until a goroutine in the named function waits for a channel.
+func awaitReceive(t *testing.T, function string) {
+	t.Helper()
+	re := regexp.MustCompile(`(?m)^goroutine \d+ \[chan receive[^\]]*\]:\n` +
+		`(?:.+\n)*?.*\.` + function + `\(`)
+	buf := make([]byte, 4<<20)
+	require.Eventually(t, func() bool {
+		return re.Match(buf[:runtime.Stack(buf, true)])
+	}, watchdog, time.Millisecond, "nobody waits in %s", function)
 }
 
 // awaitCapture waits until the index says that the named capture is running.

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
@@ -20,9 +19,6 @@ func allocateMuch() (kept [][]byte) {
 	}
 	return kept
 }
-
-//go:noinline
-func waitForChannel() { <-time.After(5 * time.Millisecond) }
 
 func read(t *testing.T, data []byte) *profile.Profile {
 	t.Helper()
@@ -39,7 +35,7 @@ func TestRecorder(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	runtime.KeepAlive(allocateMuch()) // before
-	waitForChannel()
+	waitLong(t)
 	var sum profiling.Profiles
 	var allocated int64
 	seen := func() bool { return sum["cpu"] != nil && value(read(t, sum["cpu"]), ".burnProcessor") > 0 }
@@ -49,7 +45,7 @@ func TestRecorder(t *testing.T) {
 		if i == 1 {
 			runtime.KeepAlive(allocateMuch())
 		}
-		waitForChannel()
+		waitLong(t)
 		list, err := stop()
 		require.NoError(t, err)
 		require.Contains(t, list.Kinds(), "block")

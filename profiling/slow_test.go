@@ -98,12 +98,18 @@ func slowLock(mu *sync.Mutex) {
 	defer mu.Unlock()
 }
 
-// awaitSlow waits until an operation is kept whose report names the planted lock.
+// awaitSlow waits until an operation is kept of which the planted lock took most: on a
+// busy machine others wait for a processor.
 func awaitSlow(t *testing.T, url string) (e slowEntry) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		for _, c := range slowly(t, url).Kept {
-			if c.Report != nil && len(c.Report.Waits) > 0 && strings.HasSuffix(c.Report.Waits[0].Site.Func, ".slowLock") {
+			if c.Report == nil || len(c.Report.Waits) == 0 {
+				continue
+			}
+			top := c.Report.Waits[0]
+			if top.Kind == contention.Mutex && strings.HasSuffix(top.Site.Func, ".slowLock") &&
+				top.Total > c.Report.Seen/2 && top.Waker != nil {
 				e = c
 				return true
 			}
@@ -129,7 +135,6 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, 10*time.Millisecond, e.Threshold)
 	require.Zero(t, e.Percentile)
 	require.Greater(t, e.Took, e.Threshold)
-	require.Equal(t, contention.Mutex, e.Report.Waits[0].Kind)
 	require.Contains(t, e.Report.Verdict, "waiting for a sync.Mutex at slow_test.go:")
 	require.True(t, strings.HasSuffix(e.Report.Waits[0].Waker.Site.Func, ".slowHolder"), e.Report.Waits[0].Waker)
 	p := slowly(t, srv.URL())
@@ -248,7 +253,7 @@ func TestSlowSharesTheTracer(t *testing.T) {
 
 	// Captures that need a trace are taken as ever, and are whole.
 	handOver(t)
-	reportUntil(t, httpServer(t, first), "mode=trace&seconds=0.05")
+	reportUntil(t, httpServer(t, first), "mode=trace&seconds=0.05", plantedSend)
 	w := request(first, "/debug/pprof/trace?seconds=0.01")
 	require.Equal(t, http.StatusOK, w.Code)
 	_, err = contention.FromTrace(bytes.NewReader(w.Body.Bytes()))
@@ -336,8 +341,15 @@ func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
 	defer release()
 	op := h.Op("one")
 	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Nanosecond}))
-	op.Done(time.Second)
-	<-entered // the trace is being kept
+	require.Eventually(t, func() bool { // who comes too late, is not kept
+		op.Done(time.Second)
+		select {
+		case <-entered:
+			return true
+		default:
+			return false
+		}
+	}, watchdog, time.Millisecond, "the trace is not being kept")
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -2,6 +2,7 @@ package profiling_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/trace"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,25 +52,38 @@ func handOver(t *testing.T) {
 //go:noinline
 func sendSlowly(c chan int) { c <- 1 }
 
-func hasSite(r contention.Report, kind contention.Kind, function string) bool {
-	for _, s := range r.Waits {
-		if s.Kind == kind && strings.HasSuffix(s.Func, function) {
-			return true
-		}
-	}
-	return false
+// planted are the waits of handOver.
+var (
+	plantedSend  = plantedWait{contention.ChanSend, ".sendSlowly"}
+	plantedSleep = plantedWait{contention.Sleep, ".handOver.func1"}
+)
+
+type plantedWait struct {
+	kind     contention.Kind
+	function string
 }
 
-// reportUntil takes reports until one has the planted wait: on a busy machine a
+func (w plantedWait) in(r contention.Report) bool {
+	return slices.ContainsFunc(r.Waits, func(s contention.Site) bool {
+		return s.Kind == w.kind && strings.HasSuffix(s.Func, w.function)
+	})
+}
+
+// reportUntil takes reports until one has the planted waits: on a busy machine a
 // short window may pass without.
-func reportUntil(t *testing.T, base, query string) (r contention.Report) {
+func reportUntil(t *testing.T, base, query string, planted ...plantedWait) (r contention.Report) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		a := get(t, base+"/debug/pprof/contention/new?format=json&"+query)
 		require.Equal(t, http.StatusOK, a.status, a.body)
 		r = contention.Report{}
 		require.NoError(t, json.Unmarshal([]byte(a.body), &r))
-		return hasSite(r, contention.ChanSend, ".sendSlowly")
+		for _, w := range planted {
+			if !w.in(r) {
+				return false
+			}
+		}
+		return true
 	}, watchdog, time.Millisecond)
 	return r
 }
@@ -79,18 +94,18 @@ func TestContentionReports(t *testing.T) {
 	srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1, Maps: map[string]func() mvcc.Stats{"bank": func() mvcc.Stats {
 		return mvcc.Stats{Epoch: 5, Conflicts: conflicts.Add(3)}
 	}}})
-	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05")
+	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05", plantedSend)
 	require.False(t, cheap.Exact)
 	require.Positive(t, cheap.Window)
-	whole := reportUntil(t, srv.URL(), "since=start")
+	whole := reportUntil(t, srv.URL(), "since=start", plantedSend)
 	require.Zero(t, whole.Window)
-	reportUntil(t, srv.URL(), "since=last")
+	reportUntil(t, srv.URL(), "since=last", plantedSend)
 
 	before := time.Now()
 	require.False(t, srv.Instrumented(before))
-	full := reportUntil(t, srv.URL(), "mode=trace&seconds=0.05")
+	// The profiles do not know of sleeping.
+	full := reportUntil(t, srv.URL(), "mode=trace&seconds=0.05", plantedSend, plantedSleep)
 	require.True(t, full.Exact)
-	require.True(t, hasSite(full, contention.Sleep, ".handOver.func1"), "a kind of wait that the profiles do not know")
 	require.True(t, srv.Instrumented(before))
 	require.False(t, srv.Instrumented(time.Now()))
 	for _, s := range full.Waits {
@@ -167,20 +182,28 @@ func TestContentionRespectsTheTracer(t *testing.T) {
 	require.Equal(t, http.StatusConflict, w.Code)
 	require.Contains(t, w.Body.String(), "the program itself")
 
+	w = request(h, "/debug/pprof/contention/new?mode=trace&seconds=10", cancelled)
+	require.Equal(t, http.StatusServiceUnavailable, w.Code, "it ends when nobody waits for it")
+
 	srv := start(t, profiling.Config{})
-	done := make(chan answer)
-	go func() {
-		a, _ := try(t.Context(), srv.URL()+"/debug/pprof/contention/new?mode=trace&seconds=100000")
-		done <- a
-	}()
-	awaitCapture(t, srv.URL(), "execution trace")
-	a := get(t, srv.URL()+"/debug/pprof/contention/new?mode=trace&seconds=1")
-	require.Equal(t, http.StatusConflict, a.status)
+	url := srv.URL() + "/debug/pprof/contention/new?mode=trace&seconds="
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		for ctx.Err() == nil { // one may end before a busy machine has asked for another
+			try(ctx, url+"100000")
+		}
+	})
+	var a answer
+	require.Eventually(t, func() bool {
+		a = get(t, url+"0.001")
+		return a.status == http.StatusConflict
+	}, watchdog, time.Millisecond)
 	require.Contains(t, a.body, "busy")
 	seconds := a.header.Get("Retry-After")
 	require.Regexp(t, `^([1-9]|10)$`, seconds, "clamped to ten seconds")
-	require.NoError(t, srv.Close())
-	require.NotEqual(t, http.StatusSeeOther, (<-done).status)
 }
 
 func TestDifference(t *testing.T) {
@@ -191,6 +214,7 @@ func TestDifference(t *testing.T) {
 	for range 40 {
 		wg.Go(func() { standHere(stop) })
 	}
+	awaitReceive(t, "standHere")
 	newCapture(t, srv.URL(), "type=goroutine&label=many")
 	close(stop)
 	wg.Wait()

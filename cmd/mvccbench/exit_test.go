@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -91,13 +90,7 @@ func TestSecondInterrupt(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	defer w.Close()
-	for full := false; !full; { // fill the pipe
-		if w.SetWriteDeadline(time.Now().Add(200*time.Millisecond)) != nil {
-			t.Skip("a full pipe cannot be told here")
-		}
-		n, err := w.Write([]byte{'x'})
-		full = err != nil && n == 0
-	}
+	fill(t, w)
 	cmd := exec.CommandContext(t.Context(), binary, "--http=127.0.0.1:0", "--duration=1h")
 	cmd.Stdout = w
 	lines := say(t, cmd)

@@ -11,12 +11,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
+
+// watchdog bounds waits that end by themselves unless something hangs.
+const watchdog = 5 * time.Minute
 
 // buffer is a bytes.Buffer that goroutines may share.
 type buffer struct {
@@ -47,6 +51,14 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // quick are flags for a run that is over at once.
 func quick(more ...string) []string {
 	return append([]string{"--duration=2ms", "--warmup=1ms", "--count=2", "--threads=1,2", "--http=off"}, more...)
+}
+
+// counted are flags for a run of so many operations in each sample, however long they
+// take.
+func counted(ops int, more ...string) []string {
+	return append([]string{
+		fmt.Sprint("--ops=", ops), "--warmup=1ms", "--count=2", "--threads=1,2", "--http=off",
+	}, more...)
 }
 
 // A wrong argument is named together with what would be right; the exit code is

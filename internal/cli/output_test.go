@@ -77,7 +77,7 @@ func TestFormats(t *testing.T) {
 			require.Len(t, samples, 8)
 		case "table":
 			require.Contains(t, text, "seed 1, 2 x 2ms after 1ms")
-			require.Regexp(t, `(?m)^Begin +1 +rwmutex +[\d.]+[kMG]`, text)
+			require.Regexp(t, `(?m)^Begin +1 +rwmutex +[\d.]+[kMG]? `, text)
 			require.Regexp(t, `(?m)^ +mvcc .* [\d.]+ x$`, text)
 		case "json":
 			run, err := results.Read(strings.NewReader(text))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,29 +52,49 @@ func labels(p *profile.Profile, name string) map[string]bool {
 	return values
 }
 
-// sampledOps is the flag for so many transfers on engine mvcc that a CPU profile
-// sees them several times, however busy the machine is: they take 60 ms of processor
-// time or more.
-func sampledOps() string {
+// untilSampled has try run ever more transfers on engine mvcc until it reports that the
+// CPU profiler has seen some. How many it takes, depends on the machine.
+func untilSampled(t *testing.T, try func(ops int) bool) {
+	t.Helper()
+	ops := 30_000
 	if raced {
-		return "--ops=1000"
+		ops = 1_000
 	}
-	return "--ops=30000"
+	for most := 200 * ops; !try(ops); ops *= 2 {
+		require.Less(t, ops, most, "the CPU profiler never sees an operation")
+	}
 }
 
 // Each combination has its profiles, of its own samples only, and so has the whole
 // run; those that are kept with the run are the same.
 func TestProfileDir(t *testing.T) {
 	store := keepRuns(t)
-	dir := filepath.Join(t.TempDir(), "new", "profiles")
-	code, stdout, stderr := call(t, "--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1,2", "--count=2", sampledOps(),
-		"--warmup=1ms", "--http=off", "--profile-dir="+dir, "--save=kept")
-	require.Equal(t, ExitOK, code, stderr)
+	const first, second = "transfer-keys=100-mvcc-threads=1.", "transfer-keys=100-mvcc-threads=2."
+	var dir, stdout, stderr string
+	var names []string
+	untilSampled(t, func(ops int) bool {
+		if store.Has("kept") {
+			require.NoError(t, store.Remove("kept"))
+		}
+		dir = filepath.Join(t.TempDir(), "new", "profiles")
+		var code int
+		code, stdout, stderr = call(t, counted(ops, "--workload=transfer", "--engine=mvcc", "--keys=100",
+			"--profile-dir="+dir, "--save=kept")...)
+		require.Equal(t, ExitOK, code, stderr)
+		names = files(t, dir)
+		for _, name := range []string{first + "cpu.pb.gz", second + "cpu.pb.gz"} {
+			if !slices.Contains(names, name) {
+				return false
+			}
+			if p := readProfile(t, filepath.Join(dir, name)); len(labels(p, "threads")) == 0 {
+				return false
+			}
+		}
+		return true
+	})
 	require.Contains(t, stdout, "# PROFILED: the measured part of every sample")
 	require.Contains(t, stderr, "files in "+dir)
-	names := files(t, dir)
-	const first, second = "transfer-keys=100-mvcc-threads=1.", "transfer-keys=100-mvcc-threads=2."
-	require.Subset(t, names, []string{first + "cpu.pb.gz", second + "cpu.pb.gz", "whole-run.cpu.pb.gz"})
+	require.Contains(t, names, "whole-run.cpu.pb.gz")
 	for _, name := range names {
 		require.Regexp(t, `^[a-z0-9=.-]+\.(cpu|allocs|mutex|block)\.pb\.gz$`, name)
 	}
@@ -86,6 +106,7 @@ func TestProfileDir(t *testing.T) {
 	require.Equal(t, map[string]bool{"1": true, "2": true}, labels(whole, "threads"))
 	require.Equal(t, one.DurationNanos+other.DurationNanos, whole.DurationNanos)
 	require.Contains(t, strings.Join(one.Comments, "\n"), "transfer-keys=100-mvcc-threads=1: 2 samples")
+	require.Contains(t, strings.Join(whole.Comments, "\n"), "whole-run: 4 samples")
 	// Filling and verifying are not in it.
 	for _, s := range one.Sample {
 		for _, l := range s.Location {
@@ -95,11 +116,6 @@ func TestProfileDir(t *testing.T) {
 
 	saved := store.Get("kept")
 	require.NoError(t, saved.Err)
-	var wall time.Duration
-	for _, s := range saved.Run.Samples {
-		wall += s.Wall
-	}
-	require.Greater(t, whole.DurationNanos, wall.Nanoseconds()*3/4, "all samples")
 	require.NotEmpty(t, saved.Run.Header.Profiled)
 	require.Empty(t, saved.Run.Header.Instrumented, "one in a hundred does not make a run worthless")
 	require.Len(t, saved.Profiles, len(names))
@@ -112,7 +128,7 @@ func TestProfileDir(t *testing.T) {
 	}
 	_, stdout, _ = call(t, "runs")
 	require.Regexp(t, fmt.Sprintf(`(?m)^kept .* 4 +complete +%d +transfer on mvcc$`, len(names)), stdout)
-	code, _, stderr = call(t, "runs", "rm", "kept")
+	code, _, stderr := call(t, "runs", "rm", "kept")
 	require.Equal(t, ExitOK, code, stderr)
 	require.Empty(t, files(t, store.Dir()))
 }
@@ -197,21 +213,29 @@ func TestProfileDirOfAnEarlierRun(t *testing.T) {
 // Ctrl-C: the profiles of what was measured are written.
 func TestProfileDirAfterInterrupt(t *testing.T) {
 	store := keepRuns(t)
-	dir := t.TempDir()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var stdout, stderr lines
-	code := make(chan int, 1)
-	go func() {
-		args := []string{"--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1", "--count=1000", sampledOps(), "--warmup=1ms", "--http=off",
-			"--profile-dir=" + dir, "--save=part"}
-		code <- Run(ctx, args, &stdout, &stderr)
-	}()
-	require.Eventually(t, func() bool { return strings.Count(stdout.String(), "\nBenchmark") > 1 }, time.Minute, time.Millisecond)
-	require.Empty(t, files(t, dir))
-	cancel()
-	require.Equal(t, ExitInterrupted, <-code, stderr.String())
-	require.Contains(t, files(t, dir), "whole-run.cpu.pb.gz")
+	untilSampled(t, func(ops int) bool {
+		if store.Has("part") {
+			require.NoError(t, store.Remove("part"))
+		}
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var stdout, stderr lines
+		code := make(chan int, 1)
+		go func() {
+			args := []string{"--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1",
+				"--count=1000", fmt.Sprint("--ops=", ops), "--warmup=1ms", "--http=off",
+				"--profile-dir=" + dir, "--save=part"}
+			code <- Run(ctx, args, &stdout, &stderr)
+		}()
+		require.Eventually(t, func() bool {
+			return strings.Count(stdout.String(), "\nBenchmark") > 1
+		}, watchdog, time.Millisecond)
+		require.Empty(t, files(t, dir))
+		cancel()
+		require.Equal(t, ExitInterrupted, <-code, stderr.String())
+		return slices.Contains(files(t, dir), "whole-run.cpu.pb.gz")
+	})
 	saved := store.Get("part")
 	require.Equal(t, results.Interrupted, saved.Run.Outcome.Kind)
 	require.NotEmpty(t, saved.Profiles)
@@ -229,9 +253,7 @@ func TestBrowserWhileARunIsProfiled(t *testing.T) {
 		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1000", "--duration=30ms", "--http=127.0.0.1:0", "--profile-dir=" + t.TempDir()}
 		code <- Run(ctx, args, &stdout, &stderr)
 	}()
-	address := regexp.MustCompile(`profiles: (http://\S+)`)
-	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, time.Minute, time.Millisecond)
-	url := address.FindStringSubmatch(stderr.String())[1] + "/debug/pprof/"
+	url := stderr.await(t, `profiles: (http://\S+)`) + "/debug/pprof/"
 	require.Contains(t, fetch(url+"profile?seconds=1"), "busy: mvccbench run --profile-dir takes CPU profiles itself")
 	require.Contains(t, fetch(url), "mvccbench run --profile-dir takes CPU profiles itself")
 	require.Contains(t, fetch(url+"runs/"), "None are saved")
@@ -250,9 +272,7 @@ func TestBrowserAfterAProfiledRun(t *testing.T) {
 		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--duration=2ms", "--http=127.0.0.1:0", "--hold", "--profile", "--save=x"}
 		code <- Run(ctx, args, &stdout, &stderr)
 	}()
-	address := regexp.MustCompile(`still serving profiles at (http://[0-9.:]+)`)
-	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, time.Minute, time.Millisecond)
-	url := address.FindStringSubmatch(stderr.String())[1] + "/debug/pprof/"
+	url := stderr.await(t, `still serving profiles at (http://[0-9.:]+)`) + "/debug/pprof/"
 	_, err := profile.ParseData([]byte(fetch(url + "profile?seconds=0.01")))
 	require.NoError(t, err)
 	require.Contains(t, fetch(url+"runs/"), `id="run-x"`, "what has just been saved")

@@ -54,9 +54,7 @@ func TestRunsInTheBrowser(t *testing.T) {
 	var stdout, stderr lines
 	code := make(chan int, 1)
 	go func() { code <- Run(ctx, []string{"runs", "serve", "--http=127.0.0.1:0"}, &stdout, &stderr) }()
-	address := regexp.MustCompile(`runs: (http://\S+/debug/pprof/runs/)\n`)
-	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, time.Minute, time.Millisecond)
-	url := address.FindStringSubmatch(stderr.String())[1]
+	url := stderr.await(t, `runs: (http://\S+/debug/pprof/runs/)\n`)
 
 	list := fetch(url)
 	for _, want := range []string{

@@ -33,6 +33,16 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
+// await waits until there is text that matches, and returns its first group.
+func (l *lines) await(t *testing.T, pattern string) string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	require.Eventually(t, func() bool {
+		return re.MatchString(l.String())
+	}, watchdog, time.Millisecond, "no text matches %s", pattern)
+	return re.FindStringSubmatch(l.String())[1]
+}
+
 // fetch returns the body of an answer, "" if there is none.
 func fetch(url string) string {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -54,9 +64,7 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 		args := []string{"serve", "--http=127.0.0.1:0", "--keys=100", "--threads=2", "--row=50ms"}
 		code <- Run(ctx, args, &stdout, &stderr)
 	}()
-	address := regexp.MustCompile(`dashboard: (http://\S+)`)
-	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, time.Minute, time.Millisecond)
-	url := address.FindStringSubmatch(stderr.String())[1]
+	url := stderr.await(t, `dashboard: (http://\S+)`)
 	require.Contains(t, fetch(url), "<title>Dashboard")
 
 	// Operations, latencies and the statistics of the map arrive.
@@ -93,7 +101,7 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 		}
 		return positive["Throughput/ops"] && positive["Latency/p50"] && positive["Transactions/commits"] &&
 			positive["Live versions/keys"] && len(a.Now.Results.Rows) > 0 && a.Now.Phase == "transfer, mvcc, 2 threads"
-	}, time.Minute, 50*time.Millisecond)
+	}, watchdog, 50*time.Millisecond)
 
 	cancel()
 	require.Equal(t, ExitOK, <-code, stderr.String())

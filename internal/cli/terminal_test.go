@@ -39,12 +39,14 @@ func TestFitsTheTerminal(t *testing.T) {
 				}
 			}
 		}()
-		code := Run(t.Context(), quick("--workload=zipf-read", "--theta=0.5", "--value-size=16-1024", "--engine=mvcc,mvcc-direct", "--latency-sample=1"), io.Discard, tty)
+		// So many that there are quantiles to be shown.
+		code := Run(t.Context(), counted(1_000, "--workload=zipf-read", "--theta=0.5",
+			"--value-size=16-1024", "--engine=mvcc,mvcc-direct", "--latency-sample=1"), io.Discard, tty)
 		require.Equal(t, ExitOK, code)
 		_, err := tty.WriteString("THE END")
 		require.NoError(t, err)
 		text := <-said
-		require.Contains(t, text, "\x1b[?7l[1/8, ", "a line that is redrawn")
+		require.Contains(t, text, "\x1b[?7l[1/8] ", "a line that is redrawn")
 		require.NotContains(t, text, "\x1b[2m", "NO_COLOR")
 		plain := strings.ReplaceAll(escapes.ReplaceAllString(text, ""), "\r", "")
 		require.Contains(t, plain, "\nMedians; ")

@@ -57,7 +57,8 @@ func TestVerify(t *testing.T) {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
 	}
 	require.Contains(t, stderr, "seed 5\n")
-	require.Regexp(t, `\[0s/300ms\] 0 transactions checked; round 1 \(seed \d+\): \w+, 3 workers, 2 keys, GOMAXPROCS \d+\n`, stderr)
+	require.Regexp(t, `\[[\dms]+/300ms\] 0 transactions checked; `+
+		`round 1 \(seed \d+\): \w+, 3 workers, 2 keys, GOMAXPROCS \d+\n`, stderr)
 	require.Regexp(t, `(?m)^round 1 .*: \d+ transactions, `, stderr)
 	require.NoDirExists(t, top, "nothing was violated, nothing was created")
 

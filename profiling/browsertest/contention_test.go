@@ -3,6 +3,7 @@ package browsertest
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,11 +96,19 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 			require.True(t, eval[bool](b, lock+` === undefined && `+channel+` !== undefined`))
 
 			require.Equal(t, http.StatusOK, b.click("#flame"))
-			for _, text := range []string{"[mutex]", "plantedHotLock", "[chan send]", "plantedSlowChannel"} {
-				b.await(fmt.Sprintf(
-					`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes(%q))`, text))
-			}
+			b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
 			b.shoot("flame")
+			flame := b.address()
+			for kind, function := range map[string]string{
+				"[mutex]": "plantedHotLock", "[chan send]": "plantedSlowChannel",
+			} {
+				// Alone, since boxes that are too narrow are not drawn.
+				require.Equal(t, http.StatusOK, b.visit(flame+"?f="+function))
+				for _, text := range []string{kind, function} {
+					b.await(fmt.Sprintf(`[...document.querySelectorAll("#stack-chart .boxtext")].some(
+						box => box.textContent.includes(%q))`, text))
+				}
+			}
 			require.Equal(t, http.StatusOK, b.visit(strings.Replace(report, "/contention/", "/ui/", 1)+"/source?f=plantedHotLock"))
 			require.Contains(t, b.text(), "defer mu.Unlock()")
 			b.clean()
@@ -119,6 +128,10 @@ func TestFlameGraphOfDifference(t *testing.T) {
 	}
 	defer wg.Wait()
 	defer close(stop)
+	buf := make([]byte, 4<<20)
+	require.Eventually(t, func() bool {
+		return strings.Count(string(buf[:runtime.Stack(buf, true)]), ".parkedHere(") == 50
+	}, watchdog, time.Millisecond)
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/ui/new?type=goroutine&label=after"))
 
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))

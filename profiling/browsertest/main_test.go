@@ -36,12 +36,20 @@ type tab struct {
 // open starts a browser, or skips the test where none is installed.
 func open(t *testing.T) *tab {
 	t.Helper()
+	dir, err := os.MkdirTemp("", "browsertest-*")
+	require.NoError(t, err)
+	t.Cleanup(func() { // processes of the browser may still write to it
+		require.Eventually(t, func() bool {
+			return os.RemoveAll(dir) == nil
+		}, watchdog, 10*time.Millisecond)
+	})
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(find(t)),
 		chromedp.NoSandbox, // the pages are ours, and root may use no sandbox
 		chromedp.DisableGPU,
 		chromedp.WindowSize(1280, 800),
-		chromedp.UserDataDir(t.TempDir()),
+		chromedp.UserDataDir(dir),
+		chromedp.WSURLReadTimeout(watchdog), // a busy machine takes its time to start it
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-quic", true),
 		// Host names of other sites that lead to this machine: what an

@@ -3,6 +3,7 @@ package browsertest
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"net/http"
 	"os"
 	"os/exec"
@@ -104,14 +105,24 @@ func TestPictures(t *testing.T) {
 	b.runs()
 }
 
-// settle waits until the charts show something.
-func settle() { time.Sleep(25 * time.Second) }
+// settle waits until the charts at url have points of 25 seconds.
+func (b *tab) settle(url string) {
+	b.Helper()
+	require.Eventually(b, func() bool {
+		res, err := http.Get(url + "/debug/pprof/live.json")
+		require.NoError(b, err)
+		defer res.Body.Close()
+		var now struct{ Seq int }
+		require.NoError(b, json.NewDecoder(res.Body).Decode(&now))
+		return now.Seq >= 25
+	}, watchdog, time.Second)
+}
 
 // shop looks at the example that is slow.
 func (b *tab) shop() {
 	program := build(b.T, "examples/slowshop")
 	p := serving(b.T, nil, program, "-http", "127.0.0.1:0")
-	settle()
+	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url))
 	b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
 	b.picture("dashboard", "", 700)
@@ -128,7 +139,7 @@ func (b *tab) shop() {
 	p.stop()
 
 	p = serving(b.T, nil, program, "-http", "127.0.0.1:0", "-fix", "lock")
-	settle()
+	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url))
 	aborts := `[data-chart="Map stock/Aborts by cause"]`
 	b.await("/\\d/.test(document.querySelector(`" + aborts + "`)?.querySelector('.legend b')?.textContent)")
@@ -138,7 +149,7 @@ func (b *tab) shop() {
 	p.stop()
 
 	p = serving(b.T, nil, program, "-http", "127.0.0.1:0", "-fix", "both")
-	settle()
+	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/ui/new?type=cpu&seconds=5"))
 	b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
 	b.picture("flamegraph", "", 560)

@@ -1,7 +1,10 @@
 package browsertest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -64,14 +67,14 @@ func (s *shelf) RunProfile(run, file string) ([]byte, error) {
 	return nil, profiling.ErrNoRun
 }
 
-// record profiles work until a CPU profile has seen it.
-func record(t *testing.T, work func()) profiling.Profiles {
+// record profiles work until a CPU profile has seen the named functions.
+func record(t *testing.T, work func(), functions ...string) profiling.Profiles {
 	t.Helper()
 	r, err := profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	defer r.Close()
 	var sum profiling.Profiles
-	for sum["cpu"] == nil {
+	for !names(t, sum["cpu"], functions) {
 		stop, err := r.Start()
 		require.NoError(t, err)
 		for range 300 {
@@ -85,10 +88,32 @@ func record(t *testing.T, work func()) profiling.Profiles {
 	return sum
 }
 
+// names reports whether a profile has samples of all these functions: of others it does
+// not have the names.
+func names(t *testing.T, data []byte, functions []string) bool {
+	t.Helper()
+	if data == nil {
+		return false
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	require.NoError(t, err)
+	text, err := io.ReadAll(z)
+	require.NoError(t, err)
+	for _, f := range functions {
+		if !bytes.Contains(text, []byte("browsertest."+f)) {
+			return false
+		}
+	}
+	return true
+}
+
 func newShelf(t *testing.T) *shelf {
+	const squares, cubes = "sumOfSquares", "sumOfCubes"
 	s := &shelf{profiles: map[string]profiling.Profiles{
-		"before": record(t, func() { runtime.KeepAlive(sumOfSquares(1_000_000)) }),
-		"a-long-name-which-goes-on-and-on-to-see-where-it-is-broken-off": record(t, func() { runtime.KeepAlive(sumOfSquares(1_000_000) + sumOfCubes(3_000_000)) }),
+		"before": record(t, func() { runtime.KeepAlive(sumOfSquares(1_000_000)) }, squares),
+		"a-long-name-which-goes-on-and-on-to-see-where-it-is-broken-off": record(t, func() {
+			runtime.KeepAlive(sumOfSquares(1_000_000) + sumOfCubes(3_000_000))
+		}, squares, cubes),
 	}}
 	for i, name := range []string{"before", "a-long-name-which-goes-on-and-on-to-see-where-it-is-broken-off"} {
 		run := profiling.SavedRun{

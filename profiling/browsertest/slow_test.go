@@ -83,7 +83,7 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	require.Equal(t, srv.URL()+"/debug/pprof/slow/", b.address())
 	require.Contains(t, b.text(), "Recording operations above 15ms")
 
-	card := `[...document.querySelectorAll(".card.slow")].find(c => /^[\d.]+ ms of [\d.]+ ms waiting for a sync\.Mutex at slow_test\.go:\d+ \(browsertest\.plantedSlowLock\)/.test(c.querySelector(".verdict").textContent))`
+	card := `[...document.querySelectorAll(".card.slow")].find(c => /^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(browsertest\.plantedSlowLock\)/.test(c.querySelector(".verdict").textContent))`
 	require.Eventually(t, func() bool {
 		require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
 		return eval[bool](b, card+` !== undefined && document.querySelectorAll(".card.slow").length > 2`)

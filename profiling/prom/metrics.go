@@ -87,16 +87,14 @@ var metrics = []metric{
 		one("Reinstalled", func(s mvcc.Stats) float64 { return float64(s.Reinstalled) })},
 	{"pruned_versions_total", "Old versions dropped.", counter, "",
 		one("Pruned", func(s mvcc.Stats) float64 { return float64(s.Pruned) })},
-	{"view_refreshes_total", "New views of who reads what, by who asked for them: the ticker, committers, committers that found the queue full, or Reclaim.", counter, "by", []value{
+	{"view_refreshes_total", "New views of who reads what, by who asked for them: the ticker, committers, or Reclaim.", counter, "by", []value{
 		{"ticker", "TickRefreshes", func(s mvcc.Stats) float64 { return float64(s.TickRefreshes) }},
 		{"committer", "CommitRefreshes", func(s mvcc.Stats) float64 { return float64(s.CommitRefreshes) }},
-		{"full_queue", "FallbackRefreshes", func(s mvcc.Stats) float64 { return float64(s.FallbackRefreshes) }},
 		{"reclaim", "ManualRefreshes", func(s mvcc.Stats) float64 { return float64(s.ManualRefreshes) }},
 	}},
 	{"view_refresh_seconds_total", "What new views took, by who asked for them. One in 64 of those of committers is timed.", counter, "by", []value{
 		{"ticker", "TickRefreshTime", func(s mvcc.Stats) float64 { return s.TickRefreshTime.Seconds() }},
 		{"committer", "CommitRefreshTime", func(s mvcc.Stats) float64 { return s.CommitRefreshTime.Seconds() }},
-		{"full_queue", "FallbackRefreshTime", func(s mvcc.Stats) float64 { return s.FallbackRefreshTime.Seconds() }},
 		{"reclaim", "ManualRefreshTime", func(s mvcc.Stats) float64 { return s.ManualRefreshTime.Seconds() }},
 	}},
 	{"sync_fallbacks_total", "Keys that a committer had to prune itself because the queue was full.", counter, "",

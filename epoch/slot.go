@@ -1,0 +1,152 @@
+package epoch
+
+import (
+	stdatomic "sync/atomic"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+)
+
+// A Slot is where one transaction at a time publishes its read epoch. It
+// belongs to one pooled transaction state, until that gives it up.
+type Slot struct {
+	ghost ghost
+
+	// word is the read epoch, a bit that says whether the transaction may
+	// write, and the lowest bit of gen at the time of Begin. The slot is live
+	// while that bit equals the lowest bit of gen. Written by the owner in
+	// Begin only.
+	word atomic.Uint64
+	// gen is the slot's generation: it names one transaction, and moves on
+	// exactly once, when that transaction ends. So a single compare-and-swap
+	// both releases the slot and decides which of several callers ended it.
+	// With evictedBit the transaction before was evicted, and its owner does
+	// not know yet: the slot is released, but nothing begins in it before the
+	// owner has ended it as well.
+	gen atomic.Uint64
+
+	// promoted is the generation that was promoted, see [Slots.Round], or left: its
+	// owner has given the slot up since.
+	promoted atomic.Uint64
+
+	// installed counts what the slot's owner reports by [Slot.AddInstalled].
+	installed atomic.Uint64
+
+	// evicted is the transaction that was evicted last, as far as its owner has
+	// noticed.
+	evicted atomic.Uint64
+
+	// trace is where the transaction of its generation began, if that is
+	// asked for.
+	trace stdatomic.Pointer[trace]
+
+	// group and number are where the slot stands in the directory.
+	group    *group
+	number   uint32
+	released stdatomic.Bool // by its last owner
+
+	// pin is the index of the promoted transaction in the list of pins, plus
+	// one; seen and seenWord are the generation and the word that a round has found
+	// here, round and since in which round and at which time. They are the
+	// reclaimer's.
+	pin      uint32
+	seen     uint64
+	seenWord uint64
+	round    uint64
+	since    time.Duration
+
+	_ [cacheLine - 104]byte
+}
+
+// The parts of a slot's word.
+const (
+	parity = 1
+	// MayWrite marks a transaction that may write, for [Slots.Begin].
+	MayWrite   = 2
+	epochShift = 2
+)
+
+// evictedBit in a generation says that the transaction before was evicted, and
+// that its owner has not ended it yet. Generations grow by one for each
+// transaction and never reach it.
+const evictedBit = 1 << 63
+
+// left in Slot.promoted says that the owner has given the slot up.
+const left = 1<<64 - 1
+
+func (slot *Slot) bit() uint64 { return 1 << (slot.number % groupSize) }
+
+// at returns the slot's place in the directory.
+func (slot *Slot) at() *stdatomic.Pointer[Slot] { return &slot.group.slots[slot.number%groupSize] }
+
+// Gen returns the slot's generation, which names the transaction that is live
+// in it, or the next one that will be.
+func (slot *Slot) Gen() uint64 { return slot.gen.Load() }
+
+// Epoch returns the read epoch of the transaction that is live in the slot, or
+// was last.
+func (slot *Slot) Epoch() uint64 { return slot.word.Load() >> epochShift }
+
+// Ended returns how many transactions of the slot have ended.
+func (slot *Slot) Ended() uint64 { return slot.gen.Load()&^evictedBit - 1 }
+
+// End ends the transaction that gen names and reports whether this call did it.
+// Of several calls with the same gen exactly one returns true, also if the
+// transaction has been evicted meanwhile. Who ended it asks [Slot.Keep] next.
+func (slot *Slot) End(gen uint64) bool {
+	return slot.gen.Load() == gen && slot.gen.CompareAndSwap(gen, gen+1) || slot.collect(gen)
+}
+
+// Keep reports whether the owner, who has ended transaction gen, may use the slot
+// for another one. If not, the transaction had been promoted: the slot is no
+// longer the owner's, and the next round releases it.
+func (slot *Slot) Keep(gen uint64) bool {
+	return slot.promoted.Load() != gen || slot.leave(gen)
+}
+
+// leave is Keep for a transaction that seems to have been promoted.
+func (slot *Slot) leave(gen uint64) (keep bool) {
+	// Against promote, which takes its mark off again if it finds gen ended.
+	if !slot.promoted.CompareAndSwap(gen, left) {
+		return true
+	}
+	slot.group.over.Or(slot.bit())
+	slot.group.home.gone.Add(1)
+	return false
+}
+
+func (slot *Slot) live(word, gen uint64) bool { return (word^gen)&parity == 0 }
+
+// look loads word and generation, and reports whether a transaction is live. The word
+// is loaded twice: if a transaction has begun in between, the generation may be its
+// own, and word and generation would not belong together. That one then is at or
+// above any bound that was stored before the call.
+func (slot *Slot) look() (word, gen uint64, live bool) {
+	word = slot.word.Load()
+	gen = slot.gen.Load()
+	return word, gen, slot.live(word, gen) && slot.word.Load() == word
+}
+
+// Evicted reports whether the transaction gen was ended by [Pin.Evict], and its
+// owner has not called End since.
+func (slot *Slot) Evicted(gen uint64) bool { return slot.gen.Load() == (gen+1)|evictedBit }
+
+// WasEvicted reports whether the transaction gen was evicted, also if its owner has
+// called End since, until a later one is.
+func (slot *Slot) WasEvicted(gen uint64) bool {
+	return slot.Evicted(gen) || slot.evicted.Load() == gen
+}
+
+// collect lets the owner of the evicted transaction gen have its slot back, and
+// reports whether this call did.
+func (slot *Slot) collect(gen uint64) bool {
+	if !slot.Evicted(gen) {
+		return false
+	}
+	slot.evicted.Store(gen) // before the bit goes: see WasEvicted
+	return slot.gen.CompareAndSwap((gen+1)|evictedBit, gen+1)
+}
+
+// AddInstalled adds n to a count of the slot, which [Slots.Census] sums up. Only
+// the owner of the slot may call it.
+func (slot *Slot) AddInstalled(n uint64) { slot.installed.Store(slot.installed.Load() + n) }

@@ -1,0 +1,161 @@
+package epoch
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// A View is an immutable picture of what is being read: a bound, and the read
+// epochs below it of all live transactions. Every other transaction, live or
+// future, reads at the bound or above. There is no limit to the number of epochs.
+//
+// A view stays true for ever, it only grows less useful: nobody begins below its
+// bound after it was made. It must not be copied.
+type View struct {
+	// Bound is the epoch below which no transaction begins any more.
+	Bound uint64
+	// Min is the min visible epoch: no live or future transaction reads below.
+	Min uint64
+	// Writers is an epoch, at most the bound, below which no transaction reads
+	// that may write.
+	Writers uint64
+
+	// young are the epochs of transactions that are not promoted, old those of
+	// promoted ones: both sorted and distinct. An epoch may be in both.
+	young, old []uint64
+
+	few [4]uint64 // room for young
+}
+
+// oldEpochs are the distinct read epochs of the promoted transactions, sorted, and
+// the lowest one of those that may write, or none. It is immutable.
+type oldEpochs struct {
+	epochs []uint64
+	writer uint64 // 0 if there is none
+}
+
+// Announce reads the clock, makes the bound at least that, in this order, and
+// returns what it read. The bound only grows, so calls may overlap: each scan
+// that follows is covered by a bound at or above its own.
+func (s *Slots) Announce() uint64 {
+	m := s.clock.Load()
+	if hooks.Enabled {
+		hooks.At(hooks.BoundLoaded)
+	}
+	for b := s.bound.Load(); b < m && !s.bound.CompareAndSwap(b, m); {
+		b = s.bound.Load()
+	}
+	if invariant.Enabled {
+		s.checkAnnounced(m)
+	}
+	if hooks.Enabled {
+		hooks.At(hooks.BoundStored)
+	}
+	return m
+}
+
+// Look makes v the view of bound m, which must come from [Slots.Announce]. It
+// returns how many slots it looked at as well: the cost is theirs, and that of a
+// load for every 64 numbers in use. Promoted transactions cost nothing, however
+// many there are. scratch is used, and returned for the next time; it may be nil.
+func (s *Slots) Look(v *View, m uint64, scratch []uint64) (looked int, _ []uint64) {
+	if invariant.Enabled {
+		s.checkScan(m)
+	}
+	writers := m
+	scratch = scratch[:0]
+	dir := *s.dir.Load()
+	for i := range dir {
+		g := dir[i].Load()
+		if g == nil {
+			continue
+		}
+		looked++
+		for slot := range g.scanned {
+			looked++
+			word, _, live := slot.look()
+			if e := word >> epochShift; live && e < m {
+				scratch = append(scratch, e)
+				if word&MayWrite != 0 {
+					writers = min(writers, e)
+				}
+			}
+		}
+	}
+	if hooks.Enabled {
+		hooks.At(hooks.SlotsScanned)
+	}
+	// Must follow the scan: what it did not find because it was promoted had
+	// been published here before.
+	old := s.old.Load()
+	if old.writer != 0 {
+		writers = min(writers, old.writer)
+	}
+	n, _ := slices.BinarySearch(old.epochs, m)
+	slices.Sort(scratch)
+	scratch = slices.Compact(scratch)
+	*v = View{Bound: m, Writers: writers, old: old.epochs[:n:n]}
+	v.young = append(v.few[:0], scratch...)
+	v.Min = m
+	if len(v.young) > 0 {
+		v.Min = v.young[0]
+	}
+	if n > 0 {
+		v.Min = min(v.Min, v.old[0])
+	}
+	if invariant.Enabled {
+		s.CheckView(v)
+	}
+	return looked, scratch
+}
+
+// ViewOf returns a view made by hand, for tests: of a bound, the read epochs of
+// transactions that are not promoted and of those that are, each sorted and below the
+// bound, and the lowest of those that may write, or the bound.
+func ViewOf(bound, writers uint64, young, old []uint64) View {
+	v := View{Bound: bound, Writers: writers, Min: bound, young: young, old: old}
+	if live := v.Live(); len(live) > 0 {
+		v.Min = live[0]
+	}
+	return v
+}
+
+// scanned calls yield for every slot of the group that a scan must look at.
+func (g *group) scanned(yield func(*Slot) bool) {
+	for w := g.scan.Load(); w != 0; w &= w - 1 {
+		slot := g.slots[bits.TrailingZeros64(w)].Load()
+		if slot != nil && !yield(slot) {
+			return
+		}
+	}
+}
+
+// Below returns the newest live epoch below e, or 0 if there is none, and whether
+// it is that of a promoted transaction. The cost is logarithmic.
+func (v *View) Below(e uint64) (at uint64, old bool) {
+	if i, _ := slices.BinarySearch(v.young, e); i > 0 {
+		at = v.young[i-1]
+	}
+	if i, _ := slices.BinarySearch(v.old, e); i > 0 && v.old[i-1] >= at {
+		return v.old[i-1], true
+	}
+	return at, false
+}
+
+// Live returns the distinct live epochs, sorted. It allocates.
+func (v *View) Live() []uint64 {
+	all := slices.Concat(v.young, v.old)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Len returns the number of distinct live epochs; one that is promoted at this
+// moment may count twice.
+func (v *View) Len() int { return len(v.young) + len(v.old) }
+
+// Old returns the epochs of promoted transactions, sorted. The caller must not
+// change them.
+func (v *View) Old() []uint64 { return v.old }

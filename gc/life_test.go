@@ -1,0 +1,330 @@
+package gc_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// A reclaimer with nothing to do has no goroutine. A key that is handed over starts
+// it, and it ends again.
+func TestRest(t *testing.T) {
+	for _, workers := range []int{0, 1, 3} {
+		bubble(t, config{Workers: workers, Interval: time.Minute}, func(t *testing.T, f *fixture) {
+			require.True(t, f.Resting())
+			time.Sleep(5 * time.Hour)
+			require.Zero(t, f.made())
+			for round := range 3 {
+				k := f.keys(1)[0]
+				require.True(t, f.Resting())
+				f.write(k)
+				require.False(t, f.Resting())
+				made := f.made()
+				f.ticks(2)
+				require.Len(t, k.chain(), 1)
+				require.True(t, f.Resting())
+				require.LessOrEqual(t, f.made()-made, uint64(2))
+				require.Equal(t, uint64(round+1), f.Stats().Parks)
+				made = f.made()
+				time.Sleep(5 * time.Hour)
+				require.Equal(t, made, f.made())
+			}
+		})
+	}
+}
+
+// While a transaction is live it ticks, at the interval.
+func TestTicksWhileLive(t *testing.T) {
+	for _, interval := range []time.Duration{0, time.Second, 7 * time.Millisecond} {
+		bubble(t, config{Workers: 1, Interval: interval}, func(t *testing.T, f *fixture) {
+			r := f.begin()
+			now := f.slots.Next()
+			f.ticks(1)
+			require.Equal(t, uint64(1), f.made())
+			f.ticks(10)
+			require.Equal(t, uint64(11), f.made())
+			require.False(t, f.Resting())
+			require.Equal(t, now, f.View().Bound)
+			require.Equal(t, r.at, f.View().Min)
+			require.Equal(t, []uint64{r.at}, f.View().Live())
+			r.end()
+			f.ticks(3)
+			require.True(t, f.Resting())
+			require.Equal(t, now, f.View().Min)
+			require.Equal(t, uint64(12), f.made())
+			f.ticks(100)
+			require.Equal(t, uint64(12), f.made())
+		})
+	}
+	require.Equal(t, 100*time.Millisecond, gc.DefaultInterval)
+}
+
+// It does not end while there is something to trim.
+func TestTrimBeforeRest(t *testing.T) {
+	more := 5
+	bubble(t, config{Workers: 1, Trim: func() bool { more--; return more > 0 }}, func(t *testing.T, f *fixture) {
+		f.Wake()
+		f.ticks(4)
+		require.False(t, f.Resting())
+		f.ticks(2)
+		require.True(t, f.Resting())
+		require.Zero(t, more)
+	})
+}
+
+// Close ends every goroutine, in whatever state it is, and may be called again,
+// also at the same time.
+func TestCloseEndsGoroutines(t *testing.T) {
+	ignore := goleak.IgnoreCurrent()
+	for _, workers := range []int{0, 1, 4} {
+		f := start(t, config{Workers: workers})
+		f.Close() // before it was started
+		f.Close()
+
+		f = start(t, config{Workers: workers, Interval: time.Nanosecond})
+		r := f.begin()
+		for _, k := range f.keys(100) {
+			f.write(k)
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(f.Close)
+		}
+		wg.Wait()
+		r.end()
+		f.Stop()
+		f.Close()
+		f.write(f.keys(1)[0])
+		f.begin().end()
+	}
+	goleak.VerifyNone(t, ignore)
+}
+
+// Stop alone ends the goroutines too, without waiting for them.
+func TestStop(t *testing.T) {
+	ignore := goleak.IgnoreCurrent()
+	f := start(t, config{Workers: 3})
+	f.begin()
+	f.Stop()
+	f.Stop()
+	f.Wake()
+	goleak.VerifyNone(t, ignore)
+}
+
+// Close waits for a worker that is visiting.
+func TestCloseWaits(t *testing.T) {
+	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+		visiting := make(chan struct{})
+		k := f.keys(1)[0]
+		k.onVisit = func(*gc.View) { <-visiting }
+		f.write(k)
+		f.ticks(1)
+		closed := make(chan struct{})
+		go func() { f.Close(); close(closed) }()
+		synctest.Wait()
+		select {
+		case <-closed:
+			require.Fail(t, "closed while a worker is visiting")
+		default:
+		}
+		close(visiting)
+		<-closed
+	})
+}
+
+// What was handed over is visited before Close returns.
+func TestCloseVisits(t *testing.T) {
+	for _, workers := range []int{0, 1, 3} {
+		f := start(t, config{Workers: workers, Interval: time.Hour})
+		keys := f.keys(500)
+		for _, k := range keys {
+			f.write(k)
+		}
+		f.Close()
+		for _, k := range keys {
+			require.Len(t, k.chain(), 1)
+			require.False(t, k.isMarked())
+		}
+		require.Zero(t, f.Stats().Pending)
+	}
+}
+
+// Without workers, and after Close, committers visit what was handed over before: what
+// waits is bounded, and costs no view for each of them.
+func TestCommittersVisit(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		f := start(t, config{Workers: -1, Interval: time.Hour})
+		if closed {
+			f.Close()
+		}
+		const n = 20_000
+		keys := f.keys(n)
+		for range 2 {
+			for _, k := range keys {
+				f.write(k)
+				require.Less(t, f.Stats().Pending, 512)
+			}
+		}
+		require.Less(t, f.Stats().CommitRefreshes.N, uint64(n/10))
+		require.Zero(t, f.Stats().Fallbacks, "no queue was full")
+		long := 0
+		for _, k := range keys {
+			long += len(k.chain()) - 1
+		}
+		require.LessOrEqual(t, long, 512)
+	}
+}
+
+// After Close committers look, once in an interval at most, at what was set aside: a
+// key is not forgotten because nobody writes it again.
+func TestSetAsideAndClosed(t *testing.T) {
+	bubble(t, config{Workers: 2}, func(t *testing.T, f *fixture) {
+		k := f.keys(1)[0]
+		r := f.begin()
+		f.slots.Next()
+		f.ticks(3)
+		f.write(k)
+		f.ticks(1)
+		require.Equal(t, 1, f.Stats().Aside)
+		f.Close()
+		f.write(k)
+		require.Len(t, k.chain(), 3)
+		r.end()
+		others := f.keys(1000)
+		for range 3 {
+			time.Sleep(f.interval)
+			for _, o := range others {
+				f.write(o)
+			}
+		}
+		require.Zero(t, f.Stats().Aside)
+		require.Len(t, k.chain(), 1)
+		require.Zero(t, f.slots.Owned())
+	})
+}
+
+// A manual reclaimer does nothing by itself, and by Reclaim everything.
+func TestManual(t *testing.T) {
+	trims := 0
+	cfg := config{Workers: 3, Queue: 8, Manual: true, MaxAge: time.Minute, Trim: func() bool { trims++; return false }}
+	bubble(t, cfg, func(t *testing.T, f *fixture) {
+		keys := f.keys(8)
+		old := f.begin()
+		for _, k := range keys {
+			f.write(k)
+		}
+		f.ticks(100)
+		require.Equal(t, 8, f.Stats().Pending)
+		require.Zero(t, f.made())
+		extra := f.keys(1)[0]
+		f.write(extra) // the queue is full
+		require.EqualValues(t, 1, f.Stats().Fallbacks)
+		require.Equal(t, 9, f.Stats().Pending)
+		for range 3 {
+			require.NoError(t, f.Reclaim(t.Context()))
+		}
+		require.Equal(t, 8, f.Stats().Aside)
+		require.Len(t, extra.chain(), 1, "made after the reader began")
+		require.EqualValues(t, 3, f.Stats().ManualRefreshes.N)
+		require.Equal(t, 3, trims)
+		time.Sleep(time.Minute)
+		require.NoError(t, f.Reclaim(t.Context()))
+		require.True(t, old.slot.Evicted(old.gen))
+		require.Zero(t, f.Stats().Aside)
+		for _, k := range append(keys, extra) {
+			require.Len(t, k.chain(), 1)
+		}
+		require.Zero(t, f.Stats().Pending)
+	})
+}
+
+// Reclaim drops what nobody could see when it was called, also what would wait for two
+// ticks; it stops when its context ends, and what is left stays.
+func TestReclaim(t *testing.T) {
+	bubble(t, config{Workers: 1, Interval: time.Hour}, func(t *testing.T, f *fixture) {
+		keys := f.keys(1000)
+		r := f.begin()
+		for _, k := range keys {
+			f.write(k)
+		}
+		require.NoError(t, f.Reclaim(t.Context()))
+		require.Equal(t, 1000, f.Stats().Pending, "kept for a transaction that is not old")
+		r.end()
+		ctx, cancel := context.WithCancel(t.Context())
+		keys[70].onVisit = func(*gc.View) { cancel() }
+		require.ErrorIs(t, f.Reclaim(ctx), context.Canceled)
+		pending := f.Stats().Pending
+		require.Positive(t, pending)
+		require.Less(t, pending, 1000)
+		require.ErrorIs(t, f.Reclaim(ctx), context.Canceled)
+		require.Equal(t, pending, f.Stats().Pending)
+		require.NoError(t, f.Reclaim(t.Context()))
+		for _, k := range keys {
+			require.Len(t, k.chain(), 1)
+		}
+	})
+}
+
+// Once visited, a key is not kept reachable, neither by the queue nor by the stock.
+// Nor do the goroutines keep an owner reachable whose cleanup stops them.
+func TestNothingIsKeptReachable(t *testing.T) {
+	ignore := goleak.IgnoreCurrent()
+	const n = 64
+	slots := epoch.NewSlots()
+	type owner struct {
+		r *reclaimer
+		_ [64]byte
+	}
+	o := &owner{r: gc.NewReclaimer(config{Slots: slots, Interval: time.Millisecond, Workers: 2, Visit: visit, Due: due})}
+	var stopped atomic.Bool
+	runtime.AddCleanup(o, func(r *reclaimer) { r.Stop(); stopped.Store(true) }, o.r)
+	f := &fixture{o.r, slots, time.Millisecond}
+
+	var collected atomic.Int64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		keys := f.keys(n)
+		for i := range keys {
+			runtime.AddCleanup(keys[i], func(struct{}) { collected.Add(1) }, struct{}{})
+		}
+		r := f.begin()
+		for _, k := range keys {
+			f.write(k)
+		}
+		for f.Stats().Aside < n { // the ticker does it
+			runtime.Gosched()
+		}
+		r.end()
+		for f.Stats().Aside > 0 || f.Stats().Pending > 0 {
+			runtime.Gosched()
+		}
+	})
+	wg.Wait()
+	gather := func(done func() bool) {
+		for i := 0; !done() && i < 300; i++ {
+			runtime.GC()
+			for range 100 {
+				runtime.Gosched()
+			}
+		}
+	}
+	gather(func() bool { return collected.Load() == n })
+	require.Equal(t, int64(n), collected.Load())
+	f.begin()
+	require.False(t, stopped.Load(), "the owner is reachable")
+	runtime.KeepAlive(o)
+	o = nil
+	gather(stopped.Load)
+	require.True(t, stopped.Load())
+	goleak.VerifyNone(t, ignore)
+}

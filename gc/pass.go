@@ -1,0 +1,135 @@
+package gc
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// How much a tick visits beside writers that do not rest: one item for every
+// visitShare epochs that were drawn since the last tick, but minVisits in any case. So
+// what reclaiming takes of the processors is bounded by what writing takes. When
+// fewer epochs were drawn than one for every restShare of the items, a tick visits all.
+//
+// What is not visited stays: an item is in the list once, so the list is bounded by
+// the items that have more than one version, and writers trim what they write.
+const (
+	visitShare = 8
+	minVisits  = 16384
+	restShare  = 64
+)
+
+// A pass is one tick's work on the items, by one goroutine or several.
+type pass[E, W any] struct {
+	r     *Reclaimer[E, W]
+	view  *View
+	quota atomic.Int64 // how many more items may be taken
+}
+
+// gather returns a pass with view over what is to be visited: all of it, or what a
+// tick visits. r.passing is held.
+func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
+	p := &pass[E, W]{r: r, view: view}
+	shelves := r.stock.due(view.Old())
+	n := r.stock.turn(r.queue.drain, all)
+	for _, shelf := range shelves {
+		items := r.due(shelf, nil)
+		r.stock.add(items)
+		n += len(items)
+	}
+	now := r.slots.Now()
+	drawn := now - r.drawn
+	r.drawn = now
+	quota := uint64(n)
+	if !all && drawn >= quota/restShare {
+		quota = min(quota, max(minVisits, drawn/visitShare))
+	}
+	p.quota.Store(int64(quota))
+	return p
+}
+
+// work visits items until the quota is used up, or ctx ends: then it returns
+// ctx's error.
+func (p *pass[E, W]) work(ctx context.Context) error {
+	r := p.r
+	var found Found[E, W]
+	batch := make([]E, 0, batchSize)
+	for p.quota.Add(-batchSize) > -batchSize {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if batch = r.stock.take(batch[:0]); len(batch) == 0 {
+			break
+		}
+		if hooks.Enabled {
+			hooks.At(hooks.Dequeued)
+		}
+		r.visit(batch, p.view, &found)
+		r.stock.put(&found)
+		found.reset()
+		clear(batch)
+	}
+	return nil
+}
+
+// tick is what is done at each tick.
+func (r *Reclaimer[E, W]) tick() {
+	r.passing.Lock()
+	defer r.passing.Unlock()
+	p := r.gather(r.renew(&r.counters.ticks), false)
+	if r.trim != nil {
+		r.trimming.Store(r.trim())
+	}
+	var others sync.WaitGroup
+	for range min(r.workers, int(p.quota.Load()/batchSize)) - 1 {
+		others.Go(func() { _ = p.work(context.Background()) })
+	}
+	_ = p.work(context.Background())
+	others.Wait()
+}
+
+// Reclaim makes a view and does, in the calling goroutine, all the background
+// work there is when it is called: it evicts, and visits what was handed over and
+// what waited for read epochs that have ended. Items that committers hand over
+// meanwhile may be left. It is what a manual reclaimer's owner calls now and
+// then; others may call it as well. It waits for a tick under way, and returns
+// ctx's error if ctx ends before all is done; what is left stays for the next time.
+func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
+	r.passing.Lock()
+	defer r.passing.Unlock()
+	p := r.gather(r.renew(&r.counters.manual), true)
+	if r.trim != nil {
+		r.trimming.Store(r.trim())
+	}
+	err := p.work(ctx)
+	if r.manual && r.unused() {
+		r.stock.clear(&r.queue)
+	}
+	return err
+}
+
+// aloneVisits is how much a committer visits, once in an interval, of what a tick
+// would visit if there was one.
+const aloneVisits = 256
+
+// passAlone does some of the work of a tick, for a committer after Close: one of
+// them at a time, and once in an interval. It waits for nobody.
+func (r *Reclaimer[E, W]) passAlone() {
+	now := int64(r.now())
+	last := r.passed.Load()
+	if now-last < int64(r.interval) || !r.passed.CompareAndSwap(last, now) || !r.passing.TryLock() {
+		return
+	}
+	defer r.passing.Unlock()
+	if !r.tryLock() {
+		return
+	}
+	r.round(r.now())
+	view := r.refresh()
+	r.unlock()
+	p := r.gather(view, false)
+	p.quota.Store(min(p.quota.Load(), aloneVisits))
+	_ = p.work(context.Background())
+}

@@ -1,0 +1,213 @@
+package gc
+
+import (
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v4"
+)
+
+// A queue hands items over from committers to the background work, in no strict
+// order. It takes memory as it fills: there is a small ring first, and larger ones
+// that are made when those before them are full, and dropped when they have not been
+// needed for a while. Nothing here waits.
+type queue[E any] struct {
+	rings [3]atomic.Pointer[ring[E]]
+	sizes [3]int
+	turn  atomic.Uint32 // counts calls of take
+	// spilled has what did not fit into the rings. It takes anything.
+	spilled  atomic.Pointer[spill[E]]
+	overflow atomic.Int64 // how many items there are in spilled, roughly
+
+	// most is what drain has found at most lately, and calm how often in a row
+	// it was less than half of that; of the caller of drain.
+	most, calm int
+}
+
+// A ring is one of the bounded queues.
+type ring[E any] struct {
+	*xsync.MPMCQueue[E]
+	n atomic.Int64 // counted up after an enqueue, and down after a dequeue
+}
+
+// A spill is a list of items, in a stack.
+type spill[E any] struct {
+	items []E
+	next  *spill[E]
+}
+
+// The sizes of the rings, but that the last one has room for more if need be; and
+// after how many calm drains rings are dropped.
+const (
+	smallRing = 16
+	largeRing = 512
+	hugeRing  = 4096
+	calmDrain = 16
+)
+
+// init makes room for n items before anything is spilled.
+func (q *queue[E]) init(n int) { q.sizes = [...]int{smallRing, largeRing, max(n, hugeRing)} }
+
+// put queues the item.
+func (q *queue[E]) put(item E) {
+	for i := range q.rings {
+		r := q.rings[i].Load()
+		for r == nil {
+			q.rings[i].CompareAndSwap(nil, &ring[E]{MPMCQueue: xsync.NewMPMCQueue[E](q.sizes[i])})
+			r = q.rings[i].Load()
+		}
+		if r.n.Load() >= int64(q.sizes[i]) || !r.enqueue(item) {
+			continue
+		}
+		r.n.Add(1)
+		// Must follow the count: see drop.
+		if q.rings[i].Load() != r {
+			q.empty(r)
+		}
+		return
+	}
+	q.spill([]E{item})
+}
+
+// enqueue enqueues the item if there is room. The ring also refuses when another
+// goroutine came first: then a few more tries are worth it.
+func (r *ring[E]) enqueue(item E) bool {
+	for range ringTries {
+		if r.TryEnqueue(item) {
+			return true
+		}
+	}
+	return false
+}
+
+// dequeue takes an item out, if there is one.
+func (r *ring[E]) dequeue() (item E, ok bool) {
+	for range ringTries {
+		if item, ok = r.TryDequeue(); ok {
+			r.n.Add(-1)
+			return item, true
+		}
+	}
+	return item, false
+}
+
+const ringTries = 4
+
+// spill puts items where there is always room.
+func (q *queue[E]) spill(items []E) {
+	s := &spill[E]{items: items}
+	for {
+		s.next = q.spilled.Load()
+		if q.spilled.CompareAndSwap(s.next, s) {
+			q.overflow.Add(int64(len(items)))
+			return
+		}
+	}
+}
+
+// unspill takes some of what was spilled, if anything was.
+func (q *queue[E]) unspill() []E {
+	for {
+		s := q.spilled.Load()
+		if s == nil {
+			return nil
+		}
+		if q.spilled.CompareAndSwap(s, s.next) {
+			q.overflow.Add(-int64(len(s.items)))
+			return s.items
+		}
+	}
+}
+
+// take takes an item out of the rings: out of the largest, in which items wait longest,
+// and now and then out of the smallest. It may miss one that is just being put in.
+func (q *queue[E]) take() (item E, ok bool) {
+	small := q.turn.Add(1)%smallRing == 0
+	for i := range q.rings {
+		if !small {
+			i = len(q.rings) - 1 - i
+		}
+		if r := q.rings[i].Load(); r != nil && r.n.Load() > 0 {
+			if item, ok = r.dequeue(); ok {
+				return item, true
+			}
+		}
+	}
+	return item, false
+}
+
+// drain appends everything there is to items, and lets go of what the queue has
+// not needed for a while. Calls must not overlap.
+func (q *queue[E]) drain(items []E) []E {
+	for more := q.unspill(); more != nil; more = q.unspill() {
+		items = append(items, more...)
+	}
+	n := 0
+	for i := q.size(); n < i; n++ {
+		item, ok := q.take()
+		if !ok {
+			break
+		}
+		items = append(items, item)
+	}
+	switch {
+	case n*2 > q.most:
+		q.most, q.calm = max(n, q.most), 0
+	case q.calm < calmDrain:
+		q.calm++
+	default:
+		q.most, q.calm = n, 0
+		q.drop(2 * n)
+	}
+	return items
+}
+
+// clear lets go of all memory, if nothing is queued. Calls must not overlap with drain.
+func (q *queue[E]) clear() {
+	if q.idle() {
+		q.most, q.calm = 0, 0
+		q.drop(0)
+	}
+}
+
+// drop drops the rings that are not needed for n items. A committer that has put an
+// item into one of them has either counted it before the ring was dropped, and then
+// it is found here; or it finds that the ring was dropped, and empties it itself.
+func (q *queue[E]) drop(n int) {
+	room := 0
+	for i := range q.rings {
+		if room >= n {
+			if r := q.rings[i].Swap(nil); r != nil {
+				q.empty(r)
+			}
+		}
+		room += q.sizes[i]
+	}
+}
+
+// empty saves what is in a ring that was dropped. If it does not find what was
+// counted, for long, then somebody has taken it out and not counted yet.
+func (q *queue[E]) empty(r *ring[E]) {
+	for misses := 0; r.n.Load() > 0 && misses < emptyMisses; {
+		if item, ok := r.dequeue(); ok {
+			q.spill([]E{item})
+		} else {
+			misses++
+		}
+	}
+}
+
+const emptyMisses = 64
+
+// idle reports whether nothing is queued.
+func (q *queue[E]) idle() bool { return q.spilled.Load() == nil && q.size() == 0 }
+
+// size returns how many items there are.
+func (q *queue[E]) size() int {
+	n := max(q.overflow.Load(), 0)
+	for i := range q.rings {
+		if r := q.rings[i].Load(); r != nil {
+			n += max(r.n.Load(), 0)
+		}
+	}
+	return int(n)
+}

@@ -1,0 +1,191 @@
+package gc
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// stock is what the background work has before it: items to visit, each once, and
+// what waits for old read epochs.
+//
+// An item is visited at the next tick, and then again as long as it has versions
+// above the bound; or in two ticks if versions of it are kept for a read epoch that
+// is not old. What is kept for an old epoch stands on a shelf of that epoch, the
+// newest one that needs it, and becomes due when the epoch has ended; then it is
+// dropped, or moves to the shelf of the next older epoch. So what is stored here is
+// bounded by the items that have more than one version, and by the old versions that
+// are kept for old epochs; and the work done for a version follows the read epochs
+// that it outlives, and not the ticks.
+type stock[E, W any] struct {
+	mu    sync.Mutex // held for a few instructions, or to sort
+	now   []E        // what this tick visits; the rest of it stays for the next one
+	taken int        // now[:taken] has been taken
+	next  []E        // for the next tick
+	later []E        // for the tick after that
+
+	shelves map[uint64][]W
+	epochs  []uint64 // those that have a shelf, sorted unless stirred says so
+	stirred bool
+	// seen are the old epochs that the shelves were last compared with, and
+	// changed says that this is not enough to leave it at that.
+	seen    []uint64
+	changed bool
+
+	items atomic.Int64 // how many items there are in now, next and later
+	waits atomic.Int64 // how many there are on the shelves
+}
+
+// batchSize is up to how many items are visited together.
+const batchSize = 64
+
+// turn makes what was to be visited at the next tick what is to be visited now, and
+// adds what has been handed over. If all is set, nothing is left for a later tick.
+// It returns how many items there are to visit now.
+func (s *stock[E, W]) turn(drain func([]E) []E, all bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken > 0 {
+		left := copy(s.now, s.now[s.taken:])
+		clear(s.now[left:])
+		s.now, s.taken = s.now[:left], 0
+	}
+	s.now = append(s.now, s.next...)
+	clear(s.next)
+	s.next, s.later = s.later, s.next[:0]
+	if all {
+		s.now = append(s.now, s.next...)
+		clear(s.next)
+		s.next = s.next[:0]
+	}
+	s.now = drain(s.now)
+	s.now, s.next, s.later = spare(s.now), spare(s.next), spare(s.later)
+	s.recount()
+	return len(s.now)
+}
+
+// clear lets go of the memory of an empty stock and queue.
+func (s *stock[E, W]) clear(q *queue[E]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.items.Load() == 0 {
+		s.now, s.next, s.later, s.taken = nil, nil, nil, 0
+		q.clear()
+	}
+}
+
+// absorb takes over what has been handed over, for the next tick.
+func (s *stock[E, W]) absorb(drain func([]E) []E) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = drain(s.next)
+	s.recount()
+}
+
+// spare returns list without the memory that it does not need.
+func spare[E any](list []E) []E {
+	switch {
+	case cap(list) <= 1024 || len(list) > cap(list)/8:
+		return list
+	case len(list) == 0:
+		return nil
+	}
+	return slices.Clone(list)
+}
+
+// take moves some of what is to be visited now to batch, which is empty.
+func (s *stock[E, W]) take(batch []E) []E {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(s.now)-s.taken, batchSize)
+	batch = append(batch, s.now[s.taken:s.taken+n]...)
+	clear(s.now[s.taken : s.taken+n])
+	s.taken += n
+	s.recount()
+	return batch
+}
+
+// put adds what visits have found.
+func (s *stock[E, W]) put(found *Found[E, W]) {
+	if len(found.Again)+len(found.Later)+len(found.Waits) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = append(s.next, found.Again...)
+	s.later = append(s.later, found.Later...)
+	s.shelve(found.Waits)
+	s.recount()
+}
+
+func (s *stock[E, W]) recount() {
+	s.items.Store(int64(len(s.now) - s.taken + len(s.next) + len(s.later)))
+}
+
+// shelve puts each of waits on its shelf. s.mu is held.
+func (s *stock[E, W]) shelve(waits []Wait[W]) {
+	for _, w := range waits {
+		shelf, there := s.shelves[w.Epoch]
+		if !there {
+			if s.shelves == nil {
+				s.shelves = make(map[uint64][]W)
+			}
+			if k := len(s.epochs); k > 0 && s.epochs[k-1] > w.Epoch {
+				s.stirred = true
+			}
+			s.epochs = append(s.epochs, w.Epoch)
+			// The epoch may have ended before, unnoticed: the view it is
+			// from may be older than the one that was compared last.
+			s.changed = true
+		}
+		s.shelves[w.Epoch] = append(shelf, w.What)
+	}
+	s.waits.Add(int64(len(waits)))
+}
+
+// due takes the shelves down whose epochs are not among old, and returns them.
+// old are the old epochs of a view that is newer than all those with which anything
+// was put on a shelf that is not found here; calls must not overlap.
+func (s *stock[E, W]) due(old []uint64) (shelves [][]W) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.changed && slices.Equal(s.seen, old) {
+		return nil
+	}
+	s.seen, s.changed = old, false
+	if s.stirred {
+		slices.Sort(s.epochs)
+		s.stirred = false
+	}
+	kept := s.epochs[:0]
+	n := 0
+	for _, e := range s.epochs {
+		for len(old) > 0 && old[0] < e {
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0] == e {
+			kept = append(kept, e)
+			continue
+		}
+		n += len(s.shelves[e])
+		shelves = append(shelves, s.shelves[e])
+		delete(s.shelves, e)
+	}
+	if s.epochs = kept; len(kept) == 0 {
+		s.epochs, s.shelves = nil, nil // neither ever shrinks by itself
+	}
+	if c := s.waits.Add(-int64(n)); invariant.Enabled && c < 0 {
+		invariant.Violated("%d more waits came due than were set aside", -c)
+	}
+	return shelves
+}
+
+// add adds items that are to be visited now.
+func (s *stock[E, W]) add(items []E) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = append(s.now, items...)
+	s.recount()
+}

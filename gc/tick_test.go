@@ -1,0 +1,425 @@
+package gc_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// bubble runs f with a reclaimer in a bubble.
+func bubble(t *testing.T, cfg config, f func(t *testing.T, f *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, start(t, cfg)) })
+}
+
+var orders = [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}}
+
+// A key that is handed over is pruned at the next tick, and not looked at again.
+func TestTickPrunes(t *testing.T) {
+	for _, workers := range []int{-1, 0, 1, 3} {
+		bubble(t, config{Workers: workers}, func(t *testing.T, f *fixture) {
+			k := f.keys(1)[0]
+			last := f.write(k)
+			require.Equal(t, 1, f.Stats().Pending)
+			require.Zero(t, k.visited(), "a committer does not prune")
+			f.ticks(1)
+			require.Equal(t, []uint64{last}, k.chain())
+			require.Zero(t, f.Stats().Pending)
+			require.False(t, k.isMarked())
+			f.ticks(10)
+			require.Equal(t, 1, k.visited())
+		})
+	}
+}
+
+// A version above the bound of the view stays for the next tick.
+func TestAboveTheBound(t *testing.T) {
+	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+		k := f.keys(1)[0]
+		k.onVisit = func(*gc.View) {
+			if k.visited() == 1 {
+				f.commit(k)
+			}
+		}
+		f.write(k)
+		f.ticks(1)
+		require.Len(t, k.chain(), 2, "one above the bound, one at it")
+		require.True(t, k.isMarked())
+		require.Equal(t, 1, f.Stats().Pending)
+		f.ticks(1)
+		require.Len(t, k.chain(), 1)
+		require.False(t, k.isMarked())
+		f.ticks(5)
+		require.Equal(t, 2, k.visited())
+	})
+}
+
+// A committer that finds the key marked relies on a visit that sees its version. So
+// the mark goes before the visit looks: what is written meanwhile is handed over anew.
+func TestWrittenDuringVisit(t *testing.T) {
+	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+		k := f.keys(1)[0]
+		k.onVisit = func(*gc.View) {
+			if k.visited() == 1 {
+				f.write(k)
+			}
+		}
+		f.write(k)
+		f.ticks(1)
+		require.Equal(t, 1, f.Stats().Pending, "in the list once")
+		f.ticks(1)
+		require.Equal(t, 2, k.visited())
+		require.Len(t, k.chain(), 1)
+	})
+}
+
+// What is kept for a transaction that has just begun is looked at in two ticks, when
+// most of them have ended; it is set aside if that is old by then.
+func TestYoungReader(t *testing.T) {
+	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+		k := f.keys(1)[0]
+		r := f.begin()
+		f.write(k)
+		f.ticks(1)
+		require.Equal(t, 1, k.visited())
+		require.Len(t, k.chain(), 2)
+		require.Equal(t, 1, f.Stats().Pending)
+		require.Zero(t, f.Stats().Aside)
+		r.end()
+		f.ticks(1)
+		require.Equal(t, 1, k.visited())
+		f.ticks(1)
+		require.Equal(t, 2, k.visited())
+		require.Len(t, k.chain(), 1)
+		require.Zero(t, f.Stats().Pending)
+	})
+}
+
+// What is kept for an old transaction is set aside, and visited when that has ended:
+// not before, and not again after.
+func TestOldReader(t *testing.T) {
+	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+		k := f.keys(1)[0]
+		first := k.chain()[0]
+		r := f.begin()
+		f.slots.Next()
+		f.ticks(3)
+		require.Equal(t, []uint64{r.at}, f.View().Old())
+		second := f.write(k)
+		f.ticks(1)
+		require.Equal(t, []uint64{second, first}, k.chain())
+		require.False(t, k.isMarked())
+		s := f.Stats()
+		require.Equal(t, 1, s.Aside)
+		require.Zero(t, s.Pending)
+		require.Zero(t, s.Surplus)
+
+		// Written again it is visited, and still set aside once.
+		f.write(k)
+		third := f.write(k)
+		require.Equal(t, 1, f.Stats().Pending)
+		f.ticks(1)
+		require.Equal(t, []uint64{third, first}, k.chain())
+		require.Equal(t, 2, k.visited())
+		require.Equal(t, 1, f.Stats().Aside)
+
+		// Ticks alone are no reason to look, nor are readers that come, or go.
+		f.ticks(10)
+		f.begin().end()
+		later := f.begin()
+		f.slots.Next()
+		f.ticks(10)
+		later.end()
+		f.ticks(10)
+		require.Equal(t, 2, k.visited())
+
+		r.end()
+		f.ticks(1)
+		require.Equal(t, 3, k.visited())
+		require.Equal(t, []uint64{third}, k.chain())
+		require.Zero(t, f.Stats().Aside)
+		f.ticks(10)
+		require.Equal(t, 3, k.visited())
+	})
+}
+
+// Whichever of several old transactions ends, what it kept goes at the next tick.
+func TestAnyOldReaderEnds(t *testing.T) {
+	for _, order := range orders {
+		bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+			k := &key{}
+			readers := make([]reader, 3)
+			for i := range readers {
+				f.commit(k)
+				readers[i] = f.begin()
+			}
+			f.slots.Next()
+			f.ticks(3)
+			f.write(k)
+			f.ticks(1)
+			require.Len(t, k.chain(), 4)
+			require.Equal(t, 3, f.Stats().Aside)
+			for n, i := range order {
+				f.ticks(3)
+				require.Equal(t, n+1, k.visited())
+				readers[i].end()
+				f.ticks(1)
+				require.Equal(t, n+2, k.visited())
+				require.NotContains(t, k.chain(), readers[i].at)
+				require.Len(t, k.chain(), 3-n)
+				require.Equal(t, 2-n, f.Stats().Aside)
+			}
+		})
+	}
+}
+
+// A version that several epochs need is set aside once. It moves on from the newest
+// of them to the next one that is still live; that older ones end is no reason to
+// visit it. Nor that one of two transactions of the same epoch does.
+func TestVersionNeededByMany(t *testing.T) {
+	for _, order := range orders {
+		bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+			k := f.keys(1)[0]
+			readers := make([]reader, 3)
+			twins := make([]reader, 3)
+			live := make(map[int]bool)
+			for i := range readers {
+				readers[i], twins[i] = f.begin(), f.begin()
+				f.slots.Next() // a commit of another key
+				live[i] = true
+			}
+			f.ticks(3)
+			f.write(k)
+			f.ticks(1)
+			visits, at := 1, 2
+			for n, i := range order {
+				require.Len(t, k.chain(), 2)
+				require.Equal(t, 1, f.Stats().Aside)
+				readers[i].end()
+				f.ticks(2)
+				require.Equal(t, visits, k.visited())
+				twins[i].end()
+				delete(live, i)
+				if i == at {
+					visits++
+					for ; !live[at] && at > 0; at-- {
+					}
+				}
+				f.ticks(2)
+				require.Equal(t, visits, k.visited(), "after %d of %v", n+1, order)
+			}
+			require.Len(t, k.chain(), 1)
+			require.Zero(t, f.Stats().Aside)
+		})
+	}
+}
+
+// Of what is set aside that becomes due whose epoch is no longer live: for all pairs
+// of subsets of a small set, put in any order.
+func TestShelves(t *testing.T) {
+	subset := func(bits int) (s []uint64) {
+		for i := range 5 {
+			if bits>>i&1 == 1 {
+				s = append(s, uint64(10+i))
+			}
+		}
+		return s
+	}
+	for aside := range 32 {
+		for live := range 32 {
+			put := subset(aside)
+			for range 2 {
+				var s gc.Shelf
+				for _, e := range put {
+					s.Put(e, e)
+				}
+				require.ElementsMatch(t, subset(aside&^live), s.Due(subset(live)), "%v aside, %v live", put, subset(live))
+				require.Equal(t, len(subset(aside&live)), s.Waiting())
+				require.Empty(t, s.Due(subset(live)))
+				// An epoch that has ended before it is put there is due as well.
+				s.Put(30, 30)
+				require.Equal(t, []uint64{30}, s.Due(subset(live)))
+				require.Len(t, s.Due(nil), len(subset(aside&live)))
+				slices.Reverse(put)
+			}
+		}
+	}
+}
+
+// Keys that wait for an epoch are not looked at while others come and go: the work
+// of a tick does not grow with what was ever overwritten.
+func TestTicksLeaveWhatWaitsAlone(t *testing.T) {
+	bubble(t, config{Workers: 2, Queue: 1024}, func(t *testing.T, f *fixture) {
+		keys := f.keys(500)
+		long := f.begin()
+		f.slots.Next()
+		f.ticks(3)
+		for _, k := range keys {
+			f.write(k)
+		}
+		f.ticks(1)
+		require.Equal(t, len(keys), f.Stats().Aside)
+		hot := f.keys(1)[0]
+		for range 50 {
+			r := f.begin()
+			f.write(hot)
+			f.ticks(1)
+			r.end()
+		}
+		f.ticks(3)
+		for _, k := range keys {
+			require.Equal(t, 1, k.visited())
+		}
+		require.Len(t, hot.chain(), 1)
+		long.end()
+		f.ticks(1)
+		for _, k := range keys {
+			require.Equal(t, 2, k.visited())
+			require.Len(t, k.chain(), 1)
+		}
+		require.Zero(t, f.Stats().Aside)
+		f.ticks(2)
+		require.True(t, f.Resting())
+	})
+}
+
+// When many old transactions end at once each key is visited once, however many of
+// its versions are due.
+func TestManyVersionsDue(t *testing.T) {
+	bubble(t, config{Workers: 1, Manual: true}, func(t *testing.T, f *fixture) {
+		const n = 200
+		keys := f.keys(50)
+		var readers []reader
+		for range n {
+			readers = append(readers, f.begin())
+			for _, k := range keys {
+				f.write(k)
+			}
+		}
+		for range 4 {
+			require.NoError(t, f.Reclaim(t.Context()))
+		}
+		require.Equal(t, n*len(keys), f.Stats().Aside)
+		before := keys[0].visited()
+		for i := range n / 2 {
+			readers[2*i].end()
+		}
+		require.NoError(t, f.Reclaim(t.Context()))
+		require.Equal(t, n/2*len(keys), f.Stats().Aside)
+		for _, k := range keys {
+			require.Len(t, k.chain(), n/2+1)
+			require.Equal(t, before+1, k.visited())
+		}
+		for i := range n / 2 {
+			readers[2*i+1].end()
+		}
+		require.NoError(t, f.Reclaim(t.Context()))
+		require.Zero(t, f.Stats().Aside)
+		require.Len(t, keys[0].chain(), 1)
+	})
+}
+
+// Beside writers that do not rest a tick visits some of the keys, each once before any
+// is visited again. When they rest the next tick visits all.
+func TestTickBesideWriters(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		bubble(t, config{Workers: workers, Queue: 4 * gc.MinVisits}, func(t *testing.T, f *fixture) {
+			const n = 3 * gc.MinVisits
+			keys := f.keys(n)
+			count := func(visits int) (c int) {
+				for _, k := range keys {
+					if k.visited() == visits {
+						c++
+					}
+				}
+				return c
+			}
+			writeAll := func() {
+				for _, k := range keys {
+					f.write(k)
+				}
+			}
+			f.ticks(1)
+			writeAll()
+			for tick := range 3 {
+				f.ticks(1)
+				require.InDelta(t, (tick+1)*gc.MinVisits, count(1), 300, "after %d ticks", tick+1)
+				writeAll() // nobody is visited twice for that
+			}
+			require.InDelta(t, n, count(1), 300)
+			require.LessOrEqual(t, f.Stats().Pending, n, "each key is in the list once")
+			f.ticks(2) // no more writes
+			require.Zero(t, f.Stats().Pending)
+			for _, k := range keys {
+				require.Len(t, k.chain(), 1)
+			}
+		})
+	}
+}
+
+// What is superfluous is counted if it is little, and estimated if not.
+func TestSurplus(t *testing.T) {
+	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+		keys := f.keys(5000)
+		n := 0
+		for i, k := range keys[:100] {
+			for range i % 4 {
+				f.write(k)
+				n++
+			}
+		}
+		require.Equal(t, n, f.Stats().Surplus)
+		require.Equal(t, n, f.Stats().Surplus, "it does not matter where they wait")
+		f.ticks(1)
+		require.Zero(t, f.Stats().Surplus)
+		n = 0
+		for i, k := range keys {
+			for range 1 + i%4 {
+				f.write(k)
+				n++
+			}
+		}
+		require.InEpsilon(t, n, f.Stats().Surplus, 0.25)
+		f.ticks(1)
+		require.Zero(t, f.Stats().Surplus)
+	})
+}
+
+// Every worker visits, and together they visit everything.
+func TestWorkers(t *testing.T) {
+	for _, workers := range []int{1, 2, 3} {
+		t.Run(fmt.Sprint("workers=", workers), func(t *testing.T) {
+			bubble(t, config{Workers: workers, Queue: 4096}, func(t *testing.T, f *fixture) {
+				arrived := make(chan struct{}, workers)
+				all := make(chan struct{})
+				keys := f.keys(1000)
+				for _, k := range keys {
+					k.onVisit = func(*gc.View) {
+						select {
+						case <-all:
+							return
+						case arrived <- struct{}{}:
+							if len(arrived) == workers {
+								close(all)
+							}
+						default:
+						}
+						<-all
+					}
+					f.write(k)
+				}
+				f.ticks(2)
+				for _, k := range keys {
+					require.Equal(t, 1, k.visited())
+					require.False(t, k.isMarked())
+				}
+				require.Zero(t, f.Stats().Pending)
+			})
+		})
+	}
+}

@@ -1,0 +1,63 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A Tx is used by two goroutines: while one is in a method, the other one's panic says
+// so, and the first goes on as if nothing had happened.
+func TestTxUsedByTwoGoroutines(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.Announced, hooks.Tentative, hooks.Validated} {
+		m := newMap[string, int](t, still())
+		m.Store("a", 1)
+		tx := m.Begin(nil)
+		tx.Get("a")
+		tx.Set("b", 2)
+		tx.Set("c", 3)
+		var err error
+		commit := newStage(t).actor("commit", func() { err = tx.Commit() }).to(p)
+		for name, misuse := range map[string]func(){
+			"Get":       func() { tx.Get("a") },
+			"Get own":   func() { tx.Get("b") },
+			"Set":       func() { tx.Set("b", 4) },
+			"Delete":    func() { tx.Delete("b") },
+			"All":       func() { tx.All()(func(string, int) bool { return true }) },
+			"Err":       func() { _ = tx.Err() },
+			"Commit":    func() { _ = tx.Commit() },
+			"Rollback":  func() { tx.Rollback() },
+			"in Update": func() { _ = m.Update(bg, nil, func(Tx[string, int]) error { tx.Set("b", 5); return nil }) },
+		} {
+			require.Equal(t, any(errConcurrentUse), panicOf(misuse), "%s at %v", name, p)
+		}
+		commit.finish()
+		require.NoError(t, err)
+		tx.Rollback() // late, and harmless
+		require.Equal(t, map[string]int{"a": 1, "b": 2, "c": 3}, contents(t, m))
+		checkQuiet(t, m)
+	}
+}
+
+// A panic of a key leaves the transaction as it was.
+func TestTxAfterPanicOfKey(t *testing.T) {
+	m := newMap[any, int](t, still())
+	tx := m.Begin(nil)
+	tx.Set(1, 1)
+	for _, f := range []func(){
+		func() { tx.Get([]int{}) },
+		func() { tx.Set([]int{}, 1) },
+		func() { tx.Delete([]int{}) },
+		func() { tx.Set(map[int]int{}, 1) },
+		func() { tx.Set([1]any{func() {}}, 1) },
+	} {
+		requireRuntimeError(t, f)
+	}
+	requireValue(t, 1)(tx.Get(1))
+	require.NoError(t, tx.Commit())
+	requireValue(t, 1)(m.Load(1))
+}

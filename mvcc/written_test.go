@@ -1,0 +1,165 @@
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Reads that are written are compared where they are installed; the outcomes are those
+// of a validation.
+
+// requireCovered checks whether a transaction that does what f does would validate.
+func requireCovered(t *testing.T, m *Map[string, int], covered bool, f func(tx Tx[string, int])) {
+	t.Helper()
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	f(tx)
+	require.Equal(t, covered, tx.st.written())
+}
+
+func TestWhatIsCovered(t *testing.T) {
+	m := newMap[string, int](t, still())
+	for _, key := range []string{"a", "b", "c"} {
+		m.Store(key, 1)
+	}
+	m.Store("gone", 1)
+	m.Delete("gone")
+	get := func(keys ...string) func(tx Tx[string, int]) {
+		return func(tx Tx[string, int]) {
+			for _, key := range keys {
+				tx.Get(key)
+			}
+		}
+	}
+	set := func(keys ...string) func(tx Tx[string, int]) {
+		return func(tx Tx[string, int]) {
+			for _, key := range keys {
+				tx.Set(key, 2)
+			}
+		}
+	}
+	all := func(fs ...func(tx Tx[string, int])) func(tx Tx[string, int]) {
+		return func(tx Tx[string, int]) {
+			for _, f := range fs {
+				f(tx)
+			}
+		}
+	}
+	requireCovered(t, m, true, set("a", "b"))
+	requireCovered(t, m, true, all(get("a"), set("a")))
+	requireCovered(t, m, true, all(get("a", "b"), set("c", "b", "a", "new")))
+	requireCovered(t, m, true, all(get("a"), set("a"), get("a", "a")))
+	requireCovered(t, m, true, all(get("absent", "gone"), set("gone", "absent")))
+	requireCovered(t, m, true, all(get("a"), func(tx Tx[string, int]) { tx.Delete("a") }))
+	requireCovered(t, m, false, all(get("a", "b"), set("a")))
+	requireCovered(t, m, false, all(get("a", "b"), set("a", "c")))
+	requireCovered(t, m, false, all(get("absent"), set("a")))
+	requireCovered(t, m, false, all(get("gone"), set("a")))
+	requireCovered(t, m, false, all(set("a", "b", "c"), func(tx Tx[string, int]) {
+		for range tx.All() {
+		}
+	}))
+	var many []string
+	for i := range 50 {
+		many = append(many, string(rune('A'+i)))
+	}
+	requireCovered(t, m, true, all(get(many...), set(many...)))
+	requireCovered(t, m, false, all(get(many...), set(many[1:]...), set("x")))
+}
+
+// What was read and is written conflicts if it was written meanwhile, also back to the
+// same value; what was absent and is so again does not.
+func TestConflictsOfWrittenReads(t *testing.T) {
+	for name, c := range map[string]struct {
+		key       string
+		meanwhile func(m *Map[string, int])
+		conflict  bool
+	}{
+		"nothing":              {"k", func(*Map[string, int]) {}, false},
+		"overwritten":          {"k", func(m *Map[string, int]) { m.Store("k", 2) }, true},
+		"the same value":       {"k", func(m *Map[string, int]) { m.Store("k", 1) }, true},
+		"deleted":              {"k", func(m *Map[string, int]) { m.Delete("k") }, true},
+		"deleted, new":         {"k", func(m *Map[string, int]) { m.Delete("k"); m.Store("k", 1) }, true},
+		"absent":               {"new", func(*Map[string, int]) {}, false},
+		"inserted":             {"new", func(m *Map[string, int]) { m.Store("new", 1) }, true},
+		"inserted and deleted": {"new", func(m *Map[string, int]) { m.Store("new", 1); m.Delete("new") }, false},
+		"deleted before":       {"gone", func(*Map[string, int]) {}, false},
+		"inserted again":       {"gone", func(m *Map[string, int]) { m.Store("gone", 1) }, true},
+		"another key":          {"k", func(m *Map[string, int]) { m.Store("other", 2) }, false},
+	} {
+		for _, keys := range []int{1, 2, 20} {
+			t.Run(name, func(t *testing.T) {
+				m := newMap[string, int](t, still())
+				m.Store("k", 1)
+				m.Store("gone", 1)
+				m.Delete("gone")
+				tx := m.Begin(nil)
+				value, ok := tx.Get(c.key)
+				tx.Set(c.key, value+10)
+				for i := range keys - 1 {
+					tx.Set(string(rune('A'+i)), 1)
+				}
+				c.meanwhile(m)
+				prune(m)
+				before := contents(t, m)
+				err := tx.Commit()
+				if c.conflict {
+					requireConflict(t, err, c.key, ConflictRead)
+					require.Equal(t, before, contents(t, m))
+				} else {
+					require.NoError(t, err)
+					require.Equal(t, ok, c.key == "k")
+					requireValue(t, value+10)(m.Load(c.key))
+				}
+				checkQuiet(t, m)
+			})
+		}
+	}
+}
+
+// The read set follows the keys that are read, and not how often.
+func TestReadSetIsBounded(t *testing.T) {
+	m := newMap[int, int](t, still())
+	const keys = 3 * compactReads
+	for i := range keys {
+		m.Store(i, i)
+	}
+	tx := m.Begin(nil)
+	for i := range 100_000 {
+		tx.Get(i % 2)
+		tx.Get(-1 - i%2)
+	}
+	require.LessOrEqual(t, len(tx.st.reads), compactReads)
+	require.LessOrEqual(t, len(tx.st.absent), compactReads)
+	for round := range 20 {
+		for i := range keys {
+			tx.Get(i)
+			tx.Get(-1 - i)
+		}
+		require.LessOrEqual(t, len(tx.st.reads), compactFactor*keys, "round %d", round)
+		require.LessOrEqual(t, len(tx.st.absent), compactFactor*keys)
+	}
+	// None is forgotten.
+	for _, key := range []int{0, 1, keys / 2, keys - 1, -1, -2, -keys} {
+		other := m.Begin(nil)
+		for _, of := range []int{0, 1, keys / 2, keys - 1, -1, -2, -keys} {
+			for range compactReads {
+				other.Get(of)
+				other.Get(keys)
+			}
+		}
+		other.Set(keys, 1)
+		m.Store(key, -1)
+		requireConflict(t, other.Commit(), key, ConflictRead)
+		m.Delete(-1)
+		m.Delete(-2)
+		m.Delete(-keys)
+	}
+	tx.Rollback()
+	st := tx.st
+	again := m.Begin(nil)
+	require.Same(t, st, again.st)
+	require.Equal(t, compactReads, again.st.full)
+	again.Rollback()
+}
