@@ -11,8 +11,8 @@
 //
 // # The protocol
 //
-// Each pooled transaction state owns one [Slot] for life. Beginning publishes
-// the read epoch in that slot with a single atomic store; ending is a single
+// Each pooled transaction state owns one [Slot]. Beginning publishes the read
+// epoch in that slot with a single atomic store; ending is a single
 // compare-and-swap of the slot's generation. There is no shared
 // read-modify-write on either path. The reclaimer announces a bound, then scans:
 //
@@ -35,9 +35,24 @@
 // everything below the oldest reader. It is not enough here: versions between
 // two readers are dropped too, so a slot must say exactly where its reader is.
 //
+// # What a scan costs
+//
+// Slots are numbered, and new ones get the lowest number that is free. A scan
+// loads a word for each 64 numbers in use, and looks at the slots in which
+// something may be live. A slot that its owner gives back goes, and its number is
+// used again. So a scan costs what is open now, not what has ever been.
+//
+// A transaction that stays open is promoted: the third round of the reclaimer that
+// finds it live, see [Slots.Round], publishes its read epoch in a sorted list, which
+// every view shares, and takes its slot out of the scans. So 10^6 open snapshots
+// cost a scan nothing, once they are older than three rounds. The slot of a
+// promoted transaction is not used again, so that scans need not look at it ever
+// again: who ends the transaction leaves the slot behind, and the next round
+// releases it.
+//
 // # Who may hold what
 //
 // A slot may be begun on one P and ended on another; nothing refers to the P
-// after Begin. There may be any number of slots. GOMAXPROCS may grow while the
-// program runs.
+// after Begin. There may be any number of slots, of 128 bytes each. GOMAXPROCS may
+// grow while the program runs.
 package epoch

@@ -190,7 +190,7 @@ func Abandon(slot *Slot) (leaked bool) {
 	ended := false
 	switch {
 	case slot.live(slot.word.Load(), gen):
-		leaked = slot.End(gen) // else it has just been evicted
+		leaked = slot.End(gen) // else its owner has just ended it
 		ended = leaked || slot.collect(gen)
 	case gen&evictedBit != 0:
 		gen = gen&^evictedBit - 1

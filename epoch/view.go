@@ -22,6 +22,9 @@ type View struct {
 	// Writers is an epoch, at most the bound, below which no transaction reads
 	// that may write.
 	Writers uint64
+	// OldWriter says that Writers is the read epoch of a promoted transaction. It
+	// may write, and Writers stays what it is until it has ended.
+	OldWriter bool
 
 	// young are the epochs of transactions that are not promoted, old those of
 	// promoted ones: both sorted and distinct. An epoch may be in both.
@@ -97,7 +100,7 @@ func (s *Slots) Look(v *View, m uint64, scratch []uint64) (looked int, _ []uint6
 	n, _ := slices.BinarySearch(old.epochs, m)
 	slices.Sort(scratch)
 	scratch = slices.Compact(scratch)
-	*v = View{Bound: m, Writers: writers, old: old.epochs[:n:n]}
+	*v = View{Bound: m, Writers: writers, OldWriter: writers == old.writer, old: old.epochs[:n:n]}
 	v.young = append(v.few[:0], scratch...)
 	v.Min = m
 	if len(v.young) > 0 {
@@ -117,6 +120,7 @@ func (s *Slots) Look(v *View, m uint64, scratch []uint64) (looked int, _ []uint6
 // bound, and the lowest of those that may write, or the bound.
 func ViewOf(bound, writers uint64, young, old []uint64) View {
 	v := View{Bound: bound, Writers: writers, Min: bound, young: young, old: old}
+	v.OldWriter = slices.Contains(old, writers)
 	if live := v.Live(); len(live) > 0 {
 		v.Min = live[0]
 	}

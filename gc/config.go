@@ -25,6 +25,9 @@ type Found[E, W any] struct {
 	Later []E
 	// Waits has what is kept for old read epochs and did not wait before.
 	Waits []Wait[W]
+	// Gone counts items that are gone for good. They cost nothing of what a tick may
+	// visit: there may be any number of them, ever new ones.
+	Gone int
 	// Alone says that the visitor is a committer, who must not wait for a lock:
 	// what would be put in Waits makes the item one of Later.
 	Alone bool
@@ -35,6 +38,9 @@ type Wait[W any] struct {
 	// Epoch is that read epoch: an old one of the view, and the newest one for
 	// which it is kept.
 	Epoch uint64
+	// Writers says that it is kept until no transaction that may write reads at or
+	// below Epoch. Then Epoch is the view's Writers, and that is an old one.
+	Writers bool
 	// What is kept.
 	What W
 }

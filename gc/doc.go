@@ -19,30 +19,45 @@
 //
 // # Who does the work
 //
-// A [Reclaimer] makes a view every 100 ms by default, and then prunes the keys
-// that were written since. Committers hand these keys over through a bounded
-// queue, in which a key stands once. When the queue is full the committer does
-// the work itself, so cleaning up can fall behind only by the length of the
-// queue. (The same rule as for the asynchronous post-commit of the Persistent
-// Memory Development Kit's libpmemobj.) A ticker alone would be too slow for a
-// hot key: at five million writes a second one tick is half a million versions.
-// So a committer that has made a chain grow asks for a newer view at once.
+// Writers do most of it. A writer that covers a version which everybody sees, of an
+// epoch up to the view's min visible epoch, cuts off what is below it: one store into
+// a line that it has just read. It calls [Reclaimer.RefreshPast] when the view is
+// older than some thousand commits, so that this works at any rate. That is package
+// mvcc's part; it is why memory does not depend on whether a goroutine gets its turn.
 //
-// An old version that somebody still reads is set aside, on the shelf of the newest
-// read epoch that needs it, and its key is visited when that epoch has ended. A key
-// of which only a tombstone is left waits in the same way for those who read below
-// it. So what a long reader keeps costs nothing until it ends.
+// What writers leave are the last versions of keys that nobody writes any more, and
+// those that somebody reads. A writer hands its key over, once, through a bounded
+// queue ([Reclaimer.Offer]), and a [Reclaimer] visits it at the next tick, of 100 ms by
+// default. What is left to do decides when it is visited again:
 //
-// With [Config.Manual] there are no goroutines, and [Reclaimer.Reclaim] does what
-// they would.
+//   - it has versions above the bound: at the next tick;
+//   - it has versions that a young reader needs: in two ticks. Most readers have ended
+//     by then, and the others are old;
+//   - it has versions that an old reader needs, one that three ticks have seen: when
+//     that one ends. The version stands on the shelf of the newest read epoch that
+//     needs it, and moves to the shelf of the next older one when that epoch has
+//     ended. What a long reader keeps costs nothing until it ends.
 //
-// The reclaimer parks when nothing is live, queued or set aside. A parked
-// reclaimer has no running ticker and costs nothing; the next key handed over
-// wakes it.
+// So the lists are bounded by the keys that have more than one version, and by the
+// versions that old readers keep. A tick beside writers that never rest visits a share
+// of the list, in proportion to what they have committed since the last one; the rest
+// stays for the next tick.
+//
+// A queue that is half full is emptied into the list at once, unless the list is very
+// long. When the queue is full the committer that hands a key over visits two that were
+// handed over before, so cleaning up cannot fall behind by more than 64 times the length
+// of the queue.
+// (The same rule as for the asynchronous post-commit of the Persistent Memory
+// Development Kit's libpmemobj.) Without workers, and after Close, committers do the
+// same whenever more than a few keys wait. With [Config.Manual] there is no goroutine,
+// and [Reclaimer.Reclaim] does what a tick would.
+//
+// The goroutine ends when nothing is live, queued, listed or set aside, and takes the
+// memory of queue and lists with it. The next key handed over starts one.
 //
 // # Old readers
 //
-// A pass notes how long each live transaction has been seen. It tells the Logger of
+// A tick notes how long each live transaction has been seen. It tells the Logger of
 // those that are old, and evicts those that are older than MaxAge: it ends their
 // slots, and only then makes the view with which their versions are dropped.
 package gc

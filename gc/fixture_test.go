@@ -20,6 +20,7 @@ type key struct {
 	mu       sync.Mutex
 	marked   bool            // guarded by mu
 	versions []uint64        // newest first; guarded by mu
+	deleted  bool            // goes when it is pruned down; guarded by mu
 	waiting  map[uint64]bool // by version; guarded by mu
 	visits   int             // guarded by mu
 	bound    uint64          // the largest bound visited with; guarded by mu
@@ -86,6 +87,10 @@ func (k *key) prune(v *gc.View, f *found) {
 		}
 	}
 	k.versions = kept
+	if k.deleted && !above && len(kept) == 1 {
+		k.versions = nil
+		f.Gone++
+	}
 	switch {
 	case !above && !young || k.marked:
 	case above:

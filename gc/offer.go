@@ -11,7 +11,11 @@ func (r *Reclaimer[E, W]) Offer(item E) {
 	r.queue.put(item)
 	depth := r.queue.size()
 	switch {
-	case r.alone():
+	case r.closed.Load():
+		if depth+int(r.stock.items.Load()) > aloneDepth || r.stock.waits.Load() > 0 {
+			r.help()
+		}
+	case r.workers <= 0:
 		if depth > aloneDepth {
 			r.help()
 		}
@@ -22,9 +26,6 @@ func (r *Reclaimer[E, W]) Offer(item E) {
 	// Must follow the put: who stops looks at the queue after saying so.
 	r.wakeUp(depth > r.capacity/2)
 }
-
-// alone reports whether committers have to do the work.
-func (r *Reclaimer[E, W]) alone() bool { return r.workers <= 0 || r.closed.Load() }
 
 // aloneDepth is how many items wait where there are no workers: an item cannot be
 // pruned down before other transactions have ended, and views are made anew every now
@@ -39,24 +40,33 @@ const (
 	helpStride = 128
 )
 
-// help visits some of the items that are queued.
+// help visits some of the items that are queued, or that a tick would visit if there
+// still was one.
 func (r *Reclaimer[E, W]) help() {
+	if r.closed.Load() {
+		r.passAlone()
+	}
+	r.some(r.RefreshPast(r.slots.Now(), helpStride), helpVisits)
+}
+
+// some visits n items that wait.
+func (r *Reclaimer[E, W]) some(view *View, n int) {
 	items := r.queue.unspill()
-	for len(items) < helpVisits {
+	for len(items) < n {
 		item, ok := r.queue.take()
 		if !ok {
 			break
 		}
 		items = append(items, item)
 	}
+	if n -= len(items); n > 0 && r.closed.Load() {
+		items = r.stock.tryTake(items, n)
+	}
 	if len(items) > 0 {
 		found := Found[E, W]{Alone: true}
-		r.visit(items, r.RefreshPast(r.slots.Now(), helpStride), &found)
+		r.visit(items, view, &found)
 		r.putBack(found.Again)
 		r.putBack(found.Later)
-	}
-	if r.closed.Load() {
-		r.passAlone()
 	}
 }
 

@@ -2,6 +2,7 @@ package gc
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -14,7 +15,9 @@ import (
 // fewer epochs were drawn than one for every restShare of the items, a tick visits all.
 //
 // What is not visited stays: an item is in the list once, so the list is bounded by
-// the items that have more than one version, and writers trim what they write.
+// the items that have more than one version, and writers trim what they write. Items
+// that turn out to be gone do not count: nobody trims these, and ever new ones may come
+// as fast as the clock goes.
 const (
 	visitShare = 8
 	minVisits  = 16384
@@ -32,7 +35,7 @@ type pass[E, W any] struct {
 // tick visits. r.passing is held.
 func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
 	p := &pass[E, W]{r: r, view: view}
-	shelves := r.stock.due(view.Old())
+	shelves := r.stock.due(view, math.MaxInt)
 	n := r.stock.turn(r.queue.drain, all)
 	for _, shelf := range shelves {
 		items := r.due(shelf, nil)
@@ -60,13 +63,14 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if batch = r.stock.take(batch[:0]); len(batch) == 0 {
+		if batch = r.stock.take(batch[:0], batchSize); len(batch) == 0 {
 			break
 		}
 		if hooks.Enabled {
 			hooks.At(hooks.Dequeued)
 		}
 		r.visit(batch, p.view, &found)
+		p.quota.Add(int64(found.Gone))
 		r.stock.put(&found)
 		found.reset()
 		clear(batch)
@@ -104,17 +108,24 @@ func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
 		r.trimming.Store(r.trim())
 	}
 	err := p.work(ctx)
-	if r.manual && r.unused() {
+	switch {
+	case !r.unused():
+		// The ticker may have found nothing while we had it in hand.
+		r.wakeUp(false)
+	case r.manual:
 		r.stock.clear(&r.queue)
 	}
 	return err
 }
 
-// aloneVisits is how much a committer visits, once in an interval, of what a tick
-// would visit if there was one.
-const aloneVisits = 256
+// After Close a committer that makes a view visits aloneVisits items, and ends up to
+// aloneWaits waits, that once in an interval.
+const (
+	aloneVisits = 64
+	aloneWaits  = 4096
+)
 
-// passAlone does some of the work of a tick, for a committer after Close: one of
+// passAlone does what committers do of a tick after Close, but for the visits: one of
 // them at a time, and once in an interval. It waits for nobody.
 func (r *Reclaimer[E, W]) passAlone() {
 	now := int64(r.now())
@@ -129,7 +140,11 @@ func (r *Reclaimer[E, W]) passAlone() {
 	r.round(r.now())
 	view := r.refresh()
 	r.unlock()
-	p := r.gather(view, false)
-	p.quota.Store(min(p.quota.Load(), aloneVisits))
-	_ = p.work(context.Background())
+	for _, shelf := range r.stock.due(view, aloneWaits) {
+		r.putBack(r.due(shelf, nil))
+	}
+	r.stock.turn(nil, true)
+	if r.trim != nil {
+		r.trim()
+	}
 }

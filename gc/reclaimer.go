@@ -124,12 +124,19 @@ func (r *Reclaimer[E, W]) run() {
 				return
 			}
 		case <-r.poked:
-			r.stock.absorb(r.queue.drain)
+			// If much is left from before, the queue stays full, and committers help.
+			if r.stock.items.Load() < absorbLimit*int64(r.capacity) {
+				r.stock.absorb(r.queue.drain)
+			}
 		case <-r.stop:
 			return
 		}
 	}
 }
+
+// absorbLimit is how many times the length of the queue the list may be long that the
+// ticker goroutine empties the queue into.
+const absorbLimit = 64
 
 // idle reports whether nothing is live, handed over, to be visited or set aside, nor
 // anything left to trim.
@@ -182,4 +189,9 @@ func (r *Reclaimer[E, W]) Close() {
 	r.refreshing.Unlock()
 	p := r.gather(view, true)
 	_ = p.work(context.Background())
+	// What is idle goes, some of it with each call.
+	for n := 0; n < closeTrims && r.trim != nil && r.trim(); n++ {
+	}
 }
+
+const closeTrims = 64

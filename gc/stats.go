@@ -143,8 +143,9 @@ func (r *Reclaimer[E, W]) estimate() int {
 		sum += r.surplus(item)
 		items[n] = item
 	}
-	r.putBack(items[:n])
-	if n > 0 {
+	if r.putBack(items[:n]); n > 0 {
+		// The ticker may have found nothing while we had them in hand.
+		r.wakeUp(false)
 		sum = sum * max(r.queue.size(), n) / n
 	}
 	if !r.stock.mu.TryLock() {

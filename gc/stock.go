@@ -15,7 +15,8 @@ import (
 // above the bound; or in two ticks if versions of it are kept for a read epoch that
 // is not old. What is kept for an old epoch stands on a shelf of that epoch, the
 // newest one that needs it, and becomes due when the epoch has ended; then it is
-// dropped, or moves to the shelf of the next older epoch. So what is stored here is
+// dropped, or moves to the shelf of the next older epoch. What is kept for whoever may
+// write stands on a shelf of the lowest epoch of these. So what is stored here is
 // bounded by the items that have more than one version, and by the old versions that
 // are kept for old epochs; and the work done for a version follows the read epochs
 // that it outlives, and not the ticks.
@@ -33,6 +34,8 @@ type stock[E, W any] struct {
 	// changed says that this is not enough to leave it at that.
 	seen    []uint64
 	changed bool
+	// writers has what waits for transactions that may write.
+	writers map[uint64][]W
 
 	items atomic.Int64 // how many items there are in now, next and later
 	waits atomic.Int64 // how many there are on the shelves
@@ -42,7 +45,7 @@ type stock[E, W any] struct {
 const batchSize = 64
 
 // turn makes what was to be visited at the next tick what is to be visited now, and
-// adds what has been handed over. If all is set, nothing is left for a later tick.
+// adds what drain does, if that is not nil. If all is set, nothing is left for a later tick.
 // It returns how many items there are to visit now.
 func (s *stock[E, W]) turn(drain func([]E) []E, all bool) int {
 	s.mu.Lock()
@@ -60,7 +63,9 @@ func (s *stock[E, W]) turn(drain func([]E) []E, all bool) int {
 		clear(s.next)
 		s.next = s.next[:0]
 	}
-	s.now = drain(s.now)
+	if drain != nil {
+		s.now = drain(s.now)
+	}
 	s.now, s.next, s.later = spare(s.now), spare(s.next), spare(s.later)
 	s.recount()
 	return len(s.now)
@@ -95,11 +100,25 @@ func spare[E any](list []E) []E {
 	return slices.Clone(list)
 }
 
-// take moves some of what is to be visited now to batch, which is empty.
-func (s *stock[E, W]) take(batch []E) []E {
+// take moves up to n items of what is to be visited now to batch.
+func (s *stock[E, W]) take(batch []E, n int) []E {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := min(len(s.now)-s.taken, batchSize)
+	return s.move(batch, n)
+}
+
+// tryTake is take for who must not wait for the lock.
+func (s *stock[E, W]) tryTake(batch []E, n int) []E {
+	if !s.mu.TryLock() {
+		return batch
+	}
+	defer s.mu.Unlock()
+	return s.move(batch, n)
+}
+
+// move is take. s.mu is held.
+func (s *stock[E, W]) move(batch []E, n int) []E {
+	n = min(len(s.now)-s.taken, n)
 	batch = append(batch, s.now[s.taken:s.taken+n]...)
 	clear(s.now[s.taken : s.taken+n])
 	s.taken += n
@@ -127,6 +146,13 @@ func (s *stock[E, W]) recount() {
 // shelve puts each of waits on its shelf. s.mu is held.
 func (s *stock[E, W]) shelve(waits []Wait[W]) {
 	for _, w := range waits {
+		if w.Writers {
+			if s.writers == nil {
+				s.writers = make(map[uint64][]W)
+			}
+			s.writers[w.Epoch] = append(s.writers[w.Epoch], w.What)
+			continue
+		}
 		shelf, there := s.shelves[w.Epoch]
 		if !there {
 			if s.shelves == nil {
@@ -145,14 +171,41 @@ func (s *stock[E, W]) shelve(waits []Wait[W]) {
 	s.waits.Add(int64(len(waits)))
 }
 
-// due takes the shelves down whose epochs are not among old, and returns them.
-// old are the old epochs of a view that is newer than all those with which anything
-// was put on a shelf that is not found here; calls must not overlap.
-func (s *stock[E, W]) due(old []uint64) (shelves [][]W) {
+// due takes down what view allows of up to about limit waits: the shelves whose epochs
+// are not among its old ones. The view is newer than all those with which anything was
+// put on a shelf that is not found here; calls must not overlap.
+func (s *stock[E, W]) due(view *View, limit int) (shelves [][]W) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := 0
+	take := func(from map[uint64][]W, e uint64) (all bool) {
+		shelf := from[e]
+		left := max(len(shelf)-(limit-n), 0)
+		n += len(shelf) - left
+		shelves = append(shelves, shelf[left:])
+		if left > 0 {
+			from[e] = shelf[:left:left]
+			return false
+		}
+		delete(from, e)
+		return true
+	}
+	defer func() {
+		if c := s.waits.Add(-int64(n)); invariant.Enabled && c < 0 {
+			invariant.Violated("%d more waits came due than were set aside", -c)
+		}
+	}()
+	for e := range s.writers {
+		if e < view.Writers && n < limit {
+			take(s.writers, e)
+		}
+	}
+	if len(s.writers) == 0 {
+		s.writers = nil
+	}
+	old := view.Old()
 	if !s.changed && slices.Equal(s.seen, old) {
-		return nil
+		return shelves
 	}
 	s.seen, s.changed = old, false
 	if s.stirred {
@@ -160,7 +213,6 @@ func (s *stock[E, W]) due(old []uint64) (shelves [][]W) {
 		s.stirred = false
 	}
 	kept := s.epochs[:0]
-	n := 0
 	for _, e := range s.epochs {
 		for len(old) > 0 && old[0] < e {
 			old = old[1:]
@@ -169,15 +221,13 @@ func (s *stock[E, W]) due(old []uint64) (shelves [][]W) {
 			kept = append(kept, e)
 			continue
 		}
-		n += len(s.shelves[e])
-		shelves = append(shelves, s.shelves[e])
-		delete(s.shelves, e)
+		if n >= limit || !take(s.shelves, e) {
+			kept = append(kept, e)
+			s.changed = true
+		}
 	}
 	if s.epochs = kept; len(kept) == 0 {
 		s.epochs, s.shelves = nil, nil // neither ever shrinks by itself
-	}
-	if c := s.waits.Add(-int64(n)); invariant.Enabled && c < 0 {
-		invariant.Violated("%d more waits came due than were set aside", -c)
 	}
 	return shelves
 }

@@ -3,11 +3,13 @@ package gc_test
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
 
@@ -251,6 +253,34 @@ func TestShelves(t *testing.T) {
 	}
 }
 
+// A shelf may be taken down in parts. What waits for writers is due when these read above.
+func TestShelvesInParts(t *testing.T) {
+	var s gc.Shelf
+	for i := range uint64(10) {
+		s.Put(5, i)
+		s.Put(7, i)
+	}
+	met := map[uint64]int{}
+	for range 4 {
+		some := s.DueSome([]uint64{7}, 3)
+		require.LessOrEqual(t, len(some), 3)
+		for _, what := range some {
+			met[what]++
+		}
+	}
+	require.Len(t, met, 10)
+	require.Equal(t, 10, s.Waiting())
+	require.Len(t, s.DueSome(nil, 100), 10)
+
+	s.PutForWriters(5, 1)
+	s.PutForWriters(7, 2)
+	require.Empty(t, s.DueForWriters(5))
+	require.Equal(t, []uint64{1}, s.DueForWriters(6))
+	require.Empty(t, s.DueForWriters(7))
+	require.Equal(t, []uint64{2}, s.DueForWriters(8))
+	require.Zero(t, s.Waiting())
+}
+
 // Keys that wait for an epoch are not looked at while others come and go: the work
 // of a tick does not grow with what was ever overwritten.
 func TestTicksLeaveWhatWaitsAlone(t *testing.T) {
@@ -422,4 +452,53 @@ func TestWorkers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A tick visits all that is gone, however much it is.
+func TestTickVisitsWhatIsGone(t *testing.T) {
+	bubble(t, config{Workers: 1, Queue: 8 * gc.MinVisits}, func(t *testing.T, f *fixture) {
+		keys := f.keys(3 * gc.MinVisits)
+		f.ticks(1)
+		for _, k := range keys {
+			k.mu.Lock()
+			k.deleted = true
+			k.mu.Unlock()
+			f.write(k)
+		}
+		f.ticks(1)
+		require.Zero(t, f.Stats().Pending)
+		for _, k := range keys {
+			require.Empty(t, k.chain())
+		}
+	})
+}
+
+// Stats has some of the queue in hand while the ticker finds nothing, and stops.
+func TestStatsAgainstRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stop atomic.Bool
+		goOn := make(chan struct{})
+		cfg := config{Slots: epoch.NewSlots(), Visit: visit, Due: due, Workers: 1}
+		cfg.Surplus = func(k *key) int {
+			if stop.Swap(false) {
+				<-goOn
+			}
+			return k.surplus()
+		}
+		f := &fixture{gc.NewReclaimer(cfg), cfg.Slots, gc.DefaultInterval}
+		defer f.Close()
+		k := f.keys(1)[0]
+		f.write(k)
+		stop.Store(true)
+		done := make(chan struct{})
+		go func() { f.Stats(); close(done) }()
+		synctest.Wait()
+		f.ticks(3)
+		require.Zero(t, k.visited())
+		close(goOn)
+		<-done
+		f.ticks(3)
+		require.NotZero(t, k.visited())
+		require.Len(t, k.chain(), 1)
+	})
 }

@@ -57,6 +57,10 @@ func (r *Reclaimer[E, W]) RefreshPast(e, stride uint64) *View {
 		r.install(r.slots.Announce(), nil, false)
 	}
 	r.counters.commits.end(start)
+	if r.closed.Load() {
+		r.passAlone()
+		r.some(r.view.Load(), aloneVisits)
+	}
 	return r.view.Load()
 }
 
@@ -104,7 +108,7 @@ func (r *Reclaimer[E, W]) now() time.Duration { return time.Since(r.born) }
 // refresh makes a new view. r.refreshing is held.
 func (r *Reclaimer[E, W]) refresh() *View {
 	v, scratch := r.install(r.slots.Announce(), r.scratch, true)
-	r.scratch = scratch
+	r.scratch = spare(scratch)
 	return v
 }
 

@@ -40,7 +40,7 @@ func TestInvariantOfViews(t *testing.T) {
 
 func TestInvariantOfWaits(t *testing.T) {
 	var s stock[int, int]
-	s.shelve([]Wait[int]{{1, 1}})
+	s.shelve([]Wait[int]{{Epoch: 1, What: 1}})
 	s.waits.Store(0)
-	requireViolation(t, "more waits came due", func() { s.due(nil) })
+	requireViolation(t, "more waits came due", func() { s.due(&View{}, 1) })
 }

@@ -174,14 +174,16 @@ func TestBoundedWithVeryManySnapshots(t *testing.T) {
 		g := measure(t, m)
 		c.peaked(g)
 		require.LessOrEqual(t, g.versions, 1000+n+inHand)
-		require.Less(t, g.heap-c.start.heap, int64(n)*400, "round %d", round)
+		// Some 400 bytes each when they are old, a version included; what lists have to
+		// spare; and a ring of the queue.
+		require.Less(t, g.heap-c.start.heap, int64(n)*700+2<<20, "round %d", round)
 		for i := range open {
 			open[i].Close()
 		}
 	}
 	open = nil
 	ended(c, m, 1<<20)
-	require.Less(t, m.slots.Owned(), 100)
+	eventually(t, func() bool { return m.slots.Owned() < 100 }, "slots are kept")
 }
 
 // Keys are deleted, and new ones come, for ever; with somebody who reads as of the

@@ -77,7 +77,11 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 		m.priority.honour(st.ticket)
 	}
 	given := st.ticket // by Update, which gives it back
-	r := st.try(gen)
+	check := uint64(0)
+	if st.hasRead && st.level == LevelSerializable && !st.written() {
+		check = checkBit
+	}
+	r := st.try(gen, check)
 	for attempt := 0; r == resultAborted; attempt++ {
 		// Nobody wrote what we read, so far as we know; somebody just could
 		// not wait. Install again, with versions and a record that are new:
@@ -90,7 +94,7 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 			backoff(attempt)
 			m.priority.honour(st.ticket)
 		}
-		r = st.try(gen)
+		r = st.try(gen, check)
 	}
 	if st.ticket != given {
 		m.priority.release(st.ticket)
@@ -109,8 +113,9 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 	return r == resultCommitted
 }
 
-// try makes one attempt. If it commits, the transaction has ended.
-func (st *txState[K, V]) try(gen uint64) result {
+// try makes one attempt. If it commits, the transaction has ended. check is checkBit if
+// it has to validate.
+func (st *txState[K, V]) try(gen, check uint64) result {
 	m := st.m
 	for i := range st.writes {
 		if w := &st.writes[i]; w.e == nil {
@@ -120,10 +125,6 @@ func (st *txState[K, V]) try(gen uint64) result {
 	}
 	if hooks.Enabled {
 		hooks.At(hooks.CommitEntries)
-	}
-	check := uint64(0)
-	if st.hasRead && st.level == LevelSerializable && !st.written() {
-		check = checkBit
 	}
 	multi := len(st.writes) > 1
 	if multi {

@@ -59,11 +59,13 @@
 // begins writes one word that nobody else writes; the only word that all commits
 // share is the clock. Read-only transactions are not tracked, validated or
 // aborted. A serializable transaction that writes validates its reads when it
-// commits: the cost grows with their number.
+// commits: the cost grows with the number of keys that it has read. One that writes
+// all the keys it has read need not validate.
 //
-// Old versions are dropped when nobody can see them: see package
-// [github.com/mvccmap/mvccmap/gc]. A snapshot that stays open for hours keeps at
-// most one version of each key from being dropped.
+// Old versions are dropped when nobody can see them, by writers and in the background:
+// see package [github.com/mvccmap/mvccmap/gc]. A snapshot that stays open for hours
+// keeps at most one version of each key from being dropped. An empty map takes 6 KB,
+// and has no goroutine.
 //
 // # Ending
 //
@@ -71,6 +73,8 @@
 // whether it has ended, so that a late Rollback or Close does nothing, and any
 // other late call panics with [ErrTxDone]. One that nobody ends keeps old versions
 // until the garbage collector finds its handle unreachable: Options.MaxTxAge sets a
-// limit to that, and Options.Logger tells of it. A map has background goroutines:
-// [Map.Close] ends them.
+// limit to that, and Options.Logger tells of it. A map that is in use has a background
+// goroutine, which ends when there is nothing to do; [Map.Close] ends it for good.
+// A Tx is for one goroutine at a time: two that use it at once get a panic, like two
+// that write to a Go map.
 package mvcc

@@ -7,12 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/mvccmap/mvccmap/internal/leak"
 )
 
 // What happens to handles and maps that nobody ends.
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	leak.VerifyTestMain(m)
 }
 
 // collect runs the garbage collector until cond holds.
@@ -79,7 +81,7 @@ func TestHandleInUseIsNotReclaimed(t *testing.T) {
 }
 
 func TestUnreachableMapEndsItsGoroutines(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leak.VerifyNone(t, goleak.IgnoreCurrent())
 	stopped := make(chan struct{}, 4)
 	func() {
 		for workers := range 4 {
@@ -122,7 +124,7 @@ func TestHandleKeepsMap(t *testing.T) {
 }
 
 func TestCloseEndsGoroutines(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, workers := range []int{-1, 0, 1, 4} {
 		m := New[int, int](&Options{ReclaimWorkers: workers})
 		m.Store(1, 1)

@@ -61,15 +61,17 @@ type Options struct {
 	// ReclaimInterval is how often the background work looks which epochs are
 	// being read and drops the versions that nobody can see. Longer means
 	// that versions of keys which are no longer written stay for longer;
-	// keys that are written often are pruned by their writers. Default: 100 ms.
+	// keys that are written are pruned by their writers. Default: 100 ms.
 	ReclaimInterval time.Duration
 
-	// ReclaimWorkers is how many goroutines prune. Negative means none:
-	// committers prune the keys they write, each time. Default: 1.
+	// ReclaimWorkers is how many goroutines prune. Negative means none: for
+	// each key that a committer adds to those that wait, it prunes two that
+	// have waited; a few keys, some hundred, always wait. Default: 1.
 	ReclaimWorkers int
 
-	// ReclaimQueue is how many keys may wait to be pruned. When the queue is
-	// full, committers prune the keys they write. Default: 16384.
+	// ReclaimQueue is how many keys may be handed to the background work
+	// between two ticks. When the queue is full, a committer prunes two keys of
+	// it for each that it adds. Memory is taken as it fills. Default: 16384.
 	ReclaimQueue int
 
 	// PruneThreshold is after how many new versions of a key their committer
@@ -80,8 +82,8 @@ type Options struct {
 
 	// ManualReclaim means that the map has no background goroutines: what they
 	// do is done by [Map.Reclaim], which somebody has to call now and then. Keys
-	// to be pruned are queued as usual, and pruned by their committers when the
-	// queue is full. Default: false.
+	// to be pruned are queued as usual, and pruned by committers when the queue
+	// is full. Default: false.
 	ManualReclaim bool
 
 	// MaxTxAge is after how long an open transaction or snapshot is evicted: the

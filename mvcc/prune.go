@@ -105,7 +105,7 @@ const (
 //
 // It stops after run versions in a row that had to be kept. If f is not nil it tells of
 // the old versions that have to be kept for old epochs, once each: a version is marked
-// as waiting when its wait begins.
+// as waiting when its wait begins. If f is nil it does not look far for the bound.
 func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]) (l left) {
 	h := e.head.Load()
 	for h != nil {
@@ -120,7 +120,7 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]
 		h = e.head.Load()
 	}
 	if h == nil {
-		c.bury(e, nil)
+		c.bury(e, nil, f)
 		return leftNothing
 	}
 
@@ -135,6 +135,9 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]
 		// mark after he has published.
 		if committed(s) {
 			above++
+		}
+		if f == nil && above > run*nearRuns {
+			return leftAbove // the view is too old, and the next one does this
 		}
 		if v = v.next.Load(); v == nil {
 			break
@@ -161,7 +164,7 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]
 	}
 	at := commitEpoch(h)
 	if at <= view.Writers {
-		c.bury(e, h)
+		c.bury(e, h, f)
 		return l
 	}
 	// A transaction that may write reads as of before it, or began to when the view
@@ -169,16 +172,20 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]
 	if f == nil {
 		return l
 	}
-	newest, old := view.Below(at)
-	if !old || f.Alone {
+	if !view.OldWriter || f.Alone {
 		return max(l, leftYoung)
 	}
+	// If it waits already, then for the same one, or the wait is about to end.
 	if !e.waits.Swap(true) {
 		c.counters.tombstones.Add(1)
-		f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: newest, What: waiting[K, V]{e, nil}})
+		f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: view.Writers, Writers: true, What: waiting[K, V]{e, nil}})
 	}
 	return l
 }
+
+// nearRuns is within how many times run a committer looks for the bound. Whoever writes
+// next after the view was renewed finds it at once.
+const nearRuns = 4
 
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for
@@ -256,7 +263,7 @@ func commitEpoch[V any](v *version[V]) uint64 {
 // Dead first, then unlink: a writer that installs on e changes the same word,
 // so either it finds e dead and looks the key up again, or we fail here. The
 // other way round, or a delete that does not compare, would lose its version.
-func (c core[K, V]) bury(e *entry[K, V], h *version[V]) {
+func (c core[K, V]) bury(e *entry[K, V], h *version[V], f *found[K, V]) {
 	if invariant.Enabled {
 		c.checkBury(e, h)
 	}
@@ -265,6 +272,9 @@ func (c core[K, V]) bury(e *entry[K, V], h *version[V]) {
 			hooks.At(hooks.Dead)
 		}
 		c.unlink(e)
+		if f != nil {
+			f.Gone++
+		}
 	}
 }
 

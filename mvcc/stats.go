@@ -38,18 +38,19 @@ type Stats struct {
 	Keys    int `json:"keys"`
 	Entries int `json:"entries"`
 	// Versions is the number of versions in memory: one for each entry, those
-	// that a live read epoch needs, and those that have not been pruned yet
-	// (gauge). It is exact when the background work has caught up and nobody
-	// writes; when two goroutines prune the same key at once it may be off by
-	// what both count, until then.
+	// that are set aside, and those that have not been pruned yet (gauge). It
+	// is exact when the background work has caught up and nobody writes; until
+	// then the last part is estimated from some of the keys that wait.
 	Versions int `json:"versions"`
-	// Bytes estimates the memory that keys, versions, index and slots take,
-	// without what keys and values point to (gauge).
+	// Bytes estimates the memory that keys, versions, index, slots and the
+	// background work take, without what keys and values point to (gauge).
 	Bytes uint64 `json:"bytes"`
-	// QueueDepth is how many keys wait to be pruned (gauge).
+	// QueueDepth is how many keys wait to be pruned: they have more than one
+	// version, or are deleted (gauge).
 	QueueDepth int `json:"queue_depth"`
-	// Aside is how many old versions are kept until a read epoch ends, and
-	// tombstones, of keys of which nothing else is left (gauge).
+	// Aside is how many old versions are kept until the read epoch of a reader
+	// ends that has been open for some ticks, and tombstones, of keys of which
+	// nothing else is left (gauge).
 	Aside int `json:"aside"`
 
 	// Commits counts commits that wrote something, one-key writes included.
@@ -73,14 +74,13 @@ type Stats struct {
 	Revoked     uint64 `json:"revoked"`
 	Rivals      uint64 `json:"rivals"`
 	Reinstalled uint64 `json:"reinstalled"`
-	// Pruned counts versions dropped; a few may be counted twice, when two
-	// goroutines pruned the same key.
+	// Pruned counts versions dropped. It is what was committed less Versions,
+	// and as exact as that.
 	Pruned uint64 `json:"pruned"`
 	// TickRefreshes counts the views made by the ticker, CommitRefreshes those
-	// asked for by committers that added to a chain, FallbackRefreshes those of
-	// committers that pruned because the queue was full or there are no workers,
-	// and ManualRefreshes those of [Map.Reclaim]. The times are what they took in
-	// all; of those of committers one in 64 is timed.
+	// made by committers because the view was too old, and ManualRefreshes
+	// those of [Map.Reclaim]. The times are what they took in all; of those of
+	// committers one in 64 is timed.
 	TickRefreshes     uint64        `json:"tick_refreshes"`
 	CommitRefreshes   uint64        `json:"commit_refreshes"`
 	ManualRefreshes   uint64        `json:"manual_refreshes"`
@@ -89,8 +89,8 @@ type Stats struct {
 	ManualRefreshTime time.Duration `json:"manual_refresh_time_ns"`
 	// RefreshTime is the sum of these times.
 	RefreshTime time.Duration `json:"refresh_time_ns"`
-	// SyncFallbacks counts keys that a committer had to prune because the
-	// queue was full.
+	// SyncFallbacks counts keys that were handed over when the queue was full:
+	// for each the committer pruned two others.
 	SyncFallbacks uint64 `json:"sync_fallbacks"`
 	// Parks counts how often the background work stopped altogether, because
 	// there was nothing to do.
@@ -104,9 +104,9 @@ type Stats struct {
 	_ struct{}
 }
 
-// Stats returns the present statistics. It looks at every slot, that is at as many
-// words as transactions have ever been open at once, allocates nothing, and waits
-// for nobody.
+// Stats returns the present statistics. It looks at every slot, of which there are
+// about as many as transactions have been open at once lately, and at some hundred of
+// the keys that wait to be pruned. It allocates nothing, and waits for nobody.
 func (m *Map[K, V]) Stats() Stats {
 	g := m.gc.Stats()
 	live, ended, extra := m.slots.Census()

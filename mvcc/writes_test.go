@@ -45,6 +45,13 @@ func TestFirstCommitterWinsOnNewKeys(t *testing.T) {
 	for name, first := range map[string]func(m *Map[string, int]){
 		"insert":            func(m *Map[string, int]) { m.Store("n", 1) },
 		"insert and delete": func(m *Map[string, int]) { m.Store("n", 1); m.Delete("n"); prune(m) },
+		"insert and delete, promoted": func(m *Map[string, int]) {
+			m.Store("n", 1)
+			m.Delete("n")
+			for range 5 {
+				require.NoError(t, m.Reclaim(bg))
+			}
+		},
 		"delete of nothing": func(m *Map[string, int]) {
 			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Delete("n"); return nil })
 			prune(m)

@@ -132,7 +132,11 @@ func (c *verifyCmd) Run(e *env) error {
 	}
 	cfg.Done = func(r soak.Round, o soak.Outcome) {
 		if c.Verbose {
-			p.note("%v: %d transactions, %v", r, o.Transactions, o.Time.Round(time.Millisecond))
+			line := fmt.Sprintf("%v: %d transactions, %v", r, o.Transactions, o.Time.Round(time.Millisecond))
+			if o.Note != "" {
+				line += "; " + o.Note
+			}
+			p.note("%s", line)
 		}
 		if o.Violation != nil {
 			p.aside(func() {

@@ -42,6 +42,8 @@ func (s *soak) do(ctx context.Context, r Round) Outcome {
 		return s.doTransfer(ctx, r)
 	case Reclaim:
 		return s.doReclaim(ctx, r)
+	case Growth:
+		return s.doGrowth(ctx, r)
 	}
 	panic("soak: there is no check " + string(r.Kind)) // Run has looked
 }

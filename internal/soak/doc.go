@@ -2,7 +2,8 @@
 // everything that can be checked from outside: that the histories of
 // transactions have an order that explains them, that one-key operations are
 // linearizable, that every audit finds the sum that transfers leave unchanged,
-// and that a map at rest holds nothing but what is in it.
+// that a map at rest holds nothing but what is in it, and that it does not grow
+// with what writers do that never rest.
 //
 // [Run] does one round after the other. All that is chosen in a [Round] follows
 // from its seed: kind of check, keys, levels, options of the map, and goroutines

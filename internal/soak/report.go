@@ -41,6 +41,7 @@ type KindTotals struct {
 type Outcome struct {
 	Totals
 	Violation *Violation // nil if all was well
+	Note      string     // what else there is to say of it, in one line
 
 	hung bool
 }

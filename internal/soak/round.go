@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -28,10 +29,13 @@ const (
 	// Reclaim: keys come and go beside open snapshots; at the end nothing may
 	// be left of what was overwritten or deleted.
 	Reclaim Kind = "reclaim"
+	// Growth: writers never rest, beside readers of several kinds; what the map
+	// holds must not follow what they have written.
+	Growth Kind = "growth"
 )
 
 // Kinds returns all kinds, in the order in which they are reported.
-func Kinds() []Kind { return []Kind{Append, Register, OneKey, Transfer, Reclaim} }
+func Kinds() []Kind { return []Kind{Append, Register, OneKey, Transfer, Reclaim, Growth} }
 
 // Doc says what a round of the kind checks.
 func (k Kind) Doc() string {
@@ -46,6 +50,8 @@ func (k Kind) Doc() string {
 		return "transfers between accounts: every scan finds the same sum"
 	case Reclaim:
 		return "keys come and go: nothing is left of them in memory"
+	case Growth:
+		return "writers that never rest: memory does not grow with what they write"
 	}
 	return ""
 }
@@ -81,6 +87,10 @@ type Round struct {
 
 	AuditInterval time.Duration `json:"audit_interval"`
 
+	// Of a growth round: who reads, and whether Store is called or Update.
+	Readers Readers `json:"readers,omitempty"`
+	Stores  bool    `json:"stores,omitempty"`
+
 	// With the build tag mvcchooks, goroutines yield at one in Disturb of the
 	// points between two steps of the protocol, and sleep at one in a hundred
 	// times as many. Zero: never.
@@ -100,6 +110,13 @@ func (r Round) Options() *mvcc.Options {
 // String names the round by what matters most.
 func (r Round) String() string {
 	s := fmt.Sprintf("round %d (seed %d): %s, %s, %s", r.Number, r.Seed, r.Kind, count(r.Workers, "worker"), count(r.Keys, "key"))
+	if r.Kind == Growth {
+		by := "Update"
+		if r.Stores {
+			by = "Store"
+		}
+		s += fmt.Sprintf(", %s beside %s", by, r.Readers.doc())
+	}
 	if r.Procs > 0 {
 		s += fmt.Sprintf(", GOMAXPROCS %d", r.Procs)
 	}
@@ -143,7 +160,26 @@ func draw(seed uint64) Round {
 		Disturb:       oneOf(0, 2, 16, 128),
 	}
 	r.Workers = min(r.Workers, maxWorkers)
+	if rnd.IntN(growthEvery) == 0 {
+		r.grow(rnd)
+	}
 	return r
+}
+
+// growthEvery is of how many rounds one is a growth round: it takes as long as that
+// many others.
+const growthEvery = 40
+
+// grow makes r a growth round. Its map has the default threshold, for which bounds
+// are promised, and nobody stops its writers.
+func (r *Round) grow(rnd *rand.Rand) {
+	r.Kind = Growth
+	r.Workers = 2 + rnd.IntN(15)
+	r.Keys = int(math.Pow(10, 3+2*rnd.Float64()))
+	r.Stores = rnd.IntN(3) == 0
+	r.Readers = [...]Readers{ReadersNone, ReadersOne, ReadersRenewed, ReadersMany}[rnd.IntN(4)]
+	r.ReclaimInterval = [...]time.Duration{5, 20, 100, 100}[rnd.IntN(4)] * time.Millisecond
+	r.PruneThreshold, r.Disturb, r.LongLived = 0, 0, false
 }
 
 // maxWorkers bounds the goroutines of a round: what a few of them do to each
@@ -193,8 +229,11 @@ func (s *rounds) made(r Round) Round {
 	if r.Kind == OneKey {
 		r.Keys = min(r.Keys, 8) // contention is what makes it interesting
 	}
-	if r.Kind == Transfer {
+	if r.Kind == Transfer || r.Kind == Growth {
 		r.Keys = max(r.Keys, 2)
+	}
+	if r.Kind == Growth {
+		r.Size = max(200_000, 20*r.Keys) // each key is written 20 or 40 times
 	}
 	return r
 }

@@ -101,7 +101,7 @@ func TestRounds(t *testing.T) {
 		}
 	}
 	for _, k := range Kinds() {
-		require.Greater(t, count[k], 20, k)
+		require.Greater(t, count[k], 500/growthEvery/2, k)
 		require.NotEmpty(t, k.Doc())
 	}
 
@@ -132,7 +132,7 @@ func TestRounds(t *testing.T) {
 		require.Equal(t, 1, r.Workers)
 		require.Equal(t, 100, r.Snapshot)
 		require.Zero(t, r.Procs)
-		if r.Kind == Transfer {
+		if r.Kind == Transfer || r.Kind == Growth {
 			require.Equal(t, 2, r.Keys)
 		} else {
 			require.Equal(t, 1, r.Keys)
@@ -202,6 +202,7 @@ var faults = map[string]struct {
 	"half a transfer":                        {Transfer, Target{Bank: func(e bench.Engine) bench.Engine { return halfBank{e} }}, false},
 	"the bank cannot be opened":              {Transfer, Target{Bank: func(e bench.Engine) bench.Engine { return emptyBank{e} }}, false},
 	"a snapshot is never closed":             {Reclaim, Target{Hold: func(m *mvcc.Map[*Thing, *Thing]) { m.Snapshot() }}, false},
+	"ever more snapshots are open":           {Growth, Target{Stats: leaky()}, false},
 }
 
 func garbled(ctx context.Context, c record.Config) (*history.History, error) {
@@ -282,6 +283,9 @@ func TestFaultsAreFoundAndSaved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := small(f.kind)
 			c.Rounds = 0 // until it is found
+			if f.kind == Growth {
+				c.Keys = 1000
+			}
 			c.Target = f.target
 			c.Dir = filepath.Join(t.TempDir(), "new", "folder")
 			r := run(t, c)

@@ -21,6 +21,8 @@ type Target struct {
 	Bank func(e bench.Engine) bench.Engine
 	// Hold is called with each map of the reclaim check before its end.
 	Hold func(m *mvcc.Map[*Thing, *Thing])
+	// Stats returns the statistics of a map of the growth check.
+	Stats func(m *mvcc.Map[int, int64]) mvcc.Stats
 }
 
 func (t Target) orDefault() Target {
@@ -35,6 +37,9 @@ func (t Target) orDefault() Target {
 	}
 	if t.Hold == nil {
 		t.Hold = func(*mvcc.Map[*Thing, *Thing]) {}
+	}
+	if t.Stats == nil {
+		t.Stats = (*mvcc.Map[int, int64]).Stats
 	}
 	return t
 }

@@ -1,0 +1,87 @@
+//go:build mvcchooks
+
+package epoch_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A transaction is evicted with an epoch that its Begin cannot keep. What Begin
+// publishes then is not live, and the slot is as good as any once its owner has ended
+// the transaction.
+func TestEvictedWhileGoingRound(t *testing.T) {
+	s := epoch.NewSlots()
+	slot := s.Acquire()
+	gen := slot.Gen()
+	stores := 0
+	restore := hooks.Set(func(p hooks.Point) {
+		if p != hooks.BeginStored {
+			return
+		}
+		if stores++; stores == 1 {
+			limits := epoch.Limits{Evict: 1}
+			s.Round(0, limits)
+			s.Next()
+			s.Round(10, limits)
+			require.True(t, slot.Evicted(gen))
+		}
+	})
+	defer restore()
+	s.Begin(slot, 0)
+	require.Equal(t, 2, stores)
+	require.Empty(t, live(s, s.Announce()))
+	require.True(t, slot.Evicted(gen))
+	require.True(t, slot.End(gen))
+	require.True(t, slot.Keep(gen))
+	open, ended, _ := s.Census()
+	require.Zero(t, open)
+	require.EqualValues(t, 1, ended)
+	at := s.Begin(slot, 0)
+	s.Next()
+	require.Equal(t, []uint64{at}, live(s, s.Announce()))
+	end(t, slot, true)
+}
+
+// A transaction that has published an epoch below the bound of the last round cannot
+// keep it. Rounds pass over it: else it would come into the list after younger ones.
+func TestRoundPassesOverBeginner(t *testing.T) {
+	s := epoch.NewSlots()
+	late := s.Acquire()
+	var at uint64
+	stored := false
+	within := func(p hooks.Point) {
+		switch {
+		case p == hooks.BeginLoaded && at == 0:
+			at = s.Next()
+			begin(s, 0)
+			s.Next()
+			rounds(s, 3)
+			require.Equal(t, 1, s.Pins())
+		case p == hooks.BeginStored && !stored:
+			stored = true
+			rounds(s, 3)
+		}
+	}
+	depth := 0
+	restore := hooks.Set(func(p hooks.Point) {
+		if depth++; depth == 1 {
+			within(p)
+		}
+		depth--
+	})
+	defer restore()
+	require.Equal(t, at+1, s.Begin(late, 0))
+	require.Equal(t, 1, s.Pins())
+	var v epoch.View
+	s.Look(&v, s.Announce(), nil)
+	require.Equal(t, []uint64{at}, v.Old())
+	below, old := v.Below(at + 1)
+	require.Equal(t, at, below)
+	require.True(t, old)
+	end(t, late, true)
+}

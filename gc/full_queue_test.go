@@ -1,0 +1,43 @@
+package gc_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Where nobody ticks, a committer that finds the queue full works off more than it
+// adds: what waits is bounded by the queue, and by what cannot be pruned yet.
+func TestFullQueueIsWorkedOff(t *testing.T) {
+	f := start(t, config{Workers: 1, Manual: true, Queue: 64})
+	keys := f.keys(5000)
+	for range 2 {
+		for _, k := range keys {
+			f.write(k)
+			require.Less(t, f.Stats().Pending, 512)
+		}
+	}
+	require.NotZero(t, f.Stats().Fallbacks)
+	require.NoError(t, f.Reclaim(t.Context()))
+	for _, k := range keys {
+		require.Len(t, k.chain(), 1)
+	}
+}
+
+// The ticker takes over what is queued when that is half of what there is room for, and
+// does not wait for its tick.
+func TestHalfFullQueueIsTakenOver(t *testing.T) {
+	bubble(t, config{Workers: 1, Queue: 64, Interval: time.Hour}, func(t *testing.T, f *fixture) {
+		keys := f.keys(1000)
+		for _, k := range keys {
+			f.write(k)
+			synctest.Wait()
+		}
+		require.Zero(t, f.Stats().Fallbacks)
+		require.Equal(t, len(keys), f.Stats().Pending)
+		f.ticks(1)
+		require.Zero(t, f.Stats().Pending)
+	})
+}

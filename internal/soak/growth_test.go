@@ -1,0 +1,198 @@
+package soak
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// leaky returns a Target.Stats that opens a snapshot each time, which nobody knows of
+// and nobody closes: so a real map grows.
+func leaky() func(*mvcc.Map[int, int64]) mvcc.Stats {
+	var kept []mvcc.Snapshot[int, int64]
+	return func(m *mvcc.Map[int, int64]) mvcc.Stats {
+		kept = append(kept, m.Snapshot())
+		return m.Stats()
+	}
+}
+
+// growing is a round of n keys, and what it does.
+func growing(n int, target Target) Outcome {
+	r := draw(1)
+	r.grow(rand.New(rand.NewPCG(1, 1)))
+	r.Keys, r.Workers, r.Size, r.Readers, r.Stores = n, 2, 1000, ReadersRenewed, true
+	r.ReclaimInterval = 5 * time.Millisecond
+	s := &soak{target: target.orDefault()}
+	return s.do(context.Background(), r)
+}
+
+// lying is a Target.Stats that says what lie makes of the truth.
+func lying(lie func(s *mvcc.Stats)) Target {
+	return Target{Stats: func(m *mvcc.Map[int, int64]) mvcc.Stats {
+		s := m.Stats()
+		lie(&s)
+		return s
+	}}
+}
+
+// Each count that grows with the commits is found, and so are a heap that nobody
+// accounts for, background work that stands still, and what is left at rest.
+func TestGrowthIsFound(t *testing.T) {
+	patience := restPatience
+	defer func() { restPatience = patience }()
+	const n = 1000
+	var heap [][]byte
+	for name, c := range map[string]struct {
+		lie  func(s *mvcc.Stats)
+		want string
+	}{
+		"versions": {func(s *mvcc.Stats) { s.Versions += int(s.Commits) }, "beyond the "},
+		"aside":    {func(s *mvcc.Stats) { s.Aside += int(s.Commits) }, "beyond the "},
+		"queued":   {func(s *mvcc.Stats) { s.QueueDepth += int(s.Commits) }, "beyond the "},
+		"versions, slowly": {func(s *mvcc.Stats) {
+			s.Versions += min(int(s.Commits)/100, 20*n) // as after a longer time
+			if s.Commits > 2*n {
+				s.Versions += 20 * n
+			}
+			s.Versions += int(s.TickRefreshes) * n
+		}, "versions grow with the commits: "},
+		"the heap":    {func(*mvcc.Stats) { heap = append(heap, make([]byte, 16<<20)) }, "the heap grows with the commits: "},
+		"no tick":     {func(s *mvcc.Stats) { s.TickRefreshes = 0 }, "the background work stands still"},
+		"at rest":     {func(s *mvcc.Stats) { s.Aside = max(s.Aside, 1) }, "after the load and one Reclaim: 1000 versions of 1000 keys, 1 set aside"},
+		"all is well": {func(*mvcc.Stats) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			restPatience = patience
+			if name == "no tick" {
+				restPatience = time.Millisecond
+			}
+			o := growing(n, lying(c.lie))
+			heap = nil
+			require.Regexp(t, `^\d+ versions at most; live heap [\d.]+ MiB at the start, [\d.]+ MiB at most, [\d.]+ MiB in the end$`, o.Note)
+			if c.want == "" {
+				require.Nil(t, o.Violation)
+				return
+			}
+			require.NotNil(t, o.Violation)
+			require.Contains(t, o.Violation.Summary, c.want)
+			require.Contains(t, o.Violation.Detail, "window")
+			require.Contains(t, o.Violation.Detail, "Statistics of the map")
+		})
+	}
+}
+
+// What the heap does not give back after the load is found.
+func TestHeapThatStays(t *testing.T) {
+	patience := restPatience
+	defer func() { restPatience = patience }()
+	restPatience = 100 * time.Millisecond
+	var heap []byte
+	o := growing(1000, lying(func(*mvcc.Stats) {
+		if heap == nil {
+			heap = make([]byte, 2*keptRoom)
+		}
+	}))
+	require.NotNil(t, o.Violation)
+	require.Contains(t, o.Violation.Summary, "after the load the heap is not given back: ")
+	heap[0] = 1
+}
+
+// The figures that were measured of a map whose background work fell behind, beside a
+// compiler, and those of one whose did not.
+func TestGrown(t *testing.T) {
+	r := Round{Keys: 10_000, Workers: 4}
+	const mb = 1 << 20
+	round := func(aside ...int) (all []gauge) {
+		all = append(all, gauge{versions: r.Keys, needed: 5 * r.Keys, heap: 2 * mb, bytes: mb})
+		for i, n := range aside {
+			all = append(all, gauge{commits: uint64(i+1) * 600_000, versions: 3 * r.Keys, needed: 5 * r.Keys,
+				aside: n, heap: 2*mb + int64(n)*120, bytes: mb + int64(n)*40})
+		}
+		return all
+	}
+	require.Contains(t, grown(r, round(740_000, 1_480_000, 2_220_000, 2_960_000, 3_700_000)),
+		"versions grow with the commits: 3660000 beyond the 50000 that are needed, of 10000 keys, after 3000000 commits")
+	require.Contains(t, grown(r, round(150_000, 160_000, 200_000, 250_000, 300_000)), "versions grow", "at its start")
+	require.Empty(t, grown(r, round(300_000, 310_000, 320_000, 330_000, 340_000)), "it has not doubled")
+	require.Empty(t, grown(r, round(100_000, 300_000, 290_000, 310_000, 320_000)), "it fell")
+	require.Empty(t, grown(r, round(20_000, 40_000, 60_000, 80_000, 150_000)), "it is not much")
+	require.Empty(t, tooMuch(r, round(2_500_000)[1]))
+	require.Contains(t, tooMuch(r, round(3_700_000)[1]), "3660000 versions beyond the 50000 that are needed")
+
+	all := round(0, 0, 0, 0, 0)
+	for i := range all {
+		all[i].heap = int64(i+1) * 20 * mb
+	}
+	require.Contains(t, grown(r, all), "the heap grows with the commits: from 20.0 MiB to 120.0 MiB after 3000000 commits")
+	for i := range all {
+		all[i].bytes = int64(i) * 20 * mb
+	}
+	require.Empty(t, grown(r, all), "the map says so")
+	require.Contains(t, table(all), " 120.0 MiB  100.0 MiB")
+	require.Len(t, strings.Split(strings.TrimSpace(table(all)), "\n"), 1+len(all))
+}
+
+// Versions are needed by those snapshots that are open or were lately, and no more of
+// them than were written meanwhile.
+func TestNeeded(t *testing.T) {
+	r := Round{Kind: Growth, Keys: 100, Workers: 3, Stores: true, Readers: ReadersMany, ReclaimInterval: time.Hour}
+	m := mvcc.New[int, int64](&mvcc.Options{ManualReclaim: true})
+	defer m.Close()
+	write := func(n int) {
+		for i := range n {
+			m.Store(i%r.Keys, int64(i%r.Keys))
+		}
+	}
+	write(r.Keys)
+	s := newReaders(r, m)
+	require.Equal(t, mostReaders, s.most)
+	s.most = 2
+	require.Equal(t, 100, s.needed(1))
+	s.add()
+	require.Equal(t, 100, s.needed(1))
+	write(10)
+	s.add()
+	require.Equal(t, 110, s.needed(1))
+	write(1000)
+	require.Equal(t, 210, s.needed(1))
+	s.add() // the first one is closed
+	require.Len(t, s.gone, 1)
+	require.Equal(t, 210, s.needed(10))
+	require.Equal(t, 210, s.needed(20), "now it is known when it was closed")
+	require.Equal(t, 210, s.needed(20+s.lingers()), "it lingers")
+	require.Equal(t, 200, s.needed(21+s.lingers()))
+	s.r.Stores = false
+	require.Equal(t, 500, s.needed(1), "a transaction of each writer, and one snapshot")
+	s.r.Stores = true
+	require.Nil(t, s.check())
+	s.r.Stores = false
+	s.close()
+	require.Equal(t, 400, s.needed(1))
+	require.Zero(t, m.Stats().LiveTx)
+}
+
+// What a snapshot shows is checked.
+func TestContents(t *testing.T) {
+	m := mvcc.New[int, int64](nil)
+	defer m.Close()
+	for k := range 3 {
+		m.Store(k, opening)
+	}
+	r := Round{Keys: 3}
+	check := func() *Violation {
+		s := m.Snapshot()
+		defer s.Close()
+		return checkContents(r, s)
+	}
+	require.Nil(t, check())
+	m.Store(1, opening+1)
+	require.Contains(t, check().Summary, "3 keys with the sum 3001")
+	r.Stores = true
+	require.Contains(t, check().Summary, "which was not stored there")
+}

@@ -1,0 +1,104 @@
+package mvcc
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is left for later is done, whatever else happens meanwhile.
+
+// Deleted keys wait for those who may write, and not for readers that began later.
+func TestTombstonesWaitForWriters(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true})
+	settle := func() {
+		for range 5 {
+			require.NoError(t, m.Reclaim(bg))
+		}
+	}
+	m.Store(-1, 0)
+	first := m.Begin(nil)
+	m.Store(-2, 0)
+	second := m.Begin(nil)
+	m.Store(-3, 0)
+	s := m.Snapshot()
+	defer s.Close()
+	settle()
+	for i := range 1000 {
+		m.Store(i, 1)
+		m.Delete(i)
+	}
+	settle()
+	require.Equal(t, 1003, m.Stats().Entries)
+	require.Equal(t, 1000, m.Stats().Aside)
+	m.Store(7, 7) // one of them is there again
+	first.Rollback()
+	settle()
+	require.Equal(t, 1003, m.Stats().Entries, "another one began before")
+	second.Rollback()
+	settle()
+	require.Equal(t, 4, m.Stats().Entries)
+	require.Zero(t, m.Stats().Aside)
+	requireAbsent[int](t)(s.Get(7))
+}
+
+// Keys come and go faster than a tick visits keys that stay.
+func TestChurnBesideTicks(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 1 << 20})
+	const n = 100_000
+	for i := range n {
+		m.Store(i, 1)
+		m.Delete(i)
+	}
+	require.NoError(t, m.Reclaim(bg))
+	require.Zero(t, m.Stats().Entries)
+	var wg sync.WaitGroup
+	worst := 0
+	m = newMap[int, int](t, brisk())
+	for g := range 4 {
+		wg.Go(func() {
+			for i := g; i < n; i += 4 {
+				m.Store(i, 1)
+				m.Delete(i)
+			}
+		})
+	}
+	wg.Wait()
+	worst = m.Stats().Entries
+	eventually(t, func() bool { return m.Stats().Entries == 0 }, "%d keys stay", worst)
+}
+
+// After Close committers do what is left to do: also what readers leave that end later,
+// and what is kept for transactions that are not open any more.
+func TestClosedMapForgets(t *testing.T) {
+	n := sizes(20_000, 2_000)
+	m := newMap[int, int](t, nil)
+	for i := range n {
+		m.Store(i, 1)
+	}
+	s := m.Snapshot()
+	for i := range n {
+		m.Store(i, 2)
+	}
+	for range 5 {
+		require.NoError(t, m.Reclaim(bg))
+	}
+	require.Equal(t, n, m.Stats().Aside)
+	m.Close()
+	for i := range n {
+		m.Delete(i)
+	}
+	closeAll(burst(m, n))
+	s.Close()
+	eventually(t, func() bool {
+		for i := range 1000 {
+			m.Store(i, 3)
+			m.Store(-1, i)
+		}
+		return m.slots.Owned() < 100 && m.Stats().Aside == 0 && len(entries(m)) <= 1001
+	}, "a closed map keeps what is over")
+	require.LessOrEqual(t, longest(m), 2+slack)
+	runtime.KeepAlive(m)
+}
