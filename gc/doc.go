@@ -43,10 +43,10 @@
 // of the list, in proportion to what they have committed since the last one; the rest
 // stays for the next tick.
 //
-// A queue that is half full is emptied into the list at once, unless the list is very
-// long. When the queue is full the committer that hands a key over visits two that were
-// handed over before, so cleaning up cannot fall behind by more than 64 times the length
-// of the queue.
+// A queue that is half full is emptied into the list at once, by the goroutine, or by
+// committers when it is full. When the list is 64 times as long as the queue, the
+// committer that hands a key over visits two that were handed over before, so cleaning
+// up cannot fall behind by more than that.
 // (The same rule as for the asynchronous post-commit of the Persistent Memory
 // Development Kit's libpmemobj.) Without workers, and after Close, committers do the
 // same whenever more than a few keys wait. With [Config.Manual] there is no goroutine,

@@ -41,3 +41,22 @@ func TestHalfFullQueueIsTakenOver(t *testing.T) {
 		require.Zero(t, f.Stats().Pending)
 	})
 }
+
+// Whoever empties the queue into the list of the next tick, a committer or the ticker,
+// that list is bounded as well when no tick comes: then committers work off what they add.
+func TestListIsBounded(t *testing.T) {
+	f := start(t, config{Workers: 1, Queue: 16, Interval: time.Hour})
+	keys := f.keys(5000)
+	for range 2 {
+		for _, k := range keys {
+			f.write(k)
+			require.Less(t, f.Stats().Pending, 64*16+512)
+		}
+	}
+	require.NotZero(t, f.Stats().Fallbacks)
+	require.Greater(t, f.Stats().Pending, 64*16-64)
+	require.NoError(t, f.Reclaim(t.Context()))
+	for _, k := range keys {
+		require.Len(t, k.chain(), 1)
+	}
+}

@@ -4,9 +4,9 @@ package gc
 
 // Offer hands over an item whose mark the caller has just set: it has versions that
 // will be superfluous. The background work visits it at the next tick or the one
-// after that. When the queue is full, or there are no workers, the caller visits
-// some that were handed over before instead, so that cleaning up keeps pace with
-// whoever makes it necessary. Offer waits for nobody.
+// after that. When the queue is full and much is left from before, or there are no
+// workers, the caller visits some that were handed over before instead, so that
+// cleaning up keeps pace with whoever makes it necessary. Offer waits for nobody.
 func (r *Reclaimer[E, W]) Offer(item E) {
 	r.queue.put(item)
 	depth := r.queue.size()
@@ -19,13 +19,29 @@ func (r *Reclaimer[E, W]) Offer(item E) {
 		if depth > aloneDepth {
 			r.help()
 		}
-	case depth > r.capacity:
+	case depth > r.capacity && !r.makeRoom():
 		r.counters.fallbacks.Add(1)
 		r.help()
 	}
 	// Must follow the put: who stops looks at the queue after saying so.
 	r.wakeUp(depth > r.capacity/2)
 }
+
+// makeRoom moves some of the queue into the list of the next tick, as the ticker
+// goroutine does when it gets its turn. It reports false if the list is very long, or
+// locked: whoever holds the lock may be asleep.
+func (r *Reclaimer[E, W]) makeRoom() bool {
+	return r.room() && r.stock.tryAbsorb(&r.queue, batchSize)
+}
+
+// room reports whether the list is short enough to take more of the queue.
+func (r *Reclaimer[E, W]) room() bool {
+	return !r.manual && r.stock.items.Load() < absorbLimit*int64(r.capacity)
+}
+
+// absorbLimit is how many times the length of the queue the list may be long into which
+// the queue is emptied.
+const absorbLimit = 64
 
 // aloneDepth is how many items wait where there are no workers: an item cannot be
 // pruned down before other transactions have ended, and views are made anew every now

@@ -125,7 +125,7 @@ func (r *Reclaimer[E, W]) run() {
 			}
 		case <-r.poked:
 			// If much is left from before, the queue stays full, and committers help.
-			if r.stock.items.Load() < absorbLimit*int64(r.capacity) {
+			if r.room() {
 				r.stock.absorb(r.queue.drain)
 			}
 		case <-r.stop:
@@ -133,10 +133,6 @@ func (r *Reclaimer[E, W]) run() {
 		}
 	}
 }
-
-// absorbLimit is how many times the length of the queue the list may be long that the
-// ticker goroutine empties the queue into.
-const absorbLimit = 64
 
 // idle reports whether nothing is live, handed over, to be visited or set aside, nor
 // anything left to trim.

@@ -89,6 +89,24 @@ func (s *stock[E, W]) absorb(drain func([]E) []E) {
 	s.recount()
 }
 
+// tryAbsorb takes over up to n of the items of q, unless the lock is held.
+func (s *stock[E, W]) tryAbsorb(q *queue[E], n int) bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	defer s.mu.Unlock()
+	s.next = append(s.next, q.unspill()...)
+	for ; n > 0; n-- {
+		item, ok := q.take()
+		if !ok {
+			break
+		}
+		s.next = append(s.next, item)
+	}
+	s.recount()
+	return true
+}
+
 // spare returns list without the memory that it does not need.
 func spare[E any](list []E) []E {
 	switch {

@@ -70,8 +70,9 @@ type Options struct {
 	ReclaimWorkers int
 
 	// ReclaimQueue is how many keys may be handed to the background work
-	// between two ticks. When the queue is full, a committer prunes two keys of
-	// it for each that it adds. Memory is taken as it fills. Default: 16384.
+	// at a time. When it is full, committers move keys from it to the list of the
+	// next tick; when 64 times as many are there, they prune two for each that
+	// they add. Memory is taken as it fills. Default: 16384.
 	ReclaimQueue int
 
 	// PruneThreshold is after how many new versions of a key their committer
