@@ -59,8 +59,8 @@ type Config[E, W any] struct {
 	Slots *epoch.Slots
 	// Interval is how often the view is made anew; 0 means [DefaultInterval].
 	Interval time.Duration
-	// Workers is how many goroutines visit what is to be pruned. With 0 or
-	// fewer committers do.
+	// Workers is how many goroutines visit what is to be pruned at a tick. With 0 or
+	// fewer committers do, and a tick what they leave.
 	Workers int
 	// Queue is how many items may wait in the queue; 0 means [DefaultQueue].
 	Queue int

@@ -73,7 +73,8 @@ type Stats struct {
 	// Refreshes are the views made by ticks, by committers, and by Reclaim. Of
 	// those of committers one in 64 is timed.
 	TickRefreshes, CommitRefreshes, ManualRefreshes Refreshes
-	// Fallbacks counts items that were handed over when the queue was full.
+	// Fallbacks counts items that were handed over when the queue was full and could
+	// not be emptied into the list.
 	Fallbacks uint64
 	// Parks counts how often the ticker stopped because there was nothing to do.
 	Parks uint64

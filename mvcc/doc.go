@@ -57,8 +57,8 @@
 //
 // A read allocates nothing; a write allocates one version. A transaction that
 // begins writes one word that nobody else writes; the only word that all commits
-// share is the clock. Read-only transactions are not tracked, validated or
-// aborted. A serializable transaction that writes validates its reads when it
+// share is the clock. What a read-only transaction reads is neither noted nor
+// validated. A serializable transaction that writes validates its reads when it
 // commits: the cost grows with the number of keys that it has read. One that writes
 // all the keys it has read need not validate.
 //
@@ -71,7 +71,7 @@
 //
 // Transactions and snapshots are small values that may be copied. Each knows
 // whether it has ended, so that a late Rollback or Close does nothing, and any
-// other late call panics with [ErrTxDone]. One that nobody ends keeps old versions
+// other late call panics with [ErrTxDone], or returns it. One that nobody ends keeps old versions
 // until the garbage collector finds its handle unreachable: Options.MaxTxAge sets a
 // limit to that, and Options.Logger tells of it. A map that is in use has a background
 // goroutine, which ends when there is nothing to do; [Map.Close] ends it for good.

@@ -10,12 +10,13 @@ var (
 	// back because of a concurrent one and may be tried again.
 	ErrConflict = errors.New("mvcc: transaction conflict")
 
-	// ErrTxDone is returned by Commit, and is the panic value of every other
-	// method, on a transaction or snapshot that has ended.
+	// ErrTxDone is returned by Commit and Err, and is the panic value of every
+	// other method but Rollback and Close, which do nothing, on a transaction or
+	// snapshot that has ended.
 	ErrTxDone = errors.New("mvcc: transaction or snapshot has ended")
 
 	// ErrTxTooOld is what becomes of a transaction or snapshot that was older
-	// than Options.MaxTxAge: View, Update and Commit return it; every read and
+	// than Options.MaxTxAge: View, Update, Commit and Err return it; every read and
 	// write through a handle of one's own panics with it, until Rollback or
 	// Close has been called, and afterwards with ErrTxDone. Nothing that the
 	// transaction wrote has become visible.

@@ -57,7 +57,7 @@ type core[K comparable, V any] struct {
 // New returns an empty map. opts may be nil: the defaults are right for most.
 // New panics if an option has no meaning.
 //
-// A map has background goroutines, which [Map.Close] ends. They also end when
+// A map that is in use has background goroutines, which [Map.Close] ends. They also end when
 // the map has become unreachable, unless a value stored in the map refers to
 // the map itself.
 func New[K comparable, V any](opts *Options) *Map[K, V] {

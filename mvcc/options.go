@@ -64,9 +64,9 @@ type Options struct {
 	// keys that are written are pruned by their writers. Default: 100 ms.
 	ReclaimInterval time.Duration
 
-	// ReclaimWorkers is how many goroutines prune. Negative means none: for
-	// each key that a committer adds to those that wait, it prunes two that
-	// have waited; a few keys, some hundred, always wait. Default: 1.
+	// ReclaimWorkers is how many goroutines prune at a tick. Negative means that
+	// committers do it: when more than 64 keys wait, a committer prunes two for
+	// each that it adds, and a tick what they have left. Default: 1.
 	ReclaimWorkers int
 
 	// ReclaimQueue is how many keys may be handed to the background work
@@ -84,7 +84,8 @@ type Options struct {
 	// ManualReclaim means that the map has no background goroutines: what they
 	// do is done by [Map.Reclaim], which somebody has to call now and then. Keys
 	// to be pruned are queued as usual, and pruned by committers when the queue
-	// is full. Default: false.
+	// is full. Ages, warnings and evictions happen in Reclaim only. Default:
+	// false.
 	ManualReclaim bool
 
 	// MaxTxAge is after how long an open transaction or snapshot is evicted: the
@@ -92,15 +93,17 @@ type Options struct {
 	// it is used next, before it can see that they are gone. Ages are measured
 	// by the background work and count from the first time it sees a
 	// transaction, so it may become older by some ReclaimIntervals; the clock is
-	// the monotonic one. While nothing is written to the map, and nothing is
-	// to be reclaimed, time may stand still. Default: 0, no limit.
+	// the monotonic one. While the background work is at rest, time may stand
+	// still. Default: 0, no limit.
 	MaxTxAge time.Duration
 
 	// Logger is told, at level Warn and once each, of transactions and snapshots
 	// that have been open for PinWarnAge, and of those that are evicted: read
-	// epoch, age and, if TracePins is set, where they began. It is called by a
-	// background goroutine of its own, so it may take its time. Default: nil,
-	// nobody is told.
+	// epoch, age and, if TracePins is set, where they began; of 64 in a round at
+	// most, and of none that is evicted while a call is under way. Ticks call it
+	// in a goroutine of its own, so it may take its time; [Map.Reclaim] calls it
+	// itself and waits for it, so it must not call Reclaim or Close. Default:
+	// nil, nobody is told.
 	Logger *slog.Logger
 
 	// PinWarnAge is from what age on Logger is told. Default: a minute.

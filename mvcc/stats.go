@@ -45,12 +45,12 @@ type Stats struct {
 	// Bytes estimates the memory that keys, versions, index, slots and the
 	// background work take, without what keys and values point to (gauge).
 	Bytes uint64 `json:"bytes"`
-	// QueueDepth is how many keys wait to be pruned: they have more than one
-	// version, or are deleted (gauge).
+	// QueueDepth is how many keys wait to be pruned, in the queue or in the list
+	// of the next ticks: they have more than one version, or are deleted (gauge).
 	QueueDepth int `json:"queue_depth"`
-	// Aside is how many old versions are kept until the read epoch of a reader
-	// ends that has been open for some ticks, and tombstones, of keys of which
-	// nothing else is left (gauge).
+	// Aside is how many old versions wait for the end of a transaction or
+	// snapshot that three ticks have seen, and how many tombstones for that of
+	// such a transaction that may write (gauge).
 	Aside int `json:"aside"`
 
 	// Commits counts commits that wrote something, one-key writes included.
@@ -89,8 +89,9 @@ type Stats struct {
 	ManualRefreshTime time.Duration `json:"manual_refresh_time_ns"`
 	// RefreshTime is the sum of these times.
 	RefreshTime time.Duration `json:"refresh_time_ns"`
-	// SyncFallbacks counts keys that were handed over when the queue was full, and
-	// the background work far behind: for each the committer pruned two others.
+	// SyncFallbacks counts keys that were handed over when the queue was full and
+	// could not be emptied into the list, because that was very long or locked, or
+	// with ManualReclaim: for each the committer pruned two others.
 	SyncFallbacks uint64 `json:"sync_fallbacks"`
 	// Parks counts how often the background work stopped altogether, because
 	// there was nothing to do.
