@@ -12,6 +12,9 @@ func (r *Reclaimer[E, W]) Resting() bool { return !r.running.Load() }
 // Strand queues an item and tells nobody.
 func (r *Reclaimer[E, W]) Strand(item E) { r.queue.put(item) }
 
+// Queued returns how many items are in the queue.
+func (r *Reclaimer[E, W]) Queued() int { return r.queue.size() }
+
 // MinVisits is how many items a tick visits beside writers that do not rest.
 const MinVisits = minVisits
 

@@ -34,6 +34,7 @@ func TestHalfFullQueueIsTakenOver(t *testing.T) {
 		for _, k := range keys {
 			f.write(k)
 			synctest.Wait()
+			require.LessOrEqual(t, f.Queued(), 64/2)
 		}
 		require.Zero(t, f.Stats().Fallbacks)
 		require.Equal(t, len(keys), f.Stats().Pending)
