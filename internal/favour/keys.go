@@ -1,0 +1,102 @@
+package favour
+
+import "math/bits"
+
+// Keys is a set of keys, known by their hashes: two keys with one hash are one. It is
+// made by one goroutine, and not changed once it is shared.
+type Keys struct {
+	all   bool
+	n     int
+	few   [fewKeys]uint64 // as long as they fit
+	table []uint64        // open addressing, at most half full; 0 is a free place
+	// lanes has a bit for each key, so that most others need not be looked for.
+	lanes uint64
+}
+
+// fewKeys is up to how many hashes are compared one by one.
+const fewKeys = 8
+
+// All returns the set of all keys.
+func All() *Keys { return &Keys{all: true, lanes: ^uint64(0)} }
+
+// NewKeys returns an empty set with room for n keys.
+func NewKeys(n int) *Keys {
+	k := &Keys{}
+	if n > fewKeys {
+		k.table = make([]uint64, 1<<bits.Len(uint(2*n-1)))
+	}
+	return k
+}
+
+// laneOf returns the lane of a key, of which there are 64.
+func laneOf(hash uint64) int { return int(max(hash, 1) >> 58) }
+
+// lane calls f for each lane in which the set has a key.
+func (k *Keys) lane(f func(i int) bool) {
+	for rest := k.lanes; rest != 0; rest &= rest - 1 {
+		if !f(bits.TrailingZeros64(rest)) {
+			return
+		}
+	}
+}
+
+// Add adds a key, of which NewKeys was told.
+func (k *Keys) Add(hash uint64) {
+	hash = max(hash, 1)
+	if k.all || k.Has(hash) {
+		return
+	}
+	k.lanes |= 1 << laneOf(hash)
+	if k.table == nil {
+		k.few[k.n] = hash
+	} else {
+		i := hash & uint64(len(k.table)-1)
+		for k.table[i] != 0 {
+			i = (i + 1) & uint64(len(k.table)-1)
+		}
+		k.table[i] = hash
+	}
+	k.n++
+}
+
+// Has reports whether a key with the hash is in the set.
+func (k *Keys) Has(hash uint64) bool {
+	hash = max(hash, 1)
+	switch {
+	case k.lanes>>laneOf(hash)&1 == 0:
+		return false
+	case k.all:
+		return true
+	case k.table == nil:
+		for _, h := range k.few[:k.n] {
+			if h == hash {
+				return true
+			}
+		}
+		return false
+	}
+	for i := hash; ; i++ {
+		switch k.table[i&uint64(len(k.table)-1)] {
+		case hash:
+			return true
+		case 0:
+			return false
+		}
+	}
+}
+
+// Len returns how many keys the set has; of All it is 0.
+func (k *Keys) Len() int { return k.n }
+
+// each calls f for each key until f returns false. It must not be called for All.
+func (k *Keys) each(f func(hash uint64) bool) {
+	list := k.table
+	if list == nil {
+		list = k.few[:k.n]
+	}
+	for _, h := range list {
+		if h != 0 && !f(h) {
+			return
+		}
+	}
+}

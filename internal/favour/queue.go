@@ -1,0 +1,411 @@
+// Package favour lets those go first that have lost again and again: one after the
+// other on each key, in the order in which they asked, and each for a bounded time.
+//
+// A transaction that does not get through [Queue.Enter]s a claim on the keys that it
+// needs. The claim is granted when no earlier one has a key in common with it. From then
+// on whoever writes one of these keys lets it go first, see [Queue.Await]: it waits
+// once, until the claim has ended. Who has nothing to do with these keys does not notice.
+//
+// A claim is not a lock: nothing depends on it but who goes first. It ends with
+// [Claim.End], and is taken away when its tenure is over, whatever its holder does.
+// Then the next claims on its keys rest for as long again, unless the holder ends it: so
+// holders that stand still, one after the other, have half of the time at most.
+//
+// All who wait are parked, and woken by who ends the claim that they wait for: of those
+// that queue for one key, one at a time. What a call costs does not grow with the number
+// of those that wait. A claim on more than [keyedKeys] keys queues as if it were on all
+// of them; that is between claims, and nothing to those that only give way.
+package favour
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Queue has the claims on the keys of one map. The zero Queue is empty. It is safe
+// for use by several goroutines, and must not be copied.
+type Queue struct {
+	_ [128]byte
+	// n is how many claims are granted, and lanes which: those that have a key in the
+	// lane, nil if there is none, in lists that are never changed.
+	n     atomic.Int64
+	lanes [64]atomic.Pointer[[]*Claim]
+	_     [120]byte
+
+	mu sync.Mutex // held for a few instructions for each key of a claim, and for each in its lanes
+	// last is the last claim on a key that is queued for by key, all the last one on
+	// all keys, and since are those by key that were made after it.
+	last  map[uint64]*Claim
+	all   *Claim
+	since []*Claim
+	// live are the claims that are granted or rest.
+	live  []*Claim
+	timer *time.Timer
+	due   time.Time // when the timer goes off; zero if it does not
+
+	waiting   atomic.Int64
+	granted   atomic.Uint64
+	expired   atomic.Uint64
+	deferrals atomic.Uint64
+}
+
+// keyedKeys is up to how many keys a claim queues for each of them.
+const keyedKeys = 1024
+
+// A Claim is what a transaction has on some keys. Its methods are called by its owner.
+type Claim struct {
+	q      *Queue
+	keys   *Keys
+	state  atomic.Uint32 // written under q.mu
+	ready  chan struct{} // closed when the claim is granted; nil if it was at once
+	tenure time.Duration
+
+	// All below is read and written under q.mu.
+	at        int           // its place in q.since, -1 if it has none
+	liveAt    int           // its place in q.live, while it is granted or rests
+	deadline  time.Time     // of the tenure, or of the rest that follows
+	over      chan struct{} // made by the first that awaits the end of the tenure
+	blockers  int           // how many claims have to end first
+	followers []*Claim      // those of which this is a blocker
+	abandoned bool          // its owner does not wait for it any more
+}
+
+// The states of a claim.
+const (
+	waiting uint32 = iota
+	granted
+	resting // its tenure is over, and nobody follows yet
+	ended
+)
+
+// awaitSpins is how often Await looks at a claim before it parks: a holder that is
+// running, and writes a few keys, is through by then.
+const awaitSpins = 200
+
+// MinTenure is for how long a claim is granted at least: a goroutine that lost its
+// processor has it back by then, if others give way.
+const MinTenure = 10 * time.Millisecond
+
+// keyed reports whether the claim queues for each of its keys.
+func (c *Claim) keyed() bool { return !c.keys.all && c.keys.n <= keyedKeys }
+
+// Enter makes a claim on keys, which waits for the earlier ones on any of them. It is
+// granted for tenure, or, if that is 0, for as long as those that it waits for.
+func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
+	c := &Claim{q: q, keys: keys, at: -1}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	block := func(b *Claim) {
+		b.followers = append(b.followers, c)
+		c.blockers++
+		if tenure == 0 {
+			c.tenure = max(c.tenure, b.tenure)
+		}
+	}
+	if q.all != nil {
+		block(q.all)
+	}
+	if c.keyed() {
+		if q.last == nil {
+			q.last = make(map[uint64]*Claim)
+		}
+		for hash := range keys.each {
+			if b := q.last[hash]; b != nil {
+				block(b)
+			}
+			q.last[hash] = c
+		}
+		c.at = len(q.since)
+		q.since = append(q.since, c)
+	} else {
+		for _, b := range q.since {
+			block(b)
+			b.at = -1
+		}
+		q.since = nil
+		q.all = c
+	}
+	c.tenure = max(c.tenure, tenure, MinTenure)
+	if c.blockers == 0 {
+		q.grant(c)
+	} else {
+		c.ready = make(chan struct{})
+		q.waiting.Add(1)
+	}
+	return c
+}
+
+// Wait waits until the claim is granted, and reports true, or until ctx ends: then it
+// ends the claim.
+func (c *Claim) Wait(ctx context.Context) bool {
+	if c.ready == nil {
+		return true
+	}
+	select {
+	case <-c.ready:
+		return true
+	case <-ctx.Done():
+		if c.Held() {
+			return true
+		}
+		c.End()
+		return false
+	}
+}
+
+// Held reports whether the claim is granted, and its tenure is not over.
+func (c *Claim) Held() bool { return c != nil && c.state.Load() == granted }
+
+// Has reports whether the claim is on a key with the hash.
+func (c *Claim) Has(hash uint64) bool { return c.keys.Has(hash) }
+
+// End ends the claim, whatever has become of it, and lets the next ones go on. It may be
+// called more than once.
+func (c *Claim) End() {
+	q := c.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch c.state.Load() {
+	case waiting:
+		// Those that follow wait for all that it waits for: it keeps its place.
+		if !c.abandoned {
+			c.abandoned = true
+			q.waiting.Add(-1)
+		}
+	case granted:
+		q.release(c)
+		q.end(c)
+	case resting:
+		q.end(c)
+	}
+}
+
+// Any reports whether any claim is granted. It costs a load.
+func (q *Queue) Any() bool { return q.n.Load() != 0 }
+
+// Claimed reports whether a claim on a key with the hash is granted. It costs a look at
+// each claim in the lane.
+func (q *Queue) Claimed(hash uint64) bool {
+	if list := q.lanes[laneOf(hash)].Load(); list != nil {
+		for _, c := range *list {
+			if c.keys.Has(hash) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Await waits for the end of the claims that are granted on any of the keys with these
+// hashes: each for the rest of its tenure at most, and for none that is granted after
+// the call began. It reports whether it had to wait.
+func (q *Queue) Await(hashes ...uint64) (waited bool) {
+	var few [4]*Claim
+	claims := few[:0]
+	for _, hash := range hashes {
+		if list := q.lanes[laneOf(hash)].Load(); list != nil {
+			for _, c := range *list {
+				if c.keys.Has(hash) {
+					claims = append(claims, c)
+				}
+			}
+		}
+	}
+	for _, c := range claims {
+		waited = q.await(c) || waited
+	}
+	return waited
+}
+
+func (q *Queue) await(c *Claim) bool {
+	for range awaitSpins {
+		if c.state.Load() != granted {
+			return false
+		}
+	}
+	q.mu.Lock()
+	if c.state.Load() != granted {
+		q.mu.Unlock()
+		return false
+	}
+	if c.over == nil {
+		c.over = make(chan struct{})
+	}
+	over := c.over
+	q.mu.Unlock()
+	q.deferrals.Add(1)
+	q.waiting.Add(1)
+	<-over
+	q.waiting.Add(-1)
+	return true
+}
+
+// grant makes c one that others let go first. q.mu is held, in what follows too.
+func (q *Queue) grant(c *Claim) {
+	c.state.Store(granted)
+	q.granted.Add(1)
+	for i := range c.keys.lane {
+		var list []*Claim
+		if old := q.lanes[i].Load(); old != nil {
+			list = append(make([]*Claim, 0, len(*old)+1), *old...)
+		}
+		list = append(list, c)
+		q.lanes[i].Store(&list)
+	}
+	q.n.Add(1)
+	c.liveAt = len(q.live)
+	q.live = append(q.live, c)
+	if c.ready != nil {
+		close(c.ready)
+		q.waiting.Add(-1)
+	}
+	c.deadline = time.Now().Add(c.tenure)
+	q.arm(c.deadline)
+}
+
+// release ends the tenure of c, which is granted.
+func (q *Queue) release(c *Claim) {
+	for i := range c.keys.lane {
+		var rest *[]*Claim
+		if old := *q.lanes[i].Load(); len(old) > 1 {
+			list := slices.DeleteFunc(slices.Clone(old), func(o *Claim) bool { return o == c })
+			rest = &list
+		}
+		q.lanes[i].Store(rest)
+	}
+	q.n.Add(-1)
+	if c.over != nil {
+		close(c.over)
+		c.over = nil
+	}
+}
+
+// end takes c out of the queue and grants what waited for it alone.
+func (q *Queue) end(c *Claim) {
+	for next := []*Claim{c}; len(next) > 0; {
+		c := next[len(next)-1]
+		next = next[:len(next)-1]
+		q.remove(c)
+		for _, f := range c.followers {
+			if f.blockers--; f.blockers > 0 {
+				continue
+			}
+			if f.abandoned {
+				next = append(next, f)
+			} else {
+				q.grant(f)
+			}
+		}
+		c.followers = nil
+	}
+	if len(q.live) == 0 { // so all are gone: a claim that waits does so for one of these
+		q.live, q.since = shrunk(q.live), shrunk(q.since)
+		if q.timer != nil {
+			q.timer.Stop()
+		}
+		q.timer, q.due = nil, time.Time{}
+	}
+}
+
+// shrunk returns an empty list, without its memory if that is much.
+func shrunk(list []*Claim) []*Claim {
+	if cap(list) > 64 {
+		return nil
+	}
+	return list
+}
+
+// remove makes c forgotten, but by those that follow.
+func (q *Queue) remove(c *Claim) {
+	was := c.state.Swap(ended)
+	if was != waiting {
+		last := len(q.live) - 1
+		q.live[c.liveAt] = q.live[last]
+		q.live[c.liveAt].liveAt = c.liveAt
+		q.live[last] = nil
+		q.live = q.live[:last]
+	}
+	if q.all == c {
+		q.all = nil
+	}
+	if c.at >= 0 {
+		last := len(q.since) - 1
+		q.since[c.at] = q.since[last]
+		q.since[c.at].at = c.at
+		q.since[last] = nil
+		q.since = q.since[:last]
+	}
+	if !c.keyed() {
+		return
+	}
+	for hash := range c.keys.each {
+		if q.last[hash] == c {
+			delete(q.last, hash)
+		}
+	}
+	if len(q.last) == 0 && c.keys.n > fewKeys {
+		q.last = nil // it never shrinks by itself
+	}
+}
+
+// arm makes sure that the timer goes off at the time, or before.
+func (q *Queue) arm(at time.Time) {
+	if !q.due.IsZero() && !at.Before(q.due) {
+		return
+	}
+	q.due = at
+	if q.timer == nil {
+		q.timer = time.AfterFunc(time.Until(at), q.expire)
+	} else {
+		q.timer.Reset(time.Until(at))
+	}
+}
+
+// expire takes away what has been granted for its tenure, and ends what has rested for
+// as long again. It is called when the timer goes off.
+func (q *Queue) expire() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due = time.Time{}
+	now := time.Now()
+	var rested []*Claim
+	for _, c := range q.live {
+		if !c.deadline.After(now) {
+			if c.state.Load() == resting {
+				rested = append(rested, c)
+				continue
+			}
+			q.expired.Add(1)
+			q.release(c)
+			c.state.Store(resting)
+			c.deadline = now.Add(c.tenure)
+		}
+		q.arm(c.deadline)
+	}
+	for _, c := range rested {
+		q.end(c)
+	}
+}
+
+// Stats says what a queue has done, and what is in it.
+type Stats struct {
+	Held      int    // claims that are granted
+	Waiting   int    // goroutines that wait for a claim of theirs, or for the end of another
+	Granted   uint64 // claims that were granted
+	Expired   uint64 // claims that were taken away
+	Deferrals uint64 // how often somebody has waited for the end of another's
+}
+
+// Stats returns the present statistics. It takes no lock.
+func (q *Queue) Stats() Stats {
+	return Stats{
+		Held:      int(max(q.n.Load(), 0)),
+		Waiting:   int(max(q.waiting.Load(), 0)),
+		Granted:   q.granted.Load(),
+		Expired:   q.expired.Load(),
+		Deferrals: q.deferrals.Load(),
+	}
+}

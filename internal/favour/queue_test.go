@@ -1,0 +1,454 @@
+package favour
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/leak"
+)
+
+func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
+
+var bg = context.Background()
+
+// hash spreads small numbers over lanes and places, with collisions.
+func hash(key int) uint64 {
+	x := uint64(key+1) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	return x ^ x>>27
+}
+
+func setOf(keys ...int) *Keys {
+	k := NewKeys(len(keys))
+	for _, key := range keys {
+		k.Add(hash(key))
+	}
+	return k
+}
+
+// span is the set of the keys from a up to b.
+func span(a, b int) *Keys {
+	k := NewKeys(b - a)
+	for ; a < b; a++ {
+		k.Add(hash(a))
+	}
+	return k
+}
+
+// inBubble runs f in a bubble, where time passes only while all wait.
+func inBubble(t *testing.T, f func(t *testing.T, q *Queue)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, new(Queue)) })
+}
+
+// requireEmpty checks that nothing is left of the claims that were made.
+func requireEmpty(t *testing.T, q *Queue) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	require.Empty(t, q.live)
+	require.Empty(t, q.since)
+	require.Empty(t, q.last)
+	require.Nil(t, q.all)
+	require.Nil(t, q.timer)
+	for i := range q.lanes {
+		require.Nil(t, q.lanes[i].Load())
+	}
+	require.Zero(t, q.n.Load())
+	require.Zero(t, q.waiting.Load())
+}
+
+func TestKeys(t *testing.T) {
+	for _, n := range []int{0, 1, fewKeys, fewKeys + 1, 1000} {
+		k := NewKeys(n)
+		for i := range n {
+			k.Add(hash(i))
+			k.Add(hash(i))
+		}
+		require.Equal(t, n, k.Len())
+		for i := range n {
+			require.True(t, k.Has(hash(i)))
+		}
+		for i := n; i < n+1000; i++ {
+			require.False(t, k.Has(hash(i)))
+		}
+		require.True(t, All().Has(hash(n)))
+	}
+	zero := NewKeys(1)
+	zero.Add(0)
+	require.True(t, zero.Has(0))
+}
+
+// Claims on one key are granted one after the other, in the order in which they
+// were made.
+func TestOrder(t *testing.T) {
+	for name, keys := range map[string]func(i int) *Keys{
+		"one key":           func(int) *Keys { return setOf(1) },
+		"one key in common": func(i int) *Keys { return setOf(1, 100+i) },
+		"many keys":         func(int) *Keys { return span(0, 50) },
+		"few and many":      func(i int) *Keys { return span(0, 1+i%2*50) },
+		"all":               func(int) *Keys { return All() },
+		"all and few":       func(i int) *Keys { return []*Keys{All(), setOf(i)}[i%2] },
+		"all, few and many": func(i int) *Keys { return []*Keys{All(), setOf(i), All(), span(0, 50)}[i%4] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, q *Queue) {
+				const n = 20
+				var claims []*Claim
+				var order []int
+				for i := range n {
+					c := q.Enter(keys(i), time.Hour)
+					claims = append(claims, c)
+					go func() {
+						if c.Wait(bg) {
+							order = append(order, i)
+						}
+					}()
+				}
+				var want []int
+				for i, c := range claims {
+					synctest.Wait()
+					want = append(want, i)
+					require.Equal(t, want, order)
+					require.True(t, c.Held())
+					require.Equal(t, n-i-1, q.Stats().Waiting)
+					c.End()
+					require.False(t, c.Held())
+					c.End()
+				}
+				requireEmpty(t, q)
+			})
+		})
+	}
+}
+
+func TestStrangersAreGrantedAtOnce(t *testing.T) {
+	var q Queue
+	var claims []*Claim
+	for i := range 100 {
+		claims = append(claims, q.Enter(setOf(i), time.Hour), q.Enter(span(1000+100*i, 1100+100*i), time.Hour))
+	}
+	require.Equal(t, 200, q.Stats().Held)
+	require.Zero(t, q.Stats().Waiting)
+	for _, c := range claims {
+		require.True(t, c.Held())
+		c.End()
+	}
+	requireEmpty(t, &q)
+}
+
+// What is queued does not grow faster than the claims do, whatever they are on.
+func TestEdges(t *testing.T) {
+	for name, keys := range map[string]func(i int) *Keys{
+		"all":         func(int) *Keys { return All() },
+		"many keys":   func(int) *Keys { return span(0, 10) },
+		"all and few": func(i int) *Keys { return []*Keys{All(), setOf(i), setOf(i)}[i%3] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var q Queue
+			const n = 1000
+			var claims []*Claim
+			edges := 0
+			for i := range n {
+				c := q.Enter(keys(i), time.Hour)
+				claims = append(claims, c)
+				edges += c.blockers
+			}
+			require.LessOrEqual(t, edges, 11*n)
+			for _, c := range claims {
+				require.True(t, c.Held())
+				c.End()
+			}
+			requireEmpty(t, &q)
+		})
+	}
+}
+
+// A claim that waits is waited for: nobody overtakes it.
+func TestNobodyOvertakes(t *testing.T) {
+	var q Queue
+	a, b := q.Enter(setOf(1, 2), time.Hour), q.Enter(setOf(2, 3), time.Hour)
+	c, d := q.Enter(setOf(3, 4), time.Hour), q.Enter(setOf(4), time.Hour)
+	require.True(t, a.Held())
+	require.False(t, b.Held() || c.Held() || d.Held())
+	a.End()
+	require.True(t, b.Held())
+	require.False(t, c.Held() || d.Held())
+	// Who gives up keeps its place for those behind it.
+	c.End()
+	require.False(t, d.Held())
+	b.End()
+	require.True(t, d.Held())
+	require.Equal(t, 0, q.Stats().Waiting)
+	d.End()
+	requireEmpty(t, &q)
+}
+
+// What is granted is taken away when its tenure is over, and what follows rests for as
+// long again, or until the holder ends its claim.
+func TestTenureEnds(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		inBubble(t, func(t *testing.T, q *Queue) {
+			const tenure = 50 * time.Millisecond
+			a := q.Enter(setOf(1), tenure)
+			time.Sleep(tenure / 5)
+			b := q.Enter(setOf(1), 0) // as long as that
+			time.Sleep(tenure*4/5 - 1)
+			synctest.Wait()
+			require.True(t, a.Held())
+			time.Sleep(1)
+			synctest.Wait()
+			require.False(t, a.Held() || b.Held() || q.Any())
+			require.EqualValues(t, 1, q.Stats().Expired)
+			if ends {
+				a.End()
+			} else {
+				time.Sleep(tenure - 1)
+				synctest.Wait()
+				require.False(t, b.Held())
+				time.Sleep(1)
+				synctest.Wait()
+			}
+			require.True(t, b.Held())
+			a.End()
+			require.True(t, b.Held())
+			time.Sleep(tenure - 1)
+			synctest.Wait()
+			require.True(t, b.Held())
+			time.Sleep(1)
+			synctest.Wait()
+			require.False(t, b.Held())
+			b.End()
+			requireEmpty(t, q)
+		})
+	}
+}
+
+// A short tenure ends in time although the timer was set for a longer one.
+func TestTenuresDiffer(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		long, short := q.Enter(setOf(1), time.Hour), q.Enter(setOf(2), MinTenure)
+		time.Sleep(MinTenure)
+		synctest.Wait()
+		require.True(t, long.Held())
+		require.False(t, short.Held())
+		time.Sleep(time.Hour - MinTenure)
+		synctest.Wait()
+		require.False(t, long.Held())
+		long.End()
+		requireEmpty(t, q)
+	})
+}
+
+// Who writes a key that is claimed waits until the claim ends, or its tenure does, once.
+func TestAwait(t *testing.T) {
+	for name, end := range map[string]func(c *Claim){
+		"ended":      func(c *Claim) { time.Sleep(time.Millisecond); c.End() },
+		"taken away": func(*Claim) { time.Sleep(MinTenure) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, q *Queue) {
+				a, b := q.Enter(setOf(1, 2), MinTenure), q.Enter(setOf(1), time.Hour)
+				var done atomic.Int32
+				for range 10 {
+					go func() {
+						require.True(t, q.Await(hash(0), hash(1), hash(2)))
+						done.Add(1)
+					}()
+				}
+				require.False(t, q.Await(hash(0)), "a stranger")
+				require.False(t, q.Await())
+				require.True(t, q.Claimed(hash(1)))
+				require.False(t, q.Claimed(hash(0)))
+				synctest.Wait()
+				require.Zero(t, done.Load())
+				require.Equal(t, 11, q.Stats().Waiting)
+				end(a)
+				synctest.Wait()
+				require.EqualValues(t, 10, done.Load(), "it waits for the next one too")
+				require.EqualValues(t, 10, q.Stats().Deferrals)
+				a.End()
+				require.True(t, b.Held())
+				b.End()
+				requireEmpty(t, q)
+			})
+		})
+	}
+}
+
+// Several claims are awaited, but none that was granted meanwhile.
+func TestAwaitSeveral(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		a, b := q.Enter(setOf(1), time.Hour), q.Enter(setOf(2), time.Hour)
+		c := q.Enter(setOf(2), time.Hour)
+		done := false
+		go func() { done = q.Await(hash(1), hash(2)) }()
+		synctest.Wait()
+		b.End()
+		synctest.Wait()
+		require.False(t, done)
+		require.True(t, c.Held())
+		a.End()
+		synctest.Wait()
+		require.True(t, done)
+		c.End()
+		requireEmpty(t, q)
+	})
+}
+
+func TestWaitEndsWithContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		a := q.Enter(setOf(1), time.Hour)
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		b, c := q.Enter(setOf(1), time.Hour), q.Enter(setOf(1), time.Hour)
+		start := time.Now()
+		require.False(t, b.Wait(ctx))
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, 1, q.Stats().Waiting)
+		a.End()
+		require.True(t, c.Wait(ctx), "what is granted is granted")
+		require.False(t, b.Held())
+		b.End()
+		c.End()
+		requireEmpty(t, q)
+	})
+}
+
+// A model of the queue: the claims in the order in which they were made. One is granted
+// if no earlier one that has not ended has a key in common.
+type modelClaim struct {
+	keys               []int // nil: all
+	claim              *Claim
+	ended, lost, given bool
+	since              time.Time
+}
+
+func (c *modelClaim) meets(d *modelClaim) bool {
+	return c.keys == nil || d.keys == nil ||
+		slices.ContainsFunc(c.keys, func(k int) bool { return slices.Contains(d.keys, k) })
+}
+
+func TestAgainstModel(t *testing.T) {
+	for seed := range uint64(300) {
+		inBubble(t, func(t *testing.T, q *Queue) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			const tenure = 100 * time.Millisecond
+			var claims []*modelClaim
+			// settle lets the model follow: what time has ended, and what is granted.
+			settle := func() {
+				now := time.Now()
+				for _, c := range claims {
+					if c.given && !c.ended && !c.lost && now.Sub(c.since) >= tenure {
+						c.lost = true
+					}
+					if c.lost && now.Sub(c.since) >= 2*tenure {
+						c.ended = true
+					}
+				}
+				for i, c := range claims {
+					if !c.given && !c.ended && !slices.ContainsFunc(claims[:i], func(d *modelClaim) bool { return !d.ended && d.meets(c) }) {
+						c.given, c.since = true, now
+					}
+				}
+			}
+			var quit []*modelClaim // gave up waiting
+			for range 60 {
+				switch n := r.IntN(10); {
+				case n < 5:
+					c := &modelClaim{}
+					keys := All()
+					if r.IntN(8) > 0 {
+						c.keys = r.Perm(40)[:1+r.IntN(3)*r.IntN(12)]
+						keys = setOf(c.keys...)
+					}
+					c.claim = q.Enter(keys, tenure)
+					claims = append(claims, c)
+				case n < 8 && len(claims) > 0:
+					c := claims[r.IntN(len(claims))]
+					c.claim.End()
+					if c.given {
+						c.ended = true
+					} else {
+						quit = append(quit, c)
+					}
+				default:
+					time.Sleep(tenure / 4)
+					synctest.Wait()
+				}
+				for again := true; again; {
+					settle()
+					again = false
+					for _, c := range quit { // ends as soon as it would be granted
+						if c.given && !c.ended {
+							c.ended, again = true, true
+						}
+					}
+				}
+				for i, c := range claims {
+					require.Equal(t, c.given && !c.lost && !c.ended, c.claim.Held(), "seed %d, claim %d of %d", seed, i, len(claims))
+				}
+			}
+			for _, c := range claims {
+				c.claim.End()
+			}
+			requireEmpty(t, q)
+			time.Sleep(time.Hour)
+		})
+	}
+}
+
+// Many goroutines, few keys: two that hold a claim on one key are never found there
+// together, and all get their turns.
+func TestExclusion(t *testing.T) {
+	const workers, rounds, keys = 32, 200, 5
+	var q Queue
+	var inside [keys]atomic.Int32
+	var wg sync.WaitGroup
+	errs := make(chan error, workers)
+	for w := range workers {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 0))
+			for range rounds {
+				mine := r.Perm(keys)[:1+r.IntN(keys)]
+				set := setOf(mine...)
+				if r.IntN(20) == 0 {
+					set, mine = All(), []int{0, 1, 2, 3, 4}
+				}
+				c := q.Enter(set, time.Hour)
+				if r.IntN(10) == 0 {
+					ctx, cancel := context.WithCancel(bg)
+					cancel()
+					if !c.Wait(ctx) {
+						continue
+					}
+				}
+				c.Wait(bg)
+				for _, k := range mine {
+					if n := inside[k].Add(1); n != 1 {
+						errs <- fmt.Errorf("%d have a claim on key %d", n, k)
+						return
+					}
+				}
+				for _, k := range mine {
+					inside[k].Add(-1)
+				}
+				c.End()
+				q.Await(hash(r.IntN(keys)))
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	require.NoError(t, <-errs)
+	requireEmpty(t, &q)
+}
