@@ -175,9 +175,25 @@ func TestEvictionOfViewAndUpdate(t *testing.T) {
 		defer other.Close()
 		theirs := other.Snapshot()
 		old(other)
-		require.PanicsWithValue(t, ErrTxTooOld, func() {
-			_ = m.View(func(Snapshot[string, int]) error { theirs.Get("k"); return nil })
-		})
+		for _, mineToo := range []bool{false, true} { // ours was evicted as well
+			use := func() error {
+				if mineToo {
+					old(m)
+				}
+				theirs.Get("k")
+				return nil
+			}
+			for _, f := range []func(){
+				func() { _ = m.View(func(Snapshot[string, int]) error { return use() }) },
+				func() { _ = m.Update(bg, nil, func(Tx[string, int]) error { return use() }) },
+			} {
+				require.PanicsWithError(t, ErrTxTooOld.Error(), f, "it is about another handle")
+			}
+		}
+		func() {
+			defer func() { require.ErrorIs(t, recover().(error), ErrTxTooOld) }()
+			theirs.Get("k")
+		}()
 		theirs.Close()
 		requireValue(t, 1)(m.Load("k"))
 		checkQuiet(t, m)

@@ -10,7 +10,7 @@ import (
 )
 
 // Large transactions beside hot writers: each must commit, by Update's own
-// retries and priority mode, while the others go on.
+// retries and claims, while the others go on.
 
 // hotWriters starts 4 goroutines that overwrite the keys below n, by Store, by a
 // put-only transaction of two keys, and by increments, until the crew ends. It

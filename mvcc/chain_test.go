@@ -11,6 +11,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 // What is done to one chain at a time: by the functions themselves, where no
@@ -45,23 +46,22 @@ func TestConditionalWrites(t *testing.T) {
 }
 
 // CompareAndSwap has looked up the entry when the key is deleted, leaves the index
-// and is inserted again. It is held up by the priority of the one who does it.
+// and is inserted again. It is held up by a claim on the key.
 func TestCompareAndSwapOnDeadEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[string, int](still())
 		defer m.Close()
 		m.Store("k", 1)
 		old := m.lookup("k")
-		ticket := m.priority.acquire(bg)
+		claim := m.favour.Enter(favour.All(), time.Hour)
 		swapped := make(chan bool, 1)
 		go func() { swapped <- CompareAndSwap(m, "k", 1, 2) }()
-		synctest.Wait() // it naps
+		synctest.Wait() // it waits
 
 		commit := func(f func(tx Tx[string, int])) {
-			tx := m.Begin(nil)
-			tx.st.ticket = ticket
-			f(tx)
-			require.NoError(t, tx.Commit())
+			st, gen := m.begin(LevelSerializable)
+			f(Tx[string, int]{st, gen})
+			require.True(t, st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: claim}))
 		}
 		commit(func(tx Tx[string, int]) { tx.Delete("k") })
 		m.gc.Refresh()
@@ -69,7 +69,7 @@ func TestCompareAndSwapOnDeadEntry(t *testing.T) {
 		require.Nil(t, m.lookup("k"))
 		commit(func(tx Tx[string, int]) { tx.Set("k", 1) })
 		require.NotSame(t, old, m.lookup("k"))
-		m.priority.release(ticket)
+		claim.End()
 		require.True(t, <-swapped)
 		requireValue(t, 2)(m.Load("k"))
 	})
@@ -95,7 +95,7 @@ func abort(t *testing.T, m *Map[string, int], key string) *entry[string, int] {
 	e := m.lookup(key)
 	v := &version[int]{value: -1}
 	setWord(&v.state, announcedWord(0, 0, checkBit))
-	h, base, ok := m.settle(e, 0)
+	h, base, ok := m.settle(e)
 	require.True(t, ok && m.push(e, h, base, v))
 	require.True(t, advance(&v.state, v.state.Load(), abortedWord(v.state.Load())))
 	return e

@@ -12,8 +12,9 @@ import (
 
 // Committing.
 //
+//	0  let those go first that have a claim    once, for a bounded time
 //	1  make the entries that are missing       may wait for the index
-//	2  install a pending version on each key   one CAS each
+//	2  install a pending version on each key   one CAS each; then mark the watches
 //	3  announce: active -> announced           one CAS
 //	4  draw the commit epoch e from the clock, and put it in by a CAS
 //	5  validate the reads as of e              serializable, with reads
@@ -38,15 +39,6 @@ import (
 //   - The slot stays live until validation has ended: it keeps what was read
 //     from being taken out of the index and made anew.
 
-// After priorityAttempts attempts that others aborted, or after one if it writes
-// more than largeBatch keys, and after maxRevocations epochs that readers took
-// away, a commit goes into priority mode.
-const (
-	priorityAttempts = 4
-	largeBatch       = 256
-	maxRevocations   = 4
-)
-
 // result says how an attempt to commit went.
 type result uint8
 
@@ -55,17 +47,19 @@ const (
 	resultConflict         // a read or a first-committer-wins rule is violated
 	resultAborted          // somebody gave up waiting for us
 	resultEvicted          // the transaction was too old
+	resultGaveUp           // the context ended while it was being aborted again and again
 )
 
 // commit commits the transaction gen, reports whether it did, and recycles its
-// state, whatever the outcome. If it did not, c says why.
-func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
+// state, whatever the outcome. If it did not, c says why, and b, unless it is nil, has
+// made a claim if there is reason to.
+func (st *txState[K, V]) commit(gen uint64, c *conflict[K], b *bid) bool {
 	if len(st.writes) == 0 {
 		st.finish(gen) // read-only: serializable at its read epoch
 		return true
 	}
 	m := st.m
-	if len(st.writes) == 1 && !st.hasRead && st.ticket == 0 {
+	if len(st.writes) == 1 && !st.hasRead && (b == nil || b.claim == nil) {
 		// A blind write of one key, the same as a Store: it cannot conflict.
 		w := &st.writes[0]
 		st.end(gen)
@@ -73,13 +67,17 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 		st.recycle(gen)
 		return true
 	}
-	if m.priority.holder.Load() != st.ticket {
-		m.priority.honour(st.ticket)
+	if m.favour.Any() && !st.giveWay(gen, c, b) {
+		return false
 	}
-	given := st.ticket // by Update, which gives it back
 	check := uint64(0)
 	if st.hasRead && st.level == LevelSerializable && !st.written() {
 		check = checkBit
+	}
+	own := bid{ctx: context.Background()}
+	asks := &own
+	if b != nil {
+		asks = b
 	}
 	r := st.try(gen, check)
 	for attempt := 0; r == resultAborted; attempt++ {
@@ -88,25 +86,36 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K]) bool {
 		// the old ones may still be in somebody's hands.
 		m.counters.reinstalled.Add(1)
 		st.renew()
-		if attempt >= priorityAttempts || len(st.writes) > largeBatch {
-			st.ticket = m.priority.renew(context.Background(), st.ticket)
+		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
+			st.dirtied = 0
+			if !asks.wait() {
+				st.bid(asks)
+				asks.wait()
+			}
+			if asks.ctx.Err() != nil { // nothing is installed: it may as well end here
+				r = resultGaveUp
+				break
+			}
 		} else {
 			backoff(attempt)
-			m.priority.honour(st.ticket)
 		}
 		r = st.try(gen, check)
 	}
-	if st.ticket != given {
-		m.priority.release(st.ticket)
-	}
+	own.end()
 	switch r {
 	case resultConflict:
 		*c = st.conflict
 		st.conflict = conflict[K]{}
 		m.counters.conflict(c.kind)
+		if b != nil {
+			st.lose(b, c.key)
+		}
 		st.end(gen)
 	case resultEvicted:
 		c.kind = conflictEvicted
+		st.end(gen)
+	case resultGaveUp:
+		c.kind = conflictGaveUp
 		st.end(gen)
 	}
 	st.recycle(gen)
@@ -120,7 +129,6 @@ func (st *txState[K, V]) try(gen, check uint64) result {
 	for i := range st.writes {
 		if w := &st.writes[i]; w.e == nil {
 			w.e = m.makeEntry(w.key)
-			st.alive()
 		}
 	}
 	if hooks.Enabled {
@@ -158,12 +166,20 @@ func (st *txState[K, V]) try(gen, check uint64) result {
 		hooks.At(hooks.InstalledAll)
 	}
 	if multi {
+		st.markAll() // must precede: from here on others may commit it
+		if hooks.Enabled {
+			hooks.At(hooks.Marked)
+		}
 		if s := st.word.Load(); !isKind(s, kindActive) || !advance(st.word, s, announcedWord(s, 0, check)) {
 			st.withdraw(len(st.writes))
 			return resultAborted
 		}
 	}
 	e, r := st.decide(gen)
+	if st.watch != nil {
+		m.watches.remove(st.watch)
+		st.watch = nil
+	}
 	if r != resultCommitted {
 		st.withdraw(len(st.writes))
 		return r
@@ -192,7 +208,6 @@ func (st *txState[K, V]) try(gen, check uint64) result {
 	}
 	for i := range st.writes {
 		m.installed(st.writes[i].e, st.writes[i].v)
-		st.alive()
 	}
 	if m.gc.Due(e) {
 		m.gc.RefreshPast(e, 0)
@@ -215,7 +230,6 @@ func (st *txState[K, V]) count() {
 // epoch.
 func (st *txState[K, V]) decide(gen uint64) (uint64, result) {
 	m := st.m
-	revoked := 0
 	for {
 		s := st.word.Load()
 		switch tag(s) {
@@ -229,6 +243,12 @@ func (st *txState[K, V]) decide(gen uint64) (uint64, result) {
 			}
 			// Must follow the load of s: its floor makes sure that an epoch
 			// drawn before a revocation is not put in after it.
+			if len(st.writes) == 1 {
+				m.mark(st.writes[0].key, st.word)
+				if hooks.Enabled {
+					hooks.At(hooks.Marked)
+				}
+			}
 			d := decidedWord(s, m.slots.Next())
 			if hooks.Enabled {
 				hooks.At(hooks.Drawn)
@@ -244,7 +264,7 @@ func (st *txState[K, V]) decide(gen uint64) (uint64, result) {
 			if hooks.Enabled {
 				hooks.At(hooks.Tentative)
 			}
-			if st.ticket != 0 {
+			if st.revoked >= maxRevocations {
 				if e, r := st.decideWatched(gen); r != resultAborted {
 					return e, r
 				}
@@ -266,69 +286,10 @@ func (st *txState[K, V]) decide(gen uint64) (uint64, result) {
 			if advance(st.word, s, committedWord(s, epochOf(s))) {
 				return epochOf(s), resultCommitted
 			}
-			if revoked++; revoked == maxRevocations {
-				st.ticket = m.priority.acquire(context.Background())
-			}
+			st.revoked++
 		}
 	}
 }
-
-// decideWatched validates and publishes a tentative transaction in priority mode.
-// Others may move its epoch on while it validates: it validates as of the clock
-// at the start, c, and may commit at any epoch up to c, or at a later one if
-// every epoch above c was drawn for itself: then nothing can have been committed
-// in between. So readers cannot keep it from committing by pushing it, however
-// long the validation takes, and need not wait for it. It returns aborted if it
-// is to be decided anew, or was aborted.
-func (st *txState[K, V]) decideWatched(gen uint64) (uint64, result) {
-	m := st.m
-	w := &watch{word: st.word, base: m.slots.Now()}
-	m.priority.watch.Store(w)
-	defer m.priority.watch.CompareAndSwap(w, nil)
-	// Must follow the load of the clock: whoever is passed over because it is
-	// active draws an epoch above c, and shows as a stranger.
-	_, r := st.validated(gen, st.word.Load(), w.base+1)
-	if hooks.Enabled {
-		hooks.At(hooks.Validated)
-	}
-	for tries := 0; ; {
-		switch s := st.word.Load(); tag(s) {
-		case tagAnnounced:
-			e := m.slots.Next()
-			w.count(e)
-			if !advance(st.word, s, decidedWord(s, e)) {
-				m.counters.wasted.Add(1)
-			}
-		case tagTentative:
-			if r != resultCommitted {
-				if advance(st.word, s, abortedWord(s)) {
-					m.counters.wasted.Add(1)
-					return 0, r
-				}
-				continue
-			}
-			if invariant.Enabled {
-				w.check(m.slots.PeekNow)
-			}
-			if e := epochOf(s); e > w.base && w.strangers(m.slots) {
-				if tries++; tries == hooks.Looks(watchTries) {
-					return 0, resultAborted
-				}
-				continue // one may be about to be counted
-			}
-			// Linearization point of a transaction that validates.
-			if advance(st.word, s, committedWord(s, epochOf(s))) {
-				return epochOf(s), resultCommitted
-			}
-		default:
-			return 0, resultAborted
-		}
-	}
-}
-
-// watchTries is how often a validated transaction looks whether the epochs drawn
-// meanwhile have all been counted, before it validates again.
-const watchTries = 256
 
 // withdraw takes the versions of the first n writes off their chains, as far as
 // nobody else has. The record must be aborted, or, if nothing is announced, is
@@ -351,7 +312,6 @@ func (st *txState[K, V]) withdraw(n int) {
 		if _, ok := e.head.Load().present(); !ok {
 			st.m.offer(e)
 		}
-		st.alive()
 	}
 }
 
@@ -362,7 +322,6 @@ func (st *txState[K, V]) renew() {
 		v := &version[V]{value: old.value}
 		setWord(&v.state, old.state.Load()&tombBit)
 		st.writes[i].v = v
-		st.alive()
 	}
 }
 
@@ -381,14 +340,6 @@ func (st *txState[K, V]) order() {
 		return
 	}
 	slices.SortFunc(st.writes, func(a, b write[K, V]) int {
-		st.alive()
 		return cmp.Compare(addr(&a), addr(&b))
 	})
-}
-
-// alive is the sign of life of a transaction in priority mode.
-func (st *txState[K, V]) alive() {
-	if st.ticket != 0 {
-		st.m.priority.alive(st.ticket)
-	}
 }

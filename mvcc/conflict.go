@@ -9,8 +9,11 @@ type conflict[K comparable] struct {
 	epoch     uint64
 }
 
-// conflictEvicted is the kind of no conflict at all: the transaction was too old.
-const conflictEvicted ConflictKind = 0xff
+// The kinds of no conflict at all: the transaction was too old; its context has ended.
+const (
+	conflictEvicted ConflictKind = 0xff - iota
+	conflictGaveUp
+)
 
 func (c conflict[K]) err() error {
 	if c.kind == conflictEvicted {

@@ -17,9 +17,9 @@ var (
 
 	// ErrTxTooOld is what becomes of a transaction or snapshot that was older
 	// than Options.MaxTxAge: View, Update, Commit and Err return it; every read and
-	// write through a handle of one's own panics with it, until Rollback or
-	// Close has been called, and afterwards with ErrTxDone. Nothing that the
-	// transaction wrote has become visible.
+	// write through a handle of one's own panics with an error that wraps it, until
+	// Rollback or Close has been called, and afterwards with ErrTxDone. Nothing that
+	// the transaction wrote has become visible.
 	ErrTxTooOld = errors.New("mvcc: transaction or snapshot is older than MaxTxAge")
 
 	// ErrBadKey is the panic value of writes with a key that is not equal to

@@ -54,7 +54,7 @@ func randomOperation(r *rand.Rand) string {
 		}
 		return "view" + some(1, read)
 	default:
-		kind := []string{"update", "update", "snapshot", "urgent", "retry"}[r.IntN(5)]
+		kind := []string{"update", "update", "snapshot", "watched", "retry"}[r.IntN(5)]
 		reads := some(0, read)
 		if r.IntN(6) == 0 {
 			reads = " scan"
@@ -65,7 +65,7 @@ func randomOperation(r *rand.Rand) string {
 
 // randomScenario makes up two to four programs of one or two operations each.
 func randomScenario(r *rand.Rand) *scenario {
-	initial := []string{"patience=100"}
+	initial := []string{"patience=20"}
 	var programs []string
 	for _, key := range programKeys {
 		initial = append(initial, []string{"", key + "-", key, key + "+"}[r.IntN(4)])

@@ -101,7 +101,9 @@ func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
 func checkQuiet[K comparable, V any](t testing.TB, m *Map[K, V]) {
 	t.Helper()
 	require.Zero(t, m.Stats().LiveTx, "slots that are still taken")
-	require.Zero(t, m.priority.holder.Load(), "somebody still has the priority")
+	require.Zero(t, m.favour.Stats().Held, "a claim that has not ended")
+	require.Zero(t, m.favour.Stats().Waiting, "somebody waits for a claim")
+	require.Nil(t, m.watches.list.Load(), "somebody watches")
 	for _, e := range entries(m) {
 		head, last := e.head.Load(), ^uint64(0)
 		for v := head; v != nil; v = v.next.Load() {

@@ -21,9 +21,8 @@ func (st *txState[K, V]) install(gen uint64, i int) result {
 			if !isKind(s, kindActive) || !advance(st.word, s, s+installStep) {
 				return resultAborted
 			}
-			st.alive()
 		}
-		h, base, ok := m.settle(w.e, st.ticket)
+		h, base, ok := m.settle(w.e)
 		if !ok {
 			w.e = m.makeEntry(w.key)
 			continue
@@ -63,13 +62,13 @@ const installStride = 8
 
 // settle returns the head of e and the newest committed version on e, which may
 // be nil, at a moment when no undecided writer was on top. It reports false if e
-// is dead; e has then left the index. ticket is the caller's, in priority mode.
+// is dead; e has then left the index.
 //
 // On the way it decides for every undecided writer it meets: one that is
 // announced and does not validate is helped to commit; any other is given a
 // moment and, if it stands still, aborted. So it waits for no particular
 // goroutine.
-func (m *Map[K, V]) settle(e *entry[K, V], ticket uint64) (h, base *version[V], ok bool) {
+func (m *Map[K, V]) settle(e *entry[K, V]) (h, base *version[V], ok bool) {
 	for {
 		h = e.head.Load()
 		if h == nil {
@@ -85,9 +84,9 @@ func (m *Map[K, V]) settle(e *entry[K, V], ticket uint64) (h, base *version[V], 
 		case isKind(s, kindAborted):
 			return h, h.next.Load(), true
 		case tag(s) == tagAnnounced && s&checkBit == 0:
-			m.help(word, s)
+			m.help(e.key, word, s)
 		default:
-			if s, still := m.standsStill(word, s, ticket); still && advance(word, s, abortedWord(s)) {
+			if s, still := standsStill(word, s); still && advance(word, s, abortedWord(s)) {
 				m.counters.rivals.Add(1)
 				if tag(s) == tagTentative {
 					m.counters.wasted.Add(1)
@@ -139,9 +138,8 @@ const (
 )
 
 // standsStill watches the record of a rival that says s for a while, and reports
-// what it says in the end and whether its owner stands still. While another
-// transaction is in priority mode the rival may be that one, and has more time.
-func (m *Map[K, V]) standsStill(word *atomic.Uint64, s, ticket uint64) (uint64, bool) {
+// what it says in the end and whether its owner stands still.
+func standsStill(word *atomic.Uint64, s uint64) (uint64, bool) {
 	for range hooks.Looks(installSpins) {
 		now := word.Load()
 		if moved(s, now) {
@@ -156,11 +154,6 @@ func (m *Map[K, V]) standsStill(word *atomic.Uint64, s, ticket uint64) (uint64, 
 			return now, false
 		}
 		s = now
-	}
-	if m.priority.holder.Load() != ticket {
-		m.priority.honour(ticket)
-		now := word.Load()
-		return now, !moved(s, now)
 	}
 	if hooks.Enabled {
 		hooks.GaveUp()

@@ -283,12 +283,6 @@ func TestInvariantOfStates(t *testing.T) {
 	requireViolation(t, "there already", func() { tx.st.checkGiven() })
 	requireViolation(t, "not begun", func() { tx.st.end(tx.st.gen()) })
 
-	m.priority.holder.Store(7)
-	requireViolation(t, "holds the priority", func() { m.Store("k", 1) })
-	m.priority.holder.Store(0)
-	w := &watch{base: m.slots.Now()}
-	w.count(w.base + 1)
-	requireViolation(t, "were counted", func() { w.check(m.slots.PeekNow) })
 	m.counters.wasted.Store(100)
 	requireViolation(t, "wasted", func() { m.Stats() })
 	m.counters.wasted.Store(0)

@@ -1,8 +1,6 @@
 package mvcc
 
 import (
-	"unsafe"
-
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
@@ -176,9 +174,9 @@ func (st *txState[K, V]) checkTaken() {
 		return
 	}
 	if len(st.writes) > 0 || len(st.reads) > 0 || len(st.absent) > 0 || st.hasRead || st.scanned ||
-		st.ticket != 0 || st.busy || st.word != nil || st.byKey != nil {
-		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, read %v, scanned %v, ticket %d",
-			len(st.writes), len(st.reads), len(st.absent), st.hasRead, st.scanned, st.ticket)
+		st.revoked != 0 || st.dirtied != 0 || st.conflict != (conflict[K]{}) || st.watch != nil || st.busy || st.word != nil || st.byKey != nil {
+		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, read %v, scanned %v, revoked %d",
+			len(st.writes), len(st.reads), len(st.absent), st.hasRead, st.scanned, st.revoked)
 	}
 }
 
@@ -186,20 +184,5 @@ func (st *txState[K, V]) checkTaken() {
 func (st *txState[K, V]) checkGiven() {
 	if st.idle.Swap(1) != 0 {
 		invariant.Violated("a state is put into the pool that is there already")
-	}
-}
-
-// check: the holder is somebody to whom a ticket was given.
-func (p *priority) check() {
-	h := invariant.Peek(unsafe.Pointer(&p.holder))
-	if n := invariant.Peek(unsafe.Pointer(&p.tickets)); h > n {
-		invariant.Violated("ticket %d holds the priority, and %d were given", h, n)
-	}
-}
-
-// check: no more epochs were counted than have been drawn since the base.
-func (w *watch) check(now func() uint64) {
-	if n, c := invariant.Peek(unsafe.Pointer(&w.n)), now(); n > c-w.base {
-		invariant.Violated("%d epochs were counted above %d; the clock stands at %d", n, w.base, c)
 	}
 }

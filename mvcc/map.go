@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"hash/maphash"
 	"reflect"
 	"runtime"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 // What the index is told to do with an entry.
@@ -42,7 +44,10 @@ type Map[K comparable, V any] struct {
 	// What an entry and a version take, for Stats.
 	perEntry, perVersion uint64
 	pool                 epoch.Pool[txState[K, V]]
-	priority             priority
+	// seed hashes keys for favour and watches.
+	seed    maphash.Seed
+	favour  favour.Queue
+	watches watches
 }
 
 // core is the part of a map that the background work needs. It has a copy of its
@@ -57,9 +62,9 @@ type core[K comparable, V any] struct {
 // New returns an empty map. opts may be nil: the defaults are right for most.
 // New panics if an option has no meaning.
 //
-// A map that is in use has background goroutines, which [Map.Close] ends. They also end when
-// the map has become unreachable, unless a value stored in the map refers to
-// the map itself.
+// A map that is in use has background goroutines, which [Map.Close] ends. They also
+// end when the map has become unreachable, unless a value stored in the map refers
+// to the map itself.
 func New[K comparable, V any](opts *Options) *Map[K, V] {
 	o := opts.withDefaults()
 	c := core[K, V]{
@@ -77,6 +82,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		maxAge:    o.MaxTxAge,
 		reflexive: reflexive(reflect.TypeFor[K]()),
 		threshold: uint64(o.PruneThreshold),
+		seed:      maphash.MakeSeed(),
 	}
 	m.perEntry, m.perVersion = sizesOf[K, V]()
 	// The goroutines hold the reclaimer, not the map.
@@ -105,8 +111,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 
 // Close ends the map's background goroutines and waits for them, and for
 // Options.Logger if it is just being told something: that must not call Close. The
-// map stays
-// usable, with everything in it; from then on committers prune the keys they
+// map stays usable, with everything in it; from then on committers prune the keys they
 // write. Close may be called more than once, by any goroutine.
 func (m *Map[K, V]) Close() { m.gc.Close() }
 

@@ -102,12 +102,15 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 	if e == nil {
 		return false
 	}
+	if value, ok := m.newest(e).present(); !ok || value != old {
+		return false
+	}
 	v := &version[V]{value: new}
-	if m.priority.holder.Load() != 0 {
-		m.priority.honour(0)
+	if m.favour.Any() {
+		m.giveWay(key)
 	}
 	for {
-		h, base, ok := m.settle(e, 0)
+		h, base, ok := m.settle(e)
 		if !ok {
 			if e = m.lookup(key); e == nil {
 				return false
@@ -144,8 +147,8 @@ func (m *Map[K, V]) write(key K, v *version[V], cond condition) (base *version[V
 
 // writeTo is write for a caller that has looked key up, and found e.
 func (m *Map[K, V]) writeTo(e *entry[K, V], key K, v *version[V], cond condition) (base *version[V], written bool) {
-	if m.priority.holder.Load() != 0 {
-		m.priority.honour(0)
+	if m.favour.Any() {
+		m.giveWay(key)
 	}
 	setWord(&v.state, announcedWord(v.state.Load(), 0, 0))
 	for {
@@ -155,7 +158,7 @@ func (m *Map[K, V]) writeTo(e *entry[K, V], key K, v *version[V], cond condition
 			}
 			e = m.makeEntry(key)
 		}
-		h, base, ok := m.settle(e, 0)
+		h, base, ok := m.settle(e)
 		if !ok {
 			e = m.lookup(key)
 			continue
@@ -184,6 +187,10 @@ func (m *Map[K, V]) publish(e *entry[K, V], v *version[V]) {
 	// whoever draws for it commits it.
 	w := v.state.Load()
 	if !committed(w) {
+		m.mark(e.key, &v.state)
+		if hooks.Enabled {
+			hooks.At(hooks.Marked)
+		}
 		d := decidedWord(w, m.slots.Next())
 		if hooks.Enabled {
 			hooks.At(hooks.StoreDrawn)

@@ -173,7 +173,8 @@ type TxOptions struct {
 	Isolation Level
 
 	// MaxAttempts is how often [Map.Update] runs its function before it gives
-	// up and returns the last conflict. Default: 100. Begin ignores it.
+	// up and returns the last conflict. An attempt that gave way to another
+	// transaction which had its turn counts as well. Default: 100. Begin ignores it.
 	MaxAttempts int
 
 	_ struct{}

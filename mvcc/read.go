@@ -30,18 +30,18 @@ import (
 // sees: nil, or a committed version, which may be a tombstone. It never waits
 // for a particular goroutine, and allocates nothing.
 func (m *Map[K, V]) visible(e *entry[K, V], s uint64) *version[V] {
-	return m.visibleFrom(e.head.Load(), s)
+	return m.visibleFrom(e, e.head.Load(), s)
 }
 
-// visibleFrom is visible for an entry whose head is or was v.
-func (m *Map[K, V]) visibleFrom(v *version[V], s uint64) *version[V] {
+// visibleFrom is visible if the head of e is or was v.
+func (m *Map[K, V]) visibleFrom(e *entry[K, V], v *version[V], s uint64) *version[V] {
 	for v != nil {
 		w := v.state.Load()
 		if committed(w) {
 			if epochOf(w) <= s {
 				return v
 			}
-		} else if m.sees(v, s) {
+		} else if m.sees(e, v, s) {
 			return v
 		}
 		v = v.next.Load()
@@ -49,16 +49,16 @@ func (m *Map[K, V]) visibleFrom(v *version[V], s uint64) *version[V] {
 	return nil
 }
 
-// sees decides whether a version that was not plainly committed a moment ago is
+// sees decides whether a version v of e that was not plainly committed a moment ago is
 // visible as of epoch s.
-func (m *Map[K, V]) sees(v *version[V], s uint64) bool {
+func (m *Map[K, V]) sees(e *entry[K, V], v *version[V], s uint64) bool {
 	for {
 		w, word := v.resolve()
 		switch tag(w) {
 		case tagCommitted:
 			return epochOf(w) <= s
 		case tagAnnounced:
-			m.help(word, w)
+			m.help(e.key, word, w)
 		case tagTentative:
 			if epochOf(w) > s {
 				return false
@@ -104,7 +104,7 @@ func (m *Map[K, V]) newestSlow(e *entry[K, V]) *version[V] {
 		case tagCommitted:
 			return v
 		case tagAnnounced:
-			m.help(word, w)
+			m.help(e.key, word, w)
 			continue
 		case tagTentative:
 			if epochOf(w) <= now {
@@ -127,11 +127,13 @@ func (m *Map[K, V]) newestSlow(e *entry[K, V]) *version[V] {
 	}
 }
 
-// help draws an epoch for the announced record at word, which says w.
-func (m *Map[K, V]) help(word *atomic.Uint64, w uint64) {
-	watch := m.priority.watched(word)
+// help draws an epoch for the announced record at word, which says w, and whose
+// transaction has installed a version on key. A transaction with several has marked
+// the watches before it was announced; for one with one key the helper has to.
+func (m *Map[K, V]) help(key K, word *atomic.Uint64, w uint64) {
+	m.mark(key, word)
 	if hooks.Enabled {
-		hooks.At(hooks.HelpLoaded)
+		hooks.At(hooks.HelpMarked)
 	}
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
@@ -139,7 +141,6 @@ func (m *Map[K, V]) help(word *atomic.Uint64, w uint64) {
 	if hooks.Enabled {
 		hooks.At(hooks.HelpDrawn)
 	}
-	watch.count(e)
 	d := decidedWord(w, e)
 	switch {
 	case !advance(word, w, d):

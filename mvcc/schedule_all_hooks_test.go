@@ -31,7 +31,7 @@ var (
 var pairwise = []string{
 	"load a", "store a", "swap a", "loadOrStore a", "loadAndDelete a", "cas a=1", "view ra rb", "view scan",
 	"update ra wa", "update ra wb", "update rb wa", "update wa wb", "update wb wa", "update da wb", "update scan wb",
-	"snapshot ra wa", "snapshot ra wb", "snapshot rb wa", "urgent ra wb", "prune",
+	"snapshot ra wa", "snapshot ra wb", "snapshot rb wa", "watched ra wb", "prune",
 }
 
 // initials are the maps on which that is done.
@@ -81,7 +81,7 @@ var threeMore = []string{
 	"a b c|update ra wb|update rb wc|update rc wa",
 	"a|snapshot ra wa|snapshot ra wa|prune",
 	"a+ b|update scan wb|store a|prune",
-	"a b|urgent ra wb|store a|view ra rb",
+	"a b|watched ra wb|store a|view ra rb",
 	"a b c|update rc wa wb|view rb ra|view ra",
 }
 

@@ -17,15 +17,15 @@ const unseen = -1
 
 // An operation is a part of a program, and what became of it.
 type operation struct {
-	text   string
-	kind   opKind
-	level  *TxOptions
-	urgent bool // in priority mode
-	retry  bool // by Update
-	key    int  // of one-key operations
-	old    int  // what a CompareAndSwap compares with
-	id     int  // the value it writes; no two operations write the same
-	acts   []act
+	text    string
+	kind    opKind
+	level   *TxOptions
+	watched bool // validation watches from the first
+	retry   bool // by Update
+	key     int  // of one-key operations
+	old     int  // what a CompareAndSwap compares with
+	id      int  // the value it writes; no two operations write the same
+	acts    []act
 
 	started, ended int
 	aborted        bool
@@ -70,7 +70,7 @@ var oneKeyKinds = map[string]opKind{
 //	view scan       a snapshot that reads all keys by All
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c
 //	snapshot ra wa  the same at snapshot level
-//	urgent ra wa    a serializable transaction in priority mode
+//	watched ra wa    a serializable transaction that watches
 //	retry ra wa     the same by Update, with two attempts
 //	prune           a new view, and all keys are pruned with it
 //	refresh         a new view
@@ -103,8 +103,8 @@ func parseOperation(text string, id int) (*operation, error) {
 		o.kind = opUpdate
 	case "snapshot":
 		o.kind, o.level = opUpdate, snapshot
-	case "urgent":
-		o.kind, o.urgent = opUpdate, true
+	case "watched":
+		o.kind, o.watched = opUpdate, true
 	case "retry":
 		o.kind, o.retry = opUpdate, true
 	default:
@@ -291,9 +291,8 @@ func (o *operation) update(m *Map[string, int]) {
 		return
 	}
 	tx := m.Begin(o.level)
-	if o.urgent {
-		tx.st.ticket = m.priority.acquire(bg)
-		defer m.priority.release(tx.st.ticket)
+	if o.watched {
+		tx.st.revoked = maxRevocations
 	}
 	body(tx)
 	o.aborted = tx.Commit() != nil

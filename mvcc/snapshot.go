@@ -97,7 +97,7 @@ func (s Snapshot[K, V]) Epoch() uint64 {
 // the read was made while the snapshot was open.
 func (s Snapshot[K, V]) check() {
 	if s.st.gen() != s.gen {
-		panic(s.st.over(s.gen))
+		panic(s.st.refuse(s.gen))
 	}
 }
 
@@ -154,7 +154,7 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 			if ok {
 				value = head.value
 			} else {
-				head = m.visibleFrom(head, at)
+				head = m.visibleFrom(e, head, at)
 				value, ok = head.present()
 			}
 			if invariant.Enabled {

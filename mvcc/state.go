@@ -31,10 +31,11 @@ type txState[K comparable, V any] struct {
 // A txWork is what a transaction has read and is to write.
 type txWork[K comparable, V any] struct {
 	level   Level
-	busy    bool   // a method is under way, see enter
-	hasRead bool   // a read of the map, not of an own write
-	scanned bool   // all keys were read
-	ticket  uint64 // in priority mode, else 0
+	busy    bool // a method is under way, see enter
+	hasRead bool // a read of the map, not of an own write
+	scanned bool // all keys were read
+	revoked int  // how many epochs readers took away from the commit under way
+	dirtied int  // how often others marked its watch
 
 	reads  []readRecord[K, V]
 	absent []K // keys read that had no entry
@@ -45,9 +46,10 @@ type txWork[K comparable, V any] struct {
 	// byKey finds an own write by its key, once there are more than
 	// linearWrites of them.
 	byKey map[K]int
-	// word is the record of the commit under way, conflict why it failed, and
-	// grows by how much it makes the number of keys grow.
+	// word is the record of the commit under way, watch what validates it if it is
+	// pushed, conflict why it failed, and grows by how much it makes the number of keys grow.
 	word     *atomic.Uint64
+	watch    *watch
 	conflict conflict[K]
 	grows    int
 }
@@ -191,16 +193,34 @@ func (st *txState[K, V]) over(gen uint64) error {
 	return ErrTxDone
 }
 
+// refuse returns what a method of the handle of gen panics with that cannot return an
+// error.
+func (st *txState[K, V]) refuse(gen uint64) error {
+	if err := st.over(gen); err != ErrTxTooOld {
+		return err
+	}
+	return tooOld{st.slot, gen}
+}
+
+// A tooOld is an [ErrTxTooOld] that says whose.
+type tooOld struct {
+	slot *epoch.Slot
+	gen  uint64
+}
+
+func (tooOld) Error() string { return ErrTxTooOld.Error() }
+func (tooOld) Unwrap() error { return ErrTxTooOld }
+
 // tooOld is deferred around a function that uses the transaction gen. If that was
-// evicted, and the function panics for this reason, it ends the panic and sets
-// err. Any other panic goes on.
+// evicted, and the function panics because it has used it since, it ends the panic and
+// sets err. Any other panic goes on, also that of another handle.
 func (st *txState[K, V]) tooOld(gen uint64, err *error) {
 	if !st.slot.WasEvicted(gen) {
 		return
 	}
 	switch p := recover(); p {
 	case nil:
-	case ErrTxTooOld:
+	case tooOld{st.slot, gen}:
 		*err = ErrTxTooOld
 	default:
 		panic(p)
@@ -232,7 +252,7 @@ func (st *txState[K, V]) recycle(gen uint64) {
 		}
 		st.full, st.fullAbsent = compactReads, compactReads
 	}
-	st.ticket = 0
+	st.revoked, st.dirtied = 0, 0
 	st.busy = false
 	st.m.give(st, gen)
 }
@@ -286,7 +306,6 @@ func (st *txState[K, V]) put(key K, value V, tomb uint64) {
 	if e == nil {
 		e, _ = st.index.Load(key)
 	}
-	st.alive()
 	v := &version[V]{value: value}
 	setWord(&v.state, tomb)
 	st.writes = append(st.writes, write[K, V]{key: key, e: e, v: v})
@@ -325,7 +344,6 @@ func (st *txState[K, V]) get(key K) *version[V] {
 		}
 	}
 	st.hasRead = true
-	st.alive()
 	if st.level == LevelSerializable && !st.scanned {
 		if e == nil {
 			st.absent = append(st.absent, key)
@@ -355,7 +373,6 @@ const (
 func (st *txState[K, V]) compact() {
 	addr := func(r readRecord[K, V]) uintptr { return uintptr(unsafe.Pointer(r.e)) }
 	slices.SortFunc(st.reads, func(a, b readRecord[K, V]) int {
-		st.alive()
 		return cmp.Compare(addr(a), addr(b))
 	})
 	// Of one key all reads saw the same.
@@ -367,7 +384,6 @@ func (st *txState[K, V]) compact() {
 func (st *txState[K, V]) compactAbsent() {
 	seen := make(map[K]struct{}, len(st.absent)/compactFactor)
 	st.absent = slices.DeleteFunc(st.absent, func(key K) bool {
-		st.alive()
 		n := len(seen)
 		seen[key] = struct{}{}
 		return len(seen) == n

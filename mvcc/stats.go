@@ -57,7 +57,7 @@ type Stats struct {
 	Commits uint64 `json:"commits"`
 	// Ended counts transactions and snapshots that have ended, however.
 	Ended uint64 `json:"ended"`
-	// Conflicts counts commits that failed, and ReadConflicts, ScanConflicts
+	// Conflicts counts commits that failed, or gave way to others, and ReadConflicts, ScanConflicts
 	// and WriteConflicts those of each [ConflictKind].
 	Conflicts      uint64 `json:"conflicts"`
 	ReadConflicts  uint64 `json:"read_conflicts"`
@@ -74,6 +74,16 @@ type Stats struct {
 	Revoked     uint64 `json:"revoked"`
 	Rivals      uint64 `json:"rivals"`
 	Reinstalled uint64 `json:"reinstalled"`
+	// Claims counts claims on keys that Update and commits that had lost often were
+	// granted, so that others let them go first, Expired those that were taken away
+	// because they took too long, and Deferred how often a commit waited for one.
+	// HeldClaims is how many are granted, and Waiting how many goroutines wait for
+	// a claim of their own, or for the end of another's (gauges).
+	Claims     uint64 `json:"claims"`
+	Expired    uint64 `json:"expired_claims"`
+	Deferred   uint64 `json:"deferred"`
+	HeldClaims int    `json:"held_claims"`
+	Waiting    int    `json:"waiting"`
 	// Pruned counts versions dropped. It is what was committed less Versions,
 	// and as exact as that.
 	Pruned uint64 `json:"pruned"`
@@ -111,6 +121,7 @@ type Stats struct {
 func (m *Map[K, V]) Stats() Stats {
 	g := m.gc.Stats()
 	live, ended, extra := m.slots.Census()
+	f := m.favour.Stats()
 	c := m.counters
 	wasted := c.wasted.Load()
 	now := m.slots.Now()
@@ -140,6 +151,11 @@ func (m *Map[K, V]) Stats() Stats {
 		Revoked:        c.revoked.Load(),
 		Rivals:         c.rivals.Load(),
 		Reinstalled:    c.reinstalled.Load(),
+		Claims:         f.Granted,
+		Expired:        f.Expired,
+		Deferred:       f.Deferrals,
+		HeldClaims:     f.Held,
+		Waiting:        f.Waiting,
 
 		TickRefreshes:     g.TickRefreshes.N,
 		CommitRefreshes:   g.CommitRefreshes.N,
@@ -177,6 +193,9 @@ func (s Stats) Sub(old Stats) Stats {
 	s.Revoked -= old.Revoked
 	s.Rivals -= old.Rivals
 	s.Reinstalled -= old.Reinstalled
+	s.Claims -= old.Claims
+	s.Expired -= old.Expired
+	s.Deferred -= old.Deferred
 	s.Pruned -= old.Pruned
 	s.TickRefreshes -= old.TickRefreshes
 	s.CommitRefreshes -= old.CommitRefreshes

@@ -259,6 +259,7 @@ func TestStatsSub(t *testing.T) {
 	gauges := map[string]bool{
 		"Epoch": true, "MinVisible": true, "LiveEpochs": true, "LiveTx": true, "OldestPin": true, "OldestPinAge": true,
 		"Keys": true, "Entries": true, "Versions": true, "Bytes": true, "QueueDepth": true, "Aside": true,
+		"HeldClaims": true, "Waiting": true,
 	}
 	var old, now Stats
 	fill := func(s *Stats, base int64) {

@@ -40,7 +40,7 @@ func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 
 func (tx Tx[K, V]) check() {
 	if tx.st.gen() != tx.gen {
-		panic(tx.st.over(tx.gen))
+		panic(tx.st.refuse(tx.gen))
 	}
 }
 
@@ -134,13 +134,12 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		left := false
 		m.scan(func(e *entry[K, V], head *version[V]) bool {
 			key := e.key
-			v := m.visibleFrom(head, at)
+			v := m.visibleFrom(e, head, at)
 			value, ok := v.present()
 			if invariant.Enabled {
 				st.checkRead(tx.gen, e, v)
 			}
 			tx.check()
-			st.alive()
 			if !ok {
 				return true
 			}
@@ -168,7 +167,9 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 //
 // A transaction that wrote nothing, or has read nothing, never conflicts.
 //
-// Commit waits for no particular goroutine. Transactions that are about to
+// Commit gives way, once, to others that have their turn on a key that it writes, see
+// [Map.Update], and beyond that waits for no particular goroutine. With
+// Options.MaxTxAge it may become too old meanwhile. Transactions that are about to
 // commit and whose keys meet decide for each other; one that stands still is
 // aborted. Inserting a key that is new to the map waits for a bucket of the
 // index, and for a resize of it. The cost grows with the number of keys written
@@ -182,7 +183,7 @@ func (tx Tx[K, V]) Commit() error {
 	}
 	tx.st.enter() // until the state is used again
 	var c conflict[K]
-	if !tx.st.commit(tx.gen, &c) {
+	if !tx.st.commit(tx.gen, &c, nil) {
 		return c.err()
 	}
 	return nil

@@ -44,8 +44,8 @@ func TestUpdateRetries(t *testing.T) {
 		requireValue(t, 2001)(m.Load("x"))
 		require.EqualValues(t, 20, m.Stats().Retries)
 		require.EqualValues(t, 20, m.Stats().Conflicts)
-		tx := m.Begin(nil) // the state that was in priority mode, most likely
-		require.Zero(t, tx.st.ticket)
+		tx := m.Begin(nil) // the state that had a claim, most likely
+		require.Nil(t, tx.st.watch)
 		require.False(t, tx.st.hasRead)
 		tx.Rollback()
 		checkQuiet(t, m)
@@ -53,7 +53,7 @@ func TestUpdateRetries(t *testing.T) {
 }
 
 func TestUpdateGivesUp(t *testing.T) {
-	for _, attempts := range []int{1, 2, updatePriority + 2, 0} {
+	for _, attempts := range []int{1, 2, bidLosses + 2, 0} {
 		m := newMap[string, int](t, nil)
 		m.Store("x", 0)
 		calls := 0
@@ -201,7 +201,7 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 					x, _ := tx.Get(0)
 					m.Store(0, x)
 					tx.Set(1, -1)
-					if n++; n > updatePriority+1 { // it has the priority by now
+					if n++; n > bidLosses+1 { // it has a claim by now
 						exit()
 					}
 					return nil

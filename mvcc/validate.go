@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
 // Validation asks whether everything the transaction read is what it would read
@@ -25,7 +24,7 @@ const validateStride = 64
 // validate validates the transaction, whose tentative record is s, for every
 // commit epoch from that of s up to e. It returns the record as it left it. It
 // gives up early, with ok, if the record has changed, since the caller's CAS
-// will fail then; but not in priority mode.
+// will fail then; but not if it watches.
 func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
 	least := epochOf(s)
 	n := 0
@@ -33,14 +32,13 @@ func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
 		if n++; n%validateStride != 0 {
 			return true
 		}
-		st.alive()
 		// Only a tentative record has the bit to flip. In an announced one it
 		// says that there is something to validate.
 		if tag(s) == tagTentative && advance(st.word, s, s^checkBit) {
 			s ^= checkBit
 			return true
 		}
-		if st.ticket == 0 {
+		if st.watch == nil {
 			return false
 		}
 		s = st.word.Load()
@@ -72,7 +70,7 @@ func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
 		// is inserted behind our back draws an epoch above e.
 		at := st.epoch()
 		st.m.scan(func(en *entry[K, V], _ *version[V]) bool {
-			v := st.m.settled(en, st.word, e)
+			v := st.settled(en, e)
 			if v != nil && !isKind(v.state.Load(), kindDead) && commitEpoch(v) > at {
 				st.conflictOn(en.key, ConflictScan, v)
 				ok = false
@@ -101,7 +99,7 @@ func (st *txState[K, V]) validated(gen, s, e uint64) (now uint64, r result) {
 // valid reports whether seen is what a read of en would find at every epoch from
 // least to e. Otherwise it returns what is in the way.
 func (st *txState[K, V]) valid(en *entry[K, V], seen *version[V], least, e uint64) (*version[V], bool) {
-	v := st.m.settled(en, st.word, e)
+	v := st.settled(en, e)
 	if v == seen {
 		return nil, true
 	}
@@ -127,7 +125,7 @@ func (st *txState[K, V]) validAbsent(key K, least, e uint64) (*version[V], bool)
 		if en == nil {
 			return nil, true
 		}
-		v := st.m.settled(en, st.word, e)
+		v := st.settled(en, e)
 		if v != nil && isKind(v.state.Load(), kindDead) {
 			st.m.unlink(en)
 			continue
@@ -147,10 +145,14 @@ func absentSince[V any](v *version[V], e uint64) (*version[V], bool) {
 }
 
 // settled returns the newest committed version of en, not counting those of the
-// transaction whose record is own and that validates as of epoch e; nil if there
+// transaction itself, which validates as of epoch e; nil if there
 // is none; or the dead version. An undecided writer with an epoch below e is
 // given a moment and then pushed above e: only the later waits for the earlier.
-func (m *Map[K, V]) settled(en *entry[K, V], own *atomic.Uint64, e uint64) *version[V] {
+func (st *txState[K, V]) settled(en *entry[K, V], e uint64) *version[V] {
+	if st.watch != nil {
+		return st.decided(en)
+	}
+	m, own := st.m, st.word
 	v := en.head.Load()
 	for v != nil {
 		w, word := v.resolve()
@@ -162,7 +164,7 @@ func (m *Map[K, V]) settled(en *entry[K, V], own *atomic.Uint64, e uint64) *vers
 		case tagCommitted:
 			return v
 		case tagAnnounced:
-			m.help(word, w)
+			m.help(en.key, word, w)
 			continue
 		case tagTentative:
 			if epochOf(w) < e {

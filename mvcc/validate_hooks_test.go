@@ -272,7 +272,7 @@ func passes(t testing.TB, m *Map[string, int], n uint64) {
 	eventually(t, func() bool { return m.Stats().TickRefreshes > start+n }, "the background work stands still")
 }
 
-// A long validation in priority mode goes on although readers take its epoch
+// A long validation that watches goes on although readers take its epoch
 // away meanwhile. Its signs of life must not make the record look like that of a
 // transaction which needs no validation.
 func TestSignOfLifeKeepsValidation(t *testing.T) {
@@ -293,7 +293,7 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		var err error
 		w := stage.actor("validator", func() {
 			tx = m.Begin(nil)
-			tx.st.ticket = 1 << 40 // as if in priority mode
+			tx.st.revoked = maxRevocations // so it watches
 			for i := range n + 1 {
 				tx.Get(i)
 			}

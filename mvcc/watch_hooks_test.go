@@ -7,28 +7,34 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// Priority mode: what counts as pushed, and what as a stranger's commit. In each
-// test a transaction that has read x and writes y is held while it decides.
+// Validations that watch: what they may commit beside, and what not. In each test a
+// transaction that has read x and writes y is held while it decides.
 
-// A holder is a transaction that decides in priority mode.
-type holder struct {
+// A watcher is a transaction that validates and watches.
+type watcher struct {
 	*actor
 	tx  Tx[string, int]
 	err error
 }
 
-// hold makes an actor that reads some keys, or nothing of them if they are
-// absent, and writes 1 to key, as if it had the priority.
-func hold(s *stage, m *Map[string, int], key string, reads ...string) *holder {
-	h := new(holder)
-	h.actor = s.actor("holder", func() {
+// watching makes an actor that reads some keys, or all if there is none, and writes 1
+// to key, as if readers had taken its epoch away often enough.
+func watching(s *stage, m *Map[string, int], key string, reads ...string) *watcher {
+	h := new(watcher)
+	h.actor = s.actor("watcher", func() {
 		h.tx = m.Begin(nil)
-		h.tx.st.ticket = 1 << 40
+		h.tx.st.revoked = maxRevocations
 		for _, k := range reads {
 			h.tx.Get(k)
+		}
+		if len(reads) == 0 {
+			for range h.tx.All() {
+				continue
+			}
 		}
 		h.tx.Set(key, 1)
 		h.err = h.tx.Commit()
@@ -36,14 +42,14 @@ func hold(s *stage, m *Map[string, int], key string, reads ...string) *holder {
 	return h
 }
 
-// again lets the holder go on until it has validated once more, which it must.
-func (h *holder) again() *holder {
+// again lets the watcher go on until it has validated once more, which it must.
+func (h *watcher) again() *watcher {
 	h.to(hooks.Validated)
 	return h
 }
 
-// commits lets the holder go on: it must commit without validating any more.
-func (h *holder) commits(why string) {
+// commits lets the watcher go on: it must commit without validating any more.
+func (h *watcher) commits(why string) {
 	t := h.stage.t
 	t.Helper()
 	_, more := h.step(1 << hooks.Validated)
@@ -52,9 +58,9 @@ func (h *holder) commits(why string) {
 	require.NoError(t, h.err)
 }
 
-// tentative requires that the record of the holder has an epoch that is not
+// tentative requires that the record of the watcher has an epoch that is not
 // validated.
-func (h *holder) tentative() uint64 {
+func (h *watcher) tentative() uint64 {
 	t := h.stage.t
 	t.Helper()
 	w := h.tx.st.word.Load()
@@ -81,90 +87,104 @@ func watchMap(t *testing.T) *Map[string, int] {
 	return m
 }
 
-// Readers push a holder while it validates, and afterwards; some leave it
-// without an epoch. It need not validate again.
-func TestPushedHolderValidatesOnce(t *testing.T) {
-	for _, during := range []bool{false, true} {
+// Readers push a watcher while it validates, and afterwards; some leave it without an
+// epoch. It need not validate again. The readers read what the watcher itself has read,
+// too: its own commit is nothing that it watches for.
+func TestPushedWatcherValidatesOnce(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.Watching, hooks.WalkSkipped, hooks.Validated} {
 		for pushes := range 4 {
 			for _, left := range []bool{false, true} {
-				m := watchMap(t)
-				s := newStage(t)
-				blocker := s.actor("blocker", func() {
-					tx := m.Begin(nil)
-					tx.Set("x", 2)
-					tx.Set("y2", 2)
-					_ = tx.Commit()
-				})
-				h := hold(s, m, "y", "x")
-				if during {
-					h.to(hooks.CommitEntries)
-					blocker.to(hooks.InstalledAll)
-					h.to(hooks.WalkSkipped)
-				} else {
-					h.to(hooks.Validated)
+				for _, own := range []bool{false, true} {
+					m := watchMap(t)
+					s := newStage(t)
+					reads := []string{"x"}
+					if own {
+						reads = []string{"y", "x"}
+					}
+					blocker := s.actor("blocker", func() {
+						tx := m.Begin(nil)
+						tx.Set("x", 2)
+						tx.Set("y2", 2)
+						_ = tx.Commit()
+					})
+					h := watching(s, m, "y", reads...)
+					if p == hooks.WalkSkipped {
+						h.to(hooks.CommitEntries)
+						blocker.to(hooks.InstalledAll)
+					}
+					h.to(p)
+					first := h.tentative()
+					for range pushes {
+						push(t, m, "y")
+					}
+					var reader *actor
+					if left {
+						reader = s.actor("reader", func() { m.Load("y") }).to(hooks.Revoked)
+					}
+					if p != hooks.Validated {
+						h.again()
+					}
+					h.commits("nobody has committed meanwhile")
+					if pushes > 0 || left {
+						require.Greater(t, chain(m, "y")[0].Epoch, first)
+					}
+					if reader != nil {
+						reader.finish()
+					}
+					blocker.finish()
+					checkQuiet(t, m)
 				}
-				first := h.tentative()
-				for range pushes {
-					push(t, m, "y")
-				}
-				var reader *actor
-				if left {
-					reader = s.actor("reader", func() { m.Load("y") }).to(hooks.Revoked)
-				}
-				if during {
-					h.again()
-				}
-				h.commits("all epochs were drawn for it")
-				if pushes > 0 || left {
-					require.Greater(t, chain(m, "y")[0].Epoch, first)
-				}
-				if reader != nil {
-					reader.finish()
-				}
-				blocker.finish()
-				checkQuiet(t, m)
 			}
 		}
 	}
 }
 
-// Somebody overwrites what the holder has read after it was validated there, and
+// Somebody overwrites what the watcher has read after it was validated there, and
 // then it is pushed beyond that.
-func TestStrangerAfterValidation(t *testing.T) {
-	for _, store := range []bool{false, true} {
-		for _, before := range []bool{false, true} { // it is pushed before, too
-			m := watchMap(t)
-			s := newStage(t)
-			h := hold(s, m, "y", "x")
-			h.to(hooks.Validated)
-			if before {
-				push(t, m, "y")
+func TestCommitAfterValidation(t *testing.T) {
+	for name, commit := range map[string]func(m *Map[string, int]) error{
+		"Store":          func(m *Map[string, int]) error { m.Store("x", 2); return nil },
+		"Delete":         func(m *Map[string, int]) error { m.Delete("x"); return nil },
+		"CompareAndSwap": func(m *Map[string, int]) error { CompareAndSwap(m, "x", 0, 2); return nil },
+		"one write": func(m *Map[string, int]) error {
+			return m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Get("z"); tx.Set("x", 2); return nil })
+		},
+		"two writes": func(m *Map[string, int]) error {
+			return m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("q", 2); tx.Set("x", 2); return nil })
+		},
+		"two writes, validated": func(m *Map[string, int]) error {
+			return m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Get("z"); tx.Set("x", 2); tx.Set("q", 2); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, reads := range [][]string{{"x"}, {"q", "x"}, nil} {
+				for _, p := range []hooks.Point{hooks.Validated, hooks.WatchClean} {
+					for _, before := range []bool{false, true} { // it is pushed before, too
+						m := watchMap(t)
+						h := watching(newStage(t), m, "y", reads...)
+						h.to(p)
+						if before {
+							push(t, m, "y")
+						}
+						require.NoError(t, commit(m))
+						between := m.Snapshot()
+						push(t, m, "y")
+						h.finish()
+						require.ErrorIs(t, h.err, ErrConflict)
+						requireAbsent[int](t)(between.Get("y"))
+						between.Close()
+						checkQuiet(t, m)
+					}
+				}
 			}
-			if store {
-				m.Store("x", 2)
-			} else {
-				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
-					tx.Get("z")
-					tx.Set("x", 2)
-					tx.Set("q", 2)
-					return nil
-				}))
-			}
-			between := m.Snapshot()
-			push(t, m, "y")
-			h.finish()
-			requireConflict(t, h.err, "x", ConflictRead)
-			requireAbsent[int](t)(between.Get("y"))
-			between.Close()
-			checkQuiet(t, m)
-		}
+		})
 	}
 }
 
-// The same, but the holder is not pushed: it comes first.
-func TestStrangerAboveHolder(t *testing.T) {
+// The same, but the watcher is not pushed: it comes first.
+func TestCommitAboveWatcher(t *testing.T) {
 	m := watchMap(t)
-	h := hold(newStage(t), m, "y", "x")
+	h := watching(newStage(t), m, "y", "x")
 	h.to(hooks.Validated)
 	m.Store("x", 2)
 	h.commits("its epoch is from before it validated")
@@ -172,144 +192,136 @@ func TestStrangerAboveHolder(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// A stranger that commits elsewhere may have been anywhere: the holder validates
-// again, once, and commits.
-func TestStrangerElsewhere(t *testing.T) {
+// Who commits elsewhere is none of the watcher's concern.
+func TestStrangersDoNotDisturbWatcher(t *testing.T) {
 	m := watchMap(t)
-	h := hold(newStage(t), m, "y", "x")
+	h := watching(newStage(t), m, "y", "x")
 	h.to(hooks.Validated)
+	for range 3 {
+		m.Store("z", 2)
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+			tx.Get("x")
+			tx.Set("z", 2)
+			tx.Set("q", 2)
+			return nil
+		}))
+		push(t, m, "y")
+	}
+	h.commits("only strangers have committed")
+	checkQuiet(t, m)
+}
+
+// Somebody has marked the watch, and then not committed: the watcher validates once
+// more, and not again and again.
+func TestWatchIsSetBack(t *testing.T) {
+	m := watchMap(t)
+	h := watching(newStage(t), m, "y", "x")
+	h.to(hooks.Validated)
+	tx := m.Begin(nil)
+	tx.Get("z")
+	tx.Set("x", 2)
+	tx.Set("q", 2)
 	m.Store("z", 2)
+	require.ErrorIs(t, tx.Commit(), ErrConflict)
 	push(t, m, "y")
 	h.again()
 	push(t, m, "y")
-	h.commits("there was no further stranger")
+	h.commits("nobody has marked it since")
 	checkQuiet(t, m)
 }
 
-// Epochs that helpers draw for others do not pass for the holder's.
-func TestHelpForOthersIsNotCounted(t *testing.T) {
+// Two that watch at a time, each pushed beyond the other, both commit.
+func TestTwoWatchers(t *testing.T) {
 	m := watchMap(t)
 	s := newStage(t)
-	h := hold(s, m, "y", "x")
-	h.to(hooks.Validated)
-	other := s.actor("other", func() {
-		tx := m.Begin(nil)
-		tx.Set("x", 2)
-		tx.Set("z", 2)
-		_ = tx.Commit()
-	}).to(hooks.Announced)
-	requireValue(t, 2)(m.Load("x"))
-	require.EqualValues(t, 1, m.Stats().Helped)
-	push(t, m, "y")
-	h.finish()
-	requireConflict(t, h.err, "x", ConflictRead)
-	other.finish()
+	a, b := watching(s, m, "y", "x"), watching(s, m, "y2", "z")
+	a.to(hooks.Validated)
+	b.to(hooks.Validated)
+	for range 3 {
+		push(t, m, "y")
+		push(t, m, "y2")
+	}
+	a.commits("their keys are different")
+	push(t, m, "y2")
+	b.commits("their keys are different")
 	checkQuiet(t, m)
 }
 
-// A writer of x has the epoch of the moment at which the holder begins to
-// validate. It must not commit there, once the holder has passed it over.
-func TestHolderPushesWriterAtBase(t *testing.T) {
-	m := watchMap(t)
-	s := newStage(t)
-	h := hold(s, m, "y", "x")
-	h.to(hooks.Tentative)
-	var err error
-	w := s.actor("writer", func() {
-		tx := m.Begin(nil)
-		tx.Get("q")
-		tx.Set("x", 2)
-		err = tx.Commit()
-	}).to(hooks.Validated)
-	require.Equal(t, m.slots.Now(), epochOf(m.lookup("x").head.Load().state.Load()))
-	h.to(hooks.Validated)
-	push(t, m, "y")
-	w.finish()
-	h.finish()
-	require.NoError(t, err)
-	if h.err == nil {
-		require.Less(t, chain(m, "y")[0].Epoch, chain(m, "x")[0].Epoch, "the holder has not read what is there at its epoch")
-	}
-	checkQuiet(t, m)
-}
-
-// A helper has drawn an epoch for the holder, and stands still before it counts
-// it: the epoch passes for a stranger's.
-func TestHelperThatHasNotCounted(t *testing.T) {
-	for _, stranger := range []bool{false, true} {
-		m := watchMap(t)
-		s := newStage(t)
-		h := hold(s, m, "y", "x")
-		h.to(hooks.Validated)
-		helper := s.actor("helper", func() { m.Load("y") }).to(hooks.HelpDrawn)
-		if stranger {
-			m.Store("x", 2)
+// A writer of x is held at each step of its commit while the watcher validates. It does
+// not come between the epoch as of which that was done, and one that the watcher is
+// pushed to afterwards.
+func TestWriterBesideWatcher(t *testing.T) {
+	for name, write := range map[string]func(m *Map[string, int]) error{
+		"Store": func(m *Map[string, int]) error { m.Store("x", 2); return nil },
+		"one write": func(m *Map[string, int]) error {
+			tx := m.Begin(nil)
+			tx.Get("q")
+			tx.Set("x", 2)
+			return tx.Commit()
+		},
+		"two writes": func(m *Map[string, int]) error {
+			tx := m.Begin(nil)
+			tx.Set("p", 2)
+			tx.Set("x", 2)
+			return tx.Commit()
+		},
+		"two writes, validated": func(m *Map[string, int]) error {
+			tx := m.Begin(nil)
+			tx.Get("q")
+			tx.Set("p", 2)
+			tx.Set("x", 2)
+			return tx.Commit()
+		},
+	} {
+		for p := hooks.CommitEntries; p <= hooks.WatchClean; p++ {
+			for _, from := range []hooks.Point{hooks.Tentative, hooks.Watching, hooks.Validated} {
+				for _, helped := range []bool{false, true} { // by a reader of x, when the watcher has validated
+					m := watchMap(t)
+					s := newStage(t)
+					h := watching(s, m, "y", "x")
+					h.to(from)
+					var err error
+					w := s.actor("writer", func() { err = write(m) })
+					if _, ok := w.step(1 << p); !ok {
+						h.finish()
+						continue // it does not pass there
+					}
+					if from != hooks.Validated {
+						if _, ok := h.step(1 << hooks.Validated); !ok {
+							w.finish()
+							continue
+						}
+					}
+					if helped {
+						m.Load("x")
+						m.Load("p")
+					}
+					between := m.Snapshot()
+					before, _ := between.Get("x")
+					push(t, m, "y")
+					w.finish()
+					h.finish()
+					x, _ := between.Get("x")
+					require.Equal(t, before, x)
+					require.True(t, err == nil || h.err == nil, "%s at %v, from %v: neither has committed", name, p, from)
+					if h.err == nil && err == nil {
+						require.Less(t, chain(m, "y")[0].Epoch, chain(m, "x")[0].Epoch,
+							"%s at %v, from %v: the watcher has not read what is there at its epoch", name, p, from)
+					}
+					between.Close()
+					checkQuiet(t, m)
+				}
+			}
 		}
-		requireAbsent[int](t)(m.Load("y"))
-		h.tentative()
-		if stranger {
-			h.finish()
-			requireConflict(t, h.err, "x", ConflictRead)
-		} else {
-			h.again().commits("nothing was drawn since")
-		}
-		helper.finish()
-		checkQuiet(t, m)
-	}
-}
-
-// A helper has drawn an epoch for the holder, and stands still before it counts
-// it. The holder has committed, another one has the priority: the epoch is none
-// of its own, and must not make up for that of a stranger.
-func TestWatchOfEarlierHolder(t *testing.T) {
-	for _, same := range []bool{false, true} { // it is the holder's next validation
-		m := watchMap(t)
-		s := newStage(t)
-		h := hold(s, m, "y", "x")
-		h.to(hooks.Validated)
-		helper := s.actor("helper", func() { m.Load("y") }).to(hooks.HelpDrawn)
-		key := "y"
-		if same {
-			h.again()
-		} else {
-			h.again().commits("nothing was drawn since")
-			key = "y2"
-			h = hold(s, m, key, "x")
-			h.to(hooks.Validated)
-		}
-		helper.finish()
-		m.Store("x", 2)
-		push(t, m, key)
-		h.finish()
-		requireConflict(t, h.err, "x", ConflictRead)
-		checkQuiet(t, m)
 	}
 }
 
-// A helper that has loaded the record, and the watch, draws and counts while the
-// holder compares the count with the clock. That must not make up for the epoch
-// of a stranger.
-func TestEpochDrawnWhileHolderCompares(t *testing.T) {
-	m := watchMap(t)
-	s := newStage(t)
-	h := hold(s, m, "y", "x")
-	h.to(hooks.Validated)
-	helper := s.actor("helper", func() { m.Load("y") }).to(hooks.HelpLoaded)
-	m.Store("x", 2)
-	h.to(hooks.WatchLoaded)
-	h.tentative()
-	helper.finish()
-	h.finish()
-	requireConflict(t, h.err, "x", ConflictRead)
-	checkQuiet(t, m)
-}
-
-// A key that the holder has found absent was there at its epoch, and is gone by
+// A key that the watcher has found absent was there at its epoch, and is gone by
 // the time it validates: being absent then is not enough.
-func TestHolderComesBeforeTombstone(t *testing.T) {
+func TestWatcherComesBeforeTombstone(t *testing.T) {
 	m := watchMap(t)
 	hold0 := m.Snapshot() // the tombstone stays
-	h := hold(newStage(t), m, "y", "p")
+	h := watching(newStage(t), m, "y", "p")
 	h.to(hooks.CommitEntries)
 	m.Store("p", 2)
 	h.to(hooks.Tentative)
@@ -321,5 +333,47 @@ func TestHolderComesBeforeTombstone(t *testing.T) {
 	requireAbsent[int](t)(between.Get("y"))
 	between.Close()
 	hold0.Close()
+	checkQuiet(t, m)
+}
+
+// A key that the watcher has found absent comes, and goes, after it was validated.
+func TestKeyComesAndGoesAfterValidation(t *testing.T) {
+	for _, reads := range [][]string{{"p"}, nil} {
+		m := watchMap(t)
+		h := watching(newStage(t), m, "y", reads...)
+		h.to(hooks.Validated)
+		m.Store("p", 2)
+		between := m.Snapshot()
+		push(t, m, "y")
+		m.Delete("p")
+		h.finish()
+		require.ErrorIs(t, h.err, ErrConflict)
+		requireValue(t, 2)(between.Get("p"))
+		between.Close()
+		checkQuiet(t, m)
+	}
+}
+
+// Readers revoke a transaction each time that it has validated, while somebody has a
+// claim on the key that it writes, and does not move: it commits all the same.
+func TestRevokedBesideClaim(t *testing.T) {
+	m := watchMap(t)
+	h := watching(newStage(t), m, "y", "x")
+	require.False(t, m.favour.Any())
+	h.to(hooks.Announced) // past giving way
+	h.tx.st.revoked = 0
+	claim := m.favour.Enter(favour.All(), 1<<40)
+	validations := 0
+	for {
+		if _, more := h.step(1 << hooks.Validated); !more {
+			break
+		}
+		validations++
+		require.Less(t, validations, 100, "it is revoked for ever")
+		push(t, m, "y")
+	}
+	require.NoError(t, h.err)
+	require.LessOrEqual(t, validations, maxRevocations+1)
+	claim.End()
 	checkQuiet(t, m)
 }

@@ -86,15 +86,14 @@ func TestStateForgets(t *testing.T) {
 			for i := range writes {
 				tx.Set(i, i)
 			}
-			st.ticket = m.priority.acquire(bg)
-			ticket := st.ticket
+			st.revoked = maxRevocations
 			end(tx)
-			m.priority.release(ticket)
 			require.Empty(t, st.reads)
 			require.Empty(t, st.absent)
 			require.Empty(t, st.writes)
 			require.False(t, st.hasRead || st.scanned)
-			require.Zero(t, st.ticket)
+			require.Zero(t, st.revoked)
+			require.Nil(t, st.watch)
 			require.Nil(t, st.byKey)
 			require.Nil(t, st.word)
 			for _, r := range st.reads[:cap(st.reads)] {

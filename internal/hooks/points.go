@@ -44,15 +44,19 @@ const (
 	LoadSkipped
 	// Revoked: a reader has taken an epoch away, none is drawn anew.
 	Revoked
-	// HelpLoaded: a helper has loaded the record and the watch, no epoch is drawn.
-	HelpLoaded
-	// HelpDrawn: a helper has drawn an epoch, which is neither counted nor in
-	// the record.
+	// Marked: all that is installed has been looked for in the watches, no epoch is
+	// drawn.
+	Marked
+	// HelpMarked: a helper has marked the watches, no epoch is drawn.
+	HelpMarked
+	// HelpDrawn: a helper has drawn an epoch, which is not in the record.
 	HelpDrawn
-	// WatchLoaded: a transaction in priority mode has loaded one half of what it
-	// compares, the count of its epochs and the clock.
-	WatchLoaded
-	// WalkSkipped: a validator is about to pass over an undecided head.
+	// Watching: the watch is in the list, the clock is not noted.
+	Watching
+	// WatchClean: a transaction that watches has found that it may commit.
+	WatchClean
+	// WalkSkipped: a validator is about to pass over an undecided head, or to decide
+	// for it.
 	WalkSkipped
 	// GetWalked: a transactional read has its result, and has not yet
 	// checked its generation again.
@@ -81,7 +85,7 @@ const (
 var names = [Points]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn", "LoadSkipped",
-	"Revoked", "HelpLoaded", "HelpDrawn", "WatchLoaded", "WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked",
+	"Revoked", "Marked", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked",
 	"Dead", "Parking",
 }
 

@@ -9,6 +9,7 @@ import (
 // areas are the packages that mutants break: a mutant is named after one.
 var areas = []struct{ prefix, title string }{
 	{"epoch-", "Package epoch: clock, slots, free list"},
+	{"favour-", "Package favour: who goes first"},
 	{"gc-", "Package gc: views, queue, ticker"},
 	{"mvcc-", "Package mvcc: the map"},
 }

@@ -53,7 +53,7 @@ func (m *Model) Final(s *state) error {
 		o.final[k] = m.newest(s, Key(k))
 	}
 	for i := range m.Procs {
-		if p := s.proc[i]; p.live || p.b != 0 || p.watch != 0 || p.since != 0 || p.h != 0 || p.n != 0 || p.w != 0 || p.d != 0 || p.t != 0 || p.e != 0 {
+		if p := s.proc[i]; p.live || p.b != 0 || p.marks != 0 || p.h != 0 || p.n != 0 || p.w != 0 || p.d != 0 || p.t != 0 || p.e != 0 {
 			return fmt.Errorf("process %d has left registers behind: %+v", i+1, p)
 		}
 	}

@@ -1,10 +1,10 @@
 // Package commit models the commit protocol of package mvcc: installing,
 // announcing, drawing an epoch, validating and publishing; helping, pushing,
-// revoking and aborting rivals; priority mode; loads without a slot; installing
+// revoking and aborting rivals; watching; loads without a slot; installing
 // again; copying epochs; pruning; inserting and removing entries. [Scenarios] are
 // explored completely, and in each final state the results of all operations must
 // have an explanation in the sense of package history. [Mutations] are mistakes
-// that the exploration must find, [Harmless] some that it cannot.
+// that the exploration must find.
 //
 // # Words
 //
@@ -42,7 +42,7 @@
 //	                         COMM: take h, because once h is committed a pruner
 //	                         may have cut what is below it; otherwise take n
 //
-//	(*Map).help              load the watch (see below); t = draw; count it;
+//	(*Map).help              mark the watches (see below); t = draw;
 //	                         compare-and-swap PREP(f), decide(t)
 //	(*Map).revoke            compare-and-swap TENT(t), PREP(t)
 //
@@ -141,35 +141,36 @@
 //	                         core.unlink: delete the entry from the index if it is
 //	                         still there
 //
-// # Priority mode
+// # Watching
 //
-// A transaction in priority mode (Op.First: it has a ticket) validates and
-// publishes by (*txState).decideWatched:
+// A transaction that watches (Op.Watches: readers took its epoch away often) validates
+// and publishes by (*txState).decideWatched:
 //
-//	b = clock                          the base
-//	m.priority.watch = w               w counts epochs above b for this record
-//	load own record, of epoch f        PREP(f) or TENT(f)
-//	validate                           as of b+1: TENT(u), u <= b is revoked;
-//	                                   a tombstone must be below f
-//	load own record                    again and again:
-//	  PREP(f)                          t = draw; count; compare-and-swap PREP(f), TENT(t)
-//	  TENT(t), a read is not valid     compare-and-swap TENT(t), ABORTED
-//	  TENT(t), t <= b                  publish
-//	  TENT(t), t > b                   n = the count
-//	                                   c = clock; c - b = n: publish; otherwise
-//	                                   decide anew, with a new watch
+//	watch in the list, clean          one for each attempt; set back if there is one
+//	b = clock                         the base
+//	load own record, of epoch f       PREP(f) or TENT(f)
+//	validate                          undecided writers are helped (PREP, no check) or
+//	                                  aborted; a tombstone must be below f
+//	load own record                   again and again:
+//	  PREP(f)                         t = draw; compare-and-swap PREP(f), TENT(t)
+//	  TENT(t), a read is not valid    compare-and-swap TENT(t), ABORTED
+//	  TENT(t), t <= b                 publish
+//	  TENT(t), t > b                  load the mark: clean: publish; otherwise decide
+//	                                  anew
 //
-//	(*priority).watched      of helpers: load w; it counts if it is for the record
-//	(*watch).count           add one to n
-//	(*watch).strangers       the two loads of the last decision
+// Whoever commits marks the watches on the keys that it writes, when all its versions
+// are installed and before an epoch is drawn for it ((*Map).mark, (*txState).markAll):
 //
-// Why this is right: up to b, the validation holds as any other: whoever had an
-// epoch not above b was seen committed, or loses it. Above b, all epochs up to c
-// were drawn for the record itself, and t is among them, so nobody can have
-// committed, or commit, between b and t. Three orders matter: a count follows its
-// draw, so n is never more than the epochs drawn; n is loaded before c, else an
-// epoch that is drawn and counted between the two makes up for a stranger's; and
-// c is loaded after the record, else a stranger may be between c and t.
+//	several writes            before the record is announced
+//	one write                 before the own draw, and before each that a helper makes
+//
+// Why this is right: up to b, the validation holds as any other: whoever had drawn by
+// then had installed, so it was met. Who draws above b has either installed before the
+// validation looked there, then it was met and is decided; or afterwards, then it found
+// the watch, and had marked it before it drew. So if the mark is clean after the own
+// epoch t was drawn, nobody has committed on a key that was read, or will, between b
+// and t. Three orders matter: installing precedes marking, marking precedes drawing,
+// and the record is loaded before the mark.
 //
 // # Abstractions
 //
@@ -177,34 +178,23 @@
 // slot in one step; package slots models both in detail.
 //
 // Waiting is left to the schedule: a process that waits is one that does not move,
-// and a process that may wait may also give up at once. So (*Map).lingers,
-// standsStill and (*priority).honour have no steps: each only loads words, and
+// and a process that may wait may also give up at once. So (*Map).lingers
+// and standsStill have no steps: each only loads words, and
 // ends in looking again, which is as if it had not looked before, or in the
 // compare-and-swap that is modelled. Nor has the bit that a validator flips in its
 // tentative record: a compare-and-swap that fails because of it changes nothing.
-// For the same reason a look at the watch that finds strangers, and is followed by
-// another one, needs no steps: the model always decides anew.
+// Who goes first (package favour) changes nothing but who waits.
 //
-// A transaction with a ticket is in the model from the start whatever else the
-// holder of the priority does: that somebody has lost the priority and goes on
-// with his ticket, beside another one, is a scenario with two such processes.
-// That a transaction gets its ticket between two validations is Scenario.Switch.
+// That a transaction begins to watch after it has validated in vain is
+// Scenario.Switch. A transaction with one write marks the watches only before its first
+// draw: with those that come later its version is met. In the program it does so before
+// each.
 //
 // Epochs are renumbered after every move, which makes the state space finite
 // although revocation may go on for ever. That is sound as long as the protocol
-// only compares them. Priority mode also subtracts: c - b = n. But of c - b - n
-// nothing matters except whether it is zero, and this the model knows without
-// numbers. Each epoch drawn above b either has been counted, or will be by the
-// process that drew it, which has the watch in a register, or never will be: then
-// its drawer had no watch, or another one. c - b - n is the number of the second
-// kind, read off the registers, plus that of the third. The third never gets less,
-// so that it is not zero is all that need be kept (state.owed). Between the load
-// of n and that of c, it is enough to know that the first was right and whether
-// anything was drawn since (proc.since). With a mistake that can count too much
-// the numbers are kept as they are, up to a limit that no count makes up for.
+// only compares them.
 //
 // A watch is gone, for everybody, when its owner leaves: whoever still has it in
-// hand counts what nobody will look at. So leaving and taking the watch back are
-// no steps of their own, and a helper loads no watch for a record that is never
-// watched.
+// hand marks what nobody will look at. So taking it out of the list is no step of its
+// own.
 package commit

@@ -71,39 +71,28 @@ const (
 	// EmptyNotDead: an entry without versions leaves the index unmarked.
 	EmptyNotDead
 
-	// WatchIgnored: a transaction in priority mode publishes without asking
-	// whether epochs above its base were drawn for others.
+	// WatchIgnored: a transaction that watches publishes without asking whether its
+	// watch is marked.
 	WatchIgnored
 	// WatchBaseLate: the base is loaded after validation.
 	WatchBaseLate
-	// WatchValidatesBelow: validation in priority mode is as of the base, not as
-	// of the epoch after it.
-	WatchValidatesBelow
-	// WatchAnyTombstone: validation in priority mode takes a tombstone for
-	// absence up to the base, and not only below the epoch that the record had.
+	// WatchStoredLate: the watch is stored after validation.
+	WatchStoredLate
+	// WatchPassesUndecided: validation passes over undecided writers though it watches.
+	WatchPassesUndecided
+	// WatchAnyTombstone: validation takes a tombstone for absence up to the base, and
+	// not only below the epoch that the record had.
 	WatchAnyTombstone
-	// WatchCountsFirst: an epoch is counted before it is drawn.
-	WatchCountsFirst
-	// WatchCountsForeign: epochs are counted whatever record they are drawn for.
-	WatchCountsForeign
-	// WatchClockFirst: the clock is loaded before the count of epochs.
-	WatchClockFirst
-	// WatchRecordLast: the record is loaded after the count and the clock.
+	// WatchRecordLast: the record is loaded after the mark.
 	WatchRecordLast
 	// WatchPublishesAny: publishing takes the epoch that the record has by then.
 	WatchPublishesAny
-	// WatchReset: a watch is set back and used again, so that who has loaded it
-	// before counts for the next validation.
-	WatchReset
-	// WatchCountsBelow: epochs are counted even if they are not above the base.
-	// Harmless by itself: see [Harmless].
-	WatchCountsBelow
-	// WatchLoadedLate: the watch is loaded after the epoch was drawn, not before.
-	// Harmless by itself.
-	WatchLoadedLate
-	// WatchStoredLate: the watch is stored after validation, and so counts less.
-	// Harmless.
-	WatchStoredLate
+	// MarksFirst: the watches are marked before the version is installed.
+	MarksFirst
+	// MarksLate: the watches are marked after the epoch was drawn.
+	MarksLate
+	// HelperDoesNotMark: a helper draws an epoch without marking the watches.
+	HelperDoesNotMark
 	faultEnd
 )
 
@@ -114,9 +103,8 @@ var faultNames = [...]string{
 	"HelpIgnoresCheck", "EarlyEnd", "FirstCommitterIgnored", "InstallOverUndecided", "ReuseVersions",
 	"ClearBeforeCopy", "NoReload", "CutBelowEpoch", "CappedView", "RemoveIgnoresLive",
 	"UnlinkBeforeDead", "NoDead", "PlainDelete", "EmptyNotDead",
-	"WatchIgnored", "WatchBaseLate", "WatchValidatesBelow", "WatchAnyTombstone", "WatchCountsFirst",
-	"WatchCountsForeign", "WatchClockFirst", "WatchRecordLast", "WatchPublishesAny", "WatchReset",
-	"WatchCountsBelow", "WatchLoadedLate", "WatchStoredLate",
+	"WatchIgnored", "WatchBaseLate", "WatchStoredLate", "WatchPassesUndecided", "WatchAnyTombstone",
+	"WatchRecordLast", "WatchPublishesAny", "MarksFirst", "MarksLate", "HelperDoesNotMark",
 }
 
 // Faults returns every single fault.

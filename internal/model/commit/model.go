@@ -23,6 +23,7 @@ type Model struct {
 	versions []version
 	firsts   [maxOps][]uint8 // for each operation and try, its record
 	verdicts map[outcome]error
+	watches  bool  // somebody watches
 	spare    *move // a move that is not in use
 }
 
@@ -86,6 +87,7 @@ func New(sc Scenario) (*Model, error) {
 	if len(m.records) > maxRecords || len(m.versions) > maxVersion {
 		return nil, fmt.Errorf("commit: %v has %d records, %d versions", sc, len(m.records), len(m.versions))
 	}
+	m.watches = m.watched()
 	return m, nil
 }
 
@@ -231,8 +233,13 @@ func (m *Model) Explain(a, b *state) string {
 	if a.clock != b.clock {
 		add("clock=%d", b.clock)
 	}
-	if a.watch != b.watch && b.watch != 0 {
-		add("the watch is that of %s", m.Name(int(b.watch)-1))
+	for i := range m.Procs {
+		if (b.watching&^a.watching)>>i&1 != 0 {
+			add("%s watches", m.Name(i))
+		}
+		if (b.dirty&^a.dirty)>>i&1 != 0 {
+			add("the watch of %s is marked", m.Name(i))
+		}
 	}
 	for k := range m.keys {
 		if a.index[k] != b.index[k] {
@@ -302,12 +309,6 @@ func (m *Model) explainProc(add func(string, ...any), a, b *state, i int) {
 		}
 		if p.b != q.b && q.b != 0 {
 			add("base %d", q.b)
-		}
-		if p.watch != q.watch && q.watch != 0 {
-			add("counts for %s", m.Name(int(q.watch)-1))
-		}
-		if p.b != 0 && q.b == 0 {
-			add("watches no more")
 		}
 		if p.try != q.try {
 			add("installs again")

@@ -9,9 +9,9 @@ const (
 	atPointer       // load the record pointer of version h
 	atRecord        // load the record of version h
 	atNext          // load the link of version h
-	atWatch         // load the watch, if it is that of version h
+	atMarks         // load the watches that are to be marked
+	atMark          // mark one of them
 	atDraw          // draw an epoch for the announced version h
-	atCount         // count it
 	atHelp          // give it to h
 	atRevoke        // take the epoch of the tentative version h away
 	atInsert        // put an entry into the index
@@ -25,12 +25,11 @@ const (
 	atPublish       // own record: TENT(t) to COMM(t)
 	atAlive         // own record: a sign of life while validating
 	atAbort         // own record: to ABORTED
-	atBase          // priority mode: load the clock, the base
-	atPost          // publish the watch
+	atPost          // watching: publish the watch, or set it back
+	atBase          // load the clock, the base
 	atLeast         // load the own record, validate
 	atOwnAgain      // load the own record after validation
-	atOwnCount      // load the count
-	atOwnClock      // load the clock
+	atClean         // look whether the own watch is marked
 	atUnhook        // take an own aborted version off its chain
 	atCopy          // copy the own epoch into a version
 	atClear         // clear the version's record pointer
@@ -93,14 +92,14 @@ func (x *move) step() {
 	case atNext:
 		x.below()
 		x.emit("load next")
-	case atWatch:
-		x.loadWatch()
+	case atMarks:
+		x.loadMarks()
+	case atMark:
+		x.mark()
 	case atDraw:
 		x.self().d = x.draw()
-		x.drawn()
+		x.self().pc = atHelp
 		x.emit("help: draw")
-	case atCount:
-		x.count()
 	case atHelp:
 		x.help()
 	case atRevoke:
@@ -127,8 +126,8 @@ func (x *move) step() {
 		x.alive()
 	case atAbort:
 		x.abort()
-	case atBase, atPost, atLeast, atOwnAgain, atOwnCount, atOwnClock:
-		x.watched()
+	case atPost, atBase, atLeast, atOwnAgain, atClean:
+		x.watch()
 	case atUnhook:
 		x.unhook()
 	case atCopy, atClear:
@@ -271,6 +270,15 @@ func (x *move) pointer() {
 		p.pc = atWord
 	}
 	x.emit("load pointer")
+}
+
+// draw advances the clock and returns the new epoch.
+func (x *move) draw() uint8 {
+	x.s.clock++
+	if x.s.clock >= 1<<5 {
+		panic("commit: too many epochs for a word")
+	}
+	return x.s.clock
 }
 
 func (x *move) help() {

@@ -46,7 +46,7 @@ func random(r *rand.Rand) Scenario {
 			return Put(keys(2)...)
 		default:
 			op := Update(keys(1+r.IntN(2)), keys(1+r.IntN(2))).At(level)
-			op.First = r.IntN(3) == 0
+			op.Watches = r.IntN(3) == 0
 			return op
 		}
 	}

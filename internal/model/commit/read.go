@@ -79,10 +79,13 @@ func (x *move) examineValidate(what string, w word) {
 		}
 	case p.again:
 		x.found(p.n)
+	case p.b != 0 && w.kind() == aborted:
+		x.found(x.s.next[p.h]) // its link does not change
+	case p.b != 0 && !x.m.faulty(WatchPassesUndecided) &&
+		(w.kind() != announced || x.m.records[x.m.versions[p.h].record].check):
+		x.await(w, atKill) // nobody is passed over
 	case w.kind() == announced && !x.m.faulty(ValidateSkipsAnnounced):
 		x.awaitDraw(w)
-	case w.kind() == tentative && p.b != 0 && w.epoch() <= p.b && !(w.epoch() == p.b && x.m.faulty(WatchValidatesBelow)):
-		x.await(w, atRevoke) // the writer would come before the first epoch that is not validated
 	case w.kind() == tentative && p.b == 0 && (w.epoch() < p.t || x.m.faulty(ValidateFirst)):
 		// The writer comes first: wait for it (by not moving), give up, or take
 		// its epoch away.

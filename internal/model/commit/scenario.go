@@ -38,11 +38,11 @@ const (
 
 // Op is one operation of a process.
 type Op struct {
-	Kind   Kind
-	Level  Level
-	Reads  []Key // in this order
-	Writes []Key // installed in this order
-	First  bool  // the transaction is in priority mode
+	Kind    Kind
+	Level   Level
+	Reads   []Key // in this order
+	Writes  []Key // installed in this order
+	Watches bool  // its validation watches from the first
 }
 
 // Load reads k.
@@ -76,9 +76,9 @@ func (op Op) At(l Level) Op {
 	return op
 }
 
-// InPriority returns op in priority mode.
-func (op Op) InPriority() Op {
-	op.First = true
+// Watching returns op with a validation that watches.
+func (op Op) Watching() Op {
+	op.Watches = true
 	return op
 }
 
@@ -120,8 +120,8 @@ func (op Op) String() string {
 	if len(op.Writes) > 0 {
 		s += " w " + keys(op.Writes)
 	}
-	if op.First {
-		s += " in priority mode"
+	if op.Watches {
+		s += " watching"
 	}
 	return s
 }
@@ -143,7 +143,7 @@ type Scenario struct {
 	Copy     bool  // committed epochs are copied into all but the first version
 	NoClock  bool  // a load notes no clock and revokes every tentative head
 	Signs    bool  // a validator looks at its own record after each read
-	Switch   bool  // a transaction in priority mode may also validate as any other
+	Switch   bool  // a transaction that watches may validate as any other before it does
 	NoAbort  bool  // meeting a rival, a transaction that may conflict always does
 
 	Solo  int  // if positive, every process must finish alone within so many moves

@@ -59,8 +59,8 @@ type state struct {
 	proc   [maxProcs]proc
 	pruner [maxPruners]pruner
 
-	watch uint8          // the process, plus one, whose watch is published, or 0
-	owed  [maxProcs]int8 // of a process that watches: see owe
+	watching uint8 // bit set of processes whose watch is in the list
+	dirty    uint8 // bit set of those whose watch is marked
 
 	ok     uint8                  // bit set of operations that have returned success
 	before [maxOps]uint8          // for each operation: ok when it was invoked
@@ -97,8 +97,7 @@ type proc struct {
 	w     word  // word expected by the next compare-and-swap
 
 	b     uint8 // base of the own watch; 0: there is none
-	since int8  // epochs drawn since the count (WatchClockFirst: the clock) was loaded
-	watch uint8 // the process, plus one, whose watch the epoch being drawn is counted for
+	marks uint8 // bit set of processes whose watches are still to be marked
 }
 
 // step is the next access of a process.

@@ -55,48 +55,52 @@ var Scenarios = []Scenario{
 
 	{Name: "write skew of two reads, with signs of life", Signs: true, Procs: procs(seq(Update(xy, x)), seq(Update(yx, y)))},
 
-	// Priority mode.
-	{Name: "priority: write skew", Solo: soloMoves,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Update(y, x)))},
-	{Name: "priority: write skew, also without", Switch: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Update(y, x).InPriority()))},
-	{Name: "priority: write skew of two reads, with signs of life", Signs: true,
-		Procs: procs(seq(Update(xy, x).InPriority()), seq(Update(yx, y)))},
-	{Name: "priority: both hold it", Procs: procs(seq(Update(x, y).InPriority()), seq(Update(y, x).InPriority()))},
-	{Name: "priority: update two, view two",
-		Procs: procs(seq(Update(x, xy).InPriority()), seq(View(Y, X)), seq(View(X)))},
-	{Name: "priority: updates of two", Solo: soloMoves,
-		Procs: procs(seq(Update(xy, xy).InPriority()), seq(Update(yx, yx)))},
-	{Name: "priority: update after store",
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Store(X), Load(Y), Load(Y)))},
-	{Name: "priority: absent, come and gone", Absent: x,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Store(X), Load(Y), Delete(X)))},
-	{Name: "priority: deleted, come and gone, viewed", Deleted: x, Large: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Store(X), Load(Y), Delete(X)), seq(View(X, Y)))},
-	{Name: "priority: aborted and installed again", Attempts: 2, Again: true, Unhook: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Store(Y), Load(X)), seq(Store(X)))},
-	{Name: "priority: two, one after the other",
-		Procs: procs(seq(Update(x, y).InPriority(), Update(y, x).InPriority()), seq(Update(y, x)))},
-	{Name: "priority: update two, copied", Copy: true, Solo: soloMoves,
-		Procs: procs(seq(Update(x, xy).InPriority()), seq(Store(Y), Load(X)))},
-	{Name: "priority: prune under validation", Pruned: x, Pruners: 1,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Store(X), Load(Y), Store(X)))},
-	{Name: "priority: three writers", Large: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Update(y, x)), seq(Store(X)))},
-	{Name: "priority: update, store and load", Large: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Store(X), Load(Y)), seq(Load(Y)))},
-	{Name: "priority: write skew, loaded", Large: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Update(y, x)), seq(Load(Y)))},
-	{Name: "priority: both hold it, loaded", Large: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Update(y, x).InPriority()), seq(Load(Y)))},
-	{Name: "priority: prune under validation of a put", Pruned: x, Pruners: 1, Large: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Store(X), Load(Y), Put(X, Z)))},
-	{Name: "priority: come and go under validation of absence", Absent: x, Remove: true, Pruned: x, Pruners: 1, Large: true,
-		Procs: procs(seq(Update(x, y).InPriority()), seq(Store(X), Delete(X), Load(Y)))},
-	{Name: "priority: remove under validation of absence", Absent: x, Remove: true, Pruned: x, Pruners: 1, Large: true,
-		Procs: procs(seq(Update(zx, y).InPriority()), seq(Store(X), Load(Y), Store(Z), Delete(X)))},
-	{Name: "priority: remove under an update installed again", Remove: true, Pruned: x, Pruners: 1, Unhook: true, Attempts: 2, Again: true, Large: true,
-		Procs: procs(seq(Update(x, xy).InPriority()), seq(Delete(X), Store(Y)))},
+	// Watching.
+	{Name: "watching: write skew", Solo: soloMoves,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Update(y, x)))},
+	{Name: "watching: write skew, also without", Switch: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Update(y, x).Watching()))},
+	{Name: "watching: write skew of two reads, with signs of life", Signs: true,
+		Procs: procs(seq(Update(xy, x).Watching()), seq(Update(yx, y)))},
+	{Name: "watching: both", Procs: procs(seq(Update(x, y).Watching()), seq(Update(y, x).Watching()))},
+	{Name: "watching: update two, view two",
+		Procs: procs(seq(Update(x, xy).Watching()), seq(View(Y, X)), seq(View(X)))},
+	{Name: "watching: updates of two", Solo: soloMoves,
+		Procs: procs(seq(Update(xy, xy).Watching()), seq(Update(yx, yx)))},
+	{Name: "watching: update after store",
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X), Load(Y), Load(Y)))},
+	{Name: "watching: store, viewed",
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X)), seq(View(Y, X)))},
+	{Name: "watching: store, loaded",
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X)), seq(Load(X), Load(Y)))},
+	{Name: "watching: absent, come and gone", Absent: x,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X), Load(Y), Delete(X)))},
+	{Name: "watching: deleted, come and gone, viewed", Deleted: x, Large: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X), Load(Y), Delete(X)), seq(View(X, Y)))},
+	{Name: "watching: aborted and installed again", Attempts: 2, Again: true, Unhook: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(Y), Load(X)), seq(Store(X)))},
+	{Name: "watching: two, one after the other",
+		Procs: procs(seq(Update(x, y).Watching(), Update(y, x).Watching()), seq(Update(y, x)))},
+	{Name: "watching: update two, copied", Copy: true, Solo: soloMoves,
+		Procs: procs(seq(Update(x, xy).Watching()), seq(Store(Y), Load(X)))},
+	{Name: "watching: prune under validation", Pruned: x, Pruners: 1,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X), Load(Y), Store(X)))},
+	{Name: "watching: three writers", Large: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Update(y, x)), seq(Store(X)))},
+	{Name: "watching: update, store and load", Large: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X), Load(Y)), seq(Load(Y)))},
+	{Name: "watching: write skew, loaded", Large: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Update(y, x)), seq(Load(Y)))},
+	{Name: "watching: both, loaded", Large: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Update(y, x).Watching()), seq(Load(Y)))},
+	{Name: "watching: prune under validation of a put", Pruned: x, Pruners: 1, Large: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X), Load(Y), Put(X, Z)))},
+	{Name: "watching: come and go under validation of absence", Absent: x, Remove: true, Pruned: x, Pruners: 1, Large: true,
+		Procs: procs(seq(Update(x, y).Watching()), seq(Store(X), Delete(X), Load(Y)))},
+	{Name: "watching: remove under validation of absence", Absent: x, Remove: true, Pruned: x, Pruners: 1, Large: true,
+		Procs: procs(seq(Update(zx, y).Watching()), seq(Store(X), Load(Y), Store(Z), Delete(X)))},
+	{Name: "watching: remove under an update installed again", Remove: true, Pruned: x, Pruners: 1, Unhook: true, Attempts: 2, Again: true, Large: true,
+		Procs: procs(seq(Update(x, xy).Watching()), seq(Delete(X), Store(Y)))},
 
 	// Snapshot level.
 	{Name: "lost update at snapshot level", Solo: soloMoves,
@@ -227,41 +231,16 @@ var Mutations = []Mutation{
 	{Fault: NoDead, Scenario: "remove under loads"},
 	{Fault: PlainDelete, Scenario: "remove under loads"},
 	{Fault: EmptyNotDead, Scenario: "insert twice, remove what is empty"},
-	{Fault: WatchIgnored, Scenario: "priority: write skew"},
-	{Fault: WatchBaseLate, Scenario: "priority: write skew"},
-	{Fault: WatchValidatesBelow, Scenario: "priority: write skew"},
-	{Fault: WatchAnyTombstone, Scenario: "priority: deleted, come and gone, viewed", Large: true},
-	{Fault: WatchCountsFirst, Scenario: "priority: write skew"},
-	{Fault: WatchCountsForeign, Scenario: "priority: write skew"},
-	{Fault: WatchClockFirst, Scenario: "priority: write skew"},
-	{Fault: WatchRecordLast, Scenario: "priority: write skew"},
-	{Fault: WatchPublishesAny, Scenario: "priority: write skew"},
-	{Fault: WatchReset, Scenario: "priority: write skew"},
-	{Fault: WatchCountsBelow | WatchLoadedLate, Scenario: "priority: write skew"},
-}
-
-// Harmless has the faults that no scenario shows, because the protocol is right
-// with them too, and scenarios that are explored completely with each.
-//
-//   - WatchCountsBelow: the watch is loaded before the epoch is drawn, and its
-//     base was loaded before it was stored, so the epoch is above the base anyway.
-//   - WatchLoadedLate: what was drawn before the base was loaded is below it, and
-//     not counted. So each of the two makes up for the lack of the other, and only
-//     without both an epoch from below the base can stand for a stranger's.
-//   - WatchStoredLate: an epoch that is not counted passes for a stranger's. What
-//     is lost is what the watch is for: whoever is pushed while it validates
-//     validates again.
-//
-// Nor would it do harm to leave a watch in place after its owner has left: a
-// record is never used again, and its owner looks at the newest watch only. It
-// would keep a dead version alive.
-var Harmless = []Mutation{
-	{Fault: WatchCountsBelow, Scenario: "priority: write skew"},
-	{Fault: WatchCountsBelow, Scenario: "priority: both hold it"},
-	{Fault: WatchLoadedLate, Scenario: "priority: write skew"},
-	{Fault: WatchLoadedLate, Scenario: "priority: both hold it"},
-	{Fault: WatchStoredLate, Scenario: "priority: write skew"},
-	{Fault: WatchStoredLate, Scenario: "priority: both hold it"},
+	{Fault: WatchIgnored, Scenario: "watching: update after store"},
+	{Fault: WatchBaseLate, Scenario: "watching: write skew"},
+	{Fault: WatchStoredLate, Scenario: "watching: update after store"},
+	{Fault: WatchPassesUndecided, Scenario: "watching: write skew"},
+	{Fault: WatchAnyTombstone, Scenario: "watching: deleted, come and gone, viewed", Large: true},
+	{Fault: WatchRecordLast, Scenario: "watching: update after store"},
+	{Fault: WatchPublishesAny, Scenario: "watching: update after store"},
+	{Fault: MarksFirst, Scenario: "watching: update after store"},
+	{Fault: MarksLate, Scenario: "watching: store, viewed"},
+	{Fault: HelperDoesNotMark, Scenario: "watching: store, loaded"},
 }
 
 // Find returns the scenario with the given name.

@@ -1,187 +1,123 @@
 package commit
 
-// Priority mode: how a transaction that is pushed again and again while it
-// validates finds out that nobody else has committed meanwhile. See the
-// documentation of the package for what is compared with what.
+import "slices"
 
-// mayOverCount are the mistakes with which a count is no longer a number of
-// epochs that were drawn above the base.
-const mayOverCount = WatchCountsFirst | WatchCountsForeign | WatchClockFirst | WatchReset | WatchCountsBelow | WatchLoadedLate
+// Watching: how a transaction that is pushed again and again while it validates finds
+// out that nobody else has committed on what it read meanwhile. See the documentation
+// of the package.
 
-// owedMax is what counts as "more than anybody will still count".
-const owedMax = 15
-
-// owe notes n more epochs above the base of process j that nobody will count
-// for it. One is as bad as many, unless a mistake can make up for it.
-func (x *move) owe(j int, n int8) {
-	switch d := &x.s.owed[j]; {
-	case x.m.Faults&mayOverCount == 0:
-		*d = min(*d+n, 1)
-	case *d < owedMax:
-		*d += n
-	}
+// watched reports whether anybody watches in the scenario. If not, nobody looks.
+func (m *Model) watched() bool {
+	return slices.ContainsFunc(m.ops, func(op Op) bool { return op.Watches })
 }
 
-// uncounted is the number of epochs that were drawn above the base of process j,
-// less the number of those counted.
-func (x *move) uncounted(j int) int8 {
-	d := x.s.owed[j]
-	for i := range x.s.proc {
-		if q := &x.s.proc[i]; int(q.watch) == j+1 && q.d > x.s.proc[j].b {
-			d++ // will be counted
-		}
-	}
-	return d
-}
-
-// draw advances the clock and returns the new epoch. Who watches, and will not
-// have it counted by the process that draws, is owed one.
-func (x *move) draw() uint8 {
-	x.s.clock++
-	if x.s.clock >= 1<<5 {
-		panic("commit: too many epochs for a word")
-	}
-	for j := range x.m.Procs {
-		q := &x.s.proc[j]
-		if q.b == 0 {
+// marks returns the watches in the list, but for that of the transaction of record r,
+// that are on a key among keys.
+func (x *move) marks(keys []Key, r uint8) (set uint8) {
+	for i := range x.m.Procs {
+		if x.s.watching>>i&1 == 0 || x.m.ownRecord(&x.s, i) == r {
 			continue
 		}
-		if int(x.self().watch) != j+1 {
-			x.owe(j, 1)
-		}
-		if q.pc == atOwnClock || q.pc == atOwnCount && x.m.faulty(WatchClockFirst) {
-			q.since = min(q.since+1, owedMax)
-			if x.m.Faults&mayOverCount == 0 {
-				q.since = 1
-			}
+		if _, op := x.m.op(&x.s, i); slices.ContainsFunc(op.Reads, func(k Key) bool { return slices.Contains(keys, k) }) {
+			set |= 1 << i
 		}
 	}
-	return x.s.clock
+	return set
 }
 
 // awaitDraw prepares to draw an epoch for the announced version h, whose record
-// says w. Only a record that may be watched is worth a look at the watch.
+// says w. The watches are marked first, if its transaction may not have done it.
 func (x *move) awaitDraw(w word) {
-	next := atDraw
-	if x.watchable() && !x.m.faulty(WatchLoadedLate) {
-		next = atWatch
+	v := &x.m.versions[x.self().h]
+	if x.m.watches && v.op >= 0 && len(x.m.ops[v.op].Writes) == 1 && !x.m.faulty(HelperDoesNotMark) {
+		x.await(w, atMarks)
+		return
 	}
-	x.await(w, next)
+	x.await(w, atDraw)
 }
 
-// watchable reports whether the record of version h may be watched.
-func (x *move) watchable() bool {
-	if x.m.faulty(WatchCountsForeign) {
-		return true
-	}
-	op := x.m.records[x.m.versions[x.self().h].record].op
-	return op >= 0 && x.m.ops[op].First
-}
-
-// loadWatch loads the watch, and keeps it if it is that of the record of h.
-func (x *move) loadWatch() {
+// loadMarks loads the list of watches: for version h, which is to be helped, or for
+// the own writes.
+func (x *move) loadMarks() {
 	p := x.self()
-	if o := int(x.s.watch) - 1; o >= 0 &&
-		(x.m.faulty(WatchCountsForeign) || x.m.ownRecord(&x.s, o) == x.m.versions[p.h].record) {
-		p.watch = x.s.watch
+	if p.h != 0 {
+		v := &x.m.versions[p.h]
+		p.marks = x.marks([]Key{v.key}, v.record)
+	} else {
+		_, op := x.m.op(&x.s, x.i)
+		p.marks = x.marks(op.Writes, x.m.ownRecord(&x.s, x.i))
 	}
-	p.pc = atDraw
+	x.marked()
+	x.emit("load the watches")
+}
+
+// mark marks one of the watches that were loaded.
+func (x *move) mark() {
+	p := x.self()
+	bit := p.marks & -p.marks
+	x.s.dirty |= bit & x.s.watching
+	p.marks &^= bit
+	x.marked()
+	x.emit("mark")
+}
+
+// marked goes on when all watches are marked.
+func (x *move) marked() {
+	p := x.self()
+	_, op := x.m.op(&x.s, x.i)
 	switch {
-	case x.m.faulty(WatchLoadedLate):
-		p.pc = atHelp
-		if p.watch == 0 {
-			break
-		}
-		if o := int(p.watch) - 1; p.d > x.s.proc[o].b {
-			x.owe(o, -1)
-			p.pc = atCount
-		} else if x.m.faulty(WatchCountsBelow) {
-			p.pc = atCount
-		} else {
-			p.watch = 0
-		}
-	case x.m.faulty(WatchCountsFirst) && p.watch != 0:
-		p.pc = atCount
-	}
-	x.emit("help: load the watch")
-}
-
-// drawn goes on after an epoch was drawn for version h.
-func (x *move) drawn() {
-	switch p := x.self(); {
-	case p.watch != 0:
-		p.pc = atCount
-	case x.m.faulty(WatchLoadedLate) && x.watchable():
-		p.pc = atWatch
-	default:
-		p.pc = atHelp
-	}
-}
-
-// count adds the epoch that was drawn to the watch that was loaded.
-func (x *move) count() {
-	p := x.self()
-	switch o := int(p.watch) - 1; {
-	case x.s.proc[o].b == 0: // WatchReset: nobody looks
-	case p.d <= x.s.proc[o].b: // mistakes only
-		x.owe(o, -1)
-	}
-	x.counted(x.i)
-	x.emit("count")
-}
-
-// counted goes on after process i has counted, or has no use for that any more.
-func (x *move) counted(i int) {
-	p := &x.s.proc[i]
-	p.watch = 0
-	switch own := p.h == 0; {
-	case p.d == 0 && own: // WatchCountsFirst
-		p.pc = atOwnDraw
-	case p.d == 0:
+	case p.marks != 0:
+		p.pc = atMark
+	case p.h != 0:
 		p.pc = atDraw
-	case own:
+	case len(op.Writes) > 1:
+		p.pc = atAnnounce
+	case x.m.faulty(MarksLate):
 		p.pc = atDecide
 	default:
-		p.pc = atHelp
+		p.w = announced
+		p.pc = atOwnDraw
 	}
 }
 
-// watched makes a step of decideWatched that is its own.
-func (x *move) watched() {
+// watch makes a step of decideWatched that is its own.
+func (x *move) watch() {
 	p := x.self()
-	late := x.m.Faults&(WatchStoredLate|WatchBaseLate) != 0
+	late := x.m.Faults&(WatchStoredLate|WatchBaseLate) != 0 && p.mode == validating
 	switch p.pc {
-	case atBase:
-		if x.m.Switch {
+	case atPost:
+		if x.m.Switch && x.s.watching>>x.i&1 == 0 {
 			choice := x.s
 			x.validate(p.t)
-			x.emit("go on without priority")
+			x.emit("go on without a watch")
 			x.s = choice
 		}
 		p.t = 0
-		p.b = x.s.clock
-		x.s.owed[x.i] = 0
-		p.pc = atPost
-		if late && p.mode != validating {
+		x.s.watching |= 1 << x.i
+		x.s.dirty &^= 1 << x.i
+		p.pc = atBase
+		switch {
+		case late:
+			x.look()
+		case x.m.faulty(WatchBaseLate):
+			p.b = 1 // until it is loaded
 			p.pc = atLeast
 		}
-		x.emit("load the clock: base")
-	case atPost:
-		x.s.watch = uint8(x.i) + 1
+		x.emit("watch")
+	case atBase:
+		p.b = x.s.clock
 		p.pc = atLeast
 		if late {
 			x.look()
 		}
-		x.emit("watch")
+		x.emit("load the clock: base")
 	case atLeast:
 		x.validate(x.s.record[x.m.ownRecord(&x.s, x.i)].epoch())
 		x.emit("load own record: least epoch")
 	case atOwnAgain:
 		x.ownAgain()
-	case atOwnCount:
-		x.ownCount()
-	case atOwnClock:
-		x.ownClock()
+	case atClean:
+		x.clean()
 	}
 }
 
@@ -190,7 +126,7 @@ func (x *move) look() {
 	p := x.self()
 	p.pc = atOwnAgain
 	if x.m.faulty(WatchRecordLast) && !p.over {
-		p.pc = atOwnCount
+		p.pc = atClean
 	}
 }
 
@@ -205,10 +141,6 @@ func (x *move) ownAgain() {
 	case w.kind() == announced:
 		p.w = w
 		p.pc = atOwnDraw
-		if x.m.faulty(WatchCountsFirst) {
-			p.watch = uint8(x.i) + 1
-			p.pc = atCount
-		}
 	case p.over:
 		p.w = w
 		p.pc = atAbort
@@ -218,80 +150,57 @@ func (x *move) ownAgain() {
 		case p.t <= p.b, free, x.m.faulty(WatchIgnored):
 			p.pc = atPublish
 		case x.m.faulty(WatchRecordLast):
-			x.strangers()
-		case x.m.faulty(WatchClockFirst):
-			p.pc = atOwnClock
+			x.anew()
 		default:
-			p.pc = atOwnCount
+			p.pc = atClean
 		}
 	}
 	x.emit("load own record")
 }
 
-// ownCount loads the count. That all epochs were counted is half the answer; the
-// other half is that none is drawn until the clock is loaded.
-func (x *move) ownCount() {
+// clean looks whether the own watch is marked.
+func (x *move) clean() {
 	p := x.self()
-	d := x.uncounted(x.i)
+	dirty := x.s.dirty>>x.i&1 != 0
 	switch {
-	case x.m.faulty(WatchClockFirst) && d == p.since:
-		p.since = 0
-		p.pc = atPublish
-	case x.m.faulty(WatchClockFirst), d > 0:
-		x.strangers()
-	default:
-		p.since = d
-		p.pc = atOwnClock
-	}
-	x.emit("load the count")
-}
-
-func (x *move) ownClock() {
-	p := x.self()
-	drawn := p.since
-	p.since = 0
-	switch {
-	case x.m.faulty(WatchClockFirst):
-		p.pc = atOwnCount
 	case x.m.faulty(WatchRecordLast):
-		p.again = drawn == 0
+		p.again = !dirty
 		p.pc = atOwnAgain
-	case drawn == 0:
-		p.pc = atPublish
+	case dirty:
+		x.anew()
 	default:
-		x.strangers()
+		p.pc = atPublish
 	}
-	x.emit("load the clock")
+	x.emit("load the own mark")
 }
 
-// strangers goes on after epochs were found that others may have committed at:
-// decide anew. To look again instead, in case one is about to be counted, is
-// left to the schedule: a look that fails changes nothing.
-func (x *move) strangers() {
+// anew decides anew: somebody may have committed.
+func (x *move) anew() {
 	p := x.self()
-	if x.m.faulty(WatchRecordLast) && p.pc == atOwnCount { // the record comes last
-		p.pc = atOwnAgain
-		return
-	}
-	p.t = 0
-	x.leave()
+	p.t, p.b = 0, 0
 	p.pc = atOwnWord
 }
 
-// leave ends the own watch. Whoever still has it in hand counts for nobody.
+// leave ends the own watch. Whoever still has it in hand marks it for nobody.
 func (x *move) leave() {
-	p, me := x.self(), uint8(x.i)+1
-	if x.s.watch == me {
-		x.s.watch = 0
-	}
-	for j := range x.s.proc {
-		if q := &x.s.proc[j]; q.watch == me && !x.m.faulty(WatchReset) {
-			q.watch = 0
-			if q.pc == atCount {
-				x.counted(j)
+	bit := uint8(1) << x.i
+	x.s.watching &^= bit
+	x.s.dirty &^= bit
+	x.self().b = 0
+	for j := range x.m.Procs {
+		if q := &x.s.proc[j]; q.marks&bit != 0 {
+			q.marks &^= bit
+			if q.marks == 0 {
+				x.unmarked(j)
 			}
 		}
 	}
-	x.s.owed[x.i] = 0
-	p.b, p.since = 0, 0
+}
+
+// unmarked goes on for process j, which has nothing left to mark.
+func (x *move) unmarked(j int) {
+	i := x.i
+	x.i = j
+	x.marked()
+	x.i = i
 }

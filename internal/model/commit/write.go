@@ -17,7 +17,7 @@ func (x *move) examineInstall(what string, w word) {
 		x.awaitDraw(w)
 	default:
 		rival := x.s
-		if !op.blind() && !op.First {
+		if !op.blind() && !op.Watches {
 			x.conflict()
 			x.emit(what + ": conflict")
 			if x.m.NoAbort {
@@ -47,6 +47,9 @@ func (x *move) base(v uint8) {
 	}
 	p.n = v
 	p.pc = atInstall
+	if x.m.faulty(MarksFirst) {
+		x.s.dirty |= x.marks(op.Writes, x.m.ownRecord(&x.s, x.i))
+	}
 }
 
 func (x *move) install() {
@@ -77,6 +80,8 @@ func (x *move) install() {
 		x.announced()
 	case x.m.faulty(DrawFirst):
 		p.pc = atOwnDraw
+	case x.m.watches && !x.m.faulty(MarksFirst):
+		p.pc = atMarks
 	default:
 		p.pc = atAnnounce
 	}
@@ -115,6 +120,8 @@ func (x *move) announced() {
 	case x.m.faulty(DrawFirst) && len(op.Writes) > 1:
 		p.w = announced
 		p.pc = atDecide
+	case x.m.watches && len(op.Writes) == 1 && x.m.Faults&(MarksLate|MarksFirst) == 0:
+		p.pc = atMarks
 	default:
 		p.w = announced
 		p.pc = atOwnDraw
@@ -123,14 +130,12 @@ func (x *move) announced() {
 
 func (x *move) ownDraw() {
 	p := x.self()
-	if p.b != 0 && !x.m.faulty(WatchCountsFirst) {
-		p.watch = uint8(x.i) + 1
-	}
+	_, op := x.m.op(&x.s, x.i)
 	p.d = x.draw()
 	p.pc = atDecide
 	switch {
-	case p.watch != 0:
-		p.pc = atCount
+	case x.m.faulty(MarksLate) && p.b == 0 && len(op.Writes) == 1:
+		p.pc = atMarks
 	case p.w == 0: // DrawFirst
 		p.pc = atAnnounce
 	}
@@ -185,20 +190,22 @@ func (x *move) tentative(t uint8) {
 		x.self().pc = atPublish
 		return
 	}
-	if _, op := x.m.op(&x.s, x.i); op.First {
+	if _, op := x.m.op(&x.s, x.i); op.Watches {
 		p := x.self()
 		p.mode, p.t = installing, 0
-		if x.m.Switch {
+		if x.m.Switch && x.s.watching>>x.i&1 == 0 {
 			p.t = t
 		}
-		p.pc = atBase
+		p.pc = atPost
+		if x.m.faulty(WatchStoredLate) {
+			p.pc = atBase
+		}
 		return
 	}
 	x.validate(t)
 }
 
-// validate starts validation at epoch t; in priority mode it is as of the epoch
-// after the base, and t is the least epoch at which the transaction may commit.
+// validate starts validation at epoch t; of a transaction that watches, t is the least epoch at which the transaction may commit.
 func (x *move) validate(t uint8) {
 	p := x.self()
 	p.mode, p.i, p.t = validating, 0, t
@@ -347,6 +354,7 @@ func (x *move) abort() {
 // defeated goes on after the own record has become ABORTED.
 func (x *move) defeated() {
 	p := x.self()
+	x.leave()
 	p.e, p.h, p.n, p.t, p.d, p.w, p.again = 0, 0, 0, 0, 0, 0, false
 	x.unhookFrom(0)
 }

@@ -1,0 +1,211 @@
+package mvcc
+
+import (
+	"context"
+	"hash/maphash"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A bid is what one call of Update does to get through: when it has lost often, it makes
+// a claim on the keys that its last attempt has read and written, waits until that is
+// granted, and tries again while those who write these keys let it go first. Nobody
+// else is concerned, nor are reads and snapshots. See package favour.
+type bid struct {
+	ctx   context.Context
+	claim *favour.Claim // the one it has made last, or nil
+	lost  int           // how many attempts it has lost
+	gave  int           // how often it has let others go first
+	began time.Time     // when the attempt began, zero if unknown
+	last  bool          // there is no further attempt
+}
+
+const (
+	// bidLosses is after how many lost attempts Update makes a claim, and bidMeets
+	// at how many claims of others on its keys it queues behind them.
+	bidLosses = 6
+	bidMeets  = 3
+	// bidAborts is after how many attempts that others aborted a commit makes a
+	// claim, or after one if it writes more than largeBatch keys.
+	bidAborts  = 5
+	largeBatch = 256
+	// maxRevocations is after how many epochs that readers took away a commit
+	// watches what it validates, and maxDirty after how many validations in which
+	// others marked its watch, and did not commit, it makes a claim.
+	maxRevocations = 4
+	maxDirty       = 4
+)
+
+// How long a claim is granted: four times as long as the attempt before took, within
+// bounds. What it reads and writes may take time in a large map; what its function
+// does beside may not.
+const (
+	tenureFactor = 4
+	maxTenure    = 100 * time.Millisecond
+	tenureForKey = time.Microsecond
+	tenureLimit  = time.Second
+)
+
+// enter makes a claim on keys, of a transaction that has read and written about n.
+func (b *bid) enter(keys *favour.Keys, n int, q *favour.Queue) {
+	b.end()
+	tenure := time.Duration(0)
+	if !b.began.IsZero() {
+		most := min(maxTenure+time.Duration(n)*tenureForKey, tenureLimit)
+		tenure = min(max(tenureFactor*time.Since(b.began), favour.MinTenure), most)
+	}
+	b.claim = q.Enter(keys, tenure)
+}
+
+// wait waits until the claim is granted, if there is one, and reports whether it is. It
+// is not if ctx ends first, or if the tenure is over.
+func (b *bid) wait() bool {
+	if b.claim == nil {
+		return false
+	}
+	if b.claim.Held() {
+		return true
+	}
+	if hooks.Enabled && hooks.Scheduled() {
+		hooks.GaveUp()
+		b.end()
+		return false
+	}
+	return b.claim.Wait(b.ctx) && b.claim.Held()
+}
+
+// end gives the claim back.
+func (b *bid) end() {
+	if b.claim != nil {
+		b.claim.End()
+		b.claim = nil
+	}
+}
+
+// bid makes a claim for the transaction.
+func (st *txState[K, V]) bid(b *bid) {
+	n := len(st.reads) + len(st.absent) + len(st.writes)
+	if st.scanned {
+		n = max(int(st.m.counters.entries.Value()), 0)
+	}
+	b.enter(st.keySet(true), n, &st.m.favour)
+}
+
+// giveWay lets those go first that have a claim on a key that the transaction writes,
+// before it installs anything: it waits for each of them once. It reports whether the
+// transaction goes on.
+//
+// An Update that has read anything conflicts with them most likely. So it ends the
+// transaction first, as after a conflict, and runs its function again when it has
+// waited: nothing is kept for it meanwhile. If it meets claims again and again, it makes
+// one of its own, behind them. If it did so the first time, a claim would make others,
+// and those more, for as long as there are writers: each of them would have to be woken,
+// where two that are running would have got through beside each other.
+func (st *txState[K, V]) giveWay(gen uint64, c *conflict[K], b *bid) (goOn bool) {
+	m := st.m
+	if b != nil && b.claim.Held() {
+		return true
+	}
+	var few [8]uint64
+	hashes, first := few[:0], 0
+	for i := range st.writes {
+		if hash := m.hash(st.writes[i].key); m.favour.Claimed(hash) {
+			if len(hashes) == 0 {
+				first = i
+			}
+			hashes = append(hashes, hash)
+		}
+	}
+	switch {
+	case len(hashes) == 0:
+		return true
+	case hooks.Enabled && hooks.Scheduled():
+		hooks.GaveUp()
+		return true
+	case b == nil || !st.hasRead || b.last:
+		m.favour.Await(hashes...)
+		return true
+	}
+	*c = conflict[K]{key: st.writes[first].key, kind: ConflictRead, readEpoch: st.epoch()}
+	if st.level == LevelSnapshot {
+		c.kind = ConflictWrite
+	}
+	m.counters.conflict(c.kind)
+	if b.gave++; b.gave >= bidMeets {
+		st.bid(b)
+	}
+	st.finish(gen)
+	if b.gave < bidMeets {
+		m.favour.Await(hashes...)
+	}
+	return false
+}
+
+// giveWay is that of a transaction for a write of one key that has read nothing.
+func (m *Map[K, V]) giveWay(key K) {
+	if hash := m.hash(key); m.favour.Claimed(hash) {
+		if hooks.Enabled && hooks.Scheduled() {
+			hooks.GaveUp()
+			return
+		}
+		m.favour.Await(hash)
+	}
+}
+
+// lose notes that the transaction has lost over key, and makes a claim if it has lost
+// often enough, or has met enough claims. Update waits for it.
+func (st *txState[K, V]) lose(b *bid, key K) {
+	b.lost++
+	hash := st.m.hash(key)
+	if b.claim.Held() && b.claim.Has(hash) {
+		return
+	}
+	if b.lost >= bidLosses || b.gave >= bidMeets && st.m.favour.Claimed(hash) {
+		st.bid(b)
+	}
+}
+
+// keySet returns the keys that the transaction has read and, if asked to, written.
+func (st *txState[K, V]) keySet(written bool) *favour.Keys {
+	if st.scanned {
+		return favour.All()
+	}
+	n := len(st.reads) + len(st.absent)
+	if written {
+		n += len(st.writes)
+	}
+	keys := favour.NewKeys(n)
+	for i := range st.reads {
+		keys.Add(st.m.hash(st.reads[i].e.key))
+	}
+	for _, key := range st.absent {
+		keys.Add(st.m.hash(key))
+	}
+	if written {
+		for i := range st.writes {
+			keys.Add(st.m.hash(st.writes[i].key))
+		}
+	}
+	return keys
+}
+
+// hash returns the hash under which a key is claimed and watched.
+func (m *Map[K, V]) hash(key K) uint64 { return maphash.Comparable(m.seed, key) }
+
+// backoff waits before attempt n+1, n counting from 0: not at all, then by
+// yielding ever more often, then by sleeping for up to a millisecond.
+func backoff(n int) {
+	switch {
+	case n == 0:
+	case n < 8:
+		for range min(1<<(n-1), 64) {
+			runtime.Gosched()
+		}
+	default:
+		time.Sleep(50*time.Microsecond + rand.N(950*time.Microsecond))
+	}
+}

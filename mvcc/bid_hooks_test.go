@@ -1,0 +1,115 @@
+//go:build mvcchooks
+
+package mvcc
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A batch that others abort again and again claims what it writes: a large one at
+// once, a small one after a few times. In a bubble no tenure ends meanwhile.
+func TestAbortedBatchMakesClaim(t *testing.T) {
+	for _, c := range []struct{ n, aborts int }{{2, bidAborts}, {largeBatch, bidAborts}, {largeBatch + 1, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := New[int, int](still())
+			defer m.Close()
+			m.Store(0, 0)
+			var err error
+			w := newStage(t).actor("batch", func() {
+				tx := m.Begin(nil)
+				for i := range c.n {
+					tx.Set(i, 1)
+				}
+				err = tx.Commit()
+			})
+			for range c.aborts {
+				w.to(hooks.InstalledAll)
+				require.False(t, m.favour.Any())
+				m.Store(0, 2)
+			}
+			w.to(hooks.InstalledAll)
+			for i := range c.n {
+				require.True(t, m.favour.Claimed(m.hash(i)))
+			}
+			require.False(t, m.favour.Claimed(m.hash(-1)))
+			w.finish()
+			require.NoError(t, err)
+			requireValue(t, 1)(m.Load(0))
+			checkQuiet(t, m)
+		})
+	}
+}
+
+// A batch that is aborted when its context has ended gives up: it would wait for a turn
+// that it does not take.
+func TestAbortedBatchAndContext(t *testing.T) {
+	for _, attempts := range []int{1, 0} {
+		synctest.Test(t, func(t *testing.T) { abortedBatchAndContext(t, attempts) })
+	}
+}
+
+func abortedBatchAndContext(t *testing.T, attempts int) {
+	m := New[int, int](still())
+	defer m.Close()
+	m.Store(0, 0)
+	ctx, cancel := context.WithCancel(bg)
+	var err error
+	w := newStage(t).actor("batch", func() {
+		err = m.Update(ctx, &TxOptions{MaxAttempts: attempts}, func(tx Tx[int, int]) error {
+			tx.Set(0, 1)
+			tx.Set(1, 1)
+			return nil
+		})
+	})
+	for range bidAborts {
+		w.to(hooks.InstalledAll)
+		m.Store(0, 2)
+	}
+	claim := m.favour.Enter(favour.All(), time.Hour)
+	cancel()
+	w.finish()
+	require.ErrorIs(t, err, context.Canceled)
+	claim.End()
+	requireValue(t, 2)(m.Load(0))
+	requireAbsent[int](t)(m.Load(1))
+	require.EqualValues(t, 1, m.favour.Stats().Granted)
+	require.Zero(t, m.Stats().Conflicts, "what has read nothing never conflicts")
+	checkQuiet(t, m)
+}
+
+// Somebody marks the watch of a transaction again and again, and never commits; readers
+// push it beyond that each time. It claims what it has read, so that others give way.
+func TestMarkedForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](still())
+		defer m.Close()
+		for _, key := range []string{"x", "z", "q"} {
+			m.Store(key, 0)
+		}
+		h := watching(newStage(t), m, "y", "x")
+		for range maxDirty {
+			h.to(hooks.Validated)
+			require.False(t, m.favour.Any())
+			tx := m.Begin(nil)
+			tx.Get("z")
+			tx.Set("x", 2)
+			tx.Set("q", 2)
+			m.Store("z", 2)
+			require.ErrorIs(t, tx.Commit(), ErrConflict)
+			push(t, m, "y")
+		}
+		h.to(hooks.Validated)
+		require.True(t, m.favour.Claimed(m.hash("x")))
+		require.False(t, m.favour.Claimed(m.hash("z")))
+		h.commits("nobody has marked it since")
+		checkQuiet(t, m)
+	})
+}
