@@ -164,6 +164,10 @@ func mapCharts(i int) []chart {
 			{"revoked", grow(func(s mvcc.Stats) uint64 { return s.Revoked })},
 			{"reinstalled", grow(func(s mvcc.Stats) uint64 { return s.Reinstalled })},
 		}},
+		{"Claims", "goroutines that wait for their turn on a key, and claims that are granted", count, fromZero, []series{
+			{"waiting", now(func(s mvcc.Stats) float64 { return float64(s.Waiting) })},
+			{"granted", now(func(s mvcc.Stats) float64 { return float64(s.HeldClaims) })},
+		}},
 		{"Live versions", "versions in memory, entries of the index, and keys with a value", count, fromZero, []series{
 			{"versions", now(func(s mvcc.Stats) float64 { return float64(s.Versions) })},
 			{"entries", now(func(s mvcc.Stats) float64 { return float64(s.Entries) })},

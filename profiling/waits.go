@@ -211,6 +211,9 @@ var mapCounters = []struct {
 	{"revoked", "epochs taken away again", func(s mvcc.Stats) uint64 { return s.Revoked }},
 	{"rivals", "writers aborted because they stood still", func(s mvcc.Stats) uint64 { return s.Rivals }},
 	{"reinstalled", "attempts that followed an abort by a rival", func(s mvcc.Stats) uint64 { return s.Reinstalled }},
+	{"claims", "claims on keys, granted to transactions that had lost often", func(s mvcc.Stats) uint64 { return s.Claims }},
+	{"expired claims", "claims taken away because they took too long", func(s mvcc.Stats) uint64 { return s.Expired }},
+	{"deferred", "commits that waited for another's claim", func(s mvcc.Stats) uint64 { return s.Deferred }},
 	{"sync fallbacks", "keys a committer had to prune because the queue was full", func(s mvcc.Stats) uint64 { return s.SyncFallbacks }},
 }
 

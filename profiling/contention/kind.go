@@ -15,6 +15,7 @@ const (
 	ChanSend    Kind = "chan send"
 	ChanReceive Kind = "chan receive"
 	Select      Kind = "select"
+	Claim       Kind = "claim" // of a transaction of a map, that goes first
 	Sleep       Kind = "sleep"
 	Network     Kind = "network"
 	Syscall     Kind = "syscall"
@@ -58,8 +59,10 @@ func kindOfReason(reason string) (k Kind, ok bool) {
 // about the program.
 func KindOf(reason string, frames []Frame) (k Kind, ok bool) {
 	k, ok = kindOfReason(reason)
-	if ok && k == "" {
-		k = kindOfStack(frames)
+	if ok && (k == "" || k == ChanReceive || k == Select) {
+		if by := kindOfStack(frames); k == "" || by == Claim {
+			k = by
+		}
 	}
 	return k, ok
 }
@@ -81,6 +84,7 @@ var waiters = []struct {
 	{"sync.(*Cond).", Cond},
 	{"sync.(*WaitGroup).", WaitGroup},
 	{"internal/sync.(*Mutex).", Mutex},
+	{favour + ".", Claim},
 	{"runtime.chanrecv", ChanReceive},
 	{"runtime.chansend", ChanSend},
 	{"runtime.selectgo", Select},
@@ -121,10 +125,13 @@ func kindOfStack(frames []Frame) Kind {
 	return kind
 }
 
+// favour is the package in which a map waits for a claim to be granted, or to end.
+const favour = "github.com/mvccmap/mvccmap/internal/favour"
+
 // plumbing has the packages whose functions wait on behalf of their callers.
 var plumbing = map[string]bool{
 	"runtime": true, "sync": true, "sync/atomic": true, "time": true, "syscall": true,
-	"os": true, "io": true, "net": true, "bufio": true, "reflect": true,
+	favour: true, "os": true, "io": true, "net": true, "bufio": true, "reflect": true,
 }
 
 // isPlumbing reports whether the named function is not where a reader would

@@ -144,12 +144,13 @@ func (t *tracer) transition(tr trace.StateTransition) {
 		delete(t.goroutines, id)
 		return // its wait has ended above
 	case trace.GoWaiting:
-		kind, ok := kindOfReason(tr.Reason)
+		var frames []Frame
+		if at != nil {
+			frames = at.frames
+		}
+		kind, ok := KindOf(tr.Reason, frames)
 		if !ok {
 			break
-		}
-		if kind == "" && at != nil {
-			kind = kindOfStack(at.frames)
 		}
 		g.wait = t.begin(kind, at)
 	case trace.GoSyscall:

@@ -144,6 +144,8 @@ func kindWords(k contention.Kind) string {
 		return "waiting to send to a channel"
 	case contention.ChanReceive:
 		return "waiting to receive from a channel"
+	case contention.Claim:
+		return "waiting for its turn on a key"
 	case contention.Select:
 		return "waiting in a select"
 	case contention.Sleep:
