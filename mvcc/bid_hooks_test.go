@@ -17,17 +17,28 @@ import (
 // A batch that others abort again and again claims what it writes: a large one at
 // once, a small one after a few times. In a bubble no tenure ends meanwhile.
 func TestAbortedBatchMakesClaim(t *testing.T) {
-	for _, c := range []struct{ n, aborts int }{{2, bidAborts}, {largeBatch, bidAborts}, {largeBatch + 1, 1}} {
+	for _, c := range []struct {
+		n, aborts int
+		update    bool
+	}{{2, bidAborts, false}, {2, bidAborts, true}, {largeBatch, bidAborts, false}, {largeBatch + 1, 1, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			m := New[int, int](still())
 			defer m.Close()
 			m.Store(0, 0)
 			var err error
 			w := newStage(t).actor("batch", func() {
-				tx := m.Begin(nil)
-				for i := range c.n {
-					tx.Set(i, 1)
+				batch := func(tx Tx[int, int]) error {
+					for i := range c.n {
+						tx.Set(i, 1)
+					}
+					return nil
 				}
+				if c.update {
+					err = m.Update(bg, nil, batch)
+					return
+				}
+				tx := m.Begin(nil)
+				_ = batch(tx)
 				err = tx.Commit()
 			})
 			for range c.aborts {

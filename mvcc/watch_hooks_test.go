@@ -300,6 +300,7 @@ func TestWriterBesideWatcher(t *testing.T) {
 					before, _ := between.Get("x")
 					push(t, m, "y")
 					w.finish()
+					m.Load("y") // and beyond the epoch of the writer
 					h.finish()
 					x, _ := between.Get("x")
 					require.Equal(t, before, x)
