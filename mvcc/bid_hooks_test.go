@@ -109,12 +109,7 @@ func TestMarkedForNothing(t *testing.T) {
 		for range maxDirty {
 			h.to(hooks.Validated)
 			require.False(t, m.favour.Any())
-			tx := m.Begin(nil)
-			tx.Get("z")
-			tx.Set("x", 2)
-			tx.Set("q", 2)
-			m.Store("z", 2)
-			require.ErrorIs(t, tx.Commit(), ErrConflict)
+			markInVain(t, m)
 			push(t, m, "y")
 		}
 		h.to(hooks.Validated)

@@ -44,8 +44,8 @@
 // the middle is completed, postponed or aborted by whoever meets it. There are
 // two exceptions. Inserting a key that is new to the map, and taking a deleted
 // one out, lock a bucket of the hash table, and may wait for it to be resized.
-// And committers give way, for a bounded time, to a transaction that has lost
-// again and again, as long as it moves.
+// And who writes a key for which a transaction that has lost again and again has its
+// turn gives way to it, once and for a bounded time, see [Map.Update].
 //
 // # What is not
 //
@@ -64,16 +64,16 @@
 //
 // Old versions are dropped when nobody can see them, by writers and in the background:
 // see package [github.com/mvccmap/mvccmap/gc]. A snapshot that stays open for hours
-// keeps at most one version of each key from being dropped. An empty map takes 6 KB,
+// keeps at most one version of each key from being dropped. An empty map takes 7 KB,
 // and has no goroutine.
 //
 // # Ending
 //
 // Transactions and snapshots are small values that may be copied. Each knows
 // whether it has ended, so that a late Rollback or Close does nothing, and any
-// other late call panics with [ErrTxDone], or returns it. One that nobody ends keeps old versions
-// until the garbage collector finds its handle unreachable: Options.MaxTxAge sets a
-// limit to that, and Options.Logger tells of it. A map that is in use has a background
+// other late call panics with [ErrTxDone], or returns it. One that nobody ends keeps
+// old versions until the garbage collector finds its handle unreachable:
+// Options.MaxTxAge sets a limit to that, and Options.Logger tells of it. A map that is in use has a background
 // goroutine, which ends when there is nothing to do; [Map.Close] ends it for good.
 // A Tx is for one goroutine at a time: two that use it at once get a panic, like two
 // that write to a Go map.

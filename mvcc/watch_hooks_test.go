@@ -211,18 +211,24 @@ func TestStrangersDoNotDisturbWatcher(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// Somebody has marked the watch, and then not committed: the watcher validates once
-// more, and not again and again.
-func TestWatchIsSetBack(t *testing.T) {
-	m := watchMap(t)
-	h := watching(newStage(t), m, "y", "x")
-	h.to(hooks.Validated)
+// markInVain marks the watches on x, and does not commit.
+func markInVain(t testing.TB, m *Map[string, int]) {
+	t.Helper()
 	tx := m.Begin(nil)
 	tx.Get("z")
 	tx.Set("x", 2)
 	tx.Set("q", 2)
 	m.Store("z", 2)
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
+}
+
+// Somebody has marked the watch, and then not committed: the watcher validates once
+// more, and not again and again.
+func TestWatchIsSetBack(t *testing.T) {
+	m := watchMap(t)
+	h := watching(newStage(t), m, "y", "x")
+	h.to(hooks.Validated)
+	markInVain(t, m)
 	push(t, m, "y")
 	h.again()
 	push(t, m, "y")

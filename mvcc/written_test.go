@@ -157,9 +157,8 @@ func TestReadSetIsBounded(t *testing.T) {
 		m.Delete(-keys)
 	}
 	tx.Rollback()
-	st := tx.st
+	// The next transaction takes the state over, unless the pool dropped it, as under -race it may.
 	again := m.Begin(nil)
-	require.Same(t, st, again.st)
 	require.Equal(t, compactReads, again.st.full)
 	again.Rollback()
 }

@@ -85,9 +85,6 @@ func (k *Keys) Has(hash uint64) bool {
 	}
 }
 
-// Len returns how many keys the set has; of All it is 0.
-func (k *Keys) Len() int { return k.n }
-
 // each calls f for each key until f returns false. It must not be called for All.
 func (k *Keys) each(f func(hash uint64) bool) {
 	list := k.table

@@ -74,7 +74,7 @@ func TestKeys(t *testing.T) {
 			k.Add(hash(i))
 			k.Add(hash(i))
 		}
-		require.Equal(t, n, k.Len())
+		require.Equal(t, n, k.n)
 		for i := range n {
 			require.True(t, k.Has(hash(i)))
 		}

@@ -1,0 +1,143 @@
+package gc_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// Of what is set aside that becomes due whose epoch is no longer live: for all pairs
+// of subsets of a small set, put in any order.
+func TestShelves(t *testing.T) {
+	subset := func(bits int) (s []uint64) {
+		for i := range 5 {
+			if bits>>i&1 == 1 {
+				s = append(s, uint64(10+i))
+			}
+		}
+		return s
+	}
+	for aside := range 32 {
+		for live := range 32 {
+			put := subset(aside)
+			for range 2 {
+				var s gc.Shelf
+				for _, e := range put {
+					s.Put(e, e)
+				}
+				require.ElementsMatch(t, subset(aside&^live), s.Due(subset(live)), "%v aside, %v live", put, subset(live))
+				require.Equal(t, len(subset(aside&live)), s.Waiting())
+				require.Empty(t, s.Due(subset(live)))
+				// An epoch that has ended before it is put there is due as well.
+				s.Put(30, 30)
+				require.Equal(t, []uint64{30}, s.Due(subset(live)))
+				require.Len(t, s.Due(nil), len(subset(aside&live)))
+				slices.Reverse(put)
+			}
+		}
+	}
+}
+
+// A shelf may be taken down in parts. What waits for writers is due when these read above.
+func TestShelvesInParts(t *testing.T) {
+	var s gc.Shelf
+	for i := range uint64(10) {
+		s.Put(5, i)
+		s.Put(7, i)
+	}
+	met := map[uint64]int{}
+	for range 4 {
+		some := s.DueSome([]uint64{7}, 3)
+		require.LessOrEqual(t, len(some), 3)
+		for _, what := range some {
+			met[what]++
+		}
+	}
+	require.Len(t, met, 10)
+	require.Equal(t, 10, s.Waiting())
+	require.Len(t, s.DueSome(nil, 100), 10)
+
+	s.PutForWriters(5, 1)
+	s.PutForWriters(7, 2)
+	require.Empty(t, s.DueForWriters(5))
+	require.Equal(t, []uint64{1}, s.DueForWriters(6))
+	require.Empty(t, s.DueForWriters(7))
+	require.Equal(t, []uint64{2}, s.DueForWriters(8))
+	require.Zero(t, s.Waiting())
+}
+
+// Keys that wait for an epoch are not looked at while others come and go: the work
+// of a tick does not grow with what was ever overwritten.
+func TestTicksLeaveWhatWaitsAlone(t *testing.T) {
+	bubble(t, config{Workers: 2, Queue: 1024}, func(t *testing.T, f *fixture) {
+		keys := f.keys(500)
+		long := f.begin()
+		f.slots.Next()
+		f.ticks(3)
+		for _, k := range keys {
+			f.write(k)
+		}
+		f.ticks(1)
+		require.Equal(t, len(keys), f.Stats().Aside)
+		hot := f.keys(1)[0]
+		for range 50 {
+			r := f.begin()
+			f.write(hot)
+			f.ticks(1)
+			r.end()
+		}
+		f.ticks(3)
+		for _, k := range keys {
+			require.Equal(t, 1, k.visited())
+		}
+		require.Len(t, hot.chain(), 1)
+		long.end()
+		f.ticks(1)
+		for _, k := range keys {
+			require.Equal(t, 2, k.visited())
+			require.Len(t, k.chain(), 1)
+		}
+		require.Zero(t, f.Stats().Aside)
+		f.ticks(2)
+		require.True(t, f.Resting())
+	})
+}
+
+// When many old transactions end at once each key is visited once, however many of
+// its versions are due.
+func TestManyVersionsDue(t *testing.T) {
+	bubble(t, config{Workers: 1, Manual: true}, func(t *testing.T, f *fixture) {
+		const n = 200
+		keys := f.keys(50)
+		var readers []reader
+		for range n {
+			readers = append(readers, f.begin())
+			for _, k := range keys {
+				f.write(k)
+			}
+		}
+		for range 4 {
+			require.NoError(t, f.Reclaim(t.Context()))
+		}
+		require.Equal(t, n*len(keys), f.Stats().Aside)
+		before := keys[0].visited()
+		for i := range n / 2 {
+			readers[2*i].end()
+		}
+		require.NoError(t, f.Reclaim(t.Context()))
+		require.Equal(t, n/2*len(keys), f.Stats().Aside)
+		for _, k := range keys {
+			require.Len(t, k.chain(), n/2+1)
+			require.Equal(t, before+1, k.visited())
+		}
+		for i := range n / 2 {
+			readers[2*i+1].end()
+		}
+		require.NoError(t, f.Reclaim(t.Context()))
+		require.Zero(t, f.Stats().Aside)
+		require.Len(t, keys[0].chain(), 1)
+	})
+}

@@ -1,0 +1,21 @@
+package favour
+
+// Stats says what a queue has done, and what is in it.
+type Stats struct {
+	Held      int    // claims that are granted
+	Waiting   int    // goroutines that wait for a claim of theirs, or for the end of another
+	Granted   uint64 // claims that were granted
+	Expired   uint64 // claims that were taken away
+	Deferrals uint64 // how often somebody has waited for the end of another's
+}
+
+// Stats returns the present statistics. It takes no lock.
+func (q *Queue) Stats() Stats {
+	return Stats{
+		Held:      int(max(q.n.Load(), 0)),
+		Waiting:   int(max(q.waiting.Load(), 0)),
+		Granted:   q.granted.Load(),
+		Expired:   q.expired.Load(),
+		Deferrals: q.deferrals.Load(),
+	}
+}
