@@ -97,7 +97,7 @@ func (s Snapshot[K, V]) Epoch() uint64 {
 // the read was made while the snapshot was open.
 func (s Snapshot[K, V]) check() {
 	if s.st.gen() != s.gen {
-		panic(s.st.refuse(s.gen))
+		refuse(s.st.slot, s.gen)
 	}
 }
 

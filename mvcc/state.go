@@ -193,13 +193,13 @@ func (st *txState[K, V]) over(gen uint64) error {
 	return ErrTxDone
 }
 
-// refuse returns what a method of the handle of gen panics with that cannot return an
-// error.
-func (st *txState[K, V]) refuse(gen uint64) error {
-	if err := st.over(gen); err != ErrTxTooOld {
-		return err
+// refuse panics for a method of the handle of gen that cannot return an error. It takes
+// little to call, so that its callers are inlined where reads are.
+func refuse(slot *epoch.Slot, gen uint64) {
+	if slot.Evicted(gen) {
+		panic(tooOld{slot, gen})
 	}
-	return tooOld{st.slot, gen}
+	panic(ErrTxDone)
 }
 
 // A tooOld is an [ErrTxTooOld] that says whose.

@@ -40,7 +40,7 @@ func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 
 func (tx Tx[K, V]) check() {
 	if tx.st.gen() != tx.gen {
-		panic(tx.st.refuse(tx.gen))
+		refuse(tx.st.slot, tx.gen)
 	}
 }
 
