@@ -37,10 +37,9 @@ func (slot *Slot) standing() (epoch uint64, ok bool) {
 // CheckLive panics unless the transaction gen is live in the slot. The caller is
 // the only one who may end it.
 func (slot *Slot) CheckLive(gen uint64) {
-	if peek(&slot.gen) == (gen+1)|evictedBit {
-		return // by somebody else
-	}
-	if _, ok := slot.standing(); !ok || peek(&slot.gen) != gen {
+	_, ok := slot.standing()
+	// Last: it may be evicted, by somebody else, at any time.
+	if now := peek(&slot.gen); (!ok || now != gen) && now != (gen+1)|evictedBit {
 		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word of epoch %d",
 			gen, peek(&slot.gen), slot.ghost.begun.Load(), peek(&slot.word)>>epochShift)
 	}

@@ -176,8 +176,9 @@ func (c *Claim) End() {
 			q.waiting.Add(-1)
 		}
 	case granted:
-		q.release(c)
+		// In this order: nobody may find the keys of the next one unclaimed.
 		q.end(c)
+		q.release(c)
 	case resting:
 		q.end(c)
 	}

@@ -1,0 +1,46 @@
+package favour
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// While one claim on a key follows the other, nobody finds the key unclaimed: not who
+// looks at any time, nor who is woken by the end of one.
+func TestNoGapBetweenClaims(t *testing.T) {
+	var q Queue
+	const n = 2000
+	var claims []*Claim
+	for range n {
+		claims = append(claims, q.Enter(setOf(1), time.Hour))
+	}
+	var last atomic.Bool
+	var gaps atomic.Int64
+	var wg sync.WaitGroup
+	for _, wait := range []bool{false, true} {
+		wg.Go(func() {
+			for !last.Load() {
+				if !q.Any() || !q.Claimed(hash(1)) {
+					if !last.Load() {
+						gaps.Add(1)
+					}
+				} else if wait {
+					q.Await(hash(1))
+				}
+			}
+		})
+	}
+	for i, c := range claims {
+		if i == n-1 {
+			last.Store(true)
+		}
+		c.End()
+	}
+	wg.Wait()
+	require.Zero(t, gaps.Load())
+	requireEmpty(t, &q)
+}
