@@ -168,10 +168,11 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 // A transaction that wrote nothing, or has read nothing, never conflicts.
 //
 // Commit gives way, once, to others that have their turn on a key that it writes, see
-// [Map.Update], and beyond that waits for no particular goroutine. With
-// Options.MaxTxAge it may become too old meanwhile. Transactions that are about to
+// [Map.Update]. Transactions that are about to
 // commit and whose keys meet decide for each other; one that stands still is
-// aborted. Inserting a key that is new to the map waits for a bucket of the
+// aborted, and installs again. After five such attempts, or one that writes more than
+// 256 keys, Commit waits for its own turn, behind those that asked before. Beyond that it
+// waits for no particular goroutine. With Options.MaxTxAge it may become too old meanwhile. Inserting a key that is new to the map waits for a bucket of the
 // index, and for a resize of it. The cost grows with the number of keys written
 // and, at level serializable, read; a transaction that scanned the map, and
 // writes, scans it again.
