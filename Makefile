@@ -9,11 +9,9 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 
 # The packages a user of the library compiles.
 CORE := ./mvcc/... ./epoch/... ./gc/...
-# mvcchooks compiles the yield points in, mvccinvariants the checks of package
-# internal/invariant, nolinkname the fallback of package epoch.
-TAGS := mvcchooks mvccinvariants nolinkname
-# What the core is tested with a second time.
-CHECKED := mvcchooks,mvccinvariants
+# mvcccheck compiles the yield points and the checks of invariants in, nolinkname the
+# fallback of package epoch.
+TAGS := mvcccheck nolinkname
 
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -21,6 +19,9 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 # What .ci/run tests beside the installed Go: the newest patch of the two newest releases.
 GO_RELEASES ?= go1.26.11 go1.27.4
+
+# What test-emulated runs the core as: an arm64 machine, and one that is big-endian.
+EMULATED ?= arm64 s390x
 
 ARGS        ?=
 TESTFLAGS   ?=
@@ -58,29 +59,33 @@ build: ## compile everything, with and without the build tags; programs go to bi
 .PHONY: test
 test: ## run the tests: the whole suite, and the core once more with yield points and invariants
 	go test -count=1 $(TESTFLAGS) ./...
-	go test -count=1 $(TESTFLAGS) -tags $(CHECKED) $(CORE)
+	go test -count=1 $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 .PHONY: race
 race: ## the same under the race detector, shortened (SHORT= for all of it)
 	go test -race -count=1 $(SHORT) $(TESTFLAGS) ./...
-	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags $(CHECKED) $(CORE)
+	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 .PHONY: procs
 procs: ## test the core at GOMAXPROCS 1, 4 and 16
 	for n in 1 4 16; do \
 		echo "GOMAXPROCS=$$n"; \
 		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) $(CORE); \
-		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags $(CHECKED) $(CORE); \
+		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(CORE); \
 	done
 
 .PHONY: nolinkname
 nolinkname: ## test the core without linkname into the runtime
 	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname $(CORE)
-	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname,mvcchooks $(CORE)
+	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname,mvcccheck $(CORE)
 
 .PHONY: test-386
 test-386: ## test the core as 32-bit programs, where the machine runs them
 	scripts/test-386.sh $(SHORT) $(TESTFLAGS) $(CORE)
+
+.PHONY: test-emulated
+test-emulated: ## test the core as other machines (EMULATED), under qemu (ten minutes)
+	scripts/test-emulated.sh "$(EMULATED)" $(SHORT) $(TESTFLAGS) $(CORE)
 
 .PHONY: test-releases
 test-releases: ## test the core with the Go releases of GO_RELEASES
@@ -102,10 +107,10 @@ model: ## check the protocol model at its large bounds
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME; what fails goes to mvcc/testdata/fuzz
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./mvcc
-	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcchooks ./mvcc
+	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcccheck ./mvcc
 
 .PHONY: soak
-soak: ## check the map under random load for SOAK; SOAKTAGS=mvcchooks stops goroutines in the races
+soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goroutines in the races
 	go run -tags '$(SOAKTAGS)' ./cmd/mvccbench verify --duration $(SOAK) $(ARGS)
 
 .PHONY: mutants
@@ -122,7 +127,7 @@ packcheck: ## pack the module, fetch it as a user would, run the README's exampl
 
 .PHONY: cover
 cover: ## measure how much of the core the tests reach (coverage.out)
-	go test -count=1 $(TESTFLAGS) -tags $(CHECKED) -coverprofile=coverage.out \
+	go test -count=1 $(TESTFLAGS) -tags mvcccheck -coverprofile=coverage.out \
 		-coverpkg=$$(echo $(CORE) | tr ' ' ,) $(CORE)
 	go tool cover -func=coverage.out | tail -n 1
 

@@ -55,7 +55,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 
 	var v epoch.View
-	buf := make([]uint64, 0, open)
+	buf := make([]epoch.Epoch, 0, open)
 	held[0].slot.End(held[0].slot.Gen())
 	for i := range 3 {
 		s.Begin(held[i].slot, 0)

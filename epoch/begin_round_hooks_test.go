@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package epoch_test
 
@@ -43,7 +43,7 @@ func TestEvictedWhileGoingRound(t *testing.T) {
 	require.EqualValues(t, 1, ended)
 	at := s.Begin(slot, 0)
 	s.Next()
-	require.Equal(t, []uint64{at}, live(s, s.Announce()))
+	require.Equal(t, []epoch.Epoch{at}, live(s, s.Announce()))
 	end(t, slot, true)
 }
 
@@ -52,7 +52,7 @@ func TestEvictedWhileGoingRound(t *testing.T) {
 func TestRoundPassesOverBeginner(t *testing.T) {
 	s := epoch.NewSlots()
 	late := s.Acquire()
-	var at uint64
+	var at epoch.Epoch
 	stored := false
 	within := func(p hooks.Point) {
 		switch {
@@ -79,7 +79,7 @@ func TestRoundPassesOverBeginner(t *testing.T) {
 	require.Equal(t, 1, s.Pins())
 	var v epoch.View
 	s.Look(&v, s.Announce(), nil)
-	require.Equal(t, []uint64{at}, v.Old())
+	require.Equal(t, []epoch.Epoch{at}, v.Old())
 	below, old := v.Below(at + 1)
 	require.Equal(t, at, below)
 	require.True(t, old)

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package epoch_test
 
@@ -19,10 +19,10 @@ func TestBoundNeverGoesBack(t *testing.T) {
 		if p == hooks.BoundLoaded && !nested {
 			nested = true
 			s.Next()
-			require.Equal(t, uint64(2), s.Announce())
+			require.Equal(t, epoch.Epoch(2), s.Announce())
 		}
 	})()
-	require.Equal(t, uint64(1), s.Announce())
+	require.Equal(t, epoch.Epoch(1), s.Announce())
 	require.True(t, nested)
-	require.Equal(t, uint64(2), s.Bound())
+	require.Equal(t, epoch.Epoch(2), s.Bound())
 }

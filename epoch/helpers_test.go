@@ -10,7 +10,7 @@ import (
 )
 
 // live returns the live epochs below m as a scan finds them.
-func live(s *epoch.Slots, m uint64) []uint64 {
+func live(s *epoch.Slots, m epoch.Epoch) []epoch.Epoch {
 	var v epoch.View
 	s.Look(&v, m, nil)
 	return v.Live()
@@ -24,7 +24,7 @@ func rounds(s *epoch.Slots, n int) {
 }
 
 // begin acquires a slot and begins a transaction in it.
-func begin(s *epoch.Slots, writer uint64) (slot *epoch.Slot, at uint64) {
+func begin(s *epoch.Slots, writer uint64) (slot *epoch.Slot, at epoch.Epoch) {
 	slot = s.Acquire()
 	return slot, s.Begin(slot, writer)
 }

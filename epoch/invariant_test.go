@@ -23,8 +23,8 @@ import (
 // the invariant that a live read epoch is listed or at least the bound.
 type chain struct {
 	dropped []atomic.Bool // by commit epoch
-	kept    []uint64      // of those below the last bound; the reclaimer's
-	bound   uint64        // the reclaimer's
+	kept    []epoch.Epoch // of those below the last bound; the reclaimer's
+	bound   epoch.Epoch   // the reclaimer's
 }
 
 func newChain(epochs int) *chain {
@@ -39,7 +39,7 @@ func (c *chain) reclaim(s *epoch.Slots) {
 		c.kept = append(c.kept, e)
 	}
 	c.bound = m
-	c.kept = slices.DeleteFunc(c.kept, func(e uint64) bool {
+	c.kept = slices.DeleteFunc(c.kept, func(e epoch.Epoch) bool {
 		if _, needed := slices.BinarySearch(live, e); needed {
 			return false
 		}
@@ -92,7 +92,7 @@ func stressLive(t *testing.T, begins int, seed uint64) (breaches uint64) {
 		})
 	}
 	work.Go(func() {
-		for range epochs - epoch.First {
+		for range epochs - int(epoch.First) {
 			if s.Next()%8 == 0 {
 				runtime.Gosched()
 			}

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"slices"
 	"time"
-
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A transaction that two rounds of the reclaimer have found live, and that a third
@@ -44,31 +42,31 @@ const promoteRounds = 2
 // pins are the promoted transactions. All of it belongs to the caller of Round.
 type pins struct {
 	round uint64
-	bound uint64 // of the last round
-	list  []pin  // sorted by epoch, and so by age
-	dead  int    // how many of the list have ended
-	told  int    // list[:told] have been warned of
+	bound Epoch // of the last round
+	list  []pin // sorted by epoch, and so by age
+	dead  int   // how many of the list have ended
+	told  int   // list[:told] have been warned of
 	gone  uint64
 	fresh []pin // what this round promotes
 }
 
 // pin is a promoted transaction.
 type pin struct {
-	epoch  uint64
+	epoch  Epoch
 	writer bool
 	dead   bool
 	since  time.Duration
 	slot   *Slot
-	gen    uint64
+	gen    Gen
 }
 
 // A Pin is a live transaction.
 type Pin struct {
-	Epoch uint64        // its read epoch
+	Epoch Epoch         // its read epoch
 	Since time.Duration // the time of the round that saw it first
 
 	slot *Slot
-	gen  uint64
+	gen  Gen
 }
 
 // Limits say from what age on [Slots.Round] evicts a transaction, and from what
@@ -102,7 +100,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 		}
 		for slot := range g.scanned {
 			word, gen, live := slot.look()
-			e := word >> epochShift
+			e := epochIn(word)
 			if !live || e > m {
 				continue
 			}
@@ -153,13 +151,13 @@ const maxSpare = 1024
 // promote marks the slot's transaction gen, which publishes word, as promoted, and
 // reports whether it is: else it has ended, or is still in Begin and has published
 // another epoch.
-func (slot *Slot) promote(word, gen uint64) bool {
-	slot.promoted.Store(gen)
-	if slot.gen.Load() == gen && slot.word.Load() == word {
+func (slot *Slot) promote(word uint64, gen Gen) bool {
+	slot.promoted.Store(uint64(gen))
+	if slot.Gen() == gen && slot.word.Load() == word {
 		return true
 	}
 	// If that fails its owner has left the slot behind: reap finds it.
-	slot.promoted.CompareAndSwap(gen, 0)
+	slot.promoted.CompareAndSwap(uint64(gen), 0)
 	return false
 }
 
@@ -217,9 +215,7 @@ func (s *Slots) enter() (changed bool) {
 	for i := len(p.list) - len(p.fresh); i < len(p.list); i++ {
 		p.list[i].slot.pin = uint32(i + 1)
 	}
-	if invariant.Enabled {
-		p.check()
-	}
+	p.check()
 	return true
 }
 
@@ -288,7 +284,7 @@ func (s *Slots) warnOld(now time.Duration, limits Limits) {
 func (s *Slots) publish() {
 	p := &s.pins
 	p.compact()
-	old := &oldEpochs{epochs: make([]uint64, 0, len(p.list)-p.dead)}
+	old := &oldEpochs{epochs: make([]Epoch, 0, len(p.list)-p.dead)}
 	for i := range p.list {
 		one := &p.list[i]
 		if one.dead {
@@ -311,6 +307,6 @@ func (p Pin) tell(f func(Pin)) {
 }
 
 // evict ends the transaction gen, if it has not ended, and reports whether it did.
-func (slot *Slot) evict(gen uint64) bool {
-	return slot.gen.CompareAndSwap(gen, (gen+1)|evictedBit)
+func (slot *Slot) evict(gen Gen) bool {
+	return slot.move(gen, (gen+1)|evictedBit)
 }

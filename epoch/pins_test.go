@@ -17,7 +17,7 @@ import (
 func TestOldest(t *testing.T) {
 	s := epoch.NewSlots()
 	a, b := s.Acquire(), s.Acquire()
-	check := func(now time.Duration, wantEpoch uint64, wantSince time.Duration) {
+	check := func(now time.Duration, wantEpoch epoch.Epoch, wantSince time.Duration) {
 		t.Helper()
 		pin, ok := s.Round(now, epoch.Limits{})
 		require.True(t, ok)
@@ -67,7 +67,7 @@ func TestOldestSharedEpoch(t *testing.T) {
 		slots[1-first] = nil
 		pin, ok := s.Round(20, epoch.Limits{})
 		require.True(t, ok)
-		require.Equal(t, uint64(epoch.First), pin.Epoch)
+		require.Equal(t, epoch.First, pin.Epoch)
 		require.Equal(t, time.Duration(10), pin.Since, "the reader in slot %d has been seen since 10", first)
 	}
 }
@@ -78,7 +78,7 @@ func TestPromotion(t *testing.T) {
 	s := epoch.NewSlots()
 	old, at := begin(s, 0)
 	s.Next()
-	check := func(pins int, looked int, want ...uint64) {
+	check := func(pins int, looked int, want ...epoch.Epoch) {
 		t.Helper()
 		var v epoch.View
 		n, _ := s.Look(&v, s.Announce(), nil)
@@ -115,8 +115,8 @@ func TestViewOfOldAndYoung(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		s := epoch.NewSlots()
-		want := map[uint64]bool{}
-		writers := ^uint64(0)
+		want := map[epoch.Epoch]bool{}
+		writers := ^epoch.Epoch(0)
 		var slots []*epoch.Slot
 		for range 3 {
 			for range r.IntN(5) {
@@ -137,12 +137,12 @@ func TestViewOfOldAndYoung(t *testing.T) {
 		m := s.Announce()
 		var v epoch.View
 		s.Look(&v, m, nil)
-		var live []uint64
+		var live []epoch.Epoch
 		for e := range want {
 			live = append(live, e)
 		}
 		slices.Sort(live)
-		require.Equal(t, live, append([]uint64(nil), v.Live()...))
+		require.Equal(t, live, append([]epoch.Epoch(nil), v.Live()...))
 		require.Equal(t, min(writers, m), v.Writers)
 		if len(live) > 0 {
 			require.Equal(t, live[0], v.Min)
@@ -215,13 +215,13 @@ func TestEvict(t *testing.T) {
 			round(20)
 			round(30)
 		}
-		require.Equal(t, []uint64{epoch.First}, live(s, s.Announce()))
+		require.Equal(t, []epoch.Epoch{epoch.First}, live(s, s.Announce()))
 		round(109)
 		require.Empty(t, told)
 		require.False(t, slot.Evicted(gen))
 		round(110)
 		require.Len(t, told, 1)
-		require.Equal(t, uint64(epoch.First), told[0].Epoch)
+		require.Equal(t, epoch.First, told[0].Epoch)
 		require.Equal(t, time.Duration(10), told[0].Since)
 		require.True(t, slot.Evicted(gen))
 		require.False(t, slot.Evicted(gen+1))
@@ -324,7 +324,7 @@ func TestCollectOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, slot.Gen()-first, wins.Load(), "%d calls, %d came too late", calls.Load(), losses.Load())
+	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d came too late", calls.Load(), losses.Load())
 }
 
 // Owners end transactions that are just being promoted: each slot is either kept by
@@ -404,7 +404,7 @@ func TestWarned(t *testing.T) {
 	end(t, a, false)
 	round(110)
 	require.Len(t, told, 2)
-	require.Equal(t, uint64(2), told[1].Epoch)
+	require.Equal(t, epoch.Epoch(2), told[1].Epoch)
 	require.Empty(t, told[1].Began())
 	round(1000)
 	require.Len(t, told, 2)

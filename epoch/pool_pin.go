@@ -5,20 +5,10 @@ package epoch
 import (
 	"runtime"
 	"sync/atomic"
-	"unsafe" // for go:linkname too
+	"unsafe"
+
+	proc "github.com/mvccmap/mvccmap/internal/pin"
 )
-
-// procPin keeps the goroutine on its P and returns the P's index. Between
-// procPin and procUnpin nothing may block, and it should last for tens of
-// nanoseconds: a stop-the-world waits for it.
-//
-//go:linkname procPin runtime.procPin
-//go:noescape
-func procPin() int
-
-//go:linkname procUnpin runtime.procUnpin
-//go:noescape
-func procUnpin()
 
 type poolShards[T any] struct {
 	// base is an array of procs stacks, one for each P there may be when the
@@ -67,34 +57,34 @@ func (p *Pool[T]) beyond(pid int) *stack[T] {
 // Get returns an idle object, or nil if there is none at hand. It does not
 // allocate. It takes a mutex only when the shard of the current P is empty.
 func (p *Pool[T]) Get() *T {
-	pid := procPin()
+	pid := proc.Pin()
 	s := p.first(pid)
 	if s == nil {
 		s = p.beyond(pid)
 	}
 	if s != nil {
 		if x := s.pop(); x != nil {
-			procUnpin()
+			proc.Unpin()
 			return x
 		}
 	}
-	procUnpin()
+	proc.Unpin()
 	return p.refill()
 }
 
 // Put gives x back. It takes a mutex only when the shard of the current P is
 // full.
 func (p *Pool[T]) Put(x *T) {
-	pid := procPin()
+	pid := proc.Pin()
 	s := p.first(pid)
 	if s == nil {
 		s = p.beyond(pid)
 	}
 	if s != nil && s.push(x) {
-		procUnpin()
+		proc.Unpin()
 		return
 	}
-	procUnpin()
+	proc.Unpin()
 	p.spill(x)
 }
 
@@ -108,12 +98,12 @@ func (p *Pool[T]) refill() *T {
 	}
 	first := batch[0]
 	rest := batch[1:n]
-	if s := p.at(procPin()); s != nil { // perhaps on another P by now
+	if s := p.at(proc.Pin()); s != nil { // perhaps on another P by now
 		for len(rest) > 0 && s.push(rest[0]) {
 			rest = rest[1:]
 		}
 	}
-	procUnpin()
+	proc.Unpin()
 	p.giveCommon(rest...)
 	return first
 }
@@ -122,13 +112,13 @@ func (p *Pool[T]) refill() *T {
 func (p *Pool[T]) spill(x *T) {
 	var batch [poolBatch + 1]*T
 	n := 0
-	if s := p.at(procPin()); s != nil {
+	if s := p.at(proc.Pin()); s != nil {
 		for n < poolBatch && s.n > poolBatch {
 			batch[n] = s.pop()
 			n++
 		}
 	}
-	procUnpin()
+	proc.Unpin()
 	batch[n] = x
 	p.giveCommon(batch[:n+1]...)
 }

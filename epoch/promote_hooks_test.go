@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package epoch_test
 
@@ -28,9 +28,9 @@ func (s steps) Give(any)                            {}
 type promotion struct {
 	*epoch.Slots
 	slot  *epoch.Slot
-	at    uint64 // its read epoch
-	next  uint64 // that of the next transaction in its slot, if there is one
-	ended int    // how many views were complete when it ended, -1 while it is live
+	at    epoch.Epoch // its read epoch
+	next  epoch.Epoch // that of the next transaction in its slot, if there is one
+	ended int         // how many views were complete when it ended, -1 while it is live
 	views []*epoch.View
 }
 
@@ -68,7 +68,7 @@ func (p *promotion) refresh(func(string)) {
 // check: every view that was made while a transaction was live, or before it began,
 // knows of it or has a bound at or below it; and slots are neither lost nor shared.
 func (p *promotion) check(t *testing.T, schedule string) {
-	covers := func(v *epoch.View, at uint64) bool {
+	covers := func(v *epoch.View, at epoch.Epoch) bool {
 		e, _ := v.Below(at + 1)
 		return (at >= v.Bound || e == at) && at >= v.Writers
 	}

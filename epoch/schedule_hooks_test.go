@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package epoch_test
 
@@ -125,11 +125,11 @@ func search(t *testing.T, current *func(string), switches int, build func() (thr
 
 // view is what one refresh found.
 type view struct {
-	bound uint64
-	live  []uint64
+	bound epoch.Epoch
+	live  []epoch.Epoch
 }
 
-func (v view) covers(at uint64) bool { return at >= v.bound || slices.Contains(v.live, at) }
+func (v view) covers(at epoch.Epoch) bool { return at >= v.bound || slices.Contains(v.live, at) }
 
 func refresh(s *epoch.Slots, views *[]view) func(func(string)) {
 	return func(func(string)) {
@@ -160,7 +160,7 @@ func TestBeginAgainstRefresh(t *testing.T) {
 			runs := explore(t, func() ([]thread, func(string)) {
 				s := epoch.NewSlots()
 				slot := s.Acquire()
-				var at uint64
+				var at epoch.Epoch
 				var views []view
 				threads := []thread{
 					{"reader", func(func(string)) { at = s.Begin(slot, 0) }},
@@ -196,7 +196,7 @@ func TestBeginAgainAgainstRefresh(t *testing.T) {
 	runs := explore(t, func() ([]thread, func(string)) {
 		s := epoch.NewSlots()
 		slot := s.Acquire()
-		var first, second uint64
+		var first, second epoch.Epoch
 		var views []view
 		atEnd := -1 // views complete when the first transaction ended
 		threads := []thread{
@@ -230,7 +230,7 @@ func TestBeginTwiceAgainstRefresh(t *testing.T) {
 	runs := explore(t, func() ([]thread, func(string)) {
 		s := epoch.NewSlots()
 		slots := []*epoch.Slot{s.Acquire(), s.Acquire()}
-		at := make([]uint64, 2)
+		at := make([]epoch.Epoch, 2)
 		var views []view
 		threads := []thread{
 			{"a", func(func(string)) { at[0] = s.Begin(slots[0], 0) }},
@@ -287,20 +287,20 @@ func TestBeginGoesRound(t *testing.T) {
 			stores++
 		}
 	})()
-	begin := func(f func()) uint64 {
+	begin := func(f func()) epoch.Epoch {
 		loads, stores, interfere = 0, 0, f
 		at := s.Begin(slot, 0)
 		require.Equal(t, loads, stores)
 		require.True(t, slot.End(slot.Gen()))
 		return at
 	}
-	require.Equal(t, uint64(1), begin(func() {}))
+	require.Equal(t, epoch.Epoch(1), begin(func() {}))
 	require.Equal(t, 1, loads)
-	require.Equal(t, uint64(1), begin(func() { s.Announce() }), "the bound is the epoch loaded")
+	require.Equal(t, epoch.Epoch(1), begin(func() { s.Announce() }), "the bound is the epoch loaded")
 	require.Equal(t, 1, loads)
-	require.Equal(t, uint64(1), begin(func() { s.Next() }), "no bound was announced")
+	require.Equal(t, epoch.Epoch(1), begin(func() { s.Next() }), "no bound was announced")
 	require.Equal(t, 1, loads)
-	require.Equal(t, uint64(3), begin(func() { s.Next(); s.Announce() }))
+	require.Equal(t, epoch.Epoch(3), begin(func() { s.Next(); s.Announce() }))
 	require.Equal(t, 2, loads)
 }
 

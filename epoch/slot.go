@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A Slot is where one transaction at a time publishes its read epoch. It
 // belongs to one pooled transaction state, until that gives it up.
 type Slot struct {
-	ghost ghost
+	// begun is the generation whose Begin has passed its check of the bound.
+	begun invariant.Ghost
 
 	// word is the read epoch, a bit that says whether the transaction may
 	// write, and the lowest bit of gen at the time of Begin. The slot is live
@@ -36,6 +38,10 @@ type Slot struct {
 	// noticed.
 	evicted atomic.Uint64
 
+	// record decides about a transaction of several keys that commits; its owner
+	// and those that meet it give it a meaning.
+	record atomic.Uint64
+
 	// trace is where the transaction of its generation began, if that is
 	// asked for.
 	trace stdatomic.Pointer[trace]
@@ -50,12 +56,12 @@ type Slot struct {
 	// here, round and since in which round and at which time. They are the
 	// reclaimer's.
 	pin      uint32
-	seen     uint64
+	seen     Gen
 	seenWord uint64
 	round    uint64
 	since    time.Duration
 
-	_ [cacheLine - 104]byte
+	_ [cacheLine - 112]byte
 }
 
 // The parts of a slot's word.
@@ -81,33 +87,36 @@ func (slot *Slot) at() *stdatomic.Pointer[Slot] { return &slot.group.slots[slot.
 
 // Gen returns the slot's generation, which names the transaction that is live
 // in it, or the next one that will be.
-func (slot *Slot) Gen() uint64 { return slot.gen.Load() }
+func (slot *Slot) Gen() Gen { return Gen(slot.gen.Load()) }
 
 // Epoch returns the read epoch of the transaction that is live in the slot, or
 // was last.
-func (slot *Slot) Epoch() uint64 { return slot.word.Load() >> epochShift }
+func (slot *Slot) Epoch() Epoch { return epochIn(slot.word.Load()) }
+
+// epochIn returns the epoch in a slot's word.
+func epochIn(word uint64) Epoch { return Epoch(word >> epochShift) }
 
 // Ended returns how many transactions of the slot have ended.
-func (slot *Slot) Ended() uint64 { return slot.gen.Load()&^evictedBit - 1 }
+func (slot *Slot) Ended() uint64 { return uint64(slot.Gen()&^evictedBit - 1) }
 
 // End ends the transaction that gen names and reports whether this call did it.
 // Of several calls with the same gen exactly one returns true, also if the
 // transaction has been evicted meanwhile. Who ended it asks [Slot.Keep] next.
-func (slot *Slot) End(gen uint64) bool {
-	return slot.gen.Load() == gen && slot.gen.CompareAndSwap(gen, gen+1) || slot.collect(gen)
+func (slot *Slot) End(gen Gen) bool {
+	return slot.Gen() == gen && slot.move(gen, gen+1) || slot.collect(gen)
 }
 
 // Keep reports whether the owner, who has ended transaction gen, may use the slot
 // for another one. If not, the transaction had been promoted: the slot is no
 // longer the owner's, and the next round releases it.
-func (slot *Slot) Keep(gen uint64) bool {
-	return slot.promoted.Load() != gen || slot.leave(gen)
+func (slot *Slot) Keep(gen Gen) bool {
+	return Gen(slot.promoted.Load()) != gen || slot.leave(gen)
 }
 
 // leave is Keep for a transaction that seems to have been promoted.
-func (slot *Slot) leave(gen uint64) (keep bool) {
+func (slot *Slot) leave(gen Gen) (keep bool) {
 	// Against promote, which takes its mark off again if it finds gen ended.
-	if !slot.promoted.CompareAndSwap(gen, left) {
+	if !slot.promoted.CompareAndSwap(uint64(gen), left) {
 		return true
 	}
 	slot.group.over.Or(slot.bit())
@@ -115,37 +124,47 @@ func (slot *Slot) leave(gen uint64) (keep bool) {
 	return false
 }
 
-func (slot *Slot) live(word, gen uint64) bool { return (word^gen)&parity == 0 }
+func (slot *Slot) live(word uint64, gen Gen) bool { return (word^uint64(gen))&parity == 0 }
+
+// move moves the generation on, if it is still from.
+func (slot *Slot) move(from, to Gen) bool { return slot.gen.CompareAndSwap(uint64(from), uint64(to)) }
 
 // look loads word and generation, and reports whether a transaction is live. The word
 // is loaded twice: if a transaction has begun in between, the generation may be its
 // own, and word and generation would not belong together. That one then is at or
 // above any bound that was stored before the call.
-func (slot *Slot) look() (word, gen uint64, live bool) {
+func (slot *Slot) look() (word uint64, gen Gen, live bool) {
 	word = slot.word.Load()
-	gen = slot.gen.Load()
+	gen = slot.Gen()
 	return word, gen, slot.live(word, gen) && slot.word.Load() == word
 }
 
 // Evicted reports whether the transaction gen was ended by [Pin.Evict], and its
 // owner has not called End since.
-func (slot *Slot) Evicted(gen uint64) bool { return slot.gen.Load() == (gen+1)|evictedBit }
+func (slot *Slot) Evicted(gen Gen) bool { return slot.Gen() == (gen+1)|evictedBit }
 
 // WasEvicted reports whether the transaction gen was evicted, also if its owner has
 // called End since, until a later one is.
-func (slot *Slot) WasEvicted(gen uint64) bool {
-	return slot.Evicted(gen) || slot.evicted.Load() == gen
+func (slot *Slot) WasEvicted(gen Gen) bool {
+	return slot.Evicted(gen) || Gen(slot.evicted.Load()) == gen
 }
 
 // collect lets the owner of the evicted transaction gen have its slot back, and
 // reports whether this call did.
-func (slot *Slot) collect(gen uint64) bool {
+func (slot *Slot) collect(gen Gen) bool {
 	if !slot.Evicted(gen) {
 		return false
 	}
-	slot.evicted.Store(gen) // before the bit goes: see WasEvicted
-	return slot.gen.CompareAndSwap((gen+1)|evictedBit, gen+1)
+	slot.evicted.Store(uint64(gen)) // before the bit goes: see WasEvicted
+	return slot.move((gen+1)|evictedBit, gen+1)
 }
+
+// Number returns the slot's number, by which [Slots.Record] finds its record.
+func (slot *Slot) Number() uint64 { return uint64(slot.number) }
+
+// Record returns the slot's record. Only what its owner and those that meet it make
+// of it matters here.
+func (slot *Slot) Record() *atomic.Uint64 { return &slot.record }
 
 // AddInstalled adds n to a count of the slot, which [Slots.Census] sums up. Only
 // the owner of the slot may call it.

@@ -7,12 +7,17 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
+
+// An Epoch is a value of the logical clock.
+type Epoch uint64
 
 // First is the epoch of an empty map: the clock's first value. Commit epochs
 // are above it. No transaction reads at epoch 0.
-const First = 1
+const First Epoch = 1
+
+// A Gen is a generation of a slot: the name of one transaction in it.
+type Gen uint64
 
 // cacheLine is the padding unit: two lines of 64 bytes, because the hardware of
 // amd64 and arm64 fetches lines in pairs.
@@ -68,20 +73,20 @@ const groupSize = 64
 // NewSlots returns a clock that stands at [First], and no slots.
 func NewSlots() *Slots {
 	s := new(Slots)
-	s.clock.Store(First)
+	s.clock.Store(uint64(First))
 	s.old.Store(new(oldEpochs))
 	s.dir.Store(new([]stdatomic.Pointer[group]))
 	return s
 }
 
 // Now returns the newest epoch drawn.
-func (s *Slots) Now() uint64 { return s.clock.Load() }
+func (s *Slots) Now() Epoch { return Epoch(s.clock.Load()) }
 
 // Next draws the next epoch. It is the one shared write of a commit.
-func (s *Slots) Next() uint64 { return s.clock.Add(1) }
+func (s *Slots) Next() Epoch { return Epoch(s.clock.Add(1)) }
 
 // Bound returns the bound announced last. No transaction begins below it.
-func (s *Slots) Bound() uint64 { return s.bound.Load() }
+func (s *Slots) Bound() Epoch { return Epoch(s.bound.Load()) }
 
 // Acquire returns a slot that nobody owns, with the lowest number there is, at any
 // time, without limit. It takes a mutex and allocates 128 bytes: call it when a
@@ -141,9 +146,7 @@ func (s *Slots) Release(slot *Slot) {
 	if slot.released.Swap(true) {
 		return
 	}
-	if invariant.Enabled {
-		slot.checkReleased()
-	}
+	slot.checkReleased()
 	slot.group.scan.And(^slot.bit()) // the number is still ours
 	ended, installed := slot.Ended(), slot.installed.Load()
 	s.mu.Lock()
@@ -186,7 +189,7 @@ func (s *Slots) shorten() {
 // published and reports whether it did: that is, whether a handle was leaked.
 func Abandon(slot *Slot) (leaked bool) {
 	s := slot.group.home
-	gen := slot.gen.Load()
+	gen := slot.Gen()
 	ended := false
 	switch {
 	case slot.live(slot.word.Load(), gen):
@@ -222,32 +225,24 @@ func (s *Slots) Leaked() uint64 { return s.leaked.Load() }
 //
 // When Begin has returned S, every refresh either lists S among the live epochs
 // or has a bound of at most S.
-func (s *Slots) Begin(slot *Slot, writer uint64) uint64 {
-	if invariant.Enabled {
-		slot.checkBegin()
-	}
-	gen := slot.gen.Load() // once: an eviction may move it on meanwhile
+func (s *Slots) Begin(slot *Slot, writer uint64) Epoch {
+	slot.checkBegin()
+	gen := slot.Gen() // once: an eviction may move it on meanwhile
 	for again := false; ; again = true {
-		now := s.clock.Load()
-		if hooks.Enabled {
-			hooks.At(hooks.BeginLoaded)
-		}
+		now := s.Now()
+		hooks.At(hooks.BeginLoaded)
 		// Must precede the load of bound: a refresh that does not see this
 		// store has stored its bound before, and the load below sees that.
-		slot.word.Store(now<<epochShift | writer | gen&parity)
-		if hooks.Enabled {
-			hooks.At(hooks.BeginStored)
-		}
-		if s.bound.Load() <= now {
+		slot.word.Store(uint64(now)<<epochShift | writer | uint64(gen)&parity)
+		hooks.At(hooks.BeginStored)
+		if s.Bound() <= now {
 			// Must follow the store: promote looks at the word after it has
 			// set its mark.
-			if again && slot.promoted.Load() == gen {
+			if again && Gen(slot.promoted.Load()) == gen {
 				slot.End(gen)
 				return 0
 			}
-			if invariant.Enabled {
-				s.checkBegun(slot, now)
-			}
+			s.checkBegun(slot, now)
 			return now
 		}
 	}
@@ -288,4 +283,22 @@ func (s *Slots) Census() (live int, ended, installed uint64) {
 		installed += slot.installed.Load()
 	}
 	return live, ended + s.ended.Load(), installed + s.installed.Load()
+}
+
+// Record returns the record of the slot that has the number, or nil if there is none
+// any more.
+func (s *Slots) Record(number uint64) *atomic.Uint64 {
+	dir := *s.dir.Load()
+	if number/groupSize >= uint64(len(dir)) {
+		return nil
+	}
+	g := dir[number/groupSize].Load()
+	if g == nil {
+		return nil
+	}
+	slot := g.slots[number%groupSize].Load()
+	if slot == nil {
+		return nil
+	}
+	return &slot.record
 }

@@ -26,14 +26,14 @@ func TestSlotSize(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	s := epoch.NewSlots()
-	require.Equal(t, uint64(epoch.First), s.Now())
+	require.Equal(t, epoch.First, s.Now())
 	require.Zero(t, s.Bound(), "no bound was announced")
-	require.Equal(t, uint64(epoch.First+1), s.Next())
-	require.Equal(t, uint64(epoch.First+1), s.Now())
+	require.Equal(t, epoch.First+1, s.Next())
+	require.Equal(t, epoch.First+1, s.Now())
 
 	// Many goroutines draw: no epoch twice, none left out.
 	const goroutines, draws = 8, 1000
-	drawn := make([][]uint64, goroutines)
+	drawn := make([][]epoch.Epoch, goroutines)
 	var wg sync.WaitGroup
 	for i := range drawn {
 		wg.Go(func() {
@@ -48,7 +48,7 @@ func TestClock(t *testing.T) {
 	}
 	all := slices.Sorted(slices.Values(slices.Concat(drawn...)))
 	for i, e := range all {
-		require.Equal(t, uint64(epoch.First+2+i), e)
+		require.Equal(t, epoch.First+2+epoch.Epoch(i), e)
 	}
 	require.Equal(t, all[len(all)-1], s.Now())
 }
@@ -72,7 +72,7 @@ func TestBeginEnd(t *testing.T) {
 		open, ended, _ = s.Census()
 		require.Equal(t, 1, open)
 		require.Equal(t, i, ended)
-		require.Equal(t, []uint64{at}, live(s, s.Announce()))
+		require.Equal(t, []epoch.Epoch{at}, live(s, s.Announce()))
 
 		require.True(t, slot.End(gen))
 		require.NotEqual(t, gen, slot.Gen(), "End moves the generation on")
@@ -88,7 +88,7 @@ func TestBeginEnd(t *testing.T) {
 func TestEndStale(t *testing.T) {
 	s := epoch.NewSlots()
 	slot := s.Acquire()
-	var stale []uint64
+	var stale []epoch.Gen
 	for range 4 {
 		s.Begin(slot, 0)
 		gen := slot.Gen()
@@ -135,7 +135,7 @@ func TestEndOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, slot.Gen()-first, wins.Load(), "%d calls, %d found the transaction ended", calls.Load(), losses.Load())
+	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d found the transaction ended", calls.Load(), losses.Load())
 }
 
 func TestAnnounce(t *testing.T) {
@@ -168,12 +168,12 @@ func TestLive(t *testing.T) {
 	s.Begin(late, 0)
 	idle := s.Acquire()
 
-	check := func(m uint64, want ...uint64) {
+	check := func(m epoch.Epoch, want ...epoch.Epoch) {
 		t.Helper()
 		require.Empty(t, cmp.Diff(want, live(s, m)))
 	}
 	m := s.Announce()
-	require.Equal(t, uint64(4), m)
+	require.Equal(t, epoch.Epoch(4), m)
 	check(m, 1, 2)
 	s.Next()
 	m = s.Announce()
@@ -193,7 +193,7 @@ func TestLive(t *testing.T) {
 	require.Empty(t, live(s, m))
 
 	s.Next()
-	require.Equal(t, []uint64{m}, live(s, s.Announce()))
+	require.Equal(t, []epoch.Epoch{m}, live(s, s.Announce()))
 }
 
 // A hundred thousand transactions are live at once, each with an epoch of its
@@ -202,7 +202,7 @@ func TestAcquireWithoutLimit(t *testing.T) {
 	const n = 100_000
 	s := epoch.NewSlots()
 	slots := make([]*epoch.Slot, n)
-	want := make([]uint64, n)
+	want := make([]epoch.Epoch, n)
 	seen := make(map[*epoch.Slot]bool, n)
 	for i := range slots {
 		slots[i] = s.Acquire()
@@ -356,7 +356,7 @@ func TestBeginHereEndThere(t *testing.T) {
 	s := epoch.NewSlots()
 	type handle struct {
 		slot *epoch.Slot
-		gen  uint64
+		gen  epoch.Gen
 	}
 	open := make(chan handle, 64)
 	idle := make(chan *epoch.Slot, 64)

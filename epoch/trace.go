@@ -4,7 +4,7 @@ import "runtime"
 
 // A trace is where a transaction began.
 type trace struct {
-	gen uint64
+	gen Gen
 	pcs []uintptr
 }
 
@@ -14,7 +14,7 @@ const maxTrace = 32
 // Trace notes the stack of the caller as where the transaction gen of the slot
 // began, leaving out skip calls. Only the owner of the slot may call it.
 // It costs about a microsecond and two allocations.
-func (slot *Slot) Trace(gen uint64, skip int) {
+func (slot *Slot) Trace(gen Gen, skip int) {
 	pcs := make([]uintptr, maxTrace)
 	pcs = pcs[:runtime.Callers(skip+2, pcs)]
 	slot.trace.Store(&trace{gen, pcs})

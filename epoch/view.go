@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A View is an immutable picture of what is being read: a bound, and the read
@@ -16,47 +15,41 @@ import (
 // bound after it was made. It must not be copied.
 type View struct {
 	// Bound is the epoch below which no transaction begins any more.
-	Bound uint64
+	Bound Epoch
 	// Min is the min visible epoch: no live or future transaction reads below.
-	Min uint64
+	Min Epoch
 	// Writers is an epoch, at most the bound, below which no transaction reads
 	// that may write.
-	Writers uint64
+	Writers Epoch
 	// OldWriter says that Writers is the read epoch of a promoted transaction. It
 	// may write, and Writers stays what it is until it has ended.
 	OldWriter bool
 
 	// young are the epochs of transactions that are not promoted, old those of
 	// promoted ones: both sorted and distinct. An epoch may be in both.
-	young, old []uint64
+	young, old []Epoch
 
-	few [4]uint64 // room for young
+	few [4]Epoch // room for young
 }
 
 // oldEpochs are the distinct read epochs of the promoted transactions, sorted, and
 // the lowest one of those that may write, or none. It is immutable.
 type oldEpochs struct {
-	epochs []uint64
-	writer uint64 // 0 if there is none
+	epochs []Epoch
+	writer Epoch // 0 if there is none
 }
 
 // Announce reads the clock, makes the bound at least that, in this order, and
 // returns what it read. The bound only grows, so calls may overlap: each scan
 // that follows is covered by a bound at or above its own.
-func (s *Slots) Announce() uint64 {
-	m := s.clock.Load()
-	if hooks.Enabled {
-		hooks.At(hooks.BoundLoaded)
+func (s *Slots) Announce() Epoch {
+	m := s.Now()
+	hooks.At(hooks.BoundLoaded)
+	for b := s.Bound(); b < m && !s.bound.CompareAndSwap(uint64(b), uint64(m)); {
+		b = s.Bound()
 	}
-	for b := s.bound.Load(); b < m && !s.bound.CompareAndSwap(b, m); {
-		b = s.bound.Load()
-	}
-	if invariant.Enabled {
-		s.checkAnnounced(m)
-	}
-	if hooks.Enabled {
-		hooks.At(hooks.BoundStored)
-	}
+	s.checkAnnounced(m)
+	hooks.At(hooks.BoundStored)
 	return m
 }
 
@@ -64,10 +57,8 @@ func (s *Slots) Announce() uint64 {
 // returns how many slots it looked at as well: the cost is theirs, and that of a
 // load for every 64 numbers in use. Promoted transactions cost nothing, however
 // many there are. scratch is used, and returned for the next time; it may be nil.
-func (s *Slots) Look(v *View, m uint64, scratch []uint64) (looked int, _ []uint64) {
-	if invariant.Enabled {
-		s.checkScan(m)
-	}
+func (s *Slots) Look(v *View, m Epoch, scratch []Epoch) (looked int, _ []Epoch) {
+	s.checkScan(m)
 	writers := m
 	scratch = scratch[:0]
 	dir := *s.dir.Load()
@@ -80,7 +71,7 @@ func (s *Slots) Look(v *View, m uint64, scratch []uint64) (looked int, _ []uint6
 		for slot := range g.scanned {
 			looked++
 			word, _, live := slot.look()
-			if e := word >> epochShift; live && e < m {
+			if e := epochIn(word); live && e < m {
 				scratch = append(scratch, e)
 				if word&MayWrite != 0 {
 					writers = min(writers, e)
@@ -88,9 +79,7 @@ func (s *Slots) Look(v *View, m uint64, scratch []uint64) (looked int, _ []uint6
 			}
 		}
 	}
-	if hooks.Enabled {
-		hooks.At(hooks.SlotsScanned)
-	}
+	hooks.At(hooks.SlotsScanned)
 	// Must follow the scan: what it did not find because it was promoted had
 	// been published here before.
 	old := s.old.Load()
@@ -109,16 +98,14 @@ func (s *Slots) Look(v *View, m uint64, scratch []uint64) (looked int, _ []uint6
 	if n > 0 {
 		v.Min = min(v.Min, v.old[0])
 	}
-	if invariant.Enabled {
-		s.CheckView(v)
-	}
+	s.checkView(v)
 	return looked, scratch
 }
 
 // ViewOf returns a view made by hand, for tests: of a bound, the read epochs of
 // transactions that are not promoted and of those that are, each sorted and below the
 // bound, and the lowest of those that may write, or the bound.
-func ViewOf(bound, writers uint64, young, old []uint64) View {
+func ViewOf(bound, writers Epoch, young, old []Epoch) View {
 	v := View{Bound: bound, Writers: writers, Min: bound, young: young, old: old}
 	v.OldWriter = slices.Contains(old, writers)
 	if live := v.Live(); len(live) > 0 {
@@ -139,7 +126,7 @@ func (g *group) scanned(yield func(*Slot) bool) {
 
 // Below returns the newest live epoch below e, or 0 if there is none, and whether
 // it is that of a promoted transaction. The cost is logarithmic.
-func (v *View) Below(e uint64) (at uint64, old bool) {
+func (v *View) Below(e Epoch) (at Epoch, old bool) {
 	if i, _ := slices.BinarySearch(v.young, e); i > 0 {
 		at = v.young[i-1]
 	}
@@ -150,7 +137,7 @@ func (v *View) Below(e uint64) (at uint64, old bool) {
 }
 
 // Live returns the distinct live epochs, sorted. It allocates.
-func (v *View) Live() []uint64 {
+func (v *View) Live() []Epoch {
 	all := slices.Concat(v.young, v.old)
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -162,4 +149,4 @@ func (v *View) Len() int { return len(v.young) + len(v.old) }
 
 // Old returns the epochs of promoted transactions, sorted. The caller must not
 // change them.
-func (v *View) Old() []uint64 { return v.old }
+func (v *View) Old() []Epoch { return v.old }

@@ -13,7 +13,7 @@ import (
 func TestViewStaysAsItWas(t *testing.T) {
 	s := epoch.NewSlots()
 	var first, second epoch.View
-	var scratch, want []uint64
+	var scratch, want []epoch.Epoch
 	var slots []*epoch.Slot
 	for range 100 {
 		slot, at := begin(s, 0)

@@ -1,4 +1,4 @@
-//go:build mvccinvariants
+//go:build mvcccheck
 
 package epoch
 
@@ -36,21 +36,21 @@ func TestInvariantOfSlots(t *testing.T) {
 
 	s.Next()
 	m := s.Announce()
-	sound := func() *View { return &View{Bound: m, Writers: m, young: []uint64{at}} }
+	sound := func() *View { return &View{Bound: m, Writers: m, young: []Epoch{at}} }
 	s.CheckView(sound())
 	s.CheckView(&View{Bound: at})
 	requireViolation(t, "I1", func() { s.CheckView(&View{Bound: m}) })
-	requireViolation(t, "I6", func() { s.CheckView(&View{Bound: m + 1, young: []uint64{at}}) })
-	requireViolation(t, "I6", func() { s.CheckView(&View{Bound: m, Writers: m + 1, young: []uint64{at}}) })
-	requireViolation(t, "sorted", func() { s.CheckView(&View{Bound: m, old: []uint64{2, 1}}) })
-	requireViolation(t, "below the bound", func() { s.CheckView(&View{Bound: m, young: []uint64{m}}) })
+	requireViolation(t, "I6", func() { s.CheckView(&View{Bound: m + 1, young: []Epoch{at}}) })
+	requireViolation(t, "I6", func() { s.CheckView(&View{Bound: m, Writers: m + 1, young: []Epoch{at}}) })
+	requireViolation(t, "sorted", func() { s.CheckView(&View{Bound: m, old: []Epoch{2, 1}}) })
+	requireViolation(t, "below the bound", func() { s.CheckView(&View{Bound: m, young: []Epoch{m}}) })
 	requireViolation(t, "I6", func() { s.Look(new(View), m+1, nil) })
 	s.CheckNoneBelow(at, false, "test")
 	s.CheckNoneBelow(m, true, "test")
 	requireViolation(t, "below", func() { s.CheckNoneBelow(m, false, "test") })
 	requireViolation(t, "the bound is", func() { s.checkAnnounced(m + 1) })
 	requireViolation(t, "publishes", func() { s.checkBegun(slot, m) })
-	s.bound.Store(m + 1)
+	s.bound.Store(uint64(m) + 1)
 	requireViolation(t, "the bound is", func() { s.checkAnnounced(m) })
 
 	writer := s.Acquire()
@@ -59,7 +59,7 @@ func TestInvariantOfSlots(t *testing.T) {
 	s.Next()
 	m = s.Announce()
 	requireViolation(t, "may write", func() {
-		s.CheckView(&View{Bound: m, Writers: m, young: []uint64{at, e}})
+		s.CheckView(&View{Bound: m, Writers: m, young: []Epoch{at, e}})
 	})
 	requireViolation(t, "below", func() { s.CheckNoneBelow(m, true, "test") })
 

@@ -63,7 +63,7 @@ func TestAgeCountsFromFirstTick(t *testing.T) {
 
 func TestOldestPin(t *testing.T) {
 	bubble(t, config{Workers: 1, Interval: time.Second}, func(t *testing.T, f *fixture) {
-		pin := func(at uint64, age time.Duration) {
+		pin := func(at epoch.Epoch, age time.Duration) {
 			t.Helper()
 			s := f.Stats()
 			require.Equal(t, at, s.OldestPin)
@@ -88,7 +88,7 @@ func TestOldestPin(t *testing.T) {
 		f.ticks(1)
 		pin(0, 0)
 		require.True(t, f.Resting())
-		require.Equal(t, uint64(epoch.First), old.at)
+		require.Equal(t, epoch.First, old.at)
 	})
 }
 

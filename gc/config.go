@@ -37,7 +37,7 @@ type Found[E, W any] struct {
 type Wait[W any] struct {
 	// Epoch is that read epoch: an old one of the view, and the newest one for
 	// which it is kept.
-	Epoch uint64
+	Epoch epoch.Epoch
 	// Writers says that it is kept until no transaction that may write reads at or
 	// below Epoch. Then Epoch is the view's Writers, and that is an old one.
 	Writers bool
@@ -91,5 +91,9 @@ type Config[E, W any] struct {
 	// later use and has not been used for a while. It reports whether there is
 	// more: then the ticker does not stop yet.
 	Trim func() (more bool)
+	// Tend, if not nil, is called by each tick before it gathers what it visits, and by
+	// Reclaim until it has nothing left to do: it does a part of some work that goes on
+	// beside, and reports whether there is more.
+	Tend func() (more bool)
 	_    struct{}
 }

@@ -19,20 +19,22 @@ func (r *Reclaimer[E, W]) Queued() int { return r.queue.size() }
 const MinVisits = minVisits
 
 // A Shelf is a stock of which only the shelves are used.
-type Shelf struct{ s stock[int, uint64] }
+type Shelf struct {
+	s stock[int, epoch.Epoch]
+}
 
 // Put has something wait for an epoch.
-func (s *Shelf) Put(epoch, what uint64) {
-	s.s.put(&Found[int, uint64]{Waits: []Wait[uint64]{{Epoch: epoch, What: what}}})
+func (s *Shelf) Put(at, what epoch.Epoch) {
+	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, What: what}}})
 }
 
 // Due returns what waits for epochs that are not among old any more.
-func (s *Shelf) Due(old []uint64) (what []uint64) {
+func (s *Shelf) Due(old []epoch.Epoch) (what []epoch.Epoch) {
 	return s.DueSome(old, math.MaxInt)
 }
 
 // DueSome returns up to limit of it.
-func (s *Shelf) DueSome(old []uint64, limit int) (what []uint64) {
+func (s *Shelf) DueSome(old []epoch.Epoch, limit int) (what []epoch.Epoch) {
 	view := &View{View: epoch.ViewOf(math.MaxUint64, math.MaxUint64, nil, old)}
 	for _, shelf := range s.s.due(view, limit) {
 		what = append(what, shelf...)
@@ -42,11 +44,11 @@ func (s *Shelf) DueSome(old []uint64, limit int) (what []uint64) {
 
 // PutForWriters has something wait for those who may write and read at or below epoch;
 // DueForWriters returns what waits for nobody any more when writers read at lowest.
-func (s *Shelf) PutForWriters(epoch, what uint64) {
-	s.s.put(&Found[int, uint64]{Waits: []Wait[uint64]{{Epoch: epoch, Writers: true, What: what}}})
+func (s *Shelf) PutForWriters(at, what epoch.Epoch) {
+	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, Writers: true, What: what}}})
 }
 
-func (s *Shelf) DueForWriters(lowest uint64) (what []uint64) {
+func (s *Shelf) DueForWriters(lowest epoch.Epoch) (what []epoch.Epoch) {
 	view := &View{View: epoch.ViewOf(math.MaxUint64, lowest, nil, nil)}
 	for _, shelf := range s.s.due(view, math.MaxInt) {
 		what = append(what, shelf...)

@@ -18,18 +18,18 @@ type key struct {
 	onVisit func(v *gc.View)
 
 	mu       sync.Mutex
-	marked   bool            // guarded by mu
-	versions []uint64        // newest first; guarded by mu
-	deleted  bool            // goes when it is pruned down; guarded by mu
-	waiting  map[uint64]bool // by version; guarded by mu
-	visits   int             // guarded by mu
-	bound    uint64          // the largest bound visited with; guarded by mu
+	marked   bool                 // guarded by mu
+	versions []epoch.Epoch        // newest first; guarded by mu
+	deleted  bool                 // goes when it is pruned down; guarded by mu
+	waiting  map[epoch.Epoch]bool // by version; guarded by mu
+	visits   int                  // guarded by mu
+	bound    epoch.Epoch          // the largest bound visited with; guarded by mu
 }
 
 // A wait is a version that waits, and its key.
 type wait struct {
 	k       *key
-	version uint64
+	version epoch.Epoch
 }
 
 type (
@@ -57,7 +57,7 @@ func visit(keys []*key, v *gc.View, f *found) {
 func (k *key) prune(v *gc.View, f *found) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	i := slices.IndexFunc(k.versions, func(e uint64) bool { return e <= v.Bound })
+	i := slices.IndexFunc(k.versions, func(e epoch.Epoch) bool { return e <= v.Bound })
 	if i < 0 {
 		if len(k.versions) > 1 && !k.marked {
 			k.marked = true
@@ -80,7 +80,7 @@ func (k *key) prune(v *gc.View, f *found) {
 			young = true
 		default:
 			if k.waiting == nil {
-				k.waiting = make(map[uint64]bool)
+				k.waiting = make(map[epoch.Epoch]bool)
 			}
 			k.waiting[e] = true
 			f.Waits = append(f.Waits, gc.Wait[wait]{Epoch: at, What: wait{k, e}})
@@ -139,7 +139,7 @@ func (k *key) isMarked() bool {
 }
 
 // chain returns the commit epochs of the key's versions, newest first.
-func (k *key) chain() []uint64 {
+func (k *key) chain() []epoch.Epoch {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.versions)
@@ -151,7 +151,7 @@ func (k *key) visited() int {
 	return k.visits
 }
 
-func (k *key) visitedAt() uint64 {
+func (k *key) visitedAt() epoch.Epoch {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.bound
@@ -177,7 +177,7 @@ func start(t testing.TB, cfg config) *fixture {
 }
 
 // commit adds a version to k, without telling the reclaimer.
-func (f *fixture) commit(k *key) uint64 {
+func (f *fixture) commit(k *key) epoch.Epoch {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := f.slots.Next()
@@ -186,7 +186,7 @@ func (f *fixture) commit(k *key) uint64 {
 }
 
 // write commits a version of k and hands k over, as a committer does.
-func (f *fixture) write(k *key) uint64 {
+func (f *fixture) write(k *key) epoch.Epoch {
 	e := f.commit(k)
 	if len(k.chain()) > 1 && k.mark() {
 		f.Offer(k)
@@ -207,8 +207,8 @@ func (f *fixture) keys(n int) []*key {
 // A reader is a live transaction.
 type reader struct {
 	slot *epoch.Slot
-	gen  uint64
-	at   uint64
+	gen  epoch.Gen
+	at   epoch.Epoch
 }
 
 func (f *fixture) begin() reader {

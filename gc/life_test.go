@@ -57,7 +57,7 @@ func TestTicksWhileLive(t *testing.T) {
 			require.False(t, f.Resting())
 			require.Equal(t, now, f.View().Bound)
 			require.Equal(t, r.at, f.View().Min)
-			require.Equal(t, []uint64{r.at}, f.View().Live())
+			require.Equal(t, []epoch.Epoch{r.at}, f.View().Live())
 			r.end()
 			f.ticks(3)
 			require.True(t, f.Resting())

@@ -95,7 +95,10 @@ func (r *Reclaimer[E, W]) putBack(items []E) {
 
 // Wake starts the ticker if it has stopped: there is something new to look at, though
 // nothing to prune. It waits for nobody.
-func (r *Reclaimer[E, W]) Wake() { r.wakeUp(false) }
+func (r *Reclaimer[E, W]) Wake() {
+	r.woken.Store(true)
+	r.wakeUp(false)
+}
 
 // wakeUp starts the ticker if it has stopped, and pokes it if asked to.
 func (r *Reclaimer[E, W]) wakeUp(poke bool) {

@@ -46,8 +46,8 @@ func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
 	drawn := now - r.drawn
 	r.drawn = now
 	quota := uint64(n)
-	if !all && drawn >= quota/restShare {
-		quota = min(quota, max(minVisits, drawn/visitShare))
+	if !all && uint64(drawn) >= quota/restShare {
+		quota = min(quota, max(minVisits, uint64(drawn)/visitShare))
 	}
 	p.quota.Store(int64(quota))
 	return p
@@ -66,9 +66,7 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 		if batch = r.stock.take(batch[:0], batchSize); len(batch) == 0 {
 			break
 		}
-		if hooks.Enabled {
-			hooks.At(hooks.Dequeued)
-		}
+		hooks.At(hooks.Dequeued)
 		r.visit(batch, p.view, &found)
 		p.quota.Add(int64(found.Gone))
 		r.stock.put(&found)
@@ -82,16 +80,22 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 func (r *Reclaimer[E, W]) tick() {
 	r.passing.Lock()
 	defer r.passing.Unlock()
+	r.woken.Store(false) // must precede what is done
+	more := r.tend()
 	p := r.gather(r.renew(&r.counters.ticks), false)
-	if r.trim != nil {
-		r.trimming.Store(r.trim())
+	if r.trim != nil && r.trim() {
+		more = true
 	}
+	r.trimming.Store(more)
 	var others sync.WaitGroup
 	for range min(r.workers, int(p.quota.Load()/batchSize)) - 1 {
 		others.Go(func() { _ = p.work(context.Background()) })
 	}
 	_ = p.work(context.Background())
 	others.Wait()
+	if r.tend() { // what was visited may be gone
+		r.trimming.Store(true)
+	}
 }
 
 // Reclaim makes a view and does, in the calling goroutine, all the background
@@ -103,11 +107,17 @@ func (r *Reclaimer[E, W]) tick() {
 func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
 	r.passing.Lock()
 	defer r.passing.Unlock()
+	r.woken.Store(false)
+	for ctx.Err() == nil && r.tend() {
+	}
 	p := r.gather(r.renew(&r.counters.manual), true)
 	if r.trim != nil {
 		r.trimming.Store(r.trim())
 	}
 	err := p.work(ctx)
+	for err == nil && r.tend() { // what was visited may be gone
+		err = ctx.Err()
+	}
 	switch {
 	case !r.unused():
 		// The ticker may have found nothing while we had it in hand.
@@ -144,6 +154,7 @@ func (r *Reclaimer[E, W]) passAlone() {
 		r.putBack(r.due(shelf, nil))
 	}
 	r.stock.turn(nil, true)
+	r.tend()
 	if r.trim != nil {
 		r.trim()
 	}

@@ -71,7 +71,7 @@ func (r *Reclaimer[E, W]) log(n notice, now time.Duration) {
 		msg = "mvcc: a transaction or snapshot was too old and has been evicted"
 	}
 	attrs := []slog.Attr{
-		slog.Uint64("epoch", n.pin.Epoch),
+		slog.Uint64("epoch", uint64(n.pin.Epoch)),
 		slog.Duration("age", now-n.pin.Since),
 	}
 	if began := n.pin.Began(); len(began) > 0 {

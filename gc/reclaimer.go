@@ -22,6 +22,7 @@ type Reclaimer[E, W any] struct {
 	visit  func([]E, *View, *Found[E, W])
 	due    func([]W, []E) []E
 	trim   func() bool
+	tend   func() bool
 	poked  chan struct{} // capacity 1: the queue is half full
 	stop   chan struct{}
 	born   time.Time
@@ -37,16 +38,17 @@ type Reclaimer[E, W any] struct {
 	// refreshing is held while a view is made, so that not everybody does it at
 	// once. Nothing else depends on it but scratch, and the rounds of slots.
 	refreshing sync.Mutex
-	scratch    []uint64
+	scratch    []epoch.Epoch
 
 	// passing is held by who does the work of a tick.
 	passing  sync.Mutex
 	stock    stock[E, W]
-	drawn    uint64       // the clock at the last pass; guarded by passing
+	drawn    epoch.Epoch  // the clock at the last pass; guarded by passing
 	passed   atomic.Int64 // when, by now, the last pass of a committer was, after Close
 	surplus  func(E) int
 	average  atomic.Uint64 // of surplus, when Stats asked last, in units of 2^-16
-	trimming atomic.Bool   // there is more to trim
+	trimming atomic.Bool   // there is more to trim, or to tend
+	woken    atomic.Bool   // Wake was called since the last tick began
 
 	// oldest is the oldest pin that the last round saw, nil if there was none.
 	oldest atomic.Pointer[epoch.Pin]
@@ -66,6 +68,7 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 		visit:    cfg.Visit,
 		due:      cfg.Due,
 		trim:     cfg.Trim,
+		tend:     cfg.Tend,
 		surplus:  cfg.Surplus,
 		interval: cfg.Interval,
 		born:     time.Now(),
@@ -76,6 +79,9 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 		logger:   cfg.Logger,
 		poked:    make(chan struct{}, 1),
 		stop:     make(chan struct{}),
+	}
+	if r.tend == nil {
+		r.tend = func() bool { return false }
 	}
 	if r.interval <= 0 {
 		r.interval = DefaultInterval
@@ -135,12 +141,13 @@ func (r *Reclaimer[E, W]) run() {
 }
 
 // idle reports whether nothing is live, handed over, to be visited or set aside, nor
-// anything left to trim.
+// anything left to trim, and nobody has called Wake.
 func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unused() }
 
 // unused is idle but for what is live.
 func (r *Reclaimer[E, W]) unused() bool {
-	return r.queue.idle() && r.stock.items.Load() == 0 && r.stock.waits.Load() == 0 && !r.trimming.Load()
+	return r.queue.idle() && r.stock.items.Load() == 0 && r.stock.waits.Load() == 0 &&
+		!r.trimming.Load() && !r.woken.Load()
 }
 
 // rest is the end of the ticker goroutine, until there is something to do.
@@ -150,14 +157,33 @@ func (r *Reclaimer[E, W]) rest() {
 	r.life.Lock()
 	r.running.Store(r.closed.Load())
 	r.life.Unlock()
-	if hooks.Enabled {
-		hooks.At(hooks.Parking)
-	}
-	// Must follow: whoever has found us running has handed over what it had
-	// before, and whoever could not start another one did not get the lock.
-	if !r.unused() {
+	hooks.At(hooks.Parking)
+	r.startIfNeeded()
+}
+
+// startIfNeeded is called by who has let the lock go. Whoever has found the ticker
+// running had handed over before what it had, and whoever could not start it did not get
+// the lock.
+func (r *Reclaimer[E, W]) startIfNeeded() {
+	if !r.running.Load() && !r.unused() {
 		r.start()
 	}
+}
+
+// Go runs f in a goroutine that Close waits for, and reports whether it did: it does not
+// if the reclaimer is closed, or has no goroutines. It waits for nobody.
+func (r *Reclaimer[E, W]) Go(f func()) bool {
+	if r.manual || !r.life.TryLock() {
+		return false
+	}
+	open := !r.closed.Load()
+	if open {
+		r.wg.Go(f)
+	}
+	hooks.At(hooks.Spawned)
+	r.life.Unlock()
+	r.startIfNeeded()
+	return open
 }
 
 // Stop tells the goroutine to end and returns at once. It may be called any
@@ -183,8 +209,12 @@ func (r *Reclaimer[E, W]) Close() {
 	r.refreshing.Lock()
 	view := r.refresh()
 	r.refreshing.Unlock()
+	for r.tend() {
+	}
 	p := r.gather(view, true)
 	_ = p.work(context.Background())
+	for r.tend() {
+	}
 	// What is idle goes, some of it with each call.
 	for n := 0; n < closeTrims && r.trim != nil && r.trim(); n++ {
 	}

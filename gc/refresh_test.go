@@ -22,7 +22,7 @@ func TestRefreshConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
-			last := uint64(0)
+			last := epoch.Epoch(0)
 			for range rounds {
 				f.slots.Next()
 				r := f.begin()
@@ -49,7 +49,7 @@ func TestRefreshConcurrently(t *testing.T) {
 // A committer's request makes a view only if the present one is old enough.
 func TestRefreshPastRate(t *testing.T) {
 	f := start(t, config{Interval: time.Hour})
-	request := func(stride, want uint64) {
+	request := func(stride uint64, want epoch.Epoch) {
 		t.Helper()
 		v := f.RefreshPast(f.slots.Now(), stride)
 		require.Same(t, f.View(), v)
@@ -67,7 +67,7 @@ func TestRefreshPastRate(t *testing.T) {
 		}
 		f.slots.Next()
 		require.Equal(t, n >= 1024, f.Due(f.slots.Now()))
-		request(stride, bound+n)
+		request(stride, bound+epoch.Epoch(n))
 		require.Equal(t, made+1, refreshed())
 	}
 	for range 5 {

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package gc_test
 
@@ -206,4 +206,22 @@ func TestNothingIsLostYielding(t *testing.T) {
 	})()
 	TestNothingIsLost(t)
 	require.NotZero(t, n.Load())
+}
+
+// What a goroutine has to do that was started beside the ticker is done, though who
+// started it has not let the lock go when it calls Wake.
+func TestWakeBesideGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, config{Workers: 1})
+		ticks := f.made()
+		woken := make(chan bool)
+		t.Cleanup(hooks.Set(func(p hooks.Point) {
+			if p == hooks.Spawned {
+				<-woken
+			}
+		}))
+		require.True(t, f.Go(func() { f.Wake(); close(woken) }))
+		f.ticks(2)
+		require.Greater(t, f.made(), ticks)
+	})
 }

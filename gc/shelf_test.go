@@ -6,16 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
 
 // Of what is set aside that becomes due whose epoch is no longer live: for all pairs
 // of subsets of a small set, put in any order.
 func TestShelves(t *testing.T) {
-	subset := func(bits int) (s []uint64) {
+	subset := func(bits int) (s []epoch.Epoch) {
 		for i := range 5 {
 			if bits>>i&1 == 1 {
-				s = append(s, uint64(10+i))
+				s = append(s, epoch.Epoch(10+i))
 			}
 		}
 		return s
@@ -33,7 +34,7 @@ func TestShelves(t *testing.T) {
 				require.Empty(t, s.Due(subset(live)))
 				// An epoch that has ended before it is put there is due as well.
 				s.Put(30, 30)
-				require.Equal(t, []uint64{30}, s.Due(subset(live)))
+				require.Equal(t, []epoch.Epoch{30}, s.Due(subset(live)))
 				require.Len(t, s.Due(nil), len(subset(aside&live)))
 				slices.Reverse(put)
 			}
@@ -44,13 +45,13 @@ func TestShelves(t *testing.T) {
 // A shelf may be taken down in parts. What waits for writers is due when these read above.
 func TestShelvesInParts(t *testing.T) {
 	var s gc.Shelf
-	for i := range uint64(10) {
+	for i := range epoch.Epoch(10) {
 		s.Put(5, i)
 		s.Put(7, i)
 	}
-	met := map[uint64]int{}
+	met := map[epoch.Epoch]int{}
 	for range 4 {
-		some := s.DueSome([]uint64{7}, 3)
+		some := s.DueSome([]epoch.Epoch{7}, 3)
 		require.LessOrEqual(t, len(some), 3)
 		for _, what := range some {
 			met[what]++
@@ -63,9 +64,9 @@ func TestShelvesInParts(t *testing.T) {
 	s.PutForWriters(5, 1)
 	s.PutForWriters(7, 2)
 	require.Empty(t, s.DueForWriters(5))
-	require.Equal(t, []uint64{1}, s.DueForWriters(6))
+	require.Equal(t, []epoch.Epoch{1}, s.DueForWriters(6))
 	require.Empty(t, s.DueForWriters(7))
-	require.Equal(t, []uint64{2}, s.DueForWriters(8))
+	require.Equal(t, []epoch.Epoch{2}, s.DueForWriters(8))
 	require.Zero(t, s.Waiting())
 }
 

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/epoch"
 )
 
 type counters struct {
@@ -62,7 +64,7 @@ type Refreshes struct {
 type Stats struct {
 	// Bound and MinVisible are those of the newest view, LiveEpochs is the
 	// number of its distinct live read epochs.
-	Bound, MinVisible uint64
+	Bound, MinVisible epoch.Epoch
 	LiveEpochs        int
 	// Pending is how many items wait to be visited, and Surplus how many
 	// superfluous versions these have in all: counted if they are few, and
@@ -83,7 +85,7 @@ type Stats struct {
 	// OldestPin is the oldest live read epoch that the last round saw, and
 	// OldestPinAge for how long rounds have seen it; both are zero if there
 	// was none.
-	OldestPin    uint64
+	OldestPin    epoch.Epoch
 	OldestPinAge time.Duration
 	// Bytes is about what the reclaimer takes for what it has before it.
 	Bytes uint64

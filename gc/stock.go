@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
@@ -27,15 +28,15 @@ type stock[E, W any] struct {
 	next  []E        // for the next tick
 	later []E        // for the tick after that
 
-	shelves map[uint64][]W
-	epochs  []uint64 // those that have a shelf, sorted unless stirred says so
+	shelves map[epoch.Epoch][]W
+	epochs  []epoch.Epoch // those that have a shelf, sorted unless stirred says so
 	stirred bool
 	// seen are the old epochs that the shelves were last compared with, and
 	// changed says that this is not enough to leave it at that.
-	seen    []uint64
+	seen    []epoch.Epoch
 	changed bool
 	// writers has what waits for transactions that may write.
-	writers map[uint64][]W
+	writers map[epoch.Epoch][]W
 
 	items atomic.Int64 // how many items there are in now, next and later
 	waits atomic.Int64 // how many there are on the shelves
@@ -166,7 +167,7 @@ func (s *stock[E, W]) shelve(waits []Wait[W]) {
 	for _, w := range waits {
 		if w.Writers {
 			if s.writers == nil {
-				s.writers = make(map[uint64][]W)
+				s.writers = make(map[epoch.Epoch][]W)
 			}
 			s.writers[w.Epoch] = append(s.writers[w.Epoch], w.What)
 			continue
@@ -174,7 +175,7 @@ func (s *stock[E, W]) shelve(waits []Wait[W]) {
 		shelf, there := s.shelves[w.Epoch]
 		if !there {
 			if s.shelves == nil {
-				s.shelves = make(map[uint64][]W)
+				s.shelves = make(map[epoch.Epoch][]W)
 			}
 			if k := len(s.epochs); k > 0 && s.epochs[k-1] > w.Epoch {
 				s.stirred = true
@@ -196,7 +197,7 @@ func (s *stock[E, W]) due(view *View, limit int) (shelves [][]W) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	take := func(from map[uint64][]W, e uint64) (all bool) {
+	take := func(from map[epoch.Epoch][]W, e epoch.Epoch) (all bool) {
 		shelf := from[e]
 		left := max(len(shelf)-(limit-n), 0)
 		n += len(shelf) - left

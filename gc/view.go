@@ -5,7 +5,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A View is a picture of what is being read, and says when a committer should ask
@@ -15,7 +14,7 @@ type View struct {
 	// looked is how many slots were looked at to make it.
 	looked uint64
 	// due is the epoch from which on the view is too old for committers.
-	due uint64
+	due epoch.Epoch
 }
 
 // A committer that draws an epoch renews the view if that is more than ageLimit
@@ -33,16 +32,16 @@ func (r *Reclaimer[E, W]) View() *View { return r.view.Load() }
 
 // Due reports whether a committer that has drawn epoch e should call
 // [Reclaimer.RefreshPast]. It is two loads, of words that rarely change.
-func (r *Reclaimer[E, W]) Due(e uint64) bool { return e >= r.view.Load().due }
+func (r *Reclaimer[E, W]) Due(e epoch.Epoch) bool { return e >= r.view.Load().due }
 
 // RefreshPast makes a new view if the present one is due at epoch e, or, if stride
 // is not 0, more than stride epochs older than e and more than a quarter of an epoch
 // for each slot to look at. It waits for nobody.
-func (r *Reclaimer[E, W]) RefreshPast(e, stride uint64) *View {
+func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
 	v := r.view.Load()
 	age := v.due - v.Bound
 	if stride != 0 {
-		age = min(age, max(stride, v.looked/4))
+		age = min(age, epoch.Epoch(max(stride, v.looked/4)))
 	}
 	if v.Bound+age > e {
 		return v
@@ -75,16 +74,12 @@ func (r *Reclaimer[E, W]) Refresh() {
 
 // tryLock takes r.refreshing, if nobody holds it; unlock gives it back.
 func (r *Reclaimer[E, W]) tryLock() bool {
-	if hooks.Enabled {
-		hooks.Mutex(&r.refreshing)
-	}
+	hooks.Mutex(&r.refreshing)
 	return r.refreshing.TryLock()
 }
 
 func (r *Reclaimer[E, W]) unlock() {
-	if hooks.Enabled {
-		hooks.Mutex(&r.refreshing)
-	}
+	hooks.Mutex(&r.refreshing)
 	r.refreshing.Unlock()
 }
 
@@ -116,18 +111,16 @@ func (r *Reclaimer[E, W]) refresh() *View {
 // finds the view, unless a newer one has been made meanwhile. It returns the view
 // it made, and scratch, which it has used. Calls may overlap; one that holds
 // r.refreshing also replaces a view of the same bound, which is older than its own.
-func (r *Reclaimer[E, W]) install(m uint64, scratch []uint64, locked bool) (*View, []uint64) {
+func (r *Reclaimer[E, W]) install(m epoch.Epoch, scratch []epoch.Epoch, locked bool) (*View, []epoch.Epoch) {
 	v := new(View)
 	looked, scratch := r.slots.Look(&v.View, m, scratch)
 	v.looked = uint64(looked)
-	v.due = m + max(ageLimit, ageFactor*v.looked)
+	v.due = m + epoch.Epoch(max(ageLimit, ageFactor*v.looked))
 	for old := r.view.Load(); old == nil || old.Bound < m || locked && old.Bound == m; old = r.view.Load() {
 		if r.view.CompareAndSwap(old, v) {
 			break
 		}
 	}
-	if invariant.Enabled {
-		r.checkInstalled(v)
-	}
+	r.checkInstalled(v)
 	return v, scratch
 }

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -187,7 +187,7 @@ func TestEvictedWhileInstalling(t *testing.T) {
 			requireAbsent[int](t)(m.Load("b"))
 			requireAbsent[int](t)(m.Load("c"))
 			require.NoError(t, m.Reclaim(bg))
-			require.Len(t, entries(m), 1)
+			require.Len(t, heads(m), 1)
 			checkQuiet(t, m)
 		})
 	}
@@ -307,7 +307,7 @@ func TestBoundedWithStuckWorker(t *testing.T) {
 	require.NotZero(t, s.SyncFallbacks)
 	require.Less(t, s.QueueDepth, 1024)
 	require.LessOrEqual(t, longest(m), 2+slack)
-	c.peak = gauge{heap(), s.Versions, len(entries(m))}
+	c.peak = gauge{heap(), s.Versions, len(heads(m))}
 	require.Less(t, c.peak.entries, n+1024)
 	release()
 	eventually(t, func() bool { return m.Stats().QueueDepth == 0 && longest(m) == 1 }, "the worker does not go on")

@@ -250,8 +250,8 @@ func TestAgeStartsAnew(t *testing.T) {
 	})
 }
 
-// A record is what a handler was told.
-type record struct {
+// A logged is what a handler was told.
+type logged struct {
 	message string
 	attrs   map[string]slog.Value
 }
@@ -260,7 +260,7 @@ type record struct {
 // set.
 type recorder struct {
 	mu      sync.Mutex
-	records []record
+	records []logged
 	hold    chan struct{}
 }
 
@@ -275,11 +275,11 @@ func (r *recorder) Handle(_ context.Context, rec slog.Record) error {
 	rec.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value; return true })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.records = append(r.records, record{rec.Level.String() + " " + rec.Message, attrs})
+	r.records = append(r.records, logged{rec.Level.String() + " " + rec.Message, attrs})
 	return nil
 }
 
-func (r *recorder) told() []record {
+func (r *recorder) told() []logged {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.records
@@ -416,11 +416,13 @@ func TestReclaimStops(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true})
 	const n = 5000
 	overwrite(m, n, 0, 2*n, func() {})
-	require.Equal(t, n, m.Stats().QueueDepth)
+	depth := m.Stats().QueueDepth
+	require.GreaterOrEqual(t, depth, n/bucketSlots)
+	require.LessOrEqual(t, depth, n)
 	ctx, cancel := context.WithCancel(bg)
 	cancel()
 	require.ErrorIs(t, m.Reclaim(ctx), context.Canceled)
-	require.Equal(t, n, m.Stats().QueueDepth)
+	require.GreaterOrEqual(t, m.Stats().QueueDepth, depth)
 	require.NoError(t, m.Reclaim(bg))
 	require.Zero(t, m.Stats().QueueDepth)
 	require.Equal(t, n, m.Stats().Versions)
@@ -433,7 +435,7 @@ func TestReclaimStops(t *testing.T) {
 	require.Equal(t, n, m.Stats().Aside)
 	s.Close()
 	require.ErrorIs(t, m.Reclaim(ctx), context.Canceled)
-	require.Equal(t, n, m.Stats().QueueDepth)
+	require.GreaterOrEqual(t, m.Stats().QueueDepth, n/bucketSlots)
 	require.NoError(t, m.Reclaim(bg))
 	require.Equal(t, 1, longest(m))
 

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -50,8 +50,8 @@ func TestBeginMeetsRefresh(t *testing.T) {
 			require.Nil(t, a.result)
 		}
 		view := m.gc.View()
-		for _, e := range entries(m) {
-			m.prune(e, view, math.MaxInt, nil)
+		for _, h := range heads(m) {
+			m.prune(h.at, h.head, view, math.MaxInt, nil)
 		}
 		want := 1
 		if s.Epoch() >= chain(m, "x")[0].Epoch {
@@ -60,7 +60,7 @@ func TestBeginMeetsRefresh(t *testing.T) {
 		got, ok := s.Get("x")
 		require.True(t, ok, "absent, at epoch %d with view %+v, order %v", s.Epoch(), view, order)
 		require.Equal(t, want, got, "epoch %d, view %+v, order %v", s.Epoch(), view, order)
-		require.True(t, s.Epoch() >= view.Bound || s.Epoch() >= view.Min && view.Len() > 0,
+		require.True(t, s.st.epoch() >= view.Bound || s.st.epoch() >= view.Min && view.Len() > 0,
 			"epoch %d is not in view %+v", s.Epoch(), view)
 		s.Close()
 		outcomes[want]++
@@ -133,5 +133,5 @@ func TestSnapshotAcrossDeletion(t *testing.T) {
 	see(s2)
 	s2.Close()
 	prune(m)
-	require.Empty(t, entries(m))
+	require.Empty(t, heads(m))
 }

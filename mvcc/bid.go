@@ -2,11 +2,11 @@ package mvcc
 
 import (
 	"context"
-	"hash/maphash"
 	"math/rand/v2"
 	"runtime"
 	"time"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
@@ -70,7 +70,7 @@ func (b *bid) wait() bool {
 	if b.claim.Held() {
 		return true
 	}
-	if hooks.Enabled && hooks.Scheduled() {
+	if hooks.Scheduled() {
 		hooks.GaveUp()
 		b.end()
 		return false
@@ -90,7 +90,7 @@ func (b *bid) end() {
 func (st *txState[K, V]) bid(b *bid) {
 	n := len(st.reads) + len(st.absent) + len(st.writes)
 	if st.scanned {
-		n = max(int(st.m.counters.entries.Value()), 0)
+		n = max(int(st.m.index.entries.Value()), 0)
 	}
 	b.enter(st.keySet(true), n, &st.m.favour)
 }
@@ -105,7 +105,7 @@ func (st *txState[K, V]) bid(b *bid) {
 // one of its own, behind them. If it did so the first time, a claim would make others,
 // and those more, for as long as there are writers: each of them would have to be woken,
 // where two that are running would have got through beside each other.
-func (st *txState[K, V]) giveWay(gen uint64, c *conflict[K], b *bid) (goOn bool) {
+func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bool) {
 	m := st.m
 	if b != nil && b.claim.Held() {
 		return true
@@ -113,7 +113,7 @@ func (st *txState[K, V]) giveWay(gen uint64, c *conflict[K], b *bid) (goOn bool)
 	var few [8]uint64
 	hashes, first := few[:0], 0
 	for i := range st.writes {
-		if hash := m.hash(st.writes[i].key); m.favour.Claimed(hash) {
+		if hash := st.writes[i].hash; m.favour.Claimed(hash) {
 			if len(hashes) == 0 {
 				first = i
 			}
@@ -123,14 +123,14 @@ func (st *txState[K, V]) giveWay(gen uint64, c *conflict[K], b *bid) (goOn bool)
 	switch {
 	case len(hashes) == 0:
 		return true
-	case hooks.Enabled && hooks.Scheduled():
+	case hooks.Scheduled():
 		hooks.GaveUp()
 		return true
 	case b == nil || !st.hasRead || b.last:
 		m.favour.Await(hashes...)
 		return true
 	}
-	*c = conflict[K]{key: st.writes[first].key, kind: ConflictRead, readEpoch: st.epoch()}
+	*c = conflict[K]{key: st.writes[first].v.key, kind: ConflictRead, readEpoch: st.epoch()}
 	if st.level == LevelSnapshot {
 		c.kind = ConflictWrite
 	}
@@ -146,9 +146,9 @@ func (st *txState[K, V]) giveWay(gen uint64, c *conflict[K], b *bid) (goOn bool)
 }
 
 // giveWay is that of a transaction for a write of one key that has read nothing.
-func (m *Map[K, V]) giveWay(key K) {
-	if hash := m.hash(key); m.favour.Claimed(hash) {
-		if hooks.Enabled && hooks.Scheduled() {
+func (m *Map[K, V]) giveWay(hash uint64) {
+	if m.favour.Claimed(hash) {
+		if hooks.Scheduled() {
 			hooks.GaveUp()
 			return
 		}
@@ -160,7 +160,7 @@ func (m *Map[K, V]) giveWay(key K) {
 // often enough, or has met enough claims. Update waits for it.
 func (st *txState[K, V]) lose(b *bid, key K) {
 	b.lost++
-	hash := st.m.hash(key)
+	hash := st.m.index.hash.sum(key)
 	if b.claim.Held() && b.claim.Has(hash) {
 		return
 	}
@@ -180,21 +180,18 @@ func (st *txState[K, V]) keySet(written bool) *favour.Keys {
 	}
 	keys := favour.NewKeys(n)
 	for i := range st.reads {
-		keys.Add(st.m.hash(st.reads[i].e.key))
+		keys.Add(st.m.index.hash.sum(st.reads[i].seen.key))
 	}
-	for _, key := range st.absent {
-		keys.Add(st.m.hash(key))
+	for i := range st.absent {
+		keys.Add(st.absent[i].hash)
 	}
 	if written {
 		for i := range st.writes {
-			keys.Add(st.m.hash(st.writes[i].key))
+			keys.Add(st.writes[i].hash)
 		}
 	}
 	return keys
 }
-
-// hash returns the hash under which a key is claimed and watched.
-func (m *Map[K, V]) hash(key K) uint64 { return maphash.Comparable(m.seed, key) }
 
 // backoff waits before attempt n+1, n counting from 0: not at all, then by
 // yielding ever more often, then by sleeping for up to a millisecond.

@@ -30,9 +30,9 @@ func measure[K comparable, V any](t *testing.T, m *Map[K, V]) gauge {
 // measureAsIs counts what there is.
 func measureAsIs[K comparable, V any](m *Map[K, V]) gauge {
 	g := gauge{heap: heap()}
-	for _, e := range entries(m) {
+	for _, e := range heads(m) {
 		g.entries++
-		for v := e.head.Load(); v != nil; v = v.next.Load() {
+		for v := e.head; v != nil; v = v.next.Load() {
 			g.versions++
 		}
 	}
@@ -340,7 +340,7 @@ func TestBoundedManually(t *testing.T) {
 			require.Equal(t, n, m.Stats().Versions)
 		} else {
 			require.NoError(t, m.Reclaim(bg))
-			require.Equal(t, 2*n, m.Stats().Versions)
+			require.InDelta(t, 2*n, m.Stats().Versions, n/10, "an estimate")
 			c.peaked(measure(t, m))
 			s.Close()
 		}

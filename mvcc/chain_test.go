@@ -22,32 +22,36 @@ import (
 func TestConditionalWrites(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
-	base, written := m.write("k", &version[int]{value: 2}, ifAbsent)
+	type ver = version[string, int]
+	store := func(value int) (*ver, bool) {
+		return m.write(place[string, int]{}, m.hash("k"), &ver{key: "k", value: value}, ifAbsent)
+	}
+	remove := func(key string) (*ver, bool) {
+		v := &ver{key: key}
+		setWord(&v.state, tombBit)
+		return m.write(place[string, int]{}, m.hash(key), v, ifPresent)
+	}
+	base, written := store(2)
 	require.False(t, written, "stored although the key is present")
 	require.Equal(t, 1, base.value)
 	requireValue(t, 1)(m.Load("k"))
 
 	m.Delete("k")
-	tombstone := func() *version[int] {
-		v := new(version[int])
-		setWord(&v.state, tombBit)
-		return v
-	}
-	_, written = m.write("k", tombstone(), ifPresent)
+	_, written = remove("k")
 	require.False(t, written, "deleted although the key is absent")
 	require.Len(t, chain(m, "k"), 2)
-	_, written = m.write("never", tombstone(), ifPresent)
+	_, written = remove("never")
 	require.False(t, written)
-	require.Nil(t, m.lookup("never"))
+	require.False(t, m.has("never"))
 
-	_, written = m.write("k", &version[int]{value: 3}, ifAbsent)
+	_, written = store(3)
 	require.True(t, written)
 	requireValue(t, 3)(m.Load("k"))
 }
 
-// CompareAndSwap has looked up the entry when the key is deleted, leaves the index
+// CompareAndSwap has found the key when that is deleted, leaves the index
 // and is inserted again. It is held up by a claim on the key.
-func TestCompareAndSwapOnDeadEntry(t *testing.T) {
+func TestCompareAndSwapOfKeyThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[string, int](still())
 		defer m.Close()
@@ -64,11 +68,10 @@ func TestCompareAndSwapOnDeadEntry(t *testing.T) {
 			require.True(t, st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: claim}))
 		}
 		commit(func(tx Tx[string, int]) { tx.Delete("k") })
-		m.gc.Refresh()
-		m.prune(old, m.gc.View(), math.MaxInt, nil)
-		require.Nil(t, m.lookup("k"))
+		prune(m)
+		require.False(t, m.has("k"))
 		commit(func(tx Tx[string, int]) { tx.Set("k", 1) })
-		require.NotSame(t, old, m.lookup("k"))
+		require.NotSame(t, old.head, m.lookup("k").head)
 		claim.End()
 		require.True(t, <-swapped)
 		requireValue(t, 2)(m.Load("k"))
@@ -78,27 +81,26 @@ func TestCompareAndSwapOnDeadEntry(t *testing.T) {
 func TestInstallComparesHead(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
-	e := m.lookup("k")
-	h := e.head.Load()
+	was := m.lookup("k")
 	m.Store("k", 2)
-	v := &version[int]{value: 3}
-	setWord(&v.state, announcedWord(0, 0, 0))
-	require.False(t, m.push(e, h, h, v))
+	v := &version[string, int]{key: "k", value: 3}
+	setWord(&v.state, word(0).announced(0, 0))
+	require.False(t, m.push(was.at, was.head, was.head, v))
 	requireValue(t, 2)(m.Load("k"))
 	require.Len(t, chain(m, "k"), 2)
 }
 
 // abort puts an aborted version on top of key, as a writer leaves it that was
 // aborted and has not got round to taking it off.
-func abort(t *testing.T, m *Map[string, int], key string) *entry[string, int] {
+func abort(t *testing.T, m *Map[string, int], key string) place[string, int] {
 	t.Helper()
-	e := m.lookup(key)
-	v := &version[int]{value: -1}
-	setWord(&v.state, announcedWord(0, 0, checkBit))
-	h, base, ok := m.settle(e)
-	require.True(t, ok && m.push(e, h, base, v))
-	require.True(t, advance(&v.state, v.state.Load(), abortedWord(v.state.Load())))
-	return e
+	was := m.lookup(key)
+	v := &version[string, int]{key: key, value: -1}
+	setWord(&v.state, word(0).announced(0, checkBit))
+	base, ok := m.settle(was.head)
+	require.True(t, ok && m.push(was.at, was.head, base, v))
+	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
+	return was.at
 }
 
 func TestWriteOverAbortedHead(t *testing.T) {
@@ -119,10 +121,10 @@ func TestPruneTakesAbortedHeadOff(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
 	m.Store("k", 2)
-	e := abort(t, m, "k")
+	p := abort(t, m, "k")
 	prune(m)
-	s, _ := e.head.Load().resolve()
-	require.True(t, committed(s))
+	w, _ := m.resolve(p.load())
+	require.True(t, w.committed())
 	require.Len(t, chain(m, "k"), 1)
 	requireValue(t, 2)(m.Load("k"))
 }
@@ -141,104 +143,104 @@ func TestWriteAfterReadsOfOthers(t *testing.T) {
 
 // What is left of a key after pruning with a view, and what the pruner says.
 func TestPruneOutcomes(t *testing.T) {
-	at := func(m *Map[string, int]) (epochs []uint64) {
+	at := func(m *Map[string, int]) (epochs []epoch.Epoch) {
 		for _, l := range chain(m, "k") {
-			epochs = append(epochs, l.Epoch)
+			epochs = append(epochs, epoch.Epoch(l.Epoch))
 		}
 		slices.Reverse(epochs)
 		return epochs
 	}
-	fill := func(t *testing.T, stores int) (*Map[string, int], *entry[string, int], []uint64) {
+	fill := func(t *testing.T, stores int) (*Map[string, int], place[string, int], []epoch.Epoch) {
 		m := newMap[string, int](t, still())
 		for i := range stores {
 			m.Store("k", i)
 		}
-		return m, m.lookup("k"), at(m)
+		return m, m.lookup("k").at, at(m)
 	}
 
 	// What a prune says: what is left to look at, and the old epochs that something
 	// waits for, with the commit epoch of the version that does, or 0 for a tombstone.
 	type outcome struct {
 		left  left
-		waits [][2]uint64
+		waits [][2]epoch.Epoch
 	}
-	see := func(m *Map[string, int], e *entry[string, int], view gc.View, alone bool) (o outcome) {
+	see := func(m *Map[string, int], p place[string, int], view gc.View, alone bool) (o outcome) {
 		f := found[string, int]{Alone: alone}
-		o.left = m.prune(e, &view, math.MaxInt, &f)
+		o.left = m.prune(p, p.load(), &view, math.MaxInt, &f)
 		for _, w := range f.Waits {
-			wait := [2]uint64{w.Epoch}
-			if w.What.v != nil {
-				wait[1] = commitEpoch(w.What.v)
+			wait := [2]epoch.Epoch{w.Epoch}
+			if !w.What.last {
+				wait[1] = m.commitEpoch(w.What.v)
 			}
 			o.waits = append(o.waits, wait)
 		}
 		return o
 	}
-	view := func(bound, writers uint64, young, old []uint64) gc.View {
+	view := func(bound, writers epoch.Epoch, young, old []epoch.Epoch) gc.View {
 		return gc.View{View: epoch.ViewOf(bound, writers, young, old)}
 	}
-	prune := func(m *Map[string, int], e *entry[string, int], bound uint64, old ...uint64) outcome {
-		return see(m, e, view(bound, bound, nil, old), false)
+	prune := func(m *Map[string, int], p place[string, int], bound epoch.Epoch, old ...epoch.Epoch) outcome {
+		return see(m, p, view(bound, bound, nil, old), false)
 	}
-	type es = []uint64
+	type es = []epoch.Epoch
 	var done outcome
-	waits := func(at, version uint64) outcome { return outcome{waits: [][2]uint64{{at, version}}} }
+	waits := func(at, version epoch.Epoch) outcome { return outcome{waits: [][2]epoch.Epoch{{at, version}}} }
 
-	m, e, epochs := fill(t, 3)
-	require.Equal(t, outcome{left: leftAbove}, prune(m, e, epochs[1]), "the newest is above the bound")
+	m, p, epochs := fill(t, 3)
+	require.Equal(t, outcome{left: leftAbove}, prune(m, p, epochs[1]), "the newest is above the bound")
 	require.Equal(t, epochs[1:], at(m))
 	young := view(epochs[2], epochs[2], es{epochs[1]}, nil)
-	require.Equal(t, outcome{left: leftYoung}, see(m, e, young, false), "most of those end soon")
-	require.Equal(t, outcome{left: leftYoung}, see(m, e, view(epochs[2], epochs[2], nil, es{epochs[1]}), true),
+	require.Equal(t, outcome{left: leftYoung}, see(m, p, young, false), "most of those end soon")
+	require.Equal(t, outcome{left: leftYoung}, see(m, p, view(epochs[2], epochs[2], nil, es{epochs[1]}), true),
 		"a committer sets nothing aside")
-	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, e, epochs[2], epochs[1]))
+	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]))
 	require.Equal(t, epochs[1:], at(m))
-	require.Equal(t, done, prune(m, e, epochs[2], epochs[1]), "it waits already")
-	require.Equal(t, done, see(m, e, young, false), "it waits already")
-	e.pending.Store(true)
-	require.Empty(t, m.due([]waiting[string, int]{{e, e.head.Load().next.Load()}}, nil), "it will be visited")
-	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, e, epochs[2], epochs[1]), "its wait is over, and it waits again")
-	require.Equal(t, done, prune(m, e, epochs[2]))
+	require.Equal(t, done, prune(m, p, epochs[2], epochs[1]), "it waits already")
+	require.Equal(t, done, see(m, p, young, false), "it waits already")
+	m.index.list(p, m.hash("k"), "k")
+	require.Empty(t, m.due([]waiting[string, int]{{p.load().next.Load(), false}}, nil), "it will be visited")
+	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]), "its wait is over, and it waits again")
+	require.Equal(t, done, prune(m, p, epochs[2]))
 	require.Equal(t, epochs[2:], at(m))
 
-	m, e, epochs = fill(t, 2)
-	require.Equal(t, outcome{left: leftAbove}, prune(m, e, epochs[0]-1), "all are above the bound")
+	m, p, epochs = fill(t, 2)
+	require.Equal(t, outcome{left: leftAbove}, prune(m, p, epochs[0]-1), "all are above the bound")
 	require.Equal(t, epochs, at(m))
 	m.Store("other", 1)
 	between := m.slots.Now()
 	m.Store("k", 9)
-	require.Equal(t, waits(between, epochs[1]), prune(m, e, m.slots.Now(), epochs[1], between), "the newest epoch that needs it")
+	require.Equal(t, waits(between, epochs[1]), prune(m, p, m.slots.Now(), epochs[1], between), "the newest epoch that needs it")
 	require.Equal(t, es{epochs[1], m.slots.Now()}, at(m))
 
-	m, e, epochs = fill(t, 1)
-	require.Equal(t, done, prune(m, e, epochs[0]-1), "one version is none too many")
+	m, p, epochs = fill(t, 1)
+	require.Equal(t, done, prune(m, p, epochs[0]-1), "one version is none too many")
 
-	m, e, _ = fill(t, 1)
+	m, p, _ = fill(t, 1)
 	m.Delete("k")
 	epochs = at(m)
 	before := epochs[0] - 1
 	writer := view(epochs[1], before, nil, es{before})
-	require.Equal(t, waits(before, 0), see(m, e, writer, false), "somebody reads from before it who may write")
-	require.Equal(t, done, see(m, e, writer, false), "a tombstone waits once")
-	e.pending.Store(false)
-	require.Len(t, m.due([]waiting[string, int]{{e, nil}}, nil), 1)
-	require.True(t, e.pending.Load())
-	require.Equal(t, waits(before, 0), see(m, e, writer, false))
-	require.Equal(t, outcome{left: leftYoung}, see(m, e, view(epochs[1], before, es{before}, nil), false))
+	require.Equal(t, waits(before, 0), see(m, p, writer, false), "somebody reads from before it who may write")
+	require.Equal(t, done, see(m, p, writer, false), "a tombstone waits once")
+	m.index.asked(p.b)
+	require.Len(t, m.due([]waiting[string, int]{{p.load(), true}}, nil), 1)
+	require.True(t, m.visitAsked("k"))
+	require.Equal(t, waits(before, 0), see(m, p, writer, false))
+	require.Equal(t, outcome{left: leftYoung}, see(m, p, view(epochs[1], before, es{before}, nil), false))
 	require.Equal(t, epochs[1:], at(m), "the tombstone alone is left")
-	require.Same(t, e, m.lookup("k"))
-	require.Equal(t, done, prune(m, e, epochs[1], before), "who only reads sees nothing, with it or without it")
-	require.Nil(t, m.lookup("k"))
-	require.Equal(t, done, prune(m, e, epochs[1]), "dead already")
+	require.True(t, m.has("k"))
+	require.Equal(t, outcome{left: leftNoKey}, prune(m, p, epochs[1], before), "who only reads sees nothing, with it or without it")
+	require.False(t, m.has("k"))
+	require.Equal(t, done, prune(m, p, epochs[1]), "gone already")
 
-	m, e, _ = fill(t, 1)
+	m, p, _ = fill(t, 1)
 	m.Delete("k")
 	epochs = at(m)
-	require.Equal(t, waits(epochs[0], epochs[0]), prune(m, e, epochs[1], epochs[0]), "somebody sees what was deleted")
+	require.Equal(t, waits(epochs[0], epochs[0]), prune(m, p, epochs[1], epochs[0]), "somebody sees what was deleted")
 	require.Equal(t, epochs, at(m))
-	m, e, _ = fill(t, 1)
+	m, p, _ = fill(t, 1)
 	m.Delete("k")
-	require.Equal(t, outcome{left: leftAbove}, prune(m, e, 1), "all are above the bound")
+	require.Equal(t, outcome{left: leftAbove}, prune(m, p, 1), "all are above the bound")
 }
 
 // Chains beside a reader are pruned by their writers, with the view there is: for that

@@ -4,40 +4,41 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"unsafe"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // Committing.
 //
 //	0  let those go first that have a claim    once, for a bounded time
-//	1  make the entries that are missing       may wait for the index
-//	2  install a pending version on each key   one CAS each; then mark the watches
-//	3  announce: active -> announced           one CAS
-//	4  draw the commit epoch e from the clock, and put it in by a CAS
-//	5  validate the reads as of e              serializable, with reads
-//	6  publish: -> committed                   one CAS: the linearization point
-//	7  copy the epoch into the versions, prune
+//	1  install a pending version on each key   one CAS each, a bucket's lock for a new
+//	                                           key; then mark the watches
+//	2  announce: active -> announced           one CAS
+//	3  draw the commit epoch e from the clock, and put it in by a CAS
+//	4  validate the reads as of e              serializable, with reads that are not written
+//	5  publish: -> committed                   one CAS: the linearization point
+//	6  copy the epoch into the versions, prune
 //
-// Without validation the CAS of step 4 goes straight to committed and is the
+// Without validation the CAS of step 3 goes straight to committed and is the
 // linearization point; it may be a helper's. A transaction with one key installs
-// its version announced: then 2 and 3 are one step. If it has read nothing either,
+// its version announced: then 1 and 2 are one step. If it has read nothing either,
 // it is committed as a Store is, see onekey.go.
 //
 //   - I2: an undecided writer draws its epoch after it announced itself. So a
 //     reader that found it active may pass over it: the epoch will be above
 //     every epoch that anybody reads at by then. Draw first and announce
 //     afterwards, and a reader that begins in between sees half of it.
-//   - I3: nothing is shared before step 2. To abort before is to forget.
-//   - I4: nobody waits for a sleeper. From step 2 on everybody who meets the
+//   - I3: nothing is shared before step 1. To abort before is to forget.
+//   - I4: nobody waits for a sleeper. From step 1 on everybody who meets the
 //     transaction can decide for it, see read.go and install.go.
 //   - The epoch is drawn before validation. Drawn afterwards, a transaction that
 //     read what another overwrote could be given the later epoch of the two, and
 //     snapshots in between would see the other one without it.
 //   - The slot stays live until validation has ended: it keeps what was read
 //     from being taken out of the index and made anew.
+//   - The outcome is in every version before the slot's record serves another
+//     attempt: see resolve.
 
 // result says how an attempt to commit went.
 type result uint8
@@ -53,7 +54,7 @@ const (
 // commit commits the transaction gen, reports whether it did, and recycles its
 // state, whatever the outcome. If it did not, c says why, and b, unless it is nil, has
 // made a claim if there is reason to.
-func (st *txState[K, V]) commit(gen uint64, c *conflict[K], b *bid) bool {
+func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) bool {
 	if len(st.writes) == 0 {
 		st.finish(gen) // read-only: serializable at its read epoch
 		return true
@@ -63,14 +64,14 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K], b *bid) bool {
 		// A blind write of one key, the same as a Store: it cannot conflict.
 		w := &st.writes[0]
 		st.end(gen)
-		m.writeTo(w.e, w.key, w.v, always)
+		m.write(w.at, w.hash, w.v, nil)
 		st.recycle(gen)
 		return true
 	}
 	if m.favour.Any() && !st.giveWay(gen, c, b) {
 		return false
 	}
-	check := uint64(0)
+	check := word(0)
 	if st.hasRead && st.level == LevelSerializable && !st.written() {
 		check = checkBit
 	}
@@ -79,11 +80,11 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K], b *bid) bool {
 	if b != nil {
 		asks = b
 	}
-	r := st.try(gen, check)
+	r := st.try(gen, check, st.epoch())
 	for attempt := 0; r == resultAborted; attempt++ {
 		// Nobody wrote what we read, so far as we know; somebody just could
-		// not wait. Install again, with versions and a record that are new:
-		// the old ones may still be in somebody's hands.
+		// not wait. Install again, with versions that are new: the old ones may
+		// still be in somebody's hands.
 		m.counters.reinstalled.Add(1)
 		st.renew()
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
@@ -99,7 +100,7 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K], b *bid) bool {
 		} else {
 			backoff(attempt)
 		}
-		r = st.try(gen, check)
+		r = st.try(gen, check, m.slots.Now())
 	}
 	own.end()
 	switch r {
@@ -123,34 +124,29 @@ func (st *txState[K, V]) commit(gen uint64, c *conflict[K], b *bid) bool {
 }
 
 // try makes one attempt. If it commits, the transaction has ended. check is checkBit if
-// it has to validate.
-func (st *txState[K, V]) try(gen, check uint64) result {
+// it has to validate. floor is an epoch that the clock had reached after the last record
+// that the slot has announced was decided or aborted, or when there was none.
+//
+// A helper of an earlier record may have loaded it when it was announced, and sleep. An
+// announced word of ours must not be the same, or the helper would put an epoch into it
+// that was drawn before. That record had a lower floor: if it was committed, its epoch
+// was drawn after it was announced; if it was aborted, so was another one.
+func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) result {
 	m := st.m
-	for i := range st.writes {
-		if w := &st.writes[i]; w.e == nil {
-			w.e = m.makeEntry(w.key)
-		}
-	}
-	if hooks.Enabled {
-		hooks.At(hooks.CommitEntries)
-	}
+	hooks.At(hooks.CommitEntries)
+	st.grows = 0
 	multi := len(st.writes) > 1
 	if multi {
 		st.order()
-	}
-	st.grows = 0
-	// The record is the state word of the first version installed.
-	first := st.writes[0].v
-	st.word = &first.state
-	if multi {
-		setWord(&first.state, first.state.Load()&keepMask|specialWord(kindActive))
-		for i := range st.writes[1:] {
-			v := st.writes[i+1].v
-			setLink(&v.rec, st.word)
-			setWord(&v.state, v.state.Load()&keepMask|specialWord(kindIndirect))
+		st.record().Store(uint64(special(kindActive)))
+		says := indirect(st.slot.Number())
+		for i := range st.writes {
+			v := st.writes[i].v
+			setWord(&v.state, word(v.state.Load())&keepMask|says)
 		}
 	} else {
-		setWord(&first.state, announcedWord(first.state.Load(), 0, check))
+		r := st.record()
+		setWord(r, load(r).announced(0, check))
 	}
 
 	for i := range st.writes {
@@ -158,22 +154,18 @@ func (st *txState[K, V]) try(gen, check uint64) result {
 			st.withdraw(i)
 			return r
 		}
-		if hooks.Enabled {
-			hooks.At(hooks.Installed)
-		}
+		hooks.At(hooks.Installed)
 	}
-	if hooks.Enabled {
-		hooks.At(hooks.InstalledAll)
-	}
+	hooks.At(hooks.InstalledAll)
 	if multi {
 		st.markAll() // must precede: from here on others may commit it
-		if hooks.Enabled {
-			hooks.At(hooks.Marked)
-		}
-		if s := st.word.Load(); !isKind(s, kindActive) || !advance(st.word, s, announcedWord(s, 0, check)) {
+		hooks.At(hooks.Marked)
+		r := st.record()
+		if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
 			st.withdraw(len(st.writes))
 			return resultAborted
 		}
+		hooks.At(hooks.JustAnnounced)
 	}
 	e, r := st.decide(gen)
 	if st.watch != nil {
@@ -184,35 +176,46 @@ func (st *txState[K, V]) try(gen, check uint64) result {
 		st.withdraw(len(st.writes))
 		return r
 	}
-	if hooks.Enabled {
-		hooks.At(hooks.Published)
-	}
-	if invariant.Enabled {
-		st.checkCommit(gen, e)
-	}
+	hooks.At(hooks.Published)
+	st.checkCommit(gen, e)
 	// The reads are over: do not keep the versions that we have just replaced.
 	st.end(gen)
 	st.count()
-	for i := range st.writes[1:] {
-		v := st.writes[i+1].v
-		if invariant.Enabled {
-			v.checkCopy(e)
+	if multi {
+		for i := range st.writes {
+			m.checkCopy(st.writes[i].v, e)
+			st.writes[i].v.settle(word.at, e)
 		}
-		for s := v.state.Load(); !v.state.CompareAndSwap(s, committedWord(s, e)|s&waitBit); {
-			s = v.state.Load() // a pruner has marked it
-		}
-		v.rec.Store(nil) // must follow: see resolve
 	}
-	if hooks.Enabled {
-		hooks.At(hooks.Finalized)
-	}
+	hooks.At(hooks.Finalized)
 	for i := range st.writes {
-		m.installed(st.writes[i].e, st.writes[i].v)
+		w := &st.writes[i]
+		m.installed(w.at, w.hash, w.v)
 	}
 	if m.gc.Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
 	return resultCommitted
+}
+
+// record returns the record of the commit under way: of a single key the state of its
+// version, else that of the slot.
+func (st *txState[K, V]) record() *record {
+	if len(st.writes) > 1 {
+		return st.slot.Record()
+	}
+	return &st.writes[0].v.state
+}
+
+// settle puts the outcome of its transaction into an indirect version: committed at e,
+// by word.at. A pruner may mark it meanwhile.
+func (v *version[K, V]) settle(outcome func(word, epoch.Epoch) word, e epoch.Epoch) {
+	for {
+		w := load(&v.state)
+		if v.state.CompareAndSwap(uint64(w), uint64(outcome(w, e)|w&waitBit)) {
+			return
+		}
+	}
 }
 
 // count counts what the commit has changed that its epoch does not show: versions
@@ -228,63 +231,53 @@ func (st *txState[K, V]) count() {
 
 // decide takes the announced transaction gen to its end, and returns its commit
 // epoch.
-func (st *txState[K, V]) decide(gen uint64) (uint64, result) {
-	m := st.m
+func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
+	m, record := st.m, st.record()
 	for {
-		s := st.word.Load()
-		switch tag(s) {
+		w := load(record)
+		switch w.tag() {
 		case tagCommitted: // a helper was faster
-			return epochOf(s), resultCommitted
+			return w.epoch(), resultCommitted
 		case tagSpecial: // aborted
 			return 0, resultAborted
 		case tagAnnounced:
-			if hooks.Enabled {
-				hooks.At(hooks.Announced)
-			}
-			// Must follow the load of s: its floor makes sure that an epoch
-			// drawn before a revocation is not put in after it.
+			hooks.At(hooks.Announced)
 			if len(st.writes) == 1 {
-				m.mark(st.writes[0].key, st.word)
-				if hooks.Enabled {
-					hooks.At(hooks.Marked)
-				}
+				m.mark(st.writes[0].v, record)
+				hooks.At(hooks.Marked)
 			}
-			d := decidedWord(s, m.slots.Next())
-			if hooks.Enabled {
-				hooks.At(hooks.Drawn)
-			}
+			// Must follow the load of w: its floor makes sure that an epoch
+			// drawn before a revocation is not put in after it.
+			d := w.decided(m.slots.Next())
+			hooks.At(hooks.Drawn)
 			// Linearization point of a transaction that does not validate,
 			// unless a helper's CAS was.
-			if !advance(st.word, s, d) {
+			if !advance(record, w, d) {
 				m.counters.wasted.Add(1)
-			} else if committed(d) {
-				return epochOf(d), resultCommitted
+			} else if d.committed() {
+				return d.epoch(), resultCommitted
 			}
 		case tagTentative:
-			if hooks.Enabled {
-				hooks.At(hooks.Tentative)
-			}
+			hooks.At(hooks.Tentative)
 			if st.revoked >= maxRevocations {
 				if e, r := st.decideWatched(gen); r != resultAborted {
 					return e, r
 				}
 				continue
 			}
-			s, r := st.validated(gen, s, epochOf(s))
+			w, r := st.validated(gen, w, w.epoch())
 			if r != resultCommitted {
-				if advance(st.word, s, abortedWord(s)) {
+				if advance(record, w, w.aborted()) {
 					m.counters.wasted.Add(1)
 					return 0, r
 				}
 				st.conflict = conflict[K]{}
 				continue // revoked, aborted: look again
 			}
-			if hooks.Enabled {
-				hooks.At(hooks.Validated)
-			}
+			hooks.At(hooks.Validated)
 			// Linearization point of a transaction that validates.
-			if advance(st.word, s, committedWord(s, epochOf(s))) {
-				return epochOf(s), resultCommitted
+			if advance(record, w, w.at(w.epoch())) {
+				return w.epoch(), resultCommitted
 			}
 			st.revoked++
 		}
@@ -295,22 +288,43 @@ func (st *txState[K, V]) decide(gen uint64) (uint64, result) {
 // nobody else has. The record must be aborted, or, if nothing is announced, is
 // aborted here.
 //
-// It hands every entry over that it leaves without a value: one that was made
-// for this commit, or one whose tombstone a pruner may have found covered.
+// It hands every key over that it leaves without a value: one whose tombstone a pruner
+// may have found covered. A key that was made for this commit leaves the index; where
+// they are many somebody has to look whether that is too large now.
 func (st *txState[K, V]) withdraw(n int) {
+	m, record := st.m, st.record()
 	for {
-		s := st.word.Load()
-		if isKind(s, kindAborted) || advance(st.word, s, abortedWord(s)) {
+		w := load(record)
+		if w.is(kindAborted) || advance(record, w, w.aborted()) {
 			break
 		}
 	}
-	for i := range st.writes {
-		e, v := st.writes[i].e, st.writes[i].v
-		if i < n {
-			e.head.CompareAndSwap(v, v.next.Load())
+	for i := range st.writes[:n] {
+		w := &st.writes[i]
+		if len(st.writes) > 1 {
+			w.v.settle(func(w word, _ epoch.Epoch) word { return w.aborted() }, 0)
 		}
-		if _, ok := e.head.Load().present(); !ok {
-			st.m.offer(e)
+		m.takeOff(w.at, w.hash, w.v)
+	}
+	if n > largeBatch {
+		m.gc.Wake()
+	}
+}
+
+// takeOff takes an aborted version off its chain, if it is the head of one.
+func (m *Map[K, V]) takeOff(p place[K, V], h uint64, v *version[K, V]) {
+	base := v.next.Load()
+	if base == nil {
+		m.index.remove(v)
+		return
+	}
+	for head := v; head == v; p, head = m.index.again(p, h, v.key) {
+		if p.swap(v, base) {
+			// A pruner may have found a tombstone covered, and left it.
+			if base.tombstone() {
+				m.index.ask(p, h, v.key)
+			}
+			return
 		}
 	}
 }
@@ -318,28 +332,31 @@ func (st *txState[K, V]) withdraw(n int) {
 // renew gives every write a version that nobody else has seen.
 func (st *txState[K, V]) renew() {
 	for i := range st.writes {
-		old := st.writes[i].v
-		v := &version[V]{value: old.value}
-		setWord(&v.state, old.state.Load()&tombBit)
-		st.writes[i].v = v
+		w := &st.writes[i]
+		v := &version[K, V]{key: w.v.key, value: w.v.value}
+		setWord(&v.state, load(&w.v.state)&tombBit)
+		w.v = v
 	}
 }
 
-// order sorts the writes by the address of their entries: two transactions with
+// order sorts the writes by the hashes of their keys: two transactions with
 // the same keys then meet on the first one, and not head-on. Nothing depends on
 // it but speed.
 func (st *txState[K, V]) order() {
-	if hooks.Enabled && hooks.Scheduled() {
-		return // addresses are chance; the order of the program does as well
+	if hooks.Scheduled() {
+		return // hashes are chance; the order of the program does as well
 	}
-	addr := func(w *write[K, V]) uintptr { return uintptr(unsafe.Pointer(w.e)) }
 	if len(st.writes) == 2 {
-		if addr(&st.writes[0]) > addr(&st.writes[1]) {
-			st.writes[0], st.writes[1] = st.writes[1], st.writes[0]
+		if a, b := &st.writes[0], &st.writes[1]; a.hash > b.hash {
+			a.v, b.v = b.v, a.v // field by field: see recycle
+			a.hash, b.hash = b.hash, a.hash
+			a.at.b, b.at.b = b.at.b, a.at.b
+			a.at.i, b.at.i = b.at.i, a.at.i
+			a.read, b.read = b.read, a.read
 		}
 		return
 	}
 	slices.SortFunc(st.writes, func(a, b write[K, V]) int {
-		return cmp.Compare(addr(&a), addr(&b))
+		return cmp.Compare(a.hash, b.hash)
 	})
 }

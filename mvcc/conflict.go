@@ -1,12 +1,14 @@
 package mvcc
 
+import "github.com/mvccmap/mvccmap/epoch"
+
 // A conflict is what a ConflictError is made of, before anybody asks for one:
 // Update throws most of them away.
 type conflict[K comparable] struct {
 	key       K
 	kind      ConflictKind
-	readEpoch uint64
-	epoch     uint64
+	readEpoch epoch.Epoch
+	epoch     epoch.Epoch
 }
 
 // The kinds of no conflict at all: the transaction was too old; its context has ended.
@@ -19,16 +21,16 @@ func (c conflict[K]) err() error {
 	if c.kind == conflictEvicted {
 		return ErrTxTooOld
 	}
-	return &ConflictError{Key: c.key, Kind: c.kind, ReadEpoch: c.readEpoch, CommitEpoch: c.epoch}
+	return &ConflictError{Key: c.key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch), CommitEpoch: uint64(c.epoch)}
 }
 
 // conflictOn notes that the transaction conflicts over key, whose newest
 // committed version is v or nil.
-func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *version[V]) result {
+func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *version[K, V]) result {
 	st.conflict = conflict[K]{key: key, kind: kind, readEpoch: st.epoch()}
 	if v != nil {
-		if w, _ := v.resolve(); committed(w) {
-			st.conflict.epoch = epochOf(w)
+		if w, _ := st.m.resolve(v); w.committed() {
+			st.conflict.epoch = w.epoch()
 		}
 	}
 	return resultConflict

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // patience is after how long a test that makes no progress is taken for hung.
@@ -60,18 +62,36 @@ func prune[K comparable, V any](m *Map[K, V]) {
 		}
 	}
 	view := m.gc.View()
-	for _, e := range entries(m) {
-		m.prune(e, view, math.MaxInt, nil)
+	for _, h := range heads(m) {
+		m.prune(h.at, h.head, view, math.MaxInt, nil)
 	}
 }
 
-// entries returns what is in the index.
-func entries[K comparable, V any](m *Map[K, V]) (es []*entry[K, V]) {
-	m.index.RangeRelaxed(func(_ K, e *entry[K, V]) bool {
-		es = append(es, e)
+// heads returns what is in the index.
+func heads[K comparable, V any](m *Map[K, V]) (all []held[K, V]) {
+	m.index.scan(func(p place[K, V], h *version[K, V]) bool {
+		all = append(all, held[K, V]{p, h})
 		return true
 	})
-	return es
+	return all
+}
+
+// hash returns the hash of key.
+func (m *Map[K, V]) hash(key K) uint64 { return m.index.hash.sum(key) }
+
+// lookup returns where key is, with its head, or nowhere and nil.
+func (m *Map[K, V]) lookup(key K) held[K, V] {
+	p, h := m.index.find(m.hash(key), key)
+	return held[K, V]{p, h}
+}
+
+// has reports whether key is in the index.
+func (m *Map[K, V]) has(key K) bool { return m.lookup(key).head != nil }
+
+// visitAsked reports whether a visit of key is asked for.
+func (m *Map[K, V]) visitAsked(key K) bool {
+	p := m.lookup(key).at
+	return !p.nowhere() && p.b.meta.Load()&(firstVisit<<p.i) != 0
 }
 
 // A link is one version of a chain.
@@ -84,13 +104,9 @@ type link[V any] struct {
 // chain returns the committed versions of key, newest first, or nil if there is
 // no entry. Nobody may be writing.
 func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
-	e := m.lookup(key)
-	if e == nil {
-		return nil
-	}
-	for v := e.head.Load(); v != nil; v = v.next.Load() {
-		if s, _ := v.resolve(); committed(s) {
-			links = append(links, link[V]{epochOf(s), v.value, v.tombstone()})
+	for v := m.lookup(key).head; v != nil; v = v.next.Load() {
+		if w, _ := m.resolve(v); w.committed() {
+			links = append(links, link[V]{uint64(w.epoch()), v.value, v.tombstone()})
 		}
 	}
 	return links
@@ -104,18 +120,19 @@ func checkQuiet[K comparable, V any](t testing.TB, m *Map[K, V]) {
 	require.Zero(t, m.favour.Stats().Held, "a claim that has not ended")
 	require.Zero(t, m.favour.Stats().Waiting, "somebody waits for a claim")
 	require.Nil(t, m.watches.list.Load(), "somebody watches")
-	for _, e := range entries(m) {
-		head, last := e.head.Load(), ^uint64(0)
-		for v := head; v != nil; v = v.next.Load() {
-			s, _ := v.resolve()
+	for _, h := range heads(m) {
+		last := ^epoch.Epoch(0)
+		for v := h.head; v != nil; v = v.next.Load() {
+			w, _ := m.resolve(v)
 			switch {
-			case committed(s):
-				require.Less(t, epochOf(s), last, "key %v: epochs do not descend", e.key)
-				last = epochOf(s)
-			case v == head && (isKind(s, kindAborted) || isKind(s, kindDead)):
+			case w.committed():
+				require.Less(t, w.epoch(), last, "key %v: epochs do not descend", v.key)
+				last = w.epoch()
+			case v == h.head && w.is(kindAborted):
 			default:
-				require.Fail(t, "undecided or below the head", "key %v: word %#x", e.key, s)
+				require.Fail(t, "undecided or below the head", "key %v: %v", v.key, w)
 			}
+			require.Equal(t, h.head.key, v.key)
 		}
 	}
 }

@@ -2,93 +2,376 @@ package mvcc
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/puzpuzpuz/xsync/v4"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
-// What scans rely on, and the index does not promise in so many words:
-// RangeRelaxed meets every key that is present from before it begins until after
-// it ends, while the table grows, shrinks and changes.
+// The index by itself: versions are what it keeps, and it does not look at their states.
 
-// The table shrinks only when it is nearly empty, so few keys stay.
-const stayers = 20
+type intVersion = version[int, int]
 
-func TestRangeRelaxedMeetsWhatStays(t *testing.T) {
-	const churn = 10_000
-	cycles, passes := sizes(12, 4), sizes(100, 20)
-	x := xsync.NewMap[int, *int]()
-	for i := range stayers {
-		x.Store(i, &i)
+// newTestIndex returns an index of two buckets whose keys have the hashes that spread
+// says, or those of any index.
+func newTestIndex(spread func(key int) uint64) *index[int, int] {
+	x := newIndex[int, int](0)
+	x.min, x.small = 2, 0 // a resize takes its time
+	x.table.Store(newTable[int, int](2))
+	if spread != nil {
+		x.hash = hasher[int]{kind: hashGiven, given: spread}
 	}
-	readers := newCrew(t)
-	var scans [2]atomic.Int64
-	readers.loop(len(scans), func(who, _ int) error {
-		met := make([]int, stayers)
-		x.RangeRelaxed(func(key int, value *int) bool {
-			if key < stayers {
-				met[key]++
+	return x
+}
+
+// put makes v the head of key, whatever was, and returns that.
+func (x *index[K, V]) put(v *version[K, V]) *version[K, V] {
+	h := x.hash.sum(v.key)
+	for {
+		if p, was := x.find(h, v.key); was != nil {
+			if p.swap(was, v) {
+				return was
+			}
+		} else if _, ok := x.insert(h, v); ok {
+			return nil
+		}
+	}
+}
+
+// Ways to hash: as any map does, few different hashes, and all the same.
+var spreads = map[string]func(key int) uint64{
+	"any":   nil,
+	"few":   func(key int) uint64 { return uint64(key%5) << 61 },
+	"tags":  func(key int) uint64 { return uint64(key) * 0x9e3779b97f4a7c15 &^ 0x7f },
+	"alike": func(int) uint64 { return 1 << 60 },
+}
+
+// What is done to an index by one goroutine, resizes step by step among it, leaves what
+// it leaves in a Go map.
+func TestIndexModel(t *testing.T) {
+	for name, spread := range spreads {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) { modelIndex(rt, newTestIndex(spread)) })
+		})
+	}
+}
+
+func modelIndex(t *rapid.T, x *index[int, int]) {
+	model := map[int]*intVersion{}
+	asked := map[int]bool{}
+	queue := map[*bucket[int, int]]bool{}
+	x.visit = func(b *bucket[int, int]) {
+		require.False(t, queue[b], "a bucket is handed over twice")
+		queue[b] = true
+	}
+	keys := rapid.IntRange(0, 80)
+	remembered := map[int]place[int, int]{}
+	t.Repeat(map[string]func(*rapid.T){
+		"put": func(t *rapid.T) {
+			v := &intVersion{key: keys.Draw(t, "key")}
+			require.Same(t, model[v.key], x.put(v))
+			model[v.key] = v
+		},
+		"insert": func(t *rapid.T) {
+			v := &intVersion{key: keys.Draw(t, "key")}
+			p, ok := x.insert(x.hash.sum(v.key), v)
+			require.Equal(t, model[v.key] == nil, ok)
+			if ok {
+				model[v.key] = v
+			}
+			if now := p.load(); now != x.moved { // by the insert itself
+				require.Same(t, model[v.key], now)
+			}
+			remembered[v.key] = p
+		},
+		"remove": func(t *rapid.T) {
+			key := keys.Draw(t, "key")
+			v := model[key]
+			if v == nil {
+				v = &intVersion{key: key}
+			}
+			require.Equal(t, model[key] != nil, x.remove(v))
+			delete(model, key)
+			delete(asked, key)
+		},
+		"ask": func(t *rapid.T) {
+			key := keys.Draw(t, "key")
+			p, v := x.again(remembered[key], x.hash.sum(key), key)
+			require.Same(t, model[key], v)
+			if v != nil {
+				x.ask(p, x.hash.sum(key), key)
+				asked[key] = true
+			}
+		},
+		"visit": func(t *rapid.T) {
+			for b := range queue {
+				delete(queue, b)
+				visits, heads := x.asked(b)
+				for i, v := range heads {
+					if visits[i] && x.head(v) {
+						delete(asked, v.key)
+					}
+				}
+			}
+		},
+		"resize": func(t *rapid.T) {
+			now := x.table.Load()
+			n := len(now.buckets) * 2
+			if rapid.Bool().Draw(t, "shrink") {
+				n = max(n/4, 2)
+			}
+			if n <= 64 {
+				x.resize(now, n)
+			}
+		},
+		"move": func(t *rapid.T) {
+			if now := x.table.Load(); now.next.Load() != nil {
+				x.move(now, rapid.IntRange(0, len(now.buckets)-1).Draw(t, "bucket"), true)
+			}
+		},
+		"tend": func(*rapid.T) { x.tend() },
+		"": func(t *rapid.T) {
+			met := map[int]*intVersion{}
+			x.scan(func(p place[int, int], v *intVersion) bool {
+				require.Nil(t, met[v.key], "key %d is met twice", v.key)
+				met[v.key] = v
+				require.Same(t, v, p.load())
+				return true
+			})
+			require.True(t, maps.Equal(model, met), "want %v, scanned %v", model, met)
+			for key := range 81 {
+				_, v := x.find(x.hash.sum(key), key)
+				require.Same(t, model[key], v)
+			}
+			require.EqualValues(t, len(model), x.entries.Value())
+		},
+	})
+	for range 8 { // each may move on to the next table
+		for b := range queue {
+			delete(queue, b)
+			visits, heads := x.asked(b)
+			for i, v := range heads {
+				if visits[i] && x.head(v) {
+					delete(asked, v.key)
+				}
+			}
+		}
+	}
+	require.Empty(t, asked, "a visit that was asked for is forgotten")
+}
+
+// Many goroutines overwrite, insert and remove, each its own keys and all of them some
+// shared ones, while the table grows and shrinks all the time, and others scan it and
+// visit what was asked for.
+func TestIndexUnderLoad(t *testing.T) {
+	for name, spread := range spreads {
+		if name == "alike" {
+			continue // it takes very long
+		}
+		t.Run(name, func(t *testing.T) { loadIndex(t, newTestIndex(spread), sizes(200, 20)) })
+	}
+}
+
+func loadIndex(t *testing.T, x *index[int, int], rounds int) {
+	const (
+		writers = 4
+		shared  = 10  // keys 0 to 9 count how often they were overwritten
+		own     = 100 // of each goroutine
+	)
+	var mu sync.Mutex
+	var queue []*bucket[int, int]
+	x.visit = func(b *bucket[int, int]) {
+		mu.Lock()
+		defer mu.Unlock()
+		queue = append(queue, b)
+	}
+	for key := range shared {
+		x.put(&intVersion{key: key})
+	}
+	var asked, seen [shared + writers*own]atomic.Int64 // how often
+	visit := func() bool {
+		mu.Lock()
+		if len(queue) == 0 {
+			mu.Unlock()
+			return false
+		}
+		i := rand.IntN(len(queue))
+		b := queue[i]
+		queue = slices.Delete(queue, i, i+1)
+		mu.Unlock()
+		visits, heads := x.asked(b)
+		for i, v := range heads {
+			if visits[i] && x.head(v) {
+				seen[v.key].Store(asked[v.key].Load())
+			}
+		}
+		return true
+	}
+	c, others := newCrew(t), newCrew(t)
+	c.run(writers, func(w int) error {
+		mine := map[int]*intVersion{}
+		for round := range rounds {
+			for i := range own {
+				key := shared + w*own + i
+				h := x.hash.sum(key)
+				p, v := x.find(h, key)
+				if v != mine[key] {
+					return fmt.Errorf("round %d: key %d: found %p, want %p", round, key, v, mine[key])
+				}
+				next := &intVersion{key: key, value: round}
+				switch op := rand.IntN(4); {
+				case v == nil:
+					if _, ok := x.insert(h, next); !ok {
+						return fmt.Errorf("key %d is there already", key)
+					}
+					mine[key] = next
+				case op == 0:
+					if !x.remove(v) {
+						return fmt.Errorf("key %d is not removed", key)
+					}
+					delete(mine, key)
+				case op == 1:
+					asked[key].Add(1)
+					x.ask(p, h, key)
+				default:
+					if was := x.put(next); was != v {
+						return fmt.Errorf("key %d: overwritten %p, want %p", key, was, v)
+					}
+					mine[key] = next
+				}
+				for key := rand.IntN(shared); ; {
+					p, v := x.find(x.hash.sum(key), key)
+					if v == nil {
+						return fmt.Errorf("shared key %d is not found", key)
+					}
+					if p.swap(v, &intVersion{key: key, value: v.value + 1}) {
+						break
+					}
+				}
+			}
+		}
+		for _, v := range mine {
+			if !x.remove(v) {
+				return fmt.Errorf("key %d is not removed in the end", v.key)
+			}
+		}
+		return nil
+	})
+	others.loop(1, func(int, int) error { // no bucket too many, and soon again
+		now := x.table.Load()
+		if now.next.Load() == nil {
+			n := len(now.buckets) * 2
+			if n > 64 || rand.IntN(2) == 0 {
+				n = max(n/4, 2)
+			}
+			x.resize(now, n)
+		} else if rand.IntN(4) == 0 {
+			x.moveSome(now)
+		} else {
+			x.move(now, rand.IntN(len(now.buckets)), true)
+		}
+		return nil
+	})
+	others.loop(1, func(int, int) error {
+		met := [shared]int{}
+		x.scan(func(_ place[int, int], v *intVersion) bool {
+			if v.key < shared {
+				met[v.key]++
 			}
 			return true
 		})
 		for key, n := range met {
 			if n != 1 {
-				return fmt.Errorf("key %d was met %d times", key, n)
+				return fmt.Errorf("key %d is met %d times", key, n)
 			}
 		}
-		scans[who].Add(1)
 		return nil
 	})
-	enough := func() bool { return scans[0].Load() >= int64(passes) && scans[1].Load() >= int64(passes) }
-	for cycle := 0; cycle < cycles || !enough() && !readers.ended(); cycle++ {
-		for i := stayers; i < stayers+churn; i++ {
-			x.LoadOrStore(i, &i)
-		}
-		for i := stayers; i < stayers+churn; i++ { // as the map deletes
-			x.Compute(i, func(*int, bool) (*int, xsync.ComputeOp) { return nil, xsync.DeleteOp })
-		}
+	others.loop(1, func(int, int) error { visit(); return nil })
+	c.wait(t)
+	others.finish(t)
+	for visit() {
 	}
-	readers.finish(t)
-	stats := x.Stats()
-	require.Greater(t, stats.TotalGrowths, int64(cycles))
-	require.Greater(t, stats.TotalShrinks, int64(cycles))
-	require.Equal(t, stayers, stats.Size)
+	sum := 0
+	for key := range shared {
+		_, v := x.find(x.hash.sum(key), key)
+		require.NotNil(t, v)
+		sum += v.value
+	}
+	require.Equal(t, writers*rounds*own, sum, "overwrites are lost")
+	require.EqualValues(t, shared, x.entries.Value())
+	n := 0
+	x.scan(func(place[int, int], *intVersion) bool { n++; return true })
+	require.Equal(t, shared, n)
 }
 
-// The table grows and shrinks in the middle of one pass.
-func TestRangeRelaxedAcrossResize(t *testing.T) {
-	x := xsync.NewMap[int, int]()
-	for i := range stayers {
-		x.Store(i, i)
+// A visit is not forgotten, whatever moves meanwhile: keys stay, and are asked for.
+func TestVisitsAreNotForgotten(t *testing.T) {
+	const n = 50
+	x := newTestIndex(nil)
+	var mu sync.Mutex
+	var queue []*bucket[int, int]
+	x.visit = func(b *bucket[int, int]) {
+		mu.Lock()
+		defer mu.Unlock()
+		queue = append(queue, b)
 	}
-	met := map[int]int{}
-	n := 0
-	x.RangeRelaxed(func(key, value int) bool {
-		if key < stayers {
-			met[key]++
+	for key := range n {
+		x.put(&intVersion{key: key})
+	}
+	var asked, seen [n]atomic.Int64
+	visit := func() bool {
+		mu.Lock()
+		if len(queue) == 0 {
+			mu.Unlock()
+			return false
 		}
-		switch n++; n {
-		case stayers / 4:
-			for i := range 10_000 {
-				x.Store(stayers+i, i)
+		b := queue[0]
+		queue = queue[1:]
+		mu.Unlock()
+		visits, heads := x.asked(b)
+		for i, v := range heads {
+			if visits[i] && x.head(v) {
+				seen[v.key].Store(asked[v.key].Load())
 			}
-			require.Greater(t, x.Stats().TotalGrowths, int64(2))
-		case stayers / 2:
-			for i := range 10_000 {
-				x.Delete(stayers + i)
-			}
-			require.Greater(t, x.Stats().TotalShrinks, int64(2))
 		}
 		return true
+	}
+	askers, others := newCrew(t), newCrew(t)
+	askers.run(2, func(w int) error {
+		for range sizes(200_000, 20_000) {
+			key := w*n/2 + rand.IntN(n/2)
+			asked[key].Add(1)
+			h := x.hash.sum(key)
+			p, _ := x.find(h, key)
+			x.ask(p, h, key)
+		}
+		return nil
 	})
-	for i := range stayers {
-		require.Equal(t, 1, met[i], "key %d", i)
+	others.loop(1, func(int, int) error {
+		now := x.table.Load()
+		if now.next.Load() == nil {
+			x.resize(now, []int{2, 4, 8, 16}[rand.IntN(4)])
+		}
+		x.moveSome(now)
+		return nil
+	})
+	others.loop(1, func(int, int) error { visit(); return nil })
+	askers.wait(t)
+	others.finish(t)
+	for visit() {
+	}
+	for key := range n {
+		require.Equal(t, asked[key].Load(), seen[key].Load(), "key %d", key)
 	}
 }
 
-// The same through the map: scans and their validation while the index resizes.
+// The same through the map: scans and their validation.
 func TestScansWhileIndexResizes(t *testing.T) {
 	const stay = 300
 	m := newMap[int, int](t, brisk())

@@ -3,122 +3,151 @@ package mvcc
 import (
 	"runtime"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// install puts the pending version of write i on top of its chain. It returns
-// resultCommitted if it did, and otherwise why the attempt is over. gen is the
-// transaction.
-func (st *txState[K, V]) install(gen uint64, i int) result {
+// install puts the pending version of write i on top of its chain, or makes it the head
+// of a new one. It returns resultCommitted if it did, and otherwise why the attempt is
+// over. gen is the transaction.
+func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 	m := st.m
 	w := &st.writes[i]
+	if len(st.writes) > 1 && i%installStride == installStride-1 && !st.goesOn() {
+		return resultAborted
+	}
 	for {
-		if len(st.writes) > 1 && i%installStride == installStride-1 {
-			// A sign of life, and a look whether somebody has aborted us.
-			s := st.word.Load()
-			if !isKind(s, kindActive) || !advance(st.word, s, s+installStep) {
-				return resultAborted
-			}
-		}
-		h, base, ok := m.settle(w.e)
+		p, h := m.index.again(w.at, w.hash, w.v.key)
+		base, ok := m.settle(h)
 		if !ok {
-			w.e = m.makeEntry(w.key)
 			continue
 		}
-		if st.level == LevelSnapshot && st.hasRead {
-			if base != nil && commitEpoch(base) > st.epoch() {
-				return st.conflictOn(w.key, ConflictWrite, base)
-			}
-			// Must follow the comparison, and precede the push: what was
-			// committed since may have left the index if we were evicted,
-			// and once it is pushed others may commit us.
-			if st.gen() != gen {
-				return resultEvicted
-			}
+		if r := st.mayCover(gen, w, base); r != resultCommitted {
+			return r
 		}
-		if w.read {
-			if _, seen := w.seen.present(); seen && base != w.seen {
-				return st.conflictOn(w.key, ConflictRead, base)
-			} else if _, there := base.present(); there && !seen {
-				return st.conflictOn(w.key, ConflictRead, base)
+		if h == nil {
+			setLink(&w.v.next, nil)
+			if p, ok = m.index.insert(w.hash, w.v); !ok {
+				w.at = p
+				continue
 			}
-			// As above.
-			if st.gen() != gen {
-				return resultEvicted
-			}
+		} else if !m.push(p, h, base, w.v) {
+			continue
 		}
-		if m.push(w.e, h, base, w.v) {
-			st.grows += growth(base, w.v)
-			return resultCommitted
+		if w.at != p {
+			w.at = p
 		}
+		st.grows += growth(base, w.v)
+		return resultCommitted
 	}
+}
+
+// goesOn is a sign of life, and a look whether somebody has aborted us: it reports
+// whether the record is active still.
+func (st *txState[K, V]) goesOn() bool {
+	r := st.record()
+	w := load(r)
+	return w.is(kindActive) && advance(r, w, w+installStep)
+}
+
+// mayCover reports whether the transaction may commit write w on top of base, the
+// newest committed version, or nil: resultCommitted, or why not.
+func (st *txState[K, V]) mayCover(gen epoch.Gen, w *write[K, V], base *version[K, V]) result {
+	switch {
+	case st.level == LevelSnapshot && st.hasRead:
+		if base != nil && st.m.commitEpoch(base) > st.epoch() {
+			return st.conflictOn(w.v.key, ConflictWrite, base)
+		}
+	case w.read != 0:
+		was := st.seen(w)
+		_, there := base.present()
+		if _, seen := was.present(); seen && base != was || there && !seen {
+			return st.conflictOn(w.v.key, ConflictRead, base)
+		}
+	default:
+		return resultCommitted
+	}
+	// Must follow the comparison, and precede the push: what was committed since may
+	// have left the index if we were evicted, and once it is pushed others may commit
+	// us.
+	if st.gen() != gen {
+		return resultEvicted
+	}
+	return resultCommitted
 }
 
 // installStride is after how many installs the owner shows that it goes on, by a
 // CAS of its record. Others look for microseconds before they abort it.
 const installStride = 8
 
-// settle returns the head of e and the newest committed version on e, which may
-// be nil, at a moment when no undecided writer was on top. It reports false if e
-// is dead; e has then left the index.
+// settle returns the newest committed version of the key whose head is or was h, which
+// may both be nil, at a moment when no undecided writer was on top. ok is false if there
+// was one: look the key up again.
 //
-// On the way it decides for every undecided writer it meets: one that is
-// announced and does not validate is helped to commit; any other is given a
-// moment and, if it stands still, aborted. So it waits for no particular
-// goroutine.
-func (m *Map[K, V]) settle(e *entry[K, V]) (h, base *version[V], ok bool) {
-	for {
-		h = e.head.Load()
-		if h == nil {
-			return nil, nil, true
+// It decides for an undecided writer: one that is announced and does not validate is
+// helped to commit; any other is given a moment and, if it stands still, aborted. So it
+// waits for no particular goroutine.
+func (m *Map[K, V]) settle(h *version[K, V]) (base *version[K, V], ok bool) {
+	if h == nil {
+		return nil, true
+	}
+	w, r := m.resolve(h)
+	switch {
+	case w.committed():
+		return h, true
+	case w.is(kindAborted):
+		return h.next.Load(), true
+	case w.tag() == tagAnnounced && w&checkBit == 0:
+		m.help(h, r, w)
+	default:
+		if w, still := standsStill(r, w); still {
+			m.abortRival(r, w)
 		}
-		s, word := h.resolve()
-		switch {
-		case committed(s):
-			return h, h, true
-		case isKind(s, kindDead):
-			m.unlink(e)
-			return nil, nil, false
-		case isKind(s, kindAborted):
-			return h, h.next.Load(), true
-		case tag(s) == tagAnnounced && s&checkBit == 0:
-			m.help(e.key, word, s)
-		default:
-			if s, still := standsStill(word, s); still && advance(word, s, abortedWord(s)) {
-				m.counters.rivals.Add(1)
-				if tag(s) == tagTentative {
-					m.counters.wasted.Add(1)
-				}
-			}
+	}
+	return nil, false
+}
+
+// abortRival aborts the transaction whose record r says w, if it still does.
+//
+// An announced record is aborted with a draw: the next record that is announced in the
+// same slot has a later floor then, so that who has loaded this one cannot take that one
+// for it.
+func (m *Map[K, V]) abortRival(r *record, w word) {
+	if w.tag() == tagAnnounced {
+		m.slots.Next()
+		m.counters.wasted.Add(1)
+	}
+	if advance(r, w, w.aborted()) {
+		m.counters.rivals.Add(1)
+		if w.tag() == tagTentative {
+			m.counters.wasted.Add(1)
 		}
 	}
 }
 
-// push makes v, which is private, the head of e on top of base, if the head is
-// still h. It reports whether it did.
-func (m *Map[K, V]) push(e *entry[K, V], h, base, v *version[V]) bool {
-	count := uint64(1)
+// push makes v, which is private, the head at p on top of base, if the head is
+// still h. It reports whether it did. What nobody sees any more below base goes: so
+// chains stay short where writers never rest, for a store into a line that has just been
+// read.
+func (m *Map[K, V]) push(p place[K, V], h, base, v *version[K, V]) bool {
+	count := word(1)
 	if base != nil {
-		// Not by its own word, which may not have its epoch yet.
-		if view := m.gc.View(); commitEpoch(base) <= view.Min {
-			m.trim(e, base, view)
+		// By its commit epoch, not by its own word, which may not have it yet.
+		if view := m.gc.View(); m.commitEpoch(base) <= view.Min {
+			m.trim(base, view)
 		} else {
-			count = min(base.state.Load()&countMask>>countShift+1, countMax)
+			count = min(load(&base.state).count()+1, countMax)
 		}
 	}
-	setWord(&v.state, v.state.Load()&^countMask|count<<countShift)
+	setWord(&v.state, word(v.state.Load())&^countMask|count<<countShift)
 	setLink(&v.next, base)
-	if invariant.Enabled {
-		m.checkPush(e, h, base, v)
-	}
-	return e.head.CompareAndSwap(h, v)
+	m.checkPush(h, base, v)
+	return p.swap(h, v)
 }
 
 // growth returns by how much the number of keys grows when v is committed on top of
 // base: 1, 0 or -1.
-func growth[V any](base, v *version[V]) int {
+func growth[K comparable, V any](base, v *version[K, V]) int {
 	was, is := base != nil && !base.tombstone(), !v.tombstone()
 	switch {
 	case was == is:
@@ -137,42 +166,40 @@ const (
 	installYields = 4
 )
 
-// standsStill watches the record of a rival that says s for a while, and reports
+// standsStill watches the record of a rival that says w for a while, and reports
 // what it says in the end and whether its owner stands still.
-func standsStill(word *atomic.Uint64, s uint64) (uint64, bool) {
+func standsStill(r *record, w word) (word, bool) {
 	for range hooks.Looks(installSpins) {
-		now := word.Load()
-		if moved(s, now) {
+		now := load(r)
+		if movedOn(w, now) {
 			return now, false
 		}
-		s = now
+		w = now
 	}
 	for range hooks.Looks(installYields) {
 		runtime.Gosched()
-		now := word.Load()
-		if moved(s, now) {
+		now := load(r)
+		if movedOn(w, now) {
 			return now, false
 		}
-		s = now
+		w = now
 	}
-	if hooks.Enabled {
-		hooks.GaveUp()
-	}
-	return s, true
+	hooks.GaveUp()
+	return w, true
 }
 
-// moved reports whether an undecided record that said s has been decided, or been
+// movedOn reports whether an undecided record that said w has been decided, or been
 // moved on by its owner, now that it says now. That readers revoke and push it
 // is no sign of its owner's life, else they would shield one that sleeps.
-func moved(s, now uint64) bool {
-	if now == s {
+func movedOn(w, now word) bool {
+	if now == w {
 		return false
 	}
-	undecided := tag(now) == tagAnnounced || tag(now) == tagTentative
-	if tag(s) == tagSpecial || !undecided {
+	undecided := now.tag() == tagAnnounced || now.tag() == tagTentative
+	if w.tag() == tagSpecial || !undecided {
 		return true
 	}
-	return tag(s) == tagTentative && now == s^checkBit
+	return w.tag() == tagTentative && now == w^checkBit
 }
 
 // settledRun is after how many versions in a row of which each had to be kept a
@@ -185,39 +212,31 @@ const settledRun = 8
 // are short beside a reader too, for which trim cannot drop anything.
 const shortRun = 2
 
-// installed does the work that a committed version v on e brings with it: it drops
-// what has become superfluous, now and then, and hands e over to the background work,
-// which drops the rest when e is not written any more.
-func (m *Map[K, V]) installed(e *entry[K, V], v *version[V]) {
-	if invariant.Enabled {
-		m.checkNewest(e, v)
-	}
-	s := v.state.Load()
+// installed does the work that a committed version v of write at p brings with it: it
+// drops what has become superfluous, now and then, and asks the background work for a
+// visit, which drops the rest when the key is not written any more. h is the hash of the
+// key.
+func (m *Map[K, V]) installed(p place[K, V], h uint64, v *version[K, V]) {
+	m.checkNewest(v)
+	w := load(&v.state)
 	base := v.next.Load()
-	if base == nil && s&tombBit == 0 {
+	if base == nil && !w.tomb() {
 		return // a new key: nothing to drop
 	}
-	if count := s & countMask >> countShift; base != nil && (count >= m.threshold || count%shortRun == 0) {
+	if n := uint64(w.count()); base != nil && (n >= m.threshold || n%shortRun == 0) {
 		view, run := m.gc.View(), shortRun
-		if count >= m.threshold {
+		if n >= m.threshold {
 			// A newer view helps if it is the view that is old, and not who
 			// reads.
-			if run = settledRun; commitEpoch(base) > view.Bound {
-				view = m.gc.RefreshPast(epochOf(s), max(m.threshold/4, 1))
+			if run = settledRun; m.commitEpoch(base) > view.Bound {
+				view = m.gc.RefreshPast(w.epoch(), max(m.threshold/4, 1))
 			}
 		}
-		m.prune(e, view, run, nil)
-		if count >= m.threshold {
+		m.prune(p, p.load(), view, run, nil)
+		if n >= m.threshold {
 			// Must follow: if we sleep before, the next committer prunes.
 			v.state.And(^uint64(countMask))
 		}
 	}
-	m.offer(e)
-}
-
-// offer hands e over to the background work, unless it has it.
-func (m *Map[K, V]) offer(e *entry[K, V]) {
-	if !e.pending.Load() && !e.pending.Swap(true) {
-		m.gc.Offer(e)
-	}
+	m.index.ask(p, h, v.key)
 }

@@ -1,4 +1,4 @@
-//go:build mvccinvariants
+//go:build mvcccheck
 
 package mvcc
 
@@ -25,55 +25,57 @@ func requireViolation(t *testing.T, words string, f func()) {
 }
 
 func TestInvariantOfSteps(t *testing.T) {
-	var active, aborted = specialWord(kindActive), specialWord(kindAborted)
-	announced := announcedWord(0, 5, 0)
-	validating := announcedWord(0, 5, checkBit)
-	tentative := decidedWord(validating, 7)
-	committed9 := committedWord(0, 9)
-	legal := map[[2]uint64]bool{
-		{active, active + installStep}:                             true,
-		{active, announcedWord(0, 0, 0)}:                           true,
-		{active, announcedWord(0, 0, checkBit)}:                    true,
-		{active, aborted}:                                          true,
-		{announced, committedWord(0, 6)}:                           true,
-		{announced, aborted}:                                       true,
-		{validating, tentative}:                                    true,
-		{validating, aborted}:                                      true,
-		{tentative, committedWord(0, 7)}:                           true,
-		{tentative, tentative ^ checkBit}:                          true,
-		{tentative, announcedWord(0, 7, checkBit)}:                 true,
-		{tentative, aborted}:                                       true,
-		{specialWord(kindIndirect), committed9}:                    true,
-		{announced | tombBit, committedWord(tombBit, 6)}:           true,
-		{announced | tombBit, committedWord(0, 6)}:                 false,
-		{announced, committedWord(0, 5)}:                           false, // a stale draw
-		{announced, tentative}:                                     false,
-		{validating, committed9}:                                   false, // not validated
-		{tentative, committed9}:                                    false,
-		{tentative, announcedWord(0, 0, checkBit)}:                 false, // no floor
-		{tentative, announcedWord(0, 7, 0)}:                        false, // no check
-		{active, announcedWord(0, 3, 0)}:                           false,
-		{active, committed9}:                                       false,
-		{committed9, committedWord(0, 10)}:                         false,
-		{committed9, aborted}:                                      false,
-		{aborted, active}:                                          false,
-		{aborted, committed9}:                                      false,
-		{specialWord(kindDead), committed9}:                        false,
-		{specialWord(kindIndirect), announced}:                     false,
-		{announced, announcedWord(1<<countShift, 5, 0)}:            false,
-		{tentative, decidedWord(announcedWord(0, 8, checkBit), 9)}: false,
+	var zero word
+	var active, aborted = special(kindActive), special(kindAborted)
+	announced := zero.announced(5, 0)
+	validating := zero.announced(5, checkBit)
+	tentative := validating.decided(7)
+	committed9 := zero.at(9)
+	legal := map[[2]word]bool{
+		{active, active + installStep}:                      true,
+		{active, zero.announced(0, 0)}:                      true,
+		{active, zero.announced(0, checkBit)}:               true,
+		{active, zero.announced(3, 0)}:                      true,
+		{active, aborted}:                                   true,
+		{announced, zero.at(6)}:                             true,
+		{announced, aborted}:                                true,
+		{validating, tentative}:                             true,
+		{validating, aborted}:                               true,
+		{tentative, zero.at(7)}:                             true,
+		{tentative, tentative ^ checkBit}:                   true,
+		{tentative, zero.announced(7, checkBit)}:            true,
+		{tentative, aborted}:                                true,
+		{indirect(4), committed9}:                           true,
+		{announced | tombBit, word(tombBit).at(6)}:          true,
+		{announced | tombBit, zero.at(6)}:                   false,
+		{announced, zero.at(5)}:                             false, // a stale draw
+		{announced, tentative}:                              false,
+		{validating, committed9}:                            false, // not validated
+		{tentative, committed9}:                             false,
+		{tentative, zero.announced(0, checkBit)}:            false, // no floor
+		{tentative, zero.announced(7, 0)}:                   false, // no check
+		{active, committed9}:                                false,
+		{committed9, zero.at(10)}:                           false,
+		{committed9, aborted}:                               false,
+		{aborted, active}:                                   false,
+		{aborted, committed9}:                               false,
+		{special(kindMark), committed9}:                     false,
+		{indirect(4), announced}:                            false,
+		{announced, word(1<<countShift).announced(5, 0)}:    false,
+		{tentative, zero.announced(8, checkBit).decided(9)}: false,
 	}
 	for step, ok := range legal {
 		if p := panicOf(func() { checkStep(step[0], step[1]) }); ok {
-			require.Nil(t, p, "%v -> %v", word(step[0]), word(step[1]))
+			require.Nil(t, p, "%v -> %v", step[0], step[1])
 		} else {
-			require.NotNil(t, p, "%v -> %v", word(step[0]), word(step[1]))
+			require.NotNil(t, p, "%v -> %v", step[0], step[1])
 		}
 	}
-	require.Equal(t, "tentative(7)+check+tombstone+count=3", word(tentative|checkBit|tombBit|3<<countShift).String())
-	require.Equal(t, "active(1)", word(active+installStep).String())
-	require.Equal(t, "committed(9)", word(committed9).String())
-	require.Equal(t, "announced(5)", word(announced).String())
+	require.Equal(t, "tentative(7)+check+tombstone+count=3", (tentative | checkBit | tombBit | 3<<countShift).String())
+	require.Equal(t, "active(1)", (active + installStep).String())
+	require.Equal(t, "indirect(4)", indirect(4).String())
+	require.Equal(t, "committed(9)", committed9.String())
+	require.Equal(t, "announced(5)", announced.String())
 }
 
 // breakable returns a map whose keys the background work leaves alone when it is
@@ -82,74 +84,70 @@ func breakable(t *testing.T) *Map[string, int] {
 	t.Helper()
 	m := newMap[string, int](t, still())
 	t.Cleanup(func() {
-		for _, e := range entries(m) {
-			e.head.Store(m.dead)
+		for _, h := range heads(m) {
+			h.at.slot().Store(nil)
 		}
 	})
 	return m
 }
 
 // two returns a map with a key of two versions, and these.
-func two(t *testing.T) (m *Map[string, int], e *entry[string, int], newer, older *version[int]) {
+func two(t *testing.T) (m *Map[string, int], p place[string, int], newer, older *version[string, int]) {
 	t.Helper()
 	m = breakable(t)
 	m.Store("k", 1)
 	m.Store("k", 2)
-	e = m.lookup("k")
-	newer = e.head.Load()
-	return m, e, newer, newer.next.Load()
+	k := m.lookup("k")
+	return m, k.at, k.head, k.head.next.Load()
 }
 
 func TestInvariantOfChains(t *testing.T) {
-	m, e, newer, older := two(t)
-	m.checkLink("k", newer)
-	newest := newer.state.Load()
-	older.state.Store(newest)
-	requireViolation(t, "I5", func() { m.checkLink("k", newer) })
-	older.state.Store(committedWord(0, 1000))
-	requireViolation(t, "I5", func() { m.checkLink("k", newer) })
-	older.state.Store(announcedWord(0, 0, 0))
-	requireViolation(t, "I5", func() { m.checkLink("k", newer) })
-	requireViolation(t, "I5", func() { m.checkPush(e, older, older, &version[int]{}) })
+	set := func(v *version[string, int], w word) { v.state.Store(uint64(w)) }
+	m, _, newer, older := two(t)
+	m.checkLink(newer)
+	set(older, load(&newer.state))
+	requireViolation(t, "I5", func() { m.checkLink(newer) })
+	set(older, word(0).at(1000))
+	requireViolation(t, "I5", func() { m.checkLink(newer) })
+	set(older, word(0).announced(0, 0))
+	requireViolation(t, "I5", func() { m.checkLink(newer) })
+	requireViolation(t, "I5", func() { m.checkPush(older, older, &version[string, int]{key: "k"}) })
 
-	m, e, newer, _ = two(t)
-	private := func() *version[int] {
-		v := &version[int]{}
-		v.state.Store(announcedWord(0, 0, 0))
+	m, _, newer, _ = two(t)
+	private := func(key string) *version[string, int] {
+		v := &version[string, int]{key: key}
+		set(v, word(0).announced(0, 0))
 		return v
 	}
-	m.checkPush(e, newer, newer, private())
-	requireViolation(t, "I5", func() { m.checkPush(e, newer, nil, private()) })
-	requireViolation(t, "I5", func() { m.checkPush(e, nil, newer, private()) })
-	requireViolation(t, "I5", func() { m.checkPush(e, m.dead, nil, private()) })
-	requireViolation(t, "I5", func() { m.checkPush(e, newer, newer, newer) })
+	m.checkPush(newer, newer, private("k"))
+	requireViolation(t, "I5", func() { m.checkPush(newer, nil, private("k")) })
+	requireViolation(t, "I5", func() { m.checkPush(newer, newer, private("l")) })
+	requireViolation(t, "I5", func() { m.checkPush(m.index.moved, nil, private("k")) })
+	requireViolation(t, "I5", func() { m.checkPush(newer, newer, newer) })
 
-	v := private()
-	requireViolation(t, "has been committed", func() { m.checkNewest(e, v) })
-	v.state.Store(committedWord(0, 1000))
-	requireViolation(t, "clock stands at", func() { m.checkNewest(e, v) })
+	v := private("k")
+	requireViolation(t, "has been committed", func() { m.checkNewest(v) })
+	set(v, word(0).at(1000))
+	requireViolation(t, "clock stands at", func() { m.checkNewest(v) })
 
-	v.state.Store(specialWord(kindIndirect))
-	requireViolation(t, "lost its record", func() { v.resolve() })
-	requireViolation(t, "lost its record", func() { v.peekState() })
-	v.rec.Store(&newer.state)
-	v.checkCopy(epochOf(newer.state.Load()))
-	requireViolation(t, "copied", func() { v.checkCopy(1000) })
+	slot := m.slots.Acquire()
+	slot.Record().Store(uint64(load(&newer.state)))
+	set(v, indirect(slot.Number()))
+	m.checkCopy(v, load(&newer.state).epoch())
+	requireViolation(t, "copied", func() { m.checkCopy(v, 1000) })
+	m.slots.Release(slot)
 }
 
-// viewOf returns a view of read-only transactions, made by hand.
-func viewAt(bound uint64, live ...uint64) *gc.View {
+// viewAt returns a view of read-only transactions, made by hand.
+func viewAt(bound epoch.Epoch, live ...epoch.Epoch) *gc.View {
 	return &gc.View{View: epoch.ViewOf(bound, bound, live, nil)}
 }
 
 func TestInvariantOfPruning(t *testing.T) {
-	m, e, newer, older := two(t)
-	at := epochOf(older.state.Load())
-	bound := epochOf(newer.state.Load())
-	requireViolation(t, "is dropped", func() {
-		m.checkCut(e, newer, older, nil, viewAt(bound, at))
-	})
-	requireViolation(t, "is dropped", func() { m.checkCut(e, newer, older, nil, viewAt(at)) })
+	m, p, newer, older := two(t)
+	at, bound := load(&older.state).epoch(), load(&newer.state).epoch()
+	requireViolation(t, "is dropped", func() { m.checkCut(newer, older, nil, viewAt(bound, at)) })
+	requireViolation(t, "is dropped", func() { m.checkCut(newer, older, nil, viewAt(at)) })
 
 	// A pruner whose view does not know of a reader.
 	tx := m.Begin(nil) // one that may write
@@ -158,7 +156,7 @@ func TestInvariantOfPruning(t *testing.T) {
 	defer s.Close()
 	m.Store("k", 3)
 	requireViolation(t, "I1", func() {
-		m.prune(e, viewAt(m.slots.Now()), math.MaxInt, nil)
+		m.prune(p, p.load(), viewAt(m.slots.Now()), math.MaxInt, nil)
 		s.Get("k")
 	})
 	requireViolation(t, "I1", func() {
@@ -166,14 +164,13 @@ func TestInvariantOfPruning(t *testing.T) {
 		}
 	})
 
-	requireViolation(t, "declared dead", func() { m.checkBury(e, newer) })
+	requireViolation(t, "with more below", func() { m.checkRemove(newer) })
 	m.Delete("l")
 	m.Store("l", 1)
 	m.Delete("l")
-	l := m.lookup("l")
-	l.head.Load().next.Store(nil)
-	requireViolation(t, "leaves the index", func() { m.checkBury(l, l.head.Load()) })
-	requireViolation(t, "alive", func() { m.unlink(l) })
+	l := m.lookup("l").head
+	l.next.Store(nil)
+	requireViolation(t, "leaves the index", func() { m.checkRemove(l) })
 }
 
 // What was dropped from below a version counts as dropped from below the one that
@@ -186,35 +183,33 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	tombstone := m.slots.Now()
 	for range 2 {
 		m.Store("k", 2)
-		m.prune(m.lookup("k"), viewAt(m.slots.Now(), first), math.MaxInt, nil)
+		k := m.lookup("k")
+		m.prune(k.at, k.head, viewAt(m.slots.Now(), first), math.MaxInt, nil)
 	}
-	e := m.lookup("k")
-	require.Equal(t, tombstone, e.head.Load().lost.Load())
-	require.Equal(t, first, commitEpoch(e.head.Load().next.Load()))
+	h := m.lookup("k").head
+	require.EqualValues(t, tombstone, h.lost.Load())
+	require.Equal(t, first, m.commitEpoch(h.next.Load()))
 	st := m.newState()
 	st.checkAbsent("k", tombstone+1)
 }
 
 func TestInvariantOfReads(t *testing.T) {
-	m, e, newer, older := two(t)
+	m, p, newer, older := two(t)
 	s := m.Snapshot()
 	defer s.Close()
-	s.st.checkRead(s.gen, e, newer)
-	requireViolation(t, "read twice", func() { s.st.checkRead(s.gen, e, older) })
-	requireViolation(t, "read twice nothing", func() { s.st.checkRead(s.gen, &entry[string, int]{key: "k"}, newer) })
-	requireViolation(t, "the entry of key", func() { e.check("l") })
+	s.st.checkRead(s.gen, "k", newer)
+	requireViolation(t, "read twice", func() { s.st.checkRead(s.gen, "k", older) })
+	requireViolation(t, "read twice nothing", func() { s.st.checkRead(s.gen, "l", newer) })
 
 	// A slot-less load that falls through.
 	abort(t, m, "k")
-	top := e.head.Load()
-	top.next.Store(older)
-	m.checkedNewest(e)
-	fallen := &entry[string, int]{key: "k"}
-	pending := &version[int]{}
-	pending.state.Store(specialWord(kindActive))
-	pending.next.Store(newer)
-	fallen.head.Store(pending)
-	require.Same(t, newer, m.checkedNewest(fallen))
+	top := p.load()
+	before := m.checkNewestBegin(top)
+	require.Same(t, newer, before)
+	m.checkNewestEnd(before, newer)
+	requireViolation(t, "is read", func() { m.checkNewestEnd(before, older) })
+	requireViolation(t, "is read", func() { m.checkNewestEnd(before, nil) })
+	require.Nil(t, m.checkNewestBegin(newer), "what is below a committed version may have been cut off")
 }
 
 func TestInvariantOfCommits(t *testing.T) {
@@ -229,13 +224,13 @@ func TestInvariantOfCommits(t *testing.T) {
 			e := m.slots.Next()
 			for i := range tx.st.writes {
 				w := &tx.st.writes[i]
-				w.e = m.makeEntry(w.key)
-				h := w.e.head.Load()
-				if h != nil {
+				w.v.state.Store(uint64(load(&w.v.state).at(e)))
+				if p, h := m.index.find(w.hash, w.v.key); h != nil {
 					w.v.next.Store(h)
+					p.swap(h, w.v)
+				} else {
+					m.index.insert(w.hash, w.v)
 				}
-				w.v.state.Store(committedWord(w.v.state.Load(), e))
-				w.e.head.Store(w.v)
 			}
 			tx.st.checkCommit(tx.gen, e)
 		}

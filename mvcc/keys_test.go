@@ -1,8 +1,11 @@
 package mvcc
 
 import (
+	"fmt"
 	"math"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,7 +63,7 @@ func usable[K comparable](t *testing.T, m *Map[K, int], good K) {
 	require.Len(t, contents(t, m), 1)
 	m.Delete(good)
 	prune(m)
-	require.Empty(t, entries(m))
+	require.Empty(t, heads(m))
 	checkQuiet(t, m)
 }
 
@@ -79,7 +82,7 @@ func testNaN[K comparable](t *testing.T, name string, bad, good K) {
 		}
 		require.Empty(t, contents(t, m))
 		prune(m)
-		require.Empty(t, entries(m))
+		require.Empty(t, heads(m))
 		// Nothing is found either among the transaction's own writes.
 		tx := m.Begin(nil)
 		for i := range 2 * linearWrites {
@@ -144,7 +147,7 @@ func TestNegativeZero(t *testing.T) {
 		requireValue(t, 2)(tx.Get(0))
 		return nil
 	}))
-	require.Len(t, entries(m), 1)
+	require.Len(t, heads(m), 1)
 	m.Store(math.Inf(1), 3)
 	m.Store(math.Inf(-1), 4)
 	require.Equal(t, map[float64]int{0: 2, math.Inf(1): 3, math.Inf(-1): 4}, contents(t, m))
@@ -216,4 +219,83 @@ func TestUnhashableKeys(t *testing.T) {
 	testUnhashable[any](t, "array", [2]any{1, []int{1}}, [2]any{1, 2})
 	testUnhashable[inside](t, "struct", inside{1, []int{1}}, inside{1, 1})
 	testUnhashable[any](t, "nested", inside{1, [1]any{[]int{1}}}, inside{1, nil})
+}
+
+// All keys hash alike: the map is slow then, and right. Lookups compare with each key;
+// inserts look through the chain before they lock it.
+func TestKeysThatHashAlike(t *testing.T) {
+	m := newMap[int, int](t, brisk())
+	m.index.hash = hasher[int]{kind: hashGiven, given: func(int) uint64 { return 7 << 60 }}
+	const stay = 100
+	n := sizes(300, 100)
+	for i := range stay {
+		m.Store(i, i)
+	}
+	c := newCrew(t)
+	c.run(2, func(w int) error {
+		for round := range 3 {
+			for i := range n {
+				key := stay + w*n + i
+				err := m.Update(bg, nil, func(tx Tx[int, int]) error {
+					own, _ := tx.Get(w)
+					tx.Set(w, own+1)
+					tx.Set(key, round)
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			for i := range n {
+				if value, ok := m.LoadAndDelete(stay + w*n + i); !ok || value != round {
+					return fmt.Errorf("key %d: %d, %v", stay+w*n+i, value, ok)
+				}
+			}
+		}
+		return nil
+	})
+	c.wait(t)
+	all := contents(t, m)
+	require.Len(t, all, stay)
+	for i := range 2 {
+		require.Equal(t, i+3*n, all[i])
+	}
+	eventually(t, func() bool { return len(heads(m)) == stay }, "deleted keys stay in the index")
+}
+
+// Keys that are large, whose equality takes long, or that differ at the end only.
+func TestLargeKeys(t *testing.T) {
+	m := newMap[string, int](t, nil)
+	key := func(i int) string { return strings.Repeat("k", 1024) + strconv.Itoa(i) }
+	n := sizes(5000, 500)
+	for i := range n {
+		m.Store(key(i), i)
+	}
+	for i := range n {
+		requireValue(t, i)(m.Load(key(i)))
+		m.Delete(key(i))
+	}
+	require.NoError(t, m.Reclaim(bg))
+	require.Empty(t, heads(m))
+}
+
+// Keys of an interface type: equal ones of different types are different keys.
+func TestInterfaceKeys(t *testing.T) {
+	m := newMap[any, int](t, nil)
+	type pair struct{ a, b any }
+	keys := []any{1, int8(1), uint(1), "1", 1.0, pair{1, "1"}, pair{"1", 1}, [2]any{1, 1}, nil, true}
+	for i, key := range keys {
+		m.Store(key, i)
+	}
+	for i, key := range keys {
+		requireValue(t, i)(m.Load(key))
+	}
+	require.Len(t, contents(t, m), len(keys))
+	require.PanicsWithValue(t, ErrBadKey, func() { m.Store(pair{1, math.NaN()}, 1) })
+	requireAbsent[int](t)(m.Load(pair{1, math.NaN()}))
+	requireRuntimeError(t, func() { m.Load(pair{1, []int{1}}) })
+	for i, key := range keys {
+		requireValue(t, i)(m.LoadAndDelete(key))
+	}
+	require.Empty(t, contents(t, m))
 }

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -11,11 +11,11 @@ import (
 )
 
 // recordOf returns what the record of the undecided head of key says.
-func recordOf[K comparable, V any](t *testing.T, m *Map[K, V], key K) uint64 {
+func recordOf[K comparable, V any](t *testing.T, m *Map[K, V], key K) word {
 	t.Helper()
-	s, _ := m.lookup(key).head.Load().resolve()
-	require.False(t, committed(s))
-	return s
+	w, _ := m.resolve(m.lookup(key).head)
+	require.False(t, w.committed())
+	return w
 }
 
 func TestInstallerShowsLife(t *testing.T) {
@@ -29,12 +29,12 @@ func TestInstallerShowsLife(t *testing.T) {
 	}
 	a := newStage(t).actor("batch", func() { require.NoError(t, tx.Commit()) })
 	a.to(hooks.CommitEntries)
-	var says []uint64
+	var says []word
 	for range 2 * installStride {
 		a.to(hooks.Installed)
 		for i := range 2 * installStride {
-			if s, _ := m.lookup(i).head.Load().resolve(); !committed(s) {
-				says = append(says, s)
+			if w, _ := m.resolve(m.lookup(i).head); !w.committed() {
+				says = append(says, w)
 				break
 			}
 		}
@@ -74,7 +74,7 @@ func TestReaderAtTentativeEpoch(t *testing.T) {
 	a.to(hooks.Tentative)
 	s := m.Snapshot()
 	defer s.Close()
-	require.Equal(t, epochOf(recordOf(t, m, "a")), s.Epoch())
+	require.Equal(t, recordOf(t, m, "a").epoch(), s.st.epoch())
 	requireValue(t, 1)(s.Get("a"))
 	a.finish()
 	requireValue(t, 1)(s.Get("b"))

@@ -2,25 +2,14 @@ package mvcc
 
 import (
 	"context"
-	"hash/maphash"
 	"reflect"
 	"runtime"
 	"time"
 	"weak"
 
-	"github.com/puzpuzpuz/xsync/v4"
-
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/favour"
-)
-
-// What the index is told to do with an entry.
-type indexOp = xsync.ComputeOp
-
-const (
-	indexDelete = xsync.DeleteOp
-	indexCancel = xsync.CancelOp
 )
 
 // A Map is a map from K to V that any number of goroutines may use at once, one
@@ -34,29 +23,18 @@ type Map[K comparable, V any] struct {
 
 	// All fields are set by New and never change, but for what they point to.
 	core[K, V]
-	gc        *gc.Reclaimer[*entry[K, V], waiting[K, V]]
+	gc        *gc.Reclaimer[*bucket[K, V], waiting[K, V]]
 	level     Level
 	reflexive bool // k == k for every k of type K
 	tracePins bool
 	guarded   bool // transactions may be evicted, or are traced
 	maxAge    time.Duration
 	threshold uint64
-	// What an entry and a version take, for Stats.
-	perEntry, perVersion uint64
-	pool                 epoch.Pool[txState[K, V]]
-	// seed hashes keys for favour and watches.
-	seed    maphash.Seed
-	favour  favour.Queue
-	watches watches
-}
-
-// core is the part of a map that the background work needs. It has a copy of its
-// own, so that it does not keep the map reachable.
-type core[K comparable, V any] struct {
-	index    *xsync.Map[K, *entry[K, V]]
-	slots    *epoch.Slots
-	dead     *version[V] // the head of entries that are leaving the index
-	counters *counters
+	// perVersion is what a version takes, for Stats.
+	perVersion uint64
+	pool       epoch.Pool[txState[K, V]]
+	favour     favour.Queue
+	watches    watches
 }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.
@@ -68,12 +46,10 @@ type core[K comparable, V any] struct {
 func New[K comparable, V any](opts *Options) *Map[K, V] {
 	o := opts.withDefaults()
 	c := core[K, V]{
-		index:    xsync.NewMap[K, *entry[K, V]](xsync.WithPresize(o.Capacity)),
+		index:    newIndex[K, V](o.Capacity),
 		slots:    epoch.NewSlots(),
-		dead:     new(version[V]),
 		counters: newCounters(),
 	}
-	c.dead.state.Store(specialWord(kindDead))
 	m := &Map[K, V]{
 		core:      c,
 		level:     o.Isolation,
@@ -82,16 +58,15 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		maxAge:    o.MaxTxAge,
 		reflexive: reflexive(reflect.TypeFor[K]()),
 		threshold: uint64(o.PruneThreshold),
-		seed:      maphash.MakeSeed(),
 	}
-	m.perEntry, m.perVersion = sizesOf[K, V]()
+	m.perVersion = sizeOf[K, V]()
 	// The goroutines hold the reclaimer, not the map.
 	lasting := weak.Make(m)
 	trim := func() bool {
 		m := lasting.Value()
 		return m != nil && m.pool.Trim(func(st *txState[K, V]) { m.slots.Release(st.slot) })
 	}
-	m.gc = gc.NewReclaimer(gc.Config[*entry[K, V], waiting[K, V]]{
+	m.gc = gc.NewReclaimer(gc.Config[*bucket[K, V], waiting[K, V]]{
 		Slots:    c.slots,
 		Interval: o.ReclaimInterval,
 		Workers:  o.ReclaimWorkers,
@@ -104,8 +79,10 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		Due:      c.due,
 		Surplus:  c.surplus,
 		Trim:     trim,
+		Tend:     c.index.tend,
 	})
-	runtime.AddCleanup(m, (*gc.Reclaimer[*entry[K, V], waiting[K, V]]).Stop, m.gc)
+	c.index.visit, c.index.spawn, c.index.wake = m.gc.Offer, m.gc.Go, m.gc.Wake
+	runtime.AddCleanup(m, (*gc.Reclaimer[*bucket[K, V], waiting[K, V]]).Stop, m.gc)
 	return m
 }
 
@@ -127,7 +104,7 @@ func (m *Map[K, V]) Close() { m.gc.Close() }
 func (m *Map[K, V]) Reclaim(ctx context.Context) error { return m.gc.Reclaim(ctx) }
 
 // badKey reports whether key is not equal to itself. Such a key can never be
-// found again, and xsync's table transfer would race on it.
+// found again.
 func (m *Map[K, V]) badKey(key K) bool { return !m.reflexive && !equal(key, key) }
 
 func (m *Map[K, V]) checkKey(key K) {

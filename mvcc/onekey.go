@@ -1,6 +1,8 @@
 package mvcc
 
-import "github.com/mvccmap/mvccmap/internal/hooks"
+import (
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
 
 // The one-key operations have the names and the meaning of those of [sync.Map].
 // They are linearizable, among themselves and with serializable transactions,
@@ -14,28 +16,24 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(key) {
 		return value, false
 	}
-	if e := m.lookup(key); e != nil {
-		return m.newest(e).present()
-	}
-	return value, false
+	p, v := m.index.find(m.index.hash.sum(key), key)
+	return m.newest(p, v).present()
 }
 
 // Store sets the value of key, in a transaction of its own that never conflicts.
 // The value is stored, not copied: what it points to is shared with every
-// reader. Store waits for no particular goroutine; a key that is new to the map
-// waits for a bucket of the index, and for a resize of it. It allocates one
-// version, for a new key also its entries. It panics with [ErrBadKey] if key is
-// not equal to itself.
+// reader. Store waits for no particular goroutine. It allocates one version. It panics
+// with [ErrBadKey] if key is not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(key)
-	m.write(key, &version[V]{value: value}, always)
+	m.write(place[K, V]{}, m.index.hash.sum(key), &version[K, V]{key: key, value: value}, nil)
 }
 
 // Swap sets the value of key and returns the value it replaced, if there was
 // one. Its cost is that of Store.
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(key)
-	base, _ := m.write(key, &version[V]{value: value}, always)
+	base, _ := m.write(place[K, V]{}, m.index.hash.sum(key), &version[K, V]{key: key, value: value}, nil)
 	return base.present()
 }
 
@@ -44,12 +42,12 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 // that of Store.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(key)
-	if e := m.lookup(key); e != nil {
-		if actual, loaded = m.newest(e).present(); loaded {
-			return actual, true
-		}
+	h := m.index.hash.sum(key)
+	p, v := m.index.find(h, key)
+	if actual, loaded = m.newest(p, v).present(); loaded {
+		return actual, true
 	}
-	if base, written := m.write(key, &version[V]{value: value}, ifAbsent); !written {
+	if base, written := m.write(p, h, &version[K, V]{key: key, value: value}, ifAbsent); !written {
 		return base.value, true
 	}
 	return value, false
@@ -61,16 +59,14 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if m.badKey(key) {
 		return value, false
 	}
-	e := m.lookup(key)
-	if e == nil {
+	h := m.index.hash.sum(key)
+	p, v := m.index.find(h, key)
+	if _, ok := m.newest(p, v).present(); !ok {
 		return value, false
 	}
-	if _, ok := m.newest(e).present(); !ok {
-		return value, false
-	}
-	v := new(version[V])
-	setWord(&v.state, tombBit)
-	base, _ := m.write(key, v, ifPresent)
+	tombstone := &version[K, V]{key: key}
+	setWord(&tombstone.state, tombBit)
+	base, _ := m.write(p, h, tombstone, ifPresent)
 	return base.present()
 }
 
@@ -98,110 +94,83 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 	if m.badKey(key) {
 		return false
 	}
-	e := m.lookup(key)
-	if e == nil {
+	h := m.index.hash.sum(key)
+	p, head := m.index.find(h, key)
+	if value, ok := m.newest(p, head).present(); !ok || value != old {
 		return false
 	}
-	if value, ok := m.newest(e).present(); !ok || value != old {
-		return false
-	}
-	v := &version[V]{value: new}
-	if m.favour.Any() {
-		m.giveWay(key)
-	}
-	for {
-		h, base, ok := m.settle(e)
-		if !ok {
-			if e = m.lookup(key); e == nil {
-				return false
-			}
-			continue
-		}
-		if value, ok := base.present(); !ok || value != old {
-			return false
-		}
-		setWord(&v.state, announcedWord(0, 0, 0))
-		if m.push(e, h, base, v) {
-			m.publish(e, v)
-			return true
-		}
-	}
+	v := &version[K, V]{key: key, value: new}
+	_, swapped = m.write(p, h, v, func(base *version[K, V]) bool {
+		value, ok := base.present()
+		return ok && value == old
+	})
+	return swapped
 }
 
-// A condition says on what a one-key write depends.
-type condition uint8
+// A condition says on what a one-key write depends: on the newest version, or nil.
+type condition[K comparable, V any] func(base *version[K, V]) bool
 
-const (
-	always condition = iota
-	ifAbsent
-	ifPresent
-)
+func ifPresent[K comparable, V any](base *version[K, V]) bool {
+	_, present := base.present()
+	return present
+}
+
+func ifAbsent[K comparable, V any](base *version[K, V]) bool { return !ifPresent(base) }
 
 // write installs v, whose state is that of a tombstone or zero, as the newest
-// version of key and commits it, if cond holds. It returns the version that was
+// version of its key and commits it, if cond holds, or is nil. p is where the key was
+// found, if it was looked up, and h its hash. It returns the version that was
 // the newest one before, or nil, and whether it wrote: nothing comes between the
 // two, since v is installed by a CAS of the head below which base was found.
-func (m *Map[K, V]) write(key K, v *version[V], cond condition) (base *version[V], written bool) {
-	return m.writeTo(m.lookup(key), key, v, cond)
-}
-
-// writeTo is write for a caller that has looked key up, and found e.
-func (m *Map[K, V]) writeTo(e *entry[K, V], key K, v *version[V], cond condition) (base *version[V], written bool) {
+func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condition[K, V]) (base *version[K, V], written bool) {
 	if m.favour.Any() {
-		m.giveWay(key)
+		m.giveWay(h)
 	}
-	setWord(&v.state, announcedWord(v.state.Load(), 0, 0))
+	setWord(&v.state, word(v.state.Load()).announced(0, 0))
 	for {
-		if e == nil {
-			if cond == ifPresent {
-				return nil, false
-			}
-			e = m.makeEntry(key)
-		}
-		h, base, ok := m.settle(e)
+		at, head := m.index.again(p, h, v.key)
+		p = at
+		base, ok := m.settle(head)
 		if !ok {
-			e = m.lookup(key)
 			continue
 		}
-		if cond != always {
-			if _, present := base.present(); present != (cond == ifPresent) {
-				return base, false
-			}
+		if cond != nil && !cond(base) {
+			return base, false
 		}
-		if m.push(e, h, base, v) {
-			m.publish(e, v)
-			if n := growth(base, v); n != 0 {
-				m.counters.keys.Add(int64(n))
-			}
-			return base, true
+		if head != nil {
+			ok = m.push(p, head, base, v)
+		} else {
+			setLink(&v.next, nil)
+			p, ok = m.index.insert(h, v)
 		}
+		if !ok {
+			continue
+		}
+		m.publish(p, h, v)
+		if n := growth(base, v); n != 0 {
+			m.counters.keys.Add(int64(n))
+		}
+		return base, true
 	}
 }
 
-// publish commits the announced one-key version v on e.
-func (m *Map[K, V]) publish(e *entry[K, V], v *version[V]) {
-	if hooks.Enabled {
-		hooks.At(hooks.StoreInstalled)
-	}
+// publish commits the announced one-key version v at p, whose key has hash h.
+func (m *Map[K, V]) publish(p place[K, V], h uint64, v *version[K, V]) {
+	hooks.At(hooks.StoreInstalled)
 	// The word is announced with floor 0 and no check: nobody revokes it, so
 	// whoever draws for it commits it.
-	w := v.state.Load()
-	if !committed(w) {
-		m.mark(e.key, &v.state)
-		if hooks.Enabled {
-			hooks.At(hooks.Marked)
-		}
-		d := decidedWord(w, m.slots.Next())
-		if hooks.Enabled {
-			hooks.At(hooks.StoreDrawn)
-		}
+	if w := load(&v.state); !w.committed() {
+		m.mark(v, &v.state)
+		hooks.At(hooks.Marked)
+		d := w.decided(m.slots.Next())
+		hooks.At(hooks.StoreDrawn)
 		// Linearization point, unless a helper's CAS was.
 		if !advance(&v.state, w, d) {
 			m.counters.wasted.Add(1)
 		}
 	}
-	m.installed(e, v)
-	if at := epochOf(v.state.Load()); m.gc.Due(at) {
-		m.gc.RefreshPast(at, 0)
+	m.installed(p, h, v)
+	if e := load(&v.state).epoch(); m.gc.Due(e) {
+		m.gc.RefreshPast(e, 0)
 	}
 }

@@ -65,14 +65,14 @@ type Options struct {
 	ReclaimInterval time.Duration
 
 	// ReclaimWorkers is how many goroutines prune at a tick. Negative means that
-	// committers do it: when more than 64 keys wait, a committer prunes two for
-	// each that it adds, and a tick what they have left. Default: 1.
+	// committers do it: when more than 64 buckets of keys wait, a committer prunes two
+	// for each that it adds, and a tick what they have left. Default: 1.
 	ReclaimWorkers int
 
-	// ReclaimQueue is how many keys may be handed to the background work
-	// at a time. When it is full, committers move keys from it to the list of the
-	// next tick; when 64 times as many are there, they prune two for each that
-	// they add. Memory is taken as it fills. Default: 16384.
+	// ReclaimQueue is how many buckets of the index, of some keys each, may be handed to
+	// the background work at a time. When it is full, committers move buckets from it to
+	// the list of the next tick; when 64 times as many are there, they prune two for each
+	// that they add. Memory is taken as it fills. Default: 16384.
 	ReclaimQueue int
 
 	// PruneThreshold is after how many new versions of a key their committer

@@ -11,7 +11,7 @@ import (
 // lock each, a tenth of a Store. These write them like ordinary variables.
 
 // setWord sets a word that no other goroutine can reach yet.
-func setWord(w *atomic.Uint64, s uint64) { *(*uint64)(unsafe.Pointer(w)) = s }
+func setWord(r *record, w word) { *(*word)(unsafe.Pointer(r)) = w }
 
 // setLink sets a pointer that no other goroutine can reach yet.
 func setLink[T any](l *atomic.Pointer[T], p *T) { *(**T)(unsafe.Pointer(l)) = p }

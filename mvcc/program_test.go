@@ -151,7 +151,7 @@ func (p *program[K, V]) next() V {
 
 // committed is called after every commit that wrote, and says what.
 func (p *program[K, V]) committed(writes map[K]*V) {
-	p.o.commit(p.m.slots.Now(), writes)
+	p.o.commit(uint64(p.m.slots.Now()), writes)
 	for key := range writes {
 		p.checkChain(key, false)
 		n, most := len(chain(p.m, key)), len(p.live())+2+slack
@@ -199,7 +199,7 @@ func (p *program[K, V]) checkChain(key K, exact bool) {
 		gone = !slices.ContainsFunc(p.pins, before) &&
 			!slices.ContainsFunc(p.open, func(x *openTx[K, V]) bool { return x.isTx && before(x.epoch) })
 	}
-	p.check(!gone || p.m.lookup(key) == nil, "entry of an absent key", "%v is still in the index: %v, live %v", key, got, live)
+	p.check(!gone || !p.m.has(key), "an absent key", "%v is still in the index: %v, live %v", key, got, live)
 }
 
 // checkStats is checked after every step: what can be counted is counted.
@@ -233,7 +233,7 @@ func (p *program[K, V]) finish() {
 	p.sameAll("contents in the end", p.o.newest(), contents(programTB{p.outer, p.t}, p.m))
 	p.ended++
 	p.checkStats()
-	n := len(entries(p.m))
+	n := len(heads(p.m))
 	p.check(n == len(p.o.newest()), "index in the end", "%d entries for %d keys", n, len(p.o.newest()))
 	checkQuiet(programTB{p.outer, p.t}, p.m)
 }

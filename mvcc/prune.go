@@ -3,48 +3,82 @@ package mvcc
 import (
 	"math"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// found is what the background work finds out about entries.
-type found[K comparable, V any] = gc.Found[*entry[K, V], waiting[K, V]]
-
-// waiting is an old version that is kept for an old read epoch, and its entry; or nil
-// and an entry of which nothing is left but a tombstone that somebody reads below.
-type waiting[K comparable, V any] struct {
-	e *entry[K, V]
-	v *version[V]
+// core is the part of a map that the background work needs. It has a copy of its
+// own, so that it does not keep the map reachable.
+type core[K comparable, V any] struct {
+	index    *index[K, V]
+	slots    *epoch.Slots
+	counters *counters
 }
 
-// visit prunes entries for the background work, see [gc.Config].
-func (c core[K, V]) visit(entries []*entry[K, V], view *gc.View, f *found[K, V]) {
+// found is what the background work finds out. It visits keys bucket by bucket.
+type found[K comparable, V any] = gc.Found[*bucket[K, V], waiting[K, V]]
+
+// waiting is an old version that is kept for an old read epoch; or, with last, a
+// tombstone that is all that is left of its key, and that somebody reads below.
+type waiting[K comparable, V any] struct {
+	v    *version[K, V]
+	last bool
+}
+
+// visit prunes keys for the background work, see [gc.Config]: those of the buckets for
+// which that was asked.
+func (c *core[K, V]) visit(buckets []*bucket[K, V], view *gc.View, f *found[K, V]) {
 	// In loops of loads that do not depend on each other, for the cache: see scan.
-	for _, e := range entries {
-		// Must precede the prune: a committer that finds the mark set relies on
-		// a prune that sees its version.
-		e.pending.Store(false)
+	for _, b := range buckets {
+		b.meta.Load()
 	}
-	for _, e := range entries {
-		if h := e.head.Load(); h != nil {
-			h.state.Load()
+	for _, b := range buckets {
+		b.prefetch()
+	}
+	for _, b := range buckets {
+		c.visitBucket(b, view, f)
+	}
+}
+
+func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found[K, V]) {
+	// Must precede the prunes: a committer that finds that a visit is asked for
+	// relies on a prune that sees its version.
+	visits, heads := c.index.asked(b)
+	hooks.At(hooks.Dequeued)
+	visited, gone := 0, 0
+	for i, was := range heads {
+		if !visits[i] {
+			continue
 		}
-	}
-	if hooks.Enabled {
-		hooks.At(hooks.Dequeued)
-	}
-	for _, e := range entries {
-		switch c.prune(e, view, math.MaxInt, f) {
+		p := place[K, V]{b, uint8(i)}
+		h := p.load()
+		if h == c.index.moved && c.index.head(was) {
+			p, h = c.index.find(c.index.hash.sum(was.key), was.key)
+		}
+		if !c.index.head(h) {
+			continue
+		}
+		visited++
+		key := h.key
+		var list *[]*bucket[K, V]
+		switch c.prune(p, h, view, math.MaxInt, f) {
+		case leftNoKey:
+			gone++
+			continue
 		case leftAbove:
-			if !e.pending.Swap(true) {
-				f.Again = append(f.Again, e)
-			}
+			list = &f.Again
 		case leftYoung:
-			if !e.pending.Swap(true) {
-				f.Later = append(f.Later, e)
-			}
+			list = &f.Later
+		default:
+			continue
 		}
+		if b := c.index.list(p, c.index.hash.sum(key), key); b != nil {
+			*list = append(*list, b)
+		}
+	}
+	if visited > 0 && gone == visited {
+		f.Gone++
 	}
 }
 
@@ -52,30 +86,34 @@ func (c core[K, V]) visit(entries []*entry[K, V], view *gc.View, f *found[K, V])
 // before the mark came off, so the visit that follows starts from a head below which
 // the version is found, and marks it again or drops it. One that comes later does not
 // find the mark.
-func (c core[K, V]) due(waits []waiting[K, V], entries []*entry[K, V]) []*entry[K, V] {
+func (c *core[K, V]) due(waits []waiting[K, V], buckets []*bucket[K, V]) []*bucket[K, V] {
 	for _, w := range waits {
-		if w.v != nil {
-			w.v.state.And(^uint64(waitBit))
-		} else {
-			w.e.waits.Store(false)
+		w.v.state.And(^uint64(waitBit))
+		if w.last {
 			c.counters.tombstones.Add(-1)
 		}
-		if !w.e.pending.Swap(true) {
-			entries = append(entries, w.e)
+		h := c.index.hash.sum(w.v.key)
+		p, _ := c.index.find(h, w.v.key)
+		if b := c.index.list(p, h, w.v.key); b != nil {
+			buckets = append(buckets, b)
 		}
 	}
-	return entries
+	return buckets
 }
 
-// surplus returns how many versions e has beyond the newest one and those that wait.
-func (c core[K, V]) surplus(e *entry[K, V]) (n int) {
-	h := e.head.Load()
-	if h == nil {
-		return 0
-	}
-	for v := h.next.Load(); v != nil; v = v.next.Load() {
-		if v.state.Load()&waitBit == 0 || !committed(v.state.Load()) {
-			n++
+// surplus returns how many versions the keys of b that are to be visited have beyond the
+// newest one and those that wait.
+func (c *core[K, V]) surplus(b *bucket[K, V]) (n int) {
+	meta := b.meta.Load()
+	for i := range b.slots {
+		h := b.slots[i].Load()
+		if meta&(firstVisit<<i) == 0 || !c.index.head(h) {
+			continue
+		}
+		for v := h.next.Load(); v != nil; v = v.next.Load() {
+			if w := load(&v.state); w&waitBit == 0 || !w.committed() {
+				n++
+			}
 		}
 	}
 	return n
@@ -89,9 +127,11 @@ const (
 	leftNothing left = iota
 	leftYoung        // versions kept for read epochs that are not old
 	leftAbove        // versions above the bound of the view
+	leftNoKey        // the key itself is gone
 )
 
-// prune drops the versions of e that view allows to drop, and the entry itself
+// prune drops the versions of the key at p, whose head is or was h, that view allows to
+// drop, and the key itself
 // if nothing but a tombstone is left of it that no transaction which may write reads
 // below. It keeps all versions above the bound, the newest one at or below it, and the
 // newest one at or below each live epoch; it links these together and lets go of the
@@ -106,34 +146,38 @@ const (
 // It stops after run versions in a row that had to be kept. If f is not nil it tells of
 // the old versions that have to be kept for old epochs, once each: a version is marked
 // as waiting when its wait begins. If f is nil it does not look far for the bound.
-func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]) (l left) {
-	h := e.head.Load()
-	for h != nil {
-		s, _ := h.resolve()
-		if isKind(s, kindDead) {
+func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run int, f *found[K, V]) (l left) {
+	for {
+		switch h {
+		case nil:
 			return leftNothing
+		case c.index.moved:
+			return leftAbove // to be visited where it is now
 		}
-		if !isKind(s, kindAborted) {
+		if w, _ := c.resolve(h); !w.is(kindAborted) {
 			break
 		}
-		e.head.CompareAndSwap(h, h.next.Load())
-		h = e.head.Load()
-	}
-	if h == nil {
-		c.bury(e, nil, f)
-		return leftNothing
+		base := h.next.Load()
+		if base == nil {
+			if c.index.remove(h) {
+				return leftNoKey
+			}
+			return leftNothing // whoever has put something in its place asks for a visit
+		}
+		p.swap(h, base)
+		h = p.load()
 	}
 
 	// v: the newest committed version at or below the bound.
 	v, above := h, 0
 	for {
-		s, _ := v.resolve()
-		if committed(s) && epochOf(s) <= view.Bound {
+		w, _ := c.resolve(v)
+		if w.committed() && w.epoch() <= view.Bound {
 			break
 		}
-		// An undecided head is its committer's business: he looks at the
-		// mark after he has published.
-		if committed(s) {
+		// An undecided head is its committer's business: he asks for a visit
+		// after he has published.
+		if w.committed() {
 			above++
 		}
 		if f == nil && above > run*nearRuns {
@@ -152,19 +196,19 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]
 	if above > 0 {
 		l = leftAbove
 	}
-	if hooks.Enabled {
-		hooks.At(hooks.PruneFound)
-	}
-	kept, young := c.pruneBelow(e, v, view, run, f)
+	hooks.At(hooks.PruneFound)
+	kept, young := c.pruneBelow(v, view, run, f)
 	if young {
 		l = max(l, leftYoung)
 	}
 	if kept || v != h || !h.tombstone() {
 		return l
 	}
-	at := commitEpoch(h)
-	if at <= view.Writers {
-		c.bury(e, h, f)
+	if c.commitEpoch(h) <= view.Writers {
+		c.checkRemove(h)
+		if c.index.remove(h) {
+			return leftNoKey
+		}
 		return l
 	}
 	// A transaction that may write reads as of before it, or began to when the view
@@ -176,9 +220,9 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]
 		return max(l, leftYoung)
 	}
 	// If it waits already, then for the same one, or the wait is about to end.
-	if !e.waits.Swap(true) {
+	if !marked(h) {
 		c.counters.tombstones.Add(1)
-		f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: view.Writers, Writers: true, What: waiting[K, V]{e, nil}})
+		f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: view.Writers, Writers: true, What: waiting[K, V]{h, true}})
 	}
 	return l
 }
@@ -187,28 +231,29 @@ func (c core[K, V]) prune(e *entry[K, V], view *gc.View, run int, f *found[K, V]
 // next after the view was renewed finds it at once.
 const nearRuns = 4
 
+// marked marks v as waiting, and reports whether it was.
+func marked[K comparable, V any](v *version[K, V]) bool {
+	return v.state.Load()&waitBit != 0 || v.state.Or(waitBit)&waitBit != 0
+}
+
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for
 // an epoch that is not old.
-func (c core[K, V]) pruneBelow(e *entry[K, V], v *version[V], view *gc.View, run int, f *found[K, V]) (kept, young bool) {
+func (c *core[K, V]) pruneBelow(v *version[K, V], view *gc.View, run int, f *found[K, V]) (kept, young bool) {
 	inARow := 0
 	for cur := v; inARow < run; {
 		// What is above at below cur is dropped.
-		at, old := view.Below(commitEpoch(cur))
+		at, old := view.Below(c.commitEpoch(cur))
 		first := cur.next.Load()
 		n := first
-		for n != nil && (at == 0 || commitEpoch(n) > at) {
+		for n != nil && (at == 0 || c.commitEpoch(n) > at) {
 			n = n.next.Load()
 		}
 		if n == first {
 			inARow++
 		} else {
-			if invariant.Enabled {
-				c.checkCut(e, cur, first, n, view)
-			}
-			if hooks.Enabled {
-				hooks.At(hooks.PruneWalked)
-			}
+			c.checkCut(cur, first, n, view)
+			hooks.At(hooks.PruneWalked)
 			// Compared: if another pruner has cut here meanwhile, n may be what
 			// it has dropped, and must not be linked in again.
 			if !cur.next.CompareAndSwap(first, n) {
@@ -227,76 +272,19 @@ func (c core[K, V]) pruneBelow(e *entry[K, V], v *version[V], view *gc.View, run
 		}
 		if !old || f.Alone {
 			young = true
-		} else if n.state.Or(waitBit)&waitBit == 0 {
-			f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: at, What: waiting[K, V]{e, n}})
+		} else if !marked(n) {
+			f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: at, What: waiting[K, V]{n, false}})
 		}
 	}
 	return kept, young
 }
 
-// trim drops all that is below base, a committed version of e that the caller is about
-// to cover, if nobody sees it any more. e is base's commit epoch. It is what keeps
-// chains short where writers never rest: it costs a writer a store into a line that
-// it has just read.
-func (c core[K, V]) trim(en *entry[K, V], base *version[V], view *gc.View) {
-	first := base.next.Load()
-	if first == nil {
-		return
-	}
-	if invariant.Enabled {
-		c.checkCut(en, base, first, nil, view)
-	}
-	base.next.Store(nil)
-}
-
-// commitEpoch returns the commit epoch of a version that is known to be
-// committed.
-func commitEpoch[V any](v *version[V]) uint64 {
-	s, _ := v.resolve()
-	return epochOf(s)
-}
-
-// bury declares e dead if its head still is h, and unlinks it. h must be nil, or
-// a committed tombstone below which nobody sees anything, and no transaction reads
-// that may write.
-//
-// Dead first, then unlink: a writer that installs on e changes the same word,
-// so either it finds e dead and looks the key up again, or we fail here. The
-// other way round, or a delete that does not compare, would lose its version.
-func (c core[K, V]) bury(e *entry[K, V], h *version[V], f *found[K, V]) {
-	if invariant.Enabled {
-		c.checkBury(e, h)
-	}
-	if e.head.CompareAndSwap(h, c.dead) {
-		if hooks.Enabled {
-			hooks.At(hooks.Dead)
-		}
-		c.unlink(e)
-		if f != nil {
-			f.Gone++
-		}
-	}
-}
-
-// unlink takes a dead entry out of the index, if it is still there. Whoever
-// needs the key helps: nobody waits for the one who declared it dead. It may
-// wait for a bucket of the index.
-func (c core[K, V]) unlink(e *entry[K, V]) {
-	if invariant.Enabled {
-		c.checkDead(e)
-	}
-	if hooks.Enabled && hooks.Scheduled() {
-		hooks.Index(hooks.Write, e.key)
-	}
-	gone := false
-	c.index.Compute(e.key, func(old *entry[K, V], loaded bool) (*entry[K, V], indexOp) {
-		if loaded && old == e {
-			gone = true
-			return nil, indexDelete
-		}
-		return old, indexCancel
-	})
-	if gone {
-		c.counters.entries.Dec()
+// trim drops all that is below base, a committed version that the caller is about
+// to cover, if nobody sees base's own elders any more: if base is at or below the min
+// visible epoch. It is what keeps chains short where writers never rest.
+func (c *core[K, V]) trim(base *version[K, V], view *gc.View) {
+	if first := base.next.Load(); first != nil {
+		c.checkCut(base, first, nil, view)
+		base.next.Store(nil)
 	}
 }

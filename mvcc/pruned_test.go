@@ -30,8 +30,8 @@ func TestStatsCountWhatWaits(t *testing.T) {
 	check := func(aside int) {
 		t.Helper()
 		n := 0
-		for _, e := range entries(m) {
-			for v := e.head.Load(); v != nil; v = v.next.Load() {
+		for _, e := range heads(m) {
+			for v := e.head; v != nil; v = v.next.Load() {
 				n++
 			}
 		}

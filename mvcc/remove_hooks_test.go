@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// How entries leave the index while somebody wants to use them.
+// How keys leave the index while somebody wants to use them.
 
 // writers write "new" to key, by every path there is.
 var writers = map[string]func(m *Map[string, string], key string) error{
@@ -42,7 +42,7 @@ func commitTo(m *Map[string, string], read func(Tx[string, string]), keys ...str
 	})
 }
 
-// deleted returns a map whose key x has an entry with nothing but a tombstone.
+// deleted returns a map whose key x has nothing but a tombstone.
 func deleted(t *testing.T) *Map[string, string] {
 	m := newMap[string, string](t, still())
 	m.Store("x", "old")
@@ -50,15 +50,14 @@ func deleted(t *testing.T) *Map[string, string] {
 	return m
 }
 
-// A pruner has declared an entry dead and stands still before it takes it out of
-// the index. A write to the key goes through; what the pruner takes out later is
-// its own entry only.
-func TestWriteToDeadEntry(t *testing.T) {
+// A pruner has taken a key out of the index and stands still before it frees the slot.
+// A write to the key goes through; what the pruner frees later is its own slot only.
+func TestWriteToKeyThatHasLeft(t *testing.T) {
 	for name, write := range writers {
 		t.Run(name, func(t *testing.T) {
 			m := deleted(t)
-			p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Dead)
-			require.NotNil(t, m.lookup("x"), "the dead entry is in the index still")
+			p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Gone)
+			require.False(t, m.has("x"))
 			requireAbsent[string](t)(m.Load("x"))
 			s := m.Snapshot()
 			defer s.Close()
@@ -73,10 +72,10 @@ func TestWriteToDeadEntry(t *testing.T) {
 	}
 }
 
-// Reads and deletes of a dead entry find nothing, and do not wait for it to go.
-func TestDeleteOfDeadEntry(t *testing.T) {
+// Reads and deletes of a key that has left find nothing, and wait for nobody.
+func TestDeleteOfKeyThatHasLeft(t *testing.T) {
 	m := deleted(t)
-	p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Dead)
+	p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Gone)
 	requireAbsent[string](t)(m.LoadAndDelete("x"))
 	m.Delete("x")
 	require.False(t, CompareAndSwap(m, "x", "old", "new"))
@@ -93,11 +92,11 @@ func TestDeleteOfDeadEntry(t *testing.T) {
 	}
 	p.finish()
 	prune(m)
-	require.Nil(t, m.lookup("x"))
+	require.False(t, m.has("x"))
 }
 
-// A pruner has seen the tombstone and is about to declare the entry dead when a
-// write comes: then the entry lives on.
+// A pruner has seen the tombstone and is about to take the key out when a
+// write comes: then it stays.
 func TestPrunerLosesAgainstWrite(t *testing.T) {
 	for name, write := range writers {
 		t.Run(name, func(t *testing.T) {
@@ -113,9 +112,9 @@ func TestPrunerLosesAgainstWrite(t *testing.T) {
 	}
 }
 
-// A transaction has looked its key up; the entry goes, and perhaps comes again,
+// A transaction has looked its key up; the key leaves the index, and perhaps comes again,
 // before it installs.
-func TestEntryLeavesBeforeInstall(t *testing.T) {
+func TestKeyLeavesBeforeInstall(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		for _, opts := range levels {
 			for _, point := range []hooks.Point{hooks.CommitEntries, hooks.Installed} {
@@ -140,23 +139,6 @@ func TestEntryLeavesBeforeInstall(t *testing.T) {
 			}
 		}
 	}
-}
-
-// An entry that was made for a commit and is still empty may be reclaimed at any
-// time; the commit makes it again.
-func TestEmptyEntryIsReclaimedUnderCommit(t *testing.T) {
-	m := newMap[string, string](t, still())
-	w := newStage(t).actor("writer", func() {
-		if err := commitTo(m, nil, "x", "y"); err != nil {
-			panic(err)
-		}
-	}).to(hooks.CommitEntries)
-	require.NotNil(t, m.lookup("x"))
-	prune(m)
-	require.Empty(t, entries(m))
-	requireAbsent[string](t)(m.Load("x"))
-	w.finish()
-	require.Equal(t, map[string]string{"x": "new", "y": "new"}, contents(t, m))
 }
 
 // Two pruners with views of different age work on one chain; readers hold some
@@ -232,11 +214,12 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 		require.NoError(t, m.Reclaim(bg))
 	}
 	require.Equal(t, 1, m.Stats().Aside, "version 1 waits for r")
-	older, k := m.gc.View(), m.lookup("k")
+	older, k := m.gc.View(), m.lookup("k").at
 	stage := newStage(t)
 	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn) // on top, undecided
 	second := stage.actor("second pruner", func() {
-		m.visit([]*entry[string, int]{k}, older, &found[string, int]{Alone: true})
+		m.index.list(k, m.hash("k"), "k")
+		m.visit([]*bucket[string, int]{k.b}, older, &found[string, int]{Alone: true})
 	}).to(hooks.Dequeued)
 	r.Close()
 	first := stage.actor("first pruner", func() { _ = m.Reclaim(bg) }).to(hooks.PruneWalked) // from below the top
@@ -246,7 +229,7 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	for range 3 {
 		require.NoError(t, m.Reclaim(bg))
 	}
-	require.Empty(t, entries(m))
+	require.Empty(t, heads(m))
 	checkQuiet(t, m)
 }
 

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -18,7 +18,7 @@ import (
 
 // All schedules of small programs. To look at one that failed:
 //
-//	go test -tags mvcchooks -run TestSchedules ./mvcc -args -scenario 'a|update ra wa|store a' -schedule a21b20a9
+//	go test -tags mvcccheck -run TestSchedules ./mvcc -args -scenario 'a|update ra wa|store a' -schedule a21b20a9
 //
 // Without -schedule all schedules of the scenario are explored. With SCHEDULES=large
 // in the environment there are more scenarios, and wider bounds.
@@ -59,11 +59,33 @@ var longer = []string{
 	"a b eager|update ra wb|store a",
 }
 
+// reused are programs in which an actor runs two updates of several keys one after the
+// other: its slot decides about both. They are explored wholly.
+var reused = []string{
+	"a b|update wa wb; update wa wb|load a",
+	"a b|update wa wb; update wa wb|view ra rb",
+	"a b c patience=0|update rc wa wb; update rc wa wb|load a",
+	"a b c patience=0|update rc wa wb; update rc wa wb|view ra rb",
+}
+
+// reusedMore are more of these: with a rival, whom the actor may abort or who may abort
+// it, or with more steps. They are explored within a bound on preemptions.
+var reusedMore = []string{
+	"a b patience=0|update wa wb; update wa wb|store a",
+	"a b patience=0|update wa wb; update wb wa|update wa wb",
+	"a b patience=0|update wa wb; update wa wb|update ra wb",
+	"a b c|update rc wa wb; update wb wc|store c; load a",
+	"a b|update wa wb; update wa wb|load a; load b",
+	"a b|update wa wb; update wa wb|prune",
+	"a b c|update ra wb wc; update ra wb wc|view rc rb",
+}
+
 // three are programs of three actors, explored within a bound on preemptions.
 var three = []string{
 	"a-|store a|loadAndDelete a|prune",
 	"a b|store a|store b|view ra rb",
 	"a b|update wa wb|load a; load b|load b; load a",
+	"a b|update wa wb; update wa wb|load a|view ra rb",
 	"a+ b|view ra rb|store a|refresh; prune",
 	"a b|update ra wb|store a; load b|view rb",
 	"a- b|update ra wb|store a|prune",
@@ -112,6 +134,13 @@ func TestSchedules(t *testing.T) {
 		for _, text := range longer {
 			c.explore(strings.Replace(text, "|", " patience=2|", 1), -1, 300_000)
 		}
+		for _, text := range reused {
+			c.explore(text, -1, 0)
+		}
+		for _, text := range reusedMore {
+			c.explore(text, 4, 100_000)
+			c.explore(text, -1, 300_000)
+		}
 		for _, text := range slices.Concat(three, threeMore) {
 			c.explore(text, 3, 100_000)
 			c.explore(strings.Replace(text, "|", " patience=0|", 1), -1, 300_000)
@@ -124,7 +153,7 @@ func TestSchedules(t *testing.T) {
 		for i, initial := range initials {
 			c.pairs(initial+" patience=0", stride, stride/3*i, 0)
 		}
-		for _, text := range longer[:4] {
+		for _, text := range slices.Concat(longer[:4], reused[:2]) {
 			c.explore(text, -1, 0)
 		}
 		for _, text := range three[:4] {
@@ -134,8 +163,11 @@ func TestSchedules(t *testing.T) {
 		for i, initial := range initials {
 			c.pairs(initial+" patience=0", 3, i, 0)
 		}
-		for _, text := range longer {
+		for _, text := range slices.Concat(longer, reused) {
 			c.explore(text, -1, 0)
+		}
+		for _, text := range reusedMore {
+			c.explore(text, 3, 0)
 		}
 		for _, text := range three {
 			c.explore(text, 2, 0)

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -111,12 +111,12 @@ func (x *execution) inspect() {
 	look()
 	x.m.gc.Refresh()
 	view := x.m.gc.View()
-	for _, e := range entries(x.m) {
-		x.m.prune(e, view, math.MaxInt, nil)
+	for _, h := range heads(x.m) {
+		x.m.prune(h.at, h.head, view, math.MaxInt, nil)
 	}
 	look()
-	for _, e := range entries(x.m) {
-		require.LessOrEqual(t, len(chain(x.m, e.key)), 1, "versions are left that nobody needs")
+	for _, h := range heads(x.m) {
+		require.LessOrEqual(t, len(chain(x.m, h.head.key)), 1, "versions are left that nobody needs")
 	}
 }
 

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -264,7 +264,7 @@ func executeStepwise(sc *scenario, sites bool, choose func(x *execution, ready [
 	x.m, x.initial = sc.newMap()
 	defer func() {
 		if !x.panicked() {
-			sc.dropMap(x.m)
+			x.m.Close()
 		}
 	}()
 

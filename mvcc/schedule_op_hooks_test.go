@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -256,8 +256,8 @@ func (o *operation) run(m *Map[string, int]) {
 		m.gc.Refresh()
 		view := m.gc.View()
 		for _, k := range programKeys {
-			if e := m.lookup(k); e != nil {
-				m.prune(e, view, math.MaxInt, new(found[string, int]))
+			if h := m.lookup(k); h.head != nil {
+				m.prune(h.at, h.head, view, math.MaxInt, new(found[string, int]))
 			}
 		}
 	case opRefresh:

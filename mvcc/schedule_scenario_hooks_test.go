@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/puzpuzpuz/xsync/v4"
 )
 
 // A scenario is what is executed: a map, and a program for each actor.
@@ -83,9 +81,8 @@ func (sc *scenario) newMap() (*Map[string, int], state) {
 		opts.ReclaimWorkers = -1
 	}
 	m := New[string, int](opts)
-	if sc.scans {
-		m.index = orderlyIndex()
-	}
+	m.index.hash = orderlyHash()
+	m.index.table.Store(newTable[string, int](2)) // a scan has fewer steps
 	var now state
 	for i, key := range programKeys {
 		for _, word := range words {
@@ -107,42 +104,18 @@ func (sc *scenario) newMap() (*Map[string, int], state) {
 	return m, now
 }
 
-// dropMap ends the use of a map by one execution.
-func (sc *scenario) dropMap(m *Map[string, int]) {
-	m.Close()
-	if sc.scans {
-		for _, key := range programKeys {
-			m.index.Delete(key)
-		}
-	}
-}
-
-// orderlyIndex returns an index, the same every time, that a walk meets in the
-// order of the keys, whatever order they were inserted in. An index hashes with
-// a seed of its own: so it takes some tries.
-var orderlyIndex = sync.OnceValue(func() *xsync.Map[string, *entry[string, int]] {
-	want := programKeys[:]
-	upside := slices.Clone(want)
-	slices.Reverse(upside)
+// orderlyHash returns a way to hash, the same every time, that tells the keys apart by
+// their tags: so what is done to a map depends on nothing but the schedule. A hasher
+// has a seed of its own: so it takes some tries.
+var orderlyHash = sync.OnceValue(func() hasher[string] {
 	for {
-		index := xsync.NewMap[string, *entry[string, int]]()
-		orderly := true
-		for _, order := range [][]string{want, upside} {
-			var met []string
-			for _, key := range order {
-				index.Store(key, nil)
-			}
-			index.RangeRelaxed(func(key string, _ *entry[string, int]) bool {
-				met = append(met, key)
-				return true
-			})
-			for _, key := range want {
-				index.Delete(key)
-			}
-			orderly = orderly && slices.Equal(met, want)
+		h := newHasher[string]()
+		tags := map[uint64]bool{}
+		for _, key := range programKeys {
+			tags[tagOf(h.sum(key))] = true
 		}
-		if orderly {
-			return index
+		if len(tags) == len(programKeys) {
+			return h
 		}
 	}
 })

@@ -4,8 +4,8 @@ import (
 	"iter"
 	"runtime"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
 // A Reader is what [Tx] and [Snapshot] have in common, for functions that read
@@ -37,7 +37,7 @@ var (
 // reclaimed as usual.
 type Snapshot[K comparable, V any] struct {
 	st  *txState[K, V]
-	gen uint64
+	gen epoch.Gen
 }
 
 // Snapshot opens a snapshot of the map as it is now: everything that committed
@@ -90,7 +90,7 @@ func (s Snapshot[K, V]) Epoch() uint64 {
 	e := s.st.epoch()
 	s.check()
 	runtime.KeepAlive(s.st)
-	return e
+	return uint64(e)
 }
 
 // check panics if the snapshot is closed. Called after a read it makes sure that
@@ -110,24 +110,15 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	// Whether epoch and version were this snapshot's is checked at the end; a
 	// walk as of a stranger's epoch does no harm.
 	at := s.st.epoch()
-	if hooks.Enabled && hooks.Scheduled() {
-		hooks.Index(hooks.Read, key)
+	_, v := s.st.index.find(s.st.index.hash.sum(key), key)
+	if v.plain(at) {
+		value, ok = v.value, true
+	} else {
+		v = s.st.m.visible(v, at)
+		value, ok = v.present()
 	}
-	if e, _ := s.st.index.Load(key); e != nil {
-		v := e.head.Load()
-		if v.plain(at) {
-			value, ok = v.value, true
-		} else {
-			v = s.st.m.visible(e, at)
-			value, ok = v.present()
-		}
-		if invariant.Enabled {
-			s.st.checkRead(s.gen, e, v)
-		}
-	}
-	if hooks.Enabled {
-		hooks.At(hooks.GetWalked)
-	}
+	s.st.checkRead(s.gen, key, v)
+	hooks.At(hooks.GetWalked)
 	s.check()
 	runtime.KeepAlive(s.st)
 	return value, ok
@@ -135,7 +126,7 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 
 // All returns an iterator over all keys and values as of the snapshot, in no
 // particular order. It takes no lock: the loop may take its time, stop early,
-// and use the map in any way; nothing needs closing. A pass visits every entry
+// and use the map in any way; nothing needs closing. A pass visits every key
 // of the index; each step costs about as much as a Get. A step panics with
 // [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
@@ -148,20 +139,15 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 		// deleted and inserted again meanwhile: its second entry has nothing
 		// visible.
 		left := false
-		m.scan(func(e *entry[K, V], head *version[V]) bool {
-			var value V
-			ok := head.plain(at)
-			if ok {
-				value = head.value
-			} else {
-				head = m.visibleFrom(e, head, at)
-				value, ok = head.present()
+		m.index.scan(func(_ place[K, V], v *version[K, V]) bool {
+			key := v.key
+			if !v.plain(at) {
+				v = m.visible(v, at)
 			}
-			if invariant.Enabled {
-				s.st.checkRead(s.gen, e, head)
-			}
+			value, ok := v.present()
+			s.st.checkRead(s.gen, key, v)
 			s.check()
-			left = ok && !yield(e.key, value)
+			left = ok && !yield(key, value)
 			return !left
 		})
 		if !left {

@@ -1,16 +1,11 @@
 package mvcc
 
 import (
-	"cmp"
 	"runtime"
 	"slices"
-	"unsafe"
-
-	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
@@ -20,7 +15,7 @@ type txState[K comparable, V any] struct {
 	idle invariant.Ghost // 1 while the state is in the pool
 
 	slot  *epoch.Slot
-	index *xsync.Map[K, *entry[K, V]] // that of m: a read is there one load sooner
+	index *index[K, V] // that of m: a read is there one load sooner
 	m     *Map[K, V]
 
 	// What a Tx needs beside; nil in a state that has only served snapshots. It
@@ -38,7 +33,7 @@ type txWork[K comparable, V any] struct {
 	dirtied int  // how often others marked its watch
 
 	reads  []readRecord[K, V]
-	absent []K // keys read that had no entry
+	absent []absence[K] // keys read of which there was no version
 	// From this many reads, or keys that were absent, on they are looked through
 	// for what is there twice, see compact.
 	full, fullAbsent int
@@ -46,31 +41,37 @@ type txWork[K comparable, V any] struct {
 	// byKey finds an own write by its key, once there are more than
 	// linearWrites of them.
 	byKey map[K]int
-	// word is the record of the commit under way, watch what validates it if it is
-	// pushed, conflict why it failed, and grows by how much it makes the number of keys grow.
-	word     *atomic.Uint64
+	// watch is what validates the commit under way if it is pushed, conflict why that
+	// failed, and grows by how much it makes the number of keys grow.
 	watch    *watch
 	conflict conflict[K]
 	grows    int
 }
 
-// A readRecord says that seen, which may be nil, was the version of e at the read
-// epoch.
+// A readRecord says that seen, which may be a tombstone, was the version of its key, found
+// at a place, at the read epoch.
 type readRecord[K comparable, V any] struct {
-	e    *entry[K, V]
-	seen *version[V]
+	at   place[K, V]
+	seen *version[K, V]
+}
+
+// An absence says that there was no version of a key at the read epoch.
+type absence[K comparable] struct {
+	key  K
+	hash uint64
 }
 
 // A write is one buffered write. Its version is private until it is installed.
 type write[K comparable, V any] struct {
-	key K
-	e   *entry[K, V] // nil if there was none when the key was written
-	v   *version[V]
-	// If all that was read is written, the commit sets read where that is so, and
-	// seen to what was read.
-	read bool
-	seen *version[V]
+	v    *version[K, V]
+	hash uint64
+	at   place[K, V] // where the key was found last; nowhere if it had no version
+	// If all that was read is written, the commit sets read to what was read of this
+	// key: 1 + the number of a read, or readAbsent.
+	read int
 }
+
+const readAbsent = -1
 
 // linearWrites is up to how many own writes are searched one by one: comparing
 // so few keys is cheaper than hashing one.
@@ -85,7 +86,7 @@ const (
 
 // begin takes an idle state, publishes its read epoch, and returns the generation of
 // the transaction, which may write at the level.
-func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen uint64) {
+func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen epoch.Gen) {
 	st, gen = m.open(epoch.MayWrite)
 	if st.txWork == nil {
 		st.txWork = &txWork[K, V]{full: compactReads, fullAbsent: compactReads}
@@ -95,15 +96,13 @@ func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen uint64) {
 }
 
 // open is begin for a transaction that only reads, if writer is 0.
-func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen uint64) {
+func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
 	for {
 		st = m.idle()
 		if st == nil {
 			st = m.newState()
 		}
-		if invariant.Enabled {
-			st.checkTaken()
-		}
+		st.checkTaken()
 		gen = st.gen() // now: the transaction may be evicted before Begin returns
 		if m.slots.Begin(st.slot, writer) != 0 {
 			return st, gen
@@ -114,7 +113,7 @@ func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen uint64) {
 
 // trace notes where the transaction gen began, if that is asked for: in the caller of
 // the caller.
-func (st *txState[K, V]) trace(gen uint64) {
+func (st *txState[K, V]) trace(gen epoch.Gen) {
 	if st.m.tracePins {
 		st.slot.Trace(gen, 2)
 	}
@@ -135,7 +134,7 @@ func (st *txState[K, V]) leave() { st.busy = false }
 
 // idle takes an idle state out of the pool, or returns nil.
 func (m *Map[K, V]) idle() *txState[K, V] {
-	if hooks.Enabled && hooks.Scheduled() {
+	if hooks.Scheduled() {
 		st, _ := hooks.Take().(*txState[K, V])
 		return st
 	}
@@ -145,14 +144,12 @@ func (m *Map[K, V]) idle() *txState[K, V] {
 // give puts the state of the transaction gen, which has ended, back into the pool. If
 // the transaction was an old one the slot is the reclaimer's, and the state is
 // forgotten.
-func (m *Map[K, V]) give(st *txState[K, V], gen uint64) {
+func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
 	if !st.slot.Keep(gen) {
 		return
 	}
-	if invariant.Enabled {
-		st.checkGiven()
-	}
-	if hooks.Enabled && hooks.Scheduled() {
+	st.checkGiven()
+	if hooks.Scheduled() {
 		hooks.Give(st)
 		return
 	}
@@ -173,20 +170,18 @@ func (m *Map[K, V]) newState() *txState[K, V] {
 // abandon takes back the slot of a state that has become unreachable.
 func abandon(slot *epoch.Slot) { epoch.Abandon(slot) }
 
-func (st *txState[K, V]) gen() uint64   { return st.slot.Gen() }
-func (st *txState[K, V]) epoch() uint64 { return st.slot.Epoch() }
+func (st *txState[K, V]) gen() epoch.Gen     { return st.slot.Gen() }
+func (st *txState[K, V]) epoch() epoch.Epoch { return st.slot.Epoch() }
 
 // end ends the transaction gen and reports whether this call did it. The caller
 // then owns the state, and gives it back with recycle.
-func (st *txState[K, V]) end(gen uint64) bool {
-	if invariant.Enabled {
-		st.slot.CheckBegun(gen)
-	}
+func (st *txState[K, V]) end(gen epoch.Gen) bool {
+	st.slot.CheckBegun(gen)
 	return st.slot.End(gen)
 }
 
 // over says why the handle of gen cannot be used: it has ended, or was evicted.
-func (st *txState[K, V]) over(gen uint64) error {
+func (st *txState[K, V]) over(gen epoch.Gen) error {
 	if st.slot.Evicted(gen) {
 		return ErrTxTooOld
 	}
@@ -195,7 +190,7 @@ func (st *txState[K, V]) over(gen uint64) error {
 
 // refuse panics for a method of the handle of gen that cannot return an error. It takes
 // little to call, so that its callers are inlined where reads are.
-func refuse(slot *epoch.Slot, gen uint64) {
+func refuse(slot *epoch.Slot, gen epoch.Gen) {
 	if slot.Evicted(gen) {
 		panic(tooOld{slot, gen})
 	}
@@ -205,7 +200,7 @@ func refuse(slot *epoch.Slot, gen uint64) {
 // A tooOld is an [ErrTxTooOld] that says whose.
 type tooOld struct {
 	slot *epoch.Slot
-	gen  uint64
+	gen  epoch.Gen
 }
 
 func (tooOld) Error() string { return ErrTxTooOld.Error() }
@@ -214,7 +209,7 @@ func (tooOld) Unwrap() error { return ErrTxTooOld }
 // tooOld is deferred around a function that uses the transaction gen. If that was
 // evicted, and the function panics because it has used it since, it ends the panic and
 // sets err. Any other panic goes on, also that of another handle.
-func (st *txState[K, V]) tooOld(gen uint64, err *error) {
+func (st *txState[K, V]) tooOld(gen epoch.Gen, err *error) {
 	if !st.slot.WasEvicted(gen) {
 		return
 	}
@@ -228,7 +223,7 @@ func (st *txState[K, V]) tooOld(gen uint64, err *error) {
 }
 
 // finish ends the transaction gen, if it has not ended, and recycles the state.
-func (st *txState[K, V]) finish(gen uint64) bool {
+func (st *txState[K, V]) finish(gen epoch.Gen) bool {
 	if !st.end(gen) {
 		return false
 	}
@@ -239,14 +234,31 @@ func (st *txState[K, V]) finish(gen uint64) bool {
 // recycle forgets what the transaction did, keeping room for the next one, and
 // puts the state back into the pool. The transaction gen has ended, by a call of the
 // caller.
-func (st *txState[K, V]) recycle(gen uint64) {
-	if len(st.writes) > 0 {
-		st.writes = emptied(st.writes)
-		st.word, st.byKey = nil, nil
+//
+// Few records are filled in and forgotten field by field: while the garbage collector
+// marks, a pointer that is written by itself costs a fraction of one in a struct that is
+// copied or cleared.
+func (st *txState[K, V]) recycle(gen epoch.Gen) {
+	if len(st.writes) > fewRecords {
+		st.writes, st.byKey = emptied(st.writes), nil
+	} else {
+		for i := range st.writes {
+			w := &st.writes[i]
+			w.v, w.at.b, w.read = nil, nil, 0
+		}
+		st.writes = st.writes[:0]
 	}
 	if st.hasRead {
 		st.hasRead, st.scanned = false, false
-		st.reads = emptied(st.reads)
+		if len(st.reads) > fewRecords {
+			st.reads = emptied(st.reads)
+		} else {
+			for i := range st.reads {
+				r := &st.reads[i]
+				r.seen, r.at.b = nil, nil
+			}
+			st.reads = st.reads[:0]
+		}
 		if len(st.absent) > 0 {
 			st.absent = emptied(st.absent)
 		}
@@ -259,19 +271,21 @@ func (st *txState[K, V]) recycle(gen uint64) {
 
 // emptied returns s with length 0, and nothing reachable through it.
 func emptied[T any](s []T) []T {
-	if len(s) <= fewRecords {
-		// One by one: for so few, clear spends its time on setting out.
-		var zero T
-		for i := range s {
-			s[i] = zero
-		}
-		return s[:0]
-	}
 	if cap(s) > keptCapacity {
 		return nil
 	}
 	clear(s)
 	return s[:0]
+}
+
+// extended returns s with one more element, as recycle has left it: the caller sets every
+// field that recycle does not clear.
+func extended[T any](s []T) []T {
+	if n := len(s); n < cap(s) {
+		return s[:n+1]
+	}
+	var zero T
+	return append(s, zero)
 }
 
 // find returns the index of the own write of key, or -1.
@@ -283,7 +297,7 @@ func (st *txState[K, V]) find(key K) int {
 		return -1
 	}
 	for i := range st.writes {
-		if st.writes[i].key == key {
+		if st.writes[i].v.key == key {
 			return i
 		}
 	}
@@ -292,69 +306,69 @@ func (st *txState[K, V]) find(key K) int {
 
 // put buffers a write. The key is looked up here, so hashed here: a key that
 // cannot be hashed panics now, when nothing is held.
-func (st *txState[K, V]) put(key K, value V, tomb uint64) {
+func (st *txState[K, V]) put(key K, value V, tomb word) {
 	if i := st.find(key); i >= 0 {
 		if st.scanned { // a loop may still have the old version before it
-			st.writes[i].v = new(version[V])
+			st.writes[i].v = &version[K, V]{key: key}
 		}
 		v := st.writes[i].v
 		v.value = value
 		setWord(&v.state, tomb)
 		return
 	}
-	e := st.known(key)
-	if e == nil {
-		e, _ = st.index.Load(key)
+	h := st.index.hash.sum(key)
+	p := st.known(key)
+	if p.nowhere() {
+		p, _ = st.index.find(h, key)
 	}
-	v := &version[V]{value: value}
+	v := &version[K, V]{key: key, value: value}
 	setWord(&v.state, tomb)
-	st.writes = append(st.writes, write[K, V]{key: key, e: e, v: v})
+	st.writes = extended(st.writes)
+	w := &st.writes[len(st.writes)-1]
+	w.v, w.hash = v, h
+	w.at.b, w.at.i = p.b, p.i
 	if st.byKey != nil {
 		st.byKey[key] = len(st.writes) - 1
 	} else if len(st.writes) > linearWrites {
 		st.byKey = make(map[K]int, 4*linearWrites)
 		for i := range st.writes {
-			st.byKey[st.writes[i].key] = i
+			st.byKey[st.writes[i].v.key] = i
 		}
 	}
 }
 
-// known returns the entry of key if key is one of the first few that were read:
-// comparing so few is cheaper than hashing one.
-func (st *txState[K, V]) known(key K) *entry[K, V] {
+// known returns the place of key if key is one of the first few that were read:
+// comparing so few is cheaper than looking one up.
+func (st *txState[K, V]) known(key K) (p place[K, V]) {
 	for i := range min(len(st.reads), fewRecords) {
-		if e := st.reads[i].e; e.key == key {
-			return e
+		if r := &st.reads[i]; r.seen.key == key {
+			return r.at
 		}
 	}
-	return nil
+	return p
 }
 
 // get reads key from the map, not from the own writes, and records the read.
-func (st *txState[K, V]) get(key K) *version[V] {
-	if hooks.Enabled && hooks.Scheduled() {
-		hooks.Index(hooks.Read, key)
-	}
-	e, _ := st.index.Load(key)
-	var v *version[V]
-	if e != nil {
-		v = st.m.visible(e, st.epoch())
-		if invariant.Enabled {
-			st.checkGet(e, v)
-		}
-	}
+func (st *txState[K, V]) get(key K) *version[K, V] {
+	h := st.index.hash.sum(key)
+	p, v := st.index.find(h, key)
+	v = st.m.visible(v, st.epoch())
+	st.checkGet(key, v)
 	st.hasRead = true
-	if st.level == LevelSerializable && !st.scanned {
-		if e == nil {
-			st.absent = append(st.absent, key)
-			if len(st.absent) >= st.fullAbsent {
-				st.compactAbsent()
-			}
-		} else if n := len(st.reads); n == 0 || st.reads[n-1].e != e {
-			st.reads = append(st.reads, readRecord[K, V]{e, v})
-			if len(st.reads) >= st.full {
-				st.compact()
-			}
+	if st.level != LevelSerializable || st.scanned {
+		return v
+	}
+	if v == nil {
+		st.absent = append(st.absent, absence[K]{key, h})
+		if len(st.absent) >= st.fullAbsent {
+			st.compactAbsent()
+		}
+	} else if n := len(st.reads); n == 0 || st.reads[n-1].seen != v {
+		st.reads = extended(st.reads)
+		r := &st.reads[n]
+		r.seen, r.at.b, r.at.i = v, p.b, p.i
+		if len(st.reads) >= st.full {
+			st.compact()
 		}
 	}
 	return v
@@ -369,24 +383,24 @@ const (
 	compactFactor = 4
 )
 
-// compact drops the records of keys that were read before.
+// compact drops the records of keys that were read before. Of one key all reads saw the
+// same version.
 func (st *txState[K, V]) compact() {
-	addr := func(r readRecord[K, V]) uintptr { return uintptr(unsafe.Pointer(r.e)) }
-	slices.SortFunc(st.reads, func(a, b readRecord[K, V]) int {
-		return cmp.Compare(addr(a), addr(b))
-	})
-	// Of one key all reads saw the same.
-	st.reads = slices.CompactFunc(st.reads, func(a, b readRecord[K, V]) bool { return a.e == b.e })
+	seen := make(map[*version[K, V]]struct{}, len(st.reads)/compactFactor)
+	st.reads = slices.DeleteFunc(st.reads, func(r readRecord[K, V]) bool { return repeated(seen, r.seen) })
 	st.full = max(compactReads, compactFactor*len(st.reads))
 }
 
-// compactAbsent is compact for the keys that had no entry.
+// compactAbsent is compact for the keys of which there was no version.
 func (st *txState[K, V]) compactAbsent() {
 	seen := make(map[K]struct{}, len(st.absent)/compactFactor)
-	st.absent = slices.DeleteFunc(st.absent, func(key K) bool {
-		n := len(seen)
-		seen[key] = struct{}{}
-		return len(seen) == n
-	})
+	st.absent = slices.DeleteFunc(st.absent, func(a absence[K]) bool { return repeated(seen, a.key) })
 	st.fullAbsent = max(compactReads, compactFactor*len(st.absent))
+}
+
+// repeated adds x to seen, and reports whether it was there.
+func repeated[T comparable](seen map[T]struct{}, x T) bool {
+	n := len(seen)
+	seen[x] = struct{}{}
+	return len(seen) == n
 }

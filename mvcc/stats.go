@@ -45,8 +45,9 @@ type Stats struct {
 	// Bytes estimates the memory that keys, versions, index, slots and the
 	// background work take, without what keys and values point to (gauge).
 	Bytes uint64 `json:"bytes"`
-	// QueueDepth is how many keys wait to be pruned, in the queue or in the list
-	// of the next ticks: they have more than one version, or are deleted (gauge).
+	// QueueDepth is how many buckets of the index wait for a visit, in the queue or in
+	// the list of the next ticks: up to six keys in each have more than one version, or
+	// are deleted (gauge).
 	QueueDepth int `json:"queue_depth"`
 	// Aside is how many old versions wait for the end of a transaction or
 	// snapshot that three ticks have seen, and how many tombstones for that of
@@ -125,22 +126,23 @@ func (m *Map[K, V]) Stats() Stats {
 	c := m.counters
 	wasted := c.wasted.Load()
 	now := m.slots.Now()
-	if invariant.Enabled && wasted > now-epoch.First {
-		invariant.Violated("%d epochs were wasted, and %d drawn", wasted, now-epoch.First)
+	drawn := uint64(now - epoch.First)
+	if invariant.Enabled && wasted > drawn {
+		invariant.Violated("%d epochs were wasted, and %d drawn", wasted, drawn)
 	}
 	s := Stats{
-		Epoch:        now,
-		MinVisible:   g.MinVisible,
+		Epoch:        uint64(now),
+		MinVisible:   uint64(g.MinVisible),
 		LiveEpochs:   g.LiveEpochs,
 		LiveTx:       live,
-		OldestPin:    g.OldestPin,
+		OldestPin:    uint64(g.OldestPin),
 		OldestPinAge: g.OldestPinAge,
 		Keys:         int(max(c.keys.Value(), 0)),
-		Entries:      int(max(c.entries.Value(), 0)),
+		Entries:      int(max(m.index.entries.Value(), 0)),
 		QueueDepth:   g.Pending,
 		Aside:        g.Aside,
 
-		Commits:        now - epoch.First - wasted,
+		Commits:        drawn - wasted,
 		Ended:          ended,
 		ReadConflicts:  c.conflicts[ConflictRead].Load(),
 		ScanConflicts:  c.conflicts[ConflictScan].Load(),
@@ -170,10 +172,10 @@ func (m *Map[K, V]) Stats() Stats {
 	}
 	s.Conflicts = s.ReadConflicts + s.ScanConflicts + s.WriteConflicts
 	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime
-	// An entry has one version, the superfluous ones, and those that are set aside.
+	// A key has one version, the superfluous ones, and those that are set aside.
 	s.Versions = max(s.Entries+g.Surplus+g.Aside-int(c.tombstones.Load()), s.Keys)
 	s.Pruned = uint64(max(int64(s.Commits+extra)-int64(s.Versions), 0))
-	s.Bytes = indexBytes(s.Entries) + uint64(s.Entries)*m.perEntry + uint64(s.Versions)*m.perVersion +
+	s.Bytes = m.index.bytes() + uint64(s.Versions)*m.perVersion +
 		uint64(m.slots.Owned())*slotBytes + g.Bytes
 	return s
 }

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"runtime"
 
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // A Tx is a transaction that may read and write. It reads as of the moment it
@@ -22,7 +22,7 @@ import (
 // do not.
 type Tx[K comparable, V any] struct {
 	st  *txState[K, V]
-	gen uint64
+	gen epoch.Gen
 }
 
 // Begin begins a transaction. The caller ends it with Commit or Rollback; the
@@ -50,7 +50,7 @@ func (tx Tx[K, V]) Epoch() uint64 {
 	e := tx.st.epoch()
 	tx.check()
 	runtime.KeepAlive(tx.st)
-	return e
+	return uint64(e)
 }
 
 // Get returns the value of key, and whether there is one: the transaction's own
@@ -126,19 +126,17 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		st.leave()
 		for i := range mine {
 			value, ok := mine[i].v.present()
-			if ok && !yield(mine[i].key, value) {
+			if ok && !yield(mine[i].v.key, value) {
 				return
 			}
 			tx.check()
 		}
 		left := false
-		m.scan(func(e *entry[K, V], head *version[V]) bool {
-			key := e.key
-			v := m.visibleFrom(e, head, at)
+		m.index.scan(func(_ place[K, V], head *version[K, V]) bool {
+			key := head.key
+			v := m.visible(head, at)
 			value, ok := v.present()
-			if invariant.Enabled {
-				st.checkRead(tx.gen, e, v)
-			}
+			st.checkRead(tx.gen, key, v)
 			tx.check()
 			if !ok {
 				return true
@@ -168,12 +166,11 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 // A transaction that wrote nothing, or has read nothing, never conflicts.
 //
 // Commit gives way, once, to others that have their turn on a key that it writes, see
-// [Map.Update]. Transactions that are about to
-// commit and whose keys meet decide for each other; one that stands still is
-// aborted, and installs again. After five such attempts, or one that writes more than
-// 256 keys, Commit waits for its own turn, behind those that asked before. Beyond that it
-// waits for no particular goroutine. With Options.MaxTxAge it may become too old meanwhile. Inserting a key that is new to the map waits for a bucket of the
-// index, and for a resize of it. The cost grows with the number of keys written
+// [Map.Update]. Transactions that are about to commit and whose keys meet decide for each
+// other; one that stands still is aborted, and installs again. After five such attempts,
+// or one that writes more than 256 keys, Commit waits for its own turn, behind those that
+// asked before. Beyond that it waits for no particular goroutine. With Options.MaxTxAge
+// it may become too old meanwhile. The cost grows with the number of keys written
 // and, at level serializable, read; a transaction that scanned the map, and
 // writes, scans it again.
 func (tx Tx[K, V]) Commit() error {

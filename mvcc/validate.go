@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -21,12 +22,12 @@ import (
 // validateStride is after how many checks a validator shows that it goes on.
 const validateStride = 64
 
-// validate validates the transaction, whose tentative record is s, for every
-// commit epoch from that of s up to e. It returns the record as it left it. It
+// validate validates the transaction, whose tentative record is w, for every
+// commit epoch from that of w up to e. It returns the record as it left it. It
 // gives up early, with ok, if the record has changed, since the caller's CAS
 // will fail then; but not if it watches.
-func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
-	least := epochOf(s)
+func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
+	least := w.epoch()
 	n := 0
 	alive := func() bool {
 		if n++; n%validateStride != 0 {
@@ -34,33 +35,35 @@ func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
 		}
 		// Only a tentative record has the bit to flip. In an announced one it
 		// says that there is something to validate.
-		if tag(s) == tagTentative && advance(st.word, s, s^checkBit) {
-			s ^= checkBit
+		if w.tag() == tagTentative && advance(st.record(), w, w^checkBit) {
+			w ^= checkBit
 			return true
 		}
 		if st.watch == nil {
 			return false
 		}
-		s = st.word.Load()
-		return tag(s) == tagTentative || tag(s) == tagAnnounced
+		w = load(st.record())
+		return w.tag() == tagTentative || w.tag() == tagAnnounced
 	}
 	for i := range st.reads {
 		r := &st.reads[i]
-		if v, valid := st.valid(r.e, r.seen, least, e); !valid {
-			st.conflictOn(r.e.key, ConflictRead, v)
-			return s, false
+		if v, valid := st.valid(r, least, e); !valid {
+			st.conflictOn(r.seen.key, ConflictRead, v)
+			return w, false
 		}
 		if !alive() {
-			return s, true
+			return w, true
 		}
 	}
-	for _, key := range st.absent {
-		if v, valid := st.validAbsent(key, least, e); !valid {
-			st.conflictOn(key, ConflictRead, v)
-			return s, false
+	for i := range st.absent {
+		a := &st.absent[i]
+		p, h := st.m.index.find(a.hash, a.key)
+		if v := st.settled(p, h, e); !absentSince(st.m, v, least) {
+			st.conflictOn(a.key, ConflictRead, v)
+			return w, false
 		}
 		if !alive() {
-			return s, true
+			return w, true
 		}
 	}
 	ok = true
@@ -69,24 +72,23 @@ func (st *txState[K, V]) validate(s, e uint64) (now uint64, ok bool) {
 		// and so is every key that was committed since: it is met. A key that
 		// is inserted behind our back draws an epoch above e.
 		at := st.epoch()
-		st.m.scan(func(en *entry[K, V], _ *version[V]) bool {
-			v := st.settled(en, e)
-			if v != nil && !isKind(v.state.Load(), kindDead) && commitEpoch(v) > at {
-				st.conflictOn(en.key, ConflictScan, v)
+		st.m.index.scan(func(p place[K, V], head *version[K, V]) bool {
+			if v := st.settled(p, head, e); v != nil && st.m.commitEpoch(v) > at {
+				st.conflictOn(v.key, ConflictScan, v)
 				ok = false
 				return false
 			}
 			return alive()
 		})
 	}
-	return s, ok
+	return w, ok
 }
 
 // validated is validate, but with a result: a transaction that has been evicted
 // meanwhile cannot tell, since what it would conflict with may have been taken out
 // of the index. Once this has returned the slot is needed no more.
-func (st *txState[K, V]) validated(gen, s, e uint64) (now uint64, r result) {
-	now, ok := st.validate(s, e)
+func (st *txState[K, V]) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r result) {
+	now, ok := st.validate(w, e)
 	switch {
 	case !ok:
 		return now, resultConflict
@@ -96,94 +98,57 @@ func (st *txState[K, V]) validated(gen, s, e uint64) (now uint64, r result) {
 	return now, resultCommitted
 }
 
-// valid reports whether seen is what a read of en would find at every epoch from
+// valid reports whether what r saw is what a read would find at every epoch from
 // least to e. Otherwise it returns what is in the way.
-func (st *txState[K, V]) valid(en *entry[K, V], seen *version[V], least, e uint64) (*version[V], bool) {
-	v := st.settled(en, e)
-	if v == seen {
+func (st *txState[K, V]) valid(r *readRecord[K, V], least, e epoch.Epoch) (*version[K, V], bool) {
+	p := r.at
+	h := p.load()
+	if h == r.seen {
 		return nil, true
 	}
-	if v != nil && isKind(v.state.Load(), kindDead) {
-		// The entry has left the index since, so what was seen was a
-		// tombstone, or nothing: the slot would have kept anything else.
-		if _, ok := seen.present(); ok {
-			return nil, false
-		}
-		return st.validAbsent(en.key, least, e)
+	if !st.m.index.head(h) || h.key != r.seen.key {
+		// The slot has moved, or the key has left the index since: then what was
+		// seen was a tombstone, or our slot would have kept it.
+		p, h = st.m.index.find(st.m.index.hash.sum(r.seen.key), r.seen.key)
 	}
-	if _, ok := seen.present(); ok {
+	v := st.settled(p, h, e)
+	if v == r.seen {
+		return nil, true
+	}
+	if _, ok := r.seen.present(); ok {
 		return v, false
 	}
-	return absentSince(v, least)
-}
-
-// validAbsent reports whether key, which was absent, is absent at every epoch from
-// least to e.
-func (st *txState[K, V]) validAbsent(key K, least, e uint64) (*version[V], bool) {
-	for {
-		en := st.m.lookup(key)
-		if en == nil {
-			return nil, true
-		}
-		v := st.settled(en, e)
-		if v != nil && isKind(v.state.Load(), kindDead) {
-			st.m.unlink(en)
-			continue
-		}
-		return absentSince(v, least)
-	}
+	return v, absentSince(st.m, v, least)
 }
 
 // absentSince reports whether v, the newest committed version of a key, says that
 // the key is absent from epoch e on. A tombstone above e does not: what it
 // deleted may have been there at e.
-func absentSince[V any](v *version[V], e uint64) (*version[V], bool) {
-	if v == nil || v.tombstone() && commitEpoch(v) < e {
-		return nil, true
-	}
-	return v, false
+func absentSince[K comparable, V any](m *Map[K, V], v *version[K, V], e epoch.Epoch) bool {
+	return v == nil || v.tombstone() && m.commitEpoch(v) < e
 }
 
-// settled returns the newest committed version of en, not counting those of the
-// transaction itself, which validates as of epoch e; nil if there
-// is none; or the dead version. An undecided writer with an epoch below e is
-// given a moment and then pushed above e: only the later waits for the earlier.
-func (st *txState[K, V]) settled(en *entry[K, V], e uint64) *version[V] {
+// settled returns the newest committed version of the key whose head at p was v, not
+// counting those of the transaction itself, which validates as of epoch e; nil if there
+// is none. An undecided writer with an epoch below e is given a moment and then pushed
+// above e: only the later waits for the earlier.
+func (st *txState[K, V]) settled(p place[K, V], v *version[K, V], e epoch.Epoch) *version[K, V] {
 	if st.watch != nil {
-		return st.decided(en)
+		return st.decided(p, v)
 	}
-	m, own := st.m, st.word
-	v := en.head.Load()
+	m := st.m
 	for v != nil {
-		w, word := v.resolve()
-		if word == own {
-			v = v.next.Load()
+		if _, r := m.resolve(v); r == st.record() {
+			v = v.next.Load() // which is decided, and stays as long as v is not
 			continue
 		}
-		switch tag(w) {
-		case tagCommitted:
+		if m.decide(v, e-1) != 0 {
 			return v
-		case tagAnnounced:
-			m.help(en.key, word, w)
-			continue
-		case tagTentative:
-			if epochOf(w) < e {
-				if m.lingers(word, w) {
-					m.revoke(word, w)
-				}
-				continue
-			}
-		default:
-			if isKind(w, kindDead) {
-				return v
-			}
 		}
-		if hooks.Enabled {
-			hooks.At(hooks.WalkSkipped)
-		}
+		hooks.At(hooks.WalkSkipped)
 		// As in newestSlow: once v is committed, a pruner may cut below it.
 		n := v.next.Load()
-		if w, _ := v.resolve(); committed(w) {
+		if w, _ := m.resolve(v); w.committed() {
 			return v
 		}
 		v = n
@@ -197,13 +162,18 @@ func (st *txState[K, V]) doomed() bool {
 	if st.level != LevelSerializable || len(st.writes) == 0 {
 		return false
 	}
+	m := st.m
 	for i := range st.reads {
 		r := &st.reads[i]
 		if _, ok := r.seen.present(); !ok {
 			continue
 		}
-		if v := st.m.newest(r.e); v != r.seen {
-			st.conflictOn(r.e.key, ConflictRead, v)
+		if r.at.load() == r.seen {
+			continue
+		}
+		p, h := m.index.again(r.at, m.index.hash.sum(r.seen.key), r.seen.key)
+		if v := m.newest(p, h); v != r.seen {
+			st.conflictOn(r.seen.key, ConflictRead, v)
 			return true
 		}
 	}

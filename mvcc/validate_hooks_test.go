@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -54,10 +55,10 @@ func TestSlotIsHeldUntilValidated(t *testing.T) {
 		m.Store("x", 1)
 		m.Store("gone", 1)
 		stage := newStage(t)
-		var at uint64
+		var at epoch.Epoch
 		w := stage.actor("writer", func() {
 			tx := m.Begin(nil)
-			at = tx.Epoch()
+			at = tx.st.epoch()
 			tx.Get("x")
 			tx.Set("y", 1)
 			_ = tx.Commit()
@@ -76,18 +77,21 @@ func TestSlotIsHeldUntilValidated(t *testing.T) {
 }
 
 // A key that was read, deleted, reclaimed and inserted again while the reader
-// commits has another entry by then.
-func TestValidatorMeetsReplacedEntry(t *testing.T) {
+// commits is another one by then. It may have another slot, and its slot another key.
+func TestValidatorMeetsReplacedKey(t *testing.T) {
 	for name, change := range map[string]struct {
 		do       func(m *Map[string, int])
 		conflict bool
 	}{
-		"still absent": {func(m *Map[string, int]) {}, false},
-		"inserted":     {func(m *Map[string, int]) { m.Store("gone", 2) }, true},
+		"still absent":       {func(m *Map[string, int]) {}, false},
+		"inserted":           {func(m *Map[string, int]) { m.Store("gone", 2) }, true},
+		"slot taken":         {func(m *Map[string, int]) { m.Store("other", 2) }, false},
+		"inserted elsewhere": {func(m *Map[string, int]) { m.Store("other", 2); m.Store("gone", 2) }, true},
 	} {
 		for _, p := range []hooks.Point{hooks.CommitEntries, hooks.InstalledAll, hooks.Announced} {
 			t.Run(name+"/"+p.String(), func(t *testing.T) {
 				m := newMap[string, int](t, still())
+				m.index.hash = hasher[string]{kind: hashGiven, given: func(string) uint64 { return 0 }} // one bucket
 				m.Store("gone", 1)
 				m.Delete("gone")
 				var err error
@@ -100,7 +104,7 @@ func TestValidatorMeetsReplacedEntry(t *testing.T) {
 					err = tx.Commit()
 				}).to(p)
 				prune(m)
-				require.Nil(t, m.lookup("gone"), "the entry that was read is to leave the index")
+				require.False(t, m.has("gone"), "the key that was read is to leave the index")
 				change.do(m)
 				w.finish()
 				if change.conflict {
@@ -111,6 +115,39 @@ func TestValidatorMeetsReplacedEntry(t *testing.T) {
 				checkQuiet(t, m)
 			})
 		}
+	}
+}
+
+// What was read has moved to another table when it is validated.
+func TestValidatorMeetsMovedKey(t *testing.T) {
+	for name, change := range map[string]func(m *Map[string, int]) (conflict any){
+		"untouched":        func(*Map[string, int]) any { return nil },
+		"overwritten":      func(m *Map[string, int]) any { m.Store("x", 2); return "x" },
+		"deleted":          func(m *Map[string, int]) any { m.Delete("x"); return "x" },
+		"inserted":         func(m *Map[string, int]) any { m.Store("gone", 2); return "gone" },
+		"inserted, absent": func(m *Map[string, int]) any { m.Store("never there", 2); return "never there" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMap[string, int](t, still())
+			m.Store("x", 1)
+			m.Store("gone", 1)
+			m.Delete("gone")
+			tx := m.Begin(nil)
+			requireValue(t, 1)(tx.Get("x"))
+			requireAbsent[int](t)(tx.Get("gone"))
+			requireAbsent[int](t)(tx.Get("never there"))
+			tx.Set("y", 1)
+			now := m.index.table.Load()
+			m.index.resize(now, 2*len(now.buckets))
+			require.NotSame(t, now, m.index.table.Load(), "the test needs another table")
+			key := change(m)
+			if err := tx.Commit(); key != nil {
+				requireConflict(t, err, key, ConflictRead)
+			} else {
+				require.NoError(t, err)
+			}
+			checkQuiet(t, m)
+		})
 	}
 }
 
@@ -260,8 +297,8 @@ func TestTombstoneBelowAbortedWriteIsReclaimed(t *testing.T) {
 		passes(t, m, 3)
 		w.finish()
 		requireConflict(t, err, "read", ConflictRead)
-		eventually(t, func() bool { return m.lookup("y") == nil }, "%v: y, which was never there, stays in the index", p)
-		eventually(t, func() bool { return m.lookup("x") == nil }, "%v: x, which was deleted, stays in the index", p)
+		eventually(t, func() bool { return !m.has("y") }, "%v: y, which was never there, stays in the index", p)
+		eventually(t, func() bool { return !m.has("x") }, "%v: x, which was deleted, stays in the index", p)
 	}
 }
 
@@ -303,9 +340,9 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		m.Store(n, 1)
 		blocker.to(hooks.InstalledAll)
 		w.to(hooks.WalkSkipped)
-		word := tx.st.word
-		m.revoke(word, word.Load())
-		require.EqualValues(t, tagAnnounced, tag(word.Load()))
+		record := tx.st.record()
+		m.revoke(record, load(record))
+		require.EqualValues(t, tagAnnounced, load(record).tag())
 		w.finish()
 		requireConflict(t, err, n, ConflictRead)
 		requireAbsent[int](t)(m.Load(-1))

@@ -1,6 +1,10 @@
 package mvcc
 
 import (
+	"fmt"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
@@ -8,7 +12,7 @@ import (
 // A version is one value of a key: committed, or pending in a commit that is
 // under way. The versions of a key form a chain, newest first.
 //
-//	entry.head -> pending? -> committed, e=9 -> committed, e=4 -> nil
+//	slot -> pending? -> committed, e=9 -> committed, e=4 -> nil
 //
 // I5: commit epochs strictly descend along a chain, and only its head may be
 // undecided or aborted: a writer installs on top of a decided head only, and
@@ -17,29 +21,28 @@ import (
 // A version is never reused. A helper that was stopped between loading a state
 // word and its compare-and-swap may wake up years later; if the word had become
 // another transaction's, that transaction could be committed by a stranger.
-type version[V any] struct {
+type version[K comparable, V any] struct {
 	// lost is the lowest epoch that was dropped from below, if any.
 	lost invariant.Ghost
 
 	// state is the state word, see below. It is written by compare-and-swap
 	// by anybody while the version is announced or tentative, and by its
-	// owner otherwise.
+	// owner otherwise; but the mark by the background work.
 	state atomic.Uint64
-	// rec is the transaction's record, while state says indirect: the state
-	// word of the first version the transaction installs, which decides for
-	// all of them. The owner clears it once state carries the commit epoch,
-	// else an old version would keep others alive.
-	rec atomic.Pointer[atomic.Uint64]
 	// next is the next older version. It is set before the version is
-	// installed, and only pruners change it afterwards, and only when the
-	// version is committed.
-	next atomic.Pointer[version[V]]
-	// value is immutable once the version is installed.
+	// installed, and only pruners and those who install on top of it change it
+	// afterwards, and only when the version is committed.
+	next atomic.Pointer[version[K, V]]
+	// key and value are immutable once the version is installed.
+	key   K
 	value V
 }
 
-// A state word says how far a version, or a transaction through its record, has
-// come. From the lowest bit:
+// A word is a version's state, or the record that decides about a transaction.
+//
+// A transaction that commits a single key has its version's state as its record. One of
+// several keys has its record in its slot (package epoch), and its versions say
+// indirect, with the slot's number. From the lowest bit:
 //
 //	2 bits  tag
 //	1 bit   tombstone: the version says "deleted"
@@ -49,17 +52,19 @@ type version[V any] struct {
 //	        for which read epoch it is kept
 //	6 bits  count: versions added to the chain since it was pruned last; passed
 //	        on from version to version, and set back by who prunes
-//	54 bits epoch: the commit epoch (committed, tentative), the epoch that was
-//	        revoked last (announced), or for the special tag a kind and, if
-//	        active, how many keys are installed
+//	54 bits epoch: the commit epoch (committed, tentative), the floor (announced),
+//	        or for the special tag a kind and, if active, how many keys are
+//	        installed, or if indirect the number of a slot
 //
-// Tombstone and count of a version are those of its own word, never those of
-// its record. At ten million commits a second 54 bits last for 57 years.
+// Tombstone and count of a version are those of its own state, never those
+// of its record. At ten million commits a second 54 bits last for 57 years.
 //
-//	active -> announced -> committed          nothing read, or snapshot level
+//	active -> announced -> committed          nothing to validate
 //	active -> announced -> tentative -> committed         validates its reads
 //	          announced <- tentative          revoked by a reader
 //	active, announced, tentative -> aborted
+type word uint64
+
 const (
 	tagCommitted = iota
 	tagAnnounced
@@ -75,94 +80,153 @@ const (
 	countMask  = countMax << countShift
 	epochShift = 10
 
-	// keepMask are the bits of a version's own word that its decision keeps.
+	// keepMask are the bits of a version's own state that its decision keeps.
 	keepMask = tombBit | countMask
 )
 
-// The kinds of the special tag, in the lowest bits of the epoch.
+// A kind is what a word with the special tag says, in the lowest bits of its epoch.
+type kind uint64
+
 const (
-	kindActive = iota
+	kindActive kind = iota
 	kindAborted
 	kindIndirect
-	kindDead
+	kindMark // of the marks of the index: no version of any key
 	kindBits = 2
 	kindMask = 1<<kindBits - 1
 )
 
-func specialWord(kind uint64) uint64 { return kind<<epochShift | tagSpecial }
+func special(k kind) word { return word(k)<<epochShift | tagSpecial }
+
+// indirect is the state of a version whose transaction has its record in slot number.
+func indirect(number uint64) word {
+	return word(number)<<(epochShift+kindBits) | special(kindIndirect)
+}
 
 // installStep is what an owner adds to its active record to show that it goes on.
 const installStep = 1 << (epochShift + kindBits)
 
-func tag(s uint64) uint64     { return s & tagMask }
-func epochOf(s uint64) uint64 { return s >> epochShift }
-func committed(s uint64) bool { return s&tagMask == tagCommitted }
-func isKind(s, kind uint64) bool {
-	return s&tagMask == tagSpecial && s>>epochShift&kindMask == kind
+func (w word) tag() uint64        { return uint64(w) & tagMask }
+func (w word) epoch() epoch.Epoch { return epoch.Epoch(w >> epochShift) }
+func (w word) committed() bool    { return w&tagMask == tagCommitted }
+func (w word) tomb() bool         { return w&tombBit != 0 }
+func (w word) count() word        { return w & countMask >> countShift }
+func (w word) is(k kind) bool {
+	return w&tagMask == tagSpecial && kind(w>>epochShift)&kindMask == k
 }
 
-// announcedWord is the announced form of s: floor is the epoch that was revoked
-// last. It makes the word differ from every earlier announced one, so that an
-// epoch drawn before the revocation can no longer be put in.
-func announcedWord(s, floor, check uint64) uint64 {
-	return floor<<epochShift | s&keepMask | check | tagAnnounced
+// slot returns the number of the slot that an indirect state names.
+func (w word) slot() uint64 { return uint64(w) >> (epochShift + kindBits) }
+
+// announced is the announced form of w, and check is checkBit if there is something to
+// validate. The floor is an epoch: the announced words that stand in one place all have
+// different ones, so that an epoch drawn before one of them was announced cannot be put
+// into it; see [txState.try] and [Map.revoke].
+func (w word) announced(floor epoch.Epoch, check word) word {
+	return word(floor)<<epochShift | w&keepMask | check | tagAnnounced
 }
 
-// decidedWord is what an announced word s becomes when epoch e is drawn for it.
-func decidedWord(s, e uint64) uint64 {
-	t := uint64(tagCommitted)
-	if s&checkBit != 0 {
+// decided is what an announced word becomes when epoch e is drawn for it.
+func (w word) decided(e epoch.Epoch) word {
+	t := word(tagCommitted)
+	if w&checkBit != 0 {
 		t = tagTentative
 	}
-	return e<<epochShift | s&keepMask | t
+	return word(e)<<epochShift | w&keepMask | t
 }
 
-// committedWord is s committed at epoch e. The tag of committed is zero.
-func committedWord(s, e uint64) uint64 { return e<<epochShift | s&keepMask }
-func abortedWord(s uint64) uint64      { return s&keepMask | specialWord(kindAborted) }
+// at is w committed at epoch e. The tag of committed is zero.
+func (w word) at(e epoch.Epoch) word { return word(e)<<epochShift | w&keepMask }
 
-// advance moves the state word at word on from s to t, if it still says s, and
-// reports whether it did.
-func advance(word *atomic.Uint64, s, t uint64) bool {
-	if invariant.Enabled {
-		checkStep(s, t)
+func (w word) aborted() word { return w&keepMask | special(kindAborted) }
+
+// String returns the word in readable form.
+func (w word) String() string {
+	var text string
+	switch w.tag() {
+	case tagCommitted:
+		text = fmt.Sprintf("committed(%d)", w.epoch())
+	case tagAnnounced:
+		text = fmt.Sprintf("announced(%d)", w.epoch())
+	case tagTentative:
+		text = fmt.Sprintf("tentative(%d)", w.epoch())
+	default:
+		text = [...]string{"active", "aborted", "indirect", "mark"}[w.epoch()&kindMask]
+		if n := w.slot(); n > 0 || w.is(kindIndirect) {
+			text += fmt.Sprintf("(%d)", n)
+		}
 	}
-	return word.CompareAndSwap(s, t)
+	if w&checkBit != 0 {
+		text += "+check"
+	}
+	if w.tomb() {
+		text += "+tombstone"
+	}
+	if n := w.count(); n > 0 {
+		text += fmt.Sprintf("+count=%d", n)
+	}
+	return text
 }
 
-// resolve returns the word that decides about v and where it stands. The two
-// loads of an indirect version are safe in this order: the owner stores the
-// final state before it clears rec, so rec == nil means that state is final.
-func (v *version[V]) resolve() (uint64, *atomic.Uint64) {
+// A record is a word that decides about a transaction: the state of a version, or a
+// slot's record.
+type record = atomic.Uint64
+
+func load(r *record) word { return word(r.Load()) }
+
+// advance moves the record on from w to t, if it still says w, and reports whether it
+// did.
+func advance(r *record, w, t word) bool {
+	checkStep(w, t)
+	return r.CompareAndSwap(uint64(w), uint64(t))
+}
+
+// resolve returns the word that decides about v, and where it stands.
+//
+// The owner of a slot puts the outcome into the state of each of its versions before
+// the slot's record serves another transaction. So if v still says the same after the
+// record was loaded, the record was that of its transaction.
+func (c *core[K, V]) resolve(v *version[K, V]) (word, *record) {
 	for {
-		s := v.state.Load()
-		if !isKind(s, kindIndirect) {
-			return s, &v.state
+		w := load(&v.state)
+		if !w.is(kindIndirect) {
+			return w, &v.state
 		}
-		if rec := v.rec.Load(); rec != nil {
-			return rec.Load(), rec
-		}
-		if invariant.Enabled {
-			v.checkFinal()
+		if r := c.slots.Record(w.slot()); r != nil {
+			hooks.At(hooks.StateLoaded)
+			decides := load(r)
+			if load(&v.state) == w {
+				return decides, r
+			}
 		}
 	}
+}
+
+// commitEpoch returns the commit epoch of a version that is known to be
+// committed.
+func (c *core[K, V]) commitEpoch(v *version[K, V]) epoch.Epoch {
+	if w := load(&v.state); w.committed() {
+		return w.epoch()
+	}
+	w, _ := c.resolve(v)
+	return w.epoch()
 }
 
 // plain reports whether v is a value that was committed at or before epoch e, and
 // says so by itself: the case that a reader nearly always meets first.
-func (v *version[V]) plain(e uint64) bool {
+func (v *version[K, V]) plain(e epoch.Epoch) bool {
 	if v == nil {
 		return false
 	}
-	s := v.state.Load()
-	return s&(tagMask|tombBit) == tagCommitted && epochOf(s) <= e
+	w := load(&v.state)
+	return w&(tagMask|tombBit) == tagCommitted && w.epoch() <= e
 }
 
 // tombstone reports whether v says "deleted". The bit never changes.
-func (v *version[V]) tombstone() bool { return v.state.Load()&tombBit != 0 }
+func (v *version[K, V]) tombstone() bool { return load(&v.state).tomb() }
 
 // present returns v's value, or false for no version at all and for a tombstone.
-func (v *version[V]) present() (value V, ok bool) {
+func (v *version[K, V]) present() (value V, ok bool) {
 	if v == nil || v.tombstone() {
 		return value, false
 	}

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"slices"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
@@ -24,8 +25,8 @@ import (
 // drew its epoch. The transaction may commit at an epoch that was drawn for it before
 // it found the watch clean.
 type watch struct {
-	keys *favour.Keys
-	word *atomic.Uint64 // the record of the transaction that watches
+	keys   *favour.Keys
+	record *record // of the transaction that watches
 	// dirty is 1 if somebody may have committed on one of the keys.
 	dirty atomic.Uint64
 }
@@ -64,18 +65,17 @@ func (l *watches) remove(w *watch) {
 	}
 }
 
-// mark marks the watches on key, but for that of the transaction whose record is word.
-// A version is installed on key, and no epoch is drawn for it.
-func (m *Map[K, V]) mark(key K, word *atomic.Uint64) {
+// mark marks the watches on the key of v, which is installed, but for that of the
+// transaction whose record is r, v's own. No epoch is drawn for it.
+func (m *Map[K, V]) mark(v *version[K, V], r *record) {
 	if list := m.watches.list.Load(); list != nil {
-		m.markIn(*list, key, word)
+		markIn(*list, m.index.hash.sum(v.key), r)
 	}
 }
 
-func (m *Map[K, V]) markIn(list []*watch, key K, word *atomic.Uint64) {
-	hash := m.hash(key)
+func markIn(list []*watch, hash uint64, r *record) {
 	for _, w := range list {
-		if w.word != word && w.keys.Has(hash) && w.dirty.Load() == 0 {
+		if w.record != r && w.keys.Has(hash) && w.dirty.Load() == 0 {
 			w.dirty.Store(1)
 		}
 	}
@@ -85,7 +85,7 @@ func (m *Map[K, V]) markIn(list []*watch, key K, word *atomic.Uint64) {
 func (st *txState[K, V]) markAll() {
 	if list := st.m.watches.list.Load(); list != nil {
 		for i := range st.writes {
-			st.m.markIn(*list, st.writes[i].key, st.word)
+			markIn(*list, st.writes[i].hash, st.record())
 		}
 	}
 }
@@ -95,54 +95,48 @@ func (st *txState[K, V]) markAll() {
 // at a later one if the watch is clean then. So readers cannot keep it from committing
 // by pushing it, however long the validation takes. It returns aborted if it is to be
 // decided anew, or was aborted, also by itself.
-func (st *txState[K, V]) decideWatched(gen uint64) (uint64, result) {
+func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 	m := st.m
-	w := st.watch
-	if w == nil {
-		w = &watch{keys: st.keySet(false), word: st.word}
-		st.watch = w
-		m.watches.add(w) // until the attempt is over
+	watches := st.watch
+	if watches == nil {
+		watches = &watch{keys: st.keySet(false), record: st.record()}
+		st.watch = watches
+		m.watches.add(watches) // until the attempt is over
 	} else {
 		// Whoever has marked it has installed before, and is met.
-		w.dirty.Store(0)
+		watches.dirty.Store(0)
 	}
-	if hooks.Enabled {
-		hooks.At(hooks.Watching)
-	}
+	hooks.At(hooks.Watching)
 	c := m.slots.Now()
-	_, r := st.validated(gen, st.word.Load(), c+1)
-	if hooks.Enabled {
-		hooks.At(hooks.Validated)
-	}
+	_, r := st.validated(gen, load(st.record()), c+1)
+	hooks.At(hooks.Validated)
 	for {
 		// The record comes before the mark: its epoch was drawn by then.
-		switch s := st.word.Load(); tag(s) {
+		switch w := load(st.record()); w.tag() {
 		case tagAnnounced:
-			if !advance(st.word, s, decidedWord(s, m.slots.Next())) {
+			if !advance(st.record(), w, w.decided(m.slots.Next())) {
 				m.counters.wasted.Add(1)
 			}
 		case tagTentative:
 			if r != resultCommitted {
-				if advance(st.word, s, abortedWord(s)) {
+				if advance(st.record(), w, w.aborted()) {
 					m.counters.wasted.Add(1)
 					return 0, r
 				}
 				continue
 			}
-			if e := epochOf(s); e > c && w.dirty.Load() != 0 {
+			if e := w.epoch(); e > c && watches.dirty.Load() != 0 {
 				// Who marks need not commit. If that goes on, it is installed
 				// again, with a claim on what it has read: they give way then.
-				if st.dirtied++; st.dirtied >= maxDirty && advance(st.word, s, abortedWord(s)) {
+				if st.dirtied++; st.dirtied >= maxDirty && advance(st.record(), w, w.aborted()) {
 					m.counters.wasted.Add(1)
 				}
 				return 0, resultAborted
 			}
-			if hooks.Enabled {
-				hooks.At(hooks.WatchClean)
-			}
+			hooks.At(hooks.WatchClean)
 			// Linearization point of a transaction that validates.
-			if advance(st.word, s, committedWord(s, epochOf(s))) {
-				return epochOf(s), resultCommitted
+			if advance(st.record(), w, w.at(w.epoch())) {
+				return w.epoch(), resultCommitted
 			}
 		default:
 			st.conflict = conflict[K]{}
@@ -151,22 +145,24 @@ func (st *txState[K, V]) decideWatched(gen uint64) (uint64, result) {
 	}
 }
 
-// decided returns the newest committed version of en, not counting that of the
-// transaction itself, nil if there is none, or the dead version: at a moment when no
+// decided returns the newest committed version of the key whose head at p was v, not
+// counting that of the transaction itself, or nil: at a moment when no
 // undecided writer but the transaction was on top.
-func (st *txState[K, V]) decided(en *entry[K, V]) *version[V] {
-	if v := en.head.Load(); v != nil {
-		s, word := v.resolve()
-		if word == st.word {
+func (st *txState[K, V]) decided(p place[K, V], v *version[K, V]) *version[K, V] {
+	m := st.m
+	for v != nil {
+		w, r := m.resolve(v)
+		if r == st.record() {
 			return v.next.Load() // which is decided, and stays as long as v is not
 		}
-		if hooks.Enabled && !committed(s) {
+		if !w.committed() {
 			hooks.At(hooks.WalkSkipped)
 		}
+		base, ok := m.settle(v)
+		if ok {
+			return base
+		}
+		p, v = m.index.again(p, m.index.hash.sum(v.key), v.key)
 	}
-	_, base, ok := st.m.settle(en)
-	if !ok {
-		return st.m.dead
-	}
-	return base
+	return nil
 }

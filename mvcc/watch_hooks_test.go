@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
@@ -60,12 +61,12 @@ func (h *watcher) commits(why string) {
 
 // tentative requires that the record of the watcher has an epoch that is not
 // validated.
-func (h *watcher) tentative() uint64 {
+func (h *watcher) tentative() epoch.Epoch {
 	t := h.stage.t
 	t.Helper()
-	w := h.tx.st.word.Load()
-	require.EqualValues(t, tagTentative, tag(w), "word %#x", w)
-	return epochOf(w)
+	w := load(h.tx.st.record())
+	require.EqualValues(t, tagTentative, w.tag(), "word %v", w)
+	return w.epoch()
 }
 
 // push lets a reader of key take the epoch of its writer away and draw another.

@@ -14,7 +14,7 @@ func TestRenewMakesVersions(t *testing.T) {
 	defer tx.Rollback()
 	tx.Set("a", 1)
 	tx.Delete("b")
-	var old []*version[int]
+	var old []*version[string, int]
 	for _, w := range tx.st.writes {
 		old = append(old, w.v)
 	}
@@ -35,7 +35,7 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 	for _, key := range keys { // the last in the order of installs is among them
 		tx := m.Begin(snapshot)
 		tx.Get("a")
-		var vs []*version[int]
+		var vs []*version[string, int]
 		for _, k := range keys {
 			tx.Set(k, 2)
 		}
@@ -45,12 +45,12 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 		m.Store(key, 3)
 		requireConflict(t, tx.Commit(), key, ConflictWrite)
 		for _, v := range vs {
-			s, _ := v.resolve()
-			require.True(t, isKind(s, kindAborted), "it says %#x", s)
+			w, _ := m.resolve(v)
+			require.True(t, w.is(kindAborted), "it says %v", w)
 		}
 		for _, k := range keys {
-			s, _ := m.lookup(k).head.Load().resolve()
-			require.True(t, committed(s), "key %s: the head says %#x", k, s)
+			w, _ := m.resolve(m.lookup(k).head)
+			require.True(t, w.committed(), "key %s: the head says %v", k, w)
 		}
 	}
 	checkQuiet(t, m)
@@ -95,12 +95,14 @@ func TestStateForgets(t *testing.T) {
 			require.Zero(t, st.revoked)
 			require.Nil(t, st.watch)
 			require.Nil(t, st.byKey)
-			require.Nil(t, st.word)
 			for _, r := range st.reads[:cap(st.reads)] {
-				require.Nil(t, r.e)
+				require.Nil(t, r.seen)
+				require.True(t, r.at.nowhere())
 			}
 			for _, w := range st.writes[:cap(st.writes)] {
 				require.Nil(t, w.v)
+				require.True(t, w.at.nowhere())
+				require.Zero(t, w.read)
 			}
 		}
 	}

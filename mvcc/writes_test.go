@@ -121,7 +121,7 @@ func TestStrict(t *testing.T) {
 
 func TestConflictLeavesNothing(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
-		before := len(entries(m))
+		before := len(heads(m))
 		tx := m.Begin(opts)
 		tx.Get("x")
 		tx.Set("x", 11)
@@ -132,8 +132,8 @@ func TestConflictLeavesNothing(t *testing.T) {
 		requireConflict(t, tx.Commit(), "x", ConflictRead, ConflictWrite)
 		require.Equal(t, map[string]int{"x": 12, "y": 10}, contents(t, m))
 		// What the commit inserted into the index leaves it again.
-		eventually(t, func() bool { return len(entries(m)) == before },
-			"%d entries stay in the index", len(entries(m))-before)
+		eventually(t, func() bool { return len(heads(m)) == before },
+			"%d entries stay in the index", len(heads(m))-before)
 	})
 }
 

@@ -16,19 +16,27 @@ func (st *txState[K, V]) written() bool {
 		return false
 	}
 	for i := range st.reads {
-		r := &st.reads[i]
-		j := st.find(r.e.key)
+		j := st.find(st.reads[i].seen.key)
 		if j < 0 {
 			return false
 		}
-		st.writes[j].read, st.writes[j].seen = true, r.seen
+		st.writes[j].read = 1 + i
 	}
-	for _, key := range st.absent {
-		j := st.find(key)
+	for i := range st.absent {
+		j := st.find(st.absent[i].key)
 		if j < 0 {
 			return false
 		}
-		st.writes[j].read, st.writes[j].seen = true, nil
+		st.writes[j].read = readAbsent
 	}
 	return true
+}
+
+// seen returns what was read of the key of w, which is read and written: its version,
+// or nil.
+func (st *txState[K, V]) seen(w *write[K, V]) *version[K, V] {
+	if w.read == readAbsent {
+		return nil
+	}
+	return st.reads[w.read-1].seen
 }

@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package mvcc
 
@@ -32,7 +32,9 @@ func TestWrittenReadsInstallAgain(t *testing.T) {
 					aborted = true
 					done := make(chan bool)
 					go func() { // as one that then finds that it has nothing to write
-						m.settle(m.lookup(0))
+						for ok := false; !ok; {
+							_, ok = m.settle(m.lookup(0).head)
+						}
 						done <- true
 					}()
 					<-done

@@ -14,4 +14,4 @@ if ! "$tmp/probe"; then
 	exit 0
 fi
 go test -count=1 "$@"
-go test -count=1 -tags mvcchooks "$@"
+go test -count=1 -tags mvcccheck "$@"

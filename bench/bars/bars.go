@@ -4,9 +4,7 @@
 // the Go benchmarks of this package (one side at a time) and by the command in
 // internal/bars (alternated, with a verdict).
 //
-// Ratios are used because they mean the same on every machine; where the other
-// side would be what the machine can do at all, it is the engine "floor" of
-// package bench.
+// Ratios are used because they mean the same on every machine.
 package bars
 
 import (
@@ -94,16 +92,19 @@ type Weigher interface {
 
 // Options adjust the rows that have a size.
 type Options struct {
-	ScanKeys   int // keys of a full scan; 0 means 1,000,000
-	MemoryKeys int // keys of a memory row; 0 means 1,000,000
+	PathKeys   [2]int // keys of the rows of single calls; 0 means 10,000 and 1,000,000
+	ScanKeys   int    // keys of a full scan; 0 means 1,000,000
+	MemoryKeys int    // keys of a memory row; 0 means 1,000,000
 }
 
 // Rows returns all rows, in the order in which they are reported.
 func Rows(o Options) []Row {
+	o.PathKeys[0] = cmp.Or(o.PathKeys[0], 10_000)
+	o.PathKeys[1] = cmp.Or(o.PathKeys[1], 1_000_000)
 	o.ScanKeys = cmp.Or(o.ScanKeys, 1_000_000)
 	o.MemoryKeys = cmp.Or(o.MemoryKeys, 1_000_000)
 	var rows []Row
-	rows = append(rows, pathRows()...)
+	rows = append(rows, pathRows(o.PathKeys)...)
 	rows = append(rows, workloadRows()...)
 	rows = append(rows, besideRows(o.ScanKeys)...)
 	rows = append(rows, memoryRows(o.MemoryKeys)...)

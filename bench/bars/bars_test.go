@@ -42,7 +42,7 @@ func BenchmarkBars(b *testing.B) {
 // Every side of every row works, and the rows make sense.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
-	for _, row := range Rows(Options{ScanKeys: 2_000, MemoryKeys: 2_000}) {
+	for _, row := range Rows(Options{PathKeys: [2]int{500, 2_000}, ScanKeys: 2_000, MemoryKeys: 2_000}) {
 		id := row.Name() + " " + row.Ours.Name
 		require.False(t, seen[id], "%s is there twice", id)
 		seen[id] = true

@@ -79,7 +79,7 @@ func besideRows(scanKeys int) []Row {
 							}
 							return nil
 						})
-						sink.Store(sum)
+						sink.Store(int64(sum))
 					}
 				}, m.Close}, nil
 			}},
@@ -95,7 +95,7 @@ func besideRows(scanKeys int) []Row {
 							sum += v
 							return true
 						})
-						sink.Store(sum)
+						sink.Store(int64(sum))
 					}
 				}, nil}, nil
 			}},
@@ -116,7 +116,7 @@ func besideRows(scanKeys int) []Row {
 							}
 							return nil
 						})
-						sink.Store(sum)
+						sink.Store(int64(sum))
 					}
 				}, m.Close), nil
 			}},

@@ -67,7 +67,7 @@ func memoryRows(keys int) []Row {
 	return []Row{
 		{
 			Group: "bytes", Case: "entry=8+8", What: "bytes per key against xsync, 8-byte keys and values",
-			Kind: Memory, Bar: 2.4, Aim: 2, MaxAllocs: -1,
+			Kind: Memory, Bar: 1.25, Aim: 1.1, MaxAllocs: -1,
 			Ours: weigh("mvcc", func() (any, func()) {
 				m := mvcc.New[uint64, uint64](&mvcc.Options{Capacity: keys})
 				for i := range keys {
@@ -85,7 +85,7 @@ func memoryRows(keys int) []Row {
 		},
 		{
 			Group: "bytes", Case: "entry=16+100", What: "bytes per key against xsync, 16-byte keys and 100-byte values",
-			Kind: Memory, Bar: 1.5, Aim: 1.3, MaxAllocs: -1,
+			Kind: Memory, Bar: 1.25, Aim: 1.1, MaxAllocs: -1,
 			Ours: weigh("mvcc", func() (any, func()) {
 				m := mvcc.New[key16, value100](&mvcc.Options{Capacity: keys})
 				for i := range keys {

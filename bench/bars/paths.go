@@ -3,232 +3,219 @@ package bars
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
-	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-const (
-	readKeys  = 1_000 // keys of the rows that read
-	writeKeys = 1_024 // keys of each goroutine in the rows that write
+// sink keeps the compiler from dropping reads whose values nobody wants.
+var sink atomic.Int64
+
+// An opener makes a map with the keys [spread] of 0 to keys-1, and returns an operation
+// on it, which gets numbers of keys at random, and what closes the map.
+type opener func(keys int) (op func(random func() uint64) int64, done func())
+
+// spread returns key i: numbers that do not follow each other.
+func spread(i uint64) uint64 { return i * 0x9e3779b97f4a7c15 }
+
+func onMVCC(op func(m *mvcc.Map[uint64, int64], random func() uint64) int64) opener {
+	return func(keys int) (func(func() uint64) int64, func()) {
+		m := mvcc.New[uint64, int64](nil)
+		for i := range uint64(keys) {
+			m.Store(spread(i), 1000)
+		}
+		return func(random func() uint64) int64 { return op(m, random) }, m.Close
+	}
+}
+
+func onXsync(op func(m *xsync.Map[uint64, int64], random func() uint64) int64) opener {
+	return func(keys int) (func(func() uint64) int64, func()) {
+		m := xsync.NewMap[uint64, int64]()
+		for i := range uint64(keys) {
+			m.Store(spread(i), 1000)
+		}
+		return func(random func() uint64) int64 { return op(m, random) }, func() {}
+	}
+}
+
+func onLocked(op func(m map[uint64]int64, random func() uint64)) opener {
+	return func(keys int) (func(func() uint64) int64, func()) {
+		var mu sync.RWMutex
+		m := map[uint64]int64{}
+		for i := range uint64(keys) {
+			m[spread(i)] = 1000
+		}
+		return func(random func() uint64) int64 {
+			mu.Lock()
+			defer mu.Unlock()
+			op(m, random)
+			return 0
+		}, func() {}
+	}
+}
+
+// A path is one call, or one transaction, against the same on a peer.
+type path struct {
+	group, what string
+	ours        opener
+	peer        string
+	base        opener
+	allocs      float64
+	// The bars and aims: for the smaller number of keys with 1 and 2 goroutines, then for
+	// the larger one.
+	bar, aim [2][2]float64
+}
+
+type (
+	tx       = mvcc.Tx[uint64, int64]
+	snapshot = mvcc.Snapshot[uint64, int64]
 )
 
-// sink keeps the compiler from dropping reads whose values nobody wants.
-var sink atomic.Uint64
-
-func keyNames(n int) []string {
-	keys := make([]string, n)
-	for i := range keys {
-		keys[i] = fmt.Sprintf("key%06d", i)
-	}
-	return keys
-}
-
-func newMVCC(keys []string) *mvcc.Map[string, uint64] {
-	m := mvcc.New[string, uint64](&mvcc.Options{Capacity: len(keys)})
-	for i, k := range keys {
-		m.Store(k, uint64(i))
-	}
-	return m
-}
-
-func newXsync(keys []string) *xsync.Map[string, uint64] {
-	m := xsync.NewMap[string, uint64](xsync.WithPresize(len(keys)))
-	for i, k := range keys {
-		m.Store(k, uint64(i))
-	}
-	return m
-}
-
-// overMVCC returns a side that runs op on a map with the given number of keys.
-func overMVCC(name string, procs, keys int, op func(m *mvcc.Map[string, uint64], keys []string, g, n int)) Side {
-	return Side{Name: name, Open: func() (Runner, error) {
-		names := keyNames(keys)
-		m := newMVCC(names)
-		return &parallel{procs, func(g, n int) { op(m, names, g, n) }, m.Close}, nil
-	}}
-}
-
-func overXsync(name string, procs, keys int, op func(m *xsync.Map[string, uint64], keys []string, g, n int)) Side {
-	return Side{Name: name, Open: func() (Runner, error) {
-		names := keyNames(keys)
-		m := newXsync(names)
-		return &parallel{procs, func(g, n int) { op(m, names, g, n) }, nil}, nil
-	}}
-}
-
-// overFloor returns a side that runs op on a session of the engine floor.
-func overFloor(procs, keys int, op func(s bench.Session, keys []string, n int)) Side {
-	return Side{Name: "floor", Open: func() (Runner, error) {
-		names := keyNames(keys)
-		spec, _ := bench.EngineByName("floor")
-		e, err := spec.New(bench.Setup{Keys: names, Values: make([]uint64, keys), Stopped: func() bool { return false }})
-		if err != nil {
-			return nil, err
-		}
-		sessions := make([]bench.Session, procs)
-		for g := range sessions {
-			sessions[g] = e.Session(g)
-		}
-		return &parallel{procs, func(g, n int) { op(sessions[g], names, n) }, e.Close}, nil
-	}}
-}
-
-// pathRows compare single calls with what they are made of.
-func pathRows() []Row {
-	var rows []Row
-	for _, g := range []int{1, 2} {
-		rows = append(rows, Row{
-			Group: "load", Case: goroutines(g), What: "one-key Load against xsync Load",
-			Ours: overMVCC("mvcc", g, readKeys, loadMVCC),
-			Base: overXsync("xsync", g, readKeys, loadXsync),
-			Bar:  1.6, Aim: 1.25,
-		})
-	}
-	for _, g := range []int{1, 2} {
-		rows = append(rows, Row{
-			Group: "begin", Case: goroutines(g), What: "empty read-only transaction against the floor",
-			Ours: overMVCC("mvcc", g, readKeys, func(m *mvcc.Map[string, uint64], _ []string, _, n int) {
-				for range n {
-					m.View(func(mvcc.Snapshot[string, uint64]) error { return nil })
-				}
-			}),
-			Base: overFloor(g, readKeys, func(s bench.Session, _ []string, n int) {
-				b := s.(bench.Beginner)
-				for range n {
-					b.Begin()
-				}
-			}),
-			Bar: 1.3, Aim: 1.1,
-		})
-	}
-	for _, g := range []int{1, 2} {
-		rows = append(rows, Row{
-			Group: "view-1-get", Case: goroutines(g), What: "read-only transaction with 1 get against the floor",
-			Ours: overMVCC("mvcc", g, readKeys, viewOne),
-			Base: overFloor(g, readKeys, func(s bench.Session, keys []string, n int) {
-				sum := uint64(0)
-				for i := range n {
-					v, _, _ := s.Get(keys[i%readKeys])
+// paths are single calls and small transactions, on keys at random.
+var paths = []path{
+	{
+		group: "load", what: "Load against xsync Load",
+		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
+			v, _ := m.Load(random())
+			return v
+		}),
+		peer: "xsync", base: onXsync(func(m *xsync.Map[uint64, int64], random func() uint64) int64 {
+			v, _ := m.Load(random())
+			return v
+		}),
+		bar: [2][2]float64{{1.45, 1.45}, {1.2, 1.2}}, aim: [2][2]float64{{1.2, 1.2}, {1.1, 1.1}},
+	},
+	{
+		group: "view-16-gets", what: "View with 16 gets against 16 xsync Loads",
+		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) (sum int64) {
+			_ = m.View(func(s snapshot) error {
+				for range 16 {
+					v, _ := s.Get(random())
 					sum += v
 				}
-				sink.Store(sum)
-			}),
-			Bar: 1.35, Aim: 1.15,
-		})
+				return nil
+			})
+			return sum
+		}),
+		peer: "xsync", base: onXsync(func(m *xsync.Map[uint64, int64], random func() uint64) (sum int64) {
+			for range 16 {
+				v, _ := m.Load(random())
+				sum += v
+			}
+			return sum
+		}),
+		bar: [2][2]float64{{1.5, 1.5}, {1.2, 1.2}}, aim: [2][2]float64{{1.2, 1.2}, {1.1, 1.1}},
+	},
+	{
+		group: "store", what: "Store against xsync Store",
+		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
+			m.Store(random(), 1)
+			return 0
+		}),
+		peer: "xsync", base: xsyncStore, allocs: 1,
+		bar: [2][2]float64{{1.9, 1.9}, {1.5, 1.6}}, aim: [2][2]float64{{1.5, 1.5}, {1.2, 1.3}},
+	},
+	{
+		group: "update-1-put", what: "Update with 1 put against xsync Store",
+		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
+			return update(m, func(tx tx) { tx.Set(random(), 1) })
+		}),
+		peer: "xsync", base: xsyncStore, allocs: 1,
+		bar: [2][2]float64{{2.6, 2.6}, {1.8, 1.9}}, aim: [2][2]float64{{2, 2}, {1.5, 1.5}},
+	},
+	{
+		group: "increment", what: "Update that reads and writes one key against the same under a RWMutex",
+		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
+			k := random()
+			return update(m, func(tx tx) {
+				v, _ := tx.Get(k)
+				tx.Set(k, v+1)
+			})
+		}),
+		peer: "rwmutex", base: onLocked(func(m map[uint64]int64, random func() uint64) { m[random()]++ }), allocs: 1,
+		bar: [2][2]float64{{5, 3.5}, {2.5, 1.5}}, aim: [2][2]float64{{4, 2.5}, {2, 1}},
+	},
+	{
+		group: "transfer", what: "Update that reads and writes two keys against the same under a RWMutex",
+		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
+			from, to := random(), random()
+			return update(m, func(tx tx) {
+				a, _ := tx.Get(from)
+				b, _ := tx.Get(to)
+				tx.Set(from, a-1)
+				tx.Set(to, b+1)
+			})
+		}),
+		peer: "rwmutex", base: onLocked(func(m map[uint64]int64, random func() uint64) {
+			from, to := random(), random()
+			a, b := m[from], m[to]
+			m[from], m[to] = a-1, b+1
+		}), allocs: 2,
+		bar: [2][2]float64{{4, 2.5}, {2.2, 1.5}}, aim: [2][2]float64{{3, 1.5}, {1.5, 1}},
+	},
+}
+
+var xsyncStore = onXsync(func(m *xsync.Map[uint64, int64], random func() uint64) int64 {
+	m.Store(random(), 1)
+	return 0
+})
+
+func update(m *mvcc.Map[uint64, int64], fn func(tx tx)) int64 {
+	err := m.Update(context.Background(), nil, func(tx tx) error { fn(tx); return nil })
+	if err != nil {
+		panic(err) // it is tried again until it commits, or nearly for ever
 	}
-	for _, g := range []int{1, 2} {
-		rows = append(rows, Row{
-			Group: "view-16-gets", Case: goroutines(g), What: "read-only transaction with 16 gets against 16 xsync Loads",
-			Ours: overMVCC("mvcc", g, readKeys, viewSixteen),
-			Base: overXsync("xsync", g, readKeys, loadSixteen),
-			Bar:  1.5, Aim: 1.3,
-		})
-	}
-	for _, c := range []struct {
-		g        int
-		bar, aim float64
-	}{{1, 1.8, 1.5}, {2, 2.2, 1.9}} {
-		rows = append(rows, Row{
-			Group: "store", Case: goroutines(c.g), What: "one-key Store against xsync Store, keys of one's own",
-			Ours: overMVCC("mvcc", c.g, c.g*writeKeys, func(m *mvcc.Map[string, uint64], keys []string, g, n int) {
-				own := keys[g*writeKeys:][:writeKeys]
-				for i := range n {
-					m.Store(own[i%writeKeys], uint64(i))
-				}
-			}),
-			Base: overXsync("xsync", c.g, c.g*writeKeys, storeXsync),
-			Bar:  c.bar, Aim: c.aim, MaxAllocs: 1,
-		})
-	}
-	for _, c := range []struct {
-		g        int
-		bar, aim float64
-	}{{1, 2.5, 2}, {2, 3, 2.4}} {
-		rows = append(rows, Row{
-			Group: "update-1-put", Case: goroutines(c.g), What: "Update with 1 put against xsync Store, keys of one's own",
-			Ours: overMVCC("mvcc", c.g, c.g*writeKeys, updateOne),
-			Base: overXsync("xsync", c.g, c.g*writeKeys, storeXsync),
-			Bar:  c.bar, Aim: c.aim, MaxAllocs: 1,
-		})
+	return 0
+}
+
+// pathRows compare single calls and small transactions with those of a peer, on maps
+// with two numbers of keys.
+func pathRows(keys [2]int) (rows []Row) {
+	for _, p := range paths {
+		for i, n := range keys {
+			for j, g := range []int{1, 2} {
+				rows = append(rows, Row{
+					Group: p.group, Case: fmt.Sprintf("keys=%d/%s", n, goroutines(g)), What: p.what,
+					Ours: p.ours.side("mvcc", n, g), Base: p.base.side(p.peer, n, g),
+					Bar: p.bar[i][j], Aim: p.aim[i][j], MaxAllocs: p.allocs,
+				})
+			}
+		}
 	}
 	return rows
 }
 
-func loadMVCC(m *mvcc.Map[string, uint64], keys []string, _, n int) {
-	sum := uint64(0)
-	for i := range n {
-		v, _ := m.Load(keys[i%readKeys])
-		sum += v
-	}
-	sink.Store(sum)
-}
-
-func loadXsync(m *xsync.Map[string, uint64], keys []string, _, n int) {
-	sum := uint64(0)
-	for i := range n {
-		v, _ := m.Load(keys[i%readKeys])
-		sum += v
-	}
-	sink.Store(sum)
-}
-
-func storeXsync(m *xsync.Map[string, uint64], keys []string, g, n int) {
-	own := keys[g*writeKeys:][:writeKeys]
-	for i := range n {
-		m.Store(own[i%writeKeys], uint64(i))
-	}
-}
-
-func viewOne(m *mvcc.Map[string, uint64], keys []string, _, n int) {
-	sum := uint64(0)
-	for i := range n {
-		m.View(func(s mvcc.Snapshot[string, uint64]) error {
-			v, _ := s.Get(keys[i%readKeys])
-			sum += v
-			return nil
-		})
-	}
-	sink.Store(sum)
-}
-
-func viewSixteen(m *mvcc.Map[string, uint64], keys []string, _, n int) {
-	sum := uint64(0)
-	for i := range n {
-		m.View(func(s mvcc.Snapshot[string, uint64]) error {
-			for j := range 16 {
-				v, _ := s.Get(keys[(16*i+j)%readKeys])
-				sum += v
+func (o opener) side(name string, keys, procs int) Side {
+	return Side{Name: name, Open: func() (Runner, error) {
+		op, done := o(keys)
+		run := func(_, n int) {
+			r := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+			random := func() uint64 { return spread(r.Uint64N(uint64(keys))) }
+			sum := int64(0)
+			for range n {
+				sum += op(random)
 			}
-			return nil
-		})
-	}
-	sink.Store(sum)
+			sink.Store(sum)
+		}
+		p := &parallel{procs, run, done}
+		if procs == 1 {
+			return single{p}, nil
+		}
+		return p, nil
+	}}
 }
 
-func loadSixteen(m *xsync.Map[string, uint64], keys []string, _, n int) {
-	sum := uint64(0)
-	for i := range n {
-		for j := range 16 {
-			v, _ := m.Load(keys[(16*i+j)%readKeys])
-			sum += v
-		}
-	}
-	sink.Store(sum)
-}
+// single is a runner with one goroutine, and one processor: what the collector does is
+// in its time.
+type single struct{ *parallel }
 
-func updateOne(m *mvcc.Map[string, uint64], keys []string, g, n int) {
-	own := keys[g*writeKeys:][:writeKeys]
-	for i := range n {
-		err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, uint64]) error {
-			tx.Set(own[i%writeKeys], uint64(i))
-			return nil
-		})
-		if err != nil {
-			panic(err) // it writes only, to keys of its own
-		}
-	}
+func (s single) Run(ctx context.Context, n int) (time.Duration, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	return s.parallel.Run(ctx, n)
 }

@@ -1,4 +1,4 @@
-//go:build !mvcchooks
+//go:build !mvcccheck
 
 package hooks
 
@@ -26,7 +26,10 @@ func Mutex(*sync.Mutex) {}
 func Failed() {}
 
 // Index does nothing in ordinary builds.
-func Index(Access, any) {}
+func Index[K any](Access, K) {}
+
+// Walking does nothing in ordinary builds.
+func Walking() {}
 
 // GaveUp does nothing in ordinary builds.
 func GaveUp() {}

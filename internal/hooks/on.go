@@ -1,4 +1,4 @@
-//go:build mvcchooks
+//go:build mvcccheck
 
 package hooks
 
@@ -86,10 +86,17 @@ func Failed() {
 	}
 }
 
-// Index announces an access to the index.
-func Index(kind Access, key any) {
-	if s := scheduler.Load(); s != nil {
+// Index announces an access to the index at key, if the goroutine is scheduled.
+func Index[K any](kind Access, key K) {
+	if s := scheduler.Load(); s != nil && (*s).Owns() {
 		(*s).Index(kind, key)
+	}
+}
+
+// Walking announces that a part of the index is read, if the goroutine is scheduled.
+func Walking() {
+	if s := scheduler.Load(); s != nil && (*s).Owns() {
+		(*s).Index(Walk, nil)
 	}
 }
 

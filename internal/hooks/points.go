@@ -1,6 +1,6 @@
 // Package hooks names the points of the protocol at which a test may stop a
 // goroutine. In ordinary builds [Enabled] is the constant false and every call
-// disappears; with the build tag mvcchooks a test installs a function that is
+// disappears; with the build tag mvcccheck a test installs a function that is
 // called at each point, and may block there for as long as it likes.
 //
 // Finer than the points are the accesses to shared words: those of package
@@ -23,7 +23,10 @@ const (
 	Installed
 	// InstalledAll: every pending version is installed, none announced.
 	InstalledAll
-	// Announced: the record says PREP, no epoch is drawn.
+	// JustAnnounced: the record of a transaction with several keys says that it is
+	// announced, and its owner has not looked at it again.
+	JustAnnounced
+	// Announced: the owner has found the record announced, no epoch is drawn.
 	Announced
 	// Drawn: the commit epoch is drawn, not yet in the record.
 	Drawn
@@ -74,19 +77,51 @@ const (
 	// PruneWalked: a pruner has found what to drop and what to link to, the link
 	// is not changed.
 	PruneWalked
-	// Dead: an entry was declared dead, it is still in the index.
-	Dead
+	// StateLoaded: the state of a version says indirect, the record that decides is not
+	// loaded.
+	StateLoaded
+	// TagsLoaded: a lookup that is not done with the first bucket has loaded its tags
+	// again, and looked at no slot.
+	TagsLoaded
+	// VisitsLoaded: a visitor has loaded which visits are asked for, and the heads, and
+	// not taken the bits off.
+	VisitsLoaded
+	// InsertLooked: an insert has looked for the key without the lock of the bucket.
+	InsertLooked
+	// InsertLocked: an insert has locked the bucket and is about to fill a slot.
+	InsertLocked
+	// SlotTagged: a slot has the tag of a new key, and no head yet. The bucket is locked.
+	SlotTagged
+	// RemoveLocked: the bucket of a key is locked that is to be removed.
+	RemoveLocked
+	// RemoveEmptied: the slot of a key is empty that is being removed, its tag is still
+	// there. The bucket is locked.
+	RemoveEmptied
+	// Gone: a key has left the index. The bucket is not locked any more.
+	Gone
+	// SlotFilled: a slot is moved, and there in the next table, not yet marked in the
+	// old one. The bucket is locked.
+	SlotFilled
+	// SlotsMoved: all slots of a bucket are marked, it does not say yet that it has moved.
+	// It is locked.
+	SlotsMoved
+	// BucketMoved: a bucket has moved. It is not locked any more.
+	BucketMoved
 	// Parking: the ticker said that it parks, the queue is not yet re-checked.
 	Parking
+	// Spawned: a goroutine was started beside the ticker, the lock is not let go.
+	Spawned
 	// Points is the number of points.
 	Points
 )
 
 var names = [Points]string{
-	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "Announced", "Drawn",
+	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "JustAnnounced", "Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn", "LoadSkipped",
-	"Revoked", "Marked", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "WalkSkipped", "GetWalked", "BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked",
-	"Dead", "Parking",
+	"Revoked", "Marked", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "WalkSkipped", "GetWalked",
+	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked", "StateLoaded",
+	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged", "RemoveLocked", "RemoveEmptied",
+	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "Parking", "Spawned",
 }
 
 // String returns the name of the point.

@@ -1,6 +1,6 @@
 // Package invariant is how the engine checks itself. In ordinary builds [Enabled]
 // is the constant false, every check disappears and the ghost words take no
-// room; with the build tag mvccinvariants each rule that docs/protocol.md states,
+// room; with the build tag mvcccheck each rule that docs/protocol.md states,
 // and that can be evaluated while other goroutines go on, is evaluated where it
 // is relied on. What violates one panics.
 //

@@ -1,4 +1,4 @@
-//go:build mvccinvariants
+//go:build mvcccheck
 
 package invariant
 

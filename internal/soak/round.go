@@ -91,7 +91,7 @@ type Round struct {
 	Readers Readers `json:"readers,omitempty"`
 	Stores  bool    `json:"stores,omitempty"`
 
-	// With the build tag mvcchooks, goroutines yield at one in Disturb of the
+	// With the build tag mvcccheck, goroutines yield at one in Disturb of the
 	// points between two steps of the protocol, and sleep at one in a hundred
 	// times as many. Zero: never.
 	Disturb int `json:"disturb"`

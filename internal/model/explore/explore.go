@@ -40,15 +40,6 @@ type Model[S comparable] interface {
 	Explain(before, after *S) string
 }
 
-// Unreducer is implemented by a model whose moves map a state to a
-// representative of equivalent states (for instance by renumbering epochs).
-// Unreduced returns the same model without that mapping. Its moves come in the
-// same order, so that a schedule can be shown with the values a program would
-// have.
-type Unreducer[S comparable] interface {
-	Unreduced() Model[S]
-}
-
 // Options bound and direct a search. The zero value is a depth-first search
 // with the default limit.
 type Options struct {
@@ -243,43 +234,28 @@ func (s *search[S]) fail(id uint32, err error) {
 	}
 	v := &Violation{Err: err}
 	s.res.Violation = v
-	shown := s.m
-	if u, ok := s.m.(Unreducer[S]); ok {
-		shown = u.Unreduced()
-	}
-	now := shown.Initial()
 	for i := len(path) - 1; i > 0; i-- {
-		p, choice, action := s.edge(path[i], path[i-1])
-		next := now
-		n := 0
-		shown.Moves(&now, p, func(_ string, succ *S) {
-			if n == choice {
-				next = *succ
-			}
-			n++
-		})
-		v.Steps = append(v.Steps, Step{s.m.Name(p), action, shown.Explain(&now, &next)})
-		now = next
+		p, action := s.edge(path[i], path[i-1])
+		effect := s.m.Explain(s.seen.at(path[i]), s.seen.at(path[i-1]))
+		v.Steps = append(v.Steps, Step{s.m.Name(p), action, effect})
 	}
 }
 
-// edge finds a move from state a to state b: the process, which of its choices
-// it was, and what it is called.
-func (s *search[S]) edge(a, b uint32) (proc, choice int, action string) {
+// edge finds a move from state a to state b: the process, and what the move is called.
+func (s *search[S]) edge(a, b uint32) (proc int, action string) {
 	from, to := *s.seen.at(a), *s.seen.at(b)
 	for p := range s.m.Processes() {
 		if s.m.Finished(&from, p) {
 			continue
 		}
-		n, found := 0, false
+		found := false
 		s.m.Moves(&from, p, func(what string, next *S) {
 			if !found && *next == to {
-				choice, action, found = n, what, true
+				action, found = what, true
 			}
-			n++
 		})
 		if found {
-			return p, choice, action
+			return p, action
 		}
 	}
 	panic("explore: a move cannot be repeated: the model is not deterministic")

@@ -28,7 +28,7 @@ var largeScenarios = map[string]Scenario{
 }
 
 func TestProtocol(t *testing.T) {
-	if race {
+	if explore.Race {
 		t.Skip("one goroutine only")
 	}
 	check := func(name string, sc Scenario) {

@@ -1,0 +1,185 @@
+//go:build mvcccheck
+
+package epoch
+
+import (
+	"math/rand/v2"
+	"slices"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// The invariants of clock, bound and slots, evaluated in builds with the tag
+// mvcccheck; see package invariant. A transaction counts as live here from
+// the moment at which its Begin has checked the bound: before, its epoch may be
+// one that it will not keep.
+
+// peek loads a shared word without a yield point.
+func peek(word *atomic.Uint64) uint64 { return invariant.Peek(unsafe.Pointer(word)) }
+
+func (s *Slots) checkView(v *View) { s.CheckView(v) }
+
+func (slot *Slot) peekGen() Gen { return Gen(peek(&slot.gen)) }
+
+func (s *Slots) peekBound() Epoch { return Epoch(peek(&s.bound)) }
+
+// standing returns the epoch of the transaction that is live in the slot, if one
+// is whose Begin has returned, or is about to.
+func (slot *Slot) standing() (epoch Epoch, ok bool) {
+	gen := slot.peekGen()
+	begun := Gen(slot.begun.Load())
+	word := peek(&slot.word)
+	// Only Begin writes the word, with the next generation at the earliest: if
+	// this one stands still, the word was its own all the time.
+	return epochIn(word), begun == gen && slot.peekGen() == gen && slot.live(word, gen)
+}
+
+// CheckLive panics unless the transaction gen is live in the slot. The caller is
+// the only one who may end it.
+func (slot *Slot) CheckLive(gen Gen) {
+	_, ok := slot.standing()
+	// Last: it may be evicted, by somebody else, at any time.
+	if now := slot.peekGen(); (!ok || now != gen) && now != (gen+1)|evictedBit {
+		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word of epoch %d",
+			gen, peek(&slot.gen), slot.begun.Load(), peek(&slot.word)>>epochShift)
+	}
+}
+
+// checkBegin: the slot belongs to the caller, and nothing is live in it.
+func (slot *Slot) checkBegin() {
+	if epoch, ok := slot.standing(); ok {
+		invariant.Violated("begin in a slot whose transaction %d, of epoch %d, has not ended", peek(&slot.gen), epoch)
+	}
+	if slot.released.Load() {
+		invariant.Violated("begin in a slot that nobody owns")
+	}
+	if peek(&slot.promoted) == left || peek(&slot.group.scan)&slot.bit() == 0 {
+		invariant.Violated("begin in slot %d, at which scans do not look", slot.number)
+	}
+}
+
+// checkBegun: the read epoch published is one that the clock has reached.
+func (s *Slots) checkBegun(slot *Slot, now Epoch) {
+	if e := epochIn(peek(&slot.word)); e != now || e < First || e > s.PeekNow() {
+		invariant.Violated("a transaction that begins at %d publishes %d; the clock stands at %d", now, e, peek(&s.clock))
+	}
+	slot.begun.Store(peek(&slot.gen))
+}
+
+// CheckBegun panics if gen is the slot's generation and has not begun.
+func (slot *Slot) CheckBegun(gen Gen) {
+	// begun first: it is set before anybody has gen to end, and stays until
+	// gen has moved on.
+	if begun := Gen(slot.begun.Load()); begun != gen && slot.peekGen() == gen {
+		invariant.Violated("transaction %d is used, but has not begun: the slot's last one was %d", gen, begun)
+	}
+}
+
+// checkAnnounced: the bound only grows, and the clock is never behind it.
+func (s *Slots) checkAnnounced(m Epoch) {
+	b := s.peekBound()
+	if now := s.PeekNow(); b < m || b > now {
+		invariant.Violated("the bound is %d after %d was announced; the clock stands at %d", b, m, now)
+	}
+}
+
+// checkScan: I6, the bound is stored before the slots are scanned.
+func (s *Slots) checkScan(m Epoch) {
+	if b := s.peekBound(); b < m {
+		invariant.Violated("I6: the slots are scanned below %d while the bound is %d", m, b)
+	}
+}
+
+// CheckView panics unless the view is well formed and I1 holds of it, at any time
+// after it was made: the read epoch of a live transaction is in the view, or at
+// least its bound; and that of one that may write is at least v.Writers.
+func (s *Slots) CheckView(v *View) {
+	for _, list := range [][]Epoch{v.young, v.old} {
+		if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) ||
+			len(list) > 0 && list[len(list)-1] >= v.Bound {
+			invariant.Violated("a view has bound %d and live epochs %v: want them sorted, distinct, below the bound", v.Bound, list)
+		}
+	}
+	if b := s.peekBound(); b < v.Bound || v.Writers > v.Bound {
+		invariant.Violated("I6: a view has the bound %d, and %d for writers; announced is %d", v.Bound, v.Writers, b)
+	}
+	s.eachStanding(func(e Epoch, writes bool) {
+		if e >= v.Bound {
+			return
+		}
+		if at, _ := v.Below(e + 1); at != e {
+			invariant.Violated("I1: a transaction reads at %d, and the view does not know: bound %d, live %v", e, v.Bound, v.Live())
+		}
+		if writes && e < v.Writers {
+			invariant.Violated("I1: a transaction that may write reads at %d, below %d", e, v.Writers)
+		}
+	})
+}
+
+// CheckNoneBelow panics if a live transaction reads below e; if writers is set, only
+// one that may write counts.
+func (s *Slots) CheckNoneBelow(e Epoch, writers bool, why string) {
+	s.eachStanding(func(at Epoch, writes bool) {
+		if at < e && (writes || !writers) {
+			invariant.Violated("I1: a transaction reads at %d, below %d: %s", at, e, why)
+		}
+	})
+}
+
+// eachStanding calls f with the read epoch of every live transaction, and whether it
+// may write. Where there are very many slots it looks at some of the time only.
+func (s *Slots) eachStanding(f func(epoch Epoch, writes bool)) {
+	dir := *s.dir.Load()
+	// Sampled: with very many slots this would be most of the work.
+	if len(dir) > 1 && rand.IntN(len(dir)) != 0 {
+		return
+	}
+	for i := range dir {
+		g := dir[i].Load()
+		if g == nil {
+			continue
+		}
+		for j := range g.slots {
+			if slot := g.slots[j].Load(); slot != nil {
+				word := peek(&slot.word)
+				if e, ok := slot.standing(); ok && peek(&slot.word) == word {
+					f(e, word&MayWrite != 0)
+				}
+			}
+		}
+	}
+}
+
+// checkReleased: nothing is live in a slot that is given up.
+func (slot *Slot) checkReleased() {
+	if e, ok := slot.standing(); ok {
+		invariant.Violated("a slot is released while its transaction %d, of epoch %d, is live", peek(&slot.gen), e)
+	}
+}
+
+// check: the list of pins is sorted by epoch and by age, and its slots know where
+// they stand.
+func (p *pins) check() {
+	for i, one := range p.list {
+		if i > 0 && (p.list[i-1].epoch > one.epoch || p.list[i-1].since > one.since) {
+			invariant.Violated("pin %d, of epoch %d, comes after one of epoch %d", i, one.epoch, p.list[i-1].epoch)
+		}
+		if !one.dead && int(one.slot.pin) != i+1 {
+			invariant.Violated("the slot of pin %d says %d", i, one.slot.pin)
+		}
+	}
+}
+
+// Peek returns the generation and the epoch of the slot, without a yield point.
+func (slot *Slot) Peek() (Gen, Epoch) {
+	return slot.peekGen(), epochIn(peek(&slot.word))
+}
+
+// PeekEvicted reports whether the last transaction of the slot was evicted, and its
+// owner has not ended it, without a yield point.
+func (slot *Slot) PeekEvicted() bool { return peek(&slot.gen)&evictedBit != 0 }
+
+// PeekNow returns the newest epoch drawn, without a yield point.
+func (s *Slots) PeekNow() Epoch { return Epoch(peek(&s.clock)) }

@@ -1,0 +1,23 @@
+//go:build mvcccheck
+
+package gc
+
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// The invariants of views, evaluated in builds with the tag mvcccheck; see
+// package invariant.
+
+// checkInstalled: v was made, or found to be older than newest. Views only get
+// newer, and I1 holds of each.
+func (r *Reclaimer[E, W]) checkInstalled(v *View) {
+	newest := invariant.PeekPointer[View](unsafe.Pointer(&r.view))
+	if newest == nil || newest.Bound < v.Bound {
+		invariant.Violated("a view of bound %d was made, and the newest is %+v", v.Bound, newest)
+	}
+	r.slots.CheckView(&v.View)
+	r.slots.CheckView(&newest.View)
+}

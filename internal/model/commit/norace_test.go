@@ -1,5 +1,0 @@
-//go:build !race
-
-package commit_test
-
-const race = false

@@ -1,0 +1,204 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// The invariants of words and chains, evaluated in builds with the tag mvcccheck; see
+// package invariant. Those of reads and commits are in check_tx_on.go.
+//
+// Why they are true at every interleaving: a decided word stays what it is, but
+// for its count; an undecided one is looked at after what is compared with it, and
+// changes only in ways that make the comparison safer; the clock only grows.
+
+func (v *version[K, V]) peekState() word { return word(invariant.Peek(unsafe.Pointer(&v.state))) }
+
+func (v *version[K, V]) peekNext() *version[K, V] {
+	return invariant.PeekPointer[version[K, V]](unsafe.Pointer(&v.next))
+}
+
+// peek returns the word that decides about v, as [core.resolve] does.
+func (c *core[K, V]) peek(v *version[K, V]) word {
+	for {
+		w := v.peekState()
+		if !w.is(kindIndirect) {
+			return w
+		}
+		if r := c.slots.Record(w.slot()); r != nil {
+			decides := word(invariant.Peek(unsafe.Pointer(r)))
+			if v.peekState() == w {
+				return decides
+			}
+		}
+	}
+}
+
+// peekHead returns the head of key, if it has one, without a yield point: see find.
+func (x *index[K, V]) peekHead(key K) *version[K, V] {
+	h := x.hash.sum(key)
+	t := x.table.Load()
+	for marked := false; ; {
+		first := t.bucket(h)
+		if first.meta.Load()&bucketMoved == 0 {
+			v, mark := x.peekIn(first, key)
+			if v != nil || !mark {
+				return v
+			}
+			if !marked {
+				marked = true
+				continue
+			}
+		}
+		t, marked = x.after(t), false
+	}
+}
+
+func (x *index[K, V]) peekIn(b *bucket[K, V], key K) (head *version[K, V], marked bool) {
+	for ; b != nil; b = b.after() {
+		for i := range b.slots {
+			switch v := rawLoad(&b.slots[i]); {
+			case v == x.moved:
+				marked = true
+			case v != nil && v.key == key:
+				return v, false
+			}
+		}
+	}
+	return nil, marked
+}
+
+// peekAll calls f for heads in the index, without a yield point: for all, unless the
+// table is being resized.
+func (x *index[K, V]) peekAll(f func(h *version[K, V])) {
+	for t := x.table.Load(); t != nil; t = t.next.Load() {
+		for i := range t.buckets {
+			for b := &t.buckets[i]; b != nil; b = b.after() {
+				for j := range b.slots {
+					if v := rawLoad(&b.slots[j]); x.head(v) {
+						f(v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkStep: the word w may become t; see the diagram in version.go.
+func checkStep(w, t word) {
+	ok := false
+	switch {
+	case w.is(kindActive):
+		ok = t == w+installStep || t == w.announced(t.epoch(), t&checkBit) || t == w.aborted()
+	case w.is(kindIndirect):
+		ok = t == w.at(t.epoch())
+	case w.tag() == tagAnnounced:
+		// The epoch is drawn after the one that was revoked last.
+		ok = t == w.decided(t.epoch()) && t.epoch() > w.epoch() || t == w.aborted()
+	case w.tag() == tagTentative:
+		ok = t == w^checkBit || t == w.at(w.epoch()) ||
+			t == w.announced(w.epoch(), checkBit) || t == w.aborted()
+	}
+	if !ok {
+		invariant.Violated("a record that says %v is to say %v", w, t)
+	}
+}
+
+// checkCopy: e, which is to be copied into v, is the commit epoch of its record.
+func (c *core[K, V]) checkCopy(v *version[K, V], e epoch.Epoch) {
+	w := v.peekState()
+	checkStep(w, w.at(e))
+	if r := c.peek(v); !r.committed() || r.epoch() != e {
+		invariant.Violated("epoch %d is copied into a version whose record says %v", e, r)
+	}
+}
+
+// checkLink: I5, the version below v is committed, and older than v.
+func (c *core[K, V]) checkLink(v *version[K, V]) {
+	n := v.peekNext()
+	if n == nil {
+		return
+	}
+	// Below first: what v says now it says of the time since it was installed.
+	below, above := c.peek(n), c.peek(v)
+	e := below.epoch()
+	ok := below.committed() && e > epoch.First && e <= c.slots.PeekNow() && n.key == v.key
+	switch above.tag() {
+	case tagCommitted, tagTentative:
+		ok = ok && e < above.epoch()
+	case tagAnnounced: // a transaction with one key has no floor before it is revoked
+	default:
+		ok = ok && !above.is(kindMark)
+	}
+	if !ok {
+		invariant.Violated("I5: key %v: %v is above %v in the chain of %v; the clock stands at %d",
+			v.key, above, below, n.key, c.slots.PeekNow())
+	}
+}
+
+// checkPush: v is to be put on h, a decided head, with base below
+// it, the newest committed version.
+func (c *core[K, V]) checkPush(h, base, v *version[K, V]) {
+	w := c.peek(h)
+	ok := w.committed() && base == h || w.is(kindAborted) && (base == nil || c.peek(base).committed())
+	if p := c.peek(v); !ok || p.committed() || v == h || v == base || h.key != v.key {
+		invariant.Violated("I5: key %v: %v is installed on %v of key %v, base %p", v.key, p, w, h.key, base)
+	}
+}
+
+// checkNewest: v was committed, and says so itself.
+func (c *core[K, V]) checkNewest(v *version[K, V]) {
+	w := v.peekState()
+	if now := c.slots.PeekNow(); !w.committed() || w.epoch() <= epoch.First || w.epoch() > now {
+		invariant.Violated("key %v: %v has been committed, the clock stands at %d", v.key, w, now)
+	}
+	c.checkLink(v)
+}
+
+// checkCut: the versions from first down to n, exclusively, may be dropped from
+// below cur: no live epoch of view, none at or above its bound, sees any of them.
+// What is dropped is noted in cur.
+func (c *core[K, V]) checkCut(cur, first, n *version[K, V], view *gc.View) {
+	above, floor := c.peek(cur).epoch(), epoch.Epoch(0)
+	if n != nil {
+		floor = c.peek(n).epoch()
+	}
+	for d := first; d != nil; {
+		w := c.peek(d)
+		if d == n || w.committed() && w.epoch() <= floor {
+			break // the second: another pruner has dropped n meanwhile
+		}
+		ok := w.committed() && above <= view.Bound
+		if at, _ := view.Below(above); at >= w.epoch() {
+			ok = false
+		}
+		if !ok {
+			invariant.Violated("key %v: %v is dropped from below %d; bound %d, live %v",
+				cur.key, w, above, view.Bound, view.Live())
+		}
+		cur.lost.Lower(uint64(w.epoch()))
+		// What was dropped from below d before is dropped from below cur now. The
+		// link first: who changes it has noted before what it drops.
+		next := d.peekNext()
+		if lost := d.lost.Load(); lost > uint64(floor) {
+			cur.lost.Lower(lost)
+		}
+		d = next
+	}
+}
+
+// checkRemove: nobody sees anything of a key any more: h, its head, is a committed
+// tombstone with nothing below, that every transaction sees which may write.
+func (c *core[K, V]) checkRemove(h *version[K, V]) {
+	w := c.peek(h)
+	if !w.committed() || !h.peekState().tomb() || h.peekNext() != nil {
+		invariant.Violated("key %v: %v is to leave the index, with more below: %v", h.key, w, h.peekNext() != nil)
+	}
+	c.slots.CheckNoneBelow(w.epoch(), true, fmt.Sprintf("the tombstone with which key %v leaves the index", h.key))
+}

@@ -1,0 +1,178 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// The invariants of reads, commits and pooled states, evaluated in builds with the
+// tag mvcccheck; see package invariant.
+
+// checkRead: v, or nothing, is what the transaction gen sees of key. It must be what
+// a second walk finds, and nothing that the transaction may see may have been
+// dropped. A snapshot may be closed meanwhile: then nothing is said.
+func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *version[K, V]) {
+	_, at := st.slot.Peek()
+	var cut, found *version[K, V]
+	for u := st.index.peekHead(key); u != nil; {
+		if w := st.m.peek(u); w.committed() && w.epoch() <= at {
+			found = u
+			break
+		}
+		st.m.checkLink(u)
+		n := u.peekNext() // before what was dropped: a pruner notes it first
+		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
+			cut = u
+		}
+		u = n
+	}
+	st.slot.CheckBegun(gen)
+	if now, _ := st.slot.Peek(); now != gen {
+		return
+	}
+	switch {
+	case cut != nil:
+		invariant.Violated("I1: key %v: a version of epoch %d was dropped from below %v, and a transaction reads at %d",
+			key, cut.lost.Load(), st.m.peek(cut), at)
+	case found != v && !(found == nil && v.peekState().tomb()): // it may have left the index
+		invariant.Violated("key %v as of %d: read once %s, read twice %s", key, at, st.m.describe(v), st.m.describe(found))
+	}
+}
+
+// checkGet is checkRead for the goroutine that uses the transaction.
+func (st *txState[K, V]) checkGet(key K, v *version[K, V]) {
+	gen, _ := st.slot.Peek()
+	if st.slot.PeekEvicted() {
+		return // meanwhile: nothing is said
+	}
+	st.checkRead(gen, key, v)
+}
+
+// describe returns what v says, or "nothing".
+func (c *core[K, V]) describe(v *version[K, V]) string {
+	if v == nil {
+		return "nothing"
+	}
+	return c.peek(v).String()
+}
+
+// checkNewestBegin returns what was the newest version when h, which was not committed a
+// moment ago, was the head; nil if that is not known.
+func (c *core[K, V]) checkNewestBegin(h *version[K, V]) (before *version[K, V]) {
+	before = h.peekNext()
+	if c.peek(h).committed() {
+		return nil // it may have been cut off
+	}
+	return before
+}
+
+// checkNewestEnd: v is not older than before.
+func (c *core[K, V]) checkNewestEnd(before, v *version[K, V]) {
+	if before == nil || v == nil && before.peekState().tomb() {
+		return
+	}
+	if v == nil || c.peek(v).epoch() < c.peek(before).epoch() {
+		invariant.Violated("key %v: %s is read, when the newest had been %s", before.key, c.describe(v), c.describe(before))
+	}
+}
+
+// checkCommit: what a commit at e, which has been published, relies on. The slot is
+// still live.
+func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
+	m := st.m
+	st.slot.CheckLive(gen)
+	_, at := st.slot.Peek()
+	if now := m.slots.PeekNow(); e <= at || e > now {
+		invariant.Violated("a transaction that reads at %d commits at %d; the clock stands at %d", at, e, now)
+	}
+	for i := range st.writes {
+		v := st.writes[i].v
+		if w := m.peek(v); !w.committed() || w.epoch() != e {
+			invariant.Violated("key %v: a transaction commits at %d, its version says %v", v.key, e, w)
+		}
+		m.checkLink(v)
+		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && base != nil && m.peek(base).epoch() > at {
+			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", v.key, at, e, m.describe(base))
+		}
+	}
+	if st.hasRead && st.level == LevelSerializable {
+		st.checkReads(at, e)
+	}
+}
+
+// checkReads: commit order is epoch order: what a serializable transaction read at
+// epoch at is what it would read at its commit epoch e. Not what was the newest
+// when it validated, but what is known by now.
+func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
+	for i := range st.reads {
+		if seen := st.reads[i].seen; !seen.peekState().tomb() {
+			st.checkUnchanged(st.index.peekHead(seen.key), st.m.peek(seen).epoch(), e)
+		} else {
+			st.checkAbsent(seen.key, e)
+		}
+	}
+	for i := range st.absent {
+		st.checkAbsent(st.absent[i].key, e)
+	}
+	if st.scanned {
+		st.index.peekAll(func(h *version[K, V]) { st.checkUnchanged(h, at, e) })
+	}
+}
+
+// checkUnchanged: nobody has committed in the chain from h after epoch from and before e.
+func (st *txState[K, V]) checkUnchanged(h *version[K, V], from, e epoch.Epoch) {
+	for u := h; u != nil; u = u.peekNext() {
+		w := st.m.peek(u)
+		if !w.committed() {
+			continue
+		}
+		if w.epoch() <= from {
+			return
+		}
+		if w.epoch() < e {
+			invariant.Violated("key %v: a transaction that read it as of %d commits at %d, and %v came between",
+				u.key, from, e, w)
+		}
+	}
+}
+
+// checkAbsent: as of e, not counting what commits at e, key is absent, for all
+// that pruners have left to be known.
+func (st *txState[K, V]) checkAbsent(key K, e epoch.Epoch) {
+	for u := st.index.peekHead(key); u != nil; {
+		if w := st.m.peek(u); w.committed() && w.epoch() < e {
+			if !u.peekState().tomb() {
+				invariant.Violated("key %v: a transaction that found it absent commits at %d, and %v is there", key, e, w)
+			}
+			return
+		}
+		n := u.peekNext()
+		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) < e {
+			return
+		}
+		u = n
+	}
+}
+
+// checkTaken: a state that comes out of the pool serves nobody, and remembers
+// nothing.
+func (st *txState[K, V]) checkTaken() {
+	st.idle.Store(0)
+	if st.txWork == nil {
+		return
+	}
+	if len(st.writes) > 0 || len(st.reads) > 0 || len(st.absent) > 0 || st.hasRead || st.scanned ||
+		st.revoked != 0 || st.dirtied != 0 || st.conflict != (conflict[K]{}) || st.watch != nil || st.busy || st.byKey != nil {
+		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, read %v, scanned %v, revoked %d",
+			len(st.writes), len(st.reads), len(st.absent), st.hasRead, st.scanned, st.revoked)
+	}
+}
+
+// checkGiven: a state goes into the pool once for each time that it came out.
+func (st *txState[K, V]) checkGiven() {
+	if st.idle.Swap(1) != 0 {
+		invariant.Violated("a state is put into the pool that is there already")
+	}
+}

@@ -1,0 +1,408 @@
+package mvcc
+
+import (
+	"math/bits"
+	"runtime"
+	stdatomic "sync/atomic"
+	"unsafe"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/pin"
+)
+
+// The index: a concurrent hash table from keys to version chains. It knows nothing of
+// transactions. What it stores for a key is a pointer to a version, the head of the
+// key's chain, and the key is in the version: so a lookup is a bucket and a version,
+// two cache misses.
+//
+//	table                bucket, 64 bytes                 version: state | next | key | value
+//	top bits of the hash --> [meta | s0 .. s5 | over] --s_i--> newest --> next older --> ...
+//
+// A slot belongs to one key from the moment at which a head is put into it until the
+// head is taken out. Who wants to change the head of a key swaps the slot from the old
+// head to the new one, by compare-and-swap and without a lock ([slot] is an atomic
+// pointer). Heads are never used again, so a slot that has changed hands, or has
+// moved, makes that fail; who has remembered a slot finds out in this way.
+//
+// A mark, moved, stands in a slot instead of a head when the slot has moved to the next
+// table.
+//
+// Only what changes which keys there are takes a bucket's lock, which is a bit of its
+// first word: inserting a key, taking one out, and moving a bucket. It is
+// held by a goroutine that is pinned to its processor, for as long as it takes to hash
+// the bucket's keys and to move them.
+//
+// # Growing and shrinking
+//
+// When there are too many or too few keys, or too many overflows, another table is
+// announced as the next one, and buckets are moved to it one after the other, by a
+// goroutine of the background and by those who insert keys. Each slot is filled in the
+// new table first and then marked as moved in the old one, again if its head has changed
+// in between. A bucket that has moved as a whole says so. Nobody waits: a lookup that
+// meets a mark goes on in the next table. When all have moved, the next table takes the
+// place of the old one.
+//
+// A bucket has the keys whose hashes begin with its number. So bucket i splits into 2i
+// and 2i+1, and a scan that meets a moved bucket visits what it has become: each key
+// once, through any number of resizes.
+//
+// # Visits
+//
+// A bucket has a bit for each slot that somebody is asked to visit, and one that says
+// that the bucket has been handed over for that. The bits move with the slots.
+type index[K comparable, V any] struct {
+	table stdatomic.Pointer[table[K, V]]
+	hash  hasher[K]
+	moved *version[K, V] // the mark
+	// min is the least number of buckets, and small up to how many a table may have that
+	// one insert makes and moves to: that takes some microseconds.
+	min, small int
+	// spawn runs a function in a goroutine of the background, or returns false; wake sees
+	// to it that tend is called, if there is a background.
+	spawn func(f func()) bool
+	wake  func()
+	// visit is told of every bucket that is to be visited, once until it is.
+	visit func(b *bucket[K, V])
+	// entries counts the keys that have a slot.
+	entries *xsync.Counter
+}
+
+const cacheLine = 128
+
+// A slot is where the head of one key's chain stands.
+type slot[K comparable, V any] = atomic.Pointer[version[K, V]]
+
+// bucketSlots is how many slots a bucket has: what fits into a cache line.
+const bucketSlots = 6
+
+// A bucket has some slots, and for each a byte of the hash of the key that it belongs
+// to. The tags let a lookup pass over nearly all slots of other keys.
+type bucket[K comparable, V any] struct {
+	// meta has a tag for each slot, 0 if it is free, and some flags. Tags are written by
+	// who holds the lock: a tag is set before its slot is filled, and cleared after
+	// the slot was emptied.
+	meta  stdatomic.Uint64
+	slots [bucketSlots]slot[K, V]
+	// over has more slots. It is set once, by who holds the lock of the first bucket
+	// of the chain.
+	over stdatomic.Pointer[overflow[K, V]]
+}
+
+// An overflow is a further bucket of a chain. The lock is that of the first one.
+type overflow[K comparable, V any] struct {
+	bucket[K, V]
+	// edits counts, in the first overflow of a chain, how often keys were put into the
+	// chain or taken out of it.
+	edits stdatomic.Uint64
+}
+
+// The parts of a bucket's word, above the tags.
+const (
+	tagBits      = 8 * bucketSlots
+	bucketLocked = 1 << (tagBits + iota)
+	bucketMoved
+	bucketListed // somebody has been told to visit it
+	firstVisit   // the bit for slot 0
+	allVisits    = firstVisit * (1<<bucketSlots - 1)
+
+	lowBits  = 0x0000010101010101
+	highBits = 0x0000808080808080
+)
+
+// A place is a slot, as it is found: number i of bucket b, or nowhere.
+type place[K comparable, V any] struct {
+	b *bucket[K, V]
+	i uint8
+}
+
+func (p place[K, V]) nowhere() bool        { return p.b == nil }
+func (p place[K, V]) slot() *slot[K, V]    { return &p.b.slots[p.i] }
+func (p place[K, V]) load() *version[K, V] { return p.b.slots[p.i].Load() }
+
+// swap makes v the head in the slot, if that is still h.
+func (p place[K, V]) swap(h, v *version[K, V]) bool { return p.b.slots[p.i].CompareAndSwap(h, v) }
+
+// tagOf returns the tag of a key with hash h: never 0, and of bits that do not choose
+// the bucket.
+func tagOf(h uint64) uint64 { return h&0x7f | 0x80 }
+
+// matching returns a word with the highest bit set in each byte of meta that is tag. A
+// few others may be set too; who looks compares the key.
+func matching(meta, tag uint64) uint64 {
+	x := meta ^ tag*lowBits
+	return (x - lowBits) &^ x & highBits
+}
+
+// A table is one table of buckets.
+type table[K comparable, V any] struct {
+	buckets []bucket[K, V]
+	shift   uint8 // the number of bits of a hash that do not choose the bucket
+	// next is the table that buckets move to, from when it is announced until all have
+	// moved; see after.
+	next stdatomic.Pointer[table[K, V]]
+
+	_ [cacheLine]byte
+	// resizing is set by who announces the next table. turn says which bucket is to be
+	// moved next, and done counts those that have moved.
+	resizing stdatomic.Bool
+	turn     stdatomic.Int64
+	done     stdatomic.Int64
+
+	// needed counts the overflows that moving keys to the table took, and crowded those that
+	// inserts have added since.
+	needed, crowded stdatomic.Int64
+}
+
+func newTable[K comparable, V any](buckets int) *table[K, V] {
+	return &table[K, V]{
+		buckets: make([]bucket[K, V], buckets),
+		shift:   uint8(64 - bits.TrailingZeros(uint(buckets))),
+	}
+}
+
+// bucket returns the first bucket of the chain for hash h. A table has at least two.
+func (t *table[K, V]) bucket(h uint64) *bucket[K, V] {
+	return (*bucket[K, V])(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)),
+		uintptr(h>>(t.shift&63))*unsafe.Sizeof(bucket[K, V]{})))
+}
+
+// minBuckets is how many buckets an empty index has, and fill how many keys a bucket
+// has on average when the table grows, in quarters.
+const (
+	minBuckets = 8
+	maxBuckets = 1 << (bits.UintSize - 8) // more than there is memory for
+	smallTable = 128
+	fill       = 18
+)
+
+// newIndex returns an index with room for capacity keys.
+func newIndex[K comparable, V any](capacity int) *index[K, V] {
+	x := &index[K, V]{
+		hash:    newHasher[K](),
+		moved:   &version[K, V]{},
+		min:     minBuckets,
+		small:   smallTable,
+		spawn:   func(func()) bool { return false },
+		wake:    func() {},
+		visit:   func(*bucket[K, V]) {},
+		entries: xsync.NewCounter(),
+	}
+	x.moved.state.Store(uint64(special(kindMark)))
+	for x.min < maxBuckets && x.min*fill/4 < capacity {
+		x.min *= 2
+	}
+	x.table.Store(newTable[K, V](x.min))
+	return x
+}
+
+// head reports whether v, which was loaded from a slot, is the head of a key.
+func (x *index[K, V]) head(v *version[K, V]) bool { return v != nil && v != x.moved }
+
+// find returns the place of key, whose hash is h, and the head that its slot held, or nil
+// if the key has no slot. It never waits.
+//
+// That a key has no slot is true at the moment when its bucket's word was loaded, or
+// when a slot was found empty whose tag had been the key's.
+func (x *index[K, V]) find(h uint64, key K) (place[K, V], *version[K, V]) {
+	hooks.Index(hooks.Read, key)
+	// Nearly always the key is in the first bucket of its chain, or not there.
+	b := x.table.Load().bucket(h)
+	meta := b.meta.Load()
+	slow := meta & bucketMoved
+	for m := matching(meta, tagOf(h)); m != 0; m &= m - 1 {
+		i := uint8(bits.TrailingZeros64(m) / 8)
+		switch v := b.slots[i].Load(); {
+		case v == nil:
+		case v == x.moved:
+			slow = 1
+		case v.key == key:
+			return place[K, V]{b, i}, v
+		}
+	}
+	if slow == 0 && b.over.Load() == nil {
+		return place[K, V]{}, nil
+	}
+	return x.findSlow(h, key)
+}
+
+// findSlow is find, also while the table is being resized.
+func (x *index[K, V]) findSlow(h uint64, key K) (place[K, V], *version[K, V]) {
+	t := x.table.Load()
+	for marked := false; ; {
+		first := t.bucket(h)
+		meta := first.meta.Load()
+		hooks.At(hooks.TagsLoaded)
+		if meta&bucketMoved == 0 {
+			p, head, mark := x.findIn(first, meta, tagOf(h), key)
+			if !mark {
+				return p, head
+			}
+			// The bucket is being moved. A key that was inserted before that began
+			// but after we have loaded the tags may be in both tables, and its slot
+			// in the next one is not yet to be used. So look again: while the bucket
+			// is locked nothing is inserted or removed, and every key is met here or is marked.
+			if !marked {
+				marked = true
+				continue
+			}
+		}
+		t, marked = x.after(t), false
+	}
+}
+
+// findIn is find in the chain that begins at b, whose word is meta. marked says that the
+// key was not found, and that it may have moved.
+func (x *index[K, V]) findIn(b *bucket[K, V], meta, tag uint64, key K) (p place[K, V], head *version[K, V], marked bool) {
+	for {
+		for m := matching(meta, tag); m != 0; m &= m - 1 {
+			i := uint8(bits.TrailingZeros64(m) / 8)
+			switch v := b.slots[i].Load(); {
+			case v == x.moved:
+				marked = true
+			case v != nil && v.key == key:
+				return place[K, V]{b, i}, v, false
+			}
+		}
+		if b = b.after(); b == nil {
+			return p, nil, marked
+		}
+		meta = b.meta.Load()
+	}
+}
+
+// again is find for who has found p before, which may be nowhere.
+func (x *index[K, V]) again(p place[K, V], h uint64, key K) (place[K, V], *version[K, V]) {
+	if !p.nowhere() {
+		if v := p.load(); x.head(v) && v.key == key {
+			return p, v
+		}
+	}
+	return x.find(h, key)
+}
+
+// ask asks for a visit of p, where key was found, whose hash is h. It is one load if that
+// is asked for already. Where the bucket is listed it is not handed over again.
+func (x *index[K, V]) ask(p place[K, V], h uint64, key K) {
+	if b := x.list(p, h, key); b != nil {
+		x.visit(b)
+	}
+}
+
+// list is ask for a caller who hands the bucket over that it returns, if any.
+func (x *index[K, V]) list(p place[K, V], h uint64, key K) *bucket[K, V] {
+	for !p.nowhere() {
+		// Whoever says that the bucket has moved takes over what is asked for
+		// until then.
+		meta := p.b.meta.Load()
+		if meta&(firstVisit<<p.i|bucketMoved) != firstVisit<<p.i {
+			meta = p.b.meta.Or(firstVisit<<p.i | bucketListed)
+		}
+		switch {
+		case meta&bucketMoved != 0:
+			p, _ = x.find(h, key)
+		case meta&bucketListed == 0:
+			return p.b
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// asked takes what is asked for off b, and returns for each slot whether it is to be
+// visited, and the head that it had: its key stands there when the slot has moved
+// meanwhile. There is nothing to do if b is being moved: who moves it asks for the same
+// elsewhere.
+func (x *index[K, V]) asked(b *bucket[K, V]) (visits [bucketSlots]bool, heads [bucketSlots]*version[K, V]) {
+	for {
+		meta := b.meta.Load()
+		moving := meta&bucketMoved != 0
+		for i := range visits {
+			visits[i] = meta&(firstVisit<<i) != 0
+			if visits[i] {
+				heads[i] = b.slots[i].Load()
+				moving = moving || heads[i] == x.moved
+			}
+		}
+		if moving {
+			return [bucketSlots]bool{}, heads
+		}
+		hooks.At(hooks.VisitsLoaded)
+		if b.meta.CompareAndSwap(meta, meta&^(allVisits|bucketListed)) {
+			return visits, heads
+		}
+	}
+}
+
+// prefetch loads what a visit of b will need first.
+func (b *bucket[K, V]) prefetch() {
+	for i, meta := 0, b.meta.Load(); i < bucketSlots; i++ {
+		if meta&(firstVisit<<i) != 0 {
+			if v := b.slots[i].Load(); v != nil {
+				v.state.Load()
+			}
+		}
+	}
+}
+
+// lock locks b, the first bucket of a chain, and pins the goroutine; unlock undoes
+// both. lock returns false, having done neither, if the bucket has moved. It yields to
+// whoever holds the lock.
+func (b *bucket[K, V]) lock() bool {
+	for n := 1; ; n++ {
+		meta := b.meta.Load()
+		switch {
+		case meta&bucketMoved != 0:
+			return false
+		case meta&bucketLocked != 0:
+			if n%lockSpins == 0 {
+				runtime.Gosched()
+			}
+		default:
+			pinLocker()
+			if b.meta.CompareAndSwap(meta, meta|bucketLocked) {
+				return true
+			}
+			unpinLocker()
+		}
+	}
+}
+
+func (b *bucket[K, V]) unlock() {
+	b.meta.And(^uint64(bucketLocked))
+	unpinLocker()
+}
+
+// lockSpins is how often to look at a lock before yielding.
+const lockSpins = 32
+
+// Where goroutines are stopped in the middle, or are not known to the runtime's pins,
+// they must not be pinned.
+func pinLocker() {
+	if !hooks.Enabled {
+		pin.Pin()
+	}
+}
+
+func unpinLocker() {
+	if !hooks.Enabled {
+		pin.Unpin()
+	}
+}
+
+// raw returns the word of a slot for those who hold the lock of its bucket: their
+// accesses are no yield points.
+func raw[K comparable, V any](s *slot[K, V]) *unsafe.Pointer {
+	return (*unsafe.Pointer)(unsafe.Pointer(s))
+}
+
+func rawLoad[K comparable, V any](s *slot[K, V]) *version[K, V] {
+	return (*version[K, V])(stdatomic.LoadPointer(raw(s)))
+}
+
+func rawStore[K comparable, V any](s *slot[K, V], v *version[K, V]) {
+	stdatomic.StorePointer(raw(s), unsafe.Pointer(v))
+}

@@ -1,0 +1,172 @@
+package mvcc
+
+import (
+	"math/bits"
+	stdatomic "sync/atomic"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A spot is where a key may be put into a chain of buckets: a free slot, or if there
+// is none the last bucket.
+type spot[K comparable, V any] struct {
+	b     *bucket[K, V]
+	free  int    // the slot, or -1
+	edits uint64 // of the chain, before it was looked through
+}
+
+// look looks for a key in the chain that begins at b: it returns its place, or where it
+// may be put. It takes no lock: the spot is good if the chain's edits are the same
+// once it is locked. marked says that a slot has moved, and so that somebody is moving
+// the bucket.
+func (x *index[K, V]) look(b *bucket[K, V], tag uint64, key K) (p place[K, V], s spot[K, V], marked bool) {
+	s = spot[K, V]{free: -1, edits: b.edits()}
+	for {
+		meta := b.meta.Load()
+		for m := matching(meta, tag); m != 0; m &= m - 1 {
+			i := uint8(bits.TrailingZeros64(m) / 8)
+			switch v := rawLoad(&b.slots[i]); {
+			case v == x.moved:
+				marked = true
+			case v != nil && v.key == key:
+				return place[K, V]{b, i}, s, false
+			}
+		}
+		if free := matching(meta, 0); s.free < 0 && free != 0 {
+			s.b, s.free = b, bits.TrailingZeros64(free)/8
+		}
+		o := b.over.Load()
+		if o == nil {
+			break
+		}
+		b = &o.bucket
+	}
+	if s.free < 0 {
+		s.b = b
+	}
+	return p, s, marked
+}
+
+// edits returns how often keys were put into the chain or taken out of it, if it has
+// more than one bucket.
+func (b *bucket[K, V]) edits() uint64 {
+	if o := b.over.Load(); o != nil {
+		return o.edits.Load()
+	}
+	return 0
+}
+
+// edited counts an edit. b, the first bucket of the chain, is locked.
+func (b *bucket[K, V]) edited() {
+	if o := b.over.Load(); o != nil {
+		o.edits.Add(1)
+	}
+}
+
+// insert gives v's key, whose hash is h, a slot with v as its head, if the key has none.
+// Otherwise it returns the place that it has. It may wait for a goroutine that holds the
+// lock of the bucket, which is pinned, and moves a few buckets if the table is being
+// resized.
+//
+// Of two that insert the same key only one does: both look for it while they hold the
+// lock, or find that nobody has held it since they looked.
+func (x *index[K, V]) insert(h uint64, v *version[K, V]) (p place[K, V], inserted bool) {
+	hooks.Index(hooks.Write, v.key)
+	tag := tagOf(h)
+	var spare *overflow[K, V]
+	for t := x.table.Load(); ; {
+		if t.next.Load() != nil {
+			x.help(t, h)
+		}
+		b := t.bucket(h)
+		p, s, marked := x.look(b, tag, v.key)
+		if !p.nowhere() {
+			return p, false
+		}
+		if s.free < 0 && spare == nil {
+			spare = new(overflow[K, V])
+		}
+		hooks.At(hooks.InsertLooked)
+		if !b.lock() {
+			t = x.after(t)
+			continue
+		}
+		if b.over.Load() == nil {
+			p, s, marked = x.look(b, tag, v.key) // six slots at most
+		} else {
+			marked = marked || s.edits != b.edits()
+		}
+		switch {
+		case !p.nowhere():
+			b.unlock()
+			return p, false
+		case marked || s.free < 0 && (spare == nil || s.b.over.Load() != nil):
+			b.unlock()
+			continue
+		case s.free >= 0:
+			p = place[K, V]{s.b, uint8(s.free)}
+		default:
+			p = place[K, V]{&spare.bucket, 0}
+		}
+		hooks.At(hooks.InsertLocked)
+		p.setTag(tag)
+		hooks.At(hooks.SlotTagged)
+		// Must follow: who has known the slot since it was the key's before looks at it
+		// without the tag, and others must not miss what he finds there.
+		rawStore(p.slot(), v)
+		if s.free < 0 {
+			s.b.over.Store(spare)
+		}
+		b.edited()
+		b.unlock()
+		x.entries.Inc()
+		if s.free < 0 {
+			x.overflowed(t)
+		}
+		return p, true
+	}
+}
+
+// setTag sets the tag of a slot that was free. The lock of the chain is held.
+func (p place[K, V]) setTag(tag uint64) { p.b.meta.Or(tag << (8 * p.i)) }
+
+// remove takes the key whose head is v out of the index, if v still is its head, and
+// reports whether it did. It holds the lock of the bucket meanwhile: so a key that leaves
+// does not move, and what moves does not leave.
+//
+// The compare-and-swap decides against who puts another head on top of v.
+func (x *index[K, V]) remove(v *version[K, V]) bool {
+	hooks.Index(hooks.Write, v.key)
+	h := x.hash.sum(v.key)
+	for t := x.table.Load(); ; t = x.after(t) {
+		first := t.bucket(h)
+		p, head, _ := x.findIn(first, first.meta.Load(), tagOf(h), v.key)
+		if head == v {
+			hooks.Before(hooks.Write, unsafe.Pointer(p.slot()))
+		}
+		if !first.lock() {
+			continue
+		}
+		hooks.At(hooks.RemoveLocked)
+		// It is here, or has been replaced: nothing has moved.
+		removed := head == v && stdatomic.CompareAndSwapPointer(raw(p.slot()), unsafe.Pointer(v), nil)
+		if removed {
+			hooks.At(hooks.RemoveEmptied)
+			p.free()
+			first.edited()
+		}
+		first.unlock()
+		if removed {
+			x.entries.Dec()
+			hooks.At(hooks.Gone)
+		}
+		return removed
+	}
+}
+
+// free takes off the tag of a slot that is empty, and what is asked for. The lock of the
+// chain is held.
+func (p place[K, V]) free() {
+	p.b.meta.And(^(0xff<<(8*p.i) | firstVisit<<p.i)) // after the slot was emptied: see find
+}

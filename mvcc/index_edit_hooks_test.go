@@ -1,0 +1,167 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// alike gives all keys the same hash: they are in one chain, with the same tag.
+func alike(int) uint64 { return 1 << 60 }
+
+// requireIndex checks that x has the heads of want, each once, and no others.
+func requireIndex(t *testing.T, want map[int]*intVersion, x *index[int, int]) {
+	t.Helper()
+	met := map[int]*intVersion{}
+	x.scan(func(_ place[int, int], v *intVersion) bool {
+		require.NotContains(t, met, v.key, "met twice")
+		met[v.key] = v
+		return true
+	})
+	require.Len(t, met, len(want))
+	for key, v := range want {
+		require.Same(t, v, met[key])
+		_, found := x.find(x.hash.sum(key), key)
+		require.Same(t, v, found, "key %d", key)
+	}
+	require.EqualValues(t, len(want), x.entries.Value())
+}
+
+// An insert has looked for its key, and for a free slot, and sleeps before it locks the
+// bucket. It looks again afterwards, or finds that nobody has had the lock meanwhile: a
+// key has one slot, and a slot one key.
+func TestInsertLooksAgain(t *testing.T) {
+	const key = 100
+	for name, meanwhile := range map[string]func(x *index[int, int], want map[int]*intVersion){
+		"same key":    func(x *index[int, int], want map[int]*intVersion) { insertInto(x, want, key) },
+		"another key": func(x *index[int, int], want map[int]*intVersion) { insertInto(x, want, 101) },
+		"comes, leaves": func(x *index[int, int], want map[int]*intVersion) {
+			insertInto(x, want, key)
+			removeFrom(x, want, key)
+		},
+		"one leaves, another comes": func(x *index[int, int], want map[int]*intVersion) {
+			removeFrom(x, want, 0)
+			insertInto(x, want, 101)
+		},
+		"many": func(x *index[int, int], want map[int]*intVersion) {
+			for key := 101; key < 110; key++ {
+				insertInto(x, want, key)
+			}
+		},
+		"moved": func(x *index[int, int], want map[int]*intVersion) {
+			now := x.table.Load()
+			x.resize(now, 4)
+			for x.moveSome(now) {
+			}
+			insertInto(x, want, key)
+		},
+	} {
+		// A bucket with room, a full one, a chain with room, a full one.
+		for _, n := range []int{3, bucketSlots, bucketSlots + 1, 2 * bucketSlots} {
+			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
+				x := newTestIndex(alike)
+				want := map[int]*intVersion{}
+				for key := range n {
+					insertInto(x, want, key)
+				}
+				v := &intVersion{key: key}
+				var inserted bool
+				var p place[int, int]
+				a := newStage(t).actor("inserter", func() {
+					p, inserted = x.insert(x.hash.sum(key), v)
+				}).to(hooks.InsertLooked)
+				meanwhile(x, want)
+				a.finish()
+				require.Equal(t, want[key] == nil, inserted)
+				if inserted {
+					want[key] = v
+				}
+				require.Same(t, want[key], p.load())
+				requireIndex(t, want, x)
+			})
+		}
+	}
+}
+
+func insertInto(x *index[int, int], want map[int]*intVersion, key int) {
+	want[key] = &intVersion{key: key}
+	x.insert(x.hash.sum(key), want[key])
+}
+
+func removeFrom(x *index[int, int], want map[int]*intVersion, key int) {
+	x.remove(want[key])
+	delete(want, key)
+}
+
+// A lookup has loaded the tags of a bucket. Then a key is inserted into it, and somebody
+// begins to move the bucket. The lookup meets a mark, and does not use the key's slot in
+// the next table as long as that is not the key's.
+func TestLookupMeetsMark(t *testing.T) {
+	const key = 100
+	x := newTestIndex(alike)
+	want := map[int]*intVersion{}
+	for key := range bucketSlots + 1 {
+		insertInto(x, want, key)
+	}
+	removeFrom(x, want, 1) // the second slot is free
+	stage := newStage(t)
+	var p place[int, int]
+	var found *intVersion
+	f := stage.actor("lookup", func() { p, found = x.find(x.hash.sum(key), key) }).to(hooks.TagsLoaded)
+	insertInto(x, want, key)
+	now := x.table.Load()
+	m := stage.actor("mover", func() {
+		x.resize(now, 4)
+		x.move(now, 0, true)
+	}).to(hooks.SlotFilled) // the first
+	m.to(hooks.SlotFilled) // the first is marked, the second is there twice
+	f.finish()
+	require.Same(t, want[key], found)
+	overwrite := func(p place[int, int], was *intVersion) {
+		t.Helper()
+		want[key] = &intVersion{key: key}
+		require.True(t, p.swap(was, want[key]))
+	}
+	overwrite(p, found)
+	_, found = x.find(x.hash.sum(key), key)
+	require.Same(t, want[key], found, "what was written is not found")
+	overwrite(p, found)
+	m.finish()
+	requireIndex(t, want, x)
+}
+
+// A visitor has loaded what is asked for, and sleeps. Who asks for another visit in the
+// bucket relies on him.
+func TestVisitIsAskedForBesideVisitor(t *testing.T) {
+	x := newTestIndex(alike)
+	var queue []*bucket[int, int]
+	x.visit = func(b *bucket[int, int]) { queue = append(queue, b) }
+	want := map[int]*intVersion{}
+	ask := func(key int) {
+		p, _ := x.find(x.hash.sum(key), key)
+		x.ask(p, x.hash.sum(key), key)
+	}
+	for key := range 3 {
+		insertInto(x, want, key)
+	}
+	ask(0)
+	require.Len(t, queue, 1)
+	var visits [bucketSlots]bool
+	var heads [bucketSlots]*intVersion
+	v := newStage(t).actor("visitor", func() { visits, heads = x.asked(queue[0]) }).to(hooks.VisitsLoaded)
+	ask(1)
+	require.Len(t, queue, 1, "the bucket is handed over already")
+	v.finish()
+	for key := range 2 {
+		require.True(t, visits[key], "key %d is not visited", key)
+		require.Same(t, want[key], heads[key])
+	}
+	require.False(t, visits[2])
+	ask(2)
+	require.Len(t, queue, 2)
+}

@@ -1,0 +1,315 @@
+package mvcc
+
+import (
+	"math/bits"
+	"runtime"
+	stdatomic "sync/atomic"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// moveBatch is how many buckets an insert moves, beside its own, while the table is
+// being resized. A table that grows has room for fill/4 new keys in each of its buckets
+// before it is as full as the one before, so one bucket for each key is enough.
+const moveBatch = 2
+
+// wanted returns how many buckets a table in place of t should have, or 0 if t is good.
+// One of the same size has no more overflows than its keys need.
+func (x *index[K, V]) wanted(t *table[K, V]) int {
+	n, entries := len(t.buckets), x.entries.Value()
+	switch {
+	case entries > int64(n)*fill/4:
+		return 2 * n
+	case n > x.min && entries < int64(n)*fill/4/8:
+		return n / 2
+	case t.crowded.Load() > max(int64(n)/2, minBuckets):
+		return n
+	}
+	return 0
+}
+
+// overflowed is called when an insert has given t, which is or was the newest table, an
+// overflow: there may be too many keys for t, or too many overflows.
+func (x *index[K, V]) overflowed(t *table[K, V]) {
+	t.crowded.Add(1)
+	if n := x.wanted(t); n >= len(t.buckets) {
+		x.resize(t, n)
+	}
+}
+
+// tend does a part of what there is to do: it begins to move to a table of another size
+// if the present one has too many or far too few keys, and moves some buckets of one that
+// is being replaced. It reports whether there is more. Keys that go are counted nowhere
+// else: it is called now and then.
+func (x *index[K, V]) tend() (more bool) {
+	t := x.table.Load()
+	if n := x.wanted(t); n != 0 {
+		x.resize(t, n)
+	}
+	if !t.resizing.Load() {
+		return false
+	}
+	if t.next.Load() == nil {
+		runtime.Gosched() // to who is about to announce it
+		return true
+	}
+	for n := 0; n < tendBatch && x.moveSome(t); n++ {
+	}
+	if t.turn.Load() >= 2*int64(len(t.buckets)) {
+		// Some were locked both times.
+		for i := range t.buckets {
+			x.move(t, i, false)
+		}
+	}
+	t = x.table.Load()
+	return t.resizing.Load() || x.wanted(t) != 0
+}
+
+const tendBatch = 1 << 13
+
+// resize has a table of n buckets take the place of t, if t is the present one and unless
+// somebody else does. A small one is made and moved to at once. One that is not large is
+// announced at once, so that those who insert need not fill the old one until the
+// background gets its turn; it is moved to there, and by those who insert. Where there is
+// no background they move a few buckets each.
+func (x *index[K, V]) resize(t *table[K, V], n int) {
+	if x.table.Load() != t || t.resizing.Swap(true) {
+		return
+	}
+	announce := func() { t.next.Store(newTable[K, V](n)) }
+	atOnce := n <= x.small*largeTable
+	if atOnce {
+		announce()
+	}
+	all := func() {
+		if !atOnce {
+			announce()
+		}
+		for x.moveSome(t) {
+		}
+		if t.done.Load() < int64(len(t.buckets)) {
+			x.wake() // some were locked both times
+		}
+	}
+	if n <= x.small {
+		all()
+	} else if !x.spawn(all) {
+		if !atOnce {
+			announce()
+		}
+		x.wake()
+	}
+}
+
+// largeTable is from how many times the size of a small one on a table is made by the
+// background: that takes some hundred microseconds.
+const largeTable = 128
+
+// help moves the bucket of hash h from t to the next table, and some others.
+func (x *index[K, V]) help(t *table[K, V], h uint64) {
+	x.move(t, int(h>>(t.shift&63)), true)
+	x.moveSome(t)
+}
+
+// moveSome moves some buckets of t that it is the turn of, but those that are locked. It
+// reports whether to go on: those who do go round twice.
+func (x *index[K, V]) moveSome(t *table[K, V]) bool {
+	n := int64(len(t.buckets))
+	last := t.turn.Add(moveBatch)
+	for i := last - moveBatch; i < last; i++ {
+		x.move(t, int(i%n), false)
+	}
+	return last < 2*n && t.next.Load() != nil
+}
+
+// after returns where to go on with a key whose bucket of t has moved. A table that has
+// moved as a whole does not know its next one any more, which may be gone as well: who
+// still looks at it, in a scan that takes long, keeps nothing else.
+func (x *index[K, V]) after(t *table[K, V]) *table[K, V] {
+	if next := t.next.Load(); next != nil {
+		return next
+	}
+	return x.table.Load()
+}
+
+// move moves bucket i of t to the next table, unless it has moved, or is locked and the
+// caller does not wait. Who moves the last one puts the next table in the place of t.
+func (x *index[K, V]) move(t *table[K, V], i int, wait bool) {
+	next := t.next.Load()
+	b := &t.buckets[i]
+	if meta := b.meta.Load(); next == nil || meta&bucketMoved != 0 || meta&bucketLocked != 0 && !wait {
+		return
+	}
+	var room [bucketSlots]moved[K, V]
+	m := mover[K, V]{index: x, t: next, done: room[:0]}
+	for {
+		// No memory is allocated under the lock: enough of it before.
+		length := b.length()
+		if length > 1 && cap(m.done) < length*bucketSlots {
+			m.done = make([]moved[K, V], 0, length*bucketSlots)
+		}
+		for len(m.spare) < length && (length > 1 || len(next.buckets) < len(t.buckets)) {
+			m.spare = append(m.spare, new(overflow[K, V]))
+		}
+		if !b.lock() {
+			return
+		}
+		if b.length() != length {
+			b.unlock()
+			continue
+		}
+		if len(next.buckets) >= len(t.buckets) {
+			break // nobody else uses the buckets that this one becomes before it has moved
+		}
+		// All goes to one bucket, into which others insert and move: not while we do,
+		// for our memory is enough for what is here alone.
+		if m.to = &next.buckets[i>>(next.shift-t.shift)]; m.to.tryLock() {
+			break
+		}
+		b.unlock()
+		if !wait {
+			return
+		}
+		runtime.Gosched()
+	}
+	for at := b; at != nil; at = at.after() {
+		for i := range at.slots {
+			m.moveSlot(place[K, V]{at, uint8(i)})
+		}
+	}
+	hooks.At(hooks.SlotsMoved)
+	if m.to != nil {
+		m.to.edited()
+		m.to.meta.And(^uint64(bucketLocked))
+	}
+	// The first bucket says last that it has moved: it says so for the chain. What is
+	// asked for later is asked for in the next table.
+	rest := m.done
+	for len(rest) > 0 && rest[0].from.b == b {
+		rest = rest[1:]
+	}
+	for at := b.after(); at != nil; at = at.after() {
+		rest = takeOver(at, rest)
+	}
+	takeOver(b, m.done)
+	b.unlock()
+	if t.done.Add(1) == int64(len(t.buckets)) {
+		x.table.Store(next)
+		t.next.Store(nil) // must follow: see after
+		if n := x.wanted(next); n > len(next.buckets) {
+			x.resize(next, n)
+		}
+	}
+	hooks.At(hooks.BucketMoved)
+	for _, d := range m.done {
+		if d.asked {
+			x.ask(d.to, d.hash, d.head.key)
+		}
+	}
+}
+
+// length returns the number of buckets of the chain.
+func (b *bucket[K, V]) length() (n int) {
+	for ; b != nil; b = b.after() {
+		n++
+	}
+	return n
+}
+
+// after returns the next bucket of the chain, or nil.
+func (b *bucket[K, V]) after() *bucket[K, V] {
+	if o := b.over.Load(); o != nil {
+		return &o.bucket
+	}
+	return nil
+}
+
+// takeOver says that b has moved, and notes which visits were asked for. done begins with
+// what has moved out of b; it returns the rest.
+func takeOver[K comparable, V any](b *bucket[K, V], done []moved[K, V]) []moved[K, V] {
+	asked := b.meta.Or(bucketMoved)
+	for i := range done {
+		d := &done[i]
+		if d.from.b != b {
+			return done[i:]
+		}
+		d.asked = asked&(firstVisit<<d.from.i) != 0
+	}
+	return nil
+}
+
+// A mover moves the slots of one bucket, which is locked, to table t: if that is smaller,
+// all of them to one bucket, to, which is locked too.
+type mover[K comparable, V any] struct {
+	*index[K, V]
+	t     *table[K, V]
+	to    *bucket[K, V]
+	spare []*overflow[K, V]
+	done  []moved[K, V]
+}
+
+// moved is a key that has moved, with a head that it had, and whether somebody has asked
+// for a visit.
+type moved[K comparable, V any] struct {
+	from, to place[K, V]
+	hash     uint64
+	head     *version[K, V]
+	asked    bool
+}
+
+// moveSlot moves what is in the slot at p. It fills a slot of the new table first, where
+// nobody looks yet who has not found the old one marked; then it marks that, again if the
+// head has changed meanwhile.
+func (m *mover[K, V]) moveSlot(p place[K, V]) {
+	s := p.slot()
+	v := rawLoad(s)
+	if !m.head(v) {
+		return // free, and nobody puts anything into it but under the lock
+	}
+	h := m.hash.sum(v.key)
+	d := moved[K, V]{to: m.fill(m.t.bucket(h), tagOf(h), v), hash: h, head: v, from: p}
+	for {
+		hooks.At(hooks.SlotFilled)
+		if stdatomic.CompareAndSwapPointer(raw(s), unsafe.Pointer(v), unsafe.Pointer(m.moved)) {
+			break
+		}
+		v = rawLoad(s) // overwritten; nobody takes the key out now
+		rawStore(d.to.slot(), v)
+	}
+	m.done = append(m.done, d)
+}
+
+// tryLock locks b, the first bucket of a chain, for who is pinned already, if nobody has
+// it. It has not moved: the table after the next one is announced when this one is
+// complete.
+func (b *bucket[K, V]) tryLock() bool {
+	for {
+		meta := b.meta.Load()
+		if meta&bucketLocked != 0 {
+			return false
+		}
+		if b.meta.CompareAndSwap(meta, meta|bucketLocked) {
+			return true
+		}
+	}
+}
+
+// fill puts v into a free slot of the chain that begins at b, which nobody else changes.
+func (m *mover[K, V]) fill(b *bucket[K, V], tag uint64, v *version[K, V]) place[K, V] {
+	for {
+		if free := matching(b.meta.Load(), 0); free != 0 {
+			p := place[K, V]{b, uint8(bits.TrailingZeros64(free) / 8)}
+			rawStore(p.slot(), v)
+			p.setTag(tag)
+			return p
+		}
+		if b.over.Load() == nil {
+			last := len(m.spare) - 1
+			b.over.Store(m.spare[last])
+			m.spare = m.spare[:last]
+			m.t.needed.Add(1)
+		}
+		b = b.after()
+	}
+}

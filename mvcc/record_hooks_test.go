@@ -1,0 +1,94 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// The record in the slot: what others do while it is being used, and used again.
+
+// The version below says by itself only later when it was committed: a writer that puts
+// one on top does not take the number of a slot for its commit epoch, and trims.
+func TestTrimAsksTheRecord(t *testing.T) {
+	m := pair(t)
+	for range 10 {
+		m.Store("x", "old") // the clock stands above what the number of a slot looks like
+	}
+	s := m.Snapshot()
+	defer s.Close()
+	w := newStage(t).actor("writer", batch(t, m, false)).to(hooks.Published)
+	m.gc.Refresh()
+	m.Store("x", "newer")
+	requireValue(t, "old")(s.Get("x"))
+	w.finish()
+	both(t, s, "old")
+}
+
+// A transaction that validates is aborted while it is announced. A helper that met it
+// then does not put the epoch that it draws now into the next attempt: somebody
+// who began in between has passed over that.
+func TestHelperOfAbortedAttempt(t *testing.T) {
+	m := pair(t)
+	m.Store("z", "old")
+	stage := newStage(t)
+	w := stage.actor("writer", func() {
+		tx := m.Begin(nil)
+		defer tx.Rollback()
+		tx.Get("never written")
+		for _, key := range []string{"x", "y", "z"} {
+			tx.Set(key, "new")
+		}
+		if err := tx.Commit(); err != nil {
+			panic(err)
+		}
+	}).to(hooks.JustAnnounced)
+	h := stage.actor("helper", func() { m.Load("x") }).to(hooks.HelpMarked)
+	r := stage.actor("rival", func() { m.Store("z", "rival") }).to(hooks.StoreInstalled)
+	w.to(hooks.InstalledAll)
+	h.to(hooks.HelpDrawn)
+	s := m.Snapshot()
+	x, _ := s.Get("x")
+	w.to(hooks.JustAnnounced)
+	h.finish()
+	w.finish()
+	r.finish()
+	both(t, s, x)
+	require.Equal(t, "old", x)
+	s.Close()
+	checkQuiet(t, m)
+}
+
+// A reader has seen that the slot decides, and sleeps before it asks there. Meanwhile the
+// transaction has ended, and the slot serves another one: what is asked is not about that.
+func TestRecordServesAnother(t *testing.T) {
+	oneProcessor(t) // the pool gives the state back that was used last
+	m := pair(t)
+	stage := newStage(t)
+	first := m.Begin(nil)
+	state := first.st
+	first.Set("x", "new")
+	first.Set("y", "new")
+	w := stage.actor("first", func() { _ = first.Commit() }).to(hooks.Published)
+	s := m.Snapshot()
+	defer s.Close()
+	var x string
+	r := stage.actor("reader", func() { x, _ = s.Get("x") }).to(hooks.StateLoaded)
+	w.finish()
+	second := m.Begin(nil)
+	for second.st != state { // under the race detector it is one of the first few
+		defer second.Rollback()
+		second = m.Begin(nil)
+	}
+	second.Set("a", "newer")
+	second.Set("b", "newer")
+	another := stage.actor("second", func() { _ = second.Commit() }).to(hooks.InstalledAll)
+	r.finish()
+	require.Equal(t, "new", x)
+	another.finish()
+	both(t, s, "new")
+}
