@@ -96,7 +96,7 @@ func (r *Reclaimer[E, W]) putBack(items []E) {
 // Wake starts the ticker if it has stopped: there is something new to look at, though
 // nothing to prune. It waits for nobody.
 func (r *Reclaimer[E, W]) Wake() {
-	r.woken.Store(true)
+	r.pending.Store(true)
 	r.wakeUp(false)
 }
 

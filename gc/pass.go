@@ -80,22 +80,32 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 func (r *Reclaimer[E, W]) tick() {
 	r.passing.Lock()
 	defer r.passing.Unlock()
-	r.woken.Store(false) // must precede what is done
+	r.pending.Store(false) // must precede what is done: Wake may be called meanwhile
 	more := r.tend()
 	p := r.gather(r.renew(&r.counters.ticks), false)
 	if r.trim != nil && r.trim() {
 		more = true
 	}
-	r.trimming.Store(more)
 	var others sync.WaitGroup
 	for range min(r.workers, int(p.quota.Load()/batchSize)) - 1 {
 		others.Go(func() { _ = p.work(context.Background()) })
 	}
 	_ = p.work(context.Background())
 	others.Wait()
-	if r.tend() { // what was visited may be gone
-		r.trimming.Store(true)
+	if r.tend() || more { // what was visited may be gone
+		r.pending.Store(true)
 	}
+}
+
+// tendAll tends until nothing is left, or ctx ends: then it reports that there may be
+// more.
+func (r *Reclaimer[E, W]) tendAll(ctx context.Context) (more bool) {
+	for ctx.Err() == nil {
+		if !r.tend() {
+			return false
+		}
+	}
+	return true
 }
 
 // Reclaim makes a view and does, in the calling goroutine, all the background
@@ -107,16 +117,18 @@ func (r *Reclaimer[E, W]) tick() {
 func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
 	r.passing.Lock()
 	defer r.passing.Unlock()
-	r.woken.Store(false)
-	for ctx.Err() == nil && r.tend() {
-	}
+	r.pending.Store(false) // see tick
+	more := r.tendAll(ctx)
 	p := r.gather(r.renew(&r.counters.manual), true)
-	if r.trim != nil {
-		r.trimming.Store(r.trim())
+	if r.trim != nil && r.trim() {
+		more = true
 	}
 	err := p.work(ctx)
-	for err == nil && r.tend() { // what was visited may be gone
-		err = ctx.Err()
+	if err == nil && r.tendAll(ctx) { // what was visited may be gone
+		more, err = true, ctx.Err()
+	}
+	if more {
+		r.pending.Store(true)
 	}
 	switch {
 	case !r.unused():

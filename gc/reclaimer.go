@@ -41,14 +41,13 @@ type Reclaimer[E, W any] struct {
 	scratch    []epoch.Epoch
 
 	// passing is held by who does the work of a tick.
-	passing  sync.Mutex
-	stock    stock[E, W]
-	drawn    epoch.Epoch  // the clock at the last pass; guarded by passing
-	passed   atomic.Int64 // when, by now, the last pass of a committer was, after Close
-	surplus  func(E) int
-	average  atomic.Uint64 // of surplus, when Stats asked last, in units of 2^-16
-	trimming atomic.Bool   // there is more to trim, or to tend
-	woken    atomic.Bool   // Wake was called since the last tick began
+	passing sync.Mutex
+	stock   stock[E, W]
+	drawn   epoch.Epoch  // the clock at the last pass; guarded by passing
+	passed  atomic.Int64 // when, by now, the last pass of a committer was, after Close
+	surplus func(E) int
+	average atomic.Uint64 // of surplus, when Stats asked last, in units of 2^-16
+	pending atomic.Bool   // there is more to trim or to tend, or Wake was called
 
 	// oldest is the oldest pin that the last round saw, nil if there was none.
 	oldest atomic.Pointer[epoch.Pin]
@@ -146,8 +145,7 @@ func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unuse
 
 // unused is idle but for what is live.
 func (r *Reclaimer[E, W]) unused() bool {
-	return r.queue.idle() && r.stock.items.Load() == 0 && r.stock.waits.Load() == 0 &&
-		!r.trimming.Load() && !r.woken.Load()
+	return r.queue.idle() && r.stock.items.Load() == 0 && r.stock.waits.Load() == 0 && !r.pending.Load()
 }
 
 // rest is the end of the ticker goroutine, until there is something to do.
@@ -209,12 +207,10 @@ func (r *Reclaimer[E, W]) Close() {
 	r.refreshing.Lock()
 	view := r.refresh()
 	r.refreshing.Unlock()
-	for r.tend() {
-	}
+	r.tendAll(context.Background())
 	p := r.gather(view, true)
 	_ = p.work(context.Background())
-	for r.tend() {
-	}
+	r.tendAll(context.Background())
 	// What is idle goes, some of it with each call.
 	for n := 0; n < closeTrims && r.trim != nil && r.trim(); n++ {
 	}

@@ -24,8 +24,9 @@ import (
 // A slot belongs to one key from the moment at which a head is put into it until the
 // head is taken out. Who wants to change the head of a key swaps the slot from the old
 // head to the new one, by compare-and-swap and without a lock ([slot] is an atomic
-// pointer). Heads are never used again, so a slot that has changed hands, or has
-// moved, makes that fail; who has remembered a slot finds out in this way.
+// pointer). A head that was put on top of another may be taken off again; one that has
+// left its slot otherwise never comes back. So a slot that has changed hands, or has moved,
+// makes that fail; who has remembered a slot finds out in this way.
 //
 // A mark, moved, stands in a slot instead of a head when the slot has moved to the next
 // table.

@@ -88,6 +88,48 @@ func TestInsertLooksAgain(t *testing.T) {
 	}
 }
 
+// So it does when keys of another bucket were moved into its own.
+func TestInsertBesideMerge(t *testing.T) {
+	// Even keys are in bucket 0 of four, odd ones in bucket 1; of two all are in bucket 0.
+	x := newTestIndex(func(key int) uint64 { return uint64(key%2)<<62 | uint64(key) })
+	x.table.Store(newTable[int, int](4))
+	want := map[int]*intVersion{}
+	for key := range bucketSlots + 1 {
+		insertInto(x, want, 2*key)
+		insertInto(x, want, 2*key+1)
+	}
+	now := x.table.Load()
+	x.resize(now, 2)
+	x.move(now, 0, true)
+	now.turn.Store(2) // the inserter helps elsewhere
+	const key = 100
+	want[key] = &intVersion{key: key}
+	a := newStage(t).actor("inserter", func() { x.insert(x.hash.sum(key), want[key]) }).
+		to(hooks.InsertLooked). // in the old table, where its bucket has moved
+		to(hooks.InsertLooked)
+	x.move(now, 1, true)
+	a.finish()
+	requireIndex(t, want, x)
+}
+
+// A key is overwritten when somebody who takes it out has locked the bucket. It stays.
+func TestRemoveAgainstOverwrite(t *testing.T) {
+	x := newTestIndex(alike)
+	want := map[int]*intVersion{}
+	for key := range 3 {
+		insertInto(x, want, key)
+	}
+	removed := true
+	a := newStage(t).actor("remover", func() { removed = x.remove(want[1]) }).to(hooks.RemoveLocked)
+	p, was := x.find(x.hash.sum(1), 1)
+	v := &intVersion{key: 1}
+	require.True(t, p.swap(was, v))
+	a.finish()
+	require.False(t, removed)
+	want[1] = v
+	requireIndex(t, want, x)
+}
+
 func insertInto(x *index[int, int], want map[int]*intVersion, key int) {
 	want[key] = &intVersion{key: key}
 	x.insert(x.hash.sum(key), want[key])

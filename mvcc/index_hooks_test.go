@@ -176,3 +176,27 @@ func TestKeyIsThereForAll(t *testing.T) {
 	require.Equal(t, p, now)
 	require.NotNil(t, head)
 }
+
+// Who sleeps while he puts the next table in the place of one stops nobody.
+func TestSleepingReplacer(t *testing.T) {
+	x := newTestIndex(nil)
+	const n = 20
+	for key := range n {
+		x.put(&intVersion{key: key})
+	}
+	old := x.table.Load()
+	mover := newStage(t).actor("mover", func() {
+		x.resize(old, 4)
+		for i := range old.buckets {
+			x.move(old, i, true)
+		}
+	}).to(hooks.TableReplaced)
+	for range 2 {
+		for key := range n {
+			_, head := x.find(x.hash.sum(key), key)
+			require.NotNil(t, head)
+		}
+		mover.finish()
+	}
+	require.NotSame(t, old, x.table.Load())
+}

@@ -196,6 +196,7 @@ func (x *index[K, V]) move(t *table[K, V], i int, wait bool) {
 	b.unlock()
 	if t.done.Add(1) == int64(len(t.buckets)) {
 		x.table.Store(next)
+		hooks.At(hooks.TableReplaced)
 		t.next.Store(nil) // must follow: see after
 		if n := x.wanted(next); n > len(next.buckets) {
 			x.resize(next, n)

@@ -107,6 +107,9 @@ const (
 	SlotsMoved
 	// BucketMoved: a bucket has moved. It is not locked any more.
 	BucketMoved
+	// TableReplaced: a table that has moved as a whole is not the present one any more, and
+	// knows the next one still.
+	TableReplaced
 	// Parking: the ticker said that it parks, the queue is not yet re-checked.
 	Parking
 	// Spawned: a goroutine was started beside the ticker, the lock is not let go.
@@ -121,7 +124,7 @@ var names = [Points]string{
 	"Revoked", "Marked", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "WalkSkipped", "GetWalked",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked", "StateLoaded",
 	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged", "RemoveLocked", "RemoveEmptied",
-	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "Parking", "Spawned",
+	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "TableReplaced", "Parking", "Spawned",
 }
 
 // String returns the name of the point.
