@@ -20,8 +20,8 @@ type MapOptions struct {
 	// the default, none at all, so that committers prune, is [NoWorkers].
 	Workers int
 
-	// Queue is how many keys may wait to be pruned; when so many do, committers
-	// prune.
+	// Queue is how many buckets of the index may wait to be pruned; when so many do,
+	// committers prune.
 	Queue int
 
 	// Threshold is after how many new versions of a key its committer prunes it
@@ -45,7 +45,7 @@ func (o MapOptions) Validate() error {
 	case o.Workers < NoWorkers:
 		return fmt.Errorf("bench: MapOptions.Workers is %d; expected a number of goroutines, 0 for the default, or NoWorkers", o.Workers)
 	case o.Queue < 0:
-		return fmt.Errorf("bench: MapOptions.Queue is %d; expected a number of keys, or 0 for the default", o.Queue)
+		return fmt.Errorf("bench: MapOptions.Queue is %d; expected a number of buckets of the index, or 0 for the default", o.Queue)
 	case o.Threshold < 0 || o.Threshold > MaxThreshold:
 		return fmt.Errorf("bench: MapOptions.Threshold is %d; expected a number from 1 to %d, or 0 for the default", o.Threshold, MaxThreshold)
 	}

@@ -42,10 +42,12 @@
 //
 // Nobody waits for a goroutine that is not running. A commit that was stopped in
 // the middle is completed, postponed or aborted by whoever meets it. There are
-// two exceptions. Inserting a key that is new to the map, and taking a deleted
-// one out, lock a bucket of the hash table, and may wait for it to be resized.
-// And who writes a key for which a transaction that has lost again and again has its
-// turn gives way to it, once and for a bounded time, see [Map.Update].
+// two exceptions. To insert a key that is new to the map, and to take a deleted one
+// out, locks a bucket of the hash table for a moment, and may wait for a goroutine
+// that has it. That one holds the lock for a bounded number of instructions and cannot
+// be preempted by the Go runtime meanwhile. And a write of a key for which a transaction
+// that has lost again and again has its turn gives way to it, once and for a bounded
+// time, see [Map.Update].
 //
 // # What is not
 //
@@ -73,8 +75,9 @@
 // whether it has ended, so that a late Rollback or Close does nothing, and any
 // other late call panics with [ErrTxDone], or returns it. One that nobody ends keeps
 // old versions until the garbage collector finds its handle unreachable:
-// Options.MaxTxAge sets a limit to that, and Options.Logger tells of it. A map that is in use has a background
-// goroutine, which ends when there is nothing to do; [Map.Close] ends it for good.
+// Options.MaxTxAge sets a limit to that, and Options.Logger tells of it. A map that is
+// in use has a background goroutine, which ends when there is nothing to do;
+// [Map.Close] ends it for good.
 // A Tx is for one goroutine at a time: two that use it at once get a panic, like two
 // that write to a Go map.
 package mvcc

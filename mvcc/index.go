@@ -202,14 +202,18 @@ func newIndex[K comparable, V any](capacity int) *index[K, V] {
 // head reports whether v, which was loaded from a slot, is the head of a key.
 func (x *index[K, V]) head(v *version[K, V]) bool { return v != nil && v != x.moved }
 
-// find returns the place of key, whose hash is h, and the head that its slot held, or nil
-// if the key has no slot. It never waits.
-//
-// That a key has no slot is true at the moment when its bucket's word was loaded, or
-// when a slot was found empty whose tag had been the key's.
-func (x *index[K, V]) find(h uint64, key K) (place[K, V], *version[K, V]) {
+// lookup returns the hash of key, and what [index.find] does. It hashes by itself what is
+// hashed most often and looks only where nearly every key is, in the first bucket of its
+// chain: a processor looks up several keys at a time if all their instructions fit into
+// its window, and there most of the time of a lookup in a large map can be won. It panics
+// with a runtime error if key cannot be hashed.
+func (x *index[K, V]) lookup(key K) (h uint64, p place[K, V], head *version[K, V]) {
 	hooks.Index(hooks.Read, key)
-	// Nearly always the key is in the first bucket of its chain, or not there.
+	if x.hash.kind == hash64 {
+		h = x.hash.mix(*(*uint64)(unsafe.Pointer(&key)))
+	} else {
+		h = x.hash.sum(key)
+	}
 	b := x.table.Load().bucket(h)
 	meta := b.meta.Load()
 	slow := meta & bucketMoved
@@ -220,17 +224,23 @@ func (x *index[K, V]) find(h uint64, key K) (place[K, V], *version[K, V]) {
 		case v == x.moved:
 			slow = 1
 		case v.key == key:
-			return place[K, V]{b, i}, v
+			return h, place[K, V]{b, i}, v
 		}
 	}
 	if slow == 0 && b.over.Load() == nil {
-		return place[K, V]{}, nil
+		return h, p, nil
 	}
-	return x.findSlow(h, key)
+	p, head = x.find(h, key)
+	return h, p, head
 }
 
-// findSlow is find, also while the table is being resized.
-func (x *index[K, V]) findSlow(h uint64, key K) (place[K, V], *version[K, V]) {
+// find returns the place of key, whose hash is h, and the head that its slot held, or nil
+// if the key has no slot. It never waits.
+//
+// That a key has no slot is true at the moment when its bucket's word was loaded, or
+// when a slot was found empty whose tag had been the key's.
+func (x *index[K, V]) find(h uint64, key K) (place[K, V], *version[K, V]) {
+	hooks.Index(hooks.Read, key)
 	t := x.table.Load()
 	for marked := false; ; {
 		first := t.bucket(h)

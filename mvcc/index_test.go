@@ -165,6 +165,43 @@ func modelIndex(t *rapid.T, x *index[int, int]) {
 	require.Empty(t, asked, "a visit that was asked for is forgotten")
 }
 
+// A visitor visits, in any order, the buckets of an index in which somebody asked for it.
+type visitor struct {
+	mu          sync.Mutex
+	queue       []*bucket[int, int]
+	asked, seen []atomic.Int64 // by key: how often, and how often of these it was visited since
+}
+
+func visitAtRandom(x *index[int, int], keys int) *visitor {
+	v := &visitor{asked: make([]atomic.Int64, keys), seen: make([]atomic.Int64, keys)}
+	x.visit = func(b *bucket[int, int]) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.queue = append(v.queue, b)
+	}
+	return v
+}
+
+// one visits a bucket, if there is one.
+func (v *visitor) one(x *index[int, int]) bool {
+	v.mu.Lock()
+	if len(v.queue) == 0 {
+		v.mu.Unlock()
+		return false
+	}
+	i := rand.IntN(len(v.queue))
+	b := v.queue[i]
+	v.queue = slices.Delete(v.queue, i, i+1)
+	v.mu.Unlock()
+	visits, heads := x.asked(b)
+	for i, head := range heads {
+		if visits[i] && x.head(head) {
+			v.seen[head.key].Store(v.asked[head.key].Load())
+		}
+	}
+	return true
+}
+
 // Many goroutines overwrite, insert and remove, each its own keys and all of them some
 // shared ones, while the table grows and shrinks all the time, and others scan it and
 // visit what was asked for.
@@ -183,34 +220,9 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 		shared  = 10  // keys 0 to 9 count how often they were overwritten
 		own     = 100 // of each goroutine
 	)
-	var mu sync.Mutex
-	var queue []*bucket[int, int]
-	x.visit = func(b *bucket[int, int]) {
-		mu.Lock()
-		defer mu.Unlock()
-		queue = append(queue, b)
-	}
+	visits := visitAtRandom(x, shared+writers*own)
 	for key := range shared {
 		x.put(&intVersion{key: key})
-	}
-	var asked, seen [shared + writers*own]atomic.Int64 // how often
-	visit := func() bool {
-		mu.Lock()
-		if len(queue) == 0 {
-			mu.Unlock()
-			return false
-		}
-		i := rand.IntN(len(queue))
-		b := queue[i]
-		queue = slices.Delete(queue, i, i+1)
-		mu.Unlock()
-		visits, heads := x.asked(b)
-		for i, v := range heads {
-			if visits[i] && x.head(v) {
-				seen[v.key].Store(asked[v.key].Load())
-			}
-		}
-		return true
 	}
 	c, others := newCrew(t), newCrew(t)
 	c.run(writers, func(w int) error {
@@ -236,7 +248,7 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 					}
 					delete(mine, key)
 				case op == 1:
-					asked[key].Add(1)
+					visits.asked[key].Add(1)
 					x.ask(p, h, key)
 				default:
 					if was := x.put(next); was != v {
@@ -292,10 +304,10 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 		}
 		return nil
 	})
-	others.loop(1, func(int, int) error { visit(); return nil })
+	others.loop(1, func(int, int) error { visits.one(x); return nil })
 	c.wait(t)
 	others.finish(t)
-	for visit() {
+	for visits.one(x) {
 	}
 	sum := 0
 	for key := range shared {
@@ -314,39 +326,15 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 func TestVisitsAreNotForgotten(t *testing.T) {
 	const n = 50
 	x := newTestIndex(nil)
-	var mu sync.Mutex
-	var queue []*bucket[int, int]
-	x.visit = func(b *bucket[int, int]) {
-		mu.Lock()
-		defer mu.Unlock()
-		queue = append(queue, b)
-	}
+	visits := visitAtRandom(x, n)
 	for key := range n {
 		x.put(&intVersion{key: key})
-	}
-	var asked, seen [n]atomic.Int64
-	visit := func() bool {
-		mu.Lock()
-		if len(queue) == 0 {
-			mu.Unlock()
-			return false
-		}
-		b := queue[0]
-		queue = queue[1:]
-		mu.Unlock()
-		visits, heads := x.asked(b)
-		for i, v := range heads {
-			if visits[i] && x.head(v) {
-				seen[v.key].Store(asked[v.key].Load())
-			}
-		}
-		return true
 	}
 	askers, others := newCrew(t), newCrew(t)
 	askers.run(2, func(w int) error {
 		for range sizes(200_000, 20_000) {
 			key := w*n/2 + rand.IntN(n/2)
-			asked[key].Add(1)
+			visits.asked[key].Add(1)
 			h := x.hash.sum(key)
 			p, _ := x.find(h, key)
 			x.ask(p, h, key)
@@ -361,13 +349,13 @@ func TestVisitsAreNotForgotten(t *testing.T) {
 		x.moveSome(now)
 		return nil
 	})
-	others.loop(1, func(int, int) error { visit(); return nil })
+	others.loop(1, func(int, int) error { visits.one(x); return nil })
 	askers.wait(t)
 	others.finish(t)
-	for visit() {
+	for visits.one(x) {
 	}
 	for key := range n {
-		require.Equal(t, asked[key].Load(), seen[key].Load(), "key %d", key)
+		require.Equal(t, visits.asked[key].Load(), visits.seen[key].Load(), "key %d", key)
 	}
 }
 

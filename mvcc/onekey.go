@@ -16,24 +16,31 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(key) {
 		return value, false
 	}
-	p, v := m.index.find(m.index.hash.sum(key), key)
+	_, p, v := m.index.lookup(key)
+	if v != nil && load(&v.state)&(tagMask|tombBit) == tagCommitted { // nearly always
+		return v.value, true
+	}
 	return m.newest(p, v).present()
 }
 
 // Store sets the value of key, in a transaction of its own that never conflicts.
 // The value is stored, not copied: what it points to is shared with every
-// reader. Store waits for no particular goroutine. It allocates one version. It panics
-// with [ErrBadKey] if key is not equal to itself.
+// reader. Store of a key that the map has waits for no particular goroutine; of a new
+// key it may wait for one that inserts into the same bucket of the table or takes a key
+// out of it, or moves it: for a moment, see the package's doc. It allocates one version.
+// It panics with [ErrBadKey] if key is not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(key)
-	m.write(place[K, V]{}, m.index.hash.sum(key), &version[K, V]{key: key, value: value}, nil)
+	h, p, _ := m.index.lookup(key)
+	m.write(p, h, &version[K, V]{key: key, value: value}, nil)
 }
 
 // Swap sets the value of key and returns the value it replaced, if there was
 // one. Its cost is that of Store.
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(key)
-	base, _ := m.write(place[K, V]{}, m.index.hash.sum(key), &version[K, V]{key: key, value: value}, nil)
+	h, p, _ := m.index.lookup(key)
+	base, _ := m.write(p, h, &version[K, V]{key: key, value: value}, nil)
 	return base.present()
 }
 
@@ -42,8 +49,7 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 // that of Store.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(key)
-	h := m.index.hash.sum(key)
-	p, v := m.index.find(h, key)
+	h, p, v := m.index.lookup(key)
 	if actual, loaded = m.newest(p, v).present(); loaded {
 		return actual, true
 	}
@@ -59,8 +65,7 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if m.badKey(key) {
 		return value, false
 	}
-	h := m.index.hash.sum(key)
-	p, v := m.index.find(h, key)
+	h, p, v := m.index.lookup(key)
 	if _, ok := m.newest(p, v).present(); !ok {
 		return value, false
 	}
@@ -94,8 +99,7 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 	if m.badKey(key) {
 		return false
 	}
-	h := m.index.hash.sum(key)
-	p, head := m.index.find(h, key)
+	h, p, head := m.index.lookup(key)
 	if value, ok := m.newest(p, head).present(); !ok || value != old {
 		return false
 	}

@@ -54,7 +54,7 @@ func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found[K, V])
 		p := place[K, V]{b, uint8(i)}
 		h := p.load()
 		if h == c.index.moved && c.index.head(was) {
-			p, h = c.index.find(c.index.hash.sum(was.key), was.key)
+			_, p, h = c.index.lookup(was.key)
 		}
 		if !c.index.head(h) {
 			continue
@@ -92,8 +92,7 @@ func (c *core[K, V]) due(waits []waiting[K, V], buckets []*bucket[K, V]) []*buck
 		if w.last {
 			c.counters.tombstones.Add(-1)
 		}
-		h := c.index.hash.sum(w.v.key)
-		p, _ := c.index.find(h, w.v.key)
+		h, p, _ := c.index.lookup(w.v.key)
 		if b := c.index.list(p, h, w.v.key); b != nil {
 			buckets = append(buckets, b)
 		}

@@ -84,13 +84,12 @@ func (m *Map[K, V]) newest(p place[K, V], v *version[K, V]) *version[K, V] {
 	if v == nil || load(&v.state).committed() {
 		return v
 	}
-	checked := m.checkNewestBegin(v)
-	v = m.newestSlow(p, v)
-	m.checkNewestEnd(checked, v)
-	return v
+	return m.newestSlow(p, v)
 }
 
-func (m *Map[K, V]) newestSlow(p place[K, V], v *version[K, V]) *version[K, V] {
+func (m *Map[K, V]) newestSlow(p place[K, V], v *version[K, V]) (newest *version[K, V]) {
+	checked := m.checkNewestBegin(v)
+	defer func() { m.checkNewestEnd(checked, newest) }()
 	// Nothing that commits from here on is at or below now, and nothing that had
 	// committed when the call began is above it.
 	now := m.slots.Now()

@@ -110,7 +110,7 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	// Whether epoch and version were this snapshot's is checked at the end; a
 	// walk as of a stranger's epoch does no harm.
 	at := s.st.epoch()
-	_, v := s.st.index.find(s.st.index.hash.sum(key), key)
+	_, _, v := s.st.index.lookup(key)
 	if v.plain(at) {
 		value, ok = v.value, true
 	} else {

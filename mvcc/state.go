@@ -316,10 +316,11 @@ func (st *txState[K, V]) put(key K, value V, tomb word) {
 		setWord(&v.state, tomb)
 		return
 	}
-	h := st.index.hash.sum(key)
-	p := st.known(key)
+	h, p := uint64(0), st.known(key)
 	if p.nowhere() {
-		p, _ = st.index.find(h, key)
+		h, p, _ = st.index.lookup(key)
+	} else {
+		h = st.index.hash.sum(key)
 	}
 	v := &version[K, V]{key: key, value: value}
 	setWord(&v.state, tomb)
@@ -350,8 +351,7 @@ func (st *txState[K, V]) known(key K) (p place[K, V]) {
 
 // get reads key from the map, not from the own writes, and records the read.
 func (st *txState[K, V]) get(key K) *version[K, V] {
-	h := st.index.hash.sum(key)
-	p, v := st.index.find(h, key)
+	h, p, v := st.index.lookup(key)
 	v = st.m.visible(v, st.epoch())
 	st.checkGet(key, v)
 	st.hasRead = true

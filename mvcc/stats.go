@@ -100,9 +100,9 @@ type Stats struct {
 	ManualRefreshTime time.Duration `json:"manual_refresh_time_ns"`
 	// RefreshTime is the sum of these times.
 	RefreshTime time.Duration `json:"refresh_time_ns"`
-	// SyncFallbacks counts keys that were handed over when the queue was full and
-	// could not be emptied into the list, because that was very long or locked, or
-	// with ManualReclaim: for each the committer pruned two others.
+	// SyncFallbacks counts buckets of the index that were handed over when the queue
+	// was full and could not be emptied into the list, because that was very long or
+	// locked, or with ManualReclaim: for each the committer pruned two others.
 	SyncFallbacks uint64 `json:"sync_fallbacks"`
 	// Parks counts how often the background work stopped altogether, because
 	// there was nothing to do.

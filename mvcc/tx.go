@@ -169,8 +169,8 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 // [Map.Update]. Transactions that are about to commit and whose keys meet decide for each
 // other; one that stands still is aborted, and installs again. After five such attempts,
 // or one that writes more than 256 keys, Commit waits for its own turn, behind those that
-// asked before. Beyond that it waits for no particular goroutine. With Options.MaxTxAge
-// it may become too old meanwhile. The cost grows with the number of keys written
+// asked before. Beyond that it waits for no particular goroutine, but where it inserts new
+// keys: see [Map.Store]. With Options.MaxTxAge it may become too old meanwhile. The cost grows with the number of keys written
 // and, at level serializable, read; a transaction that scanned the map, and
 // writes, scans it again.
 func (tx Tx[K, V]) Commit() error {

@@ -109,7 +109,7 @@ func (st *txState[K, V]) valid(r *readRecord[K, V], least, e epoch.Epoch) (*vers
 	if !st.m.index.head(h) || h.key != r.seen.key {
 		// The slot has moved, or the key has left the index since: then what was
 		// seen was a tombstone, or our slot would have kept it.
-		p, h = st.m.index.find(st.m.index.hash.sum(r.seen.key), r.seen.key)
+		_, p, h = st.m.index.lookup(r.seen.key)
 	}
 	v := st.settled(p, h, e)
 	if v == r.seen {

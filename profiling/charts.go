@@ -193,11 +193,11 @@ func mapCharts(i int) []chart {
 			{"transactions", now(func(s mvcc.Stats) float64 { return float64(s.LiveTx) })},
 			{"read epochs", now(func(s mvcc.Stats) float64 { return float64(s.LiveEpochs) })},
 		}},
-		{"Reclaim queue", "keys that wait to be pruned, and versions kept until a reader ends", count, fromZero, []series{
+		{"Reclaim queue", "buckets of the index that wait to be pruned, and versions kept until a reader ends", count, fromZero, []series{
 			{"queued", now(func(s mvcc.Stats) float64 { return float64(s.QueueDepth) })},
 			{"set aside", now(func(s mvcc.Stats) float64 { return float64(s.Aside) })},
 		}},
-		{"Synchronous fallbacks", "keys that a committer had to prune because the queue was full", perSecond, fromZero, []series{
+		{"Synchronous fallbacks", "buckets that a committer had to prune because the queue was full", perSecond, fromZero, []series{
 			{"fallbacks", grow(func(s mvcc.Stats) uint64 { return s.SyncFallbacks })},
 		}},
 		{"View refreshes", "new views of who reads what, by who asked for them", perSecond, fromZero, []series{

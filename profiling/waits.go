@@ -214,7 +214,7 @@ var mapCounters = []struct {
 	{"claims", "claims on keys, granted to transactions that had lost often", func(s mvcc.Stats) uint64 { return s.Claims }},
 	{"expired claims", "claims taken away because they took too long", func(s mvcc.Stats) uint64 { return s.Expired }},
 	{"deferred", "commits that waited for another's claim", func(s mvcc.Stats) uint64 { return s.Deferred }},
-	{"sync fallbacks", "keys a committer had to prune because the queue was full", func(s mvcc.Stats) uint64 { return s.SyncFallbacks }},
+	{"sync fallbacks", "buckets a committer had to prune because the queue was full", func(s mvcc.Stats) uint64 { return s.SyncFallbacks }},
 }
 
 // counters returns how the counters of the maps grew; before may be nil.

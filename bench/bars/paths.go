@@ -17,46 +17,63 @@ import (
 // sink keeps the compiler from dropping reads whose values nobody wants.
 var sink atomic.Int64
 
-// An opener makes a map with the keys [spread] of 0 to keys-1, and returns an operation
-// on it, which gets numbers of keys at random, and what closes the map.
-type opener func(keys int) (op func(random func() uint64) int64, done func())
+// A draw gives numbers of keys at random: those below keys.
+type draw struct {
+	random *rand.Rand
+	keys   uint64
+}
+
+func (d *draw) key() uint64 { return spread(d.random.Uint64N(d.keys)) }
 
 // spread returns key i: numbers that do not follow each other.
 func spread(i uint64) uint64 { return i * 0x9e3779b97f4a7c15 }
 
-func onMVCC(op func(m *mvcc.Map[uint64, int64], random func() uint64) int64) opener {
-	return func(keys int) (func(func() uint64) int64, func()) {
+// An opener makes a map with the keys [spread] of 0 to keys-1, and returns a loop of n
+// operations on it and what closes the map. The loop is written for each operation, so
+// that nothing is called between it and the map: both sides would pay for that, and look
+// more alike than they are. Keys are drawn before a lock is taken.
+type opener func(keys int) (loop func(d *draw, n int) int64, done func())
+
+type (
+	theMap   = mvcc.Map[uint64, int64]
+	tx       = mvcc.Tx[uint64, int64]
+	snapshot = mvcc.Snapshot[uint64, int64]
+	xsyncMap = xsync.Map[uint64, int64]
+)
+
+// locked is a map under a lock.
+type locked struct {
+	sync.RWMutex
+	m map[uint64]int64
+}
+
+func onMVCC(loop func(m *theMap, d *draw, n int) int64) opener {
+	return func(keys int) (func(*draw, int) int64, func()) {
 		m := mvcc.New[uint64, int64](nil)
 		for i := range uint64(keys) {
 			m.Store(spread(i), 1000)
 		}
-		return func(random func() uint64) int64 { return op(m, random) }, m.Close
+		return func(d *draw, n int) int64 { return loop(m, d, n) }, m.Close
 	}
 }
 
-func onXsync(op func(m *xsync.Map[uint64, int64], random func() uint64) int64) opener {
-	return func(keys int) (func(func() uint64) int64, func()) {
+func onXsync(loop func(m *xsyncMap, d *draw, n int) int64) opener {
+	return func(keys int) (func(*draw, int) int64, func()) {
 		m := xsync.NewMap[uint64, int64]()
 		for i := range uint64(keys) {
 			m.Store(spread(i), 1000)
 		}
-		return func(random func() uint64) int64 { return op(m, random) }, func() {}
+		return func(d *draw, n int) int64 { return loop(m, d, n) }, func() {}
 	}
 }
 
-func onLocked(op func(m map[uint64]int64, random func() uint64)) opener {
-	return func(keys int) (func(func() uint64) int64, func()) {
-		var mu sync.RWMutex
-		m := map[uint64]int64{}
+func onLocked(loop func(l *locked, d *draw, n int)) opener {
+	return func(keys int) (func(*draw, int) int64, func()) {
+		l := &locked{m: map[uint64]int64{}}
 		for i := range uint64(keys) {
-			m[spread(i)] = 1000
+			l.m[spread(i)] = 1000
 		}
-		return func(random func() uint64) int64 {
-			mu.Lock()
-			defer mu.Unlock()
-			op(m, random)
-			return 0
-		}, func() {}
+		return func(d *draw, n int) int64 { loop(l, d, n); return 0 }, func() {}
 	}
 }
 
@@ -72,40 +89,43 @@ type path struct {
 	bar, aim [2][2]float64
 }
 
-type (
-	tx       = mvcc.Tx[uint64, int64]
-	snapshot = mvcc.Snapshot[uint64, int64]
-)
-
 // paths are single calls and small transactions, on keys at random.
 var paths = []path{
 	{
 		group: "load", what: "Load against xsync Load",
-		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
-			v, _ := m.Load(random())
-			return v
+		ours: onMVCC(func(m *theMap, d *draw, n int) (sum int64) {
+			for range n {
+				v, _ := m.Load(d.key())
+				sum += v
+			}
+			return sum
 		}),
-		peer: "xsync", base: onXsync(func(m *xsync.Map[uint64, int64], random func() uint64) int64 {
-			v, _ := m.Load(random())
-			return v
+		peer: "xsync", base: onXsync(func(m *xsyncMap, d *draw, n int) (sum int64) {
+			for range n {
+				v, _ := m.Load(d.key())
+				sum += v
+			}
+			return sum
 		}),
 		bar: [2][2]float64{{1.45, 1.45}, {1.2, 1.2}}, aim: [2][2]float64{{1.2, 1.2}, {1.1, 1.1}},
 	},
 	{
 		group: "view-16-gets", what: "View with 16 gets against 16 xsync Loads",
-		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) (sum int64) {
-			_ = m.View(func(s snapshot) error {
-				for range 16 {
-					v, _ := s.Get(random())
-					sum += v
-				}
-				return nil
-			})
+		ours: onMVCC(func(m *theMap, d *draw, n int) (sum int64) {
+			for range n {
+				_ = m.View(func(s snapshot) error {
+					for range 16 {
+						v, _ := s.Get(d.key())
+						sum += v
+					}
+					return nil
+				})
+			}
 			return sum
 		}),
-		peer: "xsync", base: onXsync(func(m *xsync.Map[uint64, int64], random func() uint64) (sum int64) {
-			for range 16 {
-				v, _ := m.Load(random())
+		peer: "xsync", base: onXsync(func(m *xsyncMap, d *draw, n int) (sum int64) {
+			for range 16 * n {
+				v, _ := m.Load(d.key())
 				sum += v
 			}
 			return sum
@@ -114,8 +134,10 @@ var paths = []path{
 	},
 	{
 		group: "store", what: "Store against xsync Store",
-		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
-			m.Store(random(), 1)
+		ours: onMVCC(func(m *theMap, d *draw, n int) int64 {
+			for range n {
+				m.Store(d.key(), 1)
+			}
 			return 0
 		}),
 		peer: "xsync", base: xsyncStore, allocs: 1,
@@ -123,55 +145,78 @@ var paths = []path{
 	},
 	{
 		group: "update-1-put", what: "Update with 1 put against xsync Store",
-		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
-			return update(m, func(tx tx) { tx.Set(random(), 1) })
+		ours: onMVCC(func(m *theMap, d *draw, n int) int64 {
+			for range n {
+				k := d.key()
+				mustUpdate(m, func(tx tx) error { tx.Set(k, 1); return nil })
+			}
+			return 0
 		}),
 		peer: "xsync", base: xsyncStore, allocs: 1,
 		bar: [2][2]float64{{2.6, 2.6}, {1.8, 1.9}}, aim: [2][2]float64{{2, 2}, {1.5, 1.5}},
 	},
 	{
 		group: "increment", what: "Update that reads and writes one key against the same under a RWMutex",
-		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
-			k := random()
-			return update(m, func(tx tx) {
-				v, _ := tx.Get(k)
-				tx.Set(k, v+1)
-			})
+		ours: onMVCC(func(m *theMap, d *draw, n int) int64 {
+			for range n {
+				k := d.key()
+				mustUpdate(m, func(tx tx) error {
+					v, _ := tx.Get(k)
+					tx.Set(k, v+1)
+					return nil
+				})
+			}
+			return 0
 		}),
-		peer: "rwmutex", base: onLocked(func(m map[uint64]int64, random func() uint64) { m[random()]++ }), allocs: 1,
+		peer: "rwmutex", base: onLocked(func(l *locked, d *draw, n int) {
+			for range n {
+				k := d.key()
+				l.Lock()
+				l.m[k]++
+				l.Unlock()
+			}
+		}), allocs: 1,
 		bar: [2][2]float64{{5, 3.5}, {2.5, 1.5}}, aim: [2][2]float64{{4, 2.5}, {2, 1}},
 	},
 	{
 		group: "transfer", what: "Update that reads and writes two keys against the same under a RWMutex",
-		ours: onMVCC(func(m *mvcc.Map[uint64, int64], random func() uint64) int64 {
-			from, to := random(), random()
-			return update(m, func(tx tx) {
-				a, _ := tx.Get(from)
-				b, _ := tx.Get(to)
-				tx.Set(from, a-1)
-				tx.Set(to, b+1)
-			})
+		ours: onMVCC(func(m *theMap, d *draw, n int) int64 {
+			for range n {
+				from, to := d.key(), d.key()
+				mustUpdate(m, func(tx tx) error {
+					a, _ := tx.Get(from)
+					b, _ := tx.Get(to)
+					tx.Set(from, a-1)
+					tx.Set(to, b+1)
+					return nil
+				})
+			}
+			return 0
 		}),
-		peer: "rwmutex", base: onLocked(func(m map[uint64]int64, random func() uint64) {
-			from, to := random(), random()
-			a, b := m[from], m[to]
-			m[from], m[to] = a-1, b+1
+		peer: "rwmutex", base: onLocked(func(l *locked, d *draw, n int) {
+			for range n {
+				from, to := d.key(), d.key()
+				l.Lock()
+				a, b := l.m[from], l.m[to]
+				l.m[from], l.m[to] = a-1, b+1
+				l.Unlock()
+			}
 		}), allocs: 2,
 		bar: [2][2]float64{{4, 2.5}, {2.2, 1.5}}, aim: [2][2]float64{{3, 1.5}, {1.5, 1}},
 	},
 }
 
-var xsyncStore = onXsync(func(m *xsync.Map[uint64, int64], random func() uint64) int64 {
-	m.Store(random(), 1)
+var xsyncStore = onXsync(func(m *xsyncMap, d *draw, n int) int64 {
+	for range n {
+		m.Store(d.key(), 1)
+	}
 	return 0
 })
 
-func update(m *mvcc.Map[uint64, int64], fn func(tx tx)) int64 {
-	err := m.Update(context.Background(), nil, func(tx tx) error { fn(tx); return nil })
-	if err != nil {
+func mustUpdate(m *theMap, fn func(tx tx) error) {
+	if err := m.Update(context.Background(), nil, fn); err != nil {
 		panic(err) // it is tried again until it commits, or nearly for ever
 	}
-	return 0
 }
 
 // pathRows compare single calls and small transactions with those of a peer, on maps
@@ -193,15 +238,10 @@ func pathRows(keys [2]int) (rows []Row) {
 
 func (o opener) side(name string, keys, procs int) Side {
 	return Side{Name: name, Open: func() (Runner, error) {
-		op, done := o(keys)
+		loop, done := o(keys)
 		run := func(_, n int) {
 			r := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-			random := func() uint64 { return spread(r.Uint64N(uint64(keys))) }
-			sum := int64(0)
-			for range n {
-				sum += op(random)
-			}
-			sink.Store(sum)
+			sink.Store(loop(&draw{r, uint64(keys)}, n))
 		}
 		p := &parallel{procs, run, done}
 		if procs == 1 {

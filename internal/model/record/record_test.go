@@ -1,10 +1,8 @@
 package record_test
 
 import (
-	"os"
+	"fmt"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/model/explore"
 	. "github.com/mvccmap/mvccmap/internal/model/record"
@@ -32,19 +30,13 @@ var large = []Scenario{
 const alone = 60
 
 func TestProtocol(t *testing.T) {
-	if explore.Race {
-		t.Skip("one goroutine only")
-	}
 	all := scenarios
-	if os.Getenv("MODEL") == "large" {
+	if explore.Large {
 		all = append(all, large...)
 	}
 	for _, sc := range all {
-		r := Run(sc, explore.Options{Solo: alone, Limit: 50_000_000})
-		t.Logf("%+v: %v", sc, r)
-		require.Nil(t, r.Violation, "%v", r.Violation)
-		require.True(t, r.Complete)
-		require.Positive(t, r.Finals)
+		run := func(o explore.Options) explore.Result { return Run(sc, o) }
+		explore.RequireHolds(t, fmt.Sprintf("%+v", sc), run, explore.Options{Solo: alone})
 	}
 }
 
@@ -52,15 +44,10 @@ func TestProtocol(t *testing.T) {
 func TestFaultsAreFound(t *testing.T) {
 	for _, f := range Faults {
 		t.Run(string(f), func(t *testing.T) {
-			for _, sc := range scenarios {
+			explore.RequireFound(t, scenarios, func(sc Scenario, o explore.Options) explore.Result {
 				sc.Fault = f
-				r := Run(sc, explore.Options{Shortest: true})
-				if r.Violation != nil {
-					t.Logf("%+v: %s\n%v", sc, r, r.Violation)
-					return
-				}
-			}
-			t.Fatal("not found")
+				return Run(sc, o)
+			})
 		})
 	}
 }

@@ -1,16 +1,11 @@
 package slots_test
 
 import (
-	"os"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/model/explore"
 	. "github.com/mvccmap/mvccmap/internal/model/slots"
 )
-
-var large = os.Getenv("MODEL") == "large"
 
 // scenarios are small enough for an ordinary test run.
 var scenarios = map[string]Scenario{
@@ -28,16 +23,10 @@ var largeScenarios = map[string]Scenario{
 }
 
 func TestProtocol(t *testing.T) {
-	if explore.Race {
-		t.Skip("one goroutine only")
-	}
 	check := func(name string, sc Scenario) {
 		t.Run(name, func(t *testing.T) {
-			r := Run(sc, explore.Options{Limit: 30_000_000})
-			t.Log(r)
-			require.Nil(t, r.Violation, "%v", r.Violation)
-			require.True(t, r.Complete)
-			require.Positive(t, r.Finals)
+			run := func(o explore.Options) explore.Result { return Run(sc, o) }
+			explore.RequireHolds(t, name, run, explore.Options{})
 		})
 	}
 	for name, sc := range scenarios {
@@ -45,7 +34,7 @@ func TestProtocol(t *testing.T) {
 		sc.Variant = GenerationFirst
 		check(name+", generation loaded first", sc)
 	}
-	if large {
+	if explore.Large {
 		for name, sc := range largeScenarios {
 			check(name, sc)
 		}
@@ -66,9 +55,7 @@ func TestMistakesAreFound(t *testing.T) {
 		t.Run(mistake.String(), func(t *testing.T) {
 			sc := scenarios[name]
 			sc.Variant = mistake
-			r := Run(sc, explore.Options{Shortest: true})
-			require.NotNil(t, r.Violation, r.String())
-			t.Logf("%s\n%v", r, r.Violation)
+			explore.RequireFound(t, []Scenario{sc}, Run)
 		})
 	}
 }
