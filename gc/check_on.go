@@ -18,6 +18,6 @@ func (r *Reclaimer[E, W]) checkInstalled(v *View) {
 	if newest == nil || newest.Bound < v.Bound {
 		invariant.Violated("a view of bound %d was made, and the newest is %+v", v.Bound, newest)
 	}
-	r.slots.CheckView(&v.View)
-	r.slots.CheckView(&newest.View)
+	r.cfg.Slots.CheckView(&v.View)
+	r.cfg.Slots.CheckView(&newest.View)
 }

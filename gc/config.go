@@ -87,6 +87,10 @@ type Config[E, W any] struct {
 	// Due ends waits. Each may be a reason to visit an item again: it sets the
 	// mark of the item and appends it to items, unless the mark is set.
 	Due func(waits []W, items []E) []E
+	// Stale, if not nil, reports whether something that is kept until no transaction that may write
+	// reads below it need not be kept any more, and takes its mark off then. It is asked
+	// when there is twice as much as when it was asked before.
+	Stale func(what W) bool
 	// Trim, if not nil, is called by each tick, to let go of what is kept for
 	// later use and has not been used for a while. It reports whether there is
 	// more: then the ticker does not stop yet.

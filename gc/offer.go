@@ -15,16 +15,16 @@ func (r *Reclaimer[E, W]) Offer(item E) {
 		if depth+int(r.stock.items.Load()) > aloneDepth || r.stock.waits.Load() > 0 {
 			r.help()
 		}
-	case r.workers <= 0:
+	case r.cfg.Workers <= 0:
 		if depth > aloneDepth {
 			r.help()
 		}
-	case depth > r.capacity && !r.makeRoom():
+	case depth > r.cfg.Queue && !r.makeRoom():
 		r.counters.fallbacks.Add(1)
 		r.help()
 	}
 	// Must follow the put: who stops looks at the queue after saying so.
-	r.wakeUp(depth > r.capacity/2)
+	r.wakeUp(depth > r.cfg.Queue/2)
 }
 
 // makeRoom moves some of the queue into the list of the next tick, as the ticker
@@ -36,7 +36,7 @@ func (r *Reclaimer[E, W]) makeRoom() bool {
 
 // room reports whether the list is short enough to take more of the queue.
 func (r *Reclaimer[E, W]) room() bool {
-	return !r.manual && r.stock.items.Load() < absorbLimit*int64(r.capacity)
+	return !r.cfg.Manual && r.stock.items.Load() < absorbLimit*int64(r.cfg.Queue)
 }
 
 // absorbLimit is how many times the length of the queue the list may be long into which
@@ -62,7 +62,7 @@ func (r *Reclaimer[E, W]) help() {
 	if r.closed.Load() {
 		r.passAlone()
 	}
-	r.some(r.RefreshPast(r.slots.Now(), helpStride), helpVisits)
+	r.some(r.RefreshPast(r.cfg.Slots.Now(), helpStride), helpVisits)
 }
 
 // some visits n items that wait.
@@ -80,7 +80,7 @@ func (r *Reclaimer[E, W]) some(view *View, n int) {
 	}
 	if len(items) > 0 {
 		found := Found[E, W]{Alone: true}
-		r.visit(items, view, &found)
+		r.cfg.Visit(items, view, &found)
 		r.putBack(found.Again)
 		r.putBack(found.Later)
 	}

@@ -35,14 +35,15 @@ type pass[E, W any] struct {
 // tick visits. r.passing is held.
 func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
 	p := &pass[E, W]{r: r, view: view}
+	r.stock.sift(r.cfg.Stale)
 	shelves := r.stock.due(view, math.MaxInt)
 	n := r.stock.turn(r.queue.drain, all)
 	for _, shelf := range shelves {
-		items := r.due(shelf, nil)
+		items := r.cfg.Due(shelf, nil)
 		r.stock.add(items)
 		n += len(items)
 	}
-	now := r.slots.Now()
+	now := r.cfg.Slots.Now()
 	drawn := now - r.drawn
 	r.drawn = now
 	quota := uint64(n)
@@ -67,7 +68,7 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 			break
 		}
 		hooks.At(hooks.Dequeued)
-		r.visit(batch, p.view, &found)
+		r.cfg.Visit(batch, p.view, &found)
 		p.quota.Add(int64(found.Gone))
 		r.stock.put(&found)
 		found.reset()
@@ -80,28 +81,32 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 func (r *Reclaimer[E, W]) tick() {
 	r.passing.Lock()
 	defer r.passing.Unlock()
-	r.pending.Store(false) // must precede what is done: Wake may be called meanwhile
-	more := r.tend()
-	p := r.gather(r.renew(&r.counters.ticks), false)
-	if r.trim != nil && r.trim() {
-		more = true
-	}
+	p, more := r.begin(&r.counters.ticks, false, r.cfg.Tend)
 	var others sync.WaitGroup
-	for range min(r.workers, int(p.quota.Load()/batchSize)) - 1 {
+	for range min(r.cfg.Workers, int(p.quota.Load()/batchSize)) - 1 {
 		others.Go(func() { _ = p.work(context.Background()) })
 	}
 	_ = p.work(context.Background())
 	others.Wait()
-	if r.tend() || more { // what was visited may be gone
+	if r.cfg.Tend() || more { // what was visited may be gone
 		r.pending.Store(true)
 	}
+}
+
+// begin makes a view, for the given cause, trims and tends, and returns a pass over what
+// is to be visited, see gather, and whether there is more to trim or to tend.
+func (r *Reclaimer[E, W]) begin(cause *cause, all bool, tend func() bool) (p *pass[E, W], more bool) {
+	r.pending.Store(false) // must precede what is done: Wake may be called meanwhile
+	more = tend()
+	p = r.gather(r.renew(cause), all)
+	return p, r.cfg.Trim() || more
 }
 
 // tendAll tends until nothing is left, or ctx ends: then it reports that there may be
 // more.
 func (r *Reclaimer[E, W]) tendAll(ctx context.Context) (more bool) {
 	for ctx.Err() == nil {
-		if !r.tend() {
+		if !r.cfg.Tend() {
 			return false
 		}
 	}
@@ -111,18 +116,13 @@ func (r *Reclaimer[E, W]) tendAll(ctx context.Context) (more bool) {
 // Reclaim makes a view and does, in the calling goroutine, all the background
 // work there is when it is called: it evicts, and visits what was handed over and
 // what waited for read epochs that have ended. Items that committers hand over
-// meanwhile may be left. It is what a manual reclaimer's owner calls now and
-// then; others may call it as well. It waits for a tick under way, and returns
-// ctx's error if ctx ends before all is done; what is left stays for the next time.
+// meanwhile are visited the next time, and so is what is left when ctx ends: then
+// Reclaim returns ctx's error. It waits for a tick, or another Reclaim, that is under
+// way.
 func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
 	r.passing.Lock()
 	defer r.passing.Unlock()
-	r.pending.Store(false) // see tick
-	more := r.tendAll(ctx)
-	p := r.gather(r.renew(&r.counters.manual), true)
-	if r.trim != nil && r.trim() {
-		more = true
-	}
+	p, more := r.begin(&r.counters.manual, true, func() bool { return r.tendAll(ctx) })
 	err := p.work(ctx)
 	if err == nil && r.tendAll(ctx) { // what was visited may be gone
 		more, err = true, ctx.Err()
@@ -134,7 +134,7 @@ func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
 	case !r.unused():
 		// The ticker may have found nothing while we had it in hand.
 		r.wakeUp(false)
-	case r.manual:
+	case r.cfg.Manual:
 		r.stock.clear(&r.queue)
 	}
 	return err
@@ -148,11 +148,11 @@ const (
 )
 
 // passAlone does what committers do of a tick after Close, but for the visits: one of
-// them at a time, and once in an interval. It waits for nobody.
+// them at a time, and once in an interval. It may wait for the lock of the stock.
 func (r *Reclaimer[E, W]) passAlone() {
 	now := int64(r.now())
 	last := r.passed.Load()
-	if now-last < int64(r.interval) || !r.passed.CompareAndSwap(last, now) || !r.passing.TryLock() {
+	if now-last < int64(r.cfg.Interval) || !r.passed.CompareAndSwap(last, now) || !r.passing.TryLock() {
 		return
 	}
 	defer r.passing.Unlock()
@@ -162,12 +162,11 @@ func (r *Reclaimer[E, W]) passAlone() {
 	r.round(r.now())
 	view := r.refresh()
 	r.unlock()
+	r.stock.sift(r.cfg.Stale)
 	for _, shelf := range r.stock.due(view, aloneWaits) {
-		r.putBack(r.due(shelf, nil))
+		r.putBack(r.cfg.Due(shelf, nil))
 	}
 	r.stock.turn(nil, true)
-	r.tend()
-	if r.trim != nil {
-		r.trim()
-	}
+	r.cfg.Tend()
+	r.cfg.Trim()
 }

@@ -26,18 +26,18 @@ const maxNotices = 64
 // been evicted before.
 func (r *Reclaimer[E, W]) round(now time.Duration) (notices []notice) {
 	note := func(p epoch.Pin, evicted bool) {
-		if r.logger != nil && len(notices) < maxNotices {
+		if r.cfg.Logger != nil && len(notices) < maxNotices {
 			notices = append(notices, notice{p, evicted})
 		}
 	}
-	limits := epoch.Limits{Evict: r.maxAge, Evicted: func(p epoch.Pin) {
+	limits := epoch.Limits{Evict: r.cfg.MaxAge, Evicted: func(p epoch.Pin) {
 		r.counters.evicted.Add(1)
 		note(p, true)
 	}}
-	if r.logger != nil && !r.logging.Load() {
-		limits.Warn, limits.Warned = r.warnAge, func(p epoch.Pin) { note(p, false) }
+	if r.cfg.Logger != nil && !r.logging.Load() {
+		limits.Warn, limits.Warned = r.cfg.WarnAge, func(p epoch.Pin) { note(p, false) }
 	}
-	if oldest, ok := r.slots.Round(now, limits); ok {
+	if oldest, ok := r.cfg.Slots.Round(now, limits); ok {
 		r.oldest.Store(&oldest)
 	} else {
 		r.oldest.Store(nil)
@@ -81,5 +81,5 @@ func (r *Reclaimer[E, W]) log(n notice, now time.Duration) {
 		}
 		attrs = append(attrs, slog.String("began", b.String()))
 	}
-	r.logger.LogAttrs(context.Background(), slog.LevelWarn, msg, attrs...)
+	r.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, msg, attrs...)
 }

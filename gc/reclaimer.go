@@ -2,7 +2,6 @@ package gc
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,21 +16,13 @@ import (
 type Reclaimer[E, W any] struct {
 	// What committers read all the time; only the view changes.
 	view   hooked.Pointer[View]
+	cfg    Config[E, W] // with defaults filled in
 	closed atomic.Bool
-	slots  *epoch.Slots
-	visit  func([]E, *View, *Found[E, W])
-	due    func([]W, []E) []E
-	trim   func() bool
-	tend   func() bool
 	poked  chan struct{} // capacity 1: the queue is half full
 	stop   chan struct{}
 	born   time.Time
 
-	interval, maxAge, warnAge time.Duration
-	workers, capacity         int
-	manual                    bool
-	logger                    *slog.Logger
-	logging                   atomic.Bool
+	logging atomic.Bool
 
 	queue queue[E]
 
@@ -43,10 +34,9 @@ type Reclaimer[E, W any] struct {
 	// passing is held by who does the work of a tick.
 	passing sync.Mutex
 	stock   stock[E, W]
-	drawn   epoch.Epoch  // the clock at the last pass; guarded by passing
-	passed  atomic.Int64 // when, by now, the last pass of a committer was, after Close
-	surplus func(E) int
-	average atomic.Uint64 // of surplus, when Stats asked last, in units of 2^-16
+	drawn   epoch.Epoch   // the clock at the last pass; guarded by passing
+	passed  atomic.Int64  // when, by now, the last pass of a committer was, after Close
+	average atomic.Uint64 // of Surplus, when Stats asked last, in units of 2^-16
 	pending atomic.Bool   // there is more to trim or to tend, or Wake was called
 
 	// oldest is the oldest pin that the last round saw, nil if there was none.
@@ -62,39 +52,33 @@ type Reclaimer[E, W any] struct {
 // NewReclaimer returns a reclaimer. Its goroutine is started when there is something
 // to do, and ends when there is not. Close ends it for good.
 func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
-	r := &Reclaimer[E, W]{
-		slots:    cfg.Slots,
-		visit:    cfg.Visit,
-		due:      cfg.Due,
-		trim:     cfg.Trim,
-		tend:     cfg.Tend,
-		surplus:  cfg.Surplus,
-		interval: cfg.Interval,
-		born:     time.Now(),
-		workers:  cfg.Workers,
-		manual:   cfg.Manual,
-		maxAge:   cfg.MaxAge,
-		warnAge:  cfg.WarnAge,
-		logger:   cfg.Logger,
-		poked:    make(chan struct{}, 1),
-		stop:     make(chan struct{}),
+	if cfg.Interval <= 0 {
+		cfg.Interval = DefaultInterval
 	}
-	if r.tend == nil {
-		r.tend = func() bool { return false }
-	}
-	if r.interval <= 0 {
-		r.interval = DefaultInterval
-	}
-	if r.warnAge <= 0 {
-		r.warnAge = DefaultWarnAge
+	if cfg.WarnAge <= 0 {
+		cfg.WarnAge = DefaultWarnAge
 	}
 	if cfg.Queue <= 0 {
 		cfg.Queue = DefaultQueue
 	}
+	// What there is not to ask for says no.
+	none := func() bool { return false }
+	if cfg.Trim == nil {
+		cfg.Trim = none
+	}
+	if cfg.Tend == nil {
+		cfg.Tend = none
+	}
+	if cfg.Stale == nil {
+		cfg.Stale = func(W) bool { return false }
+	}
+	if cfg.Surplus == nil {
+		cfg.Surplus = func(E) int { return 0 }
+	}
+	r := &Reclaimer[E, W]{cfg: cfg, born: time.Now(), poked: make(chan struct{}, 1), stop: make(chan struct{})}
 	r.queue.init(cfg.Queue)
-	r.capacity = cfg.Queue
 	r.average.Store(1 << averageShift)
-	r.running.Store(r.manual) // then nobody starts one
+	r.running.Store(r.cfg.Manual) // then nobody starts one
 	r.refresh()
 	return r
 }
@@ -118,7 +102,7 @@ func (r *Reclaimer[E, W]) start() {
 // run is the ticker goroutine: at each tick it does what there is to do, and when
 // the queue is half full it makes room.
 func (r *Reclaimer[E, W]) run() {
-	t := time.NewTicker(r.interval)
+	t := time.NewTicker(r.cfg.Interval)
 	defer t.Stop()
 	for {
 		select {
@@ -171,7 +155,7 @@ func (r *Reclaimer[E, W]) startIfNeeded() {
 // Go runs f in a goroutine that Close waits for, and reports whether it did: it does not
 // if the reclaimer is closed, or has no goroutines. It waits for nobody.
 func (r *Reclaimer[E, W]) Go(f func()) bool {
-	if r.manual || !r.life.TryLock() {
+	if r.cfg.Manual || !r.life.TryLock() {
 		return false
 	}
 	open := !r.closed.Load()
@@ -191,7 +175,7 @@ func (r *Reclaimer[E, W]) Stop() {
 	defer r.life.Unlock()
 	// Nobody starts a goroutine any more. If there is none, the channel must be left
 	// alone: it may belong to a bubble of testing/synctest that is over.
-	if !r.closed.Swap(true) && r.running.Swap(true) && !r.manual {
+	if !r.closed.Swap(true) && r.running.Swap(true) && !r.cfg.Manual {
 		close(r.stop)
 	}
 }
@@ -212,7 +196,7 @@ func (r *Reclaimer[E, W]) Close() {
 	_ = p.work(context.Background())
 	r.tendAll(context.Background())
 	// What is idle goes, some of it with each call.
-	for n := 0; n < closeTrims && r.trim != nil && r.trim(); n++ {
+	for n := 0; n < closeTrims && r.cfg.Trim(); n++ {
 	}
 }
 

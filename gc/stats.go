@@ -133,17 +133,14 @@ const sampled = 128
 // visited, as some of them say. Items that are queued are taken out for that, and put
 // back. If the others are locked it goes by what they said last time.
 func (r *Reclaimer[E, W]) estimate() int {
-	if r.surplus == nil {
-		return 0
-	}
 	n, sum := 0, 0
-	var items [sampled]E
+	var items [2*sampled + 3]E
 	for ; n < sampled; n++ {
 		item, ok := r.queue.take()
 		if !ok {
 			break
 		}
-		sum += r.surplus(item)
+		sum += r.cfg.Surplus(item)
 		items[n] = item
 	}
 	if r.putBack(items[:n]); n > 0 {
@@ -154,15 +151,19 @@ func (r *Reclaimer[E, W]) estimate() int {
 	if !r.stock.mu.TryLock() {
 		return sum + int(r.average.Load()*uint64(r.stock.items.Load())>>averageShift)
 	}
-	defer r.stock.mu.Unlock()
 	s := &r.stock
 	all := int(s.items.Load())
-	n, of := 0, 0
+	n = 0
 	for _, list := range [...][]E{s.now[s.taken:], s.next, s.later} {
 		for i := 0; i < len(list); i += max(all/sampled, 1) {
-			of += r.surplus(list[i])
+			items[n] = list[i]
 			n++
 		}
+	}
+	s.mu.Unlock() // what follows takes longer than others should wait
+	of := 0
+	for _, item := range items[:n] {
+		of += r.cfg.Surplus(item)
 	}
 	if n > 0 {
 		r.average.Store(uint64(of) << averageShift / uint64(n))

@@ -35,8 +35,11 @@ type stock[E, W any] struct {
 	// changed says that this is not enough to leave it at that.
 	seen    []epoch.Epoch
 	changed bool
-	// writers has what waits for transactions that may write.
+	// writers has what waits for transactions that may write, and enough how much of
+	// that there must be to look for what need not wait any more.
 	writers map[epoch.Epoch][]W
+	waiting int // on writers
+	enough  int
 
 	items atomic.Int64 // how many items there are in now, next and later
 	waits atomic.Int64 // how many there are on the shelves
@@ -170,6 +173,7 @@ func (s *stock[E, W]) shelve(waits []Wait[W]) {
 				s.writers = make(map[epoch.Epoch][]W)
 			}
 			s.writers[w.Epoch] = append(s.writers[w.Epoch], w.What)
+			s.waiting++
 			continue
 		}
 		shelf, there := s.shelves[w.Epoch]
@@ -188,6 +192,36 @@ func (s *stock[E, W]) shelve(waits []Wait[W]) {
 		s.shelves[w.Epoch] = append(shelf, w.What)
 	}
 	s.waits.Add(int64(len(waits)))
+}
+
+// minSift is how much must at least wait for transactions that may write to be sifted.
+const minSift = 1024
+
+// sift drops what is stale of what waits for transactions that may write, if there is
+// twice as much of that as the last time left. Calls must not overlap.
+func (s *stock[E, W]) sift(stale func(W) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting < max(s.enough, minSift) {
+		return
+	}
+	shelves := s.writers
+	s.writers = nil
+	s.mu.Unlock() // it takes long
+	dropped := 0
+	for e, shelf := range shelves {
+		n := len(shelf)
+		shelves[e] = spare(slices.DeleteFunc(shelf, stale))
+		dropped += n - len(shelves[e])
+	}
+	s.mu.Lock()
+	for e, shelf := range s.writers { // put there meanwhile
+		shelves[e] = append(shelves[e], shelf...)
+	}
+	s.writers = shelves
+	s.waiting -= dropped
+	s.enough = 2 * s.waiting
+	s.waits.Add(-int64(dropped))
 }
 
 // due takes down what view allows of up to about limit waits: the shelves whose epochs
@@ -219,6 +253,7 @@ func (s *stock[E, W]) due(view *View, limit int) (shelves [][]W) {
 			take(s.writers, e)
 		}
 	}
+	s.waiting -= n
 	if len(s.writers) == 0 {
 		s.writers = nil
 	}

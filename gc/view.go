@@ -46,16 +46,18 @@ func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
 	if v.Bound+age > e {
 		return v
 	}
-	start := r.counters.commits.begin()
-	switch {
-	case r.tryLock():
-		r.refresh()
-		r.unlock()
-	case v.Bound+viewLate*age <= e:
-		// Whoever is at it sleeps: do not let chains grow meanwhile.
-		r.install(r.slots.Announce(), nil, false)
+	locked := r.tryLock()
+	if locked || v.Bound+viewLate*age <= e {
+		start := r.counters.commits.begin()
+		if locked {
+			r.refresh()
+			r.unlock()
+		} else {
+			// Whoever is at it sleeps: do not let chains grow meanwhile.
+			r.install(r.cfg.Slots.Announce(), nil, false)
+		}
+		r.counters.commits.end(start)
 	}
-	r.counters.commits.end(start)
 	if r.closed.Load() {
 		r.passAlone()
 		r.some(r.view.Load(), aloneVisits)
@@ -102,7 +104,7 @@ func (r *Reclaimer[E, W]) now() time.Duration { return time.Since(r.born) }
 
 // refresh makes a new view. r.refreshing is held.
 func (r *Reclaimer[E, W]) refresh() *View {
-	v, scratch := r.install(r.slots.Announce(), r.scratch, true)
+	v, scratch := r.install(r.cfg.Slots.Announce(), r.scratch, true)
 	r.scratch = spare(scratch)
 	return v
 }
@@ -113,7 +115,7 @@ func (r *Reclaimer[E, W]) refresh() *View {
 // r.refreshing also replaces a view of the same bound, which is older than its own.
 func (r *Reclaimer[E, W]) install(m epoch.Epoch, scratch []epoch.Epoch, locked bool) (*View, []epoch.Epoch) {
 	v := new(View)
-	looked, scratch := r.slots.Look(&v.View, m, scratch)
+	looked, scratch := r.cfg.Slots.Look(&v.View, m, scratch)
 	v.looked = uint64(looked)
 	v.due = m + epoch.Epoch(max(ageLimit, ageFactor*v.looked))
 	for old := r.view.Load(); old == nil || old.Bound < m || locked && old.Bound == m; old = r.view.Load() {

@@ -208,11 +208,11 @@ func (st *txState[K, V]) record() *record {
 }
 
 // settle puts the outcome of its transaction into an indirect version: committed at e,
-// by word.at. A pruner may mark it meanwhile.
+// by word.at. A pruner may mark it meanwhile, since it is committed.
 func (v *version[K, V]) settle(outcome func(word, epoch.Epoch) word, e epoch.Epoch) {
 	for {
 		w := load(&v.state)
-		if v.state.CompareAndSwap(uint64(w), uint64(outcome(w, e)|w&waitBit)) {
+		if v.state.CompareAndSwap(uint64(w), uint64(outcome(w, e)|w&(waitBit|lastBit))) {
 			return
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"runtime"
-	"time"
 	"weak"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -28,7 +27,6 @@ type Map[K comparable, V any] struct {
 	reflexive bool // k == k for every k of type K
 	tracePins bool
 	guarded   bool // transactions may be evicted, or are traced
-	maxAge    time.Duration
 	threshold uint64
 	// perVersion is what a version takes, for Stats.
 	perVersion uint64
@@ -55,7 +53,6 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		level:     o.Isolation,
 		tracePins: o.TracePins,
 		guarded:   o.TracePins || o.MaxTxAge > 0,
-		maxAge:    o.MaxTxAge,
 		reflexive: reflexive(reflect.TypeFor[K]()),
 		threshold: uint64(o.PruneThreshold),
 	}
@@ -78,6 +75,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		Visit:    c.visit,
 		Due:      c.due,
 		Surplus:  c.surplus,
+		Stale:    c.stale,
 		Trim:     trim,
 		Tend:     c.index.tend,
 	})

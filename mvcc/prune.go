@@ -20,10 +20,20 @@ type core[K comparable, V any] struct {
 type found[K comparable, V any] = gc.Found[*bucket[K, V], waiting[K, V]]
 
 // waiting is an old version that is kept for an old read epoch; or, with last, a
-// tombstone that is all that is left of its key, and that somebody reads below.
+// tombstone that was all that is left of its key, and that somebody who may write reads
+// below.
 type waiting[K comparable, V any] struct {
 	v    *version[K, V]
 	last bool
+}
+
+// mark is the bit of its version that says that w waits. A tombstone that waits for
+// transactions which may write can be written over, and then be kept for a reader as well.
+func (w waiting[K, V]) mark() uint64 {
+	if w.last {
+		return lastBit
+	}
+	return waitBit
 }
 
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
@@ -88,7 +98,7 @@ func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found[K, V])
 // find the mark.
 func (c *core[K, V]) due(waits []waiting[K, V], buckets []*bucket[K, V]) []*bucket[K, V] {
 	for _, w := range waits {
-		w.v.state.And(^uint64(waitBit))
+		w.v.state.And(^w.mark())
 		if w.last {
 			c.counters.tombstones.Add(-1)
 		}
@@ -98,6 +108,19 @@ func (c *core[K, V]) due(waits []waiting[K, V], buckets []*bucket[K, V]) []*buck
 		}
 	}
 	return buckets
+}
+
+// stale reports whether a tombstone that waits for transactions which may write has been
+// written over. Then it waits no more: what is on top of it says what is to be kept of it.
+// Otherwise a key that is deleted and stored again, for as long as such a transaction is
+// open, would leave a wait each time.
+func (c *core[K, V]) stale(w waiting[K, V]) bool {
+	w.v.state.And(^w.mark()) // must precede the lookup: who brings w.v to light again asks for a visit
+	if _, _, h := c.index.lookup(w.v.key); h == w.v && !marked(w.v, w.mark()) {
+		return false
+	}
+	c.counters.tombstones.Add(-1)
+	return true
 }
 
 // surplus returns how many versions the keys of b that are to be visited have beyond the
@@ -219,7 +242,7 @@ func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run i
 		return max(l, leftYoung)
 	}
 	// If it waits already, then for the same one, or the wait is about to end.
-	if !marked(h) {
+	if !marked(h, lastBit) {
 		c.counters.tombstones.Add(1)
 		f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: view.Writers, Writers: true, What: waiting[K, V]{h, true}})
 	}
@@ -231,8 +254,8 @@ func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run i
 const nearRuns = 4
 
 // marked marks v as waiting, and reports whether it was.
-func marked[K comparable, V any](v *version[K, V]) bool {
-	return v.state.Load()&waitBit != 0 || v.state.Or(waitBit)&waitBit != 0
+func marked[K comparable, V any](v *version[K, V], mark uint64) bool {
+	return v.state.Load()&mark != 0 || v.state.Or(mark)&mark != 0
 }
 
 // pruneBelow drops what view allows to drop below v, which is the newest version
@@ -271,7 +294,7 @@ func (c *core[K, V]) pruneBelow(v *version[K, V], view *gc.View, run int, f *fou
 		}
 		if !old || f.Alone {
 			young = true
-		} else if !marked(n) {
+		} else if !marked(n, waitBit) {
 			f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: at, What: waiting[K, V]{n, false}})
 		}
 	}

@@ -50,14 +50,16 @@ type version[K comparable, V any] struct {
 //	        tentative: flips while validation goes on, as a sign of life;
 //	        committed, wait: the version is old, and the background work knows
 //	        for which read epoch it is kept
+//	1 bit   last: the version is a tombstone that was all that is left of its key,
+//	        and the background work knows for which transactions that may write
 //	6 bits  count: versions added to the chain since it was pruned last; passed
 //	        on from version to version, and set back by who prunes
-//	54 bits epoch: the commit epoch (committed, tentative), the floor (announced),
-//	        or for the special tag a kind and, if active, how many keys are
-//	        installed, or if indirect the number of a slot
+//	53 bits epoch: the commit epoch (committed, tentative), the floor (announced),
+//	        or for the special tag a kind and, if active, how many signs of life
+//	        there were, or if indirect the number of a slot
 //
 // Tombstone and count of a version are those of its own state, never those
-// of its record. At ten million commits a second 54 bits last for 57 years.
+// of its record. At ten million commits a second 53 bits last for 28 years.
 //
 //	active -> announced -> committed          nothing to validate
 //	active -> announced -> tentative -> committed         validates its reads
@@ -75,10 +77,11 @@ const (
 	tombBit    = 1 << 2
 	checkBit   = 1 << 3
 	waitBit    = checkBit
-	countShift = 4
+	lastBit    = 1 << 4
+	countShift = 5
 	countMax   = 63
 	countMask  = countMax << countShift
-	epochShift = 10
+	epochShift = 11
 
 	// keepMask are the bits of a version's own state that its decision keeps.
 	keepMask = tombBit | countMask
