@@ -65,7 +65,7 @@ func TestCompareAndSwapOfKeyThatLeaves(t *testing.T) {
 		commit := func(f func(tx Tx[string, int])) {
 			st, gen := m.begin(LevelSerializable)
 			f(Tx[string, int]{st, gen})
-			require.True(t, st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: claim}))
+			require.Equal(t, resultOK, st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: claim}))
 		}
 		commit(func(tx Tx[string, int]) { tx.Delete("k") })
 		prune(m)

@@ -44,32 +44,33 @@ import (
 type result uint8
 
 const (
-	resultCommitted result = iota
-	resultConflict         // a read or a first-committer-wins rule is violated
-	resultAborted          // somebody gave up waiting for us
-	resultEvicted          // the transaction was too old
-	resultGaveUp           // the context ended while it was being aborted again and again
+	resultOK       result = iota // of a step: go on; of the whole: it has committed
+	resultConflict               // a read or a first-committer-wins rule is violated
+	resultAborted                // somebody gave up waiting for us
+	resultEvicted                // the transaction was too old
+	resultGaveUp                 // the context ended while it was being aborted again and again
 )
 
-// commit commits the transaction gen, reports whether it did, and recycles its
-// state, whatever the outcome. If it did not, c says why, and b, unless it is nil, has
-// made a claim if there is reason to.
-func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) bool {
+// commit commits the transaction gen, ends it and recycles its state, whatever the
+// outcome. After a conflict c says which, and b, unless it is nil, has made a claim if
+// there is reason to.
+func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) result {
 	if len(st.writes) == 0 {
 		st.finish(gen) // read-only: serializable at its read epoch
-		return true
+		return resultOK
 	}
 	m := st.m
 	if len(st.writes) == 1 && !st.hasRead && (b == nil || b.claim == nil) {
-		// A blind write of one key, the same as a Store: it cannot conflict.
+		// A blind write of one key, the same as a Store: it cannot conflict. With a claim
+		// of its own it would wait for itself.
 		w := &st.writes[0]
 		st.end(gen)
 		m.write(w.at, w.hash, w.v, nil)
 		st.recycle(gen)
-		return true
+		return resultOK
 	}
 	if m.favour.Any() && !st.giveWay(gen, c, b) {
-		return false
+		return resultConflict
 	}
 	check := word(0)
 	if st.hasRead && st.level == LevelSerializable && !st.written() {
@@ -103,24 +104,19 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) bool {
 		r = st.try(gen, check, m.slots.Now())
 	}
 	own.end()
-	switch r {
-	case resultConflict:
+	if r == resultConflict {
 		*c = st.conflict
 		st.conflict = conflict[K]{}
 		m.counters.conflict(c.kind)
 		if b != nil {
 			st.lose(b, c.key)
 		}
-		st.end(gen)
-	case resultEvicted:
-		c.kind = conflictEvicted
-		st.end(gen)
-	case resultGaveUp:
-		c.kind = conflictGaveUp
+	}
+	if r != resultOK { // else it has ended
 		st.end(gen)
 	}
 	st.recycle(gen)
-	return r == resultCommitted
+	return r
 }
 
 // try makes one attempt. If it commits, the transaction has ended. check is checkBit if
@@ -150,7 +146,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) resul
 	}
 
 	for i := range st.writes {
-		if r := st.install(gen, i); r != resultCommitted {
+		if r := st.install(gen, i); r != resultOK {
 			st.withdraw(i)
 			return r
 		}
@@ -172,7 +168,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) resul
 		m.watches.remove(st.watch)
 		st.watch = nil
 	}
-	if r != resultCommitted {
+	if r != resultOK {
 		st.withdraw(len(st.writes))
 		return r
 	}
@@ -184,7 +180,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) resul
 	if multi {
 		for i := range st.writes {
 			m.checkCopy(st.writes[i].v, e)
-			st.writes[i].v.settle(word.at, e)
+			st.writes[i].v.settle(word(0).at(e))
 		}
 	}
 	hooks.At(hooks.Finalized)
@@ -195,7 +191,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) resul
 	if m.gc.Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
-	return resultCommitted
+	return resultOK
 }
 
 // record returns the record of the commit under way: of a single key the state of its
@@ -207,12 +203,12 @@ func (st *txState[K, V]) record() *record {
 	return &st.writes[0].v.state
 }
 
-// settle puts the outcome of its transaction into an indirect version: committed at e,
-// by word.at. A pruner may mark it meanwhile, since it is committed.
-func (v *version[K, V]) settle(outcome func(word, epoch.Epoch) word, e epoch.Epoch) {
+// settle puts the outcome of its transaction into an indirect version. A pruner may mark
+// it meanwhile, if it is committed.
+func (v *version[K, V]) settle(outcome word) {
 	for {
 		w := load(&v.state)
-		if v.state.CompareAndSwap(uint64(w), uint64(outcome(w, e)|w&(waitBit|lastBit))) {
+		if v.state.CompareAndSwap(uint64(w), uint64(outcome|w&(keepMask|waitBit|lastBit))) {
 			return
 		}
 	}
@@ -237,7 +233,7 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 		w := load(record)
 		switch w.tag() {
 		case tagCommitted: // a helper was faster
-			return w.epoch(), resultCommitted
+			return w.epoch(), resultOK
 		case tagSpecial: // aborted
 			return 0, resultAborted
 		case tagAnnounced:
@@ -255,7 +251,7 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 			if !advance(record, w, d) {
 				m.counters.wasted.Add(1)
 			} else if d.committed() {
-				return d.epoch(), resultCommitted
+				return d.epoch(), resultOK
 			}
 		case tagTentative:
 			hooks.At(hooks.Tentative)
@@ -266,7 +262,7 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 				continue
 			}
 			w, r := st.validated(gen, w, w.epoch())
-			if r != resultCommitted {
+			if r != resultOK {
 				if advance(record, w, w.aborted()) {
 					m.counters.wasted.Add(1)
 					return 0, r
@@ -277,7 +273,7 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 			hooks.At(hooks.Validated)
 			// Linearization point of a transaction that validates.
 			if advance(record, w, w.at(w.epoch())) {
-				return w.epoch(), resultCommitted
+				return w.epoch(), resultOK
 			}
 			st.revoked++
 		}
@@ -288,9 +284,8 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 // nobody else has. The record must be aborted, or, if nothing is announced, is
 // aborted here.
 //
-// It hands every key over that it leaves without a value: one whose tombstone a pruner
-// may have found covered. A key that was made for this commit leaves the index; where
-// they are many somebody has to look whether that is too large now.
+// A key that was made for this commit leaves the index; where they are many somebody has
+// to look whether that is too large now.
 func (st *txState[K, V]) withdraw(n int) {
 	m, record := st.m, st.record()
 	for {
@@ -302,7 +297,7 @@ func (st *txState[K, V]) withdraw(n int) {
 	for i := range st.writes[:n] {
 		w := &st.writes[i]
 		if len(st.writes) > 1 {
-			w.v.settle(func(w word, _ epoch.Epoch) word { return w.aborted() }, 0)
+			w.v.settle(word(0).aborted())
 		}
 		m.takeOff(w.at, w.hash, w.v)
 	}

@@ -11,16 +11,7 @@ type conflict[K comparable] struct {
 	epoch     epoch.Epoch
 }
 
-// The kinds of no conflict at all: the transaction was too old; its context has ended.
-const (
-	conflictEvicted ConflictKind = 0xff - iota
-	conflictGaveUp
-)
-
 func (c conflict[K]) err() error {
-	if c.kind == conflictEvicted {
-		return ErrTxTooOld
-	}
 	return &ConflictError{Key: c.key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch), CommitEpoch: uint64(c.epoch)}
 }
 

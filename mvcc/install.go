@@ -8,7 +8,7 @@ import (
 )
 
 // install puts the pending version of write i on top of its chain, or makes it the head
-// of a new one. It returns resultCommitted if it did, and otherwise why the attempt is
+// of a new one. It returns resultOK if it did, and otherwise why the attempt is
 // over. gen is the transaction.
 func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 	m := st.m
@@ -22,23 +22,18 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 		if !ok {
 			continue
 		}
-		if r := st.mayCover(gen, w, base); r != resultCommitted {
+		if r := st.mayCover(gen, w, base); r != resultOK {
 			return r
 		}
-		if h == nil {
-			setLink(&w.v.next, nil)
-			if p, ok = m.index.insert(w.hash, w.v); !ok {
-				w.at = p
-				continue
-			}
-		} else if !m.push(p, h, base, w.v) {
-			continue
-		}
+		p, ok = m.cover(p, w.hash, h, base, w.v)
 		if w.at != p {
 			w.at = p
 		}
+		if !ok {
+			continue
+		}
 		st.grows += growth(base, w.v)
-		return resultCommitted
+		return resultOK
 	}
 }
 
@@ -51,7 +46,7 @@ func (st *txState[K, V]) goesOn() bool {
 }
 
 // mayCover reports whether the transaction may commit write w on top of base, the
-// newest committed version, or nil: resultCommitted, or why not.
+// newest committed version, or nil: resultOK, or why not.
 func (st *txState[K, V]) mayCover(gen epoch.Gen, w *write[K, V], base *version[K, V]) result {
 	switch {
 	case st.level == LevelSnapshot && st.hasRead:
@@ -65,7 +60,7 @@ func (st *txState[K, V]) mayCover(gen epoch.Gen, w *write[K, V], base *version[K
 			return st.conflictOn(w.v.key, ConflictRead, base)
 		}
 	default:
-		return resultCommitted
+		return resultOK
 	}
 	// Must follow the comparison, and precede the push: what was committed since may
 	// have left the index if we were evicted, and once it is pushed others may commit
@@ -73,7 +68,7 @@ func (st *txState[K, V]) mayCover(gen epoch.Gen, w *write[K, V], base *version[K
 	if st.gen() != gen {
 		return resultEvicted
 	}
-	return resultCommitted
+	return resultOK
 }
 
 // installStride is after how many installs the owner shows that it goes on, by a
@@ -123,6 +118,16 @@ func (m *Map[K, V]) abortRival(r *record, w word) {
 			m.counters.wasted.Add(1)
 		}
 	}
+}
+
+// cover makes v, which is private, the head at p on top of base, see push, or inserts it
+// if its key has no head. It returns the place of the key, and whether it did.
+func (m *Map[K, V]) cover(p place[K, V], hash uint64, h, base, v *version[K, V]) (place[K, V], bool) {
+	if h != nil {
+		return p, m.push(p, h, base, v)
+	}
+	setLink(&v.next, nil)
+	return m.index.insert(hash, v)
 }
 
 // push makes v, which is private, the head at p on top of base, if the head is

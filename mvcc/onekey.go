@@ -16,11 +16,11 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(key) {
 		return value, false
 	}
-	_, p, v := m.index.lookup(key)
+	_, _, v := m.index.lookup(key)
 	if v != nil && load(&v.state)&(tagMask|tombBit) == tagCommitted { // nearly always
 		return v.value, true
 	}
-	return m.newest(p, v).present()
+	return m.newest(v).present()
 }
 
 // Store sets the value of key, in a transaction of its own that never conflicts.
@@ -50,7 +50,7 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(key)
 	h, p, v := m.index.lookup(key)
-	if actual, loaded = m.newest(p, v).present(); loaded {
+	if actual, loaded = m.newest(v).present(); loaded {
 		return actual, true
 	}
 	if base, written := m.write(p, h, &version[K, V]{key: key, value: value}, ifAbsent); !written {
@@ -66,7 +66,7 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 		return value, false
 	}
 	h, p, v := m.index.lookup(key)
-	if _, ok := m.newest(p, v).present(); !ok {
+	if _, ok := m.newest(v).present(); !ok {
 		return value, false
 	}
 	tombstone := &version[K, V]{key: key}
@@ -100,7 +100,7 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 		return false
 	}
 	h, p, head := m.index.lookup(key)
-	if value, ok := m.newest(p, head).present(); !ok || value != old {
+	if value, ok := m.newest(head).present(); !ok || value != old {
 		return false
 	}
 	v := &version[K, V]{key: key, value: new}
@@ -141,13 +141,7 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 		if cond != nil && !cond(base) {
 			return base, false
 		}
-		if head != nil {
-			ok = m.push(p, head, base, v)
-		} else {
-			setLink(&v.next, nil)
-			p, ok = m.index.insert(h, v)
-		}
-		if !ok {
+		if p, ok = m.cover(p, h, head, base, v); !ok {
 			continue
 		}
 		m.publish(p, h, v)

@@ -10,7 +10,7 @@ import (
 // for it, so that it does not matter whether that writer is running.
 //
 // Who may be passed over, by a reader as of S, by one that has published no epoch and
-// notes the clock, S, when it begins, and by a validator at e, for which S is the last
+// notes the clock, S, when it finds the head undecided, and by a validator at e, for which S is the last
 // epoch before e:
 //
 //	what the record says   do
@@ -28,7 +28,7 @@ import (
 // The states are those of Hekaton
 // (Larson et al., "High-Performance Concurrency Control Mechanisms for
 // Main-Memory Databases", PVLDB 5(4) 2011, section 2); pushing a
-// writer's timestamp is how CockroachDB resolves a read against an intent).
+// writer's timestamp is how CockroachDB resolves a read against an intent.
 
 // decide makes sure that v is committed or may be passed over as of s, and returns its
 // commit epoch, or 0 if it may be passed over. It never waits for a particular
@@ -56,7 +56,7 @@ func (m *Map[K, V]) decide(v *version[K, V], s epoch.Epoch) epoch.Epoch {
 
 // visible returns the version of a chain that a transaction reading as of epoch s sees:
 // nil, or a committed version, which may be a tombstone. v is or was the head of the
-// chain. It never waits for a particular goroutine, and allocates nothing.
+// chain.
 func (m *Map[K, V]) visible(v *version[K, V], s epoch.Epoch) *version[K, V] {
 	for v != nil {
 		w := load(&v.state)
@@ -74,40 +74,42 @@ func (m *Map[K, V]) visible(v *version[K, V], s epoch.Epoch) *version[K, V] {
 
 // newest returns the newest committed version of a key as of some moment during the
 // call, for an operation that has published no read epoch: nil, or a version
-// that may be a tombstone. v, which may be nil, was the head at p during the call. It
-// never waits for a particular goroutine.
+// that may be a tombstone. v, which may be nil, was the head of the key during the call.
 //
 // Passing over a tentative head because "it is not committed" would be wrong:
 // its epoch may be older than that of a write which somebody has already seen.
 // So its epoch is pushed above the clock first; then it may be passed over.
-func (m *Map[K, V]) newest(p place[K, V], v *version[K, V]) *version[K, V] {
+func (m *Map[K, V]) newest(v *version[K, V]) *version[K, V] {
 	if v == nil || load(&v.state).committed() {
 		return v
 	}
-	return m.newestSlow(p, v)
+	return m.newestSlow(v)
 }
 
-func (m *Map[K, V]) newestSlow(p place[K, V], v *version[K, V]) (newest *version[K, V]) {
+func (m *Map[K, V]) newestSlow(v *version[K, V]) *version[K, V] {
 	checked := m.checkNewestBegin(v)
-	defer func() { m.checkNewestEnd(checked, newest) }()
-	// Nothing that commits from here on is at or below now, and nothing that had
+	// Nothing that commits from here on is at or below the clock, and nothing that had
 	// committed when the call began is above it.
-	now := m.slots.Now()
-	h := m.index.hash.sum(v.key)
-	for key := v.key; v != nil; p, v = m.index.again(p, h, key) {
-		if m.decide(v, now) != 0 {
-			return v
-		}
-		hooks.At(hooks.LoadSkipped)
-		// Without a slot of ours nothing protects what is below v once v is
-		// committed: a pruner may cut there. So v must still be undecided
-		// after its link was loaded.
-		n := v.next.Load()
-		if w, _ := m.resolve(v); !w.committed() {
-			return n
-		}
+	v = m.newestAt(v, m.slots.Now())
+	m.checkNewestEnd(checked, v)
+	return v
+}
+
+// newestAt returns the newest committed version of the key whose head is v, or nil: at a
+// moment when v was the head. If v is passed over it commits above s, or never.
+func (m *Map[K, V]) newestAt(v *version[K, V], s epoch.Epoch) *version[K, V] {
+	if v == nil || m.decide(v, s) != 0 {
+		return v
 	}
-	return nil
+	hooks.At(hooks.HeadSkipped)
+	// Nothing protects what is below v once v is committed: a pruner may cut there. So v
+	// must still be undecided, or aborted, after its link was loaded. Otherwise it is the
+	// newest itself: nobody installs on top of an undecided version.
+	n := v.next.Load()
+	if w, _ := m.resolve(v); w.committed() {
+		return v
+	}
+	return n
 }
 
 // help draws an epoch for the announced record r of version v, which says w. A

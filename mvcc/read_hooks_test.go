@@ -262,7 +262,7 @@ func TestLoadDoesNotFallThroughCommittedHead(t *testing.T) {
 		}
 		var got string
 		var ok bool
-		r := stage.actor("reader", func() { got, ok = m.Load("x") }).to(hooks.LoadSkipped)
+		r := stage.actor("reader", func() { got, ok = m.Load("x") }).to(hooks.HeadSkipped)
 		w.finish()
 		prune(m)
 		require.Len(t, chain(m, "x"), 1)

@@ -67,7 +67,7 @@ func TestUpdateQueuesAtThirdClaim(t *testing.T) {
 			st, gen := m.begin(LevelSerializable)
 			tx := Tx[string, int]{st, gen}
 			_ = increment("k")(tx)
-			require.True(t, st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: c}))
+			require.Equal(t, resultOK, st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: c}))
 			c.End()
 		}
 		require.NoError(t, <-done)
@@ -110,7 +110,7 @@ func TestLastAttemptGivesWay(t *testing.T) {
 		go func() {
 			st, gen := m.begin(LevelSerializable)
 			_ = increment("k")(Tx[string, int]{st, gen})
-			done <- st.commit(gen, new(conflict[string]), &b)
+			done <- st.commit(gen, new(conflict[string]), &b) == resultOK
 		}()
 		synctest.Wait()
 		require.Equal(t, 1, m.favour.Stats().Waiting)

@@ -181,8 +181,11 @@ func (tx Tx[K, V]) Commit() error {
 	}
 	tx.st.enter() // until the state is used again
 	var c conflict[K]
-	if !tx.st.commit(tx.gen, &c, nil) {
+	switch tx.st.commit(tx.gen, &c, nil) {
+	case resultConflict:
 		return c.err()
+	case resultEvicted:
+		return ErrTxTooOld
 	}
 	return nil
 }

@@ -79,10 +79,13 @@ func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *
 		return false, st.over(tx.gen)
 	}
 	st.enter() // until the state is used again
-	if ok = st.commit(tx.gen, c, b); !ok && c.kind == conflictEvicted {
-		err = ErrTxTooOld
-	} else if !ok && c.kind == conflictGaveUp {
-		err = b.ctx.Err()
+	switch st.commit(tx.gen, c, b) {
+	case resultOK:
+		return true, nil
+	case resultEvicted:
+		return false, ErrTxTooOld
+	case resultGaveUp:
+		return false, b.ctx.Err()
 	}
-	return ok, err
+	return false, nil
 }

@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
 // Validation asks whether everything the transaction read is what it would read
@@ -86,7 +85,7 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 
 // validated is validate, but with a result: a transaction that has been evicted
 // meanwhile cannot tell, since what it would conflict with may have been taken out
-// of the index. Once this has returned the slot is needed no more.
+// of the index.
 func (st *txState[K, V]) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r result) {
 	now, ok := st.validate(w, e)
 	switch {
@@ -95,7 +94,7 @@ func (st *txState[K, V]) validated(gen epoch.Gen, w word, e epoch.Epoch) (now wo
 	case st.gen() != gen:
 		return now, resultEvicted
 	}
-	return now, resultCommitted
+	return now, resultOK
 }
 
 // valid reports whether what r saw is what a read would find at every epoch from
@@ -133,27 +132,15 @@ func absentSince[K comparable, V any](m *Map[K, V], v *version[K, V], e epoch.Ep
 // is none. An undecided writer with an epoch below e is given a moment and then pushed
 // above e: only the later waits for the earlier.
 func (st *txState[K, V]) settled(p place[K, V], v *version[K, V], e epoch.Epoch) *version[K, V] {
+	if v != nil {
+		if _, r := st.m.resolve(v); r == st.record() {
+			return v.next.Load() // which is decided, and stays as long as v is not
+		}
+	}
 	if st.watch != nil {
 		return st.decided(p, v)
 	}
-	m := st.m
-	for v != nil {
-		if _, r := m.resolve(v); r == st.record() {
-			v = v.next.Load() // which is decided, and stays as long as v is not
-			continue
-		}
-		if m.decide(v, e-1) != 0 {
-			return v
-		}
-		hooks.At(hooks.WalkSkipped)
-		// As in newestSlow: once v is committed, a pruner may cut below it.
-		n := v.next.Load()
-		if w, _ := m.resolve(v); w.committed() {
-			return v
-		}
-		v = n
-	}
-	return nil
+	return st.m.newestAt(v, e-1)
 }
 
 // doomed reports whether the transaction is certain to conflict: a value it read
@@ -171,8 +158,8 @@ func (st *txState[K, V]) doomed() bool {
 		if r.at.load() == r.seen {
 			continue
 		}
-		p, h := m.index.again(r.at, m.index.hash.sum(r.seen.key), r.seen.key)
-		if v := m.newest(p, h); v != r.seen {
+		_, h := m.index.again(r.at, m.index.hash.sum(r.seen.key), r.seen.key)
+		if v := m.newest(h); v != r.seen {
 			st.conflictOn(r.seen.key, ConflictRead, v)
 			return true
 		}

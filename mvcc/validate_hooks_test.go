@@ -36,7 +36,7 @@ func TestValidatorDoesNotFallThroughCommittedHead(t *testing.T) {
 			panic(err)
 		}
 	}).to(hooks.InstalledAll)
-	v.to(hooks.WalkSkipped)
+	v.to(hooks.HeadSkipped)
 	w.finish()
 	prune(m)
 	links := chain(m, "x")
@@ -339,7 +339,7 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		}).to(hooks.CommitEntries)
 		m.Store(n, 1)
 		blocker.to(hooks.InstalledAll)
-		w.to(hooks.WalkSkipped)
+		w.to(hooks.HeadSkipped)
 		record := tx.st.record()
 		m.revoke(record, load(record))
 		require.EqualValues(t, tagAnnounced, load(record).tag())

@@ -118,7 +118,7 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 				m.counters.wasted.Add(1)
 			}
 		case tagTentative:
-			if r != resultCommitted {
+			if r != resultOK {
 				if advance(st.record(), w, w.aborted()) {
 					m.counters.wasted.Add(1)
 					return 0, r
@@ -136,7 +136,7 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 			hooks.At(hooks.WatchClean)
 			// Linearization point of a transaction that validates.
 			if advance(st.record(), w, w.at(w.epoch())) {
-				return w.epoch(), resultCommitted
+				return w.epoch(), resultOK
 			}
 		default:
 			st.conflict = conflict[K]{}
@@ -145,21 +145,15 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 	}
 }
 
-// decided returns the newest committed version of the key whose head at p was v, not
-// counting that of the transaction itself, or nil: at a moment when no
-// undecided writer but the transaction was on top.
+// decided returns the newest committed version of the key whose head at p was v, or nil:
+// at a moment when no undecided writer was on top.
 func (st *txState[K, V]) decided(p place[K, V], v *version[K, V]) *version[K, V] {
 	m := st.m
 	for v != nil {
-		w, r := m.resolve(v)
-		if r == st.record() {
-			return v.next.Load() // which is decided, and stays as long as v is not
+		if w, _ := m.resolve(v); !w.committed() {
+			hooks.At(hooks.HeadSkipped)
 		}
-		if !w.committed() {
-			hooks.At(hooks.WalkSkipped)
-		}
-		base, ok := m.settle(v)
-		if ok {
+		if base, ok := m.settle(v); ok {
 			return base
 		}
 		p, v = m.index.again(p, m.index.hash.sum(v.key), v.key)

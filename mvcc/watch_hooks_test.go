@@ -92,7 +92,7 @@ func watchMap(t *testing.T) *Map[string, int] {
 // epoch. It need not validate again. The readers read what the watcher itself has read,
 // too: its own commit is nothing that it watches for.
 func TestPushedWatcherValidatesOnce(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.Watching, hooks.WalkSkipped, hooks.Validated} {
+	for _, p := range []hooks.Point{hooks.Watching, hooks.HeadSkipped, hooks.Validated} {
 		for pushes := range 4 {
 			for _, left := range []bool{false, true} {
 				for _, own := range []bool{false, true} {
@@ -109,7 +109,7 @@ func TestPushedWatcherValidatesOnce(t *testing.T) {
 						_ = tx.Commit()
 					})
 					h := watching(s, m, "y", reads...)
-					if p == hooks.WalkSkipped {
+					if p == hooks.HeadSkipped {
 						h.to(hooks.CommitEntries)
 						blocker.to(hooks.InstalledAll)
 					}

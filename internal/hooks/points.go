@@ -43,8 +43,6 @@ const (
 	StoreInstalled
 	// StoreDrawn: a one-key write has drawn its epoch.
 	StoreDrawn
-	// LoadSkipped: a slot-less load is about to pass over an undecided head.
-	LoadSkipped
 	// Revoked: a reader has taken an epoch away, none is drawn anew.
 	Revoked
 	// Marked: all that is installed has been looked for in the watches, no epoch is
@@ -58,9 +56,9 @@ const (
 	Watching
 	// WatchClean: a transaction that watches has found that it may commit.
 	WatchClean
-	// WalkSkipped: a validator is about to pass over an undecided head, or to decide
-	// for it.
-	WalkSkipped
+	// HeadSkipped: a slot-less load or a validator is about to pass over an undecided
+	// head, or to decide for it.
+	HeadSkipped
 	// GetWalked: a transactional read has its result, and has not yet
 	// checked its generation again.
 	GetWalked
@@ -120,8 +118,8 @@ const (
 
 var names = [Points]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "JustAnnounced", "Announced", "Drawn",
-	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn", "LoadSkipped",
-	"Revoked", "Marked", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "WalkSkipped", "GetWalked",
+	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn",
+	"Revoked", "Marked", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "HeadSkipped", "GetWalked",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked", "StateLoaded",
 	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged", "RemoveLocked", "RemoveEmptied",
 	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "TableReplaced", "Parking", "Spawned",
