@@ -131,23 +131,14 @@ func (s *Slots) CheckNoneBelow(e Epoch, writers bool, why string) {
 // eachStanding calls f with the read epoch of every live transaction, and whether it
 // may write. Where there are very many slots it looks at some of the time only.
 func (s *Slots) eachStanding(f func(epoch Epoch, writes bool)) {
-	dir := *s.dir.Load()
 	// Sampled: with very many slots this would be most of the work.
-	if len(dir) > 1 && rand.IntN(len(dir)) != 0 {
+	if n := len(*s.dir.Load()); n > 1 && rand.IntN(n) != 0 {
 		return
 	}
-	for i := range dir {
-		g := dir[i].Load()
-		if g == nil {
-			continue
-		}
-		for j := range g.slots {
-			if slot := g.slots[j].Load(); slot != nil {
-				word := peek(&slot.word)
-				if e, ok := slot.standing(); ok && peek(&slot.word) == word {
-					f(e, word&MayWrite != 0)
-				}
-			}
+	for slot := range s.all {
+		word := peek(&slot.word)
+		if e, ok := slot.standing(); ok && peek(&slot.word) == word {
+			f(e, word&MayWrite != 0)
 		}
 	}
 }
@@ -163,8 +154,8 @@ func (slot *Slot) checkReleased() {
 // they stand.
 func (p *pins) check() {
 	for i, one := range p.list {
-		if i > 0 && (p.list[i-1].epoch > one.epoch || p.list[i-1].since > one.since) {
-			invariant.Violated("pin %d, of epoch %d, comes after one of epoch %d", i, one.epoch, p.list[i-1].epoch)
+		if i > 0 && (p.list[i-1].Epoch > one.Epoch || p.list[i-1].Since > one.Since) {
+			invariant.Violated("pin %d, of epoch %d, comes after one of epoch %d", i, one.Epoch, p.list[i-1].Epoch)
 		}
 		if !one.dead && int(one.slot.pin) != i+1 {
 			invariant.Violated("the slot of pin %d says %d", i, one.slot.pin)

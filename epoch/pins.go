@@ -52,12 +52,8 @@ type pins struct {
 
 // pin is a promoted transaction.
 type pin struct {
-	epoch  Epoch
-	writer bool
-	dead   bool
-	since  time.Duration
-	slot   *Slot
-	gen    Gen
+	Pin
+	writer, dead bool
 }
 
 // A Pin is a live transaction.
@@ -92,12 +88,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	changed := s.reap()
 	m := s.Announce()
 	young := Pin{Epoch: 1<<64 - 1}
-	dir := *s.dir.Load()
-	for i := range dir {
-		g := dir[i].Load()
-		if g == nil {
-			continue
-		}
+	for g := range s.groups {
 		for slot := range g.scanned {
 			word, gen, live := slot.look()
 			e := epochIn(word)
@@ -115,7 +106,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 			case limits.Evict > 0 && now-slot.since >= limits.Evict && slot.evict(gen):
 				found.tell(limits.Evicted)
 			case p.round-slot.round >= promoteRounds && slot.promote(word, gen):
-				p.fresh = append(p.fresh, pin{e, word&MayWrite != 0, false, slot.since, slot, gen})
+				p.fresh = append(p.fresh, pin{Pin: found, writer: word&MayWrite != 0})
 			case e < young.Epoch || e == young.Epoch && slot.since < young.Since:
 				young = found
 			}
@@ -127,7 +118,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	if changed {
 		s.publish()
 	}
-	// Must follow: see View.
+	// Must follow: see Look.
 	for _, f := range p.fresh {
 		f.slot.group.scan.And(^f.slot.bit())
 	}
@@ -139,7 +130,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	s.warnOld(now, limits)
 	for i := range p.list {
 		if o := &p.list[i]; !o.dead {
-			return Pin{o.epoch, o.since, o.slot, o.gen}, true
+			return o.Pin, true
 		}
 	}
 	return young, young.slot != nil
@@ -170,12 +161,7 @@ func (s *Slots) reap() (changed bool) {
 		return false
 	}
 	s.pins.gone = gone
-	dir := *s.dir.Load()
-	for i := range dir {
-		g := dir[i].Load()
-		if g == nil {
-			continue
-		}
+	for g := range s.groups {
 		over := g.over.Load()
 		g.over.And(^over)
 		for w := over; w != 0; w &= w - 1 {
@@ -209,7 +195,7 @@ func (s *Slots) enter() (changed bool) {
 	if len(p.fresh) == 0 {
 		return false
 	}
-	slices.SortFunc(p.fresh, func(a, b pin) int { return cmp.Compare(a.epoch, b.epoch) })
+	slices.SortFunc(p.fresh, func(a, b pin) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	p.compact()
 	p.list = append(p.list, p.fresh...)
 	for i := len(p.list) - len(p.fresh); i < len(p.list); i++ {
@@ -256,11 +242,11 @@ func (s *Slots) evictOld(now time.Duration, limits Limits) (changed bool) {
 		if one.dead {
 			continue
 		}
-		if now-one.since < limits.Evict {
+		if now-one.Since < limits.Evict {
 			break
 		}
 		if one.slot.evict(one.gen) {
-			Pin{one.epoch, one.since, one.slot, one.gen}.tell(limits.Evicted)
+			one.tell(limits.Evicted)
 		}
 		changed = p.bury(i) || changed // evicted or, just now, ended
 	}
@@ -273,9 +259,9 @@ func (s *Slots) warnOld(now time.Duration, limits Limits) {
 	if limits.Warn <= 0 {
 		return
 	}
-	for ; p.told < len(p.list) && now-p.list[p.told].since >= limits.Warn; p.told++ {
+	for ; p.told < len(p.list) && now-p.list[p.told].Since >= limits.Warn; p.told++ {
 		if one := &p.list[p.told]; !one.dead {
-			Pin{one.epoch, one.since, one.slot, one.gen}.tell(limits.Warned)
+			one.tell(limits.Warned)
 		}
 	}
 }
@@ -290,11 +276,11 @@ func (s *Slots) publish() {
 		if one.dead {
 			continue
 		}
-		if n := len(old.epochs); n == 0 || old.epochs[n-1] != one.epoch {
-			old.epochs = append(old.epochs, one.epoch)
+		if n := len(old.epochs); n == 0 || old.epochs[n-1] != one.Epoch {
+			old.epochs = append(old.epochs, one.Epoch)
 		}
 		if one.writer && old.writer == 0 {
-			old.writer = one.epoch
+			old.writer = one.Epoch
 		}
 	}
 	s.old.Store(old)

@@ -13,12 +13,10 @@ import (
 type poolShards[T any] struct {
 	// base is an array of procs stacks, one for each P there may be when the
 	// pool is first used. It is set once, after procs. The stack of a P is
-	// touched only while pinned to it, so it needs no atomics.
+	// touched only while pinned to it, so it needs no atomics. Ps that are added
+	// when GOMAXPROCS is set above that use the common stack.
 	base  atomic.Pointer[padded[T]]
 	procs int
-	// more has the stacks of Ps that were added since; it is replaced, never
-	// changed. They cost one more indirection.
-	more atomic.Pointer[[]*padded[T]]
 
 	commons[T]
 }
@@ -28,17 +26,8 @@ type padded[T any] struct {
 	_ [cacheLine]byte
 }
 
-// at returns the stack of P pid, or nil if it has none yet.
+// at returns the stack of P pid, or nil if it has none.
 func (p *Pool[T]) at(pid int) *stack[T] {
-	if s := p.first(pid); s != nil {
-		return s
-	}
-	return p.beyond(pid)
-}
-
-// first is at for the Ps there were when the pool was first used, and otherwise
-// nil. It is apart so that it can be inlined.
-func (p *Pool[T]) first(pid int) *stack[T] {
 	base := p.shards.base.Load()
 	if base == nil || uint(pid) >= uint(p.shards.procs) {
 		return nil
@@ -46,23 +35,10 @@ func (p *Pool[T]) first(pid int) *stack[T] {
 	return (*stack[T])(unsafe.Add(unsafe.Pointer(base), uintptr(pid)*unsafe.Sizeof(*base)))
 }
 
-// beyond is at for the Ps that were added since.
-func (p *Pool[T]) beyond(pid int) *stack[T] {
-	if more := p.shards.more.Load(); more != nil && uint(pid-p.shards.procs) < uint(len(*more)) {
-		return &(*more)[pid-p.shards.procs].stack
-	}
-	return nil
-}
-
 // Get returns an idle object, or nil if there is none at hand. It does not
 // allocate. It takes a mutex only when the shard of the current P is empty.
 func (p *Pool[T]) Get() *T {
-	pid := proc.Pin()
-	s := p.first(pid)
-	if s == nil {
-		s = p.beyond(pid)
-	}
-	if s != nil {
+	if s := p.at(proc.Pin()); s != nil {
 		if x := s.pop(); x != nil {
 			proc.Unpin()
 			return x
@@ -75,12 +51,7 @@ func (p *Pool[T]) Get() *T {
 // Put gives x back. It takes a mutex only when the shard of the current P is
 // full.
 func (p *Pool[T]) Put(x *T) {
-	pid := proc.Pin()
-	s := p.first(pid)
-	if s == nil {
-		s = p.beyond(pid)
-	}
-	if s != nil && s.push(x) {
+	if s := p.at(proc.Pin()); s != nil && s.push(x) {
 		proc.Unpin()
 		return
 	}
@@ -140,24 +111,10 @@ func (p *Pool[T]) giveCommon(xs ...*T) {
 	p.shards.common = append(p.shards.common, xs...)
 }
 
-// grow makes a shard for each P there is now. p.shards.mu is held. Existing
-// shards stay: their Ps may be using them.
+// grow makes the shards, if there are none. p.shards.mu is held.
 func (p *Pool[T]) grow() {
-	procs := runtime.GOMAXPROCS(0)
 	if p.shards.base.Load() == nil {
-		p.shards.procs = max(procs, runtime.NumCPU())
+		p.shards.procs = max(runtime.GOMAXPROCS(0), runtime.NumCPU())
 		p.shards.base.Store(&make([]padded[T], p.shards.procs)[0])
 	}
-	var old []*padded[T]
-	if more := p.shards.more.Load(); more != nil {
-		old = *more
-	}
-	if procs <= p.shards.procs+len(old) {
-		return
-	}
-	more := make([]*padded[T], procs-p.shards.procs)
-	for i := copy(more, old); i < len(more); i++ {
-		more[i] = new(padded[T])
-	}
-	p.shards.more.Store(&more)
 }

@@ -139,7 +139,7 @@ func (slot *Slot) look() (word uint64, gen Gen, live bool) {
 	return word, gen, slot.live(word, gen) && slot.word.Load() == word
 }
 
-// Evicted reports whether the transaction gen was ended by [Pin.Evict], and its
+// Evicted reports whether the transaction gen was ended by the next round, and its
 // owner has not called End since.
 func (slot *Slot) Evicted(gen Gen) bool { return slot.Gen() == (gen+1)|evictedBit }
 

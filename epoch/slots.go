@@ -250,12 +250,7 @@ func (s *Slots) Begin(slot *Slot, writer uint64) Epoch {
 
 // all calls yield for every slot that has an owner.
 func (s *Slots) all(yield func(*Slot) bool) {
-	dir := *s.dir.Load()
-	for i := range dir {
-		g := dir[i].Load()
-		if g == nil {
-			continue
-		}
+	for g := range s.groups {
 		for j := range g.slots {
 			if slot := g.slots[j].Load(); slot != nil && !yield(slot) {
 				return

@@ -61,12 +61,7 @@ func (s *Slots) Look(v *View, m Epoch, scratch []Epoch) (looked int, _ []Epoch) 
 	s.checkScan(m)
 	writers := m
 	scratch = scratch[:0]
-	dir := *s.dir.Load()
-	for i := range dir {
-		g := dir[i].Load()
-		if g == nil {
-			continue
-		}
+	for g := range s.groups {
 		looked++
 		for slot := range g.scanned {
 			looked++
@@ -112,6 +107,16 @@ func ViewOf(bound, writers Epoch, young, old []Epoch) View {
 		v.Min = live[0]
 	}
 	return v
+}
+
+// groups calls yield for every group there is.
+func (s *Slots) groups(yield func(*group) bool) {
+	dir := *s.dir.Load()
+	for i := range dir {
+		if g := dir[i].Load(); g != nil && !yield(g) {
+			return
+		}
+	}
 }
 
 // scanned calls yield for every slot of the group that a scan must look at.

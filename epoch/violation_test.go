@@ -70,9 +70,9 @@ func TestInvariantOfSlots(t *testing.T) {
 	requireViolation(t, "do not look", func() { s.Begin(writer, 0) })
 	s.Release(slot)
 	requireViolation(t, "nobody owns", func() { s.Begin(slot, 0) })
-	p := pins{list: []pin{{epoch: 2, slot: slot}, {epoch: 1, slot: slot}}}
+	p := pins{list: []pin{{Pin: Pin{Epoch: 2, slot: slot}}, {Pin: Pin{Epoch: 1, slot: slot}}}}
 	slot.pin = 1
 	requireViolation(t, "comes after", p.check)
-	p.list[1].epoch = 3
+	p.list[1].Epoch = 3
 	requireViolation(t, "the slot of pin", p.check)
 }

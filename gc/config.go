@@ -52,7 +52,7 @@ func (f *Found[E, W]) reset() {
 	*f = Found[E, W]{Again: f.Again[:0], Later: f.Later[:0], Waits: f.Waits[:0], Alone: f.Alone}
 }
 
-// Config configures a [Reclaimer] of items E, the keys of a map, and of what waits
+// Config configures a [Reclaimer] of items E, buckets of the keys of a map, and of what waits
 // for read epochs, W, old versions.
 type Config[E, W any] struct {
 	// Slots is the clock and the slots of the map.

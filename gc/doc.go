@@ -26,9 +26,10 @@
 // mvcc's part; it is why memory does not depend on whether a goroutine gets its turn.
 //
 // What writers leave are the last versions of keys that nobody writes any more, and
-// those that somebody reads. A writer hands its key over, once, through a bounded
-// queue ([Reclaimer.Offer]), and a [Reclaimer] visits it at the next tick, of 100 ms by
-// default. What is left to do decides when it is visited again:
+// those that somebody reads. A writer hands over, once, the item that its key belongs to,
+// a bucket of a few keys, through a bounded queue ([Reclaimer.Offer]), and a [Reclaimer]
+// visits it at the next tick, of 100 ms by default. What is left to do decides when it
+// is visited again:
 //
 //   - it has versions above the bound: at the next tick;
 //   - it has versions that a young reader needs: in two ticks. Most readers have ended
@@ -38,22 +39,22 @@
 //     needs it, and moves to the shelf of the next older one when that epoch has
 //     ended. What a long reader keeps costs nothing until it ends.
 //
-// So the lists are bounded by the keys that have more than one version, and by the
+// So the lists are bounded by the items with keys that have more than one version, and by the
 // versions that old readers keep. A tick beside writers that never rest visits a share
 // of the list, in proportion to what they have committed since the last one; the rest
 // stays for the next tick.
 //
 // A queue that is half full is emptied into the list at once, by the goroutine, or by
 // committers when it is full. When the list is 64 times as long as the queue, the
-// committer that hands a key over visits two that were handed over before, so cleaning
+// committer that hands an item over visits two that were handed over before, so cleaning
 // up cannot fall behind by more than that.
 // (The same rule as for the asynchronous post-commit of the Persistent Memory
 // Development Kit's libpmemobj.) Without workers, and after Close, committers do the
-// same whenever more than a few keys wait. With [Config.Manual] there is no goroutine,
+// same whenever more than a few items wait. With [Config.Manual] there is no goroutine,
 // and [Reclaimer.Reclaim] does what a tick would.
 //
 // The goroutine ends when nothing is live, queued, listed or set aside, and takes the
-// memory of queue and lists with it. The next key handed over starts one.
+// memory of queue and lists with it. The next item handed over starts one.
 //
 // # Old readers
 //

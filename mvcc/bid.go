@@ -134,7 +134,7 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 	if st.level == LevelSnapshot {
 		c.kind = ConflictWrite
 	}
-	m.counters.conflict(c.kind)
+	m.counters.conflicts[c.kind].Add(1)
 	if b.gave++; b.gave >= bidMeets {
 		st.bid(b)
 	}

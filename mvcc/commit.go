@@ -107,7 +107,7 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) result {
 	if r == resultConflict {
 		*c = st.conflict
 		st.conflict = conflict[K]{}
-		m.counters.conflict(c.kind)
+		m.counters.conflicts[c.kind].Add(1)
 		if b != nil {
 			st.lose(b, c.key)
 		}

@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/puzpuzpuz/xsync/v4"
 )
@@ -27,18 +26,9 @@ type counters struct {
 	keys *xsync.Counter
 }
 
-func newCounters() *counters {
-	return &counters{keys: xsync.NewCounter()}
-}
-
-func (c *counters) conflict(kind ConflictKind) { c.conflicts[kind].Add(1) }
-
 // slotBytes is what a slot takes with the state that owns it, and with what the runtime
 // notes to notice that the state has become unreachable.
 const slotBytes = 200
-
-// sizeOf returns about what a version takes, which has its key in it.
-func sizeOf[K comparable, V any]() uint64 { return allocated(unsafe.Sizeof(version[K, V]{})) }
 
 // allocated returns about what the allocator takes for an object of size n: the
 // size classes of Go are 8, 16, 24, 32, then 16 apart up to 128, and above that

@@ -4,7 +4,10 @@ import (
 	"context"
 	"reflect"
 	"runtime"
+	"unsafe"
 	"weak"
+
+	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
@@ -46,7 +49,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 	c := core[K, V]{
 		index:    newIndex[K, V](o.Capacity),
 		slots:    epoch.NewSlots(),
-		counters: newCounters(),
+		counters: &counters{keys: xsync.NewCounter()},
 	}
 	m := &Map[K, V]{
 		core:      c,
@@ -56,7 +59,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		reflexive: reflexive(reflect.TypeFor[K]()),
 		threshold: uint64(o.PruneThreshold),
 	}
-	m.perVersion = sizeOf[K, V]()
+	m.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
 	// The goroutines hold the reclaimer, not the map.
 	lasting := weak.Make(m)
 	trim := func() bool {

@@ -66,8 +66,8 @@ type write[K comparable, V any] struct {
 	v    *version[K, V]
 	hash uint64
 	at   place[K, V] // where the key was found last; nowhere if it had no version
-	// If all that was read is written, the commit sets read to what was read of this
-	// key: 1 + the number of a read, or readAbsent.
+	// read is what was read of this key, if the commit compares that where it installs,
+	// see written: 1 + the number of a read, or readAbsent.
 	read int
 }
 
@@ -174,7 +174,7 @@ func (st *txState[K, V]) gen() epoch.Gen     { return st.slot.Gen() }
 func (st *txState[K, V]) epoch() epoch.Epoch { return st.slot.Epoch() }
 
 // end ends the transaction gen and reports whether this call did it. The caller
-// then owns the state, and gives it back with recycle.
+// then owns the state, and gives it back with recycle or give.
 func (st *txState[K, V]) end(gen epoch.Gen) bool {
 	st.slot.CheckBegun(gen)
 	return st.slot.End(gen)

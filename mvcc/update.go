@@ -64,9 +64,7 @@ func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn 
 // if there is nothing to try again, and neither, having set c, after a conflict.
 func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *conflict[K]) (ok bool, err error) {
 	st, gen := m.begin(level)
-	if m.tracePins {
-		st.trace(gen)
-	}
+	st.trace(gen)
 	tx := Tx[K, V]{st, gen}
 	defer tx.Rollback()
 	if m.guarded {

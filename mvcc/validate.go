@@ -24,7 +24,7 @@ const validateStride = 64
 // validate validates the transaction, whose tentative record is w, for every
 // commit epoch from that of w up to e. It returns the record as it left it. It
 // gives up early, with ok, if the record has changed, since the caller's CAS
-// will fail then; but not if it watches.
+// will fail then; if it watches, only if the record is decided.
 func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	least := w.epoch()
 	n := 0

@@ -25,9 +25,9 @@ type version[K comparable, V any] struct {
 	// lost is the lowest epoch that was dropped from below, if any.
 	lost invariant.Ghost
 
-	// state is the state word, see below. It is written by compare-and-swap
-	// by anybody while the version is announced or tentative, and by its
-	// owner otherwise; but the mark by the background work.
+	// state is the state word, see below. Once the version is installed it is written by
+	// compare-and-swap: by anybody while it is announced or tentative, by its owner
+	// while it is indirect; the marks come and go by the background work.
 	state atomic.Uint64
 	// next is the next older version. It is set before the version is
 	// installed, and only pruners and those who install on top of it change it
@@ -65,6 +65,7 @@ type version[K comparable, V any] struct {
 //	active -> announced -> tentative -> committed         validates its reads
 //	          announced <- tentative          revoked by a reader
 //	active, announced, tentative -> aborted
+//	indirect -> committed, aborted            as the record says; by the owner
 type word uint64
 
 const (

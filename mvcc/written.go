@@ -9,8 +9,8 @@ package mvcc
 // whatever epoch, is older than the commit. That is the rule of the snapshot level,
 // first committer wins, and here it makes the transaction serializable.
 
-// written reports whether every key that was read is written too, and if so notes in
-// the writes what was read.
+// written reports whether every key that was read is written too. It notes in the writes
+// what was read; if it reports false, of some: these conflict earlier than they would.
 func (st *txState[K, V]) written() bool {
 	if st.scanned || len(st.reads)+len(st.absent) > len(st.writes) {
 		return false
