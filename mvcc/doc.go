@@ -44,10 +44,11 @@
 // the middle is completed, postponed or aborted by whoever meets it. There are
 // two exceptions. To insert a key that is new to the map, and to take a deleted one
 // out, locks a bucket of the hash table for a moment, and may wait for a goroutine
-// that has it. That one holds the lock for a bounded number of instructions and cannot
-// be preempted by the Go runtime meanwhile. And a write of a key for which a transaction
+// that has it. That one cannot be preempted by the Go runtime meanwhile, and holds the lock
+// for some instructions for each key of the bucket, which it may have to hash. And a write of a key for which a transaction
 // that has lost again and again has its turn gives way to it, once and for a bounded
-// time, see [Map.Update].
+// time, see [Map.Update]. Mutexes, each held for some instructions, are taken where more
+// transactions are open than lately, by [Map.Stats], and by commits after [Map.Close].
 //
 // # What is not
 //

@@ -302,8 +302,8 @@ func (c *core[K, V]) pruneBelow(v *version[K, V], view *gc.View, run int, f *fou
 }
 
 // trim drops all that is below base, a committed version that the caller is about
-// to cover, if nobody sees base's own elders any more: if base is at or below the min
-// visible epoch. It is what keeps chains short where writers never rest.
+// to cover, and that is at or below the min visible epoch of view: nobody sees what is
+// older. It is what keeps chains short where writers never rest.
 func (c *core[K, V]) trim(base *version[K, V], view *gc.View) {
 	if first := base.next.Load(); first != nil {
 		c.checkCut(base, first, nil, view)

@@ -43,8 +43,8 @@ type Snapshot[K comparable, V any] struct {
 // Snapshot opens a snapshot of the map as it is now: everything that committed
 // before the call is seen. The caller must close it; View does so by itself.
 // A snapshot that becomes unreachable is closed by the garbage collector some
-// time later, and counted in Stats.Leaked. It waits for nobody, and allocates
-// only when more transactions and snapshots are open than lately.
+// time later, and counted in Stats.Leaked. It waits for no transaction, and
+// takes a mutex and allocates only when more of both are open than lately.
 func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 	st, gen := m.open(0)
 	st.trace(gen)

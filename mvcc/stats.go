@@ -118,7 +118,8 @@ type Stats struct {
 
 // Stats returns the present statistics. It looks at every slot, of which there are
 // about as many as transactions have been open at once lately, and at some hundred of
-// the keys that wait to be pruned. It allocates nothing, and waits for nobody.
+// the keys that wait to be pruned. It allocates nothing. It takes a lock for some
+// instructions, see the package's doc.
 func (m *Map[K, V]) Stats() Stats {
 	g := m.gc.Stats()
 	live, ended, extra := m.slots.Census()

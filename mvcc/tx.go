@@ -29,8 +29,8 @@ type Tx[K comparable, V any] struct {
 // idiom is a deferred Rollback, which does nothing after Commit. [Map.Update]
 // does all this, and tries again after a conflict. A Tx that becomes
 // unreachable is rolled back by the garbage collector some time later, and
-// counted in Stats.Leaked. Begin waits for nobody, and allocates only when more
-// transactions are open than lately.
+// counted in Stats.Leaked. Begin waits for no transaction, and takes a mutex and allocates only
+// when more transactions are open than lately.
 func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 	level := opts.level(m.level)
 	st, gen := m.begin(level)

@@ -17,7 +17,7 @@ const (
 	BeginLoaded Point = iota
 	// BeginStored: the slot was stored, the bound not yet checked.
 	BeginStored
-	// CommitEntries: the entries of all keys exist, nothing is installed.
+	// CommitEntries: an attempt to commit begins, nothing is installed.
 	CommitEntries
 	// Installed: one more pending version heads its chain.
 	Installed

@@ -17,7 +17,7 @@
 //
 //	epoch.(*Slots).Announce  1  m = clock
 //	                         2  bound = m             before any slot is read (I6)
-//	epoch.(*Slots).Live      3  for each slot: load w, then load g; live: add S to A
+//	epoch.(*Slots).Look      3  for each slot: load w, then load g; live: add S to A
 //	gc.(*Reclaimer).install  4  the view is {m, A}: core.prune drops every version
 //	                            that is neither the newest not above m, nor the
 //	                            newest not above an epoch in A
