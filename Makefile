@@ -32,6 +32,7 @@ SOAKTAGS    ?=
 BENCH       ?= .
 BENCHTIME   ?= 1s
 FUZZTIME    ?= 1m
+PROCS       ?= 1 4 16
 COUNT       ?= 6
 OLD         ?= old.txt
 NEW         ?= new.txt
@@ -49,9 +50,8 @@ demo: ## run the main job: the default sweep of mvccbench, under a minute
 run: demo ## the same
 
 .PHONY: build
-build: ## compile everything, with and without the build tags; programs go to bin/
+build: ## compile everything; programs go to bin/
 	go build ./...
-	for tag in $(TAGS); do go build -tags $$tag ./...; done
 	mkdir -p bin && go build -o bin/ ./cmd/...
 
 ##@ test
@@ -62,13 +62,12 @@ test: ## run the tests: the whole suite, and the core once more with yield point
 	go test -count=1 $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 .PHONY: race
-race: ## the same under the race detector, shortened (SHORT= for all of it)
-	go test -race -count=1 $(SHORT) $(TESTFLAGS) ./...
-	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(CORE)
+race: ## the whole suite under the race detector, with yield points and invariants, shortened (SHORT=)
+	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck ./...
 
 .PHONY: procs
-procs: ## test the core at GOMAXPROCS 1, 4 and 16
-	for n in 1 4 16; do \
+procs: ## test the core at GOMAXPROCS 1, 4 and 16 (PROCS)
+	for n in $(PROCS); do \
 		echo "GOMAXPROCS=$$n"; \
 		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) $(CORE); \
 		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(CORE); \
@@ -120,6 +119,28 @@ mutants: ## break the code on purpose, fault by fault: a test must notice each
 .PHONY: mutants-table
 mutants-table: ## write docs/mutants.md: what each fault breaks, and the test that finds it
 	go run ./internal/mutants -table > docs/mutants.md
+
+.PHONY: check
+check: ## what to run before each commit, in a minute: build, vet, the core's tests, shortened
+	go build ./...
+	go vet $(CORE)
+	go test -short $(TESTFLAGS) $(CORE)
+	go test -short $(TESTFLAGS) -tags mvcccheck $(CORE)
+
+# What is too long for every change. .ci/run runs another one of them for each commit.
+NIGHTLY := procs,PROCS=1 procs,PROCS=4 procs,PROCS=16 nolinkname test-386 \
+	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
+
+.PHONY: nightly
+nightly: ## what .ci/run takes only a slice of, and all mutants, arm64, s390x and the large models
+	for one in $(NIGHTLY); do $(MAKE) $${one/,/ }; done
+	$(MAKE) mutants
+	$(MAKE) test-emulated
+	$(MAKE) model
+
+.PHONY: slice
+slice: ## the slice of nightly that SLICE, a number, stands for
+	@slices=($(NIGHTLY)); one=$${slices[$(SLICE) % $${#slices[@]}]}; echo "make $${one/,/ }"; $(MAKE) $${one/,/ }
 
 .PHONY: packcheck
 packcheck: ## pack the module, fetch it as a user would, run the README's example
@@ -174,7 +195,7 @@ fmt-check: ## fail if gofmt would change a file
 .PHONY: vet
 vet: ## go vet with every build tag and for 32 bits; compile for another system
 	go vet ./...
-	for tag in $(TAGS); do go vet -tags $$tag ./...; done
+	for tag in $(TAGS); do go vet -tags $$tag $(CORE) ./internal/...; done
 	GOARCH=386 CGO_ENABLED=0 go vet $(CORE)
 	GOOS=windows GOARCH=arm64 go build $(CORE)
 

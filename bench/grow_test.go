@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A grower is a map that starts empty. slice is what the collector and the scheduler do
+// by themselves: a slice of its final length, with an object of a version's size for each
+// key.
+type grower struct {
+	load  func(key uint64) int64
+	store func(key uint64)
+	keep  any
+}
+
+var growers = []struct {
+	name string
+	open func(keys int) grower
+}{
+	{"mvcc", func(int) grower {
+		m := mvcc.New[uint64, int64](nil)
+		return grower{func(k uint64) int64 { v, _ := m.Load(k); return v }, func(k uint64) { m.Store(k, 1) }, m}
+	}},
+	{"xsync", func(int) grower {
+		m := xsync.NewMap[uint64, int64]()
+		return grower{func(k uint64) int64 { v, _ := m.Load(k); return v }, func(k uint64) { m.Store(k, 1) }, m}
+	}},
+	{"slice", func(keys int) grower {
+		type object struct {
+			key, value int64
+			next       *object
+			_          uint64
+		}
+		m := make([]atomic.Pointer[object], keys)
+		return grower{
+			func(k uint64) int64 {
+				if o := m[k].Load(); o != nil {
+					return o.value
+				}
+				return 0
+			},
+			func(k uint64) { m[k].Store(&object{value: 1}) }, m,
+		}
+	}},
+}
+
+// BenchmarkGrow inserts -keys keys into an empty map, while another goroutine reads and
+// overwrites those that are there, in turn, at random: how long each took at the longest.
+//
+//	go test -run '^$' -bench Grow -benchtime 1x -count 3 ./bench -keys 10000000
+//
+// With GOGC=off it shows what the collector has no part in.
+func BenchmarkGrow(b *testing.B) {
+	for _, e := range growers {
+		b.Run("engine="+e.name, func(b *testing.B) {
+			keys := uint64(*residentKeys)
+			runtime.GC()
+			m := e.open(int(keys))
+			var inserted atomic.Uint64
+			var inserts, overwrites, reads longest
+			started := make(chan bool)
+			done := make(chan bool)
+			go func() {
+				defer close(done)
+				close(started)
+				for n := uint64(0); n < keys; n = inserted.Load() {
+					if n == 0 {
+						continue
+					}
+					k := rand.Uint64N(n)
+					reads.time(func() { sink += m.load(k) })
+					overwrites.time(func() { m.store(k) })
+				}
+			}()
+			<-started
+			begin := time.Now()
+			for k := range keys {
+				inserts.time(func() { m.store(k) })
+				inserted.Store(k + 1)
+			}
+			elapsed := time.Since(begin)
+			<-done
+			b.ReportMetric(float64(elapsed)/float64(keys), "ns/insert")
+			b.ReportMetric(inserts.millis(), "longest-insert-ms")
+			b.ReportMetric(overwrites.millis(), "longest-overwrite-ms")
+			b.ReportMetric(reads.millis(), "longest-read-ms")
+			b.ReportMetric(0, "ns/op")
+			runtime.KeepAlive(m.keep)
+		})
+	}
+}
+
+var sink int64
+
+type longest time.Duration
+
+func (l *longest) time(f func()) {
+	start := time.Now()
+	f()
+	*l = max(*l, longest(time.Since(start)))
+}
+
+func (l *longest) millis() float64 { return float64(*l) / 1e6 }
