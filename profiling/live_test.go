@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/web"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -204,14 +204,14 @@ func TestAssets(t *testing.T) {
 		"uplot.js":  "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
 		"uplot.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
 	} {
-		text, err := os.ReadFile("assets/" + name)
+		text, err := web.Files.ReadFile(name)
 		require.NoError(t, err)
 		sum := sha256.Sum256(text)
 		require.Equal(t, want, hex.EncodeToString(sum[:]), name)
 	}
 	h := handler(t, profiling.Config{})
 	for name, kind := range map[string]string{
-		"uplot.js": "text/javascript", "dashboard.js": "text/javascript", "style.css": "text/css", "uplot.LICENSE": "text/plain",
+		"uplot.js": "text/javascript", "charts.js": "text/javascript", "dashboard.js": "text/javascript", "style.css": "text/css", "uplot.LICENSE": "text/plain",
 	} {
 		w := request(h, "/debug/pprof/assets/"+name)
 		require.Equal(t, http.StatusOK, w.Code, name)

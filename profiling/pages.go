@@ -10,16 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/web"
 	"github.com/mvccmap/mvccmap/profiling/contention"
 )
-
-// The pages, and what they load. The charts are drawn by uPlot 1.6.32, whose
-// files here are those of its npm package, unchanged.
-//
-//	https://github.com/leeoniya/uPlot
-//
-//go:embed assets
-var assets embed.FS
 
 //go:embed pages
 var pageFiles embed.FS
@@ -93,7 +86,7 @@ var assetTypes = map[string]string{
 // serveAsset answers with a file that is part of the program.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	text, err := assets.ReadFile("assets/" + name)
+	text, err := web.Files.ReadFile(name)
 	if err != nil {
 		writeError(w, refuse(http.StatusNotFound, "there is no asset %q", name))
 		return

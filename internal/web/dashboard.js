@@ -6,61 +6,19 @@
 (() => {
   const base = document.body.dataset.base;
   const $ = id => document.getElementById(id);
+  const { format, element, frame, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
 
   let boot = "", seq = 0, length = 600, interval = 1;
   let times = [], columns = [];   // all points; columns in the order of the series
   let charts = [];                // {card, plot, spec, first, visible, values}
   let paused = false, timer = 0, asking = false;
 
-  // ---- numbers
-
-  const digits = v => {
-    const a = Math.abs(v);
-    return a === 0 ? "0" : a < 9.995 ? v.toFixed(2) : a < 99.95 ? v.toFixed(1) : v.toFixed(0);
-  };
-  const scaled = (v, steps) => {
-    for (const [factor, name] of steps) if (Math.abs(v) >= factor * 0.9995) return digits(v / factor) + name;
-    const [factor, name] = steps[steps.length - 1];
-    return digits(v / factor) + name;
-  };
-  const si = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
-  const iec = [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"], [1, " B"]];
-  const time = [[1, " s"], [1e-3, " ms"], [1e-6, " µs"], [1e-9, " ns"]];
-  const short = text => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
-  const formats = {
-    "/s": v => scaled(v, si) + "/s",
-    "s": v => v === 0 ? "0 s" : scaled(v, time),
-    "B": v => scaled(v, iec),
-    "B/s": v => scaled(v, iec) + "/s",
-    "%": v => digits(v) + " %",
-    "": v => Number.isInteger(v) && Math.abs(v) < 1e5 ? String(v) : scaled(v, si),
-  };
-  const tick = (v, unit) => v === null ? "" : short((formats[unit] || formats[""])(v)).replace(/\/s$/, "");
   const left = s => s >= 3600 ? `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`
     : s >= 60 ? `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s` : `${Math.ceil(s)} s`;
 
-  // ---- charts
-
-  // The colour that a variable of the style sheet has in this scheme: a canvas does
-  // not understand light-dark().
-  const resolved = name => {
-    const probe = document.createElement("i");
-    probe.style.color = `var(${name})`;
-    document.body.append(probe);
-    const c = getComputedStyle(probe).color;
-    probe.remove();
-    return c;
-  };
-
   const span = () => Number($("span").value);
 
-  function element(tag, parent, className, text) {
-    const e = document.createElement(tag);
-    if (className) e.className = className;
-    if (text) e.textContent = text;
-    parent.append(e);
-    return e;
-  }
+  // ---- charts
 
   const seen = new IntersectionObserver(list => {
     for (const e of list) {
@@ -70,12 +28,7 @@
       if (c.visible) draw(c);
     }
   }, { rootMargin: "100px" });
-  const sized = new ResizeObserver(list => {
-    for (const e of list) {
-      const c = charts.find(c => c.holder === e.target);
-      if (c && c.plot && e.contentRect.width > 0) c.plot.setSize({ width: Math.floor(e.contentRect.width), height: 150 });
-    }
-  });
+  const sized = fit(() => charts);
 
   function build(groups) {
     for (const c of charts) {
@@ -91,37 +44,23 @@
       element("h2", main, "", g.title);
       const grid = element("div", main, "grid");
       for (const spec of g.charts) {
-        const card = element("section", grid, "chart");
-        card.dataset.chart = g.title + "/" + spec.title;
-        element("h3", card, "", spec.title);
-        element("p", card, "", spec.about);
-        const holder = element("div", card, "plot");
-        const legend = element("ul", card, "legend");
-        const values = spec.series.map((s, i) => {
-          const li = element("li", legend);
-          element("i", li, "k" + i % 6);
-          element("span", li, "", s.name);
-          return element("b", li, "", "–");
-        });
-        const c = { card, holder, spec, first, values, visible: false, plot: null };
+        const parts = frame(grid, spec, (li, i) => element("i", li, "k" + i % 6));
+        parts.card.dataset.chart = g.title + "/" + spec.title;
+        const c = { ...parts, spec, first, visible: false, plot: null };
         charts.push(c);
         first += spec.series.length;
         c.plot = plot(c);
-        seen.observe(card);
-        sized.observe(holder);
+        seen.observe(c.card);
+        sized.observe(c.holder);
       }
       if (g === groups[0]) main.append(results);
     }
   }
 
-  const power = v => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6;
   const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
   function plot(c) {
     const { spec } = c, log = spec.scale === "log";
-    const powers = (u, list) => list.map(v => power(v) ? v : null);
-    const values = (u, list) => list.map(v => tick(v, spec.unit));
-    const axis = { stroke: resolved("--dim"), grid: { stroke: resolved("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     const range = log
       ? (u, min, max) => min === null || !(min > 0) ? [1e-6, 1e-3] : uPlot.rangeLog(min, max, 10, true)
       : (u, min, max) => {
@@ -130,26 +69,23 @@
         const room = (max - min) * .08 || 1;
         return [Math.max(min - room, 0), max + room];
       };
-    const u = new uPlot({
-      width: Math.max(Math.floor(c.holder.clientWidth), 200),
-      height: 150,
+    return newPlot(c.holder, {
       padding: [8, 4, 0, 0],
-      legend: { show: false },
-      cursor: { sync: { key: "time" }, drag: { x: false, y: false }, points: { size: 6 }, y: false },
+      cursor: { sync: { key: "time" } },
       scales: { x: { time: true, range: extent }, y: { distr: log ? 3 : 1, range } },
-      axes: [
-        // No label under those of the other axis, or cut off.
-        { ...axis, size: 24, space: 70, values: (u, list) => list.map(v => u.valToPos(v, "x") < 24 || u.valToPos(v, "x") > u.over.clientWidth - 24 ? "" : clock.format(v * 1000)) },
-        log ? { ...axis, size: 64, filter: powers, grid: { ...axis.grid, filter: powers }, values }
-          : { ...axis, size: 64, space: 28, values },
-      ],
+      axes: [{ ...axis(), size: 24, space: 70, values: clocks }, yAxis(spec.unit, log)],
       series: [{}, ...spec.series.map((s, i) => ({
         label: s.name, stroke: resolved("--c" + i % 6), width: 1.5, spanGaps: false, points: { show: false },
       }))],
       hooks: { setCursor: [() => legend(c)] },
-    }, [[], ...spec.series.map(() => [])], c.holder);
-    return u;
+    }, [[], ...spec.series.map(() => [])]);
   }
+
+  // No label under those of the other axis, or cut off.
+  const clocks = (u, list) => list.map(v => {
+    const x = u.valToPos(v, "x");
+    return x < 24 || x > u.over.clientWidth - 24 ? "" : clock.format(v * 1000);
+  });
 
   // The end of the newest point, so that what is old moves out on the left.
   function extent() {
@@ -175,7 +111,7 @@
     c.values.forEach((b, i) => {
       const column = columns[c.first + i];
       const v = idx === null || idx === undefined ? column[column.length - 1] : c.plot.data[i + 1][idx];
-      const text = v === null || v === undefined ? "–" : (formats[c.spec.unit] || formats[""])(v);
+      const text = format(v, c.spec.unit);
       if (b.textContent !== text) b.textContent = text;
     });
   }
@@ -272,7 +208,7 @@
     if (paused) $("state").textContent = "Paused";
     poll();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  onScheme(() => {
     for (const c of charts) {
       c.plot.destroy();
       c.plot = plot(c);
