@@ -7,12 +7,11 @@ import (
 	"math"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mvccmap/mvccmap/bench/bars"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // plan says what to measure and for how long.
@@ -118,7 +117,7 @@ func (p plan) measure(row bars.Row) (outcome, error) {
 		return v
 	}
 	ours, base := values(0), values(1)
-	o := outcome{row: row, ours: median(ours), base: median(base), low: math.Inf(1)}
+	o := outcome{row: row, ours: results.Median(ours), base: results.Median(base), low: math.Inf(1)}
 	ratio := func(ours, base float64) float64 {
 		if row.Kind == bars.Speed {
 			return base / ours // times, so the other way round
@@ -134,7 +133,7 @@ func (p plan) measure(row bars.Row) (outcome, error) {
 	for _, f := range figures[0] {
 		allocs = append(allocs, f.allocs)
 	}
-	o.allocs = median(allocs)
+	o.allocs = results.Median(allocs)
 	return o, nil
 }
 
@@ -186,15 +185,6 @@ func (p plan) calibrate(r bars.Runner) (int, error) {
 	}
 }
 
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	if n%2 == 1 {
-		return s[n/2]
-	}
-	return (s[n/2-1] + s[n/2]) / 2
-}
-
 // allocsMet reports whether an operation of ours allocates no more than it may.
 // The slack is for what the runtime allocates meanwhile.
 func (o outcome) allocsMet() bool {
@@ -233,7 +223,8 @@ func printTable(w io.Writer, done []outcome, p plan) {
 		})
 	}
 	fmt.Fprintln(w)
-	writeTable(w, rows, map[int]bool{0: true, 1: true, 3: true, 10: true})
+	names := func(column int) bool { return column <= 1 || column == 3 || column == 10 }
+	_ = results.WriteTable(w, rows, names)
 	fmt.Fprintf(w, "\n%d rows: %d bars met, %d missed.\n", len(done), len(done)-missed, missed)
 	fmt.Fprintln(w, "The ratio is of the medians; from-to is the range over pairs of measurements that followed each other.")
 	fmt.Fprintf(w, "≤: the time or the bytes of ours may be at most so many times the other's; ≥: its speed must be at least so many times the other's.\n")
@@ -255,26 +246,4 @@ func amount(k bars.Kind, v float64) string {
 		return fmt.Sprintf("%.0f ns", v)
 	}
 	return fmt.Sprintf("%.1f ns", v)
-}
-
-// writeTable writes rows with their columns aligned to the right, but for some.
-func writeTable(w io.Writer, rows [][]string, left map[int]bool) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, text := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(text))
-		}
-	}
-	for _, row := range rows {
-		var b strings.Builder
-		for i, text := range row {
-			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
-			if left[i] {
-				b.WriteString(text + gap + "  ")
-			} else {
-				b.WriteString(gap + text + "  ")
-			}
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	}
 }

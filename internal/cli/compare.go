@@ -185,7 +185,7 @@ func compareText(w io.Writer, c *results.Comparison) error {
 		if g := t.Geomean; g != nil {
 			rows = append(rows, []string{g.Name, scaled(t.Unit, g.Old.Center), "", scaled(t.Unit, g.New.Center), "", percent(g.Delta), "", ""})
 		}
-		writeTable(&b, rows, func(column int) bool { return column == 0 || column >= 6 })
+		_ = results.WriteTable(&b, rows, func(column int) bool { return column == 0 || column >= 6 })
 	}
 	if len(zero) > 0 {
 		fmt.Fprintf(&b, "\nzero on both sides: %s\n", strings.Join(zero, ", "))

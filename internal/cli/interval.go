@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // intervals makes the lines of --interval: how a sample goes on, each with what
@@ -88,7 +89,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 		if now <= before {
 			return "0"
 		}
-		return short(float64(now-before) / span)
+		return results.Short(float64(now-before) / span)
 	}
 	mean := func(d bench.Distribution) string {
 		if d.Count() == 0 {
@@ -98,7 +99,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 	}
 	cells := []string{
 		seconds(now.Elapsed, t.fine),
-		perSecond(now.Ops, before.Ops), short(float64(now.Ops) / now.Elapsed.Seconds()),
+		perSecond(now.Ops, before.Ops), results.Short(float64(now.Ops) / now.Elapsed.Seconds()),
 		mean(recent), mean(now.Response),
 	}
 	for _, q := range intervalQuantiles {
@@ -124,16 +125,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 // tiny writes a time with three significant digits in at most five characters, if
 // it is below a thousand seconds.
 func tiny(d time.Duration) string {
-	ns := float64(d)
-	for _, u := range []struct {
-		unit time.Duration
-		name string
-	}{{time.Second, "s"}, {time.Millisecond, "m"}, {time.Microsecond, "µ"}} {
-		if ns >= float64(u.unit)*0.9995 {
-			return three(ns/float64(u.unit)) + u.name
-		}
-	}
-	return fmt.Sprintf("%dn", int64(d))
+	return strings.NewReplacer(" ms", "m", " µs", "µ", " ns", "n", " ", "").Replace(results.ShortTime(d))
 }
 
 // seconds writes how long a sample has run, if fine to a hundredth.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/prom"
@@ -195,8 +196,8 @@ func (b *board) row(name string, m bench.Measurement) {
 		return "–"
 	}
 	row := []string{
-		name, short(m.OpsPerSecond()), short(m.NsPerOp()), quantile(.5), quantile(.99), quantile(.999),
-		short(m.AbortsPerOp()), short(m.BytesPerOp()), short(m.AllocsPerOp()),
+		name, results.Short(m.OpsPerSecond()), results.Short(m.NsPerOp()), quantile(.5), quantile(.99), quantile(.999),
+		results.Short(m.AbortsPerOp()), results.Short(m.BytesPerOp()), results.Short(m.AllocsPerOp()),
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

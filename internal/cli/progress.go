@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // progress tells on standard error what is running, what is next and how long it
@@ -174,7 +175,7 @@ func (p *progress) line(now time.Time) string {
 	}
 	fmt.Fprintf(&b, "] %s", stepName(s))
 	if ops, ok := p.rate(now); ok {
-		fmt.Fprintf(&b, ", %s ops/s", short(ops))
+		fmt.Fprintf(&b, ", %s ops/s", results.Short(ops))
 	}
 	rest := "; last one"
 	if p.next != nil {
@@ -296,28 +297,4 @@ func (p *progress) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
-}
-
-// short writes a large number with a prefix, in at most five characters.
-func short(v float64) string {
-	for _, u := range []struct {
-		factor float64
-		prefix string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if v >= u.factor*0.9995 {
-			return three(v/u.factor) + u.prefix
-		}
-	}
-	return three(v)
-}
-
-// three writes v with three significant digits.
-func three(v float64) string {
-	switch {
-	case v < 9.995:
-		return fmt.Sprintf("%.2f", v)
-	case v < 99.95:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.0f", v)
 }

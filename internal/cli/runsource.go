@@ -181,12 +181,9 @@ func (s *savedRuns) Run(name string) (*profiling.RunDetails, error) {
 	}
 	d := &profiling.RunDetails{SavedRun: listed(saved), Notes: results.Describe(saved.Run.Header)}
 	if cells := saved.Run.Cells(); len(cells) > 0 {
-		columns := slices.DeleteFunc(slices.Clone(medianColumns), func(c column) bool {
-			return !slices.ContainsFunc(cells, func(cell *results.Cell) bool { return len(cell.Values(c.unit)) > 0 })
-		})
-		rows := medianRows(cells, columns)
+		rows := results.MedianRows(cells, results.MedianColumns(cells))
 		d.Results = profiling.Table{Columns: rows[0], Rows: rows[1:]}
-		d.Caption = "Medians; ± is half the distance between the smallest and the largest sample."
+		d.Caption = results.MediansCaption + "."
 	}
 	return d, nil
 }

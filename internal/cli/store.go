@@ -45,7 +45,7 @@ func (c *runsListCmd) Run(e *env) error {
 			fmt.Sprint(len(r.Samples)), outcome, orDash(len(s.Profiles)), what(r)})
 	}
 	var b strings.Builder
-	writeTable(&b, rows, func(column int) bool { return column != 2 && column != 4 })
+	_ = results.WriteTable(&b, rows, func(column int) bool { return column != 2 && column != 4 })
 	_, err = fmt.Fprint(e.stdout, b.String())
 	return err
 }

@@ -153,7 +153,7 @@ func (t *table) print(w io.Writer, format string, how []string) error {
 		for i, samples := range r.got {
 			medians[i] = unknown
 			if !slices.ContainsFunc(samples, math.IsNaN) {
-				medians[i] = middle(samples)
+				medians[i] = results.Median(samples)
 			}
 		}
 		rows = append(rows, r.cells(medians))
@@ -217,17 +217,4 @@ func tableEngine(e *env, flag, name string, w bench.Workload) (bench.EngineSpec,
 func inSeconds(d float64) string { return fmt.Sprintf("%.3f", time.Duration(d).Seconds()) }
 
 // tableCount writes a count with commas between the thousands.
-func tableCount(x float64) string {
-	s := fmt.Sprintf("%.0f", x)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// middle returns the median.
-func middle(samples []float64) float64 {
-	s := slices.Sorted(slices.Values(samples))
-	n := len(s)
-	return (s[(n-1)/2] + s[n/2]) / 2
-}
+func tableCount(x float64) string { return spacedNumbers(fmt.Sprintf("%.0f", x)) }

@@ -204,6 +204,4 @@ func TestTableFigures(t *testing.T) {
 	require.Equal(t, "999", tableCount(999))
 	require.Equal(t, "1,000", tableCount(1_000))
 	require.Equal(t, "12,345,678", tableCount(12_345_678))
-	require.InDelta(t, 2.0, middle([]float64{3, 1, 2}), 0)
-	require.InDelta(t, 2.5, middle([]float64{4, 1, 2, 3}), 0)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/internal/soak"
 )
 
@@ -246,7 +247,7 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 	rows := [][]string{{"check", "rounds", "transactions", "ops", "aborted", "dependencies", "violated", "time"}}
 	row := func(name string, t soak.Totals) {
 		rows = append(rows, []string{name, fmt.Sprint(t.Rounds), fmt.Sprint(t.Transactions), shortCount(t.Operations),
-			fmt.Sprint(t.Aborted), shortCount(t.Dependencies), fmt.Sprint(t.Violations), shortTime(float64(t.Time))})
+			fmt.Sprint(t.Aborted), shortCount(t.Dependencies), fmt.Sprint(t.Violations), results.ShortTime(t.Time)})
 	}
 	for _, k := range r.Kinds {
 		row(string(k.Kind), k.Totals)
@@ -256,7 +257,7 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 		row("total", total)
 	}
 	var b strings.Builder
-	writeTable(&b, rows, func(column int) bool { return column == 0 })
+	_ = results.WriteTable(&b, rows, func(column int) bool { return column == 0 })
 	if total.Undecided > 0 {
 		fmt.Fprintf(&b, "%d keys of %s could not be judged in time, and count neither way\n", total.Undecided, soak.OneKey)
 	}
@@ -274,7 +275,7 @@ func shortCount(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
 	}
-	return short(float64(n))
+	return results.Short(float64(n))
 }
 
 // roundsIn says how many rounds there were, and how long they took.
@@ -283,5 +284,5 @@ func roundsIn(r *soak.Report) string {
 	if r.Rounds == 1 {
 		rounds = "round"
 	}
-	return fmt.Sprintf("%d %s in %s", r.Rounds, rounds, shortTime(float64(r.Elapsed)))
+	return fmt.Sprintf("%d %s in %s", r.Rounds, rounds, results.ShortTime(r.Elapsed))
 }

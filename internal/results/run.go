@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -230,14 +229,4 @@ func (c *Cell) Values(unit string) []float64 {
 		}
 	}
 	return list
-}
-
-// Median returns the median of v, which must not be empty.
-func Median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	if n%2 == 1 {
-		return s[n/2]
-	}
-	return (s[n/2-1] + s[n/2]) / 2
 }

@@ -1,0 +1,100 @@
+package results
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// A MedianColumn is a column of figures in the table of medians.
+type MedianColumn struct {
+	Head, Unit string
+	Rank       int // where there is no room for all, those of the lowest rank are left out first
+	show       func(v float64) string
+}
+
+// MediansCaption says what the table of medians has.
+const MediansCaption = "Medians; ± is half the distance between the smallest and the largest sample"
+
+var medianColumns = []MedianColumn{
+	{"ns/op", "ns/op", 2, rounded("ns/op")},
+	{"p50", "p50-ns", 0, nanoseconds},
+	{"p99", "p99-ns", 5, nanoseconds},
+	{"p99.9", "p99.9-ns", 3, nanoseconds},
+	{"resp p99", ResponsePrefix + "p99-ns", 6, nanoseconds},
+	{"achieved %", "achieved-%", 6, rounded("achieved-%")},
+	{"aborts/op", "aborts/op", 4, rounded("aborts/op")},
+	{"err/s", "err/s", 6, rounded("err/s")},
+	{"allocs/op", "allocs/op", 1, rounded("allocs/op")},
+}
+
+func nanoseconds(ns float64) string { return ShortTime(time.Duration(math.Round(ns))) }
+
+func rounded(unit string) func(float64) string {
+	m, _ := MetricByUnit(unit)
+	return m.Format
+}
+
+// MedianColumns returns the columns of which cells have figures.
+func MedianColumns(cells []*Cell) []MedianColumn {
+	return slices.DeleteFunc(slices.Clone(medianColumns), func(c MedianColumn) bool {
+		return !slices.ContainsFunc(cells, func(cell *Cell) bool {
+			return len(cell.Values(c.Unit)) > 0
+		})
+	})
+}
+
+// MedianRows returns the rows of the table of medians, of which the first is the header. The first
+// engine of each workload and number of threads is what the others are compared with.
+func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
+	head := []string{"workload", "threads", "engine", "ops/s", "±"}
+	for _, c := range columns {
+		head = append(head, c.Head)
+	}
+	rows := [][]string{append(head, "vs first")}
+	var first *Cell
+	for _, c := range cells {
+		ops := c.Values("ops/s")
+		if len(ops) == 0 {
+			continue
+		}
+		title, threads, against := "", "", ""
+		switch {
+		case first == nil || c.Title != first.Title:
+			title, threads = c.Title, fmt.Sprint(c.Threads)
+			first = c
+		case c.Threads != first.Threads:
+			threads = fmt.Sprint(c.Threads)
+			first = c
+		default:
+			against = fmt.Sprintf("%.2f x", Median(ops)/Median(first.Values("ops/s")))
+		}
+		row := []string{title, threads, c.Engine, Short(Median(ops)), spread(ops)}
+		for _, col := range columns {
+			text := "-"
+			if v := c.Values(col.Unit); len(v) > 0 {
+				text = col.show(Median(v))
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, append(row, against))
+	}
+	return rows
+}
+
+// spread returns half the distance between the extremes, relative to the median.
+func spread(v []float64) string {
+	m := Median(v)
+	if len(v) < 2 || m == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*(slices.Max(v)-slices.Min(v))/2/m)
+}
+
+// Median returns the median of v, which must not be empty.
+func Median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}

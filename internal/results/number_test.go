@@ -1,0 +1,24 @@
+package results
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNumbers checks what people read, where the number of digits or the prefix changes.
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0.00", 1.234: "1.23", 9.996: "10.0", 99.96: "100", 999.4: "999", 999.6: "1.00k",
+		12_345: "12.3k", 1.5e6: "1.50M", 2.25e9: "2.25G",
+	} {
+		require.Equal(t, want, Short(v))
+	}
+	for d, want := range map[time.Duration]string{
+		12: "12 ns", 999: "999 ns", 1_500: "1.50 µs", 999_600: "1.00 ms", 2_500_000: "2.50 ms",
+		3 * time.Second: "3.00 s",
+	} {
+		require.Equal(t, want, ShortTime(d))
+	}
+}
