@@ -40,7 +40,7 @@ var examples = map[string][]Example{
 		{"A sweep over two parameters", "--workload zipf-read --theta 0.5,0.9 --value-size 8,16-1024"},
 		{"Response times at a given load, a line of figures each second", "--workload transfer --rate 50000 --arrival poisson --duration 10s --interval 1s --count 1 --threads 2"},
 		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
-		{"Charts, and a record for later comparisons", "--save before --report charts"},
+		{"Charts, and a record for later comparisons", "--save before --report charts.html"},
 		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile-dir profiles"},
 		{"", "$ go tool pprof -http=: profiles/transfer-mvcc-threads=4.cpu.pb.gz"},
 		{"Change something in between, then compare", "-o old.txt"},
@@ -74,8 +74,8 @@ var examples = map[string][]Example{
 	},
 	"report": {
 		{"Charts of a saved run", "run --save before --threads 1,2,4,8"},
-		{"", "report before --report charts"},
-		{"Charts of a file of results", "report results.txt --report charts"},
+		{"", "report before --report charts.html"},
+		{"Charts of a file of results", "report results.txt --report charts.html"},
 	},
 	"table": {
 		{"Reads and writes under a shared lock and without it", "table ravendb"},

@@ -20,7 +20,7 @@ type outputFlags struct {
 	Output string `help:"Write the results to FILE instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
 	HGRM   string `name:"hgrm" help:"Write the latencies' percentile distribution to FILE, as HdrHistogram prints it; of several combinations each to its own file, the combination put before the ending." placeholder:"FILE" group:"Output"`
 	Save   string `help:"Keep the run under NAME, which is not in use yet, for compare, report and runs, in the folder that the environment variable MVCCBENCH_DIR names, or in mvccbench/runs of the user's configuration." placeholder:"NAME" group:"Output"`
-	Report string `help:"Draw charts of the results and write them, and a page with all of them, to the folder DIR." placeholder:"DIR" group:"Output"`
+	Report string `help:"Draw charts of the results, and write them to FILE as one HTML page, which needs nothing else." placeholder:"FILE" group:"Output"`
 }
 
 // format is one of the formats of the results.
@@ -82,8 +82,8 @@ func (f outputFlags) open(e *env) (*output, error) {
 		}
 	}
 	if f.Report != "" {
-		if err := canCreate(f.Report); err != nil {
-			return nil, usagef("--report: expected a folder that can be written: %w", err)
+		if err := canWrite(f.Report); err != nil {
+			return nil, usagef("--report: expected a file that can be written: %w", err)
 		}
 	}
 	w := e.stdout
@@ -193,11 +193,10 @@ func (o *output) end(outcome results.Outcome) (notes []string, err error) {
 		}
 	}
 	if o.flags.Report != "" {
-		index, e := report.Write(o.flags.Report, &o.run)
-		if e != nil {
+		if e := report.Write(o.flags.Report, &o.run); e != nil {
 			err = errors.Join(err, fmt.Errorf("drawing the charts: %w", e))
 		} else {
-			notes = append(notes, "charts: "+index)
+			notes = append(notes, "charts: "+o.flags.Report)
 		}
 	}
 	return notes, err

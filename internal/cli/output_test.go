@@ -224,7 +224,7 @@ func TestWrongDestinations(t *testing.T) {
 		{"--save=taken", "runs rm taken"},
 		{"--hgrm=" + dir, "is a folder"},
 		{"--hgrm=" + filepath.Join(dir, "no", "x"), "no such file"},
-		{"--report=" + file, "folder"},
+		{"--report=" + dir, "is a folder"},
 		{"--output=" + dir, "file that can be written"},
 	} {
 		flag, _, _ := strings.Cut(c.arg, "=")

@@ -11,7 +11,7 @@ import (
 // reportCmd is "mvccbench report".
 type reportCmd struct {
 	From   string `arg:"" name:"run" help:"A file of results, - for standard input, or the name of a saved run. From a file in the Go benchmark format there are no charts of all percentiles, since it has but some."`
-	Report string `help:"Folder to write the charts to, and a page with all of them." required:"" placeholder:"DIR"`
+	Report string `help:"File to write the charts to: one HTML page, which needs nothing else." required:"" placeholder:"FILE"`
 }
 
 // Run draws the charts of a run again.
@@ -29,16 +29,16 @@ func (c *reportCmd) Run(e *env) error {
 	if err != nil {
 		return usagef("%w; expected a file of results, in JSON or in the Go benchmark format, or the name of a saved run (see %s runs)", err, e.Name)
 	}
-	if err := canCreate(c.Report); err != nil {
-		return usagef("--report: expected a folder that can be written: %w", err)
+	if err := canWrite(c.Report); err != nil {
+		return usagef("--report: expected a file that can be written: %w", err)
 	}
-	index, err := report.Write(c.Report, r)
+	err = report.Write(c.Report, r)
 	if errors.Is(err, report.ErrEmpty) {
 		return usagef("%s: %w", c.From, err)
 	}
 	if err != nil {
 		return fmt.Errorf("drawing the charts: %w", err)
 	}
-	_, err = fmt.Fprintln(e.stdout, index)
+	_, err = fmt.Fprintln(e.stdout, c.Report)
 	return err
 }

@@ -12,141 +12,31 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// A section is the charts of one workload.
-type section struct {
-	Workload string
-	Charts   []chart
-}
-
-// A chart is what is to be drawn.
-type chart struct {
-	File    string // without the ending
-	Title   string
-	Caption string
-	X, Y    axis
-	Series  []series
-}
-
-// axis describes one axis of a chart.
-type axis struct {
-	Label string
-	Scale scale
-	Unit  unit
-}
-
-type scale int
-
-const (
-	linear scale = iota
-	fromZero
-	logarithmic
-	doubling // logarithmic, with marks at the values themselves
-	atValues // linear, likewise
-	nines    // percentiles: 90, 99, 99.9 at equal distances
-)
-
-// unit says how the numbers beside an axis are written.
-type unit int
-
-const (
-	plain unit = iota
-	nanoseconds
-)
-
-// series is one line of a chart.
-type series struct {
-	Name   string
-	Place  int // the same for an engine in all charts: it is what chooses the colour
-	Points []point
-}
-
-// point is the median of the samples of one combination, with the smallest and the
-// largest of them.
-type point struct {
-	X, Y, Min, Max float64
-}
-
-// figure is what is drawn of each combination.
-type figure struct {
-	unit, name, label string
-	y                 axis
-}
-
-var figures = []figure{
-	{"ops/s", "throughput", "Throughput", axis{"operations per second", fromZero, plain}},
-	{"p99-ns", "latency-p99", "Latency, 99th percentile", axis{"latency", logarithmic, nanoseconds}},
-	{results.ResponsePrefix + "p99-ns", "response-p99", "Response time, 99th percentile", axis{"response time", logarithmic, nanoseconds}},
-	{"allocs/op", "allocs", "Allocations", axis{"allocations per operation", fromZero, plain}},
-	{"aborts/op", "aborts", "Aborted attempts", axis{"aborts per operation", fromZero, plain}},
-}
-
-// far is how many times the smallest median the largest is when an axis from zero
-// would show nothing of the small ones.
-const far = 50
-
-// axis returns the y axis for lines: that of f, but a logarithmic one for
-// throughputs that are far apart.
-func (f figure) axis(lines []series) axis {
-	low, high := math.Inf(1), 0.0
-	for _, l := range lines {
-		for _, p := range l.Points {
-			low, high = min(low, p.Y), max(high, p.Y)
-		}
-	}
-	if f.unit != "ops/s" || low <= 0 || high < far*low {
-		return f.y
-	}
-	return axis{"operations/s, logarithmic", logarithmic, f.y.Unit} // short: it must fit beside the plot
-}
-
-// drawable returns c without what cannot be on a logarithmic axis: zero and less.
-func (c chart) drawable() chart {
-	if c.Y.Scale != logarithmic {
-		return c
-	}
-	var list []series
-	for _, s := range c.Series {
-		var points []point
-		for _, p := range s.Points {
-			if p.Y <= 0 {
-				continue
-			}
-			if p.Min <= 0 {
-				p.Min = p.Y
-			}
-			points = append(points, p)
-		}
-		if len(points) > 0 {
-			list = append(list, series{s.Name, s.Place, points})
-		}
-	}
-	c.Series = list
-	return c
-}
-
 // plan decides what is drawn of a run.
 func plan(r *results.Run) ([]section, error) {
 	cells := r.Cells()
-	places := map[string]int{}
+	p := planner{}
 	for _, c := range cells {
-		if _, ok := places[c.Engine]; !ok {
-			places[c.Engine] = len(places)
+		if _, ok := p[c.Engine]; !ok {
+			p[c.Engine] = len(p)
 		}
 	}
 	var sections []section
-	for _, workload := range distinct(cells, func(c *results.Cell) string { return c.Samples[0].Workload }) {
-		of := slices.DeleteFunc(slices.Clone(cells), func(c *results.Cell) bool { return c.Samples[0].Workload != workload })
-		s := section{Workload: workload}
+	workload := func(c *results.Cell) string { return c.Samples[0].Workload }
+	for _, name := range distinct(cells, workload) {
+		of := only(cells, workload, name)
+		s := section{Workload: name, Charts: []chart{}}
+		s.Rows = results.MedianRows(of, results.MedianColumns(of))
 		for _, param := range sweptParams(of) {
-			s.Charts = append(s.Charts, againstParam(of, param, places)...)
+			s.Charts = append(s.Charts, p.againstParam(of, param)...)
 		}
 		swept := len(s.Charts) > 0
-		for _, title := range distinct(of, func(c *results.Cell) string { return c.Title }) {
-			same := slices.DeleteFunc(slices.Clone(of), func(c *results.Cell) bool { return c.Title != title })
-			if swept && len(threadsOf(same)) < 2 {
+		for _, title := range distinct(of, titleOf) {
+			same := only(of, titleOf, title)
+			if swept && len(distinct(same, threadsOf)) < 2 {
 				continue // the charts above have them all
 			}
-			charts, err := againstThreads(same, title, places)
+			charts, err := p.againstThreads(same, title)
 			if err != nil {
 				return nil, err
 			}
@@ -156,6 +46,13 @@ func plan(r *results.Run) ([]section, error) {
 	}
 	return sections, nil
 }
+
+func titleOf(c *results.Cell) string { return c.Title }
+
+func threadsOf(c *results.Cell) int { return c.Threads }
+
+// mostThreads returns the largest number of threads of cells.
+func mostThreads(cells []*results.Cell) int { return slices.Max(distinct(cells, threadsOf)) }
 
 // distinct returns the values of key, in the order in which they first occur.
 func distinct[T any, K comparable](list []T, key func(T) K) []K {
@@ -168,32 +65,23 @@ func distinct[T any, K comparable](list []T, key func(T) K) []K {
 	return keys
 }
 
-func threadsOf(cells []*results.Cell) []int {
-	return slices.Sorted(slices.Values(distinct(cells, func(c *results.Cell) int { return c.Threads })))
+// only returns those of list whose key is want.
+func only[T any, K comparable](list []T, key func(T) K, want K) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return key(v) != want })
 }
 
+// A position says what the x of a cell is. False: it has none.
+type position func(*results.Cell) (x float64, ok bool)
+
+// A planner has the places of the engines.
+type planner map[string]int
+
 // againstThreads returns the charts of one title.
-func againstThreads(cells []*results.Cell, title string, places map[string]int) ([]chart, error) {
-	threads := threadsOf(cells)
-	x := axis{"goroutines", atValues, plain}
-	if threads[len(threads)-1] >= 8*threads[0] {
-		x.Scale = doubling
-	}
-	var charts []chart
-	for _, f := range figures {
-		lines := lines(cells, f.unit, places, func(c *results.Cell) (float64, bool) { return float64(c.Threads), true })
-		if len(lines) == 0 || f.unit == "aborts/op" && allZero(lines) {
-			continue
-		}
-		charts = append(charts, chart{
-			File:    fileName(title, f.name),
-			Title:   title + ": " + strings.ToLower(f.label[:1]) + f.label[1:],
-			Caption: caption(cells),
-			X:       x, Y: f.axis(lines), Series: lines,
-		})
-	}
+func (p planner) againstThreads(cells []*results.Cell, title string) ([]chart, error) {
+	threads := func(c *results.Cell) (float64, bool) { return float64(c.Threads), true }
+	charts := p.measured(cells, title, "", caption(cells), "goroutines", threads)
 	for _, kind := range []string{results.Service, results.Response} {
-		c, ok, err := distribution(cells, title, kind, threads[len(threads)-1], places)
+		c, ok, err := p.distribution(cells, title, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -204,19 +92,78 @@ func againstThreads(cells []*results.Cell, title string, places map[string]int) 
 	return charts, nil
 }
 
-// lines returns one line for each engine that has figures of the unit, with their
-// points in the order of x.
-func lines(cells []*results.Cell, unit string, places map[string]int, x func(*results.Cell) (float64, bool)) []series {
+// measured returns the charts of all figures that cells have against x.
+func (p planner) measured(
+	cells []*results.Cell, title, by, about, label string, x position,
+) []chart {
+	ticks, place := marks(cells, x)
+	var charts []chart
+	for _, f := range figures {
+		lines := p.lines(cells, f, func(c *results.Cell) (float64, bool) {
+			v, ok := x(c)
+			return place(v), ok
+		})
+		y := f.axis(lines)
+		if y.Log {
+			lines = positive(lines)
+		}
+		if len(lines) == 0 || f.unit == "aborts/op" && allZero(lines) {
+			continue
+		}
+		words := f.words
+		if y.Log {
+			words = strings.TrimPrefix(words+", logarithmic", ", ")
+		}
+		charts = append(charts, chart{
+			Title:  title + ": " + f.label + by,
+			About:  strings.ToUpper(words[:1]) + words[1:] + ". " + about,
+			X:      xAxis{label, ticks},
+			Y:      y,
+			Series: lines,
+		})
+	}
+	return charts
+}
+
+// marks returns the marks of an axis of x, and where on it a value is: on a logarithmic scale if
+// the values are far from each other.
+func marks(cells []*results.Cell, x position) ([]tick, func(float64) float64) {
+	var values []float64
+	for _, c := range cells {
+		if v, ok := x(c); ok && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	place := func(v float64) float64 { return v }
+	if len(values) > 0 && values[0] > 0 && values[len(values)-1] >= 8*values[0] {
+		place = math.Log2
+	}
+	var ticks []tick
+	for _, v := range values {
+		label := strconv.FormatFloat(v, 'f', -1, 64)
+		if v >= 1e5 {
+			label = results.Short(v)
+		}
+		ticks = append(ticks, tick{place(v), label})
+	}
+	return ticks, place
+}
+
+// lines returns one line for each engine that has f, with their points in the order of x.
+func (p planner) lines(cells []*results.Cell, f figure, x position) []series {
 	var list []series
 	for _, engine := range distinct(cells, func(c *results.Cell) string { return c.Engine }) {
-		s := series{Name: engine, Place: places[engine]}
+		s := series{Name: engine, Place: p[engine]}
 		for _, c := range cells {
 			at, ok := x(c)
-			v := c.Values(unit)
+			v := c.Values(f.unit)
 			if c.Engine != engine || !ok || len(v) == 0 {
 				continue
 			}
-			s.Points = append(s.Points, point{at, results.Median(v), slices.Min(v), slices.Max(v)})
+			s.Points = append(s.Points, point{
+				at, results.Median(v) * f.scale, slices.Min(v) * f.scale, slices.Max(v) * f.scale,
+			})
 		}
 		if len(s.Points) > 0 {
 			slices.SortStableFunc(s.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
@@ -227,14 +174,9 @@ func lines(cells []*results.Cell, unit string, places map[string]int, x func(*re
 }
 
 func allZero(lines []series) bool {
-	for _, l := range lines {
-		for _, p := range l.Points {
-			if p.Max != 0 {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(lines, func(l series) bool {
+		return slices.ContainsFunc(l.Points, func(p point) bool { return p.Max != 0 })
+	})
 }
 
 func caption(cells []*results.Cell) string {
@@ -248,39 +190,47 @@ func caption(cells []*results.Cell) string {
 	return fmt.Sprintf("Medians of %d samples; the bars go from the smallest to the largest.", n)
 }
 
-// distribution returns the chart of all percentiles at a number of threads.
-func distribution(cells []*results.Cell, title, kind string, threads int, places map[string]int) (chart, bool, error) {
+// percents are the percentiles of an axis, those first that matter most.
+var percents = []float64{50, 90, 99, 99.9, 99.99, 99.999, 75, 95, 99.5, 99.95}
+
+// distribution returns the chart of all percentiles of cells at their largest number of threads.
+// False: there is nothing to draw.
+func (p planner) distribution(cells []*results.Cell, title, kind string) (chart, bool, error) {
 	name := "latency"
 	if kind == results.Response {
 		name = "response time"
 	}
+	threads := mostThreads(cells)
 	c := chart{
-		File:    fileName(title, strings.ReplaceAll(name, " ", "-")+"-distribution"),
-		Title:   fmt.Sprintf("%s: %s with %d goroutines", title, name, threads),
-		Caption: "All samples together; a percentile is drawn if at least ten operations exceeded it.",
-		X:       axis{"percentile", nines, plain},
-		Y:       axis{name, logarithmic, nanoseconds},
+		Title: fmt.Sprintf("%s: %s with %s", title, name, goroutines(threads)),
+		About: "Logarithmic. All samples together; a percentile is drawn if at least ten " +
+			"operations exceeded it.",
+		X: xAxis{Label: "percentile"},
+		Y: yAxis{"s", true},
 	}
-	if threads == 1 {
-		c.Title = fmt.Sprintf("%s: %s with 1 goroutine", title, name)
-	}
-	for _, cell := range cells {
-		if cell.Threads != threads {
-			continue
-		}
-		percentiles, n, err := cell.Distribution(kind)
+	drawn := map[float64]bool{}
+	for _, cell := range only(cells, threadsOf, threads) {
+		percentiles, _, err := cell.Distribution(kind)
 		if err != nil {
 			return c, false, err
 		}
-		s := series{Name: cell.Engine, Place: places[cell.Engine]}
-		for _, p := range percentiles {
-			if p.Percent >= 50 {
-				y := float64(p.Ns)
-				s.Points = append(s.Points, point{nine(p.Percent), y, y, y})
+		s := series{Name: cell.Engine, Place: p[cell.Engine]}
+		for _, q := range percentiles {
+			if y := float64(q.Ns) / 1e9; slices.Contains(percents, q.Percent) && y > 0 {
+				s.Points = append(s.Points, point{nine(q.Percent), y, y, y})
 			}
 		}
-		if n > 0 && len(s.Points) > 1 {
+		if len(s.Points) > 1 {
 			c.Series = append(c.Series, s)
+			for _, q := range percentiles {
+				drawn[q.Percent] = true
+			}
+		}
+	}
+	for _, q := range percents {
+		if drawn[q] {
+			label := strconv.FormatFloat(q, 'f', -1, 64)
+			c.X.Ticks = append(c.X.Ticks, tick{nine(q), label})
 		}
 	}
 	return c, len(c.Series) > 0, nil
@@ -336,45 +286,20 @@ var paramLabels = map[string]string{
 	"txn-size":   "operations of a transaction",
 }
 
-// againstParam returns the charts of a workload against one of its parameters, at
-// the largest number of threads: one for each setting of everything else.
-func againstParam(cells []*results.Cell, param string, places map[string]int) []chart {
-	label := paramLabels[param]
-	if label == "" {
-		label = param
-	}
+// againstParam returns the charts of a workload against one of its parameters, at the largest
+// number of threads: one for each setting of everything else.
+func (p planner) againstParam(cells []*results.Cell, param string) []chart {
+	label := cmp.Or(paramLabels[param], param)
 	rest := func(c *results.Cell) string { return without(c.Title, param) }
+	value := func(c *results.Cell) (float64, bool) { return number(c.Samples[0].Param(param)) }
 	var charts []chart
 	for _, title := range distinct(cells, rest) {
-		of := slices.DeleteFunc(slices.Clone(cells), func(c *results.Cell) bool { return rest(c) != title })
-		threads := threadsOf(of)
-		most := threads[len(threads)-1]
-		of = slices.DeleteFunc(of, func(c *results.Cell) bool { return c.Threads != most })
-		value := func(c *results.Cell) (float64, bool) { return number(c.Samples[0].Param(param)) }
-		var xs []float64
-		for _, c := range of {
-			if v, ok := value(c); ok && !slices.Contains(xs, v) {
-				xs = append(xs, v)
-			}
-		}
-		if len(xs) < 2 {
-			continue
-		}
-		x := axis{label, atValues, plain}
-		if low := slices.Min(xs); low > 0 && slices.Max(xs) >= 8*low {
-			x.Scale = doubling
-		}
-		for _, f := range figures {
-			lines := lines(of, f.unit, places, value)
-			if len(lines) == 0 || f.unit == "aborts/op" && allZero(lines) {
-				continue
-			}
-			charts = append(charts, chart{
-				File:    fileName(title, f.name+"-by-"+param),
-				Title:   fmt.Sprintf("%s: %s by %s", title, strings.ToLower(f.label[:1])+f.label[1:], param),
-				Caption: fmt.Sprintf("%s %s.", caption(of), goroutines(most)),
-				X:       x, Y: f.axis(lines), Series: lines,
-			})
+		of := only(cells, rest, title)
+		most := mostThreads(of)
+		of = only(of, threadsOf, most)
+		if ticks, _ := marks(of, value); len(ticks) > 1 {
+			about := fmt.Sprintf("%s %s.", caption(of), goroutines(most))
+			charts = append(charts, p.measured(of, title, " by "+param, about, label, value)...)
 		}
 	}
 	return charts
@@ -389,17 +314,6 @@ func goroutines(n int) string {
 
 // without returns a title without what it says of a parameter.
 func without(title, param string) string {
-	parts := strings.Split(title, "/")
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return strings.HasPrefix(p, param+"=") }), "/")
-}
-
-// fileName returns a name for the file of a chart.
-func fileName(title, what string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(title))
-	return clean + "-" + what
+	of := func(part string) bool { return strings.HasPrefix(part, param+"=") }
+	return strings.Join(slices.DeleteFunc(strings.Split(title, "/"), of), "/")
 }
