@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // indexData is what the page of profiles shows.
@@ -108,7 +110,7 @@ func rowOf(c *capture) captureRow {
 	}
 	switch {
 	case c.Report != nil && c.Report.Window > 0:
-		row.Scope = fmt.Sprintf("during %s, by %s", shortDuration(c.Report.Window), c.Report.Source)
+		row.Scope = fmt.Sprintf("during %s, by %s", brief.Time(c.Report.Window), c.Report.Source)
 	case c.Report != nil:
 		row.Scope = "since the start, by " + c.Report.Source
 	case c.Window > 0:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/web"
 	"github.com/mvccmap/mvccmap/profiling/contention"
 )
@@ -18,9 +19,9 @@ import (
 var pageFiles embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"duration": shortDuration,
+	"duration": brief.Time,
 	"count":    shortCount,
-	"function": shortFunction,
+	"function": brief.Func,
 	"base":     path.Base,
 	"stacked": func(site contention.Frame, stack []contention.Frame) any {
 		return struct {
@@ -108,32 +109,6 @@ func (s *service) dashboard(w http.ResponseWriter, r *http.Request) {
 	}{s.frame("Dashboard", "live", base), kinds(), systemLine()})
 }
 
-// shortDuration writes d with three digits.
-func shortDuration(d time.Duration) string {
-	switch {
-	case d >= 100*time.Second:
-		return d.Round(time.Second).String()
-	case d >= time.Second:
-		return trimZeros(d.Seconds()) + " s"
-	case d >= time.Millisecond:
-		return trimZeros(float64(d)/1e6) + " ms"
-	case d >= time.Microsecond:
-		return trimZeros(float64(d)/1e3) + " µs"
-	}
-	return fmt.Sprintf("%d ns", d)
-}
-
-// trimZeros writes a number from 1 to 1000 with three digits.
-func trimZeros(v float64) string {
-	switch {
-	case v < 9.995:
-		return fmt.Sprintf("%.2f", v)
-	case v < 99.95:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.0f", v)
-}
-
 // shortCount writes n with spaces between thousands.
 func shortCount(n any) string {
 	s := fmt.Sprint(n)
@@ -141,14 +116,4 @@ func shortCount(n any) string {
 		s = s[:i] + "\u202f" + s[i:]
 	}
 	return s
-}
-
-// shortFunction returns a function's name without the directories of its
-// package and without type arguments.
-func shortFunction(name string) string {
-	head, tail := name, ""
-	if i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); 0 <= i && i < j {
-		head, tail = name[:i], "[…]"+name[j+1:]
-	}
-	return head[strings.LastIndexByte(head, '/')+1:] + tail
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/profiling/slow"
 )
 
@@ -144,10 +145,10 @@ func slowRowOf(c *slowOp) slowRow {
 		At:     c.End.Format(time.TimeOnly),
 		Size:   shortBytes(len(c.data)),
 		File:   slowFile(c),
-		Limit:  "the threshold of " + shortDuration(c.Threshold),
+		Limit:  "the threshold of " + brief.Time(c.Threshold),
 	}
 	if c.Percentile > 0 {
-		row.Limit = fmt.Sprintf("p%v of %s", c.Percentile, shortDuration(c.Threshold))
+		row.Limit = fmt.Sprintf("p%v of %s", c.Percentile, brief.Time(c.Threshold))
 	}
 	if r := c.Report; r != nil {
 		row.Parts = partsOf(r)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/mvccmap/mvccmap/bench/bars"
+	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // Labels of the samples in the CPU profile.
@@ -94,7 +95,7 @@ func selfTimes(p *profile.Profile, row, side string) (total int64, self []selfTi
 		}
 		total += s.Value[value]
 		if lines := s.Location[0].Line; len(lines) > 0 && lines[len(lines)-1].Function != nil {
-			byName[short(lines[len(lines)-1].Function.Name)] += s.Value[value]
+			byName[brief.Func(lines[len(lines)-1].Function.Name)] += s.Value[value]
 		}
 	}
 	for name, nanos := range byName {
@@ -104,23 +105,4 @@ func selfTimes(p *profile.Profile, row, side string) (total int64, self []selfTi
 		return cmp.Or(cmp.Compare(b.nanos, a.nanos), strings.Compare(a.name, b.name))
 	})
 	return total, self
-}
-
-// short returns a function's name without its import path and type arguments.
-func short(name string) string {
-	head, tail, generic := strings.Cut(name, "[")
-	if generic {
-		depth := 1
-		i := strings.IndexFunc(tail, func(r rune) bool {
-			switch r {
-			case '[':
-				depth++
-			case ']':
-				depth--
-			}
-			return depth == 0
-		})
-		head += tail[i+1:]
-	}
-	return head[strings.LastIndex(head, "/")+1:]
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // intervals makes the lines of --interval: how a sample goes on, each with what
@@ -89,7 +89,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 		if now <= before {
 			return "0"
 		}
-		return results.Short(float64(now-before) / span)
+		return brief.Number(float64(now-before) / span)
 	}
 	mean := func(d bench.Distribution) string {
 		if d.Count() == 0 {
@@ -99,7 +99,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 	}
 	cells := []string{
 		seconds(now.Elapsed, t.fine),
-		perSecond(now.Ops, before.Ops), results.Short(float64(now.Ops) / now.Elapsed.Seconds()),
+		perSecond(now.Ops, before.Ops), brief.Number(float64(now.Ops) / now.Elapsed.Seconds()),
 		mean(recent), mean(now.Response),
 	}
 	for _, q := range intervalQuantiles {
@@ -125,7 +125,10 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 // tiny writes a time with three significant digits in at most five characters, if
 // it is below a thousand seconds.
 func tiny(d time.Duration) string {
-	return strings.NewReplacer(" ms", "m", " µs", "µ", " ns", "n", " ", "").Replace(results.ShortTime(d))
+	if d >= 99_950*time.Millisecond {
+		return seconds(d, false)
+	}
+	return strings.NewReplacer(" ms", "m", " µs", "µ", " ns", "n", " ", "").Replace(brief.Time(d))
 }
 
 // seconds writes how long a sample has run, if fine to a hundredth.

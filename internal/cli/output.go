@@ -263,7 +263,7 @@ func writeDistributions(name string, r *results.Run) ([]string, error) {
 	for _, p := range parts {
 		file := name
 		if len(parts) > 1 {
-			file = strings.TrimSuffix(name, ext) + "-" + fileName(p.cell)
+			file = strings.TrimSuffix(name, ext) + "-" + p.cell.Samples[0].FileName()
 			if len(kinds) > 1 {
 				file += "-" + p.kind
 			}
@@ -279,10 +279,4 @@ func writeDistributions(name string, r *results.Run) ([]string, error) {
 		files = append(files, file)
 	}
 	return files, nil
-}
-
-// fileName names a combination in a way that suits a file.
-func fileName(c *results.Cell) string {
-	name := fmt.Sprintf("%s-%s-%d", c.Title, c.Engine, c.Threads)
-	return strings.NewReplacer("/", "-", "=", "-", ":", "-").Replace(name)
 }

@@ -203,7 +203,7 @@ func TestDistributions(t *testing.T) {
 	require.Contains(t, stderr, "latencies: 4 files")
 	for _, engine := range []string{"rwmutex", "mvcc"} {
 		for _, threads := range []int{1, 2} {
-			b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("many-Begin-%s-%d.hgrm", engine, threads)))
+			b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("many-begin-%s-threads=%d.hgrm", engine, threads)))
 			require.NoError(t, err)
 			require.Regexp(t, fmt.Sprintf(`#\[Begin, engine %s, %d threads?: service latency`, engine, threads), string(b))
 		}

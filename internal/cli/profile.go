@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/prom"
@@ -196,8 +196,8 @@ func (b *board) row(name string, m bench.Measurement) {
 		return "–"
 	}
 	row := []string{
-		name, results.Short(m.OpsPerSecond()), results.Short(m.NsPerOp()), quantile(.5), quantile(.99), quantile(.999),
-		results.Short(m.AbortsPerOp()), results.Short(m.BytesPerOp()), results.Short(m.AllocsPerOp()),
+		name, brief.Number(m.OpsPerSecond()), brief.Number(m.NsPerOp()), quantile(.5), quantile(.99), quantile(.999),
+		brief.Number(m.AbortsPerOp()), brief.Number(m.BytesPerOp()), brief.Number(m.AllocsPerOp()),
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // progress tells on standard error what is running, what is next and how long it
@@ -175,7 +175,7 @@ func (p *progress) line(now time.Time) string {
 	}
 	fmt.Fprintf(&b, "] %s", stepName(s))
 	if ops, ok := p.rate(now); ok {
-		fmt.Fprintf(&b, ", %s ops/s", results.Short(ops))
+		fmt.Fprintf(&b, ", %s ops/s", brief.Number(ops))
 	}
 	rest := "; last one"
 	if p.next != nil {

@@ -165,7 +165,7 @@ func TestColourAndTerminal(t *testing.T) {
 }
 
 func TestTimesForPeople(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0n", 12: "12n", 999: "999n", 1_000: "1.00µ", 1_234: "1.23µ", 99_960: "100µ", 1_500_000: "1.50m", 200 * time.Millisecond: "200m", 3 * time.Second: "3.00s"} {
+	for d, want := range map[time.Duration]string{0: "0n", 12: "12n", 999: "999n", 1_000: "1.00µ", 1_234: "1.23µ", 99_960: "100µ", 1_500_000: "1.50m", 200 * time.Millisecond: "200m", 3 * time.Second: "3.00s", 1000 * time.Second: "1000s"} {
 		require.Equal(t, want, tiny(d))
 	}
 	for d, want := range map[time.Duration]string{0: "0.0s", 50 * time.Millisecond: "0.1s", 99_900 * time.Millisecond: "99.9s", 100 * time.Second: "100s", 2 * time.Hour: "7200s"} {

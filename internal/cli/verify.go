@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/internal/soak"
 )
@@ -246,8 +247,8 @@ func canCreate(dir string) error {
 func writeReport(w io.Writer, r *soak.Report, head string) error {
 	rows := [][]string{{"check", "rounds", "transactions", "ops", "aborted", "dependencies", "violated", "time"}}
 	row := func(name string, t soak.Totals) {
-		rows = append(rows, []string{name, fmt.Sprint(t.Rounds), fmt.Sprint(t.Transactions), shortCount(t.Operations),
-			fmt.Sprint(t.Aborted), shortCount(t.Dependencies), fmt.Sprint(t.Violations), results.ShortTime(t.Time)})
+		rows = append(rows, []string{name, fmt.Sprint(t.Rounds), fmt.Sprint(t.Transactions), brief.Count(t.Operations),
+			fmt.Sprint(t.Aborted), brief.Count(t.Dependencies), fmt.Sprint(t.Violations), brief.Time(t.Time)})
 	}
 	for _, k := range r.Kinds {
 		row(string(k.Kind), k.Totals)
@@ -270,19 +271,11 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 	return err
 }
 
-// shortCount is short for what is counted.
-func shortCount(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return results.Short(float64(n))
-}
-
 // roundsIn says how many rounds there were, and how long they took.
 func roundsIn(r *soak.Report) string {
 	rounds := "rounds"
 	if r.Rounds == 1 {
 		rounds = "round"
 	}
-	return fmt.Sprintf("%d %s in %s", r.Rounds, rounds, results.ShortTime(r.Elapsed))
+	return fmt.Sprintf("%d %s in %s", r.Rounds, rounds, brief.Time(r.Elapsed))
 }

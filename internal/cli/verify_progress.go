@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/soak"
 )
 
@@ -75,7 +76,7 @@ func (p *verifyProgress) report() {
 		return
 	}
 	elapsed := time.Since(p.started).Truncate(time.Second)
-	line := fmt.Sprintf("[%v/%v] %s transactions checked", elapsed, p.duration, shortCount(p.so.Transactions))
+	line := fmt.Sprintf("[%v/%v] %s transactions checked", elapsed, p.duration, brief.Count(p.so.Transactions))
 	if n := p.so.Violations; n > 0 {
 		line += fmt.Sprintf(", %d rounds VIOLATED", n)
 	}

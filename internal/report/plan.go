@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -143,7 +144,7 @@ func marks(cells []*results.Cell, x position) ([]tick, func(float64) float64) {
 	for _, v := range values {
 		label := strconv.FormatFloat(v, 'f', -1, 64)
 		if v >= 1e5 {
-			label = results.Short(v)
+			label = brief.Number(v)
 		}
 		ticks = append(ticks, tick{place(v), label})
 	}

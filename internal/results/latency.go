@@ -51,11 +51,8 @@ func NewLatency(kind string, counts iter.Seq2[int64, uint64], longest int64) (La
 			return Latency{}, fmt.Errorf("results: a latency of %d ns: %w", ns, err)
 		}
 	}
-	l := Latency{Kind: kind, Count: uint64(h.TotalCount()), Max: longest, Percentiles: []Percentile{}}
-	for _, p := range percents {
-		if float64(l.Count)*(1-p/100) >= 10-1e-6 {
-			l.Percentiles = append(l.Percentiles, Percentile{p, min(h.ValueAtPercentile(p), longest)})
-		}
+	l := Latency{
+		Kind: kind, Count: uint64(h.TotalCount()), Max: longest, Percentiles: percentiles(h, longest),
 	}
 	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -90,14 +87,18 @@ func (c *Cell) Distribution(kind string) ([]Percentile, uint64, error) {
 	if err != nil || h == nil {
 		return nil, 0, err
 	}
-	n := uint64(h.TotalCount())
-	var list []Percentile
+	return percentiles(h, h.Max()), uint64(h.TotalCount()), nil
+}
+
+// percentiles returns those percentiles that at least ten values exceed, none above longest.
+func percentiles(h *hdrhistogram.Histogram, longest int64) []Percentile {
+	list := []Percentile{}
 	for _, p := range percents {
-		if float64(n)*(1-p/100) >= 10-1e-6 {
-			list = append(list, Percentile{p, h.ValueAtPercentile(p)})
+		if float64(h.TotalCount())*(1-p/100) >= 10-1e-6 {
+			list = append(list, Percentile{p, min(h.ValueAtPercentile(p), longest)})
 		}
 	}
-	return list, n, nil
+	return list
 }
 
 // merged returns the latencies of one kind of all samples of the cell, or nil if

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // A MedianColumn is a column of figures in the table of medians.
@@ -29,7 +31,7 @@ var medianColumns = []MedianColumn{
 	{"allocs/op", "allocs/op", 1, rounded("allocs/op")},
 }
 
-func nanoseconds(ns float64) string { return ShortTime(time.Duration(math.Round(ns))) }
+func nanoseconds(ns float64) string { return brief.Time(time.Duration(math.Round(ns))) }
 
 func rounded(unit string) func(float64) string {
 	m, _ := MetricByUnit(unit)
@@ -70,7 +72,7 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 		default:
 			against = fmt.Sprintf("%.2f x", Median(ops)/Median(first.Values("ops/s")))
 		}
-		row := []string{title, threads, c.Engine, Short(Median(ops)), spread(ops)}
+		row := []string{title, threads, c.Engine, brief.Number(Median(ops)), spread(ops)}
 		for _, col := range columns {
 			text := "-"
 			if v := c.Values(col.Unit); len(v) > 0 {

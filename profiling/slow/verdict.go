@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/profiling/contention"
 )
 
@@ -13,9 +14,9 @@ import (
 func (r *Report) verdict() string {
 	var b strings.Builder
 	if !r.Complete() {
-		fmt.Fprintf(&b, "The trace does not reach back to the start of the operation: it has only the last %s of %s. ", short(r.Seen), short(r.Took))
+		fmt.Fprintf(&b, "The trace does not reach back to the start of the operation: it has only the last %s of %s. ", brief.Time(r.Seen), brief.Time(r.Took))
 	}
-	of := fmt.Sprintf(" of %s ", short(r.Seen))
+	of := fmt.Sprintf(" of %s ", brief.Time(r.Seen))
 	top := Wait{}
 	if len(r.Waits) > 0 {
 		top = r.Waits[0]
@@ -25,27 +26,27 @@ func (r *Report) verdict() string {
 	case r.Seen == 0:
 		b.WriteString("Nothing is known of it.")
 	case r.Unknown > r.Seen/2:
-		b.WriteString(short(r.Unknown) + of + "are not in the trace.")
+		b.WriteString(brief.Time(r.Unknown) + of + "are not in the trace.")
 	case r.Assist > r.Seen/2 || r.Assist > r.Running && r.Assist >= top.Total:
-		b.WriteString(short(r.Assist) + of + "marking for the garbage collector, in return for what it allocated.")
+		b.WriteString(brief.Time(r.Assist) + of + "marking for the garbage collector, in return for what it allocated.")
 		said, most = marking, r.Assist
 	case r.Running >= top.Total:
-		b.WriteString(short(r.Running) + of + "running: the operation itself used the processor. A CPU profile shows where.")
+		b.WriteString(brief.Time(r.Running) + of + "running: the operation itself used the processor. A CPU profile shows where.")
 		said, most = kindWords(""), r.Running
 	default:
-		b.WriteString(short(top.Total) + of + top.words())
+		b.WriteString(brief.Time(top.Total) + of + top.words())
 		said, most = topWait, top.Total
 	}
 	if r.Seen > 0 && most < r.Seen/2 {
 		if what, d := r.next(said); d > 0 {
-			fmt.Fprintf(&b, " Next: %s %s.", short(d), what)
+			fmt.Fprintf(&b, " Next: %s %s.", brief.Time(d), what)
 		}
 	}
 	if r.Stopped > r.Seen/10 {
-		fmt.Fprintf(&b, " The world was stopped for %s (%s).", short(r.Stopped), strings.Join(r.Stops, ", "))
+		fmt.Fprintf(&b, " The world was stopped for %s (%s).", brief.Time(r.Stopped), strings.Join(r.Stops, ", "))
 	}
 	if r.Marking > r.Seen/2 && top.Kind != contention.Sleep {
-		fmt.Fprintf(&b, " The garbage collector was marking for %s.", short(r.Marking))
+		fmt.Fprintf(&b, " The garbage collector was marking for %s.", brief.Time(r.Marking))
 	}
 	return b.String()
 }
@@ -82,7 +83,7 @@ func (w Wait) words() string {
 	if w.Kind == contention.Scheduler {
 		var others []string
 		for _, o := range w.Others {
-			name := shortFunc(o.Site.Func)
+			name := brief.Func(o.Site.Func)
 			if name == "" {
 				name = "unknown code"
 			}
@@ -90,7 +91,7 @@ func (w Wait) words() string {
 			if o.Goroutines > 1 {
 				who = fmt.Sprintf("%d goroutines", o.Goroutines)
 			}
-			others = append(others, fmt.Sprintf("%s (%s, %s)", name, who, short(o.Total)))
+			others = append(others, fmt.Sprintf("%s (%s, %s)", name, who, brief.Time(o.Total)))
 		}
 		if len(others) > 0 {
 			b.WriteString(", while there ran " + strings.Join(others, ", "))
@@ -102,7 +103,7 @@ func (w Wait) words() string {
 		b.WriteString(" at " + place(w.Site))
 	}
 	if w.Count > 1 {
-		fmt.Fprintf(&b, ", in %d waits of at most %s", w.Count, short(w.Max))
+		fmt.Fprintf(&b, ", in %d waits of at most %s", w.Count, brief.Time(w.Max))
 	}
 	k := w.Waker
 	switch {
@@ -115,7 +116,7 @@ func (w Wait) words() string {
 	}
 	if k != nil && len(k.Meanwhile) > 0 {
 		if m := k.Meanwhile[0]; m.Total > w.Max/4 {
-			fmt.Fprintf(&b, " and meanwhile was %s", short(m.Total)+" "+kindWords(m.Kind))
+			fmt.Fprintf(&b, " and meanwhile was %s", brief.Time(m.Total)+" "+kindWords(m.Kind))
 			if m.Kind != "" && m.Kind != contention.Scheduler && m.Site.Func != "" {
 				b.WriteString(" at " + place(m.Site))
 			}
@@ -164,37 +165,5 @@ func kindWords(k contention.Kind) string {
 
 // place names a line of code.
 func place(f contention.Frame) string {
-	return fmt.Sprintf("%s:%d (%s)", path.Base(f.File), f.Line, shortFunc(f.Func))
-}
-
-// shortFunc returns a function's name without the directories of its package
-// and without type arguments.
-func shortFunc(name string) string {
-	head, tail := name, ""
-	if i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); 0 <= i && i < j {
-		head, tail = name[:i], "[…]"+name[j+1:]
-	}
-	return head[strings.LastIndexByte(head, '/')+1:] + tail
-}
-
-// short writes d with three digits.
-func short(d time.Duration) string {
-	number := func(v float64, unit string) string {
-		switch {
-		case v < 9.995:
-			return fmt.Sprintf("%.2f %s", v, unit)
-		case v < 99.95:
-			return fmt.Sprintf("%.1f %s", v, unit)
-		}
-		return fmt.Sprintf("%.0f %s", v, unit)
-	}
-	switch {
-	case d >= time.Second:
-		return number(d.Seconds(), "s")
-	case d >= time.Millisecond:
-		return number(float64(d)/1e6, "ms")
-	case d >= time.Microsecond:
-		return number(float64(d)/1e3, "µs")
-	}
-	return fmt.Sprintf("%d ns", d)
+	return fmt.Sprintf("%s:%d (%s)", path.Base(f.File), f.Line, brief.Func(f.Func))
 }
