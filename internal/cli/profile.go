@@ -191,12 +191,13 @@ func (b *board) done(step bench.Step, m bench.Measurement) {
 func (b *board) row(name string, m bench.Measurement) {
 	quantile := func(q float64) string {
 		if d, ok := m.Quantile(q); ok {
-			return d.String()
+			return brief.Time(d)
 		}
 		return "–"
 	}
 	row := []string{
-		name, brief.Number(m.OpsPerSecond()), brief.Number(m.NsPerOp()), quantile(.5), quantile(.99), quantile(.999),
+		name, brief.Number(m.OpsPerSecond()), brief.Number(m.NsPerOp()),
+		quantile(.5), quantile(.99), quantile(.999),
 		brief.Number(m.AbortsPerOp()), brief.Number(m.BytesPerOp()), brief.Number(m.AllocsPerOp()),
 	}
 	b.mu.Lock()
