@@ -1,9 +1,6 @@
 package mvcc
 
 import (
-	"log/slog"
-	"reflect"
-	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -116,6 +113,75 @@ type Stats struct {
 	_ struct{}
 }
 
+// describe says what the fields of [Stats] are. It is the one place that does: Sub, LogValue,
+// the metrics for Prometheus, the charts and the reports follow from it; see [Figures]. A metric
+// that several fields share has a label, and the help of the first of them. A sum of other
+// fields is no metric.
+func describe(gauge, counter func(field, metric, help string)) {
+	gauge("Epoch", "epoch", "Newest epoch drawn. Every commit that writes draws one.")
+	gauge("MinVisible", "min_visible_epoch", "Min visible epoch as of the newest view: nobody "+
+		"reads below it, so what is older and replaced can be dropped.")
+	gauge("LiveEpochs", "live_epochs", "Distinct epochs that are being read, as of the newest view.")
+	gauge("LiveTx", "live_transactions", "Transactions and snapshots that are open.")
+	gauge("OldestPin", "oldest_pinned_epoch", "Oldest epoch that is being read, 0 if none is.")
+	gauge("OldestPinAge", "oldest_pin_age_seconds", "For how long the oldest epoch that is being "+
+		"read has been, 0 if none is. What grows here keeps old versions in memory.")
+	gauge("Keys", "keys", "Keys that have a value.")
+	gauge("Entries", "entries", "Keys in the index: those with a value, and deleted ones that "+
+		"somebody may still see.")
+	gauge("Versions", "versions", "Versions in memory: the newest of each key, those that are "+
+		"being read, and those not pruned yet.")
+	gauge("Bytes", "size_bytes", "Estimate of the memory of keys, versions, index and slots, "+
+		"without what keys and values point to.")
+	gauge("QueueDepth", "queued_buckets", "Buckets of the index, of a few keys each, that wait to "+
+		"be pruned.")
+	gauge("Aside", "set_aside_versions", "Old versions and tombstones that are kept until a "+
+		"reader ends.")
+
+	counter("Commits", "commits_total", "Commits that wrote something, one-key writes included.")
+	counter("Ended", "ended_transactions_total", "Transactions and snapshots that have ended, "+
+		"however.")
+	counter("Conflicts", "", "Commits that failed.")
+	counter("ReadConflicts", "conflicts_total{kind=read}", "Commits that failed: because what was "+
+		"read has changed, or what was scanned, or because another writer of the same key came "+
+		"first.")
+	counter("ScanConflicts", "conflicts_total{kind=scan}", "")
+	counter("WriteConflicts", "conflicts_total{kind=write}", "")
+	counter("Retries", "retries_total", "Further attempts that Update made after a conflict.")
+	counter("Helped", "helped_commits_total", "Writers that another goroutine committed.")
+	counter("Pushed", "pushed_commits_total", "Writers for which another goroutine drew an epoch.")
+	counter("Revoked", "revoked_epochs_total", "Epochs that were taken away from a writer again.")
+	counter("Rivals", "stalled_rivals_total", "Writers that others aborted because they stood still.")
+	counter("Reinstalled", "reinstalled_total", "Attempts that followed an abort by another writer.")
+	counter("Claims", "claims_total", "Claims on keys that were granted to transactions that had "+
+		"lost often.")
+	counter("Expired", "expired_claims_total", "Claims that were taken away because they took too "+
+		"long.")
+	counter("Deferred", "deferred_commits_total", "How often a commit waited for the end of "+
+		"another's claim.")
+	gauge("HeldClaims", "held_claims", "Claims that are granted.")
+	gauge("Waiting", "waiting_goroutines", "Goroutines that wait for a claim of their own, or for "+
+		"the end of another's.")
+	counter("Pruned", "pruned_versions_total", "Old versions dropped.")
+	counter("TickRefreshes", "view_refreshes_total{by=ticker}", "New views of who reads what, by "+
+		"who asked for them: the ticker, committers, or Reclaim.")
+	counter("CommitRefreshes", "view_refreshes_total{by=committer}", "")
+	counter("ManualRefreshes", "view_refreshes_total{by=reclaim}", "")
+	counter("TickRefreshTime", "view_refresh_seconds_total{by=ticker}", "What new views took, by "+
+		"who asked for them. One in 64 of those of committers is timed.")
+	counter("CommitRefreshTime", "view_refresh_seconds_total{by=committer}", "")
+	counter("ManualRefreshTime", "view_refresh_seconds_total{by=reclaim}", "")
+	counter("RefreshTime", "", "What new views took.")
+	counter("SyncFallbacks", "sync_fallbacks_total", "Buckets of the index that a committer had "+
+		"to prune itself because the queue was full.")
+	counter("Parks", "parks_total", "How often the background work stopped altogether, because "+
+		"there was nothing to do.")
+	counter("Evicted", "evicted_transactions_total", "Transactions and snapshots that were older "+
+		"than Options.MaxTxAge.")
+	counter("Leaked", "leaked_transactions_total", "Transactions and snapshots that were never "+
+		"ended, until the Go collector found them.")
+}
+
 // Stats returns the present statistics. It looks at every slot, of which there are
 // about as many as transactions have been open at once lately, and at some hundred of
 // the keys that wait to be pruned. It allocates nothing. It takes a lock for some
@@ -179,51 +245,4 @@ func (m *Map[K, V]) Stats() Stats {
 	s.Bytes = m.index.bytes() + uint64(s.Versions)*m.perVersion +
 		uint64(m.slots.Owned())*slotBytes + g.Bytes
 	return s
-}
-
-// Sub returns what happened since old: its counters are those of s less those of
-// old, its gauges are those of s.
-func (s Stats) Sub(old Stats) Stats {
-	s.Commits -= old.Commits
-	s.Ended -= old.Ended
-	s.Conflicts -= old.Conflicts
-	s.ReadConflicts -= old.ReadConflicts
-	s.ScanConflicts -= old.ScanConflicts
-	s.WriteConflicts -= old.WriteConflicts
-	s.Retries -= old.Retries
-	s.Helped -= old.Helped
-	s.Pushed -= old.Pushed
-	s.Revoked -= old.Revoked
-	s.Rivals -= old.Rivals
-	s.Reinstalled -= old.Reinstalled
-	s.Claims -= old.Claims
-	s.Expired -= old.Expired
-	s.Deferred -= old.Deferred
-	s.Pruned -= old.Pruned
-	s.TickRefreshes -= old.TickRefreshes
-	s.CommitRefreshes -= old.CommitRefreshes
-	s.ManualRefreshes -= old.ManualRefreshes
-	s.TickRefreshTime -= old.TickRefreshTime
-	s.CommitRefreshTime -= old.CommitRefreshTime
-	s.ManualRefreshTime -= old.ManualRefreshTime
-	s.RefreshTime -= old.RefreshTime
-	s.SyncFallbacks -= old.SyncFallbacks
-	s.Parks -= old.Parks
-	s.Evicted -= old.Evicted
-	s.Leaked -= old.Leaked
-	return s
-}
-
-// LogValue implements [slog.LogValuer]: a group of what is not zero, under the
-// names that the JSON form has.
-func (s Stats) LogValue() slog.Value {
-	var attrs []slog.Attr
-	v := reflect.ValueOf(s)
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get("json")
-		if f := v.Field(i); name != "" && !f.IsZero() {
-			attrs = append(attrs, slog.Any(strings.TrimSuffix(name, "_ns"), f.Interface()))
-		}
-	}
-	return slog.GroupValue(attrs...)
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -251,50 +250,6 @@ func TestStatsBytes(t *testing.T) {
 func TestAllocated(t *testing.T) {
 	for n, want := range map[uintptr]uint64{1: 8, 8: 8, 17: 24, 32: 32, 33: 48, 48: 48, 100: 112, 128: 128, 250: 256, 500: 512, 1000: 1024} {
 		require.Equal(t, want, allocated(n), "%d bytes", n)
-	}
-}
-
-// Sub knows every field: counters are subtracted, gauges stay.
-func TestStatsSub(t *testing.T) {
-	gauges := map[string]bool{
-		"Epoch": true, "MinVisible": true, "LiveEpochs": true, "LiveTx": true, "OldestPin": true, "OldestPinAge": true,
-		"Keys": true, "Entries": true, "Versions": true, "Bytes": true, "QueueDepth": true, "Aside": true,
-		"HeldClaims": true, "Waiting": true,
-	}
-	var old, now Stats
-	fill := func(s *Stats, base int64) {
-		v := reflect.ValueOf(s).Elem()
-		for i := range v.NumField() {
-			switch f := v.Field(i); {
-			case v.Type().Field(i).Name == "_":
-			case f.CanUint():
-				f.SetUint(uint64(base + int64(i)))
-			default:
-				f.SetInt(base + int64(i))
-			}
-		}
-	}
-	fill(&old, 100)
-	fill(&now, 350)
-	d := reflect.ValueOf(now.Sub(old))
-	for i := range d.NumField() {
-		name := d.Type().Field(i).Name
-		if name == "_" {
-			continue
-		}
-		want := int64(250)
-		if gauges[name] {
-			want = 350 + int64(i)
-		}
-		got := d.Field(i)
-		if got.CanUint() {
-			require.EqualValues(t, want, got.Uint(), name)
-		} else {
-			require.EqualValues(t, want, got.Int(), name)
-		}
-		tag := d.Type().Field(i).Tag.Get("json")
-		require.NotEmpty(t, tag, name)
-		require.Equal(t, got.Type() == reflect.TypeFor[time.Duration](), strings.HasSuffix(tag, "_ns"), name)
 	}
 }
 

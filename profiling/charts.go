@@ -2,6 +2,8 @@ package profiling
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -124,13 +126,16 @@ func workloadCharts() []chart {
 			{"p99.99", latency(func(l Latency) time.Duration { return l.P9999 })},
 			{"max", latency(func(l Latency) time.Duration { return l.Max })},
 		}},
-		{"Aborted attempts", "attempts that did not commit, and operations that failed", perSecond, fromZero, []series{
-			{"aborts", counter(func(w *Workload) uint64 { return w.Aborts })},
-			{"errors", counter(func(w *Workload) uint64 { return w.Errors })},
-		}},
+		{"Aborted attempts", "attempts that did not commit, and operations that failed", perSecond,
+			fromZero, []series{
+				{"aborts", counter(func(w *Workload) uint64 { return w.Aborts })},
+				{"errors", counter(func(w *Workload) uint64 { return w.Errors })},
+			}},
 	}
 }
 
+// mapCharts returns the charts of a map. Those of single figures need but say which: unit, and
+// whether it is one that grows, follow from the description.
 func mapCharts(i int) []chart {
 	// A map that is not there at present has statistics without an epoch.
 	of := func(get func(mvcc.Stats) float64) func(*snapshot) float64 {
@@ -141,80 +146,88 @@ func mapCharts(i int) []chart {
 			return get(s.maps[i])
 		}
 	}
-	now := func(get func(mvcc.Stats) float64) func(prev, cur *snapshot) float64 { return gauge(of(get)) }
-	grow := func(get func(mvcc.Stats) uint64) func(prev, cur *snapshot) float64 {
-		return rate(of(func(s mvcc.Stats) float64 { return float64(get(s)) }))
+	drawn := map[string]bool{}
+	// lines has names and fields in turn.
+	figures := func(title, about string, scale scale, lines ...string) chart {
+		c := chart{Title: title, About: about, Scale: scale}
+		for ; len(lines) > 0; lines = lines[2:] {
+			f := figure(lines[1])
+			drawn[f.Field] = true
+			value := gauge(of(f.Of))
+			c.Unit = f.Unit
+			if f.Counter {
+				value, c.Unit = rate(of(f.Of)), perSecond
+			}
+			c.Series = append(c.Series, series{lines[0], value})
+		}
+		return c
 	}
-	return []chart{
-		{"Transactions", "commits that wrote, and transactions and snapshots that ended", perSecond, fromZero, []series{
-			{"commits", grow(func(s mvcc.Stats) uint64 { return s.Commits })},
-			{"ended", grow(func(s mvcc.Stats) uint64 { return s.Ended })},
-		}},
-		{"Aborts by cause", "commits that failed, and transactions that were ended from outside", perSecond, fromZero, []series{
-			{"a read changed", grow(func(s mvcc.Stats) uint64 { return s.ReadConflicts })},
-			{"a scan changed", grow(func(s mvcc.Stats) uint64 { return s.ScanConflicts })},
-			{"a write came first", grow(func(s mvcc.Stats) uint64 { return s.WriteConflicts })},
-			{"stalled rival", grow(func(s mvcc.Stats) uint64 { return s.Rivals })},
-			{"too old", grow(func(s mvcc.Stats) uint64 { return s.Evicted })},
-			{"leaked", grow(func(s mvcc.Stats) uint64 { return s.Leaked })},
-		}},
-		{"Helped commits", "commits that another goroutine finished, pushed or took back", perSecond, fromZero, []series{
-			{"helped", grow(func(s mvcc.Stats) uint64 { return s.Helped })},
-			{"pushed", grow(func(s mvcc.Stats) uint64 { return s.Pushed })},
-			{"revoked", grow(func(s mvcc.Stats) uint64 { return s.Revoked })},
-			{"reinstalled", grow(func(s mvcc.Stats) uint64 { return s.Reinstalled })},
-		}},
-		{"Claims", "goroutines that wait for their turn on a key, and claims that are granted", count, fromZero, []series{
-			{"waiting", now(func(s mvcc.Stats) float64 { return float64(s.Waiting) })},
-			{"granted", now(func(s mvcc.Stats) float64 { return float64(s.HeldClaims) })},
-		}},
-		{"Live versions", "versions in memory, entries of the index, and keys with a value", count, fromZero, []series{
-			{"versions", now(func(s mvcc.Stats) float64 { return float64(s.Versions) })},
-			{"entries", now(func(s mvcc.Stats) float64 { return float64(s.Entries) })},
-			{"keys", now(func(s mvcc.Stats) float64 { return float64(s.Keys) })},
-		}},
-		{"Memory of the map", "estimate, without what keys and values point to", bytesUnit, fromZero, []series{
-			{"map", now(func(s mvcc.Stats) float64 { return float64(s.Bytes) })},
-		}},
-		{"Pruned versions", "old versions dropped", perSecond, fromZero, []series{
-			{"pruned", grow(func(s mvcc.Stats) uint64 { return s.Pruned })},
-		}},
-		{"Epochs", "the newest epoch, and the oldest that is visible to somebody", count, closeUp, []series{
-			{"newest", now(func(s mvcc.Stats) float64 { return float64(s.Epoch) })},
-			{"min visible", now(func(s mvcc.Stats) float64 { return float64(s.MinVisible) })},
-		}},
-		{"Lag of min visible epoch", "epochs from the min visible one to the newest: what cannot be dropped yet", count, fromZero, []series{
-			{"lag", now(func(s mvcc.Stats) float64 { return max(float64(s.Epoch)-float64(s.MinVisible), 0) })},
-		}},
-		{"Age of oldest pin", "for how long the oldest read epoch has been read", seconds, fromZero, []series{
-			{"age", now(func(s mvcc.Stats) float64 { return s.OldestPinAge.Seconds() })},
-		}},
-		{"Live readers", "open transactions and snapshots, and their distinct read epochs", count, fromZero, []series{
-			{"transactions", now(func(s mvcc.Stats) float64 { return float64(s.LiveTx) })},
-			{"read epochs", now(func(s mvcc.Stats) float64 { return float64(s.LiveEpochs) })},
-		}},
-		{"Reclaim queue", "buckets of the index that wait to be pruned, and versions kept until a reader ends", count, fromZero, []series{
-			{"queued", now(func(s mvcc.Stats) float64 { return float64(s.QueueDepth) })},
-			{"set aside", now(func(s mvcc.Stats) float64 { return float64(s.Aside) })},
-		}},
-		{"Synchronous fallbacks", "buckets that a committer had to prune because the queue was full", perSecond, fromZero, []series{
-			{"fallbacks", grow(func(s mvcc.Stats) uint64 { return s.SyncFallbacks })},
-		}},
-		{"View refreshes", "new views of who reads what, by who asked for them", perSecond, fromZero, []series{
-			{"ticker", grow(func(s mvcc.Stats) uint64 { return s.TickRefreshes })},
-			{"committers", grow(func(s mvcc.Stats) uint64 { return s.CommitRefreshes })},
-			{"by hand", grow(func(s mvcc.Stats) uint64 { return s.ManualRefreshes })},
-		}},
+	average := func(name, time, by string) series {
+		return series{name, ratio(of(figure(time).Of), of(figure(by).Of), 1)}
+	}
+	list := []chart{
+		figures("Transactions", "commits that wrote, and transactions and snapshots that ended",
+			fromZero, "commits", "Commits", "ended", "Ended"),
+		figures("Aborts by cause",
+			"commits that failed, and transactions that were ended from outside", fromZero,
+			"a read changed", "ReadConflicts", "a scan changed", "ScanConflicts",
+			"a write came first", "WriteConflicts", "stalled rival", "Rivals",
+			"too old", "Evicted", "leaked", "Leaked"),
+		figures("Helped commits", "commits that another goroutine finished, pushed or took back",
+			fromZero, "helped", "Helped", "pushed", "Pushed",
+			"revoked", "Revoked", "reinstalled", "Reinstalled"),
+		figures("Claims",
+			"goroutines that wait for their turn on a key, and claims that are granted",
+			fromZero, "waiting", "Waiting", "granted", "HeldClaims"),
+		figures("Live versions",
+			"versions in memory, entries of the index, and keys with a value",
+			fromZero, "versions", "Versions", "entries", "Entries", "keys", "Keys"),
+		figures("Memory of the map", "estimate, without what keys and values point to",
+			fromZero, "map", "Bytes"),
+		figures("Pruned versions", "old versions dropped", fromZero, "pruned", "Pruned"),
+		figures("Epochs", "the newest epoch, and the oldest that is visible to somebody",
+			closeUp, "newest", "Epoch", "min visible", "MinVisible"),
+		{"Lag of min visible epoch",
+			"epochs from the min visible one to the newest: what cannot be dropped yet",
+			count, fromZero, []series{{"lag", gauge(of(func(s mvcc.Stats) float64 {
+				return max(float64(s.Epoch)-float64(s.MinVisible), 0)
+			}))}}},
+		figures("Age of oldest pin", "for how long the oldest read epoch has been read",
+			fromZero, "age", "OldestPinAge"),
+		figures("Live readers", "open transactions and snapshots, and their distinct read epochs",
+			fromZero, "transactions", "LiveTx", "read epochs", "LiveEpochs"),
+		figures("Reclaim queue",
+			"buckets of the index that wait to be pruned, and versions kept until a reader ends",
+			fromZero, "queued", "QueueDepth", "set aside", "Aside"),
+		figures("Synchronous fallbacks",
+			"buckets that a committer had to prune because the queue was full",
+			fromZero, "fallbacks", "SyncFallbacks"),
+		figures("View refreshes", "new views of who reads what, by who asked for them", fromZero,
+			"ticker", "TickRefreshes", "committers", "CommitRefreshes",
+			"by hand", "ManualRefreshes"),
 		{"Time of a refresh", "average of each second", seconds, fromZero, []series{
-			{"ticker", ratio(
-				of(func(s mvcc.Stats) float64 { return s.TickRefreshTime.Seconds() }),
-				of(func(s mvcc.Stats) float64 { return float64(s.TickRefreshes) }), 1)},
-			{"committers", ratio(
-				of(func(s mvcc.Stats) float64 { return s.CommitRefreshTime.Seconds() }),
-				of(func(s mvcc.Stats) float64 { return float64(s.CommitRefreshes) }), 1)},
+			average("ticker", "TickRefreshTime", "TickRefreshes"),
+			average("committers", "CommitRefreshTime", "CommitRefreshes"),
 		}},
 	}
+	var others []string
+	for _, f := range mvcc.Figures() {
+		if f.Counter && f.Metric != "" && f.Unit == "" && !drawn[f.Field] {
+			others = append(others, inWords(f), f.Field)
+		}
+	}
+	return append(list, figures("Other counters", "what no other chart has", fromZero, others...))
 }
+
+// figure returns the description of a field of [mvcc.Stats].
+func figure(field string) mvcc.Figure {
+	list := mvcc.Figures()
+	i := slices.IndexFunc(list, func(f mvcc.Figure) bool { return f.Field == field })
+	return list[i]
+}
+
+// inWords is what a figure is called where people read it.
+func inWords(f mvcc.Figure) string { return strings.ReplaceAll(f.Name, "_", " ") }
 
 func runtimeCharts() []chart {
 	number := func(name string) func(*snapshot) float64 {
@@ -226,22 +239,24 @@ func runtimeCharts() []chart {
 		}
 	}
 	return []chart{
-		{"Heap", "live as of the last collection, in use now, and where the next collection starts", bytesUnit, fromZero, []series{
-			{"live", gauge(number(heapLive))},
-			{"in use", gauge(number(heapObjects))},
-			{"goal", gauge(number(heapGoal))},
-			{"all memory", gauge(number(memoryTotal))},
-		}},
+		{"Heap", "live as of the last collection, in use now, and where the next collection starts",
+			bytesUnit, fromZero, []series{
+				{"live", gauge(number(heapLive))},
+				{"in use", gauge(number(heapObjects))},
+				{"goal", gauge(number(heapGoal))},
+				{"all memory", gauge(number(memoryTotal))},
+			}},
 		{"Allocation", "bytes allocated", bytesPerSecond, fromZero, []series{
 			{"bytes", rate(number(allocBytes))},
 		}},
 		{"Garbage collections", "collections started", perSecond, fromZero, []series{
 			{"cycles", rate(number(gcCycles))},
 		}},
-		{"Processor time of the collector", "share of all processors, known after each collection", percent, fromZero, []series{
-			{"collector", ratio(number(gcCPU), number(totalCPU), 100)},
-			{"assists", ratio(number(assistCPU), number(totalCPU), 100)},
-		}},
+		{"Processor time of the collector", "share of all processors, known after each collection",
+			percent, fromZero, []series{
+				{"collector", ratio(number(gcCPU), number(totalCPU), 100)},
+				{"assists", ratio(number(assistCPU), number(totalCPU), 100)},
+			}},
 		{"Pauses of the collector", "while which no goroutine runs", seconds, logarithmic, []series{
 			{"p50", quantileOf(gcPauses, .5)},
 			{"max", quantileOf(gcPauses, 1)},
@@ -251,9 +266,11 @@ func runtimeCharts() []chart {
 			{"p99", quantileOf(schedLatencies, .99)},
 			{"max", quantileOf(schedLatencies, 1)},
 		}},
-		{"Mutex wait", "time that goroutines waited for locks, per second of all goroutines together", seconds, fromZero, []series{
-			{"wait", rate(number(mutexWait))},
-		}},
+		{"Mutex wait",
+			"time that goroutines waited for locks, per second of all goroutines together",
+			seconds, fromZero, []series{
+				{"wait", rate(number(mutexWait))},
+			}},
 		{"Goroutines", "by state", count, fromZero, []series{
 			{"all", gauge(number(goroutines))},
 			{"running", gauge(number(running))},

@@ -70,7 +70,8 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 		h := profiling.Handler(profiling.Config{
 			Maps: map[string]func() mvcc.Stats{"m": func() mvcc.Stats {
 				n := uint64(time.Since(begin) / time.Second)
-				return mvcc.Stats{Epoch: 1 + 50*n, MinVisible: 1, Commits: 50 * n, Versions: 7, OldestPinAge: 3 * time.Second}
+				return mvcc.Stats{Epoch: 1 + 50*n, MinVisible: 1, Commits: 50 * n, Retries: 2 * n,
+					Versions: 7, OldestPinAge: 3 * time.Second}
 			}},
 			Workload: func() profiling.Workload {
 				return profiling.Workload{Ops: ops.Add(100), Latency: profiling.Latency{P50: time.Millisecond}}
@@ -93,6 +94,7 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 			"Map m/Lag of min visible epoch/lag": 500,
 			"Map m/Live versions/versions":       7,
 			"Map m/Age of oldest pin/age":        3,
+			"Map m/Other counters/retries":       2,
 		} {
 			c := a.column(t, name)
 			require.Len(t, c, 10, name)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/http"
 	"runtime/trace"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,7 +112,9 @@ func gainOf(before, after *profile.Profile) (*profile.Profile, error) {
 
 // cheapWaits reports on contention by the block and mutex profiles: during d,
 // or since the last such report or the start of the program.
-func (s *service) cheapWaits(ctx context.Context, d time.Duration, sinceLast bool) (*contention.Report, error) {
+func (s *service) cheapWaits(
+	ctx context.Context, d time.Duration, sinceLast bool,
+) (*contention.Report, error) {
 	var from *waitState
 	if d > 0 {
 		leave, err := windowGate.enter(d)
@@ -146,7 +150,8 @@ func (s *service) tracedWaits(ctx context.Context, d time.Duration) (*contention
 	buf := &traceBuffer{full: make(chan struct{})}
 	before, start := s.readMaps(), time.Now()
 	if err := trace.Start(buf); err != nil {
-		return nil, refuse(http.StatusConflict, "the program itself is taking an execution trace: %v", err)
+		return nil, refuse(http.StatusConflict,
+			"the program itself is taking an execution trace: %v", err)
 	}
 	err = buf.fill(ctx, d)
 	trace.Stop()
@@ -199,34 +204,28 @@ func (b *traceBuffer) fill(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// mapCounters has the waits that a map counts, but does not time.
-var mapCounters = []struct {
-	name, about string
-	of          func(mvcc.Stats) uint64
-}{
-	{"conflicts", "commits that failed", func(s mvcc.Stats) uint64 { return s.Conflicts }},
-	{"retries", "further attempts that Update made", func(s mvcc.Stats) uint64 { return s.Retries }},
-	{"helped", "writers that another goroutine committed", func(s mvcc.Stats) uint64 { return s.Helped }},
-	{"pushed", "writers for which another goroutine drew an epoch", func(s mvcc.Stats) uint64 { return s.Pushed }},
-	{"revoked", "epochs taken away again", func(s mvcc.Stats) uint64 { return s.Revoked }},
-	{"rivals", "writers aborted because they stood still", func(s mvcc.Stats) uint64 { return s.Rivals }},
-	{"reinstalled", "attempts that followed an abort by a rival", func(s mvcc.Stats) uint64 { return s.Reinstalled }},
-	{"claims", "claims on keys, granted to transactions that had lost often", func(s mvcc.Stats) uint64 { return s.Claims }},
-	{"expired claims", "claims taken away because they took too long", func(s mvcc.Stats) uint64 { return s.Expired }},
-	{"deferred", "commits that waited for another's claim", func(s mvcc.Stats) uint64 { return s.Deferred }},
-	{"sync fallbacks", "buckets a committer had to prune because the queue was full", func(s mvcc.Stats) uint64 { return s.SyncFallbacks }},
+// waitCounters has the waits that a map counts, but does not time.
+var waitCounters = []string{
+	"Conflicts", "Retries", "Helped", "Pushed", "Revoked", "Rivals", "Reinstalled",
+	"Claims", "Expired", "Deferred", "SyncFallbacks",
 }
 
 // counters returns how the counters of the maps grew; before may be nil.
 func (s *service) counters(before, after []mvcc.Stats) []contention.Counter {
 	var list []contention.Counter
+	figures := slices.DeleteFunc(mvcc.Figures(), func(f mvcc.Figure) bool {
+		return !slices.Contains(waitCounters, f.Field)
+	})
 	for i, now := range after {
-		for _, c := range mapCounters {
-			n := c.of(now)
-			if before != nil && before[i].Epoch <= now.Epoch && c.of(before[i]) <= n {
-				n -= c.of(before[i]) // otherwise it is another map by now
+		for _, f := range figures {
+			n := f.Of(now)
+			if before != nil && before[i].Epoch <= now.Epoch && f.Of(before[i]) <= n {
+				n -= f.Of(before[i]) // otherwise it is another map by now
 			}
-			list = append(list, contention.Counter{Map: s.sampler.names[i], Name: c.name, About: c.about, Count: n})
+			list = append(list, contention.Counter{
+				Map: s.sampler.names[i], Name: inWords(f), Count: uint64(n),
+				About: strings.ToLower(f.Help[:1]) + strings.TrimSuffix(f.Help[1:], "."),
+			})
 		}
 	}
 	return list
