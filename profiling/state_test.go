@@ -207,8 +207,7 @@ func TestVarsOfThemselves(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, request(h, "/debug/vars").Code)
 }
 
-// Who imports this package gets no handlers on http.DefaultServeMux, and needs
-// not build the client of Prometheus.
+// A program that imports this package gets no handlers on http.DefaultServeMux.
 func TestImports(t *testing.T) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
@@ -220,6 +219,5 @@ func TestImports(t *testing.T) {
 	require.Contains(t, deps, "github.com/mvccmap/mvccmap/profiling/slow")
 	for _, d := range deps {
 		require.NotContains(t, []string{"expvar", "net/http/pprof", "net/http/httptest"}, d)
-		require.False(t, strings.HasPrefix(d, "github.com/prometheus/"), d)
 	}
 }

@@ -1,16 +1,15 @@
 package prom
 
 import (
-	"fmt"
-	"io"
+	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
@@ -19,76 +18,94 @@ import (
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// distinct returns statistics of which each field has a value of its own, and
-// these values as they are exported, by field.
-func distinct() (mvcc.Stats, map[string]float64) {
+// ask returns what h answers.
+func ask(t *testing.T, h http.Handler) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	require.Equal(t, 200, w.Code)
+	require.Equal(t, "text/plain; version=0.0.4; charset=utf-8", w.Header().Get("Content-Type"))
+	return w.Body.String()
+}
+
+// of makes a source of the same statistics each time.
+func of(s mvcc.Stats) func() mvcc.Stats { return func() mvcc.Stats { return s } }
+
+var (
+	headLine  = regexp.MustCompile(`^# (HELP|TYPE) ([a-z_]+) (.+)$`)
+	valueLine = regexp.MustCompile(`^([a-z_]+)({([a-z_]+="([^"\\]|\\[\\n"])*",?)+})? (\S+)$`)
+)
+
+// parse returns the values in text, by name and labels, and checks its form: each metric has
+// help, a type and values, in this order and in one place; counters are named so.
+func parse(t *testing.T, text string) map[string]float64 {
+	t.Helper()
+	require.True(t, strings.HasSuffix(text, "\n"))
+	values, kinds := map[string]float64{}, map[string]string{}
+	var help, metric string
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if m := headLine.FindStringSubmatch(line); m != nil {
+			if m[1] == "HELP" {
+				require.NotContains(t, kinds, m[2], "a metric in two places")
+				help = m[2]
+				continue
+			}
+			metric = m[2]
+			require.Equal(t, help, metric, line)
+			kinds[metric] = m[3]
+			require.Equal(t, m[3] == "counter", strings.HasSuffix(metric, "_total"), line)
+			continue
+		}
+		m := valueLine.FindStringSubmatch(line)
+		require.NotNil(t, m, line)
+		name := m[1]
+		if kinds[metric] == "summary" {
+			name = strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count")
+		}
+		require.Equal(t, metric, name, line)
+		require.NotContains(t, values, m[1]+m[2], "a value twice")
+		v, err := strconv.ParseFloat(m[5], 64)
+		require.NoError(t, err, line)
+		values[m[1]+m[2]] = v
+	}
+	return values
+}
+
+// Every field of the statistics is exported once, with its value, or is the sum of others.
+func TestEveryFieldIsExported(t *testing.T) {
 	var s mvcc.Stats
-	want := map[string]float64{}
 	v := reflect.ValueOf(&s).Elem()
 	for i := range v.NumField() {
-		f, name := v.Field(i), v.Type().Field(i).Name
-		switch {
-		case name == "_":
-		case f.Type() == reflect.TypeFor[time.Duration]():
-			f.SetInt(int64(time.Duration(i+1) * time.Second))
-			want[name] = float64(i + 1)
+		switch f := v.Field(i); {
+		case f.CanUint():
+			f.SetUint(uint64(i + 1))
 		case f.CanInt():
 			f.SetInt(int64(i + 1))
-			want[name] = float64(i + 1)
-		default:
-			f.SetUint(uint64(i + 1))
-			want[name] = float64(i + 1)
 		}
 	}
-	return s, want
-}
-
-// Every field is exported once, with its value, or is the sum of others.
-func TestEveryFieldIsExported(t *testing.T) {
-	s, want := distinct()
-	seen := map[string]bool{}
-	for _, m := range metrics {
-		for _, v := range m.values {
-			require.False(t, seen[v.field], "%s is exported twice", v.field)
-			seen[v.field] = true
-			require.Contains(t, want, v.field)
-			require.Equal(t, want[v.field], v.of(s), "%s is the value of another field", v.field)
+	values := parse(t, ask(t, Handler(map[string]func() mvcc.Stats{"a": of(s), "b": of(s)})))
+	n := 0
+	for _, f := range mvcc.Figures() {
+		if f.Metric == "" {
+			require.Contains(t, []string{"Conflicts", "RefreshTime"}, f.Field)
+			continue
+		}
+		for _, labels := range []string{`{map="a"`, `{map="b"`} {
+			if f.Label != "" {
+				labels += "," + f.Label + `="` + f.Value + `"`
+			}
+			name := "mvccmap_" + f.Metric + labels + "}"
+			require.Contains(t, values, name)
+			require.Equal(t, f.Of(s), values[name], name)
+			n++
 		}
 	}
-	for name := range want {
-		_, sum := sums[name]
-		require.NotEqual(t, sum, seen[name], "%s must be exported, or be among the sums", name)
-	}
-	for name := range sums {
-		require.Contains(t, want, name)
-	}
-}
-
-// Counters grow and are named so, gauges are not: the fields that Sub subtracts
-// are the counters.
-func TestKinds(t *testing.T) {
-	s, _ := distinct()
-	zero := reflect.ValueOf(s.Sub(s))
-	for _, m := range metrics {
-		for _, v := range m.values {
-			isCounter := zero.FieldByName(v.field).IsZero()
-			require.Equal(t, isCounter, m.kind == counter, m.name)
-			require.Equal(t, isCounter, strings.HasSuffix(m.name, "_total"), m.name)
+	for name := range values {
+		if strings.HasPrefix(name, "mvccmap_") {
+			n--
 		}
 	}
-}
-
-func TestLint(t *testing.T) {
-	s, _ := distinct()
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(NewCollector(map[string]func() mvcc.Stats{"a": func() mvcc.Stats { return s }, "b": func() mvcc.Stats { return s }}))
-	problems, err := testutil.GatherAndLint(r)
-	require.NoError(t, err)
-	require.Empty(t, problems)
-	n, err := testutil.GatherAndCount(r)
-	require.NoError(t, err)
-	_, want := distinct()
-	require.Equal(t, 2*(len(want)-len(sums)), n)
+	require.Zero(t, n, "metrics that no field has")
 }
 
 func TestValuesOfAMap(t *testing.T) {
@@ -99,78 +116,86 @@ func TestValuesOfAMap(t *testing.T) {
 	}
 	snapshot := m.Snapshot()
 	defer snapshot.Close()
-	c := NewCollector(map[string]func() mvcc.Stats{"accounts": m.Stats, "absent": func() mvcc.Stats { return mvcc.Stats{} }})
-	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(`
+	text := ask(t, Handler(map[string]func() mvcc.Stats{
+		"accounts": m.Stats,
+		"absent":   of(mvcc.Stats{}),
+	}))
+	parse(t, text)
+	require.NotContains(t, text, "absent")
+	for _, want := range []string{`
 # HELP mvccmap_commits_total Commits that wrote something, one-key writes included.
 # TYPE mvccmap_commits_total counter
 mvccmap_commits_total{map="accounts"} 10
+`, `
 # HELP mvccmap_keys Keys that have a value.
 # TYPE mvccmap_keys gauge
 mvccmap_keys{map="accounts"} 4
-# HELP mvccmap_live_transactions Transactions and snapshots that are open.
-# TYPE mvccmap_live_transactions gauge
+`, `
 mvccmap_live_transactions{map="accounts"} 1
-# HELP mvccmap_conflicts_total Commits that failed: because what was read has changed, or what was scanned, or because another writer of the same key came first.
+`, `
 # TYPE mvccmap_conflicts_total counter
-mvccmap_conflicts_total{kind="read",map="accounts"} 0
-mvccmap_conflicts_total{kind="scan",map="accounts"} 0
-mvccmap_conflicts_total{kind="write",map="accounts"} 0
-`), "mvccmap_commits_total", "mvccmap_keys", "mvccmap_live_transactions", "mvccmap_conflicts_total"))
+mvccmap_conflicts_total{map="accounts",kind="read"} 0
+mvccmap_conflicts_total{map="accounts",kind="scan"} 0
+mvccmap_conflicts_total{map="accounts",kind="write"} 0
+`} {
+		require.Contains(t, text, want)
+	}
 }
 
 // The counter of commits does not fall while there is one map, and begins anew
 // with another.
 func TestCommitsDoNotFall(t *testing.T) {
 	var s mvcc.Stats
-	c := NewCollector(map[string]func() mvcc.Stats{"m": func() mvcc.Stats { return s }})
-	commits := func() string {
-		r := prometheus.NewRegistry()
-		r.MustRegister(c)
-		families, err := r.Gather()
-		require.NoError(t, err)
-		for _, f := range families {
-			if f.GetName() == "mvccmap_commits_total" {
-				return fmt.Sprint(f.GetMetric()[0].GetCounter().GetValue())
-			}
-		}
-		return "absent"
-	}
+	h := Handler(map[string]func() mvcc.Stats{"m": func() mvcc.Stats { return s }})
+	const absent = -1
 	for _, step := range []struct {
 		epoch, commits uint64
-		want           string
+		want           float64
 	}{
-		{10, 7, "7"}, {11, 6, "7"}, {12, 7, "7"}, {12, 9, "9"}, {3, 2, "2"}, {4, 1, "2"}, {0, 0, "absent"}, {2, 1, "1"},
-		{9, 8, "8"}, {0, 0, "absent"}, {12, 3, "3"}, // another map, though it is further than the one before
+		{10, 7, 7}, {11, 6, 7}, {12, 7, 7}, {12, 9, 9}, {3, 2, 2}, {4, 1, 2}, {0, 0, absent}, {2, 1, 1},
+		{9, 8, 8}, {0, 0, absent}, {12, 3, 3}, // another map, though it is further than the one before
 	} {
 		s.Epoch, s.Commits = step.epoch, step.commits
-		require.Equal(t, step.want, commits(), step)
+		got, ok := parse(t, ask(t, h))[`mvccmap_commits_total{map="m"}`]
+		if !ok {
+			got = absent
+		}
+		require.Equal(t, step.want, got, step)
 	}
 }
 
-func TestHandler(t *testing.T) {
-	m := mvcc.New[int, int](nil)
-	defer m.Close()
-	m.Store(1, 1)
-	w := httptest.NewRecorder()
-	Handler(map[string]func() mvcc.Stats{"": m.Stats}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	require.Equal(t, 200, w.Code)
-	require.Contains(t, w.Header().Get("Content-Type"), "text/plain")
-	body, err := io.ReadAll(w.Body)
-	require.NoError(t, err)
-	for _, want := range []string{`mvccmap_commits_total{map=""} 1`, "# TYPE mvccmap_size_bytes gauge", "go_goroutines ", "process_start_time_seconds ", "promhttp_metric_handler_errors_total"} {
-		require.Contains(t, string(body), want)
-	}
-}
-
-// A name that Prometheus would not take spoils nothing.
+// Without a map, and with names of every kind, the answer has its form.
 func TestStrangeNames(t *testing.T) {
-	h := Handler(map[string]func() mvcc.Stats{
-		"a\xffb":     func() mvcc.Stats { return mvcc.Stats{Epoch: 1} },
-		"q\"\n\\<x>": func() mvcc.Stats { return mvcc.Stats{Epoch: 2} },
-	})
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	require.Equal(t, 200, w.Code, w.Body)
-	require.Contains(t, w.Body.String(), "mvccmap_epoch{map=\"a\uFFFDb\"} 1\n")
-	require.Contains(t, w.Body.String(), `mvccmap_epoch{map="q\"\n\\<x>"} 2`)
+	require.NotContains(t, ask(t, Handler(nil)), "mvccmap_")
+	values := parse(t, ask(t, Handler(map[string]func() mvcc.Stats{
+		"":           of(mvcc.Stats{Epoch: 3}),
+		"a\xffb":     of(mvcc.Stats{Epoch: 1}),
+		"q\"\n\\<x>": of(mvcc.Stats{Epoch: 2}),
+	})))
+	require.EqualValues(t, 3, values[`mvccmap_epoch{map=""}`])
+	require.EqualValues(t, 1, values["mvccmap_epoch{map=\"a\uFFFDb\"}"])
+	require.EqualValues(t, 2, values[`mvccmap_epoch{map="q\"\n\\<x>"}`])
+}
+
+// The runtime has all that is asked of it, and the figures are plausible.
+func TestRuntimeAndProcess(t *testing.T) {
+	values := parse(t, ask(t, Handler(nil)))
+	for _, m := range runtimeMetrics {
+		require.Contains(t, values, "go_"+m.name)
+	}
+	require.Positive(t, values["go_goroutines"])
+	require.Positive(t, values["go_threads"])
+	require.Contains(t, values, `go_gc_duration_seconds{quantile="0.25"}`)
+	require.Greater(t, values["go_memstats_sys_bytes"], values["go_memstats_heap_sys_bytes"])
+	require.Greater(t, values["process_start_time_seconds"], 1.7e9)
+	if _, err := os.Stat("/proc/self/limits"); err != nil {
+		t.Skip("the system tells nothing else")
+	}
+	require.Greater(t, values["process_resident_memory_bytes"], 1e6)
+	virtual := values["process_virtual_memory_bytes"]
+	require.Greater(t, virtual, values["process_resident_memory_bytes"])
+	require.GreaterOrEqual(t, values["process_virtual_memory_max_bytes"], virtual)
+	require.Contains(t, values, "process_cpu_seconds_total")
+	require.Greater(t, values["process_max_fds"], values["process_open_fds"])
+	require.GreaterOrEqual(t, values["process_open_fds"], 3.)
 }

@@ -1,0 +1,56 @@
+package prom
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A text is metrics in the text format of Prometheus, version 0.0.4.
+type text struct {
+	bytes.Buffer
+	metric string // the last one with a head
+}
+
+var (
+	escapeHelp  = strings.NewReplacer("\\", `\\`, "\n", `\n`)
+	escapeLabel = strings.NewReplacer("\\", `\\`, "\n", `\n`, `"`, `\"`)
+)
+
+// head begins a metric, of which all values must follow before the next one. It does nothing
+// if that was done.
+func (t *text) head(metric, kind, help string) {
+	if t.metric != metric {
+		t.metric = metric
+		fmt.Fprintf(t, "# HELP %s %s\n# TYPE %[1]s %[3]s\n", metric, escapeHelp.Replace(help), kind)
+	}
+}
+
+// value writes a value. Labels are names and values in turn; one without a name is left out.
+func (t *text) value(name string, v float64, labels ...string) {
+	t.WriteString(name)
+	separator := "{"
+	for ; len(labels) > 0; labels = labels[2:] {
+		if labels[0] != "" {
+			// One that is not UTF-8 would spoil all metrics.
+			value := escapeLabel.Replace(strings.ToValidUTF8(labels[1], "\uFFFD"))
+			fmt.Fprintf(t, `%s%s="%s"`, separator, labels[0], value)
+			separator = ","
+		}
+	}
+	if separator == "," {
+		t.WriteByte('}')
+	}
+	fmt.Fprintf(t, " %s\n", strconv.FormatFloat(v, 'g', -1, 64))
+}
+
+// one writes a metric that has one value, a counter if its name says so.
+func (t *text) one(metric, help string, v float64) {
+	kind := "gauge"
+	if strings.HasSuffix(metric, "_total") {
+		kind = "counter"
+	}
+	t.head(metric, kind, help)
+	t.value(metric, v)
+}
