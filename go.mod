@@ -13,8 +13,6 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
-	golang.org/x/sys v0.48.0
-	golang.org/x/term v0.46.0
 	pgregory.net/rapid v1.3.0
 )
 

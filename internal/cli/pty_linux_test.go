@@ -3,10 +3,11 @@ package cli
 import (
 	"os"
 	"strconv"
+	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // openTerminal returns both ends of a pseudo-terminal with so many columns: what
@@ -18,13 +19,17 @@ func openTerminal(t *testing.T, columns int) (screen, tty *os.File) {
 		t.Skip("there are no pseudo-terminals here: ", err)
 	}
 	t.Cleanup(func() { screen.Close() })
-	fd := int(screen.Fd())
-	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	require.NoError(t, err)
-	tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	control := func(request uintptr, arg unsafe.Pointer) {
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(arg))
+		require.Zero(t, errno)
+	}
+	var locked, n int32
+	control(syscall.TIOCSPTLCK, unsafe.Pointer(&locked))
+	control(syscall.TIOCGPTN, unsafe.Pointer(&n))
+	tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(int(n)), os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { tty.Close() })
-	require.NoError(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: uint16(columns)}))
+	size := [4]uint16{40, uint16(columns), 0, 0}
+	control(syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 	return screen, tty
 }

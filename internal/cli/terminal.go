@@ -4,14 +4,16 @@ import (
 	"io"
 	"os"
 	"strconv"
-
-	"golang.org/x/term"
 )
 
 // isTerminal reports whether w is a terminal that can move its cursor.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	_, ok = ttyColumns(f)
+	return ok
 }
 
 // anyWidth is the width of what is not a terminal: lines may be as long as they
@@ -23,15 +25,12 @@ const anyWidth = 0
 // terminal, or one that does not tell.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !ok {
 		return anyWidth
 	}
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+	width, ok := ttyColumns(f)
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); ok && err == nil && n > 0 {
 		return n
 	}
-	n, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return anyWidth
-	}
-	return n
+	return width
 }
