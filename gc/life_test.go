@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
@@ -86,7 +85,7 @@ func TestTrimBeforeRest(t *testing.T) {
 // Close ends every goroutine, in whatever state it is, and may be called again,
 // also at the same time.
 func TestCloseEndsGoroutines(t *testing.T) {
-	ignore := goleak.IgnoreCurrent()
+	ignore := leak.Current()
 	for _, workers := range []int{0, 1, 4} {
 		f := start(t, config{Workers: workers})
 		f.Close() // before it was started
@@ -113,7 +112,7 @@ func TestCloseEndsGoroutines(t *testing.T) {
 
 // Stop alone ends the goroutines too, without waiting for them.
 func TestStop(t *testing.T) {
-	ignore := goleak.IgnoreCurrent()
+	ignore := leak.Current()
 	f := start(t, config{Workers: 3})
 	f.begin()
 	f.Stop()
@@ -279,7 +278,7 @@ func TestReclaim(t *testing.T) {
 // Once visited, a key is not kept reachable, neither by the queue nor by the stock.
 // Nor do the goroutines keep an owner reachable whose cleanup stops them.
 func TestNothingIsKeptReachable(t *testing.T) {
-	ignore := goleak.IgnoreCurrent()
+	ignore := leak.Current()
 	const n = 64
 	slots := epoch.NewSlots()
 	type owner struct {

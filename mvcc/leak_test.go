@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
 )
@@ -81,7 +80,7 @@ func TestHandleInUseIsNotReclaimed(t *testing.T) {
 }
 
 func TestUnreachableMapEndsItsGoroutines(t *testing.T) {
-	defer leak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leak.VerifyNone(t, leak.Current())
 	stopped := make(chan struct{}, 4)
 	func() {
 		for workers := range 4 {
@@ -124,7 +123,7 @@ func TestHandleKeepsMap(t *testing.T) {
 }
 
 func TestCloseEndsGoroutines(t *testing.T) {
-	defer leak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leak.VerifyNone(t, leak.Current())
 	for _, workers := range []int{-1, 0, 1, 4} {
 		m := New[int, int](&Options{ReclaimWorkers: workers})
 		m.Store(1, 1)

@@ -2,41 +2,78 @@
 package leak
 
 import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
-// patience ends the wait for a goroutine that never ends.
+// patience ends the wait for a goroutine that never ends: on a busy machine, those that are
+// about to end may need long.
 const patience = time.Minute
 
-// VerifyTestMain runs the tests, and fails if goroutines are left. It is that of package
-// goleak, which waits for half a second only: on a busy machine, goroutines that are about
-// to end may need longer.
-func VerifyTestMain(m *testing.M) { goleak.VerifyTestMain(settling{m}) }
+// A Set is goroutines, by what their stacks begin with.
+type Set map[string]bool
 
-// VerifyNone fails the test if goroutines are left, besides those of before. It waits as
-// VerifyTestMain does.
-func VerifyNone(t testing.TB, before goleak.Option) {
-	t.Helper()
-	settle(before)
-	goleak.VerifyNone(t, before)
-}
-
-// settling waits for goroutines when the tests have run.
-type settling struct{ *testing.M }
-
-func (s settling) Run() int {
-	code := s.M.Run()
-	if code == 0 {
-		settle()
+// Current returns the goroutines that there are.
+func Current() Set {
+	set := Set{}
+	for _, stack := range stacks() {
+		set[id(stack)] = true
 	}
-	return code
+	return set
 }
 
-// settle waits until no goroutine is left, or for patience.
-func settle(before ...goleak.Option) {
-	for end := time.Now().Add(patience); goleak.Find(before...) != nil && time.Now().Before(end); {
+// VerifyTestMain runs the tests, and fails if goroutines are left when they have passed.
+func VerifyTestMain(m *testing.M) {
+	before := Current()
+	code := m.Run()
+	if code == 0 {
+		if left := before.left(); len(left) > 0 {
+			fmt.Fprintln(os.Stderr, "goroutines are left:\n"+strings.Join(left, "\n\n"))
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// VerifyNone fails the test if goroutines are left, besides those of before.
+func VerifyNone(t testing.TB, before Set) {
+	t.Helper()
+	if left := before.left(); len(left) > 0 {
+		t.Error("goroutines are left:\n" + strings.Join(left, "\n\n"))
+	}
+}
+
+// left waits until no other goroutine is left, or for patience, and returns the stacks of
+// those that are. That which waits for signals never ends.
+func (s Set) left() (list []string) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		list = list[:0]
+		for _, stack := range stacks() {
+			if !s[id(stack)] && !strings.Contains(stack, "os/signal.") {
+				list = append(list, stack)
+			}
+		}
+		if len(list) == 0 {
+			break
+		}
+	}
+	return list
+}
+
+// id returns the number of a goroutine: "goroutine 7".
+func id(stack string) string { return stack[:strings.IndexByte(stack, '[')] }
+
+// stacks returns those of all goroutines but the caller.
+func stacks() []string {
+	buf := make([]byte, 1<<16)
+	for {
+		if n := runtime.Stack(buf, true); n < len(buf) {
+			return strings.Split(strings.TrimSpace(string(buf[:n])), "\n\n")[1:]
+		}
+		buf = make([]byte, 2*len(buf))
 	}
 }
