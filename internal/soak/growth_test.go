@@ -28,8 +28,7 @@ func growing(n int, target Target) Outcome {
 	r.grow(rand.New(rand.NewPCG(1, 1)))
 	r.Keys, r.Workers, r.Size, r.Readers, r.Stores = n, 2, 1000, ReadersRenewed, true
 	r.ReclaimInterval = 5 * time.Millisecond
-	s := &soak{target: target.orDefault()}
-	return s.do(context.Background(), r)
+	return target.orDefault().do(context.Background(), r)
 }
 
 // lying is a Target.Stats that says what lie makes of the truth.

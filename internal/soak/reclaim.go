@@ -69,7 +69,7 @@ type Thing struct {
 }
 
 // doReclaim has keys come and go, and then looks at what the map keeps alive.
-func (s *soak) doReclaim(ctx context.Context, r Round) Outcome {
+func (t Target) doReclaim(ctx context.Context, r Round) Outcome {
 	m := mvcc.New[*Thing, *Thing](r.Options())
 	defer m.Close()
 	var stop atomic.Bool
@@ -82,7 +82,7 @@ func (s *soak) doReclaim(ctx context.Context, r Round) Outcome {
 		wg.Go(c.run)
 	}
 	wg.Wait()
-	s.target.Hold(m)
+	t.Hold(m)
 	var o Outcome
 	var keys, values []weak.Pointer[Thing]
 	for _, c := range crew {
