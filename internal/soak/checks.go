@@ -103,6 +103,8 @@ func (t Target) doTransfer(ctx context.Context, r Round) Outcome {
 	run, err := bench.New(bench.Config{
 		Workload: w, Threads: r.Workers, Isolation: level, Seed: r.Seed, AuditInterval: r.AuditInterval,
 		LatencySample: 1 << 20, Engine: t.Bank,
+		Map: bench.MapOptions{Interval: r.ReclaimInterval, Workers: r.ReclaimWorkers, Queue: r.ReclaimQueue,
+			Threshold: r.PruneThreshold},
 	})
 	if err != nil {
 		return Outcome{Violation: unbalanced(err)}

@@ -104,7 +104,7 @@ func TestRounds(t *testing.T) {
 	for range 50 {
 		r := fixed.next()
 		require.Equal(t, 1, r.Workers)
-		require.Equal(t, 100, r.Snapshot)
+		require.Equal(t, map[bool]int{true: 0, false: 100}[r.Kind == OneKey], r.Snapshot)
 		require.Zero(t, r.Procs)
 		if r.Kind == Transfer || r.Kind == Growth {
 			require.Equal(t, 2, r.Keys)
