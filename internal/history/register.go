@@ -1,10 +1,6 @@
 package history
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "math"
 
 // The order of the versions of a register is known in part:
 //
@@ -17,24 +13,13 @@ import (
 // Which absence a transaction has seen is known if only one delete, or only the
 // start, is possible in real time.
 
-// A span is when a version was made.
-type span struct {
-	begin, end int64
-	w          int32 // index in writers
-}
-
 // registerOrder is what is known of the versions of a register. Version p > 0 was
-// written by writers[p-1], version 0 is the absence at the start.
+// written by writers[p-1], version 0 is the absence at the start. Each question is
+// answered by looking at all of them.
 type registerOrder struct {
 	c       *checker
 	k       int32
 	writers []writer
-	byBegin []span  // by begin
-	leastE  []int64 // leastE[i]: the least end of byBegin[i:]
-	byEnd   []span  // by end
-	mostB   []int64 // mostB[i]: the greatest begin of byEnd[:i+1]
-	deletes []span  // by begin
-	mostE   []int64 // mostE[i]: the greatest end of deletes[:i+1]
 	next    []int32 // next[p]: the version directly behind p; 0: not known
 	known   []bool  // known[p]: the version directly before p is known
 }
@@ -42,13 +27,19 @@ type registerOrder struct {
 // registerKey finds the edges of one key of a register history.
 func (c *checker) registerKey(k int32) {
 	ks := c.keys[k]
-	o := c.registerOrder(k)
-	for i := range ks.readers {
-		ks.readers[i].pos = o.resolve(&ks.readers[i])
-	}
+	o := &registerOrder{c: c, k: k, writers: ks.writers}
+	o.next, o.known = make([]int32, len(o.writers)+1), make([]bool, len(o.writers)+1)
 	place := map[int32]int32{} // version by transaction
 	for i := range o.writers {
-		place[o.writers[i].tx] = int32(i + 1)
+		w := &o.writers[i]
+		w.pos = int32(i + 1)
+		place[w.tx] = w.pos
+		if w.value.Present {
+			c.writeOf(k, w.value.Value).pos = w.pos
+		}
+	}
+	for i := range ks.readers {
+		ks.readers[i].pos = o.resolve(&ks.readers[i])
 	}
 	for i := range ks.readers {
 		r := &ks.readers[i]
@@ -82,78 +73,49 @@ func (c *checker) registerKey(k int32) {
 	}
 }
 
-func (c *checker) registerOrder(k int32) *registerOrder {
-	ks := c.keys[k]
-	o := &registerOrder{c: c, k: k, writers: ks.writers}
-	o.next = make([]int32, len(ks.writers)+1)
-	o.known = make([]bool, len(ks.writers)+1)
-	for i := range ks.writers {
-		w := &ks.writers[i]
-		w.pos = int32(i + 1)
-		s := span{c.h.Txs[w.tx].Begin, c.h.Txs[w.tx].End, int32(i)}
-		o.byBegin = append(o.byBegin, s)
-		o.byEnd = append(o.byEnd, s)
-		if w.value.Present {
-			c.writeOf(k, w.value.Value).pos = w.pos
-		} else {
-			o.deletes = append(o.deletes, s)
-		}
-	}
-	byBegin := func(a, b span) int { return cmp.Compare(a.begin, b.begin) }
-	slices.SortFunc(o.byBegin, byBegin)
-	slices.SortFunc(o.deletes, byBegin)
-	slices.SortFunc(o.byEnd, func(a, b span) int { return cmp.Compare(a.end, b.end) })
-	o.leastE = make([]int64, len(o.byBegin))
-	least := int64(math.MaxInt64)
-	for i := len(o.byBegin) - 1; i >= 0; i-- {
-		least = min(least, o.byBegin[i].end)
-		o.leastE[i] = least
-	}
-	most := int64(math.MinInt64)
-	for _, s := range o.byEnd {
-		most = max(most, s.begin)
-		o.mostB = append(o.mostB, most)
-	}
-	most = math.MinInt64
-	for _, s := range o.deletes {
-		most = max(most, s.end)
-		o.mostE = append(o.mostE, most)
-	}
-	return o
+// span returns when the transaction that wrote version p began and ended.
+func (o *registerOrder) span(p int32) (begin, end int64) {
+	tx := &o.c.h.Txs[o.tx(p)]
+	return tx.Begin, tx.End
 }
 
 // after returns the versions whose writers began after end, but for those that
 // come after another of them in real time anyway.
 func (o *registerOrder) after(end int64) (versions []int32) {
-	i, _ := slices.BinarySearchFunc(o.byBegin, end, func(s span, end int64) int {
-		if s.begin <= end {
-			return -1
+	least := int64(math.MaxInt64)
+	for i := range o.writers {
+		if b, e := o.span(int32(i + 1)); b > end {
+			least = min(least, e)
 		}
-		return 1
-	})
-	for j := i; j < len(o.byBegin) && o.byBegin[j].begin <= o.leastE[i]; j++ {
-		versions = append(versions, o.byBegin[j].w+1)
+	}
+	for i := range o.writers {
+		if b, _ := o.span(int32(i + 1)); b > end && b <= least {
+			versions = append(versions, int32(i+1))
+		}
 	}
 	return versions
 }
 
-// endedBefore returns how many of byEnd had ended before begin.
-func (o *registerOrder) endedBefore(begin int64) int {
-	n, _ := slices.BinarySearchFunc(o.byEnd, begin, func(s span, begin int64) int {
-		if s.end < begin {
-			return -1
+// latest returns the version whose writer began last, of those that had ended before
+// begin, and when it began; or 0 if there is none.
+func (o *registerOrder) latest(begin int64) (version int32, began int64) {
+	began = math.MinInt64
+	for i := range o.writers {
+		if b, e := o.span(int32(i + 1)); e < begin && b > began {
+			version, began = int32(i+1), b
 		}
-		return 1
-	})
-	return n
+	}
+	return version, began
 }
 
 // before returns the versions whose writers had ended before begin, but for those
 // that come before another of them in real time anyway.
 func (o *registerOrder) before(begin int64) (versions []int32) {
-	n := o.endedBefore(begin)
-	for j := n - 1; j >= 0 && o.byEnd[j].end >= o.mostB[n-1]; j-- {
-		versions = append(versions, o.byEnd[j].w+1)
+	_, most := o.latest(begin)
+	for i := range o.writers {
+		if _, e := o.span(int32(i + 1)); e < begin && e >= most {
+			versions = append(versions, int32(i+1))
+		}
 	}
 	return versions
 }
@@ -190,40 +152,25 @@ func (o *registerOrder) resolve(r *reader) int32 {
 // ended before r began.
 func (o *registerOrder) resolveAbsent(r *reader) int32 {
 	c := o.c
-	begin, end := c.h.Txs[r.tx].Begin, c.h.Txs[r.tx].End
-	last, over := int64(math.MinInt64), none
-	if n := o.endedBefore(begin); n > 0 {
-		last = o.mostB[n-1]
-		over = n - 1
+	over, last := o.latest(c.h.Txs[r.tx].Begin)
+	found, candidates := int32(0), 0
+	if over == 0 {
+		candidates++ // the start
 	}
-	found, candidates := int32(none), 0
-	if over == none {
-		found, candidates = 0, 1
-	}
-	n, _ := slices.BinarySearchFunc(o.deletes, end, func(s span, end int64) int {
-		if s.begin <= end {
-			return -1
+	for i, w := range o.writers {
+		b, e := o.span(int32(i + 1))
+		if !w.value.Present && w.tx != r.tx && b <= c.h.Txs[r.tx].End && e >= last {
+			candidates++
+			found = int32(i + 1)
 		}
-		return 1
-	})
-	for j := n - 1; j >= 0 && o.mostE[j] >= last && candidates < 2; j-- {
-		s := o.deletes[j]
-		if s.end < last || o.writers[s.w].tx == r.tx {
-			continue
-		}
-		candidates++
-		found = s.w + 1
 	}
 	switch candidates {
 	case 1:
 		return found
 	case 0:
-		for o.byEnd[over].begin != last {
-			over--
-		}
-		w := o.writers[o.byEnd[over].w]
+		w := o.writers[over-1]
 		c.wrong("stale absence", o.k, []int32{r.tx, w.tx},
-			"T%d found nothing, though T%d had written %v before, and no delete after that comes into question",
+			"T%d found nothing, though T%d had written %v before, and there was no delete that explains it",
 			c.id(r.tx), c.id(w.tx), w.value)
 	}
 	return none
@@ -242,9 +189,6 @@ func (o *registerOrder) tx(p int32) int32 {
 	}
 	return o.writers[p-1].tx
 }
-
-// end returns when version p was there at the latest.
-func (o *registerOrder) end(p int32) int64 { return o.c.h.Txs[o.tx(p)].End }
 
 // ww notes that version p is before version q; via says whose read shows it.
 func (o *registerOrder) ww(p, q int32, realtime bool, via int32) {
@@ -268,7 +212,8 @@ func (o *registerOrder) follow(p int32, heads []int32) {
 		}
 		return
 	}
-	for _, f := range o.after(o.end(p)) {
+	_, end := o.span(p)
+	for _, f := range o.after(end) {
 		o.ww(q, f, true, 0)
 	}
 }
@@ -301,7 +246,8 @@ func (o *registerOrder) read(r *reader, heads []int32) {
 			rw(p, false)
 		}
 	default:
-		for _, p := range o.after(o.end(r.pos)) {
+		_, end := o.span(r.pos)
+		for _, p := range o.after(end) {
 			rw(p, true)
 		}
 	}
