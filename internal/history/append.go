@@ -90,7 +90,7 @@ func (c *checker) appendKey(k int32) {
 		if from != none {
 			c.edge(edge{kind: WR, fromTx: from, toTx: r.tx, key: k, before: read, after: read})
 			if w := c.writeOf(k, read.Value); !w.final {
-				c.wrong("G1b", k, []int32{r.tx, from}, "T%d read %v, which T%d wrote in between, and not as its last",
+				c.wrong("G1b", k, []int32{r.tx, from}, "T%d read %v, which was not the last that T%d wrote",
 					c.id(r.tx), r.list, c.id(from))
 				continue
 			}
@@ -101,7 +101,8 @@ func (c *checker) appendKey(k int32) {
 			continue
 		}
 		for j := range late {
-			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k, before: read, after: late[j].value})
+			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k,
+				before: read, after: late[j].value})
 		}
 	}
 }
@@ -155,7 +156,8 @@ func (c *checker) element(k, reader int32, order []int, p, value int) int32 {
 		c.unwritten(k, reader, order, value)
 		return none
 	case w.pos != 0:
-		c.wrong("duplicate", k, []int32{reader, w.tx}, "T%d read %v: %d is in it twice", c.id(reader), order, value)
+		c.wrong("duplicate", k, []int32{reader, w.tx}, "T%d read %v: %d is in it twice",
+			c.id(reader), order, value)
 		return none
 	}
 	w.pos = int32(p + 1)
@@ -170,7 +172,8 @@ func (c *checker) element(k, reader int32, order []int, p, value int) int32 {
 func (c *checker) unwritten(k, reader int32, list any, value int) {
 	w := c.writeOf(k, value)
 	if w == nil {
-		c.wrong("garbage read", k, []int32{reader}, "T%d read %v: nobody wrote %d", c.id(reader), list, value)
+		c.wrong("garbage read", k, []int32{reader}, "T%d read %v: nobody wrote %d",
+			c.id(reader), list, value)
 		return
 	}
 	c.wrong("G1a", k, []int32{reader, w.tx}, "T%d read %v: T%d, which wrote %d, was rolled back",

@@ -59,7 +59,8 @@ func (c *checker) digest(i int32) {
 func (c *checker) readList(i int32, a *access, list []int) {
 	n := len(list) - len(a.own)
 	if n < 0 || !slices.Equal(list[n:], a.own) {
-		c.wrong("internal", a.key, []int32{i}, "the transaction appended %v and then read %v", a.own, list)
+		c.wrong("internal", a.key, []int32{i}, "the transaction appended %v and then read %v",
+			a.own, list)
 		return
 	}
 	if a.read && (n != len(a.list) || !samePrefix(list, a.list, n)) {

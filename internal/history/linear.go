@@ -93,7 +93,9 @@ func operations(steps []step) []porcupine.Operation {
 	list := make([]porcupine.Operation, len(steps))
 	for i := range steps {
 		s := &steps[i]
-		list[i] = porcupine.Operation{ClientId: s.tx.Process, Input: s, Call: s.tx.Begin, Return: s.tx.End}
+		list[i] = porcupine.Operation{
+			ClientId: s.tx.Process, Input: s, Call: s.tx.Begin, Return: s.tx.End,
+		}
 		if s.pending {
 			list[i].Return = math.MaxInt64
 		}

@@ -43,7 +43,9 @@ func newLists(cfg *Config) dialect[*node] { return &lists{cfg} }
 
 // get returns the list of a slot, and where it is. If it is in both places, that
 // is recorded as two reads, and cannot be explained.
-func (d *lists) get(w *worker[*node], t *txn, from mvcc.Reader[int, *node], slot int) (l *node, place int) {
+func (d *lists) get(
+	w *worker[*node], t *txn, from mvcc.Reader[int, *node], slot int,
+) (l *node, place int) {
 	places := 1
 	if d.cfg.Delete > 0 {
 		places = 2

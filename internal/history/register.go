@@ -131,7 +131,8 @@ func (o *registerOrder) resolve(r *reader) int32 {
 	case w == nil:
 		c.unwritten(o.k, r.tx, r.value, r.value.Value)
 	case w.tx == r.tx:
-		c.wrong("internal", o.k, []int32{r.tx}, "the transaction read %v before it wrote it itself", r.value)
+		c.wrong("internal", o.k, []int32{r.tx}, "the transaction read %v before it wrote it itself",
+			r.value)
 	case !c.committed(w.tx):
 		c.unwritten(o.k, r.tx, r.value, r.value.Value)
 		if r.writes {
@@ -139,7 +140,7 @@ func (o *registerOrder) resolve(r *reader) int32 {
 				"T%d replaced %v, which T%d wrote before it was rolled back", c.id(r.tx), r.value, c.id(w.tx))
 		}
 	case !w.final:
-		c.wrong("G1b", o.k, []int32{r.tx, w.tx}, "T%d read %v, which T%d wrote in between, and not as its last",
+		c.wrong("G1b", o.k, []int32{r.tx, w.tx}, "T%d read %v, which was not the last that T%d wrote",
 			c.id(r.tx), r.value, c.id(w.tx))
 	default:
 		return w.pos

@@ -29,7 +29,8 @@ type txn struct {
 
 // note notes an operation.
 func (t *txn) note(kind OpKind, key int, v Version) {
-	t.ops = append(t.ops, op{Op: Op{Kind: kind, Key: key, Value: v.Value, Present: v.Present && kind == OpRead}})
+	o := Op{Kind: kind, Key: key, Value: v.Value, Present: v.Present && kind == OpRead}
+	t.ops = append(t.ops, op{Op: o})
 }
 
 // A dialect says how keys and values of histories of one kind are kept in a map
@@ -69,7 +70,9 @@ type heldSnapshot[V any] struct {
 }
 
 // run runs cfg on a new map.
-func run[V any](ctx context.Context, cfg Config, dialect func(cfg *Config) dialect[V]) (*History, error) {
+func run[V any](
+	ctx context.Context, cfg Config, dialect func(cfg *Config) dialect[V],
+) (*History, error) {
 	m := mvcc.New[int, V](cfg.Options)
 	defer m.Close()
 	start := time.Now()

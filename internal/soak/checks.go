@@ -33,9 +33,9 @@ func failed(err error) *Violation {
 // doHistory records a history and looks for what no order explains.
 func (t Target) doHistory(ctx context.Context, r Round) Outcome {
 	h, err := t.Record(ctx, history.Config{
-		Kind: history.Kind(r.Kind), Workers: r.Workers, Txs: r.Size, Keys: r.Keys, MaxOps: r.MaxOps, Seed: r.Seed,
-		Snapshot: r.Snapshot, OneKey: r.OneKey, ReadOnly: r.ReadOnly, Scan: r.Scan, Write: r.Write, Delete: r.Delete,
-		Options: r.Options(),
+		Kind: history.Kind(r.Kind), Workers: r.Workers, Txs: r.Size, Keys: r.Keys, MaxOps: r.MaxOps,
+		Seed: r.Seed, Snapshot: r.Snapshot, OneKey: r.OneKey, ReadOnly: r.ReadOnly, Scan: r.Scan,
+		Write: r.Write, Delete: r.Delete, Options: r.Options(),
 	})
 	switch {
 	case err == nil:
@@ -103,8 +103,10 @@ func (t Target) doTransfer(ctx context.Context, r Round) Outcome {
 	run, err := bench.New(bench.Config{
 		Workload: w, Threads: r.Workers, Isolation: level, Seed: r.Seed, AuditInterval: r.AuditInterval,
 		LatencySample: 1 << 20, Engine: t.Bank,
-		Map: bench.MapOptions{Interval: r.ReclaimInterval, Workers: r.ReclaimWorkers, Queue: r.ReclaimQueue,
-			Threshold: r.PruneThreshold},
+		Map: bench.MapOptions{
+			Interval: r.ReclaimInterval, Workers: r.ReclaimWorkers,
+			Queue: r.ReclaimQueue, Threshold: r.PruneThreshold,
+		},
 	})
 	if err != nil {
 		return Outcome{Violation: unbalanced(err)}
