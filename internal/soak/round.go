@@ -226,7 +226,7 @@ func (s *rounds) made(r Round) Round {
 	}
 	if r.Kind == OneKey {
 		// Contention is what makes it interesting, and each key is looked at alone.
-		r.Keys, r.OneKey, r.ReadOnly, r.Snapshot, r.Scan, r.MaxOps = min(r.Keys, 8), 80, 5, 0, 0, 2
+		r.Keys, r.OneKey, r.ReadOnly, r.Snapshot, r.Scan, r.MaxOps = min(r.Keys, 8), 90, 5, 0, 0, 2
 	}
 	if r.Kind == Transfer || r.Kind == Growth {
 		r.Keys = max(r.Keys, 2)
