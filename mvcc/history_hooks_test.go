@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mvccmap/mvccmap/internal/history"
-	"github.com/mvccmap/mvccmap/internal/history/record"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -18,7 +17,7 @@ import (
 func TestDisturbedHistories(t *testing.T) {
 	for _, kind := range []history.Kind{history.KindAppend, history.KindRegister} {
 		for _, test := range historyTests {
-			t.Run(kind.String()+"/"+test.name, func(t *testing.T) {
+			t.Run(string(kind)+"/"+test.name, func(t *testing.T) {
 				defer hooks.Set(func(hooks.Point) {
 					switch n := rand.IntN(200); {
 					case n == 0:
@@ -30,7 +29,7 @@ func TestDisturbedHistories(t *testing.T) {
 					}
 				})()
 				for i := range uint64(historyRepeats()) {
-					cfg := record.Mixed(kind, *historySeed+i)
+					cfg := history.Mixed(kind, *historySeed+i)
 					cfg.Txs = historySize(3000, 1000)
 					test.change(&cfg)
 					checkHistory(t, cfg)

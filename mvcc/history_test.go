@@ -9,13 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/history"
-	"github.com/mvccmap/mvccmap/internal/history/record"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Random transactions on the real map, many at a time on few keys, recorded and
-// checked: see package history for what is promised, and package record for what
-// is run. A history that breaks a promise is kept as a file.
+// checked: see package history. A history that breaks a promise is kept as a file.
 
 var (
 	historySeed = flag.Uint64("history-seed", 1, "where the random choices of the history tests start")
@@ -48,28 +46,28 @@ func historySize(full, short int) int {
 // historyTests are the mixtures of transactions.
 var historyTests = []struct {
 	name   string
-	change func(cfg *record.Config)
+	change func(cfg *history.Config)
 }{
-	{"serializable", func(cfg *record.Config) { cfg.Snapshot = 0 }},
-	{"snapshot", func(cfg *record.Config) { cfg.Snapshot = 100 }},
-	{"mixed", func(*record.Config) {}},
-	{"two keys", func(cfg *record.Config) { cfg.Keys, cfg.Snapshot = 2, 20 }},
-	{"deletes", func(cfg *record.Config) { cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 60, 70, 3, 0 }},
-	{"scans", func(cfg *record.Config) { cfg.Scan, cfg.Keys, cfg.MaxOps, cfg.Snapshot = 50, 12, 3, 20 }},
-	{"one-key", func(cfg *record.Config) { cfg.OneKey, cfg.Keys, cfg.Snapshot = 70, 3, 0 }},
+	{"serializable", func(cfg *history.Config) { cfg.Snapshot = 0 }},
+	{"snapshot", func(cfg *history.Config) { cfg.Snapshot = 100 }},
+	{"mixed", func(*history.Config) {}},
+	{"two keys", func(cfg *history.Config) { cfg.Keys, cfg.Snapshot = 2, 20 }},
+	{"deletes", func(cfg *history.Config) { cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 60, 70, 3, 0 }},
+	{"scans", func(cfg *history.Config) { cfg.Scan, cfg.Keys, cfg.MaxOps, cfg.Snapshot = 50, 12, 3, 20 }},
+	{"one-key", func(cfg *history.Config) { cfg.OneKey, cfg.Keys, cfg.Snapshot = 70, 3, 0 }},
 	// Long validations beside one-key operations.
-	{"wide", func(cfg *record.Config) {
+	{"wide", func(cfg *history.Config) {
 		cfg.Keys, cfg.MaxOps, cfg.Write, cfg.OneKey, cfg.ReadOnly, cfg.Snapshot = 40, 30, 10, 60, 10, 0
 	}},
-	{"committers prune", func(cfg *record.Config) { cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1} }},
+	{"committers prune", func(cfg *history.Config) { cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1} }},
 }
 
 // checkHistory records a history and checks it.
-func checkHistory(t *testing.T, cfg record.Config) {
+func checkHistory(t *testing.T, cfg history.Config) {
 	t.Helper()
-	h, err := record.Run(t.Context(), cfg)
+	h, err := history.Record(t.Context(), cfg)
 	require.NoError(t, err)
-	r := history.CheckWith(h, history.Options{Promise: cfg.Promise(), Opacity: true})
+	r := history.Check(h, 0)
 	if r.OK() {
 		return
 	}
@@ -90,9 +88,9 @@ func checkHistory(t *testing.T, cfg record.Config) {
 func TestHistories(t *testing.T) {
 	for _, kind := range []history.Kind{history.KindAppend, history.KindRegister} {
 		for _, test := range historyTests {
-			t.Run(kind.String()+"/"+test.name, func(t *testing.T) {
+			t.Run(string(kind)+"/"+test.name, func(t *testing.T) {
 				for i := range uint64(historyRepeats()) {
-					cfg := record.Mixed(kind, *historySeed+i)
+					cfg := history.Mixed(kind, *historySeed+i)
 					cfg.Txs = historySize(4000, 1500)
 					test.change(&cfg)
 					checkHistory(t, cfg)

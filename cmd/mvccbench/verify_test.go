@@ -12,23 +12,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/linear"
+	"github.com/mvccmap/mvccmap/internal/history"
 )
 
 // saved writes a history of one-key operations and returns the name of the file.
-func saved(t *testing.T, ops ...linear.Op) string {
+func saved(t *testing.T, txs ...history.Tx) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "history.jsonl")
 	f, err := os.Create(name)
 	require.NoError(t, err)
-	require.NoError(t, (&linear.History{Fresh: true, Ops: ops}).Write(f))
+	require.NoError(t, (&history.History{Kind: history.KindOneKey, Txs: txs}).Write(f))
 	require.NoError(t, f.Close())
 	return name
 }
 
 func TestVerifyExitCodes(t *testing.T) {
-	store := linear.Op{Kind: linear.Store, Arg: 1, Call: 1, Return: 2}
-	load := linear.Op{Kind: linear.Load, Got: 1, OK: true, Call: 3, Return: 4}
+	store := history.Tx{ID: 1, Level: history.LevelOneKey, Status: history.StatusCommitted, Begin: 1, End: 2,
+		Ops: []history.Op{{Kind: history.OpWrite, Value: 1}}}
+	load := history.Tx{ID: 2, Level: history.LevelOneKey, Status: history.StatusCommitted, Begin: 3, End: 4,
+		Ops: []history.Op{{Kind: history.OpRead, Value: 1, Present: true}}}
 	short := []string{"verify", "--duration=100ms", "--http=off"}
 	for _, c := range []struct {
 		name string

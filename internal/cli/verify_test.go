@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/linear"
+	"github.com/mvccmap/mvccmap/internal/history"
 	"github.com/mvccmap/mvccmap/internal/soak"
 )
 
@@ -26,19 +26,16 @@ func verify(t *testing.T, ctx context.Context, target soak.Target, args ...strin
 	return code, out.String(), err.String()
 }
 
-// forgetful is a map that loses a store now and then.
-type forgetful struct {
-	linear.Map
-	n atomic.Int64
-}
-
-func (m *forgetful) Store(key int, value int64) {
-	if m.n.Add(1)%10 > 0 {
-		m.Map.Store(key, value)
+// faulty is a map of which a load returned what nobody stored.
+var faulty = soak.Target{Record: func(ctx context.Context, c history.Config) (*history.History, error) {
+	h, err := history.Record(ctx, c)
+	if err == nil {
+		h.Txs[0].Ops = append(h.Txs[0].Ops, history.Op{Kind: history.OpRead, Key: c.Keys, Value: -5, Present: true})
 	}
-}
+	return h, err
+}}
 
-var faulty = soak.Target{OneKey: func(m linear.Map) linear.Map { return &forgetful{Map: m} }}
+var errBroken = errors.New("broken on purpose")
 
 func TestVerify(t *testing.T) {
 	top := filepath.Join(t.TempDir(), "new")
@@ -97,11 +94,11 @@ func TestVerifyFaultyMap(t *testing.T) {
 func TestVerifyKeepsGoing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rounds := 0
-	target := soak.Target{OneKey: func(linear.Map) linear.Map {
+	target := soak.Target{Record: func(context.Context, history.Config) (*history.History, error) {
 		if rounds++; rounds == 3 {
 			cancel()
 		}
-		return struct{ linear.Map }{} // panics
+		return nil, errBroken
 	}}
 	dir := t.TempDir()
 	code, stdout, stderr := verify(t, ctx, target, "--duration=1h", "--kind=onekey", "--keep-going", "--out="+dir)
@@ -117,9 +114,8 @@ func TestVerifyKeepsGoing(t *testing.T) {
 // What cannot be saved is shown in full.
 func TestVerifyCannotSave(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "violations")
-	target := soak.Target{OneKey: func(linear.Map) linear.Map {
-		_ = os.WriteFile(dir, nil, 0o600) // in the place of the folder
-		return struct{ linear.Map }{}
+	target := soak.Target{Record: func(context.Context, history.Config) (*history.History, error) {
+		return nil, errors.Join(errBroken, os.WriteFile(dir, nil, 0o600)) // in the place of the folder
 	}}
 	code, _, stderr := verify(t, t.Context(), target, "--duration=1h", "--kind=onekey", "--out="+dir)
 	require.Equal(t, ExitViolated, code)
@@ -138,11 +134,11 @@ func TestVerifyCannotSave(t *testing.T) {
 func TestVerifyInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rounds := 0
-	target := soak.Target{OneKey: func(m linear.Map) linear.Map {
+	target := soak.Target{Record: func(ctx context.Context, c history.Config) (*history.History, error) {
 		if rounds++; rounds == 3 {
 			cancel()
 		}
-		return m
+		return history.Record(ctx, c)
 	}}
 	code, stdout, stderr := verify(t, ctx, target, "--duration=1h", "--kind=onekey", "--out="+t.TempDir())
 	require.Equal(t, ExitInterrupted, code)

@@ -1,5 +1,7 @@
 package history
 
+import "math"
+
 // The order of the versions of a list is that of the longest list that was read.
 // What was appended and is not in it comes after all of it.
 
@@ -37,14 +39,15 @@ func (c *checker) appendKey(k int32) {
 			continue
 		}
 		if prev > 0 {
-			c.edge(edge{kind: WW, fromTx: who[prev], toTx: who[p], key: k, before: c.version(order, prev), after: c.version(order, int32(p))})
+			c.edge(edge{kind: WW, fromTx: who[prev], toTx: who[p], key: k,
+				before: c.version(order, prev), after: c.version(order, int32(p))})
 		}
 		prev = int32(p)
 	}
 	var late []writer // whose versions are not in the order
 	for i := range ks.writers {
 		w := &ks.writers[i]
-		if w.pos = c.writeOf(k, w.value).pos; w.pos == 0 {
+		if w.pos = c.writeOf(k, w.value.Value).pos; w.pos == 0 {
 			late = append(late, *w)
 			continue
 		}
@@ -52,7 +55,8 @@ func (c *checker) appendKey(k int32) {
 	}
 	for i := range late {
 		if prev > 0 {
-			c.edge(edge{kind: WW, fromTx: who[prev], toTx: late[i].tx, key: k, before: c.version(order, prev), after: Version{late[i].value, true}})
+			c.edge(edge{kind: WW, fromTx: who[prev], toTx: late[i].tx, key: k,
+				before: c.version(order, prev), after: late[i].value})
 		}
 	}
 	ends := 0
@@ -79,22 +83,26 @@ func (c *checker) appendKey(k int32) {
 		read := c.version(order, r.pos)
 		from := who[r.pos]
 		if from == r.tx {
-			c.wrong("internal", k, []int32{r.tx}, "the transaction read %v before it appended %d itself", r.list, read.Value)
+			c.wrong("internal", k, []int32{r.tx}, "the transaction read %v before it appended %d itself",
+				r.list, read.Value)
 			continue
 		}
 		if from != none {
 			c.edge(edge{kind: WR, fromTx: from, toTx: r.tx, key: k, before: read, after: read})
 			if w := c.writeOf(k, read.Value); !w.final {
-				c.wrong("G1b", k, []int32{r.tx, from}, "T%d read %v, which T%d wrote in between, and not as its last", c.id(r.tx), r.list, c.id(from))
+				c.wrong("G1b", k, []int32{r.tx, from}, "T%d read %v, which was not the last that T%d wrote",
+					c.id(r.tx), r.list, c.id(from))
 				continue
 			}
 		}
 		if p := next[r.pos]; p != 0 {
-			c.edge(edge{kind: RW, fromTx: r.tx, toTx: who[p], key: k, before: read, after: c.version(order, p), predicate: r.predicate})
+			c.edge(edge{kind: RW, fromTx: r.tx, toTx: who[p], key: k,
+				before: read, after: c.version(order, p)})
 			continue
 		}
 		for j := range late {
-			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k, before: read, after: Version{late[j].value, true}, predicate: r.predicate})
+			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k,
+				before: read, after: late[j].value})
 		}
 	}
 }
@@ -106,7 +114,8 @@ func (c *checker) whole(k int32, w *writer, order []int) {
 	for _, value := range w.own {
 		at := c.writeOf(k, value).pos
 		if at <= before {
-			c.wrong("incompatible order", k, []int32{w.tx}, "T%d appended %v, and the list is %v", c.id(w.tx), w.own, order)
+			c.wrong("incompatible order", k, []int32{w.tx}, "T%d appended %v, and the list is %v",
+				c.id(w.tx), w.own, order)
 			return
 		}
 		before = at
@@ -119,9 +128,9 @@ const maxProduct = 1 << 16
 
 // earliest returns those writers that come after none of the others in real time.
 func (c *checker) earliest(writers []writer) (first []writer) {
-	least := int64(maxStamp)
+	least := int64(math.MaxInt64)
 	for i := range writers {
-		least = min(least, c.txs[writers[i].tx].end)
+		least = min(least, c.h.Txs[writers[i].tx].End)
 	}
 	for i := range writers {
 		if c.h.Txs[writers[i].tx].Begin <= least {
@@ -138,32 +147,46 @@ func (c *checker) version(order []int, p int32) Version {
 	return Version{order[p-1], true}
 }
 
-// element looks at one element of the longest list and returns who wrote it, if
-// he may have.
+// element looks at one element of the longest list and returns what transaction
+// wrote it, or none if that must not be there.
 func (c *checker) element(k, reader int32, order []int, p, value int) int32 {
 	w := c.writeOf(k, value)
 	switch {
 	case w == nil:
-		c.wrong("garbage read", k, []int32{reader}, "T%d read %v: nobody wrote %d", c.id(reader), order, value)
+		c.unwritten(k, reader, order, value)
 		return none
 	case w.pos != 0:
-		c.wrong("duplicate", k, []int32{reader, w.tx}, "T%d read %v: %d is in it twice", c.id(reader), order, value)
+		c.wrong("duplicate", k, []int32{reader, w.tx}, "T%d read %v: %d is in it twice",
+			c.id(reader), order, value)
 		return none
 	}
 	w.pos = int32(p + 1)
-	if c.txs[w.tx].role != in {
-		c.wrong("G1a", k, []int32{reader, w.tx}, "T%d read %v: T%d, which wrote %d, was rolled back", c.id(reader), order, c.id(w.tx), value)
+	if !c.committed(w.tx) {
+		c.unwritten(k, reader, order, value)
 		return none
 	}
 	return w.tx
+}
+
+// unwritten reports a read of a value that nobody wrote, or that was rolled back.
+func (c *checker) unwritten(k, reader int32, list any, value int) {
+	w := c.writeOf(k, value)
+	if w == nil {
+		c.wrong("garbage read", k, []int32{reader}, "T%d read %v: nobody wrote %d",
+			c.id(reader), list, value)
+		return
+	}
+	c.wrong("G1a", k, []int32{reader, w.tx}, "T%d read %v: T%d, which wrote %d, was rolled back",
+		c.id(reader), list, c.id(w.tx), value)
 }
 
 // dirty reports what committed on top of something that was rolled back.
 func (c *checker) dirty(k int32, order []int, who []int32) {
 	for p := 1; p+1 < len(who); p++ {
 		w := c.writeOf(k, order[p-1])
-		if who[p] == none && who[p+1] != none && w != nil && c.txs[w.tx].role != in {
-			c.wrong("dirty update", k, []int32{who[p+1], w.tx}, "T%d appended %d to a list that ends with %d, which T%d wrote before it was rolled back",
+		if who[p] == none && who[p+1] != none && w != nil && !c.committed(w.tx) {
+			c.wrong("dirty update", k, []int32{who[p+1], w.tx},
+				"T%d appended %d to a list that ends with %d, which T%d wrote before it was rolled back",
 				c.id(who[p+1]), order[p], order[p-1], c.id(w.tx))
 		}
 	}
@@ -171,13 +194,11 @@ func (c *checker) dirty(k int32, order []int, who []int32) {
 
 // fork reports two lists of which neither begins with the other.
 func (c *checker) fork(k int32, r *reader, longest reader) {
-	c.wrong("incompatible order", k, []int32{r.tx, longest.tx}, "T%d read %v and T%d read %v", c.id(r.tx), r.list, c.id(longest.tx), longest.list)
+	c.wrong("incompatible order", k, []int32{r.tx, longest.tx}, "T%d read %v and T%d read %v",
+		c.id(r.tx), r.list, c.id(longest.tx), longest.list)
 	for _, value := range r.list {
-		switch w := c.writeOf(k, value); {
-		case w == nil:
-			c.wrong("garbage read", k, []int32{r.tx}, "T%d read %v: nobody wrote %d", c.id(r.tx), r.list, value)
-		case w.pos == 0 && c.txs[w.tx].role != in:
-			c.wrong("G1a", k, []int32{r.tx, w.tx}, "T%d read %v: T%d, which wrote %d, was rolled back", c.id(r.tx), r.list, c.id(w.tx), value)
+		if w := c.writeOf(k, value); w == nil || w.pos == 0 && !c.committed(w.tx) {
+			c.unwritten(k, r.tx, r.list, value)
 		}
 	}
 }

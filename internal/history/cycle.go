@@ -5,7 +5,7 @@ import "slices"
 // The classes of cycles, in the order in which they are looked for: the first one
 // that a component has is what it is reported as.
 var classes = []struct {
-	name string
+	name string // G2 until it is known what rw edges it has
 	set  set
 	one  bool // exactly one rw edge
 }{
@@ -23,57 +23,36 @@ var classes = []struct {
 // may take. In a component that is too large for that, a short one is found.
 const effort = 30_000_000
 
-// cycles finds the cycles, one for each strongly connected component of the
-// smallest set of edges that has one.
+// cycles finds the cycles of the first class that has one: the shortest of each
+// strongly connected component.
 func (c *checker) cycles() {
 	g := &c.g
 	g.close()
-	nodes := make([]int32, len(g.tx))
-	for i := range nodes {
-		nodes[i] = int32(i)
+	if len(g.components(withWW|withWR|withRW|withRT)) == 0 {
+		return
 	}
-	part := make([]int32, len(g.tx))
-	s := search{g: g, part: part}
-	for _, big := range g.components(nodes, part, withWW|withWR|withRW|withRT) {
-		if len(c.report.Anomalies) >= c.o.Limit {
-			c.report.More++
-			continue
-		}
-		c.classify(&s, big)
-	}
-}
-
-// classify reports the cycles of one component of the whole graph.
-func (c *checker) classify(s *search, big []int32) {
-	whole := s.mark(big)
 	for _, class := range classes {
-		wanted := class.set
+		wanted, found := class.set, false
 		if class.one {
 			wanted |= withRW
 		}
-		found := false
-		for _, v := range big {
-			s.part[v] = whole
-		}
-		for _, nodes := range s.g.components(big, s.part, wanted) {
-			s.mark(nodes)
-			s.left = effort
-			var hops []int32
-			if class.one {
-				hops = s.shortestWithOne(nodes, class.set)
-			} else {
-				hops = s.shortest(nodes, class.set)
+		s := search{g: g, part: make([]int32, len(g.tx))}
+		for i, nodes := range g.components(wanted) {
+			for _, v := range nodes {
+				s.part[v] = int32(i + 1)
 			}
-			if hops != nil {
+			if len(c.report.Anomalies) >= limit {
+				c.report.More++
+				continue
+			}
+			s.left = effort
+			if hops := s.shortest(nodes, class.set, class.one); hops != nil {
 				found = true
 				c.cycle(class.name, hops)
 			}
-			for _, v := range nodes {
-				s.part[v] = whole
-			}
 		}
 		if found {
-			break
+			return
 		}
 	}
 }
@@ -81,12 +60,11 @@ func (c *checker) classify(s *search, big []int32) {
 // cycle reports a cycle, given as edges and complements of arcs.
 func (c *checker) cycle(name string, hops []int32) {
 	edges := c.label(hops)
-	rw, near, predicate := 0, false, false
+	rw, near := 0, false
 	for i, e := range edges {
 		if e.Kind == RW {
 			rw++
 			near = near || edges[(i+1)%len(edges)].Kind == RW
-			predicate = predicate || e.Predicate
 		}
 	}
 	a := Anomaly{Name: name, Cycle: edges}
@@ -110,7 +88,7 @@ func (c *checker) cycle(name string, hops []int32) {
 	case rw < 2:
 	case !near:
 		a.Name = "G-nonadjacent" + suffix
-	case !predicate:
+	default:
 		a.Name = "G2-item" + suffix
 	}
 	c.found(a)
@@ -150,21 +128,21 @@ func (c *checker) lostUpdates() {
 			if known[pair{a, b, ks.key}] {
 				continue
 			}
-			read := Version{f.value, f.present}
+			read := f.value
 			if n := len(f.list); n > 0 {
 				read = Version{f.list[n-1], true}
 			}
 			wrote := func(tx int32) Version {
 				for _, w := range ks.writers {
 					if w.tx == tx {
-						return Version{w.value, w.present}
+						return w.value
 					}
 				}
 				return Version{}
 			}
 			c.found(Anomaly{Name: "lost update (P4)", Key: ks.key, Txs: []int{a, b}, Cycle: []Edge{
-				{Kind: RW, From: a, To: b, Key: ks.key, Before: read, After: wrote(r.tx), Predicate: f.predicate},
-				{Kind: RW, From: b, To: a, Key: ks.key, Before: read, After: wrote(f.tx), Predicate: r.predicate},
+				{Kind: RW, From: a, To: b, Key: ks.key, Before: read, After: wrote(r.tx)},
+				{Kind: RW, From: b, To: a, Key: ks.key, Before: read, After: wrote(f.tx)},
 			}})
 		}
 	}
@@ -184,7 +162,7 @@ func (c *checker) label(hops []int32) (edges []Edge) {
 		if x >= 0 {
 			e := &g.edges[x]
 			label := Edge{Kind: e.kind, From: c.id(e.fromTx), To: c.id(e.toTx), Key: c.keys[e.key].key,
-				Before: e.before, After: e.after, Predicate: e.predicate, Realtime: e.realtime}
+				Before: e.before, After: e.after, Realtime: e.realtime}
 			if e.via > 0 {
 				via := c.id(e.via - 1)
 				label.Via = &via
@@ -214,10 +192,9 @@ func (c *checker) label(hops []int32) (edges []Edge) {
 // A search finds shortest cycles. Nodes of the component it is about have the
 // same part.
 type search struct {
-	g     *graph
-	part  []int32
-	parts int32
-	left  int // hops that may still be looked at
+	g    *graph
+	part []int32 // by node: its component
+	left int     // hops that may still be looked at
 
 	dist  []int32 // by node, if seen says so
 	via   []hop   // by node: how it was reached; to is where from
@@ -225,52 +202,24 @@ type search struct {
 	round int32
 }
 
-// mark gives the nodes a part of their own and returns it.
-func (s *search) mark(nodes []int32) int32 {
-	s.parts++
-	for _, v := range nodes {
-		s.part[v] = s.parts
-	}
-	return s.parts
-}
-
-// shortest returns the shortest cycle of a component.
-func (s *search) shortest(nodes []int32, with set) (best []int32) {
-	limit := int32(1 << 30)
-	for _, v := range nodes {
-		if s.g.tx[v] == none || best != nil && s.left <= 0 {
-			continue
-		}
-		for _, h := range s.g.out(v) {
-			if s.g.steps(h) == 0 || s.part[h.to] != s.part[v] || !s.g.in(h, with) {
-				continue
-			}
-			if d, ok := s.reach(h.to, v, with, limit-1); ok && d+1 < limit {
-				limit = d + 1
-				best = append(s.path(h.to, v), h.edge)
-			}
-			if limit == 2 || best != nil && s.left <= 0 {
-				return best
-			}
-		}
-	}
-	return best
-}
-
-// shortestWithOne returns the shortest cycle that has one rw edge, and else edges
-// of the given set.
-func (s *search) shortestWithOne(nodes []int32, with set) (best []int32) {
+// shortest returns the shortest cycle of a component: of edges of the given set,
+// and if one is set of exactly one rw edge beside them.
+func (s *search) shortest(nodes []int32, with set, one bool) (best []int32) {
 	limit := int32(1 << 30)
 	for _, v := range nodes {
 		for _, h := range s.g.out(v) {
-			if h.edge < 0 || s.g.edges[h.edge].kind != RW || s.part[h.to] != s.part[v] || !s.g.in(h, with|withRW) {
+			first := s.g.steps(h) > 0 && s.g.in(h, with)
+			if one {
+				first = h.edge >= 0 && s.g.edges[h.edge].kind == RW && s.g.in(h, with|withRW)
+			}
+			if !first || s.part[h.to] != s.part[v] {
 				continue
 			}
-			if d, ok := s.reach(h.to, v, with, limit-1); ok && d+1 < limit {
+			if d, ok := s.reach(h.to, v, with, limit-1); ok {
 				limit = d + 1
 				best = append(s.path(h.to, v), h.edge)
 			}
-			if limit == 2 || s.left <= 0 {
+			if limit == 2 || s.left <= 0 && (one || best != nil) {
 				return best
 			}
 		}

@@ -7,86 +7,49 @@ import "slices"
 
 // An access is what one transaction did with one key.
 type access struct {
-	key     int32
-	read    bool // from others, before its own writes
-	value   int
-	present bool
-	list    []int
-	missed  bool // by a scan: it found nothing
+	key   int32
+	read  bool // from others, before its own writes
+	value Version
+	list  []int
 
-	wrote    bool
-	own      []int // what it appended
-	last     int   // what it wrote last
-	lastHere bool  // and it was not a delete
+	wrote bool
+	own   []int   // what it appended
+	last  Version // what it wrote last
 }
 
 // digest notes what transaction i read from others and what it wrote.
 func (c *checker) digest(i int32) {
-	tx := &c.h.Txs[i]
 	var accesses []access
-	var at map[int32]int
-	if len(tx.Ops) > 16 {
-		at = make(map[int32]int, len(tx.Ops))
-	}
-	find := func(k int32) *access {
-		if at != nil {
-			if j, ok := at[k]; ok {
-				return &accesses[j]
-			}
-			at[k] = len(accesses)
-		} else {
-			for j := range accesses {
-				if accesses[j].key == k {
-					return &accesses[j]
-				}
-			}
+	at := map[int32]int{}
+	for _, op := range c.h.Txs[i].Ops {
+		k := c.keyOf[op.Key]
+		j, ok := at[k]
+		if !ok {
+			j = len(accesses)
+			at[k] = j
+			accesses = append(accesses, access{key: k})
 		}
-		accesses = append(accesses, access{key: k})
-		return &accesses[len(accesses)-1]
-	}
-	for _, op := range tx.Ops {
-		a := find(c.keyOf[op.Key])
-		if tx.Scan && op.Kind != OpRead && !a.read {
-			a.read, a.missed = true, true
-		}
-		switch op.Kind {
-		case OpRead:
-			if c.h.Kind == KindAppend {
-				c.readList(i, a, op.List)
-			} else {
-				c.readValue(i, a, op)
-			}
-		case OpAppend:
-			a.wrote, a.lastHere, a.last = true, true, op.Value
-			a.own = append(a.own, op.Value)
-		case OpWrite:
-			a.wrote, a.lastHere, a.last = true, true, op.Value
-		case OpDelete:
-			a.wrote, a.lastHere, a.last = true, false, 0
-		}
-	}
-	for j := range accesses {
 		a := &accesses[j]
+		switch {
+		case op.Kind == OpDelete:
+			a.wrote, a.last = true, Version{}
+		case op.Kind.writes():
+			a.wrote, a.last = true, Version{op.Value, true}
+			a.own = append(a.own, op.Value)
+		case c.h.Kind == KindAppend:
+			c.readList(i, a, op.List)
+		default:
+			c.readValue(i, a, op)
+		}
+	}
+	for _, a := range accesses {
 		ks := c.keys[a.key]
-		wrote := a.wrote && c.txs[i].role == in
+		wrote := a.wrote && c.committed(i)
 		if a.read {
-			ks.readers = append(ks.readers, reader{tx: i, writes: wrote, predicate: a.missed,
-				value: a.value, present: a.present, list: a.list})
+			ks.readers = append(ks.readers, reader{tx: i, writes: wrote, value: a.value, list: a.list})
 		}
 		if wrote {
-			ks.writers = append(ks.writers, writer{tx: i, value: a.last, present: a.lastHere, own: a.own})
-		}
-	}
-	if !tx.Scan {
-		return
-	}
-	seen := make([]bool, len(c.keys))
-	for j := range accesses {
-		seen[accesses[j].key] = true
-	}
-	for k, ks := range c.keys {
-		if !seen[k] {
-			ks.readers = append(ks.readers, reader{tx: i, predicate: true})
+			ks.writers = append(ks.writers, writer{tx: i, value: a.last, own: a.own})
 		}
 	}
 }
@@ -96,11 +59,13 @@ func (c *checker) digest(i int32) {
 func (c *checker) readList(i int32, a *access, list []int) {
 	n := len(list) - len(a.own)
 	if n < 0 || !slices.Equal(list[n:], a.own) {
-		c.wrong("internal", a.key, []int32{i}, "the transaction appended %v and then read %v", a.own, list)
+		c.wrong("internal", a.key, []int32{i}, "the transaction appended %v and then read %v",
+			a.own, list)
 		return
 	}
 	if a.read && (n != len(a.list) || !samePrefix(list, a.list, n)) {
-		c.wrong("internal", a.key, []int32{i}, "the transaction read first %v and then %v from others", a.list, list[:n])
+		c.wrong("internal", a.key, []int32{i}, "the transaction read first %v and then %v from others",
+			a.list, list[:n])
 		return
 	}
 	a.read, a.list = true, list[:n:n]
@@ -108,27 +73,27 @@ func (c *checker) readList(i int32, a *access, list []int) {
 
 // readValue takes a read of a register.
 func (c *checker) readValue(i int32, a *access, op Op) {
-	got := Version{op.Value, op.Present}.norm()
+	got := op.version()
 	switch {
 	case a.wrote:
-		if own := (Version{a.last, a.lastHere}); own != got {
-			c.wrong("internal", a.key, []int32{i}, "the transaction wrote %v and then read %v", own, got)
+		if a.last != got {
+			c.wrong("internal", a.key, []int32{i}, "the transaction wrote %v and then read %v", a.last, got)
 		}
 	case a.read:
-		if before := (Version{a.value, a.present}); before != got {
-			c.wrong("internal", a.key, []int32{i}, "the transaction read first %v and then %v", before, got)
+		if a.value != got {
+			c.wrong("internal", a.key, []int32{i}, "the transaction read first %v and then %v", a.value, got)
 		}
 	default:
-		a.read, a.value, a.present = true, got.Value, got.Present
+		a.read, a.value = true, got
 	}
 }
 
-// norm returns v with the value of an absent version set to zero.
-func (v Version) norm() Version {
-	if !v.Present {
-		v.Value = 0
+// version returns what was read.
+func (op *Op) version() Version {
+	if !op.Present {
+		return Version{}
 	}
-	return v
+	return Version{op.Value, true}
 }
 
 // samePrefix reports whether the first n elements of a and b are the same. Lists

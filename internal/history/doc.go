@@ -1,5 +1,12 @@
-// Package history checks what concurrent transactions have read and written: it
-// finds out whether some order explains it, and if not, shows why.
+// Package history records what concurrent transactions and one-key operations have
+// read and written, finds out whether some order explains it, and if not, shows why.
+//
+// [Record] makes a [History], [Check] judges it. There are two oracles. Histories of
+// [KindOneKey] are judged key by key: porcupine looks for an order of the operations
+// on it that respects their times and in which each finds what it did. That is enough
+// for operations on one key, because linearizability is local. The others, whose
+// transactions touch several keys, are searched for cycles of dependencies; what
+// follows is about these.
 //
 // It is made in the spirit of Adya's thesis (Weak Consistency, 1999), which says
 // what anomalies are in terms of cycles, and of Kingsbury and Alvaro's Elle (VLDB
@@ -13,22 +20,20 @@
 // operation of [LevelOneKey], and any transaction that only reads or only writes
 // has one moment, at which it reads and writes. A transaction at [LevelSnapshot]
 // has two: it reads at the first and writes at the second. All lie between the
-// transaction's Begin and its End. The promise called [Snapshot] is that there is
-// an order of all moments such that
+// transaction's Begin and its End. There is an order of all moments such that
 //
 //   - each read finds what the last write before it has left;
 //   - between the two moments of a transaction nobody else writes a key that it
 //     writes (first committer wins);
 //   - if a transaction ended before another began, its moments come first.
 //
-// The promise called [StrictSerializable] is the same with one moment for every
-// transaction, whatever its level. So, where levels are mixed, a transaction at
-// snapshot level reads a consistent state and loses no update. Those that are
-// serializable are so among themselves and see each of the others as two steps. A
-// cycle of dependencies that goes through two moments of one transaction
-// backwards is allowed: write skew, whose pivot is at snapshot level (Fekete et
-// al., TODS 2005). What a transaction that rolls back has read is of no interest
-// to the promise, unless [Options].Opacity says so.
+// Where no transaction is at snapshot level, that is strict serializability. Where
+// levels are mixed, a transaction at snapshot level reads a consistent state and loses
+// no update. Those that are serializable are so among themselves and see each of the
+// others as two steps. A cycle of dependencies that goes through two moments of one
+// transaction backwards is allowed: write skew, whose pivot is at snapshot level
+// (Fekete et al., TODS 2005). A transaction that rolls back must have read at one
+// moment, too.
 //
 // # How it is checked
 //
@@ -43,14 +48,14 @@
 //
 // A ww edge leads to the moment at which the second transaction reads: the first
 // committer wins. A strongly connected component (Tarjan) holds a cycle, and no
-// order explains a cycle. The component is searched for the simplest class of
-// cycle, and for the shortest one of that class:
+// order explains a cycle. What is reported is the simplest class of cycle that there
+// is, by the shortest one of each component:
 //
 //	G0             ww only
 //	G1c            ww and wr
 //	G-single       one rw; "lost update (P4)" if it is over one key
 //	G-nonadjacent  more, no two of them in a row: a long fork
-//	G2-item, G2    more; G2 if one is that of a scan which has missed a new key
+//	G2-item        more
 //
 // with "-realtime" behind the name if real time is needed. What needs no cycle is
 // reported beside: reads of what was rolled back (G1a), of what was not the last
@@ -64,7 +69,5 @@
 // round it depends. An append history that ends with a read of all keys passes only
 // if there is an order. Of a register history not all is known: which of two
 // blind writes at the same time was the later one, or which of two deletes left
-// the absence that was read; an anomaly that hangs on it may be missed. The tests
-// compare with a search through all orders of small histories: of the bad ones
-// of registers, less than one of a hundred passes.
+// the absence that was read; an anomaly that hangs on it may be missed.
 package history

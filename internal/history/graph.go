@@ -10,7 +10,6 @@ type edge struct {
 	from, to      int32
 	fromTx, toTx  int32
 	kind          EdgeKind
-	predicate     bool
 	realtime      bool
 	key           int32
 	via           int32 // 1 + the transaction whose read shows the order, or 0
@@ -77,15 +76,9 @@ func (c *checker) realTime() {
 		node int32
 	}
 	var begins, ends []stamp
-	for i := range c.txs {
-		t := &c.txs[i]
-		if t.role == out {
-			continue
-		}
-		begins = append(begins, stamp{c.h.Txs[i].Begin, t.read})
-		if t.end != maxStamp {
-			ends = append(ends, stamp{t.end, t.write})
-		}
+	for i, m := range c.moments {
+		begins = append(begins, stamp{c.h.Txs[i].Begin, m.read})
+		ends = append(ends, stamp{c.h.Txs[i].End, m.write})
 	}
 	by := func(a, b stamp) int { return cmp.Compare(a.at, b.at) }
 	slices.SortFunc(begins, by)
@@ -154,14 +147,9 @@ func (g *graph) steps(h hop) int32 {
 }
 
 // components returns the strongly connected components of more than one node that
-// edges of the set s make between the given nodes, by Tarjan's algorithm. part
-// must be equal for all given nodes and different for all others.
-func (g *graph) components(nodes []int32, part []int32, s set) (all [][]int32) {
+// edges of the set s make, by Tarjan's algorithm.
+func (g *graph) components(s set) (all [][]int32) {
 	type frame struct{ v, next int32 }
-	if len(nodes) == 0 {
-		return nil
-	}
-	mine := part[nodes[0]]
 	index := make([]int32, len(g.tx)) // 0: not met
 	low := make([]int32, len(g.tx))
 	onStack := make([]bool, len(g.tx))
@@ -175,7 +163,7 @@ func (g *graph) components(nodes []int32, part []int32, s set) (all [][]int32) {
 		onStack[v] = true
 		frames = append(frames, frame{v, g.first[v]})
 	}
-	for _, root := range nodes {
+	for root := range int32(len(g.tx)) {
 		if index[root] != 0 {
 			continue
 		}
@@ -187,7 +175,7 @@ func (g *graph) components(nodes []int32, part []int32, s set) (all [][]int32) {
 				h := g.to[f.next]
 				f.next++
 				switch {
-				case part[h.to] != mine || !g.in(h, s):
+				case !g.in(h, s):
 				case index[h.to] == 0:
 					enter(h.to)
 				case onStack[h.to]:

@@ -1,10 +1,6 @@
 package history
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "math"
 
 // The order of the versions of a register is known in part:
 //
@@ -12,30 +8,18 @@ import (
 //   - a transaction that read v and wrote w put w directly behind v;
 //   - a version whose writer ended before the writer of another began is before
 //     it, and what a transaction reads is not before a version whose writer ended
-//     before the transaction began (real time). The begins and ends are those of
-//     the transactions, or, if more is known, tighter bounds: see bounds.go.
+//     before the transaction began (real time).
 //
 // Which absence a transaction has seen is known if only one delete, or only the
 // start, is possible in real time.
 
-// A span is when a version was made, as far as that is known.
-type span struct {
-	begin, end int64
-	w          int32 // index in writers
-}
-
 // registerOrder is what is known of the versions of a register. Version p > 0 was
-// written by writers[p-1], version 0 is the absence at the start.
+// written by writers[p-1], version 0 is the absence at the start. Each question is
+// answered by looking at all of them.
 type registerOrder struct {
 	c       *checker
 	k       int32
 	writers []writer
-	byBegin []span  // by begin
-	leastE  []int64 // leastE[i]: the least end of byBegin[i:]
-	byEnd   []span  // by end; only writers whose end is known
-	mostB   []int64 // mostB[i]: the greatest begin of byEnd[:i+1]
-	deletes []span  // by begin, with those that only perhaps committed: w is none
-	mostE   []int64 // mostE[i]: the greatest end of deletes[:i+1]
 	next    []int32 // next[p]: the version directly behind p; 0: not known
 	known   []bool  // known[p]: the version directly before p is known
 }
@@ -43,16 +27,19 @@ type registerOrder struct {
 // registerKey finds the edges of one key of a register history.
 func (c *checker) registerKey(k int32) {
 	ks := c.keys[k]
-	o := c.registerOrder(k)
-	for i := range ks.readers {
-		ks.readers[i].pos = o.resolve(&ks.readers[i])
-	}
-	if c.o.Epochs {
-		o.byEpochs()
-	}
+	o := &registerOrder{c: c, k: k, writers: ks.writers}
+	o.next, o.known = make([]int32, len(o.writers)+1), make([]bool, len(o.writers)+1)
 	place := map[int32]int32{} // version by transaction
 	for i := range o.writers {
-		place[o.writers[i].tx] = int32(i + 1)
+		w := &o.writers[i]
+		w.pos = int32(i + 1)
+		place[w.tx] = w.pos
+		if w.value.Present {
+			c.writeOf(k, w.value.Value).pos = w.pos
+		}
+	}
+	for i := range ks.readers {
+		ks.readers[i].pos = o.resolve(&ks.readers[i])
 	}
 	for i := range ks.readers {
 		r := &ks.readers[i]
@@ -86,84 +73,49 @@ func (c *checker) registerKey(k int32) {
 	}
 }
 
-func (c *checker) registerOrder(k int32) *registerOrder {
-	ks := c.keys[k]
-	o := &registerOrder{c: c, k: k, writers: ks.writers}
-	o.next = make([]int32, len(ks.writers)+1)
-	o.known = make([]bool, len(ks.writers)+1)
-	for i := range ks.writers {
-		w := &ks.writers[i]
-		w.pos = int32(i + 1)
-		node := c.txs[w.tx].write
-		s := span{c.lo[node], c.hi[node], int32(i)}
-		o.byBegin = append(o.byBegin, s)
-		if s.end != maxStamp {
-			o.byEnd = append(o.byEnd, s)
-		}
-		if w.present {
-			c.writeOf(k, w.value).pos = w.pos
-		} else {
-			o.deletes = append(o.deletes, s)
-		}
-	}
-	for _, i := range ks.maybe {
-		o.deletes = append(o.deletes, span{c.h.Txs[i].Begin, c.h.Txs[i].latest(), none})
-	}
-	byBegin := func(a, b span) int { return cmp.Compare(a.begin, b.begin) }
-	slices.SortFunc(o.byBegin, byBegin)
-	slices.SortFunc(o.deletes, byBegin)
-	slices.SortFunc(o.byEnd, func(a, b span) int { return cmp.Compare(a.end, b.end) })
-	o.leastE = make([]int64, len(o.byBegin))
-	least := int64(maxStamp)
-	for i := len(o.byBegin) - 1; i >= 0; i-- {
-		least = min(least, o.byBegin[i].end)
-		o.leastE[i] = least
-	}
-	most := int64(math.MinInt64)
-	for _, s := range o.byEnd {
-		most = max(most, s.begin)
-		o.mostB = append(o.mostB, most)
-	}
-	most = math.MinInt64
-	for _, s := range o.deletes {
-		most = max(most, s.end)
-		o.mostE = append(o.mostE, most)
-	}
-	return o
+// span returns when the transaction that wrote version p began and ended.
+func (o *registerOrder) span(p int32) (begin, end int64) {
+	tx := &o.c.h.Txs[o.tx(p)]
+	return tx.Begin, tx.End
 }
 
 // after returns the versions whose writers began after end, but for those that
 // come after another of them in real time anyway.
 func (o *registerOrder) after(end int64) (versions []int32) {
-	i, _ := slices.BinarySearchFunc(o.byBegin, end, func(s span, end int64) int {
-		if s.begin <= end {
-			return -1
+	least := int64(math.MaxInt64)
+	for i := range o.writers {
+		if b, e := o.span(int32(i + 1)); b > end {
+			least = min(least, e)
 		}
-		return 1
-	})
-	for j := i; j < len(o.byBegin) && o.byBegin[j].begin <= o.leastE[i]; j++ {
-		versions = append(versions, o.byBegin[j].w+1)
+	}
+	for i := range o.writers {
+		if b, _ := o.span(int32(i + 1)); b > end && b <= least {
+			versions = append(versions, int32(i+1))
+		}
 	}
 	return versions
 }
 
-// endedBefore returns how many of byEnd had ended before begin.
-func (o *registerOrder) endedBefore(begin int64) int {
-	n, _ := slices.BinarySearchFunc(o.byEnd, begin, func(s span, begin int64) int {
-		if s.end < begin {
-			return -1
+// latest returns the version whose writer began last, of those that had ended before
+// begin, and when it began; or 0 if there is none.
+func (o *registerOrder) latest(begin int64) (version int32, began int64) {
+	began = math.MinInt64
+	for i := range o.writers {
+		if b, e := o.span(int32(i + 1)); e < begin && b > began {
+			version, began = int32(i+1), b
 		}
-		return 1
-	})
-	return n
+	}
+	return version, began
 }
 
 // before returns the versions whose writers had ended before begin, but for those
 // that come before another of them in real time anyway.
 func (o *registerOrder) before(begin int64) (versions []int32) {
-	n := o.endedBefore(begin)
-	for j := n - 1; j >= 0 && o.byEnd[j].end >= o.mostB[n-1]; j-- {
-		versions = append(versions, o.byEnd[j].w+1)
+	_, most := o.latest(begin)
+	for i := range o.writers {
+		if _, e := o.span(int32(i + 1)); e < begin && e >= most {
+			versions = append(versions, int32(i+1))
+		}
 	}
 	return versions
 }
@@ -171,22 +123,25 @@ func (o *registerOrder) before(begin int64) (versions []int32) {
 // resolve returns the version that r has read, or none if it cannot be known.
 func (o *registerOrder) resolve(r *reader) int32 {
 	c := o.c
-	if !r.present {
+	if !r.value.Present {
 		return o.resolveAbsent(r)
 	}
-	w := c.writeOf(o.k, r.value)
+	w := c.writeOf(o.k, r.value.Value)
 	switch {
 	case w == nil:
-		c.wrong("garbage read", o.k, []int32{r.tx}, "T%d read %d: nobody wrote that", c.id(r.tx), r.value)
+		c.unwritten(o.k, r.tx, r.value, r.value.Value)
 	case w.tx == r.tx:
-		c.wrong("internal", o.k, []int32{r.tx}, "the transaction read %d before it wrote it itself", r.value)
-	case c.txs[w.tx].role != in:
-		c.wrong("G1a", o.k, []int32{r.tx, w.tx}, "T%d read %d: T%d, which wrote it, was rolled back", c.id(r.tx), r.value, c.id(w.tx))
+		c.wrong("internal", o.k, []int32{r.tx}, "the transaction read %v before it wrote it itself",
+			r.value)
+	case !c.committed(w.tx):
+		c.unwritten(o.k, r.tx, r.value, r.value.Value)
 		if r.writes {
-			c.wrong("dirty update", o.k, []int32{r.tx, w.tx}, "T%d replaced %d, which T%d wrote before it was rolled back", c.id(r.tx), r.value, c.id(w.tx))
+			c.wrong("dirty update", o.k, []int32{r.tx, w.tx},
+				"T%d replaced %v, which T%d wrote before it was rolled back", c.id(r.tx), r.value, c.id(w.tx))
 		}
 	case !w.final:
-		c.wrong("G1b", o.k, []int32{r.tx, w.tx}, "T%d read %d, which T%d wrote in between, and not as its last", c.id(r.tx), r.value, c.id(w.tx))
+		c.wrong("G1b", o.k, []int32{r.tx, w.tx}, "T%d read %v, which was not the last that T%d wrote",
+			c.id(r.tx), r.value, c.id(w.tx))
 	default:
 		return w.pos
 	}
@@ -198,71 +153,35 @@ func (o *registerOrder) resolve(r *reader) int32 {
 // ended before r began.
 func (o *registerOrder) resolveAbsent(r *reader) int32 {
 	c := o.c
-	node := c.txs[r.tx].read
-	begin, end := c.lo[node], c.hi[node]
-	last, over := int64(math.MinInt64), none
-	if n := o.endedBefore(begin); n > 0 {
-		last = o.mostB[n-1]
-		over = n - 1
+	over, last := o.latest(c.h.Txs[r.tx].Begin)
+	found, candidates := int32(0), 0
+	if over == 0 {
+		candidates++ // the start
 	}
-	found, candidates := int32(none), 0
-	if over == none {
-		found, candidates = 0, 1
-	}
-	n, _ := slices.BinarySearchFunc(o.deletes, end, func(s span, end int64) int {
-		if s.begin <= end {
-			return -1
-		}
-		return 1
-	})
-	for j := n - 1; j >= 0 && o.mostE[j] >= last && candidates < 2; j-- {
-		s := o.deletes[j]
-		if s.end < last || s.w != none && o.writers[s.w].tx == r.tx {
-			continue
-		}
-		candidates++
-		found = none
-		if s.w != none {
-			found = s.w + 1
+	for i, w := range o.writers {
+		b, e := o.span(int32(i + 1))
+		if !w.value.Present && w.tx != r.tx && b <= c.h.Txs[r.tx].End && e >= last {
+			candidates++
+			found = int32(i + 1)
 		}
 	}
 	switch candidates {
 	case 1:
 		return found
 	case 0:
-		for o.byEnd[over].begin != last {
-			over--
-		}
-		w := o.writers[o.byEnd[over].w]
-		c.wrong("stale absence", o.k, []int32{r.tx, w.tx}, "T%d found nothing, though T%d had written %v before, and no delete after that comes into question",
-			c.id(r.tx), c.id(w.tx), Version{w.value, w.present})
+		w := o.writers[over-1]
+		c.wrong("stale absence", o.k, []int32{r.tx, w.tx},
+			"T%d found nothing, though T%d had written %v before, and there was no delete that explains it",
+			c.id(r.tx), c.id(w.tx), w.value)
 	}
 	return none
-}
-
-// byEpochs orders the versions by their commit epochs, if all have one.
-func (o *registerOrder) byEpochs() {
-	epochOf := func(p int32) uint64 { return o.c.h.Txs[o.writers[p-1].tx].Commit }
-	order := make([]int32, 0, len(o.writers))
-	for p := int32(1); int(p) <= len(o.writers); p++ {
-		if epochOf(p) == 0 {
-			return
-		}
-		order = append(order, p)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(epochOf(a), epochOf(b)) })
-	prev := int32(0)
-	for _, p := range order {
-		o.next[prev], o.known[p] = p, true
-		prev = p
-	}
 }
 
 func (o *registerOrder) version(p int32) Version {
 	if p == 0 {
 		return Version{}
 	}
-	return Version{o.writers[p-1].value, o.writers[p-1].present}.norm()
+	return o.writers[p-1].value
 }
 
 func (o *registerOrder) tx(p int32) int32 {
@@ -272,13 +191,11 @@ func (o *registerOrder) tx(p int32) int32 {
 	return o.writers[p-1].tx
 }
 
-// end returns when version p was there at the latest.
-func (o *registerOrder) end(p int32) int64 { return o.c.hi[o.c.txs[o.tx(p)].write] }
-
 // ww notes that version p is before version q; via says whose read shows it.
 func (o *registerOrder) ww(p, q int32, realtime bool, via int32) {
 	if p > 0 && p != q {
-		o.c.edge(edge{kind: WW, fromTx: o.tx(p), toTx: o.tx(q), key: o.k, before: o.version(p), after: o.version(q), realtime: realtime, via: via})
+		o.c.edge(edge{kind: WW, fromTx: o.tx(p), toTx: o.tx(q), key: o.k,
+			before: o.version(p), after: o.version(q), realtime: realtime, via: via})
 	}
 }
 
@@ -296,10 +213,9 @@ func (o *registerOrder) follow(p int32, heads []int32) {
 		}
 		return
 	}
-	if end := o.end(p); end != maxStamp {
-		for _, f := range o.after(end) {
-			o.ww(q, f, true, 0)
-		}
+	_, end := o.span(p)
+	for _, f := range o.after(end) {
+		o.ww(q, f, true, 0)
 	}
 }
 
@@ -308,11 +224,13 @@ func (o *registerOrder) follow(p int32, heads []int32) {
 func (o *registerOrder) read(r *reader, heads []int32) {
 	c := o.c
 	rw := func(p int32, realtime bool) {
-		c.edge(edge{kind: RW, fromTx: r.tx, toTx: o.tx(p), key: o.k, before: o.version(r.pos), after: o.version(p), predicate: r.predicate, realtime: realtime})
+		c.edge(edge{kind: RW, fromTx: r.tx, toTx: o.tx(p), key: o.k,
+			before: o.version(r.pos), after: o.version(p), realtime: realtime})
 	}
 	if r.pos > 0 {
-		c.edge(edge{kind: WR, fromTx: o.tx(r.pos), toTx: r.tx, key: o.k, before: o.version(r.pos), after: o.version(r.pos)})
-		for _, p := range o.before(c.lo[c.txs[r.tx].read]) {
+		c.edge(edge{kind: WR, fromTx: o.tx(r.pos), toTx: r.tx, key: o.k,
+			before: o.version(r.pos), after: o.version(r.pos)})
+		for _, p := range o.before(c.h.Txs[r.tx].Begin) {
 			o.ww(p, r.pos, true, r.tx+1)
 		}
 	}
@@ -329,10 +247,9 @@ func (o *registerOrder) read(r *reader, heads []int32) {
 			rw(p, false)
 		}
 	default:
-		if end := o.end(r.pos); end != maxStamp {
-			for _, p := range o.after(end) {
-				rw(p, true)
-			}
+		_, end := o.span(r.pos)
+		for _, p := range o.after(end) {
+			rw(p, true)
 		}
 	}
 }

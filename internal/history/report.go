@@ -1,33 +1,12 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"time"
 )
-
-// A Promise is what a history is checked against.
-type Promise uint8
-
-const (
-	// StrictSerializable: all transactions, whatever their level, behave as if
-	// they had run one at a time, in an order that agrees with real time.
-	StrictSerializable Promise = iota
-	// Snapshot: each transaction is given what its own level promises. See the
-	// package comment for what that means where levels are mixed. For a history
-	// without transactions of LevelSnapshot it is the same as
-	// StrictSerializable.
-	Snapshot
-)
-
-// String returns "strict serializability" or "snapshot isolation".
-func (p Promise) String() string {
-	if p == Snapshot {
-		return "snapshot isolation"
-	}
-	return "strict serializability"
-}
 
 // An EdgeKind says why one transaction comes before another.
 type EdgeKind uint8
@@ -55,8 +34,6 @@ type Edge struct {
 	// Before is the version that From wrote or read, After the one that To
 	// wrote or read.
 	Before, After Version
-	// Predicate says that From read the whole map, and did not find the key.
-	Predicate bool
 	// Realtime says that the order of the two versions is known from real time.
 	Realtime bool
 	// Via is the transaction, if there is one, that comes after From in real time
@@ -72,10 +49,8 @@ type Version struct {
 
 // An Anomaly is one thing that must not have happened.
 type Anomaly struct {
-	// Name is the class: "G0", "G1a", "G1b", "G1c", "G-single",
-	// "G-nonadjacent", "G2-item", "G2" or one of these followed by "-realtime";
-	// "lost update (P4)", "dirty update", "internal", "incompatible order",
-	// "duplicate", "garbage read", "stale absence".
+	// Name is the class: one of explanations, or that of a cycle followed by
+	// "-realtime".
 	Name string
 	// Detail says what is wrong, if it is not a cycle.
 	Detail string
@@ -90,19 +65,47 @@ type Anomaly struct {
 
 // A Report is the outcome of a check.
 type Report struct {
-	Promise   Promise
 	Anomalies []Anomaly
 	// More is how many anomalies were found beyond those listed.
-	More  int
-	Txs   int // transactions that were checked, those that committed
-	Edges int // dependencies between them
-	Time  time.Duration
+	More      int
+	Txs       int // transactions that were checked, those that committed
+	Edges     int // dependencies between them
+	Undecided int // keys that could not be judged in time
 
 	history *History
+	picture func(io.Writer) error
 }
 
 // OK reports whether no anomaly was found.
 func (r *Report) OK() bool { return len(r.Anomalies) == 0 }
+
+// Summary says in one line what was violated.
+func (r *Report) Summary() string {
+	first := r.Anomalies[0]
+	if first.Name == notLinearizable {
+		return first.Name + ": " + first.Detail
+	}
+	promise := "strict serializability"
+	for i := range r.history.Txs {
+		if r.history.Txs[i].Level == LevelSnapshot {
+			promise = "snapshot isolation"
+		}
+	}
+	s := promise + " violated: " + first.Name
+	if n := len(r.Anomalies) + r.More - 1; n > 0 {
+		s += fmt.Sprintf(" (and %d more anomalies)", n)
+	}
+	return s
+}
+
+// Draw writes a page that shows how far each attempt to order the operations of a
+// key gets. It writes nothing if there are none, or too many to be looked at.
+func (r *Report) Draw(w io.Writer) error {
+	if r.picture == nil {
+		return nil
+	}
+	return r.picture(w)
+}
 
 // explanations says what the classes of anomalies mean.
 var explanations = map[string]string{
@@ -113,7 +116,6 @@ var explanations = map[string]string{
 	"G-single":           "read skew: a transaction has seen a part of what another one wrote, and not all",
 	"G-nonadjacent":      "long fork: transactions have seen what others wrote in different orders",
 	"G2-item":            "write skew: each transaction has read what another one overwrote",
-	"G2":                 "phantom: each transaction has read what another one overwrote, and one has missed a new key in a scan",
 	"lost update (P4)":   "two transactions have both replaced one version: one of the two writes is lost",
 	"dirty update":       "a transaction has committed on top of what was rolled back",
 	"internal":           "a transaction does not agree with its own reads and writes",
@@ -121,6 +123,7 @@ var explanations = map[string]string{
 	"duplicate":          "a value that was written, or is seen, twice",
 	"garbage read":       "a value that nobody wrote",
 	"stale absence":      "a key that is absent though it must not be",
+	notLinearizable:      "operations on one key that no order explains",
 }
 
 // String explains each anomaly: its class, the shortest cycle edge by edge, and
@@ -128,10 +131,10 @@ var explanations = map[string]string{
 func (r *Report) String() string {
 	var b strings.Builder
 	if r.OK() {
-		fmt.Fprintf(&b, "%v holds: %d transactions, %d dependencies, checked in %v\n", r.Promise, r.Txs, r.Edges, r.Time.Round(time.Millisecond))
+		fmt.Fprintf(&b, "nothing is violated: %d transactions, %d dependencies\n", r.Txs, r.Edges)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%v is violated: %d anomalies in %d transactions\n", r.Promise, len(r.Anomalies)+r.More, r.Txs)
+	fmt.Fprintf(&b, "%d anomalies in %d transactions\n", len(r.Anomalies)+r.More, r.Txs)
 	for i := range r.Anomalies {
 		b.WriteByte('\n')
 		r.explain(&b, &r.Anomalies[i])
@@ -155,12 +158,16 @@ func (r *Report) explain(b *strings.Builder, a *Anomaly) {
 	for _, e := range a.Cycle {
 		fmt.Fprintf(b, "  T%d --%v--> T%d: %s\n", e.From, e.Kind, e.To, r.reason(e))
 	}
-	txs := slices.Clone(a.Txs)
-	slices.Sort(txs)
-	for _, id := range slices.Compact(txs) {
-		if tx := r.tx(id); tx != nil {
-			fmt.Fprintf(b, "    T%d, %v, %v, goroutine %d, from %d to %d:%s\n", id, tx.Level, tx.Status, tx.Process, tx.Begin, tx.End, describe(tx, a))
+	var txs []*Tx
+	for _, id := range a.Txs {
+		if tx := r.tx(id); tx != nil && !slices.Contains(txs, tx) {
+			txs = append(txs, tx)
 		}
+	}
+	slices.SortStableFunc(txs, func(a, b *Tx) int { return cmp.Compare(a.Begin, b.Begin) })
+	for _, tx := range txs {
+		fmt.Fprintf(b, "    T%d, %v, %v, goroutine %d, from %d to %d:%s\n",
+			tx.ID, tx.Level, tx.Status, tx.Process, tx.Begin, tx.End, describe(tx, a))
 	}
 }
 
@@ -175,15 +182,13 @@ func (r *Report) reason(e Edge) string {
 	}
 	switch e.Kind {
 	case WW:
-		return fmt.Sprintf("T%d wrote %v to key %d, and T%d %v after it%s", e.From, e.Before, e.Key, e.To, e.After, derived)
+		return fmt.Sprintf("T%d wrote %v to key %d, and T%d %v after it%s",
+			e.From, e.Before, e.Key, e.To, e.After, derived)
 	case WR:
 		return fmt.Sprintf("T%d wrote %v to key %d, which T%d read", e.From, e.Before, e.Key, e.To)
 	case RW:
-		how := "read"
-		if e.Predicate {
-			how = "scanned all keys and found"
-		}
-		return fmt.Sprintf("T%d %s %v for key %d, and T%d wrote %v after it%s", e.From, how, e.Before, e.Key, e.To, e.After, derived)
+		return fmt.Sprintf("T%d read %v for key %d, and T%d wrote %v after it%s",
+			e.From, e.Before, e.Key, e.To, e.After, derived)
 	}
 	from, to := r.tx(e.From), r.tx(e.To)
 	if from == nil || to == nil {
@@ -213,12 +218,10 @@ func (v Version) String() string {
 // else those on the keys of the anomaly.
 func describe(tx *Tx, a *Anomaly) string {
 	var b strings.Builder
-	if tx.Scan {
-		b.WriteString(" scan;")
-	}
 	left := 0
 	for i, op := range tx.Ops {
-		here := a.Cycle == nil && op.Key == a.Key || slices.ContainsFunc(a.Cycle, func(e Edge) bool { return e.Kind != RT && e.Key == op.Key })
+		here := a.Cycle == nil && op.Key == a.Key ||
+			slices.ContainsFunc(a.Cycle, func(e Edge) bool { return e.Kind != RT && e.Key == op.Key })
 		if i >= 12 && !here {
 			left++
 			continue
@@ -243,7 +246,9 @@ func (op Op) String() string {
 		}
 		return fmt.Sprintf("read %d: %s%v", op.Key, dots, list)
 	case op.Kind == OpRead:
-		return fmt.Sprintf("read %d: %v", op.Key, Version{op.Value, op.Present})
+		return fmt.Sprintf("read %d: %v", op.Key, op.version())
+	case op.Kind == OpOther:
+		return fmt.Sprintf("found %d to be other than %d", op.Key, op.Value)
 	case op.Kind == OpDelete:
 		return fmt.Sprintf("delete %d", op.Key)
 	}

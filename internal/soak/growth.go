@@ -46,14 +46,14 @@ type growth struct {
 
 // doGrowth has writers that never rest, with readers beside them, and looks whether
 // memory grows with what they have written.
-func (s *soak) doGrowth(ctx context.Context, r Round) Outcome {
+func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 	before := liveHeap()
 	m := mvcc.New[int, int64](r.Options())
 	defer m.Close()
 	for k := range r.Keys {
 		m.Store(k, r.first(k))
 	}
-	g := &growth{r: r, m: m, stats: s.target.Stats, readers: newReaders(r, m)}
+	g := &growth{r: r, m: m, stats: t.Stats, readers: newReaders(r, m)}
 	g.keep(liveHeap())
 	g.begin()
 	v := g.watch(ctx)

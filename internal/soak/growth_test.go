@@ -28,8 +28,7 @@ func growing(n int, target Target) Outcome {
 	r.grow(rand.New(rand.NewPCG(1, 1)))
 	r.Keys, r.Workers, r.Size, r.Readers, r.Stores = n, 2, 1000, ReadersRenewed, true
 	r.ReclaimInterval = 5 * time.Millisecond
-	s := &soak{target: target.orDefault()}
-	return s.do(context.Background(), r)
+	return target.orDefault().do(context.Background(), r)
 }
 
 // lying is a Target.Stats that says what lie makes of the truth.
@@ -136,63 +135,4 @@ func TestGrown(t *testing.T) {
 	require.Empty(t, grown(r, all), "the map says so")
 	require.Contains(t, table(all), " 120.0 MiB  100.0 MiB")
 	require.Len(t, strings.Split(strings.TrimSpace(table(all)), "\n"), 1+len(all))
-}
-
-// Versions are needed by those snapshots that are open or were lately, and no more of
-// them than were written meanwhile.
-func TestNeeded(t *testing.T) {
-	r := Round{Kind: Growth, Keys: 100, Workers: 3, Stores: true, Readers: ReadersMany, ReclaimInterval: time.Hour}
-	m := mvcc.New[int, int64](&mvcc.Options{ManualReclaim: true})
-	defer m.Close()
-	write := func(n int) {
-		for i := range n {
-			m.Store(i%r.Keys, int64(i%r.Keys))
-		}
-	}
-	write(r.Keys)
-	s := newReaders(r, m)
-	require.Equal(t, mostReaders, s.most)
-	s.most = 2
-	require.Equal(t, 100, s.needed(1))
-	s.add()
-	require.Equal(t, 100, s.needed(1))
-	write(10)
-	s.add()
-	require.Equal(t, 110, s.needed(1))
-	write(1000)
-	require.Equal(t, 210, s.needed(1))
-	s.add() // the first one is closed
-	require.Len(t, s.gone, 1)
-	require.Equal(t, 210, s.needed(10))
-	require.Equal(t, 210, s.needed(20), "now it is known when it was closed")
-	require.Equal(t, 210, s.needed(20+s.lingers()), "it lingers")
-	require.Equal(t, 200, s.needed(21+s.lingers()))
-	s.r.Stores = false
-	require.Equal(t, 500, s.needed(1), "a transaction of each writer, and one snapshot")
-	s.r.Stores = true
-	require.Nil(t, s.check())
-	s.r.Stores = false
-	s.close()
-	require.Equal(t, 400, s.needed(1))
-	require.Zero(t, m.Stats().LiveTx)
-}
-
-// What a snapshot shows is checked.
-func TestContents(t *testing.T) {
-	m := mvcc.New[int, int64](nil)
-	defer m.Close()
-	for k := range 3 {
-		m.Store(k, opening)
-	}
-	r := Round{Keys: 3}
-	check := func() *Violation {
-		s := m.Snapshot()
-		defer s.Close()
-		return checkContents(r, s)
-	}
-	require.Nil(t, check())
-	m.Store(1, opening+1)
-	require.Contains(t, check().Summary, "3 keys with the sum 3001")
-	r.Stores = true
-	require.Contains(t, check().Summary, "which was not stored there")
 }

@@ -69,7 +69,7 @@ type Thing struct {
 }
 
 // doReclaim has keys come and go, and then looks at what the map keeps alive.
-func (s *soak) doReclaim(ctx context.Context, r Round) Outcome {
+func (t Target) doReclaim(ctx context.Context, r Round) Outcome {
 	m := mvcc.New[*Thing, *Thing](r.Options())
 	defer m.Close()
 	var stop atomic.Bool
@@ -82,7 +82,7 @@ func (s *soak) doReclaim(ctx context.Context, r Round) Outcome {
 		wg.Go(c.run)
 	}
 	wg.Wait()
-	s.target.Hold(m)
+	t.Hold(m)
 	var o Outcome
 	var keys, values []weak.Pointer[Thing]
 	for _, c := range crew {
@@ -146,19 +146,13 @@ type churner struct {
 
 	own  []*Thing          // keys that are in the map
 	held map[*Thing]*Thing // their values
-	view view
+
+	view mvcc.Snapshot[*Thing, *Thing] // open if left is above 0
+	left int                           // steps until it is closed
 
 	txs, ops, aborted int
 	keys, values      []weak.Pointer[Thing]
 	err               error
-}
-
-// view is a snapshot with what it must show of the goroutine's keys.
-type view struct {
-	s    mvcc.Snapshot[*Thing, *Thing]
-	open bool
-	left int // operations until it is closed
-	want map[*Thing]*Thing
 }
 
 func (c *churner) run() {
@@ -166,14 +160,15 @@ func (c *churner) run() {
 		if p := recover(); p != nil {
 			c.fail("panic: %v\n%s", p, debug.Stack())
 		}
-		c.own, c.held, c.view = nil, nil, view{}
+		if c.left > 0 {
+			c.view.Close()
+		}
+		c.own, c.held, c.view = nil, nil, mvcc.Snapshot[*Thing, *Thing]{}
 	}()
 	c.held = map[*Thing]*Thing{}
 	for n := 0; n < max(c.r.Size/c.r.Workers, 1) && !c.stop.Load() && c.err == nil; n++ {
 		c.step()
 	}
-	c.look()
-	c.close()
 }
 
 func (c *churner) fresh(list *[]weak.Pointer[Thing]) *Thing {
@@ -188,13 +183,14 @@ func (c *churner) fresh(list *[]weak.Pointer[Thing]) *Thing {
 func (c *churner) step() {
 	c.txs++
 	r := c.random
-	if !c.view.open && r.IntN(8) == 0 {
-		c.open()
-	} else if c.view.open {
-		if c.view.left--; c.view.left < 0 {
-			c.look()
-			c.close()
-		}
+	switch {
+	case c.left > 1:
+		c.left--
+	case c.left == 1:
+		c.view.Close()
+		c.left = 0
+	case r.IntN(8) == 0:
+		c.view, c.left = c.m.Snapshot(), 1+r.IntN(64)
 	}
 	writes := map[*Thing]*Thing{} // nil: deleted
 	for range 1 + r.IntN(max(c.r.MaxOps, 1)) {
@@ -288,53 +284,6 @@ func (c *churner) commit(writes map[*Thing]*Thing) bool {
 }
 
 var errAbandoned = errors.New("soak: rolled back on purpose")
-
-func (c *churner) open() {
-	want := make(map[*Thing]*Thing, len(c.held))
-	for k, v := range c.held {
-		want[k] = v
-	}
-	c.view = view{s: c.m.Snapshot(), open: true, left: c.random.IntN(64), want: want}
-}
-
-// look checks that the open snapshot shows what was there when it was opened.
-func (c *churner) look() {
-	if !c.view.open {
-		return
-	}
-	for k, want := range c.view.want {
-		if got, ok := c.view.s.Get(k); !ok || got != want {
-			c.wrong("Get of a snapshot", k, got, ok)
-		}
-	}
-	for k := range c.held {
-		if _, ok := c.view.want[k]; !ok {
-			if got, ok := c.view.s.Get(k); ok {
-				c.wrong("Get of a snapshot", k, got, ok)
-			}
-		}
-	}
-	found := 0
-	for k, v := range c.view.s.All() {
-		if want, ok := c.view.want[k]; ok {
-			if found++; want != v {
-				c.wrong("a scan of a snapshot", k, v, true)
-			}
-		}
-	}
-	if found != len(c.view.want) {
-		c.fail("a scan of a snapshot found %d of the goroutine's %d keys", found, len(c.view.want))
-	}
-	c.ops += 2 * len(c.view.want)
-	c.txs++
-}
-
-func (c *churner) close() {
-	if c.view.open {
-		c.view.s.Close()
-		c.view = view{}
-	}
-}
 
 func (c *churner) wrong(what string, k, got *Thing, ok bool) {
 	c.fail("%s: key %p gives %p, %t, which is not what its only writer made of it", what, k, got, ok)

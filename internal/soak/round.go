@@ -79,7 +79,6 @@ type Round struct {
 	MaxOps   int `json:"maxops"` // operations of a transaction
 
 	// Of the map.
-	LongLived       bool          `json:"longlived"` // the map of earlier rounds, if there is one
 	ReclaimInterval time.Duration `json:"reclaim_interval"`
 	ReclaimWorkers  int           `json:"reclaim_workers"`
 	ReclaimQueue    int           `json:"reclaim_queue"`
@@ -150,7 +149,6 @@ func draw(seed uint64) Round {
 		Delete:   oneOf(0, 10, 30),
 		MaxOps:   oneOf(2, 4, 4, 8),
 
-		LongLived:       rnd.IntN(2) == 0,
 		ReclaimInterval: time.Duration(oneOf(200, 200, 1_000, 1_000, 5_000, 20_000, 100_000)) * time.Microsecond,
 		ReclaimWorkers:  oneOf(-1, 1, 1, 2),
 		ReclaimQueue:    oneOf(1, 8, 0, 0),
@@ -179,7 +177,7 @@ func (r *Round) grow(rnd *rand.Rand) {
 	r.Stores = rnd.IntN(3) == 0
 	r.Readers = [...]Readers{ReadersNone, ReadersOne, ReadersRenewed, ReadersMany}[rnd.IntN(4)]
 	r.ReclaimInterval = [...]time.Duration{5, 20, 100, 100}[rnd.IntN(4)] * time.Millisecond
-	r.PruneThreshold, r.Disturb, r.LongLived = 0, 0, false
+	r.PruneThreshold, r.Disturb = 0, 0
 }
 
 // maxWorkers bounds the goroutines of a round: what a few of them do to each
@@ -227,7 +225,8 @@ func (s *rounds) made(r Round) Round {
 		r.Procs = 0
 	}
 	if r.Kind == OneKey {
-		r.Keys = min(r.Keys, 8) // contention is what makes it interesting
+		// Contention is what makes it interesting, and each key is looked at alone.
+		r.Keys, r.OneKey, r.ReadOnly, r.Snapshot, r.Scan, r.MaxOps = min(r.Keys, 8), 90, 5, 0, 0, 2
 	}
 	if r.Kind == Transfer || r.Kind == Growth {
 		r.Keys = max(r.Keys, 2)

@@ -102,8 +102,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		limit, cancel = context.WithTimeout(ctx, c.Duration)
 		defer cancel()
 	}
-	s := &soak{target: c.Target.orDefault()}
-	defer s.close()
+	target := c.Target.orDefault()
 	all := rounds{c: &c, seed: c.Seed}
 	for ctx.Err() == nil {
 		if report.Rounds > 0 && (limit.Err() != nil || report.Rounds == c.Rounds) {
@@ -113,7 +112,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		if c.Start != nil {
 			c.Start(r, report.Totals())
 		}
-		o := s.watched(limit, r, c.patience())
+		o := target.watched(limit, r, c.patience())
 		report.Elapsed = time.Since(start)
 		if o.Violation != nil {
 			o.Violation.Round = r
@@ -133,14 +132,14 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 }
 
 // watched does a round, and gives it up if it makes no progress.
-func (s *soak) watched(ctx context.Context, r Round, patience time.Duration) Outcome {
+func (t Target) watched(ctx context.Context, r Round, patience time.Duration) Outcome {
 	if r.Procs > 0 {
 		runtime.GOMAXPROCS(r.Procs)
 	}
 	start := time.Now()
 	defer disturb(r)()
 	done := make(chan Outcome, 1)
-	go func() { done <- s.do(ctx, r) }()
+	go func() { done <- t.do(ctx, r) }()
 	watchdog := time.NewTimer(patience)
 	defer watchdog.Stop()
 	var o Outcome
@@ -149,7 +148,6 @@ func (s *soak) watched(ctx context.Context, r Round, patience time.Duration) Out
 	case <-watchdog.C:
 		stacks := make([]byte, 1<<22)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		s.abandoned = true
 		o.hung = true
 		o.Violation = &Violation{
 			Summary: fmt.Sprintf("the round did not end within %v: somebody waits for ever", patience),

@@ -7,25 +7,20 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 	"weak"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/history"
-	"github.com/mvccmap/mvccmap/internal/history/record"
-	"github.com/mvccmap/mvccmap/internal/linear"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // TestMain lets every key be judged, however long a busy machine takes for it.
 func TestMain(m *testing.M) {
-	linearTimeout = 0
+	keyPatience = 0
 	os.Exit(m.Run())
 }
 
@@ -63,27 +58,6 @@ func TestMapPasses(t *testing.T) {
 			require.NoError(t, r.Err())
 		})
 	}
-}
-
-// Many operations keep their map; it is given back in the end.
-func TestLongLivedMap(t *testing.T) {
-	s := &soak{target: Target{}.orDefault()}
-	r := draw(1)
-	r.Kind, r.Size, r.Workers, r.Keys, r.LongLived = OneKey, 100, 2, 2, true
-	var kept []*mvcc.Map[int, int64]
-	for n := range longLife {
-		r.Seed = uint64(n)
-		o := s.do(t.Context(), r)
-		require.Nil(t, o.Violation)
-		if s.long != nil && !slices.Contains(kept, s.long) {
-			kept = append(kept, s.long)
-		}
-	}
-	require.Len(t, kept, 1)
-	require.Nil(t, s.long)
-	s.do(t.Context(), r)
-	require.NotNil(t, s.long)
-	s.close()
 }
 
 func TestRounds(t *testing.T) {
@@ -130,7 +104,7 @@ func TestRounds(t *testing.T) {
 	for range 50 {
 		r := fixed.next()
 		require.Equal(t, 1, r.Workers)
-		require.Equal(t, 100, r.Snapshot)
+		require.Equal(t, map[bool]int{true: 0, false: 100}[r.Kind == OneKey], r.Snapshot)
 		require.Zero(t, r.Procs)
 		if r.Kind == Transfer || r.Kind == Growth {
 			require.Equal(t, 2, r.Keys)
@@ -141,22 +115,16 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-func TestConfigThatMakesNoSense(t *testing.T) {
-	for _, c := range []Config{
-		{Kinds: []Kind{"nonsense"}}, {Workers: -1}, {Workers: MaxWorkers + 1}, {Keys: -1}, {Keys: MaxKeys + 1}, {Snapshot: 101},
-	} {
-		_, err := Run(t.Context(), c)
-		require.Error(t, err, c)
-	}
-}
-
 // GOMAXPROCS changes from round to round, and is put back.
 func TestProcs(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	c := small(OneKey)
 	c.VaryProcs = true
 	seen := map[int]bool{}
-	c.Target.OneKey = func(m linear.Map) linear.Map { seen[runtime.GOMAXPROCS(0)] = true; return m }
+	c.Target.Record = func(context.Context, history.Config) (*history.History, error) {
+		seen[runtime.GOMAXPROCS(0)] = true
+		return new(history.History), nil
+	}
 	c.Rounds = 1
 	for n := uint64(0); len(seen) < 2; n++ {
 		c.Seed = 10 * n
@@ -194,37 +162,36 @@ var faults = map[string]struct {
 }{
 	"a read returns a list in another order": {Append, Target{Record: garbled}, true},
 	"a read returns what nobody wrote":       {Register, Target{Record: garbled}, true},
-	"the map panics among transactions": {Append, Target{Record: func(context.Context, record.Config) (*history.History, error) {
-		return nil, errors.New("panic on purpose")
-	}}, false},
-	"a load returns what it returned before": {OneKey, Target{OneKey: func(m linear.Map) linear.Map { return &stale{Map: m} }}, true},
-	"the map panics in Load":                 {OneKey, Target{OneKey: func(linear.Map) linear.Map { return struct{ linear.Map }{} }}, false},
-	"half a transfer":                        {Transfer, Target{Bank: func(e bench.Engine) bench.Engine { return halfBank{e} }}, false},
-	"the bank cannot be opened":              {Transfer, Target{Bank: func(e bench.Engine) bench.Engine { return emptyBank{e} }}, false},
+	"a load returns what nobody stored":      {OneKey, Target{Record: garbled}, true},
+	"the map panics":                         {OneKey, Target{Record: panicking}, false},
+	"half a transfer":                        {Transfer, bank(func(e bench.Engine) bench.Engine { return halfBank{e} }), false},
+	"the bank cannot be opened":              {Transfer, bank(func(e bench.Engine) bench.Engine { return emptyBank{e} }), false},
 	"a snapshot is never closed":             {Reclaim, Target{Hold: func(m *mvcc.Map[*Thing, *Thing]) { m.Snapshot() }}, false},
 	"ever more snapshots are open":           {Growth, Target{Stats: leaky()}, false},
 }
 
-func garbled(ctx context.Context, c record.Config) (*history.History, error) {
+func panicking(context.Context, history.Config) (*history.History, error) {
+	return nil, errors.New("panic on purpose")
+}
+
+// garbled is what a map would have recorded of which one read is wrong.
+func garbled(ctx context.Context, c history.Config) (*history.History, error) {
 	c.Txs = min(c.Txs, 300)
-	h, err := record.Run(ctx, c)
+	h, err := history.Record(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	for i := range h.Txs {
-		if h.Txs[i].Status != history.StatusCommitted {
-			continue
-		}
 		for n := range h.Txs[i].Ops {
 			op := &h.Txs[i].Ops[n]
-			if op.Kind != history.OpRead {
+			if op.Kind != history.OpRead || h.Txs[i].Status != history.StatusCommitted {
 				continue
 			}
 			if l := len(op.List); l > 1 {
 				op.List = slices.Clone(op.List)
 				op.List[l-1], op.List[l-2] = op.List[l-2], op.List[l-1]
 				return h, nil
-			} else if h.Kind == history.KindRegister {
+			} else if h.Kind != history.KindAppend {
 				op.Present, op.Value = true, -5
 				return h, nil
 			}
@@ -233,32 +200,28 @@ func garbled(ctx context.Context, c record.Config) (*history.History, error) {
 	return h, nil
 }
 
-type stale struct {
-	linear.Map
-	n    atomic.Int64
-	last atomic.Int64
-}
-
-func (m *stale) Load(key int) (int64, bool) {
-	v, ok := m.Map.Load(key)
-	if key != 0 || !ok {
-		return v, ok
+// bank returns a target whose bank is what wrap makes of the map.
+func bank(wrap func(bench.Engine) bench.Engine) Target {
+	e, _ := bench.EngineByName("mvcc")
+	open := e.New
+	e.New = func(s bench.Setup) (bench.Engine, error) {
+		b, err := open(s)
+		return wrap(b), err
 	}
-	if m.n.Add(1)%20 != 0 {
-		m.last.Store(v)
-	}
-	return m.last.Load(), true
+	return Target{Bank: e}
 }
 
 type halfBank struct{ bench.Engine }
 
 func (b halfBank) Session(worker int) bench.Session {
-	return &halfTeller{teller: b.Engine.Session(worker).(*teller)}
+	s := b.Engine.Session(worker)
+	return &halfTeller{Session: s, teller: s.(bench.Transferer)}
 }
 
 type halfTeller struct {
-	*teller
-	n int
+	bench.Session
+	teller bench.Transferer
+	n      int
 }
 
 func (s *halfTeller) Transfer(from, to string, amount uint64) error {
@@ -267,6 +230,8 @@ func (s *halfTeller) Transfer(from, to string, amount uint64) error {
 	}
 	return s.teller.Transfer(from, to, amount)
 }
+
+func (s *halfTeller) Sum() (uint64, int, error) { return s.teller.Sum() }
 
 type emptyBank struct{ bench.Engine }
 
@@ -328,7 +293,7 @@ func TestFaultsAreFoundAndSaved(t *testing.T) {
 func TestKeepGoing(t *testing.T) {
 	c := small(OneKey)
 	c.KeepGoing, c.Dir, c.Repeat = true, t.TempDir(), true
-	c.Target.OneKey = func(linear.Map) linear.Map { return struct{ linear.Map }{} }
+	c.Target.Record = panicking
 	var told []int
 	c.Done = func(r Round, o Outcome) {
 		require.NotNil(t, o.Violation)
@@ -346,28 +311,16 @@ func TestKeepGoing(t *testing.T) {
 	require.Equal(t, []string{first, first + "-2", first + "-3", first + "-4"}, folders)
 }
 
-func TestCannotBeSaved(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	c := small(OneKey)
-	c.Dir = filepath.Join(file, "folder")
-	c.Target.OneKey = func(linear.Map) linear.Map { return struct{ linear.Map }{} }
-	r := run(t, c)
-	require.Error(t, r.Violations[0].SaveErr)
-	require.Empty(t, r.Violations[0].Folder)
-}
-
 // A round that hangs is given up, and the stacks of all goroutines say where.
 func TestHang(t *testing.T) {
 	c := small(Append, OneKey)
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
 	c.KeepGoing, c.Patience, c.Dir = true, time.Millisecond, t.TempDir()
-	c.Target.Record = func(context.Context, record.Config) (*history.History, error) {
+	c.Target.Record = func(context.Context, history.Config) (*history.History, error) {
 		<-hang
 		return new(history.History), nil
 	}
-	c.Target.OneKey = func(linear.Map) linear.Map { <-hang; return nil }
 	r := run(t, c)
 	require.Equal(t, 1, r.Rounds)
 	require.Contains(t, r.Violations[0].Summary, "waits for ever")
@@ -378,40 +331,13 @@ func TestHang(t *testing.T) {
 func TestRecordingThatIsCutShort(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := small(Append)
-	c.Target.Record = func(ctx context.Context, _ record.Config) (*history.History, error) {
+	c.Target.Record = func(ctx context.Context, _ history.Config) (*history.History, error) {
 		cancel()
 		return nil, ctx.Err()
 	}
 	r, err := Run(ctx, c)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, r.Violations)
-}
-
-func TestCheckFileRefuses(t *testing.T) {
-	for name, text := range map[string]string{"empty": "", "something": "something", "cut": `{"format":"mvccmap-onekey-history","version":1,"ops":1}`} {
-		_, err := CheckFile(strings.NewReader(text))
-		require.Error(t, err, name)
-	}
-}
-
-// A history that is right is judged so, and tells how much of it there was.
-func TestCheckFile(t *testing.T) {
-	for _, kind := range []history.Kind{history.KindAppend, history.KindRegister} {
-		c := record.Mixed(kind, 3)
-		c.Txs = 500
-		h, err := record.Run(t.Context(), c)
-		require.NoError(t, err)
-		var b strings.Builder
-		require.NoError(t, h.Write(&b))
-		r, err := CheckFile(strings.NewReader(b.String()))
-		require.NoError(t, err)
-		require.NoError(t, r.Err())
-		require.Equal(t, kind.String(), string(r.Kinds[0].Kind))
-		want := checkHistory(h)
-		got := r.Totals()
-		got.Time, got.Rounds = 0, 0
-		require.Empty(t, cmp.Diff(want.Totals, got))
-	}
 }
 
 // A map at rest has nothing open and nothing to do, and keeps nothing alive.

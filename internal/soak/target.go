@@ -5,20 +5,16 @@ import (
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/history"
-	"github.com/mvccmap/mvccmap/internal/history/record"
-	"github.com/mvccmap/mvccmap/internal/linear"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A Target is what the checks are made on. A field that is nil means the map of
-// package mvcc; tests put something faulty there.
+// A Target is what the checks are made on. A field that is nil, or an engine without
+// a name, means the map of package mvcc; tests put something faulty there.
 type Target struct {
-	// Record runs transactions on a new map and records their history.
-	Record func(ctx context.Context, c record.Config) (*history.History, error)
-	// OneKey wraps the map whose one-key operations are recorded.
-	OneKey func(m linear.Map) linear.Map
-	// Bank wraps the engine that transfers are made on.
-	Bank func(e bench.Engine) bench.Engine
+	// Record records what goroutines do with a new map.
+	Record func(ctx context.Context, c history.Config) (*history.History, error)
+	// Bank is the engine that transfers are made on.
+	Bank bench.EngineSpec
 	// Hold is called with each map of the reclaim check before its end.
 	Hold func(m *mvcc.Map[*Thing, *Thing])
 	// Stats returns the statistics of a map of the growth check.
@@ -27,13 +23,10 @@ type Target struct {
 
 func (t Target) orDefault() Target {
 	if t.Record == nil {
-		t.Record = record.Run
+		t.Record = history.Record
 	}
-	if t.OneKey == nil {
-		t.OneKey = func(m linear.Map) linear.Map { return m }
-	}
-	if t.Bank == nil {
-		t.Bank = func(e bench.Engine) bench.Engine { return e }
+	if t.Bank.Name == "" {
+		t.Bank, _ = bench.EngineByName("mvcc")
 	}
 	if t.Hold == nil {
 		t.Hold = func(*mvcc.Map[*Thing, *Thing]) {}

@@ -1,9 +1,6 @@
-package record
+package history
 
-import (
-	"github.com/mvccmap/mvccmap/internal/history"
-	"github.com/mvccmap/mvccmap/mvcc"
-)
+import "github.com/mvccmap/mvccmap/mvcc"
 
 // A node is a list that ends with value: what is stored in the map. It never
 // changes, so that to record a read is to keep the pointer.
@@ -32,13 +29,13 @@ func (l *node) values() []int {
 	return l.list
 }
 
-// maxList is how long a list gets. The one who would make it longer appends a mark
+// maxList is how long a list gets. What would make it longer appends a mark
 // that nobody will see, and begins the list of another key in its place: keys
 // that are in use at the same time are equal modulo Config.Keys.
 const maxList = 40
 
 // lists keeps lists. The list of a slot is under key 2*slot or 2*slot+1 of the map,
-// never under both. Who appends to it writes where it is, or deletes it there and
+// never under both. What appends to it writes where it is, or deletes it there and
 // writes to the other place.
 type lists struct{ cfg *Config }
 
@@ -46,7 +43,9 @@ func newLists(cfg *Config) dialect[*node] { return &lists{cfg} }
 
 // get returns the list of a slot, and where it is. If it is in both places, that
 // is recorded as two reads, and cannot be explained.
-func (d *lists) get(w *worker[*node], t *tx, from mvcc.Reader[int, *node], slot int) (l *node, place int) {
+func (d *lists) get(
+	w *worker[*node], t *txn, from mvcc.Reader[int, *node], slot int,
+) (l *node, place int) {
 	places := 1
 	if d.cfg.Delete > 0 {
 		places = 2
@@ -55,60 +54,58 @@ func (d *lists) get(w *worker[*node], t *tx, from mvcc.Reader[int, *node], slot 
 	for i := range places {
 		p := 2*slot + (first+i)%places
 		if v, ok := from.Get(p); ok {
-			d.note(t, slot, v)
+			t.noteList(slot, v)
 			l, place = v, p
 		}
 	}
 	if l == nil {
 		place = 2 * slot
-		d.note(t, slot, nil)
+		t.noteList(slot, nil)
 	}
 	return l, place
 }
 
-// note notes that l was read from a slot, or nothing.
-func (d *lists) note(t *tx, slot int, l *node) {
+// noteList notes that l was read from a slot, or nothing.
+func (t *txn) noteList(slot int, l *node) {
 	if l != nil {
 		slot = l.key
 	}
-	t.ops = append(t.ops, op{kind: history.OpRead, key: slot, list: l})
+	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: slot}, list: l})
 }
 
-func (d *lists) read(w *worker[*node], t *tx, from mvcc.Reader[int, *node], slot int) {
+func (d *lists) read(w *worker[*node], t *txn, from mvcc.Reader[int, *node], slot int) {
 	d.get(w, t, from, slot)
 }
 
-// readAll notes each slot's list. It does not call that a scan: the keys that are
-// not in use any more are absent, but were not always.
-func (d *lists) readAll(w *worker[*node], t *tx, from mvcc.Reader[int, *node]) {
+func (d *lists) readAll(w *worker[*node], t *txn, from mvcc.Reader[int, *node]) {
 	found := make([]bool, d.cfg.Keys)
 	for p, l := range from.All() {
 		found[p/2] = true
-		d.note(t, p/2, l)
+		t.noteList(p/2, l)
 	}
 	for slot, ok := range found {
 		if !ok {
-			d.note(t, slot, nil)
+			t.noteList(slot, nil)
 		}
 	}
 }
 
 // longer returns l with one more value, and notes the append.
-func (d *lists) longer(w *worker[*node], t *tx, slot int, l *node) *node {
+func (d *lists) longer(w *worker[*node], t *txn, slot int, l *node) *node {
 	next := &node{key: slot, value: w.value(), n: 1}
 	switch {
 	case l == nil:
 	case l.n == maxList:
-		t.ops = append(t.ops, op{kind: history.OpAppend, key: l.key, value: w.value()})
+		t.note(OpAppend, l.key, Version{Value: w.value()})
 		next.key = l.key + d.cfg.Keys
 	default:
 		next.key, next.n, next.prev = l.key, l.n+1, l
 	}
-	t.ops = append(t.ops, op{kind: history.OpAppend, key: next.key, value: next.value})
+	t.note(OpAppend, next.key, Version{Value: next.value})
 	return next
 }
 
-func (d *lists) write(w *worker[*node], t *tx, to mvcc.Tx[int, *node], slot int) {
+func (d *lists) write(w *worker[*node], t *txn, to mvcc.Tx[int, *node], slot int) {
 	l, place := d.get(w, t, to, slot)
 	next := d.longer(w, t, slot, l)
 	if l != nil && w.percent(d.cfg.Delete) {
@@ -123,31 +120,28 @@ func (d *lists) oneKey(w *worker[*node], slot int) {
 	if d.cfg.Delete > 0 {
 		place += w.rng.IntN(2)
 	}
-	var t tx
-	begin := w.begin()
+	t := w.open(LevelOneKey)
 	l, ok := w.m.Load(place)
 	if ok || d.cfg.Delete == 0 {
-		d.note(&t, slot, l)
-		w.single(begin, t.ops...)
+		t.noteList(slot, l)
+		w.single(&t)
 	}
 	if !w.percent(d.cfg.Write) {
 		return
 	}
 	w.pause()
-	t = tx{}
-	d.note(&t, slot, l)
+	t = w.open(LevelOneKey)
+	t.noteList(slot, l)
 	next := d.longer(w, &t, slot, l)
-	begin = w.begin()
 	switch {
 	case ok && mvcc.CompareAndSwap(w.m, place, l, next):
-		w.single(begin, t.ops...)
+		w.single(&t)
 	case !ok && d.cfg.Delete == 0:
-		if actual, loaded := w.m.LoadOrStore(place, next); !loaded {
-			w.single(begin, t.ops...)
-		} else {
-			t = tx{}
-			d.note(&t, slot, actual)
-			w.single(begin, t.ops...)
+		actual, loaded := w.m.LoadOrStore(place, next)
+		if loaded {
+			t.ops = nil
+			t.noteList(slot, actual)
 		}
+		w.single(&t)
 	}
 }

@@ -1,47 +1,47 @@
-package record
+package history
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/history"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// An op is what will become a history.Op: list is the end of the list that was
-// read, and is written out when all have finished.
+// An op is what will become an Op: list is the end of the list that was read, and is
+// written out when all have finished.
 type op struct {
-	kind    history.OpKind
-	key     int
-	value   int
-	present bool
-	list    *node
+	Op
+	list *node
 }
 
-// A tx is what will become a history.Tx.
-type tx struct {
-	level      history.Level
-	status     history.Status
-	scan       bool
-	begin, end int64
-	epoch      uint64
-	ops        []op
+// A txn is what will become a Tx.
+type txn struct {
+	Tx
+	ops []op
+}
+
+// note notes an operation.
+func (t *txn) note(kind OpKind, key int, v Version) {
+	o := Op{Kind: kind, Key: key, Value: v.Value, Present: v.Present && kind == OpRead}
+	t.ops = append(t.ops, op{Op: o})
 }
 
 // A dialect says how keys and values of histories of one kind are kept in a map
 // with values of type V. The functions note in t what they did.
 type dialect[V any] interface {
 	// read reads key slot.
-	read(w *worker[V], t *tx, from mvcc.Reader[int, V], slot int)
+	read(w *worker[V], t *txn, from mvcc.Reader[int, V], slot int)
 	// readAll scans the map.
-	readAll(w *worker[V], t *tx, from mvcc.Reader[int, V])
+	readAll(w *worker[V], t *txn, from mvcc.Reader[int, V])
 	// write writes key slot.
-	write(w *worker[V], t *tx, to mvcc.Tx[int, V], slot int)
+	write(w *worker[V], t *txn, to mvcc.Tx[int, V], slot int)
 	// oneKey makes a one-key operation on key slot.
 	oneKey(w *worker[V], slot int)
 }
@@ -55,7 +55,7 @@ type worker[V any] struct {
 	rng   *rand.Rand
 	start time.Time
 	stamp atomic.Int64
-	txs   []tx
+	txs   []txn
 	slots []int // to choose from, in random order
 	last  int   // the last value written, see value
 
@@ -65,27 +65,38 @@ type worker[V any] struct {
 // A heldSnapshot stays open while its worker does other things.
 type heldSnapshot[V any] struct {
 	s    mvcc.Snapshot[int, V]
-	t    tx
+	t    txn
 	left int
 }
 
 // run runs cfg on a new map.
-func run[V any](ctx context.Context, cfg Config, dialect func(cfg *Config) dialect[V]) (*history.History, error) {
+func run[V any](
+	ctx context.Context, cfg Config, dialect func(cfg *Config) dialect[V],
+) (*History, error) {
 	m := mvcc.New[int, V](cfg.Options)
 	defer m.Close()
 	start := time.Now()
 	workers := make([]*worker[V], cfg.Workers+1)
 	for i := range workers {
-		w := &worker[V]{cfg: &cfg, id: i, m: m, d: dialect(&cfg), start: start, rng: rand.New(rand.NewPCG(cfg.Seed, uint64(i)))}
+		w := &worker[V]{cfg: &cfg, id: i, m: m, d: dialect(&cfg), start: start,
+			rng: rand.New(rand.NewPCG(cfg.Seed, uint64(i)))}
 		for slot := range cfg.Keys {
 			w.slots = append(w.slots, slot)
 		}
 		workers[i] = w
 	}
 	errs := make([]error, cfg.Workers)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var all sync.WaitGroup
 	for i := range cfg.Workers {
 		all.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+					stop()
+				}
+			}()
 			share := cfg.Txs * (i + 1) / cfg.Workers
 			for n := cfg.Txs * i / cfg.Workers; n < share && errs[i] == nil && ctx.Err() == nil; n++ {
 				errs[i] = workers[i].step(ctx)
@@ -94,12 +105,15 @@ func run[V any](ctx context.Context, cfg Config, dialect func(cfg *Config) diale
 		})
 	}
 	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
 	workers[cfg.Workers].final()
-	h := &history.History{Kind: cfg.Kind}
+	h := &History{Kind: cfg.Kind}
 	for _, w := range workers {
 		w.deliver(h)
 	}
-	return h, errors.Join(errs...)
+	return h, nil
 }
 
 // now returns the time, for the end of something.
@@ -111,6 +125,9 @@ func (w *worker[V]) begin() int64 {
 	w.stamp.Store(w.now())
 	return w.stamp.Load()
 }
+
+// open returns a transaction that begins now.
+func (w *worker[V]) open(level Level) txn { return txn{Tx: Tx{Level: level, Begin: w.begin()}} }
 
 // percent returns true p times of a hundred.
 func (w *worker[V]) percent(p int) bool { return w.rng.IntN(100) < p }
@@ -133,17 +150,21 @@ func (w *worker[V]) pick() []int {
 }
 
 // pause lets others run now and then: with few processors, transactions would
-// hardly ever meet.
+// hardly ever meet. Where an order is searched for, too many must not meet at a time.
 func (w *worker[V]) pause() {
-	if w.rng.IntN(8) == 0 {
+	often := 8
+	if w.cfg.Kind == KindOneKey {
+		often = 64
+	}
+	if w.rng.IntN(often) == 0 {
 		runtime.Gosched()
 	}
 }
 
 // done notes that t has ended.
-func (w *worker[V]) done(t *tx, status history.Status) {
-	t.end, t.status = w.now(), status
-	if len(t.ops) > 0 || t.scan {
+func (w *worker[V]) done(t *txn, status Status) {
+	t.End, t.Status = w.now(), status
+	if len(t.ops) > 0 {
 		w.txs = append(w.txs, *t)
 	}
 }
@@ -167,9 +188,9 @@ func (w *worker[V]) step(ctx context.Context) error {
 		return nil
 	}
 	opts := &mvcc.TxOptions{Isolation: mvcc.LevelSerializable}
-	level := history.LevelSerializable
+	level := LevelSerializable
 	if w.percent(w.cfg.Snapshot) {
-		opts.Isolation, level = mvcc.LevelSnapshot, history.LevelSnapshot
+		opts.Isolation, level = mvcc.LevelSnapshot, LevelSnapshot
 	}
 	if w.percent(50) {
 		return w.update(ctx, opts, level)
@@ -179,15 +200,15 @@ func (w *worker[V]) step(ctx context.Context) error {
 
 // readOnly runs a view, or opens a snapshot that stays for a while.
 func (w *worker[V]) readOnly() {
-	t := tx{level: history.LevelSerializable, begin: w.begin()}
-	if w.held == nil && w.percent(10) {
+	t := w.open(LevelSerializable)
+	if w.held == nil && w.cfg.Kind != KindOneKey && w.percent(10) {
 		s := w.m.Snapshot()
-		t.epoch = s.Epoch()
+		t.Epoch = s.Epoch()
 		w.held = &heldSnapshot[V]{s: s, t: t, left: 1 + w.rng.IntN(50)}
 		return
 	}
 	_ = w.m.View(func(s mvcc.Snapshot[int, V]) error {
-		t.epoch = s.Epoch()
+		t.Epoch = s.Epoch()
 		if w.percent(w.cfg.Scan) {
 			w.d.readAll(w, &t, s)
 			return nil
@@ -198,7 +219,7 @@ func (w *worker[V]) readOnly() {
 		}
 		return nil
 	})
-	w.done(&t, history.StatusCommitted)
+	w.done(&t, StatusCommitted)
 }
 
 // release ends the snapshot that is held, if there is one, with a last scan.
@@ -206,24 +227,24 @@ func (w *worker[V]) release() {
 	if h := w.held; h != nil {
 		w.d.readAll(w, &h.t, h.s)
 		h.s.Close()
-		w.done(&h.t, history.StatusCommitted)
+		w.done(&h.t, StatusCommitted)
 		w.held = nil
 	}
 }
 
 // final reads everything in the end.
 func (w *worker[V]) final() {
-	t := tx{level: history.LevelSerializable, begin: w.begin()}
+	t := w.open(LevelSerializable)
 	s := w.m.Snapshot()
 	defer s.Close()
-	t.epoch = s.Epoch()
+	t.Epoch = s.Epoch()
 	w.d.readAll(w, &t, s)
-	w.done(&t, history.StatusCommitted)
+	w.done(&t, StatusCommitted)
 }
 
 // body is what a transaction that may write does.
-func (w *worker[V]) body(t *tx, m mvcc.Tx[int, V]) {
-	t.epoch = m.Epoch()
+func (w *worker[V]) body(t *txn, m mvcc.Tx[int, V]) {
+	t.Epoch = m.Epoch()
 	if w.percent(w.cfg.Scan) {
 		w.d.readAll(w, t, m)
 	}
@@ -245,21 +266,21 @@ var errRollback = errors.New("rolled back on purpose")
 
 // update runs a transaction by Update. Each attempt is recorded as a transaction
 // of its own: only the last one may have committed.
-func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level history.Level) error {
-	t := tx{level: level, begin: w.begin()}
+func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Level) error {
+	t := w.open(level)
 	give := w.percent(rollbacks)
 	runs := 0
 	err := w.m.Update(ctx, opts, func(m mvcc.Tx[int, V]) error {
 		if runs++; runs > 1 {
 			// The attempt before this one has ended; this one has begun
 			// some time after it, as of when is not known.
-			again := tx{level: level, begin: t.end}
-			w.done(&t, history.StatusAborted)
+			again := txn{Tx: Tx{Level: level, Begin: t.End}}
+			w.done(&t, StatusAborted)
 			t = again
 		}
 		w.body(&t, m)
 		// Nothing can have begun again before this.
-		t.end = w.begin()
+		t.End = w.begin()
 		if give {
 			return errRollback
 		}
@@ -267,9 +288,9 @@ func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level hist
 	})
 	switch {
 	case err == nil:
-		w.done(&t, history.StatusCommitted)
+		w.done(&t, StatusCommitted)
 	case errors.Is(err, errRollback), errors.Is(err, mvcc.ErrConflict), ctx.Err() != nil:
-		w.done(&t, history.StatusAborted)
+		w.done(&t, StatusAborted)
 	default:
 		return err
 	}
@@ -277,42 +298,38 @@ func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level hist
 }
 
 // byHand runs a transaction by Begin and Commit, once.
-func (w *worker[V]) byHand(opts *mvcc.TxOptions, level history.Level) error {
-	t := tx{level: level, begin: w.begin()}
+func (w *worker[V]) byHand(opts *mvcc.TxOptions, level Level) error {
+	t := w.open(level)
 	m := w.m.Begin(opts)
 	defer m.Rollback()
 	w.body(&t, m)
 	if w.percent(rollbacks) {
 		m.Rollback()
-		w.done(&t, history.StatusAborted)
+		w.done(&t, StatusAborted)
 		return nil
 	}
 	switch err := m.Commit(); {
 	case err == nil:
-		w.done(&t, history.StatusCommitted)
+		w.done(&t, StatusCommitted)
 	case errors.Is(err, mvcc.ErrConflict):
-		w.done(&t, history.StatusAborted)
+		w.done(&t, StatusAborted)
 	default:
 		return err
 	}
 	return nil
 }
 
-// single notes a one-key operation that ran since begin.
-func (w *worker[V]) single(begin int64, ops ...op) {
-	t := tx{level: history.LevelOneKey, begin: begin, ops: ops}
-	w.done(&t, history.StatusCommitted)
-}
+// single notes a one-key operation.
+func (w *worker[V]) single(t *txn) { w.done(t, StatusCommitted) }
 
 // deliver adds what the worker has recorded to h.
-func (w *worker[V]) deliver(h *history.History) {
-	for i := range w.txs {
-		t := &w.txs[i]
-		ops := make([]history.Op, len(t.ops))
-		for j, o := range t.ops {
-			ops[j] = history.Op{Kind: o.kind, Key: o.key, Value: o.value, Present: o.present, List: o.list.values()}
+func (w *worker[V]) deliver(h *History) {
+	for _, t := range w.txs {
+		t.ID, t.Process = len(h.Txs)+1, w.id
+		for _, o := range t.ops {
+			o.List = o.list.values()
+			t.Ops = append(t.Ops, o.Op)
 		}
-		h.Txs = append(h.Txs, history.Tx{ID: len(h.Txs) + 1, Process: w.id, Level: t.level, Status: t.status,
-			Begin: t.begin, End: t.end, Ops: ops, Scan: t.scan, Epoch: t.epoch})
+		h.Txs = append(h.Txs, t.Tx)
 	}
 }

@@ -1,0 +1,78 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Config says what to record. A count that is zero means its default; a percentage
+// that is zero means never. [Mixed] has a bit of everything.
+type Config struct {
+	// Kind is the kind of history.
+	Kind Kind
+	// Workers is the number of goroutines. Default: 8.
+	Workers int
+	// Txs is how many transactions to run, of all workers together, one-key
+	// operations included. Attempts that conflict are recorded on top.
+	// Default: 10,000.
+	Txs int
+	// Keys is how many keys are in use at a time. Default: 6.
+	Keys int
+	// MaxOps is how many keys a transaction touches at most. Default: 4.
+	MaxOps int
+	// Seed is where the random choices of the workers start. The schedule is
+	// the machine's: the same seed is not the same history.
+	Seed uint64
+
+	// OneKey is how many of a hundred are one-key operations.
+	OneKey int
+	// ReadOnly is how many of a hundred are views and snapshots. The rest, which
+	// is never nothing, are transactions that may write.
+	ReadOnly int
+	// Snapshot is how many of a hundred transactions that may write run at
+	// LevelSnapshot; the others run at LevelSerializable.
+	Snapshot int
+	// Scan is how many of a hundred transactions and views read the whole map.
+	Scan int
+	// Write is how many of a hundred operations write. Default: 50.
+	Write int
+	// Delete is how many of a hundred writes delete the key they write. In
+	// append histories the list moves: it is kept under one of two keys of
+	// the map, is deleted there and stored under the other.
+	Delete int
+
+	// Options are those of the map. By default versions are dropped as soon as
+	// they may be.
+	Options *mvcc.Options
+}
+
+// Mixed returns a configuration with everything in it that the kind may have.
+func Mixed(kind Kind, seed uint64) Config {
+	if kind == KindOneKey {
+		return Config{Kind: kind, Seed: seed, OneKey: 80, ReadOnly: 5, Delete: 20, Keys: 3, MaxOps: 2}
+	}
+	return Config{Kind: kind, Seed: seed, OneKey: 25, ReadOnly: 20, Snapshot: 30, Scan: 5, Delete: 15}
+}
+
+// Record makes a map, has goroutines run what cfg says on it, and returns the
+// history. The goroutines share nothing but the map: each keeps its records for
+// itself, and stamps them with one monotonic clock. If ctx ends Record stops early,
+// and the history is shorter. It returns an error if the map panics or fails in
+// another way that is no matter of histories.
+func Record(ctx context.Context, cfg Config) (*History, error) {
+	cfg.Workers = cmp.Or(cfg.Workers, 8)
+	cfg.Txs = cmp.Or(cfg.Txs, 10_000)
+	cfg.Keys = cmp.Or(cfg.Keys, 6)
+	cfg.MaxOps = min(cmp.Or(cfg.MaxOps, 4), cfg.Keys)
+	cfg.Write = cmp.Or(cfg.Write, 50)
+	if cfg.Options == nil {
+		cfg.Options = &mvcc.Options{ReclaimInterval: time.Millisecond, PruneThreshold: 2}
+	}
+	if cfg.Kind == KindAppend {
+		return run(ctx, cfg, newLists)
+	}
+	return run(ctx, cfg, newRegisters)
+}

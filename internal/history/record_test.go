@@ -1,0 +1,243 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+func recorded(t *testing.T, cfg Config) *History {
+	t.Helper()
+	h, err := Record(t.Context(), cfg)
+	require.NoError(t, err)
+	return h
+}
+
+// TestRecord: there is something of everything in a history, the checker accepts
+// it, and it survives being written and read.
+func TestRecord(t *testing.T) {
+	for _, kind := range Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			cfg := Mixed(kind, 1)
+			cfg.Txs, cfg.Workers = 3000, 4
+			h := recorded(t, cfg)
+			r := Check(h, 0)
+			require.True(t, r.OK(), "%v", r)
+			found := map[any]int{}
+			for _, tx := range h.Txs {
+				require.Less(t, tx.Begin, tx.End)
+				found[tx.Level]++
+				found[tx.Status]++
+				wrote := map[int]bool{}
+				for _, op := range tx.Ops {
+					found[op.Kind]++
+					switch {
+					case op.Kind.writes():
+						wrote[op.Key] = true
+					case wrote[op.Key]:
+						found["own"]++
+					case !op.Present && op.List == nil:
+						found["absent"]++
+					}
+				}
+			}
+			want := []any{LevelSerializable, LevelOneKey, StatusCommitted, StatusAborted, "absent"}
+			for _, op := range opKinds[kind] {
+				want = append(want, op)
+			}
+			if kind != KindOneKey {
+				want = append(want, LevelSnapshot)
+			}
+			if kind != KindAppend {
+				want = append(want, "own")
+			}
+			for _, what := range want {
+				require.NotZero(t, found[what], "%v of %v", what, found)
+			}
+			var b bytes.Buffer
+			require.NoError(t, h.Write(&b))
+			again, err := Read(&b)
+			require.NoError(t, err)
+			require.Len(t, again.Txs, len(h.Txs))
+			require.Equal(t, r.String(), Check(again, 0).String())
+		})
+	}
+}
+
+// TestRealMapIsLinearizable: one-key operations, and transactions beside them, are
+// linearizable key by key.
+func TestRealMapIsLinearizable(t *testing.T) {
+	rounds := 30
+	if testing.Short() {
+		rounds = 6
+	}
+	for i := range rounds {
+		cfg := Mixed(KindOneKey, uint64(i))
+		cfg.Workers, cfg.Keys = 2+i%7, 1+i%3
+		cfg.Txs = 300 * cfg.Workers
+		r := Check(recorded(t, cfg), 0)
+		require.True(t, r.OK(), "%v", r)
+		require.Zero(t, r.Undecided)
+	}
+}
+
+// TestPlantedFaults: what a faulty map would have answered is found in a history of
+// the real one.
+func TestPlantedFaults(t *testing.T) {
+	last := func(h *History, match func(tx *Tx, op *Op) bool) *Op {
+		for i := range slices.Backward(h.Txs) {
+			for j := range h.Txs[i].Ops {
+				if op := &h.Txs[i].Ops[j]; match(&h.Txs[i], op) && h.Txs[i].Status == StatusCommitted {
+					return op
+				}
+			}
+		}
+		require.Fail(t, "there is none")
+		return nil
+	}
+	stale := func(h *History) { // the last load of a value returns an old one
+		op := last(h, func(tx *Tx, op *Op) bool { return op.Kind == OpRead && op.Present && len(tx.Ops) == 1 })
+		first := slices.IndexFunc(h.Txs, func(tx Tx) bool {
+			return tx.Status == StatusCommitted && slices.ContainsFunc(tx.Ops, func(w Op) bool {
+				return w.Kind == OpWrite && w.Key == op.Key
+			})
+		})
+		for _, w := range h.Txs[first].Ops {
+			if w.Kind == OpWrite && w.Key == op.Key {
+				op.Value = w.Value
+			}
+		}
+	}
+	shorter := func(h *History) { // the last read of a list misses its end
+		op := last(h, func(tx *Tx, op *Op) bool { return len(op.List) > 1 && !tx.writes() })
+		op.List = op.List[:len(op.List)-1]
+	}
+	lost := func(h *History) { // the last compare-and-swap claims to have failed
+		op := last(h, func(tx *Tx, op *Op) bool {
+			return tx.Level == LevelOneKey && len(tx.Ops) == 2 && op.Kind == OpRead && op.Present
+		})
+		op.Value++
+	}
+	rolledBack := func(h *History) { // what the last transaction has read was rolled back
+		op := last(h, func(tx *Tx, op *Op) bool { return op.Kind == OpRead && (op.Present || len(op.List) > 0) })
+		value := op.Value
+		if len(op.List) > 0 {
+			value = op.List[0]
+		}
+		for i := range h.Txs {
+			for _, w := range h.Txs[i].Ops {
+				if w.Kind.writes() && w.Key == op.Key && w.Value == value {
+					h.Txs[i].Status = StatusAborted
+				}
+			}
+		}
+	}
+	for kind, faults := range map[Kind][]func(h *History){
+		KindAppend:   {shorter, rolledBack},
+		KindRegister: {stale, rolledBack},
+		KindOneKey:   {stale, lost, rolledBack},
+	} {
+		for i, fault := range faults {
+			cfg := Mixed(kind, 1)
+			cfg.Txs = 2000
+			h := recorded(t, cfg)
+			require.True(t, Check(h, 0).OK())
+			fault(h)
+			r := Check(h, 0)
+			require.False(t, r.OK(), "%s, fault %d", kind, i)
+			t.Logf("%s, fault %d: %s", kind, i, r.Summary())
+		}
+	}
+}
+
+func (tx *Tx) writes() bool {
+	return slices.ContainsFunc(tx.Ops, func(op Op) bool { return op.Kind.writes() })
+}
+
+// TestWriteSkewIsFound: many transactions at snapshot level are not serializable.
+func TestWriteSkewIsFound(t *testing.T) {
+	for _, kind := range []Kind{KindAppend, KindRegister} {
+		for seed := uint64(1); ; seed++ {
+			cfg := Mixed(kind, seed)
+			cfg.Txs, cfg.Snapshot, cfg.OneKey, cfg.ReadOnly, cfg.Scan = 2000, 100, 0, 0, 0
+			h := recorded(t, cfg)
+			r := Check(h, 0)
+			require.True(t, r.OK(), "%v", r)
+			for i := range h.Txs {
+				h.Txs[i].Level = LevelSerializable
+			}
+			if !Check(h, 0).OK() {
+				break
+			}
+			require.Less(t, seed, uint64(200), "no write skew in any history")
+		}
+	}
+}
+
+// TestOraclesAgree: where the cycles of dependencies show that a register history is
+// wrong, and each key by itself is, porcupine says so too, and the other way round.
+func TestOraclesAgree(t *testing.T) {
+	bad, missed := 0, 0
+	for seed := range uint64(300) {
+		cfg := Mixed(KindRegister, seed)
+		cfg.Txs, cfg.Workers, cfg.Keys, cfg.Snapshot, cfg.MaxOps = 60, 3, 1, 0, 1
+		h := recorded(t, cfg)
+		require.True(t, Check(h, 0).OK())
+		var reads []*Op
+		for i := range h.Txs {
+			for j := range h.Txs[i].Ops {
+				if op := &h.Txs[i].Ops[j]; op.Kind == OpRead && op.Present {
+					reads = append(reads, op)
+				}
+			}
+		}
+		if len(reads) < 2 {
+			continue
+		}
+		i := int(seed) % (len(reads) - 1)
+		reads[i].Value = reads[i+1].Value
+		cycles := Check(h, 0).OK()
+		h.Kind = KindOneKey
+		linear := Check(h, time.Minute)
+		require.Zero(t, linear.Undecided)
+		require.False(t, linear.OK() && !cycles, "an order explains the history: seed %d", seed)
+		if !linear.OK() {
+			bad++
+			if cycles {
+				missed++
+			}
+		}
+	}
+	t.Logf("%d histories that are wrong, of which the cycles miss %d", bad, missed)
+	require.Positive(t, bad)
+	require.LessOrEqual(t, missed*20, bad, "more than one of twenty is missed")
+}
+
+// TestStoppedEarly: what was recorded before the context ended is a history.
+func TestStoppedEarly(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, kind := range Kinds() {
+		h, err := Record(ctx, Mixed(kind, 1))
+		require.NoError(t, err)
+		require.Len(t, h.Txs, 1, "only the read of everything in the end")
+		require.True(t, Check(h, 0).OK())
+	}
+}
+
+// TestPanicIsAnError: the map's panic ends the recording.
+func TestPanicIsAnError(t *testing.T) {
+	_, err := run(t.Context(), Config{Workers: 2, Txs: 10, Keys: 1, MaxOps: 1, OneKey: 100, Options: &mvcc.Options{}},
+		func(*Config) dialect[int] { return panics{} })
+	require.ErrorContains(t, err, "on purpose")
+}
+
+type panics struct{ dialect[int] }
+
+func (panics) oneKey(*worker[int], int) { panic("on purpose") }
