@@ -86,7 +86,10 @@ func (x *index[K, V]) resize(t *table[K, V], n int) {
 		if !atOnce {
 			announce()
 		}
-		for x.moveSome(t) {
+		for n := 1; x.moveSome(t); n++ {
+			if n%moveYields == 0 {
+				runtime.Gosched()
+			}
 		}
 		if t.done.Load() < int64(len(t.buckets)) {
 			x.wake() // some were locked both times
@@ -101,6 +104,11 @@ func (x *index[K, V]) resize(t *table[K, V], n int) {
 		x.wake()
 	}
 }
+
+// moveYields is after how many batches the background lets others go first. Those who
+// insert move as well, so that it need not have its share of the processors, and where
+// these are all busy it would be 10 ms at a time.
+const moveYields = 256
 
 // largeTable is from how many times the size of a small one on a table is made by the
 // background: that takes some hundred microseconds.
