@@ -11,18 +11,18 @@ import (
 func TestBadPromisesAreFound(t *testing.T) {
 	have := map[string]bool{"mvcc.TestA": true, "epoch.TestB": true, "internal/x.FuzzC": true}
 	for _, c := range []struct{ name, text, want string }{
-		{"good", "Text.\n\n- **G1.** Promised.\n  Tests: `TestA`.\n- **G2.** Promised,\n  at length.\n" +
+		{"good", "Text.\n\n- **M1.** Promised.\n  Tests: `TestA`.\n- **M2.** Promised,\n  at length.\n" +
 			"  Tests: `epoch.TestB`,\n  `internal/x.FuzzC`.\n\nMore.\n", ""},
-		{"no test of this name", "- **G1.** Promised.\n  Tests: `TestB`.\n", "G1: there is no test mvcc.TestB"},
-		{"no test in this folder", "- **G1.** Promised.\n  Tests: `gc.TestB`.\n", "G1: there is no test gc.TestB"},
-		{"one of two", "- **G1.** Promised.\n  Tests: `TestA`, `TestZ`.\n", "G1: there is no test mvcc.TestZ"},
-		{"names no test", "- **G1.** Promised.\n  Tests: all of them.\n", "G1 names no test"},
-		{"says nothing about tests", "- **G1.** Promised `TestA`.\n- **G2.** And.\n  Tests: `TestA`.\n", "G1: want a sentence"},
-		{"not a test", "- **G1.** Promised.\n  Tests: `TestA`, `Map.Load`.\n", "`Map.Load` is no name"},
-		{"gap", "- **G1.** Promised.\n  Tests: `TestA`.\n- **G3.** Promised.\n  Tests: `TestA`.\n", "G3, want G2"},
-		{"twice", "- **G1.** Promised.\n  Tests: `TestA`.\n- **G1.** Promised.\n  Tests: `TestA`.\n", "G1, want G2"},
-		{"not in a list", "**G1.** Promised.\n", "line 1 looks like a promise"},
-		{"indented", "  - **G1.** Promised.\n", "line 1 looks like a promise"},
+		{"no test of this name", "- **M1.** Promised.\n  Tests: `TestB`.\n", "M1: there is no test mvcc.TestB"},
+		{"no test in this folder", "- **M1.** Promised.\n  Tests: `gc.TestB`.\n", "M1: there is no test gc.TestB"},
+		{"one of two", "- **M1.** Promised.\n  Tests: `TestA`, `TestZ`.\n", "M1: there is no test mvcc.TestZ"},
+		{"names no test", "- **M1.** Promised.\n  Tests: all of them.\n", "M1 names no test"},
+		{"says nothing about tests", "- **M1.** Promised `TestA`.\n- **M2.** And.\n  Tests: `TestA`.\n", "M1: want a sentence"},
+		{"not a test", "- **M1.** Promised.\n  Tests: `TestA`, `Map.Load`.\n", "`Map.Load` is no name"},
+		{"gap", "- **M1.** Promised.\n  Tests: `TestA`.\n- **M3.** Promised.\n  Tests: `TestA`.\n", "M3, want M2"},
+		{"twice", "- **M1.** Promised.\n  Tests: `TestA`.\n- **M1.** Promised.\n  Tests: `TestA`.\n", "M1, want M2"},
+		{"not in a list", "**M1.** Promised.\n", "line 1 looks like a promise"},
+		{"indented", "  - **M1.** Promised.\n", "line 1 looks like a promise"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := checkPromises(c.text, have)

@@ -52,7 +52,7 @@ func TestProtocolNamesTests(t *testing.T) {
 
 // A promise is one item of docs/guarantees.md:
 //
-//   - **G1.** What is promised.
+//   - **M1.** What is promised.
 //     Tests: `TestOfPackageMvcc`, `epoch.TestOfPackageEpoch`.
 type promise struct {
 	id    string
@@ -60,8 +60,8 @@ type promise struct {
 }
 
 var (
-	promiseID   = regexp.MustCompile(`^- \*\*(G\d+)\.\*\* \S`)
-	boldID      = regexp.MustCompile(`\*\*G\d*\b`)
+	promiseID   = regexp.MustCompile(`^- \*\*(M\d+)\.\*\* \S`)
+	boldID      = regexp.MustCompile(`\*\*M\d*\b`)
 	quoted      = regexp.MustCompile("`([^`]*)`")
 	testPattern = regexp.MustCompile(`^(?:([a-z/]+)\.)?((?:Test|Fuzz)[A-Z]\w*)$`)
 )
@@ -81,7 +81,7 @@ func promisesIn(text string) (promises []promise, err error) {
 			continue
 		}
 		p := promise{id: match[1]}
-		if want := fmt.Sprintf("G%d", len(promises)+1); p.id != want {
+		if want := fmt.Sprintf("M%d", len(promises)+1); p.id != want {
 			fail("line %d: %s, want %s", i+1, p.id, want)
 		}
 		item := lines[i]
