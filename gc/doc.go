@@ -1,4 +1,5 @@
-// Package gc reclaims the versions that nobody can see any more.
+// Package gc reclaims the versions that nobody can see any more. It is a part of package
+// mvcc's engine and promises nothing to others: its API may change in any version.
 //
 // # View
 //

@@ -200,3 +200,37 @@ func TestSleepingReplacer(t *testing.T) {
 	}
 	require.NotSame(t, old, x.table.Load())
 }
+
+// Every key is found, with its head, at each moment of the move of its slot, also if it is
+// overwritten then.
+func TestKeysWhileTheirSlotsMove(t *testing.T) {
+	x := newTestIndex(alike)
+	want := map[int]*intVersion{}
+	insertInto(x, want, 0)
+	insertInto(x, want, 1)
+	check := func() {
+		t.Helper()
+		for key, v := range want {
+			_, head := x.find(x.hash.sum(key), key)
+			require.Same(t, v, head)
+		}
+	}
+	now := x.table.Load()
+	x.resize(now, 2*len(now.buckets))
+	mover := newStage(t).actor("mover", func() {
+		for i := range now.buckets {
+			x.move(now, i, true)
+		}
+	}).to(hooks.SlotFilled)
+	check()
+	p, was := x.find(x.hash.sum(0), 0)
+	want[0] = &intVersion{key: 0, value: 1}
+	require.True(t, p.swap(was, want[0]))
+	check()
+	mover.to(hooks.SlotFilled) // again
+	check()
+	mover.to(hooks.SlotFilled) // of the other key
+	check()
+	mover.finish()
+	requireIndex(t, want, x)
+}

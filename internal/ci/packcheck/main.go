@@ -30,6 +30,10 @@ import (
 // user is the path of the empty module that plays the user.
 const user = "example.com/user"
 
+// maxGraph is how many modules the user's module graph may have, his own and the library
+// included: a tool that the library's commands use counts as well.
+const maxGraph = 15
+
 // runLimit bounds the README's example: it is a demonstration, not a load.
 const runLimit = time.Minute
 
@@ -210,7 +214,11 @@ func (c *check) checkModFiles(ctx context.Context, modPath string) error {
 	if err != nil {
 		return err
 	}
-	graph := len(strings.Fields(out))
+	graph := strings.Fields(out)
+	if len(graph) > maxGraph {
+		return fmt.Errorf("the user's module graph has %d modules, want at most %d: %s",
+			len(graph), maxGraph, strings.Join(graph, " "))
+	}
 
 	mod, err := os.ReadFile(filepath.Join(c.dir, "go.mod"))
 	if err != nil {
@@ -228,7 +236,7 @@ func (c *check) checkModFiles(ctx context.Context, modPath string) error {
 		return err
 	}
 	fmt.Fprintf(c.out, "go.mod: %d required; go.sum: %d lines; module graph: %d modules\n",
-		len(required), bytes.Count(sum, []byte("\n")), graph)
+		len(required), bytes.Count(sum, []byte("\n")), len(graph))
 	return c.onlyAllowed("go.sum has the contents of", sumContents(sum), modPath)
 }
 
