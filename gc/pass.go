@@ -162,7 +162,6 @@ func (r *Reclaimer[E, W]) passAlone() {
 	r.round(r.now())
 	view := r.refresh()
 	r.unlock()
-	r.stock.sift(r.cfg.Stale)
 	for _, shelf := range r.stock.due(view, aloneWaits) {
 		r.putBack(r.cfg.Due(shelf, nil))
 	}

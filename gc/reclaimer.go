@@ -185,6 +185,8 @@ func (r *Reclaimer[E, W]) Stop() {
 // visit what they hand over, and now and then what was set aside.
 func (r *Reclaimer[E, W]) Close() {
 	r.Stop()
+	// Who moves something beside the ticker lets others go first: so help him.
+	r.tendAll(context.Background())
 	r.wg.Wait()
 	r.passing.Lock()
 	defer r.passing.Unlock()

@@ -70,6 +70,50 @@ func TestShelvesInParts(t *testing.T) {
 	require.Zero(t, s.Waiting())
 }
 
+// What waits for writers is sifted when there is twice as much as was left, and counted
+// right meanwhile, also what is put there beside.
+func TestSift(t *testing.T) {
+	var s gc.Shelf
+	n, asked := 0, 0
+	sift := func(stale func(what epoch.Epoch) bool) {
+		s.Sift(func(what epoch.Epoch) bool {
+			asked++
+			require.Equal(t, n, s.Waiting())
+			if asked == 1 {
+				s.PutForWriters(5, 0)
+				n++
+			}
+			if stale(what) {
+				n--
+				return true
+			}
+			return false
+		})
+		require.Equal(t, n, s.Waiting())
+	}
+	put := func(count int) {
+		for range count {
+			s.PutForWriters(epoch.Epoch(5+n%2), epoch.Epoch(n))
+			n++
+		}
+	}
+	put(gc.MinSift - 1)
+	sift(func(epoch.Epoch) bool { return true })
+	require.Zero(t, asked)
+	put(2*gc.MinSift + 1)
+	sift(func(what epoch.Epoch) bool { return what%3 == 0 })
+	require.Equal(t, 3*gc.MinSift, asked)
+	left := n
+	put(left - 1)
+	sift(func(epoch.Epoch) bool { return true })
+	require.Equal(t, 3*gc.MinSift, asked, "it is not twice as much")
+	put(1)
+	sift(func(epoch.Epoch) bool { return false })
+	require.Equal(t, 3*gc.MinSift+2*left, asked)
+	require.Len(t, s.DueForWriters(7), n)
+	require.Zero(t, s.Waiting())
+}
+
 // Keys that wait for an epoch are not looked at while others come and go: the work
 // of a tick does not grow with what was ever overwritten.
 func TestTicksLeaveWhatWaitsAlone(t *testing.T) {

@@ -211,7 +211,13 @@ func (s *stock[E, W]) sift(stale func(W) bool) {
 	dropped := 0
 	for e, shelf := range shelves {
 		n := len(shelf)
-		shelves[e] = spare(slices.DeleteFunc(shelf, stale))
+		shelves[e] = spare(slices.DeleteFunc(shelf, func(what W) bool {
+			if !stale(what) {
+				return false
+			}
+			s.waits.Add(-1)
+			return true
+		}))
 		dropped += n - len(shelves[e])
 	}
 	s.mu.Lock()
@@ -221,7 +227,6 @@ func (s *stock[E, W]) sift(stale func(W) bool) {
 	s.writers = shelves
 	s.waiting -= dropped
 	s.enough = 2 * s.waiting
-	s.waits.Add(-int64(dropped))
 }
 
 // due takes down what view allows of up to about limit waits: the shelves whose epochs
@@ -254,6 +259,7 @@ func (s *stock[E, W]) due(view *View, limit int) (shelves [][]W) {
 		}
 	}
 	s.waiting -= n
+	s.enough = min(s.enough, 2*s.waiting)
 	if len(s.writers) == 0 {
 		s.writers = nil
 	}

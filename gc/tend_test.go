@@ -2,6 +2,7 @@ package gc_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -52,5 +53,16 @@ func TestReclaimCutShort(t *testing.T) {
 		require.Positive(t, left)
 		f.ticks(3)
 		require.Zero(t, left)
+	})
+}
+
+// Close tends while it waits for what runs beside the ticker.
+func TestCloseTendsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tended := make(chan struct{})
+		tend := sync.OnceFunc(func() { close(tended) })
+		f := start(t, config{Workers: 1, Tend: func() bool { tend(); return false }})
+		require.True(t, f.Go(func() { <-tended }))
+		f.Close()
 	})
 }

@@ -49,7 +49,19 @@ func TestTombstoneThatWaitsIsWrittenOver(t *testing.T) {
 func TestDeletedAgainAndAgain(t *testing.T) {
 	const keys = 10
 	m := newMap[int, int](t, &Options{ManualReclaim: true})
+	// A peak is forgotten.
 	w := m.Begin(nil)
+	reclaim(t, m, 4)
+	for key := range 5000 {
+		m.Store(key, 1)
+		m.Delete(key)
+	}
+	reclaim(t, m, 1)
+	require.Equal(t, 5000, m.Stats().Aside)
+	w.Rollback()
+	reclaim(t, m, 1)
+
+	w = m.Begin(nil)
 	reclaim(t, m, 4)
 	most := 0
 	for round := range sizes(1000, 500) {

@@ -95,14 +95,14 @@ func (x *index[K, V]) resize(t *table[K, V], n int) {
 			x.wake() // some were locked both times
 		}
 	}
-	if n <= x.small {
+	switch {
+	case n <= x.small:
 		all()
-	} else if !x.spawn(all) {
-		if !atOnce {
-			announce()
-		}
-		x.wake()
+		return
+	case !x.spawn(all) && !atOnce:
+		announce()
 	}
+	x.wake() // who tends moves as well: those who insert may stop
 }
 
 // moveYields is after how many batches the background lets others go first. Those who
