@@ -67,7 +67,7 @@
 //
 // Old versions are dropped when nobody can see them, by writers and in the background:
 // see package [github.com/mvccmap/mvccmap/gc]. A snapshot that stays open for hours
-// keeps at most one version of each key from being dropped. An empty map takes 7 KB,
+// keeps at most one version of each key from being dropped. An empty map takes 5 KB,
 // and has no goroutine.
 //
 // # Ending

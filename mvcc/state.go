@@ -386,14 +386,14 @@ const (
 // compact drops the records of keys that were read before. Of one key all reads saw the
 // same version.
 func (st *txState[K, V]) compact() {
-	seen := make(map[*version[K, V]]struct{}, len(st.reads)/compactFactor)
+	seen := make(map[*version[K, V]]struct{})
 	st.reads = slices.DeleteFunc(st.reads, func(r readRecord[K, V]) bool { return repeated(seen, r.seen) })
 	st.full = max(compactReads, compactFactor*len(st.reads))
 }
 
 // compactAbsent is compact for the keys of which there was no version.
 func (st *txState[K, V]) compactAbsent() {
-	seen := make(map[K]struct{}, len(st.absent)/compactFactor)
+	seen := make(map[K]struct{})
 	st.absent = slices.DeleteFunc(st.absent, func(a absence[K]) bool { return repeated(seen, a.key) })
 	st.fullAbsent = max(compactReads, compactFactor*len(st.absent))
 }
