@@ -35,9 +35,9 @@ var growers = []struct {
 	}},
 	{"slice", func(keys int) grower {
 		type object struct {
-			key, value int64
-			next       *object
-			_          uint64
+			_, value int64
+			_        *int
+			_        uint64
 		}
 		m := make([]atomic.Pointer[object], keys)
 		return grower{
