@@ -3,6 +3,7 @@ package gc_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -12,11 +13,12 @@ import (
 // Ticks go on for as long as there is more to tend.
 func TestTendUntilDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		left := 5
-		f := start(t, config{Workers: 1, Tend: func() bool { left = max(left-1, 0); return left > 0 }})
+		var left atomic.Int64
+		left.Store(5)
+		f := start(t, config{Workers: 1, Tend: func() bool { return left.Add(-1) > 0 }})
 		f.Wake()
 		f.ticks(4)
-		require.Zero(t, left)
+		require.LessOrEqual(t, left.Load(), int64(0))
 		require.True(t, f.Resting())
 	})
 }
@@ -25,16 +27,16 @@ func TestTendUntilDone(t *testing.T) {
 func TestWakeDuringTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f *fixture
-		calls := 0
+		var calls atomic.Int64
 		f = start(t, config{Workers: 1, Tend: func() bool {
-			if calls++; calls == 2 { // the last thing that a tick does
+			if calls.Add(1) == 2 { // the last thing that a tick does
 				f.Wake()
 			}
 			return false
 		}})
 		f.Wake()
 		f.ticks(3)
-		require.Equal(t, 4, calls)
+		require.EqualValues(t, 4, calls.Load())
 		require.True(t, f.Resting())
 	})
 }
@@ -43,16 +45,16 @@ func TestWakeDuringTick(t *testing.T) {
 func TestReclaimCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		left := 5
+		var left atomic.Int64
+		left.Store(5)
 		f := start(t, config{Workers: 1, Tend: func() bool {
 			cancel()
-			left = max(left-1, 0)
-			return left > 0
+			return left.Add(-1) > 0
 		}})
 		require.ErrorIs(t, f.Reclaim(ctx), context.Canceled)
-		require.Positive(t, left)
+		require.Positive(t, left.Load())
 		f.ticks(3)
-		require.Zero(t, left)
+		require.LessOrEqual(t, left.Load(), int64(0))
 	})
 }
 

@@ -91,9 +91,6 @@ func (x *index[K, V]) resize(t *table[K, V], n int) {
 				runtime.Gosched()
 			}
 		}
-		if t.done.Load() < int64(len(t.buckets)) {
-			x.wake() // some were locked both times
-		}
 	}
 	switch {
 	case n <= x.small:
@@ -102,7 +99,9 @@ func (x *index[K, V]) resize(t *table[K, V], n int) {
 	case !x.spawn(all) && !atOnce:
 		announce()
 	}
-	x.wake() // who tends moves as well: those who insert may stop
+	// Who tends moves as well: those who insert may stop, and some buckets may be locked
+	// both times.
+	x.wake()
 }
 
 // moveYields is after how many batches the background lets others go first. Those who
