@@ -150,11 +150,11 @@ func (slot *Slot) checkReleased() {
 	}
 }
 
-// check: the list of pins is sorted by epoch and by age, and its slots know where
+// check: the list of pins is sorted by age, and by epoch unless it is stirred, and its slots know where
 // they stand.
 func (p *pins) check() {
 	for i, one := range p.list {
-		if i > 0 && (p.list[i-1].Epoch > one.Epoch || p.list[i-1].Since > one.Since) {
+		if i > 0 && (p.list[i-1].Epoch > one.Epoch && !p.stirred || p.list[i-1].Since > one.Since) {
 			invariant.Violated("pin %d, of epoch %d, comes after one of epoch %d", i, one.Epoch, p.list[i-1].Epoch)
 		}
 		if !one.dead && int(one.slot.pin) != i+1 {

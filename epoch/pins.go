@@ -43,11 +43,13 @@ const promoteRounds = 2
 type pins struct {
 	round uint64
 	bound Epoch // of the last round
-	list  []pin // sorted by epoch, and so by age
-	dead  int   // how many of the list have ended
-	told  int   // list[:told] have been warned of
-	gone  uint64
-	fresh []pin // what this round promotes
+	list  []pin // sorted by age, and by epoch too, unless stirred says otherwise
+	// stirred: a transaction of the list has begun as of an old epoch, see BeginAt.
+	stirred bool
+	dead    int // how many of the list have ended
+	told    int // list[:told] have been warned of
+	gone    uint64
+	fresh   []pin // what this round promotes
 }
 
 // pin is a promoted transaction.
@@ -128,12 +130,20 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 		p.fresh = nil
 	}
 	s.warnOld(now, limits)
+	oldest = young
 	for i := range p.list {
-		if o := &p.list[i]; !o.dead {
-			return o.Pin, true
+		o := &p.list[i]
+		if o.dead {
+			continue
+		}
+		if o.Epoch <= oldest.Epoch {
+			oldest = o.Pin
+		}
+		if !p.stirred {
+			break
 		}
 	}
-	return young, young.slot != nil
+	return oldest, oldest.slot != nil
 }
 
 // maxSpare is for how many pins room is kept from round to round.
@@ -187,9 +197,9 @@ func (p *pins) bury(i int) bool {
 }
 
 // enter enters what this round promotes in the list, and reports whether that is
-// anything. All of it was seen first in the same round, the one before the last,
-// between the bounds of that one and the one before, and what is in the list in
-// earlier ones; so their epochs are lower.
+// anything. All of it was seen first in the same round, the one before the last, and what
+// is in the list in earlier ones. So its epochs are between the bounds of that round and the
+// one before, and higher than those in the list: but for what has begun as of an old epoch.
 func (s *Slots) enter() (changed bool) {
 	p := &s.pins
 	if len(p.fresh) == 0 {
@@ -197,6 +207,11 @@ func (s *Slots) enter() (changed bool) {
 	}
 	slices.SortFunc(p.fresh, func(a, b pin) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	p.compact()
+	if n := len(p.list); n == 0 {
+		p.stirred = false
+	} else if p.fresh[0].Epoch < p.list[n-1].Epoch {
+		p.stirred = true
+	}
 	p.list = append(p.list, p.fresh...)
 	for i := len(p.list) - len(p.fresh); i < len(p.list); i++ {
 		p.list[i].slot.pin = uint32(i + 1)
@@ -279,9 +294,13 @@ func (s *Slots) publish() {
 		if n := len(old.epochs); n == 0 || old.epochs[n-1] != one.Epoch {
 			old.epochs = append(old.epochs, one.Epoch)
 		}
-		if one.writer && old.writer == 0 {
+		if one.writer && (old.writer == 0 || one.Epoch < old.writer) {
 			old.writer = one.Epoch
 		}
+	}
+	if p.stirred {
+		slices.Sort(old.epochs)
+		old.epochs = slices.Compact(old.epochs)
 	}
 	s.old.Store(old)
 }
@@ -291,6 +310,12 @@ func (p Pin) tell(f func(Pin)) {
 		f(p)
 	}
 }
+
+// Evict ends the transaction gen as [Slots.Round] does with one that is too old, if it has
+// not ended: what it published is not in views that are made afterwards, or if it was
+// promoted not in those after its owner has ended it. It may be called by anybody, at any
+// time, and waits for nobody.
+func (slot *Slot) Evict(gen Gen) { slot.evict(gen) }
 
 // evict ends the transaction gen, if it has not ended, and reports whether it did.
 func (slot *Slot) evict(gen Gen) bool {

@@ -31,9 +31,13 @@ type Slots struct {
 	// clock is the newest epoch drawn. bound is the largest bound any refresh
 	// has announced. Both are read by every Begin, and a commit takes the line
 	// away from all beginners anyway, so they share it.
+	//
+	// kept is what the bound is not to pass, or nothing, see [Slots.Keep]. Only what makes
+	// views reads it.
 	clock atomic.Uint64
 	bound atomic.Uint64
-	_     [cacheLine - 16]byte
+	kept  stdatomic.Uint64
+	_     [cacheLine - 24]byte
 
 	// dir is the directory of the slots, by their numbers. It is loaded by
 	// scans and replaced under mu.
@@ -247,6 +251,27 @@ func (s *Slots) Begin(slot *Slot, writer uint64) Epoch {
 		}
 	}
 }
+
+// BeginAt is [Slots.Begin] for a transaction that only reads, as of an epoch which the
+// clock has reached. It reports whether every refresh lists the epoch, or has a bound of
+// at most that. If not, nothing has begun: the caller asks [Slot.Keep], as after an end.
+func (s *Slots) BeginAt(slot *Slot, at Epoch) bool {
+	slot.checkBegin()
+	gen := slot.Gen()
+	// In this order, see Begin.
+	slot.word.Store(uint64(at)<<epochShift | uint64(gen)&parity)
+	hooks.At(hooks.BeginStored)
+	if s.Bound() > at {
+		slot.End(gen)
+		return false
+	}
+	s.checkBegun(slot, at)
+	return true
+}
+
+// Keep keeps the bound from passing e from now on, which must not be lower than the last
+// time; 0, as in the beginning, keeps nothing.
+func (s *Slots) Keep(e Epoch) { s.kept.Store(uint64(e)) }
 
 // all calls yield for every slot that has an owner.
 func (s *Slots) all(yield func(*Slot) bool) {

@@ -39,11 +39,14 @@ type oldEpochs struct {
 	writer Epoch // 0 if there is none
 }
 
-// Announce reads the clock, makes the bound at least that, in this order, and
-// returns what it read. The bound only grows, so calls may overlap: each scan
-// that follows is covered by a bound at or above its own.
+// Announce reads the clock, makes the bound at least that, or what [Slots.Keep] says if
+// that is lower, in this order, and returns it. The bound only grows, so calls may overlap:
+// each scan that follows is covered by a bound at or above its own.
 func (s *Slots) Announce() Epoch {
 	m := s.Now()
+	if kept := Epoch(s.kept.Load()); kept != 0 {
+		m = min(m, kept)
+	}
 	hooks.At(hooks.BoundLoaded)
 	for b := s.Bound(); b < m && !s.bound.CompareAndSwap(uint64(b), uint64(m)); {
 		b = s.Bound()

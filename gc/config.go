@@ -70,6 +70,9 @@ type Config[E, W any] struct {
 	// MaxAge is after how long a transaction is evicted; 0 means never. Ages
 	// count from the first round that sees the transaction.
 	MaxAge time.Duration
+	// Retain is for how long what was the newest is not dropped, so that a transaction
+	// may begin as of then; 0 means that the bound of a view is the clock.
+	Retain time.Duration
 	// Logger is told, once each, of transactions that have been seen for
 	// WarnAge, and of those that are evicted; nil means nobody is. WarnAge 0
 	// means [DefaultWarnAge].

@@ -28,7 +28,7 @@ type Shelf struct {
 
 // Put has something wait for an epoch.
 func (s *Shelf) Put(at, what epoch.Epoch) {
-	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, What: what}}})
+	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, What: what}}}, lot{})
 }
 
 // Due returns what waits for epochs that are not among old any more.
@@ -48,7 +48,7 @@ func (s *Shelf) DueSome(old []epoch.Epoch, limit int) (what []epoch.Epoch) {
 // PutForWriters has something wait for those who may write and read at or below epoch;
 // DueForWriters returns what waits for nobody any more when writers read at lowest.
 func (s *Shelf) PutForWriters(at, what epoch.Epoch) {
-	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, Writers: true, What: what}}})
+	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, Writers: true, What: what}}}, lot{})
 }
 
 func (s *Shelf) DueForWriters(lowest epoch.Epoch) (what []epoch.Epoch) {

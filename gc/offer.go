@@ -81,7 +81,12 @@ func (r *Reclaimer[E, W]) some(view *View, n int) {
 	if len(items) > 0 {
 		found := Found[E, W]{Alone: true}
 		r.cfg.Visit(items, view, &found)
-		r.putBack(found.Again)
+		if at := r.history.lot(r.cfg.Slots); at.until != 0 && r.stock.mu.TryLock() {
+			r.stock.park(found.Again, at)
+			r.stock.mu.Unlock()
+		} else {
+			r.putBack(found.Again)
+		}
 		r.putBack(found.Later)
 	}
 }

@@ -37,7 +37,7 @@ func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
 	p := &pass[E, W]{r: r, view: view}
 	r.stock.sift(r.cfg.Stale)
 	shelves := r.stock.due(view, math.MaxInt)
-	n := r.stock.turn(r.queue.drain, all)
+	n := r.stock.turn(r.queue.drain, all, view.Bound)
 	for _, shelf := range shelves {
 		items := r.cfg.Due(shelf, nil)
 		r.stock.add(items)
@@ -70,7 +70,7 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 		hooks.At(hooks.Dequeued)
 		r.cfg.Visit(batch, p.view, &found)
 		p.quota.Add(int64(found.Gone))
-		r.stock.put(&found)
+		r.stock.put(&found, r.history.lot(r.cfg.Slots))
 		found.reset()
 		clear(batch)
 	}
@@ -165,7 +165,7 @@ func (r *Reclaimer[E, W]) passAlone() {
 	for _, shelf := range r.stock.due(view, aloneWaits) {
 		r.putBack(r.cfg.Due(shelf, nil))
 	}
-	r.stock.turn(nil, true)
+	r.stock.turn(nil, true, view.Bound)
 	r.cfg.Tend()
 	r.cfg.Trim()
 }

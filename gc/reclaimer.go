@@ -30,6 +30,7 @@ type Reclaimer[E, W any] struct {
 	// once. Nothing else depends on it but scratch, and the rounds of slots.
 	refreshing sync.Mutex
 	scratch    []epoch.Epoch
+	history    retention
 
 	// passing is held by who does the work of a tick.
 	passing sync.Mutex
@@ -79,6 +80,7 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	r.queue.init(cfg.Queue)
 	r.average.Store(1 << averageShift)
 	r.running.Store(r.cfg.Manual) // then nobody starts one
+	r.history.begin(cfg.Retain, cfg.Slots)
 	r.refresh()
 	return r
 }
@@ -129,7 +131,7 @@ func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unuse
 
 // unused is idle but for what is live.
 func (r *Reclaimer[E, W]) unused() bool {
-	return r.queue.idle() && r.stock.items.Load() == 0 && r.stock.waits.Load() == 0 && !r.pending.Load()
+	return r.queue.idle() && r.stock.items.Load() == 0 && r.stock.waits.Load() == 0 && r.stock.aside.Load() == 0 && !r.pending.Load()
 }
 
 // rest is the end of the ticker goroutine, until there is something to do.

@@ -98,7 +98,7 @@ func (r *Reclaimer[E, W]) Stats() Stats {
 		Bound:           v.Bound,
 		MinVisible:      v.Min,
 		LiveEpochs:      v.Len(),
-		Pending:         r.queue.size() + int(r.stock.items.Load()),
+		Pending:         r.queue.size() + int(r.stock.items.Load()+r.stock.aside.Load()),
 		Aside:           int(r.stock.waits.Load()),
 		TickRefreshes:   r.counters.ticks.load(),
 		CommitRefreshes: r.counters.commits.load(),
@@ -134,7 +134,7 @@ const sampled = 128
 // back. If the others are locked it goes by what they said last time.
 func (r *Reclaimer[E, W]) estimate() int {
 	n, sum := 0, 0
-	var items [2*sampled + 3]E
+	items := make([]E, sampled, 4*sampled)
 	for ; n < sampled; n++ {
 		item, ok := r.queue.take()
 		if !ok {
@@ -149,23 +149,28 @@ func (r *Reclaimer[E, W]) estimate() int {
 		sum = sum * max(r.queue.size(), n) / n
 	}
 	if !r.stock.mu.TryLock() {
-		return sum + int(r.average.Load()*uint64(r.stock.items.Load())>>averageShift)
+		return sum + int(r.average.Load()*uint64(r.stock.items.Load()+r.stock.aside.Load())>>averageShift)
 	}
 	s := &r.stock
-	all := int(s.items.Load())
-	n = 0
-	for _, list := range [...][]E{s.now[s.taken:], s.next, s.later} {
+	all := int(s.items.Load() + s.aside.Load())
+	items = items[:0]
+	some := func(list []E) {
 		for i := 0; i < len(list); i += max(all/sampled, 1) {
-			items[n] = list[i]
-			n++
+			items = append(items, list[i])
 		}
+	}
+	some(s.now[s.taken:])
+	some(s.next)
+	some(s.later)
+	for i := range s.parked {
+		some(s.parked[i].items)
 	}
 	s.mu.Unlock() // what follows takes longer than others should wait
 	of := 0
-	for _, item := range items[:n] {
+	for _, item := range items {
 		of += r.cfg.Surplus(item)
 	}
-	if n > 0 {
+	if n = len(items); n > 0 {
 		r.average.Store(uint64(of) << averageShift / uint64(n))
 		sum += of * all / n
 	}

@@ -27,6 +27,8 @@ type stock[E, W any] struct {
 	taken int        // now[:taken] has been taken
 	next  []E        // for the next tick
 	later []E        // for the tick after that
+	// parked is what waits for the bound, in the order in which that comes, see retention.
+	parked []parked[E]
 
 	shelves map[epoch.Epoch][]W
 	epochs  []epoch.Epoch // those that have a shelf, sorted unless stirred says so
@@ -43,15 +45,16 @@ type stock[E, W any] struct {
 
 	items atomic.Int64 // how many items there are in now, next and later
 	waits atomic.Int64 // how many there are on the shelves
+	aside atomic.Int64 // how many items are parked
 }
 
 // batchSize is up to how many items are visited together.
 const batchSize = 64
 
 // turn makes what was to be visited at the next tick what is to be visited now, and
-// adds what drain does, if that is not nil. If all is set, nothing is left for a later tick.
-// It returns how many items there are to visit now.
-func (s *stock[E, W]) turn(drain func([]E) []E, all bool) int {
+// adds what drain does, if that is not nil, and what was parked until bound. If all is set,
+// nothing else is left for a later tick. It returns how many items there are to visit now.
+func (s *stock[E, W]) turn(drain func([]E) []E, all bool, bound epoch.Epoch) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken > 0 {
@@ -67,6 +70,7 @@ func (s *stock[E, W]) turn(drain func([]E) []E, all bool) int {
 		clear(s.next)
 		s.next = s.next[:0]
 	}
+	s.unpark(bound)
 	if drain != nil {
 		s.now = drain(s.now)
 	}
@@ -148,14 +152,19 @@ func (s *stock[E, W]) move(batch []E, n int) []E {
 	return batch
 }
 
-// put adds what visits have found.
-func (s *stock[E, W]) put(found *Found[E, W]) {
+// put adds what visits have found, and parks at at what is to be visited again, if that is
+// a lot.
+func (s *stock[E, W]) put(found *Found[E, W], at lot) {
 	if len(found.Again)+len(found.Later)+len(found.Waits) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next = append(s.next, found.Again...)
+	if at.until != 0 {
+		s.park(found.Again, at)
+	} else {
+		s.next = append(s.next, found.Again...)
+	}
 	s.later = append(s.later, found.Later...)
 	s.shelve(found.Waits)
 	s.recount()

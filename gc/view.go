@@ -13,6 +13,8 @@ type View struct {
 	epoch.View
 	// looked is how many slots were looked at to make it.
 	looked uint64
+	// made is what the clock was when it was made: its bound, if nothing is retained.
+	made epoch.Epoch
 	// due is the epoch from which on the view is too old for committers.
 	due epoch.Epoch
 }
@@ -39,15 +41,15 @@ func (r *Reclaimer[E, W]) Due(e epoch.Epoch) bool { return e >= r.view.Load().du
 // for each slot to look at. It waits for nobody.
 func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
 	v := r.view.Load()
-	age := v.due - v.Bound
-	if stride != 0 {
+	age := v.due - v.made
+	if stride != 0 && r.cfg.Retain == 0 { // else a newer view drops hardly more
 		age = min(age, epoch.Epoch(max(stride, v.looked/4)))
 	}
-	if v.Bound+age > e {
+	if v.made+age > e {
 		return v
 	}
 	locked := r.tryLock()
-	if locked || v.Bound+viewLate*age <= e {
+	if locked || v.made+viewLate*age <= e {
 		start := r.counters.commits.begin()
 		if locked {
 			r.refresh()
@@ -117,7 +119,10 @@ func (r *Reclaimer[E, W]) install(m epoch.Epoch, scratch []epoch.Epoch, locked b
 	v := new(View)
 	looked, scratch := r.cfg.Slots.Look(&v.View, m, scratch)
 	v.looked = uint64(looked)
-	v.due = m + epoch.Epoch(max(ageLimit, ageFactor*v.looked))
+	if v.made = m; r.cfg.Retain > 0 {
+		v.made = r.cfg.Slots.Now()
+	}
+	v.due = v.made + epoch.Epoch(max(ageLimit, ageFactor*v.looked))
 	for old := r.view.Load(); old == nil || old.Bound < m || locked && old.Bound == m; old = r.view.Load() {
 		if r.view.CompareAndSwap(old, v) {
 			break

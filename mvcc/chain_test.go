@@ -65,7 +65,8 @@ func TestCompareAndSwapOfKeyThatLeaves(t *testing.T) {
 		commit := func(f func(tx Tx[string, int])) {
 			st, gen := m.begin(LevelSerializable)
 			f(Tx[string, int]{st, gen})
-			require.Equal(t, resultOK, st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: claim}))
+			_, r := st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: claim})
+			require.Equal(t, resultOK, r)
 		}
 		commit(func(tx Tx[string, int]) { tx.Delete("k") })
 		prune(m)

@@ -93,11 +93,11 @@ func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 			invariant.Violated("key %v: a transaction commits at %d, its version says %v", v.key, e, w)
 		}
 		m.checkLink(v)
-		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && base != nil && m.peek(base).epoch() > at {
+		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil && base != nil && m.peek(base).epoch() > at {
 			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", v.key, at, e, m.describe(base))
 		}
 	}
-	if st.hasRead && st.level == LevelSerializable {
+	if st.validates() {
 		st.checkReads(at, e)
 	}
 }
@@ -116,7 +116,7 @@ func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
 	for i := range st.absent {
 		st.checkAbsent(st.absent[i].key, e)
 	}
-	if st.scanned {
+	if st.scanned && st.level == LevelSerializable {
 		st.index.peekAll(func(h *version[K, V]) { st.checkUnchanged(h, at, e) })
 	}
 }
@@ -164,7 +164,8 @@ func (st *txState[K, V]) checkTaken() {
 		return
 	}
 	if len(st.writes) > 0 || len(st.reads) > 0 || len(st.absent) > 0 || st.hasRead || st.scanned ||
-		st.revoked != 0 || st.dirtied != 0 || st.conflict != (conflict[K]{}) || st.watch != nil || st.busy || st.byKey != nil {
+		st.revoked != 0 || st.dirtied != 0 || st.conflict != (conflict[K]{}) || st.watch != nil || st.busy || st.byKey != nil ||
+		st.saves != 0 || st.since != 0 || len(st.undo) > 0 || st.after != nil {
 		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, read %v, scanned %v, revoked %d",
 			len(st.writes), len(st.reads), len(st.absent), st.hasRead, st.scanned, st.revoked)
 	}

@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -52,36 +51,44 @@ const (
 )
 
 // commit commits the transaction gen, ends it and recycles its state, whatever the
-// outcome. After a conflict c says which, and b, unless it is nil, has made a claim if
+// outcome. It returns the commit epoch, or the read epoch if nothing was written. After a
+// conflict c says which, and b, unless it is nil, has made a claim if
 // there is reason to.
-func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) result {
+func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.Epoch, r result) {
 	if len(st.writes) == 0 {
+		e = st.epoch()
 		st.finish(gen) // read-only: serializable at its read epoch
-		return resultOK
+		return e, resultOK
 	}
 	m := st.m
 	if len(st.writes) == 1 && !st.hasRead && (b == nil || b.claim == nil) {
 		// A blind write of one key, the same as a Store: it cannot conflict. With a claim
 		// of its own it would wait for itself.
 		w := &st.writes[0]
-		st.end(gen)
-		m.write(w.at, w.hash, w.v, nil)
+		if w.merge != nil {
+			st.mergeAlone(gen)
+		} else {
+			st.end(gen)
+			m.write(w.at, w.hash, w.v, nil)
+		}
+		e = m.commitEpoch(w.v)
 		st.recycle(gen)
-		return resultOK
+		return e, resultOK
 	}
-	if m.favour.Any() && !st.giveWay(gen, c, b) {
-		return resultConflict
+	turns := m.favour.Any()
+	if turns && !st.giveWay(gen, c, b) {
+		return 0, resultConflict
 	}
 	check := word(0)
-	if st.hasRead && st.level == LevelSerializable && !st.written() {
+	if st.validates() && !st.written() {
 		check = checkBit
 	}
-	own := bid{ctx: context.Background()}
+	own := bid{ctx: background}
 	asks := &own
 	if b != nil {
 		asks = b
 	}
-	r := st.try(gen, check, st.epoch())
+	e, r = st.try(gen, check, st.epoch())
 	for attempt := 0; r == resultAborted; attempt++ {
 		// Nobody wrote what we read, so far as we know; somebody just could
 		// not wait. Install again, with versions that are new: the old ones may
@@ -101,9 +108,12 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) result {
 		} else {
 			backoff(attempt)
 		}
-		r = st.try(gen, check, m.slots.Now())
+		e, r = st.try(gen, check, m.slots.Now())
 	}
 	own.end()
+	if turns && r == resultOK {
+		st.noteWrites()
+	}
 	if r == resultConflict {
 		*c = st.conflict
 		st.conflict = conflict[K]{}
@@ -116,10 +126,23 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) result {
 		st.end(gen)
 	}
 	st.recycle(gen)
-	return r
+	return e, r
 }
 
-// try makes one attempt. If it commits, the transaction has ended. check is checkBit if
+// validates reports whether the transaction has read anything that must not have changed
+// when it commits.
+func (st *txState[K, V]) validates() bool {
+	return st.hasRead && (st.level == LevelSerializable || len(st.reads)+len(st.absent) > 0)
+}
+
+// noteWrites notes what the transaction has written, for suspects.
+func (st *txState[K, V]) noteWrites() {
+	for i := range st.writes {
+		st.m.favour.Note(st.writes[i].hash)
+	}
+}
+
+// try makes one attempt. If it commits, the transaction has ended, and it returns the epoch. check is checkBit if
 // it has to validate. floor is an epoch that the clock had reached after the last record
 // that the slot has announced was decided or aborted, or when there was none.
 //
@@ -127,7 +150,7 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) result {
 // announced word of ours must not be the same, or the helper would put an epoch into it
 // that was drawn before. That record had a lower floor: if it was committed, its epoch
 // was drawn after it was announced; if it was aborted, so was another one.
-func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) result {
+func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
 	m := st.m
 	hooks.At(hooks.CommitEntries)
 	st.grows = 0
@@ -148,7 +171,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) resul
 	for i := range st.writes {
 		if r := st.install(gen, i); r != resultOK {
 			st.withdraw(i)
-			return r
+			return 0, r
 		}
 		hooks.At(hooks.Installed)
 	}
@@ -159,7 +182,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) resul
 		r := st.record()
 		if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
 			st.withdraw(len(st.writes))
-			return resultAborted
+			return 0, resultAborted
 		}
 		hooks.At(hooks.JustAnnounced)
 	}
@@ -170,7 +193,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) resul
 	}
 	if r != resultOK {
 		st.withdraw(len(st.writes))
-		return r
+		return 0, r
 	}
 	hooks.At(hooks.Published)
 	st.checkCommit(gen, e)
@@ -191,7 +214,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) resul
 	if m.gc.Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
-	return resultOK
+	return e, resultOK
 }
 
 // record returns the record of the commit under way: of a single key the state of its
@@ -348,6 +371,9 @@ func (st *txState[K, V]) order() {
 			a.at.b, b.at.b = b.at.b, a.at.b
 			a.at.i, b.at.i = b.at.i, a.at.i
 			a.read, b.read = b.read, a.read
+			if a.merge != b.merge {
+				a.merge, b.merge = b.merge, a.merge
+			}
 		}
 		return
 	}

@@ -9,10 +9,13 @@ type conflict[K comparable] struct {
 	kind      ConflictKind
 	readEpoch epoch.Epoch
 	epoch     epoch.Epoch
+	self      bool // the function of Update has written the key itself
 }
 
-func (c conflict[K]) err() error {
-	return &ConflictError{Key: c.key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch), CommitEpoch: uint64(c.epoch)}
+// err returns the error of a transaction that was attempted so many times.
+func (c conflict[K]) err(attempts int) error {
+	return &ConflictError{Key: c.key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch), CommitEpoch: uint64(c.epoch),
+		Attempts: attempts, self: c.self}
 }
 
 // conflictOn notes that the transaction conflicts over key, whose newest

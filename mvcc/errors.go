@@ -10,6 +10,12 @@ var (
 	// back because of a concurrent one and may be tried again.
 	ErrConflict = errors.New("mvcc: transaction conflict")
 
+	// ErrSelfConflict is what the conflict error of [Map.Update] wraps, instead of
+	// ErrConflict, when the function has written a key on the map itself that its own
+	// transaction has read, or writes at level snapshot: trying again is in vain. Write
+	// through the transaction instead.
+	ErrSelfConflict = errors.New("mvcc: transaction conflict with its own function")
+
 	// ErrTxDone is returned by Commit and Err, and is the panic value of every
 	// other method but Rollback and Close, which do nothing, on a transaction or
 	// snapshot that has ended.
@@ -19,8 +25,13 @@ var (
 	// than Options.MaxTxAge: View, Update, Commit and Err return it; every read and
 	// write through a handle of one's own panics with an error that wraps it, until
 	// Rollback or Close has been called, and afterwards with ErrTxDone. Nothing that
-	// the transaction wrote has become visible.
+	// the transaction wrote has become visible. [Snapshot.Try] turns such a panic into the
+	// error.
 	ErrTxTooOld = errors.New("mvcc: transaction or snapshot is older than MaxTxAge")
+
+	// ErrEpochGone is what [Map.SnapshotAt] returns for an epoch whose state is not, or not
+	// yet, to be had.
+	ErrEpochGone = errors.New("mvcc: no such epoch any more")
 
 	// ErrBadKey is the panic value of writes with a key that is not equal to
 	// itself: a NaN, or a struct, array or interface that contains one.
@@ -30,6 +41,13 @@ var (
 // errConcurrentUse is what a method of a Tx panics with that finds another one under
 // way.
 var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at once")
+
+// What methods of zero values panic with.
+const (
+	errZeroMap      = "mvcc: the Map is a zero value: make one with mvcc.New"
+	errZeroTx       = "mvcc: the Tx is a zero value: get one from Map.Update or Map.Begin"
+	errZeroSnapshot = "mvcc: the Snapshot is a zero value: get one from Map.View or Map.Snapshot"
+)
 
 // A ConflictKind says what a conflict was about.
 type ConflictKind uint8
@@ -60,7 +78,8 @@ func (k ConflictKind) String() string {
 }
 
 // A ConflictError says why a transaction could not be committed. It wraps
-// [ErrConflict]. Nothing that the transaction wrote has become visible.
+// [ErrConflict], or [ErrSelfConflict]. Nothing that the transaction wrote has become
+// visible.
 type ConflictError struct {
 	// Key is the key in question, of the map's key type.
 	Key any
@@ -71,14 +90,31 @@ type ConflictError struct {
 	// CommitEpoch is the commit epoch of the version that was in the way, or 0
 	// if there was none.
 	CommitEpoch uint64
-	_           struct{}
+	// Attempts is how often [Map.Update] has run its function; 1 for a Commit by hand.
+	Attempts int
+
+	self bool
+	_    struct{}
 }
 
-// Error names the key, the kind and the epochs.
+// Error names the key, the kind, the epochs and the number of attempts, if there were
+// several.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%v: key %v (%v conflict, read epoch %d, commit epoch %d)",
-		ErrConflict, e.Key, e.Kind, e.ReadEpoch, e.CommitEpoch)
+	if e.self {
+		return fmt.Sprintf("%v: key %v was written on the map itself, not through the transaction", ErrSelfConflict, e.Key)
+	}
+	tries := ""
+	if e.Attempts > 1 {
+		tries = fmt.Sprintf(", %d attempts", e.Attempts)
+	}
+	return fmt.Sprintf("%v: key %v (%v conflict, read epoch %d, commit epoch %d%s)",
+		ErrConflict, e.Key, e.Kind, e.ReadEpoch, e.CommitEpoch, tries)
 }
 
-// Unwrap returns [ErrConflict].
-func (e *ConflictError) Unwrap() error { return ErrConflict }
+// Unwrap returns [ErrConflict] or [ErrSelfConflict].
+func (e *ConflictError) Unwrap() error {
+	if e.self {
+		return ErrSelfConflict
+	}
+	return ErrConflict
+}

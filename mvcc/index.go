@@ -209,6 +209,9 @@ func (x *index[K, V]) head(v *version[K, V]) bool { return v != nil && v != x.mo
 // with a runtime error if key cannot be hashed.
 func (x *index[K, V]) lookup(key K) (h uint64, p place[K, V], head *version[K, V]) {
 	hooks.Index(hooks.Read, key)
+	if x == nil {
+		panic(errZeroMap)
+	}
 	if x.hash.kind == hash64 {
 		h = x.hash.mix(*(*uint64)(unsafe.Pointer(&key)))
 	} else {

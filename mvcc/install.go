@@ -25,6 +25,10 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 		if r := st.mayCover(gen, w, base); r != resultOK {
 			return r
 		}
+		if w.merge != nil {
+			st.mergeOnto(gen, i, base)
+			hooks.At(hooks.Computed)
+		}
 		p, ok = m.cover(p, w.hash, h, base, w.v)
 		if w.at != p {
 			w.at = p
@@ -49,7 +53,7 @@ func (st *txState[K, V]) goesOn() bool {
 // newest committed version, or nil: resultOK, or why not.
 func (st *txState[K, V]) mayCover(gen epoch.Gen, w *write[K, V], base *version[K, V]) result {
 	switch {
-	case st.level == LevelSnapshot && st.hasRead:
+	case st.level == LevelSnapshot && st.hasRead && w.merge == nil:
 		if base != nil && st.m.commitEpoch(base) > st.epoch() {
 			return st.conflictOn(w.v.key, ConflictWrite, base)
 		}

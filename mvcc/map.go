@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"runtime"
 	"unsafe"
@@ -73,6 +74,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 		Queue:    o.ReclaimQueue,
 		Manual:   o.ManualReclaim,
 		MaxAge:   o.MaxTxAge,
+		Retain:   o.Retain,
 		Logger:   o.Logger,
 		WarnAge:  o.PinWarnAge,
 		Visit:    c.visit,
@@ -91,7 +93,28 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 // Options.Logger if it is just being told something: that must not call Close. The
 // map stays usable, with everything in it; from then on committers prune the keys they
 // write. Close may be called more than once, by any goroutine.
-func (m *Map[K, V]) Close() { m.gc.Close() }
+func (m *Map[K, V]) Close() {
+	m.check()
+	m.gc.Close()
+}
+
+// check panics for a zero Map.
+func (m *Map[K, V]) check() {
+	if m.gc == nil {
+		panic(errZeroMap)
+	}
+}
+
+// String names the types and says how many keys there are, and the newest epoch.
+func (m *Map[K, V]) String() string {
+	if m == nil || m.gc == nil {
+		return fmt.Sprintf("%T without mvcc.New", m)
+	}
+	return fmt.Sprintf("%T: %d keys, epoch %d", m, m.Len(), m.Epoch())
+}
+
+// GoString returns the same as String: %#v does not print what the map is made of.
+func (m *Map[K, V]) GoString() string { return m.String() }
 
 // Reclaim does, in the calling goroutine, all the background work that there is
 // when it is called: it evicts transactions older than Options.MaxTxAge, and drops
@@ -102,7 +125,10 @@ func (m *Map[K, V]) Close() { m.gc.Close() }
 // returns ctx's error if ctx ends before all is done; the rest stays for the next
 // time. It may be called by any number of goroutines at once, takes as long as
 // there is something to drop, and waits for no transaction.
-func (m *Map[K, V]) Reclaim(ctx context.Context) error { return m.gc.Reclaim(ctx) }
+func (m *Map[K, V]) Reclaim(ctx context.Context) error {
+	m.check()
+	return m.gc.Reclaim(ctx)
+}
 
 // badKey reports whether key is not equal to itself. Such a key can never be
 // found again.

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -69,9 +70,7 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if _, ok := m.newest(v).present(); !ok {
 		return value, false
 	}
-	tombstone := &version[K, V]{key: key}
-	setWord(&tombstone.state, tombBit)
-	base, _ := m.write(p, h, tombstone, ifPresent)
+	base, _ := m.write(p, h, tombstoneOf[K, V](key), ifPresent)
 	return base.present()
 }
 
@@ -85,9 +84,7 @@ func (m *Map[K, V]) Delete(key K) { m.LoadAndDelete(key) }
 // way; the snapshot is closed also if f panics. With Options.MaxTxAge, Range panics
 // with [ErrTxTooOld] if it takes longer than that.
 func (m *Map[K, V]) Range(f func(key K, value V) bool) {
-	s := m.Snapshot()
-	defer s.Close()
-	s.All()(f)
+	m.All()(f)
 }
 
 // CompareAndSwap sets the value of key to new if it is old, and reports whether
@@ -126,30 +123,63 @@ func ifAbsent[K comparable, V any](base *version[K, V]) bool { return !ifPresent
 // found, if it was looked up, and h its hash. It returns the version that was
 // the newest one before, or nil, and whether it wrote: nothing comes between the
 // two, since v is installed by a CAS of the head below which base was found.
+//
+// cond may change the value of v, and whether it is a tombstone. It may take its time: so
+// it is given a turn when it has been in vain too often.
 func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condition[K, V]) (base *version[K, V], written bool) {
-	if m.favour.Any() {
+	turns := m.favour.Any()
+	if turns {
 		m.giveWay(h)
 	}
 	setWord(&v.state, word(v.state.Load()).announced(0, 0))
-	for {
+	var claim *favour.Claim
+	for lost := 0; ; {
 		at, head := m.index.again(p, h, v.key)
 		p = at
 		base, ok := m.settle(head)
 		if !ok {
 			continue
 		}
-		if cond != nil && !cond(base) {
-			return base, false
+		if cond != nil {
+			if !cond(base) {
+				claim.End()
+				return base, false
+			}
+			hooks.At(hooks.Computed)
 		}
 		if p, ok = m.cover(p, h, head, base, v); !ok {
+			if lost++; cond != nil && lost%bidLosses == 0 {
+				claim.End()
+				claim = m.turn(h)
+			}
 			continue
+		}
+		if claim != nil {
+			claim.End()
 		}
 		m.publish(p, h, v)
 		if n := growth(base, v); n != 0 {
 			m.counters.keys.Add(int64(n))
 		}
+		if turns {
+			m.favour.Note(h)
+		}
 		return base, true
 	}
+}
+
+// turn waits for a turn on the key with hash h. If what is done then panics, the turn is
+// over a moment later.
+func (m *Map[K, V]) turn(h uint64) *favour.Claim {
+	if hooks.Scheduled() {
+		hooks.GaveUp()
+		return nil
+	}
+	keys := favour.NewKeys(1)
+	keys.Add(h)
+	claim := m.favour.Enter(keys, favour.MinTenure)
+	claim.Wait(background)
+	return claim
 }
 
 // publish commits the announced one-key version v at p, whose key has hash h.

@@ -97,6 +97,14 @@ type Options struct {
 	// still. Default: 0, no limit.
 	MaxTxAge time.Duration
 
+	// Retain is for how long the map keeps its history: what was the newest state at any
+	// moment of that time can be read by [Map.SnapshotAt]. It is kept for up to a
+	// sixty-fourth and a ReclaimInterval longer; while the background work is at rest, time
+	// may stand still. Every version that is written takes its memory for so long, and a
+	// read as of an old epoch walks over the versions that its key has got since. Default:
+	// 0, nothing is kept for later.
+	Retain time.Duration
+
 	// Logger is told, at level Warn and once each, of transactions and snapshots
 	// that have been open for PinWarnAge, and of those that are evicted: read
 	// epoch, age and, if TracePins is set, where they began; of 64 in a round at
@@ -156,6 +164,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if d.MaxTxAge < 0 {
 		panic(fmt.Sprintf("mvcc: Options.MaxTxAge is %v, want 0 or more", d.MaxTxAge))
+	}
+	if d.Retain < 0 {
+		panic(fmt.Sprintf("mvcc: Options.Retain is %v, want 0 or more", d.Retain))
 	}
 	if d.PinWarnAge < 0 {
 		panic(fmt.Sprintf("mvcc: Options.PinWarnAge is %v, want 0 or more", d.PinWarnAge))

@@ -132,11 +132,11 @@ func TestErrors(t *testing.T) {
 	require.NotErrorIs(t, err, ErrTxDone)
 	var c *ConflictError
 	require.ErrorAs(t, err, &c)
-	want := &ConflictError{Key: "the key", Kind: ConflictRead, ReadEpoch: at, CommitEpoch: at + 1}
+	want := &ConflictError{Key: "the key", Kind: ConflictRead, ReadEpoch: at, CommitEpoch: at + 1, Attempts: 1}
 	require.Empty(t, cmp.Diff(want, c, cmpopts.IgnoreUnexported(ConflictError{})))
 	require.Contains(t, err.Error(), "the key")
 	require.Contains(t, err.Error(), "read conflict")
-	for _, e := range []error{ErrConflict, ErrTxDone, ErrTxTooOld, ErrBadKey} {
+	for _, e := range []error{ErrConflict, ErrSelfConflict, ErrTxDone, ErrTxTooOld, ErrBadKey} {
 		require.Contains(t, e.Error(), "mvcc: ")
 	}
 }

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"fmt"
 	"iter"
 	"runtime"
 
@@ -8,29 +9,13 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// A Reader is what [Tx] and [Snapshot] have in common, for functions that read
-// and do not care through which.
-type Reader[K comparable, V any] interface {
-	// Get returns the value of key as of the read epoch.
-	Get(key K) (value V, ok bool)
-	// All returns an iterator over all keys as of the read epoch.
-	All() iter.Seq2[K, V]
-	// Epoch returns the read epoch.
-	Epoch() uint64
-}
-
-var (
-	_ Reader[int, int] = Tx[int, int]{}
-	_ Reader[int, int] = Snapshot[int, int]{}
-)
-
 // A Snapshot reads a map as of one moment. Its reads wait for no particular
 // goroutine, never conflict and never fail; what commits after the snapshot was
 // taken is not seen.
 //
 // A Snapshot is a small value, to be passed by value. It may be used by several
-// goroutines at once. The zero Snapshot is not usable; get one from [Map.View]
-// or [Map.Snapshot].
+// goroutines at once. The zero Snapshot panics in every method but Close, which does
+// nothing; get one from [Map.View] or [Map.Snapshot].
 //
 // As long as it is open, a snapshot keeps one version of each key from being
 // dropped, no more: the versions that are written and overwritten meanwhile are
@@ -51,35 +36,31 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 	return Snapshot[K, V]{st, gen}
 }
 
-// View calls fn with a snapshot of the map, closes the snapshot, also when fn
-// panics or calls runtime.Goexit, and returns fn's error unchanged. It waits for
-// nobody, never conflicts, runs fn exactly once, and allocates nothing itself.
-// The snapshot must not be used after fn has returned. If it was evicted, being
-// older than Options.MaxTxAge, and fn has read from it since, View returns
-// [ErrTxTooOld]: fn does not go on after that read. In goroutines that fn starts the
-// panic is theirs.
-func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
-	if m.guarded {
-		return m.viewGuarded(fn)
+// SnapshotAt opens a snapshot of the map as it was at an epoch, say one that
+// [Tx.OnCommit] or Snapshot.Epoch has told of: everything that had committed at that epoch
+// or before is seen, and nothing else. It returns an error that wraps [ErrEpochGone] if
+// that state may not be complete any more, or the epoch has not come yet. Without
+// Options.Retain that is the case a moment after a later commit; with it, not before that
+// time has passed. An open snapshot of the same epoch makes no difference. Otherwise it is
+// the same as [Map.Snapshot].
+func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
+	m.check()
+	if now := m.slots.Now(); epoch.Epoch(at) > now {
+		return Snapshot[K, V]{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d", ErrEpochGone, at, now)
 	}
-	st, gen := m.open(0)
-	s := Snapshot[K, V]{st, gen}
-	defer s.Close()
-	return fn(s)
-}
-
-// viewGuarded is View for a map whose snapshots may be evicted, or are traced.
-func (m *Map[K, V]) viewGuarded(fn func(s Snapshot[K, V]) error) (err error) {
-	s := m.Snapshot()
-	defer s.Close()
-	defer s.st.tooOld(s.gen, &err)
-	return fn(s)
+	st, gen := m.take()
+	if !m.slots.BeginAt(st.slot, epoch.Epoch(at)) {
+		m.give(st, gen)
+		return Snapshot[K, V]{}, fmt.Errorf("%w: epoch %d is before %d, the oldest that is complete", ErrEpochGone, at, m.slots.Bound())
+	}
+	st.trace(gen)
+	return Snapshot[K, V]{st, gen}, nil
 }
 
 // Close closes the snapshot. It may be called any number of times, by any
 // goroutine, also late: only the first call has an effect. It never waits.
 func (s Snapshot[K, V]) Close() {
-	if s.st.end(s.gen) {
+	if s.st != nil && s.st.end(s.gen) {
 		s.st.m.give(s.st, s.gen) // a snapshot leaves nothing behind in its state
 	}
 }
@@ -87,6 +68,7 @@ func (s Snapshot[K, V]) Close() {
 // Epoch returns the snapshot's read epoch: the commit epoch of the newest
 // transaction it may see. It panics with [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) Epoch() uint64 {
+	s.check()
 	e := s.st.epoch()
 	s.check()
 	runtime.KeepAlive(s.st)
@@ -96,6 +78,9 @@ func (s Snapshot[K, V]) Epoch() uint64 {
 // check panics if the snapshot is closed. Called after a read it makes sure that
 // the read was made while the snapshot was open.
 func (s Snapshot[K, V]) check() {
+	if s.st == nil {
+		panic(errZeroSnapshot)
+	}
 	if s.st.gen() != s.gen {
 		refuse(s.st.slot, s.gen)
 	}
@@ -107,6 +92,9 @@ func (s Snapshot[K, V]) check() {
 // the snapshot is closed, also if another goroutine closes it during the call,
 // and with a runtime error if key cannot be hashed.
 func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
+	if s.st == nil {
+		panic(errZeroSnapshot)
+	}
 	// Whether epoch and version were this snapshot's is checked at the end; a
 	// walk as of a stranger's epoch does no harm.
 	at := s.st.epoch()
@@ -131,6 +119,7 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 // [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
+		s.check()
 		at := s.st.epoch()
 		s.check()
 		m := s.st.m
@@ -155,6 +144,28 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 		}
 		runtime.KeepAlive(s.st)
 	}
+}
+
+// Has reports whether key has a value. It is a read like Get.
+func (s Snapshot[K, V]) Has(key K) bool {
+	_, ok := s.Get(key)
+	return ok
+}
+
+// Keys returns an iterator over the keys of [Snapshot.All].
+func (s Snapshot[K, V]) Keys() iter.Seq[K] { return keys(s.All()) }
+
+// Values returns an iterator over the values of [Snapshot.All].
+func (s Snapshot[K, V]) Values() iter.Seq[V] { return values(s.All()) }
+
+// Try calls fn, which reads from the snapshot, and returns its error. If the snapshot was
+// evicted, being older than Options.MaxTxAge, Try returns [ErrTxTooOld]: fn does not go on
+// after the read that found it. So who reads page by page from a snapshot that may be
+// evicted need not recover. In goroutines that fn starts the panic is theirs.
+func (s Snapshot[K, V]) Try(fn func() error) (err error) {
+	s.check()
+	defer s.st.tooOld(s.gen, &err)
+	return fn()
 }
 
 // Len returns the number of keys as of the snapshot. It is exact, and visits

@@ -32,6 +32,11 @@ type txWork[K comparable, V any] struct {
 	revoked int  // how many epochs readers took away from the commit under way
 	dirtied int  // how often others marked its watch
 
+	saves uint32         // counts the savepoints
+	since uint32         // the number of the innermost savepoint that is open, or 0
+	undo  []undone[K, V] // what the open savepoints have to undo
+	after []func(commitEpoch uint64)
+
 	reads  []readRecord[K, V]
 	absent []absence[K] // keys read of which there was no version
 	// From this many reads, or keys that were absent, on they are looked through
@@ -68,7 +73,12 @@ type write[K comparable, V any] struct {
 	at   place[K, V] // where the key was found last; nowhere if it had no version
 	// read is what was read of this key, if the commit compares that where it installs,
 	// see written: 1 + the number of a read, or readAbsent.
-	read int
+	read int32
+	// saved is the number of the savepoint in which the write was noted last, to be undone.
+	saved uint32
+	// merge says what becomes of the value that the key has when the transaction commits;
+	// nil if that does not matter.
+	merge *merging[V]
 }
 
 const readAbsent = -1
@@ -98,17 +108,22 @@ func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen epoch.Gen) {
 // open is begin for a transaction that only reads, if writer is 0.
 func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
 	for {
-		st = m.idle()
-		if st == nil {
-			st = m.newState()
-		}
-		st.checkTaken()
-		gen = st.gen() // now: the transaction may be evicted before Begin returns
+		st, gen = m.take()
 		if m.slots.Begin(st.slot, writer) != 0 {
 			return st, gen
 		}
 		m.give(st, gen)
 	}
+}
+
+// take takes an idle state, or makes one. It returns the generation of the transaction
+// that begins in it next: now, because that may be evicted before Begin returns.
+func (m *Map[K, V]) take() (st *txState[K, V], gen epoch.Gen) {
+	if st = m.idle(); st == nil {
+		st = m.newState()
+	}
+	st.checkTaken()
+	return st, st.gen()
 }
 
 // trace notes where the transaction gen began, if that is asked for: in the caller of
@@ -157,6 +172,7 @@ func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
 }
 
 func (m *Map[K, V]) newState() *txState[K, V] {
+	m.check()
 	st := &txState[K, V]{slot: m.slots.Acquire(), index: m.index, m: m}
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their
@@ -244,7 +260,10 @@ func (st *txState[K, V]) recycle(gen epoch.Gen) {
 	} else {
 		for i := range st.writes {
 			w := &st.writes[i]
-			w.v, w.at.b, w.read = nil, nil, 0
+			w.v, w.at.b, w.read, w.saved = nil, nil, 0, 0
+			if w.merge != nil {
+				w.merge = nil
+			}
 		}
 		st.writes = st.writes[:0]
 	}
@@ -266,6 +285,12 @@ func (st *txState[K, V]) recycle(gen epoch.Gen) {
 	}
 	st.revoked, st.dirtied = 0, 0
 	st.busy = false
+	if st.saves != 0 {
+		st.saves, st.since, st.undo = 0, 0, nil
+	}
+	if st.after != nil {
+		st.after = nil
+	}
 	st.m.give(st, gen)
 }
 
@@ -308,34 +333,51 @@ func (st *txState[K, V]) find(key K) int {
 // cannot be hashed panics now, when nothing is held.
 func (st *txState[K, V]) put(key K, value V, tomb word) {
 	if i := st.find(key); i >= 0 {
-		if st.scanned { // a loop may still have the old version before it
-			st.writes[i].v = &version[K, V]{key: key}
+		w := &st.writes[i]
+		st.save(i)
+		// A loop may still have the old version before it, or a savepoint.
+		if st.scanned || st.since != 0 {
+			w.v = &version[K, V]{key: key}
 		}
-		v := st.writes[i].v
-		v.value = value
-		setWord(&v.state, tomb)
+		w.v.value = value
+		setWord(&w.v.state, tomb)
+		w.merge = nil
 		return
 	}
-	h, p := uint64(0), st.known(key)
-	if p.nowhere() {
-		h, p, _ = st.index.lookup(key)
-	} else {
-		h = st.index.hash.sum(key)
-	}
+	h, p := st.locate(key)
 	v := &version[K, V]{key: key, value: value}
 	setWord(&v.state, tomb)
-	st.writes = extended(st.writes)
-	w := &st.writes[len(st.writes)-1]
-	w.v, w.hash = v, h
-	w.at.b, w.at.i = p.b, p.i
+	st.note(v, h, p)
+}
+
+// locate returns the hash of key and its place, for a write that it does not have yet.
+func (st *txState[K, V]) locate(key K) (h uint64, p place[K, V]) {
+	if p = st.known(key); p.nowhere() {
+		h, p, _ = st.index.lookup(key)
+		return h, p
+	}
+	return st.index.hash.sum(key), p
+}
+
+// note adds v to the writes. Its key, whose hash is h, is at p, and has no write yet.
+func (st *txState[K, V]) note(v *version[K, V], h uint64, p place[K, V]) {
+	st.append(v, h, p)
 	if st.byKey != nil {
-		st.byKey[key] = len(st.writes) - 1
+		st.byKey[v.key] = len(st.writes) - 1
 	} else if len(st.writes) > linearWrites {
 		st.byKey = make(map[K]int, 4*linearWrites)
 		for i := range st.writes {
 			st.byKey[st.writes[i].v.key] = i
 		}
 	}
+}
+
+// append is note for who does not look for own writes.
+func (st *txState[K, V]) append(v *version[K, V], h uint64, p place[K, V]) {
+	st.writes = extended(st.writes)
+	w := &st.writes[len(st.writes)-1]
+	w.v, w.hash = v, h
+	w.at.b, w.at.i = p.b, p.i
 }
 
 // known returns the place of key if key is one of the first few that were read:
@@ -349,13 +391,18 @@ func (st *txState[K, V]) known(key K) (p place[K, V]) {
 	return p
 }
 
-// get reads key from the map, not from the own writes, and records the read.
-func (st *txState[K, V]) get(key K) *version[K, V] {
+// get reads key from the map, not from the own writes, and records the read, at level
+// snapshot if it is for an update.
+func (st *txState[K, V]) get(key K, update bool) *version[K, V] {
 	h, p, v := st.index.lookup(key)
 	v = st.m.visible(v, st.epoch())
 	st.checkGet(key, v)
 	st.hasRead = true
-	if st.level != LevelSerializable || st.scanned {
+	if st.level == LevelSerializable {
+		if st.scanned {
+			return v
+		}
+	} else if !update {
 		return v
 	}
 	if v == nil {

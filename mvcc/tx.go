@@ -39,6 +39,9 @@ func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 }
 
 func (tx Tx[K, V]) check() {
+	if tx.st == nil {
+		panic(errZeroTx)
+	}
 	if tx.st.gen() != tx.gen {
 		refuse(tx.st.slot, tx.gen)
 	}
@@ -47,6 +50,7 @@ func (tx Tx[K, V]) check() {
 // Epoch returns the transaction's read epoch: the commit epoch of the newest
 // transaction it may see.
 func (tx Tx[K, V]) Epoch() uint64 {
+	tx.check()
 	e := tx.st.epoch()
 	tx.check()
 	runtime.KeepAlive(tx.st)
@@ -54,27 +58,48 @@ func (tx Tx[K, V]) Epoch() uint64 {
 }
 
 // Get returns the value of key, and whether there is one: the transaction's own
-// write, or else the value as of its read epoch. It waits for no particular
+// write, or else the value as of its read epoch, see also [Tx.Merge]. It waits for no particular
 // goroutine: a writer that is about to commit is given a moment at most.
 // It allocates only to make room in the read set, which is reused by later
 // transactions. It panics with a runtime error if key cannot be hashed.
-func (tx Tx[K, V]) Get(key K) (value V, ok bool) {
+func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return tx.get(key, false) }
+
+// GetForUpdate is Get for a key on which depends what the transaction writes. At level
+// snapshot the key joins the read set, as every key does at level serializable: the commit
+// fails if it has been overwritten, deleted or inserted meanwhile. So a transaction of that
+// level is free of write skew as far as it reads in this way. At level serializable it is
+// the same as Get. It takes no lock.
+func (tx Tx[K, V]) GetForUpdate(key K) (value V, ok bool) { return tx.get(key, true) }
+
+// Has reports whether key has a value. It is a read like Get.
+func (tx Tx[K, V]) Has(key K) bool {
+	_, ok := tx.get(key, false)
+	return ok
+}
+
+func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 	tx.check()
 	st := tx.st
 	if st.m.badKey(key) {
 		return value, false
 	}
 	st.enter()
+	var merge *merging[V]
 	if len(st.writes) > 0 {
 		if i := st.find(key); i >= 0 {
-			st.leave()
-			return st.writes[i].v.present()
+			if merge = st.writes[i].merge; merge == nil {
+				st.leave()
+				return st.writes[i].v.present()
+			}
 		}
 	}
-	value, ok = st.get(key).present()
+	value, ok = st.get(key, update).present()
 	st.leave()
 	tx.check()
 	runtime.KeepAlive(st)
+	if merge != nil {
+		return merge.apply(value, ok), true
+	}
 	return value, ok
 }
 
@@ -126,6 +151,9 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		st.leave()
 		for i := range mine {
 			value, ok := mine[i].v.present()
+			if mine[i].merge != nil {
+				value = st.merged(mine[i], at)
+			}
 			if ok && !yield(mine[i].v.key, value) {
 				return
 			}
@@ -156,6 +184,36 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
+// Keys returns an iterator over the keys of [Tx.All].
+func (tx Tx[K, V]) Keys() iter.Seq[K] { return keys(tx.All()) }
+
+// Values returns an iterator over the values of [Tx.All].
+func (tx Tx[K, V]) Values() iter.Seq[V] { return values(tx.All()) }
+
+// SetAll writes all pairs of seq, as if by [Tx.Set] one after the other. seq may read the
+// transaction.
+func (tx Tx[K, V]) SetAll(seq iter.Seq2[K, V]) {
+	for key, value := range seq {
+		tx.Set(key, value)
+	}
+}
+
+// OnCommit has f called once the transaction has committed, before Commit or [Map.Update]
+// returns, in the same goroutine: what should happen once, and only if the transaction
+// does, though its function may run several times. f is given the commit epoch, or the
+// read epoch of a transaction that has written nothing. Several are called in their order.
+// The transaction has ended by then; f may use the map in any way, and if it panics the
+// commit stands.
+func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
+	tx.check()
+	if f == nil {
+		panic("mvcc: OnCommit: f is nil")
+	}
+	tx.st.enter()
+	tx.st.after = append(tx.st.after, f)
+	tx.st.leave()
+}
+
 // Commit makes the transaction's writes visible, all at once, and ends it. If it
 // returns nil, every transaction that begins afterwards sees them. If it returns
 // a *[ConflictError], which wraps [ErrConflict], nobody ever sees any of them.
@@ -174,26 +232,42 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 // and, at level serializable, read; a transaction that scanned the map, and
 // writes, scans it again.
 func (tx Tx[K, V]) Commit() error {
+	if tx.st == nil {
+		panic(errZeroTx)
+	}
 	if tx.st.gen() != tx.gen {
 		err := tx.st.over(tx.gen)
 		tx.st.finish(tx.gen) // if it was evicted
 		return err
 	}
 	tx.st.enter() // until the state is used again
+	after := tx.st.after
 	var c conflict[K]
-	switch tx.st.commit(tx.gen, &c, nil) {
+	switch e, r := tx.st.commit(tx.gen, &c, nil); r {
+	case resultOK:
+		committed(after, e)
 	case resultConflict:
-		return c.err()
+		return c.err(1)
 	case resultEvicted:
 		return ErrTxTooOld
 	}
 	return nil
 }
 
+// committed calls what is to be called after a commit at e.
+func committed(after []func(uint64), e epoch.Epoch) {
+	for _, f := range after {
+		f(uint64(e))
+	}
+}
+
 // Rollback ends the transaction and forgets its writes. After Commit, or a
 // Rollback before, it does nothing; so it may always be deferred. It never
 // waits.
 func (tx Tx[K, V]) Rollback() {
+	if tx.st == nil {
+		return // the zero Tx
+	}
 	if tx.st.gen() == tx.gen && tx.st.busy {
 		panic(errConcurrentUse)
 	}
@@ -208,6 +282,9 @@ func (tx Tx[K, V]) Rollback() {
 // Commit looks at. A long transaction may ask now and then, and save itself the
 // rest. The cost is one look at each key that Get has found.
 func (tx Tx[K, V]) Err() error {
+	if tx.st == nil {
+		panic(errZeroTx)
+	}
 	if tx.st.gen() != tx.gen {
 		return tx.st.over(tx.gen)
 	}
@@ -216,7 +293,7 @@ func (tx Tx[K, V]) Err() error {
 	if tx.st.doomed() {
 		c := tx.st.conflict
 		tx.st.conflict = conflict[K]{}
-		return c.err()
+		return c.err(1)
 	}
 	return nil
 }

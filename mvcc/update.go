@@ -2,23 +2,38 @@ package mvcc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/mvccmap/mvccmap/internal/favour"
 )
+
+var background = context.Background()
+
+// errGaveUp says that the context of an attempt has ended.
+var errGaveUp = errors.New("mvcc: the context has ended")
 
 // Update calls fn with a new transaction and commits it. If there is a conflict
 // it rolls back, waits a little longer each time, and calls fn again: fn may run
-// several times, and should have no effect but through its transaction. After a
-// few conflicts it queues for the keys that it has read and written: when its turn
-// comes, others that write one of them let it go first, each once, for four times as
+// several times, and should have no effect but through its transaction, see
+// [Tx.OnCommit]. What fn does on the map itself, say by [Map.Store] or by an Update within
+// it, is not part of the transaction. If fn writes a key in this way that the transaction
+// has read, it is in its own way each time: from the third attempt on Update notices, and
+// returns an error that wraps [ErrSelfConflict]; what fn has written meanwhile is there to
+// stay. Functions that may be called in a transaction or outside take a [ReadWriter].
+//
+// After a few conflicts Update queues for the keys that it has read and written: when its
+// turn comes, others that write one of them let it go first, each once, for four times as
 // long as the attempt before took, from 10 ms to 100 ms and a microsecond for each key;
 // after that it has to get through as any other. Writers of other keys are not
-// concerned. An operation that fn makes on the map itself, not through its transaction,
-// is not part of it, and may have to wait for the very transaction that fn runs in, if
-// it writes a key of that.
+// concerned. What fn does on the map itself may have to wait for the very transaction that
+// fn runs in, if it writes a key of that.
 //
 // Update returns nil if a commit succeeded; fn's error, unchanged, if fn returned
-// one, having rolled back; ctx's error if ctx has ended before an attempt, or while
-// others abort its commit again and again; the
+// one, having rolled back; if ctx has ended before an attempt, or while
+// others abort its commit again and again, an error that wraps ctx's error, its cause, and
+// the last *[ConflictError] if there was one; the
 // last *[ConflictError] when TxOptions.MaxAttempts are used up; [ErrTxDone] if fn
 // itself has ended the transaction; and [ErrTxTooOld], without another attempt, if
 // one became older than Options.MaxTxAge. If fn panics or calls runtime.Goexit
@@ -27,19 +42,46 @@ import (
 //
 // The transaction must not be used after fn has returned.
 func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error) error {
+	switch {
+	case ctx == nil:
+		panic("mvcc: Update: ctx is nil, want context.Background() or another one")
+	case fn == nil:
+		panic("mvcc: Update: fn is nil")
+	}
 	level, attempts := opts.level(m.level), opts.attempts()
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return endOf(ctx)
 	}
 	var c conflict[K]
 	b := bid{ctx: ctx, last: attempts == 1}
 	ok, err := m.attempt(level, &b, fn, &c)
 	if ok || err != nil {
 		b.end()
+		if err == errGaveUp {
+			return endOf(ctx)
+		}
 		return err
 	}
 	return m.retry(level, attempts, &b, &c, fn)
 }
+
+// UpdateValue is [Map.Update] for a function that returns a value. It returns the value of
+// the attempt that was committed, or the zero value and an error.
+func UpdateValue[K comparable, V, R any](ctx context.Context, m *Map[K, V], opts *TxOptions, fn func(tx Tx[K, V]) (R, error)) (R, error) {
+	var result R
+	err := m.Update(ctx, opts, func(tx Tx[K, V]) (err error) {
+		result, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		var none R
+		return none, err
+	}
+	return result, nil
+}
+
+// selfAttempts is after how many lost attempts Update notes whether fn is in its own way.
+const selfAttempts = 2
 
 // retry makes the second and all further attempts of Update.
 func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn func(tx Tx[K, V]) error) error {
@@ -48,16 +90,43 @@ func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn 
 		if !b.wait() {
 			backoff(n - 1)
 		}
-		if err := b.ctx.Err(); err != nil {
-			return err
+		if b.ctx.Err() != nil {
+			return fmt.Errorf("%w; %w", endOf(b.ctx), c.err(n))
 		}
 		m.counters.retries.Add(1)
 		b.began, b.last = time.Now(), n+1 == attempts
-		if ok, err := m.attempt(level, b, fn, c); ok || err != nil {
+		var self *favour.Suspect
+		run := fn
+		if n >= selfAttempts {
+			self = m.favour.Suspect()
+			run = func(tx Tx[K, V]) error {
+				defer self.End()
+				return fn(tx)
+			}
+		}
+		ok, err := m.attempt(level, b, run, c)
+		switch {
+		case ok:
+			return nil
+		case err == errGaveUp:
+			return fmt.Errorf("%w; %w", endOf(b.ctx), c.err(n))
+		case err != nil:
 			return err
+		case self.Wrote(m.index.hash.sum(c.key)):
+			c.self = true
+			return c.err(n + 1)
 		}
 	}
-	return c.err()
+	return c.err(attempts)
+}
+
+// endOf returns the error of ctx, which has ended, and its cause, if that is another one.
+func endOf(ctx context.Context) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); cause != err {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
 }
 
 // attempt runs fn in a transaction once. It returns ok if it committed, an error
@@ -77,13 +146,15 @@ func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *
 		return false, st.over(tx.gen)
 	}
 	st.enter() // until the state is used again
-	switch st.commit(tx.gen, c, b) {
+	after := st.after
+	switch e, r := st.commit(tx.gen, c, b); r {
 	case resultOK:
+		committed(after, e)
 		return true, nil
 	case resultEvicted:
 		return false, ErrTxTooOld
 	case resultGaveUp:
-		return false, b.ctx.Err()
+		return false, errGaveUp
 	}
 	return false, nil
 }

@@ -35,7 +35,7 @@ func TestUpdateRetries(t *testing.T) {
 		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
 			x, _ := tx.Get("x")
 			if calls++; calls <= 20 {
-				m.Store("x", 100*calls)
+				elsewhere(func() { m.Store("x", 100*calls) })
 			}
 			tx.Set("x", x+1)
 			return nil
@@ -60,7 +60,7 @@ func TestUpdateGivesUp(t *testing.T) {
 		err := m.Update(bg, &TxOptions{MaxAttempts: attempts}, func(tx Tx[string, int]) error {
 			calls++
 			tx.Get("x")
-			m.Store("x", -calls)
+			elsewhere(func() { m.Store("x", -calls) })
 			tx.Set("y", 1)
 			return nil
 		})
@@ -83,16 +83,20 @@ func TestUpdateContext(t *testing.T) {
 		calls++
 		tx.Get("x")
 		tx.Set("y", 1)
-		m.Store("x", calls)
+		elsewhere(func() { m.Store("x", calls) })
 		if calls == 3 {
 			cancel(cause)
 		}
 		return nil
 	})
 	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, cause)
+	requireConflict(t, err, "x", ConflictRead)
 	require.Equal(t, 3, calls)
 	err = m.Update(ctx, nil, func(tx Tx[string, int]) error { calls++; return nil })
-	require.True(t, err == context.Canceled, "%v", err)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, cause)
+	require.NotErrorIs(t, err, ErrConflict)
 	require.Equal(t, 3, calls, "fn ran although ctx had ended")
 	requireAbsent[int](t)(m.Load("y"))
 
@@ -199,7 +203,7 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 				n := 0
 				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
 					x, _ := tx.Get(0)
-					m.Store(0, x)
+					elsewhere(func() { m.Store(0, x) })
 					tx.Set(1, -1)
 					if n++; n > bidLosses+1 { // it has a claim by now
 						exit()

@@ -66,7 +66,7 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 		}
 	}
 	ok = true
-	if st.scanned {
+	if st.scanned && st.level == LevelSerializable {
 		// Every key that was visible at the read epoch is still in the index,
 		// and so is every key that was committed since: it is met. A key that
 		// is inserted behind our back draws an epoch above e.
@@ -146,7 +146,7 @@ func (st *txState[K, V]) settled(p place[K, V], v *version[K, V], e epoch.Epoch)
 // doomed reports whether the transaction is certain to conflict: a value it read
 // has been overwritten. A key it found absent may be absent again by then.
 func (st *txState[K, V]) doomed() bool {
-	if st.level != LevelSerializable || len(st.writes) == 0 {
+	if len(st.writes) == 0 {
 		return false
 	}
 	m := st.m

@@ -29,11 +29,12 @@ import (
 // for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
-	// n is how many claims are granted, and lanes which: those that have a key in the
-	// lane, nil if there is none, in lists that are never changed.
-	n     atomic.Int64
-	lanes [64]atomic.Pointer[[]*Claim]
-	_     [120]byte
+	// n is how many claims are granted, and suspects there are. lanes says which: those that
+	// have a key in the lane, nil if there is none, in lists that are never changed.
+	n        atomic.Int64
+	lanes    [64]atomic.Pointer[[]*Claim]
+	suspects [16]atomic.Pointer[Suspect]
+	_        [120]byte
 
 	mu sync.Mutex // held for a few instructions for each key of a claim, and for each in its lanes
 	// last is the last claim on a key that is queued for by key, all the last one on
@@ -163,8 +164,11 @@ func (c *Claim) Held() bool { return c != nil && c.state.Load() == granted }
 func (c *Claim) Has(hash uint64) bool { return c.keys.Has(hash) }
 
 // End ends the claim, whatever has become of it, and lets the next ones go on. It may be
-// called more than once.
+// called more than once, and does nothing for no claim.
 func (c *Claim) End() {
+	if c == nil {
+		return
+	}
 	q := c.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -184,7 +188,7 @@ func (c *Claim) End() {
 	}
 }
 
-// Any reports whether any claim is granted. It costs a load.
+// Any reports whether any claim is granted, or there is any suspect. It costs a load.
 func (q *Queue) Any() bool { return q.n.Load() != 0 }
 
 // Claimed reports whether a claim on a key with the hash is granted. It costs a look at

@@ -41,6 +41,8 @@ const (
 	Finalized
 	// StoreInstalled: a one-key write heads its chain, announced.
 	StoreInstalled
+	// Computed: the value of a write is made of the newest one, and nothing is installed.
+	Computed
 	// StoreDrawn: a one-key write has drawn its epoch.
 	StoreDrawn
 	// Revoked: a reader has taken an epoch away, none is drawn anew.

@@ -1,0 +1,186 @@
+package mvcc
+
+import "fmt"
+
+// A ComputeOp says what [Map.Compute] is to do with a key. The operations have the names
+// that they have in xsync.
+type ComputeOp int
+
+const (
+	// CancelOp leaves the key as it is.
+	CancelOp ComputeOp = iota
+	// UpdateOp sets the value of the key.
+	UpdateOp
+	// DeleteOp deletes the key.
+	DeleteOp
+)
+
+// String returns "cancel", "update" or "delete".
+func (op ComputeOp) String() string {
+	switch op {
+	case CancelOp:
+		return "cancel"
+	case UpdateOp:
+		return "update"
+	case DeleteOp:
+		return "delete"
+	}
+	return fmt.Sprintf("ComputeOp(%d)", int(op))
+}
+
+// Compute sets or deletes the value of key, or leaves it as it is, as fn says of the
+// value that it has: loaded tells whether it has one. It returns the value that the key
+// has afterwards, and whether it has one. That is one atomic step, which never
+// conflicts: nobody else writes the key between the value that fn was given and what
+// becomes of it.
+//
+// No lock is held meanwhile. So fn is called again if the key was written while it ran,
+// and only what it returns last counts; it should have no effect but that. It may use
+// the map, but must not write key. After six calls in vain Compute queues for the key,
+// and those who write it let it go first, for a bounded time, see [Map.Update]. If fn
+// panics, nothing is written. Compute allocates one version; otherwise its cost is that
+// of [Map.Store], and that of fn. It panics with [ErrBadKey] if key is not equal to
+// itself.
+func (m *Map[K, V]) Compute(key K, fn func(old V, loaded bool) (value V, op ComputeOp)) (actual V, ok bool) {
+	if fn == nil {
+		panic("mvcc: Compute: fn is nil")
+	}
+	m.checkKey(key)
+	h, p, _ := m.index.lookup(key)
+	v := &version[K, V]{key: key}
+	base, written := m.write(p, h, v, func(base *version[K, V]) bool {
+		old, loaded := base.present()
+		value, op := fn(old, loaded)
+		switch {
+		case op == UpdateOp:
+			v.become(value, 0)
+		case op == DeleteOp && loaded:
+			var none V
+			v.become(none, tombBit)
+		case op == DeleteOp || op == CancelOp:
+			return false
+		default:
+			panic(fmt.Sprintf("mvcc: Compute: fn returned %v, want CancelOp, UpdateOp or DeleteOp", op))
+		}
+		return true
+	})
+	if written {
+		return v.present()
+	}
+	return base.present()
+}
+
+// become makes v, which is private and announced, say value, or "deleted".
+func (v *version[K, V]) become(value V, tomb word) {
+	v.value = value
+	setWord(&v.state, word(0).announced(0, 0)|tomb)
+}
+
+// LoadOrCompute returns the value of key if there is one. Otherwise it calls fn, once,
+// and stores the value that fn returns, unless fn says cancel, or somebody else has
+// stored one meanwhile: then it returns that. loaded tells whether the value was there.
+// After a cancel it returns the zero value, and false. No lock is held while fn runs:
+// fn may use the map in any way, and of several calls at once for a key that is absent
+// each calls its own fn. Its cost is that of [Map.Load], or that of [Map.Store] and fn.
+func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actual V, loaded bool) {
+	if fn == nil {
+		panic("mvcc: LoadOrCompute: fn is nil")
+	}
+	m.checkKey(key)
+	if actual, loaded = m.Load(key); loaded {
+		return actual, true
+	}
+	value, cancel := fn()
+	if cancel {
+		return actual, false
+	}
+	return m.LoadOrStore(key, value)
+}
+
+// CompareAndDelete deletes key if its value is old, and reports whether it did. An
+// absent key has no value. Its cost and its panics are those of [CompareAndSwap].
+func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool) {
+	if m.badKey(key) {
+		return false
+	}
+	h, p, head := m.index.lookup(key)
+	if value, ok := m.newest(head).present(); !ok || value != old {
+		return false
+	}
+	_, deleted = m.write(p, h, tombstoneOf[K, V](key), func(base *version[K, V]) bool {
+		value, ok := base.present()
+		return ok && value == old
+	})
+	return deleted
+}
+
+// tombstoneOf returns a private version of key that says "deleted".
+func tombstoneOf[K comparable, V any](key K) *version[K, V] {
+	v := &version[K, V]{key: key}
+	setWord(&v.state, tombBit)
+	return v
+}
+
+// DeleteFunc deletes the keys for which del returns true, and returns how many. It visits
+// each key that is there throughout the call once, in no particular order, with its
+// newest value; a key is deleted if it still has that value, and if it was written while
+// del ran, del is asked again. It is not one transaction: others may see some of the keys
+// deleted and others not yet. Where that matters, use [Map.Update] with [Tx.All] and
+// [Tx.Delete]. del may use the map in any way. The cost is that of a scan, and one
+// version for each key deleted; it holds back no reclamation.
+func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
+	if del == nil {
+		panic("mvcc: DeleteFunc: del is nil")
+	}
+	m.index.scan(func(p place[K, V], head *version[K, V]) bool {
+		key := head.key
+		head = m.newest(head)
+		if value, ok := head.present(); !ok || !del(key, value) {
+			return true
+		}
+		_, ok := m.write(p, m.index.hash.sum(key), tombstoneOf[K, V](key), func(base *version[K, V]) bool {
+			value, ok := base.present()
+			return ok && (base == head || del(key, value))
+		})
+		if ok {
+			deleted++
+		}
+		return true
+	})
+	return deleted
+}
+
+// Clear deletes all keys, in one transaction: nobody sees some of them deleted and others
+// not, and snapshots and transactions that are open see the map as it was. It takes its
+// turn like [Map.Update], for as long as it takes. It allocates one version for each
+// key, and panics with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
+func (m *Map[K, V]) Clear() {
+	for {
+		err := m.Update(background, &TxOptions{Isolation: LevelSerializable}, func(tx Tx[K, V]) error {
+			tx.clear()
+			return nil
+		})
+		switch {
+		case err == nil:
+			return
+		case err == ErrTxTooOld:
+			panic(err)
+		}
+	}
+}
+
+// clear buffers the deletion of every key. The transaction has written nothing yet: so
+// no key need be looked for among the own writes.
+func (tx Tx[K, V]) clear() {
+	st, at := tx.st, tx.st.epoch()
+	st.enter()
+	st.hasRead, st.scanned = true, true
+	st.m.index.scan(func(p place[K, V], head *version[K, V]) bool {
+		if _, ok := st.m.visible(head, at).present(); ok {
+			st.append(tombstoneOf[K, V](head.key), st.m.index.hash.sum(head.key), p)
+		}
+		return st.gen() == tx.gen
+	})
+	st.leave()
+	tx.check()
+}

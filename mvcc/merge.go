@@ -1,0 +1,110 @@
+package mvcc
+
+import "github.com/mvccmap/mvccmap/epoch"
+
+// A merging is what a transaction makes of a value that it need not have read: fn, applied
+// to what the ones before have made of it. It is immutable.
+type merging[V any] struct {
+	fn     func(old V, ok bool) V
+	before *merging[V]
+}
+
+// apply returns what becomes of a value, or of no value.
+func (m *merging[V]) apply(value V, ok bool) V {
+	var few [8]*merging[V]
+	all := few[:0]
+	for ; m != nil; m = m.before {
+		all = append(all, m)
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		value, ok = all[i].fn(value, ok), true
+	}
+	return value
+}
+
+// Merge makes what fn returns the value of key, when the transaction commits: fn is given
+// the newest value at that moment, and whether there is one, whatever the transaction has
+// read. So transactions that merge, say, add to a counter, do not conflict over that key,
+// at either level, and no write of others is lost.
+//
+// Several Merges of a key are applied in their order, one after a Set or Delete to what
+// that has written, at once. [Tx.Get] and [Tx.All] after a Merge return what it makes of
+// the value at the read epoch; that is a read of the key like any other. fn may be called
+// several times, and must return the same for the same value; it runs while others that
+// write the same keys are kept waiting for a moment, so it should be quick, and must not
+// use the map or the transaction. If it panics, so does Commit, or Update: the transaction
+// is rolled back. Merge allocates a version and what it notes. It panics with
+// [ErrBadKey] if key is not equal to itself.
+func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
+	tx.check()
+	if fn == nil {
+		panic("mvcc: Merge: fn is nil")
+	}
+	st := tx.st
+	st.m.checkKey(key)
+	st.enter()
+	i := st.find(key)
+	if i >= 0 && st.writes[i].merge == nil {
+		st.leave() // fn may panic
+		value, ok := st.writes[i].v.present()
+		value = fn(value, ok)
+		st.enter()
+		st.put(key, value, 0)
+	} else {
+		st.merge(i, key, fn)
+	}
+	st.leave()
+}
+
+// merge buffers a merge of key, which has write i, a merge, or none if i is negative.
+func (st *txState[K, V]) merge(i int, key K, fn func(V, bool) V) {
+	if i >= 0 {
+		st.save(i)
+		w := &st.writes[i]
+		w.merge = &merging[V]{fn, w.merge}
+		return
+	}
+	h, p := st.locate(key)
+	st.note(&version[K, V]{key: key}, h, p)
+	st.writes[len(st.writes)-1].merge = &merging[V]{fn: fn}
+}
+
+// merged returns what write w, a merge of the transaction, makes of the value at epoch at.
+func (st *txState[K, V]) merged(w write[K, V], at epoch.Epoch) V {
+	_, _, v := st.index.lookup(w.v.key)
+	return w.merge.apply(st.m.visible(v, at).present())
+}
+
+// mergeOnto makes write i, a merge that is about to be installed, what it makes of base,
+// the newest committed version. If that panics the transaction gen has ended.
+func (st *txState[K, V]) mergeOnto(gen epoch.Gen, i int, base *version[K, V]) {
+	done := false
+	defer func() {
+		if !done {
+			st.withdraw(i)
+			st.end(gen)
+			st.recycle(gen)
+		}
+	}()
+	w := &st.writes[i]
+	w.v.value = w.merge.apply(base.present())
+	done = true
+}
+
+// mergeAlone commits and ends the transaction gen, which does nothing but merge one key.
+// If that panics it has ended too.
+func (st *txState[K, V]) mergeAlone(gen epoch.Gen) {
+	w := &st.writes[0]
+	done := false
+	defer func() {
+		st.end(gen)
+		if !done {
+			st.recycle(gen)
+		}
+	}()
+	st.m.write(w.at, w.hash, w.v, func(base *version[K, V]) bool {
+		w.v.value = w.merge.apply(base.present())
+		return true
+	})
+	done = true
+}

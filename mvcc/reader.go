@@ -1,0 +1,104 @@
+package mvcc
+
+import "iter"
+
+// A Reader is what [Map], [Tx] and [Snapshot] have in common, for functions that read and
+// do not care through which. From a Map each call reads the newest values, from the others
+// all calls read one moment. Passed as an interface a Tx or Snapshot costs an allocation
+// of 16 bytes; as a type parameter it costs none:
+//
+//	func total[R mvcc.Reader[string, int]](r R, keys ...string) (sum int)
+type Reader[K comparable, V any] interface {
+	// Get returns the value of key, and whether there is one.
+	Get(key K) (value V, ok bool)
+	// Has reports whether key has a value.
+	Has(key K) bool
+	// All returns an iterator over all keys and values, of one moment.
+	All() iter.Seq2[K, V]
+	// Epoch returns the read epoch, for a Map the newest epoch.
+	Epoch() uint64
+}
+
+// A ReadWriter is what [Map] and [Tx] have in common, see [Reader]. On a Map each call is a
+// transaction of its own.
+type ReadWriter[K comparable, V any] interface {
+	Reader[K, V]
+	// Set sets the value of key.
+	Set(key K, value V)
+	// Delete deletes key.
+	Delete(key K)
+	// Merge makes what fn returns the value of key, given the newest value.
+	Merge(key K, fn func(old V, ok bool) V)
+}
+
+var (
+	_ Reader[int, int]     = Snapshot[int, int]{}
+	_ ReadWriter[int, int] = Tx[int, int]{}
+	_ ReadWriter[int, int] = (*Map[int, int])(nil)
+)
+
+// Get is [Map.Load], under the name that it has in [Reader].
+func (m *Map[K, V]) Get(key K) (value V, ok bool) { return m.Load(key) }
+
+// Has reports whether key has a value. Its cost is that of Load.
+func (m *Map[K, V]) Has(key K) bool {
+	_, ok := m.Load(key)
+	return ok
+}
+
+// Set is [Map.Store], under the name that it has in [ReadWriter].
+func (m *Map[K, V]) Set(key K, value V) { m.Store(key, value) }
+
+// Merge makes what fn returns the value of key: [Map.Compute] for a value that is always
+// written.
+func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
+	if fn == nil {
+		panic("mvcc: Merge: fn is nil")
+	}
+	m.Compute(key, func(old V, loaded bool) (V, ComputeOp) { return fn(old, loaded), UpdateOp })
+}
+
+// Epoch returns the newest epoch that was drawn. A snapshot that is opened afterwards has
+// this epoch or a later one.
+func (m *Map[K, V]) Epoch() uint64 {
+	m.check()
+	return uint64(m.slots.Now())
+}
+
+// All returns an iterator over all keys and values of a snapshot, which it opens when a
+// loop begins and closes when it ends, also by a panic: see [Snapshot.All]. With
+// Options.MaxTxAge it panics with [ErrTxTooOld] if the loop takes longer than that.
+func (m *Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		s := m.Snapshot()
+		defer s.Close()
+		s.All()(yield)
+	}
+}
+
+// Keys returns an iterator over the keys of [Map.All].
+func (m *Map[K, V]) Keys() iter.Seq[K] { return keys(m.All()) }
+
+// Values returns an iterator over the values of [Map.All].
+func (m *Map[K, V]) Values() iter.Seq[V] { return values(m.All()) }
+
+// Len returns the number of keys. Commits change it a moment after they have become
+// visible: it is exact while nobody writes, and beside writers off by what they are at.
+// [Snapshot.Len] is always exact, and visits every key; this costs a look at a counter,
+// which is striped.
+func (m *Map[K, V]) Len() int {
+	m.check()
+	return max(int(m.counters.keys.Value()), 0)
+}
+
+func keys[K, V any](all iter.Seq2[K, V]) iter.Seq[K] {
+	return func(yield func(K) bool) {
+		all(func(key K, _ V) bool { return yield(key) })
+	}
+}
+
+func values[K, V any](all iter.Seq2[K, V]) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		all(func(_ K, value V) bool { return yield(value) })
+	}
+}

@@ -1,0 +1,74 @@
+package mvcc
+
+// An undone is what a savepoint puts back: write i was this.
+type undone[K comparable, V any] struct {
+	i   int
+	was write[K, V]
+}
+
+// Savepoint calls fn and returns its error unchanged. If that is not nil, or fn panics or
+// calls runtime.Goexit, what the transaction has written since the call began is undone:
+// the transaction goes on with what it had written before. What it has read stays read,
+// and may be a reason for a conflict. Savepoints nest. If fn ends the transaction
+// Savepoint returns [ErrTxDone], or [ErrTxTooOld] if it was evicted meanwhile. The cost is
+// that of one note for each key that is written again; no write is copied.
+func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
+	tx.check()
+	if fn == nil {
+		panic("mvcc: Savepoint: fn is nil")
+	}
+	st := tx.st
+	st.enter()
+	outer, writes, undo := st.since, len(st.writes), len(st.undo)
+	st.saves++
+	st.since = st.saves
+	st.leave()
+	keep := false
+	defer func() {
+		if st.gen() != tx.gen { // else the state may be that of another one
+			if keep {
+				err = st.over(tx.gen)
+			}
+			return
+		}
+		st.enter()
+		if !keep {
+			st.restore(writes, undo)
+		}
+		if st.since = outer; outer == 0 {
+			clear(st.undo)
+			st.undo = st.undo[:0]
+		}
+		st.leave()
+	}()
+	err = fn()
+	keep = err == nil
+	return err
+}
+
+// save notes write i, which is about to be changed, for the innermost savepoint.
+func (st *txState[K, V]) save(i int) {
+	if w := &st.writes[i]; w.saved < st.since {
+		st.undo = append(st.undo, undone[K, V]{i, *w})
+		w.saved = st.since
+	}
+}
+
+// restore makes the writes what they were when there were n of them, and the notes too.
+func (st *txState[K, V]) restore(n, undo int) {
+	for i := len(st.undo) - 1; i >= undo; i-- {
+		st.writes[st.undo[i].i] = st.undo[i].was
+	}
+	clear(st.undo[undo:])
+	st.undo = st.undo[:undo]
+	for i := n; i < len(st.writes); i++ {
+		if st.byKey != nil {
+			delete(st.byKey, st.writes[i].v.key)
+		}
+		st.writes[i] = write[K, V]{}
+	}
+	st.writes = st.writes[:n]
+	if n <= linearWrites {
+		st.byKey = nil
+	}
+}

@@ -1,0 +1,75 @@
+package mvcc
+
+import "context"
+
+// View calls fn with a snapshot of the map, closes the snapshot, also when fn
+// panics or calls runtime.Goexit, and returns fn's error unchanged. It waits for
+// nobody, never conflicts, runs fn exactly once, and allocates nothing itself.
+// The snapshot must not be used after fn has returned. If it was evicted, being
+// older than Options.MaxTxAge, and fn has read from it since, View returns
+// [ErrTxTooOld]: fn does not go on after that read. In goroutines that fn starts the
+// panic is theirs.
+func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
+	if fn == nil {
+		panic("mvcc: View: fn is nil")
+	}
+	if m.guarded {
+		return m.viewGuarded(fn)
+	}
+	st, gen := m.open(0)
+	s := Snapshot[K, V]{st, gen}
+	defer s.Close()
+	return fn(s)
+}
+
+// viewGuarded is View for a map whose snapshots may be evicted, or are traced.
+func (m *Map[K, V]) viewGuarded(fn func(s Snapshot[K, V]) error) (err error) {
+	s := m.Snapshot()
+	defer s.Close()
+	defer s.st.tooOld(s.gen, &err)
+	return fn(s)
+}
+
+// ViewValue is [Map.View] for a function that returns a value. It returns fn's value, or
+// the zero value and an error.
+func ViewValue[K comparable, V, R any](m *Map[K, V], fn func(s Snapshot[K, V]) (R, error)) (R, error) {
+	var result R
+	err := m.View(func(s Snapshot[K, V]) (err error) {
+		result, err = fn(s)
+		return err
+	})
+	if err != nil {
+		var none R
+		return none, err
+	}
+	return result, nil
+}
+
+// ViewContext is [Map.View] that ends when ctx does: from then on the snapshot keeps
+// nothing from being reclaimed, fn does not go on after its next read, and ViewContext
+// returns an error that wraps ctx's error and its cause. If fn returns without a further
+// read, its error is returned. It does not call fn if ctx has ended before. In goroutines
+// that fn starts a read of a snapshot that has ended in this way panics with
+// [ErrTxTooOld]. ctx must not be nil. It costs some allocations more than View, unless ctx
+// never ends.
+func (m *Map[K, V]) ViewContext(ctx context.Context, fn func(s Snapshot[K, V]) error) (err error) {
+	switch {
+	case ctx == nil:
+		panic("mvcc: ViewContext: ctx is nil, want context.Background() or another one")
+	case fn == nil:
+		panic("mvcc: ViewContext: fn is nil")
+	case ctx.Done() == nil:
+		return m.View(fn)
+	case ctx.Err() != nil:
+		return endOf(ctx)
+	}
+	s := m.Snapshot()
+	defer s.Close()
+	stop := context.AfterFunc(ctx, func() { s.st.slot.Evict(s.gen) })
+	defer func() {
+		if !stop() && err == ErrTxTooOld {
+			err = endOf(ctx)
+		}
+	}()
+	return s.Try(func() error { return fn(s) })
+}
