@@ -129,6 +129,7 @@ func tombstoneOf[K comparable, V any](key K) *version[K, V] {
 // [Tx.Delete]. del may use the map in any way. The cost is that of a scan, and one
 // version for each key deleted; it holds back no reclamation.
 func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
+	m.check()
 	if del == nil {
 		panic("mvcc: DeleteFunc: del is nil")
 	}

@@ -84,6 +84,10 @@ func (m *Map[K, V]) Delete(key K) { m.LoadAndDelete(key) }
 // way; the snapshot is closed also if f panics. With Options.MaxTxAge, Range panics
 // with [ErrTxTooOld] if it takes longer than that.
 func (m *Map[K, V]) Range(f func(key K, value V) bool) {
+	m.check()
+	if f == nil {
+		panic("mvcc: Range: f is nil")
+	}
 	m.All()(f)
 }
 

@@ -73,9 +73,56 @@ type openTx[K, V comparable] struct {
 
 	read    map[K]bool
 	early   map[K]bool // read before the first scan
+	locked  map[K]bool // read for update
 	scanned bool
 	writes  map[K]*V // nil: delete
+	merges  map[K][]func(V, bool) V
 }
+
+// set notes a Set, or a Delete, which says nil.
+func (x *openTx[K, V]) set(key K, value *V) {
+	delete(x.merges, key)
+	x.writes[key] = value
+}
+
+// merge notes a Merge.
+func (x *openTx[K, V]) merge(key K, fn func(V, bool) V) {
+	if own, ok := x.writes[key]; ok {
+		value := fn(of(own))
+		x.writes[key] = &value
+		return
+	}
+	x.merges[key] = append(slices.Clip(x.merges[key]), fn)
+}
+
+// of returns what a write says, or false for a deletion.
+func of[V any](own *V) (value V, ok bool) {
+	if own == nil {
+		return value, false
+	}
+	return *own, true
+}
+
+// apply returns what the merges of key make of a value.
+func (x *openTx[K, V]) apply(key K, value V, ok bool) (V, bool) {
+	for _, fn := range x.merges[key] {
+		value, ok = fn(value, ok), true
+	}
+	return value, ok
+}
+
+// final returns what the transaction writes if it commits now.
+func (x *openTx[K, V]) final(o *oracle[K, V]) map[K]*V {
+	writes := maps.Clone(x.writes)
+	for key := range x.merges {
+		old, ok := o.newest()[key]
+		value, _ := x.apply(key, old, ok)
+		writes[key] = &value
+	}
+	return writes
+}
+
+func (x *openTx[K, V]) writesAny() bool { return len(x.writes)+len(x.merges) > 0 }
 
 func (x *openTx[K, V]) reader() Reader[K, V] {
 	if x.isTx {
@@ -87,10 +134,7 @@ func (x *openTx[K, V]) reader() Reader[K, V] {
 // get returns what the transaction must read, and notes that it does.
 func (x *openTx[K, V]) get(o *oracle[K, V], key K) (value V, ok bool) {
 	if own, ok := x.writes[key]; ok {
-		if own == nil {
-			return value, false
-		}
-		return *own, true
+		return of(own)
 	}
 	if x.isTx {
 		x.read[key] = true
@@ -99,7 +143,7 @@ func (x *openTx[K, V]) get(o *oracle[K, V], key K) (value V, ok bool) {
 		}
 	}
 	value, ok = o.states[x.at][key]
-	return value, ok
+	return x.apply(key, value, ok)
 }
 
 // all returns what a scan must meet.
@@ -110,6 +154,10 @@ func (x *openTx[K, V]) all(o *oracle[K, V]) map[K]V {
 			all[key] = *value
 		}
 	}
+	for key := range x.merges {
+		value, ok := o.states[x.at][key]
+		all[key], _ = x.apply(key, value, ok)
+	}
 	return all
 }
 
@@ -118,22 +166,22 @@ func (x *openTx[K, V]) hasRead() bool { return x.scanned || len(x.read) > 0 }
 // verdict says whether a commit must succeed, must conflict (both false), or may
 // do either: a key that was absent, was written since, and is absent again.
 func (x *openTx[K, V]) verdict(o *oracle[K, V]) (must, may bool) {
-	if len(x.writes) == 0 || !x.hasRead() {
+	if !x.writesAny() || !x.hasRead() {
 		return true, true
 	}
+	read := x.read
 	if x.level == LevelSnapshot {
 		for key := range x.writes {
 			if o.since(key, x.at) {
 				return false, false
 			}
 		}
-		return true, true
-	}
-	if x.scanned && o.now() > x.at {
+		read = x.locked
+	} else if x.scanned && o.now() > x.at {
 		return false, false
 	}
 	must, may = true, true
-	for key := range x.read {
+	for key := range read {
 		if !o.since(key, x.at) {
 			continue
 		}
@@ -148,10 +196,14 @@ func (x *openTx[K, V]) verdict(o *oracle[K, V]) (must, may bool) {
 // doomed reports whether Err must say that the transaction cannot commit: a value
 // was overwritten that it has read by Get.
 func (x *openTx[K, V]) doomed(o *oracle[K, V]) bool {
-	if x.level != LevelSerializable || len(x.writes) == 0 {
+	if !x.writesAny() {
 		return false
 	}
-	for key := range x.early {
+	read := x.early
+	if x.level == LevelSnapshot {
+		read = x.locked
+	}
+	for key := range read {
 		if _, before := o.states[x.at][key]; before && o.since(key, x.at) {
 			return true
 		}
@@ -168,7 +220,7 @@ func (x *openTx[K, V]) explains(o *oracle[K, V], c *ConflictError) bool {
 	}
 	switch c.Kind {
 	case ConflictRead:
-		return x.level == LevelSerializable && x.read[key]
+		return x.level == LevelSerializable && x.read[key] || x.locked[key]
 	case ConflictScan:
 		return x.level == LevelSerializable && x.scanned
 	case ConflictWrite:

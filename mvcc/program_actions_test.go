@@ -42,6 +42,14 @@ func (p *program[K, V]) actions() []action {
 		{"View", always, p.view},
 		{"prune", always, p.prune},
 		{"Close", func() bool { return !p.closed }, p.closeMap},
+		{"Compute", always, p.compute},
+		{"LoadOrCompute", always, p.loadOrCompute},
+		{"CompareAndDelete", always, p.compareAndDelete},
+		{"DeleteFunc", always, p.deleteFunc},
+		{"Clear", func() bool { return p.choose(8, "clear") == 7 }, p.clear},
+		{"GetForUpdate", anyTx, p.getForUpdate},
+		{"Merge", anyTx, p.merge},
+		{"Savepoint", anyTx, p.savepoint},
 	}
 }
 
@@ -116,11 +124,110 @@ func (p *program[K, V]) compareAndSwap() {
 	}
 }
 
+func (p *program[K, V]) compute() {
+	key, op, value := p.anyKey(), ComputeOp(p.choose(3, "op")), p.next()
+	p.note("Compute(%v) by %v to %v", key, op, value)
+	old, there := p.o.newest()[key]
+	calls := 0
+	actual, ok := p.m.Compute(key, func(was V, loaded bool) (V, ComputeOp) {
+		calls++
+		p.same("what Compute gives", old, there)(was, loaded)
+		return value, op
+	})
+	p.check(calls == 1, "Compute", "%d calls", calls)
+	switch op {
+	case UpdateOp:
+		p.same("Compute", value, true)(actual, ok)
+		p.one(key, &value)
+	case DeleteOp:
+		var none V
+		p.same("Compute", none, false)(actual, ok)
+		if there {
+			p.one(key, nil)
+		}
+	case CancelOp:
+		p.same("Compute", old, there)(actual, ok)
+	}
+}
+
+func (p *program[K, V]) loadOrCompute() {
+	key, cancel, value := p.anyKey(), p.choose(3, "cancel") == 2, p.next()
+	p.note("LoadOrCompute(%v), %v, cancel %v", key, value, cancel)
+	old, there := p.o.newest()[key]
+	calls := 0
+	actual, loaded := p.m.LoadOrCompute(key, func() (V, bool) { calls++; return value, cancel })
+	var none V
+	switch {
+	case there:
+		p.same("LoadOrCompute", old, true)(actual, loaded)
+	case cancel:
+		p.same("LoadOrCompute", none, false)(actual, loaded)
+	default:
+		p.same("LoadOrCompute", value, false)(actual, loaded)
+		p.one(key, &value)
+	}
+	p.check(calls == 1 || there && calls == 0, "LoadOrCompute", "%d calls, there %v", calls, there)
+}
+
+func (p *program[K, V]) compareAndDelete() {
+	key := p.anyKey()
+	old, there := p.o.newest()[key]
+	if p.choose(4, "other value") == 3 {
+		old, there = p.next(), false
+	}
+	p.note("CompareAndDelete(%v, %v)", key, old)
+	deleted := CompareAndDelete(p.m, key, old)
+	p.check(deleted == there, "CompareAndDelete", "want %v, got %v", there, deleted)
+	if deleted {
+		p.one(key, nil)
+	}
+}
+
+// deleteFunc deletes every other key.
+func (p *program[K, V]) deleteFunc() {
+	p.note("DeleteFunc")
+	want, met := maps.Clone(p.o.newest()), map[K]V{}
+	doomed := map[K]bool{}
+	for i := 0; i < p.keys; i += 2 {
+		doomed[p.key(i)] = true
+	}
+	var gone []K
+	n := p.m.DeleteFunc(func(key K, value V) bool {
+		met[key] = value
+		if doomed[key] {
+			gone = append(gone, key)
+		}
+		return doomed[key]
+	})
+	p.sameAll("what DeleteFunc meets", want, met)
+	p.check(n == len(gone), "DeleteFunc", "want %d, got %d", len(gone), n)
+	// One after the other: each is a commit of its own, whose epoch is known.
+	first := uint64(p.m.slots.Now()) - uint64(len(gone))
+	for i, key := range gone {
+		p.o.commit(first+uint64(i)+1, map[K]*V{key: nil})
+	}
+}
+
+func (p *program[K, V]) clear() {
+	p.note("Clear()")
+	writes := map[K]*V{}
+	for key := range p.o.newest() {
+		writes[key] = nil
+	}
+	p.m.Clear()
+	p.ended++
+	if len(writes) > 0 {
+		p.committed(writes)
+	}
+}
+
 func (p *program[K, V]) load() {
 	key := p.anyKey()
 	p.note("Load(%v)", key)
 	old, there := p.o.newest()[key]
 	p.same("Load", old, there)(p.m.Load(key))
+	p.check(p.m.Len() == len(p.o.newest()), "Map.Len", "want %d, got %d", len(p.o.newest()), p.m.Len())
+	p.check(p.m.Has(key) == there, "Has", "want %v", there)
 }
 
 func (p *program[K, V]) ranges() {

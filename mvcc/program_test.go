@@ -32,10 +32,12 @@ type program[K, V comparable] struct {
 	quiet  bool  // there is no background work
 	closed bool
 
-	pins      []uint64 // read epochs of what is open but for p.open
-	values    int      // values made up so far
-	begun     int      // handles named so far
-	ended     uint64   // transactions and snapshots ended so far
+	pins      []uint64  // read epochs of what is open but for p.open
+	values    int       // values made up so far
+	numbers   map[V]int // what mixed values are made of
+	mixed     map[int]V
+	begun     int    // handles named so far
+	ended     uint64 // transactions and snapshots ended so far
 	conflicts uint64
 	retries   uint64
 	trace     []traced
@@ -72,7 +74,8 @@ const (
 
 // newProgram makes a map with options that it chooses.
 func newProgram[K, V comparable](t tester, outer testing.TB, choose chooser, key func(int) K, value func(int) V) *program[K, V] {
-	p := &program[K, V]{t: t, outer: outer, choose: choose, key: key, value: value, o: newOracle[K, V]()}
+	p := &program[K, V]{t: t, outer: outer, choose: choose, key: key, value: value, o: newOracle[K, V](),
+		numbers: map[V]int{}, mixed: map[int]V{}}
 	opts := &Options{
 		ReclaimInterval: time.Millisecond,
 		ReclaimWorkers:  choose(4, "workers") - 1,
@@ -146,7 +149,9 @@ func (p *program[K, V]) anyKey() K { return p.key(p.choose(p.keys, "key")) }
 // next makes up a value that no key has had.
 func (p *program[K, V]) next() V {
 	p.values++
-	return p.value(p.values)
+	value := p.value(p.values)
+	p.numbers[value] = p.values
+	return value
 }
 
 // committed is called after every commit that wrote, and says what.

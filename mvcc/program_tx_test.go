@@ -3,6 +3,8 @@ package mvcc
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // What a program does with its open transactions and snapshots, and with those
@@ -19,7 +21,8 @@ func (p *program[K, V]) begin() {
 func (p *program[K, V]) opened(tx Tx[K, V], level Level) *openTx[K, V] {
 	p.begun++
 	return &openTx[K, V]{name: fmt.Sprint("tx", p.begun), tx: tx, isTx: true, level: level, at: p.o.now(), epoch: tx.Epoch(),
-		read: map[K]bool{}, early: map[K]bool{}, writes: map[K]*V{}}
+		read: map[K]bool{}, early: map[K]bool{}, locked: map[K]bool{},
+		writes: map[K]*V{}, merges: map[K][]func(V, bool) V{}}
 }
 
 func (p *program[K, V]) snapshot() {
@@ -94,7 +97,7 @@ func (p *program[K, V]) rewrite() {
 		}
 	}
 	write := func(key K) {
-		if x.writes[key] = values[key]; values[key] == nil {
+		if x.set(key, values[key]); values[key] == nil {
 			x.tx.Delete(key)
 		} else {
 			x.tx.Set(key, *values[key])
@@ -121,24 +124,119 @@ func (p *program[K, V]) set() {
 	x, key, value := p.pick(true, false), p.anyKey(), p.next()
 	p.note("%s.Set(%v, %v)", x.name, key, value)
 	x.tx.Set(key, value)
-	x.writes[key] = &value
+	x.set(key, &value)
 }
 
 func (p *program[K, V]) delete() {
 	x, key := p.pick(true, false), p.anyKey()
 	p.note("%s.Delete(%v)", x.name, key)
 	x.tx.Delete(key)
-	x.writes[key] = nil
+	x.set(key, nil)
+}
+
+// mixer returns a function that makes a value of one, and of a number that it makes up.
+func (p *program[K, V]) mixer() func(old V, ok bool) V {
+	p.values++
+	n := p.values
+	return func(old V, ok bool) V {
+		mixed := n << 16
+		if ok {
+			mixed += p.numbers[old]&0xffff*31 + 1
+		}
+		value := p.value(mixed)
+		if known, ok := p.mixed[mixed]; ok { // values may be pointers
+			return known
+		}
+		p.mixed[mixed] = value
+		p.numbers[value] = mixed
+		return value
+	}
+}
+
+func (p *program[K, V]) merge() {
+	x, key, mix := p.pick(true, false), p.anyKey(), p.mixer()
+	p.note("%s.Merge(%v, %d)", x.name, key, p.values)
+	x.tx.Merge(key, mix)
+	x.merge(key, mix)
+}
+
+func (p *program[K, V]) getForUpdate() {
+	x, key := p.pick(true, false), p.anyKey()
+	p.note("%s.GetForUpdate(%v)", x.name, key)
+	if _, own := x.writes[key]; !own {
+		x.locked[key] = true
+	}
+	want, present := x.get(p.o, key)
+	p.same("GetForUpdate", want, present)(x.tx.GetForUpdate(key))
+}
+
+// savepoint writes some keys in a savepoint, and in one within it, and lets either fail.
+func (p *program[K, V]) savepoint() {
+	x := p.pick(true, false)
+	p.savepointOf(x, 2)
+}
+
+func (p *program[K, V]) savepointOf(x *openTx[K, V], depth int) {
+	n, ending := p.choose(4, "how many"), p.choose(3, "ending")
+	p.note("%s.Savepoint, depth %d, %d writes, ending %d:", x.name, depth, n, ending)
+	writes, merges := maps.Clone(x.writes), maps.Clone(x.merges)
+	run := func() error {
+		return x.tx.Savepoint(func() error {
+			for range n {
+				key := p.anyKey()
+				switch p.choose(4, "write") {
+				case 0:
+					x.tx.Delete(key)
+					x.set(key, nil)
+				case 1:
+					mix := p.mixer()
+					x.tx.Merge(key, mix)
+					x.merge(key, mix)
+				default:
+					value := p.next()
+					x.tx.Set(key, value)
+					x.set(key, &value)
+				}
+				if depth > 1 && p.choose(2, "nested") == 1 {
+					p.savepointOf(x, depth-1)
+				}
+			}
+			switch ending {
+			case 1:
+				return errOwn
+			case 2:
+				panic(errOwn)
+			}
+			return nil
+		})
+	}
+	var err error
+	panicked := panicOf(func() { err = run() })
+	p.note("end of depth %d", depth)
+	switch ending {
+	case 0:
+		p.check(panicked == nil && err == nil, "Savepoint", "%v, %v", panicked, err)
+		return
+	case 1:
+		p.check(panicked == nil && err == errOwn, "Savepoint that fails", "%v, %v", panicked, err)
+	case 2:
+		p.check(panicked == any(errOwn), "Savepoint that panics", "%v", panicked)
+	}
+	x.writes, x.merges = writes, merges
 }
 
 func (p *program[K, V]) setMany() {
 	x, n := p.pick(true, false), 1+p.choose(p.keys, "how many")
 	p.note("%s.Set of the first %d keys", x.name, n)
-	for i := range n {
-		key, value := p.key(i), p.next()
-		x.tx.Set(key, value)
-		x.writes[key] = &value
-	}
+	x.tx.SetAll(func(yield func(K, V) bool) {
+		for i := range n {
+			value := p.next()
+			x.set(p.key(i), &value)
+			if !yield(p.key(i), value) {
+				return
+			}
+		}
+	})
 }
 
 func (p *program[K, V]) err() {
@@ -172,6 +270,10 @@ func (p *program[K, V]) commit() {
 	p.note("%s.Commit()", x.name)
 	must, may := x.verdict(p.o)
 	doomed := p.doomed(x)
+	var told []uint64
+	for range 2 {
+		x.tx.OnCommit(func(epoch uint64) { told = append(told, epoch) })
+	}
 	err := x.tx.Commit()
 	p.close(i)
 	p.check(err != nil || may && !doomed, "Commit", "it succeeded")
@@ -182,9 +284,15 @@ func (p *program[K, V]) commit() {
 		for key := range x.writes {
 			p.checkChain(key, false)
 		}
-	} else if len(x.writes) > 0 {
-		p.committed(x.writes)
+		p.check(told == nil, "OnCommit", "told of %v", told)
+		return
 	}
+	epoch := x.epoch
+	if x.writesAny() {
+		p.committed(x.final(p.o))
+		epoch = uint64(p.m.slots.Now())
+	}
+	p.check(slices.Equal(told, []uint64{epoch, epoch}), "OnCommit", "told of %v, want %d twice", told, epoch)
 }
 
 func (p *program[K, V]) rollback() {

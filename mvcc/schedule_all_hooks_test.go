@@ -32,6 +32,7 @@ var pairwise = []string{
 	"load a", "store a", "swap a", "loadOrStore a", "loadAndDelete a", "cas a=1", "view ra rb", "view scan",
 	"update ra wa", "update ra wb", "update rb wa", "update wa wb", "update wb wa", "update da wb", "update scan wb",
 	"snapshot ra wa", "snapshot ra wb", "snapshot rb wa", "watched ra wb", "prune",
+	"past ra rb", "compute a", "update ma wb", "update rb ma", "snapshot rb ma", "snapshot ua wb",
 }
 
 // initials are the maps on which that is done.
@@ -57,6 +58,13 @@ var longer = []string{
 	"a+ eager|view ra|store a",
 	"a+ busy|view ra|store a",
 	"a b eager|update ra wb|store a",
+	"a|update ma; update ma|update ma",
+	"a+ b|past ra|store a; prune",
+	"a|past ra; past ra|store a; refresh; store a",
+	"a|past ra|delete a; prune",
+	"a|compute a; load a|compute a",
+	"a b|snapshot rb ma|update wa wb",
+	"a b|snapshot ua wb|snapshot ub wa",
 }
 
 // reused are programs in which an actor runs two updates of several keys one after the
@@ -69,7 +77,8 @@ var reused = []string{
 }
 
 // reusedMore are more of these: with a rival, whom the actor may abort or who may abort
-// it, or with more steps. They are explored within a bound on preemptions.
+// it, or with more steps; and a Clear, which runs until it gets through. They are explored
+// within a bound on preemptions.
 var reusedMore = []string{
 	"a b patience=0|update wa wb; update wa wb|store a",
 	"a b patience=0|update wa wb; update wb wa|update wa wb",
@@ -78,6 +87,7 @@ var reusedMore = []string{
 	"a b|update wa wb; update wa wb|load a; load b",
 	"a b|update wa wb; update wa wb|prune",
 	"a b c|update ra wb wc; update ra wb wc|view rc rb",
+	"a b|clear|store c; store b",
 }
 
 // three are programs of three actors, explored within a bound on preemptions.
@@ -90,6 +100,7 @@ var three = []string{
 	"a b|update ra wb|store a; load b|view rb",
 	"a- b|update ra wb|store a|prune",
 	"a b|update ra wb|update rb wa|view ra rb",
+	"a b|update ma wb|update ma|compute a",
 }
 
 // threeMore are more of these, for a large run.

@@ -78,7 +78,7 @@ func (x *execution) justified(o *operation) bool {
 			if o.level == snapshot {
 				mine = false
 				for _, a := range o.acts {
-					mine = mine || a.key == i && (a.do == 'w' || a.do == 'd')
+					mine = mine || a.key == i && strings.IndexByte("wdu", a.do) >= 0
 				}
 			}
 			if _, wrote := other.writes(i); wrote && mine {
@@ -173,6 +173,9 @@ func (s *search) from(now state, left int) bool {
 				continue
 			}
 		}
+		if !o.aborted && !o.replaces(now) {
+			continue
+		}
 		soiled := s.soil(i, written)
 		s.done[i] = true
 		ok := s.from(next, left-1)
@@ -204,12 +207,34 @@ func (s *search) soil(i int, written uint) (soiled []int) {
 		if j == i || !s.begun[j] || s.done[j] || s.dirty[j] {
 			continue
 		}
-		if _, mine := o.apply(state{}); mine&written != 0 {
+		if o.guarded()&written != 0 {
 			s.dirty[j] = true
 			soiled = append(soiled, j)
 		}
 	}
 	return soiled
+}
+
+// guarded returns the keys that nobody may write between what the operation, at level
+// snapshot, reads and what it writes.
+func (o *operation) guarded() (keys uint) {
+	for _, a := range o.acts {
+		if strings.IndexByte("wdu", a.do) >= 0 {
+			keys |= 1 << a.key
+		}
+	}
+	return keys
+}
+
+// replaces reports whether the operation's merges can have been given what they were in
+// now.
+func (o *operation) replaces(now state) bool {
+	for i, was := range o.merged {
+		if was != unseen && was != now[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // sees reports whether the operation can have returned what it did in now.
@@ -287,6 +312,20 @@ func TestExplained(t *testing.T) {
 	check(true, "not concurrent", done(t, "snapshot ra wa", 7, 1, 9, saw{"a": 1}), done(t, "snapshot ra wa", 8, 1, 9, saw{"a": 7}))
 	check(false, "two moments", done(t, "store a", 7, 1, 9, nil), done(t, "store b", 8, 1, 9, nil),
 		done(t, "store a", 9, 10, 11, nil), done(t, "snapshot ra rb wc", 8, 1, 20, saw{"a": 9, "b": 0}))
+	merge := func(level string, given int) *operation {
+		o := done(t, level+" rb ma wc", 7, 3, 9, saw{"b": 0})
+		o.merged[0] = given
+		return o
+	}
+	for _, level := range []string{"update", "snapshot"} {
+		check(true, "it is given what is there", merge(level, 5), done(t, "store a", 5, 1, 9, nil))
+		check(true, "", merge(level, 1), done(t, "store a", 5, 1, 9, nil))
+		check(false, "it is given what was there before", merge(level, 1), done(t, "store a", 5, 1, 2, nil))
+		both := done(t, "update wa wb", 5, 1, 9, nil)
+		check(level == "snapshot", "it is given what is later than what it has read", merge(level, 5), both)
+	}
+	check(false, "read for update", done(t, "snapshot ua wb", 7, 1, 9, saw{"a": 1}), done(t, "snapshot ub wa", 8, 1, 9, saw{"b": 0}))
+
 	torn := done(t, "update ra rb wc", 8, 1, 9, saw{"a": 7, "b": 0})
 	torn.aborted = true
 	check(false, "an aborted transaction has seen a half", done(t, "update wa wb", 7, 1, 9, nil), torn)

@@ -277,6 +277,7 @@ func executeStepwise(sc *scenario, sites bool, choose func(x *execution, ready [
 		ops := make([]*operation, len(program))
 		for j, o := range program {
 			ops[j] = o.fresh()
+			ops[j].then, ops[j].since = x.initial, uint64(x.m.slots.Now())
 		}
 		x.ops = append(x.ops, ops...)
 		s.add(func(*player) { x.perform(ops) }, states[i])

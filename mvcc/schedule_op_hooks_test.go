@@ -26,11 +26,15 @@ type operation struct {
 	old     int  // what a CompareAndSwap compares with
 	id      int  // the value it writes; no two operations write the same
 	acts    []act
+	// What the map was at the beginning, and when.
+	then  state
+	since uint64
 
 	started, ended int
 	aborted        bool
 	swapped        bool
 	saw            state // unseen: not read
+	merged         state // what its merges were given last; unseen: not merged
 	failed         string
 }
 
@@ -44,8 +48,11 @@ const (
 	opLoadAndDelete
 	opDelete
 	opCompareAndSwap
+	opCompute
 	opView
+	opPast
 	opUpdate
+	opClear
 	opPrune
 	opRefresh
 	opEnd // reads everything, without the map: what was found in the end
@@ -53,25 +60,28 @@ const (
 
 // An act is what a transaction does with one key, or all.
 type act struct {
-	do  byte // 'r'ead, 'w'rite, 'd'elete, 's'can
+	do  byte // 'r'ead, read for 'u'pdate, 'w'rite, 'm'erge, 'd'elete, 's'can
 	key int
 }
 
 var oneKeyKinds = map[string]opKind{
 	"load": opLoad, "store": opStore, "swap": opSwap, "loadOrStore": opLoadOrStore,
-	"loadAndDelete": opLoadAndDelete, "delete": opDelete, "cas": opCompareAndSwap,
+	"loadAndDelete": opLoadAndDelete, "delete": opDelete, "cas": opCompareAndSwap, "compute": opCompute,
 }
 
 // parseOperation reads an operation from its text:
 //
-//	load a, store a, swap a, loadOrStore a, loadAndDelete a, delete a
+//	load a, store a, swap a, loadOrStore a, loadAndDelete a, delete a, compute a
 //	cas a=2         CompareAndSwap from the value 2
 //	view ra rb      a snapshot that reads a, then b
 //	view scan       a snapshot that reads all keys by All
+//	past ra rb      a snapshot of the beginning, if it can be had
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c
+//	update ma ub    one that merges a, and reads b for update
 //	snapshot ra wa  the same at snapshot level
 //	watched ra wa    a serializable transaction that watches
 //	retry ra wa     the same by Update, with two attempts
+//	clear           all keys are deleted
 //	prune           a new view, and all keys are pruned with it
 //	refresh         a new view
 //
@@ -97,8 +107,13 @@ func parseOperation(text string, id int) (*operation, error) {
 	case "refresh":
 		o.kind = opRefresh
 		return o, nil
+	case "clear":
+		o.kind = opClear
+		return o, nil
 	case "view":
 		o.kind = opView
+	case "past":
+		o.kind = opPast
 	case "update":
 		o.kind = opUpdate
 	case "snapshot":
@@ -132,7 +147,7 @@ func parseOperation(text string, id int) (*operation, error) {
 			continue
 		}
 		k, err := key(word[1:])
-		if err != nil || !strings.Contains("rwd", word[:1]) || o.kind == opView && word[0] != 'r' {
+		if err != nil || !strings.Contains("ruwmd", word[:1]) || (o.kind == opView || o.kind == opPast) && word[0] != 'r' {
 			return nil, fmt.Errorf("operation %q: what is %q?", text, word)
 		}
 		o.acts = append(o.acts, act{word[0], k})
@@ -145,7 +160,7 @@ func (o *operation) fresh() *operation {
 	c := *o
 	c.started, c.ended, c.aborted, c.swapped, c.failed = 0, 0, false, false, ""
 	for i := range c.saw {
-		c.saw[i] = unseen
+		c.saw[i], c.merged[i] = unseen, unseen
 	}
 	return &c
 }
@@ -182,7 +197,7 @@ func (o *operation) writes(i int) (value int, ok bool) {
 		return 0, false
 	}
 	switch o.kind {
-	case opStore, opSwap:
+	case opStore, opSwap, opCompute:
 		return o.id, i == o.key
 	case opLoadOrStore:
 		return o.id, i == o.key && o.saw[i] == 0
@@ -190,12 +205,14 @@ func (o *operation) writes(i int) (value int, ok bool) {
 		return 0, i == o.key && o.saw[i] != 0
 	case opDelete:
 		return 0, i == o.key
+	case opClear:
+		return 0, true
 	case opCompareAndSwap:
 		return o.id, i == o.key && o.swapped
 	case opUpdate:
 		for _, a := range o.acts {
 			switch {
-			case a.do == 'w' && a.key == i:
+			case (a.do == 'w' || a.do == 'm') && a.key == i:
 				value, ok = o.id, true
 			case a.do == 'd' && a.key == i:
 				value, ok = 0, true
@@ -244,14 +261,24 @@ func (o *operation) run(m *Map[string, int]) {
 		m.Delete(key)
 	case opCompareAndSwap:
 		o.swapped = CompareAndSwap(m, key, o.old, o.id)
+	case opCompute:
+		m.Compute(key, func(old int, loaded bool) (int, ComputeOp) {
+			o.saw[o.key] = unseen // each call begins anew
+			o.note(o.key, old, loaded)
+			return o.id, UpdateOp
+		})
 	case opView:
 		s := m.Snapshot()
 		for _, a := range o.acts {
 			o.read(s, a, nil)
 		}
 		s.Close()
+	case opPast:
+		o.past(m)
 	case opUpdate:
 		o.update(m)
+	case opClear:
+		m.Clear()
 	case opPrune:
 		m.gc.Refresh()
 		view := m.gc.View()
@@ -265,6 +292,19 @@ func (o *operation) run(m *Map[string, int]) {
 	}
 }
 
+func (o *operation) past(m *Map[string, int]) {
+	s, err := m.SnapshotAt(o.since)
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	for _, a := range o.acts {
+		if value, ok := s.Get(programKeys[a.key]); value != o.then[a.key] || ok != (value != 0) {
+			o.failed = fmt.Sprintf("%s as of the beginning is %d, %v", programKeys[a.key], value, ok)
+		}
+	}
+}
+
 func (o *operation) update(m *Map[string, int]) {
 	body := func(tx Tx[string, int]) {
 		own := map[int]int{}
@@ -273,6 +313,8 @@ func (o *operation) update(m *Map[string, int]) {
 			case 'w':
 				tx.Set(programKeys[a.key], o.id)
 				own[a.key] = o.id
+			case 'm':
+				o.merge(tx, a.key)
 			case 'd':
 				tx.Delete(programKeys[a.key])
 				own[a.key] = 0
@@ -298,6 +340,17 @@ func (o *operation) update(m *Map[string, int]) {
 	o.aborted = tx.Commit() != nil
 }
 
+// merge merges key i, and notes what that is given.
+func (o *operation) merge(tx Tx[string, int], i int) {
+	tx.Merge(programKeys[i], func(old int, ok bool) int {
+		if ok == (old == 0) {
+			o.failed = fmt.Sprintf("%s is %d, %v in a merge", programKeys[i], old, ok)
+		}
+		o.merged[i] = old
+		return o.id
+	})
+}
+
 // read performs a reading act. own is what the transaction has written itself.
 func (o *operation) read(r Reader[string, int], a act, own map[int]int) {
 	see := func(i, value int, ok bool) {
@@ -307,8 +360,13 @@ func (o *operation) read(r Reader[string, int], a act, own map[int]int) {
 			o.failed = fmt.Sprintf("wrote %d to %s, and read %d", mine, programKeys[i], value)
 		}
 	}
-	if a.do == 'r' {
+	switch a.do {
+	case 'r':
 		value, ok := r.Get(programKeys[a.key])
+		see(a.key, value, ok)
+		return
+	case 'u':
+		value, ok := r.(Tx[string, int]).GetForUpdate(programKeys[a.key])
 		see(a.key, value, ok)
 		return
 	}

@@ -160,10 +160,17 @@ func (s Snapshot[K, V]) Values() iter.Seq[V] { return values(s.All()) }
 
 // Try calls fn, which reads from the snapshot, and returns its error. If the snapshot was
 // evicted, being older than Options.MaxTxAge, Try returns [ErrTxTooOld]: fn does not go on
-// after the read that found it. So who reads page by page from a snapshot that may be
+// after the read that found it. It returns [ErrTxDone] if the snapshot is closed. So who reads page by page from a snapshot that may be
 // evicted need not recover. In goroutines that fn starts the panic is theirs.
 func (s Snapshot[K, V]) Try(fn func() error) (err error) {
-	s.check()
+	switch {
+	case s.st == nil:
+		panic(errZeroSnapshot)
+	case fn == nil:
+		panic("mvcc: Try: fn is nil")
+	case s.st.gen() != s.gen:
+		return s.st.over(s.gen)
+	}
 	defer s.st.tooOld(s.gen, &err)
 	return fn()
 }

@@ -187,6 +187,7 @@ func describe(gauge, counter func(field, metric, help string)) {
 // the keys that wait to be pruned. It allocates nothing. It takes a lock for some
 // instructions, see the package's doc.
 func (m *Map[K, V]) Stats() Stats {
+	m.check()
 	g := m.gc.Stats()
 	live, ended, extra := m.slots.Census()
 	f := m.favour.Stats()

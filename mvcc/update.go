@@ -68,6 +68,9 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 // UpdateValue is [Map.Update] for a function that returns a value. It returns the value of
 // the attempt that was committed, or the zero value and an error.
 func UpdateValue[K comparable, V, R any](ctx context.Context, m *Map[K, V], opts *TxOptions, fn func(tx Tx[K, V]) (R, error)) (R, error) {
+	if fn == nil {
+		panic("mvcc: UpdateValue: fn is nil")
+	}
 	var result R
 	err := m.Update(ctx, opts, func(tx Tx[K, V]) (err error) {
 		result, err = fn(tx)

@@ -1,0 +1,252 @@
+package mvcc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What fn returns is what happens; a key that is left as it is draws no epoch.
+func TestCompute(t *testing.T) {
+	for _, c := range []struct {
+		before any // nil: absent
+		op     ComputeOp
+		after  any
+		writes bool
+	}{
+		{nil, UpdateOp, 7, true}, {nil, DeleteOp, nil, false}, {nil, CancelOp, nil, false},
+		{1, UpdateOp, 7, true}, {1, DeleteOp, nil, true}, {1, CancelOp, 1, false},
+	} {
+		t.Run(fmt.Sprint(c.op, " of ", c.before), func(t *testing.T) {
+			m := newMap[string, int](t, still())
+			m.Store("other", 1)
+			if c.before != nil {
+				m.Store("k", c.before.(int))
+			}
+			s, at := m.Snapshot(), m.Epoch()
+			defer s.Close()
+			was, had := s.Get("k")
+			actual, ok := m.Compute("k", func(old int, loaded bool) (int, ComputeOp) {
+				require.Equal(t, was, old)
+				require.Equal(t, had, loaded)
+				return 7, c.op
+			})
+			require.Equal(t, c.after != nil, ok)
+			if ok {
+				require.Equal(t, c.after, actual)
+				requireValue(t, actual)(m.Load("k"))
+			} else {
+				requireAbsent[int](t)(m.Load("k"))
+			}
+			require.Equal(t, c.writes, m.Epoch() > at)
+			now, has := s.Get("k")
+			require.Equal(t, was, now)
+			require.Equal(t, had, has)
+			require.Equal(t, len(contents(t, m)), m.Len())
+			s.Close()
+			checkQuiet(t, m)
+		})
+	}
+}
+
+// fn is called anew when the key was written while it ran, and only what it returns last
+// counts. It may write other keys itself.
+func TestComputeAgain(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	var saw []int
+	actual, ok := m.Compute("k", func(old int, loaded bool) (int, ComputeOp) {
+		saw = append(saw, old)
+		m.Store("l", old)
+		switch len(saw) {
+		case 1:
+			m.Store("k", 2)
+			return old, DeleteOp
+		case 2:
+			m.Delete("k")
+		}
+		return old + 10, UpdateOp
+	})
+	require.Equal(t, []int{1, 2, 0}, saw)
+	require.True(t, ok)
+	require.Equal(t, 10, actual)
+	require.Equal(t, map[string]int{"k": 10, "l": 0}, contents(t, m))
+	checkQuiet(t, m)
+}
+
+// A function that takes its time gets its turn: those who write the key let it go first.
+func TestComputeGetsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](still())
+		defer m.Close()
+		var stop atomic.Bool
+		calls := 0
+		actual, _ := m.Compute("k", func(old int, _ bool) (int, ComputeOp) {
+			calls++
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				m.Store("k", old+1) // waits for the turn to end
+			}()
+			synctest.Wait()
+			select {
+			case <-done:
+			default:
+				stop.Store(true)
+			}
+			return 1000, UpdateOp
+		})
+		synctest.Wait()
+		require.Equal(t, bidLosses+1, calls)
+		require.True(t, stop.Load(), "the last rival did not give way")
+		require.Equal(t, 1000, actual)
+		require.Zero(t, m.favour.Stats().Held)
+		requireValue(t, bidLosses+1)(m.Load("k"))
+	})
+}
+
+func TestComputePanics(t *testing.T) {
+	m := newMap[float64, int](t, still())
+	m.Store(1, 1)
+	at := m.Epoch()
+	own := errors.New("own")
+	require.PanicsWithValue(t, own, func() { m.Compute(1, func(int, bool) (int, ComputeOp) { panic(own) }) })
+	require.PanicsWithValue(t, own, func() { m.LoadOrCompute(2, func() (int, bool) { panic(own) }) })
+	require.PanicsWithValue(t, own, func() { m.Merge(1, func(int, bool) int { panic(own) }) })
+	require.PanicsWithValue(t, own, func() { m.DeleteFunc(func(float64, int) bool { panic(own) }) })
+	bad := "mvcc: Compute: fn returned ComputeOp(3), want CancelOp, UpdateOp or DeleteOp"
+	require.PanicsWithValue(t, bad, func() { m.Compute(1, func(int, bool) (int, ComputeOp) { return 5, 3 }) })
+	nan := math.NaN()
+	require.PanicsWithValue(t, ErrBadKey, func() {
+		m.Compute(nan, func(int, bool) (int, ComputeOp) { return 1, UpdateOp })
+	})
+	require.PanicsWithValue(t, ErrBadKey, func() { m.LoadOrCompute(nan, func() (int, bool) { return 1, false }) })
+	require.False(t, CompareAndDelete(m, nan, 1))
+	require.Equal(t, at, m.Epoch())
+	requireValue(t, 1)(m.Load(1))
+	checkQuiet(t, m)
+}
+
+// Clear is one transaction: who reads before, reads all, and who reads after, nothing.
+func TestClear(t *testing.T) {
+	m := newMap[int, int](t, nil)
+	const n = 1000
+	for i := range n {
+		m.Store(i, i)
+	}
+	s := m.Snapshot()
+	at := m.Epoch()
+	m.Clear()
+	require.Equal(t, at+1, m.Epoch(), "one commit")
+	require.Equal(t, n, s.Len())
+	s.Close()
+	require.Zero(t, m.Len())
+	require.Empty(t, contents(t, m))
+	m.Clear()
+	require.Equal(t, at+1, m.Epoch(), "there is nothing to clear")
+	m.Store(1, 1)
+	require.Equal(t, map[int]int{1: 1}, contents(t, m))
+
+	// A key that is stored meanwhile is cleared as well, or stored afterwards.
+	c := newCrew(t)
+	c.run(2, func(i int) error {
+		for n := range 2000 {
+			m.Store(n%50*2+i, n)
+		}
+		return nil
+	})
+	c.run(1, func(int) error {
+		for range 50 {
+			before := m.Epoch()
+			m.Clear()
+			err := m.View(func(s Snapshot[int, int]) error {
+				for key, value := range s.All() {
+					if value < 0 {
+						return fmt.Errorf("key %d survived since before %d", key, before)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			m.Store(200, -1) // must never be seen after the next Clear
+		}
+		m.Delete(200)
+		return nil
+	})
+	c.wait(t)
+	checkQuiet(t, m)
+}
+
+// DeleteFunc asks again about a value that was written while it was asked.
+func TestDeleteFunc(t *testing.T) {
+	m := newMap[int, int](t, nil)
+	for i := range 100 {
+		m.Store(i, i)
+	}
+	asked := map[int]int{}
+	n := m.DeleteFunc(func(key, value int) bool {
+		if asked[key]++; asked[key] == 1 && key%3 == 0 {
+			m.Store(key, -1)
+		}
+		return value >= 0 && key%2 == 0
+	})
+	want := 0
+	for i := range 100 {
+		switch {
+		case i%6 == 0:
+			require.Equal(t, 2, asked[i])
+			requireValue(t, -1)(m.Load(i))
+		case i%2 == 0:
+			want++
+			requireAbsent[int](t)(m.Load(i))
+		}
+	}
+	require.Equal(t, want, n)
+	checkQuiet(t, m)
+}
+
+// Each of many that count at once counts.
+func TestComputeBesideOthers(t *testing.T) {
+	m := newMap[string, int](t, nil)
+	c := newCrew(t)
+	const each = 2000
+	c.run(2, func(int) error {
+		for range each {
+			m.Compute("k", func(old int, _ bool) (int, ComputeOp) { return old + 1, UpdateOp })
+		}
+		return nil
+	})
+	c.run(2, func(int) error {
+		for range each {
+			m.Merge("k", func(old int, _ bool) int { return old + 1 })
+		}
+		return nil
+	})
+	for _, opts := range levels {
+		c.run(2, func(int) error {
+			for range each {
+				err := m.Update(bg, opts, func(tx Tx[string, int]) error {
+					tx.Merge("k", func(old int, _ bool) int { return old + 1 })
+					tx.Merge("l", func(old int, _ bool) int { return old + 1 })
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	c.wait(t)
+	requireValue(t, 8*each)(m.Load("k"))
+	requireValue(t, 4*each)(m.Load("l"))
+	require.Zero(t, m.Stats().Conflicts, "merges conflict with nobody")
+	checkQuiet(t, m)
+}

@@ -1,0 +1,259 @@
+package mvcc
+
+import (
+	"errors"
+	"maps"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func add(n int) func(int, bool) int { return func(old int, _ bool) int { return old + n } }
+
+// A merge is given the newest value, and conflicts with nobody who has written it; what
+// else the transaction reads does.
+func TestMergeIsGivenTheNewest(t *testing.T) {
+	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
+		for _, alone := range []bool{true, false} {
+			m.Store("x", 10)
+			tx := m.Begin(opts)
+			tx.Merge("x", add(1))
+			tx.Merge("x", add(100))
+			if !alone {
+				tx.Set("y", 1)
+				tx.Get("z")
+			}
+			m.Store("x", 1000)
+			require.NoError(t, tx.Commit())
+			requireValue(t, 1101)(m.Load("x"))
+		}
+		tx := m.Begin(opts)
+		tx.Merge("x", add(1))
+		requireValue(t, 1)(tx.Get("y"))
+		tx.Set("y", 2)
+		m.Store("y", 3)
+		requireAnyConflict(t, tx.Commit(), "y")
+		requireValue(t, 1101)(m.Load("x"))
+		checkQuiet(t, m)
+	})
+}
+
+// requireAnyConflict requires a conflict over key, of any kind.
+func requireAnyConflict(t *testing.T, err error, key any) {
+	t.Helper()
+	var c *ConflictError
+	require.ErrorAs(t, err, &c)
+	require.Equal(t, key, c.Key)
+}
+
+// A key that is read is read, though it is merged too: at level serializable it must not
+// have changed, at level snapshot the merge is given what is there.
+func TestMergeOfWhatIsRead(t *testing.T) {
+	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
+		for _, first := range []bool{true, false} {
+			m.Store("x", 10)
+			tx := m.Begin(opts)
+			if first {
+				requireValue(t, 10)(tx.Get("x"))
+			}
+			tx.Merge("x", add(1))
+			requireValue(t, 11)(tx.Get("x"))
+			require.Equal(t, 11, maps.Collect(tx.All())["x"])
+			m.Store("x", 20)
+			requireValue(t, 11)(tx.Get("x"))
+			err := tx.Commit()
+			if opts == serializable {
+				requireAnyConflict(t, err, "x")
+				requireValue(t, 20)(m.Load("x"))
+			} else {
+				require.NoError(t, err)
+				requireValue(t, 21)(m.Load("x"))
+			}
+		}
+		checkQuiet(t, m)
+	})
+}
+
+// Set, Delete and Merge of one key count in their order.
+func TestMergeAmongWrites(t *testing.T) {
+	m := newMap[string, int](t, still())
+	for name, c := range map[string]struct {
+		do   func(tx Tx[string, int])
+		want int
+	}{
+		"after Set":     {func(tx Tx[string, int]) { tx.Set("k", 5); tx.Merge("k", add(1)) }, 6},
+		"after Delete":  {func(tx Tx[string, int]) { tx.Delete("k"); tx.Merge("k", add(1)) }, 1},
+		"before Set":    {func(tx Tx[string, int]) { tx.Merge("k", add(1)); tx.Set("k", 5) }, 5},
+		"before Delete": {func(tx Tx[string, int]) { tx.Merge("k", add(1)); tx.Delete("k"); tx.Merge("k", add(2)) }, 2},
+		"more than once": {func(tx Tx[string, int]) {
+			tx.Merge("k", add(1))
+			tx.Merge("k", func(old int, _ bool) int { return 2 * old })
+		}, 22},
+		"of many": {func(tx Tx[string, int]) { many(tx, 100) }, 110},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.Store("k", 10)
+			require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { c.do(tx); return nil }))
+			requireValue(t, c.want)(m.Load("k"))
+		})
+	}
+	checkQuiet(t, m)
+}
+
+func many(tx Tx[string, int], n int) {
+	for range n {
+		tx.Merge("k", add(1))
+	}
+}
+
+// A merge that panics, or does not return, ends its transaction; nothing of it is seen, and
+// the map goes on.
+func TestMergePanics(t *testing.T) {
+	own := errors.New("own")
+	for how, exit := range exits {
+		for where, f := range map[string]func(tx Tx[string, int]){
+			"alone":      func(tx Tx[string, int]) {},
+			"of several": func(tx Tx[string, int]) { tx.Set("a", 1); tx.Set("z", 1); tx.Merge("b", add(1)) },
+			"validating": func(tx Tx[string, int]) { tx.Get("x"); tx.Set("a", 1) },
+			"read":       func(tx Tx[string, int]) { tx.Get("k") },
+		} {
+			t.Run(how+"/"+where, func(t *testing.T) {
+				m := newMap[string, int](t, still())
+				m.Store("k", 1)
+				leave(t, func() {
+					_ = m.Update(bg, nil, func(tx Tx[string, int]) error {
+						f(tx)
+						tx.Merge("k", func(int, bool) int { exit(); return 0 })
+						return nil
+					})
+				})
+				leave(t, func() {
+					tx := m.Begin(nil)
+					defer tx.Rollback()
+					f(tx)
+					tx.Merge("k", func(int, bool) int { exit(); return 0 })
+					_ = tx.Commit()
+				})
+				require.Equal(t, map[string]int{"k": 1}, contents(t, m))
+				for range 3 {
+					require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { f(tx); return increment("k")(tx) }))
+				}
+				requireValue(t, 4)(m.Load("k"))
+				checkQuiet(t, m)
+			})
+		}
+	}
+	m := newMap[string, int](t, still())
+	tx := m.Begin(nil)
+	tx.Set("k", 1)
+	require.PanicsWithValue(t, own, func() { tx.Merge("k", func(int, bool) int { panic(own) }) })
+	require.NoError(t, tx.Commit(), "it was applied at once, and has done nothing")
+	requireValue(t, 1)(m.Load("k"))
+	runtime.KeepAlive(m)
+}
+
+// A savepoint that fails leaves nothing of what was written in it, and all that was
+// written before; programs do the rest.
+func TestSavepoint(t *testing.T) {
+	own := errors.New("own")
+	m := newMap[int, int](t, still())
+	m.Store(0, 10)
+	var told []uint64
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+		tx.Merge(0, add(1))
+		for i := 1; i <= 2*linearWrites; i++ {
+			tx.Set(i, i)
+		}
+		require.Equal(t, own, tx.Savepoint(func() error {
+			for range 1000 { // one key is noted once
+				tx.Set(1, -1)
+				tx.Merge(0, add(1000))
+			}
+			tx.Delete(2)
+			require.NoError(t, tx.Savepoint(func() error { tx.Set(3, -3); tx.Set(50, 50); return nil }))
+			requireValue(t, 50)(tx.Get(50))
+			require.LessOrEqual(t, len(tx.st.undo), 8)
+			return own
+		}))
+		requireAbsent[int](t)(tx.Get(50))
+		tx.OnCommit(func(epoch uint64) { told = append(told, epoch) })
+		return nil
+	}))
+	want := map[int]int{0: 11}
+	for i := 1; i <= 2*linearWrites; i++ {
+		want[i] = i
+	}
+	require.Equal(t, want, contents(t, m))
+	require.Equal(t, []uint64{m.Epoch()}, told)
+
+	// One that ends the transaction itself.
+	for _, fails := range []error{nil, own} {
+		tx := m.Begin(nil)
+		err := tx.Savepoint(func() error { tx.Set(1, 2); tx.Rollback(); return fails })
+		if fails == nil {
+			require.Equal(t, ErrTxDone, err)
+		} else {
+			require.Equal(t, own, err)
+		}
+		require.Equal(t, ErrTxDone, tx.Err())
+	}
+	requireValue(t, 1)(m.Load(1))
+	checkQuiet(t, m)
+}
+
+// What happens once a transaction has committed happens once, though it was tried often;
+// and not if it fails.
+func TestOnCommit(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	calls, told := 0, 0
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+		tx.OnCommit(func(epoch uint64) {
+			told++
+			requireValue(t, 103)(m.Load("k"))
+			s, err := m.SnapshotAt(epoch)
+			require.NoError(t, err)
+			requireValue(t, 103)(s.Get("k"))
+			s.Close()
+			m.Store("k", 0) // the transaction has ended
+		})
+		if calls++; calls < 3 {
+			defer elsewhere(func() { m.Store("k", 100+calls) })
+		}
+		return increment("k")(tx)
+	}))
+	require.Equal(t, 3, calls)
+	require.Equal(t, 1, told)
+	tx := m.Begin(nil)
+	tx.OnCommit(func(uint64) { t.Error("it did not commit") })
+	tx.Rollback()
+	require.Error(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+		tx.OnCommit(func(uint64) { t.Error("it did not commit") })
+		return errors.New("no")
+	}))
+	checkQuiet(t, m)
+}
+
+// At level snapshot, what is read for update must not change: no write skew.
+func TestGetForUpdate(t *testing.T) {
+	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
+		m.Store("x", 1)
+		m.Store("y", 1)
+		a, b := m.Begin(opts), m.Begin(opts)
+		for tx, keys := range map[Tx[string, int]][2]string{a: {"x", "y"}, b: {"y", "x"}} {
+			requireValue(t, 1)(tx.GetForUpdate(keys[0]))
+			requireAbsent[int](t)(tx.GetForUpdate("none"))
+			tx.Set(keys[1], 0)
+		}
+		require.NoError(t, a.Commit())
+		requireConflict(t, b.Err(), "y", ConflictRead)
+		requireConflict(t, b.Commit(), "y", ConflictRead)
+		tx := m.Begin(opts)
+		requireAbsent[int](t)(tx.GetForUpdate("none"))
+		tx.Set("x", 5)
+		m.Store("none", 1)
+		requireConflict(t, tx.Commit(), "none", ConflictRead)
+		checkQuiet(t, m)
+	})
+}

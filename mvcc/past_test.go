@@ -1,0 +1,300 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// With Retain each state of that time can be read, however often its keys were written
+// and deleted since, and wherever the background work is; afterwards it is gone, and so is
+// its memory.
+func TestSnapshotAt(t *testing.T) {
+	for name, opts := range map[string]*Options{
+		"ticker": {}, "by hand": {ManualReclaim: true}, "committers": {ReclaimWorkers: -1, ReclaimQueue: 1, PruneThreshold: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts.Retain = time.Minute
+				m := New[int, int](opts)
+				defer m.Close()
+				pass := func(d time.Duration) {
+					for range 10 {
+						time.Sleep(d / 10)
+						if opts.ManualReclaim {
+							require.NoError(t, m.Reclaim(bg))
+						}
+						synctest.Wait()
+					}
+				}
+				states := map[uint64]map[int]int{m.Epoch(): {}}
+				first := m.Epoch()
+				random := rand.New(rand.NewPCG(1, 1))
+				write := func(n int) {
+					for range n {
+						key := random.IntN(20)
+						if random.IntN(3) == 0 {
+							m.Delete(key)
+						} else {
+							m.Store(key, random.Int())
+						}
+						states[m.Epoch()] = contents(t, m)
+					}
+				}
+				check := func() {
+					for at, want := range states {
+						s, err := m.SnapshotAt(at)
+						require.NoError(t, err)
+						require.Equal(t, at, s.Epoch())
+						got := map[int]int{}
+						for key, value := range s.All() {
+							got[key] = value
+						}
+						require.Equal(t, want, got, "as of %d", at)
+						s.Close()
+					}
+				}
+				write(200)
+				check()
+				middle := m.Epoch()
+				pass(30 * time.Second)
+				write(200)
+				pass(29 * time.Second)
+				check()
+				long, err := m.SnapshotAt(first + 100)
+				require.NoError(t, err)
+				last := m.Epoch()
+				pass(20 * time.Second)
+				_, err = m.SnapshotAt(first) // which nobody has read since it was the newest
+				require.ErrorIs(t, err, ErrEpochGone)
+				for at := range states {
+					if at < middle { // which was the newest a minute ago
+						delete(states, at)
+					}
+				}
+				check()
+				held, err := m.SnapshotAt(last - 50)
+				require.NoError(t, err)
+				then := states[held.Epoch()]
+				pass(2 * time.Minute)
+				_, err = m.SnapshotAt(held.Epoch())
+				require.ErrorIs(t, err, ErrEpochGone, "that it is open makes no difference")
+				for key := range 20 {
+					value, ok := held.Get(key)
+					was, had := then[key]
+					require.Equal(t, had, ok)
+					require.Equal(t, was, value)
+				}
+				held.Close()
+				long.Close()
+				pass(2 * time.Minute)
+				require.NoError(t, m.Reclaim(bg))
+				for _, h := range heads(m) {
+					require.Len(t, chain(m, h.head.key), 1)
+				}
+				require.Equal(t, len(contents(t, m)), int(m.Stats().Entries))
+				require.Equal(t, contents(t, m), states[last])
+				checkQuiet(t, m)
+			})
+		})
+	}
+}
+
+// Without Retain an epoch is to be had until it is known that nobody reads it.
+func TestSnapshotAtWithoutRetain(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	at := m.Epoch()
+	m.Store("k", 2)
+	s, err := m.SnapshotAt(at)
+	require.NoError(t, err)
+	requireValue(t, 1)(s.Get("k"))
+	prune(m)
+	requireValue(t, 1)(s.Get("k"))
+	s.Close()
+	m.Store("k", 3)
+	prune(m)
+	for _, gone := range []uint64{0, at, m.Epoch() - 1} {
+		_, err = m.SnapshotAt(gone)
+		require.ErrorIs(t, err, ErrEpochGone)
+		require.Contains(t, err.Error(), fmt.Sprintf("epoch %d is before %d", gone, m.Epoch()))
+	}
+	_, err = m.SnapshotAt(m.Epoch() + 1)
+	require.ErrorIs(t, err, ErrEpochGone)
+	require.Contains(t, err.Error(), "has not come yet")
+	s, err = m.SnapshotAt(m.Epoch())
+	require.NoError(t, err)
+	requireValue(t, 3)(s.Get("k"))
+	s.Close()
+	checkQuiet(t, m)
+}
+
+// Snapshots of the past grow old beside those of the present: the epochs of the old ones
+// are no longer in the order of their age, and nothing is lost that any of them sees.
+func TestSnapshotsOfThePastGrowOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, int](&Options{ManualReclaim: true, Retain: time.Hour})
+		defer m.Close()
+		reclaim := func(n int) {
+			for range n {
+				require.NoError(t, m.Reclaim(bg))
+			}
+		}
+		const n = 200
+		first := m.Epoch()
+		for i := range n {
+			m.Store(i%3, i)
+		}
+		var open []Snapshot[int, int]
+		for _, back := range []uint64{10, 150, 0, 80, 150, 190} {
+			s, err := m.SnapshotAt(first + n - back)
+			require.NoError(t, err)
+			open = append(open, s)
+			reclaim(4) // it is old by then
+			require.Equal(t, first+n-max(10, back, m.Epoch()-m.Stats().OldestPin), m.Stats().OldestPin)
+		}
+		time.Sleep(2 * time.Hour)
+		m.Store(0, -1)
+		reclaim(1)
+		time.Sleep(2 * time.Hour)
+		reclaim(4)
+		require.Equal(t, first+n-190, m.Stats().OldestPin)
+		for _, s := range open {
+			for key := range 3 {
+				want, ok := 0, false
+				for i := range n {
+					if i%3 == key && first+1+uint64(i) <= s.Epoch() {
+						want, ok = i, true
+					}
+				}
+				value, there := s.Get(key)
+				require.Equal(t, ok, there)
+				require.Equal(t, want, value, "key %d as of %d", key, s.Epoch())
+			}
+		}
+		require.Len(t, chain(m, 0), len(open)) // the newest, and two share an epoch
+		for _, s := range open {
+			s.Close()
+		}
+		reclaim(4)
+		require.Len(t, chain(m, 0), 1)
+		checkQuiet(t, m)
+	})
+}
+
+// versions returns how many versions there are. Nobody may be writing.
+func versions[K comparable, V any](m *Map[K, V]) (n int) {
+	for _, h := range heads(m) {
+		n += len(chain(m, h.head.key))
+	}
+	return n
+}
+
+// What is retained waits until its time comes, and the background work with it.
+func TestRetainEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, int](&Options{Retain: time.Hour})
+		defer m.Close()
+		for i := range 3000 {
+			m.Store(i%1000, i)
+		}
+		for range 1000 {
+			m.Delete(999)
+			m.Store(999, 1)
+		}
+		time.Sleep(59 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, 5000, versions(m))
+		require.Zero(t, m.Stats().Parks)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, 1000, versions(m))
+		s := m.Stats()
+		require.Zero(t, s.QueueDepth)
+		require.NotZero(t, s.Parks)
+		checkQuiet(t, m)
+	})
+}
+
+// ViewContext ends when its context does: at the next read, with both its errors, and
+// what it has read is kept for it no longer.
+func TestViewContext(t *testing.T) {
+	m := newMap[int, int](t, still())
+	for i := range 10 {
+		m.Store(i, i)
+	}
+	cause, own := errors.New("cause"), errors.New("own")
+	for _, c := range []struct {
+		name string
+		fn   func(s Snapshot[int, int], cancel func()) error
+		want []error
+	}{
+		{"goes on", func(s Snapshot[int, int], cancel func()) error { s.Get(1); return own }, []error{own}},
+		{"in Get", func(s Snapshot[int, int], cancel func()) error { cancel(); s.Get(1); return own }, []error{context.Canceled, cause}},
+		{"in All", func(s Snapshot[int, int], cancel func()) error {
+			n := 0
+			for range s.All() {
+				if n++; n == 5 {
+					cancel()
+				}
+			}
+			return own
+		}, []error{context.Canceled, cause}},
+		{"reads no more", func(s Snapshot[int, int], cancel func()) error { s.Get(1); cancel(); return own }, []error{own}},
+		{"closes it", func(s Snapshot[int, int], cancel func()) error { s.Close(); cancel(); return nil }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(bg)
+			err := m.ViewContext(ctx, func(s Snapshot[int, int]) error {
+				return c.fn(s, func() {
+					cancel(cause)
+					eventually(t, func() bool { return s.st.gen() != s.gen }, "it is not evicted")
+				})
+			})
+			cancel(nil)
+			require.Len(t, c.want, min(len(c.want), 2))
+			if c.want == nil {
+				require.NoError(t, err)
+			}
+			for _, want := range c.want {
+				require.ErrorIs(t, err, want)
+			}
+			checkQuiet(t, m)
+		})
+	}
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	never := func(Snapshot[int, int]) error { t.Error("it is called"); return nil }
+	require.ErrorIs(t, m.ViewContext(ctx, never), context.Canceled)
+	require.ErrorIs(t, m.ViewContext(bg, func(Snapshot[int, int]) error { return own }), own)
+}
+
+// Who reads page by page from a snapshot that may be evicted need not recover.
+func TestTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](aging())
+		defer m.Close()
+		m.Store("k", 1)
+		s := m.Snapshot()
+		own := errors.New("own")
+		require.NoError(t, s.Try(func() error { requireValue(t, 1)(s.Get("k")); return nil }))
+		require.Equal(t, own, s.Try(func() error { return own }))
+		old(m)
+		require.Equal(t, ErrTxTooOld, s.Try(func() error { s.Get("k"); return own }))
+		require.Equal(t, ErrTxTooOld, s.Try(func() error {
+			for range s.All() {
+				t.Error("it meets a key")
+			}
+			return own
+		}))
+		s.Close()
+		require.Equal(t, ErrTxDone, s.Try(func() error { return own }))
+		checkQuiet(t, m)
+	})
+}

@@ -1,0 +1,139 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A misuse that Go can name ends in one sentence that does.
+func TestMisuse(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("a", 1)
+	var zero Map[string, int]
+	var tx Tx[string, int]
+	var s Snapshot[string, int]
+	var none context.Context
+	noTx := func(Tx[string, int]) error { return nil }
+	for name, c := range map[string]struct {
+		do   func()
+		want string
+	}{
+		"Map.Load":         {func() { zero.Load("a") }, errZeroMap},
+		"Map.Store":        {func() { zero.Store("a", 1) }, errZeroMap},
+		"Map.Delete":       {func() { zero.Delete("a") }, errZeroMap},
+		"Map.Compute":      {func() { zero.Merge("a", add(1)) }, errZeroMap},
+		"Map.DeleteFunc":   {func() { zero.DeleteFunc(func(string, int) bool { return true }) }, errZeroMap},
+		"Map.Clear":        {func() { zero.Clear() }, errZeroMap},
+		"Map.Range":        {func() { zero.Range(nil) }, errZeroMap},
+		"Map.Len":          {func() { zero.Len() }, errZeroMap},
+		"Map.Epoch":        {func() { zero.Epoch() }, errZeroMap},
+		"Map.Stats":        {func() { zero.Stats() }, errZeroMap},
+		"Map.Close":        {func() { zero.Close() }, errZeroMap},
+		"Map.Reclaim":      {func() { _ = zero.Reclaim(bg) }, errZeroMap},
+		"Map.View":         {func() { _ = zero.View(func(Snapshot[string, int]) error { return nil }) }, errZeroMap},
+		"Map.Update":       {func() { _ = zero.Update(bg, nil, noTx) }, errZeroMap},
+		"Map.Begin":        {func() { zero.Begin(nil) }, errZeroMap},
+		"Map.SnapshotAt":   {func() { _, _ = zero.SnapshotAt(1) }, errZeroMap},
+		"Tx.Get":           {func() { tx.Get("a") }, errZeroTx},
+		"Tx.Has":           {func() { tx.Has("a") }, errZeroTx},
+		"Tx.Set":           {func() { tx.Set("a", 1) }, errZeroTx},
+		"Tx.Delete":        {func() { tx.Delete("a") }, errZeroTx},
+		"Tx.Merge":         {func() { tx.Merge("a", add(1)) }, errZeroTx},
+		"Tx.Savepoint":     {func() { _ = tx.Savepoint(nil) }, errZeroTx},
+		"Tx.OnCommit":      {func() { tx.OnCommit(nil) }, errZeroTx},
+		"Tx.All":           {func() { tx.All()(nil) }, errZeroTx},
+		"Tx.Epoch":         {func() { tx.Epoch() }, errZeroTx},
+		"Tx.Err":           {func() { _ = tx.Err() }, errZeroTx},
+		"Tx.Commit":        {func() { _ = tx.Commit() }, errZeroTx},
+		"Snapshot.Get":     {func() { s.Get("a") }, errZeroSnapshot},
+		"Snapshot.Has":     {func() { s.Has("a") }, errZeroSnapshot},
+		"Snapshot.All":     {func() { s.All()(nil) }, errZeroSnapshot},
+		"Snapshot.Len":     {func() { s.Len() }, errZeroSnapshot},
+		"Snapshot.Epoch":   {func() { s.Epoch() }, errZeroSnapshot},
+		"Snapshot.Try":     {func() { _ = s.Try(nil) }, errZeroSnapshot},
+		"nil context":      {func() { _ = m.Update(none, nil, noTx) }, "mvcc: Update: ctx is nil, want context.Background() or another one"},
+		"nil context, too": {func() { _ = m.ViewContext(none, nil) }, "mvcc: ViewContext: ctx is nil, want context.Background() or another one"},
+		"Update":           {func() { _ = m.Update(bg, nil, nil) }, "mvcc: Update: fn is nil"},
+		"View":             {func() { _ = m.View(nil) }, "mvcc: View: fn is nil"},
+		"ViewContext":      {func() { _ = m.ViewContext(bg, nil) }, "mvcc: ViewContext: fn is nil"},
+		"Range":            {func() { m.Range(nil) }, "mvcc: Range: f is nil"},
+		"Compute":          {func() { m.Compute("a", nil) }, "mvcc: Compute: fn is nil"},
+		"LoadOrCompute":    {func() { m.LoadOrCompute("a", nil) }, "mvcc: LoadOrCompute: fn is nil"},
+		"Merge":            {func() { m.Merge("a", nil) }, "mvcc: Merge: fn is nil"},
+		"DeleteFunc":       {func() { m.DeleteFunc(nil) }, "mvcc: DeleteFunc: del is nil"},
+		"UpdateValue":      {func() { _, _ = UpdateValue[string, int, int](bg, m, nil, nil) }, "mvcc: UpdateValue: fn is nil"},
+		"ViewValue":        {func() { _, _ = ViewValue[string, int, int](m, nil) }, "mvcc: ViewValue: fn is nil"},
+		"Tx.Merge, nil": {func() {
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("a", nil); return nil })
+		}, "mvcc: Merge: fn is nil"},
+	} {
+		t.Run(name, func(t *testing.T) { require.PanicsWithValue(t, c.want, c.do) })
+	}
+	s.Close()
+	tx.Rollback()
+	checkQuiet(t, m)
+}
+
+// What a map prints of itself is a summary, however it is asked.
+func TestMapPrints(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("secret", 1)
+	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+		text := fmt.Sprintf(format, m)
+		require.Equal(t, "*mvcc.Map[string,int]: 1 keys, epoch 2", text)
+	}
+	require.Equal(t, "*mvcc.Map[string,int] without mvcc.New", fmt.Sprint(new(Map[string, int])))
+	require.Equal(t, "*mvcc.Map[string,int] without mvcc.New", fmt.Sprint((*Map[string, int])(nil)))
+}
+
+// One function serves map, snapshot and transaction, and passing these costs nothing.
+func TestReaders(t *testing.T) {
+	m := newMap[string, int](t, still())
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	s := m.Snapshot()
+	defer s.Close()
+	m.Set("a", 1)
+	require.Equal(t, 1, sumOf(m))
+	require.Equal(t, 0, sumOf(tx))
+	require.Equal(t, 0, sumOf(s))
+	bump(m, "a")
+	bump(tx, "b")
+	require.Equal(t, 2, sumOf(m))
+	require.Equal(t, 1, sumOf(tx))
+	if !raceEnabled {
+		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(s) }))
+		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(m) }))
+		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(tx) }))
+	}
+	for range m.Keys() {
+		for range m.Values() {
+			continue
+		}
+	}
+	require.True(t, m.Has("a"))
+}
+
+//go:noinline
+func sumOf[R Reader[string, int]](r R) (sum int) {
+	for _, key := range []string{"a", "b"} {
+		if value, ok := r.Get(key); ok && r.Has(key) {
+			sum += value
+		}
+	}
+	return sum
+}
+
+//go:noinline
+func bump[RW ReadWriter[string, int]](rw RW, key string) {
+	rw.Set(key, 0)
+	rw.Delete(key)
+	rw.Merge(key, add(2))
+	rw.Merge(key, func(old int, ok bool) int { return old / 2 })
+	if _, ok := rw.Get(key); ok && key == "a" {
+		rw.Set(key, 2)
+	}
+}
