@@ -114,7 +114,7 @@ func listed(saved results.Saved) profiling.SavedRun {
 		Machine:  fmt.Sprintf("%s, GOMAXPROCS %d, %s/%s, %s", h.CPU, h.GOMAXPROCS, h.GOOS, h.GOARCH, h.Go),
 		Profiles: profilesOf(saved),
 	}
-	run.Workloads, run.Engines = measured(r)
+	run.Workloads, run.Engines = r.Measured()
 	if h.Instrumented != "" {
 		run.Marks = append(run.Marks, "instrumented: "+h.Instrumented)
 	}
@@ -127,8 +127,8 @@ func listed(saved results.Saved) profiling.SavedRun {
 // profilesOf returns the profiles of a run: of the whole, then of each combination
 // in the order in which it was measured, then others.
 func profilesOf(saved results.Saved) []profiling.RunProfile {
-	order := []string{wholeRun}
-	titles := map[string]string{wholeRun: "The whole run"}
+	order := []string{results.WholeRun}
+	titles := map[string]string{results.WholeRun: "The whole run"}
 	for _, c := range saved.Run.Cells() {
 		name := c.Samples[0].FileName()
 		order = append(order, name)
@@ -214,7 +214,7 @@ func (s *savedRuns) CompareRuns(before, after string) (*profiling.RunComparison,
 		Method: fmt.Sprintf("medians with 95 %% confidence intervals; a change is significant if p ≤ %v in the Mann-Whitney U test", browserAlpha),
 	}
 	if n, of := c.Decidable(); n < of {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d comparisons have too few samples for any difference to be significant; %d on each side are enough", of-n, of, samplesFor(browserAlpha)))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d comparisons have too few samples for any difference to be significant; %d on each side are enough", of-n, of, results.SamplesFor(browserAlpha)))
 	}
 	for _, t := range c.Tables {
 		if t.Zero() {
@@ -225,14 +225,14 @@ func (s *savedRuns) CompareRuns(before, after string) (*profiling.RunComparison,
 		for _, r := range t.Rows {
 			table.Rows = append(table.Rows, profiling.ComparisonRow{
 				Name: r.Name,
-				Old:  scaled(t.Unit, r.Old.Center), OldRange: r.Old.Range,
-				New: scaled(t.Unit, r.New.Center), NewRange: r.New.Range,
-				Change: delta(&r), Test: chances(&r), Verdict: r.Verdict,
+				Old:  results.Scaled(t.Unit, r.Old.Center), OldRange: r.Old.Range,
+				New: results.Scaled(t.Unit, r.New.Center), NewRange: r.New.Range,
+				Change: r.Change(), Test: r.Chances(), Verdict: r.Verdict,
 			})
 		}
 		if g := t.Geomean; g != nil {
 			table.Rows = append(table.Rows, profiling.ComparisonRow{
-				Name: g.Name, Old: scaled(t.Unit, g.Old.Center), New: scaled(t.Unit, g.New.Center), Change: percent(g.Delta),
+				Name: g.Name, Old: results.Scaled(t.Unit, g.Old.Center), New: results.Scaled(t.Unit, g.New.Center), Change: g.Percent(),
 			})
 		}
 		out.Tables = append(out.Tables, table)
