@@ -14,12 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mvccmap/mvccmap/profiling/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
-
-// flightGate admits one flight recorder: the runtime has one per process. It may
-// record while an execution trace is taken.
-var flightGate = gate{what: "recording of slow operations", limit: 1, status: http.StatusConflict}
 
 // Values that zero fields of a [SlowConfig] stand for.
 const (
@@ -131,7 +129,7 @@ func (s *Service) StopSlow() { s.service.slow.stop() }
 // slowOps is what a service knows of slow operations.
 type slowOps struct {
 	phase func() string
-	kept  keptOps
+	kept  capture.History[*slowOp]
 
 	turn   sync.Mutex // of who starts or stops, which may take seconds; before mu
 	closed bool       // under turn
@@ -167,12 +165,12 @@ func (s *slowOps) op(name string) *Op {
 func (s *slowOps) start(cfg SlowConfig) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
-		return s.fail(refuse(http.StatusBadRequest, "slow operations: %v", err))
+		return s.fail(web.Refuse(http.StatusBadRequest, "slow operations: %v", err))
 	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	if s.closed {
-		return refuse(http.StatusServiceUnavailable, "slow operations: the service is closed")
+		return web.Refuse(http.StatusServiceUnavailable, "slow operations: the service is closed")
 	}
 	s.halt()
 	f, err := newFlight(cfg, &s.kept, s.phase)
@@ -230,7 +228,7 @@ func (s *slowOps) halt() {
 // A flight records what goes on, and keeps it when an operation was slow.
 type flight struct {
 	cfg     SlowConfig
-	kept    *keptOps
+	kept    *capture.History[*slowOp]
 	phase   func() string
 	rec     *trace.FlightRecorder // of the flight's goroutine
 	started time.Time
@@ -250,8 +248,8 @@ type flight struct {
 }
 
 // newFlight starts the flight recorder and the goroutine that looks after it.
-func newFlight(cfg SlowConfig, kept *keptOps, phase func() string) (*flight, error) {
-	leave, err := flightGate.hold("slow operations are recorded by another service of this process, and it has one flight recorder")
+func newFlight(cfg SlowConfig, kept *capture.History[*slowOp], phase func() string) (*flight, error) {
+	leave, err := capture.HoldFlight("slow operations are recorded by another service of this process, and it has one flight recorder")
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +266,7 @@ func newFlight(cfg SlowConfig, kept *keptOps, phase func() string) (*flight, err
 	f.fresh.Store(int64(cfg.MinAge / 2))
 	if err := f.rec.Start(); err != nil {
 		leave()
-		return nil, refuse(http.StatusConflict, "the program itself uses the flight recorder: %v", err)
+		return nil, web.Refuse(http.StatusConflict, "the program itself uses the flight recorder: %v", err)
 	}
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(context.Background())
@@ -366,7 +364,7 @@ func (f *flight) keep(c *slowOp) {
 		c.Report = report
 		f.setFresh(min(report.End+time.Since(c.End), f.cfg.MinAge) / 2)
 	}
-	f.kept.add(c, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
+	keep(f.kept, c, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
 }
 
 // setFresh sets how long after its end an operation is still kept, half of what

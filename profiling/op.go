@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hist"
-	"github.com/mvccmap/mvccmap/profiling/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
 
 // An Op is a kind of operation of the program, such as "checkout", of which the

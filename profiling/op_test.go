@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
 
 // loneFlight is a flight without a recorder or a goroutine.
@@ -12,7 +14,7 @@ func loneFlight(t *testing.T, cfg SlowConfig) *flight {
 	t.Helper()
 	cfg, err := cfg.withDefaults()
 	require.NoError(t, err)
-	f := &flight{cfg: cfg, kept: new(keptOps), phase: func() string { return "" }, wake: make(chan struct{}, 1)}
+	f := &flight{cfg: cfg, kept: new(capture.History[*slowOp]), phase: func() string { return "" }, wake: make(chan struct{}, 1)}
 	f.fresh.Store(int64(time.Hour))
 	return f
 }
@@ -95,12 +97,12 @@ func TestSlowestIsChosen(t *testing.T) {
 }
 
 func TestKeptOps(t *testing.T) {
-	var k keptOps
+	var k capture.History[*slowOp]
 	add := func(took time.Duration, size int) {
-		k.add(&slowOp{Took: took, Threshold: 1, data: make([]byte, size)}, 4, 100)
+		keep(&k, &slowOp{Took: took, Threshold: 1, data: make([]byte, size)}, 4, 100)
 	}
 	ids := func() (list []int) {
-		for _, c := range k.newestFirst() {
+		for _, c := range k.NewestFirst() {
 			list = append(list, c.ID)
 		}
 		return list
@@ -116,21 +118,15 @@ func TestKeptOps(t *testing.T) {
 	add(60, 10)
 	add(12, 10)
 	require.Equal(t, []int{8, 7, 6, 1}, ids())
-	require.Equal(t, 40, k.bytes)
 
 	add(13, 80) // together more than a hundred bytes
 	require.Equal(t, []int{9, 7, 1}, ids())
 	add(14, 500)
 	require.Equal(t, []int{10}, ids())
-	require.Equal(t, 500, k.bytes)
-	c, gone := k.get(10)
-	require.NotNil(t, c)
-	require.False(t, gone)
-	c, gone = k.get(1)
-	require.Nil(t, c)
-	require.True(t, gone)
-	_, gone = k.get(11)
-	require.False(t, gone)
+	for id, want := range map[int][2]bool{10: {true, false}, 1: {false, true}, 11: {}} {
+		_, ok, gone := k.Get(id)
+		require.Equal(t, want, [2]bool{ok, gone}, id)
+	}
 }
 
 func TestSlowConfigDefaults(t *testing.T) {

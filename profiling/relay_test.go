@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
 
 // A stallingWriter is the answer to a client that does not read at first.
@@ -61,8 +62,9 @@ func TestStalledTraceHoldsNobodyUp(t *testing.T) {
 // A trace that becomes too large for a client that does not read is cut off, and
 // the client can tell.
 func TestTraceOfASlowClientIsBounded(t *testing.T) {
-	before := profiling.LimitRelay(1 << 10)
-	defer profiling.LimitRelay(before)
+	before := capture.MaxRelay
+	defer func() { capture.MaxRelay = before }()
+	capture.MaxRelay = 1 << 10
 	h := handler(t, profiling.Config{})
 	w, release, aborted := stallTrace(t, h, "seconds=100")
 	// Whatever else there is to trace, a flight recorder makes the tracer write.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
 
 // ErrTokenRequired is returned by [Start] for an address that other machines
@@ -65,7 +67,7 @@ func Start(cfg Config) (*Server, error) {
 		Service: Handler(cfg),
 		url:     urlOf(ln.Addr()),
 		cancel:  cancel,
-		release: acquireRates(cfg.MutexFraction, cfg.BlockRate),
+		release: capture.AcquireRates(cfg.MutexFraction, cfg.BlockRate),
 		served:  make(chan struct{}),
 	}
 	if err := s.service.slow.failed; err != nil { // nobody else knows s yet

@@ -19,8 +19,8 @@ import (
 	xtrace "golang.org/x/exp/trace"
 
 	"github.com/mvccmap/mvccmap/profiling"
-	"github.com/mvccmap/mvccmap/profiling/contention"
-	"github.com/mvccmap/mvccmap/profiling/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
 
 // A slowPage is the JSON form of the page of slow operations.

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
-	"github.com/mvccmap/mvccmap/profiling/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
 // slowState is what a service says of its slow operations.
@@ -37,7 +37,7 @@ type opState struct {
 func (s *slowOps) state() slowState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := slowState{On: s.flight != nil, Ops: []opState{}, Kept: s.kept.newestFirst(), cfg: s.cfg}
+	st := slowState{On: s.flight != nil, Ops: []opState{}, Kept: s.kept.NewestFirst(), cfg: s.cfg}
 	if s.failed != nil {
 		st.Failed = s.failed.Error()
 	}
@@ -67,17 +67,21 @@ func (c SlowConfig) rule() string {
 
 // slowIndex shows what slow operations waited for, and the state of the
 // recording.
-func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) {
+func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	st := s.slow.state()
-	if err := wantsJSON(r.URL.Query()); err == nil {
-		writeJSON(w, st)
-		return
-	} else if r.URL.Query().Has("format") {
-		writeError(w, err)
-		return
+	switch query := r.URL.Query(); {
+	case query.Get("format") == "json":
+		return web.JSON(w, st)
+	case query.Has("format"):
+		return web.Refuse(http.StatusBadRequest,
+			"format must be json, not %q", query.Get("format"))
+	}
+	cfg := st.cfg
+	if cfg.Keep == 0 { // never on
+		cfg, _ = s.slowConfig().withDefaults()
 	}
 	data := struct {
-		frame
+		web.Frame
 		slowState
 		Rows       []slowRow
 		Percentile float64
@@ -86,32 +90,20 @@ func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) {
 		Size       string
 		Reach      time.Duration
 	}{
-		frame:     s.frame("Slow operations", "slow", "../"),
-		slowState: st,
-		Above:     "",
+		Frame:      s.frame("Slow operations", "slow", "../"),
+		slowState:  st,
+		Percentile: cmp.Or(cfg.Percentile, defaultPercentile),
+		Keep:       cmp.Or(cfg.Keep, defaultSlowKeep),
+		Size:       shortBytes(cmp.Or(cfg.MaxBytes, defaultSlowBytes)),
+		Reach:      cmp.Or(cfg.MinAge, defaultMinAge),
 	}
-	cfg := st.cfg
-	if cfg.Keep == 0 { // never on
-		cfg, _ = s.slowConfig().withDefaults()
-	}
-	data.Percentile, data.Keep = cmp.Or(cfg.Percentile, defaultPercentile), cmp.Or(cfg.Keep, defaultSlowKeep)
-	data.Size, data.Reach = shortBytes(cmp.Or(cfg.MaxBytes, defaultSlowBytes)), cmp.Or(cfg.MinAge, defaultMinAge)
 	if cfg.Above > 0 {
 		data.Above = cfg.Above.String()
 	}
 	for _, c := range st.Kept {
 		data.Rows = append(data.Rows, slowRowOf(c))
 	}
-	writePage(w, "slow.html", data)
-}
-
-// wantsJSON returns nil if the parameter format asks for JSON, and otherwise
-// what is wrong with it.
-func wantsJSON(query url.Values) error {
-	if f := query.Get("format"); f != "json" {
-		return refuse(http.StatusBadRequest, "format must be json, not %q", f)
-	}
-	return nil
+	return web.Page(w, http.StatusOK, "slow.html", data)
 }
 
 // slowConfig returns under what to record, unless a visitor says otherwise.
@@ -192,7 +184,7 @@ func slowFile(c *slowOp) string {
 }
 
 // slowStart turns the recording on and leads back to the page.
-func (s *service) slowStart(w http.ResponseWriter, r *http.Request) {
+func (s *service) slowStart(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	cfg := s.slowConfig()
 	percentile, above := strings.TrimSpace(query.Get("percentile")), strings.TrimSpace(query.Get("above"))
@@ -200,51 +192,48 @@ func (s *service) slowStart(w http.ResponseWriter, r *http.Request) {
 	case above != "":
 		d, err := time.ParseDuration(above)
 		if err != nil || d <= 0 {
-			writeError(w, refuse(http.StatusBadRequest, "above must be a duration such as 5ms, not %q", above))
-			return
+			return web.Refuse(http.StatusBadRequest, "above must be a duration such as 5ms, not %q", above)
 		}
 		cfg.Above = d
 	case percentile != "":
 		p, err := strconv.ParseFloat(percentile, 64)
 		if err != nil || !(p > 0 && p < 100) {
-			writeError(w, refuse(http.StatusBadRequest, "percentile must be a number above 0 and below 100, not %q", percentile))
-			return
+			return web.Refuse(http.StatusBadRequest, "percentile must be a number above 0 and below 100, not %q", percentile)
 		}
 		cfg.Percentile, cfg.Above = p, 0
 	}
 	if err := s.slow.start(cfg); err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
-	redirect(w, "./")
+	return web.Redirect(w, "./")
 }
 
 // slowStop turns the recording off and leads back to the page.
-func (s *service) slowStop(w http.ResponseWriter, _ *http.Request) {
+func (s *service) slowStop(w http.ResponseWriter, _ *http.Request) error {
 	s.slow.stop()
-	redirect(w, "./")
+	return web.Redirect(w, "./")
 }
 
 // slowOne answers with the trace of an operation, if its number ends in
 // ".trace", or with what is known of it as JSON, if it ends in ".json".
-func (s *service) slowOne(w http.ResponseWriter, r *http.Request) {
+func (s *service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("id")
 	number, asTrace := strings.CutSuffix(name, ".trace")
 	number, asJSON := strings.CutSuffix(number, ".json")
 	id, err := strconv.Atoi(number)
 	if err != nil || !asTrace && !asJSON {
-		writeError(w, refuse(http.StatusNotFound, "a slow operation has a number with .trace or .json, not %q", name))
-		return
+		return web.Refuse(http.StatusNotFound, "a slow operation has a number with .trace or .json, not %q", name)
 	}
-	switch c, gone := s.slow.kept.get(id); {
+	c, ok, gone := s.slow.kept.Get(id)
+	switch {
 	case gone:
-		writeError(w, refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id))
-	case c == nil:
-		writeError(w, refuse(http.StatusNotFound, "there is no slow operation %d", id))
+		return web.Refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id)
+	case !ok:
+		return web.Refuse(http.StatusNotFound, "there is no slow operation %d", id)
 	case asTrace:
-		attach(w, slowFile(c))
+		web.Attach(w, slowFile(c))
 		w.Write(c.data)
-	default:
-		writeJSON(w, c)
+		return nil
 	}
+	return web.JSON(w, c)
 }

@@ -216,8 +216,9 @@ func TestImports(t *testing.T) {
 	out, err := exec.Command(tool, "list", "-deps", ".").CombinedOutput()
 	require.NoError(t, err, string(out))
 	deps := strings.Fields(string(out))
-	require.Contains(t, deps, "github.com/mvccmap/mvccmap/profiling/slow")
+	require.Contains(t, deps, "github.com/mvccmap/mvccmap/profiling/internal/slow")
 	for _, d := range deps {
-		require.NotContains(t, []string{"expvar", "net/http/pprof", "net/http/httptest"}, d)
+		require.NotContains(t, []string{"expvar", "net/http/pprof", "net/http/httptest",
+			"github.com/mvccmap/mvccmap/internal/results"}, d)
 	}
 }
