@@ -148,7 +148,7 @@ func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 
 	// One run, and its profiles.
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/runs/before/"))
-	require.Contains(t, eval[string](b, `document.querySelector("#results").innerText`), "512k")
+	require.Contains(t, eval[string](b, `document.querySelector("#results").innerText`), "513k")
 	b.shoot("run")
 	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
 	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("sumOfSquares"))`)

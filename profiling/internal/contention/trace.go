@@ -16,31 +16,21 @@ import (
 // goes on at its end until there. Waits of the runtime's own goroutines and of
 // this module's profiling packages are left out.
 func FromTrace(r io.Reader) (*Report, error) {
-	reader, err := trace.NewReader(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading the execution trace: %w", err)
+	t := tracer{stacks: map[string]*stack{}, ranges: map[rangeKey]Step[*stack]{}}
+	t.Frames = t.stackOf
+	t.Done = func(_ trace.GoID, s Step[*stack]) { t.tally(s) }
+	t.Gone = func(trace.GoID, *stack) {}
+	if err := t.Read(r, t.event); !errors.Is(err, io.EOF) {
+		return nil, err
 	}
-	t := tracer{
-		handles:    map[trace.Stack]*stack{},
-		stacks:     map[string]*stack{},
-		goroutines: map[trace.GoID]*goroutine{},
-		ranges:     map[rangeKey]*pending{},
+	for _, s := range t.Open {
+		t.tally(s)
 	}
-	report := &Report{Source: "execution trace", Exact: true}
-	for {
-		e, err := reader.ReadEvent()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the execution trace: %w", err)
-		}
-		t.event(e)
-		report.Events++
+	for _, s := range t.ranges {
+		t.tally(s)
 	}
-	t.finish()
-	if t.started {
-		report.Window = t.now.Sub(t.first)
+	report := &Report{
+		Source: "execution trace", Exact: true, Events: t.Events, Window: t.Now.Sub(t.First),
 	}
 	for _, s := range t.stacks {
 		report.stacks = append(report.stacks, s)
@@ -50,28 +40,11 @@ func FromTrace(r io.Reader) (*Report, error) {
 	return report, nil
 }
 
-// A tracer follows the goroutines of a trace.
+// A tracer tallies the waits of a trace.
 type tracer struct {
-	started    bool
-	first, now trace.Time
-	handles    map[trace.Stack]*stack // within a part of the trace
-	stacks     map[string]*stack      // by program counters
-	goroutines map[trace.GoID]*goroutine
-	ranges     map[rangeKey]*pending
-}
-
-// A goroutine is what is known of one that has not ended.
-type goroutine struct {
-	last *stack   // where it stopped running; nil if not known
-	wait *pending // nil while it runs
-}
-
-// A pending wait has begun.
-type pending struct {
-	kind  Kind
-	stack *stack
-	since trace.Time
-	early bool // it began before the trace
+	Follower[*stack]
+	stacks map[string]*stack // by program counters
+	ranges map[rangeKey]Step[*stack]
 }
 
 type rangeKey struct {
@@ -79,34 +52,28 @@ type rangeKey struct {
 	name      string
 }
 
-// keyOf returns what a range has in common with its end.
-func keyOf(e trace.Event, r trace.Range) rangeKey {
-	if r.Scope.Kind == trace.ResourceGoroutine {
-		return rangeKey{r.Scope.Goroutine(), r.Name}
-	}
-	return rangeKey{e.Goroutine(), r.Name}
-}
-
-func (t *tracer) event(e trace.Event) {
-	t.now = e.Time()
-	if !t.started {
-		t.started, t.first = true, t.now
-	}
+// event looks for the times in which a goroutine works for the runtime.
+func (t *tracer) event(e trace.Event) bool {
 	switch e.Kind() {
-	case trace.EventStateTransition:
-		if tr := e.StateTransition(); tr.Resource.Kind == trace.ResourceGoroutine {
-			t.transition(tr)
-		}
-	case trace.EventRangeBegin, trace.EventRangeActive:
-		rg := e.Range()
-		if kind := kindOfRange(rg.Name); kind != "" {
-			t.ranges[keyOf(e, rg)] = &pending{kind: kind, stack: t.stack(e.Stack()), since: t.now}
-		}
-	case trace.EventRangeEnd:
-		k := keyOf(e, e.Range())
-		t.end(t.ranges[k], false)
-		delete(t.ranges, k)
+	case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
+	default:
+		return true
 	}
+	r := e.Range()
+	key := rangeKey{e.Goroutine(), r.Name}
+	if r.Scope.Kind == trace.ResourceGoroutine {
+		key.goroutine = r.Scope.Goroutine()
+	}
+	switch kind := kindOfRange(r.Name); {
+	case e.Kind() == trace.EventRangeEnd:
+		s := t.ranges[key]
+		s.End = t.Now
+		t.tally(s)
+		delete(t.ranges, key)
+	case kind != "":
+		t.ranges[key] = Step[*stack]{Kind: kind, Stack: t.Stack(e.Stack()), Start: t.Now}
+	}
+	return true
 }
 
 // kindOfRange returns the kind of a stretch of time in which a goroutine works
@@ -121,59 +88,14 @@ func kindOfRange(name string) Kind {
 	return ""
 }
 
-// transition follows one goroutine from state to state.
-func (t *tracer) transition(tr trace.StateTransition) {
-	id := tr.Resource.Goroutine()
-	g := t.goroutines[id]
-	if g == nil {
-		g = new(goroutine)
-		t.goroutines[id] = g
-	}
-	from, to := tr.Goroutine()
-	if from == to {
-		return // said again at the start of each part of a trace
-	}
-	t.end(g.wait, false)
-	g.wait = nil
-	at := t.stack(tr.Stack)
-	if at == nil && from != trace.GoNotExist {
-		at = g.last
-	}
-	switch to {
-	case trace.GoNotExist:
-		delete(t.goroutines, id)
-		return // its wait has ended above
-	case trace.GoWaiting:
-		var frames []Frame
-		if at != nil {
-			frames = at.frames
-		}
-		kind, ok := KindOf(tr.Reason, frames)
-		if !ok {
-			break
-		}
-		g.wait = t.begin(kind, at)
-	case trace.GoSyscall:
-		g.wait = t.begin(Syscall, at)
-	case trace.GoRunnable:
-		g.wait = t.begin(Scheduler, at)
-	}
-	if from == trace.GoUndetermined && g.wait != nil {
-		// The trace says only now in what state it has been since the start.
-		g.wait.since, g.wait.early = t.first, true
-	}
-	g.last = at
-}
-
-func (t *tracer) begin(k Kind, s *stack) *pending { return &pending{kind: k, stack: s, since: t.now} }
-
-// end adds the length of a wait, which may be nil.
-func (t *tracer) end(p *pending, goesOn bool) {
-	if p == nil || p.stack == nil || p.stack.site.Func == "" {
+// tally adds a wait, which ends now if it has not ended.
+func (t *tracer) tally(s Step[*stack]) {
+	if s.Kind == "" || s.Stack == nil || s.Stack.site.Func == "" {
 		return
 	}
-	d := t.now.Sub(p.since)
-	y := p.stack.tally(wait{kind: p.kind, idle: p.early && goesOn})
+	goesOn := s.End == 0
+	d := t.Now.Sub(s.Start)
+	y := s.Stack.tally(wait{kind: s.Kind, idle: s.Early && goesOn})
 	y.count++
 	y.total += d
 	y.each = append(y.each, d)
@@ -182,33 +104,12 @@ func (t *tracer) end(p *pending, goesOn bool) {
 	}
 }
 
-// finish ends what is still pending.
-func (t *tracer) finish() {
-	for _, g := range t.goroutines {
-		t.end(g.wait, true)
-	}
-	for _, p := range t.ranges {
-		t.end(p, true)
-	}
-}
-
-// stack returns the stack of a handle, or nil if there is none. Stacks that are
-// not reported have no site.
-func (t *tracer) stack(h trace.Stack) *stack {
-	if h == trace.NoStack {
-		return nil
-	}
-	if s := t.handles[h]; s != nil {
-		return s
-	}
-	var frames []Frame
+// stackOf returns the stack of these frames. Those that are not reported have no
+// site.
+func (t *tracer) stackOf(frames []Frame) *stack {
 	var key strings.Builder
-	for f := range h.Frames() {
-		frames = append(frames, Frame{Func: f.Func, File: f.File, Line: int(f.Line), PC: f.PC})
+	for _, f := range frames {
 		fmt.Fprintf(&key, "%x ", f.PC)
-	}
-	if len(frames) == 0 {
-		return nil
 	}
 	s := t.stacks[key.String()]
 	if s == nil {
@@ -218,7 +119,6 @@ func (t *tracer) stack(h trace.Stack) *stack {
 		}
 		t.stacks[key.String()] = s
 	}
-	t.handles[h] = s
 	return s
 }
 

@@ -30,11 +30,14 @@ const (
 
 // report explains the operation that goroutine id ended that long ago.
 func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
-	end := max(f.now-trace.Time(ago), f.first)
+	for id, s := range f.Open {
+		f.done(id, s)
+	}
+	end := max(f.Now-trace.Time(ago), f.First)
 	w := window{end - trace.Time(f.took), end}
-	r := &Report{Goroutine: int64(id), End: end.Sub(f.first), Took: f.took, Seen: f.took}
-	if w.start < f.first {
-		w.start = f.first
+	r := &Report{Goroutine: int64(id), End: end.Sub(f.First), Took: f.took, Seen: f.took}
+	if w.start < f.First {
+		w.start = f.First
 		r.Seen = w.end.Sub(w.start)
 	}
 	if g := f.goroutines[id]; g != nil {
@@ -44,8 +47,9 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 		// Marking for the collector counts as such only while it runs.
 		for _, s := range ranges.all() {
 			for _, p := range f.goroutines[id].spans {
-				if part := (window{max(s.start, w.start), min(orNow(s.end, f.now), w.end)}); p.state == trace.GoRunning && part.end > part.start {
-					r.Assist += part.overlap(p.start, p.end)
+				part := window{max(s.start, w.start), min(orNow(s.end, f.Now), w.end)}
+				if p.State == trace.GoRunning && part.end > part.start {
+					r.Assist += part.overlap(p.Start, p.End)
 				}
 			}
 		}
@@ -97,11 +101,11 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 	waits := map[key]*Wait{}
 	longest := map[key]span{}
 	for _, s := range g.spans {
-		d := w.overlap(s.start, s.end)
+		d := w.overlap(s.Start, s.End)
 		if d == 0 {
 			continue
 		}
-		switch s.state {
+		switch s.State {
 		case trace.GoRunning:
 			r.Running += d
 			continue
@@ -112,31 +116,31 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 		default:
 			r.Waiting += d
 		}
-		site := siteOf(s.stack)
-		k := key{s.kind, site.Func, site.Line}
-		if s.kind == contention.Scheduler {
-			k = key{kind: s.kind} // where it was interrupted matters little
+		site := siteOf(s.Stack)
+		k := key{s.Kind, site.Func, site.Line}
+		if s.Kind == contention.Scheduler {
+			k = key{kind: s.Kind} // where it was interrupted matters little
 		}
 		wait := waits[k]
 		if wait == nil {
-			wait = &Wait{Kind: s.kind}
+			wait = &Wait{Kind: s.Kind}
 			waits[k] = wait
 		}
 		wait.Count++
 		wait.Total += d
 		if d > wait.Max {
-			wait.Max, wait.Site, wait.Stack = d, site, s.stack
+			wait.Max, wait.Site, wait.Stack = d, site, s.Stack
 			longest[k] = s
 		}
 	}
 	r.Waits = []Wait{}
 	for k, wait := range waits {
 		s := longest[k]
-		during := window{max(s.start, w.start), orNow(s.end, w.end)}
+		during := window{max(s.Start, w.start), orNow(s.End, w.end)}
 		switch {
-		case s.kind == contention.Scheduler:
+		case s.Kind == contention.Scheduler:
 			wait.Others = f.ran(during)
-		case s.state == trace.GoWaiting && s.end != 0:
+		case s.State == trace.GoWaiting && s.End != 0:
 			wait.Waker = f.wakerOf(s, during)
 		}
 		r.Waits = append(r.Waits, *wait)
@@ -158,9 +162,9 @@ func siteOf(frames []contention.Frame) contention.Frame {
 
 // wakerOf describes who ended a wait.
 func (f *follower) wakerOf(s span, during window) *Waker {
-	waker := &Waker{Goroutine: int64(s.waker), Site: siteOf(s.wakerStack), Stack: s.wakerStack}
-	if g := f.goroutines[s.waker]; g != nil && s.waker != trace.NoGoroutine {
-		waker.Meanwhile = activities(s.waker, g, during)
+	waker := &Waker{Goroutine: int64(s.Waker), Site: siteOf(s.WakerStack), Stack: s.WakerStack}
+	if g := f.goroutines[s.Waker]; g != nil && s.Waker != trace.NoGoroutine {
+		waker.Meanwhile = activities(s.Waker, g, during)
 	}
 	return waker
 }
@@ -169,13 +173,13 @@ func (f *follower) wakerOf(s span, during window) *Waker {
 func activities(id trace.GoID, g *goroutine, during window) []Activity {
 	var list []Activity
 	for _, s := range g.spans {
-		d := during.overlap(s.start, s.end)
+		d := during.overlap(s.Start, s.End)
 		if d == 0 {
 			continue
 		}
-		a := Activity{Goroutine: int64(id), Goroutines: 1, Kind: s.kind, Total: d}
-		if s.state != trace.GoRunning {
-			a.Site = siteOf(s.stack)
+		a := Activity{Goroutine: int64(id), Goroutines: 1, Kind: s.Kind, Total: d}
+		if s.State != trace.GoRunning {
+			a.Site = siteOf(s.Stack)
 		}
 		add(&list, a, func(b Activity) bool {
 			return a.Kind == b.Kind && a.Site.Func == b.Site.Func && a.Site.Line == b.Site.Line
@@ -189,14 +193,14 @@ func (f *follower) ran(during window) []Activity {
 	ran := running{}
 	for id, g := range f.goroutines {
 		for i, s := range g.spans {
-			d := during.overlap(s.start, s.end)
-			if s.state != trace.GoRunning || d == 0 {
+			d := during.overlap(s.Start, s.End)
+			if s.State != trace.GoRunning || d == 0 {
 				continue
 			}
-			at := s.stack // where it went on
+			at := s.Stack // where it went on
 			if i+1 < len(g.spans) {
-				at = g.spans[i+1].stack // where it stopped
-			} else if s.end != 0 {
+				at = g.spans[i+1].Stack // where it stopped
+			} else if s.End != 0 {
 				at = g.last
 			}
 			ran.add(id, siteOf(at), d)
