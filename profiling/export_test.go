@@ -1,6 +1,10 @@
 package profiling
 
-import "time"
+import (
+	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/flight"
+)
 
 // LimitClose sets how long Close of a server waits for its clients.
 func LimitClose(d time.Duration) { closeTimeout = d }
@@ -16,6 +20,6 @@ func Fresh(s *Server) (n int, closed bool) {
 // AddUnreadable keeps a slow operation of s whose trace cannot be read, and no
 // other.
 func AddUnreadable(s *Service) {
-	c := &slowOp{Op: "torn", Took: 2, Threshold: 1, Problem: "it is torn"}
-	keep(&s.service.slow.kept, c, 1, 100)
+	c := &flight.Slow{Op: "torn", Took: 2, Threshold: 1, Problem: "it is torn"}
+	flight.Keep(&s.service.slow.Kept, c, 1, 100)
 }

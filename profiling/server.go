@@ -70,12 +70,12 @@ func Start(cfg Config) (*Server, error) {
 		release: capture.AcquireRates(cfg.MutexFraction, cfg.BlockRate),
 		served:  make(chan struct{}),
 	}
-	if err := s.service.slow.failed; err != nil { // nobody else knows s yet
+	if why := s.service.slow.State().Failed; why != "" {
 		ln.Close()
 		s.release()
 		s.Service.Close()
 		cancel(errClosing)
-		return nil, fmt.Errorf("profiling: %w", err)
+		return nil, errors.New("profiling: " + why)
 	}
 	s.http = &http.Server{
 		Handler:                      s.Service,

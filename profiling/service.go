@@ -12,6 +12,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/charts"
+	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
@@ -37,7 +38,7 @@ import (
 func Handler(cfg Config) *Service {
 	s := newService(cfg.withDefaults())
 	if cfg.Slow != nil {
-		s.slow.start(*cfg.Slow) // the page says why it is off
+		s.slow.Start(cfg.Slow.flight()) // the page says why it is off
 	}
 	return &Service{service: s}
 }
@@ -73,7 +74,7 @@ func (s *Service) Instrumented(since time.Time) bool { return capture.Instrument
 // read. Requests are still answered, without new points in the charts. A service that
 // lives as long as the program need not be closed.
 func (s *Service) Close() error {
-	s.service.slow.close()
+	s.service.slow.Close()
 	s.service.sampler.Close()
 	return nil
 }
@@ -88,7 +89,7 @@ type service struct {
 	workload *charts.Source[Workload]
 	sampler  *charts.Sampler
 	captures capture.Captures
-	slow     slowOps
+	slow     flight.Recording
 	health   health
 }
 
@@ -114,7 +115,7 @@ func newService(cfg Config) *service {
 	if cfg.Health == nil {
 		s.health.check = s.healthy
 	}
-	s.slow.phase = phase
+	s.slow.Phase = phase
 	s.guard = web.NewGuard(cfg.Addr, cfg.Hosts, cfg.Token)
 	s.guard.Next, s.guard.Health = s.routes(), s.serveHealth
 	return s

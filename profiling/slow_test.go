@@ -174,6 +174,13 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/99999.trace").status)
 }
 
+// A nil Op does nothing.
+func TestNoOp(t *testing.T) {
+	var none *profiling.Op
+	none.Done(time.Second)
+	require.Empty(t, none.Name())
+}
+
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // The threshold is what few operations of late exceeded; a full list makes room,
@@ -355,7 +362,7 @@ func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
 		defer close(stopped)
 		h.StopSlow()
 	}()
-	awaitStack(t, "profiling.(*flight).close")
+	awaitStack(t, "flight.(*flight).close")
 	returnsSoon(t, "Op", func() { h.Op("two").Done(time.Second) })
 	returnsSoon(t, "the page", func() { request(h, "/debug/pprof/slow/") })
 	release()

@@ -1,7 +1,6 @@
 package profiling
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,66 +8,15 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// slowState is what a service says of its slow operations.
-type slowState struct {
-	On      bool      `json:"on"`
-	Failed  string    `json:"failed,omitempty"` // why it could not be turned on
-	Rule    string    `json:"rule,omitempty"`   // what is slow, in words
-	Ops     []opState `json:"ops"`
-	Lost    int       `json:"lost"` // traces that were not kept
-	Problem string    `json:"problem,omitempty"`
-	Kept    []*slowOp `json:"kept"` // the newest first
-
-	cfg SlowConfig
-}
-
-// opState is what is known of one kind of operation.
-type opState struct {
-	Name string `json:"name"`
-	opRecent
-	Slow uint64 `json:"slow"` // since the recording began
-}
-
-// state describes s as it is now.
-func (s *slowOps) state() slowState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := slowState{On: s.flight != nil, Ops: []opState{}, Kept: s.kept.NewestFirst(), cfg: s.cfg}
-	if s.failed != nil {
-		st.Failed = s.failed.Error()
-	}
-	if f := s.flight; f != nil {
-		st.Rule = s.cfg.rule()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		st.Lost, st.Problem = f.lost, f.problem
-	}
-	for _, name := range s.names {
-		o := opState{Name: name}
-		if r := s.ops[name].rec.Load(); r != nil {
-			o.opRecent, o.Slow = r.recent, r.slow.Load()
-		}
-		st.Ops = append(st.Ops, o)
-	}
-	return st
-}
-
-// rule says in words which operations are slow.
-func (c SlowConfig) rule() string {
-	if c.Above > 0 {
-		return "above " + c.Above.String()
-	}
-	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile)
-}
-
 // slowIndex shows what slow operations waited for, and the state of the
 // recording.
 func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
-	st := s.slow.state()
+	st := s.slow.State()
 	switch query := r.URL.Query(); {
 	case query.Get("format") == "json":
 		return web.JSON(w, st)
@@ -76,13 +24,13 @@ func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 		return web.Refuse(http.StatusBadRequest,
 			"format must be json, not %q", query.Get("format"))
 	}
-	cfg := st.cfg
+	cfg := st.Config
 	if cfg.Keep == 0 { // never on
-		cfg, _ = s.slowConfig().withDefaults()
+		cfg, _ = s.slowConfig().WithDefaults()
 	}
 	data := struct {
 		web.Frame
-		slowState
+		flight.State
 		Rows       []slowRow
 		Percentile float64
 		Above      string
@@ -91,11 +39,11 @@ func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 		Reach      time.Duration
 	}{
 		Frame:      s.frame("Slow operations", "slow", "../"),
-		slowState:  st,
-		Percentile: cmp.Or(cfg.Percentile, defaultPercentile),
-		Keep:       cmp.Or(cfg.Keep, defaultSlowKeep),
-		Size:       shortBytes(cmp.Or(cfg.MaxBytes, defaultSlowBytes)),
-		Reach:      cmp.Or(cfg.MinAge, defaultMinAge),
+		State:      st,
+		Percentile: cfg.Percentile,
+		Keep:       cfg.Keep,
+		Size:       flight.ShortBytes(cfg.MaxBytes),
+		Reach:      cfg.MinAge,
 	}
 	if cfg.Above > 0 {
 		data.Above = cfg.Above.String()
@@ -107,16 +55,16 @@ func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 }
 
 // slowConfig returns under what to record, unless a visitor says otherwise.
-func (s *service) slowConfig() SlowConfig {
+func (s *service) slowConfig() (cfg flight.Config) {
 	if s.cfg.Slow != nil {
-		return *s.cfg.Slow
+		cfg = s.cfg.Slow.flight()
 	}
-	return SlowConfig{}
+	return cfg
 }
 
 // A slowRow is a slow operation on the page.
 type slowRow struct {
-	*slowOp
+	*flight.Slow
 	At    string
 	Size  string
 	File  string
@@ -131,13 +79,13 @@ type slowPart struct {
 	X, Width    float64 // in thousandths
 }
 
-func slowRowOf(c *slowOp) slowRow {
+func slowRowOf(c *flight.Slow) slowRow {
 	row := slowRow{
-		slowOp: c,
-		At:     c.End.Format(time.TimeOnly),
-		Size:   shortBytes(len(c.data)),
-		File:   slowFile(c),
-		Limit:  "the threshold of " + brief.Time(c.Threshold),
+		Slow:  c,
+		At:    c.End.Format(time.TimeOnly),
+		Size:  flight.ShortBytes(len(c.Data)),
+		File:  slowFile(c),
+		Limit: "the threshold of " + brief.Time(c.Threshold),
 	}
 	if c.Percentile > 0 {
 		row.Limit = fmt.Sprintf("p%v of %s", c.Percentile, brief.Time(c.Threshold))
@@ -172,7 +120,7 @@ func partsOf(r *slow.Report) []slowPart {
 }
 
 // slowFile is the name of the file that a trace is downloaded as.
-func slowFile(c *slowOp) string {
+func slowFile(c *flight.Slow) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
@@ -202,7 +150,7 @@ func (s *service) slowStart(w http.ResponseWriter, r *http.Request) error {
 		}
 		cfg.Percentile, cfg.Above = p, 0
 	}
-	if err := s.slow.start(cfg); err != nil {
+	if err := s.slow.Start(cfg); err != nil {
 		return err
 	}
 	return web.Redirect(w, "./")
@@ -210,7 +158,7 @@ func (s *service) slowStart(w http.ResponseWriter, r *http.Request) error {
 
 // slowStop turns the recording off and leads back to the page.
 func (s *service) slowStop(w http.ResponseWriter, _ *http.Request) error {
-	s.slow.stop()
+	s.slow.Stop()
 	return web.Redirect(w, "./")
 }
 
@@ -224,7 +172,7 @@ func (s *service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || !asTrace && !asJSON {
 		return web.Refuse(http.StatusNotFound, "a slow operation has a number with .trace or .json, not %q", name)
 	}
-	c, ok, gone := s.slow.kept.Get(id)
+	c, ok, gone := s.slow.Kept.Get(id)
 	switch {
 	case gone:
 		return web.Refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id)
@@ -232,7 +180,7 @@ func (s *service) slowOne(w http.ResponseWriter, r *http.Request) error {
 		return web.Refuse(http.StatusNotFound, "there is no slow operation %d", id)
 	case asTrace:
 		web.Attach(w, slowFile(c))
-		w.Write(c.data)
+		w.Write(c.Data)
 		return nil
 	}
 	return web.JSON(w, c)

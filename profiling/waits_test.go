@@ -141,6 +141,12 @@ func TestContentionPages(t *testing.T) {
 		}
 		a := get(t, base+id+".json")
 		require.Contains(t, a.header.Get("Content-Type"), "application/json")
+		for _, key := range []string{"kind", "func", "file", "line", "count", "total_ns", "avg_ns",
+			"stacks", "frames", "source", "start", "window_ns", "waits", "exact", "sites"} {
+			require.Contains(t, a.body, `"`+key+`": `)
+		}
+		require.Equal(t, id == "2", strings.Contains(a.body, `"max_ns": `), "traces tell")
+		require.Equal(t, id == "2", strings.Contains(a.body, `"p99_ns": `))
 		var r contention.Report
 		require.NoError(t, json.Unmarshal([]byte(a.body), &r))
 		p := parse(t, get(t, srv.URL()+"/debug/pprof/ui/"+id+"/download"))

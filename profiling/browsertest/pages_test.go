@@ -105,20 +105,32 @@ func TestLongNamesFit(t *testing.T) {
 	for range 2 {
 		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine&label=" + strings.Repeat("y", 80))
 	}
-	for _, width := range []int64{320, 390, 1280} {
-		b.screen(width, "light", mobile(width)...)
-		require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
-		require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
-	}
+	b.fits("long", srv.URL()+"/debug/pprof/", nil)
 	b.clean()
 }
 
-// mobile returns the options of a screen of the given width.
-func mobile(width int64) []chromedp.EmulateViewportOption {
-	if width < 1000 {
-		return []chromedp.EmulateViewportOption{chromedp.EmulateMobile}
+// fits fails the test unless a page is no wider than any screen, and can be read, light
+// or dark. Once it is loaded, ready is called.
+func (b *tab) fits(name, url string, ready func()) {
+	b.Helper()
+	for _, width := range []int64{320, 390, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			var opts []chromedp.EmulateViewportOption
+			if width < 1000 {
+				opts = append(opts, chromedp.EmulateMobile)
+			}
+			b.screen(width, scheme, opts...)
+			b.visit(url)
+			if ready != nil {
+				ready()
+			}
+			require.Equal(b, width, eval[int64](b, "document.documentElement.scrollWidth"), url)
+			require.GreaterOrEqual(b, eval[float64](b, contrast), 7.0, url)
+			dark := eval[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(22, 24, 28)"`)
+			require.Equal(b, scheme == "dark", dark, url)
+			b.shoot(fmt.Sprintf("%s-%d-%s", name, width, scheme))
+		}
 	}
-	return nil
 }
 
 // contrast is the ratio of the luminances of text and background, as the Web

@@ -162,32 +162,16 @@ func TestPagesFitScreens(t *testing.T) {
 	require.Equal(t, 200, b.visit(srv.URL()+"/debug/pprof/contention/new?mode=profiles&seconds=1"))
 	require.Equal(t, 200, b.visit(srv.URL()+"/debug/pprof/contention/new?mode=profiles&seconds=1"))
 	cheap := b.address()
-	pages := []struct{ name, url string }{
-		{"dashboard", srv.URL()}, {"profiles", srv.URL() + "/debug/pprof/"},
-		{"contention", srv.URL() + "/debug/pprof/contention/"}, {"report", report}, {"report-cheap", cheap},
+	dashboard := func() {
+		b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
+		b.await(`document.querySelector("#results td") !== null`)
 	}
-	for _, width := range []int64{320, 390, 1280} {
-		for _, scheme := range []string{"light", "dark"} {
-			if width == 320 && scheme == "dark" {
-				continue // says nothing new
-			}
-			for _, p := range pages {
-				name := fmt.Sprintf("%s-%d-%s", p.name, width, scheme)
-				t.Run(name, func(t *testing.T) {
-					b.screen(width, scheme, mobile(width)...)
-					require.Equal(t, 200, b.visit(p.url))
-					if p.name == "dashboard" {
-						b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
-						b.await(`document.querySelector("#results td") !== null`)
-					}
-					require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
-					require.GreaterOrEqual(t, eval[float64](b, contrast), 7.0)
-					dark := eval[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(22, 24, 28)"`)
-					require.Equal(t, scheme == "dark", dark)
-					b.shoot(name)
-				})
-			}
-		}
+	b.fits("dashboard", srv.URL(), dashboard)
+	for name, url := range map[string]string{
+		"profiles": srv.URL() + "/debug/pprof/", "contention": srv.URL() + "/debug/pprof/contention/",
+		"report": report, "report-cheap": cheap,
+	} {
+		b.fits(name, url, nil)
 	}
 	b.clean()
 }

@@ -27,38 +27,23 @@ const (
 	Other       Kind = "other"
 )
 
-// kindOfReason returns the kind of the wait that an execution trace gives a
-// reason for; classify by the stack if it is "". ok is false for waits that
-// say nothing about the program.
-func kindOfReason(reason string) (k Kind, ok bool) {
-	switch reason {
-	case "network":
-		return Network, true
-	case "select":
-		return Select, true
-	case "sync.(*Cond).Wait":
-		return Cond, true
-	case "chan send":
-		return ChanSend, true
-	case "chan receive":
-		return ChanReceive, true
-	case "sleep":
-		return Sleep, true
-	case "GC mark assist wait for work", "wait until GC ends", "GC weak to strong wait":
-		return GCWait, true
-	case "sync", "unspecified", "":
-		return "", true
-	}
-	// forever, preempted, system goroutine wait, GC background sweeper wait,
-	// wait for debug call, synctest
-	return "", false
+// kinds has the kinds of the waits that an execution trace gives a reason for; ""
+// is for those that the stack tells. Others say nothing about the program: forever,
+// preempted, system goroutine wait, GC background sweeper wait, wait for debug call,
+// synctest.
+var kinds = map[string]Kind{
+	"network": Network, "select": Select, "sync.(*Cond).Wait": Cond, "sleep": Sleep,
+	"chan send": ChanSend, "chan receive": ChanReceive,
+	"GC mark assist wait for work": GCWait, "wait until GC ends": GCWait,
+	"GC weak to strong wait": GCWait,
+	"sync":                   "", "unspecified": "", "": "",
 }
 
 // KindOf returns the kind of the wait that an execution trace gives a reason
 // for, at the given stack, leaf first. ok is false for waits that say nothing
 // about the program.
 func KindOf(reason string, frames []Frame) (k Kind, ok bool) {
-	k, ok = kindOfReason(reason)
+	k, ok = kinds[reason]
 	if ok && (k == "" || k == ChanReceive || k == Select) {
 		if by := kindOfStack(frames); k == "" || by == Claim {
 			k = by
@@ -66,11 +51,6 @@ func KindOf(reason string, frames []Frame) (k Kind, ok bool) {
 	}
 	return k, ok
 }
-
-// SiteOf returns the frame of a stack, leaf first, that a reader would look at:
-// the first that is not part of the standard library's ways to wait, or the
-// outermost if all are.
-func SiteOf(frames []Frame) Frame { return siteOf(frames) }
 
 // waiters has the functions at the leaf of a waiting stack, by prefix.
 var waiters = []struct {

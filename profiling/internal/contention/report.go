@@ -112,12 +112,13 @@ type tally struct {
 }
 
 func newStack(frames []Frame) *stack {
-	return &stack{frames: frames, site: siteOf(frames), tallies: map[wait]*tally{}}
+	return &stack{frames: frames, site: SiteOf(frames), tallies: map[wait]*tally{}}
 }
 
-// siteOf returns the frame that a reader would look at: the first that is not
-// plumbing, or the outermost if all are.
-func siteOf(frames []Frame) Frame {
+// SiteOf returns the frame of a stack, leaf first, that a reader would look at: the
+// first that is not part of the standard library's ways to wait, or the outermost if
+// all are.
+func SiteOf(frames []Frame) Frame {
 	for _, f := range frames {
 		if !isPlumbing(f.Func) {
 			return f

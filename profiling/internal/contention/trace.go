@@ -146,5 +146,5 @@ func isOwn(frames []Frame) bool {
 			return true
 		}
 	}
-	return packageOf(siteOf(frames).Func) == "runtime/trace"
+	return packageOf(SiteOf(frames).Func) == "runtime/trace"
 }

@@ -315,25 +315,3 @@ func TestLateMark(t *testing.T) {
 		return !late && isTop(r, contention.ChanReceive, ".plantedReceive")
 	}, watchdog, time.Millisecond)
 }
-
-// An operation may go on over several parts of a trace, of which each says again
-// who waits.
-func TestSeveralParts(t *testing.T) {
-	r := explain(t, func() (op, done func()) {
-		c, begun := make(chan int), make(chan struct{})
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			<-begun
-			time.Sleep(plantedTime)
-			for range 3 {
-				f := rtrace.NewFlightRecorder(rtrace.FlightRecorderConfig{}) // begins a new part
-				if f.Start() == nil {
-					f.Stop()
-				}
-			}
-			plantedSend(c)
-		})
-		return func() { close(begun); plantedReceive(c) }, wg.Wait
-	}, func(r *slow.Report) bool { return isTop(r, contention.ChanReceive, ".plantedReceive") })
-	require.Equal(t, 1, r.Waits[0].Count)
-}

@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -126,42 +127,27 @@ func (w Wait) words() string {
 	return b.String()
 }
 
-// kindWords says what a goroutine does that waits.
-func kindWords(k contention.Kind) string {
-	switch k {
-	case "":
-		return "running"
-	case contention.Mutex:
-		return "waiting for a sync.Mutex"
-	case contention.RWMutex:
-		return "waiting for a sync.RWMutex"
-	case contention.Once:
-		return "waiting for a sync.Once"
-	case contention.Cond:
-		return "waiting for a sync.Cond"
-	case contention.WaitGroup:
-		return "waiting for a sync.WaitGroup"
-	case contention.ChanSend:
-		return "waiting to send to a channel"
-	case contention.ChanReceive:
-		return "waiting to receive from a channel"
-	case contention.Claim:
-		return "waiting for its turn on a key"
-	case contention.Select:
-		return "waiting in a select"
-	case contention.Sleep:
-		return "sleeping"
-	case contention.Network:
-		return "waiting for the network"
-	case contention.Syscall:
-		return "in system calls"
-	case contention.Scheduler:
-		return "runnable, waiting for a processor"
-	case contention.GCWait, contention.GCAssist:
-		return "waiting for the garbage collector"
-	}
-	return "waiting"
+// words says what a goroutine does that waits.
+var words = map[contention.Kind]string{
+	"":                     "running",
+	contention.Mutex:       "waiting for a sync.Mutex",
+	contention.RWMutex:     "waiting for a sync.RWMutex",
+	contention.Once:        "waiting for a sync.Once",
+	contention.Cond:        "waiting for a sync.Cond",
+	contention.WaitGroup:   "waiting for a sync.WaitGroup",
+	contention.ChanSend:    "waiting to send to a channel",
+	contention.ChanReceive: "waiting to receive from a channel",
+	contention.Claim:       "waiting for its turn on a key",
+	contention.Select:      "waiting in a select",
+	contention.Sleep:       "sleeping",
+	contention.Network:     "waiting for the network",
+	contention.Syscall:     "in system calls",
+	contention.Scheduler:   "runnable, waiting for a processor",
+	contention.GCWait:      "waiting for the garbage collector",
+	contention.GCAssist:    "waiting for the garbage collector",
 }
+
+func kindWords(k contention.Kind) string { return cmp.Or(words[k], "waiting") }
 
 // place names a line of code.
 func place(f contention.Frame) string {

@@ -1,4 +1,4 @@
-package profiling
+package flight
 
 import (
 	"cmp"
@@ -9,9 +9,9 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
 
-// A slowOp is an operation that took long, with the trace of it once that is
+// A Slow is an operation that took long, with the trace of it once that is
 // kept. It is immutable then.
-type slowOp struct {
+type Slow struct {
 	ID         int           `json:"id"`
 	Op         string        `json:"op"`
 	Took       time.Duration `json:"took_ns"`
@@ -25,39 +25,39 @@ type slowOp struct {
 	Problem string       `json:"problem,omitempty"`
 
 	mark uint64
-	data []byte // the trace
+	Data []byte `json:"-"` // the trace
 }
 
 // excess says how slow it was for its kind.
-func (c *slowOp) excess() float64 { return float64(c.Took) / float64(max(c.Threshold, 1)) }
+func (c *Slow) excess() float64 { return float64(c.Took) / float64(max(c.Threshold, 1)) }
 
 // losesTo reports whether b, which may be nil, is rather to be kept than c: it
 // is slower, and not as old as fresh, in nanoseconds.
-func (c *slowOp) losesTo(b *slowOp, fresh int64) bool {
+func (c *Slow) losesTo(b *Slow, fresh int64) bool {
 	return b != nil && b.excess() >= c.excess() && int64(c.End.Sub(b.End)) < fresh
 }
 
-// keep stores c, which gets a number. When there are more than limit, or together they
+// Keep stores c, which gets a number. When there are more than limit, or together they
 // are larger than maxBytes, the half that was the slowest for its kind stays, and the
 // oldest of the others makes room, but not c.
-func keep(kept *capture.History[*slowOp], c *slowOp, limit, maxBytes int) {
-	kept.Add(func(id int) *slowOp {
+func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
+	kept.Add(func(id int) *Slow {
 		c.ID = id
 		return c
-	}, func(list []*slowOp) int {
+	}, func(list []*Slow) int {
 		size := 0
 		for _, c := range list {
-			size += len(c.data)
+			size += len(c.Data)
 		}
 		if len(list) == 1 || len(list) <= limit && size <= maxBytes {
 			return -1
 		}
 		old := slices.Clone(list[:len(list)-1])
-		slices.SortFunc(old, func(a, b *slowOp) int {
+		slices.SortFunc(old, func(a, b *Slow) int {
 			return cmp.Or(cmp.Compare(b.excess(), a.excess()), cmp.Compare(b.ID, a.ID))
 		})
 		old = old[min(limit/2, len(old)-1):]
-		oldest := slices.MinFunc(old, func(a, b *slowOp) int { return cmp.Compare(a.ID, b.ID) })
+		oldest := slices.MinFunc(old, func(a, b *Slow) int { return cmp.Compare(a.ID, b.ID) })
 		return slices.Index(list, oldest)
 	})
 }

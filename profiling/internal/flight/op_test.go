@@ -1,4 +1,4 @@
-package profiling
+package flight
 
 import (
 	"testing"
@@ -10,20 +10,20 @@ import (
 )
 
 // loneFlight is a flight without a recorder or a goroutine.
-func loneFlight(t *testing.T, cfg SlowConfig) *flight {
+func loneFlight(t *testing.T, cfg Config) *flight {
 	t.Helper()
-	cfg, err := cfg.withDefaults()
+	cfg, err := cfg.WithDefaults()
 	require.NoError(t, err)
-	f := &flight{cfg: cfg, kept: new(capture.History[*slowOp]), phase: func() string { return "" }, wake: make(chan struct{}, 1)}
+	f := &flight{cfg: cfg, kept: new(capture.History[*Slow]), phase: func() string { return "" }, wake: make(chan struct{}, 1)}
 	f.fresh.Store(int64(time.Hour))
 	return f
 }
 
 // The threshold is a percentile of what operations took in the last minute.
 func TestThreshold(t *testing.T) {
-	f := loneFlight(t, SlowConfig{Percentile: 99})
+	f := loneFlight(t, Config{Percentile: 99})
 	o, now := &Op{name: "op"}, time.Now()
-	r := newOpRecord(o, f, now)
+	r := newRecord(o, f, now)
 	record := func(n int, from time.Duration) {
 		for i := range n {
 			r.done(from + time.Duration(i)*time.Microsecond)
@@ -35,19 +35,19 @@ func TestThreshold(t *testing.T) {
 	}
 	record(999, time.Millisecond)
 	tick(time.Second)
-	require.Zero(t, r.recent.Threshold, "too few to know the percentile")
-	require.EqualValues(t, 999, r.recent.Count)
+	require.Zero(t, r.last.Threshold, "too few to know the percentile")
+	require.EqualValues(t, 999, r.last.Count)
 	r.done(time.Hour)
 	require.Zero(t, r.slow.Load())
 
 	tick(time.Second)
-	require.EqualValues(t, 1000, r.recent.Count)
-	require.InEpsilon(t, time.Millisecond+989*time.Microsecond, r.recent.Threshold, .01)
-	require.InEpsilon(t, 1500*time.Microsecond, r.recent.P50, .01)
-	require.Equal(t, time.Hour, r.recent.Max)
-	r.done(r.recent.Threshold)
+	require.EqualValues(t, 1000, r.last.Count)
+	require.InEpsilon(t, time.Millisecond+989*time.Microsecond, r.last.Threshold, .01)
+	require.InEpsilon(t, 1500*time.Microsecond, r.last.P50, .01)
+	require.Equal(t, time.Hour, r.last.Max)
+	r.done(r.last.Threshold)
 	require.Zero(t, r.slow.Load(), "as long as the threshold is not longer")
-	r.done(2 * r.recent.Threshold)
+	r.done(2 * r.last.Threshold)
 	require.EqualValues(t, 1, r.slow.Load())
 	require.Equal(t, "op", f.best.Load().Op)
 
@@ -56,33 +56,33 @@ func TestThreshold(t *testing.T) {
 		record(300, 100*time.Millisecond)
 		tick(recentStep / 2)
 	}
-	require.Less(t, r.recent.Count, uint64(300*2*(recentSteps+2)))
-	require.Greater(t, r.recent.Threshold, 100*time.Millisecond)
-	require.Greater(t, r.recent.P50, 100*time.Millisecond)
+	require.Less(t, r.last.Count, uint64(300*2*(recentSteps+2)))
+	require.Greater(t, r.last.Threshold, 100*time.Millisecond)
+	require.Greater(t, r.last.P50, 100*time.Millisecond)
 	for range 2 * recentSteps {
 		tick(recentStep)
 	}
-	require.Zero(t, r.recent.Count)
-	require.Zero(t, r.recent.Threshold)
+	require.Zero(t, r.last.Count)
+	require.Zero(t, r.last.Threshold)
 
 	// A fixed duration holds from the start.
-	f = loneFlight(t, SlowConfig{Above: time.Second})
-	r = newOpRecord(o, f, now)
+	f = loneFlight(t, Config{Above: time.Second})
+	r = newRecord(o, f, now)
 	r.done(time.Second)
 	require.Nil(t, f.best.Load())
 	r.done(time.Second + 1)
 	require.NotNil(t, f.best.Load())
 	r.tick(now, f.cfg)
-	require.Equal(t, time.Second, r.recent.Threshold)
+	require.Equal(t, time.Second, r.last.Threshold)
 }
 
 // Of several slow operations the slowest for its kind is kept, unless it is too
 // old.
 func TestSlowestIsChosen(t *testing.T) {
-	f := loneFlight(t, SlowConfig{})
+	f := loneFlight(t, Config{})
 	long, short := &Op{name: "long"}, &Op{name: "short"}
 	offer := func(o *Op, d, threshold time.Duration) time.Duration {
-		f.offer(o, d, threshold)
+		f.offer(o.name, d, threshold)
 		require.Len(t, f.wake, 1)
 		return f.best.Load().Took
 	}
@@ -97,9 +97,9 @@ func TestSlowestIsChosen(t *testing.T) {
 }
 
 func TestKeptOps(t *testing.T) {
-	var k capture.History[*slowOp]
+	var k capture.History[*Slow]
 	add := func(took time.Duration, size int) {
-		keep(&k, &slowOp{Took: took, Threshold: 1, data: make([]byte, size)}, 4, 100)
+		Keep(&k, &Slow{Took: took, Threshold: 1, Data: make([]byte, size)}, 4, 100)
 	}
 	ids := func() (list []int) {
 		for _, c := range k.NewestFirst() {
@@ -129,13 +129,13 @@ func TestKeptOps(t *testing.T) {
 	}
 }
 
-func TestSlowConfigDefaults(t *testing.T) {
-	cfg, err := SlowConfig{}.withDefaults()
+func TestConfigDefaults(t *testing.T) {
+	cfg, err := Config{}.WithDefaults()
 	require.NoError(t, err)
-	require.Equal(t, SlowConfig{Percentile: 99.9, MinAge: 5 * time.Second, MaxBytes: 10_000_000, Every: 3 * time.Second, Keep: 8}, cfg)
+	require.Equal(t, Config{Percentile: 99.9, MinAge: 5 * time.Second, MaxBytes: 10_000_000, Every: 3 * time.Second, Keep: 8}, cfg)
 	require.Equal(t, "beyond p99.9 of the last minute", cfg.rule())
-	for _, wrong := range []SlowConfig{{Percentile: -1}, {Percentile: 100}, {Above: -1}} {
-		_, err := wrong.withDefaults()
+	for _, wrong := range []Config{{Percentile: -1}, {Percentile: 100}, {Above: -1}} {
+		_, err := wrong.WithDefaults()
 		require.Error(t, err)
 	}
 }
@@ -145,19 +145,16 @@ func TestSlowConfigDefaults(t *testing.T) {
 func TestDoneDoesNotAllocate(t *testing.T) {
 	o := &Op{name: "op"}
 	require.Zero(t, testing.AllocsPerRun(100, func() { o.Done(time.Millisecond) }))
-	o.rec.Store(newOpRecord(o, loneFlight(t, SlowConfig{Above: time.Second}), time.Now()))
+	o.rec.Store(newRecord(o, loneFlight(t, Config{Above: time.Second}), time.Now()))
 	require.Zero(t, testing.AllocsPerRun(100, func() { o.Done(time.Millisecond) }))
-	var none *Op
-	none.Done(time.Second)
-	require.Empty(t, none.Name())
 }
 
 func BenchmarkDone(b *testing.B) {
 	for _, name := range []string{"off", "on"} {
 		o := &Op{name: "op"}
 		if name == "on" {
-			f := &flight{wake: make(chan struct{}, 1), cfg: SlowConfig{Above: time.Hour}}
-			o.rec.Store(newOpRecord(o, f, time.Now()))
+			f := &flight{wake: make(chan struct{}, 1), cfg: Config{Above: time.Hour}}
+			o.rec.Store(newRecord(o, f, time.Now()))
 		}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
