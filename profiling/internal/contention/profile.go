@@ -1,7 +1,7 @@
 package contention
 
 import (
-	"time"
+	"slices"
 
 	"github.com/google/pprof/profile"
 )
@@ -11,77 +11,62 @@ import (
 // and every sample has the label "wait" with the kind; below the root [idle] are
 // those who waited all the time. The profile shares nothing with r.
 func (r *Report) Profile() *profile.Profile {
-	b := builder{
-		p: &profile.Profile{
-			SampleType:        []*profile.ValueType{{Type: "waits", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}},
-			DefaultSampleType: "delay",
-			PeriodType:        &profile.ValueType{Type: "waits", Unit: "count"},
-			Period:            1,
-			DurationNanos:     int64(r.Window),
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{
+			{Type: "waits", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"},
 		},
-		functions: map[functionKey]*profile.Function{},
-		locations: map[Frame]*profile.Location{},
+		DefaultSampleType: "delay",
+		PeriodType:        &profile.ValueType{Type: "waits", Unit: "count"},
+		Period:            1,
+		DurationNanos:     int64(r.Window),
 	}
 	if !r.Start.IsZero() {
-		b.p.TimeNanos = r.Start.UnixNano()
+		p.TimeNanos = r.Start.UnixNano()
+	}
+	functions := map[[2]string]*profile.Function{} // by name and file
+	function := func(name, file string) *profile.Function {
+		f := functions[[2]string{name, file}]
+		if f == nil {
+			f = &profile.Function{
+				ID: uint64(len(p.Function) + 1), Name: name, SystemName: name, Filename: file,
+			}
+			p.Function = append(p.Function, f)
+			functions[[2]string{name, file}] = f
+		}
+		return f
+	}
+	locations := map[Frame]*profile.Location{}
+	location := func(f Frame) *profile.Location {
+		l := locations[f]
+		if l == nil {
+			l = &profile.Location{
+				ID: uint64(len(p.Location) + 1), Address: f.PC,
+				Line: []profile.Line{{Function: function(f.Func, f.File), Line: int64(f.Line)}},
+			}
+			p.Location = append(p.Location, l)
+			locations[f] = l
+		}
+		return l
 	}
 	for _, s := range r.stacks {
 		for w, t := range s.tallies {
 			if s.site.Func == "" || t.count == 0 && t.total == 0 {
 				continue
 			}
-			b.add(w, s.frames, t.count, t.total)
+			sample := &profile.Sample{
+				Value: []int64{t.count, int64(t.total)},
+				Label: map[string][]string{"wait": {string(w.kind)}},
+			}
+			frames := append(slices.Clone(s.frames), Frame{Func: "[" + string(w.kind) + "]"})
+			if w.idle {
+				frames = append(frames, Frame{Func: "[idle]"})
+				sample.Label["idle"] = []string{"true"}
+			}
+			for _, f := range frames {
+				sample.Location = append(sample.Location, location(f))
+			}
+			p.Sample = append(p.Sample, sample)
 		}
 	}
-	return b.p
-}
-
-// A builder puts a profile together.
-type builder struct {
-	p         *profile.Profile
-	functions map[functionKey]*profile.Function
-	locations map[Frame]*profile.Location
-}
-
-type functionKey struct{ name, file string }
-
-func (b *builder) add(w wait, frames []Frame, count int64, total time.Duration) {
-	s := &profile.Sample{
-		Value: []int64{count, int64(total)},
-		Label: map[string][]string{"wait": {string(w.kind)}},
-	}
-	for _, f := range frames {
-		s.Location = append(s.Location, b.location(f))
-	}
-	s.Location = append(s.Location, b.location(Frame{Func: "[" + string(w.kind) + "]"}))
-	if w.idle {
-		s.Location = append(s.Location, b.location(Frame{Func: "[idle]"}))
-		s.Label["idle"] = []string{"true"}
-	}
-	b.p.Sample = append(b.p.Sample, s)
-}
-
-func (b *builder) location(f Frame) *profile.Location {
-	if l := b.locations[f]; l != nil {
-		return l
-	}
-	l := &profile.Location{
-		ID:      uint64(len(b.p.Location) + 1),
-		Address: f.PC,
-		Line:    []profile.Line{{Function: b.function(f), Line: int64(f.Line)}},
-	}
-	b.p.Location = append(b.p.Location, l)
-	b.locations[f] = l
-	return l
-}
-
-func (b *builder) function(f Frame) *profile.Function {
-	k := functionKey{f.Func, f.File}
-	if fn := b.functions[k]; fn != nil {
-		return fn
-	}
-	fn := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: f.Func, SystemName: f.Func, Filename: f.File}
-	b.p.Function = append(b.p.Function, fn)
-	b.functions[k] = fn
-	return fn
+	return p
 }

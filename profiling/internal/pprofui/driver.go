@@ -2,6 +2,7 @@ package pprofui
 
 import (
 	"errors"
+	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -34,20 +35,17 @@ var driverMu sync.Mutex
 func handlersOf(p, base *profile.Profile) (handlers map[string]http.Handler, err error) {
 	driverMu.Lock()
 	defer driverMu.Unlock()
-	presets := map[string]string{"http": "localhost:0", "no_browser": "true", "symbolize": "none"}
+	args := []string{"-http=localhost:0", "-no_browser", "-symbolize=none"}
 	if base != nil {
-		presets["diff_base"] = baseName // unlike others, this option is of one call only
+		args = append(args, "-diff_base="+baseName) // unlike others, of one call only
 	}
 	err = withConfigDir(func() error {
 		return driver.PProf(&driver.Options{
-			Flagset: &presetFlags{
-				presets: presets,
-				args:    []string{"capture"},
-			},
-			Fetch: fetched{p, base},
-			Sym:   noSymbolizer{},
-			Obj:   noObjTool{},
-			UI:    silentUI{},
+			Flagset: newFlags(append(args, "capture")...),
+			Fetch:   fetched{p, base},
+			Sym:     noSymbolizer{},
+			Obj:     noObjTool{},
+			UI:      silentUI{},
 			HTTPServer: func(a *driver.HTTPServerArgs) error {
 				handlers = a.Handlers
 				return nil // without serving anything
@@ -133,39 +131,31 @@ func (silentUI) IsTerminal() bool                    { return false }
 func (silentUI) WantBrowser() bool                   { return false }
 func (silentUI) SetAutoComplete(func(string) string) {}
 
-// presetFlags is a driver.FlagSet whose command line is fixed. Flags without a
-// preset have their defaults.
-type presetFlags struct {
-	presets map[string]string
-	args    []string
+// flags is a driver.FlagSet with a command line of ours.
+type flags struct {
+	*flag.FlagSet
+	args []string
 }
 
-func (f *presetFlags) Bool(name string, def bool, _ string) *bool {
-	if v, ok := f.presets[name]; ok {
-		def = v == "true"
+func newFlags(args ...string) flags {
+	return flags{flag.NewFlagSet("pprof", flag.ContinueOnError), args}
+}
+
+func (f flags) StringList(name, _, usage string) *[]*string {
+	list := new([]*string)
+	f.Func(name, usage, func(v string) error {
+		*list = append(*list, &v)
+		return nil
+	})
+	return list
+}
+
+func (f flags) ExtraUsage() string   { return "" }
+func (f flags) AddExtraUsage(string) {}
+
+func (f flags) Parse(func()) []string {
+	if err := f.FlagSet.Parse(f.args); err != nil {
+		panic(err) // an option of ours that pprof does not have
 	}
-	return &def
+	return f.Args()
 }
-
-func (f *presetFlags) Int(_ string, def int, _ string) *int { return &def }
-
-func (f *presetFlags) Float64(_ string, def float64, _ string) *float64 { return &def }
-
-func (f *presetFlags) String(name, def, _ string) *string {
-	if v, ok := f.presets[name]; ok {
-		def = v
-	}
-	return &def
-}
-
-func (f *presetFlags) StringList(name, _, _ string) *[]*string {
-	var list []*string
-	if v, ok := f.presets[name]; ok {
-		list = append(list, &v)
-	}
-	return &list
-}
-
-func (f *presetFlags) ExtraUsage() string    { return "" }
-func (f *presetFlags) AddExtraUsage(string)  {}
-func (f *presetFlags) Parse(func()) []string { return f.args }
