@@ -25,23 +25,20 @@ import (
 func handOver(t *testing.T) {
 	t.Helper()
 	c := make(chan int)
-	var wg sync.WaitGroup
-	var stop atomic.Bool
-	wg.Go(func() {
-		for range c {
-			time.Sleep(100 * time.Microsecond)
-		}
-	})
-	wg.Go(func() {
-		defer close(c)
-		for !stop.Load() {
-			sendSlowly(c)
-		}
-	})
+	var received sync.WaitGroup
+	received.Go(func() { receiveSlowly(c) })
 	t.Cleanup(func() {
-		stop.Store(true)
-		wg.Wait()
+		close(c)
+		received.Wait()
 	})
+	again(t, func() { sendSlowly(c) })
+}
+
+//go:noinline
+func receiveSlowly(c chan int) {
+	for range c {
+		time.Sleep(100 * time.Microsecond)
+	}
 }
 
 //go:noinline
@@ -50,7 +47,7 @@ func sendSlowly(c chan int) { c <- 1 }
 // planted are the waits of handOver.
 var (
 	plantedSend  = plantedWait{contention.ChanSend, ".sendSlowly"}
-	plantedSleep = plantedWait{contention.Sleep, ".handOver.func1"}
+	plantedSleep = plantedWait{contention.Sleep, ".receiveSlowly"}
 )
 
 type plantedWait struct {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,10 +76,39 @@ func TestFlameGraphOfRunningLoad(t *testing.T) {
 	require.Contains(t, row, "during 1s")
 	require.Equal(t, http.StatusOK, b.click(capture+" a"))
 	require.Equal(t, base+"flamegraph", b.address())
+
+	// The flame graph of a difference shows what has grown.
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	take := func(label string) {
+		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine&label=" + label)
+	}
+	take("before")
+	for range 50 {
+		wg.Go(func() { parkedHere(stop) })
+	}
+	buf := make([]byte, 4<<20)
+	require.Eventually(t, func() bool {
+		return strings.Count(string(buf[:runtime.Stack(buf, true)]), ".parkedHere(") == 50
+	}, watchdog, time.Millisecond)
+	take("after")
+	b.visit(srv.URL() + "/debug/pprof/")
+	before := fmt.Sprintf("#capture-%d", n+1)
+	require.Contains(t, eval[string](b, fmt.Sprintf(`document.querySelector(%q).innerText`, before)), "before")
+	eval[bool](b, fmt.Sprintf(`(document.querySelector("#diff select[name=base]").value = "%d", true)`, n+1))
+	require.Equal(t, http.StatusOK, b.click("#diff button"))
+	require.Equal(t, fmt.Sprintf("%s/debug/pprof/ui/%d-%d/flamegraph", srv.URL(), n+2, n+1), b.address())
+	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("parkedHere"))`)
+	b.shoot("diff")
 	if !missed { // which the console tells
 		b.clean()
 	}
 }
+
+//go:noinline
+func parkedHere(stop chan struct{}) { <-stop }
 
 func TestFormTakesEveryProfile(t *testing.T) {
 	b := open(t)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,29 +30,19 @@ func openBank(t *testing.T) *bank {
 	for i := range 64 {
 		b.accounts.Store(i, 100)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				b.transfer(ctx)
-			}
-		})
-	}
 	pinned := b.accounts.Snapshot()
 	t.Cleanup(func() {
-		cancel()
-		wg.Wait()
 		pinned.Close()
 		b.accounts.Close()
 	})
+	until(t, b.transfer, b.transfer)
 	return b
 }
 
-func (b *bank) transfer(ctx context.Context) {
+func (b *bank) transfer() {
 	from, to := rand.IntN(64), rand.IntN(64)
 	tries := 0
-	err := b.accounts.Update(ctx, nil, func(tx mvcc.Tx[int, int]) error {
+	err := b.accounts.Update(context.Background(), nil, func(tx mvcc.Tx[int, int]) error {
 		tries++
 		x, _ := tx.Get(from)
 		y, _ := tx.Get(to)
@@ -155,7 +145,15 @@ func TestChartsPause(t *testing.T) {
 // Every page fits every screen, in both colour schemes.
 func TestPagesFitScreens(t *testing.T) {
 	b := open(t)
-	srv := start(t, openBank(t).config())
+	cfg := openBank(t).config()
+	cfg.Slow = &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 100 * time.Millisecond, Keep: 3}
+	srv := start(t, cfg)
+	plantSlow(t, srv)
+	slow := srv.URL() + "/debug/pprof/slow/"
+	require.Eventually(t, func() bool {
+		require.Equal(t, http.StatusOK, b.visit(slow))
+		return eval[bool](b, `document.querySelectorAll(".card.slow").length > 2`)
+	}, watchdog, 100*time.Millisecond)
 	traced := srv.URL() + "/debug/pprof/contention/new?mode=trace&seconds=1&label=all+waits+of+a+second"
 	require.Equal(t, 200, b.visit(traced))
 	report := b.address()
@@ -169,7 +167,7 @@ func TestPagesFitScreens(t *testing.T) {
 	b.fits("dashboard", srv.URL(), dashboard)
 	for name, url := range map[string]string{
 		"profiles": srv.URL() + "/debug/pprof/", "contention": srv.URL() + "/debug/pprof/contention/",
-		"report": report, "report-cheap": cheap,
+		"report": report, "report-cheap": cheap, "slow": slow,
 	} {
 		b.fits(name, url, nil)
 	}
