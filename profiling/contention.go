@@ -55,7 +55,7 @@ func (s *service) contentionNew(w http.ResponseWriter, r *http.Request) error {
 	}
 	format := query.Get("format")
 	if format != "" && format != "html" && format != "json" {
-		return web.Refuse(http.StatusBadRequest, "format must be html or json, not %q", format)
+		return web.Bad("format must be html or json, not %q", format)
 	}
 	web.AllowTime(w, r, mode.Window)
 	c, err := s.captures.Waits(r.Context(), mode, labelOf(query))
@@ -75,7 +75,7 @@ func (s *service) contentionReport(w http.ResponseWriter, r *http.Request) error
 	id, asJSON := strings.CutSuffix(r.PathValue("id"), ".json")
 	c, err := s.captures.Get(id)
 	if err == nil && c.Report == nil {
-		err = web.Refuse(http.StatusNotFound, "capture %d (%s) is no report on contention", c.ID, c.Kind)
+		err = web.NotFound("capture %d (%s) is no report on contention", c.ID, c.Kind)
 	}
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *service) contentionReport(w http.ResponseWriter, r *http.Request) error
 	sort := cmp.Or(query.Get("sort"), "total")
 	order, ok := siteOrders[sort]
 	if !ok {
-		return web.Refuse(http.StatusBadRequest, "sort must be total, count, avg, p99 or max, not %q", sort)
+		return web.Bad("sort must be total, count, avg, p99 or max, not %q", sort)
 	}
 	kind := contention.Kind(query.Get("kind"))
 	const idle = "idle" // in place of a kind

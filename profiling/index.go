@@ -181,13 +181,13 @@ func (s *service) subject(name string) (sub subject, err error) {
 	}
 	switch {
 	case sub.of == sub.base:
-		err = web.Refuse(http.StatusBadRequest, "a capture does not differ from itself: choose two")
+		err = web.Bad("a capture does not differ from itself: choose two")
 	case sub.of.Kind != sub.base.Kind:
-		err = web.Refuse(http.StatusBadRequest,
+		err = web.Bad(
 			"capture %d is of kind %s and capture %d of kind %s: only equal kinds can be compared",
 			sub.of.ID, sub.of.Kind, sub.base.ID, sub.base.Kind)
 	case sub.of.Empty && sub.base.Empty:
-		err = web.Refuse(http.StatusNotFound, "nothing was sampled in either capture")
+		err = web.NotFound("nothing was sampled in either capture")
 	}
 	return sub, err
 }
@@ -238,8 +238,7 @@ func (s *service) uiView(w http.ResponseWriter, r *http.Request) error {
 		w.Write(sub.of.Data)
 		return nil
 	case slices.Contains(pprofui.Views, view) && sub.base == nil && sub.of.Empty:
-		return web.Refuse(http.StatusNotFound,
-			"nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind)
+		return web.NotFound("nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind)
 	}
 	return pprofui.Show(w, r, view, sub.profiles)
 }

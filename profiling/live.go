@@ -53,7 +53,7 @@ func (s *service) live(w http.ResponseWriter, r *http.Request) error {
 	if text := query.Get("after"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return web.Refuse(http.StatusBadRequest, "after must be the number of a row, not %q", text)
+			return web.Bad("after must be the number of a row, not %q", text)
 		}
 		after = n
 	}

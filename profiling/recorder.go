@@ -47,11 +47,13 @@ type Recorder struct {
 // the default rates of a [Config]. Its owner is named to those who are refused
 // meanwhile. It returns an error if the CPU profiler is in use.
 func NewRecorder(owner string) (*Recorder, error) {
-	release, err := capture.HoldCPU(owner + " takes CPU profiles itself, and the process has one CPU profiler")
+	release, err := capture.HoldCPU(owner +
+		" takes CPU profiles itself, and the process has one CPU profiler")
 	if err != nil {
 		return nil, err
 	}
-	return &Recorder{release: release, rates: capture.AcquireRates(defaultMutexFraction, defaultBlockRate)}, nil
+	rates := capture.AcquireRates(defaultMutexFraction, defaultBlockRate)
+	return &Recorder{release: release, rates: rates}, nil
 }
 
 // Close gives the CPU profiler and the rates back.

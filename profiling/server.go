@@ -101,9 +101,9 @@ func (s *Server) URL() string { return s.url }
 
 // Close ends running captures, which answer that the server is closing, closes
 // the listener and all connections, turns the mutex and block profiles back and
-// ends the sampling of the charts. It waits until that is done: the time it takes to stop a capture,
-// and at most two seconds for clients that do not read their answers. Further
-// calls return the result of the first.
+// ends the sampling of the charts. It waits until that is done: the time it takes to
+// stop a capture, and at most two seconds for clients that do not read their
+// answers. Further calls return the result of the first.
 func (s *Server) Close() error {
 	s.closeOnce.Do(func() {
 		s.cancel(errClosing)

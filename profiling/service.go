@@ -19,7 +19,8 @@ import (
 // Handler returns the service that [Start] serves, to be mounted in a server
 // of one's own:
 //
-//	h := profiling.Handler(profiling.Config{Maps: map[string]func() mvcc.Stats{"accounts": accounts.Stats}})
+//	maps := map[string]func() mvcc.Stats{"accounts": accounts.Stats}
+//	h := profiling.Handler(profiling.Config{Maps: maps})
 //	defer h.Close()
 //	mux.Handle("/debug/pprof/", h)
 //
@@ -108,8 +109,8 @@ func newService(cfg Config) *service {
 	s.sampler = charts.New(append(groups, charts.Runtime()))
 	phase := func() string { return s.phase().Label }
 	s.captures = capture.Captures{
-		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps, Started: s.started,
-		Longest: time.Duration(cfg.MaxSeconds) * time.Second,
+		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps,
+		Started: s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
 	}
 	s.health = health{check: cfg.Health, turn: make(chan struct{}, 1)}
 	if cfg.Health == nil {
@@ -189,16 +190,16 @@ func (s *service) routes() http.Handler {
 			return web.Redirect(w, web.Path(r.PathValue("id"), "flamegraph"))
 		},
 		at + "/cmdline": func(http.ResponseWriter, *http.Request) error {
-			return web.Refuse(http.StatusNotFound,
-				"the command line is not served: it may hold secrets")
+			return web.NotFound("the command line is not served: it may hold secrets")
 		},
 		"/favicon.ico": func(w http.ResponseWriter, _ *http.Request) error {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		},
 		"/": func(_ http.ResponseWriter, r *http.Request) error {
-			return web.Refuse(http.StatusNotFound,
-				"nothing at %s; the dashboard is at /, the profiles are at /debug/pprof/", r.URL.Path)
+			return web.NotFound(
+				"nothing at %s; the dashboard is at /, the profiles are at /debug/pprof/",
+				r.URL.Path)
 		},
 	} {
 		mux.Handle(pattern, h)
@@ -251,7 +252,7 @@ func (s *service) named(w http.ResponseWriter, r *http.Request) error {
 	if query.Has("seconds") {
 		d, err := s.captures.Seconds(query, 0)
 		if err == nil && debug != 0 {
-			err = web.Refuse(http.StatusBadRequest, "seconds and debug exclude each other")
+			err = web.Bad("seconds and debug exclude each other")
 		}
 		if err != nil {
 			return err

@@ -21,8 +21,7 @@ func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	case query.Get("format") == "json":
 		return web.JSON(w, st)
 	case query.Has("format"):
-		return web.Refuse(http.StatusBadRequest,
-			"format must be json, not %q", query.Get("format"))
+		return web.Bad("format must be json, not %q", query.Get("format"))
 	}
 	cfg := st.Config
 	if cfg.Keep == 0 { // never on
@@ -135,18 +134,19 @@ func slowFile(c *flight.Slow) string {
 func (s *service) slowStart(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	cfg := s.slowConfig()
-	percentile, above := strings.TrimSpace(query.Get("percentile")), strings.TrimSpace(query.Get("above"))
+	percentile := strings.TrimSpace(query.Get("percentile"))
+	above := strings.TrimSpace(query.Get("above"))
 	switch {
 	case above != "":
 		d, err := time.ParseDuration(above)
 		if err != nil || d <= 0 {
-			return web.Refuse(http.StatusBadRequest, "above must be a duration such as 5ms, not %q", above)
+			return web.Bad("above must be a duration such as 5ms, not %q", above)
 		}
 		cfg.Above = d
 	case percentile != "":
 		p, err := strconv.ParseFloat(percentile, 64)
 		if err != nil || !(p > 0 && p < 100) {
-			return web.Refuse(http.StatusBadRequest, "percentile must be a number above 0 and below 100, not %q", percentile)
+			return web.Bad("percentile must be a number above 0 and below 100, not %q", percentile)
 		}
 		cfg.Percentile, cfg.Above = p, 0
 	}
@@ -170,14 +170,14 @@ func (s *service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	number, asJSON := strings.CutSuffix(number, ".json")
 	id, err := strconv.Atoi(number)
 	if err != nil || !asTrace && !asJSON {
-		return web.Refuse(http.StatusNotFound, "a slow operation has a number with .trace or .json, not %q", name)
+		return web.NotFound("a slow operation has a number with .trace or .json, not %q", name)
 	}
 	c, ok, gone := s.slow.Kept.Get(id)
 	switch {
 	case gone:
 		return web.Refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id)
 	case !ok:
-		return web.Refuse(http.StatusNotFound, "there is no slow operation %d", id)
+		return web.NotFound("there is no slow operation %d", id)
 	case asTrace:
 		web.Attach(w, slowFile(c))
 		w.Write(c.Data)

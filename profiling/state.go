@@ -101,7 +101,7 @@ func (s *service) serveHealth(w http.ResponseWriter, r *http.Request, trusted bo
 // metrics answers with what the program gives to Prometheus.
 func (s *service) metrics(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Metrics == nil {
-		return web.Refuse(http.StatusNotFound, "no metrics: the program sets no "+
+		return web.NotFound("no metrics: the program sets no " +
 			"Config.Metrics; package profiling/prom makes them from its maps")
 	}
 	s.cfg.Metrics.ServeHTTP(w, r)
@@ -152,7 +152,8 @@ type asked struct{}
 
 // expvarRequest asks for what expvar has.
 func expvarRequest(ctx context.Context) *http.Request {
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, asked{}, true), http.MethodGet, "http://localhost/debug/vars", nil)
+	ctx = context.WithValue(ctx, asked{}, true)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/debug/vars", nil)
 	if err != nil {
 		panic(err) // the address is a constant
 	}

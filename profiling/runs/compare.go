@@ -20,7 +20,7 @@ type comparison struct {
 	Method   string                              `json:"method,omitempty"` // by which statistics
 	Warnings []string                            `json:"warnings,omitempty"`
 	Tables   []changes                           `json:"tables"`
-	Zero     []string                            `json:"zero,omitempty"` // units of which all figures are zero
+	Zero     []string                            `json:"zero,omitempty"` // units without any figure
 	OnlyOld  []string                            `json:"only_old,omitempty"`
 	OnlyNew  []string                            `json:"only_new,omitempty"`
 	Sum      struct{ Rows, Improved, Worse int } `json:"-"`
@@ -98,7 +98,8 @@ func compared(old, now results.Saved) (*comparison, error) {
 		if g := t.Geomean; g != nil {
 			table.Rows = append(table.Rows, change{
 				Name: g.Name, Change: g.Percent(),
-				Old: results.Scaled(t.Unit, g.Old.Center), New: results.Scaled(t.Unit, g.New.Center),
+				Old: results.Scaled(t.Unit, g.Old.Center),
+				New: results.Scaled(t.Unit, g.New.Center),
 			})
 		}
 		out.Tables = append(out.Tables, table)
@@ -146,9 +147,14 @@ func (p *pages) compare(w http.ResponseWriter, r *http.Request) error {
 		Pairs []profileRow
 	}{p.frame(before+" and "+after, "../"), runOf(old), runOf(now), c, why, nil}
 	if before != after {
-		data.Pairs = rowsOf(slices.DeleteFunc(slices.Clone(data.New.Profiles), func(f runFile) bool {
-			return !slices.ContainsFunc(data.Old.Profiles, func(g runFile) bool { return f.File == g.File })
-		}))
+		var both []runFile
+		for _, f := range data.New.Profiles {
+			same := func(g runFile) bool { return f.File == g.File }
+			if slices.ContainsFunc(data.Old.Profiles, same) {
+				both = append(both, f)
+			}
+		}
+		data.Pairs = rowsOf(both)
 	}
 	return web.Page(w, status, "compare.html", data)
 }

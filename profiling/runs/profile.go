@@ -67,7 +67,7 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 		return web.Refuse(http.StatusNotImplemented, "a difference is not stored: "+
 			"download both profiles and run go tool pprof -diff_base")
 	case of == base:
-		return web.Refuse(http.StatusBadRequest, "a profile does not differ from itself: choose two")
+		return web.Bad("a profile does not differ from itself: choose two")
 	case view == "download":
 		data, err := p.data(r, of)
 		if err != nil {
@@ -83,8 +83,7 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 		}
 		if minus == "" {
 			if capture.IsEmpty(x) {
-				err = web.Refuse(http.StatusNotFound,
-					"nothing was sampled in profile %s of run %s", of.file, of.run)
+				err = web.NotFound("nothing was sampled in profile %s of run %s", of.file, of.run)
 			}
 			return x, nil, err
 		}
@@ -97,7 +96,8 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 		if minus == minusShare {
 			pprofui.ScaleTo(y, x)
 		}
-		x.Comments = append(x.Comments, fmt.Sprintf("Difference: run %s minus run %s", of.run, base.run))
+		x.Comments = append(x.Comments,
+			fmt.Sprintf("Difference: run %s minus run %s", of.run, base.run))
 		return x, y, nil
 	})
 }
@@ -106,11 +106,10 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 func comparable(x, y *profile.Profile) error {
 	same := func(a, b *profile.ValueType) bool { return a.Type == b.Type && a.Unit == b.Unit }
 	if !slices.EqualFunc(x.SampleType, y.SampleType, same) {
-		return web.Refuse(http.StatusBadRequest,
-			"the profiles are of different kinds: only equal kinds can be compared")
+		return web.Bad("the profiles are of different kinds: only equal kinds can be compared")
 	}
 	if capture.IsEmpty(x) && capture.IsEmpty(y) {
-		return web.Refuse(http.StatusNotFound, "nothing was sampled in either profile")
+		return web.NotFound("nothing was sampled in either profile")
 	}
 	return nil
 }
@@ -120,8 +119,7 @@ func comparable(x, y *profile.Profile) error {
 func (p *pages) diff(w http.ResponseWriter, r *http.Request) error {
 	of, base := r.FormValue("of"), r.FormValue("base")
 	if strings.Count(of, "/") != 1 || strings.Count(base, "/") != 1 {
-		return web.Refuse(http.StatusBadRequest,
-			"expected of=RUN/FILE and base=RUN/FILE, not %q and %q", of, base)
+		return web.Bad("expected of=RUN/FILE and base=RUN/FILE, not %q and %q", of, base)
 	}
 	minus := plainMinus
 	if r.FormValue("scale") == "share" {

@@ -61,21 +61,24 @@ func Handler(title string, store *results.Store) http.Handler {
 		"/{run}/{file}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("file"), "flamegraph"))
 		},
-		"/{run}/{file}/{$}":                              web.To("../"), // where pprof's title leads
+		"/{run}/{file}/{$}":                              web.To("../"),
 		"/{run}/{file}/{view}":                           p.profile,
 		"/{run}/{file}/{minus}/{base}/{basefile}/{view}": p.profile,
-		"/{run}/{file}/{minus}/{base}/{basefile}/{$}": func(w http.ResponseWriter, r *http.Request) error {
-			both := url.Values{"old": {r.PathValue("base")}, "new": {r.PathValue("run")}}
-			return web.Redirect(w, "../../../../../compare?"+both.Encode())
-		},
+		"/{run}/{file}/{minus}/{base}/{basefile}/{$}":    toComparison,
 	} {
 		mux.Handle(at+pattern, h)
 	}
 	return mux
 }
 
+// toComparison leads where the title of pprof's pages of a difference should.
+func toComparison(w http.ResponseWriter, r *http.Request) error {
+	both := url.Values{"old": {r.PathValue("base")}, "new": {r.PathValue("run")}}
+	return web.Redirect(w, "../../../../../compare?"+both.Encode())
+}
+
 func (p *pages) nothing(_ http.ResponseWriter, r *http.Request) error {
-	return web.Refuse(http.StatusNotFound, "nothing at %s", r.URL.Path)
+	return web.NotFound("nothing at %s", r.URL.Path)
 }
 
 func (p *pages) frame(page, base string) web.Frame {
@@ -99,7 +102,7 @@ func (p *pages) ask(r *http.Request, f func() error) error {
 	case err == nil, errors.As(err, &refusal):
 		return err
 	case errors.Is(err, results.ErrNoRun), errors.Is(err, results.ErrNoProfile):
-		return web.Refuse(http.StatusNotFound, "%v", err)
+		return web.NotFound("%v", err)
 	}
 	return web.Refuse(http.StatusUnprocessableEntity, "%v", err)
 }
@@ -107,7 +110,7 @@ func (p *pages) ask(r *http.Request, f func() error) error {
 // check refuses the names of what cannot be there.
 func check(name string, err error) error {
 	if err != nil {
-		return web.Refuse(http.StatusNotFound, "there is no run or profile %q: %v", name, err)
+		return web.NotFound("there is no run or profile %q: %v", name, err)
 	}
 	return nil
 }

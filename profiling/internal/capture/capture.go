@@ -94,7 +94,7 @@ func (s *Captures) Seconds(query url.Values, fallback time.Duration) (time.Durat
 	}
 	sec, err := strconv.ParseFloat(text, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || !(sec > 0) {
-		return 0, web.Refuse(http.StatusBadRequest, "seconds must be a number above 0, not %q", text)
+		return 0, web.Bad("seconds must be a number above 0, not %q", text)
 	}
 	if sec >= s.Longest.Seconds() {
 		return s.Longest, nil
@@ -160,14 +160,15 @@ func (s *Captures) Keep(c *Capture) {
 func (s *Captures) Get(id string) (*Capture, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil {
-		return nil, web.Refuse(http.StatusNotFound, "a capture has a number, not %q", id)
+		return nil, web.NotFound("a capture has a number, not %q", id)
 	}
 	c, ok, gone := s.kept.Get(n)
 	switch {
 	case gone:
-		return nil, web.Refuse(http.StatusGone, "capture %d is gone: only the last %d are kept", n, s.Limit)
+		return nil, web.Refuse(http.StatusGone,
+			"capture %d is gone: only the last %d are kept", n, s.Limit)
 	case !ok:
-		return nil, web.Refuse(http.StatusNotFound, "there is no capture %d", n)
+		return nil, web.NotFound("there is no capture %d", n)
 	}
 	return c, nil
 }
@@ -185,7 +186,8 @@ func IsEmpty(p *profile.Profile) bool {
 			shown = i
 		}
 	}
-	return !slices.ContainsFunc(p.Sample, func(s *profile.Sample) bool { return s.Value[shown] != 0 })
+	seen := func(s *profile.Sample) bool { return s.Value[shown] != 0 }
+	return !slices.ContainsFunc(p.Sample, seen)
 }
 
 // takeCPU profiles the processor during d, and calls capturing before and after
@@ -204,7 +206,8 @@ func takeCPU(
 	}
 	var buf bytes.Buffer
 	if err := pprof.StartCPUProfile(&buf); err != nil {
-		return nil, web.Refuse(http.StatusConflict, "the program itself is taking a CPU profile: %v", err)
+		return nil, web.Refuse(http.StatusConflict,
+			"the program itself is taking a CPU profile: %v", err)
 	}
 	err = sleep(ctx, d)
 	pprof.StopCPUProfile()
@@ -267,7 +270,7 @@ func takeSnapshot(name string) (*profile.Profile, error) {
 func Lookup(name string) (*pprof.Profile, error) {
 	p := pprof.Lookup(name)
 	if p == nil {
-		return nil, web.Refuse(http.StatusNotFound, "this program has no profile named %q", name)
+		return nil, web.NotFound("this program has no profile named %q", name)
 	}
 	return p, nil
 }
@@ -281,6 +284,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return web.Refuse(http.StatusServiceUnavailable, "capture cancelled: %v", context.Cause(ctx))
+		return web.Refuse(http.StatusServiceUnavailable,
+			"capture cancelled: %v", context.Cause(ctx))
 	}
 }

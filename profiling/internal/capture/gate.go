@@ -71,7 +71,8 @@ func (g *gate) enter(d time.Duration) (leave func(), err error) {
 		return nil, &web.Refusal{
 			Status: g.status,
 			Retry:  left,
-			Text: fmt.Sprintf("busy: %s being taken, at most %d at a time; the next can start in %s",
+			Text: fmt.Sprintf(
+				"busy: %s being taken, at most %d at a time; the next can start in %s",
 				g.what, g.limit, left.Round(time.Second)),
 		}
 	}

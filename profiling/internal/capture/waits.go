@@ -44,7 +44,7 @@ type Mode struct {
 // Mode returns how to make the report that query asks for.
 func (s *Captures) Mode(query url.Values) (m Mode, err error) {
 	bad := func(format string, args ...any) (Mode, error) {
-		return m, web.Refuse(http.StatusBadRequest, format, args...)
+		return m, web.Bad(format, args...)
 	}
 	since := query.Get("since")
 	switch mode := query.Get("mode"); {

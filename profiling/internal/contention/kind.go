@@ -20,7 +20,7 @@ const (
 	Network     Kind = "network"
 	Syscall     Kind = "syscall"
 	Scheduler   Kind = "scheduler"    // runnable, until a processor was free
-	GCAssist    Kind = "gc assist"    // marking for the collector, in proportion to what was allocated
+	GCAssist    Kind = "gc assist"    // marking, in proportion to what was allocated
 	GCWait      Kind = "gc wait"      // for the collector
 	StopWorld   Kind = "stop world"   // by the goroutine that stopped the world, until it went on
 	RuntimeLock Kind = "runtime lock" // a lock within the runtime
@@ -118,13 +118,15 @@ var plumbing = map[string]bool{
 // look for the cause of a wait.
 func isPlumbing(function string) bool {
 	pkg := packageOf(function)
-	return plumbing[pkg] || strings.HasPrefix(pkg, "internal/") || strings.HasPrefix(pkg, "runtime/internal/")
+	return plumbing[pkg] || strings.HasPrefix(pkg, "internal/") ||
+		strings.HasPrefix(pkg, "runtime/internal/")
 }
 
 // packageOf returns the import path of the package of a function.
 func packageOf(function string) string {
 	slash := strings.LastIndexByte(function, '/')
-	if bracket := strings.IndexByte(function, '['); bracket >= 0 && bracket < slash { // type arguments
+	// What follows a bracket are type arguments.
+	if bracket := strings.IndexByte(function, '['); bracket >= 0 && bracket < slash {
 		slash = strings.LastIndexByte(function[:bracket], '/')
 	}
 	if dot := strings.IndexByte(function[slash+1:], '.'); dot >= 0 {

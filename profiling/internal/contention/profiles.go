@@ -56,9 +56,8 @@ func framesOf(sample *profile.Sample) []Frame {
 	for _, loc := range sample.Location {
 		for _, line := range loc.Line {
 			if line.Function != nil {
-				frames = append(frames, Frame{
-					Func: line.Function.Name, File: line.Function.Filename, Line: int(line.Line), PC: loc.Address,
-				})
+				f := line.Function
+				frames = append(frames, Frame{f.Name, f.Filename, int(line.Line), loc.Address})
 			}
 		}
 	}

@@ -156,7 +156,10 @@ func sites(stacks []*stack) []Site {
 			k := key{w, s.site.Func, s.site.Line}
 			g := groups[k]
 			if g == nil {
-				g = &group{Site: Site{Kind: w.kind, Idle: w.idle, Func: s.site.Func, File: s.site.File, Line: s.site.Line}}
+				at := s.site
+				g = &group{Site: Site{
+					Kind: w.kind, Idle: w.idle, Func: at.Func, File: at.File, Line: at.Line,
+				}}
 				groups[k] = g
 			}
 			g.Count += t.count

@@ -125,7 +125,9 @@ func (t *tracer) stackOf(frames []Frame) *stack {
 // isRuntime reports whether a stack has nothing but functions of the runtime.
 func isRuntime(frames []Frame) bool {
 	for _, f := range frames {
-		if p := packageOf(f.Func); p != "runtime" && !strings.HasPrefix(p, "runtime/") && !strings.HasPrefix(p, "internal/runtime/") {
+		p := packageOf(f.Func)
+		if p != "runtime" && !strings.HasPrefix(p, "runtime/") &&
+			!strings.HasPrefix(p, "internal/runtime/") {
 			return false
 		}
 	}
@@ -141,7 +143,8 @@ const ownPackage = "github.com/mvccmap/mvccmap/profiling"
 func isOwn(frames []Frame) bool {
 	for _, f := range frames {
 		pkg := packageOf(f.Func)
-		inside := strings.HasPrefix(pkg, ownPackage+"/internal/") && !strings.HasSuffix(pkg, "_test")
+		inside := strings.HasPrefix(pkg, ownPackage+"/internal/") &&
+			!strings.HasSuffix(pkg, "_test")
 		if inside || pkg == ownPackage && f.Func != ownPackage+".Labels.Do" {
 			return true
 		}

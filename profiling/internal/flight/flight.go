@@ -42,15 +42,18 @@ type flight struct {
 
 // newFlight starts the flight recorder and the goroutine that looks after it.
 func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*flight, error) {
-	leave, err := capture.HoldFlight("slow operations are recorded by another service of this process, and it has one flight recorder")
+	leave, err := capture.HoldFlight("slow operations are recorded by another service " +
+		"of this process, and it has one flight recorder")
 	if err != nil {
 		return nil, err
 	}
 	f := &flight{
-		cfg:     cfg,
-		kept:    kept,
-		phase:   phase,
-		rec:     trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: cfg.MinAge, MaxBytes: uint64(cfg.MaxBytes)}),
+		cfg:   cfg,
+		kept:  kept,
+		phase: phase,
+		rec: trace.NewFlightRecorder(trace.FlightRecorderConfig{
+			MinAge: cfg.MinAge, MaxBytes: uint64(cfg.MaxBytes),
+		}),
 		started: time.Now(),
 		leave:   leave,
 		wake:    make(chan struct{}, 1),
@@ -59,13 +62,15 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 	f.fresh.Store(int64(cfg.MinAge / 2))
 	if err := f.rec.Start(); err != nil {
 		leave()
-		return nil, web.Refuse(http.StatusConflict, "the program itself uses the flight recorder: %v", err)
+		return nil, web.Refuse(http.StatusConflict,
+			"the program itself uses the flight recorder: %v", err)
 	}
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(context.Background())
 	go func() {
 		defer close(f.stopped)
-		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels("profiling", "slow operations")))
+		labels := pprof.Labels("profiling", "slow operations")
+		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, labels))
 		f.run(ctx)
 		f.rec.Stop()
 	}()
@@ -149,7 +154,8 @@ func (f *flight) keep(c *Slow) {
 	switch {
 	case errors.Is(err, slow.ErrNoMark):
 		f.setFresh(time.Duration(f.fresh.Load()) / 2)
-		f.drop("The program has so many events that a trace did not have the end of the operation any more. Raise the size.")
+		f.drop("The program has so many events that a trace did not have the end of the " +
+			"operation any more. Raise the size.")
 		return
 	case err != nil:
 		c.Problem = err.Error()

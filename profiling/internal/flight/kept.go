@@ -16,7 +16,7 @@ type Slow struct {
 	Op         string        `json:"op"`
 	Took       time.Duration `json:"took_ns"`
 	Threshold  time.Duration `json:"threshold_ns"`
-	Percentile float64       `json:"percentile,omitempty"` // that the threshold was, 0 if it was set
+	Percentile float64       `json:"percentile,omitempty"` // of the threshold, 0 if that was set
 	Phase      string        `json:"phase,omitempty"`      // what ran, "" if unknown
 	End        time.Time     `json:"end"`
 

@@ -92,7 +92,7 @@ func (s *Recording) Op(name string) *Op {
 func (s *Recording) Start(cfg Config) error {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {
-		return s.fail(web.Refuse(http.StatusBadRequest, "slow operations: %v", err))
+		return s.fail(web.Bad("slow operations: %v", err))
 	}
 	s.turn.Lock()
 	defer s.turn.Unlock()

@@ -78,7 +78,8 @@ func makePlain(p *profile.Profile) {
 		t.Type, t.Unit = plainText(t.Type), plainText(t.Unit)
 	}
 	for _, s := range p.Sample {
-		s.Label, s.NumLabel, s.NumUnit = plainNames(s.Label), plainNames(s.NumLabel), plainNames(s.NumUnit)
+		s.Label, s.NumLabel = plainNames(s.Label), plainNames(s.NumLabel)
+		s.NumUnit = plainNames(s.NumUnit)
 		for _, labels := range []map[string][]string{s.Label, s.NumUnit} {
 			for _, list := range labels {
 				for i, text := range list {

@@ -39,7 +39,7 @@ func Show(w http.ResponseWriter, r *http.Request, view string, load Load) (err e
 		return web.Refuse(http.StatusNotImplemented, "the graph needs the dot program of "+
 			"Graphviz, which is not installed here; flamegraph, top and peek work without")
 	case !slices.Contains(Views, view):
-		return web.Refuse(http.StatusNotFound, "a profile has no page %q", view)
+		return web.NotFound("a profile has no page %q", view)
 	}
 	select {
 	case Turns <- struct{}{}:
@@ -61,7 +61,8 @@ func Show(w http.ResponseWriter, r *http.Request, view string, load Load) (err e
 	defer func() {
 		// Pages are made for profiles that are as they should be.
 		if p := recover(); p != nil {
-			err = web.Refuse(http.StatusUnprocessableEntity, "pprof cannot show this profile: %v", p)
+			err = web.Refuse(http.StatusUnprocessableEntity,
+				"pprof cannot show this profile: %v", p)
 		}
 	}()
 	handlers, err := handlersOf(p, base)

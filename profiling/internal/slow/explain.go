@@ -146,9 +146,14 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 		r.Waits = append(r.Waits, *wait)
 	}
 	slices.SortFunc(r.Waits, func(a, b Wait) int {
-		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Site.Func, b.Site.Func), cmp.Compare(a.Site.Line, b.Site.Line))
+		return cmp.Or(cmp.Compare(b.Total, a.Total), bySite(a.Kind, b.Kind, a.Site, b.Site))
 	})
 	r.Waits = slices.Clip(r.Waits[:min(len(r.Waits), maxWaits)])
+}
+
+// bySite compares what was waited for, and where.
+func bySite(k, l contention.Kind, a, b contention.Frame) int {
+	return cmp.Or(cmp.Compare(k, l), cmp.Compare(a.Func, b.Func), cmp.Compare(a.Line, b.Line))
 }
 
 // siteOf returns the line of a stack that a reader would look at, nothing if it
@@ -220,7 +225,8 @@ type runners struct {
 func (r running) add(id trace.GoID, at contention.Frame, d time.Duration) {
 	e := r[at.Func]
 	if e == nil {
-		e = &runners{activity: Activity{Goroutine: int64(id), Site: at}, who: map[trace.GoID]struct{}{}}
+		a := Activity{Goroutine: int64(id), Site: at}
+		e = &runners{activity: a, who: map[trace.GoID]struct{}{}}
 		r[at.Func] = e
 	}
 	e.who[id] = struct{}{}
@@ -252,7 +258,7 @@ func most(list []Activity, during window) []Activity {
 	negligible := during.end.Sub(during.start) / 100
 	list = slices.DeleteFunc(list, func(a Activity) bool { return a.Total < negligible })
 	slices.SortFunc(list, func(a, b Activity) int {
-		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Site.Func, b.Site.Func), cmp.Compare(a.Site.Line, b.Site.Line))
+		return cmp.Or(cmp.Compare(b.Total, a.Total), bySite(a.Kind, b.Kind, a.Site, b.Site))
 	})
 	return slices.Clip(list[:min(len(list), maxActivities)])
 }

@@ -53,7 +53,7 @@ type Wait struct {
 	Total  time.Duration      `json:"total_ns"`
 	Max    time.Duration      `json:"max_ns"`
 	Waker  *Waker             `json:"waker,omitempty"`  // who ended the longest
-	Others []Activity         `json:"others,omitempty"` // who ran during the longest, if it was for a processor
+	Others []Activity         `json:"others,omitempty"` // who ran meanwhile, if for a processor
 }
 
 // A Waker made the goroutine runnable again.
@@ -75,7 +75,7 @@ type Activity struct {
 	Goroutine  int64            `json:"goroutine"`      // the lowest number
 	Goroutines int              `json:"goroutines"`     // how many
 	Kind       contention.Kind  `json:"kind,omitempty"` // "" if it ran
-	Site       contention.Frame `json:"site"`           // where it waited or stopped; may be empty if it ran
+	Site       contention.Frame `json:"site"`           // where it waited or stopped, if known
 	Total      time.Duration    `json:"total_ns"`
 }
 

@@ -15,7 +15,8 @@ import (
 func (r *Report) verdict() string {
 	var b strings.Builder
 	if !r.Complete() {
-		fmt.Fprintf(&b, "The trace does not reach back to the start of the operation: it has only the last %s of %s. ", brief.Time(r.Seen), brief.Time(r.Took))
+		fmt.Fprintf(&b, "The trace does not reach back to the start of the operation: "+
+			"it has only the last %s of %s. ", brief.Time(r.Seen), brief.Time(r.Took))
 	}
 	of := fmt.Sprintf(" of %s ", brief.Time(r.Seen))
 	top := Wait{}
@@ -29,10 +30,11 @@ func (r *Report) verdict() string {
 	case r.Unknown > r.Seen/2:
 		b.WriteString(brief.Time(r.Unknown) + of + "are not in the trace.")
 	case r.Assist > r.Seen/2 || r.Assist > r.Running && r.Assist >= top.Total:
-		b.WriteString(brief.Time(r.Assist) + of + "marking for the garbage collector, in return for what it allocated.")
+		b.WriteString(brief.Time(r.Assist) + of + marking + ", in return for what it allocated.")
 		said, most = marking, r.Assist
 	case r.Running >= top.Total:
-		b.WriteString(brief.Time(r.Running) + of + "running: the operation itself used the processor. A CPU profile shows where.")
+		b.WriteString(brief.Time(r.Running) + of + "running: the operation itself used the " +
+			"processor. A CPU profile shows where.")
 		said, most = kindWords(""), r.Running
 	default:
 		b.WriteString(brief.Time(top.Total) + of + top.words())
@@ -44,7 +46,8 @@ func (r *Report) verdict() string {
 		}
 	}
 	if r.Stopped > r.Seen/10 {
-		fmt.Fprintf(&b, " The world was stopped for %s (%s).", brief.Time(r.Stopped), strings.Join(r.Stops, ", "))
+		fmt.Fprintf(&b, " The world was stopped for %s (%s).",
+			brief.Time(r.Stopped), strings.Join(r.Stops, ", "))
 	}
 	if r.Marking > r.Seen/2 && top.Kind != contention.Sleep {
 		fmt.Fprintf(&b, " The garbage collector was marking for %s.", brief.Time(r.Marking))
@@ -108,10 +111,11 @@ func (w Wait) words() string {
 	}
 	k := w.Waker
 	switch {
-	case k == nil || k.Goroutine < 0 || k.Site.Func == "" || strings.HasPrefix(k.Site.Func, "runtime."):
+	case k == nil, k.Goroutine < 0, k.Site.Func == "", strings.HasPrefix(k.Site.Func, "runtime."):
 		k = nil
 	case w.Kind == contention.Mutex || w.Kind == contention.RWMutex:
-		fmt.Fprintf(&b, "; it was held by goroutine %d, which released it at %s", k.Goroutine, place(k.Site))
+		fmt.Fprintf(&b, "; it was held by goroutine %d, which released it at %s",
+			k.Goroutine, place(k.Site))
 	default:
 		fmt.Fprintf(&b, "; goroutine %d ended it at %s", k.Goroutine, place(k.Site))
 	}

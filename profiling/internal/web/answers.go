@@ -38,6 +38,16 @@ func Refuse(status int, format string, args ...any) error {
 	return &Refusal{Status: status, Text: fmt.Sprintf(format, args...)}
 }
 
+// Bad refuses a request that makes no sense.
+func Bad(format string, args ...any) error {
+	return Refuse(http.StatusBadRequest, format, args...)
+}
+
+// NotFound refuses a request for what there is not.
+func NotFound(format string, args ...any) error {
+	return Refuse(http.StatusNotFound, format, args...)
+}
+
 // writeError answers with err as plain text: under the status of a [Refusal],
 // otherwise as an internal error.
 func writeError(w http.ResponseWriter, err error) {

@@ -53,7 +53,8 @@ const healthPath = "/healthz"
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -73,7 +74,8 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	query := r.URL.Query()
-	if g.token != nil && query.Has("token") && strings.Contains(r.Header.Get("Accept"), "text/html") {
+	page := strings.Contains(r.Header.Get("Accept"), "text/html")
+	if g.token != nil && query.Has("token") && page {
 		// A browser: the token leaves the address line, so that it does not
 		// end up in bookmarks, screenshots and shared links.
 		http.SetCookie(w, g.token.cookie(r.TLS != nil))
@@ -89,8 +91,8 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // check returns the reason to refuse r, or nil.
 func (g *Guard) check(w http.ResponseWriter, r *http.Request) error {
 	if !g.hostAllowed(r.Host) {
-		return Refuse(http.StatusMisdirectedRequest,
-			"host %q is not this server; use localhost or an IP address, or add the name to Config.Hosts", r.Host)
+		return Refuse(http.StatusMisdirectedRequest, "host %q is not this server; "+
+			"use localhost or an IP address, or add the name to Config.Hosts", r.Host)
 	}
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
@@ -101,9 +103,10 @@ func (g *Guard) check(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	} else if !g.token.in(r) {
-		w.Header().Set("WWW-Authenticate", `Basic realm="profiling: any user name, the token as password", charset="UTF-8"`)
-		return Refuse(http.StatusUnauthorized,
-			"token required: add ?token=... to the address, or send it as bearer token or as password")
+		w.Header().Set("WWW-Authenticate",
+			`Basic realm="profiling: any user name, the token as password", charset="UTF-8"`)
+		return Refuse(http.StatusUnauthorized, "token required: "+
+			"add ?token=... to the address, or send it as bearer token or as password")
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
@@ -111,7 +114,9 @@ func (g *Guard) check(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	// Other sites may link to a page, but not fetch, embed or frame anything.
-	if foreignSite(r) && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document") {
+	linked := r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document"
+	if foreignSite(r) && !linked {
 		return Refuse(http.StatusForbidden, "requested by a page of another site")
 	}
 	return nil
@@ -138,11 +143,15 @@ func (g *Guard) hostAllowed(hostport string) bool {
 func localOnly(r *http.Request) error {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
-		return Refuse(http.StatusForbidden, "without Config.Token only this machine is answered, not %q", r.RemoteAddr)
+		return Refuse(http.StatusForbidden,
+			"without Config.Token only this machine is answered, not %q", r.RemoteAddr)
 	}
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+	for _, name := range []string{
+		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via",
+	} {
 		if r.Header.Get(name) != "" {
-			return Refuse(http.StatusForbidden, "without Config.Token no forwarded request is answered, and this one has %s", name)
+			return Refuse(http.StatusForbidden, "without Config.Token no forwarded request "+
+				"is answered, and this one has %s", name)
 		}
 	}
 	return nil
@@ -164,7 +173,8 @@ func foreignSite(r *http.Request) bool {
 func OwnSite(next Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if foreignSite(r) {
-			return Refuse(http.StatusForbidden, "a capture cannot be started from a page of another site")
+			return Refuse(http.StatusForbidden,
+				"a capture cannot be started from a page of another site")
 		}
 		return next(w, r)
 	}
@@ -201,7 +211,8 @@ func (t *token) in(r *http.Request) bool {
 		subtle.ConstantTimeCompare([]byte(c.Value), []byte(t.cookieValue)) == 1 {
 		return true
 	}
-	if scheme, text, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+	scheme, text, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if ok && strings.EqualFold(scheme, "Bearer") {
 		return t.is(text)
 	}
 	if _, password, ok := r.BasicAuth(); ok {
