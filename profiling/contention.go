@@ -17,32 +17,18 @@ import (
 // contentionIndex shows the ways to look for contention, what each costs, and
 // the reports there are.
 func (s *service) contentionIndex(w http.ResponseWriter, r *http.Request) error {
-	data := struct {
-		web.Frame
-		Phase    string
-		Reports  []captureRow
-		Mutex    int
-		MaxTrace int
-		Longest  int
-		Last     time.Duration
-		Running  []string
-	}{
-		Frame:    s.frame("Contention", "contention", "../"),
-		Phase:    s.phase().Label,
-		Mutex:    runtime.SetMutexProfileFraction(-1),
-		MaxTrace: int(min(capture.MaxTrace, s.captures.Longest).Seconds()),
-		Longest:  s.cfg.MaxSeconds,
-		Running:  capture.Running(),
-	}
+	var last time.Duration // since the last report from profiles, 0 if there is none
 	if at := s.captures.LastReport(); !at.IsZero() {
-		data.Last = max(time.Since(at).Round(time.Second), time.Second)
+		last = max(time.Since(at).Round(time.Second), time.Second)
 	}
-	for _, row := range s.rows() {
-		if row.Report != nil {
-			data.Reports = append(data.Reports, row)
-		}
-	}
-	return web.Page(w, http.StatusOK, "contention.html", data)
+	other := func(row captureRow) bool { return row.Report == nil }
+	frame := s.frame("Contention", "contention", "../")
+	return web.Page(w, http.StatusOK, "contention.html", frame, web.Data{
+		"Phase": s.phase().Label, "Running": capture.Running(), "Last": last,
+		"Reports": slices.DeleteFunc(s.rows(), other),
+		"Mutex":   runtime.SetMutexProfileFraction(-1), "Longest": s.cfg.MaxSeconds,
+		"MaxTrace": int(min(capture.MaxTrace, s.captures.Longest).Seconds()),
+	})
 }
 
 // contentionNew makes a report, stores it and redirects to it, or answers with
@@ -91,45 +77,32 @@ func (s *service) contentionReport(w http.ResponseWriter, r *http.Request) error
 	}
 	kind := contention.Kind(query.Get("kind"))
 	const idle = "idle" // in place of a kind
-	data := struct {
-		web.Frame
-		captureRow
-		Kinds   []kindTotal
-		Kind    contention.Kind
-		Sort    string
-		Sorts   []string
-		Waits   []contention.Site
-		Idle    int // sites of goroutines that waited all the time
-		Hidden  int
-		Counted bool
-	}{
-		Frame:      s.frame("Contention", "contention", "../"),
-		captureRow: rowOf(c),
-		Kind:       kind,
-		Sort:       sort,
-		Sorts:      []string{"total", "count", "avg"},
-	}
+	sorts := []string{"total", "count", "avg"}
 	if c.Report.Exact {
-		data.Sorts = append(data.Sorts, "p99", "max")
+		sorts = append(sorts, "p99", "max")
 	}
-	data.Kinds = kindTotals(c.Report.Waits)
+	var waits []contention.Site
+	never := 0 // sites of goroutines that waited all the time
 	for _, site := range c.Report.Waits {
-		switch {
-		case site.Idle:
-			data.Idle++
-			if kind == idle {
-				data.Waits = append(data.Waits, site)
-			}
-		case kind == "" || site.Kind == kind:
-			data.Waits = append(data.Waits, site)
+		if site.Idle {
+			never++
+		}
+		if site.Idle && kind == idle || !site.Idle && (kind == "" || site.Kind == kind) {
+			waits = append(waits, site)
 		}
 	}
-	slices.SortStableFunc(data.Waits, order)
-	data.Hidden = c.Report.Sites - len(c.Report.Waits) - len(c.Report.Holders)
-	for _, n := range c.Report.Counters {
-		data.Counted = data.Counted || n.Count > 0
-	}
-	return web.Page(w, http.StatusOK, "report.html", data)
+	slices.SortStableFunc(waits, order)
+	counted := func(n contention.Counter) bool { return n.Count > 0 }
+	row := rowOf(c)
+	frame := s.frame("Contention", "contention", "../")
+	return web.Page(w, http.StatusOK, "report.html", frame, web.Data{
+		"ID": c.ID, "Label": c.Label, "Phase": c.Phase, "Empty": c.Empty, "Report": c.Report,
+		"At": row.At, "Scope": row.Scope,
+		"Kinds": kindTotals(c.Report.Waits), "Kind": kind, "Sorts": sorts, "Sort": sort,
+		"Waits": waits, "Idle": never,
+		"Hidden":  c.Report.Sites - len(c.Report.Waits) - len(c.Report.Holders),
+		"Counted": slices.ContainsFunc(c.Report.Counters, counted),
+	})
 }
 
 // siteOrders has the ways to sort a report.

@@ -21,59 +21,29 @@ import (
 
 // index shows the page of profiles.
 func (s *service) index(w http.ResponseWriter, r *http.Request) error {
-	now := time.Now()
-	data := struct {
-		web.Frame
-		Scheme     string
-		Host       string
-		Prefix     string // under which the handler is mounted
-		Now        string
-		Phase      string
-		PhaseAge   time.Duration // 0: unknown
-		Running    []string
-		Kinds      []capture.Kind
-		Captures   []captureRow
-		Comparable bool // there are two captures of one kind
-		History    int
-		MaxSeconds int
-		Token      bool
-		Metrics    bool
-		Dot        bool
-		System     string
-		Uptime     time.Duration
-		Mutex      int
-	}{
-		Frame:      s.frame("Profiles", "profiles", ""),
-		Scheme:     "http",
-		Host:       r.Host,
-		Now:        now.Format(time.TimeOnly),
-		Running:    capture.Running(),
-		Kinds:      capture.Kinds(),
-		Captures:   s.rows(),
-		History:    s.cfg.History,
-		MaxSeconds: s.cfg.MaxSeconds,
-		Token:      s.cfg.Token != "",
-		Metrics:    s.cfg.Metrics != nil,
-		Dot:        pprofui.HaveDot(),
-		System:     systemLine(),
-		Uptime:     now.Sub(s.started).Round(time.Second),
-		Mutex:      runtime.SetMutexProfileFraction(-1),
+	now, ph, rows := time.Now(), s.phase(), s.rows()
+	var age time.Duration // 0: unknown
+	if !ph.Since.IsZero() {
+		age = now.Sub(ph.Since).Round(time.Second)
 	}
+	scheme, prefix := "http", "" // under which the handler is mounted
 	if r.TLS != nil {
-		data.Scheme = "https"
+		scheme = "https"
 	}
 	if full, _, _ := strings.Cut(r.RequestURI, "?"); strings.HasSuffix(full, r.URL.Path) {
-		data.Prefix = strings.TrimSuffix(full, r.URL.Path)
+		prefix = strings.TrimSuffix(full, r.URL.Path)
 	}
-	ph := s.phase()
-	data.Phase = ph.Label
-	if !ph.Since.IsZero() {
-		data.PhaseAge = now.Sub(ph.Since).Round(time.Second)
-	}
-	for _, row := range data.Captures {
-		data.Comparable = data.Comparable || row.Previous > 0
-	}
-	return web.Page(w, http.StatusOK, "index.html", data)
+	comparable := func(row captureRow) bool { return row.Previous > 0 }
+	return web.Page(w, http.StatusOK, "index.html", s.frame("Profiles", "profiles", ""), web.Data{
+		"Scheme": scheme, "Host": r.Host, "Prefix": prefix,
+		"Now": now.Format(time.TimeOnly), "Uptime": now.Sub(s.started).Round(time.Second),
+		"Phase": ph.Label, "PhaseAge": age, "System": systemLine(),
+		"Running": capture.Running(), "Kinds": capture.Kinds(),
+		"Captures": rows, "Comparable": slices.ContainsFunc(rows, comparable),
+		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
+		"Token": s.cfg.Token != "", "Metrics": s.cfg.Metrics != nil,
+		"Dot": pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
+	})
 }
 
 // A captureRow is a capture in a list.

@@ -19,11 +19,8 @@ func (s *service) dashboard(w http.ResponseWriter, r *http.Request) error {
 	if strings.HasSuffix(r.URL.Path, "/live") {
 		base = ""
 	}
-	return web.Page(w, http.StatusOK, "dashboard.html", struct {
-		web.Frame
-		Kinds  []capture.Kind
-		System string
-	}{s.frame("Dashboard", "live", base), capture.Kinds(), systemLine()})
+	return web.Page(w, http.StatusOK, "dashboard.html", s.frame("Dashboard", "live", base),
+		web.Data{"Kinds": capture.Kinds(), "System": systemLine()})
 }
 
 // systemLine says what the program runs on.

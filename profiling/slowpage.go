@@ -27,30 +27,21 @@ func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	if cfg.Keep == 0 { // never on
 		cfg, _ = s.slowConfig().WithDefaults()
 	}
-	data := struct {
-		web.Frame
-		flight.State
-		Rows       []slowRow
-		Percentile float64
-		Above      string
-		Keep       int
-		Size       string
-		Reach      time.Duration
-	}{
-		Frame:      s.frame("Slow operations", "slow", "../"),
-		State:      st,
-		Percentile: cfg.Percentile,
-		Keep:       cfg.Keep,
-		Size:       flight.ShortBytes(cfg.MaxBytes),
-		Reach:      cfg.MinAge,
-	}
+	above := ""
 	if cfg.Above > 0 {
-		data.Above = cfg.Above.String()
+		above = cfg.Above.String()
 	}
+	var rows []slowRow
 	for _, c := range st.Kept {
-		data.Rows = append(data.Rows, slowRowOf(c))
+		rows = append(rows, slowRowOf(c))
 	}
-	return web.Page(w, http.StatusOK, "slow.html", data)
+	frame := s.frame("Slow operations", "slow", "../")
+	return web.Page(w, http.StatusOK, "slow.html", frame, web.Data{
+		"On": st.On, "Failed": st.Failed, "Rule": st.Rule, "Ops": st.Ops,
+		"Lost": st.Lost, "Problem": st.Problem, "Rows": rows,
+		"Percentile": cfg.Percentile, "Above": above, "Keep": cfg.Keep,
+		"Size": flight.ShortBytes(cfg.MaxBytes), "Reach": cfg.MinAge,
+	})
 }
 
 // slowConfig returns under what to record, unless a visitor says otherwise.

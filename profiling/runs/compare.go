@@ -139,22 +139,16 @@ func (p *pages) compare(w http.ResponseWriter, r *http.Request) error {
 	if why != nil {
 		c, status = &comparison{Old: before, New: after}, http.StatusUnprocessableEntity
 	}
-	data := struct {
-		web.Frame
-		Old, New run
-		*comparison
-		Why   error
-		Pairs []profileRow
-	}{p.frame(before+" and "+after, "../"), runOf(old), runOf(now), c, why, nil}
-	if before != after {
-		var both []runFile
-		for _, f := range data.New.Profiles {
-			same := func(g runFile) bool { return f.File == g.File }
-			if slices.ContainsFunc(data.Old.Profiles, same) {
-				both = append(both, f)
-			}
+	x, y := runOf(old), runOf(now)
+	var both []runFile
+	for _, f := range y.Profiles {
+		same := func(g runFile) bool { return f.File == g.File }
+		if before != after && slices.ContainsFunc(x.Profiles, same) {
+			both = append(both, f)
 		}
-		data.Pairs = rowsOf(both)
 	}
-	return web.Page(w, status, "compare.html", data)
+	frame := p.frame(before+" and "+after, "../")
+	return web.Page(w, status, "compare.html", frame, web.Data{
+		"Old": x, "New": y, "Changes": c, "Why": why, "Pairs": rowsOf(both),
+	})
 }

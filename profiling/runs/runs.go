@@ -194,18 +194,14 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
 	if asksJSON(r) {
 		return web.JSON(w, list)
 	}
-	data := struct {
-		web.Frame
-		Runs     []run
-		Readable []string // newest first
-		Hidden   int
-	}{Frame: p.frame("Runs", "../"), Runs: list, Hidden: hidden}
+	var readable []string // newest first
 	for _, run := range list {
 		if run.Err == "" {
-			data.Readable = append(data.Readable, run.Name)
+			readable = append(readable, run.Name)
 		}
 	}
-	return web.Page(w, http.StatusOK, "runs.html", data)
+	return web.Page(w, http.StatusOK, "runs.html", p.frame("Runs", "../"),
+		web.Data{"Runs": list, "Readable": readable, "Hidden": hidden})
 }
 
 // run shows one run.
@@ -222,10 +218,6 @@ func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	if asksJSON(r) {
 		return web.JSON(w, d)
 	}
-	return web.Page(w, http.StatusOK, "run.html", struct {
-		web.Frame
-		details
-		Rows []profileRow
-		Dot  bool
-	}{p.frame("Run "+d.Name, "../../"), d, rowsOf(d.Profiles), pprofui.HaveDot()})
+	return web.Page(w, http.StatusOK, "run.html", p.frame("Run "+d.Name, "../../"),
+		web.Data{"Run": d, "Rows": rowsOf(d.Profiles), "Dot": pprofui.HaveDot()})
 }

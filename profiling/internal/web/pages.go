@@ -24,14 +24,14 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"base":     path.Base,
 	"list":     func(words []string) string { return strings.Join(words, ", ") },
 	"when":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
-	"dict": func(pairs ...any) map[any]any {
-		m := map[any]any{}
+	"dict": func(pairs ...any) Data {
+		m := Data{}
 		for ; len(pairs) > 0; pairs = pairs[2:] {
-			m[pairs[0]] = pairs[1]
+			m[pairs[0].(string)] = pairs[1]
 		}
 		return m
 	},
-}).ParseFS(pageFiles, "pages/*.html"))
+}).Option("missingkey=error").ParseFS(pageFiles, "pages/*.html"))
 
 // pagePolicy lets pages load from this server, and run no script but its files.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
@@ -48,8 +48,13 @@ type Frame struct {
 	Saved bool   // there are pages of saved runs
 }
 
+// Data is what a template shows beside the frame.
+type Data map[string]any
+
 // Page answers with a page made from the named template.
-func Page(w http.ResponseWriter, status int, name string, data any) error {
+func Page(w http.ResponseWriter, status int, name string, f Frame, data Data) error {
+	data["Title"], data["Page"], data["Base"], data["Here"] = f.Title, f.Page, f.Base, f.Here
+	data["Saved"] = f.Saved
 	var buf bytes.Buffer
 	if err := pages.ExecuteTemplate(&buf, name, data); err != nil {
 		return err
