@@ -43,33 +43,27 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	if g := f.goroutines[id]; g != nil {
 		f.explain(r, g, w)
 	}
-	if ranges := f.ranges[trace.MakeResourceID(id)]; ranges != nil {
-		// Marking for the collector counts as such only while it runs.
-		for _, s := range ranges.all() {
-			for _, p := range f.goroutines[id].spans {
-				part := window{max(s.start, w.start), min(orNow(s.end, f.Now), w.end)}
-				if p.State == trace.GoRunning && part.end > part.start {
-					r.Assist += part.overlap(p.Start, p.End)
-				}
-			}
-		}
-		r.Running -= r.Assist
+	for key, start := range f.ranges {
+		f.passed = append(f.passed, namedSpan{key, start, f.Now})
 	}
-	if ranges := f.ranges[trace.ResourceID{}]; ranges != nil {
-		for _, s := range ranges.all() {
-			d := w.overlap(s.start, s.end)
-			switch {
-			case d == 0:
-			case s.name == markRange:
-				r.Marking += d
-			default:
-				r.Stopped += d
-				if why := s.name[len(stopPrefix) : len(s.name)-1]; !slices.Contains(r.Stops, why) {
-					r.Stops = append(r.Stops, why)
-				}
+	for _, s := range f.passed {
+		part := window{max(s.start, w.start), min(s.end, w.end)}
+		switch {
+		case part.end <= part.start:
+		case s.name == markRange:
+			r.Marking += part.end.Sub(part.start)
+		case s.name == assistRange:
+			if s.of == id {
+				r.Assist += f.running(id, part)
+			}
+		default:
+			r.Stopped += part.end.Sub(part.start)
+			if why := s.name[len(stopPrefix) : len(s.name)-1]; !slices.Contains(r.Stops, why) {
+				r.Stops = append(r.Stops, why)
 			}
 		}
 	}
+	r.Running -= r.Assist
 	r.Unknown = r.Seen - r.Running - r.Assist - r.Runnable - r.Waiting - r.Syscall
 	r.Verdict = r.verdict()
 	return r
@@ -82,13 +76,17 @@ func orNow(t, now trace.Time) trace.Time {
 	return t
 }
 
-// all returns the ranges that have ended and those that last.
-func (r *ranges) all() []namedSpan {
-	list := slices.Clone(r.done)
-	for name, start := range r.open {
-		list = append(list, namedSpan{name: name, start: start})
+// running returns for how long a goroutine ran: marking for the collector counts as
+// such only then.
+func (f *follower) running(id trace.GoID, w window) (d time.Duration) {
+	if g := f.goroutines[id]; g != nil {
+		for _, s := range g.spans {
+			if s.State == trace.GoRunning {
+				d += w.overlap(s.Start, s.End)
+			}
+		}
 	}
-	return list
+	return d
 }
 
 // explain sums up what g did within w.

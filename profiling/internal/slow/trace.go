@@ -55,7 +55,7 @@ func FromTrace(r io.Reader, id uint64, took time.Duration) (*Report, error) {
 		took:       max(took, 1),
 		memory:     trace.Time(max(took, 1) + slack),
 		goroutines: map[trace.GoID]*goroutine{},
-		ranges:     map[trace.ResourceID]*ranges{},
+		ranges:     map[rangeKey]trace.Time{},
 	}
 	f.Frames = func(frames []contention.Frame) []contention.Frame { return frames }
 	f.Done, f.Gone = f.done, f.gone
@@ -86,8 +86,10 @@ type follower struct {
 	took       time.Duration
 	memory     trace.Time // how far back what was done is remembered
 	goroutines map[trace.GoID]*goroutine
-	ranges     map[trace.ResourceID]*ranges // ResourceID{}: of the whole program
-	ended      []endedGoroutine             // of those in goroutines, the first to end first
+	ended      []endedGoroutine        // of those in goroutines, the first to end first
+	ranges     map[rangeKey]trace.Time // when those began that last
+	passed     []namedSpan             // those that have ended
+	kept       int                     // len(passed) after the last pruning
 }
 
 type endedGoroutine struct {
@@ -102,15 +104,15 @@ type goroutine struct {
 	pruned int                // len(spans) after the last pruning
 }
 
-// ranges are times in which something was going on that has a name.
-type ranges struct {
-	open map[string]trace.Time
-	done []namedSpan
+// A named span is a time in which something was going on.
+type namedSpan struct {
+	rangeKey
+	start, end trace.Time
 }
 
-type namedSpan struct {
-	name       string
-	start, end trace.Time
+type rangeKey struct {
+	of   trace.GoID // NoGoroutine: of the whole program
+	name string
 }
 
 // done remembers what a goroutine has done.
@@ -139,7 +141,6 @@ func (f *follower) gone(id trace.GoID, at []contention.Frame) {
 	}
 	for len(f.ended) > 0 && f.ended[0].at < then {
 		delete(f.goroutines, f.ended[0].id)
-		delete(f.ranges, trace.MakeResourceID(f.ended[0].id))
 		f.ended = f.ended[1:]
 	}
 }
@@ -157,27 +158,30 @@ func (f *follower) event(e trace.Event) {
 	default:
 		return
 	}
-	key, ok := rangeKey(e)
-	if !ok {
+	r := e.Range()
+	key := rangeKey{trace.NoGoroutine, r.Name}
+	switch {
+	case r.Name == assistRange && r.Scope.Kind == trace.ResourceGoroutine:
+		key.of = r.Scope.Goroutine()
+	case r.Name == assistRange:
+		key.of = e.Goroutine()
+	case r.Name != markRange && !strings.HasPrefix(r.Name, stopPrefix):
 		return
 	}
-	name, r := e.Range().Name, f.ranges[key]
-	if r == nil {
-		r = &ranges{open: map[string]trace.Time{}}
-		f.ranges[key] = r
-	}
-	start, open := r.open[name]
+	start, open := f.ranges[key]
 	switch {
-	case e.Kind() == trace.EventRangeEnd:
-		if open {
-			delete(r.open, name)
-			r.done = append(r.forget(f.Now-f.memory), namedSpan{name, start, f.Now})
+	case e.Kind() == trace.EventRangeEnd && open:
+		delete(f.ranges, key)
+		if then := f.Now - f.memory; len(f.passed) > 2*f.kept+64 {
+			f.passed = slices.DeleteFunc(f.passed, func(s namedSpan) bool { return s.end <= then })
+			f.kept = len(f.passed)
 		}
-	case open:
+		f.passed = append(f.passed, namedSpan{key, start, f.Now})
+	case e.Kind() == trace.EventRangeEnd, open:
 	case e.Kind() == trace.EventRangeActive:
-		r.open[name] = f.First
+		f.ranges[key] = f.First
 	default:
-		r.open[name] = f.Now
+		f.ranges[key] = f.Now
 	}
 }
 
@@ -187,26 +191,3 @@ const (
 	markRange   = "GC concurrent mark phase"
 	stopPrefix  = "stop-the-world ("
 )
-
-// rangeKey returns under which key the range of an event is kept.
-func rangeKey(e trace.Event) (key trace.ResourceID, ok bool) {
-	r := e.Range()
-	switch {
-	case r.Name == assistRange:
-		if r.Scope.Kind == trace.ResourceGoroutine {
-			return r.Scope, true
-		}
-		return trace.MakeResourceID(e.Goroutine()), true
-	case r.Name == markRange, strings.HasPrefix(r.Name, stopPrefix):
-		return trace.ResourceID{}, true
-	}
-	return key, false
-}
-
-// forget returns the ranges that ended after then, if the others are many.
-func (r *ranges) forget(then trace.Time) []namedSpan {
-	if len(r.done) < 64 || r.done[0].end > then {
-		return r.done
-	}
-	return slices.DeleteFunc(r.done, func(s namedSpan) bool { return s.end <= then })
-}
