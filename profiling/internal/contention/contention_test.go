@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"reflect"
 	"regexp"
 	"runtime"
 	"runtime/pprof"
@@ -34,9 +35,14 @@ type planted struct {
 	profile bool   // the block profile has it
 }
 
+// name returns the name of the function that waits.
+func (p planted) name() string {
+	return runtime.FuncForPC(reflect.ValueOf(p.wait).Pointer()).Name()
+}
+
 // plant returns one wait of every kind that can be made at will.
-func plant(t *testing.T) map[string]planted {
-	var mu sync.Mutex
+func plant(t *testing.T) []planted {
+	var mu, lk sync.Mutex
 	var rw, rw2 sync.RWMutex
 	var once sync.Once
 	var wg sync.WaitGroup
@@ -45,74 +51,49 @@ func plant(t *testing.T) map[string]planted {
 	rw2.RLock()
 	wg.Add(1)
 	recv, send, sel, hold := make(chan int), make(chan int), make(chan int), make(chan int)
-	var lk sync.Mutex
 	cond := sync.NewCond(&lk)
-	a, b := net.Pipe()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	t.Cleanup(func() { a.Close(); b.Close(); ln.Close() })
-	return map[string]planted{
-		"waitMutex":   {contention.Mutex, func() { waitMutex(&mu) }, mu.Unlock, "sync.Mutex.Lock", true},
-		"waitRead":    {contention.RWMutex, func() { waitRead(&rw) }, rw.Unlock, "sync.RWMutex.RLock", true},
-		"waitWrite":   {contention.RWMutex, func() { waitWrite(&rw2) }, rw2.RUnlock, "sync.RWMutex.Lock", true},
-		"waitReceive": {contention.ChanReceive, func() { waitReceive(recv) }, func() { recv <- 1 }, "chan receive", true},
-		"waitSend":    {contention.ChanSend, func() { waitSend(send) }, func() { <-send }, "chan send", true},
-		"waitSelect":  {contention.Select, func() { waitSelect(sel) }, func() { sel <- 1 }, "select", true},
-		"waitCond":    {contention.Cond, func() { waitCond(cond) }, func() { cond.L.Lock(); cond.Broadcast(); cond.L.Unlock() }, "sync.Cond.Wait", true},
-		"waitGroup":   {contention.WaitGroup, func() { waitGroup(&wg) }, wg.Done, "sync.WaitGroup.Wait", true},
-		"waitNetwork": {contention.Network, func() { waitNetwork(ln) }, func() {
-			c, err := net.Dial("tcp", ln.Addr().String())
-			if err == nil {
+	t.Cleanup(func() { ln.Close() })
+	inOnce := func() { once.Do(func() { <-hold }) }
+	return []planted{
+		{contention.Mutex, func() { mu.Lock(); defer mu.Unlock() }, mu.Unlock, "sync.Mutex.Lock", true},
+		{contention.RWMutex, func() { rw.RLock(); defer rw.RUnlock() }, rw.Unlock, "sync.RWMutex.RLock", true},
+		{contention.RWMutex, func() { rw2.Lock(); defer rw2.Unlock() }, rw2.RUnlock, "sync.RWMutex.Lock", true},
+		{contention.ChanReceive, func() { <-recv }, func() { recv <- 1 }, "chan receive", true},
+		{contention.ChanSend, func() { send <- 1 }, func() { <-send }, "chan send", true},
+		{contention.Select, func() {
+			select {
+			case <-sel:
+			case sel <- 2:
+			}
+		}, func() { sel <- 1 }, "select", true},
+		{contention.Cond, func() { lk.Lock(); cond.Wait(); lk.Unlock() }, func() {
+			lk.Lock()
+			cond.Broadcast()
+			lk.Unlock()
+		}, "sync.Cond.Wait", true},
+		{contention.WaitGroup, func() { wg.Wait() }, wg.Done, "sync.WaitGroup.Wait", true},
+		{contention.Network, func() {
+			if c, err := ln.Accept(); err == nil {
+				c.Close()
+			}
+		}, func() {
+			if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
 				c.Close()
 			}
 		}, "IO wait", false},
-		"waitOnce": {contention.Once, func() {
-			go once.Do(func() { <-hold })
+		{contention.Once, func() {
+			go inOnce()
 			await(t, "plant.func", "chan receive")
-			waitOnce(&once)
+			once.Do(func() {})
 		}, func() { close(hold) }, "sync.Mutex.Lock", true},
-		"waitSleep": {contention.Sleep, waitSleep, func() {}, "", false},
+		{contention.Sleep, func() { time.Sleep(20 * time.Millisecond) }, func() {}, "", false},
 	}
 }
-
-//go:noinline
-func waitMutex(mu *sync.Mutex) { mu.Lock(); defer mu.Unlock() }
-
-//go:noinline
-func waitRead(mu *sync.RWMutex) { mu.RLock(); defer mu.RUnlock() }
-
-//go:noinline
-func waitWrite(mu *sync.RWMutex) { mu.Lock(); defer mu.Unlock() }
 
 //go:noinline
 func waitReceive(c chan int) { <-c }
-
-//go:noinline
-func waitSend(c chan int) { c <- 1 }
-
-//go:noinline
-func waitSelect(c chan int) {
-	select {
-	case <-c:
-	case c <- 2:
-	}
-}
-
-//go:noinline
-func waitCond(c *sync.Cond) { c.L.Lock(); c.Wait(); c.L.Unlock() }
-
-//go:noinline
-func waitGroup(wg *sync.WaitGroup) { wg.Wait() }
-
-//go:noinline
-func waitOnce(o *sync.Once) { o.Do(func() {}) }
-
-//go:noinline
-func waitNetwork(ln net.Listener) {
-	if c, err := ln.Accept(); err == nil {
-		c.Close()
-	}
-}
 
 //go:noinline
 func waitSleep() { time.Sleep(20 * time.Millisecond) }
@@ -121,7 +102,7 @@ func waitSleep() { time.Sleep(20 * time.Millisecond) }
 // calls it.
 func await(t *testing.T, function, state string) {
 	t.Helper()
-	re := regexp.MustCompile(`(?s)^goroutine \d+ \[` + regexp.QuoteMeta(state) + `[^\]]*\]:.*\.` + function)
+	re := regexp.MustCompile(`(?s)^goroutine \d+ \[` + regexp.QuoteMeta(state) + `[^\]]*\]:.*` + regexp.QuoteMeta(function))
 	buf := make([]byte, 4<<20)
 	require.Eventually(t, func() bool {
 		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
@@ -134,14 +115,14 @@ func await(t *testing.T, function, state string) {
 }
 
 // runPlanted makes every planted wait happen, each of them once.
-func runPlanted(t *testing.T) map[string]planted {
+func runPlanted(t *testing.T) []planted {
 	t.Helper()
 	all := plant(t)
 	var wg sync.WaitGroup
-	for name, p := range all {
+	for _, p := range all {
 		wg.Go(p.wait)
 		if p.blocked != "" {
-			await(t, name, p.blocked)
+			await(t, p.name(), p.blocked)
 		}
 		p.release()
 	}
@@ -152,7 +133,7 @@ func runPlanted(t *testing.T) map[string]planted {
 // find returns the site of a kind in the named function of this file.
 func find(list []contention.Site, kind contention.Kind, function string) (contention.Site, bool) {
 	for _, s := range list {
-		if s.Kind == kind && strings.HasSuffix(s.Func, "."+function) {
+		if s.Kind == kind && strings.HasSuffix(s.Func, function) {
 			return s, true
 		}
 	}
@@ -174,12 +155,13 @@ func traced(t *testing.T, f func()) *contention.Report {
 }
 
 func TestTraceNamesEveryKindOfWait(t *testing.T) {
-	var all map[string]planted
+	var all []planted
 	r := traced(t, func() { all = runPlanted(t) })
 	require.True(t, r.Exact)
 	require.Positive(t, r.Window)
 	require.Positive(t, r.Events)
-	for name, p := range all {
+	for _, p := range all {
+		name := p.name()
 		s, ok := find(r.Waits, p.kind, name)
 		require.True(t, ok, "no wait of kind %q in %s: %+v", p.kind, name, r.Waits)
 		require.EqualValues(t, 1, s.Count, name)
@@ -325,7 +307,8 @@ func TestProfilesNameEveryKindTheyKnow(t *testing.T) {
 	all := runPlanted(t)
 	r := contention.FromProfiles(gain(t, blockBefore, "block"), gain(t, mutexBefore, "mutex"))
 	require.False(t, r.Exact)
-	for name, p := range all {
+	for _, p := range all {
+		name := p.name()
 		s, ok := find(r.Waits, p.kind, name)
 		require.Equal(t, p.profile, ok, "%s: %+v", name, r.Waits)
 		if ok {
