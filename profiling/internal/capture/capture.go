@@ -153,7 +153,12 @@ func (s *Captures) Keep(c *Capture) {
 	s.kept.Add(func(id int) *Capture {
 		c.ID = id
 		return c
-	}, func(list []*Capture) int { return min(len(list)-s.Limit, 1) - 1 })
+	}, func(list []*Capture) int {
+		if len(list) > s.Limit {
+			return 0
+		}
+		return -1
+	})
 }
 
 // Get returns the capture with the given number.
