@@ -222,3 +222,13 @@ func TestImports(t *testing.T) {
 			"github.com/mvccmap/mvccmap/internal/results"}, d)
 	}
 }
+
+func TestNoSavedRuns(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	for _, at := range []string{"runs/", "runs/x/", "runs/compare?old=a&new=b"} {
+		require.Equal(t, http.StatusNotFound, request(h, "/debug/pprof/"+at).Code, at)
+	}
+	for _, at := range []string{"/", "/debug/pprof/", "/debug/pprof/contention/"} {
+		require.NotContains(t, request(h, at).Body.String(), "Runs</a>")
+	}
+}

@@ -44,24 +44,33 @@ func explain(t *testing.T, plant func() (op func(), done func()), wanted func(*s
 	}
 }
 
+// traced returns a trace of f.
+func traced(t *testing.T, f func()) *bytes.Buffer {
+	t.Helper()
+	buf := new(bytes.Buffer)
+	require.NoError(t, rtrace.Start(buf))
+	defer rtrace.Stop()
+	f()
+	return buf
+}
+
 // explainOnce traces one operation and reports on it.
 func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Report {
 	t.Helper()
-	var buf bytes.Buffer
-	require.NoError(t, rtrace.Start(&buf))
-	op, done := plant()
 	var took time.Duration
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		start := time.Now()
-		op()
-		took = time.Since(start)
-		slow.Mark(7, time.Now())
+	buf := traced(t, func() {
+		op, done := plant()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			start := time.Now()
+			op()
+			took = time.Since(start)
+			slow.Mark(7, time.Now())
+		})
+		wg.Wait()
+		done()
 	})
-	wg.Wait()
-	done()
-	rtrace.Stop()
-	r, err := slow.FromTrace(bytes.NewReader(buf.Bytes()), 7, took)
+	r, err := slow.FromTrace(buf, 7, took)
 	require.NoError(t, err)
 	require.Equal(t, r.Seen, r.Running+r.Assist+r.Runnable+r.Waiting+r.Syscall+r.Unknown)
 	for _, d := range []time.Duration{r.Running, r.Assist, r.Runnable, r.Waiting, r.Syscall, r.Unknown} {
@@ -228,12 +237,11 @@ func TestAssist(t *testing.T) {
 
 // An operation that began before the trace.
 func TestTraceTooShort(t *testing.T) {
-	var buf bytes.Buffer
-	require.NoError(t, rtrace.Start(&buf))
-	plantedSleep()
-	slow.Mark(3, time.Now())
-	rtrace.Stop()
-	r, err := slow.FromTrace(&buf, 3, time.Hour)
+	buf := traced(t, func() {
+		plantedSleep()
+		slow.Mark(3, time.Now())
+	})
+	r, err := slow.FromTrace(buf, 3, time.Hour)
 	require.NoError(t, err)
 	require.False(t, r.Complete())
 	require.Equal(t, time.Hour, r.Took)
@@ -244,24 +252,23 @@ func TestTraceTooShort(t *testing.T) {
 
 // Only the last part of what a goroutine did belongs to the operation.
 func TestOnlyTheOperation(t *testing.T) {
-	var buf bytes.Buffer
-	require.NoError(t, rtrace.Start(&buf))
 	var took time.Duration
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		plantedSleep()
-		for range 1000 { // forget what came before
+	buf := traced(t, func() {
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			plantedSleep()
+			for range 1000 { // forget what came before
+				runtime.Gosched()
+			}
+			start := time.Now()
 			runtime.Gosched()
-		}
-		start := time.Now()
-		runtime.Gosched()
-		took = time.Since(start)
-		slow.Mark(1, time.Now())
-		plantedSleep()
+			took = time.Since(start)
+			slow.Mark(1, time.Now())
+			plantedSleep()
+		})
+		wg.Wait()
 	})
-	wg.Wait()
-	rtrace.Stop()
-	r, err := slow.FromTrace(&buf, 1, took)
+	r, err := slow.FromTrace(buf, 1, took)
 	require.NoError(t, err)
 	for _, w := range r.Waits {
 		require.NotEqual(t, contention.Sleep, w.Kind)
@@ -270,11 +277,8 @@ func TestOnlyTheOperation(t *testing.T) {
 }
 
 func TestNoMark(t *testing.T) {
-	var buf bytes.Buffer
 	slow.Mark(8, time.Now()) // nobody listens
-	require.NoError(t, rtrace.Start(&buf))
-	slow.Mark(1, time.Now())
-	rtrace.Stop()
+	buf := traced(t, func() { slow.Mark(1, time.Now()) })
 	_, err := slow.FromTrace(bytes.NewReader(buf.Bytes()), 2, time.Second)
 	require.ErrorIs(t, err, slow.ErrNoMark)
 	_, err = slow.FromTrace(strings.NewReader("nonsense"), 2, time.Second)
@@ -286,22 +290,23 @@ func TestNoMark(t *testing.T) {
 // What came between the end of the operation and its mark is not part of it.
 func TestLateMark(t *testing.T) {
 	lateMark := func() *slow.Report {
-		var buf bytes.Buffer
-		require.NoError(t, rtrace.Start(&buf))
-		c := make(chan int)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			time.Sleep(plantedTime)
-			plantedSend(c)
+		var took time.Duration
+		buf := traced(t, func() {
+			c := make(chan int)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				time.Sleep(plantedTime)
+				plantedSend(c)
+			})
+			start := time.Now()
+			plantedReceive(c)
+			end := time.Now()
+			took = end.Sub(start)
+			plantedSleep()
+			slow.Mark(1, end)
+			wg.Wait()
 		})
-		start := time.Now()
-		plantedReceive(c)
-		end := time.Now()
-		plantedSleep()
-		slow.Mark(1, end)
-		rtrace.Stop()
-		wg.Wait()
-		r, err := slow.FromTrace(&buf, 1, end.Sub(start))
+		r, err := slow.FromTrace(buf, 1, took)
 		require.NoError(t, err)
 		require.True(t, r.Complete())
 		return r
