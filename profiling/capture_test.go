@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"runtime/pprof"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
 
 // parse reads a profile that a server answered with.
@@ -185,15 +187,16 @@ func TestSecondsAreChecked(t *testing.T) {
 }
 
 func TestSecondsAreClamped(t *testing.T) {
+	c := capture.Captures{Longest: 3 * time.Second}
 	for text, want := range map[string]time.Duration{
 		"": 2 * time.Second, "1": time.Second, "0.25": 250 * time.Millisecond, "1e-300": 1,
 		"3": 3 * time.Second, "4": 3 * time.Second, "1e300": 3 * time.Second, "1e400": 3 * time.Second, "Inf": 3 * time.Second,
 	} {
-		d, err := profiling.Window(3, text, 2*time.Second)
+		d, err := c.Seconds(url.Values{"seconds": {text}}, 2*time.Second)
 		require.NoError(t, err, text)
 		require.Equal(t, want, d, text)
 	}
-	d, err := profiling.Window(3, "", time.Minute)
+	d, err := c.Seconds(nil, time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, 3*time.Second, d, "a default is clamped as well")
 

@@ -70,9 +70,9 @@ type Config struct {
 	// [Labels] for each operation meanwhile, and not pay for them otherwise.
 	Capturing func(bool)
 
-	// Runs, if not nil, has runs that were saved, with their profiles, which
-	// are listed and compared under /debug/pprof/runs/.
-	Runs Runs
+	// Runs, if not nil, answers requests below /debug/pprof/runs/, and all pages
+	// link to it: mvccbench lists and compares the runs there that it saved.
+	Runs http.Handler
 
 	// Health, if not nil, returns why the program does not work, or nil if it
 	// does: /healthz answers with status 503 or 200. Without it the program

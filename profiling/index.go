@@ -3,90 +3,61 @@ package profiling
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/google/pprof/profile"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// indexData is what the page of profiles shows.
-type indexData struct {
-	frame
-	Scheme     string
-	Host       string
-	Prefix     string // under which the handler is mounted
-	Now        string
-	Phase      string
-	PhaseAge   time.Duration // 0: unknown
-	Running    []string
-	Kinds      []kind
-	Captures   []captureRow
-	Comparable bool // there are two captures of one kind
-	History    int
-	MaxSeconds int
-	Token      bool
-	Metrics    bool
-	Dot        bool
-	System     string
-	Uptime     time.Duration
-	Mutex      int
+// index shows the page of profiles.
+func (s *service) index(w http.ResponseWriter, r *http.Request) error {
+	now, ph, rows := time.Now(), s.phase(), s.rows()
+	var age time.Duration // 0: unknown
+	if !ph.Since.IsZero() {
+		age = now.Sub(ph.Since).Round(time.Second)
+	}
+	scheme, prefix := "http", "" // under which the handler is mounted
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if full, _, _ := strings.Cut(r.RequestURI, "?"); strings.HasSuffix(full, r.URL.Path) {
+		prefix = strings.TrimSuffix(full, r.URL.Path)
+	}
+	comparable := func(row captureRow) bool { return row.Previous > 0 }
+	return web.Page(w, http.StatusOK, "index.html", s.frame("Profiles", "profiles", ""), web.Data{
+		"Scheme": scheme, "Host": r.Host, "Prefix": prefix,
+		"Now": now.Format(time.TimeOnly), "Uptime": now.Sub(s.started).Round(time.Second),
+		"Phase": ph.Label, "PhaseAge": age, "System": systemLine(),
+		"Running": capture.Running(), "Kinds": capture.Kinds(),
+		"Captures": rows, "Comparable": slices.ContainsFunc(rows, comparable),
+		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
+		"Token": s.cfg.Token != "", "Metrics": s.cfg.Metrics != nil,
+		"Dot": pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
+	})
 }
 
 // A captureRow is a capture in a list.
 type captureRow struct {
-	*capture
+	*capture.Capture
 	At       string
 	Scope    string // what its figures cover
 	Size     string
 	Previous int // the last capture of the same kind before it, 0 if there is none
 }
 
-// index shows the page of profiles.
-func (s *service) index(w http.ResponseWriter, r *http.Request) {
-	now := time.Now()
-	data := indexData{
-		frame:      s.frame("Profiles", "profiles", ""),
-		Scheme:     "http",
-		Host:       r.Host,
-		Now:        now.Format(time.TimeOnly),
-		Running:    runningCaptures(),
-		Kinds:      kinds(),
-		Captures:   s.rows(),
-		History:    s.cfg.History,
-		MaxSeconds: s.cfg.MaxSeconds,
-		Token:      s.cfg.Token != "",
-		Metrics:    s.cfg.Metrics != nil,
-		Dot:        haveDot(),
-		System:     systemLine(),
-		Uptime:     now.Sub(s.started).Round(time.Second),
-		Mutex:      runtime.SetMutexProfileFraction(-1),
-	}
-	if r.TLS != nil {
-		data.Scheme = "https"
-	}
-	if full, _, _ := strings.Cut(r.RequestURI, "?"); strings.HasSuffix(full, r.URL.Path) {
-		data.Prefix = strings.TrimSuffix(full, r.URL.Path)
-	}
-	ph := s.currentPhase()
-	data.Phase = ph.Label
-	if !ph.Since.IsZero() {
-		data.PhaseAge = now.Sub(ph.Since).Round(time.Second)
-	}
-	for _, row := range data.Captures {
-		data.Comparable = data.Comparable || row.Previous > 0
-	}
-	writePage(w, "index.html", data)
-}
-
-// systemLine says what the program runs on.
-func systemLine() string {
-	return fmt.Sprintf("%s %s/%s · GOMAXPROCS %d", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
-}
-
 // rows describes the captures, the newest first.
 func (s *service) rows() []captureRow {
-	list := s.history.newestFirst()
+	list := s.captures.NewestFirst()
 	rows := make([]captureRow, len(list))
 	for i, c := range list {
 		rows[i] = rowOf(c)
@@ -101,13 +72,14 @@ func (s *service) rows() []captureRow {
 }
 
 // rowOf describes c for a list.
-func rowOf(c *capture) captureRow {
+func rowOf(c *capture.Capture) captureRow {
 	row := captureRow{
-		capture: c,
+		Capture: c,
 		At:      c.Start.Format(time.TimeOnly),
 		Scope:   "as it was",
 		Size:    fmt.Sprintf("%.1f KB", float64(len(c.Data))/1000),
 	}
+	grows := func(k capture.Kind) bool { return k.Name == c.Kind && k.Change }
 	switch {
 	case c.Report != nil && c.Report.Window > 0:
 		row.Scope = fmt.Sprintf("during %s, by %s", brief.Time(c.Report.Window), c.Report.Source)
@@ -115,7 +87,7 @@ func rowOf(c *capture) captureRow {
 		row.Scope = "since the start, by " + c.Report.Source
 	case c.Window > 0:
 		row.Scope = "during " + c.Window.String()
-	case hasChange(c.Kind):
+	case slices.ContainsFunc(capture.Kinds(), grows):
 		row.Scope = "since the start"
 	}
 	if c.Empty {
@@ -124,25 +96,119 @@ func rowOf(c *capture) captureRow {
 	return row
 }
 
-// hasChange reports whether the named kind counts events since the start.
-func hasChange(name string) bool {
-	for _, k := range kinds() {
-		if k.Name == name {
-			return k.Change
+// maxLabel bounds the label that a capture is given, in characters.
+const maxLabel = 80
+
+// labelOf returns the parameter label, in one line and not too long.
+func labelOf(query url.Values) string {
+	text := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
 		}
-	}
-	return false
+		return ' '
+	}, strings.ToValidUTF8(query.Get("label"), "")))
+	return strings.TrimSpace(string(text[:min(len(text), maxLabel)]))
 }
 
-// runningCaptures says in words which captures are being taken.
-func runningCaptures() []string {
-	var list []string
-	for _, g := range []*gate{&cpuGate, &traceGate, &windowGate} {
-		if why := g.holder(); why != "" {
-			list = append(list, why)
-		} else if n, left := g.running(); n > 0 {
-			list = append(list, fmt.Sprintf("%s, %s left", g.what, left.Round(time.Second)))
-		}
+// uiNew takes a capture, stores it and redirects to its flame graph.
+func (s *service) uiNew(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	name, fallback := query.Get("type"), time.Duration(0)
+	if name == "" || name == capture.CPU {
+		name, fallback = capture.CPU, capture.DefaultWindow
 	}
-	return list
+	d, err := s.captures.Seconds(query, fallback)
+	if err != nil {
+		return err
+	}
+	web.AllowTime(w, r, d)
+	gc, _ := strconv.Atoi(query.Get("gc"))
+	c, err := s.captures.Take(r.Context(), name, d, gc > 0, labelOf(query))
+	if err != nil {
+		return err
+	}
+	s.captures.Keep(c)
+	return web.Redirect(w, fmt.Sprintf("./%d/flamegraph", c.ID))
+}
+
+// A subject is what pprof's pages show: a capture, or what it has more than
+// another. Its name is the part of their path that says which: "7", "7-3", or
+// "7-3-share" where both are scaled to the same total.
+type subject struct {
+	of, base *capture.Capture // base is nil without a comparison
+	share    bool
+}
+
+// subject finds what a path names, and checks that it can be compared.
+func (s *service) subject(name string) (sub subject, err error) {
+	of, base, compared := strings.Cut(name, "-")
+	if sub.of, err = s.captures.Get(of); err != nil || !compared {
+		return sub, err
+	}
+	base, sub.share = strings.CutSuffix(base, "-share")
+	if sub.base, err = s.captures.Get(base); err != nil {
+		return sub, err
+	}
+	switch {
+	case sub.of == sub.base:
+		err = web.Bad("a capture does not differ from itself: choose two")
+	case sub.of.Kind != sub.base.Kind:
+		err = web.Bad(
+			"capture %d is of kind %s and capture %d of kind %s: only equal kinds can be compared",
+			sub.of.ID, sub.of.Kind, sub.base.ID, sub.base.Kind)
+	case sub.of.Empty && sub.base.Empty:
+		err = web.NotFound("nothing was sampled in either capture")
+	}
+	return sub, err
+}
+
+// profiles returns the profile to show, and what to take from it, or nil.
+func (sub subject) profiles() (p, base *profile.Profile, err error) {
+	if p, err = profile.ParseData(sub.of.Data); err != nil || sub.base == nil {
+		return p, nil, err
+	}
+	if base, err = profile.ParseData(sub.base.Data); err != nil {
+		return nil, nil, err
+	}
+	if sub.share {
+		pprofui.ScaleTo(base, p)
+	}
+	p.Comments = append(p.Comments,
+		fmt.Sprintf("Difference: capture %d minus capture %d", sub.of.ID, sub.base.ID))
+	return p, base, nil
+}
+
+// uiDiff redirects from the form that compares two captures to their pages.
+func (s *service) uiDiff(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	sub, err := s.subject(query.Get("of") + "-" + query.Get("base"))
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%d-%d", sub.of.ID, sub.base.ID)
+	if sub.share || query.Get("scale") == "share" {
+		name += "-share"
+	}
+	return web.Redirect(w, "./"+name+"/flamegraph")
+}
+
+// uiView shows a page of a capture, or of the difference of two.
+func (s *service) uiView(w http.ResponseWriter, r *http.Request) error {
+	sub, err := s.subject(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	view := r.PathValue("view")
+	switch {
+	case view == "download" && sub.base != nil:
+		return web.Refuse(http.StatusNotImplemented, "a difference is not stored: "+
+			"download captures %d and %d and run go tool pprof -diff_base", sub.of.ID, sub.base.ID)
+	case view == "download":
+		web.Attach(w, fmt.Sprintf("%s-%d.pb.gz", sub.of.Kind, sub.of.ID))
+		w.Write(sub.of.Data)
+		return nil
+	case slices.Contains(pprofui.Views, view) && sub.base == nil && sub.of.Empty:
+		return web.NotFound("nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind)
+	}
+	return pprofui.Show(w, r, view, sub.profiles)
 }

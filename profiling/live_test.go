@@ -17,6 +17,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/web"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/internal/charts"
 )
 
 // A liveAnswer is what the dashboard is told.
@@ -112,16 +113,16 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 		require.Len(t, live(t, h, "after=10&boot=another").Times, 12, "another program")
 		require.Len(t, live(t, h, "after=9999&boot="+a.Boot).Times, 12, "a row that is to come")
 
-		time.Sleep(2 * profiling.LiveLength * time.Second)
+		time.Sleep(2 * charts.Length * time.Second)
 		synctest.Wait()
 		a = live(t, h, "")
-		require.Len(t, a.Times, profiling.LiveLength)
-		require.Greater(t, a.Seq, profiling.LiveLength)
+		require.Len(t, a.Times, charts.Length)
+		require.Greater(t, a.Seq, charts.Length)
 		for i := 1; i < len(a.Times); i++ {
 			require.Greater(t, a.Times[i], a.Times[i-1])
 		}
 		for _, c := range a.Columns {
-			require.Len(t, c, profiling.LiveLength)
+			require.Len(t, c, charts.Length)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,31 +91,40 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// burnProcessor is the function that CPU profiles must name.
-//
-//go:noinline
-func burnProcessor(stop *atomic.Bool) (n uint64) {
-	for !stop.Load() {
-		for i := range uint64(1000) {
-			n = n*31 + i
-		}
+// again runs functions again and again, each in a goroutine, until the test ends.
+func again(t *testing.T, functions ...func()) {
+	t.Helper()
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for _, f := range functions {
+		wg.Go(func() {
+			for !stop.Load() {
+				f()
+			}
+		})
 	}
-	return n
+	t.Cleanup(func() {
+		stop.Store(true)
+		wg.Wait()
+	})
 }
 
 // load burns half of the processors until the test ends, so that what answers requests
 // need not wait for a turn.
 func load(t *testing.T) {
 	t.Helper()
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	for range max(runtime.GOMAXPROCS(0)/2, 1) {
-		wg.Go(func() { runtime.KeepAlive(burnProcessor(&stop)) })
+	again(t, slices.Repeat([]func(){burnProcessor}, max(runtime.GOMAXPROCS(0)/2, 1))...)
+}
+
+// burnProcessor is the function that CPU profiles must name.
+//
+//go:noinline
+func burnProcessor() {
+	n := uint64(1)
+	for i := range uint64(1_000_000) {
+		n = n*31 + i
 	}
-	t.Cleanup(func() {
-		stop.Store(true)
-		wg.Wait()
-	})
+	runtime.KeepAlive(n)
 }
 
 // untilSampled calls take until it returns a profile that has seen the load: on a busy

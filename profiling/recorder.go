@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
 
 // Profiles are profiles of some work by kind, such as "cpu", in the compressed
@@ -45,11 +47,13 @@ type Recorder struct {
 // the default rates of a [Config]. Its owner is named to those who are refused
 // meanwhile. It returns an error if the CPU profiler is in use.
 func NewRecorder(owner string) (*Recorder, error) {
-	release, err := cpuGate.hold(owner + " takes CPU profiles itself, and the process has one CPU profiler")
+	release, err := capture.HoldCPU(owner +
+		" takes CPU profiles itself, and the process has one CPU profiler")
 	if err != nil {
 		return nil, err
 	}
-	return &Recorder{release: release, rates: acquireRates(defaultMutexFraction, defaultBlockRate)}, nil
+	rates := capture.AcquireRates(defaultMutexFraction, defaultBlockRate)
+	return &Recorder{release: release, rates: rates}, nil
 }
 
 // Close gives the CPU profiler and the rates back.
@@ -86,7 +90,7 @@ func (r *Recorder) Start() (stop func() (Profiles, error), err error) {
 		}
 		list := Profiles{}
 		p, err := profile.ParseData(cpu.Bytes())
-		errs := []error{list.add(cpuKind, p, err)}
+		errs := []error{list.add(capture.CPU, p, err)}
 		for kind, data := range after {
 			p, err := rawGain(before[kind], data)
 			if err == nil {
@@ -122,7 +126,7 @@ func rawGain(before, after []byte) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := gainOf(a, b)
+	p, err := capture.Gain(a, b)
 	if err == nil {
 		p.FilterSamplesByName(nil, ownWork, nil, nil)
 	}
@@ -192,8 +196,8 @@ func (list Profiles) Comment(text string) (Profiles, error) {
 // Kinds returns the kinds that there are: cpu first, then by name.
 func (list Profiles) Kinds() []string {
 	kinds := slices.Sorted(maps.Keys(list))
-	if i := slices.Index(kinds, cpuKind); i > 0 {
-		kinds = slices.Insert(slices.Delete(kinds, i, i+1), 0, cpuKind)
+	if i := slices.Index(kinds, capture.CPU); i > 0 {
+		kinds = slices.Insert(slices.Delete(kinds, i, i+1), 0, capture.CPU)
 	}
 	return kinds
 }

@@ -4,13 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
 
 // A stallingWriter is the answer to a client that does not read at first.
@@ -61,23 +61,18 @@ func TestStalledTraceHoldsNobodyUp(t *testing.T) {
 // A trace that becomes too large for a client that does not read is cut off, and
 // the client can tell.
 func TestTraceOfASlowClientIsBounded(t *testing.T) {
-	before := profiling.LimitRelay(1 << 10)
-	defer profiling.LimitRelay(before)
+	before := capture.MaxRelay
+	defer func() { capture.MaxRelay = before }()
+	capture.MaxRelay = 1 << 10
 	h := handler(t, profiling.Config{})
 	w, release, aborted := stallTrace(t, h, "seconds=100")
 	// Whatever else there is to trace, a flight recorder makes the tracer write.
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for !stop.Load() {
-			if h.StartSlow(profiling.SlowConfig{Above: time.Hour}) == nil {
-				h.StopSlow()
-			}
+	again(t, func() {
+		if h.StartSlow(profiling.SlowConfig{Above: time.Hour}) == nil {
+			h.StopSlow()
 		}
 	})
 	release()
 	require.Equal(t, http.ErrAbortHandler, <-aborted, "long before its end")
-	stop.Store(true)
-	wg.Wait()
 	require.LessOrEqual(t, w.Body.Len(), 64<<10)
 }

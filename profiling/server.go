@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
 
 // ErrTokenRequired is returned by [Start] for an address that other machines
@@ -65,15 +67,15 @@ func Start(cfg Config) (*Server, error) {
 		Service: Handler(cfg),
 		url:     urlOf(ln.Addr()),
 		cancel:  cancel,
-		release: acquireRates(cfg.MutexFraction, cfg.BlockRate),
+		release: capture.AcquireRates(cfg.MutexFraction, cfg.BlockRate),
 		served:  make(chan struct{}),
 	}
-	if err := s.service.slow.failed; err != nil { // nobody else knows s yet
+	if why := s.service.slow.State().Failed; why != "" {
 		ln.Close()
 		s.release()
 		s.Service.Close()
 		cancel(errClosing)
-		return nil, fmt.Errorf("profiling: %w", err)
+		return nil, errors.New("profiling: " + why)
 	}
 	s.http = &http.Server{
 		Handler:                      s.Service,
@@ -99,9 +101,9 @@ func (s *Server) URL() string { return s.url }
 
 // Close ends running captures, which answer that the server is closing, closes
 // the listener and all connections, turns the mutex and block profiles back and
-// ends the sampling of the charts. It waits until that is done: the time it takes to stop a capture,
-// and at most two seconds for clients that do not read their answers. Further
-// calls return the result of the first.
+// ends the sampling of the charts. It waits until that is done: the time it takes to
+// stop a capture, and at most two seconds for clients that do not read their
+// answers. Further calls return the result of the first.
 func (s *Server) Close() error {
 	s.closeOnce.Do(func() {
 		s.cancel(errClosing)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,8 +18,8 @@ import (
 	xtrace "golang.org/x/exp/trace"
 
 	"github.com/mvccmap/mvccmap/profiling"
-	"github.com/mvccmap/mvccmap/profiling/contention"
-	"github.com/mvccmap/mvccmap/profiling/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
 
 // A slowPage is the JSON form of the page of slow operations.
@@ -61,27 +60,14 @@ func slowly(t *testing.T, url string) (p slowPage) {
 func plantSlow(t *testing.T, op *profiling.Op, usual, held time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for !stop.Load() {
-			slowHolder(&mu, held)
-			time.Sleep(held)
-		}
-	})
-	wg.Go(func() {
-		for !stop.Load() {
-			start := time.Now()
-			slowLock(&mu)
-			op.Done(time.Since(start))
-			if usual > 0 {
-				time.Sleep(usual)
-			}
-		}
-	})
-	t.Cleanup(func() {
-		stop.Store(true)
-		wg.Wait()
+	again(t, func() {
+		slowHolder(&mu, held)
+		time.Sleep(held)
+	}, func() {
+		start := time.Now()
+		slowLock(&mu)
+		op.Done(time.Since(start))
+		time.Sleep(usual)
 	})
 }
 
@@ -172,6 +158,13 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Contains(t, a.body, `"verdict"`)
 	require.Equal(t, http.StatusNotFound, get(t, one).status)
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/99999.trace").status)
+}
+
+// A nil Op does nothing.
+func TestNoOp(t *testing.T) {
+	var none *profiling.Op
+	none.Done(time.Second)
+	require.Empty(t, none.Name())
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -279,24 +272,20 @@ func TestSlowSharesTheTracer(t *testing.T) {
 // Operations may be named, ended, recorded and read at the same time.
 func TestSlowConcurrently(t *testing.T) {
 	h := handler(t, profiling.Config{})
-	var stop atomic.Bool
-	var wg sync.WaitGroup
 	for i := range 4 {
-		wg.Go(func() {
-			for !stop.Load() {
-				h.Op([]string{"a", "b", "c"}[i%3]).Done(time.Duration(i) * time.Millisecond)
-			}
+		again(t, func() {
+			h.Op([]string{"a", "b", "c"}[i%3]).Done(time.Duration(i) * time.Millisecond)
 		})
 	}
 	for i := range 5 {
-		require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Millisecond, Every: time.Millisecond, MaxBytes: 1 << 16}))
+		require.NoError(t, h.StartSlow(profiling.SlowConfig{
+			Above: time.Millisecond, Every: time.Millisecond, MaxBytes: 1 << 16,
+		}))
 		require.Equal(t, http.StatusOK, request(h, "/debug/pprof/slow/").Code)
 		if i%2 == 0 {
 			h.StopSlow()
 		}
 	}
-	stop.Store(true)
-	wg.Wait()
 }
 
 // returnsSoon fails the test if f hangs.
@@ -355,7 +344,7 @@ func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
 		defer close(stopped)
 		h.StopSlow()
 	}()
-	awaitStack(t, "profiling.(*flight).close")
+	awaitStack(t, "flight.(*flight).close")
 	returnsSoon(t, "Op", func() { h.Op("two").Done(time.Second) })
 	returnsSoon(t, "the page", func() { request(h, "/debug/pprof/slow/") })
 	release()

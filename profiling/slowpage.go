@@ -1,130 +1,60 @@
 package profiling
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
-	"github.com/mvccmap/mvccmap/profiling/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/flight"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
-
-// slowState is what a service says of its slow operations.
-type slowState struct {
-	On      bool      `json:"on"`
-	Failed  string    `json:"failed,omitempty"` // why it could not be turned on
-	Rule    string    `json:"rule,omitempty"`   // what is slow, in words
-	Ops     []opState `json:"ops"`
-	Lost    int       `json:"lost"` // traces that were not kept
-	Problem string    `json:"problem,omitempty"`
-	Kept    []*slowOp `json:"kept"` // the newest first
-
-	cfg SlowConfig
-}
-
-// opState is what is known of one kind of operation.
-type opState struct {
-	Name string `json:"name"`
-	opRecent
-	Slow uint64 `json:"slow"` // since the recording began
-}
-
-// state describes s as it is now.
-func (s *slowOps) state() slowState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := slowState{On: s.flight != nil, Ops: []opState{}, Kept: s.kept.newestFirst(), cfg: s.cfg}
-	if s.failed != nil {
-		st.Failed = s.failed.Error()
-	}
-	if f := s.flight; f != nil {
-		st.Rule = s.cfg.rule()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		st.Lost, st.Problem = f.lost, f.problem
-	}
-	for _, name := range s.names {
-		o := opState{Name: name}
-		if r := s.ops[name].rec.Load(); r != nil {
-			o.opRecent, o.Slow = r.recent, r.slow.Load()
-		}
-		st.Ops = append(st.Ops, o)
-	}
-	return st
-}
-
-// rule says in words which operations are slow.
-func (c SlowConfig) rule() string {
-	if c.Above > 0 {
-		return "above " + c.Above.String()
-	}
-	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile)
-}
 
 // slowIndex shows what slow operations waited for, and the state of the
 // recording.
-func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) {
-	st := s.slow.state()
-	if err := wantsJSON(r.URL.Query()); err == nil {
-		writeJSON(w, st)
-		return
-	} else if r.URL.Query().Has("format") {
-		writeError(w, err)
-		return
+func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
+	st := s.slow.State()
+	switch query := r.URL.Query(); {
+	case query.Get("format") == "json":
+		return web.JSON(w, st)
+	case query.Has("format"):
+		return web.Bad("format must be json, not %q", query.Get("format"))
 	}
-	data := struct {
-		frame
-		slowState
-		Rows       []slowRow
-		Percentile float64
-		Above      string
-		Keep       int
-		Size       string
-		Reach      time.Duration
-	}{
-		frame:     s.frame("Slow operations", "slow", "../"),
-		slowState: st,
-		Above:     "",
-	}
-	cfg := st.cfg
+	cfg := st.Config
 	if cfg.Keep == 0 { // never on
-		cfg, _ = s.slowConfig().withDefaults()
+		cfg, _ = s.slowConfig().WithDefaults()
 	}
-	data.Percentile, data.Keep = cmp.Or(cfg.Percentile, defaultPercentile), cmp.Or(cfg.Keep, defaultSlowKeep)
-	data.Size, data.Reach = shortBytes(cmp.Or(cfg.MaxBytes, defaultSlowBytes)), cmp.Or(cfg.MinAge, defaultMinAge)
+	above := ""
 	if cfg.Above > 0 {
-		data.Above = cfg.Above.String()
+		above = cfg.Above.String()
 	}
+	var rows []slowRow
 	for _, c := range st.Kept {
-		data.Rows = append(data.Rows, slowRowOf(c))
+		rows = append(rows, slowRowOf(c))
 	}
-	writePage(w, "slow.html", data)
-}
-
-// wantsJSON returns nil if the parameter format asks for JSON, and otherwise
-// what is wrong with it.
-func wantsJSON(query url.Values) error {
-	if f := query.Get("format"); f != "json" {
-		return refuse(http.StatusBadRequest, "format must be json, not %q", f)
-	}
-	return nil
+	frame := s.frame("Slow operations", "slow", "../")
+	return web.Page(w, http.StatusOK, "slow.html", frame, web.Data{
+		"On": st.On, "Failed": st.Failed, "Rule": st.Rule, "Ops": st.Ops,
+		"Lost": st.Lost, "Problem": st.Problem, "Rows": rows,
+		"Percentile": cfg.Percentile, "Above": above, "Keep": cfg.Keep,
+		"Size": flight.ShortBytes(cfg.MaxBytes), "Reach": cfg.MinAge,
+	})
 }
 
 // slowConfig returns under what to record, unless a visitor says otherwise.
-func (s *service) slowConfig() SlowConfig {
+func (s *service) slowConfig() (cfg flight.Config) {
 	if s.cfg.Slow != nil {
-		return *s.cfg.Slow
+		cfg = s.cfg.Slow.flight()
 	}
-	return SlowConfig{}
+	return cfg
 }
 
 // A slowRow is a slow operation on the page.
 type slowRow struct {
-	*slowOp
+	*flight.Slow
 	At    string
 	Size  string
 	File  string
@@ -139,13 +69,13 @@ type slowPart struct {
 	X, Width    float64 // in thousandths
 }
 
-func slowRowOf(c *slowOp) slowRow {
+func slowRowOf(c *flight.Slow) slowRow {
 	row := slowRow{
-		slowOp: c,
-		At:     c.End.Format(time.TimeOnly),
-		Size:   shortBytes(len(c.data)),
-		File:   slowFile(c),
-		Limit:  "the threshold of " + brief.Time(c.Threshold),
+		Slow:  c,
+		At:    c.End.Format(time.TimeOnly),
+		Size:  flight.ShortBytes(len(c.Data)),
+		File:  slowFile(c),
+		Limit: "the threshold of " + brief.Time(c.Threshold),
 	}
 	if c.Percentile > 0 {
 		row.Limit = fmt.Sprintf("p%v of %s", c.Percentile, brief.Time(c.Threshold))
@@ -180,7 +110,7 @@ func partsOf(r *slow.Report) []slowPart {
 }
 
 // slowFile is the name of the file that a trace is downloaded as.
-func slowFile(c *slowOp) string {
+func slowFile(c *flight.Slow) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
@@ -192,59 +122,57 @@ func slowFile(c *slowOp) string {
 }
 
 // slowStart turns the recording on and leads back to the page.
-func (s *service) slowStart(w http.ResponseWriter, r *http.Request) {
+func (s *service) slowStart(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	cfg := s.slowConfig()
-	percentile, above := strings.TrimSpace(query.Get("percentile")), strings.TrimSpace(query.Get("above"))
+	percentile := strings.TrimSpace(query.Get("percentile"))
+	above := strings.TrimSpace(query.Get("above"))
 	switch {
 	case above != "":
 		d, err := time.ParseDuration(above)
 		if err != nil || d <= 0 {
-			writeError(w, refuse(http.StatusBadRequest, "above must be a duration such as 5ms, not %q", above))
-			return
+			return web.Bad("above must be a duration such as 5ms, not %q", above)
 		}
 		cfg.Above = d
 	case percentile != "":
 		p, err := strconv.ParseFloat(percentile, 64)
 		if err != nil || !(p > 0 && p < 100) {
-			writeError(w, refuse(http.StatusBadRequest, "percentile must be a number above 0 and below 100, not %q", percentile))
-			return
+			return web.Bad("percentile must be a number above 0 and below 100, not %q", percentile)
 		}
 		cfg.Percentile, cfg.Above = p, 0
 	}
-	if err := s.slow.start(cfg); err != nil {
-		writeError(w, err)
-		return
+	if err := s.slow.Start(cfg); err != nil {
+		return err
 	}
-	redirect(w, "./")
+	return web.Redirect(w, "./")
 }
 
 // slowStop turns the recording off and leads back to the page.
-func (s *service) slowStop(w http.ResponseWriter, _ *http.Request) {
-	s.slow.stop()
-	redirect(w, "./")
+func (s *service) slowStop(w http.ResponseWriter, _ *http.Request) error {
+	s.slow.Stop()
+	return web.Redirect(w, "./")
 }
 
 // slowOne answers with the trace of an operation, if its number ends in
 // ".trace", or with what is known of it as JSON, if it ends in ".json".
-func (s *service) slowOne(w http.ResponseWriter, r *http.Request) {
+func (s *service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("id")
 	number, asTrace := strings.CutSuffix(name, ".trace")
 	number, asJSON := strings.CutSuffix(number, ".json")
 	id, err := strconv.Atoi(number)
 	if err != nil || !asTrace && !asJSON {
-		writeError(w, refuse(http.StatusNotFound, "a slow operation has a number with .trace or .json, not %q", name))
-		return
+		return web.NotFound("a slow operation has a number with .trace or .json, not %q", name)
 	}
-	switch c, gone := s.slow.kept.get(id); {
+	c, ok, gone := s.slow.Kept.Get(id)
+	switch {
 	case gone:
-		writeError(w, refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id))
-	case c == nil:
-		writeError(w, refuse(http.StatusNotFound, "there is no slow operation %d", id))
+		return web.Refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id)
+	case !ok:
+		return web.NotFound("there is no slow operation %d", id)
 	case asTrace:
-		attach(w, slowFile(c))
-		w.Write(c.data)
-	default:
-		writeJSON(w, c)
+		web.Attach(w, slowFile(c))
+		w.Write(c.Data)
+		return nil
 	}
+	return web.JSON(w, c)
 }

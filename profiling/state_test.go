@@ -216,8 +216,19 @@ func TestImports(t *testing.T) {
 	out, err := exec.Command(tool, "list", "-deps", ".").CombinedOutput()
 	require.NoError(t, err, string(out))
 	deps := strings.Fields(string(out))
-	require.Contains(t, deps, "github.com/mvccmap/mvccmap/profiling/slow")
+	require.Contains(t, deps, "github.com/mvccmap/mvccmap/profiling/internal/slow")
 	for _, d := range deps {
-		require.NotContains(t, []string{"expvar", "net/http/pprof", "net/http/httptest"}, d)
+		require.NotContains(t, []string{"expvar", "net/http/pprof", "net/http/httptest",
+			"github.com/mvccmap/mvccmap/internal/results"}, d)
+	}
+}
+
+func TestNoSavedRuns(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	for _, at := range []string{"runs/", "runs/x/", "runs/compare?old=a&new=b"} {
+		require.Equal(t, http.StatusNotFound, request(h, "/debug/pprof/"+at).Code, at)
+	}
+	for _, at := range []string{"/", "/debug/pprof/", "/debug/pprof/contention/"} {
+		require.NotContains(t, request(h, at).Body.String(), "Runs</a>")
 	}
 }

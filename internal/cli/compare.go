@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/perf/benchunit"
-
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -88,7 +86,7 @@ func (c *compareCmd) Run(e *env) error {
 	}
 	decidable, rows := cmp.Decidable()
 	if c.Gate && decidable == 0 {
-		return usagef("--gate: with so few samples no difference can be significant, and the gate would let everything pass; expected at least %d samples on each side", samplesFor(c.Alpha))
+		return usagef("--gate: with so few samples no difference can be significant, and the gate would let everything pass; expected at least %d samples on each side", results.SamplesFor(c.Alpha))
 	}
 	err = writeTo(c.Output, e.stdout, func(w io.Writer) error {
 		switch c.Format {
@@ -106,7 +104,7 @@ func (c *compareCmd) Run(e *env) error {
 		remark(e.stderr, "note: %s", w)
 	}
 	if decidable < rows {
-		remark(e.stderr, "note: %d of %d comparisons have too few samples for any difference to be significant; %d on each side are enough", rows-decidable, rows, samplesFor(c.Alpha))
+		remark(e.stderr, "note: %d of %d comparisons have too few samples for any difference to be significant; %d on each side are enough", rows-decidable, rows, results.SamplesFor(c.Alpha))
 	}
 	if !c.Gate {
 		return nil
@@ -141,22 +139,9 @@ func (c *compareCmd) judge(e *env, cmp *results.Comparison, decidable int) error
 	}
 	for _, r := range worse {
 		remark(e.stderr, "worse: %s, %s: %s to %s, %s (%s)", r.Unit, r.Name,
-			scaled(r.Unit, r.Old.Center), scaled(r.Unit, r.New.Center), delta(&r.Row), chances(&r.Row))
+			results.Scaled(r.Unit, r.Old.Center), results.Scaled(r.Unit, r.New.Center), r.Change(), r.Chances())
 	}
 	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %%", len(worse), decidable, errGate, c.gatePct())
-}
-
-// samplesFor returns how many samples on each side it takes for a difference to be
-// significant.
-func samplesFor(alpha float64) int {
-	orders := 1.0
-	for n := 1; ; n++ {
-		// Of n + n samples n can be chosen in so many ways.
-		orders *= float64(2*n) * float64(2*n-1) / float64(n*n)
-		if 2/orders <= alpha {
-			return n
-		}
-	}
 }
 
 // compareText writes a table for each unit.
@@ -179,11 +164,11 @@ func compareText(w io.Writer, c *results.Comparison) error {
 		rows := [][]string{{"benchmark", c.Old, "", c.New, "", "delta", "p and n", ""}}
 		for _, r := range t.Rows {
 			rows = append(rows, []string{r.Name,
-				scaled(t.Unit, r.Old.Center), r.Old.Range, scaled(t.Unit, r.New.Center), r.New.Range,
-				delta(&r), chances(&r), r.Verdict})
+				results.Scaled(t.Unit, r.Old.Center), r.Old.Range, results.Scaled(t.Unit, r.New.Center), r.New.Range,
+				r.Change(), r.Chances(), r.Verdict})
 		}
 		if g := t.Geomean; g != nil {
-			rows = append(rows, []string{g.Name, scaled(t.Unit, g.Old.Center), "", scaled(t.Unit, g.New.Center), "", percent(g.Delta), "", ""})
+			rows = append(rows, []string{g.Name, results.Scaled(t.Unit, g.Old.Center), "", results.Scaled(t.Unit, g.New.Center), "", g.Percent(), "", ""})
 		}
 		_ = results.WriteTable(&b, rows, func(column int) bool { return column == 0 || column >= 6 })
 	}
@@ -203,35 +188,6 @@ func compareText(w io.Writer, c *results.Comparison) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// scaled writes a figure as benchstat does: with a prefix, and as many digits as a
-// comparison needs.
-func scaled(unit string, v float64) string {
-	return benchunit.Scale(v, benchunit.ClassOf(unit))
-}
-
-// delta says by how much a row has changed, or "~" if that is not significant.
-func delta(r *results.Row) string {
-	if !r.Significant {
-		return "~"
-	}
-	return percent(r.Delta)
-}
-
-func percent(pct float64) string {
-	if math.IsInf(pct, 0) {
-		return "from 0"
-	}
-	return fmt.Sprintf("%+.2f%%", pct)
-}
-
-func chances(r *results.Row) string {
-	n := fmt.Sprintf("n=%d", r.Old.N)
-	if r.Old.N != r.New.N {
-		n += fmt.Sprintf("+%d", r.New.N)
-	}
-	return fmt.Sprintf("p=%.3f %s", r.P, n)
 }
 
 // compareCSV writes a line for each row.

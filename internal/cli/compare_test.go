@@ -97,7 +97,7 @@ func TestCompareTooFewSamples(t *testing.T) {
 	require.Contains(t, stderr, "--gate: ")
 	require.Contains(t, stderr, "at least 4 samples")
 	for alpha, n := range map[float64]int{0.5: 2, 0.05: 4, 0.01: 5, 0.001: 7} {
-		require.Equal(t, n, samplesFor(alpha))
+		require.Equal(t, n, results.SamplesFor(alpha))
 	}
 }
 

@@ -3,15 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/prom"
+	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 
 // defaultHTTP is where profiles are served unless --http says otherwise.
@@ -44,7 +47,7 @@ func startProfiler(program, addr string, slow *profiling.SlowConfig) (*profiler,
 		Token:    os.Getenv(tokenVariable),
 		Maps:     map[string]func() mvcc.Stats{mapName: p.board.stats},
 		Workload: p.board.workload,
-		Runs:     runSource(),
+		Runs:     runPages(program),
 		Metrics:  prom.Handler(map[string]func() mvcc.Stats{exportedName: p.board.stats}),
 		Slow:     slow,
 
@@ -58,6 +61,15 @@ func startProfiler(program, addr string, slow *profiling.SlowConfig) (*profiler,
 	}
 	p.server = server
 	return p, nil
+}
+
+// runPages returns the pages of saved runs; nil if it is not known where they are.
+func runPages(title string) http.Handler {
+	store, err := results.OpenStore()
+	if err != nil {
+		return nil
+	}
+	return runs.Handler(title, store)
 }
 
 // describe says where profiles are served, for the head of the output.

@@ -20,9 +20,6 @@ type profileFlags struct {
 	ProfileDir string `help:"Likewise, and write the profiles to the folder DIR, for go tool pprof: transfer-mvcc-threads=4.cpu.pb.gz, .allocs, .mutex, .block, and whole-run.cpu.pb.gz. Files of these names are replaced; where nothing was sampled there is no file, and an older one of that name is deleted." placeholder:"DIR" group:"Profiles"`
 }
 
-// wholeRun is what the profile of all combinations together is called.
-const wholeRun = "whole-run"
-
 // profiled is what the head of the results says.
 const profiled = "the measured part of every sample, by the CPU profiler at 100 Hz, which takes about 1 % of the time, and by the allocs, mutex and block profiles"
 
@@ -146,7 +143,7 @@ func (p *sampleProfiles) files() (map[string][]byte, error) {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, add(wholeRun, all))
+	errs = append(errs, add(results.WholeRun, all))
 	return files, errors.Join(errs...)
 }
 
@@ -176,7 +173,7 @@ func (p *sampleProfiles) write(files map[string][]byte) (note string, err error)
 			return "", err
 		}
 	}
-	example := wholeRun + ".cpu" + results.ProfileExtension
+	example := results.WholeRun + ".cpu" + results.ProfileExtension
 	if files[example] == nil { // too short a run for the CPU profiler
 		example = slices.Min(slices.Collect(maps.Keys(files)))
 	}
@@ -186,7 +183,7 @@ func (p *sampleProfiles) write(files map[string][]byte) (note string, err error)
 // names returns what the files of the combinations and of the whole run are called,
 // whether there is anything to be written to them or not.
 func (p *sampleProfiles) names() []string {
-	list := []string{wholeRun + ".cpu" + results.ProfileExtension}
+	list := []string{results.WholeRun + ".cpu" + results.ProfileExtension}
 	for name := range p.of {
 		for _, kind := range []string{"cpu", "allocs", "mutex", "block"} {
 			list = append(list, name+"."+kind+results.ProfileExtension)

@@ -60,25 +60,8 @@ func orDash(n int) string {
 
 // what says in short what a run measured.
 func what(r *results.Run) string {
-	workloads, engines := measured(r)
+	workloads, engines := r.Measured()
 	return strings.Join(workloads, ", ") + " on " + strings.Join(engines, ", ")
-}
-
-// measured returns the workloads and engines of a run.
-func measured(r *results.Run) (workloads, engines []string) {
-	seen := map[string]bool{}
-	for i := range r.Samples {
-		s := &r.Samples[i]
-		if !seen["w"+s.Workload] {
-			seen["w"+s.Workload] = true
-			workloads = append(workloads, s.Workload)
-		}
-		if !seen["e"+s.Engine] {
-			seen["e"+s.Engine] = true
-			engines = append(engines, s.Engine)
-		}
-	}
-	return workloads, engines
 }
 
 // runsServeCmd is "mvccbench runs serve".

@@ -30,6 +30,9 @@ var ErrNoProfile = errors.New("the run has no profile of that name")
 // ProfileExtension ends the names of all profiles.
 const ProfileExtension = ".pb.gz"
 
+// WholeRun is what the profile of all combinations together is called.
+const WholeRun = "whole-run"
+
 // Bounds of what is kept, and read, of one run.
 const (
 	maxProfile  = 16 << 20 // bytes of a file, compressed

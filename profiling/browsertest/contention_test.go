@@ -3,7 +3,6 @@ package browsertest
 import (
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,36 +14,41 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// plant runs a lock that everybody wants and a channel that nobody serves fast,
-// until the test ends.
-func plant(t *testing.T) {
+// until runs functions again and again, each in a goroutine, until the test ends.
+func until(t *testing.T, functions ...func()) {
 	t.Helper()
 	var stop atomic.Bool
 	var wg sync.WaitGroup
-	var mu sync.Mutex
-	for range 3 {
+	for _, f := range functions {
 		wg.Go(func() {
 			for !stop.Load() {
-				plantedHotLock(&mu)
+				f()
 			}
 		})
 	}
-	c := make(chan int)
-	wg.Go(func() {
-		for range c {
-			time.Sleep(2 * time.Millisecond)
-		}
-	})
-	wg.Go(func() {
-		defer close(c)
-		for !stop.Load() {
-			plantedSlowChannel(c)
-		}
-	})
 	t.Cleanup(func() {
 		stop.Store(true)
 		wg.Wait()
 	})
+}
+
+// plant runs a lock that everybody wants and a channel that nobody serves fast,
+// until the test ends.
+func plant(t *testing.T) {
+	var mu sync.Mutex
+	lock := func() { plantedHotLock(&mu) }
+	c := make(chan int)
+	var served sync.WaitGroup
+	served.Go(func() {
+		for range c {
+			time.Sleep(2 * time.Millisecond)
+		}
+	})
+	t.Cleanup(func() {
+		close(c)
+		served.Wait()
+	})
+	until(t, lock, lock, lock, func() { plantedSlowChannel(c) })
 }
 
 //go:noinline
@@ -115,36 +119,3 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 		})
 	}
 }
-
-// The flame graph of a difference shows what has grown.
-func TestFlameGraphOfDifference(t *testing.T) {
-	b := open(t)
-	srv := start(t, profiling.Config{})
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/ui/new?type=goroutine&label=before"))
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 50 {
-		wg.Go(func() { parkedHere(stop) })
-	}
-	defer wg.Wait()
-	defer close(stop)
-	buf := make([]byte, 4<<20)
-	require.Eventually(t, func() bool {
-		return strings.Count(string(buf[:runtime.Stack(buf, true)]), ".parkedHere(") == 50
-	}, watchdog, time.Millisecond)
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/ui/new?type=goroutine&label=after"))
-
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
-	require.Contains(t, eval[string](b, `document.querySelector("#capture-1").innerText`), "before")
-	eval[bool](b, `(document.querySelector("#diff select[name=base]").value = "1", true)`)
-	require.Equal(t, http.StatusOK, b.click("#diff button"))
-	require.Equal(t, srv.URL()+"/debug/pprof/ui/2-1/flamegraph", b.address())
-	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("parkedHere"))`)
-	b.shoot("diff")
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/ui/2-1/top"))
-	require.Contains(t, b.text(), "parkedHere")
-	b.clean()
-}
-
-//go:noinline
-func parkedHere(stop chan struct{}) { <-stop }

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,21 +202,11 @@ func start(t *testing.T, cfg profiling.Config) *profiling.Server {
 // load burns a processor until the test ends.
 func load(t *testing.T) {
 	t.Helper()
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() { hotLoop(&stop) })
-	t.Cleanup(func() {
-		stop.Store(true)
-		wg.Wait()
-	})
+	until(t, hotLoop)
 }
 
 //go:noinline
-func hotLoop(stop *atomic.Bool) {
-	for !stop.Load() {
-		runtime.KeepAlive(sumOfSquares(20_000) + sumOfCubes(20_000))
-	}
-}
+func hotLoop() { runtime.KeepAlive(sumOfSquares(20_000) + sumOfCubes(20_000)) }
 
 //go:noinline
 func sumOfSquares(n uint64) (sum uint64) {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,10 +76,39 @@ func TestFlameGraphOfRunningLoad(t *testing.T) {
 	require.Contains(t, row, "during 1s")
 	require.Equal(t, http.StatusOK, b.click(capture+" a"))
 	require.Equal(t, base+"flamegraph", b.address())
+
+	// The flame graph of a difference shows what has grown.
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	take := func(label string) {
+		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine&label=" + label)
+	}
+	take("before")
+	for range 50 {
+		wg.Go(func() { parkedHere(stop) })
+	}
+	buf := make([]byte, 4<<20)
+	require.Eventually(t, func() bool {
+		return strings.Count(string(buf[:runtime.Stack(buf, true)]), ".parkedHere(") == 50
+	}, watchdog, time.Millisecond)
+	take("after")
+	b.visit(srv.URL() + "/debug/pprof/")
+	before := fmt.Sprintf("#capture-%d", n+1)
+	require.Contains(t, eval[string](b, fmt.Sprintf(`document.querySelector(%q).innerText`, before)), "before")
+	eval[bool](b, fmt.Sprintf(`(document.querySelector("#diff select[name=base]").value = "%d", true)`, n+1))
+	require.Equal(t, http.StatusOK, b.click("#diff button"))
+	require.Equal(t, fmt.Sprintf("%s/debug/pprof/ui/%d-%d/flamegraph", srv.URL(), n+2, n+1), b.address())
+	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("parkedHere"))`)
+	b.shoot("diff")
 	if !missed { // which the console tells
 		b.clean()
 	}
 }
+
+//go:noinline
+func parkedHere(stop chan struct{}) { <-stop }
 
 func TestFormTakesEveryProfile(t *testing.T) {
 	b := open(t)
@@ -105,20 +135,32 @@ func TestLongNamesFit(t *testing.T) {
 	for range 2 {
 		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine&label=" + strings.Repeat("y", 80))
 	}
-	for _, width := range []int64{320, 390, 1280} {
-		b.screen(width, "light", mobile(width)...)
-		require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
-		require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
-	}
+	b.fits("long", srv.URL()+"/debug/pprof/", nil)
 	b.clean()
 }
 
-// mobile returns the options of a screen of the given width.
-func mobile(width int64) []chromedp.EmulateViewportOption {
-	if width < 1000 {
-		return []chromedp.EmulateViewportOption{chromedp.EmulateMobile}
+// fits fails the test unless a page is no wider than any screen, and can be read, light
+// or dark. Once it is loaded, ready is called.
+func (b *tab) fits(name, url string, ready func()) {
+	b.Helper()
+	for _, width := range []int64{320, 390, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			var opts []chromedp.EmulateViewportOption
+			if width < 1000 {
+				opts = append(opts, chromedp.EmulateMobile)
+			}
+			b.screen(width, scheme, opts...)
+			b.visit(url)
+			if ready != nil {
+				ready()
+			}
+			require.Equal(b, width, eval[int64](b, "document.documentElement.scrollWidth"), url)
+			require.GreaterOrEqual(b, eval[float64](b, contrast), 7.0, url)
+			dark := eval[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(22, 24, 28)"`)
+			require.Equal(b, scheme == "dark", dark, url)
+			b.shoot(fmt.Sprintf("%s-%d-%s", name, width, scheme))
+		}
 	}
-	return nil
 }
 
 // contrast is the ratio of the luminances of text and background, as the Web

@@ -1,7 +1,6 @@
 package browsertest
 
 import (
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,21 +21,14 @@ func TestReport(t *testing.T) {
 			"--http", "off", "-q", "--report", file)
 		cmd.Stderr = os.Stderr
 		require.NoError(t, cmd.Run())
-		for _, width := range []int64{320, 390, 1280} {
-			for _, scheme := range []string{"light", "dark"} {
-				b.screen(width, scheme, mobile(width)...)
-				require.Contains(t, []int{0, http.StatusOK}, b.visit("file://"+file))
-				planned := eval[int](b, `JSON.parse(data.textContent).flatMap(s => s.charts).length`)
-				require.Greater(t, planned, 5)
-				require.Equal(t, planned, eval[int](b, `document.querySelectorAll(".chart canvas").length`))
-				require.Equal(t, 0, eval[int](b, `[...document.querySelectorAll(".chart")]
-					.filter(card => card.querySelector(".legend").innerText.includes("undefined")
-						|| card.querySelectorAll(".legend svg").length === 0).length`))
-				require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
-				require.Greater(t, eval[float64](b, contrast), 7.0)
-				b.shoot("report-" + threads + "-" + scheme)
-			}
-		}
+		b.fits("report-"+threads, "file://"+file, func() {
+			planned := eval[int](b, `JSON.parse(data.textContent).flatMap(s => s.charts).length`)
+			require.Greater(t, planned, 5)
+			require.Equal(t, planned, eval[int](b, `document.querySelectorAll(".chart canvas").length`))
+			require.Equal(t, 0, eval[int](b, `[...document.querySelectorAll(".chart")]
+				.filter(card => card.querySelector(".legend").innerText.includes("undefined")
+					|| card.querySelectorAll(".legend svg").length === 0).length`))
+		})
 		require.Equal(t, 2, eval[int](b, `document.querySelectorAll("details table").length`))
 	}
 	b.clean()

@@ -6,65 +6,42 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 
-// shelf has two runs, of which the second does something more.
-type shelf struct {
-	runs     []profiling.SavedRun
-	profiles map[string]profiling.Profiles // by run
-}
+// longName is as long as the name of a run may be.
+const longName = "a-long-name-which-goes-on-and-on-to-see-where-it-is-broken-off"
 
-func (s *shelf) ListRuns() ([]profiling.SavedRun, error) { return s.runs, nil }
-
-func (s *shelf) Run(name string) (*profiling.RunDetails, error) {
-	for _, r := range s.runs {
-		if r.Name == name {
-			return &profiling.RunDetails{
-				SavedRun: r,
-				Notes:    []string{"seed 1, 6 x 200ms after 50ms of warm-up, serializable", "closed loop: latencies exclude queueing"},
-				Results: profiling.Table{
-					Columns: []string{"workload", "threads", "engine", "ops/s", "±", "ns/op", "p50", "p99", "p99.9", "aborts/op", "allocs/op", "vs first"},
-					Rows: [][]string{
-						{"Sums", "2", "squares", "512k", "2 %", "1972", "1.31 µs", "5.01 µs", "26.5 µs", "0.0001829", "2.09", ""},
-						{"", "", "cubes", "5.75M", "1 %", "174", "180 ns", "406 ns", "908 ns", "0", "0", "11.22 x"},
-					},
-				},
-				Caption: "Medians.",
-			}, nil
+// sums returns a run with these throughputs of some engines.
+func sums(day int, cpu string, ops map[string]float64) *results.Run {
+	r := &results.Run{Header: results.Header{
+		Program: "mvccbench v1", Started: time.Date(2026, 11, day, 12, 0, 0, 0, time.UTC), Seed: 1,
+		Machine: results.Machine{
+			Go: "go1.26", GOOS: "linux", GOARCH: "amd64", CPU: cpu, CPUs: 2, GOMAXPROCS: 2,
+		},
+		Count: 6, Warmup: 50 * time.Millisecond, Duration: 200 * time.Millisecond, Loop: "closed",
+	}}
+	for _, engine := range []string{"squares", "cubes", "powers"} {
+		for i := range 6 {
+			v := ops[engine] * (1 + 0.001*float64(i))
+			r.Samples = append(r.Samples, results.Sample{
+				Workload: "sums", Title: "Sums", Engine: engine, Level: "serializable", Threads: 2,
+				Index: i, Ops: uint64(v), Wall: time.Second, Metrics: map[string]float64{"ops/s": v},
+			})
 		}
 	}
-	return nil, profiling.ErrNoRun
-}
-
-func (s *shelf) CompareRuns(before, after string) (*profiling.RunComparison, error) {
-	row := func(name, before, after, change, verdict string) profiling.ComparisonRow {
-		return profiling.ComparisonRow{Name: name, Old: before, OldRange: "± 2%", New: after, NewRange: "± 1%", Change: change, Test: "p=0.002 n=6", Verdict: verdict}
-	}
-	return &profiling.RunComparison{
-		Old: before, New: after, Method: "medians",
-		Warnings: []string{"cpu: one in " + before + ", another in " + after},
-		Tables: []profiling.ComparisonTable{{Unit: "ops/s", Better: "higher", Rows: []profiling.ComparisonRow{
-			row("Sums/engine=squares/threads=2", "512.2k", "256.1k", "-50.00%", profiling.Worse),
-			row("Sums/engine=cubes/threads=2", "5.746M", "5.750M", "~", ""),
-			row("Sums/engine=powers/threads=2", "1.000M", "2.000M", "+100.00%", profiling.Better),
-		}}},
-	}, nil
-}
-
-func (s *shelf) RunProfile(run, file string) ([]byte, error) {
-	kind := strings.TrimSuffix(strings.TrimPrefix(file, "sums-squares-threads=2."), ".pb.gz")
-	if data := s.profiles[run][kind]; data != nil {
-		return data, nil
-	}
-	return nil, profiling.ErrNoRun
+	r.Outcome = results.Outcome{Kind: results.Complete, Done: 18, Of: 18}
+	return r
 }
 
 // record profiles work until a CPU profile has seen the named functions.
@@ -107,44 +84,41 @@ func names(t *testing.T, data []byte, functions []string) bool {
 	return true
 }
 
-func newShelf(t *testing.T) *shelf {
-	const squares, cubes = "sumOfSquares", "sumOfCubes"
-	s := &shelf{profiles: map[string]profiling.Profiles{
-		"before": record(t, func() { runtime.KeepAlive(sumOfSquares(1_000_000)) }, squares),
-		"a-long-name-which-goes-on-and-on-to-see-where-it-is-broken-off": record(t, func() {
-			runtime.KeepAlive(sumOfSquares(1_000_000) + sumOfCubes(3_000_000))
-		}, squares, cubes),
-	}}
-	for i, name := range []string{"before", "a-long-name-which-goes-on-and-on-to-see-where-it-is-broken-off"} {
-		run := profiling.SavedRun{
-			Name: name, Started: time.Date(2026, 11, 20+i, 12, 0, 0, 0, time.UTC),
-			Workloads: []string{"sums"}, Engines: []string{"squares", "cubes"}, Samples: 12, Outcome: "complete",
-			Machine: "a processor, GOMAXPROCS 2, linux/amd64, go1.26",
+// serveRuns serves two runs, of which the second does something more, and one that
+// cannot be read.
+func serveRuns(t *testing.T) *profiling.Server {
+	t.Setenv(results.DirEnv, filepath.Join(t.TempDir(), "runs"))
+	store, err := results.OpenStore()
+	require.NoError(t, err)
+	save := func(name string, r *results.Run, work func(), functions ...string) {
+		files := map[string][]byte{}
+		for kind, data := range record(t, work, functions...) {
+			files["sums-squares-threads=2."+kind+results.ProfileExtension] = data
 		}
-		for _, kind := range s.profiles[name].Kinds() {
-			run.Profiles = append(run.Profiles, profiling.RunProfile{File: "sums-squares-threads=2." + kind + ".pb.gz", Kind: kind, Of: "Sums/engine=squares/threads=2", Size: 9})
-		}
-		s.runs = append(s.runs, run)
+		require.NoError(t, store.SaveProfiled(name, r, files))
 	}
-	s.runs = append(s.runs, profiling.SavedRun{Name: "broken", Err: "it makes no sense"})
-	return s
+	save("before", sums(20, "one", map[string]float64{"squares": 512e3, "cubes": 5.75e6, "powers": 1e6}),
+		func() { runtime.KeepAlive(sumOfSquares(1_000_000)) }, "sumOfSquares")
+	save(longName, sums(21, "another", map[string]float64{"squares": 256e3, "cubes": 5.75e6, "powers": 2e6}),
+		func() { runtime.KeepAlive(sumOfSquares(1_000_000) + sumOfCubes(3_000_000)) },
+		"sumOfSquares", "sumOfCubes")
+	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("nonsense"), 0o600))
+	return start(t, profiling.Config{Title: "sums", Runs: runs.Handler("sums", store)})
 }
 
 // The way of a user: two saved runs are chosen, what has changed is read, and a flame
 // graph shows what has grown.
 func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 	b := open(t)
-	shelf := newShelf(t)
-	srv := start(t, profiling.Config{Title: "sums", Runs: shelf})
+	srv, long := serveRuns(t), longName
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
 	require.Equal(t, http.StatusOK, b.click(`nav a[href="runs/"]`))
 	require.Equal(t, srv.URL()+"/debug/pprof/runs/", b.address())
-	require.Contains(t, eval[string](b, `document.querySelector("#run-before").innerText`), "sums on squares, cubes")
-	require.Contains(t, eval[string](b, `document.querySelector("#run-broken").innerText`), "it makes no sense")
+	require.Contains(t, eval[string](b, `document.querySelector("#run-before").innerText`), "sums on squares, cubes, powers")
+	require.Contains(t, eval[string](b, `document.querySelector("#run-broken").innerText`), "cannot be read")
 	b.shoot("runs")
 
 	require.Equal(t, http.StatusOK, b.click("#compare button"))
-	long := shelf.runs[1].Name
 	require.Equal(t, srv.URL()+"/debug/pprof/runs/compare?old=before&new="+long, b.address())
 	row := func(class string) string {
 		return eval[string](b, fmt.Sprintf(`[...document.querySelectorAll(".changes .row.%s")].map(row => row.innerText).join("|")`, class))
@@ -174,7 +148,7 @@ func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 
 	// One run, and its profiles.
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/runs/before/"))
-	require.Contains(t, eval[string](b, `document.querySelector("#results").innerText`), "512k")
+	require.Contains(t, eval[string](b, `document.querySelector("#results").innerText`), "513k")
 	b.shoot("run")
 	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
 	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("sumOfSquares"))`)
@@ -186,20 +160,11 @@ func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 // The pages of runs are no wider than a screen, light or dark, and can be read.
 func TestRunPagesFit(t *testing.T) {
 	b := open(t)
-	shelf := newShelf(t)
-	srv := start(t, profiling.Config{Title: "sums", Runs: shelf})
-	long := shelf.runs[1].Name
-	for i, page := range []string{"", "before/", long + "/", "compare?old=before&new=" + long, "compare?old=before&new=before"} {
-		for _, width := range []int64{320, 390, 1280} {
-			for _, scheme := range []string{"light", "dark"} {
-				b.screen(width, scheme, mobile(width)...)
-				b.visit(srv.URL() + "/debug/pprof/runs/" + page)
-				require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"), page)
-				require.Greater(t, eval[float64](b, contrast), 7.0)
-				if width != 320 {
-					b.shoot(fmt.Sprintf("runs-%d-%d-%s", i, width, scheme))
-				}
-			}
-		}
+	srv := serveRuns(t)
+	for i, page := range []string{
+		"", "before/", longName + "/", "compare?old=before&new=" + longName,
+		"compare?old=before&new=before",
+	} {
+		b.fits(fmt.Sprint("runs-", i), srv.URL()+"/debug/pprof/runs/"+page, nil)
 	}
 }

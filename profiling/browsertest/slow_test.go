@@ -2,17 +2,14 @@ package browsertest
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -21,33 +18,21 @@ import (
 func plantSlow(t *testing.T, srv *profiling.Server) {
 	t.Helper()
 	var mu sync.Mutex
-	var stop atomic.Bool
-	var wg sync.WaitGroup
 	checkout, lookup := srv.Op("checkout"), srv.Op("lookup")
-	wg.Go(func() {
-		for !stop.Load() {
-			plantedHolder(&mu)
-			time.Sleep(30 * time.Millisecond)
-		}
-	})
-	wg.Go(func() {
-		for !stop.Load() {
-			start := time.Now()
-			plantedSlowLock(&mu)
-			checkout.Done(time.Since(start))
-			time.Sleep(time.Millisecond)
-		}
-	})
-	wg.Go(func() {
-		for i := 0; !stop.Load(); i++ {
-			start := time.Now()
-			time.Sleep(time.Duration(1+i%2) * time.Millisecond)
-			lookup.Done(time.Since(start))
-		}
-	})
-	t.Cleanup(func() {
-		stop.Store(true)
-		wg.Wait()
+	i := 0
+	until(t, func() {
+		plantedHolder(&mu)
+		time.Sleep(30 * time.Millisecond)
+	}, func() {
+		start := time.Now()
+		plantedSlowLock(&mu)
+		checkout.Done(time.Since(start))
+		time.Sleep(time.Millisecond)
+	}, func() {
+		start := time.Now()
+		time.Sleep(time.Duration(1+i%2) * time.Millisecond)
+		lookup.Done(time.Since(start))
+		i++
 	})
 }
 
@@ -110,32 +95,5 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	require.NoError(t, json.NewDecoder(res.Body).Decode(&one))
 	res.Body.Close()
 	require.NotEmpty(t, one.Report.Verdict)
-	b.clean()
-}
-
-// The page fits every screen, in both colour schemes.
-func TestSlowPageFitsScreens(t *testing.T) {
-	b := open(t)
-	srv := start(t, profiling.Config{
-		Title: "shop",
-		Maps:  map[string]func() mvcc.Stats{"accounts": openBank(t).accounts.Stats},
-		Slow:  &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 100 * time.Millisecond, Keep: 3},
-	})
-	srv.SetPhase("a shop, 2 customers")
-	plantSlow(t, srv)
-	page := srv.URL() + "/debug/pprof/slow/"
-	require.Eventually(t, func() bool {
-		require.Equal(t, http.StatusOK, b.visit(page))
-		return eval[bool](b, `document.querySelectorAll(".card.slow").length > 2`)
-	}, watchdog, 100*time.Millisecond)
-	for _, width := range []int64{320, 390, 1280} {
-		for _, scheme := range []string{"light", "dark"} {
-			b.screen(width, scheme, mobile(width)...)
-			require.Equal(t, http.StatusOK, b.visit(page))
-			require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
-			require.GreaterOrEqual(t, eval[float64](b, contrast), 7.0)
-			b.shoot(fmt.Sprintf("slow-%d-%s", width, scheme))
-		}
-	}
 	b.clean()
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,29 +30,19 @@ func openBank(t *testing.T) *bank {
 	for i := range 64 {
 		b.accounts.Store(i, 100)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				b.transfer(ctx)
-			}
-		})
-	}
 	pinned := b.accounts.Snapshot()
 	t.Cleanup(func() {
-		cancel()
-		wg.Wait()
 		pinned.Close()
 		b.accounts.Close()
 	})
+	until(t, b.transfer, b.transfer)
 	return b
 }
 
-func (b *bank) transfer(ctx context.Context) {
+func (b *bank) transfer() {
 	from, to := rand.IntN(64), rand.IntN(64)
 	tries := 0
-	err := b.accounts.Update(ctx, nil, func(tx mvcc.Tx[int, int]) error {
+	err := b.accounts.Update(context.Background(), nil, func(tx mvcc.Tx[int, int]) error {
 		tries++
 		x, _ := tx.Get(from)
 		y, _ := tx.Get(to)
@@ -155,39 +145,31 @@ func TestChartsPause(t *testing.T) {
 // Every page fits every screen, in both colour schemes.
 func TestPagesFitScreens(t *testing.T) {
 	b := open(t)
-	srv := start(t, openBank(t).config())
+	cfg := openBank(t).config()
+	cfg.Slow = &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 100 * time.Millisecond, Keep: 3}
+	srv := start(t, cfg)
+	plantSlow(t, srv)
+	slow := srv.URL() + "/debug/pprof/slow/"
+	require.Eventually(t, func() bool {
+		require.Equal(t, http.StatusOK, b.visit(slow))
+		return eval[bool](b, `document.querySelectorAll(".card.slow").length > 2`)
+	}, watchdog, 100*time.Millisecond)
 	traced := srv.URL() + "/debug/pprof/contention/new?mode=trace&seconds=1&label=all+waits+of+a+second"
 	require.Equal(t, 200, b.visit(traced))
 	report := b.address()
 	require.Equal(t, 200, b.visit(srv.URL()+"/debug/pprof/contention/new?mode=profiles&seconds=1"))
 	require.Equal(t, 200, b.visit(srv.URL()+"/debug/pprof/contention/new?mode=profiles&seconds=1"))
 	cheap := b.address()
-	pages := []struct{ name, url string }{
-		{"dashboard", srv.URL()}, {"profiles", srv.URL() + "/debug/pprof/"},
-		{"contention", srv.URL() + "/debug/pprof/contention/"}, {"report", report}, {"report-cheap", cheap},
+	dashboard := func() {
+		b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
+		b.await(`document.querySelector("#results td") !== null`)
 	}
-	for _, width := range []int64{320, 390, 1280} {
-		for _, scheme := range []string{"light", "dark"} {
-			if width == 320 && scheme == "dark" {
-				continue // says nothing new
-			}
-			for _, p := range pages {
-				name := fmt.Sprintf("%s-%d-%s", p.name, width, scheme)
-				t.Run(name, func(t *testing.T) {
-					b.screen(width, scheme, mobile(width)...)
-					require.Equal(t, 200, b.visit(p.url))
-					if p.name == "dashboard" {
-						b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
-						b.await(`document.querySelector("#results td") !== null`)
-					}
-					require.Equal(t, width, eval[int64](b, "document.documentElement.scrollWidth"))
-					require.GreaterOrEqual(t, eval[float64](b, contrast), 7.0)
-					dark := eval[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(22, 24, 28)"`)
-					require.Equal(t, scheme == "dark", dark)
-					b.shoot(name)
-				})
-			}
-		}
+	b.fits("dashboard", srv.URL(), dashboard)
+	for name, url := range map[string]string{
+		"profiles": srv.URL() + "/debug/pprof/", "contention": srv.URL() + "/debug/pprof/contention/",
+		"report": report, "report-cheap": cheap, "slow": slow,
+	} {
+		b.fits(name, url, nil)
 	}
 	b.clean()
 }

@@ -21,7 +21,8 @@ func writeProcess(t *text) {
 	// The second field is the name of the program, which may hold anything.
 	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 21 {
 		field := func(n int) float64 { return number(string(fields[n-3])) }
-		t.one("process_cpu_seconds_total", "Processor time, of the program and of the system for it.",
+		t.one("process_cpu_seconds_total",
+			"Processor time, of the program and of the system for it.",
 			(field(14)+field(15))/100) // what Linux calls a tick is a hundredth of a second
 		t.one("process_virtual_memory_bytes", "Virtual memory.", field(23))
 		t.one("process_resident_memory_bytes", "Resident memory.",

@@ -78,7 +78,8 @@ func writeRuntime(t *text) {
 	if gc.NumGC > 0 {
 		last = float64(gc.LastGC.UnixNano()) / 1e9
 	}
-	t.one("go_memstats_last_gc_time_seconds", "Unix time of the last garbage collection, or 0.", last)
+	t.one("go_memstats_last_gc_time_seconds",
+		"Unix time of the last garbage collection, or 0.", last)
 	const pauses = "go_gc_duration_seconds"
 	t.head(pauses, "summary", "Pauses of the garbage collector, while which no goroutine runs.")
 	for i, q := range []string{"0", "0.25", "0.5", "0.75", "1"} {

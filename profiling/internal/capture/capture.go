@@ -1,0 +1,295 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
+)
+
+// A Capture is one profile taken for the browser. It is immutable once it is kept.
+type Capture struct {
+	ID     int
+	Kind   string // name of a kind
+	Phase  string // what ran, "" if unknown
+	Label  string // given by who took it, may be ""
+	Start  time.Time
+	Window time.Duration // 0: a snapshot, or everything since the program started
+	Empty  bool          // nothing was sampled
+	Data   []byte        // gzipped profile
+
+	Report *contention.Report // what Data was made from, if it is about contention
+}
+
+// Captures takes captures of a program, and keeps the last of them. Its methods may
+// be called from several goroutines, its fields must be set before.
+type Captures struct {
+	Phase     func() string // what the program does
+	Capturing func(bool)    // called before and after CPU profiles, may be nil
+	Longest   time.Duration // of any capture
+	Limit     int           // of what is kept
+	Maps      []Map         // whose counters reports have
+	Started   time.Time
+
+	kept  History[*Capture]
+	waits baseline
+}
+
+// A Map is a source of the statistics of a map.
+type Map struct {
+	Name  string
+	Stats func() mvcc.Stats
+}
+
+// A Kind is a profile that can be captured.
+type Kind struct {
+	Name  string
+	About string
+	// Change tells that the profile counts events since the program started,
+	// so that its growth during a window is of interest.
+	Change bool
+}
+
+// CPU is the one kind that is not a [pprof.Profile] of the runtime.
+const CPU = "cpu"
+
+// Kinds returns the profiles of this program: the runtime's in the order of
+// their use, then those that the program or a newer runtime adds.
+func Kinds() []Kind {
+	list := []Kind{
+		{Name: CPU, About: "where processor time goes"},
+		{Name: "heap", About: "live objects as of the last garbage collection"},
+		{Name: "allocs", About: "everything allocated since the start", Change: true},
+		{Name: "mutex", About: "who holds locks that others wait for", Change: true},
+		{Name: "block", About: "who waits for locks, channels and conditions", Change: true},
+		{Name: "goroutine", About: "what every goroutine does now"},
+		{Name: "threadcreate", About: "what made the runtime start threads"},
+	}
+	for _, p := range pprof.Profiles() {
+		if !slices.ContainsFunc(list, func(k Kind) bool { return k.Name == p.Name() }) {
+			list = append(list, Kind{Name: p.Name(), About: "a profile of this program"})
+		}
+	}
+	return list
+}
+
+// Seconds returns the length of the capture that query asks for: its parameter
+// seconds, or fallback without one, and at most the bound. Zero means a snapshot.
+func (s *Captures) Seconds(query url.Values, fallback time.Duration) (time.Duration, error) {
+	text := query.Get("seconds")
+	if text == "" {
+		return min(fallback, s.Longest), nil
+	}
+	sec, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || !(sec > 0) {
+		return 0, web.Bad("seconds must be a number above 0, not %q", text)
+	}
+	if sec >= s.Longest.Seconds() {
+		return s.Longest, nil
+	}
+	return max(time.Duration(sec*float64(time.Second)), 1), nil
+}
+
+// Take captures the named profile: during d, or as it is now if d is 0. It
+// returns at once when ctx ends, with an error. The profile has the phase and
+// the label as comments, which every pprof page and report shows. With gc, a
+// heap profile is taken after a garbage collection.
+func (s *Captures) Take(
+	ctx context.Context, name string, d time.Duration, gc bool, label string,
+) (*Capture, error) {
+	c := &Capture{Kind: name, Phase: s.Phase(), Label: label, Start: time.Now(), Window: d}
+	var p *profile.Profile
+	var err error
+	switch {
+	case name == CPU:
+		p, err = takeCPU(ctx, d, s.Capturing)
+	case d > 0:
+		p, err = takeChange(ctx, name, d)
+	default:
+		if gc && name == "heap" {
+			runtime.GC()
+		}
+		p, err = takeSnapshot(name)
+	}
+	return s.finish(c, p, err)
+}
+
+// finish stores p in c, whose Phase is that of the start, unless there is an error.
+func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, error) {
+	if err != nil {
+		return nil, err
+	}
+	if after := s.Phase(); after != c.Phase {
+		c.Phase += " → " + after
+	}
+	if c.Phase != "" {
+		p.Comments = append(p.Comments, "Phase: "+c.Phase)
+	}
+	if c.Label != "" {
+		p.Comments = append(p.Comments, "Label: "+c.Label)
+	}
+	var buf bytes.Buffer
+	if err := p.Write(&buf); err != nil {
+		return nil, err
+	}
+	c.Data, c.Empty = buf.Bytes(), IsEmpty(p)
+	return c, nil
+}
+
+// Keep stores c, which gets a number, in place of the oldest if there are too many.
+func (s *Captures) Keep(c *Capture) {
+	s.kept.Add(func(id int) *Capture {
+		c.ID = id
+		return c
+	}, func(list []*Capture) int {
+		if len(list) > s.Limit {
+			return 0
+		}
+		return -1
+	})
+}
+
+// Get returns the capture with the given number.
+func (s *Captures) Get(id string) (*Capture, error) {
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		return nil, web.NotFound("a capture has a number, not %q", id)
+	}
+	c, ok, gone := s.kept.Get(n)
+	switch {
+	case gone:
+		return nil, web.Refuse(http.StatusGone,
+			"capture %d is gone: only the last %d are kept", n, s.Limit)
+	case !ok:
+		return nil, web.NotFound("there is no capture %d", n)
+	}
+	return c, nil
+}
+
+// NewestFirst returns what is kept.
+func (s *Captures) NewestFirst() []*Capture { return s.kept.NewestFirst() }
+
+// IsEmpty reports whether pprof's pages would have nothing to show of p: no
+// sample has a value of the type that they show at first. A heap profile
+// without live objects is an example.
+func IsEmpty(p *profile.Profile) bool {
+	shown := len(p.SampleType) - 1
+	for i, t := range p.SampleType {
+		if t.Type == p.DefaultSampleType {
+			shown = i
+		}
+	}
+	seen := func(s *profile.Sample) bool { return s.Value[shown] != 0 }
+	return !slices.ContainsFunc(p.Sample, seen)
+}
+
+// takeCPU profiles the processor during d, and calls capturing before and after
+// that.
+func takeCPU(
+	ctx context.Context, d time.Duration, capturing func(bool),
+) (*profile.Profile, error) {
+	leave, err := cpuGate.enter(d)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if capturing != nil {
+		capturing(true)
+		defer capturing(false)
+	}
+	var buf bytes.Buffer
+	if err := pprof.StartCPUProfile(&buf); err != nil {
+		return nil, web.Refuse(http.StatusConflict,
+			"the program itself is taking a CPU profile: %v", err)
+	}
+	err = sleep(ctx, d)
+	pprof.StopCPUProfile()
+	if err != nil {
+		return nil, err
+	}
+	return profile.ParseData(buf.Bytes())
+}
+
+// takeChange returns what the named profile gained during d. Entries that did
+// not change are left out.
+func takeChange(ctx context.Context, name string, d time.Duration) (*profile.Profile, error) {
+	leave, err := windowGate.enter(d)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	before, err := takeSnapshot(name)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := sleep(ctx, d); err != nil {
+		return nil, err
+	}
+	after, err := takeSnapshot(name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Gain(before, after)
+	if err != nil {
+		return nil, err
+	}
+	p.TimeNanos, p.DurationNanos = start.UnixNano(), time.Since(start).Nanoseconds()
+	return p, nil
+}
+
+// Gain returns what a profile gained from before to after, neither of which it
+// changes.
+func Gain(before, after *profile.Profile) (*profile.Profile, error) {
+	before = before.Copy()
+	before.Scale(-1)
+	return profile.Merge([]*profile.Profile{after, before})
+}
+
+// takeSnapshot returns the named profile of the runtime as it is now.
+func takeSnapshot(name string) (*profile.Profile, error) {
+	rp, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	if err := rp.WriteTo(&buf, 0); err != nil {
+		return nil, err
+	}
+	return profile.ParseData(buf.Bytes())
+}
+
+// Lookup finds a profile of the runtime or the program by name.
+func Lookup(name string) (*pprof.Profile, error) {
+	p := pprof.Lookup(name)
+	if p == nil {
+		return nil, web.NotFound("this program has no profile named %q", name)
+	}
+	return p, nil
+}
+
+// sleep waits for d, or until ctx ends and then returns a refusal, which
+// reaches the client if it was the server that ended ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return web.Refuse(http.StatusServiceUnavailable,
+			"capture cancelled: %v", context.Cause(ctx))
+	}
+}

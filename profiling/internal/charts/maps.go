@@ -1,0 +1,116 @@
+package charts
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Map returns the charts of a map. They only choose what is drawn together: unit, and
+// whether it is a figure that grows, follow from its description in [mvcc.Figures].
+// Counters that no chart chooses are in the last one.
+func Map(name string, stats func() mvcc.Stats) Group {
+	m := mapCharts{source: &Source[mvcc.Stats]{Read: stats}, drawn: map[string]bool{}}
+	title := "Map"
+	if name != "" {
+		title += " " + name
+	}
+	list := []Chart{
+		m.chart("Transactions", "commits that wrote, and transactions and snapshots that ended",
+			FromZero, "commits", "Commits", "ended", "Ended"),
+		m.chart("Aborts by cause",
+			"commits that failed, and transactions that were ended from outside", FromZero,
+			"a read changed", "ReadConflicts", "a scan changed", "ScanConflicts",
+			"a write came first", "WriteConflicts", "stalled rival", "Rivals",
+			"too old", "Evicted", "leaked", "Leaked"),
+		m.chart("Helped commits", "commits that another goroutine finished, pushed or took back",
+			FromZero, "helped", "Helped", "pushed", "Pushed",
+			"revoked", "Revoked", "reinstalled", "Reinstalled"),
+		m.chart("Claims",
+			"goroutines that wait for their turn on a key, and claims that are granted",
+			FromZero, "waiting", "Waiting", "granted", "HeldClaims"),
+		m.chart("Live versions",
+			"versions in memory, entries of the index, and keys with a value",
+			FromZero, "versions", "Versions", "entries", "Entries", "keys", "Keys"),
+		m.chart("Memory of the map", "estimate, without what keys and values point to",
+			FromZero, "map", "Bytes"),
+		m.chart("Pruned versions", "old versions dropped", FromZero, "pruned", "Pruned"),
+		m.chart("Epochs", "the newest epoch, and the oldest that is visible to somebody",
+			CloseUp, "newest", "Epoch", "min visible", "MinVisible"),
+		{"Lag of min visible epoch",
+			"epochs from the min visible one to the newest: what cannot be dropped yet",
+			Count, FromZero, []Series{m.source.Gauge("lag", present(func(s mvcc.Stats) float64 {
+				return max(float64(s.Epoch)-float64(s.MinVisible), 0)
+			}))}},
+		m.chart("Age of oldest pin", "for how long the oldest read epoch has been read",
+			FromZero, "age", "OldestPinAge"),
+		m.chart("Live readers", "open transactions and snapshots, and their distinct read epochs",
+			FromZero, "transactions", "LiveTx", "read epochs", "LiveEpochs"),
+		m.chart("Reclaim queue",
+			"buckets of the index that wait to be pruned, and versions kept until a reader ends",
+			FromZero, "queued", "QueueDepth", "set aside", "Aside"),
+		m.chart("Synchronous fallbacks",
+			"buckets that a committer had to prune because the queue was full",
+			FromZero, "fallbacks", "SyncFallbacks"),
+		m.chart("View refreshes", "new views of who reads what, by who asked for them", FromZero,
+			"ticker", "TickRefreshes", "committers", "CommitRefreshes",
+			"by hand", "ManualRefreshes"),
+		{"Time of a refresh", "average of each second", Seconds, FromZero, []Series{
+			m.average("ticker", "TickRefreshTime", "TickRefreshes"),
+			m.average("committers", "CommitRefreshTime", "CommitRefreshes"),
+		}},
+	}
+	var others []string
+	for _, f := range mvcc.Figures() {
+		if f.Counter && f.Metric != "" && f.Unit == "" && !m.drawn[f.Field] {
+			others = append(others, strings.ReplaceAll(f.Name, "_", " "), f.Field)
+		}
+	}
+	list = append(list, m.chart("Other counters", "what no other chart has", FromZero, others...))
+	return Group{title, list, m.source}
+}
+
+// mapCharts makes charts of figures.
+type mapCharts struct {
+	source *Source[mvcc.Stats]
+	drawn  map[string]bool // by field
+}
+
+// chart draws figures, of which lines has names and fields in turn.
+func (m mapCharts) chart(title, about string, scale Scale, lines ...string) Chart {
+	c := Chart{Title: title, About: about, Scale: scale}
+	for ; len(lines) > 0; lines = lines[2:] {
+		f := figure(lines[1])
+		m.drawn[f.Field] = true
+		line := m.source.Gauge
+		c.Unit = Unit(f.Unit)
+		if f.Counter {
+			line, c.Unit = m.source.Rate, PerSecond
+		}
+		c.Series = append(c.Series, line(lines[0], present(f.Of)))
+	}
+	return c
+}
+
+// average draws the growth of a time by that of a number.
+func (m mapCharts) average(name, time, by string) Series {
+	return m.source.Ratio(name, present(figure(time).Of), present(figure(by).Of), 1)
+}
+
+// present is of, or NaN of a map that is not there: that has statistics without an epoch.
+func present(of func(mvcc.Stats) float64) func(mvcc.Stats) float64 {
+	return func(s mvcc.Stats) float64 {
+		if s.Epoch == 0 {
+			return math.NaN()
+		}
+		return of(s)
+	}
+}
+
+// figure returns the description of a field of [mvcc.Stats].
+func figure(field string) mvcc.Figure {
+	list := mvcc.Figures()
+	return list[slices.IndexFunc(list, func(f mvcc.Figure) bool { return f.Field == field })]
+}

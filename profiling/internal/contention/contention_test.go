@@ -1,0 +1,404 @@
+package contention_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"reflect"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+)
+
+func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
+
+// watchdog bounds waits that end by themselves unless something hangs.
+const watchdog = time.Minute
+
+// A planted wait is made by a function that waits until it is released.
+type planted struct {
+	kind    contention.Kind
+	wait    func()
+	release func()
+	blocked string // how the runtime calls it
+	profile bool   // the block profile has it
+}
+
+// name returns the name of the function that waits.
+func (p planted) name() string {
+	return runtime.FuncForPC(reflect.ValueOf(p.wait).Pointer()).Name()
+}
+
+// plant returns one wait of every kind that can be made at will.
+func plant(t *testing.T) []planted {
+	var mu, lk sync.Mutex
+	var rw, rw2 sync.RWMutex
+	var once sync.Once
+	var wg sync.WaitGroup
+	mu.Lock()
+	rw.Lock()
+	rw2.RLock()
+	wg.Add(1)
+	recv, send, sel, hold := make(chan int), make(chan int), make(chan int), make(chan int)
+	cond := sync.NewCond(&lk)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { ln.Close() })
+	inOnce := func() { once.Do(func() { <-hold }) }
+	return []planted{
+		{contention.Mutex, func() { mu.Lock(); defer mu.Unlock() }, mu.Unlock, "sync.Mutex.Lock", true},
+		{contention.RWMutex, func() { rw.RLock(); defer rw.RUnlock() }, rw.Unlock, "sync.RWMutex.RLock", true},
+		{contention.RWMutex, func() { rw2.Lock(); defer rw2.Unlock() }, rw2.RUnlock, "sync.RWMutex.Lock", true},
+		{contention.ChanReceive, func() { <-recv }, func() { recv <- 1 }, "chan receive", true},
+		{contention.ChanSend, func() { send <- 1 }, func() { <-send }, "chan send", true},
+		{contention.Select, func() {
+			select {
+			case <-sel:
+			case sel <- 2:
+			}
+		}, func() { sel <- 1 }, "select", true},
+		{contention.Cond, func() { lk.Lock(); cond.Wait(); lk.Unlock() }, func() {
+			lk.Lock()
+			cond.Broadcast()
+			lk.Unlock()
+		}, "sync.Cond.Wait", true},
+		{contention.WaitGroup, func() { wg.Wait() }, wg.Done, "sync.WaitGroup.Wait", true},
+		{contention.Network, func() {
+			if c, err := ln.Accept(); err == nil {
+				c.Close()
+			}
+		}, func() {
+			if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+				c.Close()
+			}
+		}, "IO wait", false},
+		{contention.Once, func() {
+			go inOnce()
+			await(t, "plant.func", "chan receive")
+			once.Do(func() {})
+		}, func() { close(hold) }, "sync.Mutex.Lock", true},
+		{contention.Sleep, func() { time.Sleep(20 * time.Millisecond) }, func() {}, "", false},
+	}
+}
+
+//go:noinline
+func waitReceive(c chan int) { <-c }
+
+//go:noinline
+func waitSleep() { time.Sleep(20 * time.Millisecond) }
+
+// await waits until a goroutine in the named function waits as the runtime
+// calls it.
+func await(t *testing.T, function, state string) {
+	t.Helper()
+	re := regexp.MustCompile(`(?s)^goroutine \d+ \[` + regexp.QuoteMeta(state) + `[^\]]*\]:.*` + regexp.QuoteMeta(function))
+	buf := make([]byte, 4<<20)
+	require.Eventually(t, func() bool {
+		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if re.MatchString(g) {
+				return true
+			}
+		}
+		return false
+	}, watchdog, time.Millisecond, "%s is not in state %q", function, state)
+}
+
+// runPlanted makes every planted wait happen, each of them once.
+func runPlanted(t *testing.T) []planted {
+	t.Helper()
+	all := plant(t)
+	var wg sync.WaitGroup
+	for _, p := range all {
+		wg.Go(p.wait)
+		if p.blocked != "" {
+			await(t, p.name(), p.blocked)
+		}
+		p.release()
+	}
+	wg.Wait()
+	return all
+}
+
+// find returns the site of a kind in the named function of this file.
+func find(list []contention.Site, kind contention.Kind, function string) (contention.Site, bool) {
+	for _, s := range list {
+		if s.Kind == kind && strings.HasSuffix(s.Func, function) {
+			return s, true
+		}
+	}
+	return contention.Site{}, false
+}
+
+// traced returns the report of a trace of f.
+func traced(t *testing.T, f func()) *contention.Report {
+	t.Helper()
+	var buf bytes.Buffer
+	require.NoError(t, trace.Start(&buf))
+	func() {
+		defer trace.Stop()
+		f()
+	}()
+	r, err := contention.FromTrace(&buf)
+	require.NoError(t, err)
+	return r
+}
+
+func TestTraceNamesEveryKindOfWait(t *testing.T) {
+	var all []planted
+	r := traced(t, func() { all = runPlanted(t) })
+	require.True(t, r.Exact)
+	require.Positive(t, r.Window)
+	require.Positive(t, r.Events)
+	for _, p := range all {
+		name := p.name()
+		s, ok := find(r.Waits, p.kind, name)
+		require.True(t, ok, "no wait of kind %q in %s: %+v", p.kind, name, r.Waits)
+		require.EqualValues(t, 1, s.Count, name)
+		require.Positive(t, s.Total, name)
+		require.Equal(t, s.Total, s.Max, name)
+		require.Equal(t, s.Total, s.P99, name)
+		require.Contains(t, s.File, "contention_test.go")
+		require.NotEmpty(t, s.Stacks[0].Frames)
+		require.Zero(t, s.Waiting)
+		require.False(t, s.Idle)
+	}
+	for _, s := range r.Waits {
+		require.NotContains(t, s.Func, "runtime/trace.", "the tracer is no part of the program")
+	}
+}
+
+// What is waited for from before the start until after the end is counted as
+// the length of the trace.
+func TestTraceCountsWhatStillWaits(t *testing.T) {
+	c := make(chan int)
+	var wg sync.WaitGroup
+	wg.Go(func() { waitReceive(c) })
+	await(t, "waitReceive", "chan receive")
+	r := traced(t, func() { waitSleep() })
+	close(c)
+	wg.Wait()
+	s, ok := find(r.Waits, contention.ChanReceive, "waitReceive")
+	require.True(t, ok, "%+v", r.Waits)
+	require.Equal(t, 1, s.Waiting)
+	require.True(t, s.Idle)
+	require.Positive(t, s.Total)
+	require.Equal(t, r.Window, s.Total)
+}
+
+// A trace is written in parts, each of which says again what waits. A wait that
+// goes on over several of them is one, and as long as what happened meanwhile.
+func TestTraceJoinsItsParts(t *testing.T) {
+	r := traced(t, func() {
+		c := make(chan int)
+		var wg sync.WaitGroup
+		wg.Go(func() { waitReceive(c) })
+		await(t, "waitReceive", "chan receive")
+		waitSleep()
+		for range 3 {
+			f := trace.NewFlightRecorder(trace.FlightRecorderConfig{}) // begins a new part
+			require.NoError(t, f.Start())
+			f.Stop()
+		}
+		close(c)
+		wg.Wait()
+	})
+	s, ok := find(r.Waits, contention.ChanReceive, "waitReceive")
+	require.True(t, ok, "%+v", r.Waits)
+	require.EqualValues(t, 1, s.Count)
+	meanwhile, ok := find(r.Waits, contention.Sleep, "waitSleep")
+	require.True(t, ok, "%+v", r.Waits)
+	require.Greater(t, s.Total, meanwhile.Total, "by the one clock of the trace")
+}
+
+// Whoever has to wait for the collector while it allocates waits for that, and
+// not for what it allocates for.
+func TestKindOf(t *testing.T) {
+	stack := func(functions ...string) (frames []contention.Frame) {
+		for _, f := range functions {
+			frames = append(frames, contention.Frame{Func: f})
+		}
+		return frames
+	}
+	for _, tt := range []struct {
+		reason string
+		stack  []contention.Frame
+		kind   contention.Kind
+		ok     bool
+	}{
+		{"sync", stack("runtime.gcMarkDone", "runtime.gcAssistAlloc", "runtime.mallocgc", "time.Sleep", "main.f"), contention.GCWait, true},
+		{"sync", stack("runtime.gcStart", "runtime.mallocgc", "sync.(*Mutex).Lock", "main.f"), contention.GCWait, true},
+		{"unspecified", stack("runtime.gcAssistAlloc", "runtime.chanrecv1", "main.f"), contention.GCAssist, true},
+		{"sync", stack("internal/sync.(*Mutex).lockSlow", "sync.(*Mutex).Lock", "sync.(*Once).doSlow", "main.f"), contention.Once, true},
+		{"sync", stack("sync.(*Mutex).Lock", "sync.(*Cond).Wait", "main.f"), contention.Mutex, true},
+		{"select", stack("runtime.selectgo", "github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait", "main.f"), contention.Claim, true},
+		{"chan receive", stack("runtime.chanrecv1", "github.com/mvccmap/mvccmap/internal/favour.(*Queue).await", "main.f"), contention.Claim, true},
+		{"select", stack("runtime.selectgo", "main.f", "github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait"), contention.Select, true},
+		{"sleep", nil, contention.Sleep, true},
+		{"sync", stack("main.f"), contention.Other, true},
+		{"system goroutine wait", nil, "", false},
+	} {
+		kind, ok := contention.KindOf(tt.reason, tt.stack)
+		require.Equal(t, tt.ok, ok, tt)
+		require.Equal(t, tt.kind, kind, tt)
+	}
+	require.Equal(t, "main.f", contention.SiteOf(stack("runtime.chanrecv", "time.Sleep", "main.f", "main.main")).Func)
+}
+
+// Goroutines that take turns on too few processors wait for one.
+func TestTraceShowsSchedulerLatency(t *testing.T) {
+	r := traced(t, func() {
+		var wg sync.WaitGroup
+		for range 4 * runtime.GOMAXPROCS(0) {
+			wg.Go(takeTurns)
+		}
+		wg.Wait()
+	})
+	s, ok := find(r.Waits, contention.Scheduler, "takeTurns")
+	require.True(t, ok, "%+v", r.Waits)
+	require.Greater(t, s.Count, int64(1))
+	require.GreaterOrEqual(t, s.Max, s.P99)
+	require.GreaterOrEqual(t, s.P99, time.Duration(0))
+	require.GreaterOrEqual(t, s.Max, s.Average)
+}
+
+//go:noinline
+func takeTurns() {
+	for range 100 {
+		runtime.Gosched()
+	}
+}
+
+// The world is stopped by whoever calls for a collection.
+func TestTraceShowsStoppedWorld(t *testing.T) {
+	r := traced(t, collect)
+	s, ok := find(r.Waits, contention.StopWorld, "collect")
+	require.True(t, ok, "%+v", r.Waits)
+	require.Positive(t, s.Total)
+}
+
+//go:noinline
+func collect() {
+	for range 3 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+	}
+}
+
+func TestProfilesNameEveryKindTheyKnow(t *testing.T) {
+	runtime.SetBlockProfileRate(1)
+	before := runtime.SetMutexProfileFraction(1)
+	defer func() {
+		runtime.SetBlockProfileRate(0)
+		runtime.SetMutexProfileFraction(before)
+	}()
+	blockBefore, mutexBefore := snapshot(t, "block"), snapshot(t, "mutex")
+	all := runPlanted(t)
+	r := contention.FromProfiles(gain(t, blockBefore, "block"), gain(t, mutexBefore, "mutex"))
+	require.False(t, r.Exact)
+	for _, p := range all {
+		name := p.name()
+		s, ok := find(r.Waits, p.kind, name)
+		require.Equal(t, p.profile, ok, "%s: %+v", name, r.Waits)
+		if ok {
+			require.Positive(t, s.Count, name)
+			require.Positive(t, s.Average, name)
+			require.Zero(t, s.Max, "not known")
+		}
+	}
+	// Who let waitMutex wait: the method value that released it.
+	holders := 0
+	for _, s := range r.Holders {
+		for _, k := range s.Stacks {
+			for _, f := range k.Frames {
+				if strings.HasSuffix(f.Func, ".runPlanted") && s.Kind == contention.Mutex {
+					holders++
+				}
+			}
+		}
+	}
+	require.Positive(t, holders, "%+v", r.Holders)
+}
+
+func snapshot(t *testing.T, name string) *profile.Profile {
+	t.Helper()
+	var buf bytes.Buffer
+	require.NoError(t, pprof.Lookup(name).WriteTo(&buf, 0))
+	p, err := profile.ParseData(buf.Bytes())
+	require.NoError(t, err)
+	return p
+}
+
+func gain(t *testing.T, before *profile.Profile, name string) *profile.Profile {
+	t.Helper()
+	before.Scale(-1)
+	p, err := profile.Merge([]*profile.Profile{snapshot(t, name), before})
+	require.NoError(t, err)
+	return p
+}
+
+func TestProfileOfReport(t *testing.T) {
+	r := traced(t, func() { runPlanted(t) })
+	r.Start = time.Now()
+	p := r.Profile()
+	require.NoError(t, p.CheckValid())
+	var buf bytes.Buffer
+	require.NoError(t, p.Write(&buf))
+	p, err := profile.ParseData(buf.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, "delay", p.DefaultSampleType)
+
+	totals := map[string]int64{}
+	for _, s := range p.Sample {
+		require.Len(t, s.Value, 2)
+		require.Len(t, s.Label["wait"], 1)
+		root := s.Location[len(s.Location)-1].Line[0].Function.Name
+		if root == "[idle]" {
+			require.Equal(t, []string{"true"}, s.Label["idle"])
+			root = s.Location[len(s.Location)-2].Line[0].Function.Name
+		}
+		require.Equal(t, "["+s.Label["wait"][0]+"]", root)
+		totals[s.Label["wait"][0]] += s.Value[1]
+	}
+	// The list and the profile agree.
+	want := map[string]int64{}
+	for _, s := range r.Waits {
+		want[string(s.Kind)] += int64(s.Total)
+	}
+	require.Equal(t, want, totals)
+}
+
+func TestBadTraces(t *testing.T) {
+	for _, text := range []string{"", "not a trace", "go 1.26 trace\x00\x00\x00", "go 1.22 trace\x00\x00\x00\xff\xff\xff\xff"} {
+		_, err := contention.FromTrace(strings.NewReader(text))
+		if text == "go 1.26 trace\x00\x00\x00" {
+			continue // an empty trace is one
+		}
+		require.ErrorContains(t, err, "reading the execution trace", "%q", text)
+	}
+	var buf bytes.Buffer
+	require.NoError(t, trace.Start(&buf))
+	waitSleep()
+	trace.Stop()
+	for cut := range 40 {
+		part := buf.Bytes()[:buf.Len()*cut/40]
+		_, _ = contention.FromTrace(io.LimitReader(bytes.NewReader(part), int64(len(part)))) // must not panic
+	}
+}
+
+func TestEmptyProfiles(t *testing.T) {
+	r := contention.FromProfiles(nil, nil)
+	require.Empty(t, r.Waits)
+	require.NoError(t, r.Profile().CheckValid())
+}

@@ -1,0 +1,136 @@
+package contention
+
+import "strings"
+
+// A Kind says what was waited for.
+type Kind string
+
+// The kinds of wait.
+const (
+	Mutex       Kind = "mutex"
+	RWMutex     Kind = "rwmutex"
+	Once        Kind = "once"
+	Cond        Kind = "cond"
+	WaitGroup   Kind = "waitgroup"
+	ChanSend    Kind = "chan send"
+	ChanReceive Kind = "chan receive"
+	Select      Kind = "select"
+	Claim       Kind = "claim" // of a transaction of a map, that goes first
+	Sleep       Kind = "sleep"
+	Network     Kind = "network"
+	Syscall     Kind = "syscall"
+	Scheduler   Kind = "scheduler"    // runnable, until a processor was free
+	GCAssist    Kind = "gc assist"    // marking, in proportion to what was allocated
+	GCWait      Kind = "gc wait"      // for the collector
+	StopWorld   Kind = "stop world"   // by the goroutine that stopped the world, until it went on
+	RuntimeLock Kind = "runtime lock" // a lock within the runtime
+	Other       Kind = "other"
+)
+
+// kinds has the kinds of the waits that an execution trace gives a reason for; ""
+// is for those that the stack tells. Others say nothing about the program: forever,
+// preempted, system goroutine wait, GC background sweeper wait, wait for debug call,
+// synctest.
+var kinds = map[string]Kind{
+	"network": Network, "select": Select, "sync.(*Cond).Wait": Cond, "sleep": Sleep,
+	"chan send": ChanSend, "chan receive": ChanReceive,
+	"GC mark assist wait for work": GCWait, "wait until GC ends": GCWait,
+	"GC weak to strong wait": GCWait,
+	"sync":                   "", "unspecified": "", "": "",
+}
+
+// KindOf returns the kind of the wait that an execution trace gives a reason
+// for, at the given stack, leaf first. ok is false for waits that say nothing
+// about the program.
+func KindOf(reason string, frames []Frame) (k Kind, ok bool) {
+	k, ok = kinds[reason]
+	if ok && (k == "" || k == ChanReceive || k == Select) {
+		if by := kindOfStack(frames); k == "" || by == Claim {
+			k = by
+		}
+	}
+	return k, ok
+}
+
+// waiters has the functions at the leaf of a waiting stack, by prefix.
+var waiters = []struct {
+	prefix string
+	kind   Kind
+}{
+	{"sync.(*RWMutex).", RWMutex},
+	{"sync.(*rlocker).", RWMutex},
+	{"sync.(*Mutex).", Mutex},
+	{"sync.(*Once).", Once},
+	{"sync.(*Cond).", Cond},
+	{"sync.(*WaitGroup).", WaitGroup},
+	{"internal/sync.(*Mutex).", Mutex},
+	{favour + ".", Claim},
+	{"runtime.chanrecv", ChanReceive},
+	{"runtime.chansend", ChanSend},
+	{"runtime.selectgo", Select},
+	{"runtime.selectnbsend", ChanSend},
+	{"runtime.selectnbrecv", ChanReceive},
+	{"time.Sleep", Sleep},
+	{"internal/poll.runtime_pollWait", Network},
+	{"internal/poll.(*pollDesc).", Network},
+	{"runtime.unlock", RuntimeLock},
+	{"runtime.gcStart", GCWait},
+	{"runtime.gcMarkDone", GCWait},
+	{"runtime.gcAssistAlloc", GCAssist},
+}
+
+// kindOfStack returns the kind of the wait of a stack, leaf first: that of the
+// outermost function of the standard library that is known to wait, so that
+// the Mutex within a Once counts for the Once. But a Cond that takes its Mutex
+// back waits for that, and what allocates waits for the collector, whatever it
+// allocates for.
+func kindOfStack(frames []Frame) Kind {
+	kind := Other
+	for _, f := range frames {
+		if !isPlumbing(f.Func) {
+			break
+		}
+		for _, w := range waiters {
+			if strings.HasPrefix(f.Func, w.prefix) {
+				if w.kind == GCWait || w.kind == GCAssist {
+					return w.kind
+				}
+				if kind == Other || w.kind != Cond {
+					kind = w.kind
+				}
+				break
+			}
+		}
+	}
+	return kind
+}
+
+// favour is the package in which a map waits for a claim to be granted, or to end.
+const favour = "github.com/mvccmap/mvccmap/internal/favour"
+
+// plumbing has the packages whose functions wait on behalf of their callers.
+var plumbing = map[string]bool{
+	"runtime": true, "sync": true, "sync/atomic": true, "time": true, "syscall": true,
+	favour: true, "os": true, "io": true, "net": true, "bufio": true, "reflect": true,
+}
+
+// isPlumbing reports whether the named function is not where a reader would
+// look for the cause of a wait.
+func isPlumbing(function string) bool {
+	pkg := packageOf(function)
+	return plumbing[pkg] || strings.HasPrefix(pkg, "internal/") ||
+		strings.HasPrefix(pkg, "runtime/internal/")
+}
+
+// packageOf returns the import path of the package of a function.
+func packageOf(function string) string {
+	slash := strings.LastIndexByte(function, '/')
+	// What follows a bracket are type arguments.
+	if bracket := strings.IndexByte(function, '['); bracket >= 0 && bracket < slash {
+		slash = strings.LastIndexByte(function[:bracket], '/')
+	}
+	if dot := strings.IndexByte(function[slash+1:], '.'); dot >= 0 {
+		return function[:slash+1+dot]
+	}
+	return function
+}

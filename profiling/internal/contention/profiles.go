@@ -1,0 +1,65 @@
+package contention
+
+import (
+	"time"
+
+	"github.com/google/pprof/profile"
+)
+
+// FromProfiles makes a report of what the runtime's block and mutex profiles
+// gained. The block profile says who waited, the mutex profile who let others
+// wait; either may be nil. Counts and times are estimates where the runtime
+// samples; P99 and Max are unknown. Waits of this module's profiling packages
+// themselves are left out.
+func FromProfiles(block, mutex *profile.Profile) *Report {
+	r := &Report{Source: "block and mutex profiles"}
+	waits, held := stacksOf(block), stacksOf(mutex)
+	r.stacks = waits
+	// Nobody else sees who waited for locks of the runtime.
+	for _, s := range held {
+		if s.tallies[wait{kind: RuntimeLock}] != nil {
+			r.stacks = append(r.stacks, s)
+		}
+	}
+	all, holders := sites(waits), sites(held)
+	r.Sites = len(all) + len(holders)
+	r.Waits, r.Holders = longest(all), longest(holders)
+	return r
+}
+
+// stacksOf tallies a profile with the values contentions/count and
+// delay/nanoseconds.
+func stacksOf(p *profile.Profile) []*stack {
+	if p == nil {
+		return nil
+	}
+	var list []*stack
+	for _, sample := range p.Sample {
+		if len(sample.Value) < 2 || sample.Value[0] <= 0 && sample.Value[1] <= 0 {
+			continue
+		}
+		frames := framesOf(sample)
+		if isOwn(frames) {
+			continue
+		}
+		s := newStack(frames)
+		t := s.tally(wait{kind: kindOfStack(frames)})
+		t.count = max(sample.Value[0], 0)
+		t.total = time.Duration(max(sample.Value[1], 0))
+		list = append(list, s)
+	}
+	return list
+}
+
+func framesOf(sample *profile.Sample) []Frame {
+	var frames []Frame
+	for _, loc := range sample.Location {
+		for _, line := range loc.Line {
+			if line.Function != nil {
+				f := line.Function
+				frames = append(frames, Frame{f.Name, f.Filename, int(line.Line), loc.Address})
+			}
+		}
+	}
+	return frames
+}

@@ -1,0 +1,194 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A Report says where goroutines waited during a window. It marshals to JSON
+// with times in nanoseconds. It must not be changed by several goroutines.
+type Report struct {
+	Source string        `json:"source"` // "block and mutex profiles" or "execution trace"
+	Start  time.Time     `json:"start"`
+	Window time.Duration `json:"window_ns"` // 0: since the program started
+
+	// Waits has what goroutines waited for, by site, the longest total first.
+	Waits []Site `json:"waits"`
+	// Holders has what others waited for: the places that released a lock
+	// somebody was waiting for. Only the mutex profile knows them.
+	Holders []Site `json:"holders,omitempty"`
+	// Counters has waits that are counted but not timed.
+	Counters []Counter `json:"counters,omitempty"`
+
+	// Exact says that P99 and Max are known, and every wait was recorded.
+	Exact bool `json:"exact"`
+	// Truncated says that the trace grew too large and the window ended early.
+	Truncated bool `json:"truncated,omitempty"`
+	// Events is how many events of a trace were read, Bytes how long it was.
+	Events int `json:"events,omitempty"`
+	Bytes  int `json:"bytes,omitempty"`
+	// Sites is how many sites there were; Waits and Holders have at most
+	// MaxSites each.
+	Sites int `json:"sites"`
+
+	stacks []*stack // of the waits, for Profile
+}
+
+// A Site is a line of code at which goroutines waited, for one kind of wait.
+type Site struct {
+	Kind Kind   `json:"kind"`
+	Func string `json:"func"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+
+	Count   int64         `json:"count"`
+	Total   time.Duration `json:"total_ns"`
+	Average time.Duration `json:"avg_ns"`
+	P99     time.Duration `json:"p99_ns,omitempty"` // 0 if unknown
+	Max     time.Duration `json:"max_ns,omitempty"` // 0 if unknown
+
+	// Idle says that these are goroutines that waited from before the start
+	// of the window until after its end. They are sites of their own.
+	Idle bool `json:"idle,omitempty"`
+	// Waiting is how many goroutines were still waiting when the window
+	// ended; what they had waited is in the figures above.
+	Waiting int `json:"waiting,omitempty"`
+
+	// Stacks has the stacks with the longest totals, at most MaxStacks.
+	Stacks []Stack `json:"stacks"`
+}
+
+// A Stack is how execution came to a site, leaf first.
+type Stack struct {
+	Count  int64         `json:"count"`
+	Total  time.Duration `json:"total_ns"`
+	Frames []Frame       `json:"frames"`
+}
+
+// A Frame is a function in a stack.
+type Frame struct {
+	Func string `json:"func"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+
+	PC uint64 `json:"-"`
+}
+
+// A Counter counts waits whose length nobody measures.
+type Counter struct {
+	Map   string `json:"map"`
+	Name  string `json:"name"`
+	About string `json:"about"`
+	Count uint64 `json:"count"`
+}
+
+// MaxSites is how many sites Waits and Holders of a [Report] have at most, each, and
+// MaxStacks how many stacks a [Site] has.
+const (
+	MaxSites  = 300
+	MaxStacks = 4
+)
+
+// A stack with what was waited on it.
+type stack struct {
+	frames  []Frame // leaf first
+	site    Frame
+	tallies map[wait]*tally
+}
+
+// A wait is what waits have in common that are summed up.
+type wait struct {
+	kind Kind
+	idle bool
+}
+
+// A tally is what was waited on one stack for one kind of wait.
+type tally struct {
+	count   int64
+	total   time.Duration
+	waiting int
+	each    []time.Duration // every wait, if the source has them
+}
+
+func newStack(frames []Frame) *stack {
+	return &stack{frames: frames, site: SiteOf(frames), tallies: map[wait]*tally{}}
+}
+
+// SiteOf returns the frame of a stack, leaf first, that a reader would look at: the
+// first that is not part of the standard library's ways to wait, or the outermost if
+// all are.
+func SiteOf(frames []Frame) Frame {
+	for _, f := range frames {
+		if !isPlumbing(f.Func) {
+			return f
+		}
+	}
+	if len(frames) == 0 {
+		return Frame{Func: "(unknown)"}
+	}
+	return frames[len(frames)-1]
+}
+
+func (s *stack) tally(w wait) *tally {
+	t := s.tallies[w]
+	if t == nil {
+		t = new(tally)
+		s.tallies[w] = t
+	}
+	return t
+}
+
+// sites sums tallies up by kind and site, the longest total first.
+func sites(stacks []*stack) []Site {
+	type key struct {
+		wait
+		fn   string
+		line int
+	}
+	type group struct {
+		Site
+		each []time.Duration
+	}
+	groups := map[key]*group{}
+	for _, s := range stacks {
+		for w, t := range s.tallies {
+			k := key{w, s.site.Func, s.site.Line}
+			g := groups[k]
+			if g == nil {
+				at := s.site
+				g = &group{Site: Site{
+					Kind: w.kind, Idle: w.idle, Func: at.Func, File: at.File, Line: at.Line,
+				}}
+				groups[k] = g
+			}
+			g.Count += t.count
+			g.Total += t.total
+			g.Waiting += t.waiting
+			g.each = append(g.each, t.each...)
+			g.Stacks = append(g.Stacks, Stack{Count: t.count, Total: t.total, Frames: s.frames})
+		}
+	}
+	list := make([]Site, 0, len(groups))
+	for _, g := range groups {
+		if g.Count > 0 {
+			g.Average = g.Total / time.Duration(g.Count)
+		}
+		if len(g.each) > 0 {
+			slices.Sort(g.each)
+			g.Max = g.each[len(g.each)-1]
+			g.P99 = g.each[(len(g.each)*99+99)/100-1]
+		}
+		slices.SortFunc(g.Stacks, func(a, b Stack) int { return cmp.Compare(b.Total, a.Total) })
+		g.Stacks = slices.Clone(g.Stacks[:min(len(g.Stacks), MaxStacks)])
+		list = append(list, g.Site)
+	}
+	slices.SortFunc(list, func(a, b Site) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Func, b.Func), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
+	})
+	return list
+}
+
+// longest returns the first MaxSites of a list.
+func longest(list []Site) []Site { return slices.Clip(list[:min(len(list), MaxSites)]) }

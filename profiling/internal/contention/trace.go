@@ -1,0 +1,153 @@
+package contention
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/exp/trace"
+)
+
+// FromTrace makes a report of an execution trace, as [runtime/trace.Start] or a
+// flight recorder writes it. It takes about 300 ns for each event, on the
+// calling goroutine, and memory in proportion to the number of waits. A wait
+// that began before the trace is counted from the start of the trace, one that
+// goes on at its end until there. Waits of the runtime's own goroutines and of
+// this module's profiling packages are left out.
+func FromTrace(r io.Reader) (*Report, error) {
+	t := tracer{stacks: map[string]*stack{}, ranges: map[rangeKey]Step[*stack]{}}
+	t.Frames = t.stackOf
+	t.Done = func(_ trace.GoID, s Step[*stack]) { t.tally(s) }
+	t.Gone = func(trace.GoID, *stack) {}
+	if err := t.Read(r, t.event); !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	for _, s := range t.Open {
+		t.tally(s)
+	}
+	for _, s := range t.ranges {
+		t.tally(s)
+	}
+	report := &Report{
+		Source: "execution trace", Exact: true, Events: t.Events, Window: t.Now.Sub(t.First),
+	}
+	for _, s := range t.stacks {
+		report.stacks = append(report.stacks, s)
+	}
+	all := sites(report.stacks)
+	report.Sites, report.Waits = len(all), longest(all)
+	return report, nil
+}
+
+// A tracer tallies the waits of a trace.
+type tracer struct {
+	Follower[*stack]
+	stacks map[string]*stack // by program counters
+	ranges map[rangeKey]Step[*stack]
+}
+
+type rangeKey struct {
+	goroutine trace.GoID
+	name      string
+}
+
+// event looks for the times in which a goroutine works for the runtime.
+func (t *tracer) event(e trace.Event) bool {
+	switch e.Kind() {
+	case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
+	default:
+		return true
+	}
+	r := e.Range()
+	key := rangeKey{e.Goroutine(), r.Name}
+	if r.Scope.Kind == trace.ResourceGoroutine {
+		key.goroutine = r.Scope.Goroutine()
+	}
+	switch kind := kindOfRange(r.Name); {
+	case e.Kind() == trace.EventRangeEnd:
+		s := t.ranges[key]
+		s.End = t.Now
+		t.tally(s)
+		delete(t.ranges, key)
+	case kind != "":
+		t.ranges[key] = Step[*stack]{Kind: kind, Stack: t.Stack(e.Stack()), Start: t.Now}
+	}
+	return true
+}
+
+// kindOfRange returns the kind of a stretch of time in which a goroutine works
+// for the runtime, "" if it does not matter.
+func kindOfRange(name string) Kind {
+	switch {
+	case name == "GC mark assist":
+		return GCAssist
+	case strings.HasPrefix(name, "stop-the-world"):
+		return StopWorld
+	}
+	return ""
+}
+
+// tally adds a wait, which ends now if it has not ended.
+func (t *tracer) tally(s Step[*stack]) {
+	if s.Kind == "" || s.Stack == nil || s.Stack.site.Func == "" {
+		return
+	}
+	goesOn := s.End == 0
+	d := t.Now.Sub(s.Start)
+	y := s.Stack.tally(wait{kind: s.Kind, idle: s.Early && goesOn})
+	y.count++
+	y.total += d
+	y.each = append(y.each, d)
+	if goesOn {
+		y.waiting++
+	}
+}
+
+// stackOf returns the stack of these frames. Those that are not reported have no
+// site.
+func (t *tracer) stackOf(frames []Frame) *stack {
+	var key strings.Builder
+	for _, f := range frames {
+		fmt.Fprintf(&key, "%x ", f.PC)
+	}
+	s := t.stacks[key.String()]
+	if s == nil {
+		s = newStack(frames)
+		if isOwn(frames) || isRuntime(frames) {
+			s.site = Frame{}
+		}
+		t.stacks[key.String()] = s
+	}
+	return s
+}
+
+// isRuntime reports whether a stack has nothing but functions of the runtime.
+func isRuntime(frames []Frame) bool {
+	for _, f := range frames {
+		p := packageOf(f.Func)
+		if p != "runtime" && !strings.HasPrefix(p, "runtime/") &&
+			!strings.HasPrefix(p, "internal/runtime/") {
+			return false
+		}
+	}
+	return true
+}
+
+// ownPackage has the code that makes reports.
+const ownPackage = "github.com/mvccmap/mvccmap/profiling"
+
+// isOwn reports whether a stack belongs to the making of a report: to package
+// profiling or what it consists of, unless it only calls code of the program with
+// labels, or to the goroutine that writes the trace.
+func isOwn(frames []Frame) bool {
+	for _, f := range frames {
+		pkg := packageOf(f.Func)
+		inside := strings.HasPrefix(pkg, ownPackage+"/internal/") &&
+			!strings.HasSuffix(pkg, "_test")
+		if inside || pkg == ownPackage && f.Func != ownPackage+".Labels.Do" {
+			return true
+		}
+	}
+	return packageOf(SiteOf(frames).Func) == "runtime/trace"
+}

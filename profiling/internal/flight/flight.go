@@ -1,0 +1,228 @@
+package flight
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/pprof"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
+)
+
+// A flight records what goes on, and keeps it when an operation was slow.
+type flight struct {
+	cfg     Config
+	kept    *capture.History[*Slow]
+	phase   func() string
+	rec     *trace.FlightRecorder // of the flight's goroutine
+	started time.Time
+	leave   func() // the gate
+
+	best  atomic.Pointer[Slow] // to be kept next
+	fresh atomic.Int64         // how old best may become, in nanoseconds
+	wake  chan struct{}        // says that there is a best
+
+	mu      sync.Mutex // protects what follows, and record.recent
+	records []*record
+	lost    int    // traces that were not kept
+	problem string // with the last of them
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// newFlight starts the flight recorder and the goroutine that looks after it.
+func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*flight, error) {
+	leave, err := capture.HoldFlight("slow operations are recorded by another service " +
+		"of this process, and it has one flight recorder")
+	if err != nil {
+		return nil, err
+	}
+	f := &flight{
+		cfg:   cfg,
+		kept:  kept,
+		phase: phase,
+		rec: trace.NewFlightRecorder(trace.FlightRecorderConfig{
+			MinAge: cfg.MinAge, MaxBytes: uint64(cfg.MaxBytes),
+		}),
+		started: time.Now(),
+		leave:   leave,
+		wake:    make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+	}
+	f.fresh.Store(int64(cfg.MinAge / 2))
+	if err := f.rec.Start(); err != nil {
+		leave()
+		return nil, web.Refuse(http.StatusConflict,
+			"the program itself uses the flight recorder: %v", err)
+	}
+	var ctx context.Context
+	ctx, f.stop = context.WithCancel(context.Background())
+	go func() {
+		defer close(f.stopped)
+		labels := pprof.Labels("profiling", "slow operations")
+		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, labels))
+		f.run(ctx)
+		f.rec.Stop()
+	}()
+	return f, nil
+}
+
+// close waits until the flight recorder is off.
+func (f *flight) close() {
+	f.stop()
+	<-f.stopped
+	f.leave()
+}
+
+// record records o from now on.
+func (f *flight) record(o *Op) {
+	r := newRecord(o, f, time.Now())
+	f.mu.Lock()
+	f.records = append(f.records, r)
+	f.mu.Unlock()
+	o.rec.Store(r)
+}
+
+// run sets the thresholds each second, and keeps the trace when it is woken, but
+// not too often.
+func (f *flight) run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
+	<-next.C
+	ready := true // to keep a trace at once
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			f.tick(now)
+			continue
+		case <-next.C:
+			ready = true
+		case <-f.wake:
+		}
+		if !ready {
+			continue // until the timer ends
+		}
+		c := f.best.Swap(nil)
+		if c == nil {
+			continue
+		}
+		start := time.Now()
+		if start.Sub(c.End) > time.Duration(f.fresh.Load()) {
+			continue // the trace will hardly have it; the next will be kept at once
+		}
+		f.keep(c)
+		ready = false
+		next.Reset(max(f.cfg.Every, 20*time.Since(start)))
+	}
+}
+
+func (f *flight) tick(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.records {
+		r.tick(now, f.cfg)
+	}
+}
+
+// keep takes the trace in which c ends, reads it and keeps both.
+func (f *flight) keep(c *Slow) {
+	if f.cfg.Above == 0 {
+		c.Percentile = f.cfg.Percentile
+	}
+	c.Phase = f.phase()
+	buf := &boundedBuffer{max: 4 * f.cfg.MaxBytes}
+	if _, err := f.rec.WriteTo(buf); err != nil {
+		f.drop(fmt.Sprintf("A trace was dropped: %v.", err))
+		return
+	}
+	c.Data = bytes.Clone(buf.Bytes())
+	report, err := slow.FromTrace(bytes.NewReader(c.Data), c.mark, c.Took)
+	switch {
+	case errors.Is(err, slow.ErrNoMark):
+		f.setFresh(time.Duration(f.fresh.Load()) / 2)
+		f.drop("The program has so many events that a trace did not have the end of the " +
+			"operation any more. Raise the size.")
+		return
+	case err != nil:
+		c.Problem = err.Error()
+	default:
+		c.Report = report
+		f.setFresh(min(report.End+time.Since(c.End), f.cfg.MinAge) / 2)
+	}
+	Keep(f.kept, c, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
+}
+
+// setFresh sets how long after its end an operation is still kept, half of what
+// the last trace reached back: later, its start may be lost.
+func (f *flight) setFresh(d time.Duration) {
+	f.fresh.Store(int64(max(d, 50*time.Millisecond)))
+}
+
+func (f *flight) drop(why string) {
+	f.mu.Lock()
+	f.lost++
+	f.problem = why
+	f.mu.Unlock()
+}
+
+// A boundedBuffer refuses to become larger than max.
+type boundedBuffer struct {
+	bytes.Buffer
+	max int
+}
+
+// Write implements [io.Writer].
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.max {
+		return 0, fmt.Errorf("it was larger than %s", ShortBytes(b.max))
+	}
+	return b.Buffer.Write(p)
+}
+
+// ShortBytes writes a size.
+func ShortBytes(n int) string {
+	if n < 1_000_000 {
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1000), ".0") + " KB"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + " MB"
+}
+
+// offer says that an operation was slow. It leaves a mark for it in the trace,
+// unless a slower one is already waiting to be kept.
+func (f *flight) offer(op string, d, threshold time.Duration) {
+	this := Slow{Op: op, Took: d, Threshold: threshold, End: time.Now()}
+	best := f.best.Load()
+	if this.losesTo(best, f.fresh.Load()) {
+		return
+	}
+	c := new(Slow)
+	*c = this
+	c.mark = lastMark.Add(1)
+	slow.Mark(c.mark, c.End) // before it can be found
+	for !f.best.CompareAndSwap(best, c) {
+		if best = f.best.Load(); c.losesTo(best, f.fresh.Load()) {
+			return
+		}
+	}
+	select {
+	case f.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// lastMark has the number of the newest mark of the process.
+var lastMark atomic.Uint64

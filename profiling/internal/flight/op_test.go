@@ -1,0 +1,170 @@
+package flight
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+)
+
+// loneFlight is a flight without a recorder or a goroutine.
+func loneFlight(t *testing.T, cfg Config) *flight {
+	t.Helper()
+	cfg, err := cfg.WithDefaults()
+	require.NoError(t, err)
+	f := &flight{cfg: cfg, kept: new(capture.History[*Slow]), phase: func() string { return "" }, wake: make(chan struct{}, 1)}
+	f.fresh.Store(int64(time.Hour))
+	return f
+}
+
+// The threshold is a percentile of what operations took in the last minute.
+func TestThreshold(t *testing.T) {
+	f := loneFlight(t, Config{Percentile: 99})
+	o, now := &Op{name: "op"}, time.Now()
+	r := newRecord(o, f, now)
+	record := func(n int, from time.Duration) {
+		for i := range n {
+			r.done(from + time.Duration(i)*time.Microsecond)
+		}
+	}
+	tick := func(d time.Duration) {
+		now = now.Add(d)
+		r.tick(now, f.cfg)
+	}
+	record(999, time.Millisecond)
+	tick(time.Second)
+	require.Zero(t, r.last.Threshold, "too few to know the percentile")
+	require.EqualValues(t, 999, r.last.Count)
+	r.done(time.Hour)
+	require.Zero(t, r.slow.Load())
+
+	tick(time.Second)
+	require.EqualValues(t, 1000, r.last.Count)
+	require.InEpsilon(t, time.Millisecond+989*time.Microsecond, r.last.Threshold, .01)
+	require.InEpsilon(t, 1500*time.Microsecond, r.last.P50, .01)
+	require.Equal(t, time.Hour, r.last.Max)
+	r.done(r.last.Threshold)
+	require.Zero(t, r.slow.Load(), "as long as the threshold is not longer")
+	r.done(2 * r.last.Threshold)
+	require.EqualValues(t, 1, r.slow.Load())
+	require.Equal(t, "op", f.best.Load().Op)
+
+	// What was usual is forgotten after a minute or so.
+	for range 4 * recentSteps {
+		record(300, 100*time.Millisecond)
+		tick(recentStep / 2)
+	}
+	require.Less(t, r.last.Count, uint64(300*2*(recentSteps+2)))
+	require.Greater(t, r.last.Threshold, 100*time.Millisecond)
+	require.Greater(t, r.last.P50, 100*time.Millisecond)
+	for range 2 * recentSteps {
+		tick(recentStep)
+	}
+	require.Zero(t, r.last.Count)
+	require.Zero(t, r.last.Threshold)
+
+	// A fixed duration holds from the start.
+	f = loneFlight(t, Config{Above: time.Second})
+	r = newRecord(o, f, now)
+	r.done(time.Second)
+	require.Nil(t, f.best.Load())
+	r.done(time.Second + 1)
+	require.NotNil(t, f.best.Load())
+	r.tick(now, f.cfg)
+	require.Equal(t, time.Second, r.last.Threshold)
+}
+
+// Of several slow operations the slowest for its kind is kept, unless it is too
+// old.
+func TestSlowestIsChosen(t *testing.T) {
+	f := loneFlight(t, Config{})
+	long, short := &Op{name: "long"}, &Op{name: "short"}
+	offer := func(o *Op, d, threshold time.Duration) time.Duration {
+		f.offer(o.name, d, threshold)
+		require.Len(t, f.wake, 1)
+		return f.best.Load().Took
+	}
+	require.EqualValues(t, 20, offer(long, 20, 10))
+	require.EqualValues(t, 30, offer(long, 30, 10))
+	require.EqualValues(t, 30, offer(long, 29, 10))
+	require.EqualValues(t, 30, offer(short, 2, 1))
+	require.EqualValues(t, 4, offer(short, 4, 1), "four times as long as usual")
+	require.EqualValues(t, 4, offer(long, 39, 10))
+	f.fresh.Store(0)
+	require.EqualValues(t, 11, offer(long, 11, 10), "the other is too old")
+}
+
+func TestKeptOps(t *testing.T) {
+	var k capture.History[*Slow]
+	add := func(took time.Duration, size int) {
+		Keep(&k, &Slow{Took: took, Threshold: 1, Data: make([]byte, size)}, 4, 100)
+	}
+	ids := func() (list []int) {
+		for _, c := range k.NewestFirst() {
+			list = append(list, c.ID)
+		}
+		return list
+	}
+	for _, took := range []time.Duration{50, 10, 40, 20} {
+		add(took, 10)
+	}
+	require.Equal(t, []int{4, 3, 2, 1}, ids())
+	add(15, 10)
+	require.Equal(t, []int{5, 4, 3, 1}, ids(), "the two slowest stay, of the others the oldest goes")
+	add(11, 10)
+	require.Equal(t, []int{6, 5, 3, 1}, ids())
+	add(60, 10)
+	add(12, 10)
+	require.Equal(t, []int{8, 7, 6, 1}, ids())
+
+	add(13, 80) // together more than a hundred bytes
+	require.Equal(t, []int{9, 7, 1}, ids())
+	add(14, 500)
+	require.Equal(t, []int{10}, ids())
+	for id, want := range map[int][2]bool{10: {true, false}, 1: {false, true}, 11: {}} {
+		_, ok, gone := k.Get(id)
+		require.Equal(t, want, [2]bool{ok, gone}, id)
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	cfg, err := Config{}.WithDefaults()
+	require.NoError(t, err)
+	require.Equal(t, Config{Percentile: 99.9, MinAge: 5 * time.Second, MaxBytes: 10_000_000, Every: 3 * time.Second, Keep: 8}, cfg)
+	require.Equal(t, "beyond p99.9 of the last minute", cfg.rule())
+	for _, wrong := range []Config{{Percentile: -1}, {Percentile: 100}, {Above: -1}} {
+		_, err := wrong.WithDefaults()
+		require.Error(t, err)
+	}
+}
+
+// Operations cost nothing to speak of while nobody records, and allocate nothing
+// while somebody does and they are not slow.
+func TestDoneDoesNotAllocate(t *testing.T) {
+	o := &Op{name: "op"}
+	require.Zero(t, testing.AllocsPerRun(100, func() { o.Done(time.Millisecond) }))
+	o.rec.Store(newRecord(o, loneFlight(t, Config{Above: time.Second}), time.Now()))
+	require.Zero(t, testing.AllocsPerRun(100, func() { o.Done(time.Millisecond) }))
+}
+
+func BenchmarkDone(b *testing.B) {
+	for _, name := range []string{"off", "on"} {
+		o := &Op{name: "op"}
+		if name == "on" {
+			f := &flight{wake: make(chan struct{}, 1), cfg: Config{Above: time.Hour}}
+			o.rec.Store(newRecord(o, f, time.Now()))
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				d := time.Microsecond
+				for pb.Next() {
+					o.Done(d)
+					d = (d + 17) & 0xffff
+				}
+			})
+		})
+	}
+}

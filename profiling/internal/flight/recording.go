@@ -1,0 +1,206 @@
+// Package flight records what goes on, and keeps it when an operation was slow.
+package flight
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
+)
+
+// A Config says which operations are slow, and what is kept of them.
+type Config struct {
+	Percentile    float64
+	Above, MinAge time.Duration
+	MaxBytes      int
+	Every         time.Duration
+	Keep          int
+}
+
+// maxBytes is the largest size of a trace.
+const maxBytes = 256 << 20
+
+// WithDefaults returns c with its zero fields filled in, and an error that says what
+// is wrong with it.
+func (c Config) WithDefaults() (Config, error) {
+	if c.Percentile == 0 {
+		c.Percentile = 99.9
+	}
+	if c.MinAge <= 0 {
+		c.MinAge = 5 * time.Second
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 10_000_000
+	}
+	c.MaxBytes = min(c.MaxBytes, maxBytes)
+	if c.Every <= 0 {
+		c.Every = 3 * time.Second
+	}
+	if c.Keep <= 0 {
+		c.Keep = 8
+	}
+	switch {
+	case !(c.Percentile > 0 && c.Percentile < 100):
+		return c, fmt.Errorf("percentile must be above 0 and below 100, not %v", c.Percentile)
+	case c.Above < 0:
+		return c, fmt.Errorf("the duration above which operations are slow must not be "+
+			"negative, and it is %v", c.Above)
+	}
+	return c, nil
+}
+
+// A Recording is what a service knows of slow operations. Its methods may be called
+// from several goroutines.
+type Recording struct {
+	Phase func() string // what the program does
+	Kept  capture.History[*Slow]
+
+	turn   sync.Mutex // of who starts or stops, which may take seconds; before mu
+	closed bool       // under turn
+
+	mu     sync.Mutex
+	ops    map[string]*Op
+	cfg    Config
+	flight *flight // nil while nothing is recorded
+	failed error   // why the last start was none
+}
+
+// Op returns the Op of that name.
+func (s *Recording) Op(name string) *Op {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.ops[name]; o != nil {
+		return o
+	}
+	o := &Op{name: name}
+	if s.ops == nil {
+		s.ops = map[string]*Op{}
+	}
+	s.ops[name] = o
+	if s.flight != nil {
+		s.flight.record(o)
+	}
+	return o
+}
+
+// Start starts to record, anew if it was recording.
+func (s *Recording) Start(cfg Config) error {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return s.fail(web.Bad("slow operations: %v", err))
+	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if s.closed {
+		return web.Refuse(http.StatusServiceUnavailable, "slow operations: the service is closed")
+	}
+	s.halt()
+	f, err := newFlight(cfg, &s.Kept, s.Phase)
+	if err != nil {
+		return s.fail(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cfg, s.flight, s.failed = cfg, f, nil
+	for _, o := range s.ops {
+		f.record(o)
+	}
+	return nil
+}
+
+// fail says why the recording could not be started.
+func (s *Recording) fail(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = err
+	return err
+}
+
+// Stop ends the recording, if there is one, and waits until it has ended.
+func (s *Recording) Stop() {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.halt()
+}
+
+// Close is Stop for good.
+func (s *Recording) Close() {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.closed = true
+	s.halt()
+}
+
+// halt ends the recording, if there is one. s.turn is held, but not s.mu: it waits
+// for a trace that is being read.
+func (s *Recording) halt() {
+	s.mu.Lock()
+	f := s.flight
+	s.flight = nil
+	if f != nil {
+		for _, o := range s.ops {
+			o.rec.Store(nil)
+		}
+	}
+	s.mu.Unlock()
+	if f != nil {
+		f.close()
+	}
+}
+
+// State is what a service says of its slow operations.
+type State struct {
+	On      bool      `json:"on"`
+	Failed  string    `json:"failed,omitempty"` // why it could not be turned on
+	Rule    string    `json:"rule,omitempty"`   // what is slow, in words
+	Ops     []OpState `json:"ops"`
+	Lost    int       `json:"lost"` // traces that were not kept
+	Problem string    `json:"problem,omitempty"`
+	Kept    []*Slow   `json:"kept"` // the newest first
+
+	Config Config `json:"-"`
+}
+
+// OpState is what is known of one kind of operation.
+type OpState struct {
+	Name string `json:"name"`
+	recent
+	Slow uint64 `json:"slow"` // since the recording began
+}
+
+// State describes s as it is now.
+func (s *Recording) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := State{On: s.flight != nil, Ops: []OpState{}, Kept: s.Kept.NewestFirst(), Config: s.cfg}
+	if s.failed != nil {
+		st.Failed = s.failed.Error()
+	}
+	if f := s.flight; f != nil {
+		st.Rule = s.cfg.rule()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		st.Lost, st.Problem = f.lost, f.problem
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ops)) {
+		o := OpState{Name: name}
+		if r := s.ops[name].rec.Load(); r != nil {
+			o.recent, o.Slow = r.last, r.slow.Load()
+		}
+		st.Ops = append(st.Ops, o)
+	}
+	return st
+}
+
+// rule says in words which operations are slow.
+func (c Config) rule() string {
+	if c.Above > 0 {
+		return "above " + c.Above.String()
+	}
+	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile)
+}

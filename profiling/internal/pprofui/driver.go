@@ -1,0 +1,161 @@
+package pprofui
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/google/pprof/driver"
+	"github.com/google/pprof/profile"
+)
+
+// This file embeds the web interface of github.com/google/pprof. Its driver is
+// written for a program that shows one profile and ends, so some care is
+// needed to show many in a program with other things to do:
+//
+//   - It keeps its configuration in package variables. Calls are serialized,
+//     and no call sets an option that another would then see.
+//   - It disassembles with the help of subprocesses. Go profiles carry their
+//     symbols, so an ObjTool that knows nothing loses only the disassembly.
+//   - Its pages saveconfig and deleteconfig write a file of the user on GET;
+//     they are not mounted, nor is any other page that a later version adds.
+//   - It wants to know the user's configuration directory, see withConfigDir.
+
+// driverMu serializes calls of driver.PProf, which writes package variables.
+// The handlers it returns may be used concurrently with it.
+var driverMu sync.Mutex
+
+// handlersOf returns pprof's pages for p, or for what p has more than base if
+// that is not nil. It takes both over.
+func handlersOf(p, base *profile.Profile) (handlers map[string]http.Handler, err error) {
+	driverMu.Lock()
+	defer driverMu.Unlock()
+	args := []string{"-http=localhost:0", "-no_browser", "-symbolize=none"}
+	if base != nil {
+		args = append(args, "-diff_base="+baseName) // unlike others, of one call only
+	}
+	err = withConfigDir(func() error {
+		return driver.PProf(&driver.Options{
+			Flagset: newFlags(append(args, "capture")...),
+			Fetch:   fetched{p, base},
+			Sym:     noSymbolizer{},
+			Obj:     noObjTool{},
+			UI:      silentUI{},
+			HTTPServer: func(a *driver.HTTPServerArgs) error {
+				handlers = a.Handlers
+				return nil // without serving anything
+			},
+		})
+	})
+	return handlers, err
+}
+
+// withConfigDir calls f with an environment in which [os.UserConfigDir] has a
+// result, which it lacks in many a container. The stand-in is a place where no
+// file can be, so the driver finds no settings there. f takes a fraction of a
+// millisecond, and where a configuration directory exists nothing is touched.
+func withConfigDir(f func() error) error {
+	if _, err := os.UserConfigDir(); err == nil {
+		return f()
+	}
+	name := "XDG_CONFIG_HOME"
+	switch runtime.GOOS {
+	case "windows":
+		name = "AppData"
+	case "darwin", "ios":
+		name = "HOME"
+	case "plan9":
+		name = "home"
+	}
+	before, set := os.LookupEnv(name)
+	if err := os.Setenv(name, os.DevNull); err != nil {
+		return err
+	}
+	defer func() {
+		if set {
+			os.Setenv(name, before)
+		} else {
+			os.Unsetenv(name)
+		}
+	}()
+	return f()
+}
+
+// baseName is the name under which the driver asks for the base of a
+// comparison.
+const baseName = "base"
+
+// fetched is a driver.Fetcher of one profile and its base. The empty URL says
+// that they did not come from elsewhere, so the driver stores no copies.
+type fetched struct{ p, base *profile.Profile }
+
+func (f fetched) Fetch(source string, _, _ time.Duration) (*profile.Profile, string, error) {
+	if source == baseName && f.base != nil {
+		return f.base, "", nil
+	}
+	return f.p, "", nil
+}
+
+// noSymbolizer leaves profiles as they are: the runtime symbolizes its own.
+type noSymbolizer struct{}
+
+func (noSymbolizer) Symbolize(string, driver.MappingSources, *profile.Profile) error { return nil }
+
+// noObjTool knows no object files, where the driver's own tool would start
+// objdump and nm.
+type noObjTool struct{}
+
+var errNoObject = errors.New("object files are not read")
+
+func (noObjTool) Open(string, uint64, uint64, uint64, string) (driver.ObjFile, error) {
+	return nil, errNoObject
+}
+
+func (noObjTool) Disasm(string, uint64, uint64, bool) ([]driver.Inst, error) {
+	return nil, errNoObject
+}
+
+// silentUI drops what the driver would print on a terminal. What concerns the
+// reader of a page is on the page.
+type silentUI struct{}
+
+func (silentUI) ReadLine(string) (string, error)     { return "", io.EOF }
+func (silentUI) Print(...any)                        {}
+func (silentUI) PrintErr(...any)                     {}
+func (silentUI) IsTerminal() bool                    { return false }
+func (silentUI) WantBrowser() bool                   { return false }
+func (silentUI) SetAutoComplete(func(string) string) {}
+
+// flags is a driver.FlagSet with a command line of ours.
+type flags struct {
+	*flag.FlagSet
+	args []string
+}
+
+func newFlags(args ...string) flags {
+	return flags{flag.NewFlagSet("pprof", flag.ContinueOnError), args}
+}
+
+func (f flags) StringList(name, _, usage string) *[]*string {
+	list := new([]*string)
+	f.Func(name, usage, func(v string) error {
+		*list = append(*list, &v)
+		return nil
+	})
+	return list
+}
+
+func (f flags) ExtraUsage() string   { return "" }
+func (f flags) AddExtraUsage(string) {}
+
+func (f flags) Parse(func()) []string {
+	if err := f.FlagSet.Parse(f.args); err != nil {
+		panic(err) // an option of ours that pprof does not have
+	}
+	return f.Args()
+}

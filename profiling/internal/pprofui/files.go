@@ -1,0 +1,120 @@
+package pprofui
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode"
+
+	"github.com/google/pprof/profile"
+)
+
+// keepOwnFiles takes the file names out of p that are not those of source code
+// of this program. The source page opens the files that a profile names, so
+// what a profile says must not be enough: a name stays only if the symbol table
+// of the running program has it for the address in question, it is that of a Go
+// file, and there is a regular file under it.
+func keepOwnFiles(p *profile.Profile) {
+	own := map[*profile.Function]bool{}
+	for _, loc := range p.Location {
+		var known map[string]bool
+		for _, line := range loc.Line {
+			if f := line.Function; f != nil && !own[f] && f.Filename != "" {
+				if known == nil {
+					known = filesAt(uintptr(loc.Address))
+				}
+				own[f] = known[f.Filename] && isSource(f.Filename)
+			}
+		}
+	}
+	for _, f := range p.Function {
+		if !own[f] {
+			f.Filename = ""
+		}
+	}
+}
+
+// filesAt returns the files that the program itself has for the code at and
+// before an address: a return address belongs to the call before it.
+func filesAt(addr uintptr) map[string]bool {
+	files := map[string]bool{}
+	if addr == 0 {
+		return files
+	}
+	for _, pc := range []uintptr{addr, addr + 1} { // CallersFrames looks one before
+		frames := runtime.CallersFrames([]uintptr{pc})
+		for {
+			f, more := frames.Next()
+			files[f.File] = true
+			if !more {
+				break
+			}
+		}
+	}
+	return files
+}
+
+// isSource reports whether the name is that of a Go file that can be opened
+// without waiting.
+func isSource(name string) bool {
+	if filepath.Ext(name) != ".go" || !filepath.IsAbs(name) {
+		return false
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// makePlain takes out of what the driver writes into the program of the dot command
+// as it is what could end a text there, and links to other sites. The values of
+// labels, such as the paths of requests, are often chosen by strangers.
+func makePlain(p *profile.Profile) {
+	p.DocURL = ""
+	for _, m := range p.Mapping {
+		m.File = plainText(m.File)
+	}
+	p.DefaultSampleType = plainText(p.DefaultSampleType)
+	for _, t := range p.SampleType {
+		t.Type, t.Unit = plainText(t.Type), plainText(t.Unit)
+	}
+	for _, s := range p.Sample {
+		s.Label, s.NumLabel = plainNames(s.Label), plainNames(s.NumLabel)
+		s.NumUnit = plainNames(s.NumUnit)
+		for _, labels := range []map[string][]string{s.Label, s.NumUnit} {
+			for _, list := range labels {
+				for i, text := range list {
+					list[i] = plainText(text)
+				}
+			}
+		}
+	}
+}
+
+// plainNames returns labels under plain names.
+func plainNames[V any](labels map[string][]V) map[string][]V {
+	for name := range labels {
+		if plainText(name) != name {
+			all := map[string][]V{}
+			for name, values := range labels {
+				all[plainText(name)] = append(all[plainText(name)], values...)
+			}
+			return all
+		}
+	}
+	return labels
+}
+
+// plainText returns a text without double quotes, escapes and control characters.
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r == '\\':
+			return '/'
+		case unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, text)
+}

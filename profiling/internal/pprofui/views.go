@@ -1,0 +1,87 @@
+// Package pprofui shows profiles by the pages of github.com/google/pprof, also such
+// that somebody else has made.
+package pprofui
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"slices"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
+)
+
+// Turns bounds the pages rendered at a time, so that a browser that opens many
+// tabs leaves processors to the program: it holds a value for each of them.
+var Turns = make(chan struct{}, 2)
+
+// Views has the pages of a profile that are passed on to the driver.
+var Views = []string{"flamegraph", "top", "peek", "source", "graph"}
+
+// policy lets pprof's pages run the scripts and styles they consist of, and
+// nothing from elsewhere.
+const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
+	"img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+// A Load returns a profile to show, and what to take from it or nil.
+type Load func() (p, base *profile.Profile, err error)
+
+// Show answers with a page of what load returns, which is called when it is its
+// turn to be shown. Nothing is kept between requests: a compressed profile is a
+// small fraction of what its pages take, and making the handlers anew costs
+// milliseconds.
+func Show(w http.ResponseWriter, r *http.Request, view string, load Load) (err error) {
+	switch {
+	case view == "disasm":
+		return web.Refuse(http.StatusNotImplemented, "no disassembly here, since it takes "+
+			"other programs: download the profile and run go tool pprof -http=: on it")
+	case view == "graph" && !HaveDot():
+		return web.Refuse(http.StatusNotImplemented, "the graph needs the dot program of "+
+			"Graphviz, which is not installed here; flamegraph, top and peek work without")
+	case !slices.Contains(Views, view):
+		return web.NotFound("a profile has no page %q", view)
+	}
+	select {
+	case Turns <- struct{}{}:
+		defer func() { <-Turns }()
+	case <-r.Context().Done():
+		return nil
+	}
+	p, base, err := load()
+	if err != nil {
+		return err
+	}
+	keepOwnFiles(p)
+	makePlain(p)
+	if base != nil {
+		keepOwnFiles(base)
+		makePlain(base)
+		dropUnshared(p, base)
+	}
+	defer func() {
+		// Pages are made for profiles that are as they should be.
+		if p := recover(); p != nil {
+			err = web.Refuse(http.StatusUnprocessableEntity,
+				"pprof cannot show this profile: %v", p)
+		}
+	}()
+	handlers, err := handlersOf(p, base)
+	if err != nil {
+		return err
+	}
+	h := handlers["/"+view]
+	if h == nil {
+		return fmt.Errorf("pprof has no page %q", view)
+	}
+	w.Header().Set("Content-Security-Policy", policy)
+	h.ServeHTTP(w, r)
+	return nil
+}
+
+// HaveDot reports whether pprof will find the program that lays out graphs.
+func HaveDot() bool {
+	_, err := exec.LookPath("dot")
+	return err == nil
+}

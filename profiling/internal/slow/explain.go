@@ -1,0 +1,262 @@
+package slow
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+)
+
+// A window is a part of the trace.
+type window struct{ start, end trace.Time }
+
+// overlap returns for how long a span was within w. A span that has not ended
+// lasts until the end.
+func (w window) overlap(start, end trace.Time) time.Duration {
+	if end == 0 {
+		end = w.end
+	}
+	return max(min(end, w.end).Sub(max(start, w.start)), 0)
+}
+
+// How much a report tells of each list.
+const (
+	maxWaits      = 20
+	maxActivities = 3
+)
+
+// report explains the operation that goroutine id ended that long ago.
+func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
+	for id, s := range f.Open {
+		f.done(id, s)
+	}
+	end := max(f.Now-trace.Time(ago), f.First)
+	w := window{end - trace.Time(f.took), end}
+	r := &Report{Goroutine: int64(id), End: end.Sub(f.First), Took: f.took, Seen: f.took}
+	if w.start < f.First {
+		w.start = f.First
+		r.Seen = w.end.Sub(w.start)
+	}
+	if g := f.goroutines[id]; g != nil {
+		f.explain(r, g, w)
+	}
+	for key, start := range f.ranges {
+		f.passed = append(f.passed, namedSpan{key, start, f.Now})
+	}
+	for _, s := range f.passed {
+		part := window{max(s.start, w.start), min(s.end, w.end)}
+		switch {
+		case part.end <= part.start:
+		case s.name == markRange:
+			r.Marking += part.end.Sub(part.start)
+		case s.name == assistRange:
+			if s.of == id {
+				r.Assist += f.running(id, part)
+			}
+		default:
+			r.Stopped += part.end.Sub(part.start)
+			if why := s.name[len(stopPrefix) : len(s.name)-1]; !slices.Contains(r.Stops, why) {
+				r.Stops = append(r.Stops, why)
+			}
+		}
+	}
+	r.Running -= r.Assist
+	r.Unknown = r.Seen - r.Running - r.Assist - r.Runnable - r.Waiting - r.Syscall
+	r.Verdict = r.verdict()
+	return r
+}
+
+func orNow(t, now trace.Time) trace.Time {
+	if t == 0 {
+		return now
+	}
+	return t
+}
+
+// running returns for how long a goroutine ran: marking for the collector counts as
+// such only then.
+func (f *follower) running(id trace.GoID, w window) (d time.Duration) {
+	if g := f.goroutines[id]; g != nil {
+		for _, s := range g.spans {
+			if s.State == trace.GoRunning {
+				d += w.overlap(s.Start, s.End)
+			}
+		}
+	}
+	return d
+}
+
+// explain sums up what g did within w.
+func (f *follower) explain(r *Report, g *goroutine, w window) {
+	type key struct {
+		kind contention.Kind
+		fn   string
+		line int
+	}
+	waits := map[key]*Wait{}
+	longest := map[key]span{}
+	for _, s := range g.spans {
+		d := w.overlap(s.Start, s.End)
+		if d == 0 {
+			continue
+		}
+		switch s.State {
+		case trace.GoRunning:
+			r.Running += d
+			continue
+		case trace.GoRunnable:
+			r.Runnable += d
+		case trace.GoSyscall:
+			r.Syscall += d
+		default:
+			r.Waiting += d
+		}
+		site := siteOf(s.Stack)
+		k := key{s.Kind, site.Func, site.Line}
+		if s.Kind == contention.Scheduler {
+			k = key{kind: s.Kind} // where it was interrupted matters little
+		}
+		wait := waits[k]
+		if wait == nil {
+			wait = &Wait{Kind: s.Kind}
+			waits[k] = wait
+		}
+		wait.Count++
+		wait.Total += d
+		if d > wait.Max {
+			wait.Max, wait.Site, wait.Stack = d, site, s.Stack
+			longest[k] = s
+		}
+	}
+	r.Waits = []Wait{}
+	for k, wait := range waits {
+		s := longest[k]
+		during := window{max(s.Start, w.start), orNow(s.End, w.end)}
+		switch {
+		case s.Kind == contention.Scheduler:
+			wait.Others = f.ran(during)
+		case s.State == trace.GoWaiting && s.End != 0:
+			wait.Waker = f.wakerOf(s, during)
+		}
+		r.Waits = append(r.Waits, *wait)
+	}
+	slices.SortFunc(r.Waits, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), bySite(a.Kind, b.Kind, a.Site, b.Site))
+	})
+	r.Waits = slices.Clip(r.Waits[:min(len(r.Waits), maxWaits)])
+}
+
+// bySite compares what was waited for, and where.
+func bySite(k, l contention.Kind, a, b contention.Frame) int {
+	return cmp.Or(cmp.Compare(k, l), cmp.Compare(a.Func, b.Func), cmp.Compare(a.Line, b.Line))
+}
+
+// siteOf returns the line of a stack that a reader would look at, nothing if it
+// is not known.
+func siteOf(frames []contention.Frame) contention.Frame {
+	if len(frames) == 0 {
+		return contention.Frame{}
+	}
+	return contention.SiteOf(frames)
+}
+
+// wakerOf describes who ended a wait.
+func (f *follower) wakerOf(s span, during window) *Waker {
+	waker := &Waker{Goroutine: int64(s.Waker), Site: siteOf(s.WakerStack), Stack: s.WakerStack}
+	if g := f.goroutines[s.Waker]; g != nil && s.Waker != trace.NoGoroutine {
+		waker.Meanwhile = activities(s.Waker, g, during)
+	}
+	return waker
+}
+
+// activities returns what a goroutine did for most of a time.
+func activities(id trace.GoID, g *goroutine, during window) []Activity {
+	var list []Activity
+	for _, s := range g.spans {
+		d := during.overlap(s.Start, s.End)
+		if d == 0 {
+			continue
+		}
+		a := Activity{Goroutine: int64(id), Goroutines: 1, Kind: s.Kind, Total: d}
+		if s.State != trace.GoRunning {
+			a.Site = siteOf(s.Stack)
+		}
+		add(&list, a, func(b Activity) bool {
+			return a.Kind == b.Kind && a.Site.Func == b.Site.Func && a.Site.Line == b.Site.Line
+		})
+	}
+	return most(list, during)
+}
+
+// ran returns which functions ran for most of a time.
+func (f *follower) ran(during window) []Activity {
+	ran := running{}
+	for id, g := range f.goroutines {
+		for i, s := range g.spans {
+			d := during.overlap(s.Start, s.End)
+			if s.State != trace.GoRunning || d == 0 {
+				continue
+			}
+			at := s.Stack // where it went on
+			if i+1 < len(g.spans) {
+				at = g.spans[i+1].Stack // where it stopped
+			} else if s.End != 0 {
+				at = g.last
+			}
+			ran.add(id, siteOf(at), d)
+		}
+	}
+	return most(ran.list(), during)
+}
+
+// running sums up by function who ran.
+type running map[string]*runners
+
+type runners struct {
+	activity Activity
+	who      map[trace.GoID]struct{}
+}
+
+func (r running) add(id trace.GoID, at contention.Frame, d time.Duration) {
+	e := r[at.Func]
+	if e == nil {
+		a := Activity{Goroutine: int64(id), Site: at}
+		e = &runners{activity: a, who: map[trace.GoID]struct{}{}}
+		r[at.Func] = e
+	}
+	e.who[id] = struct{}{}
+	e.activity.Total += d
+	e.activity.Goroutine = min(e.activity.Goroutine, int64(id))
+}
+
+func (r running) list() []Activity {
+	var list []Activity
+	for _, e := range r {
+		e.activity.Goroutines = len(e.who)
+		list = append(list, e.activity)
+	}
+	return list
+}
+
+// add adds a to the entry of the list that is the same, or as a new one.
+func add(list *[]Activity, a Activity, same func(Activity) bool) {
+	if i := slices.IndexFunc(*list, same); i >= 0 {
+		(*list)[i].Total += a.Total
+		return
+	}
+	*list = append(*list, a)
+}
+
+// most returns the longest activities during a time, without those that do not
+// matter.
+func most(list []Activity, during window) []Activity {
+	negligible := during.end.Sub(during.start) / 100
+	list = slices.DeleteFunc(list, func(a Activity) bool { return a.Total < negligible })
+	slices.SortFunc(list, func(a, b Activity) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), bySite(a.Kind, b.Kind, a.Site, b.Site))
+	})
+	return slices.Clip(list[:min(len(list), maxActivities)])
+}

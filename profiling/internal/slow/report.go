@@ -1,0 +1,83 @@
+package slow
+
+import (
+	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+)
+
+// A Report says what the goroutine of one operation did until the operation
+// ended. It marshals to JSON with times in nanoseconds.
+type Report struct {
+	// Goroutine is the number of the goroutine in the trace, and End the time
+	// at which the operation ended, from the start of the trace.
+	Goroutine int64         `json:"goroutine"`
+	End       time.Duration `json:"end_ns"`
+
+	// Took is what the operation took, Seen the part of it, at its end, that
+	// the trace has. Everything else in the report is about that part; if it
+	// is shorter than Took, the trace does not reach back to the start.
+	Took time.Duration `json:"took_ns"`
+	Seen time.Duration `json:"seen_ns"`
+
+	// What the goroutine did; together they are Seen. Running is without
+	// Assist, the time in which it had to work for the collector. Runnable is
+	// the time in which it could have run, but had no processor.
+	Running  time.Duration `json:"running_ns"`
+	Assist   time.Duration `json:"gc_assist_ns"`
+	Runnable time.Duration `json:"runnable_ns"`
+	Waiting  time.Duration `json:"waiting_ns"`
+	Syscall  time.Duration `json:"syscall_ns"`
+	Unknown  time.Duration `json:"unknown_ns,omitempty"`
+
+	// Waits has what it waited for, by kind and site, the longest first:
+	// waiting, system calls and the time without a processor.
+	Waits []Wait `json:"waits"`
+
+	// Marking is for how much of the time the collector was marking, Stopped
+	// for how much of it the world was stopped, and Stops why.
+	Marking time.Duration `json:"gc_marking_ns"`
+	Stopped time.Duration `json:"stopped_ns"`
+	Stops   []string      `json:"stops,omitempty"`
+
+	// Verdict is the report in a sentence or two.
+	Verdict string `json:"verdict"`
+}
+
+// A Wait is what the goroutine waited for at one line of code.
+type Wait struct {
+	Kind   contention.Kind    `json:"kind"`
+	Site   contention.Frame   `json:"site"`
+	Stack  []contention.Frame `json:"stack,omitempty"` // of the longest, leaf first
+	Count  int                `json:"count"`
+	Total  time.Duration      `json:"total_ns"`
+	Max    time.Duration      `json:"max_ns"`
+	Waker  *Waker             `json:"waker,omitempty"`  // who ended the longest
+	Others []Activity         `json:"others,omitempty"` // who ran meanwhile, if for a processor
+}
+
+// A Waker made the goroutine runnable again.
+type Waker struct {
+	// Goroutine is its number, -1 if it was no goroutine but the scheduler,
+	// which looks after timers and the network.
+	Goroutine int64              `json:"goroutine"`
+	Site      contention.Frame   `json:"site"`
+	Stack     []contention.Frame `json:"stack,omitempty"`
+
+	// Meanwhile is what the waker itself did during the wait, the longest
+	// first: a lock's holder, say, that slept.
+	Meanwhile []Activity `json:"meanwhile,omitempty"`
+}
+
+// An Activity is what a goroutine did, or some that ran the same function,
+// during a wait.
+type Activity struct {
+	Goroutine  int64            `json:"goroutine"`      // the lowest number
+	Goroutines int              `json:"goroutines"`     // how many
+	Kind       contention.Kind  `json:"kind,omitempty"` // "" if it ran
+	Site       contention.Frame `json:"site"`           // where it waited or stopped, if known
+	Total      time.Duration    `json:"total_ns"`
+}
+
+// Complete reports whether the trace reaches back to the start of the operation.
+func (r *Report) Complete() bool { return r.Seen >= r.Took }

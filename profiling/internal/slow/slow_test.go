@@ -1,0 +1,322 @@
+package slow_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"runtime"
+	"runtime/debug"
+	rtrace "runtime/trace"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
+)
+
+func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
+
+// watchdog bounds what ends by itself unless something is wrong.
+const watchdog = time.Minute
+
+// explain traces an operation, with what goes on beside it, until the report on
+// it is as wanted: on a busy machine a plant may come too late, or the
+// operation be held up by something else. As the clocks of trace and operation are
+// read at different moments, a part of it may not be known: that must not be most.
+func explain(t *testing.T, plant func() (op func(), done func()), wanted func(*slow.Report) bool) *slow.Report {
+	t.Helper()
+	var r *slow.Report
+	for deadline := time.Now().Add(watchdog); ; {
+		r = explainOnce(t, plant)
+		if r.Unknown < r.Seen/2 && wanted(r) {
+			return r
+		}
+		if time.Now().After(deadline) {
+			text, _ := json.MarshalIndent(r, "", " ")
+			require.FailNow(t, "the report never names the plant", "%s", text)
+		}
+	}
+}
+
+// traced returns a trace of f.
+func traced(t *testing.T, f func()) *bytes.Buffer {
+	t.Helper()
+	buf := new(bytes.Buffer)
+	require.NoError(t, rtrace.Start(buf))
+	defer rtrace.Stop()
+	f()
+	return buf
+}
+
+// explainOnce traces one operation and reports on it.
+func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Report {
+	t.Helper()
+	var took time.Duration
+	buf := traced(t, func() {
+		op, done := plant()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			start := time.Now()
+			op()
+			took = time.Since(start)
+			slow.Mark(7, time.Now())
+		})
+		wg.Wait()
+		done()
+	})
+	r, err := slow.FromTrace(buf, 7, took)
+	require.NoError(t, err)
+	require.Equal(t, r.Seen, r.Running+r.Assist+r.Runnable+r.Waiting+r.Syscall+r.Unknown)
+	for _, d := range []time.Duration{r.Running, r.Assist, r.Runnable, r.Waiting, r.Syscall, r.Unknown} {
+		require.GreaterOrEqual(t, d, time.Duration(0))
+	}
+	require.True(t, r.Complete())
+	require.Equal(t, took, r.Took)
+	t.Log(r.Verdict)
+	require.NotEmpty(t, r.Verdict)
+	return r
+}
+
+const plantedTime = 30 * time.Millisecond
+
+//go:noinline
+func plantedLock(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
+
+//go:noinline
+func plantedHolder(mu *sync.Mutex, held chan<- struct{}) {
+	mu.Lock()
+	close(held)
+	time.Sleep(plantedTime)
+	mu.Unlock()
+}
+
+func isTop(r *slow.Report, kind contention.Kind, function string) bool {
+	return len(r.Waits) > 0 && r.Waits[0].Kind == kind && strings.HasSuffix(r.Waits[0].Site.Func, function) &&
+		r.Waits[0].Total > r.Seen/2
+}
+
+func TestMutex(t *testing.T) {
+	r := explain(t, func() (op, done func()) {
+		var mu sync.Mutex
+		held := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { plantedHolder(&mu, held) })
+		return func() { <-held; plantedLock(&mu) }, wg.Wait
+	}, func(r *slow.Report) bool {
+		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Waker != nil && len(r.Waits[0].Waker.Meanwhile) > 0 &&
+			r.Waits[0].Waker.Meanwhile[0].Kind == contention.Sleep
+	})
+	top := r.Waits[0]
+	require.True(t, strings.HasSuffix(top.Waker.Site.Func, ".plantedHolder"), top.Waker)
+	require.True(t, strings.HasSuffix(top.Waker.Meanwhile[0].Site.Func, ".plantedHolder"))
+	require.NotEmpty(t, top.Stack)
+	require.NotEqual(t, r.Goroutine, top.Waker.Goroutine)
+	require.Regexp(t, `^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
+		`it was held by goroutine \d+, which released it at slow_test\.go:\d+ \(slow_test\.plantedHolder\) `+
+		`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`, r.Verdict)
+
+	// It survives JSON, by which programs read it.
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	var back slow.Report
+	require.NoError(t, json.Unmarshal(text, &back))
+	require.Equal(t, r.Verdict, back.Verdict)
+	require.Equal(t, top.Site.Line, back.Waits[0].Site.Line)
+}
+
+//go:noinline
+func plantedReceive(c <-chan int) { <-c }
+
+//go:noinline
+func plantedSend(c chan<- int) { c <- 1 }
+
+func TestChannel(t *testing.T) {
+	r := explain(t, func() (op, done func()) {
+		c := make(chan int)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			time.Sleep(plantedTime)
+			plantedSend(c)
+		})
+		return func() { plantedReceive(c) }, wg.Wait
+	}, func(r *slow.Report) bool { return isTop(r, contention.ChanReceive, ".plantedReceive") })
+	require.True(t, strings.HasSuffix(r.Waits[0].Waker.Site.Func, ".plantedSend"))
+	require.Contains(t, r.Verdict, "waiting to receive from a channel at slow_test.go:")
+	require.Contains(t, r.Verdict, "(slow_test.plantedSend)")
+	require.GreaterOrEqual(t, r.Waiting, r.Waits[0].Total)
+}
+
+//go:noinline
+func plantedSleep() { time.Sleep(plantedTime) }
+
+func TestSleep(t *testing.T) {
+	r := explain(t, func() (op, done func()) { return plantedSleep, func() {} },
+		func(r *slow.Report) bool { return isTop(r, contention.Sleep, ".plantedSleep") })
+	require.Contains(t, r.Verdict, "sleeping at slow_test.go:")
+	require.EqualValues(t, -1, r.Waits[0].Waker.Goroutine, "a timer is no goroutine")
+}
+
+//go:noinline
+func plantedBurner(stop *atomic.Bool) (n uint64) {
+	for !stop.Load() {
+		for i := range uint64(1000) {
+			n = n*31 + i
+		}
+	}
+	return n
+}
+
+// Three goroutines that never stop share the only processor with the operation.
+func TestStarved(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	r := explain(t, func() (op, done func()) {
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { runtime.KeepAlive(plantedBurner(&stop)) })
+		}
+		return func() { runtime.Gosched(); runtime.Gosched() }, func() { stop.Store(true); wg.Wait() }
+	}, func(r *slow.Report) bool {
+		return len(r.Waits) > 0 && r.Waits[0].Kind == contention.Scheduler && r.Waits[0].Total > r.Seen/2 &&
+			len(r.Waits[0].Others) > 0 && strings.HasSuffix(r.Waits[0].Others[0].Site.Func, ".plantedBurner")
+	})
+	require.Contains(t, r.Verdict, "runnable, waiting for a processor, while there ran ")
+	require.Greater(t, r.Runnable, r.Running)
+	burner := r.Waits[0].Others[0]
+	require.True(t, strings.HasSuffix(burner.Site.Func, ".plantedBurner"), burner)
+	require.Positive(t, burner.Goroutines)
+	require.NotEqual(t, r.Goroutine, burner.Goroutine)
+}
+
+func TestRunning(t *testing.T) {
+	r := explain(t, func() (op, done func()) {
+		return func() {
+			var stop atomic.Bool
+			timer := time.AfterFunc(plantedTime, func() { stop.Store(true) })
+			defer timer.Stop()
+			runtime.KeepAlive(plantedBurner(&stop))
+		}, func() {}
+	}, func(r *slow.Report) bool { return r.Running > r.Seen/2 })
+	require.Contains(t, r.Verdict, "running: the operation itself used the processor")
+}
+
+// A garbage collection marks and stops the world.
+func TestCollection(t *testing.T) {
+	r := explain(t, func() (op, done func()) { return runtime.GC, func() {} },
+		func(r *slow.Report) bool { return r.Marking > 0 && r.Stopped > 0 })
+	require.LessOrEqual(t, r.Marking, r.Seen)
+	require.LessOrEqual(t, r.Stopped, r.Seen)
+	require.NotEmpty(t, r.Stops)
+}
+
+var sink [][]byte
+
+func TestAssist(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(5))
+	defer func() { sink = nil }()
+	r := explain(t, func() (op, done func()) {
+		sink = nil
+		return func() {
+			for range 4000 {
+				sink = append(sink, make([]byte, 8<<10))
+			}
+		}, func() {}
+	}, func(r *slow.Report) bool { return r.Assist > 0 })
+	require.LessOrEqual(t, r.Assist, r.Seen)
+	require.Positive(t, r.Marking)
+}
+
+// An operation that began before the trace.
+func TestTraceTooShort(t *testing.T) {
+	buf := traced(t, func() {
+		plantedSleep()
+		slow.Mark(3, time.Now())
+	})
+	r, err := slow.FromTrace(buf, 3, time.Hour)
+	require.NoError(t, err)
+	require.False(t, r.Complete())
+	require.Equal(t, time.Hour, r.Took)
+	require.Equal(t, r.End, r.Seen, "all that the trace has")
+	require.Contains(t, r.Verdict, "The trace does not reach back to the start of the operation: it has only the last ")
+	require.True(t, slices.ContainsFunc(r.Waits, func(w slow.Wait) bool { return w.Kind == contention.Sleep }))
+}
+
+// Only the last part of what a goroutine did belongs to the operation.
+func TestOnlyTheOperation(t *testing.T) {
+	var took time.Duration
+	buf := traced(t, func() {
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			plantedSleep()
+			for range 1000 { // forget what came before
+				runtime.Gosched()
+			}
+			start := time.Now()
+			runtime.Gosched()
+			took = time.Since(start)
+			slow.Mark(1, time.Now())
+			plantedSleep()
+		})
+		wg.Wait()
+	})
+	r, err := slow.FromTrace(buf, 1, took)
+	require.NoError(t, err)
+	for _, w := range r.Waits {
+		require.NotEqual(t, contention.Sleep, w.Kind)
+	}
+	require.Greater(t, r.End, r.Seen, "it counts from the start of the trace")
+}
+
+func TestNoMark(t *testing.T) {
+	slow.Mark(8, time.Now()) // nobody listens
+	buf := traced(t, func() { slow.Mark(1, time.Now()) })
+	_, err := slow.FromTrace(bytes.NewReader(buf.Bytes()), 2, time.Second)
+	require.ErrorIs(t, err, slow.ErrNoMark)
+	_, err = slow.FromTrace(strings.NewReader("nonsense"), 2, time.Second)
+	require.ErrorContains(t, err, "reading the execution trace")
+	_, err = slow.FromTrace(bytes.NewReader(buf.Bytes()[:buf.Len()/2]), 2, time.Second)
+	require.Error(t, err)
+}
+
+// What came between the end of the operation and its mark is not part of it.
+func TestLateMark(t *testing.T) {
+	lateMark := func() *slow.Report {
+		var took time.Duration
+		buf := traced(t, func() {
+			c := make(chan int)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				time.Sleep(plantedTime)
+				plantedSend(c)
+			})
+			start := time.Now()
+			plantedReceive(c)
+			end := time.Now()
+			took = end.Sub(start)
+			plantedSleep()
+			slow.Mark(1, end)
+			wg.Wait()
+		})
+		r, err := slow.FromTrace(buf, 1, took)
+		require.NoError(t, err)
+		require.True(t, r.Complete())
+		return r
+	}
+	// A goroutine that loses its processor while it marks does so too late.
+	require.Eventually(t, func() bool {
+		r := lateMark()
+		late := slices.ContainsFunc(r.Waits, func(w slow.Wait) bool {
+			return w.Kind == contention.Sleep && w.Total > plantedTime/2
+		})
+		return !late && isTop(r, contention.ChanReceive, ".plantedReceive")
+	}, watchdog, time.Millisecond)
+}

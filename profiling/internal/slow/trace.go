@@ -1,0 +1,193 @@
+package slow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	rtrace "runtime/trace"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+)
+
+// markCategory is the category of the log events that marks are.
+const markCategory = "slow operation"
+
+// Mark says in the execution trace, if one is being taken, that the calling
+// goroutine ended the operation with this number at that time, which is just now.
+// It costs less than a microsecond, nothing to speak of if there is no trace, and
+// never blocks.
+func Mark(id uint64, end time.Time) {
+	if rtrace.IsEnabled() {
+		rtrace.Log(context.Background(), markCategory, fmt.Sprint(id, " ", int64(time.Since(end))))
+	}
+}
+
+// parseMark returns what [Mark] wrote: the number, and for how long the operation
+// had ended.
+func parseMark(message string) (id uint64, ago time.Duration, ok bool) {
+	number, since, _ := strings.Cut(message, " ")
+	id, err := strconv.ParseUint(number, 10, 64)
+	ns, err2 := strconv.ParseInt(since, 10, 64)
+	return id, time.Duration(max(ns, 0)), err == nil && err2 == nil
+}
+
+// slack is how much more than the length of the operation is remembered, because
+// a mark may be late.
+const slack = 50 * time.Millisecond
+
+// ErrNoMark is what [FromTrace] returns if the trace does not have the mark: it
+// ended before, began after, or was not being taken.
+var ErrNoMark = errors.New("slow: the trace does not have the end of the operation")
+
+// FromTrace reports on the operation that ended with mark id after it had taken
+// that long. It reads the trace until the mark, which takes about 300 ns for
+// each event, and remembers what all goroutines did for the length of the
+// operation. The error is [ErrNoMark], or says why the trace cannot be read.
+func FromTrace(r io.Reader, id uint64, took time.Duration) (*Report, error) {
+	f := follower{
+		took:       max(took, 1),
+		memory:     trace.Time(max(took, 1) + slack),
+		goroutines: map[trace.GoID]*goroutine{},
+		ranges:     map[rangeKey]trace.Time{},
+	}
+	f.Frames = func(frames []contention.Frame) []contention.Frame { return frames }
+	f.Done, f.Gone = f.done, f.gone
+	var report *Report
+	err := f.Read(r, func(e trace.Event) bool {
+		if e.Kind() == trace.EventLog {
+			l := e.Log()
+			if n, ago, ok := parseMark(l.Message); ok && n == id && l.Category == markCategory {
+				report = f.report(e.Goroutine(), ago)
+				return false
+			}
+		}
+		f.event(e)
+		return true
+	})
+	if errors.Is(err, io.EOF) {
+		err = ErrNoMark
+	}
+	return report, err
+}
+
+// A span is a time in which a goroutine was in one state.
+type span = contention.Step[[]contention.Frame]
+
+// A follower knows what every goroutine did of late.
+type follower struct {
+	contention.Follower[[]contention.Frame]
+	took       time.Duration
+	memory     trace.Time // how far back what was done is remembered
+	goroutines map[trace.GoID]*goroutine
+	ended      []endedGoroutine        // of those in goroutines, the first to end first
+	ranges     map[rangeKey]trace.Time // when those began that last
+	passed     []namedSpan             // those that have ended
+	kept       int                     // len(passed) after the last pruning
+}
+
+type endedGoroutine struct {
+	id trace.GoID
+	at trace.Time
+}
+
+// A goroutine is what one has done.
+type goroutine struct {
+	spans  []span
+	last   []contention.Frame // where it ended
+	pruned int                // len(spans) after the last pruning
+}
+
+// A named span is a time in which something was going on.
+type namedSpan struct {
+	rangeKey
+	start, end trace.Time
+}
+
+type rangeKey struct {
+	of   trace.GoID // NoGoroutine: of the whole program
+	name string
+}
+
+// done remembers what a goroutine has done.
+func (f *follower) done(id trace.GoID, s span) {
+	g := f.goroutines[id]
+	if g == nil {
+		g = new(goroutine)
+		f.goroutines[id] = g
+	}
+	if s.State == trace.GoWaiting && s.Kind == "" {
+		s.Kind = contention.Other
+	}
+	if len(g.spans) > 2*g.pruned+16 {
+		g.forget(f.Now - f.memory)
+	}
+	g.spans = append(g.spans, s)
+}
+
+// gone forgets the goroutines that ended too long ago.
+func (f *follower) gone(id trace.GoID, at []contention.Frame) {
+	then := f.Now - f.memory
+	if g := f.goroutines[id]; g != nil {
+		g.last = at
+		g.forget(then)
+		f.ended = append(f.ended, endedGoroutine{id, f.Now})
+	}
+	for len(f.ended) > 0 && f.ended[0].at < then {
+		delete(f.goroutines, f.ended[0].id)
+		f.ended = f.ended[1:]
+	}
+}
+
+// forget drops the spans that ended before then.
+func (g *goroutine) forget(then trace.Time) {
+	g.spans = slices.DeleteFunc(g.spans, func(s span) bool { return s.End <= then })
+	g.pruned = len(g.spans)
+}
+
+// event follows what is going on.
+func (f *follower) event(e trace.Event) {
+	switch e.Kind() {
+	case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
+	default:
+		return
+	}
+	r := e.Range()
+	key := rangeKey{trace.NoGoroutine, r.Name}
+	switch {
+	case r.Name == assistRange && r.Scope.Kind == trace.ResourceGoroutine:
+		key.of = r.Scope.Goroutine()
+	case r.Name == assistRange:
+		key.of = e.Goroutine()
+	case r.Name != markRange && !strings.HasPrefix(r.Name, stopPrefix):
+		return
+	}
+	start, open := f.ranges[key]
+	switch {
+	case e.Kind() == trace.EventRangeEnd && open:
+		delete(f.ranges, key)
+		if then := f.Now - f.memory; len(f.passed) > 2*f.kept+64 {
+			f.passed = slices.DeleteFunc(f.passed, func(s namedSpan) bool { return s.end <= then })
+			f.kept = len(f.passed)
+		}
+		f.passed = append(f.passed, namedSpan{key, start, f.Now})
+	case e.Kind() == trace.EventRangeEnd, open:
+	case e.Kind() == trace.EventRangeActive:
+		f.ranges[key] = f.First
+	default:
+		f.ranges[key] = f.Now
+	}
+}
+
+// Names of ranges.
+const (
+	assistRange = "GC mark assist"
+	markRange   = "GC concurrent mark phase"
+	stopPrefix  = "stop-the-world ("
+)

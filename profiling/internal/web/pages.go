@@ -1,0 +1,95 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/web"
+)
+
+//go:embed pages
+var pageFiles embed.FS
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"duration": brief.Time,
+	"count":    spaced,
+	"function": brief.Func,
+	"base":     path.Base,
+	"list":     func(words []string) string { return strings.Join(words, ", ") },
+	"when":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
+	"dict": func(pairs ...any) Data {
+		m := Data{}
+		for ; len(pairs) > 0; pairs = pairs[2:] {
+			m[pairs[0].(string)] = pairs[1]
+		}
+		return m
+	},
+}).Option("missingkey=error").ParseFS(pageFiles, "pages/*.html"))
+
+// pagePolicy lets pages load from this server, and run no script but its files.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// A Frame is what all pages have in common. Base is the relative path from the
+// page to /debug/pprof/: all links are relative, so that the pages work under
+// any prefix.
+type Frame struct {
+	Title string
+	Page  string
+	Base  string
+	Here  string // the page within the navigation
+	Saved bool   // there are pages of saved runs
+}
+
+// Data is what a template shows beside the frame.
+type Data map[string]any
+
+// Page answers with a page made from the named template.
+func Page(w http.ResponseWriter, status int, name string, f Frame, data Data) error {
+	data["Title"], data["Page"], data["Base"], data["Here"] = f.Title, f.Page, f.Base, f.Here
+	data["Saved"] = f.Saved
+	var buf bytes.Buffer
+	if err := pages.ExecuteTemplate(&buf, name, data); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Security-Policy", pagePolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write(buf.Bytes())
+	return nil
+}
+
+// assetTypes has what may be asked for among the assets.
+var assetTypes = map[string]string{
+	".js":      "text/javascript; charset=utf-8",
+	".css":     "text/css; charset=utf-8",
+	".LICENSE": "text/plain; charset=utf-8",
+}
+
+// Asset answers with the file of the program that the path names.
+func Asset(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("name")
+	text, err := web.Files.ReadFile(name)
+	if err != nil {
+		return Refuse(http.StatusNotFound, "there is no asset %q", name)
+	}
+	w.Header().Set("Content-Type", assetTypes[path.Ext(name)])
+	w.Write(text)
+	return nil
+}
+
+// spaced writes n with spaces between thousands.
+func spaced(n any) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,214 @@
+package runs_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
+)
+
+// crafted returns a profile in which a function of some file was seen n times.
+func crafted(t *testing.T, function, file string, address uint64, n int64, kind ...string) []byte {
+	t.Helper()
+	f := &profile.Function{ID: 1, Name: function, SystemName: function, Filename: file}
+	loc := &profile.Location{ID: 1, Address: address, Line: []profile.Line{{Function: f, Line: 5}}}
+	return written(t, &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: strings.Join(append(kind, "samples"), "-"), Unit: "count"}},
+		PeriodType: &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1,
+		Sample:   []*profile.Sample{{Value: []int64{n}, Location: []*profile.Location{loc}}},
+		Function: []*profile.Function{f}, Location: []*profile.Location{loc},
+	})
+}
+
+func written(t *testing.T, p *profile.Profile) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	require.NoError(t, p.Write(&buf))
+	return buf.Bytes()
+}
+
+func zipped(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	_, err := z.Write(text)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	return buf.Bytes()
+}
+
+// replace saves the run "old" with another profile.
+func (s shelf) replace(data []byte) {
+	s.Helper()
+	s.save("old", measured(1, 2e6), map[string][]byte{file: data})
+}
+
+// pc returns the address of a function of this program.
+func pc() uintptr { return reflect.ValueOf(crafted).Pointer() }
+
+// A profile of this very program has the names of its files, one of an older build
+// has lost them: what is the same function is nevertheless one in their difference.
+func TestProfilesOfTwoBuilds(t *testing.T) {
+	source, _ := runtime.FuncForPC(pc()).FileLine(pc())
+	s := newShelf(t)
+	s.replace(crafted(t, "main.work", "/elsewhere/main.go", uint64(pc()), 3))
+	s.save("new", measured(3, 1e6), map[string][]byte{
+		file: crafted(t, "main.work", source, uint64(pc()), 4),
+	})
+	s.shows("new/"+file+"/flamegraph", source)
+	page := s.shows("new/" + file + "/minus/old/" + file + "/flamegraph")
+	require.Equal(t, 1, strings.Count(page, `"FullName":"main.work"`), "once")
+}
+
+// A profile that names files, be it crafted or of a program with strange line
+// directives, makes the server open none of them.
+func TestProfilesOpenNoFiles(t *testing.T) {
+	s := newShelf(t)
+	dir := t.TempDir()
+	names := []string{filepath.Join(dir, "secret.txt"), filepath.Join(dir, "secret.go"),
+		"/etc/passwd", "foreign_test.go"}
+	for _, name := range names[:2] {
+		require.NoError(t, os.WriteFile(name, []byte(strings.Repeat("confidential\n", 20)), 0o600))
+	}
+	for _, address := range []uint64{0, ^uint64(0), uint64(pc())} {
+		for _, name := range names {
+			s.replace(crafted(t, "main.leak", name, address, 3))
+			for _, view := range []string{
+				"source?f=leak", "source?f=leak&source_path=/etc&trim_path=/", "peek?f=leak",
+				"minus/new/" + file + "/source?f=leak",
+			} {
+				body := s.shows("old/" + file + "/" + view)
+				for _, secret := range []string{"confidential", "root:x:", "func TestProfiles"} {
+					require.NotContains(t, body, secret, view)
+				}
+			}
+		}
+	}
+}
+
+// Nothing that a profile says becomes a part of the drawing's program, and none of
+// its pages leads to other sites.
+func TestGraphOfACraftedProfile(t *testing.T) {
+	if _, err := exec.LookPath("dot"); err != nil {
+		t.Skip("no dot command")
+	}
+	s := newShelf(t)
+	const escape = `\" { x [URL="javascript:alert(1)" label="planted"] } //`
+	const node = `x" { planted [URL="javascript:alert(1)" label="planted"]; subgraph "y`
+	for _, evil := range []string{escape, node, `"]; planted [URL="javascript:alert(1)"]; "`,
+		"\\\"\n];planted [URL=\"javascript:alert(1)\"];"} {
+		for name, edit := range map[string]func(*profile.Profile){
+			"mapping":       func(p *profile.Profile) { p.Mapping[0].File = "/bin/" + evil },
+			"documentation": func(p *profile.Profile) { p.DocURL = "https://evil.example/" + evil },
+			"function":      func(p *profile.Profile) { p.Function[0].Name = evil },
+			"file":          func(p *profile.Profile) { p.Function[0].Filename = evil },
+			"comment":       func(p *profile.Profile) { p.Comments = []string{evil} },
+			"kind":          func(p *profile.Profile) { p.SampleType[0].Type = evil },
+			"unit":          func(p *profile.Profile) { p.SampleType[0].Unit = evil },
+			"label": func(p *profile.Profile) {
+				p.Sample[0].Label = map[string][]string{"a" + evil: {evil}}
+			},
+			"number": func(p *profile.Profile) {
+				p.Sample[0].NumLabel = map[string][]int64{evil: {4}}
+				p.Sample[0].NumUnit = map[string][]string{evil: {evil}}
+			},
+		} {
+			p, err := profile.ParseData(crafted(t, "main.work", "main.go", 1, 10))
+			require.NoError(t, err)
+			p.Mapping = []*profile.Mapping{{ID: 1, File: "/bin/program", Start: 1, Limit: 100}}
+			p.Location[0].Mapping = p.Mapping[0]
+			edit(p)
+			s.replace(written(t, p))
+			require.NotRegexp(t, `href="(javascript|https://evil)`,
+				s.shows("old/"+file+"/graph", "<svg"), name)
+		}
+	}
+}
+
+// Whatever is saved as a profile, the answer is a page or a clear refusal.
+func TestForeignProfiles(t *testing.T) {
+	s := newShelf(t)
+	whole := crafted(t, "main.work", "main.go", 0, 1)
+	defer func(before int64) { pprofui.MaxText = before }(pprofui.MaxText)
+	pprofui.MaxText = 1 << 20
+	bomb := zipped(t, make([]byte, 1<<20+1))
+	require.Less(t, len(bomb), 1<<13)
+	const legacy = "heap profile: 1: 2 [3: 4] @ heap/1048576\n"
+	for name, c := range map[string]struct {
+		data []byte
+		text string
+	}{
+		"nothing":        {nil, "not compressed"},
+		"text":           {[]byte(legacy), "not compressed"},
+		"no profile":     {zipped(t, []byte("something else")), "cannot be read"},
+		"empty":          {zipped(t, nil), "empty"},
+		"cut off":        {whole[:len(whole)/2], "cannot be read"},
+		"bomb":           {bomb, "larger than 1 MB uncompressed"},
+		"large":          {make([]byte, 17<<20), "larger than 16 MB"},
+		"legacy, zipped": {zipped(t, []byte(legacy)), "cannot be read"},
+	} {
+		s.replace(c.data)
+		for _, view := range []string{"flamegraph", "minus/new/" + file + "/top"} {
+			w := s.get("old/" + file + "/" + view)
+			require.Equal(t, http.StatusUnprocessableEntity, w.Code, name)
+			require.Contains(t, w.Body.String(), c.text, name)
+			if name != "large" {
+				require.Contains(t, w.Body.String(), fmt.Sprintf("profile %s of run old cannot be read: ", file))
+			}
+		}
+	}
+	s.replace(crafted(t, "main.work", "main.go", 0, 0))
+	s.answers(map[string]answer{"old/" + file + "/flamegraph": {404, "nothing was sampled"}})
+}
+
+// A few kilobytes of a file can be millions of entries, each of which would take
+// some hundred times its size.
+func TestProfileBombs(t *testing.T) {
+	before := pprofui.MaxMemory
+	defer func() { pprofui.MaxMemory = before }()
+	pprofui.MaxMemory = 8 << 20
+	s := newShelf(t)
+	for name, entry := range map[string]string{
+		"samples":   "\x12\x02\x10\x01",
+		"mappings":  "\x1a\x00",
+		"locations": "\x22\x00",
+		"functions": "\x2a\x00",
+		"strings":   "\x32\x00",
+		"stacks":    "\x12\xff\x01\x0a\xfc\x01" + string(bytes.Repeat([]byte{1}, 252)),
+		"labels":    "\x12\x80\x01" + strings.Repeat("\x1a\x00", 64),
+		"lines":     "\x22\x80\x01" + strings.Repeat("\x22\x00", 64),
+	} {
+		const kind = "\x0a\x02\x08\x01\x32\x00\x32\x01a"
+		data := zipped(t, []byte(kind+strings.Repeat(entry, 1<<20/len(entry))))
+		require.Less(t, len(data), 200<<10)
+		s.replace(data)
+		w := s.get("old/" + file + "/top")
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, name)
+		require.Contains(t, w.Body.String(), "it would take about", name)
+	}
+	s.shows("new/" + file + "/top")
+
+	// Those of programs are far from it.
+	var buf bytes.Buffer
+	require.NoError(t, pprof.Lookup("allocs").WriteTo(&buf, 0))
+	z, err := gzip.NewReader(&buf)
+	require.NoError(t, err)
+	text, err := io.ReadAll(z)
+	require.NoError(t, err)
+	require.Greater(t, pprofui.Weigh(text), int64(len(text)))
+	require.Less(t, pprofui.Weigh(text), before/64)
+}

@@ -1,0 +1,130 @@
+package runs
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
+)
+
+// What stands in the path of a difference: minusShare scales its base to the same
+// total.
+const (
+	plainMinus = "minus"
+	minusShare = "minus-share"
+)
+
+// A savedProfile is a profile of a run.
+type savedProfile struct{ run, file string }
+
+// data returns the bytes of a profile, whatever they are.
+func (p *pages) data(r *http.Request, of savedProfile) (data []byte, err error) {
+	err = p.ask(r, func() error {
+		if err := check(of.run, results.CheckName(of.run)); err != nil {
+			return err
+		}
+		if err := check(of.file, results.CheckProfileName(of.file)); err != nil {
+			return err
+		}
+		data, err = p.store.Profile(of.run, of.file)
+		return err
+	})
+	return data, err
+}
+
+// read returns a profile, which this program need not have made.
+func (p *pages) read(r *http.Request, of savedProfile) (*profile.Profile, error) {
+	data, err := p.data(r, of)
+	if err != nil {
+		return nil, err
+	}
+	q, err := pprofui.Read(data)
+	if err != nil {
+		return nil, web.Refuse(http.StatusUnprocessableEntity,
+			"profile %s of run %s cannot be read: %v", of.file, of.run, err)
+	}
+	return q, nil
+}
+
+// profile shows a page of a profile of a run, or of what it has more than that of
+// another run.
+func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
+	of := savedProfile{r.PathValue("run"), r.PathValue("file")}
+	base := savedProfile{r.PathValue("base"), r.PathValue("basefile")}
+	view, minus := r.PathValue("view"), r.PathValue("minus")
+	switch {
+	case minus != "" && minus != plainMinus && minus != minusShare:
+		return p.nothing(w, r)
+	case view == "download" && minus != "":
+		return web.Refuse(http.StatusNotImplemented, "a difference is not stored: "+
+			"download both profiles and run go tool pprof -diff_base")
+	case of == base:
+		return web.Bad("a profile does not differ from itself: choose two")
+	case view == "download":
+		data, err := p.data(r, of)
+		if err != nil {
+			return err
+		}
+		web.Attach(w, path.Base(of.run+"-"+of.file))
+		w.Write(data)
+		return nil
+	}
+	return pprofui.Show(w, r, view, func() (x, y *profile.Profile, err error) {
+		if x, err = p.read(r, of); err != nil {
+			return nil, nil, err
+		}
+		if minus == "" {
+			if capture.IsEmpty(x) {
+				err = web.NotFound("nothing was sampled in profile %s of run %s", of.file, of.run)
+			}
+			return x, nil, err
+		}
+		if y, err = p.read(r, base); err != nil {
+			return nil, nil, err
+		}
+		if err := comparable(x, y); err != nil {
+			return nil, nil, err
+		}
+		if minus == minusShare {
+			pprofui.ScaleTo(y, x)
+		}
+		x.Comments = append(x.Comments,
+			fmt.Sprintf("Difference: run %s minus run %s", of.run, base.run))
+		return x, y, nil
+	})
+}
+
+// comparable returns an error if one profile cannot be taken from the other.
+func comparable(x, y *profile.Profile) error {
+	same := func(a, b *profile.ValueType) bool { return a.Type == b.Type && a.Unit == b.Unit }
+	if !slices.EqualFunc(x.SampleType, y.SampleType, same) {
+		return web.Bad("the profiles are of different kinds: only equal kinds can be compared")
+	}
+	if capture.IsEmpty(x) && capture.IsEmpty(y) {
+		return web.NotFound("nothing was sampled in either profile")
+	}
+	return nil
+}
+
+// diff redirects from a form that compares two profiles to their pages. Each is given
+// as the name of a run, a slash, and that of a file.
+func (p *pages) diff(w http.ResponseWriter, r *http.Request) error {
+	of, base := r.FormValue("of"), r.FormValue("base")
+	if strings.Count(of, "/") != 1 || strings.Count(base, "/") != 1 {
+		return web.Bad("expected of=RUN/FILE and base=RUN/FILE, not %q and %q", of, base)
+	}
+	minus := plainMinus
+	if r.FormValue("scale") == "share" {
+		minus = minusShare
+	}
+	names := strings.Split(path.Join(of, minus, base, "flamegraph"), "/")
+	return web.Redirect(w, web.Path(names...))
+}

@@ -1,0 +1,223 @@
+// Package runs shows the runs that mvccbench saved in the browser: their results,
+// comparisons, profiles, and the differences of those as flame graphs.
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
+)
+
+// Bounds of what a list reads, the newest, and shows.
+const (
+	maxReadRuns   = 500
+	maxListedRuns = 200
+)
+
+// pages shows the runs of a store.
+type pages struct {
+	title string
+	store *results.Store
+	reads chan struct{} // holds one value per request that the store works for
+
+	mu    sync.Mutex
+	known map[string]knownRun // by name
+}
+
+// A knownRun is what was found in a file, as long as that is the same.
+type knownRun struct {
+	modified time.Time
+	size     int64
+	run      run
+}
+
+// Handler returns the pages below /debug/pprof/runs/, for the configuration of a
+// service with that title. Names are never taken for paths.
+func Handler(title string, store *results.Store) http.Handler {
+	p := &pages{
+		title: title, store: store, reads: make(chan struct{}, 2), known: map[string]knownRun{},
+	}
+	const at = "/debug/pprof/runs"
+	mux := http.NewServeMux()
+	for pattern, h := range map[string]web.Handler{
+		"/{$}":     p.index,
+		"/":        p.nothing,
+		"/compare": p.compare,
+		"/diff":    p.diff,
+		"/{run}": func(w http.ResponseWriter, r *http.Request) error {
+			return web.Redirect(w, web.Path(r.PathValue("run"), ""))
+		},
+		"/{run}/{$}": p.run,
+		"/{run}/{file}": func(w http.ResponseWriter, r *http.Request) error {
+			return web.Redirect(w, web.Path(r.PathValue("file"), "flamegraph"))
+		},
+		"/{run}/{file}/{$}":                              web.To("../"),
+		"/{run}/{file}/{view}":                           p.profile,
+		"/{run}/{file}/{minus}/{base}/{basefile}/{view}": p.profile,
+		"/{run}/{file}/{minus}/{base}/{basefile}/{$}":    toComparison,
+	} {
+		mux.Handle(at+pattern, h)
+	}
+	return mux
+}
+
+// toComparison leads where the title of pprof's pages of a difference should.
+func toComparison(w http.ResponseWriter, r *http.Request) error {
+	both := url.Values{"old": {r.PathValue("base")}, "new": {r.PathValue("run")}}
+	return web.Redirect(w, "../../../../../compare?"+both.Encode())
+}
+
+func (p *pages) nothing(_ http.ResponseWriter, r *http.Request) error {
+	return web.NotFound("nothing at %s", r.URL.Path)
+}
+
+func (p *pages) frame(page, base string) web.Frame {
+	return web.Frame{Title: p.title, Page: page, Base: base, Here: "runs", Saved: true}
+}
+
+func asksJSON(r *http.Request) bool { return r.FormValue("format") == "json" }
+
+// ask lets f ask the store, which never works for more than two requests at a time,
+// and says with which status its error is answered.
+func (p *pages) ask(r *http.Request, f func() error) error {
+	select {
+	case p.reads <- struct{}{}:
+		defer func() { <-p.reads }()
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+	err := f()
+	var refusal *web.Refusal
+	switch {
+	case err == nil, errors.As(err, &refusal):
+		return err
+	case errors.Is(err, results.ErrNoRun), errors.Is(err, results.ErrNoProfile):
+		return web.NotFound("%v", err)
+	}
+	return web.Refuse(http.StatusUnprocessableEntity, "%v", err)
+}
+
+// check refuses the names of what cannot be there.
+func check(name string, err error) error {
+	if err != nil {
+		return web.NotFound("there is no run or profile %q: %v", name, err)
+	}
+	return nil
+}
+
+// get returns a run that can be read.
+func (p *pages) get(name string) (results.Saved, error) {
+	if err := check(name, results.CheckName(name)); err != nil {
+		return results.Saved{}, err
+	}
+	saved := p.store.Get(name)
+	return saved, saved.Err
+}
+
+// list returns what a list says of the runs. Files that have not changed are not read
+// again.
+func (p *pages) list() ([]run, error) {
+	names, err := p.store.Names()
+	if err != nil {
+		return nil, err
+	}
+	type file struct {
+		name string
+		info os.FileInfo
+	}
+	var files []file
+	for _, name := range names {
+		if info, err := os.Stat(p.store.Path(name)); err == nil {
+			files = append(files, file{name, info})
+		}
+	}
+	slices.SortStableFunc(files, func(a, b file) int {
+		return b.info.ModTime().Compare(a.info.ModTime())
+	})
+	p.mu.Lock()
+	before := p.known
+	p.mu.Unlock()
+	known := map[string]knownRun{}
+	list := []run{}
+	for i, f := range files {
+		if i >= maxReadRuns {
+			why := fmt.Sprintf("not read: only the newest %d are", maxReadRuns)
+			list = append(list, run{Name: f.name, Err: why})
+			continue
+		}
+		k, ok := before[f.name]
+		if !ok || !k.modified.Equal(f.info.ModTime()) || k.size != f.info.Size() {
+			saved := p.store.Get(f.name)
+			if errors.Is(saved.Err, results.ErrNoRun) {
+				continue // removed meanwhile
+			}
+			k = knownRun{f.info.ModTime(), f.info.Size(), runOf(saved)}
+		}
+		known[f.name] = k
+		list = append(list, k.run)
+	}
+	p.mu.Lock()
+	p.known = known
+	p.mu.Unlock()
+	slices.SortStableFunc(list, func(a, b run) int {
+		if c := b.Started.Compare(a.Started); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list, nil
+}
+
+// index lists the runs.
+func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
+	var list []run
+	var failed error
+	err := p.ask(r, func() error {
+		list, failed = p.list()
+		return nil
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	hidden := max(len(list)-maxListedRuns, 0)
+	list = list[:len(list)-hidden]
+	if asksJSON(r) {
+		return web.JSON(w, list)
+	}
+	var readable []string // newest first
+	for _, run := range list {
+		if run.Err == "" {
+			readable = append(readable, run.Name)
+		}
+	}
+	return web.Page(w, http.StatusOK, "runs.html", p.frame("Runs", "../"),
+		web.Data{"Runs": list, "Readable": readable, "Hidden": hidden})
+}
+
+// run shows one run.
+func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
+	var saved results.Saved
+	err := p.ask(r, func() (err error) {
+		saved, err = p.get(r.PathValue("run"))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d := detailsOf(saved)
+	if asksJSON(r) {
+		return web.JSON(w, d)
+	}
+	return web.Page(w, http.StatusOK, "run.html", p.frame("Run "+d.Name, "../../"),
+		web.Data{"Run": d, "Rows": rowsOf(d.Profiles), "Dot": pprofui.HaveDot()})
+}

@@ -1,0 +1,374 @@
+package runs_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
+	"github.com/mvccmap/mvccmap/profiling/runs"
+)
+
+func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
+
+const (
+	at   = "/debug/pprof/runs/"
+	file = "begin-mvcc-threads=4.cpu.pb.gz"
+	odd  = "begin-mvcc-threads=4.block.pb.gz"
+)
+
+// measured returns a run with throughputs of about ops, in rounds of six samples.
+func measured(day int, ops float64) *results.Run {
+	r := &results.Run{Header: results.Header{
+		Program: "mvccbench v1", Started: time.Date(2026, 11, day, 12, 0, 0, 0, time.UTC), Seed: 7,
+		Machine: results.Machine{Go: "go1.26", GOOS: "linux", GOARCH: "amd64",
+			CPU: "a processor", CPUs: 2, GOMAXPROCS: 2},
+		Count: 6, Duration: time.Second, Loop: "closed",
+	}}
+	for _, engine := range []string{"mvcc", "rwmutex"} {
+		for i := range 6 {
+			v := ops * (1 + 0.01*float64(i))
+			if engine == "rwmutex" {
+				v = 3e6 + float64(i%3)
+			}
+			r.Samples = append(r.Samples, results.Sample{
+				Workload: "begin", Title: "Begin", Engine: engine, Level: "serializable",
+				Threads: 4, Index: i, Ops: uint64(v), Wall: time.Second,
+				Metrics: map[string]float64{"ops/s": v, "ns/op": 1e9 / v, "aborts/op": 0},
+			})
+		}
+	}
+	r.Outcome = results.Outcome{Kind: results.Complete, Done: 12, Of: 12}
+	return r
+}
+
+// A shelf is a store, and a service that shows it.
+type shelf struct {
+	*testing.T
+	store *results.Store
+	http.Handler
+}
+
+// newShelf has two runs with profiles, one that cannot be read, and one that shares
+// nothing with them.
+func newShelf(t *testing.T) shelf {
+	t.Helper()
+	t.Setenv(results.DirEnv, filepath.Join(t.TempDir(), "runs"))
+	store, err := results.OpenStore()
+	require.NoError(t, err)
+	h := profiling.Handler(profiling.Config{Runs: runs.Handler("sums", store)})
+	t.Cleanup(func() { require.NoError(t, h.Close()) })
+	s := shelf{t, store, h}
+	s.save("old", measured(1, 2e6), map[string][]byte{
+		file: crafted(t, "main.work", "main.go", 0, 10),
+		odd:  crafted(t, "main.work", "main.go", 0, 10, "contentions"),
+	})
+	now := measured(3, 1e6)
+	now.Header.CPU, now.Header.Instrumented = "another processor", "a trace"
+	now.Outcome = results.Outcome{Kind: results.Interrupted, Done: 12, Of: 20}
+	s.save("new", now, map[string][]byte{
+		"whole-run.cpu.pb.gz": crafted(t, "main.work", "main.go", 0, 1), "z.odd.pb.gz": nil,
+		file: crafted(t, "main.work", "main.go", 0, 35),
+	})
+	alone := measured(2, 1e6)
+	for i := range alone.Samples {
+		alone.Samples[i].Title = "Other/<k>"
+	}
+	s.save("alone", alone, nil)
+	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("<nonsense>"), 0o600))
+	return s
+}
+
+func (s shelf) save(name string, r *results.Run, profiles map[string][]byte) {
+	s.Helper()
+	require.NoError(s, s.store.SaveProfiled(name, r, profiles))
+}
+
+// get asks for a page below the runs.
+func (s shelf) get(path string, edits ...func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, at+path, nil)
+	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1"
+	for _, edit := range edits {
+		edit(r)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// shows fails unless a page has all these texts, and returns it.
+func (s shelf) shows(path string, texts ...string) string {
+	s.Helper()
+	w := s.get(path)
+	require.Equal(s, http.StatusOK, w.Code, w.Body)
+	for _, text := range texts {
+		require.Contains(s, w.Body.String(), text, path)
+	}
+	return w.Body.String()
+}
+
+// An answer is what is expected: the status, and a part of the text.
+type answer struct {
+	status int
+	text   string
+}
+
+func (s shelf) answers(list map[string]answer) {
+	s.Helper()
+	for path, want := range list {
+		w := s.get(path)
+		require.Equal(s, want.status, w.Code, path+"\n"+w.Body.String())
+		require.Contains(s, w.Body.String(), want.text, path)
+		if strings.Contains(w.Header().Get("Content-Type"), "html") {
+			require.Contains(s, w.Header().Get("Content-Security-Policy"), "style-src 'self'")
+		}
+	}
+}
+
+// fromJSON returns the JSON form of a page.
+func fromJSON[T any](s shelf, path string) (v T) {
+	s.Helper()
+	w := s.get(path)
+	require.Equal(s, http.StatusOK, w.Code, w.Body)
+	require.NoError(s, json.Unmarshal(w.Body.Bytes(), &v))
+	return v
+}
+
+func TestRunsAreListed(t *testing.T) {
+	s := newShelf(t)
+	page := s.shows("", "invalid character &#39;&lt;&#39;", "cannot be read", "begin on mvcc, rwmutex",
+		"! instrumented: a trace", "! interrupted after 12 of 20 samples", "12 samples, complete",
+		"a processor, GOMAXPROCS 2, linux/amd64, go1.26", `<a href="new/#profiles">3 profiles</a>`,
+		`<option selected>alone</option>`, // the one before the newest is what it is compared with
+	)
+	require.NotContains(t, page, `<option>broken`)
+	var names []string
+	for _, m := range regexp.MustCompile(`<li id="run-(\w+)"`).FindAllStringSubmatch(page, -1) {
+		names = append(names, m[1])
+	}
+	require.Equal(t, []string{"new", "alone", "old", "broken"}, names, "the newest first")
+
+	list := fromJSON[[]map[string]any](s, "?format=json")
+	require.Len(t, list, 4)
+	require.Equal(t, "new", list[0]["name"])
+	require.Equal(t, []any{"begin"}, list[0]["workloads"])
+	require.Equal(t, []any{"mvcc", "rwmutex"}, list[0]["engines"])
+	require.EqualValues(t, 12, list[0]["samples"])
+	require.Equal(t, "interrupted", list[0]["outcome"])
+	require.Len(t, list[0]["marks"], 2)
+	require.Equal(t, map[string]any{
+		"file": odd, "kind": "block", "of": "Begin/engine=mvcc/threads=4",
+		"bytes": float64(len(crafted(t, "main.work", "main.go", 0, 10, "contentions"))),
+	}, list[2]["profiles"].([]any)[1])
+	require.Contains(t, list[3]["error"], "broken.json")
+
+	for _, other := range []string{"/", "/debug/pprof/", "/debug/pprof/contention/"} {
+		w := s.get("", func(r *http.Request) { r.URL.Path = other })
+		require.Contains(t, w.Body.String(), `runs/">Runs</a>`, other)
+	}
+
+	// What is saved or deleted meanwhile shows at once.
+	s.save("later", measured(4, 1), nil)
+	require.NoError(t, s.store.Remove("old"))
+	require.NotContains(t, s.shows("", `id="run-later"`), `id="run-old"`)
+	s.answers(map[string]answer{"old/": {404, "no run of that name is saved"}})
+	require.NoError(t, os.RemoveAll(s.store.Dir()))
+	s.shows("", "None are saved")
+	require.Equal(t, "[]\n", s.get("?format=json").Body.String())
+	require.NoError(t, os.WriteFile(s.store.Dir(), nil, 0o600))
+	s.answers(map[string]answer{"": {500, "runs"}})
+}
+
+// A list reads what has changed, and nothing else.
+func TestListRemembers(t *testing.T) {
+	s := newShelf(t)
+	s.shows("", "begin on mvcc, rwmutex")
+	name := s.store.Path("old")
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	garbage := []byte(strings.Repeat("?", int(info.Size())))
+	require.NoError(t, os.WriteFile(name, garbage, 0o600))
+	failed := func() any { return fromJSON[[]map[string]any](s, "?format=json")[2]["error"] }
+	require.NoError(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
+	require.Nil(t, failed(), "of the same size and time: it is taken for the same")
+	require.NoError(t, os.Chtimes(name, info.ModTime(), info.ModTime().Add(time.Second)))
+	require.NotNil(t, failed())
+}
+
+func TestRunPage(t *testing.T) {
+	s := newShelf(t)
+	s.shows("old/", "begin on mvcc, rwmutex", "<td>rwmutex</td><td>3.00M</td>", "Medians", "seed 7",
+		`href="`+file+`/flamegraph">cpu<`, `href="`+odd+`/source"`)
+	require.Regexp(t, `(?s)The whole run.*Begin/engine=mvcc/threads=4<.*begin-mvcc-threads=4.cpu.pb.gz`+
+		`/flamegraph">cpu<.*z.odd.pb.gz`, s.shows("new/", "INSTRUMENTED: a trace"))
+	s.shows("alone/", "None were kept", "Other/&lt;k&gt;")
+	run := fromJSON[map[string]any](s, "old/?format=json")
+	require.Equal(t, "old", run["name"])
+	require.NotEmpty(t, run["notes"])
+	require.Contains(t, run["caption"], "Medians")
+	results := run["results"].(map[string]any)
+	require.Contains(t, results["columns"], "ops/s")
+	require.Equal(t, "Begin", results["rows"].([]any)[0].([]any)[0])
+	s.answers(map[string]answer{"broken/": {422, "broken.json"}, "nosuch/": {404, "nosuch"}})
+}
+
+func TestRunsAreCompared(t *testing.T) {
+	s := newShelf(t)
+	page := s.shows("compare?old=old&new=new",
+		"! cpu: a processor in old, another processor in new",
+		"! old is plain, new is instrumented (a trace)", "! new: interrupted after 12 of 20 samples",
+		"Mann-Whitney", "higher is better", "lower is better", "-50.00%", "✗ worse", "± 2%", "p=0.002 n=6",
+		"Of 4 comparisons", "✓ 0 are significantly better", "✗ 2 worse", "geomean",
+		"Zero on both sides: aborts/op", `href="compare?old=new&amp;new=old"`,
+		`href="new/`+file+`/minus/old/`+file+`/flamegraph"`)
+	require.Regexp(t, `(?s)row down" role="row">\s*<span role="cell" class="name">Begin/engine=mvcc`, page)
+	require.Regexp(t, `(?s)row" role="row">\s*<span role="cell" class="name">Begin/engine=rwmutex`, page)
+	require.NotContains(t, page, "z.odd.pb.gz/minus", "only one has it")
+	back := s.shows("compare?old=new&new=old", "✓ better", "✓ 2 are significantly better")
+	require.Regexp(t, `(?s)row up" role="row">\s*<span role="cell" class="name">Begin/engine=mvcc`, back)
+
+	some := measured(5, 1e6)
+	some.Samples, some.Outcome.Done = some.Samples[:6], 6
+	s.save("some", some, nil)
+	s.shows("compare?old=old&new=some", "Only in old", "<li>Begin/engine=rwmutex/threads=4")
+	s.shows("compare?old=some&new=old", "Only in old")
+
+	c := fromJSON[map[string]any](s, "compare?old=old&new=new&format=json")
+	require.Equal(t, []any{"aborts/op"}, c["zero"])
+	table := c["tables"].([]any)[1].(map[string]any)
+	require.Equal(t, "higher", table["better"])
+	require.Equal(t, map[string]any{
+		"name": "Begin/engine=mvcc/threads=4-2", "old": "2.050M", "old_range": "± 2%",
+		"new": "1.025M", "new_range": "± 2%", "change": "-50.00%", "test": "p=0.002 n=6",
+		"verdict": "worse",
+	}, table["rows"].([]any)[0])
+
+	s.answers(map[string]answer{
+		"compare?old=alone&new=new":             {422, "nothing in common"},
+		"compare?old=alone&new=new&format=json": {422, "nothing in common"},
+		"compare?old=new&new=new":               {422, "choose two"},
+		"compare?old=new&new=broken":            {422, "broken.json"},
+		"compare?old=new&new=nosuch":            {404, "nosuch"},
+		"compare?old=new":                       {404, ""},
+		"compare?old=new&new=../old":            {404, "../old"},
+	})
+}
+
+func TestProfilesOfRuns(t *testing.T) {
+	s := newShelf(t)
+	for _, view := range []string{"flamegraph", "top", "peek", "source"} {
+		s.shows("old/"+file+"/"+view, "main.work")
+	}
+	w := s.get("old/" + file + "/download")
+	require.Equal(t, `attachment; filename="old-`+file+`"`, w.Header().Get("Content-Disposition"))
+	require.Equal(t, crafted(t, "main.work", "main.go", 0, 10), w.Body.Bytes())
+
+	// What has grown, as measured and as a share.
+	diff := "new/" + file + "/minus/old/" + file + "/"
+	s.shows(diff+"top", `"Name":"main.work","InlineLabel":"","Flat":25,`)
+	s.shows(diff+"flamegraph", "main.work")
+	require.NotContains(t, s.shows(strings.Replace(diff, "minus", "minus-share", 1)+"top"), `"Flat":25`)
+
+	list := map[string]answer{
+		"diff?of=new&base=old/" + file:                {400, "RUN/FILE"},
+		"diff?of=../../x/y&base=old/" + file:          {400, "RUN/FILE"},
+		"new/z.odd.pb.gz/top":                         {422, "cannot be read"},
+		"new/" + file + "/minus/old/nosuch.pb.gz/top": {404, "nosuch"},
+		"nosuch/" + file + "/top":                     {404, "nosuch"},
+		"old/nosuch.pb.gz/top":                        {404, "nosuch"},
+		"old/nosuch.pb.gz/download":                   {404, "nosuch"},
+		"a/b/c/d":                                     {404, "nothing at"},
+	}
+	for path, want := range map[string]answer{
+		"FILE/nonsense":                  {404, "no page"},
+		"FILE/saveconfig?config=x":       {404, "no page"},
+		"FILE/disasm":                    {501, "no disassembly"},
+		"FILE/minus/old/" + odd + "/top": {400, "different kinds"},
+		"FILE/minus/new/FILE/top":        {400, "choose two"},
+		"FILE/plus/old/FILE/top":         {404, "nothing at"},
+		"FILE/minus/old/FILE/download":   {501, "-diff_base"},
+	} {
+		list["new/"+strings.ReplaceAll(path, "FILE", file)] = want
+	}
+	s.answers(list)
+
+	// Redirects are relative and lead where they say.
+	for from, to := range map[string]string{
+		"../runs":                              "",
+		"old":                                  "old/",
+		"old/x.cpu.pb.gz":                      "old/x.cpu.pb.gz/flamegraph",
+		"old/x.cpu.pb.gz/":                     "old/",
+		diff:                                   "compare?new=new&old=old",
+		"diff?of=new/a.pb.gz&base=old/b.pb.gz": "new/a.pb.gz/minus/old/b.pb.gz/flamegraph",
+		"diff?of=new/a.pb.gz&base=old/b.pb.gz&scale=share": "new/a.pb.gz/minus-share/old/b.pb.gz/flamegraph",
+	} {
+		base, err := url.Parse(at)
+		require.NoError(t, err)
+		base, err = base.Parse(from)
+		require.NoError(t, err)
+		w := s.get(from, func(r *http.Request) { r.URL.Path = base.Path })
+		require.Equal(t, http.StatusSeeOther, w.Code, from)
+		require.False(t, strings.HasPrefix(w.Header().Get("Location"), "/"))
+		target, err := base.Parse(w.Header().Get("Location"))
+		require.NoError(t, err)
+		require.Equal(t, at+to, target.String())
+	}
+}
+
+// Names are never taken for paths.
+func TestNamesAreNoPaths(t *testing.T) {
+	s := newShelf(t)
+	outside := filepath.Dir(s.store.Dir())
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret.pb.gz"),
+		crafted(t, "main.secret", "main.go", 0, 1), 0o600))
+	require.NoError(t, os.Link(s.store.Path("old"), filepath.Join(outside, "x.json")))
+	for _, name := range []string{
+		"../x", "..", ".", "/x", `..\x`, outside + "/x", "x/../../x", "x\x00", "-x", "C:x",
+		"../secret.pb.gz", "../../secret.pb.gz", "../x.json", "x.json",
+	} {
+		escaped := strings.ReplaceAll(url.PathEscape(name), ".", "%2e")
+		for _, path := range []string{
+			"NAME/", "NAME/" + file + "/top", "NAME/" + file + "/download", "old/NAME/top",
+			"new/" + file + "/minus/NAME/" + file + "/top", "new/" + file + "/minus/old/NAME/peek",
+			"compare?old=new&new=NAME", "compare?old=NAME&new=new",
+		} {
+			w := s.get(strings.Replace(path, "NAME", escaped, 1))
+			require.Equal(t, http.StatusNotFound, w.Code, "%s %q: %s", path, name, w.Body)
+			require.NotContains(t, w.Body.String(), "main.secret")
+		}
+	}
+	require.Contains(t, s.get("old/%2e%2e/top").Body.String(), `there is no run or profile ".."`)
+}
+
+// Profiles are read when it is their turn to be shown, so those who wait take no
+// memory.
+func TestProfilesAreReadInTurn(t *testing.T) {
+	s := newShelf(t)
+	for range cap(pprofui.Turns) {
+		pprofui.Turns <- struct{}{}
+	}
+	gone := func(r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		cancel()
+		*r = *r.WithContext(ctx)
+	}
+	w := s.get("old/nosuch.pb.gz/top", gone)
+	require.Empty(t, w.Body.String(), "nobody has seen that there is none")
+	for range cap(pprofui.Turns) {
+		<-pprofui.Turns
+	}
+	s.answers(map[string]answer{"old/nosuch.pb.gz/top": {404, "nosuch"}})
+}

@@ -1,0 +1,281 @@
+package profiling
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/charts"
+	"github.com/mvccmap/mvccmap/profiling/internal/flight"
+	"github.com/mvccmap/mvccmap/profiling/internal/web"
+)
+
+// Handler returns the service that [Start] serves, to be mounted in a server
+// of one's own:
+//
+//	maps := map[string]func() mvcc.Stats{"accounts": accounts.Stats}
+//	h := profiling.Handler(profiling.Config{Maps: maps})
+//	defer h.Close()
+//	mux.Handle("/debug/pprof/", h)
+//
+// likewise /debug/vars, /metrics and /healthz, if wanted; or, with everything and
+// the dashboard at the top, under any prefix:
+//
+//	mux.Handle("/profiling/", http.StripPrefix("/profiling", h))
+//
+// What cfg says about addresses and rates does not concern it: turn the mutex
+// and block profiles on with [runtime.SetMutexProfileFraction] and
+// [runtime.SetBlockProfileRate]. Without [Config.Token] it answers requests
+// from this machine only, whatever the server listens on. A middleware between
+// server and handler that wraps the [http.ResponseWriter] should have an Unwrap
+// method, as [http.ResponseController] says; without one, the timeouts of the
+// server cut off captures that take longer.
+func Handler(cfg Config) *Service {
+	s := newService(cfg.withDefaults())
+	if cfg.Slow != nil {
+		s.slow.Start(cfg.Slow.flight()) // the page says why it is off
+	}
+	return &Service{service: s}
+}
+
+// A Service is an [http.Handler] that serves profiles, charts and reports on
+// contention. Create one with [Handler] or [Start]. Its methods may be called
+// from several goroutines.
+type Service struct{ service *service }
+
+// ServeHTTP implements [http.Handler].
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.service.guard.ServeHTTP(w, r)
+}
+
+// SetPhase says what the program does from now on, for instance the name of a
+// workload. The pages show it, and captures are labelled with it. An empty
+// label says that nothing particular runs. It never blocks and allocates a few
+// words.
+func (s *Service) SetPhase(label string) {
+	s.service.set.Store(&phase{Label: label, Since: time.Now()})
+}
+
+// Instrumented reports whether an execution trace was being taken by a service
+// of this process at some time since then: a complete report on contention, a
+// trace to download, or the recording of slow operations. It slows a program
+// that does little but wake goroutines to less than half its speed, so what was
+// measured meanwhile should be marked.
+func (s *Service) Instrumented(since time.Time) bool { return capture.Instrumented(since) }
+
+// Close ends the goroutine that samples the charts and the recording of slow
+// operations; after it has returned, the sources in [Config] are called for requests
+// only. It waits for a source that is being called, and for a trace that is being
+// read. Requests are still answered, without new points in the charts. A service that
+// lives as long as the program need not be closed.
+func (s *Service) Close() error {
+	s.service.slow.Close()
+	s.service.sampler.Close()
+	return nil
+}
+
+// A service holds what is shared by the requests to one handler.
+type service struct {
+	cfg      Config
+	started  time.Time
+	guard    *web.Guard
+	set      atomic.Pointer[phase] // by SetPhase; nil before the first call
+	maps     []capture.Map         // by name
+	workload *charts.Source[Workload]
+	sampler  *charts.Sampler
+	captures capture.Captures
+	slow     flight.Recording
+	health   health
+}
+
+// newService starts a service; its sampler and slow must be closed.
+func newService(cfg Config) *service {
+	s := &service{cfg: cfg, started: time.Now()}
+	var groups []charts.Group
+	if cfg.Workload != nil {
+		s.workload = &charts.Source[Workload]{Read: cfg.Workload}
+		groups = append(groups, workloadCharts(s.workload))
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Maps)) {
+		s.maps = append(s.maps, capture.Map{Name: name, Stats: cfg.Maps[name]})
+		groups = append(groups, charts.Map(name, cfg.Maps[name]))
+	}
+	s.sampler = charts.New(append(groups, charts.Runtime()))
+	phase := func() string { return s.phase().Label }
+	s.captures = capture.Captures{
+		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps,
+		Started: s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
+	}
+	s.health = health{check: cfg.Health, turn: make(chan struct{}, 1)}
+	if cfg.Health == nil {
+		s.health.check = s.healthy
+	}
+	s.slow.Phase = phase
+	s.guard = web.NewGuard(cfg.Addr, cfg.Hosts, cfg.Token)
+	s.guard.Next, s.guard.Health = s.routes(), s.serveHealth
+	return s
+}
+
+// A phase says what the program does, and since when.
+type phase struct {
+	Label string
+	Since time.Time // zero if unknown
+}
+
+// phase returns what the program does: as it was told, or else as the workload is
+// called.
+func (s *service) phase() phase {
+	if p := s.set.Load(); p != nil {
+		return *p
+	}
+	var label string
+	if s.cfg.Phase != nil {
+		label = s.cfg.Phase()
+	}
+	return phase{Label: cmp.Or(label, s.now().Name)}
+}
+
+// now returns the newest state of the workload, nothing if there is no source.
+func (s *service) now() (w Workload) {
+	if s.workload != nil {
+		w, _ = s.workload.Last()
+	}
+	return w
+}
+
+func (s *service) frame(page, here, base string) web.Frame {
+	return web.Frame{
+		Title: s.cfg.Title, Page: page, Base: base, Here: here, Saved: s.cfg.Runs != nil,
+	}
+}
+
+// routes returns the service's own mux.
+func (s *service) routes() http.Handler {
+	const at = "/debug/pprof"
+	mux := http.NewServeMux()
+	for pattern, h := range map[string]web.Handler{
+		"/{$}":                  s.dashboard,
+		at + "/live":            s.dashboard,
+		at + "/live.json":       s.live,
+		at + "/assets/{name}":   web.Asset,
+		at:                      web.To("./pprof/"),
+		at + "/{$}":             s.index,
+		"/debug/vars":           s.vars,
+		"/metrics":              s.metrics,
+		at + "/profile":         web.OwnSite(s.profile),
+		at + "/trace":           web.OwnSite(s.trace),
+		at + "/{name...}":       web.OwnSite(s.named),
+		at + "/ui":              web.To("./"),
+		at + "/ui/{$}":          web.To("../"),
+		at + "/ui/new":          web.OwnSite(s.uiNew),
+		at + "/ui/diff":         s.uiDiff,
+		at + "/ui/{id}/{view}":  s.uiView,
+		at + "/ui/{id}/{$}":     web.To("../../"), // where the title of pprof's pages leads
+		at + "/contention":      web.To("./contention/"),
+		at + "/contention/{$}":  s.contentionIndex,
+		at + "/contention/new":  web.OwnSite(s.contentionNew),
+		at + "/contention/{id}": s.contentionReport,
+		at + "/slow":            web.To("./slow/"),
+		at + "/slow/{$}":        s.slowIndex,
+		at + "/slow/start":      web.OwnSite(s.slowStart),
+		at + "/slow/stop":       web.OwnSite(s.slowStop),
+		at + "/slow/{id}":       s.slowOne,
+		at + "/ui/{id}": func(w http.ResponseWriter, r *http.Request) error {
+			return web.Redirect(w, web.Path(r.PathValue("id"), "flamegraph"))
+		},
+		at + "/cmdline": func(http.ResponseWriter, *http.Request) error {
+			return web.NotFound("the command line is not served: it may hold secrets")
+		},
+		"/favicon.ico": func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		},
+		"/": func(_ http.ResponseWriter, r *http.Request) error {
+			return web.NotFound(
+				"nothing at %s; the dashboard is at /, the profiles are at /debug/pprof/",
+				r.URL.Path)
+		},
+	} {
+		mux.Handle(pattern, h)
+	}
+	if s.cfg.Runs != nil {
+		mux.Handle(at+"/runs", web.To("./runs/"))
+		mux.Handle(at+"/runs/", s.cfg.Runs)
+	}
+	return mux
+}
+
+// Lengths of captures whose request does not say.
+const (
+	defaultCPUWindow   = 30 * time.Second // as net/http/pprof, which tools expect
+	defaultTraceWindow = time.Second
+)
+
+// profile answers with a CPU profile.
+func (s *service) profile(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.captures.Seconds(r.URL.Query(), defaultCPUWindow)
+	if err != nil {
+		return err
+	}
+	return s.sendCapture(w, r, capture.CPU, d, "profile")
+}
+
+// sendCapture takes the named profile during d and answers with it.
+func (s *service) sendCapture(
+	w http.ResponseWriter, r *http.Request, name string, d time.Duration, file string,
+) error {
+	web.AllowTime(w, r, d)
+	c, err := s.captures.Take(r.Context(), name, d, false, "")
+	if err != nil {
+		return err
+	}
+	web.Attach(w, file)
+	w.Write(c.Data)
+	return nil
+}
+
+// named answers with a profile of the runtime or the program: as it is now, as
+// text with debug, or its change during a window with seconds.
+func (s *service) named(w http.ResponseWriter, r *http.Request) error {
+	name, query := r.PathValue("name"), r.URL.Query()
+	p, err := capture.Lookup(name)
+	if err != nil {
+		return err
+	}
+	debug, _ := strconv.Atoi(query.Get("debug"))
+	if query.Has("seconds") {
+		d, err := s.captures.Seconds(query, 0)
+		if err == nil && debug != 0 {
+			err = web.Bad("seconds and debug exclude each other")
+		}
+		if err != nil {
+			return err
+		}
+		return s.sendCapture(w, r, name, d, name+"-delta")
+	}
+	if gc, _ := strconv.Atoi(query.Get("gc")); gc > 0 && name == "heap" {
+		runtime.GC()
+	}
+	if debug != 0 {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	} else {
+		web.Attach(w, name)
+	}
+	p.WriteTo(w, debug)
+	return nil
+}
+
+// trace answers with an execution trace.
+func (s *service) trace(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.captures.Seconds(r.URL.Query(), defaultTraceWindow)
+	if err != nil {
+		return err
+	}
+	return capture.Trace(w, r, d)
+}
