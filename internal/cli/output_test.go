@@ -127,27 +127,6 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// Each figure of a measurement has a description; those that nothing is known of
-// are left out.
-func TestFigures(t *testing.T) {
-	w, _ := bench.WorkloadByName("transfer")
-	f := figures(bench.Config{Workload: w, Attempts: 2}, bench.Measurement{
-		Ops: 1000, Aborts: 100, Errors: 10, Wall: time.Second, CPU: 2 * time.Second, Bytes: 16_000, Allocs: 2_000,
-		GCs: 3, GCPause: 10 * time.Millisecond, GCShare: 0.25, Rate: 2000, Backlog: 990, Audits: 7,
-		Memory: &bench.Memory{HeapStart: 1, HeapPeak: 3, HeapEnd: 2, VersionsStart: 4, VersionsPeak: 6, VersionsEnd: 5},
-	})
-	require.Equal(t, map[string]float64{
-		"ns/op": 1e6, "ops/s": 1000, "achieved-%": 50.5, "backlog": 990, "err/s": 10, "aborts/op": 0.1, "cpu-ns/op": 2e6,
-		"B/op": 16, "allocs/op": 2, "gc-%": 25, "gc-pause-%": 1, "gc/s": 3, "audits/s": 7,
-		"heap-start-B": 1, "heap-peak-B": 3, "heap-end-B": 2, "versions-start": 4, "versions-peak": 6, "versions-end": 5,
-	}, f)
-	w, _ = bench.WorkloadByName("begin")
-	f = figures(bench.Config{Workload: w}, bench.Measurement{Ops: 1, Wall: time.Second})
-	for _, unit := range []string{"achieved-%", "backlog", "err/s", "cpu-ns/op", "audits/s", "heap-peak-B", "p50-ns", "max-ns", "ctx-switches/op"} {
-		require.NotContains(t, f, unit)
-	}
-}
-
 // Latencies are in nanoseconds: in the figures, in the record and in the table.
 func TestLatenciesAreInNanoseconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -156,7 +135,7 @@ func TestLatenciesAreInNanoseconds(t *testing.T) {
 		trial := slowTrial(t, step, 2*time.Millisecond)
 		m, err := trial.RunFor(t.Context(), 10*time.Second, true)
 		require.NoError(t, err)
-		s, err := sampleOf(step.Config, m)
+		s, err := results.NewSample(step.Config, m)
 		require.NoError(t, err)
 		for _, unit := range []string{"ns/op", "p50-ns", "p99-ns", "max-ns"} {
 			require.InEpsilon(t, 2e6, s.Metrics[unit], 0.005, unit)
@@ -167,23 +146,6 @@ func TestLatenciesAreInNanoseconds(t *testing.T) {
 		require.NoError(t, writeMedians(&b, &results.Run{Samples: []results.Sample{s}}, anyWidth))
 		require.Regexp(t, ` 500 .* 2000000 +2\.0\d ms +2\.0\d ms `, b.String())
 	})
-}
-
-func TestParametersInRecords(t *testing.T) {
-	w, _ := bench.WorkloadByName("zipf-read")
-	p := bench.NoParams
-	p.Theta, p.ValueSize = 0.5, bench.ValueSize{Min: 16, Max: 64}
-	w, err := w.With(p)
-	require.NoError(t, err)
-	e, _ := bench.EngineByName("mvcc")
-	c := bench.Config{Workload: w, Engine: e, Threads: 3, Isolation: bench.Snapshot}
-	require.Equal(t, "ZipfRead/theta=0.5/value-size=16-64/isolation=snapshot", title(c))
-	require.Equal(t, title(c)+"/engine=mvcc/threads=3", c.Name())
-	var got []string
-	for _, p := range parameters(c) {
-		got = append(got, p.Name+"="+p.Value)
-	}
-	require.Equal(t, []string{"keys=1000", "read-pct=90", "theta=0.5", "key-type=string", "value-size=16-64", "isolation=snapshot"}, got)
 }
 
 // One distribution goes to the file that was named, several each to its own.

@@ -171,7 +171,7 @@ func TestResponseTimesHaveTheWaitInThem(t *testing.T) {
 		trial := slowTrial(t, step, time.Millisecond)
 		m, err := trial.RunOps(t.Context(), 5_000)
 		require.NoError(t, err)
-		s, err := sampleOf(step.Config, m)
+		s, err := results.NewSample(step.Config, m)
 		require.NoError(t, err)
 		require.InEpsilon(t, 1e6, s.Metrics["p50-ns"], 0.005)
 		require.InEpsilon(t, 2.5e9, s.Metrics["response-p50-ns"], 0.005)

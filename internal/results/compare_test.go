@@ -181,7 +181,7 @@ func TestFormatDoesNotMatter(t *testing.T) {
 	run.Samples[0].Metrics["aborts/op"] = 0.25
 	json, txt := filepath.Join(dir, "run.json"), filepath.Join(dir, "run.txt")
 	require.NoError(t, os.WriteFile(json, []byte("\n "+encode(t, run)), 0o600))
-	require.NoError(t, os.WriteFile(txt, []byte(bench(t, run)), 0o600))
+	require.NoError(t, os.WriteFile(txt, []byte(benchText(t, run)), 0o600))
 	require.NoError(t, store.Save("run", run))
 
 	var first []Table

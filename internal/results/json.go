@@ -151,7 +151,7 @@ func (s *Sample) check() error {
 		if l.Kind != Service && l.Kind != Response {
 			return fmt.Errorf("unknown kind of latency %q", l.Kind)
 		}
-		if _, err := l.decode(); err != nil {
+		if err := l.decode(); err != nil {
 			return err
 		}
 	}

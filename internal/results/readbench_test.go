@@ -24,7 +24,7 @@ func TestReadBench(t *testing.T) {
 		{Kind: Violated, Done: 8, Of: 12, Detail: "verification violated"},
 	} {
 		r.Outcome = outcome
-		got, err := ParseRun("file", strings.NewReader(bench(t, r)))
+		got, err := ParseRun("file", strings.NewReader(benchText(t, r)))
 		require.NoError(t, err)
 		want := outcome
 		if outcome.Kind == Violated {

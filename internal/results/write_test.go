@@ -18,7 +18,7 @@ import (
 	"golang.org/x/perf/benchunit"
 )
 
-func bench(t *testing.T, r *Run) string {
+func benchText(t *testing.T, r *Run) string {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, WriteBench(&b, r))
@@ -31,7 +31,7 @@ func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, r *Run) string {
 		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(bench(t, r)), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(benchText(t, r)), 0o600))
 		return file
 	}
 	before := testRun(t, 6, 1e6)
@@ -67,7 +67,7 @@ func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 func TestBenchFormat(t *testing.T) {
 	r := testRun(t, 1, 1e6)
 	r.Outcome = Outcome{Kind: Violated, Detail: "verification violated:\na key is lost", Done: 4, Of: 9}
-	text := bench(t, r)
+	text := benchText(t, r)
 	for _, want := range []string{
 		"# mvccbench run --threads=1,2\n", "# mvccbench v1.2.3; go1.26.8; 2026-11-21T16:00:00Z\n",
 		"# GOMAXPROCS 2 of 4 CPUs, GOGC=50\n", "# the process could have 50 % of its CPUs\n",
@@ -99,7 +99,7 @@ func TestBenchFormat(t *testing.T) {
 	r.Outcome = Outcome{Kind: Failed, Detail: "no\nroom", Done: 4, Of: 9}
 	r.Samples[1].Interrupted = true
 	r.Samples[3].Metrics["response-p99-ns"] = 5
-	text = bench(t, r)
+	text = benchText(t, r)
 	require.Contains(t, text, "# seed 7, 1 x 5 operations after 1s")
 	require.Contains(t, text, "# open loop, poisson arrivals: response times count from when an operation was due;")
 	require.Contains(t, text, "Unit response-p99-ns better=lower\n")
@@ -129,8 +129,7 @@ func TestWritingFails(t *testing.T) {
 		"csv":   func() error { return WriteCSV(&broken{100}, r) },
 		"json":  func() error { return Write(&broken{100}, r) },
 		"hgrm": func() error {
-			_, err := r.Cells()[0].WritePercentiles(&broken{100}, Service, "")
-			return err
+			return r.Cells()[0].WritePercentiles(&broken{100}, Service, "")
 		},
 	} {
 		require.ErrorIs(t, write(), errFull, name)
