@@ -102,6 +102,3 @@ func engineNames(engines []bench.EngineSpec) []string {
 
 // defaultDuration is the length of a sample unless the flags say otherwise.
 const defaultDuration = 200 * time.Millisecond
-
-// serves reports whether profiles are served.
-func (c *runCmd) serves() bool { return c.HTTP != "" && c.HTTP != "off" }

@@ -222,9 +222,6 @@ func (o *output) flush() error {
 	return nil
 }
 
-// samples returns how many samples there are so far.
-func (o *output) samples() int { return len(o.run.Samples) }
-
 // summary writes the medians as a table, for people, unless standard output has
 // had it already.
 func (o *output) summary(w io.Writer) {

@@ -120,7 +120,7 @@ func TestMarks(t *testing.T) {
 		notes, err := o.end(results.Outcome{Kind: results.Interrupted, Of: 9})
 		require.NoError(t, err)
 		require.Empty(t, notes)
-		require.Equal(t, 1, o.samples())
+		require.Len(t, o.run.Samples, 1)
 		require.Regexp(t, `(?i)instrumented`, out.String(), f.name)
 		require.Contains(t, out.String(), "a trace", f.name)
 		require.Contains(t, out.String(), "interrupted", f.name)

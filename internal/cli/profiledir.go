@@ -65,14 +65,6 @@ func (f profileFlags) start(program, save string) (*sampleProfiles, error) {
 	return &sampleProfiles{recorder: recorder, dir: f.ProfileDir, of: map[string]*combinationProfiles{}}, nil
 }
 
-// describe says what was done, for the head of the results.
-func (p *sampleProfiles) describe() string {
-	if p == nil {
-		return ""
-	}
-	return profiled
-}
-
 // close gives the CPU profiler back.
 func (p *sampleProfiles) close() {
 	if p != nil {

@@ -342,13 +342,13 @@ func (c *runCmd) checkNumbers() error {
 			return usagef("%s: expected %s, not %v", f.flag, f.expects, f.value)
 		}
 	}
-	if c.Slow != "" && !c.serves() {
+	if c.Slow != "" && !serves(c.HTTP) {
 		return usagef("--slow: expected an address in --http: it is there that slow operations are explained")
 	}
 	if c.Slow != "" && slices.Equal(c.LatencySample, []string{"off"}) {
 		return usagef("--slow: no operation is timed with --latency-sample off; expected a number there, or auto for every operation")
 	}
-	if c.Hold && !c.serves() {
+	if c.Hold && !serves(c.HTTP) {
 		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)
 	}
 	return nil

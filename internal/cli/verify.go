@@ -115,21 +115,24 @@ func (c *verifyCmd) Run(e *env) error {
 		return usagef("--out: expected a folder that can be written to: %w", err)
 	}
 	var profiles *profiler
-	if c.HTTP != "" && c.HTTP != "off" {
+	if serves(c.HTTP) {
 		if profiles, err = startProfiler(e.Name, c.HTTP, nil); err != nil {
 			return usagef("--http: expected a loopback address such as %s, or off: %w", defaultHTTP, err)
 		}
 		defer profiles.close()
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
-	var p *verifyProgress
+	var said io.Writer
 	if !c.Quiet {
-		fmt.Fprintf(e.stderr, "seed %d\n", cfg.Seed)
-		p = newVerifyProgress(e.stderr, c.Interval, c.Duration)
+		said = e.stderr
+		fmt.Fprintf(said, "seed %d\n", cfg.Seed)
 	}
+	p := newVerifyProgress(said, c.Interval, c.Duration)
 	cfg.Target = e.target
 	cfg.Start = func(r soak.Round, so soak.Totals) {
-		profiles.phase("verify, " + r.String())
+		if profiles != nil {
+			profiles.phase("verify, " + r.String())
+		}
 		p.start(r, so)
 	}
 	cfg.Done = func(r soak.Round, o soak.Outcome) {

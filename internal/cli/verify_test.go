@@ -250,8 +250,4 @@ func TestVerifyProgress(t *testing.T) {
 		require.True(t, strings.HasSuffix(text, "\r\x1b[K"))
 		require.Equal(t, colour, strings.Contains(text, "\x1b[2m"))
 	}
-	var none *verifyProgress
-	none.start(round(1), soak.Totals{})
-	none.note("")
-	none.close()
 }
