@@ -32,7 +32,9 @@ func TestConfig(t *testing.T) {
 		require.Equal(t, ExitOK, code, stderr)
 		require.Empty(t, stdout)
 		require.Empty(t, stderr, "it is quiet")
-		run, err := results.ReadFile(out)
+		in, err := results.Load(out, nil)
+		require.NoError(t, err)
+		run, err := in.Run()
 		require.NoError(t, err)
 		return run
 	}

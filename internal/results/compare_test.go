@@ -20,6 +20,14 @@ func source(t *testing.T, label string, r *Run) *Source {
 	return s
 }
 
+func loadSource(name string, store *Store) (*Source, error) {
+	in, err := Load(name, store)
+	if err != nil {
+		return nil, err
+	}
+	return in.Source()
+}
+
 func table(t *testing.T, c *Comparison, unit string) Table {
 	t.Helper()
 	for _, tab := range c.Tables {
@@ -186,7 +194,7 @@ func TestFormatDoesNotMatter(t *testing.T) {
 
 	var first []Table
 	for _, name := range []string{json, txt, "run"} {
-		s, err := Load(name, store)
+		s, err := loadSource(name, store)
 		require.NoError(t, err)
 		require.Equal(t, name, s.Label)
 		c, err := Compare(s, source(t, "other", testRun(t, 6, 3e6)), Options{Alpha: 0.05})
@@ -199,7 +207,7 @@ func TestFormatDoesNotMatter(t *testing.T) {
 	// Results of other programs are compared, too.
 	other := filepath.Join(dir, "other.txt")
 	require.NoError(t, os.WriteFile(other, []byte(strings.Repeat("pkg: x\nBenchmarkX 1 5 ns/op\npkg: y\nBenchmarkX 1 0 ns/op 7 widgets\nBenchmark bad line\n", 2)), 0o600))
-	s, err := Load(other, store)
+	s, err := loadSource(other, store)
 	require.NoError(t, err)
 	require.Len(t, s.Warnings, 2)
 	c, err := Compare(s, s, Options{Alpha: 0.05})
@@ -225,14 +233,12 @@ func TestLoadErrors(t *testing.T) {
 		empty:                      "no results in it",
 		bad:                        bad + ": not a record",
 	} {
-		_, err := Load(name, store)
+		_, err := loadSource(name, store)
 		require.ErrorContains(t, err, want)
-		if name != empty {
-			_, err = LoadRun(name, store)
-			require.ErrorContains(t, err, want)
-		}
 	}
-	_, err = LoadRun(txt, store)
+	in, err := Load(txt, store)
+	require.NoError(t, err)
+	_, err = in.Run()
 	require.ErrorContains(t, err, "result X: its name has no engine= and threads=")
 }
 
