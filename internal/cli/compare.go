@@ -283,9 +283,9 @@ func writeTo(name string, stdout io.Writer, write func(w io.Writer) error) error
 	if name == "" {
 		return write(stdout)
 	}
-	f, err := os.Create(name)
+	f, err := createOutput(name)
 	if err != nil {
-		return usagef("--output: expected a file that can be written: %w", err)
+		return err
 	}
 	return errors.Join(write(f), f.Close())
 }

@@ -25,8 +25,8 @@ func (c *reportCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := canWrite(c.Report); err != nil {
-		return usagef("--report: expected a file that can be written: %w", err)
+	if err := canWrite("--report", c.Report); err != nil {
+		return err
 	}
 	err = report.Write(c.Report, r)
 	if errors.Is(err, report.ErrEmpty) {

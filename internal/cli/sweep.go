@@ -42,7 +42,7 @@ func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	if s.Workloads, err = c.workloads(); err != nil {
 		return s, err
 	}
-	if s.Engines, err = c.engines(engines); err != nil {
+	if s.Engines, err = namedEngines("--engine", c.Engine, engines); err != nil {
 		return s, err
 	}
 	if s.Isolations, err = c.isolations(); err != nil {
@@ -186,12 +186,13 @@ func workloadsTaking(p bench.Params) []string {
 	return names
 }
 
-func (c *runCmd) engines(known []bench.EngineSpec) ([]bench.EngineSpec, error) {
-	if err := checkList("--engine", "engine", c.Engine, engineNames(known)); err != nil {
+// namedEngines returns the engines that were named.
+func namedEngines(flag string, names []string, known []bench.EngineSpec) ([]bench.EngineSpec, error) {
+	if err := checkList(flag, "engine", names, engineNames(known)); err != nil {
 		return nil, err
 	}
 	var list []bench.EngineSpec
-	for _, name := range c.Engine {
+	for _, name := range names {
 		i := slices.IndexFunc(known, func(e bench.EngineSpec) bool { return e.Name == name })
 		list = append(list, known[i])
 	}

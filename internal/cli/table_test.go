@@ -155,8 +155,9 @@ func TestTableInterrupted(t *testing.T) {
 	row := func(name string, sample func() error) *tableRow {
 		return &tableRow{
 			name:   name,
+			labels: []string{name},
+			show:   formatted("%.0f"),
 			sample: func(context.Context, int) ([]float64, error) { return []float64{7}, sample() },
-			cells:  func(m []float64) []string { return []string{name, fmt.Sprint(m[0])} },
 		}
 	}
 	fine := func() error { return nil }

@@ -236,10 +236,7 @@ func canCreate(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "")
-	if err == nil {
-		err = errors.Join(f.Close(), os.Remove(f.Name()))
-	}
+	err := tryFile(dir)
 	for _, d := range missing {
 		err = errors.Join(err, os.Remove(d))
 	}
