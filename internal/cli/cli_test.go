@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,28 +20,10 @@ import (
 // watchdog bounds waits that end by themselves unless something hangs.
 const watchdog = 5 * time.Minute
 
-// buffer is a bytes.Buffer that goroutines may share.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // call runs the command within the test's process.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, err buffer
+	var out, err lines
 	code = Run(t.Context(), args, &out, &err)
 	return code, out.String(), err.String()
 }
@@ -240,7 +220,7 @@ func (b *broken) Write(p []byte) (int, error) {
 // Results that cannot be written fail the run.
 func TestResultsThatCannotBeWritten(t *testing.T) {
 	for _, room := range []int{0, 1_000} {
-		var stderr buffer
+		var stderr lines
 		code := Run(t.Context(), quick("--count=100"), &broken{left: room}, &stderr)
 		require.Equal(t, ExitFailed, code)
 		require.Contains(t, stderr.String(), errFull.Error())
@@ -250,7 +230,7 @@ func TestResultsThatCannotBeWritten(t *testing.T) {
 func TestCancelledBeforeItBegins(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var out, err buffer
+	var out, err lines
 	require.Equal(t, ExitInterrupted, Run(ctx, quick(), &out, &err))
 	require.Contains(t, out.String(), "# interrupted after 0 of")
 	require.NotContains(t, out.String(), "\nBenchmark")

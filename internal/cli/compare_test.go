@@ -151,7 +151,7 @@ func TestStandardInput(t *testing.T) {
 	for _, in := range []*bytes.Buffer{bench, record} {
 		charts := filepath.Join(t.TempDir(), "charts.html")
 		for _, args := range [][]string{{"compare", "a", "-"}, {"compare", "-", "a"}, {"report", "-", "--report", charts}} {
-			var out, errs buffer
+			var out, errs lines
 			code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: bytes.NewReader(in.Bytes()), stdout: &out, stderr: &errs, args: args})
 			require.Equal(t, ExitOK, code, errs.String())
 			require.Empty(t, errs.String())
@@ -166,7 +166,7 @@ func TestStandardInput(t *testing.T) {
 		require.NotContains(t, string(page), `datetime="0001`, "a date that is not known")
 	}
 	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"}, {"report", "-", "--report", t.TempDir()}} {
-		var out, errs buffer
+		var out, errs lines
 		code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: strings.NewReader("x"), stdout: &out, stderr: &errs, args: args})
 		require.Equal(t, ExitUsage, code, args)
 		require.Empty(t, out.String())

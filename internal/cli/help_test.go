@@ -28,7 +28,7 @@ func (g *greet) Run(stdout io.Writer) error {
 // callOther runs a program that is not mvccbench.
 func callOther(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, err buffer
+	var out, err lines
 	code = RunWith(t.Context(), Program{
 		Name:     "otherbench",
 		Engines:  bench.Engines(),

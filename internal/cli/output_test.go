@@ -109,7 +109,7 @@ func TestFormats(t *testing.T) {
 // An interrupted run, and one that was instrumented, says so in every format.
 func TestMarks(t *testing.T) {
 	for _, f := range formats {
-		var out buffer
+		var out lines
 		o, err := outputFlags{Format: f.name}.open(&env{stdout: &out})
 		require.NoError(t, err)
 		require.NoError(t, o.begin(results.Header{Program: "mvccbench", Started: time.Now(), Duration: time.Second, Loop: "closed"}))

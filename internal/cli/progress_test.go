@@ -46,7 +46,7 @@ func TestProgressLines(t *testing.T) {
 		steps := twoSteps(t)
 		steps[0].Config.LatencySample = 1 // goroutines that time say how far they are
 		trial := slowTrial(t, steps[0], time.Millisecond)
-		var out buffer
+		var out lines
 		p := newProgress(&out, 0, 10*time.Second)
 		defer p.close()
 		p.Start(steps[0], &steps[1])
@@ -81,7 +81,7 @@ func TestIntervalTable(t *testing.T) {
 		steps[0].Config.Threads = 1
 		steps[0].Config.LatencySample = 1
 		trial := slowTrial(t, steps[0], time.Millisecond)
-		var out buffer
+		var out lines
 		p := newProgress(&out, time.Second, 10*time.Second)
 		defer p.close()
 		p.Start(steps[0], &steps[1])
@@ -118,7 +118,7 @@ func TestIntervalTable(t *testing.T) {
 func TestProgressRedraws(t *testing.T) {
 	for _, colour := range []bool{false, true} {
 		steps := twoSteps(t)
-		var out buffer
+		var out lines
 		p := newProgress(&out, 0, time.Second)
 		p.terminal, p.colour = true, colour
 		p.Start(steps[0], &steps[1])
@@ -134,7 +134,7 @@ func TestProgressRedraws(t *testing.T) {
 }
 
 func TestColourAndTerminal(t *testing.T) {
-	require.False(t, isTerminal(&buffer{}))
+	require.False(t, isTerminal(&lines{}))
 	f, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
 	defer f.Close()

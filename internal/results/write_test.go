@@ -26,7 +26,7 @@ func benchText(t *testing.T, r *Run) string {
 }
 
 // Two runs that differ in everything volatile are compared by the real benchstat in
-// one table for each unit; an instrumented one is kept apart from a plain one.
+// one table for each unit, and the engines of one run beside each other; an instrumented one is kept apart from a plain one.
 func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, r *Run) string {
@@ -57,6 +57,10 @@ func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 			"unit %s:\n%s", tidy, out)
 	}
 	require.Regexp(t, `Balanced/keys=10/engine=mvcc/threads=1-2 +1\.025M ± 2% +2\.050M ± 2% +\+100\.00% \(p=0\.002 n=6\)`, out)
+
+	out = benchstat("-col", "/engine", a)
+	require.Regexp(t, `│ +mvcc +│ +rwmutex +│`, out)
+	require.Regexp(t, `Balanced/keys=10/threads=1\S* .*±.*±.*n=6`, out)
 
 	after.Header.Instrumented = "execution trace"
 	out = benchstat(a, write("c.txt", after))
