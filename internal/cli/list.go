@@ -67,10 +67,7 @@ func levels(e bench.EngineSpec) string {
 	if len(e.Levels) == 0 {
 		return ""
 	}
-	var names []string
-	for _, l := range e.Levels {
-		names = append(names, string(l))
-	}
+	names := namesOf(e.Levels, func(l bench.Isolation) string { return string(l) })
 	return " Isolation: " + strings.Join(names, " or ") + "."
 }
 

@@ -39,14 +39,6 @@ var formats = []format{
 	{"csv", "A line for each sample, with a column for each figure, for spreadsheets.", results.WriteCSV},
 }
 
-func formatNames() []string {
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.name)
-	}
-	return names
-}
-
 // output is where the results of a run go.
 type output struct {
 	flags  outputFlags

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -31,10 +32,7 @@ type tableFlags struct {
 }
 
 func (f *tableFlags) check() error {
-	if f.Count < 1 {
-		return usagef("--count: expected a number of 1 or more, not %d", f.Count)
-	}
-	return nil
+	return numbers("--count", listOf(&f.Count), "a number of 1 or more", within(1, math.MaxInt))
 }
 
 // checkCounts checks a flag that is a list of different numbers from low to high.
@@ -43,18 +41,14 @@ func checkCounts(flag string, list []int, low, high int) error {
 	if len(list) == 0 {
 		return usagef("%s: no number given; expected one or more %s", flag, expected)
 	}
-	return numbers(flag, list, "numbers "+expected, func(n int) bool { return n >= low && n <= high })
+	return numbers(flag, list, "numbers "+expected, within(low, high))
 }
 
 // checkRun checks the times of a sample.
 func checkRun(duration, warmup time.Duration) error {
-	if duration <= 0 {
-		return usagef("--duration: expected a time above 0, such as 1s, not %v", duration)
-	}
-	if warmup < 0 {
-		return usagef("--warmup: expected a time of 0 or more, such as 100ms, not %v", warmup)
-	}
-	return nil
+	return cmp.Or(
+		numbers("--duration", listOf(&duration), "a time above 0, such as 1s", within(1, forever)),
+		numbers("--warmup", listOf(&warmup), "a time of 0 or more, such as 100ms", within(0, forever)))
 }
 
 // tableRow is a row to be measured.
