@@ -152,10 +152,7 @@ func (o *output) instrument(how string) {
 
 // sample takes a sample that has been verified.
 func (o *output) sample(c bench.Config, m bench.Measurement) error {
-	s, err := results.NewSample(c, m)
-	if err != nil {
-		return err
-	}
+	s := results.NewSample(c, m)
 	o.run.Samples = append(o.run.Samples, s)
 	if o.stream != nil {
 		o.stream.Sample(&s)

@@ -30,9 +30,9 @@ type bodyHead struct {
 	Ratio                          float64
 }
 
-// MarshalText returns the counts in the compressed V2 encoding of HdrHistogram, in base64, of
+// Encode returns the counts in the compressed V2 encoding of HdrHistogram, in base64, of
 // two significant digits. The exact maximum is not in it.
-func (h *Hist) MarshalText() ([]byte, error) {
+func (h *Hist) Encode() string {
 	var counts []byte
 	zeros := int64(0)
 	for _, c := range &h.counts {
@@ -40,38 +40,27 @@ func (h *Hist) MarshalText() ([]byte, error) {
 			zeros++
 			continue
 		}
-		if zeros > 1 {
-			zeros = -zeros
-		} else if zeros == 1 {
-			zeros = 0
-			counts = binary.AppendVarint(counts, 0)
-		}
-		if zeros != 0 {
-			counts = binary.AppendVarint(counts, zeros)
+		if zeros > 0 {
+			counts = binary.AppendVarint(counts, -zeros)
 		}
 		counts, zeros = binary.AppendVarint(counts, int64(c)), 0
 	}
+	// What is written to memory is not refused.
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
-	head := bodyHead{bodyCookie, int32(len(counts)), 0, digits, 1, 1<<maxBits - 1, 1}
-	err := errors.Join(binary.Write(z, binary.BigEndian, head), writeAll(z, counts), z.Close())
+	_ = binary.Write(z, binary.BigEndian, bodyHead{bodyCookie, int32(len(counts)), 0, digits, 1, 1<<maxBits - 1, 1})
+	_, _ = z.Write(counts)
+	_ = z.Close()
 	var b bytes.Buffer
-	err = errors.Join(err,
-		binary.Write(&b, binary.BigEndian, packedHead{packedCookie, int32(packed.Len())}),
-		writeAll(&b, packed.Bytes()))
-	return []byte(base64.StdEncoding.EncodeToString(b.Bytes())), err
+	_ = binary.Write(&b, binary.BigEndian, packedHead{packedCookie, int32(packed.Len())})
+	return base64.StdEncoding.EncodeToString(append(b.Bytes(), packed.Bytes()...))
 }
 
-func writeAll(w io.Writer, b []byte) error {
-	_, err := w.Write(b)
-	return err
-}
-
-// UnmarshalText reads the encoding of any HdrHistogram of integers with up to five
+// Decode reads the encoding of any HdrHistogram of integers with up to five
 // significant digits. The maximum is then the lower end of the last bucket; [Hist.Add] of
 // none of the real one mends it.
-func (h *Hist) UnmarshalText(text []byte) error {
-	b, err := base64.StdEncoding.DecodeString(string(text))
+func (h *Hist) Decode(text string) error {
+	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return err
 	}

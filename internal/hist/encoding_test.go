@@ -25,19 +25,15 @@ func encoded() *Hist {
 
 func TestEncoding(t *testing.T) {
 	h := encoded()
-	text, err := h.MarshalText()
-	require.NoError(t, err)
 	for name, text := range map[string]string{
-		"own": string(text), "two digits": twoDigits, "three digits": threeDigits,
+		"own": h.Encode(), "two digits": twoDigits, "three digits": threeDigits,
 	} {
 		var got Hist
-		require.NoError(t, got.UnmarshalText([]byte(text)), name)
+		require.NoError(t, got.Decode(text), name)
 		got.Add(h.Max(), 0)
 		require.Equal(t, *h, got, name)
 	}
-	text, err = new(Hist).MarshalText()
-	require.NoError(t, err)
-	require.NoError(t, h.UnmarshalText(text))
+	require.NoError(t, h.Decode(new(Hist).Encode()))
 	require.Equal(t, Hist{}, *h)
 }
 
@@ -47,7 +43,7 @@ func TestDamagedEncodings(t *testing.T) {
 		twoDigits[:len(twoDigits)-8], strings.Replace(twoDigits, "AEZ", "AEA", 1),
 		strings.Replace(twoDigits, "zMwM", "zMzM", 1),
 	} {
-		require.Error(t, new(Hist).UnmarshalText([]byte(text)), text)
+		require.Error(t, new(Hist).Decode(text), text)
 	}
 	for name, counts := range map[string][]byte{
 		"cut off":      {0x80},
@@ -81,7 +77,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(twoDigits, []byte{2, 3})
 	f.Add(threeDigits, []byte{0xff, 0xff, 3})
 	f.Fuzz(func(t *testing.T, text string, counts []byte) {
-		_ = new(Hist).UnmarshalText([]byte(text))
+		_ = new(Hist).Decode(text)
 		for digits := range int32(6) {
 			_ = new(Hist).addCounts(counts, digits)
 		}

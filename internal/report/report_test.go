@@ -42,8 +42,7 @@ func (b *builder) add(workload, title, theta, engine string, threads int, ops fl
 		for i := range int64(2000) {
 			h.Add(int64(1e9/ops)+i*i/100, 1)
 		}
-		l, err := results.NewLatency(results.Service, h)
-		require.NoError(b.t, err)
+		l := results.NewLatency(results.Service, h)
 		s := results.Sample{
 			Workload: workload, Title: title, Engine: engine, Level: "serializable",
 			Threads: threads, Index: i, Ops: uint64(ops), Wall: time.Second,

@@ -39,18 +39,17 @@ type Percentile struct {
 var percents = []float64{1, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999}
 
 // NewLatency returns the record of a distribution of nanoseconds.
-func NewLatency(kind string, h *hist.Hist) (Latency, error) {
-	text, err := h.MarshalText()
+func NewLatency(kind string, h *hist.Hist) Latency {
 	return Latency{
 		Kind: kind, Count: h.Count(), Max: h.Max(), Percentiles: percentiles(h),
-		Histogram: string(text), hist: h,
-	}, err
+		Histogram: h.Encode(), hist: h,
+	}
 }
 
 // decode makes sense of Histogram.
 func (l *Latency) decode() error {
 	l.hist = new(hist.Hist)
-	if err := l.hist.UnmarshalText([]byte(l.Histogram)); err != nil {
+	if err := l.hist.Decode(l.Histogram); err != nil {
 		return fmt.Errorf("the histogram of %s latencies is damaged: %w", l.Kind, err)
 	}
 	if n := l.hist.Count(); n != l.Count {

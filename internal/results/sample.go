@@ -10,7 +10,7 @@ import (
 )
 
 // NewSample returns the record of a measurement.
-func NewSample(c bench.Config, m bench.Measurement) (Sample, error) {
+func NewSample(c bench.Config, m bench.Measurement) Sample {
 	title, _, _ := strings.Cut(c.Name(), "/engine=")
 	s := Sample{
 		Workload:      c.Workload.Name,
@@ -26,24 +26,22 @@ func NewSample(c bench.Config, m bench.Measurement) (Sample, error) {
 		LatencySample: max(m.LatencySample, 0),
 		Metrics:       figures(c, m),
 	}
-	if m.Rate == 0 { // the response times are the service times
-		m.Response = bench.Distribution{}
+	s.addLatency(Service, m.Service)
+	if m.Rate > 0 { // otherwise they are the same
+		s.addLatency(Response, m.Response)
 	}
-	return s, cmp.Or(s.addLatency(Service, m.Service), s.addLatency(Response, m.Response))
+	return s
 }
 
-func (s *Sample) addLatency(kind string, d bench.Distribution) error {
-	if d.Count() == 0 {
-		return nil
-	}
+func (s *Sample) addLatency(kind string, d bench.Distribution) {
 	h := new(hist.Hist)
 	for t, n := range d.All() {
 		h.Add(int64(t), n)
 	}
 	h.Add(int64(d.Max()), 0)
-	l, err := NewLatency(kind, h)
-	s.Latency = append(s.Latency, l)
-	return err
+	if h.Count() > 0 {
+		s.Latency = append(s.Latency, NewLatency(kind, h))
+	}
 }
 
 // figures returns the figures of a measurement by unit; [Metrics] describes each.

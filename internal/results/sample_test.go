@@ -38,8 +38,7 @@ func TestParametersInRecords(t *testing.T) {
 	require.NoError(t, err)
 	e, _ := bench.EngineByName("mvcc")
 	c := bench.Config{Workload: w, Engine: e, Threads: 3, Isolation: bench.Snapshot}
-	s, err := NewSample(c, bench.Measurement{Wall: 1})
-	require.NoError(t, err)
+	s := NewSample(c, bench.Measurement{Wall: 1})
 	require.Equal(t, "ZipfRead/theta=0.5/value-size=16-64/isolation=snapshot", s.Title)
 	require.Equal(t, "snapshot", s.Level)
 	require.Equal(t, c.Name(), s.Name(1))
