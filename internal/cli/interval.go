@@ -19,10 +19,7 @@ type intervals struct {
 
 // intervalQuantiles are the columns of quantiles: of the whole sample so far, so
 // that there is something beyond them.
-var intervalQuantiles = []struct {
-	q    float64
-	name string
-}{{0.999, "99.9"}, {0.9999, "99.99"}, {0.99999, "99.999"}}
+var intervalQuantiles = []float64{0.999, 0.9999, 0.99999}
 
 // columns are the widths of the table, which fits into 80 columns.
 var columns = []int{5, 7, 6, 7, 6, 6, 6, 7, 6, 7, 6, 6}
@@ -32,29 +29,13 @@ func (t *intervals) start() { t.before, t.now, t.rows = bench.Live{}, bench.Live
 
 // header returns the two lines above the first row of a sample.
 func (t *intervals) header(open bool) string {
-	kind := "service time"
+	kind := "service time "
 	if open {
-		kind = "response time"
+		kind = "response time "
 	}
-	names := []string{"time", "recent", "avg", "recent", "avg"}
-	for _, q := range intervalQuantiles {
-		names = append(names, q.name)
-	}
-	names = append(names, "max", "aborts", "errs", "ctxsw")
-	top := []struct {
-		width int // from the end of the one before
-		text  string
-	}{{5 + 7 + 6, "ops/s"}, {7 + 6 + 6 + 6 + 7 + 6, kind}, {7 + 6 + 6, "per second"}}
-	var b strings.Builder
-	for i, part := range top {
-		dashes := part.width - 2 - len(part.text) - 1
-		if i == 0 {
-			dashes -= 5
-			b.WriteString("     ")
-		}
-		b.WriteString("  " + part.text + " " + strings.Repeat("-", dashes))
-	}
-	return b.String() + "\n" + row(names)
+	kind += strings.Repeat("-", columns[3]+columns[4]+columns[5]+columns[6]+columns[7]+columns[8]-2-len(kind))
+	return "       ops/s -----  " + kind + "  per second ------\n" +
+		" time recent   avg recent   avg  99.9 99.99 99.999   max aborts  errs ctxsw"
 }
 
 // row returns one line of the table.
@@ -104,7 +85,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 	}
 	for _, q := range intervalQuantiles {
 		text := "-"
-		if v, ok := now.Response.Quantile(q.q); ok {
+		if v, ok := now.Response.Quantile(q); ok {
 			text = tiny(v)
 		}
 		cells = append(cells, text)
