@@ -28,6 +28,26 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
+// succeed runs the command, which must succeed.
+func succeed(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := call(t, args...)
+	require.Equal(t, ExitOK, code, stderr)
+	return stdout, stderr
+}
+
+// refused runs the command with arguments of which one is wrong: it says so, and starts nothing.
+func refused(t *testing.T, args []string, want ...string) {
+	t.Helper()
+	code, stdout, stderr := call(t, args...)
+	require.Equal(t, ExitUsage, code, "%v: %s", args, stderr)
+	require.Empty(t, stdout, args)
+	require.NotContains(t, stderr, "profiles:", "nothing was started")
+	for _, w := range want {
+		require.Contains(t, stderr, w, args)
+	}
+}
+
 // quick are flags for a run that is over at once.
 func quick(more ...string) []string {
 	return append([]string{"--duration=2ms", "--warmup=1ms", "--count=2", "--threads=1,2", "--http=off"}, more...)
@@ -128,13 +148,7 @@ func TestWrongArguments(t *testing.T) {
 			if args[0] != "list" {
 				args = append(args, "--output="+file)
 			}
-			code, stdout, stderr := call(t, args...)
-			require.Equal(t, ExitUsage, code, stderr)
-			require.Empty(t, stdout)
-			for _, want := range c.want {
-				require.Contains(t, stderr, want)
-			}
-			require.NotContains(t, stderr, "profiles:", "nothing was started")
+			refused(t, args, c.want...)
 			kept, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Equal(t, "precious", string(kept))
@@ -153,11 +167,7 @@ func TestWrongArguments(t *testing.T) {
 }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	code, stdout, stderr := call(t, quick("--http=127.0.0.1:0", "-o", filepath.Join(t.TempDir(), "no", "such", "file"))...)
-	require.Equal(t, ExitUsage, code)
-	require.Contains(t, stderr, "--output")
-	require.NotContains(t, stderr, "profiles:")
-	require.Empty(t, stdout)
+	refused(t, quick("--http=127.0.0.1:0", "-o", filepath.Join(t.TempDir(), "no", "such", "file")), "--output")
 }
 
 func TestHelpAndVersion(t *testing.T) {
@@ -182,8 +192,7 @@ func TestHelpAndVersion(t *testing.T) {
 }
 
 func TestListNamesEverything(t *testing.T) {
-	code, stdout, stderr := call(t, "list")
-	require.Equal(t, ExitOK, code)
+	stdout, stderr := succeed(t, "list")
 	require.Empty(t, stderr)
 	entry := func(name string) {
 		require.Regexp(t, `(?m)^  `+regexp.QuoteMeta(name)+`( |$)`, stdout)

@@ -64,8 +64,7 @@ func TestFormats(t *testing.T) {
 	for _, f := range formats {
 		file := filepath.Join(t.TempDir(), "results")
 		args := quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--format="+f.name)
-		code, stdout, stderr := call(t, append(args, "-o", file)...)
-		require.Equal(t, ExitOK, code, stderr)
+		stdout, stderr := succeed(t, append(args, "-o", file)...)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "Medians")
 		b, err := os.ReadFile(file)
@@ -151,16 +150,14 @@ func TestLatenciesAreInNanoseconds(t *testing.T) {
 func TestDistributions(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "one.hgrm")
-	code, _, stderr := call(t, "--workload=begin", "--engine=rwmutex", "--threads=2", "--latency-sample=1", "--duration=2ms", "--warmup=0", "--count=2", "--http=off", "--hgrm="+file)
-	require.Equal(t, ExitOK, code, stderr)
+	_, stderr := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=2", "--latency-sample=1", "--duration=2ms", "--warmup=0", "--count=2", "--http=off", "--hgrm="+file)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(b), "1/(1-Percentile)")
 	require.Contains(t, string(b), "#[Begin, engine rwmutex, 2 threads: service latency in ns, 2 samples]")
 	require.NotContains(t, stderr, "latencies:")
 
-	code, _, stderr = call(t, quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--hgrm="+filepath.Join(dir, "many.hgrm"))...)
-	require.Equal(t, ExitOK, code, stderr)
+	_, stderr = succeed(t, quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--hgrm="+filepath.Join(dir, "many.hgrm"))...)
 	require.Contains(t, stderr, "latencies: 4 files")
 	for _, engine := range []string{"rwmutex", "mvcc"} {
 		for _, threads := range []int{1, 2} {
@@ -189,11 +186,7 @@ func TestWrongDestinations(t *testing.T) {
 		{"--output=" + dir, "file that can be written"},
 	} {
 		flag, _, _ := strings.Cut(c.arg, "=")
-		code, stdout, stderr := call(t, quick("--workload=begin", c.arg)...)
-		require.Equal(t, ExitUsage, code, c.arg)
-		require.Contains(t, stderr, flag+":")
-		require.Contains(t, stderr, c.want)
-		require.Empty(t, stdout)
+		refused(t, quick("--workload=begin", c.arg), flag+":", c.want)
 	}
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)

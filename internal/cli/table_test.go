@@ -139,10 +139,7 @@ func TestTableUsage(t *testing.T) {
 		{"goroutines --arrival=never", "--arrival"},
 		{"nope", "nope"},
 	} {
-		code, stdout, stderr := runTable(t.Context(), strings.Fields(c.args)...)
-		require.Equal(t, ExitUsage, code, c.args)
-		require.Empty(t, stdout, c.args)
-		require.Contains(t, stderr, c.says, c.args)
+		refused(t, append([]string{"table"}, strings.Fields(c.args)...), c.says)
 	}
 }
 

@@ -162,13 +162,7 @@ func TestVerifyWrongArguments(t *testing.T) {
 			if !strings.HasPrefix(c.args, "--out") {
 				args = append(args, "--out="+t.TempDir())
 			}
-			code, stdout, stderr := call(t, args...)
-			require.Equal(t, ExitUsage, code, stderr)
-			require.Empty(t, stdout)
-			for _, want := range c.want {
-				require.Contains(t, stderr, want)
-			}
-			require.NotContains(t, stderr, "profiles:", "nothing was started")
+			refused(t, args, c.want...)
 		})
 	}
 	text, err := os.ReadFile(file)
