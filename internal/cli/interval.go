@@ -12,9 +12,30 @@ import (
 // intervals makes the lines of --interval: how a sample goes on, each with what
 // happened since the line before and on average since the sample began.
 type intervals struct {
+	recent
+	rows int  // of the sample
+	fine bool // they are less than a second apart
+}
+
+// A recent is how far a trial was when it was last read, and before that.
+type recent struct {
+	trial       *bench.Trial
 	before, now bench.Live
-	rows        int  // of the sample
-	fine        bool // they are less than a second apart
+}
+
+// read reads t, and reports whether it says anything. What was before is nothing unless it is
+// of the same run.
+func (r *recent) read(t *bench.Trial) bool {
+	r.before, r.now = r.now, r.before
+	ok := t.ReadLive(&r.now)
+	if !ok || r.trial != t || r.now.Run != r.before.Run {
+		r.before = bench.Live{}
+	}
+	r.trial = t
+	if !ok {
+		r.trial = nil
+	}
+	return ok
 }
 
 // intervalQuantiles are the columns of quantiles: of the whole sample so far, so
@@ -23,9 +44,6 @@ var intervalQuantiles = []float64{0.999, 0.9999, 0.99999}
 
 // columns are the widths of the table, which fits into 80 columns.
 var columns = []int{5, 7, 6, 7, 6, 6, 6, 7, 6, 7, 6, 6}
-
-// start begins with a new sample.
-func (t *intervals) start() { t.before, t.now, t.rows = bench.Live{}, bench.Live{}, 0 }
 
 // header returns the two lines above the first row of a sample.
 func (t *intervals) header(open bool) string {
@@ -51,21 +69,18 @@ func row(cells []string) string {
 // there is nothing to be said, as during the warm-up. The sample has run for
 // elapsed, or, if it is zero, is still running.
 func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string, ok bool) {
-	if !trial.ReadLive(&t.now) || !t.now.Measured {
+	if !t.read(trial) || !t.now.Measured {
 		return "", false
 	}
 	if elapsed > 0 {
 		t.now.Elapsed = elapsed
-	}
-	if t.before.Run != t.now.Run {
-		t.before = bench.Live{Run: t.now.Run}
 	}
 	now, before := &t.now, &t.before
 	span := (now.Elapsed - before.Elapsed).Seconds()
 	if span <= 0 {
 		return "", false
 	}
-	recent := now.Response.Since(before.Response)
+	lately := now.Response.Since(before.Response)
 	perSecond := func(now, before uint64) string {
 		if now <= before {
 			return "0"
@@ -81,7 +96,7 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 	cells := []string{
 		seconds(now.Elapsed, t.fine),
 		perSecond(now.Ops, before.Ops), brief.Number(float64(now.Ops) / now.Elapsed.Seconds()),
-		mean(recent), mean(now.Response),
+		mean(lately), mean(now.Response),
 	}
 	for _, q := range intervalQuantiles {
 		text := "-"
@@ -98,7 +113,6 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 		switches = perSecond(now.Switches, before.Switches)
 	}
 	cells = append(cells, longest, perSecond(now.Aborts, before.Aborts), perSecond(now.Errors, before.Errors), switches)
-	t.before, t.now = t.now, t.before
 	t.rows++
 	return row(cells), true
 }

@@ -116,10 +116,8 @@ type board struct {
 	results [][]string
 
 	// Of the goroutine that calls workload alone.
-	asked        *bench.Trial // whose figures live has
-	live, before bench.Live   // the last two readings
-	ops          uint64       // of all runs so far
-	aborts, errs uint64
+	live              recent
+	ops, aborts, errs uint64 // of all runs so far
 }
 
 func (b *board) start(step bench.Step, next *bench.Step) {
@@ -222,21 +220,15 @@ func (b *board) workload() profiling.Workload {
 // read adds what t has done since it was last read, and returns the latencies
 // of that.
 func (b *board) read(t *bench.Trial) profiling.Latency {
-	b.live, b.before = b.before, b.live
-	if !t.ReadLive(&b.live) {
-		b.asked = nil
+	if !b.live.read(t) {
 		return profiling.Latency{}
 	}
-	same := b.asked == t && b.live.Run == b.before.Run
-	b.asked = t
-	if !same {
-		b.before = bench.Live{}
-	}
+	now, before := &b.live.now, &b.live.before
 	grown := func(now, before uint64) uint64 { return max(now, before) - before }
-	b.ops += grown(b.live.Ops, b.before.Ops)
-	b.aborts += grown(b.live.Aborts, b.before.Aborts)
-	b.errs += grown(b.live.Errors, b.before.Errors)
-	d := b.live.Response.Since(b.before.Response)
+	b.ops += grown(now.Ops, before.Ops)
+	b.aborts += grown(now.Aborts, before.Aborts)
+	b.errs += grown(now.Errors, before.Errors)
+	d := now.Response.Since(before.Response)
 	if d.Count() == 0 {
 		return profiling.Latency{}
 	}

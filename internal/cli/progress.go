@@ -52,7 +52,7 @@ func (p *progress) Start(step bench.Step, next *bench.Step) {
 	defer p.mu.Unlock()
 	p.step, p.next, p.trial = step, next, nil
 	if p.table != nil {
-		p.table.start()
+		p.table.rows = 0
 	}
 	if p.terminal || !p.printed || p.table != nil {
 		p.report(time.Now())
@@ -71,7 +71,7 @@ func (p *progress) Done(_ bench.Step, m bench.Measurement) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// What came after the last line has one of its own, unless it is too little.
-	if p.table != nil && p.trial != nil && (p.table.rows == 0 || m.Wall-p.table.before.Elapsed > p.interval/2) {
+	if p.table != nil && p.trial != nil && (p.table.rows == 0 || m.Wall-p.table.now.Elapsed > p.interval/2) {
 		p.row(m.Wall)
 	}
 	p.trial = nil
