@@ -51,7 +51,7 @@ func (t *intervals) header(open bool) string {
 	if open {
 		kind = "response time "
 	}
-	kind += strings.Repeat("-", columns[3]+columns[4]+columns[5]+columns[6]+columns[7]+columns[8]-2-len(kind))
+	kind += strings.Repeat("-", 36-len(kind)) // above six columns
 	return "       ops/s -----  " + kind + "  per second ------\n" +
 		" time recent   avg recent   avg  99.9 99.99 99.999   max aborts  errs ctxsw"
 }

@@ -33,7 +33,9 @@ type progress struct {
 
 // newProgress starts reporting on w, unless it is nil. If interval is 0 there is no table.
 func newProgress(w io.Writer, interval, perStep time.Duration) *progress {
-	p := &progress{statusLine: newStatusLine(w), interval: cmp.Or(interval, time.Second), perStep: perStep}
+	p := &progress{
+		statusLine: newStatusLine(w), interval: cmp.Or(interval, time.Second), perStep: perStep,
+	}
 	if interval > 0 {
 		p.table = &intervals{fine: interval < time.Second}
 	}

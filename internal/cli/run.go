@@ -104,7 +104,8 @@ func (r *runner) run() error {
 		outcome.Kind = results.Violated
 	case errors.Is(err, context.Canceled):
 		outcome.Kind, outcome.Detail = results.Interrupted, ""
-		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", len(r.out.run.Samples), len(steps))
+		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n",
+			len(r.out.run.Samples), len(steps))
 	}
 	note, profileErr := r.kept.finish(r.out)
 	notes, outErr := r.out.end(outcome)

@@ -188,7 +188,9 @@ func workloadsTaking(p bench.Params) []string {
 }
 
 // namedEngines returns the engines that were named.
-func namedEngines(flag string, names []string, known []bench.EngineSpec) ([]bench.EngineSpec, error) {
+func namedEngines(
+	flag string, names []string, known []bench.EngineSpec,
+) ([]bench.EngineSpec, error) {
 	if err := checkList(flag, "engine", names, engineNames(known)); err != nil {
 		return nil, err
 	}
@@ -315,8 +317,10 @@ func (c *runCmd) checkNumbers() error {
 		aboveZero, fromZero = "a time above 0, such as ", "a time of 0 or more, such as "
 	)
 	err := cmp.Or(
-		numbers("--threads", c.Threads, fmt.Sprintf("numbers from 1 to %d", bench.MaxThreads), within(1, bench.MaxThreads)),
-		numbers("--rate", c.Rate, fmt.Sprintf("operations per second up to %d", int(bench.MaxRate)), within(0, bench.MaxRate)),
+		numbers("--threads", c.Threads, fmt.Sprintf("numbers from 1 to %d", bench.MaxThreads),
+			within(1, bench.MaxThreads)),
+		numbers("--rate", c.Rate, fmt.Sprintf("operations per second up to %d", int(bench.MaxRate)),
+			within(0, bench.MaxRate)),
 		numbers("--keys", c.Keys, positive, within(1, math.MaxInt)),
 		numbers("--theta", c.Theta, some, within(0, math.Inf(1))),
 		numbers("--read-pct", c.ReadPct, "a percentage from 0 to 100", within(0, 100)),
@@ -330,7 +334,8 @@ func (c *runCmd) checkNumbers() error {
 		numbers("--audit-interval", listOf(&c.AuditInterval), fromZero+"10ms", within(0, forever)),
 		numbers("--gc-interval", listOf(c.GCInterval), aboveZero+"100ms", within(1, forever)),
 		numbers("--gc-queue", listOf(c.GCQueue), positive, within(1, math.MaxInt)),
-		numbers("--gc-threshold", listOf(c.GCThreshold), fmt.Sprintf("a number from 1 to %d", bench.MaxThreshold), within(1, bench.MaxThreshold)),
+		numbers("--gc-threshold", listOf(c.GCThreshold),
+			fmt.Sprintf("a number from 1 to %d", bench.MaxThreshold), within(1, bench.MaxThreshold)),
 		numbers("--interval", listOf(c.Interval), aboveZero+"1s", within(1, forever)),
 	)
 	switch {

@@ -123,7 +123,8 @@ func (t *table) samples(e *env, f *tableFlags) (done, of int, err error) {
 				return done, of, context.Cause(e.ctx)
 			}
 			if r.name != "" && !f.Quiet {
-				fmt.Fprintf(e.stderr, "[%*d/%d] %s, sample %d\n", len(fmt.Sprint(of)), done+1, of, r.name, i+1)
+				fmt.Fprintf(e.stderr, "[%*d/%d] %s, sample %d\n",
+					len(fmt.Sprint(of)), done+1, of, r.name, i+1)
 			}
 			figures, err := r.sample(e.ctx, i)
 			if err != nil {

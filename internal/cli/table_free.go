@@ -84,9 +84,12 @@ func (c *freeBatchTable) row(spec bench.EngineSpec, w bench.Workload, options be
 	// So many operations delete everything, and as many put it back.
 	all := uint64(workers * (c.Objects / size))
 	return &tableRow{
-		name:   fmt.Sprintf("%d objects a transaction, %d workers, %d cleanup workers", size, workers, cleanup),
-		labels: []string{fmt.Sprint(c.Objects), fmt.Sprint(size), fmt.Sprint(workers), fmt.Sprint(cleanup)},
-		show:   formatted("%.3f"),
+		name: fmt.Sprintf("%d objects a transaction, %d workers, %d cleanup workers",
+			size, workers, cleanup),
+		labels: []string{
+			fmt.Sprint(c.Objects), fmt.Sprint(size), fmt.Sprint(workers), fmt.Sprint(cleanup),
+		},
+		show: formatted("%.3f"),
 		sample: func(ctx context.Context, i int) ([]float64, error) {
 			var figures []float64
 			config := bench.Config{

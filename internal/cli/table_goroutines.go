@@ -78,7 +78,8 @@ func (c *goroutinesTable) row(spec bench.EngineSpec, w bench.Workload) *tableRow
 	return &tableRow{
 		name:   spec.Name,
 		labels: []string{spec.Name},
-		show:   formatted("%.1f", "%.1f %%", "%.3f", "%.3f", "%.3f", "%.3f", "%.3f", "%.1f", "%.4f", "%.0f"),
+		show: formatted("%.1f", "%.1f %%", "%.3f", "%.3f", "%.3f", "%.3f", "%.3f",
+			"%.1f", "%.4f", "%.0f"),
 		sample: func(ctx context.Context, i int) (figures []float64, err error) {
 			config := bench.Config{
 				Workload: w, Engine: spec, Threads: c.Goroutines, Seed: c.Seed, Sample: i,

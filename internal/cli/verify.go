@@ -68,10 +68,13 @@ func (c *verifyCmd) config() (soak.Config, error) {
 		return cfg, usagef("--out: expected the name of a folder")
 	}
 	err := cmp.Or(
-		numbers("--duration", listOf(&c.Duration), "a time above 0, such as 30s", within(1, forever)),
+		numbers("--duration", listOf(&c.Duration), "a time above 0, such as 30s",
+			within(1, forever)),
 		numbers("--interval", listOf(&c.Interval), "a time above 0, such as 5s", within(1, forever)),
-		numbers("--workers", listOf(c.Workers), fmt.Sprintf("a number from 1 to %d", soak.MaxWorkers), within(1, soak.MaxWorkers)),
-		numbers("--keys", listOf(c.Keys), fmt.Sprintf("a number from 1 to %d", soak.MaxKeys), within(1, soak.MaxKeys)))
+		numbers("--workers", listOf(c.Workers),
+			fmt.Sprintf("a number from 1 to %d", soak.MaxWorkers), within(1, soak.MaxWorkers)),
+		numbers("--keys", listOf(c.Keys),
+			fmt.Sprintf("a number from 1 to %d", soak.MaxKeys), within(1, soak.MaxKeys)))
 	if err != nil {
 		return cfg, err
 	}

@@ -48,7 +48,8 @@ func (h *Hist) Encode() string {
 	// What is written to memory is not refused.
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
-	_ = binary.Write(z, binary.BigEndian, bodyHead{bodyCookie, int32(len(counts)), 0, digits, 1, 1<<maxBits - 1, 1})
+	head := bodyHead{bodyCookie, int32(len(counts)), 0, digits, 1, 1<<maxBits - 1, 1}
+	_ = binary.Write(z, binary.BigEndian, head)
 	_, _ = z.Write(counts)
 	_ = z.Close()
 	var b bytes.Buffer

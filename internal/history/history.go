@@ -48,7 +48,7 @@ const (
 	OpAppend OpKind = "append" // Value, to the list of a key (KindAppend)
 	OpWrite  OpKind = "write"  // set a key to Value
 	OpDelete OpKind = "delete"
-	OpOther  OpKind = "other" // found something else than Value, by a compare-and-swap that failed (KindOneKey)
+	OpOther  OpKind = "other" // a compare-and-swap found something else than Value (KindOneKey)
 )
 
 // opKinds are the operations of each kind of history.

@@ -17,7 +17,7 @@ type mutant struct {
 	name      string // file name without ".patch"
 	title     string // what the fault is, in a few words
 	why       string // what the fault would do to a user
-	test      string // a go test command for a shell: fails on the mutated tree, passes on the clean one
+	test      string // a command for a shell: fails on the mutated tree, passes on the clean one
 	timeoutOK bool   // a test that hangs has noticed the fault too
 	patch     []byte // the whole file; git apply skips the header
 }

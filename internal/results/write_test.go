@@ -26,7 +26,8 @@ func benchText(t *testing.T, r *Run) string {
 }
 
 // Two runs that differ in everything volatile are compared by the real benchstat in
-// one table for each unit, and the engines of one run beside each other; an instrumented one is kept apart from a plain one.
+// one table for each unit, and the engines of one run beside each other; an instrumented one is
+// kept apart from a plain one.
 func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, r *Run) string {
