@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,7 +127,7 @@ func DescribeMachine(h Header) []string {
 	add("%s", strings.TrimSpace(name+" "+strings.Join(h.Args, " ")))
 	add("%s; %s; %s", h.Program, h.Go, h.Started.UTC().Format(time.RFC3339))
 	settings := ""
-	for _, name := range settingNames(h.Settings) {
+	for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
 		settings += fmt.Sprintf(", %s=%s", name, h.Settings[name])
 	}
 	add("GOMAXPROCS %d of %d CPUs%s", h.GOMAXPROCS, h.CPUs, settings)
@@ -149,7 +151,7 @@ func Describe(h Header) []string {
 	add("seed %d, %d x %s after %v of warm-up%s", h.Seed, h.Count, length(&h), h.Warmup, levels)
 	if len(h.Harness) > 0 {
 		var costs []string
-		for _, w := range settingNames(h.Harness) {
+		for _, w := range slices.Sorted(maps.Keys(h.Harness)) {
 			costs = append(costs, fmt.Sprintf("%.0f ns (%s)", h.Harness[w], w))
 		}
 		add("the harness takes of each operation about %s", strings.Join(costs, ", "))
@@ -173,3 +175,6 @@ func Describe(h Header) []string {
 	}
 	return lines
 }
+
+// oneLine makes text fit into one line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
