@@ -163,14 +163,11 @@ func (c *compareCmd) judge(e *env, cmp *results.Comparison, decidable int) error
 // samplesFor returns how many samples on each side it takes for a difference to be
 // significant.
 func samplesFor(alpha float64) int {
-	orders := 1.0
-	for n := 1; ; n++ {
-		// Of n + n samples n can be chosen in so many ways.
-		orders *= float64(2*n) * float64(2*n-1) / float64(n*n)
-		if 2/orders <= alpha {
-			return n
-		}
+	n := 1
+	for results.SmallestP(n, n) > alpha {
+		n++
 	}
+	return n
 }
 
 // compareText writes a table for each unit.

@@ -120,7 +120,8 @@ func (p *sampleProfiles) files() (map[string][]byte, error) {
 	}
 	all := new(combinationProfiles)
 	add := func(name string, c *combinationProfiles) error {
-		list, err := c.Comment(fmt.Sprintf("%s: %d samples, %v in total, without warm-up", name, c.samples, c.wall.Round(time.Millisecond)))
+		list, err := c.Comment(fmt.Sprintf("%s: %d samples, %v in total, without warm-up",
+			name, c.samples, c.wall.Round(time.Millisecond)))
 		for kind, data := range list {
 			files[name+"."+kind+results.ProfileExtension] = data
 		}

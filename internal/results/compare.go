@@ -274,7 +274,7 @@ func compareRow(name string, a, b *benchmath.Sample, assume benchmath.Assumption
 	r := Row{Name: name, Old: side(a, assume), New: side(b, assume), P: c.P}
 	r.setDelta()
 	r.Significant = c.P <= c.Alpha && r.Old.Center != r.New.Center
-	r.Undecidable = assume == benchmath.AssumeNothing && smallestP(c.N1, c.N2) > c.Alpha
+	r.Undecidable = assume == benchmath.AssumeNothing && SmallestP(c.N1, c.N2) > c.Alpha
 	return r
 }
 
@@ -301,9 +301,9 @@ func (r *Row) setDelta() {
 	r.DeltaPct = &pct
 }
 
-// smallestP returns the smallest p-value that the two-sided U test can give with so
+// SmallestP returns the smallest p-value that the two-sided U test can give with so
 // many samples: that of samples of which all on one side are above all others.
-func smallestP(n1, n2 int) float64 {
+func SmallestP(n1, n2 int) float64 {
 	orders := 1.0
 	for i := 1; i <= min(n1, n2); i++ {
 		orders *= float64(max(n1, n2)+i) / float64(i)

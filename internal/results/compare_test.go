@@ -128,7 +128,7 @@ func TestTooFewSamples(t *testing.T) {
 		n1, n2 int
 		p      float64
 	}{{1, 1, 1}, {3, 3, 0.1}, {4, 4, 2.0 / 70}, {1, 39, 0.05}, {6, 6, 2.0 / 924}, {6, 3, 2.0 / 84}} {
-		require.InDelta(t, s.p, smallestP(s.n1, s.n2), 1e-12)
+		require.InDelta(t, s.p, SmallestP(s.n1, s.n2), 1e-12)
 	}
 }
 
