@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/internal/results"
@@ -66,15 +67,11 @@ func what(r *results.Run) string {
 
 // measured returns the workloads and engines of a run.
 func measured(r *results.Run) (workloads, engines []string) {
-	seen := map[string]bool{}
-	for i := range r.Samples {
-		s := &r.Samples[i]
-		if !seen["w"+s.Workload] {
-			seen["w"+s.Workload] = true
+	for _, s := range r.Samples {
+		if !slices.Contains(workloads, s.Workload) {
 			workloads = append(workloads, s.Workload)
 		}
-		if !seen["e"+s.Engine] {
-			seen["e"+s.Engine] = true
+		if !slices.Contains(engines, s.Engine) {
 			engines = append(engines, s.Engine)
 		}
 	}

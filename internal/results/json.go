@@ -136,7 +136,7 @@ func (s *Sample) check() error {
 		if l.Kind != Service && l.Kind != Response {
 			return fmt.Errorf("unknown kind of latency %q", l.Kind)
 		}
-		if err := l.decode(); err != nil {
+		if _, err := l.decode(); err != nil {
 			return err
 		}
 	}

@@ -25,8 +25,6 @@ type Latency struct {
 	// Histogram is the whole distribution, in nanoseconds, in the compressed V2 encoding of
 	// HdrHistogram, in base64.
 	Histogram string `json:"histogram"`
-
-	hist *hist.Hist // what Histogram says
 }
 
 // Percentile is a latency that so many percent of the operations did not exceed.
@@ -42,21 +40,21 @@ var percents = []float64{1, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99
 func NewLatency(kind string, h *hist.Hist) Latency {
 	return Latency{
 		Kind: kind, Count: h.Count(), Max: h.Max(), Percentiles: percentiles(h),
-		Histogram: h.Encode(), hist: h,
+		Histogram: h.Encode(),
 	}
 }
 
-// decode makes sense of Histogram.
-func (l *Latency) decode() error {
-	l.hist = new(hist.Hist)
-	if err := l.hist.Decode(l.Histogram); err != nil {
-		return fmt.Errorf("the histogram of %s latencies is damaged: %w", l.Kind, err)
+// decode returns the whole distribution.
+func (l *Latency) decode() (*hist.Hist, error) {
+	h := new(hist.Hist)
+	if err := h.Decode(l.Histogram); err != nil {
+		return nil, fmt.Errorf("the histogram of %s latencies is damaged: %w", l.Kind, err)
 	}
-	if n := l.hist.Count(); n != l.Count {
-		return fmt.Errorf("the histogram of %s latencies has %d values instead of %d", l.Kind, n, l.Count)
+	if n := h.Count(); n != l.Count {
+		return nil, fmt.Errorf("the histogram of %s latencies has %d values instead of %d", l.Kind, n, l.Count)
 	}
-	l.hist.Add(l.Max, 0)
-	return nil
+	h.Add(l.Max, 0)
+	return h, nil
 }
 
 // Distribution returns the percentiles of one kind of latencies over all samples of the cell,
@@ -82,8 +80,11 @@ func (c *Cell) merged(kind string) *hist.Hist {
 	sum := new(hist.Hist)
 	for _, s := range c.Samples {
 		for _, l := range s.Latency {
-			if l.Kind == kind {
-				sum.Merge(l.hist)
+			if l.Kind != kind {
+				continue
+			}
+			if h, err := l.decode(); err == nil { // a record that was read has been checked
+				sum.Merge(h)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func TestRecordIsReadBack(t *testing.T) {
 	r.Outcome = Outcome{Kind: Interrupted, Detail: "by Ctrl-C", Done: len(r.Samples), Of: 100}
 	got, err := Read(strings.NewReader(encode(t, r)))
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(r, got, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(Latency{})))
+	require.Empty(t, cmp.Diff(r, got, cmpopts.EquateEmpty()))
 	require.Equal(t, "instrumented: a trace; interrupted after 8 of 100 samples: by Ctrl-C", got.Mark())
 	require.Empty(t, testRun(t, 1, 1).Mark())
 }
