@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,30 +20,32 @@ import (
 // watchdog bounds waits that end by themselves unless something hangs.
 const watchdog = 5 * time.Minute
 
-// buffer is a bytes.Buffer that goroutines may share.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // call runs the command within the test's process.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, err buffer
+	var out, err lines
 	code = Run(t.Context(), args, &out, &err)
 	return code, out.String(), err.String()
+}
+
+// succeed runs the command, which must succeed.
+func succeed(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := call(t, args...)
+	require.Equal(t, ExitOK, code, stderr)
+	return stdout, stderr
+}
+
+// refused runs the command with arguments of which one is wrong: it says so, and starts nothing.
+func refused(t *testing.T, args []string, want ...string) {
+	t.Helper()
+	code, stdout, stderr := call(t, args...)
+	require.Equal(t, ExitUsage, code, "%v: %s", args, stderr)
+	require.Empty(t, stdout, args)
+	require.NotContains(t, stderr, "profiles:", "nothing was started")
+	for _, w := range want {
+		require.Contains(t, stderr, w, args)
+	}
 }
 
 // quick are flags for a run that is over at once.
@@ -148,13 +148,7 @@ func TestWrongArguments(t *testing.T) {
 			if args[0] != "list" {
 				args = append(args, "--output="+file)
 			}
-			code, stdout, stderr := call(t, args...)
-			require.Equal(t, ExitUsage, code, stderr)
-			require.Empty(t, stdout)
-			for _, want := range c.want {
-				require.Contains(t, stderr, want)
-			}
-			require.NotContains(t, stderr, "profiles:", "nothing was started")
+			refused(t, args, c.want...)
 			kept, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Equal(t, "precious", string(kept))
@@ -173,11 +167,7 @@ func TestWrongArguments(t *testing.T) {
 }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	code, stdout, stderr := call(t, quick("--http=127.0.0.1:0", "-o", filepath.Join(t.TempDir(), "no", "such", "file"))...)
-	require.Equal(t, ExitUsage, code)
-	require.Contains(t, stderr, "--output")
-	require.NotContains(t, stderr, "profiles:")
-	require.Empty(t, stdout)
+	refused(t, quick("--http=127.0.0.1:0", "-o", filepath.Join(t.TempDir(), "no", "such", "file")), "--output")
 }
 
 func TestHelpAndVersion(t *testing.T) {
@@ -202,8 +192,7 @@ func TestHelpAndVersion(t *testing.T) {
 }
 
 func TestListNamesEverything(t *testing.T) {
-	code, stdout, stderr := call(t, "list")
-	require.Equal(t, ExitOK, code)
+	stdout, stderr := succeed(t, "list")
 	require.Empty(t, stderr)
 	entry := func(name string) {
 		require.Regexp(t, `(?m)^  `+regexp.QuoteMeta(name)+`( |$)`, stdout)
@@ -240,7 +229,7 @@ func (b *broken) Write(p []byte) (int, error) {
 // Results that cannot be written fail the run.
 func TestResultsThatCannotBeWritten(t *testing.T) {
 	for _, room := range []int{0, 1_000} {
-		var stderr buffer
+		var stderr lines
 		code := Run(t.Context(), quick("--count=100"), &broken{left: room}, &stderr)
 		require.Equal(t, ExitFailed, code)
 		require.Contains(t, stderr.String(), errFull.Error())
@@ -250,7 +239,7 @@ func TestResultsThatCannotBeWritten(t *testing.T) {
 func TestCancelledBeforeItBegins(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var out, err buffer
+	var out, err lines
 	require.Equal(t, ExitInterrupted, Run(ctx, quick(), &out, &err))
 	require.Contains(t, out.String(), "# interrupted after 0 of")
 	require.NotContains(t, out.String(), "\nBenchmark")

@@ -37,12 +37,31 @@ var errCutShort = errors.New("a run that did not come to its end does not pass")
 // stdinName is what stands for standard input where a file is expected.
 const stdinName = "-"
 
-// input returns standard input.
-func (e *env) input() io.Reader {
-	if e.stdin != nil {
-		return e.stdin
+// load hands over the results that a user has named: those of standard input, of a file or of a
+// saved run.
+func (e *env) load(name, expected string, use func(*results.Input) error) error {
+	var in *results.Input
+	var err error
+	if name == stdinName {
+		stdin := e.stdin
+		if stdin == nil {
+			stdin = os.Stdin
+		}
+		in, err = results.Parse("standard input", stdin)
+	} else {
+		var store *results.Store
+		if store, err = results.OpenStore(); err != nil {
+			return usagef("%w", err)
+		}
+		in, err = results.Load(name, store)
 	}
-	return os.Stdin
+	if err == nil {
+		err = use(in)
+	}
+	if err != nil {
+		return usagef("%w; expected %s the name of a saved run (see %s runs)", err, expected, e.Name)
+	}
+	return nil
 }
 
 // Run compares; the parser calls it.
@@ -57,19 +76,14 @@ func (c *compareCmd) Run(e *env) error {
 	case !(c.gatePct() >= 0) || math.IsInf(c.gatePct(), 0):
 		return usagef("--gate-pct: expected a percentage of 0 or more, not %v", c.gatePct())
 	}
-	store, err := results.OpenStore()
-	if err != nil {
-		return usagef("%w", err)
-	}
 	var sides [2]*results.Source
 	for i, name := range []string{c.Old, c.New} {
-		if name == stdinName {
-			sides[i], err = results.Parse("standard input", e.input())
-		} else {
-			sides[i], err = results.Load(name, store)
-		}
+		err := e.load(name, "a file of results or", func(in *results.Input) (err error) {
+			sides[i], err = in.Source()
+			return err
+		})
 		if err != nil {
-			return usagef("%w; expected a file of results or the name of a saved run (see %s runs)", err, e.Name)
+			return err
 		}
 	}
 	if c.Old == c.New {
@@ -225,9 +239,9 @@ func writeTo(name string, stdout io.Writer, write func(w io.Writer) error) error
 	if name == "" {
 		return write(stdout)
 	}
-	f, err := os.Create(name)
+	f, err := createOutput(name)
 	if err != nil {
-		return usagef("--output: expected a file that can be written: %w", err)
+		return err
 	}
 	return errors.Join(write(f), f.Close())
 }

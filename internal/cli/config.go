@@ -59,7 +59,11 @@ func readConfig(r io.Reader) (*config, error) {
 	dec := json.NewDecoder(r)
 	dec.UseNumber()
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.Join(errors.New(`expected an object, such as {"threads": [1, 8], "count": 10}`), noEOF(err))
+		wrong := errors.New(`expected an object, such as {"threads": [1, 8], "count": 10}`)
+		if err != io.EOF {
+			wrong = errors.Join(wrong, err)
+		}
+		return nil, wrong
 	}
 	c := new(config)
 	for dec.More() {
@@ -75,8 +79,17 @@ func readConfig(r io.Reader) (*config, error) {
 		if err := dec.Decode(&v); err != nil {
 			return nil, fmt.Errorf("%q: %w", s.key, endless(err))
 		}
-		if err := s.set(v); err != nil {
-			return nil, err
+		elements, isList := v.([]any)
+		if s.isList = isList; !isList {
+			elements = []any{v}
+		}
+		for _, e := range elements {
+			switch e.(type) {
+			case json.Number, string, bool:
+				s.values = append(s.values, fmt.Sprint(e))
+			default:
+				return nil, fmt.Errorf("%q: expected a number, a string, true or false, or a list of them", s.key)
+			}
 		}
 		c.list = append(c.list, s)
 	}
@@ -97,44 +110,14 @@ func endless(err error) error {
 	return err
 }
 
-// noEOF hides an error that says no more than that there is nothing.
-func noEOF(err error) error {
-	if err == io.EOF {
-		return nil
-	}
-	return err
-}
-
-func (s *setting) set(v any) error {
-	elements := []any{v}
-	if list, ok := v.([]any); ok {
-		elements, s.isList = list, true
-	}
-	for _, e := range elements {
-		switch e := e.(type) {
-		case json.Number:
-			s.values = append(s.values, e.String())
-		case string:
-			s.values = append(s.values, e)
-		case bool:
-			s.values = append(s.values, fmt.Sprint(e))
-		default:
-			return fmt.Errorf("%q: expected a number, a string, true or false, or a list of them", s.key)
-		}
-	}
-	return nil
-}
-
 // text returns the value as it would be on the command line.
 func (s *setting) text() string {
 	if !s.isList {
 		return s.values[0]
 	}
-	escaped := make([]string, len(s.values))
-	for i, v := range s.values {
-		escaped[i] = strings.ReplaceAll(v, ",", `\,`)
-	}
-	return strings.Join(escaped, ",")
+	return strings.Join(namesOf(s.values, func(v string) string {
+		return strings.ReplaceAll(v, ",", `\,`)
+	}), ",")
 }
 
 // check makes sure that there is such a flag and that it takes the value.

@@ -28,11 +28,12 @@ func TestConfig(t *testing.T) {
 	file := configFile(t, quickConfig)
 	read := func(args ...string) *results.Run {
 		out := filepath.Join(t.TempDir(), "out.json")
-		code, stdout, stderr := call(t, append(args, "-o", out)...)
-		require.Equal(t, ExitOK, code, stderr)
+		stdout, stderr := succeed(t, append(args, "-o", out)...)
 		require.Empty(t, stdout)
 		require.Empty(t, stderr, "it is quiet")
-		run, err := results.ReadFile(out)
+		in, err := results.Load(out, nil)
+		require.NoError(t, err)
+		run, err := in.Run()
 		require.NoError(t, err)
 		return run
 	}
@@ -80,20 +81,10 @@ func TestWrongConfig(t *testing.T) {
 		{``, []string{"expected an object"}},
 	} {
 		file := configFile(t, c.text)
-		code, stdout, stderr := call(t, "--config", file)
-		require.Equal(t, ExitUsage, code, c.text)
-		require.Empty(t, stdout)
-		require.Contains(t, stderr, "--config: "+file+": ", c.text)
-		for _, want := range c.want {
-			require.Contains(t, stderr, want, c.text)
-		}
+		refused(t, []string{"--config", file}, append(c.want, "--config: "+file+": ")...)
 	}
-	code, _, stderr := call(t, "--config", filepath.Join(t.TempDir(), "none"))
-	require.Equal(t, ExitUsage, code)
-	require.Contains(t, stderr, "--config: expected a file in JSON")
+	refused(t, []string{"--config", filepath.Join(t.TempDir(), "none")}, "--config: expected a file in JSON")
 
 	// What the command itself refuses is named as on the command line.
-	code, _, stderr = call(t, "--config", configFile(t, `{"count": 0}`))
-	require.Equal(t, ExitUsage, code)
-	require.Contains(t, stderr, "--count")
+	refused(t, []string{"--config", configFile(t, `{"count": 0}`)}, "--count")
 }

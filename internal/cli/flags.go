@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/soak"
 )
 
 // runCmd is "mvccbench run". The fields are the flags.
@@ -84,24 +85,28 @@ func fillIn(n *kong.Node, vars *strings.Replacer) error {
 	})
 }
 
-func workloadNames() []string {
+// namesOf returns the names of the elements of a list.
+func namesOf[T any](list []T, name func(T) string) []string {
 	var names []string
-	for _, w := range bench.Workloads() {
-		names = append(names, w.Name)
+	for _, v := range list {
+		names = append(names, name(v))
 	}
 	return names
+}
+
+func workloadNames() []string {
+	return namesOf(bench.Workloads(), func(w bench.Workload) string { return w.Name })
 }
 
 func engineNames(engines []bench.EngineSpec) []string {
-	var names []string
-	for _, e := range engines {
-		names = append(names, e.Name)
-	}
-	return names
+	return namesOf(engines, func(e bench.EngineSpec) string { return e.Name })
 }
+
+func kindNames() []string {
+	return namesOf(soak.Kinds(), func(k soak.Kind) string { return string(k) })
+}
+
+func formatNames() []string { return namesOf(formats, func(f format) string { return f.name }) }
 
 // defaultDuration is the length of a sample unless the flags say otherwise.
 const defaultDuration = 200 * time.Millisecond
-
-// serves reports whether profiles are served.
-func (c *runCmd) serves() bool { return c.HTTP != "" && c.HTTP != "off" }

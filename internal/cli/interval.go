@@ -12,49 +12,48 @@ import (
 // intervals makes the lines of --interval: how a sample goes on, each with what
 // happened since the line before and on average since the sample began.
 type intervals struct {
+	recent
+	rows int  // of the sample
+	fine bool // they are less than a second apart
+}
+
+// A recent is how far a trial was when it was last read, and before that.
+type recent struct {
+	trial       *bench.Trial
 	before, now bench.Live
-	rows        int  // of the sample
-	fine        bool // they are less than a second apart
+}
+
+// read reads t, and reports whether it says anything. What was before is nothing unless it is
+// of the same run.
+func (r *recent) read(t *bench.Trial) bool {
+	r.before, r.now = r.now, r.before
+	ok := t.ReadLive(&r.now)
+	if !ok || r.trial != t || r.now.Run != r.before.Run {
+		r.before = bench.Live{}
+	}
+	r.trial = t
+	if !ok {
+		r.trial = nil
+	}
+	return ok
 }
 
 // intervalQuantiles are the columns of quantiles: of the whole sample so far, so
 // that there is something beyond them.
-var intervalQuantiles = []struct {
-	q    float64
-	name string
-}{{0.999, "99.9"}, {0.9999, "99.99"}, {0.99999, "99.999"}}
+var intervalQuantiles = []float64{0.999, 0.9999, 0.99999}
 
 // columns are the widths of the table, which fits into 80 columns.
 var columns = []int{5, 7, 6, 7, 6, 6, 6, 7, 6, 7, 6, 6}
 
-// start begins with a new sample.
-func (t *intervals) start() { t.before, t.now, t.rows = bench.Live{}, bench.Live{}, 0 }
-
 // header returns the two lines above the first row of a sample.
 func (t *intervals) header(open bool) string {
-	kind := "service time"
+	kind := "service time "
 	if open {
-		kind = "response time"
+		kind = "response time "
 	}
-	names := []string{"time", "recent", "avg", "recent", "avg"}
-	for _, q := range intervalQuantiles {
-		names = append(names, q.name)
-	}
-	names = append(names, "max", "aborts", "errs", "ctxsw")
-	top := []struct {
-		width int // from the end of the one before
-		text  string
-	}{{5 + 7 + 6, "ops/s"}, {7 + 6 + 6 + 6 + 7 + 6, kind}, {7 + 6 + 6, "per second"}}
-	var b strings.Builder
-	for i, part := range top {
-		dashes := part.width - 2 - len(part.text) - 1
-		if i == 0 {
-			dashes -= 5
-			b.WriteString("     ")
-		}
-		b.WriteString("  " + part.text + " " + strings.Repeat("-", dashes))
-	}
-	return b.String() + "\n" + row(names)
+	kind += strings.Repeat("-", 36-len(kind)) // above six columns
+	return "       ops/s -----  " + kind + "  per second ------\n" +
+		" time recent   avg recent   avg  99.9 99.99 99.999   max aborts  errs ctxsw"
 }
 
 // row returns one line of the table.
@@ -70,21 +69,18 @@ func row(cells []string) string {
 // there is nothing to be said, as during the warm-up. The sample has run for
 // elapsed, or, if it is zero, is still running.
 func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string, ok bool) {
-	if !trial.ReadLive(&t.now) || !t.now.Measured {
+	if !t.read(trial) || !t.now.Measured {
 		return "", false
 	}
 	if elapsed > 0 {
 		t.now.Elapsed = elapsed
-	}
-	if t.before.Run != t.now.Run {
-		t.before = bench.Live{Run: t.now.Run}
 	}
 	now, before := &t.now, &t.before
 	span := (now.Elapsed - before.Elapsed).Seconds()
 	if span <= 0 {
 		return "", false
 	}
-	recent := now.Response.Since(before.Response)
+	lately := now.Response.Since(before.Response)
 	perSecond := func(now, before uint64) string {
 		if now <= before {
 			return "0"
@@ -100,11 +96,11 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 	cells := []string{
 		seconds(now.Elapsed, t.fine),
 		perSecond(now.Ops, before.Ops), brief.Number(float64(now.Ops) / now.Elapsed.Seconds()),
-		mean(recent), mean(now.Response),
+		mean(lately), mean(now.Response),
 	}
 	for _, q := range intervalQuantiles {
 		text := "-"
-		if v, ok := now.Response.Quantile(q.q); ok {
+		if v, ok := now.Response.Quantile(q); ok {
 			text = tiny(v)
 		}
 		cells = append(cells, text)
@@ -117,7 +113,6 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 		switches = perSecond(now.Switches, before.Switches)
 	}
 	cells = append(cells, longest, perSecond(now.Aborts, before.Aborts), perSecond(now.Errors, before.Errors), switches)
-	t.before, t.now = t.now, t.before
 	t.rows++
 	return row(cells), true
 }

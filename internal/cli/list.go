@@ -67,10 +67,7 @@ func levels(e bench.EngineSpec) string {
 	if len(e.Levels) == 0 {
 		return ""
 	}
-	var names []string
-	for _, l := range e.Levels {
-		names = append(names, string(l))
-	}
+	names := namesOf(e.Levels, func(l bench.Isolation) string { return string(l) })
 	return " Isolation: " + strings.Join(names, " or ") + "."
 }
 
@@ -124,7 +121,7 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 // else they can be.
 func describeParams(w bench.Workload) string {
 	var parts []string
-	for _, p := range parameters(bench.Config{Workload: w, AuditInterval: bench.DefaultAuditInterval}) {
+	for _, p := range results.Parameters(bench.Config{Workload: w, AuditInterval: bench.DefaultAuditInterval}) {
 		part := fmt.Sprintf("--%s %s", p.Name, p.Value)
 		if r := w.Range(p.Name); r != "" {
 			part += " (" + spacedNumbers(r) + ")"

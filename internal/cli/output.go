@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -35,14 +37,6 @@ var formats = []format{
 	{"table", "Medians for reading, and what they were measured on.", writeRunTable},
 	{"json", "Everything: machine, arguments, outcome, each sample with its figures, percentiles and latency histogram (HdrHistogram, V2).", results.Write},
 	{"csv", "A line for each sample, with a column for each figure, for spreadsheets.", results.WriteCSV},
-}
-
-func formatNames() []string {
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.name)
-	}
-	return names
 }
 
 // output is where the results of a run go.
@@ -76,21 +70,18 @@ func (f outputFlags) open(e *env) (*output, error) {
 			return nil, usagef("--save: expected a folder that can be written, %s, or another in %s: %w", o.store.Dir(), results.DirEnv, err)
 		}
 	}
-	if f.HGRM != "" {
-		if err := canWrite(f.HGRM); err != nil {
-			return nil, usagef("--hgrm: expected a file that can be written: %w", err)
-		}
-	}
-	if f.Report != "" {
-		if err := canWrite(f.Report); err != nil {
-			return nil, usagef("--report: expected a file that can be written: %w", err)
+	for _, file := range []struct{ flag, name string }{{"--hgrm", f.HGRM}, {"--report", f.Report}} {
+		if file.name != "" {
+			if err := canWrite(file.flag, file.name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	w := e.stdout
 	if f.Output != "" {
-		file, err := os.Create(f.Output)
+		file, err := createOutput(f.Output)
 		if err != nil {
-			return nil, usagef("--output: expected a file that can be written: %w", err)
+			return nil, err
 		}
 		o.file, w = file, file
 	}
@@ -98,24 +89,42 @@ func (f outputFlags) open(e *env) (*output, error) {
 	return o, nil
 }
 
-// canWrite reports whether a file of that name can be written, without touching it
-// or leaving one behind.
-func canWrite(name string) error {
+// createOutput creates the file of --output.
+func createOutput(name string) (*os.File, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, usagef("--output: expected a file that can be written: %w", err)
+	}
+	return f, nil
+}
+
+// canWrite returns an error, which names the flag, if no file of that name can be written. It
+// does not touch the file, nor leave one behind.
+func canWrite(flag, name string) error {
 	fi, err := os.Stat(name)
 	switch {
 	case err == nil && fi.IsDir():
-		return fmt.Errorf("%s is a folder", name)
+		err = fmt.Errorf("%s is a folder", name)
 	case err == nil:
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
+		var f *os.File
+		if f, err = os.OpenFile(name, os.O_WRONLY, 0); err == nil {
+			err = f.Close()
 		}
-		return f.Close()
+	default:
+		dir := filepath.Dir(name)
+		if _, err = os.Stat(dir); err == nil {
+			err = tryFile(dir)
+		}
 	}
-	if _, err := os.Stat(filepath.Dir(name)); err != nil {
-		return err
+	if err != nil {
+		return usagef("%s: expected a file that can be written: %w", flag, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".mvccbench-*")
+	return nil
+}
+
+// tryFile creates a file in a folder, and removes it.
+func tryFile(dir string) error {
+	f, err := os.CreateTemp(dir, ".mvccbench-*")
 	if err != nil {
 		return err
 	}
@@ -143,10 +152,7 @@ func (o *output) instrument(how string) {
 
 // sample takes a sample that has been verified.
 func (o *output) sample(c bench.Config, m bench.Measurement) error {
-	s, err := sampleOf(c, m)
-	if err != nil {
-		return err
-	}
+	s := results.NewSample(c, m)
 	o.run.Samples = append(o.run.Samples, s)
 	if o.stream != nil {
 		o.stream.Sample(&s)
@@ -163,67 +169,55 @@ func (o *output) end(outcome results.Outcome) (notes []string, err error) {
 	if o.stream != nil {
 		o.stream.Outcome(outcome)
 	} else {
-		i := formatIndex(o.flags.Format)
-		err = formats[i].write(o.w, &o.run)
+		i := slices.Index(formatNames(), o.flags.Format)
+		err = writing("results", formats[max(i, 0)].write(o.w, &o.run))
 	}
 	err = errors.Join(err, o.flush())
 	if o.file != nil {
-		err = errors.Join(err, o.file.Close())
-	}
-	if err != nil {
-		err = fmt.Errorf("writing the results: %w", err)
+		err = errors.Join(err, writing("results", o.file.Close()))
 	}
 	if len(o.run.Samples) == 0 {
 		return notes, err
 	}
-	if o.flags.HGRM != "" {
-		files, e := writeDistributions(o.flags.HGRM, &o.run)
-		if e != nil {
-			err = errors.Join(err, fmt.Errorf("writing the latencies: %w", e))
+	for _, also := range []struct {
+		to    string
+		write func() (note string, err error)
+	}{{o.flags.HGRM, o.distributions}, {o.flags.Save, o.save}, {o.flags.Report, o.report}} {
+		if also.to == "" {
+			continue
 		}
-		if len(files) > 1 {
-			notes = append(notes, fmt.Sprintf("latencies: %d files, %s to %s", len(files), files[0], files[len(files)-1]))
-		}
-	}
-	if o.flags.Save != "" {
-		if e := o.store.SaveProfiled(o.flags.Save, &o.run, o.profiles); e != nil {
-			err = errors.Join(err, e)
-		} else {
-			notes = append(notes, fmt.Sprintf("saved as %s in %s", o.flags.Save, o.store.Dir()))
-		}
-	}
-	if o.flags.Report != "" {
-		if e := report.Write(o.flags.Report, &o.run); e != nil {
-			err = errors.Join(err, fmt.Errorf("drawing the charts: %w", e))
-		} else {
-			notes = append(notes, "charts: "+o.flags.Report)
+		note, e := also.write()
+		err = errors.Join(err, e)
+		if note != "" {
+			notes = append(notes, note)
 		}
 	}
 	return notes, err
 }
 
-func formatIndex(name string) int {
-	for i, f := range formats {
-		if f.name == name {
-			return i
-		}
+func writing(what string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("writing the %s: %w", what, err)
 	}
-	return 0
+	return err
+}
+
+func (o *output) save() (note string, err error) {
+	if err := o.store.SaveProfiled(o.flags.Save, &o.run, o.profiles); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("saved as %s in %s", o.flags.Save, o.store.Dir()), nil
+}
+
+func (o *output) report() (note string, err error) {
+	if err := report.Write(o.flags.Report, &o.run); err != nil {
+		return "", fmt.Errorf("drawing the charts: %w", err)
+	}
+	return "charts: " + o.flags.Report, nil
 }
 
 // flush makes what has been written visible, and returns the first error.
-func (o *output) flush() error {
-	if o.stream != nil && o.stream.Err() != nil {
-		return fmt.Errorf("writing the results: %w", o.stream.Err())
-	}
-	if err := o.w.Flush(); err != nil {
-		return fmt.Errorf("writing the results: %w", err)
-	}
-	return nil
-}
-
-// samples returns how many samples there are so far.
-func (o *output) samples() int { return len(o.run.Samples) }
+func (o *output) flush() error { return writing("results", o.w.Flush()) }
 
 // summary writes the medians as a table, for people, unless standard output has
 // had it already.
@@ -233,50 +227,46 @@ func (o *output) summary(w io.Writer) {
 	}
 }
 
-// writeDistributions writes the percentile distributions of a run and returns the
-// files: name itself if there is one distribution, or one for each combination and
-// kind of latency.
-func writeDistributions(name string, r *results.Run) ([]string, error) {
+// distributions writes the percentile distributions of the run: to the file that was named if
+// there is one distribution, or one for each combination and kind of latency.
+func (o *output) distributions() (note string, err error) {
 	type part struct {
 		cell *results.Cell
 		kind string
 	}
 	var parts []part
-	for _, c := range r.Cells() {
+	kinds := map[string]bool{}
+	for _, c := range o.run.Cells() {
 		for _, kind := range []string{results.Service, results.Response} {
-			if _, n, err := c.Distribution(kind); err != nil {
-				return nil, err
-			} else if n > 0 {
+			if _, n := c.Distribution(kind); n > 0 {
 				parts = append(parts, part{c, kind})
+				kinds[kind] = true
 			}
 		}
 	}
 	if len(parts) == 0 {
-		return nil, errors.New("no operation was timed")
+		return "", writing("latencies", errors.New("no operation was timed"))
 	}
-	kinds := map[string]bool{}
-	for _, p := range parts {
-		kinds[p.kind] = true
-	}
-	ext := filepath.Ext(name)
+	ext := filepath.Ext(o.flags.HGRM)
 	var files []string
 	for _, p := range parts {
-		file := name
+		file := o.flags.HGRM
 		if len(parts) > 1 {
-			file = strings.TrimSuffix(name, ext) + "-" + p.cell.Samples[0].FileName()
+			file = strings.TrimSuffix(file, ext) + "-" + p.cell.Samples[0].FileName()
 			if len(kinds) > 1 {
 				file += "-" + p.kind
 			}
 			file += ext
 		}
-		var b strings.Builder
-		if _, err := p.cell.WritePercentiles(&b, p.kind, r.Mark()); err != nil {
-			return files, err
-		}
-		if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
-			return files, err
+		var b bytes.Buffer
+		_ = p.cell.WritePercentiles(&b, p.kind, o.run.Mark()) // b takes anything
+		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
+			return "", writing("latencies", err)
 		}
 		files = append(files, file)
 	}
-	return files, nil
+	if len(files) > 1 {
+		note = fmt.Sprintf("latencies: %d files, %s to %s", len(files), files[0], files[len(files)-1])
+	}
+	return note, nil
 }

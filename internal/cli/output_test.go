@@ -64,8 +64,7 @@ func TestFormats(t *testing.T) {
 	for _, f := range formats {
 		file := filepath.Join(t.TempDir(), "results")
 		args := quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--format="+f.name)
-		code, stdout, stderr := call(t, append(args, "-o", file)...)
-		require.Equal(t, ExitOK, code, stderr)
+		stdout, stderr := succeed(t, append(args, "-o", file)...)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "Medians")
 		b, err := os.ReadFile(file)
@@ -109,7 +108,7 @@ func TestFormats(t *testing.T) {
 // An interrupted run, and one that was instrumented, says so in every format.
 func TestMarks(t *testing.T) {
 	for _, f := range formats {
-		var out buffer
+		var out lines
 		o, err := outputFlags{Format: f.name}.open(&env{stdout: &out})
 		require.NoError(t, err)
 		require.NoError(t, o.begin(results.Header{Program: "mvccbench", Started: time.Now(), Duration: time.Second, Loop: "closed"}))
@@ -120,31 +119,10 @@ func TestMarks(t *testing.T) {
 		notes, err := o.end(results.Outcome{Kind: results.Interrupted, Of: 9})
 		require.NoError(t, err)
 		require.Empty(t, notes)
-		require.Equal(t, 1, o.samples())
+		require.Len(t, o.run.Samples, 1)
 		require.Regexp(t, `(?i)instrumented`, out.String(), f.name)
 		require.Contains(t, out.String(), "a trace", f.name)
 		require.Contains(t, out.String(), "interrupted", f.name)
-	}
-}
-
-// Each figure of a measurement has a description; those that nothing is known of
-// are left out.
-func TestFigures(t *testing.T) {
-	w, _ := bench.WorkloadByName("transfer")
-	f := figures(bench.Config{Workload: w, Attempts: 2}, bench.Measurement{
-		Ops: 1000, Aborts: 100, Errors: 10, Wall: time.Second, CPU: 2 * time.Second, Bytes: 16_000, Allocs: 2_000,
-		GCs: 3, GCPause: 10 * time.Millisecond, GCShare: 0.25, Rate: 2000, Backlog: 990, Audits: 7,
-		Memory: &bench.Memory{HeapStart: 1, HeapPeak: 3, HeapEnd: 2, VersionsStart: 4, VersionsPeak: 6, VersionsEnd: 5},
-	})
-	require.Equal(t, map[string]float64{
-		"ns/op": 1e6, "ops/s": 1000, "achieved-%": 50.5, "backlog": 990, "err/s": 10, "aborts/op": 0.1, "cpu-ns/op": 2e6,
-		"B/op": 16, "allocs/op": 2, "gc-%": 25, "gc-pause-%": 1, "gc/s": 3, "audits/s": 7,
-		"heap-start-B": 1, "heap-peak-B": 3, "heap-end-B": 2, "versions-start": 4, "versions-peak": 6, "versions-end": 5,
-	}, f)
-	w, _ = bench.WorkloadByName("begin")
-	f = figures(bench.Config{Workload: w}, bench.Measurement{Ops: 1, Wall: time.Second})
-	for _, unit := range []string{"achieved-%", "backlog", "err/s", "cpu-ns/op", "audits/s", "heap-peak-B", "p50-ns", "max-ns", "ctx-switches/op"} {
-		require.NotContains(t, f, unit)
 	}
 }
 
@@ -156,8 +134,7 @@ func TestLatenciesAreInNanoseconds(t *testing.T) {
 		trial := slowTrial(t, step, 2*time.Millisecond)
 		m, err := trial.RunFor(t.Context(), 10*time.Second, true)
 		require.NoError(t, err)
-		s, err := sampleOf(step.Config, m)
-		require.NoError(t, err)
+		s := results.NewSample(step.Config, m)
 		for _, unit := range []string{"ns/op", "p50-ns", "p99-ns", "max-ns"} {
 			require.InEpsilon(t, 2e6, s.Metrics[unit], 0.005, unit)
 		}
@@ -169,37 +146,18 @@ func TestLatenciesAreInNanoseconds(t *testing.T) {
 	})
 }
 
-func TestParametersInRecords(t *testing.T) {
-	w, _ := bench.WorkloadByName("zipf-read")
-	p := bench.NoParams
-	p.Theta, p.ValueSize = 0.5, bench.ValueSize{Min: 16, Max: 64}
-	w, err := w.With(p)
-	require.NoError(t, err)
-	e, _ := bench.EngineByName("mvcc")
-	c := bench.Config{Workload: w, Engine: e, Threads: 3, Isolation: bench.Snapshot}
-	require.Equal(t, "ZipfRead/theta=0.5/value-size=16-64/isolation=snapshot", title(c))
-	require.Equal(t, title(c)+"/engine=mvcc/threads=3", c.Name())
-	var got []string
-	for _, p := range parameters(c) {
-		got = append(got, p.Name+"="+p.Value)
-	}
-	require.Equal(t, []string{"keys=1000", "read-pct=90", "theta=0.5", "key-type=string", "value-size=16-64", "isolation=snapshot"}, got)
-}
-
 // One distribution goes to the file that was named, several each to its own.
 func TestDistributions(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "one.hgrm")
-	code, _, stderr := call(t, "--workload=begin", "--engine=rwmutex", "--threads=2", "--latency-sample=1", "--duration=2ms", "--warmup=0", "--count=2", "--http=off", "--hgrm="+file)
-	require.Equal(t, ExitOK, code, stderr)
+	_, stderr := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=2", "--latency-sample=1", "--duration=2ms", "--warmup=0", "--count=2", "--http=off", "--hgrm="+file)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(b), "1/(1-Percentile)")
 	require.Contains(t, string(b), "#[Begin, engine rwmutex, 2 threads: service latency in ns, 2 samples]")
 	require.NotContains(t, stderr, "latencies:")
 
-	code, _, stderr = call(t, quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--hgrm="+filepath.Join(dir, "many.hgrm"))...)
-	require.Equal(t, ExitOK, code, stderr)
+	_, stderr = succeed(t, quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--hgrm="+filepath.Join(dir, "many.hgrm"))...)
 	require.Contains(t, stderr, "latencies: 4 files")
 	for _, engine := range []string{"rwmutex", "mvcc"} {
 		for _, threads := range []int{1, 2} {
@@ -228,11 +186,7 @@ func TestWrongDestinations(t *testing.T) {
 		{"--output=" + dir, "file that can be written"},
 	} {
 		flag, _, _ := strings.Cut(c.arg, "=")
-		code, stdout, stderr := call(t, quick("--workload=begin", c.arg)...)
-		require.Equal(t, ExitUsage, code, c.arg)
-		require.Contains(t, stderr, flag+":")
-		require.Contains(t, stderr, c.want)
-		require.Empty(t, stdout)
+		refused(t, quick("--workload=begin", c.arg), flag+":", c.want)
 	}
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)

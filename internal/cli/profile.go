@@ -31,11 +31,14 @@ const mapName = ""
 const exportedName = "benchmark"
 
 // profiler serves profiles of the program while it runs, and shows how far it
-// is. A nil profiler serves none.
+// is. It is an observer of a sweep.
 type profiler struct {
 	server *profiling.Server
-	board  board
+	board
 }
+
+// serves reports whether something is to be served on addr.
+func serves(addr string) bool { return addr != "" && addr != "off" }
 
 // startProfiler starts serving on addr, for the program of that name, and recording
 // slow operations unless slow is nil.
@@ -45,13 +48,13 @@ func startProfiler(program, addr string, slow *profiling.SlowConfig) (*profiler,
 		Addr:     addr,
 		Title:    program,
 		Token:    os.Getenv(tokenVariable),
-		Maps:     map[string]func() mvcc.Stats{mapName: p.board.stats},
-		Workload: p.board.workload,
+		Maps:     map[string]func() mvcc.Stats{mapName: p.stats},
+		Workload: p.workload,
 		Runs:     runPages(program),
-		Metrics:  prom.Handler(map[string]func() mvcc.Stats{exportedName: p.board.stats}),
+		Metrics:  prom.Handler(map[string]func() mvcc.Stats{exportedName: p.stats}),
 		Slow:     slow,
 
-		Capturing: p.board.capturing,
+		Capturing: p.capturing,
 	})
 	if errors.Is(err, profiling.ErrTokenRequired) {
 		return nil, fmt.Errorf("%w; set %s to a random text to let those in who know it", err, tokenVariable)
@@ -72,60 +75,39 @@ func runPages(title string) http.Handler {
 	return runs.Handler(title, store)
 }
 
-// describe says where profiles are served, for the head of the output.
-func (p *profiler) describe() string {
-	if p == nil {
-		return "not served"
-	}
-	return fmt.Sprintf("served at %s, with the runtime's default rates of package profiling", p.url())
-}
-
 func (p *profiler) url() string { return p.server.URL() }
 
 // phase says what is running from now on.
-func (p *profiler) phase(label string) {
-	if p != nil {
-		p.server.SetPhase(label)
-	}
+func (p *profiler) phase(label string) { p.server.SetPhase(label) }
+
+// Start implements [bench.Observer].
+func (p *profiler) Start(step bench.Step, next *bench.Step) {
+	p.phase(stepName(step))
+	p.start(step, next)
 }
 
-// start says that step is about to run, and what comes after it.
-func (p *profiler) start(step bench.Step, next *bench.Step) {
-	if p == nil {
-		return
+// Running implements [bench.Observer].
+func (p *profiler) Running(step bench.Step, t *bench.Trial) { p.running(t, step.Config) }
+
+// Done implements [bench.Observer].
+func (p *profiler) Done(step bench.Step, m bench.Measurement) error {
+	p.stopped()
+	name := stepName(step)
+	if m.Interrupted {
+		name += " (interrupted)"
 	}
-	p.server.SetPhase(stepName(step))
-	p.board.start(step, next)
+	p.row(name, m)
+	return nil
 }
 
 // running says that the map for c has been filled, and that t knows its figures.
 func (p *profiler) running(t *bench.Trial, c bench.Config) {
-	if p != nil {
-		p.watch(t, c)
-		p.board.running(t)
-	}
+	p.watch(t, c)
+	p.runs(t)
 }
 
 // stopped says that there is no map any more.
-func (p *profiler) stopped() {
-	if p != nil {
-		p.board.running(nil)
-	}
-}
-
-// done says that a step has ended, and how.
-func (p *profiler) done(step bench.Step, m bench.Measurement) {
-	if p != nil {
-		p.board.done(step, m)
-	}
-}
-
-// row adds a row of results under a name.
-func (p *profiler) row(name string, m bench.Measurement) {
-	if p != nil {
-		p.board.row(name, m)
-	}
-}
+func (p *profiler) stopped() { p.runs(nil) }
 
 // instrumented reports whether something was looked at since then in a way that
 // makes results worthless.
@@ -133,11 +115,7 @@ func (p *profiler) instrumented(since time.Time) bool {
 	return p != nil && p.server.Instrumented(since)
 }
 
-func (p *profiler) close() {
-	if p != nil {
-		p.server.Close() // nothing depends on it any more
-	}
-}
+func (p *profiler) close() { p.server.Close() } // nothing depends on it any more
 
 // A board knows what the dashboard shows of a sweep.
 type board struct {
@@ -150,10 +128,8 @@ type board struct {
 	results [][]string
 
 	// Of the goroutine that calls workload alone.
-	asked        *bench.Trial // whose figures live has
-	live, before bench.Live   // the last two readings
-	ops          uint64       // of all runs so far
-	aborts, errs uint64
+	live              recent
+	ops, aborts, errs uint64 // of all runs so far
 }
 
 func (b *board) start(step bench.Step, next *bench.Step) {
@@ -165,7 +141,8 @@ func (b *board) start(step bench.Step, next *bench.Step) {
 	b.step, b.next, b.trial = step, next, nil
 }
 
-func (b *board) running(t *bench.Trial) {
+// runs says what trial there is, if any.
+func (b *board) runs(t *bench.Trial) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trial = t
@@ -191,15 +168,7 @@ const keptResults = 50
 // resultColumns has what a row of results says.
 var resultColumns = []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op", "B/op", "allocs/op"}
 
-func (b *board) done(step bench.Step, m bench.Measurement) {
-	b.running(nil)
-	name := stepName(step)
-	if m.Interrupted {
-		name += " (interrupted)"
-	}
-	b.row(name, m)
-}
-
+// row adds a row of results under a name.
 func (b *board) row(name string, m bench.Measurement) {
 	quantile := func(q float64) string {
 		if d, ok := m.Quantile(q); ok {
@@ -263,21 +232,15 @@ func (b *board) workload() profiling.Workload {
 // read adds what t has done since it was last read, and returns the latencies
 // of that.
 func (b *board) read(t *bench.Trial) profiling.Latency {
-	b.live, b.before = b.before, b.live
-	if !t.ReadLive(&b.live) {
-		b.asked = nil
+	if !b.live.read(t) {
 		return profiling.Latency{}
 	}
-	same := b.asked == t && b.live.Run == b.before.Run
-	b.asked = t
-	if !same {
-		b.before = bench.Live{}
-	}
+	now, before := &b.live.now, &b.live.before
 	grown := func(now, before uint64) uint64 { return max(now, before) - before }
-	b.ops += grown(b.live.Ops, b.before.Ops)
-	b.aborts += grown(b.live.Aborts, b.before.Aborts)
-	b.errs += grown(b.live.Errors, b.before.Errors)
-	d := b.live.Response.Since(b.before.Response)
+	b.ops += grown(now.Ops, before.Ops)
+	b.aborts += grown(now.Aborts, before.Aborts)
+	b.errs += grown(now.Errors, before.Errors)
+	d := now.Response.Since(before.Response)
 	if d.Count() == 0 {
 		return profiling.Latency{}
 	}

@@ -62,14 +62,6 @@ func (f profileFlags) start(program, save string) (*sampleProfiles, error) {
 	return &sampleProfiles{recorder: recorder, dir: f.ProfileDir, of: map[string]*combinationProfiles{}}, nil
 }
 
-// describe says what was done, for the head of the results.
-func (p *sampleProfiles) describe() string {
-	if p == nil {
-		return ""
-	}
-	return profiled
-}
-
 // close gives the CPU profiler back.
 func (p *sampleProfiles) close() {
 	if p != nil {
@@ -125,7 +117,8 @@ func (p *sampleProfiles) files() (map[string][]byte, error) {
 	}
 	all := new(combinationProfiles)
 	add := func(name string, c *combinationProfiles) error {
-		list, err := c.Comment(fmt.Sprintf("%s: %d samples, %v in total, without warm-up", name, c.samples, c.wall.Round(time.Millisecond)))
+		list, err := c.Comment(fmt.Sprintf("%s: %d samples, %v in total, without warm-up",
+			name, c.samples, c.wall.Round(time.Millisecond)))
 		for kind, data := range list {
 			files[name+"."+kind+results.ProfileExtension] = data
 		}

@@ -77,10 +77,8 @@ func TestProfileDir(t *testing.T) {
 			require.NoError(t, store.Remove("kept"))
 		}
 		dir = filepath.Join(t.TempDir(), "new", "profiles")
-		var code int
-		code, stdout, stderr = call(t, counted(ops, "--workload=transfer", "--engine=mvcc", "--keys=100",
+		stdout, stderr = succeed(t, counted(ops, "--workload=transfer", "--engine=mvcc", "--keys=100",
 			"--profile-dir="+dir, "--save=kept")...)
-		require.Equal(t, ExitOK, code, stderr)
 		names = files(t, dir)
 		for _, name := range []string{first + "cpu.pb.gz", second + "cpu.pb.gz"} {
 			if !slices.Contains(names, name) {
@@ -128,22 +126,19 @@ func TestProfileDir(t *testing.T) {
 	}
 	_, stdout, _ = call(t, "runs")
 	require.Regexp(t, fmt.Sprintf(`(?m)^kept .* 4 +complete +%d +transfer on mvcc$`, len(names)), stdout)
-	code, _, stderr := call(t, "runs", "rm", "kept")
-	require.Equal(t, ExitOK, code, stderr)
+	_, stderr = succeed(t, "runs", "rm", "kept")
 	require.Empty(t, files(t, store.Dir()))
 }
 
 // --profile keeps profiles with the run and nowhere else.
 func TestProfileIsKeptWithTheRun(t *testing.T) {
 	store := keepRuns(t)
-	code, _, stderr := call(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--profile", "--save=x")...)
-	require.Equal(t, ExitOK, code, stderr)
+	succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--profile", "--save=x")...)
 	require.NotEmpty(t, store.Get("x").Run.Header.Profiled)
-	code, stdout, stderr := call(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--save=plain")...)
-	require.Equal(t, ExitOK, code, stderr)
+	stdout, _ := succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--save=plain")...)
 	require.NotContains(t, stdout, "PROFILED")
 	require.Empty(t, store.Get("plain").Profiles)
-	_, _, stderr = call(t, "compare", "plain", "x")
+	_, _, stderr := call(t, "compare", "plain", "x")
 	require.Contains(t, strings.Join(strings.Fields(stderr), " "), "only x was profiled")
 }
 
@@ -162,25 +157,19 @@ func TestProfileDirWrongArguments(t *testing.T) {
 		{[]string{"--profile-dir=" + filepath.Join(file, "x"), "--save=x"}, "--profile-dir: expected a folder"},
 		{[]string{"--profile"}, "--profile: there is nowhere to keep the profiles; expected --save"},
 	} {
-		code, stdout, stderr := call(t, quick(append(c.args, "-o", out)...)...)
-		require.Equal(t, ExitUsage, code, stderr)
-		require.Empty(t, stdout)
-		require.Contains(t, stderr, c.want)
+		refused(t, quick(append(c.args, "-o", out)...), c.want)
 	}
 	recorder, err := profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "new")
-	code, _, stderr := call(t, quick("--profile-dir="+dir, "-o", out)...)
+	refused(t, quick("--profile-dir="+dir, "-o", out), "--profile-dir: busy: the test takes CPU profiles itself")
 	recorder.Close()
-	require.Equal(t, ExitUsage, code)
-	require.Contains(t, stderr, "--profile-dir: busy: the test takes CPU profiles itself")
 	require.NoFileExists(t, out)
 	require.NoDirExists(t, dir)
 	require.Empty(t, files(t, store.Dir()))
 
 	// After a run that failed the profiler is free again.
-	code, _, _ = call(t, quick("--profile-dir="+dir, "--workload=begin", "--engine=rwmutex", "-o", t.TempDir())...)
-	require.Equal(t, ExitUsage, code)
+	refused(t, quick("--profile-dir="+dir, "--workload=begin", "--engine=rwmutex", "-o", t.TempDir()))
 	recorder, err = profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	recorder.Close()

@@ -46,12 +46,12 @@ func TestProgressLines(t *testing.T) {
 		steps := twoSteps(t)
 		steps[0].Config.LatencySample = 1 // goroutines that time say how far they are
 		trial := slowTrial(t, steps[0], time.Millisecond)
-		var out buffer
-		p := newProgress(&out, time.Second, 10*time.Second, false)
+		var out lines
+		p := newProgress(&out, 0, 10*time.Second)
 		defer p.close()
-		p.start(steps[0], &steps[1])
+		p.Start(steps[0], &steps[1])
 		require.Equal(t, "[1/2, 20s left] transfer, mvcc, 4 threads, sample 1; next rwmutex\n", out.String())
-		p.running(trial)
+		p.Running(steps[0], trial)
 		_, err := trial.RunFor(t.Context(), 2500*time.Millisecond, true)
 		require.NoError(t, err)
 		synctest.Wait()
@@ -59,7 +59,7 @@ func TestProgressLines(t *testing.T) {
 		require.Len(t, lines, 3)
 		require.Regexp(t, `^\[1/2, 18s left\] transfer, mvcc, 4 threads, sample 1, (4.00k|399.|400.|3.9\dk) ops/s; next rwmutex$`, lines[2])
 		time.Sleep(7500 * time.Millisecond)
-		p.start(steps[1], nil)
+		p.Start(steps[1], nil)
 		synctest.Wait()
 		time.Sleep(500 * time.Millisecond)
 		p.note("a note")
@@ -81,18 +81,18 @@ func TestIntervalTable(t *testing.T) {
 		steps[0].Config.Threads = 1
 		steps[0].Config.LatencySample = 1
 		trial := slowTrial(t, steps[0], time.Millisecond)
-		var out buffer
-		p := newProgress(&out, time.Second, 10*time.Second, true)
+		var out lines
+		p := newProgress(&out, time.Second, 10*time.Second)
 		defer p.close()
-		p.start(steps[0], &steps[1])
-		p.running(trial)
+		p.Start(steps[0], &steps[1])
+		p.Running(steps[0], trial)
 		run := func(d time.Duration, measure bool) bench.Measurement {
 			m, err := trial.RunFor(t.Context(), d, measure)
 			require.NoError(t, err)
 			return m
 		}
 		run(3200*time.Millisecond, false)
-		p.ended(run(2700*time.Millisecond, true))
+		require.NoError(t, p.Done(steps[0], run(2700*time.Millisecond, true)))
 		lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 		require.Len(t, lines, 1+2+3, out.String())
 		for _, line := range lines {
@@ -118,12 +118,12 @@ func TestIntervalTable(t *testing.T) {
 func TestProgressRedraws(t *testing.T) {
 	for _, colour := range []bool{false, true} {
 		steps := twoSteps(t)
-		var out buffer
-		p := newProgress(&out, time.Hour, time.Second, false)
+		var out lines
+		p := newProgress(&out, 0, time.Second)
 		p.terminal, p.colour = true, colour
-		p.start(steps[0], &steps[1])
+		p.Start(steps[0], &steps[1])
 		p.note("a note")
-		p.start(steps[1], nil)
+		p.Start(steps[1], nil)
 		p.close()
 		text := out.String()
 		require.Equal(t, 1, strings.Count(text, "\n"), "only the note: %q", text)
@@ -134,7 +134,7 @@ func TestProgressRedraws(t *testing.T) {
 }
 
 func TestColourAndTerminal(t *testing.T) {
-	require.False(t, isTerminal(&buffer{}))
+	require.False(t, isTerminal(&lines{}))
 	f, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
 	defer f.Close()
@@ -152,7 +152,7 @@ func TestColourAndTerminal(t *testing.T) {
 	}{{"xterm", "", true, true}, {"xterm", "1", true, false}, {"dumb", "", false, false}} {
 		t.Setenv("TERM", c.term)
 		t.Setenv("NO_COLOR", c.noColor)
-		p := newProgress(tty, time.Hour, time.Second, false)
+		p := newProgress(tty, 0, time.Second)
 		require.Equal(t, c.terminal, p.terminal)
 		require.Equal(t, c.colour, p.colour)
 		p.close()

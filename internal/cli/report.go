@@ -16,21 +16,17 @@ type reportCmd struct {
 
 // Run draws the charts of a run again.
 func (c *reportCmd) Run(e *env) error {
-	store, err := results.OpenStore()
-	if err != nil {
-		return usagef("%w", err)
-	}
 	var r *results.Run
-	if c.From == stdinName {
-		r, err = results.ParseRun("standard input", e.input())
-	} else {
-		r, err = results.LoadRun(c.From, store)
-	}
+	err := e.load(c.From, "a file of results, in JSON or in the Go benchmark format, or",
+		func(in *results.Input) (err error) {
+			r, err = in.Run()
+			return err
+		})
 	if err != nil {
-		return usagef("%w; expected a file of results, in JSON or in the Go benchmark format, or the name of a saved run (see %s runs)", err, e.Name)
+		return err
 	}
-	if err := canWrite(c.Report); err != nil {
-		return usagef("--report: expected a file that can be written: %w", err)
+	if err := canWrite("--report", c.Report); err != nil {
+		return err
 	}
 	err = report.Write(c.Report, r)
 	if errors.Is(err, report.ErrEmpty) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (c *runCmd) Run(e *env) error {
 	}
 	defer samples.close()
 	var profiles *profiler
-	if c.serves() {
+	if serves(c.HTTP) {
 		if profiles, err = startProfiler(e.Name, c.HTTP, slow); err != nil {
 			return usagef("--http: expected a loopback address such as %s, or off: %w", defaultHTTP, err)
 		}
@@ -40,7 +41,7 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if c.serves() {
+	if profiles != nil {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
 	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out}
@@ -62,25 +63,27 @@ type runner struct {
 	kept     *sampleProfiles
 	out      *output
 	progress *progress
-	of       int // samples
+
+	observers []bench.Observer // who else is told
 }
 
 func (r *runner) run() error {
 	steps, skips := r.sweep.Steps()
-	r.of = len(steps)
 	if err := r.out.begin(r.header(skips)); err != nil {
 		return err
 	}
+	var said io.Writer
 	if !r.cmd.Quiet {
-		interval := time.Second
-		if r.cmd.Interval != nil {
-			interval = *r.cmd.Interval
-		}
-		var perStep time.Duration
-		if r.sweep.Ops == 0 {
-			perStep = r.sweep.Warmup + r.sweep.Duration
-		}
-		r.progress = newProgress(r.env.stderr, interval, perStep, r.cmd.Interval != nil)
+		said = r.env.stderr
+	}
+	var perStep time.Duration
+	if r.sweep.Ops == 0 {
+		perStep = r.sweep.Warmup + r.sweep.Duration
+	}
+	r.progress = newProgress(said, orZero(r.cmd.Interval), perStep)
+	r.observers = []bench.Observer{r.progress}
+	if r.profiles != nil {
+		r.observers = append(r.observers, r.profiles)
 	}
 	for _, s := range skips {
 		r.progress.note("skipping %s on %s: %s", s.Workload, s.Engine, s.Why)
@@ -91,7 +94,7 @@ func (r *runner) run() error {
 	err := r.sweep.Run(r.env.ctx, r)
 	r.progress.close()
 
-	outcome := results.Outcome{Kind: results.Complete, Of: r.of}
+	outcome := results.Outcome{Kind: results.Complete, Of: len(steps)}
 	if err != nil {
 		outcome.Kind, outcome.Detail = results.Failed, err.Error()
 	}
@@ -101,27 +104,22 @@ func (r *runner) run() error {
 		outcome.Kind = results.Violated
 	case errors.Is(err, context.Canceled):
 		outcome.Kind, outcome.Detail = results.Interrupted, ""
-		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", r.out.samples(), r.of)
+		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n",
+			len(r.out.run.Samples), len(steps))
 	}
-	note, e := r.kept.finish(r.out)
-	if err == nil {
-		err = e
-	}
-	notes, e := r.out.end(outcome)
-	if err == nil {
-		err = e
-	}
-	if note != "" {
-		notes = append(notes, note)
-	}
+	note, profileErr := r.kept.finish(r.out)
+	notes, outErr := r.out.end(outcome)
+	err = cmp.Or(err, profileErr, outErr)
 	if r.cmd.Quiet {
 		return err
 	}
 	if violation == nil && r.cmd.Summary {
 		r.out.summary(r.env.stderr)
 	}
-	for _, n := range notes {
-		fmt.Fprintln(r.env.stderr, n)
+	for _, n := range append(notes, note) {
+		if n != "" {
+			fmt.Fprintln(r.env.stderr, n)
+		}
 	}
 	return err
 }
@@ -161,8 +159,14 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 		ClockCost: bench.ClockCost(),
 		FreeCPU:   r.env.freeCPU(r.cmd.Quiet),
 		Harness:   map[string]float64{},
-		Profiled:  r.kept.describe(),
-		Notes:     []string{"profiles: " + r.profiles.describe()},
+		Notes:     []string{"profiles: not served"},
+	}
+	if r.kept != nil {
+		h.Profiled = profiled
+	}
+	if r.profiles != nil {
+		h.Notes[0] = fmt.Sprintf("profiles: served at %s, with the runtime's default rates of package profiling",
+			r.profiles.url())
 	}
 	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool { return rate == 0 }); len(rates) > 0 {
 		h.Rates, h.Loop = rates, string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
@@ -183,30 +187,35 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 
 // Start implements [bench.Observer].
 func (r *runner) Start(step bench.Step, next *bench.Step) {
-	r.progress.start(step, next)
-	r.profiles.start(step, next)
+	for _, o := range r.observers {
+		o.Start(step, next)
+	}
 }
 
 // Running implements [bench.Observer].
 func (r *runner) Running(step bench.Step, t *bench.Trial) {
-	r.progress.running(t)
-	r.profiles.running(t, step.Config)
+	for _, o := range r.observers {
+		o.Running(step, t)
+	}
 	r.kept.running(t)
 }
 
 // Done implements [bench.Observer].
 func (r *runner) Done(step bench.Step, m bench.Measurement) error {
-	r.progress.ended(m)
-	r.profiles.done(step, m)
-	if m.Ops == 0 && m.Rate > 0 && !m.Interrupted {
+	for _, o := range r.observers {
+		if err := o.Done(step, m); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m.Ops > 0:
+	case m.Interrupted:
+		return nil
+	case m.Rate > 0:
 		r.progress.note("%s: no operation was due in %v", stepName(step), m.Wall)
 		return nil
-	}
-	if m.Ops == 0 && !m.Interrupted {
+	default:
 		return fmt.Errorf("%s: no operation has committed in %v", stepName(step), m.Wall)
-	}
-	if m.Ops == 0 {
-		return nil
 	}
 	if m.Saturated() {
 		part, _ := m.Achieved()

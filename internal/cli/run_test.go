@@ -3,13 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -59,9 +56,8 @@ func value(r *benchfmt.Result, unit string) (float64, bool) {
 }
 
 func TestOutputCanBeReadBack(t *testing.T) {
-	code, stdout, stderr := call(t, counted(1_000, "--workload=read-heavy,transfer",
+	stdout, stderr := succeed(t, counted(1_000, "--workload=read-heavy,transfer",
 		"--engine=mvcc,xsync", "--latency-sample=1", "--keys=10")...)
-	require.Equal(t, ExitOK, code, stderr)
 	lines, units := parse(t, stdout)
 
 	procs, quantiles := 0, 0
@@ -129,20 +125,12 @@ func TestOutputCanBeReadBack(t *testing.T) {
 	require.Contains(t, stderr, "Medians")
 }
 
-func TestNamesSayWhatIsNotDefault(t *testing.T) {
-	_, stdout, _ := call(t, quick("--workload=zipf-write,transfer", "--engine=rwmutex",
-		"--theta=0.5", "--read-pct=20", "--isolation=snapshot", "--audit-interval=0")...)
-	require.Contains(t, stdout, "BenchmarkZipfWrite/read-pct=20/theta=0.5/isolation=snapshot/engine=rwmutex/threads=1")
-	require.Contains(t, stdout, "BenchmarkTransfer/isolation=snapshot/audit-interval=0s/engine=rwmutex/threads=1")
-}
-
 // One command sweeps several dimensions, and an open loop reports response times
 // and whether the map kept up.
 func TestSweepAndOpenLoop(t *testing.T) {
-	code, stdout, stderr := call(t, "--workload=zipf-read", "--engine=mvcc,rwmutex", "--threads=2", "--count=1", "--warmup=0", "--http=off",
+	stdout, _ := succeed(t, "--workload=zipf-read", "--engine=mvcc,rwmutex", "--threads=2", "--count=1", "--warmup=0", "--http=off",
 		"--theta=0.5,0.9", "--value-size=8,16-32", "--isolation=serializable,snapshot",
 		"--rate=50000", "--arrival=poisson", "--ops=2000")
-	require.Equal(t, ExitOK, code, stderr)
 	lines, _ := parse(t, stdout)
 	require.Len(t, lines, 2*2*3, "rwmutex has no levels")
 	for _, r := range lines {
@@ -171,8 +159,7 @@ func TestResponseTimesHaveTheWaitInThem(t *testing.T) {
 		trial := slowTrial(t, step, time.Millisecond)
 		m, err := trial.RunOps(t.Context(), 5_000)
 		require.NoError(t, err)
-		s, err := sampleOf(step.Config, m)
-		require.NoError(t, err)
+		s := results.NewSample(step.Config, m)
 		require.InEpsilon(t, 1e6, s.Metrics["p50-ns"], 0.005)
 		require.InEpsilon(t, 2.5e9, s.Metrics["response-p50-ns"], 0.005)
 		require.InEpsilon(t, 5e9, s.Metrics["response-max-ns"], 0.005)
@@ -182,8 +169,7 @@ func TestResponseTimesHaveTheWaitInThem(t *testing.T) {
 // What timing costs, by one command: the same without, and with, and nothing
 // timed where nothing is to be.
 func TestCostOfTiming(t *testing.T) {
-	code, stdout, stderr := call(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--warmup=0", "--http=off", "--ops=20000", "--latency-sample=off,1")
-	require.Equal(t, ExitOK, code, stderr)
+	stdout, _ := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--warmup=0", "--http=off", "--ops=20000", "--latency-sample=off,1")
 	lines, _ := parse(t, stdout)
 	require.Len(t, lines, 2)
 	for i, sample := range []string{"off", "1"} {
@@ -196,8 +182,7 @@ func TestCostOfTiming(t *testing.T) {
 // Operations that are given up are errors per second; a workload in which nobody
 // is in the way of another has none.
 func TestRetries(t *testing.T) {
-	code, stdout, stderr := call(t, "--workload=counter", "--engine=mvcc", "--threads=1", "--count=1", "--warmup=0", "--http=off", "--ops=1000", "--retries=0")
-	require.Equal(t, ExitOK, code, stderr)
+	stdout, _ := succeed(t, "--workload=counter", "--engine=mvcc", "--threads=1", "--count=1", "--warmup=0", "--http=off", "--ops=1000", "--retries=0")
 	lines, _ := parse(t, stdout)
 	require.Len(t, lines, 1)
 	require.Contains(t, string(lines[0].Name), "/retries=0/")
@@ -206,25 +191,10 @@ func TestRetries(t *testing.T) {
 	require.Zero(t, errs)
 }
 
-// With --interval, the lines of a sample go to standard error, and not one control
-// character with them if it is no terminal.
-func TestIntervalOnAPipe(t *testing.T) {
-	code, stdout, stderr := call(t, "--workload=transfer", "--engine=rwmutex", "--threads=1", "--count=1", "--warmup=1ms", "--http=off", "--duration=60ms", "--interval=20ms")
-	require.Equal(t, ExitOK, code, stderr)
-	lines, _ := parse(t, stdout)
-	require.Len(t, lines, 1)
-	require.NotContains(t, stdout, "99.999")
-	require.Regexp(t, `(?m)^ *time +recent +avg +recent +avg +99.9 +99.99 +99.999 +max +aborts +errs +ctxsw$`, stderr)
-	require.Regexp(t, `(?m)^ *\d+(\.\d+)?s +\S+`, stderr)
-	require.NotContains(t, stderr, "\x1b")
-	require.NotContains(t, stderr, "\r")
-}
-
 func TestOutputFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new.txt")
 	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("old"), 10_000), 0o600))
-	code, stdout, stderr := call(t, quick("--workload=begin", "-o", file, "--quiet")...)
-	require.Equal(t, ExitOK, code, stderr)
+	stdout, stderr := succeed(t, quick("--workload=begin", "-o", file, "--quiet")...)
 	require.Empty(t, stdout)
 	require.Empty(t, stderr)
 	text, err := os.ReadFile(file)
@@ -232,35 +202,6 @@ func TestOutputFile(t *testing.T) {
 	results, _ := parse(t, string(text))
 	require.Len(t, results, 8)
 	require.NotContains(t, string(text), "old")
-}
-
-// Two runs, compared by benchstat: one table for each unit, with both columns,
-// whatever volatile facts differ; and the engines of one run side by side.
-func TestBenchstatCompares(t *testing.T) {
-	dir := t.TempDir()
-	var files []string
-	for i, seed := range []string{"1", "2"} {
-		file := filepath.Join(dir, fmt.Sprintf("%d.txt", i))
-		files = append(files, file)
-		code, _, stderr := call(t, quick("--workload=balanced", "--engine=mvcc,rwmutex", "--count=6", "--seed="+seed, "-o", file)...)
-		require.Equal(t, ExitOK, code, stderr)
-	}
-	benchstat := func(args ...string) string {
-		out, err := exec.CommandContext(t.Context(), "go", append([]string{"tool", "benchstat"}, args...)...).CombinedOutput()
-		require.NoError(t, err, string(out))
-		return string(out)
-	}
-	out := benchstat(files...)
-	require.Equal(t, 1, strings.Count(out, "goos:"), "the tables are not split:\n%s", out)
-	for _, unit := range []string{"sec/op", "ops/s", "aborts/op", "B/op", "allocs/op"} {
-		require.Equal(t, 1, len(regexp.MustCompile(`(?m)│ +`+regexp.QuoteMeta(unit)+` +│ +`+regexp.QuoteMeta(unit)+` +vs base`).FindAllString(out, -1)),
-			"unit %s:\n%s", unit, out)
-	}
-	require.Regexp(t, `Balanced/engine=mvcc/threads=2\S* .*±.*±.*n=6`, out)
-
-	out = benchstat("-col", "/engine", files[0])
-	require.Regexp(t, `│ +mvcc +│ +rwmutex +│`, out)
-	require.Regexp(t, `Balanced/threads=1\S* .*±.*±.*n=6`, out)
 }
 
 // A faulty engine ends the run with exit code 3 before its figures are printed.
@@ -280,7 +221,7 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 			e, err := good.New(setup)
 			return &spoiled{e, fault}, err
 		}}
-		var stdout, stderr buffer
+		var stdout, stderr lines
 		code := run(&env{
 			ctx:     t.Context(),
 			stdout:  &stdout,
@@ -305,7 +246,7 @@ func TestNothingCommitted(t *testing.T) {
 		e, err := good.New(setup)
 		return &spoiled{e, func(s bench.Session) bench.Session { return gaveUp{s, setup.Stopped} }}, err
 	}}
-	var stdout, stderr buffer
+	var stdout, stderr lines
 	code := run(&env{
 		ctx: t.Context(), stdout: &stdout, stderr: &stderr, Program: Program{Name: "mvccbench", Engines: []bench.EngineSpec{stuck}},
 		args: []string{"--http=off", "--workload=disjoint", "--engine=stuck", "--threads=1", "--duration=2ms", "--warmup=0", "--count=1"},
@@ -376,7 +317,7 @@ func TestProfilesAreServed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, w := io.Pipe()
-	var stdout buffer
+	var stdout lines
 	code := make(chan int, 1)
 	go func() {
 		code <- Run(ctx, []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--duration=2ms", "--http=127.0.0.1:0", "--hold"}, &stdout, w)

@@ -11,7 +11,7 @@ import (
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan os.Signal)
-		var stderr buffer
+		var stderr lines
 		cancelled, code := false, -1
 		go HandleSignals(signals, func() { cancelled = true }, &stderr, func(c int) { code = c })
 		synctest.Wait()

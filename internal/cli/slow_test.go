@@ -17,19 +17,11 @@ import (
 func TestSlowWrong(t *testing.T) {
 	for _, value := range []string{"0", "100", "-1", "NaN", "slow", "0s", "-2ms", "99.9 %"} {
 		for _, command := range []string{"run", "serve"} {
-			code, stdout, stderr := call(t, command, "--slow="+value)
-			require.Equal(t, ExitUsage, code, "%s --slow=%s", command, value)
-			require.Empty(t, stdout)
-			require.Contains(t, stderr, "--slow: expected a percentile")
-			require.Contains(t, stderr, value)
+			refused(t, []string{command, "--slow=" + value}, "--slow: expected a percentile", value)
 		}
 	}
-	code, _, stderr := call(t, quick("--slow=99")...)
-	require.Equal(t, ExitUsage, code)
-	require.Contains(t, stderr, "--slow: expected an address in --http")
-	code, _, stderr = call(t, "run", "--slow=99", "--latency-sample=off")
-	require.Equal(t, ExitUsage, code)
-	require.Contains(t, stderr, "--latency-sample off")
+	refused(t, quick("--slow=99"), "--slow: expected an address in --http")
+	refused(t, []string{"run", "--slow=99", "--latency-sample=off"}, "--latency-sample off")
 }
 
 // runOf reads the results in the JSON form.
@@ -44,18 +36,15 @@ func runOf(t *testing.T, text string) results.Run {
 // marked: it was slowed down.
 func TestSlowMarksTheRun(t *testing.T) {
 	args := []string{"--workload=counter", "--engine=mvcc", "--count=1", "--ops=2000", "--threads=2", "--format=json", "--http=127.0.0.1:0", "-q"}
-	code, stdout, stderr := call(t, append(args, "--slow=99.9%")...)
-	require.Equal(t, ExitOK, code, stderr)
+	stdout, _ := succeed(t, append(args, "--slow=99.9%")...)
 	r := runOf(t, stdout)
 	require.Equal(t, 1, r.Samples[0].LatencySample)
 	require.Contains(t, r.Header.Instrumented, "execution trace")
 
-	code, stdout, stderr = call(t, append(args, "--slow=99.9", "--latency-sample=7")...)
-	require.Equal(t, ExitOK, code, stderr)
+	stdout, _ = succeed(t, append(args, "--slow=99.9", "--latency-sample=7")...)
 	require.Equal(t, 7, runOf(t, stdout).Samples[0].LatencySample)
 
-	code, stdout, stderr = call(t, args...)
-	require.Equal(t, ExitOK, code, stderr)
+	stdout, _ = succeed(t, args...)
 	require.Empty(t, runOf(t, stdout).Header.Instrumented)
 }
 

@@ -74,7 +74,7 @@ func (c *runsServeCmd) Run(e *env) error {
 	if _, err := results.OpenStore(); err != nil {
 		return usagef("%w", err)
 	}
-	if c.HTTP == "" || c.HTTP == "off" {
+	if !serves(c.HTTP) {
 		return usagef("--http: expected an address such as %s: without one there is nothing to serve", defaultHTTP)
 	}
 	profiles, err := startProfiler(e.Name, c.HTTP, nil)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
 )
@@ -42,7 +43,7 @@ func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	if s.Workloads, err = c.workloads(); err != nil {
 		return s, err
 	}
-	if s.Engines, err = c.engines(engines); err != nil {
+	if s.Engines, err = namedEngines("--engine", c.Engine, engines); err != nil {
 		return s, err
 	}
 	if s.Isolations, err = c.isolations(); err != nil {
@@ -186,12 +187,15 @@ func workloadsTaking(p bench.Params) []string {
 	return names
 }
 
-func (c *runCmd) engines(known []bench.EngineSpec) ([]bench.EngineSpec, error) {
-	if err := checkList("--engine", "engine", c.Engine, engineNames(known)); err != nil {
+// namedEngines returns the engines that were named.
+func namedEngines(
+	flag string, names []string, known []bench.EngineSpec,
+) ([]bench.EngineSpec, error) {
+	if err := checkList(flag, "engine", names, engineNames(known)); err != nil {
 		return nil, err
 	}
 	var list []bench.EngineSpec
-	for _, name := range c.Engine {
+	for _, name := range names {
 		i := slices.IndexFunc(known, func(e bench.EngineSpec) bool { return e.Name == name })
 		list = append(list, known[i])
 	}
@@ -306,56 +310,56 @@ func checkList(flag, what string, names, known []string) error {
 	return nil
 }
 
-// checkNumbers checks what can be said of each number by itself.
+// checkNumbers checks what can be said of each flag by itself.
 func (c *runCmd) checkNumbers() error {
-	threads := fmt.Sprintf("numbers from 1 to %d", bench.MaxThreads)
-	if err := errors.Join(
-		numbers("--threads", c.Threads, threads, func(n int) bool { return n >= 1 && n <= bench.MaxThreads }),
-		numbers("--rate", c.Rate, fmt.Sprintf("operations per second up to %d", int(bench.MaxRate)), func(r float64) bool { return r >= 0 && r <= bench.MaxRate }),
-		numbers("--keys", c.Keys, "a number of 1 or more", func(n int) bool { return n >= 1 }),
-		numbers("--theta", c.Theta, "a number of 0 or more", func(x float64) bool { return x >= 0 }),
-		numbers("--read-pct", c.ReadPct, "a percentage from 0 to 100", func(n int) bool { return n >= 0 && n <= 100 }),
-		numbers("--txn-size", c.TxnSize, "a number of 1 or more", func(n int) bool { return n >= 1 }),
-		numbers("--gc-workers", c.GCWorkers, "a number of 0 or more", func(n int) bool { return n >= 0 }),
-	); err != nil {
-		return firstOf(err)
-	}
-	for _, f := range []struct {
-		flag    string
-		value   any
-		ok      bool
-		expects string
-	}{
-		{"--count", c.Count, c.Count >= 1, "a number of 1 or more"},
-		{"--duration", deref(c.Duration), c.Duration == nil || *c.Duration > 0, "a time above 0, such as 200ms"},
-		{"--ops", deref(c.Ops), c.Ops == nil || *c.Ops >= 1, "a number of 1 or more"},
-		{"--warmup", c.Warmup, c.Warmup >= 0, "a time of 0 or more, such as 50ms"},
-		{"--retries", deref(c.Retries), c.Retries == nil || *c.Retries >= 0 && *c.Retries < math.MaxInt32, "a number of 0 or more"},
-		{"--audit-interval", c.AuditInterval, c.AuditInterval >= 0, "a time of 0 or more, such as 10ms"},
-		{"--gc-interval", deref(c.GCInterval), c.GCInterval == nil || *c.GCInterval > 0, "a time above 0, such as 100ms"},
-		{"--gc-queue", deref(c.GCQueue), c.GCQueue == nil || *c.GCQueue >= 1, "a number of 1 or more"},
-		{"--gc-threshold", deref(c.GCThreshold), c.GCThreshold == nil || *c.GCThreshold >= 1 && *c.GCThreshold <= bench.MaxThreshold,
-			fmt.Sprintf("a number from 1 to %d", bench.MaxThreshold)},
-		{"--interval", deref(c.Interval), c.Interval == nil || *c.Interval > 0, "a time above 0, such as 1s"},
-	} {
-		if !f.ok {
-			return usagef("%s: expected %s, not %v", f.flag, f.expects, f.value)
-		}
-	}
-	if c.Slow != "" && !c.serves() {
+	const (
+		positive, some      = "a number of 1 or more", "a number of 0 or more"
+		aboveZero, fromZero = "a time above 0, such as ", "a time of 0 or more, such as "
+	)
+	err := cmp.Or(
+		numbers("--threads", c.Threads, fmt.Sprintf("numbers from 1 to %d", bench.MaxThreads),
+			within(1, bench.MaxThreads)),
+		numbers("--rate", c.Rate, fmt.Sprintf("operations per second up to %d", int(bench.MaxRate)),
+			within(0, bench.MaxRate)),
+		numbers("--keys", c.Keys, positive, within(1, math.MaxInt)),
+		numbers("--theta", c.Theta, some, within(0, math.Inf(1))),
+		numbers("--read-pct", c.ReadPct, "a percentage from 0 to 100", within(0, 100)),
+		numbers("--txn-size", c.TxnSize, positive, within(1, math.MaxInt)),
+		numbers("--gc-workers", c.GCWorkers, some, within(0, math.MaxInt)),
+		numbers("--count", listOf(&c.Count), positive, within(1, math.MaxInt)),
+		numbers("--duration", listOf(c.Duration), aboveZero+"200ms", within(1, forever)),
+		numbers("--ops", listOf(c.Ops), positive, within[uint64](1, math.MaxUint64)),
+		numbers("--warmup", listOf(&c.Warmup), fromZero+"50ms", within(0, forever)),
+		numbers("--retries", listOf(c.Retries), some, within(0, math.MaxInt32-1)),
+		numbers("--audit-interval", listOf(&c.AuditInterval), fromZero+"10ms", within(0, forever)),
+		numbers("--gc-interval", listOf(c.GCInterval), aboveZero+"100ms", within(1, forever)),
+		numbers("--gc-queue", listOf(c.GCQueue), positive, within(1, math.MaxInt)),
+		numbers("--gc-threshold", listOf(c.GCThreshold),
+			fmt.Sprintf("a number from 1 to %d", bench.MaxThreshold), within(1, bench.MaxThreshold)),
+		numbers("--interval", listOf(c.Interval), aboveZero+"1s", within(1, forever)),
+	)
+	switch {
+	case err != nil:
+		return err
+	case c.Slow != "" && !serves(c.HTTP):
 		return usagef("--slow: expected an address in --http: it is there that slow operations are explained")
-	}
-	if c.Slow != "" && slices.Equal(c.LatencySample, []string{"off"}) {
+	case c.Slow != "" && slices.Equal(c.LatencySample, []string{"off"}):
 		return usagef("--slow: no operation is timed with --latency-sample off; expected a number there, or auto for every operation")
-	}
-	if c.Hold && !c.serves() {
+	case c.Hold && !serves(c.HTTP):
 		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)
 	}
 	return nil
 }
 
-// numbers checks a list of numbers, none of which may be there twice.
-func numbers[T int | float64](flag string, list []T, expects string, ok func(T) bool) error {
+const forever = time.Duration(math.MaxInt64)
+
+// within says of a number whether it is from low to high.
+func within[T cmp.Ordered](low, high T) func(T) bool {
+	return func(n T) bool { return low <= n && n <= high }
+}
+
+// numbers checks the values of a flag, none of which may be there twice.
+func numbers[T comparable](flag string, list []T, expects string, ok func(T) bool) error {
 	for i, n := range list {
 		if !ok(n) {
 			return usagef("%s: expected %s, not %v", flag, expects, n)
@@ -367,26 +371,10 @@ func numbers[T int | float64](flag string, list []T, expects string, ok func(T) 
 	return nil
 }
 
-// firstOf returns the first of joined errors.
-func firstOf(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()[0]
-	}
-	return err
-}
-
 // orZero returns what p points to, or zero.
 func orZero[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
 	}
 	return v
-}
-
-// deref returns what p points to, or nil.
-func deref[T any](p *T) any {
-	if p == nil {
-		return nil
-	}
-	return *p
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -31,34 +32,37 @@ type tableFlags struct {
 }
 
 func (f *tableFlags) check() error {
-	if f.Count < 1 {
-		return usagef("--count: expected a number of 1 or more, not %d", f.Count)
-	}
-	return nil
+	return numbers("--count", listOf(&f.Count), "a number of 1 or more", within(1, math.MaxInt))
 }
 
-// checkCounts checks a flag that is a list of different numbers of low or more.
+// checkCounts checks a flag that is a list of different numbers from low to high.
 func checkCounts(flag string, list []int, low, high int) error {
+	expected := fmt.Sprintf("from %d to %d", low, high)
 	if len(list) == 0 {
-		return usagef("%s: no number given; expected one or more from %d to %d", flag, low, high)
+		return usagef("%s: no number given; expected one or more %s", flag, expected)
 	}
-	for i, n := range list {
-		if n < low || n > high {
-			return usagef("%s: expected numbers from %d to %d, not %d", flag, low, high, n)
-		}
-		if slices.Contains(list[:i], n) {
-			return usagef("%s: %d is given twice", flag, n)
-		}
-	}
-	return nil
+	return numbers(flag, list, "numbers "+expected, within(low, high))
+}
+
+// checkRun checks the times of a sample.
+func checkRun(duration, warmup time.Duration) error {
+	return cmp.Or(
+		numbers("--duration", listOf(&duration), "a time above 0, such as 1s", within(1, forever)),
+		numbers("--warmup", listOf(&warmup), "a time of 0 or more, such as 100ms", within(0, forever)))
 }
 
 // tableRow is a row to be measured.
 type tableRow struct {
 	name   string                                              // says in the progress what is measured; empty: it follows from other rows
+	labels []string                                            // the cells before the figures
 	sample func(ctx context.Context, i int) ([]float64, error) // figures of sample i
-	cells  func(medians []float64) []string                    // the row, of the medians of the figures
+	show   func(i int, median float64) string                  // the cell of figure i
 	got    [][]float64                                         // by figure: the samples so far
+}
+
+// formatted shows each figure in a format of its own, or the last.
+func formatted(formats ...string) func(i int, x float64) string {
+	return func(i int, x float64) string { return fmt.Sprintf(formats[min(i, len(formats)-1)], x) }
 }
 
 // table is a table to be measured.
@@ -84,34 +88,7 @@ func (t *table) measure(e *env, f *tableFlags) error {
 		Machine: results.ThisMachine(),
 		FreeCPU: e.freeCPU(f.Quiet),
 	}
-	n, done, of := 0, 0, 0
-	for _, r := range t.rows {
-		if r.name != "" {
-			of += f.Count
-		}
-	}
-	err := func() error {
-		for i := range f.Count {
-			for _, r := range t.rows {
-				if e.ctx.Err() != nil {
-					return context.Cause(e.ctx)
-				}
-				if r.name != "" {
-					n++
-				}
-				if r.name != "" && !f.Quiet {
-					fmt.Fprintf(e.stderr, "[%*d/%d] %s, sample %d\n", len(fmt.Sprint(of)), n, of, r.name, i+1)
-				}
-				figures, err := r.sample(e.ctx, i)
-				if err != nil {
-					return fmt.Errorf("%s: %w", r.name, err)
-				}
-				done = n
-				r.add(figures)
-			}
-		}
-		return nil
-	}()
+	done, of, err := t.samples(e, f)
 	var violated *bench.Violation
 	if err != nil && errors.As(err, &violated) {
 		return err
@@ -133,13 +110,38 @@ func (t *table) measure(e *env, f *tableFlags) error {
 	return errors.Join(err, t.print(e.stdout, f.Format, append(lines, how)))
 }
 
-func (r *tableRow) add(figures []float64) {
-	if r.got == nil {
-		r.got = make([][]float64, len(figures))
+// samples takes the samples, and returns how many of how many there are.
+func (t *table) samples(e *env, f *tableFlags) (done, of int, err error) {
+	for _, r := range t.rows {
+		if r.name != "" {
+			of += f.Count
+		}
 	}
-	for i, x := range figures {
-		r.got[i] = append(r.got[i], x)
+	for i := range f.Count {
+		for _, r := range t.rows {
+			if e.ctx.Err() != nil {
+				return done, of, context.Cause(e.ctx)
+			}
+			if r.name != "" && !f.Quiet {
+				fmt.Fprintf(e.stderr, "[%*d/%d] %s, sample %d\n",
+					len(fmt.Sprint(of)), done+1, of, r.name, i+1)
+			}
+			figures, err := r.sample(e.ctx, i)
+			if err != nil {
+				return done, of, fmt.Errorf("%s: %w", r.name, err)
+			}
+			if r.name != "" {
+				done++
+			}
+			if r.got == nil {
+				r.got = make([][]float64, len(figures))
+			}
+			for k, x := range figures {
+				r.got[k] = append(r.got[k], x)
+			}
+		}
 	}
+	return done, of, nil
 }
 
 // print writes the rows that have been measured, and says how they were.
@@ -149,14 +151,15 @@ func (t *table) print(w io.Writer, format string, how []string) error {
 		if r.got == nil {
 			continue
 		}
-		medians := make([]float64, len(r.got))
+		cells := slices.Clone(r.labels)
 		for i, samples := range r.got {
-			medians[i] = unknown
-			if !slices.ContainsFunc(samples, math.IsNaN) {
-				medians[i] = results.Median(samples)
+			if slices.ContainsFunc(samples, math.IsNaN) {
+				cells = append(cells, "-")
+			} else {
+				cells = append(cells, r.show(i, results.Median(samples)))
 			}
 		}
-		rows = append(rows, r.cells(medians))
+		rows = append(rows, cells)
 	}
 	if format == "csv" {
 		return csv.NewWriter(w).WriteAll(rows)
@@ -202,19 +205,16 @@ func runTrial(ctx context.Context, c bench.Config, run func(t *bench.Trial) erro
 
 // tableEngine returns the engine called name, which must run w.
 func tableEngine(e *env, flag, name string, w bench.Workload) (bench.EngineSpec, error) {
-	if err := checkList(flag, "engine", []string{name}, engineNames(e.Engines)); err != nil {
+	list, err := namedEngines(flag, []string{name}, e.Engines)
+	if err != nil {
 		return bench.EngineSpec{}, err
 	}
-	i := slices.IndexFunc(e.Engines, func(s bench.EngineSpec) bool { return s.Name == name })
-	spec := e.Engines[i]
+	spec := list[0]
 	if why, ok := spec.Runs(w); !ok {
 		return spec, usagef("%s: %s cannot be measured here: %s", flag, name, why)
 	}
 	return spec, nil
 }
-
-// inSeconds writes a time as PMDK's table does.
-func inSeconds(d float64) string { return fmt.Sprintf("%.3f", time.Duration(d).Seconds()) }
 
 // tableCount writes a count with commas between the thousands.
 func tableCount(x float64) string { return spacedNumbers(fmt.Sprintf("%.0f", x)) }

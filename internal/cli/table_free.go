@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -85,7 +84,12 @@ func (c *freeBatchTable) row(spec bench.EngineSpec, w bench.Workload, options be
 	// So many operations delete everything, and as many put it back.
 	all := uint64(workers * (c.Objects / size))
 	return &tableRow{
-		name: fmt.Sprintf("%d objects a transaction, %d workers, %d cleanup workers", size, workers, cleanup),
+		name: fmt.Sprintf("%d objects a transaction, %d workers, %d cleanup workers",
+			size, workers, cleanup),
+		labels: []string{
+			fmt.Sprint(c.Objects), fmt.Sprint(size), fmt.Sprint(workers), fmt.Sprint(cleanup),
+		},
+		show: formatted("%.3f"),
 		sample: func(ctx context.Context, i int) ([]float64, error) {
 			var figures []float64
 			config := bench.Config{
@@ -100,24 +104,13 @@ func (c *freeBatchTable) row(spec bench.EngineSpec, w bench.Workload, options be
 					}
 					cpu := unknown
 					if m.CPU > 0 {
-						cpu = float64(m.CPU)
+						cpu = m.CPU.Seconds()
 					}
-					figures = append(figures, float64(m.Wall), cpu)
+					figures = append(figures, m.Wall.Seconds(), cpu)
 				}
 				return nil
 			})
 			return figures, err
-		},
-		cells: func(medians []float64) []string {
-			cells := []string{fmt.Sprint(c.Objects), fmt.Sprint(size), fmt.Sprint(workers), fmt.Sprint(cleanup)}
-			for _, x := range medians {
-				if math.IsNaN(x) {
-					cells = append(cells, "-")
-					continue
-				}
-				cells = append(cells, inSeconds(x))
-			}
-			return cells
 		},
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -49,7 +48,7 @@ func (c *goroutinesTable) Run(e *env) error {
 	if err != nil {
 		return usagef("--keys: %w", err)
 	}
-	if err := checkList("--engine", "engine", c.Engine, engineNames(e.Engines)); err != nil {
+	if _, err := namedEngines("--engine", c.Engine, e.Engines); err != nil {
 		return err
 	}
 	t := &table{
@@ -77,7 +76,10 @@ func (c *goroutinesTable) Run(e *env) error {
 
 func (c *goroutinesTable) row(spec bench.EngineSpec, w bench.Workload) *tableRow {
 	return &tableRow{
-		name: spec.Name,
+		name:   spec.Name,
+		labels: []string{spec.Name},
+		show: formatted("%.1f", "%.1f %%", "%.3f", "%.3f", "%.3f", "%.3f", "%.3f",
+			"%.1f", "%.4f", "%.0f"),
 		sample: func(ctx context.Context, i int) (figures []float64, err error) {
 			config := bench.Config{
 				Workload: w, Engine: spec, Threads: c.Goroutines, Seed: c.Seed, Sample: i,
@@ -97,34 +99,18 @@ func (c *goroutinesTable) row(spec bench.EngineSpec, w bench.Workload) *tableRow
 			})
 			return figures, err
 		},
-		cells: func(medians []float64) []string {
-			cells := []string{spec.Name, fmt.Sprintf("%.1f", medians[0]), fmt.Sprintf("%.1f %%", 100*medians[1])}
-			times := medians[2 : 4+len(responseQuantiles)]
-			for _, x := range times {
-				if math.IsNaN(x) {
-					cells = append(cells, "-")
-					continue
-				}
-				cells = append(cells, fmt.Sprintf("%.3f", x/1e6))
-			}
-			rest := medians[2+len(times):]
-			cells = append(cells, fmt.Sprintf("%.1f", rest[0]), fmt.Sprintf("%.4f", rest[1]))
-			if math.IsNaN(rest[2]) {
-				return append(cells, "-")
-			}
-			return append(cells, fmt.Sprintf("%.0f", rest[2]))
-		},
 	}
 }
 
-// responseFigures returns the figures of a row.
+// responseFigures returns the figures of a row, times in milliseconds.
 func responseFigures(m bench.Measurement) []float64 {
+	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	achieved, _ := m.Achieved()
-	figures := []float64{m.OpsPerSecond(), achieved, float64(m.Response.Mean())}
+	figures := []float64{m.OpsPerSecond(), 100 * achieved, ms(m.Response.Mean())}
 	for _, q := range responseQuantiles {
 		x := unknown
 		if d, ok := m.Response.Quantile(q.q); ok {
-			x = float64(d)
+			x = ms(d)
 		}
 		figures = append(figures, x)
 	}
@@ -132,5 +118,5 @@ func responseFigures(m bench.Measurement) []float64 {
 	if n, ok := m.SwitchesPerOp(); ok {
 		switches = n * m.OpsPerSecond()
 	}
-	return append(figures, float64(m.Response.Max()), m.ErrorsPerSecond(), m.AbortsPerOp(), switches)
+	return append(figures, ms(m.Response.Max()), m.ErrorsPerSecond(), m.AbortsPerOp(), switches)
 }

@@ -72,7 +72,9 @@ func (c *ravendbTable) Run(e *env) error {
 // row measures one engine under all three loads.
 func (c *ravendbTable) row(label string, spec bench.EngineSpec, w bench.Workload) *tableRow {
 	return &tableRow{
-		name: spec.Name,
+		name:   spec.Name,
+		labels: []string{label},
+		show:   func(_ int, x float64) string { return tableCount(x) },
 		sample: func(ctx context.Context, i int) ([]float64, error) {
 			var figures []float64
 			for _, column := range ravendbColumns {
@@ -92,13 +94,6 @@ func (c *ravendbTable) row(label string, spec bench.EngineSpec, w bench.Workload
 			}
 			return figures, nil
 		},
-		cells: func(medians []float64) []string {
-			cells := []string{label}
-			for _, x := range medians {
-				cells = append(cells, tableCount(x))
-			}
-			return cells
-		},
 	}
 }
 
@@ -106,6 +101,8 @@ func (c *ravendbTable) row(label string, spec bench.EngineSpec, w bench.Workload
 // sample.
 func changeRow(before, after *tableRow) *tableRow {
 	return &tableRow{
+		labels: []string{"Change"},
+		show:   formatted("%+.1f %%"),
 		sample: func(_ context.Context, i int) ([]float64, error) {
 			figures := make([]float64, len(after.got))
 			for f := range figures {
@@ -113,23 +110,5 @@ func changeRow(before, after *tableRow) *tableRow {
 			}
 			return figures, nil
 		},
-		cells: func(medians []float64) []string {
-			cells := []string{"Change"}
-			for _, x := range medians {
-				cells = append(cells, fmt.Sprintf("%+.1f %%", x))
-			}
-			return cells
-		},
 	}
-}
-
-// checkRun checks the times of a sample.
-func checkRun(duration, warmup time.Duration) error {
-	if duration <= 0 {
-		return usagef("--duration: expected a time above 0, such as 1s, not %v", duration)
-	}
-	if warmup < 0 {
-		return usagef("--warmup: expected a time of 0 or more, such as 100ms, not %v", warmup)
-	}
-	return nil
 }

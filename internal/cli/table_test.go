@@ -139,10 +139,7 @@ func TestTableUsage(t *testing.T) {
 		{"goroutines --arrival=never", "--arrival"},
 		{"nope", "nope"},
 	} {
-		code, stdout, stderr := runTable(t.Context(), strings.Fields(c.args)...)
-		require.Equal(t, ExitUsage, code, c.args)
-		require.Empty(t, stdout, c.args)
-		require.Contains(t, stderr, c.says, c.args)
+		refused(t, append([]string{"table"}, strings.Fields(c.args)...), c.says)
 	}
 }
 
@@ -155,8 +152,9 @@ func TestTableInterrupted(t *testing.T) {
 	row := func(name string, sample func() error) *tableRow {
 		return &tableRow{
 			name:   name,
+			labels: []string{name},
+			show:   formatted("%.0f"),
 			sample: func(context.Context, int) ([]float64, error) { return []float64{7}, sample() },
-			cells:  func(m []float64) []string { return []string{name, fmt.Sprint(m[0])} },
 		}
 	}
 	fine := func() error { return nil }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -49,15 +50,6 @@ func (c *verifyCmd) Help() string {
 	return b.String()
 }
 
-// kindNames returns the names of all checks.
-func kindNames() []string {
-	var names []string
-	for _, k := range soak.Kinds() {
-		names = append(names, string(k))
-	}
-	return names
-}
-
 // config returns what the flags ask for.
 func (c *verifyCmd) config() (soak.Config, error) {
 	cfg := soak.Config{
@@ -72,28 +64,21 @@ func (c *verifyCmd) config() (soak.Config, error) {
 			cfg.Kinds = append(cfg.Kinds, k)
 		}
 	}
-	switch {
-	case c.Duration <= 0:
-		return cfg, usagef("--duration: expected a time above 0, such as 30s, not %v", c.Duration)
-	case c.Interval <= 0:
-		return cfg, usagef("--interval: expected a time above 0, such as 5s, not %v", c.Interval)
-	case c.Out == "":
+	if c.Out == "" {
 		return cfg, usagef("--out: expected the name of a folder")
 	}
-	for _, f := range []struct {
-		flag  string
-		value *int
-		to    *int
-		max   int
-	}{{"--workers", c.Workers, &cfg.Workers, soak.MaxWorkers}, {"--keys", c.Keys, &cfg.Keys, soak.MaxKeys}} {
-		if f.value == nil {
-			continue
-		}
-		if *f.value < 1 || *f.value > f.max {
-			return cfg, usagef("%s: expected a number from 1 to %d, not %d", f.flag, f.max, *f.value)
-		}
-		*f.to = *f.value
+	err := cmp.Or(
+		numbers("--duration", listOf(&c.Duration), "a time above 0, such as 30s",
+			within(1, forever)),
+		numbers("--interval", listOf(&c.Interval), "a time above 0, such as 5s", within(1, forever)),
+		numbers("--workers", listOf(c.Workers),
+			fmt.Sprintf("a number from 1 to %d", soak.MaxWorkers), within(1, soak.MaxWorkers)),
+		numbers("--keys", listOf(c.Keys),
+			fmt.Sprintf("a number from 1 to %d", soak.MaxKeys), within(1, soak.MaxKeys)))
+	if err != nil {
+		return cfg, err
 	}
+	cfg.Workers, cfg.Keys = orZero(c.Workers), orZero(c.Keys)
 	// Small numbers are easier to type again.
 	cfg.Seed = rand.Uint64N(1_000_000_000)
 	if c.Seed != nil {
@@ -115,21 +100,24 @@ func (c *verifyCmd) Run(e *env) error {
 		return usagef("--out: expected a folder that can be written to: %w", err)
 	}
 	var profiles *profiler
-	if c.HTTP != "" && c.HTTP != "off" {
+	if serves(c.HTTP) {
 		if profiles, err = startProfiler(e.Name, c.HTTP, nil); err != nil {
 			return usagef("--http: expected a loopback address such as %s, or off: %w", defaultHTTP, err)
 		}
 		defer profiles.close()
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
-	var p *verifyProgress
+	var said io.Writer
 	if !c.Quiet {
-		fmt.Fprintf(e.stderr, "seed %d\n", cfg.Seed)
-		p = newVerifyProgress(e.stderr, c.Interval, c.Duration)
+		said = e.stderr
+		fmt.Fprintf(said, "seed %d\n", cfg.Seed)
 	}
+	p := newVerifyProgress(said, c.Interval, c.Duration)
 	cfg.Target = e.target
 	cfg.Start = func(r soak.Round, so soak.Totals) {
-		profiles.phase("verify, " + r.String())
+		if profiles != nil {
+			profiles.phase("verify, " + r.String())
+		}
 		p.start(r, so)
 	}
 	cfg.Done = func(r soak.Round, o soak.Outcome) {
@@ -233,10 +221,7 @@ func canCreate(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "")
-	if err == nil {
-		err = errors.Join(f.Close(), os.Remove(f.Name()))
-	}
+	err := tryFile(dir)
 	for _, d := range missing {
 		err = errors.Join(err, os.Remove(d))
 	}

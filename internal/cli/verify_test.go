@@ -21,7 +21,7 @@ import (
 // verify runs "mvccbench verify" on a target within the test's process.
 func verify(t *testing.T, ctx context.Context, target soak.Target, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, err buffer
+	var out, err lines
 	code = run(&env{Program: mvccbench(), ctx: ctx, stdout: &out, stderr: &err, target: target, args: append([]string{"verify", "--http=off"}, args...)})
 	return code, out.String(), err.String()
 }
@@ -122,29 +122,13 @@ func TestVerifyCannotSave(t *testing.T) {
 	require.Contains(t, stderr, "could not be saved: ")
 	require.NotContains(t, stderr, "saved in")
 
-	var out buffer
+	var out lines
 	v := &soak.Violation{Detail: strings.Repeat("line\n", 100), Folder: "folder"}
 	describeViolation(&out, v, true)
 	require.Contains(t, out.String(), "... and 76 more lines\n")
 	v.Folder, v.SaveErr = "", errFull
 	describeViolation(&out, v, true)
 	require.Equal(t, 124, strings.Count(out.String(), "line\n"))
-}
-
-func TestVerifyInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	rounds := 0
-	target := soak.Target{Record: func(ctx context.Context, c history.Config) (*history.History, error) {
-		if rounds++; rounds == 3 {
-			cancel()
-		}
-		return history.Record(ctx, c)
-	}}
-	code, stdout, stderr := verify(t, ctx, target, "--duration=1h", "--kind=onekey", "--out="+t.TempDir())
-	require.Equal(t, ExitInterrupted, code)
-	require.Contains(t, stderr, "interrupted after 3 rounds in ")
-	require.Regexp(t, `(?m)^onekey +3 `, stdout)
-	require.Contains(t, stdout, "nothing was violated")
 }
 
 func TestVerifyWrongArguments(t *testing.T) {
@@ -178,13 +162,7 @@ func TestVerifyWrongArguments(t *testing.T) {
 			if !strings.HasPrefix(c.args, "--out") {
 				args = append(args, "--out="+t.TempDir())
 			}
-			code, stdout, stderr := call(t, args...)
-			require.Equal(t, ExitUsage, code, stderr)
-			require.Empty(t, stdout)
-			for _, want := range c.want {
-				require.Contains(t, stderr, want)
-			}
-			require.NotContains(t, stderr, "profiles:", "nothing was started")
+			refused(t, args, c.want...)
 		})
 	}
 	text, err := os.ReadFile(file)
@@ -193,35 +171,26 @@ func TestVerifyWrongArguments(t *testing.T) {
 }
 
 func TestVerifyResultsThatCannotBeWritten(t *testing.T) {
-	var stderr buffer
+	var stderr lines
 	code := Run(t.Context(), []string{"verify", "--http=off", "--duration=1ms", "--kind=onekey", "--out=" + t.TempDir()}, &broken{}, &stderr)
 	require.Equal(t, ExitFailed, code)
 	require.Contains(t, stderr.String(), errFull.Error())
 }
 
-func TestVerifyHelp(t *testing.T) {
-	code, stdout, _ := call(t, "verify", "--help")
-	require.Equal(t, ExitOK, code)
-	for _, want := range []string{"--check=FILE", "--keep-going", "--[no-]vary-procs", "onekey   Load, Store"} {
-		require.Contains(t, stdout, want)
-	}
-	require.NotContains(t, stdout, "${")
-}
-
 // What could not be decided is said.
 func TestVerifyUndecided(t *testing.T) {
-	var out buffer
+	var out lines
 	r := &soak.Report{Rounds: 1, Kinds: []soak.KindTotals{{Kind: soak.OneKey, Totals: soak.Totals{Undecided: 2}}}}
 	require.NoError(t, writeReport(&out, r, ""))
 	require.Contains(t, out.String(), "2 keys of onekey could not be judged in time")
 	require.Contains(t, roundsIn(r), "1 round in")
 }
 
-// On a pipe there is a line for each interval, on a terminal one that is redrawn.
+// On a pipe there is a line for each interval.
 func TestVerifyProgress(t *testing.T) {
 	round := func(n int) soak.Round { return soak.Round{Number: n, Kind: soak.Append, Workers: 2, Keys: 1, Seed: 7} }
 	synctest.Test(t, func(t *testing.T) {
-		var out buffer
+		var out lines
 		p := newVerifyProgress(&out, time.Second, time.Minute)
 		p.start(round(1), soak.Totals{})
 		time.Sleep(500 * time.Millisecond)
@@ -234,24 +203,4 @@ func TestVerifyProgress(t *testing.T) {
 			"[1s/1m0s] 1.50M transactions checked, 1 rounds VIOLATED; round 2 (seed 7): append, 2 workers, 1 key\n"+
 			"a note\n", out.String())
 	})
-	for _, colour := range []bool{false, true} {
-		var out buffer
-		p := newVerifyProgress(&out, time.Hour, time.Minute)
-		p.report() // nothing to report yet
-		require.Empty(t, out.String())
-		p.terminal, p.colour = true, colour
-		p.start(round(1), soak.Totals{})
-		p.note("a note")
-		p.start(round(2), soak.Totals{})
-		p.close()
-		text := out.String()
-		require.Equal(t, 1, strings.Count(text, "\n"), "only the note: %q", text)
-		require.Contains(t, text, "\r\x1b[Ka note\n")
-		require.True(t, strings.HasSuffix(text, "\r\x1b[K"))
-		require.Equal(t, colour, strings.Contains(text, "\x1b[2m"))
-	}
-	var none *verifyProgress
-	none.start(round(1), soak.Totals{})
-	none.note("")
-	none.close()
 }

@@ -41,11 +41,12 @@ type Hist struct {
 	max    uint64 // exact, or the upper end of a bucket; see Sub
 }
 
-// Record counts one value; a negative one counts as zero. It does not allocate.
-func (h *Hist) Record(v int64) {
+// Add counts a value n times; a negative one counts as zero. That it was the largest is noted
+// also if n is zero. It does not allocate.
+func (h *Hist) Add(v int64, n uint64) {
 	u := uint64(max(v, 0))
-	h.counts[index(u)]++
-	h.n++
+	h.counts[index(u)] += n
+	h.n += n
 	h.max = max(h.max, u)
 }
 

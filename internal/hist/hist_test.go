@@ -46,8 +46,8 @@ func TestBucketError(t *testing.T) {
 
 func TestHugeAndNegativeValues(t *testing.T) {
 	var h Hist
-	h.Record(math.MaxInt64)
-	h.Record(-5)
+	h.Add(math.MaxInt64, 1)
+	h.Add(-5, 1)
 	require.EqualValues(t, 2, h.Count())
 	require.Equal(t, int64(math.MaxInt64), h.Max())
 	require.EqualValues(t, 0, h.Quantile(0.5))
@@ -113,9 +113,9 @@ func TestMergeIsTheSameAsOne(t *testing.T) {
 	recorders := make([]Recorder, 3)
 	for range 30_000 {
 		v := r.Int64N(1 << 30)
-		all.Record(v)
+		all.Add(v, 1)
 		i := r.IntN(len(parts))
-		parts[i].Record(v)
+		parts[i].Add(v, 1)
 		recorders[i].Record(v)
 	}
 	for i := range parts {
@@ -143,7 +143,7 @@ func TestSub(t *testing.T) {
 	for range 5_000 {
 		v := r.Int64N(1 << 20) // the maximum was before
 		recorder.Record(v)
-		want.Record(v)
+		want.Add(v, 1)
 	}
 	recorder.AddTo(&after)
 	require.EqualValues(t, 15_000, after.Count())
@@ -217,7 +217,7 @@ func lastBucket(h *Hist) int {
 func TestAll(t *testing.T) {
 	var h Hist
 	for _, v := range []int64{5, 5, 100_000, 7} {
-		h.Record(v)
+		h.Add(v, 1)
 	}
 	var values []int64
 	var counts []uint64
@@ -244,7 +244,7 @@ func TestEmpty(t *testing.T) {
 func TestSupports(t *testing.T) {
 	var h Hist
 	for i := range int64(10_000) {
-		h.Record(i)
+		h.Add(i, 1)
 		n := i + 1
 		require.Equal(t, n >= 20, h.Supports(0.5), "%d values", n)
 		require.Equal(t, n >= 1_000, h.Supports(0.99), "%d values", n)
@@ -255,7 +255,7 @@ func TestSupports(t *testing.T) {
 func TestRecordDoesNotAllocate(t *testing.T) {
 	h, r := new(Hist), new(Recorder)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		h.Record(987)
+		h.Add(987, 1)
 		r.Record(987)
 	}))
 }

@@ -11,37 +11,21 @@ import (
 // Config says what to record. A count that is zero means its default; a percentage
 // that is zero means never. [Mixed] has a bit of everything.
 type Config struct {
-	// Kind is the kind of history.
-	Kind Kind
-	// Workers is the number of goroutines. Default: 8.
-	Workers int
-	// Txs is how many transactions to run, of all workers together, one-key
-	// operations included. Attempts that conflict are recorded on top.
-	// Default: 10,000.
-	Txs int
-	// Keys is how many keys are in use at a time. Default: 6.
-	Keys int
-	// MaxOps is how many keys a transaction touches at most. Default: 4.
-	MaxOps int
-	// Seed is where the random choices of the workers start. The schedule is
-	// the machine's: the same seed is not the same history.
-	Seed uint64
+	Kind    Kind
+	Workers int    // goroutines; default: 8
+	Txs     int    // of all workers together, one-key operations included; default: 10,000
+	Keys    int    // in use at a time; default: 6
+	MaxOps  int    // keys that a transaction touches at most; default: 4
+	Seed    uint64 // of the random choices; the same seed is not the same schedule
 
-	// OneKey is how many of a hundred are one-key operations.
-	OneKey int
-	// ReadOnly is how many of a hundred are views and snapshots. The rest, which
-	// is never nothing, are transactions that may write.
-	ReadOnly int
-	// Snapshot is how many of a hundred transactions that may write run at
-	// LevelSnapshot; the others run at LevelSerializable.
-	Snapshot int
-	// Scan is how many of a hundred transactions and views read the whole map.
-	Scan int
-	// Write is how many of a hundred operations write. Default: 50.
-	Write int
-	// Delete is how many of a hundred writes delete the key they write. In
-	// append histories the list moves: it is kept under one of two keys of
-	// the map, is deleted there and stored under the other.
+	// Percentages.
+	OneKey   int // of what is run: one-key operations
+	ReadOnly int // of what is run: views and snapshots; the rest is never nothing
+	Snapshot int // of transactions that may write: run at LevelSnapshot
+	Scan     int // of transactions and views: read the whole map
+	Write    int // of operations: write; default: 50
+	// Delete is of writes: delete the key. In append histories the list moves: it is
+	// kept under one of two keys of the map, is deleted there and stored under the other.
 	Delete int
 
 	// Options are those of the map. By default versions are dropped as soon as

@@ -23,9 +23,7 @@ func Kinds() []Kind { return []Kind{KindAppend, KindRegister, KindOneKey} }
 type Level string
 
 const (
-	// LevelSerializable: the reads and writes of the transaction are at one
-	// moment.
-	LevelSerializable Level = "serializable"
+	LevelSerializable Level = "serializable" // its reads and writes are at one moment
 	// LevelSnapshot: its reads are at one moment and its writes at a later one,
 	// between which nobody else writes a key that it writes.
 	LevelSnapshot Level = "snapshot"
@@ -38,27 +36,19 @@ const (
 type Status string
 
 const (
-	// StatusCommitted: the commit was reported as successful.
-	StatusCommitted Status = "committed"
-	// StatusAborted: it was rolled back; nobody may ever have seen its writes.
-	StatusAborted Status = "aborted"
+	StatusCommitted Status = "committed" // as was reported
+	StatusAborted   Status = "aborted"   // nobody may ever have seen its writes
 )
 
 // An OpKind is what an operation of a transaction did.
 type OpKind string
 
 const (
-	// OpRead read a key.
-	OpRead OpKind = "read"
-	// OpAppend appended Value to the list of a key (KindAppend).
-	OpAppend OpKind = "append"
-	// OpWrite set a key to Value.
-	OpWrite OpKind = "write"
-	// OpDelete made a key absent.
+	OpRead   OpKind = "read"
+	OpAppend OpKind = "append" // Value, to the list of a key (KindAppend)
+	OpWrite  OpKind = "write"  // set a key to Value
 	OpDelete OpKind = "delete"
-	// OpOther found something else than Value, by a compare-and-swap that failed
-	// (KindOneKey).
-	OpOther OpKind = "other"
+	OpOther  OpKind = "other" // a compare-and-swap found something else than Value (KindOneKey)
 )
 
 // opKinds are the operations of each kind of history.
@@ -84,26 +74,19 @@ type Op struct {
 	List []int `json:"l,omitempty"`
 }
 
-// A Tx is one transaction, or one operation outside of any.
+// A Tx is one transaction, or one operation outside of any. Of two the first comes before
+// the second in real time if its End is less than the other's Begin.
 type Tx struct {
-	// ID is unique in the history.
-	ID int `json:"id"`
-	// Process is the goroutine that ran the transaction.
-	Process int    `json:"process"`
+	ID      int    `json:"id"`      // unique in the history
+	Process int    `json:"process"` // the goroutine that ran it
 	Level   Level  `json:"level"`
 	Status  Status `json:"status"`
-	// Begin and End are stamps of one monotonic clock, taken before the
-	// transaction was begun and after its commit, or rollback, had returned. Of
-	// two transactions the first comes before the second in real time if its End
-	// is less than the other's Begin.
-	Begin int64 `json:"begin"`
-	End   int64 `json:"end"`
-	// Epoch is the read epoch, if known. It is not used to check anything; it
-	// helps to find out what happened.
+	Begin   int64  `json:"begin"` // by one monotonic clock, before it was begun
+	End     int64  `json:"end"`   // after its commit, or rollback, had returned
+	// Epoch is the read epoch, if known: nothing is checked by it, but it helps to find out
+	// what happened.
 	Epoch uint64 `json:"epoch,omitempty"`
-	// Ops are the operations in the order of the transaction. What it read after
-	// it had written the key is its own.
-	Ops []Op `json:"ops"`
+	Ops   []Op   `json:"ops"` // in its order; what it read after it had written the key is its own
 }
 
 // A History is what a set of concurrent transactions read and wrote. The order

@@ -12,14 +12,10 @@ import (
 type EdgeKind uint8
 
 const (
-	// WW: the first wrote a version, and the second a later one of the same key.
-	WW EdgeKind = iota
-	// WR: the second read what the first wrote.
-	WR
-	// RW: the first read a version, and the second wrote a later one.
-	RW
-	// RT: the first had ended before the second began.
-	RT
+	WW EdgeKind = iota // the first wrote a version, and the second a later one of the same key
+	WR                 // the second read what the first wrote
+	RW                 // the first read a version, and the second wrote a later one
+	RT                 // the first had ended before the second began
 )
 
 // String returns "ww", "wr", "rw" or "rt".
@@ -27,15 +23,11 @@ func (k EdgeKind) String() string { return [...]string{"ww", "wr", "rw", "rt"}[k
 
 // An Edge says that one transaction comes before another, and why.
 type Edge struct {
-	Kind     EdgeKind
-	From, To int // the IDs of the transactions
-	// Key is the key over which they meet; it has no meaning for RT.
-	Key int
-	// Before is the version that From wrote or read, After the one that To
-	// wrote or read.
-	Before, After Version
-	// Realtime says that the order of the two versions is known from real time.
-	Realtime bool
+	Kind          EdgeKind
+	From, To      int     // the IDs of the transactions
+	Key           int     // over which they meet, unless Kind is RT
+	Before, After Version // what From, and what To wrote or read
+	Realtime      bool    // the order of the two versions is known from real time
 	// Via is the transaction, if there is one, that comes after From in real time
 	// and read what To wrote: so that is the later version.
 	Via *int
@@ -49,18 +41,11 @@ type Version struct {
 
 // An Anomaly is one thing that must not have happened.
 type Anomaly struct {
-	// Name is the class: one of explanations, or that of a cycle followed by
-	// "-realtime".
-	Name string
-	// Detail says what is wrong, if it is not a cycle.
-	Detail string
-	// Txs are the IDs of the transactions that take part.
-	Txs []int
-	// Key is the key in question, if it is not a cycle.
-	Key int
-	// Cycle is the shortest cycle that was found, if it is one; the last edge
-	// leads back to where the first one starts.
-	Cycle []Edge
+	Name   string // one of explanations, or that of a cycle followed by "-realtime"
+	Txs    []int  // the IDs of the transactions that take part
+	Detail string // what is wrong, and with which key, if it is not a cycle
+	Key    int
+	Cycle  []Edge // the shortest that was found; the last edge leads back to the start
 }
 
 // A Report is the outcome of a check.

@@ -43,18 +43,14 @@ type event struct {
 // interruptGrace is how long go test may take to end after an interrupt.
 const interruptGrace = 15 * time.Second
 
-// runTest runs c in dir and classifies how it ended. An error means that this
+// runTest runs a go test command in dir and classifies how it ended. An error means that this
 // could not be told: go could not be started, refused its arguments, or ctx
 // ended first.
-func runTest(ctx context.Context, dir string, c command, timeout time.Duration) (result, error) {
-	args := []string{"test", "-json"}
-	if !c.hasFlag("timeout") {
-		args = append(args, "-timeout="+timeout.String())
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, c.args...)...)
+func runTest(ctx context.Context, dir, command string, timeout time.Duration) (result, error) {
+	cmd := exec.CommandContext(ctx, "sh", "-c", "exec env "+command)
 	cmd.Dir = dir
 	// PWD follows Dir; the copy must not be built as part of a workspace.
-	cmd.Env = append(append(cmd.Environ(), "GOWORK=off"), c.env...)
+	cmd.Env = append(cmd.Environ(), "GOWORK=off", fmt.Sprintf("GOFLAGS=-json -timeout=%v", timeout))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace
 	var stdout, stderr bytes.Buffer
@@ -77,7 +73,7 @@ func runTest(ctx context.Context, dir string, c command, timeout time.Duration) 
 	// go test exits with 1 when something it ran or built failed, and with 2
 	// when it did not understand its arguments.
 	if exit.ExitCode() != 1 {
-		return result{}, fmt.Errorf("%v: %w: %s", c, err, bytes.TrimSpace(stderr.Bytes()))
+		return result{}, fmt.Errorf("%s: %w: %s", command, err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return r, nil
 }

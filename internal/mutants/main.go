@@ -148,8 +148,9 @@ func printTable(w io.Writer, reports []report, verbose bool) bool {
 	counts := map[verdict]int{}
 	for _, r := range reports {
 		counts[r.verdict]++
-		fmt.Fprintf(table, "%s\t%s\t%v\t%.1fs\t%s\n",
-			r.mutant.name, testName(r.mutant.test), r.verdict, r.elapsed.Seconds(), r.mutant.title)
+		test, pkg := r.mutant.named()
+		fmt.Fprintf(table, "%s\t%s %s\t%v\t%.1fs\t%s\n", r.mutant.name, pkg,
+			strings.TrimSuffix(strings.TrimPrefix(test, "^"), "$"), r.verdict, r.elapsed.Seconds(), r.mutant.title)
 	}
 	table.Flush()
 	for _, r := range reports {
@@ -167,19 +168,6 @@ func printTable(w io.Writer, reports []report, verbose bool) bool {
 	fmt.Fprintf(w, "\n%d mutants: %d killed, %d not killed, %d not run\n",
 		len(reports), counts[killed], bad, counts[notRun])
 	return bad == 0 && counts[killed] > 0
-}
-
-// testName shortens a test command to the test and its package for the table.
-func testName(c command) string {
-	name, pkg := "", c.args[len(c.args)-1]
-	for i, arg := range c.args {
-		if value, ok := strings.CutPrefix(strings.TrimPrefix(arg, "-"), "run="); ok {
-			name = value
-		} else if (arg == "-run" || arg == "--run") && i+1 < len(c.args) {
-			name = c.args[i+1]
-		}
-	}
-	return pkg + " " + strings.TrimSuffix(strings.TrimPrefix(name, "^"), "$")
 }
 
 // moduleRoot returns the folder of the go.mod that go finds from here.

@@ -7,39 +7,28 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // A mutant is one deliberate fault: a patch and the test that must notice it.
 type mutant struct {
-	name      string  // file name without ".patch"
-	title     string  // what the fault is, in a few words
-	why       string  // what the fault would do to a user
-	test      command // fails on the mutated tree, passes on the clean one
-	timeoutOK bool    // a test that hangs has noticed the fault too
-	patch     []byte  // the whole file; git apply skips the header
+	name      string // file name without ".patch"
+	title     string // what the fault is, in a few words
+	why       string // what the fault would do to a user
+	test      string // a command for a shell: fails on the mutated tree, passes on the clean one
+	timeoutOK bool   // a test that hangs has noticed the fault too
+	patch     []byte // the whole file; git apply skips the header
 }
 
-// A command is a go test invocation, split into words.
-type command struct {
-	env  []string // leading NAME=value words
-	args []string // what follows "go test"
-}
+// testCommand is what the test of a mutant looks like: only a named test can kill one.
+var testCommand = regexp.MustCompile(`^(?:\w+=\S* )*go test .*-run[ =](?:'([^']*)'|(\S+)).*? (\.\S*)(?: |$)`)
 
-// String returns the command as it would be typed, but for the quotes.
-func (c command) String() string {
-	words := append(slices.Clone(c.env), "go", "test")
-	return strings.Join(append(words, c.args...), " ")
-}
-
-// hasFlag reports whether the command sets the named flag, with one dash or
-// two, alone or as -name=value.
-func (c command) hasFlag(name string) bool {
-	return slices.ContainsFunc(c.args, func(arg string) bool {
-		arg, _, _ = strings.Cut(arg, "=")
-		return arg == "-"+name || arg == "--"+name
-	})
+// named returns the name of the test, as a pattern, and its package.
+func (m *mutant) named() (test, pkg string) {
+	words := testCommand.FindStringSubmatch(m.test)
+	return words[1] + words[2], words[3]
 }
 
 // readMutants reads every *.patch file of dir, sorted by name. One bad header
@@ -49,7 +38,6 @@ func readMutants(dir string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(files)
 	var all []mutant
 	var errs []error
 	for _, file := range files {
@@ -97,88 +85,16 @@ func parseMutant(text []byte) (mutant, error) {
 		last = key
 		fields[key] = strings.TrimSpace(value)
 	}
-	if err := lines.Err(); err != nil {
-		return mutant{}, err
-	}
 	for _, key := range []string{"title", "why", "test"} {
 		if fields[key] == "" {
 			return mutant{}, fmt.Errorf("header field %q is missing", key)
 		}
 	}
-	test, err := parseCommand(fields["test"])
-	if err != nil {
-		return mutant{}, err
+	if test := fields["test"]; !testCommand.MatchString(test) || strings.Contains(test, " -json") {
+		return mutant{}, fmt.Errorf("test command %q is not go test with -run, a package, and no -json", test)
 	}
 	_, timeoutOK := fields["timeout-ok"]
 	return mutant{
-		title:     fields["title"],
-		why:       fields["why"],
-		test:      test,
-		timeoutOK: timeoutOK,
-		patch:     text,
-	}, nil
-}
-
-// parseCommand splits a "NAME=value go test ..." line. Only a named test can
-// kill a mutant, so the line must have -run, and -json belongs to the runner.
-func parseCommand(line string) (command, error) {
-	words, err := splitWords(line)
-	if err != nil {
-		return command{}, err
-	}
-	var c command
-	for len(words) > 0 && isAssignment(words[0]) {
-		c.env, words = append(c.env, words[0]), words[1:]
-	}
-	if len(words) < 3 || words[0] != "go" || words[1] != "test" {
-		return command{}, fmt.Errorf("test command %q does not start with go test", line)
-	}
-	c.args = words[2:]
-	if !c.hasFlag("run") {
-		return command{}, fmt.Errorf("test command %q names no test: -run is missing", line)
-	}
-	if c.hasFlag("json") {
-		return command{}, fmt.Errorf("test command %q must not set -json", line)
-	}
-	return c, nil
-}
-
-// isAssignment reports whether word looks like NAME=value.
-func isAssignment(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	return ok && name != "" && !strings.ContainsAny(name, "-./")
-}
-
-// splitWords splits at spaces, with 'single' and "double" quotes and without
-// any expansion, so that a -run pattern may contain $ and |.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	inWord, quote := false, rune(0)
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			inWord, quote = true, r
-		case r == ' ' || r == '\t':
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-				inWord = false
-			}
-		default:
-			inWord = true
-			word.WriteRune(r)
-		}
-	}
-	if quote != 0 {
-		return nil, fmt.Errorf("unclosed %c in %q", quote, line)
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	return words, nil
+		title: fields["title"], why: fields["why"], test: fields["test"], timeoutOK: timeoutOK, patch: text,
+	}, lines.Err()
 }

@@ -128,16 +128,16 @@ func (r *runner) try(ctx context.Context, dir string, m mutant) (verdict, string
 // clean reports as an error that the test command does not pass on the clean
 // tree, or that it runs nothing there. A -run that matches no test passes, and
 // a test that is skipped passes too: neither can kill anything.
-func (r *runner) clean(ctx context.Context, dir string, c command) error {
+func (r *runner) clean(ctx context.Context, dir, command string) error {
 	r.mu.Lock()
-	b := r.baseline[c.String()]
+	b := r.baseline[command]
 	if b == nil {
 		b = &baseline{}
-		r.baseline[c.String()] = b
+		r.baseline[command] = b
 	}
 	r.mu.Unlock()
 	b.once.Do(func() {
-		res, err := runTest(ctx, dir, c, r.timeout)
+		res, err := runTest(ctx, dir, command, r.timeout)
 		switch {
 		case err != nil:
 			b.err = err
@@ -146,7 +146,7 @@ func (r *runner) clean(ctx context.Context, dir string, c command) error {
 		case res.outcome != passed:
 			b.err = fmt.Errorf("fails on the clean tree: %s", tail(res.output, 10))
 		case len(res.passed) == 0:
-			b.err = fmt.Errorf("runs no test that is not skipped: %s", c)
+			b.err = fmt.Errorf("runs no test that is not skipped: %s", command)
 		}
 	})
 	return b.err

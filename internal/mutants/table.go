@@ -34,18 +34,13 @@ internal/mutants fails when it is out of date.
 				header = true
 				fmt.Fprintf(w, "\n## %s\n\n| fault | what it would do | found by |\n|---|---|---|\n", area.title)
 			}
-			fmt.Fprintf(w, "| [%s](../internal/mutants/%s.patch): %s | %s | %s |\n",
-				m.name, m.name, cell(m.title), cell(m.why), testOnly(m.test))
+			test, _ := m.named()
+			test = strings.NewReplacer("$/^", "/", "/^", "/", "$", "", "^", "").Replace(test)
+			fmt.Fprintf(w, "| [%s](../internal/mutants/%s.patch): %s | %s | `%s` |\n",
+				m.name, m.name, cell(m.title), cell(m.why), cell(test))
 		}
 	}
 }
 
 // cell returns text fit for the cell of a Markdown table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
-
-// testOnly returns the name of the test that c runs, with its subtests.
-func testOnly(c command) string {
-	_, name, _ := strings.Cut(testName(c), " ")
-	name = strings.NewReplacer("$/^", "/", "/^", "/", "$", "", "^", "").Replace(name)
-	return "`" + cell(name) + "`"
-}

@@ -14,7 +14,7 @@ import (
 )
 
 // plan decides what is drawn of a run.
-func plan(r *results.Run) ([]section, error) {
+func plan(r *results.Run) []section {
 	cells := r.Cells()
 	p := planner{}
 	for _, c := range cells {
@@ -37,15 +37,11 @@ func plan(r *results.Run) ([]section, error) {
 			if swept && len(distinct(same, threadsOf)) < 2 {
 				continue // the charts above have them all
 			}
-			charts, err := p.againstThreads(same, title)
-			if err != nil {
-				return nil, err
-			}
-			s.Charts = append(s.Charts, charts...)
+			s.Charts = append(s.Charts, p.againstThreads(same, title)...)
 		}
 		sections = append(sections, s)
 	}
-	return sections, nil
+	return sections
 }
 
 func titleOf(c *results.Cell) string { return c.Title }
@@ -78,19 +74,15 @@ type position func(*results.Cell) (x float64, ok bool)
 type planner map[string]int
 
 // againstThreads returns the charts of one title.
-func (p planner) againstThreads(cells []*results.Cell, title string) ([]chart, error) {
+func (p planner) againstThreads(cells []*results.Cell, title string) []chart {
 	threads := func(c *results.Cell) (float64, bool) { return float64(c.Threads), true }
 	charts := p.measured(cells, title, "", caption(cells), "goroutines", threads)
 	for _, kind := range []string{results.Service, results.Response} {
-		c, ok, err := p.distribution(cells, title, kind)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		if c, ok := p.distribution(cells, title, kind); ok {
 			charts = append(charts, c)
 		}
 	}
-	return charts, nil
+	return charts
 }
 
 // measured returns the charts of all figures that cells have against x.
@@ -196,7 +188,7 @@ var percents = []float64{50, 90, 99, 99.9, 99.99, 99.999, 75, 95, 99.5, 99.95}
 
 // distribution returns the chart of all percentiles of cells at their largest number of threads.
 // False: there is nothing to draw.
-func (p planner) distribution(cells []*results.Cell, title, kind string) (chart, bool, error) {
+func (p planner) distribution(cells []*results.Cell, title, kind string) (chart, bool) {
 	name := "latency"
 	if kind == results.Response {
 		name = "response time"
@@ -211,10 +203,7 @@ func (p planner) distribution(cells []*results.Cell, title, kind string) (chart,
 	}
 	drawn := map[float64]bool{}
 	for _, cell := range only(cells, threadsOf, threads) {
-		percentiles, _, err := cell.Distribution(kind)
-		if err != nil {
-			return c, false, err
-		}
+		percentiles, _ := cell.Distribution(kind)
 		s := series{Name: cell.Engine, Place: p[cell.Engine]}
 		for _, q := range percentiles {
 			if y := float64(q.Ns) / 1e9; slices.Contains(percents, q.Percent) && y > 0 {
@@ -234,7 +223,7 @@ func (p planner) distribution(cells []*results.Cell, title, kind string) (chart,
 			c.X.Ticks = append(c.X.Ticks, tick{nine(q), label})
 		}
 	}
-	return c, len(c.Series) > 0, nil
+	return c, len(c.Series) > 0
 }
 
 // nine returns where a percentile is on an axis of nines: 90 at 1, 99 at 2.

@@ -35,15 +35,11 @@ func Page(r *results.Run) ([]byte, error) {
 	if len(r.Samples) == 0 {
 		return nil, ErrEmpty
 	}
-	sections, err := plan(r)
-	if err != nil {
-		return nil, err
-	}
 	style := asset("uplot.css") + asset("style.css") + ownStyle
 	script := "/*\n" + asset("uplot.LICENSE") + "*/\n" + asset("uplot.js") + asset("charts.js") +
 		ownScript
 	p := page{
-		Header: r.Header, Mark: r.Mark(), Facts: results.Describe(r.Header), Sections: sections,
+		Header: r.Header, Mark: r.Mark(), Facts: results.Describe(r.Header), Sections: plan(r),
 		Caption: results.MediansCaption, Style: template.CSS(style), Script: template.JS(script),
 		Policy: fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s",
 			hash(style), hash(script)),

@@ -1,8 +1,10 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -101,7 +103,7 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	}
 	for _, key := range []string{"goos", "goarch", "cpu"} {
 		if a, b := before.config(key), after.config(key); a != b {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s", key, orNone(a), before.Label, orNone(b), after.Label))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s", key, cmp.Or(a, none), before.Label, cmp.Or(b, none), after.Label))
 		}
 	}
 	c.Warnings = append(c.Warnings, differences(before, after)...)
@@ -131,7 +133,8 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta := join(before.Units, after.Units)
+	meta := maps.Clone(before.Units)
+	maps.Copy(meta, after.Units)
 	for _, unit := range units {
 		if t := compareUnit(unit, x, y, meta, o.Alpha); len(t.Rows) > 0 {
 			c.Tables = append(c.Tables, t)
@@ -148,13 +151,6 @@ func instrumentation(s *Source) string {
 		return "plain"
 	}
 	return "instrumented (" + s.Instrumented + ")"
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 func some(names []string) string {
@@ -231,16 +227,6 @@ func wanted(asked, x, y []string) ([]string, error) {
 	return list, nil
 }
 
-func join(a, b benchfmt.UnitMetadataMap) benchfmt.UnitMetadataMap {
-	sum := benchfmt.UnitMetadataMap{}
-	for _, m := range []benchfmt.UnitMetadataMap{a, b} {
-		for k, v := range m {
-			sum[k] = v
-		}
-	}
-	return sum
-}
-
 func compareUnit(unit string, x, y *collected, meta benchfmt.UnitMetadataMap, alpha float64) Table {
 	t := Table{Unit: unit}
 	direction := meta.GetBetter(unit)
@@ -284,11 +270,11 @@ func compareUnit(unit string, x, y *collected, meta benchfmt.UnitMetadataMap, al
 }
 
 func compareRow(name string, a, b *benchmath.Sample, assume benchmath.Assumption) Row {
-	cmp := assume.Compare(a, b)
-	r := Row{Name: name, Old: side(a, assume), New: side(b, assume), P: cmp.P}
+	c := assume.Compare(a, b)
+	r := Row{Name: name, Old: side(a, assume), New: side(b, assume), P: c.P}
 	r.setDelta()
-	r.Significant = cmp.P <= cmp.Alpha && r.Old.Center != r.New.Center
-	r.Undecidable = assume == benchmath.AssumeNothing && smallestP(cmp.N1, cmp.N2) > cmp.Alpha
+	r.Significant = c.P <= c.Alpha && r.Old.Center != r.New.Center
+	r.Undecidable = assume == benchmath.AssumeNothing && SmallestP(c.N1, c.N2) > c.Alpha
 	return r
 }
 
@@ -315,9 +301,9 @@ func (r *Row) setDelta() {
 	r.DeltaPct = &pct
 }
 
-// smallestP returns the smallest p-value that the two-sided U test can give with so
+// SmallestP returns the smallest p-value that the two-sided U test can give with so
 // many samples: that of samples of which all on one side are above all others.
-func smallestP(n1, n2 int) float64 {
+func SmallestP(n1, n2 int) float64 {
 	orders := 1.0
 	for i := 1; i <= min(n1, n2); i++ {
 		orders *= float64(max(n1, n2)+i) / float64(i)

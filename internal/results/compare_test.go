@@ -20,6 +20,14 @@ func source(t *testing.T, label string, r *Run) *Source {
 	return s
 }
 
+func loadSource(name string, store *Store) (*Source, error) {
+	in, err := Load(name, store)
+	if err != nil {
+		return nil, err
+	}
+	return in.Source()
+}
+
 func table(t *testing.T, c *Comparison, unit string) Table {
 	t.Helper()
 	for _, tab := range c.Tables {
@@ -120,7 +128,7 @@ func TestTooFewSamples(t *testing.T) {
 		n1, n2 int
 		p      float64
 	}{{1, 1, 1}, {3, 3, 0.1}, {4, 4, 2.0 / 70}, {1, 39, 0.05}, {6, 6, 2.0 / 924}, {6, 3, 2.0 / 84}} {
-		require.InDelta(t, s.p, smallestP(s.n1, s.n2), 1e-12)
+		require.InDelta(t, s.p, SmallestP(s.n1, s.n2), 1e-12)
 	}
 }
 
@@ -181,12 +189,12 @@ func TestFormatDoesNotMatter(t *testing.T) {
 	run.Samples[0].Metrics["aborts/op"] = 0.25
 	json, txt := filepath.Join(dir, "run.json"), filepath.Join(dir, "run.txt")
 	require.NoError(t, os.WriteFile(json, []byte("\n "+encode(t, run)), 0o600))
-	require.NoError(t, os.WriteFile(txt, []byte(bench(t, run)), 0o600))
+	require.NoError(t, os.WriteFile(txt, []byte(benchText(t, run)), 0o600))
 	require.NoError(t, store.Save("run", run))
 
 	var first []Table
 	for _, name := range []string{json, txt, "run"} {
-		s, err := Load(name, store)
+		s, err := loadSource(name, store)
 		require.NoError(t, err)
 		require.Equal(t, name, s.Label)
 		c, err := Compare(s, source(t, "other", testRun(t, 6, 3e6)), Options{Alpha: 0.05})
@@ -199,7 +207,7 @@ func TestFormatDoesNotMatter(t *testing.T) {
 	// Results of other programs are compared, too.
 	other := filepath.Join(dir, "other.txt")
 	require.NoError(t, os.WriteFile(other, []byte(strings.Repeat("pkg: x\nBenchmarkX 1 5 ns/op\npkg: y\nBenchmarkX 1 0 ns/op 7 widgets\nBenchmark bad line\n", 2)), 0o600))
-	s, err := Load(other, store)
+	s, err := loadSource(other, store)
 	require.NoError(t, err)
 	require.Len(t, s.Warnings, 2)
 	c, err := Compare(s, s, Options{Alpha: 0.05})
@@ -225,14 +233,12 @@ func TestLoadErrors(t *testing.T) {
 		empty:                      "no results in it",
 		bad:                        bad + ": not a record",
 	} {
-		_, err := Load(name, store)
+		_, err := loadSource(name, store)
 		require.ErrorContains(t, err, want)
-		if name != empty {
-			_, err = LoadRun(name, store)
-			require.ErrorContains(t, err, want)
-		}
 	}
-	_, err = LoadRun(txt, store)
+	in, err := Load(txt, store)
+	require.NoError(t, err)
+	_, err = in.Run()
 	require.ErrorContains(t, err, "result X: its name has no engine= and threads=")
 }
 

@@ -1,10 +1,15 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
+
+// none stands for what there is not.
+const none = "none"
 
 // differences returns what differs in the circumstances of two runs, beside what
 // was to be compared: machine, runtime, and how it was measured.
@@ -16,13 +21,13 @@ func differences(before, after *Source) []string {
 	var list []string
 	add := func(what, x, y string) {
 		if x != y {
-			list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", what, orNone(x), before.Label, orNone(y), after.Label))
+			list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", what, cmp.Or(x, none), before.Label, cmp.Or(y, none), after.Label))
 		}
 	}
 	add("Go", a.Go, b.Go)
 	add("CPUs", fmt.Sprint(a.CPUs), fmt.Sprint(b.CPUs))
 	add("GOMAXPROCS", fmt.Sprint(a.GOMAXPROCS), fmt.Sprint(b.GOMAXPROCS))
-	names := append(settingNames(a.Settings), settingNames(b.Settings)...)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a.Settings)), maps.Keys(b.Settings))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		add(name, a.Settings[name], b.Settings[name])

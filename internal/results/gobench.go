@@ -1,8 +1,11 @@
 package results
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,33 +24,31 @@ const instrumentedKey = "instrumented"
 // is in comment lines: a configuration line that differs would keep benchstat from
 // comparing them.
 type BenchWriter struct {
-	w      io.Writer
+	w      *bufio.Writer
 	bench  *benchfmt.Writer
 	header Header
 	units  map[string]bool // those that it has been said which way is better
-	err    error           // the first
 }
 
 // NewBenchWriter writes the head of a run to w. Errors are kept for
-// [BenchWriter.Err].
+// [BenchWriter.Flush].
 func NewBenchWriter(w io.Writer, h Header) *BenchWriter {
-	b := &BenchWriter{w: w, bench: benchfmt.NewWriter(w), header: h, units: map[string]bool{}}
+	buf := bufio.NewWriter(w)
+	b := &BenchWriter{w: buf, bench: benchfmt.NewWriter(buf), header: h, units: map[string]bool{}}
 	for _, line := range Describe(h) {
 		b.Comment("%s", line)
 	}
 	return b
 }
 
-// Err returns the first error of writing.
-func (b *BenchWriter) Err() error { return b.err }
+// Flush writes what is buffered, and returns the first error of writing.
+func (b *BenchWriter) Flush() error { return b.w.Flush() }
 
 // Comment writes lines that readers of the format skip.
 func (b *BenchWriter) Comment(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	for line := range strings.SplitSeq(text, "\n") {
-		if b.err == nil {
-			_, b.err = fmt.Fprintf(b.w, "# %s\n", strings.TrimSpace(line))
-		}
+		fmt.Fprintf(b.w, "# %s\n", strings.TrimSpace(line))
 	}
 }
 
@@ -62,13 +63,13 @@ func (b *BenchWriter) Sample(s *Sample) {
 			continue
 		}
 		b.units[unit] = true
-		b.write(&benchfmt.UnitMetadata{
+		_ = b.bench.Write(&benchfmt.UnitMetadata{
 			UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"},
 			OrigUnit:        unit,
 			Value:           m.Better,
 		})
 	}
-	b.write(benchResult(b.header, s))
+	_ = b.bench.Write(benchResult(b.header, s))
 }
 
 // Instrument says that the samples from now on are instrumented, and how.
@@ -82,12 +83,6 @@ func (b *BenchWriter) Outcome(o Outcome) {
 		b.Comment("%s\nthe samples above were verified; the run ended here, after %d of %d", o.Detail, o.Done, o.Of)
 	default:
 		b.Comment("%s", o)
-	}
-}
-
-func (b *BenchWriter) write(rec benchfmt.Record) {
-	if b.err == nil {
-		b.err = b.bench.Write(rec)
 	}
 }
 
@@ -120,7 +115,7 @@ func WriteBench(w io.Writer, r *Run) error {
 		b.Sample(&r.Samples[i])
 	}
 	b.Outcome(r.Outcome)
-	return b.Err()
+	return b.Flush()
 }
 
 // DescribeMachine returns, in lines, the command line of a run, the program and
@@ -132,7 +127,7 @@ func DescribeMachine(h Header) []string {
 	add("%s", strings.TrimSpace(name+" "+strings.Join(h.Args, " ")))
 	add("%s; %s; %s", h.Program, h.Go, h.Started.UTC().Format(time.RFC3339))
 	settings := ""
-	for _, name := range settingNames(h.Settings) {
+	for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
 		settings += fmt.Sprintf(", %s=%s", name, h.Settings[name])
 	}
 	add("GOMAXPROCS %d of %d CPUs%s", h.GOMAXPROCS, h.CPUs, settings)
@@ -156,7 +151,7 @@ func Describe(h Header) []string {
 	add("seed %d, %d x %s after %v of warm-up%s", h.Seed, h.Count, length(&h), h.Warmup, levels)
 	if len(h.Harness) > 0 {
 		var costs []string
-		for _, w := range settingNames(h.Harness) {
+		for _, w := range slices.Sorted(maps.Keys(h.Harness)) {
 			costs = append(costs, fmt.Sprintf("%.0f ns (%s)", h.Harness[w], w))
 		}
 		add("the harness takes of each operation about %s", strings.Join(costs, ", "))
@@ -180,3 +175,6 @@ func Describe(h Header) []string {
 	}
 	return lines
 }
+
+// oneLine makes text fit into one line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

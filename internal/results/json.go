@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 )
 
 // document is a record as it is written.
@@ -86,20 +85,6 @@ func syntax(b []byte, err error) string {
 		return err.Error()
 	}
 	return fmt.Sprintf("line %d: %v", 1+bytes.Count(b[:at], []byte("\n")), err)
-}
-
-// ReadFile reads the run in the named file.
-func ReadFile(name string) (*Run, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return r, nil
 }
 
 // check finds what a record cannot say.

@@ -1,9 +1,7 @@
 package results
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -26,7 +24,14 @@ var (
 // format: without the histograms of latencies and the workloads' parameters that
 // were left at their defaults, which it does not have.
 func readBench(label string, b []byte) (*Run, error) {
-	run := &Run{Header: Header{Loop: "closed"}, Outcome: Outcome{Kind: Complete}}
+	source, err := parseBench(label, b)
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{
+		Header:  Header{Loop: "closed", Instrumented: source.Instrumented},
+		Outcome: Outcome{Kind: Complete},
+	}
 	h := &run.Header
 	next := map[int]bool{} // by line: the sample after it was interrupted
 	lines := strings.Split(string(b), "\n")
@@ -50,42 +55,28 @@ func readBench(label string, b []byte) (*Run, error) {
 		if sayNext.MatchString(line) {
 			next[i+1] = true
 		}
-		if text, ok := strings.CutPrefix(line, "# "); ok && len(run.Samples) == 0 && !next[i+1] {
+		if text, ok := strings.CutPrefix(line, "# "); ok && !next[i+1] {
 			h.Comments = append(h.Comments, text)
 		}
 	}
-	r := benchfmt.NewReader(bytes.NewReader(b), label)
 	indexes := map[Key]int{}
-	bad := errors.New("there are no results in it, neither in the Go benchmark format nor as a record in JSON")
-	for r.Scan() {
-		switch rec := r.Result().(type) {
-		case *benchfmt.SyntaxError:
-			bad = rec
-		case *benchfmt.Result:
-			s, gomaxprocs, err := sampleFromBench(rec)
-			_, at := rec.Pos()
-			if err != nil {
-				return nil, fmt.Errorf("%s:%d: %w", label, at, err)
-			}
-			// Between a comment and the sample that it is about there may be
-			// what is said of units, and empty lines.
-			for n := at - 1; n > 0 && (next[n] || lines[n-1] == "" || strings.HasPrefix(lines[n-1], "Unit ")); n-- {
-				s.Interrupted = s.Interrupted || next[n]
-			}
-			s.Index = indexes[s.Key()]
-			indexes[s.Key()]++
-			run.Samples = append(run.Samples, s)
-			h.GOOS, h.GOARCH, h.CPU = rec.GetConfig("goos"), rec.GetConfig("goarch"), rec.GetConfig("cpu")
-			h.GOMAXPROCS = gomaxprocs
-			h.Instrumented = cmp.Or(rec.GetConfig(instrumentedKey), h.Instrumented)
-			h.Count = max(h.Count, s.Index+1)
+	for _, rec := range source.Results {
+		s, gomaxprocs, err := sampleFromBench(rec)
+		_, at := rec.Pos()
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", label, at, err)
 		}
-	}
-	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", label, err)
-	}
-	if len(run.Samples) == 0 {
-		return nil, fmt.Errorf("%s: %w", label, bad)
+		// Between a comment and the sample that it is about there may be
+		// what is said of units, and empty lines.
+		for n := at - 1; n > 0 && (next[n] || lines[n-1] == "" || strings.HasPrefix(lines[n-1], "Unit ")); n-- {
+			s.Interrupted = s.Interrupted || next[n]
+		}
+		s.Index = indexes[s.Key()]
+		indexes[s.Key()]++
+		run.Samples = append(run.Samples, s)
+		h.GOOS, h.GOARCH, h.CPU = rec.GetConfig("goos"), rec.GetConfig("goarch"), rec.GetConfig("cpu")
+		h.GOMAXPROCS = gomaxprocs
+		h.Count = max(h.Count, s.Index+1)
 	}
 	run.Outcome.Done = len(run.Samples)
 	run.Outcome.Of = max(run.Outcome.Of, run.Outcome.Done)

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,7 +23,7 @@ func TestReadBench(t *testing.T) {
 		{Kind: Violated, Done: 8, Of: 12, Detail: "verification violated"},
 	} {
 		r.Outcome = outcome
-		got, err := ParseRun("file", strings.NewReader(bench(t, r)))
+		got, err := readBench("file", []byte(benchText(t, r)))
 		require.NoError(t, err)
 		want := outcome
 		if outcome.Kind == Violated {
@@ -66,10 +65,10 @@ func TestReadBenchOfOthers(t *testing.T) {
 		"\nBenchmarkMap/engine=a-2 1 5 ns/op\n": "file:2: result Map/engine=a-2: its name has no engine= and threads=",
 		"BenchmarkMap/engine=a/threads=x 1 5 ns/op\n": "expected a number after threads",
 	} {
-		_, err := ParseRun("file", strings.NewReader(text))
+		_, err := readBench("file", []byte(text))
 		require.ErrorContains(t, err, want, text)
 	}
-	r, err := ParseRun("file", strings.NewReader("BenchmarkMap/engine=a/threads=3 10 5 ns/op 7 widgets\n"))
+	r, err := readBench("file", []byte("BenchmarkMap/engine=a/threads=3 10 5 ns/op 7 widgets\n"))
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Header.GOMAXPROCS)
 	require.Empty(t, r.Mark())

@@ -29,14 +29,21 @@ type Source struct {
 	header *Header // of the run; nil if it is not known
 }
 
+// An Input is results as they were found.
+type Input struct {
+	label string // as it was named
+	run   *Run   // nil if text is in the Go benchmark format
+	text  []byte
+}
+
 // Load returns the results in the file called name, in the Go benchmark format or
 // as a record in JSON, or else of the run saved under that name in the store. The
 // file is preferred if there are both.
-func Load(name string, store *Store) (*Source, error) {
+func Load(name string, store *Store) (*Input, error) {
 	b, err := os.ReadFile(name)
 	switch {
 	case err == nil:
-		return parse(name, b)
+		return Parse(name, bytes.NewReader(b))
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case CheckName(name) != nil:
@@ -44,73 +51,41 @@ func Load(name string, store *Store) (*Source, error) {
 	case !store.Has(name):
 		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s", name, store.Dir())
 	}
-	r, err := store.Load(name)
-	if err != nil {
-		return nil, err
-	}
-	return r.Source(name)
-}
-
-// LoadRun returns the record in the file called name or, if there is none, of the
-// run saved under that name. Of a file in the Go benchmark format, which does not
-// have all that a record has, it returns what there is.
-func LoadRun(name string, store *Store) (*Run, error) {
-	b, err := os.ReadFile(name)
-	switch {
-	case err == nil:
-		return parseRun(name, b)
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	case CheckName(name) != nil:
-		return nil, fmt.Errorf("there is no file %s", name)
-	case !store.Has(name):
-		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s", name, store.Dir())
-	}
-	return store.Load(name)
+	run, err := store.Load(name)
+	return &Input{label: name, run: run}, err
 }
 
 // Parse is [Load] of what r has, which is called name.
-func Parse(name string, r io.Reader) (*Source, error) {
+func Parse(name string, r io.Reader) (*Input, error) {
 	b, err := io.ReadAll(r)
+	if err == nil && !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) {
+		return &Input{label: name, text: b}, nil
+	}
+	var run *Run
+	if err == nil {
+		run, err = Read(bytes.NewReader(b))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return parse(name, b)
+	return &Input{label: name, run: run}, nil
 }
 
-// ParseRun is [LoadRun] of what r has, which is called name.
-func ParseRun(name string, r io.Reader) (*Run, error) {
-	b, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+// Source returns the results as one side of a comparison.
+func (in *Input) Source() (*Source, error) {
+	if in.run != nil {
+		return in.run.Source(in.label)
 	}
-	return parseRun(name, b)
+	return parseBench(in.label, in.text)
 }
 
-func parseRun(name string, b []byte) (*Run, error) {
-	if !isJSON(b) {
-		return readBench(name, b)
+// Run returns the record. Of text in the Go benchmark format, which does not have all that a
+// record has, it returns what there is.
+func (in *Input) Run() (*Run, error) {
+	if in.run != nil {
+		return in.run, nil
 	}
-	r, err := Read(bytes.NewReader(b))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return r, nil
-}
-
-func isJSON(b []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{"))
-}
-
-func parse(label string, b []byte) (*Source, error) {
-	if !isJSON(b) {
-		return parseBench(label, b)
-	}
-	r, err := Read(bytes.NewReader(b))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", label, err)
-	}
-	return r.Source(label)
+	return readBench(in.label, in.text)
 }
 
 // Source returns r, under the name label, as it would come out of a file in the

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/perf/benchunit"
 )
 
-func bench(t *testing.T, r *Run) string {
+func benchText(t *testing.T, r *Run) string {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, WriteBench(&b, r))
@@ -26,12 +26,13 @@ func bench(t *testing.T, r *Run) string {
 }
 
 // Two runs that differ in everything volatile are compared by the real benchstat in
-// one table for each unit; an instrumented one is kept apart from a plain one.
+// one table for each unit, and the engines of one run beside each other; an instrumented one is
+// kept apart from a plain one.
 func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, r *Run) string {
 		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(bench(t, r)), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(benchText(t, r)), 0o600))
 		return file
 	}
 	before := testRun(t, 6, 1e6)
@@ -58,6 +59,10 @@ func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 	}
 	require.Regexp(t, `Balanced/keys=10/engine=mvcc/threads=1-2 +1\.025M ± 2% +2\.050M ± 2% +\+100\.00% \(p=0\.002 n=6\)`, out)
 
+	out = benchstat("-col", "/engine", a)
+	require.Regexp(t, `│ +mvcc +│ +rwmutex +│`, out)
+	require.Regexp(t, `Balanced/keys=10/threads=1\S* .*±.*±.*n=6`, out)
+
 	after.Header.Instrumented = "execution trace"
 	out = benchstat(a, write("c.txt", after))
 	require.NotContains(t, out, "p=0.002", "they are not compared:\n%s", out)
@@ -67,7 +72,7 @@ func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 func TestBenchFormat(t *testing.T) {
 	r := testRun(t, 1, 1e6)
 	r.Outcome = Outcome{Kind: Violated, Detail: "verification violated:\na key is lost", Done: 4, Of: 9}
-	text := bench(t, r)
+	text := benchText(t, r)
 	for _, want := range []string{
 		"# mvccbench run --threads=1,2\n", "# mvccbench v1.2.3; go1.26.8; 2026-11-21T16:00:00Z\n",
 		"# GOMAXPROCS 2 of 4 CPUs, GOGC=50\n", "# the process could have 50 % of its CPUs\n",
@@ -99,7 +104,7 @@ func TestBenchFormat(t *testing.T) {
 	r.Outcome = Outcome{Kind: Failed, Detail: "no\nroom", Done: 4, Of: 9}
 	r.Samples[1].Interrupted = true
 	r.Samples[3].Metrics["response-p99-ns"] = 5
-	text = bench(t, r)
+	text = benchText(t, r)
 	require.Contains(t, text, "# seed 7, 1 x 5 operations after 1s")
 	require.Contains(t, text, "# open loop, poisson arrivals: response times count from when an operation was due;")
 	require.Contains(t, text, "Unit response-p99-ns better=lower\n")
@@ -129,8 +134,7 @@ func TestWritingFails(t *testing.T) {
 		"csv":   func() error { return WriteCSV(&broken{100}, r) },
 		"json":  func() error { return Write(&broken{100}, r) },
 		"hgrm": func() error {
-			_, err := r.Cells()[0].WritePercentiles(&broken{100}, Service, "")
-			return err
+			return r.Cells()[0].WritePercentiles(&broken{100}, Service, "")
 		},
 	} {
 		require.ErrorIs(t, write(), errFull, name)

@@ -208,21 +208,17 @@ func (g *growth) atRest(before int64) *Violation {
 			return g.violation(fmt.Sprintf("after the load the heap is not given back: %s, from %s at its start", mib(heap), mib(start)))
 		}
 	}
-	if v := g.contents(); v != nil {
-		return v
+	sn := g.m.Snapshot()
+	v := checkContents(g.r, sn)
+	sn.Close()
+	if v == nil {
+		v = checkQuiet(g.m)
 	}
-	return checkQuiet(g.m)
+	return v
 }
 
 // keptRoom is how many bytes a map may keep for later use.
 const keptRoom = 16 << 20
-
-// contents checks that nothing was lost or made up.
-func (g *growth) contents() *Violation {
-	sn := g.m.Snapshot()
-	defer sn.Close()
-	return checkContents(g.r, sn)
-}
 
 // checkContents checks what sn shows: transfers leave the sum alone, and what is
 // stored names its key.
@@ -266,11 +262,7 @@ func (w *writer) run() {
 			continue
 		}
 		to := (k + 1 + w.random.IntN(w.r.Keys-1)) % w.r.Keys
-		opts := &mvcc.TxOptions{Isolation: mvcc.LevelSerializable}
-		if w.random.IntN(100) < w.r.Snapshot {
-			opts.Isolation = mvcc.LevelSnapshot
-		}
-		err := w.m.Update(context.Background(), opts, func(tx mvcc.Tx[int, int64]) error {
+		err := w.m.Update(context.Background(), w.r.level(w.random), func(tx mvcc.Tx[int, int64]) error {
 			a, _ := tx.Get(k)
 			b, _ := tx.Get(to)
 			tx.Set(k, a-1)

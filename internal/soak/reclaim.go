@@ -248,10 +248,7 @@ func (c *churner) direct(writes map[*Thing]*Thing) {
 
 // commit writes in a transaction, and reports whether it committed.
 func (c *churner) commit(writes map[*Thing]*Thing) bool {
-	opts := &mvcc.TxOptions{Isolation: mvcc.LevelSerializable}
-	if c.random.IntN(100) < c.r.Snapshot {
-		opts.Isolation = mvcc.LevelSnapshot
-	}
+	opts := c.r.level(c.random)
 	abandon := c.random.IntN(8) == 0
 	tries := 0
 	err := c.m.Update(context.Background(), opts, func(tx mvcc.Tx[*Thing, *Thing]) error {

@@ -16,22 +16,12 @@ type Kind string
 
 // The kinds of check.
 const (
-	// Append: transactions append to lists; their reads show the order of all
-	// writes, and the checker looks for cycles of dependencies.
-	Append Kind = "append"
-	// Register: transactions read, write and delete single values.
+	Append   Kind = "append"
 	Register Kind = "register"
-	// OneKey: one-key operations and transactions on one key are linearizable.
-	OneKey Kind = "onekey"
-	// Transfer: transactions move amounts between accounts; each full scan must
-	// find the same total, and the accounts what was moved.
+	OneKey   Kind = "onekey"
 	Transfer Kind = "transfer"
-	// Reclaim: keys come and go beside open snapshots; at the end nothing may
-	// be left of what was overwritten or deleted.
-	Reclaim Kind = "reclaim"
-	// Growth: writers never rest, beside readers of several kinds; what the map
-	// holds must not follow what they have written.
-	Growth Kind = "growth"
+	Reclaim  Kind = "reclaim"
+	Growth   Kind = "growth"
 )
 
 // Kinds returns all kinds, in the order in which they are reported.
@@ -39,21 +29,14 @@ func Kinds() []Kind { return []Kind{Append, Register, OneKey, Transfer, Reclaim,
 
 // Doc says what a round of the kind checks.
 func (k Kind) Doc() string {
-	switch k {
-	case Append:
-		return "transactions that append to lists: their history has an explanation"
-	case Register:
-		return "transactions that read, write and delete values: the same"
-	case OneKey:
-		return "Load, Store, CompareAndSwap and the like: they are linearizable"
-	case Transfer:
-		return "transfers between accounts: every scan finds the same sum"
-	case Reclaim:
-		return "keys come and go: nothing is left of them in memory"
-	case Growth:
-		return "writers that never rest: memory does not grow with what they write"
-	}
-	return ""
+	return map[Kind]string{
+		Append:   "transactions that append to lists: their history has an explanation",
+		Register: "transactions that read, write and delete values: the same",
+		OneKey:   "Load, Store, CompareAndSwap and the like: they are linearizable",
+		Transfer: "transfers between accounts: every scan finds the same sum",
+		Reclaim:  "keys come and go: nothing is left of them in memory",
+		Growth:   "writers that never rest: memory does not grow with what they write",
+	}[k]
 }
 
 // A Round is what one round does. All of it follows from Seed, but for what the
@@ -104,6 +87,14 @@ func (r Round) Options() *mvcc.Options {
 		ReclaimQueue:    r.ReclaimQueue,
 		PruneThreshold:  r.PruneThreshold,
 	}
+}
+
+// level draws the level of a transaction.
+func (r Round) level(random *rand.Rand) *mvcc.TxOptions {
+	if random.IntN(100) < r.Snapshot {
+		return &mvcc.TxOptions{Isolation: mvcc.LevelSnapshot}
+	}
+	return &mvcc.TxOptions{Isolation: mvcc.LevelSerializable}
 }
 
 // String names the round by what matters most.
@@ -193,17 +184,16 @@ type rounds struct {
 
 // next returns the next round whose kind is wanted.
 func (s *rounds) next() Round {
-	for s.number == 0 || !s.c.Repeat {
-		seed := s.seed
+	if s.number > 0 && s.c.Repeat {
+		return s.made(draw(s.seed - 1))
+	}
+	for {
+		r := draw(s.seed)
 		s.seed++
-		if r := draw(seed); slices.Contains(s.c.kinds(), r.Kind) {
-			if s.c.Repeat {
-				s.seed = seed
-			}
+		if len(s.c.Kinds) == 0 || slices.Contains(s.c.Kinds, r.Kind) {
 			return s.made(r)
 		}
 	}
-	return s.made(draw(s.seed))
 }
 
 // made gives r its number and what the configuration wants instead of what was

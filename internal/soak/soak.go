@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -8,7 +9,7 @@ import (
 )
 
 // Config says what Run does. The zero value of Snapshot is a meaning, that of
-// every other field the default.
+// every other field the default. Who takes it from a user checks its limits.
 type Config struct {
 	Duration time.Duration // how long; default: until ctx ends
 	Rounds   int           // how many rounds at most; default: no limit
@@ -43,37 +44,6 @@ type Config struct {
 	Target Target
 }
 
-func (c *Config) kinds() []Kind {
-	if len(c.Kinds) > 0 {
-		return c.Kinds
-	}
-	return Kinds()
-}
-
-func (c *Config) patience() time.Duration {
-	if c.Patience > 0 {
-		return c.Patience
-	}
-	return 5 * time.Minute
-}
-
-func (c *Config) check() error {
-	for _, k := range c.Kinds {
-		if k.Doc() == "" {
-			return fmt.Errorf("soak: there is no check %q", k)
-		}
-	}
-	switch {
-	case c.Workers < 0 || c.Workers > MaxWorkers:
-		return fmt.Errorf("soak: from 1 to %d workers, not %d", MaxWorkers, c.Workers)
-	case c.Keys < 0 || c.Keys > MaxKeys:
-		return fmt.Errorf("soak: from 1 to %d keys, not %d", MaxKeys, c.Keys)
-	case c.Snapshot > 100:
-		return fmt.Errorf("soak: at most 100 %% of the transactions at snapshot level, not %d", c.Snapshot)
-	}
-	return nil
-}
-
 // Limits of a [Config].
 const (
 	MaxWorkers = 1000
@@ -86,11 +56,11 @@ const (
 // violation is no error, but in the report.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	start := time.Now()
-	report := &Report{Kinds: make([]KindTotals, 0, len(Kinds()))}
-	if err := c.check(); err != nil {
-		return report, err
+	report := new(Report)
+	if len(c.Kinds) == 0 {
+		c.Kinds = Kinds()
 	}
-	for _, k := range c.kinds() {
+	for _, k := range c.Kinds {
 		report.Kinds = append(report.Kinds, KindTotals{Kind: k})
 	}
 	procs := runtime.GOMAXPROCS(0)
@@ -103,6 +73,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		defer cancel()
 	}
 	target := c.Target.orDefault()
+	patience := cmp.Or(c.Patience, 5*time.Minute)
 	all := rounds{c: &c, seed: c.Seed}
 	for ctx.Err() == nil {
 		if report.Rounds > 0 && (limit.Err() != nil || report.Rounds == c.Rounds) {
@@ -112,7 +83,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		if c.Start != nil {
 			c.Start(r, report.Totals())
 		}
-		o := target.watched(limit, r, c.patience())
+		o := target.watched(limit, r, patience)
 		report.Elapsed = time.Since(start)
 		if o.Violation != nil {
 			o.Violation.Round = r

@@ -1,16 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +33,12 @@ func packModule(ctx context.Context, root, dir, version string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	files, err := sourceFiles(ctx, root)
+	tree, err := os.MkdirTemp("", "packcheck-")
 	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tree)
+	if err := export(ctx, root, tree); err != nil {
 		return "", err
 	}
 
@@ -59,57 +60,28 @@ func packModule(ctx context.Context, root, dir, version string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	err = zip.Create(out, module.Version{Path: modPath, Version: version}, files)
+	err = zip.CreateFromDir(out, module.Version{Path: modPath, Version: version}, tree)
 	return modPath, errors.Join(err, out.Close())
 }
 
-// sourceFile is one file for the zip.
-type sourceFile struct {
-	root, name string // name is slash-separated and relative to root
-}
-
-func (f sourceFile) Path() string                 { return f.name }
-func (f sourceFile) Lstat() (fs.FileInfo, error)  { return os.Lstat(f.file()) }
-func (f sourceFile) Open() (io.ReadCloser, error) { return os.Open(f.file()) }
-func (f sourceFile) file() string                 { return filepath.Join(f.root, filepath.FromSlash(f.name)) }
-
-// sourceFiles lists what belongs into the zip of the module at root.
-func sourceFiles(ctx context.Context, root string) ([]zip.File, error) {
+// export copies the regular files that git tracks, or would track, from root to dir.
+func export(ctx context.Context, root, dir string) error {
 	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "-c", "-o", "--exclude-standard")
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w", err)
+		return fmt.Errorf("git ls-files: %w", err)
 	}
-	names := strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
-	slices.Sort(names)
-	names = slices.Compact(names)
-
-	nested := map[string]bool{}
-	for _, name := range names {
-		if dir, base := path.Split(name); base == "go.mod" && dir != "" {
-			nested[dir] = true
-		}
-	}
-	var files []zip.File
-	for _, name := range names {
-		f := sourceFile{root, name}
-		if info, err := f.Lstat(); err != nil || !info.Mode().IsRegular() {
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		from, to := filepath.Join(root, name), filepath.Join(dir, name)
+		if info, err := os.Lstat(from); err != nil || !info.Mode().IsRegular() {
 			continue // deleted but still tracked, or a link, which a zip leaves out
 		}
-		if !underAny(nested, name) {
-			files = append(files, f)
+		text, err := os.ReadFile(from)
+		err = cmp.Or(err, os.MkdirAll(filepath.Dir(to), 0o755))
+		if err = cmp.Or(err, os.WriteFile(to, text, 0o644)); err != nil {
+			return err
 		}
 	}
-	return files, nil
-}
-
-// underAny reports whether name lies in one of dirs, which end with a slash.
-func underAny(dirs map[string]bool, name string) bool {
-	for dir, _ := path.Split(name); dir != ""; dir, _ = path.Split(strings.TrimSuffix(dir, "/")) {
-		if dirs[dir] {
-			return true
-		}
-	}
-	return false
+	return nil
 }

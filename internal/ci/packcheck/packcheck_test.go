@@ -102,13 +102,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestOnlyAllowed(t *testing.T) {
-	c := check{allow: []string{"example.com/ok"}}
-	require.NoError(t, c.onlyAllowed("it has", []string{user, "example.com/lib", "example.com/ok"}, "example.com/lib"))
-	err := c.onlyAllowed("it has", []string{"example.com/ok", "example.com/bad"}, "example.com/lib")
-	require.EqualError(t, err, "it has example.com/bad, which a user should not need")
-}
-
 func TestPackModule(t *testing.T) {
 	root, dir := library(t, nil), t.TempDir()
 	require.NoError(t, os.Symlink("README.md", filepath.Join(root, "link.md")))

@@ -10,7 +10,7 @@
 // as the schedule that leads to it.
 //
 // States are kept exactly, not as fingerprints: a run that ends without a
-// violation and without reaching its limit is a proof for the modelled bound.
+// violation is a proof for the modelled bound.
 package explore
 
 import (
@@ -40,12 +40,8 @@ type Model[S comparable] interface {
 	Explain(before, after *S) string
 }
 
-// Options bound and direct a search. The zero value is a depth-first search
-// with the default limit.
+// Options direct a search. The zero value is a depth-first search.
 type Options struct {
-	// Limit is the number of states after which the search gives up
-	// (default 20 million).
-	Limit int
 	// Shortest searches breadth first, so that a counter-example has the
 	// fewest possible moves; it usually visits more states before finding one.
 	Shortest bool
@@ -59,21 +55,17 @@ type Options struct {
 
 // Result is the outcome of a search.
 type Result struct {
-	States    int        // distinct states visited
+	States    int        // distinct states visited: all, unless there is a violation
 	Moves     int        // moves made
 	Finals    int        // states in which every process had finished
-	Complete  bool       // every reachable state was visited
 	Violation *Violation // nil if none was found
 }
 
 // String returns a one-line summary.
 func (r Result) String() string {
 	verdict := "ok"
-	switch {
-	case r.Violation != nil:
+	if r.Violation != nil {
 		verdict = fmt.Sprintf("VIOLATION after %d moves: %v", len(r.Violation.Steps), r.Violation.Err)
-	case !r.Complete:
-		verdict = "ok so far (limit reached)"
 	}
 	return fmt.Sprintf("%d states, %d moves, %d final: %s", r.States, r.Moves, r.Finals, verdict)
 }
@@ -107,22 +99,13 @@ func (v *Violation) String() string {
 	return b.String()
 }
 
-// Run explores every reachable state of m, or up to o.Limit of them, and
-// returns at the first violation.
+// Run explores every reachable state of m, and returns at the first violation.
 func Run[S comparable](m Model[S], o Options) Result {
-	if o.Limit == 0 {
-		o.Limit = 20_000_000
-	}
 	s := &search[S]{m: m, o: o}
 	init := m.Initial()
 	root, _ := s.seen.add(&init)
 	s.arrive(root, root)
-	for s.res.Violation == nil && len(s.seen.hashes) <= o.Limit {
-		id, ok := s.pop()
-		if !ok {
-			s.res.Complete = true
-			break
-		}
+	for id, ok := s.pop(); ok && s.res.Violation == nil; id, ok = s.pop() {
 		s.expand(id)
 	}
 	s.res.States = s.seen.len()

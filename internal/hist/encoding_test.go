@@ -1,0 +1,85 @@
+package hist
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The same values as HdrHistogram has encoded them, with two and with three significant digits.
+const (
+	twoDigits   = "HISTFAAAAEZ42pJpmSzMwMCgxAABTFCakYGB+T8I2H+ASjCxsnxkZGLqZWTKZmLSZLrKdIIxl6Wfl+kpJ1O/INNfUSZAAAAA///qcg8b"
+	threeDigits = "HISTFAAAAEl42pJpmSzMwMCgygABzFCakYGBA8yw/wARYGJiZfnIyMTUy8iUzcQUyrSd/QTjbmaWhxlMO/2YejsZmf6uZ2QCBAAA//88mQxl"
+)
+
+func encoded() *Hist {
+	h := new(Hist)
+	for _, v := range []int64{0, 1, 5, 5, 127, 128, 200, 255, 256, 300, 1000, 1000, 100_000,
+		3_000_000, 1 << 30, 1 << 41} {
+		h.Add(v, 1)
+	}
+	h.Add(777, 100)
+	return h
+}
+
+func TestEncoding(t *testing.T) {
+	h := encoded()
+	for name, text := range map[string]string{
+		"own": h.Encode(), "two digits": twoDigits, "three digits": threeDigits,
+	} {
+		var got Hist
+		require.NoError(t, got.Decode(text), name)
+		got.Add(h.Max(), 0)
+		require.Equal(t, *h, got, name)
+	}
+	require.NoError(t, h.Decode(new(Hist).Encode()))
+	require.Equal(t, Hist{}, *h)
+}
+
+func TestDamagedEncodings(t *testing.T) {
+	for _, text := range []string{
+		"", "H", "HIST", "HISTFAAAAEZ4", strings.ToLower(twoDigits), twoDigits[4:],
+		twoDigits[:len(twoDigits)-8], strings.Replace(twoDigits, "AEZ", "AEA", 1),
+		strings.Replace(twoDigits, "zMwM", "zMzM", 1),
+	} {
+		require.Error(t, new(Hist).Decode(text), text)
+	}
+	for name, counts := range map[string][]byte{
+		"cut off":      {0x80},
+		"too far":      {0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x02},
+		"sum too high": {0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x02},
+	} {
+		require.Error(t, new(Hist).addCounts(counts, 2), name)
+	}
+}
+
+// As HdrHistogram prints it.
+func TestWritePercentiles(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, encoded().WritePercentiles(&b, 5))
+	text := b.String()
+	require.True(t, strings.HasPrefix(text, " Value\tPercentile\tTotalCount\t1/(1-Percentile)\n\n"+
+		"       0.000     0.000000            1         1.00\n"+
+		"     779.000     0.100000          110         1.11\n"), text)
+	require.Contains(t, text, "     779.000     0.943750          110        17.78\n"+
+		"    1003.000     0.950000          112        20.00\n")
+	require.Contains(t, text, "1082130431.000     0.990625          115       106.67\n"+
+		"2199023255552.000     0.992188          116       128.00\n"+
+		"2199023255552.000     1.000000          116          inf\n")
+	require.Contains(t, text, "]\n#[Max     = 2199023255552.000, Total count    =          116]\n"+
+		"#[Buckets =           35, SubBuckets     =          256]\n")
+	require.Regexp(t, `#\[Mean    = 1\d{10}\.\d{3}, StdDeviation   = 20\d{10}\.\d{3}\]`, text)
+}
+
+// FuzzDecode makes sure that no text makes the decoder panic.
+func FuzzDecode(f *testing.F) {
+	f.Add(twoDigits, []byte{2, 3})
+	f.Add(threeDigits, []byte{0xff, 0xff, 3})
+	f.Fuzz(func(t *testing.T, text string, counts []byte) {
+		_ = new(Hist).Decode(text)
+		for digits := range int32(6) {
+			_ = new(Hist).addCounts(counts, digits)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/hist"
+)
+
+// NewSample returns the record of a measurement.
+func NewSample(c bench.Config, m bench.Measurement) Sample {
+	title, _, _ := strings.Cut(c.Name(), "/engine=")
+	s := Sample{
+		Workload:      c.Workload.Name,
+		Title:         title,
+		Params:        Parameters(c),
+		Engine:        c.Engine.Name,
+		Level:         string(cmp.Or(c.Isolation, bench.Serializable)),
+		Threads:       c.Threads,
+		Index:         c.Sample,
+		Ops:           m.Ops,
+		Wall:          m.Wall,
+		Interrupted:   m.Interrupted,
+		LatencySample: max(m.LatencySample, 0),
+		Metrics:       figures(c, m),
+	}
+	s.addLatency(Service, m.Service)
+	if m.Rate > 0 { // otherwise they are the same
+		s.addLatency(Response, m.Response)
+	}
+	return s
+}
+
+func (s *Sample) addLatency(kind string, d bench.Distribution) {
+	h := new(hist.Hist)
+	for t, n := range d.All() {
+		h.Add(int64(t), n)
+	}
+	h.Add(int64(d.Max()), 0)
+	if h.Count() > 0 {
+		s.Latency = append(s.Latency, NewLatency(kind, h))
+	}
+}
+
+// figures returns the figures of a measurement by unit; [Metrics] describes each.
+func figures(c bench.Config, m bench.Measurement) map[string]float64 {
+	f := map[string]float64{}
+	set := func(unit string, v float64, ok bool) {
+		if metric, known := MetricByUnit(unit); !known {
+			panic("results: a figure that nobody describes: " + unit)
+		} else if ok {
+			f[unit] = metric.Round(v)
+		}
+	}
+	latencies := func(prefix string, d bench.Distribution) {
+		for _, q := range Quantiles {
+			t, ok := d.Quantile(q.Q)
+			set(prefix+q.Unit, float64(t), ok)
+		}
+		set(prefix+"max-ns", float64(d.Max()), d.Count() > 0)
+	}
+	set("ns/op", m.NsPerOp(), true)
+	set("ops/s", m.OpsPerSecond(), true)
+	latencies("", m.Service)
+	if m.Rate > 0 {
+		latencies(ResponsePrefix, m.Response)
+		part, ok := m.Achieved()
+		set("achieved-%", 100*part, ok)
+		set("backlog", float64(m.Backlog), true)
+	}
+	set("err/s", m.ErrorsPerSecond(), c.Attempts > 0)
+	set("aborts/op", m.AbortsPerOp(), true)
+	cpu, ok := m.CPUNsPerOp()
+	set("cpu-ns/op", cpu, ok)
+	set("B/op", m.BytesPerOp(), true)
+	set("allocs/op", m.AllocsPerOp(), true)
+	set("gc-%", 100*m.GCShare, true)
+	set("gc-pause-%", 100*float64(m.GCPause)/float64(m.Wall), m.Wall > 0)
+	set("gc/s", float64(m.GCs)/m.Wall.Seconds(), m.Wall > 0)
+	switches, ok := m.SwitchesPerOp()
+	set("ctx-switches/op", switches, ok)
+	if mem := m.Memory; mem != nil {
+		set("heap-start-B", float64(mem.HeapStart), true)
+		set("heap-peak-B", float64(mem.HeapPeak), true)
+		set("heap-end-B", float64(mem.HeapEnd), true)
+		counted := mem.VersionsPeak > 0
+		set("versions-start", float64(mem.VersionsStart), counted)
+		set("versions-peak", float64(mem.VersionsPeak), counted)
+		set("versions-end", float64(mem.VersionsEnd), counted)
+	}
+	set("audits/s", m.AuditsPerSecond(), c.Workload.HasAudits())
+	return f
+}
+
+// Parameters returns all parameters of the workload, and what else is in the name
+// of a sample, named as their flags.
+func Parameters(c bench.Config) []Param {
+	c.Swept = append(slices.Clone(c.Swept),
+		"keys", "read-pct", "theta", "txn-size", "key-type", "value-size")
+	var list []Param
+	for _, l := range c.Labels() {
+		if l.Key != "engine" && l.Key != "threads" {
+			list = append(list, Param{l.Key, l.Value})
+		}
+	}
+	return list
+}
