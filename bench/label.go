@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,33 +91,6 @@ func (c Config) latencySample() string {
 		return "off"
 	}
 	return strconv.Itoa(c.LatencySample)
-}
-
-// value returns the parameter called key; ok is false if it is not set.
-func (p Params) value(key string) (value string, ok bool) {
-	switch key {
-	case "keys":
-		return strconv.Itoa(p.Keys), p.Keys != Unset
-	case "read-pct":
-		return strconv.Itoa(p.ReadPct), p.ReadPct != Unset
-	case "theta":
-		return fmt.Sprint(p.Theta), p.Theta != Unset
-	case "txn-size":
-		return strconv.Itoa(p.TxnSize), p.TxnSize != 0
-	case "key-type":
-		return string(p.KeyType), p.KeyType != ""
-	case "value-size":
-		return sizes(p.ValueSize), p.ValueSize != ValueSize{}
-	}
-	return "", false
-}
-
-// sizes returns v as it is given on the command line.
-func sizes(v ValueSize) string {
-	if v.Min == v.Max {
-		return strconv.Itoa(v.Min)
-	}
-	return fmt.Sprintf("%d-%d", v.Min, v.Max)
 }
 
 // swept returns the keys of the labels in which the samples of some variants of

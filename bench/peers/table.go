@@ -204,14 +204,14 @@ func (t *Table) row(name, title, engine string) []string {
 			row = append(row, "-", "")
 			continue
 		}
-		m := median(s.nsPerOp)
+		m := results.Median(s.nsPerOp)
 		text := figure(m)
 		if len(s.nsPerOp) > 1 {
 			text += fmt.Sprintf(" (%s-%s)", figure(slices.Min(s.nsPerOp)), figure(slices.Max(s.nsPerOp)))
 		}
 		ratio := ""
 		if of := t.cells[cell{title, Reference, n}]; of != nil {
-			ratio = figure(m / median(of.nsPerOp))
+			ratio = figure(m / results.Median(of.nsPerOp))
 		}
 		row = append(row, text, ratio)
 	}
@@ -252,7 +252,7 @@ func (t *Table) notes() []string {
 			var at []int
 			for _, n := range t.threads {
 				s := t.cells[cell{title, engine, n}]
-				if s != nil && len(s.audits) > 0 && median(s.audits) == 0 {
+				if s != nil && len(s.audits) > 0 && results.Median(s.audits) == 0 {
 					at = append(at, n)
 				}
 			}
@@ -294,13 +294,4 @@ func figure(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 0, 64)
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	if n%2 == 1 {
-		return s[n/2]
-	}
-	return (s[n/2-1] + s[n/2]) / 2
 }

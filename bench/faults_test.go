@@ -1,0 +1,502 @@
+package bench
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type numberSession = tampered[uint64]
+
+// faults are what an engine may do wrong once in a thousand times, or so.
+var faults = []struct {
+	fault     string
+	workloads []string
+	threads   []int
+	with      func(s *numberSession)
+}{
+	{
+		"loses one write in 1000",
+		[]string{"read-heavy", "balanced", "write-heavy", "zipf-read", "zipf-write", "disjoint"}, []int{1, 4},
+		func(s *numberSession) {
+			bad := every(1_000)
+			s.put = func(key string, v uint64) error {
+				if bad() {
+					return nil
+				}
+				return s.rwMutex.Put(key, v)
+			}
+		},
+	},
+	{
+		"shows old values", []string{"read-heavy", "balanced", "zipf-read"}, []int{1, 4},
+		func(s *numberSession) {
+			bad, keep, old := every(1_000), every(499), map[string]uint64{}
+			s.get = func(key string) (uint64, bool, error) {
+				if o, has := old[key]; bad() && has {
+					return o, true, nil
+				}
+				v, ok, err := s.rwMutex.Get(key)
+				if keep() {
+					old[key] = v
+				}
+				return v, ok, err
+			}
+		},
+	},
+	{
+		"does not find a key", []string{"read-heavy", "write-heavy", "zipf-write"}, []int{1, 4},
+		func(s *numberSession) {
+			bad := every(1_000)
+			s.get = func(key string) (uint64, bool, error) {
+				if bad() {
+					return 0, false, nil
+				}
+				return s.rwMutex.Get(key)
+			}
+		},
+	},
+	{
+		"makes values up", []string{"read-heavy", "zipf-read"}, []int{1, 4},
+		func(s *numberSession) {
+			bad := every(1_000)
+			s.get = func(key string) (uint64, bool, error) {
+				v, ok, err := s.rwMutex.Get(key)
+				if bad() {
+					v += 1 << 20
+				}
+				return v, ok, err
+			}
+		},
+	},
+	{
+		"shows values of other keys", []string{"balanced", "write-heavy", "zipf-read"}, []int{1, 4},
+		func(s *numberSession) {
+			bad := every(1_000)
+			s.get = func(key string) (uint64, bool, error) {
+				if bad() {
+					key = map[bool]string{true: "key-1", false: "key-0"}[key == "key-0"]
+				}
+				return s.rwMutex.Get(key)
+			}
+		},
+	},
+	{
+		"tears transfers", []string{"transfer"}, []int{4},
+		func(s *numberSession) {
+			s.transfer = func(from, to string, amount uint64) error { // each time: an audit must look in the gap
+				_, _ = s.rwMutex.Add(from, -amount)
+				runtime.Gosched()
+				_, err := s.rwMutex.Add(to, amount)
+				return err
+			}
+		},
+	},
+	{
+		"forgets a credit", []string{"transfer"}, []int{1, 4},
+		func(s *numberSession) {
+			bad := every(1_000)
+			s.transfer = func(from, to string, amount uint64) error {
+				if bad() {
+					_, err := s.rwMutex.Add(from, -amount)
+					return err
+				}
+				return s.rwMutex.Transfer(from, to, amount)
+			}
+		},
+	},
+	{
+		"loses whole transfers", []string{"transfer"}, []int{1, 4},
+		func(s *numberSession) {
+			bad := every(1_000)
+			s.transfer = func(from, to string, amount uint64) error {
+				if bad() {
+					return nil
+				}
+				return s.rwMutex.Transfer(from, to, amount)
+			}
+		},
+	},
+	{
+		"leaves a key out of a scan", []string{"transfer"}, []int{1},
+		func(s *numberSession) {
+			s.sum = func() (uint64, int, error) {
+				total, keys, err := s.rwMutex.Sum()
+				return total, keys - 1, err
+			}
+		},
+	},
+	{
+		"loses increments", []string{"counter", "many-goroutines"}, []int{1, 4},
+		func(s *numberSession) {
+			bad := every(1_000)
+			s.add = func(key string, delta uint64) (uint64, error) {
+				if !bad() {
+					return s.rwMutex.Add(key, delta)
+				}
+				v, _, _ := s.rwMutex.Get(key) // a lost update: read, pause, write
+				runtime.Gosched()
+				return v + 1, s.rwMutex.Put(key, v)
+			}
+		},
+	},
+	{
+		"gives out a count twice", []string{"counter"}, []int{1}, // the sum may still be right
+		func(s *numberSession) {
+			bad := every(50)
+			s.add = func(key string, delta uint64) (uint64, error) {
+				sum, err := s.rwMutex.Add(key, delta)
+				if bad() {
+					sum--
+				}
+				return sum, err
+			}
+		},
+	},
+	{
+		"writes in an empty transaction", []string{"begin"}, []int{1},
+		func(s *numberSession) { s.begin = func() error { return s.rwMutex.Put("key-9", 1) } },
+	},
+	{
+		"loses a transaction", []string{"disjoint-batch", "free-batch", "ycsb-a", "ycsb-f"}, []int{1, 3},
+		func(s *numberSession) {
+			bad := every(20)
+			skipping(s, func(ops []numberOp) int {
+				if bad() {
+					return 0
+				}
+				return len(ops)
+			})
+		},
+	},
+	{
+		"loses a write of a transaction", []string{"disjoint-batch", "free-batch", "ycsb-a", "ycsb-f"}, []int{1, 3},
+		func(s *numberSession) {
+			bad := every(20)
+			skipping(s, func(ops []numberOp) int {
+				switch {
+				case !bad():
+					return len(ops)
+				case len(ops) == 3: // it writes first, and then reads
+					return 0
+				}
+				return len(ops) - 1
+			})
+		},
+	},
+	{
+		"commits in two steps", []string{"free-batch"}, []int{1, 3},
+		func(s *numberSession) {
+			s.batch = func(ops []numberOp, readOnly bool) error {
+				half := len(ops) / 2
+				if readOnly {
+					half = len(ops)
+				}
+				_ = s.rwMutex.Batch(ops[:half], readOnly)
+				runtime.Gosched()
+				return s.rwMutex.Batch(ops[half:], readOnly)
+			}
+		},
+	},
+	{
+		"does not see its own writes", []string{"disjoint-batch", "ycsb-a", "ycsb-f"}, []int{1, 3},
+		func(s *numberSession) {
+			s.batch = func(ops []numberOp, readOnly bool) error {
+				before := slices.Clone(ops)
+				for i := range before {
+					before[i].Kind = OpGet
+				}
+				_ = s.rwMutex.Batch(before, true)
+				err := s.rwMutex.Batch(ops, readOnly)
+				for i := range ops {
+					ops[i].Old, ops[i].OK = before[i].Old, before[i].OK
+				}
+				return err
+			}
+		},
+	},
+	{
+		"denies that a key is there", []string{"disjoint-batch", "ycsb-b"}, []int{1, 3},
+		func(s *numberSession) {
+			bad := every(20)
+			s.batch = func(ops []numberOp, readOnly bool) error {
+				err := s.rwMutex.Batch(ops, readOnly)
+				if !readOnly && bad() {
+					ops[len(ops)-1].OK = false
+				}
+				return err
+			}
+		},
+	},
+	{
+		"modifies what was there at first", []string{"ycsb-f"}, []int{1, 3},
+		func(s *numberSession) {
+			bad, old := every(20), maps.Clone(s.m)
+			s.batch = func(ops []numberOp, readOnly bool) error {
+				err := s.rwMutex.Batch(ops, readOnly)
+				for i := range ops {
+					if ops[i].Kind == OpModify && bad() {
+						ops[i].Old = old[ops[i].Key]
+					}
+				}
+				return err
+			}
+		},
+	},
+	{
+		"reads what was there at first", []string{"free-batch", "ycsb-a", "ycsb-b"}, []int{1, 3},
+		func(s *numberSession) {
+			bad, old := every(20), maps.Clone(s.m)
+			s.batch = func(ops []numberOp, readOnly bool) error {
+				err := s.rwMutex.Batch(ops, readOnly)
+				if readOnly && bad() {
+					ops[0].Old, ops[0].OK = old[ops[0].Key]
+				}
+				return err
+			}
+		},
+	},
+	{
+		"pins nothing", []string{"long-reader"}, []int{1, 3},
+		func(s *numberSession) {
+			s.pin = func() (Pin[string, uint64], error) { return live{s.rwMutex}, nil }
+		},
+	},
+	{
+		"loses a key of a snapshot", []string{"long-reader"}, []int{1, 3},
+		func(s *numberSession) {
+			s.pin = func() (Pin[string, uint64], error) {
+				pin, err := s.rwMutex.Pin()
+				delete(pin.(copied[string, uint64]), "key-150")
+				return pin, err
+			}
+		},
+	},
+}
+
+type numberOp = Op[string, uint64]
+
+// live is a snapshot that goes on with the map.
+type live struct{ *rwMutex[uint64] }
+
+// skipping lets s do only the first operations of a transaction that writes, as many as
+// done says; the others look well to it.
+func skipping(s *numberSession, done func(ops []numberOp) int) {
+	s.batch = func(ops []numberOp, readOnly bool) error {
+		if readOnly {
+			return s.rwMutex.Batch(ops, true)
+		}
+		n := done(ops)
+		for i := range ops[n:] {
+			ops[n+i].Old, ops[n+i].OK = ops[n+i].Value, true
+		}
+		return s.rwMutex.Batch(ops[:n], false)
+	}
+}
+
+func TestFaultyEnginesAreCaught(t *testing.T) {
+	for _, c := range faults {
+		for _, name := range c.workloads {
+			for _, threads := range c.threads {
+				w, ok := WorkloadByName(name)
+				require.True(t, ok, name)
+				w = small(w)
+				switch { // few keys that matter
+				case w.kind == ycsb:
+					w.Params.Keys, w.Params.TxnSize, w.Params.ValueSize = 20, 6, words
+				case w.kind == crowd:
+					w.Params.Keys = 3
+				case w.Params.Theta != Unset:
+					w.Params.Theta = 1.5
+				}
+				requireCaught(t, c.fault, Config{Workload: w, Engine: faulty(c.with), Threads: threads, Seed: 1})
+			}
+		}
+	}
+}
+
+// requireCaught runs c until a violation is found, which is within 400,000 operations.
+func requireCaught(t *testing.T, fault string, c Config) {
+	t.Helper()
+	tr := newTrial(t, c)
+	var err error
+	for range 40 {
+		if _, err = tr.RunOps(t.Context(), 10_000); err == nil {
+			err = tr.Verify()
+		}
+		if err != nil {
+			break
+		}
+	}
+	var v *Violation
+	require.ErrorAs(t, err, &v, "an engine that %s, under %s with %d threads", fault, c.Workload.Name, c.Threads)
+	require.Equal(t, &Violation{c.Workload.Name, c.Engine.Name, c.Threads, v.Detail}, v)
+	t.Logf("%s: %v", fault, v)
+
+	// The trial stays failed.
+	_, again := tr.RunOps(t.Context(), 1)
+	require.ErrorIs(t, again, err)
+	require.ErrorIs(t, tr.Verify(), err)
+}
+
+// Values that are byte slices are looked at byte by byte.
+func TestFaultyValuesAreCaught(t *testing.T) {
+	cut := func(b []byte) []byte { return b[:len(b)-1] }
+	flip := func(at func(n int) int) func([]byte) []byte {
+		return func(b []byte) []byte {
+			b = slices.Clone(b)
+			b[at(len(b))] ^= 1
+			return b
+		}
+	}
+	for _, c := range []struct {
+		fault     string
+		spoil     func([]byte) []byte
+		workloads []string
+	}{
+		{"cuts values", cut, []string{"balanced", "mixed", "disjoint"}},
+		{"damages values", flip(func(n int) int { return n / 2 }), []string{"balanced", "mixed", "disjoint"}},
+		{"damages what is read", flip(func(n int) int { return n - 1 }),
+			[]string{"ycsb-a", "ycsb-b", "ycsb-c", "ycsb-f"}},
+	} {
+		_, spec := named(t, "balanced", "rwmutex")
+		spec.NewBytes = tamper(func(s *tampered[[]byte], worker int) {
+			if worker < 0 {
+				return
+			}
+			bad := every(50)
+			s.get = func(key string) ([]byte, bool, error) {
+				v, ok, err := s.rwMutex.Get(key)
+				if bad() {
+					v = c.spoil(v)
+				}
+				return v, ok, err
+			}
+			s.batch = func(ops []Op[string, []byte], readOnly bool) error {
+				err := s.rwMutex.Batch(ops, readOnly)
+				for i := range ops {
+					if len(ops[i].Old) > 0 && bad() {
+						ops[i].Old = c.spoil(ops[i].Old)
+					}
+				}
+				return err
+			}
+		})
+		for _, name := range c.workloads {
+			w, _ := WorkloadByName(name)
+			w = small(w)
+			w.Params.ValueSize = ValueSize{24, 24}
+			requireCaught(t, c.fault, Config{Workload: w, Engine: spec, Threads: 2, Seed: 1})
+		}
+	}
+}
+
+// The last write of a single goroutine is lost: only the final look at the keys
+// can tell.
+func TestLastWriteLost(t *testing.T) {
+	for _, name := range []string{"write-heavy", "disjoint", "counter"} {
+		w, _ := WorkloadByName(name)
+		if w.Params.ReadPct != Unset {
+			w.Params.ReadPct = 0
+		}
+		tr := newTrial(t, Config{Workload: w, Threads: 1, Engine: faulty(func(s *numberSession) {
+			last := every(1_000)
+			s.put = func(key string, v uint64) error {
+				if last() {
+					return nil
+				}
+				return s.rwMutex.Put(key, v)
+			}
+			s.add = func(key string, delta uint64) (uint64, error) {
+				if last() {
+					v, _, err := s.rwMutex.Get(key)
+					return v + delta, err
+				}
+				return s.rwMutex.Add(key, delta)
+			}
+		})})
+		runOps(t, tr, 1_000)
+		var v *Violation
+		require.ErrorAs(t, tr.Verify(), &v)
+	}
+}
+
+// What only the end shows: an account too many in the last scan.
+func TestOnlyTheEndShows(t *testing.T) {
+	w, _ := WorkloadByName("transfer")
+	w.Params.Keys = 10
+	ended := false
+	tr := newTrial(t, Config{Workload: w, Threads: 1, Engine: faulty(func(s *numberSession) {
+		s.sum = func() (uint64, int, error) {
+			total, n, err := s.rwMutex.Sum()
+			if ended {
+				n++
+			}
+			return total, n, err
+		}
+	})})
+	runOps(t, tr, 100)
+	ended = true
+	var v *Violation
+	require.ErrorAs(t, tr.Verify(), &v)
+}
+
+// badEnd is an engine that does everything right but for what the runner reads at
+// the end.
+func badEnd() EngineSpec {
+	return EngineSpec{Name: "bad end", New: tamper(func(s *numberSession, worker int) {
+		good := len(s.m) // reads, one of each key when it has been filled
+		if worker >= 0 {
+			return
+		}
+		s.get = func(key string) (uint64, bool, error) {
+			if good--; good < 0 {
+				return 12_345, true, nil
+			}
+			return s.rwMutex.Get(key)
+		}
+	})}
+}
+
+func TestEveryWorkloadIsVerifiedAtTheEnd(t *testing.T) {
+	for _, w := range smallNumbers() {
+		tr := newTrial(t, Config{Workload: w, Engine: badEnd(), Threads: 2})
+		runOps(t, tr, 100)
+		var v *Violation
+		require.ErrorAs(t, tr.Verify(), &v, w.Name)
+	}
+}
+
+// A map that is not what it was filled with is not measured.
+func TestBadlyFilledMap(t *testing.T) {
+	for name, spoil := range map[string]func(m map[string]uint64){
+		"empty":       func(m map[string]uint64) { clear(m) },
+		"key missing": func(m map[string]uint64) { delete(m, "key-2") },
+		"wrong value": func(m map[string]uint64) { m["key-3"]++ },
+	} {
+		for _, w := range smallNumbers() {
+			if w.keyCount(4) < 4 {
+				w.Params.Keys = 4
+			}
+			spec := EngineSpec{Name: name, New: tamper(func(s *numberSession, _ int) { spoil(s.m) })}
+			_, err := New(Config{Workload: w, Engine: spec, Threads: 4})
+			var v *Violation
+			require.ErrorAs(t, err, &v, "%s under %s", name, w.Name)
+		}
+	}
+}
+
+// A transaction must not read anybody else's value, however new, of a key that it
+// has written itself, while one that has not may.
+func TestOwnWritesComeFirst(t *testing.T) {
+	theirs := makeStamp(2, 3, 50)
+	for before, bad := range map[uint64]bool{0: true, 1: false} {
+		task := &ycsbTask[string, uint64]{seen: newObserver(1, 2, 10), values: values[uint64]{filler{size: words}}}
+		task.seen.put(3, task.seen.draw(3))
+		err := task.check(&numberOp{Kind: OpGet, Key: "key-3", OK: true, Old: theirs}, 3, before)
+		require.Equal(t, bad, err != nil, "%v", err)
+	}
+}
