@@ -68,20 +68,23 @@ func (j *counterJob[K, V]) task(i int, s Session[K, V]) task {
 	if !ok {
 		return nil
 	}
-	start := j.streamFor(i, forStart)
-	return j.adds(&counterTask[K]{
-		add:     session,
-		keys:    j.list,
-		next:    start.below(len(j.list)),
-		last:    make([]uint64, len(j.list)),
-		counted: make([]uint64, len(j.list)),
-	})
+	t := &counterTask[K]{add: session, keys: j.list}
+	if j.config.Workload.kind == crowd {
+		t.first = i % len(j.list)
+		t.keys = j.list[t.first : t.first+1]
+	} else {
+		start := j.streamFor(i, forStart)
+		t.next = start.below(len(j.list))
+	}
+	t.last, t.counted = make([]uint64, len(t.keys)), make([]uint64, len(t.keys))
+	return j.adds(t)
 }
 
 // counterTask increments counters.
 type counterTask[K comparable] struct {
 	add     Incrementer[K]
 	keys    []K
+	first   int // index of the first of them
 	next    int
 	last    []uint64 // by key: the last sum that this goroutine was given
 	counted []uint64 // by key: its committed increments
@@ -97,54 +100,15 @@ func (t *counterTask[K]) do() error {
 		return err
 	}
 	if sum <= t.last[k] {
-		return givenAgain(t.keys[k], sum, t.last[k])
+		return wrong(keyName(t.keys[k]), "an increment gave %d to a goroutine that had been given %d", sum, t.last[k])
 	}
 	t.last[k] = sum
 	t.counted[k]++
 	return nil
 }
 
-func givenAgain[K comparable](key K, sum, last uint64) error {
-	return wrong(keyName(key), "an increment gave %d to a goroutine that had been given %d", sum, last)
-}
-
 func (t *counterTask[K]) addTo(sums []uint64) {
 	for k, n := range t.counted {
-		sums[k] += n
+		sums[t.first+k] += n
 	}
 }
-
-type crowdJob[K comparable, V any] struct{ added[K, V] }
-
-func (j *crowdJob[K, V]) task(i int, s Session[K, V]) task {
-	session, ok := s.(Incrementer[K])
-	if !ok {
-		return nil
-	}
-	k := i % len(j.list)
-	return j.adds(&crowdTask[K]{add: session, key: j.list[k], index: k})
-}
-
-// crowdTask is one of very many, and small: it increments one counter.
-type crowdTask[K comparable] struct {
-	add     Incrementer[K]
-	key     K
-	index   int
-	last    uint64 // the last sum that this goroutine was given
-	counted uint64 // its committed increments
-}
-
-func (t *crowdTask[K]) do() error {
-	sum, err := t.add.Add(t.key, 1)
-	if err != nil {
-		return err
-	}
-	if sum <= t.last {
-		return givenAgain(t.key, sum, t.last)
-	}
-	t.last = sum
-	t.counted++
-	return nil
-}
-
-func (t *crowdTask[K]) addTo(sums []uint64) { sums[t.index] += t.counted }

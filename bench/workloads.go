@@ -35,10 +35,8 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 		return &freeJob[K, V]{rigOf: r}
 	case transfer:
 		return &transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}
-	case counter:
+	case counter, crowd:
 		return &counterJob[K, V]{added[K, V]{rigOf: r}}
-	case crowd:
-		return &crowdJob[K, V]{added[K, V]{rigOf: r}}
 	case begin:
 		return beginJob[K, V]{r}
 	case longReader:
