@@ -39,10 +39,3 @@ func TestMapOptionsInRange(t *testing.T) {
 		mvcc.New[int, int](o.options(1, Serializable)).Close()
 	}
 }
-
-func TestMapOptionsTitle(t *testing.T) {
-	require.Empty(t, MapOptions{}.Title())
-	require.Equal(t, "/gc-interval=10ms/gc-workers=0/gc-queue=64/gc-threshold=8",
-		MapOptions{Interval: 10 * time.Millisecond, Workers: NoWorkers, Queue: 64, Threshold: 8}.Title())
-	require.Equal(t, "/gc-workers=4", MapOptions{Workers: 4}.Title())
-}

@@ -194,6 +194,9 @@ func TestNames(t *testing.T) {
 			"ReadHeavy/latency-sample=5/engine=mvcc/threads=1", "ReadHeavy/latency-sample=5/engine=rwmutex/threads=1"}},
 		{Sweep{Rates: []float64{1_500}, Arrival: PoissonArrivals, Attempts: 3}, []string{
 			"ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=mvcc/threads=1", "ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=rwmutex/threads=1"}},
+		{Sweep{Maps: []MapOptions{{Interval: 10 * time.Millisecond, Workers: 4, Queue: 64, Threshold: 8}}}, []string{
+			"ReadHeavy/gc-interval=10ms/gc-workers=4/gc-queue=64/gc-threshold=8/engine=mvcc/threads=1",
+			"ReadHeavy/engine=rwmutex/threads=1"}},
 		{Sweep{Maps: []MapOptions{{Workers: NoWorkers, Queue: 7}, {Workers: 2, Queue: 7}}}, []string{
 			"ReadHeavy/gc-workers=0/gc-queue=7/engine=mvcc/threads=1", "ReadHeavy/engine=rwmutex/threads=1",
 			"ReadHeavy/gc-workers=2/gc-queue=7/engine=mvcc/threads=1"}},

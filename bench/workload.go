@@ -85,6 +85,16 @@ var params = []param{
 		},
 	},
 	{
+		"key-type",
+		func(p Params) (string, bool) { return string(p.KeyType), p.KeyType != "" },
+		func(Workload) string { return keyTypesInWords },
+		func(w *Workload, p Params) error {
+			w.Params.KeyType = p.KeyType
+			return w.refuse(!slices.Contains(KeyTypes(), p.KeyType),
+				"keys that are %s, not %q", keyTypesInWords, p.KeyType)
+		},
+	},
+	{
 		"value-size",
 		func(p Params) (string, bool) { return p.ValueSize.String(), p.ValueSize != ValueSize{} },
 		func(Workload) string { return fmt.Sprintf("%d to %d", WordSize, MaxValueSize) },
@@ -95,33 +105,6 @@ var params = []param{
 				"values of %d to %d bytes, not %v", WordSize, MaxValueSize, v)
 		},
 	},
-	{
-		"key-type",
-		func(p Params) (string, bool) { return string(p.KeyType), p.KeyType != "" },
-		func(Workload) string { return keyTypesInWords },
-		func(w *Workload, p Params) error {
-			w.Params.KeyType = p.KeyType
-			return w.refuse(!slices.Contains(KeyTypes(), p.KeyType),
-				"keys that are %s, not %q", keyTypesInWords, p.KeyType)
-		},
-	},
-}
-
-// paramCalled returns the parameter called key.
-func paramCalled(key string) (param, bool) {
-	i := slices.IndexFunc(params, func(p param) bool { return p.key == key })
-	if i < 0 {
-		return param{}, false
-	}
-	return params[i], true
-}
-
-// value returns the parameter called key; ok is false if it is not set.
-func (p Params) value(key string) (value string, ok bool) {
-	if param, ok := paramCalled(key); ok {
-		return param.value(p)
-	}
-	return "", false
 }
 
 // A Workload says what one operation is. The built-in ones come from
@@ -197,30 +180,19 @@ func (w *Workload) refuse(bad bool, takes string, args ...any) error {
 // to 4"; the parameter is called as its [Label] is. It is empty if w does not have
 // the parameter.
 func (w Workload) Range(key string) string {
-	if _, has := w.Params.value(key); !has {
-		return ""
+	for _, p := range params {
+		if _, has := p.value(w.Params); has && p.key == key {
+			return p.limits(w)
+		}
 	}
-	param, _ := paramCalled(key)
-	return param.limits(w)
+	return ""
 }
 
-// Title returns the name in the form of a Go benchmark: "ReadHeavy" for
-// "read-heavy". Parameters that differ from the workload's defaults follow, as
-// in "ReadHeavy/keys=16", so that results of different work are never compared.
+// Title returns the name in the form of a Go benchmark: "ReadHeavy" for "read-heavy".
 func (w Workload) Title() string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(w.Name, "-") {
 		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-	}
-	def, ok := WorkloadByName(w.Name)
-	if !ok {
-		return b.String()
-	}
-	for _, param := range params {
-		value, _ := param.value(w.Params)
-		if usual, _ := param.value(def.Params); value != usual {
-			fmt.Fprintf(&b, "/%s=%s", param.key, value)
-		}
 	}
 	return b.String()
 }

@@ -200,13 +200,13 @@ func TestOneAllocationForEachValue(t *testing.T) {
 }
 
 // A workload takes the parameters that it has, if they are in range; what is not its
-// default is in its title.
+// default is in its name.
 func TestParameters(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		p     Params
 		takes bool   // one of them
-		want  string // the title, or what the error contains if it begins with "takes"
+		want  string // the name, or what the error contains if it begins with "takes"
 	}{
 		{"read-heavy", Params{Keys: Unset, ReadPct: Unset, Theta: Unset}, false, "ReadHeavy"},
 		{"read-heavy", Params{Keys: 4, ReadPct: 90, Theta: Unset}, true, "ReadHeavy"},
@@ -215,7 +215,7 @@ func TestParameters(t *testing.T) {
 		{"zipf-write", Params{Keys: Unset, ReadPct: Unset, Theta: 0}, true, "ZipfWrite/theta=0"},
 		{"transfer", Params{Keys: 2, ReadPct: Unset, Theta: Unset}, true, "Transfer/keys=2"},
 		{"disjoint", Params{Keys: 16, ReadPct: 50, Theta: 0.5}, false, "Disjoint"},
-		{"ycsb-a", types(16, ValueSize{16, 64}, Uint64Keys), true, "YcsbA/txn-size=16/value-size=16-64/key-type=uint64"},
+		{"ycsb-a", types(16, ValueSize{16, 64}, Uint64Keys), true, "YcsbA/txn-size=16/key-type=uint64/value-size=16-64"},
 		{"ycsb-a", types(4, ValueSize{100, 100}, StringKeys), true, "YcsbA"},
 		{"ycsb-a", types(4, ValueSize{}, ""), true, "YcsbA"},
 		{"balanced", types(16, ValueSize{100, 100}, ""), true, "Balanced/value-size=100"},
@@ -245,7 +245,8 @@ func TestParameters(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, c.want, got.Title())
+		name, _, _ := strings.Cut(Config{Workload: got, AuditInterval: DefaultAuditInterval}.Name(), "/engine=")
+		require.Equal(t, c.want, name)
 	}
 }
 
