@@ -8,14 +8,16 @@ import (
 // locked is a Go map under one lock, a [sync.RWMutex] or a [sync.Mutex]. The lock's type
 // is a parameter and no interface, so that to lock is a call and no more. It is its own
 // session: it never aborts, so it has no state.
-type locked[K comparable, V any, L sync.RWMutex | sync.Mutex] struct {
+type locked[K comparable, V any, L lock] struct {
 	NoAborts
 	mu      L
 	m       map[K]V
 	numbers map[K]uint64 // m, if values are numbers
 }
 
-func newLocked[K comparable, V any, L sync.RWMutex | sync.Mutex](setup Setup[K, V]) (Engine[K, V], error) {
+type lock interface{ sync.RWMutex | sync.Mutex }
+
+func newLocked[K comparable, V any, L lock](setup Setup[K, V]) (Engine[K, V], error) {
 	e := &locked[K, V, L]{m: make(map[K]V, len(setup.Keys))}
 	for i, k := range setup.Keys {
 		e.m[k] = setup.Values[i]

@@ -73,7 +73,8 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 		return why, false
 	}
 	if w.keyType() != StringKeys && !e.anyKeys || !w.valueSize().Words() && e.NewBytes == nil {
-		return fmt.Sprintf("it is not made for %s keys and values of %v bytes", w.keyType(), w.valueSize()), false
+		why = fmt.Sprintf("it is not made for %s keys and values of %v bytes", w.keyType(), w.valueSize())
+		return why, false
 	}
 	return "", true
 }

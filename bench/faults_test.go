@@ -87,7 +87,8 @@ var faults = []struct {
 	{
 		"tears transfers", []string{"transfer"}, []int{4},
 		func(s *numberSession) {
-			s.transfer = func(from, to string, amount uint64) error { // each time: an audit must look in the gap
+			// Each time: an audit must look in the gap.
+			s.transfer = func(from, to string, amount uint64) error {
 				_, _ = s.rwMutex.Add(from, -amount)
 				runtime.Gosched()
 				_, err := s.rwMutex.Add(to, amount)
@@ -312,7 +313,8 @@ func TestFaultyEnginesAreCaught(t *testing.T) {
 				case w.Params.Theta != Unset:
 					w.Params.Theta = 1.5
 				}
-				requireCaught(t, c.fault, Config{Workload: w, Engine: faulty(c.with), Threads: threads, Seed: 1})
+				requireCaught(t, c.fault,
+					Config{Workload: w, Engine: faulty(c.with), Threads: threads, Seed: 1})
 			}
 		}
 	}

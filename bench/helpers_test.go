@@ -102,7 +102,9 @@ func (e tamperer[V]) Session(worker int) Session[string, V] {
 }
 
 // tamper makes engines whose sessions with tampers with; that of the runner is called -1.
-func tamper[V any](with func(s *tampered[V], worker int)) func(Setup[string, V]) (Engine[string, V], error) {
+func tamper[V any](
+	with func(s *tampered[V], worker int),
+) func(Setup[string, V]) (Engine[string, V], error) {
 	return func(setup Setup[string, V]) (Engine[string, V], error) {
 		e, err := newLocked[string, V, sync.RWMutex](setup)
 		return tamperer[V]{e.(*rwMutex[V]), with}, err
@@ -111,7 +113,7 @@ func tamper[V any](with func(s *tampered[V], worker int)) func(Setup[string, V])
 
 // faulty is an engine with numbers whose sessions, but for the runner's, are tampered with.
 func faulty(with func(s *tampered[uint64])) EngineSpec {
-	return EngineSpec{Name: "faulty", Doc: "for tests", New: tamper(func(s *tampered[uint64], worker int) {
+	return EngineSpec{Name: "faulty", New: tamper(func(s *tampered[uint64], worker int) {
 		if worker >= 0 {
 			with(s)
 		}

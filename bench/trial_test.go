@@ -62,7 +62,9 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 // session may have.
 func TestEveryTypeOfKeysAndValues(t *testing.T) {
 	for _, e := range Engines() {
-		for _, name := range []string{"mixed", "counter", "ycsb-f", "long-reader", "disjoint-batch", "transfer", "begin"} {
+		for _, name := range []string{
+			"mixed", "counter", "ycsb-f", "long-reader", "disjoint-batch", "transfer", "begin",
+		} {
 			w, _ := WorkloadByName(name)
 			w = small(w)
 			for i, p := range typesOf(w) {
@@ -71,7 +73,9 @@ func TestEveryTypeOfKeysAndValues(t *testing.T) {
 				if _, ok := e.Runs(v); !ok || testing.Short() && i%4 != 1 { // two of nine, with bytes
 					continue
 				}
-				tr := newTrial(t, Config{Workload: v, Engine: e, Threads: 2, Seed: 3, AuditInterval: time.Millisecond})
+				tr := newTrial(t, Config{
+					Workload: v, Engine: e, Threads: 2, Seed: 3, AuditInterval: time.Millisecond,
+				})
 				runOps(t, tr, 500)
 				require.NoError(t, tr.Verify(), tr.config.Name())
 			}

@@ -15,7 +15,8 @@ func counterWorkloads() []Workload {
 		{
 			Name: "many-goroutines",
 			Doc: "Increment a counter by read-modify-write, with goroutines by the hundred thousand " +
-				"(--threads 100000) that share --keys counters and take their time (--rate). Verified as counter.",
+				"(--threads 100000) that share --keys counters and take their time (--rate). " +
+				"Verified as counter.",
 			Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
 			kind:    crowd,
 			minKeys: 1, maxKeys: manyKeys,
@@ -100,7 +101,8 @@ func (t *counterTask[K]) do() error {
 		return err
 	}
 	if sum <= t.last[k] {
-		return wrong(keyName(t.keys[k]), "an increment gave %d to a goroutine that had been given %d", sum, t.last[k])
+		return wrong(keyName(t.keys[k]), "an increment gave %d to a goroutine that had been given %d",
+			sum, t.last[k])
 	}
 	t.last[k] = sum
 	t.counted[k]++

@@ -5,13 +5,14 @@ import "fmt"
 func freeBatchWorkloads() []Workload {
 	return []Workload{{
 		Name: "free-batch",
-		Doc: "Each goroutine has --keys keys of its own, in batches of --txn-size: a transaction deletes " +
-			"a batch, and when all are gone one puts a batch back, and so on. Meanwhile an auditor looks at a " +
-			"batch at a time, every --audit-interval, and finds it whole or gone; one transaction in 64 is read " +
-			"back by its goroutine, which is not counted. At the end each key must be there or not as its last " +
-			"transaction left it.",
+		Doc: "Each goroutine has --keys keys of its own, in batches of --txn-size: a transaction " +
+			"deletes a batch, and when all are gone one puts a batch back, and so on. Meanwhile an " +
+			"auditor looks at a batch at a time, every --audit-interval, and finds it whole or gone; " +
+			"one transaction in 64 is read back by its goroutine, which is not counted. At the end " +
+			"each key must be there or not as its last transaction left it.",
 		Params: Params{
-			Keys: 10_000, ReadPct: Unset, Theta: Unset, TxnSize: 1_000, ValueSize: words, KeyType: StringKeys,
+			Keys: 10_000, ReadPct: Unset, Theta: Unset,
+			TxnSize: 1_000, ValueSize: words, KeyType: StringKeys,
 		},
 		kind:    freeBatch,
 		minKeys: 1, maxKeys: manyKeys,
@@ -207,7 +208,8 @@ func (a *batchAuditor[K, V]) do() error {
 	}
 	if a.ops[0].OK {
 		if stampSeq(first) < stampSeq(a.seen[b]) {
-			return wrong(keyName(a.ops[0].Key), "holds %s again, after %s", describe(first), describe(a.seen[b]))
+			return wrong(keyName(a.ops[0].Key), "holds %s again, after %s",
+				describe(first), describe(a.seen[b]))
 		}
 		a.seen[b] = first
 	}

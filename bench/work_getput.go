@@ -10,7 +10,8 @@ func getPutWorkloads() []Workload {
 	var list []Workload
 	add := func(name string, keys, readPct int, theta float64, doc string) {
 		p := Params{Keys: keys, ReadPct: readPct, Theta: theta, ValueSize: words, KeyType: StringKeys}
-		list = append(list, Workload{Name: name, Doc: doc + verified, Params: p, minKeys: 1, maxKeys: manyKeys})
+		w := Workload{Name: name, Doc: doc + verified, Params: p, minKeys: 1, maxKeys: manyKeys}
+		list = append(list, w)
 	}
 	hot := func(name string, readPct int) {
 		add(name, 4, readPct, Unset, fmt.Sprintf("Hot keys, round robin from a random start: "+

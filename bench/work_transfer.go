@@ -3,8 +3,8 @@ package bench
 func transferWorkloads() []Workload {
 	return []Workload{{
 		Name: "transfer",
-		Doc: "Move an amount between two accounts picked at random: read 2, write 2 in one transaction. " +
-			"Meanwhile an auditor scans all accounts, every --audit-interval, and checks the sum; " +
+		Doc: "Move an amount between two accounts picked at random: " +
+			"read 2, write 2 in one transaction. Meanwhile an auditor scans all accounts, every --audit-interval, and checks the sum; " +
 			"at the end each account must hold what the transfers make of it.",
 		Params:  Params{Keys: 10_000, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
 		kind:    transfer,

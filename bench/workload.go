@@ -61,7 +61,8 @@ var params = []param{
 		func(Workload) string { return "0 to 100" },
 		func(w *Workload, p Params) error {
 			w.Params.ReadPct = p.ReadPct
-			return w.refuse(p.ReadPct < 0 || p.ReadPct > 100, "a read percentage from 0 to 100, not %d", p.ReadPct)
+			return w.refuse(p.ReadPct < 0 || p.ReadPct > 100,
+				"a read percentage from 0 to 100, not %d", p.ReadPct)
 		},
 	},
 	{
