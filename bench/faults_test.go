@@ -21,15 +21,7 @@ var faults = []struct {
 	{
 		"loses one write in 1000",
 		[]string{"read-heavy", "balanced", "write-heavy", "zipf-read", "zipf-write", "disjoint"}, []int{1, 4},
-		func(s *numberSession) {
-			bad := every(1_000)
-			s.put = func(key string, v uint64) error {
-				if bad() {
-					return nil
-				}
-				return s.rwMutex.Put(key, v)
-			}
-		},
+		badPut(func(*numberSession, string, uint64) error { return nil }),
 	},
 	{
 		"shows old values", []string{"read-heavy", "balanced", "zipf-read"}, []int{1, 4},
@@ -49,40 +41,23 @@ var faults = []struct {
 	},
 	{
 		"does not find a key", []string{"read-heavy", "write-heavy", "zipf-write"}, []int{1, 4},
-		func(s *numberSession) {
-			bad := every(1_000)
-			s.get = func(key string) (uint64, bool, error) {
-				if bad() {
-					return 0, false, nil
-				}
-				return s.rwMutex.Get(key)
-			}
-		},
+		badGet(func(*numberSession, string) (uint64, bool, error) { return 0, false, nil }),
 	},
 	{
 		"makes values up", []string{"read-heavy", "zipf-read"}, []int{1, 4},
-		func(s *numberSession) {
-			bad := every(1_000)
-			s.get = func(key string) (uint64, bool, error) {
-				v, ok, err := s.rwMutex.Get(key)
-				if bad() {
-					v += 1 << 20
-				}
-				return v, ok, err
-			}
-		},
+		badGet(func(s *numberSession, key string) (uint64, bool, error) {
+			v, ok, err := s.rwMutex.Get(key)
+			return v + 1<<20, ok, err
+		}),
 	},
 	{
 		"shows values of other keys", []string{"balanced", "write-heavy", "zipf-read"}, []int{1, 4},
-		func(s *numberSession) {
-			bad := every(1_000)
-			s.get = func(key string) (uint64, bool, error) {
-				if bad() {
-					key = map[bool]string{true: "key-1", false: "key-0"}[key == "key-0"]
-				}
-				return s.rwMutex.Get(key)
+		badGet(func(s *numberSession, key string) (uint64, bool, error) {
+			if key == "key-0" {
+				return s.rwMutex.Get("key-1")
 			}
-		},
+			return s.rwMutex.Get("key-0")
+		}),
 	},
 	{
 		"tears transfers", []string{"transfer"}, []int{4},
@@ -98,28 +73,11 @@ var faults = []struct {
 	},
 	{
 		"forgets a credit", []string{"transfer"}, []int{1, 4},
-		func(s *numberSession) {
-			bad := every(1_000)
-			s.transfer = func(from, to string, amount uint64) error {
-				if bad() {
-					_, err := s.rwMutex.Add(from, -amount)
-					return err
-				}
-				return s.rwMutex.Transfer(from, to, amount)
-			}
-		},
+		badTransfer(func(s *numberSession, from string, amount uint64) { _, _ = s.rwMutex.Add(from, -amount) }),
 	},
 	{
 		"loses whole transfers", []string{"transfer"}, []int{1, 4},
-		func(s *numberSession) {
-			bad := every(1_000)
-			s.transfer = func(from, to string, amount uint64) error {
-				if bad() {
-					return nil
-				}
-				return s.rwMutex.Transfer(from, to, amount)
-			}
-		},
+		badTransfer(func(*numberSession, string, uint64) {}),
 	},
 	{
 		"leaves a key out of a scan", []string{"transfer"}, []int{1},
@@ -132,30 +90,18 @@ var faults = []struct {
 	},
 	{
 		"loses increments", []string{"counter", "many-goroutines"}, []int{1, 4},
-		func(s *numberSession) {
-			bad := every(1_000)
-			s.add = func(key string, delta uint64) (uint64, error) {
-				if !bad() {
-					return s.rwMutex.Add(key, delta)
-				}
-				v, _, _ := s.rwMutex.Get(key) // a lost update: read, pause, write
-				runtime.Gosched()
-				return v + 1, s.rwMutex.Put(key, v)
-			}
-		},
+		badAdd(func(s *numberSession, key string) (uint64, error) { // a lost update: read, pause, write
+			v, _, _ := s.rwMutex.Get(key)
+			runtime.Gosched()
+			return v + 1, s.rwMutex.Put(key, v)
+		}),
 	},
 	{
 		"gives out a count twice", []string{"counter"}, []int{1}, // the sum may still be right
-		func(s *numberSession) {
-			bad := every(50)
-			s.add = func(key string, delta uint64) (uint64, error) {
-				sum, err := s.rwMutex.Add(key, delta)
-				if bad() {
-					sum--
-				}
-				return sum, err
-			}
-		},
+		badAdd(func(s *numberSession, key string) (uint64, error) {
+			sum, err := s.rwMutex.Add(key, 1)
+			return sum - 1, err
+		}),
 	},
 	{
 		"writes in an empty transaction", []string{"begin"}, []int{1},
@@ -280,6 +226,57 @@ var faults = []struct {
 
 type numberOp = Op[string, uint64]
 
+// The sessions that do one thing, f, instead of what they should once in a thousand times.
+
+func badGet(f func(s *numberSession, key string) (uint64, bool, error)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.get = func(key string) (uint64, bool, error) {
+			if bad() {
+				return f(s, key)
+			}
+			return s.rwMutex.Get(key)
+		}
+	}
+}
+
+func badPut(f func(s *numberSession, key string, v uint64) error) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.put = func(key string, v uint64) error {
+			if bad() {
+				return f(s, key, v)
+			}
+			return s.rwMutex.Put(key, v)
+		}
+	}
+}
+
+func badAdd(f func(s *numberSession, key string) (uint64, error)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.add = func(key string, delta uint64) (uint64, error) {
+			if bad() {
+				return f(s, key)
+			}
+			return s.rwMutex.Add(key, delta)
+		}
+	}
+}
+
+func badTransfer(f func(s *numberSession, from string, amount uint64)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.transfer = func(from, to string, amount uint64) error {
+			if bad() {
+				f(s, from, amount)
+				return nil
+			}
+			return s.rwMutex.Transfer(from, to, amount)
+		}
+	}
+}
+
 // live is a snapshot that goes on with the map.
 type live struct{ *rwMutex[uint64] }
 
@@ -342,163 +339,4 @@ func requireCaught(t *testing.T, fault string, c Config) {
 	_, again := tr.RunOps(t.Context(), 1)
 	require.ErrorIs(t, again, err)
 	require.ErrorIs(t, tr.Verify(), err)
-}
-
-// Values that are byte slices are looked at byte by byte.
-func TestFaultyValuesAreCaught(t *testing.T) {
-	cut := func(b []byte) []byte { return b[:len(b)-1] }
-	flip := func(at func(n int) int) func([]byte) []byte {
-		return func(b []byte) []byte {
-			b = slices.Clone(b)
-			b[at(len(b))] ^= 1
-			return b
-		}
-	}
-	for _, c := range []struct {
-		fault     string
-		spoil     func([]byte) []byte
-		workloads []string
-	}{
-		{"cuts values", cut, []string{"balanced", "mixed", "disjoint"}},
-		{"damages values", flip(func(n int) int { return n / 2 }), []string{"balanced", "mixed", "disjoint"}},
-		{"damages what is read", flip(func(n int) int { return n - 1 }),
-			[]string{"ycsb-a", "ycsb-b", "ycsb-c", "ycsb-f"}},
-	} {
-		_, spec := named(t, "balanced", "rwmutex")
-		spec.NewBytes = tamper(func(s *tampered[[]byte], worker int) {
-			if worker < 0 {
-				return
-			}
-			bad := every(50)
-			s.get = func(key string) ([]byte, bool, error) {
-				v, ok, err := s.rwMutex.Get(key)
-				if bad() {
-					v = c.spoil(v)
-				}
-				return v, ok, err
-			}
-			s.batch = func(ops []Op[string, []byte], readOnly bool) error {
-				err := s.rwMutex.Batch(ops, readOnly)
-				for i := range ops {
-					if len(ops[i].Old) > 0 && bad() {
-						ops[i].Old = c.spoil(ops[i].Old)
-					}
-				}
-				return err
-			}
-		})
-		for _, name := range c.workloads {
-			w, _ := WorkloadByName(name)
-			w = small(w)
-			w.Params.ValueSize = ValueSize{24, 24}
-			requireCaught(t, c.fault, Config{Workload: w, Engine: spec, Threads: 2, Seed: 1})
-		}
-	}
-}
-
-// The last write of a single goroutine is lost: only the final look at the keys
-// can tell.
-func TestLastWriteLost(t *testing.T) {
-	for _, name := range []string{"write-heavy", "disjoint", "counter"} {
-		w, _ := WorkloadByName(name)
-		if w.Params.ReadPct != Unset {
-			w.Params.ReadPct = 0
-		}
-		tr := newTrial(t, Config{Workload: w, Threads: 1, Engine: faulty(func(s *numberSession) {
-			last := every(1_000)
-			s.put = func(key string, v uint64) error {
-				if last() {
-					return nil
-				}
-				return s.rwMutex.Put(key, v)
-			}
-			s.add = func(key string, delta uint64) (uint64, error) {
-				if last() {
-					v, _, err := s.rwMutex.Get(key)
-					return v + delta, err
-				}
-				return s.rwMutex.Add(key, delta)
-			}
-		})})
-		runOps(t, tr, 1_000)
-		var v *Violation
-		require.ErrorAs(t, tr.Verify(), &v)
-	}
-}
-
-// What only the end shows: an account too many in the last scan.
-func TestOnlyTheEndShows(t *testing.T) {
-	w, _ := WorkloadByName("transfer")
-	w.Params.Keys = 10
-	ended := false
-	tr := newTrial(t, Config{Workload: w, Threads: 1, Engine: faulty(func(s *numberSession) {
-		s.sum = func() (uint64, int, error) {
-			total, n, err := s.rwMutex.Sum()
-			if ended {
-				n++
-			}
-			return total, n, err
-		}
-	})})
-	runOps(t, tr, 100)
-	ended = true
-	var v *Violation
-	require.ErrorAs(t, tr.Verify(), &v)
-}
-
-// badEnd is an engine that does everything right but for what the runner reads at
-// the end.
-func badEnd() EngineSpec {
-	return EngineSpec{Name: "bad end", New: tamper(func(s *numberSession, worker int) {
-		good := len(s.m) // reads, one of each key when it has been filled
-		if worker >= 0 {
-			return
-		}
-		s.get = func(key string) (uint64, bool, error) {
-			if good--; good < 0 {
-				return 12_345, true, nil
-			}
-			return s.rwMutex.Get(key)
-		}
-	})}
-}
-
-func TestEveryWorkloadIsVerifiedAtTheEnd(t *testing.T) {
-	for _, w := range smallNumbers() {
-		tr := newTrial(t, Config{Workload: w, Engine: badEnd(), Threads: 2})
-		runOps(t, tr, 100)
-		var v *Violation
-		require.ErrorAs(t, tr.Verify(), &v, w.Name)
-	}
-}
-
-// A map that is not what it was filled with is not measured.
-func TestBadlyFilledMap(t *testing.T) {
-	for name, spoil := range map[string]func(m map[string]uint64){
-		"empty":       func(m map[string]uint64) { clear(m) },
-		"key missing": func(m map[string]uint64) { delete(m, "key-2") },
-		"wrong value": func(m map[string]uint64) { m["key-3"]++ },
-	} {
-		for _, w := range smallNumbers() {
-			if w.keyCount(4) < 4 {
-				w.Params.Keys = 4
-			}
-			spec := EngineSpec{Name: name, New: tamper(func(s *numberSession, _ int) { spoil(s.m) })}
-			_, err := New(Config{Workload: w, Engine: spec, Threads: 4})
-			var v *Violation
-			require.ErrorAs(t, err, &v, "%s under %s", name, w.Name)
-		}
-	}
-}
-
-// A transaction must not read anybody else's value, however new, of a key that it
-// has written itself, while one that has not may.
-func TestOwnWritesComeFirst(t *testing.T) {
-	theirs := makeStamp(2, 3, 50)
-	for before, bad := range map[uint64]bool{0: true, 1: false} {
-		task := &ycsbTask[string, uint64]{seen: newObserver(1, 2, 10), values: values[uint64]{filler{size: words}}}
-		task.seen.put(3, task.seen.draw(3))
-		err := task.check(&numberOp{Kind: OpGet, Key: "key-3", OK: true, Old: theirs}, 3, before)
-		require.Equal(t, bad, err != nil, "%v", err)
-	}
 }
