@@ -71,21 +71,6 @@ func TestSampleChosenByCost(t *testing.T) {
 	require.Equal(t, tr.every, m.LatencySample)
 }
 
-func TestQuantileNeedsEnoughSamples(t *testing.T) {
-	w, e := named(t, "balanced", "rwmutex")
-	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1, LatencySample: 1})
-	for _, c := range []struct {
-		ops            uint64
-		p50, p99, p999 bool
-	}{{19, false, false, false}, {20, true, false, false}, {999, true, false, false}, {1_000, true, true, false}, {10_000, true, true, true}} {
-		m := runOps(t, tr, c.ops)
-		for q, want := range map[float64]bool{0.5: c.p50, 0.99: c.p99, 0.999: c.p999} {
-			_, ok := m.Quantile(q)
-			require.Equal(t, want, ok, "%d operations, quantile %v", c.ops, q)
-		}
-	}
-}
-
 // How much it is depends on the machine; it is measured once.
 func TestClockCost(t *testing.T) {
 	require.Positive(t, ClockCost())
