@@ -333,7 +333,9 @@ type spoiled struct {
 	fault func(bench.Session[string, uint64]) bench.Session[string, uint64]
 }
 
-func (e *spoiled) Session(worker int) bench.Session[string, uint64] { return e.fault(e.Engine.Session(worker)) }
+func (e *spoiled) Session(worker int) bench.Session[string, uint64] {
+	return e.fault(e.Engine.Session(worker))
+}
 
 // sessions returns an engine like good, whose sessions are wrapped.
 func sessions(name string, good bench.EngineSpec, wrap func(bench.Session[string, uint64]) bench.Session[string, uint64]) bench.EngineSpec {
