@@ -72,37 +72,23 @@ type mvccSession[K comparable, V any] struct {
 	*mvccEngine[K, V]
 }
 
-// settled says what err, of an Update, means: whether it is over, and with which error.
-// Update itself gives up after a number of attempts.
-func (s *mvccSession[K, V]) settled(err error) (over bool, is error) {
-	switch {
-	case err == nil:
-		s.Commits++
-		return true, nil
-	case !errors.Is(err, mvcc.ErrConflict):
-		return true, err
-	case s.options != nil:
-		return true, ErrGaveUp
-	case s.Stopped():
-		return true, ErrStopped
-	}
-	return false, nil
-}
-
-// update runs fn, which counts its runs in s.Tries, until it has committed.
-func (s *mvccSession[K, V]) update(fn func(tx mvcc.Tx[K, V]) error) error {
+// update runs fn, which counts its runs in s.Tries, on m, which is s.m or s.numbers, until it
+// has committed. Update itself gives up after a number of attempts.
+func update[K comparable, V, W any](
+	s *mvccSession[K, V], m *mvcc.Map[K, W], fn func(tx mvcc.Tx[K, W]) error,
+) error {
 	for {
-		if over, err := s.settled(s.m.Update(context.Background(), s.options, fn)); over {
+		err := m.Update(context.Background(), s.options, fn)
+		switch {
+		case err == nil:
+			s.Commits++
+			return nil
+		case !errors.Is(err, mvcc.ErrConflict):
 			return err
-		}
-	}
-}
-
-// updateNumbers is update for numbers.
-func (s *mvccSession[K, V]) updateNumbers(fn func(tx mvcc.Tx[K, uint64]) error) error {
-	for {
-		if over, err := s.settled(s.numbers.Update(context.Background(), s.options, fn)); over {
-			return err
+		case s.options != nil:
+			return ErrGaveUp
+		case s.Stopped():
+			return ErrStopped
 		}
 	}
 }
@@ -116,7 +102,7 @@ func (s *mvccSession[K, V]) Get(key K) (value V, ok bool, err error) {
 }
 
 func (s *mvccSession[K, V]) Put(key K, value V) error {
-	return s.update(func(tx mvcc.Tx[K, V]) error {
+	return update(s, s.m, func(tx mvcc.Tx[K, V]) error {
 		s.Tries++
 		tx.Set(key, value)
 		return nil
@@ -136,7 +122,7 @@ func (s *mvccSession[K, V]) Batch(ops []Op[K, V], readOnly bool) error {
 			return nil
 		})
 	}
-	return s.update(func(tx mvcc.Tx[K, V]) error {
+	return update(s, s.m, func(tx mvcc.Tx[K, V]) error {
 		s.Tries++
 		for i := range ops {
 			op := &ops[i]
@@ -157,7 +143,7 @@ func (s *mvccSession[K, V]) Batch(ops []Op[K, V], readOnly bool) error {
 }
 
 func (s *mvccSession[K, V]) Add(key K, delta uint64) (sum uint64, err error) {
-	err = s.updateNumbers(func(tx mvcc.Tx[K, uint64]) error {
+	err = update(s, s.numbers, func(tx mvcc.Tx[K, uint64]) error {
 		s.Tries++
 		v, _ := tx.Get(key)
 		sum = v + delta
@@ -168,7 +154,7 @@ func (s *mvccSession[K, V]) Add(key K, delta uint64) (sum uint64, err error) {
 }
 
 func (s *mvccSession[K, V]) Transfer(from, to K, amount uint64) error {
-	return s.updateNumbers(func(tx mvcc.Tx[K, uint64]) error {
+	return update(s, s.numbers, func(tx mvcc.Tx[K, uint64]) error {
 		s.Tries++
 		a, _ := tx.Get(from)
 		b, _ := tx.Get(to)
