@@ -156,7 +156,7 @@ cover: ## measure how much of the core the tests reach (coverage.out)
 
 .PHONY: bench
 bench: ## run the Go benchmarks (BENCH, BENCHTIME, COUNT)
-	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $(CORE) ./bench/...
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $(CORE) ./bench/... ./internal/bars
 
 .PHONY: bench-compare
 bench-compare: ## compare two result files (OLD, NEW) with benchstat

@@ -12,35 +12,30 @@ import (
 // empty. It is a reference: copies share what it refers to.
 type Distribution struct{ h *hist.Hist }
 
-// Count returns the number of operations that were timed.
-func (d Distribution) Count() uint64 {
+// none is what an empty Distribution refers to.
+var none hist.Hist
+
+func (d Distribution) hist() *hist.Hist {
 	if d.h == nil {
-		return 0
+		return &none
 	}
-	return d.h.Count()
+	return d.h
 }
+
+// Count returns the number of operations that were timed.
+func (d Distribution) Count() uint64 { return d.hist().Count() }
 
 // Mean returns the mean, 0 if nothing was timed.
-func (d Distribution) Mean() time.Duration {
-	if d.h == nil {
-		return 0
-	}
-	return time.Duration(d.h.Mean())
-}
+func (d Distribution) Mean() time.Duration { return time.Duration(d.hist().Mean()) }
 
 // Max returns the longest time, 0 if nothing was timed.
-func (d Distribution) Max() time.Duration {
-	if d.h == nil {
-		return 0
-	}
-	return time.Duration(d.h.Max())
-}
+func (d Distribution) Max() time.Duration { return time.Duration(d.hist().Max()) }
 
 // Quantile returns the time that a fraction q of the timed operations did not
 // exceed. ok is false if fewer than ten of them lie beyond it: then there is
 // nothing to say.
 func (d Distribution) Quantile(q float64) (t time.Duration, ok bool) {
-	if d.h == nil || !d.h.Supports(q) {
+	if !d.hist().Supports(q) {
 		return 0, false
 	}
 	return time.Duration(d.h.Quantile(q)), true
@@ -49,10 +44,7 @@ func (d Distribution) Quantile(q float64) (t time.Duration, ok bool) {
 // All returns the times, shortest first, and how many operations took each.
 func (d Distribution) All() iter.Seq2[time.Duration, uint64] {
 	return func(yield func(t time.Duration, count uint64) bool) {
-		if d.h == nil {
-			return
-		}
-		for v, c := range d.h.All() {
+		for v, c := range d.hist().All() {
 			if !yield(time.Duration(v), c) {
 				return
 			}
@@ -65,12 +57,8 @@ func (d Distribution) All() iter.Seq2[time.Duration, uint64] {
 // hundredth. It allocates 36 KB.
 func (d Distribution) Since(old Distribution) Distribution {
 	recent := new(hist.Hist)
-	if d.h != nil {
-		recent.Merge(d.h)
-	}
-	if old.h != nil {
-		recent.Sub(old.h)
-	}
+	recent.Merge(d.hist())
+	recent.Sub(old.hist())
 	return Distribution{recent}
 }
 

@@ -5,9 +5,7 @@
 // [Trial] puts one engine under one workload with a number of goroutines, and a
 // [Sweep] runs many trials, interleaved. The command mvccbench is a front end to
 // this package; a program with a map of its own can implement [Engine] and
-// [Session] and have it measured and verified in the same way. Beside these two,
-// for string keys and numbers, there are [EngineOf] and [SessionOf] for keys that
-// are numbers or structs, and values that are byte slices; see [Makers].
+// [Session] and have it measured and verified in the same way.
 //
 // # What the figures mean
 //

@@ -1,37 +1,14 @@
 package bench
 
-// An Engine is a map under test, already filled, whose keys are strings and whose
-// values are 64-bit numbers: the one that every map can be. See [EngineOf].
-type Engine = EngineOf[string, uint64]
+import "errors"
 
-// A Session is one goroutine's access to an [Engine]. See [SessionOf].
-type Session = SessionOf[string, uint64]
-
-// Setup is what an [Engine] is made from.
-type Setup = SetupOf[string, uint64]
-
-// An Op is a read or write within a transaction of an [Engine].
-type Op = OpOf[string, uint64]
-
-// What a [Session] may have beside its own methods.
-type (
-	// An Incrementer can increment a counter.
-	Incrementer = IncrementerOf[string]
-	// A Transferer has transactions over two keys, and over all.
-	Transferer = TransfererOf[string]
-	// A Batcher has transactions over any number of keys.
-	Batcher = BatcherOf[string, uint64]
-	// A Pinner can keep a snapshot open.
-	Pinner = PinnerOf[string, uint64]
-)
-
-// An EngineOf is a map under test with keys of type K and values of type V, which
-// is uint64 or []byte, already filled. It need not support deletion or new keys.
-// If it has the method of [Versioner], too, it is asked for it.
-type EngineOf[K comparable, V any] interface {
-	// Session returns what goroutine number worker works with; it is called
-	// before the goroutines start, and -1 asks for one for the runner itself.
-	Session(worker int) SessionOf[K, V]
+// An Engine is a map under test with keys of type K and values of type V, which is
+// uint64 or []byte, already filled. It need not support deletion or new keys. If it
+// has the method of [Versioner], too, it is asked for it.
+type Engine[K comparable, V any] interface {
+	// Session returns what goroutine number worker works with; it is called before
+	// the goroutines start, and -1 asks for one for the runner itself.
+	Session(worker int) Session[K, V]
 	// Close ends what the engine has running. No session is used afterwards.
 	Close()
 }
@@ -43,62 +20,62 @@ type Versioner interface {
 	Versions() int
 }
 
-// A SessionOf is one goroutine's access to an [EngineOf]. Each of its methods is
-// one transaction, retried until it has committed. An error, which must not be a
-// mere conflict, ends the run as failed; [ErrStopped] does so silently. Beside
-// the methods here it may have those of [IncrementerOf], [Beginner],
-// [TransfererOf], [BatcherOf] and [PinnerOf], which some workloads need.
+// A Session is one goroutine's access to an [Engine]. Each of its methods is one
+// transaction, retried until it has committed. An error, which must not be a mere
+// conflict, ends the run as failed; [ErrStopped] does so silently. Beside the
+// methods here it may have those of [Incrementer], [Beginner], [Transferer],
+// [Batcher] and [Pinner], which some workloads need.
 //
 // A byte slice that is put is new, and nobody writes to it any more: the map may
 // keep it. Nor does anybody write to one that was got.
 //
 // A method should allocate no more than a user of the map would: the harness
-// allocates nothing but byte slices that are put, and what B/op and allocs/op
-// show beside them is taken for the map's.
-type SessionOf[K comparable, V any] interface {
+// allocates nothing but byte slices that are put, and what B/op and allocs/op show
+// beside them is taken for the map's.
+type Session[K comparable, V any] interface {
 	// Get reads one key. An absent key gives ok == false.
 	Get(key K) (value V, ok bool, err error)
 	// Put writes one key.
 	Put(key K, value V) error
-	// Aborts returns the number of attempts, over the life of the session,
-	// that did not commit and were made again. It is called while no method
-	// is running.
+	// Aborts returns the number of attempts, over the life of the session, that did
+	// not commit and were made again. It is called while no method is running.
 	Aborts() uint64
 }
 
-// An IncrementerOf is a [SessionOf] numbers that can increment a counter.
-type IncrementerOf[K comparable] interface {
+// An Incrementer is a [Session] that can increment a counter. It is asked to only if
+// values are numbers.
+type Incrementer[K comparable] interface {
 	// Add adds delta to the value of key and returns the sum.
 	Add(key K, delta uint64) (sum uint64, err error)
 }
 
-// A Beginner is a [SessionOf] that has transactions, and so can begin and end one
+// A Beginner is a [Session] that has transactions, and so can begin and end one
 // without doing anything in it.
 type Beginner interface {
 	// Begin begins a read-only transaction and ends it.
 	Begin() error
 }
 
-// A TransfererOf is a [SessionOf] numbers that has transactions over several keys.
-type TransfererOf[K comparable] interface {
-	// Transfer reads both keys, subtracts amount from the value of from and
-	// adds it to that of to, modulo 2^64. The keys differ.
+// A Transferer is a [Session] that has transactions over several keys. It is asked
+// for them only if values are numbers.
+type Transferer[K comparable] interface {
+	// Transfer reads both keys, subtracts amount from the value of from and adds it
+	// to that of to, modulo 2^64. The keys differ.
 	Transfer(from, to K, amount uint64) error
-	// Sum adds up all values, modulo 2^64, and counts the keys, as of one
-	// moment.
+	// Sum adds up all values, modulo 2^64, and counts the keys, as of one moment.
 	Sum() (total uint64, keys int, err error)
 }
 
-// A BatcherOf is a [SessionOf] that has transactions over any number of keys.
-type BatcherOf[K comparable, V any] interface {
-	// Batch does ops in one transaction, in their order, each seeing what
-	// those before it have written, and fills in what they have read, which
-	// must be so of the attempt that has committed. readOnly says that none
-	// of them writes. The slice is the caller's, who uses it again.
-	Batch(ops []OpOf[K, V], readOnly bool) error
+// A Batcher is a [Session] that has transactions over any number of keys.
+type Batcher[K comparable, V any] interface {
+	// Batch does ops in one transaction, in their order, each seeing what those
+	// before it have written, and fills in what they have read, which must be so of
+	// the attempt that has committed. readOnly says that none of them writes. The
+	// slice is the caller's, who uses it again.
+	Batch(ops []Op[K, V], readOnly bool) error
 }
 
-// An OpKind says what an [OpOf] does.
+// An OpKind says what an [Op] does.
 type OpKind uint8
 
 // The kinds of operations within a transaction.
@@ -110,8 +87,8 @@ const (
 	OpDelete               // delete Key, there or not
 )
 
-// An OpOf is a read or write within a transaction.
-type OpOf[K comparable, V any] struct {
+// An Op is a read or write within a transaction.
+type Op[K comparable, V any] struct {
 	Kind  OpKind
 	OK    bool // set: whether Key was there
 	Key   K
@@ -119,14 +96,14 @@ type OpOf[K comparable, V any] struct {
 	Old   V // set: what was read
 }
 
-// A PinnerOf is a [SessionOf] that can keep a snapshot open.
-type PinnerOf[K comparable, V any] interface {
+// A Pinner is a [Session] that can keep a snapshot open.
+type Pinner[K comparable, V any] interface {
 	// Pin opens a snapshot of the map as it is.
-	Pin() (PinOf[K, V], error)
+	Pin() (Pin[K, V], error)
 }
 
-// A PinOf is a snapshot that is open. One goroutine at a time uses it.
-type PinOf[K comparable, V any] interface {
+// A Pin is a snapshot that is open. One goroutine at a time uses it.
+type Pin[K comparable, V any] interface {
 	// Get reads one key as of when the snapshot was opened.
 	Get(key K) (value V, ok bool, err error)
 	// Close closes it. It is called once.
@@ -142,35 +119,66 @@ const (
 	Snapshot     Isolation = "snapshot"
 )
 
-// SetupOf is what an [EngineOf] is made from.
-type SetupOf[K comparable, V any] struct {
+// Setup is what an [Engine] is made from.
+type Setup[K comparable, V any] struct {
 	Keys   []K // all keys there are at first; those that some workloads delete come back
 	Values []V // their first values, in the same order
 
-	// Isolation is the level of read-write transactions, for engines that
-	// have a choice. It is never empty.
+	// Isolation is the level of read-write transactions, for engines that have a
+	// choice. It is never empty.
 	Isolation Isolation
 
 	// Map sets how the transactional map reclaims, for the engines that are one.
 	Map MapOptions
 
-	// Attempts is how often, at most, a session attempts an operation until it
-	// commits; then it returns ErrGaveUp. Zero means without end.
+	Limits
+}
+
+// Limits say how long a session attempts an operation.
+type Limits struct {
+	// Attempts is how often, at most, until it commits; then the session returns
+	// ErrGaveUp. Zero means without end.
 	Attempts int
 
-	// Stopped reports that the run is over. A session that retries without
-	// end must ask it now and then, and give up with ErrStopped.
+	// Stopped reports that the run is over. A session that retries without end must
+	// ask it now and then, and give up with ErrStopped.
 	Stopped func() bool
 }
 
-// counted counts the attempts and commits of a session. It is padded: sessions
-// of different goroutines must not share a cache line.
-type counted struct {
+// Over returns why there is no further attempt at an operation after so many, or nil.
+func (l *Limits) Over(attempts int) error {
+	switch {
+	case attempts == l.Attempts:
+		return ErrGaveUp
+	case l.Stopped():
+		return ErrStopped
+	}
+	return nil
+}
+
+// ErrStopped is returned by a method of a [Session] that has given up because the run
+// is over.
+var ErrStopped = errors.New("bench: stopped")
+
+// ErrGaveUp is returned by a method of a [Session] that has made as many attempts as
+// [Limits] allow, none of which has committed. The operation is counted as an error and
+// the run goes on.
+var ErrGaveUp = errors.New("bench: gave up")
+
+// Attempts counts the attempts and commits of a session that embeds it. It is padded:
+// sessions of different goroutines must not share a cache line.
+type Attempts struct {
 	_       [128]byte
-	tries   uint64
-	commits uint64
+	Tries   uint64
+	Commits uint64
 	_       [128]byte
 }
 
-// Aborts implements [SessionOf].
-func (c *counted) Aborts() uint64 { return c.tries - c.commits }
+// Aborts implements [Session].
+func (a *Attempts) Aborts() uint64 { return a.Tries - a.Commits }
+
+// NoAborts is embedded in sessions whose transactions never conflict.
+type NoAborts struct{}
+
+// Aborts implements [Session].
+func (NoAborts) Aborts() uint64 { return 0 }

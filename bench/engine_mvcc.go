@@ -10,24 +10,40 @@ import (
 // mvccEngine is the transactional map.
 type mvccEngine[K comparable, V any] struct {
 	m       *mvcc.Map[K, V]
-	options *mvcc.TxOptions // of every Update; nil: the defaults
-	limit   int             // attempts at a one-key operation; 0: without end
-	stopped func() bool
+	numbers *mvcc.Map[K, uint64] // m, if values are numbers
+	options *mvcc.TxOptions      // of every Update; nil: the defaults
+	direct  bool                 // by its one-key operations
+	Limits
 }
 
-func openMVCC[K comparable, V any](setup SetupOf[K, V]) *mvccEngine[K, V] {
-	e := &mvccEngine[K, V]{
-		m:       mvcc.New[K, V](setup.Map.options(len(setup.Keys), setup.Isolation)),
-		limit:   setup.Attempts,
-		stopped: setup.Stopped,
-	}
+func openMVCC[K comparable, V any](setup Setup[K, V]) *mvccEngine[K, V] {
+	m := mvcc.New[K, V](setup.Map.options(len(setup.Keys), setup.Isolation))
+	e := &mvccEngine[K, V]{m: m, Limits: setup.Limits}
+	e.numbers, _ = any(m).(*mvcc.Map[K, uint64])
 	if setup.Attempts > 0 {
 		e.options = &mvcc.TxOptions{MaxAttempts: setup.Attempts}
 	}
 	for i, k := range setup.Keys {
-		e.m.Store(k, setup.Values[i])
+		m.Store(k, setup.Values[i])
 	}
 	return e
+}
+
+func newMVCC[K comparable, V any](setup Setup[K, V]) (Engine[K, V], error) {
+	return openMVCC(setup), nil
+}
+
+func newMVCCDirect[K comparable, V any](setup Setup[K, V]) (Engine[K, V], error) {
+	e := openMVCC(setup)
+	e.direct = true
+	return e, nil
+}
+
+func (e *mvccEngine[K, V]) Session(int) Session[K, V] {
+	if e.direct {
+		return &mvccDirectSession[K, V]{mvccEngine: e}
+	}
+	return &mvccSession[K, V]{mvccEngine: e}
 }
 
 func (e *mvccEngine[K, V]) Close() { e.m.Close() }
@@ -35,8 +51,10 @@ func (e *mvccEngine[K, V]) Close() { e.m.Close() }
 // Versions implements [Versioner].
 func (e *mvccEngine[K, V]) Versions() int { return e.m.Stats().Versions }
 
-// Pin implements [PinnerOf] for its sessions.
-func (e *mvccEngine[K, V]) Pin() (PinOf[K, V], error) { return mvccPin[K, V]{e.m.Snapshot()}, nil }
+func (e *mvccEngine[K, V]) mapStats() mvcc.Stats { return e.m.Stats() }
+
+// Pin implements [Pinner] for its sessions.
+func (e *mvccEngine[K, V]) Pin() (Pin[K, V], error) { return mvccPin[K, V]{e.m.Snapshot()}, nil }
 
 // mvccPin is a snapshot that is open.
 type mvccPin[K comparable, V any] struct{ s mvcc.Snapshot[K, V] }
@@ -48,48 +66,28 @@ func (p mvccPin[K, V]) Get(key K) (V, bool, error) {
 
 func (p mvccPin[K, V]) Close() { p.s.Close() }
 
-// mvccTxEngine runs every operation as a transaction of its own, mvccTxNumbers
-// those on numbers, too.
-type mvccTxEngine[K comparable, V any] struct{ *mvccEngine[K, V] }
-type mvccTxNumbers[K comparable] struct{ *mvccEngine[K, uint64] }
-
-func newMVCC[K comparable, V any](setup SetupOf[K, V]) (EngineOf[K, V], error) {
-	return mvccTxEngine[K, V]{openMVCC(setup)}, nil
-}
-
-func newMVCCNumbers[K comparable](setup SetupOf[K, uint64]) (EngineOf[K, uint64], error) {
-	return mvccTxNumbers[K]{openMVCC(setup)}, nil
-}
-
-func (e mvccTxEngine[K, V]) Session(int) SessionOf[K, V] {
-	return &mvccSession[K, V]{mvccEngine: e.mvccEngine}
-}
-
-func (e mvccTxNumbers[K]) Session(int) SessionOf[K, uint64] {
-	return &mvccNumberSession[K]{mvccSession[K, uint64]{mvccEngine: e.mvccEngine}}
-}
-
+// mvccSession runs every operation as a transaction of its own.
 type mvccSession[K comparable, V any] struct {
-	counted
+	Attempts
 	*mvccEngine[K, V]
 }
 
-// update runs fn, which counts its runs in s.tries, until it has committed.
-// Update itself gives up after a number of attempts.
-func (s *mvccSession[K, V]) update(fn func(tx mvcc.Tx[K, V]) error) error {
+// update runs fn, which counts its runs in s.Tries, on m, which is s.m or s.numbers, until it
+// has committed. Update itself gives up after a number of attempts.
+func update[K comparable, V, W any](
+	s *mvccSession[K, V], m *mvcc.Map[K, W], fn func(tx mvcc.Tx[K, W]) error,
+) error {
 	for {
-		err := s.m.Update(context.Background(), s.options, fn)
-		if err == nil {
-			s.commits++
-			return nil
-		}
-		if !errors.Is(err, mvcc.ErrConflict) {
-			return err
-		}
+		err := m.Update(context.Background(), s.options, fn)
 		switch {
+		case err == nil:
+			s.Commits++
+			return nil
+		case !errors.Is(err, mvcc.ErrConflict):
+			return err
 		case s.options != nil:
 			return ErrGaveUp
-		case s.stopped():
+		case s.Stopped():
 			return ErrStopped
 		}
 	}
@@ -104,8 +102,8 @@ func (s *mvccSession[K, V]) Get(key K) (value V, ok bool, err error) {
 }
 
 func (s *mvccSession[K, V]) Put(key K, value V) error {
-	return s.update(func(tx mvcc.Tx[K, V]) error {
-		s.tries++
+	return update(s, s.m, func(tx mvcc.Tx[K, V]) error {
+		s.Tries++
 		tx.Set(key, value)
 		return nil
 	})
@@ -115,7 +113,7 @@ func (s *mvccSession[K, V]) Begin() error {
 	return s.m.View(func(mvcc.Snapshot[K, V]) error { return nil })
 }
 
-func (s *mvccSession[K, V]) Batch(ops []OpOf[K, V], readOnly bool) error {
+func (s *mvccSession[K, V]) Batch(ops []Op[K, V], readOnly bool) error {
 	if readOnly {
 		return s.m.View(func(sn mvcc.Snapshot[K, V]) error {
 			for i := range ops {
@@ -124,8 +122,8 @@ func (s *mvccSession[K, V]) Batch(ops []OpOf[K, V], readOnly bool) error {
 			return nil
 		})
 	}
-	return s.update(func(tx mvcc.Tx[K, V]) error {
-		s.tries++
+	return update(s, s.m, func(tx mvcc.Tx[K, V]) error {
+		s.Tries++
 		for i := range ops {
 			op := &ops[i]
 			switch op.Kind {
@@ -144,12 +142,9 @@ func (s *mvccSession[K, V]) Batch(ops []OpOf[K, V], readOnly bool) error {
 	})
 }
 
-// mvccNumberSession adds what is done with numbers.
-type mvccNumberSession[K comparable] struct{ mvccSession[K, uint64] }
-
-func (s *mvccNumberSession[K]) Add(key K, delta uint64) (sum uint64, err error) {
-	err = s.update(func(tx mvcc.Tx[K, uint64]) error {
-		s.tries++
+func (s *mvccSession[K, V]) Add(key K, delta uint64) (sum uint64, err error) {
+	err = update(s, s.numbers, func(tx mvcc.Tx[K, uint64]) error {
+		s.Tries++
 		v, _ := tx.Get(key)
 		sum = v + delta
 		tx.Set(key, sum)
@@ -158,9 +153,9 @@ func (s *mvccNumberSession[K]) Add(key K, delta uint64) (sum uint64, err error) 
 	return sum, err
 }
 
-func (s *mvccNumberSession[K]) Transfer(from, to K, amount uint64) error {
-	return s.update(func(tx mvcc.Tx[K, uint64]) error {
-		s.tries++
+func (s *mvccSession[K, V]) Transfer(from, to K, amount uint64) error {
+	return update(s, s.numbers, func(tx mvcc.Tx[K, uint64]) error {
+		s.Tries++
 		a, _ := tx.Get(from)
 		b, _ := tx.Get(to)
 		tx.Set(from, a-amount)
@@ -169,8 +164,8 @@ func (s *mvccNumberSession[K]) Transfer(from, to K, amount uint64) error {
 	})
 }
 
-func (s *mvccNumberSession[K]) Sum() (total uint64, keys int, err error) {
-	err = s.m.View(func(sn mvcc.Snapshot[K, uint64]) error {
+func (s *mvccSession[K, V]) Sum() (total uint64, keys int, err error) {
+	err = s.numbers.View(func(sn mvcc.Snapshot[K, uint64]) error {
 		for _, v := range sn.All() {
 			total += v
 			keys++
@@ -180,29 +175,9 @@ func (s *mvccNumberSession[K]) Sum() (total uint64, keys int, err error) {
 	return total, keys, err
 }
 
-// mvccDirectEngine uses the one-key operations, mvccDirectNumbers those on
-// numbers, too.
-type mvccDirectEngine[K comparable, V any] struct{ *mvccEngine[K, V] }
-type mvccDirectNumbers[K comparable] struct{ *mvccEngine[K, uint64] }
-
-func newMVCCDirect[K comparable, V any](setup SetupOf[K, V]) (EngineOf[K, V], error) {
-	return mvccDirectEngine[K, V]{openMVCC(setup)}, nil
-}
-
-func newMVCCDirectNumbers[K comparable](setup SetupOf[K, uint64]) (EngineOf[K, uint64], error) {
-	return mvccDirectNumbers[K]{openMVCC(setup)}, nil
-}
-
-func (e mvccDirectEngine[K, V]) Session(int) SessionOf[K, V] {
-	return &mvccDirectSession[K, V]{mvccEngine: e.mvccEngine}
-}
-
-func (e mvccDirectNumbers[K]) Session(int) SessionOf[K, uint64] {
-	return &mvccDirectNumberSession[K]{mvccDirectSession[K, uint64]{mvccEngine: e.mvccEngine}}
-}
-
+// mvccDirectSession uses the one-key operations.
 type mvccDirectSession[K comparable, V any] struct {
-	counted
+	Attempts
 	*mvccEngine[K, V]
 }
 
@@ -216,22 +191,16 @@ func (s *mvccDirectSession[K, V]) Put(key K, value V) error {
 	return nil
 }
 
-// mvccDirectNumberSession adds what is done with numbers.
-type mvccDirectNumberSession[K comparable] struct{ mvccDirectSession[K, uint64] }
-
-func (s *mvccDirectNumberSession[K]) Add(key K, delta uint64) (uint64, error) {
+func (s *mvccDirectSession[K, V]) Add(key K, delta uint64) (uint64, error) {
 	for n := 1; ; n++ {
-		s.tries++
-		old, _ := s.m.Load(key)
-		if mvcc.CompareAndSwap(s.m, key, old, old+delta) {
-			s.commits++
+		s.Tries++
+		old, _ := s.numbers.Load(key)
+		if mvcc.CompareAndSwap(s.numbers, key, old, old+delta) {
+			s.Commits++
 			return old + delta, nil
 		}
-		switch {
-		case n == s.limit:
-			return 0, ErrGaveUp
-		case s.stopped():
-			return 0, ErrStopped
+		if err := s.Over(n); err != nil {
+			return 0, err
 		}
 	}
 }

@@ -1,10 +1,10 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 )
 
 // An EngineSpec makes engines and says what they are.
@@ -15,39 +15,55 @@ type EngineSpec struct {
 	// Lacks says, by workload name, why the engine cannot run it.
 	Lacks map[string]string
 
-	// Levels are the levels of isolation that the engine has, if there is a
-	// choice; and Reclaims says that it takes notice of [SetupOf.Map].
+	// Levels are the levels of isolation that the engine has, if there is a choice;
+	// and Reclaims says that it takes notice of [Setup.Map].
 	Levels   []Isolation
 	Reclaims bool
 
-	// New returns a new engine that holds setup.Keys with setup.Values.
-	New func(setup Setup) (Engine, error)
+	// New returns a new engine that holds setup.Keys with setup.Values; NewBytes
+	// makes one whose values are byte slices, and may be nil.
+	New      func(setup Setup[string, uint64]) (Engine[string, uint64], error)
+	NewBytes func(setup Setup[string, []byte]) (Engine[string, []byte], error)
 
-	// Makers make engines whose keys are not strings or whose values are not
-	// numbers. An engine may do without any of them.
-	Makers Makers
+	anyKeys bool // opener makes it, too, with keys that are not strings
 }
 
-// Makers has, for each type of keys and values other than those of
-// [EngineSpec.New], what makes an engine of them. A nil one says that the engine
-// has none such.
-type Makers struct {
-	StringBytes func(SetupOf[string, []byte]) (EngineOf[string, []byte], error)
-	Uint64      func(SetupOf[uint64, uint64]) (EngineOf[uint64, uint64], error)
-	Uint64Bytes func(SetupOf[uint64, []byte]) (EngineOf[uint64, []byte], error)
-	Struct      func(SetupOf[StructKey, uint64]) (EngineOf[StructKey, uint64], error)
-	StructBytes func(SetupOf[StructKey, []byte]) (EngineOf[StructKey, []byte], error)
-}
-
-// maker returns what makes engines of e with keys of type K and values of type
-// V, or nil.
-func maker[K comparable, V any](e EngineSpec) func(SetupOf[K, V]) (EngineOf[K, V], error) {
-	for _, m := range []any{e.New, e.Makers.StringBytes, e.Makers.Uint64, e.Makers.Uint64Bytes, e.Makers.Struct, e.Makers.StructBytes} {
-		if m, ok := m.(func(SetupOf[K, V]) (EngineOf[K, V], error)); ok {
-			return m
-		}
+// opener returns what makes the built-in engine called name, with keys and values of
+// any type, or nil.
+func opener[K comparable, V any](name string) func(Setup[K, V]) (Engine[K, V], error) {
+	switch name {
+	case "mvcc":
+		return newMVCC[K, V]
+	case "mvcc-direct":
+		return newMVCCDirect[K, V]
+	case "rwmutex":
+		return newLocked[K, V, sync.RWMutex]
+	case "mutex":
+		return newLocked[K, V, sync.Mutex]
+	case "sync.Map":
+		return newSyncMap[K, V]
+	case "xsync":
+		return newXsync[K, V]
+	case "idle":
+		return newIdle[K, V]
 	}
 	return nil
+}
+
+// builtin completes the spec of an engine that opener makes.
+func builtin(e EngineSpec) EngineSpec {
+	e.New, e.NewBytes, e.anyKeys = opener[string, uint64](e.Name), opener[string, []byte](e.Name), true
+	return e
+}
+
+// open makes an engine of e with keys of type K and values of type V.
+func open[K comparable, V any](e EngineSpec, setup Setup[K, V]) (Engine[K, V], error) {
+	for _, made := range []any{e.New, e.NewBytes} {
+		if made, ok := made.(func(Setup[K, V]) (Engine[K, V], error)); ok {
+			return made(setup)
+		}
+	}
+	return opener[K, V](e.Name)(setup)
 }
 
 // Runs reports whether the engine can run workload w, with the keys and values
@@ -56,134 +72,74 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 	if why, lacks := e.Lacks[w.Name]; lacks {
 		return why, false
 	}
-	if !e.makes(w) {
-		return fmt.Sprintf("it is not made for %s keys and values of %v bytes", w.keyType(), w.valueSize()), false
+	if w.keyType() != StringKeys && !e.anyKeys || !w.valueSize().Words() && e.NewBytes == nil {
+		why = fmt.Sprintf("it is not made for %s keys and values of %v bytes", w.keyType(), w.valueSize())
+		return why, false
 	}
 	return "", true
 }
-
-// makes reports whether the engine has the types of keys and values that w has.
-func (e EngineSpec) makes(w Workload) bool {
-	words := w.valueSize().Words()
-	switch w.keyType() {
-	case StringKeys:
-		return words && e.New != nil || !words && e.Makers.StringBytes != nil
-	case Uint64Keys:
-		return words && e.Makers.Uint64 != nil || !words && e.Makers.Uint64Bytes != nil
-	case StructKeys:
-		return words && e.Makers.Struct != nil || !words && e.Makers.StructBytes != nil
-	}
-	return false
-}
-
-// ErrStopped is returned by a method of a [SessionOf] that has given up because
-// the run is over.
-var ErrStopped = errors.New("bench: stopped")
-
-// ErrGaveUp is returned by a method of a [SessionOf] that has made as many attempts
-// as [SetupOf.Attempts] allows, none of which has committed. The operation is
-// counted as an error and the run goes on.
-var ErrGaveUp = errors.New("bench: gave up")
 
 // Why an engine lacks a workload.
 const (
 	noTx       = "it has no transactions"
 	noMultiTx  = "it has no transactions over several keys"
-	noDelete   = "its keys are fixed"
 	noSnapshot = "it has no snapshots"
 	oneKey     = "one-key operations are no transactions over several keys"
 	oneKeyOnly = "one-key operations begin no transaction"
 )
 
-// The workloads whose operations are transactions over several keys.
-var multiKey = []string{"transfer", "disjoint-batch", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-f", "free-batch"}
-
 // lacking returns what an engine lacks that gives the reasons of more, and why for
-// every workload of several keys that more does not name.
+// every workload of several keys.
 func lacking(why string, more map[string]string) map[string]string {
-	lacks := make(map[string]string)
-	for _, name := range multiKey {
-		lacks[name] = why
+	lacks := maps.Clone(more)
+	for _, w := range Workloads() {
+		if w.multiKey {
+			lacks[w.Name] = why
+		}
 	}
-	maps.Copy(lacks, more)
 	return lacks
 }
 
 // Engines returns the built-in engines, in the order in which they are listed.
 func Engines() []EngineSpec {
-	return []EngineSpec{
+	levels := []Isolation{Serializable, Snapshot}
+	alone := lacking(noMultiTx, map[string]string{"begin": noTx, "long-reader": noSnapshot})
+	list := []EngineSpec{
 		{
-			Name:   "mvcc",
-			Doc:    "The transactional map, through View and Update, at serializable level or, with --isolation, at snapshot level",
-			New:    newMVCCNumbers[string],
-			Levels: []Isolation{Serializable, Snapshot}, Reclaims: true,
-			Makers: Makers{
-				StringBytes: newMVCC[string, []byte],
-				Uint64:      newMVCCNumbers[uint64], Uint64Bytes: newMVCC[uint64, []byte],
-				Struct: newMVCCNumbers[StructKey], StructBytes: newMVCC[StructKey, []byte],
-			},
+			Name: "mvcc",
+			Doc: "The transactional map, through View and Update, at serializable level or, " +
+				"with --isolation, at snapshot level",
+			Levels: levels, Reclaims: true,
 		},
 		{
 			Name:   "mvcc-direct",
 			Doc:    "The transactional map, through its one-key operations: Load, Store, CompareAndSwap",
 			Lacks:  lacking(oneKey, map[string]string{"begin": oneKeyOnly}),
-			New:    newMVCCDirectNumbers[string],
-			Levels: []Isolation{Serializable, Snapshot}, Reclaims: true,
-			Makers: Makers{
-				StringBytes: newMVCCDirect[string, []byte],
-				Uint64:      newMVCCDirectNumbers[uint64], Uint64Bytes: newMVCCDirect[uint64, []byte],
-				Struct: newMVCCDirectNumbers[StructKey], StructBytes: newMVCCDirect[StructKey, []byte],
-			},
-		},
-		{
-			Name:  "floor",
-			Doc:   "What the atomics, the lookup and the allocation alone cost: the bare protocol on a fixed set of string keys",
-			Lacks: lacking(noMultiTx, map[string]string{"free-batch": noDelete}),
-			New:   newFloor,
+			Levels: levels, Reclaims: true,
 		},
 		{
 			Name: "rwmutex",
 			Doc:  "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are copies",
-			New:  newRWMutexNumbers[string],
-			Makers: Makers{
-				StringBytes: newRWMutex[string, []byte],
-				Uint64:      newRWMutexNumbers[uint64], Uint64Bytes: newRWMutex[uint64, []byte],
-				Struct: newRWMutexNumbers[StructKey], StructBytes: newRWMutex[StructKey, []byte],
-			},
 		},
 		{
 			Name: "mutex",
 			Doc:  "A Go map under a sync.Mutex, held once for each transaction; its snapshots are copies",
-			New:  newMutexNumbers[string],
-			Makers: Makers{
-				StringBytes: newMutex[string, []byte],
-				Uint64:      newMutexNumbers[uint64], Uint64Bytes: newMutex[uint64, []byte],
-				Struct: newMutexNumbers[StructKey], StructBytes: newMutex[StructKey, []byte],
-			},
 		},
 		{
 			Name:  "sync.Map",
 			Doc:   "The standard library's concurrent map",
-			Lacks: lacking(noMultiTx, map[string]string{"begin": noTx, "long-reader": noSnapshot}),
-			New:   newSyncMapNumbers[string],
-			Makers: Makers{
-				StringBytes: newSyncMap[string, []byte],
-				Uint64:      newSyncMapNumbers[uint64], Uint64Bytes: newSyncMap[uint64, []byte],
-				Struct: newSyncMapNumbers[StructKey], StructBytes: newSyncMap[StructKey, []byte],
-			},
+			Lacks: alone,
 		},
 		{
 			Name:  "xsync",
 			Doc:   "The concurrent map of the xsync module, which mvcc keeps its index in",
-			Lacks: lacking(noMultiTx, map[string]string{"begin": noTx, "long-reader": noSnapshot}),
-			New:   newXsyncNumbers[string],
-			Makers: Makers{
-				StringBytes: newXsync[string, []byte],
-				Uint64:      newXsyncNumbers[uint64], Uint64Bytes: newXsync[uint64, []byte],
-				Struct: newXsyncNumbers[StructKey], StructBytes: newXsync[StructKey, []byte],
-			},
+			Lacks: alone,
 		},
 	}
+	for i, e := range list {
+		list[i] = builtin(e)
+	}
+	return list
 }
 
 // EngineByName returns the built-in engine called name.

@@ -1,14 +1,149 @@
 package bench
 
-// The rwmutex engine with string keys and numbers is what most tests build on.
-type (
-	rwMutexEngine  = rwMutexOf[string, uint64]
-	rwMutexSession = rwMutexNumberSession[string]
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
-// over returns a session of e.
-func over(e *rwMutexEngine) rwMutexSession {
-	return rwMutexSession{rwMutexSessionOf[string, uint64]{e}}
+// rwMutex is what most tests build on.
+type rwMutex[V any] = locked[string, V, sync.RWMutex]
+
+// tampered is a session of a map under a RWMutex that does what a test says instead of
+// what it should; it is right where that is nil.
+type tampered[V any] struct {
+	*rwMutex[V]
+	get      func(key string) (V, bool, error)
+	put      func(key string, value V) error
+	add      func(key string, delta uint64) (uint64, error)
+	transfer func(from, to string, amount uint64) error
+	sum      func() (total uint64, keys int, err error)
+	batch    func(ops []Op[string, V], readOnly bool) error
+	begin    func() error
+	pin      func() (Pin[string, V], error)
+	aborts   func() uint64
+	mine     any // what else a test keeps here
+}
+
+func (s *tampered[V]) Get(key string) (V, bool, error) {
+	if s.get != nil {
+		return s.get(key)
+	}
+	return s.rwMutex.Get(key)
+}
+
+func (s *tampered[V]) Put(key string, value V) error {
+	if s.put != nil {
+		return s.put(key, value)
+	}
+	return s.rwMutex.Put(key, value)
+}
+
+func (s *tampered[V]) Add(key string, delta uint64) (uint64, error) {
+	if s.add != nil {
+		return s.add(key, delta)
+	}
+	return s.rwMutex.Add(key, delta)
+}
+
+func (s *tampered[V]) Transfer(from, to string, amount uint64) error {
+	if s.transfer != nil {
+		return s.transfer(from, to, amount)
+	}
+	return s.rwMutex.Transfer(from, to, amount)
+}
+
+func (s *tampered[V]) Sum() (uint64, int, error) {
+	if s.sum != nil {
+		return s.sum()
+	}
+	return s.rwMutex.Sum()
+}
+
+func (s *tampered[V]) Batch(ops []Op[string, V], readOnly bool) error {
+	if s.batch != nil {
+		return s.batch(ops, readOnly)
+	}
+	return s.rwMutex.Batch(ops, readOnly)
+}
+
+func (s *tampered[V]) Begin() error {
+	if s.begin != nil {
+		return s.begin()
+	}
+	return s.rwMutex.Begin()
+}
+
+func (s *tampered[V]) Pin() (Pin[string, V], error) {
+	if s.pin != nil {
+		return s.pin()
+	}
+	return s.rwMutex.Pin()
+}
+
+func (s *tampered[V]) Aborts() uint64 {
+	if s.aborts != nil {
+		return s.aborts()
+	}
+	return 0
+}
+
+// tamperer is an engine whose sessions are tampered with.
+type tamperer[V any] struct {
+	*rwMutex[V]
+	with func(s *tampered[V], worker int)
+}
+
+func (e tamperer[V]) Session(worker int) Session[string, V] {
+	s := &tampered[V]{rwMutex: e.rwMutex}
+	e.with(s, worker)
+	return s
+}
+
+// tamper makes engines whose sessions with tampers with; that of the runner is called -1.
+func tamper[V any](
+	with func(s *tampered[V], worker int),
+) func(Setup[string, V]) (Engine[string, V], error) {
+	return func(setup Setup[string, V]) (Engine[string, V], error) {
+		e, err := newLocked[string, V, sync.RWMutex](setup)
+		return tamperer[V]{e.(*rwMutex[V]), with}, err
+	}
+}
+
+// faulty is an engine with numbers whose sessions, but for the runner's, are tampered with.
+func faulty(with func(s *tampered[uint64])) EngineSpec {
+	return EngineSpec{Name: "faulty", New: tamper(func(s *tampered[uint64], worker int) {
+		if worker >= 0 {
+			with(s)
+		}
+	})}
+}
+
+// newTrial returns a trial that is closed at the end of the test.
+func newTrial(t *testing.T, c Config) *Trial {
+	t.Helper()
+	tr, err := New(c)
+	require.NoError(t, err, c.Name())
+	t.Cleanup(tr.Close)
+	return tr
+}
+
+// runOps runs n operations, which succeed.
+func runOps(t *testing.T, tr *Trial, n uint64) Measurement {
+	t.Helper()
+	m, err := tr.RunOps(t.Context(), n)
+	require.NoError(t, err, tr.config.Name())
+	return m
+}
+
+func named(t *testing.T, workload, engine string) (Workload, EngineSpec) {
+	t.Helper()
+	w, ok := WorkloadByName(workload)
+	require.True(t, ok, workload)
+	e, ok := EngineByName(engine)
+	require.True(t, ok, engine)
+	return w, e
 }
 
 // small returns w with so few keys, and so small transactions, that a test of it
@@ -42,4 +177,13 @@ func smallNumbers() []Workload {
 		list[i].Params.ValueSize = ValueSize{}
 	}
 	return list
+}
+
+// every returns what is true once in n times.
+func every(n int) func() bool {
+	i := 0
+	return func() bool {
+		i++
+		return i%n == 0
+	}
 }

@@ -16,6 +16,8 @@ const (
 	StructKeys KeyType = "struct"
 )
 
+const keyTypesInWords = "string, uint64 or struct"
+
 // KeyTypes returns all types of keys, the default first.
 func KeyTypes() []KeyType { return []KeyType{StringKeys, Uint64Keys, StructKeys} }
 

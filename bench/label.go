@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,22 +11,13 @@ import (
 // the command line of mvccbench, without the dashes: threads and 8.
 type Label struct{ Key, Value string }
 
-// labelOrder is the order of the labels in a name. Those that are not here come
-// where they first turn up, before the engine.
-var labelOrder = []string{
-	"keys", "read-pct", "theta", "txn-size", "key-type", "value-size",
-	"rate", "arrival", "retries", "isolation", "audit-interval",
-	"gc-interval", "gc-workers", "gc-queue", "gc-threshold", "latency-sample",
-}
-
 // Name returns the name of the samples of c in the form of a Go benchmark without
 // "Benchmark", as in "ZipfRead/theta=0.5/engine=mvcc/threads=4". It contains
 // everything that is not the default, so that results of different work are
 // never compared.
 func (c Config) Name() string {
-	title, _, _ := strings.Cut(c.Workload.Title(), "/")
 	var b strings.Builder
-	b.WriteString(title)
+	b.WriteString(c.Workload.Title())
 	for _, l := range c.Labels() {
 		b.WriteString("/" + l.Key + "=" + l.Value)
 	}
@@ -38,48 +29,40 @@ func (c Config) Name() string {
 func (c Config) Labels() []Label {
 	var list []Label
 	add := func(key, value string, ok bool) {
-		has := slices.ContainsFunc(list, func(l Label) bool { return l.Key == key })
-		if !has && (ok || slices.Contains(c.Swept, key)) {
+		if ok || slices.Contains(c.Swept, key) {
 			list = append(list, Label{key, value})
 		}
 	}
-	title := c.Workload.Title()
-	if c.Engine.Reclaims {
-		title += c.Map.Title()
+	usual, ok := WorkloadByName(c.Workload.Name)
+	if !ok {
+		usual = c.Workload
 	}
-	for part := range strings.SplitSeq(title, "/") {
-		if key, value, ok := strings.Cut(part, "="); ok {
-			add(key, value, true)
-		}
-	}
-	for _, key := range c.Swept {
-		if value, ok := c.Workload.Params.value(key); ok {
-			add(key, value, true)
+	for _, p := range params {
+		if value, has := p.value(c.Workload.Params); has {
+			other, _ := p.value(usual.Params)
+			add(p.key, value, value != other)
 		}
 	}
 	add("rate", strconv.FormatFloat(c.Rate, 'f', -1, 64), c.Rate > 0)
 	add("arrival", string(c.Arrival), c.Rate > 0 && c.Arrival == PoissonArrivals)
 	add("retries", strconv.Itoa(c.Attempts-1), c.Attempts > 0)
-	level := c.Isolation
-	if level == "" {
-		level = Serializable
-	}
+	level := cmp.Or(c.Isolation, Serializable)
 	if len(c.Engine.Levels) > 0 || !slices.Contains(c.Swept, "isolation") {
 		add("isolation", string(level), level != Serializable)
 	}
-	add("audit-interval", c.AuditInterval.String(), c.Workload.HasAudits() && c.AuditInterval != DefaultAuditInterval)
-	if c.Engine.Reclaims && slices.Contains(c.Swept, "gc-workers") {
-		add("gc-workers", "default", true)
+	add("audit-interval", c.AuditInterval.String(),
+		c.Workload.HasAudits() && c.AuditInterval != DefaultAuditInterval)
+	if m := c.Map; c.Engine.Reclaims {
+		workers := "default"
+		if m.Workers != 0 {
+			workers = strconv.Itoa(max(m.Workers, 0))
+		}
+		add("gc-interval", m.Interval.String(), m.Interval != 0)
+		add("gc-workers", workers, m.Workers != 0)
+		add("gc-queue", strconv.Itoa(m.Queue), m.Queue != 0)
+		add("gc-threshold", strconv.Itoa(m.Threshold), m.Threshold != 0)
 	}
 	add("latency-sample", c.latencySample(), c.LatencySample == NoLatency)
-
-	rank := func(l Label) int {
-		if i := slices.Index(labelOrder, l.Key); i >= 0 {
-			return i
-		}
-		return len(labelOrder)
-	}
-	slices.SortStableFunc(list, func(a, b Label) int { return rank(a) - rank(b) })
 	return append(list, Label{"engine", c.Engine.Name}, Label{"threads", strconv.Itoa(c.Threads)})
 }
 
@@ -94,57 +77,27 @@ func (c Config) latencySample() string {
 	return strconv.Itoa(c.LatencySample)
 }
 
-// value returns the parameter called key; ok is false if it is not set.
-func (p Params) value(key string) (value string, ok bool) {
-	switch key {
-	case "keys":
-		return strconv.Itoa(p.Keys), p.Keys != Unset
-	case "read-pct":
-		return strconv.Itoa(p.ReadPct), p.ReadPct != Unset
-	case "theta":
-		return fmt.Sprint(p.Theta), p.Theta != Unset
-	case "txn-size":
-		return strconv.Itoa(p.TxnSize), p.TxnSize != 0
-	case "key-type":
-		return string(p.KeyType), p.KeyType != ""
-	case "value-size":
-		return sizes(p.ValueSize), p.ValueSize != ValueSize{}
-	}
-	return "", false
-}
-
-// sizes returns v as it is given on the command line.
-func sizes(v ValueSize) string {
-	if v.Min == v.Max {
-		return strconv.Itoa(v.Min)
-	}
-	return fmt.Sprintf("%d-%d", v.Min, v.Max)
-}
-
 // swept returns the keys of the labels in which the samples of some variants of
 // one workload differ, but for engine and threads.
 func (s Sweep) swept(variants []Workload) []string {
 	var keys []string
-	for _, key := range labelOrder {
-		first, _ := variants[0].Params.value(key)
+	for _, p := range params {
+		first, _ := p.value(variants[0].Params)
 		if slices.ContainsFunc(variants, func(w Workload) bool {
-			value, _ := w.Params.value(key)
+			value, _ := p.value(w.Params)
 			return value != first
 		}) {
-			keys = append(keys, key)
+			keys = append(keys, p.key)
 		}
 	}
-	if len(s.Rates) > 1 {
-		keys = append(keys, "rate")
-	}
-	if len(s.Isolations) > 1 {
-		keys = append(keys, "isolation")
-	}
-	if len(s.LatencySamples) > 1 {
-		keys = append(keys, "latency-sample")
-	}
-	if slices.ContainsFunc(s.Maps, func(o MapOptions) bool { return o.Workers != s.Maps[0].Workers }) {
-		keys = append(keys, "gc-workers")
+	workers := slices.ContainsFunc(s.Maps, func(o MapOptions) bool { return o.Workers != s.Maps[0].Workers })
+	for key, varies := range map[string]bool{
+		"rate": len(s.Rates) > 1, "isolation": len(s.Isolations) > 1,
+		"latency-sample": len(s.LatencySamples) > 1, "gc-workers": workers,
+	} {
+		if varies {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }

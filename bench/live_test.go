@@ -12,17 +12,11 @@ import (
 // run, and in the end exactly what was measured.
 func TestReadLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _ := WorkloadByName("disjoint")
-		spec := wrapped("slow", func(e *rwMutexEngine, _ int) Session {
-			return &slow{rwMutexSession: over(e), op: time.Millisecond}
-		})
-		tr, err := New(Config{Workload: w, Engine: spec, Threads: 2, LatencySample: 1})
-		require.NoError(t, err)
-		defer tr.Close()
+		tr := paced(t, Config{Threads: 2, LatencySample: 1}, always(time.Millisecond))
 		var l, before Live
 		require.False(t, tr.ReadLive(&l), "nothing runs")
 
-		_, err = tr.RunFor(t.Context(), 100*time.Millisecond, false)
+		_, err := tr.RunFor(t.Context(), 100*time.Millisecond, false)
 		require.NoError(t, err)
 		require.True(t, tr.ReadLive(&l))
 		require.False(t, l.Measured)
@@ -58,8 +52,7 @@ func TestReadLive(t *testing.T) {
 		require.Equal(t, m.Aborts, l.Aborts)
 		require.Equal(t, m.Service.Count(), l.Service.Count())
 
-		_, err = tr.RunOps(t.Context(), 2)
-		require.NoError(t, err)
+		runOps(t, tr, 2)
 		require.True(t, tr.ReadLive(&l))
 		require.Equal(t, 3, l.Run)
 		require.EqualValues(t, 2, l.Ops)
@@ -72,7 +65,6 @@ func TestReadLive(t *testing.T) {
 func TestReadLiveInAnOpenLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 1, Rate: 1_000}, always(2*time.Millisecond))
-		defer tr.Close()
 		_, err := tr.RunFor(t.Context(), time.Second, true)
 		require.NoError(t, err)
 		var l Live
@@ -87,9 +79,7 @@ func TestReadLiveInAnOpenLoop(t *testing.T) {
 func TestReadLiveWhileRunning(t *testing.T) {
 	w, e := named(t, "balanced", "rwmutex")
 	for _, threads := range []int{2, maxRecorders + 50} {
-		tr, err := New(Config{Workload: w, Engine: e, Threads: threads, LatencySample: 1})
-		require.NoError(t, err)
-		defer tr.Close()
+		tr := newTrial(t, Config{Workload: w, Engine: e, Threads: threads, LatencySample: 1})
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(stopped)
@@ -110,8 +100,7 @@ func TestReadLiveWhileRunning(t *testing.T) {
 			}
 		}()
 		for range 3 {
-			m, err := tr.RunOps(t.Context(), 20_000)
-			require.NoError(t, err)
+			m := runOps(t, tr, 20_000)
 			require.EqualValues(t, 20_000, m.Service.Count())
 		}
 		close(stop)
@@ -128,72 +117,60 @@ func TestGivingUp(t *testing.T) {
 		for _, c := range []Config{
 			{LatencySample: 1}, {LatencySample: 7}, {LatencySample: NoLatency}, {Rate: 2_000},
 		} {
-			for _, every := range []int{1, 3} {
+			for _, nth := range []int{1, 3} {
 				c.Workload, c.Threads, c.Attempts = w, 2, 5
 				attempts := 0
-				c.Engine = EngineSpec{Name: "giver", New: func(setup Setup) (Engine, error) {
-					e, err := newRWMutex(setup)
+				c.Engine = EngineSpec{Name: "giver", New: func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
 					attempts = setup.Attempts
-					return &wrappedEngine{e.(*rwMutexEngine), func(e *rwMutexEngine, _ int) Session {
-						return &giver{rwMutexSession: over(e), every: every}
-					}}, err
+					return tamper(func(s *numberSession, _ int) {
+						gives := every(nth)
+						s.put = func(key string, v uint64) error {
+							time.Sleep(time.Millisecond)
+							if gives() {
+								return ErrGaveUp
+							}
+							return s.rwMutex.Put(key, v)
+						}
+					})(setup)
 				}}
-				tr, err := New(c)
-				require.NoError(t, err)
-				for _, w := range tr.workers {
-					if w.pace != nil {
-						w.pace.spin = 0
-					}
-				}
+				tr := unspun(newTrial(t, c))
 				require.Equal(t, 5, attempts)
 				m, err := tr.RunFor(t.Context(), 900*time.Millisecond-time.Microsecond, true)
 				require.NoError(t, err)
 				all := m.Ops + m.Errors
-				if every == 1 {
+				if nth == 1 {
 					require.Zero(t, m.Ops)
 				}
 				require.EqualValues(t, 1_800, all)
-				require.InDelta(t, all/uint64(every), m.Errors, 2)
+				require.InDelta(t, all/uint64(nth), m.Errors, 2)
 				require.InEpsilon(t, float64(m.Errors)/m.Wall.Seconds(), m.ErrorsPerSecond(), 1e-9)
 				require.NoError(t, tr.Verify())
 				var l Live
 				require.True(t, tr.ReadLive(&l))
 				require.Equal(t, m.Errors, l.Errors)
 
-				m, err = tr.RunOps(t.Context(), 300)
-				require.NoError(t, err)
+				m = runOps(t, tr, 300)
 				require.EqualValues(t, 300, m.Ops+m.Errors)
-				tr.Close()
 			}
 		}
 	})
-}
-
-// giver gives up each time it has been asked so often.
-type giver struct {
-	rwMutexSession
-	every, n int
-}
-
-func (s *giver) Put(key string, v uint64) error {
-	time.Sleep(time.Millisecond)
-	if s.n++; s.n%s.every == 0 {
-		return ErrGaveUp
-	}
-	return s.rwMutexSession.Put(key, v)
 }
 
 // What the process used meanwhile is that of the run: collections, what they took,
 // allocations to the last object, context switches.
 func TestUsage(t *testing.T) {
 	w, _ := WorkloadByName("disjoint")
-	spec := wrapped("wasteful", func(e *rwMutexEngine, _ int) Session { return &wasteful{rwMutexSession: over(e)} })
-	tr, err := New(Config{Workload: w, Engine: spec, Threads: 2})
-	require.NoError(t, err)
-	defer tr.Close()
 	const ops, size, pieces = 400, 64 << 10, 4
-	m, err := tr.RunOps(t.Context(), ops)
-	require.NoError(t, err)
+	tr := newTrial(t, Config{Workload: w, Threads: 2, Engine: faulty(func(s *numberSession) {
+		var kept [pieces][]byte
+		s.put = func(key string, v uint64) error {
+			for i := range kept {
+				kept[i] = make([]byte, size)
+			}
+			return s.rwMutex.Put(key, v)
+		}
+	})})
+	m := runOps(t, tr, ops)
 	require.InEpsilon(t, ops*pieces*size, m.Bytes, 0.05)
 	require.InDelta(t, pieces, m.AllocsPerOp(), 0.5)
 	require.Positive(t, m.GCs)
@@ -205,19 +182,6 @@ func TestUsage(t *testing.T) {
 	}
 	require.Equal(t, 0.25, gcTime{gc: 2, total: 10}.share(gcTime{gc: 1, total: 6}))
 	require.Zero(t, gcTime{gc: 2, total: 10}.share(gcTime{gc: 2, total: 10}), "no collection, no account")
-}
-
-// wasteful allocates.
-type wasteful struct {
-	rwMutexSession
-	kept [4][]byte
-}
-
-func (s *wasteful) Put(key string, v uint64) error {
-	for i := range s.kept {
-		s.kept[i] = make([]byte, 64<<10)
-	}
-	return s.rwMutexSession.Put(key, v)
 }
 
 // Waiting for a lock of another goroutine is a context switch, and it is counted.

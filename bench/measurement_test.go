@@ -14,8 +14,7 @@ func TestNoAllocationInTheHarness(t *testing.T) {
 	for _, w := range smallNumbers() {
 		for _, every := range []int{1, 16} {
 			_, e := named(t, w.Name, "rwmutex")
-			tr, err := New(Config{Workload: w, Engine: e, Threads: 2, LatencySample: every})
-			require.NoError(t, err)
+			tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, LatencySample: every})
 			for i, worker := range tr.workers {
 				require.Zero(t, testing.AllocsPerRun(2_000, func() {
 					if err := worker.task.do(); err != nil {
@@ -23,13 +22,11 @@ func TestNoAllocationInTheHarness(t *testing.T) {
 					}
 				}), "%s: goroutine %d", w.Name, i)
 			}
-			m, err := tr.RunOps(t.Context(), 20_000)
-			require.NoError(t, err)
+			m := runOps(t, tr, 20_000)
 			// A run has a fixed cost, and the runtime's own goroutines may
 			// allocate a little.
 			require.Less(t, m.Allocs, uint64(500), "%s, timing one in %d", w.Name, every)
 			require.NoError(t, tr.Verify())
-			tr.Close()
 		}
 	}
 }
@@ -39,17 +36,13 @@ func TestNoAllocationInTheHarness(t *testing.T) {
 func TestLatencySampling(t *testing.T) {
 	w, e := named(t, "read-heavy", "rwmutex")
 	for _, every := range []int{1, 4, 64} {
-		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, LatencySample: every})
-		require.NoError(t, err)
 		const ops = 100_000
-		m, err := tr.RunOps(t.Context(), ops)
-		require.NoError(t, err)
+		m := runOps(t, newTrial(t, Config{Workload: w, Engine: e, Threads: 2, LatencySample: every}), ops)
 		require.Equal(t, every, m.LatencySample)
 		require.InEpsilon(t, ops/every, m.Service.Count(), 0.15, "one in %d", every)
 		if every == 1 {
 			require.EqualValues(t, ops, m.Service.Count())
 		}
-		tr.Close()
 	}
 	worker := &worker{every: 4, gaps: newStream(1)}
 	seen := map[int]int{}
@@ -70,32 +63,12 @@ func TestSampleChosenByCost(t *testing.T) {
 
 	// The warm-up chooses it, unless it was given.
 	w, e := named(t, "read-heavy", "rwmutex")
-	tr, err := New(Config{Workload: w, Engine: e, Threads: 1})
-	require.NoError(t, err)
-	defer tr.Close()
-	_, err = tr.RunFor(t.Context(), 5*time.Millisecond, false)
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1})
+	_, err := tr.RunFor(t.Context(), 5*time.Millisecond, false)
 	require.NoError(t, err)
 	m, err := tr.RunFor(t.Context(), 5*time.Millisecond, true)
 	require.NoError(t, err)
 	require.Equal(t, tr.every, m.LatencySample)
-}
-
-func TestQuantileNeedsEnoughSamples(t *testing.T) {
-	w, e := named(t, "balanced", "rwmutex")
-	tr, err := New(Config{Workload: w, Engine: e, Threads: 1, LatencySample: 1})
-	require.NoError(t, err)
-	defer tr.Close()
-	for _, c := range []struct {
-		ops            uint64
-		p50, p99, p999 bool
-	}{{19, false, false, false}, {20, true, false, false}, {999, true, false, false}, {1_000, true, true, false}, {10_000, true, true, true}} {
-		m, err := tr.RunOps(t.Context(), c.ops)
-		require.NoError(t, err)
-		for q, want := range map[float64]bool{0.5: c.p50, 0.99: c.p99, 0.999: c.p999} {
-			_, ok := m.Quantile(q)
-			require.Equal(t, want, ok, "%d operations, quantile %v", c.ops, q)
-		}
-	}
 }
 
 // How much it is depends on the machine; it is measured once.
@@ -116,11 +89,10 @@ func TestProcessorTime(t *testing.T) {
 	require.LessOrEqual(t, share, 1.0)
 
 	w, e := named(t, "begin", "rwmutex")
-	tr, err := New(Config{Workload: w, Engine: e, Threads: 1})
-	require.NoError(t, err)
-	defer tr.Close()
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1})
 	var m Measurement
 	for m.CPU == 0 { // likewise
+		var err error
 		m, err = tr.RunFor(t.Context(), 5*time.Millisecond, true)
 		require.NoError(t, err)
 	}
@@ -139,12 +111,9 @@ func TestHarnessCost(t *testing.T) {
 		if w.HasAudits() {
 			continue // it does not transfer
 		}
-		tr, err := New(Config{Workload: w, Engine: idleSpec(), Threads: 1})
-		require.NoError(t, err)
-		_, err = tr.RunOps(t.Context(), 5_000)
-		require.NoError(t, err)
+		tr := newTrial(t, Config{Workload: w, Engine: idleSpec(), Threads: 1})
+		runOps(t, tr, 5_000)
 		require.NoError(t, tr.Verify(), w.Name)
-		tr.Close()
 	}
 }
 
@@ -152,34 +121,15 @@ func TestHarnessCost(t *testing.T) {
 // not of what came before.
 func TestWallAndAborts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _ := WorkloadByName("disjoint")
-		spec := wrapped("slow", func(e *rwMutexEngine, worker int) Session {
-			return &slow{rwMutexSession: over(e), op: time.Duration(10-3*worker) * time.Millisecond}
-		})
-		tr, err := New(Config{Workload: w, Engine: spec, Threads: 3})
-		require.NoError(t, err)
-		defer tr.Close()
+		tr := paced(t, Config{Threads: 3}, nil)
+		for i, w := range tr.workers {
+			sleeperOf(w).service = always(time.Duration(10-3*i) * time.Millisecond)
+		}
 		for _, ops := range []uint64{3, 30, 300} {
-			m, err := tr.RunOps(t.Context(), ops)
-			require.NoError(t, err)
+			m := runOps(t, tr, ops)
 			require.Equal(t, time.Duration(ops/3)*10*time.Millisecond, m.Wall)
 			require.Equal(t, 2*ops, m.Aborts)
 			require.InEpsilon(t, 2.0, m.AbortsPerOp(), 1e-9)
 		}
 	})
-}
-
-// slow takes its time, and aborts twice before it puts.
-type slow struct {
-	rwMutexSession
-	op     time.Duration
-	aborts uint64
-}
-
-func (s *slow) Aborts() uint64 { return s.aborts }
-
-func (s *slow) Put(key string, v uint64) error {
-	time.Sleep(s.op)
-	s.aborts += 2
-	return s.rwMutexSession.Put(key, v)
 }

@@ -22,24 +22,6 @@ const (
 	auditOperation    = "audit"
 )
 
-// operation returns what all operations of a workload of kind k are, "" if they
-// are gets and puts.
-func (k kind) operation() string {
-	switch k {
-	case disjoint:
-		return putOperation
-	case disjointBatch, freeBatch:
-		return batchOperation
-	case transfer:
-		return transferOperation
-	case counter, crowd:
-		return addOperation
-	case begin:
-		return beginOperation
-	}
-	return ""
-}
-
 // LabelOperations says whether each goroutine is to have the profiler label
 // "operation" of what it does: get or put, where it does both. While it does,
 // going over from one to the other takes 20 ns or so; otherwise an operation

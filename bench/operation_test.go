@@ -13,12 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// labelSpy is a session that looks which operation its goroutine is labelled with.
-type labelSpy struct {
-	Session
-	done func(what, label string) // called in each operation
-}
-
 // operationNow returns the label of the one goroutine that has it, "" if none has.
 func operationNow() string {
 	var text bytes.Buffer
@@ -38,23 +32,17 @@ func operationNow() string {
 	return label
 }
 
-func (s *labelSpy) Get(key string) (uint64, bool, error) {
-	s.done(getOperation, operationNow())
-	return s.Session.Get(key)
-}
-
-func (s *labelSpy) Put(key string, value uint64) error {
-	s.done(putOperation, operationNow())
-	return s.Session.Put(key, value)
-}
-
 // spied is an engine with one goroutine, which calls done in each operation.
 func spied(done func(what, label string)) EngineSpec {
-	return wrapped("spied", func(e *rwMutexEngine, worker int) Session {
-		if worker < 0 {
-			return over(e)
+	return faulty(func(s *numberSession) {
+		s.get = func(key string) (uint64, bool, error) {
+			done(getOperation, operationNow())
+			return s.rwMutex.Get(key)
 		}
-		return &labelSpy{over(e), done}
+		s.put = func(key string, value uint64) error {
+			done(putOperation, operationNow())
+			return s.rwMutex.Put(key, value)
+		}
 	})
 }
 
@@ -76,11 +64,8 @@ func TestLabelOperations(t *testing.T) {
 		n++
 		tr.LabelOperations(n >= 20 && n < 120)
 	})
-	tr, err := New(Config{Workload: w, Engine: e, Threads: 1, Seed: 1})
-	require.NoError(t, err)
-	defer tr.Close()
-	_, err = tr.RunOps(t.Context(), 150)
-	require.NoError(t, err)
+	tr = newTrial(t, Config{Workload: w, Engine: e, Threads: 1, Seed: 1})
+	runOps(t, tr, 150)
 	require.Equal(t, 150, n)
 	require.NotZero(t, seen[getOperation])
 	require.NotZero(t, seen[putOperation])
@@ -95,25 +80,17 @@ func TestLabelOfOneOperation(t *testing.T) {
 		n++
 		assert.Equal(t, putOperation, label)
 	})
-	tr, err := New(Config{Workload: w, Engine: e, Threads: 1, Seed: 1})
-	require.NoError(t, err)
-	defer tr.Close()
-	_, err = tr.RunOps(t.Context(), 20)
-	require.NoError(t, err)
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1, Seed: 1})
+	runOps(t, tr, 20)
 	require.Positive(t, n)
 }
 
 // Each operation of a measured run is reported with the time that is kept of it,
 // in a closed and an open loop; those of a warm-up are not.
 func TestWatch(t *testing.T) {
-	w, ok := WorkloadByName("balanced")
-	require.True(t, ok)
-	e, ok := EngineByName("rwmutex")
-	require.True(t, ok)
+	w, e := named(t, "balanced", "rwmutex")
 	for _, rate := range []float64{0, 1e6} {
-		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Seed: 1, LatencySample: 1, Rate: rate})
-		require.NoError(t, err)
-		defer tr.Close()
+		tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Seed: 1, LatencySample: 1, Rate: rate})
 		var n, longest atomic.Int64
 		tr.Watch(func(took time.Duration) {
 			n.Add(1)
@@ -126,11 +103,10 @@ func TestWatch(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = tr.RunFor(ctx, time.Hour, false)
+		_, err := tr.RunFor(ctx, time.Hour, false)
 		require.NoError(t, err)
 		require.Zero(t, n.Load(), "a warm-up was reported")
-		m, err := tr.RunOps(t.Context(), 1000)
-		require.NoError(t, err)
+		m := runOps(t, tr, 1_000)
 		require.Equal(t, int64(m.Ops), n.Load())
 		require.Equal(t, int64(m.Service.Max()), longest.Load())
 	}

@@ -52,26 +52,6 @@ func (o MapOptions) Validate() error {
 	return nil
 }
 
-// Title returns the fields that are not the default in the form of a Go
-// benchmark's name, as in "/gc-workers=0/gc-queue=64", so that results of
-// different settings are never compared; it is empty if there are none.
-func (o MapOptions) Title() string {
-	s := ""
-	if o.Interval != 0 {
-		s += fmt.Sprintf("/gc-interval=%v", o.Interval)
-	}
-	if o.Workers != 0 {
-		s += fmt.Sprintf("/gc-workers=%d", max(o.Workers, 0))
-	}
-	if o.Queue != 0 {
-		s += fmt.Sprintf("/gc-queue=%d", o.Queue)
-	}
-	if o.Threshold != 0 {
-		s += fmt.Sprintf("/gc-threshold=%d", o.Threshold)
-	}
-	return s
-}
-
 // options returns o in the map's own terms, for a map of so many keys.
 func (o MapOptions) options(keys int, isolation Isolation) *mvcc.Options {
 	level := mvcc.LevelSerializable

@@ -21,41 +21,21 @@ func TestMapOptionsReachTheMap(t *testing.T) {
 	w, e := named(t, "balanced", "mvcc")
 	var given MapOptions
 	spec := e
-	spec.New = func(setup Setup) (Engine, error) {
+	spec.New = func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
 		given = setup.Map
 		return e.New(setup)
 	}
 	want := MapOptions{Interval: time.Minute, Workers: 2, Queue: 64, Threshold: MaxThreshold}
-	tr, err := New(Config{Workload: w, Engine: spec, Threads: 2, Map: want})
-	require.NoError(t, err)
-	defer tr.Close()
+	tr := newTrial(t, Config{Workload: w, Engine: spec, Threads: 2, Map: want})
 	require.Equal(t, want, given)
-	_, err = tr.RunOps(t.Context(), 1_000)
-	require.NoError(t, err)
+	runOps(t, tr, 1_000)
 	require.NoError(t, tr.Verify())
 }
 
-func TestMapOptionsOutOfRange(t *testing.T) {
-	w, e := named(t, "balanced", "mvcc")
-	for field, o := range map[string]MapOptions{
-		"Interval":  {Interval: -1},
-		"Workers":   {Workers: -2},
-		"Queue":     {Queue: -1},
-		"Threshold": {Threshold: MaxThreshold + 1},
-	} {
-		_, err := New(Config{Workload: w, Engine: e, Threads: 1, Map: o})
-		require.ErrorContains(t, err, "MapOptions."+field)
-	}
-	// What is allowed, the map takes.
+// What is allowed, the map takes.
+func TestMapOptionsInRange(t *testing.T) {
 	for _, o := range []MapOptions{{}, {Workers: NoWorkers}, {Workers: 4}, {Threshold: 1}, {Threshold: MaxThreshold}, {Queue: 1}} {
 		require.NoError(t, o.Validate())
 		mvcc.New[int, int](o.options(1, Serializable)).Close()
 	}
-}
-
-func TestMapOptionsTitle(t *testing.T) {
-	require.Empty(t, MapOptions{}.Title())
-	require.Equal(t, "/gc-interval=10ms/gc-workers=0/gc-queue=64/gc-threshold=8",
-		MapOptions{Interval: 10 * time.Millisecond, Workers: NoWorkers, Queue: 64, Threshold: 8}.Title())
-	require.Equal(t, "/gc-workers=4", MapOptions{Workers: 4}.Title())
 }

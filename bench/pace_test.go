@@ -12,16 +12,27 @@ import (
 )
 
 // paced returns a trial in which each of the goroutines' operations takes as long
-// as service says of its number, from 0. It is for bubbles, where nobody may
+// as service says of its number, from 0, and aborts twice. It is for bubbles, where nobody may
 // yield until a time has come, since it comes only when everybody sleeps.
 func paced(t *testing.T, c Config, service func(n int) time.Duration) *Trial {
 	t.Helper()
 	c.Workload, _ = WorkloadByName("disjoint")
-	c.Engine = wrapped("sleeper", func(e *rwMutexEngine, _ int) Session {
-		return &sleeper{rwMutexSession: over(e), service: service}
+	c.Engine = faulty(func(s *numberSession) {
+		mine := &sleeper{service: service}
+		s.put = func(key string, v uint64) error {
+			mine.begun = append(mine.begun, clock())
+			time.Sleep(mine.service(mine.n))
+			mine.n++
+			return s.rwMutex.Put(key, v)
+		}
+		s.aborts = func() uint64 { return 2 * uint64(mine.n) }
+		s.mine = mine
 	})
-	tr, err := New(c)
-	require.NoError(t, err)
+	return unspun(newTrial(t, c))
+}
+
+// unspun returns tr without yielding.
+func unspun(tr *Trial) *Trial {
 	for _, w := range tr.workers {
 		if w.pace != nil {
 			w.pace.spin = 0
@@ -31,18 +42,12 @@ func paced(t *testing.T, c Config, service func(n int) time.Duration) *Trial {
 }
 
 type sleeper struct {
-	rwMutexSession
 	service func(n int) time.Duration
 	n       int
 	begun   []time.Duration
 }
 
-func (s *sleeper) Put(key string, v uint64) error {
-	s.begun = append(s.begun, clock())
-	time.Sleep(s.service(s.n))
-	s.n++
-	return s.rwMutexSession.Put(key, v)
-}
+func sleeperOf(w *worker) *sleeper { return w.session.(*numberSession).mine.(*sleeper) }
 
 func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
 
@@ -64,7 +69,6 @@ func TestStallIsSeen(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 1, Rate: 500}, service)
-		defer tr.Close()
 		m, err := tr.RunFor(t.Context(), 40*time.Second-time.Millisecond, true)
 		require.NoError(t, err)
 		require.NoError(t, tr.Verify())
@@ -94,7 +98,6 @@ func TestStallIsSeen(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 1, LatencySample: 1}, service)
-		defer tr.Close()
 		m, err := tr.RunOps(t.Context(), 20_000)
 		require.NoError(t, err)
 		require.InEpsilon(t, time.Millisecond, quantile(m.Response, 0.9995), 0.01, "coordinated omission")
@@ -110,7 +113,6 @@ func TestStallIsSeen(t *testing.T) {
 func TestSaturation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 2, Rate: 1_000}, always(4*time.Millisecond))
-		defer tr.Close()
 		m, err := tr.RunFor(t.Context(), 10*time.Second, true)
 		require.NoError(t, err)
 		require.InDelta(t, 5_000, m.Ops, 5)
@@ -124,7 +126,7 @@ func TestSaturation(t *testing.T) {
 
 		// The next run has a plan of its own.
 		for _, w := range tr.workers {
-			w.session.(*sleeper).service = always(3 * time.Millisecond)
+			sleeperOf(w).service = always(3 * time.Millisecond)
 		}
 		m, err = tr.RunOps(t.Context(), 2)
 		require.NoError(t, err)
@@ -139,13 +141,12 @@ func TestSaturation(t *testing.T) {
 func TestFixedArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 2, Rate: 100}, always(0))
-		defer tr.Close()
 		for range 2 { // each run has a plan of its own
 			_, err := tr.RunFor(t.Context(), 995*time.Millisecond, true)
 			require.NoError(t, err)
 			from := tr.started.load()
 			for i, w := range tr.workers {
-				s := w.session.(*sleeper)
+				s := sleeperOf(w)
 				require.Len(t, s.begun, 50)
 				for n, at := range s.begun {
 					require.Equal(t, time.Duration(i)*10*time.Millisecond+time.Duration(n)*20*time.Millisecond, at-from)
@@ -162,13 +163,12 @@ func TestPoissonArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := func(seed uint64) []float64 {
 			tr := paced(t, Config{Threads: 1, Rate: 1_000, Arrival: PoissonArrivals, Seed: seed}, always(0))
-			defer tr.Close()
 			m, err := tr.RunOps(t.Context(), 50_000)
 			require.NoError(t, err)
 			require.False(t, m.Saturated())
 			last := tr.started.load()
 			var gaps []float64
-			for _, at := range tr.workers[0].session.(*sleeper).begun {
+			for _, at := range sleeperOf(tr.workers[0]).begun {
 				gaps = append(gaps, float64(at-last))
 				last = at
 			}
@@ -275,7 +275,6 @@ func TestManyGoroutinesYieldLess(t *testing.T) {
 func TestWaitingGoroutinesStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 3, Rate: 0.001}, always(time.Second))
-		defer tr.Close()
 		m, err := tr.RunFor(t.Context(), 5*time.Second, true)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, m.Ops)
@@ -290,7 +289,7 @@ func TestWaitingGoroutinesStop(t *testing.T) {
 		require.True(t, m.Interrupted)
 		require.LessOrEqual(t, m.Wall, 2*time.Second)
 
-		tr.workers[0].session.(*sleeper).service = func(int) time.Duration { panic("out of order") }
+		sleeperOf(tr.workers[0]).service = func(int) time.Duration { panic("out of order") }
 		from := clock()
 		_, err = tr.RunFor(t.Context(), 24*time.Hour, true)
 		require.ErrorContains(t, err, "out of order")
@@ -303,11 +302,8 @@ func TestWaitingGoroutinesStop(t *testing.T) {
 func TestPacedForReal(t *testing.T) {
 	w, e := named(t, "balanced", "rwmutex")
 	for _, arrival := range []Arrival{FixedArrivals, PoissonArrivals} {
-		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Rate: 50_000, Arrival: arrival})
-		require.NoError(t, err)
-		defer tr.Close()
-		m, err := tr.RunOps(t.Context(), 5_000)
-		require.NoError(t, err)
+		tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Rate: 50_000, Arrival: arrival})
+		m := runOps(t, tr, 5_000)
 		require.EqualValues(t, 5_000, m.Ops)
 		require.EqualValues(t, 5_000, m.Response.Count())
 		require.EqualValues(t, 1, m.LatencySample)

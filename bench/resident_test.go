@@ -3,6 +3,7 @@ package bench
 import (
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"math"
 	"runtime"
 	"runtime/metrics"
@@ -180,4 +181,31 @@ func residents[K comparable, V any](b *testing.B, measure func(*testing.B, func(
 		m := make(map[K]V, keys)
 		return resident{store: func(i int) { m[key(i)] = value(i) }, close: func() {}}
 	})
+}
+
+// BenchmarkIdle reports the processor time that the whole process takes in ten
+// seconds with a map that is open and unused, beside none.
+//
+//	go test -run '^$' -bench Idle -benchtime 1x ./bench
+func BenchmarkIdle(b *testing.B) {
+	for _, open := range []int{0, 1, 100} {
+		b.Run(fmt.Sprint("maps=", open), func(b *testing.B) {
+			for range open {
+				m := mvcc.New[int, int](nil)
+				defer m.Close()
+				for key := range 1000 {
+					m.Store(key, 0)
+					m.Store(key, 1)
+				}
+			}
+			time.Sleep(time.Second) // the last ticks
+			for b.Loop() {
+				before, _, ok := processUsage()
+				require.True(b, ok)
+				time.Sleep(10 * time.Second)
+				after, _, _ := processUsage()
+				b.ReportMetric(float64(after-before)/1e6, "cpu-ms/10s")
+			}
+		})
+	}
 }

@@ -2,26 +2,22 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A rig is an engine together with what depends on the types of its keys and
-// values, so that the rest of a [Trial] need not know them. Keys are named by
-// their index, and values by the stamp or number that they carry.
+// A rig is an engine and what a workload does with it, with all that depends on the
+// types of keys and values, so that the rest of a [Trial] need not know them.
 type rig interface {
 	// fill makes the engine, and checks that it holds what it was filled with.
 	fill() error
-	// task returns what goroutine i does, and the session it does it with.
-	task(i int) (task, aborter, error)
-	// auditor returns what is done beside the goroutines; nil if nothing is.
-	auditor() (auditor, error)
-	// get reads a key with the runner's own session.
-	get(k int) (v stamp, ok bool, err error)
-	// name names a key in messages.
-	name(k int) string
-	// versions returns what the engine holds; ok is false if it does not say.
-	versions() (n int, ok bool)
+	// start makes a session and a task for each goroutine, and the auditor.
+	start() error
+	// verify checks what the goroutines have left behind.
+	verify() error
+	// engineItself returns the engine.
+	engineItself() any
 	// close ends the engine, and before that whatever is open in it.
 	close()
 }
@@ -31,51 +27,38 @@ type aborter interface{ Aborts() uint64 }
 
 // newRig returns the rig for the types of keys and values that t has.
 func newRig(t *Trial) rig {
-	words := t.config.Workload.valueSize().Words()
 	switch t.config.Workload.keyType() {
 	case Uint64Keys:
-		if words {
-			return newRigOf[uint64, uint64](t)
-		}
-		return newRigOf[uint64, []byte](t)
+		return newRigWith[uint64](t)
 	case StructKeys:
-		if words {
-			return newRigOf[StructKey, uint64](t)
-		}
-		return newRigOf[StructKey, []byte](t)
+		return newRigWith[StructKey](t)
 	}
-	if words {
-		return newRigOf[string, uint64](t)
-	}
-	return newRigOf[string, []byte](t)
+	return newRigWith[string](t)
 }
 
-// rigOf is the [rig] for keys of type K and values of type V.
+func newRigWith[K comparable](t *Trial) rig {
+	if t.config.Workload.valueSize().Words() {
+		return newRigOf[K, uint64](t)
+	}
+	return newRigOf[K, []byte](t)
+}
+
+// rigOf is the [rig] for keys of type K and values of type V. Keys are named by their
+// index, and values by the stamp or number that they carry.
 type rigOf[K comparable, V any] struct {
 	*Trial
-	engine EngineOf[K, V]
-	runner SessionOf[K, V] // used between runs
-	list   []K             // the keys
-	values values[V]       // the runner's
-	dist   *zipf           // by which keys are drawn; nil if they are not
-	pin    PinOf[K, V]     // open until the end; nil if there is none
+	job    job[K, V]
+	engine Engine[K, V]
+	runner Session[K, V] // used between runs
+	list   []K           // the keys
+	values values[V]     // the runner's
+	pin    Pin[K, V]     // open until the end; nil if there is none
 }
 
 func newRigOf[K comparable, V any](t *Trial) *rigOf[K, V] {
 	n := t.config.Workload.keyCount(t.config.Threads)
 	r := &rigOf[K, V]{Trial: t, list: makeKeys[K](n), values: newValues[V](t, -1)}
-	if names, ok := any(r.list).([]string); ok {
-		t.keys = names
-	}
-	w := t.config.Workload
-	switch w.kind {
-	case getPut, ycsb:
-		if w.Params.Theta != Unset {
-			r.dist = newZipf(n, w.Params.Theta)
-		}
-	case longReader, overwrite:
-		r.dist = newZipf(n, 0)
-	}
+	r.job = newJob(r)
 	return r
 }
 
@@ -85,95 +68,68 @@ func newValues[V any](t *Trial, worker int) values[V] {
 	return values[V]{filler{t.config.Workload.valueSize(), t.streamFor(worker, forSizes)}}
 }
 
-// first returns the number or stamp that key k has at first.
-func (r *rigOf[K, V]) first(k int) stamp {
-	switch r.config.Workload.kind {
-	case transfer:
-		return openingBalance
-	case counter, crowd:
-		return 0
-	}
-	return loaded(k)
-}
-
 func (r *rigOf[K, V]) fill() error {
-	open := maker[K, V](r.config.Engine)
-	if open == nil {
-		return fmt.Errorf("bench: engine %s: %w", r.config.Engine.Name, errUnsupported)
-	}
-	setup := SetupOf[K, V]{
+	setup := Setup[K, V]{
 		// The engine keeps strings of its own, as it would in a program whose
 		// keys come from somewhere else each time.
 		Keys:      cloneKeys(r.list),
 		Values:    make([]V, len(r.list)),
 		Isolation: r.config.Isolation,
 		Map:       r.config.Map,
-		Attempts:  r.config.Attempts,
-		Stopped:   r.stop.Load,
+		Limits:    Limits{Attempts: r.config.Attempts, Stopped: r.stop.Load},
 	}
 	for k := range setup.Values {
-		setup.Values[k] = r.values.make(r.first(k))
+		setup.Values[k] = r.values.make(r.job.first(k))
 	}
-	engine, err := open(setup)
+	engine, err := open(r.config.Engine, setup)
 	if err != nil {
-		return fmt.Errorf("bench: engine %s: %w", r.config.Engine.Name, err)
+		return err
 	}
 	r.engine = engine
 	r.runner = engine.Session(-1)
-	return r.checkFilled()
+	// It is not an empty map that will be measured.
+	return r.each(func(k int, v stamp, ok bool) error {
+		if want := r.job.first(k); !ok || v != want {
+			return wrong(r.name(k), "the map was filled with %#x and gives %#x, %t", want, v, ok)
+		}
+		return nil
+	})
 }
 
-// checkFilled makes sure that it is not an empty map that will be measured.
-func (r *rigOf[K, V]) checkFilled() error {
-	for k := range r.list {
-		v, ok, err := r.get(k)
+// start makes the workers and the auditor, if there is one.
+func (r *rigOf[K, V]) start() error {
+	for i := range r.config.Threads {
+		s := r.engine.Session(i)
+		task := r.job.task(i, s)
+		if task == nil {
+			return errUnsupported
+		}
+		r.workers = append(r.workers, newWorker(r.Trial, i, s, task))
+	}
+	if job, ok := r.job.(audited[K, V]); ok {
+		a, err := job.auditor(r.engine.Session(r.config.Threads))
 		if err != nil {
-			return r.failed(err)
+			return err
 		}
-		if want := r.first(k); !ok || v != want {
-			return r.violated(wrong(r.name(k), "the map was filled with %#x and gives %#x, %t", want, v, ok))
-		}
+		r.audits = &auditWorker{auditor: a, interval: r.config.AuditInterval}
 	}
 	return nil
 }
 
-// plain returns the session within s that has Get and Put and nothing that is for
-// numbers alone, if s is one of the sessions of this package that has one. It does
-// the same: but a method that s has by embedding costs a detour of some
-// nanoseconds, which is a fifth of what a get from the fastest engine takes.
-func plain[K comparable, V any](s SessionOf[K, V]) SessionOf[K, V] {
-	var within any
-	switch n := any(s).(type) {
-	case *mvccNumberSession[K]:
-		within = &n.mvccSession
-	case *mvccDirectNumberSession[K]:
-		within = &n.mvccDirectSession
-	case *syncMapNumberSession[K]:
-		within = &n.syncMapSession
-	case xsyncNumberSession[K]:
-		within = n.xsyncSession
-	case rwMutexNumberSession[K]:
-		within = n.rwMutexSessionOf
-	case mutexNumberSession[K]:
-		within = n.mutexSession
-	case *idleNumbers[K]:
-		within = n.idle
-	default:
-		return s
-	}
-	return within.(SessionOf[K, V])
-}
+func (r *rigOf[K, V]) verify() error { return r.job.verify() }
 
-// cloneKeys returns a copy of keys that shares no bytes with them.
-func cloneKeys[K comparable](keys []K) []K {
-	c := make([]K, len(keys))
-	copy(c, keys)
-	if names, ok := any(c).([]string); ok {
-		for i, s := range names {
-			names[i] = strings.Clone(s)
+// each reads every key with the runner's session and calls check, until that fails.
+func (r *rigOf[K, V]) each(check func(k int, v stamp, ok bool) error) error {
+	for k := range r.list {
+		v, ok, err := r.get(k)
+		if err != nil {
+			return err
+		}
+		if err := check(k, v, ok); err != nil {
+			return err
 		}
 	}
-	return c
+	return nil
 }
 
 func (r *rigOf[K, V]) get(k int) (stamp, bool, error) {
@@ -189,12 +145,7 @@ func (r *rigOf[K, V]) get(k int) (stamp, bool, error) {
 
 func (r *rigOf[K, V]) name(k int) string { return keyName(r.list[k]) }
 
-func (r *rigOf[K, V]) versions() (int, bool) {
-	if v, ok := r.engine.(Versioner); ok {
-		return v.Versions(), true
-	}
-	return 0, false
-}
+func (r *rigOf[K, V]) engineItself() any { return r.engine }
 
 func (r *rigOf[K, V]) close() {
 	if r.pin != nil {
@@ -205,5 +156,36 @@ func (r *rigOf[K, V]) close() {
 	}
 }
 
+// cloneKeys returns a copy of keys that shares no bytes with them.
+func cloneKeys[K comparable](keys []K) []K {
+	c := make([]K, len(keys))
+	copy(c, keys)
+	if names, ok := any(c).([]string); ok {
+		for i, s := range names {
+			names[i] = strings.Clone(s)
+		}
+	}
+	return c
+}
+
+// versions returns what the engine holds; ok is false if it does not say.
+func (t *Trial) versions() (n int, ok bool) {
+	if v, ok := t.rig.engineItself().(Versioner); ok {
+		return v.Versions(), true
+	}
+	return 0, false
+}
+
+// MapStats returns the statistics of the map under test; ok is false if it is
+// not a [mvcc.Map]. It may be called by any goroutine once the map has been
+// filled, and costs what [mvcc.Map.Stats] does.
+func (t *Trial) MapStats() (s mvcc.Stats, ok bool) {
+	e, ok := t.rig.engineItself().(interface{ mapStats() mvcc.Stats })
+	if !ok {
+		return s, false
+	}
+	return e.mapStats(), true
+}
+
 // errUnsupported reports an engine or a session that lacks what a workload needs.
-var errUnsupported = errors.New("bench: the engine or its sessions lack what the workload needs")
+var errUnsupported = errors.New("the engine or its sessions lack what the workload needs")

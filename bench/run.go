@@ -93,7 +93,7 @@ func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running 
 	}
 	labels := pprof.WithLabels(ctx, t.labels)
 	work := labels
-	if op := t.config.Workload.kind.operation(); op != "" {
+	if op := t.config.Workload.operation; op != "" {
 		work = pprof.WithLabels(labels, pprof.Labels(operationLabel, op))
 	}
 	var ready sync.WaitGroup

@@ -127,31 +127,45 @@ func TestStreamsAreUnrelated(t *testing.T) {
 	}
 }
 
+// counting is an engine whose goroutines count, each for itself, what they read and write.
+func counting() (spec EngineSpec, reads, writes *[]map[string]int) {
+	reads, writes = new([]map[string]int), new([]map[string]int)
+	return faulty(func(s *numberSession) {
+		r, w := map[string]int{}, map[string]int{}
+		*reads, *writes = append(*reads, r), append(*writes, w)
+		s.get = func(key string) (uint64, bool, error) {
+			r[key]++
+			return s.rwMutex.Get(key)
+		}
+		s.put = func(key string, v uint64) error {
+			w[key]++
+			return s.rwMutex.Put(key, v)
+		}
+	}), reads, writes
+}
+
 // The goroutines of a get-and-put workload read and write every key in the
 // proportions asked for: the choice between the two does not follow from the key.
 func TestEveryKeyIsReadAndWritten(t *testing.T) {
 	for _, name := range []string{"read-heavy", "balanced", "write-heavy", "zipf-read", "zipf-write"} {
 		w, ok := WorkloadByName(name)
 		require.True(t, ok)
-		tr, err := New(Config{Workload: w, Engine: recorder(t), Threads: 2, Seed: 3})
-		require.NoError(t, err)
+		spec, reads, writes := counting()
+		tr := newTrial(t, Config{Workload: w, Engine: spec, Threads: 2, Seed: 3})
 		const ops = 200_000
-		_, err = tr.RunOps(t.Context(), ops)
-		require.NoError(t, err)
+		runOps(t, tr, ops)
 		require.NoError(t, tr.Verify())
 		p := float64(w.Params.ReadPct) / 100
-		for i, worker := range tr.workers {
-			s := worker.session.(*recordingSession)
+		for i := range 2 {
 			for k := range 4 {
-				key := tr.keys[k]
-				n := s.reads[key] + s.writes[key]
+				r := (*reads)[i][stringKey(k)]
+				n := r + (*writes)[i][stringKey(k)]
 				if w.Params.Theta == Unset {
 					require.InDelta(t, ops/2/4, n, 1, "%s: goroutine %d goes round its keys", name, i)
 				}
-				require.InDelta(t, p*float64(n), s.reads[key], 5*math.Sqrt(float64(n)*p*(1-p)), "%s: goroutine %d, %s", name, i, key)
+				require.InDelta(t, p*float64(n), r, 5*math.Sqrt(float64(n)*p*(1-p)), "%s: goroutine %d, key %d", name, i, k)
 			}
 		}
-		tr.Close()
 	}
 }
 
@@ -162,21 +176,23 @@ func TestGoroutinesGoTheirOwnWays(t *testing.T) {
 		if name == "counter" {
 			w.Params.Keys = 4
 		}
-		logs := make([][]string, 16)
-		spec := wrapped("logger", func(e *rwMutexEngine, worker int) Session {
-			s := &logger{rwMutexSession: over(e)}
-			if worker >= 0 && worker < len(logs) {
-				s.log = &logs[worker]
+		logs := make([][]string, 0, 16+1) // with an auditor
+		spec := faulty(func(s *numberSession) {
+			i := len(logs)
+			logs = append(logs, nil)
+			note := func(op string) { logs[i] = append(logs[i], op) }
+			s.get = func(key string) (uint64, bool, error) { note("G" + key); return s.rwMutex.Get(key) }
+			s.put = func(key string, v uint64) error { note("P" + key); return s.rwMutex.Put(key, v) }
+			s.add = func(key string, d uint64) (uint64, error) { note("A" + key); return s.rwMutex.Add(key, d) }
+			s.transfer = func(from, to string, amount uint64) error {
+				note("T" + from + to)
+				return s.rwMutex.Transfer(from, to, amount)
 			}
-			return s
 		})
-		tr, err := New(Config{Workload: w, Engine: spec, Threads: len(logs), Seed: 1})
-		require.NoError(t, err)
-		_, err = tr.RunOps(t.Context(), uint64(64*len(logs)))
-		require.NoError(t, err)
-		tr.Close()
+		const threads = 16
+		runOps(t, newTrial(t, Config{Workload: w, Engine: spec, Threads: threads, Seed: 1}), 64*threads)
 		all, first, kinds := map[string]bool{}, map[string]bool{}, map[string]bool{}
-		for _, log := range logs {
+		for _, log := range logs[:threads] {
 			require.Len(t, log, 64)
 			all[strings.Join(log, " ")] = true
 			first[log[0][1:]] = true
@@ -188,55 +204,20 @@ func TestGoroutinesGoTheirOwnWays(t *testing.T) {
 		}
 		require.Greater(t, len(first), 1, "%s: not all begin at the same key", name)
 		if name != "counter" { // 4 keys, round robin: only the beginning differs
-			require.Len(t, all, len(logs), name)
+			require.Len(t, all, threads, name)
 		}
 		if w.Params.ReadPct != Unset {
-			require.Len(t, kinds, len(logs), "%s: gets and puts", name)
+			require.Len(t, kinds, threads, "%s: gets and puts", name)
 		}
 	}
-}
-
-// logger writes down what it is asked to do.
-type logger struct {
-	rwMutexSession
-	log *[]string
-}
-
-func (s *logger) note(op string) {
-	if s.log != nil {
-		*s.log = append(*s.log, op)
-	}
-}
-
-func (s *logger) Get(key string) (uint64, bool, error) {
-	s.note("G" + key)
-	return s.rwMutexSession.Get(key)
-}
-
-func (s *logger) Put(key string, v uint64) error {
-	s.note("P" + key)
-	return s.rwMutexSession.Put(key, v)
-}
-
-func (s *logger) Add(key string, d uint64) (uint64, error) {
-	s.note("A" + key)
-	return s.rwMutexSession.Add(key, d)
-}
-
-func (s *logger) Transfer(from, to string, amount uint64) error {
-	s.note("T" + from + to)
-	return s.rwMutexSession.Transfer(from, to, amount)
 }
 
 func TestEqualSeedsMakeEqualChoices(t *testing.T) {
 	w, _ := WorkloadByName("zipf-write")
 	run := func(seed uint64, sample int) map[string]int {
-		tr, err := New(Config{Workload: w, Engine: recorder(t), Threads: 1, Seed: seed, Sample: sample})
-		require.NoError(t, err)
-		defer tr.Close()
-		_, err = tr.RunOps(t.Context(), 20_000)
-		require.NoError(t, err)
-		return tr.workers[0].session.(*recordingSession).writes
+		spec, _, writes := counting()
+		runOps(t, newTrial(t, Config{Workload: w, Engine: spec, Threads: 1, Seed: seed, Sample: sample}), 20_000)
+		return (*writes)[0]
 	}
 	require.Equal(t, run(5, 1), run(5, 1))
 	require.NotEqual(t, run(5, 1), run(6, 1))

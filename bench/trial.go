@@ -100,9 +100,8 @@ func (c Config) validate() error {
 // [Trial.Verify], then [Trial.Close].
 type Trial struct {
 	config    Config
-	rig       rig      // the engine, and what depends on its types
-	keys      []string // the names of the keys, if keys are strings
-	census    *census  // nil if the workload does not report memory
+	rig       rig     // the engine, and what depends on its types
+	census    *census // nil if the workload does not report memory
 	workers   []*worker
 	times     []*recorders
 	audits    *auditWorker  // nil if the workload has none
@@ -160,15 +159,15 @@ func New(config Config) (*Trial, error) {
 
 	t.rig = newRig(t)
 	if config.Workload.ReportsMemory() {
-		t.census = newCensus(t.rig.versions)
+		t.census = newCensus(t.versions)
 	}
-	if err := t.rig.fill(); err != nil {
-		t.Close()
-		return nil, err
+	err := t.rig.fill()
+	if err == nil {
+		err = t.rig.start()
 	}
-	if err := t.makeWorkers(); err != nil {
+	if err != nil {
 		t.Close()
-		return nil, err
+		return nil, t.failed(err)
 	}
 	return t, nil
 }

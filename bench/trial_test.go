@@ -14,57 +14,103 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func named(t *testing.T, workload, engine string) (Workload, EngineSpec) {
-	t.Helper()
-	w, ok := WorkloadByName(workload)
-	require.True(t, ok, workload)
-	e, ok := EngineByName(engine)
-	require.True(t, ok, engine)
-	return w, e
-}
-
 // Every workload on every engine that can run it, at both levels: the number of
 // operations is exact and the result is correct.
 func TestEveryWorkloadOnEveryEngine(t *testing.T) {
+	many := uint64(10_001)
+	if testing.Short() {
+		many = 1_001
+	}
 	for _, e := range Engines() {
 		for _, w := range smallWorkloads() {
 			if _, ok := e.Runs(w); !ok {
 				continue
 			}
-			for _, level := range []Isolation{Serializable, Snapshot} {
-				if level == Snapshot && len(e.Levels) == 0 {
-					continue // it has no choice
-				}
+			levels := e.Levels
+			if len(levels) == 0 {
+				levels = []Isolation{""}
+			}
+			for _, level := range levels {
 				for _, threads := range []int{1, 3} {
 					if testing.Short() && threads == 1 && level == Snapshot {
 						continue
 					}
-					if w.HasAudits() {
-						w.Params.Keys = 200
-					}
-					tr, err := New(Config{Workload: w, Engine: e, Threads: threads, Isolation: level, Seed: 1, AuditInterval: time.Millisecond})
-					require.NoError(t, err, "%s on %s", w.Name, e.Name)
+					tr := newTrial(t, Config{
+						Workload: w, Engine: e, Threads: threads, Isolation: level, Seed: 1,
+						AuditInterval: time.Millisecond,
+					})
 					var aborts uint64
-					many := uint64(10_001)
-					if testing.Short() {
-						many = 1_001
-					}
 					for _, ops := range []uint64{1, many, 2} {
-						m, err := tr.RunOps(t.Context(), ops)
-						require.NoError(t, err, "%s on %s at %s", w.Name, e.Name, level)
+						m := runOps(t, tr, ops)
 						require.Equal(t, ops, m.Ops)
 						require.False(t, m.Interrupted)
 						require.Positive(t, m.Wall)
 						require.Equal(t, w.HasAudits(), m.Audits > 0)
 						aborts += m.Aborts
 					}
-					require.NoError(t, tr.Verify(), "%s on %s at %s", w.Name, e.Name, level)
+					require.NoError(t, tr.Verify())
 					if threads == 1 {
-						require.Zero(t, aborts, "%s on %s at %s: nobody to conflict with", w.Name, e.Name, level)
+						require.Zero(t, aborts, "%s: nobody to conflict with", tr.config.Name())
 					}
-					tr.Close()
 				}
 			}
+		}
+	}
+}
+
+// Every engine has every type of keys and values, with a workload of each interface that a
+// session may have.
+func TestEveryTypeOfKeysAndValues(t *testing.T) {
+	for _, e := range Engines() {
+		for _, name := range []string{
+			"mixed", "counter", "ycsb-f", "long-reader", "disjoint-batch", "transfer", "begin",
+		} {
+			w, _ := WorkloadByName(name)
+			w = small(w)
+			for i, p := range typesOf(w) {
+				v, err := w.With(p)
+				require.NoError(t, err)
+				if _, ok := e.Runs(v); !ok || testing.Short() && i%4 != 1 { // two of nine, with bytes
+					continue
+				}
+				tr := newTrial(t, Config{
+					Workload: v, Engine: e, Threads: 2, Seed: 3, AuditInterval: time.Millisecond,
+				})
+				runOps(t, tr, 500)
+				require.NoError(t, tr.Verify(), tr.config.Name())
+			}
+		}
+	}
+}
+
+// typesOf returns the types of keys and values that w takes.
+func typesOf(w Workload) []Params {
+	sizes := []ValueSize{{}}
+	if w.Params.ValueSize != (ValueSize{}) {
+		sizes = []ValueSize{words, {100, 100}, {8, 33}}
+	}
+	var list []Params
+	for _, k := range KeyTypes() {
+		for _, s := range sizes {
+			list = append(list, Params{Keys: Unset, ReadPct: Unset, Theta: Unset, KeyType: k, ValueSize: s})
+		}
+	}
+	return list
+}
+
+// An engine that has but numbers under strings says so.
+func TestEnginesSayWhichTypesTheyLack(t *testing.T) {
+	w, e := named(t, "balanced", "rwmutex")
+	e = EngineSpec{Name: "one's own", New: e.New}
+	for i, p := range typesOf(w) {
+		v, err := w.With(p)
+		require.NoError(t, err)
+		why, ok := e.Runs(v)
+		require.Equal(t, i == 0, ok, v.Title())
+		if !ok {
+			require.Contains(t, why, string(p.KeyType))
+			_, err = New(Config{Workload: v, Engine: e, Threads: 1})
+			require.ErrorContains(t, err, why)
 		}
 	}
 }
@@ -76,13 +122,12 @@ func TestLacksMatchesTheSessions(t *testing.T) {
 			why, ok := e.Runs(w)
 			open := e
 			open.Lacks = nil
-			tr, err := New(Config{Workload: w, Engine: open, Threads: 1})
 			if ok {
-				require.NoError(t, err, "%s on %s", w.Name, e.Name)
-				tr.Close()
+				newTrial(t, Config{Workload: w, Engine: open, Threads: 1})
 				continue
 			}
 			require.NotEmpty(t, why)
+			_, err := New(Config{Workload: w, Engine: open, Threads: 1})
 			require.ErrorIs(t, err, errUnsupported, "%s on %s", w.Name, e.Name)
 			_, err = New(Config{Workload: w, Engine: e, Threads: 1})
 			require.ErrorContains(t, err, why)
@@ -95,7 +140,6 @@ func TestLacksMatchesTheSessions(t *testing.T) {
 func TestRunForStopsAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 3, Seed: 1, LatencySample: 1}, always(time.Millisecond))
-		defer tr.Close()
 		warm, err := tr.RunFor(t.Context(), 5*time.Millisecond, false)
 		require.NoError(t, err)
 		require.Positive(t, warm.Ops)
@@ -124,9 +168,7 @@ func TestRunForStopsAndCounts(t *testing.T) {
 // Every goroutine does at least one operation, even if it gets to it too late.
 func TestEverybodyRunsOnce(t *testing.T) {
 	w, e := named(t, "disjoint", "rwmutex")
-	tr, err := New(Config{Workload: w, Engine: e, Threads: 50})
-	require.NoError(t, err)
-	defer tr.Close()
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 50})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m, err := tr.RunFor(ctx, time.Hour, true)
@@ -137,21 +179,24 @@ func TestEverybodyRunsOnce(t *testing.T) {
 	}
 }
 
-// A context that ends stops the run, and what was measured is kept.
-func TestInterrupt(t *testing.T) {
-	w, _ := named(t, "write-heavy", "rwmutex")
-	ctx, cancel := context.WithCancel(t.Context())
-	var n atomic.Int64
-	spec := wrapped("canceller", func(e *rwMutexEngine, _ int) Session {
-		return &hooked{rwMutexSession: over(e), before: func() {
-			if n.Add(1) == 5_000 {
+// interrupting is an engine whose put number n calls cancel.
+func interrupting(n int64, cancel func()) EngineSpec {
+	var puts atomic.Int64
+	return faulty(func(s *numberSession) {
+		s.put = func(key string, v uint64) error {
+			if puts.Add(1) == n {
 				cancel()
 			}
-		}}
+			return s.rwMutex.Put(key, v)
+		}
 	})
-	tr, err := New(Config{Workload: w, Engine: spec, Threads: 2})
-	require.NoError(t, err)
-	defer tr.Close()
+}
+
+// A context that ends stops the run, and what was measured is kept.
+func TestInterrupt(t *testing.T) {
+	w, _ := WorkloadByName("write-heavy")
+	ctx, cancel := context.WithCancel(t.Context())
+	tr := newTrial(t, Config{Workload: w, Engine: interrupting(5_000, cancel), Threads: 2})
 	m, err := tr.RunFor(ctx, time.Hour, true)
 	require.NoError(t, err)
 	require.True(t, m.Interrupted)
@@ -159,198 +204,180 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, tr.Verify())
 }
 
-type hooked struct {
-	rwMutexSession
-	before func()
-}
-
-func (s *hooked) Put(key string, v uint64) error {
-	s.before()
-	return s.rwMutexSession.Put(key, v)
-}
-
-// Failures of the engine: an error, a panic, and operations that never end.
+// Failures of the engine: an error, a panic, and operations that never end. The bubble's
+// clock passes the grace period at once.
 func TestEngineFailures(t *testing.T) {
-	w, _ := named(t, "write-heavy", "rwmutex")
+	w, _ := WorkloadByName("write-heavy")
 	boom := errors.New("boom")
-	for name, c := range map[string]struct {
-		session func(e *rwMutexEngine) Session
-		check   func(err error)
-	}{
-		"error": {
-			func(e *rwMutexEngine) Session { return failing{over(e), boom} },
-			func(err error) { require.ErrorIs(t, err, boom) },
-		},
-		"panic": {
-			func(e *rwMutexEngine) Session {
-				return &hooked{over(e), func() { panic("out of order") }}
-			},
-			func(err error) { require.ErrorContains(t, err, "panic: out of order") },
-		},
+	for says, put := range map[string]func() error{
+		"boom":                  func() error { return boom },
+		"panic: out of order":   func() error { panic("out of order") },
+		"still in an operation": nil,
 	} {
-		spec := wrapped(name, func(e *rwMutexEngine, _ int) Session { return c.session(e) })
-		tr, err := New(Config{Workload: w, Engine: spec, Threads: 2})
-		require.NoError(t, err)
-		_, err = tr.RunFor(t.Context(), time.Hour, true)
-		require.Error(t, err, name)
-		c.check(err)
-		var v *Violation
-		require.False(t, errors.As(err, &v), "%s is no violation", name)
-		require.ErrorContains(t, err, "write-heavy")
-		tr.Close()
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			if put == nil {
+				put = func() error { <-release; return nil }
+			}
+			tr := newTrial(t, Config{Workload: w, Threads: 2, Engine: faulty(func(s *numberSession) {
+				s.put = func(string, uint64) error { return put() }
+			})})
+			_, err := tr.RunFor(t.Context(), time.Second, true)
+			require.ErrorContains(t, err, says)
+			require.Equal(t, says == "boom", errors.Is(err, boom))
+			var v *Violation
+			require.False(t, errors.As(err, &v), "%s is no violation", says)
+			require.ErrorContains(t, err, "write-heavy")
+			close(release)
+			synctest.Wait()
+		})
 	}
 }
-
-// An engine that hangs is given up. The bubble's clock passes the grace period
-// at once.
-func TestHangingEngine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, _ := WorkloadByName("write-heavy")
-		release := make(chan struct{})
-		spec := wrapped("hanging", func(e *rwMutexEngine, _ int) Session {
-			return &hooked{over(e), func() { <-release }}
-		})
-		tr, err := New(Config{Workload: w, Engine: spec, Threads: 2})
-		require.NoError(t, err)
-		_, err = tr.RunFor(t.Context(), time.Second, true)
-		require.ErrorContains(t, err, "still in an operation")
-		close(release)
-		synctest.Wait()
-	})
-}
-
-type failing struct {
-	rwMutexSession
-	err error
-}
-
-func (s failing) Put(string, uint64) error { return s.err }
 
 // An operation that was given up because the run ended is not counted, and is no
 // failure.
 func TestStoppedOperationIsNotCounted(t *testing.T) {
-	w, _ := named(t, "counter", "rwmutex")
+	w, spec := named(t, "counter", "rwmutex")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	const threads = 2
+	const threads, commits = 2, 100
 	var stuck atomic.Int32
-	spec := EngineSpec{Name: "spinning", New: func(setup Setup) (Engine, error) {
-		e, err := newRWMutex(setup)
-		return &wrappedEngine{e.(*rwMutexEngine), func(e *rwMutexEngine, _ int) Session {
-			return &spinning{rwMutexSession: over(e), stopped: setup.Stopped, stuck: func() {
+	spec.New = func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+		return tamper(func(s *numberSession, _ int) {
+			var counted Attempts
+			s.aborts = counted.Aborts
+			s.add = func(key string, delta uint64) (uint64, error) {
+				counted.Tries++
+				if counted.Commits < commits {
+					counted.Commits++
+					return s.rwMutex.Add(key, delta)
+				}
 				if stuck.Add(1) == threads {
 					cancel()
 				}
-			}}
-		}}, err
-	}}
-	tr, err := New(Config{Workload: w, Engine: spec, Threads: threads})
-	require.NoError(t, err)
+				for !setup.Stopped() {
+					runtime.Gosched()
+				}
+				return 0, ErrStopped
+			}
+		})(setup)
+	}
+	tr := newTrial(t, Config{Workload: w, Engine: spec, Threads: threads})
 	m, err := tr.RunFor(ctx, time.Hour, true)
 	require.NoError(t, err)
-	require.EqualValues(t, 100*threads, m.Ops)
+	require.EqualValues(t, commits*threads, m.Ops)
 	require.EqualValues(t, threads, m.Aborts)
 	require.NoError(t, tr.Verify())
-	tr.Close()
-}
-
-// spinning commits 100 times and then no more.
-type spinning struct {
-	rwMutexSession
-	counted
-	stopped func() bool
-	stuck   func()
-}
-
-func (s *spinning) Aborts() uint64 { return s.counted.Aborts() }
-
-func (s *spinning) Add(key string, delta uint64) (uint64, error) {
-	s.tries++
-	if s.commits == 100 {
-		s.stuck()
-		for !s.stopped() {
-			runtime.Gosched()
-		}
-		return 0, ErrStopped
-	}
-	s.commits++
-	return s.rwMutexSession.Add(key, delta)
 }
 
 // Audits go on until the run ends: at once, and then without a pause or at every
 // interval.
 func TestAudits(t *testing.T) {
-	w, _ := named(t, "transfer", "rwmutex")
+	w, _ := WorkloadByName("transfer")
 	w.Params.Keys = 100
-	run := func(interval time.Duration, enough int) uint64 {
+	for interval, enough := range map[time.Duration]int{time.Hour: 1, 0: 50, time.Millisecond: 5} {
 		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
 		n := 0
-		spec := wrapped("counting", func(e *rwMutexEngine, _ int) Session {
-			return &countingSums{over(e), func() {
-				if n++; n == enough {
-					cancel()
+		tr := newTrial(t, Config{
+			Workload: w, Threads: 1, AuditInterval: interval, Engine: faulty(func(s *numberSession) {
+				s.sum = func() (uint64, int, error) {
+					if n++; n == enough {
+						defer cancel()
+					}
+					return s.rwMutex.Sum()
 				}
-			}}
+			}),
 		})
-		tr, err := New(Config{Workload: w, Engine: spec, Threads: 1, AuditInterval: interval})
-		require.NoError(t, err)
-		defer tr.Close()
 		m, err := tr.RunFor(ctx, time.Hour, true)
 		require.NoError(t, err)
 		require.EqualValues(t, n, m.Audits)
+		require.GreaterOrEqual(t, n, enough)
+		require.True(t, interval < time.Hour || n == 1)
 		require.InEpsilon(t, float64(m.Audits)/m.Wall.Seconds(), m.AuditsPerSecond(), 1e-9)
 		require.NoError(t, tr.Verify())
-		return m.Audits
 	}
-	require.EqualValues(t, 1, run(time.Hour, 1))
-	require.GreaterOrEqual(t, run(0, 50), uint64(50))
-	require.GreaterOrEqual(t, run(time.Millisecond, 5), uint64(5))
 }
 
-type countingSums struct {
-	rwMutexSession
-	audited func()
-}
+// What is around a measured run is there when nothing has been done yet and ends
+// when all has, also if the run is cut short; a warm-up is left alone.
+func TestAround(t *testing.T) {
+	w, e := named(t, "begin", "rwmutex")
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Seed: 1})
+	var begun, ended []uint64
+	tr.Around(func() func() {
+		begun = append(begun, tr.Live())
+		return func() { ended = append(ended, tr.Live()) }
+	})
+	_, err := tr.RunFor(t.Context(), time.Millisecond, false)
+	require.NoError(t, err)
+	require.Empty(t, begun)
+	runOps(t, tr, 1_000)
+	runOps(t, tr, 1_000)
+	require.Equal(t, []uint64{0, 0}, begun)
+	require.Equal(t, []uint64{1000, 1000}, ended)
 
-func (s *countingSums) Sum() (uint64, int, error) {
-	defer s.audited()
-	return s.rwMutexSession.Sum()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m, err := tr.RunFor(ctx, time.Hour, true)
+	require.NoError(t, err)
+	require.True(t, m.Interrupted)
+	require.Len(t, ended, 3)
 }
 
 func TestInvalidConfigs(t *testing.T) {
 	w, e := named(t, "balanced", "rwmutex")
-	for name, c := range map[string]Config{
-		"no engine":        {Workload: w, Threads: 1},
-		"no workload":      {Engine: e, Threads: 1},
-		"no threads":       {Workload: w, Engine: e},
-		"too many threads": {Workload: w, Engine: e, Threads: MaxThreads + 1},
-		"negative sample":  {Workload: w, Engine: e, Threads: 1, LatencySample: -2},
-		"rate below 0":     {Workload: w, Engine: e, Threads: 1, Rate: -1},
-		"no rate":          {Workload: w, Engine: e, Threads: 1, Rate: math.NaN()},
-		"rate too high":    {Workload: w, Engine: e, Threads: 1, Rate: math.Inf(1)},
-		"unknown arrivals": {Workload: w, Engine: e, Threads: 1, Rate: 1, Arrival: "in bursts"},
-		"no attempts":      {Workload: w, Engine: e, Threads: 1, Attempts: -1},
+	for name, spoil := range map[string]func(c *Config){
+		"no engine given":         func(c *Config) { c.Engine = EngineSpec{} },
+		"no workload given":       func(c *Config) { c.Workload = Workload{} },
+		"not 0":                   func(c *Config) { c.Threads = 0 },
+		"from 1 to":               func(c *Config) { c.Threads = MaxThreads + 1 },
+		"negative latency sample": func(c *Config) { c.LatencySample = -2 },
+		"not -1":                  func(c *Config) { c.Rate = -1 },
+		"not NaN":                 func(c *Config) { c.Rate = math.NaN() },
+		"not +Inf":                func(c *Config) { c.Rate = math.Inf(1) },
+		"unknown arrivals":        func(c *Config) { c.Rate, c.Arrival = 1, "in bursts" },
+		"number of attempts":      func(c *Config) { c.Attempts = -1 },
+		"MapOptions.Interval":     func(c *Config) { c.Map = MapOptions{Interval: -1} },
+		"MapOptions.Workers":      func(c *Config) { c.Map = MapOptions{Workers: -2} },
+		"MapOptions.Queue":        func(c *Config) { c.Map = MapOptions{Queue: -1} },
+		"MapOptions.Threshold":    func(c *Config) { c.Map = MapOptions{Threshold: MaxThreshold + 1} },
 	} {
+		c := Config{Workload: w, Engine: e, Threads: 1}
+		spoil(&c)
 		_, err := New(c)
-		require.Error(t, err, name)
+		require.ErrorContains(t, err, name)
 	}
 }
 
 // The map does not share the bytes of its keys with those who look them up, or
 // comparing keys would be cheaper than it is in other programs.
 func TestKeysAreNotShared(t *testing.T) {
-	w, _ := WorkloadByName("balanced")
-	var stored []string
-	spec := EngineSpec{Name: "keeper", New: func(setup Setup) (Engine, error) {
+	w, spec := named(t, "balanced", "rwmutex")
+	var stored, asked []string
+	spec.New = func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
 		stored = setup.Keys
-		return newRWMutex(setup)
-	}}
-	tr, err := New(Config{Workload: w, Engine: spec, Threads: 1})
-	require.NoError(t, err)
-	defer tr.Close()
-	require.Equal(t, tr.keys, stored)
-	for i := range stored {
-		require.NotSame(t, unsafe.StringData(tr.keys[i]), unsafe.StringData(stored[i]))
+		return tamper(func(s *numberSession, worker int) {
+			if worker < 0 {
+				s.get = func(key string) (uint64, bool, error) {
+					asked = append(asked, key)
+					return s.rwMutex.Get(key)
+				}
+			}
+		})(setup)
 	}
+	newTrial(t, Config{Workload: w, Engine: spec, Threads: 1})
+	require.Equal(t, asked, stored)
+	for i := range stored {
+		require.NotSame(t, unsafe.StringData(asked[i]), unsafe.StringData(stored[i]))
+	}
+}
+
+// A session gives up after as many attempts as are allowed, or when the run is over.
+func TestLimits(t *testing.T) {
+	stopped := false
+	l := Limits{Attempts: 3, Stopped: func() bool { return stopped }}
+	require.NoError(t, l.Over(2))
+	require.ErrorIs(t, l.Over(3), ErrGaveUp)
+	stopped = true
+	require.ErrorIs(t, l.Over(2), ErrStopped)
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -24,6 +25,89 @@ type Params struct {
 // NoParams has no parameter set; it is where to start when one is to be varied.
 var NoParams = Params{Keys: Unset, ReadPct: Unset, Theta: Unset}
 
+const (
+	manyKeys   = 100_000_000
+	maxTxnSize = 1_000_000 // reads and writes of a transaction
+)
+
+// words are values that are 64-bit numbers.
+var words = ValueSize{WordSize, WordSize}
+
+// A param is one of [Params], called as its [Label] is.
+type param struct {
+	key string
+	// value returns it as it is given on the command line; ok is false if it is not set.
+	value func(p Params) (value string, ok bool)
+	// limits says which values w takes, in words.
+	limits func(w Workload) string
+	// take sets it in w to what it is in p, and refuses that if it is out of range.
+	take func(w *Workload, p Params) error
+}
+
+var params = []param{
+	{
+		"keys",
+		func(p Params) (string, bool) { return strconv.Itoa(p.Keys), p.Keys != Unset },
+		func(w Workload) string { return fmt.Sprintf("%d to %d", w.minKeys, w.maxKeys) },
+		func(w *Workload, p Params) error {
+			w.Params.Keys = p.Keys
+			return w.refuse(p.Keys < w.minKeys || p.Keys > w.maxKeys,
+				"from %d to %d keys, not %d", w.minKeys, w.maxKeys, p.Keys)
+		},
+	},
+	{
+		"read-pct",
+		func(p Params) (string, bool) { return strconv.Itoa(p.ReadPct), p.ReadPct != Unset },
+		func(Workload) string { return "0 to 100" },
+		func(w *Workload, p Params) error {
+			w.Params.ReadPct = p.ReadPct
+			return w.refuse(p.ReadPct < 0 || p.ReadPct > 100,
+				"a read percentage from 0 to 100, not %d", p.ReadPct)
+		},
+	},
+	{
+		"theta",
+		func(p Params) (string, bool) { return fmt.Sprint(p.Theta), p.Theta != Unset },
+		func(Workload) string { return "0 to 10" },
+		func(w *Workload, p Params) error {
+			w.Params.Theta = p.Theta
+			good := p.Theta >= 0 && p.Theta <= 10 // which NaN is not
+			return w.refuse(!good, "a theta from 0 to 10, not %v", p.Theta)
+		},
+	},
+	{
+		"txn-size",
+		func(p Params) (string, bool) { return strconv.Itoa(p.TxnSize), p.TxnSize != 0 },
+		func(Workload) string { return fmt.Sprintf("1 to %d", maxTxnSize) },
+		func(w *Workload, p Params) error {
+			w.Params.TxnSize = p.TxnSize
+			return w.refuse(p.TxnSize < 1 || p.TxnSize > maxTxnSize,
+				"transactions of 1 to %d keys, not %d", maxTxnSize, p.TxnSize)
+		},
+	},
+	{
+		"key-type",
+		func(p Params) (string, bool) { return string(p.KeyType), p.KeyType != "" },
+		func(Workload) string { return keyTypesInWords },
+		func(w *Workload, p Params) error {
+			w.Params.KeyType = p.KeyType
+			return w.refuse(!slices.Contains(KeyTypes(), p.KeyType),
+				"keys that are %s, not %q", keyTypesInWords, p.KeyType)
+		},
+	},
+	{
+		"value-size",
+		func(p Params) (string, bool) { return p.ValueSize.String(), p.ValueSize != ValueSize{} },
+		func(Workload) string { return fmt.Sprintf("%d to %d", WordSize, MaxValueSize) },
+		func(w *Workload, p Params) error {
+			v := p.ValueSize
+			w.Params.ValueSize = v
+			return w.refuse(v.Min < WordSize || v.Max < v.Min || v.Max > MaxValueSize,
+				"values of %d to %d bytes, not %v", WordSize, MaxValueSize, v)
+		},
+	},
+}
+
 // A Workload says what one operation is. The built-in ones come from
 // [Workloads]; [Workload.With] varies them.
 type Workload struct {
@@ -32,10 +116,15 @@ type Workload struct {
 	Params Params // with Unset, or zero, for those that do not apply
 
 	kind             kind
-	minKeys, maxKeys int  // bounds of Params.Keys if it applies
-	modifies         bool // its writes are read-modify-writes
-	threads          int  // what Threads returns
-	rate             float64
+	minKeys, maxKeys int     // bounds of Params.Keys if it applies
+	modifies         bool    // its writes are read-modify-writes
+	owned            bool    // each goroutine has keys of its own
+	multiKey         bool    // its operations are transactions over several keys
+	audits           bool    // what HasAudits returns
+	memory           bool    // what ReportsMemory returns
+	operation        string  // what all its operations are, "" if they are gets and puts
+	threads          int     // what Threads returns
+	rate             float64 // what Rate returns
 }
 
 // Threads returns the number of goroutines that w is meant for, or 0 if it is
@@ -46,149 +135,82 @@ func (w Workload) Threads() int { return w.threads }
 // meant to be offered, or 0 if it is meant for as many as the engine serves.
 func (w Workload) Rate() float64 { return w.rate }
 
+// HasAudits reports whether an auditor runs beside the workload's goroutines.
+func (w Workload) HasAudits() bool { return w.audits }
+
+// ReportsMemory reports whether the workload's measurements have a [Memory].
+func (w Workload) ReportsMemory() bool { return w.memory }
+
+// has reports whether w has a parameter, and given whether p gives it.
+func (w Workload) has(param param, p Params) (has, given bool) {
+	_, has = param.value(w.Params)
+	_, given = param.value(p)
+	return has, given
+}
+
 // Takes reports whether w has one of the parameters of p that are given.
 func (w Workload) Takes(p Params) bool {
-	return p.Keys != Unset && w.Params.Keys != Unset ||
-		p.ReadPct != Unset && w.Params.ReadPct != Unset ||
-		p.Theta != Unset && w.Params.Theta != Unset ||
-		p.TxnSize != 0 && w.Params.TxnSize != 0 ||
-		p.ValueSize != ValueSize{} && w.Params.ValueSize != ValueSize{} ||
-		p.KeyType != "" && w.Params.KeyType != ""
+	return slices.ContainsFunc(params, func(param param) bool {
+		has, given := w.has(param, p)
+		return has && given
+	})
 }
 
 // With returns w with those of the parameters p that are given and that it has. A
 // value out of range is an error.
 func (w Workload) With(p Params) (Workload, error) {
-	if p.Keys != Unset && w.Params.Keys != Unset {
-		if p.Keys < w.minKeys || p.Keys > w.maxKeys {
-			return w, fmt.Errorf("workload %s takes from %d to %d keys, not %d", w.Name, w.minKeys, w.maxKeys, p.Keys)
+	for _, param := range params {
+		if has, given := w.has(param, p); has && given {
+			if err := param.take(&w, p); err != nil {
+				return w, err
+			}
 		}
-		w.Params.Keys = p.Keys
-	}
-	if p.ReadPct != Unset && w.Params.ReadPct != Unset {
-		if p.ReadPct < 0 || p.ReadPct > 100 {
-			return w, fmt.Errorf("workload %s takes a read percentage from 0 to 100, not %d", w.Name, p.ReadPct)
-		}
-		w.Params.ReadPct = p.ReadPct
-	}
-	if p.Theta != Unset && w.Params.Theta != Unset {
-		if !(p.Theta >= 0 && p.Theta <= 10) { // also refuses NaN
-			return w, fmt.Errorf("workload %s takes a theta from 0 to 10, not %v", w.Name, p.Theta)
-		}
-		w.Params.Theta = p.Theta
-	}
-	if p.TxnSize != 0 && w.Params.TxnSize != 0 {
-		if p.TxnSize < 1 || p.TxnSize > maxTxnSize {
-			return w, fmt.Errorf("workload %s takes transactions of 1 to %d keys, not %d", w.Name, maxTxnSize, p.TxnSize)
-		}
-		w.Params.TxnSize = p.TxnSize
-	}
-	if v := p.ValueSize; v != (ValueSize{}) && w.Params.ValueSize != (ValueSize{}) {
-		if v.Min < WordSize || v.Max < v.Min || v.Max > MaxValueSize {
-			return w, fmt.Errorf("workload %s takes values of %d to %d bytes, not %v", w.Name, WordSize, MaxValueSize, v)
-		}
-		w.Params.ValueSize = v
-	}
-	if p.KeyType != "" && w.Params.KeyType != "" {
-		if !slices.Contains(KeyTypes(), p.KeyType) {
-			return w, fmt.Errorf("workload %s takes keys that are %s, not %q", w.Name, oneOf(KeyTypes()), p.KeyType)
-		}
-		w.Params.KeyType = p.KeyType
 	}
 	return w, nil
+}
+
+// refuse returns an error that says what w takes, if bad.
+func (w *Workload) refuse(bad bool, takes string, args ...any) error {
+	if !bad {
+		return nil
+	}
+	return fmt.Errorf("workload %s takes %s", w.Name, fmt.Sprintf(takes, args...))
 }
 
 // Range says which values of a parameter [Workload.With] takes, in words, as in "1
 // to 4"; the parameter is called as its [Label] is. It is empty if w does not have
 // the parameter.
 func (w Workload) Range(key string) string {
-	if _, ok := w.Params.value(key); !ok {
-		return ""
-	}
-	switch key {
-	case "keys":
-		return fmt.Sprintf("%d to %d", w.minKeys, w.maxKeys)
-	case "read-pct":
-		return "0 to 100"
-	case "theta":
-		return "0 to 10"
-	case "txn-size":
-		return fmt.Sprintf("1 to %d", maxTxnSize)
-	case "value-size":
-		return fmt.Sprintf("%d to %d", WordSize, MaxValueSize)
-	case "key-type":
-		return oneOf(KeyTypes())
+	for _, p := range params {
+		if _, has := p.value(w.Params); has && p.key == key {
+			return p.limits(w)
+		}
 	}
 	return ""
 }
 
-// oneOf lists alternatives.
-func oneOf[T ~string](list []T) string {
-	s := make([]string, len(list))
-	for i, t := range list {
-		s[i] = string(t)
-	}
-	return strings.Join(s[:len(s)-1], ", ") + " or " + s[len(s)-1]
-}
-
-// Title returns the name in the form of a Go benchmark: "ReadHeavy" for
-// "read-heavy". Parameters that differ from the workload's defaults follow, as
-// in "ReadHeavy/keys=16", so that results of different work are never compared.
+// Title returns the name in the form of a Go benchmark: "ReadHeavy" for "read-heavy".
 func (w Workload) Title() string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(w.Name, "-") {
 		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
-	def, ok := WorkloadByName(w.Name)
-	if !ok {
-		return b.String()
-	}
-	if w.Params.Keys != def.Params.Keys {
-		fmt.Fprintf(&b, "/keys=%d", w.Params.Keys)
-	}
-	if w.Params.ReadPct != def.Params.ReadPct {
-		fmt.Fprintf(&b, "/read-pct=%d", w.Params.ReadPct)
-	}
-	if w.Params.Theta != def.Params.Theta {
-		fmt.Fprintf(&b, "/theta=%v", w.Params.Theta)
-	}
-	if w.Params.TxnSize != def.Params.TxnSize {
-		fmt.Fprintf(&b, "/txn-size=%d", w.Params.TxnSize)
-	}
-	if w.Params.ValueSize != def.Params.ValueSize {
-		fmt.Fprintf(&b, "/value-size=%v", w.Params.ValueSize)
-	}
-	if w.Params.KeyType != def.Params.KeyType {
-		fmt.Fprintf(&b, "/key-type=%s", w.Params.KeyType)
-	}
 	return b.String()
 }
 
-// HasAudits reports whether an auditor runs beside the workload's goroutines.
-func (w Workload) HasAudits() bool {
-	switch w.kind {
-	case transfer, freeBatch, longReader, overwrite:
-		return true
-	}
-	return false
-}
-
-// ReportsMemory reports whether the workload's measurements have a [Memory].
-func (w Workload) ReportsMemory() bool { return w.kind == longReader || w.kind == overwrite }
-
 // keyCount returns the number of keys the map holds for a number of goroutines.
 func (w Workload) keyCount(threads int) int {
-	switch w.kind {
-	case disjoint, disjointBatch:
-		return threads
-	case freeBatch:
-		return threads * w.batches() * w.Params.TxnSize
+	if w.owned {
+		return threads * w.ownKeys()
 	}
 	return w.Params.Keys
 }
 
-// batches returns how many batches of keys a goroutine of free-batch has.
-func (w Workload) batches() int { return max(w.Params.Keys/w.Params.TxnSize, 1) }
+// ownKeys returns how many keys of its own a goroutine has: whole batches, at least one.
+func (w Workload) ownKeys() int {
+	size := max(w.Params.TxnSize, 1)
+	return max(w.Params.Keys/size, 1) * size
+}
 
 // valueSize returns the size of the values.
 func (w Workload) valueSize() ValueSize {

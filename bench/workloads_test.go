@@ -1,77 +1,13 @@
 package bench
 
 import (
-	"slices"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// Every workload with every type of keys and values that it takes, on two engines,
-// and the rest of them with a workload of each interface that a session may have.
-func TestEveryTypeOfKeysAndValues(t *testing.T) {
-	for _, e := range Engines() {
-		for _, w := range smallWorkloads() {
-			if e.Name != "mvcc" && e.Name != "rwmutex" && !slices.Contains([]string{"mixed", "counter", "ycsb-f", "long-reader"}, w.Name) {
-				continue
-			}
-			for i, p := range typesOf(w) {
-				if testing.Short() && i%4 != 1 { // two of nine, with bytes
-					continue
-				}
-				v, err := w.With(p)
-				require.NoError(t, err)
-				if _, ok := e.Runs(v); !ok {
-					continue
-				}
-				tr, err := New(Config{Workload: v, Engine: e, Threads: 2, Seed: 3, AuditInterval: time.Millisecond})
-				require.NoError(t, err, "%s on %s", v.Title(), e.Name)
-				_, err = tr.RunOps(t.Context(), 500)
-				require.NoError(t, err, "%s on %s", v.Title(), e.Name)
-				require.NoError(t, tr.Verify(), "%s on %s", v.Title(), e.Name)
-				tr.Close()
-			}
-		}
-	}
-}
-
-// typesOf returns the types of keys and values that w takes.
-func typesOf(w Workload) []Params {
-	sizes := []ValueSize{{}}
-	if w.Params.ValueSize != (ValueSize{}) {
-		sizes = []ValueSize{words, {100, 100}, {8, 33}}
-	}
-	var list []Params
-	for _, k := range KeyTypes() {
-		for _, s := range sizes {
-			list = append(list, Params{Keys: Unset, ReadPct: Unset, Theta: Unset, KeyType: k, ValueSize: s})
-		}
-	}
-	return list
-}
-
-// Every engine that has transactions over several keys has all types, and the
-// others say what they have not.
-func TestEnginesSayWhichTypesTheyLack(t *testing.T) {
-	w, _ := WorkloadByName("balanced")
-	for _, e := range Engines() {
-		for _, p := range typesOf(w) {
-			v, err := w.With(p)
-			require.NoError(t, err)
-			why, ok := e.Runs(v)
-			if e.Name != "floor" || p.KeyType == StringKeys && p.ValueSize == words {
-				require.True(t, ok, "%s, %s", v.Title(), e.Name)
-				continue
-			}
-			require.False(t, ok)
-			require.Contains(t, why, string(p.KeyType))
-			_, err = New(Config{Workload: v, Engine: e, Threads: 1})
-			require.ErrorContains(t, err, why)
-		}
-	}
-}
 
 // A transaction of a workload of several keys does what its Doc says.
 func TestTransactionsAreAsDocumented(t *testing.T) {
@@ -91,20 +27,16 @@ func TestTransactionsAreAsDocumented(t *testing.T) {
 		require.True(t, ok)
 		w = small(w)
 		w.Params.ValueSize = words
-		log := &batchLog{kinds: map[OpKind]int{}}
-		spec := wrapped("logger", func(e *rwMutexEngine, worker int) Session {
-			if worker < 0 {
-				return over(e)
+		log := batchLog{kinds: map[OpKind]int{}}
+		tr := newTrial(t, Config{Workload: w, Threads: 1, Seed: 5, Engine: faulty(func(s *numberSession) {
+			s.batch = func(ops []numberOp, readOnly bool) error {
+				log.note(ops, readOnly)
+				return s.rwMutex.Batch(ops, readOnly)
 			}
-			return &batchLogger{over(e), log}
-		})
-		tr, err := New(Config{Workload: w, Engine: spec, Threads: 1, Seed: 5})
-		require.NoError(t, err)
+		})})
 		const n = 10_000
-		_, err = tr.RunOps(t.Context(), n)
-		require.NoError(t, err)
+		runOps(t, tr, n)
 		require.NoError(t, tr.Verify())
-		tr.Close()
 
 		require.Equal(t, n, log.batches, "%s: one transaction an operation", c.name)
 		require.Equal(t, c.readOnlies, log.readOnly > 0, c.name)
@@ -132,54 +64,43 @@ type batchLog struct {
 	batches, readOnly int
 }
 
-type batchLogger struct {
-	rwMutexSession
-	log *batchLog
-}
-
-func (s *batchLogger) Batch(ops []Op, readOnly bool) error {
-	s.log.batches++
+func (l *batchLog) note(ops []numberOp, readOnly bool) {
+	l.batches++
 	if readOnly {
-		s.log.readOnly++
+		l.readOnly++
 	}
 	for _, op := range ops {
-		s.log.kinds[op.Kind]++
+		l.kinds[op.Kind]++
 		if readOnly && op.Kind != OpGet && op.Kind != OpHas {
 			panic("a write in a read-only transaction")
 		}
 	}
-	return s.rwMutexSession.Batch(ops, readOnly)
 }
 
 // free-batch deletes all batches and then puts them back, each in a transaction.
 func TestFreeBatchDeletesAndPutsBack(t *testing.T) {
 	w, e := named(t, "free-batch", "rwmutex")
 	w.Params.Keys, w.Params.TxnSize = 35, 8 // 4 batches of 8
-	tr, err := New(Config{Workload: w, Engine: e, Threads: 3, AuditInterval: time.Millisecond})
-	require.NoError(t, err)
-	defer tr.Close()
-	require.Equal(t, 3*4*8, tr.count())
-	present := func() int {
-		n := 0
-		for k := range tr.count() {
-			_, ok, err := tr.rig.get(k)
-			require.NoError(t, err)
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 3, AuditInterval: time.Millisecond})
+	rig := tr.rig.(*rigOf[string, uint64])
+	require.Len(t, rig.list, 3*4*8)
+	present := func() (n int) {
+		require.NoError(t, rig.each(func(_ int, _ stamp, ok bool) error {
 			if ok {
 				n++
 			}
-		}
+			return nil
+		}))
 		return n
 	}
 	for round := range 3 {
 		for gone := range 4 {
 			require.Equal(t, 3*8*(4-gone), present(), "round %d", round)
-			_, err := tr.RunOps(t.Context(), 3)
-			require.NoError(t, err)
+			runOps(t, tr, 3)
 			require.NoError(t, tr.Verify())
 		}
 		require.Zero(t, present())
-		_, err := tr.RunOps(t.Context(), 3*4)
-		require.NoError(t, err)
+		runOps(t, tr, 3*4)
 		require.NoError(t, tr.Verify())
 	}
 }
@@ -189,7 +110,6 @@ func TestFreeBatchRounds(t *testing.T) {
 	w, _ := WorkloadByName("free-batch")
 	for _, c := range []struct{ keys, size, batches int }{{100, 10, 10}, {105, 10, 10}, {5, 10, 1}, {10, 10, 1}} {
 		w.Params.Keys, w.Params.TxnSize = c.keys, c.size
-		require.Equal(t, c.batches, w.batches())
 		require.Equal(t, 2*c.batches*c.size, w.keyCount(2))
 	}
 	w.Params.Keys = manyKeys
@@ -205,12 +125,9 @@ func TestMemoryIsReported(t *testing.T) {
 			w, e := named(t, name, engine)
 			w.Params.Keys = 100
 			require.True(t, w.ReportsMemory())
-			tr, err := New(Config{Workload: w, Engine: e, Threads: 2, AuditInterval: time.Millisecond})
-			require.NoError(t, err)
-			m, err := tr.RunOps(t.Context(), 20_000)
-			require.NoError(t, err)
+			tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, AuditInterval: time.Millisecond})
+			m := runOps(t, tr, 20_000)
 			require.NoError(t, tr.Verify())
-			tr.Close()
 			require.NotNil(t, m.Memory)
 			require.Positive(t, m.Audits)
 			require.Positive(t, m.Memory.HeapStart)
@@ -226,12 +143,8 @@ func TestMemoryIsReported(t *testing.T) {
 		}
 	}
 	w, e := named(t, "balanced", "mvcc")
-	tr, err := New(Config{Workload: w, Engine: e, Threads: 1})
-	require.NoError(t, err)
-	defer tr.Close()
-	m, err := tr.RunOps(t.Context(), 100)
-	require.NoError(t, err)
-	require.Nil(t, m.Memory)
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1})
+	require.Nil(t, runOps(t, tr, 100).Memory)
 }
 
 // many-goroutines can be run with as many as it is named for, at a rate, and
@@ -245,11 +158,8 @@ func TestManyGoroutines(t *testing.T) {
 	if testing.Short() {
 		threads = 1_000
 	}
-	tr, err := New(Config{Workload: w, Engine: e, Threads: threads, Rate: 1e6})
-	require.NoError(t, err)
-	defer tr.Close()
-	m, err := tr.RunOps(t.Context(), uint64(threads))
-	require.NoError(t, err)
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: threads, Rate: 1e6})
+	m := runOps(t, tr, uint64(threads))
 	require.EqualValues(t, threads, m.Ops)
 	require.EqualValues(t, threads, m.Response.Count())
 	require.NoError(t, tr.Verify())
@@ -280,59 +190,89 @@ func TestOneAllocationForEachValue(t *testing.T) {
 		if w.Params.ReadPct != Unset {
 			w.Params.ReadPct = 0
 		}
-		tr, err := New(Config{Workload: w, Engine: e, Threads: 1})
-		require.NoError(t, err)
+		tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1})
 		require.EqualValues(t, 1, testing.AllocsPerRun(2_000, func() {
 			if err := tr.workers[0].task.do(); err != nil {
 				t.Error(err)
 			}
 		}), name)
-		tr.Close()
 	}
 }
 
-func TestNewParameters(t *testing.T) {
+// A workload takes the parameters that it has, if they are in range; what is not its
+// default is in its name.
+func TestParameters(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		p    Params
-		want string // the title, or what the error contains
-		bad  bool
+		name  string
+		p     Params
+		takes bool   // one of them
+		want  string // the name, or what the error contains if it begins with "takes"
 	}{
-		{"ycsb-a", Params{TxnSize: 16, ValueSize: ValueSize{16, 64}, KeyType: Uint64Keys}, "YcsbA/txn-size=16/value-size=16-64/key-type=uint64", false},
-		{"ycsb-a", Params{TxnSize: 4, ValueSize: ValueSize{100, 100}, KeyType: StringKeys}, "YcsbA", false},
-		{"balanced", Params{TxnSize: 16, ValueSize: ValueSize{100, 100}}, "Balanced/value-size=100", false},
-		{"counter", Params{TxnSize: 16, ValueSize: ValueSize{100, 100}, KeyType: StructKeys}, "Counter/key-type=struct", false},
-		{"ycsb-b", Params{TxnSize: -1}, "transactions of 1 to", true},
-		{"ycsb-b", Params{TxnSize: maxTxnSize + 1}, "transactions of 1 to", true},
-		{"balanced", Params{ValueSize: ValueSize{7, 7}}, "values of 8 to", true},
-		{"balanced", Params{ValueSize: ValueSize{20, 10}}, "values of 8 to", true},
-		{"balanced", Params{ValueSize: ValueSize{8, MaxValueSize + 1}}, "values of 8 to", true},
-		{"balanced", Params{KeyType: "float"}, "string, uint64 or struct", true},
+		{"read-heavy", Params{Keys: Unset, ReadPct: Unset, Theta: Unset}, false, "ReadHeavy"},
+		{"read-heavy", Params{Keys: 4, ReadPct: 90, Theta: Unset}, true, "ReadHeavy"},
+		{"read-heavy", Params{Keys: 16, ReadPct: 95, Theta: 0.5}, true, "ReadHeavy/keys=16/read-pct=95"},
+		{"zipf-write", Params{Keys: Unset, ReadPct: Unset, Theta: 0.5}, true, "ZipfWrite/theta=0.5"},
+		{"zipf-write", Params{Keys: Unset, ReadPct: Unset, Theta: 0}, true, "ZipfWrite/theta=0"},
+		{"transfer", Params{Keys: 2, ReadPct: Unset, Theta: Unset}, true, "Transfer/keys=2"},
+		{"disjoint", Params{Keys: 16, ReadPct: 50, Theta: 0.5}, false, "Disjoint"},
+		{"ycsb-a", types(16, ValueSize{16, 64}, Uint64Keys), true, "YcsbA/txn-size=16/key-type=uint64/value-size=16-64"},
+		{"ycsb-a", types(4, ValueSize{100, 100}, StringKeys), true, "YcsbA"},
+		{"ycsb-a", types(4, ValueSize{}, ""), true, "YcsbA"},
+		{"balanced", types(16, ValueSize{100, 100}, ""), true, "Balanced/value-size=100"},
+		{"counter", types(16, ValueSize{100, 100}, StructKeys), true, "Counter/key-type=struct"},
+		{"counter", types(16, ValueSize{100, 100}, ""), false, "Counter"},
+		{"counter", Params{Keys: 5, ReadPct: Unset, Theta: Unset}, true, "takes from 1 to 4 keys, not 5"},
+		{"counter", Params{Keys: 0, ReadPct: Unset, Theta: Unset}, true, "takes from 1 to 4 keys, not 0"},
+		{"transfer", Params{Keys: 1, ReadPct: Unset, Theta: Unset}, true, "takes from 2 to"},
+		{"read-heavy", Params{Keys: Unset, ReadPct: 101, Theta: Unset}, true, "takes a read percentage from 0 to 100"},
+		{"read-heavy", Params{Keys: Unset, ReadPct: -2, Theta: Unset}, true, "takes a read percentage from 0 to 100"},
+		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: -0.5}, true, "takes a theta from 0 to 10, not -0.5"},
+		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: 11}, true, "takes a theta from 0 to 10, not 11"},
+		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: math.NaN()}, true, "takes a theta from 0 to 10"},
+		{"ycsb-b", types(-1, ValueSize{}, ""), true, "takes transactions of 1 to"},
+		{"ycsb-b", types(maxTxnSize+1, ValueSize{}, ""), true, "takes transactions of 1 to"},
+		{"balanced", types(0, ValueSize{7, 7}, ""), true, "takes values of 8 to"},
+		{"balanced", types(0, ValueSize{20, 10}, ""), true, "takes values of 8 to"},
+		{"balanced", types(0, ValueSize{8, MaxValueSize + 1}, ""), true, "takes values of 8 to"},
+		{"balanced", types(0, ValueSize{}, "float"), true, `takes keys that are string, uint64 or struct, not "float"`},
 	} {
-		c.p.Keys, c.p.ReadPct, c.p.Theta = Unset, Unset, Unset
-		w, _ := WorkloadByName(c.name)
-		w, err := w.With(c.p)
-		if c.bad {
-			require.ErrorContains(t, err, c.want)
-			require.ErrorContains(t, err, c.name)
+		w, ok := WorkloadByName(c.name)
+		require.True(t, ok)
+		require.Equal(t, c.takes, w.Takes(c.p), "%s, %+v", c.name, c.p)
+		got, err := w.With(c.p)
+		if strings.HasPrefix(c.want, "takes") {
+			require.ErrorContains(t, err, "workload "+c.name+" "+c.want)
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, c.want, w.Title())
+		name, _, _ := strings.Cut(Config{Workload: got, AuditInterval: DefaultAuditInterval}.Name(), "/engine=")
+		require.Equal(t, c.want, name)
 	}
-	w, _ := WorkloadByName("counter")
-	require.False(t, w.Takes(Params{Keys: Unset, ReadPct: Unset, Theta: Unset, TxnSize: 4, ValueSize: words}))
-	require.True(t, w.Takes(Params{Keys: Unset, ReadPct: Unset, Theta: Unset, KeyType: Uint64Keys}))
-	w, _ = WorkloadByName("ycsb-a")
-	require.True(t, w.Takes(Params{Keys: Unset, ReadPct: Unset, Theta: Unset, TxnSize: 4}))
-	require.True(t, w.Takes(Params{Keys: Unset, ReadPct: Unset, Theta: Unset, ValueSize: words}))
-	require.False(t, w.Takes(NoParams))
 }
 
-// The Doc of a workload says what is verified.
-func TestDocsSayWhatIsVerified(t *testing.T) {
+func types(txnSize int, size ValueSize, key KeyType) Params {
+	return Params{Keys: Unset, ReadPct: Unset, Theta: Unset, TxnSize: txnSize, ValueSize: size, KeyType: key}
+}
+
+// Every workload and engine can be named, and says what it does; a workload what is
+// verified, too.
+func TestNamesAreUniqueAndDocumented(t *testing.T) {
+	seen := map[string]bool{}
 	for _, w := range Workloads() {
-		doc := strings.ToLower(w.Doc)
-		require.Regexp(t, `verified|must|checks|read back`, doc, w.Name)
+		require.False(t, seen[w.Name])
+		seen[w.Name] = true
+		require.Regexp(t, `verified|must|checks|read back`, strings.ToLower(w.Doc), w.Name)
 	}
+	for _, e := range Engines() {
+		require.False(t, seen[e.Name])
+		seen[e.Name] = true
+		require.NotEmpty(t, e.Doc)
+		for name := range e.Lacks {
+			require.True(t, seen[name], name)
+		}
+	}
+	_, ok := WorkloadByName("no such")
+	require.False(t, ok)
+	_, ok = EngineByName("no such")
+	require.False(t, ok)
 }

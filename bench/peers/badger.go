@@ -15,10 +15,10 @@ func badgerPeer() Peer {
 		Isolation: "serializable but for phantoms",
 		Caveat:    "Two transactions that scan the same keys, and each insert one, both commit",
 		EngineSpec: bench.EngineSpec{
-			Name:   "badger",
-			Doc:    "An LSM tree with optimistic transactions, kept in memory, without a log, compression or cache; conflicts are retried at once, as its users do",
-			New:    newBadgerNumbers,
-			Makers: bench.Makers{StringBytes: newBadger[[]byte]},
+			Name:     "badger",
+			Doc:      "An LSM tree with optimistic transactions, kept in memory, without a log, compression or cache; conflicts are retried at once, as its users do",
+			New:      newBadger[uint64],
+			NewBytes: newBadger[[]byte],
 		},
 	}
 }
@@ -28,13 +28,10 @@ func badgerPeer() Peer {
 // documentation advises against it without compression.
 type badgerEngine[V any] struct {
 	db *badger.DB
-	retry
+	bench.Limits
 }
 
-// badgerNumbers is one whose values are numbers.
-type badgerNumbers struct{ *badgerEngine[uint64] }
-
-func openBadger[V any](setup bench.SetupOf[string, V]) (*badgerEngine[V], error) {
+func newBadger[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
 	db, err := badger.Open(badger.DefaultOptions("").
 		WithInMemory(true).
 		WithLogger(nil).
@@ -55,32 +52,19 @@ func openBadger[V any](setup bench.SetupOf[string, V]) (*badgerEngine[V], error)
 	if err := batch.Flush(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &badgerEngine[V]{db: db, retry: retryAs(setup)}, nil
+	return &badgerEngine[V]{db: db, Limits: setup.Limits}, nil
 }
 
-func newBadger[V any](setup bench.SetupOf[string, V]) (bench.EngineOf[string, V], error) {
-	return openBadger(setup)
-}
-
-func newBadgerNumbers(setup bench.Setup) (bench.Engine, error) {
-	e, err := openBadger(setup)
-	return badgerNumbers{e}, err
-}
-
-func (e *badgerEngine[V]) Session(int) bench.SessionOf[string, V] {
+func (e *badgerEngine[V]) Session(int) bench.Session[string, V] {
 	return &badgerSession[V]{badgerEngine: e}
 }
 
-// Close implements [bench.EngineOf]. There is nothing that a database in memory
+// Close implements [bench.Engine]. There is nothing that a database in memory
 // could fail to save.
 func (e *badgerEngine[V]) Close() { _ = e.db.Close() }
 
-func (e badgerNumbers) Session(int) bench.Session {
-	return &badgerNumberSession{badgerSession[uint64]{badgerEngine: e.badgerEngine}}
-}
-
 type badgerSession[V any] struct {
-	counted
+	bench.Attempts
 	arena
 	*badgerEngine[V]
 }
@@ -96,16 +80,16 @@ func (s *badgerSession[V]) view(fn func(tx *badger.Txn) error) error {
 func (s *badgerSession[V]) update(fn func(tx *badger.Txn) error) error {
 	for attempts := 1; ; attempts++ {
 		s.reset()
-		s.tries++
+		s.Tries++
 		err := s.db.Update(fn)
 		if err == nil {
-			s.commits++
+			s.Commits++
 			return nil
 		}
 		if !errors.Is(err, badger.ErrConflict) {
 			return err
 		}
-		if err := s.over(attempts); err != nil {
+		if err := s.Over(attempts); err != nil {
 			return err
 		}
 	}
@@ -145,7 +129,7 @@ func (s *badgerSession[V]) Begin() error {
 	return s.db.View(func(*badger.Txn) error { return nil })
 }
 
-func (s *badgerSession[V]) Batch(ops []bench.OpOf[string, V], readOnly bool) error {
+func (s *badgerSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
 	do := func(tx *badger.Txn) error {
 		for i := range ops {
 			if err := s.do(tx, &ops[i]); err != nil {
@@ -160,7 +144,7 @@ func (s *badgerSession[V]) Batch(ops []bench.OpOf[string, V], readOnly bool) err
 	return s.update(do)
 }
 
-func (s *badgerSession[V]) do(tx *badger.Txn, op *bench.OpOf[string, V]) (err error) {
+func (s *badgerSession[V]) do(tx *badger.Txn, op *bench.Op[string, V]) (err error) {
 	key := s.key(op.Key)
 	switch op.Kind {
 	case bench.OpGet, bench.OpModify:
@@ -180,8 +164,8 @@ func (s *badgerSession[V]) do(tx *badger.Txn, op *bench.OpOf[string, V]) (err er
 	return err
 }
 
-// Pin implements [bench.PinnerOf]: a read-only transaction that stays open.
-func (s *badgerSession[V]) Pin() (bench.PinOf[string, V], error) {
+// Pin implements [bench.Pinner]: a read-only transaction that stays open.
+func (s *badgerSession[V]) Pin() (bench.Pin[string, V], error) {
 	return &badgerPin[V]{tx: s.db.NewTransaction(false)}, nil
 }
 
@@ -197,11 +181,8 @@ func (p *badgerPin[V]) Get(key string) (V, bool, error) {
 
 func (p *badgerPin[V]) Close() { p.tx.Discard() }
 
-// badgerNumberSession adds what is done with numbers.
-type badgerNumberSession struct{ badgerSession[uint64] }
-
 // add adds delta to the value of key in tx, and returns the sum.
-func (s *badgerNumberSession) add(tx *badger.Txn, key string, delta uint64) (uint64, error) {
+func (s *badgerSession[V]) add(tx *badger.Txn, key string, delta uint64) (uint64, error) {
 	k := s.key(key)
 	v, ok, err := badgerGet[uint64](tx, k)
 	if err != nil {
@@ -213,7 +194,7 @@ func (s *badgerNumberSession) add(tx *badger.Txn, key string, delta uint64) (uin
 	return v + delta, tx.Set(k, encode(&s.arena, v+delta))
 }
 
-func (s *badgerNumberSession) Add(key string, delta uint64) (sum uint64, err error) {
+func (s *badgerSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
 	err = s.update(func(tx *badger.Txn) error {
 		sum, err = s.add(tx, key, delta)
 		return err
@@ -221,7 +202,7 @@ func (s *badgerNumberSession) Add(key string, delta uint64) (sum uint64, err err
 	return sum, err
 }
 
-func (s *badgerNumberSession) Transfer(from, to string, amount uint64) error {
+func (s *badgerSession[V]) Transfer(from, to string, amount uint64) error {
 	return s.update(func(tx *badger.Txn) error {
 		if _, err := s.add(tx, from, -amount); err != nil {
 			return err
@@ -231,7 +212,7 @@ func (s *badgerNumberSession) Transfer(from, to string, amount uint64) error {
 	})
 }
 
-func (s *badgerNumberSession) Sum() (total uint64, keys int, err error) {
+func (s *badgerSession[V]) Sum() (total uint64, keys int, err error) {
 	err = s.view(func(tx *badger.Txn) error {
 		o := badger.DefaultIteratorOptions
 		o.PrefetchValues = false // they lie beside the keys, and fetching takes goroutines

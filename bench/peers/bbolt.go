@@ -16,10 +16,10 @@ func bboltPeer() Peer {
 		Isolation: "one writer, readers have snapshots",
 		Caveat:    "It is on disk, and what it maps into memory is not part of the heap",
 		EngineSpec: bench.EngineSpec{
-			Name:   "bbolt",
-			Doc:    "A B+tree in a file on disk, mapped into memory, with one writer at a time; the file lies in the directory for temporary files and is never synced",
-			New:    newBBoltNumbers,
-			Makers: bench.Makers{StringBytes: newBBolt[[]byte]},
+			Name:     "bbolt",
+			Doc:      "A B+tree in a file on disk, mapped into memory, with one writer at a time; the file lies in the directory for temporary files and is never synced",
+			New:      newBBolt[uint64],
+			NewBytes: newBBolt[[]byte],
 		},
 	}
 }
@@ -35,10 +35,7 @@ type bboltEngine[V any] struct {
 	dir string
 }
 
-// bboltNumbers is one whose values are numbers.
-type bboltNumbers struct{ *bboltEngine[uint64] }
-
-func openBBolt[V any](setup bench.SetupOf[string, V]) (*bboltEngine[V], error) {
+func newBBolt[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
 	dir, err := os.MkdirTemp("", "peers-bbolt-")
 	if err != nil {
 		return nil, err
@@ -75,34 +72,21 @@ func openBBolt[V any](setup bench.SetupOf[string, V]) (*bboltEngine[V], error) {
 	return e, nil
 }
 
-func newBBolt[V any](setup bench.SetupOf[string, V]) (bench.EngineOf[string, V], error) {
-	return openBBolt(setup)
-}
-
-func newBBoltNumbers(setup bench.Setup) (bench.Engine, error) {
-	e, err := openBBolt(setup)
-	return bboltNumbers{e}, err
-}
-
-func (e *bboltEngine[V]) Session(int) bench.SessionOf[string, V] {
+func (e *bboltEngine[V]) Session(int) bench.Session[string, V] {
 	return &bboltSession[V]{bboltEngine: e}
 }
 
-// Close implements [bench.EngineOf]. The file is of no use any more, so it does
+// Close implements [bench.Engine]. The file is of no use any more, so it does
 // not matter if it cannot be closed well.
 func (e *bboltEngine[V]) Close() {
 	_ = e.db.Close()
 	_ = os.RemoveAll(e.dir)
 }
 
-func (e bboltNumbers) Session(int) bench.Session {
-	return &bboltNumberSession{bboltSession[uint64]{bboltEngine: e.bboltEngine}}
-}
-
 // bboltSession never aborts.
 type bboltSession[V any] struct {
 	arena
-	never
+	bench.NoAborts
 	*bboltEngine[V]
 }
 
@@ -144,7 +128,7 @@ func (s *bboltSession[V]) Begin() error {
 	return s.db.View(func(*bbolt.Tx) error { return nil })
 }
 
-func (s *bboltSession[V]) Batch(ops []bench.OpOf[string, V], readOnly bool) error {
+func (s *bboltSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
 	do := func(b *bbolt.Bucket) error {
 		for i := range ops {
 			if err := s.do(b, &ops[i]); err != nil {
@@ -159,7 +143,7 @@ func (s *bboltSession[V]) Batch(ops []bench.OpOf[string, V], readOnly bool) erro
 	return s.update(do)
 }
 
-func (s *bboltSession[V]) do(b *bbolt.Bucket, op *bench.OpOf[string, V]) (err error) {
+func (s *bboltSession[V]) do(b *bbolt.Bucket, op *bench.Op[string, V]) (err error) {
 	key := s.key(op.Key)
 	switch op.Kind {
 	case bench.OpGet, bench.OpModify:
@@ -175,8 +159,8 @@ func (s *bboltSession[V]) do(b *bbolt.Bucket, op *bench.OpOf[string, V]) (err er
 	return err
 }
 
-// Pin implements [bench.PinnerOf]: a read-only transaction that stays open.
-func (s *bboltSession[V]) Pin() (bench.PinOf[string, V], error) {
+// Pin implements [bench.Pinner]: a read-only transaction that stays open.
+func (s *bboltSession[V]) Pin() (bench.Pin[string, V], error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
 		return nil, err
@@ -194,14 +178,11 @@ func (p *bboltPin[V]) Get(key string) (V, bool, error) {
 	return bboltGet[V](p.tx.Bucket(bboltBucket), p.key(key))
 }
 
-// Close implements [bench.PinOf]. To end a reader cannot fail.
+// Close implements [bench.Pin]. To end a reader cannot fail.
 func (p *bboltPin[V]) Close() { _ = p.tx.Rollback() }
 
-// bboltNumberSession adds what is done with numbers.
-type bboltNumberSession struct{ bboltSession[uint64] }
-
 // add adds delta to the value of key, and returns the sum.
-func (s *bboltNumberSession) add(b *bbolt.Bucket, key string, delta uint64) (uint64, error) {
+func (s *bboltSession[V]) add(b *bbolt.Bucket, key string, delta uint64) (uint64, error) {
 	k := s.key(key)
 	v, ok, err := bboltGet[uint64](b, k)
 	if err != nil {
@@ -213,7 +194,7 @@ func (s *bboltNumberSession) add(b *bbolt.Bucket, key string, delta uint64) (uin
 	return v + delta, b.Put(k, encode(&s.arena, v+delta))
 }
 
-func (s *bboltNumberSession) Add(key string, delta uint64) (sum uint64, err error) {
+func (s *bboltSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
 	err = s.update(func(b *bbolt.Bucket) error {
 		sum, err = s.add(b, key, delta)
 		return err
@@ -221,7 +202,7 @@ func (s *bboltNumberSession) Add(key string, delta uint64) (sum uint64, err erro
 	return sum, err
 }
 
-func (s *bboltNumberSession) Transfer(from, to string, amount uint64) error {
+func (s *bboltSession[V]) Transfer(from, to string, amount uint64) error {
 	return s.update(func(b *bbolt.Bucket) error {
 		if _, err := s.add(b, from, -amount); err != nil {
 			return err
@@ -231,7 +212,7 @@ func (s *bboltNumberSession) Transfer(from, to string, amount uint64) error {
 	})
 }
 
-func (s *bboltNumberSession) Sum() (total uint64, keys int, err error) {
+func (s *bboltSession[V]) Sum() (total uint64, keys int, err error) {
 	err = s.view(func(b *bbolt.Bucket) error {
 		return b.ForEach(func(_, value []byte) error {
 			v, err := decode[uint64](value)

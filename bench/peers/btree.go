@@ -13,47 +13,36 @@ func btreePeer() Peer {
 		Module:    "github.com/tidwall/btree",
 		Isolation: "one lock, scans have snapshots",
 		EngineSpec: bench.EngineSpec{
-			Name:   "btree",
-			Doc:    "A B-tree under a sync.RWMutex, held once for each transaction; scans and snapshots take a copy, which shares its nodes until they are written to, and hold no lock",
-			New:    newBTreeNumbers,
-			Makers: bench.Makers{StringBytes: newBTree[[]byte]},
+			Name:     "btree",
+			Doc:      "A B-tree under a sync.RWMutex, held once for each transaction; scans and snapshots take a copy, which shares its nodes until they are written to, and hold no lock",
+			New:      newBTree[uint64],
+			NewBytes: newBTree[[]byte],
 		},
 	}
 }
 
+// btreeEngine is its own session: it never aborts, so it has no state.
 type btreeEngine[V any] struct {
-	mu   sync.RWMutex
-	tree btree.Map[string, V]
+	bench.NoAborts
+	mu      sync.RWMutex
+	tree    btree.Map[string, V]
+	numbers *btree.Map[string, uint64] // tree, if values are numbers
 }
 
-// btreeNumbers is one whose values are numbers.
-type btreeNumbers struct{ *btreeEngine[uint64] }
-
-func openBTree[V any](setup bench.SetupOf[string, V]) *btreeEngine[V] {
+func newBTree[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
 	e := new(btreeEngine[V])
 	for i, k := range setup.Keys {
 		e.tree.Set(k, setup.Values[i])
 	}
+	e.numbers, _ = any(&e.tree).(*btree.Map[string, uint64])
+	return e, nil
+}
+
+func (e *btreeEngine[V]) Session(int) bench.Session[string, V] {
 	return e
 }
 
-func newBTree[V any](setup bench.SetupOf[string, V]) (bench.EngineOf[string, V], error) {
-	return openBTree(setup), nil
-}
-
-func newBTreeNumbers(setup bench.Setup) (bench.Engine, error) {
-	return btreeNumbers{openBTree(setup)}, nil
-}
-
-func (e *btreeEngine[V]) Session(int) bench.SessionOf[string, V] {
-	return btreeSession[V]{btreeEngine: e}
-}
-
 func (e *btreeEngine[V]) Close() {}
-
-func (e btreeNumbers) Session(int) bench.Session {
-	return btreeNumberSession{btreeSession[uint64]{btreeEngine: e.btreeEngine}}
-}
 
 // snapshot returns a copy. It takes the lock as a writer does: making one makes
 // both trees share their nodes.
@@ -63,62 +52,56 @@ func (e *btreeEngine[V]) snapshot() *btree.Map[string, V] {
 	return e.tree.Copy()
 }
 
-// btreeSession never aborts, so it has no state.
-type btreeSession[V any] struct {
-	never
-	*btreeEngine[V]
-}
-
-func (s btreeSession[V]) Get(key string) (V, bool, error) {
-	s.mu.RLock()
-	v, ok := s.tree.Get(key)
-	s.mu.RUnlock()
+func (e *btreeEngine[V]) Get(key string) (V, bool, error) {
+	e.mu.RLock()
+	v, ok := e.tree.Get(key)
+	e.mu.RUnlock()
 	return v, ok, nil
 }
 
-func (s btreeSession[V]) Put(key string, value V) error {
-	s.mu.Lock()
-	s.tree.Set(key, value)
-	s.mu.Unlock()
+func (e *btreeEngine[V]) Put(key string, value V) error {
+	e.mu.Lock()
+	e.tree.Set(key, value)
+	e.mu.Unlock()
 	return nil
 }
 
-func (s btreeSession[V]) Begin() error {
-	s.mu.RLock()
+func (e *btreeEngine[V]) Begin() error {
+	e.mu.RLock()
 	//lint:ignore SA2001 an empty transaction is what is measured
-	s.mu.RUnlock()
+	e.mu.RUnlock()
 	return nil
 }
 
-func (s btreeSession[V]) Batch(ops []bench.OpOf[string, V], readOnly bool) error {
+func (e *btreeEngine[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
 	if readOnly {
-		s.mu.RLock()
-		defer s.mu.RUnlock()
+		e.mu.RLock()
+		defer e.mu.RUnlock()
 	} else {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		e.mu.Lock()
+		defer e.mu.Unlock()
 	}
 	for i := range ops {
 		switch op := &ops[i]; op.Kind {
 		case bench.OpGet:
-			op.Old, op.OK = s.tree.Get(op.Key)
+			op.Old, op.OK = e.tree.Get(op.Key)
 		case bench.OpHas:
-			_, op.OK = s.tree.Get(op.Key)
+			_, op.OK = e.tree.Get(op.Key)
 		case bench.OpPut:
-			s.tree.Set(op.Key, op.Value)
+			e.tree.Set(op.Key, op.Value)
 		case bench.OpModify:
-			op.Old, op.OK = s.tree.Get(op.Key)
-			s.tree.Set(op.Key, op.Value)
+			op.Old, op.OK = e.tree.Get(op.Key)
+			e.tree.Set(op.Key, op.Value)
 		case bench.OpDelete:
-			s.tree.Delete(op.Key)
+			e.tree.Delete(op.Key)
 		}
 	}
 	return nil
 }
 
-// Pin implements [bench.PinnerOf]: a copy.
-func (s btreeSession[V]) Pin() (bench.PinOf[string, V], error) {
-	return &btreePin[V]{s.snapshot()}, nil
+// Pin implements [bench.Pinner]: a copy.
+func (e *btreeEngine[V]) Pin() (bench.Pin[string, V], error) {
+	return &btreePin[V]{e.snapshot()}, nil
 }
 
 type btreePin[V any] struct{ tree *btree.Map[string, V] }
@@ -130,33 +113,31 @@ func (p *btreePin[V]) Get(key string) (V, bool, error) {
 
 func (p *btreePin[V]) Close() { p.tree = nil }
 
-// btreeNumberSession adds what is done with numbers.
-type btreeNumberSession struct{ btreeSession[uint64] }
-
 // add adds delta to the value of key and returns the sum; mu must be held.
-func (s btreeNumberSession) add(key string, delta uint64) uint64 {
-	v, _ := s.tree.Get(key)
-	s.tree.Set(key, v+delta)
+func (e *btreeEngine[V]) add(key string, delta uint64) uint64 {
+	v, _ := e.numbers.Get(key)
+	e.numbers.Set(key, v+delta)
 	return v + delta
 }
 
-func (s btreeNumberSession) Add(key string, delta uint64) (uint64, error) {
-	s.mu.Lock()
-	sum := s.add(key, delta)
-	s.mu.Unlock()
+func (e *btreeEngine[V]) Add(key string, delta uint64) (uint64, error) {
+	e.mu.Lock()
+	sum := e.add(key, delta)
+	e.mu.Unlock()
 	return sum, nil
 }
 
-func (s btreeNumberSession) Transfer(from, to string, amount uint64) error {
-	s.mu.Lock()
-	s.add(from, -amount)
-	s.add(to, amount)
-	s.mu.Unlock()
+func (e *btreeEngine[V]) Transfer(from, to string, amount uint64) error {
+	e.mu.Lock()
+	e.add(from, -amount)
+	e.add(to, amount)
+	e.mu.Unlock()
 	return nil
 }
 
-func (s btreeNumberSession) Sum() (total uint64, keys int, err error) {
-	s.snapshot().Scan(func(_ string, v uint64) bool {
+func (e *btreeEngine[V]) Sum() (total uint64, keys int, err error) {
+	tree, _ := any(e.snapshot()).(*btree.Map[string, uint64])
+	tree.Scan(func(_ string, v uint64) bool {
 		total += v
 		keys++
 		return true

@@ -47,12 +47,14 @@ const (
 	columnBlock = 16_384
 )
 
+// columnEngine is its own session: it never aborts, so it has no state.
 type columnEngine struct {
+	bench.NoAborts
 	rows *column.Collection
 	keys int
 }
 
-func newColumn(setup bench.Setup) (bench.Engine, error) {
+func newColumn(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
 	e := &columnEngine{
 		rows: column.NewCollection(column.Options{Capacity: len(setup.Keys)}),
 		keys: len(setup.Keys),
@@ -77,20 +79,14 @@ func newColumn(setup bench.Setup) (bench.Engine, error) {
 	return e, err
 }
 
-func (e *columnEngine) Session(int) bench.Session { return columnSession{columnEngine: e} }
+func (e *columnEngine) Session(int) bench.Session[string, uint64] { return e }
 
 // Close implements [bench.Engine].
 func (e *columnEngine) Close() { _ = e.rows.Close() }
 
-// columnSession never aborts, so it has no state.
-type columnSession struct {
-	never
-	*columnEngine
-}
-
-func (s columnSession) Get(key string) (value uint64, ok bool, err error) {
+func (e *columnEngine) Get(key string) (value uint64, ok bool, err error) {
 	found := false
-	err = s.rows.QueryKey(key, func(r column.Row) error {
+	err = e.rows.QueryKey(key, func(r column.Row) error {
 		found = true
 		value, ok = r.Uint64(columnValue)
 		return nil
@@ -101,30 +97,30 @@ func (s columnSession) Get(key string) (value uint64, ok bool, err error) {
 	return value, ok, err
 }
 
-func (s columnSession) Put(key string, value uint64) error {
-	return s.rows.QueryKey(key, func(r column.Row) error {
+func (e *columnEngine) Put(key string, value uint64) error {
+	return e.rows.QueryKey(key, func(r column.Row) error {
 		r.SetUint64(columnValue, value)
 		return nil
 	})
 }
 
-func (s columnSession) Begin() error {
-	return s.rows.Query(func(*column.Txn) error { return nil })
+func (e *columnEngine) Begin() error {
+	return e.rows.Query(func(*column.Txn) error { return nil })
 }
 
 // oneBlock returns an error if the rows are more than are changed at once.
-func (s columnSession) oneBlock() error {
-	if s.keys > columnBlock {
-		return fmt.Errorf("peers: column commits, and scans, %d rows at a time, so that transfers between %d accounts are not atomic", columnBlock, s.keys)
+func (e *columnEngine) oneBlock() error {
+	if e.keys > columnBlock {
+		return fmt.Errorf("peers: column commits, and scans, %d rows at a time, so that transfers between %d accounts are not atomic", columnBlock, e.keys)
 	}
 	return nil
 }
 
-func (s columnSession) Transfer(from, to string, amount uint64) error {
-	if err := s.oneBlock(); err != nil {
+func (e *columnEngine) Transfer(from, to string, amount uint64) error {
+	if err := e.oneBlock(); err != nil {
 		return err
 	}
-	return s.rows.Query(func(tx *column.Txn) error {
+	return e.rows.Query(func(tx *column.Txn) error {
 		if err := tx.QueryKey(from, func(r column.Row) error {
 			r.MergeUint64(columnValue, -amount)
 			return nil
@@ -138,11 +134,11 @@ func (s columnSession) Transfer(from, to string, amount uint64) error {
 	})
 }
 
-func (s columnSession) Sum() (total uint64, keys int, err error) {
-	if err := s.oneBlock(); err != nil {
+func (e *columnEngine) Sum() (total uint64, keys int, err error) {
+	if err := e.oneBlock(); err != nil {
 		return 0, 0, err
 	}
-	err = s.rows.Query(func(tx *column.Txn) error {
+	err = e.rows.Query(func(tx *column.Txn) error {
 		total = tx.Uint64(columnValue).Sum()
 		keys = tx.Count()
 		return nil

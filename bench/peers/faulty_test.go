@@ -8,159 +8,122 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-// broken is a peer whose sessions do one thing wrong, once in a while.
+type (
+	engine  = bench.Engine[string, uint64]
+	session = bench.Session[string, uint64]
+	op      = bench.Op[string, uint64]
+)
+
+// broken is a peer whose sessions, but for the runner's, do one thing wrong, once in a
+// while.
 type broken struct {
-	bench.Engine
-	wrap func(s bench.Session) bench.Session
+	engine
+	fault string
 }
 
-func (e *broken) Session(worker int) bench.Session {
-	s := e.Engine.Session(worker)
-	if _, pins := e.wrap(s).(bench.Pinner); worker < 0 && !pins {
+func (e broken) Session(worker int) session {
+	s := e.engine.Session(worker)
+	if worker < 0 {
 		return s
 	}
-	return e.wrap(s)
+	return &faulty{session: s, fault: e.fault, first: map[string]uint64{}}
 }
 
-// losesPuts loses one write in a hundred.
-type losesPuts struct {
-	bench.Session
-	n int
+type faulty struct {
+	session
+	fault string
+	n     int
+	first map[string]uint64 // the first value that it saw of a key
 }
 
-func (s *losesPuts) Put(key string, value uint64) error {
-	if s.n++; s.n%100 == 0 {
+// now reports, if the fault is the one called so, whether it is time for it.
+func (s *faulty) now(fault string, every int) bool {
+	if s.fault != fault {
+		return false
+	}
+	s.n++
+	return s.n%every == 0
+}
+
+func (s *faulty) Put(key string, value uint64) error {
+	if s.now("loses writes", 100) {
 		return nil
 	}
-	return s.Session.Put(key, value)
+	return s.session.Put(key, value)
 }
 
-// showsOld shows, once in ten times, the first value that it saw of a key.
-type showsOld struct {
-	bench.Session
-	first map[string]uint64
-	n     int
-}
-
-func (s *showsOld) Get(key string) (uint64, bool, error) {
-	v, ok, err := s.Session.Get(key)
+func (s *faulty) Get(key string) (uint64, bool, error) {
+	v, ok, err := s.session.Get(key)
 	first, seen := s.first[key]
 	if !seen {
 		s.first[key] = v
-	}
-	if s.n++; seen && s.n%10 == 0 {
-		return first, ok, err
+	} else if s.now("shows old values", 10) {
+		v = first
 	}
 	return v, ok, err
 }
 
-// losesTransfers loses one transfer in a hundred.
-type losesTransfers struct {
-	bench.Session
-	bench.Transferer
-	n int
-}
-
-func (s *losesTransfers) Transfer(from, to string, amount uint64) error {
-	if s.n++; s.n%100 == 0 {
-		return nil
+func (s *faulty) Add(key string, delta uint64) (uint64, error) {
+	if s.fault != "loses increments" {
+		return s.session.(bench.Incrementer[string]).Add(key, delta)
 	}
-	return s.Transferer.Transfer(from, to, amount)
-}
-
-// tearsTransfers pays out in one transaction and pays in in another, and once in
-// a hundred times does not come to that.
-type tearsTransfers struct {
-	bench.Session
-	bench.Transferer
-	add bench.Incrementer
-	n   int
-}
-
-func (s *tearsTransfers) Transfer(from, to string, amount uint64) error {
-	if _, err := s.add.Add(from, -amount); err != nil {
-		return err
-	}
-	if s.n++; s.n%100 == 0 {
-		return nil
-	}
-	_, err := s.add.Add(to, amount)
-	return err
-}
-
-// losesCounts writes what it has read some time ago.
-type losesCounts struct {
-	bench.Session
-	n int
-}
-
-func (s *losesCounts) Add(key string, delta uint64) (uint64, error) {
-	v, _, err := s.Get(key)
-	if err != nil {
-		return 0, err
-	}
-	if s.n++; s.n%100 != 0 {
-		err = s.Put(key, v+delta)
+	v, _, err := s.session.Get(key) // and writes what it has read some time ago
+	if err == nil && !s.now(s.fault, 100) {
+		err = s.session.Put(key, v+delta)
 	}
 	return v + delta, err
 }
 
-// losesOps leaves out the last operation of one transaction in a hundred.
-type losesOps struct {
-	bench.Session
-	bench.Batcher
-	n int
+func (s *faulty) Transfer(from, to string, amount uint64) error {
+	add, ok := s.session.(bench.Incrementer[string])
+	switch {
+	case s.now("loses transfers", 100):
+		return nil
+	case s.fault == "tears transfers" && ok: // it pays out in one transaction and pays in in another
+		if _, err := add.Add(from, -amount); err != nil || s.now(s.fault, 100) {
+			return err
+		}
+		_, err := add.Add(to, amount)
+		return err
+	case s.now("tears transfers", 100):
+		return nil
+	}
+	return s.session.(bench.Transferer[string]).Transfer(from, to, amount)
 }
 
-func (s *losesOps) Batch(ops []bench.Op, readOnly bool) error {
-	if s.n++; !readOnly && s.n%100 == 0 {
+func (s *faulty) Sum() (uint64, int, error) { return s.session.(bench.Transferer[string]).Sum() }
+
+func (s *faulty) Batch(ops []op, readOnly bool) error {
+	if !readOnly && s.now("loses writes of transactions", 100) {
 		ops = ops[:len(ops)-1]
 	}
-	return s.Batcher.Batch(ops, readOnly)
+	return s.session.(bench.Batcher[string, uint64]).Batch(ops, readOnly)
 }
 
-// pinsNothing has snapshots that go on with the map.
-type pinsNothing struct{ bench.Session }
-
-func (s pinsNothing) Pin() (bench.PinOf[string, uint64], error) { return s, nil }
-func (s pinsNothing) Close()                                    {}
+// Pin opens a snapshot that goes on with the map.
+func (s *faulty) Pin() (bench.Pin[string, uint64], error) { return s, nil }
+func (s *faulty) Close()                                  {}
 
 // An adapter that were as wrong as these would not pass.
 func TestBrokenAdaptersAreCaught(t *testing.T) {
 	for _, p := range Peers() {
-		for _, c := range []struct {
-			workload string
-			fault    string
-			wrap     func(s bench.Session) bench.Session
-		}{
-			{"disjoint", "loses writes", func(s bench.Session) bench.Session { return &losesPuts{Session: s} }},
-			{"balanced", "shows old values", func(s bench.Session) bench.Session {
-				return &showsOld{Session: s, first: map[string]uint64{}}
-			}},
-			{"transfer", "loses transfers", func(s bench.Session) bench.Session {
-				return &losesTransfers{Session: s, Transferer: s.(bench.Transferer)}
-			}},
-			{"transfer", "tears transfers", func(s bench.Session) bench.Session {
-				add, ok := s.(bench.Incrementer)
-				if !ok {
-					return &losesTransfers{Session: s, Transferer: s.(bench.Transferer)}
-				}
-				return &tearsTransfers{Session: s, Transferer: s.(bench.Transferer), add: add}
-			}},
-			{"free-batch", "loses writes of transactions", func(s bench.Session) bench.Session {
-				return &losesOps{Session: s, Batcher: s.(bench.Batcher)}
-			}},
-			{"long-reader", "has no snapshots", func(s bench.Session) bench.Session { return pinsNothing{s} }},
-			{"counter", "loses increments", func(s bench.Session) bench.Session { return &losesCounts{Session: s} }},
+		for _, c := range []struct{ workload, fault string }{
+			{"disjoint", "loses writes"},
+			{"balanced", "shows old values"},
+			{"transfer", "loses transfers"},
+			{"transfer", "tears transfers"},
+			{"free-batch", "loses writes of transactions"},
+			{"long-reader", "has no snapshots"},
+			{"counter", "loses increments"},
 		} {
 			w, _ := bench.WorkloadByName(c.workload)
 			if _, ok := p.Runs(w); !ok {
 				continue
 			}
 			spec := p.EngineSpec
-			spec.New = func(setup bench.Setup) (bench.Engine, error) {
+			spec.New = func(setup bench.Setup[string, uint64]) (engine, error) {
 				e, err := p.New(setup)
-				return &broken{e, c.wrap}, err
+				return broken{e, c.fault}, err
 			}
 			tr := trial(t, spec, w, 2)
 			_, err := tr.RunOps(t.Context(), 1_000)

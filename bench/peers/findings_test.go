@@ -36,7 +36,7 @@ func badgerCount(tx *badger.Txn) (n int) {
 // Two transactions count the keys, and each inserts one: run one after the other,
 // they would not count the same. Badger commits both.
 func TestBadgerMissesPhantoms(t *testing.T) {
-	db := open(t, "badger", "a", "b").(badgerNumbers).db
+	db := open(t, "badger", "a", "b").(*badgerEngine[uint64]).db
 	t1, t2 := db.NewTransaction(true), db.NewTransaction(true)
 	defer t1.Discard()
 	defer t2.Discard()
@@ -50,7 +50,7 @@ func TestBadgerMissesPhantoms(t *testing.T) {
 
 // Write skew is noticed.
 func TestBadgerNoticesWriteSkew(t *testing.T) {
-	db := open(t, "badger", "a", "b").(badgerNumbers).db
+	db := open(t, "badger", "a", "b").(*badgerEngine[uint64]).db
 	t1, t2 := db.NewTransaction(true), db.NewTransaction(true)
 	defer t1.Discard()
 	defer t2.Discard()
@@ -67,8 +67,8 @@ func TestBadgerNoticesWriteSkew(t *testing.T) {
 // A transaction that is running sees one key as of before a commit and the other
 // as of after it. It is then run again.
 func TestSTMShowsMixtures(t *testing.T) {
-	e := open(t, "stm", "a", "b").(stmNumbers)
-	other := e.Session(1).(*stmNumberSession)
+	e := open(t, "stm", "a", "b").(*stmEngine[uint64])
+	other := e.Session(1).(*stmSession[uint64])
 	var seen [][2]uint64
 	stm.Atomically(stm.VoidOperation(func(tx *stm.Tx) {
 		a := e.vars["a"].Get(tx)
@@ -176,8 +176,8 @@ func TestColumnTearsCommits(t *testing.T) {
 	require.NoError(t, <-done)
 
 	// The adapter refuses to call that a transfer.
-	require.ErrorContains(t, s.(columnSession).Transfer(first, last, 1), "not atomic")
-	_, _, err := s.(columnSession).Sum()
+	require.ErrorContains(t, e.Transfer(first, last, 1), "not atomic")
+	_, _, err := e.Sum()
 	require.ErrorContains(t, err, "not atomic")
 }
 
@@ -185,12 +185,12 @@ func TestColumnTearsCommits(t *testing.T) {
 func TestSnapshots(t *testing.T) {
 	for _, name := range []string{"badger", "memdb", "bbolt", "btree"} {
 		e := open(t, name, "a", "b")
-		pinner := e.Session(0).(bench.Pinner)
+		pinner := e.Session(0).(bench.Pinner[string, uint64])
 		pin, err := pinner.Pin()
 		require.NoError(t, err)
 		s := e.Session(1)
 		require.NoError(t, s.Put("a", 9))
-		require.NoError(t, s.(bench.Batcher).Batch([]bench.Op{
+		require.NoError(t, s.(bench.Batcher[string, uint64]).Batch([]op{
 			{Kind: bench.OpDelete, Key: "b"},
 			{Kind: bench.OpPut, Key: "c", Value: 3},
 		}, false))
@@ -211,11 +211,11 @@ func TestSnapshots(t *testing.T) {
 func TestBatch(t *testing.T) {
 	for _, p := range Peers() {
 		e := open(t, p.Name, "a", "b")
-		s, ok := e.Session(0).(bench.Batcher)
+		s, ok := e.Session(0).(bench.Batcher[string, uint64])
 		if !ok {
 			continue
 		}
-		want := []bench.Op{
+		want := []op{
 			{Kind: bench.OpGet, Key: "a", OK: true, Old: 0},
 			{Kind: bench.OpHas, Key: "b", OK: true},
 			{Kind: bench.OpPut, Key: "a", Value: 7},
@@ -227,13 +227,13 @@ func TestBatch(t *testing.T) {
 		}
 		if _, lacks := p.Lacks["free-batch"]; !lacks {
 			want = append(want,
-				bench.Op{Kind: bench.OpDelete, Key: "a"},
-				bench.Op{Kind: bench.OpGet, Key: "a", OK: false},
-				bench.Op{Kind: bench.OpHas, Key: "a", OK: false},
-				bench.Op{Kind: bench.OpDelete, Key: "a"},
-				bench.Op{Kind: bench.OpModify, Key: "a", Value: 4, OK: false},
-				bench.Op{Kind: bench.OpModify, Key: "a", Value: 5, OK: true, Old: 4},
-				bench.Op{Kind: bench.OpDelete, Key: "none"},
+				op{Kind: bench.OpDelete, Key: "a"},
+				op{Kind: bench.OpGet, Key: "a", OK: false},
+				op{Kind: bench.OpHas, Key: "a", OK: false},
+				op{Kind: bench.OpDelete, Key: "a"},
+				op{Kind: bench.OpModify, Key: "a", Value: 4, OK: false},
+				op{Kind: bench.OpModify, Key: "a", Value: 5, OK: true, Old: 4},
+				op{Kind: bench.OpDelete, Key: "none"},
 			)
 		}
 		ops := slices.Clone(want)
@@ -252,7 +252,7 @@ func TestBatch(t *testing.T) {
 		}
 		require.Empty(t, cmp.Diff(want, ops), p.Name)
 
-		read := []bench.Op{{Kind: bench.OpGet, Key: "b"}, {Kind: bench.OpHas, Key: "a"}}
+		read := []op{{Kind: bench.OpGet, Key: "b"}, {Kind: bench.OpHas, Key: "a"}}
 		require.NoError(t, s.Batch(read, true), p.Name)
 		require.EqualValues(t, 9, read[0].Old, p.Name)
 		require.True(t, read[1].OK, p.Name)

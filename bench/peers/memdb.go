@@ -14,10 +14,10 @@ func memdbPeer() Peer {
 		Module:    "github.com/hashicorp/go-memdb",
 		Isolation: "one writer, readers have snapshots",
 		EngineSpec: bench.EngineSpec{
-			Name:   "memdb",
-			Doc:    "Immutable radix trees with one writer at a time; one table, one index, whose indexer does not use reflection",
-			New:    newMemDBNumbers,
-			Makers: bench.Makers{StringBytes: newMemDB[[]byte]},
+			Name:     "memdb",
+			Doc:      "Immutable radix trees with one writer at a time; one table, one index, whose indexer does not use reflection",
+			New:      newMemDB[uint64],
+			NewBytes: newMemDB[[]byte],
 		},
 	}
 }
@@ -53,10 +53,7 @@ func (memdbIndexer[V]) FromArgs(args ...any) ([]byte, error) {
 
 type memdbEngine[V any] struct{ db *memdb.MemDB }
 
-// memdbNumbers is one whose values are numbers.
-type memdbNumbers struct{ *memdbEngine[uint64] }
-
-func openMemDB[V any](setup bench.SetupOf[string, V]) (*memdbEngine[V], error) {
+func newMemDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
 	db, err := memdb.NewMemDB(&memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
 		memdbTable: {
 			Name: memdbTable,
@@ -79,27 +76,14 @@ func openMemDB[V any](setup bench.SetupOf[string, V]) (*memdbEngine[V], error) {
 	return &memdbEngine[V]{db}, nil
 }
 
-func newMemDB[V any](setup bench.SetupOf[string, V]) (bench.EngineOf[string, V], error) {
-	return openMemDB(setup)
-}
-
-func newMemDBNumbers(setup bench.Setup) (bench.Engine, error) {
-	e, err := openMemDB(setup)
-	return memdbNumbers{e}, err
-}
-
-func (e *memdbEngine[V]) Session(int) bench.SessionOf[string, V] {
+func (e *memdbEngine[V]) Session(int) bench.Session[string, V] {
 	return &memdbSession[V]{memdbEngine: e}
 }
 
 func (e *memdbEngine[V]) Close() {}
 
-func (e memdbNumbers) Session(int) bench.Session {
-	return &memdbNumberSession{memdbSession[uint64]{memdbEngine: e.memdbEngine}}
-}
-
 type memdbSession[V any] struct {
-	never
+	bench.NoAborts
 	*memdbEngine[V]
 	memdbLookup[V]
 }
@@ -160,7 +144,7 @@ func (s *memdbSession[V]) Begin() error {
 	return nil
 }
 
-func (s *memdbSession[V]) Batch(ops []bench.OpOf[string, V], readOnly bool) error {
+func (s *memdbSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
 	do := func(tx *memdb.Txn) error {
 		for i := range ops {
 			if err := s.do(tx, &ops[i]); err != nil {
@@ -175,7 +159,7 @@ func (s *memdbSession[V]) Batch(ops []bench.OpOf[string, V], readOnly bool) erro
 	return s.update(do)
 }
 
-func (s *memdbSession[V]) do(tx *memdb.Txn, op *bench.OpOf[string, V]) (err error) {
+func (s *memdbSession[V]) do(tx *memdb.Txn, op *bench.Op[string, V]) (err error) {
 	switch op.Kind {
 	case bench.OpGet:
 		op.Old, op.OK, err = s.get(tx, op.Key)
@@ -204,8 +188,8 @@ func (s *memdbSession[V]) do(tx *memdb.Txn, op *bench.OpOf[string, V]) (err erro
 	return err
 }
 
-// Pin implements [bench.PinnerOf]: a read transaction.
-func (s *memdbSession[V]) Pin() (bench.PinOf[string, V], error) {
+// Pin implements [bench.Pinner]: a read transaction.
+func (s *memdbSession[V]) Pin() (bench.Pin[string, V], error) {
 	return &memdbPin[V]{tx: s.db.Txn(false)}, nil
 }
 
@@ -217,11 +201,8 @@ type memdbPin[V any] struct {
 func (p *memdbPin[V]) Get(key string) (V, bool, error) { return p.get(p.tx, key) }
 func (p *memdbPin[V]) Close()                          { p.tx = nil }
 
-// memdbNumberSession adds what is done with numbers.
-type memdbNumberSession struct{ memdbSession[uint64] }
-
 // add adds delta to the value of key in tx, and returns the sum.
-func (s *memdbNumberSession) add(tx *memdb.Txn, key string, delta uint64) (uint64, error) {
+func (s *memdbSession[V]) add(tx *memdb.Txn, key string, delta uint64) (uint64, error) {
 	row, err := s.find(tx, key)
 	if err != nil {
 		return 0, err
@@ -229,11 +210,12 @@ func (s *memdbNumberSession) add(tx *memdb.Txn, key string, delta uint64) (uint6
 	if row == nil {
 		return 0, errNoSuchKey(key)
 	}
-	sum := row.value + delta
-	return sum, tx.Insert(memdbTable, &memdbRow[uint64]{key: row.key, value: sum})
+	old, _ := any(row).(*memdbRow[uint64])
+	sum := old.value + delta
+	return sum, tx.Insert(memdbTable, &memdbRow[uint64]{key: old.key, value: sum})
 }
 
-func (s *memdbNumberSession) Add(key string, delta uint64) (sum uint64, err error) {
+func (s *memdbSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
 	err = s.update(func(tx *memdb.Txn) error {
 		sum, err = s.add(tx, key, delta)
 		return err
@@ -241,7 +223,7 @@ func (s *memdbNumberSession) Add(key string, delta uint64) (sum uint64, err erro
 	return sum, err
 }
 
-func (s *memdbNumberSession) Transfer(from, to string, amount uint64) error {
+func (s *memdbSession[V]) Transfer(from, to string, amount uint64) error {
 	return s.update(func(tx *memdb.Txn) error {
 		if _, err := s.add(tx, from, -amount); err != nil {
 			return err
@@ -251,7 +233,7 @@ func (s *memdbNumberSession) Transfer(from, to string, amount uint64) error {
 	})
 }
 
-func (s *memdbNumberSession) Sum() (total uint64, keys int, err error) {
+func (s *memdbSession[V]) Sum() (total uint64, keys int, err error) {
 	rows, err := s.db.Txn(false).Get(memdbTable, memdbIndex) // without arguments: all
 	if err != nil {
 		return 0, 0, err

@@ -31,7 +31,6 @@ func Peers() []Peer {
 var builtin = map[string]string{
 	"mvcc":        "strictly serializable",
 	"mvcc-direct": "one key at a time",
-	"floor":       "one key at a time",
 	"mutex":       "serial: one lock",
 	"rwmutex":     "serial: one lock",
 	"sync.Map":    "one key at a time",
@@ -75,44 +74,3 @@ func ByName(name string) (Peer, bool) {
 	}
 	return all[i], true
 }
-
-// counted counts the attempts and commits of a session. It is padded: sessions
-// of different goroutines must not share a cache line.
-type counted struct {
-	_       [128]byte
-	tries   uint64
-	commits uint64
-	_       [128]byte
-}
-
-// retry says when a session must not try again. It is made from the
-// [bench.SetupOf] of its engine.
-type retry struct {
-	attempts int // of one operation, 0 for any number
-	stopped  func() bool
-}
-
-func retryAs[V any](setup bench.SetupOf[string, V]) retry {
-	return retry{setup.Attempts, setup.Stopped}
-}
-
-// over returns why there is no further attempt at an operation after so many, or
-// nil.
-func (r *retry) over(attempts int) error {
-	switch {
-	case r.attempts > 0 && attempts >= r.attempts:
-		return bench.ErrGaveUp
-	case r.stopped():
-		return bench.ErrStopped
-	}
-	return nil
-}
-
-// Aborts implements [bench.SessionOf].
-func (c *counted) Aborts() uint64 { return c.tries - c.commits }
-
-// never is embedded in sessions whose transactions never conflict.
-type never struct{}
-
-// Aborts implements [bench.SessionOf].
-func (never) Aborts() uint64 { return 0 }

@@ -125,8 +125,8 @@ func TestAbsentKeys(t *testing.T) {
 		require.NoError(t, err, p.Name)
 		require.False(t, ok, p.Name)
 		if p.Name != "btree" { // there it is a zero, as in a Go map
-			require.Error(t, s.(bench.Transferer).Transfer("a", "c", 1), p.Name)
-			total, keys, err := s.(bench.Transferer).Sum()
+			require.Error(t, s.(bench.Transferer[string]).Transfer("a", "c", 1), p.Name)
+			total, keys, err := s.(bench.Transferer[string]).Sum()
 			require.NoError(t, err)
 			require.EqualValues(t, 1, total, p.Name)
 			require.Equal(t, 2, keys, p.Name)
@@ -136,11 +136,12 @@ func TestAbsentKeys(t *testing.T) {
 
 // open returns a peer that holds the given keys with the values 0, 1, ... It is
 // closed at the end of the test.
-func open(t *testing.T, name string, keys ...string) bench.Engine {
+func open(t *testing.T, name string, keys ...string) engine {
 	t.Helper()
 	p, ok := ByName(name)
 	require.True(t, ok)
-	setup := bench.Setup{Keys: keys, Isolation: bench.Serializable, Stopped: func() bool { return false }}
+	setup := bench.Setup[string, uint64]{Keys: keys, Isolation: bench.Serializable}
+	setup.Stopped = func() bool { return false }
 	for i := range keys {
 		setup.Values = append(setup.Values, uint64(i))
 	}
@@ -153,7 +154,7 @@ func open(t *testing.T, name string, keys ...string) bench.Engine {
 // The file of bbolt is gone after the run.
 func TestBBoltLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	e, err := newBBoltNumbers(bench.Setup{Keys: []string{"a"}, Values: []uint64{1}})
+	e, err := newBBolt(bench.Setup[string, uint64]{Keys: []string{"a"}, Values: []uint64{1}})
 	require.NoError(t, err)
 	files := func() []string {
 		list, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
@@ -165,7 +166,7 @@ func TestBBoltLeavesNothing(t *testing.T) {
 	require.Empty(t, files())
 
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	_, err = newBBoltNumbers(bench.Setup{})
+	_, err = newBBolt(bench.Setup[string, uint64]{})
 	require.Error(t, err)
 }
 
@@ -173,17 +174,18 @@ func TestBBoltLeavesNothing(t *testing.T) {
 // attempts as are allowed, and not before.
 func TestGivesUp(t *testing.T) {
 	stopped := false
-	setup := bench.Setup{Keys: []string{"a", "b"}, Values: []uint64{5, 5}, Stopped: func() bool { return stopped }}
+	setup := bench.Setup[string, uint64]{Keys: []string{"a", "b"}, Values: []uint64{5, 5}}
+	setup.Stopped = func() bool { return stopped }
 	for _, name := range []string{"badger", "stm"} {
 		// conflict runs a transaction whose first attempts conflict.
-		conflict := func(e bench.Engine, times int) (tries int, err error) {
+		conflict := func(e engine, times int) (tries int, err error) {
 			interfere := func() {
 				if tries++; tries <= times {
 					require.NoError(t, e.Session(1).Put("a", uint64(tries)))
 				}
 			}
 			switch s := e.Session(0).(type) {
-			case *badgerNumberSession:
+			case *badgerSession[uint64]:
 				err = s.update(func(tx *badgerTx) error {
 					if _, _, err := badgerGet[uint64](tx, []byte("a")); err != nil {
 						return err
@@ -192,7 +194,7 @@ func TestGivesUp(t *testing.T) {
 					return tx.Set([]byte("b"), encode(new(arena), uint64(1)))
 				})
 				require.EqualValues(t, min(tries, times), s.Aborts())
-			case *stmNumberSession:
+			case *stmSession[uint64]:
 				err = s.atomically(func(tx *stmTx) {
 					v := s.vars["a"].Get(tx)
 					interfere()
@@ -232,7 +234,7 @@ func TestGivesUp(t *testing.T) {
 // operations up when they do, and says so; the others never do. What was given up
 // has changed nothing: the sums are right.
 func TestContendedRunGivesUp(t *testing.T) {
-	conflicting := []string{"mvcc", "mvcc-direct", "floor", "sync.Map", "badger", "stm"}
+	conflicting := []string{"mvcc", "mvcc-direct", "sync.Map", "badger", "stm"}
 	w, _ := bench.WorkloadByName("counter")
 	for _, p := range All() {
 		if _, ok := p.Runs(w); !ok {

@@ -20,46 +20,33 @@ func stmPeer() Peer {
 				"free-batch":  "its keys are fixed: it has variables, and no map of them that is fast",
 				"long-reader": "it has no snapshots",
 			},
-			New:    newSTMNumbers,
-			Makers: bench.Makers{StringBytes: newSTM[[]byte]},
+			New:      newSTM[uint64],
+			NewBytes: newSTM[[]byte],
 		},
 	}
 }
 
 // stmEngine has a variable for each key.
 type stmEngine[V any] struct {
-	vars map[string]*stm.Var[V]
-	retry
+	vars    map[string]*stm.Var[V]
+	numbers map[string]*stm.Var[uint64] // vars, if values are numbers
+	bench.Limits
 }
 
-// stmNumbers is one whose values are numbers.
-type stmNumbers struct{ *stmEngine[uint64] }
-
-func openSTM[V any](setup bench.SetupOf[string, V]) *stmEngine[V] {
-	e := &stmEngine[V]{vars: make(map[string]*stm.Var[V], len(setup.Keys)), retry: retryAs(setup)}
+func newSTM[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
+	e := &stmEngine[V]{vars: make(map[string]*stm.Var[V], len(setup.Keys)), Limits: setup.Limits}
 	for i, k := range setup.Keys {
 		e.vars[k] = stm.NewVar(setup.Values[i])
 	}
-	return e
+	e.numbers, _ = any(e.vars).(map[string]*stm.Var[uint64])
+	return e, nil
 }
 
-func newSTM[V any](setup bench.SetupOf[string, V]) (bench.EngineOf[string, V], error) {
-	return openSTM(setup), nil
-}
-
-func newSTMNumbers(setup bench.Setup) (bench.Engine, error) {
-	return stmNumbers{openSTM(setup)}, nil
-}
-
-func (e *stmEngine[V]) Session(int) bench.SessionOf[string, V] { return &stmSession[V]{stmEngine: e} }
-func (e *stmEngine[V]) Close()                                 {}
-
-func (e stmNumbers) Session(int) bench.Session {
-	return &stmNumberSession{stmSession[uint64]{stmEngine: e.stmEngine}}
-}
+func (e *stmEngine[V]) Session(int) bench.Session[string, V] { return &stmSession[V]{stmEngine: e} }
+func (e *stmEngine[V]) Close()                               {}
 
 type stmSession[V any] struct {
-	counted
+	bench.Attempts
 	*stmEngine[V]
 }
 
@@ -70,17 +57,17 @@ func (s *stmSession[V]) atomically(fn func(tx *stm.Tx)) error {
 	attempts := 0
 	err := stm.Atomically(func(tx *stm.Tx) error {
 		if attempts > 0 {
-			if err := s.over(attempts); err != nil {
+			if err := s.Over(attempts); err != nil {
 				return err
 			}
 		}
 		attempts++
-		s.tries++
+		s.Tries++
 		fn(tx)
 		return nil
 	})
 	if err == nil {
-		s.commits++
+		s.Commits++
 	}
 	return err
 }
@@ -108,7 +95,7 @@ func (s *stmSession[V]) Begin() error {
 
 var errSTMDelete = errors.New("peers: stm has no keys that can be deleted")
 
-func (s *stmSession[V]) Batch(ops []bench.OpOf[string, V], _ bool) error {
+func (s *stmSession[V]) Batch(ops []bench.Op[string, V], _ bool) error {
 	for i := range ops {
 		op := &ops[i]
 		switch there := s.vars[op.Key] != nil; {
@@ -139,11 +126,8 @@ func (s *stmSession[V]) Batch(ops []bench.OpOf[string, V], _ bool) error {
 	})
 }
 
-// stmNumberSession adds what is done with numbers.
-type stmNumberSession struct{ stmSession[uint64] }
-
-func (s *stmNumberSession) Add(key string, delta uint64) (sum uint64, err error) {
-	v := s.vars[key]
+func (s *stmSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
+	v := s.numbers[key]
 	if v == nil {
 		return 0, errNoSuchKey(key)
 	}
@@ -154,8 +138,8 @@ func (s *stmNumberSession) Add(key string, delta uint64) (sum uint64, err error)
 	return sum, err
 }
 
-func (s *stmNumberSession) Transfer(from, to string, amount uint64) error {
-	a, b := s.vars[from], s.vars[to]
+func (s *stmSession[V]) Transfer(from, to string, amount uint64) error {
+	a, b := s.numbers[from], s.numbers[to]
 	if a == nil || b == nil {
 		return errNoSuchKey(from + " or " + to)
 	}
@@ -165,10 +149,10 @@ func (s *stmNumberSession) Transfer(from, to string, amount uint64) error {
 	})
 }
 
-func (s *stmNumberSession) Sum() (total uint64, keys int, err error) {
+func (s *stmSession[V]) Sum() (total uint64, keys int, err error) {
 	err = s.atomically(func(tx *stm.Tx) {
 		total, keys = 0, 0
-		for _, v := range s.vars {
+		for _, v := range s.numbers {
 			total += v.Get(tx)
 			keys++
 		}

@@ -11,9 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/perf/benchfmt"
-	"golang.org/x/perf/benchunit"
-
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
@@ -24,120 +21,78 @@ const Reference = "mvcc"
 // A Table has the times of an operation of several engines under several
 // workloads, with what each isolates. The zero Table is empty.
 type Table struct {
-	head    []string // what the results say of themselves
-	titles  []string // workloads, in the order in which they first occur,
-	engines []string // as are the engines
-	threads []int
-	cells   map[cell]*samples
+	head []string    // what the results say of themselves
+	run  results.Run // all samples
 }
 
-// cell is what is measured several times.
-type cell struct {
-	title, engine string
-	threads       int
-}
-
-// samples has the figures of a cell.
-type samples struct {
-	nsPerOp []float64
-	audits  []float64 // a second; empty if the workload has none
-}
-
-// Add adds results in the Go benchmark format, as mvccbench writes them. An error
-// says what in the file called name is wrong, and where.
+// Add adds the results of a run, as mvccbench writes them. An error says what in the
+// file called name is wrong, and where.
 func (t *Table) Add(name string, r io.Reader) error {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
-	t.addHead(text)
-	lines := benchfmt.NewReader(bytes.NewReader(text), name)
-	n := 0
-	cpu := ""
-	for lines.Scan() {
-		switch line := lines.Result().(type) {
-		case *benchfmt.SyntaxError:
-			return line
-		case *benchfmt.Result:
-			n++
-			cpu = line.GetConfig("cpu")
-			if err := t.add(line); err != nil {
-				file, at := line.Pos()
-				return fmt.Errorf("%s:%d: %w", file, at, err)
-			}
-		}
-	}
-	if err := lines.Err(); err != nil {
+	in, err := results.Parse(name, bytes.NewReader(text))
+	if err != nil {
 		return err
 	}
-	if n == 0 {
-		return fmt.Errorf("%s: there are no results in it", name)
+	run, err := in.Run()
+	if err != nil {
+		return err
 	}
-	if cpu != "" {
-		t.head = append(t.head, cpu)
+	for _, s := range run.Samples {
+		if _, ok := s.Metrics[nsPerOp]; !ok {
+			return fmt.Errorf("%s: %s: expected ns/op, as mvccbench writes it", name, s.Title)
+		}
 	}
-	return nil
-}
-
-// addHead keeps the comments with which results begin.
-func (t *Table) addHead(text []byte) {
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		comment, ok := strings.CutPrefix(lines.Text(), "# ")
+	t.run.Samples = append(t.run.Samples, run.Samples...)
+	for line := range strings.Lines(string(text)) { // the comments with which it begins
+		comment, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "# ")
 		if !ok {
-			return
+			break
 		}
 		if !strings.HasPrefix(comment, "skipped: ") { // the table says so itself
 			t.head = append(t.head, comment)
 		}
 	}
-}
-
-func (t *Table) add(r *benchfmt.Result) error {
-	base, parts := r.Name.Parts()
-	c := cell{title: string(base)}
-	for _, part := range parts {
-		key, value, _ := strings.Cut(strings.TrimPrefix(string(part), "/"), "=")
-		switch {
-		case key == "engine":
-			c.engine = value
-		case key == "threads":
-			n, err := strconv.Atoi(value)
-			if err != nil {
-				return fmt.Errorf("threads=%s: expected a number", value)
-			}
-			c.threads = n
-		case strings.HasPrefix(string(part), "/"):
-			c.title += string(part)
-		}
-	}
-	ns, ok := value(r, "ns/op")
-	if c.engine == "" || c.threads == 0 || !ok {
-		return fmt.Errorf("%s: expected an engine, threads and ns/op, as mvccbench writes them", r.Name)
-	}
-	if t.cells == nil {
-		t.cells = map[cell]*samples{}
-	}
-	if t.cells[c] == nil {
-		t.cells[c] = new(samples)
-		t.titles = appendNew(t.titles, c.title)
-		t.engines = appendNew(t.engines, c.engine)
-		t.threads = appendNew(t.threads, c.threads)
-		slices.Sort(t.threads)
-	}
-	s := t.cells[c]
-	s.nsPerOp = append(s.nsPerOp, ns)
-	if audits, ok := value(r, "audits/s"); ok {
-		s.audits = append(s.audits, audits)
+	if run.Header.CPU != "" {
+		t.head = append(t.head, run.Header.CPU)
 	}
 	return nil
 }
 
-// value returns the figure of unit as it was written, before it was made into the
-// base unit.
-func value(r *benchfmt.Result, unit string) (v float64, ok bool) {
-	factor, tidy := benchunit.Tidy(1, unit)
-	v, ok = r.Value(tidy)
-	return v / factor, ok
+// The metrics that the table is made of.
+const (
+	nsPerOp         = "ns/op"
+	auditsPerSecond = "audits/s"
+)
+
+// A grid is a table to be written.
+type grid struct {
+	titles  []string // workloads, in the order in which they first occur,
+	engines []string // as are the engines
+	threads []int
+	cells   map[results.Key]*results.Cell
+}
+
+func (t *Table) grid() *grid {
+	g := &grid{cells: map[results.Key]*results.Cell{}}
+	for _, c := range t.run.Cells() {
+		g.cells[c.Key] = c
+		g.titles = appendNew(g.titles, c.Title)
+		g.engines = appendNew(g.engines, c.Engine)
+		g.threads = appendNew(g.threads, c.Threads)
+	}
+	slices.Sort(g.threads)
+	return g
+}
+
+// values returns the figures of unit of a cell, if there are any.
+func (g *grid) values(title, engine string, threads int, unit string) []float64 {
+	if c := g.cells[results.Key{Title: title, Engine: engine, Threads: threads}]; c != nil {
+		return c.Values(unit)
+	}
+	return nil
 }
 
 func appendNew[T comparable](list []T, v T) []T {
@@ -150,35 +105,36 @@ func appendNew[T comparable](list []T, v T) []T {
 // WriteMarkdown writes the table, what it was measured with, and what is missing
 // in it and why. It is to be read as it is, too.
 func (t *Table) WriteMarkdown(w io.Writer) error {
-	if len(t.cells) == 0 {
+	if len(t.run.Samples) == 0 {
 		return errors.New("peers: an empty table")
 	}
+	g := t.grid()
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "Time of an operation in ns, wall time divided by committed operations, at %s goroutines: median (smallest-largest) of the samples,\n"+
-		"and the median divided by that of %s.\n\n", numbers(t.threads), Reference)
+		"and the median divided by that of %s.\n\n", numbers(g.threads), Reference)
 	header := []string{"workload", "engine", "isolation"}
-	for _, n := range t.threads {
+	for _, n := range g.threads {
 		header = append(header, fmt.Sprintf("%d: ns/op", n), "/ "+Reference)
 	}
 	rows := [][]string{header}
-	for _, title := range t.titles {
+	for _, title := range g.titles {
 		name := title
-		for _, engine := range t.engines {
-			rows = append(rows, t.row(name, title, engine))
+		for _, engine := range g.engines {
+			rows = append(rows, g.row(name, title, engine))
 			name = ""
 		}
 	}
 	if err := results.WriteMarkdown(b, rows, func(column int) bool { return column < 3 }); err != nil {
 		return err
 	}
-	for i, n := range t.notes() {
+	for i, n := range g.notes() {
 		if i == 0 {
 			fmt.Fprintln(b)
 		}
 		fmt.Fprintf(b, "- %s\n", n)
 	}
 	fmt.Fprintf(b, "\nMeasured by:\n\n")
-	for _, line := range append(slices.Clone(t.head), versions(t.engines)...) {
+	for _, line := range append(slices.Clone(t.head), versions(g.engines)...) {
 		fmt.Fprintf(b, "    %s\n", line)
 	}
 	return b.Flush()
@@ -196,22 +152,21 @@ func numbers(list []int) string {
 	return strings.Join(texts[:last], ", ") + " and " + texts[last]
 }
 
-func (t *Table) row(name, title, engine string) []string {
+func (g *grid) row(name, title, engine string) []string {
 	row := []string{name, engine, isolation(title, engine)}
-	for _, n := range t.threads {
-		s := t.cells[cell{title, engine, n}]
-		if s == nil {
+	for _, n := range g.threads {
+		ns := g.values(title, engine, n, nsPerOp)
+		if ns == nil {
 			row = append(row, "-", "")
 			continue
 		}
-		m := median(s.nsPerOp)
-		text := figure(m)
-		if len(s.nsPerOp) > 1 {
-			text += fmt.Sprintf(" (%s-%s)", figure(slices.Min(s.nsPerOp)), figure(slices.Max(s.nsPerOp)))
+		text := figure(results.Median(ns))
+		if len(ns) > 1 {
+			text += fmt.Sprintf(" (%s-%s)", figure(slices.Min(ns)), figure(slices.Max(ns)))
 		}
 		ratio := ""
-		if of := t.cells[cell{title, Reference, n}]; of != nil {
-			ratio = figure(m / median(of.nsPerOp))
+		if of := g.values(title, Reference, n, nsPerOp); of != nil {
+			ratio = figure(results.Median(ns) / results.Median(of))
 		}
 		row = append(row, text, ratio)
 	}
@@ -231,16 +186,16 @@ func isolation(title, engine string) string {
 }
 
 // notes returns why figures are missing and what else should be known of them.
-func (t *Table) notes() []string {
+func (g *grid) notes() []string {
 	var notes []string
-	for _, engine := range t.engines {
+	for _, engine := range g.engines {
 		p, _ := ByName(engine)
 		if p.Caveat != "" {
 			notes = append(notes, fmt.Sprintf("%s: %s.", engine, p.Caveat))
 		}
 		for _, w := range bench.Workloads() {
 			base, _, _ := strings.Cut(w.Title(), "/")
-			measured := slices.ContainsFunc(t.titles, func(title string) bool {
+			measured := slices.ContainsFunc(g.titles, func(title string) bool {
 				b, _, _ := strings.Cut(title, "/")
 				return b == base
 			})
@@ -248,11 +203,11 @@ func (t *Table) notes() []string {
 				notes = append(notes, fmt.Sprintf("%s without %s: %s.", base, engine, why))
 			}
 		}
-		for _, title := range t.titles {
+		for _, title := range g.titles {
 			var at []int
-			for _, n := range t.threads {
-				s := t.cells[cell{title, engine, n}]
-				if s != nil && len(s.audits) > 0 && median(s.audits) == 0 {
+			for _, n := range g.threads {
+				audits := g.values(title, engine, n, auditsPerSecond)
+				if len(audits) > 0 && results.Median(audits) == 0 {
 					at = append(at, n)
 				}
 			}
@@ -294,13 +249,4 @@ func figure(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 0, 64)
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	if n%2 == 1 {
-		return s[n/2]
-	}
-	return (s[n/2-1] + s[n/2]) / 2
 }

@@ -79,8 +79,8 @@ func TestBadResults(t *testing.T) {
 		{"", "no results"},
 		{"# only a comment\n", "no results"},
 		{"BenchmarkX/engine=mvcc/threads=2 oops\n", "name:1"},
-		{"\nBenchmarkX/engine=mvcc/threads=two 1 10 ns/op\n", "name:2: threads=two"},
-		{"BenchmarkX/threads=2 1 10 ns/op\n", "expected an engine"},
+		{"\nBenchmarkX/engine=mvcc/threads=two 1 10 ns/op\n", "name:2: result X/engine=mvcc/threads=two"},
+		{"BenchmarkX/threads=2 1 10 ns/op\n", "its name has no engine="},
 		{"BenchmarkX/engine=mvcc 1 10 ns/op\n", "threads"},
 		{"BenchmarkX/engine=mvcc/threads=2 1 10 B/op\n", "ns/op"},
 	} {

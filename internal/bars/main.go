@@ -12,29 +12,33 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"testing"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/bench/bars"
 )
 
 func main() {
-	p := defaultPlan()
+	p := plan{count: 10, each: 100 * time.Millisecond, sizes: defaultSizes(), once: benchmark}
 	var pattern string
-	flag.IntVar(&p.count, "count", p.count, "measurements of each side")
-	flag.DurationVar(&p.each, "time", p.each, "length of a measurement")
-	flag.IntVar(&p.memoryKeys, "keys", p.memoryKeys, "keys of the rows that weigh maps; the bars are meant for 10000000")
-	flag.IntVar(&p.scanKeys, "scankeys", p.scanKeys, "keys of the rows that scan")
-	flag.StringVar(&pattern, "run", "", "measure only the rows whose name matches this regular expression")
-	flag.StringVar(&p.profile, "profile", "", "write a CPU profile to this `file`, labelled by row and side, and say for each missed row where our side spent its time")
-	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "Usage: go run ./internal/bars [flags]\n\nMeasures the performance bars. Exit code 0 even if one is missed.\n\n")
-		flag.PrintDefaults()
+	flags := flag.NewFlagSet("bars", flag.ExitOnError)
+	flags.IntVar(&p.count, "count", p.count, "measurements of each side")
+	flags.DurationVar(&p.each, "time", p.each, "length of a measurement")
+	flags.IntVar(&p.sizes.weighs, "keys", p.sizes.weighs,
+		"keys of the rows that weigh maps; the bars are meant for 10000000")
+	flags.IntVar(&p.sizes.scan, "scankeys", p.sizes.scan, "keys of the rows that scan")
+	flags.StringVar(&pattern, "run", "", "measure only the rows whose name matches this regular expression")
+	flags.StringVar(&p.profile, "profile", "", "write a CPU profile to this `file`, labelled by row and side, "+
+		"and say for each missed row where our side spent its time")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), "Usage: go run ./internal/bars [flags]\n\n"+
+			"Measures the performance bars. Exit code 0 even if one is missed.\n\n")
+		flags.PrintDefaults()
 	}
-	flag.Parse()
-	if flag.NArg() > 0 || p.count < 1 || p.each <= 0 || p.memoryKeys < 1 || p.scanKeys < 1 {
+	_ = flags.Parse(os.Args[1:]) // it exits
+	if flags.NArg() > 0 || p.count < 1 || p.each <= 0 || p.sizes.weighs < 1 || p.sizes.scan < 1 {
 		fmt.Fprintln(os.Stderr, "bars: expected only flags, with numbers above 0")
-		flag.Usage()
+		flags.Usage()
 		os.Exit(2)
 	}
 	var err error
@@ -42,14 +46,13 @@ func main() {
 		fmt.Fprintf(os.Stderr, "bars: -run: %v\n", err)
 		os.Exit(2)
 	}
+	testing.Init()
+	if err := flag.Set("test.benchtime", p.each.String()); err != nil {
+		panic(err) // it is a duration
+	}
 	p.cpuShare, p.cpuKnown = bench.FreeCPU(100 * time.Millisecond)
-	rows := bars.Rows(bars.Options{ScanKeys: p.scanKeys, MemoryKeys: p.memoryKeys})
-	if err := p.report(rows, os.Stdout, os.Stderr); err != nil {
+	if err := p.report(rows(p.sizes), os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "bars:", err)
 		os.Exit(1)
 	}
-}
-
-func defaultPlan() plan {
-	return plan{count: 10, each: 100 * time.Millisecond, memoryKeys: 1_000_000, scanKeys: 1_000_000}
 }

@@ -2,18 +2,15 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"runtime/pprof"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/pprof/profile"
 
-	"github.com/mvccmap/mvccmap/bench/bars"
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
@@ -25,15 +22,6 @@ const (
 
 // topFunctions is how many functions a row is explained by.
 const topFunctions = 12
-
-// labelled runs n operations of r with labels that say whose they are. The
-// goroutines that the operations start have them too.
-func labelled(row bars.Row, side bars.Side, r bars.Runner, n int) (took time.Duration, err error) {
-	pprof.Do(context.Background(), pprof.Labels(labelRow, row.Name(), labelSide, side.Name), func(ctx context.Context) {
-		took, err = r.Run(ctx, n)
-	})
-	return took, err
-}
 
 // profiled runs fn under the CPU profiler, with the profile written to the file
 // name.
@@ -64,14 +52,14 @@ func explain(w io.Writer, name string, done []outcome) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, o := range done {
-		if !strings.HasPrefix(o.verdict(), "missed") || o.row.Kind == bars.Memory {
+		if !strings.HasPrefix(o.verdict(), "missed") || o.row.kind == memory {
 			continue
 		}
-		total, self := selfTimes(p, o.row.Name(), o.row.Ours.Name)
-		fmt.Fprintf(w, "\n%s, %s: %s an operation, of that\n", o.row.Name(), o.row.Ours.Name, amount(o.row.Kind, o.ours))
+		total, self := selfTimes(p, o.row.name, o.row.ours.name)
+		fmt.Fprintf(w, "\n%s, %s: %s an operation, of that\n", o.row.name, o.row.ours.name, amount(o.row.kind, o.ours))
 		for _, s := range self[:min(len(self), topFunctions)] {
 			share := float64(s.nanos) / float64(total)
-			fmt.Fprintf(w, "  %5.1f %%  %9s  %s\n", 100*share, amount(o.row.Kind, share*o.ours), s.name)
+			fmt.Fprintf(w, "  %5.1f %%  %9s  %s\n", 100*share, amount(o.row.kind, share*o.ours), s.name)
 		}
 	}
 	return nil

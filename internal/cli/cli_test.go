@@ -80,7 +80,7 @@ func TestWrongArguments(t *testing.T) {
 		{"--workload=", []string{"--workload", "expected"}},
 		{"--engine=no-such", []string{"--engine", "no-such", "mvcc, mvcc-direct"}},
 		{"--engine=mvcc,mvcc", []string{"--engine", "twice"}},
-		{"--engine=floor,xsync --workload=transfer", []string{"--engine", "floor, xsync", "transfer"}},
+		{"--engine=sync.Map,xsync --workload=transfer", []string{"--engine", "sync.Map, xsync", "transfer"}},
 		{"--keys=0", []string{"--keys", "1 or more"}},
 		{"--keys=-1", []string{"--keys", "1 or more"}},
 		{"--keys=3,4,3", []string{"--keys", "twice"}},

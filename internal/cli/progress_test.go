@@ -32,7 +32,7 @@ func slowTrial(t *testing.T, step bench.Step, op time.Duration) *bench.Trial {
 	c := step.Config
 	c.Workload, _ = bench.WorkloadByName("counter")
 	good, _ := bench.EngineByName("rwmutex")
-	c.Engine = sessions("slow", good, func(s bench.Session) bench.Session { return &slow{s, op} })
+	c.Engine = sessions("slow", good, func(s bench.Session[string, uint64]) bench.Session[string, uint64] { return &slow{s, op} })
 	trial, err := bench.New(c)
 	require.NoError(t, err)
 	t.Cleanup(trial.Close)
@@ -177,11 +177,11 @@ func TestTimesForPeople(t *testing.T) {
 }
 
 type slow struct {
-	bench.Session
+	bench.Session[string, uint64]
 	op time.Duration
 }
 
 func (s *slow) Add(key string, delta uint64) (uint64, error) {
 	time.Sleep(s.op)
-	return s.Session.(bench.Incrementer).Add(key, delta)
+	return s.Session.(bench.Incrementer[string]).Add(key, delta)
 }

@@ -208,16 +208,16 @@ func TestOutputFile(t *testing.T) {
 func TestFaultyEngineExitsWith3(t *testing.T) {
 	good, ok := bench.EngineByName("rwmutex")
 	require.True(t, ok)
-	for name, fault := range map[string]func(bench.Session) bench.Session{
-		"loses one write in 1000": func(s bench.Session) bench.Session { return &lossy{Session: s} },
-		"tears transfers":         func(s bench.Session) bench.Session { return &tearing{Session: s} },
+	for name, fault := range map[string]func(bench.Session[string, uint64]) bench.Session[string, uint64]{
+		"loses one write in 1000": func(s bench.Session[string, uint64]) bench.Session[string, uint64] { return &lossy{Session: s} },
+		"tears transfers":         func(s bench.Session[string, uint64]) bench.Session[string, uint64] { return &tearing{Session: s} },
 	} {
 		// The run lasts until the fault is found.
 		workload := "write-heavy"
 		if name == "tears transfers" {
 			workload = "transfer"
 		}
-		bad := bench.EngineSpec{Name: "faulty", Doc: "It " + name, New: func(setup bench.Setup) (bench.Engine, error) {
+		bad := bench.EngineSpec{Name: "faulty", Doc: "It " + name, New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
 			e, err := good.New(setup)
 			return &spoiled{e, fault}, err
 		}}
@@ -242,9 +242,9 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 // An engine that never gets anything done has no figures either.
 func TestNothingCommitted(t *testing.T) {
 	good, _ := bench.EngineByName("rwmutex")
-	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up", New: func(setup bench.Setup) (bench.Engine, error) {
+	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up", New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
 		e, err := good.New(setup)
-		return &spoiled{e, func(s bench.Session) bench.Session { return gaveUp{s, setup.Stopped} }}, err
+		return &spoiled{e, func(s bench.Session[string, uint64]) bench.Session[string, uint64] { return gaveUp{s, setup.Stopped} }}, err
 	}}
 	var stdout, stderr lines
 	code := run(&env{
@@ -257,7 +257,7 @@ func TestNothingCommitted(t *testing.T) {
 }
 
 type gaveUp struct {
-	bench.Session
+	bench.Session[string, uint64]
 	stopped func() bool
 }
 
@@ -270,22 +270,24 @@ func (s gaveUp) Put(string, uint64) error {
 
 // spoiled is an engine whose sessions are wrapped.
 type spoiled struct {
-	bench.Engine
-	fault func(bench.Session) bench.Session
+	bench.Engine[string, uint64]
+	fault func(bench.Session[string, uint64]) bench.Session[string, uint64]
 }
 
-func (e *spoiled) Session(worker int) bench.Session { return e.fault(e.Engine.Session(worker)) }
+func (e *spoiled) Session(worker int) bench.Session[string, uint64] {
+	return e.fault(e.Engine.Session(worker))
+}
 
 // sessions returns an engine like good, whose sessions are wrapped.
-func sessions(name string, good bench.EngineSpec, wrap func(bench.Session) bench.Session) bench.EngineSpec {
-	return bench.EngineSpec{Name: name, Doc: "for tests", New: func(setup bench.Setup) (bench.Engine, error) {
+func sessions(name string, good bench.EngineSpec, wrap func(bench.Session[string, uint64]) bench.Session[string, uint64]) bench.EngineSpec {
+	return bench.EngineSpec{Name: name, Doc: "for tests", New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
 		e, err := good.New(setup)
 		return &spoiled{e, wrap}, err
 	}}
 }
 
 type lossy struct {
-	bench.Session
+	bench.Session[string, uint64]
 	n int
 }
 
@@ -297,19 +299,19 @@ func (s *lossy) Put(key string, v uint64) error {
 }
 
 type tearing struct {
-	bench.Session
+	bench.Session[string, uint64]
 	n int
 }
 
 func (s *tearing) Transfer(from, to string, amount uint64) error {
 	if s.n++; s.n%1_000 == 0 {
-		_, err := s.Session.(bench.Incrementer).Add(from, -amount) // and no more
+		_, err := s.Session.(bench.Incrementer[string]).Add(from, -amount) // and no more
 		return err
 	}
-	return s.Session.(bench.Transferer).Transfer(from, to, amount)
+	return s.Session.(bench.Transferer[string]).Transfer(from, to, amount)
 }
 
-func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transferer).Sum() }
+func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transferer[string]).Sum() }
 
 // The address of the profiles is the first thing said, they are served while the
 // run lasts, and with --hold until Ctrl-C.

@@ -50,7 +50,7 @@ func TestSlowMarksTheRun(t *testing.T) {
 
 // visited is a session during whose first operation somebody does something.
 type visited struct {
-	bench.Session
+	bench.Session[string, uint64]
 	visit func()
 }
 
@@ -75,7 +75,7 @@ func TestVisitorsAreMarked(t *testing.T) {
 	} {
 		var stdout, stderr lines
 		asked := false
-		visitor := sessions("visited", mvcc, func(s bench.Session) bench.Session {
+		visitor := sessions("visited", mvcc, func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
 			return &visited{s, func() {
 				if asked {
 					return

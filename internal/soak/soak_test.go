@@ -164,8 +164,8 @@ var faults = map[string]struct {
 	"a read returns what nobody wrote":       {Register, Target{Record: garbled}, true},
 	"a load returns what nobody stored":      {OneKey, Target{Record: garbled}, true},
 	"the map panics":                         {OneKey, Target{Record: panicking}, false},
-	"half a transfer":                        {Transfer, bank(func(e bench.Engine) bench.Engine { return halfBank{e} }), false},
-	"the bank cannot be opened":              {Transfer, bank(func(e bench.Engine) bench.Engine { return emptyBank{e} }), false},
+	"half a transfer":                        {Transfer, bank(func(e bench.Engine[string, uint64]) bench.Engine[string, uint64] { return halfBank{e} }), false},
+	"the bank cannot be opened":              {Transfer, bank(func(e bench.Engine[string, uint64]) bench.Engine[string, uint64] { return emptyBank{e} }), false},
 	"a snapshot is never closed":             {Reclaim, Target{Hold: func(m *mvcc.Map[*Thing, *Thing]) { m.Snapshot() }}, false},
 	"ever more snapshots are open":           {Growth, Target{Stats: leaky()}, false},
 }
@@ -201,26 +201,26 @@ func garbled(ctx context.Context, c history.Config) (*history.History, error) {
 }
 
 // bank returns a target whose bank is what wrap makes of the map.
-func bank(wrap func(bench.Engine) bench.Engine) Target {
+func bank(wrap func(bench.Engine[string, uint64]) bench.Engine[string, uint64]) Target {
 	e, _ := bench.EngineByName("mvcc")
 	open := e.New
-	e.New = func(s bench.Setup) (bench.Engine, error) {
+	e.New = func(s bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
 		b, err := open(s)
 		return wrap(b), err
 	}
 	return Target{Bank: e}
 }
 
-type halfBank struct{ bench.Engine }
+type halfBank struct{ bench.Engine[string, uint64] }
 
-func (b halfBank) Session(worker int) bench.Session {
+func (b halfBank) Session(worker int) bench.Session[string, uint64] {
 	s := b.Engine.Session(worker)
-	return &halfTeller{Session: s, teller: s.(bench.Transferer)}
+	return &halfTeller{Session: s, teller: s.(bench.Transferer[string])}
 }
 
 type halfTeller struct {
-	bench.Session
-	teller bench.Transferer
+	bench.Session[string, uint64]
+	teller bench.Transferer[string]
 	n      int
 }
 
@@ -233,11 +233,11 @@ func (s *halfTeller) Transfer(from, to string, amount uint64) error {
 
 func (s *halfTeller) Sum() (uint64, int, error) { return s.teller.Sum() }
 
-type emptyBank struct{ bench.Engine }
+type emptyBank struct{ bench.Engine[string, uint64] }
 
-func (b emptyBank) Session(int) bench.Session { return &nobody{} }
+func (b emptyBank) Session(int) bench.Session[string, uint64] { return &nobody{} }
 
-type nobody struct{ bench.Session }
+type nobody struct{ bench.Session[string, uint64] }
 
 func (*nobody) Get(string) (uint64, bool, error) { return 0, false, nil }
 

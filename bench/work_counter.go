@@ -1,0 +1,116 @@
+package bench
+
+// counterWorkloads increment counters.
+func counterWorkloads() []Workload {
+	return []Workload{
+		{
+			Name: "counter",
+			Doc: "Increment a counter by read-modify-write; with several, round robin. No count is handed " +
+				"out twice to a goroutine, and the counts must add up to the committed operations.",
+			Params:  Params{Keys: 1, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
+			kind:    counter,
+			minKeys: 1, maxKeys: 4,
+			operation: addOperation,
+		},
+		{
+			Name: "many-goroutines",
+			Doc: "Increment a counter by read-modify-write, with goroutines by the hundred thousand " +
+				"(--threads 100000) that share --keys counters and take their time (--rate). " +
+				"Verified as counter.",
+			Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
+			kind:    crowd,
+			minKeys: 1, maxKeys: manyKeys,
+			threads: 100_000, rate: 20_000, operation: addOperation,
+		},
+	}
+}
+
+// added is what the jobs have in common that compute with the values.
+type added[K comparable, V any] struct {
+	*rigOf[K, V]
+	opening uint64 // what each key has at first
+	all     []adding
+}
+
+// adding is a task that knows what it has added to each key.
+type adding interface {
+	task
+	addTo(sums []uint64)
+}
+
+// adds returns t, whose sums it will ask for.
+func (a *added[K, V]) adds(t adding) task {
+	a.all = append(a.all, t)
+	return t
+}
+
+func (a *added[K, V]) first(int) stamp { return a.opening }
+
+// verify checks that each key holds what it held at first and what the
+// goroutines have added to it, modulo 2^64.
+func (a *added[K, V]) verify() error {
+	sums := make([]uint64, len(a.list))
+	for _, t := range a.all {
+		t.addTo(sums)
+	}
+	return a.each(func(k int, v stamp, ok bool) error {
+		if want := a.opening + sums[k]; !ok || v != want {
+			return wrong(a.name(k), "has %d at the end, %t; the committed operations make it %d",
+				int64(v), ok, int64(want))
+		}
+		return nil
+	})
+}
+
+type counterJob[K comparable, V any] struct{ added[K, V] }
+
+func (j *counterJob[K, V]) task(i int, s Session[K, V]) task {
+	session, ok := s.(Incrementer[K])
+	if !ok {
+		return nil
+	}
+	t := &counterTask[K]{add: session, keys: j.list}
+	if j.config.Workload.kind == crowd {
+		t.first = i % len(j.list)
+		t.keys = j.list[t.first : t.first+1]
+	} else {
+		start := j.streamFor(i, forStart)
+		t.next = start.below(len(j.list))
+	}
+	t.last, t.counted = make([]uint64, len(t.keys)), make([]uint64, len(t.keys))
+	return j.adds(t)
+}
+
+// counterTask increments counters.
+type counterTask[K comparable] struct {
+	add     Incrementer[K]
+	keys    []K
+	first   int // index of the first of them
+	next    int
+	last    []uint64 // by key: the last sum that this goroutine was given
+	counted []uint64 // by key: its committed increments
+}
+
+func (t *counterTask[K]) do() error {
+	k := t.next
+	if t.next++; t.next == len(t.keys) {
+		t.next = 0
+	}
+	sum, err := t.add.Add(t.keys[k], 1)
+	if err != nil {
+		return err
+	}
+	if sum <= t.last[k] {
+		return wrong(keyName(t.keys[k]), "an increment gave %d to a goroutine that had been given %d",
+			sum, t.last[k])
+	}
+	t.last[k] = sum
+	t.counted[k]++
+	return nil
+}
+
+func (t *counterTask[K]) addTo(sums []uint64) {
+	for k, n := range t.counted {
+		sums[t.first+k] += n
+	}
+}

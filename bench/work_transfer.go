@@ -1,0 +1,101 @@
+package bench
+
+func transferWorkloads() []Workload {
+	return []Workload{{
+		Name: "transfer",
+		Doc: "Move an amount between two accounts picked at random: " +
+			"read 2, write 2 in one transaction. Meanwhile an auditor scans all accounts, every --audit-interval, and checks the sum; " +
+			"at the end each account must hold what the transfers make of it.",
+		Params:  Params{Keys: 10_000, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
+		kind:    transfer,
+		minKeys: 2, maxKeys: manyKeys,
+		multiKey: true, audits: true, operation: transferOperation,
+	}}
+}
+
+// openingBalance is what each account holds at first. Balances may go below
+// zero: every operation writes, whatever the balance.
+const openingBalance = 1_000
+
+type transferJob[K comparable, V any] struct{ added[K, V] }
+
+func (j *transferJob[K, V]) task(i int, s Session[K, V]) task {
+	session, ok := s.(Transferer[K])
+	if !ok {
+		return nil
+	}
+	return j.adds(&transferTask[K]{
+		transfer: session,
+		keys:     j.list,
+		pick:     j.streamFor(i, forPick),
+		amount:   j.streamFor(i, forAmount),
+		moved:    numbers(len(j.list)),
+	})
+}
+
+func (j *transferJob[K, V]) verify() error {
+	if err := j.audits.do(); err != nil {
+		return err
+	}
+	return j.added.verify()
+}
+
+// transferTask moves amounts between accounts.
+type transferTask[K comparable] struct {
+	transfer Transferer[K]
+	keys     []K
+	pick     stream
+	amount   stream
+	moved    []uint64 // by account: what the committed transfers add to it, modulo 2^64
+}
+
+func (t *transferTask[K]) do() error {
+	from := t.pick.below(len(t.keys))
+	to := t.pick.below(len(t.keys) - 1)
+	if to >= from {
+		to++
+	}
+	amount := uint64(1 + t.amount.below(100))
+	if err := t.transfer.Transfer(t.keys[from], t.keys[to], amount); err != nil {
+		return err
+	}
+	t.moved[from] -= amount
+	t.moved[to] += amount
+	return nil
+}
+
+func (t *transferTask[K]) addTo(sums []uint64) {
+	for k, amount := range t.moved {
+		sums[k] += amount
+	}
+}
+
+func (j *transferJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
+	session, ok := s.(Transferer[K])
+	if !ok {
+		return nil, errUnsupported
+	}
+	return &sumAuditor[K]{transfer: session, keys: len(j.list)}, nil
+}
+
+// sumAuditor checks the sum of all accounts, as of one moment.
+type sumAuditor[K comparable] struct {
+	transfer Transferer[K]
+	keys     int
+	audits   uint64
+}
+
+func (a *sumAuditor[K]) do() error {
+	a.audits++
+	total, n, err := a.transfer.Sum()
+	if err != nil {
+		return err
+	}
+	if n != a.keys {
+		return wrong("", "audit %d counted %d accounts instead of %d", a.audits, n, a.keys)
+	}
+	if want := uint64(a.keys) * openingBalance; total != want {
+		return wrong("", "audit %d found a total of %d instead of %d", a.audits, int64(total), want)
+	}
+	return nil
+}
