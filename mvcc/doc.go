@@ -13,12 +13,18 @@
 // # Which call to use
 //
 //   - One key: [Map.Load], [Map.Store] and the others that have the names and
-//     the meaning of those of sync.Map.
+//     the meaning of those of sync.Map, [Map.Compute] and [Map.LoadOrCompute] as
+//     in xsync.
 //   - Reading several keys, or all: [Map.View]. It never waits, never conflicts
 //     and runs its function once. [Map.Snapshot] is the same without a function,
-//     for a view that lives long or is shared by goroutines.
+//     for a view that lives long or is shared by goroutines, and [Map.SnapshotAt]
+//     for one of the past.
 //   - Reading and writing: [Map.Update]. It commits, and tries again after a
-//     conflict. [Map.Begin] and [Tx.Commit] are the same by hand.
+//     conflict. [Map.Begin] and [Tx.Commit] are the same by hand. What depends on
+//     one value alone, such as a counter, is best a [Tx.Merge], which conflicts
+//     with nobody.
+//   - Functions that do not care whether they are part of a transaction take a
+//     [Reader] or a [ReadWriter].
 //
 // # What is guaranteed
 //
