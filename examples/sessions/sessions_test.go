@@ -11,8 +11,10 @@ import (
 	"github.com/mvccmap/mvccmap/examples/sessions"
 )
 
-// Goroutines and time of the map belong to the bubble of the test, so an hour takes no time.
-// synctest.Test fails if a goroutine is left at the end: here Run closes the map.
+// A map that was made in the bubble of the test has its goroutines and its time there: so an hour
+// takes no time. (One that was made outside must not be used in the bubble: its goroutine would
+// wait for something outside, and time would stand still.) synctest.Test fails if a goroutine is
+// left at the end: so the map is closed, here by Run.
 //
 // A test without a bubble would use go.uber.org/goleak for that:
 //
