@@ -96,6 +96,5 @@ func main() {
 		}
 	}
 	wg.Wait()
-	fmt.Println("audits that were wrong:", wrong)
-	fmt.Println("total:", b.total())
+	fmt.Println("audits that were wrong:", wrong, "total:", b.total())
 }
