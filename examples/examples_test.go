@@ -1,4 +1,5 @@
-// Package examples has programs to copy from. Its test runs each of them.
+// Package examples has programs to copy from. Its test runs each of them; two have tests of
+// their own, which also show how to test with testing/synctest.
 package examples
 
 import (
@@ -17,13 +18,16 @@ func TestRun(t *testing.T) {
 	dirs, err := filepath.Glob("*/main.go")
 	require.NoError(t, err)
 	require.NotEmpty(t, dirs)
+	bin := t.TempDir()
+	out, err := exec.Command("go", "build", "-o", bin, "./...").CombinedOutput()
+	require.NoError(t, err, string(out))
 	for _, file := range dirs {
 		dir := filepath.Dir(file)
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			want, err := os.ReadFile(filepath.Join(dir, "want.txt"))
 			require.NoError(t, err)
-			cmd := exec.Command("go", "run", "./"+dir)
+			cmd := exec.Command(filepath.Join(bin, dir))
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
 			require.NoError(t, err)

@@ -108,7 +108,11 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 		} else {
 			backoff(attempt)
 		}
-		e, r = st.try(gen, check, m.slots.Now())
+		if attempt < bidAborts {
+			e, r = st.try(gen, check, m.slots.Now())
+		} else {
+			e, r = st.trySuspect(gen, check, m.slots.Now())
+		}
 	}
 	own.end()
 	if turns && r == resultOK {
@@ -133,6 +137,25 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 // when it commits.
 func (st *txState[K, V]) validates() bool {
 	return st.hasRead && (st.level == LevelSerializable || len(st.reads)+len(st.absent) > 0)
+}
+
+// trySuspect is try for a transaction that has been aborted again and again. It panics if
+// that was by a function of its own, given to Merge: the transaction has ended then.
+func (st *txState[K, V]) trySuspect(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
+	self := st.m.favour.Suspect()
+	defer self.End()
+	e, r := st.try(gen, check, floor)
+	if r != resultAborted {
+		return e, r
+	}
+	for i := range st.writes {
+		if self.Wrote(st.writes[i].hash) {
+			st.end(gen)
+			st.recycle(gen)
+			panic(errOwnKey)
+		}
+	}
+	return e, r
 }
 
 // noteWrites notes what the transaction has written, for suspects.

@@ -29,14 +29,15 @@ func (op ComputeOp) String() string {
 }
 
 // Compute sets or deletes the value of key, or leaves it as it is, as fn says of the
-// value that it has: loaded tells whether it has one. It returns the value that the key
-// has afterwards, and whether it has one. That is one atomic step, which never
-// conflicts: nobody else writes the key between the value that fn was given and what
-// becomes of it.
+// value that it has: loaded tells whether it has one. It returns whether the key has a value
+// afterwards, and that value, or else the one that was deleted, if there was one. That is
+// one atomic step, which never conflicts: nobody else writes the key between the value that
+// fn was given and what becomes of it.
 //
 // No lock is held meanwhile. So fn is called again if the key was written while it ran,
 // and only what it returns last counts; it should have no effect but that. It may use
-// the map, but must not write key. After six calls in vain Compute queues for the key,
+// the map, but must not write key, which is found out after some calls and ends in a
+// panic. After six calls in vain Compute queues for the key,
 // and those who write it let it go first, for a bounded time, see [Map.Update]. If fn
 // panics, nothing is written. Compute allocates one version; otherwise its cost is that
 // of [Map.Store], and that of fn. It panics with [ErrBadKey] if key is not equal to
@@ -64,10 +65,11 @@ func (m *Map[K, V]) Compute(key K, fn func(old V, loaded bool) (value V, op Comp
 		}
 		return true
 	})
-	if written {
-		return v.present()
+	if written && !v.tombstone() {
+		return v.value, true
 	}
-	return base.present()
+	actual, ok = base.present()
+	return actual, ok && !written
 }
 
 // become makes v, which is private and announced, say value, or "deleted".

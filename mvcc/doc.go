@@ -3,8 +3,8 @@
 //
 // # What it is for
 //
-// [sync.Map] and its kin are fast, one key at a time: who reads two keys may see
-// one from before and one from after somebody else's change. A mutex round a map
+// [sync.Map] and its kin are fast, one key at a time: a goroutine that reads two keys may
+// see one from before and one from after another's change. A mutex round a map
 // makes several keys one, and makes readers and writers stop each other. A [Map]
 // keeps, for a while, several versions of a value. A transaction reads the
 // versions that were the newest when it began, whatever happens meanwhile, and
@@ -85,6 +85,8 @@
 // Options.MaxTxAge sets a limit to that, and Options.Logger tells of it. A map that is
 // in use has a background goroutine, which ends when there is nothing to do;
 // [Map.Close] ends it for good.
+// In a bubble of testing/synctest a map has to be made, and closed, within the bubble.
+//
 // A Tx is for one goroutine at a time: two that use it at once get a panic, like two
 // that write to a Go map.
 package mvcc

@@ -16,7 +16,7 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 	if len(st.writes) > 1 && i%installStride == installStride-1 && !st.goesOn() {
 		return resultAborted
 	}
-	for {
+	for lost := 0; ; {
 		p, h := m.index.again(w.at, w.hash, w.v.key)
 		base, ok := m.settle(h)
 		if !ok {
@@ -34,6 +34,10 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 			w.at = p
 		}
 		if !ok {
+			// A merge may take its time: then the commit begins anew, and gets its turn.
+			if lost++; w.merge != nil && lost >= bidLosses {
+				return resultAborted
+			}
 			continue
 		}
 		st.grows += growth(base, w.v)

@@ -110,7 +110,7 @@ func (m *Map[K, V]) String() string {
 	if m == nil || m.gc == nil {
 		return fmt.Sprintf("%T without mvcc.New", m)
 	}
-	return fmt.Sprintf("%T: %d keys, epoch %d", m, m.Len(), m.Epoch())
+	return fmt.Sprintf("%T: epoch %d, keys: %d", m, m.Epoch(), m.Len())
 }
 
 // GoString returns the same as String: %#v does not print what the map is made of.
@@ -127,6 +127,9 @@ func (m *Map[K, V]) GoString() string { return m.String() }
 // there is something to drop, and waits for no transaction.
 func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 	m.check()
+	if ctx == nil {
+		panic("mvcc: Reclaim: ctx is nil, want context.Background() or another one")
+	}
 	return m.gc.Reclaim(ctx)
 }
 

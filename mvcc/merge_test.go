@@ -171,6 +171,7 @@ func TestSavepoint(t *testing.T) {
 				tx.Merge(0, add(1000))
 			}
 			tx.Delete(2)
+			tx.OnCommit(func(uint64) { t.Error("it was undone") })
 			require.NoError(t, tx.Savepoint(func() error { tx.Set(3, -3); tx.Set(50, 50); return nil }))
 			requireValue(t, 50)(tx.Get(50))
 			require.LessOrEqual(t, len(tx.st.undo), 8)

@@ -145,7 +145,13 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 			continue
 		}
 		if cond != nil {
-			if !cond(base) {
+			holds := false
+			if lost < selfLosses {
+				holds = cond(base)
+			} else {
+				holds = m.suspect(h, cond, base)
+			}
+			if !holds {
 				claim.End()
 				return base, false
 			}
@@ -170,6 +176,20 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 		}
 		return base, true
 	}
+}
+
+// selfLosses is after how many times in vain write looks whether cond is in its own way.
+const selfLosses = 2 * bidLosses
+
+// suspect returns what cond says. It panics if cond has written the key, whose hash is h.
+func (m *Map[K, V]) suspect(h uint64, cond condition[K, V], base *version[K, V]) bool {
+	self := m.favour.Suspect()
+	defer self.End()
+	holds := cond(base)
+	if holds && self.Wrote(h) {
+		panic(errOwnKey)
+	}
+	return holds
 }
 
 // turn waits for a turn on the key with hash h. If what is done then panics, the turn is

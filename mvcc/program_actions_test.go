@@ -140,8 +140,7 @@ func (p *program[K, V]) compute() {
 		p.same("Compute", value, true)(actual, ok)
 		p.one(key, &value)
 	case DeleteOp:
-		var none V
-		p.same("Compute", none, false)(actual, ok)
+		p.check(!ok && actual == old, "Compute", "deleted %v, got %v (%v)", old, actual, ok)
 		if there {
 			p.one(key, nil)
 		}

@@ -27,7 +27,8 @@ type ReadWriter[K comparable, V any] interface {
 	Set(key K, value V)
 	// Delete deletes key.
 	Delete(key K)
-	// Merge makes what fn returns the value of key, given the newest value.
+	// Merge makes what fn returns the value of key, given the newest value. fn must be quick
+	// and use neither map nor transaction, as for [Tx.Merge].
 	Merge(key K, fn func(old V, ok bool) V)
 }
 
@@ -59,7 +60,8 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 }
 
 // Epoch returns the newest epoch that was drawn. A snapshot that is opened afterwards has
-// this epoch or a later one.
+// this epoch or a later one; as long as it is that of a snapshot, nothing has been committed
+// since that was opened.
 func (m *Map[K, V]) Epoch() uint64 {
 	m.check()
 	return uint64(m.slots.Now())

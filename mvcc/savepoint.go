@@ -7,8 +7,8 @@ type undone[K comparable, V any] struct {
 }
 
 // Savepoint calls fn and returns its error unchanged. If that is not nil, or fn panics or
-// calls runtime.Goexit, what the transaction has written since the call began is undone:
-// the transaction goes on with what it had written before. What it has read stays read,
+// calls runtime.Goexit, what the transaction has written since the call began is undone, and
+// so is what was given to [Tx.OnCommit]: the transaction goes on with what it had before. What it has read stays read,
 // and may be a reason for a conflict. Savepoints nest. If fn ends the transaction
 // Savepoint returns [ErrTxDone], or [ErrTxTooOld] if it was evicted meanwhile. The cost is
 // that of one note for each key that is written again; no write is copied.
@@ -19,7 +19,7 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 	}
 	st := tx.st
 	st.enter()
-	outer, writes, undo := st.since, len(st.writes), len(st.undo)
+	outer, writes, undo, after := st.since, len(st.writes), len(st.undo), len(st.after)
 	st.saves++
 	st.since = st.saves
 	st.leave()
@@ -34,6 +34,8 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 		st.enter()
 		if !keep {
 			st.restore(writes, undo)
+			clear(st.after[after:])
+			st.after = st.after[:after]
 		}
 		if st.since = outer; outer == 0 {
 			clear(st.undo)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -100,6 +102,45 @@ func TestNoSelfConflict(t *testing.T) {
 		require.False(t, m.favour.Any(), "a suspect is left")
 	}
 	checkQuiet(t, m)
+}
+
+// A function that is in the way of its own call for ever, and cannot be told by an error,
+// ends in a panic, and leaves nothing behind.
+func TestOwnKey(t *testing.T) {
+	n := 0
+	bump := func(m *Map[string, int]) func(int, bool) int {
+		return func(old int, _ bool) int { n++; m.Store("k", n); return old }
+	}
+	for name, call := range map[string]func(m *Map[string, int]){
+		"Compute": func(m *Map[string, int]) { m.Merge("k", bump(m)) },
+		"Compute in Compute": func(m *Map[string, int]) {
+			m.Merge("k", func(int, bool) int { n++; m.Merge("k", func(int, bool) int { return n }); return n })
+		},
+		"DeleteFunc": func(m *Map[string, int]) { m.DeleteFunc(func(string, int) bool { n++; m.Store("k", n); return true }) },
+		"Tx.Merge, alone": func(m *Map[string, int]) {
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("k", bump(m)); return nil })
+		},
+		"Tx.Merge": func(m *Map[string, int]) {
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("k", 0); tx.Merge("l", bump(m)); return nil })
+		},
+		"Tx.Merge and a read": func(m *Map[string, int]) {
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Get("l"); tx.Merge("k", bump(m)); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := New[string, int](still())
+				defer m.Close()
+				m.Store("k", 1)
+				require.PanicsWithValue(t, errOwnKey, func() { call(m) })
+				time.Sleep(time.Minute)
+				require.False(t, m.favour.Any(), "a suspect, or a claim, is left")
+				require.NoError(t, m.Update(bg, nil, increment("k")))
+				requireValue(t, n+1)(m.Load("k"))
+				checkQuiet(t, m)
+			})
+		})
+	}
 }
 
 // When a context ends amid conflicts, the error is all of it.

@@ -10,8 +10,8 @@ import (
 )
 
 // A Snapshot reads a map as of one moment. Its reads wait for no particular
-// goroutine, never conflict and never fail; what commits after the snapshot was
-// taken is not seen.
+// goroutine, never conflict and never fail, but for Options.MaxTxAge; what commits after
+// the snapshot was taken is not seen.
 //
 // A Snapshot is a small value, to be passed by value. It may be used by several
 // goroutines at once. The zero Snapshot panics in every method but Close, which does
@@ -39,9 +39,9 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 // SnapshotAt opens a snapshot of the map as it was at an epoch, say one that
 // [Tx.OnCommit] or Snapshot.Epoch has told of: everything that had committed at that epoch
 // or before is seen, and nothing else. It returns an error that wraps [ErrEpochGone] if
-// that state may not be complete any more, or the epoch has not come yet. Without
-// Options.Retain that is the case a moment after a later commit; with it, not before that
-// time has passed. An open snapshot of the same epoch makes no difference. Otherwise it is
+// that state may not be complete any more, or the epoch has not come yet. With
+// Options.Retain that is not the case before that time has passed. Without it, it is so
+// sooner or later after the next commit: it depends on the background work. An open snapshot of the same epoch makes no difference. Otherwise it is
 // the same as [Map.Snapshot].
 func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
 	m.check()
@@ -163,16 +163,10 @@ func (s Snapshot[K, V]) Values() iter.Seq[V] { return values(s.All()) }
 // after the read that found it. It returns [ErrTxDone] if the snapshot is closed. So who reads page by page from a snapshot that may be
 // evicted need not recover. In goroutines that fn starts the panic is theirs.
 func (s Snapshot[K, V]) Try(fn func() error) (err error) {
-	switch {
-	case s.st == nil:
+	if s.st == nil {
 		panic(errZeroSnapshot)
-	case fn == nil:
-		panic("mvcc: Try: fn is nil")
-	case s.st.gen() != s.gen:
-		return s.st.over(s.gen)
 	}
-	defer s.st.tooOld(s.gen, &err)
-	return fn()
+	return s.st.guarded(s.gen, fn)
 }
 
 // Len returns the number of keys as of the snapshot. It is exact, and visits

@@ -238,6 +238,19 @@ func (st *txState[K, V]) tooOld(gen epoch.Gen, err *error) {
 	}
 }
 
+// guarded calls fn, and returns an error where a read in it finds that the transaction gen
+// was evicted, or if that has ended already.
+func (st *txState[K, V]) guarded(gen epoch.Gen, fn func() error) (err error) {
+	if fn == nil {
+		panic("mvcc: Try: fn is nil")
+	}
+	if st.gen() != gen {
+		return st.over(gen)
+	}
+	defer st.tooOld(gen, &err)
+	return fn()
+}
+
 // finish ends the transaction gen, if it has not ended, and recycles the state.
 func (st *txState[K, V]) finish(gen epoch.Gen) bool {
 	if !st.end(gen) {

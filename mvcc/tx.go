@@ -191,8 +191,12 @@ func (tx Tx[K, V]) Keys() iter.Seq[K] { return keys(tx.All()) }
 func (tx Tx[K, V]) Values() iter.Seq[V] { return values(tx.All()) }
 
 // SetAll writes all pairs of seq, as if by [Tx.Set] one after the other. seq may read the
-// transaction.
+// transaction. In [Map.Update] it is run again in each attempt: it must give the same again.
 func (tx Tx[K, V]) SetAll(seq iter.Seq2[K, V]) {
+	tx.check()
+	if seq == nil {
+		panic("mvcc: SetAll: seq is nil")
+	}
 	for key, value := range seq {
 		tx.Set(key, value)
 	}
@@ -272,6 +276,14 @@ func (tx Tx[K, V]) Rollback() {
 		panic(errConcurrentUse)
 	}
 	tx.st.finish(tx.gen)
+}
+
+// Try is [Snapshot.Try] for a transaction begun by hand, which may have been evicted.
+func (tx Tx[K, V]) Try(fn func() error) (err error) {
+	if tx.st == nil {
+		panic(errZeroTx)
+	}
+	return tx.st.guarded(tx.gen, fn)
 }
 
 // Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was

@@ -18,10 +18,12 @@ var errGaveUp = errors.New("mvcc: the context has ended")
 // it rolls back, waits a little longer each time, and calls fn again: fn may run
 // several times, and should have no effect but through its transaction, see
 // [Tx.OnCommit]. What fn does on the map itself, say by [Map.Store] or by an Update within
-// it, is not part of the transaction. If fn writes a key in this way that the transaction
-// has read, it is in its own way each time: from the third attempt on Update notices, and
-// returns an error that wraps [ErrSelfConflict]; what fn has written meanwhile is there to
-// stay. Functions that may be called in a transaction or outside take a [ReadWriter].
+// it, is not part of the transaction, and what it reads there is not validated. If fn
+// writes a key in this way that the transaction has read, it is in its own way each time:
+// from the third attempt on Update notices, and returns an error that wraps
+// [ErrSelfConflict]; what fn has written meanwhile is there to stay. It does not notice what
+// other goroutines write for which fn waits. Functions that may be called in a transaction
+// or outside take a [ReadWriter].
 //
 // After a few conflicts Update queues for the keys that it has read and written: when its
 // turn comes, others that write one of them let it go first, each once, for four times as

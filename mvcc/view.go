@@ -49,9 +49,9 @@ func ViewValue[K comparable, V, R any](m *Map[K, V], fn func(s Snapshot[K, V]) (
 }
 
 // ViewContext is [Map.View] that ends when ctx does: from then on the snapshot keeps
-// nothing from being reclaimed, fn does not go on after its next read, and ViewContext
-// returns an error that wraps ctx's error and its cause. If fn returns without a further
-// read, its error is returned. It does not call fn if ctx has ended before. In goroutines
+// nothing from being reclaimed, fn does not go on after its next read, or one soon after,
+// and ViewContext returns an error that wraps ctx's error and its cause. If fn returns
+// before, its error is returned. It does not call fn if ctx has ended before. In goroutines
 // that fn starts a read of a snapshot that has ended in this way panics with
 // [ErrTxTooOld]. ctx must not be nil. It costs some allocations more than View, unless ctx
 // never ends.

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,6 +55,10 @@ func TestMisuse(t *testing.T) {
 		"Snapshot.Len":     {func() { s.Len() }, errZeroSnapshot},
 		"Snapshot.Epoch":   {func() { s.Epoch() }, errZeroSnapshot},
 		"Snapshot.Try":     {func() { _ = s.Try(nil) }, errZeroSnapshot},
+		"Tx.Try":           {func() { _ = tx.Try(nil) }, errZeroTx},
+		"Tx.SetAll":        {func() { tx.SetAll(nil) }, errZeroTx},
+		"Try":              {func() { _ = m.Snapshot().Try(nil) }, "mvcc: Try: fn is nil"},
+		"Reclaim":          {func() { _ = m.Reclaim(none) }, "mvcc: Reclaim: ctx is nil, want context.Background() or another one"},
 		"nil context":      {func() { _ = m.Update(none, nil, noTx) }, "mvcc: Update: ctx is nil, want context.Background() or another one"},
 		"nil context, too": {func() { _ = m.ViewContext(none, nil) }, "mvcc: ViewContext: ctx is nil, want context.Background() or another one"},
 		"Update":           {func() { _ = m.Update(bg, nil, nil) }, "mvcc: Update: fn is nil"},
@@ -74,6 +79,8 @@ func TestMisuse(t *testing.T) {
 	}
 	s.Close()
 	tx.Rollback()
+	runtime.GC() // the snapshot of Try
+	eventually(t, func() bool { runtime.GC(); return m.Stats().LiveTx == 0 }, "a snapshot is left")
 	checkQuiet(t, m)
 }
 
@@ -83,7 +90,7 @@ func TestMapPrints(t *testing.T) {
 	m.Store("secret", 1)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		text := fmt.Sprintf(format, m)
-		require.Equal(t, "*mvcc.Map[string,int]: 1 keys, epoch 2", text)
+		require.Equal(t, "*mvcc.Map[string,int]: epoch 2, keys: 1", text)
 	}
 	require.Equal(t, "*mvcc.Map[string,int] without mvcc.New", fmt.Sprint(new(Map[string, int])))
 	require.Equal(t, "*mvcc.Map[string,int] without mvcc.New", fmt.Sprint((*Map[string, int])(nil)))

@@ -1,0 +1,186 @@
+// Package migrating_test has the code of docs/migrating.md, and programs for other maps that run
+// with a Map.
+package migrating_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// From sync.Map.
+
+var syncSeats sync.Map // string -> string
+
+func claimSync(seat, guest string) bool {
+	owner, taken := syncSeats.LoadOrStore(seat, guest)
+	return !taken || owner.(string) == guest
+}
+
+func swapSync(seat, from, to string) bool {
+	return syncSeats.CompareAndSwap(seat, from, to)
+}
+
+var seats = mvcc.New[string, string](nil)
+
+func claim(seat, guest string) bool {
+	owner, taken := seats.LoadOrStore(seat, guest)
+	return !taken || owner == guest
+}
+
+func swap(seat, from, to string) bool {
+	return mvcc.CompareAndSwap(seats, seat, from, to)
+}
+
+// From xsync.Map.
+
+var xsyncStock = xsync.NewMap[string, int]()
+
+func takeXsync(item string) (left int, ok bool) {
+	return xsyncStock.Compute(item, func(n int, ok bool) (int, xsync.ComputeOp) {
+		if !ok || n == 1 {
+			return 0, xsync.DeleteOp
+		}
+		return n - 1, xsync.UpdateOp
+	})
+}
+
+var stockOf = mvcc.New[string, int](nil)
+
+func take(item string) (left int, ok bool) {
+	return stockOf.Compute(item, func(n int, ok bool) (int, mvcc.ComputeOp) {
+		if !ok || n == 1 {
+			return 0, mvcc.DeleteOp
+		}
+		return n - 1, mvcc.UpdateOp
+	})
+}
+
+// From a mutex and a map.
+
+var errFunds = errors.New("insufficient funds")
+
+type lockedBank struct {
+	mu       sync.RWMutex
+	balances map[string]int
+}
+
+func (b *lockedBank) transfer(from, to string, n int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.balances[from] < n {
+		return errFunds
+	}
+	b.balances[from] -= n
+	b.balances[to] += n
+	return nil
+}
+
+func (b *lockedBank) total() (sum int) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for _, n := range b.balances {
+		sum += n
+	}
+	return sum
+}
+
+type bank struct {
+	balances *mvcc.Map[string, int]
+}
+
+func (b *bank) transfer(ctx context.Context, from, to string, n int) error {
+	return b.balances.Update(ctx, nil, func(tx mvcc.Tx[string, int]) error {
+		balance, _ := tx.Get(from)
+		if balance < n {
+			return errFunds
+		}
+		tx.Set(from, balance-n)
+		balance, _ = tx.Get(to) // after the Set: from may be to
+		tx.Set(to, balance+n)
+		return nil
+	})
+}
+
+func (b *bank) total() (sum int) {
+	for _, n := range b.balances.All() { // writers go on meanwhile
+		sum += n
+	}
+	return sum
+}
+
+// TestDifferences shows what the page says of the differences.
+func TestDifferences(t *testing.T) {
+	x, m := xsync.NewMap[string, int](), mvcc.New[string, int](nil)
+	defer m.Close()
+
+	old, loaded := x.LoadAndStore("n", 7)
+	require.Equal(t, 7, old)
+	require.False(t, loaded)
+	old, loaded = m.Swap("n", 7)
+	require.Zero(t, old)
+	require.False(t, loaded)
+
+	nan := math.NaN()
+	var s sync.Map
+	s.Store(nan, "lost")
+	_, ok := s.Load(nan)
+	require.False(t, ok)
+	f := mvcc.New[float64, string](nil)
+	defer f.Close()
+	require.PanicsWithValue(t, mvcc.ErrBadKey, func() { f.Store(nan, "lost") })
+
+	var zero mvcc.Map[string, int]
+	require.PanicsWithValue(t, "mvcc: the Map is a zero value: make one with mvcc.New",
+		func() { zero.Store("n", 1) })
+}
+
+// TestSides runs both sides of each pair.
+func TestSides(t *testing.T) {
+	type side struct {
+		claim func(seat, guest string) bool
+		swap  func(seat, from, to string) bool
+	}
+	for _, s := range []side{{claimSync, swapSync}, {claim, swap}} {
+		require.True(t, s.claim("1A", "alice"))
+		require.True(t, s.claim("1A", "alice"))
+		require.False(t, s.claim("1A", "bob"))
+		require.True(t, s.swap("1A", "alice", "bob"))
+		require.False(t, s.swap("1A", "alice", "bob"))
+	}
+	seats.Close()
+
+	xsyncStock.Store("nut", 2)
+	stockOf.Store("nut", 2)
+	defer stockOf.Close()
+	for _, take := range []func(string) (int, bool){takeXsync, take} {
+		for _, want := range []int{1, 0, 0} {
+			left, ok := take("nut")
+			require.Equal(t, want > 0, ok)
+			if ok { // what else is returned is not the same
+				require.Equal(t, want, left)
+			}
+		}
+	}
+
+	ctx := t.Context()
+	l := &lockedBank{balances: map[string]int{"alice": 100}}
+	require.NoError(t, l.transfer("alice", "bob", 30))
+	require.NoError(t, l.transfer("alice", "alice", 30))
+	require.ErrorIs(t, l.transfer("alice", "bob", 71), errFunds)
+	require.Equal(t, 100, l.total())
+	b := &bank{mvcc.New[string, int](nil)}
+	defer b.balances.Close()
+	b.balances.Store("alice", 100)
+	require.NoError(t, b.transfer(ctx, "alice", "bob", 30))
+	require.NoError(t, b.transfer(ctx, "alice", "alice", 30))
+	require.ErrorIs(t, b.transfer(ctx, "alice", "bob", 71), errFunds)
+	require.Equal(t, 100, b.total())
+}

@@ -1,0 +1,317 @@
+package mvcc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Update commits what its function has written when that returns nil, and tries again after
+// a conflict: so the function has no effect but through its transaction.
+func ExampleMap_Update() {
+	accounts := mvcc.New[string, int](nil)
+	defer accounts.Close()
+	accounts.Store("alice", 100)
+	withdraw := func(n int) error {
+		return accounts.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
+			balance, _ := tx.Get("alice")
+			if balance < n {
+				return fmt.Errorf("%d are not enough for %d", balance, n)
+			}
+			tx.Set("alice", balance-n)
+			return nil
+		})
+	}
+
+	fmt.Println(withdraw(70))
+	fmt.Println(withdraw(70)) // the error comes back unchanged, and nothing is written
+	// Output:
+	// <nil>
+	// 30 are not enough for 70
+}
+
+// UpdateValue returns what the attempt that was committed has found out. A variable outside
+// of the function might have the value of an attempt that was not.
+func ExampleUpdateValue() {
+	queue := mvcc.New[int, string](nil)
+	defer queue.Close()
+	queue.Store(1, "write")
+	queue.Store(2, "read")
+
+	job, err := mvcc.UpdateValue(context.Background(), queue, nil,
+		func(tx mvcc.Tx[int, string]) (string, error) {
+			if first := slices.Sorted(tx.Keys()); len(first) > 0 {
+				job, _ := tx.Get(first[0])
+				tx.Delete(first[0])
+				return job, nil
+			}
+			return "", errors.New("nothing to do")
+		})
+	fmt.Println(job, err)
+	// Output: write <nil>
+}
+
+// Begin and Commit are for a transaction that does not fit into one function. Whoever uses
+// them handles conflicts. The deferred Rollback does nothing after a Commit.
+func ExampleMap_Begin() {
+	accounts := mvcc.New[string, int](nil)
+	defer accounts.Close()
+	accounts.Store("alice", 100)
+
+	tx := accounts.Begin(nil)
+	defer tx.Rollback()
+	balance, _ := tx.Get("alice")
+	tx.Set("alice", balance-30)
+	fmt.Println(tx.Commit())
+	// Output: <nil>
+}
+
+// Helpers and fields are shorter to write with an alias for the transactions of a map.
+func ExampleTx() {
+	type Tx = mvcc.Tx[string, int]
+	add := func(tx Tx, name string, n int) {
+		balance, _ := tx.Get(name)
+		tx.Set(name, balance+n)
+	}
+
+	accounts := mvcc.New[string, int](nil)
+	defer accounts.Close()
+	err := accounts.Update(context.Background(), nil, func(tx Tx) error {
+		add(tx, "alice", 30) // all copies of tx are the same transaction
+		add(tx, "alice", 12)
+		return nil
+	})
+	fmt.Println(err, maps.Collect(accounts.All()))
+	// Output: <nil> map[alice:42]
+}
+
+// A transaction reads its own writes, and otherwise the map as it was when it began.
+func ExampleTx_Get() {
+	m := mvcc.New[string, string](nil)
+	defer m.Close()
+	m.Store("theirs", "old")
+
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	m.Store("theirs", "new")
+	tx.Set("mine", "new")
+	fmt.Println(tx.Get("theirs"))
+	fmt.Println(tx.Get("mine"))
+	fmt.Println(m.Has("mine")) // not committed
+	// Output:
+	// old true
+	// new true
+	// false
+}
+
+// What a key is that was found absent counts as well: of two who take the same name one
+// fails, or tries again.
+func ExampleTx_Has() {
+	users := mvcc.New[string, int](nil)
+	defer users.Close()
+	register := func(name string, id int) error {
+		return users.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
+			if tx.Has(name) {
+				return errors.New("taken")
+			}
+			tx.Set(name, id)
+			return nil
+		})
+	}
+
+	fmt.Println(register("alice", 1))
+	fmt.Println(register("alice", 2))
+	// Output:
+	// <nil>
+	// taken
+}
+
+func ExampleTx_Set() {
+	m := mvcc.New[string, int](nil)
+	defer m.Close()
+
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	tx.Set("width", 3)
+	tx.Set("height", 4)
+	fmt.Println(m.Len()) // nothing is to be seen before the commit,
+	if err := tx.Commit(); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(m.Len()) // and then all of it
+	// Output:
+	// 0
+	// 2
+}
+
+// Moving a value to another key is a Delete and a Set: nobody sees it twice, or not at all.
+func ExampleTx_Delete() {
+	m := mvcc.New[string, string](nil)
+	defer m.Close()
+	m.Store("inbox/1", "hello")
+
+	err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, string]) error {
+		if mail, ok := tx.Get("inbox/1"); ok {
+			tx.Delete("inbox/1")
+			tx.Set("archive/1", mail)
+		}
+		return nil
+	})
+	fmt.Println(err, maps.Collect(m.All()))
+	// Output: <nil> map[archive/1:hello]
+}
+
+// SetAll writes what an iterator yields: here it replaces what was there by a plain map.
+func ExampleTx_SetAll() {
+	rates := mvcc.New[string, float64](nil)
+	defer rates.Close()
+	rates.Store("DEM", 1.95583)
+	today := map[string]float64{"USD": 1.16, "SEK": 11.01}
+
+	err := rates.Update(context.Background(), nil, func(tx mvcc.Tx[string, float64]) error {
+		for currency := range tx.Keys() {
+			tx.Delete(currency)
+		}
+		tx.SetAll(maps.All(today))
+		return nil
+	})
+	fmt.Println(err, maps.Collect(rates.All()))
+	// Output: <nil> map[SEK:11.01 USD:1.16]
+}
+
+// Transactions that merge a key do not conflict over it: each adds to the value that is the
+// newest when it commits.
+func ExampleTx_Merge() {
+	m := mvcc.New[string, int](nil)
+	defer m.Close()
+
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	tx.Set("order 7", 3)
+	tx.Merge("orders", func(n int, _ bool) int { return n + 1 })
+
+	m.Merge("orders", func(n int, _ bool) int { return n + 1 }) // somebody else, meanwhile
+	err := tx.Commit()
+	n, _ := m.Load("orders")
+	fmt.Println(err, n)
+	// Output: <nil> 2
+}
+
+// At level snapshot only what a transaction writes is looked at when it commits, and what it
+// has got for update.
+func ExampleTx_GetForUpdate() {
+	m := mvcc.New[string, bool](&mvcc.Options{Isolation: mvcc.LevelSnapshot})
+	defer m.Close()
+	m.Store("bob on call", true)
+
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	if bob, _ := tx.GetForUpdate("bob on call"); bob { // with Get both would commit
+		tx.Set("alice on call", false)
+	}
+	m.Store("bob on call", false) // he goes as well
+	err := tx.Commit()
+	fmt.Println(errors.Is(err, mvcc.ErrConflict))
+	// Output: true
+}
+
+// All meets the transaction's own writes as well.
+func ExampleTx_All() {
+	accounts := mvcc.New[string, int](nil)
+	defer accounts.Close()
+	accounts.Store("alice", 100)
+	accounts.Store("bob", 20)
+
+	err := accounts.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
+		tx.Set("carol", 1000)
+		for name, balance := range tx.All() {
+			tx.Set(name, balance+balance/100) // one percent for everybody
+		}
+		return nil
+	})
+	fmt.Println(err, maps.Collect(accounts.All()))
+	// Output: <nil> map[alice:101 bob:20 carol:1010]
+}
+
+func ExampleTx_Keys() {
+	m := cities()
+	defer m.Close()
+
+	err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, string]) error {
+		tx.Delete("Lima")
+		fmt.Println(slices.Sorted(tx.Keys()))
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// [Bergen Oslo]
+	// <nil>
+}
+
+func ExampleTx_Values() {
+	m := cities()
+	defer m.Close()
+
+	err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, string]) error {
+		tx.Set("Quito", "Ecuador")
+		if !slices.Contains(slices.Collect(tx.Values()), "Ecuador") {
+			return errors.New("own writes are met as well")
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// Savepoint undoes one step of a transaction that failed; the rest is committed.
+func ExampleTx_Savepoint() {
+	m := mvcc.New[string, int](nil)
+	defer m.Close()
+	rows := []string{"apples 3", "pears", "plums 5"}
+
+	err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
+		for _, row := range rows {
+			_ = tx.Savepoint(func() error { // a bad row is left out
+				var name string
+				var n int
+				tx.Set("last row", len(row))
+				if _, err := fmt.Sscan(row, &name, &n); err != nil {
+					return err
+				}
+				tx.Set(name, n)
+				return nil
+			})
+		}
+		return nil
+	})
+	fmt.Println(err, maps.Collect(m.All()))
+	// Output: <nil> map[apples:3 last row:7 plums:5]
+}
+
+// OnCommit is for what must happen once, and only if the transaction commits: mails,
+// metrics, waking others up.
+func ExampleTx_OnCommit() {
+	orders := mvcc.New[int, string](nil)
+	defer orders.Close()
+	place := func(id int, what string) error {
+		return orders.Update(context.Background(), nil, func(tx mvcc.Tx[int, string]) error {
+			tx.OnCommit(func(epoch uint64) { fmt.Println("mail: your order of", what) })
+			if tx.Has(id) {
+				return errors.New("placed already") // no mail
+			}
+			tx.Set(id, what)
+			return nil
+		})
+	}
+
+	fmt.Println(place(1, "tea"))
+	fmt.Println(place(1, "coffee"))
+	// Output:
+	// mail: your order of tea
+	// <nil>
+	// placed already
+}
