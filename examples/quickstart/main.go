@@ -20,10 +20,9 @@ func main() {
 		if from < 30 {
 			return errInsufficient // rolls back, and Update returns it
 		}
-		to, _ := tx.Get("bob")
 		tx.Set("alice", from-30)
-		tx.Set("bob", to+30) // others see both writes, or neither
-		return nil
+		tx.Merge("bob", func(to int, _ bool) int { return to + 30 })
+		return nil // others see both writes, or neither
 	})
 	fmt.Println("transferred:", err == nil)
 
