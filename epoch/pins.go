@@ -50,6 +50,8 @@ type pins struct {
 	told    int // list[:told] have been warned of
 	gone    uint64
 	fresh   []pin // what this round promotes
+	// evictions is how many transactions had been evicted by others, when it was looked which.
+	evictions uint64
 }
 
 // pin is a promoted transaction.
@@ -88,6 +90,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	p := &s.pins
 	p.round++
 	changed := s.reap()
+	changed = s.buryEvicted() || changed
 	m := s.Announce()
 	young := Pin{Epoch: 1<<64 - 1}
 	for g := range s.groups {
@@ -181,6 +184,22 @@ func (s *Slots) reap() (changed bool) {
 				slot.pin = 0
 			}
 			s.Release(slot)
+		}
+	}
+	return changed
+}
+
+// buryEvicted notes which of the promoted transactions have been evicted by [Slot.Evict],
+// and reports whether there were any.
+func (s *Slots) buryEvicted() (changed bool) {
+	n := s.evictions.Load()
+	if n == s.pins.evictions {
+		return false
+	}
+	s.pins.evictions = n
+	for i := range s.pins.list {
+		if one := &s.pins.list[i]; one.slot.Gen() != one.gen {
+			changed = s.pins.bury(i) || changed
 		}
 	}
 	return changed
@@ -313,9 +332,13 @@ func (p Pin) tell(f func(Pin)) {
 
 // Evict ends the transaction gen as [Slots.Round] does with one that is too old, if it has
 // not ended: what it published is not in views that are made afterwards, or if it was
-// promoted not in those after its owner has ended it. It may be called by anybody, at any
-// time, and waits for nobody.
-func (slot *Slot) Evict(gen Gen) { slot.evict(gen) }
+// promoted not in those after the next round. It may be called by anybody, at any time, and
+// waits for nobody.
+func (slot *Slot) Evict(gen Gen) {
+	if slot.evict(gen) {
+		slot.group.home.evictions.Add(1)
+	}
+}
 
 // evict ends the transaction gen, if it has not ended, and reports whether it did.
 func (slot *Slot) evict(gen Gen) bool {

@@ -44,15 +44,18 @@ type Slots struct {
 	dir stdatomic.Pointer[[]stdatomic.Pointer[group]]
 	// old are the read epochs of the promoted transactions, see [Slots.Round].
 	old atomic.Pointer[oldEpochs]
-	// gone counts the promoted transactions that have ended.
-	gone stdatomic.Uint64
+	// gone counts the promoted transactions that have ended, and evictions what was evicted
+	// by others than rounds.
+	gone, evictions stdatomic.Uint64
 
 	mu     sync.Mutex // held for a few instructions
 	vacant int        // no group before this one has room; guarded by mu
 	owned  int        // how many slots have an owner; guarded by mu
 	// What the slots that are gone have counted; written under mu.
 	ended, installed stdatomic.Uint64
-	leaked           stdatomic.Uint64 // what Abandon has ended
+	// releases is odd while what a slot has counted goes from there to these.
+	releases stdatomic.Uint64
+	leaked   stdatomic.Uint64 // what Abandon has ended
 
 	pins pins
 }
@@ -155,9 +158,11 @@ func (s *Slots) Release(slot *Slot) {
 	ended, installed := slot.Ended(), slot.installed.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.releases.Add(1)
 	s.ended.Add(ended)
 	s.installed.Add(installed)
 	slot.at().Store(nil)
+	s.releases.Add(1)
 	slot.group.owned &^= slot.bit()
 	s.owned--
 	i := int(slot.number) / groupSize
@@ -293,8 +298,25 @@ func (s *Slots) Owned() int {
 
 // Census counts the live transactions and all that have ended, and adds up what
 // the owners have reported by [Slot.AddInstalled]. It is not a snapshot:
-// transactions may begin and end while it counts.
+// transactions may begin and end while it counts. It takes a mutex if slots are released
+// meanwhile, again and again.
 func (s *Slots) Census() (live int, ended, installed uint64) {
+	for range censusTries {
+		before := s.releases.Load()
+		live, ended, installed = s.count()
+		if before%2 == 0 && s.releases.Load() == before {
+			return live, ended, installed
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count()
+}
+
+const censusTries = 3
+
+// count is Census while no slot is released.
+func (s *Slots) count() (live int, ended, installed uint64) {
 	for slot := range s.all {
 		if _, _, lives := slot.look(); lives {
 			live++

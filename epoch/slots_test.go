@@ -397,3 +397,36 @@ func TestBeginHereEndThere(t *testing.T) {
 	require.Zero(t, live)
 	require.Equal(t, uint64(4*n), ended)
 }
+
+// What slots have counted is counted once, also while they are released.
+func TestCensusBesideRelease(t *testing.T) {
+	for range 300 {
+		s := NewSlots()
+		const n = 64
+		slots := make([]*Slot, n)
+		for i := range slots {
+			slots[i] = s.Acquire()
+			gen := slots[i].Gen()
+			s.Begin(slots[i], 0)
+			slots[i].AddInstalled(1)
+			slots[i].End(gen)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for _, slot := range slots {
+				s.Release(slot)
+			}
+		}()
+		for over := false; !over; {
+			select {
+			case <-done:
+				over = true
+			default:
+			}
+			_, ended, installed := s.Census()
+			require.EqualValues(t, n, ended)
+			require.EqualValues(t, n, installed)
+		}
+	}
+}

@@ -25,7 +25,7 @@ const maxNotices = 64
 // before the view is made: what is pruned afterwards is seen by nobody who has not
 // been evicted before.
 func (r *Reclaimer[E, W]) round(now time.Duration) (notices []notice) {
-	r.history.advance(now, r.cfg.Slots)
+	r.history.advance(r.now, r.cfg.Slots)
 	note := func(p epoch.Pin, evicted bool) {
 		if r.cfg.Logger != nil && len(notices) < maxNotices {
 			notices = append(notices, notice{p, evicted})

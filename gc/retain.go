@@ -16,7 +16,9 @@ import (
 type retention struct {
 	keep  time.Duration // 0: nothing is retained
 	notes []note        // in the order of time; the first is what the bound may be
-	taken atomic.Uint64 // how many notes were taken, which others read
+	// What others read: how many notes were taken, and where the bound will be, if it moves, a
+	// part of the time later, or 0.
+	taken, next atomic.Uint64
 }
 
 // A note says what the clock was at a time.
@@ -25,9 +27,13 @@ type note struct {
 	clock epoch.Epoch
 }
 
-// retainParts is how many notes there are in the time that is kept. So something is kept for
-// up to a part of it longer.
-const retainParts = 64
+// retainParts is how many notes there are in the time that is kept, and parkParts how many
+// times what is retained is visited in that time. So something is kept for up to a part of
+// either longer.
+const (
+	retainParts = 64
+	parkParts   = 8
+)
 
 // begin is called once, before the first view is made.
 func (h *retention) begin(keep time.Duration, slots *epoch.Slots) {
@@ -37,13 +43,18 @@ func (h *retention) begin(keep time.Duration, slots *epoch.Slots) {
 	}
 }
 
-// advance lets the bound pass what was the newest more than h.keep before now.
-func (h *retention) advance(now time.Duration, slots *epoch.Slots) {
+// advance lets the bound pass what was the newest more than h.keep ago. now tells the time.
+func (h *retention) advance(now func() time.Duration, slots *epoch.Slots) {
 	if h.keep == 0 {
 		return
 	}
+	clock := slots.Now() // before the time: so it was that, or more, at the time
+	h.note(now(), clock, slots)
+}
+
+func (h *retention) note(now time.Duration, clock epoch.Epoch, slots *epoch.Slots) {
 	if now-h.notes[len(h.notes)-1].at >= h.keep/retainParts {
-		h.notes = append(h.notes, note{now, slots.Now()})
+		h.notes = append(h.notes, note{now, clock})
 		h.taken.Add(1)
 	}
 	first := 0
@@ -52,6 +63,13 @@ func (h *retention) advance(now time.Duration, slots *epoch.Slots) {
 	}
 	h.notes = h.notes[:copy(h.notes, h.notes[first:])]
 	slots.Keep(h.notes[0].clock)
+	next := epoch.Epoch(0)
+	for i := retainParts / parkParts; i < len(h.notes) && next == 0; i++ {
+		if h.notes[i].clock > h.notes[0].clock {
+			next = h.notes[i].clock
+		}
+	}
+	h.next.Store(uint64(next))
 }
 
 // A lot is where items are parked: until the bound has reached an epoch, with those that
@@ -61,12 +79,16 @@ type lot struct {
 	note  uint64
 }
 
-// lot returns where items are parked now, if they are.
+// lot returns where items are parked now, if they are: until the bound has moved on.
 func (h *retention) lot(slots *epoch.Slots) lot {
 	if h.keep == 0 {
 		return lot{}
 	}
-	return lot{slots.Now(), h.taken.Load()}
+	until := epoch.Epoch(h.next.Load())
+	if until == 0 { // the bound is to pass all that there is
+		until = slots.Now()
+	}
+	return lot{until, h.taken.Load()}
 }
 
 // A parked list has the items of a lot.
@@ -89,16 +111,17 @@ func (s *stock[E, W]) park(items []E, at lot) {
 	s.aside.Add(int64(len(items)))
 }
 
-// unpark adds what bound has reached to what is visited now. s.mu is held.
-func (s *stock[E, W]) unpark(bound epoch.Epoch) {
-	n := 0
-	for ; n < len(s.parked) && s.parked[n].until <= bound; n++ {
-		s.now = append(s.now, s.parked[n].items...)
-		s.aside.Add(-int64(len(s.parked[n].items)))
+// unpark adds what bound has reached, or all, to what is visited now. s.mu is held.
+func (s *stock[E, W]) unpark(bound epoch.Epoch, all bool) {
+	kept := s.parked[:0]
+	for _, p := range s.parked {
+		if !all && p.until > bound {
+			kept = append(kept, p)
+			continue
+		}
+		s.now = append(s.now, p.items...)
+		s.aside.Add(-int64(len(p.items)))
 	}
-	if n > 0 {
-		kept := copy(s.parked, s.parked[n:])
-		clear(s.parked[kept:])
-		s.parked = s.parked[:kept]
-	}
+	clear(s.parked[len(kept):])
+	s.parked = kept
 }

@@ -70,7 +70,7 @@ func (s *stock[E, W]) turn(drain func([]E) []E, all bool, bound epoch.Epoch) int
 		clear(s.next)
 		s.next = s.next[:0]
 	}
-	s.unpark(bound)
+	s.unpark(bound, all)
 	if drain != nil {
 		s.now = drain(s.now)
 	}

@@ -22,6 +22,10 @@ type bid struct {
 	gave  int           // how often it has let others go first
 	began time.Time     // when the attempt began, zero if unknown
 	last  bool          // there is no further attempt
+	// suspects: attempts find out whether they are in their own way.
+	suspects bool
+	// patient is how long a turn may be, if it may be longer than that of others.
+	patient time.Duration
 }
 
 const (
@@ -55,7 +59,7 @@ func (b *bid) enter(keys *favour.Keys, n int, q *favour.Queue) {
 	b.end()
 	tenure := time.Duration(0)
 	if !b.began.IsZero() {
-		most := min(maxTenure+time.Duration(n)*tenureForKey, tenureLimit)
+		most := max(min(maxTenure+time.Duration(n)*tenureForKey, tenureLimit), b.patient)
 		tenure = min(max(tenureFactor*time.Since(b.began), favour.MinTenure), most)
 	}
 	b.claim = q.Enter(keys, tenure)

@@ -149,6 +149,33 @@ func TestWritersWaitOnce(t *testing.T) {
 	}
 }
 
+// What is to happen after a commit does not wait for the claim of its own transaction, and
+// a merge that panics leaves none.
+func TestClaimEndsWithCommit(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *Map[string, int]) {
+		attempts := 0
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+			tx.OnCommit(func(uint64) {
+				require.NotZero(t, m.favour.Stats().Granted)
+				start := time.Now()
+				m.Store("k", 1)
+				require.Zero(t, time.Since(start))
+			})
+			if attempts++; attempts <= bidLosses {
+				defer elsewhere(func() { m.Store("k", attempts) })
+			}
+			return increment("k")(tx)
+		}))
+		st, gen := m.begin(LevelSerializable)
+		tx := Tx[string, int]{st, gen}
+		tx.Set("l", 1)
+		tx.Merge("k", func(int, bool) int { panic("own") })
+		st.asks = &bid{ctx: bg, claim: claim(m, "k")} // as if it had been aborted too often
+		require.PanicsWithValue(t, "own", func() { _ = tx.Commit() })
+		require.False(t, m.favour.Any())
+	})
+}
+
 // The tenure of a claim ends, whatever its holder does: a function that sleeps, or goes
 // on reading, holds nobody up for longer.
 func TestTenureOfUpdateEnds(t *testing.T) {

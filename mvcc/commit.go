@@ -98,6 +98,7 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
 			st.dirtied = 0
 			if !asks.wait() {
+				st.asks = asks
 				st.bid(asks)
 				asks.wait()
 			}
@@ -150,8 +151,7 @@ func (st *txState[K, V]) trySuspect(gen epoch.Gen, check word, floor epoch.Epoch
 	}
 	for i := range st.writes {
 		if self.Wrote(st.writes[i].hash) {
-			st.end(gen)
-			st.recycle(gen)
+			st.abandon(gen)
 			panic(errOwnKey)
 		}
 	}

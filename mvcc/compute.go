@@ -1,6 +1,10 @@
 package mvcc
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
 // A ComputeOp says what [Map.Compute] is to do with a key. The operations have the names
 // that they have in xsync.
@@ -155,22 +159,28 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 
 // Clear deletes all keys, in one transaction: nobody sees some of them deleted and others
 // not, and snapshots and transactions that are open see the map as it was. It takes its
-// turn like [Map.Update], for as long as it takes. It allocates one version for each
-// key, and panics with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
+// turn like [Map.Update], but for up to ten seconds: in a large map others
+// wait until it is through, once each. It allocates one version for each key, and panics
+// with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
 func (m *Map[K, V]) Clear() {
-	for {
-		err := m.Update(background, &TxOptions{Isolation: LevelSerializable}, func(tx Tx[K, V]) error {
-			tx.clear()
-			return nil
-		})
-		switch {
-		case err == nil:
-			return
-		case err == ErrTxTooOld:
-			panic(err)
-		}
+	m.check()
+	b := bid{ctx: background, began: time.Now(), patient: clearTenure}
+	all := func(tx Tx[K, V]) error {
+		tx.clear()
+		return nil
+	}
+	var c conflict[K]
+	ok, err := m.attempt(LevelSerializable, &b, all, &c)
+	if !ok && err == nil {
+		err = m.retry(LevelSerializable, math.MaxInt, &b, &c, all)
+	}
+	b.end()
+	if err != nil {
+		panic(err)
 	}
 }
+
+const clearTenure = 10 * time.Second
 
 // clear buffers the deletion of every key. The transaction has written nothing yet: so
 // no key need be looked for among the own writes.

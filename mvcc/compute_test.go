@@ -7,8 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 // What fn returns is what happens; a key that is left as it is draws no epoch.
@@ -88,6 +91,7 @@ func TestComputeGetsItsTurn(t *testing.T) {
 		calls := 0
 		actual, _ := m.Compute("k", func(old int, _ bool) (int, ComputeOp) {
 			calls++
+			defer time.Sleep(2 * favour.MinTenure)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)

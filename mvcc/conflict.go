@@ -9,7 +9,14 @@ type conflict[K comparable] struct {
 	kind      ConflictKind
 	readEpoch epoch.Epoch
 	epoch     epoch.Epoch
-	self      bool // the function of Update has written the key itself
+	within    bool // what was in the way was committed while the function of Update ran
+	self      bool // that function has written the key itself
+}
+
+// like reports whether c is about the same as the conflict before, and with something that
+// was committed while the function ran.
+func (c *conflict[K]) like(before conflict[K]) bool {
+	return c.within && c.kind == before.kind && (c.key == before.key || c.kind == ConflictScan)
 }
 
 // err returns the error of a transaction that was attempted so many times.

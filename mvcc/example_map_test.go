@@ -116,7 +116,7 @@ func ExampleMap_String() {
 	defer m.Close()
 
 	fmt.Println(m)
-	// Output: *mvcc.Map[string,string]: 3 keys, epoch 4
+	// Output: *mvcc.Map[string,string]: epoch 4, keys: 3
 }
 
 func ExampleMap_GoString() {
@@ -124,7 +124,7 @@ func ExampleMap_GoString() {
 	defer m.Close()
 
 	fmt.Printf("%#v\n", m)
-	// Output: *mvcc.Map[string,string]: 3 keys, epoch 4
+	// Output: *mvcc.Map[string,string]: epoch 4, keys: 3
 }
 
 // An unchanged epoch says that nothing has been written: what was made of the map is up to

@@ -29,7 +29,8 @@ func (m *merging[V]) apply(value V, ok bool) V {
 //
 // Several Merges of a key are applied in their order, one after a Set or Delete to what
 // that has written, at once. [Tx.Get] and [Tx.All] after a Merge return what it makes of
-// the value at the read epoch; that is a read of the key like any other. fn may be called
+// the value at the read epoch, all of them each time; that is a read of the key like any
+// other. fn may be called
 // several times, and must return the same for the same value; it runs while others that
 // write the same keys are kept waiting for a moment, so it should be quick, and must not
 // use the map or the transaction. If it panics, so does Commit, or Update: the transaction
@@ -48,6 +49,7 @@ func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 		st.leave() // fn may panic
 		value, ok := st.writes[i].v.present()
 		value = fn(value, ok)
+		tx.check() // fn must not have ended it: the state may be that of another one
 		st.enter()
 		st.put(key, value, 0)
 	} else {
@@ -70,9 +72,11 @@ func (st *txState[K, V]) merge(i int, key K, fn func(V, bool) V) {
 }
 
 // merged returns what write w, a merge of the transaction, makes of the value at epoch at.
-func (st *txState[K, V]) merged(w write[K, V], at epoch.Epoch) V {
-	_, _, v := st.index.lookup(w.v.key)
-	return w.merge.apply(st.m.visible(v, at).present())
+func (tx Tx[K, V]) merged(w write[K, V], at epoch.Epoch) V {
+	_, _, v := tx.st.index.lookup(w.v.key)
+	value, ok := tx.st.m.visible(v, at).present()
+	tx.check() // it may have been evicted, and the value dropped
+	return w.merge.apply(value, ok)
 }
 
 // mergeOnto makes write i, a merge that is about to be installed, what it makes of base,
@@ -82,13 +86,21 @@ func (st *txState[K, V]) mergeOnto(gen epoch.Gen, i int, base *version[K, V]) {
 	defer func() {
 		if !done {
 			st.withdraw(i)
-			st.end(gen)
-			st.recycle(gen)
+			st.abandon(gen)
 		}
 	}()
 	w := &st.writes[i]
 	w.v.value = w.merge.apply(base.present())
 	done = true
+}
+
+// abandon ends the transaction gen, whose commit panics. Nothing of it is installed.
+func (st *txState[K, V]) abandon(gen epoch.Gen) {
+	if st.asks != nil {
+		st.asks.end()
+	}
+	st.end(gen)
+	st.recycle(gen)
 }
 
 // mergeAlone commits and ends the transaction gen, which does nothing but merge one key.

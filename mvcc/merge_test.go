@@ -3,7 +3,6 @@ package mvcc
 import (
 	"errors"
 	"maps"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -136,6 +135,9 @@ func TestMergePanics(t *testing.T) {
 					_ = tx.Commit()
 				})
 				require.Equal(t, map[string]int{"k": 1}, contents(t, m))
+				// The state that it had serves others.
+				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("p", 1); tx.Set("q", 1); return nil }))
+				require.Equal(t, map[string]int{"k": 1, "p": 1, "q": 1}, contents(t, m))
 				for range 3 {
 					require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { f(tx); return increment("k")(tx) }))
 				}
@@ -150,7 +152,15 @@ func TestMergePanics(t *testing.T) {
 	require.PanicsWithValue(t, own, func() { tx.Merge("k", func(int, bool) int { panic(own) }) })
 	require.NoError(t, tx.Commit(), "it was applied at once, and has done nothing")
 	requireValue(t, 1)(m.Load("k"))
-	runtime.KeepAlive(m)
+
+	// One that ends its transaction: the state may be that of another one by then.
+	tx = m.Begin(nil)
+	tx.Set("k", 1)
+	require.PanicsWithValue(t, ErrTxDone, func() {
+		tx.Merge("k", func(int, bool) int { tx.Rollback(); return 42 })
+	})
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("l", 1); return nil }))
+	require.Equal(t, map[string]int{"k": 1, "l": 1}, contents(t, m))
 }
 
 // A savepoint that fails leaves nothing of what was written in it, and all that was

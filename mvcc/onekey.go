@@ -1,6 +1,8 @@
 package mvcc
 
 import (
+	"time"
+
 	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
@@ -137,6 +139,7 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 	}
 	setWord(&v.state, word(v.state.Load()).announced(0, 0))
 	var claim *favour.Claim
+	var began time.Time // when cond was asked whose duration says how long a turn it needs
 	for lost := 0; ; {
 		at, head := m.index.again(p, h, v.key)
 		p = at
@@ -146,6 +149,9 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 		}
 		if cond != nil {
 			holds := false
+			if lost%bidLosses == bidLosses-1 {
+				began = time.Now()
+			}
 			if lost < selfLosses {
 				holds = cond(base)
 			} else {
@@ -160,7 +166,7 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 		if p, ok = m.cover(p, h, head, base, v); !ok {
 			if lost++; cond != nil && lost%bidLosses == 0 {
 				claim.End()
-				claim = m.turn(h)
+				claim = m.turn(h, time.Since(began))
 			}
 			continue
 		}
@@ -192,16 +198,16 @@ func (m *Map[K, V]) suspect(h uint64, cond condition[K, V], base *version[K, V])
 	return holds
 }
 
-// turn waits for a turn on the key with hash h. If what is done then panics, the turn is
-// over a moment later.
-func (m *Map[K, V]) turn(h uint64) *favour.Claim {
+// turn waits for a turn on the key with hash h, long enough for what took so long before. If
+// what is done then panics, the turn is over when its time is.
+func (m *Map[K, V]) turn(h uint64, took time.Duration) *favour.Claim {
 	if hooks.Scheduled() {
 		hooks.GaveUp()
 		return nil
 	}
 	keys := favour.NewKeys(1)
 	keys.Add(h)
-	claim := m.favour.Enter(keys, favour.MinTenure)
+	claim := m.favour.Enter(keys, min(max(tenureFactor*took, favour.MinTenure), maxTenure))
 	claim.Wait(background)
 	return claim
 }

@@ -98,8 +98,8 @@ type Options struct {
 	MaxTxAge time.Duration
 
 	// Retain is for how long the map keeps its history: what was the newest state at any
-	// moment of that time can be read by [Map.SnapshotAt]. It is kept for up to a
-	// sixty-fourth and a ReclaimInterval longer; while the background work is at rest, time
+	// moment of that time can be read by [Map.SnapshotAt]. It is kept for up to a sixth
+	// and some ReclaimIntervals longer; while the background work is at rest, time
 	// may stand still. Every version that is written takes its memory for so long, and a
 	// read as of an old epoch walks over the versions that its key has got since. Default:
 	// 0, nothing is kept for later.

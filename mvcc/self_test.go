@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 // A function that writes, on the map itself, what its transaction has read is told so at
@@ -85,6 +87,20 @@ func TestNoSelfConflict(t *testing.T) {
 	requireValue(t, 7)(m.Load("unread"))
 	require.False(t, m.favour.Any())
 
+	// Nor is a key that is written once the reason why others were in the way before.
+	calls = 0
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+		_ = increment("k")(tx)
+		lazy, ok := tx.Get("lazy")
+		if calls++; calls <= 2 {
+			elsewhere(func() { m.Store("k", calls) })
+		} else if !ok {
+			m.Store("lazy", lazy)
+		}
+		return nil
+	}))
+	require.Equal(t, 4, calls)
+
 	// It does not matter how the function ends.
 	for _, exit := range exits {
 		calls = 0
@@ -102,6 +118,45 @@ func TestNoSelfConflict(t *testing.T) {
 		require.False(t, m.favour.Any(), "a suspect is left")
 	}
 	checkQuiet(t, m)
+}
+
+// An Update within one that is a suspect is one too; and letting others go first is no
+// conflict.
+func TestSuspects(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *Map[string, int]) {
+		outer, inner := 0, 0
+		err := m.Update(bg, nil, func(tx Tx[string, int]) error {
+			_ = increment("other")(tx)
+			if outer++; outer <= 2 {
+				elsewhere(func() { m.Store("other", outer) })
+				return nil
+			}
+			return m.Update(bg, nil, func(tx Tx[string, int]) error {
+				inner++
+				_ = increment("k")(tx)
+				m.Store("k", inner)
+				return nil
+			})
+		})
+		require.ErrorIs(t, err, ErrSelfConflict)
+		require.Equal(t, 3, outer)
+		require.Equal(t, 3, inner)
+		require.False(t, m.favour.Any())
+
+		calls := 0
+		var turn *favour.Claim
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+			tx.Get("l")
+			m.Store("k", 0) // which is not read
+			tx.Set("k", 1)
+			if calls++; calls <= 3 {
+				elsewhere(func() { turn.End(); turn = claimFor(m, favour.MinTenure, "k") })
+			}
+			return nil
+		}))
+		require.Equal(t, 4, calls)
+		turn.End()
+	})
 }
 
 // A function that is in the way of its own call for ever, and cannot be told by an error,

@@ -36,6 +36,7 @@ type txWork[K comparable, V any] struct {
 	since uint32         // the number of the innermost savepoint that is open, or 0
 	undo  []undone[K, V] // what the open savepoints have to undo
 	after []func(commitEpoch uint64)
+	asks  *bid // by which the commit under way has made a claim, or nil
 
 	reads  []readRecord[K, V]
 	absent []absence[K] // keys read of which there was no version
@@ -303,6 +304,9 @@ func (st *txState[K, V]) recycle(gen epoch.Gen) {
 	}
 	if st.after != nil {
 		st.after = nil
+	}
+	if st.asks != nil {
+		st.asks = nil
 	}
 	st.m.give(st, gen)
 }

@@ -152,7 +152,7 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		for i := range mine {
 			value, ok := mine[i].v.present()
 			if mine[i].merge != nil {
-				value = st.merged(mine[i], at)
+				value = tx.merged(mine[i], at)
 			}
 			if ok && !yield(mine[i].v.key, value) {
 				return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
@@ -85,9 +86,6 @@ func UpdateValue[K comparable, V, R any](ctx context.Context, m *Map[K, V], opts
 	return result, nil
 }
 
-// selfAttempts is after how many lost attempts Update notes whether fn is in its own way.
-const selfAttempts = 2
-
 // retry makes the second and all further attempts of Update.
 func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn func(tx Tx[K, V]) error) error {
 	defer b.end()
@@ -100,15 +98,17 @@ func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn 
 		}
 		m.counters.retries.Add(1)
 		b.began, b.last = time.Now(), n+1 == attempts
+		// If somebody has committed on the key while fn ran, that may have been fn.
 		var self *favour.Suspect
-		run := fn
-		if n >= selfAttempts {
+		run, before := fn, *c
+		if b.suspects && before.within {
 			self = m.favour.Suspect()
 			run = func(tx Tx[K, V]) error {
 				defer self.End()
 				return fn(tx)
 			}
 		}
+		b.suspects = true
 		ok, err := m.attempt(level, b, run, c)
 		switch {
 		case ok:
@@ -117,7 +117,7 @@ func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn 
 			return fmt.Errorf("%w; %w", endOf(b.ctx), c.err(n))
 		case err != nil:
 			return err
-		case self.Wrote(m.index.hash.sum(c.key)):
+		case c.like(before) && self.Wrote(m.index.hash.sum(c.key)):
 			c.self = true
 			return c.err(n + 1)
 		}
@@ -150,10 +150,15 @@ func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *
 	if st.gen() != tx.gen {
 		return false, st.over(tx.gen)
 	}
+	ended := epoch.Epoch(0)
+	if b.suspects { // it is the clock, which others write all the time
+		ended = m.slots.Now()
+	}
 	st.enter() // until the state is used again
 	after := st.after
 	switch e, r := st.commit(tx.gen, c, b); r {
 	case resultOK:
+		b.end() // before what the functions may wait for
 		committed(after, e)
 		return true, nil
 	case resultEvicted:
@@ -161,5 +166,6 @@ func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *
 	case resultGaveUp:
 		return false, errGaveUp
 	}
+	c.within = c.epoch != 0 && c.epoch <= ended
 	return false, nil
 }
