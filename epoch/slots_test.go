@@ -401,9 +401,9 @@ func TestBeginHereEndThere(t *testing.T) {
 // What slots have counted is counted once, also while they are released.
 func TestCensusBesideRelease(t *testing.T) {
 	for range 300 {
-		s := NewSlots()
+		s := epoch.NewSlots()
 		const n = 64
-		slots := make([]*Slot, n)
+		slots := make([]*epoch.Slot, n)
 		for i := range slots {
 			slots[i] = s.Acquire()
 			gen := slots[i].Gen()
