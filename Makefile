@@ -16,6 +16,7 @@ TAGS := mvcccheck nolinkname
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
+APIDIFF     := golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 
 # What .ci/run tests beside the installed Go: the newest patch of the two newest releases.
 GO_RELEASES ?= go1.26.11 go1.27.4
@@ -141,6 +142,10 @@ nightly: ## what .ci/run takes only a slice of, and all mutants, arm64, s390x an
 .PHONY: slice
 slice: ## the slice of nightly that SLICE, a number, stands for
 	@slices=($(NIGHTLY)); one=$${slices[$(SLICE) % $${#slices[@]}]}; echo "make $${one/,/ }"; $(MAKE) $${one/,/ }
+
+.PHONY: api
+api: ## compare the exported API with that of the last tag
+	scripts/api.sh $(APIDIFF)
 
 .PHONY: packcheck
 packcheck: ## pack the module, fetch it as a user would, run the README's example

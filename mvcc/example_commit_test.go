@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -160,4 +161,22 @@ func ExampleConflictKind() {
 func ExampleConflictKind_String() {
 	fmt.Println(mvcc.ConflictRead, mvcc.ConflictScan, mvcc.ConflictWrite)
 	// Output: read scan write
+}
+
+// A transaction begun by hand that may be evicted meanwhile.
+func ExampleTx_Try() {
+	m := mvcc.New[string, int](&mvcc.Options{MaxTxAge: time.Nanosecond, ManualReclaim: true})
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	for m.Stats().Evicted == 0 {
+		if err := m.Reclaim(context.Background()); err != nil {
+			panic(err)
+		}
+	}
+	err := tx.Try(func() error {
+		tx.Set("n", 1)
+		return tx.Commit()
+	})
+	fmt.Println(errors.Is(err, mvcc.ErrTxTooOld))
+	// Output: true
 }

@@ -247,12 +247,12 @@ func ExampleSnapshot_Try() {
 
 	s := m.Snapshot()
 	defer s.Close()
-	err := s.Try(func() error {
-		for m.Stats().Evicted == 0 { // a map with goroutines of its own does this itself
-			if err := m.Reclaim(ctx); err != nil {
-				return err
-			}
+	for m.Stats().Evicted == 0 { // a map with goroutines of its own does this itself
+		if err := m.Reclaim(ctx); err != nil {
+			panic(err)
 		}
+	}
+	err := s.Try(func() error {
 		n, _ := s.Get("n")
 		fmt.Println(n) // never comes to this
 		return nil
