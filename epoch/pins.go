@@ -91,13 +91,13 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	p.round++
 	changed := s.reap()
 	changed = s.buryEvicted() || changed
-	m := s.Announce()
+	clock, m := s.announce()
 	young := Pin{Epoch: 1<<64 - 1}
 	for g := range s.groups {
 		for slot := range g.scanned {
 			word, gen, live := slot.look()
 			e := epochIn(word)
-			if !live || e > m {
+			if !live || e > clock {
 				continue
 			}
 			if slot.seen != gen || slot.seenWord != word {

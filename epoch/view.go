@@ -43,7 +43,14 @@ type oldEpochs struct {
 // that is lower, in this order, and returns it. The bound only grows, so calls may overlap:
 // each scan that follows is covered by a bound at or above its own.
 func (s *Slots) Announce() Epoch {
-	m := s.Now()
+	_, m := s.announce()
+	return m
+}
+
+// announce is Announce, and returns the clock that it read as well.
+func (s *Slots) announce() (now, m Epoch) {
+	now = s.Now()
+	m = now
 	if kept := Epoch(s.kept.Load()); kept != 0 {
 		m = min(m, kept)
 	}
@@ -53,7 +60,7 @@ func (s *Slots) Announce() Epoch {
 	}
 	s.checkAnnounced(m)
 	hooks.At(hooks.BoundStored)
-	return m
+	return now, m
 }
 
 // Look makes v the view of bound m, which must come from [Slots.Announce]. It

@@ -199,6 +199,29 @@ func versions[K comparable, V any](m *Map[K, V]) (n int) {
 	return n
 }
 
+// What is retained keeps nobody from growing old.
+func TestEvictionBesideRetain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := aging()
+		opts.Retain = time.Hour
+		m := New[string, int](opts)
+		defer m.Close()
+		m.Store("k", 1)
+		s, at := m.Snapshot(), m.Epoch()
+		m.Store("k", 2)
+		time.Sleep(30 * time.Second)
+		require.Equal(t, at, m.Stats().OldestPin)
+		require.NotZero(t, m.Stats().OldestPinAge)
+		old(m)
+		require.Equal(t, ErrTxTooOld, s.Try(func() error { s.Get("k"); return nil }))
+		again, err := m.SnapshotAt(at)
+		require.NoError(t, err)
+		requireValue(t, 1)(again.Get("k"))
+		again.Close()
+		checkQuiet(t, m)
+	})
+}
+
 // Reclaim drops what nobody can see, also of what was to wait for longer.
 func TestReclaimOfRetained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
