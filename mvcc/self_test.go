@@ -176,7 +176,7 @@ func TestOwnKey(t *testing.T) {
 			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("k", bump(m)); return nil })
 		},
 		"Tx.Merge": func(m *Map[string, int]) {
-			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("k", 0); tx.Merge("l", bump(m)); return nil })
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("k", bump(m)); tx.Merge("l", bump(m)); return nil })
 		},
 		"Tx.Merge and a read": func(m *Map[string, int]) {
 			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Get("l"); tx.Merge("k", bump(m)); return nil })
