@@ -56,10 +56,10 @@ func TestGrowthIsFound(t *testing.T) {
 		"queued":   {func(s *mvcc.Stats) { s.QueueDepth += int(s.Commits) }, "beyond the "},
 		// How fast depends on the machine: see TestGrown.
 		"versions, with time": {func(s *mvcc.Stats) { s.Versions += int(s.TickRefreshes) * 2 * n }, "beyond the "},
-		"the heap":    {func(*mvcc.Stats) { heap = append(heap, make([]byte, 16<<20)) }, "the heap grows with the commits: "},
-		"no tick":     {func(s *mvcc.Stats) { s.TickRefreshes = 0 }, "the background work stands still"},
-		"at rest":     {func(s *mvcc.Stats) { s.Aside = max(s.Aside, 1) }, "after the load and one Reclaim: 1000 versions of 1000 keys, 1 set aside"},
-		"all is well": {func(*mvcc.Stats) {}, ""},
+		"the heap":            {func(*mvcc.Stats) { heap = append(heap, make([]byte, 16<<20)) }, "the heap grows with the commits: "},
+		"no tick":             {func(s *mvcc.Stats) { s.TickRefreshes = 0 }, "the background work stands still"},
+		"at rest":             {func(s *mvcc.Stats) { s.Aside = max(s.Aside, 1) }, "after the load and one Reclaim: 1000 versions of 1000 keys, 1 set aside"},
+		"all is well":         {func(*mvcc.Stats) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			restPatience = patience
