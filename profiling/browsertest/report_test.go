@@ -16,7 +16,7 @@ func TestReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "charts.html")
 	for _, threads := range []string{"1,2,8", "2"} {
 		cmd := exec.Command(build(t, "cmd/mvccbench"), "--workload", "counter,zipf-read",
-			"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync,floor", "--theta", "0,0.9",
+			"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--theta", "0,0.9",
 			"--threads", threads, "--count", "2", "--duration", "10ms", "--warmup", "0",
 			"--http", "off", "-q", "--report", file)
 		cmd.Stderr = os.Stderr
