@@ -98,8 +98,8 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
 			st.dirtied = 0
 			if !asks.wait() {
-				st.asks = asks
 				st.bid(asks)
+				st.claim = asks.claim // not the bid: that is to stay on the stack
 				asks.wait()
 			}
 			if asks.ctx.Err() != nil { // nothing is installed: it may as well end here
@@ -115,7 +115,9 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 			e, r = st.trySuspect(gen, check, m.slots.Now())
 		}
 	}
-	own.end()
+	if own.claim != nil {
+		own.end()
+	}
 	if turns && r == resultOK {
 		st.noteWrites()
 	}

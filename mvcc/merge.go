@@ -96,9 +96,7 @@ func (st *txState[K, V]) mergeOnto(gen epoch.Gen, i int, base *version[K, V]) {
 
 // abandon ends the transaction gen, whose commit panics. Nothing of it is installed.
 func (st *txState[K, V]) abandon(gen epoch.Gen) {
-	if st.asks != nil {
-		st.asks.end()
-	}
+	st.claim.End()
 	st.end(gen)
 	st.recycle(gen)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
@@ -36,7 +37,7 @@ type txWork[K comparable, V any] struct {
 	since uint32         // the number of the innermost savepoint that is open, or 0
 	undo  []undone[K, V] // what the open savepoints have to undo
 	after []func(commitEpoch uint64)
-	asks  *bid // by which the commit under way has made a claim, or nil
+	claim *favour.Claim // that the commit under way has made, or nil
 
 	reads  []readRecord[K, V]
 	absent []absence[K] // keys read of which there was no version
@@ -305,8 +306,8 @@ func (st *txState[K, V]) recycle(gen epoch.Gen) {
 	if st.after != nil {
 		st.after = nil
 	}
-	if st.asks != nil {
-		st.asks = nil
+	if st.claim != nil {
+		st.claim = nil
 	}
 	st.m.give(st, gen)
 }

@@ -59,7 +59,9 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 	b := bid{ctx: ctx, last: attempts == 1}
 	ok, err := m.attempt(level, &b, fn, &c)
 	if ok || err != nil {
-		b.end()
+		if b.claim != nil {
+			b.end()
+		}
 		if err == errGaveUp {
 			return endOf(ctx)
 		}
@@ -158,8 +160,10 @@ func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *
 	after := st.after
 	switch e, r := st.commit(tx.gen, c, b); r {
 	case resultOK:
-		b.end() // before what the functions may wait for
-		committed(after, e)
+		if after != nil {
+			b.end() // before what the functions may wait for
+			committed(after, e)
+		}
 		return true, nil
 	case resultEvicted:
 		return false, ErrTxTooOld
