@@ -150,8 +150,8 @@ func (slot *Slot) checkReleased() {
 	}
 }
 
-// check: the list of pins is sorted by age, and by epoch unless it is stirred, and its slots know where
-// they stand.
+// check: the list of pins is sorted by age, and by epoch unless it is stirred, and its
+// slots know where they stand.
 func (p *pins) check() {
 	for i, one := range p.list {
 		if i > 0 && (p.list[i-1].Epoch > one.Epoch && !p.stirred || p.list[i-1].Since > one.Since) {

@@ -37,7 +37,11 @@ func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
 	p := &pass[E, W]{r: r, view: view}
 	r.stock.sift(r.cfg.Stale)
 	shelves := r.stock.due(view, math.MaxInt)
-	n := r.stock.turn(r.queue.drain, all, view.Bound)
+	reached := view.Bound
+	if all {
+		reached = math.MaxUint64
+	}
+	n := r.stock.turn(r.queue.drain, all, reached)
 	for _, shelf := range shelves {
 		items := r.cfg.Due(shelf, nil)
 		r.stock.add(items)

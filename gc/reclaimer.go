@@ -131,7 +131,8 @@ func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unuse
 
 // unused is idle but for what is live.
 func (r *Reclaimer[E, W]) unused() bool {
-	return r.queue.idle() && r.stock.items.Load() == 0 && r.stock.waits.Load() == 0 && r.stock.aside.Load() == 0 && !r.pending.Load()
+	s := &r.stock
+	return r.queue.idle() && s.items.Load() == 0 && s.waits.Load() == 0 && s.aside.Load() == 0 && !r.pending.Load()
 }
 
 // rest is the end of the ticker goroutine, until there is something to do.

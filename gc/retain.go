@@ -111,11 +111,11 @@ func (s *stock[E, W]) park(items []E, at lot) {
 	s.aside.Add(int64(len(items)))
 }
 
-// unpark adds what bound has reached, or all, to what is visited now. s.mu is held.
-func (s *stock[E, W]) unpark(bound epoch.Epoch, all bool) {
+// unpark adds what was parked until reached, or before, to what is visited now. s.mu is held.
+func (s *stock[E, W]) unpark(reached epoch.Epoch) {
 	kept := s.parked[:0]
 	for _, p := range s.parked {
-		if !all && p.until > bound {
+		if p.until > reached {
 			kept = append(kept, p)
 			continue
 		}

@@ -52,9 +52,9 @@ type stock[E, W any] struct {
 const batchSize = 64
 
 // turn makes what was to be visited at the next tick what is to be visited now, and
-// adds what drain does, if that is not nil, and what was parked until bound. If all is set,
+// adds what drain does, if that is not nil, and what was parked until reached. If all is set,
 // nothing else is left for a later tick. It returns how many items there are to visit now.
-func (s *stock[E, W]) turn(drain func([]E) []E, all bool, bound epoch.Epoch) int {
+func (s *stock[E, W]) turn(drain func([]E) []E, all bool, reached epoch.Epoch) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken > 0 {
@@ -70,7 +70,7 @@ func (s *stock[E, W]) turn(drain func([]E) []E, all bool, bound epoch.Epoch) int
 		clear(s.next)
 		s.next = s.next[:0]
 	}
-	s.unpark(bound, all)
+	s.unpark(reached)
 	if drain != nil {
 		s.now = drain(s.now)
 	}

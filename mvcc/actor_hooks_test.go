@@ -3,15 +3,13 @@
 package mvcc
 
 import (
-	"bytes"
-	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -20,8 +18,8 @@ import (
 type stage struct {
 	t      testing.TB
 	mu     sync.Mutex
-	actors map[uint64]*actor // by goroutine
-	busy   atomic.Int32      // how many actors there are, for the others' sake
+	actors map[goid.ID]*actor // by goroutine
+	busy   atomic.Int32       // how many actors there are, for the others' sake
 }
 
 // An actor is a goroutine that goes from point to point.
@@ -40,7 +38,7 @@ type actor struct {
 // somewhere are let go then.
 func newStage(t testing.TB) *stage {
 	t.Helper()
-	s := &stage{t: t, actors: map[uint64]*actor{}}
+	s := &stage{t: t, actors: map[goid.ID]*actor{}}
 	remove := hooks.Set(s.point)
 	t.Cleanup(func() {
 		remove()
@@ -66,7 +64,7 @@ func (s *stage) point(p hooks.Point) {
 	if s.busy.Load() == 0 {
 		return
 	}
-	id := goid()
+	id := goid.Get()
 	s.mu.Lock()
 	a := s.actors[id]
 	s.mu.Unlock()
@@ -89,7 +87,7 @@ func (s *stage) actor(name string, f func()) *actor {
 	started := make(chan struct{})
 	s.busy.Add(1)
 	go func() {
-		id := goid()
+		id := goid.Get()
 		s.mu.Lock()
 		s.actors[id] = a
 		s.mu.Unlock()
@@ -147,15 +145,4 @@ func (a *actor) finish() {
 	_, ok := a.step(0)
 	require.False(a.stage.t, ok)
 	require.Nil(a.stage.t, a.result, "%s panicked", a.name)
-}
-
-// goid returns the number of the current goroutine.
-func goid() uint64 {
-	var buf [64]byte
-	b := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	id, err := strconv.ParseUint(string(b[:bytes.IndexByte(b, ' ')]), 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return id
 }

@@ -40,7 +40,8 @@ var (
 
 // errConcurrentUse is what a method of a Tx panics with that finds another one under
 // way.
-var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at once, or by a function given to Merge")
+var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at once, " +
+	"or by a function given to Merge")
 
 // errOwnKey is what a call panics with whose function is in its way for ever.
 const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc writes a key on the map " +
@@ -105,7 +106,8 @@ type ConflictError struct {
 // several.
 func (e *ConflictError) Error() string {
 	if e.self {
-		return fmt.Sprintf("%v: key %v was written on the map itself, not through the transaction", ErrSelfConflict, e.Key)
+		return fmt.Sprintf("%v: key %v was written on the map itself, not through the transaction",
+			ErrSelfConflict, e.Key)
 	}
 	tries := ""
 	if e.Attempts > 1 {

@@ -30,11 +30,12 @@ func (m *merging[V]) apply(value V, ok bool) V {
 // Several Merges of a key are applied in their order, one after a Set or Delete to what
 // that has written, at once. [Tx.Get] and [Tx.All] after a Merge return what it makes of
 // the value at the read epoch, all of them each time; that is a read of the key like any
-// other. fn may be called
-// several times, and must return the same for the same value; it runs while others that
-// write the same keys are kept waiting for a moment, so it should be quick, and must not
-// use the map or the transaction. If it panics, so does Commit, or Update: the transaction
-// is rolled back. Merge allocates a version and what it notes. It panics with
+// other.
+//
+// fn may be called several times, and must return the same for the same value. It runs
+// while others that write the same keys are kept waiting for a moment: it should be quick,
+// and must not use the map or the transaction. If it panics, so does Commit, or Update: the
+// transaction is rolled back. Merge allocates a version and what it notes. It panics with
 // [ErrBadKey] if key is not equal to itself.
 func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	tx.check()

@@ -26,7 +26,10 @@ const maxWrote = 1024
 func (q *Queue) Suspect() *Suspect {
 	s := &Suspect{q: q, goroutine: goid.Get()}
 	at := s.place()
-	if s.outer = at.Load(); s.outer != nil && s.outer.goroutine != s.goroutine || !at.CompareAndSwap(s.outer, s) {
+	if s.outer = at.Load(); s.outer != nil && s.outer.goroutine != s.goroutine {
+		return nil
+	}
+	if !at.CompareAndSwap(s.outer, s) {
 		return nil
 	}
 	q.n.Add(1)
