@@ -92,11 +92,11 @@ func (b *bid) end() {
 
 // bid makes a claim for the transaction.
 func (st *txState[K, V]) bid(b *bid) {
-	n := len(st.reads) + len(st.absent) + len(st.writes)
-	if st.scanned {
-		n = max(int(st.m.index.entries.Value()), 0)
+	n := st.concerned()
+	for _, p := range st.more {
+		n += p.concerned()
 	}
-	b.enter(st.keySet(true), n, &st.m.favour)
+	b.enter(st.keySet(true), n, st.m.favour)
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,
@@ -115,14 +115,9 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 		return true
 	}
 	var few [8]uint64
-	hashes, first := few[:0], 0
-	for i := range st.writes {
-		if hash := st.writes[i].hash; m.favour.Claimed(hash) {
-			if len(hashes) == 0 {
-				first = i
-			}
-			hashes = append(hashes, hash)
-		}
+	hashes := st.claimed(few[:0])
+	for _, p := range st.more {
+		hashes = p.claimed(hashes)
 	}
 	switch {
 	case len(hashes) == 0:
@@ -134,11 +129,16 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 		m.favour.Await(hashes...)
 		return true
 	}
-	*c = conflict[K]{key: st.writes[first].v.key, kind: ConflictRead, readEpoch: st.epoch()}
+	kind := ConflictRead
 	if st.level == LevelSnapshot {
-		c.kind = ConflictWrite
+		kind = ConflictWrite
 	}
-	m.counters.conflicts[c.kind].Add(1)
+	st.yielded(kind)
+	for _, p := range st.more {
+		p.yielded(kind)
+	}
+	*c = st.takeConflict()
+	c.of.conflicts[kind].Add(1)
 	if b.gave++; b.gave >= bidMeets {
 		st.bid(b)
 	}
@@ -147,6 +147,26 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 		m.favour.Await(hashes...)
 	}
 	return false
+}
+
+// claimed appends the hashes of the keys to be written that others have a claim on.
+func (st *txState[K, V]) claimed(hashes []uint64) []uint64 {
+	for i := range st.writes {
+		if hash := st.writes[i].hash; st.m.favour.Claimed(hash) {
+			hashes = append(hashes, hash)
+		}
+	}
+	return hashes
+}
+
+// yielded notes a conflict on the first key to be written that others have a claim on.
+func (st *txState[K, V]) yielded(kind ConflictKind) {
+	for i := range st.writes {
+		if st.m.favour.Claimed(st.writes[i].hash) {
+			st.conflictOn(st.writes[i].v.key, kind, nil)
+			return
+		}
+	}
 }
 
 // giveWay is that of a transaction for a write of one key that has read nothing.
@@ -160,11 +180,10 @@ func (m *Map[K, V]) giveWay(hash uint64) {
 	}
 }
 
-// lose notes that the transaction has lost over key, and makes a claim if it has lost
-// often enough, or has met enough claims. Update waits for it.
-func (st *txState[K, V]) lose(b *bid, key K) {
+// lose notes that the transaction has lost over the key with the hash, and makes a claim if
+// it has lost often enough, or has met enough claims. Update waits for it.
+func (st *txState[K, V]) lose(b *bid, hash uint64) {
 	b.lost++
-	hash := st.m.index.hash.sum(key)
 	if b.claim.Held() && b.claim.Has(hash) {
 		return
 	}
@@ -175,14 +194,42 @@ func (st *txState[K, V]) lose(b *bid, key K) {
 
 // keySet returns the keys that the transaction has read and, if asked to, written.
 func (st *txState[K, V]) keySet(written bool) *favour.Keys {
-	if st.scanned {
+	n, scanned := st.toClaim(written)
+	for _, p := range st.more {
+		more, all := p.toClaim(written)
+		n += more
+		scanned = scanned || all
+	}
+	if scanned {
 		return favour.All()
 	}
-	n := len(st.reads) + len(st.absent)
+	keys := favour.NewKeys(n)
+	st.claimKeys(keys, written)
+	for _, p := range st.more {
+		p.claimKeys(keys, written)
+	}
+	return keys
+}
+
+// toClaim returns how many keys keySet has to add, and whether it is all there are.
+func (st *txState[K, V]) toClaim(written bool) (n int, all bool) {
+	n = len(st.reads) + len(st.absent)
 	if written {
 		n += len(st.writes)
 	}
-	keys := favour.NewKeys(n)
+	return n, st.scanned
+}
+
+// concerned returns how many keys the transaction has read or written.
+func (st *txState[K, V]) concerned() int {
+	if n, all := st.toClaim(true); !all {
+		return n
+	}
+	return max(int(st.m.index.entries.Value()), 0)
+}
+
+// claimKeys adds to keys what was read and, if asked to, written.
+func (st *txState[K, V]) claimKeys(keys *favour.Keys, written bool) {
 	for i := range st.reads {
 		keys.Add(st.m.index.hash.sum(st.reads[i].seen.key))
 	}
@@ -194,7 +241,6 @@ func (st *txState[K, V]) keySet(written bool) *favour.Keys {
 			keys.Add(st.writes[i].hash)
 		}
 	}
-	return keys
 }
 
 // backoff waits before attempt n+1, n counting from 0: not at all, then by

@@ -166,12 +166,12 @@ func TestPruneOutcomes(t *testing.T) {
 		waits [][2]epoch.Epoch
 	}
 	see := func(m *Map[string, int], p place[string, int], view gc.View, alone bool) (o outcome) {
-		f := found[string, int]{Alone: alone}
+		f := found{Alone: alone}
 		o.left = m.prune(p, p.load(), &view, math.MaxInt, &f)
 		for _, w := range f.Waits {
 			wait := [2]epoch.Epoch{w.Epoch}
-			if !w.What.last {
-				wait[1] = m.commitEpoch(w.What.v)
+			if !w.What.of.last {
+				wait[1] = m.commitEpoch((*version[string, int])(w.What.v))
 			}
 			o.waits = append(o.waits, wait)
 		}
@@ -199,7 +199,7 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, done, prune(m, p, epochs[2], epochs[1]), "it waits already")
 	require.Equal(t, done, see(m, p, young, false), "it waits already")
 	m.index.list(p, m.hash("k"), "k")
-	require.Empty(t, m.due([]waiting[string, int]{{p.load().next.Load(), false}}, nil), "it will be visited")
+	require.Empty(t, m.due(m.waiting(p.load().next.Load(), false), nil), "it will be visited")
 	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]), "its wait is over, and it waits again")
 	require.Equal(t, done, prune(m, p, epochs[2]))
 	require.Equal(t, epochs[2:], at(m))
@@ -224,7 +224,7 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, waits(before, 0), see(m, p, writer, false), "somebody reads from before it who may write")
 	require.Equal(t, done, see(m, p, writer, false), "a tombstone waits once")
 	m.index.asked(p.b)
-	require.Len(t, m.due([]waiting[string, int]{{p.load(), true}}, nil), 1)
+	require.Len(t, m.due(m.waiting(p.load(), true), nil), 1)
 	require.True(t, m.visitAsked("k"))
 	require.Equal(t, waits(before, 0), see(m, p, writer, false))
 	require.Equal(t, outcome{left: leftYoung}, see(m, p, view(epochs[1], before, es{before}, nil), false))

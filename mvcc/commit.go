@@ -55,13 +55,16 @@ const (
 // conflict c says which, and b, unless it is nil, has made a claim if
 // there is reason to.
 func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.Epoch, r result) {
-	if len(st.writes) == 0 {
+	if len(st.more) > 0 {
+		st.enterParts()
+	}
+	if st.total() == 0 {
 		e = st.epoch()
 		st.finish(gen) // read-only: serializable at its read epoch
 		return e, resultOK
 	}
 	m := st.m
-	if len(st.writes) == 1 && !st.hasRead && (b == nil || b.claim == nil) {
+	if !st.multi() && !st.hasRead && (b == nil || b.claim == nil) {
 		// A blind write of one key, the same as a Store: it cannot conflict. With a claim
 		// of its own it would wait for itself.
 		w := &st.writes[0]
@@ -80,7 +83,7 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 		return 0, resultConflict
 	}
 	check := word(0)
-	if st.validates() && !st.written() {
+	if st.toValidate() {
 		check = checkBit
 	}
 	own := bid{ctx: background}
@@ -95,7 +98,10 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 		// still be in somebody's hands.
 		m.counters.reinstalled.Add(1)
 		st.renew()
-		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
+		for _, p := range st.more {
+			p.renew()
+		}
+		if attempt+1 >= bidAborts || st.total() > largeBatch || st.dirtied >= maxDirty {
 			st.dirtied = 0
 			if !asks.wait() {
 				st.bid(asks)
@@ -119,14 +125,13 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 		own.end()
 	}
 	if turns && r == resultOK {
-		st.noteWrites()
+		st.eachHash(m.favour.Note)
 	}
 	if r == resultConflict {
-		*c = st.conflict
-		st.conflict = conflict[K]{}
-		m.counters.conflicts[c.kind].Add(1)
+		*c = st.takeConflict()
+		c.of.conflicts[c.kind].Add(1)
 		if b != nil {
-			st.lose(b, c.key)
+			st.lose(b, c.hash)
 		}
 	}
 	if r != resultOK { // else it has ended
@@ -151,20 +156,13 @@ func (st *txState[K, V]) trySuspect(gen epoch.Gen, check word, floor epoch.Epoch
 	if r != resultAborted {
 		return e, r
 	}
-	for i := range st.writes {
-		if self.Wrote(st.writes[i].hash) {
+	st.eachHash(func(hash uint64) {
+		if self.Wrote(hash) {
 			st.abandon(gen)
 			panic(errOwnKey)
 		}
-	}
+	})
 	return e, r
-}
-
-// noteWrites notes what the transaction has written, for suspects.
-func (st *txState[K, V]) noteWrites() {
-	for i := range st.writes {
-		st.m.favour.Note(st.writes[i].hash)
-	}
 }
 
 // try makes one attempt. If it commits, the transaction has ended, and it returns the epoch. check is checkBit if
@@ -178,27 +176,26 @@ func (st *txState[K, V]) noteWrites() {
 func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
 	m := st.m
 	hooks.At(hooks.CommitEntries)
-	st.grows = 0
-	multi := len(st.writes) > 1
+	multi := st.multi()
 	if multi {
-		st.order()
 		st.record().Store(uint64(special(kindActive)))
-		says := indirect(st.slot.Number())
-		for i := range st.writes {
-			v := st.writes[i].v
-			setWord(&v.state, word(v.state.Load())&keepMask|says)
+		st.prepare()
+		for _, p := range st.more {
+			p.prepare()
 		}
 	} else {
 		r := st.record()
 		setWord(r, load(r).announced(0, check))
+		st.grows, st.installed = 0, 0
 	}
 
-	for i := range st.writes {
-		if r := st.install(gen, i); r != resultOK {
-			st.withdraw(i)
-			return 0, r
-		}
-		hooks.At(hooks.Installed)
+	r := st.installAll(gen)
+	for i := 0; i < len(st.more) && r == resultOK; i++ {
+		r = st.more[i].installAll(gen)
+	}
+	if r != resultOK {
+		st.withdraw()
+		return 0, r
 	}
 	hooks.At(hooks.InstalledAll)
 	if multi {
@@ -206,7 +203,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 		hooks.At(hooks.Marked)
 		r := st.record()
 		if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
-			st.withdraw(len(st.writes))
+			st.withdraw()
 			return 0, resultAborted
 		}
 		hooks.At(hooks.JustAnnounced)
@@ -214,27 +211,30 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 	e, r := st.decide(gen)
 	if st.watch != nil {
 		m.watches.remove(st.watch)
-		st.watch = nil
+		st.setWatch(nil)
 	}
 	if r != resultOK {
-		st.withdraw(len(st.writes))
+		st.withdraw()
 		return 0, r
 	}
 	hooks.At(hooks.Published)
 	st.checkCommit(gen, e)
+	for _, p := range st.more {
+		p.checkCommit(gen, e)
+	}
 	// The reads are over: do not keep the versions that we have just replaced.
 	st.end(gen)
 	st.count()
 	if multi {
-		for i := range st.writes {
-			m.checkCopy(st.writes[i].v, e)
-			st.writes[i].v.settle(word(0).at(e))
+		st.settleAll(e)
+		for _, p := range st.more {
+			p.settleAll(e)
 		}
 	}
 	hooks.At(hooks.Finalized)
-	for i := range st.writes {
-		w := &st.writes[i]
-		m.installed(w.at, w.hash, w.v)
+	st.tidy()
+	for _, p := range st.more {
+		p.tidy()
 	}
 	if m.gc.Due(e) {
 		m.gc.RefreshPast(e, 0)
@@ -245,10 +245,57 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 // record returns the record of the commit under way: of a single key the state of its
 // version, else that of the slot.
 func (st *txState[K, V]) record() *record {
-	if len(st.writes) > 1 {
+	if st.multi() {
 		return st.slot.Record()
 	}
 	return &st.writes[0].v.state
+}
+
+// multi reports whether the commit's record is that of the slot.
+func (st *txState[K, V]) multi() bool {
+	return len(st.writes) > 1 || len(st.more) > 0 || st.up != nil
+}
+
+// prepare makes the versions those of the slot's record, and sorts them.
+func (st *txState[K, V]) prepare() {
+	st.grows, st.installed = 0, 0
+	st.order()
+	says := indirect(st.slot.Number())
+	for i := range st.writes {
+		v := st.writes[i].v
+		setWord(&v.state, word(v.state.Load())&keepMask|says)
+	}
+}
+
+// installAll installs all versions, and counts them.
+func (st *txState[K, V]) installAll(gen epoch.Gen) result {
+	if st.up != nil && len(st.writes) > 0 && !st.goesOn() {
+		return resultAborted
+	}
+	for i := range st.writes {
+		if r := st.install(gen, i); r != resultOK {
+			return r
+		}
+		st.installed++
+		hooks.At(hooks.Installed)
+	}
+	return resultOK
+}
+
+// settleAll puts the outcome, committed at e, into all versions.
+func (st *txState[K, V]) settleAll(e epoch.Epoch) {
+	for i := range st.writes {
+		st.m.checkCopy(st.writes[i].v, e)
+		st.writes[i].v.settle(word(0).at(e))
+	}
+}
+
+// tidy does the work that the committed versions bring with them.
+func (st *txState[K, V]) tidy() {
+	for i := range st.writes {
+		w := &st.writes[i]
+		st.m.installed(w.at, w.hash, w.v)
+	}
 }
 
 // settle puts the outcome of its transaction into an indirect version. A pruner may mark
@@ -265,9 +312,16 @@ func (v *version[K, V]) settle(outcome word) {
 // count counts what the commit has changed that its epoch does not show: versions
 // beyond the first, and keys.
 func (st *txState[K, V]) count() {
-	if n := len(st.writes); n > 1 {
+	if n := st.total(); n > 1 {
 		st.slot.AddInstalled(uint64(n - 1))
 	}
+	st.countKeys()
+	for _, p := range st.more {
+		p.countKeys()
+	}
+}
+
+func (st *txState[K, V]) countKeys() {
 	if st.grows != 0 {
 		st.m.counters.keys.Add(int64(st.grows))
 	}
@@ -286,7 +340,7 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 			return 0, resultAborted
 		case tagAnnounced:
 			hooks.At(hooks.Announced)
-			if len(st.writes) == 1 {
+			if !st.multi() {
 				m.mark(st.writes[0].v, record)
 				hooks.At(hooks.Marked)
 			}
@@ -315,7 +369,7 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 					m.counters.wasted.Add(1)
 					return 0, r
 				}
-				st.conflict = conflict[K]{}
+				st.takeConflict()
 				continue // revoked, aborted: look again
 			}
 			hooks.At(hooks.Validated)
@@ -328,28 +382,37 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 	}
 }
 
-// withdraw takes the versions of the first n writes off their chains, as far as
+// withdraw takes the versions that were installed off their chains, as far as
 // nobody else has. The record must be aborted, or, if nothing is announced, is
 // aborted here.
-//
-// A key that was made for this commit leaves the index; where they are many somebody has
-// to look whether that is too large now.
-func (st *txState[K, V]) withdraw(n int) {
-	m, record := st.m, st.record()
+func (st *txState[K, V]) withdraw() {
+	record := st.record()
 	for {
 		w := load(record)
 		if w.is(kindAborted) || advance(record, w, w.aborted()) {
 			break
 		}
 	}
-	for i := range st.writes[:n] {
+	st.retreat()
+	for _, p := range st.more {
+		p.retreat()
+	}
+}
+
+// retreat is withdraw for one map, once the record is aborted.
+//
+// A key that was made for this commit leaves the index; where they are many somebody has
+// to look whether that is too large now.
+func (st *txState[K, V]) retreat() {
+	m, multi := st.m, st.multi()
+	for i := range st.writes[:st.installed] {
 		w := &st.writes[i]
-		if len(st.writes) > 1 {
+		if multi {
 			w.v.settle(word(0).aborted())
 		}
 		m.takeOff(w.at, w.hash, w.v)
 	}
-	if n > largeBatch {
+	if st.installed > largeBatch {
 		m.gc.Wake()
 	}
 }

@@ -6,9 +6,18 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 )
 
-// counters counts what happens off the hot path. What happens on it is derived:
-// commits from the clock, ended transactions from the generations of the slots.
+// counters counts what happens to one map off the hot path. What happens on it is
+// derived: commits from the clock, ended transactions from the generations of the slots.
 type counters struct {
+	*commonCounters
+	name      string                           // of the map in its database
+	conflicts [ConflictWrite + 1]atomic.Uint64 // by kind
+	// keys changes where a key is inserted or deleted. It is striped.
+	keys *xsync.Counter
+}
+
+// commonCounters counts what happens to all maps of a database.
+type commonCounters struct {
 	_           [128]byte
 	wasted      atomic.Uint64 // epochs drawn that are no transaction's commit epoch
 	helped      atomic.Uint64
@@ -16,14 +25,10 @@ type counters struct {
 	revoked     atomic.Uint64
 	rivals      atomic.Uint64
 	reinstalled atomic.Uint64
-	conflicts   [ConflictWrite + 1]atomic.Uint64 // by kind
 	retries     atomic.Uint64
 	// tombstones is how many keys of which only a tombstone is left are set aside.
 	tombstones atomic.Int64
 	_          [128]byte
-
-	// keys changes where a key is inserted or deleted. It is striped.
-	keys *xsync.Counter
 }
 
 // slotBytes is what a slot takes with the state that owns it, and with what the runtime

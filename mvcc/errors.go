@@ -86,6 +86,8 @@ func (k ConflictKind) String() string {
 // [ErrConflict], or [ErrSelfConflict]. Nothing that the transaction wrote has become
 // visible.
 type ConflictError struct {
+	// Table is the name of the map in its [DB], empty for one by itself.
+	Table string
 	// Key is the key in question, of the map's key type.
 	Key any
 	// Kind says what happened to it.
@@ -102,19 +104,23 @@ type ConflictError struct {
 	_    struct{}
 }
 
-// Error names the key, the kind, the epochs and the number of attempts, if there were
+// Error names the table, if there is one, the key, the kind, the epochs and the number of attempts, if there were
 // several.
 func (e *ConflictError) Error() string {
+	where := ""
+	if e.Table != "" {
+		where = fmt.Sprintf("table %q, ", e.Table)
+	}
 	if e.self {
-		return fmt.Sprintf("%v: key %v was written on the map itself, not through the transaction",
-			ErrSelfConflict, e.Key)
+		return fmt.Sprintf("%v: %skey %v was written on the map itself, not through the transaction",
+			ErrSelfConflict, where, e.Key)
 	}
 	tries := ""
 	if e.Attempts > 1 {
 		tries = fmt.Sprintf(", %d attempts", e.Attempts)
 	}
-	return fmt.Sprintf("%v: key %v (%v conflict, read epoch %d, commit epoch %d%s)",
-		ErrConflict, e.Key, e.Kind, e.ReadEpoch, e.CommitEpoch, tries)
+	return fmt.Sprintf("%v: %skey %v (%v conflict, read epoch %d, commit epoch %d%s)",
+		ErrConflict, where, e.Key, e.Kind, e.ReadEpoch, e.CommitEpoch, tries)
 }
 
 // Unwrap returns [ErrConflict] or [ErrSelfConflict].

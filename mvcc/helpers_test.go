@@ -116,7 +116,7 @@ func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
 // is taken, and invariant I5 of every chain.
 func checkQuiet[K comparable, V any](t testing.TB, m *Map[K, V]) {
 	t.Helper()
-	require.Zero(t, m.Stats().LiveTx, "slots that are still taken")
+	require.Zero(t, m.shared.stats().LiveTx, "slots that are still taken")
 	require.Zero(t, m.favour.Stats().Held, "a claim that has not ended")
 	require.Zero(t, m.favour.Stats().Waiting, "somebody waits for a claim")
 	require.Nil(t, m.watches.list.Load(), "somebody watches")

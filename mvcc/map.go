@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"unsafe"
+	"sync/atomic"
 	"weak"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -26,17 +26,20 @@ type Map[K comparable, V any] struct {
 
 	// All fields are set by New and never change, but for what they point to.
 	core[K, V]
-	gc        *gc.Reclaimer[*bucket[K, V], waiting[K, V]]
+	gc        *gc.Reclaimer[item, waiting]
 	level     Level
 	reflexive bool // k == k for every k of type K
 	tracePins bool
 	guarded   bool // transactions may be evicted, or are traced
 	threshold uint64
-	// perVersion is what a version takes, for Stats.
-	perVersion uint64
-	pool       epoch.Pool[txState[K, V]]
-	favour     favour.Queue
-	watches    watches
+	pool      epoch.Pool[txState[K, V]]
+	favour    *favour.Queue
+	watches   *watches
+	// A map by itself has a shared of its own, and no database.
+	shared  *shared
+	db      *DB
+	ordinal int         // among the tables of the database, see partOf
+	closed  atomic.Bool // taken out of the database
 }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.
@@ -47,45 +50,45 @@ type Map[K comparable, V any] struct {
 // to the map itself.
 func New[K comparable, V any](opts *Options) *Map[K, V] {
 	o := opts.withDefaults()
-	c := core[K, V]{
-		index:    newIndex[K, V](o.Capacity),
-		slots:    epoch.NewSlots(),
-		counters: &counters{keys: xsync.NewCounter()},
+	s := newShared(&o)
+	m := makeMap(s, &o, "", newIndex[K, V](o.Capacity))
+	runtime.AddCleanup(m, (*gc.Reclaimer[item, waiting]).Stop, s.gc)
+	return m
+}
+
+// makeMap returns a map that is a member of s. x is nil for one that has no keys.
+func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K, V]) *Map[K, V] {
+	c := &core[K, V]{
+		index:    x,
+		slots:    s.slots,
+		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()},
+		member:   &member{},
 	}
 	m := &Map[K, V]{
-		core:      c,
+		core:      *c,
+		gc:        s.gc,
 		level:     o.Isolation,
 		tracePins: o.TracePins,
 		guarded:   o.TracePins || o.MaxTxAge > 0,
 		reflexive: reflexive(reflect.TypeFor[K]()),
 		threshold: uint64(o.PruneThreshold),
+		favour:    &s.favour,
+		watches:   &s.watches,
+		shared:    s,
 	}
-	m.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
-	// The goroutines hold the reclaimer, not the map.
+	c.member.keeper = c
+	c.member.old, c.member.last = waiter{c.member, false}, waiter{c.member, true}
+	// The background work holds the member, not the map.
 	lasting := weak.Make(m)
-	trim := func() bool {
+	c.member.trim = func() bool {
 		m := lasting.Value()
 		return m != nil && m.pool.Trim(func(st *txState[K, V]) { m.slots.Release(st.slot) })
 	}
-	m.gc = gc.NewReclaimer(gc.Config[*bucket[K, V], waiting[K, V]]{
-		Slots:    c.slots,
-		Interval: o.ReclaimInterval,
-		Workers:  o.ReclaimWorkers,
-		Queue:    o.ReclaimQueue,
-		Manual:   o.ManualReclaim,
-		MaxAge:   o.MaxTxAge,
-		Retain:   o.Retain,
-		Logger:   o.Logger,
-		WarnAge:  o.PinWarnAge,
-		Visit:    c.visit,
-		Due:      c.due,
-		Surplus:  c.surplus,
-		Stale:    c.stale,
-		Trim:     trim,
-		Tend:     c.index.tend,
-	})
-	c.index.visit, c.index.spawn, c.index.wake = m.gc.Offer, m.gc.Go, m.gc.Wake
-	runtime.AddCleanup(m, (*gc.Reclaimer[*bucket[K, V], waiting[K, V]]).Stop, m.gc)
+	if x != nil {
+		x.visit = func(b *bucket[K, V]) { s.gc.Offer(c.item(b)) }
+		x.spawn, x.wake = s.gc.Go, s.gc.Wake
+	}
+	s.add(c.member)
 	return m
 }
 
@@ -95,6 +98,10 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 // write. Close may be called more than once, by any goroutine.
 func (m *Map[K, V]) Close() {
 	m.check()
+	if m.db != nil {
+		m.db.drop(m.counters.name, m, func() bool { return m.closed.Swap(true) })
+		return
+	}
 	m.gc.Close()
 }
 

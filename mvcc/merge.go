@@ -85,8 +85,13 @@ func (tx Tx[K, V]) merged(w write[K, V], at epoch.Epoch) V {
 func (st *txState[K, V]) mergeOnto(gen epoch.Gen, i int, base *version[K, V]) {
 	done := false
 	defer func() {
-		if !done {
-			st.withdraw(i)
+		switch {
+		case done:
+		case st.up != nil:
+			st.up.withdraw()
+			st.up.abandon(gen)
+		default:
+			st.withdraw()
 			st.abandon(gen)
 		}
 	}()

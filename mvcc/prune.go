@@ -14,31 +14,12 @@ type core[K comparable, V any] struct {
 	index    *index[K, V]
 	slots    *epoch.Slots
 	counters *counters
-}
-
-// found is what the background work finds out. It visits keys bucket by bucket.
-type found[K comparable, V any] = gc.Found[*bucket[K, V], waiting[K, V]]
-
-// waiting is an old version that is kept for an old read epoch; or, with last, a
-// tombstone that was all that is left of its key, and that somebody who may write reads
-// below.
-type waiting[K comparable, V any] struct {
-	v    *version[K, V]
-	last bool
-}
-
-// mark is the bit of its version that says that w waits. A tombstone that waits for
-// transactions which may write can be written over, and then be kept for a reader as well.
-func (w waiting[K, V]) mark() uint64 {
-	if w.last {
-		return lastBit
-	}
-	return waitBit
+	member   *member // what the background work knows the map by
 }
 
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
 // which that was asked.
-func (c *core[K, V]) visit(buckets []*bucket[K, V], view *gc.View, f *found[K, V]) {
+func (c *core[K, V]) visit(buckets []*bucket[K, V], view *gc.View, f *found) {
 	// In loops of loads that do not depend on each other, for the cache: see scan.
 	for _, b := range buckets {
 		b.meta.Load()
@@ -51,7 +32,7 @@ func (c *core[K, V]) visit(buckets []*bucket[K, V], view *gc.View, f *found[K, V
 	}
 }
 
-func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found[K, V]) {
+func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found) {
 	// Must precede the prunes: a committer that finds that a visit is asked for
 	// relies on a prune that sees its version.
 	visits, heads := c.index.asked(b)
@@ -71,7 +52,7 @@ func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found[K, V])
 		}
 		visited++
 		key := h.key
-		var list *[]*bucket[K, V]
+		var list *[]item
 		switch c.prune(p, h, view, math.MaxInt, f) {
 		case leftNoKey:
 			gone++
@@ -84,7 +65,7 @@ func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found[K, V])
 			continue
 		}
 		if b := c.index.list(p, c.index.hash.sum(key), key); b != nil {
-			*list = append(*list, b)
+			*list = append(*list, c.item(b))
 		}
 	}
 	if visited > 0 && gone == visited {
@@ -96,27 +77,27 @@ func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found[K, V])
 // before the mark came off, so the visit that follows starts from a head below which
 // the version is found, and marks it again or drops it. One that comes later does not
 // find the mark.
-func (c *core[K, V]) due(waits []waiting[K, V], buckets []*bucket[K, V]) []*bucket[K, V] {
-	for _, w := range waits {
-		w.v.state.And(^w.mark())
-		if w.last {
-			c.counters.tombstones.Add(-1)
-		}
-		h, p, _ := c.index.lookup(w.v.key)
-		if b := c.index.list(p, h, w.v.key); b != nil {
-			buckets = append(buckets, b)
-		}
+func (c *core[K, V]) due(w waiting, items []item) []item {
+	v := (*version[K, V])(w.v)
+	v.state.And(^w.mark())
+	if w.of.last {
+		c.counters.tombstones.Add(-1)
 	}
-	return buckets
+	h, p, _ := c.index.lookup(v.key)
+	if b := c.index.list(p, h, v.key); b != nil {
+		items = append(items, c.item(b))
+	}
+	return items
 }
 
 // stale reports whether a tombstone that waits for transactions which may write has been
 // written over. Then it waits no more: what is on top of it says what is to be kept of it.
 // Otherwise a key that is deleted and stored again, for as long as such a transaction is
 // open, would leave a wait each time.
-func (c *core[K, V]) stale(w waiting[K, V]) bool {
-	w.v.state.And(^w.mark()) // must precede the lookup: who brings w.v to light again asks for a visit
-	if _, _, h := c.index.lookup(w.v.key); h == w.v && !marked(w.v, w.mark()) {
+func (c *core[K, V]) stale(w waiting) bool {
+	v := (*version[K, V])(w.v)
+	v.state.And(^w.mark()) // must precede the lookup: who brings v to light again asks for a visit
+	if _, _, h := c.index.lookup(v.key); h == v && !marked(v, w.mark()) {
 		return false
 	}
 	c.counters.tombstones.Add(-1)
@@ -125,7 +106,8 @@ func (c *core[K, V]) stale(w waiting[K, V]) bool {
 
 // surplus returns how many versions the keys of b that are to be visited have beyond the
 // newest one and those that wait.
-func (c *core[K, V]) surplus(b *bucket[K, V]) (n int) {
+func (c *core[K, V]) surplus(i item) (n int) {
+	b := (*bucket[K, V])(i.b)
 	meta := b.meta.Load()
 	for i := range b.slots {
 		h := b.slots[i].Load()
@@ -168,7 +150,7 @@ const (
 // It stops after run versions in a row that had to be kept. If f is not nil it tells of
 // the old versions that have to be kept for old epochs, once each: a version is marked
 // as waiting when its wait begins. If f is nil it does not look far for the bound.
-func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run int, f *found[K, V]) (l left) {
+func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run int, f *found) (l left) {
 	for {
 		switch h {
 		case nil:
@@ -244,7 +226,7 @@ func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run i
 	// If it waits already, then for the same one, or the wait is about to end.
 	if !marked(h, lastBit) {
 		c.counters.tombstones.Add(1)
-		f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: view.Writers, Writers: true, What: waiting[K, V]{h, true}})
+		f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: view.Writers, Writers: true, What: c.waiting(h, true)})
 	}
 	return l
 }
@@ -261,7 +243,7 @@ func marked[K comparable, V any](v *version[K, V], mark uint64) bool {
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for
 // an epoch that is not old.
-func (c *core[K, V]) pruneBelow(v *version[K, V], view *gc.View, run int, f *found[K, V]) (kept, young bool) {
+func (c *core[K, V]) pruneBelow(v *version[K, V], view *gc.View, run int, f *found) (kept, young bool) {
 	inARow := 0
 	for cur := v; inARow < run; {
 		// What is above at below cur is dropped.
@@ -295,7 +277,7 @@ func (c *core[K, V]) pruneBelow(v *version[K, V], view *gc.View, run int, f *fou
 		if !old || f.Alone {
 			young = true
 		} else if !marked(n, waitBit) {
-			f.Waits = append(f.Waits, gc.Wait[waiting[K, V]]{Epoch: at, What: waiting[K, V]{n, false}})
+			f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: at, What: c.waiting(n, false)})
 		}
 	}
 	return kept, young

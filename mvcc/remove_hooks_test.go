@@ -219,7 +219,7 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn) // on top, undecided
 	second := stage.actor("second pruner", func() {
 		m.index.list(k, m.hash("k"), "k")
-		m.visit([]*bucket[string, int]{k.b}, older, &found[string, int]{Alone: true})
+		m.visit([]*bucket[string, int]{k.b}, older, &found{Alone: true})
 	}).to(hooks.Dequeued)
 	r.Close()
 	first := stage.actor("first pruner", func() { _ = m.Reclaim(bg) }).to(hooks.PruneWalked) // from below the top

@@ -19,10 +19,17 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 		panic("mvcc: Savepoint: fn is nil")
 	}
 	st := tx.st
+	if st.up != nil {
+		return Tx[none, none]{st.up, tx.gen}.Savepoint(fn)
+	}
 	st.enter()
-	outer, writes, undo, after := st.since, len(st.writes), len(st.undo), len(st.after)
+	outer, was, after := st.since, st.mark(), len(st.after)
+	var others []saved
+	for _, p := range st.more {
+		others = append(others, saved{p, p.mark()})
+	}
 	st.saves++
-	st.since = st.saves
+	st.setSavepoint(st.saves)
 	st.leave()
 	keep := false
 	defer func() {
@@ -34,14 +41,14 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 		}
 		st.enter()
 		if !keep {
-			st.restore(writes, undo)
+			st.restore(was)
+			for _, p := range st.more {
+				p.restore(markOf(others, p))
+			}
 			clear(st.after[after:])
 			st.after = st.after[:after]
 		}
-		if st.since = outer; outer == 0 {
-			clear(st.undo)
-			st.undo = st.undo[:0]
-		}
+		st.setSavepoint(outer)
 		st.leave()
 	}()
 	err = fn()
@@ -57,13 +64,46 @@ func (st *txState[K, V]) save(i int) {
 	}
 }
 
-// restore makes the writes what they were when there were n of them, and the notes too.
-func (st *txState[K, V]) restore(n, undo int) {
-	for i := len(st.undo) - 1; i >= undo; i-- {
+// A mark says how many writes and notes there were when a savepoint began.
+type mark struct{ writes, undo int }
+
+func (st *txState[K, V]) mark() mark { return mark{len(st.writes), len(st.undo)} }
+
+// A saved is the mark of a part.
+type saved struct {
+	p part
+	mark
+}
+
+// markOf returns the mark of p, which had nothing if it has joined since.
+func markOf(list []saved, p part) mark {
+	for i := range list {
+		if list[i].p == p {
+			return list[i].mark
+		}
+	}
+	return mark{}
+}
+
+// setSavepoint makes number the innermost savepoint that is open, 0 for none.
+func (st *txState[K, V]) setSavepoint(number uint32) {
+	if st.since = number; number == 0 {
+		clear(st.undo)
+		st.undo = st.undo[:0]
+	}
+	for _, p := range st.more {
+		p.setSavepoint(number)
+	}
+}
+
+// restore makes the writes what they were at a mark, and the notes too.
+func (st *txState[K, V]) restore(was mark) {
+	n := was.writes
+	for i := len(st.undo) - 1; i >= was.undo; i-- {
 		st.writes[st.undo[i].i] = st.undo[i].was
 	}
-	clear(st.undo[undo:])
-	st.undo = st.undo[:undo]
+	clear(st.undo[was.undo:])
+	st.undo = st.undo[:was.undo]
 	for i := n; i < len(st.writes); i++ {
 		if st.byKey != nil {
 			delete(st.byKey, st.writes[i].v.key)

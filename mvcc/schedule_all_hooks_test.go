@@ -90,6 +90,28 @@ var reusedMore = []string{
 	"a b|clear|store c; store b",
 }
 
+// overTables are programs over the tables of a database, see parseScenario. They are
+// explored wholly, and overTablesMore within a bound on preemptions.
+var overTables = []string{
+	"a b tables|update wa wb|view ra rb",
+	"a b tables|update wa wb; update wa wb|view ra rb",
+	"a b tables|update wa wb|load a; load b",
+	"a b tables|update wa wb|prune",
+	"a b c tables patience=0|update ra wb wc|store a; load b",
+	"a+ b- tables patience=0|update ra wb|store a; load b",
+	"a b tables patience=0|snapshot ra wb|snapshot rb wa",
+	"a b tables|watched ra wb|store a",
+	"a b tables|past ra rb|update wa wb; prune",
+}
+
+var overTablesMore = []string{
+	"a b tables patience=0|update ra wb|update rb wa",
+	"a b tables patience=0|update wa wb|update wb wa",
+	"a b tables patience=0|update ma wb|update mb wa",
+	"a b tables|update ra wb|retry scan wa",
+	"a b- tables|update wa wb|update rb wa|view ra rb",
+}
+
 // three are programs of three actors, explored within a bound on preemptions.
 var three = []string{
 	"a-|store a|loadAndDelete a|prune",
@@ -145,10 +167,10 @@ func TestSchedules(t *testing.T) {
 		for _, text := range longer {
 			c.explore(strings.Replace(text, "|", " patience=2|", 1), -1, 300_000)
 		}
-		for _, text := range reused {
+		for _, text := range slices.Concat(reused, overTables) {
 			c.explore(text, -1, 0)
 		}
-		for _, text := range reusedMore {
+		for _, text := range slices.Concat(reusedMore, overTablesMore) {
 			c.explore(text, 4, 100_000)
 			c.explore(text, -1, 300_000)
 		}
@@ -167,6 +189,9 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(longer[:4], reused[:2]) {
 			c.explore(text, -1, 0)
 		}
+		for _, text := range overTables[:2] {
+			c.explore(text, -1, 0)
+		}
 		for _, text := range three[:4] {
 			c.explore(text, 1, 0)
 		}
@@ -177,7 +202,10 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(longer, reused) {
 			c.explore(text, -1, 0)
 		}
-		for _, text := range reusedMore {
+		for _, text := range overTables {
+			c.explore(text, -1, 0)
+		}
+		for _, text := range slices.Concat(reusedMore, overTablesMore) {
 			c.explore(text, 3, 0)
 		}
 		for _, text := range three {

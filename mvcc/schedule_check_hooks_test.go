@@ -5,6 +5,7 @@ package mvcc
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -98,25 +99,34 @@ func (x *execution) inspect() {
 		}
 	}()
 	t := &finder{}
-	checkQuiet(t, x.m)
+	for _, m := range x.w.maps {
+		checkQuiet(t, m)
+	}
 	x.end = (&operation{text: "in the end", kind: opEnd, started: x.clock + 1, ended: x.clock + 2}).fresh()
 	x.end.started, x.end.ended = x.clock+1, x.clock+2
 	look := func() {
-		all := contents(t, x.m)
+		all := map[string]int{}
+		for _, m := range x.w.maps {
+			maps.Copy(all, contents(t, m))
+		}
 		for i, key := range programKeys {
 			x.end.note(i, all[key], all[key] != 0)
 		}
 		require.Empty(t, x.end.failed)
 	}
 	look()
-	x.m.gc.Refresh()
-	view := x.m.gc.View()
-	for _, h := range heads(x.m) {
-		x.m.prune(h.at, h.head, view, math.MaxInt, nil)
+	x.w.of[0].gc.Refresh()
+	view := x.w.of[0].gc.View()
+	for _, m := range x.w.maps {
+		for _, h := range heads(m) {
+			m.prune(h.at, h.head, view, math.MaxInt, nil)
+		}
 	}
 	look()
-	for _, h := range heads(x.m) {
-		require.LessOrEqual(t, len(chain(x.m, h.head.key)), 1, "versions are left that nobody needs")
+	for _, m := range x.w.maps {
+		for _, h := range heads(m) {
+			require.LessOrEqual(t, len(chain(m, h.head.key)), 1, "versions are left that nobody needs")
+		}
 	}
 }
 

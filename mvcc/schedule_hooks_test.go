@@ -244,7 +244,7 @@ func (s *scheduler) Give(x any) { s.current.idle = append(s.current.idle, x) }
 type execution struct {
 	scenario *scenario
 	*scheduler
-	m       *Map[string, int]
+	w       *world
 	ops     []*operation
 	events  []event
 	initial state
@@ -261,26 +261,26 @@ func execute(sc *scenario, choose func(ready []int) int) *execution {
 func executeStepwise(sc *scenario, sites bool, choose func(x *execution, ready []int) int) (x *execution) {
 	s := &scheduler{objects: map[unsafe.Pointer]int{}, indexed: map[any]int{}, sites: sites, patience: sc.patience}
 	x = &execution{scenario: sc, scheduler: s}
-	x.m, x.initial = sc.newMap()
+	x.w, x.initial = sc.newWorld()
 	defer func() {
 		if !x.panicked() {
-			x.m.Close()
+			x.w.close()
 		}
 	}()
 
-	states := make([]*txState[string, int], len(sc.programs))
+	states := make([][]any, len(sc.programs))
 	for i := range states {
-		states[i] = x.m.newState()
+		states[i] = x.w.newStates()
 	}
 	defer hooks.Schedule(s)()
 	for i, program := range sc.programs {
 		ops := make([]*operation, len(program))
 		for j, o := range program {
 			ops[j] = o.fresh()
-			ops[j].then, ops[j].since = x.initial, uint64(x.m.slots.Now())
+			ops[j].then, ops[j].since = x.initial, x.w.of[0].Epoch()
 		}
 		x.ops = append(x.ops, ops...)
-		s.add(func(*player) { x.perform(ops) }, states[i])
+		s.add(func(*player) { x.perform(ops) }, states[i]...)
 	}
 	ready := make([]int, 0, len(s.actors))
 	for {
@@ -324,13 +324,13 @@ const maxSteps = 5000
 func (x *execution) perform(ops []*operation) {
 	for _, o := range ops {
 		if o.kind == opPrune || o.kind == opRefresh {
-			o.run(x.m)
+			o.run(x.w)
 			continue
 		}
 		x.stop(startOp, noObject)
 		x.clock++
 		o.started = x.clock
-		o.run(x.m)
+		o.run(x.w)
 		x.stop(endOp, noObject)
 		x.clock++
 		o.ended = x.clock

@@ -233,9 +233,9 @@ func (o *operation) note(i, value int, ok bool) {
 	o.saw[i] = value
 }
 
-// run performs the operation on m.
-func (o *operation) run(m *Map[string, int]) {
-	key := programKeys[o.key]
+// run performs the operation in w.
+func (o *operation) run(w *world) {
+	key, m := programKeys[o.key], w.of[o.key]
 	switch o.kind {
 	case opLoad:
 		value, ok := m.Load(key)
@@ -268,23 +268,24 @@ func (o *operation) run(m *Map[string, int]) {
 			return o.id, UpdateOp
 		})
 	case opView:
-		s := m.Snapshot()
+		at, end := w.snapshot()
 		for _, a := range o.acts {
-			o.read(s, a, nil)
+			o.read(at, a, nil)
 		}
-		s.Close()
+		end()
 	case opPast:
-		o.past(m)
+		o.past(w)
 	case opUpdate:
-		o.update(m)
+		o.update(w)
 	case opClear:
 		m.Clear()
 	case opPrune:
 		m.gc.Refresh()
 		view := m.gc.View()
-		for _, k := range programKeys {
+		for i, k := range programKeys {
+			m := w.of[i]
 			if h := m.lookup(k); h.head != nil {
-				m.prune(h.at, h.head, view, math.MaxInt, new(found[string, int]))
+				m.prune(h.at, h.head, view, math.MaxInt, new(found))
 			}
 		}
 	case opRefresh:
@@ -292,52 +293,48 @@ func (o *operation) run(m *Map[string, int]) {
 	}
 }
 
-func (o *operation) past(m *Map[string, int]) {
-	s, err := m.SnapshotAt(o.since)
+func (o *operation) past(w *world) {
+	at, end, err := w.snapshotAt(o.since)
 	if err != nil {
 		return
 	}
-	defer s.Close()
+	defer end()
 	for _, a := range o.acts {
-		if value, ok := s.Get(programKeys[a.key]); value != o.then[a.key] || ok != (value != 0) {
+		if value, ok := at(a.key).Get(programKeys[a.key]); value != o.then[a.key] || ok != (value != 0) {
 			o.failed = fmt.Sprintf("%s as of the beginning is %d, %v", programKeys[a.key], value, ok)
 		}
 	}
 }
 
-func (o *operation) update(m *Map[string, int]) {
-	body := func(tx Tx[string, int]) {
+func (o *operation) update(w *world) {
+	body := func(in func(key int) Tx[string, int]) {
 		own := map[int]int{}
 		for _, a := range o.acts {
 			switch a.do {
 			case 'w':
-				tx.Set(programKeys[a.key], o.id)
+				in(a.key).Set(programKeys[a.key], o.id)
 				own[a.key] = o.id
 			case 'm':
-				o.merge(tx, a.key)
+				o.merge(in(a.key), a.key)
 			case 'd':
-				tx.Delete(programKeys[a.key])
+				in(a.key).Delete(programKeys[a.key])
 				own[a.key] = 0
 			default:
-				o.read(tx, a, own)
+				o.read(func(key int) Reader[string, int] { return in(key) }, a, own)
 			}
 		}
 	}
 	if o.retry {
-		err := m.Update(bg, &TxOptions{Isolation: o.level.Isolation, MaxAttempts: 2}, func(tx Tx[string, int]) error {
+		err := w.update(&TxOptions{Isolation: o.level.Isolation, MaxAttempts: 2}, func(in func(int) Tx[string, int]) {
 			o.saw = (&operation{}).fresh().saw // each attempt begins anew
-			body(tx)
-			return nil
+			body(in)
 		})
 		o.aborted = err != nil
 		return
 	}
-	tx := m.Begin(o.level)
-	if o.watched {
-		tx.st.revoked = maxRevocations
-	}
-	body(tx)
-	o.aborted = tx.Commit() != nil
+	in, commit := w.begin(o.level, o.watched)
+	body(in)
+	o.aborted = commit() != nil
 }
 
 // merge merges key i, and notes what that is given.
@@ -352,7 +349,7 @@ func (o *operation) merge(tx Tx[string, int], i int) {
 }
 
 // read performs a reading act. own is what the transaction has written itself.
-func (o *operation) read(r Reader[string, int], a act, own map[int]int) {
+func (o *operation) read(in func(key int) Reader[string, int], a act, own map[int]int) {
 	see := func(i, value int, ok bool) {
 		if mine, written := own[i]; !written {
 			o.note(i, value, ok)
@@ -362,20 +359,25 @@ func (o *operation) read(r Reader[string, int], a act, own map[int]int) {
 	}
 	switch a.do {
 	case 'r':
-		value, ok := r.Get(programKeys[a.key])
+		value, ok := in(a.key).Get(programKeys[a.key])
 		see(a.key, value, ok)
 		return
 	case 'u':
-		value, ok := r.(Tx[string, int]).GetForUpdate(programKeys[a.key])
+		value, ok := in(a.key).(Tx[string, int]).GetForUpdate(programKeys[a.key])
 		see(a.key, value, ok)
 		return
 	}
 	met := map[string]int{}
-	for key, value := range r.All() {
-		if _, twice := met[key]; twice {
-			o.failed = "met twice: " + key
+	for i := range programKeys {
+		if i > 0 && in(i) == in(i-1) {
+			continue // the same map
 		}
-		met[key] = value
+		for key, value := range in(i).All() {
+			if _, twice := met[key]; twice {
+				o.failed = "met twice: " + key
+			}
+			met[key] = value
+		}
 	}
 	for i, key := range programKeys {
 		value, ok := met[key]

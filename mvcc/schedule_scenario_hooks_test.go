@@ -24,7 +24,8 @@ type scenario struct {
 // The first part has a word for each key that has an entry: "a" has a value, "b-"
 // was deleted, "c+" was overwritten once; the value of key number i is i+1. It
 // may also say "eager": committers prune at every write; "busy": there is no
-// background work, committers do it; and "patience=2", see [scheduler]. The other
+// background work, committers do it; "tables": each key is in a table of its own, but for
+// the last, which is with the one before; and "patience=2", see [scheduler]. The other
 // parts are the programs of the actors, each a list of operations divided by
 // semicolons.
 func parseScenario(text string) (*scenario, error) {
@@ -68,9 +69,9 @@ func (sc *scenario) String() string {
 	return sc.initial + "|" + strings.Join(programs, "|")
 }
 
-// newMap returns the map on which the programs run. Nothing is pruned on it
+// newWorld returns what the programs run on. Nothing is pruned on it
 // unless a program does.
-func (sc *scenario) newMap() (*Map[string, int], state) {
+func (sc *scenario) newWorld() (*world, state) {
 	opts := still()
 	opts.ReclaimQueue = 64 // a small one is made faster; the programs do not fill half of it
 	words := strings.Fields(sc.initial)
@@ -80,11 +81,10 @@ func (sc *scenario) newMap() (*Map[string, int], state) {
 	if slices.Contains(words, "busy") {
 		opts.ReclaimWorkers = -1
 	}
-	m := New[string, int](opts)
-	m.index.hash = orderlyHash()
-	m.index.table.Store(newTable[string, int](2)) // a scan has fewer steps
+	w := newWorld(opts, slices.Contains(words, "tables"))
 	var now state
 	for i, key := range programKeys {
+		m := w.of[i]
 		for _, word := range words {
 			switch word {
 			case key:
@@ -100,8 +100,8 @@ func (sc *scenario) newMap() (*Map[string, int], state) {
 			}
 		}
 	}
-	m.gc.Refresh()
-	return m, now
+	w.of[0].gc.Refresh()
+	return w, now
 }
 
 // orderlyHash returns a way to hash, the same every time, that tells the keys apart by

@@ -60,6 +60,10 @@ func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
 // Close closes the snapshot. It may be called any number of times, by any
 // goroutine, also late: only the first call has an effect. It never waits.
 func (s Snapshot[K, V]) Close() {
+	if s.st != nil && s.st.up != nil {
+		Snapshot[none, none]{s.st.up, s.gen}.Close()
+		return
+	}
 	if s.st != nil && s.st.end(s.gen) {
 		s.st.m.give(s.st, s.gen) // a snapshot leaves nothing behind in its state
 	}

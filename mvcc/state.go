@@ -3,6 +3,7 @@ package mvcc
 import (
 	"runtime"
 	"slices"
+	stdatomic "sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/favour"
@@ -19,6 +20,12 @@ type txState[K comparable, V any] struct {
 	index *index[K, V] // that of m: a read is there one load sooner
 	m     *Map[K, V]
 
+	// A transaction or snapshot of a database has a state that leads, and one for each map
+	// that it uses, with the slot of the former, see part. up is the one that leads, nil if
+	// it is this one, which then has the parts that were used once, by their numbers.
+	up    *leader
+	parts stdatomic.Pointer[[]part]
+
 	// What a Tx needs beside; nil in a state that has only served snapshots. It
 	// belongs to the one goroutine that uses the Tx.
 	*txWork[K, V]
@@ -26,6 +33,11 @@ type txState[K comparable, V any] struct {
 
 // A txWork is what a transaction has read and is to write.
 type txWork[K comparable, V any] struct {
+	// more are the parts that the transaction uses beside, in the order of their numbers.
+	// joined is the transaction that this state was a part of last.
+	more   []part
+	joined epoch.Gen
+
 	level   Level
 	busy    bool // a method is under way, see enter
 	hasRead bool // a read of the map, not of an own write
@@ -50,9 +62,10 @@ type txWork[K comparable, V any] struct {
 	byKey map[K]int
 	// watch is what validates the commit under way if it is pushed, conflict why that
 	// failed, and grows by how much it makes the number of keys grow.
-	watch    *watch
-	conflict conflict[K]
-	grows    int
+	watch     *watch
+	conflict  conflict[K]
+	grows     int
+	installed int // how many of the writes
 }
 
 // A readRecord says that seen, which may be a tombstone, was the version of its key, found
@@ -101,10 +114,14 @@ const (
 func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen epoch.Gen) {
 	st, gen = m.open(epoch.MayWrite)
 	if st.txWork == nil {
-		st.txWork = &txWork[K, V]{full: compactReads, fullAbsent: compactReads}
+		st.txWork = newWork[K, V]()
 	}
 	st.level = level
 	return st, gen
+}
+
+func newWork[K comparable, V any]() *txWork[K, V] {
+	return &txWork[K, V]{full: compactReads, fullAbsent: compactReads}
 }
 
 // open is begin for a transaction that only reads, if writer is 0.
@@ -152,10 +169,26 @@ func (st *txState[K, V]) leave() { st.busy = false }
 // idle takes an idle state out of the pool, or returns nil.
 func (m *Map[K, V]) idle() *txState[K, V] {
 	if hooks.Scheduled() {
-		st, _ := hooks.Take().(*txState[K, V])
-		return st
+		return m.scheduledIdle()
 	}
 	return m.pool.Get()
+}
+
+// scheduledIdle is idle for a goroutine that is scheduled, which has idle states of several
+// maps.
+func (m *Map[K, V]) scheduledIdle() (st *txState[K, V]) {
+	var others []any
+	for x := hooks.Take(); x != nil; x = hooks.Take() {
+		if own, ok := x.(*txState[K, V]); ok && own.m == m {
+			st = own
+			break
+		}
+		others = append(others, x)
+	}
+	for _, x := range others {
+		hooks.Give(x)
+	}
+	return st
 }
 
 // give puts the state of the transaction gen, which has ended, back into the pool. If
@@ -255,6 +288,9 @@ func (st *txState[K, V]) guarded(gen epoch.Gen, fn func() error) (err error) {
 
 // finish ends the transaction gen, if it has not ended, and recycles the state.
 func (st *txState[K, V]) finish(gen epoch.Gen) bool {
+	if st.up != nil {
+		return st.up.finish(gen)
+	}
 	if !st.end(gen) {
 		return false
 	}
@@ -270,6 +306,18 @@ func (st *txState[K, V]) finish(gen epoch.Gen) bool {
 // marks, a pointer that is written by itself costs a fraction of one in a struct that is
 // copied or cleared.
 func (st *txState[K, V]) recycle(gen epoch.Gen) {
+	if len(st.more) > 0 {
+		for _, p := range st.more {
+			p.forget()
+		}
+		st.more = emptied(st.more)
+	}
+	st.forget()
+	st.m.give(st, gen)
+}
+
+// forget is recycle for one map.
+func (st *txState[K, V]) forget() {
 	if len(st.writes) > fewRecords {
 		st.writes, st.byKey = emptied(st.writes), nil
 	} else {
@@ -298,9 +346,9 @@ func (st *txState[K, V]) recycle(gen epoch.Gen) {
 		}
 		st.full, st.fullAbsent = compactReads, compactReads
 	}
-	st.revoked, st.dirtied = 0, 0
+	st.revoked, st.dirtied, st.installed = 0, 0, 0
 	st.busy = false
-	if st.saves != 0 {
+	if st.saves|st.since != 0 || st.undo != nil {
 		st.saves, st.since, st.undo = 0, 0, nil
 	}
 	if st.after != nil {
@@ -309,7 +357,6 @@ func (st *txState[K, V]) recycle(gen epoch.Gen) {
 	if st.claim != nil {
 		st.claim = nil
 	}
-	st.m.give(st, gen)
 }
 
 // emptied returns s with length 0, and nothing reachable through it.

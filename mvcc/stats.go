@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/invariant"
@@ -186,14 +187,83 @@ func describe(gauge, counter func(field, metric, help string)) {
 // about as many as transactions have been open at once lately, and at some hundred of
 // the keys that wait to be pruned. It allocates nothing. It takes a lock for some
 // instructions, see the package's doc.
+//
+// Of a table of a [DB] there are Epoch, Keys, Entries, the conflicts, and Bytes, that of the
+// index and the newest version of each key. What it has in common with other tables is zero:
+// [DB.Stats] has that.
 func (m *Map[K, V]) Stats() Stats {
 	m.check()
-	g := m.gc.Stats()
-	live, ended, extra := m.slots.Census()
-	f := m.favour.Stats()
-	c := m.counters
+	if m.db == nil {
+		return m.shared.stats()
+	}
+	own := m.sizes()
+	s := Stats{Epoch: m.Epoch(), Keys: own.keys, Entries: own.entries,
+		Bytes: own.index + uint64(own.entries)*own.perVersion}
+	s.setConflicts(own.conflicts)
+	return s
+}
+
+// Stats returns the present statistics of all tables together, see [Map.Stats].
+func (db *DB) Stats() Stats { return db.root.shared.stats() }
+
+// Sources returns what statistics there are, for package profiling and for metrics: those of
+// the database by its name, and those of the tables that it has now by name and table, as
+// in "shop/stock".
+func (db *DB) Sources(name string) map[string]func() Stats {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	all := map[string]func() Stats{name: db.Stats}
+	for table, m := range db.tables {
+		all[name+"/"+table] = m.Stats
+	}
+	return all
+}
+
+// mapSizes are what is known of each map.
+type mapSizes struct {
+	keys, entries     int
+	index, perVersion uint64 // bytes of the index, and of a version
+	conflicts         [ConflictWrite + 1]uint64
+}
+
+func (c *core[K, V]) sizes() (s mapSizes) {
+	s.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
+	s.keys = int(max(c.counters.keys.Value(), 0))
+	for kind := range s.conflicts {
+		s.conflicts[kind] = c.counters.conflicts[kind].Load()
+	}
+	if c.index != nil {
+		s.entries, s.index = int(max(c.index.entries.Value(), 0)), c.index.bytes()
+	}
+	return s
+}
+
+func (s *Stats) setConflicts(of [ConflictWrite + 1]uint64) {
+	s.ReadConflicts, s.ScanConflicts, s.WriteConflicts = of[ConflictRead], of[ConflictScan], of[ConflictWrite]
+	s.Conflicts = s.ReadConflicts + s.ScanConflicts + s.WriteConflicts
+}
+
+func (x *shared) stats() Stats {
+	g := x.gc.Stats()
+	live, ended, extra := x.slots.Census()
+	f := x.favour.Stats()
+	var all mapSizes
+	newest := uint64(0) // bytes of the newest versions
+	x.each(func(m *member) bool {
+		one := m.sizes()
+		all.keys += one.keys
+		all.entries += one.entries
+		all.index += one.index
+		newest += uint64(one.entries) * one.perVersion
+		all.perVersion = max(all.perVersion, one.perVersion)
+		for kind, n := range one.conflicts {
+			all.conflicts[kind] += n
+		}
+		return false
+	})
+	c := &x.counters
 	wasted := c.wasted.Load()
-	now := m.slots.Now()
+	now := x.slots.Now()
 	drawn := uint64(now - epoch.First)
 	if invariant.Enabled && wasted > drawn {
 		invariant.Violated("%d epochs were wasted, and %d drawn", wasted, drawn)
@@ -205,27 +275,24 @@ func (m *Map[K, V]) Stats() Stats {
 		LiveTx:       live,
 		OldestPin:    uint64(g.OldestPin),
 		OldestPinAge: g.OldestPinAge,
-		Keys:         int(max(c.keys.Value(), 0)),
-		Entries:      int(max(m.index.entries.Value(), 0)),
+		Keys:         all.keys,
+		Entries:      all.entries,
 		QueueDepth:   g.Pending,
 		Aside:        g.Aside,
 
-		Commits:        drawn - wasted,
-		Ended:          ended,
-		ReadConflicts:  c.conflicts[ConflictRead].Load(),
-		ScanConflicts:  c.conflicts[ConflictScan].Load(),
-		WriteConflicts: c.conflicts[ConflictWrite].Load(),
-		Retries:        c.retries.Load(),
-		Helped:         c.helped.Load(),
-		Pushed:         c.pushed.Load(),
-		Revoked:        c.revoked.Load(),
-		Rivals:         c.rivals.Load(),
-		Reinstalled:    c.reinstalled.Load(),
-		Claims:         f.Granted,
-		Expired:        f.Expired,
-		Deferred:       f.Deferrals,
-		HeldClaims:     f.Held,
-		Waiting:        f.Waiting,
+		Commits:     drawn - wasted,
+		Ended:       ended,
+		Retries:     c.retries.Load(),
+		Helped:      c.helped.Load(),
+		Pushed:      c.pushed.Load(),
+		Revoked:     c.revoked.Load(),
+		Rivals:      c.rivals.Load(),
+		Reinstalled: c.reinstalled.Load(),
+		Claims:      f.Granted,
+		Expired:     f.Expired,
+		Deferred:    f.Deferrals,
+		HeldClaims:  f.Held,
+		Waiting:     f.Waiting,
 
 		TickRefreshes:     g.TickRefreshes.N,
 		CommitRefreshes:   g.CommitRefreshes.N,
@@ -236,14 +303,19 @@ func (m *Map[K, V]) Stats() Stats {
 		SyncFallbacks:     g.Fallbacks,
 		Parks:             g.Parks,
 		Evicted:           g.Evicted,
-		Leaked:            m.slots.Leaked(),
+		Leaked:            x.slots.Leaked(),
 	}
-	s.Conflicts = s.ReadConflicts + s.ScanConflicts + s.WriteConflicts
+	s.setConflicts(all.conflicts)
 	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime
 	// A key has one version, the superfluous ones, and those that are set aside.
 	s.Versions = max(s.Entries+g.Surplus+g.Aside-int(c.tombstones.Load()), s.Keys)
 	s.Pruned = uint64(max(int64(s.Commits+extra)-int64(s.Versions), 0))
-	s.Bytes = m.index.bytes() + uint64(s.Versions)*m.perVersion +
-		uint64(m.slots.Owned())*slotBytes + g.Bytes
+	older := uint64(max(s.Versions-s.Entries, 0))
+	if s.Entries > 0 {
+		older *= newest / uint64(s.Entries) // as large as the newest, on average
+	} else {
+		older *= all.perVersion
+	}
+	s.Bytes = all.index + newest + older + uint64(x.slots.Owned())*slotBytes + g.Bytes
 	return s
 }

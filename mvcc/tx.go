@@ -213,6 +213,10 @@ func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
 	if f == nil {
 		panic("mvcc: OnCommit: f is nil")
 	}
+	if up := tx.st.up; up != nil {
+		Tx[none, none]{up, tx.gen}.OnCommit(f)
+		return
+	}
 	tx.st.enter()
 	tx.st.after = append(tx.st.after, f)
 	tx.st.leave()
@@ -238,6 +242,9 @@ func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
 func (tx Tx[K, V]) Commit() error {
 	if tx.st == nil {
 		panic(errZeroTx)
+	}
+	if up := tx.st.up; up != nil {
+		return Tx[none, none]{up, tx.gen}.Commit()
 	}
 	if tx.st.gen() != tx.gen {
 		err := tx.st.over(tx.gen)
@@ -297,14 +304,16 @@ func (tx Tx[K, V]) Err() error {
 	if tx.st == nil {
 		panic(errZeroTx)
 	}
+	if up := tx.st.up; up != nil {
+		return Tx[none, none]{up, tx.gen}.Err()
+	}
 	if tx.st.gen() != tx.gen {
 		return tx.st.over(tx.gen)
 	}
 	tx.st.enter()
 	defer tx.st.leave()
-	if tx.st.doomed() {
-		c := tx.st.conflict
-		tx.st.conflict = conflict[K]{}
+	if tx.st.total() > 0 && tx.st.anyDoomed() {
+		c := tx.st.takeConflict()
 		return c.err(1)
 	}
 	return nil

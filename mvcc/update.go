@@ -119,7 +119,7 @@ func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn 
 			return fmt.Errorf("%w; %w", endOf(b.ctx), c.err(n))
 		case err != nil:
 			return err
-		case c.like(before) && self.Wrote(m.index.hash.sum(c.key)):
+		case c.like(before) && self.Wrote(c.hash):
 			c.self = true
 			return c.err(n + 1)
 		}

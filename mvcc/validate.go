@@ -44,6 +44,9 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 		w = load(st.record())
 		return w.tag() == tagTentative || w.tag() == tagAnnounced
 	}
+	if len(st.reads)+len(st.absent) == 0 && !st.scanned {
+		return w, true
+	}
 	for i := range st.reads {
 		r := &st.reads[i]
 		if v, valid := st.valid(r, least, e); !valid {
@@ -88,6 +91,15 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 // of the index.
 func (st *txState[K, V]) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r result) {
 	now, ok := st.validate(w, e)
+	for _, p := range st.more {
+		if !ok {
+			break
+		}
+		if now.tag() == tagTentative && advance(st.record(), now, now^checkBit) { // a sign of life
+			now ^= checkBit
+		}
+		now, ok = p.validate(now, e)
+	}
 	switch {
 	case !ok:
 		return now, resultConflict
@@ -143,12 +155,9 @@ func (st *txState[K, V]) settled(p place[K, V], v *version[K, V], e epoch.Epoch)
 	return st.m.newestAt(v, e-1)
 }
 
-// doomed reports whether the transaction is certain to conflict: a value it read
+// doomed reports whether a transaction that writes is certain to conflict: a value it read
 // has been overwritten. A key it found absent may be absent again by then.
 func (st *txState[K, V]) doomed() bool {
-	if len(st.writes) == 0 {
-		return false
-	}
 	m := st.m
 	for i := range st.reads {
 		r := &st.reads[i]

@@ -84,9 +84,15 @@ func markIn(list []*watch, hash uint64, r *record) {
 // markAll is mark for all keys that the transaction writes.
 func (st *txState[K, V]) markAll() {
 	if list := st.m.watches.list.Load(); list != nil {
-		for i := range st.writes {
-			markIn(*list, st.writes[i].hash, st.record())
-		}
+		st.eachHash(func(hash uint64) { markIn(*list, hash, st.record()) })
+	}
+}
+
+// setWatch makes w what the validation watches, or nothing.
+func (st *txState[K, V]) setWatch(w *watch) {
+	st.watch = w
+	for _, p := range st.more {
+		p.setWatch(w)
 	}
 }
 
@@ -100,7 +106,7 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 	watches := st.watch
 	if watches == nil {
 		watches = &watch{keys: st.keySet(false), record: st.record()}
-		st.watch = watches
+		st.setWatch(watches)
 		m.watches.add(watches) // until the attempt is over
 	} else {
 		// Whoever has marked it has installed before, and is met.
@@ -139,7 +145,7 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 				return w.epoch(), resultOK
 			}
 		default:
-			st.conflict = conflict[K]{}
+			st.takeConflict()
 			return 0, resultAborted
 		}
 	}

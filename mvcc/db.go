@@ -1,0 +1,139 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// A DB is a set of maps, its tables, that have one clock: a transaction may read and write
+// any of them, and commits over all at once. Use [NewDB] and [NewTable]. A table is a [Map]
+// that does all that a map does. Methods of a DB may be called by any number of goroutines.
+type DB struct {
+	_ noCopy
+
+	// root is the map of the states that lead, see part. It has no keys.
+	root *Map[none, none]
+	opts Options
+
+	mu     sync.Mutex // held for some instructions
+	tables map[string]anyTable
+	taken  []bool // by number: whether a table has it
+}
+
+// anyTable is a *Map of any types.
+type anyTable interface {
+	tableNumber() int
+	Stats() Stats
+}
+
+// NewDB returns a database without tables. opts may be nil, and is for all tables:
+// Capacity is for those that do not say theirs. NewDB panics if an option has no meaning.
+//
+// A database that is in use has background goroutines, which [DB.Close] ends. They also
+// end when the database and its tables have become unreachable, unless a value stored in a
+// table refers to one of them.
+func NewDB(opts *Options) *DB {
+	o := opts.withDefaults()
+	s := newShared(&o)
+	db := &DB{opts: o, tables: map[string]anyTable{}}
+	db.root = makeMap[none, none](s, &o, "", nil)
+	runtime.AddCleanup(db, (*gc.Reclaimer[item, waiting]).Stop, s.gc)
+	return db
+}
+
+// TableOptions configures a table. A nil *TableOptions, and every field that is zero, means
+// the default.
+type TableOptions struct {
+	// Capacity presizes the index for so many keys. Default: that of the database.
+	Capacity int
+
+	_ struct{}
+}
+
+// NewTable makes a table of db, with a name of its own. opts may be nil. It may be called
+// at any time, also while transactions are under way, which find the table empty. It panics
+// if there is a table with that name, or if an option has no meaning.
+//
+// A table takes part in the transactions of its database, see [Map.In]. All that a Map can
+// do by itself, its own Update and View included, it does as any other.
+func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
+	o := db.opts
+	if opts != nil && opts.Capacity != 0 {
+		if o.Capacity = opts.Capacity; o.Capacity < 0 {
+			panic(fmt.Sprintf("mvcc: TableOptions.Capacity is %d, want 0 or more", o.Capacity))
+		}
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if _, there := db.tables[name]; there {
+		panic(fmt.Sprintf("mvcc: NewTable: there is a table %q already", name))
+	}
+	m := makeMap(db.root.shared, &o, name, newIndex[K, V](o.Capacity))
+	runtime.AddCleanup(m, db.root.shared.drop, m.member)
+	if m.ordinal = slices.Index(db.taken, false); m.ordinal < 0 {
+		m.ordinal = len(db.taken)
+		db.taken = append(db.taken, false)
+	}
+	db.taken[m.ordinal] = true
+	m.db = db
+	db.tables[name] = m
+	return m
+}
+
+func (m *Map[K, V]) tableNumber() int { return m.ordinal }
+
+// Name returns the name of the table in its database, "" for a map by itself.
+func (m *Map[K, V]) Name() string {
+	m.check()
+	return m.counters.name
+}
+
+// drop takes a table out of the database.
+func (db *DB) drop(name string, t anyTable, closed func() bool) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if closed() {
+		return
+	}
+	delete(db.tables, name)
+	db.taken[t.tableNumber()] = false
+}
+
+// Tables returns the names of the tables, sorted.
+func (db *DB) Tables() []string {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return slices.Sorted(maps.Keys(db.tables))
+}
+
+// Table returns the table with the name, and whether there is one of these types.
+func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	m, ok = db.tables[name].(*Map[K, V])
+	return m, ok
+}
+
+// Close ends the background goroutines of the database, as [Map.Close] does for a map by
+// itself. The tables stay usable.
+func (db *DB) Close() { db.root.gc.Close() }
+
+// Reclaim is [Map.Reclaim] for all tables.
+func (db *DB) Reclaim(ctx context.Context) error { return db.root.Reclaim(ctx) }
+
+// Epoch returns the newest epoch that was drawn, see [Map.Epoch].
+func (db *DB) Epoch() uint64 { return db.root.Epoch() }
+
+// String names the tables and the newest epoch.
+func (db *DB) String() string {
+	return fmt.Sprintf("mvcc.DB: epoch %d, tables: %q", db.Epoch(), db.Tables())
+}
+
+// GoString returns the same as String.
+func (db *DB) GoString() string { return db.String() }

@@ -1,0 +1,356 @@
+package mvcc
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type shop struct {
+	db     *DB
+	stock  *Map[string, int]
+	orders *Map[int, string]
+}
+
+func newShop(t *testing.T, opts *Options) shop {
+	db := NewDB(opts)
+	t.Cleanup(db.Close)
+	return shop{db, NewTable[string, int](db, "stock", nil), NewTable[int, string](db, "orders", nil)}
+}
+
+func TestDB(t *testing.T) {
+	s := newShop(t, nil)
+	require.Equal(t, []string{"orders", "stock"}, s.db.Tables())
+	require.Equal(t, "stock", s.stock.Name())
+	before := s.db.Snapshot()
+	defer before.Close()
+	var inner DBTx
+	epochs := []uint64{}
+	err := s.db.Update(bg, nil, func(tx DBTx) error {
+		inner = tx
+		stock, orders := s.stock.In(tx), s.orders.In(tx)
+		require.Equal(t, stock, s.stock.In(tx), "the same transaction each time")
+		stock.Set("apple", 3)
+		orders.Set(1, "apple")
+		orders.OnCommit(func(e uint64) { epochs = append(epochs, e) })
+		_, ok := s.stock.Load("apple")
+		require.False(t, ok)
+		value, _ := s.stock.In(tx).Get("apple")
+		require.Equal(t, 3, value)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{s.db.Epoch()}, epochs, "both in one commit")
+	require.EqualValues(t, 1, s.db.Stats().Commits)
+	require.PanicsWithValue(t, ErrTxDone, func() { s.stock.In(inner) })
+	require.Zero(t, s.stock.At(before).Len()+s.orders.At(before).Len())
+	require.NoError(t, s.db.View(func(v DBSnapshot) error {
+		require.Equal(t, 1, s.stock.At(v).Len())
+		value, ok := s.orders.At(v).Get(1)
+		require.True(t, ok)
+		require.Equal(t, "apple", value)
+		return nil
+	}))
+	at := before.Epoch()
+	s.stock.At(before).Close()
+	require.PanicsWithValue(t, ErrTxDone, func() { before.Epoch() }, "it is the same snapshot")
+	_, err = s.db.SnapshotAt(at + 100)
+	require.ErrorIs(t, err, ErrEpochGone)
+
+	boom := errors.New("boom")
+	require.Same(t, boom, s.db.Update(bg, nil, func(tx DBTx) error {
+		s.stock.In(tx).Set("pear", 1)
+		return boom
+	}))
+	require.False(t, s.stock.Has("pear"))
+
+	tx := s.db.Begin(nil)
+	s.stock.In(tx).Set("pear", 1)
+	require.NoError(t, s.stock.In(tx).Commit(), "a part of it is the transaction")
+	require.ErrorIs(t, tx.Commit(), ErrTxDone)
+	require.True(t, s.stock.Has("pear"))
+	tx = s.db.Begin(nil)
+	s.stock.In(tx).Delete("pear")
+	s.stock.In(tx).Rollback()
+	tx.Rollback()
+	require.True(t, s.stock.Has("pear"))
+	require.Equal(t, 2, s.stock.Stats().Keys)
+	require.Equal(t, 3, s.db.Stats().Keys)
+	require.Zero(t, s.db.Stats().LiveTx)
+}
+
+// What one table says of a conflict, and the level, the sets of reads and the savepoints are
+// those of the transaction over all tables.
+func TestDBConflicts(t *testing.T) {
+	s := newShop(t, nil)
+	s.stock.Store("apple", 1)
+	for _, read := range []struct {
+		name string
+		fn   func(tx DBTx)
+		kind ConflictKind
+		key  any
+	}{
+		{"get", func(tx DBTx) { s.stock.In(tx).Get("apple") }, ConflictRead, "apple"},
+		{"absent", func(tx DBTx) { s.stock.In(tx).Get("pear") }, ConflictRead, "pear"},
+		{"scan", func(tx DBTx) { s.stock.In(tx).All()(func(string, int) bool { return true }) }, ConflictScan, "apple"},
+		{"read and written", func(tx DBTx) { s.stock.In(tx).Get("apple"); s.stock.In(tx).Set("apple", 7) }, ConflictRead, "apple"},
+	} {
+		t.Run(read.name, func(t *testing.T) {
+			s.stock.Delete("pear")
+			s.stock.Store("apple", 1)
+			tx := s.db.Begin(nil)
+			read.fn(tx)
+			s.orders.In(tx).Set(1, "x")
+			require.NoError(t, tx.Err())
+			if read.key == "pear" {
+				s.stock.Store("pear", 1)
+			} else {
+				s.stock.Store("apple", 2)
+			}
+			var c *ConflictError
+			require.ErrorAs(t, tx.Commit(), &c)
+			require.Equal(t, []any{"stock", read.key, read.kind}, []any{c.Table, c.Key, c.Kind})
+			require.False(t, s.orders.Has(1))
+			require.NotZero(t, s.stock.Stats().Conflicts)
+			require.Zero(t, s.orders.Stats().Conflicts)
+		})
+	}
+	t.Run("snapshot level", func(t *testing.T) {
+		tx := s.db.Begin(&TxOptions{Isolation: LevelSnapshot})
+		s.orders.In(tx).Get(5) // it has read, though in another table
+		s.stock.In(tx).Set("apple", 9)
+		s.stock.Store("apple", 3)
+		var c *ConflictError
+		require.ErrorAs(t, tx.Commit(), &c)
+		require.Equal(t, ConflictWrite, c.Kind)
+	})
+	t.Run("err", func(t *testing.T) {
+		tx := s.db.Begin(nil)
+		s.stock.In(tx).Get("apple")
+		s.orders.In(tx).Set(1, "x")
+		s.stock.Store("apple", 2)
+		require.ErrorIs(t, tx.Err(), ErrConflict)
+		require.ErrorIs(t, s.orders.In(tx).Err(), ErrConflict)
+		require.ErrorIs(t, tx.Commit(), ErrConflict)
+	})
+	t.Run("own key", func(t *testing.T) {
+		err := s.db.Update(bg, nil, func(tx DBTx) error {
+			s.stock.In(tx).Get("apple")
+			s.orders.In(tx).Set(1, "x")
+			s.stock.Store("apple", 4)
+			return nil
+		})
+		require.ErrorIs(t, err, ErrSelfConflict)
+		require.ErrorContains(t, err, `table "stock", key apple`)
+	})
+	require.Zero(t, s.db.Stats().LiveTx)
+}
+
+func TestDBSavepoint(t *testing.T) {
+	s := newShop(t, nil)
+	boom := errors.New("boom")
+	require.NoError(t, s.db.Update(bg, nil, func(tx DBTx) error {
+		stock := s.stock.In(tx)
+		stock.Set("a", 1)
+		require.Same(t, boom, stock.Savepoint(func() error {
+			stock.Set("a", 2)
+			stock.Set("b", 2)
+			s.orders.In(tx).Set(1, "joined within")
+			require.NoError(t, tx.Savepoint(func() error { s.orders.In(tx).Set(2, "inner"); return nil }))
+			return boom
+		}))
+		require.False(t, s.orders.In(tx).Has(1))
+		require.NoError(t, tx.Savepoint(func() error { s.orders.In(tx).Set(3, "kept"); return nil }))
+		return nil
+	}))
+	require.Equal(t, 1, s.stock.Len())
+	require.Equal(t, 1, s.orders.Len())
+	value, _ := s.stock.Load("a")
+	require.Equal(t, 1, value)
+	require.True(t, s.orders.Has(3))
+}
+
+func TestDBMergePanics(t *testing.T) {
+	s := newShop(t, nil)
+	tx := s.db.Begin(nil)
+	s.stock.In(tx).Set("a", 1)
+	s.orders.In(tx).Merge(1, func(string, bool) string { panic("boom") })
+	require.PanicsWithValue(t, "boom", func() { _ = tx.Commit() })
+	require.Zero(t, s.stock.Len()+s.orders.Len())
+	require.Zero(t, s.stock.Stats().Entries)
+	tx.Rollback()
+	tx = s.db.Begin(nil)
+	s.orders.In(tx).Merge(1, func(string, bool) string { s.stock.In(tx).Get("a"); return "" })
+	require.Panics(t, func() { _ = tx.Commit() }, "a merge uses its transaction")
+	require.Zero(t, s.orders.Len())
+}
+
+func TestDBMisuse(t *testing.T) {
+	s, other := newShop(t, nil), newShop(t, nil)
+	alone := New[int, int](nil)
+	t.Cleanup(alone.Close)
+	tx := s.db.Begin(nil)
+	defer tx.Rollback()
+	snapshot := s.db.Snapshot()
+	defer snapshot.Close()
+	panics := func(want string, f func()) {
+		t.Helper()
+		require.PanicsWithValue(t, want, f)
+	}
+	panics(`mvcc: In: table "stock" belongs to another database`, func() { other.stock.In(tx) })
+	panics(`mvcc: At: table "stock" belongs to another database`, func() { other.stock.At(snapshot) })
+	panics("mvcc: In: the map is not a table: make it with mvcc.NewTable", func() { alone.In(tx) })
+	panics(errZeroTx, func() { s.stock.In(DBTx{}) })
+	panics(errZeroSnapshot, func() { s.stock.At(DBSnapshot{}) })
+	panics(errZeroMap, func() { (&Map[int, int]{}).In(tx) })
+	panics(`mvcc: NewTable: there is a table "stock" already`, func() { NewTable[int, int](s.db, "stock", nil) })
+	panics("mvcc: TableOptions.Capacity is -1, want 0 or more", func() { NewTable[int, int](s.db, "x", &TableOptions{Capacity: -1}) })
+	panics("mvcc: Update: fn is nil", func() { _ = s.db.Update(bg, nil, nil) })
+	panics("mvcc: View: fn is nil", func() { _ = s.db.View(nil) })
+	panics("mvcc: ViewContext: fn is nil", func() { _ = s.db.ViewContext(bg, nil) })
+	DBTx{}.Rollback()
+	DBSnapshot{}.Close()
+}
+
+// A table that was closed is out of the database, and its number serves another one.
+func TestDBTables(t *testing.T) {
+	s := newShop(t, nil)
+	tx := s.db.Begin(nil)
+	s.stock.In(tx).Set("a", 1)
+	s.stock.Close()
+	s.stock.Close()
+	require.Equal(t, []string{"orders"}, s.db.Tables())
+	again := NewTable[string, string](s.db, "stock", nil)
+	require.Equal(t, s.stock.ordinal, again.ordinal)
+	again.In(tx).Set("a", "again")
+	require.PanicsWithValue(t, `mvcc: In: table "stock" was closed`, func() { s.stock.In(tx) })
+	require.NoError(t, tx.Commit(), "it had it in hand")
+	require.True(t, s.stock.Has("a"), "by itself it is a map still")
+	require.True(t, again.Has("a"))
+	_, ok := Table[string, int](s.db, "stock")
+	require.False(t, ok, "it has other types")
+	found, ok := Table[string, string](s.db, "stock")
+	require.True(t, ok)
+	require.Same(t, again, found)
+	require.Contains(t, fmt.Sprintf("%v %#v", s.db, s.db), `tables: ["orders" "stock"]`)
+
+	members := len(*s.db.root.shared.members.Load())
+	s.stock = nil
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		// A state in the pool has it as a part, until it is used for the table that has
+		// its number now.
+		tx := s.db.Begin(nil)
+		again.In(tx).Get("a")
+		tx.Rollback()
+		return len(*s.db.root.shared.members.Load()) < members
+	}, patience, 10*time.Millisecond)
+}
+
+// Transfers between tables, beside readers of both, of each by itself and of several maps'
+// clocks: no sum is ever wrong.
+func TestDBStress(t *testing.T) {
+	for _, level := range []Level{LevelSerializable, LevelSnapshot} {
+		t.Run(level.String(), func(t *testing.T) {
+			db := NewDB(&Options{ReclaimInterval: 1e6, Isolation: level})
+			defer db.Close()
+			const tables, keys, each = 3, 8, 100
+			var maps [tables]*Map[int, int]
+			for i := range maps {
+				maps[i] = NewTable[int, int](db, fmt.Sprint(i), nil)
+				for k := range keys {
+					maps[i].Store(k, each)
+				}
+			}
+			sum := func(all func(i int) int) (n int) {
+				for i := range maps {
+					n += all(i)
+				}
+				return n
+			}
+			var wg sync.WaitGroup
+			for g := range 4 {
+				wg.Go(func() {
+					for n := range 400 {
+						from, to, a, b := (g+n)%tables, n%tables, n%keys, (n*7+g)%keys
+						err := db.Update(bg, nil, func(tx DBTx) error {
+							x, y := maps[from].In(tx), maps[to].In(tx)
+							value, _ := x.Get(a)
+							x.Set(a, value-1)
+							value, _ = y.Get(b)
+							y.Set(b, value+1)
+							return nil
+						})
+						if err != nil {
+							t.Error(err)
+						}
+						if n%8 == 0 { // of one table alone
+							maps[from].Merge(a, func(old int, _ bool) int { return old })
+						}
+					}
+				})
+				wg.Go(func() {
+					for range 100 {
+						_ = db.View(func(s DBSnapshot) error {
+							got := sum(func(i int) (n int) {
+								for v := range maps[i].At(s).Values() {
+									n += v
+								}
+								return n
+							})
+							if got != tables*keys*each {
+								t.Errorf("a snapshot sums up to %d", got)
+							}
+							return nil
+						})
+						_ = db.Update(bg, nil, func(tx DBTx) error {
+							got := sum(func(i int) (n int) {
+								for v := range maps[i].In(tx).Values() {
+									n += v
+								}
+								return n
+							})
+							if got != tables*keys*each {
+								t.Errorf("a transaction sums up to %d", got)
+							}
+							return nil
+						})
+					}
+				})
+			}
+			wg.Wait()
+			require.Equal(t, tables*keys*each, sum(func(i int) (n int) {
+				for v := range maps[i].Values() {
+					n += v
+				}
+				return n
+			}))
+			require.NoError(t, db.Reclaim(bg))
+			require.NoError(t, db.Reclaim(bg))
+			stats := db.Stats()
+			require.Equal(t, tables*keys, stats.Versions)
+			require.Zero(t, stats.LiveTx)
+		})
+	}
+}
+
+// Two tables, whose transactions each read what the other writes: no write skew, as long as
+// they are serializable.
+func TestDBWriteSkew(t *testing.T) {
+	s := newShop(t, nil)
+	one, two := s.db.Begin(nil), s.db.Begin(nil)
+	s.stock.In(one).Get("a")
+	s.orders.In(two).Get(1)
+	s.orders.In(one).Set(1, "x")
+	s.stock.In(two).Set("a", 1)
+	errs := []error{one.Commit(), two.Commit()}
+	require.NoError(t, errs[0])
+	require.ErrorIs(t, errs[1], ErrConflict)
+	require.True(t, slices.Contains(errs, nil))
+}

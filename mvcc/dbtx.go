@@ -1,0 +1,128 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+)
+
+// A DBTx is a transaction over the tables of a [DB]. [Map.In] is what it does in one of
+// them. It is a small value, to be passed by value, and for one goroutine at a time. The
+// zero DBTx panics in every method but Rollback; get one from [DB.Update] or [DB.Begin].
+type DBTx struct{ tx Tx[none, none] }
+
+// In returns the transaction tx for the table m: what it reads, writes and scans through
+// the Tx, it does in m. The Tx is the same as one of m alone, and the same transaction as tx:
+// all tables are read as of one moment, Commit, Rollback, Savepoint and OnCommit are those of
+// tx, and so is Err. The Tx returned for a table is the same each time. In panics if m is not
+// a table of tx's database, or was closed, and with [ErrTxDone] if tx has ended. Its cost is that of a
+// few loads; the first time of a table, in a state that later transactions use again,
+// it allocates.
+func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
+	tx.tx.check()
+	m.checkTable("In", tx.tx.st.m.shared)
+	st := partOf(tx.tx.st, m)
+	st.join(tx.tx.gen)
+	return Tx[K, V]{st, tx.tx.gen}
+}
+
+// checkTable panics unless m is a table of the database that s belongs to.
+func (m *Map[K, V]) checkTable(call string, s *shared) {
+	m.check()
+	switch {
+	case m.db == nil:
+		panic(fmt.Sprintf("mvcc: %s: the map is not a table: make it with mvcc.NewTable", call))
+	case m.shared != s:
+		panic(fmt.Sprintf("mvcc: %s: table %q belongs to another database", call, m.Name()))
+	case m.closed.Load():
+		panic(fmt.Sprintf("mvcc: %s: table %q was closed", call, m.Name()))
+	}
+}
+
+// Update calls fn with a new transaction over the tables and commits it, and tries again after
+// a conflict. It is [Map.Update] in every respect. The commit is one atomic step over all
+// tables, for everybody: those who read one table, or several in one snapshot.
+func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
+	if fn == nil {
+		panic("mvcc: Update: fn is nil")
+	}
+	return db.root.Update(ctx, opts, func(tx Tx[none, none]) error { return fn(DBTx{tx}) })
+}
+
+// Begin begins a transaction over the tables, to be ended by hand, see [Map.Begin].
+func (db *DB) Begin(opts *TxOptions) DBTx {
+	st, gen := db.root.begin(opts.level(db.root.level))
+	st.trace(gen)
+	return DBTx{Tx[none, none]{st, gen}}
+}
+
+// Commit is [Tx.Commit] over all tables.
+func (tx DBTx) Commit() error { return tx.tx.Commit() }
+
+// Rollback is [Tx.Rollback].
+func (tx DBTx) Rollback() { tx.tx.Rollback() }
+
+// Epoch is [Tx.Epoch].
+func (tx DBTx) Epoch() uint64 { return tx.tx.Epoch() }
+
+// Err is [Tx.Err] for what was read in all tables.
+func (tx DBTx) Err() error { return tx.tx.Err() }
+
+// OnCommit is [Tx.OnCommit].
+func (tx DBTx) OnCommit(f func(epoch uint64)) { tx.tx.OnCommit(f) }
+
+// Savepoint is [Tx.Savepoint]: what is undone is what was written to all tables.
+func (tx DBTx) Savepoint(fn func() error) error { return tx.tx.Savepoint(fn) }
+
+// Try is [Tx.Try].
+func (tx DBTx) Try(fn func() error) error { return tx.tx.Try(fn) }
+
+// A DBSnapshot reads the tables of a [DB] as of one moment. [Map.At] is what it sees of one of
+// them. It is a small value, to be passed by value, and may be used by several goroutines at
+// once. The zero DBSnapshot panics in every method but Close.
+type DBSnapshot struct{ s Snapshot[none, none] }
+
+// At returns the snapshot s for the table m. The Snapshot is the same as one of m alone, and
+// the same snapshot as s: Close closes s. At panics as [Map.In] does, and has its cost.
+func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
+	s.s.check()
+	m.checkTable("At", s.s.st.m.shared)
+	return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen}
+}
+
+// View calls fn with a snapshot of the tables. It is [Map.View] in every respect.
+func (db *DB) View(fn func(s DBSnapshot) error) error {
+	if fn == nil {
+		panic("mvcc: View: fn is nil")
+	}
+	return db.root.View(func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
+}
+
+// ViewContext is [Map.ViewContext] for the tables.
+func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) error {
+	if fn == nil {
+		panic("mvcc: ViewContext: fn is nil")
+	}
+	return db.root.ViewContext(ctx, func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
+}
+
+// Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
+func (db *DB) Snapshot() DBSnapshot {
+	st, gen := db.root.open(0)
+	st.trace(gen)
+	return DBSnapshot{Snapshot[none, none]{st, gen}}
+}
+
+// SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt].
+func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
+	s, err := db.root.SnapshotAt(at)
+	return DBSnapshot{s}, err
+}
+
+// Close is [Snapshot.Close].
+func (s DBSnapshot) Close() { s.s.Close() }
+
+// Epoch is [Snapshot.Epoch].
+func (s DBSnapshot) Epoch() uint64 { return s.s.Epoch() }
+
+// Try is [Snapshot.Try].
+func (s DBSnapshot) Try(fn func() error) error { return s.s.Try(fn) }

@@ -1,0 +1,103 @@
+package mvcc
+
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// A member is what a database knows a map by whose types it does not know. It holds the
+// core of the map, and so does not keep the map reachable.
+type member struct {
+	keeper
+	// trim lets go of some idle states of the map's own transactions, and reports whether
+	// there are more.
+	trim func() bool
+	// What waits says by one of these which map it is of, and how it waits.
+	old, last waiter
+}
+
+type waiter struct {
+	*member
+	last bool
+}
+
+// A keeper is the core of a map, for the background work and for statistics.
+type keeper interface {
+	visitItems(items []item, view *gc.View, f *found)
+	due(w waiting, items []item) []item
+	stale(w waiting) bool
+	surplus(i item) int
+	tend() (more bool)
+	sizes() mapSizes
+}
+
+// An item is a bucket of a map, that the background work is to visit.
+type item struct {
+	of *member
+	b  unsafe.Pointer // a *bucket[K, V]
+}
+
+// waiting is an old version that is kept for an old read epoch; or, with waiter.last, a
+// tombstone that was all that is left of its key, and that somebody who may write reads
+// below.
+type waiting struct {
+	of *waiter
+	v  unsafe.Pointer // a *version[K, V]
+}
+
+// found is what the background work finds out.
+type found = gc.Found[item, waiting]
+
+func (c *core[K, V]) item(b *bucket[K, V]) item { return item{c.member, unsafe.Pointer(b)} }
+
+func (c *core[K, V]) waiting(v *version[K, V], last bool) waiting {
+	of := &c.member.old
+	if last {
+		of = &c.member.last
+	}
+	return waiting{of, unsafe.Pointer(v)}
+}
+
+// mark is the bit of its version that says that w waits. A tombstone that waits for
+// transactions which may write can be written over, and then be kept for a reader as well.
+func (w waiting) mark() uint64 {
+	if w.of.last {
+		return lastBit
+	}
+	return waitBit
+}
+
+// visitItems visits items, which are all of this map.
+func (c *core[K, V]) visitItems(items []item, view *gc.View, f *found) {
+	var few [64]*bucket[K, V]
+	for len(items) > 0 {
+		n := min(len(items), len(few))
+		for i := range n {
+			few[i] = (*bucket[K, V])(items[i].b)
+		}
+		c.visit(few[:n], view, f)
+		items = items[n:]
+	}
+}
+
+func (c *core[K, V]) tend() (more bool) { return c.index != nil && c.index.tend() }
+
+// visitAll visits items of several maps, those of one that follow each other at once.
+func visitAll(items []item, view *gc.View, f *found) {
+	for len(items) > 0 {
+		of, n := items[0].of, 1
+		for n < len(items) && items[n].of == of {
+			n++
+		}
+		of.visitItems(items[:n], view, f)
+		items = items[n:]
+	}
+}
+
+func dueAll(waits []waiting, items []item) []item {
+	for _, w := range waits {
+		items = w.of.due(w, items)
+	}
+	return items
+}

@@ -1,0 +1,156 @@
+package mvcc
+
+import (
+	"slices"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/favour"
+)
+
+// A transaction of a database may use any of its maps. It has one slot, hence one read
+// epoch, one record and one commit epoch, and a state for each map. The state that has
+// begun leads: it commits, and has the others do what concerns their maps. So the steps of
+// a commit, see commit.go, are those of a transaction over one map, which has no parts: all
+// versions, of whatever type, are installed before the one record is announced, and say
+// with it that they are committed. That is the one linearization point.
+//
+// The state that leads is one of a map that has no keys, the database's root.
+
+// none is the type of the keys and values of that map.
+type none = struct{}
+
+type leader = txState[none, none]
+
+// A part is the state of a transaction, or snapshot, of a database for one of its maps,
+// for the state that leads.
+type part interface {
+	number() int
+	enter()
+	leave()
+	forget()
+
+	writeCount() int
+	eachOwnHash(f func(hash uint64))
+	hasReads() bool
+	setReads(has bool)
+	toValidateHere() bool
+
+	prepare()
+	installAll(gen epoch.Gen) result
+	retreat()
+	renew()
+	setWatch(w *watch)
+	validate(w word, e epoch.Epoch) (now word, ok bool)
+	checkCommit(gen epoch.Gen, e epoch.Epoch)
+	settleAll(e epoch.Epoch)
+	countKeys()
+	tidy()
+	doomed() bool
+	takeCause() cause
+
+	concerned() int
+	claimed(hashes []uint64) []uint64
+	yielded(kind ConflictKind)
+	toClaim(written bool) (n int, all bool)
+	claimKeys(keys *favour.Keys, written bool)
+
+	mark() mark
+	setSavepoint(number uint32)
+	restore(was mark)
+}
+
+// partOf returns the state of m's part in what up leads. It may be called by several
+// goroutines at once: they get the same.
+func partOf[K comparable, V any](up *leader, m *Map[K, V]) *txState[K, V] {
+	for {
+		list := up.parts.Load()
+		if list != nil && m.ordinal < len(*list) {
+			if st, ok := (*list)[m.ordinal].(*txState[K, V]); ok && st.m == m {
+				return st
+			}
+		}
+		var parts []part
+		if list != nil {
+			parts = slices.Clone(*list)
+		}
+		for len(parts) <= m.ordinal {
+			parts = append(parts, nil)
+		}
+		parts[m.ordinal] = &txState[K, V]{slot: up.slot, index: m.index, m: m, up: up}
+		up.parts.CompareAndSwap(list, &parts)
+	}
+}
+
+// join makes st a part of the transaction gen, unless it is already.
+func (st *txState[K, V]) join(gen epoch.Gen) {
+	if st.txWork == nil {
+		st.txWork = newWork[K, V]()
+	} else if st.txWork.joined == gen {
+		return
+	}
+	up := st.up
+	up.enter()
+	st.joined, st.level, st.since = gen, up.level, up.since
+	i := len(up.more)
+	for i > 0 && up.more[i-1].number() > st.m.ordinal {
+		i--
+	}
+	up.more = slices.Insert(up.more, i, part(st))
+	up.leave()
+}
+
+func (st *txState[K, V]) number() int       { return st.m.ordinal }
+func (st *txState[K, V]) writeCount() int   { return len(st.writes) }
+func (st *txState[K, V]) hasReads() bool    { return st.hasRead }
+func (st *txState[K, V]) setReads(has bool) { st.hasRead = has }
+
+// total returns the number of writes to all maps.
+func (st *txState[K, V]) total() int {
+	n := len(st.writes)
+	for _, p := range st.more {
+		n += p.writeCount()
+	}
+	return n
+}
+
+// eachHash calls f with the hash of each key that is written, in all maps.
+func (st *txState[K, V]) eachHash(f func(hash uint64)) {
+	st.eachOwnHash(f)
+	for _, p := range st.more {
+		p.eachOwnHash(f)
+	}
+}
+
+func (st *txState[K, V]) eachOwnHash(f func(hash uint64)) {
+	for i := range st.writes {
+		f(st.writes[i].hash)
+	}
+}
+
+// enterParts is enter for all parts: they are left when they are forgotten. It makes known
+// to each whether the transaction has read anything.
+func (st *txState[K, V]) enterParts() {
+	for _, p := range st.more {
+		p.enter()
+		st.hasRead = st.hasRead || p.hasReads()
+	}
+	for _, p := range st.more {
+		p.setReads(st.hasRead)
+	}
+}
+
+// toValidate reports whether the commit has to validate what was read, in any map.
+func (st *txState[K, V]) toValidate() bool {
+	check := st.toValidateHere()
+	for _, p := range st.more {
+		check = p.toValidateHere() || check
+	}
+	return check
+}
+
+func (st *txState[K, V]) toValidateHere() bool { return st.validates() && !st.written() }
+
+// anyDoomed is doomed for all maps.
+func (st *txState[K, V]) anyDoomed() bool {
+	return st.doomed() || slices.ContainsFunc(st.more, part.doomed)
+}

@@ -1,0 +1,77 @@
+package mvcc
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/favour"
+)
+
+// shared is what the maps of a database have in common: the clock and the slots, the
+// reclaimer, who has a claim and who watches. A map by itself has one of its own. It knows
+// the maps as members, and so does not keep them reachable.
+type shared struct {
+	slots    *epoch.Slots
+	gc       *gc.Reclaimer[item, waiting]
+	favour   favour.Queue
+	watches  watches
+	counters commonCounters
+	// members are the maps there are; the list is never changed.
+	members atomic.Pointer[[]*member]
+}
+
+func newShared(o *Options) *shared {
+	s := &shared{slots: epoch.NewSlots()}
+	s.members.Store(new([]*member))
+	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
+		Slots:    s.slots,
+		Interval: o.ReclaimInterval,
+		Workers:  o.ReclaimWorkers,
+		Queue:    o.ReclaimQueue,
+		Manual:   o.ManualReclaim,
+		MaxAge:   o.MaxTxAge,
+		Retain:   o.Retain,
+		Logger:   o.Logger,
+		WarnAge:  o.PinWarnAge,
+		Visit:    visitAll,
+		Due:      dueAll,
+		Surplus:  func(i item) int { return i.of.surplus(i) },
+		Stale:    func(w waiting) bool { return w.of.stale(w) },
+		Trim:     func() bool { return s.each(func(m *member) bool { return m.trim() }) },
+		Tend:     func() bool { return s.each(func(m *member) bool { return m.tend() }) },
+	})
+	return s
+}
+
+// each calls f for each map, and reports whether one of the calls has returned true.
+func (s *shared) each(f func(m *member) bool) (any bool) {
+	for _, m := range *s.members.Load() {
+		if f(m) {
+			any = true
+		}
+	}
+	return any
+}
+
+// add adds a map, and drop takes it out: its items are visited nonetheless.
+func (s *shared) add(m *member) {
+	s.change(func(list []*member) []*member { return append(list, m) })
+}
+
+func (s *shared) drop(m *member) {
+	s.change(func(list []*member) []*member {
+		return slices.DeleteFunc(list, func(o *member) bool { return o == m })
+	})
+}
+
+func (s *shared) change(f func([]*member) []*member) {
+	for {
+		old := s.members.Load()
+		list := f(slices.Clone(*old))
+		if s.members.CompareAndSwap(old, &list) {
+			return
+		}
+	}
+}
