@@ -14,7 +14,10 @@ import (
 
 func rl(key int, list ...int) Op   { return Op{Kind: OpRead, Key: key, List: list} }
 func ap(key, value int) Op         { return Op{Kind: OpAppend, Key: key, Value: value} }
+func ru(key int, list ...int) Op   { return Op{Kind: OpRead, Key: key, List: list, Update: true} }
+func mg(key, value int) Op         { return Op{Kind: OpMerge, Key: key, Value: value} }
 func rv(key, value int) Op         { return Op{Kind: OpRead, Key: key, Value: value, Present: true} }
+func up(op Op) Op                  { op.Update = true; return op }
 func rn(key int) Op                { return Op{Kind: OpRead, Key: key} }
 func wr(key, value int) Op         { return Op{Kind: OpWrite, Key: key, Value: value} }
 func del(key int) Op               { return Op{Kind: OpDelete, Key: key} }
@@ -237,6 +240,33 @@ func TestAnomalies(t *testing.T) {
 		cycle: "1 rw 2 rw 1",
 		good:  values(tx(rn(1), wr(1, 12)), tx(rv(1, 12), del(1)), tx(rn(1), wr(1, 13))),
 	}, {
+		name:  "lost update (P4): beside a merge",
+		bad:   appends(snap(tx(rl(1), ap(1, 11), mg(1, 12))), tx(mg(1, 13)), tx(rl(1, 13, 11, 12))),
+		cycle: "1 rw 2 ww 1",
+		good:  appends(snap(tx(rl(1), ap(1, 11), mg(1, 12))), tx(mg(1, 13)), tx(rl(1, 11, 12, 13))),
+		// A merge replaces what it is given when it commits.
+		si: appends(snap(tx(rl(1), mg(1, 11))), tx(rl(1), ap(1, 12)), tx(rl(1, 12, 11))),
+	}, {
+		name:  "lost update (P4): by a merge",
+		bad:   appends(tx(rl(1), mg(1, 11)), tx(rl(1), mg(1, 12))),
+		cycle: "1 rw 2 rw 1",
+		si:    appends(snap(tx(rl(1), mg(1, 11))), snap(tx(rl(1), mg(1, 12)))),
+	}, {
+		name:  "G-single: a merge is seen in part",
+		bad:   appends(snap(tx(rl(3), mg(1, 11), mg(2, 21))), tx(rl(1, 11), rl(2)), tx(rl(1, 11), rl(2, 21))),
+		cycle: "1 wr 2 rw 1",
+	}, {
+		name:  "G2-item: of what was read for update",
+		bad:   appends(snap(tx(ru(1), ap(2, 21))), snap(tx(ru(2), ap(1, 11)))),
+		cycle: "1 rw 2 rw 1",
+		good:  appends(snap(tx(ru(1), ap(2, 21))), snap(tx(ru(2, 21), ap(1, 11)))),
+		si:    appends(snap(tx(ru(1), ap(2, 21))), snap(tx(rl(2), ap(1, 11)))),
+	}, {
+		name:  "G2-item: of registers that were read for update",
+		bad:   values(snap(tx(up(rn(1)), wr(2, 21))), snap(tx(up(rn(2)), wr(1, 11)))),
+		cycle: "1 rw 2 rw 1",
+		si:    values(snap(tx(up(rn(1)), wr(2, 21))), snap(tx(rn(2), wr(1, 11)))),
+	}, {
 		name: "internal: its own write",
 		bad:  appends(tx(ap(1, 11), rl(1))),
 		good: appends(tx(ap(1, 11), rl(1, 11))),
@@ -361,12 +391,4 @@ func TestLimit(t *testing.T) {
 	require.Contains(t, r.String(), "30 anomalies")
 	require.Contains(t, r.String(), "and at least 10 more")
 	require.Contains(t, r.Summary(), "(and 29 more anomalies)")
-}
-
-// TestEmpty: nothing is a good history.
-func TestEmpty(t *testing.T) {
-	for _, kind := range Kinds() {
-		require.True(t, Check(&History{Kind: kind}, 0).OK())
-		require.True(t, Check(txs(kind, tx()), 0).OK())
-	}
 }

@@ -40,6 +40,7 @@ func (c *checker) appendKey(k int32) {
 		}
 		if prev > 0 {
 			c.edge(edge{kind: WW, fromTx: who[prev], toTx: who[p], key: k,
+				commit: c.writeOf(k, order[p-1]).merge,
 				before: c.version(order, prev), after: c.version(order, int32(p))})
 		}
 		prev = int32(p)
@@ -56,6 +57,7 @@ func (c *checker) appendKey(k int32) {
 	for i := range late {
 		if prev > 0 {
 			c.edge(edge{kind: WW, fromTx: who[prev], toTx: late[i].tx, key: k,
+				commit: c.writeOf(k, late[i].value.Value).merge,
 				before: c.version(order, prev), after: late[i].value})
 		}
 	}
@@ -96,12 +98,12 @@ func (c *checker) appendKey(k int32) {
 			}
 		}
 		if p := next[r.pos]; p != 0 {
-			c.edge(edge{kind: RW, fromTx: r.tx, toTx: who[p], key: k,
+			c.edge(edge{kind: RW, fromTx: r.tx, toTx: who[p], key: k, commit: r.update,
 				before: read, after: c.version(order, p)})
 			continue
 		}
 		for j := range late {
-			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k,
+			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k, commit: r.update,
 				before: read, after: late[j].value})
 		}
 	}

@@ -60,6 +60,7 @@ type cell struct {
 type write struct {
 	tx    int32
 	final bool  // the last of its transaction for the key
+	merge bool  // its transaction did nothing but merge, as far as it wrote the key
 	pos   int32 // of the version in its key's order; 0: not in it
 }
 
@@ -90,7 +91,8 @@ type keyState struct {
 // A reader is a transaction that read a key before it wrote it, if ever.
 type reader struct {
 	tx     int32
-	writes bool // it also writes the key
+	writes bool // it also writes the key, and not only by merges
+	update bool // it read for an update: what it read is there when it writes
 	value  Version
 	list   []int
 	pos    int32 // of the version that it read
@@ -147,7 +149,7 @@ func (c *checker) index() {
 			if op.Kind == OpDelete {
 				delete(last, k) // what it wrote before was not its last
 			}
-			if op.Kind != OpAppend && op.Kind != OpWrite {
+			if !op.Kind.appends() && op.Kind != OpWrite {
 				continue
 			}
 			at := cell{k, op.Value}
@@ -209,7 +211,8 @@ func (c *checker) splits(tx *Tx) bool {
 
 // edge adds an edge between two transactions, at the moments that its kind is
 // about. What replaces a version must have begun after the one before it was
-// committed, if it has read anything: so ww leads to the reader's moment.
+// committed, if it has read anything: so ww leads to the reader's moment. But a merge may
+// replace what was committed since. What was read for an update was there at both moments.
 func (c *checker) edge(e edge) {
 	if e.fromTx == e.toTx {
 		return
@@ -218,6 +221,13 @@ func (c *checker) edge(e edge) {
 	e.from, e.to = from.write, to.read
 	if e.kind == RW {
 		e.from, e.to = from.read, to.write
+	}
+	switch {
+	case !e.commit:
+	case e.kind == WW:
+		e.to = to.write
+	case e.kind == RW:
+		e.from = from.write
 	}
 	c.g.edges = append(c.g.edges, e)
 }

@@ -24,6 +24,9 @@ type Config struct {
 	Snapshot int // of transactions that may write: run at LevelSnapshot
 	Scan     int // of transactions and views: read the whole map
 	Write    int // of operations: write; default: 50
+	// Past is of transactions and views that have committed: their state is read again some
+	// time later, as of their epoch, if it is still there; see Options.Retain.
+	Past int
 	// Delete is of writes: delete the key. In append histories the list moves: it is
 	// kept under one of two keys of the map, is deleted there and stored under the other.
 	Delete int
@@ -35,10 +38,12 @@ type Config struct {
 
 // Mixed returns a configuration with everything in it that the kind may have.
 func Mixed(kind Kind, seed uint64) Config {
+	cfg := Config{Kind: kind, Seed: seed, OneKey: 25, ReadOnly: 20, Snapshot: 30, Scan: 5, Delete: 15}
 	if kind == KindOneKey {
-		return Config{Kind: kind, Seed: seed, OneKey: 80, ReadOnly: 5, Delete: 20, Keys: 3, MaxOps: 2}
+		cfg = Config{Kind: kind, Seed: seed, OneKey: 80, ReadOnly: 5, Delete: 20, Keys: 3, MaxOps: 2}
 	}
-	return Config{Kind: kind, Seed: seed, OneKey: 25, ReadOnly: 20, Snapshot: 30, Scan: 5, Delete: 15}
+	cfg.Past = 5
+	return cfg
 }
 
 // Record makes a map, has goroutines run what cfg says on it, and returns the

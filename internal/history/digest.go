@@ -12,7 +12,10 @@ type access struct {
 	value Version
 	list  []int
 
+	update bool // one of these reads was for an update
+
 	wrote bool
+	other bool    // not only by merges
 	own   []int   // what it appended
 	last  Version // what it wrote last
 }
@@ -30,6 +33,8 @@ func (c *checker) digest(i int32) {
 			accesses = append(accesses, access{key: k})
 		}
 		a := &accesses[j]
+		a.other = a.other || op.Kind.writes() && op.Kind != OpMerge
+		a.update = a.update || op.Update && !a.wrote
 		switch {
 		case op.Kind == OpDelete:
 			a.wrote, a.last = true, Version{}
@@ -46,10 +51,15 @@ func (c *checker) digest(i int32) {
 		ks := c.keys[a.key]
 		wrote := a.wrote && c.committed(i)
 		if a.read {
-			ks.readers = append(ks.readers, reader{tx: i, writes: wrote, value: a.value, list: a.list})
+			ks.readers = append(ks.readers, reader{
+				tx: i, writes: wrote && a.other, update: a.update, value: a.value, list: a.list,
+			})
 		}
 		if wrote {
 			ks.writers = append(ks.writers, writer{tx: i, value: a.last, own: a.own})
+			for _, value := range a.own {
+				c.writeOf(a.key, value).merge = !a.other
+			}
 		}
 	}
 }

@@ -24,7 +24,8 @@
 //
 //   - each read finds what the last write before it has left;
 //   - between the two moments of a transaction nobody else writes a key that it
-//     writes (first committer wins);
+//     writes (first committer wins), but for one that it only merges, nor one that it
+//     has read for an update;
 //   - if a transaction ended before another began, its moments come first.
 //
 // Where no transaction is at snapshot level, that is strict serializability. Where
@@ -47,7 +48,9 @@
 //	rt  the first had ended before the second began
 //
 // A ww edge leads to the moment at which the second transaction reads: the first
-// committer wins. A strongly connected component (Tarjan) holds a cycle, and no
+// committer wins; to that at which it writes, if it merges. A rw edge comes from the
+// moment at which the first transaction reads; from that at which it writes, if it has
+// read for an update. A strongly connected component (Tarjan) holds a cycle, and no
 // order explains a cycle. What is reported is the simplest class of cycle that there
 // is, by the shortest one of each component:
 //
@@ -62,6 +65,15 @@
 // write (G1b), of what nobody wrote; transactions that contradict themselves;
 // lists that fork, absences that cannot be. Of these one of a kind is listed for
 // each key, since one often leads to others.
+//
+// # How other calls are recorded
+//
+// What is written in a savepoint that fails is a transaction of its own, which was rolled
+// back. What SnapshotAt finds as of the epoch of a transaction is one more read of that
+// transaction; so it must be what that has read, or left behind. The transaction of a
+// register that merges has read what the merge was given, and Clear has deleted every key:
+// both only where that can be said of one moment. An answer that contradicts
+// another one of the same call is recorded as a read of a value that nobody writes.
 //
 // # How far it goes
 //

@@ -11,6 +11,7 @@ type edge struct {
 	fromTx, toTx  int32
 	kind          EdgeKind
 	realtime      bool
+	commit        bool // ww: the second is a merge; rw: the first read for an update
 	key           int32
 	via           int32 // 1 + the transaction whose read shows the order, or 0
 	before, after Version

@@ -46,20 +46,26 @@ type OpKind string
 const (
 	OpRead   OpKind = "read"
 	OpAppend OpKind = "append" // Value, to the list of a key (KindAppend)
-	OpWrite  OpKind = "write"  // set a key to Value
+	// OpMerge appends as well (KindAppend): to the list as it is when the transaction
+	// commits, whatever that has read.
+	OpMerge  OpKind = "merge"
+	OpWrite  OpKind = "write" // set a key to Value
 	OpDelete OpKind = "delete"
 	OpOther  OpKind = "other" // a compare-and-swap found something else than Value (KindOneKey)
 )
 
 // opKinds are the operations of each kind of history.
 var opKinds = map[Kind][]OpKind{
-	KindAppend:   {OpRead, OpAppend},
+	KindAppend:   {OpRead, OpAppend, OpMerge},
 	KindRegister: {OpRead, OpWrite, OpDelete},
 	KindOneKey:   {OpRead, OpWrite, OpDelete, OpOther},
 }
 
 // writes reports whether the operation changes the key.
-func (k OpKind) writes() bool { return k == OpAppend || k == OpWrite || k == OpDelete }
+func (k OpKind) writes() bool { return k.appends() || k == OpWrite || k == OpDelete }
+
+// appends reports whether the operation appends to a list.
+func (k OpKind) appends() bool { return k == OpAppend || k == OpMerge }
 
 // An Op is one operation of a transaction.
 type Op struct {
@@ -69,6 +75,8 @@ type Op struct {
 	// Present, what was read.
 	Value   int  `json:"v,omitempty"`
 	Present bool `json:"p,omitempty"`
+	// Update means that what was read must be there when the transaction commits, too.
+	Update bool `json:"u,omitempty"`
 	// List is what was read in append histories. Lists may share memory, and
 	// nobody may change them.
 	List []int `json:"l,omitempty"`

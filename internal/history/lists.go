@@ -1,6 +1,10 @@
 package history
 
-import "github.com/mvccmap/mvccmap/mvcc"
+import (
+	"slices"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
 
 // A node is a list that ends with value: what is stored in the map. It never
 // changes, so that to record a read is to keep the pointer.
@@ -36,10 +40,20 @@ const maxList = 40
 
 // lists keeps lists. The list of a slot is under key 2*slot or 2*slot+1 of the map,
 // never under both. What appends to it writes where it is, or deletes it there and
-// writes to the other place.
-type lists struct{ cfg *Config }
+// writes to the other place. A merge that meets no list where it was leaves a nil there,
+// which stands for nothing: a merge cannot but write.
+type lists struct {
+	cfg   *Config
+	place []int // where the list of a slot was when this worker saw it last
+}
 
-func newLists(cfg *Config) dialect[*node] { return &lists{cfg} }
+func newLists(cfg *Config) dialect[*node] {
+	d := &lists{cfg: cfg}
+	for slot := range cfg.Keys {
+		d.place = append(d.place, 2*slot)
+	}
+	return d
+}
 
 // get returns the list of a slot, and where it is. If it is in both places, that
 // is recorded as two reads, and cannot be explained.
@@ -50,42 +64,68 @@ func (d *lists) get(
 	if d.cfg.Delete > 0 {
 		places = 2
 	}
+	update := w.forUpdate(from)
 	first := w.rng.IntN(places)
 	for i := range places {
 		p := 2*slot + (first+i)%places
-		if v, ok := from.Get(p); ok {
-			t.noteList(slot, v)
+		if v, _ := w.get(t, from, p, slot, update); v != nil {
+			t.noteList(slot, v, update)
 			l, place = v, p
+			d.place[slot] = p
 		}
 	}
 	if l == nil {
 		place = 2 * slot
-		t.noteList(slot, nil)
+		t.noteList(slot, nil, update)
 	}
+	t.settle(slot)
 	return l, place
 }
 
 // noteList notes that l was read from a slot, or nothing.
-func (t *txn) noteList(slot int, l *node) {
+func (t *txn) noteList(slot int, l *node, update bool) {
 	if l != nil {
 		slot = l.key
 	}
-	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: slot}, list: l})
+	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: slot, Update: update}, list: l})
+}
+
+// settle notes that the merges of a slot were given what has just been read: if the
+// transaction, which is serializable, commits, that is still there.
+func (t *txn) settle(slot int) {
+	for i := range t.ops {
+		if o := &t.ops[i]; o.merge != nil && o.Key == slot {
+			m := *o.merge
+			o.merge = &m
+		}
+	}
+}
+
+// pending reports whether what t, at level snapshot, merges with a slot will only be known
+// when it commits. It must not be read before: that would be as of another moment.
+func (t *txn) pending(slot int) bool {
+	return t.Level == LevelSnapshot && slices.ContainsFunc(t.ops, func(o op) bool {
+		return o.merge != nil && o.Key == slot
+	})
 }
 
 func (d *lists) read(w *worker[*node], t *txn, from mvcc.Reader[int, *node], slot int) {
-	d.get(w, t, from, slot)
+	if !t.pending(slot) {
+		d.get(w, t, from, slot)
+	}
 }
 
 func (d *lists) readAll(w *worker[*node], t *txn, from mvcc.Reader[int, *node]) {
 	found := make([]bool, d.cfg.Keys)
 	for p, l := range from.All() {
-		found[p/2] = true
-		t.noteList(p/2, l)
+		if l != nil {
+			found[p/2] = true
+			t.noteList(p/2, l, false)
+		}
 	}
 	for slot, ok := range found {
 		if !ok {
-			t.noteList(slot, nil)
+			t.noteList(slot, nil, false)
 		}
 	}
 }
@@ -95,7 +135,7 @@ func (d *lists) longer(w *worker[*node], t *txn, slot int, l *node) *node {
 	next := &node{key: slot, value: w.value(), n: 1}
 	switch {
 	case l == nil:
-	case l.n == maxList:
+	case l.n >= maxList:
 		t.note(OpAppend, l.key, Version{Value: w.value()})
 		next.key = l.key + d.cfg.Keys
 	default:
@@ -106,13 +146,38 @@ func (d *lists) longer(w *worker[*node], t *txn, slot int, l *node) *node {
 }
 
 func (d *lists) write(w *worker[*node], t *txn, to mvcc.Tx[int, *node], slot int) {
+	if w.percent(25) || t.pending(slot) {
+		d.merge(w, t, to, slot)
+		return
+	}
 	l, place := d.get(w, t, to, slot)
 	next := d.longer(w, t, slot, l)
 	if l != nil && w.percent(d.cfg.Delete) {
 		to.Delete(place)
 		place ^= 1
 	}
-	to.Set(place, next)
+	w.set(to, place, next)
+}
+
+// merge appends by a merge, which makes a list longer than others do.
+func (d *lists) merge(w *worker[*node], t *txn, to mvcc.Tx[int, *node], slot int) {
+	if w.percent(30) {
+		d.read(w, t, to, slot)
+	}
+	value, m := w.value(), &merged{key: slot}
+	t.note(OpMerge, slot, Version{Value: value})
+	t.ops[len(t.ops)-1].merge = m
+	to.Merge(d.place[slot], func(l *node, _ bool) *node {
+		if m.none = l == nil && d.cfg.Delete > 0; m.none {
+			return nil
+		}
+		next := &node{key: slot, value: value, n: 1}
+		if l != nil {
+			next.key, next.n, next.prev = l.key, l.n+1, l
+		}
+		m.key = next.key
+		return next
+	})
 }
 
 func (d *lists) oneKey(w *worker[*node], slot int) {
@@ -120,10 +185,13 @@ func (d *lists) oneKey(w *worker[*node], slot int) {
 	if d.cfg.Delete > 0 {
 		place += w.rng.IntN(2)
 	}
+	if w.percent(5) {
+		d.sweep(w, place)
+	}
 	t := w.open(LevelOneKey)
 	l, ok := w.m.Load(place)
-	if ok || d.cfg.Delete == 0 {
-		t.noteList(slot, l)
+	if l != nil || d.cfg.Delete == 0 {
+		t.noteList(slot, l, false)
 		w.single(&t)
 	}
 	if !w.percent(d.cfg.Write) {
@@ -131,17 +199,78 @@ func (d *lists) oneKey(w *worker[*node], slot int) {
 	}
 	w.pause()
 	t = w.open(LevelOneKey)
-	t.noteList(slot, l)
+	n := w.rng.IntN(6)
+	if n < 2 {
+		d.compute(w, &t, slot, place, n == 0)
+		w.single(&t)
+		return
+	}
+	t.noteList(slot, l, false)
 	next := d.longer(w, &t, slot, l)
 	switch {
-	case ok && mvcc.CompareAndSwap(w.m, place, l, next):
+	case l != nil && mvcc.CompareAndSwap(w.m, place, l, next):
 		w.single(&t)
 	case !ok && d.cfg.Delete == 0:
-		actual, loaded := w.m.LoadOrStore(place, next)
-		if loaded {
-			t.ops = nil
-			t.noteList(slot, actual)
+		var actual *node
+		if n == 2 {
+			actual, ok = w.m.LoadOrCompute(place, func() (*node, bool) { return next, false })
+		} else {
+			actual, ok = w.m.LoadOrStore(place, next)
 		}
+		if ok {
+			t.ops = nil
+		}
+		t.noteList(slot, actual, false)
 		w.single(&t)
+	}
+}
+
+// compute appends by Compute, or by Merge, to the list that is in a place.
+func (d *lists) compute(w *worker[*node], t *txn, slot, place int, merge bool) {
+	give := w.percent(rollbacks) // up: leave the list as it is
+	grow := func(l *node, _ bool) (*node, mvcc.ComputeOp) {
+		t.ops = nil
+		w.pause()
+		if l != nil || d.cfg.Delete == 0 {
+			t.noteList(slot, l, false)
+		}
+		if l == nil && d.cfg.Delete > 0 || give && !merge {
+			return nil, mvcc.CancelOp
+		}
+		return d.longer(w, t, slot, l), mvcc.UpdateOp
+	}
+	if merge {
+		w.m.Merge(place, func(l *node, ok bool) *node {
+			next, _ := grow(l, ok)
+			return next
+		})
+		return
+	}
+	if l, _ := w.m.Compute(place, grow); l != nil || d.cfg.Delete == 0 {
+		t.noteList(slot, l, false)
+	}
+}
+
+// sweep deletes nothing but the nils of merges, of one place or of all.
+func (d *lists) sweep(w *worker[*node], place int) {
+	if w.percent(50) {
+		mvcc.CompareAndDelete(w.m, place, nil)
+		return
+	}
+	start := w.open(LevelOneKey)
+	found := make([]bool, d.cfg.Keys)
+	w.m.DeleteFunc(func(p int, l *node) bool {
+		if t := start; l != nil {
+			found[p/2] = true
+			t.noteList(p/2, l, false)
+			w.single(&t)
+		}
+		return l == nil
+	})
+	for slot, ok := range found {
+		if t := start; !ok && d.cfg.Delete == 0 {
+			t.noteList(slot, nil, false)
+			w.single(&t)
+		}
 	}
 }

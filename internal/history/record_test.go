@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ func TestRecord(t *testing.T) {
 				wrote := map[int]bool{}
 				for _, op := range tx.Ops {
 					found[op.Kind]++
+					found[op.Update]++
 					switch {
 					case op.Kind.writes():
 						wrote[op.Key] = true
@@ -47,7 +49,7 @@ func TestRecord(t *testing.T) {
 					}
 				}
 			}
-			want := []any{LevelSerializable, LevelOneKey, StatusCommitted, StatusAborted, "absent"}
+			want := []any{LevelSerializable, LevelOneKey, StatusCommitted, StatusAborted, "absent", true}
 			for _, op := range opKinds[kind] {
 				want = append(want, op)
 			}
@@ -66,6 +68,41 @@ func TestRecord(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, again.Txs, len(h.Txs))
 			require.Equal(t, r.String(), Check(again, 0).String())
+		})
+	}
+}
+
+// TestMixtures: what [Mixed] has little of is explained, too.
+func TestMixtures(t *testing.T) {
+	retain := func(cfg *Config) {
+		cfg.Past, cfg.Snapshot = 30, min(cfg.Snapshot, 10)
+		cfg.Options = &mvcc.Options{
+			ReclaimInterval: time.Millisecond, PruneThreshold: 2, Retain: 20 * time.Millisecond,
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		kind   Kind
+		change func(cfg *Config)
+	}{
+		{"lists that stay where they are", KindAppend, func(cfg *Config) { cfg.Delete = 0 }},
+		{"snapshot", KindAppend, func(cfg *Config) { cfg.Snapshot, cfg.Keys = 100, 3 }},
+		{"past", KindAppend, retain},
+		{"cleared", KindRegister, func(cfg *Config) {
+			retain(cfg)
+			cfg.Txs, cfg.Snapshot, cfg.OneKey, cfg.Delete, cfg.Keys = 4000, 0, 60, 40, 4
+		}},
+		{"past", KindRegister, retain},
+		{"past", KindOneKey, retain},
+	} {
+		t.Run(fmt.Sprint(test.kind, "/", test.name), func(t *testing.T) {
+			for seed := range uint64(2) {
+				cfg := Mixed(test.kind, seed)
+				cfg.Txs = 2000
+				test.change(&cfg)
+				r := Check(recorded(t, cfg), 0)
+				require.True(t, r.OK(), "%v", r)
+			}
 		})
 	}
 }
@@ -156,6 +193,19 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
+// TestLieIsFound: a wrong answer that is no read is an anomaly of every kind of history.
+func TestLieIsFound(t *testing.T) {
+	for _, kind := range Kinds() {
+		w := &worker[int]{cfg: &Config{Kind: kind}}
+		x := w.open(LevelSerializable)
+		x.lie(0)
+		w.done(&x, StatusCommitted)
+		h := &History{Kind: kind}
+		w.deliver(h)
+		require.False(t, Check(h, 0).OK(), kind)
+	}
+}
+
 func (tx *Tx) writes() bool {
 	return slices.ContainsFunc(tx.Ops, func(op Op) bool { return op.Kind.writes() })
 }
@@ -241,3 +291,11 @@ func TestPanicIsAnError(t *testing.T) {
 type panics struct{ dialect[int] }
 
 func (panics) oneKey(*worker[int], int) { panic("on purpose") }
+
+// TestEmpty: nothing is a good history.
+func TestEmpty(t *testing.T) {
+	for _, kind := range Kinds() {
+		require.True(t, Check(&History{Kind: kind}, 0).OK())
+		require.True(t, Check(txs(kind, tx()), 0).OK())
+	}
+}

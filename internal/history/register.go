@@ -224,7 +224,7 @@ func (o *registerOrder) follow(p int32, heads []int32) {
 func (o *registerOrder) read(r *reader, heads []int32) {
 	c := o.c
 	rw := func(p int32, realtime bool) {
-		c.edge(edge{kind: RW, fromTx: r.tx, toTx: o.tx(p), key: o.k,
+		c.edge(edge{kind: RW, fromTx: r.tx, toTx: o.tx(p), key: o.k, commit: r.update,
 			before: o.version(r.pos), after: o.version(p), realtime: realtime})
 	}
 	if r.pos > 0 {

@@ -7,9 +7,11 @@ type registers struct{ cfg *Config }
 
 func newRegisters(cfg *Config) dialect[int] { return &registers{cfg} }
 
-func (d *registers) read(_ *worker[int], t *txn, from mvcc.Reader[int, int], key int) {
-	value, ok := from.Get(key)
+func (d *registers) read(w *worker[int], t *txn, from mvcc.Reader[int, int], key int) {
+	update := w.forUpdate(from)
+	value, ok := w.get(t, from, key, key, update)
 	t.note(OpRead, key, Version{value, ok})
+	t.ops[len(t.ops)-1].Update = update
 }
 
 func (d *registers) readAll(_ *worker[int], t *txn, from mvcc.Reader[int, int]) {
@@ -27,6 +29,10 @@ func (d *registers) readAll(_ *worker[int], t *txn, from mvcc.Reader[int, int]) 
 
 // write mostly reads what it overwrites: what does not is hard to put in order.
 func (d *registers) write(w *worker[int], t *txn, to mvcc.Tx[int, int], key int) {
+	if t.Level == LevelSerializable && w.percent(15) {
+		d.merge(w, t, to, key)
+		return
+	}
 	if w.percent(80) {
 		d.read(w, t, to, key)
 	}
@@ -36,72 +42,24 @@ func (d *registers) write(w *worker[int], t *txn, to mvcc.Tx[int, int], key int)
 		return
 	}
 	value := w.value()
-	to.Set(key, value)
+	w.set(to, key, value)
 	t.note(OpWrite, key, Version{Value: value})
 	if w.percent(10) {
 		d.read(w, t, to, key) // its own write
 	}
 }
 
-func (d *registers) oneKey(w *worker[int], key int) {
-	t := w.open(LevelOneKey)
-	value, happened := w.value(), true
-	n := w.rng.IntN(4)
-	switch {
-	case !w.percent(d.cfg.Write):
-		old, ok := w.m.Load(key)
-		t.note(OpRead, key, Version{old, ok})
-	case w.percent(d.cfg.Delete):
-		d.remove(w, &t, key)
-	case n == 0:
-		w.m.Store(key, value)
-		t.note(OpWrite, key, Version{Value: value})
-	case n == 1:
-		old, ok := w.m.Swap(key, value)
-		t.note(OpRead, key, Version{old, ok})
-		t.note(OpWrite, key, Version{Value: value})
-	case n == 2:
-		actual, loaded := w.m.LoadOrStore(key, value)
-		if !loaded {
-			t.note(OpRead, key, Version{})
-			t.note(OpWrite, key, Version{Value: value})
-		}
-		t.note(OpRead, key, Version{actual, true})
-	default:
-		old, ok := w.m.Load(key)
-		t.note(OpRead, key, Version{old, ok})
-		w.single(&t)
-		w.pause()
-		t = w.open(LevelOneKey)
-		happened = d.compareAndSwap(w, &t, key, old, value)
+// merge writes by a merge. What that was given is what a serializable transaction that
+// has committed replaced, as if it had read that.
+func (d *registers) merge(w *worker[int], t *txn, to mvcc.Tx[int, int], key int) {
+	value, m := w.value(), &merged{key: key}
+	t.note(OpWrite, key, Version{Value: value})
+	t.ops[len(t.ops)-1].merge = m
+	to.Merge(key, func(old int, ok bool) int {
+		m.old = &Version{old, ok}
+		return value
+	})
+	if w.percent(20) {
+		d.read(w, t, to, key) // its own write
 	}
-	if happened {
-		w.single(&t)
-	}
-}
-
-// remove deletes a key. Delete does not say whether there was something to delete,
-// which makes no difference only if the key is looked at alone.
-func (d *registers) remove(w *worker[int], t *txn, key int) {
-	if d.cfg.Kind == KindOneKey && w.percent(30) {
-		w.m.Delete(key)
-	} else {
-		old, ok := w.m.LoadAndDelete(key)
-		t.note(OpRead, key, Version{old, ok})
-		if !ok {
-			return
-		}
-	}
-	t.note(OpDelete, key, Version{})
-}
-
-// compareAndSwap reports whether there is something to note.
-func (d *registers) compareAndSwap(w *worker[int], t *txn, key, old, value int) bool {
-	if mvcc.CompareAndSwap(w.m, key, old, value) {
-		t.note(OpRead, key, Version{old, true})
-		t.note(OpWrite, key, Version{Value: value})
-		return true
-	}
-	t.note(OpOther, key, Version{Value: old})
-	return d.cfg.Kind == KindOneKey
 }

@@ -223,15 +223,19 @@ func describe(tx *Tx, a *Anomaly) string {
 
 // String returns the operation in words, with the end of a long list.
 func (op Op) String() string {
+	read := "read"
+	if op.Update {
+		read = "read for update"
+	}
 	switch {
 	case op.Kind == OpRead && op.List != nil:
 		list, dots := op.List, ""
 		if n := len(list); n > 8 {
 			list, dots = list[n-8:], fmt.Sprintf("%d and ", n-8)
 		}
-		return fmt.Sprintf("read %d: %s%v", op.Key, dots, list)
+		return fmt.Sprintf("%s %d: %s%v", read, op.Key, dots, list)
 	case op.Kind == OpRead:
-		return fmt.Sprintf("read %d: %v", op.Key, op.version())
+		return fmt.Sprintf("%s %d: %v", read, op.Key, op.version())
 	case op.Kind == OpOther:
 		return fmt.Sprintf("found %d to be other than %d", op.Key, op.Value)
 	case op.Kind == OpDelete:

@@ -14,23 +14,39 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// An op is what will become an Op: list is the end of the list that was read, and is
-// written out when all have finished.
+// An op is what will become an Op, when all have finished: list is the end of the list
+// that was read, and merge says what a merge was given, which is known at the commit.
 type op struct {
 	Op
-	list *node
+	list  *node
+	merge *merged
+}
+
+// A merged is what the function of a merge was given, and did, when it was called last.
+type merged struct {
+	key  int      // whose list it has made longer
+	none bool     // it found no list where it was, and has written nothing
+	old  *Version // what it replaced, if that is a register
 }
 
 // A txn is what will become a Tx.
 type txn struct {
 	Tx
-	ops []op
+	ops   []op
+	state uint64 // the epoch of what it has read or left, if it has committed and that is known
 }
 
 // note notes an operation.
 func (t *txn) note(kind OpKind, key int, v Version) {
 	o := Op{Kind: kind, Key: key, Value: v.Value, Present: v.Present && kind == OpRead}
 	t.ops = append(t.ops, op{Op: o})
+}
+
+// lie notes that the map has given an answer that no order of transactions explains,
+// in a form that every check finds: a read of what nobody writes.
+func (t *txn) lie(key int) {
+	never := &node{key: key, n: 1}
+	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: key, Present: true}, list: never})
 }
 
 // A dialect says how keys and values of histories of one kind are kept in a map
@@ -60,13 +76,7 @@ type worker[V any] struct {
 	last  int   // the last value written, see value
 
 	held *heldSnapshot[V]
-}
-
-// A heldSnapshot stays open while its worker does other things.
-type heldSnapshot[V any] struct {
-	s    mvcc.Snapshot[int, V]
-	t    txn
-	left int
+	past *recollection
 }
 
 // run runs cfg on a new map.
@@ -102,6 +112,9 @@ func run[V any](
 				errs[i] = workers[i].step(ctx)
 			}
 			workers[i].release()
+			if errs[i] == nil {
+				errs[i] = workers[i].recall()
+			}
 		})
 	}
 	all.Wait()
@@ -161,10 +174,14 @@ func (w *worker[V]) pause() {
 	}
 }
 
-// done notes that t has ended.
+// done notes that t has ended, or keeps it in mind to read its state again.
 func (w *worker[V]) done(t *txn, status Status) {
 	t.End, t.Status = w.now(), status
-	if len(t.ops) > 0 {
+	switch {
+	case len(t.ops) == 0:
+	case status == StatusCommitted && t.state != 0 && w.past == nil && w.percent(w.cfg.Past):
+		w.past = &recollection{t: *t, left: 1 + w.rng.IntN(30)}
+	default:
 		w.txs = append(w.txs, *t)
 	}
 }
@@ -176,6 +193,13 @@ func (w *worker[V]) step(ctx context.Context) error {
 			w.release()
 		} else if w.percent(30) {
 			w.d.read(w, &h.t, h.s, w.rng.IntN(w.cfg.Keys))
+		}
+	}
+	if p := w.past; p != nil {
+		if p.left--; p.left <= 0 {
+			if err := w.recall(); err != nil {
+				return err
+			}
 		}
 	}
 	switch n := w.rng.IntN(100); {
@@ -198,127 +222,6 @@ func (w *worker[V]) step(ctx context.Context) error {
 	return w.byHand(opts, level)
 }
 
-// readOnly runs a view, or opens a snapshot that stays for a while.
-func (w *worker[V]) readOnly() {
-	t := w.open(LevelSerializable)
-	if w.held == nil && w.cfg.Kind != KindOneKey && w.percent(10) {
-		s := w.m.Snapshot()
-		t.Epoch = s.Epoch()
-		w.held = &heldSnapshot[V]{s: s, t: t, left: 1 + w.rng.IntN(50)}
-		return
-	}
-	_ = w.m.View(func(s mvcc.Snapshot[int, V]) error {
-		t.Epoch = s.Epoch()
-		if w.percent(w.cfg.Scan) {
-			w.d.readAll(w, &t, s)
-			return nil
-		}
-		for _, slot := range w.pick() {
-			w.pause()
-			w.d.read(w, &t, s, slot)
-		}
-		return nil
-	})
-	w.done(&t, StatusCommitted)
-}
-
-// release ends the snapshot that is held, if there is one, with a last scan.
-func (w *worker[V]) release() {
-	if h := w.held; h != nil {
-		w.d.readAll(w, &h.t, h.s)
-		h.s.Close()
-		w.done(&h.t, StatusCommitted)
-		w.held = nil
-	}
-}
-
-// final reads everything in the end.
-func (w *worker[V]) final() {
-	t := w.open(LevelSerializable)
-	s := w.m.Snapshot()
-	defer s.Close()
-	t.Epoch = s.Epoch()
-	w.d.readAll(w, &t, s)
-	w.done(&t, StatusCommitted)
-}
-
-// body is what a transaction that may write does.
-func (w *worker[V]) body(t *txn, m mvcc.Tx[int, V]) {
-	t.Epoch = m.Epoch()
-	if w.percent(w.cfg.Scan) {
-		w.d.readAll(w, t, m)
-	}
-	for _, slot := range w.pick() {
-		w.pause()
-		if w.percent(w.cfg.Write) {
-			w.d.write(w, t, m, slot)
-		} else {
-			w.d.read(w, t, m, slot)
-		}
-	}
-	w.pause()
-}
-
-// rollbacks is how many of a hundred transactions are rolled back on purpose.
-const rollbacks = 5
-
-var errRollback = errors.New("rolled back on purpose")
-
-// update runs a transaction by Update. Each attempt is recorded as a transaction
-// of its own: only the last one may have committed.
-func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Level) error {
-	t := w.open(level)
-	give := w.percent(rollbacks)
-	runs := 0
-	err := w.m.Update(ctx, opts, func(m mvcc.Tx[int, V]) error {
-		if runs++; runs > 1 {
-			// The attempt before this one has ended; this one has begun
-			// some time after it, as of when is not known.
-			again := txn{Tx: Tx{Level: level, Begin: t.End}}
-			w.done(&t, StatusAborted)
-			t = again
-		}
-		w.body(&t, m)
-		// Nothing can have begun again before this.
-		t.End = w.begin()
-		if give {
-			return errRollback
-		}
-		return nil
-	})
-	switch {
-	case err == nil:
-		w.done(&t, StatusCommitted)
-	case errors.Is(err, errRollback), errors.Is(err, mvcc.ErrConflict), ctx.Err() != nil:
-		w.done(&t, StatusAborted)
-	default:
-		return err
-	}
-	return nil
-}
-
-// byHand runs a transaction by Begin and Commit, once.
-func (w *worker[V]) byHand(opts *mvcc.TxOptions, level Level) error {
-	t := w.open(level)
-	m := w.m.Begin(opts)
-	defer m.Rollback()
-	w.body(&t, m)
-	if w.percent(rollbacks) {
-		m.Rollback()
-		w.done(&t, StatusAborted)
-		return nil
-	}
-	switch err := m.Commit(); {
-	case err == nil:
-		w.done(&t, StatusCommitted)
-	case errors.Is(err, mvcc.ErrConflict):
-		w.done(&t, StatusAborted)
-	default:
-		return err
-	}
-	return nil
-}
-
 // single notes a one-key operation.
 func (w *worker[V]) single(t *txn) { w.done(t, StatusCommitted) }
 
@@ -327,6 +230,16 @@ func (w *worker[V]) deliver(h *History) {
 	for _, t := range w.txs {
 		t.ID, t.Process = len(h.Txs)+1, w.id
 		for _, o := range t.ops {
+			if m := o.merge; m != nil {
+				if m.none {
+					continue
+				}
+				if m.old != nil && t.Status == StatusCommitted {
+					read := Op{Kind: OpRead, Key: o.Key, Value: m.old.Value, Present: m.old.Present}
+					t.Ops = append(t.Ops, read)
+				}
+				o.Key = m.key
+			}
 			o.List = o.list.values()
 			t.Ops = append(t.Ops, o.Op)
 		}

@@ -1,0 +1,201 @@
+package history
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// body is what a transaction that may write does.
+func (w *worker[V]) body(t *txn, m mvcc.Tx[int, V]) {
+	t.Epoch = m.Epoch()
+	if w.percent(w.cfg.Scan) {
+		w.d.readAll(w, t, m)
+	}
+	for _, slot := range w.pick() {
+		w.pause()
+		if !w.percent(w.cfg.Write) {
+			w.d.read(w, t, m, slot)
+			continue
+		}
+		saves := w.percent(savepoints)
+		if !saves || w.percent(50) {
+			w.d.write(w, t, m, slot)
+		}
+		if !saves {
+			continue
+		}
+		w.savepoint(t, m, slot)
+		if w.percent(30) {
+			w.d.write(w, t, m, slot)
+		}
+	}
+	w.pause()
+	if w.cfg.Past > 0 {
+		m.OnCommit(func(epoch uint64) { t.state = epoch })
+	}
+}
+
+// savepoints is how many of a hundred writes are in a savepoint.
+const savepoints = 15
+
+// savepoint writes within a savepoint, and now and then within another one in it.
+// Half of them fail.
+func (w *worker[V]) savepoint(t *txn, m mvcc.Tx[int, V], slot int) {
+	from := len(t.ops)
+	var fails error
+	if w.percent(50) {
+		fails = errRollback
+	}
+	err := m.Savepoint(func() error {
+		w.d.write(w, t, m, slot)
+		if w.percent(30) {
+			w.savepoint(t, m, w.slots[w.rng.IntN(w.cfg.MaxOps)])
+		}
+		if fails != nil {
+			m.OnCommit(func(uint64) { t.lie(slot) })
+		}
+		return fails
+	})
+	if fails != nil {
+		w.undo(t, from)
+	}
+	if err != fails {
+		t.lie(slot)
+	}
+}
+
+// undo takes what t has written in a savepoint that failed, from operation from on, out of
+// it, and notes it as a transaction of its own that was rolled back. What t has read there
+// stays, but for its own writes. What nobody wrote is found in KindOneKey as it is.
+func (w *worker[V]) undo(t *txn, from int) {
+	undone := txn{Tx: Tx{Level: t.Level, Begin: t.Begin}}
+	wrote := map[int]bool{} // by slot
+	kept := t.ops[:from]
+	for _, o := range t.ops[from:] {
+		slot := o.Key % w.cfg.Keys
+		switch {
+		case o.Kind.writes():
+			wrote[slot] = true
+			undone.ops = append(undone.ops, o)
+		case !wrote[slot]:
+			kept = append(kept, o)
+		}
+	}
+	t.ops = kept
+	if w.cfg.Kind != KindOneKey {
+		w.done(&undone, StatusAborted)
+	}
+}
+
+// rollbacks is how many of a hundred transactions are rolled back on purpose.
+const rollbacks = 5
+
+var errRollback = errors.New("rolled back on purpose")
+
+// update runs a transaction by Update. Each attempt is recorded as a transaction
+// of its own: only the last one may have committed.
+func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Level) error {
+	t := w.open(level)
+	give := w.percent(rollbacks)
+	runs := 0
+	attempt := func(m mvcc.Tx[int, V]) error {
+		if runs++; runs > 1 {
+			// The attempt before this one has ended; this one has begun
+			// some time after it, as of when is not known.
+			again := txn{Tx: Tx{Level: level, Begin: t.End}}
+			w.done(&t, StatusAborted)
+			t = again
+		}
+		w.body(&t, m)
+		// Nothing can have begun again before this.
+		t.End = w.begin()
+		if give {
+			return errRollback
+		}
+		return nil
+	}
+	var err error
+	if w.percent(20) {
+		last := 0
+		last, err = mvcc.UpdateValue(ctx, w.m, opts, func(m mvcc.Tx[int, V]) (int, error) {
+			err := attempt(m)
+			return runs, err
+		})
+		if err == nil && last != runs {
+			t.lie(0)
+		}
+	} else {
+		err = w.m.Update(ctx, opts, attempt)
+	}
+	switch {
+	case err == nil:
+		w.done(&t, StatusCommitted)
+	case errors.Is(err, errRollback), errors.Is(err, mvcc.ErrConflict), ctx.Err() != nil:
+		w.done(&t, StatusAborted)
+	default:
+		return err
+	}
+	return nil
+}
+
+// byHand runs a transaction by Begin and Commit, once.
+func (w *worker[V]) byHand(opts *mvcc.TxOptions, level Level) error {
+	t := w.open(level)
+	m := w.m.Begin(opts)
+	defer m.Rollback()
+	w.body(&t, m)
+	if w.percent(rollbacks) {
+		m.Rollback()
+		w.done(&t, StatusAborted)
+		return nil
+	}
+	switch err := m.Commit(); {
+	case err == nil:
+		w.done(&t, StatusCommitted)
+	case errors.Is(err, mvcc.ErrConflict):
+		w.done(&t, StatusAborted)
+	default:
+		return err
+	}
+	return nil
+}
+
+// get reads key, of a slot, for a transaction or by a snapshot, and notes a lie if it is not
+// there although Has says so. What is absent is not asked for twice.
+func (w *worker[V]) get(
+	t *txn, from mvcc.Reader[int, V], key, slot int, update bool,
+) (v V, ok bool) {
+	tx, isTx := from.(mvcc.Tx[int, V])
+	switch {
+	case update && isTx:
+		return tx.GetForUpdate(key)
+	case w.percent(90):
+		return from.Get(key)
+	case !from.Has(key):
+		return v, false
+	}
+	if v, ok = from.Get(key); !ok {
+		t.lie(slot)
+	}
+	return v, ok
+}
+
+// forUpdate reports whether a read shall be one for an update: in a transaction now and then.
+func (w *worker[V]) forUpdate(from mvcc.Reader[int, V]) bool {
+	_, isTx := from.(mvcc.Tx[int, V])
+	return isTx && w.percent(25)
+}
+
+// set sets a key, now and then by SetAll, after something that nobody may see.
+func (w *worker[V]) set(to mvcc.Tx[int, V], key int, value V) {
+	if w.percent(90) {
+		to.Set(key, value)
+		return
+	}
+	to.SetAll(func(yield func(int, V) bool) {
+		var never V
+		_ = yield(key, never) && yield(key, value)
+	})
+}

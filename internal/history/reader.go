@@ -1,0 +1,106 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A heldSnapshot stays open while its worker does other things.
+type heldSnapshot[V any] struct {
+	s    mvcc.Snapshot[int, V]
+	t    txn
+	left int
+}
+
+// A recollection is a transaction that has ended, and whose state will be read again.
+type recollection struct {
+	t    txn
+	left int // steps until then
+}
+
+// readOnly runs a view, or opens a snapshot that stays for a while.
+func (w *worker[V]) readOnly() {
+	t := w.open(LevelSerializable)
+	if w.held == nil && w.cfg.Kind != KindOneKey && w.percent(10) {
+		s := w.m.Snapshot()
+		t.Epoch = s.Epoch()
+		t.state = t.Epoch
+		w.held = &heldSnapshot[V]{s: s, t: t, left: 1 + w.rng.IntN(50)}
+		return
+	}
+	view := func(s mvcc.Snapshot[int, V]) error {
+		t.Epoch = s.Epoch()
+		t.state = t.Epoch
+		if w.percent(w.cfg.Scan) {
+			w.d.readAll(w, &t, s)
+			return nil
+		}
+		for _, slot := range w.pick() {
+			w.pause()
+			w.d.read(w, &t, s, slot)
+		}
+		return nil
+	}
+	if w.percent(20) {
+		epoch, _ := mvcc.ViewValue(w.m, func(s mvcc.Snapshot[int, V]) (uint64, error) {
+			return s.Epoch(), view(s)
+		})
+		if epoch != t.Epoch {
+			t.lie(0)
+		}
+	} else {
+		_ = w.m.View(view)
+	}
+	w.done(&t, StatusCommitted)
+}
+
+// release ends the snapshot that is held, if there is one, with a last scan.
+func (w *worker[V]) release() {
+	if h := w.held; h != nil {
+		w.d.readAll(w, &h.t, h.s)
+		h.s.Close()
+		w.done(&h.t, StatusCommitted)
+		w.held = nil
+	}
+}
+
+// final reads everything in the end.
+func (w *worker[V]) final() {
+	t := w.open(LevelSerializable)
+	s := w.m.Snapshot()
+	defer s.Close()
+	t.Epoch = s.Epoch()
+	w.d.readAll(w, &t, s)
+	w.done(&t, StatusCommitted)
+}
+
+// recall reads the state of the transaction that is kept in mind, if there is one, as of
+// its epoch. What a view read then it reads again, and so the reads are noted as its own.
+// So are those of a serializable transaction: they find what it has left. One at
+// level snapshot has read before that, so they are noted as those of another one.
+func (w *worker[V]) recall() error {
+	if w.past == nil {
+		return nil
+	}
+	t := w.past.t
+	w.past = nil
+	s, err := w.m.SnapshotAt(t.state)
+	if err == nil {
+		defer s.Close()
+		if t.Level == LevelSnapshot {
+			w.txs = append(w.txs, t)
+			t = txn{Tx: Tx{Level: LevelSerializable, Status: t.Status, Begin: t.Begin, End: t.End}}
+			t.Epoch = s.Epoch()
+		}
+		w.d.readAll(w, &t, s)
+	} else if age := time.Duration(w.now() - t.Begin); !errors.Is(err, mvcc.ErrEpochGone) ||
+		age < w.cfg.Options.Retain {
+		return fmt.Errorf("epoch %d after %v, with Options.Retain %v: %w",
+			t.state, age, w.cfg.Options.Retain, err)
+	}
+	w.txs = append(w.txs, t)
+	return nil
+}
