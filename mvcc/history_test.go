@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -58,6 +59,13 @@ var historyTests = []struct {
 	// Long validations beside one-key operations.
 	{"wide", func(cfg *history.Config) {
 		cfg.Keys, cfg.MaxOps, cfg.Write, cfg.OneKey, cfg.ReadOnly, cfg.Snapshot = 40, 30, 10, 60, 10, 0
+	}},
+	{"in place", func(cfg *history.Config) { cfg.Delete, cfg.Keys = 0, 3 }},
+	{"past", func(cfg *history.Config) {
+		cfg.Past, cfg.Keys = 30, 3
+		cfg.Options = &mvcc.Options{
+			ReclaimInterval: time.Millisecond, PruneThreshold: 2, Retain: 20 * time.Millisecond,
+		}
 	}},
 	{"committers prune", func(cfg *history.Config) { cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1} }},
 }

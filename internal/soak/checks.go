@@ -35,7 +35,7 @@ func (t Target) doHistory(ctx context.Context, r Round) Outcome {
 	h, err := t.Record(ctx, history.Config{
 		Kind: history.Kind(r.Kind), Workers: r.Workers, Txs: r.Size, Keys: r.Keys, MaxOps: r.MaxOps,
 		Seed: r.Seed, Snapshot: r.Snapshot, OneKey: r.OneKey, ReadOnly: r.ReadOnly, Scan: r.Scan,
-		Write: r.Write, Delete: r.Delete, Options: r.Options(),
+		Write: r.Write, Delete: r.Delete, Past: r.Past, Options: r.Options(),
 	})
 	switch {
 	case err == nil:

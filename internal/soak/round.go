@@ -60,6 +60,10 @@ type Round struct {
 	Write    int `json:"write"`
 	Delete   int `json:"delete"`
 	MaxOps   int `json:"maxops"` // operations of a transaction
+	// Past is the percentage of transactions whose state is read again later; it stays for
+	// Retain at least.
+	Past   int           `json:"past,omitempty"`
+	Retain time.Duration `json:"retain,omitempty"`
 
 	// Of the map.
 	ReclaimInterval time.Duration `json:"reclaim_interval"`
@@ -86,6 +90,7 @@ func (r Round) Options() *mvcc.Options {
 		ReclaimWorkers:  r.ReclaimWorkers,
 		ReclaimQueue:    r.ReclaimQueue,
 		PruneThreshold:  r.PruneThreshold,
+		Retain:          r.Retain,
 	}
 }
 
@@ -151,6 +156,11 @@ func draw(seed uint64) Round {
 	r.Workers = min(r.Workers, maxWorkers)
 	if rnd.IntN(growthEvery) == 0 {
 		r.grow(rnd)
+	}
+	switch r.Kind {
+	case Append, Register, OneKey:
+		r.Past = oneOf(0, 5, 20)
+		r.Retain = time.Duration(oneOf(0, 0, 2, 20)) * time.Millisecond
 	}
 	return r
 }
