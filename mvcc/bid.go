@@ -133,9 +133,10 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 	if st.level == LevelSnapshot {
 		kind = ConflictWrite
 	}
-	st.yielded(kind)
+	// The one who has a claim may be through by now.
+	st.yielded(kind, hashes[0])
 	for _, p := range st.more {
-		p.yielded(kind)
+		p.yielded(kind, hashes[0])
 	}
 	*c = st.takeConflict()
 	c.of.conflicts[kind].Add(1)
@@ -159,10 +160,10 @@ func (st *txState[K, V]) claimed(hashes []uint64) []uint64 {
 	return hashes
 }
 
-// yielded notes a conflict on the first key to be written that others have a claim on.
-func (st *txState[K, V]) yielded(kind ConflictKind) {
+// yielded notes a conflict on the key to be written that has the hash, if it is one of st.
+func (st *txState[K, V]) yielded(kind ConflictKind, hash uint64) {
 	for i := range st.writes {
-		if st.m.favour.Claimed(st.writes[i].hash) {
+		if st.writes[i].hash == hash {
 			st.conflictOn(st.writes[i].v.key, kind, nil)
 			return
 		}

@@ -50,7 +50,7 @@ type part interface {
 
 	concerned() int
 	claimed(hashes []uint64) []uint64
-	yielded(kind ConflictKind)
+	yielded(kind ConflictKind, hash uint64)
 	toClaim(written bool) (n int, all bool)
 	claimKeys(keys *favour.Keys, written bool)
 
