@@ -218,7 +218,7 @@ func (st *txState[K, V]) toClaim(written bool) (n int, all bool) {
 	if written {
 		n += len(st.writes)
 	}
-	return n, st.scanned
+	return n, st.scanned || len(st.ranges) > 0 // who knows which keys these will have
 }
 
 // concerned returns how many keys the transaction has read or written.

@@ -199,7 +199,11 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 	}
 	hooks.At(hooks.InstalledAll)
 	if multi {
-		st.markAll() // must precede: from here on others may commit it
+		st.enroll() // both must precede: from here on others may commit it
+		for _, p := range st.more {
+			p.enroll()
+		}
+		st.markAll()
 		hooks.At(hooks.Marked)
 		r := st.record()
 		if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
@@ -422,6 +426,7 @@ func (m *Map[K, V]) takeOff(p place[K, V], h uint64, v *version[K, V]) {
 	base := v.next.Load()
 	if base == nil {
 		m.index.remove(v)
+		m.dropIfGone(v.key)
 		return
 	}
 	for head := v; head == v; p, head = m.index.again(p, h, v.key) {

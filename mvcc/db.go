@@ -42,7 +42,7 @@ func NewDB(opts *Options) *DB {
 	o := opts.withDefaults()
 	s := newShared(&o)
 	db := &DB{opts: o, tables: map[string]anyTable{}}
-	db.root = makeMap[none, none](s, &o, "", nil)
+	db.root = makeMap[none, none](s, &o, "", nil, nil)
 	runtime.AddCleanup(db, (*gc.Reclaimer[item, waiting]).Stop, s.gc)
 	return db
 }
@@ -63,6 +63,10 @@ type TableOptions struct {
 // A table takes part in the transactions of its database, see [Map.In]. All that a Map can
 // do by itself, its own Update and View included, it does as any other.
 func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
+	return addTable[K, V](db, name, opts, nil)
+}
+
+func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *order[K]) *Map[K, V] {
 	o := db.opts
 	if opts != nil && opts.Capacity != 0 {
 		if o.Capacity = opts.Capacity; o.Capacity < 0 {
@@ -74,7 +78,7 @@ func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map
 	if _, there := db.tables[name]; there {
 		panic(fmt.Sprintf("mvcc: NewTable: there is a table %q already", name))
 	}
-	m := makeMap(db.root.shared, &o, name, newIndex[K, V](o.Capacity))
+	m := makeMap(db.root.shared, &o, name, newIndex[K, V](o.Capacity), by)
 	runtime.AddCleanup(m, db.root.shared.drop, m.member)
 	if m.ordinal = slices.Index(db.taken, false); m.ordinal < 0 {
 		m.ordinal = len(db.taken)

@@ -49,17 +49,22 @@ type Map[K comparable, V any] struct {
 // end when the map has become unreachable, unless a value stored in the map refers
 // to the map itself.
 func New[K comparable, V any](opts *Options) *Map[K, V] {
+	return newAlone[K, V](opts, nil)
+}
+
+func newAlone[K comparable, V any](opts *Options, by *order[K]) *Map[K, V] {
 	o := opts.withDefaults()
 	s := newShared(&o)
-	m := makeMap(s, &o, "", newIndex[K, V](o.Capacity))
+	m := makeMap(s, &o, "", newIndex[K, V](o.Capacity), by)
 	runtime.AddCleanup(m, (*gc.Reclaimer[item, waiting]).Stop, s.gc)
 	return m
 }
 
 // makeMap returns a map that is a member of s. x is nil for one that has no keys.
-func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K, V]) *Map[K, V] {
+func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K, V], by *order[K]) *Map[K, V] {
 	c := &core[K, V]{
 		index:    x,
+		order:    by,
 		slots:    s.slots,
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()},
 		member:   &member{},

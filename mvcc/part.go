@@ -37,6 +37,7 @@ type part interface {
 
 	prepare()
 	installAll(gen epoch.Gen) result
+	enroll()
 	retreat()
 	renew()
 	setWatch(w *watch)

@@ -12,6 +12,7 @@ import (
 // own, so that it does not keep the map reachable.
 type core[K comparable, V any] struct {
 	index    *index[K, V]
+	order    *order[K] // nil if the keys have none
 	slots    *epoch.Slots
 	counters *counters
 	member   *member // what the background work knows the map by
@@ -164,6 +165,7 @@ func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run i
 		base := h.next.Load()
 		if base == nil {
 			if c.index.remove(h) {
+				c.dropIfGone(h.key)
 				return leftNoKey
 			}
 			return leftNothing // whoever has put something in its place asks for a visit
@@ -211,6 +213,7 @@ func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run i
 	if c.commitEpoch(h) <= view.Writers {
 		c.checkRemove(h)
 		if c.index.remove(h) {
+			c.dropIfGone(h.key)
 			return leftNoKey
 		}
 		return l

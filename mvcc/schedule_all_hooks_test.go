@@ -110,6 +110,24 @@ var overTablesMore = []string{
 	"a b tables patience=0|update ma wb|update mb wa",
 	"a b tables|update ra wb|retry scan wa",
 	"a b- tables|update wa wb|update rb wa|view ra rb",
+	"b ordered tables patience=0|update pb wc|update pc wa",
+	"ordered patience=0|update wa wb|store a; prune; view pb",
+}
+
+// inOrder are programs over a map whose keys have an order.
+var inOrder = []string{
+	"ordered|store a|view pb",
+	"ordered|store a; load a|load a; view pb",
+	"b ordered|update pb wb|store a",
+	"a b ordered|update pa wb|store b",
+	"a- ordered|prune|store a; view pb",
+	"a ordered|delete a; prune|store a; view pb",
+	"a ordered|update da wb; prune|view pb",
+	"ordered patience=0|update wa wb|load a; view pb",
+	"ordered|store a; delete a; prune|load a",
+	"b ordered patience=0|update pa wb|update pa wc",
+	"b ordered patience=0|update pb wc|update pc wa",
+	"b ordered|watched pb wc|store a",
 }
 
 // three are programs of three actors, explored within a bound on preemptions.
@@ -167,7 +185,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range longer {
 			c.explore(strings.Replace(text, "|", " patience=2|", 1), -1, 300_000)
 		}
-		for _, text := range slices.Concat(reused, overTables) {
+		for _, text := range slices.Concat(reused, overTables, inOrder) {
 			c.explore(text, -1, 0)
 		}
 		for _, text := range slices.Concat(reusedMore, overTablesMore) {
@@ -189,7 +207,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(longer[:4], reused[:2]) {
 			c.explore(text, -1, 0)
 		}
-		for _, text := range overTables[:2] {
+		for _, text := range slices.Concat(overTables[:2], inOrder[:3]) {
 			c.explore(text, -1, 0)
 		}
 		for _, text := range three[:4] {
@@ -202,7 +220,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(longer, reused) {
 			c.explore(text, -1, 0)
 		}
-		for _, text := range overTables {
+		for _, text := range slices.Concat(overTables, inOrder) {
 			c.explore(text, -1, 0)
 		}
 		for _, text := range slices.Concat(reusedMore, overTablesMore) {

@@ -127,6 +127,9 @@ func (x *execution) inspect() {
 		for _, h := range heads(m) {
 			require.LessOrEqual(t, len(chain(m, h.head.key)), 1, "versions are left that nobody needs")
 		}
+		if m.order != nil {
+			require.Equal(t, m.order.tree.Len(), len(heads(m)), "keys are left in the order, or missing")
+		}
 	}
 }
 

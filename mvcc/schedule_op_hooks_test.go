@@ -4,6 +4,7 @@ package mvcc
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 )
@@ -21,6 +22,7 @@ type operation struct {
 	kind    opKind
 	level   *TxOptions
 	watched bool // validation watches from the first
+	ordered bool // scans go by the order of the keys
 	retry   bool // by Update
 	key     int  // of one-key operations
 	old     int  // what a CompareAndSwap compares with
@@ -60,7 +62,7 @@ const (
 
 // An act is what a transaction does with one key, or all.
 type act struct {
-	do  byte // 'r'ead, read for 'u'pdate, 'w'rite, 'm'erge, 'd'elete, 's'can
+	do  byte // 'r'ead, read for 'u'pdate, 'w'rite, 'm'erge, 'd'elete, 's'can, 'p'refix
 	key int
 }
 
@@ -74,7 +76,8 @@ var oneKeyKinds = map[string]opKind{
 //	load a, store a, swap a, loadOrStore a, loadAndDelete a, delete a, compute a
 //	cas a=2         CompareAndSwap from the value 2
 //	view ra rb      a snapshot that reads a, then b
-//	view scan       a snapshot that reads all keys by All
+//	view scan       a snapshot that reads all keys by All, or in order
+//	view pb         a snapshot that reads the keys up to b, in order
 //	past ra rb      a snapshot of the beginning, if it can be had
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c
 //	update ma ub    one that merges a, and reads b for update
@@ -147,7 +150,8 @@ func parseOperation(text string, id int) (*operation, error) {
 			continue
 		}
 		k, err := key(word[1:])
-		if err != nil || !strings.Contains("ruwmd", word[:1]) || (o.kind == opView || o.kind == opPast) && word[0] != 'r' {
+		if err != nil || !strings.Contains("ruwmdp", word[:1]) ||
+			o.kind == opPast && word[0] != 'r' || o.kind == opView && word[0] != 'r' && word[0] != 'p' {
 			return nil, fmt.Errorf("operation %q: what is %q?", text, word)
 		}
 		o.acts = append(o.acts, act{word[0], k})
@@ -368,18 +372,28 @@ func (o *operation) read(in func(key int) Reader[string, int], a act, own map[in
 		return
 	}
 	met := map[string]int{}
-	for i := range programKeys {
+	last := len(programKeys) - 1
+	if a.do == 'p' {
+		last = a.key
+	}
+	for i := range programKeys[:last+1] {
 		if i > 0 && in(i) == in(i-1) {
 			continue // the same map
 		}
-		for key, value := range in(i).All() {
+		all := in(i).All()
+		if o.ordered {
+			all = in(i).(interface {
+				Ascend(Range[string]) iter.Seq2[string, int]
+			}).Ascend(UpTo(programKeys[last]))
+		}
+		for key, value := range all {
 			if _, twice := met[key]; twice {
 				o.failed = "met twice: " + key
 			}
 			met[key] = value
 		}
 	}
-	for i, key := range programKeys {
+	for i, key := range programKeys[:last+1] {
 		value, ok := met[key]
 		see(i, value, ok)
 	}

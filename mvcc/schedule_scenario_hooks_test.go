@@ -24,7 +24,7 @@ type scenario struct {
 // The first part has a word for each key that has an entry: "a" has a value, "b-"
 // was deleted, "c+" was overwritten once; the value of key number i is i+1. It
 // may also say "eager": committers prune at every write; "busy": there is no
-// background work, committers do it; "tables": each key is in a table of its own, but for
+// background work, committers do it; "ordered": the keys have an order; "tables": each key is in a table of its own, but for
 // the last, which is with the one before; and "patience=2", see [scheduler]. The other
 // parts are the programs of the actors, each a list of operations divided by
 // semicolons.
@@ -48,8 +48,9 @@ func parseScenario(text string) (*scenario, error) {
 				return nil, err
 			}
 			program = append(program, o)
+			o.ordered = slices.Contains(strings.Fields(initial), "ordered")
 			for _, a := range o.acts {
-				sc.scans = sc.scans || a.do == 's'
+				sc.scans = sc.scans || a.do == 's' || a.do == 'p'
 			}
 		}
 		sc.programs = append(sc.programs, program)
@@ -81,7 +82,7 @@ func (sc *scenario) newWorld() (*world, state) {
 	if slices.Contains(words, "busy") {
 		opts.ReclaimWorkers = -1
 	}
-	w := newWorld(opts, slices.Contains(words, "tables"))
+	w := newWorld(opts, slices.Contains(words, "tables"), slices.Contains(words, "ordered"))
 	var now state
 	for i, key := range programKeys {
 		m := w.of[i]

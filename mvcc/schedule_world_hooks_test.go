@@ -2,7 +2,10 @@
 
 package mvcc
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // A world is what the programs of a scenario run on: a map, or the tables of a database.
 // Either has a map for each key.
@@ -12,10 +15,16 @@ type world struct {
 	of   [len(programKeys)]*Map[string, int]
 }
 
-func newWorld(opts *Options, tables bool) *world {
+func newWorld(opts *Options, tables, ordered bool) *world {
 	w := &world{}
 	if tables {
 		w.db = NewDB(opts)
+	}
+	by := func() *order[string] {
+		if !ordered {
+			return nil
+		}
+		return newOrder(cmp.Compare[string])
 	}
 	for i := range w.of {
 		switch {
@@ -23,9 +32,9 @@ func newWorld(opts *Options, tables bool) *world {
 			w.of[i] = w.of[i-1]
 			continue
 		case tables:
-			w.of[i] = NewTable[string, int](w.db, fmt.Sprint(i), nil)
+			w.of[i] = addTable[string, int](w.db, fmt.Sprint(i), nil, by())
 		default:
-			w.of[i] = New[string, int](opts)
+			w.of[i] = newAlone[string, int](opts, by())
 		}
 		m := w.of[i]
 		m.index.hash = orderlyHash()

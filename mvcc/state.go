@@ -42,6 +42,7 @@ type txWork[K comparable, V any] struct {
 	busy    bool // a method is under way, see enter
 	hasRead bool // a read of the map, not of an own write
 	scanned bool // all keys were read
+	looped  bool // a loop may be under way over what was written
 	revoked int  // how many epochs readers took away from the commit under way
 	dirtied int  // how often others marked its watch
 
@@ -53,6 +54,7 @@ type txWork[K comparable, V any] struct {
 
 	reads  []readRecord[K, V]
 	absent []absence[K] // keys read of which there was no version
+	ranges []Range[K]   // of which all keys were read
 	// From this many reads, or keys that were absent, on they are looked through
 	// for what is there twice, see compact.
 	full, fullAbsent int
@@ -331,7 +333,10 @@ func (st *txState[K, V]) forget() {
 		st.writes = st.writes[:0]
 	}
 	if st.hasRead {
-		st.hasRead, st.scanned = false, false
+		st.hasRead, st.scanned, st.looped = false, false, false
+		if len(st.ranges) > 0 {
+			st.ranges = emptied(st.ranges)
+		}
 		if len(st.reads) > fewRecords {
 			st.reads = emptied(st.reads)
 		} else {
@@ -401,7 +406,7 @@ func (st *txState[K, V]) put(key K, value V, tomb word) {
 		w := &st.writes[i]
 		st.save(i)
 		// A loop may still have the old version before it, or a savepoint.
-		if st.scanned || st.since != 0 {
+		if st.looped || st.since != 0 {
 			w.v = &version[K, V]{key: key}
 		}
 		w.v.value = value

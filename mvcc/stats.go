@@ -235,6 +235,9 @@ func (c *core[K, V]) sizes() (s mapSizes) {
 	if c.index != nil {
 		s.entries, s.index = int(max(c.index.entries.Value(), 0)), c.index.bytes()
 	}
+	if c.order != nil {
+		s.index += c.order.bytes()
+	}
 	return s
 }
 

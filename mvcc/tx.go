@@ -142,7 +142,7 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		m := st.m
 		at := st.epoch()
 		st.enter()
-		st.hasRead, st.scanned = true, true
+		st.hasRead, st.scanned, st.looped = true, true, true
 		// From here on put makes new versions: what the loop writes does not
 		// change what it is still to visit.
 		mine := make([]write[K, V], len(st.writes))

@@ -44,7 +44,7 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 		w = load(st.record())
 		return w.tag() == tagTentative || w.tag() == tagAnnounced
 	}
-	if len(st.reads)+len(st.absent) == 0 && !st.scanned {
+	if len(st.reads)+len(st.absent)+len(st.ranges) == 0 && !st.scanned {
 		return w, true
 	}
 	for i := range st.reads {
@@ -68,20 +68,27 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 			return w, true
 		}
 	}
+	// Every key that was visible at the read epoch is still in the index,
+	// and so is every key that was committed since: it is met. A key that
+	// is inserted behind our back draws an epoch above e.
+	at := st.epoch()
 	ok = true
+	same := func(p place[K, V], head *version[K, V]) bool {
+		if v := st.settled(p, head, e); v != nil && st.m.commitEpoch(v) > at {
+			st.conflictOn(v.key, ConflictScan, v)
+			ok = false
+			return false
+		}
+		return alive()
+	}
 	if st.scanned && st.level == LevelSerializable {
-		// Every key that was visible at the read epoch is still in the index,
-		// and so is every key that was committed since: it is met. A key that
-		// is inserted behind our back draws an epoch above e.
-		at := st.epoch()
-		st.m.index.scan(func(p place[K, V], head *version[K, V]) bool {
-			if v := st.settled(p, head, e); v != nil && st.m.commitEpoch(v) > at {
-				st.conflictOn(v.key, ConflictScan, v)
-				ok = false
-				return false
-			}
-			return alive()
-		})
+		st.m.index.scan(same)
+		return w, ok
+	}
+	for i := range st.ranges {
+		if !st.m.scanRange(&st.ranges[i], false, same) {
+			break
+		}
 	}
 	return w, ok
 }

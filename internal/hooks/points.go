@@ -50,6 +50,9 @@ const (
 	// Marked: all that is installed has been looked for in the watches, no epoch is
 	// drawn.
 	Marked
+	// OrderChanged: a key has got into the order of keys, or is noted as leaving, and the
+	// index is not yet looked at again.
+	OrderChanged
 	// HelpMarked: a helper has marked the watches, no epoch is drawn.
 	HelpMarked
 	// HelpDrawn: a helper has drawn an epoch, which is not in the record.
@@ -121,7 +124,7 @@ const (
 var names = [Points]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "JustAnnounced", "Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn",
-	"Revoked", "Marked", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "HeadSkipped", "GetWalked",
+	"Revoked", "Marked", "OrderChanged", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "HeadSkipped", "GetWalked",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked", "StateLoaded",
 	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged", "RemoveLocked", "RemoveEmptied",
 	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "TableReplaced", "Parking", "Spawned",

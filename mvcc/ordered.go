@@ -1,0 +1,268 @@
+package mvcc
+
+import (
+	"cmp"
+	"iter"
+	"runtime"
+	"slices"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// NewOrdered returns an empty map whose keys have the order of Go's operators: beside all
+// that a map by [New] does, its snapshots and transactions iterate over ranges of keys, see
+// [Snapshot.Ascend]. To insert a key that is new to the map, and to forget a deleted one,
+// takes a mutex for about a microsecond; all else, reads and writes of keys that are there
+// included, costs what it costs in a map without an order.
+func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
+	return newAlone[K, V](opts, newOrder(cmp.Compare[K]))
+}
+
+// NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative
+// number if a comes before b, a positive one if it comes after, and 0 if and only if a == b.
+// It is called by many goroutines at once, also while a mutex is held: it must not use the
+// map, and not panic.
+func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
+	if compare == nil {
+		panic("mvcc: NewOrderedFunc: compare is nil")
+	}
+	return newAlone[K, V](opts, newOrder(compare))
+}
+
+// NewOrderedTable is [NewTable] for a table whose keys have an order, see [NewOrdered].
+func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
+	return addTable[K, V](db, name, opts, newOrder(cmp.Compare[K]))
+}
+
+// NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see
+// [NewOrderedFunc].
+func NewOrderedTableFunc[K comparable, V any](db *DB, name string, compare func(a, b K) int, opts *TableOptions) *Map[K, V] {
+	if compare == nil {
+		panic("mvcc: NewOrderedTableFunc: compare is nil")
+	}
+	return addTable[K, V](db, name, opts, newOrder(compare))
+}
+
+// checkOrdered panics if the keys have no order.
+func (m *Map[K, V]) checkOrdered() {
+	if m.order == nil {
+		panic("mvcc: the keys of the map have no order: make it with mvcc.NewOrdered")
+	}
+}
+
+// Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
+// lowest to the highest. The zero Range has all keys. It takes no lock: the loop may take its
+// time, stop early, and use the map in any way. To find the first key costs a search in a
+// tree, each step about as much as a Get. It panics if the keys have no order, and a step
+// with [ErrTxDone] if the snapshot is closed.
+func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
+
+// Descend is [Snapshot.Ascend] from the highest key to the lowest.
+func (s Snapshot[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, true) }
+
+// Min returns the lowest key as of the snapshot, and its value, if there is any. It panics as
+// [Snapshot.Ascend] does.
+func (s Snapshot[K, V]) Min() (key K, value V, ok bool) { return first(s.Ascend(Range[K]{})) }
+
+// Max returns the highest key, see [Snapshot.Min].
+func (s Snapshot[K, V]) Max() (key K, value V, ok bool) { return first(s.Descend(Range[K]{})) }
+
+func first[K, V any](seq iter.Seq2[K, V]) (key K, value V, ok bool) {
+	for key, value := range seq {
+		return key, value, true
+	}
+	return key, value, false
+}
+
+func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
+	s.check()
+	s.st.m.checkOrdered()
+	return func(yield func(K, V) bool) {
+		s.check()
+		at := s.st.epoch()
+		s.check()
+		m := s.st.m
+		// Every key that is visible here was in the order before the snapshot began,
+		// and stays until it has closed.
+		all := m.scanRange(&r, down, func(_ place[K, V], v *version[K, V]) bool {
+			key := v.key
+			if !v.plain(at) {
+				v = m.visible(v, at)
+			}
+			value, ok := v.present()
+			s.st.checkRead(s.gen, key, v)
+			s.check()
+			return !ok || yield(key, value)
+		})
+		if all {
+			s.check()
+		}
+		runtime.KeepAlive(s.st)
+	}
+}
+
+// Ascend returns an iterator over the keys of r, from the lowest to the highest, with the
+// transaction's own writes made before the loop began, and for every other key the value as
+// of the read epoch. The loop may write to the transaction; that changes nothing of what it
+// visits. At level serializable the part of r that the loop has gone through joins the read set:
+// a commit elsewhere is a conflict if it writes, inserts or deletes a key of that part, and
+// no other. So to read a page, break off the loop. See also [Snapshot.Ascend]; beyond that it
+// allocates a list of the own writes in r.
+func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
+
+// Descend is [Tx.Ascend] from the highest key to the lowest.
+func (tx Tx[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, true) }
+
+// Min returns the lowest key and its value, if there is any. All that is lower is read.
+func (tx Tx[K, V]) Min() (key K, value V, ok bool) { return first(tx.Ascend(Range[K]{})) }
+
+// Max returns the highest key, see [Tx.Min].
+func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return first(tx.Descend(Range[K]{})) }
+
+func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
+	tx.check()
+	tx.st.m.checkOrdered()
+	return func(yield func(K, V) bool) {
+		tx.check()
+		l := txLoop[K, V]{tx: tx, r: r, down: down, at: tx.st.epoch(), noted: -1, yield: yield}
+		tx.st.enter()
+		tx.st.hasRead, tx.st.looped = true, true
+		l.own = tx.st.ownWrites(&r, down)
+		tx.st.leave()
+		all := tx.st.m.scanRange(&r, down, l.visit)
+		if all {
+			all = l.before(nil)
+		}
+		if all {
+			tx.check()
+			l.note(r)
+		}
+		runtime.KeepAlive(tx.st)
+	}
+}
+
+// A txLoop is a loop over a range of keys in a transaction.
+type txLoop[K comparable, V any] struct {
+	tx    Tx[K, V]
+	r     Range[K]
+	down  bool
+	at    epoch.Epoch
+	noted int           // the number of what was gone through, in the read set, or -1
+	own   []write[K, V] // in the order of the loop
+	yield func(K, V) bool
+}
+
+// visit visits a key of the map, and before it the own writes that come before it.
+func (l *txLoop[K, V]) visit(_ place[K, V], head *version[K, V]) bool {
+	st, key := l.tx.st, head.key
+	v := st.m.visible(head, l.at)
+	value, ok := v.present()
+	st.checkRead(l.tx.gen, key, v)
+	l.tx.check()
+	if !l.before(&key) {
+		return false
+	}
+	if len(l.own) > 0 && l.own[0].v.key == key {
+		w := l.own[0]
+		l.own = l.own[1:]
+		return l.one(w)
+	}
+	return !ok || l.give(key, value)
+}
+
+// before visits the own writes that come before key, or all if that is nil.
+func (l *txLoop[K, V]) before(key *K) bool {
+	for len(l.own) > 0 {
+		w := l.own[0]
+		if key != nil {
+			if c := l.tx.st.m.order.compare(w.v.key, *key); c == 0 || (c > 0) != l.down {
+				return true
+			}
+		}
+		l.own = l.own[1:]
+		if !l.one(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// one visits an own write.
+func (l *txLoop[K, V]) one(w write[K, V]) bool {
+	value, ok := w.v.present()
+	if w.merge != nil {
+		value = l.tx.merged(w, l.at)
+	}
+	return !ok || l.give(w.v.key, value)
+}
+
+func (l *txLoop[K, V]) give(key K, value V) bool {
+	part := l.r
+	if l.down {
+		part.low = bound[K]{key, inclusive}
+	} else {
+		part.high = bound[K]{key, inclusive}
+	}
+	l.note(part)
+	if !l.yield(key, value) {
+		return false
+	}
+	l.tx.check()
+	return true
+}
+
+// note makes part what the loop has gone through.
+func (l *txLoop[K, V]) note(part Range[K]) {
+	st := l.tx.st
+	if st.level != LevelSerializable {
+		return
+	}
+	st.enter()
+	if l.noted < 0 {
+		l.noted = len(st.ranges)
+		st.ranges = append(st.ranges, part)
+	} else {
+		st.ranges[l.noted] = part
+	}
+	st.leave()
+}
+
+// ownWrites returns copies of the writes to keys of r, in the order of a loop.
+func (st *txState[K, V]) ownWrites(r *Range[K], down bool) (own []write[K, V]) {
+	compare := st.m.order.compare
+	for i := range st.writes {
+		if key := st.writes[i].v.key; !r.below(compare, key) && !r.above(compare, key) {
+			own = append(own, st.writes[i])
+		}
+	}
+	slices.SortFunc(own, func(a, b write[K, V]) int {
+		if down {
+			a, b = b, a
+		}
+		return compare(a.v.key, b.v.key)
+	})
+	return own
+}
+
+// Ascend returns an iterator over the keys of r, from the lowest to the highest, as of one
+// moment: when the loop begins. See [Map.All] and [Snapshot.Ascend].
+func (m *Map[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return m.ranged(r, false) }
+
+// Descend is [Map.Ascend] from the highest key to the lowest.
+func (m *Map[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return m.ranged(r, true) }
+
+// Min returns the lowest key and its value, if there is any.
+func (m *Map[K, V]) Min() (key K, value V, ok bool) { return first(m.Ascend(Range[K]{})) }
+
+// Max returns the highest key and its value, if there is any.
+func (m *Map[K, V]) Max() (key K, value V, ok bool) { return first(m.Descend(Range[K]{})) }
+
+func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
+	m.check()
+	m.checkOrdered()
+	return func(yield func(K, V) bool) {
+		s := m.Snapshot()
+		defer s.Close()
+		s.ranged(r, down)(yield)
+	}
+}

@@ -1,0 +1,364 @@
+package mvcc
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func newOrdered[V any](t testing.TB, opts *Options) *Map[int, V] {
+	m := NewOrdered[int, V](opts)
+	t.Cleanup(m.Close)
+	return m
+}
+
+type keyValue struct{ key, value int }
+
+func pairs(seq iter.Seq2[int, int]) (all []keyValue) {
+	for key, value := range seq {
+		all = append(all, keyValue{key, value})
+	}
+	return all
+}
+
+// expected returns the pairs of a Go map that are in a range, in order.
+func expected(all map[int]int, r Range[int], down bool) (want []keyValue) {
+	for key, value := range all {
+		if !r.below(cmp.Compare[int], key) && !r.above(cmp.Compare[int], key) {
+			want = append(want, keyValue{key, value})
+		}
+	}
+	slices.SortFunc(want, func(a, b keyValue) int {
+		if down {
+			a, b = b, a
+		}
+		return cmp.Compare(a.key, b.key)
+	})
+	return want
+}
+
+func ranges(low, high int) []Range[int] {
+	return []Range[int]{{}, From(low), After(low), UpTo(high), Before(high), From(low).UpTo(high),
+		From(low).Before(high), After(low).UpTo(high), After(low).Before(high)}
+}
+
+// An ordered map beside a Go map, through snapshots, transactions with own writes and
+// savepoints, and the map itself.
+func TestOrdered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := NewOrdered[int, int](&Options{ReclaimInterval: 1e6, PruneThreshold: 1})
+		defer m.Close()
+		model := map[int]int{}
+		key := rapid.IntRange(-20, 20)
+		check := func(ascend, descend func(Range[int]) iter.Seq2[int, int], model map[int]int) {
+			for _, r := range ranges(key.Draw(t, "low"), key.Draw(t, "high")) {
+				require.Equal(t, expected(model, r, false), pairs(ascend(r)))
+				require.Equal(t, expected(model, r, true), pairs(descend(r)))
+			}
+		}
+		write := func(w interface {
+			Set(int, int)
+			Delete(int)
+			Merge(int, func(int, bool) int)
+		}, model map[int]int) {
+			for range rapid.IntRange(0, 12).Draw(t, "writes") {
+				switch k := key.Draw(t, "key"); rapid.IntRange(0, 3).Draw(t, "what") {
+				case 0, 1:
+					w.Set(k, k*k)
+					model[k] = k * k
+				case 2:
+					w.Delete(k)
+					delete(model, k)
+				case 3:
+					w.Merge(k, func(old int, _ bool) int { return old + 1 })
+					model[k]++
+				}
+			}
+		}
+		for range 6 {
+			write(m, model)
+			old, s := maps.Clone(model), m.Snapshot()
+			tx := m.Begin(nil)
+			mine := maps.Clone(model)
+			write(tx, mine)
+			check(tx.Ascend, tx.Descend, mine)
+			if rapid.Bool().Draw(t, "savepoint") {
+				inner := maps.Clone(mine)
+				_ = tx.Savepoint(func() error {
+					write(tx, inner)
+					check(tx.Ascend, tx.Descend, inner)
+					return fmt.Errorf("no")
+				})
+			}
+			check(tx.Ascend, tx.Descend, mine)
+			if rapid.Bool().Draw(t, "commit") {
+				require.NoError(t, tx.Commit())
+				model = mine
+			} else {
+				tx.Rollback()
+			}
+			check(s.Ascend, s.Descend, old)
+			check(m.Ascend, m.Descend, model)
+			s.Close()
+			if len(model) > 0 {
+				low, _, _ := m.Min()
+				high, value, ok := m.Max()
+				require.Equal(t, slices.Min(slices.Collect(maps.Keys(model))), low)
+				require.Equal(t, slices.Max(slices.Collect(maps.Keys(model))), high)
+				require.True(t, ok && value == model[high])
+			} else if _, _, ok := m.Min(); ok {
+				t.Fatal("an empty map has a lowest key")
+			}
+		}
+		for k := range model {
+			m.Delete(k)
+		}
+		require.NoError(t, m.Reclaim(bg))
+		require.NoError(t, m.Reclaim(bg))
+		require.Zero(t, m.order.tree.Len()+m.order.keys().Len()+len(m.order.leaving), "keys that are gone")
+	})
+}
+
+// A commit elsewhere is no conflict; one in the part that was read is, whatever it does.
+func TestRangeConflicts(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		read     func(tx Tx[int, int])
+		conflict []int // writes of these keys are conflicts
+		fine     []int
+	}{
+		{"range", func(tx Tx[int, int]) { pairs(tx.Ascend(From(10).Before(20))) }, []int{10, 12, 15, 19}, []int{9, 20, 30, 0}},
+		{"down", func(tx Tx[int, int]) { pairs(tx.Descend(After(10).UpTo(20))) }, []int{11, 20}, []int{10, 21}},
+		{"a page", func(tx Tx[int, int]) {
+			n := 0
+			for range tx.Ascend(From(10)) { // 10, 20
+				if n++; n == 2 {
+					break
+				}
+			}
+		}, []int{10, 11, 20}, []int{9, 21, 30}},
+		{"a page down", func(tx Tx[int, int]) {
+			for range tx.Descend(Range[int]{}) { // 50
+				break
+			}
+		}, []int{50, 51}, []int{49, 40}},
+		{"min", func(tx Tx[int, int]) { tx.Min() }, []int{-5, 0}, []int{1, 50}},
+		{"max", func(tx Tx[int, int]) { tx.Max() }, []int{50, 60}, []int{49}},
+		{"empty", func(tx Tx[int, int]) { pairs(tx.Ascend(After(30).Before(40))) }, []int{31, 39}, []int{30, 40}},
+		{"own first", func(tx Tx[int, int]) { tx.Set(-1, 1); tx.Min() }, []int{-2}, []int{0, 3}},
+	} {
+		for _, inside := range []bool{true, false} {
+			keys := c.fine
+			if inside {
+				keys = c.conflict
+			}
+			for _, key := range keys {
+				for _, how := range []string{"store", "delete"} {
+					t.Run(fmt.Sprintf("%s/%d/%s", c.name, key, how), func(t *testing.T) {
+						m := newOrdered[int](t, nil)
+						for k := 0; k <= 50; k += 10 {
+							m.Store(k, k)
+						}
+						tx := m.Begin(nil)
+						c.read(tx)
+						tx.Set(1000, 1)
+						if how == "store" || !m.Has(key) {
+							m.Store(key, 7)
+						} else {
+							m.Delete(key)
+						}
+						err := tx.Commit()
+						if !inside {
+							require.NoError(t, err)
+							return
+						}
+						var conflict *ConflictError
+						require.ErrorAs(t, err, &conflict)
+						require.Equal(t, ConflictScan, conflict.Kind)
+						require.Equal(t, key, conflict.Key)
+					})
+				}
+			}
+		}
+	}
+	t.Run("snapshot level", func(t *testing.T) {
+		m := newOrdered[int](t, nil)
+		tx := m.Begin(snapshot)
+		pairs(tx.Ascend(Range[int]{}))
+		tx.Set(1000, 1)
+		m.Store(1, 1)
+		require.NoError(t, tx.Commit(), "phantoms are allowed")
+	})
+}
+
+// Beside writers that insert and delete, a snapshot's ranges have what its All has.
+func TestOrderedStress(t *testing.T) {
+	for _, db := range []bool{false, true} {
+		t.Run(fmt.Sprint("table ", db), func(t *testing.T) {
+			opts := &Options{ReclaimInterval: 1e6, PruneThreshold: 1}
+			m := newOrdered[int](t, opts)
+			other := m
+			begin := func() (Tx[int, int], Tx[int, int]) { tx := m.Begin(nil); return tx, tx }
+			if db {
+				d := NewDB(opts)
+				t.Cleanup(d.Close)
+				m, other = NewOrderedTable[int, int](d, "a", nil), NewOrderedTable[int, int](d, "b", nil)
+				begin = func() (Tx[int, int], Tx[int, int]) { tx := d.Begin(nil); return m.In(tx), other.In(tx) }
+			}
+			const keys = 300
+			var writers, readers sync.WaitGroup
+			stop := make(chan struct{})
+			rounds := 3000
+			if testing.Short() {
+				rounds = 500
+			}
+			for g := range 3 {
+				writers.Go(func() {
+					r := rand.New(rand.NewPCG(1, uint64(g)))
+					for range rounds {
+						switch k := r.IntN(keys); r.IntN(6) {
+						case 0, 1:
+							m.Store(k, g)
+						case 2, 3:
+							m.Delete(k)
+						case 4:
+							m.Compute(k, func(old int, loaded bool) (int, ComputeOp) {
+								return old, []ComputeOp{UpdateOp, DeleteOp}[r.IntN(2)]
+							})
+						default:
+							a, b := begin()
+							a.Set(k, g)
+							b.Set(k+keys, g)
+							a.Delete(r.IntN(keys))
+							_ = a.Commit()
+						}
+					}
+				})
+			}
+			for range 2 {
+				readers.Go(func() {
+					r := rand.New(rand.NewPCG(2, 2))
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						low := r.IntN(keys)
+						span, down := From(low).Before(low+r.IntN(100)), r.IntN(2) == 0
+						_ = m.View(func(s Snapshot[int, int]) error {
+							got := pairs(s.ranged(span, down))
+							want := expected(maps.Collect(s.All()), span, down)
+							if !slices.Equal(got, want) {
+								t.Errorf("%v is %v, want %v", span, got, want)
+							}
+							return nil
+						})
+						// A reader that writes: what it has read is there when it commits.
+						_ = m.Update(bg, &TxOptions{MaxAttempts: 1}, func(tx Tx[int, int]) error {
+							n := len(pairs(tx.Ascend(From(low).UpTo(low + 3))))
+							tx.Set(2*keys+1+low, n)
+							return nil
+						})
+					}
+				})
+			}
+			writers.Wait()
+			close(stop)
+			readers.Wait()
+			require.NoError(t, m.Reclaim(bg))
+			require.NoError(t, m.Reclaim(bg))
+			require.Equal(t, len(heads(m)), m.order.tree.Len(), "the order has the keys of the index, and no others")
+			checkQuiet(t, m)
+		})
+	}
+}
+
+func TestOrderedFunc(t *testing.T) {
+	fold := func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a), strings.ToLower(b)), cmp.Compare(a, b))
+	}
+	m := NewOrderedFunc[string, int](fold, nil)
+	defer m.Close()
+	db := NewDB(nil)
+	defer db.Close()
+	for _, m := range []*Map[string, int]{m, NewOrderedTableFunc[string, int](db, "t", fold, nil)} {
+		for i, key := range []string{"b", "A", "C", "a"} {
+			m.Store(key, i)
+		}
+		var keys []string
+		for key := range m.Ascend(Range[string]{}) {
+			keys = append(keys, key)
+		}
+		require.Equal(t, []string{"A", "a", "b", "C"}, keys)
+	}
+	require.Panics(t, func() { NewOrderedFunc[int, int](nil, nil) })
+	require.Panics(t, func() { NewOrderedTableFunc[int, int](db, "u", nil, nil) })
+	plain := newMap[int, int](t, nil)
+	require.Panics(t, func() { plain.Ascend(Range[int]{}) })
+	require.Panics(t, func() { plain.Min() })
+}
+
+func TestPrefix(t *testing.T) {
+	m := NewOrdered[string, int](nil)
+	defer m.Close()
+	all := []string{"", "a", "a\xff", "a\xff\xff", "ab", "b", "\xff", "\xff\xff", "\xff\xffx"}
+	for _, key := range all {
+		m.Store(key, 1)
+	}
+	for _, prefix := range append(all, "a\xfe", "ac", "c") {
+		var got, want []string
+		for key := range m.Ascend(Prefix(prefix)) {
+			got = append(got, key)
+		}
+		for _, key := range all {
+			if strings.HasPrefix(key, prefix) {
+				want = append(want, key)
+			}
+		}
+		slices.Sort(want)
+		require.Equal(t, want, got, "%q", prefix)
+	}
+}
+
+// A loop visits what was there when it began: it may write, and stop.
+func TestOrderedLoop(t *testing.T) {
+	m := newOrdered[int](t, nil)
+	for k := range 200 {
+		m.Store(k, k)
+	}
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+		tx.Set(5, -5)
+		n := 0
+		for key, value := range tx.Ascend(Range[int]{}) {
+			require.Equal(t, n, key)
+			if key == 5 {
+				require.Equal(t, -5, value)
+			} else {
+				require.Equal(t, key, value)
+			}
+			tx.Set(key, 1)
+			tx.Set(key+1, 2)
+			tx.Delete(199)
+			n++
+		}
+		require.Equal(t, 200, n)
+		return nil
+	}))
+	s := m.Snapshot()
+	require.PanicsWithValue(t, ErrTxDone, func() {
+		for range s.Ascend(From(3)) {
+			s.Close()
+		}
+	})
+	require.PanicsWithValue(t, ErrTxDone, func() { s.Ascend(From(3)) })
+}

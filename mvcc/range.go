@@ -1,0 +1,75 @@
+package mvcc
+
+// A Range is a range of the keys of an ordered map. The zero Range has all keys. It is made
+// with [From], [After], [UpTo], [Before] and [Prefix], and a low end is given a high one by
+// the methods.
+type Range[K any] struct {
+	low, high bound[K]
+}
+
+// A bound is one end of a range.
+type bound[K any] struct {
+	key  K
+	kind boundKind
+}
+
+type boundKind uint8
+
+const (
+	open boundKind = iota
+	inclusive
+	exclusive
+)
+
+// From returns the range of the keys that are low or higher.
+func From[K any](low K) Range[K] { return Range[K]{low: bound[K]{low, inclusive}} }
+
+// After returns the range of the keys that are higher than low.
+func After[K any](low K) Range[K] { return Range[K]{low: bound[K]{low, exclusive}} }
+
+// UpTo returns the range of the keys that are high or lower.
+func UpTo[K any](high K) Range[K] { return Range[K]{}.UpTo(high) }
+
+// Before returns the range of the keys that are lower than high.
+func Before[K any](high K) Range[K] { return Range[K]{}.Before(high) }
+
+// Prefix returns the range of the strings that begin with prefix, for a map whose order is
+// that of Go's operators.
+func Prefix[K ~string](prefix K) Range[K] {
+	r := From(prefix)
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff { // the least string that is above all of these
+			return r.Before(prefix[:i] + K([]byte{prefix[i] + 1}))
+		}
+	}
+	return r
+}
+
+// UpTo returns r without the keys that are higher than high; a high end that r had is gone.
+func (r Range[K]) UpTo(high K) Range[K] {
+	r.high = bound[K]{high, inclusive}
+	return r
+}
+
+// Before returns r without the keys that are high or higher; a high end that r had is gone.
+func (r Range[K]) Before(high K) Range[K] {
+	r.high = bound[K]{high, exclusive}
+	return r
+}
+
+// below and above report whether key lies beyond an end of r.
+func (r *Range[K]) below(compare func(a, b K) int, key K) bool {
+	if r.low.kind == open {
+		return false
+	}
+	c := compare(key, r.low.key)
+	return c < 0 || c == 0 && r.low.kind == exclusive
+}
+
+func (r *Range[K]) above(compare func(a, b K) int, key K) bool {
+	if r.high.kind == open {
+		return false
+	}
+	c := compare(key, r.high.key)
+	return c > 0 || c == 0 && r.high.kind == exclusive
+}
