@@ -153,7 +153,7 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 // claimed appends the hashes of the keys to be written that others have a claim on.
 func (st *txState[K, V]) claimed(hashes []uint64) []uint64 {
 	for i := range st.writes {
-		if hash := st.writes[i].hash; st.m.favour.Claimed(hash) {
+		if hash := st.m.claimHash(st.writes[i].hash); st.m.favour.Claimed(hash) {
 			hashes = append(hashes, hash)
 		}
 	}
@@ -163,7 +163,7 @@ func (st *txState[K, V]) claimed(hashes []uint64) []uint64 {
 // yielded notes a conflict on the key to be written that has the hash, if it is one of st.
 func (st *txState[K, V]) yielded(kind ConflictKind, hash uint64) {
 	for i := range st.writes {
-		if st.writes[i].hash == hash {
+		if st.m.claimHash(st.writes[i].hash) == hash {
 			st.conflictOn(st.writes[i].v.key, kind, nil)
 			return
 		}
@@ -172,7 +172,7 @@ func (st *txState[K, V]) yielded(kind ConflictKind, hash uint64) {
 
 // giveWay is that of a transaction for a write of one key that has read nothing.
 func (m *Map[K, V]) giveWay(hash uint64) {
-	if m.favour.Claimed(hash) {
+	if hash = m.claimHash(hash); m.favour.Claimed(hash) {
 		if hooks.Scheduled() {
 			hooks.GaveUp()
 			return
@@ -195,14 +195,13 @@ func (st *txState[K, V]) lose(b *bid, hash uint64) {
 
 // keySet returns the keys that the transaction has read and, if asked to, written.
 func (st *txState[K, V]) keySet(written bool) *favour.Keys {
-	n, scanned := st.toClaim(written)
-	for _, p := range st.more {
-		more, all := p.toClaim(written)
-		n += more
-		scanned = scanned || all
-	}
-	if scanned {
+	n, all := st.toClaim(written)
+	if all && !st.m.tagged {
 		return favour.All()
+	}
+	for _, p := range st.more {
+		more, _ := p.toClaim(written)
+		n += more
 	}
 	keys := favour.NewKeys(n)
 	st.claimKeys(keys, written)
@@ -231,15 +230,20 @@ func (st *txState[K, V]) concerned() int {
 
 // claimKeys adds to keys what was read and, if asked to, written.
 func (st *txState[K, V]) claimKeys(keys *favour.Keys, written bool) {
+	m := st.m
+	if _, all := st.toClaim(written); all {
+		keys.AddTable(uint16(m.ordinal))
+		return
+	}
 	for i := range st.reads {
-		keys.Add(st.m.index.hash.sum(st.reads[i].seen.key))
+		keys.Add(m.claimHash(m.index.hash.sum(st.reads[i].seen.key)))
 	}
 	for i := range st.absent {
-		keys.Add(st.absent[i].hash)
+		keys.Add(m.claimHash(st.absent[i].hash))
 	}
 	if written {
 		for i := range st.writes {
-			keys.Add(st.writes[i].hash)
+			keys.Add(m.claimHash(st.writes[i].hash))
 		}
 	}
 }

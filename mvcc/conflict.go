@@ -11,7 +11,8 @@ type conflict[K comparable] struct {
 
 // A cause is what is known of a conflict without the type of the key.
 type cause struct {
-	other     any       // the key, if it is one of another map than that of the transaction
+	elsewhere bool // the key is one of another map than that of the transaction: other
+	other     any
 	of        *counters // of the map that has the key
 	hash      uint64
 	noted     bool
@@ -32,7 +33,7 @@ func (c *conflict[K]) like(before conflict[K]) bool {
 // err returns the error of a transaction that was attempted so many times.
 func (c conflict[K]) err(attempts int) error {
 	key := any(c.key)
-	if c.other != nil {
+	if c.elsewhere {
 		key = c.other
 	}
 	return &ConflictError{Table: c.of.name, Key: key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch), CommitEpoch: uint64(c.epoch),
@@ -42,7 +43,7 @@ func (c conflict[K]) err(attempts int) error {
 // conflictOn notes that the transaction conflicts over key, whose newest
 // committed version is v or nil.
 func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *version[K, V]) result {
-	st.conflict = conflict[K]{key, cause{of: st.m.counters, hash: st.m.index.hash.sum(key), noted: true,
+	st.conflict = conflict[K]{key, cause{of: st.m.counters, hash: st.m.claimHash(st.m.index.hash.sum(key)), noted: true,
 		kind: kind, readEpoch: st.epoch()}}
 	if v != nil {
 		if w, _ := st.m.resolve(v); w.committed() {
@@ -69,7 +70,7 @@ func (st *txState[K, V]) takeCause() cause {
 	c := st.conflict
 	st.conflict = conflict[K]{}
 	if c.noted {
-		c.other = c.key
+		c.elsewhere, c.other = true, c.key
 	}
 	return c.cause
 }

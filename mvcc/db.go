@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/gc"
 )
@@ -23,14 +24,11 @@ type DB struct {
 
 	mu     sync.Mutex // held for some instructions
 	tables map[string]anyTable
-	taken  []bool // by number: whether a table has it
+	made   int // how many tables there have been
 }
 
 // anyTable is a *Map of any types.
-type anyTable interface {
-	tableNumber() int
-	Stats() Stats
-}
+type anyTable interface{ source() func() Stats }
 
 // NewDB returns a database without tables. opts may be nil, and is for all tables:
 // Capacity is for those that do not say theirs. NewDB panics if an option has no meaning.
@@ -73,24 +71,22 @@ func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *
 			panic(fmt.Sprintf("mvcc: TableOptions.Capacity is %d, want 0 or more", o.Capacity))
 		}
 	}
+	if name == "" {
+		panic("mvcc: NewTable: the name is empty")
+	}
+	x := newIndex[K, V](o.Capacity) // without the mutex: it may be large
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if _, there := db.tables[name]; there {
 		panic(fmt.Sprintf("mvcc: NewTable: there is a table %q already", name))
 	}
-	m := makeMap(db.root.shared, &o, name, newIndex[K, V](o.Capacity), by)
+	m := makeMap(db.root.shared, &o, name, x, by)
 	runtime.AddCleanup(m, db.root.shared.drop, m.member)
-	if m.ordinal = slices.Index(db.taken, false); m.ordinal < 0 {
-		m.ordinal = len(db.taken)
-		db.taken = append(db.taken, false)
-	}
-	db.taken[m.ordinal] = true
-	m.db = db
+	db.made++
+	m.db, m.ordinal, m.tagged = db, db.made, true
 	db.tables[name] = m
 	return m
 }
-
-func (m *Map[K, V]) tableNumber() int { return m.ordinal }
 
 // Name returns the name of the table in its database, "" for a map by itself.
 func (m *Map[K, V]) Name() string {
@@ -99,14 +95,12 @@ func (m *Map[K, V]) Name() string {
 }
 
 // drop takes a table out of the database.
-func (db *DB) drop(name string, t anyTable, closed func() bool) {
+func (db *DB) drop(name string, closed *atomic.Bool) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if closed() {
-		return
+	if !closed.Swap(true) {
+		delete(db.tables, name)
 	}
-	delete(db.tables, name)
-	db.taken[t.tableNumber()] = false
 }
 
 // Tables returns the names of the tables, sorted.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 type shop struct {
@@ -227,7 +229,6 @@ func TestDBTables(t *testing.T) {
 	s.stock.Close()
 	require.Equal(t, []string{"orders"}, s.db.Tables())
 	again := NewTable[string, string](s.db, "stock", nil)
-	require.Equal(t, s.stock.ordinal, again.ordinal)
 	again.In(tx).Set("a", "again")
 	require.PanicsWithValue(t, `mvcc: In: table "stock" was closed`, func() { s.stock.In(tx) })
 	require.NoError(t, tx.Commit(), "it had it in hand")
@@ -240,17 +241,85 @@ func TestDBTables(t *testing.T) {
 	require.Same(t, again, found)
 	require.Contains(t, fmt.Sprintf("%v %#v", s.db, s.db), `tables: ["orders" "stock"]`)
 
-	members := len(*s.db.root.shared.members.Load())
-	s.stock = nil
+	alone := s.stock.Begin(nil)
+	alone.Get("b")
+	alone.Set("c", 1)
+	s.stock.Store("b", 1)
+	require.ErrorIs(t, alone.Commit(), ErrConflict)
+	require.EqualValues(t, 1, s.db.Stats().ReadConflicts, "before the table is gone")
+	source := s.db.Sources("x")["x/orders"]
+	require.Zero(t, source().Keys)
+	s.orders.Store(1, "x")
+	require.Equal(t, 1, source().Keys)
+	s.orders.Close()
+	require.Zero(t, source())
+
+	// Idle states keep no table.
+	members, pruned := len(*s.db.root.shared.members.Load()), s.db.Stats().Pruned
+	s.stock, s.orders = nil, nil
 	require.Eventually(t, func() bool {
 		runtime.GC()
-		// A state in the pool has it as a part, until it is used for the table that has
-		// its number now.
-		tx := s.db.Begin(nil)
-		again.In(tx).Get("a")
-		tx.Rollback()
-		return len(*s.db.root.shared.members.Load()) < members
+		_ = s.db.Reclaim(bg) // what was to be visited
+		return len(*s.db.root.shared.members.Load()) == members-2
 	}, patience, 10*time.Millisecond)
+	require.EqualValues(t, 1, s.db.Stats().ReadConflicts, "counters grow")
+	require.Equal(t, pruned, s.db.Stats().Pruned)
+	require.Equal(t, 1, s.db.Stats().Keys)
+}
+
+// Of several goroutines that ask for the part of a shared snapshot, one too late, all get
+// the same, and none disturbs who uses the state next.
+func TestDBParts(t *testing.T) {
+	s := newShop(t, nil)
+	snapshot := s.db.Snapshot()
+	up := snapshot.s.st
+	var wg sync.WaitGroup
+	parts := make([]Snapshot[string, int], 8)
+	for i := range parts {
+		wg.Go(func() { parts[i] = s.stock.At(snapshot) })
+	}
+	wg.Wait()
+	for _, p := range parts {
+		require.Equal(t, parts[0], p)
+	}
+	snapshot.Close()
+	require.PanicsWithValue(t, ErrTxDone, func() { parts[0].Get("a") })
+	tx := s.db.Begin(nil)
+	defer tx.Rollback()
+	if tx.tx.st != up {
+		t.Skip("another state") // with the race detector
+	}
+	s.orders.In(tx).Set(1, "x")
+	late := partOf(up, s.stock)
+	require.True(t, s.orders.In(tx).Has(1))
+	require.Equal(t, late, s.stock.In(tx).st)
+	s.stock.In(tx).Set("a", 1)
+	require.NoError(t, tx.Commit())
+	require.Nil(t, up.parts.Load())
+}
+
+// A claim on all keys of a table is nothing to who writes to others.
+func TestDBClaims(t *testing.T) {
+	s := newShop(t, nil)
+	for _, scan := range []func(tx Tx[string, int]){
+		func(tx Tx[string, int]) { tx.All()(func(string, int) bool { return true }) },
+		func(tx Tx[string, int]) { tx.Get("a") },
+	} {
+		for _, tx := range []Tx[string, int]{s.stock.Begin(nil), s.stock.In(s.db.Begin(nil))} {
+			scan(tx)
+			st := tx.st
+			claimed := st.claimedKeys
+			keys := claimed()
+			for _, key := range []string{"a", "b"} {
+				all := st.scanned
+				require.Equal(t, key == "a" || all, keys.Has(s.stock.claimHash(s.stock.hash(key))), key)
+			}
+			for id := range 100 {
+				require.False(t, keys.Has(s.orders.claimHash(s.orders.hash(id))))
+			}
+			tx.Rollback()
+		}
+	}
 }
 
 // Transfers between tables, beside readers of both, of each by itself and of several maps'
@@ -353,4 +422,12 @@ func TestDBWriteSkew(t *testing.T) {
 	require.NoError(t, errs[0])
 	require.ErrorIs(t, errs[1], ErrConflict)
 	require.True(t, slices.Contains(errs, nil))
+}
+
+// claimedKeys is what the transaction that st belongs to would make a claim on.
+func (st *txState[K, V]) claimedKeys() *favour.Keys {
+	if st.up != nil {
+		return st.up.keySet(true)
+	}
+	return st.keySet(true)
 }

@@ -14,14 +14,15 @@ type DBTx struct{ tx Tx[none, none] }
 // the Tx, it does in m. The Tx is the same as one of m alone, and the same transaction as tx:
 // all tables are read as of one moment, Commit, Rollback, Savepoint and OnCommit are those of
 // tx, and so is Err. The Tx returned for a table is the same each time. In panics if m is not
-// a table of tx's database, or was closed, and with [ErrTxDone] if tx has ended. Its cost is that of a
-// few loads; the first time of a table, in a state that later transactions use again,
-// it allocates.
+// a table of tx's database, or was closed, and with [ErrTxDone] if tx has ended. It looks
+// through the tables that tx has used before; the first time of a table it allocates two
+// small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	tx.tx.check()
 	m.checkTable("In", tx.tx.st.m.shared)
 	st := partOf(tx.tx.st, m)
-	st.join(tx.tx.gen)
+	st.join()
+	tx.tx.check()
 	return Tx[K, V]{st, tx.tx.gen}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"weak"
 
@@ -33,12 +34,14 @@ type Map[K comparable, V any] struct {
 	guarded   bool // transactions may be evicted, or are traced
 	threshold uint64
 	pool      epoch.Pool[txState[K, V]]
+	works     sync.Pool // of *txWork[K, V], for parts
 	favour    *favour.Queue
 	watches   *watches
 	// A map by itself has a shared of its own, and no database.
 	shared  *shared
 	db      *DB
-	ordinal int         // among the tables of the database, see partOf
+	ordinal int         // counts the tables of the database
+	tagged  bool        // hashes are told from those of other tables, see claimHash
 	closed  atomic.Bool // taken out of the database
 }
 
@@ -101,10 +104,14 @@ func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K
 // Options.Logger if it is just being told something: that must not call Close. The
 // map stays usable, with everything in it; from then on committers prune the keys they
 // write. Close may be called more than once, by any goroutine.
+//
+// Close of a table takes it out of its database, whose goroutines stay: the name is free, and
+// [Map.In] and [Map.At] panic; transactions that have called In before go on. It waits
+// for nothing. By itself the table stays usable, and its memory goes with the last who holds it.
 func (m *Map[K, V]) Close() {
 	m.check()
 	if m.db != nil {
-		m.db.drop(m.counters.name, m, func() bool { return m.closed.Swap(true) })
+		m.db.drop(m.counters.name, &m.closed)
 		return
 	}
 	m.gc.Close()
@@ -180,3 +187,12 @@ type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
+
+// claimHash returns what a key with hash h is called where the tables of a database have
+// something in common: claims, watches and suspects.
+func (m *Map[K, V]) claimHash(h uint64) uint64 {
+	if !m.tagged {
+		return h
+	}
+	return favour.Tagged(h, uint16(m.ordinal))
+}

@@ -178,7 +178,7 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 			m.counters.keys.Add(int64(n))
 		}
 		if turns {
-			m.favour.Note(h)
+			m.favour.Note(m.claimHash(h))
 		}
 		return base, true
 	}
@@ -192,7 +192,7 @@ func (m *Map[K, V]) suspect(h uint64, cond condition[K, V], base *version[K, V])
 	self := m.favour.Suspect()
 	defer self.End()
 	holds := cond(base)
-	if holds && self.Wrote(h) {
+	if holds && self.Wrote(m.claimHash(h)) {
 		panic(errOwnKey)
 	}
 	return holds
@@ -206,7 +206,7 @@ func (m *Map[K, V]) turn(h uint64, took time.Duration) *favour.Claim {
 		return nil
 	}
 	keys := favour.NewKeys(1)
-	keys.Add(h)
+	keys.Add(m.claimHash(h))
 	claim := m.favour.Enter(keys, min(max(tenureFactor*took, favour.MinTenure), maxTenure))
 	claim.Wait(background)
 	return claim

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -28,6 +29,7 @@ type part interface {
 	enter()
 	leave()
 	forget()
+	giveWork()
 
 	writeCount() int
 	eachOwnHash(f func(hash uint64))
@@ -55,49 +57,72 @@ type part interface {
 	toClaim(written bool) (n int, all bool)
 	claimKeys(keys *favour.Keys, written bool)
 
-	mark() mark
-	setSavepoint(number uint32)
-	restore(was mark)
+	beginSavepoint(number uint32)
+	endSavepoint(outer uint32, keep bool)
+}
+
+// A joined part stands in a list that its leader has, until the transaction or snapshot
+// ends: so an idle state keeps no table alive.
+type partNode struct {
+	of   *member // of the map
+	p    any     // a *txState[K, V]
+	next *partNode
 }
 
 // partOf returns the state of m's part in what up leads. It may be called by several
-// goroutines at once: they get the same.
+// goroutines at once: they get the same. One that comes too late, when a snapshot has
+// been closed, may put a part into the list of the next one, to which it is as good.
 func partOf[K comparable, V any](up *leader, m *Map[K, V]) *txState[K, V] {
 	for {
 		list := up.parts.Load()
-		if list != nil && m.ordinal < len(*list) {
-			if st, ok := (*list)[m.ordinal].(*txState[K, V]); ok && st.m == m {
-				return st
+		for n := list; n != nil; n = n.next {
+			if n.of == m.member {
+				return n.p.(*txState[K, V])
 			}
 		}
-		var parts []part
-		if list != nil {
-			parts = slices.Clone(*list)
+		st := &txState[K, V]{slot: up.slot, index: m.index, m: m, up: up}
+		if up.parts.CompareAndSwap(list, &partNode{m.member, st, list}) {
+			return st
 		}
-		for len(parts) <= m.ordinal {
-			parts = append(parts, nil)
-		}
-		parts[m.ordinal] = &txState[K, V]{slot: up.slot, index: m.index, m: m, up: up}
-		up.parts.CompareAndSwap(list, &parts)
 	}
 }
 
-// join makes st a part of the transaction gen, unless it is already.
-func (st *txState[K, V]) join(gen epoch.Gen) {
-	if st.txWork == nil {
-		st.txWork = newWork[K, V]()
-	} else if st.txWork.joined == gen {
+// join makes st a part of the transaction, unless it is already.
+func (st *txState[K, V]) join() {
+	if st.txWork != nil {
 		return
+	}
+	work, _ := st.m.works.Get().(*txWork[K, V])
+	if work == nil {
+		work = newWork[K, V]()
 	}
 	up := st.up
 	up.enter()
-	st.joined, st.level, st.since = gen, up.level, up.since
-	i := len(up.more)
-	for i > 0 && up.more[i-1].number() > st.m.ordinal {
-		i--
+	st.txWork = work
+	st.checkTaken()
+	st.level, st.since = up.level, up.since
+	for range up.marks {
+		st.marks = append(st.marks, mark{})
 	}
-	up.more = slices.Insert(up.more, i, part(st))
+	up.more = append(up.more, st)
 	up.leave()
+}
+
+// leaveParts is forget for the parts.
+func (st *txState[K, V]) leaveParts() {
+	for _, p := range st.more {
+		p.forget()
+		p.giveWork()
+	}
+	st.more = emptied(st.more)
+}
+
+// giveWork lets other transactions use the room that the part has for its records. The
+// part itself stays what it is: handles may refer to it.
+func (st *txState[K, V]) giveWork() {
+	work := st.txWork
+	st.txWork = nil
+	st.m.works.Put(work)
 }
 
 func (st *txState[K, V]) number() int       { return st.m.ordinal }
@@ -114,7 +139,7 @@ func (st *txState[K, V]) total() int {
 	return n
 }
 
-// eachHash calls f with the hash of each key that is written, in all maps.
+// eachHash calls f with the claimHash of each key that is written, in all maps.
 func (st *txState[K, V]) eachHash(f func(hash uint64)) {
 	st.eachOwnHash(f)
 	for _, p := range st.more {
@@ -124,13 +149,17 @@ func (st *txState[K, V]) eachHash(f func(hash uint64)) {
 
 func (st *txState[K, V]) eachOwnHash(f func(hash uint64)) {
 	for i := range st.writes {
-		f(st.writes[i].hash)
+		f(st.m.claimHash(st.writes[i].hash))
 	}
 }
 
 // enterParts is enter for all parts: they are left when they are forgotten. It makes known
 // to each whether the transaction has read anything.
 func (st *txState[K, V]) enterParts() {
+	inOrder := func(a, b part) int { return cmp.Compare(a.number(), b.number()) }
+	if !slices.IsSortedFunc(st.more, inOrder) { // so that two do not meet head-on, see order
+		slices.SortFunc(st.more, inOrder)
+	}
 	for _, p := range st.more {
 		p.enter()
 		st.hasRead = st.hasRead || p.hasReads()

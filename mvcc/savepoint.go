@@ -12,7 +12,7 @@ type undone[K comparable, V any] struct {
 // and may be a reason for a conflict. Savepoints nest; a loop over All that begins in one
 // must end in it. If fn ends the transaction
 // and returns nil, Savepoint returns [ErrTxDone], or [ErrTxTooOld] if it was evicted meanwhile. The cost is
-// that of one note for each key that is written again; no write is copied.
+// that of one note for each key that is written again, and for each table of a database; no write is copied.
 func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 	tx.check()
 	if fn == nil {
@@ -23,13 +23,9 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 		return Tx[none, none]{st.up, tx.gen}.Savepoint(fn)
 	}
 	st.enter()
-	outer, was, after := st.since, st.mark(), len(st.after)
-	var others []saved
-	for _, p := range st.more {
-		others = append(others, saved{p, p.mark()})
-	}
+	outer, after := st.since, len(st.after)
 	st.saves++
-	st.setSavepoint(st.saves)
+	st.beginSavepoint(st.saves)
 	st.leave()
 	keep := false
 	defer func() {
@@ -41,14 +37,10 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 		}
 		st.enter()
 		if !keep {
-			st.restore(was)
-			for _, p := range st.more {
-				p.restore(markOf(others, p))
-			}
 			clear(st.after[after:])
 			st.after = st.after[:after]
 		}
-		st.setSavepoint(outer)
+		st.endSavepoint(outer, keep)
 		st.leave()
 	}()
 	err = fn()
@@ -67,32 +59,29 @@ func (st *txState[K, V]) save(i int) {
 // A mark says how many writes and notes there were when a savepoint began.
 type mark struct{ writes, undo int }
 
-func (st *txState[K, V]) mark() mark { return mark{len(st.writes), len(st.undo)} }
-
-// A saved is the mark of a part.
-type saved struct {
-	p part
-	mark
-}
-
-// markOf returns the mark of p, which had nothing if it has joined since.
-func markOf(list []saved, p part) mark {
-	for i := range list {
-		if list[i].p == p {
-			return list[i].mark
-		}
+// beginSavepoint makes number the innermost savepoint that is open, for all maps.
+func (st *txState[K, V]) beginSavepoint(number uint32) {
+	st.since = number
+	st.marks = append(st.marks, mark{len(st.writes), len(st.undo)})
+	for _, p := range st.more {
+		p.beginSavepoint(number)
 	}
-	return mark{}
 }
 
-// setSavepoint makes number the innermost savepoint that is open, 0 for none.
-func (st *txState[K, V]) setSavepoint(number uint32) {
-	if st.since = number; number == 0 {
+// endSavepoint ends it; outer is the one around it, or 0. It undoes what was written since,
+// unless that is to be kept.
+func (st *txState[K, V]) endSavepoint(outer uint32, keep bool) {
+	was := st.marks[len(st.marks)-1]
+	st.marks = st.marks[:len(st.marks)-1]
+	if !keep {
+		st.restore(was)
+	}
+	if st.since = outer; outer == 0 {
 		clear(st.undo)
 		st.undo = st.undo[:0]
 	}
 	for _, p := range st.more {
-		p.setSavepoint(number)
+		p.endSavepoint(outer, keep)
 	}
 }
 

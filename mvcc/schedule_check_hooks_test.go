@@ -94,8 +94,8 @@ func (x *execution) justified(o *operation) bool {
 // whether anything is left over, and whether pruning changes anything.
 func (x *execution) inspect() {
 	defer func() {
-		if f, ok := recover().(findings); ok {
-			x.wrong = errors.New(string(f))
+		if r := recover(); r != nil {
+			x.wrong = fmt.Errorf("%v", r)
 		}
 	}()
 	t := &finder{}
@@ -140,6 +140,7 @@ type finder struct{ testing.TB }
 type findings string
 
 func (*finder) Helper()                      {}
+func (*finder) Name() string                 { return "in the end" }
 func (*finder) FailNow()                     {}
 func (*finder) Errorf(f string, args ...any) { panic(findings(fmt.Sprintf(f, args...))) }
 

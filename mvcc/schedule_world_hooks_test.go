@@ -60,7 +60,6 @@ func (w *world) newStates() (states []any) {
 	up := w.db.root.newState()
 	for _, m := range w.maps {
 		states = append(states, m.newState())
-		partOf(up, m) // which is made without a step
 	}
 	return append(states, up)
 }

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -20,6 +21,12 @@ type shared struct {
 	counters commonCounters
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
+	// gone is what tables that are gone have counted, and how many keys they had.
+	gone struct {
+		sync.Mutex
+		conflicts [ConflictWrite + 1]uint64
+		entries   int
+	}
 }
 
 func newShared(o *Options) *shared {
@@ -61,6 +68,13 @@ func (s *shared) add(m *member) {
 }
 
 func (s *shared) drop(m *member) {
+	last := m.sizes()
+	s.gone.Lock()
+	defer s.gone.Unlock()
+	s.gone.entries += last.entries
+	for kind, n := range last.conflicts {
+		s.gone.conflicts[kind] += n
+	}
 	s.change(func(list []*member) []*member {
 		return slices.DeleteFunc(list, func(o *member) bool { return o == m })
 	})

@@ -22,9 +22,9 @@ type txState[K comparable, V any] struct {
 
 	// A transaction or snapshot of a database has a state that leads, and one for each map
 	// that it uses, with the slot of the former, see part. up is the one that leads, nil if
-	// it is this one, which then has the parts that were used once, by their numbers.
+	// it is this one, which then has the parts, until it ends.
 	up    *leader
-	parts stdatomic.Pointer[[]part]
+	parts stdatomic.Pointer[partNode]
 
 	// What a Tx needs beside; nil in a state that has only served snapshots. It
 	// belongs to the one goroutine that uses the Tx.
@@ -33,10 +33,8 @@ type txState[K comparable, V any] struct {
 
 // A txWork is what a transaction has read and is to write.
 type txWork[K comparable, V any] struct {
-	// more are the parts that the transaction uses beside, in the order of their numbers.
-	// joined is the transaction that this state was a part of last.
-	more   []part
-	joined epoch.Gen
+	// more are the parts that the transaction uses beside.
+	more []part
 
 	level   Level
 	busy    bool // a method is under way, see enter
@@ -49,6 +47,7 @@ type txWork[K comparable, V any] struct {
 	saves uint32         // counts the savepoints
 	since uint32         // the number of the innermost savepoint that is open, or 0
 	undo  []undone[K, V] // what the open savepoints have to undo
+	marks []mark         // where they began
 	after []func(commitEpoch uint64)
 	claim *favour.Claim // that the commit under way has made, or nil
 
@@ -68,6 +67,7 @@ type txWork[K comparable, V any] struct {
 	conflict  conflict[K]
 	grows     int
 	installed int // how many of the writes
+	checks    int // how many looks validation has taken
 }
 
 // A readRecord says that seen, which may be a tombstone, was the version of its key, found
@@ -200,6 +200,9 @@ func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
 	if !st.slot.Keep(gen) {
 		return
 	}
+	if st.parts.Load() != nil {
+		st.parts.Store(nil)
+	}
 	st.checkGiven()
 	if hooks.Scheduled() {
 		hooks.Give(st)
@@ -309,10 +312,7 @@ func (st *txState[K, V]) finish(gen epoch.Gen) bool {
 // copied or cleared.
 func (st *txState[K, V]) recycle(gen epoch.Gen) {
 	if len(st.more) > 0 {
-		for _, p := range st.more {
-			p.forget()
-		}
-		st.more = emptied(st.more)
+		st.leaveParts()
 	}
 	st.forget()
 	st.m.give(st, gen)
@@ -351,10 +351,10 @@ func (st *txState[K, V]) forget() {
 		}
 		st.full, st.fullAbsent = compactReads, compactReads
 	}
-	st.revoked, st.dirtied, st.installed = 0, 0, 0
+	st.revoked, st.dirtied, st.installed, st.checks = 0, 0, 0, 0
 	st.busy = false
-	if st.saves|st.since != 0 || st.undo != nil {
-		st.saves, st.since, st.undo = 0, 0, nil
+	if st.saves|st.since != 0 || st.undo != nil || st.marks != nil {
+		st.saves, st.since, st.undo, st.marks = 0, 0, nil, nil
 	}
 	if st.after != nil {
 		st.after = nil

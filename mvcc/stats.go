@@ -3,6 +3,7 @@ package mvcc
 import (
 	"time"
 	"unsafe"
+	"weak"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/invariant"
@@ -208,15 +209,27 @@ func (db *DB) Stats() Stats { return db.root.shared.stats() }
 
 // Sources returns what statistics there are, for package profiling and for metrics: those of
 // the database by its name, and those of the tables that it has now by name and table, as
-// in "shop/stock".
+// in "shop/stock". Those of a table that was closed are zero.
 func (db *DB) Sources(name string) map[string]func() Stats {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	all := map[string]func() Stats{name: db.Stats}
 	for table, m := range db.tables {
-		all[name+"/"+table] = m.Stats
+		all[name+"/"+table] = m.source()
 	}
 	return all
+}
+
+// source returns what returns the statistics of the table, zero once it is gone, and does not
+// keep it.
+func (m *Map[K, V]) source() func() Stats {
+	lasting := weak.Make(m)
+	return func() (s Stats) {
+		if m := lasting.Value(); m != nil && !m.closed.Load() {
+			s = m.Stats()
+		}
+		return s
+	}
 }
 
 // mapSizes are what is known of each map.
@@ -252,6 +265,10 @@ func (x *shared) stats() Stats {
 	f := x.favour.Stats()
 	var all mapSizes
 	newest := uint64(0) // bytes of the newest versions
+	x.gone.Lock()
+	all.conflicts = x.gone.conflicts
+	gonePruned := x.gone.entries
+	x.gone.Unlock()
 	x.each(func(m *member) bool {
 		one := m.sizes()
 		all.keys += one.keys
@@ -312,7 +329,7 @@ func (x *shared) stats() Stats {
 	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime
 	// A key has one version, the superfluous ones, and those that are set aside.
 	s.Versions = max(s.Entries+g.Surplus+g.Aside-int(c.tombstones.Load()), s.Keys)
-	s.Pruned = uint64(max(int64(s.Commits+extra)-int64(s.Versions), 0))
+	s.Pruned = uint64(max(int64(s.Commits+extra)-int64(s.Versions)-int64(gonePruned), 0))
 	older := uint64(max(s.Versions-s.Entries, 0))
 	if s.Entries > 0 {
 		older *= newest / uint64(s.Entries) // as large as the newest, on average

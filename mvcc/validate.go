@@ -27,9 +27,12 @@ const validateStride = 64
 // will fail then; if it watches, only if the record is decided.
 func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	least := w.epoch()
-	n := 0
+	n := &st.checks
+	if st.up != nil {
+		n = &st.up.checks
+	}
 	alive := func() bool {
-		if n++; n%validateStride != 0 {
+		if *n++; *n%validateStride != 0 {
 			return true
 		}
 		// Only a tentative record has the bit to flip. In an announced one it
@@ -102,8 +105,8 @@ func (st *txState[K, V]) validated(gen epoch.Gen, w word, e epoch.Epoch) (now wo
 		if !ok {
 			break
 		}
-		if now.tag() == tagTentative && advance(st.record(), now, now^checkBit) { // a sign of life
-			now ^= checkBit
+		if st.watch == nil && load(st.record()) != now {
+			break // as in validate
 		}
 		now, ok = p.validate(now, e)
 	}

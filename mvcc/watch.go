@@ -71,7 +71,7 @@ func (l *watches) remove(w *watch) {
 func (m *Map[K, V]) mark(v *version[K, V], r *record) {
 	m.enroll(v)
 	if list := m.watches.list.Load(); list != nil {
-		markIn(*list, m.index.hash.sum(v.key), r)
+		markIn(*list, m.claimHash(m.index.hash.sum(v.key)), r)
 	}
 }
 

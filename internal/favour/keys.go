@@ -1,11 +1,15 @@
 package favour
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Keys is a set of keys, known by their hashes: two keys with one hash are one. It is
 // made by one goroutine, and not changed once it is shared.
 type Keys struct {
 	all   bool
+	whole []uint16 // the tags of tables of which it has all keys
 	n     int
 	few   [fewKeys]uint64 // as long as they fit
 	table []uint64        // open addressing, at most half full; 0 is a free place
@@ -18,6 +22,24 @@ const fewKeys = 8
 
 // All returns the set of all keys.
 func All() *Keys { return &Keys{all: true, lanes: ^uint64(0)} }
+
+// A database has several tables, whose keys may have the same hashes. So each has a tag, and
+// what is a hash here has it in its middle.
+const (
+	tagShift = 40
+	tagMask  = 1<<16 - 1
+)
+
+// Tagged returns hash with the tag of a table.
+func Tagged(hash uint64, tag uint16) uint64 {
+	return hash&^(tagMask<<tagShift) | uint64(tag)<<tagShift
+}
+
+// AddTable adds all keys of a table.
+func (k *Keys) AddTable(tag uint16) {
+	k.whole = append(k.whole, tag)
+	k.lanes = ^uint64(0)
+}
 
 // NewKeys returns an empty set with room for n keys.
 func NewKeys(n int) *Keys {
@@ -65,7 +87,7 @@ func (k *Keys) Has(hash uint64) bool {
 	switch {
 	case k.lanes>>laneOf(hash)&1 == 0:
 		return false
-	case k.all:
+	case k.all || k.whole != nil && slices.Contains(k.whole, uint16(hash>>tagShift)):
 		return true
 	case k.table == nil:
 		for _, h := range k.few[:k.n] {

@@ -13,8 +13,8 @@
 //
 // All who wait are parked, and woken by who ends the claim that they wait for: of those
 // that queue for one key, one at a time. What a call costs does not grow with the number
-// of those that wait. A claim on more than [keyedKeys] keys queues as if it were on all
-// of them; that is between claims, and nothing to those that only give way.
+// of those that wait. A claim on a table, or on more than [keyedKeys] keys, queues as if it
+// were on all keys; that is between claims, and nothing to those that only give way.
 package favour
 
 import (
@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// A Queue has the claims on the keys of one map. The zero Queue is empty. It is safe
+// A Queue has the claims on the keys of one map, or of the tables of a database. The zero Queue is empty. It is safe
 // for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
@@ -91,7 +91,9 @@ const awaitSpins = 200
 const MinTenure = 10 * time.Millisecond
 
 // keyed reports whether the claim queues for each of its keys.
-func (c *Claim) keyed() bool { return !c.keys.all && c.keys.n <= keyedKeys }
+func (c *Claim) keyed() bool {
+	return !c.keys.all && c.keys.whole == nil && c.keys.n <= keyedKeys
+}
 
 // Enter makes a claim on keys, which waits for the earlier ones on any of them. It is
 // granted for tenure, or, if that is 0, for as long as those that it waits for.
