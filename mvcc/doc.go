@@ -23,6 +23,9 @@
 //     conflict. [Map.Begin] and [Tx.Commit] are the same by hand. What depends on
 //     one value alone, such as a counter, is best a [Tx.Merge], which conflicts
 //     with nobody.
+//   - Several maps, of several types, in one transaction: [NewDB] and [NewTable].
+//   - Keys in order: [NewOrdered], and then [Snapshot.Ascend], [Tx.Ascend] and others for
+//     ranges of keys.
 //   - Functions that do not care whether they are part of a transaction take a
 //     [Reader] or a [ReadWriter].
 //
@@ -32,7 +35,8 @@
 // as if they ran one at a time, in an order that agrees with real time: what
 // committed before an operation began, it sees. (Strict serializability, in the
 // sense of Herlihy and Wing 1990 and of Adya 1999, PL-SS.) That includes keys
-// which were found absent and scans of the whole map: there are no phantoms.
+// which were found absent and scans of ranges of keys, or of the whole map: there are no phantoms.
+// For a transaction over several tables of a [DB] the same holds over all of them.
 //
 // At [LevelSnapshot] a transaction reads as of its begin and, if it has read at
 // all, cannot overwrite what another one has committed since. Two of them may
@@ -48,19 +52,21 @@
 //
 // Nobody waits for a goroutine that is not running. A commit that was stopped in
 // the middle is completed, postponed or aborted by whoever meets it. There are
-// two exceptions. To insert a key that is new to the map, and to take a deleted one
+// three exceptions. To insert a key that is new to the map, and to take a deleted one
 // out, locks a bucket of the hash table for a moment, and may wait for a goroutine
 // that has it. That one cannot be preempted by the Go runtime meanwhile, and holds the lock
-// for some instructions for each key of the bucket, which it may have to hash. And a write of a key for which a transaction
-// that has lost again and again has its turn gives way to it, once and for a bounded
-// time, see [Map.Update]. Mutexes, each held for some instructions, are taken where more
-// transactions are open than lately, by [Map.Stats], and by commits after [Map.Close].
+// for some instructions for each key of the bucket, which it may have to hash. In an
+// ordered map the same takes a mutex, whose holder may be preempted. And a write
+// of a key for which a transaction that has lost again and again has its turn gives way to
+// it, once and for a bounded time, see [Map.Update]. Mutexes, each held for some
+// instructions, are taken where more transactions are open than lately, by [Map.Stats],
+// and by commits after [Map.Close].
 //
 // # What is not
 //
-// The map is not ordered, not persistent, and has no expiry, no watches and no
-// transactions over two maps. Values are stored, not copied: what they point to
-// is shared by everybody, and must not be changed after it was stored.
+// The map is not persistent, and has no expiry, no watches and no indexes. Values are stored,
+// not copied: what they point to is shared by everybody, and must not be changed after it
+// was stored.
 //
 // # What it costs
 //

@@ -1,61 +1,84 @@
-// Leaderboard keeps the best score of each player. To keep a maximum is one step on one key, a
-// table is made of a snapshot: its ranks agree with each other, however many scores come in
-// while it is made.
+// Leaderboard keeps the best score of each player, and the players in the order of their
+// scores: the first ten are read without a look at the others, and agree with each other however
+// many scores come in meanwhile.
 package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
+type place struct {
+	score  int
+	player string
+}
+
+// byScore has the highest score first, and equal ones by name.
+func byScore(a, b place) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.player, b.player))
+}
+
 type board struct {
-	best *mvcc.Map[string, int] // by player
+	db     *mvcc.DB
+	best   *mvcc.Map[string, int] // by player
+	places *mvcc.Map[place, bool] // in order; one for each player
+}
+
+func newBoard() board {
+	db := mvcc.NewDB(nil)
+	return board{
+		db:     db,
+		best:   mvcc.NewTable[string, int](db, "best", nil),
+		places: mvcc.NewOrderedTableFunc[place, bool](db, "places", byScore, nil),
+	}
 }
 
 // report notes a score, if it is the player's best one so far, and reports whether it is.
-// The function may be called several times, if others report of the same player: so it sets
-// improved each time, and does not only set it to true.
 func (b board) report(player string, score int) (improved bool) {
-	b.best.Compute(player, func(old int, ok bool) (int, mvcc.ComputeOp) {
-		if improved = !ok || score > old; improved {
-			return score, mvcc.UpdateOp
+	_ = b.db.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
+		best, places := b.best.In(tx), b.places.In(tx)
+		old, ok := best.Get(player)
+		if improved = !ok || score > old; !improved {
+			return nil
 		}
-		return old, mvcc.CancelOp // writes nothing
+		if ok {
+			places.Delete(place{old, player})
+		}
+		best.Set(player, score)
+		places.Set(place{score, player}, true)
+		return nil
 	})
 	return improved
 }
 
 type row struct {
-	rank   int
-	player string
-	score  int
+	rank int
+	place
 }
 
 // top returns the first n rows of the table. Equal scores have equal ranks.
 func (b board) top(n int) (rows []row) {
-	for player, score := range b.best.All() { // of one moment, in no order
-		rows = append(rows, row{player: player, score: score})
-	}
-	slices.SortFunc(rows, func(x, y row) int {
-		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.player, y.player))
-	})
-	for i := range rows {
-		rows[i].rank = i + 1
-		if i > 0 && rows[i].score == rows[i-1].score {
-			rows[i].rank = rows[i-1].rank
+	for p := range b.places.Ascend(mvcc.Range[place]{}) {
+		if len(rows) == n {
+			break
 		}
+		r := row{len(rows) + 1, p}
+		if last := len(rows) - 1; last >= 0 && rows[last].score == p.score {
+			r.rank = rows[last].rank
+		}
+		rows = append(rows, r)
 	}
-	return rows[:min(n, len(rows))]
+	return rows
 }
 
 func main() {
-	b := board{mvcc.New[string, int](nil)}
-	defer b.best.Close()
+	b := newBoard()
+	defer b.db.Close()
 
 	fmt.Println(b.report("alice", 700), b.report("alice", 650), b.report("alice", 710))
 
@@ -73,4 +96,5 @@ func main() {
 	for _, r := range b.top(3) {
 		fmt.Println(r.rank, r.player, r.score)
 	}
+	fmt.Println(b.places.Len(), "places")
 }

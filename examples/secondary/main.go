@@ -1,6 +1,5 @@
-// Secondary keeps users by their ID and finds them by their mail address. As a transaction is
-// over one map, records and index are in the same one: keys and values are interfaces, and
-// two small functions are the only ones that know.
+// Secondary keeps users by their ID and finds them by their mail address: an index is a table
+// that is written in the same transaction, so whoever sees one sees the other.
 package main
 
 import (
@@ -11,73 +10,61 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-type (
-	userID int    // the key of a user
-	mail   string // the key of a userID
+type user struct{ name, mail string }
 
-	user struct {
-		name string
-		mail mail
-	}
+type users struct {
+	db     *mvcc.DB
+	byID   *mvcc.Map[int, user]
+	byMail *mvcc.Map[string, int] // the ID
+}
 
-	DB = mvcc.Map[any, any] // userID -> user, mail -> userID
-	Tx = mvcc.Tx[any, any]
-)
+func newUsers() users {
+	db := mvcc.NewDB(nil)
+	return users{db, mvcc.NewTable[int, user](db, "users", nil), mvcc.NewTable[string, int](db, "mails", nil)}
+}
 
 var (
 	errMailTaken = errors.New("mail address in use")
 	errNoUser    = errors.New("no such user")
 )
 
-// get returns the value of key, which is of type V. A program with many kinds of records has
-// a type of its own for each kind of key: so keys of two kinds never meet.
-func get[V any, R mvcc.Reader[any, any]](r R, key any) (value V, ok bool) {
-	found, ok := r.Get(key)
-	if !ok {
-		return value, false
-	}
-	return found.(V), true
-}
-
-// put writes a user and keeps the index right, in the same transaction: whoever sees one sees
-// the other. Every write of a user goes through it.
-func put(tx Tx, id userID, u user) error {
-	if owner, ok := get[userID](tx, u.mail); ok && owner != id {
-		return fmt.Errorf("%s: %w", u.mail, errMailTaken)
-	}
-	if old, ok := get[user](tx, id); ok && old.mail != u.mail {
-		tx.Delete(old.mail)
-	}
-	tx.Set(u.mail, id)
-	tx.Set(id, u)
-	return nil
-}
-
-// byMail finds a user. Both reads are of one moment: so the index never points to nobody.
-func byMail(m *DB, address mail) (user, error) {
-	return mvcc.ViewValue(m, func(s mvcc.Snapshot[any, any]) (user, error) {
-		id, ok := get[userID](s, address)
-		if !ok {
-			return user{}, fmt.Errorf("%s: %w", address, errNoUser)
+// put writes a user and keeps the index right. Every write of a user goes through it.
+func (u users) put(ctx context.Context, id int, record user) error {
+	return u.db.Update(ctx, nil, func(tx mvcc.DBTx) error {
+		byID, byMail := u.byID.In(tx), u.byMail.In(tx)
+		if owner, ok := byMail.Get(record.mail); ok && owner != id {
+			return fmt.Errorf("%s: %w", record.mail, errMailTaken)
 		}
-		u, _ := get[user](s, id)
-		return u, nil
+		if old, ok := byID.Get(id); ok && old.mail != record.mail {
+			byMail.Delete(old.mail)
+		}
+		byMail.Set(record.mail, id)
+		byID.Set(id, record)
+		return nil
 	})
 }
 
-func main() {
-	ctx := context.Background()
-	m := mvcc.New[any, any](nil)
-	defer m.Close()
-	save := func(id userID, u user) error {
-		return m.Update(ctx, nil, func(tx Tx) error { return put(tx, id, u) })
-	}
+// find finds a user. Both reads are of one moment: so the index never points to nobody.
+func (u users) find(mail string) (found user, err error) {
+	err = u.db.View(func(s mvcc.DBSnapshot) error {
+		id, ok := u.byMail.At(s).Get(mail)
+		if !ok {
+			return fmt.Errorf("%s: %w", mail, errNoUser)
+		}
+		found, _ = u.byID.At(s).Get(id)
+		return nil
+	})
+	return found, err
+}
 
-	fmt.Println(save(1, user{"Alice", "alice@example.com"}))
-	fmt.Println(save(2, user{"Bob", "alice@example.com"}))
-	fmt.Println(save(2, user{"Bob", "bob@example.com"}))
-	fmt.Println(save(1, user{"Alice", "a@example.com"})) // she moves
-	fmt.Println(byMail(m, "a@example.com"))
-	fmt.Println(byMail(m, "alice@example.com"))
-	fmt.Println(m.Len(), "keys")
+func main() {
+	ctx, u := context.Background(), newUsers()
+	defer u.db.Close()
+	fmt.Println(u.put(ctx, 1, user{"Alice", "alice@example.com"}))
+	fmt.Println(u.put(ctx, 2, user{"Bob", "alice@example.com"}))
+	fmt.Println(u.put(ctx, 2, user{"Bob", "bob@example.com"}))
+	fmt.Println(u.put(ctx, 1, user{"Alice", "a@example.com"})) // she moves
+	fmt.Println(u.find("a@example.com"))
+	fmt.Println(u.find("alice@example.com"))
+	fmt.Println(u.byID.Len(), "users,", u.byMail.Len(), "addresses")
 }

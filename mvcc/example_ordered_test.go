@@ -1,0 +1,326 @@
+package mvcc_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A map of prices by minute, as the examples below use it.
+func openPrices() *mvcc.Map[int, string] {
+	prices := mvcc.NewOrdered[int, string](nil)
+	for minute, price := range map[int]string{540: "9.10", 570: "9.20", 600: "9.00"} {
+		prices.Store(minute, price)
+	}
+	return prices
+}
+
+func ExampleNewOrdered() {
+	words := mvcc.NewOrdered[string, int](nil)
+	defer words.Close()
+	for i, word := range []string{"pear", "apple", "plum"} {
+		words.Store(word, i)
+	}
+	for word := range words.Ascend(mvcc.Range[string]{}) {
+		fmt.Println(word)
+	}
+	// Output:
+	// apple
+	// pear
+	// plum
+}
+
+func ExampleNewOrderedFunc() {
+	type room struct{ floor, number int }
+	byFloor := func(a, b room) int {
+		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(a.number, b.number))
+	}
+	guests := mvcc.NewOrderedFunc[room, string](byFloor, nil)
+	defer guests.Close()
+	guests.Store(room{2, 1}, "Ada")
+	guests.Store(room{1, 7}, "Edsger")
+	fmt.Println(guests.Min())
+	// Output: {1 7} Edsger true
+}
+
+func ExampleNewOrderedTable() {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	events := mvcc.NewOrderedTable[int, string](db, "events", nil)
+	events.Store(2, "stop")
+	events.Store(1, "start")
+	fmt.Println(events.Max())
+	// Output: 2 stop true
+}
+
+func ExampleNewOrderedTableFunc() {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	longest := func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	}
+	words := mvcc.NewOrderedTableFunc[string, bool](db, "words", longest, nil)
+	words.Store("a", true)
+	words.Store("abc", true)
+	fmt.Println(words.Min())
+	// Output: abc true true
+}
+
+// The ends of a range are there or not, or open.
+func ExampleRange() {
+	prices := openPrices()
+	defer prices.Close()
+	for _, r := range []mvcc.Range[int]{
+		{}, mvcc.From(540).Before(600), mvcc.After(540), mvcc.UpTo(570),
+	} {
+		for minute := range prices.Ascend(r) {
+			fmt.Print(minute, ";")
+		}
+		fmt.Println()
+	}
+	// Output:
+	// 540;570;600;
+	// 540;570;
+	// 570;600;
+	// 540;570;
+}
+
+func ExampleFrom() {
+	prices := openPrices()
+	defer prices.Close()
+	for minute := range prices.Ascend(mvcc.From(570)) {
+		fmt.Println(minute)
+	}
+	// Output:
+	// 570
+	// 600
+}
+
+// Pages: each goes on after the last key of the one before.
+func ExampleAfter() {
+	prices := openPrices()
+	defer prices.Close()
+	page := func(last int) (minutes []int) {
+		for minute := range prices.Ascend(mvcc.After(last)) {
+			if minutes = append(minutes, minute); len(minutes) == 2 {
+				break
+			}
+		}
+		return minutes
+	}
+	fmt.Println(page(0), page(570))
+	// Output: [540 570] [600]
+}
+
+func ExampleUpTo() {
+	prices := openPrices()
+	defer prices.Close()
+	for minute, price := range prices.Descend(mvcc.UpTo(590)) { // what was the price then?
+		fmt.Println(minute, price)
+		break
+	}
+	// Output: 570 9.20
+}
+
+func ExampleBefore() {
+	prices := openPrices()
+	defer prices.Close()
+	for minute := range prices.Ascend(mvcc.Before(570)) {
+		fmt.Println(minute)
+	}
+	// Output: 540
+}
+
+func ExampleRange_UpTo() {
+	prices := openPrices()
+	defer prices.Close()
+	for minute := range prices.Ascend(mvcc.After(540).UpTo(600)) {
+		fmt.Println(minute)
+	}
+	// Output:
+	// 570
+	// 600
+}
+
+func ExampleRange_Before() {
+	prices := openPrices()
+	defer prices.Close()
+	for minute := range prices.Ascend(mvcc.From(540).Before(570)) {
+		fmt.Println(minute)
+	}
+	// Output: 540
+}
+
+func ExamplePrefix() {
+	files := mvcc.NewOrdered[string, int](nil)
+	defer files.Close()
+	for _, name := range []string{"/etc/hosts", "/home/ada/notes", "/home/ada/todo", "/homepage"} {
+		files.Store(name, len(name))
+	}
+	for name := range files.Ascend(mvcc.Prefix("/home/")) {
+		fmt.Println(name)
+	}
+	// Output:
+	// /home/ada/notes
+	// /home/ada/todo
+}
+
+func ExampleMap_Ascend() {
+	prices := openPrices()
+	defer prices.Close()
+	for minute, price := range prices.Ascend(mvcc.From(560)) { // as of when the loop begins
+		fmt.Println(minute, price)
+	}
+	// Output:
+	// 570 9.20
+	// 600 9.00
+}
+
+func ExampleMap_Descend() {
+	prices := openPrices()
+	defer prices.Close()
+	for minute := range prices.Descend(mvcc.Range[int]{}) {
+		fmt.Println(minute)
+	}
+	// Output:
+	// 600
+	// 570
+	// 540
+}
+
+func ExampleMap_Min() {
+	prices := openPrices()
+	defer prices.Close()
+	fmt.Println(prices.Min())
+	// Output: 540 9.10 true
+}
+
+func ExampleMap_Max() {
+	prices := openPrices()
+	defer prices.Close()
+	fmt.Println(prices.Max())
+	// Output: 600 9.00 true
+}
+
+func ExampleSnapshot_Ascend() {
+	prices := openPrices()
+	defer prices.Close()
+	s := prices.Snapshot()
+	defer s.Close()
+	prices.Store(550, "8.00") // too late for the snapshot
+	for minute := range s.Ascend(mvcc.Before(600)) {
+		fmt.Println(minute)
+	}
+	// Output:
+	// 540
+	// 570
+}
+
+func ExampleSnapshot_Descend() {
+	prices := openPrices()
+	defer prices.Close()
+	_ = prices.View(func(s mvcc.Snapshot[int, string]) error {
+		for minute := range s.Descend(mvcc.Before(600)) {
+			fmt.Println(minute)
+		}
+		return nil
+	})
+	// Output:
+	// 570
+	// 540
+}
+
+func ExampleSnapshot_Min() {
+	prices := openPrices()
+	defer prices.Close()
+	_ = prices.View(func(s mvcc.Snapshot[int, string]) error {
+		first, _, _ := s.Min()
+		last, _, _ := s.Max()
+		fmt.Println(first, last)
+		return nil
+	})
+	// Output: 540 600
+}
+
+func ExampleSnapshot_Max() {
+	empty := mvcc.NewOrdered[int, string](nil)
+	defer empty.Close()
+	_ = empty.View(func(s mvcc.Snapshot[int, string]) error {
+		_, _, ok := s.Max()
+		fmt.Println(ok)
+		return nil
+	})
+	// Output: false
+}
+
+// Deciding by a range conflicts with who changes that range, and with nobody else.
+func ExampleTx_Ascend() {
+	bookings := mvcc.NewOrdered[int, string](nil) // by hour
+	defer bookings.Close()
+	book := func(from, to int, who string) error {
+		return bookings.Update(context.Background(), nil, func(tx mvcc.Tx[int, string]) error {
+			for hour, other := range tx.Ascend(mvcc.From(from).Before(to)) {
+				return fmt.Errorf("%s has it at %d", other, hour)
+			}
+			for hour := from; hour < to; hour++ {
+				tx.Set(hour, who)
+			}
+			return nil
+		})
+	}
+	fmt.Println(book(9, 12, "Ada"), book(11, 13, "Edsger"), book(12, 13, "Edsger"))
+	// Output: <nil> Ada has it at 11 <nil>
+}
+
+func ExampleTx_Descend() {
+	prices := openPrices()
+	defer prices.Close()
+	_ = prices.Update(context.Background(), nil, func(tx mvcc.Tx[int, string]) error {
+		tx.Set(630, "9.30") // own writes are in it
+		for minute := range tx.Descend(mvcc.From(570)) {
+			fmt.Println(minute)
+		}
+		return nil
+	})
+	// Output:
+	// 630
+	// 600
+	// 570
+}
+
+// A queue: whoever commits has taken the first.
+func ExampleTx_Min() {
+	queue := mvcc.NewOrdered[int, string](nil)
+	defer queue.Close()
+	queue.Store(2, "second")
+	queue.Store(1, "first")
+	var job string
+	_ = queue.Update(context.Background(), nil, func(tx mvcc.Tx[int, string]) error {
+		key, value, ok := tx.Min()
+		if ok {
+			tx.Delete(key)
+		}
+		job = value
+		return nil
+	})
+	fmt.Println(job, queue.Len())
+	// Output: first 1
+}
+
+// Numbers without a gap: two that append at once conflict, and one tries again.
+func ExampleTx_Max() {
+	log := mvcc.NewOrdered[int, string](nil)
+	defer log.Close()
+	for _, line := range []string{"start", "stop"} {
+		_ = log.Update(context.Background(), nil, func(tx mvcc.Tx[int, string]) error {
+			last, _, _ := tx.Max()
+			tx.Set(last+1, line)
+			return nil
+		})
+	}
+	fmt.Println(log.Max())
+	// Output: 2 stop true
+}
