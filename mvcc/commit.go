@@ -91,6 +91,10 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	if b != nil {
 		asks = b
 	}
+	st.pinNew()
+	for _, p := range st.more {
+		p.pinNew()
+	}
 	e, r = st.try(gen, check, st.epoch())
 	for attempt := 0; r == resultAborted; attempt++ {
 		// Nobody wrote what we read, so far as we know; somebody just could
@@ -199,11 +203,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 	}
 	hooks.At(hooks.InstalledAll)
 	if multi {
-		st.enroll() // both must precede: from here on others may commit it
-		for _, p := range st.more {
-			p.enroll()
-		}
-		st.markAll()
+		st.markAll() // must precede: from here on others may commit it
 		hooks.At(hooks.Marked)
 		r := st.record()
 		if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
@@ -426,7 +426,6 @@ func (m *Map[K, V]) takeOff(p place[K, V], h uint64, v *version[K, V]) {
 	base := v.next.Load()
 	if base == nil {
 		m.index.remove(v)
-		m.dropIfGone(v.key)
 		return
 	}
 	for head := v; head == v; p, head = m.index.again(p, h, v.key) {

@@ -29,6 +29,9 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 			st.mergeOnto(gen, i, base)
 			hooks.At(hooks.Computed)
 		}
+		if h == nil && m.order != nil {
+			st.pinOne(w.v.key)
+		}
 		p, ok = m.cover(p, w.hash, h, base, w.v)
 		if w.at != p {
 			w.at = p

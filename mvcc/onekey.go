@@ -138,6 +138,7 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 		m.giveWay(h)
 	}
 	setWord(&v.state, word(v.state.Load()).announced(0, 0))
+	pinned := false // in the order of an ordered map
 	var claim *favour.Claim
 	var began time.Time // when cond was asked whose duration says how long a turn it needs
 	for lost := 0; ; {
@@ -152,16 +153,26 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 			if lost%bidLosses == bidLosses-1 {
 				began = time.Now()
 			}
-			if lost < selfLosses {
+			switch {
+			case pinned:
+				holds = m.pinned(v.key, h, cond, base)
+			case lost < selfLosses:
 				holds = cond(base)
-			} else {
+			default:
 				holds = m.suspect(h, cond, base)
 			}
 			if !holds {
 				claim.End()
+				if pinned {
+					m.unpin(v.key)
+				}
 				return base, false
 			}
 			hooks.At(hooks.Computed)
+		}
+		if head == nil && m.order != nil && !pinned {
+			m.order.pin([]K{v.key})
+			pinned = true
 		}
 		if p, ok = m.cover(p, h, head, base, v); !ok {
 			if lost++; cond != nil && lost%bidLosses == 0 {
@@ -174,6 +185,9 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 			claim.End()
 		}
 		m.publish(p, h, v)
+		if pinned {
+			m.unpin(v.key)
+		}
 		if n := growth(base, v); n != 0 {
 			m.counters.keys.Add(int64(n))
 		}

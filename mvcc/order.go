@@ -1,6 +1,8 @@
 package mvcc
 
 import (
+	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -12,41 +14,58 @@ import (
 
 // An order has the keys of an ordered map in their order, and nothing else: what they say
 // is found in the index. The order is a B-tree that is copied as far as it is written
-// (copy-on-write): readers have a copy that never changes, and take no lock.
+// (copy-on-write), and a short list of the keys that came last: so few copies are made
+// of the tree. Readers have a copy that never changes, and take no lock.
 //
-//   - O1: before an epoch is drawn for a version of a key, the key is in the copy that
-//     readers get. So a reader as of that epoch, or a later one, meets it, and so does who
-//     validates a range and has drawn his epoch before he takes the copy.
-//   - O2: a key leaves the order only when the index has no slot for it, which nobody needs
-//     then. It may stay for a while longer: readers do not find it in the index.
+//   - O1: a key is in the copy that readers get before it has a slot in the index. So it
+//     is there before an epoch is drawn for any version of it, by whomever: a reader as of
+//     that epoch, or a later one, meets it, and so does who validates a range and has drawn
+//     his epoch before he takes the copy.
+//   - O2: a key leaves the order only when it has no slot, which nobody needs then, and no
+//     pin. It may stay for a while longer: readers do not find it in the index.
 //
-// Who drops a key and who adds it are kept apart without a look into the index under the
-// lock. To drop, one notes that the key is leaving, then looks whether it has a slot, and
-// takes it out if the note is still there. To add, which comes after the key has got
-// its slot, takes the note away. So either the adder comes later, or the dropper finds the
-// slot, or he finds that his note is gone.
+// Who inserts a key pins it first, which adds it, and unpins it when the insert has been
+// committed or withdrawn. Who takes a key out of the index drops it, and so does who unpins
+// it, if it has no slot. To drop, one notes that the key is leaving, then looks whether it
+// has a slot, and takes it out if the note is still there: a pin takes it away. So no
+// look into the index is made under the lock, and helpers need not know of the order.
 type order[K comparable] struct {
 	compare func(a, b K) int
 
-	mu      sync.Mutex // held for a change of the tree: about a microsecond
-	tree    *btree.BTreeG[K]
+	mu      sync.Mutex // held for a few keys at a time: some microseconds
+	tree    *btree.BTreeG[orderKey[K]]
+	pins    map[K]int
+	most    int          // how many pins there have been at a time
 	leaving map[K]uint64 // the number of the last dropper
 	drops   uint64
 	stale   int // how many keys were taken out since the copy was made
 
-	copied atomic.Pointer[btree.BTreeG[K]]
+	copied atomic.Pointer[orderedKeys[K]]
+}
+
+// An orderKey is a key in the tree, which would call a method Copy of K.
+type orderKey[K any] struct{ key K }
+
+// orderedKeys are the keys of an order at a moment. They are never changed.
+type orderedKeys[K comparable] struct {
+	tree   *btree.BTreeG[orderKey[K]]
+	recent []K // sorted
 }
 
 func newOrder[K comparable](compare func(a, b K) int) *order[K] {
-	o := &order[K]{compare: compare, leaving: map[K]uint64{}}
-	less := func(a, b K) bool { return compare(a, b) < 0 }
+	o := &order[K]{compare: compare, pins: map[K]int{}, leaving: map[K]uint64{}}
+	less := func(a, b orderKey[K]) bool { return compare(a.key, b.key) < 0 }
 	o.tree = btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
-	o.copied.Store(o.tree.Copy())
+	o.publish(nil)
 	return o
 }
 
-// maxStale is up to how many keys that were taken out readers may still meet.
-const maxStale = 64
+// maxStale is up to how many keys that were taken out readers may still meet, and
+// maxRecent up to how many keys are listed beside the tree.
+const (
+	maxStale  = 64
+	maxRecent = 64
+)
 
 // lock locks the order: for those who are scheduled, what is done until unlock is one step.
 func (o *order[K]) lock() {
@@ -54,42 +73,95 @@ func (o *order[K]) lock() {
 	o.mu.Lock()
 }
 
-// publish gives readers what the tree is now. o.mu is held.
-func (o *order[K]) publish() {
-	o.copied.Store(o.tree.Copy())
+// publish gives readers what the tree is now, and recent. o.mu is held.
+func (o *order[K]) publish(recent []K) {
+	o.copied.Store(&orderedKeys[K]{o.tree.Copy(), recent})
 	o.stale = 0
 }
 
-// keys returns the keys as they are now. The copy is never changed.
-func (o *order[K]) keys() *btree.BTreeG[K] {
+// keys returns the keys as they are now.
+func (o *order[K]) keys() *orderedKeys[K] {
 	hooks.Before(hooks.Read, unsafe.Pointer(&o.mu))
 	return o.copied.Load()
 }
 
-// add adds keys that have got a slot. It may wait for a goroutine that adds or drops.
-func (o *order[K]) add(keys ...K) {
-	o.lock()
-	added := false
-	for _, key := range keys {
-		if _, there := o.tree.Get(key); !there {
-			o.tree.Set(key)
-			added = true
-		} else if len(o.leaving) > 0 {
-			delete(o.leaving, key)
-		}
+// pinBatch is how many keys are pinned or unpinned while the lock is held.
+const pinBatch = 64
+
+// pin adds keys, which have no slot, and keeps them there until they are unpinned. It may
+// wait for a goroutine that has the lock.
+func (o *order[K]) pin(keys []K) {
+	for batch := range slices.Chunk(keys, pinBatch) {
+		o.pinSome(batch)
 	}
-	if added {
-		o.publish()
-	}
-	o.mu.Unlock()
 }
 
+func (o *order[K]) pinSome(keys []K) {
+	o.lock()
+	defer o.mu.Unlock() // compare may panic
+	was := o.copied.Load()
+	added := keys[:0:0]
+	for _, key := range keys {
+		if !o.has(key) {
+			added = append(added, key)
+		}
+	}
+	switch recent := was.recent; {
+	case len(added) == 0:
+	case len(added)+len(recent) <= maxRecent:
+		recent = append(slices.Clip(recent), added...)
+		slices.SortFunc(recent, o.compare)
+		o.copied.Store(&orderedKeys[K]{was.tree, recent})
+	default:
+		for _, key := range recent {
+			o.tree.Set(orderKey[K]{key})
+		}
+		for _, key := range added {
+			o.tree.Set(orderKey[K]{key})
+		}
+		o.publish(nil)
+	}
+	for _, key := range keys {
+		o.pins[key]++
+		delete(o.leaving, key)
+	}
+	o.most = max(o.most, len(o.pins))
+}
+
+// unpin undoes pin, but that the keys stay, see dropIfGone.
+func (o *order[K]) unpin(keys []K) {
+	for batch := range slices.Chunk(keys, pinBatch) {
+		o.lock()
+		for _, key := range batch {
+			if o.pins[key]--; o.pins[key] == 0 {
+				delete(o.pins, key)
+			}
+		}
+		if len(o.pins) == 0 && o.most > pinBatch { // a map never shrinks by itself
+			o.pins, o.most = map[K]int{}, 0
+		}
+		o.mu.Unlock()
+	}
+}
+
+// has reports whether key is there. o.mu is held.
+func (o *order[K]) has(key K) bool {
+	if _, there := o.tree.Get(orderKey[K]{key}); there {
+		return true
+	}
+	_, there := slices.BinarySearchFunc(o.copied.Load().recent, key, o.compare)
+	return there
+}
+
+// len returns how many keys there are. o.mu is held.
+func (o *order[K]) len() int { return o.tree.Len() + len(o.copied.Load().recent) }
+
 // leave notes that key is leaving, and returns the number of the note, or false if the key
-// is not there.
+// is not there, or pinned.
 func (o *order[K]) leave(key K) (number uint64, ok bool) {
 	o.lock()
 	defer o.mu.Unlock()
-	if _, ok = o.tree.Get(key); !ok {
+	if o.pins[key] > 0 || !o.has(key) {
 		return 0, false
 	}
 	o.drops++
@@ -97,7 +169,7 @@ func (o *order[K]) leave(key K) (number uint64, ok bool) {
 	return o.drops, true
 }
 
-// left takes key out, unless it is not to leave, or somebody has added it or another one
+// left takes key out, unless it is not to leave, or somebody has pinned it or another one
 // drops it since the note was taken.
 func (o *order[K]) left(key K, number uint64, leaves bool) {
 	o.lock()
@@ -109,18 +181,14 @@ func (o *order[K]) left(key K, number uint64, leaves bool) {
 	if !leaves {
 		return
 	}
-	o.tree.Delete(key)
-	if o.stale++; o.stale >= maxStale || o.tree.Len() == 0 {
-		o.publish()
+	was := o.copied.Load()
+	if i, there := slices.BinarySearchFunc(was.recent, key, o.compare); there {
+		o.copied.Store(&orderedKeys[K]{was.tree, slices.Concat(was.recent[:i], was.recent[i+1:])})
+		return
 	}
-}
-
-// enroll adds the key of v, which has been installed and not committed, if v may have
-// made it. It precedes the draw of v's epoch.
-func (c *core[K, V]) enroll(v *version[K, V]) {
-	if c.order != nil && v.next.Load() == nil {
-		c.order.add(v.key)
-		c.dropIfGone(v.key) // a helper may be late
+	o.tree.Delete(orderKey[K]{key})
+	if o.stale++; o.stale >= maxStale || o.tree.Len() == 0 {
+		o.publish(was.recent)
 	}
 }
 
@@ -140,23 +208,60 @@ func (c *core[K, V]) dropIfGone(key K) {
 	}
 }
 
-// enroll is that for all keys that the transaction has written to the map.
-func (st *txState[K, V]) enroll() {
-	if st.m.order == nil {
+// unpin lets go of keys that were pinned, and drops those that have no slot.
+func (c *core[K, V]) unpin(keys ...K) {
+	c.order.unpin(keys)
+	for _, key := range keys {
+		c.dropIfGone(key)
+	}
+}
+
+// pinned is suspect while key, whose hash is h, is pinned. cond may panic.
+func (m *Map[K, V]) pinned(key K, h uint64, cond condition[K, V], base *version[K, V]) bool {
+	done := false
+	defer func() {
+		if !done {
+			m.unpin(key)
+		}
+	}()
+	holds := m.suspect(h, cond, base)
+	done = true
+	return holds
+}
+
+// pinNew pins the keys that the transaction is to insert, in an ordered map: before
+// anything is installed, since it may take its time.
+func (st *txState[K, V]) pinNew() {
+	m := st.m
+	if m.order == nil {
 		return
 	}
-	var made []K
+	var keys []K
 	for i := range st.writes {
-		if v := st.writes[i].v; v.next.Load() == nil {
-			made = append(made, v.key)
+		w := &st.writes[i]
+		if _, head := m.index.again(w.at, w.hash, w.v.key); head == nil {
+			keys = append(keys, w.v.key)
 		}
 	}
-	if len(made) > 0 {
-		st.m.order.add(made...)
-		for _, key := range made {
-			st.m.dropIfGone(key)
-		}
+	slices.SortFunc(keys, m.order.compare)
+	m.order.pin(keys)
+	st.pins = keys
+}
+
+// pinOne is pinNew for a key that has turned out to have no slot.
+func (st *txState[K, V]) pinOne(key K) {
+	if _, there := slices.BinarySearchFunc(st.pins, key, st.m.order.compare); !there {
+		st.m.order.pin([]K{key})
+		st.pins = append(st.pins, key)
+		slices.SortFunc(st.pins, st.m.order.compare)
 	}
+}
+
+// unpinAll undoes both.
+func (st *txState[K, V]) unpinAll() {
+	keys := st.pins
+	st.pins = nil
+	st.m.unpin(keys...)
 }
 
 // rangeBatch is up to how many keys of a range are looked up together: see scanBatch.
@@ -182,20 +287,58 @@ func (o *order[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
 		batch, size = room[:0], min(2*size, rangeBatch)
 		return !left
 	}
-	tree := o.keys()
-	switch {
+	now := o.keys()
+	recent := now.within(r, down, o.compare)
+	both := func(k orderKey[K]) bool { // of the tree, and before it what comes before it
+		key := k.key
+		for len(recent) > 0 {
+			c := o.compare(recent[0], key)
+			if c != 0 && (c > 0) != down {
+				break
+			}
+			// The same one has gone from the tree, and come again.
+			if c != 0 && !each(recent[0]) {
+				return false
+			}
+			recent = recent[1:]
+		}
+		return each(key)
+	}
+	switch tree := now.tree; {
 	case !down && r.low.kind == open:
-		tree.Scan(each)
+		tree.Scan(both)
 	case !down:
-		tree.Ascend(r.low.key, each)
+		tree.Ascend(orderKey[K]{r.low.key}, both)
 	case r.high.kind == open:
-		tree.Reverse(each)
+		tree.Reverse(both)
 	default:
-		tree.Descend(r.high.key, each)
+		tree.Descend(orderKey[K]{r.high.key}, both)
+	}
+	for len(recent) > 0 && !left {
+		if !each(recent[0]) {
+			break
+		}
+		recent = recent[1:]
 	}
 	if !left && len(batch) > 0 {
 		visit(batch)
 	}
+}
+
+// within returns the recent keys of r, in the order of a walk.
+func (k *orderedKeys[K]) within(r *Range[K], down bool, compare func(a, b K) int) []K {
+	keys := k.recent
+	for len(keys) > 0 && r.below(compare, keys[0]) {
+		keys = keys[1:]
+	}
+	for len(keys) > 0 && r.above(compare, keys[len(keys)-1]) {
+		keys = keys[:len(keys)-1]
+	}
+	if down && len(keys) > 1 {
+		keys = slices.Clone(keys)
+		slices.Reverse(keys)
+	}
+	return keys
 }
 
 // scanRange is index.scan for the keys of r, ascending or descending. It reports whether all
@@ -204,11 +347,7 @@ func (c *core[K, V]) scanRange(r *Range[K], down bool, visit func(p place[K, V],
 	all = true
 	c.order.walk(r, down, func(keys []K) bool {
 		var hashes [rangeBatch]uint64
-		t := c.index.table.Load()
-		for i, key := range keys {
-			hashes[i] = c.index.hash.sum(key)
-			t.bucket(hashes[i]).meta.Load() // for the cache, see index.scan
-		}
+		c.index.prefetch(keys, &hashes)
 		for i, key := range keys {
 			if p, head := c.index.find(hashes[i], key); head != nil && !visit(p, head) {
 				all = false
@@ -220,8 +359,36 @@ func (c *core[K, V]) scanRange(r *Range[K], down bool, visit func(p place[K, V],
 	return all
 }
 
-// bytes returns about what the order takes. Nodes are two thirds full.
+// bytes returns about what the order takes. Nodes are half full or more.
 func (o *order[K]) bytes() uint64 {
 	var key K
-	return uint64(o.copied.Load().Len()) * uint64(unsafe.Sizeof(key)) * 3 / 2
+	return uint64(o.copied.Load().tree.Len()) * uint64(unsafe.Sizeof(key)) * 9 / 5
+}
+
+// prefetch hashes keys, and loads what finding them will need: in loops of loads that do
+// not depend on each other, see index.scan.
+func (x *index[K, V]) prefetch(keys []K, hashes *[rangeBatch]uint64) {
+	if hooks.Enabled {
+		for i, key := range keys {
+			hashes[i] = x.hash.sum(key)
+		}
+		return
+	}
+	var metas [rangeBatch]uint64
+	t := x.table.Load()
+	for i, key := range keys {
+		hashes[i] = x.hash.sum(key)
+		metas[i] = t.bucket(hashes[i]).meta.Load()
+	}
+	var heads [rangeBatch]*version[K, V]
+	for i := range keys {
+		if m := matching(metas[i], tagOf(hashes[i])); m != 0 {
+			heads[i] = t.bucket(hashes[i]).slots[bits.TrailingZeros64(m)/8].Load()
+		}
+	}
+	for _, v := range heads[:len(keys)] {
+		if v != nil {
+			v.state.Load()
+		}
+	}
 }

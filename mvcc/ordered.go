@@ -12,8 +12,8 @@ import (
 // NewOrdered returns an empty map whose keys have the order of Go's operators: beside all
 // that a map by [New] does, its snapshots and transactions iterate over ranges of keys, see
 // [Snapshot.Ascend]. To insert a key that is new to the map, and to forget a deleted one,
-// takes a mutex for about a microsecond; all else, reads and writes of keys that are there
-// included, costs what it costs in a map without an order.
+// takes a mutex for some microseconds; all else, reads and writes of keys that are there
+// included, costs what it costs in a map without an order, and waits for nobody.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 	return newAlone[K, V](opts, newOrder(cmp.Compare[K]))
 }
@@ -53,7 +53,8 @@ func (m *Map[K, V]) checkOrdered() {
 // Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
 // lowest to the highest. The zero Range has all keys. It takes no lock: the loop may take its
 // time, stop early, and use the map in any way. To find the first key costs a search in a
-// tree, each step about as much as a Get. It panics if the keys have no order, and a step
+// tree, each step somewhat more than a Get; deleted keys that somebody may still see are
+// passed over one by one. A loop allocates some small objects. It panics if the keys have no order, and a step
 // with [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
 
@@ -106,8 +107,9 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 // of the read epoch. The loop may write to the transaction; that changes nothing of what it
 // visits. At level serializable the part of r that the loop has gone through joins the read set:
 // a commit elsewhere is a conflict if it writes, inserts or deletes a key of that part, and
-// no other. So to read a page, break off the loop. See also [Snapshot.Ascend]; beyond that it
-// allocates a list of the own writes in r.
+// no other. So to read a page, break off the loop. (If the transaction has lost again and
+// again, its turn is on all keys of the map.) See also [Snapshot.Ascend]; beyond that each loop
+// looks through the own writes, and allocates a list of those in r.
 func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
 
 // Descend is [Tx.Ascend] from the highest key to the lowest.
@@ -191,12 +193,23 @@ func (l *txLoop[K, V]) before(key *K) bool {
 func (l *txLoop[K, V]) one(w write[K, V]) bool {
 	value, ok := w.v.present()
 	if w.merge != nil {
+		l.noteTo(w.v.key) // it is a read, also if it panics
 		value = l.tx.merged(w, l.at)
 	}
 	return !ok || l.give(w.v.key, value)
 }
 
 func (l *txLoop[K, V]) give(key K, value V) bool {
+	l.noteTo(key)
+	if !l.yield(key, value) {
+		return false
+	}
+	l.tx.check()
+	return true
+}
+
+// noteTo notes that the loop has gone through all up to key.
+func (l *txLoop[K, V]) noteTo(key K) {
 	part := l.r
 	if l.down {
 		part.low = bound[K]{key, inclusive}
@@ -204,11 +217,6 @@ func (l *txLoop[K, V]) give(key K, value V) bool {
 		part.high = bound[K]{key, inclusive}
 	}
 	l.note(part)
-	if !l.yield(key, value) {
-		return false
-	}
-	l.tx.check()
-	return true
 }
 
 // note makes part what the loop has gone through.
@@ -218,11 +226,15 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 		return
 	}
 	st.enter()
-	if l.noted < 0 {
-		l.noted = len(st.ranges)
-		st.ranges = append(st.ranges, part)
-	} else {
+	switch last := len(st.ranges) - 1; {
+	case l.noted >= 0:
 		st.ranges[l.noted] = part
+	case last >= 0 && part.contains(st.m.order.compare, st.ranges[last]):
+		l.noted = last // as in who takes the first again and again
+		st.ranges[last] = part
+	default:
+		l.noted = last + 1
+		st.ranges = append(st.ranges, part)
 	}
 	st.leave()
 }

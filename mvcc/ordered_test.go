@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -124,7 +125,7 @@ func TestOrdered(t *testing.T) {
 		}
 		require.NoError(t, m.Reclaim(bg))
 		require.NoError(t, m.Reclaim(bg))
-		require.Zero(t, m.order.tree.Len()+m.order.keys().Len()+len(m.order.leaving), "keys that are gone")
+		require.Zero(t, m.order.len()+m.order.keys().tree.Len()+len(m.order.leaving)+len(m.order.pins), "keys that are gone")
 	})
 }
 
@@ -277,7 +278,7 @@ func TestOrderedStress(t *testing.T) {
 			readers.Wait()
 			require.NoError(t, m.Reclaim(bg))
 			require.NoError(t, m.Reclaim(bg))
-			require.Equal(t, len(heads(m)), m.order.tree.Len(), "the order has the keys of the index, and no others")
+			require.Equal(t, len(heads(m)), m.order.len(), "the order has the keys of the index, and no others")
 			checkQuiet(t, m)
 		})
 	}
@@ -361,4 +362,148 @@ func TestOrderedLoop(t *testing.T) {
 		}
 	})
 	require.PanicsWithValue(t, ErrTxDone, func() { s.Ascend(From(3)) })
+}
+
+// Readers, and writers of keys that are there, do not wait for who has the lock of the order:
+// an insert that waits for it has not been installed.
+func TestOrderedReadersDoNotWait(t *testing.T) {
+	m := newOrdered[int](t, nil)
+	m.Store(1, 1)
+	m.order.mu.Lock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Store(2, 2)
+	}()
+	time.Sleep(10 * time.Millisecond)
+	_, ok := m.Load(2)
+	require.False(t, ok)
+	m.Store(1, 3)
+	s := m.Snapshot()
+	require.Equal(t, []keyValue{{1, 3}}, pairs(s.Ascend(Range[int]{})))
+	s.Close()
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+		tx.Get(2)
+		tx.Set(1, 4)
+		return nil
+	}))
+	m.order.mu.Unlock()
+	<-done
+	require.True(t, m.Has(2))
+}
+
+// A commit with many new keys gets through beside one that writes one of them.
+func TestOrderedLargeCommit(t *testing.T) {
+	m := newOrdered[int](t, nil)
+	n := 30_000
+	if testing.Short() {
+		n = 3000
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(200 * time.Microsecond):
+				m.Store(0, 1)
+			}
+		}
+	})
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+		for k := range n {
+			tx.Set(k, k)
+		}
+		return nil
+	}))
+	close(stop)
+	wg.Wait()
+	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
+	require.Empty(t, m.order.pins)
+
+	tx := m.Begin(nil)
+	tx.Get(1)
+	for k := range n {
+		tx.Set(n+k, k)
+	}
+	m.Store(1, 0)
+	require.ErrorIs(t, tx.Commit(), ErrConflict)
+	require.Equal(t, n, m.order.len(), "what was not committed leaves the order")
+	require.Empty(t, m.order.pins)
+}
+
+// A copier has a method that the tree must not call.
+type copier struct{ n int }
+
+func (c *copier) Copy() *copier { return &copier{c.n} }
+
+func TestOrderedKeysAreNotCopied(t *testing.T) {
+	m := NewOrderedFunc[*copier, int](func(a, b *copier) int { return cmp.Compare(a.n, b.n) }, nil)
+	defer m.Close()
+	for i := range 1000 {
+		m.Store(&copier{i}, i)
+	}
+	n := 0
+	for key, value := range m.Ascend(Range[*copier]{}) {
+		require.Equal(t, n, key.n)
+		require.Equal(t, n, value)
+		n++
+	}
+	require.Equal(t, 1000, n)
+}
+
+// A compare that panics, as it must not, leaves the map as it was.
+func TestOrderedComparePanics(t *testing.T) {
+	m := NewOrderedFunc[any, int](func(a, b any) int { return cmp.Compare(a.(int), b.(int)) }, nil)
+	defer m.Close()
+	m.Store(1, 1)
+	require.Panics(t, func() { m.Store("x", 1) })
+	require.Panics(t, func() { m.LoadOrStore("x", 1) })
+	require.Panics(t, func() {
+		m.Compute(2, func(int, bool) (int, ComputeOp) { panic("boom") })
+	})
+	m.Store(3, 1)
+	require.Equal(t, 2, m.Len())
+	require.False(t, m.Has("x"))
+	require.Empty(t, m.order.pins)
+	require.Equal(t, 2, m.order.len())
+}
+
+// Who takes the first again and again, in one transaction, notes one range.
+func TestOrderedDrain(t *testing.T) {
+	m := newOrdered[int](t, nil)
+	for k := range 100 {
+		m.Store(k, k)
+	}
+	tx := m.Begin(nil)
+	for k := range 50 {
+		key, _, ok := tx.Min()
+		require.True(t, ok)
+		require.Equal(t, k, key)
+		tx.Delete(key)
+	}
+	require.Equal(t, []Range[int]{UpTo(49)}, tx.st.ranges)
+	m.Store(70, 1) // not in it
+	require.NoError(t, tx.Commit())
+	require.Equal(t, 50, m.Len())
+}
+
+func TestRangeContains(t *testing.T) {
+	all := append(ranges(3, 7), ranges(4, 7)...)
+	all = append(all, ranges(3, 6)...)
+	for _, r := range all {
+		for _, o := range all {
+			want := true
+			for k := range 12 {
+				in := func(r Range[int]) bool { return !r.below(cmp.Compare[int], k) && !r.above(cmp.Compare[int], k) }
+				want = want && (in(r) || !in(o))
+			}
+			if r.contains(cmp.Compare[int], o) {
+				require.True(t, want, "%v contains %v", r, o)
+			} else if r == o {
+				require.Fail(t, "not even itself", "%v", r)
+			}
+		}
+	}
 }

@@ -39,7 +39,7 @@ type part interface {
 
 	prepare()
 	installAll(gen epoch.Gen) result
-	enroll()
+	pinNew()
 	retreat()
 	renew()
 	setWatch(w *watch)

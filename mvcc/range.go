@@ -73,3 +73,13 @@ func (r *Range[K]) above(compare func(a, b K) int, key K) bool {
 	c := compare(key, r.high.key)
 	return c > 0 || c == 0 && r.high.kind == exclusive
 }
+
+// contains reports whether all keys of o, which has any, are in r.
+func (r *Range[K]) contains(compare func(a, b K) int, o Range[K]) bool {
+	low := r.low.kind == open || o.low.kind != open &&
+		(compare(r.low.key, o.low.key) < 0 ||
+			(r.low.kind == inclusive || o.low.kind == exclusive) && compare(r.low.key, o.low.key) == 0)
+	return low && (r.high.kind == open || o.high.kind != open &&
+		(compare(r.high.key, o.high.key) > 0 ||
+			(r.high.kind == inclusive || o.high.kind == exclusive) && compare(r.high.key, o.high.key) == 0))
+}

@@ -112,6 +112,7 @@ var overTablesMore = []string{
 	"a b- tables|update wa wb|update rb wa|view ra rb",
 	"b ordered tables patience=0|update pb wc|update pc wa",
 	"ordered patience=0|update wa wb|store a; prune; view pb",
+	"ordered patience=0|update wa|store a; view pb|load a",
 }
 
 // inOrder are programs over a map whose keys have an order.
@@ -125,6 +126,7 @@ var inOrder = []string{
 	"a ordered|update da wb; prune|view pb",
 	"ordered patience=0|update wa wb|load a; view pb",
 	"ordered|store a; delete a; prune|load a",
+	"a- ordered|update pb wc|prune; store a",
 	"b ordered patience=0|update pa wb|update pa wc",
 	"b ordered patience=0|update pb wc|update pc wa",
 	"b ordered|watched pb wc|store a",

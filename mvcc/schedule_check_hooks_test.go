@@ -128,7 +128,7 @@ func (x *execution) inspect() {
 			require.LessOrEqual(t, len(chain(m, h.head.key)), 1, "versions are left that nobody needs")
 		}
 		if m.order != nil {
-			require.Equal(t, m.order.tree.Len(), len(heads(m)), "keys are left in the order, or missing")
+			require.Equal(t, m.order.len(), len(heads(m)), "keys are left in the order, or missing")
 		}
 	}
 }

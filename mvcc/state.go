@@ -54,6 +54,7 @@ type txWork[K comparable, V any] struct {
 	reads  []readRecord[K, V]
 	absent []absence[K] // keys read of which there was no version
 	ranges []Range[K]   // of which all keys were read
+	pins   []K          // keys pinned in the order, sorted
 	// From this many reads, or keys that were absent, on they are looked through
 	// for what is there twice, see compact.
 	full, fullAbsent int
@@ -361,6 +362,9 @@ func (st *txState[K, V]) forget() {
 	}
 	if st.claim != nil {
 		st.claim = nil
+	}
+	if st.pins != nil {
+		st.unpinAll()
 	}
 }
 

@@ -66,10 +66,8 @@ func (l *watches) remove(w *watch) {
 }
 
 // mark marks the watches on the key of v, which is installed, but for that of the
-// transaction whose record is r, v's own. No epoch is drawn for it. It sees to it that the
-// key is in the order, if there is one.
+// transaction whose record is r, v's own. No epoch is drawn for it.
 func (m *Map[K, V]) mark(v *version[K, V], r *record) {
-	m.enroll(v)
 	if list := m.watches.list.Load(); list != nil {
 		markIn(*list, m.claimHash(m.index.hash.sum(v.key)), r)
 	}

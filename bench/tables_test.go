@@ -1,0 +1,208 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/tidwall/btree"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+const tableKeys = 1 << 14
+
+// BenchmarkTables measures a transaction that reads and writes four keys: of a map by itself,
+// and of 1, 2 and 4 tables of a database; and a view of four keys.
+func BenchmarkTables(b *testing.B) {
+	bg := context.Background()
+	fill := func(m *mvcc.Map[int, int]) *mvcc.Map[int, int] {
+		for k := range tableKeys {
+			m.Store(k, k)
+		}
+		return m
+	}
+	type table = mvcc.Map[int, int]
+	four := func(of func(i int) mvcc.Tx[int, int], r *rand.Rand) {
+		for i := range 4 {
+			tx, key := of(i), r.IntN(tableKeys)
+			value, _ := tx.Get(key)
+			tx.Set(key, value+1)
+		}
+	}
+	b.Run("update/map", func(b *testing.B) {
+		m := fill(mvcc.New[int, int](nil))
+		defer m.Close()
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+			for pb.Next() {
+				_ = m.Update(bg, nil, func(tx mvcc.Tx[int, int]) error {
+					four(func(int) mvcc.Tx[int, int] { return tx }, r)
+					return nil
+				})
+			}
+		})
+	})
+	b.Run("view/map", func(b *testing.B) {
+		m := fill(mvcc.New[int, int](nil))
+		defer m.Close()
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+			for pb.Next() {
+				_ = m.View(func(s mvcc.Snapshot[int, int]) error {
+					for range 4 {
+						s.Get(r.IntN(tableKeys))
+					}
+					return nil
+				})
+			}
+		})
+	})
+	for _, n := range []int{1, 2, 4} {
+		setup := func() (*mvcc.DB, []*table) {
+			db := mvcc.NewDB(nil)
+			var tables []*table
+			for i := range n {
+				tables = append(tables, fill(mvcc.NewTable[int, int](db, fmt.Sprint("t", i), nil)))
+			}
+			return db, tables
+		}
+		b.Run(fmt.Sprint("update/tables=", n), func(b *testing.B) {
+			db, tables := setup()
+			defer db.Close()
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+				for pb.Next() {
+					_ = db.Update(bg, nil, func(tx mvcc.DBTx) error {
+						four(func(i int) mvcc.Tx[int, int] { return tables[i%n].In(tx) }, r)
+						return nil
+					})
+				}
+			})
+		})
+		b.Run(fmt.Sprint("view/tables=", n), func(b *testing.B) {
+			db, tables := setup()
+			defer db.Close()
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+				for pb.Next() {
+					_ = db.View(func(s mvcc.DBSnapshot) error {
+						for i := range 4 {
+							tables[i%n].At(s).Get(r.IntN(tableKeys))
+						}
+						return nil
+					})
+				}
+			})
+		})
+	}
+}
+
+// lockedTree is what else a program would take: a B-tree and a lock.
+type lockedTree struct {
+	sync.RWMutex
+	btree.Map[int, int]
+}
+
+// BenchmarkOrdered measures ranges and inserts of ordered maps with 10^6 keys, beside a B-tree
+// with a sync.RWMutex.
+func BenchmarkOrdered(b *testing.B) {
+	const n = 1_000_000
+	keys := rand.New(rand.NewPCG(1, 1)).Perm(n)
+	m := mvcc.NewOrdered[int, int](&mvcc.Options{Capacity: n})
+	defer m.Close()
+	var tree lockedTree
+	for _, k := range keys {
+		m.Store(2*k, k)
+		tree.Set(2*k, k)
+	}
+	sum := 0
+	b.Run("scan/mvcc", func(b *testing.B) {
+		for b.Loop() {
+			_ = m.View(func(s mvcc.Snapshot[int, int]) error {
+				for _, value := range s.Ascend(mvcc.Range[int]{}) {
+					sum += value
+				}
+				return nil
+			})
+		}
+	})
+	b.Run("scan/unordered", func(b *testing.B) {
+		for b.Loop() {
+			for _, value := range m.All() {
+				sum += value
+			}
+		}
+	})
+	b.Run("scan/btree", func(b *testing.B) {
+		for b.Loop() {
+			tree.RLock()
+			tree.Scan(func(_, value int) bool { sum += value; return true })
+			tree.RUnlock()
+		}
+	})
+	parallel := func(name string, f func(r *rand.Rand)) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+				for pb.Next() {
+					f(r)
+				}
+			})
+		})
+	}
+	parallel("page/mvcc", func(r *rand.Rand) {
+		left, sum := 100, 0
+		_ = m.View(func(s mvcc.Snapshot[int, int]) error {
+			for _, value := range s.Ascend(mvcc.From(r.IntN(2 * n))) {
+				sum += value
+				if left--; left == 0 {
+					break
+				}
+			}
+			return nil
+		})
+	})
+	parallel("page/btree", func(r *rand.Rand) {
+		left, sum := 100, 0
+		tree.RLock()
+		tree.Ascend(r.IntN(2*n), func(_, value int) bool { sum += value; left--; return left > 0 })
+		tree.RUnlock()
+	})
+	// A key that comes and goes: an insert and a delete.
+	parallel("insert/mvcc", func(r *rand.Rand) {
+		k := 2*r.IntN(n) + 1
+		m.Store(k, k)
+		m.Delete(k)
+	})
+	plain := mvcc.New[int, int](&mvcc.Options{Capacity: n})
+	defer plain.Close()
+	for _, k := range keys {
+		plain.Store(2*k, k)
+	}
+	parallel("insert/unordered", func(r *rand.Rand) {
+		k := 2*r.IntN(n) + 1
+		plain.Store(k, k)
+		plain.Delete(k)
+	})
+	parallel("insert/btree", func(r *rand.Rand) {
+		k := 2*r.IntN(n) + 1
+		tree.Lock()
+		tree.Set(k, k)
+		tree.Unlock()
+		tree.Lock()
+		tree.Delete(k)
+		tree.Unlock()
+	})
+	parallel("get/mvcc", func(r *rand.Rand) { m.Load(2 * r.IntN(n)) })
+	parallel("get/unordered", func(r *rand.Rand) { plain.Load(2 * r.IntN(n)) })
+	parallel("store/mvcc", func(r *rand.Rand) { m.Store(2*r.IntN(n), 1) })
+	parallel("store/unordered", func(r *rand.Rand) { plain.Store(2*r.IntN(n), 1) })
+}
