@@ -169,9 +169,9 @@ func (st *txState[K, V]) trySuspect(gen epoch.Gen, check word, floor epoch.Epoch
 	return e, r
 }
 
-// try makes one attempt. If it commits, the transaction has ended, and it returns the epoch. check is checkBit if
-// it has to validate. floor is an epoch that the clock had reached after the last record
-// that the slot has announced was decided or aborted, or when there was none.
+// try makes one attempt. If it commits, the transaction has ended, and it returns the epoch.
+// check is checkBit if it has to validate. floor is an epoch that the clock had reached after
+// the last record that the slot has announced was decided or aborted, or when there was none.
 //
 // A helper of an earlier record may have loaded it when it was announced, and sleep. An
 // announced word of ours must not be the same, or the helper would put an epoch into it

@@ -56,7 +56,8 @@ type TableOptions struct {
 
 // NewTable makes a table of db, with a name of its own. opts may be nil. It may be called
 // at any time, also while transactions are under way, which find the table empty. It panics
-// if there is a table with that name, or if an option has no meaning.
+// if the name is empty, if there is a table with that name, or if an option has no meaning.
+// Isolation, MaxTxAge, Retain and the like are the database's.
 //
 // A table takes part in the transactions of its database, see [Map.In]. All that a Map can
 // do by itself, its own Update and View included, it does as any other.
@@ -110,7 +111,7 @@ func (db *DB) Tables() []string {
 	return slices.Sorted(maps.Keys(db.tables))
 }
 
-// Table returns the table with the name, and whether there is one of these types.
+// Table returns the table with the name, and whether there is one, and has these types.
 func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -40,8 +40,11 @@ func (m *Map[K, V]) checkTable(call string, s *shared) {
 }
 
 // Update calls fn with a new transaction over the tables and commits it, and tries again after
-// a conflict. It is [Map.Update] in every respect. The commit is one atomic step over all
-// tables, for everybody: those who read one table, or several in one snapshot.
+// a conflict. It is [Map.Update] in every respect. fn uses each table through [Map.In]: what
+// it does on a table itself, as in users.Set instead of users.In(tx).Set, is not part of the
+// transaction. A result is best set anew at the begin of fn, which may run again. The commit
+// is one atomic step over all tables, for everybody: those who read one table, or several in
+// one snapshot.
 func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	if fn == nil {
 		panic("mvcc: Update: fn is nil")
@@ -83,7 +86,8 @@ func (tx DBTx) Try(fn func() error) error { return tx.tx.Try(fn) }
 type DBSnapshot struct{ s Snapshot[none, none] }
 
 // At returns the snapshot s for the table m. The Snapshot is the same as one of m alone, and
-// the same snapshot as s: Close closes s. At panics as [Map.In] does, and has its cost.
+// the same snapshot as s: Close closes s. It may be called by several goroutines at once. A
+// table that was made after s is empty in it. At panics as [Map.In] does, and has its cost.
 func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
 	s.s.check()
 	m.checkTable("At", s.s.st.m.shared)

@@ -70,7 +70,7 @@
 //
 // # What it costs
 //
-// A read allocates nothing; a write allocates one version. A transaction that
+// A read of one key allocates nothing; a write allocates one version. A transaction that
 // begins writes one word that nobody else writes; the only word that all commits
 // share is the clock. What a read-only transaction reads is neither noted nor
 // validated. A serializable transaction that writes validates its reads when it

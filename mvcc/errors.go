@@ -10,13 +10,13 @@ var (
 	// back because of a concurrent one and may be tried again.
 	ErrConflict = errors.New("mvcc: transaction conflict")
 
-	// ErrSelfConflict is what the conflict error of [Map.Update] wraps, instead of
-	// ErrConflict, when the function has written a key on the map itself that its own
+	// ErrSelfConflict is what the conflict error of [Map.Update] or [DB.Update] wraps, instead
+	// of ErrConflict, when the function has written a key on the map or table itself that its own
 	// transaction has read, or writes at level snapshot: trying again is in vain. Write
 	// through the transaction instead.
 	ErrSelfConflict = errors.New("mvcc: transaction conflict with its own function")
 
-	// ErrTxDone is returned by Commit and Err, and is the panic value of every
+	// ErrTxDone is returned by Commit, Err and Try, and is the panic value of every
 	// other method but Rollback and Close, which do nothing, on a transaction or
 	// snapshot that has ended.
 	ErrTxDone = errors.New("mvcc: transaction or snapshot has ended")
@@ -61,8 +61,8 @@ const (
 	// ConflictRead: a key that the transaction read, or found absent, was
 	// written by another one that committed first (serializable level).
 	ConflictRead ConflictKind = iota + 1
-	// ConflictScan: the transaction has scanned the map, and a key was written
-	// after it began (serializable level).
+	// ConflictScan: a key was written, after the transaction began, in what it has scanned:
+	// a map or table by All, or a part of a range (serializable level).
 	ConflictScan
 	// ConflictWrite: a key that the transaction writes was written by another
 	// one that committed after the transaction began (snapshot level).
@@ -104,8 +104,8 @@ type ConflictError struct {
 	_    struct{}
 }
 
-// Error names the table, if there is one, the key, the kind, the epochs and the number of attempts, if there were
-// several.
+// Error names the table, if there is one, the key, the kind, the epochs and the number of
+// attempts, if there were several.
 func (e *ConflictError) Error() string {
 	where := ""
 	if e.Table != "" {

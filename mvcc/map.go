@@ -100,14 +100,15 @@ func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K
 	return m
 }
 
-// Close ends the map's background goroutines and waits for them, and for
+// Close of a map by itself ends its background goroutines and waits for them, and for
 // Options.Logger if it is just being told something: that must not call Close. The
 // map stays usable, with everything in it; from then on committers prune the keys they
 // write. Close may be called more than once, by any goroutine.
 //
-// Close of a table takes it out of its database, whose goroutines stay: the name is free, and
-// [Map.In] and [Map.At] panic; transactions that have called In before go on. It waits
-// for nothing. By itself the table stays usable, and its memory goes with the last who holds it.
+// Close of a table takes it out of its database, whose goroutines stay, see [DB.Close]: the
+// name is free, and [Map.In] and [Map.At] panic; transactions that have called In before go
+// on. It waits for nothing. By itself the table stays usable, and its memory goes with the
+// last who holds it.
 func (m *Map[K, V]) Close() {
 	m.check()
 	if m.db != nil {

@@ -12,11 +12,11 @@ import (
 type Level uint8
 
 const (
-	// LevelDefault is the level of the map's [Options], which by default is
+	// LevelDefault is the level of the [Options] of the map or database, which by default is
 	// LevelSerializable.
 	LevelDefault Level = iota
-	// LevelSerializable: the serializable transactions and one-key operations
-	// of a map behave as if they ran one at a time, in an order that agrees
+	// LevelSerializable: the serializable transactions and one-key operations of a map, or of
+	// all tables of a database, behave as if they ran one at a time, in an order that agrees
 	// with real time (strict serializability).
 	LevelSerializable
 	// LevelSnapshot: a transaction reads as of its begin, and of two concurrent
@@ -48,8 +48,8 @@ const (
 	DefaultMaxAttempts     = 100
 )
 
-// Options configures a map. A nil *Options, and every field that is zero, means
-// the default.
+// Options configures a map, or a database with its tables. A nil *Options, and every field
+// that is zero, means the default.
 type Options struct {
 	// Capacity presizes the index for so many keys.
 	Capacity int
@@ -180,7 +180,7 @@ func (o *Options) withDefaults() Options {
 // TxOptions configures one transaction. A nil *TxOptions, and every field that
 // is zero, means the default.
 type TxOptions struct {
-	// Isolation is the level. Default: that of the map.
+	// Isolation is the level. Default: that of the map or database.
 	Isolation Level
 
 	// MaxAttempts is how often [Map.Update] runs its function before it gives

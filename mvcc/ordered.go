@@ -18,10 +18,10 @@ func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 	return newAlone[K, V](opts, newOrder(cmp.Compare[K]))
 }
 
-// NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative
-// number if a comes before b, a positive one if it comes after, and 0 if and only if a == b.
-// It is called by many goroutines at once, also while a mutex is held: it must not use the
-// map, and not panic.
+// NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number
+// if a comes before b, a positive one if it comes after, and 0 if and only if a == b. If it
+// does not, keys are missed. It is called by many goroutines at once, also while a mutex is
+// held: it must not use the map, and not panic.
 func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")
@@ -54,8 +54,8 @@ func (m *Map[K, V]) checkOrdered() {
 // lowest to the highest. The zero Range has all keys. It takes no lock: the loop may take its
 // time, stop early, and use the map in any way. To find the first key costs a search in a
 // tree, each step somewhat more than a Get; deleted keys that somebody may still see are
-// passed over one by one. A loop allocates some small objects. It panics if the keys have no order, and a step
-// with [ErrTxDone] if the snapshot is closed.
+// passed over one by one. A loop allocates some small objects. It panics if the keys have no
+// order, and a step with [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
 
 // Descend is [Snapshot.Ascend] from the highest key to the lowest.
@@ -118,7 +118,8 @@ func (tx Tx[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, tru
 // Min returns the lowest key and its value, if there is any. All that is lower is read.
 func (tx Tx[K, V]) Min() (key K, value V, ok bool) { return first(tx.Ascend(Range[K]{})) }
 
-// Max returns the highest key, see [Tx.Min].
+// Max returns the highest key and its value, if there is any. All that is higher is read: so
+// two transactions that append after the highest key conflict.
 func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return first(tx.Descend(Range[K]{})) }
 
 func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
@@ -257,16 +258,18 @@ func (st *txState[K, V]) ownWrites(r *Range[K], down bool) (own []write[K, V]) {
 }
 
 // Ascend returns an iterator over the keys of r, from the lowest to the highest, as of one
-// moment: when the loop begins. See [Map.All] and [Snapshot.Ascend].
+// moment: when the loop begins. See [Map.All] and [Snapshot.Ascend]. It panics if the keys
+// have no order.
 func (m *Map[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return m.ranged(r, false) }
 
 // Descend is [Map.Ascend] from the highest key to the lowest.
 func (m *Map[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return m.ranged(r, true) }
 
-// Min returns the lowest key and its value, if there is any.
+// Min returns the lowest key and its value, if there is any, as of one moment. It panics if
+// the keys have no order.
 func (m *Map[K, V]) Min() (key K, value V, ok bool) { return first(m.Ascend(Range[K]{})) }
 
-// Max returns the highest key and its value, if there is any.
+// Max returns the highest key and its value, see [Map.Min].
 func (m *Map[K, V]) Max() (key K, value V, ok bool) { return first(m.Descend(Range[K]{})) }
 
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {

@@ -1,8 +1,8 @@
 package mvcc
 
 // A Range is a range of the keys of an ordered map. The zero Range has all keys. It is made
-// with [From], [After], [UpTo], [Before] and [Prefix], and a low end is given a high one by
-// the methods.
+// with [From], [After], [UpTo], [Before] and [Prefix]: From(a).Before(b) has a and not b. A
+// range whose high end is below the low one is empty. (It has nothing to do with [Map.Range].)
 type Range[K any] struct {
 	low, high bound[K]
 }

@@ -9,9 +9,9 @@ import (
 // waits for a particular goroutine: whoever meets an undecided writer decides
 // for it, so that it does not matter whether that writer is running.
 //
-// Who may be passed over, by a reader as of S, by one that has published no epoch and
-// notes the clock, S, when it finds the head undecided, and by a validator at e, for which S is the last
-// epoch before e:
+// Who may be passed over, by a reader as of S, by one that has published no epoch and notes
+// the clock, S, when it finds the head undecided, and by a validator at e, for which S is the
+// last epoch before e:
 //
 //	what the record says   do
 //	committed              that is the answer, or for a reader the next older one

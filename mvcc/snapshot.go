@@ -36,13 +36,13 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 	return Snapshot[K, V]{st, gen}
 }
 
-// SnapshotAt opens a snapshot of the map as it was at an epoch, say one that
-// [Tx.OnCommit] or Snapshot.Epoch has told of: everything that had committed at that epoch
-// or before is seen, and nothing else. It returns an error that wraps [ErrEpochGone] if
-// that state may not be complete any more, or the epoch has not come yet. With
-// Options.Retain that is not the case before that time has passed. Without it, it is so
-// sooner or later after the next commit: it depends on the background work. An open snapshot of the same epoch makes no difference. Otherwise it is
-// the same as [Map.Snapshot].
+// SnapshotAt opens a snapshot of the map as it was at an epoch, say one that [Tx.OnCommit] or
+// Snapshot.Epoch has told of: everything that had committed at that epoch or before is seen,
+// and nothing else. It returns an error that wraps [ErrEpochGone] if that state may not be
+// complete any more, or the epoch has not come yet. With Options.Retain that is not the case
+// before that time has passed. Without it, it is so sooner or later after the next commit: it
+// depends on the background work. That an open snapshot has the same epoch makes no
+// difference. The caller closes it, as that of [Map.Snapshot].
 func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
 	m.check()
 	if now := m.slots.Now(); epoch.Epoch(at) > now {
@@ -164,8 +164,9 @@ func (s Snapshot[K, V]) Values() iter.Seq[V] { return values(s.All()) }
 
 // Try calls fn, which reads from the snapshot, and returns its error. If the snapshot was
 // evicted, being older than Options.MaxTxAge, Try returns [ErrTxTooOld]: fn does not go on
-// after the read that found it. It returns [ErrTxDone] if the snapshot is closed. So who reads page by page from a snapshot that may be
-// evicted need not recover. In goroutines that fn starts the panic is theirs.
+// after the read that found it. It returns [ErrTxDone] if the snapshot is closed. So who reads
+// page by page from a snapshot that may be evicted need not recover. In goroutines that fn
+// starts the panic is theirs.
 func (s Snapshot[K, V]) Try(fn func() error) (err error) {
 	if s.st == nil {
 		panic(errZeroSnapshot)

@@ -17,9 +17,9 @@ import (
 // returns [ErrTxDone], Rollback does nothing and every other method panics with
 // ErrTxDone, however late the call, and whatever has become of the memory.
 //
-// At level serializable every key that Get looked at, present or not, and for
-// All the whole map, joins the read set. Reads of the transaction's own writes
-// do not.
+// At level serializable every key that Get or Has looked at, present or not, joins the read
+// set, and so do, for All, the whole map or table, and for Ascend, Descend, Min and Max the
+// part of a range that they went through. Reads of the transaction's own writes do not.
 type Tx[K comparable, V any] struct {
 	st  *txState[K, V]
 	gen epoch.Gen
@@ -114,9 +114,9 @@ func (tx Tx[K, V]) Set(key K, value V) {
 	tx.st.leave()
 }
 
-// Delete deletes key; if it is absent, Delete makes sure that it still is when
-// the transaction commits. It allocates one version. A key that is not equal to
-// itself is always absent: nothing happens.
+// Delete deletes key. It is a write like Set, and no read; if key is absent, Delete makes sure
+// that it still is when the transaction commits. It allocates one version. A key that is not
+// equal to itself is always absent: nothing happens.
 func (tx Tx[K, V]) Delete(key K) {
 	tx.check()
 	if tx.st.m.badKey(key) {
@@ -132,8 +132,8 @@ func (tx Tx[K, V]) Delete(key K) {
 // transaction's own writes made before the loop began, and for every other key
 // the value as of the read epoch. The loop may write to the transaction; that
 // changes nothing of what it visits. At level serializable the whole map joins
-// the read set, so that a commit elsewhere, of any key, is a conflict if the
-// transaction writes at all; read with [Map.View] where that is not meant. All
+// the read set, so that a commit elsewhere, of any key of this map or table, is a conflict if
+// the transaction writes at all; read with [Map.View] where that is not meant. All
 // takes no lock, and allocates a list of the own writes.
 func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
@@ -233,12 +233,12 @@ func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
 //
 // Commit gives way, once, to others that have their turn on a key that it writes, see
 // [Map.Update]. Transactions that are about to commit and whose keys meet decide for each
-// other; one that stands still is aborted, and installs again. After five such attempts,
-// or one that writes more than 256 keys, Commit waits for its own turn, behind those that
-// asked before. Beyond that it waits for no particular goroutine, but where it inserts new
-// keys: see [Map.Store]. With Options.MaxTxAge it may become too old meanwhile. The cost grows with the number of keys written
-// and, at level serializable, read; a transaction that scanned the map, and
-// writes, scans it again.
+// other; one that stands still is aborted, and installs again. After five such attempts, or
+// one that writes more than 256 keys, Commit waits for its own turn, behind those that asked
+// before. Beyond that it waits for no particular goroutine, but where it inserts new keys: see
+// [Map.Store]. With Options.MaxTxAge it may become too old meanwhile. The cost grows with the
+// number of keys written and, at level serializable, read; a transaction that scanned a map or
+// a range, and writes, scans that again.
 func (tx Tx[K, V]) Commit() error {
 	if tx.st == nil {
 		panic(errZeroTx)
@@ -293,13 +293,12 @@ func (tx Tx[K, V]) Try(fn func() error) (err error) {
 	return tx.st.guarded(tx.gen, fn)
 }
 
-// Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was
-// evicted, a *[ConflictError] if it
-// writes, is serializable and a value that it got has been overwritten, and nil
-// otherwise. An error means that Commit will fail; nil promises nothing: what
-// was absent, what All met and, at level snapshot, what is to be written, only
-// Commit looks at. A long transaction may ask now and then, and save itself the
-// rest. The cost is one look at each key that Get has found.
+// Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was evicted, a
+// *[ConflictError] if it writes, is serializable and a value that it got has been overwritten,
+// and nil otherwise. An error means that Commit will fail; nil promises nothing: what was
+// absent, what All and loops over ranges met and, at level snapshot, what is to be written,
+// only Commit looks at. A long transaction may ask now and then, and save itself the rest. The
+// cost is one look at each key that Get has found.
 func (tx Tx[K, V]) Err() error {
 	if tx.st == nil {
 		panic(errZeroTx)

@@ -1,5 +1,5 @@
 // Leaderboard keeps the best score of each player, and the players in the order of their
-// scores: the first ten are read without a look at the others, and agree with each other however
+// scores: the first few are read without a look at the others, and agree with each other however
 // many scores come in meanwhile.
 package main
 
@@ -40,7 +40,7 @@ func newBoard() board {
 
 // report notes a score, if it is the player's best one so far, and reports whether it is.
 func (b board) report(player string, score int) (improved bool) {
-	_ = b.db.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
+	err := b.db.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
 		best, places := b.best.In(tx), b.places.In(tx)
 		old, ok := best.Get(player)
 		if improved = !ok || score > old; !improved {
@@ -53,7 +53,7 @@ func (b board) report(player string, score int) (improved bool) {
 		places.Set(place{score, player}, true)
 		return nil
 	})
-	return improved
+	return err == nil && improved
 }
 
 type row struct {

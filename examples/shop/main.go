@@ -42,6 +42,7 @@ var (
 // the next number: all of it, or nothing.
 func (s shop) buy(ctx context.Context, o order) (number int, err error) {
 	err = s.db.Update(ctx, nil, func(tx mvcc.DBTx) error {
+		number = 0 // the function may run again
 		customers, stock, orders := s.customers.In(tx), s.stock.In(tx), s.orders.In(tx)
 		left, _ := stock.Get(o.item)
 		if left == 0 {
@@ -51,14 +52,17 @@ func (s shop) buy(ctx context.Context, o order) (number int, err error) {
 		if money < o.price {
 			return errPoor
 		}
-		last, _, _ := orders.Max()
+		last, _, _ := orders.Max() // so two orders at once conflict, and one tries again
 		number = last + 1
 		stock.Set(o.item, left-1)
 		customers.Set(o.customer, money-o.price)
 		orders.Set(number, o)
 		return nil
 	})
-	return number, err
+	if err != nil {
+		return 0, err
+	}
+	return number, nil
 }
 
 // audit returns what the shop has in all: things, and money with that which was taken.
