@@ -119,6 +119,14 @@ func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
 	if st.scanned && st.level == LevelSerializable {
 		st.index.peekAll(func(h *version[K, V]) { st.checkUnchanged(h, at, e) })
 	}
+	for i := range st.ranges {
+		r, compare := &st.ranges[i], st.m.order.compare
+		st.index.peekAll(func(h *version[K, V]) {
+			if !r.below(compare, h.key) && !r.above(compare, h.key) {
+				st.checkUnchanged(h, at, e)
+			}
+		})
+	}
 }
 
 // checkUnchanged: nobody has committed in the chain from h after epoch from and before e.

@@ -155,17 +155,17 @@ func ExampleRange_Before() {
 }
 
 func ExamplePrefix() {
-	files := mvcc.NewOrdered[string, int](nil)
-	defer files.Close()
-	for _, name := range []string{"/etc/hosts", "/home/ada/notes", "/home/ada/todo", "/homepage"} {
-		files.Store(name, len(name))
+	names := mvcc.NewOrdered[string, int](nil)
+	defer names.Close()
+	for _, name := range []string{"fruit", "fruit/apple", "fruit/pear", "fruits"} {
+		names.Store(name, len(name))
 	}
-	for name := range files.Ascend(mvcc.Prefix("/home/")) {
+	for name := range names.Ascend(mvcc.Prefix("fruit/")) {
 		fmt.Println(name)
 	}
 	// Output:
-	// /home/ada/notes
-	// /home/ada/todo
+	// fruit/apple
+	// fruit/pear
 }
 
 func ExampleMap_Ascend() {

@@ -19,13 +19,14 @@ type held[K comparable, V any] struct {
 }
 
 // scan calls visit for the place of every key, with its head. It locks nothing and
-// allocates nothing that outlives the call. visit returns false to stop.
+// allocates nothing that outlives the call. visit returns false to stop; scan reports
+// whether it did not.
 //
 // A key that is there throughout is met exactly once, whatever happens to the table
 // meanwhile; one that is inserted or removed meanwhile may be met or not, and twice if
 // it is removed and inserted again. A head may have been loaded a while before visit
 // gets it.
-func (x *index[K, V]) scan(visit func(p place[K, V], head *version[K, V]) bool) {
+func (x *index[K, V]) scan(visit func(p place[K, V], head *version[K, V]) bool) (all bool) {
 	t := x.table.Load()
 	var room [scanBatch + 4*bucketSlots]held[K, V]
 	batch := room[:0]
@@ -39,11 +40,12 @@ func (x *index[K, V]) scan(visit func(p place[K, V], head *version[K, V]) bool) 
 		}
 		for _, h := range batch {
 			if !visit(h.at, h.head) {
-				return
+				return false
 			}
 		}
 		batch = room[:0]
 	}
+	return true
 }
 
 // gather appends what t, and the tables that it moves to, have of the keys whose hashes
@@ -118,4 +120,32 @@ func (x *index[K, V]) bytes() (n uint64) {
 		n += uint64(t.needed.Load()+t.crowded.Load()) * uint64(unsafe.Sizeof(overflow[K, V]{}))
 	}
 	return n
+}
+
+// prefetch hashes keys, and loads what finding them will need: in loops of loads that do
+// not depend on each other, see index.scan.
+func (x *index[K, V]) prefetch(keys []K, hashes *[rangeBatch]uint64) {
+	if hooks.Enabled {
+		for i, key := range keys {
+			hashes[i] = x.hash.sum(key)
+		}
+		return
+	}
+	var metas [rangeBatch]uint64
+	t := x.table.Load()
+	for i, key := range keys {
+		hashes[i] = x.hash.sum(key)
+		metas[i] = t.bucket(hashes[i]).meta.Load()
+	}
+	var heads [rangeBatch]*version[K, V]
+	for i := range keys {
+		if m := matching(metas[i], tagOf(hashes[i])); m != 0 {
+			heads[i] = t.bucket(hashes[i]).slots[bits.TrailingZeros64(m)/8].Load()
+		}
+	}
+	for _, v := range heads[:len(keys)] {
+		if v != nil {
+			v.state.Load()
+		}
+	}
 }

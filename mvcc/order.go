@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -363,32 +362,4 @@ func (c *core[K, V]) scanRange(r *Range[K], down bool, visit func(p place[K, V],
 func (o *order[K]) bytes() uint64 {
 	var key K
 	return uint64(o.copied.Load().tree.Len()) * uint64(unsafe.Sizeof(key)) * 9 / 5
-}
-
-// prefetch hashes keys, and loads what finding them will need: in loops of loads that do
-// not depend on each other, see index.scan.
-func (x *index[K, V]) prefetch(keys []K, hashes *[rangeBatch]uint64) {
-	if hooks.Enabled {
-		for i, key := range keys {
-			hashes[i] = x.hash.sum(key)
-		}
-		return
-	}
-	var metas [rangeBatch]uint64
-	t := x.table.Load()
-	for i, key := range keys {
-		hashes[i] = x.hash.sum(key)
-		metas[i] = t.bucket(hashes[i]).meta.Load()
-	}
-	var heads [rangeBatch]*version[K, V]
-	for i := range keys {
-		if m := matching(metas[i], tagOf(hashes[i])); m != 0 {
-			heads[i] = t.bucket(hashes[i]).slots[bits.TrailingZeros64(m)/8].Load()
-		}
-	}
-	for _, v := range heads[:len(keys)] {
-		if v != nil {
-			v.state.Load()
-		}
-	}
 }

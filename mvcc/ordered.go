@@ -78,28 +78,11 @@ func first[K, V any](seq iter.Seq2[K, V]) (key K, value V, ok bool) {
 func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	s.check()
 	s.st.m.checkOrdered()
-	return func(yield func(K, V) bool) {
-		s.check()
-		at := s.st.epoch()
-		s.check()
-		m := s.st.m
-		// Every key that is visible here was in the order before the snapshot began,
-		// and stays until it has closed.
-		all := m.scanRange(&r, down, func(_ place[K, V], v *version[K, V]) bool {
-			key := v.key
-			if !v.plain(at) {
-				v = m.visible(v, at)
-			}
-			value, ok := v.present()
-			s.st.checkRead(s.gen, key, v)
-			s.check()
-			return !ok || yield(key, value)
-		})
-		if all {
-			s.check()
-		}
-		runtime.KeepAlive(s.st)
-	}
+	// Every key that is visible here was in the order before the snapshot began, and stays
+	// until it has closed.
+	return s.each(func(visit func(place[K, V], *version[K, V]) bool) (all bool) {
+		return s.st.m.scanRange(&r, down, visit)
+	})
 }
 
 // Ascend returns an iterator over the keys of r, from the lowest to the highest, with the
@@ -227,10 +210,14 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 		return
 	}
 	st.enter()
+	compare := st.m.order.compare
+	// A loop may take over what another has noted: what replaces a range contains it.
 	switch last := len(st.ranges) - 1; {
-	case l.noted >= 0:
+	case l.noted >= 0 && part.contains(compare, st.ranges[l.noted]):
 		st.ranges[l.noted] = part
-	case last >= 0 && part.contains(st.m.order.compare, st.ranges[last]):
+	case l.noted >= 0 && st.ranges[l.noted].contains(compare, part):
+		// A loop within this one has made it wider.
+	case last >= 0 && part.contains(compare, st.ranges[last]):
 		l.noted = last // as in who takes the first again and again
 		st.ranges[last] = part
 	default:

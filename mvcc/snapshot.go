@@ -122,17 +122,23 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 // of the index; each step costs about as much as a Get. A step panics with
 // [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
+	return s.each(func(visit func(place[K, V], *version[K, V]) bool) (all bool) {
+		// Every key that is visible here was inserted before, and stays until
+		// the snapshot has closed: scan meets it. A key that is met twice was
+		// deleted and inserted again meanwhile: its second entry has nothing
+		// visible.
+		return s.st.index.scan(visit)
+	})
+}
+
+// each returns an iterator over what is visible of the keys that scan visits.
+func (s Snapshot[K, V]) each(scan func(visit func(place[K, V], *version[K, V]) bool) (all bool)) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		s.check()
 		at := s.st.epoch()
 		s.check()
 		m := s.st.m
-		// Every key that is visible here was inserted before, and stays until
-		// the snapshot has closed: scan meets it. A key that is met twice was
-		// deleted and inserted again meanwhile: its second entry has nothing
-		// visible.
-		left := false
-		m.index.scan(func(_ place[K, V], v *version[K, V]) bool {
+		all := scan(func(_ place[K, V], v *version[K, V]) bool {
 			key := v.key
 			if !v.plain(at) {
 				v = m.visible(v, at)
@@ -140,10 +146,9 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 			value, ok := v.present()
 			s.st.checkRead(s.gen, key, v)
 			s.check()
-			left = ok && !yield(key, value)
-			return !left
+			return !ok || yield(key, value)
 		})
-		if !left {
+		if all {
 			s.check()
 		}
 		runtime.KeepAlive(s.st)

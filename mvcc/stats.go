@@ -265,10 +265,9 @@ func (x *shared) stats() Stats {
 	f := x.favour.Stats()
 	var all mapSizes
 	newest := uint64(0) // bytes of the newest versions
-	x.gone.Lock()
+	x.gone.Lock()       // so that no table goes between the two
 	all.conflicts = x.gone.conflicts
 	gonePruned := x.gone.entries
-	x.gone.Unlock()
 	x.each(func(m *member) bool {
 		one := m.sizes()
 		all.keys += one.keys
@@ -281,6 +280,7 @@ func (x *shared) stats() Stats {
 		}
 		return false
 	})
+	x.gone.Unlock()
 	c := &x.counters
 	wasted := c.wasted.Load()
 	now := x.slots.Now()

@@ -1,0 +1,121 @@
+package mvcc
+
+import (
+	"cmp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Readers, and writers of keys that are there, do not wait for who has the lock of the order:
+// an insert that waits for it has not been installed.
+func TestOrderedReadersDoNotWait(t *testing.T) {
+	m := newOrdered[int](t, nil)
+	m.Store(1, 1)
+	m.order.mu.Lock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Store(2, 2)
+	}()
+	require.Eventually(t, func() bool {
+		stacks := make([]byte, 1<<20)
+		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "pinSome")
+	}, patience, time.Millisecond, "it waits for the lock")
+	_, ok := m.Load(2)
+	require.False(t, ok)
+	m.Store(1, 3)
+	s := m.Snapshot()
+	require.Equal(t, []keyValue{{1, 3}}, pairs(s.Ascend(Range[int]{})))
+	s.Close()
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+		tx.Get(2)
+		tx.Set(1, 4)
+		return nil
+	}))
+	m.order.mu.Unlock()
+	<-done
+	require.True(t, m.Has(2))
+}
+
+// A commit with many new keys gets through beside one that writes one of them.
+func TestOrderedLargeCommit(t *testing.T) {
+	m := newOrdered[int](t, nil)
+	n := 30_000
+	if testing.Short() {
+		n = 3000
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(200 * time.Microsecond):
+				m.Store(0, 1)
+			}
+		}
+	})
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+		for k := range n {
+			tx.Set(k, k)
+		}
+		return nil
+	}))
+	close(stop)
+	wg.Wait()
+	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
+	require.Empty(t, m.order.pins)
+
+	tx := m.Begin(nil)
+	tx.Get(1)
+	for k := range n {
+		tx.Set(n+k, k)
+	}
+	m.Store(1, 0)
+	require.ErrorIs(t, tx.Commit(), ErrConflict)
+	require.Equal(t, n, m.order.len(), "what was not committed leaves the order")
+	require.Empty(t, m.order.pins)
+}
+
+// A copier has a method that the tree must not call.
+type copier struct{ n int }
+
+func (c *copier) Copy() *copier { return &copier{c.n} }
+
+func TestOrderedKeysAreNotCopied(t *testing.T) {
+	m := NewOrderedFunc[*copier, int](func(a, b *copier) int { return cmp.Compare(a.n, b.n) }, nil)
+	defer m.Close()
+	for i := range 1000 {
+		m.Store(&copier{i}, i)
+	}
+	n := 0
+	for key, value := range m.Ascend(Range[*copier]{}) {
+		require.Equal(t, n, key.n)
+		require.Equal(t, n, value)
+		n++
+	}
+	require.Equal(t, 1000, n)
+}
+
+// A compare that panics, as it must not, leaves the map as it was.
+func TestOrderedComparePanics(t *testing.T) {
+	m := NewOrderedFunc[any, int](func(a, b any) int { return cmp.Compare(a.(int), b.(int)) }, nil)
+	defer m.Close()
+	m.Store(1, 1)
+	require.Panics(t, func() { m.Store("x", 1) })
+	require.Panics(t, func() { m.LoadOrStore("x", 1) })
+	require.Panics(t, func() {
+		m.Compute(2, func(int, bool) (int, ComputeOp) { panic("boom") })
+	})
+	m.Store(3, 1)
+	require.Equal(t, 2, m.Len())
+	require.False(t, m.Has("x"))
+	require.Empty(t, m.order.pins)
+	require.Equal(t, 2, m.order.len())
+}
