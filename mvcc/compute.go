@@ -164,20 +164,31 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 // with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
 func (m *Map[K, V]) Clear() {
 	m.check()
-	b := bid{ctx: background, began: time.Now(), patient: clearTenure}
-	all := func(tx Tx[K, V]) error {
+	err := clearing(m, func(tx Tx[K, V]) error {
 		tx.clear()
 		return nil
+	})
+	if err == errIndexed {
+		err = clearing(m.db.root, func(tx Tx[none, none]) error {
+			m.inside(DBTx{tx}).clear()
+			return nil
+		})
 	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// clearing commits what all does in a transaction of m.
+func clearing[K comparable, V any](m *Map[K, V], all func(tx Tx[K, V]) error) error {
+	b := bid{ctx: background, began: time.Now(), patient: clearTenure}
+	defer b.end()
 	var c conflict[K]
 	ok, err := m.attempt(LevelSerializable, &b, all, &c)
 	if !ok && err == nil {
 		err = m.retry(LevelSerializable, math.MaxInt, &b, &c, all)
 	}
-	b.end()
-	if err != nil {
-		panic(err)
-	}
+	return err
 }
 
 const clearTenure = 10 * time.Second
@@ -186,6 +197,11 @@ const clearTenure = 10 * time.Second
 // no key need be looked for among the own writes.
 func (tx Tx[K, V]) clear() {
 	st, at := tx.st, tx.st.epoch()
+	if s := st.schemaFor(); s != nil {
+		for _, ix := range s.indexes {
+			ix.clear(tx.db())
+		}
+	}
 	st.enter()
 	st.hasRead, st.scanned = true, true
 	st.m.index.scan(func(p place[K, V], head *version[K, V]) bool {

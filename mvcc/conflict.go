@@ -36,6 +36,9 @@ func (c conflict[K]) err(attempts int) error {
 	if c.elsewhere {
 		key = c.other
 	}
+	if entry, ok := key.(interface{ indexKey() any }); ok {
+		key = entry.indexKey()
+	}
 	return &ConflictError{Table: c.of.name, Key: key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch), CommitEpoch: uint64(c.epoch),
 		Attempts: attempts, self: c.self}
 }

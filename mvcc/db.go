@@ -3,7 +3,6 @@ package mvcc
 import (
 	"context"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,7 +27,10 @@ type DB struct {
 }
 
 // anyTable is a *Map of any types.
-type anyTable interface{ source() func() Stats }
+type anyTable interface {
+	source() func() Stats
+	isInner() bool
+}
 
 // NewDB returns a database without tables. opts may be nil, and is for all tables:
 // Capacity is for those that do not say theirs. NewDB panics if an option has no meaning.
@@ -62,10 +64,11 @@ type TableOptions struct {
 // A table takes part in the transactions of its database, see [Map.In]. All that a Map can
 // do by itself, its own Update and View included, it does as any other.
 func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
-	return addTable[K, V](db, name, opts, nil)
+	return addTable[K, V](db, name, opts, nil, false)
 }
 
-func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *order[K]) *Map[K, V] {
+// addTable makes a table, for an index if it is inner.
+func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *order[K], inner bool) *Map[K, V] {
 	o := db.opts
 	if opts != nil && opts.Capacity != 0 {
 		if o.Capacity = opts.Capacity; o.Capacity < 0 {
@@ -79,12 +82,16 @@ func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if _, there := db.tables[name]; there {
-		panic(fmt.Sprintf("mvcc: NewTable: there is a table %q already", name))
+		what := "a table"
+		if inner {
+			what = "an index or table"
+		}
+		panic(fmt.Sprintf("mvcc: there is %s %q already", what, name))
 	}
 	m := makeMap(db.root.shared, &o, name, x, by)
 	runtime.AddCleanup(m, db.root.shared.drop, m.member)
 	db.made++
-	m.db, m.ordinal, m.tagged = db, db.made, true
+	m.db, m.ordinal, m.tagged, m.inner = db, db.made, true, inner
 	db.tables[name] = m
 	return m
 }
@@ -108,8 +115,16 @@ func (db *DB) drop(name string, closed *atomic.Bool) {
 func (db *DB) Tables() []string {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return slices.Sorted(maps.Keys(db.tables))
+	return slices.Sorted(func(yield func(string) bool) {
+		for name, table := range db.tables {
+			if !table.isInner() && !yield(name) {
+				return
+			}
+		}
+	})
 }
+
+func (m *Map[K, V]) isInner() bool { return m.inner }
 
 // Table returns the table with the name, and whether there is one, and has these types.
 func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {

@@ -65,13 +65,13 @@ func (b *bucket[K, V]) edited() {
 }
 
 // insert gives v's key, whose hash is h, a slot with v as its head, if the key has none.
-// Otherwise it returns the place that it has. It may wait for a goroutine that holds the
-// lock of the bucket, which is pinned, and moves a few buckets if the table is being
-// resized.
+// Otherwise it returns the place that it has; or nowhere, if the schema is not s any more.
+// It may wait for a goroutine that holds the lock of the bucket, which is pinned, and moves
+// a few buckets if the table is being resized.
 //
 // Of two that insert the same key only one does: both look for it while they hold the
 // lock, or find that nobody has held it since they looked.
-func (x *index[K, V]) insert(h uint64, v *version[K, V]) (p place[K, V], inserted bool) {
+func (x *index[K, V]) insert(h uint64, v *version[K, V], s *schema[K, V]) (p place[K, V], inserted bool) {
 	hooks.Index(hooks.Write, v.key)
 	tag := tagOf(h)
 	var spare *overflow[K, V]
@@ -80,11 +80,11 @@ func (x *index[K, V]) insert(h uint64, v *version[K, V]) (p place[K, V], inserte
 			x.help(t, h)
 		}
 		b := t.bucket(h)
-		p, s, marked := x.look(b, tag, v.key)
+		p, to, marked := x.look(b, tag, v.key)
 		if !p.nowhere() {
 			return p, false
 		}
-		if s.free < 0 && spare == nil {
+		if to.free < 0 && spare == nil {
 			spare = new(overflow[K, V])
 		}
 		hooks.At(hooks.InsertLooked)
@@ -93,19 +93,19 @@ func (x *index[K, V]) insert(h uint64, v *version[K, V]) (p place[K, V], inserte
 			continue
 		}
 		if b.over.Load() == nil {
-			p, s, marked = x.look(b, tag, v.key) // six slots at most
+			p, to, marked = x.look(b, tag, v.key) // six slots at most
 		} else {
-			marked = marked || s.edits != b.edits()
+			marked = marked || to.edits != b.edits()
 		}
 		switch {
-		case !p.nowhere():
+		case !p.nowhere() || x.schema.Load() != s:
 			b.unlock()
 			return p, false
-		case marked || s.free < 0 && (spare == nil || s.b.over.Load() != nil):
+		case marked || to.free < 0 && (spare == nil || to.b.over.Load() != nil):
 			b.unlock()
 			continue
-		case s.free >= 0:
-			p = place[K, V]{s.b, uint8(s.free)}
+		case to.free >= 0:
+			p = place[K, V]{to.b, uint8(to.free)}
 		default:
 			p = place[K, V]{&spare.bucket, 0}
 		}
@@ -115,13 +115,13 @@ func (x *index[K, V]) insert(h uint64, v *version[K, V]) (p place[K, V], inserte
 		// Must follow: who has known the slot since it was the key's before looks at it
 		// without the tag, and others must not miss what he finds there.
 		rawStore(p.slot(), v)
-		if s.free < 0 {
-			s.b.over.Store(spare)
+		if to.free < 0 {
+			to.b.over.Store(spare)
 		}
 		b.edited()
 		b.unlock()
 		x.entries.Inc()
-		if s.free < 0 {
+		if to.free < 0 {
 			x.overflowed(t)
 		}
 		return p, true

@@ -25,6 +25,9 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 		if r := st.mayCover(gen, w, base); r != resultOK {
 			return r
 		}
+		if m.index.schemaNow() != st.schema { // must follow again
+			return st.conflictOn(w.v.key, ConflictRead, nil)
+		}
 		if w.merge != nil {
 			st.mergeOnto(gen, i, base)
 			hooks.At(hooks.Computed)
@@ -32,7 +35,7 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 		if h == nil && m.order != nil {
 			st.pinOne(w.v.key)
 		}
-		p, ok = m.cover(p, w.hash, h, base, w.v)
+		p, ok = m.cover(p, w.hash, h, base, w.v, st.schema)
 		if w.at != p {
 			w.at = p
 		}
@@ -132,13 +135,14 @@ func (m *Map[K, V]) abortRival(r *record, w word) {
 }
 
 // cover makes v, which is private, the head at p on top of base, see push, or inserts it
-// if its key has no head. It returns the place of the key, and whether it did.
-func (m *Map[K, V]) cover(p place[K, V], hash uint64, h, base, v *version[K, V]) (place[K, V], bool) {
+// if its key has no head and the schema is s. It returns the place of the key, and whether it
+// did.
+func (m *Map[K, V]) cover(p place[K, V], hash uint64, h, base, v *version[K, V], s *schema[K, V]) (place[K, V], bool) {
 	if h != nil {
 		return p, m.push(p, h, base, v)
 	}
 	setLink(&v.next, nil)
-	return m.index.insert(hash, v)
+	return m.index.insert(hash, v, s)
 }
 
 // push makes v, which is private, the head at p on top of base, if the head is

@@ -43,6 +43,7 @@ type Map[K comparable, V any] struct {
 	ordinal int         // counts the tables of the database
 	tagged  bool        // hashes are told from those of other tables, see claimHash
 	closed  atomic.Bool // taken out of the database
+	inner   bool        // it is a table of an index
 }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.
@@ -113,6 +114,11 @@ func (m *Map[K, V]) Close() {
 	m.check()
 	if m.db != nil {
 		m.db.drop(m.counters.name, &m.closed)
+		if s := m.index.schema.Load(); s != nil {
+			for _, ix := range s.indexes {
+				ix.close()
+			}
+		}
 		return
 	}
 	m.gc.Close()

@@ -44,6 +44,12 @@ func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	}
 	st := tx.st
 	st.m.checkKey(key)
+	if s := st.schemaFor(); s != nil {
+		value := fn(tx.get(key, false))
+		tx.check()
+		tx.put(s, key, value, true)
+		return
+	}
 	st.enter()
 	i := st.find(key)
 	if i >= 0 && st.writes[i].merge == nil {

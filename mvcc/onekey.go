@@ -170,11 +170,19 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 			}
 			hooks.At(hooks.Computed)
 		}
+		s := m.index.schemaNow() // must follow again
+		if s.touches(base, v) {
+			claim.End()
+			if pinned {
+				m.unpin(v.key)
+			}
+			return m.writeIndexed(v, cond)
+		}
 		if head == nil && m.order != nil && !pinned {
 			m.order.pin([]K{v.key})
 			pinned = true
 		}
-		if p, ok = m.cover(p, h, head, base, v); !ok {
+		if p, ok = m.cover(p, h, head, base, v, s); !ok {
 			if lost++; cond != nil && lost%bidLosses == 0 {
 				claim.End()
 				claim = m.turn(h, time.Since(began))

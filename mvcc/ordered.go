@@ -31,7 +31,7 @@ func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options
 
 // NewOrderedTable is [NewTable] for a table whose keys have an order, see [NewOrdered].
 func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
-	return addTable[K, V](db, name, opts, newOrder(cmp.Compare[K]))
+	return addTable[K, V](db, name, opts, newOrder(cmp.Compare[K]), false)
 }
 
 // NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see
@@ -40,7 +40,7 @@ func NewOrderedTableFunc[K comparable, V any](db *DB, name string, compare func(
 	if compare == nil {
 		panic("mvcc: NewOrderedTableFunc: compare is nil")
 	}
-	return addTable[K, V](db, name, opts, newOrder(compare))
+	return addTable[K, V](db, name, opts, newOrder(compare), false)
 }
 
 // checkOrdered panics if the keys have no order.

@@ -57,13 +57,17 @@ func (st *txState[K, V]) save(i int) {
 	}
 }
 
-// A mark says how many writes and notes there were when a savepoint began.
-type mark struct{ writes, undo int }
+// A mark says how many writes and notes there were when a savepoint began, and what was
+// against unique indexes.
+type mark struct {
+	writes, undo int
+	extra        []extraOwner
+}
 
 // beginSavepoint makes number the innermost savepoint that is open, for all maps.
 func (st *txState[K, V]) beginSavepoint(number uint32) {
 	st.since = number
-	st.marks = append(st.marks, mark{len(st.writes), len(st.undo)})
+	st.marks = append(st.marks, mark{len(st.writes), len(st.undo), st.extra})
 	for _, p := range st.more {
 		p.beginSavepoint(number)
 	}
@@ -89,6 +93,7 @@ func (st *txState[K, V]) endSavepoint(outer uint32, keep bool) {
 // restore makes the writes what they were at a mark, and the notes too.
 func (st *txState[K, V]) restore(was mark) {
 	n := was.writes
+	st.extra = was.extra
 	for i := len(st.undo) - 1; i >= was.undo; i-- {
 		st.writes[st.undo[i].i] = st.undo[i].was
 	}

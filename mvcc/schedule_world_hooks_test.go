@@ -32,7 +32,7 @@ func newWorld(opts *Options, tables, ordered bool) *world {
 			w.of[i] = w.of[i-1]
 			continue
 		case tables:
-			w.of[i] = addTable[string, int](w.db, fmt.Sprint(i), nil, by())
+			w.of[i] = addTable[string, int](w.db, fmt.Sprint(i), nil, by(), false)
 		default:
 			w.of[i] = newAlone[string, int](opts, by())
 		}

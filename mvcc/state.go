@@ -49,7 +49,10 @@ type txWork[K comparable, V any] struct {
 	undo  []undone[K, V] // what the open savepoints have to undo
 	marks []mark         // where they began
 	after []func(commitEpoch uint64)
+	extra []extraOwner  // see Index
 	claim *favour.Claim // that the commit under way has made, or nil
+
+	schema *schema[K, V] // of the map, when the first write was made
 
 	reads  []readRecord[K, V]
 	absent []absence[K] // keys read of which there was no version
@@ -362,6 +365,12 @@ func (st *txState[K, V]) forget() {
 	}
 	if st.claim != nil {
 		st.claim = nil
+	}
+	if st.schema != nil {
+		st.schema = nil
+	}
+	if st.extra != nil {
+		st.extra = nil
 	}
 	if st.pins != nil {
 		st.unpinAll()

@@ -35,6 +35,10 @@ func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 	level := opts.level(m.level)
 	st, gen := m.begin(level)
 	st.trace(gen)
+	if m.indexed() { // must follow begin
+		st.finish(gen)
+		return m.inside(m.db.Begin(opts))
+	}
 	return Tx[K, V]{st, gen}
 }
 
@@ -109,6 +113,10 @@ func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 func (tx Tx[K, V]) Set(key K, value V) {
 	tx.check()
 	tx.st.m.checkKey(key)
+	if s := tx.st.schemaFor(); s != nil {
+		tx.put(s, key, value, true)
+		return
+	}
 	tx.st.enter()
 	tx.st.put(key, value, 0)
 	tx.st.leave()
@@ -123,6 +131,10 @@ func (tx Tx[K, V]) Delete(key K) {
 		return
 	}
 	var zero V
+	if s := tx.st.schemaFor(); s != nil {
+		tx.put(s, key, zero, false)
+		return
+	}
 	tx.st.enter()
 	tx.st.put(key, zero, tombBit)
 	tx.st.leave()
@@ -249,6 +261,10 @@ func (tx Tx[K, V]) Commit() error {
 	if tx.st.gen() != tx.gen {
 		err := tx.st.over(tx.gen)
 		tx.st.finish(tx.gen) // if it was evicted
+		return err
+	}
+	if err := tx.notUnique(); err != nil {
+		tx.Rollback()
 		return err
 	}
 	tx.st.enter() // until the state is used again

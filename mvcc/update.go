@@ -12,8 +12,12 @@ import (
 
 var background = context.Background()
 
-// errGaveUp says that the context of an attempt has ended.
-var errGaveUp = errors.New("mvcc: the context has ended")
+// errGaveUp says that the context of an attempt has ended, and errIndexed that the table has
+// indexes, so that a transaction has to be one of the database.
+var (
+	errGaveUp  = errors.New("mvcc: the context has ended")
+	errIndexed = errors.New("mvcc: the table has indexes")
+)
 
 // Update calls fn with a new transaction and commits it. If there is a conflict
 // it rolls back, waits a little longer each time, and calls fn again: fn may run
@@ -62,12 +66,18 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 		if b.claim != nil {
 			b.end()
 		}
-		if err == errGaveUp {
+		switch err {
+		case errGaveUp:
 			return endOf(ctx)
+		case errIndexed:
+			return m.updateIndexed(ctx, opts, fn)
 		}
 		return err
 	}
-	return m.retry(level, attempts, &b, &c, fn)
+	if err = m.retry(level, attempts, &b, &c, fn); err == errIndexed {
+		return m.updateIndexed(ctx, opts, fn)
+	}
+	return err
 }
 
 // UpdateValue is [Map.Update] for a function that returns a value. It returns the value of
@@ -143,6 +153,9 @@ func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *
 	st.trace(gen)
 	tx := Tx[K, V]{st, gen}
 	defer tx.Rollback()
+	if m.indexed() { // must follow begin
+		return false, errIndexed
+	}
 	if m.guarded {
 		defer st.tooOld(tx.gen, &err)
 	}
@@ -151,6 +164,9 @@ func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *
 	}
 	if st.gen() != tx.gen {
 		return false, st.over(tx.gen)
+	}
+	if err = tx.notUnique(); err != nil {
+		return false, err
 	}
 	ended := epoch.Epoch(0)
 	if b.suspects { // it is the clock, which others write all the time

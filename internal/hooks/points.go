@@ -53,6 +53,8 @@ const (
 	// OrderChanged: a key has got into the order of keys, or is noted as leaving, and the
 	// index is not yet looked at again.
 	OrderChanged
+	// SchemaAnnounced: a table has a new index, nothing is in it yet.
+	SchemaAnnounced
 	// HelpMarked: a helper has marked the watches, no epoch is drawn.
 	HelpMarked
 	// HelpDrawn: a helper has drawn an epoch, which is not in the record.
@@ -124,7 +126,7 @@ const (
 var names = [Points]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "JustAnnounced", "Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn",
-	"Revoked", "Marked", "OrderChanged", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "HeadSkipped", "GetWalked",
+	"Revoked", "Marked", "OrderChanged", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "HeadSkipped", "GetWalked",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked", "StateLoaded",
 	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged", "RemoveLocked", "RemoveEmptied",
 	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "TableReplaced", "Parking", "Spawned",

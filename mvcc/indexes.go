@@ -1,0 +1,243 @@
+package mvcc
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// An Index finds the records of a table by something that is in them: by index keys of type
+// I, which a function makes of each record. It is always right: a snapshot or transaction
+// that reads it finds exactly the records that it sees in the table. Use [NewIndex] or
+// [NewOrderedIndex]. Methods of an Index may be called by any number of goroutines.
+type Index[I, K comparable, V any] struct {
+	_ noCopy
+
+	m       *Map[K, V]
+	name    string
+	keys    func(key K, value V) []I
+	sound   bool // i == i for every index key i
+	ordered bool
+	collation[I, K]
+	// What the index consists of: of a unique one the key of the record by its index key,
+	// else entries.
+	unique  *Map[I, K]
+	entries *Map[entry[I, K], none]
+
+	since   atomic.Uint64 // the epoch from which on the index is right, 0 before
+	dropped atomic.Bool
+}
+
+// IndexOptions configures an index. A nil *IndexOptions means the default.
+type IndexOptions struct {
+	// Unique says that no two records may have the same index key. A transaction that would
+	// commit two fails with a [*UniqueError].
+	Unique bool
+
+	_ struct{}
+}
+
+// NewIndex makes an index of the table m, which is not ordered. keys returns the index keys of a
+// record, none if it is not to be found by the index; one that is there twice counts once. It
+// must return the same for the same record, must not use the database, and what it is given
+// must not be changed. It is called whenever a record is written, for the old value and the
+// new one. The name is one that no other index of the table has. opts may be nil. NewIndex
+// panics if m is not a table, see [NewTable], or if the name is empty or taken.
+//
+// The table may be in use, and may have any number of records: NewIndex writes the index in
+// small transactions, while readers and writers go on, and returns when it is complete.
+// It returns a [*UniqueError], and no index, if the index is to be unique and the records
+// are not. Transactions that were under way when it was called, and have written to the
+// table, conflict once. Snapshots and transactions that began before it returned cannot
+// read the index.
+//
+// # What writing costs
+//
+// Who writes a record of a table with indexes reads the old one first. So [Tx.Set],
+// [Tx.Delete] and [Tx.Merge] are reads of the key as well: the transaction conflicts if
+// somebody else writes the record meanwhile. Where index keys have changed, entries are
+// written too, in the same transaction, and conflict with who has read just those: who
+// has looked for that index key, or has been through a range that has it. One-key operations
+// like [Map.Store] are transactions then, and cost as much; one that changes no
+// index key costs what it costs without an index, and two calls of keys. They have no
+// error to return: they panic with a [*UniqueError] if the index is unique and would not be.
+// [Map.Clear] clears the indexes as well.
+//
+// Reading the table costs nothing more. An entry takes about as much memory as a key of an
+// ordered table. [DB.Stats] counts an index as a table.
+func NewIndex[I, K comparable, V any](m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+	return newIndexOf(m, "NewIndex", name, nil, keys, opts)
+}
+
+// NewOrderedIndex is [NewIndex] for an index whose keys have an order, that of Go's operators:
+// records can be found by ranges as well, see [Index.Ascend].
+func NewOrderedIndex[I cmp.Ordered, K comparable, V any](m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+	return newIndexOf(m, "NewOrderedIndex", name, cmp.Compare[I], keys, opts)
+}
+
+// NewOrderedIndexFunc is [NewOrderedIndex] with an order of one's own, see [NewOrderedFunc] for
+// what compare has to be.
+func NewOrderedIndexFunc[I, K comparable, V any](m *Map[K, V], name string, compare func(a, b I) int, keys func(key K, value V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+	if compare == nil {
+		panic("mvcc: NewOrderedIndexFunc: compare is nil")
+	}
+	return newIndexOf(m, "NewOrderedIndexFunc", name, compare, keys, opts)
+}
+
+// Name returns the name of the index.
+func (ix *Index[I, K, V]) Name() string { return ix.name }
+
+// Get returns an iterator over the records with the index key, and their keys, as r sees them: a
+// [Snapshot] or [Tx] of the table, or the table itself for a snapshot of its own that each
+// loop opens. Those of a Tx include what it has written. Records of the same index key come
+// in the order of their keys if the table has one, else in any.
+//
+// The loop may write to the transaction: it visits the same records nonetheless, with the
+// value that they have by then. At level serializable the index key joins the read set: the
+// transaction conflicts with one that gives it to a record or takes it away; and so does
+// each record visited. It costs a search in a tree, with [IndexOptions.Unique] and
+// without an order only a look into a table, and a Get for each record; a loop allocates some
+// small objects.
+//
+// A step panics if r is not one of the index's table, if r began before the index was
+// complete, or if the index was dropped; and as a read of r does.
+func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
+	if ix.unique == nil {
+		return ix.between(r, From(ix.edge(key, -1)).UpTo(ix.edge(key, +1)), false)
+	}
+	return ix.records(r, func(in window, visit func(K) bool) {
+		owner, ok := see(in, ix.unique).Get(key)
+		if ok && !visit(owner) {
+			return
+		}
+		ix.others(in, key, visit)
+	})
+}
+
+// First returns the first record with the index key, and its key: that of [Index.Get].
+func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
+	return first(ix.Get(r, key))
+}
+
+// Ascend returns an iterator over the records whose index keys are in the range, from the
+// lowest to the highest, see [Index.Get]. A record with several index keys in the range comes
+// once for each. At level serializable the part of the range that the loop has gone through
+// joins the read set. It panics if the index has no order.
+func (ix *Index[I, K, V]) Ascend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
+	return ix.ranged(r, keys, false)
+}
+
+// Descend is [Index.Ascend] from the highest index key to the lowest.
+func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
+	return ix.ranged(r, keys, true)
+}
+
+func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.Seq2[K, V] {
+	if !ix.ordered {
+		panic(fmt.Sprintf("mvcc: index %q has no order: make it with mvcc.NewOrderedIndex", ix.name))
+	}
+	if ix.unique == nil {
+		return ix.between(r, ix.entryRange(keys), down)
+	}
+	return ix.records(r, func(in window, visit func(K) bool) {
+		for key, owner := range along(see(in, ix.unique), keys, down) {
+			if !visit(owner) || !ix.others(in, key, visit) {
+				return
+			}
+		}
+	})
+}
+
+// between returns an iterator over the records of a range of entries.
+func (ix *Index[I, K, V]) between(r Reader[K, V], part Range[entry[I, K]], down bool) iter.Seq2[K, V] {
+	return ix.records(r, func(in window, visit func(K) bool) {
+		for e := range along(see(in, ix.entries), part, down) {
+			if !visit(e.key) {
+				return
+			}
+		}
+	})
+}
+
+// records returns an iterator over the records, as r sees them, whose keys find passes to visit.
+func (ix *Index[I, K, V]) records(r Reader[K, V], find func(in window, visit func(K) bool)) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		in, by := window{}, r
+		switch r := r.(type) {
+		case *Map[K, V]:
+			ix.checkOf(r)
+			s := r.Snapshot()
+			defer s.Close()
+			in, by = window{st: s.st, slot: s.st.slot, gen: s.gen}, s
+		case Snapshot[K, V]:
+			r.check()
+			ix.checkOf(r.st.m)
+			in = window{st: r.st, slot: r.st.slot, gen: r.gen}
+		case Tx[K, V]:
+			r.check()
+			ix.checkOf(r.st.m)
+			in = window{st: r.st, slot: r.st.slot, gen: r.gen, up: r.st.up}
+			if in.up == nil {
+				ix.tooNew()
+			}
+		default:
+			panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
+		}
+		switch since := ix.since.Load(); { // must follow the begin of the reader
+		case ix.dropped.Load():
+			panic(fmt.Sprintf("mvcc: index %q was dropped", ix.name))
+		case since == 0 || by.Epoch() < since:
+			ix.tooNew()
+		}
+		find(in, func(key K) bool {
+			value, ok := by.Get(key)
+			return !ok || yield(key, value)
+		})
+		runtime.KeepAlive(in.st)
+	}
+}
+
+func (ix *Index[I, K, V]) tooNew() {
+	panic(fmt.Sprintf("mvcc: index %q was not complete when the snapshot or transaction began", ix.name))
+}
+
+func (ix *Index[I, K, V]) checkOf(m *Map[K, V]) {
+	if m != ix.m {
+		panic(fmt.Sprintf("mvcc: index %q: the reader is not one of table %q", ix.name, ix.m.Name()))
+	}
+}
+
+// A window is how the tables of an index are read: through the slot of a snapshot or
+// transaction of its table, and as part of the transaction that up leads.
+type window struct {
+	st   any // the state, to be kept alive
+	slot *epoch.Slot
+	gen  epoch.Gen
+	up   *leader
+}
+
+// A sight is a [Snapshot] or [Tx].
+type sight[K comparable, V any] interface {
+	Get(key K) (V, bool)
+	Ascend(r Range[K]) iter.Seq2[K, V]
+	Descend(r Range[K]) iter.Seq2[K, V]
+}
+
+// see returns what is seen of m.
+func see[K comparable, V any](in window, m *Map[K, V]) sight[K, V] {
+	if in.up != nil {
+		return m.inside(DBTx{Tx[none, none]{in.up, in.gen}})
+	}
+	return Snapshot[K, V]{&txState[K, V]{slot: in.slot, index: m.index, m: m}, in.gen}
+}
+
+func along[K comparable, V any](s sight[K, V], r Range[K], down bool) iter.Seq2[K, V] {
+	if down {
+		return s.Descend(r)
+	}
+	return s.Ascend(r)
+}

@@ -1,0 +1,147 @@
+package mvcc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
+	keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+	m.check()
+	switch {
+	case m.db == nil:
+		panic(fmt.Sprintf("mvcc: %s: the map is not a table: make it with mvcc.NewTable", call))
+	case m.closed.Load():
+		panic(fmt.Sprintf("mvcc: %s: table %q was closed", call, m.Name()))
+	case name == "":
+		panic(fmt.Sprintf("mvcc: %s: the name is empty", call))
+	case keys == nil:
+		panic(fmt.Sprintf("mvcc: %s: keys is nil", call))
+	}
+	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil}
+	table := m.Name() + "/" + name
+	if opts != nil && opts.Unique {
+		var by *order[I]
+		if compare != nil {
+			by = newOrder(compare)
+		}
+		ix.unique = addTable[I, K](m.db, table, nil, by, true)
+		ix.sound = ix.unique.reflexive
+	} else {
+		var byKey func(a, b K) int
+		if m.order != nil {
+			byKey = m.order.compare
+		}
+		ix.collation = newCollation(compare, byKey)
+		ix.entries = addTable[entry[I, K], none](m.db, table, nil, newOrder(ix.compare), true)
+		ix.sound = ix.entries.reflexive
+	}
+	if err := ix.build(); err != nil {
+		ix.Drop()
+		return nil, err
+	}
+	return ix, nil
+}
+
+// alter announces another schema: see X2.
+func (x *index[K, V]) alter(f func(list []keptIndex[K, V]) []keptIndex[K, V]) {
+	for {
+		old := x.schema.Load()
+		var list []keptIndex[K, V]
+		if old != nil {
+			list = slices.Clone(old.indexes)
+		}
+		var altered *schema[K, V]
+		if list = f(list); len(list) > 0 {
+			altered = &schema[K, V]{list}
+		}
+		hooks.Before(hooks.Write, unsafe.Pointer(&x.schema))
+		if x.schema.CompareAndSwap(old, altered) {
+			return
+		}
+	}
+}
+
+// passLocks returns when nobody holds the lock of a bucket any more that had it when
+// passLocks was called.
+func (x *index[K, V]) passLocks() {
+	for t := x.table.Load(); t != nil; t = t.next.Load() {
+		for i := range t.buckets {
+			if b := &t.buckets[i]; b.lock() {
+				b.unlock()
+			}
+		}
+	}
+}
+
+// build writes the index. It returns an error if it was to be unique and is not.
+func (ix *Index[I, K, V]) build() (err error) {
+	x := ix.m.index
+	x.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] { return append(list, ix) })
+	hooks.At(hooks.SchemaAnnounced)
+	x.passLocks()
+	batch := make([]K, 0, buildBatch)
+	x.scan(func(_ place[K, V], head *version[K, V]) bool {
+		if batch = append(batch, head.key); len(batch) == cap(batch) {
+			err = ix.write(batch)
+			batch = batch[:0]
+		}
+		return err == nil
+	})
+	if err == nil && len(batch) > 0 {
+		err = ix.write(batch)
+	}
+	// An epoch that nobody reads at yet.
+	ix.since.Store(uint64(ix.m.slots.Next()))
+	return err
+}
+
+// buildBatch is how many records NewIndex writes in one transaction: it repeats them if one
+// of them was written meanwhile.
+const buildBatch = 64
+
+// write writes the entries of some keys of the table, and each key itself, as it is: also those
+// that have no value, for somebody may be about to give them one.
+func (ix *Index[I, K, V]) write(batch []K) error {
+	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt}
+	return ix.m.db.Update(background, opts, func(db DBTx) error {
+		tx := ix.m.inside(db)
+		s := tx.st.schemaFor()
+		if s == nil || !slices.Contains(s.indexes, keptIndex[K, V](ix)) {
+			return nil // it was dropped
+		}
+		var no V
+		for _, key := range batch {
+			value, has := tx.get(key, false)
+			change := ix.change(key, no, false, value, has)
+			tomb := word(0)
+			if !has {
+				tomb = tombBit
+			}
+			tx.st.enter()
+			tx.st.put(key, value, tomb)
+			tx.st.leave()
+			if change != nil {
+				change(db)
+			}
+		}
+		return nil
+	})
+}
+
+// Drop takes the index off its table, at once: nobody writes it any more, and reading it
+// panics. Transactions that were under way, and have written to the table, conflict once. Its
+// name is free. It waits for nobody. Dropped again nothing happens.
+func (ix *Index[I, K, V]) Drop() {
+	if ix.dropped.Swap(true) { // must precede
+		return
+	}
+	ix.m.index.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] {
+		return slices.DeleteFunc(list, func(o keptIndex[K, V]) bool { return o == keptIndex[K, V](ix) })
+	})
+	ix.close()
+}

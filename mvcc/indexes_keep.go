@@ -1,0 +1,255 @@
+package mvcc
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// An entry says that a record has an index key. Entries are in the order of their index
+// keys, and then of the keys of the records, as the collation says.
+type entry[I, K comparable] struct {
+	by    uint64 // the hash of index, if index keys have no order
+	of    uint64 // the hash of key, if the keys of the table have none
+	index I
+	key   K
+	// edge is not 0 for an end of a range: before all entries with the index key, or after.
+	edge int8
+}
+
+func (e entry[I, K]) indexKey() any { return e.index }
+
+// A collation is the order of entries. What has no order of its own is ordered by a hash,
+// and by another one if those are the same: that two of 10^9 keys have both in common
+// happens once in 10^20 times.
+type collation[I, K comparable] struct {
+	byIndex    func(a, b I) int // or nil
+	byKey      func(a, b K) int // or nil
+	indexes    [2]hasher[I]
+	keysOfThem [2]hasher[K]
+}
+
+func newCollation[I, K comparable](byIndex func(a, b I) int, byKey func(a, b K) int) collation[I, K] {
+	return collation[I, K]{byIndex, byKey,
+		[2]hasher[I]{newHasher[I](), newHasher[I]()}, [2]hasher[K]{newHasher[K](), newHasher[K]()}}
+}
+
+// entry returns the entry of a record. It panics with a runtime error if index cannot be
+// hashed and has no order.
+func (c *collation[I, K]) entry(index I, key K) entry[I, K] {
+	e := c.edge(index, 0)
+	if e.key = key; c.byKey == nil {
+		e.of = c.keysOfThem[0].sum(key)
+	}
+	return e
+}
+
+// edge returns what comes before all entries with the index key, or after.
+func (c *collation[I, K]) edge(index I, side int8) entry[I, K] {
+	e := entry[I, K]{index: index, edge: side}
+	if c.byIndex == nil {
+		e.by = c.indexes[0].sum(index)
+	}
+	return e
+}
+
+// entryRange returns the range of the entries whose index keys are in r.
+func (c *collation[I, K]) entryRange(r Range[I]) (of Range[entry[I, K]]) {
+	switch r.low.kind {
+	case inclusive:
+		of = From(c.edge(r.low.key, -1))
+	case exclusive:
+		of = From(c.edge(r.low.key, +1))
+	}
+	switch r.high.kind {
+	case inclusive:
+		of = of.UpTo(c.edge(r.high.key, +1))
+	case exclusive:
+		of = of.UpTo(c.edge(r.high.key, -1))
+	}
+	return of
+}
+
+func (c *collation[I, K]) compare(a, b entry[I, K]) int {
+	if n := collate(c.byIndex, &c.indexes[1], a.by, b.by, a.index, b.index); n != 0 {
+		return n
+	}
+	if a.edge|b.edge != 0 {
+		return cmp.Compare(a.edge, b.edge)
+	}
+	return collate(c.byKey, &c.keysOfThem[1], a.of, b.of, a.key, b.key)
+}
+
+// collate compares x and y by compare, or by their hashes, and by another hash.
+func collate[T comparable](compare func(a, b T) int, other *hasher[T], hashX, hashY uint64, x, y T) int {
+	switch {
+	case compare != nil:
+		return compare(x, y)
+	case hashX != hashY:
+		return cmp.Compare(hashX, hashY)
+	case x == y:
+		return 0
+	}
+	return cmp.Compare(other.sum(x), other.sum(y))
+}
+
+// An extraOwner is a record to which a transaction has given an index key of a unique index
+// that another record has. The transaction cannot commit as long as there is one: so two
+// records may exchange their index keys, in any order. ix, key and owner have the types of the
+// index.
+type extraOwner struct{ ix, key, owner any }
+
+func (ix *Index[I, K, V]) named() string { return ix.name }
+
+// close closes the tables of the index.
+func (ix *Index[I, K, V]) close() {
+	if ix.unique != nil {
+		ix.unique.Close()
+	} else {
+		ix.entries.Close()
+	}
+}
+
+func (ix *Index[I, K, V]) clear(tx DBTx) {
+	if ix.unique != nil {
+		ix.unique.inside(tx).clear()
+	} else {
+		ix.entries.inside(tx).clear()
+	}
+}
+
+func (ix *Index[I, K, V]) change(key K, old V, had bool, value V, has bool) func(tx DBTx) {
+	var was, is []I
+	if had {
+		was = ix.keys(key, old)
+	}
+	if has {
+		is = ix.keys(key, value)
+	}
+	if slices.Equal(was, is) && ix.sound {
+		return nil
+	}
+	gone, come := without(was, is), without(is, was)
+	for _, index := range come {
+		if !equal(index, index) { // which panics for what cannot be compared
+			panic(ErrBadKey)
+		}
+	}
+	if len(gone)+len(come) == 0 {
+		return nil
+	}
+	return func(tx DBTx) {
+		for _, index := range gone {
+			ix.remove(tx, index, key)
+		}
+		for _, index := range come {
+			ix.add(tx, index, key)
+		}
+	}
+}
+
+// without returns what of list is not in the other one, once each.
+func without[I comparable](list, other []I) (rest []I) {
+	if len(list)+len(other) > fewIndexKeys {
+		not := make(map[I]struct{}, len(list)+len(other))
+		for _, index := range other {
+			not[index] = struct{}{}
+		}
+		return slices.DeleteFunc(slices.Clone(list), func(index I) bool { return repeated(not, index) })
+	}
+	for i, index := range list {
+		if !slices.Contains(other, index) && !slices.Contains(list[:i], index) {
+			rest = append(rest, index)
+		}
+	}
+	return rest
+}
+
+// fewIndexKeys is up to how many index keys are compared one by one.
+const fewIndexKeys = 32
+
+// add gives the record the index key, unless it has it.
+func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
+	if ix.unique == nil {
+		ix.entries.inside(tx).Set(ix.entry(index, key), none{})
+		return
+	}
+	owners := ix.unique.inside(tx)
+	switch owner, ok := owners.Get(index); {
+	case !ok:
+		owners.Set(index, key)
+	case owner != key:
+		extra := &tx.tx.st.extra
+		*extra = append(slices.Clip(*extra), extraOwner{ix, index, key})
+	}
+}
+
+// remove takes the index key from the record, if it has it.
+func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
+	if ix.unique == nil {
+		ix.entries.inside(tx).Delete(ix.entry(index, key))
+		return
+	}
+	extra, owners := &tx.tx.st.extra, ix.unique.inside(tx)
+	if i := slices.Index(*extra, extraOwner{ix, index, key}); i >= 0 {
+		*extra = slices.Delete(slices.Clone(*extra), i, i+1)
+		return
+	}
+	if owner, ok := owners.Get(index); !ok || owner != key {
+		return // the index is being made
+	}
+	i := slices.IndexFunc(*extra, func(o extraOwner) bool { return o.ix == any(ix) && o.key == any(index) })
+	if i < 0 {
+		owners.Delete(index)
+		return
+	}
+	owners.Set(index, (*extra)[i].owner.(K))
+	*extra = slices.Delete(slices.Clone(*extra), i, i+1)
+}
+
+// others passes to visit the keys of the records to which the transaction has given the index
+// key, though another record has it.
+func (ix *Index[I, K, V]) others(in window, index I, visit func(K) bool) bool {
+	if in.up == nil {
+		return true
+	}
+	for _, o := range in.up.extra {
+		if o.ix == any(ix) && o.key == any(index) && !visit(o.owner.(K)) {
+			return false
+		}
+	}
+	return true
+}
+
+// A UniqueError says that a transaction would have given two records the same index key of a
+// unique index: it was rolled back. Trying again makes no sense unless the records have
+// changed.
+type UniqueError struct {
+	// Table and Index name the index, see [Map.Name] and [Index.Name].
+	Table, Index string
+	// Key is the index key, and Records are the keys of the two records.
+	Key     any
+	Records [2]any
+}
+
+func (e *UniqueError) Error() string {
+	return fmt.Sprintf("mvcc: index %q of table %q is unique: records %v and %v have the index key %v",
+		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
+}
+
+// notUnique returns a *UniqueError if the transaction must not commit.
+func (tx Tx[K, V]) notUnique() error {
+	if len(tx.st.extra) == 0 {
+		return nil
+	}
+	extra := tx.st.extra[0]
+	ix := extra.ix.(interface {
+		notUnique(tx DBTx, extra extraOwner) error
+	})
+	return ix.notUnique(DBTx{any(tx).(Tx[none, none])}, extra)
+}
+
+func (ix *Index[I, K, V]) notUnique(tx DBTx, extra extraOwner) error {
+	owner, _ := ix.unique.inside(tx).Get(extra.key.(I))
+	return &UniqueError{Table: ix.m.Name(), Index: ix.name, Key: extra.key, Records: [2]any{owner, extra.owner}}
+}

@@ -1,0 +1,152 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// Indexes.
+//
+// An index of a table is a table of its own: it has an entry for each index key of each
+// record. It is written in the transaction that writes the record, and so commits with
+// it, in the one step of a commit over several tables. Nothing else in the protocol knows
+// of indexes. Who writes to a table that has some reads the old record first, to know which
+// entries are to go: so that is a read of the transaction.
+//
+//   - X1: as of every epoch from that on at which NewIndex had done its work, an index
+//     has an entry (i, k) if and only if the record k has index key i.
+//   - X2: who writes has used the schema, which is the list of the indexes, that the table
+//     has when his version is installed: it is compared after the head has been loaded
+//     that the version covers, or, for a new key, under the lock of its bucket.
+//
+// NewIndex announces a new schema, passes through the locks of all buckets, and then writes
+// every key there is once more, as it is, together with its entries. Why X1 follows: a
+// version that was installed with the old schema is on top of a head that was loaded
+// before the schema was announced, or its key had its slot before the locks had been passed
+// through. So NewIndex meets the key. Its own write comes after that version, which by then
+// has been decided, see settle: if it was committed its value is what NewIndex writes
+// entries for, and else its transaction finds the new schema when it installs again.
+// Whoever installs on top of NewIndex's write has loaded it, and so finds the new schema.
+
+// A schema is the indexes of a table. It is never changed.
+type schema[K comparable, V any] struct{ indexes []keptIndex[K, V] }
+
+// A keptIndex is an index, for those who write to its table.
+type keptIndex[K comparable, V any] interface {
+	named() string
+	// change returns what writes to the index what follows from a change of the record
+	// key, or nil if that is nothing. It calls the function of the index; what it
+	// returns does not.
+	change(key K, old V, had bool, value V, has bool) func(tx DBTx)
+	// clear deletes all entries.
+	clear(tx DBTx)
+	close()
+}
+
+// schemaNow is the schema, for who has looked a key up.
+func (x *index[K, V]) schemaNow() *schema[K, V] {
+	hooks.Before(hooks.Read, unsafe.Pointer(&x.schema))
+	return x.schema.Load()
+}
+
+// indexed reports whether the table has indexes: then every transaction that may write to it
+// is one of the database.
+func (m *Map[K, V]) indexed() bool { return m.index != nil && m.index.schema.Load() != nil }
+
+// schemaFor returns the schema that the transaction uses for its writes to the map. One
+// that is not of the database uses none, and conflicts if there is one.
+func (st *txState[K, V]) schemaFor() *schema[K, V] {
+	if st.up != nil && len(st.writes) == 0 {
+		st.schema = st.index.schema.Load()
+	}
+	return st.schema
+}
+
+// db returns the transaction as one of the database.
+func (tx Tx[K, V]) db() DBTx { return DBTx{Tx[none, none]{tx.st.up, tx.gen}} }
+
+// inside is In for a table that may have been closed.
+func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] {
+	st := partOf(tx.tx.st, m)
+	st.join()
+	tx.tx.check()
+	return Tx[K, V]{st, tx.tx.gen}
+}
+
+// put is Set, or Delete if has is false, in a table with indexes.
+func (tx Tx[K, V]) put(s *schema[K, V], key K, value V, has bool) {
+	old, had := tx.get(key, false)
+	var few [4]func(DBTx)
+	changes := few[:0]
+	for _, ix := range s.indexes {
+		// It may panic, and use the transaction: nothing has been written yet.
+		if change := ix.change(key, old, had, value, has); change != nil {
+			changes = append(changes, change)
+		}
+	}
+	tx.check()
+	tomb := word(0)
+	if !has {
+		tomb = tombBit
+	}
+	tx.st.enter()
+	tx.st.put(key, value, tomb)
+	tx.st.leave()
+	for _, change := range changes {
+		change(tx.db())
+	}
+}
+
+// touches reports whether an index has to change when v takes the place of base.
+func (s *schema[K, V]) touches(base, v *version[K, V]) bool {
+	if s == nil {
+		return false
+	}
+	old, had := base.present()
+	value, has := v.present()
+	return slices.ContainsFunc(s.indexes, func(ix keptIndex[K, V]) bool {
+		return ix.change(v.key, old, had, value, has) != nil
+	})
+}
+
+// writeIndexed is write for a table with indexes that have to change: in a transaction. It
+// panics with a *UniqueError if a unique index does not allow it.
+func (m *Map[K, V]) writeIndexed(v *version[K, V], cond condition[K, V]) (base *version[K, V], written bool) {
+	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt}
+	err := m.db.Update(background, opts, func(tx DBTx) error {
+		own := m.inside(tx)
+		own.st.enter()
+		base = own.st.get(v.key, false)
+		own.st.leave()
+		tx.tx.check()
+		if written = cond == nil || cond(base); !written {
+			return nil
+		}
+		if value, has := v.present(); has {
+			own.Set(v.key, value)
+		} else {
+			own.Delete(v.key)
+		}
+		// It is nobody else's; who asks when it was committed looks there.
+		tx.OnCommit(func(e uint64) { setWord(&v.state, load(&v.state).at(epoch.Epoch(e))) })
+		return nil
+	})
+	switch {
+	case errors.Is(err, ErrSelfConflict):
+		panic(errOwnKey)
+	case err != nil:
+		panic(err)
+	}
+	return base, written
+}
+
+// updateIndexed is Update for a table with indexes.
+func (m *Map[K, V]) updateIndexed(ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error) error {
+	return m.db.Update(ctx, opts, func(tx DBTx) error { return fn(m.inside(tx)) })
+}
