@@ -11,6 +11,17 @@ import (
 
 func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
 	keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+	ix := makeIndex(m, call, name, compare, keys, opts)
+	if err := ix.build(); err != nil {
+		ix.Drop()
+		return nil, err
+	}
+	return ix, nil
+}
+
+// makeIndex makes an index that nobody writes yet, and its table.
+func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
+	keys func(K, V) []I, opts *IndexOptions) *Index[I, K, V] {
 	m.check()
 	switch {
 	case m.db == nil:
@@ -40,11 +51,7 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare
 		ix.entries = addTable[entry[I, K], none](m.db, table, nil, newOrder(ix.compare), true)
 		ix.sound = ix.entries.reflexive
 	}
-	if err := ix.build(); err != nil {
-		ix.Drop()
-		return nil, err
-	}
-	return ix, nil
+	return ix
 }
 
 // alter announces another schema: see X2.

@@ -22,10 +22,7 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 		defer close(done)
 		m.Store(2, 2)
 	}()
-	require.Eventually(t, func() bool {
-		stacks := make([]byte, 1<<20)
-		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "pinSome")
-	}, patience, time.Millisecond, "it waits for the lock")
+	require.Eventually(t, func() bool { return standing("pinSome") }, patience, time.Millisecond)
 	_, ok := m.Load(2)
 	require.False(t, ok)
 	m.Store(1, 3)
@@ -118,4 +115,10 @@ func TestOrderedComparePanics(t *testing.T) {
 	require.False(t, m.Has("x"))
 	require.Empty(t, m.order.pins)
 	require.Equal(t, 2, m.order.len())
+}
+
+// standing reports whether a goroutine is in the function.
+func standing(function string) bool {
+	stacks := make([]byte, 1<<20)
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), function)
 }

@@ -24,6 +24,7 @@ import (
 // in the environment there are more scenarios, and wider bounds.
 var (
 	scenarioFlag = flag.String("scenario", "", "the only scenario to explore")
+	boundFlag    = flag.Int("preemptions", -1, "explore -scenario with at most so many preemptions")
 	scheduleFlag = flag.String("schedule", "", "the only schedule of it to execute")
 )
 
@@ -132,6 +133,28 @@ var inOrder = []string{
 	"b ordered|watched pb wc|store a",
 }
 
+// withIndex are programs over a table with an index, or one that gets it meanwhile. They are
+// explored within a bound on preemptions.
+var withIndex = []string{
+	"a b indexed|update wa wb|view ra x",
+	"a indexed|store a|view ra x; view x",
+	"a indexed|delete a; prune|view x ra",
+	"indexed|store a|store a; view x",
+	"a indexed|update x wb|store a",
+	"a b indexed patience=0|update x wa|update x wb",
+	"a indexed|snapshot wa|snapshot wa; view x",
+	"a indexed|loadOrStore b|update mb wa; view x",
+	"a indexable|index; view x|store a",
+	"a indexable|index; view x|delete a",
+	"a- indexable|index; view x|store a; prune",
+	"indexable|index; view x|store a",
+	"a b indexable|index; view x|update ra wb",
+	"a indexable|index; view x|update wa wb",
+	"a indexable|index; view x|snapshot ra wa",
+	"a indexable|index; view x|compute a; cas a=1",
+	"a indexable|index|store a; view ra x",
+}
+
 // three are programs of three actors, explored within a bound on preemptions.
 var three = []string{
 	"a-|store a|loadAndDelete a|prune",
@@ -179,7 +202,7 @@ func TestSchedules(t *testing.T) {
 		require.NoError(t, x.verdict())
 		return
 	case *scenarioFlag != "":
-		c.explore(*scenarioFlag, -1, 0)
+		c.explore(*scenarioFlag, *boundFlag, 0)
 	case large:
 		for _, initial := range initials {
 			c.pairs(initial+" patience=1", 1, 0, 10_000)
@@ -193,6 +216,9 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(reusedMore, overTablesMore) {
 			c.explore(text, 4, 100_000)
 			c.explore(text, -1, 300_000)
+		}
+		for _, text := range withIndex {
+			c.explore(text, 4, 300_000)
 		}
 		for _, text := range slices.Concat(three, threeMore) {
 			c.explore(text, 3, 100_000)
@@ -212,6 +238,9 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(overTables[:2], inOrder[:3]) {
 			c.explore(text, -1, 0)
 		}
+		for _, text := range withIndex {
+			c.explore(text, 1, 0)
+		}
 		for _, text := range three[:4] {
 			c.explore(text, 1, 0)
 		}
@@ -227,6 +256,9 @@ func TestSchedules(t *testing.T) {
 		}
 		for _, text := range slices.Concat(reusedMore, overTablesMore) {
 			c.explore(text, 3, 0)
+		}
+		for _, text := range withIndex {
+			c.explore(text, 2, 0)
 		}
 		for _, text := range three {
 			c.explore(text, 2, 0)

@@ -37,7 +37,7 @@ func (x *execution) verdict() error {
 	}
 	var history []*operation
 	for _, o := range x.ops {
-		if o.kind != opPrune && o.kind != opRefresh {
+		if o.kind != opPrune && o.kind != opRefresh && o.kind != opIndex {
 			history = append(history, o)
 		}
 	}
@@ -65,21 +65,26 @@ func (x *execution) report() string {
 
 // justified reports whether the aborted o may have had a conflict: another
 // operation that it did not come after has written a key it read, or, at
-// snapshot level, having read, a key it wrote.
+// snapshot level, having read, a key it wrote. In a table with indexes a write is a read; and
+// an index that is made is a reason.
 func (x *execution) justified(o *operation) bool {
-	if !o.hasRead() {
+	indexes := x.w.ix != nil
+	if !o.hasRead() && !indexes {
 		return false
 	}
 	for _, other := range x.ops {
 		if other == o || other.ended < o.started {
 			continue
 		}
+		if other.kind == opIndex {
+			return true
+		}
 		for i := range programKeys {
 			mine := o.saw[i] != unseen
-			if o.level == snapshot {
-				mine = false
+			if o.level == snapshot || indexes {
+				mine = mine && indexes
 				for _, a := range o.acts {
-					mine = mine || a.key == i && strings.IndexByte("wdu", a.do) >= 0
+					mine = mine || a.key == i && (indexes || strings.IndexByte("wdu", a.do) >= 0)
 				}
 			}
 			if _, wrote := other.writes(i); wrote && mine {
@@ -115,6 +120,10 @@ func (x *execution) inspect() {
 		require.Empty(t, x.end.failed)
 	}
 	look()
+	if x.w.has {
+		checkQuiet(t, x.w.ix.entries)
+		require.Equal(t, contents(t, x.w.maps[0]), maps.Collect(x.w.ix.Ascend(x.w.maps[0], Range[int]{})))
+	}
 	x.w.of[0].gc.Refresh()
 	view := x.w.of[0].gc.View()
 	for _, m := range x.w.maps {

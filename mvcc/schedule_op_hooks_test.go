@@ -55,6 +55,7 @@ const (
 	opPast
 	opUpdate
 	opClear
+	opIndex
 	opPrune
 	opRefresh
 	opEnd // reads everything, without the map: what was found in the end
@@ -62,7 +63,7 @@ const (
 
 // An act is what a transaction does with one key, or all.
 type act struct {
-	do  byte // 'r'ead, read for 'u'pdate, 'w'rite, 'm'erge, 'd'elete, 's'can, 'p'refix
+	do  byte // 'r'ead, read for 'u'pdate, 'w'rite, 'm'erge, 'd'elete, 's'can, 'p'refix, inde'x'
 	key int
 }
 
@@ -78,6 +79,8 @@ var oneKeyKinds = map[string]opKind{
 //	view ra rb      a snapshot that reads a, then b
 //	view scan       a snapshot that reads all keys by All, or in order
 //	view pb         a snapshot that reads the keys up to b, in order
+//	view x          a snapshot that reads all keys by the index, if that is complete
+//	index           the index is made
 //	past ra rb      a snapshot of the beginning, if it can be had
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c
 //	update ma ub    one that merges a, and reads b for update
@@ -109,6 +112,9 @@ func parseOperation(text string, id int) (*operation, error) {
 		return o, nil
 	case "refresh":
 		o.kind = opRefresh
+		return o, nil
+	case "index":
+		o.kind = opIndex
 		return o, nil
 	case "clear":
 		o.kind = opClear
@@ -145,8 +151,8 @@ func parseOperation(text string, id int) (*operation, error) {
 		return o, err
 	}
 	for _, word := range words[1:] {
-		if word == "scan" {
-			o.acts = append(o.acts, act{do: 's'})
+		if word == "scan" || word == "x" {
+			o.acts = append(o.acts, act{do: word[0]})
 			continue
 		}
 		k, err := key(word[1:])
@@ -274,7 +280,7 @@ func (o *operation) run(w *world) {
 	case opView:
 		at, end := w.snapshot()
 		for _, a := range o.acts {
-			o.read(at, a, nil)
+			o.read(w, at, a, nil)
 		}
 		end()
 	case opPast:
@@ -292,6 +298,8 @@ func (o *operation) run(w *world) {
 				m.prune(h.at, h.head, view, math.MaxInt, new(found))
 			}
 		}
+	case opIndex:
+		w.buildIndex()
 	case opRefresh:
 		m.gc.Refresh()
 	}
@@ -324,7 +332,7 @@ func (o *operation) update(w *world) {
 				in(a.key).Delete(programKeys[a.key])
 				own[a.key] = 0
 			default:
-				o.read(func(key int) Reader[string, int] { return in(key) }, a, own)
+				o.read(w, func(key int) Reader[string, int] { return in(key) }, a, own)
 			}
 		}
 	}
@@ -353,7 +361,7 @@ func (o *operation) merge(tx Tx[string, int], i int) {
 }
 
 // read performs a reading act. own is what the transaction has written itself.
-func (o *operation) read(in func(key int) Reader[string, int], a act, own map[int]int) {
+func (o *operation) read(w *world, in func(key int) Reader[string, int], a act, own map[int]int) {
 	see := func(i, value int, ok bool) {
 		if mine, written := own[i]; !written {
 			o.note(i, value, ok)
@@ -380,8 +388,12 @@ func (o *operation) read(in func(key int) Reader[string, int], a act, own map[in
 		if i > 0 && in(i) == in(i-1) {
 			continue // the same map
 		}
-		all := in(i).All()
-		if o.ordered {
+		all, ok := in(i).All(), false
+		if a.do == 'x' {
+			if all, ok = w.byIndex(in(i)); !ok {
+				return
+			}
+		} else if o.ordered {
 			all = in(i).(interface {
 				Ascend(Range[string]) iter.Seq2[string, int]
 			}).Ascend(UpTo(programKeys[last]))

@@ -24,10 +24,11 @@ type scenario struct {
 // The first part has a word for each key that has an entry: "a" has a value, "b-"
 // was deleted, "c+" was overwritten once; the value of key number i is i+1. It
 // may also say "eager": committers prune at every write; "busy": there is no
-// background work, committers do it; "ordered": the keys have an order; "tables": each key is in a table of its own, but for
-// the last, which is with the one before; and "patience=2", see [scheduler]. The other
-// parts are the programs of the actors, each a list of operations divided by
-// semicolons.
+// background work, committers do it; "ordered": the keys have an order; "tables": each key is in a
+// table of its own, but for the last, which is with the one before; "indexed": they are in one
+// table, which has an index of the values; "indexable": it may get one; and "patience=2", see
+// [scheduler]. The other parts are the programs of the actors, each a list of operations
+// divided by semicolons.
 func parseScenario(text string) (*scenario, error) {
 	initial, rest, _ := strings.Cut(text, "|")
 	sc := &scenario{initial: initial, patience: 1}
@@ -82,7 +83,12 @@ func (sc *scenario) newWorld() (*world, state) {
 	if slices.Contains(words, "busy") {
 		opts.ReclaimWorkers = -1
 	}
-	w := newWorld(opts, slices.Contains(words, "tables"), slices.Contains(words, "ordered"))
+	indexed := slices.Contains(words, "indexed")
+	w := newWorld(opts, slices.Contains(words, "tables"), indexed || slices.Contains(words, "indexable"),
+		slices.Contains(words, "ordered"))
+	if indexed {
+		w.buildIndex()
+	}
 	var now state
 	for i, key := range programKeys {
 		m := w.of[i]

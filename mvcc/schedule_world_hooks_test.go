@@ -5,6 +5,7 @@ package mvcc
 import (
 	"cmp"
 	"fmt"
+	"iter"
 )
 
 // A world is what the programs of a scenario run on: a map, or the tables of a database.
@@ -13,11 +14,15 @@ type world struct {
 	db   *DB
 	maps []*Map[string, int]
 	of   [len(programKeys)]*Map[string, int]
+	// ix is an index of the values, if there is a single table, and has is when it is
+	// complete.
+	ix  *Index[int, string, int]
+	has bool
 }
 
-func newWorld(opts *Options, tables, ordered bool) *world {
+func newWorld(opts *Options, tables, single, ordered bool) *world {
 	w := &world{}
-	if tables {
+	if tables || single {
 		w.db = NewDB(opts)
 	}
 	by := func() *order[string] {
@@ -31,7 +36,7 @@ func newWorld(opts *Options, tables, ordered bool) *world {
 		case !tables && i > 0 || tables && i == len(w.of)-1:
 			w.of[i] = w.of[i-1]
 			continue
-		case tables:
+		case w.db != nil:
 			w.of[i] = addTable[string, int](w.db, fmt.Sprint(i), nil, by(), false)
 		default:
 			w.of[i] = newAlone[string, int](opts, by())
@@ -41,7 +46,39 @@ func newWorld(opts *Options, tables, ordered bool) *world {
 		m.index.table.Store(newTable[string, int](2)) // a scan has fewer steps
 		w.maps = append(w.maps, m)
 	}
+	if single {
+		w.makeIndex()
+	}
 	return w
+}
+
+// makeIndex makes the index, whose order and hashes are the same every time.
+func (w *world) makeIndex() {
+	values := func(_ string, value int) []int { return []int{value} }
+	w.ix = makeIndex(w.maps[0], "test", "values", cmp.Compare[int], values, nil)
+	w.ix.byKey = cmp.Compare[string]
+	x := w.ix.entries.index
+	x.hash.kind, x.hash.given = hashGiven, func(e entry[int, string]) uint64 {
+		return uint64(e.index<<8|int(e.key[0])) * 0x9e3779b97f4a7c15
+	}
+	x.table.Store(newTable[entry[int, string], none](2))
+}
+
+// buildIndex builds the index.
+func (w *world) buildIndex() {
+	if err := w.ix.build(); err != nil {
+		panic(err)
+	}
+	w.has = true
+}
+
+// byIndex returns what r sees through the index, and false if that was not complete when r
+// began.
+func (w *world) byIndex(r Reader[string, int]) (all iter.Seq2[string, int], ok bool) {
+	if w.ix == nil || !w.has || r.Epoch() < w.ix.since.Load() {
+		return nil, false
+	}
+	return w.ix.Ascend(r, Range[int]{}), true
 }
 
 func (w *world) close() {

@@ -1,70 +1,66 @@
-// Secondary keeps users by their ID and finds them by their mail address: an index is a table
-// that is written in the same transaction, so whoever sees one sees the other.
+// Secondary finds users by their mail address, of which no two have the same, and in the order
+// of their ages: indexes that every write of a user keeps right.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-type user struct{ name, mail string }
+type user struct {
+	name, mail string
+	age        int
+}
 
 type users struct {
-	db     *mvcc.DB
-	byID   *mvcc.Map[int, user]
-	byMail *mvcc.Map[string, int] // the ID
+	*mvcc.Map[int, user]
+	byMail *mvcc.Index[string, int, user]
+	byAge  *mvcc.Index[int, int, user]
 }
 
-func newUsers() users {
-	db := mvcc.NewDB(nil)
-	return users{db, mvcc.NewTable[int, user](db, "users", nil), mvcc.NewTable[string, int](db, "mails", nil)}
+func newUsers(db *mvcc.DB) (users, error) {
+	all := mvcc.NewTable[int, user](db, "users", nil)
+	byMail, err := mvcc.NewIndex(all, "by mail", func(_ int, u user) []string {
+		return []string{u.mail}
+	}, &mvcc.IndexOptions{Unique: true})
+	if err != nil {
+		return users{}, err
+	}
+	byAge, err := mvcc.NewOrderedIndex(all, "by age", func(_ int, u user) []int {
+		return []int{u.age}
+	}, nil)
+	return users{all, byMail, byAge}, err
 }
 
-var (
-	errMailTaken = errors.New("mail address in use")
-	errNoUser    = errors.New("no such user")
-)
-
-// put writes a user and keeps the index right. Every write of a user goes through it.
+// put writes a user, unless somebody else has the address.
 func (u users) put(ctx context.Context, id int, record user) error {
-	return u.db.Update(ctx, nil, func(tx mvcc.DBTx) error {
-		byID, byMail := u.byID.In(tx), u.byMail.In(tx)
-		if owner, ok := byMail.Get(record.mail); ok && owner != id {
-			return fmt.Errorf("%s: %w", record.mail, errMailTaken)
-		}
-		if old, ok := byID.Get(id); ok && old.mail != record.mail {
-			byMail.Delete(old.mail)
-		}
-		byMail.Set(record.mail, id)
-		byID.Set(id, record)
+	return u.Update(ctx, nil, func(tx mvcc.Tx[int, user]) error {
+		tx.Set(id, record)
 		return nil
 	})
-}
-
-// find finds a user. Both reads are of one moment: so the index never points to nobody.
-func (u users) find(mail string) (found user, err error) {
-	err = u.db.View(func(s mvcc.DBSnapshot) error {
-		id, ok := u.byMail.At(s).Get(mail)
-		if !ok {
-			return fmt.Errorf("%s: %w", mail, errNoUser)
-		}
-		found, _ = u.byID.At(s).Get(id)
-		return nil
-	})
-	return found, err
 }
 
 func main() {
-	ctx, u := context.Background(), newUsers()
-	defer u.db.Close()
-	fmt.Println(u.put(ctx, 1, user{"Alice", "alice@example.com"}))
-	fmt.Println(u.put(ctx, 2, user{"Bob", "alice@example.com"}))
-	fmt.Println(u.put(ctx, 2, user{"Bob", "bob@example.com"}))
-	fmt.Println(u.put(ctx, 1, user{"Alice", "a@example.com"})) // she moves
-	fmt.Println(u.find("a@example.com"))
-	fmt.Println(u.find("alice@example.com"))
-	fmt.Println(u.byID.Len(), "users,", u.byMail.Len(), "addresses")
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	u, err := newUsers(db)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	fmt.Println(u.put(ctx, 1, user{"Alice", "alice@example.com", 40}))
+	var taken *mvcc.UniqueError
+	err = u.put(ctx, 2, user{"Bob", "alice@example.com", 30})
+	fmt.Println(errors.As(err, &taken), err)
+	fmt.Println(u.put(ctx, 2, user{"Bob", "bob@example.com", 30}))
+	fmt.Println(u.put(ctx, 1, user{"Alice", "a@example.com", 40})) // she moves
+	fmt.Println(u.byMail.First(u.Map, "a@example.com"))
+	fmt.Println(u.byMail.First(u.Map, "alice@example.com"))
+	for _, record := range u.byAge.Ascend(u.Map, mvcc.From(18)) {
+		fmt.Println(record.name, record.age)
+	}
 }

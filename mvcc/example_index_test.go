@@ -1,0 +1,205 @@
+package mvcc_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A user of a site, as the examples below use it.
+type user struct {
+	name, mail string
+	tags       []string
+	born       int
+}
+
+func byMail(_ int, u user) []string { return []string{u.mail} }
+func byTag(_ int, u user) []string  { return u.tags }
+func byBirth(_ int, u user) []int   { return []int{u.born} }
+
+func openSite() (db *mvcc.DB, users *mvcc.Map[int, user]) {
+	db = mvcc.NewDB(nil)
+	users = mvcc.NewOrderedTable[int, user](db, "users", nil)
+	users.Store(1, user{"Ada", "ada@example.com", []string{"admin", "poet"}, 1815})
+	users.Store(2, user{"Alan", "alan@example.com", []string{"admin"}, 1912})
+	users.Store(3, user{"Grace", "grace@example.com", nil, 1906})
+	return db, users
+}
+
+func ExampleIndex() {
+	db, users := openSite()
+	defer db.Close()
+	mails, err := mvcc.NewIndex(users, "by mail", byMail, &mvcc.IndexOptions{Unique: true})
+	if err != nil {
+		panic(err)
+	}
+	// The index follows whatever is written, in the same moment.
+	users.Store(1, user{name: "Ada", mail: "countess@example.com"})
+	_ = users.View(func(s mvcc.Snapshot[int, user]) error {
+		id, u, ok := mails.First(s, "countess@example.com")
+		fmt.Println(id, u.name, ok)
+		_, _, ok = mails.First(s, "ada@example.com")
+		fmt.Println(ok)
+		return nil
+	})
+	// Output:
+	// 1 Ada true
+	// false
+}
+
+func ExampleNewIndex() {
+	db, users := openSite()
+	defer db.Close()
+	tags, _ := mvcc.NewIndex(users, "by tag", byTag, nil) // none, one or several for each
+	for id, u := range tags.Get(users, "admin") {
+		fmt.Println(id, u.name)
+	}
+	// Output:
+	// 1 Ada
+	// 2 Alan
+}
+
+func ExampleIndexOptions() {
+	db, users := openSite()
+	defer db.Close()
+	users.Store(4, user{name: "Al", mail: "alan@example.com"})
+	_, err := mvcc.NewIndex(users, "by mail", byMail, &mvcc.IndexOptions{Unique: true})
+	fmt.Println(err)
+	// Output:
+	// mvcc: index "by mail" of table "users" is unique: records 2 and 4 have the index key alan@example.com
+}
+
+func ExampleUniqueError() {
+	db, users := openSite()
+	defer db.Close()
+	_, _ = mvcc.NewIndex(users, "by mail", byMail, &mvcc.IndexOptions{Unique: true})
+	err := users.Update(context.Background(), nil, func(tx mvcc.Tx[int, user]) error {
+		tx.Set(5, user{name: "Al", mail: "alan@example.com"})
+		tx.Set(6, user{name: "Edsger", mail: "ed@example.com"})
+		return nil
+	})
+	var taken *mvcc.UniqueError
+	if errors.As(err, &taken) {
+		fmt.Println(taken.Index, "says that", taken.Records[0], "has", taken.Key)
+	}
+	fmt.Println(users.Has(6)) // nothing of it
+	// Output:
+	// by mail says that 2 has alan@example.com
+	// false
+}
+
+func ExampleUniqueError_Error() {
+	err := &mvcc.UniqueError{Table: "users", Index: "by mail", Key: "a@b.c", Records: [2]any{1, 2}}
+	fmt.Println(err)
+	// Output: mvcc: index "by mail" of table "users" is unique: records 1 and 2 have the index key a@b.c
+}
+
+func ExampleNewOrderedIndex() {
+	db, users := openSite()
+	defer db.Close()
+	births, _ := mvcc.NewOrderedIndex(users, "by birth", byBirth, nil)
+	for _, u := range births.Ascend(users, mvcc.From(1900)) {
+		fmt.Println(u.born, u.name)
+	}
+	// Output:
+	// 1906 Grace
+	// 1912 Alan
+}
+
+func ExampleNewOrderedIndexFunc() {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	type meeting struct{ begin time.Time }
+	meetings := mvcc.NewTable[string, meeting](db, "meetings", nil)
+	// Several orders in one: by day, and by name within a day.
+	type dayName struct{ day, name string }
+	agenda, _ := mvcc.NewOrderedIndexFunc(meetings, "agenda", func(a, b dayName) int {
+		return cmp.Or(strings.Compare(a.day, b.day), strings.Compare(a.name, b.name))
+	}, func(name string, m meeting) []dayName {
+		return []dayName{{m.begin.Format(time.DateOnly), name}}
+	}, nil)
+	day := time.Date(2030, 1, 1, 9, 0, 0, 0, time.UTC)
+	meetings.Store("tea", meeting{day.Add(time.Hour)})
+	meetings.Store("plan", meeting{day.Add(26 * time.Hour)})
+	meetings.Store("retro", meeting{day})
+	for name, m := range agenda.Ascend(meetings, mvcc.Range[dayName]{}) {
+		fmt.Println(m.begin.Format(time.DateOnly), name)
+	}
+	// Output:
+	// 2030-01-01 retro
+	// 2030-01-01 tea
+	// 2030-01-02 plan
+}
+
+func ExampleIndex_Get() {
+	db, users := openSite()
+	defer db.Close()
+	tags, _ := mvcc.NewIndex(users, "by tag", byTag, nil)
+	_ = users.Update(context.Background(), nil, func(tx mvcc.Tx[int, user]) error {
+		tx.Set(3, user{name: "Grace", tags: []string{"admin"}})
+		for id := range tags.Get(tx, "admin") { // what the transaction has written included
+			tx.Delete(id)
+		}
+		return nil
+	})
+	fmt.Println(users.Len())
+	// Output: 0
+}
+
+func ExampleIndex_First() {
+	db, users := openSite()
+	defer db.Close()
+	mails, _ := mvcc.NewIndex(users, "by mail", byMail, nil)
+	id, u, ok := mails.First(users, "grace@example.com")
+	fmt.Println(id, u.name, ok)
+	// Output: 3 Grace true
+}
+
+func ExampleIndex_Ascend() {
+	db, users := openSite()
+	defer db.Close()
+	mails, _ := mvcc.NewOrderedIndex(users, "by mail", byMail, nil)
+	_ = db.View(func(s mvcc.DBSnapshot) error {
+		for _, u := range mails.Ascend(users.At(s), mvcc.Prefix("a")) {
+			fmt.Println(u.mail)
+		}
+		return nil
+	})
+	// Output:
+	// ada@example.com
+	// alan@example.com
+}
+
+func ExampleIndex_Descend() {
+	db, users := openSite()
+	defer db.Close()
+	births, _ := mvcc.NewOrderedIndex(users, "by birth", byBirth, nil)
+	for _, youngest := range births.Descend(users, mvcc.Range[int]{}) {
+		fmt.Println(youngest.name)
+		break
+	}
+	// Output: Alan
+}
+
+func ExampleIndex_Name() {
+	db, users := openSite()
+	defer db.Close()
+	tags, _ := mvcc.NewIndex(users, "by tag", byTag, nil)
+	fmt.Println(tags.Name())
+	// Output: by tag
+}
+
+func ExampleIndex_Drop() {
+	db, users := openSite()
+	defer db.Close()
+	mails, _ := mvcc.NewIndex(users, "by mail", byMail, &mvcc.IndexOptions{Unique: true})
+	mails.Drop()
+	users.Store(4, user{name: "Al", mail: "alan@example.com"}) // nobody minds
+	fmt.Println(users.Len())
+	// Output: 4
+}

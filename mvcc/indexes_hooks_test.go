@@ -1,0 +1,61 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// Somebody has locked a bucket to insert a key, and found that the table has no indexes.
+// NewIndex waits for him.
+func TestIndexWaitsForInsert(t *testing.T) {
+	x := newIndexing(t, false)
+	s := newStage(t)
+	inserter := s.actor("inserter", func() { x.m.Store(1, 8) }).to(hooks.InsertLocked)
+	builder := s.actor("builder", func() { x.build(t) }).to(hooks.SchemaAnnounced)
+	built := make(chan struct{})
+	go func() {
+		defer close(built)
+		builder.finish()
+	}()
+	require.Eventually(t, func() bool { return standing("passLocks") }, patience, time.Millisecond)
+	inserter.finish()
+	<-built
+	x.check(t, x.m)
+}
+
+// And what somebody installs who has seen no index is what NewIndex writes over, or is
+// aborted by it.
+func TestIndexMeetsWhatIsInstalled(t *testing.T) {
+	for _, multi := range []bool{false, true} {
+		x := newIndexing(t, false)
+		x.m.Store(1, 8)
+		s := newStage(t)
+		writer := s.actor("writer", func() {
+			if !multi {
+				x.m.Store(1, 16)
+				return
+			}
+			require.NoError(t, x.m.Update(bg, nil, func(tx Tx[int, int]) error {
+				tx.Set(1, 16)
+				tx.Set(2, 24)
+				return nil
+			}))
+		})
+		if multi {
+			writer.to(hooks.InstalledAll)
+		} else {
+			writer.to(hooks.StoreInstalled)
+		}
+		x.build(t)
+		x.check(t, x.m)
+		writer.finish()
+		x.check(t, x.m)
+		require.Equal(t, 16, must(x.m.Load(1)))
+	}
+}
