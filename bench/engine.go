@@ -96,6 +96,15 @@ type Op[K comparable, V any] struct {
 	Old   V // set: what was read
 }
 
+// A Ranger is a [Session] that can read keys in their order, which is that of strings. It is
+// asked to only if [Setup.Ordered] is set.
+type Ranger[K comparable, V any] interface {
+	// Range calls visit for the n lowest keys that are not below low, or as many as there are,
+	// from the lowest to the highest, with their values as of one moment. It calls visit
+	// for none of them twice.
+	Range(low K, n int, visit func(key K, value V)) error
+}
+
 // A Pinner is a [Session] that can keep a snapshot open.
 type Pinner[K comparable, V any] interface {
 	// Pin opens a snapshot of the map as it is.
@@ -123,6 +132,9 @@ const (
 type Setup[K comparable, V any] struct {
 	Keys   []K // all keys there are at first; those that some workloads delete come back
 	Values []V // their first values, in the same order
+
+	// Ordered says that the sessions are asked for ranges, see [Ranger].
+	Ordered bool
 
 	// Isolation is the level of read-write transactions, for engines that have a
 	// choice. It is never empty.

@@ -36,6 +36,7 @@ func idleSpec() EngineSpec { return builtin(EngineSpec{Name: "idle"}) }
 // idle is engine and session in one.
 type idle[K comparable, V any] struct {
 	NoAborts
+	keys    []K
 	values  []V
 	numbers []uint64 // values, if they are numbers
 	total   uint64   // of the numbers at first
@@ -43,11 +44,11 @@ type idle[K comparable, V any] struct {
 }
 
 func newIdle[K comparable, V any](setup Setup[K, V]) (Engine[K, V], error) {
-	return idleOf[K](setup.Values, make([]bool, len(setup.Values))), nil
+	return idleOf(setup.Keys, setup.Values, make([]bool, len(setup.Values))), nil
 }
 
-func idleOf[K comparable, V any](values []V, absent []bool) *idle[K, V] {
-	e := &idle[K, V]{values: values, absent: absent}
+func idleOf[K comparable, V any](keys []K, values []V, absent []bool) *idle[K, V] {
+	e := &idle[K, V]{keys: keys, values: values, absent: absent}
 	e.numbers, _ = any(values).([]uint64)
 	for _, v := range e.numbers {
 		e.total += v
@@ -59,16 +60,33 @@ func idleOf[K comparable, V any](values []V, absent []bool) *idle[K, V] {
 // copy: it runs beside the goroutine.
 func (e *idle[K, V]) Session(worker int) Session[K, V] {
 	if worker > 0 {
-		return idleOf[K](slices.Clone(e.values), slices.Clone(e.absent))
+		return idleOf(e.keys, slices.Clone(e.values), slices.Clone(e.absent))
 	}
 	return e
 }
 
-func (e *idle[K, V]) Close()                      {}
-func (e *idle[K, V]) Begin() error                { return nil }
-func (e *idle[K, V]) Pin() (Pin[K, V], error)     { return idlePin[K, V](slices.Clone(e.values)), nil }
-func (e *idle[K, V]) Sum() (uint64, int, error)   { return e.total, len(e.values), nil }
-func (e *idle[K, V]) Transfer(K, K, uint64) error { return nil } // its auditor would not see it
+func (e *idle[K, V]) Close() {}
+
+// Range implements [Ranger].
+func (e *idle[K, V]) Range(low K, n int, visit func(key K, value V)) error {
+	for k := keyIndex(low); k < len(e.values) && n > 0; k++ {
+		if !e.absent[k] {
+			visit(e.keys[k], e.values[k])
+			n--
+		}
+	}
+	return nil
+}
+
+func (e *idle[K, V]) Begin() error              { return nil }
+func (e *idle[K, V]) Pin() (Pin[K, V], error)   { return idlePin[K, V](slices.Clone(e.values)), nil }
+func (e *idle[K, V]) Sum() (uint64, int, error) { return e.total, len(e.values), nil }
+
+func (e *idle[K, V]) Transfer(from, to K, amount uint64) error {
+	e.numbers[keyIndex(from)] -= amount
+	e.numbers[keyIndex(to)] += amount
+	return nil
+}
 
 func (e *idle[K, V]) Get(key K) (V, bool, error) {
 	k := keyIndex(key)

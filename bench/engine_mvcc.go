@@ -17,7 +17,14 @@ type mvccEngine[K comparable, V any] struct {
 }
 
 func openMVCC[K comparable, V any](setup Setup[K, V]) *mvccEngine[K, V] {
-	m := mvcc.New[K, V](setup.Map.options(len(setup.Keys), setup.Isolation))
+	options := setup.Map.options(len(setup.Keys), setup.Isolation)
+	var m *mvcc.Map[K, V]
+	if setup.Ordered {
+		strings := mvcc.NewOrdered[string, V](options)
+		m = any(strings).(*mvcc.Map[K, V])
+	} else {
+		m = mvcc.New[K, V](options)
+	}
 	e := &mvccEngine[K, V]{m: m, Limits: setup.Limits}
 	e.numbers, _ = any(m).(*mvcc.Map[K, uint64])
 	if setup.Attempts > 0 {
@@ -173,6 +180,19 @@ func (s *mvccSession[K, V]) Sum() (total uint64, keys int, err error) {
 		return nil
 	})
 	return total, keys, err
+}
+
+// Range implements [Ranger].
+func (s *mvccSession[K, V]) Range(low K, n int, visit func(key K, value V)) error {
+	return s.m.View(func(sn mvcc.Snapshot[K, V]) error {
+		for key, value := range sn.Ascend(mvcc.From(low)) {
+			visit(key, value)
+			if n--; n <= 0 {
+				break
+			}
+		}
+		return nil
+	})
 }
 
 // mvccDirectSession uses the one-key operations.

@@ -82,6 +82,7 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 // Why an engine lacks a workload.
 const (
 	noTx       = "it has no transactions"
+	noOrder    = "its keys have no order"
 	noMultiTx  = "it has no transactions over several keys"
 	noSnapshot = "it has no snapshots"
 	oneKey     = "one-key operations are no transactions over several keys"
@@ -96,6 +97,15 @@ func lacking(why string, more map[string]string) map[string]string {
 		if w.multiKey {
 			lacks[w.Name] = why
 		}
+	}
+	return lacks
+}
+
+// unordered returns what an engine lacks that has transactions and no order.
+func unordered() map[string]string {
+	lacks := map[string]string{}
+	for _, w := range rangeWorkloads() {
+		lacks[w.Name] = noOrder
 	}
 	return lacks
 }
@@ -118,12 +128,14 @@ func Engines() []EngineSpec {
 			Levels: levels, Reclaims: true,
 		},
 		{
-			Name: "rwmutex",
-			Doc:  "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are copies",
+			Name:  "rwmutex",
+			Doc:   "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are copies",
+			Lacks: unordered(),
 		},
 		{
-			Name: "mutex",
-			Doc:  "A Go map under a sync.Mutex, held once for each transaction; its snapshots are copies",
+			Name:  "mutex",
+			Doc:   "A Go map under a sync.Mutex, held once for each transaction; its snapshots are copies",
+			Lacks: unordered(),
 		},
 		{
 			Name:  "sync.Map",

@@ -207,6 +207,84 @@ var faults = []struct {
 		},
 	},
 	{
+		"leaves a key out of a range", []string{"range-read", "range-audit"}, []int{1, 4},
+		badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
+			first := true
+			return s.ranged(low, n+1, func(key string, v uint64) {
+				if !first || n == 1 {
+					visit(key, v)
+				}
+				first = false
+			})
+		}),
+	},
+	{
+		"ends a range early", []string{"range-read", "range-audit"}, []int{1, 4},
+		badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
+			return s.ranged(low, n-1, visit)
+		}),
+	},
+	{
+		"gives a key twice", []string{"range-read", "range-audit"}, []int{1, 4},
+		badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
+			return s.ranged(low, n, func(key string, v uint64) {
+				visit(key, v)
+				visit(key, v)
+			})
+		}),
+	},
+	{
+		"gives a range backwards", []string{"range-read"}, []int{1, 4},
+		badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
+			var keys []string
+			var values []uint64
+			err := s.ranged(low, max(n, 2), func(key string, v uint64) {
+				keys, values = append(keys, key), append(values, v)
+			})
+			for i, key := range slices.Backward(keys) {
+				visit(key, values[i])
+			}
+			return err
+		}),
+	},
+	{
+		"shows what was there at first in a range", []string{"range-read", "range-audit"}, []int{1, 4},
+		func(s *numberSession) {
+			bad, old := every(20), maps.Clone(s.m)
+			s.ranges = func(low string, n int, visit func(string, uint64)) error {
+				i, first := 0, bad()
+				return s.ranged(low, n, func(key string, v uint64) {
+					if i++; first && i%2 == 0 {
+						v = old[key]
+					}
+					visit(key, v)
+				})
+			}
+		},
+	},
+	{
+		"does not delete", []string{"range-read"}, []int{1, 4},
+		func(s *numberSession) {
+			s.batch = func(ops []numberOp, readOnly bool) error {
+				if ops[0].Kind == OpDelete {
+					return nil
+				}
+				return s.rwMutex.Batch(ops, readOnly)
+			}
+		},
+	},
+	{
+		"tears transfers, which a range shows", []string{"range-audit"}, []int{4},
+		func(s *numberSession) {
+			s.transfer = func(from, to string, amount uint64) error {
+				_, _ = s.rwMutex.Add(from, -amount)
+				runtime.Gosched()
+				_, err := s.rwMutex.Add(to, amount)
+				return err
+			}
+		},
+	},
+	{
 		"pins nothing", []string{"long-reader"}, []int{1, 3},
 		func(s *numberSession) {
 			s.pin = func() (Pin[string, uint64], error) { return live{s.rwMutex}, nil }
@@ -277,6 +355,18 @@ func badTransfer(f func(s *numberSession, from string, amount uint64)) func(*num
 	}
 }
 
+func badRange(f func(s *numberSession, low string, n int, visit func(string, uint64)) error) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(20)
+		s.ranges = func(low string, n int, visit func(string, uint64)) error {
+			if bad() {
+				return f(s, low, n, visit)
+			}
+			return s.ranged(low, n, visit)
+		}
+	}
+}
+
 // live is a snapshot that goes on with the map.
 type live struct{ *rwMutex[uint64] }
 
@@ -304,6 +394,8 @@ func TestFaultyEnginesAreCaught(t *testing.T) {
 				w = small(w)
 				switch { // few keys that matter
 				case w.kind == ycsb:
+					w.Params.Keys, w.Params.TxnSize, w.Params.ValueSize = 20, 6, words
+				case w.kind == rangeRead:
 					w.Params.Keys, w.Params.TxnSize, w.Params.ValueSize = 20, 6, words
 				case w.kind == crowd:
 					w.Params.Keys = 3

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,6 +21,8 @@ type tampered[V any] struct {
 	transfer func(from, to string, amount uint64) error
 	sum      func() (total uint64, keys int, err error)
 	batch    func(ops []Op[string, V], readOnly bool) error
+	sorted   []string // the keys
+	ranges   func(low string, n int, visit func(string, V)) error
 	begin    func() error
 	pin      func() (Pin[string, V], error)
 	aborts   func() uint64
@@ -68,6 +71,27 @@ func (s *tampered[V]) Batch(ops []Op[string, V], readOnly bool) error {
 	return s.rwMutex.Batch(ops, readOnly)
 }
 
+// Range implements [Ranger]: no key is new.
+func (s *tampered[V]) Range(low string, n int, visit func(string, V)) error {
+	if s.ranges != nil {
+		return s.ranges(low, n, visit)
+	}
+	return s.ranged(low, n, visit)
+}
+
+func (s *tampered[V]) ranged(low string, n int, visit func(string, V)) error {
+	s.rlock()
+	defer s.runlock()
+	i, _ := slices.BinarySearch(s.sorted, low)
+	for ; i < len(s.sorted) && n > 0; i++ {
+		if v, ok := s.m[s.sorted[i]]; ok {
+			visit(s.sorted[i], v)
+			n--
+		}
+	}
+	return nil
+}
+
 func (s *tampered[V]) Begin() error {
 	if s.begin != nil {
 		return s.begin()
@@ -92,11 +116,12 @@ func (s *tampered[V]) Aborts() uint64 {
 // tamperer is an engine whose sessions are tampered with.
 type tamperer[V any] struct {
 	*rwMutex[V]
-	with func(s *tampered[V], worker int)
+	sorted []string // the keys
+	with   func(s *tampered[V], worker int)
 }
 
 func (e tamperer[V]) Session(worker int) Session[string, V] {
-	s := &tampered[V]{rwMutex: e.rwMutex}
+	s := &tampered[V]{rwMutex: e.rwMutex, sorted: e.sorted}
 	e.with(s, worker)
 	return s
 }
@@ -107,7 +132,7 @@ func tamper[V any](
 ) func(Setup[string, V]) (Engine[string, V], error) {
 	return func(setup Setup[string, V]) (Engine[string, V], error) {
 		e, err := newLocked[string, V, sync.RWMutex](setup)
-		return tamperer[V]{e.(*rwMutex[V]), with}, err
+		return tamperer[V]{e.(*rwMutex[V]), slices.Sorted(slices.Values(setup.Keys)), with}, err
 	}
 }
 

@@ -57,7 +57,7 @@ type rigOf[K comparable, V any] struct {
 
 func newRigOf[K comparable, V any](t *Trial) *rigOf[K, V] {
 	n := t.config.Workload.keyCount(t.config.Threads)
-	r := &rigOf[K, V]{Trial: t, list: makeKeys[K](n), values: newValues[V](t, -1)}
+	r := &rigOf[K, V]{Trial: t, list: makeKeys[K](n, t.config.Workload.ordered), values: newValues[V](t, -1)}
 	r.job = newJob(r)
 	return r
 }
@@ -74,6 +74,7 @@ func (r *rigOf[K, V]) fill() error {
 		// keys come from somewhere else each time.
 		Keys:      cloneKeys(r.list),
 		Values:    make([]V, len(r.list)),
+		Ordered:   r.config.Workload.ordered,
 		Isolation: r.config.Isolation,
 		Map:       r.config.Map,
 		Limits:    Limits{Attempts: r.config.Attempts, Stopped: r.stop.Load},

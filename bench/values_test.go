@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,13 +72,16 @@ func TestKeysKeepTheirIndex(t *testing.T) {
 	testKeys[string](t, n)
 	testKeys[uint64](t, n)
 	testKeys[StructKey](t, n)
-	require.Equal(t, "key-17", keyName(makeKeys[string](18)[17]))
-	require.Equal(t, "{Tenant:3 Shard:17 ID:17}", keyName(makeKeys[StructKey](18)[17]))
+	inOrder := makeKeys[string](n, true)
+	require.True(t, slices.IsSorted(inOrder))
+	require.Equal(t, 17, keyIndex(inOrder[17]))
+	require.Equal(t, "key-17", keyName(makeKeys[string](18, false)[17]))
+	require.Equal(t, "{Tenant:3 Shard:17 ID:17}", keyName(makeKeys[StructKey](18, false)[17]))
 }
 
 func testKeys[K comparable](t *testing.T, n int) {
 	t.Helper()
-	keys := makeKeys[K](n)
+	keys := makeKeys[K](n, false)
 	seen := map[K]bool{}
 	for i, k := range keys {
 		require.Equal(t, i, keyIndex(k))

@@ -139,8 +139,8 @@ func TestEveryWorkloadIsVerifiedAtTheEnd(t *testing.T) {
 func TestBadlyFilledMap(t *testing.T) {
 	for name, spoil := range map[string]func(m map[string]uint64){
 		"empty":       func(m map[string]uint64) { clear(m) },
-		"key missing": func(m map[string]uint64) { delete(m, "key-2") },
-		"wrong value": func(m map[string]uint64) { m["key-3"]++ },
+		"key missing": func(m map[string]uint64) { delete(m, "key-2"); delete(m, "key-000000002") },
+		"wrong value": func(m map[string]uint64) { m["key-3"]++; m["key-000000003"]++ },
 	} {
 		for _, w := range smallNumbers() {
 			if w.keyCount(4) < 4 {

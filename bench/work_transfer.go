@@ -49,12 +49,16 @@ type transferTask[K comparable] struct {
 	moved    []uint64 // by account: what the committed transfers add to it, modulo 2^64
 }
 
-func (t *transferTask[K]) do() error {
-	from := t.pick.below(len(t.keys))
-	to := t.pick.below(len(t.keys) - 1)
+func (t *transferTask[K]) do() error { return t.move(0, len(t.keys)) }
+
+// move moves an amount between two of n accounts from number low on.
+func (t *transferTask[K]) move(low, n int) error {
+	from := t.pick.below(n)
+	to := t.pick.below(n - 1)
 	if to >= from {
 		to++
 	}
+	from, to = low+from, low+to
 	amount := uint64(1 + t.amount.below(100))
 	if err := t.transfer.Transfer(t.keys[from], t.keys[to], amount); err != nil {
 		return err

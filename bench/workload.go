@@ -120,6 +120,7 @@ type Workload struct {
 	modifies         bool    // its writes are read-modify-writes
 	owned            bool    // each goroutine has keys of its own
 	multiKey         bool    // its operations are transactions over several keys
+	ordered          bool    // it reads ranges of keys: strings, in their order
 	audits           bool    // what HasAudits returns
 	memory           bool    // what ReportsMemory returns
 	operation        string  // what all its operations are, "" if they are gets and puts

@@ -20,6 +20,8 @@ const (
 	begin
 	longReader
 	overwrite
+	rangeRead
+	rangeAudit
 )
 
 // newJob returns the job of the workload that r is for.
@@ -41,6 +43,10 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 		return beginJob[K, V]{r}
 	case longReader:
 		return &longReaderJob[K, V]{getPutJob: newOverwriting(r)}
+	case rangeRead:
+		return &rangeReadJob[K, V]{observed: newObserved(r)}
+	case rangeAudit:
+		return &rangeAuditJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}
 	case overwrite:
 		return &overwriteJob[K, V]{newOverwriting(r)}
 	}
@@ -51,7 +57,7 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 // listed.
 func Workloads() []Workload {
 	return slices.Concat(getPutWorkloads(), ycsbWorkloads(), ownKeyWorkloads(), freeBatchWorkloads(),
-		transferWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
+		transferWorkloads(), rangeWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
 }
 
 // WorkloadByName returns the built-in workload called name.

@@ -67,12 +67,20 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	if !st.multi() && !st.hasRead && (b == nil || b.claim == nil) {
 		// A blind write of one key, the same as a Store: it cannot conflict. With a claim
 		// of its own it would wait for itself.
-		w := &st.writes[0]
+		w, at, touches := &st.writes[0], st.epoch(), false
 		if w.merge != nil {
-			st.mergeAlone(gen)
+			touches = st.mergeAlone(gen)
 		} else {
 			st.end(gen)
-			m.write(w.at, w.hash, w.v, nil)
+			_, _, touches = m.tryWrite(w.at, w.hash, w.v, nil)
+		}
+		if touches { // the table has got an index
+			st.conflictOn(w.v.key, ConflictRead, nil)
+			*c = st.takeConflict()
+			c.readEpoch = at
+			c.of.conflicts[c.kind].Add(1)
+			st.recycle(gen)
+			return 0, resultConflict
 		}
 		e = m.commitEpoch(w.v)
 		st.recycle(gen)

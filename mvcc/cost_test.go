@@ -16,11 +16,11 @@ import (
 // A map costs what is in it.
 func TestEmptyMap(t *testing.T) {
 	const n = 100
-	maps := make([]*Map[uint64, uint64], n)
+	maps := make([]*Map[int, int], n)
 	start := heap()
 	each := func() int64 { return (heap() - start) / n }
 	for i := range maps {
-		maps[i] = New[uint64, uint64](nil)
+		maps[i] = New[int, int](nil)
 		defer maps[i].Close()
 	}
 	// Counters and pools have a part for each P.
@@ -29,7 +29,7 @@ func TestEmptyMap(t *testing.T) {
 	require.Less(t, empty, 6<<10+shards)
 	for _, m := range maps {
 		m.Store(1, 1)
-		_ = m.View(func(s Snapshot[uint64, uint64]) error { s.Get(1); return nil })
+		_ = m.View(func(s Snapshot[int, int]) error { s.Get(1); return nil })
 	}
 	used := each()
 	require.Less(t, used, 14<<10+shards)
@@ -40,7 +40,7 @@ func TestEmptyMap(t *testing.T) {
 func BenchmarkNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		New[uint64, uint64](nil).Close()
+		New[int, int](nil).Close()
 	}
 }
 

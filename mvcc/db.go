@@ -82,11 +82,11 @@ func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if _, there := db.tables[name]; there {
-		what := "a table"
+		what := "NewTable: there is a table"
 		if inner {
-			what = "an index or table"
+			what = "NewIndex: there is an index or table"
 		}
-		panic(fmt.Sprintf("mvcc: there is %s %q already", what, name))
+		panic(fmt.Sprintf("mvcc: %s %q already", what, name))
 	}
 	m := makeMap(db.root.shared, &o, name, x, by)
 	runtime.AddCleanup(m, db.root.shared.drop, m.member)
@@ -130,7 +130,9 @@ func (m *Map[K, V]) isInner() bool { return m.inner }
 func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	m, ok = db.tables[name].(*Map[K, V])
+	if m, ok = db.tables[name].(*Map[K, V]); ok && m.inner {
+		return nil, false
+	}
 	return m, ok
 }
 

@@ -92,9 +92,7 @@ func FuzzProgram(f *testing.F) {
 		case 0:
 			runCode(t, c, intKey, intValue)
 		case 1:
-			runCode(t, c, stringKey, stringValue)
-		case 2:
-			runCode(t, c, structOf, structValue)
+			runCode(t, c, stringKey, intValue)
 		default:
 			runCode(t, c, anyKey, pointerValue)
 		}

@@ -69,8 +69,6 @@ type index[K comparable, V any] struct {
 	visit func(b *bucket[K, V])
 	// entries counts the keys that have a slot.
 	entries *xsync.Counter
-	// schema is compared by those who put a version where it is seen, see X2.
-	schema stdatomic.Pointer[schema[K, V]]
 }
 
 const cacheLine = 128

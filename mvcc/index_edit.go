@@ -65,13 +65,14 @@ func (b *bucket[K, V]) edited() {
 }
 
 // insert gives v's key, whose hash is h, a slot with v as its head, if the key has none.
-// Otherwise it returns the place that it has; or nowhere, if the schema is not s any more.
+// Otherwise it returns the place that it has; or nowhere, if gate is not nil, and not s any
+// more.
 // It may wait for a goroutine that holds the lock of the bucket, which is pinned, and moves
 // a few buckets if the table is being resized.
 //
 // Of two that insert the same key only one does: both look for it while they hold the
 // lock, or find that nobody has held it since they looked.
-func (x *index[K, V]) insert(h uint64, v *version[K, V], s *schema[K, V]) (p place[K, V], inserted bool) {
+func (x *index[K, V]) insert(h uint64, v *version[K, V], gate *stdatomic.Pointer[schema[K, V]], s *schema[K, V]) (p place[K, V], inserted bool) {
 	hooks.Index(hooks.Write, v.key)
 	tag := tagOf(h)
 	var spare *overflow[K, V]
@@ -98,7 +99,7 @@ func (x *index[K, V]) insert(h uint64, v *version[K, V], s *schema[K, V]) (p pla
 			marked = marked || to.edits != b.edits()
 		}
 		switch {
-		case !p.nowhere() || x.schema.Load() != s:
+		case !p.nowhere() || gate != nil && gate.Load() != s:
 			b.unlock()
 			return p, false
 		case marked || to.free < 0 && (spare == nil || to.b.over.Load() != nil):

@@ -73,7 +73,7 @@ func TestInsertLooksAgain(t *testing.T) {
 				var inserted bool
 				var p place[int, int]
 				a := newStage(t).actor("inserter", func() {
-					p, inserted = x.insert(x.hash.sum(key), v, nil)
+					p, inserted = x.insert(x.hash.sum(key), v, nil, nil)
 				}).to(hooks.InsertLooked)
 				meanwhile(x, want)
 				a.finish()
@@ -104,7 +104,7 @@ func TestInsertBesideMerge(t *testing.T) {
 	now.turn.Store(2) // the inserter helps elsewhere
 	const key = 100
 	want[key] = &intVersion{key: key}
-	a := newStage(t).actor("inserter", func() { x.insert(x.hash.sum(key), want[key], nil) }).
+	a := newStage(t).actor("inserter", func() { x.insert(x.hash.sum(key), want[key], nil, nil) }).
 		to(hooks.InsertLooked). // in the old table, where its bucket has moved
 		to(hooks.InsertLooked)
 	x.move(now, 1, true)
@@ -132,7 +132,7 @@ func TestRemoveAgainstOverwrite(t *testing.T) {
 
 func insertInto(x *index[int, int], want map[int]*intVersion, key int) {
 	want[key] = &intVersion{key: key}
-	x.insert(x.hash.sum(key), want[key], nil)
+	x.insert(x.hash.sum(key), want[key], nil, nil)
 }
 
 func removeFrom(x *index[int, int], want map[int]*intVersion, key int) {

@@ -128,7 +128,7 @@ func TestVisitOfMovedPlace(t *testing.T) {
 	x.visit = func(b *bucket[int, int]) { queue = append(queue, b) }
 	v := &intVersion{key: 1}
 	h := x.hash.sum(1)
-	p, _ := x.insert(h, v, nil)
+	p, _ := x.insert(h, v, nil, nil)
 	now := x.table.Load()
 	x.resize(now, 4)
 	for i := range now.buckets {
@@ -150,9 +150,9 @@ func TestPlaceOfAnotherKey(t *testing.T) {
 	x := newTestIndex(func(int) uint64 { return 1 << 60 })
 	one := &intVersion{key: 1}
 	h := x.hash.sum(1)
-	p, _ := x.insert(h, one, nil)
+	p, _ := x.insert(h, one, nil, nil)
 	require.True(t, x.remove(one))
-	q, _ := x.insert(h, &intVersion{key: 2}, nil)
+	q, _ := x.insert(h, &intVersion{key: 2}, nil, nil)
 	require.Equal(t, p, q)
 	_, found := x.again(p, h, 1)
 	require.Nil(t, found)

@@ -37,7 +37,7 @@ func (x *index[K, V]) put(v *version[K, V]) *version[K, V] {
 			if p.swap(was, v) {
 				return was
 			}
-		} else if _, ok := x.insert(h, v, nil); ok {
+		} else if _, ok := x.insert(h, v, nil, nil); ok {
 			return nil
 		}
 	}
@@ -79,7 +79,7 @@ func modelIndex(t *rapid.T, x *index[int, int]) {
 		},
 		"insert": func(t *rapid.T) {
 			v := &intVersion{key: keys.Draw(t, "key")}
-			p, ok := x.insert(x.hash.sum(v.key), v, nil)
+			p, ok := x.insert(x.hash.sum(v.key), v, nil, nil)
 			require.Equal(t, model[v.key] == nil, ok)
 			if ok {
 				model[v.key] = v
@@ -238,7 +238,7 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 				next := &intVersion{key: key, value: round}
 				switch op := rand.IntN(4); {
 				case v == nil:
-					if _, ok := x.insert(h, next, nil); !ok {
+					if _, ok := x.insert(h, next, nil, nil); !ok {
 						return fmt.Errorf("key %d is there already", key)
 					}
 					mine[key] = next

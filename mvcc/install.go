@@ -25,7 +25,7 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 		if r := st.mayCover(gen, w, base); r != resultOK {
 			return r
 		}
-		if m.index.schemaNow() != st.schema { // must follow again
+		if m.schemaNow() != st.schema { // must follow again
 			return st.conflictOn(w.v.key, ConflictRead, nil)
 		}
 		if w.merge != nil {
@@ -142,7 +142,7 @@ func (m *Map[K, V]) cover(p place[K, V], hash uint64, h, base, v *version[K, V],
 		return p, m.push(p, h, base, v)
 	}
 	setLink(&v.next, nil)
-	return m.index.insert(hash, v, s)
+	return m.index.insert(hash, v, &m.schema, s)
 }
 
 // push makes v, which is private, the head at p on top of base, if the head is

@@ -229,7 +229,7 @@ func TestInvariantOfCommits(t *testing.T) {
 					w.v.next.Store(h)
 					p.swap(h, w.v)
 				} else {
-					m.index.insert(w.hash, w.v, nil)
+					m.index.insert(w.hash, w.v, nil, nil)
 				}
 			}
 			tx.st.checkCommit(tx.gen, e)

@@ -103,12 +103,11 @@ func TestNaNKeys(t *testing.T) {
 	bad := inside{name: "a"}
 	bad.at.y = float32(nan)
 	testNaN[float64](t, "float64", nan, 1)
-	testNaN[inside](t, "struct", bad, inside{name: "a"})
 	testNaN[any](t, "interface", nan, 1.0)
 	testNaN[any](t, "interface holding complex", complex(0, nan), 1i)
 	testNaN[any](t, "interface holding struct", bad, inside{name: "a"})
 	testNaN[any](t, "interface holding array", [2]float64{0, nan}, [2]float64{0, 1})
-	testNaN[[1]any](t, "array of interface", [1]any{nan}, [1]any{"x"})
+	testNaN[any](t, "interface holding array of interface", [1]any{nan}, [1]any{"x"})
 }
 
 // Whether keys must be compared with themselves at all is decided by their type.
@@ -217,7 +216,7 @@ func TestUnhashableKeys(t *testing.T) {
 	testUnhashable[any](t, "map", map[int]int{}, "x")
 	testUnhashable[any](t, "func", func() {}, nil)
 	testUnhashable[any](t, "array", [2]any{1, []int{1}}, [2]any{1, 2})
-	testUnhashable[inside](t, "struct", inside{1, []int{1}}, inside{1, 1})
+	testUnhashable[any](t, "struct", inside{1, []int{1}}, inside{1, 1})
 	testUnhashable[any](t, "nested", inside{1, [1]any{[]int{1}}}, inside{1, nil})
 }
 

@@ -43,7 +43,10 @@ type Map[K comparable, V any] struct {
 	ordinal int         // counts the tables of the database
 	tagged  bool        // hashes are told from those of other tables, see claimHash
 	closed  atomic.Bool // taken out of the database
-	inner   bool        // it is a table of an index
+	inner   bool        // it is a table of an index,
+	dropped atomic.Bool // which nobody writes any more
+	// schema is compared by those who put a version where it is seen, see X2.
+	schema atomic.Pointer[schema[K, V]]
 }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.
@@ -114,7 +117,7 @@ func (m *Map[K, V]) Close() {
 	m.check()
 	if m.db != nil {
 		m.db.drop(m.counters.name, &m.closed)
-		if s := m.index.schema.Load(); s != nil {
+		if s := m.schema.Load(); s != nil {
 			for _, ix := range s.indexes {
 				ix.close()
 			}

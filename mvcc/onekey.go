@@ -124,15 +124,25 @@ func ifPresent[K comparable, V any](base *version[K, V]) bool {
 
 func ifAbsent[K comparable, V any](base *version[K, V]) bool { return !ifPresent(base) }
 
-// write installs v, whose state is that of a tombstone or zero, as the newest
+// write commits v as tryWrite does, in a transaction if the table has indexes that change.
+func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condition[K, V]) (base *version[K, V], written bool) {
+	base, written, touches := m.tryWrite(p, h, v, cond)
+	if touches {
+		return m.writeIndexed(v, cond)
+	}
+	return base, written
+}
+
+// tryWrite installs v, whose state is that of a tombstone or zero, as the newest
 // version of its key and commits it, if cond holds, or is nil. p is where the key was
 // found, if it was looked up, and h its hash. It returns the version that was
 // the newest one before, or nil, and whether it wrote: nothing comes between the
 // two, since v is installed by a CAS of the head below which base was found.
+// If indexes of the table have to change it writes nothing, and says so.
 //
 // cond may change the value of v, and whether it is a tombstone. It may take its time: so
 // it is given a turn when it has been in vain too often.
-func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condition[K, V]) (base *version[K, V], written bool) {
+func (m *Map[K, V]) tryWrite(p place[K, V], h uint64, v *version[K, V], cond condition[K, V]) (base *version[K, V], written, touches bool) {
 	turns := m.favour.Any()
 	if turns {
 		m.giveWay(h)
@@ -166,17 +176,14 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 				if pinned {
 					m.unpin(v.key)
 				}
-				return base, false
+				return base, false, false
 			}
 			hooks.At(hooks.Computed)
 		}
-		s := m.index.schemaNow() // must follow again
-		if s.touches(base, v) {
+		s := m.schemaNow() // must follow again
+		if s != nil && m.touches(s, base, v, pinned) {
 			claim.End()
-			if pinned {
-				m.unpin(v.key)
-			}
-			return m.writeIndexed(v, cond)
+			return base, false, true
 		}
 		if head == nil && m.order != nil && !pinned {
 			m.order.pin([]K{v.key})
@@ -202,7 +209,7 @@ func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condit
 		if turns {
 			m.favour.Note(m.claimHash(h))
 		}
-		return base, true
+		return base, true, false
 	}
 }
 

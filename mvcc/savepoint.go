@@ -61,13 +61,13 @@ func (st *txState[K, V]) save(i int) {
 // against unique indexes.
 type mark struct {
 	writes, undo int
-	extra        []extraOwner
+	extra        map[extraKey][]any
 }
 
 // beginSavepoint makes number the innermost savepoint that is open, for all maps.
 func (st *txState[K, V]) beginSavepoint(number uint32) {
 	st.since = number
-	st.marks = append(st.marks, mark{len(st.writes), len(st.undo), st.extra})
+	st.marks = append(st.marks, mark{len(st.writes), len(st.undo), st.extra.share()})
 	for _, p := range st.more {
 		p.beginSavepoint(number)
 	}
@@ -93,7 +93,7 @@ func (st *txState[K, V]) endSavepoint(outer uint32, keep bool) {
 // restore makes the writes what they were at a mark, and the notes too.
 func (st *txState[K, V]) restore(was mark) {
 	n := was.writes
-	st.extra = was.extra
+	st.extra.restore(was.extra)
 	for i := len(st.undo) - 1; i >= was.undo; i-- {
 		st.writes[st.undo[i].i] = st.undo[i].was
 	}

@@ -149,6 +149,7 @@ var withIndex = []string{
 	"a- indexable|index; view x|store a; prune",
 	"indexable|index; view x|store a",
 	"a b indexable|index; view x|update ra wb",
+	"a b indexable|index; view x|update wa wb",
 	"a indexable|index; view x|update wa wb",
 	"a indexable|index; view x|snapshot ra wa",
 	"a indexable|index; view x|compute a; cas a=1",

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -50,20 +48,20 @@ type keptIndex[K comparable, V any] interface {
 }
 
 // schemaNow is the schema, for who has looked a key up.
-func (x *index[K, V]) schemaNow() *schema[K, V] {
-	hooks.Before(hooks.Read, unsafe.Pointer(&x.schema))
-	return x.schema.Load()
+func (m *Map[K, V]) schemaNow() *schema[K, V] {
+	hooks.Before(hooks.Read, unsafe.Pointer(&m.schema))
+	return m.schema.Load()
 }
 
 // indexed reports whether the table has indexes: then every transaction that may write to it
 // is one of the database.
-func (m *Map[K, V]) indexed() bool { return m.index != nil && m.index.schema.Load() != nil }
+func (m *Map[K, V]) indexed() bool { return m.schema.Load() != nil }
 
 // schemaFor returns the schema that the transaction uses for its writes to the map. One
 // that is not of the database uses none, and conflicts if there is one.
 func (st *txState[K, V]) schemaFor() *schema[K, V] {
 	if st.up != nil && len(st.writes) == 0 {
-		st.schema = st.index.schema.Load()
+		st.schema = st.m.schema.Load()
 	}
 	return st.schema
 }
@@ -103,16 +101,26 @@ func (tx Tx[K, V]) put(s *schema[K, V], key K, value V, has bool) {
 	}
 }
 
-// touches reports whether an index has to change when v takes the place of base.
-func (s *schema[K, V]) touches(base, v *version[K, V]) bool {
-	if s == nil {
-		return false
+// touches reports whether an index has to change when v takes the place of base. If so, or if
+// a function of an index panics, it unpins the key, if that is pinned.
+func (m *Map[K, V]) touches(s *schema[K, V], base, v *version[K, V], pinned bool) bool {
+	if pinned {
+		pinned = false
+		defer func() {
+			if !pinned {
+				m.unpin(v.key)
+			}
+		}()
 	}
 	old, had := base.present()
 	value, has := v.present()
-	return slices.ContainsFunc(s.indexes, func(ix keptIndex[K, V]) bool {
-		return ix.change(v.key, old, had, value, has) != nil
-	})
+	for _, ix := range s.indexes {
+		if ix.change(v.key, old, had, value, has) != nil {
+			return true
+		}
+	}
+	pinned = true
+	return false
 }
 
 // writeIndexed is write for a table with indexes that have to change: in a transaction. It
@@ -133,8 +141,6 @@ func (m *Map[K, V]) writeIndexed(v *version[K, V], cond condition[K, V]) (base *
 		} else {
 			own.Delete(v.key)
 		}
-		// It is nobody else's; who asks when it was committed looks there.
-		tx.OnCommit(func(e uint64) { setWord(&v.state, load(&v.state).at(epoch.Epoch(e))) })
 		return nil
 	})
 	switch {

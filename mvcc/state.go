@@ -49,7 +49,7 @@ type txWork[K comparable, V any] struct {
 	undo  []undone[K, V] // what the open savepoints have to undo
 	marks []mark         // where they began
 	after []func(commitEpoch uint64)
-	extra []extraOwner  // see Index
+	extra extras
 	claim *favour.Claim // that the commit under way has made, or nil
 
 	schema *schema[K, V] // of the map, when the first write was made
@@ -369,8 +369,8 @@ func (st *txState[K, V]) forget() {
 	if st.schema != nil {
 		st.schema = nil
 	}
-	if st.extra != nil {
-		st.extra = nil
+	if st.extra.of != nil {
+		st.extra = extras{}
 	}
 	if st.pins != nil {
 		st.unpinAll()

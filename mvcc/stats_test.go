@@ -179,7 +179,7 @@ func TestStatsCountConflictsByKind(t *testing.T) {
 // with very many snapshots, and when all is over.
 func TestStatsBytes(t *testing.T) {
 	for _, n := range []int{50_000, 130_000, 200_000} {
-		m := newMap[uint64, uint64](t, &Options{ManualReclaim: true})
+		m := newMap[int, int](t, &Options{ManualReclaim: true})
 		before := heap()
 		for range 5 { // until what tests before have left is gone
 			runtime.Gosched()
@@ -203,7 +203,7 @@ func TestStatsBytes(t *testing.T) {
 		store := func(rounds int) {
 			for range rounds {
 				for i := range n {
-					m.Store(uint64(i), 0)
+					m.Store(i, 0)
 				}
 			}
 		}
@@ -231,7 +231,7 @@ func TestStatsBytes(t *testing.T) {
 		r.Close()
 		reclaim()
 		check("all is over")
-		var open []Snapshot[uint64, uint64]
+		var open []Snapshot[int, int]
 		for range n {
 			open = append(open, m.Snapshot())
 		}

@@ -122,6 +122,7 @@ func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn 
 		}
 		b.suspects = true
 		ok, err := m.attempt(level, b, run, c)
+		self.End() // also if it has not been run
 		switch {
 		case ok:
 			return nil

@@ -84,6 +84,11 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 		}
 		return alive()
 	}
+	if st.m.inner && st.m.dropped.Load() { // must follow the draw of e: nobody writes it any more
+		var none K
+		st.conflictOn(none, ConflictScan, nil)
+		return w, false
+	}
 	if st.scanned && st.level == LevelSerializable {
 		st.m.index.scan(same)
 		return w, ok

@@ -164,6 +164,31 @@ func (s *badgerSession[V]) do(tx *badger.Txn, op *bench.Op[string, V]) (err erro
 	return err
 }
 
+// Range implements [bench.Ranger].
+func (s *badgerSession[V]) Range(low string, n int, visit func(key string, value V)) error {
+	return s.view(func(tx *badger.Txn) error {
+		o := badger.DefaultIteratorOptions
+		o.PrefetchValues = false // they lie beside the keys, and fetching takes goroutines
+		it := tx.NewIterator(o)
+		defer it.Close()
+		for it.Seek(s.key(low)); it.Valid() && n > 0; it.Next() {
+			item := it.Item()
+			err := item.Value(func(b []byte) error {
+				value, err := decode[V](b)
+				if err == nil {
+					visit(string(item.Key()), value)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			n--
+		}
+		return nil
+	})
+}
+
 // Pin implements [bench.Pinner]: a read-only transaction that stays open.
 func (s *badgerSession[V]) Pin() (bench.Pin[string, V], error) {
 	return &badgerPin[V]{tx: s.db.NewTransaction(false)}, nil

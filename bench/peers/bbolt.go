@@ -159,6 +159,22 @@ func (s *bboltSession[V]) do(b *bbolt.Bucket, op *bench.Op[string, V]) (err erro
 	return err
 }
 
+// Range implements [bench.Ranger].
+func (s *bboltSession[V]) Range(low string, n int, visit func(key string, value V)) error {
+	return s.view(func(b *bbolt.Bucket) error {
+		c := b.Cursor()
+		for k, v := c.Seek(s.key(low)); k != nil && n > 0; k, v = c.Next() {
+			value, err := decode[V](v)
+			if err != nil {
+				return err
+			}
+			visit(string(k), value)
+			n--
+		}
+		return nil
+	})
+}
+
 // Pin implements [bench.Pinner]: a read-only transaction that stays open.
 func (s *bboltSession[V]) Pin() (bench.Pin[string, V], error) {
 	tx, err := s.db.Begin(false)

@@ -99,6 +99,18 @@ func (e *btreeEngine[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
 	return nil
 }
 
+// Range implements [bench.Ranger].
+func (e *btreeEngine[V]) Range(low string, n int, visit func(key string, value V)) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	e.tree.Ascend(low, func(key string, value V) bool {
+		visit(key, value)
+		n--
+		return n > 0
+	})
+	return nil
+}
+
 // Pin implements [bench.Pinner]: a copy.
 func (e *btreeEngine[V]) Pin() (bench.Pin[string, V], error) {
 	return &btreePin[V]{e.snapshot()}, nil

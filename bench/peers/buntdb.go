@@ -123,6 +123,23 @@ func (e *buntdbEngine[V]) do(tx *buntdb.Tx, op *bench.Op[string, V]) (err error)
 	return err
 }
 
+// Range implements [bench.Ranger].
+func (e *buntdbEngine[V]) Range(low string, n int, visit func(key string, value V)) error {
+	return e.db.View(func(tx *buntdb.Tx) error {
+		var bad error
+		err := tx.AscendGreaterOrEqual("", low, func(key, b string) bool {
+			value, err := decodeString[V](b)
+			if bad = err; bad != nil {
+				return false
+			}
+			visit(key, value)
+			n--
+			return n > 0
+		})
+		return errors.Join(err, bad)
+	})
+}
+
 // add adds delta to the value of key in tx, and returns the sum.
 func (e *buntdbEngine[V]) add(tx *buntdb.Tx, key string, delta uint64) (uint64, error) {
 	v, ok, err := buntdbGet[uint64](tx, key)

@@ -26,6 +26,8 @@ func columnPeer() Peer {
 				"ycsb-f":          columnNoTx,
 				"free-batch":      columnNoTx,
 				"long-reader":     "it has no snapshots",
+				"range-read":      columnNoTx,
+				"range-audit":     columnNoTx,
 			},
 			New: newColumn,
 		},

@@ -188,6 +188,21 @@ func (s *memdbSession[V]) do(tx *memdb.Txn, op *bench.Op[string, V]) (err error)
 	return err
 }
 
+// Range implements [bench.Ranger].
+func (s *memdbSession[V]) Range(low string, n int, visit func(key string, value V)) error {
+	s.row.key = append(s.row.key[:0], low...)
+	rows, err := s.db.Txn(false).LowerBound(memdbTable, memdbIndex, &s.row)
+	if err != nil {
+		return err
+	}
+	for row := rows.Next(); row != nil && n > 0; row = rows.Next() {
+		found := row.(*memdbRow[V])
+		visit(string(found.key), found.value)
+		n--
+	}
+	return nil
+}
+
 // Pin implements [bench.Pinner]: a read transaction.
 func (s *memdbSession[V]) Pin() (bench.Pin[string, V], error) {
 	return &memdbPin[V]{tx: s.db.Txn(false)}, nil

@@ -19,6 +19,8 @@ func stmPeer() Peer {
 			Lacks: map[string]string{
 				"free-batch":  "its keys are fixed: it has variables, and no map of them that is fast",
 				"long-reader": "it has no snapshots",
+				"range-read":  "its variables have no order",
+				"range-audit": "its variables have no order",
 			},
 			New:      newSTM[uint64],
 			NewBytes: newSTM[[]byte],

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -12,10 +13,16 @@ import (
 func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
 	keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
 	ix := makeIndex(m, call, name, compare, keys, opts)
+	done := false
+	defer func() {
+		if !done { // also if keys panics
+			ix.Drop()
+		}
+	}()
 	if err := ix.build(); err != nil {
-		ix.Drop()
 		return nil, err
 	}
+	done = true
 	return ix, nil
 }
 
@@ -48,16 +55,17 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 			byKey = m.order.compare
 		}
 		ix.collation = newCollation(compare, byKey)
-		ix.entries = addTable[entry[I, K], none](m.db, table, nil, newOrder(ix.compare), true)
+		// Not that of ix: the order is kept for as long as there is background work for it.
+		ix.entries = addTable[entry[I, K], none](m.db, table, nil, newOrder(ix.collation.compare), true)
 		ix.sound = ix.entries.reflexive
 	}
 	return ix
 }
 
 // alter announces another schema: see X2.
-func (x *index[K, V]) alter(f func(list []keptIndex[K, V]) []keptIndex[K, V]) {
+func (m *Map[K, V]) alter(f func(list []keptIndex[K, V]) []keptIndex[K, V]) {
 	for {
-		old := x.schema.Load()
+		old := m.schema.Load()
 		var list []keptIndex[K, V]
 		if old != nil {
 			list = slices.Clone(old.indexes)
@@ -66,8 +74,8 @@ func (x *index[K, V]) alter(f func(list []keptIndex[K, V]) []keptIndex[K, V]) {
 		if list = f(list); len(list) > 0 {
 			altered = &schema[K, V]{list}
 		}
-		hooks.Before(hooks.Write, unsafe.Pointer(&x.schema))
-		if x.schema.CompareAndSwap(old, altered) {
+		hooks.Before(hooks.Write, unsafe.Pointer(&m.schema))
+		if m.schema.CompareAndSwap(old, altered) {
 			return
 		}
 	}
@@ -76,19 +84,24 @@ func (x *index[K, V]) alter(f func(list []keptIndex[K, V]) []keptIndex[K, V]) {
 // passLocks returns when nobody holds the lock of a bucket any more that had it when
 // passLocks was called.
 func (x *index[K, V]) passLocks() {
-	for t := x.table.Load(); t != nil; t = t.next.Load() {
+	for t := x.table.Load(); ; {
 		for i := range t.buckets {
 			if b := &t.buckets[i]; b.lock() {
 				b.unlock()
 			}
 		}
+		next := x.after(t) // also if t has been replaced meanwhile
+		if next == t {
+			return
+		}
+		t = next
 	}
 }
 
 // build writes the index. It returns an error if it was to be unique and is not.
 func (ix *Index[I, K, V]) build() (err error) {
 	x := ix.m.index
-	x.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] { return append(list, ix) })
+	ix.m.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] { return append(list, ix) })
 	hooks.At(hooks.SchemaAnnounced)
 	x.passLocks()
 	batch := make([]K, 0, buildBatch)
@@ -141,14 +154,21 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 }
 
 // Drop takes the index off its table, at once: nobody writes it any more, and reading it
-// panics. Transactions that were under way, and have written to the table, conflict once. Its
-// name is free. It waits for nobody. Dropped again nothing happens.
+// panics. Transactions that were under way, and have read the index or written to the table,
+// conflict once. Its name is free. It waits for nobody. Dropped again nothing happens.
 func (ix *Index[I, K, V]) Drop() {
-	if ix.dropped.Swap(true) { // must precede
+	if ix.dropped().Swap(true) { // must precede: who has read the index validates that
 		return
 	}
-	ix.m.index.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] {
+	ix.m.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] {
 		return slices.DeleteFunc(list, func(o keptIndex[K, V]) bool { return o == keptIndex[K, V](ix) })
 	})
 	ix.close()
+}
+
+func (ix *Index[I, K, V]) dropped() *atomic.Bool {
+	if ix.unique != nil {
+		return &ix.unique.dropped
+	}
+	return &ix.entries.dropped
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -289,10 +291,10 @@ func TestUniqueIndex(t *testing.T) {
 		var e *UniqueError
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, "records", e.Table)
-		require.Equal(t, "single", e.Index)
+		require.Equal(t, "ranks", e.Index) // the first by name
 		require.Equal(t, 10, e.Key)
 		require.ElementsMatch(t, []any{1, 2}, e.Records)
-		require.ErrorContains(t, err, `index "single" of table "records" is unique`)
+		require.ErrorContains(t, err, `index "ranks" of table "records" is unique`)
 		x.check(t, x.m)
 		require.Equal(t, 20<<3, must(x.m.Load(2)))
 	}
@@ -354,6 +356,21 @@ func TestUniqueIndex(t *testing.T) {
 	key, _, ok := x.single.First(x.m, 10)
 	require.True(t, ok)
 	require.Equal(t, 4, key)
+	x.check(t, x.m)
+
+	// A loop visits what there was when it began.
+	tx = x.m.Begin(nil)
+	tx.Set(8, 10<<3)
+	tx.Set(9, 10<<3)
+	var visited []int
+	for key := range x.single.Get(tx, 10) {
+		visited = append(visited, key)
+		tx.Set(key, 0)
+	}
+	slices.Sort(visited)
+	require.Equal(t, []int{4, 8, 9}, visited)
+	require.NoError(t, tx.Commit())
+	x.m.Store(4, 10<<3)
 	x.check(t, x.m)
 
 	x.drop()
@@ -535,17 +552,50 @@ func TestIndexMadeMeanwhile(t *testing.T) {
 		require.ErrorIs(t, commit(), ErrConflict)
 		require.PanicsWithValue(t, `mvcc: index "tags" was dropped`, func() { x.tags.First(x.m, 1) })
 	}
+	// What would write one key without having read is refused as well, not more.
+	for _, merge := range []bool{false, true} {
+		tx := x.m.Begin(nil)
+		if merge {
+			tx.Merge(5, func(int, bool) int { return 1 << 3 })
+		} else {
+			tx.Set(5, 1<<3) // as record 1 has it
+		}
+		x.build(t)
+		require.ErrorIs(t, tx.Commit(), ErrConflict)
+		x.check(t, x.m)
+		x.drop()
+	}
 	runs := 0
 	require.NoError(t, x.m.Update(bg, nil, func(tx Tx[int, int]) error {
-		if runs++; runs == 1 {
+		runs++
+		tx.Get(1)
+		if runs < 3 {
+			elsewhere(func() { x.m.Store(1, 1<<3|runs) })
+		}
+		if runs == 2 {
 			x.build(t)
 		}
 		tx.Set(5, 5<<3)
 		x.m.Has(1)
 		return nil
 	}))
-	require.LessOrEqual(t, runs, 2)
+	require.LessOrEqual(t, runs, 4)
+	require.False(t, x.m.favour.Any(), "nobody is suspected any more")
 	x.check(t, x.m)
+
+	// Who has read an index that was dropped has missed what was written since.
+	doctors, flag := x.db.Begin(nil), NewTable[int, int](x.db, "flag", nil)
+	collected(x.tags.Get(x.m.In(doctors), 2))
+	flag.In(doctors).Set(1, 1)
+	other := x.db.Begin(nil)
+	require.False(t, flag.In(other).Has(1))
+	x.drop()
+	x.m.In(other).Set(50, 4)
+	require.NoError(t, other.Commit())
+	require.ErrorIs(t, doctors.Commit(), ErrConflict)
+	flag.Close()
+
+	x.build(t)
 	x.m.Close()
 	require.Empty(t, x.db.tables)
 	x.m.Store(6, 6<<3)
@@ -555,6 +605,7 @@ func TestIndexMadeMeanwhile(t *testing.T) {
 func TestIndexMisuse(t *testing.T) {
 	x := newIndexing(t, false)
 	x.build(t)
+	x.m.Store(3, 3<<3)
 	alone := New[int, int](nil)
 	defer alone.Close()
 	other := NewTable[int, int](x.db, "other", nil)
@@ -575,6 +626,14 @@ func TestIndexMisuse(t *testing.T) {
 			call()
 		}()
 	}
+	_, ok := Table[int, int](x.db, "records/single")
+	require.False(t, ok, "the table of an index is its own")
+	require.Panics(t, func() {
+		_, _ = NewIndex(x.m, "never", func(int, int) []int { panic("unlucky") }, nil)
+	}, "there is a record")
+	require.Len(t, x.m.schema.Load().indexes, 4)
+	require.Len(t, x.db.tables, 6)
+
 	// A function that panics leaves nothing half done.
 	bad, err := NewIndex(x.m, "bad", func(_, value int) []int {
 		if value == 13 {
@@ -593,5 +652,40 @@ func TestIndexMisuse(t *testing.T) {
 	x.check(t, x.m)
 	key, _, ok := bad.First(x.m, 14)
 	require.True(t, ok && key == 2)
+	bad.Drop()
+	bad.Drop()
 	require.Equal(t, "bad", bad.Name())
+}
+
+// What was dropped or closed keeps no memory.
+func TestIndexesAreCollected(t *testing.T) {
+	db := NewDB(nil)
+	defer db.Close()
+	var gone []func() bool
+	watch := func(x *indexing) {
+		tags, single, m := weak.Make(x.tags.entries), weak.Make(x.single.unique), weak.Make(x.m)
+		gone = append(gone, func() bool {
+			return tags.Value() == nil && single.Value() == nil && (m.Value() == nil || !m.Value().closed.Load())
+		})
+	}
+	x := &indexing{db: db, m: NewTable[int, int](db, "records", nil)}
+	func() {
+		closed := &indexing{db: db, m: NewTable[int, int](db, "closed", nil)}
+		for _, x := range []*indexing{x, closed} {
+			x.build(t)
+			for key := range 100 {
+				x.m.Store(key, key<<3|key&7)
+			}
+			watch(x)
+		}
+		closed.m.Close()
+		x.drop()
+	}()
+	x.tags, x.sizes, x.single, x.ranks = nil, nil, nil, nil
+	eventually(t, func() bool {
+		_ = db.Reclaim(bg)
+		runtime.GC()
+		return !slices.ContainsFunc(gone, func(gone func() bool) bool { return !gone() })
+	}, "an index is still in memory")
+	require.Equal(t, 100, x.m.Len())
 }

@@ -22,14 +22,13 @@ type Index[I, K comparable, V any] struct {
 	keys    func(key K, value V) []I
 	sound   bool // i == i for every index key i
 	ordered bool
-	collation[I, K]
+	*collation[I, K]
 	// What the index consists of: of a unique one the key of the record by its index key,
 	// else entries.
 	unique  *Map[I, K]
 	entries *Map[entry[I, K], none]
 
-	since   atomic.Uint64 // the epoch from which on the index is right, 0 before
-	dropped atomic.Bool
+	since atomic.Uint64 // the epoch from which on the index is right, 0 before
 }
 
 // IndexOptions configures an index. A nil *IndexOptions means the default.
@@ -49,11 +48,11 @@ type IndexOptions struct {
 // panics if m is not a table, see [NewTable], or if the name is empty or taken.
 //
 // The table may be in use, and may have any number of records: NewIndex writes the index in
-// small transactions, while readers and writers go on, and returns when it is complete.
-// It returns a [*UniqueError], and no index, if the index is to be unique and the records
-// are not. Transactions that were under way when it was called, and have written to the
-// table, conflict once. Snapshots and transactions that began before it returned cannot
-// read the index.
+// small transactions, while readers and writers go on, and returns when it is complete. These
+// write every record again, as it is: so transactions that were under way when it was called
+// may conflict, once. NewIndex returns a [*UniqueError], and no index, if the index is to be
+// unique and the records are not, and [ErrTxTooOld] if one of its transactions was. Snapshots and
+// transactions that began before it returned cannot read the index.
 //
 // # What writing costs
 //
@@ -64,8 +63,9 @@ type IndexOptions struct {
 // has looked for that index key, or has been through a range that has it. One-key operations
 // like [Map.Store] are transactions then, and cost as much; one that changes no
 // index key costs what it costs without an index, and two calls of keys. They have no
-// error to return: they panic with a [*UniqueError] if the index is unique and would not be.
-// [Map.Clear] clears the indexes as well.
+// error to return: they panic with a [*UniqueError] if the index is unique and would not be, and
+// with [ErrTxTooOld] if they take longer than Options.MaxTxAge. Functions given to [Map.Compute]
+// and the like may be called once more. [Map.Clear] clears the indexes as well.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an
 // ordered table. [DB.Stats] counts an index as a table.
@@ -101,7 +101,7 @@ func (ix *Index[I, K, V]) Name() string { return ix.name }
 // transaction conflicts with one that gives it to a record or takes it away; and so does
 // each record visited. It costs a search in a tree, with [IndexOptions.Unique] and
 // without an order only a look into a table, and a Get for each record; a loop allocates some
-// small objects.
+// small objects. In a transaction it also looks through the entries that this has written.
 //
 // A step panics if r is not one of the index's table, if r began before the index was
 // complete, or if the index was dropped; and as a read of r does.
@@ -109,12 +109,10 @@ func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	if ix.unique == nil {
 		return ix.between(r, From(ix.edge(key, -1)).UpTo(ix.edge(key, +1)), false)
 	}
-	return ix.records(r, func(in window, visit func(K) bool) {
-		owner, ok := see(in, ix.unique).Get(key)
-		if ok && !visit(owner) {
-			return
+	return ix.records(r, func(in window[K], visit func(K) bool) {
+		if owner, ok := see(in, ix.unique).Get(key); ok {
+			in.visit(extraKey{ix, key}, owner, visit)
 		}
-		ix.others(in, key, visit)
 	})
 }
 
@@ -143,9 +141,9 @@ func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.
 	if ix.unique == nil {
 		return ix.between(r, ix.entryRange(keys), down)
 	}
-	return ix.records(r, func(in window, visit func(K) bool) {
+	return ix.records(r, func(in window[K], visit func(K) bool) {
 		for key, owner := range along(see(in, ix.unique), keys, down) {
-			if !visit(owner) || !ix.others(in, key, visit) {
+			if !in.visit(extraKey{ix, key}, owner, visit) {
 				return
 			}
 		}
@@ -154,7 +152,7 @@ func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.
 
 // between returns an iterator over the records of a range of entries.
 func (ix *Index[I, K, V]) between(r Reader[K, V], part Range[entry[I, K]], down bool) iter.Seq2[K, V] {
-	return ix.records(r, func(in window, visit func(K) bool) {
+	return ix.records(r, func(in window[K], visit func(K) bool) {
 		for e := range along(see(in, ix.entries), part, down) {
 			if !visit(e.key) {
 				return
@@ -164,31 +162,32 @@ func (ix *Index[I, K, V]) between(r Reader[K, V], part Range[entry[I, K]], down 
 }
 
 // records returns an iterator over the records, as r sees them, whose keys find passes to visit.
-func (ix *Index[I, K, V]) records(r Reader[K, V], find func(in window, visit func(K) bool)) iter.Seq2[K, V] {
+func (ix *Index[I, K, V]) records(r Reader[K, V], find func(in window[K], visit func(K) bool)) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		in, by := window{}, r
+		in, by := window[K]{}, r
 		switch r := r.(type) {
 		case *Map[K, V]:
 			ix.checkOf(r)
 			s := r.Snapshot()
 			defer s.Close()
-			in, by = window{st: s.st, slot: s.st.slot, gen: s.gen}, s
+			in, by = window[K]{st: s.st, slot: s.st.slot, gen: s.gen}, s
 		case Snapshot[K, V]:
 			r.check()
 			ix.checkOf(r.st.m)
-			in = window{st: r.st, slot: r.st.slot, gen: r.gen}
+			in = window[K]{st: r.st, slot: r.st.slot, gen: r.gen}
 		case Tx[K, V]:
 			r.check()
 			ix.checkOf(r.st.m)
-			in = window{st: r.st, slot: r.st.slot, gen: r.gen, up: r.st.up}
+			in = window[K]{st: r.st, slot: r.st.slot, gen: r.gen, up: r.st.up}
 			if in.up == nil {
 				ix.tooNew()
 			}
+			in.extra = in.up.extra.share()
 		default:
 			panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
 		}
 		switch since := ix.since.Load(); { // must follow the begin of the reader
-		case ix.dropped.Load():
+		case ix.dropped().Load():
 			panic(fmt.Sprintf("mvcc: index %q was dropped", ix.name))
 		case since == 0 || by.Epoch() < since:
 			ix.tooNew()
@@ -213,11 +212,26 @@ func (ix *Index[I, K, V]) checkOf(m *Map[K, V]) {
 
 // A window is how the tables of an index are read: through the slot of a snapshot or
 // transaction of its table, and as part of the transaction that up leads.
-type window struct {
-	st   any // the state, to be kept alive
-	slot *epoch.Slot
-	gen  epoch.Gen
-	up   *leader
+type window[K comparable] struct {
+	st    any // the state, to be kept alive
+	slot  *epoch.Slot
+	gen   epoch.Gen
+	up    *leader
+	extra map[extraKey][]any // those of the transaction
+}
+
+// visit passes on the record that has an index key of a unique index, and those to which the
+// transaction has given it as well.
+func (in window[K]) visit(at extraKey, owner K, visit func(K) bool) bool {
+	if !visit(owner) {
+		return false
+	}
+	for _, record := range in.extra[at] {
+		if !visit(record.(K)) {
+			return false
+		}
+	}
+	return true
 }
 
 // A sight is a [Snapshot] or [Tx].
@@ -228,7 +242,7 @@ type sight[K comparable, V any] interface {
 }
 
 // see returns what is seen of m.
-func see[K comparable, V any](in window, m *Map[K, V]) sight[K, V] {
+func see[R, K comparable, V any](in window[R], m *Map[K, V]) sight[K, V] {
 	if in.up != nil {
 		return m.inside(DBTx{Tx[none, none]{in.up, in.gen}})
 	}

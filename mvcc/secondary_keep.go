@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -29,8 +28,8 @@ type collation[I, K comparable] struct {
 	keysOfThem [2]hasher[K]
 }
 
-func newCollation[I, K comparable](byIndex func(a, b I) int, byKey func(a, b K) int) collation[I, K] {
-	return collation[I, K]{byIndex, byKey,
+func newCollation[I, K comparable](byIndex func(a, b I) int, byKey func(a, b K) int) *collation[I, K] {
+	return &collation[I, K]{byIndex, byKey,
 		[2]hasher[I]{newHasher[I](), newHasher[I]()}, [2]hasher[K]{newHasher[K](), newHasher[K]()}}
 }
 
@@ -92,12 +91,6 @@ func collate[T comparable](compare func(a, b T) int, other *hasher[T], hashX, ha
 	}
 	return cmp.Compare(other.sum(x), other.sum(y))
 }
-
-// An extraOwner is a record to which a transaction has given an index key of a unique index
-// that another record has. The transaction cannot commit as long as there is one: so two
-// records may exchange their index keys, in any order. ix, key and owner have the types of the
-// index.
-type extraOwner struct{ ix, key, owner any }
 
 func (ix *Index[I, K, V]) named() string { return ix.name }
 
@@ -179,8 +172,7 @@ func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 	case !ok:
 		owners.Set(index, key)
 	case owner != key:
-		extra := &tx.tx.st.extra
-		*extra = append(slices.Clip(*extra), extraOwner{ix, index, key})
+		tx.tx.st.extra.add(extraKey{ix, index}, key)
 	}
 }
 
@@ -190,66 +182,17 @@ func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 		ix.entries.inside(tx).Delete(ix.entry(index, key))
 		return
 	}
-	extra, owners := &tx.tx.st.extra, ix.unique.inside(tx)
-	if i := slices.Index(*extra, extraOwner{ix, index, key}); i >= 0 {
-		*extra = slices.Delete(slices.Clone(*extra), i, i+1)
+	extra, at, owners := &tx.tx.st.extra, extraKey{ix, index}, ix.unique.inside(tx)
+	if extra.remove(at, key) {
 		return
 	}
 	if owner, ok := owners.Get(index); !ok || owner != key {
 		return // the index is being made
 	}
-	i := slices.IndexFunc(*extra, func(o extraOwner) bool { return o.ix == any(ix) && o.key == any(index) })
-	if i < 0 {
+	if all := extra.of[at]; len(all) > 0 {
+		owners.Set(index, all[0].(K))
+		extra.remove(at, all[0])
+	} else {
 		owners.Delete(index)
-		return
 	}
-	owners.Set(index, (*extra)[i].owner.(K))
-	*extra = slices.Delete(slices.Clone(*extra), i, i+1)
-}
-
-// others passes to visit the keys of the records to which the transaction has given the index
-// key, though another record has it.
-func (ix *Index[I, K, V]) others(in window, index I, visit func(K) bool) bool {
-	if in.up == nil {
-		return true
-	}
-	for _, o := range in.up.extra {
-		if o.ix == any(ix) && o.key == any(index) && !visit(o.owner.(K)) {
-			return false
-		}
-	}
-	return true
-}
-
-// A UniqueError says that a transaction would have given two records the same index key of a
-// unique index: it was rolled back. Trying again makes no sense unless the records have
-// changed.
-type UniqueError struct {
-	// Table and Index name the index, see [Map.Name] and [Index.Name].
-	Table, Index string
-	// Key is the index key, and Records are the keys of the two records.
-	Key     any
-	Records [2]any
-}
-
-func (e *UniqueError) Error() string {
-	return fmt.Sprintf("mvcc: index %q of table %q is unique: records %v and %v have the index key %v",
-		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
-}
-
-// notUnique returns a *UniqueError if the transaction must not commit.
-func (tx Tx[K, V]) notUnique() error {
-	if len(tx.st.extra) == 0 {
-		return nil
-	}
-	extra := tx.st.extra[0]
-	ix := extra.ix.(interface {
-		notUnique(tx DBTx, extra extraOwner) error
-	})
-	return ix.notUnique(DBTx{any(tx).(Tx[none, none])}, extra)
-}
-
-func (ix *Index[I, K, V]) notUnique(tx DBTx, extra extraOwner) error {
-	owner, _ := ix.unique.inside(tx).Get(extra.key.(I))
-	return &UniqueError{Table: ix.m.Name(), Index: ix.name, Key: extra.key, Records: [2]any{owner, extra.owner}}
 }

@@ -1,0 +1,102 @@
+package mvcc
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// extras are the records to which a transaction has given an index key of a unique index that
+// another record has. The transaction cannot commit while there is one: so two records may
+// exchange their index keys, in any order.
+type extras struct {
+	of map[extraKey][]any // keys of records
+	// shared says that somebody keeps the map as it is: a savepoint, or a loop.
+	shared bool
+}
+
+// An extraKey is an index and an index key, of the types of the index.
+type extraKey struct{ ix, key any }
+
+// share returns the map as it is, which will not be changed any more.
+func (x *extras) share() map[extraKey][]any {
+	x.shared = true
+	return x.of
+}
+
+// restore makes the map what share has returned.
+func (x *extras) restore(of map[extraKey][]any) { x.of, x.shared = of, true }
+
+func (x *extras) own() {
+	switch {
+	case x.of == nil:
+		x.of = map[extraKey][]any{}
+	case x.shared:
+		x.of = maps.Clone(x.of)
+	}
+	x.shared = false
+}
+
+func (x *extras) add(at extraKey, record any) {
+	x.own()
+	x.of[at] = append(slices.Clip(x.of[at]), record)
+}
+
+// remove reports whether the record was there.
+func (x *extras) remove(at extraKey, record any) bool {
+	i := slices.Index(x.of[at], record)
+	if i < 0 {
+		return false
+	}
+	x.own()
+	if rest := slices.Delete(slices.Clone(x.of[at]), i, i+1); len(rest) > 0 {
+		x.of[at] = rest
+	} else {
+		delete(x.of, at)
+	}
+	return true
+}
+
+// A UniqueError says that a transaction would have given two records the same index key of a
+// unique index: it was rolled back. Trying again makes no sense unless the records have
+// changed.
+type UniqueError struct {
+	// Table and Index name the index, see [Map.Name] and [Index.Name].
+	Table, Index string
+	// Key is the index key, and Records are the keys of the two records, as they are sorted
+	// when printed.
+	Key     any
+	Records [2]any
+}
+
+func (e *UniqueError) Error() string {
+	return fmt.Sprintf("mvcc: index %q of table %q is unique: records %v and %v have the index key %v",
+		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
+}
+
+// notUnique returns a *UniqueError if the transaction must not commit: of the first index by
+// name, and the first index key as it is printed.
+func (tx Tx[K, V]) notUnique() error {
+	if len(tx.st.extra.of) == 0 {
+		return nil
+	}
+	type unique interface {
+		named() string
+		notUnique(tx DBTx, key, record any) error
+	}
+	first := slices.MinFunc(slices.Collect(maps.Keys(tx.st.extra.of)), func(a, b extraKey) int {
+		return cmp.Or(cmp.Compare(a.ix.(unique).named(), b.ix.(unique).named()),
+			cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)))
+	})
+	return first.ix.(unique).notUnique(DBTx{any(tx).(Tx[none, none])}, first.key, tx.st.extra.of[first][0])
+}
+
+func (ix *Index[I, K, V]) notUnique(tx DBTx, key, record any) error {
+	owner, _ := ix.unique.inside(tx).Get(key.(I))
+	records := [2]any{owner, record}
+	if fmt.Sprint(records[0]) > fmt.Sprint(records[1]) {
+		records[0], records[1] = record, owner
+	}
+	return &UniqueError{Table: ix.m.Name(), Index: ix.name, Key: key, Records: records}
+}
