@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -270,8 +271,8 @@ const rangeBatch = 64
 // descending, until it returns false. What is visited first is little: most who read a
 // page stop soon.
 func (o *order[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
-	var room [rangeBatch]K
-	batch, size, left := room[:0], 4, false
+	size, left := 4, false
+	batch := make([]K, 0, size)
 	each := func(key K) bool {
 		if r.below(o.compare, key) {
 			return !down // the pivot itself
@@ -283,7 +284,10 @@ func (o *order[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
 			return true
 		}
 		left = !visit(batch)
-		batch, size = room[:0], min(2*size, rangeBatch)
+		if batch = batch[:0]; size < rangeBatch {
+			size *= 2
+			batch = make([]K, 0, size)
+		}
 		return !left
 	}
 	now := o.keys()
@@ -327,12 +331,8 @@ func (o *order[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
 // within returns the recent keys of r, in the order of a walk.
 func (k *orderedKeys[K]) within(r *Range[K], down bool, compare func(a, b K) int) []K {
 	keys := k.recent
-	for len(keys) > 0 && r.below(compare, keys[0]) {
-		keys = keys[1:]
-	}
-	for len(keys) > 0 && r.above(compare, keys[len(keys)-1]) {
-		keys = keys[:len(keys)-1]
-	}
+	keys = keys[sort.Search(len(keys), func(i int) bool { return !r.below(compare, keys[i]) }):]
+	keys = keys[:sort.Search(len(keys), func(i int) bool { return r.above(compare, keys[i]) })]
 	if down && len(keys) > 1 {
 		keys = slices.Clone(keys)
 		slices.Reverse(keys)

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/tidwall/btree"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// indexKeys is how many records BenchmarkIndexes has; ten have an index key in common.
+const indexKeys = 100_000
+
+// A record of BenchmarkIndexes: group is its index key.
+type record struct{ group, value int }
+
+func groupOf(_ int, r record) []int { return []int{r.group} }
+
+// lockedRecords are what else a program would take: a map, a B-tree for the index, a lock.
+type lockedRecords struct {
+	sync.RWMutex
+	records map[int]record
+	groups  *btree.BTreeG[[2]int]
+}
+
+func (l *lockedRecords) set(k int, r record) {
+	l.Lock()
+	defer l.Unlock()
+	if old, ok := l.records[k]; ok && old.group != r.group {
+		l.groups.Delete([2]int{old.group, k})
+	}
+	l.records[k] = r
+	l.groups.Set([2]int{r.group, k})
+}
+
+// BenchmarkIndexes measures a table with an index, beside one without and beside a map and a
+// B-tree under a lock.
+func BenchmarkIndexes(b *testing.B) {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	fill := func(set func(k int, r record)) {
+		for k := range indexKeys {
+			set(k, record{k / 10, k})
+		}
+	}
+	plain := mvcc.NewTable[int, record](db, "plain", nil)
+	fill(plain.Store)
+	table := mvcc.NewTable[int, record](db, "indexed", nil)
+	fill(table.Store)
+	before := heapOf()
+	var ix, single *mvcc.Index[int, int, record]
+	b.Run("make", func(b *testing.B) {
+		for b.Loop() {
+			if ix != nil {
+				ix.Drop()
+			}
+			var err error
+			if ix, err = mvcc.NewOrderedIndex(table, "group", groupOf, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/indexKeys, "ns/record")
+		b.ReportMetric(float64(heapOf()-before)/indexKeys, "B/record")
+	})
+	single, err := mvcc.NewIndex(table, "value", func(_ int, r record) []int { return []int{r.value} },
+		&mvcc.IndexOptions{Unique: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	locked := &lockedRecords{records: map[int]record{}, groups: btree.NewBTreeG(func(x, y [2]int) bool {
+		return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) < 0
+	})}
+	fill(locked.set)
+	parallel := func(name string, f func(r *rand.Rand)) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+				for pb.Next() {
+					f(r)
+				}
+			})
+		})
+	}
+	same := func(r *rand.Rand) (int, record) { k := r.IntN(indexKeys); return k, record{k / 10, k} }
+	other := func(r *rand.Rand) (int, record) {
+		k := r.IntN(indexKeys)
+		return k, record{r.IntN(indexKeys / 10), k}
+	}
+	read := func(r *rand.Rand, seek func(group int) int) { _ = seek(r.IntN(indexKeys / 10)) }
+	parallel("get-10/mvcc", func(r *rand.Rand) {
+		read(r, func(group int) (sum int) {
+			_ = table.View(func(s mvcc.Snapshot[int, record]) error {
+				for _, found := range ix.Get(s, group) {
+					sum += found.value
+				}
+				return nil
+			})
+			return sum
+		})
+	})
+	parallel("get-10/locked", func(r *rand.Rand) {
+		read(r, func(group int) (sum int) {
+			locked.RLock()
+			locked.groups.Ascend([2]int{group, 0}, func(e [2]int) bool {
+				if e[0] == group {
+					sum += locked.records[e[1]].value
+				}
+				return e[0] == group
+			})
+			locked.RUnlock()
+			return sum
+		})
+	})
+	parallel("get-unique/mvcc", func(r *rand.Rand) {
+		_ = table.View(func(s mvcc.Snapshot[int, record]) error {
+			single.First(s, r.IntN(indexKeys))
+			return nil
+		})
+	})
+	parallel("store-same/unindexed", func(r *rand.Rand) { plain.Store(same(r)) })
+	parallel("store-same/mvcc", func(r *rand.Rand) { table.Store(same(r)) })
+	parallel("store-same/locked", func(r *rand.Rand) { locked.set(same(r)) })
+	parallel("store-other/mvcc", func(r *rand.Rand) { table.Store(other(r)) })
+	parallel("store-other/locked", func(r *rand.Rand) { locked.set(other(r)) })
+	parallel("update-other/mvcc", func(r *rand.Rand) {
+		_ = table.Update(context.Background(), nil, func(tx mvcc.Tx[int, record]) error {
+			tx.Set(other(r))
+			return nil
+		})
+	})
+}
+
+// heapOf returns the bytes that are live.
+func heapOf() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
