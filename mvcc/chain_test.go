@@ -24,12 +24,12 @@ func TestConditionalWrites(t *testing.T) {
 	m.Store("k", 1)
 	type ver = version[string, int]
 	store := func(value int) (*ver, bool) {
-		return m.write(place[string, int]{}, m.hash("k"), &ver{key: "k", value: value}, ifAbsent)
+		return m.write(place[string, int]{}, m.hash("k"), &ver{key: "k", value: value}, ifAbsent, nil)
 	}
 	remove := func(key string) (*ver, bool) {
 		v := &ver{key: key}
 		setWord(&v.state, tombBit)
-		return m.write(place[string, int]{}, m.hash(key), v, ifPresent)
+		return m.write(place[string, int]{}, m.hash(key), v, ifPresent, nil)
 	}
 	base, written := store(2)
 	require.False(t, written, "stored although the key is present")

@@ -69,10 +69,10 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 		// of its own it would wait for itself.
 		w, at, touches := &st.writes[0], st.epoch(), false
 		if w.merge != nil {
-			touches = st.mergeAlone(gen)
+			st.mergeAlone(gen, &touches)
 		} else {
 			st.end(gen)
-			_, _, touches = m.tryWrite(w.at, w.hash, w.v, nil)
+			m.write(w.at, w.hash, w.v, nil, &touches)
 		}
 		if touches { // the table has got an index
 			st.conflictOn(w.v.key, ConflictRead, nil)

@@ -68,7 +68,7 @@ func (m *Map[K, V]) Compute(key K, fn func(old V, loaded bool) (value V, op Comp
 			panic(fmt.Sprintf("mvcc: Compute: fn returned %v, want CancelOp, UpdateOp or DeleteOp", op))
 		}
 		return true
-	})
+	}, nil)
 	if written && !v.tombstone() {
 		return v.value, true
 	}
@@ -116,7 +116,7 @@ func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool
 	_, deleted = m.write(p, h, tombstoneOf[K, V](key), func(base *version[K, V]) bool {
 		value, ok := base.present()
 		return ok && value == old
-	})
+	}, nil)
 	return deleted
 }
 
@@ -148,7 +148,7 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 		_, ok := m.write(p, m.index.hash.sum(key), tombstoneOf[K, V](key), func(base *version[K, V]) bool {
 			value, ok := base.present()
 			return ok && (base == head || del(key, value))
-		})
+		}, nil)
 		if ok {
 			deleted++
 		}

@@ -25,8 +25,10 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	// All fields are set by New and never change, but for what they point to.
+	// All fields but schema are set by New and never change, but for what they point to.
 	core[K, V]
+	// schema is compared by those who put a version where it is seen, see X2.
+	schema    atomic.Pointer[schema[K, V]]
 	gc        *gc.Reclaimer[item, waiting]
 	level     Level
 	reflexive bool // k == k for every k of type K
@@ -45,8 +47,6 @@ type Map[K comparable, V any] struct {
 	closed  atomic.Bool // taken out of the database
 	inner   bool        // it is a table of an index,
 	dropped atomic.Bool // which nobody writes any more
-	// schema is compared by those who put a version where it is seen, see X2.
-	schema atomic.Pointer[schema[K, V]]
 }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.

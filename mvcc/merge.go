@@ -114,8 +114,8 @@ func (st *txState[K, V]) abandon(gen epoch.Gen) {
 }
 
 // mergeAlone commits and ends the transaction gen, which does nothing but merge one key.
-// If that panics it has ended too. It reports whether indexes have to change, see tryWrite.
-func (st *txState[K, V]) mergeAlone(gen epoch.Gen) (touches bool) {
+// If that panics it has ended too. See write for touches.
+func (st *txState[K, V]) mergeAlone(gen epoch.Gen, touches *bool) {
 	w := &st.writes[0]
 	done := false
 	defer func() {
@@ -124,10 +124,9 @@ func (st *txState[K, V]) mergeAlone(gen epoch.Gen) (touches bool) {
 			st.recycle(gen)
 		}
 	}()
-	_, _, touches = st.m.tryWrite(w.at, w.hash, w.v, func(base *version[K, V]) bool {
+	st.m.write(w.at, w.hash, w.v, func(base *version[K, V]) bool {
 		w.v.value = w.merge.apply(base.present())
 		return true
-	})
+	}, touches)
 	done = true
-	return touches
 }

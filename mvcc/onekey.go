@@ -35,7 +35,7 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(key)
 	h, p, _ := m.index.lookup(key)
-	m.write(p, h, &version[K, V]{key: key, value: value}, nil)
+	m.write(p, h, &version[K, V]{key: key, value: value}, nil, nil)
 }
 
 // Swap sets the value of key and returns the value it replaced, if there was
@@ -43,7 +43,7 @@ func (m *Map[K, V]) Store(key K, value V) {
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(key)
 	h, p, _ := m.index.lookup(key)
-	base, _ := m.write(p, h, &version[K, V]{key: key, value: value}, nil)
+	base, _ := m.write(p, h, &version[K, V]{key: key, value: value}, nil, nil)
 	return base.present()
 }
 
@@ -56,7 +56,7 @@ func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	if actual, loaded = m.newest(v).present(); loaded {
 		return actual, true
 	}
-	if base, written := m.write(p, h, &version[K, V]{key: key, value: value}, ifAbsent); !written {
+	if base, written := m.write(p, h, &version[K, V]{key: key, value: value}, ifAbsent, nil); !written {
 		return base.value, true
 	}
 	return value, false
@@ -72,7 +72,7 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if _, ok := m.newest(v).present(); !ok {
 		return value, false
 	}
-	base, _ := m.write(p, h, tombstoneOf[K, V](key), ifPresent)
+	base, _ := m.write(p, h, tombstoneOf[K, V](key), ifPresent, nil)
 	return base.present()
 }
 
@@ -110,7 +110,7 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 	_, swapped = m.write(p, h, v, func(base *version[K, V]) bool {
 		value, ok := base.present()
 		return ok && value == old
-	})
+	}, nil)
 	return swapped
 }
 
@@ -124,25 +124,17 @@ func ifPresent[K comparable, V any](base *version[K, V]) bool {
 
 func ifAbsent[K comparable, V any](base *version[K, V]) bool { return !ifPresent(base) }
 
-// write commits v as tryWrite does, in a transaction if the table has indexes that change.
-func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condition[K, V]) (base *version[K, V], written bool) {
-	base, written, touches := m.tryWrite(p, h, v, cond)
-	if touches {
-		return m.writeIndexed(v, cond)
-	}
-	return base, written
-}
-
-// tryWrite installs v, whose state is that of a tombstone or zero, as the newest
+// write installs v, whose state is that of a tombstone or zero, as the newest
 // version of its key and commits it, if cond holds, or is nil. p is where the key was
 // found, if it was looked up, and h its hash. It returns the version that was
 // the newest one before, or nil, and whether it wrote: nothing comes between the
 // two, since v is installed by a CAS of the head below which base was found.
-// If indexes of the table have to change it writes nothing, and says so.
+// If indexes of the table have to change it does all this in a transaction; or, if touches is
+// not nil, it does nothing but set that.
 //
 // cond may change the value of v, and whether it is a tombstone. It may take its time: so
 // it is given a turn when it has been in vain too often.
-func (m *Map[K, V]) tryWrite(p place[K, V], h uint64, v *version[K, V], cond condition[K, V]) (base *version[K, V], written, touches bool) {
+func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condition[K, V], touches *bool) (base *version[K, V], written bool) {
 	turns := m.favour.Any()
 	if turns {
 		m.giveWay(h)
@@ -176,14 +168,18 @@ func (m *Map[K, V]) tryWrite(p place[K, V], h uint64, v *version[K, V], cond con
 				if pinned {
 					m.unpin(v.key)
 				}
-				return base, false, false
+				return base, false
 			}
 			hooks.At(hooks.Computed)
 		}
 		s := m.schemaNow() // must follow again
 		if s != nil && m.touches(s, base, v, pinned) {
 			claim.End()
-			return base, false, true
+			if touches == nil {
+				return m.writeIndexed(v, cond)
+			}
+			*touches = true
+			return base, false
 		}
 		if head == nil && m.order != nil && !pinned {
 			m.order.pin([]K{v.key})
@@ -209,7 +205,7 @@ func (m *Map[K, V]) tryWrite(p place[K, V], h uint64, v *version[K, V], cond con
 		if turns {
 			m.favour.Note(m.claimHash(h))
 		}
-		return base, true, false
+		return base, true
 	}
 }
 

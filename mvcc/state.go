@@ -49,10 +49,7 @@ type txWork[K comparable, V any] struct {
 	undo  []undone[K, V] // what the open savepoints have to undo
 	marks []mark         // where they began
 	after []func(commitEpoch uint64)
-	extra extras
 	claim *favour.Claim // that the commit under way has made, or nil
-
-	schema *schema[K, V] // of the map, when the first write was made
 
 	reads  []readRecord[K, V]
 	absent []absence[K] // keys read of which there was no version
@@ -72,6 +69,9 @@ type txWork[K comparable, V any] struct {
 	grows     int
 	installed int // how many of the writes
 	checks    int // how many looks validation has taken
+
+	schema *schema[K, V] // of the map, when the first write was made
+	extra  extras
 }
 
 // A readRecord says that seen, which may be a tombstone, was the version of its key, found
