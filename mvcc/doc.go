@@ -26,6 +26,7 @@
 //   - Several maps, of several types, in one transaction: [NewDB] and [NewTable].
 //   - Keys in order: [NewOrdered], and then [Snapshot.Ascend], [Tx.Ascend] and others for
 //     ranges of keys.
+//   - Records by what is in them: [NewIndex] and [NewOrderedIndex] of a table.
 //   - Functions that do not care whether they are part of a transaction take a
 //     [Reader] or a [ReadWriter].
 //

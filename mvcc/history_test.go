@@ -70,6 +70,33 @@ var historyTests = []struct {
 	{"committers prune", func(cfg *history.Config) { cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1} }},
 }
 
+// tableTests are mixtures over two ordered tables, with ranges and an index: the predicates of
+// phantoms and of write skew.
+var tableTests = []struct {
+	name   string
+	change func(cfg *history.Config)
+}{
+	{"serializable", func(cfg *history.Config) { cfg.Snapshot = 0 }},
+	{"mixed", func(*history.Config) {}},
+	{"deletes", func(cfg *history.Config) { cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 50, 60, 4, 0 }},
+	{"one-key", func(cfg *history.Config) { cfg.OneKey, cfg.Keys, cfg.Snapshot = 60, 4, 0 }},
+	{"committers prune", func(cfg *history.Config) { cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1} }},
+}
+
+// TestTableHistories is TestHistories over tables.
+func TestTableHistories(t *testing.T) {
+	for _, test := range tableTests {
+		t.Run(test.name, func(t *testing.T) {
+			for i := range uint64(historyRepeats()) {
+				cfg := history.Mixed(history.KindRegister, *historySeed+i)
+				cfg.Tables, cfg.Scan, cfg.Txs = true, 40, historySize(4000, 1000)
+				test.change(&cfg)
+				checkHistory(t, cfg)
+			}
+		})
+	}
+}
+
 // checkHistory records a history and checks it.
 func checkHistory(t *testing.T, cfg history.Config) {
 	t.Helper()

@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -30,6 +31,10 @@ type Config struct {
 	// Delete is of writes: delete the key. In append histories the list moves: it is
 	// kept under one of two keys of the map, is deleted there and stored under the other.
 	Delete int
+
+	// Tables says that the keys are in two ordered tables of a database, one of which has an
+	// index, and that what is scanned are ranges. For registers only; there is no Past then.
+	Tables bool
 
 	// Options are those of the map. By default versions are dropped as soon as
 	// they may be.
@@ -59,6 +64,9 @@ func Record(ctx context.Context, cfg Config) (*History, error) {
 	cfg.Write = cmp.Or(cfg.Write, 50)
 	if cfg.Options == nil {
 		cfg.Options = &mvcc.Options{ReclaimInterval: time.Millisecond, PruneThreshold: 2}
+	}
+	if cfg.Tables && cfg.Kind != KindRegister {
+		return nil, errors.New("history: Tables is for registers")
 	}
 	if cfg.Kind == KindAppend {
 		return run(ctx, cfg, newLists)

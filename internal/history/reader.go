@@ -69,6 +69,10 @@ func (w *worker[V]) release() {
 
 // final reads everything in the end.
 func (w *worker[V]) final() {
+	if w, ok := any(w).(*worker[int]); ok && w.over != nil {
+		w.over.final(w)
+		return
+	}
 	t := w.open(LevelSerializable)
 	s := w.m.Snapshot()
 	defer s.Close()

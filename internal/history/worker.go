@@ -67,6 +67,7 @@ type worker[V any] struct {
 	cfg   *Config
 	id    int
 	m     *mvcc.Map[int, V]
+	over  *overTables // in place of m and d, if cfg says so
 	d     dialect[V]
 	rng   *rand.Rand
 	start time.Time
@@ -85,10 +86,18 @@ func run[V any](
 ) (*History, error) {
 	m := mvcc.New[int, V](cfg.Options)
 	defer m.Close()
+	var over *overTables
+	if cfg.Tables {
+		var err error
+		if over, err = newOverTables(cfg.Options); err != nil {
+			return nil, err
+		}
+		defer over.db.Close()
+	}
 	start := time.Now()
 	workers := make([]*worker[V], cfg.Workers+1)
 	for i := range workers {
-		w := &worker[V]{cfg: &cfg, id: i, m: m, d: dialect(&cfg), start: start,
+		w := &worker[V]{cfg: &cfg, id: i, m: m, over: over, d: dialect(&cfg), start: start,
 			rng: rand.New(rand.NewPCG(cfg.Seed, uint64(i)))}
 		for slot := range cfg.Keys {
 			w.slots = append(w.slots, slot)
@@ -188,6 +197,9 @@ func (w *worker[V]) done(t *txn, status Status) {
 
 // step runs one transaction.
 func (w *worker[V]) step(ctx context.Context) error {
+	if w, ok := any(w).(*worker[int]); ok && w.over != nil {
+		return w.over.step(w)
+	}
 	if h := w.held; h != nil {
 		if h.left--; h.left <= 0 {
 			w.release()
