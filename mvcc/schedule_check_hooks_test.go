@@ -68,7 +68,7 @@ func (x *execution) report() string {
 // snapshot level, having read, a key it wrote. In a table with indexes a write is a read; and
 // an index that is made is a reason.
 func (x *execution) justified(o *operation) bool {
-	indexes := x.w.ix != nil
+	indexes := x.w != nil && x.w.ix != nil
 	if !o.hasRead() && !indexes {
 		return false
 	}
