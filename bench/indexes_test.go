@@ -76,24 +76,13 @@ func BenchmarkIndexes(b *testing.B) {
 		return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) < 0
 	})}
 	fill(locked.set)
-	parallel := func(name string, f func(r *rand.Rand)) {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				r := rand.New(rand.NewPCG(rand.Uint64(), 1))
-				for pb.Next() {
-					f(r)
-				}
-			})
-		})
-	}
 	same := func(r *rand.Rand) (int, record) { k := r.IntN(indexKeys); return k, record{k / 10, k} }
 	other := func(r *rand.Rand) (int, record) {
 		k := r.IntN(indexKeys)
 		return k, record{r.IntN(indexKeys / 10), k}
 	}
 	read := func(r *rand.Rand, seek func(group int) int) { _ = seek(r.IntN(indexKeys / 10)) }
-	parallel("get-10/mvcc", func(r *rand.Rand) {
+	parallel(b, "get-10/mvcc", func(r *rand.Rand) {
 		read(r, func(group int) (sum int) {
 			_ = table.View(func(s mvcc.Snapshot[int, record]) error {
 				for _, found := range ix.Get(s, group) {
@@ -104,7 +93,7 @@ func BenchmarkIndexes(b *testing.B) {
 			return sum
 		})
 	})
-	parallel("get-10/locked", func(r *rand.Rand) {
+	parallel(b, "get-10/locked", func(r *rand.Rand) {
 		read(r, func(group int) (sum int) {
 			locked.RLock()
 			locked.groups.Ascend([2]int{group, 0}, func(e [2]int) bool {
@@ -117,18 +106,18 @@ func BenchmarkIndexes(b *testing.B) {
 			return sum
 		})
 	})
-	parallel("get-unique/mvcc", func(r *rand.Rand) {
+	parallel(b, "get-unique/mvcc", func(r *rand.Rand) {
 		_ = table.View(func(s mvcc.Snapshot[int, record]) error {
 			single.First(s, r.IntN(indexKeys))
 			return nil
 		})
 	})
-	parallel("store-same/unindexed", func(r *rand.Rand) { plain.Store(same(r)) })
-	parallel("store-same/mvcc", func(r *rand.Rand) { table.Store(same(r)) })
-	parallel("store-same/locked", func(r *rand.Rand) { locked.set(same(r)) })
-	parallel("store-other/mvcc", func(r *rand.Rand) { table.Store(other(r)) })
-	parallel("store-other/locked", func(r *rand.Rand) { locked.set(other(r)) })
-	parallel("update-other/mvcc", func(r *rand.Rand) {
+	parallel(b, "store-same/unindexed", func(r *rand.Rand) { plain.Store(same(r)) })
+	parallel(b, "store-same/mvcc", func(r *rand.Rand) { table.Store(same(r)) })
+	parallel(b, "store-same/locked", func(r *rand.Rand) { locked.set(same(r)) })
+	parallel(b, "store-other/mvcc", func(r *rand.Rand) { table.Store(other(r)) })
+	parallel(b, "store-other/locked", func(r *rand.Rand) { locked.set(other(r)) })
+	parallel(b, "update-other/mvcc", func(r *rand.Rand) {
 		_ = table.Update(context.Background(), nil, func(tx mvcc.Tx[int, record]) error {
 			tx.Set(other(r))
 			return nil

@@ -147,18 +147,7 @@ func BenchmarkOrdered(b *testing.B) {
 			tree.RUnlock()
 		}
 	})
-	parallel := func(name string, f func(r *rand.Rand)) {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				r := rand.New(rand.NewPCG(rand.Uint64(), 1))
-				for pb.Next() {
-					f(r)
-				}
-			})
-		})
-	}
-	parallel("page/mvcc", func(r *rand.Rand) {
+	parallel(b, "page/mvcc", func(r *rand.Rand) {
 		left, sum := 100, 0
 		_ = m.View(func(s mvcc.Snapshot[int, int]) error {
 			for _, value := range s.Ascend(mvcc.From(r.IntN(2 * n))) {
@@ -170,14 +159,14 @@ func BenchmarkOrdered(b *testing.B) {
 			return nil
 		})
 	})
-	parallel("page/btree", func(r *rand.Rand) {
+	parallel(b, "page/btree", func(r *rand.Rand) {
 		left, sum := 100, 0
 		tree.RLock()
 		tree.Ascend(r.IntN(2*n), func(_, value int) bool { sum += value; left--; return left > 0 })
 		tree.RUnlock()
 	})
 	// A key that comes and goes: an insert and a delete.
-	parallel("insert/mvcc", func(r *rand.Rand) {
+	parallel(b, "insert/mvcc", func(r *rand.Rand) {
 		k := 2*r.IntN(n) + 1
 		m.Store(k, k)
 		m.Delete(k)
@@ -187,12 +176,12 @@ func BenchmarkOrdered(b *testing.B) {
 	for _, k := range keys {
 		plain.Store(2*k, k)
 	}
-	parallel("insert/unordered", func(r *rand.Rand) {
+	parallel(b, "insert/unordered", func(r *rand.Rand) {
 		k := 2*r.IntN(n) + 1
 		plain.Store(k, k)
 		plain.Delete(k)
 	})
-	parallel("insert/btree", func(r *rand.Rand) {
+	parallel(b, "insert/btree", func(r *rand.Rand) {
 		k := 2*r.IntN(n) + 1
 		tree.Lock()
 		tree.Set(k, k)
@@ -201,8 +190,21 @@ func BenchmarkOrdered(b *testing.B) {
 		tree.Delete(k)
 		tree.Unlock()
 	})
-	parallel("get/mvcc", func(r *rand.Rand) { m.Load(2 * r.IntN(n)) })
-	parallel("get/unordered", func(r *rand.Rand) { plain.Load(2 * r.IntN(n)) })
-	parallel("store/mvcc", func(r *rand.Rand) { m.Store(2*r.IntN(n), 1) })
-	parallel("store/unordered", func(r *rand.Rand) { plain.Store(2*r.IntN(n), 1) })
+	parallel(b, "get/mvcc", func(r *rand.Rand) { m.Load(2 * r.IntN(n)) })
+	parallel(b, "get/unordered", func(r *rand.Rand) { plain.Load(2 * r.IntN(n)) })
+	parallel(b, "store/mvcc", func(r *rand.Rand) { m.Store(2*r.IntN(n), 1) })
+	parallel(b, "store/unordered", func(r *rand.Rand) { plain.Store(2*r.IntN(n), 1) })
+}
+
+// parallel runs f again and again, as a benchmark of that name, in all goroutines.
+func parallel(b *testing.B, name string, f func(r *rand.Rand)) {
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+			for pb.Next() {
+				f(r)
+			}
+		})
+	})
 }

@@ -65,10 +65,9 @@ func (b *bucket[K, V]) edited() {
 }
 
 // insert gives v's key, whose hash is h, a slot with v as its head, if the key has none.
-// Otherwise it returns the place that it has; or nowhere, if gate is not nil, and not s any
-// more.
-// It may wait for a goroutine that holds the lock of the bucket, which is pinned, and moves
-// a few buckets if the table is being resized.
+// Otherwise it returns the place that it has; or nowhere, if there is a gate that does not
+// hold s any more. It may wait for a goroutine that holds the lock of the bucket, which is
+// pinned, and moves a few buckets if the table is being resized.
 //
 // Of two that insert the same key only one does: both look for it while they hold the
 // lock, or find that nobody has held it since they looked.

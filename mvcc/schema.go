@@ -89,13 +89,7 @@ func (tx Tx[K, V]) put(s *schema[K, V], key K, value V, has bool) {
 		}
 	}
 	tx.check()
-	tomb := word(0)
-	if !has {
-		tomb = tombBit
-	}
-	tx.st.enter()
-	tx.st.put(key, value, tomb)
-	tx.st.leave()
+	tx.st.store(key, value, has)
 	for _, change := range changes {
 		change(tx.db())
 	}

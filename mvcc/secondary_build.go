@@ -138,13 +138,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 		for _, key := range batch {
 			value, has := tx.get(key, false)
 			change := ix.change(key, no, false, value, has)
-			tomb := word(0)
-			if !has {
-				tomb = tombBit
-			}
-			tx.st.enter()
-			tx.st.put(key, value, tomb)
-			tx.st.leave()
+			tx.st.store(key, value, has)
 			if change != nil {
 				change(db)
 			}

@@ -117,9 +117,7 @@ func (tx Tx[K, V]) Set(key K, value V) {
 		tx.put(s, key, value, true)
 		return
 	}
-	tx.st.enter()
-	tx.st.put(key, value, 0)
-	tx.st.leave()
+	tx.st.store(key, value, true)
 }
 
 // Delete deletes key. It is a write like Set, and no read; if key is absent, Delete makes sure
@@ -135,9 +133,7 @@ func (tx Tx[K, V]) Delete(key K) {
 		tx.put(s, key, zero, false)
 		return
 	}
-	tx.st.enter()
-	tx.st.put(key, zero, tombBit)
-	tx.st.leave()
+	tx.st.store(key, zero, false)
 }
 
 // All returns an iterator over all keys and values, in no particular order: the

@@ -146,16 +146,24 @@ func (w *worker[V]) byHand(opts *mvcc.TxOptions, level Level) error {
 	m := w.m.Begin(opts)
 	defer m.Rollback()
 	w.body(&t, m)
+	return w.end(&t, m)
+}
+
+// end ends a transaction by hand, now and then by a rollback.
+func (w *worker[V]) end(t *txn, tx interface {
+	Commit() error
+	Rollback()
+}) error {
 	if w.percent(rollbacks) {
-		m.Rollback()
-		w.done(&t, StatusAborted)
+		tx.Rollback()
+		w.done(t, StatusAborted)
 		return nil
 	}
-	switch err := m.Commit(); {
+	switch err := tx.Commit(); {
 	case err == nil:
-		w.done(&t, StatusCommitted)
+		w.done(t, StatusCommitted)
 	case errors.Is(err, mvcc.ErrConflict):
-		w.done(&t, StatusAborted)
+		w.done(t, StatusAborted)
 	default:
 		return err
 	}

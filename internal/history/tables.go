@@ -1,7 +1,6 @@
 package history
 
 import (
-	"errors"
 	"iter"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -65,20 +64,7 @@ func (d *overTables) step(w *worker[int]) error {
 			d.read(w, &t, func(table int) rangeReader { return d.of[table].In(tx) })
 		}
 	}
-	if w.percent(rollbacks) {
-		tx.Rollback()
-		w.done(&t, StatusAborted)
-		return nil
-	}
-	switch err := tx.Commit(); {
-	case err == nil:
-		w.done(&t, StatusCommitted)
-	case errors.Is(err, mvcc.ErrConflict):
-		w.done(&t, StatusAborted)
-	default:
-		return err
-	}
-	return nil
+	return w.end(&t, tx)
 }
 
 // view runs reads in a snapshot.

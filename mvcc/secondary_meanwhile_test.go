@@ -1,0 +1,136 @@
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A transaction conflicts with what changes the answer that it got from an index, and with
+// nothing else.
+func TestIndexConflicts(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		read           func(x *indexing, tx Tx[int, int])
+		conflict, fine func(x *indexing)
+	}{
+		{"absent", func(x *indexing, tx Tx[int, int]) { collected(x.tags.Get(tx, 2)) },
+			func(x *indexing) { x.m.Store(9, 4) }, func(x *indexing) { x.m.Store(9, 2) }},
+		{"unique absent", func(x *indexing, tx Tx[int, int]) { collected(x.single.Get(tx, 9)) },
+			func(x *indexing) { x.m.Store(8, 9<<3) }, func(x *indexing) { x.m.Store(8, 8<<3) }},
+		{"record", func(x *indexing, tx Tx[int, int]) { x.single.First(tx, 1) },
+			func(x *indexing) { x.m.Store(1, 1<<3|7) }, func(x *indexing) { x.m.Store(2, 2<<3|7) }},
+		{"range", func(x *indexing, tx Tx[int, int]) { collected(x.sizes.Ascend(tx, From(2).UpTo(4))) },
+			func(x *indexing) { x.m.Store(9, 4<<3) }, func(x *indexing) { x.m.Store(9, 5<<3) }},
+		{"first of a range", func(x *indexing, tx Tx[int, int]) { first(x.ranks.Ascend(tx, Range[int]{})) },
+			func(x *indexing) { x.m.Store(9, 9<<3) }, func(x *indexing) { x.m.Delete(1) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, conflict := range []bool{true, false} {
+				x := newIndexing(t, false)
+				x.build(t)
+				x.m.Store(1, 1<<3|1)
+				x.m.Store(2, 2<<3|2)
+				x.m.Store(3, 3<<3)
+				tx := x.m.Begin(nil)
+				c.read(x, tx)
+				tx.Set(100, 0)
+				if conflict {
+					c.conflict(x)
+				} else {
+					c.fine(x)
+				}
+				if err := tx.Commit(); conflict {
+					var e *ConflictError
+					require.ErrorAs(t, err, &e)
+					require.IsType(t, 0, e.Key)
+				} else {
+					require.NoError(t, err)
+				}
+				x.check(t, x.m)
+			}
+		})
+	}
+}
+
+// What was under way when an index was made, or dropped, conflicts once if it has written.
+func TestIndexMadeMeanwhile(t *testing.T) {
+	x := newIndexing(t, false)
+	x.m.Store(1, 1<<3)
+	for _, over := range []bool{false, true} {
+		begin := func() (Tx[int, int], func() error) {
+			if over {
+				tx := x.db.Begin(nil)
+				return x.m.In(tx), tx.Commit
+			}
+			tx := x.m.Begin(nil)
+			return tx, tx.Commit
+		}
+		tx, commit := begin()
+		tx.Merge(2, func(int, bool) int { return 2 << 3 })
+		tx.Get(1)
+		blind, commitBlind := begin()
+		blind.Set(3, 3<<3)
+		blind.Set(4, 4<<3)
+		x.build(t)
+		require.PanicsWithValue(t, `mvcc: index "tags" was not complete when the snapshot or transaction began`,
+			func() { x.tags.First(tx, 1) })
+		require.ErrorIs(t, commit(), ErrConflict)
+		require.ErrorIs(t, commitBlind(), ErrConflict)
+		x.check(t, x.m)
+
+		tx, commit = begin()
+		tx.Set(2, 2<<3)
+		x.drop()
+		require.ErrorIs(t, commit(), ErrConflict)
+		require.PanicsWithValue(t, `mvcc: index "tags" was dropped`, func() { x.tags.First(x.m, 1) })
+	}
+	// What would write one key without having read is refused as well, not more.
+	for _, merge := range []bool{false, true} {
+		tx := x.m.Begin(nil)
+		if merge {
+			tx.Merge(5, func(int, bool) int { return 1 << 3 })
+		} else {
+			tx.Set(5, 1<<3) // as record 1 has it
+		}
+		x.build(t)
+		require.ErrorIs(t, tx.Commit(), ErrConflict)
+		x.check(t, x.m)
+		x.drop()
+	}
+	runs := 0
+	require.NoError(t, x.m.Update(bg, nil, func(tx Tx[int, int]) error {
+		runs++
+		tx.Get(1)
+		if runs < 3 {
+			elsewhere(func() { x.m.Store(1, 1<<3|runs) })
+		}
+		if runs == 2 {
+			x.build(t)
+		}
+		tx.Set(5, 5<<3)
+		x.m.Has(1)
+		return nil
+	}))
+	require.LessOrEqual(t, runs, 4)
+	require.False(t, x.m.favour.Any(), "nobody is suspected any more")
+	x.check(t, x.m)
+
+	// Who has read an index that was dropped has missed what was written since.
+	doctors, flag := x.db.Begin(nil), NewTable[int, int](x.db, "flag", nil)
+	collected(x.tags.Get(x.m.In(doctors), 2))
+	flag.In(doctors).Set(1, 1)
+	other := x.db.Begin(nil)
+	require.False(t, flag.In(other).Has(1))
+	x.drop()
+	x.m.In(other).Set(50, 4)
+	require.NoError(t, other.Commit())
+	require.ErrorIs(t, doctors.Commit(), ErrConflict)
+	flag.Close()
+
+	x.build(t)
+	x.m.Close()
+	require.Empty(t, x.db.tables)
+	x.m.Store(6, 6<<3)
+	x.check(t, x.m)
+}

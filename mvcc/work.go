@@ -1,0 +1,319 @@
+package mvcc
+
+import (
+	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/favour"
+)
+
+// A txWork is what a transaction has read and is to write.
+type txWork[K comparable, V any] struct {
+	// more are the parts that the transaction uses beside.
+	more []part
+
+	level   Level
+	busy    bool // a method is under way, see enter
+	hasRead bool // a read of the map, not of an own write
+	scanned bool // all keys were read
+	looped  bool // a loop may be under way over what was written
+	revoked int  // how many epochs readers took away from the commit under way
+	dirtied int  // how often others marked its watch
+
+	saves uint32         // counts the savepoints
+	since uint32         // the number of the innermost savepoint that is open, or 0
+	undo  []undone[K, V] // what the open savepoints have to undo
+	marks []mark         // where they began
+	after []func(commitEpoch uint64)
+	claim *favour.Claim // that the commit under way has made, or nil
+
+	reads  []readRecord[K, V]
+	absent []absence[K] // keys read of which there was no version
+	ranges []Range[K]   // of which all keys were read
+	pins   []K          // keys pinned in the order, sorted
+	// From this many reads, or keys that were absent, on they are looked through
+	// for what is there twice, see compact.
+	full, fullAbsent int
+	writes           []write[K, V]
+	// byKey finds an own write by its key, once there are more than
+	// linearWrites of them.
+	byKey map[K]int
+	// watch is what validates the commit under way if it is pushed, conflict why that
+	// failed, and grows by how much it makes the number of keys grow.
+	watch     *watch
+	conflict  conflict[K]
+	grows     int
+	installed int // how many of the writes
+	checks    int // how many looks validation has taken
+
+	schema *schema[K, V] // of the map, when the first write was made
+	extra  extras
+}
+
+// A readRecord says that seen, which may be a tombstone, was the version of its key, found
+// at a place, at the read epoch.
+type readRecord[K comparable, V any] struct {
+	at   place[K, V]
+	seen *version[K, V]
+}
+
+// An absence says that there was no version of a key at the read epoch.
+type absence[K comparable] struct {
+	key  K
+	hash uint64
+}
+
+// A write is one buffered write. Its version is private until it is installed.
+type write[K comparable, V any] struct {
+	v    *version[K, V]
+	hash uint64
+	at   place[K, V] // where the key was found last; nowhere if it had no version
+	// read is what was read of this key, if the commit compares that where it installs,
+	// see written: 1 + the number of a read, or readAbsent.
+	read int32
+	// saved is the number of the savepoint in which the write was noted last, to be undone.
+	saved uint32
+	// merge says what becomes of the value that the key has when the transaction commits;
+	// nil if that does not matter.
+	merge *merging[V]
+}
+
+const readAbsent = -1
+
+// linearWrites is up to how many own writes are searched one by one: comparing
+// so few keys is cheaper than hashing one.
+const linearWrites = 8
+
+// keptCapacity is how many records a pooled state keeps room for; up to
+// fewRecords it does not ask.
+const (
+	keptCapacity = 1024
+	fewRecords   = 4
+)
+
+func newWork[K comparable, V any]() *txWork[K, V] {
+	return &txWork[K, V]{full: compactReads, fullAbsent: compactReads}
+}
+
+// find returns the index of the own write of key, or -1.
+func (st *txState[K, V]) find(key K) int {
+	if st.byKey != nil {
+		if i, ok := st.byKey[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range st.writes {
+		if st.writes[i].v.key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// store is a Set, or a Delete if has is false, of a transaction that is not in use otherwise.
+func (st *txState[K, V]) store(key K, value V, has bool) {
+	tomb := word(0)
+	if !has {
+		tomb = tombBit
+	}
+	st.enter()
+	st.put(key, value, tomb)
+	st.leave()
+}
+
+// put buffers a write. The key is looked up here, so hashed here: a key that
+// cannot be hashed panics now, when nothing is held.
+func (st *txState[K, V]) put(key K, value V, tomb word) {
+	if i := st.find(key); i >= 0 {
+		w := &st.writes[i]
+		st.save(i)
+		// A loop may still have the old version before it, or a savepoint.
+		if st.looped || st.since != 0 {
+			w.v = &version[K, V]{key: key}
+		}
+		w.v.value = value
+		setWord(&w.v.state, tomb)
+		w.merge = nil
+		return
+	}
+	h, p := st.locate(key)
+	v := &version[K, V]{key: key, value: value}
+	setWord(&v.state, tomb)
+	st.note(v, h, p)
+}
+
+// locate returns the hash of key and its place, for a write that it does not have yet.
+func (st *txState[K, V]) locate(key K) (h uint64, p place[K, V]) {
+	if p = st.known(key); p.nowhere() {
+		h, p, _ = st.index.lookup(key)
+		return h, p
+	}
+	return st.index.hash.sum(key), p
+}
+
+// note adds v to the writes. Its key, whose hash is h, is at p, and has no write yet.
+func (st *txState[K, V]) note(v *version[K, V], h uint64, p place[K, V]) {
+	st.append(v, h, p)
+	if st.byKey != nil {
+		st.byKey[v.key] = len(st.writes) - 1
+	} else if len(st.writes) > linearWrites {
+		st.byKey = make(map[K]int, 4*linearWrites)
+		for i := range st.writes {
+			st.byKey[st.writes[i].v.key] = i
+		}
+	}
+}
+
+// append is note for who does not look for own writes.
+func (st *txState[K, V]) append(v *version[K, V], h uint64, p place[K, V]) {
+	st.writes = extended(st.writes)
+	w := &st.writes[len(st.writes)-1]
+	w.v, w.hash = v, h
+	w.at.b, w.at.i = p.b, p.i
+}
+
+// known returns the place of key if key is one of the first few that were read:
+// comparing so few is cheaper than looking one up.
+func (st *txState[K, V]) known(key K) (p place[K, V]) {
+	for i := range min(len(st.reads), fewRecords) {
+		if r := &st.reads[i]; r.seen.key == key {
+			return r.at
+		}
+	}
+	return p
+}
+
+// get reads key from the map, not from the own writes, and records the read, at level
+// snapshot if it is for an update.
+func (st *txState[K, V]) get(key K, update bool) *version[K, V] {
+	h, p, v := st.index.lookup(key)
+	v = st.m.visible(v, st.epoch())
+	st.checkGet(key, v)
+	st.hasRead = true
+	if st.level == LevelSerializable {
+		if st.scanned {
+			return v
+		}
+	} else if !update {
+		return v
+	}
+	if v == nil {
+		st.absent = append(st.absent, absence[K]{key, h})
+		if len(st.absent) >= st.fullAbsent {
+			st.compactAbsent()
+		}
+	} else if n := len(st.reads); n == 0 || st.reads[n-1].seen != v {
+		st.reads = extended(st.reads)
+		r := &st.reads[n]
+		r.seen, r.at.b, r.at.i = v, p.b, p.i
+		if len(st.reads) >= st.full {
+			st.compact()
+		}
+	}
+	return v
+}
+
+// compactReads is how many reads a transaction records before it looks for keys that
+// were read more than once. If most are different it looks again when there are
+// compactFactor times as many: so the read set follows the keys that are read, and
+// not how often, at a cost that is logarithmic for each read.
+const (
+	compactReads  = 1024
+	compactFactor = 4
+)
+
+// compact drops the records of keys that were read before. Of one key all reads saw the
+// same version.
+func (st *txState[K, V]) compact() {
+	seen := make(map[*version[K, V]]struct{})
+	st.reads = slices.DeleteFunc(st.reads, func(r readRecord[K, V]) bool { return repeated(seen, r.seen) })
+	st.full = max(compactReads, compactFactor*len(st.reads))
+}
+
+// compactAbsent is compact for the keys of which there was no version.
+func (st *txState[K, V]) compactAbsent() {
+	seen := make(map[K]struct{})
+	st.absent = slices.DeleteFunc(st.absent, func(a absence[K]) bool { return repeated(seen, a.key) })
+	st.fullAbsent = max(compactReads, compactFactor*len(st.absent))
+}
+
+// repeated adds x to seen, and reports whether it was there.
+func repeated[T comparable](seen map[T]struct{}, x T) bool {
+	n := len(seen)
+	seen[x] = struct{}{}
+	return len(seen) == n
+}
+
+// forget is recycle for one map.
+func (st *txState[K, V]) forget() {
+	if len(st.writes) > fewRecords {
+		st.writes, st.byKey = emptied(st.writes), nil
+	} else {
+		for i := range st.writes {
+			w := &st.writes[i]
+			w.v, w.at.b, w.read, w.saved = nil, nil, 0, 0
+			if w.merge != nil {
+				w.merge = nil
+			}
+		}
+		st.writes = st.writes[:0]
+	}
+	if st.hasRead {
+		st.hasRead, st.scanned, st.looped = false, false, false
+		if len(st.ranges) > 0 {
+			st.ranges = emptied(st.ranges)
+		}
+		if len(st.reads) > fewRecords {
+			st.reads = emptied(st.reads)
+		} else {
+			for i := range st.reads {
+				r := &st.reads[i]
+				r.seen, r.at.b = nil, nil
+			}
+			st.reads = st.reads[:0]
+		}
+		if len(st.absent) > 0 {
+			st.absent = emptied(st.absent)
+		}
+		st.full, st.fullAbsent = compactReads, compactReads
+	}
+	st.revoked, st.dirtied, st.installed, st.checks = 0, 0, 0, 0
+	st.busy = false
+	if st.saves|st.since != 0 || st.undo != nil || st.marks != nil {
+		st.saves, st.since, st.undo, st.marks = 0, 0, nil, nil
+	}
+	if st.after != nil {
+		st.after = nil
+	}
+	if st.claim != nil {
+		st.claim = nil
+	}
+	if st.schema != nil {
+		st.schema = nil
+	}
+	if st.extra.of != nil {
+		st.extra = extras{}
+	}
+	if st.pins != nil {
+		st.unpinAll()
+	}
+}
+
+// emptied returns s with length 0, and nothing reachable through it.
+func emptied[T any](s []T) []T {
+	if cap(s) > keptCapacity {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
+// extended returns s with one more element, as recycle has left it: the caller sets every
+// field that recycle does not clear.
+func extended[T any](s []T) []T {
+	if n := len(s); n < cap(s) {
+		return s[:n+1]
+	}
+	var zero T
+	return append(s, zero)
+}
