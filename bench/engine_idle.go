@@ -11,7 +11,8 @@ import (
 // record kept for verification. It is contained in every figure of every engine.
 // It is measured now, in a few milliseconds, with an engine that does nothing but
 // remember what it was given; with many keys it is an underestimate, because
-// memory is slower than caches.
+// memory is slower than caches. There is none for orders, where that engine would have to
+// keep tables and indexes.
 func HarnessCost(w Workload) (ns float64, err error) {
 	w.Params.Keys = min(w.Params.Keys, 10_000)
 	t, err := New(Config{

@@ -25,6 +25,9 @@ type EngineSpec struct {
 	New      func(setup Setup[string, uint64]) (Engine[string, uint64], error)
 	NewBytes func(setup Setup[string, []byte]) (Engine[string, []byte], error)
 
+	// NewShop makes one for the workload orders, and may be nil.
+	NewShop func(setup ShopSetup) (Shop, error)
+
 	anyKeys bool // opener makes it, too, with keys that are not strings
 }
 
@@ -72,6 +75,9 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 	if why, lacks := e.Lacks[w.Name]; lacks {
 		return why, false
 	}
+	if w.kind == orders && e.NewShop == nil {
+		return noTables, false
+	}
 	if w.keyType() != StringKeys && !e.anyKeys || !w.valueSize().Words() && e.NewBytes == nil {
 		why = fmt.Sprintf("it is not made for %s keys and values of %v bytes", w.keyType(), w.valueSize())
 		return why, false
@@ -83,6 +89,7 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 const (
 	noTx       = "it has no transactions"
 	noOrder    = "its keys have no order"
+	noTables   = "it is not made for several tables with indexes"
 	noMultiTx  = "it has no transactions over several keys"
 	noSnapshot = "it has no snapshots"
 	oneKey     = "one-key operations are no transactions over several keys"
@@ -119,7 +126,7 @@ func Engines() []EngineSpec {
 			Name: "mvcc",
 			Doc: "The transactional map, through View and Update, at serializable level or, " +
 				"with --isolation, at snapshot level",
-			Levels: levels, Reclaims: true,
+			Levels: levels, Reclaims: true, NewShop: newMVCCShop,
 		},
 		{
 			Name:   "mvcc-direct",
@@ -129,8 +136,8 @@ func Engines() []EngineSpec {
 		},
 		{
 			Name:  "rwmutex",
-			Doc:   "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are copies",
-			Lacks: unordered(),
+			Doc:   "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are copies, its indexes B-trees",
+			Lacks: unordered(), NewShop: newLockedShop,
 		},
 		{
 			Name:  "mutex",
@@ -144,7 +151,7 @@ func Engines() []EngineSpec {
 		},
 		{
 			Name:  "xsync",
-			Doc:   "The concurrent map of the xsync module, which mvcc keeps its index in",
+			Doc:   "The concurrent map of the xsync module",
 			Lacks: alone,
 		},
 	}

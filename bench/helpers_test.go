@@ -194,10 +194,10 @@ func smallWorkloads() []Workload {
 	return list
 }
 
-// smallNumbers returns all workloads, small and with values that are
+// smallNumbers returns all workloads of an [Engine], small and with values that are
 // numbers, for engines that have no others.
 func smallNumbers() []Workload {
-	list := smallWorkloads()
+	list := slices.DeleteFunc(smallWorkloads(), func(w Workload) bool { return w.kind == orders })
 	for i := range list {
 		list[i].Params.ValueSize = ValueSize{}
 	}

@@ -27,6 +27,9 @@ type aborter interface{ Aborts() uint64 }
 
 // newRig returns the rig for the types of keys and values that t has.
 func newRig(t *Trial) rig {
+	if t.config.Workload.kind == orders {
+		return &shopRig{Trial: t}
+	}
 	switch t.config.Workload.keyType() {
 	case Uint64Keys:
 		return newRigWith[uint64](t)

@@ -22,6 +22,7 @@ const (
 	overwrite
 	rangeRead
 	rangeAudit
+	orders
 )
 
 // newJob returns the job of the workload that r is for.
@@ -57,7 +58,7 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 // listed.
 func Workloads() []Workload {
 	return slices.Concat(getPutWorkloads(), ycsbWorkloads(), ownKeyWorkloads(), freeBatchWorkloads(),
-		transferWorkloads(), rangeWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
+		transferWorkloads(), rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
 }
 
 // WorkloadByName returns the built-in workload called name.

@@ -73,13 +73,37 @@ func (w *world) buildIndex() {
 }
 
 // byIndex returns what r sees through the index, and false if that was not complete when r
-// began.
+// began. A record that is found where it does not belong has a value that nobody wrote.
 func (w *world) byIndex(r Reader[string, int]) (all iter.Seq2[string, int], ok bool) {
 	if w.ix == nil || !w.has || r.Epoch() < w.ix.since.Load() {
 		return nil, false
 	}
-	return w.ix.Ascend(r, Range[int]{}), true
+	return func(yield func(string, int) bool) {
+		entries, records, at := 0, 0, 0
+		find := func(in window[string], visit func(string) bool) {
+			for e := range along(see(in, w.ix.entries), Range[entry[int, string]]{}, false) {
+				entries++
+				if at = e.index; !visit(e.key) {
+					return
+				}
+			}
+		}
+		for key, value := range w.ix.records(r, find) {
+			records++
+			if value != at {
+				value = misplaced
+			}
+			if !yield(key, value) {
+				return
+			}
+		}
+		if entries != records {
+			yield(programKeys[0], misplaced)
+		}
+	}, true
 }
+
+const misplaced = -77
 
 func (w *world) close() {
 	if w.db != nil {

@@ -19,25 +19,30 @@ func badgerPeer() Peer {
 			Doc:      "An LSM tree with optimistic transactions, kept in memory, without a log, compression or cache; conflicts are retried at once, as its users do",
 			New:      newBadger[uint64],
 			NewBytes: newBadger[[]byte],
+			NewShop:  newBadgerShop,
 		},
 	}
 }
 
-// badgerEngine is a database in memory. What compression and the block cache
+// openBadger opens a database in memory. What compression and the block cache
 // would cost is left out: neither is of use there, and the cache's
 // documentation advises against it without compression.
+func openBadger() (*badger.DB, error) {
+	return badger.Open(badger.DefaultOptions("").
+		WithInMemory(true).
+		WithLogger(nil).
+		WithMetricsEnabled(false).
+		WithCompression(options.None).
+		WithBlockCacheSize(0))
+}
+
 type badgerEngine[V any] struct {
 	db *badger.DB
 	bench.Limits
 }
 
 func newBadger[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
-	db, err := badger.Open(badger.DefaultOptions("").
-		WithInMemory(true).
-		WithLogger(nil).
-		WithMetricsEnabled(false).
-		WithCompression(options.None).
-		WithBlockCacheSize(0))
+	db, err := openBadger()
 	if err != nil {
 		return nil, err
 	}
@@ -78,18 +83,25 @@ func (s *badgerSession[V]) view(fn func(tx *badger.Txn) error) error {
 // update runs fn until it has committed. By then the database has copied keys
 // and values.
 func (s *badgerSession[V]) update(fn func(tx *badger.Txn) error) error {
-	for attempts := 1; ; attempts++ {
+	return retryBadger(s.db, func(tx *badger.Txn) error {
 		s.reset()
-		s.Tries++
-		err := s.db.Update(fn)
+		return fn(tx)
+	}, &s.Attempts, &s.Limits)
+}
+
+// retryBadger runs fn until it has committed, and counts how often it was run.
+func retryBadger(db *badger.DB, fn func(tx *badger.Txn) error, count *bench.Attempts, limits *bench.Limits) error {
+	for attempts := 1; ; attempts++ {
+		count.Tries++
+		err := db.Update(fn)
 		if err == nil {
-			s.Commits++
+			count.Commits++
 			return nil
 		}
 		if !errors.Is(err, badger.ErrConflict) {
 			return err
 		}
-		if err := s.Over(attempts); err != nil {
+		if err := limits.Over(attempts); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ func buntdbPeer() Peer {
 			Lacks:    map[string]string{"long-reader": "a read transaction that stays open stops every writer"},
 			New:      newBuntDB[uint64],
 			NewBytes: newBuntDB[[]byte],
+			NewShop:  newBuntDBShop,
 		},
 	}
 }

@@ -18,6 +18,7 @@ func memdbPeer() Peer {
 			Doc:      "Immutable radix trees with one writer at a time; one table, one index, whose indexer does not use reflection",
 			New:      newMemDB[uint64],
 			NewBytes: newMemDB[[]byte],
+			NewShop:  newMemDBShop,
 		},
 	}
 }

@@ -1,0 +1,168 @@
+package peers
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
+
+// badgerShop is a [bench.Shop]. The key of a record is the letter of its table and the ID. The
+// indexes are kept by hand: a customer has a key of its name and ID, with nothing in it, and an
+// order one of its customer and number, with its ID.
+type badgerShop struct {
+	db *badger.DB
+	bench.Limits
+}
+
+func newBadgerShop(setup bench.ShopSetup) (bench.Shop, error) {
+	db, err := openBadger()
+	if err != nil {
+		return nil, err
+	}
+	batch := db.NewWriteBatch()
+	defer batch.Cancel()
+	if err = setup.Fill(&badgerShopTx{write: batch}); err == nil {
+		err = batch.Flush()
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &badgerShop{db, setup.Limits}, nil
+}
+
+// Close implements [bench.Shop]. There is nothing that a database in memory
+// could fail to save.
+func (s *badgerShop) Close() { _ = s.db.Close() }
+
+func (s *badgerShop) Session(int) bench.ShopSession {
+	session := &badgerShopSession{badgerShop: s}
+	session.do = func(tx *badger.Txn) error {
+		session.tx.tx, session.tx.write = tx, tx
+		return session.fn(&session.tx)
+	}
+	return session
+}
+
+type badgerShopSession struct {
+	bench.Attempts
+	*badgerShop
+	tx badgerShopTx
+	fn func(tx bench.ShopTx) error
+	do func(tx *badger.Txn) error
+}
+
+func (s *badgerShopSession) Do(readOnly bool, fn func(tx bench.ShopTx) error) error {
+	s.fn = fn
+	if readOnly {
+		return s.db.View(s.do)
+	}
+	return retryBadger(s.db, s.do, &s.Attempts, &s.Limits)
+}
+
+// badgerShopTx is a transaction, or a batch of writes.
+type badgerShopTx struct {
+	tx    *badger.Txn
+	write interface {
+		Set(key, value []byte) error
+		Delete(key []byte) error
+	}
+}
+
+// badgerRecord reads a record, by its table and ID.
+func badgerRecord[R any](t *badgerShopTx, table byte, name string, id uint64, decode func([]byte) (R, error)) (r R, err error) {
+	item, err := t.tx.Get(appendWords([]byte{table}, id))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return r, bench.ErrNoRecord(name, id)
+	}
+	if err != nil {
+		return r, err
+	}
+	err = item.Value(func(b []byte) (err error) {
+		r, err = decode(b)
+		return err
+	})
+	return r, err
+}
+
+func (t *badgerShopTx) Customer(id uint64) (bench.Customer, error) {
+	return badgerRecord(t, 'c', "customer", id, customerOf)
+}
+
+func (t *badgerShopTx) Item(id uint64) (bench.Item, error) {
+	return badgerRecord(t, 'i', "item", id, itemOf)
+}
+
+// each calls visit for all keys that begin with prefix, in their order, until it returns false.
+func (t *badgerShopTx) each(prefix []byte, values bool, visit func(item *badger.Item) (bool, error)) error {
+	options := badger.DefaultIteratorOptions
+	options.Prefix, options.PrefetchValues, options.PrefetchSize = prefix, values, 16
+	it := t.tx.NewIterator(options)
+	defer it.Close()
+	for it.Rewind(); it.Valid(); it.Next() {
+		if more, err := visit(it.Item()); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *badgerShopTx) Named(name string, visit func(bench.Customer)) error {
+	return t.each(append([]byte{'n'}, name...), false, func(item *badger.Item) (bool, error) {
+		key := item.Key()
+		c, err := t.Customer(binary.BigEndian.Uint64(key[len(key)-wordSize:]))
+		if err == nil {
+			visit(c)
+		}
+		return true, err
+	})
+}
+
+func (t *badgerShopTx) OrdersOf(customer uint64, visit func(bench.Order) bool) error {
+	return t.each(appendWords([]byte{'k'}, customer), true, func(item *badger.Item) (more bool, err error) {
+		var id uint64
+		err = item.Value(func(b []byte) (err error) {
+			_, err = words(b, &id)
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		o, err := badgerRecord(t, 'o', "order", id, orderOf)
+		return err == nil && visit(o), err
+	})
+}
+
+func (t *badgerShopTx) CountOrders() (n int, err error) {
+	err = t.each([]byte{'o'}, false, func(*badger.Item) (bool, error) { n++; return true, nil })
+	return n, err
+}
+
+func (t *badgerShopTx) PutCustomer(c bench.Customer) error {
+	if t.tx == nil { // it is new, and nobody changes a name
+		if err := t.write.Set(appendWords(append([]byte{'n'}, c.Name...), c.ID), nil); err != nil {
+			return err
+		}
+	}
+	return t.write.Set(appendWords([]byte{'c'}, c.ID), appendCustomer(nil, c))
+}
+
+func (t *badgerShopTx) PutItem(i bench.Item) error {
+	return t.write.Set(appendWords([]byte{'i'}, i.ID), appendItem(nil, i))
+}
+
+func (t *badgerShopTx) PutOrder(o bench.Order) error {
+	if err := t.write.Set(appendWords([]byte{'k'}, o.Customer, o.Number), appendWords(nil, o.ID)); err != nil {
+		return err
+	}
+	return t.write.Set(appendWords([]byte{'o'}, o.ID), appendOrder(nil, o))
+}
+
+func (t *badgerShopTx) DeleteOrder(o bench.Order) error {
+	if err := t.write.Delete(appendWords([]byte{'k'}, o.Customer, o.Number)); err != nil {
+		return err
+	}
+	return t.write.Delete(appendWords([]byte{'o'}, o.ID))
+}
