@@ -32,12 +32,12 @@ type Slots struct {
 	// has announced. Both are read by every Begin, and a commit takes the line
 	// away from all beginners anyway, so they share it.
 	//
-	// kept is what the bound is not to pass, or nothing, see [Slots.Keep]. Only what makes
-	// views reads it.
-	clock atomic.Uint64
-	bound atomic.Uint64
-	kept  stdatomic.Uint64
-	_     [cacheLine - 24]byte
+	// kept and held are what the bound is not to pass, or nothing, see [Slots.Keep]. Only
+	// what makes views reads them.
+	clock      atomic.Uint64
+	bound      atomic.Uint64
+	kept, held stdatomic.Uint64
+	_          [cacheLine - 32]byte
 
 	// dir is the directory of the slots, by their numbers. It is loaded by
 	// scans and replaced under mu.
@@ -277,6 +277,15 @@ func (s *Slots) BeginAt(slot *Slot, at Epoch) bool {
 // Keep keeps the bound from passing e from now on, which must not be lower than the last
 // time; 0, as in the beginning, keeps nothing.
 func (s *Slots) Keep(e Epoch) { s.kept.Store(uint64(e)) }
+
+// Hold is Keep for somebody else, who may also let go, by 0, and begin anew: at what the clock
+// is then. A view that is being made meanwhile may have a bound above that, but none that is
+// above what the clock is once Hold has returned.
+func (s *Slots) Hold(e Epoch) { s.held.Store(uint64(e)) }
+
+// Holds reports whether the bound stays behind the clock because of [Slots.Keep] or
+// [Slots.Hold].
+func (s *Slots) Holds() bool { return s.kept.Load()|s.held.Load() != 0 }
 
 // all calls yield for every slot that has an owner.
 func (s *Slots) all(yield func(*Slot) bool) {

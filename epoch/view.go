@@ -51,8 +51,10 @@ func (s *Slots) Announce() Epoch {
 func (s *Slots) announce() (now, m Epoch) {
 	now = s.Now()
 	m = now
-	if kept := Epoch(s.kept.Load()); kept != 0 {
-		m = min(m, kept)
+	for _, kept := range [...]uint64{s.kept.Load(), s.held.Load()} { // must follow the clock
+		if kept != 0 {
+			m = min(m, Epoch(kept))
+		}
 	}
 	hooks.At(hooks.BoundLoaded)
 	for b := s.Bound(); b < m && !s.bound.CompareAndSwap(uint64(b), uint64(m)); {

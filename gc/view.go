@@ -42,7 +42,7 @@ func (r *Reclaimer[E, W]) Due(e epoch.Epoch) bool { return e >= r.view.Load().du
 func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
 	v := r.view.Load()
 	age := v.due - v.made
-	if stride != 0 && r.cfg.Retain == 0 { // else a newer view drops hardly more
+	if stride != 0 && !r.cfg.Slots.Holds() { // else a newer view drops hardly more
 		age = min(age, epoch.Epoch(max(stride, v.looked/4)))
 	}
 	if v.made+age > e {
@@ -119,7 +119,7 @@ func (r *Reclaimer[E, W]) install(m epoch.Epoch, scratch []epoch.Epoch, locked b
 	v := new(View)
 	looked, scratch := r.cfg.Slots.Look(&v.View, m, scratch)
 	v.looked = uint64(looked)
-	if v.made = m; r.cfg.Retain > 0 {
+	if v.made = m; r.cfg.Slots.Holds() {
 		v.made = r.cfg.Slots.Now()
 	}
 	v.due = v.made + epoch.Epoch(max(ageLimit, ageFactor*v.looked))

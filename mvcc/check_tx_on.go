@@ -122,7 +122,7 @@ func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
 	for i := range st.ranges {
 		r, compare := &st.ranges[i], st.m.order.compare
 		st.index.peekAll(func(h *version[K, V]) {
-			if !r.below(compare, h.key) && !r.above(compare, h.key) {
+			if r.has(compare, h.key) {
 				st.checkUnchanged(h, at, e)
 			}
 		})

@@ -30,6 +30,20 @@ type DB struct {
 type anyTable interface {
 	source() func() Stats
 	isInner() bool
+	diff(newer, older DBSnapshot) tableChanges
+	feedForAll()
+}
+
+// all returns the tables.
+func (db *DB) all() (list []anyTable) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, table := range db.tables {
+		if !table.isInner() {
+			list = append(list, table)
+		}
+	}
+	return list
 }
 
 // NewDB returns a database without tables. opts may be nil, and is for all tables:
@@ -93,6 +107,9 @@ func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *
 	db.made++
 	m.db, m.ordinal, m.tagged, m.inner = db, db.made, true, inner
 	db.tables[name] = m
+	if !inner {
+		m.shared.hub.adopt(m)
+	}
 	return m
 }
 

@@ -25,10 +25,11 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	// All fields but schema are set by New and never change, but for what they point to.
+	// All fields but schema and feed are set by New and never change, but for what they point to.
 	core[K, V]
 	// schema is compared by those who put a version where it is seen, see X2.
 	schema    atomic.Pointer[schema[K, V]]
+	feed      feedPointer[K, V] // of who watches, or nil
 	gc        *gc.Reclaimer[item, waiting]
 	level     Level
 	reflexive bool // k == k for every k of type K
@@ -117,6 +118,7 @@ func (m *Map[K, V]) Close() {
 	m.check()
 	if m.db != nil {
 		m.db.drop(m.counters.name, &m.closed)
+		m.leaveAll()
 		if s := m.schema.Load(); s != nil {
 			for _, ix := range s.indexes {
 				ix.close()

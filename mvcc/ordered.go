@@ -231,7 +231,7 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 func (st *txState[K, V]) ownWrites(r *Range[K], down bool) (own []write[K, V]) {
 	compare := st.m.order.compare
 	for i := range st.writes {
-		if key := st.writes[i].v.key; !r.below(compare, key) && !r.above(compare, key) {
+		if key := st.writes[i].v.key; r.has(compare, key) {
 			own = append(own, st.writes[i])
 		}
 	}

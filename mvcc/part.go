@@ -33,6 +33,7 @@ type part interface {
 
 	writeCount() int
 	eachOwnHash(f func(hash uint64))
+	noteAll()
 	hasReads() bool
 	setReads(has bool)
 	toValidateHere() bool

@@ -74,6 +74,11 @@ func (r *Range[K]) above(compare func(a, b K) int, key K) bool {
 	return c > 0 || c == 0 && r.high.kind == exclusive
 }
 
+// has reports whether key is in r.
+func (r *Range[K]) has(compare func(a, b K) int, key K) bool {
+	return !r.below(compare, key) && !r.above(compare, key)
+}
+
 // contains reports whether all keys of o, which has any, are in r.
 func (r *Range[K]) contains(compare func(a, b K) int, o Range[K]) bool {
 	low := r.low.kind == open || o.low.kind != open &&

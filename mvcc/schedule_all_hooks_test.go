@@ -156,6 +156,24 @@ var withIndex = []string{
 	"a indexable|index|store a; view ra x",
 }
 
+// followed are programs beside a watch. They are explored within a bound on preemptions.
+var followed = []string{
+	"a|follow; hand|store a",
+	"patience=1|follow; hand|store a; delete a",
+	"a|follow; hand|delete a; store a",
+	"a b|follow; hand|update wa wb",
+	"a b patience=0|follow; hand|update ra wb",
+	"a b tables|follow; hand|update wa wb",
+	"a b|follow; hand|snapshot ra wa wb",
+	"a|follow; hand|update ma wb",
+	"a b ordered|follow; hand|update pa wb",
+	"a|follow; hand|store a; prune; refresh",
+	"a b|follow; hand|watched ra wb",
+	"a|follow; hand|store a|load a",
+	"a b tables|follow; hand|update wa wb|load a",
+	"a b|follow|update wa wb|store a; prune",
+}
+
 // three are programs of three actors, explored within a bound on preemptions.
 var three = []string{
 	"a-|store a|loadAndDelete a|prune",
@@ -218,7 +236,7 @@ func TestSchedules(t *testing.T) {
 			c.explore(text, 4, 100_000)
 			c.explore(text, -1, 300_000)
 		}
-		for _, text := range withIndex {
+		for _, text := range slices.Concat(withIndex, followed) {
 			c.explore(text, 4, 300_000)
 		}
 		for _, text := range slices.Concat(three, threeMore) {
@@ -239,7 +257,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(overTables[:2], inOrder[:3]) {
 			c.explore(text, -1, 0)
 		}
-		for _, text := range withIndex {
+		for _, text := range slices.Concat(withIndex, followed) {
 			c.explore(text, 1, 0)
 		}
 		for _, text := range three[:4] {
@@ -258,7 +276,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(reusedMore, overTablesMore) {
 			c.explore(text, 3, 0)
 		}
-		for _, text := range withIndex {
+		for _, text := range slices.Concat(withIndex, followed) {
 			c.explore(text, 2, 0)
 		}
 		for _, text := range three {

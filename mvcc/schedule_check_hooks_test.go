@@ -37,7 +37,7 @@ func (x *execution) verdict() error {
 	}
 	var history []*operation
 	for _, o := range x.ops {
-		if o.kind != opPrune && o.kind != opRefresh && o.kind != opIndex {
+		if o.kind < opIndex {
 			history = append(history, o)
 		}
 	}
@@ -104,6 +104,10 @@ func (x *execution) inspect() {
 		}
 	}()
 	t := &finder{}
+	if err := x.w.endFollow(); err != nil {
+		x.wrong = err
+		return
+	}
 	for _, m := range x.w.maps {
 		checkQuiet(t, m)
 	}

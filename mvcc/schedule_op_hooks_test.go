@@ -56,6 +56,8 @@ const (
 	opUpdate
 	opClear
 	opIndex
+	opFollow
+	opHand
 	opPrune
 	opRefresh
 	opEnd // reads everything, without the map: what was found in the end
@@ -81,6 +83,7 @@ var oneKeyKinds = map[string]opKind{
 //	view pb         a snapshot that reads the keys up to b, in order
 //	view x          a snapshot that reads all keys by the index, if that is complete
 //	index           the index is made
+//	follow; hand    a watch of all keys begins; what was committed is handed on
 //	past ra rb      a snapshot of the beginning, if it can be had
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c
 //	update ma ub    one that merges a, and reads b for update
@@ -115,6 +118,12 @@ func parseOperation(text string, id int) (*operation, error) {
 		return o, nil
 	case "index":
 		o.kind = opIndex
+		return o, nil
+	case "follow":
+		o.kind = opFollow
+		return o, nil
+	case "hand":
+		o.kind = opHand
 		return o, nil
 	case "clear":
 		o.kind = opClear
@@ -300,6 +309,10 @@ func (o *operation) run(w *world) {
 		}
 	case opIndex:
 		w.buildIndex()
+	case opFollow:
+		w.follow()
+	case opHand:
+		w.hand()
 	case opRefresh:
 		m.gc.Refresh()
 	}

@@ -18,6 +18,8 @@ type world struct {
 	// complete.
 	ix  *Index[int, string, int]
 	has bool
+	// follower is who watches, if somebody does.
+	follower *follower
 }
 
 func newWorld(opts *Options, tables, single, ordered bool) *world {

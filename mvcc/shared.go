@@ -18,6 +18,7 @@ type shared struct {
 	gc       *gc.Reclaimer[item, waiting]
 	favour   favour.Queue
 	watches  watches
+	hub      hub
 	counters commonCounters
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
@@ -32,6 +33,7 @@ type shared struct {
 func newShared(o *Options) *shared {
 	s := &shared{slots: epoch.NewSlots()}
 	s.members.Store(new([]*member))
+	s.hub.slots, s.hub.wake = s.slots, make(chan struct{}, 1)
 	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
 		Slots:    s.slots,
 		Interval: o.ReclaimInterval,

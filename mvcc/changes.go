@@ -1,0 +1,114 @@
+package mvcc
+
+import (
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+)
+
+// A Change is what became of a key between two states of a map: its old and its new value, as
+// far as it had one. A key that was written has changed, also if the value is the same.
+type Change[K comparable, V any] struct {
+	Key      K
+	Old, New V
+	Had, Has bool // whether the key was there, and is
+}
+
+// A Commit is what a transaction, or a one-key operation, has changed in a map: all of it.
+type Commit[K comparable, V any] struct {
+	// Epoch is its commit epoch: a snapshot whose epoch is that or higher sees all the changes.
+	Epoch uint64
+	// Changes are in no particular order, each key once. They are shared by all who watch.
+	Changes []Change[K, V]
+	// Summary says that these are the changes of several transactions, with the last value of
+	// each key: all those between the snapshot [WatchOptions.Since] and Epoch. Only
+	// the first Commit of a watch may be one.
+	Summary bool
+}
+
+// A DBCommit is a [Commit] over the tables of a database. [Map.Changes] gives the changes of
+// one of them.
+type DBCommit struct {
+	Epoch   uint64
+	Summary bool
+	tables  []tableChanges
+}
+
+// tableChanges are the changes of a commit in one map.
+type tableChanges struct {
+	of      any // the *Map[K, V]
+	changes any // []Change[K, V]
+	n       int
+	inAll   bool // who watches all tables is told
+}
+
+// Changes returns what c has changed in the table m, nil if that is nothing.
+func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
+	for _, t := range c.tables {
+		if t.of == any(m) {
+			return t.changes.([]Change[K, V])
+		}
+	}
+	return nil
+}
+
+// Diff returns an iterator over the keys that were written between the snapshots older and s,
+// with the values that these see. Both are of the same map, and stay open until the loop has
+// ended; it does not matter which one is older. It looks at every key of the map, as
+// [Snapshot.All] does, and waits for nobody.
+func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
+	s.check()
+	older.check()
+	if s.st.m != older.st.m {
+		panic(fmt.Sprintf("mvcc: Diff: the snapshots are of two maps, %q and %q", s.st.m.Name(), older.st.m.Name()))
+	}
+	return func(yield func(Change[K, V]) bool) {
+		m, from, to := s.st.m, older.st.epoch(), s.st.epoch()
+		newest := max(from, to)
+		m.index.scan(func(_ place[K, V], head *version[K, V]) bool {
+			if e := load(&head.state); e.committed() && e.epoch() <= min(from, to) {
+				return true
+			}
+			top := m.visible(head, newest)
+			was, is := m.visible(top, from), m.visible(top, to)
+			if was == is {
+				return true
+			}
+			c := Change[K, V]{Key: head.key}
+			c.Old, c.Had = was.present()
+			c.New, c.Has = is.present()
+			s.check()
+			older.check()
+			return !c.Had && !c.Has || yield(c)
+		})
+		runtime.KeepAlive(s.st)
+		runtime.KeepAlive(older.st)
+	}
+}
+
+// Diff returns what was changed in the tables between the snapshots older and newer, in one
+// piece; its Epoch is that of newer. See [Snapshot.Diff] for what it costs; a table that was
+// made since older has changed as well.
+func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
+	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
+	for _, table := range db.all() {
+		if t := table.diff(newer, older); t.n > 0 {
+			c.tables = append(c.tables, t)
+		}
+	}
+	return c
+}
+
+// diff is Diff for one table.
+func (m *Map[K, V]) diff(newer, older DBSnapshot) tableChanges {
+	of := func(s DBSnapshot) Snapshot[K, V] {
+		s.s.check()
+		if s.s.st.m.shared != m.shared {
+			panic("mvcc: Diff: a snapshot is of another database")
+		}
+		return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen}
+	}
+	changes := slices.Collect(of(newer).Diff(of(older)))
+	return tableChanges{m, changes, len(changes), true}
+}

@@ -1,0 +1,231 @@
+package mvcc
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	stdatomic "sync/atomic"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+)
+
+// A feed collects the keys of a watched map on which somebody is about to commit. The hub
+// takes them, and finds in the chains what was committed.
+//
+//   - N1: who draws an epoch for a record has looked for the feed before, and after the
+//     versions of the record were installed, and has noted their keys there. Of a record of
+//     several keys the committer notes all, before he announces it; of one with a single key
+//     whoever draws.
+//   - N2: who begins to watch publishes the feed, then notes the clock, and then looks at the
+//     heads of all keys: those that are undecided, or above the clock, are noted.
+//
+// So whatever commits above that clock is noted by the time the clock reaches its epoch: by
+// who has drawn it, or, if he found no feed, his versions were installed before it was
+// published, and are met by N2. Only the head of a chain is undecided, so that a look at the
+// head is enough. Nothing that a feed needs is pruned: [epoch.Slots.Hold].
+type feed[K comparable, V any] struct {
+	m     *Map[K, V]
+	hub   *hub
+	lists [feedLists]feedList[K]
+	// lost says that a list has become too long, and that what was noted may be missing.
+	lost stdatomic.Bool
+
+	// Guarded by hub.mu.
+	pending []K                   // noted, and not decided for good
+	among   map[K]struct{}        // these
+	own     int                   // who watches this map alone
+	inAll   bool                  // who watches all tables watches it too
+	fresh   []dated[Change[K, V]] // what the round under way has found
+}
+
+// A feedPointer refers to the feed of a map.
+type feedPointer[K comparable, V any] struct{ atomic.Pointer[feed[K, V]] }
+
+// feedLists is how many lists there are, so that committers of different keys do not meet on
+// one. When one has longList entries who adds another gives the hub its turn, and when it has
+// longestList the hub has not been run for so long that it gives up.
+const (
+	feedLists   = 16
+	longList    = 1 << 8
+	longestList = 1 << 16
+)
+
+type feedList[K comparable] struct {
+	head atomic.Pointer[noted[K]]
+	_    [120]byte
+}
+
+// A noted is a key that was noted, or several of one transaction.
+type noted[K comparable] struct {
+	key   K
+	more  []K
+	next  *noted[K]
+	depth int
+}
+
+// dated is a change, with its epoch.
+type dated[C any] struct {
+	epoch  epoch.Epoch
+	change C
+}
+
+// note notes a key, whose hash is given, and more. It never waits.
+//
+// If the key was noted last nothing is to be done: the hub looks at its chain after it has
+// taken that note, and finds the version that was installed before.
+func (f *feed[K, V]) note(key K, hash uint64, more []K) {
+	var n *noted[K]
+	for head := &f.lists[hash%feedLists].head; ; {
+		last, depth := head.Load(), 1
+		if last != nil {
+			depth += last.depth
+		}
+		switch {
+		case f.lost.Load() || last != nil && last.key == key && more == nil:
+			return
+		case depth >= longestList:
+			f.lost.Store(true)
+			return
+		case n == nil:
+			n = &noted[K]{key: key, more: more}
+		}
+		if n.next, n.depth = last, depth; head.CompareAndSwap(last, n) {
+			break
+		}
+	}
+	f.hub.stir()
+	if n.depth%longList == 0 && !hooks.Scheduled() {
+		runtime.Gosched()
+	}
+}
+
+// noteAll notes the keys that the transaction writes to the map, if that is watched.
+func (st *txState[K, V]) noteAll() {
+	f := st.m.feed.Load()
+	if f == nil || len(st.writes) == 0 {
+		return
+	}
+	var more []K
+	for i := range st.writes[1:] {
+		more = append(more, st.writes[1+i].v.key)
+	}
+	f.note(st.writes[0].v.key, st.writes[0].hash, more)
+}
+
+// take makes what was noted pending, and reports whether anything was.
+func (f *feed[K, V]) take() (any bool) {
+	for i := range f.lists {
+		head := &f.lists[i].head
+		n := head.Load()
+		for n != nil && !head.CompareAndSwap(n, nil) {
+			n = head.Load()
+		}
+		for ; n != nil; n = n.next {
+			f.add(n.key)
+			for _, key := range n.more {
+				f.add(key)
+			}
+			any = true
+		}
+	}
+	return any
+}
+
+// add makes a key pending.
+func (f *feed[K, V]) add(key K) {
+	if !repeated(f.among, key) {
+		f.pending = append(f.pending, key)
+	}
+}
+
+func (f *feed[K, V]) empty() bool {
+	for i := range f.lists {
+		if f.lists[i].head.Load() != nil {
+			return false
+		}
+	}
+	return len(f.pending) == 0 && !f.lost.Load()
+}
+
+// seed makes the keys pending whose head is undecided, or above at: see N2.
+func (f *feed[K, V]) seed(at epoch.Epoch) {
+	f.m.index.scan(func(_ place[K, V], head *version[K, V]) bool {
+		if w, _ := f.m.resolve(head); !w.committed() || w.epoch() > at {
+			f.add(head.key)
+		}
+		return true
+	})
+}
+
+// find finds what was committed on the pending keys above the epoch from, up to the epoch to,
+// which the clock had reached before the keys were taken.
+func (f *feed[K, V]) find(from, to epoch.Epoch) {
+	left := 0
+	for _, key := range f.pending {
+		if f.lost.Load() {
+			return
+		}
+		_, _, head := f.m.index.lookup(key)
+		v := f.m.visible(head, to)
+		// An undecided head, or one above, is for a later round.
+		if v == head {
+			delete(f.among, key)
+		} else {
+			f.pending[left] = key
+			left++
+		}
+		for v != nil {
+			e := f.m.commitEpoch(v)
+			if e <= from {
+				break
+			}
+			older := v.next.Load()
+			c := Change[K, V]{Key: key}
+			c.Old, c.Had = older.present()
+			c.New, c.Has = v.present()
+			if c.Had || c.Has {
+				f.fresh = append(f.fresh, dated[Change[K, V]]{e, c})
+			}
+			v = older
+		}
+	}
+	clear(f.pending[left:])
+	f.pending = f.pending[:left]
+}
+
+// handOn returns what find has found, by commits.
+func (f *feed[K, V]) handOn() (list []dated[tableChanges]) {
+	slices.SortFunc(f.fresh, func(a, b dated[Change[K, V]]) int { return cmp.Compare(a.epoch, b.epoch) })
+	changes := make([]Change[K, V], len(f.fresh))
+	for i, one := range f.fresh {
+		changes[i] = one.change
+	}
+	for from := 0; from < len(changes); {
+		e, to := f.fresh[from].epoch, from+1
+		for to < len(changes) && f.fresh[to].epoch == e {
+			to++
+		}
+		list = append(list, dated[tableChanges]{e, tableChanges{f.m, changes[from:to:to], to - from, f.inAll}})
+		from = to
+	}
+	f.fresh = emptied(f.fresh)
+	return list
+}
+
+func (f *feed[K, V]) hasLost() bool { return f.lost.Load() }
+func (f *feed[K, V]) leave()        { f.own-- }
+
+func (f *feed[K, V]) watchedBy(w listener) bool {
+	m := w.only()
+	return m == any(f.m) || m == nil && f.inAll
+}
+
+func (f *feed[K, V]) unpublish(all int) (done bool) {
+	if f.own > 0 || f.inAll && all > 0 {
+		return false
+	}
+	f.m.feed.Store(nil)
+	return true
+}

@@ -1,0 +1,322 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	stdatomic "sync/atomic"
+)
+
+// ErrGap is what a [*GapError] wraps.
+var ErrGap = errors.New("mvcc: commits were missed")
+
+// A GapError ends a watch whose consumer was too slow, see [WatchOptions.Buffer].
+type GapError struct {
+	// Epoch is that of the last commit that was given, or of the begin of the watch: none up
+	// to it was missed.
+	Epoch uint64
+}
+
+func (e *GapError) Error() string {
+	return fmt.Sprintf("mvcc: Watch: too slow: commits after epoch %d were missed; "+
+		"take a snapshot, and watch anew since that", e.Epoch)
+}
+
+// Unwrap returns [ErrGap].
+func (e *GapError) Unwrap() error { return ErrGap }
+
+// WatchOptions configures a watch. A nil *WatchOptions, and every field that is zero, means the
+// default.
+type WatchOptions[K comparable, V any] struct {
+	// Since is a snapshot of the map from which on changes are given, so that who has read it
+	// misses none. It must be open until [Map.Watch] has returned. Default: from now on.
+	Since Snapshot[K, V]
+
+	// Keys are the keys to watch, of an ordered map. Default: all.
+	Keys Range[K]
+
+	// Match says which keys to watch. It must be quick, and not use the map: it is called
+	// by the goroutine that serves all who watch. Default: all.
+	Match func(key K) bool
+
+	// Buffer is how many changes may wait to be consumed; when there are more the watch ends
+	// with a [*GapError]. Default: 65536.
+	Buffer int
+
+	_ struct{}
+}
+
+const defaultBuffer = 1 << 16
+
+// Watch returns an iterator over the commits that change the map from now on, in the order of
+// their epochs, each whole: with all of its changes, and the old and new values. opts may be
+// nil. The watch begins with the call, not with the loop, and ends with the loop, or when ctx
+// has ended: the last thing that the iterator gives is then the error of the context, or,
+// if the loop was too slow, a [*GapError]. There may be one loop.
+//
+//	for c, err := range users.Watch(ctx, nil) {
+//		if err != nil {
+//			return err
+//		}
+//		for _, change := range c.Changes { ... }
+//	}
+//
+// A commit is given soon after it was made, within a millisecond if the machine has time. Nobody
+// who commits waits for who watches, which happens in a goroutine that serves all watches
+// of the map, or database, and ends with the last of them. Who commits notes the keys,
+// 100 ns or so for each. What was written is kept until that goroutine has seen it; what waits
+// for a loop is kept by its buffer. A map that nobody watches has no cost but a load.
+//
+// The first Watch of a map looks at all of its keys once. With Since, the first commit that is
+// given is a [Commit.Summary] of what changed between the snapshot and the begin of the watch,
+// if anything has: that looks at all keys, too.
+//
+// Making an index, see [NewIndex], writes all records of the table again: they are changes.
+func (m *Map[K, V]) Watch(ctx context.Context, opts *WatchOptions[K, V]) iter.Seq2[Commit[K, V], error] {
+	m.check()
+	var o WatchOptions[K, V]
+	if opts != nil {
+		o = *opts
+	}
+	wants := m.wants(&o)
+	s := newSubscription(ctx, &m.shared.hub, o.Buffer, m, func(c DBCommit) (Commit[K, V], int) {
+		changes := wants(m.Changes(c))
+		return Commit[K, V]{c.Epoch, changes, c.Summary}, len(changes)
+	})
+	var now Snapshot[K, V]
+	s.begin(func() { m.fed().own++ }, func(at uint64) {
+		if o.Since.st != nil {
+			now = m.snapshotAtHub(at)
+		}
+	})
+	if o.Since.st != nil {
+		defer now.Close()
+		if o.Since.st.m != m {
+			s.end()
+			panic("mvcc: Watch: WatchOptions.Since is a snapshot of another map")
+		}
+		if all := wants(slices.Collect(now.Diff(o.Since))); len(all) > 0 {
+			s.first = &Commit[K, V]{now.Epoch(), all, true}
+		}
+	}
+	return s.all
+}
+
+// wants returns what picks the changes that are to be given.
+func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K, V] {
+	if o.Keys.low.kind == open && o.Keys.high.kind == open && o.Match == nil {
+		return func(all []Change[K, V]) []Change[K, V] { return all }
+	}
+	if o.Keys.low.kind != open || o.Keys.high.kind != open {
+		m.checkOrdered()
+	}
+	return func(all []Change[K, V]) (some []Change[K, V]) {
+		for _, c := range all {
+			if (m.order == nil || o.Keys.has(m.order.compare, c.Key)) && (o.Match == nil || o.Match(c.Key)) {
+				some = append(some, c)
+			}
+		}
+		return some
+	}
+}
+
+// snapshotAtHub returns a snapshot at an epoch that the hub, which is locked, has got to.
+func (m *Map[K, V]) snapshotAtHub(at uint64) Snapshot[K, V] {
+	s, err := m.SnapshotAt(at)
+	if err != nil {
+		panic(err) // the hub holds the bound below
+	}
+	return s
+}
+
+// DBWatchOptions configures a watch of a database. A nil *DBWatchOptions, and every field that
+// is zero, means the default. Its fields are as those of [WatchOptions].
+type DBWatchOptions struct {
+	Since  DBSnapshot
+	Buffer int
+
+	_ struct{}
+}
+
+// Watch is [Map.Watch] for all tables, also those that are made later: a commit is given with
+// its changes in all of them, see [Map.Changes].
+func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
+	var o DBWatchOptions
+	if opts != nil {
+		o = *opts
+	}
+	s := newSubscription(ctx, &db.root.shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
+		some, n := DBCommit{Epoch: c.Epoch}, 0
+		for _, t := range c.tables {
+			if t.inAll {
+				some.tables = append(some.tables, t)
+				n += t.n
+			}
+		}
+		return some, n
+	})
+	since := o.Since.s.st != nil
+	var now DBSnapshot
+	func() {
+		db.mu.Lock() // no table is made until the watch has begun
+		defer db.mu.Unlock()
+		s.begin(func() {
+			for _, table := range db.tables {
+				if !table.isInner() {
+					table.feedForAll()
+				}
+			}
+		}, func(at uint64) {
+			if since {
+				now = DBSnapshot{db.root.snapshotAtHub(at)}
+			}
+		})
+	}()
+	if since {
+		defer now.Close()
+		if o.Since.s.st.m != db.root {
+			s.end()
+			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
+		}
+		if c := db.Diff(now, o.Since); len(c.tables) > 0 {
+			s.first = &c
+		}
+	}
+	return s.all
+}
+
+// A subscription is a [listener] with a loop.
+type subscription[C any] struct {
+	ctx   context.Context
+	hub   *hub
+	of    any
+	limit int
+	pick  func(c DBCommit) (of C, changes int)
+	ready chan struct{} // there is something to take
+	first *C            // before all else
+
+	mu      sync.Mutex
+	waiting []C
+	changes int    // in these
+	at      uint64 // the epoch of the last one, or of the begin
+	gap     bool
+
+	over stdatomic.Bool // there was a loop
+	stop func() bool
+}
+
+func newSubscription[C any](
+	ctx context.Context, h *hub, buffer int, of any, pick func(c DBCommit) (C, int),
+) *subscription[C] {
+	if buffer < 0 {
+		panic(fmt.Sprintf("mvcc: Watch: Buffer is %d, want 0 or more", buffer))
+	}
+	if buffer == 0 {
+		buffer = defaultBuffer
+	}
+	return &subscription[C]{ctx: ctx, hub: h, of: of, limit: buffer, pick: pick, ready: make(chan struct{}, 1)}
+}
+
+// begin begins the watch, see [hub.begin].
+func (s *subscription[C]) begin(watched func(), begun func(at uint64)) {
+	s.hub.begin(s, watched, func(at uint64) {
+		s.at = at
+		begun(at)
+	})
+	s.stop = context.AfterFunc(s.ctx, s.end)
+}
+
+func (s *subscription[C]) end() { s.hub.end(s) }
+
+func (s *subscription[C]) only() any { return s.of }
+
+func (s *subscription[C]) offer(list []DBCommit) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range list {
+		picked, n := s.pick(c)
+		if n == 0 {
+			continue
+		}
+		// A commit of its own may be larger than the buffer.
+		if s.gap = len(s.waiting) > 0 && s.changes+n > s.limit; s.gap {
+			break
+		}
+		s.waiting = append(s.waiting, picked)
+		s.changes += n
+		s.at = c.Epoch
+	}
+	if len(s.waiting) > 0 {
+		s.signal()
+	}
+	return !s.gap
+}
+
+func (s *subscription[C]) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gap = true
+	s.signal()
+}
+
+func (s *subscription[C]) signal() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// all is the iterator.
+func (s *subscription[C]) all(yield func(C, error) bool) {
+	if s.over.Swap(true) {
+		return
+	}
+	defer s.stop()
+	defer s.end()
+	if s.first != nil && !yield(*s.first, nil) {
+		return
+	}
+	s.first = nil
+	for {
+		list, err := s.take()
+		for _, c := range list {
+			if err = s.ctx.Err(); err != nil {
+				break
+			}
+			if !yield(c, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var none C
+			yield(none, err)
+			return
+		}
+	}
+}
+
+// take waits for commits, or an error.
+func (s *subscription[C]) take() (list []C, err error) {
+	for {
+		select {
+		case <-s.ctx.Done():
+			return nil, s.ctx.Err()
+		case <-s.ready:
+		}
+		s.mu.Lock()
+		list, s.waiting, s.changes = s.waiting, nil, 0
+		if s.gap && len(list) == 0 {
+			err = &GapError{s.at}
+		}
+		if s.gap {
+			s.signal() // once more, when these are consumed
+		}
+		s.mu.Unlock()
+		if len(list) > 0 || err != nil {
+			return list, err
+		}
+	}
+}
