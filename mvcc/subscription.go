@@ -81,27 +81,32 @@ func (m *Map[K, V]) Watch(ctx context.Context, opts *WatchOptions[K, V]) iter.Se
 	if opts != nil {
 		o = *opts
 	}
-	wants := m.wants(&o)
+	wants, begun := m.wants(&o), false
 	s := newSubscription(ctx, &m.shared.hub, o.Buffer, m, func(c DBCommit) (Commit[K, V], int) {
 		changes := wants(m.Changes(c))
 		return Commit[K, V]{c.Epoch, changes, c.Summary}, len(changes)
 	})
+	since := o.Since.st != nil
+	if since {
+		o.Since.check()
+		if o.Since.st.m != m {
+			panic("mvcc: Watch: WatchOptions.Since is a snapshot of another map")
+		}
+	}
 	var now Snapshot[K, V]
 	s.begin(func() { m.fed().own++ }, func(at uint64) {
-		if o.Since.st != nil {
+		if since {
 			now = m.snapshotAtHub(at)
 		}
 	})
-	if o.Since.st != nil {
+	defer s.endUnless(&begun)
+	if since {
 		defer now.Close()
-		if o.Since.st.m != m {
-			s.end()
-			panic("mvcc: Watch: WatchOptions.Since is a snapshot of another map")
-		}
 		if all := wants(slices.Collect(now.Diff(o.Since))); len(all) > 0 {
 			s.first = &Commit[K, V]{now.Epoch(), all, true}
 		}
 	}
+	begun = true
 	return s.all
 }
 
@@ -158,7 +163,13 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		}
 		return some, n
 	})
-	since := o.Since.s.st != nil
+	since, begun := o.Since.s.st != nil, false
+	if since {
+		o.Since.s.check()
+		if o.Since.s.st.m != db.root {
+			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
+		}
+	}
 	var now DBSnapshot
 	func() {
 		db.mu.Lock() // no table is made until the watch has begun
@@ -175,16 +186,14 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 			}
 		})
 	}()
+	defer s.endUnless(&begun)
 	if since {
 		defer now.Close()
-		if o.Since.s.st.m != db.root {
-			s.end()
-			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
-		}
 		if c := db.Diff(now, o.Since); len(c.tables) > 0 {
 			s.first = &c
 		}
 	}
+	begun = true
 	return s.all
 }
 
@@ -227,6 +236,14 @@ func (s *subscription[C]) begin(watched func(), begun func(at uint64)) {
 		begun(at)
 	})
 	s.stop = context.AfterFunc(s.ctx, s.end)
+}
+
+// endUnless is deferred by who may panic: because Since is evicted.
+func (s *subscription[C]) endUnless(begun *bool) {
+	if !*begun {
+		s.stop()
+		s.end()
+	}
 }
 
 func (s *subscription[C]) end() { s.hub.end(s) }

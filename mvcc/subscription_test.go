@@ -384,3 +384,110 @@ func TestDiff(t *testing.T) {
 		}
 	})
 }
+
+// A channel is closed by what it waits for, before or after it was asked for, and by nothing
+// else.
+func TestChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := NewDB(nil)
+		defer db.Close()
+		m := NewOrderedTable[int, int](db, "m", nil)
+		tens, err := NewIndex(m, "tens", func(_, v int) []int { return []int{v / 10} }, nil)
+		require.NoError(t, err)
+		for i := range 10 {
+			m.Store(i, 10*i)
+		}
+		closed := func(c <-chan struct{}) bool {
+			time.Sleep(time.Second)
+			select {
+			case <-c:
+				return true
+			default:
+				return false
+			}
+		}
+		wait := map[string]func(s Snapshot[int, int], ctx context.Context) <-chan struct{}{
+			"key": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} { return s.Changed(ctx, 5) },
+			"range": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} {
+				return s.RangeChanged(ctx, From(4).UpTo(6))
+			},
+			"index": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} { return tens.Changed(ctx, s, 5) },
+		}
+		for what, c := range map[string]struct {
+			change  func()
+			concern []string
+		}{
+			"the key":                      {func() { m.Store(5, 55) }, []string{"key", "range", "index"}},
+			"its end":                      {func() { m.Delete(5) }, []string{"key", "range", "index"}},
+			"another in the range":         {func() { m.Store(6, 61) }, []string{"range"}},
+			"another one":                  {func() { m.Store(8, 81) }, nil},
+			"another with the index key":   {func() { m.Store(9, 59) }, []string{"index"}},
+			"an absent one that is absent": {func() { m.Delete(100) }, nil},
+			"a new one":                    {func() { m.Store(101, 52) }, []string{"index"}},
+		} {
+			for _, before := range []bool{false, true} {
+				for name, wait := range wait {
+					ctx, cancel := context.WithCancel(t.Context())
+					for i := range 10 {
+						m.Store(i, 10*i)
+					}
+					m.Delete(101)
+					s := m.Snapshot()
+					if before {
+						c.change()
+					}
+					changed := wait(s, ctx)
+					if before {
+						s.Close()
+					} else {
+						s.Close()
+						require.False(t, closed(changed))
+						c.change()
+					}
+					require.Equal(t, slices.Contains(c.concern, name), closed(changed), "%s waits for %s", name, what)
+					cancel()
+					synctest.Wait()
+					require.Nil(t, db.root.shared.hub.work)
+				}
+			}
+		}
+	})
+}
+
+func TestWatchMisuse(t *testing.T) {
+	m, other := New[int, int](nil), NewOrdered[int, int](nil)
+	defer m.Close()
+	defer other.Close()
+	s := other.Snapshot()
+	defer s.Close()
+	require.PanicsWithValue(t, "mvcc: Watch: WatchOptions.Since is a snapshot of another map", func() {
+		m.Watch(bg, &WatchOptions[int, int]{Since: s})
+	})
+	require.PanicsWithValue(t, "mvcc: Watch: Buffer is -1, want 0 or more", func() {
+		m.Watch(bg, &WatchOptions[int, int]{Buffer: -1})
+	})
+	require.Panics(t, func() { m.Watch(bg, &WatchOptions[int, int]{Keys: From(1)}) }, "its keys have no order")
+	require.Panics(t, func() { m.Snapshot().RangeChanged(bg, From(1)) })
+	require.Panics(t, func() { new(Map[int, int]).Watch(bg, nil) })
+	require.Panics(t, func() { s.Diff(m.Snapshot()) })
+	a, b := NewDB(nil), NewDB(nil)
+	defer a.Close()
+	defer b.Close()
+	require.PanicsWithValue(t, "mvcc: Watch: DBWatchOptions.Since is a snapshot of another database", func() {
+		a.Watch(bg, &DBWatchOptions{Since: b.Snapshot()})
+	})
+	closed := a.Snapshot()
+	closed.Close()
+	require.Panics(t, func() { a.Watch(bg, &DBWatchOptions{Since: closed}) })
+	gone, cancel := context.WithCancel(bg)
+	cancel()
+	for _, err := range m.Watch(gone, nil) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	for _, h := range []*hub{&m.shared.hub, &other.shared.hub, &a.root.shared.hub} {
+		require.Nil(t, h.work)
+		require.Empty(t, h.listeners)
+		require.Empty(t, h.feeds)
+	}
+	require.Nil(t, m.feed.Load())
+}

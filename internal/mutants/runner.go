@@ -90,14 +90,15 @@ func (r *runner) run(ctx context.Context, mutants []mutant, done func(report)) {
 
 // try gives the verdict on one mutant, using dir for the copy of the tree.
 func (r *runner) try(ctx context.Context, dir string, m mutant) (verdict, string) {
-	if err := copyTree(r.root, dir, r.files); err != nil {
+	files := lean(r.root, r.files, m.test)
+	if err := copyTree(r.root, dir, files); err != nil {
 		return broken, err.Error()
 	}
 	if err := r.clean(ctx, dir, m.test); err != nil {
 		return orNotRun(ctx, baselineFailed), err.Error()
 	}
 	// The baseline may have left files behind.
-	if err := copyTree(r.root, dir, r.files); err != nil {
+	if err := copyTree(r.root, dir, files); err != nil {
 		return broken, err.Error()
 	}
 	if err := applyPatch(ctx, dir, m.patch); err != nil {
