@@ -195,13 +195,20 @@ func (f *feed[K, V]) find(from, to epoch.Epoch) {
 	f.pending = f.pending[:left]
 }
 
-// handOn returns what find has found, by commits.
-func (f *feed[K, V]) handOn() (list []dated[tableChanges]) {
+// handOn appends what find has found, by commits.
+func (f *feed[K, V]) handOn(list []dated[tableChanges]) []dated[tableChanges] {
+	if len(f.fresh) == 0 {
+		return list
+	}
 	slices.SortFunc(f.fresh, func(a, b dated[Change[K, V]]) int { return cmp.Compare(a.epoch, b.epoch) })
-	changes := make([]Change[K, V], len(f.fresh))
+	changes, commits := make([]Change[K, V], len(f.fresh)), 0
 	for i, one := range f.fresh {
 		changes[i] = one.change
+		if i == 0 || one.epoch != f.fresh[i-1].epoch {
+			commits++
+		}
 	}
+	list = slices.Grow(list, commits)
 	for from := 0; from < len(changes); {
 		e, to := f.fresh[from].epoch, from+1
 		for to < len(changes) && f.fresh[to].epoch == e {
@@ -210,7 +217,7 @@ func (f *feed[K, V]) handOn() (list []dated[tableChanges]) {
 		list = append(list, dated[tableChanges]{e, tableChanges{f.m, changes[from:to:to], to - from, f.inAll}})
 		from = to
 	}
-	f.fresh = emptied(f.fresh)
+	f.fresh = cleared(f.fresh)
 	return list
 }
 
@@ -228,4 +235,13 @@ func (f *feed[K, V]) unpublish(all int) (done bool) {
 	}
 	f.m.feed.Store(nil)
 	return true
+}
+
+// cleared returns s with length 0, and nothing reachable through it, for the next round.
+func cleared[T any](s []T) []T {
+	if cap(s) > longestList {
+		return nil
+	}
+	clear(s)
+	return s[:0]
 }

@@ -26,8 +26,9 @@ type hub struct {
 	feeds     []anyFeed
 	joining   []anyFeed // have just been published
 	listeners []listener
-	all       int         // how many of these watch all tables
-	at        epoch.Epoch // what was committed up to here was handed on
+	all       int                   // how many of these watch all tables
+	found     []dated[tableChanges] // room for what a round finds
+	at        epoch.Epoch           // what was committed up to here was handed on
 }
 
 // hubWork is a goroutine of a hub, which is told to end, and says that it has.
@@ -39,8 +40,8 @@ type anyFeed interface {
 	empty() bool
 	find(from, to epoch.Epoch)
 	seed(at epoch.Epoch)
-	// handOn returns what find has found, by commits, in no order.
-	handOn() []dated[tableChanges]
+	// handOn appends what find has found, by commits, in no order.
+	handOn(list []dated[tableChanges]) []dated[tableChanges]
 	// watchedBy reports whether w watches the map.
 	watchedBy(w listener) bool
 	// hasLost reports whether keys that were noted are lost.
@@ -126,16 +127,17 @@ func (h *hub) round() (any bool) {
 	for _, f := range h.feeds {
 		any = f.take() || any
 	}
-	var list []dated[tableChanges]
+	list := h.found
 	for _, f := range h.feeds {
 		f.find(h.at, to)
-		list = append(list, f.handOn()...)
+		list = f.handOn(list)
 	}
 	if slices.ContainsFunc(h.feeds, func(f anyFeed) bool { return f.hasLost() }) {
 		h.drop(func(w listener) bool {
 			w.lose()
 			return true
 		})
+		h.found = nil
 		return true
 	}
 	h.at = to
@@ -144,7 +146,7 @@ func (h *hub) round() (any bool) {
 		return any
 	}
 	slices.SortFunc(list, func(a, b dated[tableChanges]) int { return cmp.Compare(a.epoch, b.epoch) })
-	var commits []DBCommit
+	commits := make([]DBCommit, 0, len(list))
 	tables := make([]tableChanges, len(list))
 	for i, one := range list {
 		tables[i] = one.change
@@ -155,6 +157,7 @@ func (h *hub) round() (any bool) {
 		}
 		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), tables: tables[i : i+1 : i+1]})
 	}
+	h.found = cleared(list)
 	h.drop(func(w listener) bool { return !w.offer(commits) })
 	return any
 }

@@ -253,7 +253,7 @@ func (s *subscription[C]) only() any { return s.of }
 func (s *subscription[C]) offer(list []DBCommit) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range list {
+	for i, c := range list {
 		picked, n := s.pick(c)
 		if n == 0 {
 			continue
@@ -261,6 +261,9 @@ func (s *subscription[C]) offer(list []DBCommit) bool {
 		// A commit of its own may be larger than the buffer.
 		if s.gap = len(s.waiting) > 0 && s.changes+n > s.limit; s.gap {
 			break
+		}
+		if len(s.waiting) == cap(s.waiting) {
+			s.waiting = slices.Grow(s.waiting, len(list)-i)
 		}
 		s.waiting = append(s.waiting, picked)
 		s.changes += n
