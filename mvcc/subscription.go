@@ -75,6 +75,7 @@ const defaultBuffer = 1 << 16
 // if anything has: that looks at all keys, too.
 //
 // Making an index, see [NewIndex], writes all records of the table again: they are changes.
+// [Map.Close] does not end a watch.
 func (m *Map[K, V]) Watch(ctx context.Context, opts *WatchOptions[K, V]) iter.Seq2[Commit[K, V], error] {
 	m.check()
 	var o WatchOptions[K, V]
