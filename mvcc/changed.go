@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"sync"
+	"sync/atomic"
 )
 
 // Changed returns a channel that is closed when key has been written by a commit that the
@@ -53,9 +53,18 @@ func (s Snapshot[K, V]) alert(
 ) <-chan struct{} {
 	m := s.st.m
 	a := &alert[K, V]{m: m, matches: matches, closed: make(chan struct{})}
+	if ctx == nil {
+		panic("mvcc: Changed: ctx is nil")
+	}
 	var now Snapshot[K, V]
 	m.shared.hub.begin(a, func() { m.fed().own++ }, func(at uint64) { now = m.snapshotAtHub(at) })
 	defer now.Close()
+	begun := false
+	defer func() {
+		if !begun { // something has panicked, or it has changed
+			m.shared.hub.end(a)
+		}
+	}()
 	from, to := s.st.epoch(), now.st.epoch()
 	s.check()
 	if from != to {
@@ -65,7 +74,6 @@ func (s Snapshot[K, V]) alert(
 				was, is := m.visible(head, from), m.visible(head, to)
 				_, had := was.present()
 				if _, has := is.present(); was != is && (had || has) {
-					m.shared.hub.end(a)
 					a.lose()
 					return a.closed
 				}
@@ -73,7 +81,11 @@ func (s Snapshot[K, V]) alert(
 		}
 		s.check()
 	}
-	context.AfterFunc(ctx, func() { m.shared.hub.end(a) })
+	begun = true
+	stop := context.AfterFunc(ctx, func() { m.shared.hub.end(a) })
+	if a.stop.Store(&stop); a.fired.Load() {
+		stop()
+	}
 	return a.closed
 }
 
@@ -81,12 +93,23 @@ func (s Snapshot[K, V]) alert(
 type alert[K comparable, V any] struct {
 	m       *Map[K, V]
 	matches func(Change[K, V]) bool
-	once    sync.Once
 	closed  chan struct{}
+	fired   atomic.Bool
+	stop    atomic.Pointer[func() bool] // the watch over ctx
 }
 
 func (a *alert[K, V]) only() any { return a.m }
-func (a *alert[K, V]) lose()     { a.once.Do(func() { close(a.closed) }) }
+func (a *alert[K, V]) fail(any)  { a.lose() }
+
+func (a *alert[K, V]) lose() {
+	if a.fired.Swap(true) {
+		return
+	}
+	close(a.closed)
+	if stop := a.stop.Load(); stop != nil {
+		(*stop)()
+	}
+}
 
 func (a *alert[K, V]) offer(list []DBCommit) (more bool) {
 	if !slices.ContainsFunc(list, func(c DBCommit) bool {

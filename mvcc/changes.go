@@ -66,7 +66,9 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 	return func(yield func(Change[K, V]) bool) {
 		m, from, to := s.st.m, older.st.epoch(), s.st.epoch()
 		newest := max(from, to)
-		m.index.scan(func(_ place[K, V], head *version[K, V]) bool {
+		s.check()
+		older.check()
+		all := m.index.scan(func(_ place[K, V], head *version[K, V]) bool {
 			if e := load(&head.state); e.committed() && e.epoch() <= min(from, to) {
 				return true
 			}
@@ -82,6 +84,10 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 			older.check()
 			return !c.Had && !c.Has || yield(c)
 		})
+		if all {
+			s.check() // else a key may have gone
+			older.check()
+		}
 		runtime.KeepAlive(s.st)
 		runtime.KeepAlive(older.st)
 	}

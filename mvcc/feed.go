@@ -80,7 +80,7 @@ func (f *feed[K, V]) note(key K, hash uint64, more []K) {
 	for head := &f.lists[hash%feedLists].head; ; {
 		last, depth := head.Load(), 1
 		if last != nil {
-			depth += last.depth
+			depth += last.depth + len(more)/longList
 		}
 		switch {
 		case f.lost.Load() || last != nil && last.key == key && more == nil:
@@ -161,11 +161,14 @@ func (f *feed[K, V]) seed(at epoch.Epoch) {
 
 // find finds what was committed on the pending keys above the epoch from, up to the epoch to,
 // which the clock had reached before the keys were taken.
-func (f *feed[K, V]) find(from, to epoch.Epoch) {
+//
+// The versions of a key that has several since the last round are counted: where there are
+// too many, or keys are lost, find gives up.
+func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
 	left := 0
 	for _, key := range f.pending {
-		if f.lost.Load() {
-			return
+		if f.lost.Load() || *deep > deepest {
+			return // the hub gives up
 		}
 		_, _, head := f.m.index.lookup(key)
 		v := f.m.visible(head, to)
@@ -176,10 +179,13 @@ func (f *feed[K, V]) find(from, to epoch.Epoch) {
 			f.pending[left] = key
 			left++
 		}
-		for v != nil {
+		for n := 0; v != nil && *deep <= deepest; n++ {
 			e := f.m.commitEpoch(v)
 			if e <= from {
 				break
+			}
+			if n > 0 {
+				*deep++
 			}
 			older := v.next.Load()
 			c := Change[K, V]{Key: key}
@@ -193,6 +199,9 @@ func (f *feed[K, V]) find(from, to epoch.Epoch) {
 	}
 	clear(f.pending[left:])
 	f.pending = f.pending[:left]
+	if left == 0 && cap(f.pending) > longestList {
+		f.pending, f.among = nil, map[K]struct{}{}
+	}
 }
 
 // handOn appends what find has found, by commits.
@@ -233,9 +242,11 @@ func (f *feed[K, V]) unpublish(all int) (done bool) {
 	if f.own > 0 || f.inAll && all > 0 {
 		return false
 	}
-	f.m.feed.Store(nil)
+	f.forget()
 	return true
 }
+
+func (f *feed[K, V]) forget() { f.m.feed.Store(nil) }
 
 // cleared returns s with length 0, and nothing reachable through it, for the next round.
 func cleared[T any](s []T) []T {

@@ -13,32 +13,40 @@ import (
 
 // A hub tells those who watch the maps of a database what was committed. It works in rounds:
 // it notes the clock, takes what the feeds have noted, finds what was committed up to that
-// clock, sorts it by epochs, and hands it on. Nobody who commits waits for it.
+// clock, sorts it by epochs, and hands it on. Nobody who commits waits for it. What is above
+// the epoch at which the last round stopped is not pruned.
 //
-// It has a goroutine as long as somebody watches.
+// It has a goroutine as long as somebody watches. If that does not keep up all who watch are
+// told that they miss something.
 type hub struct {
 	slots *epoch.Slots
-	idle  stdatomic.Bool // the goroutine waits for wake
-	wake  chan struct{}
+	work  stdatomic.Pointer[hubWork] // nil if nobody watches; written under mu
 
 	mu        sync.Mutex // guards what follows; held for a round
-	work      *hubWork   // nil if nobody watches
 	feeds     []anyFeed
 	joining   []anyFeed // have just been published
-	listeners []listener
+	listeners map[listener]struct{}
 	all       int                   // how many of these watch all tables
 	found     []dated[tableChanges] // room for what a round finds
 	at        epoch.Epoch           // what was committed up to here was handed on
+	beginning bool                  // a listener is about to be added
+	overrun   bool                  // a round has given up
 }
 
 // hubWork is a goroutine of a hub, which is told to end, and says that it has.
-type hubWork struct{ quit, done chan struct{} }
+type hubWork struct {
+	idle stdatomic.Bool // it waits for wake
+	wake chan struct{}
+	quit chan struct{}
+	done chan struct{}
+}
 
 // anyFeed is a [feed].
 type anyFeed interface {
 	take() bool
 	empty() bool
-	find(from, to epoch.Epoch)
+	// find finds what was committed. deep counts the versions of keys that have several.
+	find(from, to epoch.Epoch, deep *int)
 	seed(at epoch.Epoch)
 	// handOn appends what find has found, by commits, in no order.
 	handOn(list []dated[tableChanges]) []dated[tableChanges]
@@ -46,72 +54,79 @@ type anyFeed interface {
 	watchedBy(w listener) bool
 	// hasLost reports whether keys that were noted are lost.
 	hasLost() bool
-	// leave counts the end of a listener of this map alone; and unpublish takes the feed off
-	// its map, if nobody watches that any more.
+	// leave counts the end of a listener of this map alone; unpublish takes the feed off
+	// its map, if nobody watches that any more; and forget does in any case.
 	leave()
 	unpublish(all int) (done bool)
+	forget()
 }
 
-// A listener is told of commits.
+// A listener is told of commits. Its methods are called by whoever makes a round.
 type listener interface {
 	// offer is given commits, and returns false if it wants no more.
 	offer(list []DBCommit) (more bool)
 	// only returns the map that it watches, or nil if it watches all.
 	only() any
-	// lose says that what it was not told of is lost.
+	// lose says that what it was not told of is lost, and fail that offer has panicked.
 	lose()
+	fail(p any)
 }
 
 // hubPause is how long the goroutine rests between two rounds, so that these have more than
 // a few commits; longestPause is how long it does if there is nothing but a committer who
-// sleeps.
+// sleeps, and restPause after how long it lets go of what is kept for it though nothing is
+// noted. A round that finds deepest versions of keys that have others as well gives up: the
+// writers are faster than it, for good.
 const (
 	hubPause     = 200 * time.Microsecond
 	longestPause = 20 * time.Millisecond
+	restPause    = 100 * time.Millisecond
+	deepest      = 1 << 18
 )
 
 // stir wakes the goroutine if it waits.
 func (h *hub) stir() {
-	if h.idle.Load() && h.idle.CompareAndSwap(true, false) {
-		select {
-		case h.wake <- struct{}{}:
-		default:
-		}
+	if w := h.work.Load(); w != nil && w.idle.Load() && w.idle.CompareAndSwap(true, false) {
+		w.wake <- struct{}{} // there is room: one for each time that it was idle
 	}
 }
 
 // run is the goroutine.
-func (h *hub) run(work *hubWork) {
-	defer close(work.done)
+func (h *hub) run(w *hubWork) {
+	defer close(w.done)
 	for pause := hubPause; ; {
 		select {
-		case <-work.quit:
+		case <-w.quit:
 			return
 		case <-time.After(pause):
 		}
 		h.mu.Lock()
-		if h.work != work {
+		if h.work.Load() != w {
 			h.mu.Unlock()
 			return
 		}
 		found := h.round()
-		h.idle.Store(true) // must precede
+		w.idle.Store(true) // must precede
 		rest := h.empty()
 		h.mu.Unlock()
-		switch {
-		case rest:
+		pause = min(2*pause, longestPause)
+		if rest {
 			select {
-			case <-work.quit:
+			case <-w.quit:
 				return
-			case <-h.wake:
+			case <-w.wake:
+				pause = hubPause
+				continue
+			case <-time.After(restPause):
 			}
-			pause = hubPause
-		case found:
-			pause = hubPause
-		default:
-			pause = min(2*pause, longestPause)
 		}
-		h.idle.Store(false)
+		if !w.idle.CompareAndSwap(true, false) {
+			<-w.wake
+			found = true
+		}
+		if found {
+			pause = hubPause
+		}
 	}
 }
 
@@ -127,21 +142,17 @@ func (h *hub) round() (any bool) {
 	for _, f := range h.feeds {
 		any = f.take() || any
 	}
-	list := h.found
+	list, deep := h.found, 0
 	for _, f := range h.feeds {
-		f.find(h.at, to)
+		f.find(h.at, to, &deep)
 		list = f.handOn(list)
-	}
-	if slices.ContainsFunc(h.feeds, func(f anyFeed) bool { return f.hasLost() }) {
-		h.drop(func(w listener) bool {
-			w.lose()
-			return true
-		})
-		h.found = nil
-		return true
 	}
 	h.at = to
 	h.slots.Hold(to)
+	if deep > deepest || slices.ContainsFunc(h.feeds, func(f anyFeed) bool { return f.hasLost() }) {
+		h.giveUp()
+		return true
+	}
 	if len(list) == 0 {
 		return any
 	}
@@ -158,39 +169,52 @@ func (h *hub) round() (any bool) {
 		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), tables: tables[i : i+1 : i+1]})
 	}
 	h.found = cleared(list)
-	h.drop(func(w listener) bool { return !w.offer(commits) })
+	for w := range h.listeners {
+		if !offered(w, commits) {
+			h.drop(w)
+		}
+	}
+	h.sweep()
 	return any
 }
 
-// drop ends the listeners for which f says so. h.mu is held.
-func (h *hub) drop(f func(w listener) bool) {
-	var gone []listener
-	h.listeners = slices.DeleteFunc(h.listeners, func(w listener) bool {
-		ends := f(w)
-		if ends {
-			gone = append(gone, w)
+// offered offers commits to w, whose user may have given it a function that panics.
+func offered(w listener, commits []DBCommit) (more bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.fail(p)
 		}
-		return ends
-	})
-	for _, w := range gone {
-		if w.only() == nil {
-			h.all--
-			continue
-		}
-		for _, f := range h.feeds {
-			if f.watchedBy(w) {
-				f.leave()
-			}
-		}
+	}()
+	return w.offer(commits)
+}
+
+// giveUp tells all who watch that they miss something, and forgets the feeds. h.mu is held.
+func (h *hub) giveUp() {
+	h.overrun, h.found = true, nil
+	for w := range h.listeners {
+		w.lose()
 	}
-	if len(gone) > 0 {
-		h.sweep()
+	for _, f := range slices.Concat(h.feeds, h.joining) {
+		f.forget()
 	}
-	if len(h.listeners) == 0 {
-		h.slots.Hold(0)
-		if h.work != nil {
-			close(h.work.quit)
-			h.work = nil
+	clear(h.listeners)
+	h.feeds, h.joining, h.all = nil, nil, 0
+	h.rest()
+}
+
+// drop takes a listener out. sweep must follow. h.mu is held.
+func (h *hub) drop(w listener) {
+	if _, there := h.listeners[w]; !there {
+		return
+	}
+	delete(h.listeners, w)
+	if w.only() == nil {
+		h.all--
+		return
+	}
+	for _, f := range h.feeds {
+		if f.watchedBy(w) {
+			f.leave()
 		}
 	}
 }
@@ -198,39 +222,63 @@ func (h *hub) drop(f func(w listener) bool) {
 // sweep ends the feeds that nobody needs. h.mu is held.
 func (h *hub) sweep() {
 	h.feeds = slices.DeleteFunc(h.feeds, func(f anyFeed) bool { return f.unpublish(h.all) })
+	h.rest()
+}
+
+// rest ends the goroutine, and lets go of all that is kept, if nobody watches. h.mu is held.
+func (h *hub) rest() {
+	if len(h.listeners) > 0 || h.beginning {
+		return
+	}
+	h.slots.Hold(0)
+	if w := h.work.Swap(nil); w != nil {
+		close(w.quit)
+	}
 }
 
 // end ends a listener. If it was the last one, end waits for the goroutine to end.
 func (h *hub) end(w listener) {
 	h.mu.Lock()
-	work := h.work
-	h.drop(func(o listener) bool { return o == w })
-	ended := work != nil && h.work == nil
+	work := h.work.Load()
+	h.drop(w)
+	h.sweep()
+	ended := work != nil && h.work.Load() == nil
 	h.mu.Unlock()
 	if ended {
 		<-work.done
 	}
 }
 
-// begin adds a listener. watched calls [Map.fed] for the maps that it watches. begin returns the
-// epoch above which the watcher is told of all commits, after it has called begun with that.
+// begin adds a listener. watched calls [Map.fed] for the maps that it watches. begun is called
+// with the epoch above which the listener is told of all commits, before it is told of any.
 func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.feeds) == 0 {
-		h.slots.Hold(h.slots.Now())
-		h.at = h.slots.Now() // must follow: what is above is kept
+	h.beginning = true
+	defer func() {
+		h.beginning = false
+		h.sweep()
+	}()
+	for again := true; again; again = h.overrun {
+		if h.overrun = false; len(h.feeds) == 0 {
+			h.slots.Hold(h.slots.Now())
+			h.at = h.slots.Now() // must follow: what is above is kept
+		}
+		if w.only() == nil {
+			h.all++
+		}
+		watched()
+		h.join()
 	}
-	watched()
-	h.join()
-	h.listeners = append(h.listeners, w)
-	if w.only() == nil {
-		h.all++
+	if h.listeners == nil {
+		h.listeners = map[listener]struct{}{}
 	}
+	h.listeners[w] = struct{}{}
 	begun(uint64(h.at))
-	if h.work == nil && !hooks.Scheduled() {
-		h.work = &hubWork{make(chan struct{}), make(chan struct{})}
-		go h.run(h.work)
+	if h.work.Load() == nil && !hooks.Scheduled() {
+		work := &hubWork{wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+		h.work.Store(work)
+		go h.run(work)
 	}
 }
 
@@ -247,11 +295,15 @@ func (h *hub) adopt(table anyTable) {
 // feedForAll is fed for those who watch all tables.
 func (m *Map[K, V]) feedForAll() { m.fed().inAll = true }
 
-// leaveAll makes those who watch all tables watch m no more.
+// leaveAll makes those who watch all tables watch m no more, after what was committed by now.
 func (m *Map[K, V]) leaveAll() {
 	h := &m.shared.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if m.feed.Load() == nil {
+		return
+	}
+	h.round()
 	if f := m.feed.Load(); f != nil {
 		f.inAll = false
 		h.sweep()

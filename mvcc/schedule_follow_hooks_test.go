@@ -13,8 +13,9 @@ type follower struct {
 	commits []DBCommit
 }
 
-func (f *follower) only() any { return nil }
-func (f *follower) lose()     { panic("it was lost") }
+func (f *follower) only() any  { return nil }
+func (f *follower) lose()      { panic("it was lost") }
+func (f *follower) fail(p any) { panic(p) }
 
 func (f *follower) offer(list []DBCommit) bool {
 	f.commits = append(f.commits, list...)

@@ -33,7 +33,7 @@ type shared struct {
 func newShared(o *Options) *shared {
 	s := &shared{slots: epoch.NewSlots()}
 	s.members.Store(new([]*member))
-	s.hub.slots, s.hub.wake = s.slots, make(chan struct{}, 1)
+	s.hub.slots = s.slots
 	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
 		Slots:    s.slots,
 		Interval: o.ReclaimInterval,

@@ -39,7 +39,7 @@ type WatchOptions[K comparable, V any] struct {
 	Keys Range[K]
 
 	// Match says which keys to watch. It must be quick, and not use the map: it is called
-	// by the goroutine that serves all who watch. Default: all.
+	// by the goroutine that serves all who watch. If it panics the loop does. Default: all.
 	Match func(key K) bool
 
 	// Buffer is how many changes may wait to be consumed; when there are more the watch ends
@@ -213,6 +213,7 @@ type subscription[C any] struct {
 	changes int    // in these
 	at      uint64 // the epoch of the last one, or of the begin
 	gap     bool
+	panics  any // what a function of the user has panicked with
 
 	over stdatomic.Bool // there was a loop
 	stop func() bool
@@ -221,6 +222,9 @@ type subscription[C any] struct {
 func newSubscription[C any](
 	ctx context.Context, h *hub, buffer int, of any, pick func(c DBCommit) (C, int),
 ) *subscription[C] {
+	if ctx == nil {
+		panic("mvcc: Watch: ctx is nil")
+	}
 	if buffer < 0 {
 		panic(fmt.Sprintf("mvcc: Watch: Buffer is %d, want 0 or more", buffer))
 	}
@@ -283,6 +287,13 @@ func (s *subscription[C]) lose() {
 	s.signal()
 }
 
+func (s *subscription[C]) fail(p any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gap, s.panics = true, p
+	s.signal()
+}
+
 func (s *subscription[C]) signal() {
 	select {
 	case s.ready <- struct{}{}:
@@ -329,6 +340,10 @@ func (s *subscription[C]) take() (list []C, err error) {
 		}
 		s.mu.Lock()
 		list, s.waiting, s.changes = s.waiting, nil, 0
+		if p := s.panics; p != nil && len(list) == 0 {
+			s.mu.Unlock()
+			panic(p)
+		}
 		if s.gap && len(list) == 0 {
 			err = &GapError{s.at}
 		}

@@ -167,7 +167,7 @@ func TestWatchDB(t *testing.T) {
 			require.Equal(t, Commit[int, int]{at, []Change[int, int]{{10, 0, 1, false, true}}, false}, c)
 			break
 		}
-		require.Nil(t, db.root.shared.hub.work, "its goroutine ends with the last watch")
+		require.Nil(t, db.root.shared.hub.work.Load(), "its goroutine ends with the last watch")
 		require.Nil(t, a.feed.Load())
 		require.False(t, db.root.slots.Holds())
 	})
@@ -252,7 +252,10 @@ func TestWatchBesideWriters(t *testing.T) {
 		for w := range 4 {
 			writers.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(w), 1))
-				for ctx.Err() == nil {
+				for i := 1; ctx.Err() == nil; i++ {
+					if i%64 == 0 { // else the hub gives up
+						time.Sleep(100 * time.Microsecond)
+					}
 					from, to, n := r.IntN(accounts), r.IntN(accounts), r.IntN(5)
 					switch r.IntN(5) {
 					case 0: // a write that changes nothing
@@ -288,6 +291,9 @@ func TestWatchBesideWriters(t *testing.T) {
 				return
 			}
 			for c, err := range all {
+				if errors.Is(err, ErrGap) { // the machine is busy
+					return
+				}
 				if err != nil {
 					t.Error(err)
 					return
@@ -319,7 +325,11 @@ func TestWatchBesideWriters(t *testing.T) {
 			})
 		}
 		var ra *replica[int]
-		watchers.Go(func() { ra, _ = follow(-1) })
+		watchers.Go(func() {
+			for ended := false; !ended && !t.Failed(); _, ended = ra.have[-1] {
+				ra, _ = follow(-1)
+			}
+		})
 		writers.Wait()
 		a.Store(-1, 0) // the end
 		watchers.Wait()
@@ -447,7 +457,7 @@ func TestChanged(t *testing.T) {
 					require.Equal(t, slices.Contains(c.concern, name), closed(changed), "%s waits for %s", name, what)
 					cancel()
 					synctest.Wait()
-					require.Nil(t, db.root.shared.hub.work)
+					require.Nil(t, db.root.shared.hub.work.Load())
 				}
 			}
 		}
@@ -485,7 +495,7 @@ func TestWatchMisuse(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	for _, h := range []*hub{&m.shared.hub, &other.shared.hub, &a.root.shared.hub} {
-		require.Nil(t, h.work)
+		require.Nil(t, h.work.Load())
 		require.Empty(t, h.listeners)
 		require.Empty(t, h.feeds)
 	}

@@ -1,0 +1,168 @@
+package mvcc
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A watch that begins when the last other one ends, in the round that it begins with, misses
+// nothing.
+func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, int](&Options{ManualReclaim: true, PruneThreshold: 1})
+		defer m.Close()
+		m.Store(1, 1)
+		m.Store(2, 0)
+		s := m.Snapshot()
+		changed := s.Changed(t.Context(), 1)
+		s.Close()
+		m.Store(1, 2)
+		all := m.Watch(t.Context(), nil)
+		<-changed
+		require.True(t, m.slots.Holds())
+		for i := range 5 {
+			m.Store(2, i+1)
+		}
+		require.NoError(t, m.Reclaim(bg))
+		want := 0
+		for c, err := range all {
+			require.NoError(t, err)
+			require.Equal(t, []Change[int, int]{{2, want, want + 1, true, true}}, c.Changes)
+			if want++; want == 5 {
+				break
+			}
+		}
+		require.False(t, m.slots.Holds())
+	})
+	synctest.Test(t, func(t *testing.T) { // the same for a database, whose first watch is too slow
+		db := NewDB(nil)
+		defer db.Close()
+		m := NewTable[int, int](db, "m", nil)
+		db.Watch(t.Context(), &DBWatchOptions{Buffer: 1})
+		m.Store(1, 1)
+		m.Store(2, 2)
+		all := db.Watch(t.Context(), nil)
+		m.Store(3, 3)
+		for c, err := range all {
+			require.NoError(t, err)
+			require.Len(t, m.Changes(c), 1)
+			break
+		}
+		require.Nil(t, m.feed.Load())
+	})
+}
+
+// Watching one table keeps nothing of the others.
+func TestWatchOfIdleTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := NewDB(nil)
+		defer db.Close()
+		a, b := NewTable[int, int](db, "a", nil), NewTable[int, int](db, "b", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		a.Watch(ctx, nil)
+		for i := range 1000 {
+			b.Store(i%10, i)
+		}
+		time.Sleep(time.Second)
+		require.NoError(t, db.Reclaim(bg))
+		require.Equal(t, 10, db.Stats().Versions)
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// What was committed before a table is closed is told of, whole.
+func TestWatchOfClosedTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := NewDB(nil)
+		defer db.Close()
+		a, b := NewTable[int, int](db, "a", nil), NewTable[int, int](db, "b", nil)
+		all := db.Watch(t.Context(), nil)
+		require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
+			a.In(tx).Set(1, 1)
+			b.In(tx).Set(1, 1)
+			return nil
+		}))
+		b.Close()
+		for c := range all {
+			require.Len(t, a.Changes(c), 1)
+			require.Len(t, b.Changes(c), 1)
+			break
+		}
+	})
+}
+
+// Writers that are faster than the hub end the watches, also those of other keys; who begins
+// then begins anew.
+func TestWatchOverrun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := NewDB(nil)
+		defer db.Close()
+		a, b := NewTable[int, int](db, "a", nil), NewTable[int, int](db, "b", nil)
+		b.Store(1, 1)
+		quiet := b.Watch(t.Context(), nil)
+		all := a.Watch(t.Context(), &WatchOptions[int, int]{Match: func(k int) bool { return k == 2 }})
+		for i := range deepest + 10 {
+			a.Store(1, i)
+		}
+		s := b.Snapshot()
+		b.Store(1, 2)
+		again := b.Watch(t.Context(), &WatchOptions[int, int]{Since: s})
+		s.Close()
+		for _, err := range all {
+			require.ErrorIs(t, err, ErrGap)
+		}
+		for _, err := range quiet {
+			require.ErrorIs(t, err, ErrGap)
+		}
+		for c, err := range again {
+			require.NoError(t, err)
+			require.True(t, c.Summary)
+			require.Equal(t, []Change[int, int]{{1, 1, 2, true, true}}, c.Changes)
+			break
+		}
+		require.Empty(t, db.root.shared.hub.feeds)
+	})
+}
+
+// A function that panics ends its own watch, in its own loop.
+func TestWatchPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, int](nil)
+		defer m.Close()
+		h := &m.shared.hub
+		bad := func(k int) bool { panic(k) }
+		broken := m.Watch(t.Context(), &WatchOptions[int, int]{Match: bad})
+		all := m.Watch(t.Context(), nil)
+		m.Store(7, 7)
+		for c, err := range all {
+			require.NoError(t, err)
+			require.Equal(t, 7, c.Changes[0].Key)
+			break
+		}
+		require.PanicsWithValue(t, 7, func() { broken(func(Commit[int, int], error) bool { return true }) })
+		s := m.Snapshot()
+		m.Store(8, 8)
+		require.PanicsWithValue(t, 8, func() { m.Watch(t.Context(), &WatchOptions[int, int]{Since: s, Match: bad}) })
+		require.Panics(t, func() { m.Watch(nil, nil) }) //nolint:staticcheck // that is tried
+		require.Panics(t, func() { s.Changed(nil, 1) }) //nolint:staticcheck // that is tried
+		keys := New[any, int](nil)
+		defer keys.Close()
+		r := keys.Snapshot()
+		keys.Store(1, 1)
+		require.Panics(t, func() { r.Changed(t.Context(), []int{}) })
+		r.Close()
+		diff := m.Snapshot().Diff(s)
+		s.Close()
+		require.Panics(t, func() { diff(func(Change[int, int]) bool { return true }) })
+		for _, h := range []*hub{h, &keys.shared.hub} {
+			require.Empty(t, h.listeners)
+			require.Empty(t, h.feeds)
+			require.Nil(t, h.work.Load())
+		}
+	})
+}
