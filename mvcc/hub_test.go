@@ -148,8 +148,9 @@ func TestWatchPanics(t *testing.T) {
 		s := m.Snapshot()
 		m.Store(8, 8)
 		require.PanicsWithValue(t, 8, func() { m.Watch(t.Context(), &WatchOptions[int, int]{Since: s, Match: bad}) })
-		require.Panics(t, func() { m.Watch(nil, nil) }) //nolint:staticcheck // that is tried
-		require.Panics(t, func() { s.Changed(nil, 1) }) //nolint:staticcheck // that is tried
+		var none context.Context
+		require.PanicsWithValue(t, "mvcc: Watch: ctx is nil", func() { m.Watch(none, nil) })
+		require.PanicsWithValue(t, "mvcc: Changed: ctx is nil", func() { s.Changed(none, 1) })
 		keys := New[any, int](nil)
 		defer keys.Close()
 		r := keys.Snapshot()
