@@ -86,18 +86,27 @@ func update[K comparable, V, W any](
 ) error {
 	for {
 		err := m.Update(context.Background(), s.options, fn)
-		switch {
-		case err == nil:
-			s.Commits++
-			return nil
-		case !errors.Is(err, mvcc.ErrConflict):
+		if over, err := s.ended(err, s.options, s.Stopped); over {
 			return err
-		case s.options != nil:
-			return ErrGaveUp
-		case s.Stopped():
-			return ErrStopped
 		}
 	}
+}
+
+// ended reports whether an Update that returned err was the last, and with which result: after a
+// conflict another follows, unless options limit the attempts.
+func (a *Attempts) ended(err error, options *mvcc.TxOptions, stopped func() bool) (over bool, result error) {
+	switch {
+	case err == nil:
+		a.Commits++
+		return true, nil
+	case !errors.Is(err, mvcc.ErrConflict):
+		return true, err
+	case options != nil:
+		return true, ErrGaveUp
+	case stopped():
+		return true, ErrStopped
+	}
+	return false, nil
 }
 
 func (s *mvccSession[K, V]) Get(key K) (value V, ok bool, err error) {

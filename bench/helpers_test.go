@@ -3,6 +3,7 @@ package bench
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -206,9 +207,6 @@ func smallNumbers() []Workload {
 
 // every returns what is true once in n times.
 func every(n int) func() bool {
-	i := 0
-	return func() bool {
-		i++
-		return i%n == 0
-	}
+	var i atomic.Int64
+	return func() bool { return i.Add(1)%int64(n) == 0 }
 }

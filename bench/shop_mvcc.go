@@ -94,16 +94,8 @@ func (s *mvccShopSession) Do(readOnly bool, fn func(tx ShopTx) error) error {
 	}
 	for {
 		err := s.db.Update(context.Background(), s.options, s.attempt)
-		switch {
-		case err == nil:
-			s.Commits++
-			return nil
-		case !errors.Is(err, mvcc.ErrConflict):
+		if over, err := s.ended(err, s.options, s.Stopped); over {
 			return err
-		case s.options != nil:
-			return ErrGaveUp
-		case s.Stopped():
-			return ErrStopped
 		}
 	}
 }

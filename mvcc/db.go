@@ -21,7 +21,7 @@ type DB struct {
 	root *Map[none, none]
 	opts Options
 
-	mu     sync.Mutex // held for some instructions
+	mu     sync.Mutex // held for some instructions, or while a watch of the database begins
 	tables map[string]anyTable
 	made   int // how many tables there have been
 }
@@ -72,7 +72,8 @@ type TableOptions struct {
 
 // NewTable makes a table of db, with a name of its own. opts may be nil. It may be called
 // at any time, also while transactions are under way, which find the table empty. It panics
-// if the name is empty, if there is a table with that name, or if an option has no meaning.
+// if the name is empty, if there is a table with that name, or if an option has no meaning. It
+// waits while a [DB.Watch] begins.
 // Isolation, MaxTxAge, Retain and the like are the database's.
 //
 // A table takes part in the transactions of its database, see [Map.In]. All that a Map can

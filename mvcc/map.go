@@ -112,7 +112,8 @@ func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K
 //
 // Close of a table takes it out of its database, whose goroutines stay, see [DB.Close]: the
 // name is free, and [Map.In] and [Map.At] panic; transactions that have called In before go
-// on. It waits for nothing. By itself the table stays usable, and its memory goes with the
+// on. If the database is watched it waits until what was committed is handed on, else for
+// nothing. By itself the table stays usable, and its memory goes with the
 // last who holds it.
 func (m *Map[K, V]) Close() {
 	m.check()

@@ -74,6 +74,12 @@ var oneKeyKinds = map[string]opKind{
 	"loadAndDelete": opLoadAndDelete, "delete": opDelete, "cas": opCompareAndSwap, "compute": opCompute,
 }
 
+// bareKinds are the operations of one word.
+var bareKinds = map[string]opKind{
+	"prune": opPrune, "refresh": opRefresh, "clear": opClear,
+	"index": opIndex, "follow": opFollow, "hand": opHand,
+}
+
 // parseOperation reads an operation from its text:
 //
 //	load a, store a, swap a, loadOrStore a, loadAndDelete a, delete a, compute a
@@ -109,25 +115,11 @@ func parseOperation(text string, id int) (*operation, error) {
 		}
 		return 0, fmt.Errorf("operation %q: no key %q", text, word)
 	}
+	if kind, ok := bareKinds[words[0]]; ok {
+		o.kind = kind
+		return o, nil
+	}
 	switch words[0] {
-	case "prune":
-		o.kind = opPrune
-		return o, nil
-	case "refresh":
-		o.kind = opRefresh
-		return o, nil
-	case "index":
-		o.kind = opIndex
-		return o, nil
-	case "follow":
-		o.kind = opFollow
-		return o, nil
-	case "hand":
-		o.kind = opHand
-		return o, nil
-	case "clear":
-		o.kind = opClear
-		return o, nil
 	case "view":
 		o.kind = opView
 	case "past":

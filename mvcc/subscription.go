@@ -13,7 +13,8 @@ import (
 // ErrGap is what a [*GapError] wraps.
 var ErrGap = errors.New("mvcc: commits were missed")
 
-// A GapError ends a watch whose consumer was too slow, see [WatchOptions.Buffer].
+// A GapError ends a watch whose consumer was too slow, see [WatchOptions.Buffer]; or all watches
+// of a map or database, if those who commit are faster than the goroutine that serves them.
 type GapError struct {
 	// Epoch is that of the last commit that was given, or of the begin of the watch: none up
 	// to it was missed.
@@ -66,13 +67,16 @@ const defaultBuffer = 1 << 16
 //
 // A commit is given soon after it was made, within a millisecond if the machine has time. Nobody
 // who commits waits for who watches, which happens in a goroutine that serves all watches
-// of the map, or database, and ends with the last of them. Who commits notes the keys,
-// 100 ns or so for each. What was written is kept until that goroutine has seen it; what waits
-// for a loop is kept by its buffer. A map that nobody watches has no cost but a load.
+// of the map, or database, and ends with the last of them. A commit notes each key that it
+// writes, which takes an allocation unless the key was noted last. What was written is kept until
+// that goroutine has seen it; what waits for a loop is kept by its buffer. A map that nobody
+// watches has no cost but a load.
 //
-// The first Watch of a map looks at all of its keys once. With Since, the first commit that is
-// given is a [Commit.Summary] of what changed between the snapshot and the begin of the watch,
-// if anything has: that looks at all keys, too.
+// Watch may wait until the goroutine has handed on what it is at, and the first one of a map looks
+// at all of its keys once. With Since, the first commit that is given is a [Commit.Summary] of
+// what changed between the snapshot and the begin of the watch, if anything has: that looks at
+// all keys, too. If the snapshot is evicted meanwhile Watch panics, with an error that wraps
+// [ErrTxTooOld]. The end of the last watch waits for the goroutine to end.
 //
 // Making an index, see [NewIndex], writes all records of the table again: they are changes.
 // [Map.Close] does not end a watch.
