@@ -25,6 +25,9 @@ type Commit[K comparable, V any] struct {
 	// each key: all those between the snapshot [WatchOptions.Since] and Epoch. Only
 	// the first Commit of a watch may be one.
 	Summary bool
+	// Expired says that all of it was done by the background work, which has deleted
+	// records whose time had come, see [Map.Expire].
+	Expired bool
 }
 
 // A DBCommit is a [Commit] over the tables of a database. [Map.Changes] gives the changes of
@@ -32,6 +35,7 @@ type Commit[K comparable, V any] struct {
 type DBCommit struct {
 	Epoch   uint64
 	Summary bool
+	Expired bool
 	tables  []tableChanges
 }
 

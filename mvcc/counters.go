@@ -26,6 +26,7 @@ type commonCounters struct {
 	rivals      atomic.Uint64
 	reinstalled atomic.Uint64
 	retries     atomic.Uint64
+	expired     atomic.Uint64 // records
 	// tombstones is how many keys of which only a tombstone is left are set aside.
 	tombstones atomic.Int64
 	_          [128]byte

@@ -156,7 +156,12 @@ func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 
 // Close ends the background goroutines of the database, as [Map.Close] does for a map by
 // itself. The tables stay usable.
-func (db *DB) Close() { db.root.gc.Close() }
+func (db *DB) Close() {
+	s := db.root.shared
+	s.eachExpirer(expirer.endExpiry)
+	s.gc.Close()
+	s.eachExpirer(expirer.endExpiry) // once more: Expire may have come between
+}
 
 // Reclaim is [Map.Reclaim] for all tables.
 func (db *DB) Reclaim(ctx context.Context) error { return db.root.Reclaim(ctx) }

@@ -65,8 +65,7 @@
 //
 // # What is not
 //
-// The map is not persistent, and has no expiry, no watches and no indexes. Values are stored,
-// not copied: what they point to is shared by everybody, and must not be changed after it
+// The map is not persistent. Values are stored, not copied: what they point to is shared by everybody, and must not be changed after it
 // was stored.
 //
 // # What it costs

@@ -101,8 +101,14 @@ func (f *feed[K, V]) note(key K, hash uint64, more []K) {
 	}
 }
 
-// noteAll notes the keys that the transaction writes to the map, if that is watched.
+// noteAll notes the keys that the transaction writes to the map, if that is watched, or if
+// records of it expire.
 func (st *txState[K, V]) noteAll() {
+	if x := st.m.expiry.Load(); x != nil {
+		for i := range st.writes {
+			x.note(st.writes[i].v, st.writes[i].hash)
+		}
+	}
 	f := st.m.feed.Load()
 	if f == nil || len(st.writes) == 0 {
 		return

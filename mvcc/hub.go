@@ -29,6 +29,7 @@ type hub struct {
 	all       int                   // how many of these watch all tables
 	found     []dated[tableChanges] // room for what a round finds
 	at        epoch.Epoch           // what was committed up to here was handed on
+	expired   []uint64              // the epochs of commits above that delete what has expired
 	beginning bool                  // a listener is about to be added
 	overrun   bool                  // a round has given up
 }
@@ -149,6 +150,8 @@ func (h *hub) round() (any bool) {
 	}
 	h.at = to
 	h.slots.Hold(to)
+	expired := h.expired
+	h.expired = expired[:0]
 	if deep > deepest || slices.ContainsFunc(h.feeds, func(f anyFeed) bool { return f.hasLost() }) {
 		h.giveUp()
 		return true
@@ -166,7 +169,8 @@ func (h *hub) round() (any bool) {
 			c.tables = tables[i-len(c.tables) : i+1 : i+1]
 			continue
 		}
-		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), tables: tables[i : i+1 : i+1]})
+		_, aged := slices.BinarySearch(expired, uint64(one.epoch))
+		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Expired: aged, tables: tables[i : i+1 : i+1]})
 	}
 	h.found = cleared(list)
 	for w := range h.listeners {
@@ -176,6 +180,14 @@ func (h *hub) round() (any bool) {
 	}
 	h.sweep()
 	return any
+}
+
+// hasExpired says that the commit at epoch e has deleted what has expired. h.mu is held, since
+// before the commit; so the next round comes after.
+func (h *hub) hasExpired(e uint64) {
+	if len(h.feeds) > 0 {
+		h.expired = append(h.expired, e)
+	}
 }
 
 // offered offers commits to w, whose user may have given it a function that panics.
@@ -190,7 +202,7 @@ func offered(w listener, commits []DBCommit) (more bool) {
 
 // giveUp tells all who watch that they miss something, and forgets the feeds. h.mu is held.
 func (h *hub) giveUp() {
-	h.overrun, h.found = true, nil
+	h.overrun, h.found, h.expired = true, nil, nil
 	for w := range h.listeners {
 		w.lose()
 	}

@@ -25,11 +25,12 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	// All fields but schema and feed are set by New and never change, but for what they point to.
+	// All fields but schema, feed and expiry are set by New and never change, but for what they point to.
 	core[K, V]
 	// schema is compared by those who put a version where it is seen, see X2.
 	schema    atomic.Pointer[schema[K, V]]
-	feed      feedPointer[K, V] // of who watches, or nil
+	feed      feedPointer[K, V]   // of who watches, or nil
+	expiry    expiryPointer[K, V] // or nil
 	gc        *gc.Reclaimer[item, waiting]
 	level     Level
 	reflexive bool // k == k for every k of type K
@@ -97,6 +98,12 @@ func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K
 		m := lasting.Value()
 		return m != nil && m.pool.Trim(func(st *txState[K, V]) { m.slots.Release(st.slot) })
 	}
+	c.member.expirer = func() expirer {
+		if m := lasting.Value(); m != nil && m.expiry.Load() != nil {
+			return m
+		}
+		return nil
+	}
 	if x != nil {
 		x.visit = func(b *bucket[K, V]) { s.gc.Offer(c.item(b)) }
 		x.spawn, x.wake = s.gc.Go, s.gc.Wake
@@ -117,6 +124,7 @@ func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K
 // last who holds it.
 func (m *Map[K, V]) Close() {
 	m.check()
+	m.endExpiry()
 	if m.db != nil {
 		m.db.drop(m.counters.name, &m.closed)
 		m.leaveAll()
@@ -128,6 +136,7 @@ func (m *Map[K, V]) Close() {
 		return
 	}
 	m.gc.Close()
+	m.endExpiry() // once more: Expire may have come between
 }
 
 // check panics for a zero Map.
@@ -161,6 +170,9 @@ func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 	m.check()
 	if ctx == nil {
 		panic("mvcc: Reclaim: ctx is nil, want context.Background() or another one")
+	}
+	if err := m.shared.expireNow(ctx); err != nil {
+		return err
 	}
 	return m.gc.Reclaim(ctx)
 }

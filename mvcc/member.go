@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"context"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/gc"
@@ -13,6 +14,8 @@ type member struct {
 	// trim lets go of some idle states of the map's own transactions, and reports whether
 	// there are more.
 	trim func() bool
+	// expirer returns the map if records of it expire, and it is reachable.
+	expirer func() expirer
 	// What waits says by one of these which map it is of, and how it waits.
 	old, last waiter
 }
@@ -20,6 +23,14 @@ type member struct {
 type waiter struct {
 	*member
 	last bool
+}
+
+// An expirer is a map with records that expire.
+type expirer interface {
+	expireDue()
+	expireNow(ctx context.Context) error
+	expires() bool
+	endExpiry()
 }
 
 // A keeper is the core of a map, for the background work and for statistics.

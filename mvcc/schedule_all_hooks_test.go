@@ -174,6 +174,23 @@ var followed = []string{
 	"a b|follow|update wa wb|store a; prune",
 }
 
+// expiring are programs beside who makes records expire. They are explored within a bound on
+// preemptions.
+var expiring = []string{
+	"a|expire; thin|store a",
+	"patience=1|expire; thin|store a; delete a; store a",
+	"a|expire; thin|delete a; store a; store a",
+	"a b|expire; thin|update wa wb; store a",
+	"a b patience=0|expire; thin|update ra wb; store b",
+	"a b tables|expire; thin|update wa wb",
+	"a b|expire; thin|snapshot ra wa wb",
+	"a|expire; thin|update ma wb; store a",
+	"a|expire; thin|store a; store a; prune",
+	"a|expire; thin|store a|store a",
+	"a b tables|expire; thin|update wa wb|store a",
+	"a b|expire|update wa wb|thin",
+}
+
 // three are programs of three actors, explored within a bound on preemptions.
 var three = []string{
 	"a-|store a|loadAndDelete a|prune",
@@ -236,7 +253,7 @@ func TestSchedules(t *testing.T) {
 			c.explore(text, 4, 100_000)
 			c.explore(text, -1, 300_000)
 		}
-		for _, text := range slices.Concat(withIndex, followed) {
+		for _, text := range slices.Concat(withIndex, followed, expiring) {
 			c.explore(text, 4, 300_000)
 		}
 		for _, text := range slices.Concat(three, threeMore) {
@@ -257,7 +274,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(overTables[:2], inOrder[:3]) {
 			c.explore(text, -1, 0)
 		}
-		for _, text := range slices.Concat(withIndex, followed) {
+		for _, text := range slices.Concat(withIndex, followed, expiring) {
 			c.explore(text, 1, 0)
 		}
 		for _, text := range three[:4] {
@@ -276,7 +293,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(reusedMore, overTablesMore) {
 			c.explore(text, 3, 0)
 		}
-		for _, text := range slices.Concat(withIndex, followed) {
+		for _, text := range slices.Concat(withIndex, followed, expiring) {
 			c.explore(text, 2, 0)
 		}
 		for _, text := range three {

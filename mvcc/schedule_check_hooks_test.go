@@ -111,6 +111,10 @@ func (x *execution) inspect() {
 	for _, m := range x.w.maps {
 		checkQuiet(t, m)
 	}
+	if err := x.w.checkNotes(); err != nil {
+		x.wrong = err
+		return
+	}
 	x.end = (&operation{text: "in the end", kind: opEnd, started: x.clock + 1, ended: x.clock + 2}).fresh()
 	x.end.started, x.end.ended = x.clock+1, x.clock+2
 	look := func() {

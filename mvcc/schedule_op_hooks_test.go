@@ -58,6 +58,8 @@ const (
 	opIndex
 	opFollow
 	opHand
+	opExpire
+	opThin
 	opPrune
 	opRefresh
 	opEnd // reads everything, without the map: what was found in the end
@@ -78,6 +80,7 @@ var oneKeyKinds = map[string]opKind{
 var bareKinds = map[string]opKind{
 	"prune": opPrune, "refresh": opRefresh, "clear": opClear,
 	"index": opIndex, "follow": opFollow, "hand": opHand,
+	"expire": opExpire, "thin": opThin,
 }
 
 // parseOperation reads an operation from its text:
@@ -90,6 +93,7 @@ var bareKinds = map[string]opKind{
 //	view x          a snapshot that reads all keys by the index, if that is complete
 //	index           the index is made
 //	follow; hand    a watch of all keys begins; what was committed is handed on
+//	expire; thin    records expire from now on; what is noted of that is looked at
 //	past ra rb      a snapshot of the beginning, if it can be had
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c
 //	update ma ub    one that merges a, and reads b for update
@@ -290,6 +294,10 @@ func (o *operation) run(w *world) {
 		o.update(w)
 	case opClear:
 		m.Clear()
+	case opExpire:
+		w.expire()
+	case opThin:
+		w.thin()
 	case opPrune:
 		m.gc.Refresh()
 		view := m.gc.View()

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,10 +49,37 @@ func newShared(o *Options) *shared {
 		Due:      dueAll,
 		Surplus:  func(i item) int { return i.of.surplus(i) },
 		Stale:    func(w waiting) bool { return w.of.stale(w) },
-		Trim:     func() bool { return s.each(func(m *member) bool { return m.trim() }) },
-		Tend:     func() bool { return s.each(func(m *member) bool { return m.tend() }) },
+		Trim: func() bool {
+			more := s.each(func(m *member) bool { return m.trim() })
+			s.eachExpirer(func(e expirer) { more = e.expires() || more })
+			return more
+		},
+		Tend: func() bool {
+			s.eachExpirer(expirer.expireDue)
+			return s.each(func(m *member) bool { return m.tend() })
+		},
 	})
 	return s
+}
+
+// eachExpirer calls f for each map with records that expire.
+func (s *shared) eachExpirer(f func(expirer)) {
+	s.each(func(m *member) bool {
+		if e := m.expirer(); e != nil {
+			f(e)
+		}
+		return false
+	})
+}
+
+// expireNow deletes all records whose time has come, unless ctx ends.
+func (s *shared) expireNow(ctx context.Context) (err error) {
+	s.eachExpirer(func(e expirer) {
+		if err == nil {
+			err = e.expireNow(ctx)
+		}
+	})
+	return err
 }
 
 // each calls f for each map, and reports whether one of the calls has returned true.

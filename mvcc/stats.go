@@ -75,15 +75,17 @@ type Stats struct {
 	Rivals      uint64 `json:"rivals"`
 	Reinstalled uint64 `json:"reinstalled"`
 	// Claims counts claims on keys that Update and commits that had lost often were
-	// granted, so that others let them go first, Expired those that were taken away
+	// granted, so that others let them go first, ExpiredClaims those that were taken away
 	// because they took too long, and Deferred how often a commit waited for one.
 	// HeldClaims is how many are granted, and Waiting how many goroutines wait for
 	// a claim of their own, or for the end of another's (gauges).
-	Claims     uint64 `json:"claims"`
-	Expired    uint64 `json:"expired_claims"`
-	Deferred   uint64 `json:"deferred"`
-	HeldClaims int    `json:"held_claims"`
-	Waiting    int    `json:"waiting"`
+	Claims        uint64 `json:"claims"`
+	ExpiredClaims uint64 `json:"expired_claims"`
+	Deferred      uint64 `json:"deferred"`
+	HeldClaims    int    `json:"held_claims"`
+	Waiting       int    `json:"waiting"`
+	// Expired counts records that were deleted because their time had come, see [Map.Expire].
+	Expired uint64 `json:"expired"`
 	// Pruned counts versions dropped. It is what was committed less Versions,
 	// and as exact as that.
 	Pruned uint64 `json:"pruned"`
@@ -157,13 +159,15 @@ func describe(gauge, counter func(field, metric, help string)) {
 	counter("Reinstalled", "reinstalled_total", "Attempts that followed an abort by another writer.")
 	counter("Claims", "claims_total", "Claims on keys that were granted to transactions that had "+
 		"lost often.")
-	counter("Expired", "expired_claims_total", "Claims that were taken away because they took too "+
+	counter("ExpiredClaims", "expired_claims_total", "Claims that were taken away because they took too "+
 		"long.")
 	counter("Deferred", "deferred_commits_total", "How often a commit waited for the end of "+
 		"another's claim.")
 	gauge("HeldClaims", "held_claims", "Claims that are granted.")
 	gauge("Waiting", "waiting_goroutines", "Goroutines that wait for a claim of their own, or for "+
 		"the end of another's.")
+	counter("Expired", "expired_records_total", "Records that were deleted because their time had "+
+		"come.")
 	counter("Pruned", "pruned_versions_total", "Old versions dropped.")
 	counter("TickRefreshes", "view_refreshes_total{by=ticker}", "New views of who reads what, by "+
 		"who asked for them: the ticker, committers, or Reclaim.")
@@ -300,19 +304,20 @@ func (x *shared) stats() Stats {
 		QueueDepth:   g.Pending,
 		Aside:        g.Aside,
 
-		Commits:     drawn - wasted,
-		Ended:       ended,
-		Retries:     c.retries.Load(),
-		Helped:      c.helped.Load(),
-		Pushed:      c.pushed.Load(),
-		Revoked:     c.revoked.Load(),
-		Rivals:      c.rivals.Load(),
-		Reinstalled: c.reinstalled.Load(),
-		Claims:      f.Granted,
-		Expired:     f.Expired,
-		Deferred:    f.Deferrals,
-		HeldClaims:  f.Held,
-		Waiting:     f.Waiting,
+		Commits:       drawn - wasted,
+		Ended:         ended,
+		Retries:       c.retries.Load(),
+		Helped:        c.helped.Load(),
+		Pushed:        c.pushed.Load(),
+		Revoked:       c.revoked.Load(),
+		Rivals:        c.rivals.Load(),
+		Reinstalled:   c.reinstalled.Load(),
+		Claims:        f.Granted,
+		ExpiredClaims: f.Expired,
+		Expired:       c.expired.Load(),
+		Deferred:      f.Deferrals,
+		HeldClaims:    f.Held,
+		Waiting:       f.Waiting,
 
 		TickRefreshes:     g.TickRefreshes.N,
 		CommitRefreshes:   g.CommitRefreshes.N,

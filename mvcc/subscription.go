@@ -89,7 +89,7 @@ func (m *Map[K, V]) Watch(ctx context.Context, opts *WatchOptions[K, V]) iter.Se
 	wants, begun := m.wants(&o), false
 	s := newSubscription(ctx, &m.shared.hub, o.Buffer, m, func(c DBCommit) (Commit[K, V], int) {
 		changes := wants(m.Changes(c))
-		return Commit[K, V]{c.Epoch, changes, c.Summary}, len(changes)
+		return Commit[K, V]{c.Epoch, changes, c.Summary, c.Expired}, len(changes)
 	})
 	since := o.Since.st != nil
 	if since {
@@ -108,7 +108,7 @@ func (m *Map[K, V]) Watch(ctx context.Context, opts *WatchOptions[K, V]) iter.Se
 	if since {
 		defer now.Close()
 		if all := wants(slices.Collect(now.Diff(o.Since))); len(all) > 0 {
-			s.first = &Commit[K, V]{now.Epoch(), all, true}
+			s.first = &Commit[K, V]{Epoch: now.Epoch(), Changes: all, Summary: true}
 		}
 	}
 	begun = true
@@ -159,7 +159,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		o = *opts
 	}
 	s := newSubscription(ctx, &db.root.shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
-		some, n := DBCommit{Epoch: c.Epoch}, 0
+		some, n := DBCommit{Epoch: c.Epoch, Expired: c.Expired}, 0
 		for _, t := range c.tables {
 			if t.inAll {
 				some.tables = append(some.tables, t)

@@ -163,7 +163,7 @@ func TestWatchDB(t *testing.T) {
 		}
 		for c, err := range ranged {
 			require.NoError(t, err)
-			require.Equal(t, Commit[int, int]{at, []Change[int, int]{{10, 0, 1, false, true}}, false}, c)
+			require.Equal(t, Commit[int, int]{Epoch: at, Changes: []Change[int, int]{{10, 0, 1, false, true}}}, c)
 			break
 		}
 		require.Nil(t, db.root.shared.hub.work.Load(), "its goroutine ends with the last watch")

@@ -66,11 +66,14 @@ func (l *watches) remove(w *watch) {
 }
 
 // mark marks the watches on the key of v, which is installed, but for that of the
-// transaction whose record is r, v's own; and notes the key, if the map is watched. No epoch
-// is drawn for it.
+// transaction whose record is r, v's own; and notes the key, if the map is watched, or if
+// records of it expire. No epoch is drawn for it.
 func (m *Map[K, V]) mark(v *version[K, V], r *record) {
 	if f := m.feed.Load(); f != nil { // N1
 		f.note(v.key, m.index.hash.sum(v.key), nil)
+	}
+	if x := m.expiry.Load(); x != nil { // E1
+		x.note(v, m.index.hash.sum(v.key))
 	}
 	if list := m.watches.list.Load(); list != nil {
 		markIn(*list, m.claimHash(m.index.hash.sum(v.key)), r)
@@ -87,7 +90,7 @@ func markIn(list []*watch, hash uint64, r *record) {
 
 // markAll is mark for all keys that the transaction writes.
 func (st *txState[K, V]) markAll() {
-	st.noteAll() // N1
+	st.noteAll() // N1, E1
 	for _, p := range st.more {
 		p.noteAll()
 	}

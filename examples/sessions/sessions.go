@@ -1,10 +1,9 @@
 // Package sessions keeps the sessions of users, and forgets those that nobody has used for a
-// while. A Map has no expiry of its own: a value says until when it is good, a read checks
-// that, and a sweep deletes what is over now and then.
+// while: sliding expiry. A value says until when it is good; each use writes it anew, with a
+// later time; and the map deletes what is over.
 package sessions
 
 import (
-	"context"
 	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -23,16 +22,21 @@ type Store struct {
 
 // New returns a store whose sessions end when they have not been used for ttl.
 func New(ttl time.Duration) *Store {
-	return &Store{mvcc.New[string, session](nil), ttl}
+	s := &Store{mvcc.New[string, session](nil), ttl}
+	s.m.Expire(func(_ string, found session) time.Time { return found.expires })
+	return s
 }
+
+// Close ends the expiry.
+func (s *Store) Close() { s.m.Close() }
 
 // Open opens a session.
 func (s *Store) Open(token, user string) {
 	s.m.Store(token, session{user, time.Now().Add(s.ttl)})
 }
 
-// User returns the user of a session, and keeps it open for longer. It does not rely on Sweep:
-// a session that is over has no user, whether it has been deleted or not.
+// User returns the user of a session, and keeps it open for longer. It looks at the time itself:
+// the map deletes a session that is over a moment later.
 func (s *Store) User(token string) (user string, ok bool) {
 	now := time.Now()
 	found, ok := s.m.Compute(token, func(old session, ok bool) (session, mvcc.ComputeOp) {
@@ -45,26 +49,5 @@ func (s *Store) User(token string) (user string, ok bool) {
 	return found.user, ok
 }
 
-// Sweep deletes the sessions that are over, and returns how many. It is not a transaction: one
-// that somebody uses meanwhile is looked at again, and stays.
-func (s *Store) Sweep() int {
-	return s.m.DeleteFunc(func(_ string, found session) bool {
-		return !time.Now().Before(found.expires)
-	})
-}
-
-// Run sweeps until ctx ends, and then closes the map.
-func (s *Store) Run(ctx context.Context, every time.Duration) {
-	defer s.m.Close()
-	for ticker := time.Tick(every); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker:
-			s.Sweep()
-		}
-	}
-}
-
-// Len returns the number of sessions, those included that are over and not yet deleted.
+// Len returns the number of sessions.
 func (s *Store) Len() int { return s.m.Len() }

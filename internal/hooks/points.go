@@ -119,6 +119,8 @@ const (
 	Parking
 	// Spawned: a goroutine was started beside the ticker, the lock is not let go.
 	Spawned
+	// Swept: what was noted of records that expire was looked at, the records are not deleted.
+	Swept
 	// Points is the number of points.
 	Points
 )
@@ -129,7 +131,7 @@ var names = [Points]string{
 	"Revoked", "Marked", "OrderChanged", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "HeadSkipped", "GetWalked",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked", "StateLoaded",
 	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged", "RemoveLocked", "RemoveEmptied",
-	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "TableReplaced", "Parking", "Spawned",
+	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
 }
 
 // String returns the name of the point.

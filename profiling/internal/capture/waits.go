@@ -252,7 +252,7 @@ func (b *traceBuffer) Write(p []byte) (int, error) {
 // waitCounters has the waits that a map counts, but does not time.
 var waitCounters = []string{
 	"Conflicts", "Retries", "Helped", "Pushed", "Revoked", "Rivals", "Reinstalled",
-	"Claims", "Expired", "Deferred", "SyncFallbacks",
+	"Claims", "ExpiredClaims", "Deferred", "SyncFallbacks",
 }
 
 // counters returns how the counters of the maps grew; before may be nil.

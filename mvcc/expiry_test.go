@@ -1,0 +1,277 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A session is a record that expires, if it has a time.
+type session struct {
+	until time.Time
+	n     int
+}
+
+func untilOf(_ int, s session) time.Time { return s.until }
+
+func in(d time.Duration) session { return session{until: time.Now().Add(d)} }
+
+// tick is when something that was due has gone.
+const tick = DefaultReclaimInterval + time.Millisecond
+
+// keysAfter waits for d, and says which keys there are then.
+func keysAfter(m *Map[int, session], d time.Duration) []int {
+	time.Sleep(d)
+	synctest.Wait()
+	return slices.Sorted(m.Keys())
+}
+
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	check := func(name string, f func(t *testing.T, m *Map[int, session])) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := New[int, session](nil)
+				defer m.Close()
+				m.Expire(untilOf)
+				f(t, m)
+			})
+		})
+	}
+	check("each in its time", func(t *testing.T, m *Map[int, session]) {
+		m.Store(0, session{})
+		for _, d := range []time.Duration{-time.Hour, 0, time.Nanosecond, time.Second, time.Minute, 24 * time.Hour, 100 * time.Hour} {
+			m.Store(int(d/time.Second)+2, in(d))
+		}
+		require.Equal(t, []int{0, 3, 62, 86402, 360002}, keysAfter(m, tick))
+		require.Equal(t, []int{0, 3, 62, 86402, 360002}, keysAfter(m, 800*time.Millisecond))
+		require.Equal(t, []int{0, 62, 86402, 360002}, keysAfter(m, tick))
+		require.Equal(t, []int{0, 86402, 360002}, keysAfter(m, time.Minute))
+		require.Equal(t, []int{0, 86402, 360002}, keysAfter(m, 23*time.Hour))
+		require.Equal(t, []int{0, 360002}, keysAfter(m, time.Hour))
+		require.Equal(t, []int{0}, keysAfter(m, 100*time.Hour))
+		require.Equal(t, uint64(6), m.Stats().Expired)
+		time.Sleep(time.Second)
+		require.False(t, m.gc.Closed())
+		require.Zero(t, m.expiry.Load().wheel.n)
+	})
+	check("later, sooner, never", func(t *testing.T, m *Map[int, session]) {
+		for i := range 4 {
+			m.Store(i, in(time.Minute))
+		}
+		m.Store(0, in(time.Hour))
+		m.Store(1, in(time.Second))
+		m.Store(2, session{})
+		m.Delete(3)
+		require.Equal(t, []int{0, 2}, keysAfter(m, time.Second+tick))
+		require.Equal(t, []int{0, 2}, keysAfter(m, time.Minute))
+		m.Store(2, in(time.Second))
+		m.Store(3, in(2*time.Second))
+		require.Equal(t, []int{0, 3}, keysAfter(m, time.Second+tick))
+		require.Equal(t, []int{}, append([]int{}, keysAfter(m, time.Hour)...))
+	})
+	check("transactions", func(t *testing.T, m *Map[int, session]) {
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, session]) error {
+			for i := range 1000 {
+				tx.Set(i, in(time.Duration(i)*time.Second))
+			}
+			return nil
+		}))
+		s := m.Snapshot()
+		defer s.Close()
+		tx := m.Begin(nil)
+		defer tx.Rollback()
+		tx.Get(400)
+		tx.Set(-1, session{})
+		require.Len(t, keysAfter(m, 500*time.Second+tick), 499)
+		require.Equal(t, 1000, s.Len())
+		require.ErrorIs(t, tx.Commit(), ErrConflict)
+	})
+	check("no more notes than are of use", func(t *testing.T, m *Map[int, session]) {
+		for range 20 {
+			for i := range 2000 {
+				m.Store(i%50, in(time.Hour-time.Duration(i)*time.Second))
+				m.Delete(i % 50)
+			}
+			m.Store(7, in(time.Hour))
+			time.Sleep(tick)
+			synctest.Wait()
+		}
+		require.LessOrEqual(t, m.expiry.Load().wheel.n, crowd+2)
+		require.Equal(t, []int{7}, keysAfter(m, 59*time.Minute))
+		require.Empty(t, keysAfter(m, time.Minute))
+	})
+	check("the clock goes back", func(t *testing.T, m *Map[int, session]) {
+		m.Store(1, in(2*time.Hour))
+		keysAfter(m, tick)
+		x := m.expiry.Load()
+		x.mu.Lock()
+		x.wheel.advance(time.Now().Add(time.Hour).UnixMilli())
+		x.mu.Unlock()
+		m.Store(2, in(time.Minute))
+		require.Equal(t, []int{1, 2}, keysAfter(m, tick))
+		x.mu.Lock()
+		require.LessOrEqual(t, x.wheel.now, time.Now().UnixMilli())
+		x.mu.Unlock()
+		require.Equal(t, []int{1}, keysAfter(m, time.Minute))
+		require.Empty(t, keysAfter(m, 2*time.Hour))
+	})
+	check("after close", func(t *testing.T, m *Map[int, session]) {
+		m.Store(1, in(time.Second))
+		m.Close()
+		m.Store(2, in(time.Second))
+		require.Equal(t, []int{1, 2}, keysAfter(m, time.Minute))
+		require.NoError(t, m.Reclaim(bg))
+		require.Equal(t, 2, m.Len())
+		require.Nil(t, m.expiry.Load())
+		m.Expire(untilOf)
+		require.Nil(t, m.expiry.Load())
+	})
+}
+
+// The background work rests when there is nothing that will expire, and the map can be collected.
+func TestExpiryRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, session](nil)
+		defer m.Close()
+		m.Expire(untilOf)
+		for range 3 {
+			m.Store(1, in(time.Minute))
+			require.Equal(t, []int{1}, keysAfter(m, time.Minute-tick))
+			require.Empty(t, keysAfter(m, 2*tick))
+			parks := m.Stats().Parks
+			time.Sleep(time.Hour)
+			require.LessOrEqual(t, m.Stats().Parks, parks+1)
+			require.Zero(t, m.expiry.Load().awake.Load())
+		}
+	})
+}
+
+func TestExpireManually(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, session](&Options{ManualReclaim: true})
+		defer m.Close()
+		m.Expire(untilOf)
+		for i := range 1000 {
+			m.Store(i, in(time.Second))
+		}
+		require.Len(t, keysAfter(m, time.Hour), 1000)
+		ended, cancel := context.WithCancel(bg)
+		cancel()
+		require.ErrorIs(t, m.Reclaim(ended), context.Canceled)
+		require.Equal(t, 1000-sweepBatch, m.Len())
+		require.NoError(t, m.Reclaim(bg))
+		require.Zero(t, m.Len())
+		require.Zero(t, m.Stats().Entries)
+	})
+}
+
+// Who watches is told what has expired, and what was deleted.
+func TestWatchExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := NewDB(nil)
+		defer db.Close()
+		m := NewTable[int, session](db, "sessions", nil)
+		byN, err := NewIndex(m, "n", func(_ int, s session) []int { return []int{s.n} }, nil)
+		require.NoError(t, err)
+		m.Store(1, session{until: time.Now().Add(time.Second), n: 1})
+		m.Store(2, session{until: time.Now().Add(time.Second), n: 1})
+		m.Expire(untilOf) // of a table in use
+		m.Store(3, session{n: 1})
+		all := db.Watch(t.Context(), nil)
+		m.Delete(2)
+		time.Sleep(time.Second + tick)
+		m.Delete(3)
+		var told []string
+		for c, err := range all {
+			require.NoError(t, err)
+			for _, change := range m.Changes(c) {
+				require.True(t, change.Had && !change.Has)
+				told = append(told, fmt.Sprint(change.Key, c.Expired))
+			}
+			if len(told) == 3 {
+				break
+			}
+		}
+		require.Equal(t, []string{"2 false", "1 true", "3 false"}, told)
+		s := m.Snapshot()
+		defer s.Close()
+		_, _, found := byN.First(s, 1)
+		require.False(t, found)
+	})
+}
+
+// A function that panics ends the program in the background work, or Reclaim, and not in the
+// midst of a commit; and what it was called for is not lost.
+func TestExpiryPanics(t *testing.T) {
+	m := New[int, session](&Options{ManualReclaim: true})
+	defer m.Close()
+	broken := true
+	m.Expire(func(_ int, s session) time.Time {
+		if broken {
+			panic("broken")
+		}
+		return s.until
+	})
+	m.Store(1, session{until: time.Unix(1, 0)})
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, session]) error {
+		tx.Set(2, session{})
+		tx.Set(3, session{until: time.Unix(1, 0)})
+		return nil
+	}))
+	require.PanicsWithValue(t, "broken", func() { _ = m.Reclaim(bg) })
+	broken = false
+	time.Sleep(2 * time.Millisecond) // a note that is put off is due in the next one
+	require.NoError(t, m.Reclaim(bg))
+	require.Equal(t, []int{2}, slices.Collect(m.Keys()))
+	require.Panics(t, func() { m.Expire(untilOf) })
+	require.Panics(t, func() { New[int, int](nil).Expire(nil) })
+}
+
+// Beside writers of the same few keys, each of which expires, nothing is lost and nothing stays.
+func TestExpireBesideWriters(t *testing.T) {
+	t.Parallel()
+	m := New[int, session](&Options{ReclaimInterval: time.Millisecond})
+	defer m.Close()
+	rounds := sizes(20000, 2000)
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(w)))
+			for i := range rounds {
+				if i == 100 && w == 0 {
+					m.Expire(untilOf)
+				}
+				key, life := random.IntN(8), time.Duration(random.IntN(2000))*time.Microsecond
+				switch random.IntN(5) {
+				case 0:
+					m.Store(key, session{})
+				case 1:
+					m.Delete(key)
+				case 2:
+					_ = m.Update(bg, nil, func(tx Tx[int, session]) error {
+						tx.Set(key, in(life))
+						tx.Set(key+8, in(2*life))
+						return nil
+					})
+				default:
+					m.Store(key, in(life))
+				}
+			}
+		})
+	}
+	writers.Wait()
+	for key, s := range m.All() {
+		if s.until.IsZero() {
+			m.Delete(key)
+		}
+	}
+	require.Eventually(t, func() bool { return m.Len() == 0 }, time.Minute, time.Millisecond)
+}

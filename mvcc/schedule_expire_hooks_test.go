@@ -1,0 +1,62 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// lifeOf is when a value expires: some never, and what is written later sooner or later.
+func lifeOf(_ string, value int) time.Time {
+	far := time.Unix(1<<40, 0)
+	switch value % 4 {
+	case 0:
+		return time.Time{}
+	case 1:
+		return far.Add(time.Duration(value) * time.Second)
+	}
+	return far.Add(-time.Duration(value) * time.Second)
+}
+
+// expire makes records expire, in a time that does not come.
+func (w *world) expire() {
+	for _, m := range w.maps {
+		m.Expire(lifeOf)
+	}
+}
+
+// thin looks at all notes: as when their time comes, but that nothing is deleted.
+func (w *world) thin() {
+	for _, m := range w.maps {
+		if x := m.expiry.Load(); x != nil {
+			x.look(math.MaxInt32)
+			m.thin(x)
+		}
+	}
+}
+
+// checkNotes says which record will not expire though it should.
+func (w *world) checkNotes() error {
+	for _, m := range w.maps {
+		x := m.expiry.Load()
+		if x == nil {
+			continue
+		}
+		x.look(math.MaxInt32)
+		noted := map[string]int64{}
+		for _, one := range x.take(true) {
+			if at, ok := noted[one.what]; !ok || one.at < at {
+				noted[one.what] = one.at
+			}
+		}
+		for key, value := range m.All() {
+			at, expires := millis(lifeOf(key, value))
+			if by, ok := noted[key]; expires && (!ok || by > at) {
+				return fmt.Errorf("%s = %d expires at %d, and is noted at %d, %t", key, value, at, by, ok)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package mvcc
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// A wheel gives things back when their time has come, in any order. Times are milliseconds; a
+// thing of one that has come already is given back as well. It costs the same however many
+// there are: a hierarchical timing wheel (Varghese & Lauck, "Hashed and Hierarchical Timing
+// Wheels", SOSP 1987, section 6.2). The zero wheel stands at the time 0.
+//
+// What is due at t stands on the level of the highest digit, of six bits, in which t differs
+// from now, in the slot of that digit. So a slot has passed, or has to be looked at anew, when
+// now has got to its digit.
+type wheel[T any] struct {
+	now    int64
+	levels [(63 + digit - 1) / digit][1 << digit][]timed[T]
+	ready  []timed[T] // whose time has come
+	n      int        // how many there are in all
+}
+
+type timed[T any] struct {
+	at   int64
+	what T
+}
+
+const digit = 6
+
+func (w *wheel[T]) add(at int64, what T) {
+	w.n++
+	w.place(timed[T]{at, what})
+}
+
+func (w *wheel[T]) place(one timed[T]) {
+	list := &w.ready
+	if one.at > w.now {
+		level := (bits.Len64(uint64(one.at^w.now)) - 1) / digit
+		list = &w.levels[level][one.at>>(level*digit)&(1<<digit-1)]
+	}
+	*list = append(*list, one)
+}
+
+// advance moves the time on.
+func (w *wheel[T]) advance(now int64) {
+	was := w.now
+	w.now = max(w.now, now)
+	for level := range w.levels {
+		from, to := was>>(level*digit), w.now>>(level*digit)
+		if from == to {
+			return
+		}
+		// All that stands here differs from was in this digit, and in none above.
+		first := from &^ (1<<digit - 1)
+		for i := from - first + 1; i <= min(to-first, 1<<digit-1); i++ {
+			w.replace(&w.levels[level][i])
+		}
+	}
+}
+
+// replace places what is in a slot anew.
+func (w *wheel[T]) replace(slot *[]timed[T]) {
+	list := *slot
+	*slot = nil
+	for _, one := range list {
+		w.place(one)
+	}
+}
+
+// next returns a time up to which nothing is due, but for what is ready; ok is false if there is
+// nothing at all.
+func (w *wheel[T]) next() (at int64, ok bool) {
+	if len(w.ready) > 0 {
+		return w.now, true
+	}
+	for level := range w.levels {
+		from := w.now >> (level * digit)
+		first := from &^ (1<<digit - 1)
+		for i := from - first + 1; i < 1<<digit; i++ {
+			if len(w.levels[level][i]) > 0 {
+				return (first + i) << (level * digit), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// take returns up to n things whose time has come.
+func (w *wheel[T]) take(n int) []timed[T] {
+	from := max(len(w.ready)-n, 0)
+	list := slices.Clone(w.ready[from:])
+	clear(w.ready[from:])
+	if w.ready = w.ready[:from]; from == 0 {
+		w.ready = nil
+	}
+	w.n -= len(list)
+	return list
+}
+
+// reset empties the wheel, sets its time, and returns what was in it.
+func (w *wheel[T]) reset(now int64) (list []timed[T]) {
+	list = w.ready
+	for level := range w.levels {
+		for _, slot := range w.levels[level] {
+			list = append(list, slot...)
+		}
+	}
+	*w = wheel[T]{now: now}
+	return list
+}
