@@ -23,7 +23,8 @@ type DB struct {
 
 	mu     sync.Mutex // held for some instructions, or while a watch of the database begins
 	tables map[string]anyTable
-	made   int // how many tables there have been
+	made   int    // how many tables there have been
+	id     string // tells databases apart, if it was asked for
 }
 
 // anyTable is a *Map of any types.
@@ -31,6 +32,9 @@ type anyTable interface {
 	source() func() Stats
 	isInner() bool
 	diff(newer, older DBSnapshot) tableChanges
+	described() BackupTable
+	save(s *saving, enc encoder, n *int) error
+	loader() loader
 	feedForAll()
 }
 

@@ -65,8 +65,8 @@
 //
 // # What is not
 //
-// The map is not persistent. Values are stored, not copied: what they point to is shared by everybody, and must not be changed after it
-// was stored.
+// The map lives in memory, and ends with the process; see [DB.SaveFile]. Values are stored, not
+// copied: what they point to is shared by everybody, and must not be changed after it was stored.
 //
 // # What it costs
 //

@@ -1,86 +1,71 @@
-// Backup saves a map while others write, and loads it again: what is saved is one moment, and
-// what is damaged is not loaded at all.
+// Backup saves a database while others write, and loads it again: what is saved is one moment,
+// and what is damaged is not loaded at all.
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"fmt"
-	"io"
+	"log"
 	"maps"
+	"os"
+	"path/filepath"
 
+	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// save writes the map to w, as the number of its keys and as many pairs. Len and All are of
-// the same snapshot, so they agree. Nobody waits for it, however slow w is.
-func save[K comparable, V any](w io.Writer, m *mvcc.Map[K, V]) error {
-	return m.View(func(s mvcc.Snapshot[K, V]) error {
-		enc := gob.NewEncoder(w)
-		if err := enc.Encode(s.Len()); err != nil {
-			return err
-		}
-		for key, value := range s.All() {
-			if err := enc.Encode(&key); err != nil {
-				return err
-			}
-			if err := enc.Encode(&value); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// load replaces what is in the map by what save has written to r. It reads all of it first:
-// the transaction may run several times, and r can be read only once. If that fails nothing is
-// written, and otherwise everybody sees all of the old pairs or all of the new ones.
-func load[K comparable, V any](ctx context.Context, r io.Reader, m *mvcc.Map[K, V]) error {
-	dec := gob.NewDecoder(r)
-	n := 0
-	if err := dec.Decode(&n); err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	pairs := map[K]V{}
-	for i := range n {
-		var key K
-		var value V
-		if err := dec.Decode(&key); err != nil {
-			return fmt.Errorf("backup: key %d of %d: %w", i+1, n, err)
-		}
-		if err := dec.Decode(&value); err != nil {
-			return fmt.Errorf("backup: value %d of %d: %w", i+1, n, err)
-		}
-		pairs[key] = value
-	}
-	return m.Update(ctx, nil, func(tx mvcc.Tx[K, V]) error {
-		for key := range tx.Keys() {
-			tx.Delete(key) // those of pairs are set again below
-		}
-		tx.SetAll(maps.All(pairs))
-		return nil
-	})
-}
-
 func main() {
 	ctx := context.Background()
-	m := mvcc.New[string, []int](nil)
-	defer m.Close()
-	m.Store("primes", []int{2, 3, 5})
-	m.Store("squares", []int{1, 4, 9})
-
-	var file bytes.Buffer
-	if err := save(&file, m); err != nil {
-		fmt.Println(err)
+	dir, err := os.MkdirTemp("", "backup")
+	if err != nil {
+		log.Fatal(err)
 	}
-	m.Delete("primes")
-	m.Store("rubbish", []int{0})
+	defer os.RemoveAll(dir)
+	full, since := filepath.Join(dir, "numbers"), filepath.Join(dir, "numbers.1")
 
-	damaged := file.Bytes()[:file.Len()-3]
-	fmt.Println(load(ctx, bytes.NewReader(damaged), m))
-	fmt.Println(maps.Collect(m.All()))
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	numbers := mvcc.NewTable[string, []int](db, "numbers", nil)
+	numbers.Store("primes", []int{2, 3, 5})
+	numbers.Store("squares", []int{1, 4, 9})
 
-	fmt.Println(load(ctx, &file, m))
-	fmt.Println(maps.Collect(m.All()))
+	// All of it, and later what has changed. The snapshot stays open until the next one is saved.
+	s := db.Snapshot()
+	first, err := db.SaveFile(ctx, full, codec.Gob, &mvcc.SaveOptions{Of: s})
+	if err != nil {
+		log.Fatal(err)
+	}
+	numbers.Store("cubes", []int{1, 8, 27})
+	numbers.Delete("squares")
+	second, err := db.SaveFile(ctx, since, codec.Gob, &mvcc.SaveOptions{Since: s})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s.Close()
+	fmt.Println("saved", first.Records, "records, then", second.Records, "changes")
+
+	// Somewhere else. A table has to be there, by its name and types; it may have anything in it.
+	other := mvcc.NewDB(nil)
+	defer other.Close()
+	loaded := mvcc.NewTable[string, []int](other, "numbers", nil)
+	loaded.Store("rubbish", []int{0})
+	changes, err := os.Open(since)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer changes.Close()
+	then := &mvcc.LoadOptions{}
+	then.Then = append(then.Then, changes)
+	if _, err := other.LoadFile(ctx, full, codec.Gob, then); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(maps.Collect(loaded.All()))
+
+	// A file that is damaged.
+	if err := os.Truncate(full, first.Bytes-3); err != nil {
+		log.Fatal(err)
+	}
+	_, err = other.LoadFile(ctx, full, codec.Gob, nil)
+	fmt.Println(err)
+	fmt.Println(maps.Collect(loaded.All()))
 }

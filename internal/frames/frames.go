@@ -1,0 +1,158 @@
+// Package frames writes and reads a stream of frames, so that any damage is found, and where:
+//
+//	magic    8 bytes
+//	frame    kind, 1 byte; length of the payload, 4 bytes; payload; checksum, 4 bytes
+//
+// Numbers are little-endian. A checksum is the CRC-32C of all that comes before it in the
+// stream but for checksums: so a frame that is missing, repeated or out of its place does not
+// match either. (With them it would: the CRC of a message and its CRC is always the same.)
+package frames
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// MaxPayload is how long a payload may be.
+const MaxPayload = 1 << 16
+
+// Magic begins a stream.
+type Magic [8]byte
+
+const (
+	headLen = 5
+	sumLen  = 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// A DamageError says where a stream is damaged: the frame that begins at Offset.
+type DamageError struct {
+	Offset int64
+	Reason string
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("damaged at offset %d: %s", e.Offset, e.Reason)
+}
+
+// A Writer writes a stream.
+type Writer struct {
+	w   io.Writer
+	buf []byte
+	sum uint32
+	n   int64
+}
+
+// NewWriter begins a stream. What it writes first comes with the first frame.
+func NewWriter(w io.Writer, magic Magic) *Writer {
+	return &Writer{w: w, buf: magic[:]}
+}
+
+// Frame writes a frame, in one Write.
+func (w *Writer) Frame(kind byte, payload []byte) error {
+	if len(payload) > MaxPayload {
+		panic("frames: the payload is too long")
+	}
+	w.buf = append(w.buf, kind)
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(payload)))
+	w.buf = append(w.buf, payload...)
+	w.sum = crc32.Update(w.sum, castagnoli, w.buf)
+	sum := binary.LittleEndian.AppendUint32(nil, w.sum)
+	n, err := w.w.Write(append(w.buf, sum...))
+	w.n += int64(n)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// Written returns how many bytes were written.
+func (w *Writer) Written() int64 { return w.n }
+
+// A Reader reads a stream.
+type Reader struct {
+	r       io.Reader
+	payload []byte
+	sum     uint32
+	begun   bool
+	magic   Magic
+	at      int64 // where the next frame begins
+	frame   int64 // where the last one began
+}
+
+// NewReader returns a reader of the stream r, which begins with magic. It reads no more than the
+// frames that it is asked for.
+func NewReader(r io.Reader, magic Magic) *Reader { return &Reader{r: r, magic: magic} }
+
+// Offset returns where the frame begins that was read last.
+func (r *Reader) Offset() int64 { return r.frame }
+
+// Read returns how many bytes were read.
+func (r *Reader) Read() int64 { return r.at }
+
+// Frame reads a frame. The payload is valid until the next call. An error of the underlying
+// reader is returned as it is, but for io.EOF: a stream that ends is a *DamageError.
+func (r *Reader) Frame() (kind byte, payload []byte, err error) {
+	if !r.begun {
+		var magic Magic
+		if err := r.read(magic[:], "it is shorter than a header"); err != nil {
+			return 0, nil, err
+		}
+		if magic != r.magic {
+			return 0, nil, r.Damage("it does not begin as it should")
+		}
+		r.begun = true
+	}
+	r.frame = r.at
+	var head [headLen]byte
+	if err := r.read(head[:], "it ends where a frame should follow"); err != nil {
+		return 0, nil, err
+	}
+	n := binary.LittleEndian.Uint32(head[1:])
+	if n > MaxPayload {
+		return 0, nil, r.Damage("the length of the frame is not right")
+	}
+	if r.payload == nil {
+		r.payload = make([]byte, MaxPayload)
+	}
+	if err := r.read(r.payload[:n], "it ends in the midst of the frame"); err != nil {
+		return 0, nil, err
+	}
+	want := r.sum
+	var sum [sumLen]byte
+	if err := r.read(sum[:], "it ends in the midst of the frame"); err != nil {
+		return 0, nil, err
+	}
+	if r.sum = want; binary.LittleEndian.Uint32(sum[:]) != want {
+		return 0, nil, r.Damage("the checksum of the frame does not match")
+	}
+	return head[0], r.payload[:n], nil
+}
+
+// End returns a *DamageError if anything follows.
+func (r *Reader) End() error {
+	r.frame = r.at
+	switch _, err := io.ReadFull(r.r, make([]byte, 1)); err {
+	case nil:
+		return r.Damage("it should end here")
+	case io.EOF:
+		return nil
+	default:
+		return err
+	}
+}
+
+// Damage returns a *DamageError for the frame that was read last.
+func (r *Reader) Damage(reason string) error { return &DamageError{r.frame, reason} }
+
+func (r *Reader) read(p []byte, short string) error {
+	n, err := io.ReadFull(r.r, p)
+	r.sum = crc32.Update(r.sum, castagnoli, p[:n])
+	r.at += int64(n)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return r.Damage(short)
+	}
+	return err
+}

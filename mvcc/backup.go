@@ -1,0 +1,263 @@
+package mvcc
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/frames"
+)
+
+// A backup is a stream of frames, see package frames, which begins with backupMagic. The first
+// one has the header, a Backup in JSON. Then comes, for each table, what the codec writes, in
+// frames of kind frameData, and one of kind frameTable with the number of records; and at last
+// one of kind frameEnd with that of all. Numbers are in the form of [binary.AppendUvarint].
+//
+// The last byte of the magic is the version of the format.
+var backupMagic = frames.Magic([]byte("mvccmap\x01"))
+
+const (
+	frameHeader = 'h'
+	frameData   = 'd'
+	frameTable  = 't'
+	frameEnd    = 'e'
+)
+
+// A Backup says what is in a backup.
+type Backup struct {
+	// DB tells databases apart: it is random, and another one in each process.
+	DB string `json:"db"`
+	// Epoch is that of the snapshot that was saved. Since is not 0 if only the differences to
+	// that of an older one are in it.
+	Epoch uint64 `json:"epoch"`
+	Since uint64 `json:"since,omitempty"`
+	// Version is [SaveOptions.Version], and Codec [Codec.Name].
+	Version int           `json:"version,omitempty"`
+	Codec   string        `json:"codec"`
+	Tables  []BackupTable `json:"tables"`
+	// Records is how many records, and deletions, there are, and Bytes how long it is.
+	Records int   `json:"-"`
+	Bytes   int64 `json:"-"`
+}
+
+// A BackupTable says what is in a backup of a table.
+type BackupTable struct {
+	Name string `json:"name"`
+	// Key and Value are the types, as [reflect.Type.String] names them.
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Records is how many records, and deletions, there are.
+	Records int `json:"-"`
+}
+
+// SaveOptions configures a backup. A nil *SaveOptions, and every field that is zero, means the
+// default.
+type SaveOptions struct {
+	// Of is the snapshot to be saved, which stays open. Default: one of its own.
+	Of DBSnapshot
+	// Since is an older snapshot, which was saved before, and has stayed open since. Only what
+	// was written after it is saved: see [LoadOptions.Then]. What was committed since is kept in
+	// memory until it is closed. Default: everything is saved.
+	Since DBSnapshot
+	// Version is one's own, of what is in the tables: [DB.Load] is told which one it expects.
+	Version int
+	// Progress is called now and then, with how many records and bytes were written so far.
+	Progress func(records int, bytes int64)
+
+	_ struct{}
+}
+
+// Save writes a backup of the tables to w: all that a snapshot sees, while readers and writers go
+// on. opts may be nil. It ends with the error of w, of the codec, or of ctx when that has
+// ended, and with [ErrTxTooOld] if the snapshot was evicted; then what was written is of no use.
+// Indexes are not saved: they follow from the records.
+//
+// The backup has checksums, so that [DB.Load] finds any damage. Save reads as [Snapshot.All]
+// does, and writes up to 64 KB at a time. What is written to the tables meanwhile is kept as long
+// as it takes.
+func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions) (Backup, error) {
+	codec.check("Save")
+	if ctx == nil {
+		panic("mvcc: Save: ctx is nil")
+	}
+	var o SaveOptions
+	if opts != nil {
+		o = *opts
+	}
+	s := saving{Backup: Backup{DB: db.ident(), Version: o.Version, Codec: codec.Name},
+		ctx: ctx, codec: codec, of: o.Of, to: frames.NewWriter(w, backupMagic), progress: o.Progress}
+	if s.of.s.st == nil {
+		s.of = db.Snapshot()
+		defer s.of.Close()
+	}
+	db.checkOwn("Of", s.of)
+	s.Epoch = s.of.Epoch()
+	err := s.of.Try(func() error {
+		if o.Since.s.st == nil {
+			return s.run(db)
+		}
+		db.checkOwn("Since", o.Since)
+		s.since = &o.Since
+		return o.Since.Try(func() error {
+			s.Since = o.Since.Epoch()
+			return s.run(db)
+		})
+	})
+	s.Bytes = s.to.Written()
+	return s.Backup, err
+}
+
+// checkOwn panics if a snapshot is not one of the database.
+func (db *DB) checkOwn(field string, s DBSnapshot) {
+	s.s.check()
+	if s.s.st.m != db.root {
+		panic("mvcc: Save: SaveOptions." + field + " is a snapshot of another database")
+	}
+}
+
+// ident returns what tells the database apart.
+func (db *DB) ident() string {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.id == "" {
+		db.id = fmt.Sprintf("%016x", rand.Uint64())
+	}
+	return db.id
+}
+
+// A saving is a backup that is being written.
+type saving struct {
+	Backup
+	ctx      context.Context
+	codec    Codec
+	of       DBSnapshot
+	since    *DBSnapshot
+	to       *frames.Writer
+	data     []byte // of the table, not written yet
+	progress func(records int, bytes int64)
+}
+
+func (s *saving) run(db *DB) error {
+	tables := db.all()
+	slices.SortFunc(tables, func(a, b anyTable) int { return strings.Compare(a.described().Name, b.described().Name) })
+	for _, table := range tables {
+		s.Tables = append(s.Tables, table.described())
+	}
+	header, err := json.Marshal(s.Backup)
+	if err != nil {
+		return err
+	}
+	if len(header) > frames.MaxPayload {
+		return fmt.Errorf("mvcc: Save: there are too many tables: their names and types take more than %d bytes", frames.MaxPayload)
+	}
+	if err := s.to.Frame(frameHeader, header); err != nil {
+		return err
+	}
+	for i, table := range tables {
+		n := 0
+		enc := s.codec.NewEncoder(s)
+		err := table.save(s, enc, &n)
+		if err == nil {
+			err = s.flush()
+		}
+		if err == nil {
+			err = s.to.Frame(frameTable, binary.AppendUvarint(nil, uint64(n)))
+		}
+		if err != nil {
+			return fmt.Errorf("mvcc: Save: table %q: %w", s.Tables[i].Name, err)
+		}
+		s.Tables[i].Records = n
+	}
+	return s.to.Frame(frameEnd, binary.AppendUvarint(nil, uint64(s.Records)))
+}
+
+// Write is for the encoder.
+func (s *saving) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), frames.MaxPayload-len(s.data))
+		s.data = append(s.data, rest[:n]...)
+		if rest = rest[n:]; len(s.data) == frames.MaxPayload {
+			if err := s.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(p), nil
+}
+
+// flush writes a frame of data, if there are any.
+func (s *saving) flush() error {
+	if err := s.ctx.Err(); err != nil || len(s.data) == 0 {
+		return err
+	}
+	if err := s.to.Frame(frameData, s.data); err != nil {
+		return err
+	}
+	s.data = s.data[:0]
+	if s.progress != nil {
+		s.progress(s.Records, s.to.Written())
+	}
+	return nil
+}
+
+// A saved is a record in a backup, or the deletion of one.
+type saved[K comparable, V any] struct {
+	K K    `json:"k"`
+	V V    `json:"v"`
+	D bool `json:"d,omitempty"` // deleted
+}
+
+// A savedKey is one without a value: a codec may not like a struct that has no fields.
+type savedKey[K comparable] struct {
+	K K    `json:"k"`
+	D bool `json:"d,omitempty"`
+}
+
+// valueless reports whether V has only one value.
+func valueless[V any]() bool {
+	var v V
+	return unsafe.Sizeof(v) == 0
+}
+
+func (m *Map[K, V]) described() BackupTable {
+	return BackupTable{Name: m.counters.name, Key: reflect.TypeFor[K]().String(), Value: reflect.TypeFor[V]().String()}
+}
+
+// save encodes the records of the table, and counts them.
+func (m *Map[K, V]) save(s *saving, enc encoder, n *int) (err error) {
+	encode := func(r *saved[K, V]) bool {
+		*n++
+		s.Records++
+		if valueless[V]() {
+			err = enc.Encode(&savedKey[K]{r.K, r.D})
+		} else {
+			err = enc.Encode(r)
+		}
+		if err == nil && *n%1024 == 0 {
+			err = s.ctx.Err()
+		}
+		return err == nil
+	}
+	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen} }
+	if s.since == nil {
+		for key, value := range of(s.of).All() {
+			if !encode(&saved[K, V]{K: key, V: value}) {
+				return err
+			}
+		}
+		return nil
+	}
+	for c := range of(s.of).Diff(of(*s.since)) {
+		if !encode(&saved[K, V]{c.Key, c.New, !c.Has}) {
+			return err
+		}
+	}
+	return nil
+}

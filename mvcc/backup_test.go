@@ -1,0 +1,350 @@
+package mvcc_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+var writeBackups = flag.Bool("write-backups", false, "write the backups of testdata anew: only for a new version of the format")
+
+var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
+
+// A part is a record with what a codec may stumble over.
+type part struct {
+	Name  string
+	Count int
+	When  time.Time
+	Of    []string
+	Next  *part
+}
+
+// A shop is a database with tables of all sorts.
+type shop struct {
+	*mvcc.DB
+	parts  *mvcc.Map[string, part]
+	counts *mvcc.Map[int, int]
+	set    *mvcc.Map[[2]int, struct{}]
+	ptrs   *mvcc.Map[string, *part]
+	byName *mvcc.Index[string, string, part]
+}
+
+func newShop(t testing.TB) *shop {
+	db := mvcc.NewDB(nil)
+	t.Cleanup(db.Close)
+	s := &shop{
+		DB:     db,
+		parts:  mvcc.NewTable[string, part](db, "parts", nil),
+		counts: mvcc.NewOrderedTable[int, int](db, "counts", nil),
+		set:    mvcc.NewTable[[2]int, struct{}](db, "set", nil),
+		ptrs:   mvcc.NewTable[string, *part](db, "ptrs", nil),
+	}
+	var err error
+	s.byName, err = mvcc.NewIndex(s.parts, "name", func(_ string, p part) []string { return []string{p.Name} }, nil)
+	require.NoError(t, err)
+	return s
+}
+
+func (s *shop) fill(n int) *shop {
+	for i := range n {
+		s.counts.Store(i, i*i)
+		s.set.Store([2]int{i, -i}, struct{}{})
+		p := part{Name: fmt.Sprint("part ", i%7), Count: i, When: time.Unix(int64(i), 0).UTC(), Of: []string{"a", "b"}}
+		s.parts.Store(fmt.Sprint(i), p)
+		s.ptrs.Store(fmt.Sprint(i), &p)
+	}
+	s.ptrs.Store("nil", nil)
+	s.parts.Store("nested", part{Name: "nested", Next: &part{Name: "inner"}})
+	return s
+}
+
+// content is all that a shop has.
+func (s *shop) content() (all []any) {
+	_ = s.View(func(sn mvcc.DBSnapshot) error {
+		all = []any{
+			maps.Collect(s.parts.At(sn).All()), maps.Collect(s.counts.At(sn).All()), maps.Collect(s.set.At(sn).All()),
+			maps.Collect(s.ptrs.At(sn).All()), maps.Collect(s.byName.Get(s.parts.At(sn), "part 3")),
+		}
+		return nil
+	})
+	return all
+}
+
+func save(t testing.TB, s *shop, c mvcc.Codec, opts *mvcc.SaveOptions) ([]byte, mvcc.Backup) {
+	var b bytes.Buffer
+	info, err := s.Save(t.Context(), &b, c, opts)
+	require.NoError(t, err)
+	require.Equal(t, int64(b.Len()), info.Bytes)
+	return b.Bytes(), info
+}
+
+// What was saved is what is loaded, whatever was in the tables before; and what comes after the
+// backup in the stream is not read.
+func TestSaveAndLoad(t *testing.T) {
+	for _, c := range codecs {
+		for _, n := range []int{0, 1, 3000} {
+			from, to := newShop(t).fill(n), newShop(t).fill(10)
+			to.counts.Store(-1, -1)
+			data, info := save(t, from, c, &mvcc.SaveOptions{Version: 3})
+			require.Equal(t, 4*n+2, info.Records)
+			stream := iotest.HalfReader(io.MultiReader(bytes.NewReader(data), bytes.NewReader([]byte("more"))))
+			calls := 0
+			loaded, err := to.Load(t.Context(), stream, c, &mvcc.LoadOptions{Version: 3, Progress: func(int, int64) { calls++ }})
+			require.NoError(t, err)
+			require.Equal(t, info, loaded)
+			require.Positive(t, calls)
+			require.Equal(t, from.content(), to.content())
+			rest, err := io.ReadAll(stream)
+			require.NoError(t, err)
+			require.Equal(t, "more", string(rest))
+		}
+	}
+}
+
+// A backup of this version can be read for ever.
+func TestOldBackups(t *testing.T) {
+	for _, c := range codecs {
+		path := filepath.Join("testdata", "backup-1."+c.Name)
+		if *writeBackups {
+			data, _ := save(t, newShop(t).fill(20), c, nil)
+			require.NoError(t, os.WriteFile(path, data, 0o600))
+		}
+		to := newShop(t)
+		info, err := to.LoadFile(t.Context(), path, c, nil)
+		require.NoError(t, err)
+		require.Equal(t, 82, info.Records)
+		require.Equal(t, newShop(t).fill(20).content(), to.content())
+	}
+}
+
+// Differences lead from one backup to the next, deletions included.
+func TestDifferences(t *testing.T) {
+	from := newShop(t).fill(50)
+	first := from.Snapshot()
+	defer first.Close()
+	full, _ := save(t, from, codec.Gob, &mvcc.SaveOptions{Of: first})
+	from.counts.Delete(7)
+	from.counts.Store(8, -8)
+	from.parts.Store("new", part{Name: "part 3"})
+	from.parts.Delete("3")
+	second := from.Snapshot()
+	defer second.Close()
+	one, info := save(t, from, codec.Gob, &mvcc.SaveOptions{Of: second, Since: first})
+	require.Equal(t, 4, info.Records)
+	from.counts.Store(7, 77)
+	from.set.Clear()
+	two, _ := save(t, from, codec.Gob, &mvcc.SaveOptions{Since: second})
+	load := func(to *shop, streams ...[]byte) error {
+		var opts mvcc.LoadOptions
+		for _, data := range streams[1:] {
+			opts.Then = append(opts.Then, bytes.NewReader(data))
+		}
+		_, err := to.Load(t.Context(), bytes.NewReader(streams[0]), codec.Gob, &opts)
+		return err
+	}
+	to := newShop(t)
+	require.NoError(t, load(to, full, one, two))
+	require.Equal(t, from.content(), to.content())
+	to = newShop(t)
+	require.ErrorContains(t, load(to, one), "has only the differences to another one")
+	require.ErrorContains(t, load(to, full, two), "Then[0] does not follow the one before")
+	require.ErrorContains(t, load(to, full, one, one), "Then[1] does not follow the one before")
+	require.ErrorContains(t, load(to, full, full), "Then[0] does not follow the one before")
+	var damage *mvcc.DamageError
+	require.ErrorAs(t, load(to, full, one[:len(one)-1]), &damage)
+	require.Equal(t, 1, damage.Backup)
+	require.ErrorContains(t, damage, "Then[0] is damaged at offset")
+	require.Zero(t, to.counts.Len())
+}
+
+// Whatever is cut off, or flipped, or what frames change places, is found, and nothing is loaded.
+func TestDamagedBackups(t *testing.T) {
+	for _, c := range codecs {
+		data, _ := save(t, newShop(t).fill(3), c, nil)
+		to := newShop(t).fill(1)
+		was := to.content()
+		check := func(data []byte, what string, at int) {
+			_, err := to.Load(t.Context(), bytes.NewReader(data), c, nil)
+			var damage *mvcc.DamageError
+			require.ErrorAs(t, err, &damage, "%s at %d", what, at)
+			require.LessOrEqual(t, damage.Offset, int64(at), "%s at %d", what, at)
+		}
+		for at := range data {
+			check(data[:at], "cut", at)
+			flipped := bytes.Clone(data)
+			flipped[at] ^= 1 << (at % 8)
+			check(flipped, "flipped", at)
+			if at > 0 && data[at] != data[at-1] {
+				swapped := bytes.Clone(data)
+				swapped[at], swapped[at-1] = data[at-1], data[at]
+				check(swapped, "swapped", at)
+			}
+		}
+		require.Equal(t, was, to.content())
+		path := filepath.Join(t.TempDir(), "b")
+		require.NoError(t, os.WriteFile(path, append(data, 0), 0o600))
+		_, err := to.LoadFile(t.Context(), path, c, nil)
+		require.ErrorContains(t, err, "it should end here")
+		require.Equal(t, was, to.content())
+	}
+}
+
+// While writers go on a backup has one moment; and whoever reads while it is loaded sees all of
+// what there was before, or all of it.
+func TestSaveBesideWriters(t *testing.T) {
+	s := newShop(t)
+	for i := range 100 {
+		s.counts.Store(i, 10)
+	}
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for w := range 3 {
+		writers.Go(func() {
+			random := rand.New(rand.NewPCG(2, uint64(w)))
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				from, to := random.IntN(100), random.IntN(100)
+				_ = s.counts.Update(context.Background(), nil, func(tx mvcc.Tx[int, int]) error {
+					tx.Merge(from, func(n int, _ bool) int { return n - 1 })
+					tx.Merge(to, func(n int, _ bool) int { return n + 1 })
+					return nil
+				})
+			}
+		})
+	}
+	sum := func(m *mvcc.Map[int, int]) (n int) {
+		for v := range m.Values() {
+			n += v
+		}
+		return n
+	}
+	for range 20 {
+		data, _ := save(t, s, codec.Gob, nil)
+		to := newShop(t)
+		_, err := to.Load(t.Context(), bytes.NewReader(data), codec.Gob, nil)
+		require.NoError(t, err)
+		require.Equal(t, 1000, sum(to.counts))
+		// Into the database under load: the sum is the same in every snapshot.
+		_, err = s.Load(t.Context(), bytes.NewReader(data), codec.Gob, nil)
+		require.NoError(t, err)
+		require.Equal(t, 1000, sum(s.counts))
+	}
+	close(stop)
+	writers.Wait()
+}
+
+func TestSaveFile(t *testing.T) {
+	s, dir := newShop(t).fill(10), t.TempDir()
+	path := filepath.Join(dir, "shop")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	only := func(content string) {
+		list, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if content != "" {
+			require.Equal(t, content, string(data))
+		}
+	}
+	failing := codec.Gob
+	failing.NewEncoder = func(io.Writer) interface{ Encode(v any) error } {
+		return encodeFunc(func(any) error { return io.ErrClosedPipe })
+	}
+	_, err := s.SaveFile(t.Context(), path, failing, nil)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	only("old")
+	failing.NewEncoder = func(io.Writer) interface{ Encode(v any) error } { return encodeFunc(func(any) error { panic("no") }) }
+	require.Panics(t, func() { _, _ = s.SaveFile(t.Context(), path, failing, nil) })
+	only("old")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.SaveFile(ended, path, codec.Gob, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	only("old")
+	info, err := s.SaveFile(t.Context(), path, codec.Gob, nil)
+	require.NoError(t, err)
+	only("")
+	to := newShop(t)
+	loaded, err := to.LoadFile(t.Context(), path, codec.Gob, nil)
+	require.NoError(t, err)
+	require.Equal(t, info, loaded)
+	require.Equal(t, s.content(), to.content())
+	_, err = s.SaveFile(t.Context(), filepath.Join(dir, "none", "shop"), codec.Gob, nil)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = s.LoadFile(t.Context(), filepath.Join(dir, "none"), codec.Gob, nil)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+type encodeFunc func(v any) error
+
+func (f encodeFunc) Encode(v any) error { return f(v) }
+
+// What does not fit is said, and nothing is loaded.
+func TestBackupMisfits(t *testing.T) {
+	s := newShop(t).fill(5)
+	data, _ := save(t, s, codec.Gob, &mvcc.SaveOptions{Version: 1})
+	load := func(db *mvcc.DB, c mvcc.Codec, opts *mvcc.LoadOptions) error {
+		_, err := db.Load(t.Context(), bytes.NewReader(data), c, opts)
+		require.Zero(t, db.Stats().Keys)
+		return err
+	}
+	one := &mvcc.LoadOptions{Version: 1}
+	require.ErrorContains(t, load(newShop(t).DB, codec.JSON, one), `the codec of the backup is "gob", and that given is "json"`)
+	require.ErrorContains(t, load(newShop(t).DB, codec.Gob, nil), "the version of the backup is 1, and LoadOptions.Version is 0")
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	require.ErrorContains(t, load(db, codec.Gob, one), `there is no table "counts": make it with mvcc.NewTable[int, int]`)
+	counts := mvcc.NewTable[int, int8](db, "counts", nil)
+	require.ErrorContains(t, load(db, codec.Gob, one), `table "counts" is a Map[int, int8], and in the backup it is a Map[int, int]`)
+	mvcc.NewTable[string, part](db, "parts", nil)
+	mvcc.NewTable[[2]int, struct{}](db, "set", nil)
+	mvcc.NewTable[string, *part](db, "ptrs", nil)
+	require.NoError(t, counts.Update(t.Context(), nil, func(mvcc.Tx[int, int8]) error { return nil }))
+	_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob, &mvcc.LoadOptions{Version: 1, AnyTypes: true})
+	require.NoError(t, err)
+	got, _ := counts.Load(4)
+	require.Equal(t, int8(16), got)
+
+	// A codec that does not get along with a table, and a unique index that would not be unique.
+	type hidden struct{ n int }
+	mvcc.NewTable[int, hidden](db, "hidden", nil).Store(1, hidden{1})
+	_, err = db.Save(t.Context(), io.Discard, codec.Gob, nil)
+	require.ErrorContains(t, err, `mvcc: Save: table "hidden": gob:`)
+	to := newShop(t)
+	_, err = mvcc.NewIndex(to.parts, "unique", func(_ string, p part) []string { return []string{p.Of[0]} }, &mvcc.IndexOptions{Unique: true})
+	require.NoError(t, err)
+	to.parts.Store("x", part{Of: []string{"x"}})
+	s.parts.Delete("nested")
+	data, _ = save(t, s, codec.Gob, nil)
+	_, err = to.Load(t.Context(), bytes.NewReader(data), codec.Gob, nil)
+	var unique *mvcc.UniqueError
+	require.ErrorAs(t, err, &unique)
+	require.Equal(t, 1, to.parts.Len())
+	require.Zero(t, to.counts.Len())
+
+	require.Panics(t, func() { _, _ = s.Save(t.Context(), io.Discard, mvcc.Codec{}, nil) })
+	other := newShop(t).Snapshot()
+	defer other.Close()
+	require.Panics(t, func() { _, _ = s.Save(t.Context(), io.Discard, codec.Gob, &mvcc.SaveOptions{Of: other}) })
+	require.Panics(t, func() { _, _ = s.Save(t.Context(), io.Discard, codec.Gob, &mvcc.SaveOptions{Since: other}) })
+}

@@ -1,0 +1,180 @@
+package mvcc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// numbers returns a database with a table of some numbers.
+func numbers(all ...int) (*mvcc.DB, *mvcc.Map[int, string]) {
+	db := mvcc.NewDB(nil)
+	table := mvcc.NewTable[int, string](db, "numbers", nil)
+	for _, n := range all {
+		table.Store(n, fmt.Sprintf("%b", n))
+	}
+	return db, table
+}
+
+func ExampleDB_Save() {
+	db, _ := numbers(1, 2, 3)
+	defer db.Close()
+	var file bytes.Buffer
+	saved, err := db.Save(context.Background(), &file, codec.Gob, nil)
+	fmt.Println(saved.Records, saved.Tables[0].Name, err)
+
+	other, table := numbers(7)
+	defer other.Close()
+	_, err = other.Load(context.Background(), &file, codec.Gob, nil)
+	fmt.Println(table.Len(), err)
+	// Output:
+	// 3 numbers <nil>
+	// 3 <nil>
+}
+
+// Nothing of a damaged backup is loaded.
+func ExampleDB_Load() {
+	db, table := numbers(1, 2, 3)
+	defer db.Close()
+	var file bytes.Buffer
+	_, _ = db.Save(context.Background(), &file, codec.JSON, nil)
+	table.Store(4, "100")
+
+	_, err := db.Load(context.Background(), bytes.NewReader(file.Bytes()[:20]), codec.JSON, nil)
+	fmt.Println(err)
+	fmt.Println(table.Len())
+	// Output:
+	// mvcc: Load: the backup is damaged at offset 8: it ends in the midst of the frame
+	// 4
+}
+
+// The error says where.
+func ExampleDamageError() {
+	db, _ := numbers(1)
+	defer db.Close()
+	_, err := db.Load(context.Background(), bytes.NewReader([]byte("something else")), codec.Gob, nil)
+	var damage *mvcc.DamageError
+	fmt.Println(errors.As(err, &damage))
+	fmt.Println(damage.Offset, damage.Reason)
+	// Output:
+	// true
+	// 0 it does not begin as it should
+}
+
+func ExampleDamageError_Error() {
+	fmt.Println(&mvcc.DamageError{Offset: 65, Reason: "the checksum of the frame does not match"})
+	// Output: mvcc: Load: the backup is damaged at offset 65: the checksum of the frame does not match
+}
+
+func ExampleDB_SaveFile() {
+	db, table := numbers(1, 2, 3)
+	defer db.Close()
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "numbers.backup")
+
+	_, err := db.SaveFile(context.Background(), path, codec.Gob, nil)
+	fmt.Println(err)
+	table.Clear()
+	_, err = db.LoadFile(context.Background(), path, codec.Gob, nil)
+	fmt.Println(table.Len(), err)
+	// Output:
+	// <nil>
+	// 3 <nil>
+}
+
+// The version is one's own: that of what is in the tables.
+func ExampleDB_LoadFile() {
+	db, _ := numbers(1, 2, 3)
+	defer db.Close()
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "numbers.backup")
+
+	_, _ = db.SaveFile(context.Background(), path, codec.Gob, &mvcc.SaveOptions{Version: 1})
+	_, err := db.LoadFile(context.Background(), path, codec.Gob, &mvcc.LoadOptions{Version: 2})
+	fmt.Println(err)
+	// Output: mvcc: Load: the version of the backup is 1, and LoadOptions.Version is 2
+}
+
+// What has changed since the last backup, and how both are loaded.
+func ExampleSaveOptions() {
+	ctx := context.Background()
+	db, table := numbers(1, 2, 3)
+	defer db.Close()
+	var full, changes bytes.Buffer
+	s := db.Snapshot()
+	_, _ = db.Save(ctx, &full, codec.Gob, &mvcc.SaveOptions{Of: s})
+	table.Delete(2)
+	saved, _ := db.Save(ctx, &changes, codec.Gob, &mvcc.SaveOptions{Since: s})
+	s.Close()
+	fmt.Println(saved.Records)
+
+	other, loaded := numbers()
+	defer other.Close()
+	opts := &mvcc.LoadOptions{}
+	opts.Then = append(opts.Then, &changes)
+	_, err := other.Load(ctx, &full, codec.Gob, opts)
+	fmt.Println(loaded.Len(), err)
+	// Output:
+	// 1
+	// 2 <nil>
+}
+
+func ExampleLoadOptions() {
+	db, _ := numbers(1, 2, 3)
+	defer db.Close()
+	var file bytes.Buffer
+	_, _ = db.Save(context.Background(), &file, codec.Gob, nil)
+
+	other := mvcc.NewDB(nil)
+	defer other.Close()
+	type text string
+	mvcc.NewTable[int, text](other, "numbers", nil)
+	_, err := other.Load(context.Background(), bytes.NewReader(file.Bytes()), codec.Gob, nil)
+	fmt.Println(err)
+	_, err = other.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{AnyTypes: true})
+	fmt.Println(err)
+	// Output:
+	// mvcc: Load: table "numbers" is a Map[int, mvcc_test.text], and in the backup it is a Map[int, string]; see LoadOptions.AnyTypes
+	// <nil>
+}
+
+// A codec of one's own: that of package encoding/gob, by another name.
+func ExampleCodec() {
+	own := codec.Gob
+	own.Name = "gob of ours"
+	db, _ := numbers(1)
+	defer db.Close()
+	var file bytes.Buffer
+	_, _ = db.Save(context.Background(), &file, own, nil)
+	_, err := db.Load(context.Background(), &file, codec.Gob, nil)
+	fmt.Println(err)
+	// Output: mvcc: Load: the codec of the backup is "gob of ours", and that given is "gob"
+}
+
+// What a backup has is said by who saves it, and who loads it.
+func ExampleBackup() {
+	db, _ := numbers(1, 2, 3)
+	defer db.Close()
+	saved, _ := db.Save(context.Background(), io.Discard, codec.JSON, &mvcc.SaveOptions{Version: 5})
+	fmt.Println(saved.Codec, saved.Version, saved.Records, saved.Bytes > 0, saved.Epoch == db.Epoch(), saved.Since)
+	// Output: json 5 3 true true 0
+}
+
+func ExampleBackupTable() {
+	db, _ := numbers(1, 2, 3)
+	defer db.Close()
+	saved, _ := db.Save(context.Background(), io.Discard, codec.Gob, nil)
+	for _, table := range saved.Tables {
+		fmt.Println(table.Name, table.Key, table.Value, table.Records)
+	}
+	// Output: numbers int string 3
+}
