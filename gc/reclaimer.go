@@ -186,6 +186,9 @@ func (r *Reclaimer[E, W]) Stop() {
 // Closed reports whether Stop or Close was called.
 func (r *Reclaimer[E, W]) Closed() bool { return r.closed.Load() }
 
+// Manual reports whether there is no goroutine, and [Reclaimer.Reclaim] does it all.
+func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }
+
 // Close ends the goroutine, waits for it, also for the Logger if it is just
 // being told something, and visits what was handed over. Afterwards committers
 // visit what they hand over, and now and then what was set aside.

@@ -25,8 +25,8 @@ type Commit[K comparable, V any] struct {
 	// each key: all those between the snapshot [WatchOptions.Since] and Epoch. Only
 	// the first Commit of a watch may be one.
 	Summary bool
-	// Expired says that all of it was done by the background work, which has deleted
-	// records whose time had come, see [Map.Expire].
+	// Expired says that it is records that were deleted because their time had come, see
+	// [Map.Expire].
 	Expired bool
 }
 

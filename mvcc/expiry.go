@@ -2,6 +2,8 @@ package mvcc
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	stdatomic "sync/atomic"
 	"time"
@@ -12,33 +14,36 @@ import (
 )
 
 // Expire makes the records of the map expire: each is deleted when its time has come, which
-// until returns, for good if that is the zero time. Until then it can be read, so that who
-// must not see it late looks at the time as well. It is deleted within Options.ReclaimInterval,
-// if the machine has time, by the background work in transactions of some hundred records; with
-// ManualReclaim by [Map.Reclaim]. Those who watch the map get to know it, see [Commit.Expired]. A
-// record that is written anew has the time of its new value: so it lives for longer if that is
-// later. A transaction that has read a record conflicts if this expires meanwhile.
+// until returns, for good if that is the zero time. It is the wall clock that counts. Until then
+// it can be read, so that who must not see it late looks at the time as well. It is deleted
+// within Options.ReclaimInterval, if the machine has time, by the background work in transactions
+// of some hundred records; with ManualReclaim by [Map.Reclaim]. Those who watch the map get to know
+// it, see [Commit.Expired]. A record that is written anew has the time of its new value: so it lives
+// for longer if that is later. A transaction that has read a record, and writes, conflicts if this
+// expires meanwhile.
 //
 // until must return the same for the same record, so it must not ask for the time itself:
 // the value says how long it lives. It must be quick, and not use the map: it is called by who
-// writes, for the old value and the new one, and by who expires. What it is given must not
-// be changed. If it panics when it is called by who writes it is called again by the background
-// work, so that the program ends with its panic.
+// writes, for the old value and the new one, by who helps him, and by who expires. What it is given
+// must not be changed. If it panics when it is called by who writes it is called again by the
+// background work, so that the program ends with its panic; or by Reclaim.
 //
 // Expire looks at all keys once; it may be called while the map is in use, once. What is written
-// after it was called expires. Of each record some 50 bytes are kept, and the key.
-// [Map.Close] and [DB.Close] end it: nothing expires any more.
+// after it was called expires. A key and some 40 bytes are kept for each record, and at times for
+// some that were deleted; who writes faster than these can be looked at does that himself.
+// [Map.Close] and [DB.Close] end it: nothing expires any more. If the clock is set, or the machine
+// was asleep, a record may go a minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	m.check()
 	if until == nil {
 		panic("mvcc: Expire: until is nil")
 	}
 	x := &expiry[K, V]{until: until, wake: m.gc.Wake}
-	x.wheel.reset(time.Now().UnixMilli())
+	x.wheel.reset(wallClock())
 	if !m.expiry.CompareAndSwap(nil, x) {
 		panic("mvcc: Expire: it was called before")
 	}
-	if m.gc.Closed() { // must follow
+	if m.gc.Closed() || m.closed.Load() { // must follow
 		m.endExpiry()
 		return
 	}
@@ -46,7 +51,7 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 		w, _ := m.resolve(head)
 		for v := head; v != nil; v = v.next.Load() {
 			if at, ok := x.when(v); ok {
-				x.push(v.key, m.index.hash.sum(v.key), at)
+				m.pushDue(x, v.key, m.index.hash.sum(v.key), at)
 			}
 			if v != head || w.committed() {
 				break
@@ -85,26 +90,31 @@ type expiry[K comparable, V any] struct {
 	wheel wheel[K]
 }
 
-// A dueList is a list of notes that is taken as a whole.
+// A dueList is a list of notes that is taken as a whole: by the background work, or by who makes
+// it longer than it may be. So its length depends on how many keys there are, and not on whether
+// the background work gets its turn.
 type dueList[K comparable] struct {
-	head atomic.Pointer[due[K]]
-	_    [120]byte
+	head  atomic.Pointer[due[K]]
+	limit stdatomic.Int64 // beyond longDue
+	_     [112]byte
 }
 
 type due[K comparable] struct {
 	key  K
 	at   int64 // milliseconds of Unix time
 	next *due[K]
+	n    int64 // how many there are from here on
 }
 
 // An expiryPointer refers to the expiry of a map.
 type expiryPointer[K comparable, V any] struct{ atomic.Pointer[expiry[K, V]] }
 
 const (
-	// sweepBatch is how many records are deleted in one transaction, which is attempted
-	// sweepAttempts times before it is put off.
-	sweepBatch    = 256
-	sweepAttempts = 8
+	// sweepBatch is how many records are deleted in one transaction.
+	sweepBatch = 256
+	// Who makes a list longer than longDue, and twice what was left of it the last time, drops what
+	// is of no use.
+	longDue = 1024
 	// When there are crowd more notes than twice the keys those that are of no use are dropped.
 	crowd = 4096
 	// The clock may be set back by so many milliseconds without further ado.
@@ -137,26 +147,88 @@ func millis(t time.Time) (at int64, ok bool) {
 	return seconds*1000 + int64(t.Nanosecond()+999_999)/1_000_000, !t.IsZero()
 }
 
-// note notes the key of v, which is installed, if E1 says so. No epoch is drawn for v.
-func (x *expiry[K, V]) note(v *version[K, V], hash uint64) {
+// noteDue notes the key of v, which is installed, if E1 says so. No epoch is drawn for v.
+func (m *Map[K, V]) noteDue(x *expiry[K, V], v *version[K, V], hash uint64) {
 	at, ok := x.when(v)
 	if !ok {
 		return
 	}
 	if was, ok := x.when(v.next.Load()); !ok || was > at {
-		x.push(v.key, hash, at)
+		m.pushDue(x, v.key, hash, at)
 	}
 }
 
-func (x *expiry[K, V]) push(key K, hash uint64, at int64) {
+// pushDue makes a note, unless the same was noted last: that has not been looked at, and what is
+// found then is what was installed before.
+func (m *Map[K, V]) pushDue(x *expiry[K, V], key K, hash uint64, at int64) {
+	list := &x.lists[hash%feedLists]
 	n := &due[K]{key: key, at: at}
-	for head := &x.lists[hash%feedLists].head; ; {
-		if n.next = head.Load(); head.CompareAndSwap(n.next, n) {
+	for {
+		n.next, n.n = list.head.Load(), 1
+		if next := n.next; next != nil {
+			if next.key == key && next.at <= at {
+				return
+			}
+			n.n += next.n
+		}
+		if list.head.CompareAndSwap(n.next, n) {
+			break
+		}
+	}
+	x.rouse()
+	if n.n > longDue+list.limit.Load() {
+		m.shorten(x, list)
+	}
+}
+
+// shorten takes a list, and puts back what is of use, see E3.
+func (m *Map[K, V]) shorten(x *expiry[K, V], list *dueList[K]) {
+	n := list.head.Load()
+	for n != nil && !list.head.CompareAndSwap(n, nil) {
+		n = list.head.Load()
+	}
+	var all []timed[K]
+	for ; n != nil; n = n.next {
+		all = append(all, timed[K]{n.at, n.key})
+	}
+	rest := m.ofUse(x, all)
+	list.limit.Store(2 * int64(len(rest)))
+	if len(rest) == 0 {
+		return
+	}
+	var first, last *due[K]
+	for i, one := range rest {
+		first = &due[K]{key: one.what, at: one.at, next: first, n: int64(i + 1)}
+		if last == nil {
+			last = first
+		}
+	}
+	for {
+		// The lengths are those of the part that is put back alone: the list may be longer than it
+		// says, by as much as was noted meanwhile.
+		if last.next = list.head.Load(); list.head.CompareAndSwap(last.next, first) {
 			break
 		}
 	}
 	x.rouse()
 }
+
+// ofUse returns the notes that are of use: one of each key, see E3.
+func (m *Map[K, V]) ofUse(x *expiry[K, V], list []timed[K]) (rest []timed[K]) {
+	soon, met := wallClock()+1, make(map[K]struct{}, min(len(list), crowd))
+	for _, one := range list {
+		if repeated(met, one.what) {
+			continue
+		}
+		if at, ok := m.nextLook(x, one.what, soon); ok {
+			rest = append(rest, timed[K]{at, one.what})
+		}
+	}
+	return rest
+}
+
+// wallClock returns the time in milliseconds, rounded down.
+func wallClock() int64 { return max(time.Now().UnixMilli(), 0) }
 
 // rouse is called by who has added a note.
 func (x *expiry[K, V]) rouse() {
@@ -168,15 +240,18 @@ func (x *expiry[K, V]) rouse() {
 // waits reports whether something is due soon. If not the ticker may stop: a timer wakes it, or
 // who notes a key.
 func (x *expiry[K, V]) waits() bool {
-	x.awake.Store(0) // must precede: who notes a key afterwards wakes
-	x.mu.Lock()
+	x.awake.Store(0)     // must precede: who notes a key afterwards wakes
+	if !x.mu.TryLock() { // somebody is at it
+		x.awake.Store(1)
+		return true
+	}
 	defer x.mu.Unlock()
 	x.gather()
 	next, ok := x.wheel.next()
-	switch rest := next - x.wheel.now; {
+	switch rest := next - wallClock(); { // the wheel may stand still yet
 	case !ok:
 		x.stop()
-	case rest <= restful:
+	case rest <= restful || len(x.wheel.ready) > 0:
 		x.awake.Store(1)
 		return true
 	default:
@@ -219,7 +294,7 @@ func (x *expiry[K, V]) look(keys int64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.gather()
-	now := time.Now().UnixMilli()
+	now := wallClock()
 	if now < x.wheel.now-setBack {
 		for _, one := range x.wheel.reset(now) {
 			x.wheel.add(one.at, one.what)
@@ -264,12 +339,13 @@ func (x *expiry[K, V]) soon() int64 {
 // expireDue is done by each tick.
 func (m *Map[K, V]) expireDue() {
 	x := m.expiry.Load()
-	if x == nil || !x.look(m.counters.keys.Value()) || x.sweeping.Swap(true) {
+	if x == nil || x.awake.Load() == 0 || x.sweeping.Swap(true) {
 		return
 	}
+	// In a goroutine, also the look: the wheel may have a lot to do.
 	if !m.gc.Go(func() {
 		defer x.sweeping.Store(false)
-		_ = m.sweep(background, x)
+		_ = m.expireNow(background)
 	}) {
 		x.sweeping.Store(false)
 	}
@@ -286,7 +362,7 @@ func (m *Map[K, V]) expireNow(ctx context.Context) error {
 // expires reports whether there is something that will expire.
 func (m *Map[K, V]) expires() bool {
 	x := m.expiry.Load()
-	return x != nil && x.waits()
+	return x != nil && !m.gc.Manual() && x.waits()
 }
 
 func (m *Map[K, V]) endExpiry() {
@@ -300,18 +376,18 @@ func (m *Map[K, V]) endExpiry() {
 
 // sweep deletes what is due.
 func (m *Map[K, V]) sweep(ctx context.Context, x *expiry[K, V]) error {
-	x.mu.Lock()
-	crowded := x.crowded(m.counters.keys.Value())
-	x.mu.Unlock()
-	if crowded {
-		m.thin(x)
-	}
 	for m.expiry.Load() == x {
+		x.mu.Lock()
+		crowded := x.crowded(m.counters.keys.Value())
+		x.mu.Unlock()
+		if crowded {
+			m.thin(ctx, x)
+		}
 		list := x.take(false)
 		if len(list) == 0 {
 			return nil
 		}
-		m.sweepSome(x, list)
+		m.sweepSome(ctx, x, list)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -319,19 +395,20 @@ func (m *Map[K, V]) sweep(ctx context.Context, x *expiry[K, V]) error {
 	return nil
 }
 
-// thin drops the notes that are of no use: all but one of a key.
-func (m *Map[K, V]) thin(x *expiry[K, V]) {
-	soon, met := x.soon(), map[K]struct{}{}
-	var rest []timed[K]
-	for _, one := range x.take(true) {
-		if repeated(met, one.what) {
-			continue
+// thin drops the notes that are of no use, some at a time.
+func (m *Map[K, V]) thin(ctx context.Context, x *expiry[K, V]) {
+	list := x.take(true)
+	met := make(map[K]struct{}, len(list)/2)
+	for len(list) > 0 {
+		n := min(len(list), crowd)
+		if ctx.Err() != nil || m.expiry.Load() != x {
+			n = len(list)
+			x.put(list)
+		} else {
+			x.put(m.ofUse(x, slices.DeleteFunc(list[:n], func(one timed[K]) bool { return repeated(met, one.what) })))
 		}
-		if at, ok := m.nextLook(x, one.what, soon); ok {
-			rest = append(rest, timed[K]{at, one.what})
-		}
+		list = list[n:]
 	}
-	x.put(rest)
 }
 
 // nextLook returns at what time a note of the key must be looked at, at the latest; ok is false
@@ -350,9 +427,9 @@ func (m *Map[K, V]) nextLook(x *expiry[K, V], key K, soon int64) (at int64, ok b
 }
 
 // sweepSome deletes the records that the notes of list are of, as far as these are due, and puts
-// back what is to be looked at again.
-func (m *Map[K, V]) sweepSome(x *expiry[K, V], list []timed[K]) {
-	now, soon := time.Now().UnixMilli(), x.soon()
+// back what is to be looked at again: not before the next tick.
+func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed[K]) {
+	now, soon := wallClock(), x.soon()
 	var again []timed[K]
 	keys := make([]K, 0, len(list))
 	for _, one := range list {
@@ -364,52 +441,67 @@ func (m *Map[K, V]) sweepSome(x *expiry[K, V], list []timed[K]) {
 		}
 	}
 	hooks.At(hooks.Swept)
-	done := false
-	defer func() {
-		if !done { // too old, in others' way, or until has panicked
-			for _, key := range keys {
-				again = append(again, timed[K]{soon, key})
-			}
+	defer func() { // also if until panics: with what is left of keys
+		for _, key := range keys {
+			again = append(again, timed[K]{soon, key})
+		}
+		for i := range again {
+			again[i].at = max(again[i].at, soon)
 		}
 		x.put(again)
 	}()
-	later, err := m.deleteDue(x, keys)
-	if done = err == nil; done {
-		again = append(again, later...)
+	for step := len(keys); len(keys) > 0 && step > 0; step /= 2 {
+		// One that is always in the way does not keep the others from going.
+		for at := 0; at < len(keys); {
+			n := min(step, len(keys)-at)
+			later, err := m.deleteDue(ctx, x, keys[at:at+n])
+			if err != nil {
+				if at += n; !errors.Is(err, ErrConflict) {
+					return
+				}
+				continue
+			}
+			again = append(again, later...)
+			keys = slices.Delete(keys, at, at+n)
+		}
 	}
 }
 
 // deleteDue deletes those of the keys whose time has come, in one transaction, and returns when
-// the others are to be looked at.
-func (m *Map[K, V]) deleteDue(x *expiry[K, V], keys []K) (later []timed[K], err error) {
-	if len(keys) == 0 {
-		return nil, nil
+// the others are to be looked at. It attempts it once, and does not queue.
+func (m *Map[K, V]) deleteDue(ctx context.Context, x *expiry[K, V], keys []K) (later []timed[K], err error) {
+	for _, key := range keys {
+		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.hash.sum(key))) {
+			return nil, ErrConflict // it would have to wait, with the lock
+		}
 	}
-	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: sweepAttempts}
-	// The hub gets to know what the commit is before it finds it.
+	// The hub gets to know what the commit is before it finds it. One that is under way when the
+	// first watch begins may be told as any other.
 	h := &m.shared.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	watched := h.work.Load() != nil
+	if watched {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+	}
 	gone := uint64(0)
-	err = m.Update(background, opts, func(tx Tx[K, V]) error {
-		later, gone = later[:0], 0
-		now := time.Now()
+	err = m.Update(ctx, sweepOptions, func(tx Tx[K, V]) error {
+		later, gone = nil, 0
+		now := wallClock()
 		for _, key := range keys {
 			value, ok := tx.Get(key)
 			if !ok {
 				continue
 			}
-			until := x.until(key, value)
-			switch at, ok := millis(until); {
+			switch at, ok := millis(x.until(key, value)); {
 			case !ok:
-			case until.After(now):
+			case at > now:
 				later = append(later, timed[K]{at, key})
 			default:
 				tx.Delete(key)
 				gone++
 			}
 		}
-		if gone > 0 {
+		if gone > 0 && watched {
 			tx.OnCommit(h.hasExpired)
 		}
 		return nil
@@ -420,3 +512,5 @@ func (m *Map[K, V]) deleteDue(x *expiry[K, V], keys []K) (later []timed[K], err 
 	}
 	return later, err
 }
+
+var sweepOptions = &TxOptions{Isolation: LevelSerializable, MaxAttempts: 1}

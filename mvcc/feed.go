@@ -106,7 +106,7 @@ func (f *feed[K, V]) note(key K, hash uint64, more []K) {
 func (st *txState[K, V]) noteAll() {
 	if x := st.m.expiry.Load(); x != nil {
 		for i := range st.writes {
-			x.note(st.writes[i].v, st.writes[i].hash)
+			st.m.noteDue(x, st.writes[i].v, st.writes[i].hash)
 		}
 	}
 	f := st.m.feed.Load()

@@ -133,10 +133,11 @@ func (m *Map[K, V]) Close() {
 				ix.close()
 			}
 		}
+		m.endExpiry() // once more: Expire may have come between
 		return
 	}
 	m.gc.Close()
-	m.endExpiry() // once more: Expire may have come between
+	m.endExpiry()
 }
 
 // check panics for a zero Map.

@@ -189,6 +189,7 @@ var expiring = []string{
 	"a|expire; thin|store a|store a",
 	"a b tables|expire; thin|update wa wb|store a",
 	"a b|expire|update wa wb|thin",
+	"a b patience=0|expire|update ra wb|store a",
 }
 
 // three are programs of three actors, explored within a bound on preemptions.

@@ -32,7 +32,7 @@ func (w *world) thin() {
 	for _, m := range w.maps {
 		if x := m.expiry.Load(); x != nil {
 			x.look(math.MaxInt32)
-			m.thin(x)
+			m.thin(bg, x)
 		}
 	}
 }

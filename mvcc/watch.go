@@ -73,7 +73,7 @@ func (m *Map[K, V]) mark(v *version[K, V], r *record) {
 		f.note(v.key, m.index.hash.sum(v.key), nil)
 	}
 	if x := m.expiry.Load(); x != nil { // E1
-		x.note(v, m.index.hash.sum(v.key))
+		m.noteDue(x, v, m.index.hash.sum(v.key))
 	}
 	if list := m.watches.list.Load(); list != nil {
 		markIn(*list, m.claimHash(m.index.hash.sum(v.key)), r)
