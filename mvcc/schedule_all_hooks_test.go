@@ -189,6 +189,8 @@ var expiring = []string{
 	"a|expire; thin|store a|store a",
 	"a b tables|expire; thin|update wa wb|store a",
 	"a b|expire|update wa wb|thin",
+	"patience=1|expire; thin|store a",
+	"patience=1|expire; thin|update wa wb",
 	"a b patience=0|expire|update ra wb|store a",
 }
 

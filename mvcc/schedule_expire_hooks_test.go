@@ -11,10 +11,10 @@ import (
 // lifeOf is when a value expires: some never, and what is written later sooner or later.
 func lifeOf(_ string, value int) time.Time {
 	far := time.Unix(1<<40, 0)
-	switch value % 4 {
+	switch value % 8 {
 	case 0:
 		return time.Time{}
-	case 1:
+	case 1, 5:
 		return far.Add(time.Duration(value) * time.Second)
 	}
 	return far.Add(-time.Duration(value) * time.Second)
