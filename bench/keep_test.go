@@ -14,10 +14,7 @@ import (
 )
 
 // aging is a value that expires.
-type aging struct {
-	until time.Time
-	n     int
-}
+type aging struct{ until time.Time }
 
 // BenchmarkExpire compares writes to a map whose records do not expire with those to one whose
 // records do: of keys that are there, with a later time each, and of keys that are inserted and
