@@ -1,15 +1,10 @@
 package mvcc
 
 import (
-	"context"
-	"errors"
-	"slices"
 	"sync"
 	stdatomic "sync/atomic"
 	"time"
-	"weak"
 
-	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
@@ -80,10 +75,11 @@ type expiry[K comparable, V any] struct {
 	until func(key K, value V) time.Time
 	wake  func() // starts the ticker
 	lists [feedLists]dueList[K]
-	// awake says that the ticker looks at the notes; who notes a key when it does not wakes it.
+	// awake is 1 if the ticker looks at the notes. Who has noted a key looks at it afterwards, and
+	// wakes the ticker if it is 0; who lets the ticker rest makes it 0 before he takes the notes,
+	// in waits. So a note is taken, or whoever made it has seen the 0.
 	awake    atomic.Uint64
-	sweeping stdatomic.Bool // a goroutine does
-	expired  stdatomic.Uint64
+	sweeping stdatomic.Bool // a goroutine does: there is one at a time
 
 	mu    sync.Mutex  // guards the notes that were taken off the lists
 	timer *time.Timer // wakes the ticker, or is nil; stopped by endExpiry
@@ -95,7 +91,7 @@ type expiry[K comparable, V any] struct {
 // the background work gets its turn.
 type dueList[K comparable] struct {
 	head  atomic.Pointer[due[K]]
-	limit stdatomic.Int64 // beyond longDue
+	limit stdatomic.Int64 // beyond longDue; a hint
 	_     [112]byte
 }
 
@@ -109,21 +105,9 @@ type due[K comparable] struct {
 // An expiryPointer refers to the expiry of a map.
 type expiryPointer[K comparable, V any] struct{ atomic.Pointer[expiry[K, V]] }
 
-const (
-	// sweepBatch is how many records are deleted in one transaction.
-	sweepBatch = 256
-	// Who makes a list longer than longDue, and twice what was left of it the last time, drops what
-	// is of no use.
-	longDue = 1024
-	// When there are crowd more notes than twice the keys those that are of no use are dropped.
-	crowd = 4096
-	// The clock may be set back by so many milliseconds without further ado.
-	setBack = 1000
-	// The ticker may stop if nothing is due for restful milliseconds; after longestRest it looks
-	// at the clock again, which may have been set.
-	restful     = 1000
-	longestRest = time.Minute
-)
+// Who makes a list longer than longDue, and twice what was left of it the last time, drops what
+// is of no use.
+const longDue = 1024
 
 // when returns when a version expires, in milliseconds, rounded up; ok is false if it does not.
 // If until panics that is now: then the background work calls it.
@@ -183,15 +167,11 @@ func (m *Map[K, V]) pushDue(x *expiry[K, V], key K, hash uint64, at int64) {
 
 // shorten takes a list, and puts back what is of use, see E3.
 func (m *Map[K, V]) shorten(x *expiry[K, V], list *dueList[K]) {
-	n := list.head.Load()
-	for n != nil && !list.head.CompareAndSwap(n, nil) {
-		n = list.head.Load()
-	}
 	var all []timed[K]
-	for ; n != nil; n = n.next {
+	for n := takeAll(&list.head); n != nil; n = n.next {
 		all = append(all, timed[K]{n.at, n.key})
 	}
-	rest := m.ofUse(x, all)
+	rest := m.ofUse(x, all, map[K]struct{}{})
 	list.limit.Store(2 * int64(len(rest)))
 	if len(rest) == 0 {
 		return
@@ -213,9 +193,9 @@ func (m *Map[K, V]) shorten(x *expiry[K, V], list *dueList[K]) {
 	x.rouse()
 }
 
-// ofUse returns the notes that are of use: one of each key, see E3.
-func (m *Map[K, V]) ofUse(x *expiry[K, V], list []timed[K]) (rest []timed[K]) {
-	soon, met := wallClock()+1, make(map[K]struct{}, min(len(list), crowd))
+// ofUse returns the notes that are of use: one of each key that was not met before, see E3.
+func (m *Map[K, V]) ofUse(x *expiry[K, V], list []timed[K], met map[K]struct{}) (rest []timed[K]) {
+	soon := wallClock() + 1
 	for _, one := range list {
 		if repeated(met, one.what) {
 			continue
@@ -237,180 +217,6 @@ func (x *expiry[K, V]) rouse() {
 	}
 }
 
-// waits reports whether something is due soon. If not the ticker may stop: a timer wakes it, or
-// who notes a key.
-func (x *expiry[K, V]) waits() bool {
-	x.awake.Store(0)     // must precede: who notes a key afterwards wakes
-	if !x.mu.TryLock() { // somebody is at it
-		x.awake.Store(1)
-		return true
-	}
-	defer x.mu.Unlock()
-	x.gather()
-	next, ok := x.wheel.next()
-	switch rest := next - wallClock(); { // the wheel may stand still yet
-	case !ok:
-		x.stop()
-	case rest <= restful || len(x.wheel.ready) > 0:
-		x.awake.Store(1)
-		return true
-	default:
-		x.stop()
-		lasting := weak.Make(x)
-		x.timer = time.AfterFunc(min(time.Duration(min(rest, 1<<40))*time.Millisecond, longestRest), func() {
-			if x := lasting.Value(); x != nil {
-				x.rouse()
-			}
-		})
-	}
-	return false
-}
-
-// stop stops the timer. x.mu is held.
-func (x *expiry[K, V]) stop() {
-	if x.timer != nil {
-		x.timer.Stop()
-		x.timer = nil
-	}
-}
-
-// gather takes what was noted. x.mu is held.
-func (x *expiry[K, V]) gather() {
-	for i := range x.lists {
-		head := &x.lists[i].head
-		n := head.Load()
-		for n != nil && !head.CompareAndSwap(n, nil) {
-			n = head.Load()
-		}
-		for ; n != nil; n = n.next {
-			x.wheel.add(n.at, n.key)
-		}
-	}
-}
-
-// look moves the time on, and reports whether there is something to do. keys is how many the
-// map has.
-func (x *expiry[K, V]) look(keys int64) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.gather()
-	now := wallClock()
-	if now < x.wheel.now-setBack {
-		for _, one := range x.wheel.reset(now) {
-			x.wheel.add(one.at, one.what)
-		}
-	}
-	x.wheel.advance(now)
-	return len(x.wheel.ready) > 0 || x.crowded(keys)
-}
-
-func (x *expiry[K, V]) crowded(keys int64) bool { return int64(x.wheel.n) > 2*max(keys, 0)+crowd }
-
-// take returns some notes whose time has come; or, if all is set, all that there are.
-func (x *expiry[K, V]) take(all bool) []timed[K] {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if all {
-		return x.wheel.reset(x.wheel.now)
-	}
-	return x.wheel.take(sweepBatch)
-}
-
-// put adds notes.
-func (x *expiry[K, V]) put(list []timed[K]) {
-	if len(list) == 0 {
-		return
-	}
-	x.mu.Lock()
-	for _, one := range list {
-		x.wheel.add(one.at, one.what)
-	}
-	x.mu.Unlock()
-	x.rouse()
-}
-
-// soon is a time that comes with the next tick.
-func (x *expiry[K, V]) soon() int64 {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.wheel.now + 1
-}
-
-// expireDue is done by each tick.
-func (m *Map[K, V]) expireDue() {
-	x := m.expiry.Load()
-	if x == nil || x.awake.Load() == 0 || x.sweeping.Swap(true) {
-		return
-	}
-	// In a goroutine, also the look: the wheel may have a lot to do.
-	if !m.gc.Go(func() {
-		defer x.sweeping.Store(false)
-		_ = m.expireNow(background)
-	}) {
-		x.sweeping.Store(false)
-	}
-}
-
-// expireNow is done by Reclaim.
-func (m *Map[K, V]) expireNow(ctx context.Context) error {
-	if x := m.expiry.Load(); x != nil && x.look(m.counters.keys.Value()) {
-		return m.sweep(ctx, x)
-	}
-	return nil
-}
-
-// expires reports whether there is something that will expire.
-func (m *Map[K, V]) expires() bool {
-	x := m.expiry.Load()
-	return x != nil && !m.gc.Manual() && x.waits()
-}
-
-func (m *Map[K, V]) endExpiry() {
-	if x := m.expiry.Load(); x != nil {
-		m.expiry.Store(nil)
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.stop()
-	}
-}
-
-// sweep deletes what is due.
-func (m *Map[K, V]) sweep(ctx context.Context, x *expiry[K, V]) error {
-	for m.expiry.Load() == x {
-		x.mu.Lock()
-		crowded := x.crowded(m.counters.keys.Value())
-		x.mu.Unlock()
-		if crowded {
-			m.thin(ctx, x)
-		}
-		list := x.take(false)
-		if len(list) == 0 {
-			return nil
-		}
-		m.sweepSome(ctx, x, list)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// thin drops the notes that are of no use, some at a time.
-func (m *Map[K, V]) thin(ctx context.Context, x *expiry[K, V]) {
-	list := x.take(true)
-	met := make(map[K]struct{}, len(list)/2)
-	for len(list) > 0 {
-		n := min(len(list), crowd)
-		if ctx.Err() != nil || m.expiry.Load() != x {
-			n = len(list)
-			x.put(list)
-		} else {
-			x.put(m.ofUse(x, slices.DeleteFunc(list[:n], func(one timed[K]) bool { return repeated(met, one.what) })))
-		}
-		list = list[n:]
-	}
-}
-
 // nextLook returns at what time a note of the key must be looked at, at the latest; ok is false
 // if there need be none. See E3.
 func (m *Map[K, V]) nextLook(x *expiry[K, V], key K, soon int64) (at int64, ok bool) {
@@ -425,92 +231,3 @@ func (m *Map[K, V]) nextLook(x *expiry[K, V], key K, soon int64) (at int64, ok b
 	}
 	return 0, false
 }
-
-// sweepSome deletes the records that the notes of list are of, as far as these are due, and puts
-// back what is to be looked at again: not before the next tick.
-func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed[K]) {
-	now, soon := wallClock(), x.soon()
-	var again []timed[K]
-	keys := make([]K, 0, len(list))
-	for _, one := range list {
-		switch at, ok := m.nextLook(x, one.what, soon); {
-		case ok && at <= now:
-			keys = append(keys, one.what)
-		case ok:
-			again = append(again, timed[K]{at, one.what})
-		}
-	}
-	hooks.At(hooks.Swept)
-	defer func() { // also if until panics: with what is left of keys
-		for _, key := range keys {
-			again = append(again, timed[K]{soon, key})
-		}
-		for i := range again {
-			again[i].at = max(again[i].at, soon)
-		}
-		x.put(again)
-	}()
-	for step := len(keys); len(keys) > 0 && step > 0; step /= 2 {
-		// One that is always in the way does not keep the others from going.
-		for at := 0; at < len(keys); {
-			n := min(step, len(keys)-at)
-			later, err := m.deleteDue(ctx, x, keys[at:at+n])
-			if err != nil {
-				if at += n; !errors.Is(err, ErrConflict) {
-					return
-				}
-				continue
-			}
-			again = append(again, later...)
-			keys = slices.Delete(keys, at, at+n)
-		}
-	}
-}
-
-// deleteDue deletes those of the keys whose time has come, in one transaction, and returns when
-// the others are to be looked at. It attempts it once, and does not queue.
-func (m *Map[K, V]) deleteDue(ctx context.Context, x *expiry[K, V], keys []K) (later []timed[K], err error) {
-	for _, key := range keys {
-		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.hash.sum(key))) {
-			return nil, ErrConflict // it would have to wait, with the lock
-		}
-	}
-	// The hub gets to know what the commit is before it finds it. One that is under way when the
-	// first watch begins may be told as any other.
-	h := &m.shared.hub
-	watched := h.work.Load() != nil
-	if watched {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-	}
-	gone := uint64(0)
-	err = m.Update(ctx, sweepOptions, func(tx Tx[K, V]) error {
-		later, gone = nil, 0
-		now := wallClock()
-		for _, key := range keys {
-			value, ok := tx.Get(key)
-			if !ok {
-				continue
-			}
-			switch at, ok := millis(x.until(key, value)); {
-			case !ok:
-			case at > now:
-				later = append(later, timed[K]{at, key})
-			default:
-				tx.Delete(key)
-				gone++
-			}
-		}
-		if gone > 0 && watched {
-			tx.OnCommit(h.hasExpired)
-		}
-		return nil
-	})
-	if err == nil {
-		x.expired.Add(gone)
-		m.counters.expired.Add(gone)
-	}
-	return later, err
-}
-
-var sweepOptions = &TxOptions{Isolation: LevelSerializable, MaxAttempts: 1}

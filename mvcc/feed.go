@@ -123,12 +123,7 @@ func (st *txState[K, V]) noteAll() {
 // take makes what was noted pending, and reports whether anything was.
 func (f *feed[K, V]) take() (any bool) {
 	for i := range f.lists {
-		head := &f.lists[i].head
-		n := head.Load()
-		for n != nil && !head.CompareAndSwap(n, nil) {
-			n = head.Load()
-		}
-		for ; n != nil; n = n.next {
+		for n := takeAll(&f.lists[i].head); n != nil; n = n.next {
 			f.add(n.key)
 			for _, key := range n.more {
 				f.add(key)
@@ -137,6 +132,15 @@ func (f *feed[K, V]) take() (any bool) {
 		}
 	}
 	return any
+}
+
+// takeAll takes a list as a whole.
+func takeAll[T any](head *atomic.Pointer[T]) *T {
+	n := head.Load()
+	for n != nil && !head.CompareAndSwap(n, nil) {
+		n = head.Load()
+	}
+	return n
 }
 
 // add makes a key pending.

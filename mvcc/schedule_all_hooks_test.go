@@ -191,7 +191,9 @@ var expiring = []string{
 	"a b|expire|update wa wb|thin",
 	"patience=1|expire; thin|store a",
 	"patience=1|expire; thin|update wa wb",
-	"a b patience=0|expire|update ra wb|store a",
+	"a b patience=0|expire|store a|update ra wb",
+	"a b|expire; rest|store a; store b",
+	"a b tables|expire; rest; rest|update wa wb|store a",
 }
 
 // three are programs of three actors, explored within a bound on preemptions.

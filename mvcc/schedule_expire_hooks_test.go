@@ -3,6 +3,7 @@
 package mvcc
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -37,12 +38,26 @@ func (w *world) thin() {
 	}
 }
 
+// rest stops the ticker, if nothing is due: whoever notes a key afterwards wakes it.
+func (w *world) rest() {
+	for _, m := range w.maps {
+		if x := m.expiry.Load(); x != nil {
+			x.waits()
+		}
+	}
+}
+
 // checkNotes says which record will not expire though it should.
 func (w *world) checkNotes() error {
 	for _, m := range w.maps {
 		x := m.expiry.Load()
 		if x == nil {
 			continue
+		}
+		for i := range x.lists {
+			if x.awake.Load() == 0 && x.lists[i].head.Load() != nil {
+				return errors.New("a key is noted, and the ticker rests")
+			}
 		}
 		x.look(math.MaxInt32)
 		noted := map[string]int64{}

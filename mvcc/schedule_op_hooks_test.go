@@ -60,6 +60,7 @@ const (
 	opHand
 	opExpire
 	opThin
+	opRest
 	opPrune
 	opRefresh
 	opEnd // reads everything, without the map: what was found in the end
@@ -80,7 +81,7 @@ var oneKeyKinds = map[string]opKind{
 var bareKinds = map[string]opKind{
 	"prune": opPrune, "refresh": opRefresh, "clear": opClear,
 	"index": opIndex, "follow": opFollow, "hand": opHand,
-	"expire": opExpire, "thin": opThin,
+	"expire": opExpire, "thin": opThin, "rest": opRest,
 }
 
 // parseOperation reads an operation from its text:
@@ -94,6 +95,7 @@ var bareKinds = map[string]opKind{
 //	index           the index is made
 //	follow; hand    a watch of all keys begins; what was committed is handed on
 //	expire; thin    records expire from now on; what is noted of that is looked at
+//	rest            the ticker stops, if nothing is due
 //	past ra rb      a snapshot of the beginning, if it can be had
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c
 //	update ma ub    one that merges a, and reads b for update
@@ -298,6 +300,8 @@ func (o *operation) run(w *world) {
 		w.expire()
 	case opThin:
 		w.thin()
+	case opRest:
+		w.rest()
 	case opPrune:
 		m.gc.Refresh()
 		view := m.gc.View()

@@ -1,9 +1,6 @@
 package mvcc
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // A wheel gives things back when their time has come, in any order. Times are milliseconds; a
 // thing of one that has come already is given back as well. It costs the same however many
@@ -85,15 +82,13 @@ func (w *wheel[T]) next() (at int64, ok bool) {
 	return 0, false
 }
 
-// take returns up to n things whose time has come.
-func (w *wheel[T]) take(n int) []timed[T] {
-	from := max(len(w.ready)-n, 0)
-	list := slices.Clone(w.ready[from:])
-	clear(w.ready[from:])
-	if w.ready = w.ready[:from]; from == 0 {
+// take returns up to n things whose time has come, those first that are ready for longest.
+func (w *wheel[T]) take(n int) (list []timed[T]) {
+	n = min(n, len(w.ready))
+	if list, w.ready = w.ready[:n:n], w.ready[n:]; len(w.ready) == 0 {
 		w.ready = nil
 	}
-	w.n -= len(list)
+	w.n -= n
 	return list
 }
 
