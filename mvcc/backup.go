@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -45,6 +46,8 @@ type Backup struct {
 	// Records is how many records, and deletions, there are, and Bytes how long it is.
 	Records int   `json:"-"`
 	Bytes   int64 `json:"-"`
+
+	ids map[string]int // of the tables in what was loaded, also in the backups before
 }
 
 // A BackupTable says what is in a backup of a table.
@@ -53,8 +56,26 @@ type BackupTable struct {
 	// Key and Value are the types, as [reflect.Type.String] names them.
 	Key   string `json:"key"`
 	Value string `json:"value"`
+	// ID tells tables of the same name apart: when one was closed and made again.
+	ID int `json:"id,omitempty"`
 	// Records is how many records, and deletions, there are.
 	Records int `json:"-"`
+}
+
+// identify notes which tables there are, also in what was before, if it is not nil.
+func (b *Backup) identify(before *Backup) {
+	b.ids = map[string]int{}
+	if before != nil {
+		maps.Copy(b.ids, before.ids)
+	}
+	for _, table := range b.Tables {
+		b.ids[table.Name] = table.ID
+	}
+}
+
+func (b *Backup) has(name string) bool {
+	_, there := b.ids[name]
+	return there
 }
 
 // SaveOptions configures a backup. A nil *SaveOptions, and every field that is zero, means the
@@ -83,16 +104,9 @@ type SaveOptions struct {
 // does, and writes up to 64 KB at a time. What is written to the tables meanwhile is kept as long
 // as it takes.
 func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions) (Backup, error) {
-	codec.check("Save")
-	if ctx == nil {
-		panic("mvcc: Save: ctx is nil")
-	}
-	var o SaveOptions
-	if opts != nil {
-		o = *opts
-	}
-	s := saving{Backup: Backup{DB: db.ident(), Version: o.Version, Codec: codec.Name},
-		ctx: ctx, codec: codec, of: o.Of, to: frames.NewWriter(w, backupMagic), progress: o.Progress}
+	s := db.newSaving(ctx, w, codec, opts)
+	o := s.opts
+	s.of = o.Of
 	if s.of.s.st == nil {
 		s.of = db.Snapshot()
 		defer s.of.Close()
@@ -101,17 +115,30 @@ func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOpti
 	s.Epoch = s.of.Epoch()
 	err := s.of.Try(func() error {
 		if o.Since.s.st == nil {
-			return s.run(db)
+			return s.run(db.all())
 		}
 		db.checkOwn("Since", o.Since)
 		s.since = &o.Since
 		return o.Since.Try(func() error {
 			s.Since = o.Since.Epoch()
-			return s.run(db)
+			return s.run(db.all())
 		})
 	})
-	s.Bytes = s.to.Written()
 	return s.Backup, err
+}
+
+// newSaving checks what Save and SaveCommits have in common.
+func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions) *saving {
+	codec.check("Save")
+	if ctx == nil {
+		panic("mvcc: Save: ctx is nil")
+	}
+	s := &saving{ctx: ctx, codec: codec, to: frames.NewWriter(w, backupMagic)}
+	if opts != nil {
+		s.opts = *opts
+	}
+	s.Backup = Backup{DB: db.ident(), Version: s.opts.Version, Codec: codec.Name}
+	return s
 }
 
 // checkOwn panics if a snapshot is not one of the database.
@@ -135,21 +162,24 @@ func (db *DB) ident() string {
 // A saving is a backup that is being written.
 type saving struct {
 	Backup
-	ctx      context.Context
-	codec    Codec
-	of       DBSnapshot
-	since    *DBSnapshot
-	to       *frames.Writer
-	data     []byte // of the table, not written yet
-	progress func(records int, bytes int64)
+	ctx     context.Context
+	codec   Codec
+	opts    SaveOptions
+	of      DBSnapshot
+	since   *DBSnapshot
+	after   *Backup
+	commits []DBCommit // if there are any it is these that are saved
+	to      *frames.Writer
+	data    []byte // of the table, not written yet
 }
 
-func (s *saving) run(db *DB) error {
-	tables := db.all()
+func (s *saving) run(tables []anyTable) error {
+	defer func() { s.Bytes = s.to.Written() }()
 	slices.SortFunc(tables, func(a, b anyTable) int { return strings.Compare(a.described().Name, b.described().Name) })
 	for _, table := range tables {
 		s.Tables = append(s.Tables, table.described())
 	}
+	s.identify(s.after)
 	header, err := json.Marshal(s.Backup)
 	if err != nil {
 		return err
@@ -201,8 +231,8 @@ func (s *saving) flush() error {
 		return err
 	}
 	s.data = s.data[:0]
-	if s.progress != nil {
-		s.progress(s.Records, s.to.Written())
+	if s.opts.Progress != nil {
+		s.opts.Progress(s.Records, s.to.Written())
 	}
 	return nil
 }
@@ -227,7 +257,8 @@ func valueless[V any]() bool {
 }
 
 func (m *Map[K, V]) described() BackupTable {
-	return BackupTable{Name: m.counters.name, Key: reflect.TypeFor[K]().String(), Value: reflect.TypeFor[V]().String()}
+	return BackupTable{Name: m.counters.name, Key: reflect.TypeFor[K]().String(), Value: reflect.TypeFor[V]().String(),
+		ID: m.ordinal}
 }
 
 // save encodes the records of the table, and counts them.
@@ -244,6 +275,16 @@ func (m *Map[K, V]) save(s *saving, enc encoder, n *int) (err error) {
 			err = s.ctx.Err()
 		}
 		return err == nil
+	}
+	for _, c := range s.commits {
+		for _, c := range m.Changes(c) {
+			if !encode(&saved[K, V]{c.Key, c.New, !c.Has}) {
+				return err
+			}
+		}
+	}
+	if s.commits != nil {
+		return nil
 	}
 	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen} }
 	if s.since == nil {

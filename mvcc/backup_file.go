@@ -59,5 +59,5 @@ func (db *DB) LoadFile(ctx context.Context, path string, codec Codec, opts *Load
 		return Backup{}, err
 	}
 	defer f.Close()
-	return db.load(ctx, bufio.NewReaderSize(f, 1<<16), codec, opts, true)
+	return db.load(ctx, bufio.NewReaderSize(f, 1<<16), codec, opts, nil, true)
 }

@@ -36,7 +36,10 @@ type DBCommit struct {
 	Epoch   uint64
 	Summary bool
 	Expired bool
-	tables  []tableChanges
+	// Progress says that this is no commit: it has no changes, and says that all commits up to
+	// Epoch were given, see [DBWatchOptions.Progress].
+	Progress bool
+	tables   []tableChanges
 }
 
 // tableChanges are the changes of a commit in one map.

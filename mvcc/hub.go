@@ -32,6 +32,7 @@ type hub struct {
 	expired   []uint64              // the epochs of commits above that delete what has expired
 	beginning bool                  // a listener is about to be added
 	overrun   bool                  // a round has given up
+	asked     bool                  // the next round offers, whatever it has found
 }
 
 // hubWork is a goroutine of a hub, which is told to end, and says that it has.
@@ -64,7 +65,7 @@ type anyFeed interface {
 
 // A listener is told of commits. Its methods are called by whoever makes a round.
 type listener interface {
-	// offer is given commits, and returns false if it wants no more.
+	// offer is given commits, all of those up to hub.at, and returns false if it wants no more.
 	offer(list []DBCommit) (more bool)
 	// only returns the map that it watches, or nil if it watches all.
 	only() any
@@ -156,9 +157,10 @@ func (h *hub) round() (any bool) {
 		h.giveUp()
 		return true
 	}
-	if len(list) == 0 {
+	if len(list) == 0 && !h.asked {
 		return any
 	}
+	h.asked = false
 	slices.SortFunc(list, func(a, b dated[tableChanges]) int { return cmp.Compare(a.epoch, b.epoch) })
 	commits := make([]DBCommit, 0, len(list))
 	tables := make([]tableChanges, len(list))

@@ -53,11 +53,14 @@ type LoadOptions struct {
 // All records are in memory twice, until Load returns. A backup is as trusted as its codec: that
 // of gob may take much memory for what somebody has made up.
 func (db *DB) Load(ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions) (Backup, error) {
-	return db.load(ctx, r, codec, opts, false)
+	return db.load(ctx, r, codec, opts, nil, false)
 }
 
-// load is Load. If whole is set nothing may follow the first backup.
-func (db *DB) load(ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions, whole bool) (Backup, error) {
+// load is Load, or LoadCommits if after is not nil. If whole is set nothing may follow the first
+// backup.
+func (db *DB) load(
+	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions, after *Backup, whole bool,
+) (Backup, error) {
 	codec.check("Load")
 	if ctx == nil {
 		panic("mvcc: Load: ctx is nil")
@@ -66,26 +69,25 @@ func (db *DB) load(ctx context.Context, r io.Reader, codec Codec, opts *LoadOpti
 	if opts != nil {
 		o = *opts
 	}
-	var last Backup
-	tables := map[string]loader{}
+	last, tables := after, map[string]loader{}
 	for i, r := range append([]io.Reader{r}, o.Then...) {
 		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, from: frames.NewReader(r, backupMagic), tables: tables}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {
 			err = l.from.End()
 		}
-		last = l.Backup
+		last = &l.Backup
 		var damage *frames.DamageError
 		switch {
 		case errors.As(err, &damage):
-			return last, &DamageError{i, damage.Offset, damage.Reason}
+			return *last, &DamageError{i, damage.Offset, damage.Reason}
 		case err != nil:
-			return last, fmt.Errorf("mvcc: Load: %w", err)
+			return *last, fmt.Errorf("mvcc: Load: %w", err)
 		}
 	}
-	return last, db.Update(ctx, nil, func(tx DBTx) error {
-		for _, table := range last.Tables {
-			tables[table.Name].apply(tx)
+	return *last, db.Update(ctx, nil, func(tx DBTx) error {
+		for _, table := range tables {
+			table.apply(tx)
 		}
 		return nil
 	})
@@ -95,6 +97,8 @@ func (db *DB) load(ctx context.Context, r io.Reader, codec Codec, opts *LoadOpti
 type loader interface {
 	// add decodes a record, and adds it.
 	add(dec decoder) error
+	// renew says that what follows is of a table that took the place of what was there before.
+	renew()
 	apply(tx DBTx)
 }
 
@@ -115,7 +119,7 @@ type loading struct {
 }
 
 // run reads the backup, which follows another one unless it is the first.
-func (l *loading) run(db *DB, before Backup) error {
+func (l *loading) run(db *DB, before *Backup) error {
 	kind, payload, err := l.from.Frame()
 	switch {
 	case err != nil:
@@ -129,13 +133,18 @@ func (l *loading) run(db *DB, before Backup) error {
 	if err := l.fits(before); err != nil {
 		return err
 	}
+	l.identify(before)
 	for i, table := range l.Tables {
-		if l.tables[table.Name] == nil {
-			to, err := db.loader(table, l.opts.AnyTypes)
+		to := l.tables[table.Name]
+		if to == nil {
+			to, err = db.loader(table, l.opts.AnyTypes)
 			if err != nil {
 				return err
 			}
 			l.tables[table.Name] = to
+		}
+		if before == nil || before.has(table.Name) && before.ids[table.Name] != table.ID {
+			to.renew()
 		}
 		if err := l.table(&l.Tables[i]); err != nil {
 			return err
@@ -153,17 +162,21 @@ func (l *loading) run(db *DB, before Backup) error {
 }
 
 // fits says why what the header says cannot be loaded.
-func (l *loading) fits(before Backup) error {
+func (l *loading) fits(before *Backup) error {
 	switch {
 	case l.Codec != l.codec.Name:
 		return fmt.Errorf("the codec of the backup is %q, and that given is %q", l.Codec, l.codec.Name)
 	case l.Version != l.opts.Version:
 		return fmt.Errorf("the version of the backup is %d, and LoadOptions.Version is %d", l.Version, l.opts.Version)
-	case l.number == 0 && l.Since != 0:
+	case before == nil && l.Since != 0:
 		return fmt.Errorf("the backup has only the differences to another one, of epoch %d", l.Since)
-	case l.number > 0 && (l.Since != before.Epoch || l.DB != before.DB || l.Since == 0):
-		return fmt.Errorf("backup Then[%d] does not follow the one before: it begins at epoch %d of database %s, "+
-			"and that ends at epoch %d of database %s", l.number-1, l.Since, l.DB, before.Epoch, before.DB)
+	case before != nil && (l.Since != before.Epoch || l.DB != before.DB || l.Since == 0):
+		which := "the backup"
+		if l.number > 0 {
+			which = fmt.Sprintf("backup Then[%d]", l.number-1)
+		}
+		return fmt.Errorf("%s does not follow the one before: it begins at epoch %d of database %s, "+
+			"and that ends at epoch %d of database %s", which, l.Since, l.DB, before.Epoch, before.DB)
 	}
 	return nil
 }
@@ -234,7 +247,7 @@ func (db *DB) loader(of BackupTable, anyTypes bool) (loader, error) {
 	if table == nil || table.isInner() {
 		return nil, fmt.Errorf("there is no table %q: make it with mvcc.NewTable[%s, %s]", of.Name, of.Key, of.Value)
 	}
-	if is := table.described(); !anyTypes && is != (BackupTable{Name: of.Name, Key: of.Key, Value: of.Value}) {
+	if is := table.described(); !anyTypes && (is.Key != of.Key || is.Value != of.Value) {
 		return nil, fmt.Errorf("table %q is a Map[%s, %s], and in the backup it is a Map[%s, %s]; see LoadOptions.AnyTypes",
 			of.Name, is.Key, is.Value, of.Key, of.Value)
 	}
@@ -243,8 +256,9 @@ func (db *DB) loader(of BackupTable, anyTypes bool) (loader, error) {
 
 // A tableLoader is the loader of a map.
 type tableLoader[K comparable, V any] struct {
-	m    *Map[K, V]
-	list []saved[K, V]
+	m     *Map[K, V]
+	list  []saved[K, V]
+	clear bool // what is there goes
 }
 
 func (m *Map[K, V]) loader() loader { return &tableLoader[K, V]{m: m} }
@@ -268,9 +282,13 @@ func (l *tableLoader[K, V]) add(dec decoder) error {
 	return nil
 }
 
+func (l *tableLoader[K, V]) renew() { l.list, l.clear = nil, true }
+
 func (l *tableLoader[K, V]) apply(tx DBTx) {
 	in := l.m.inside(tx)
-	in.clear()
+	if l.clear {
+		in.clear()
+	}
 	for i := range l.list {
 		if r := &l.list[i]; r.D {
 			in.Delete(r.K)

@@ -147,6 +147,9 @@ func (m *Map[K, V]) snapshotAtHub(at uint64) Snapshot[K, V] {
 type DBWatchOptions struct {
 	Since  DBSnapshot
 	Buffer int
+	// Progress says that whenever all commits that wait were given a [DBCommit.Progress]
+	// follows them.
+	Progress bool
 
 	_ struct{}
 }
@@ -168,6 +171,9 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		}
 		return some, n
 	})
+	if o.Progress {
+		s.progress = func(to uint64) DBCommit { return DBCommit{Epoch: to, Progress: true} }
+	}
 	since, begun := o.Since.s.st != nil, false
 	if since {
 		o.Since.s.check()
@@ -202,6 +208,20 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	return s.all
 }
 
+// RequestProgress hands on to all who watch the database, or one of its tables, what was committed
+// before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
+// there, also if there was nothing to hand on. It waits for the goroutine that serves the watches
+// if that is at it; else the caller does its work.
+func (db *DB) RequestProgress() {
+	h := &db.root.shared.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.listeners) > 0 {
+		h.asked = true
+		h.round()
+	}
+}
+
 // A subscription is a [listener] with a loop.
 type subscription[C any] struct {
 	ctx   context.Context
@@ -209,12 +229,15 @@ type subscription[C any] struct {
 	of    any
 	limit int
 	pick  func(c DBCommit) (of C, changes int)
-	ready chan struct{} // there is something to take
-	first *C            // before all else
+	// progress is what says that all up to an epoch was given, or nil.
+	progress func(to uint64) C
+	ready    chan struct{} // there is something to take
+	first    *C            // before all else
 
 	mu      sync.Mutex
 	waiting []C
 	changes int    // in these
+	marked  bool   // the last one is of progress
 	at      uint64 // the epoch of the last one, or of the begin
 	gap     bool
 	panics  any // what a function of the user has panicked with
@@ -242,6 +265,9 @@ func newSubscription[C any](
 func (s *subscription[C]) begin(watched func(), begun func(at uint64)) {
 	s.hub.begin(s, watched, func(at uint64) {
 		s.at = at
+		if s.progress != nil {
+			s.mark(at)
+		}
 		begun(at)
 	})
 	s.stop = context.AfterFunc(s.ctx, s.end)
@@ -262,6 +288,9 @@ func (s *subscription[C]) only() any { return s.of }
 func (s *subscription[C]) offer(list []DBCommit) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.marked {
+		s.waiting, s.marked = s.waiting[:len(s.waiting)-1], false
+	}
 	for i, c := range list {
 		picked, n := s.pick(c)
 		if n == 0 {
@@ -278,10 +307,20 @@ func (s *subscription[C]) offer(list []DBCommit) bool {
 		s.changes += n
 		s.at = c.Epoch
 	}
+	if s.progress != nil && !s.gap {
+		s.mark(uint64(s.hub.at))
+	}
 	if len(s.waiting) > 0 {
 		s.signal()
 	}
 	return !s.gap
+}
+
+// mark says that all up to an epoch was given. s.mu is held, or s has not begun.
+func (s *subscription[C]) mark(to uint64) {
+	s.at, s.marked = to, true
+	s.waiting = append(s.waiting, s.progress(to))
+	s.signal()
 }
 
 func (s *subscription[C]) lose() {
@@ -343,7 +382,7 @@ func (s *subscription[C]) take() (list []C, err error) {
 		case <-s.ready:
 		}
 		s.mu.Lock()
-		list, s.waiting, s.changes = s.waiting, nil, 0
+		list, s.waiting, s.changes, s.marked = s.waiting, nil, 0, false
 		if p := s.panics; p != nil && len(list) == 0 {
 			s.mu.Unlock()
 			panic(p)

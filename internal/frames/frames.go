@@ -114,8 +114,8 @@ func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 	if n > MaxPayload {
 		return 0, nil, r.Damage("the length of the frame is not right")
 	}
-	if r.payload == nil {
-		r.payload = make([]byte, MaxPayload)
+	if uint32(len(r.payload)) < n {
+		r.payload = make([]byte, max(n, 512))
 	}
 	if err := r.read(r.payload[:n], "it ends in the midst of the frame"); err != nil {
 		return 0, nil, err

@@ -1,0 +1,94 @@
+package journal
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+func backupName(n uint64) string  { return fmt.Sprintf("backup-%08d", n) }
+func journalName(n uint64) string { return fmt.Sprintf("journal-%08d", n) }
+
+// A listing is what is in the folder of a journal.
+type listing struct {
+	backups, journals []uint64 // sorted
+	left              []string // files that were not finished
+}
+
+func list(dir string) (l listing, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return l, err
+	}
+	for _, e := range entries {
+		var n uint64
+		switch name := e.Name(); {
+		case scans(name, "backup-%d", &n) && name == backupName(n):
+			l.backups = append(l.backups, n)
+		case scans(name, "journal-%d", &n) && name == journalName(n):
+			l.journals = append(l.journals, n)
+		case strings.HasPrefix(name, "backup-") && strings.HasSuffix(name, ".tmp"):
+			l.left = append(l.left, name)
+		}
+	}
+	slices.Sort(l.backups)
+	slices.Sort(l.journals)
+	return l, nil
+}
+
+func scans(name, format string, n *uint64) bool {
+	_, err := fmt.Sscanf(name, format, n)
+	return err == nil
+}
+
+// removeBelow removes what has a lower number than n, and what was left unfinished.
+func removeBelow(dir string, n uint64) error {
+	l, err := list(dir)
+	if err != nil {
+		return err
+	}
+	for _, k := range l.backups {
+		if k < n {
+			l.left = append(l.left, backupName(k))
+		}
+	}
+	for _, k := range l.journals {
+		if k < n {
+			l.left = append(l.left, journalName(k))
+		}
+	}
+	for _, name := range l.left {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createFile creates a file that can be read by its owner alone, and whose name is on disk.
+func createFile(path string) (file, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func syncDir(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}

@@ -1,0 +1,256 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// ErrClosed is what [Journal.Sync] returns after [Journal.Close].
+var ErrClosed = errors.New("journal: it is closed")
+
+// Options configures a journal. A nil *Options, and every field that is zero, means the default.
+type Options struct {
+	// Every is how long what was committed may stay in the memory of the machine until it is
+	// written to the disk, if nobody calls [Journal.Sync]: that is lost if the machine fails.
+	// What the process is killed with is some milliseconds in any case. Default: a second.
+	// Negative: only Sync and Close write to the disk.
+	Every time.Duration
+	// Compact is how long a journal gets, in bytes, before a new backup takes its place; or as
+	// long as the last backup, if that is more. Default: 64 MB.
+	Compact int64
+	// Buffer is how many changes may wait for the disk. When there are more the journal takes a
+	// new backup instead. Default: 2^20.
+	Buffer int
+	// Version is one's own, of what is in the tables, see [mvcc.SaveOptions]. Open refuses what
+	// was written with another one.
+	Version int
+	// OnError is called, by a goroutine of the journal, if something could not be written; the
+	// journal takes a new backup then, after a second, and after longer if that fails too.
+	OnError func(error)
+
+	_ struct{}
+}
+
+const (
+	defaultEvery   = time.Second
+	defaultCompact = 64 << 20
+	defaultBuffer  = 1 << 20
+)
+
+func (o *Options) withDefaults() (all Options) {
+	if o != nil {
+		all = *o
+	}
+	if all.Every == 0 {
+		all.Every = defaultEvery
+	}
+	if all.Compact == 0 {
+		all.Compact = defaultCompact
+	}
+	if all.Buffer == 0 {
+		all.Buffer = defaultBuffer
+	}
+	if all.Compact < 0 {
+		panic(fmt.Sprintf("journal: Options.Compact is %d, want 0 or more", all.Compact))
+	}
+	if all.Buffer < 0 {
+		panic(fmt.Sprintf("journal: Options.Buffer is %d, want 0 or more", all.Buffer))
+	}
+	return all
+}
+
+// A Journal keeps a database on disk. Its methods may be called by several goroutines.
+type Journal struct {
+	db    *mvcc.DB
+	dir   string
+	codec mvcc.Codec
+	opts  Options
+	lock  io.Closer
+	// create creates a file for a journal. Tests have their own.
+	create func(path string) (file, error)
+	retry  time.Duration // after a failure
+
+	ctx    context.Context // ends with the journal
+	cancel context.CancelFunc
+	ended  chan struct{} // the goroutine has
+	hurry  chan struct{} // somebody waits for the disk
+
+	mu      sync.Mutex
+	stats   Stats
+	err     error     // why nothing can be written at the moment
+	since   time.Time // when the first came that is not on disk
+	waiting []waiter  // for the disk
+	asked   bool      // the writer will be told of progress
+	closed  bool
+}
+
+// A file is what a journal is written to.
+type file interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// A waiter waits until an epoch is on disk.
+type waiter struct {
+	epoch uint64
+	done  chan error
+}
+
+// Stats says how a journal is doing.
+type Stats struct {
+	// Epoch is that up to which all commits are on disk; [mvcc.DB.Epoch] is that of the
+	// database.
+	Epoch uint64
+	// Behind is for how long something has waited to be on disk, zero if nothing has.
+	Behind time.Duration
+	// Groups, Syncs and Bytes count what was written to journals since Open, and how often that
+	// was forced to the disk.
+	Groups, Syncs, Bytes uint64
+	// Backups counts those that were taken since Open, its own included; LastBackup is when
+	// the last one was complete.
+	Backups    uint64
+	LastBackup time.Time
+	// Gaps counts how often the disk was so slow that a backup had to be taken, see
+	// Options.Buffer; and Failures how often something could not be written.
+	Gaps, Failures uint64
+	// Loaded is how many groups Open has found after the backup, and Dropped how many bytes came
+	// after them that were not complete.
+	Loaded  uint64
+	Dropped int64
+}
+
+// Open makes the tables what they were when the journal in the folder dir was written last, see
+// [mvcc.DB.Load], and keeps what is committed from then on in it. If there is none it makes one,
+// and the tables stay as they are. All tables that are in the journal must have been made, and
+// nobody else should write to them until Open returns. codec must be the one that the journal
+// was written with; opts may be nil. Then Open takes a backup.
+//
+// A journal is for one process at a time: a second one gets an error where the system has locks
+// for files (not on Windows). If Open fails the files are as they were; the tables may have a part
+// of what is in them. What is damaged is a [*mvcc.DamageError].
+//
+// A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
+// backup what is written meanwhile is kept in memory.
+func Open(ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options) (*Journal, error) {
+	return open(ctx, dir, db, codec, opts, createFile, time.Second)
+}
+
+func open(
+	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
+	create func(string) (file, error), retry time.Duration,
+) (*Journal, error) {
+	if ctx == nil {
+		panic("journal: Open: ctx is nil")
+	}
+	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(), create: create, retry: retry,
+		ended: make(chan struct{}), hurry: make(chan struct{}, 1)}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	var err error
+	if j.lock, err = lockDir(dir); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	last, err := j.load(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.lock.Close())
+	}
+	j.ctx, j.cancel = context.WithCancel(context.Background())
+	begun := make(chan error, 1)
+	stop := context.AfterFunc(ctx, j.cancel)
+	go j.run(last, begun)
+	err = <-begun
+	if !stop() && err == nil { // ctx has ended
+		err = ctx.Err()
+	}
+	if err != nil {
+		j.cancel()
+		<-j.ended
+		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.lock.Close())
+	}
+	return j, nil
+}
+
+// Sync returns nil when all that was committed before the call is on disk: it waits for that, or
+// until ctx ends. If something cannot be written it returns why, until a new backup has been
+// taken; what was committed stays in the tables.
+func (j *Journal) Sync(ctx context.Context) error {
+	if ctx == nil {
+		panic("journal: Sync: ctx is nil")
+	}
+	epoch := j.db.Epoch()
+	j.mu.Lock()
+	switch {
+	case j.closed:
+		j.mu.Unlock()
+		return ErrClosed
+	case j.err != nil:
+		defer j.mu.Unlock()
+		return j.err
+	case epoch <= j.stats.Epoch:
+		j.mu.Unlock()
+		return nil
+	}
+	w := waiter{epoch, make(chan error, 1)}
+	j.waiting = append(j.waiting, w)
+	ask := !j.asked
+	j.asked = true
+	j.mu.Unlock()
+	select {
+	case j.hurry <- struct{}{}:
+	default:
+	}
+	if ask {
+		j.db.RequestProgress()
+	}
+	select {
+	case err := <-w.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close ends the journal, after a [Journal.Sync], whose error it returns. What is committed during
+// the call, or afterwards, may be lost. The database stays open; close it after the journal.
+func (j *Journal) Close() error {
+	err := j.Sync(context.Background())
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	j.mu.Lock()
+	first := !j.closed
+	j.closed = true
+	j.mu.Unlock()
+	j.cancel()
+	<-j.ended
+	if first {
+		err = errors.Join(err, j.lock.Close())
+	}
+	return err
+}
+
+// awaited reports whether somebody waits.
+func (j *Journal) awaited() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.waiting) > 0
+}
+
+// Stats returns how the journal is doing.
+func (j *Journal) Stats() Stats {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.stats
+	if !j.since.IsZero() {
+		s.Behind = time.Since(j.since)
+	}
+	return s
+}

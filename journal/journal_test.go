@@ -1,0 +1,360 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
+
+// A ledger is a database of which every state that a prefix of its commits leads to can be told
+// from any other: commit number n writes n into the log, adds one to the number of its writer,
+// and stores or deletes things in another table.
+type ledger struct {
+	*mvcc.DB
+	log     *mvcc.Map[int, int] // number: writer
+	counts  *mvcc.Map[int, int] // writer: how many it has made, and at -1 all
+	things  *mvcc.Map[string, []byte]
+	flags   *mvcc.Map[int, struct{}]
+	byFirst *mvcc.Index[byte, string, []byte]
+}
+
+func newLedger(t testing.TB) *ledger {
+	db := mvcc.NewDB(nil)
+	t.Cleanup(db.Close)
+	l := &ledger{
+		DB:     db,
+		log:    mvcc.NewOrderedTable[int, int](db, "log", nil),
+		counts: mvcc.NewTable[int, int](db, "counts", nil),
+		things: mvcc.NewTable[string, []byte](db, "things", nil),
+		flags:  mvcc.NewTable[int, struct{}](db, "flags", nil),
+	}
+	var err error
+	l.byFirst, err = mvcc.NewIndex(l.things, "first", func(_ string, b []byte) []byte { return b[:1] }, nil)
+	require.NoError(t, err)
+	return l
+}
+
+// thing is what commit n does to the things.
+func thing(n int) (key string, value []byte) {
+	return fmt.Sprint(n * n % 101), fmt.Appendf(nil, "%c of commit %d", 'a'+n%7, n)
+}
+
+// commit makes one, and returns its number.
+func (l *ledger) commit(writer int) (n int) {
+	_ = l.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
+		counts := l.counts.In(tx)
+		all, _ := counts.Get(-1)
+		own, _ := counts.Get(writer)
+		n = all + 1
+		counts.Set(-1, n)
+		counts.Set(writer, own+1)
+		l.log.In(tx).Set(n, writer)
+		key, value := thing(n)
+		if things := l.things.In(tx); n%5 == 0 {
+			things.Delete(key)
+		} else {
+			things.Set(key, value)
+		}
+		if flags := l.flags.In(tx); n%3 == 0 {
+			flags.Delete(n * n % 13)
+		} else {
+			flags.Set(n*n%13, struct{}{})
+		}
+		return nil
+	})
+	return n
+}
+
+// check says whether the ledger is what some number of commits leads to, and which.
+func (l *ledger) check() (n int, err error) {
+	err = l.View(func(s mvcc.DBSnapshot) error {
+		n, _ = l.counts.At(s).Get(-1)
+		counts, things, flags := map[int]int{}, map[string]string{}, map[int]struct{}{}
+		for i := 1; i <= n; i++ {
+			writer, ok := l.log.At(s).Get(i)
+			if !ok {
+				return fmt.Errorf("commit %d of %d is missing", i, n)
+			}
+			counts[writer]++
+			key, value := thing(i)
+			if things[key] = string(value); i%5 == 0 {
+				delete(things, key)
+			}
+			if flags[i*i%13] = (struct{}{}); i%3 == 0 {
+				delete(flags, i*i%13)
+			}
+		}
+		if n > 0 {
+			counts[-1] = n
+		}
+		is := map[string]string{}
+		for key, value := range l.things.At(s).All() {
+			is[key] = string(value)
+		}
+		switch {
+		case l.log.At(s).Len() != n:
+			return fmt.Errorf("there are %d commits, and %d are counted", l.log.At(s).Len(), n)
+		case !maps.Equal(counts, maps.Collect(l.counts.At(s).All())):
+			return fmt.Errorf("after %d commits the counts are %v", n, maps.Collect(l.counts.At(s).All()))
+		case !maps.Equal(things, is):
+			return fmt.Errorf("after %d commits the things are %v", n, is)
+		case !maps.Equal(flags, maps.Collect(l.flags.At(s).All())):
+			return fmt.Errorf("after %d commits the flags are %v", n, maps.Collect(l.flags.At(s).All()))
+		}
+		return nil
+	})
+	return n, err
+}
+
+// must checks that there are n commits, or, if more is set, at least so many.
+func (l *ledger) must(t testing.TB, n int, more bool) int {
+	got, err := l.check()
+	require.NoError(t, err)
+	if !more || got < n {
+		require.Equal(t, n, got)
+	}
+	return got
+}
+
+// opened opens a journal, with which a failure is tried again soon.
+func opened(t testing.TB, dir string, l *ledger, opts *Options, create func(string) (file, error)) *Journal {
+	if create == nil {
+		create = createFile
+	}
+	j, err := open(t.Context(), dir, l.DB, codec.Gob, opts, create, time.Millisecond)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+// What was committed is there again, whatever came in between, in any number of lives.
+func TestJournal(t *testing.T) {
+	for _, c := range codecs {
+		dir, n := t.TempDir(), 0
+		for life := range 20 {
+			l := newLedger(t)
+			if life == 0 {
+				for range 10 { // before there is a journal
+					n = l.commit(0)
+				}
+			}
+			j, err := Open(t.Context(), dir, l.DB, c, &Options{Compact: 4096, Every: []time.Duration{-1, 1, 0}[life%3], Version: 2})
+			require.NoError(t, err)
+			l.must(t, n, false)
+			for range rand.IntN(300) {
+				if n = l.commit(life); rand.IntN(20) == 0 {
+					epoch := l.Epoch()
+					require.NoError(t, j.Sync(t.Context()))
+					require.GreaterOrEqual(t, j.Stats().Epoch, epoch)
+				}
+			}
+			if life%4 == 3 { // after all else was on disk
+				require.NoError(t, j.Sync(t.Context()))
+			}
+			require.NoError(t, j.Close())
+			require.NoError(t, j.Close())
+			require.Equal(t, ErrClosed, j.Sync(t.Context()))
+			s := j.Stats()
+			require.Zero(t, s.Gaps+s.Failures)
+			require.Zero(t, s.Dropped)
+			require.Zero(t, s.Behind)
+		}
+	}
+}
+
+// Many writers, many who wait, and backups that take the place of journals all the time.
+func TestJournalBesideWriters(t *testing.T) {
+	dir, l := t.TempDir(), newLedger(t)
+	j := opened(t, dir, l, &Options{Compact: 20_000}, nil)
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for range 200 {
+				n := l.commit(w)
+				if n%3 != 0 {
+					continue
+				}
+				epoch := l.Epoch()
+				if err := j.Sync(t.Context()); err != nil {
+					t.Errorf("sync: %v", err)
+				}
+				if s := j.Stats(); s.Epoch < epoch {
+					t.Errorf("acknowledged up to %d, and not %d", s.Epoch, epoch)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, j.Close())
+	require.Greater(t, j.Stats().Backups, uint64(2))
+	files, err := list(dir)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(files.backups)+len(files.journals), 4, "nobody removes what is not needed")
+	again := newLedger(t)
+	opened(t, dir, again, nil, nil)
+	again.must(t, 1600, false)
+}
+
+// When the disk does not keep up a backup takes the place of what was missed.
+func TestGaps(t *testing.T) {
+	dir, l := t.TempDir(), newLedger(t)
+	slow := func(path string) (file, error) {
+		f, err := createFile(path)
+		return &faulty{file: f, before: func(int) error { time.Sleep(time.Millisecond); return nil }}, err
+	}
+	j := opened(t, dir, l, &Options{Buffer: 20}, slow)
+	for range 300 {
+		l.commit(1)
+	}
+	require.NoError(t, j.Sync(t.Context()))
+	for j.Stats().Gaps == 0 {
+		l.commit(1)
+	}
+	require.NoError(t, j.Close())
+	n := l.must(t, 300, true)
+	again := newLedger(t)
+	opened(t, dir, again, nil, nil)
+	again.must(t, n, false)
+}
+
+// A faulty file may fail before it writes n bytes, or syncs: then n is -1.
+type faulty struct {
+	file
+	before func(n int) error
+}
+
+func (f *faulty) Write(p []byte) (int, error) {
+	if err := f.before(len(p)); err != nil {
+		n, _ := f.file.Write(p[:rand.IntN(len(p))]) // a part gets there
+		return n, err
+	}
+	return f.file.Write(p)
+}
+
+func (f *faulty) Sync() error {
+	if err := f.before(-1); err != nil {
+		return err
+	}
+	return f.file.Sync()
+}
+
+// A disk that is full now and then: who waits is told, nothing that was acknowledged is lost,
+// whenever the process ends, and when there is room again all goes on by itself.
+func TestFullDisk(t *testing.T) {
+	full := errors.New("no space left on device")
+	for range 10 {
+		dir, l := t.TempDir(), newLedger(t)
+		var room atomic.Int64
+		room.Store(1 << 40)
+		told := atomic.Int64{}
+		j := opened(t, dir, l, &Options{Compact: 10_000, OnError: func(err error) {
+			if errors.Is(err, full) {
+				told.Add(1)
+			}
+		}}, func(path string) (file, error) {
+			if room.Load() <= 0 {
+				return nil, full
+			}
+			f, err := createFile(path)
+			return &faulty{f, func(n int) error {
+				if room.Add(int64(-max(n, 0))) <= 0 {
+					return full
+				}
+				return nil
+			}}, err
+		})
+		acknowledged := 0
+		for round := range 6 {
+			if round%2 == 1 {
+				room.Store(rand.Int64N(20_000))
+			}
+			for range 100 {
+				n := l.commit(round)
+				if err := j.Sync(t.Context()); err == nil {
+					acknowledged = n
+				} else {
+					require.ErrorIs(t, err, full)
+				}
+			}
+			if round%2 == 1 {
+				for j.Sync(t.Context()) == nil {
+					l.commit(round)
+				}
+				require.Positive(t, told.Load())
+				require.Positive(t, j.Stats().Failures)
+				crashed := newLedger(t)
+				opened(t, copied(t, dir), crashed, nil, nil)
+				crashed.must(t, acknowledged, true)
+				room.Store(1 << 40)
+				require.Eventually(t, func() bool { return j.Sync(t.Context()) == nil }, time.Minute, time.Millisecond)
+			}
+		}
+		require.NoError(t, j.Close())
+		n := l.must(t, 600, true)
+		again := newLedger(t)
+		opened(t, dir, again, nil, nil)
+		again.must(t, n, false)
+	}
+}
+
+// copied returns a copy of a folder, as it is after a crash of the process.
+func copied(t testing.TB, dir string) string {
+	to := t.TempDir()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // removed meanwhile, or renamed
+		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(to, e.Name()), data, 0o600))
+	}
+	return to
+}
+
+func TestMisuse(t *testing.T) {
+	l, ctx := newLedger(t), t.Context()
+	dir := t.TempDir()
+	j := opened(t, dir, l, &Options{Version: 1}, nil)
+	_, err := Open(ctx, dir, l.DB, codec.Gob, nil)
+	require.ErrorContains(t, err, "is in use by another journal")
+	l.commit(1)
+	require.NoError(t, j.Close())
+	_, err = Open(ctx, dir, l.DB, codec.Gob, nil)
+	require.ErrorContains(t, err, "the version of the backup is 1")
+	_, err = Open(ctx, dir, l.DB, codec.JSON, &Options{Version: 1})
+	require.ErrorContains(t, err, `the codec of the backup is "gob"`)
+	_, err = Open(ctx, dir, mvcc.NewDB(nil), codec.Gob, &Options{Version: 1})
+	require.ErrorContains(t, err, "there is no table")
+	_, err = Open(ctx, filepath.Join(dir, "lock"), l.DB, codec.Gob, nil)
+	require.ErrorContains(t, err, "journal: mkdir")
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = Open(ended, dir, newLedger(t).DB, codec.Gob, &Options{Version: 1})
+	require.ErrorIs(t, err, context.Canceled)
+	again := newLedger(t)
+	opened(t, dir, again, &Options{Version: 1}, nil)
+	again.must(t, 1, false)
+	for want, opts := range map[string]*Options{
+		"journal: Options.Compact is -1, want 0 or more": {Compact: -1},
+		"journal: Options.Buffer is -2, want 0 or more":  {Buffer: -2},
+	} {
+		require.PanicsWithValue(t, want, func() { _, _ = Open(ctx, t.TempDir(), l.DB, codec.Gob, opts) })
+	}
+}

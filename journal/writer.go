@@ -1,0 +1,395 @@
+package journal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// groupPause is how long the writer rests after a group, unless somebody waits, so that these
+// have more than a few commits; longestRetry is how long it does after failures, at most.
+const (
+	groupPause   = 5 * time.Millisecond
+	longestRetry = time.Minute
+)
+
+// run is the goroutine. It tells begun when the first backup is on disk, or why it is not.
+func (j *Journal) run(last uint64, begun chan<- error) {
+	defer close(j.ended)
+	retry, first := j.retry, true
+	for j.ctx.Err() == nil {
+		w := &writer{j: j, number: last}
+		w.based = func() {
+			if retry = j.retry; first {
+				first = false
+				begun <- nil
+			}
+		}
+		err := w.follow()
+		last = w.number
+		if first {
+			begun <- err
+			return
+		}
+		if errors.Is(err, mvcc.ErrGap) {
+			j.mu.Lock()
+			j.stats.Gaps++
+			j.mu.Unlock()
+			continue
+		}
+		if j.ctx.Err() != nil {
+			break
+		}
+		j.fail(err)
+		select {
+		case <-time.After(retry):
+		case <-j.ctx.Done():
+		}
+		retry = min(2*retry, longestRetry)
+	}
+	j.release(0, ErrClosed)
+}
+
+// fail tells who waits that something cannot be written.
+func (j *Journal) fail(err error) {
+	j.mu.Lock()
+	j.err = err
+	j.stats.Failures++
+	j.mu.Unlock()
+	j.release(0, err)
+	if j.opts.OnError != nil {
+		j.opts.OnError(err)
+	}
+}
+
+// release lets those go who wait for an epoch up to e, or all if err is not nil. It reports whether
+// there are others.
+func (j *Journal) release(e uint64, err error) (more bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	rest := j.waiting[:0]
+	for _, w := range j.waiting {
+		if err == nil && w.epoch > e {
+			rest = append(rest, w)
+			continue
+		}
+		w.done <- err
+	}
+	clear(j.waiting[len(rest):])
+	j.waiting, j.asked = rest, len(rest) > 0
+	return j.asked
+}
+
+// A writer writes journals, from a backup on, until there is a gap, or something fails. Its
+// methods are called by one goroutine.
+type writer struct {
+	j      *Journal
+	number uint64 // of the journal
+	based  func() // is called once, when there is a backup from which on all is there
+
+	file    file
+	after   mvcc.Backup // what was written leads to there
+	written int64       // to the journal
+	compact int64       // at which length a new backup is taken
+	unsure  bool        // what was written may not be on disk
+	since   time.Time   // when that began
+	sure    uint64      // the epoch up to which all is on disk
+	marked  uint64      // the epoch of the last mark
+	safe    bool        // J3 holds for sure
+	timer   *time.Timer
+
+	backup *backup // that is being taken, or nil
+	next   *backup // that will be taken when its epoch is reached, or nil
+}
+
+// A backup is one that is taken by a goroutine of its own.
+type backup struct {
+	number uint64
+	of     mvcc.DBSnapshot
+	epoch  uint64
+	bytes  int64
+	done   chan error
+}
+
+// snapshot returns a backup that can be taken.
+func (j *Journal) snapshot() *backup {
+	s := j.db.Snapshot()
+	return &backup{of: s, epoch: s.Epoch(), done: make(chan error, 1)}
+}
+
+// take takes a backup.
+func (w *writer) take(ctx context.Context, b *backup) {
+	w.backup, b.number = b, w.number
+	go func() {
+		j := w.j
+		info, err := j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
+			&mvcc.SaveOptions{Of: b.of, Version: j.opts.Version})
+		b.of.Close()
+		b.bytes = info.Bytes
+		b.done <- err
+		j.db.RequestProgress()
+	}()
+}
+
+// follow writes what is committed, beginning with a backup.
+func (w *writer) follow() (err error) {
+	j := w.j
+	ctx, cancel := context.WithCancel(j.ctx)
+	b := j.snapshot()
+	defer func() { err = errors.Join(err, w.end(cancel)) }()
+	var commits iter.Seq2[mvcc.DBCommit, error]
+	err = b.of.Try(func() error {
+		commits = j.db.Watch(ctx, &mvcc.DBWatchOptions{Since: b.of, Buffer: j.opts.Buffer, Progress: true})
+		return nil
+	})
+	if err == nil {
+		err = w.begin(b)
+	}
+	if err != nil {
+		b.of.Close()
+		return err
+	}
+	w.since = time.Now()
+	w.take(ctx, b)
+	var group []mvcc.DBCommit
+	for c, err := range commits {
+		if errors.Is(err, mvcc.ErrGap) {
+			return errors.Join(err, w.settle())
+		}
+		if err != nil {
+			return err
+		}
+		if b := w.next; b != nil && (c.Epoch > b.epoch || c.Epoch == b.epoch && c.Progress) {
+			if err := w.rotate(ctx, group); err != nil {
+				return err
+			}
+			group = cleared(group)
+		}
+		if group = append(group, c); !c.Progress {
+			continue
+		}
+		if len(group) > 1 {
+			if err := w.write(group); err != nil {
+				return err
+			}
+			group = cleared(group)
+		}
+		group = group[:0]
+		if err := w.progress(c.Epoch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cleared(group []mvcc.DBCommit) []mvcc.DBCommit {
+	clear(group)
+	return group[:0]
+}
+
+// begin begins a journal with what is in a backup.
+func (w *writer) begin(b *backup) (err error) {
+	w.number++
+	w.file, err = w.j.create(filepath.Join(w.j.dir, journalName(w.number)))
+	w.after = mvcc.Backup{Epoch: b.epoch}
+	w.written, w.sure, w.marked = 0, b.epoch, 0
+	return err
+}
+
+// write writes a group.
+func (w *writer) write(group []mvcc.DBCommit) (err error) {
+	to := bufio.NewWriterSize(w.file, 1<<16)
+	w.after, err = w.j.db.SaveCommits(context.Background(), to, w.j.codec, w.after, group,
+		&mvcc.SaveOptions{Version: w.j.opts.Version})
+	if err == nil {
+		err = to.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	w.written += w.after.Bytes
+	if w.unsure = true; w.since.IsZero() {
+		w.since = time.Now()
+	}
+	j := w.j
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.since = w.since
+	j.stats.Groups++
+	j.stats.Bytes += uint64(w.after.Bytes)
+	return nil
+}
+
+// sync brings what was written to the disk: all up to an epoch.
+func (w *writer) sync(to uint64) error {
+	if w.unsure {
+		if err := w.file.Sync(); err != nil {
+			return err
+		}
+		w.unsure = false
+		w.j.mu.Lock()
+		w.j.stats.Syncs++
+		w.j.mu.Unlock()
+	}
+	w.sure = to
+	return nil
+}
+
+// progress is called when all up to an epoch was written.
+func (w *writer) progress(to uint64) error {
+	if err := w.look(); err != nil {
+		return err
+	}
+	j := w.j
+	due := j.opts.Every > 0 && time.Since(w.since) >= j.opts.Every
+	if !w.unsure || w.safe && (due || j.awaited()) {
+		if err := w.sync(to); err != nil {
+			return err
+		}
+	}
+	if w.safe && w.sure == to {
+		if err := w.acknowledge(); err != nil {
+			return err
+		}
+	}
+	if w.unsure && w.safe && j.opts.Every > 0 {
+		w.askIn(j.opts.Every - time.Since(w.since))
+	}
+	if w.safe && w.backup == nil && w.next == nil && w.written >= w.compact {
+		w.next = j.snapshot()
+		j.db.RequestProgress() // else it stays open for as long as nobody commits
+	}
+	select {
+	case <-j.hurry:
+	case <-j.ctx.Done():
+	case <-time.After(groupPause):
+	}
+	return nil
+}
+
+// acknowledge tells who waits, and leaves a mark: J3 holds for sure.
+func (w *writer) acknowledge() error {
+	j := w.j
+	j.mu.Lock()
+	j.stats.Epoch = w.sure
+	w.since, j.since = time.Time{}, time.Time{}
+	j.mu.Unlock()
+	if j.release(w.sure, nil) {
+		j.db.RequestProgress()
+	}
+	if w.marked >= w.after.Epoch {
+		return nil
+	}
+	w.marked = w.after.Epoch
+	return writeMark(w.file, w.marked)
+}
+
+// settle is called when there is a gap: what is under way is brought to its end, so that it gets
+// on also if there is one after the other.
+func (w *writer) settle() error {
+	if b := w.backup; b != nil {
+		b.done <- <-b.done
+	}
+	if err := w.look(); err != nil || !w.safe {
+		return err
+	}
+	if err := w.sync(w.after.Epoch); err != nil {
+		return err
+	}
+	return w.acknowledge()
+}
+
+// look looks whether the backup is complete that is being taken.
+func (w *writer) look() error {
+	if w.backup == nil {
+		return nil
+	}
+	select {
+	case err := <-w.backup.done:
+		b := w.backup
+		if w.backup = nil; err != nil {
+			return err
+		}
+		return w.taken(b)
+	default:
+		return nil
+	}
+}
+
+// taken is called when a backup is on disk.
+func (w *writer) taken(b *backup) error {
+	j := w.j
+	w.compact = max(j.opts.Compact, b.bytes)
+	j.mu.Lock()
+	j.err = nil
+	j.stats.Backups++
+	j.stats.LastBackup = time.Now()
+	j.mu.Unlock()
+	if !w.safe {
+		w.safe = true
+		w.based()
+	}
+	return removeBelow(j.dir, b.number) // J2
+}
+
+// rotate ends the journal with a group, and begins the next one with a backup.
+func (w *writer) rotate(ctx context.Context, group []mvcc.DBCommit) error {
+	b := w.next
+	if err := w.write(append(group, mvcc.DBCommit{Epoch: b.epoch, Progress: true})); err != nil {
+		return err
+	}
+	if err := w.sync(b.epoch); err != nil {
+		return err
+	}
+	if err := w.file.Close(); err != nil {
+		return err
+	}
+	if err := w.begin(b); err != nil {
+		return err
+	}
+	w.next = nil
+	w.take(ctx, b)
+	w.marked = b.epoch
+	return writeMark(w.file, b.epoch)
+}
+
+// askIn asks for progress in a while.
+func (w *writer) askIn(d time.Duration) {
+	if w.timer == nil {
+		w.timer = time.AfterFunc(d, w.j.db.RequestProgress)
+		return
+	}
+	w.timer.Reset(d)
+}
+
+// end ends the writer, and all that it has under way. A journal to which no backup leads goes.
+func (w *writer) end(cancel func()) (err error) {
+	cancel()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.next != nil {
+		w.next.of.Close()
+	}
+	if b := w.backup; b != nil {
+		if failed := <-b.done; failed != nil && w.j.ctx.Err() == nil {
+			err = failed
+		} else if failed == nil {
+			w.safe = true
+		}
+	}
+	if w.file == nil {
+		return err
+	}
+	err = errors.Join(err, w.file.Close())
+	if !w.safe {
+		err = errors.Join(err, os.Remove(filepath.Join(w.j.dir, journalName(w.number))))
+	}
+	return err
+}

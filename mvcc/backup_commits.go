@@ -1,0 +1,52 @@
+package mvcc
+
+import (
+	"context"
+	"io"
+)
+
+// SaveCommits writes commits that [DB.Watch] has given as a backup of differences: from the one
+// that is after to the state at the epoch of the last of them, which may be a [DBCommit.Progress].
+// It must be all commits in between, in their order, and there must be one. What it
+// returns is after for the next call; of the first one Epoch is enough. Only the tables that have changed are named in it. Of opts,
+// which may be nil, Version and Progress count. For the rest it is as [DB.Save], but that it needs
+// no snapshot.
+func (db *DB) SaveCommits(
+	ctx context.Context, w io.Writer, codec Codec, after Backup, commits []DBCommit, opts *SaveOptions,
+) (Backup, error) {
+	s := db.newSaving(ctx, w, codec, opts)
+	switch {
+	case len(commits) == 0:
+		panic("mvcc: SaveCommits: there are no commits")
+	case after.DB != "" && after.DB != s.DB:
+		panic("mvcc: SaveCommits: after is a backup of another database")
+	case s.opts.Of.s.st != nil || s.opts.Since.s.st != nil:
+		panic("mvcc: SaveCommits: SaveOptions.Of or Since is set")
+	}
+	s.Since, s.after, s.commits = after.Epoch, &after, commits
+	var changed []anyTable
+	seen := map[any]struct{}{}
+	for i, c := range commits {
+		if c.Epoch < s.Since || i > 0 && c.Epoch < commits[i-1].Epoch {
+			panic("mvcc: SaveCommits: the commits are not in their order")
+		}
+		s.Epoch = c.Epoch
+		for _, t := range c.tables {
+			if !repeated(seen, t.of) {
+				changed = append(changed, t.of.(anyTable))
+			}
+		}
+	}
+	err := s.run(changed)
+	return s.Backup, err
+}
+
+// LoadCommits is [DB.Load] of a backup of differences alone, of those to the backup that is
+// after, which is what was loaded before: by Load, or by LoadCommits. What it returns is after for
+// the next call. It loads the differences in one transaction; nobody else may have written to
+// the tables meanwhile.
+func (db *DB) LoadCommits(
+	ctx context.Context, r io.Reader, codec Codec, after Backup, opts *LoadOptions,
+) (Backup, error) {
+	return db.load(ctx, r, codec, opts, &after, false)
+}
