@@ -35,7 +35,9 @@ type ledger struct {
 
 func newLedger(t testing.TB) *ledger {
 	db := mvcc.NewDB(nil)
-	t.Cleanup(db.Close)
+	if t != nil { // else it is for a process that is killed
+		t.Cleanup(db.Close)
+	}
 	l := &ledger{
 		DB:     db,
 		log:    mvcc.NewOrderedTable[int, int](db, "log", nil),
@@ -45,7 +47,9 @@ func newLedger(t testing.TB) *ledger {
 	}
 	var err error
 	l.byFirst, err = mvcc.NewIndex(l.things, "first", func(_ string, b []byte) []byte { return b[:1] }, nil)
-	require.NoError(t, err)
+	if err != nil {
+		panic(err)
+	}
 	return l
 }
 

@@ -128,6 +128,67 @@ func ExampleSaveOptions() {
 	// 2 <nil>
 }
 
+// What is committed is sent to somewhere else, a few commits at a time: here until it has got to
+// where the first database is.
+func ExampleDB_SaveCommits() {
+	ctx := context.Background()
+	db, table := numbers(1, 2, 3)
+	defer db.Close()
+	s := db.Snapshot()
+	watch := db.Watch(ctx, &mvcc.DBWatchOptions{Since: s, Progress: true})
+	after := mvcc.Backup{Epoch: s.Epoch()}
+	s.Close()
+	table.Store(4, "100")
+	table.Delete(1)
+	end := db.Epoch()
+	db.RequestProgress()
+
+	var sent bytes.Buffer
+	var some []mvcc.DBCommit
+	for c, err := range watch {
+		if err != nil {
+			fmt.Println(err)
+			break
+		}
+		if some = append(some, c); !c.Progress {
+			continue
+		}
+		if after, err = db.SaveCommits(ctx, &sent, codec.JSON, after, some, nil); err != nil || c.Epoch >= end {
+			break
+		}
+		some = nil
+	}
+	fmt.Println(after.Epoch >= end, sent.Len() > 0)
+	// Output: true true
+}
+
+// A copy of a database follows it: a backup first, and then what was committed since.
+func ExampleDB_LoadCommits() {
+	ctx := context.Background()
+	db, table := numbers(1, 2, 3)
+	defer db.Close()
+	copied, follower := numbers()
+	defer copied.Close()
+	s := db.Snapshot()
+	watch := db.Watch(ctx, &mvcc.DBWatchOptions{Since: s})
+	var stream bytes.Buffer
+	saved, _ := db.Save(ctx, &stream, codec.Gob, &mvcc.SaveOptions{Of: s})
+	s.Close()
+	table.Store(4, "100")
+	for c := range watch {
+		_, _ = db.SaveCommits(ctx, &stream, codec.Gob, saved, []mvcc.DBCommit{c}, nil)
+		break
+	}
+
+	loaded, _ := copied.Load(ctx, &stream, codec.Gob, nil)
+	fmt.Println(follower.Len())
+	_, err := copied.LoadCommits(ctx, &stream, codec.Gob, loaded, nil)
+	fmt.Println(follower.Len(), err)
+	// Output:
+	// 3
+	// 4 <nil>
+}
+
 func ExampleLoadOptions() {
 	db, _ := numbers(1, 2, 3)
 	defer db.Close()

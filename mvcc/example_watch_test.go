@@ -86,6 +86,31 @@ func ExampleDB_Watch() {
 	// Output: [{tea 0 9 false true}] [{1  tea false true}]
 }
 
+// A view that is kept by a watch says up to where it is complete: who has just committed something
+// waits for that.
+func ExampleDB_RequestProgress() {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	stock := mvcc.NewTable[string, int](db, "stock", nil)
+	commits := db.Watch(context.Background(), &mvcc.DBWatchOptions{Progress: true})
+	stock.Store("tea", 9)
+	stock.Store("milk", 3)
+	wanted := db.Epoch()
+	db.RequestProgress()
+
+	sum := 0
+	for c, err := range commits {
+		if err != nil || c.Progress && c.Epoch >= wanted {
+			break
+		}
+		for _, change := range stock.Changes(c) {
+			sum += change.New - change.Old
+		}
+	}
+	fmt.Println(sum)
+	// Output: 12
+}
+
 // A commit has an epoch: a snapshot with that epoch or a higher one sees it.
 func ExampleCommit() {
 	m := mvcc.New[string, int](nil)

@@ -1,0 +1,59 @@
+package journal_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// What was committed in one life is there in the next one.
+func ExampleOpen() {
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	for range 3 {
+		db := mvcc.NewDB(nil)
+		visits := mvcc.NewTable[string, int](db, "visits", nil)
+		j, err := journal.Open(context.Background(), dir, db, codec.Gob, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		visits.Merge("/", func(old int, _ bool) int { return old + 1 })
+		n, _ := visits.Load("/")
+		fmt.Println(n)
+		_ = j.Close()
+		db.Close()
+	}
+	// Output:
+	// 1
+	// 2
+	// 3
+}
+
+// Who has to know that it is on disk waits for that.
+func ExampleJournal_Sync() {
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	orders := mvcc.NewTable[int, string](db, "orders", nil)
+	j, err := journal.Open(ctx, dir, db, codec.JSON, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer j.Close()
+
+	orders.Store(1, "tea")
+	epoch := db.Epoch()
+	fmt.Println(j.Sync(ctx))
+	fmt.Println(j.Stats().Epoch >= epoch)
+	// Output:
+	// <nil>
+	// true
+}
