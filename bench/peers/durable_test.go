@@ -1,0 +1,159 @@
+package peers
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/buntdb"
+	"go.etcd.io/bbolt"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// BenchmarkDurable stores a value of 100 bytes under one of 10^4 keys, and is done when that is
+// on disk: with 1, 16 and 256 goroutines that do so. Each store waits by itself.
+func BenchmarkDurable(b *testing.B) {
+	const keys = 10_000
+	value := bytes.Repeat([]byte{'x'}, 100)
+	for name, open := range map[string]func(b *testing.B) (store func(key string) error, close func() error){
+		"mvcc": func(b *testing.B) (func(string) error, func() error) {
+			db := mvcc.NewDB(nil)
+			m := mvcc.NewTable[string, []byte](db, "records", nil)
+			j, err := journal.Open(b.Context(), b.TempDir(), db, codec.Gob, nil)
+			require.NoError(b, err)
+			return func(key string) error {
+					m.Store(key, value)
+					return j.Sync(b.Context())
+				}, func() error {
+					defer db.Close()
+					return j.Close()
+				}
+		},
+		"bbolt": func(b *testing.B) (func(string) error, func() error) {
+			db, err := bbolt.Open(filepath.Join(b.TempDir(), "db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+			require.NoError(b, err)
+			require.NoError(b, db.Update(func(tx *bbolt.Tx) error {
+				_, err := tx.CreateBucket(bboltBucket)
+				return err
+			}))
+			db.MaxBatchDelay = 0 // else one that is alone waits for others
+			return func(key string) error {
+				return db.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(bboltBucket).Put([]byte(key), value) })
+			}, db.Close
+		},
+		"badger": func(b *testing.B) (func(string) error, func() error) {
+			db, err := badger.Open(badger.DefaultOptions(b.TempDir()).WithSyncWrites(true).WithLogger(nil))
+			require.NoError(b, err)
+			return func(key string) error {
+				return db.Update(func(tx *badger.Txn) error { return tx.Set([]byte(key), value) })
+			}, db.Close
+		},
+	} {
+		for _, goroutines := range []int{1, 16, 256} {
+			b.Run(fmt.Sprintf("%s/goroutines=%d", name, goroutines), func(b *testing.B) {
+				store, shut := open(b)
+				spread(b, goroutines, func(r *rand.Rand) error { return store("record-" + strconv.Itoa(r.IntN(keys))) })
+				b.StopTimer()
+				require.NoError(b, shut())
+			})
+		}
+	}
+}
+
+// spread runs f b.N times in all, in so many goroutines.
+func spread(b *testing.B, goroutines int, f func(r *rand.Rand) error) {
+	left := make(chan struct{}, b.N)
+	for range b.N {
+		left <- struct{}{}
+	}
+	close(left)
+	errs := make(chan error, goroutines)
+	b.ResetTimer()
+	for range goroutines {
+		go func() {
+			r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+			for range left {
+				if err := f(r); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range goroutines {
+		require.NoError(b, <-errs)
+	}
+}
+
+// BenchmarkRestore loads a backup of 10^6 records, of a key of 8 to 15 bytes and a value of 64, into
+// an empty database in memory.
+func BenchmarkRestore(b *testing.B) {
+	const keys = 1_000_000
+	each := func(f func(key string, value []byte)) {
+		for k := range keys {
+			f("record-"+strconv.Itoa(k), bytes.Repeat([]byte{byte(k)}, 64))
+		}
+	}
+	b.Run("mvcc", func(b *testing.B) {
+		newDB := func() (*mvcc.DB, *mvcc.Map[string, []byte]) {
+			db := mvcc.NewDB(nil)
+			return db, mvcc.NewTable[string, []byte](db, "records", nil)
+		}
+		db, m := newDB()
+		each(m.Store)
+		var file bytes.Buffer
+		_, err := db.Save(b.Context(), &file, codec.Gob, nil)
+		require.NoError(b, err)
+		db.Close()
+		for b.Loop() {
+			to, m := newDB()
+			_, err := to.Load(b.Context(), bytes.NewReader(file.Bytes()), codec.Gob, nil)
+			require.NoError(b, err)
+			require.Equal(b, keys, m.Len())
+			to.Close()
+		}
+	})
+	b.Run("badger", func(b *testing.B) {
+		db, err := openBadger()
+		require.NoError(b, err)
+		batch := db.NewWriteBatch()
+		each(func(key string, value []byte) { require.NoError(b, batch.Set([]byte(key), value)) })
+		require.NoError(b, batch.Flush())
+		var file bytes.Buffer
+		_, err = db.Backup(&file, 0)
+		require.NoError(b, err)
+		require.NoError(b, db.Close())
+		for b.Loop() {
+			to, err := openBadger()
+			require.NoError(b, err)
+			require.NoError(b, to.Load(bytes.NewReader(file.Bytes()), 256))
+			require.NoError(b, to.Close())
+		}
+	})
+	b.Run("buntdb", func(b *testing.B) {
+		db, err := buntdb.Open(":memory:")
+		require.NoError(b, err)
+		require.NoError(b, db.Update(func(tx *buntdb.Tx) (err error) {
+			each(func(key string, value []byte) { _, _, err = tx.Set(key, string(value), nil) })
+			return err
+		}))
+		var file bytes.Buffer
+		require.NoError(b, db.Save(&file))
+		require.NoError(b, db.Close())
+		for b.Loop() {
+			to, err := buntdb.Open(":memory:")
+			require.NoError(b, err)
+			require.NoError(b, to.Load(bytes.NewReader(file.Bytes())))
+			require.NoError(b, to.Close())
+		}
+	})
+}
