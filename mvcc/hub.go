@@ -22,6 +22,11 @@ type hub struct {
 	slots *epoch.Slots
 	work  stdatomic.Pointer[hubWork] // nil if nobody watches; written under mu
 
+	// For Stats: how many listeners there are, and have missed something, what waits for their
+	// loops, and at.
+	listening, waiting stdatomic.Int64
+	gaps, told         stdatomic.Uint64
+
 	mu        sync.Mutex // guards what follows; held for a round
 	feeds     []anyFeed
 	joining   []anyFeed // have just been published
@@ -150,6 +155,7 @@ func (h *hub) round() (any bool) {
 		list = f.handOn(list)
 	}
 	h.at = to
+	h.told.Store(uint64(to))
 	h.slots.Hold(to)
 	expired := h.expired
 	h.expired = expired[:0]
@@ -208,6 +214,8 @@ func (h *hub) giveUp() {
 	for w := range h.listeners {
 		w.lose()
 	}
+	h.gaps.Add(uint64(len(h.listeners)))
+	h.listening.Store(0)
 	for _, f := range slices.Concat(h.feeds, h.joining) {
 		f.forget()
 	}
@@ -222,6 +230,7 @@ func (h *hub) drop(w listener) {
 		return
 	}
 	delete(h.listeners, w)
+	h.listening.Add(-1)
 	if w.only() == nil {
 		h.all--
 		return
@@ -288,6 +297,7 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 		h.listeners = map[listener]struct{}{}
 	}
 	h.listeners[w] = struct{}{}
+	h.listening.Add(1)
 	begun(uint64(h.at))
 	if h.work.Load() == nil && !hooks.Scheduled() {
 		work := &hubWork{wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}

@@ -86,6 +86,13 @@ type Stats struct {
 	Waiting       int    `json:"waiting"`
 	// Expired counts records that were deleted because their time had come, see [Map.Expire].
 	Expired uint64 `json:"expired"`
+	// Watches is how many watches and channels of Changed there are, WatchLag up to how many
+	// epochs before Epoch they were told of, and WatchWaiting how many changes wait for their
+	// loops (gauges). Gaps counts those that ended because something was too slow.
+	Watches      int    `json:"watches"`
+	WatchLag     uint64 `json:"watch_lag"`
+	WatchWaiting int    `json:"watch_waiting"`
+	Gaps         uint64 `json:"gaps"`
 	// Pruned counts versions dropped. It is what was committed less Versions,
 	// and as exact as that.
 	Pruned uint64 `json:"pruned"`
@@ -168,6 +175,11 @@ func describe(gauge, counter func(field, metric, help string)) {
 		"the end of another's.")
 	counter("Expired", "expired_records_total", "Records that were deleted because their time had "+
 		"come.")
+	gauge("Watches", "watches", "Watches, and channels of Changed, that are open.")
+	gauge("WatchLag", "watch_lag_epochs", "Epochs that those who watch were not told of yet.")
+	gauge("WatchWaiting", "watch_waiting_changes", "Changes that wait for the loops of watches.")
+	counter("Gaps", "watch_gaps_total", "Watches that ended because something was too slow: the loop, "+
+		"or the goroutine that serves all of them.")
 	counter("Pruned", "pruned_versions_total", "Old versions dropped.")
 	counter("TickRefreshes", "view_refreshes_total{by=ticker}", "New views of who reads what, by "+
 		"who asked for them: the ticker, committers, or Reclaim.")
@@ -329,6 +341,12 @@ func (x *shared) stats() Stats {
 		Parks:             g.Parks,
 		Evicted:           g.Evicted,
 		Leaked:            x.slots.Leaked(),
+	}
+	s.Watches = int(x.hub.listening.Load())
+	s.WatchWaiting = int(x.hub.waiting.Load())
+	s.Gaps = x.hub.gaps.Load()
+	if s.Watches > 0 {
+		s.WatchLag = uint64(max(now, epoch.Epoch(x.hub.told.Load())) - epoch.Epoch(x.hub.told.Load()))
 	}
 	s.setConflicts(all.conflicts)
 	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime

@@ -281,7 +281,18 @@ func (s *subscription[C]) endUnless(begun *bool) {
 	}
 }
 
-func (s *subscription[C]) end() { s.hub.end(s) }
+func (s *subscription[C]) end() {
+	s.hub.end(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(-s.changes)
+}
+
+// count counts changes that wait. s.mu is held.
+func (s *subscription[C]) count(n int) {
+	s.changes += n
+	s.hub.waiting.Add(int64(n))
+}
 
 func (s *subscription[C]) only() any { return s.of }
 
@@ -298,13 +309,14 @@ func (s *subscription[C]) offer(list []DBCommit) bool {
 		}
 		// A commit of its own may be larger than the buffer.
 		if s.gap = len(s.waiting) > 0 && s.changes+n > s.limit; s.gap {
+			s.hub.gaps.Add(1)
 			break
 		}
 		if len(s.waiting) == cap(s.waiting) {
 			s.waiting = slices.Grow(s.waiting, len(list)-i)
 		}
 		s.waiting = append(s.waiting, picked)
-		s.changes += n
+		s.count(n)
 		s.at = c.Epoch
 	}
 	if s.progress != nil && !s.gap {
@@ -382,7 +394,8 @@ func (s *subscription[C]) take() (list []C, err error) {
 		case <-s.ready:
 		}
 		s.mu.Lock()
-		list, s.waiting, s.changes, s.marked = s.waiting, nil, 0, false
+		list, s.waiting, s.marked = s.waiting, nil, false
+		s.count(-s.changes)
 		if p := s.panics; p != nil && len(list) == 0 {
 			s.mu.Unlock()
 			panic(p)

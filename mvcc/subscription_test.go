@@ -234,6 +234,42 @@ func TestWatchGap(t *testing.T) {
 
 // Replicas of the accounts follow transfers by all ways there are: they never see half of one,
 // and miss none, however they begin.
+// Stats say who watches, what waits for him, and who has missed something.
+func TestWatchStats(t *testing.T) {
+	m := newMap[int, int](t, nil)
+	type figures struct {
+		watches, waiting int
+		lag, gaps        uint64
+	}
+	now := func() figures {
+		s := m.Stats()
+		return figures{s.Watches, s.WatchWaiting, s.WatchLag, s.Gaps}
+	}
+	m.Store(0, 0)
+	require.Equal(t, figures{}, now())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	narrow := m.Watch(ctx, &WatchOptions[int, int]{Buffer: 2})
+	wide := m.Watch(ctx, nil)
+	m.shared.hub.mu.Lock()
+	m.Store(1, 1)
+	m.Store(2, 2)
+	m.Store(3, 3)
+	require.Equal(t, figures{2, 0, 3, 0}, now())
+	m.shared.hub.mu.Unlock()
+	eventually(t, func() bool { return now() == figures{1, 5, 0, 1} }, "it is not told")
+	for _, err := range narrow {
+		if err != nil {
+			require.ErrorIs(t, err, ErrGap)
+		}
+	}
+	require.Equal(t, figures{1, 3, 0, 1}, now())
+	for range wide {
+		break
+	}
+	require.Equal(t, figures{0, 0, 0, 1}, now())
+}
+
 func TestWatchBesideWriters(t *testing.T) {
 	const accounts, opening = 20, 100
 	for _, ordered := range []bool{false, true} {
