@@ -24,7 +24,7 @@ type Versioner interface {
 // transaction, retried until it has committed. An error, which must not be a mere
 // conflict, ends the run as failed; [ErrStopped] does so silently. Beside the
 // methods here it may have those of [Incrementer], [Beginner], [Transferer],
-// [Batcher] and [Pinner], which some workloads need.
+// [Batcher], [Pinner] and [Follower], which some workloads need.
 //
 // A byte slice that is put is new, and nobody writes to it any more: the map may
 // keep it. Nor does anybody write to one that was got.

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -189,6 +190,27 @@ func (s *mvccSession[K, V]) Sum() (total uint64, keys int, err error) {
 		return nil
 	})
 	return total, keys, err
+}
+
+// Follow implements [Follower].
+func (s *mvccSession[K, V]) Follow(
+	ctx context.Context, begin func(all iter.Seq2[K, uint64]), commit func(all []mvcc.Change[K, uint64]) error,
+) error {
+	for ctx.Err() == nil {
+		sn := s.numbers.Snapshot()
+		commits := s.numbers.Watch(ctx, &mvcc.WatchOptions[K, uint64]{Since: sn})
+		begin(sn.All())
+		sn.Close()
+		for c, err := range commits {
+			if err != nil { // a gap, or the end
+				break
+			}
+			if err := commit(c.Changes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Range implements [Ranger].

@@ -89,6 +89,7 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 const (
 	noTx       = "it has no transactions"
 	noOrder    = "its keys have no order"
+	noWatch    = "what is committed cannot be followed"
 	noTables   = "it is not made for several tables with indexes"
 	noMultiTx  = "it has no transactions over several keys"
 	noSnapshot = "it has no snapshots"
@@ -108,9 +109,9 @@ func lacking(why string, more map[string]string) map[string]string {
 	return lacks
 }
 
-// unordered returns what an engine lacks that has transactions and no order.
+// unordered returns what an engine lacks that has transactions, no order, and no watches.
 func unordered() map[string]string {
-	lacks := map[string]string{}
+	lacks := map[string]string{"watched": noWatch}
 	for _, w := range rangeWorkloads() {
 		lacks[w.Name] = noOrder
 	}

@@ -198,7 +198,7 @@ func smallWorkloads() []Workload {
 // smallNumbers returns all workloads of an [Engine], small and with values that are
 // numbers, for engines that have no others.
 func smallNumbers() []Workload {
-	list := slices.DeleteFunc(smallWorkloads(), func(w Workload) bool { return w.kind == orders })
+	list := slices.DeleteFunc(smallWorkloads(), func(w Workload) bool { return w.kind == orders || w.kind == watched })
 	for i := range list {
 		list[i].Params.ValueSize = ValueSize{}
 	}

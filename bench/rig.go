@@ -56,6 +56,7 @@ type rigOf[K comparable, V any] struct {
 	list   []K           // the keys
 	values values[V]     // the runner's
 	pin    Pin[K, V]     // open until the end; nil if there is none
+	atEnd  func()        // is called at the end, if not nil
 }
 
 func newRigOf[K comparable, V any](t *Trial) *rigOf[K, V] {
@@ -154,6 +155,9 @@ func (r *rigOf[K, V]) engineItself() any { return r.engine }
 func (r *rigOf[K, V]) close() {
 	if r.pin != nil {
 		r.pin.Close()
+	}
+	if r.atEnd != nil {
+		r.atEnd()
 	}
 	if r.engine != nil {
 		r.engine.Close()

@@ -1,6 +1,9 @@
 package bench
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // To add a workload, write a file like those that begin with work_: what is listed, the
 // job, the task and what is verified; and name the job here.
@@ -23,6 +26,7 @@ const (
 	rangeRead
 	rangeAudit
 	orders
+	watched
 )
 
 // newJob returns the job of the workload that r is for.
@@ -38,6 +42,8 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 		return &freeJob[K, V]{rigOf: r}
 	case transfer:
 		return &transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}
+	case watched:
+		return &watchedJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}, patience: time.Minute}
 	case counter, crowd:
 		return &counterJob[K, V]{added[K, V]{rigOf: r}}
 	case begin:
@@ -58,7 +64,7 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 // listed.
 func Workloads() []Workload {
 	return slices.Concat(getPutWorkloads(), ycsbWorkloads(), ownKeyWorkloads(), freeBatchWorkloads(),
-		transferWorkloads(), rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
+		transferWorkloads(), watchedWorkloads(), rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
 }
 
 // WorkloadByName returns the built-in workload called name.

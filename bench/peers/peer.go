@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -24,7 +25,13 @@ type Peer struct {
 // Peers returns the peers that come from modules of their own, in the order in
 // which they are listed.
 func Peers() []Peer {
-	return []Peer{badgerPeer(), memdbPeer(), buntdbPeer(), columnPeer(), stmPeer(), bboltPeer(), btreePeer()}
+	list := []Peer{badgerPeer(), memdbPeer(), buntdbPeer(), columnPeer(), stmPeer(), bboltPeer(), btreePeer()}
+	for i := range list {
+		lacks := map[string]string{"watched": "it gives nobody its commits, whole and in order"}
+		maps.Copy(lacks, list[i].Lacks)
+		list[i].Lacks = lacks
+	}
+	return list
 }
 
 // builtin is the isolation of the engines of package bench.
