@@ -155,7 +155,7 @@ func TestDamage(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(dir, name))
 	require.NoError(t, err)
 	mark := 0 // how long the last mark is
-	for lastMark(whole[len(whole)-mark:]) == 0 {
+	for lastMark(whole[len(whole)-mark:], "") == 0 {
 		mark++
 	}
 	try := func(data []byte) (*ledger, error) {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ func list(dir string) (l listing, err error) {
 	for _, e := range entries {
 		var n uint64
 		switch name := e.Name(); {
+		case e.IsDir():
 		case scans(name, "backup-%d", &n) && name == backupName(n):
 			l.backups = append(l.backups, n)
 		case scans(name, "journal-%d", &n) && name == journalName(n):
@@ -61,11 +63,26 @@ func removeBelow(dir string, n uint64) error {
 		}
 	}
 	for _, name := range l.left {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			return err
+		if e := os.Remove(filepath.Join(dir, name)); !errors.Is(e, os.ErrNotExist) {
+			err = errors.Join(err, e)
 		}
 	}
-	return nil
+	return err
+}
+
+// makeDir makes a folder, with those above it, so that their names are on disk.
+func makeDir(dir string) error {
+	above := filepath.Dir(filepath.Clean(dir))
+	if _, err := os.Stat(dir); err == nil || above == dir {
+		return os.MkdirAll(dir, 0o700) // it may be a file
+	}
+	if err := makeDir(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(above)
 }
 
 // createFile creates a file that can be read by its owner alone, and whose name is on disk.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -19,8 +18,9 @@ var ErrClosed = errors.New("journal: it is closed")
 type Options struct {
 	// Every is how long what was committed may stay in the memory of the machine until it is
 	// written to the disk, if nobody calls [Journal.Sync]: that is lost if the machine fails.
-	// What the process is killed with is some milliseconds in any case. Default: a second.
-	// Negative: only Sync and Close write to the disk.
+	// If the process is killed what was committed in the last milliseconds is lost in any case,
+	// and after a gap or a failure what was since the last group, until there is a new backup.
+	// Default: a second. Negative: only Sync and Close write to the disk.
 	Every time.Duration
 	// Compact is how long a journal gets, in bytes, before a new backup takes its place; or as
 	// long as the last backup, if that is more. Default: 64 MB.
@@ -32,7 +32,8 @@ type Options struct {
 	// was written with another one.
 	Version int
 	// OnError is called, by a goroutine of the journal, if something could not be written; the
-	// journal takes a new backup then, after a second, and after longer if that fails too.
+	// journal takes a new backup then, after a second, and after up to ten if that fails too. It
+	// must not call Close.
 	OnError func(error)
 
 	_ struct{}
@@ -84,10 +85,10 @@ type Journal struct {
 
 	mu      sync.Mutex
 	stats   Stats
-	err     error     // why nothing can be written at the moment
-	since   time.Time // when the first came that is not on disk
-	waiting []waiter  // for the disk
-	asked   bool      // the writer will be told of progress
+	err     error                 // why nothing can be written at the moment
+	since   time.Time             // when the first came that is not on disk
+	waiting map[chan error]uint64 // for an epoch to be on disk
+	asked   bool                  // the writer will be told of progress
 	closed  bool
 }
 
@@ -95,12 +96,6 @@ type Journal struct {
 type file interface {
 	io.WriteCloser
 	Sync() error
-}
-
-// A waiter waits until an epoch is on disk.
-type waiter struct {
-	epoch uint64
-	done  chan error
 }
 
 // Stats says how a journal is doing.
@@ -129,15 +124,16 @@ type Stats struct {
 // Open makes the tables what they were when the journal in the folder dir was written last, see
 // [mvcc.DB.Load], and keeps what is committed from then on in it. If there is none it makes one,
 // and the tables stay as they are. All tables that are in the journal must have been made, and
-// nobody else should write to them until Open returns. codec must be the one that the journal
+// nobody else should write to them until Open returns; of a table that is closed nothing is kept. codec must be the one that the journal
 // was written with; opts may be nil. Then Open takes a backup.
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
-// for files (not on Windows). If Open fails the files are as they were; the tables may have a part
-// of what is in them. What is damaged is a [*mvcc.DamageError].
+// for files (not on Windows). If Open fails nothing of what is in the files is lost; the tables may
+// have a part of it. What was on disk and is damaged is a [*mvcc.DamageError].
 //
 // A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
-// backup what is written meanwhile is kept in memory.
+// backup what is written meanwhile is kept in memory; if that takes longer than
+// [mvcc.Options.MaxTxAge] it fails.
 func Open(ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options) (*Journal, error) {
 	return open(ctx, dir, db, codec, opts, createFile, time.Second)
 }
@@ -150,8 +146,9 @@ func open(
 		panic("journal: Open: ctx is nil")
 	}
 	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(), create: create, retry: retry,
-		ended: make(chan struct{}), hurry: make(chan struct{}, 1)}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+		waiting: map[chan error]uint64{},
+		ended:   make(chan struct{}), hurry: make(chan struct{}, 1)}
+	if err := makeDir(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	var err error
@@ -198,8 +195,8 @@ func (j *Journal) Sync(ctx context.Context) error {
 		j.mu.Unlock()
 		return nil
 	}
-	w := waiter{epoch, make(chan error, 1)}
-	j.waiting = append(j.waiting, w)
+	done := make(chan error, 1)
+	j.waiting[done] = epoch
 	ask := !j.asked
 	j.asked = true
 	j.mu.Unlock()
@@ -211,9 +208,12 @@ func (j *Journal) Sync(ctx context.Context) error {
 		j.db.RequestProgress()
 	}
 	select {
-	case err := <-w.done:
+	case err := <-done:
 		return err
 	case <-ctx.Done():
+		j.mu.Lock()
+		delete(j.waiting, done)
+		j.mu.Unlock()
 		return ctx.Err()
 	}
 }

@@ -59,7 +59,8 @@ func (j *Journal) loadJournal(ctx context.Context, n uint64, after *mvcc.Backup,
 		length := int64(0)
 		if string(magic) == string(markMagic[:]) {
 			var e uint64
-			if e, length, err = readMark(in); err == nil && e > after.Epoch {
+			var db string
+			if e, db, length, err = readMark(in); err == nil && (e > after.Epoch || db != after.DB) {
 				*over = true
 				continue
 			}
@@ -91,7 +92,7 @@ func (j *Journal) loadJournal(ctx context.Context, n uint64, after *mvcc.Backup,
 	if err != nil {
 		return err
 	}
-	if e := lastMark(rest); e > after.Epoch {
+	if e := lastMark(rest, after.DB); e > after.Epoch {
 		return fmt.Errorf("%s, at offset %d: what was on disk up to epoch %d is lost after epoch %d: %w",
 			path, at, e, after.Epoch, damage(why, at))
 	}

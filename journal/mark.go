@@ -8,37 +8,39 @@ import (
 	"github.com/mvccmap/mvccmap/internal/frames"
 )
 
-// A mark says that all up to an epoch is on disk: a stream of one frame of its own.
+// A mark says that all up to an epoch of a database is on disk: a stream of one frame of its own.
+// What looks like one may be in the data of others, but not with the random name of the database.
 var markMagic = frames.Magic([]byte("mvccmark"))
 
 const frameMark = 'm'
 
-func writeMark(w io.Writer, epoch uint64) error {
-	return frames.NewWriter(w, markMagic).Frame(frameMark, binary.AppendUvarint(nil, epoch))
+func writeMark(w io.Writer, epoch uint64, db string) error {
+	return frames.NewWriter(w, markMagic).Frame(frameMark, append(binary.AppendUvarint(nil, epoch), db...))
 }
 
 // readMark reads a mark, and returns how long it is. An error is a [*frames.DamageError], or of r.
-func readMark(r io.Reader) (epoch uint64, n int64, err error) {
+func readMark(r io.Reader) (epoch uint64, db string, n int64, err error) {
 	in := frames.NewReader(r, markMagic)
 	kind, payload, err := in.Frame()
 	if err != nil {
-		return 0, 0, err
+		return 0, "", 0, err
 	}
 	epoch, k := binary.Uvarint(payload)
-	if kind != frameMark || k != len(payload) {
-		return 0, 0, in.Damage("it is not a mark")
+	if kind != frameMark || k <= 0 {
+		return 0, "", 0, in.Damage("it is not a mark")
 	}
-	return epoch, in.Read(), nil
+	return epoch, string(payload[k:]), in.Read(), nil
 }
 
-// lastMark returns the highest epoch of the marks in data, 0 if there is none.
-func lastMark(data []byte) (epoch uint64) {
+// lastMark returns the highest epoch of the marks of a database in data, or, if db is empty, of
+// any; 0 if there is none.
+func lastMark(data []byte, db string) (epoch uint64) {
 	for {
 		at := bytes.Index(data, markMagic[:])
 		if at < 0 {
 			return epoch
 		}
-		if e, _, err := readMark(bytes.NewReader(data[at:])); err == nil {
+		if e, of, _, err := readMark(bytes.NewReader(data[at:])); err == nil && (db == "" || of == db) {
 			epoch = max(epoch, e)
 		}
 		data = data[at+1:]

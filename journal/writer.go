@@ -16,7 +16,7 @@ import (
 // have more than a few commits; longestRetry is how long it does after failures, at most.
 const (
 	groupPause   = 5 * time.Millisecond
-	longestRetry = time.Minute
+	longestRetry = 10 * time.Second
 )
 
 // run is the goroutine. It tells begun when the first backup is on disk, or why it is not.
@@ -37,10 +37,12 @@ func (j *Journal) run(last uint64, begun chan<- error) {
 			begun <- err
 			return
 		}
-		if errors.Is(err, mvcc.ErrGap) {
+		if w.gap {
 			j.mu.Lock()
 			j.stats.Gaps++
 			j.mu.Unlock()
+		}
+		if err == nil { // but for a gap
 			continue
 		}
 		if j.ctx.Err() != nil {
@@ -53,6 +55,9 @@ func (j *Journal) run(last uint64, begun chan<- error) {
 		}
 		retry = min(2*retry, longestRetry)
 	}
+	if first {
+		begun <- j.ctx.Err()
+	}
 	j.release(0, ErrClosed)
 }
 
@@ -60,9 +65,16 @@ func (j *Journal) run(last uint64, begun chan<- error) {
 func (j *Journal) fail(err error) {
 	j.mu.Lock()
 	j.err = err
-	j.stats.Failures++
 	j.mu.Unlock()
 	j.release(0, err)
+	j.tell(err)
+}
+
+// tell tells the user of an error.
+func (j *Journal) tell(err error) {
+	j.mu.Lock()
+	j.stats.Failures++
+	j.mu.Unlock()
 	if j.opts.OnError != nil {
 		j.opts.OnError(err)
 	}
@@ -73,16 +85,13 @@ func (j *Journal) fail(err error) {
 func (j *Journal) release(e uint64, err error) (more bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	rest := j.waiting[:0]
-	for _, w := range j.waiting {
-		if err == nil && w.epoch > e {
-			rest = append(rest, w)
-			continue
+	for done, epoch := range j.waiting {
+		if err != nil || epoch <= e {
+			done <- err
+			delete(j.waiting, done)
 		}
-		w.done <- err
 	}
-	clear(j.waiting[len(rest):])
-	j.waiting, j.asked = rest, len(rest) > 0
+	j.asked = len(j.waiting) > 0
 	return j.asked
 }
 
@@ -102,6 +111,9 @@ type writer struct {
 	sure    uint64      // the epoch up to which all is on disk
 	marked  uint64      // the epoch of the last mark
 	safe    bool        // J3 holds for sure
+	gap     bool        // commits were missed
+	closed  bool        // a table was closed, which is still in the backup
+	db      string      // [mvcc.Backup.DB]
 	timer   *time.Timer
 
 	backup *backup // that is being taken, or nil
@@ -113,7 +125,7 @@ type backup struct {
 	number uint64
 	of     mvcc.DBSnapshot
 	epoch  uint64
-	bytes  int64
+	info   mvcc.Backup
 	done   chan error
 }
 
@@ -128,10 +140,10 @@ func (w *writer) take(ctx context.Context, b *backup) {
 	w.backup, b.number = b, w.number
 	go func() {
 		j := w.j
-		info, err := j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
+		var err error
+		b.info, err = j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
 			&mvcc.SaveOptions{Of: b.of, Version: j.opts.Version})
 		b.of.Close()
-		b.bytes = info.Bytes
 		b.done <- err
 		j.db.RequestProgress()
 	}()
@@ -142,11 +154,11 @@ func (w *writer) follow() (err error) {
 	j := w.j
 	ctx, cancel := context.WithCancel(j.ctx)
 	b := j.snapshot()
+	w.waits()
 	defer func() { err = errors.Join(err, w.end(cancel)) }()
 	var commits iter.Seq2[mvcc.DBCommit, error]
-	err = b.of.Try(func() error {
+	err = unlessTooOld(func() {
 		commits = j.db.Watch(ctx, &mvcc.DBWatchOptions{Since: b.of, Buffer: j.opts.Buffer, Progress: true})
-		return nil
 	})
 	if err == nil {
 		err = w.begin(b)
@@ -155,12 +167,12 @@ func (w *writer) follow() (err error) {
 		b.of.Close()
 		return err
 	}
-	w.since = time.Now()
 	w.take(ctx, b)
 	var group []mvcc.DBCommit
 	for c, err := range commits {
 		if errors.Is(err, mvcc.ErrGap) {
-			return errors.Join(err, w.settle())
+			w.gap = true
+			return w.settle()
 		}
 		if err != nil {
 			return err
@@ -171,6 +183,7 @@ func (w *writer) follow() (err error) {
 			}
 			group = cleared(group)
 		}
+		w.closed = w.closed || c.Closed != ""
 		if group = append(group, c); !c.Progress {
 			continue
 		}
@@ -186,6 +199,33 @@ func (w *writer) follow() (err error) {
 		}
 	}
 	return nil
+}
+
+// unlessTooOld returns the error with which f panics if a snapshot is too old.
+func unlessTooOld(f func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			if err = p; !errors.Is(err, mvcc.ErrTxTooOld) {
+				panic(p)
+			}
+		default:
+			panic(p)
+		}
+	}()
+	f()
+	return nil
+}
+
+// waits notes that something waits to be on disk from now on, unless something has before.
+func (w *writer) waits() {
+	w.j.mu.Lock()
+	defer w.j.mu.Unlock()
+	if w.j.since.IsZero() {
+		w.j.since = time.Now()
+	}
+	w.since = w.j.since
 }
 
 func cleared(group []mvcc.DBCommit) []mvcc.DBCommit {
@@ -204,6 +244,7 @@ func (w *writer) begin(b *backup) (err error) {
 
 // write writes a group.
 func (w *writer) write(group []mvcc.DBCommit) (err error) {
+	w.waits()
 	to := bufio.NewWriterSize(w.file, 1<<16)
 	w.after, err = w.j.db.SaveCommits(context.Background(), to, w.j.codec, w.after, group,
 		&mvcc.SaveOptions{Version: w.j.opts.Version})
@@ -214,13 +255,10 @@ func (w *writer) write(group []mvcc.DBCommit) (err error) {
 		return err
 	}
 	w.written += w.after.Bytes
-	if w.unsure = true; w.since.IsZero() {
-		w.since = time.Now()
-	}
+	w.unsure = true
 	j := w.j
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.since = w.since
 	j.stats.Groups++
 	j.stats.Bytes += uint64(w.after.Bytes)
 	return nil
@@ -261,7 +299,8 @@ func (w *writer) progress(to uint64) error {
 	if w.unsure && w.safe && j.opts.Every > 0 {
 		w.askIn(j.opts.Every - time.Since(w.since))
 	}
-	if w.safe && w.backup == nil && w.next == nil && w.written >= w.compact {
+	if w.safe && w.backup == nil && w.next == nil && (w.closed || w.written >= w.compact) {
+		w.closed = false
 		w.next = j.snapshot()
 		j.db.RequestProgress() // else it stays open for as long as nobody commits
 	}
@@ -287,7 +326,7 @@ func (w *writer) acknowledge() error {
 		return nil
 	}
 	w.marked = w.after.Epoch
-	return writeMark(w.file, w.marked)
+	return writeMark(w.file, w.marked, w.db)
 }
 
 // settle is called when there is a gap: what is under way is brought to its end, so that it gets
@@ -325,7 +364,7 @@ func (w *writer) look() error {
 // taken is called when a backup is on disk.
 func (w *writer) taken(b *backup) error {
 	j := w.j
-	w.compact = max(j.opts.Compact, b.bytes)
+	w.compact, w.db = max(j.opts.Compact, b.info.Bytes), b.info.DB
 	j.mu.Lock()
 	j.err = nil
 	j.stats.Backups++
@@ -335,7 +374,10 @@ func (w *writer) taken(b *backup) error {
 		w.safe = true
 		w.based()
 	}
-	return removeBelow(j.dir, b.number) // J2
+	if err := removeBelow(j.dir, b.number); err != nil { // J2
+		j.tell(err) // it is tried again after the next one
+	}
+	return nil
 }
 
 // rotate ends the journal with a group, and begins the next one with a backup.
@@ -356,7 +398,7 @@ func (w *writer) rotate(ctx context.Context, group []mvcc.DBCommit) error {
 	w.next = nil
 	w.take(ctx, b)
 	w.marked = b.epoch
-	return writeMark(w.file, b.epoch)
+	return writeMark(w.file, b.epoch, w.db)
 }
 
 // askIn asks for progress in a while.

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -58,6 +59,8 @@ type BackupTable struct {
 	Value string `json:"value"`
 	// ID tells tables of the same name apart: when one was closed and made again.
 	ID int `json:"id,omitempty"`
+	// Closed says that the table was closed: what was in it goes.
+	Closed bool `json:"closed,omitempty"`
 	// Records is how many records, and deletions, there are.
 	Records int `json:"-"`
 }
@@ -69,13 +72,12 @@ func (b *Backup) identify(before *Backup) {
 		maps.Copy(b.ids, before.ids)
 	}
 	for _, table := range b.Tables {
-		b.ids[table.Name] = table.ID
+		if !table.Closed {
+			b.ids[table.Name] = table.ID
+		} else if b.ids[table.Name] == table.ID {
+			delete(b.ids, table.Name)
+		}
 	}
-}
-
-func (b *Backup) has(name string) bool {
-	_, there := b.ids[name]
-	return there
 }
 
 // SaveOptions configures a backup. A nil *SaveOptions, and every field that is zero, means the
@@ -111,15 +113,15 @@ func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOpti
 		s.of = db.Snapshot()
 		defer s.of.Close()
 	}
-	db.checkOwn("Of", s.of)
-	s.Epoch = s.of.Epoch()
 	err := s.of.Try(func() error {
+		db.checkOwn("Of", s.of)
+		s.Epoch = s.of.Epoch()
 		if o.Since.s.st == nil {
 			return s.run(db.all())
 		}
-		db.checkOwn("Since", o.Since)
 		s.since = &o.Since
 		return o.Since.Try(func() error {
+			db.checkOwn("Since", o.Since)
 			s.Since = o.Since.Epoch()
 			return s.run(db.all())
 		})
@@ -168,17 +170,22 @@ type saving struct {
 	of      DBSnapshot
 	since   *DBSnapshot
 	after   *Backup
-	commits []DBCommit // if there are any it is these that are saved
+	closed  []BackupTable
+	changes map[any][]any // by table, []Change[K, V]; if not nil it is these that are saved
 	to      *frames.Writer
 	data    []byte // of the table, not written yet
 }
 
 func (s *saving) run(tables []anyTable) error {
 	defer func() { s.Bytes = s.to.Written() }()
-	slices.SortFunc(tables, func(a, b anyTable) int { return strings.Compare(a.described().Name, b.described().Name) })
+	slices.SortFunc(tables, func(a, b anyTable) int {
+		a1, b1 := a.described(), b.described()
+		return cmp.Or(strings.Compare(a1.Name, b1.Name), cmp.Compare(a1.ID, b1.ID))
+	})
 	for _, table := range tables {
 		s.Tables = append(s.Tables, table.described())
 	}
+	s.Tables = append(s.Tables, s.closed...)
 	s.identify(s.after)
 	header, err := json.Marshal(s.Backup)
 	if err != nil {
@@ -276,14 +283,14 @@ func (m *Map[K, V]) save(s *saving, enc encoder, n *int) (err error) {
 		}
 		return err == nil
 	}
-	for _, c := range s.commits {
-		for _, c := range m.Changes(c) {
+	for _, list := range s.changes[m] {
+		for _, c := range list.([]Change[K, V]) {
 			if !encode(&saved[K, V]{c.Key, c.New, !c.Has}) {
 				return err
 			}
 		}
 	}
-	if s.commits != nil {
+	if s.changes != nil {
 		return nil
 	}
 	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen} }

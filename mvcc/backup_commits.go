@@ -3,13 +3,14 @@ package mvcc
 import (
 	"context"
 	"io"
+	"slices"
 )
 
 // SaveCommits writes commits that [DB.Watch] has given as a backup of differences: from the one
 // that is after to the state at the epoch of the last of them, which may be a [DBCommit.Progress].
 // It must be all commits in between, in their order, and there must be one. What it
-// returns is after for the next call; of the first one Epoch is enough. Only the tables that have changed are named in it. Of opts,
-// which may be nil, Version and Progress count. For the rest it is as [DB.Save], but that it needs
+// returns is after for the next call; of the first one Epoch is enough. Only the tables that have changed, or were closed, are named in
+// it. Of opts, which may be nil, Version and Progress count. For the rest it is as [DB.Save], but that it needs
 // no snapshot.
 func (db *DB) SaveCommits(
 	ctx context.Context, w io.Writer, codec Codec, after Backup, commits []DBCommit, opts *SaveOptions,
@@ -23,18 +24,24 @@ func (db *DB) SaveCommits(
 	case s.opts.Of.s.st != nil || s.opts.Since.s.st != nil:
 		panic("mvcc: SaveCommits: SaveOptions.Of or Since is set")
 	}
-	s.Since, s.after, s.commits = after.Epoch, &after, commits
+	s.Since, s.after, s.changes = after.Epoch, &after, map[any][]any{}
 	var changed []anyTable
-	seen := map[any]struct{}{}
 	for i, c := range commits {
 		if c.Epoch < s.Since || i > 0 && c.Epoch < commits[i-1].Epoch {
 			panic("mvcc: SaveCommits: the commits are not in their order")
 		}
 		s.Epoch = c.Epoch
+		if c.closed != nil {
+			table := c.closed.described()
+			table.Closed = true
+			s.closed = append(s.closed, table)
+			changed = slices.DeleteFunc(changed, func(table anyTable) bool { return table == c.closed })
+		}
 		for _, t := range c.tables {
-			if !repeated(seen, t.of) {
+			if s.changes[t.of] == nil {
 				changed = append(changed, t.of.(anyTable))
 			}
+			s.changes[t.of] = append(s.changes[t.of], t.changes)
 		}
 	}
 	err := s.run(changed)

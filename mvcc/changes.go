@@ -39,7 +39,12 @@ type DBCommit struct {
 	// Progress says that this is no commit: it has no changes, and says that all commits up to
 	// Epoch were given, see [DBWatchOptions.Progress].
 	Progress bool
-	tables   []tableChanges
+	// Closed says that this is no commit: it has no changes, and says that a table of this name
+	// was closed, see [Map.Close].
+	Closed string
+
+	tables []tableChanges
+	closed anyTable
 }
 
 // tableChanges are the changes of a commit in one map.

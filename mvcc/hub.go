@@ -328,10 +328,20 @@ func (m *Map[K, V]) leaveAll() {
 		return
 	}
 	h.round()
-	if f := m.feed.Load(); f != nil {
-		f.inAll = false
-		h.sweep()
+	f := m.feed.Load()
+	if f == nil {
+		return
 	}
+	if f.inAll {
+		told := []DBCommit{{Epoch: uint64(h.at), Closed: m.counters.name, closed: m}}
+		for w := range h.listeners {
+			if w.only() == nil && !offered(w, told) {
+				h.drop(w)
+			}
+		}
+	}
+	f.inAll = false
+	h.sweep()
 }
 
 // fed gives the map a feed, if it has none. hub.mu is held; join must follow.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 
 	"github.com/mvccmap/mvccmap/internal/frames"
@@ -133,9 +134,23 @@ func (l *loading) run(db *DB, before *Backup) error {
 	if err := l.fits(before); err != nil {
 		return err
 	}
+	ids := map[string]int{} // of the tables, as far as it was read
+	if before != nil {
+		maps.Copy(ids, before.ids)
+	}
 	l.identify(before)
 	for i, table := range l.Tables {
 		to := l.tables[table.Name]
+		if table.Closed {
+			if to == nil {
+				to, _ = db.loader(table, l.opts.AnyTypes)
+			}
+			if to != nil && ids[table.Name] == table.ID {
+				l.tables[table.Name] = to
+				to.renew()
+			}
+			continue
+		}
 		if to == nil {
 			to, err = db.loader(table, l.opts.AnyTypes)
 			if err != nil {
@@ -143,9 +158,10 @@ func (l *loading) run(db *DB, before *Backup) error {
 			}
 			l.tables[table.Name] = to
 		}
-		if before == nil || before.has(table.Name) && before.ids[table.Name] != table.ID {
+		if was, there := ids[table.Name]; before == nil || there && was != table.ID {
 			to.renew()
 		}
+		ids[table.Name] = table.ID
 		if err := l.table(&l.Tables[i]); err != nil {
 			return err
 		}

@@ -155,13 +155,16 @@ type DBWatchOptions struct {
 }
 
 // Watch is [Map.Watch] for all tables, also those that are made later: a commit is given with
-// its changes in all of them, see [Map.Changes].
+// its changes in all of them, see [Map.Changes]. When a table is closed that is told as well.
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
 	var o DBWatchOptions
 	if opts != nil {
 		o = *opts
 	}
 	s := newSubscription(ctx, &db.root.shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
+		if c.closed != nil {
+			return c, 1
+		}
 		some, n := DBCommit{Epoch: c.Epoch, Expired: c.Expired}, 0
 		for _, t := range c.tables {
 			if t.inAll {

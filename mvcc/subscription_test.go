@@ -154,10 +154,12 @@ func TestWatchDB(t *testing.T) {
 				require.Len(t, a.Changes(c), 3)
 				require.Equal(t, []Change[int, int]{{1, 0, 2, false, true}}, b.Changes(c))
 			case 3:
+				require.Equal(t, "closed", c.Closed)
+			case 4:
 				require.Empty(t, a.Changes(c))
 				require.Equal(t, []Change[int, int]{{2, 0, 3, false, true}}, b.Changes(c))
 			}
-			if n == 3 {
+			if n == 4 {
 				break
 			}
 		}
