@@ -124,8 +124,9 @@ type Stats struct {
 // Open makes the tables what they were when the journal in the folder dir was written last, see
 // [mvcc.DB.Load], and keeps what is committed from then on in it. If there is none it makes one,
 // and the tables stay as they are. All tables that are in the journal must have been made, and
-// nobody else should write to them until Open returns; of a table that is closed nothing is kept. codec must be the one that the journal
-// was written with; opts may be nil. Then Open takes a backup.
+// nobody else should write to them until Open returns. codec must be the one that the journal was
+// written with; opts may be nil. Then Open takes a backup. Of a table that is closed nothing is
+// kept.
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
 // for files (not on Windows). If Open fails nothing of what is in the files is lost; the tables may

@@ -24,7 +24,7 @@ import (
 // background work, so that the program ends with its panic; or by Reclaim.
 //
 // Expire looks at all keys once; it may be called while the map is in use, once. What is written
-// after it was called expires. A key and some 40 bytes are kept for each record, and at times for
+// after it was called expires. A key and some 16 bytes are kept for each record, and at times for
 // some that were deleted; who writes faster than these can be looked at does that himself.
 // [Map.Close] and [DB.Close] end it: nothing expires any more. If the clock is set, or the machine
 // was asleep, a record may go a minute late.

@@ -12,6 +12,7 @@ var areas = []struct{ prefix, title string }{
 	{"favour-", "Package favour: who goes first"},
 	{"gc-", "Package gc: views, queue, ticker"},
 	{"mvcc-", "Package mvcc: the map"},
+	{"journal-", "Package journal: commits on disk"},
 }
 
 // printMarkdown prints which test finds which fault, as docs/mutants.md.
