@@ -338,7 +338,7 @@ func (w *writer) settle() error {
 	if err := w.look(); err != nil || !w.safe {
 		return err
 	}
-	if err := w.sync(w.after.Epoch); err != nil {
+	if err := w.sync(max(w.sure, w.after.Epoch)); err != nil {
 		return err
 	}
 	return w.acknowledge()

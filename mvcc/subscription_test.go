@@ -407,9 +407,11 @@ func TestWatchMisuse(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	for _, h := range []*hub{&m.shared.hub, &other.shared.hub, &a.root.shared.hub} {
+		h.mu.Lock() // whose context has ended may be ending yet
 		require.Nil(t, h.work.Load())
 		require.Empty(t, h.listeners)
 		require.Empty(t, h.feeds)
+		h.mu.Unlock()
 	}
 	require.Nil(t, m.feed.Load())
 }
