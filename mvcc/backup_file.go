@@ -6,7 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"github.com/mvccmap/mvccmap/internal/folder"
 )
 
 // SaveFile is [DB.Save] into a file. The file at path is replaced when the backup is complete and
@@ -37,19 +38,7 @@ func (db *DB) SaveFile(ctx context.Context, path string, codec Codec, opts *Save
 	if err != nil {
 		return b, errors.Join(err, os.Remove(f.Name()))
 	}
-	return b, syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename in a folder durable, where that is possible.
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return b, folder.Sync(filepath.Dir(path))
 }
 
 // LoadFile is [DB.Load] from a file, in which nothing may follow the backup.

@@ -330,6 +330,9 @@ func (x *shared) stats() Stats {
 		Deferred:      f.Deferrals,
 		HeldClaims:    f.Held,
 		Waiting:       f.Waiting,
+		Watches:       int(x.hub.listening.Load()),
+		WatchWaiting:  int(x.hub.waiting.Load()),
+		Gaps:          x.hub.gaps.Load(),
 
 		TickRefreshes:     g.TickRefreshes.N,
 		CommitRefreshes:   g.CommitRefreshes.N,
@@ -342,11 +345,8 @@ func (x *shared) stats() Stats {
 		Evicted:           g.Evicted,
 		Leaked:            x.slots.Leaked(),
 	}
-	s.Watches = int(x.hub.listening.Load())
-	s.WatchWaiting = int(x.hub.waiting.Load())
-	s.Gaps = x.hub.gaps.Load()
-	if s.Watches > 0 {
-		s.WatchLag = uint64(max(now, epoch.Epoch(x.hub.told.Load())) - epoch.Epoch(x.hub.told.Load()))
+	if told := epoch.Epoch(x.hub.told.Load()); s.Watches > 0 {
+		s.WatchLag = uint64(max(now, told) - told)
 	}
 	s.setConflicts(all.conflicts)
 	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime

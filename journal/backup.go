@@ -1,0 +1,92 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A backup is one that is taken by a goroutine of its own.
+type backup struct {
+	number uint64
+	of     mvcc.DBSnapshot
+	epoch  uint64
+	info   mvcc.Backup
+	done   chan error
+}
+
+// snapshot returns a backup that can be taken.
+func (j *Journal) snapshot() *backup {
+	s := j.db.Snapshot()
+	return &backup{of: s, epoch: s.Epoch(), done: make(chan error, 1)}
+}
+
+// take takes a backup.
+func (w *writer) take(ctx context.Context, b *backup) {
+	w.backup, b.number = b, w.number
+	go func() {
+		j := w.j
+		var err error
+		b.info, err = j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
+			&mvcc.SaveOptions{Of: b.of, Version: j.opts.Version})
+		b.of.Close()
+		b.done <- err
+		j.db.RequestProgress()
+	}()
+}
+
+// look looks whether the backup is complete that is being taken.
+func (w *writer) look() error {
+	if w.backup == nil {
+		return nil
+	}
+	select {
+	case err := <-w.backup.done:
+		b := w.backup
+		if w.backup = nil; err != nil {
+			return err
+		}
+		return w.taken(b)
+	default:
+		return nil
+	}
+}
+
+// taken is called when a backup is on disk.
+func (w *writer) taken(b *backup) error {
+	j := w.j
+	w.compact, w.db = max(j.opts.Compact, b.info.Bytes), b.info.DB
+	j.mu.Lock()
+	j.err = nil
+	j.stats.Backups++
+	j.stats.LastBackup = time.Now()
+	j.mu.Unlock()
+	if !w.safe {
+		w.safe = true
+		w.based()
+	}
+	if err := removeBelow(j.dir, b.number); err != nil { // J2
+		j.tell(err) // it is tried again after the next one
+	}
+	return nil
+}
+
+// unlessTooOld returns the error with which f panics if a snapshot is too old.
+func unlessTooOld(f func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			if err = p; !errors.Is(err, mvcc.ErrTxTooOld) {
+				panic(p)
+			}
+		default:
+			panic(p)
+		}
+	}()
+	f()
+	return nil
+}
