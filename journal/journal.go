@@ -100,7 +100,7 @@ type file interface {
 	Sync() error
 }
 
-// Stats says how a journal is doing.
+// Stats says how a journal is doing. Some of it is in [mvcc.DB.Stats] too, and on the pages.
 type Stats struct {
 	// Epoch is that up to which all commits are on disk; [mvcc.DB.Epoch] is that of the
 	// database.
@@ -175,6 +175,10 @@ func open(
 		<-j.ended
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.lock.Close())
 	}
+	db.SetJournal(func() (uint64, time.Duration, uint64) {
+		s := j.Stats()
+		return s.Epoch, s.Behind, s.Failures
+	})
 	return j, nil
 }
 
@@ -239,6 +243,7 @@ func (j *Journal) Close() error {
 		return err
 	}
 	defer close(j.gone)
+	j.db.SetJournal(nil)
 	return errors.Join(err, j.lock.Close())
 }
 

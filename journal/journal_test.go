@@ -373,6 +373,10 @@ func TestCloseBesideClose(t *testing.T) {
 		j := opened(t, dir, l, nil, nil)
 		l.must(t, n, false)
 		l.commit(1)
+		require.Positive(t, l.Stats().Backups)
+		require.Positive(t, l.Stats().BackupAge)
+		require.NoError(t, j.Sync(t.Context()))
+		require.Zero(t, l.Stats().JournalLag)
 		l.Close()
 		var wg sync.WaitGroup
 		var one sync.Mutex
@@ -388,5 +392,7 @@ func TestCloseBesideClose(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		l.commit(1)
+		require.Zero(t, l.Stats().JournalLag, "of none")
 	}
 }

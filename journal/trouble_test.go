@@ -198,6 +198,9 @@ func TestFailureBesideGaps(t *testing.T) {
 	require.ErrorIs(t, <-told, broken)
 	require.Positive(t, j.Stats().Failures)
 	require.Positive(t, j.Stats().Behind)
+	require.Positive(t, l.Stats().JournalFailures)
+	require.Positive(t, l.Stats().JournalBehind)
+	require.Positive(t, l.Stats().JournalLag)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {

@@ -126,6 +126,9 @@ func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOpti
 			return s.run(db.all())
 		})
 	})
+	if err == nil {
+		db.root.shared.kept.saved()
+	}
 	return s.Backup, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -216,6 +217,17 @@ func ExampleDB_Sources() {
 	// Output:
 	// [shop shop/orders shop/stock]
 	// 1
+}
+
+func ExampleDB_SetJournal() {
+	db, stock, _ := openShop()
+	defer db.Close()
+	stock.Store("pear", 1)
+	kept := db.Epoch() // by whoever follows DB.Watch
+	db.SetJournal(func() (uint64, time.Duration, uint64) { return kept, 0, 0 })
+	stock.Store("plum", 2)
+	fmt.Println(db.Stats().JournalLag)
+	// Output: 1
 }
 
 func ExampleDB_Reclaim() {

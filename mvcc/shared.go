@@ -21,6 +21,7 @@ type shared struct {
 	watches  watches
 	hub      hub
 	counters commonCounters
+	kept     kept
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
 	// gone is what tables that are gone have counted, and how many keys they had.

@@ -93,6 +93,15 @@ type Stats struct {
 	WatchLag     uint64 `json:"watch_lag"`
 	WatchWaiting int    `json:"watch_waiting"`
 	Gaps         uint64 `json:"gaps"`
+	// Backups counts complete ones, see [DB.Save], and BackupAge is how long ago the last one was
+	// (a gauge). JournalLag is how many epochs before Epoch a journal is, JournalBehind for how
+	// long something has waited to be written by it (gauges), and JournalFailures counts how often
+	// it could not. They are zero where there is none.
+	Backups         uint64        `json:"backups"`
+	BackupAge       time.Duration `json:"backup_age_ns"`
+	JournalLag      uint64        `json:"journal_lag"`
+	JournalBehind   time.Duration `json:"journal_behind_ns"`
+	JournalFailures uint64        `json:"journal_failures"`
 	// Pruned counts versions dropped. It is what was committed less Versions,
 	// and as exact as that.
 	Pruned uint64 `json:"pruned"`
@@ -180,6 +189,14 @@ func describe(gauge, counter func(field, metric, help string)) {
 	gauge("WatchWaiting", "watch_waiting_changes", "Changes that wait for the loops of watches.")
 	counter("Gaps", "watch_gaps_total", "Watches that ended because something was too slow: the loop, "+
 		"or the goroutine that serves all of them.")
+	counter("Backups", "backups_total", "Complete backups.")
+	gauge("BackupAge", "backup_age_seconds", "How long ago the last backup was complete, 0 if "+
+		"there was none.")
+	gauge("JournalLag", "journal_lag_epochs", "Epochs that are not on the disk of the journal yet.")
+	gauge("JournalBehind", "journal_behind_seconds", "For how long something has waited to be on "+
+		"the disk of the journal, 0 if nothing has.")
+	counter("JournalFailures", "journal_failures_total", "How often the journal could not write "+
+		"something.")
 	counter("Pruned", "pruned_versions_total", "Old versions dropped.")
 	counter("TickRefreshes", "view_refreshes_total{by=ticker}", "New views of who reads what, by "+
 		"who asked for them: the ticker, committers, or Reclaim.")
@@ -348,6 +365,7 @@ func (x *shared) stats() Stats {
 	if told := epoch.Epoch(x.hub.told.Load()); s.Watches > 0 {
 		s.WatchLag = uint64(max(now, told) - told)
 	}
+	x.kept.describe(&s)
 	s.setConflicts(all.conflicts)
 	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime
 	// A key has one version, the superfluous ones, and those that are set aside.
