@@ -19,6 +19,8 @@ func (t Target) do(ctx context.Context, r Round) Outcome {
 		return t.doTransfer(ctx, r)
 	case Reclaim:
 		return t.doReclaim(ctx, r)
+	case Copies:
+		return t.doCopies(ctx, r)
 	case Growth:
 		return t.doGrowth(ctx, r)
 	}

@@ -21,11 +21,12 @@ const (
 	OneKey   Kind = "onekey"
 	Transfer Kind = "transfer"
 	Reclaim  Kind = "reclaim"
+	Copies   Kind = "copies"
 	Growth   Kind = "growth"
 )
 
 // Kinds returns all kinds, in the order in which they are reported.
-func Kinds() []Kind { return []Kind{Append, Register, OneKey, Transfer, Reclaim, Growth} }
+func Kinds() []Kind { return []Kind{Append, Register, OneKey, Transfer, Reclaim, Copies, Growth} }
 
 // Doc says what a round of the kind checks.
 func (k Kind) Doc() string {
@@ -35,6 +36,7 @@ func (k Kind) Doc() string {
 		OneKey:   "Load, Store, CompareAndSwap and the like: they are linearizable",
 		Transfer: "transfers between accounts: every scan finds the same sum",
 		Reclaim:  "keys come and go: nothing is left of them in memory",
+		Copies:   "watches, backups and a journal while records expire: they have what was committed",
 		Growth:   "writers that never rest: memory does not grow with what they write",
 	}[k]
 }
@@ -162,8 +164,14 @@ func draw(seed uint64) Round {
 		r.Past = oneOf(0, 5, 20)
 		r.Retain = time.Duration(oneOf(0, 0, 2, 20)) * time.Millisecond
 	}
+	if rnd.IntN(copiesEvery) == 0 && r.Kind != Growth {
+		r.Kind = Copies
+	}
 	return r
 }
+
+// copiesEvery is of how many rounds one keeps copies.
+const copiesEvery = 12
 
 // growthEvery is of how many rounds one is a growth round: it takes as long as that
 // many others.

@@ -54,9 +54,25 @@ func TestMapPasses(t *testing.T) {
 			require.Positive(t, total.Operations)
 			require.Zero(t, total.Undecided)
 			require.Equal(t, k == Append || k == Register, total.Dependencies > 0)
-			require.Equal(t, k == Transfer, total.Audits > 0)
+			require.Equal(t, k == Transfer || k == Copies, total.Audits > 0)
 			require.NoError(t, r.Err())
 		})
+	}
+}
+
+// A copy that is wrong is found, whoever has made it.
+func TestWrongCopiesAreFound(t *testing.T) {
+	for _, by := range []string{"the watch", "a backup", "the journal"} {
+		c := small(Copies)
+		c.Rounds = 1
+		c.Target.Copied = func(is string, accounts map[int]int64) {
+			if is == by {
+				accounts[0]++
+			}
+		}
+		r := run(t, c)
+		require.Len(t, r.Violations, 1)
+		require.Contains(t, r.Violations[0].Detail, by+": table left was")
 	}
 }
 
