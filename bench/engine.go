@@ -135,6 +135,8 @@ type Setup[K comparable, V any] struct {
 
 	// Ordered says that the sessions are asked for ranges, see [Ranger].
 	Ordered bool
+	// Kept says that a session is asked to keep what is committed, see [Keeper].
+	Kept bool
 
 	// Isolation is the level of read-write transactions, for engines that have a
 	// choice. It is never empty.

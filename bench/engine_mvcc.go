@@ -11,6 +11,7 @@ import (
 // mvccEngine is the transactional map.
 type mvccEngine[K comparable, V any] struct {
 	m       *mvcc.Map[K, V]
+	db      *mvcc.DB             // of m, if it is a table
 	numbers *mvcc.Map[K, uint64] // m, if values are numbers
 	options *mvcc.TxOptions      // of every Update; nil: the defaults
 	direct  bool                 // by its one-key operations
@@ -20,13 +21,18 @@ type mvccEngine[K comparable, V any] struct {
 func openMVCC[K comparable, V any](setup Setup[K, V]) *mvccEngine[K, V] {
 	options := setup.Map.options(len(setup.Keys), setup.Isolation)
 	var m *mvcc.Map[K, V]
-	if setup.Ordered {
+	var db *mvcc.DB
+	switch {
+	case setup.Kept:
+		db = mvcc.NewDB(options)
+		m = mvcc.NewTable[K, V](db, tableName, nil)
+	case setup.Ordered:
 		strings := mvcc.NewOrdered[string, V](options)
 		m = any(strings).(*mvcc.Map[K, V])
-	} else {
+	default:
 		m = mvcc.New[K, V](options)
 	}
-	e := &mvccEngine[K, V]{m: m, Limits: setup.Limits}
+	e := &mvccEngine[K, V]{m: m, db: db, Limits: setup.Limits}
 	e.numbers, _ = any(m).(*mvcc.Map[K, uint64])
 	if setup.Attempts > 0 {
 		e.options = &mvcc.TxOptions{MaxAttempts: setup.Attempts}
@@ -54,12 +60,22 @@ func (e *mvccEngine[K, V]) Session(int) Session[K, V] {
 	return &mvccSession[K, V]{mvccEngine: e}
 }
 
-func (e *mvccEngine[K, V]) Close() { e.m.Close() }
+func (e *mvccEngine[K, V]) Close() {
+	e.m.Close()
+	if e.db != nil {
+		e.db.Close()
+	}
+}
 
 // Versions implements [Versioner].
-func (e *mvccEngine[K, V]) Versions() int { return e.m.Stats().Versions }
+func (e *mvccEngine[K, V]) Versions() int { return e.mapStats().Versions }
 
-func (e *mvccEngine[K, V]) mapStats() mvcc.Stats { return e.m.Stats() }
+func (e *mvccEngine[K, V]) mapStats() mvcc.Stats {
+	if e.db != nil {
+		return e.db.Stats()
+	}
+	return e.m.Stats()
+}
 
 // Pin implements [Pinner] for its sessions.
 func (e *mvccEngine[K, V]) Pin() (Pin[K, V], error) { return mvccPin[K, V]{e.m.Snapshot()}, nil }

@@ -90,6 +90,8 @@ const (
 	noTx       = "it has no transactions"
 	noOrder    = "its keys have no order"
 	noWatch    = "what is committed cannot be followed"
+	noJournal  = "what is committed is not kept on disk"
+	noExpiry   = "its records do not expire"
 	noTables   = "it is not made for several tables with indexes"
 	noMultiTx  = "it has no transactions over several keys"
 	noSnapshot = "it has no snapshots"
@@ -109,9 +111,9 @@ func lacking(why string, more map[string]string) map[string]string {
 	return lacks
 }
 
-// unordered returns what an engine lacks that has transactions, no order, and no watches.
+// unordered returns what an engine lacks that has transactions, no order, no watches, no journal and no expiry.
 func unordered() map[string]string {
-	lacks := map[string]string{"watched": noWatch}
+	lacks := map[string]string{"watched": noWatch, "journaled": noJournal, "expiring": noExpiry}
 	for _, w := range rangeWorkloads() {
 		lacks[w.Name] = noOrder
 	}
@@ -121,7 +123,7 @@ func unordered() map[string]string {
 // Engines returns the built-in engines, in the order in which they are listed.
 func Engines() []EngineSpec {
 	levels := []Isolation{Serializable, Snapshot}
-	alone := lacking(noMultiTx, map[string]string{"begin": noTx, "long-reader": noSnapshot})
+	alone := lacking(noMultiTx, map[string]string{"begin": noTx, "long-reader": noSnapshot, "expiring": noExpiry})
 	list := []EngineSpec{
 		{
 			Name: "mvcc",

@@ -198,11 +198,16 @@ func smallWorkloads() []Workload {
 // smallNumbers returns all workloads of an [Engine], small and with values that are
 // numbers, for engines that have no others.
 func smallNumbers() []Workload {
-	list := slices.DeleteFunc(smallWorkloads(), func(w Workload) bool { return w.kind == orders || w.kind == watched })
+	list := slices.DeleteFunc(smallWorkloads(), func(w Workload) bool { return w.special() })
 	for i := range list {
 		list[i].Params.ValueSize = ValueSize{}
 	}
 	return list
+}
+
+// special reports whether few engines can do w.
+func (w Workload) special() bool {
+	return w.kind == orders || w.kind == watched || w.kind == journaled || w.kind == expiring
 }
 
 // every returns what is true once in n times.

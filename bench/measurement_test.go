@@ -109,7 +109,7 @@ func TestProcessorTime(t *testing.T) {
 func TestHarnessCost(t *testing.T) {
 	for _, w := range smallWorkloads() {
 		ns, err := HarnessCost(w)
-		if w.kind == orders || w.kind == watched {
+		if w.special() {
 			require.Error(t, err)
 			continue
 		}

@@ -79,6 +79,7 @@ func (r *rigOf[K, V]) fill() error {
 		Keys:      cloneKeys(r.list),
 		Values:    make([]V, len(r.list)),
 		Ordered:   r.config.Workload.ordered,
+		Kept:      r.config.Workload.kept,
 		Isolation: r.config.Isolation,
 		Map:       r.config.Map,
 		Limits:    Limits{Attempts: r.config.Attempts, Stopped: r.stop.Load},

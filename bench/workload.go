@@ -121,6 +121,7 @@ type Workload struct {
 	owned            bool    // each goroutine has keys of its own
 	multiKey         bool    // its operations are transactions over several keys
 	ordered          bool    // it reads ranges of keys: strings, in their order
+	kept             bool    // what is committed is kept on disk
 	audits           bool    // what HasAudits returns
 	memory           bool    // what ReportsMemory returns
 	operation        string  // what all its operations are, "" if they are gets and puts

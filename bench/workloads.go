@@ -27,6 +27,8 @@ const (
 	rangeAudit
 	orders
 	watched
+	journaled
+	expiring
 )
 
 // newJob returns the job of the workload that r is for.
@@ -44,6 +46,10 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 		return &transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}
 	case watched:
 		return &watchedJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}, patience: time.Minute}
+	case journaled:
+		return &journaledJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}}
+	case expiring:
+		return newExpiring(r)
 	case counter, crowd:
 		return &counterJob[K, V]{added[K, V]{rigOf: r}}
 	case begin:
@@ -64,7 +70,7 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 // listed.
 func Workloads() []Workload {
 	return slices.Concat(getPutWorkloads(), ycsbWorkloads(), ownKeyWorkloads(), freeBatchWorkloads(),
-		transferWorkloads(), watchedWorkloads(), rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
+		transferWorkloads(), watchedWorkloads(), journaledWorkloads(), expiringWorkloads(), rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
 }
 
 // WorkloadByName returns the built-in workload called name.

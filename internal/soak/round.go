@@ -36,7 +36,7 @@ func (k Kind) Doc() string {
 		OneKey:   "Load, Store, CompareAndSwap and the like: they are linearizable",
 		Transfer: "transfers between accounts: every scan finds the same sum",
 		Reclaim:  "keys come and go: nothing is left of them in memory",
-		Copies:   "watches, backups and a journal while records expire: they have what was committed",
+		Copies:   "watches, backups, a journal: each copy is what was committed",
 		Growth:   "writers that never rest: memory does not grow with what they write",
 	}[k]
 }

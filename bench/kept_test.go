@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A resessioned engine is the transactional map with other sessions.
+type resessioned struct {
+	Engine[string, uint64]
+	session func(s *mvccSession[string, uint64]) Session[string, uint64]
+}
+
+func (e resessioned) Session(i int) Session[string, uint64] {
+	return e.session(e.Engine.Session(i).(*mvccSession[string, uint64]))
+}
+
+// tried runs a workload on a resessioned engine, and returns what comes out. If hasty is set the last
+// record has a second to expire.
+func tried(t *testing.T, name string, keys int, hasty bool, session func(s *mvccSession[string, uint64]) Session[string, uint64]) error {
+	w, _ := WorkloadByName(name)
+	w.Params.Keys, w.Params.ValueSize = keys, ValueSize{}
+	e := EngineSpec{Name: "tampered", New: func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+		inner, err := newMVCC(setup)
+		return resessioned{inner, session}, err
+	}}
+	tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Isolation: Serializable})
+	require.NoError(t, err)
+	defer tr.Close()
+	if job, ok := tr.rig.(*rigOf[string, uint64]).job.(*expiringJob[string, uint64]); ok && hasty {
+		job.patience = time.Second
+	}
+	// Some faults need the background work, whenever it comes.
+	for end := time.Now().Add(3 * longestLife); err == nil && time.Now().Before(end); {
+		_, err = tr.RunOps(t.Context(), 5000)
+	}
+	if err == nil {
+		err = tr.Verify()
+	}
+	return err
+}
+
+// expiresAt is a session whose records expire at another time than they should.
+type expiresAt struct {
+	*mvccSession[string, uint64]
+	at func(right time.Time) time.Time
+}
+
+func (s expiresAt) Expire(until func(string, uint64) time.Time) {
+	s.mvccSession.Expire(func(key string, value uint64) time.Time { return s.at(until(key, value)) })
+}
+
+// stays is what is said of a record that does not go.
+const stays = "has not expired"
+
+// Records that expire too early, or never, are noticed.
+func TestFaultyExpiryIsCaught(t *testing.T) {
+	for fault, at := range map[string]func(right time.Time) time.Time{
+		"":                func(right time.Time) time.Time { return right },
+		"before its time": func(right time.Time) time.Time { return right.Add(-longestLife) },
+		stays:             func(time.Time) time.Time { return time.Time{} },
+	} {
+		err := tried(t, "expiring", 5000, fault == stays, func(s *mvccSession[string, uint64]) Session[string, uint64] {
+			return expiresAt{s, at}
+		})
+		if fault == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, fault)
+		}
+	}
+}
+
+// keptWrong is a session that keeps something else.
+type keptWrong struct {
+	*mvccSession[string, uint64]
+	load func(map[string]uint64)
+}
+
+func (s keptWrong) Keep(dir string) (Kept[string], error) {
+	k, err := s.mvccSession.Keep(dir)
+	return keptLoads{k, s.load}, err
+}
+
+type keptLoads struct {
+	Kept[string]
+	load func(map[string]uint64)
+}
+
+func (k keptLoads) Load() (map[string]uint64, error) {
+	loaded, err := k.Kept.Load()
+	k.load(loaded)
+	return loaded, err
+}
+
+// A journal from which another state comes back is noticed.
+func TestFaultyJournalsAreCaught(t *testing.T) {
+	for fault, load := range map[string]func(map[string]uint64){
+		"":                  func(map[string]uint64) {},
+		"what was kept has": func(m map[string]uint64) { m["key-3"]++ },
+		"what was kept":     func(m map[string]uint64) { clear(m) },
+	} {
+		err := tried(t, "journaled", 20, false, func(s *mvccSession[string, uint64]) Session[string, uint64] {
+			return keptWrong{s, load}
+		})
+		if fault == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, fault)
+		}
+	}
+}
