@@ -125,8 +125,18 @@ func TestWatchOverrun(t *testing.T) {
 			require.Equal(t, []Change[int, int]{{1, 1, 2, true, true}}, c.Changes)
 			break
 		}
-		require.Empty(t, db.root.shared.hub.feeds)
+		restsNow(t, &db.root.shared.hub)
 	})
+}
+
+// restsNow checks that nobody watches and nothing is kept.
+func restsNow(t *testing.T, h *hub) {
+	t.Helper()
+	h.mu.Lock() // a watch whose context has ended may be ending yet
+	defer h.mu.Unlock()
+	require.Empty(t, h.listeners)
+	require.Empty(t, h.feeds)
+	require.Nil(t, h.work.Load())
 }
 
 // A function that panics ends its own watch, in its own loop.
@@ -161,9 +171,7 @@ func TestWatchPanics(t *testing.T) {
 		s.Close()
 		require.Panics(t, func() { diff(func(Change[int, int]) bool { return true }) })
 		for _, h := range []*hub{h, &keys.shared.hub} {
-			require.Empty(t, h.listeners)
-			require.Empty(t, h.feeds)
-			require.Nil(t, h.work.Load())
+			restsNow(t, h)
 		}
 	})
 }

@@ -407,11 +407,7 @@ func TestWatchMisuse(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	for _, h := range []*hub{&m.shared.hub, &other.shared.hub, &a.root.shared.hub} {
-		h.mu.Lock() // whose context has ended may be ending yet
-		require.Nil(t, h.work.Load())
-		require.Empty(t, h.listeners)
-		require.Empty(t, h.feeds)
-		h.mu.Unlock()
+		restsNow(t, h)
 	}
 	require.Nil(t, m.feed.Load())
 }
