@@ -51,7 +51,7 @@ func (c Config) Labels() []Label {
 		add("isolation", string(level), level != Serializable)
 	}
 	add("audit-interval", c.AuditInterval.String(),
-		c.Workload.HasAudits() && c.AuditInterval != DefaultAuditInterval)
+		c.Workload.HasAudits() && !c.Workload.restless && c.AuditInterval != DefaultAuditInterval)
 	if m := c.Map; c.Engine.Reclaims {
 		workers := "default"
 		if m.Workers != 0 {

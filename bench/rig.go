@@ -118,6 +118,9 @@ func (r *rigOf[K, V]) start() error {
 			return err
 		}
 		r.audits = &auditWorker{auditor: a, interval: r.config.AuditInterval}
+		if r.config.Workload.restless {
+			r.audits.interval = 0
+		}
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package bench
 
 func transferWorkloads() []Workload {
-	return []Workload{{
+	w := Workload{
 		Name: "transfer",
 		Doc: "Move an amount between two accounts picked at random: " +
 			"read 2, write 2 in one transaction. Meanwhile an auditor scans all accounts, every --audit-interval, and checks the sum; " +
@@ -10,7 +10,12 @@ func transferWorkloads() []Workload {
 		kind:    transfer,
 		minKeys: 2, maxKeys: manyKeys,
 		multiKey: true, audits: true, operation: transferOperation,
-	}}
+	}
+	busy := w
+	busy.Name, busy.restless = "audited", true
+	busy.Doc = "The same as transfer, while one audit follows another without a pause, so that somebody reads all accounts all the time. " +
+		"Its figures are to be compared with those of transfer."
+	return []Workload{w, busy}
 }
 
 // openingBalance is what each account holds at first. Balances may go below

@@ -123,6 +123,7 @@ type Workload struct {
 	ordered          bool    // it reads ranges of keys: strings, in their order
 	kept             bool    // what is committed is kept on disk
 	audits           bool    // what HasAudits returns
+	restless         bool    // there is no pause between its audits, whatever the interval
 	memory           bool    // what ReportsMemory returns
 	operation        string  // what all its operations are, "" if they are gets and puts
 	threads          int     // what Threads returns
@@ -206,6 +207,13 @@ func (w Workload) keyCount(threads int) int {
 		return threads * w.ownKeys()
 	}
 	return w.Params.Keys
+}
+
+// Bytes returns how many bytes the keys and values of the run's map have at least, which is less
+// than it takes to hold them.
+func (c Config) Bytes() float64 {
+	size := c.Workload.valueSize()
+	return float64(c.Workload.keyCount(c.Threads)) * (WordSize + float64(size.Min+size.Max)/2)
 }
 
 // ownKeys returns how many keys of its own a goroutine has: whole batches, at least one.

@@ -24,19 +24,19 @@ const (
 // sources in it, functions that return what is to be shown, are called by
 // goroutines of the service: one that panics ends the program.
 type Config struct {
-	// Addr is the TCP address on which [Start] listens, 127.0.0.1:6060 if
-	// empty. If its port cannot be had, because another program listens
-	// there, Start takes a free one of the same host; [Server.URL] says
-	// which. Port 0 always takes a free one. A host other than localhost or
-	// a loopback IP address needs a Token. Handler ignores Addr.
+	// Addr is the TCP address on which [Start] listens. If it is empty that is
+	// 127.0.0.1:6060 or, if another program listens there, a free port;
+	// [Server.URL] says which. Port 0 takes a free one. A host other than
+	// localhost or a loopback IP address needs a Token. Handler ignores Addr.
 	Addr string
 
 	// Token, if not empty, must come with every request: as the value of an
 	// "Authorization: Bearer" header, as the password of basic
 	// authentication (any user name), or once as the query parameter
-	// "token", which a browser exchanges for a cookie. Use a random text of
-	// at least 16 characters, such as [crypto/rand.Text] returns. Without a
-	// Token only requests from this machine are answered.
+	// "token", which a browser exchanges for a cookie. Use a random text,
+	// such as [crypto/rand.Text] returns; Start refuses one of fewer than 16
+	// characters. Without a Token only requests from this machine are
+	// answered.
 	Token string
 
 	// Hosts lists further host names, without port, that the Host header of

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
@@ -17,6 +18,9 @@ import (
 // ErrTokenRequired is returned by [Start] for an address that other machines
 // may reach if there is no [Config.Token].
 var ErrTokenRequired = errors.New("profiling: an address other than loopback requires a token")
+
+// minToken is how many characters a token must have, since whoever finds it is let in.
+const minToken = 16
 
 // errClosing is what a capture reports that [Server.Close] cut off.
 var errClosing = errors.New("the server is closing")
@@ -53,12 +57,15 @@ type Server struct {
 // Start listens on cfg.Addr, turns the runtime's mutex and block profiles on
 // and serves until [Server.Close]. It returns when the server accepts
 // connections. The error is [ErrTokenRequired] for an address that other
-// machines may reach without cfg.Token, otherwise the reason why neither the
-// port of the address nor a free one of its host can be listened on, or what is
-// wrong with cfg.Slow.
+// machines may reach without cfg.Token, otherwise the reason why the address
+// cannot be listened on, or what is wrong with cfg.Token or cfg.Slow.
 func Start(cfg Config) (*Server, error) {
+	if n := utf8.RuneCountInString(cfg.Token); n > 0 && n < minToken {
+		return nil, fmt.Errorf("profiling: a token of %d characters can be guessed; expected at least %d, at random", n, minToken)
+	}
+	anyPort := cfg.Addr == ""
 	cfg = cfg.withDefaults()
-	ln, err := listen(cfg.Addr, cfg.Token != "")
+	ln, err := listen(cfg.Addr, anyPort, cfg.Token != "")
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +127,9 @@ func (s *Server) Close() error {
 	return s.closeErr
 }
 
-// listen returns a listener on addr or, where its port cannot be had, on a free
-// port of the same host.
-func listen(addr string, anywhere bool) (net.Listener, error) {
+// listen returns a listener on addr or, if anyPort is set and its port cannot be had, on a
+// free port of the same host.
+func listen(addr string, anyPort, anywhere bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("profiling: %w", err)
@@ -134,13 +141,11 @@ func listen(addr string, anywhere bool) (net.Listener, error) {
 		return nil, fmt.Errorf("profiling: address %q: %w", addr, err)
 	}
 	ln, err := net.Listen("tcp", addr)
+	if err != nil && anyPort {
+		ln, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
+	}
 	if err != nil {
-		// Which errors mean "taken" depends on the system. If something
-		// else is wrong with the address, a free port fails as well.
-		var again error
-		if ln, again = net.Listen("tcp", net.JoinHostPort(host, "0")); again != nil {
-			return nil, fmt.Errorf("profiling: %w", err)
-		}
+		return nil, fmt.Errorf("profiling: %w", err)
 	}
 	// The name localhost is loopback by convention only.
 	if tcp, ok := ln.Addr().(*net.TCPAddr); !anywhere && !(ok && tcp.IP.IsLoopback()) {

@@ -17,10 +17,16 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-func TestStartTakesFreePortIfTaken(t *testing.T) {
-	first := start(t, profiling.Config{})
-	taken := strings.TrimPrefix(first.URL(), "http://")
-	second := start(t, profiling.Config{Addr: taken})
+// Without an address a free port does; one that was asked for is not exchanged for another.
+func TestTakenPorts(t *testing.T) {
+	open := func(cfg profiling.Config) *profiling.Server {
+		srv, err := profiling.Start(cfg)
+		require.NoError(t, err)
+		t.Cleanup(func() { srv.Close() })
+		return srv
+	}
+	first := open(profiling.Config{})
+	second := open(profiling.Config{})
 	require.NotEqual(t, first.URL(), second.URL())
 	for _, srv := range []*profiling.Server{first, second} {
 		require.Equal(t, http.StatusOK, get(t, srv.URL()+"/").status)
@@ -28,6 +34,8 @@ func TestStartTakesFreePortIfTaken(t *testing.T) {
 	u, err := url.Parse(second.URL())
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", u.Hostname())
+	_, err = profiling.Start(profiling.Config{Addr: u.Host})
+	require.ErrorContains(t, err, u.Host)
 }
 
 func TestStartRefusesOtherMachinesWithoutToken(t *testing.T) {
@@ -40,6 +48,9 @@ func TestStartRefusesOtherMachinesWithoutToken(t *testing.T) {
 		require.Contains(t, start(t, profiling.Config{Addr: addr}).URL(), "http://127.0.0.", addr)
 	}
 	start(t, profiling.Config{Addr: ":0", Token: "0123456789abcdef"})
+	_, err := profiling.Start(profiling.Config{Addr: ":0", Token: "0123456789abcde"})
+	require.ErrorContains(t, err, "token of 15 characters")
+	require.NotContains(t, err.Error(), "0123")
 }
 
 func TestStartReportsBadAddress(t *testing.T) {

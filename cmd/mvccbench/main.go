@@ -19,6 +19,7 @@ func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go cli.HandleSignals(signals, cancel, os.Stderr, os.Exit)
-	os.Exit(cli.Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	var stop cli.Stop
+	go stop.Handle(signals, cancel, os.Stderr, os.Exit)
+	os.Exit(stop.Code(cli.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)))
 }

@@ -13,7 +13,7 @@ func Number(v float64) string {
 	for _, u := range []struct {
 		factor float64
 		prefix string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
 		if v >= u.factor*0.9995 {
 			return three(v/u.factor) + u.prefix
 		}

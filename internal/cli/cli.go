@@ -23,6 +23,7 @@ const (
 	ExitUsage       = 2   // an argument is wrong; nothing was done
 	ExitViolated    = 3   // an engine, or the map, did not pass verification
 	ExitInterrupted = 130 // by Ctrl-C; what had been measured was printed
+	ExitTerminated  = 143 // likewise, by SIGTERM
 )
 
 // root is the command line.
@@ -174,23 +175,18 @@ func (e *env) parse() (*kong.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, err := parser.Parse(e.args)
+	args, err := helpOf(joinNegative(e.args), parser.Model.Node)
+	if err != nil {
+		return nil, err
+	}
+	ctx, err := parser.Parse(args)
 	if err != nil {
 		if strings.HasPrefix(err.Error(), "unexpected argument") {
-			var names []string
-			for _, c := range parser.Model.Children {
-				names = append(names, c.Name)
-			}
-			err = usagef("%w; expected one of %s, and flags", err, strings.Join(names, ", "))
+			err = unexpected(err, args, parser.Model.Node)
 		}
 		return nil, err
 	}
-	for _, p := range ctx.Path {
-		if f := p.Flag; f != nil && f.IsSlice() && f.Target.Len() == 0 {
-			return nil, usagef("--%s: nothing given; expected one value, or several with commas between them", f.Name)
-		}
-	}
-	return ctx, nil
+	return ctx, empty(ctx.Path)
 }
 
 // withDefault describes a flag together with its default.

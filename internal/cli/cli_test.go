@@ -71,11 +71,16 @@ func TestWrongArguments(t *testing.T) {
 		{"--thread=1", []string{"--thread,", `"--threads"`}},
 		{"--threads=0", []string{"--threads", "from 1 to"}},
 		{"--threads=-1", []string{"--threads", "from 1 to"}},
+		{"--threads -1", []string{"--threads", "from 1 to", "not -1"}},
+		{"--theta -.5 --workload zipf-read", []string{"--theta", "0 or more", "-0.5"}},
 		{"--threads=many", []string{"--threads", "int", "many"}},
 		{"--threads=2,2", []string{"--threads", "twice"}},
 		{"--threads=9999999", []string{"--threads", fmt.Sprint(bench.MaxThreads)}},
 		{"--threads=", []string{"--threads", "expected"}},
 		{"--workload=no-such", []string{"--workload", "no-such", "read-heavy, balanced"}},
+		{"--workload=transfr", []string{"did you mean transfer?"}},
+		{"--workload=zipf_raed", []string{"did you mean zipf-read?"}},
+		{"--engine=syncmap", []string{"did you mean sync.Map?"}},
 		{"--workload=begin,begin", []string{"--workload", "twice"}},
 		{"--workload=", []string{"--workload", "expected"}},
 		{"--engine=no-such", []string{"--engine", "no-such", "mvcc, mvcc-direct"}},
@@ -134,11 +139,18 @@ func TestWrongArguments(t *testing.T) {
 		{"--latency-sample=", []string{"--latency-sample", "expected"}},
 		{"--audit-interval=-1s", []string{"--audit-interval", "0 or more"}},
 		{"--interval=0s", []string{"--interval", "above 0"}},
+		{"--save=", []string{"--save", "nothing given", "NAME"}},
+		{"--report=", []string{"--report", "nothing given", "FILE"}},
 		{"--format=xml", []string{"--format", "bench", "xml"}},
 		{"--http=0.0.0.0:0", []string{"--http", "loopback"}},
 		{"--http=nonsense", []string{"--http", "127.0.0.1:6060"}},
 		{"--hold --http=off", []string{"--hold", "off"}},
 		{"nonsense", []string{"nonsense", "run, ", "verify", "list"}},
+		{"rnu", []string{"did you mean run?", "run, ", "verify", "list"}},
+		{"table raven", []string{"did you mean ravendb?", "free-batch, "}},
+		{"list metrcs", []string{"did you mean metrics?", "all, workloads"}},
+		{"help nonsense", []string{"nonsense", "run, ", "verify", "list"}},
+		{"help table raven", []string{"did you mean ravendb?"}},
 		{"list --keys=3", []string{"--keys"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -163,6 +175,24 @@ func TestWrongArguments(t *testing.T) {
 			call(t, args...)
 			require.NoFileExists(t, missing)
 		})
+	}
+}
+
+// A map that is larger than the memory is not begun.
+func TestTooLarge(t *testing.T) {
+	e := &env{Program: mvccbench(), args: []string{"--keys=100000000", "--value-size=1048576", "--workload=mixed", "--threads=1"}}
+	ctx, err := e.parse()
+	require.NoError(t, err)
+	s, _ := ctx.Selected().Target.Addr().Interface().(*runCmd).sweep(e.Engines)
+	steps, _ := s.Steps()
+	err = checkMemory(steps, 8e9)
+	require.ErrorContains(t, err, "--keys, --value-size")
+	require.ErrorContains(t, err, "105TB")
+	require.ErrorContains(t, err, "8.00GB")
+	require.NoError(t, checkMemory(steps, 1e15))
+	require.NoError(t, checkMemory(steps, 0), "nobody knows")
+	if results.Memory() > 0 {
+		refused(t, e.args, "memory")
 	}
 }
 

@@ -19,11 +19,13 @@ type compareCmd struct {
 	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, - for standard input, or the name of a saved run."`
 	New string `arg:"" help:"The results to compare: likewise."`
 
-	Unit    []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
-	Alpha   float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
-	Force   bool     `help:"Compare a run that was slowed down by instruments with one that was not." group:"What to compare"`
-	Format  string   `help:"Format: text, csv or json." enum:"text,csv,json" default:"text" placeholder:"FORMAT" group:"Output"`
-	Output  string   `help:"Write the comparison to FILE instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
+	Unit      []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
+	Alpha     float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
+	Force     bool     `help:"Compare a run that was slowed down by instruments with one that was not." group:"What to compare"`
+	Format    string   `help:"Format: text, csv or json." enum:"text,csv,json" default:"text" placeholder:"FORMAT" group:"Output"`
+	Output    string   `help:"Write the comparison to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
+	Overwrite bool     `help:"Let --output replace a file." group:"Output"`
+
 	Gate    bool     `help:"Exit with 1 if something has become significantly worse, and say what, or if a run did not come to its end." group:"Gate"`
 	GatePct *float64 `help:"With --gate: worse by more than so many percent. Default: 5." placeholder:"PCT" group:"Gate"`
 }
@@ -102,7 +104,7 @@ func (c *compareCmd) Run(e *env) error {
 	if c.Gate && decidable == 0 {
 		return usagef("--gate: with so few samples no difference can be significant, and the gate would let everything pass; expected at least %d samples on each side", results.SamplesFor(c.Alpha))
 	}
-	err = writeTo(c.Output, e.stdout, func(w io.Writer) error {
+	err = writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
 		switch c.Format {
 		case "csv":
 			return compareCSV(w, cmp)
@@ -235,11 +237,11 @@ func compareJSON(w io.Writer, c *results.Comparison) error {
 }
 
 // writeTo writes to the named file, or to stdout if name is empty.
-func writeTo(name string, stdout io.Writer, write func(w io.Writer) error) error {
+func writeTo(name string, overwrite bool, stdout io.Writer, write func(w io.Writer) error) error {
 	if name == "" {
 		return write(stdout)
 	}
-	f, err := createOutput(name)
+	f, err := createOutput(name, overwrite)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 // runCmd is "mvccbench run". The fields are the flags.
 type runCmd struct {
-	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"read-heavy,write-heavy,transfer" placeholder:"NAME" group:"What to run"`
+	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
 	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"mvcc,rwmutex" placeholder:"NAME" group:"What to run"`
 	Threads  []int    `help:"Numbers of goroutines, each of which is measured. Default: 1,2,4,8, or what a workload is meant for." placeholder:"N" group:"What to run"`
 
@@ -54,7 +54,7 @@ type runCmd struct {
 
 	slowFlags `embed:""`
 
-	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR, or on a free port if its port is taken; \"off\" or an empty address for none." default:"${http_addr}" placeholder:"ADDR" group:"Profiles in the browser"`
+	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 	Hold bool   `help:"When all is measured, keep serving until Ctrl-C." group:"Profiles in the browser"`
 }
 
@@ -67,7 +67,7 @@ func vars(p Program) *strings.Replacer {
 		"${enum_engines}", strings.Join(engineNames(p.Engines), ", "),
 		"${duration}", defaultDuration.String(),
 		"${audit_interval}", bench.DefaultAuditInterval.String(),
-		"${http_addr}", defaultHTTP,
+		"${http_addr}", exampleHTTP,
 		"${program}", p.Name,
 	)
 }

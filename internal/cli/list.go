@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,15 +15,13 @@ import (
 
 // listCmd is "mvccbench list".
 type listCmd struct {
-	What string `arg:"" optional:"" enum:"all,workloads,engines,metrics,formats" default:"all" help:"What to describe: workloads, engines, metrics or formats. All of it if none is named."`
+	What string `arg:"" optional:"" default:"all" help:"What to describe: workloads, engines, metrics or formats. All of it if none is named."`
 }
 
 // Run describes everything that can be named on the command line and that
 // appears in the output.
 func (c *listCmd) Run(e *env) error {
-	w := &textWriter{w: e.stdout}
-	first := true
-	for _, part := range []struct {
+	parts := []struct {
 		name  string
 		write func(w *textWriter, e *env)
 	}{
@@ -30,7 +29,17 @@ func (c *listCmd) Run(e *env) error {
 		{"engines", listEngines},
 		{"metrics", listMetrics},
 		{"formats", listFormats},
-	} {
+	}
+	names := []string{"all"}
+	for _, part := range parts {
+		names = append(names, part.name)
+	}
+	if !slices.Contains(names, c.What) {
+		return usagef("list: there is nothing called %s%s; expected one of %s", c.What, hint(c.What, names), strings.Join(names, ", "))
+	}
+	w := &textWriter{w: e.stdout}
+	first := true
+	for _, part := range parts {
 		if c.What != "all" && c.What != part.name {
 			continue
 		}

@@ -18,12 +18,18 @@ import (
 
 // outputFlags are the flags that say what becomes of the results.
 type outputFlags struct {
-	Format string `help:"Format of the results: ${enum}. bench is the Go benchmark format, which benchstat reads, written as the run goes on; json keeps everything." enum:"${enum_formats}" default:"bench" placeholder:"FORMAT" group:"Output"`
-	Output string `help:"Write the results to FILE instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
+	Format string `help:"Format of the results: ${enum}. bench is the Go benchmark format, which benchstat reads, written as the run goes on; json keeps everything; auto is a table that grows with the run on a terminal, and bench elsewhere." enum:"auto,${enum_formats}" default:"auto" placeholder:"FORMAT" group:"Output"`
+	Output string `help:"Write the results to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
+
+	Overwrite bool `help:"Let --output replace a file." group:"Output"`
+
 	HGRM   string `name:"hgrm" help:"Write the latencies' percentile distribution to FILE, as HdrHistogram prints it; of several combinations each to its own file, the combination put before the ending." placeholder:"FILE" group:"Output"`
 	Save   string `help:"Keep the run under NAME, which is not in use yet, for compare, report and runs, in the folder that the environment variable MVCCBENCH_DIR names, or in mvccbench/runs of the user's configuration." placeholder:"NAME" group:"Output"`
 	Report string `help:"Draw charts of the results, and write them to FILE as one HTML page, which needs nothing else." placeholder:"FILE" group:"Output"`
 }
+
+// autoFormat is the format that goes by where the results go.
+const autoFormat = "auto"
 
 // format is one of the formats of the results.
 type format struct {
@@ -45,8 +51,12 @@ type output struct {
 	run    results.Run
 	stream *results.BenchWriter // of the format that is written as the run goes on; nil otherwise
 	w      *bufio.Writer
-	file   *os.File // nil if w writes to standard output
+	screen io.Writer // what w writes to
+	file   *os.File  // nil if w writes to standard output
 	store  *results.Store
+
+	live    bool   // a table that is redrawn as the run goes on, and at its end stands on standard output
+	subject string // the engine that the others are set beside
 
 	profiles map[string][]byte // to be kept with the run, by the names of their files
 }
@@ -77,20 +87,28 @@ func (f outputFlags) open(e *env) (*output, error) {
 			}
 		}
 	}
+	if f.Format == autoFormat {
+		o.live = f.Output == "" && isScreen(e.stdout)
+		o.flags.Format = "bench"
+	}
 	w := e.stdout
 	if f.Output != "" {
-		file, err := createOutput(f.Output)
+		file, err := createOutput(f.Output, f.Overwrite)
 		if err != nil {
 			return nil, err
 		}
 		o.file, w = file, file
 	}
-	o.w = bufio.NewWriter(w)
+	o.screen, o.w = w, bufio.NewWriter(w)
 	return o, nil
 }
 
-// createOutput creates the file of --output.
-func createOutput(name string) (*os.File, error) {
+// createOutput creates the file of --output. What is in one that there is took time to be measured,
+// and is not overwritten unless that is asked for.
+func createOutput(name string, overwrite bool) (*os.File, error) {
+	if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() && fi.Size() > 0 && !overwrite {
+		return nil, usagef("--output: there is a file %s already; expected another name, or --overwrite", name)
+	}
 	f, err := os.Create(name)
 	if err != nil {
 		return nil, usagef("--output: expected a file that can be written: %w", err)
@@ -109,6 +127,9 @@ func canWrite(flag, name string) error {
 		var f *os.File
 		if f, err = os.OpenFile(name, os.O_WRONLY, 0); err == nil {
 			err = f.Close()
+		}
+		if err == nil && flag == "--report" && fi.Mode().IsRegular() && !report.IsPage(name) {
+			err = fmt.Errorf("%s is something else than a page of charts, and would be lost", name)
 		}
 	default:
 		dir := filepath.Dir(name)
@@ -135,7 +156,7 @@ func tryFile(dir string) error {
 func (o *output) begin(h results.Header) error {
 	h.Machine = results.ThisMachine()
 	o.run.Header = h
-	if o.flags.Format == "bench" {
+	if o.flags.Format == "bench" && !o.live {
 		o.stream = results.NewBenchWriter(o.w, h)
 	}
 	return o.flush()
@@ -166,9 +187,12 @@ func (o *output) sample(c bench.Config, m bench.Measurement) error {
 func (o *output) end(outcome results.Outcome) (notes []string, err error) {
 	outcome.Done = len(o.run.Samples)
 	o.run.Outcome = outcome
-	if o.stream != nil {
+	switch {
+	case o.stream != nil:
 		o.stream.Outcome(outcome)
-	} else {
+	case o.live:
+		err = writing("results", o.standings())
+	default:
 		i := slices.Index(formatNames(), o.flags.Format)
 		err = writing("results", formats[max(i, 0)].write(o.w, &o.run))
 	}
@@ -214,6 +238,22 @@ func (o *output) report() (note string, err error) {
 		return "", fmt.Errorf("drawing the charts: %w", err)
 	}
 	return "charts: " + o.flags.Report, nil
+}
+
+// standings writes how the engines have come out, and on what.
+func (o *output) standings() error {
+	width := terminalWidth(o.screen)
+	for _, line := range results.DescribeMachine(o.run.Header) {
+		(&textWriter{w: o.w, width: width}).wrap("", "  ", line)
+	}
+	fmt.Fprintln(o.w)
+	if err := writeStandings(o.w, &o.run, o.subject, width, hasColour(o.screen)); err != nil {
+		return err
+	}
+	if mark := o.run.Mark(); mark != "" {
+		fmt.Fprintf(o.w, "\nNOTE: %s\n", mark)
+	}
+	return nil
 }
 
 // flush makes what has been written visible, and returns the first error.

@@ -184,6 +184,8 @@ func TestWrongDestinations(t *testing.T) {
 		{"--hgrm=" + filepath.Join(dir, "no", "x"), "no such file"},
 		{"--report=" + dir, "is a folder"},
 		{"--output=" + dir, "file that can be written"},
+		{"--output=" + file, "--overwrite"},
+		{"--report=" + file, "would be lost"},
 	} {
 		flag, _, _ := strings.Cut(c.arg, "=")
 		refused(t, quick("--workload=begin", c.arg), flag+":", c.want)
@@ -194,4 +196,12 @@ func TestWrongDestinations(t *testing.T) {
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "precious", string(b))
+	refused(t, []string{"report", "taken", "--report=" + file}, "would be lost")
+	refused(t, []string{"compare", "taken", "taken", "-o", file}, "--overwrite")
+	for range 2 { // a page, or what is said to be of no use, may be replaced
+		succeed(t, quick("--workload=begin", "--overwrite", "-o", file, "--report", filepath.Join(dir, "page"))...)
+	}
+	b, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(b), "BenchmarkBegin")
 }

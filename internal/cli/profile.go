@@ -17,8 +17,11 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 
-// defaultHTTP is where profiles are served unless --http says otherwise.
-const defaultHTTP = "127.0.0.1:6060"
+// exampleHTTP is an address that --http may name, and that of autoHTTP unless its port is taken.
+const exampleHTTP = "127.0.0.1:6060"
+
+// autoHTTP is the value of --http that leaves the port to package profiling.
+const autoHTTP = "auto"
 
 // tokenVariable names the environment variable with the token that lets other
 // machines in. It is no flag, since every user of a machine sees those.
@@ -44,6 +47,9 @@ func serves(addr string) bool { return addr != "" && addr != "off" }
 // slow operations unless slow is nil.
 func startProfiler(program, addr string, slow *profiling.SlowConfig) (*profiler, error) {
 	p := new(profiler)
+	if addr == autoHTTP {
+		addr = ""
+	}
 	server, err := profiling.Start(profiling.Config{
 		Addr:     addr,
 		Title:    program,

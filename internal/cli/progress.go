@@ -22,6 +22,8 @@ type progress struct {
 	perStep  time.Duration // what a step takes, until experience tells; 0 if nobody knows
 	table    *intervals    // nil if there is none
 
+	standings func(width, height int) []string // a table to be drawn above the line; nil if there is none
+
 	// Under the line's lock.
 	printed bool // there is a line already
 	step    bench.Step
@@ -80,6 +82,13 @@ func (p *progress) Done(_ bench.Step, m bench.Measurement) error {
 	return nil
 }
 
+// locked calls f, which changes what is drawn.
+func (p *progress) locked(f func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return f()
+}
+
 // row prints the next line of the table of intervals, if there is one. The step
 // has ended after elapsed, unless that is zero. p.mu is held.
 func (p *progress) row(elapsed time.Duration) {
@@ -122,7 +131,11 @@ func (p *progress) report(now time.Time) {
 	if p.next != nil {
 		rest = "; next " + difference(s, *p.next)
 	}
-	p.show(b.String() + p.dim(rest))
+	var table []string
+	if p.standings != nil && p.terminal {
+		table = p.standings(cmp.Or(terminalWidth(p.w), 80), terminalHeight(p.w)-2)
+	}
+	p.show(b.String()+p.dim(rest), table...)
 	p.printed = true
 }
 

@@ -33,7 +33,7 @@ func (c *runCmd) Run(e *env) error {
 	var profiles *profiler
 	if serves(c.HTTP) {
 		if profiles, err = startProfiler(e.Name, c.HTTP, slow); err != nil {
-			return usagef("--http: expected a loopback address such as %s, or off: %w", defaultHTTP, err)
+			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w", exampleHTTP, err)
 		}
 		defer profiles.close()
 	}
@@ -44,6 +44,7 @@ func (c *runCmd) Run(e *env) error {
 	if profiles != nil {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
+	out.subject = subject(sweep.Engines)
 	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out}
 	err = r.run()
 	if err == nil && c.Hold {
@@ -81,6 +82,11 @@ func (r *runner) run() error {
 		perStep = r.sweep.Warmup + r.sweep.Duration
 	}
 	r.progress = newProgress(said, orZero(r.cmd.Interval), perStep)
+	if r.out.live {
+		r.progress.standings = func(width, height int) []string {
+			return standings(&r.out.run, r.out.subject, width, height, r.progress.colour)
+		}
+	}
 	r.observers = []bench.Observer{r.progress}
 	if r.profiles != nil {
 		r.observers = append(r.observers, r.profiles)
@@ -113,7 +119,7 @@ func (r *runner) run() error {
 	if r.cmd.Quiet {
 		return err
 	}
-	if violation == nil && r.cmd.Summary {
+	if violation == nil && r.cmd.Summary && !r.out.live {
 		r.out.summary(r.env.stderr)
 	}
 	for _, n := range append(notes, note) {
@@ -224,7 +230,7 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 	if r.profiles.instrumented(r.out.run.Header.Started) {
 		r.out.instrument("an execution trace was taken meanwhile")
 	}
-	if err := r.out.sample(step.Config, m); err != nil {
+	if err := r.progress.locked(func() error { return r.out.sample(step.Config, m) }); err != nil {
 		return err
 	}
 	return r.kept.sample(&r.out.run.Samples[len(r.out.run.Samples)-1])

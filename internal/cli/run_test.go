@@ -194,7 +194,7 @@ func TestRetries(t *testing.T) {
 func TestOutputFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new.txt")
 	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("old"), 10_000), 0o600))
-	stdout, stderr := succeed(t, quick("--workload=begin", "-o", file, "--quiet")...)
+	stdout, stderr := succeed(t, quick("--workload=begin", "-o", file, "--overwrite", "--quiet")...)
 	require.Empty(t, stdout)
 	require.Empty(t, stderr)
 	text, err := os.ReadFile(file)

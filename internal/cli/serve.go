@@ -23,7 +23,7 @@ type serveCmd struct {
 	ReadPct   *int          `help:"Percentage of operations that read." placeholder:"PCT"`
 	Isolation string        `help:"Level of read-write transactions: serializable or snapshot." default:"serializable" placeholder:"LEVEL"`
 	Seed      uint64        `help:"Seed of all random choices." default:"1" placeholder:"N"`
-	HTTP      string        `name:"http" help:"Serve the dashboard on ADDR, or on a free port if its port is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"${http_addr}" placeholder:"ADDR"`
+	HTTP      string        `name:"http" help:"Serve the dashboard on ADDR; auto is ${http_addr}, or a free port if that is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"auto" placeholder:"ADDR"`
 
 	slowFlags `embed:""`
 }
@@ -36,7 +36,7 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 	case c.Row <= 0:
 		return bench.Config{}, usagef("--row: expected a time above 0, such as 10s, not %v", c.Row)
 	case c.HTTP == "" || c.HTTP == "off":
-		return bench.Config{}, usagef("--http: expected an address such as %s: without one there is nothing to serve", defaultHTTP)
+		return bench.Config{}, usagef("--http: expected an address such as %s: without one there is nothing to serve", exampleHTTP)
 	}
 	run := runCmd{
 		Workload:      []string{c.Workload},
@@ -85,7 +85,7 @@ func (c *serveCmd) Run(e *env) error {
 	}
 	profiles, err := startProfiler(e.Name, c.HTTP, slow)
 	if err != nil {
-		return usagef("--http: expected a loopback address such as %s: %w", defaultHTTP, err)
+		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w", exampleHTTP, err)
 	}
 	defer profiles.close()
 	ctx := e.ctx

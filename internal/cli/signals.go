@@ -4,14 +4,34 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
+	"syscall"
 )
 
-// HandleSignals calls cancel at the first signal, upon which the run prints what
-// it has, and exit at the second, at once. It does not return before.
-func HandleSignals(signals <-chan os.Signal, cancel func(), stderr io.Writer, exit func(code int)) {
-	<-signals
+// A Stop is how a program is told to end.
+type Stop struct{ terminated atomic.Bool }
+
+// Handle calls cancel at the first signal, upon which the run prints what it has, and exit at
+// the second, at once. It does not return before.
+func (s *Stop) Handle(signals <-chan os.Signal, cancel func(), stderr io.Writer, exit func(code int)) {
+	s.terminated.Store(<-signals == syscall.SIGTERM)
+	line := onScreen.Load() // before it ends
 	cancel()
-	fmt.Fprintln(stderr, "\nstopping; Ctrl-C again ends at once")
+	const stopping = "stopping; Ctrl-C again ends at once"
+	if line != nil {
+		go line.note(stopping) // who draws may be slow, and the second signal must not wait for it
+	} else {
+		fmt.Fprintln(stderr, "\n"+stopping)
+	}
 	<-signals
-	exit(ExitInterrupted)
+	exit(s.Code(ExitInterrupted))
+}
+
+// Code returns the exit code of a run that has returned code: whoever has sent SIGTERM expects
+// another one than after Ctrl-C.
+func (s *Stop) Code(code int) int {
+	if code == ExitInterrupted && s.terminated.Load() {
+		return ExitTerminated
+	}
+	return code
 }

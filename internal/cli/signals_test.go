@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -9,20 +10,27 @@ import (
 )
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		signals := make(chan os.Signal)
-		var stderr lines
-		cancelled, code := false, -1
-		go HandleSignals(signals, func() { cancelled = true }, &stderr, func(c int) { code = c })
-		synctest.Wait()
-		require.False(t, cancelled)
-		signals <- os.Interrupt
-		synctest.Wait()
-		require.True(t, cancelled)
-		require.Contains(t, stderr.String(), "again")
-		require.Equal(t, -1, code)
-		signals <- os.Interrupt
-		synctest.Wait()
-		require.Equal(t, ExitInterrupted, code)
-	})
+	for sent, want := range map[os.Signal]int{os.Interrupt: ExitInterrupted, syscall.SIGTERM: ExitTerminated} {
+		t.Run(sent.String(), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { secondSignal(t, sent, want) }) })
+	}
+}
+
+func secondSignal(t *testing.T, sent os.Signal, want int) {
+	signals := make(chan os.Signal)
+	var stderr lines
+	cancelled, code := false, -1
+	var stop Stop
+	go stop.Handle(signals, func() { cancelled = true }, &stderr, func(c int) { code = c })
+	synctest.Wait()
+	require.False(t, cancelled)
+	signals <- sent
+	synctest.Wait()
+	require.True(t, cancelled)
+	require.Contains(t, stderr.String(), "again")
+	require.Equal(t, -1, code)
+	signals <- sent
+	synctest.Wait()
+	require.Equal(t, want, code)
+	require.Equal(t, want, stop.Code(ExitInterrupted))
+	require.Equal(t, ExitViolated, stop.Code(ExitViolated))
 }

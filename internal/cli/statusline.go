@@ -3,13 +3,14 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // statusLine tells on standard error how far a command is: on a terminal in one line that is
-// redrawn, elsewhere in lines that follow each other.
+// redrawn, and maybe a table above it, elsewhere in lines that follow each other.
 type statusLine struct {
 	w        io.Writer
 	terminal bool
@@ -17,11 +18,14 @@ type statusLine struct {
 	started  time.Time
 
 	mu    sync.Mutex
-	drawn bool // there is a line to be redrawn
+	drawn int // so many lines are to be redrawn
 
 	stop chan struct{}
 	done sync.WaitGroup
 }
+
+// onScreen is the line that is being redrawn on the terminal, which other lines must not get into.
+var onScreen atomic.Pointer[statusLine]
 
 // newStatusLine returns a line on w; on a nil one nothing is ever said.
 func newStatusLine(w io.Writer) *statusLine {
@@ -30,7 +34,7 @@ func newStatusLine(w io.Writer) *statusLine {
 		s.w = io.Discard
 	}
 	s.terminal = isTerminal(s.w)
-	s.colour = s.terminal && os.Getenv("NO_COLOR") == ""
+	s.colour = hasColour(s.w)
 	return s
 }
 
@@ -38,6 +42,9 @@ func newStatusLine(w io.Writer) *statusLine {
 func (s *statusLine) every(interval time.Duration, report func()) {
 	if s.w == io.Discard {
 		return
+	}
+	if s.terminal {
+		onScreen.Store(s)
 	}
 	s.done.Go(func() {
 		t := time.NewTicker(interval)
@@ -63,22 +70,42 @@ func (s *statusLine) dim(text string) string {
 	return "\x1b[2m" + text + "\x1b[m"
 }
 
-// show prints or redraws the line. s.mu is held.
-func (s *statusLine) show(line string) {
+// show prints or redraws the line, on a terminal below a table. s.mu is held.
+func (s *statusLine) show(line string, table ...string) {
 	if !s.terminal {
 		fmt.Fprintln(s.w, line)
 		return
 	}
-	// Without wrapping: a second row would not be taken away again.
-	fmt.Fprintf(s.w, "\r\x1b[K\x1b[?7l%s\x1b[?7h", line)
-	s.drawn = true
+	// At once and each line over the old one, so that nothing flickers; without wrapping, since a
+	// second row would not be taken away again.
+	var b strings.Builder
+	b.WriteString(s.top() + "\x1b[K\x1b[?7l")
+	for _, row := range table {
+		b.WriteString(row + "\r\n\x1b[K")
+	}
+	b.WriteString(line + "\x1b[?7h")
+	if s.drawn > len(table)+1 {
+		b.WriteString("\x1b[J")
+	}
+	_, _ = io.WriteString(s.w, b.String())
+	s.drawn = len(table) + 1
 }
 
-// clear takes the redrawn line away. s.mu is held.
+// top returns what leads to the beginning of the redrawn lines. s.mu is held.
+func (s *statusLine) top() string {
+	if s.drawn > 1 {
+		return fmt.Sprintf("\r\x1b[%dA", s.drawn-1)
+	}
+	return "\r"
+}
+
+// clear takes the redrawn lines away. s.mu is held.
 func (s *statusLine) clear() {
-	if s.drawn {
-		fmt.Fprint(s.w, "\r\x1b[K")
-		s.drawn = false
+	if s.drawn > 0 {
+		// Line by line: terminals keep what is erased as a whole.
+		text := s.top() + "\x1b[K" + strings.Repeat("\r\n\x1b[K", s.drawn-1) + s.top()
+		_, _ = io.WriteString(s.w, strings.TrimSuffix(text, "\r"))
+		s.drawn = 0
 	}
 }
 
@@ -107,6 +134,7 @@ func remark(w io.Writer, format string, args ...any) {
 
 // close ends the reports.
 func (s *statusLine) close() {
+	onScreen.CompareAndSwap(s, nil)
 	close(s.stop)
 	s.done.Wait()
 	s.aside(func() {})

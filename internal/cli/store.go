@@ -66,7 +66,7 @@ func what(r *results.Run) string {
 
 // runsServeCmd is "mvccbench runs serve".
 type runsServeCmd struct {
-	HTTP string `name:"http" help:"Serve on ADDR, or on a free port if its port is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"${http_addr}" placeholder:"ADDR"`
+	HTTP string `name:"http" help:"Serve on ADDR; auto is ${http_addr}, or a free port if that is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"auto" placeholder:"ADDR"`
 }
 
 // Run serves the saved runs until Ctrl-C.
@@ -75,11 +75,11 @@ func (c *runsServeCmd) Run(e *env) error {
 		return usagef("%w", err)
 	}
 	if !serves(c.HTTP) {
-		return usagef("--http: expected an address such as %s: without one there is nothing to serve", defaultHTTP)
+		return usagef("--http: expected an address such as %s: without one there is nothing to serve", exampleHTTP)
 	}
 	profiles, err := startProfiler(e.Name, c.HTTP, nil)
 	if err != nil {
-		return usagef("--http: expected a loopback address such as %s: %w", defaultHTTP, err)
+		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w", exampleHTTP, err)
 	}
 	defer profiles.close()
 	fmt.Fprintf(e.stderr, "runs: %s/debug/pprof/runs/\nend with Ctrl-C\n", profiles.url())

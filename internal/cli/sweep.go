@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // sweep returns what the flags ask for. An error names the flag that is wrong
@@ -58,11 +60,25 @@ func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	if err := checkRate(s); err != nil {
 		return s, err
 	}
-	if steps, skips := s.Steps(); len(steps) == 0 {
+	steps, skips := s.Steps()
+	if len(steps) == 0 {
 		return s, usagef("--engine: none of %s can run %s: %s",
 			strings.Join(c.Engine, ", "), strings.Join(c.Workload, ", "), skips[0].Why)
 	}
-	return s, nil
+	return s, checkMemory(steps, results.Memory())
+}
+
+// checkMemory returns an error if a map would not fit into so many bytes. A machine that does
+// not tell, with 0, is taken at its word.
+func checkMemory(steps []bench.Step, memory float64) error {
+	for _, step := range steps {
+		if need := step.Config.Bytes(); memory > 0 && need > memory {
+			w := step.Config.Workload
+			return usagef("--keys, --value-size: the keys and values of %s would be %sB, and this machine has %sB of memory",
+				w.Name, brief.Number(need), brief.Number(memory))
+		}
+	}
+	return nil
 }
 
 // workloads returns every variant of every workload that was named.
@@ -301,7 +317,7 @@ func checkList(flag, what string, names, known []string) error {
 	}
 	for i, name := range names {
 		if !slices.Contains(known, name) {
-			return usagef("%s: unknown %s %q; expected one or more of %s", flag, what, name, strings.Join(known, ", "))
+			return usagef("%s: unknown %s %q%s; expected one or more of %s", flag, what, name, hint(name, known), strings.Join(known, ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return usagef("%s: %s %q is named twice", flag, what, name)

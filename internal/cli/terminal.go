@@ -7,12 +7,18 @@ import (
 )
 
 // isTerminal reports whether w is a terminal that can move its cursor.
-func isTerminal(w io.Writer) bool {
+func isTerminal(w io.Writer) bool { return os.Getenv("TERM") != "dumb" && isScreen(w) }
+
+// hasColour reports whether w is a terminal that is to have colours.
+func hasColour(w io.Writer) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
+
+// isScreen reports whether somebody reads w as it is written.
+func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
+	if !ok {
 		return false
 	}
-	_, ok = ttyColumns(f)
+	_, _, ok = ttySize(f)
 	return ok
 }
 
@@ -28,9 +34,19 @@ func terminalWidth(w io.Writer) int {
 	if !ok {
 		return anyWidth
 	}
-	width, ok := ttyColumns(f)
+	width, _, ok := ttySize(f)
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); ok && err == nil && n > 0 {
 		return n
 	}
 	return width
+}
+
+// terminalHeight returns how many rows the terminal w has, 24 if it does not tell.
+func terminalHeight(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if _, rows, _ := ttySize(f); rows > 0 {
+			return rows
+		}
+	}
+	return 24
 }

@@ -4,9 +4,8 @@ package cli
 
 import "os"
 
-// ttyColumns takes a character device for a terminal, one that does not tell how many columns it
-// has.
-func ttyColumns(f *os.File) (n int, ok bool) {
+// ttySize takes a character device for a terminal, one that does not tell how large it is.
+func ttySize(f *os.File) (columns, rows int, ok bool) {
 	info, err := f.Stat()
-	return anyWidth, err == nil && info.Mode()&os.ModeCharDevice != 0
+	return 0, 0, err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -36,7 +36,7 @@ type verifyCmd struct {
 	Verbose  bool          `help:"Report every round." short:"v" group:"Output"`
 	Quiet    bool          `help:"Report no progress." short:"q" group:"Output"`
 
-	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR, or on a free port if its port is taken; \"off\" or an empty address for none." default:"${http_addr}" placeholder:"ADDR" group:"Profiles in the browser"`
+	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 }
 
 // Help is what --help says of the command beside its flags.
@@ -102,7 +102,7 @@ func (c *verifyCmd) Run(e *env) error {
 	var profiles *profiler
 	if serves(c.HTTP) {
 		if profiles, err = startProfiler(e.Name, c.HTTP, nil); err != nil {
-			return usagef("--http: expected a loopback address such as %s, or off: %w", defaultHTTP, err)
+			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w", exampleHTTP, err)
 		}
 		defer profiles.close()
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())

@@ -149,7 +149,7 @@ func TestVerifyWrongArguments(t *testing.T) {
 		{"--keys=-1", []string{"--keys", "from 1 to"}},
 		{"--isolation=dirty", []string{"--isolation", "serializable", "mixed"}},
 		{"--seed=-1", []string{"--seed", "uint"}},
-		{"--out=", []string{"--out", "folder"}},
+		{"--out=", []string{"--out", "nothing given"}},
 		{"--out=" + file, []string{"--out", "folder"}},
 		{"--out=" + filepath.Join(file, "below"), []string{"--out", "folder"}},
 		{"--http=0.0.0.0:0", []string{"--http", "loopback"}},

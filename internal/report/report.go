@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -29,6 +30,20 @@ func Write(name string, r *results.Run) error {
 	}
 	return os.WriteFile(name, b, 0o666)
 }
+
+// IsPage reports whether the named file is a page, as Write writes it, or empty.
+func IsPage(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(doctype))
+	n, _ := io.ReadFull(f, head)
+	return n == 0 || strings.EqualFold(string(head[:n]), doctype)
+}
+
+const doctype = "<!doctype html>"
 
 // Page returns the page of a run.
 func Page(r *results.Run) ([]byte, error) {

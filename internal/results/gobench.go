@@ -52,11 +52,9 @@ func (b *BenchWriter) Comment(format string, args ...any) {
 	}
 }
 
-// Sample writes the line of one sample.
+// Sample writes the line of one sample. That of an interrupted one is a comment: it is shorter
+// than the others, and does not count as they do.
 func (b *BenchWriter) Sample(s *Sample) {
-	if s.Interrupted {
-		b.Comment("interrupted: the next sample ran %v of %v", s.Wall.Round(time.Microsecond), b.header.Duration)
-	}
 	for _, unit := range Units([]Sample{*s}) {
 		m, ok := MetricByUnit(unit)
 		if !ok || b.units[unit] {
@@ -69,11 +67,23 @@ func (b *BenchWriter) Sample(s *Sample) {
 			Value:           m.Better,
 		})
 	}
-	_ = b.bench.Write(benchResult(b.header, s))
+	result := benchResult(b.header, s)
+	if s.Interrupted {
+		b.Comment("interrupted: the next sample ran %v of %v", s.Wall.Round(time.Microsecond), b.header.Duration)
+		var line strings.Builder
+		result.Config = nil
+		_ = benchfmt.NewWriter(&line).Write(result)
+		b.Comment("%s", line.String())
+		return
+	}
+	_ = b.bench.Write(result)
 }
 
 // Instrument says that the samples from now on are instrumented, and how.
-func (b *BenchWriter) Instrument(how string) { b.header.Instrumented = how }
+func (b *BenchWriter) Instrument(how string) {
+	b.header.Instrumented = how
+	b.Comment("instrumented from here on: %s", how)
+}
 
 // Outcome ends the run. A complete one needs no word.
 func (b *BenchWriter) Outcome(o Outcome) {

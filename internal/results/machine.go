@@ -3,6 +3,7 @@ package results
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -42,13 +43,25 @@ func ThisMachine() Machine {
 }
 
 // cpuName returns the processor's name as the system gives it, or "".
-func cpuName() string {
-	b, err := os.ReadFile("/proc/cpuinfo")
+func cpuName() string { return told("/proc/cpuinfo", "model name") }
+
+// Memory returns how many bytes of memory the machine has, 0 if it does not tell.
+func Memory() float64 {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(told("/proc/meminfo", "MemTotal"), " kB"), 64)
+	if err != nil {
+		return 0
+	}
+	return n * 1024
+}
+
+// told returns what a file of the system says first of key, or "".
+func told(file, key string) string {
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return ""
 	}
 	for line := range strings.Lines(string(b)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+		if k, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
 			return strings.TrimSpace(value)
 		}
 	}

@@ -20,10 +20,14 @@ var (
 	sayNext     = regexp.MustCompile(`^# interrupted: the next sample ran `)
 )
 
+// interruptedSample is a sample that was interrupted, which is a comment.
+var interruptedSample = regexp.MustCompile(`(?m)^(# interrupted: the next sample ran .*\n)# (Benchmark)`)
+
 // readBench returns the record of a run that was written in the Go benchmark
 // format: without the histograms of latencies and the workloads' parameters that
 // were left at their defaults, which it does not have.
 func readBench(label string, b []byte) (*Run, error) {
+	b = interruptedSample.ReplaceAll(b, []byte("$1$2"))
 	source, err := parseBench(label, b)
 	if err != nil {
 		return nil, err
@@ -66,11 +70,7 @@ func readBench(label string, b []byte) (*Run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", label, at, err)
 		}
-		// Between a comment and the sample that it is about there may be
-		// what is said of units, and empty lines.
-		for n := at - 1; n > 0 && (next[n] || lines[n-1] == "" || strings.HasPrefix(lines[n-1], "Unit ")); n-- {
-			s.Interrupted = s.Interrupted || next[n]
-		}
+		s.Interrupted = next[at-1]
 		s.Index = indexes[s.Key()]
 		indexes[s.Key()]++
 		run.Samples = append(run.Samples, s)

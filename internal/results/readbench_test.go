@@ -15,7 +15,7 @@ func TestReadBench(t *testing.T) {
 	r.Samples[1].Title += "/isolation=snapshot"
 	last := &r.Samples[len(r.Samples)-1]
 	last.Interrupted = true
-	last.Metrics["response-p99-ns"] = 5 // a new unit, so that there is a line between comment and sample
+	last.Metrics["response-p99-ns"] = 5 // a new unit, of which a line tells before the comment
 	for _, outcome := range []Outcome{
 		{Kind: Complete, Done: 8, Of: 8},
 		{Kind: Interrupted, Done: 8, Of: 12},

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -202,8 +203,8 @@ type Cell struct {
 	Samples []*Sample
 }
 
-// Cells returns the samples by combination, in the order in which the
-// combinations first occur.
+// Cells returns the samples by combination, in the order in which the combinations first occur.
+// Those that were interrupted are left out, unless a combination has no others.
 func (r *Run) Cells() []*Cell {
 	var cells []*Cell
 	at := map[Key]*Cell{}
@@ -216,6 +217,12 @@ func (r *Run) Cells() []*Cell {
 			cells = append(cells, c)
 		}
 		c.Samples = append(c.Samples, s)
+	}
+	for _, c := range cells {
+		whole := slices.DeleteFunc(slices.Clone(c.Samples), func(s *Sample) bool { return s.Interrupted })
+		if len(whole) > 0 {
+			c.Samples = whole
+		}
 	}
 	return cells
 }

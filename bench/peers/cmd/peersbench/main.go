@@ -23,8 +23,9 @@ func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go cli.HandleSignals(signals, cancel, os.Stderr, os.Exit)
-	os.Exit(cli.RunWith(ctx, cli.Program{
+	var stop cli.Stop
+	go stop.Handle(signals, cancel, os.Stderr, os.Exit)
+	os.Exit(stop.Code(cli.RunWith(ctx, cli.Program{
 		Name:    "peersbench",
 		Engines: peers.Engines(),
 		Commands: []cli.Command{{
@@ -36,5 +37,5 @@ func main() {
 			},
 			Args: new(markdownCmd),
 		}},
-	}, os.Args[1:], os.Stdout, os.Stderr))
+	}, os.Args[1:], os.Stdout, os.Stderr)))
 }

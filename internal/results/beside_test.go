@@ -1,0 +1,102 @@
+package results
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// contestRun is a run of which each sample of an engine has, by unit, the given figure and noise.
+func contestRun(samples int, figures map[string]map[string]float64) *Run {
+	r := new(Run)
+	for i := range samples {
+		for _, title := range []string{"Reads", "Writes"} {
+			for _, engine := range []string{"old", "mvcc", "third"} {
+				m := map[string]float64{}
+				for unit, v := range figures[title+" "+engine] {
+					m[unit] = v * (1 + 0.01*float64((i*7+len(engine))%5))
+				}
+				if len(m) > 0 {
+					r.Samples = append(r.Samples, Sample{Workload: strings.ToLower(title), Title: title, Engine: engine, Threads: 2, Index: i, Metrics: m})
+				}
+			}
+		}
+	}
+	return r
+}
+
+func TestContest(t *testing.T) {
+	r := contestRun(6, map[string]map[string]float64{
+		"Reads old":    {"ops/s": 1e6, "p99-ns": 1000},
+		"Reads mvcc":   {"ops/s": 2e6, "p99-ns": 4000},
+		"Writes old":   {"ops/s": 3e6, "p99-ns": 100_000, "audits/s": 5},
+		"Writes mvcc":  {"ops/s": 1e6, "p99-ns": 1000, "audits/s": 5},
+		"Writes third": {"ops/s": 1e5},
+	})
+	list := Compete(r.Cells(), "mvcc", "ops/s", "p99-ns", "audits/s", "err/s")
+	require.Len(t, list, 3, "nobody has err/s")
+	require.Equal(t, [][]string{
+		{"", "threads", "mvcc", "old", "mvcc has", "third", "mvcc has"},
+		{"Reads", "2", "2.05M", "1.02M", "2.00 x more", "-", ""},
+		{"Writes", "2", "1.02M", "3.08M", "3.00 x less", "102k", "10.1 x more"},
+	}, list[0].Rows())
+	require.Equal(t, [][]string{
+		{"", "threads", "mvcc", "old", "mvcc has", "third", "mvcc has"},
+		{"Reads", "2", "4.10 µs", "1.02 µs", "4.00 x more", "-", ""},
+		{"Writes", "2", "1.02 µs", "102 µs", "100 x less", "-", ""},
+	}, list[1].Rows())
+	require.Equal(t, "~", list[2].Rows()[1][4])
+	require.Equal(t, []Outcomes{
+		{
+			Engine: "mvcc", Other: "old", Open: 1,
+			Better: []string{"ops/s: Reads with 2 threads, 2.00 x more", "p99: Writes with 2 threads, 100 x less"},
+			Worse:  []string{"ops/s: Writes with 2 threads, 3.00 x less", "p99: Reads with 2 threads, 4.00 x more"},
+		},
+		{Engine: "mvcc", Other: "third", Better: []string{"ops/s: Writes with 2 threads, 10.1 x more"}},
+	}, Decided(list))
+}
+
+// With three samples no difference is significant, however large.
+func TestContestOfFewSamples(t *testing.T) {
+	list := Compete(contestRun(3, map[string]map[string]float64{
+		"Reads old": {"ops/s": 1}, "Reads mvcc": {"ops/s": 100},
+	}).Cells(), "mvcc", "ops/s")
+	require.Equal(t, "~", list[0].Rows()[1][4])
+	require.Equal(t, []Outcomes{{Engine: "mvcc", Other: "old", Open: 1}}, Decided(list))
+	require.Nil(t, Decided(nil))
+	require.Empty(t, Compete(nil, "mvcc", "ops/s"))
+}
+
+// The example of Benjamini and Hochberg, 1995, section 3.2: four of fifteen at 5 %.
+func TestDiscoveries(t *testing.T) {
+	p := []float64{.0001, .0004, .0019, .0095, .0201, .0278, .0298, .0344, .0459, .3240, .4262, .5719, .6528, .7590, 1}
+	n := 0
+	for _, yes := range discoveries(p, 0.05) {
+		if yes {
+			n++
+		}
+	}
+	require.Equal(t, 4, n)
+	require.Equal(t, []bool{false, true}, discoveries([]float64{0.5, 0.001}, 0.05))
+	require.Empty(t, discoveries(nil, 0.05))
+}
+
+// A sample that was cut short does not count beside whole ones, nor in a comparison.
+func TestInterruptedSamplesDoNotCount(t *testing.T) {
+	r := testRun(t, 6, 1e6)
+	last := &r.Samples[len(r.Samples)-1]
+	last.Interrupted, last.Metrics["ops/s"] = true, 1
+	for _, c := range r.Cells() {
+		require.NotContains(t, c.Values("ops/s"), 1.0)
+	}
+	source, err := r.Source("x")
+	require.NoError(t, err)
+	require.Len(t, source.Results, len(r.Samples)-1)
+	for i := range r.Samples {
+		r.Samples[i].Interrupted = true
+	}
+	require.Len(t, r.Cells()[0].Samples, 6, "there is nothing else to be shown")
+	_, err = r.Source("x")
+	require.ErrorContains(t, err, "no results")
+}
