@@ -26,12 +26,12 @@ type compareCmd struct {
 	Output    string   `help:"Write the comparison to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
 	Overwrite bool     `help:"Let --output replace a file." group:"Output"`
 
-	Gate    bool     `help:"Exit with 1 if something has become significantly worse, and say what, or if a run did not come to its end." group:"Gate"`
-	GatePct *float64 `help:"With --gate: worse by more than so many percent. Default: 5." placeholder:"PCT" group:"Gate"`
+	Gate    bool     `help:"Exit with 1 if something has become worse, and say what, or if a run did not come to its end. Judged is throughput or, where there is none, the time of an operation; with --unit, what that names." group:"Gate"`
+	GatePct *float64 `help:"With --gate: worse by more than so many percent, beyond the range of the samples of either side; and significantly, considering how many comparisons are judged. Default: 10." placeholder:"PCT" group:"Gate"`
 }
 
 // errGate is returned when the gate does not let the change pass.
-var errGate = errors.New("significantly worse")
+var errGate = errors.New("worse")
 
 // errCutShort is returned when there is too little for the gate to judge.
 var errCutShort = errors.New("a run that did not come to its end does not pass")
@@ -101,8 +101,9 @@ func (c *compareCmd) Run(e *env) error {
 		return usagef("%w", err)
 	}
 	decidable, rows := cmp.Decidable()
-	if c.Gate && decidable == 0 {
-		return usagef("--gate: with so few samples no difference can be significant, and the gate would let everything pass; expected at least %d samples on each side", results.SamplesFor(c.Alpha))
+	judged := cmp.Judge(c.gatePct(), len(c.Unit) > 0)
+	if c.Gate && judged.Decidable == 0 {
+		return usagef("--gate: with so few samples no difference among %d can be significant, and the gate would let everything pass; expected at least %d samples on each side", judged.Rows, judged.Needed)
 	}
 	err = writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
 		switch c.Format {
@@ -111,7 +112,10 @@ func (c *compareCmd) Run(e *env) error {
 		case "json":
 			return compareJSON(w, cmp)
 		}
-		return compareText(w, cmp)
+		if c.Gate {
+			fmt.Fprintf(w, "%s\n\n", c.verdict(cmp, judged))
+		}
+		return compareText(w, cmp, c.Output == "" && hasColour(w))
 	})
 	if err != nil {
 		return err
@@ -125,45 +129,75 @@ func (c *compareCmd) Run(e *env) error {
 	if !c.Gate {
 		return nil
 	}
-	return c.judge(e, cmp, decidable)
+	return c.judge(e, cmp, judged)
 }
 
 // gatePct returns by how many percent something may become worse.
 func (c *compareCmd) gatePct() float64 {
 	if c.GatePct == nil {
-		return 5
+		return 10
 	}
 	return *c.GatePct
 }
 
+// verdict says whether the gate lets the change pass.
+func (c *compareCmd) verdict(cmp *results.Comparison, j results.Judgement) string {
+	units := strings.Join(j.Units, ", ")
+	switch {
+	case len(j.Worse) > 0:
+		return fmt.Sprintf("gate: FAILED: %d of %d comparisons of %s are worse by more than %v %% and the range of the samples", len(j.Worse), j.Rows, units, c.gatePct())
+	case len(cmp.CutShort) > 0:
+		return "gate: FAILED: " + errCutShort.Error()
+	}
+	return fmt.Sprintf("gate: passed: none of %d comparisons of %s is worse by more than %v %% and the range of the samples", j.Rows, units, c.gatePct())
+}
+
 // judge says what has become worse. Of what a run that was cut short did not get
 // to nothing is known, so it does not pass.
-func (c *compareCmd) judge(e *env, cmp *results.Comparison, decidable int) error {
-	if chance := float64(decidable) * c.Alpha; chance >= 1 {
-		remark(e.stderr, "note: of %d comparisons about %.0f are significant by chance alone; --unit and --alpha make it fewer", decidable, chance)
-	}
-	worse := cmp.Regressions(c.gatePct())
+func (c *compareCmd) judge(e *env, cmp *results.Comparison, j results.Judgement) error {
 	if missing := len(cmp.OnlyOld); missing > 0 {
 		remark(e.stderr, "note: %d benchmarks of %s are not in %s, and are not judged", missing, cmp.Old, cmp.New)
 	}
-	if len(worse) == 0 && len(cmp.CutShort) > 0 {
+	if j.Decidable < j.Rows {
+		remark(e.stderr, "note: %d of %d comparisons have too few samples to be judged; %d on each side are enough", j.Rows-j.Decidable, j.Rows, j.Needed)
+	}
+	if len(j.Worse) == 0 && len(cmp.CutShort) > 0 {
 		return fmt.Errorf("gate: %w: %s", errCutShort, strings.Join(cmp.CutShort, "; "))
 	}
-	if len(worse) == 0 {
-		remark(e.stderr, "gate: nothing is significantly worse by more than %v %%", c.gatePct())
+	if len(j.Worse) == 0 {
+		if c.Format != "text" || c.Output != "" {
+			remark(e.stderr, "%s", c.verdict(cmp, j))
+		}
 		return nil
 	}
-	for _, r := range worse {
+	for _, r := range j.Worse {
 		remark(e.stderr, "worse: %s, %s: %s to %s, %s (%s)", r.Unit, r.Name,
 			results.Scaled(r.Unit, r.Old.Center), results.Scaled(r.Unit, r.New.Center), r.Change(), r.Chances())
 	}
-	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %%", len(worse), decidable, errGate, c.gatePct())
+	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %% and the range of the samples", len(j.Worse), j.Rows, errGate, c.gatePct())
 }
 
-// compareText writes a table for each unit.
-func compareText(w io.Writer, c *results.Comparison) error {
+// tally says how many rows of a table have become better and worse.
+func tally(t *results.Table) string {
+	n := map[string]int{}
+	for _, r := range t.Rows {
+		n[r.Verdict]++
+	}
+	if n[results.Improved]+n[results.Worsened] == 0 {
+		return "no significant difference"
+	}
+	return fmt.Sprintf("%d better, %d worse, %d neither", n[results.Improved], n[results.Worsened], n[""])
+}
+
+// compareText writes what has changed in short, and then a table for each unit.
+func compareText(w io.Writer, c *results.Comparison, colour bool) error {
 	var b strings.Builder
 	var zero []string
+	for i := range c.Tables {
+		if t := &c.Tables[i]; t.Better != "" && !t.Zero() {
+			fmt.Fprintf(&b, "%s: %s\n", t.Unit, tally(t))
+		}
+	}
 	for _, t := range c.Tables {
 		if t.Zero() {
 			zero = append(zero, t.Unit)
@@ -186,7 +220,9 @@ func compareText(w io.Writer, c *results.Comparison) error {
 		if g := t.Geomean; g != nil {
 			rows = append(rows, []string{g.Name, results.Scaled(t.Unit, g.Old.Center), "", results.Scaled(t.Unit, g.New.Center), "", g.Percent(), "", ""})
 		}
-		_ = results.WriteTable(&b, rows, func(column int) bool { return column == 0 || column >= 6 })
+		var lines strings.Builder
+		_ = results.WriteTable(&lines, rows, func(column int) bool { return column == 0 || column >= 6 })
+		b.WriteString(painted(lines.String(), colour))
 	}
 	if len(zero) > 0 {
 		fmt.Fprintf(&b, "\nzero on both sides: %s\n", strings.Join(zero, ", "))
@@ -204,6 +240,17 @@ func compareText(w io.Writer, c *results.Comparison) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// painted gives the verdicts at the ends of lines their colours.
+func painted(lines string, colour bool) string {
+	if !colour {
+		return lines
+	}
+	return strings.NewReplacer(
+		" "+results.Improved+"\n", " \x1b[32m"+results.Improved+"\x1b[m\n",
+		" "+results.Worsened+"\n", " \x1b[31m"+results.Worsened+"\x1b[m\n",
+	).Replace(lines)
 }
 
 // compareCSV writes a line for each row.

@@ -24,7 +24,7 @@ func TestCompareAndGate(t *testing.T) {
 
 	stdout, stderr := succeed(t, "compare", "before", file, "--unit=ops/s,p99-ns")
 	require.Empty(t, stderr)
-	require.Contains(t, stdout, "ops/s (higher is better)\n")
+	require.True(t, strings.HasPrefix(stdout, "ops/s: 0 better, 1 worse, 1 neither\np99-sec: no significant difference\n\nops/s (higher is better)\n"), stdout)
 	require.Regexp(t, `(?m)^Begin/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +p=0\.002 n=6 +worse$`, stdout)
 	require.Regexp(t, `(?m)^Begin/engine=rwmutex/threads=4-2 .* ~ +p=1\.000 n=6$`, stdout)
 	require.Regexp(t, `(?m)^geomean .* -29\.29%$`, stdout)
@@ -32,18 +32,22 @@ func TestCompareAndGate(t *testing.T) {
 
 	code, stdout, stderr := call(t, "compare", "before", file, "--gate", "--unit=ops/s")
 	require.Equal(t, ExitFailed, code)
-	require.Contains(t, stdout, "worse")
+	require.True(t, strings.HasPrefix(stdout, "gate: FAILED: 1 of 2 comparisons of ops/s are worse by more than 10 % and the range of the samples\n"), stdout)
 	require.Contains(t, stderr, "worse: ops/s, Begin/engine=mvcc/threads=4-2: 2.050M to 1.025M, -50.00% (p=0.002 n=6)\n")
-	require.Contains(t, stderr, "gate: 1 of 2 comparisons are significantly worse by more than 5 %")
+	require.Contains(t, stderr, "gate: 1 of 2 comparisons are worse by more than 10 %")
 
 	for _, pass := range [][]string{
-		{"before", file, "--unit=ops/s", "--gate", "--gate-pct=50.1"},
+		{"before", file, "--gate", "--gate-pct=45.2"},                  // the samples range over 4.9 %
 		{file, "before", "--unit=ops/s", "--gate"},                     // faster
 		{"before", "before", "--unit=ops/s", "--gate", "--gate-pct=0"}, // the same
 		{"before", file, "--unit=aborts/op", "--gate"},
 	} {
-		_, stderr = succeed(t, append([]string{"compare"}, pass...)...)
-		require.Contains(t, stderr, "gate: nothing is significantly worse")
+		stdout, stderr = succeed(t, append([]string{"compare"}, pass...)...)
+		require.True(t, strings.HasPrefix(stdout, "gate: passed: none of 2 comparisons of "), stdout)
+		require.Empty(t, stderr)
+		stdout, stderr = succeed(t, append([]string{"compare", "--format=csv"}, pass...)...)
+		require.NotContains(t, stdout, "gate")
+		require.Contains(t, stderr, "gate: passed: ")
 	}
 	_, stdout, stderr = call(t, "compare", "before", file)
 	require.Contains(t, stdout, "zero on both sides: aborts/op\n")
@@ -91,17 +95,33 @@ func TestCompareTooFewSamples(t *testing.T) {
 	require.Equal(t, ExitUsage, code, "a gate that lets everything pass")
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "--gate: ")
-	require.Contains(t, stderr, "at least 4 samples")
+	require.Contains(t, stderr, "at least 5 samples")
 	for alpha, n := range map[float64]int{0.5: 2, 0.05: 4, 0.01: 5, 0.001: 7} {
 		require.Equal(t, n, results.SamplesFor(alpha))
 	}
 }
 
-func TestGateSaysWhatIsByChance(t *testing.T) {
+// Without --unit throughput is judged, whatever else has become worse; with it what it names.
+func TestGateJudgesTheHeadline(t *testing.T) {
 	store := keepRuns(t)
 	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
-	_, _, stderr := call(t, "compare", "a", "a", "--gate", "--alpha=0.2")
-	require.Contains(t, stderr, "of 8 comparisons about 2 are significant by chance alone")
+	slow := madeUp(t, 6, 2e6)
+	for i := range slow.Samples {
+		slow.Samples[i].Metrics["p99-ns"] *= 10
+	}
+	require.NoError(t, store.Save("b", slow))
+	stdout, _ := succeed(t, "compare", "a", "b", "--gate")
+	require.Contains(t, stdout, "gate: passed: none of 2 comparisons of ops/s ")
+	require.Contains(t, stdout, "p99-sec: 0 better, 2 worse, 0 neither\n", "it is said all the same")
+	code, _, stderr := call(t, "compare", "a", "b", "--gate", "--unit=ops/s,p99-ns")
+	require.Equal(t, ExitFailed, code)
+	require.Contains(t, stderr, "gate: 2 of 4 comparisons are worse")
+}
+
+// On a terminal the verdicts have colours.
+func TestCompareHasColours(t *testing.T) {
+	require.Equal(t, "a  \x1b[32mbetter\x1b[m\nb  \x1b[31mworse\x1b[m\nc  ~\n", painted("a  better\nb  worse\nc  ~\n", true))
+	require.Equal(t, "a  better\n", painted("a  better\n", false))
 }
 
 // A run that was cut short does not pass the gate: what it did not get to may be
@@ -121,7 +141,7 @@ func TestGateAndCutShort(t *testing.T) {
 			require.Equal(t, ExitFailed, code, "%v: %s", args, stderr)
 			require.NotEmpty(t, stdout, "the comparison is printed all the same")
 			require.Contains(t, stderr, "gate: a run that did not come to its end does not pass: ", args)
-			require.NotContains(t, stderr, "gate: nothing")
+			require.True(t, strings.HasPrefix(stdout, "gate: FAILED: "), stdout)
 		}
 		_, stderr := succeed(t, "compare", "--unit=ops/s", "whole", "cut")
 		require.Contains(t, stderr, "note: cut: ")

@@ -16,7 +16,7 @@ type runCmd struct {
 	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"mvcc,rwmutex" placeholder:"NAME" group:"What to run"`
 	Threads  []int    `help:"Numbers of goroutines, each of which is measured. Default: 1,2,4,8, or what a workload is meant for." placeholder:"N" group:"What to run"`
 
-	Count    int            `help:"Samples of each combination; benchstat wants at least 6." default:"6" placeholder:"N" group:"How long"`
+	Count    int            `help:"Samples of each combination; benchstat wants at least 6, and compare --gate 7 if there are many." default:"7" placeholder:"N" group:"How long"`
 	Duration *time.Duration `help:"Length of a sample. Default: ${duration}." placeholder:"TIME" xor:"length" group:"How long"`
 	Ops      *uint64        `help:"Operations of a sample, of all goroutines together, instead of a length." placeholder:"N" xor:"length" group:"How long"`
 	Warmup   time.Duration  `help:"Length of the warm-up before each sample." default:"50ms" placeholder:"TIME" group:"How long"`

@@ -80,6 +80,7 @@ type Side struct {
 	Lo     *float64 `json:"lo"` // nil if there are too few samples for an interval
 	Hi     *float64 `json:"hi"`
 	N      int      `json:"n"`
+	Spread float64  `json:"spread_pct"` // the distance from the least sample to the largest, in percent of the median
 
 	Range string `json:"-"` // the interval, as in "± 2%"
 }
@@ -116,6 +117,14 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	}
 
 	x, y := collect(before), collect(after)
+	if across := apart(x.names, y.names); len(across) > 0 {
+		for _, l := range across {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s: that is what is compared",
+				l.key, cmp.Or(l.old, none), before.Label, cmp.Or(l.new, none), after.Label))
+		}
+		x.drop(across)
+		y.drop(across)
+	}
 	for _, name := range x.names {
 		if !slices.Contains(y.names, name) {
 			c.OnlyOld = append(c.OnlyOld, name)
@@ -281,6 +290,9 @@ func compareRow(name string, a, b *benchmath.Sample, assume benchmath.Assumption
 func side(s *benchmath.Sample, assume benchmath.Assumption) Side {
 	sum := assume.Summary(s, confidence)
 	side := Side{Center: sum.Center, N: len(s.Values), Range: "± " + sum.PctRangeString()}
+	if side.Center != 0 {
+		side.Spread = 100 * (slices.Max(s.Values) - slices.Min(s.Values)) / math.Abs(side.Center)
+	}
 	if !math.IsInf(sum.Lo, 0) && !math.IsInf(sum.Hi, 0) {
 		side.Lo, side.Hi = &sum.Lo, &sum.Hi
 	}
@@ -316,26 +328,6 @@ func (t *Table) Zero() bool {
 	return !slices.ContainsFunc(t.Rows, func(r Row) bool {
 		return r.Old.Center != 0 || r.New.Center != 0 || r.P != 1
 	})
-}
-
-// Regressions returns, table by table, the rows that have become significantly worse
-// by more than pct percent.
-func (c *Comparison) Regressions(pct float64) []Regression {
-	var list []Regression
-	for _, t := range c.Tables {
-		for _, r := range t.Rows {
-			if r.Verdict == Worsened && math.Abs(r.Delta) > pct {
-				list = append(list, Regression{t.Unit, r})
-			}
-		}
-	}
-	return list
-}
-
-// A Regression is a row that has become worse.
-type Regression struct {
-	Unit string
-	Row
 }
 
 // Decidable returns how many of the rows have enough samples for a difference to be

@@ -6,8 +6,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -78,15 +80,18 @@ func TestCompare(t *testing.T) {
 	require.True(t, aborts.Zero())
 	require.False(t, same.Zero())
 	require.Nil(t, aborts.Geomean)
-	require.Empty(t, c.Regressions(0))
+	require.Empty(t, c.Judge(0, true).Worse)
 
 	c, err = Compare(source(t, "b", testRun(t, 6, 2e6)), source(t, "a", testRun(t, 6, 1e6)), Options{Alpha: 0.05, Units: []string{"p99-ns", "ops/s", "ops/s"}})
 	require.NoError(t, err)
 	require.Len(t, c.Tables, 2)
 	require.Equal(t, "p99-sec", c.Tables[0].Unit)
-	require.Len(t, c.Regressions(49.9), 4)
-	require.Empty(t, c.Regressions(50))
-	require.Equal(t, "ops/s", c.Regressions(0)[0].Unit)
+	require.InDelta(t, 4.88, c.Tables[1].Rows[0].Old.Spread, 0.01)
+	require.Len(t, c.Judge(45.1, true).Worse, 4)
+	require.Empty(t, c.Judge(45.2, true).Worse, "the samples range over 4.9 %")
+	require.Equal(t, "ops/s", c.Judge(0, true).Worse[0].Unit)
+	require.Equal(t, []string{"p99-sec", "ops/s"}, c.Judge(0, true).Units)
+	require.Equal(t, []string{"ops/s"}, c.Judge(0, false).Units)
 
 	c, err = Compare(source(t, "a", testRun(t, 6, 1e6)), source(t, "b", testRun(t, 6, 2e6)), Options{Alpha: 0.001})
 	require.NoError(t, err)
@@ -98,16 +103,16 @@ func TestCompare(t *testing.T) {
 
 // Growing from zero is worse whatever the threshold, and has no percentage.
 func TestCompareFromZero(t *testing.T) {
-	after := testRun(t, 4, 1e6)
+	after := testRun(t, 8, 1e6)
 	for i := range after.Samples {
 		after.Samples[i].Metrics["aborts/op"] = 0.5
 	}
-	c, err := Compare(source(t, "a", testRun(t, 4, 1e6)), source(t, "b", after), Options{Alpha: 0.05})
+	c, err := Compare(source(t, "a", testRun(t, 8, 1e6)), source(t, "b", after), Options{Alpha: 0.05})
 	require.NoError(t, err)
 	r := table(t, c, "aborts/op").Rows[0]
 	require.Equal(t, Worsened, r.Verdict)
 	require.True(t, math.IsInf(r.Delta, 1))
-	require.Len(t, c.Regressions(1e9), 4)
+	require.Len(t, c.Judge(1e9, true).Worse, 4)
 	text, err := json.Marshal(c)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"delta_pct":null`)
@@ -327,4 +332,59 @@ func TestWhereRunsAreKept(t *testing.T) {
 	s, err = OpenStore()
 	require.NoError(t, err)
 	require.Equal(t, "/elsewhere", s.Dir())
+}
+
+// Runs that have nothing in common but for one parameter are compared across it.
+func TestCompareAcrossALabel(t *testing.T) {
+	only := func(engine, level string) *Run {
+		r := testRun(t, 6, 1e6)
+		r.Samples = slices.DeleteFunc(r.Samples, func(s Sample) bool { return s.Engine != "mvcc" })
+		for i := range r.Samples {
+			r.Samples[i].Engine = engine
+			r.Samples[i].Title += level
+		}
+		r.Outcome.Done, r.Outcome.Of = len(r.Samples), len(r.Samples)
+		return r
+	}
+	for _, other := range []struct {
+		run  *Run
+		want []string
+	}{
+		{only("xsync", ""), []string{"engine: mvcc in a, xsync in b: that is what is compared"}},
+		{only("mvcc", "/isolation=snapshot"), []string{"isolation: none in a, snapshot in b: that is what is compared"}},
+		{only("xsync", "/isolation=snapshot"), []string{
+			"engine: mvcc in a, xsync in b: that is what is compared",
+			"isolation: none in a, snapshot in b: that is what is compared",
+		}},
+	} {
+		c, err := Compare(source(t, "a", only("mvcc", "")), source(t, "b", other.run), Options{Alpha: 0.05})
+		require.NoError(t, err)
+		require.Equal(t, other.want, c.Warnings)
+		require.Empty(t, c.OnlyOld)
+		require.Empty(t, c.OnlyNew)
+		require.Len(t, c.Tables[0].Rows, 2)
+		require.Zero(t, c.Tables[0].Rows[0].Delta)
+		require.Contains(t, c.Tables[0].Rows[0].Name, "Balanced/keys=10/")
+		require.Contains(t, c.Tables[0].Rows[0].Name, "/threads=")
+	}
+}
+
+// A text file says of its run what a saved one does.
+func TestTextHasTheHeader(t *testing.T) {
+	a, b := testRun(t, 6, 1e6), testRun(t, 6, 1e6)
+	b.Header.Settings, b.Header.Warmup = map[string]string{"GOGC": "off"}, time.Minute
+	b.Header.Program = "mvccbench v1.2.4"
+	texts := func(r *Run) *Source {
+		s, err := parseBench("x", []byte(benchText(t, r)))
+		require.NoError(t, err)
+		return s
+	}
+	c, err := Compare(texts(a), texts(b), Options{Alpha: 0.05})
+	require.NoError(t, err)
+	said := strings.Join(c.Warnings, "\n")
+	for _, want := range []string{"program: mvccbench v1.2.3 in x, mvccbench v1.2.4 in x", "GOGC: ", "warm-up: ", "1m0s"} {
+		require.Contains(t, said, want)
+	}
+	_, err = parseBench("x", []byte("# header: {\n"+benchText(t, a)))
+	require.ErrorContains(t, err, "x: the header: ")
 }

@@ -24,6 +24,7 @@ func differences(before, after *Source) []string {
 			list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", what, cmp.Or(x, none), before.Label, cmp.Or(y, none), after.Label))
 		}
 	}
+	add("program", a.Program, b.Program)
 	add("Go", a.Go, b.Go)
 	add("CPUs", fmt.Sprint(a.CPUs), fmt.Sprint(b.CPUs))
 	add("GOMAXPROCS", fmt.Sprint(a.GOMAXPROCS), fmt.Sprint(b.GOMAXPROCS))

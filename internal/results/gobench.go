@@ -2,6 +2,7 @@ package results
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -30,6 +31,9 @@ type BenchWriter struct {
 	units  map[string]bool // those that it has been said which way is better
 }
 
+// headerMark begins the comment with the header, for programs that read the file.
+const headerMark = "header: "
+
 // NewBenchWriter writes the head of a run to w. Errors are kept for
 // [BenchWriter.Flush].
 func NewBenchWriter(w io.Writer, h Header) *BenchWriter {
@@ -38,6 +42,8 @@ func NewBenchWriter(w io.Writer, h Header) *BenchWriter {
 	for _, line := range Describe(h) {
 		b.Comment("%s", line)
 	}
+	record, _ := json.Marshal(h) // it has nothing that cannot be written
+	b.Comment("%s%s", headerMark, record)
 	return b
 }
 
@@ -149,9 +155,6 @@ func DescribeMachine(h Header) []string {
 
 // Describe returns, in lines, what a run was asked for and on what it ran.
 func Describe(h Header) []string {
-	if h.Comments != nil {
-		return h.Comments
-	}
 	lines := DescribeMachine(h)
 	add := func(format string, args ...any) { lines = append(lines, oneLine(fmt.Sprintf(format, args...))) }
 	levels := ""

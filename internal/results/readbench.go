@@ -11,10 +11,8 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// What the comments of a [BenchWriter] say, as far as a record has a place for it.
+// What the comments of a [BenchWriter] say beside the header.
 var (
-	sayStarted  = regexp.MustCompile(`^# (.*); (go\S+(?: \S+)*); (\d{4}-\d\d-\d\dT\S+Z)$`)
-	sayCPUs     = regexp.MustCompile(`^# GOMAXPROCS \d+ of (\d+) CPUs`)
 	sayOutcome  = regexp.MustCompile(`^# (interrupted|failed) after (\d+) of (\d+) samples(?:: (.*))?$`)
 	sayViolated = regexp.MustCompile(`^# the samples above were verified; the run ended here, after (\d+) of (\d+)$`)
 	sayNext     = regexp.MustCompile(`^# interrupted: the next sample ran `)
@@ -32,36 +30,26 @@ func readBench(label string, b []byte) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{
-		Header:  Header{Loop: "closed", Instrumented: source.Instrumented},
-		Outcome: Outcome{Kind: Complete},
-	}
+	run := &Run{Header: Header{Loop: "closed"}, Outcome: Outcome{Kind: Complete}}
 	h := &run.Header
+	if source.header != nil {
+		*h = *source.header
+	}
+	h.Instrumented = source.Instrumented
 	next := map[int]bool{} // by line: the sample after it was interrupted
-	lines := strings.Split(string(b), "\n")
-	for i, line := range lines {
+	before := ""
+	for i, line := range strings.Split(string(b), "\n") {
 		line = strings.TrimSpace(line)
-		if m := sayStarted.FindStringSubmatch(line); m != nil {
-			h.Program, h.Go = m[1], m[2]
-			h.Started, _ = time.Parse(time.RFC3339, m[3])
-		}
-		if m := sayCPUs.FindStringSubmatch(line); m != nil {
-			h.CPUs, _ = strconv.Atoi(m[1])
-		}
 		if m := sayOutcome.FindStringSubmatch(line); m != nil {
 			run.Outcome = Outcome{Kind: m[1], Detail: m[4]}
 			run.Outcome.Of, _ = strconv.Atoi(m[3])
 		}
 		if m := sayViolated.FindStringSubmatch(line); m != nil {
-			run.Outcome = Outcome{Kind: Violated}
+			run.Outcome = Outcome{Kind: Violated, Detail: strings.TrimPrefix(before, "# ")}
 			run.Outcome.Of, _ = strconv.Atoi(m[2])
 		}
-		if sayNext.MatchString(line) {
-			next[i+1] = true
-		}
-		if text, ok := strings.CutPrefix(line, "# "); ok && !next[i+1] {
-			h.Comments = append(h.Comments, text)
-		}
+		next[i+1] = sayNext.MatchString(line)
+		before = line
 	}
 	indexes := map[Key]int{}
 	for _, rec := range source.Results {

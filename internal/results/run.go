@@ -62,10 +62,6 @@ type Header struct {
 
 	Skips []Skip   `json:"skips,omitempty"`
 	Notes []string `json:"notes,omitempty"` // anything else the reader should know
-
-	// Comments are what a file in the Go benchmark format says of the run. A
-	// record read from one has them in place of most of the above.
-	Comments []string `json:"-"`
 }
 
 // Skip is a combination that was left out, and why.

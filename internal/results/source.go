@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,11 +96,7 @@ func (r *Run) Source(label string) (*Source, error) {
 	if err := WriteBench(&b, r); err != nil {
 		return nil, err
 	}
-	s, err := parseBench(label, b.Bytes())
-	if err == nil {
-		s.header = &r.Header
-	}
-	return s, err
+	return parseBench(label, b.Bytes())
 }
 
 // cutShort are the beginnings of comments that say that a run did not come to its
@@ -134,6 +131,13 @@ func parseBench(label string, b []byte) (*Source, error) {
 	s.Units = r.Units()
 	s.Warnings = bad
 	for line := range strings.Lines(string(b)) {
+		if record, ok := strings.CutPrefix(line, "# "+headerMark); ok && s.header == nil {
+			h := new(Header)
+			if err := json.Unmarshal([]byte(record), h); err != nil {
+				return nil, fmt.Errorf("%s: the header: %w", label, err)
+			}
+			s.header = h
+		}
 		for _, start := range cutShort {
 			if strings.HasPrefix(line, start) {
 				s.CutShort = fmt.Sprintf("%s: %s", label, strings.TrimSpace(line[2:]))

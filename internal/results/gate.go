@@ -1,0 +1,89 @@
+package results
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A Regression is a row that has become worse.
+type Regression struct {
+	Unit string
+	Row
+}
+
+// A Judgement says of a comparison whether something has become worse.
+//
+// A row has if that is significant, considering also that so many are judged (Holm, A simple
+// sequentially rejective multiple test procedure, 1979), and if the medians differ by more than the
+// tolerance and the whole range of the samples of either side. The second is since two runs of one
+// program differ by more than their samples tell: the machine is another one a minute later. The
+// ranges say how restless it is.
+type Judgement struct {
+	Units     []string
+	Rows      int          // those of these units
+	Decidable int          // those of them with enough samples for a difference to be found
+	Needed    int          // so many samples on each side are enough
+	Worse     []Regression // table by table
+}
+
+// headline are the units that are judged unless others are asked for: the first of them that
+// both sides have.
+var headline = []string{"ops/s", "sec/op"}
+
+// Judge looks for what has become worse by more than pct percent, in throughput or, where there is
+// none, the time of an operation; in all units of the comparison if that is asked for, or if it has
+// neither.
+func (c *Comparison) Judge(pct float64, all bool) Judgement {
+	tables := c.Tables
+	for _, unit := range headline {
+		i := slices.IndexFunc(tables, func(t Table) bool { return t.Unit == unit })
+		if i >= 0 && !all {
+			tables = tables[i : i+1]
+			break
+		}
+	}
+	var j Judgement
+	var chances []float64
+	for _, t := range tables {
+		j.Units = append(j.Units, t.Unit)
+		for _, r := range t.Rows {
+			chances = append(chances, r.P)
+		}
+	}
+	j.Rows = len(chances)
+	j.Needed = SamplesFor(c.Alpha / float64(max(j.Rows, 1)))
+	significant := holm(chances, c.Alpha)
+	for _, t := range tables {
+		for _, r := range t.Rows {
+			yes := significant[0]
+			significant = significant[1:]
+			least := SmallestP(r.Old.N, r.New.N)
+			exact := least > c.Alpha && !r.Undecidable // the unit is one of which every difference counts
+			if exact || least*float64(j.Rows) <= c.Alpha {
+				j.Decidable++
+			}
+			if yes && r.Verdict == Worsened && math.Abs(r.Delta) > pct+max(r.Old.Spread, r.New.Spread) {
+				j.Worse = append(j.Worse, Regression{t.Unit, r})
+			}
+		}
+	}
+	return j
+}
+
+// holm reports which of the p-values are significant at level alpha, all together.
+func holm(p []float64, alpha float64) []bool {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	yes := make([]bool, len(p))
+	for k, i := range order {
+		if p[i] > alpha/float64(len(p)-k) {
+			break
+		}
+		yes[i] = true
+	}
+	return yes
+}
