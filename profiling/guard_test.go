@@ -82,7 +82,8 @@ func TestGuardWithoutToken(t *testing.T) {
 		{"no host", index, host(""), 421},
 
 		{"POST", snapshot, method("POST"), 405},
-		{"HEAD", snapshot, method("HEAD"), 405},
+		{"HEAD of a page", index, method("HEAD"), 200},
+		{"HEAD of what costs something", snapshot, method("HEAD"), 405},
 		{"OPTIONS", index, method("OPTIONS"), 405},
 
 		{"IPv6 peer", index, peer("[::1]:40000"), 200},
@@ -117,9 +118,46 @@ func TestGuardWithoutToken(t *testing.T) {
 				require.NotEmpty(t, w.Body.String())
 			}
 			if w.Code == http.StatusMethodNotAllowed {
-				require.Equal(t, "GET", w.Header().Get("Allow"))
+				require.Contains(t, []string{"GET", "GET, HEAD"}, w.Header().Get("Allow"))
 			}
 		})
+	}
+}
+
+// A browser gets an error as a page of the site, whose links lead where they should; all else gets
+// text. Who is not let in learns nothing of the site.
+func TestErrorsArePages(t *testing.T) {
+	h := handler(t, profiling.Config{Title: "the shop"})
+	wants := header("Accept", "text/html,application/xhtml+xml")
+	for path, live := range map[string]string{
+		"/nope":                          "./debug/pprof/live",
+		"/no/such/page":                  "../../debug/pprof/live",
+		"/debug/pprof/nope":              "./live",
+		"/debug/pprof/contention/x":      "../live",
+		"/debug/pprof/ui/zzz/top":        "../../live",
+		"/debug/pprof/profile?seconds=x": "./live",
+	} {
+		w := request(h, path, wants)
+		require.GreaterOrEqual(t, w.Code, 400, path)
+		require.Contains(t, w.Header().Get("Content-Type"), "text/html", path)
+		require.Contains(t, w.Body.String(), "<h1>the shop</h1>", path)
+		require.Contains(t, w.Body.String(), "<main>", path)
+		require.Contains(t, w.Body.String(), `href="`+live+`"`, path)
+		w = request(h, path, func(*http.Request) {})
+		require.Contains(t, w.Header().Get("Content-Type"), "text/plain", path)
+	}
+	w := request(h, "/", func(r *http.Request) { wants(r); r.RemoteAddr = "192.0.2.1:40000" })
+	require.Equal(t, http.StatusForbidden, w.Code)
+	require.NotContains(t, w.Body.String(), "the shop")
+}
+
+// What tells screen readers where a page begins is in each, once.
+func TestPagesHaveAMain(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	for _, path := range []string{"/", "/debug/pprof/", "/debug/pprof/contention/", "/debug/pprof/slow/"} {
+		w := request(h, path, func(*http.Request) {})
+		require.Equal(t, 1, strings.Count(w.Body.String(), "<main"), path)
+		require.Equal(t, 1, strings.Count(w.Body.String(), "</main>"), path)
 	}
 }
 

@@ -119,6 +119,7 @@ func newService(cfg Config) *service {
 	s.slow.Phase = phase
 	s.guard = web.NewGuard(cfg.Addr, cfg.Hosts, cfg.Token)
 	s.guard.Next, s.guard.Health = s.routes(), s.serveHealth
+	s.guard.Frame = s.frame("", "", "")
 	return s
 }
 

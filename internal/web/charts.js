@@ -49,6 +49,7 @@ const drawing = (() => {
   function frame(parent, spec, mark) {
     const card = element("section", parent, "chart");
     element("h3", card, "", spec.title);
+    const when = element("time", card, "");
     element("p", card, "", spec.about);
     const holder = element("div", card, "plot");
     const legend = element("ul", card, "legend");
@@ -58,7 +59,7 @@ const drawing = (() => {
       element("span", li, "", s.name);
       return element("b", li, "", "–");
     });
-    return { card, holder, legend, values };
+    return { card, when, holder, legend, values };
   }
 
   // The colour that a variable of the style sheet has in this scheme: a canvas does
@@ -78,12 +79,15 @@ const drawing = (() => {
     ticks: { show: false }, font: "11px system-ui, sans-serif",
   });
 
+  // The steps between the marks of an axis of bytes.
+  const binary = Array.from({ length: 60 }, (_, i) => 2 ** i);
+
   // The y axis of figures of a unit. A logarithmic one has marks at 1, 2 and 5 times the powers
   // of ten, or at the powers alone if those are many.
   function yAxis(unit, log) {
     const values = (u, list) => list.map(v => tick(v, unit));
     const y = { ...axis(), size: 64, values };
-    if (!log) return { ...y, space: 28 };
+    if (!log) return { ...y, space: 28, ...(/^B/.test(unit) ? { incrs: binary } : {}) };
     y.splits = (u, i, min, max) => {
       const list = [];
       for (let e = Math.floor(Math.log10(min)); e <= Math.log10(max); e++)

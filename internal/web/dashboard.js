@@ -90,7 +90,8 @@
   // The end of the newest point, so that what is old moves out on the left.
   function extent() {
     const end = times.length ? times[times.length - 1] : Date.now() / 1000;
-    return [end - span(), end];
+    const from = end - span(); // not earlier than there is something, so that little has room
+    return [times.length ? Math.max(from, Math.min(times[0], end - 20)) : from, end];
   }
 
   function draw(c) {
@@ -108,6 +109,8 @@
   // Shows the values under the cursor, or else the newest.
   function legend(c) {
     const idx = c.plot && c.visible ? c.plot.cursor.idx : null;
+    const at = idx === null || idx === undefined ? undefined : c.plot.data[0][idx];
+    c.when.textContent = at === undefined ? "" : clock.format(at * 1000);
     c.values.forEach((b, i) => {
       const column = columns[c.first + i];
       const v = idx === null || idx === undefined ? column[column.length - 1] : c.plot.data[i + 1][idx];

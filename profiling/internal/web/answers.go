@@ -4,6 +4,8 @@ package web
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +23,7 @@ type Handler func(w http.ResponseWriter, r *http.Request) error
 // ServeHTTP implements [http.Handler].
 func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := h(w, r); err != nil {
-		writeError(w, err)
+		writeError(w, r, err)
 	}
 }
 
@@ -50,9 +52,17 @@ func NotFound(format string, args ...any) error {
 	return Refuse(http.StatusNotFound, format, args...)
 }
 
-// writeError answers with err as plain text: under the status of a [Refusal],
-// otherwise as an internal error.
-func writeError(w http.ResponseWriter, err error) {
+// frameKey is the key under which a request's context has the [Frame] of the site.
+type frameKey struct{}
+
+// WithFrame returns r with the frame of pages about errors.
+func WithFrame(r *http.Request, f Frame) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), frameKey{}, f))
+}
+
+// writeError answers with err, under the status of a [Refusal], otherwise as an internal error:
+// to a browser as a page of the site, else as plain text.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	h := w.Header()
 	if e, ok := errors.AsType[*Refusal](err); ok {
@@ -62,10 +72,26 @@ func writeError(w http.ResponseWriter, err error) {
 		}
 	}
 	h.Del("Content-Disposition")
-	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Go-Pprof", "1") // makes "go tool pprof" print the text
+	if f, ok := r.Context().Value(frameKey{}).(Frame); ok && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		f.Page, f.Base = http.StatusText(status), base(r.URL.Path)
+		if Page(w, status, "error.html", f, Data{"Status": f.Page, "Text": err.Error()}) == nil {
+			return
+		}
+	}
+	h.Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	fmt.Fprintln(w, err)
+}
+
+// base returns the relative path from a path of the site to /debug/pprof/.
+func base(path string) string {
+	const at = "debug/pprof/"
+	rest, below := strings.CutPrefix(path, "/"+at)
+	if below {
+		return cmp.Or(strings.Repeat("../", strings.Count(rest, "/")), "./")
+	}
+	return cmp.Or(strings.Repeat("../", strings.Count(path, "/")-1), "./") + at
 }
 
 // Redirect answers with 303 and a relative reference, which is right whatever

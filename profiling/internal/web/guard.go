@@ -30,6 +30,9 @@ type Guard struct {
 	// Health answers the one question that everybody may ask.
 	Health func(w http.ResponseWriter, r *http.Request, trusted bool) error
 
+	// Frame is that of the pages about errors.
+	Frame Frame
+
 	hosts map[string]bool // accepted besides IP addresses and localhost
 	token *token          // nil: only requests from this machine
 }
@@ -70,7 +73,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		writeError(w, err)
+		writeError(w, r, err)
 		return
 	}
 	query := r.URL.Query()
@@ -85,7 +88,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Redirect(w, ref.String())
 		return
 	}
-	g.Next.ServeHTTP(w, r)
+	g.Next.ServeHTTP(w, WithFrame(r, g.Frame))
 }
 
 // check returns the reason to refuse r, or nil.
@@ -94,9 +97,9 @@ func (g *Guard) check(w http.ResponseWriter, r *http.Request) error {
 		return Refuse(http.StatusMisdirectedRequest, "host %q is not this server; "+
 			"use localhost or an IP address, or add the name to Config.Hosts", r.Host)
 	}
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		return Refuse(http.StatusMethodNotAllowed, "method %s is not served, only GET", r.Method)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return Refuse(http.StatusMethodNotAllowed, "method %s is not served, only GET and HEAD", r.Method)
 	}
 	if g.token == nil {
 		if err := localOnly(r); err != nil {
@@ -169,9 +172,13 @@ func foreignSite(r *http.Request) bool {
 }
 
 // OwnSite wraps a handler that costs the program time: links on pages of
-// other sites do not reach it.
+// other sites do not reach it, nor does a HEAD, which would cost the same and bring nothing.
 func OwnSite(next Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodHead {
+			w.Header().Set("Allow", http.MethodGet)
+			return Refuse(http.StatusMethodNotAllowed, "a profile is not taken for a HEAD")
+		}
 		if foreignSite(r) {
 			return Refuse(http.StatusForbidden,
 				"a capture cannot be started from a page of another site")
