@@ -114,6 +114,16 @@ func TestChartsMove(t *testing.T) {
 	pin := `document.querySelector('[data-chart="Map accounts/Age of oldest pin"] .legend b')?.textContent`
 	b.await(`parseFloat(` + pin + `) > 0`)
 
+	// Under the cursor there is a time, and without one there is none.
+	at := `document.querySelector('[data-chart="Workload/Throughput"] time').textContent`
+	require.Empty(t, eval[string](b, at))
+	b.await(`(() => {
+		const over = document.querySelector('[data-chart="Workload/Throughput"] .u-over'), r = over.getBoundingClientRect()
+		for (const kind of ["mouseenter", "mousemove"])
+			over.dispatchEvent(new MouseEvent(kind, {clientX: r.right - 3, clientY: r.top + 20, bubbles: true}))
+		return /^\d\d:\d\d:\d\d$/.test(` + at + `)
+	})()`)
+
 	// Another page has the points from before it was opened at once.
 	b.visit(srv.URL() + "/debug/pprof/live")
 	b.await(`document.querySelectorAll(".chart canvas").length > 15`)
