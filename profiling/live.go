@@ -37,6 +37,7 @@ type liveNow struct {
 	Done       int     `json:"done"`
 	Of         int     `json:"of"`
 	Left       float64 `json:"left_s,omitempty"`
+	Ended      bool    `json:"ended,omitempty"`
 	Results    *Table  `json:"results,omitempty"`
 	Captures   string  `json:"captures,omitempty"` // being taken
 	Goroutines int     `json:"goroutines"`
@@ -72,7 +73,12 @@ func (s *service) liveNow() liveNow {
 		Phase: ph.Label, Goroutines: runtime.NumGoroutine(),
 		Next: now.Next, Done: now.Done, Of: now.Of, Left: now.Left.Seconds(),
 	}
-	if !ph.Since.IsZero() {
+	if n.Ended = now.Ended; n.Ended {
+		n.Done, n.Next, n.Left = n.Of, "", 0
+	}
+	if now.Of > 0 && now.Name != "" && now.Name != ph.Label {
+		n.Phase = now.Name // of the same moment as the steps
+	} else if !ph.Since.IsZero() {
 		n.PhaseAge = time.Since(ph.Since).Seconds()
 	}
 	if list := capture.Running(); len(list) > 0 {

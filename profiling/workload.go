@@ -12,9 +12,13 @@ import (
 // program that measures one thing after the other also says how far it is.
 type Workload struct {
 	// Name says what runs now. It heads the dashboard and labels captures,
-	// unless [Service.SetPhase] or [Config.Phase] say something else. Next is
-	// what comes then.
+	// unless [Service.SetPhase] or [Config.Phase] say something else; where
+	// steps are counted it heads the dashboard in any case, so that it fits
+	// what is said of them. Next is what comes then.
 	Name, Next string
+
+	// Ended says that nothing comes any more: what is shown is what was.
+	Ended bool
 
 	// Done of Of steps have ended, and Left is how long the rest will take;
 	// zero if that is not known.

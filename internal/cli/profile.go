@@ -132,6 +132,7 @@ type board struct {
 	trial   *bench.Trial // nil between the samples
 	labels  bool         // a CPU profile is being taken
 	results [][]string
+	ended   bool
 
 	// Of the goroutine that calls workload alone.
 	live              recent
@@ -145,6 +146,13 @@ func (b *board) start(step bench.Step, next *bench.Step) {
 		b.begun = time.Now()
 	}
 	b.step, b.next, b.trial = step, next, nil
+}
+
+// end says that nothing comes any more.
+func (b *board) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended, b.next = true, nil
 }
 
 // runs says what trial there is, if any.
@@ -215,10 +223,11 @@ func (b *board) workload() profiling.Workload {
 	w := profiling.Workload{
 		Done:    step.Index,
 		Of:      step.Of,
+		Ended:   b.ended,
 		Results: profiling.Table{Columns: resultColumns, Rows: b.results[:len(b.results):len(b.results)]},
 	}
 	b.mu.Unlock()
-	if step.Of > 0 {
+	if step.Of > 0 && !w.Ended {
 		w.Name = stepName(step)
 	}
 	if next != nil {

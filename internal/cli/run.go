@@ -50,6 +50,7 @@ func (c *runCmd) Run(e *env) error {
 	if err == nil && c.Hold {
 		fmt.Fprintf(e.stderr, "still serving profiles at %s; end with Ctrl-C\n", profiles.url())
 		profiles.phase("done")
+		profiles.end()
 		<-e.ctx.Done()
 	}
 	return err

@@ -128,7 +128,7 @@
   function show(now) {
     const box = $("now");
     box.classList.remove("lost");
-    $("state").textContent = paused ? "Paused" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
+    $("state").textContent = paused ? "Paused" : now.ended ? "Has ended; its results are below" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
     $("phase").textContent = now.phase || "The program does not say what runs now.";
     $("age").textContent = now.phase_age_s ? "for " + left(now.phase_age_s) : "";
     $("progress").hidden = !now.of;
@@ -197,7 +197,9 @@
       await ask();
     } catch (e) {
       $("now").classList.add("lost");
-      $("state").textContent = "No answer, asking again: " + (e.name === "TimeoutError" ? "it takes too long" : e.message);
+      const why = e.name === "TimeoutError" ? "it takes too long" : e.name === "TypeError" ? "the program has ended, or cannot be reached" : e.message;
+      const last = times.length ? " What is shown is from " + clock.format(times[times.length - 1] * 1000) + "." : "";
+      $("state").textContent = `No answer, asking again: ${why}.${last}`;
     }
     asking = false;
     if (!paused && !document.hidden) timer = setTimeout(poll, 1000 * interval);
