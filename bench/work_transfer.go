@@ -13,7 +13,7 @@ func transferWorkloads() []Workload {
 	}
 	busy := w
 	busy.Name, busy.restless = "audited", true
-	busy.Doc = "The same as transfer, while one audit follows another without a pause, so that somebody reads all accounts all the time. " +
+	busy.Doc = "The same as transfer, while one audit follows another without a pause, so that somebody reads all accounts all the time; each sum must be right. " +
 		"Its figures are to be compared with those of transfer."
 	return []Workload{w, busy}
 }
