@@ -106,7 +106,7 @@ func newService(cfg Config) *service {
 		s.maps = append(s.maps, capture.Map{Name: name, Stats: cfg.Maps[name]})
 		groups = append(groups, charts.Map(name, cfg.Maps[name]))
 	}
-	s.sampler = charts.New(append(groups, charts.Runtime()))
+	s.sampler = charts.New(append(groups, charts.Machine(), charts.Runtime()))
 	phase := func() string { return s.phase().Label }
 	s.captures = capture.Captures{
 		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps,

@@ -77,7 +77,7 @@ func Map(name string, stats func() mvcc.Stats) Group {
 		}
 	}
 	list = append(list, m.chart("Other counters", "what no other chart has", FromZero, others...))
-	return Group{title, list, m.source}
+	return Group{Title: title, Charts: list, Source: m.source}
 }
 
 // mapCharts makes charts of figures.

@@ -51,7 +51,7 @@ func Runtime() Group {
 			return quantile(prev.histogram(metric), cur.histogram(metric), q)
 		})
 	}
-	return Group{"Go runtime", []Chart{
+	return Group{Title: "Go runtime", Charts: []Chart{
 		{"Heap",
 			"live as of the last collection, in use now, and where the next collection starts",
 			Bytes, FromZero, []Series{
@@ -80,7 +80,7 @@ func Runtime() Group {
 			gauge("all", goroutines), gauge("running", running),
 			gauge("runnable", runnable), gauge("waiting", waiting),
 		}},
-	}, s}
+	}, Source: s}
 }
 
 // readings are of the metrics, in the order of their names.

@@ -22,6 +22,8 @@ type Group struct {
 	Title  string                         `json:"title"`
 	Charts []Chart                        `json:"charts"`
 	Source interface{ sample(time.Time) } `json:"-"`
+	// Run, if not nil, is called in a goroutine of its own until ctx ends.
+	Run func(ctx context.Context) `json:"-"`
 }
 
 // A Chart is one picture.
@@ -147,10 +149,20 @@ func New(groups []Group) *Sampler {
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
+	label := func() {
+		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels("profiling", "sampler")))
+	}
+	var others sync.WaitGroup
+	for _, g := range groups {
+		if g.Run != nil {
+			others.Go(func() { label(); g.Run(ctx) })
+		}
+	}
 	go func() {
 		defer close(s.stopped)
-		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels("profiling", "sampler")))
+		label()
 		s.run(ctx)
+		others.Wait()
 	}()
 	return s
 }
