@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path"
 	"regexp"
+	"runtime"
 	"runtime/trace"
 	"slices"
 	"strings"
@@ -285,4 +287,23 @@ func BenchmarkLabels(b *testing.B) {
 	for b.Loop() {
 		reading.Do(func() {})
 	}
+}
+
+// Where the rates are off the report says so, instead of that nothing waited.
+func TestReportSaysThatRatesAreOff(t *testing.T) {
+	before := runtime.SetMutexProfileFraction(0)
+	defer runtime.SetMutexProfileFraction(before)
+	h := handler(t, profiling.Config{})
+	page := func() string {
+		w := request(h, "/debug/pprof/contention/new", func(*http.Request) {})
+		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
+		return request(h, path.Join("/debug/pprof/contention", w.Header().Get("Location")), func(*http.Request) {}).Body.String()
+	}
+	off := page()
+	require.Contains(t, off, "mutex profile")
+	require.Contains(t, off, `id="rates-off"`)
+	require.NotContains(t, off, "Nothing waited")
+
+	start(t, profiling.Config{}) // which turns both on
+	require.NotContains(t, page(), `id="rates-off"`)
 }

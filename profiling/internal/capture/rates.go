@@ -3,6 +3,7 @@ package capture
 import (
 	"math"
 	"runtime"
+	"runtime/pprof"
 	"sync"
 	"time"
 )
@@ -37,6 +38,22 @@ func AcquireRates(mutexFraction int, blockRate time.Duration) (release func()) {
 		rates.blockUsers++
 	}
 	return func() { releaseRates(mutexFraction >= 0, blockRate >= 0) }
+}
+
+// Off returns the names of the profiles that record nothing at present: those whose rates are
+// off. The block rate cannot be read from the runtime: its profile counts as off if no server has
+// set the rate and it has never recorded anything.
+func Off() []string {
+	rates.mu.Lock()
+	defer rates.mu.Unlock()
+	var list []string
+	if rates.blockUsers == 0 && pprof.Lookup("block").Count() == 0 {
+		list = append(list, "block")
+	}
+	if runtime.SetMutexProfileFraction(-1) == 0 {
+		list = append(list, "mutex")
+	}
+	return list
 }
 
 // releaseRates ends one use of the mutex profile, the block profile or both.

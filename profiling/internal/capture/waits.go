@@ -163,7 +163,11 @@ func (s *Captures) cheapWaits(
 	if last := s.waits.swap(to); sinceLast {
 		from = last
 	}
-	return s.reportOf(from, to)
+	r, err := s.reportOf(from, to)
+	if err == nil {
+		r.Off = Off()
+	}
+	return r, err
 }
 
 // reportOf makes a report of what came between two states; from may be nil.

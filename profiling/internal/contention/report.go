@@ -23,6 +23,8 @@ type Report struct {
 
 	// Exact says that P99 and Max are known, and every wait was recorded.
 	Exact bool `json:"exact"`
+	// Off names the profiles of the runtime whose rates are off, so that they have nothing new.
+	Off []string `json:"off,omitempty"`
 	// Truncated says that the trace grew too large and the window ended early.
 	Truncated bool `json:"truncated,omitempty"`
 	// Events is how many events of a trace were read, Bytes how long it was.
