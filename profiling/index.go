@@ -33,13 +33,16 @@ func (s *service) index(w http.ResponseWriter, r *http.Request) error {
 	if full, _, _ := strings.Cut(r.RequestURI, "?"); strings.HasSuffix(full, r.URL.Path) {
 		prefix = strings.TrimSuffix(full, r.URL.Path)
 	}
-	comparable := func(row captureRow) bool { return row.Previous > 0 }
+	var of, base int // what the form of comparisons begins with
+	if i := slices.IndexFunc(rows, func(row captureRow) bool { return row.Previous > 0 }); i >= 0 {
+		of, base = rows[i].ID, rows[i].Previous
+	}
 	return web.Page(w, http.StatusOK, "index.html", s.frame("Profiles", "profiles", ""), web.Data{
 		"Scheme": scheme, "Host": r.Host, "Prefix": prefix,
 		"Now": now.Format(time.TimeOnly), "Uptime": now.Sub(s.started).Round(time.Second),
 		"Phase": ph.Label, "PhaseAge": age, "System": systemLine(),
 		"Running": capture.Running(), "Kinds": capture.Kinds(),
-		"Captures": rows, "Comparable": slices.ContainsFunc(rows, comparable),
+		"Captures": rows, "Of": of, "Minus": base,
 		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
 		"Token": s.cfg.Token != "", "Metrics": s.cfg.Metrics != nil,
 		"Dot": pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),

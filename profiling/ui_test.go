@@ -268,3 +268,23 @@ func TestPagesAndCapturesAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// What is compared unless somebody says otherwise: the newest capture that has one of its kind
+// before it, and that.
+func TestTheComparisonBeginsWithTwo(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	form := func() string {
+		page := get(t, srv.URL()+"/debug/pprof/").body
+		_, form, found := strings.Cut(page, `id="diff"`)
+		if !found {
+			return ""
+		}
+		return strings.Join(regexp.MustCompile(`value="\d+" selected`).FindAllString(form, -1), ", ")
+	}
+	newCapture(t, srv.URL(), "type=goroutine")
+	newCapture(t, srv.URL(), "type=heap")
+	require.Empty(t, form(), "there is nothing to be compared")
+	newCapture(t, srv.URL(), "type=goroutine")
+	newCapture(t, srv.URL(), "type=allocs")
+	require.Equal(t, `value="3" selected, value="1" selected`, form())
+}

@@ -169,7 +169,13 @@ func (h *Hist) Quantile(q float64) int64 {
 
 // Supports reports whether enough values were recorded to speak of quantile q:
 // at least ten of them must lie beyond it.
-func (h *Hist) Supports(q float64) bool {
+func (h *Hist) Supports(q float64) bool { return h.n >= Needed(q) }
+
+// Needed returns how many values it takes to speak of quantile q.
+func Needed(q float64) uint64 {
+	if q >= 1 {
+		return math.MaxUint64
+	}
 	// The slack keeps 1000 * (1 - 0.99) from being 9.999....
-	return float64(h.n)*(1-q) >= 10-1e-6
+	return uint64(math.Ceil((10 - 1e-6) / (1 - q)))
 }

@@ -52,6 +52,9 @@ const drawing = (() => {
     const when = element("time", card, "");
     element("p", card, "", spec.about);
     const holder = element("div", card, "plot");
+    holder.setAttribute("role", "img");
+    holder.setAttribute("aria-label",
+      [spec.title, spec.about, "the figures are in the list that follows"].filter(Boolean).join(": "));
     const legend = element("ul", card, "legend");
     const values = spec.series.map((s, i) => {
       const li = element("li", legend);

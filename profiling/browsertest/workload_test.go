@@ -89,7 +89,7 @@ func TestChartsMove(t *testing.T) {
 		"Workload/Throughput", "Workload/Latency", "Workload/Aborted attempts",
 		"Map accounts/Aborts by cause", "Map accounts/Live versions", "Map accounts/Epochs", "Map accounts/Lag of min visible epoch",
 		"Map accounts/Age of oldest pin", "Map accounts/Reclaim queue", "Map accounts/Synchronous fallbacks", "Map accounts/View refreshes",
-		"Go runtime/Heap", "Go runtime/Garbage collections", "Go runtime/Scheduler latency", "Go runtime/Mutex wait",
+		"Machine/Processors", "Machine/Hiccups", "Go runtime/Heap", "Go runtime/Garbage collections", "Go runtime/Scheduler latency", "Go runtime/Mutex wait",
 	} {
 		b.await(fmt.Sprintf(`document.querySelector('[data-chart="%s"] canvas') !== null`, chart))
 	}
@@ -113,6 +113,8 @@ func TestChartsMove(t *testing.T) {
 	require.Contains(t, b.text(), "sample 12")
 	pin := `document.querySelector('[data-chart="Map accounts/Age of oldest pin"] .legend b')?.textContent`
 	b.await(`parseFloat(` + pin + `) > 0`)
+
+	require.Zero(t, eval[int](b, `document.querySelectorAll(".plot:not([role=img][aria-label])").length`), "text for who does not see")
 
 	// Under the cursor there is a time, and without one there is none.
 	at := `document.querySelector('[data-chart="Workload/Throughput"] time').textContent`

@@ -59,6 +59,8 @@ type recent struct {
 	P99       time.Duration `json:"p99_ns"`
 	Max       time.Duration `json:"max_ns"`
 	Threshold time.Duration `json:"threshold_ns"` // 0: not enough operations yet
+	// Missing is how many more operations of the last minute it takes to know the threshold.
+	Missing uint64 `json:"missing,omitempty"`
 }
 
 func newRecord(o *Op, f *flight, now time.Time) *record {
@@ -128,5 +130,6 @@ func (r *record) tick(now time.Time, cfg Config) {
 		r.setThreshold(max(time.Duration(late.Quantile(q)), 1))
 	default:
 		r.setThreshold(0)
+		r.last.Missing = hist.Needed(q) - late.Count()
 	}
 }

@@ -37,11 +37,13 @@ func TestThreshold(t *testing.T) {
 	tick(time.Second)
 	require.Zero(t, r.last.Threshold, "too few to know the percentile")
 	require.EqualValues(t, 999, r.last.Count)
+	require.EqualValues(t, 1, r.last.Missing)
 	r.done(time.Hour)
 	require.Zero(t, r.slow.Load())
 
 	tick(time.Second)
 	require.EqualValues(t, 1000, r.last.Count)
+	require.Zero(t, r.last.Missing)
 	require.InEpsilon(t, time.Millisecond+989*time.Microsecond, r.last.Threshold, .01)
 	require.InEpsilon(t, 1500*time.Microsecond, r.last.P50, .01)
 	require.Equal(t, time.Hour, r.last.Max)
