@@ -176,7 +176,7 @@ PEERRESULTS   ?= bin/peers.txt
 .PHONY: bench-peers
 bench-peers: ## measure the map beside its peers, in one table; for benchstat: PEERRESULTS
 	mkdir -p bin && go -C bench/peers build -o ../../bin/ ./cmd/peersbench
-	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) -o $(PEERRESULTS)
+	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) --overwrite -o $(PEERRESULTS)
 	bin/peersbench markdown $(PEERRESULTS)
 
 .PHONY: pictures

@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/rusage"
+)
 
 // Live is how far a run of a [Trial] is. The figures are those that the
 // goroutines have published: each does so once in a while, so they lag a little
@@ -55,7 +59,7 @@ func (t *Trial) ReadLive(l *Live) bool {
 		l.Errors += w.live.gaveUp.Load()
 	}
 	collect(t.times, &l.Service, &l.Response)
-	_, switches, _ := processUsage()
+	_, switches, _ := rusage.Process()
 	l.Switches = switches - min(t.switches.Load(), switches)
 	return t.runs.Load() == run
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/rusage"
 )
 
 // Whoever watches sees a run go on: operations, aborts, times, from zero with each
@@ -186,13 +188,13 @@ func TestUsage(t *testing.T) {
 
 // Waiting for a lock of another goroutine is a context switch, and it is counted.
 func TestSwitches(t *testing.T) {
-	_, before, ok := processUsage()
+	_, before, ok := rusage.Process()
 	if !ok {
 		t.Skip("the system does not tell context switches")
 	}
 	for {
 		time.Sleep(time.Microsecond) // until the thread has really slept
-		if _, after, _ := processUsage(); after > before {
+		if _, after, _ := rusage.Process(); after > before {
 			return
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"runtime/pprof"
 	"sync"
 	"time"
+
+	"github.com/mvccmap/mvccmap/internal/rusage"
 )
 
 // RunFor runs the workload for about d, or until ctx ends. When measure is
@@ -141,7 +143,7 @@ func (r *running) wait(ctx context.Context, d time.Duration) (interrupted bool, 
 		r.workers.Wait()
 		close(finished)
 	}()
-	_, switches, _ := processUsage()
+	_, switches, _ := rusage.Process()
 	t.switches.Store(switches)
 	t.started.store(clock())
 	t.runs.Add(1)

@@ -5,6 +5,8 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/mvccmap/mvccmap/internal/rusage"
 )
 
 // usage is what the process has used and done so far.
@@ -23,11 +25,11 @@ type usage struct {
 func (u *usage) begin() {
 	runtime.ReadMemStats(&u.mem)
 	u.gc.read()
-	u.cpu, u.switches, u.known = processUsage()
+	u.cpu, u.switches, u.known = rusage.Process()
 }
 
 func (u *usage) end() {
-	u.cpu, u.switches, u.known = processUsage()
+	u.cpu, u.switches, u.known = rusage.Process()
 	runtime.ReadMemStats(&u.mem)
 	u.gc.read()
 }
@@ -73,7 +75,7 @@ func seconds(s metrics.Sample) float64 {
 // other programs take part in every measurement. ok is false if the system does
 // not tell processor time.
 func FreeCPU(d time.Duration) (share float64, ok bool) {
-	before, _, ok := processUsage()
+	before, _, ok := rusage.Process()
 	if !ok {
 		return 0, false
 	}
@@ -88,6 +90,6 @@ func FreeCPU(d time.Duration) (share float64, ok bool) {
 	}
 	wg.Wait()
 	wall := clock() - from
-	after, _, _ := processUsage()
+	after, _, _ := rusage.Process()
 	return min(float64(after-before)/float64(wall)/float64(procs), 1), true
 }

@@ -84,7 +84,7 @@ func (s *service) liveNow() liveNow {
 	if list := capture.Running(); len(list) > 0 {
 		n.Captures = list[0]
 	}
-	if t := now.Results; len(t.Columns) > 0 {
+	if t := now.Results; len(t.Columns) > 0 && len(t.Rows) > 0 {
 		t.Rows = t.Rows[max(len(t.Rows)-shownResults, 0):]
 		n.Results = &t
 	}

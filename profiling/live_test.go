@@ -200,6 +200,18 @@ func TestLiveSaysWhatRuns(t *testing.T) {
 	})
 }
 
+// Results without rows are none: the page would stumble over them.
+func TestNoRowsAreNoResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := profiling.Handler(profiling.Config{Workload: func() profiling.Workload {
+			return profiling.Workload{Name: "begun", Results: profiling.Table{Columns: []string{"n"}}}
+		}})
+		defer h.Close()
+		synctest.Wait()
+		require.NotContains(t, live(t, h, "").Now, "results")
+	})
+}
+
 func TestClosedServiceAsksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64

@@ -248,8 +248,8 @@ func painted(lines string, colour bool) string {
 		return lines
 	}
 	return strings.NewReplacer(
-		" "+results.Improved+"\n", " \x1b[32m"+results.Improved+"\x1b[m\n",
-		" "+results.Worsened+"\n", " \x1b[31m"+results.Worsened+"\x1b[m\n",
+		" "+results.Improved+"\n", " "+green+results.Improved+reset+"\n",
+		" "+results.Worsened+"\n", " "+red+results.Worsened+reset+"\n",
 	).Replace(lines)
 }
 

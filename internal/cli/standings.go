@@ -60,7 +60,7 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 		for _, result := range round.Results {
 			word := c.Word(result)
 			if at := strings.Index((*line)[done:], word); colour && result.Decided && at >= 0 {
-				painted := paint(result) + word + "\x1b[m"
+				painted := paint(result) + word + reset
 				*line = (*line)[:done+at] + painted + (*line)[done+at+len(word):]
 				done += at + len(painted)
 			}
@@ -72,9 +72,9 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 // paint begins the colour of a result: green for better, red for worse.
 func paint(r results.Result) string {
 	if r.Factor >= 1 {
-		return "\x1b[32m"
+		return green
 	}
-	return "\x1b[31m"
+	return red
 }
 
 // writeStandings writes how the engines have come out.

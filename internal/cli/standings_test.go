@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,32 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// onTerminal runs mvccbench with both outputs on a terminal of that many columns, and returns
+// runOnTerminal runs mvccbench with both outputs on a terminal of that many columns, and returns
 // what was written to it.
-func onTerminal(t *testing.T, columns int, args ...string) string {
+func runOnTerminal(t *testing.T, columns int, args ...string) string {
 	t.Helper()
-	t.Setenv("TERM", "xterm")
-	t.Setenv("COLUMNS", "")
-	screen, tty := openTerminal(t, columns)
-	said := make(chan string)
-	go func() {
-		var b bytes.Buffer
-		buf := make([]byte, 1<<12)
-		for {
-			n, err := screen.Read(buf)
-			b.Write(buf[:n])
-			if err != nil || bytes.Contains(b.Bytes(), []byte("THE END")) {
-				said <- b.String()
-				return
-			}
-		}
-	}()
-	code := Run(t.Context(), args, tty, tty)
-	_, err := tty.WriteString("THE END")
-	require.NoError(t, err)
-	text := <-said
-	require.Equal(t, ExitOK, code, text)
-	return text
+	return onTerminal(t, columns, func(tty *os.File) {
+		require.Equal(t, ExitOK, Run(t.Context(), args, tty, tty))
+	})
 }
 
 // up leads back to the first of the lines that are redrawn.
@@ -45,7 +27,7 @@ var up = regexp.MustCompile("\r\x1b\\[[0-9]+A")
 // On a terminal a run is one table that is redrawn and fits; at its end that table stands there.
 func TestLiveTable(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
-	text := onTerminal(t, 80, "--workload=begin,mixed", "--engine=mvcc,rwmutex,mvcc-direct,mutex,sync.Map",
+	text := runOnTerminal(t, 80, "--workload=begin,mixed", "--engine=mvcc,rwmutex,mvcc-direct,mutex,sync.Map",
 		"--threads=1,2", "--count=2", "--ops=200", "--warmup=0", "--http=off")
 	require.NotContains(t, text, "\nBenchmark", "raw lines are for files")
 	require.NotRegexp(t, "\x1b\\[3[12]m", text, "NO_COLOR")
@@ -68,8 +50,8 @@ func TestLiveTable(t *testing.T) {
 // Who asks for a format has it, also on a terminal; who asks for quiet has the end alone.
 func TestTerminalFormats(t *testing.T) {
 	run := []string{"--workload=begin", "--engine=mvcc,rwmutex", "--threads=1", "--count=1", "--ops=200", "--warmup=0", "--http=off"}
-	require.Contains(t, onTerminal(t, 80, append(run, "--format=bench")...), "\nBenchmarkBegin/engine=mvcc")
-	quiet := onTerminal(t, 80, append(run, "--quiet")...)
+	require.Contains(t, runOnTerminal(t, 80, append(run, "--format=bench")...), "\nBenchmarkBegin/engine=mvcc")
+	quiet := runOnTerminal(t, 80, append(run, "--quiet")...)
 	require.NotRegexp(t, up, quiet)
 	require.Contains(t, quiet, "ops/s: more is better")
 	require.NotContains(t, quiet, "[1/2]")

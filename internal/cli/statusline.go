@@ -67,7 +67,7 @@ func (s *statusLine) dim(text string) string {
 	if !s.colour {
 		return text
 	}
-	return "\x1b[2m" + text + "\x1b[m"
+	return "\x1b[2m" + text + reset
 }
 
 // show prints or redraws the line, on a terminal below a table. s.mu is held.

@@ -12,6 +12,13 @@ func isTerminal(w io.Writer) bool { return os.Getenv("TERM") != "dumb" && isScre
 // hasColour reports whether w is a terminal that is to have colours.
 func hasColour(w io.Writer) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
 
+// What begins and ends a colour.
+const (
+	green = "\x1b[32m"
+	red   = "\x1b[31m"
+	reset = "\x1b[m"
+)
+
 // isScreen reports whether somebody reads w as it is written.
 func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)

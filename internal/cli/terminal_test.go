@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,34 +19,42 @@ import (
 // redrawn.
 var escapes = regexp.MustCompile("\r\x1b\\[K(?:\x1b\\[\\?7l[^\n]*?\x1b\\[\\?7h)?|\x1b\\[[0-9]*m")
 
+// onTerminal returns what run writes to a terminal of so many columns.
+func onTerminal(t *testing.T, columns int, run func(tty *os.File)) string {
+	t.Helper()
+	t.Setenv("TERM", "xterm")
+	t.Setenv("COLUMNS", "")
+	screen, tty := openTerminal(t, columns)
+	said := make(chan string)
+	go func() {
+		var b bytes.Buffer
+		buf := make([]byte, 1<<12)
+		for {
+			n, err := screen.Read(buf)
+			b.Write(buf[:n])
+			if err != nil || bytes.Contains(b.Bytes(), []byte("THE END")) {
+				said <- b.String()
+				return
+			}
+		}
+	}()
+	run(tty)
+	_, err := tty.WriteString("THE END")
+	require.NoError(t, err)
+	return <-said
+}
+
 // On a terminal nothing but the line that is redrawn, which is not wrapped, is
 // wider than it; what does not fit is named.
 func TestFitsTheTerminal(t *testing.T) {
 	for width, complete := range map[int]bool{80: false, 160: true} {
-		t.Setenv("TERM", "xterm")
-		t.Setenv("COLUMNS", "")
 		t.Setenv("NO_COLOR", "1")
-		screen, tty := openTerminal(t, width)
-		said := make(chan string)
-		go func() {
-			var b bytes.Buffer
-			buf := make([]byte, 1<<12)
-			for {
-				n, err := screen.Read(buf)
-				b.Write(buf[:n])
-				if err != nil || bytes.Contains(b.Bytes(), []byte("THE END")) {
-					said <- b.String()
-					return
-				}
-			}
-		}()
-		// So many that there are quantiles to be shown.
-		code := Run(t.Context(), counted(1_000, "--workload=zipf-read", "--theta=0.5",
-			"--value-size=16-1024", "--engine=mvcc,mvcc-direct", "--latency-sample=1"), io.Discard, tty)
-		require.Equal(t, ExitOK, code)
-		_, err := tty.WriteString("THE END")
-		require.NoError(t, err)
-		text := <-said
+		text := onTerminal(t, width, func(tty *os.File) {
+			// So many that there are quantiles to be shown.
+			code := Run(t.Context(), counted(1_000, "--workload=zipf-read", "--theta=0.5",
+				"--value-size=16-1024", "--engine=mvcc,mvcc-direct", "--latency-sample=1"), io.Discard, tty)
+			require.Equal(t, ExitOK, code)
+		})
 		require.Contains(t, text, "\x1b[?7l[1/8] ", "a line that is redrawn")
 		require.NotContains(t, text, "\x1b[2m", "NO_COLOR")
 		plain := strings.ReplaceAll(escapes.ReplaceAllString(text, ""), "\r", "")

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -117,11 +116,7 @@ func grouped(cells []*Cell) [][]*Cell {
 // discoveries reports which of the p-values are significant if at most the share q of them may be
 // so by chance.
 func discoveries(p []float64, q float64) []bool {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	order := ascending(p)
 	yes := make([]bool, len(p))
 	for k := len(p); k > 0; k-- {
 		if p[order[k-1]] <= q*float64(k)/float64(len(p)) {

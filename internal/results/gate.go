@@ -73,17 +73,22 @@ func (c *Comparison) Judge(pct float64, all bool) Judgement {
 
 // holm reports which of the p-values are significant at level alpha, all together.
 func holm(p []float64, alpha float64) []bool {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	yes := make([]bool, len(p))
-	for k, i := range order {
+	for k, i := range ascending(p) {
 		if p[i] > alpha/float64(len(p)-k) {
 			break
 		}
 		yes[i] = true
 	}
 	return yes
+}
+
+// ascending returns the indexes of list, that of the smallest value first.
+func ascending(list []float64) []int {
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(list[a], list[b]) })
+	return order
 }

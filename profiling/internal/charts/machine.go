@@ -9,9 +9,12 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/mvccmap/mvccmap/internal/rusage"
 )
 
-// A hiccup is what a goroutine that sleeps for so long sleeps longer.
+// hiccupEvery is for how long the goroutine sleeps that measures hiccups: what it sleeps longer is
+// one.
 const hiccupEvery = 10 * time.Millisecond
 
 // Machine returns the charts of the machine: whether what is slow is slow for want of a processor.
@@ -50,7 +53,10 @@ type cpuTimes struct {
 
 // readCPU reads the system's accounts.
 func readCPU() cpuTimes {
-	t := cpuTimes{process: processCPU(), busy: math.NaN(), steal: math.NaN(), total: math.NaN()}
+	t := cpuTimes{process: math.NaN(), busy: math.NaN(), steal: math.NaN(), total: math.NaN()}
+	if cpu, _, ok := rusage.Process(); ok {
+		t.process = cpu.Seconds()
+	}
 	if b, err := os.ReadFile("/proc/stat"); err == nil {
 		t.busy, t.steal, t.total = parseStat(b)
 	}
@@ -87,18 +93,22 @@ func parseStat(b []byte) (busy, steal, total float64) {
 type hiccups struct{ longest atomic.Int64 }
 
 func (h *hiccups) run(ctx context.Context) {
+	begun := time.Now() // before the timer is set: what keeps the goroutine in between counts
 	t := time.NewTimer(hiccupEvery)
 	defer t.Stop()
 	for {
-		begun := time.Now()
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
-		if late := int64(time.Since(begun) - hiccupEvery); late > h.longest.Load() {
-			h.longest.Store(late) // worst may take one away meanwhile: it has been shown then
+		// This goroutine alone stores what is longer; if worst takes away what it has compared with,
+		// that has been shown, and this is of the next second.
+		now := time.Now()
+		if late := int64(now.Sub(begun) - hiccupEvery); late > h.longest.Load() {
+			h.longest.Store(late)
 		}
+		begun = now
 		t.Reset(hiccupEvery)
 	}
 }

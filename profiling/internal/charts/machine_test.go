@@ -3,7 +3,6 @@ package charts
 import (
 	"context"
 	"math"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,16 +24,15 @@ func TestParseStat(t *testing.T) {
 // What the system tells of this process grows while it works.
 func TestReadCPU(t *testing.T) {
 	before := readCPU()
-	for begun := time.Now(); time.Since(begun) < 50*time.Millisecond; {
-		runtime.Gosched()
+	if math.IsNaN(before.process) || math.IsNaN(before.total) {
+		t.Skip("this system does not tell")
 	}
-	after := readCPU()
-	if runtime.GOOS == "linux" {
-		require.Greater(t, after.process, before.process)
-		require.Greater(t, after.busy, 0.0)
-		require.GreaterOrEqual(t, after.total, before.total)
-		require.Less(t, after.busy, after.total)
+	after := before
+	for after.process <= before.process || after.busy <= before.busy {
+		after = readCPU()
 	}
+	require.Less(t, after.busy, after.total)
+	require.LessOrEqual(t, before.total, after.total)
 }
 
 // The longest is kept until it is asked for, and nobody waits for the meter.

@@ -1,17 +1,18 @@
 //go:build unix
 
-package bench
+// Package rusage has the system's account of the process.
+package rusage
 
 import (
 	"syscall"
 	"time"
 )
 
-// processUsage returns the processor time that the process has used, in user and
+// Process returns the processor time that the process has used, in user and
 // system mode, and how often its threads were switched, because they waited or
 // because another was to run. ok is false if the system does not say. It is one
 // system call, and waits for nobody.
-func processUsage() (cpu time.Duration, switches uint64, ok bool) {
+func Process() (cpu time.Duration, switches uint64, ok bool) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0, 0, false

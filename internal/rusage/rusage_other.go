@@ -1,0 +1,10 @@
+//go:build !unix
+
+// Package rusage has the system's account of the process.
+package rusage
+
+import "time"
+
+// Process returns the processor time that the process has used, and how
+// often its threads were switched. They are not known here.
+func Process() (cpu time.Duration, switches uint64, ok bool) { return 0, 0, false }
