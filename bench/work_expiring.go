@@ -65,19 +65,17 @@ func (j *expiringJob[K, V]) task(i int, s Session[K, V]) task {
 
 // verify waits until all records are gone.
 func (j *expiringJob[K, V]) verify() error {
-	var err error
-	for end := time.Now().Add(j.patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		err = j.each(func(k int, v stamp, ok bool) error {
+	for end := time.Now().Add(j.patience); ; time.Sleep(time.Millisecond) {
+		err := j.each(func(k int, v stamp, ok bool) error {
 			if ok {
 				return wrong(j.name(k), "has not expired: its time came %v ago", time.Since(time.Unix(0, int64(v))))
 			}
 			return nil
 		})
-		if err == nil {
-			break
+		if err == nil || time.Now().After(end) {
+			return err
 		}
 	}
-	return err
 }
 
 type expiringTask[K comparable, V any] struct {
