@@ -87,10 +87,10 @@ type Config struct {
 	// those who are answered otherwise as well.
 	Health func() error
 
-	// Metrics, if not nil, answers requests for /metrics, for Prometheus:
-	// package profiling/prom makes it from Maps. It is behind the same guard
-	// as the rest: Prometheus sends the Token as "authorization" of the scrape
-	// configuration.
+	// Metrics answers requests for /metrics. If it is nil, that is
+	// [prom.Handler] of Maps and of the operations that an [Op] counts. It is
+	// behind the same guard as the rest: Prometheus sends the Token as
+	// "authorization" of the scrape configuration.
 	Metrics http.Handler
 
 	// Slow, if not nil, records slow operations from the start; see

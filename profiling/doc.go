@@ -60,7 +60,7 @@
 //	                                    minus-share with equal totals
 //	/debug/vars                         variables of package expvar, without the
 //	                                    command line, and statistics of the maps
-//	/metrics                            for Prometheus, if there is Config.Metrics
+//	/metrics                            for Prometheus
 //	/healthz                            200 "ok" or 503, see Config.Health
 //
 // The graph page needs the dot program of Graphviz; all other pages need

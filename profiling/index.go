@@ -44,8 +44,8 @@ func (s *service) index(w http.ResponseWriter, r *http.Request) error {
 		"Running": capture.Running(), "Kinds": capture.Kinds(),
 		"Captures": rows, "Of": of, "Minus": base,
 		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
-		"Token": s.cfg.Token != "", "Metrics": s.cfg.Metrics != nil,
-		"Dot": pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
+		"Token": s.cfg.Token != "",
+		"Dot":   pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
 	})
 }
 

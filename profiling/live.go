@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/charts"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
@@ -39,12 +40,13 @@ type liveNow struct {
 	Left       float64 `json:"left_s,omitempty"`
 	Ended      bool    `json:"ended,omitempty"`
 	Results    *Table  `json:"results,omitempty"`
+	Operations []opNow `json:"operations,omitempty"`
 	Captures   string  `json:"captures,omitempty"` // being taken
 	Goroutines int     `json:"goroutines"`
 }
 
 // live answers with the rows after the one that the parameter "after" names,
-// or with all rows and the description of the charts.
+// or with all rows of the last "span" seconds and the description of the charts.
 func (s *service) live(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	after := 0
@@ -55,7 +57,15 @@ func (s *service) live(w http.ResponseWriter, r *http.Request) error {
 		}
 		after = n
 	}
-	a := s.sampler.Answer(after, query.Get("boot"))
+	span := charts.Fine
+	if text := query.Get("span"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n <= 0 || n > int(charts.Day.Seconds()) {
+			return web.Bad("span must be seconds, at most a day, not %q", text)
+		}
+		span = time.Duration(n) * time.Second
+	}
+	a := s.sampler.Answer(after, query.Get("boot"), span)
 	a.Now = s.liveNow()
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -81,6 +91,7 @@ func (s *service) liveNow() liveNow {
 	} else if !ph.Since.IsZero() {
 		n.PhaseAge = time.Since(ph.Since).Seconds()
 	}
+	n.Operations = s.operations.now()
 	if list := capture.Running(); len(list) > 0 {
 		n.Captures = list[0]
 	}

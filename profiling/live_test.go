@@ -113,16 +113,38 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 		require.Len(t, live(t, h, "after=10&boot=another").Times, 12, "another program")
 		require.Len(t, live(t, h, "after=9999&boot="+a.Boot).Times, 12, "a row that is to come")
 
-		time.Sleep(2 * charts.Length * time.Second)
+		// As fine as all of the span is known, and within bounds.
+		time.Sleep(2 * charts.Fine)
 		synctest.Wait()
-		a = live(t, h, "")
-		require.Len(t, a.Times, charts.Length)
-		require.Greater(t, a.Seq, charts.Length)
-		for i := 1; i < len(a.Times); i++ {
-			require.Greater(t, a.Times[i], a.Times[i-1])
+		for span, want := range map[time.Duration]struct{ rows, seq int }{
+			time.Minute: {600, 1212}, charts.Fine: {600, 1212},
+			charts.Fine + time.Second: {80, 80}, charts.Day: {80, 80},
+		} {
+			a = live(t, h, fmt.Sprint("span=", span.Seconds()))
+			require.Len(t, a.Times, want.rows, span)
+			require.Equal(t, want.seq, a.Seq, span)
+			for i := 1; i < len(a.Times); i++ {
+				require.Greater(t, a.Times[i], a.Times[i-1])
+			}
+			for _, c := range a.Columns {
+				require.Len(t, c, want.rows)
+			}
+			rate := a.column(t, "Workload/Throughput/ops")
+			require.InDelta(t, 100, *rate[want.rows-1], 1e-9)
 		}
-		for _, c := range a.Columns {
-			require.Len(t, c, charts.Length)
+		time.Sleep(2 * charts.Day)
+		synctest.Wait()
+		for span, want := range map[time.Duration]struct {
+			rows int
+			step float64
+		}{charts.Fine: {600, 1}, charts.Coarse: {480, 15}, charts.Day: {480, 180}} {
+			a = live(t, h, fmt.Sprint("span=", span.Seconds()))
+			require.Len(t, a.Times, want.rows, span)
+			require.InDelta(t, want.step, a.Times[want.rows-1]-a.Times[want.rows-2], 1e-3)
+		}
+		for _, wrong := range []string{"0", "-1", "86401", "x"} {
+			require.Equal(t, http.StatusBadRequest,
+				request(h, "/debug/pprof/live.json?span="+wrong).Code)
 		}
 	})
 }

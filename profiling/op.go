@@ -6,9 +6,11 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 )
 
-// An Op is a kind of operation of the program, such as "checkout", of which the
-// slow ones can be explained: see [SlowConfig]. Get one with [Service.Op]. Its
-// methods may be called from several goroutines; a nil Op does nothing.
+// An Op is a kind of operation of the program, such as "checkout". The dashboard and
+// /metrics say how many there were, how many failed and how long they took, and the slow
+// ones can be explained: see [SlowConfig]. Get one with [Service.Op], or have
+// [Service.Wrap] make them of HTTP requests. Its methods may be called from several
+// goroutines; a nil Op does nothing.
 type Op flight.Op
 
 // Name returns the name of the operation.
@@ -20,16 +22,31 @@ func (o *Op) Name() string {
 }
 
 // Done says that the calling goroutine has just ended an operation of this kind
-// that took d. While slow operations are not recorded, this costs 3 ns.
-// While they are, it counts d, which takes some ten nanoseconds, and compares it
-// with a threshold; beyond that, it leaves a mark in the trace and wakes the
-// goroutine that keeps it, which takes about a microsecond and allocates. It
-// never blocks.
+// that took d. It counts d in a histogram, which takes some ten nanoseconds, and while slow
+// operations are recorded it compares d with a threshold; beyond that, it leaves a
+// mark in the trace and wakes the goroutine that keeps it, which takes about a
+// microsecond and allocates. It never blocks.
 func (o *Op) Done(d time.Duration) {
-	if o == nil {
-		return
+	if o != nil {
+		(*flight.Op)(o).Count(d, false)
 	}
-	(*flight.Op)(o).Done(d)
+}
+
+// Failed is Done of an operation that did not succeed. It counts as an operation and as
+// an error.
+func (o *Op) Failed(d time.Duration) {
+	if o != nil {
+		(*flight.Op)(o).Count(d, true)
+	}
+}
+
+// Watch is Done for a program that counts its operations in its own way, such as a load
+// generator with a [Config.Workload]: the operation is explained if it was slow, and neither
+// the dashboard nor /metrics count it. While slow operations are not recorded this costs 3 ns.
+func (o *Op) Watch(d time.Duration) {
+	if o != nil {
+		(*flight.Op)(o).Watch(d)
+	}
 }
 
 // SlowConfig says which operations are slow, and what is kept of them.
@@ -89,8 +106,9 @@ func (c SlowConfig) flight() flight.Config {
 }
 
 // Op returns the kind of operation with the given name, the same each time. It
-// takes a lock; keep the result. Names should be few: each takes up to a megabyte
-// while slow operations are recorded.
+// takes a lock; keep the result. Names should be few: each takes up to half a megabyte,
+// and as much again while slow operations are recorded. The first eight that are counted get
+// charts; all of them are in the dashboard's table and in /metrics.
 //
 //	checkout := service.Op("checkout")
 //	...

@@ -14,6 +14,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/charts"
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
+	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 // Handler returns the service that [Start] serves, to be mounted in a server
@@ -82,16 +83,17 @@ func (s *Service) Close() error {
 
 // A service holds what is shared by the requests to one handler.
 type service struct {
-	cfg      Config
-	started  time.Time
-	guard    *web.Guard
-	set      atomic.Pointer[phase] // by SetPhase; nil before the first call
-	maps     []capture.Map         // by name
-	workload *charts.Source[Workload]
-	sampler  *charts.Sampler
-	captures capture.Captures
-	slow     flight.Recording
-	health   health
+	cfg        Config
+	started    time.Time
+	guard      *web.Guard
+	set        atomic.Pointer[phase] // by SetPhase; nil before the first call
+	maps       []capture.Map         // by name
+	workload   *charts.Source[Workload]
+	sampler    *charts.Sampler
+	captures   capture.Captures
+	slow       flight.Recording
+	operations operations
+	health     health
 }
 
 // newService starts a service; its sampler and slow must be closed.
@@ -106,7 +108,12 @@ func newService(cfg Config) *service {
 		s.maps = append(s.maps, capture.Map{Name: name, Stats: cfg.Maps[name]})
 		groups = append(groups, charts.Map(name, cfg.Maps[name]))
 	}
-	s.sampler = charts.New(append(groups, charts.Machine(), charts.Runtime()))
+	s.operations.slow = &s.slow
+	groups = append(groups, charts.Machine(), charts.Runtime(), s.operations.group())
+	s.sampler = charts.New(groups)
+	if cfg.Metrics == nil {
+		s.cfg.Metrics = prom.Handler(cfg.Maps, s.operations.exported)
+	}
 	phase := func() string { return s.phase().Label }
 	s.captures = capture.Captures{
 		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps,

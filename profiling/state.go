@@ -100,10 +100,6 @@ func (s *service) serveHealth(w http.ResponseWriter, r *http.Request, trusted bo
 
 // metrics answers with what the program gives to Prometheus.
 func (s *service) metrics(w http.ResponseWriter, r *http.Request) error {
-	if s.cfg.Metrics == nil {
-		return web.NotFound("no metrics: the program sets no " +
-			"Config.Metrics; package profiling/prom makes them from its maps")
-	}
 	s.cfg.Metrics.ServeHTTP(w, r)
 	return nil
 }

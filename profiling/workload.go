@@ -65,7 +65,7 @@ func workloadCharts(s *charts.Source[Workload]) charts.Group {
 				return d.Seconds()
 			}
 			return math.NaN()
-		})
+		}).Peak()
 	}
 	return charts.Group{Title: "Workload", Source: s, Charts: []charts.Chart{
 		{Title: "Throughput", About: "operations that succeeded", Unit: charts.PerSecond,

@@ -20,7 +20,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
-	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 const (
@@ -187,7 +186,7 @@ func run() error {
 	if *addr != "" {
 		maps := map[string]func() mvcc.Stats{"stock": s.stock.Stats}
 		srv, err := profiling.Start(profiling.Config{
-			Addr: *addr, Title: "slowshop", Maps: maps, Metrics: prom.Handler(maps),
+			Addr: *addr, Title: "slowshop", Maps: maps,
 			Workload: func() profiling.Workload {
 				return profiling.Workload{Name: "taking orders", Ops: s.orders.Load(), Aborts: s.again.Load(), Latency: s.times.take()}
 			},

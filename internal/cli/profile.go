@@ -57,7 +57,7 @@ func startProfiler(program, addr string, slow *profiling.SlowConfig) (*profiler,
 		Maps:     map[string]func() mvcc.Stats{mapName: p.stats},
 		Workload: p.workload,
 		Runs:     runPages(program),
-		Metrics:  prom.Handler(map[string]func() mvcc.Stats{exportedName: p.stats}),
+		Metrics:  prom.Handler(map[string]func() mvcc.Stats{exportedName: p.stats}, nil),
 		Slow:     slow,
 
 		Capturing: p.capturing,

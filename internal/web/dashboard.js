@@ -8,6 +8,7 @@
   const $ = id => document.getElementById(id);
   const { format, element, frame, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
 
+  const every = 1000;             // milliseconds between two questions
   let boot = "", seq = 0, length = 600, interval = 1;
   let times = [], columns = [];   // all points; columns in the order of the series
   let charts = [];                // {card, plot, spec, first, visible, values}
@@ -37,8 +38,8 @@
       if (c.plot) c.plot.destroy();
     }
     charts = [];
-    const main = $("charts"), results = $("results");
-    main.replaceChildren(results);
+    const main = $("charts"), results = $("results"), ops = $("operations");
+    main.replaceChildren(ops, results);
     let first = 0;
     for (const g of groups) {
       element("h2", main, "", g.title);
@@ -140,6 +141,26 @@
     $("next").textContent = now.next ? "Next: " + now.next : "";
     $("goroutines").textContent = ` · ${now.goroutines} goroutines`;
     table(now.results);
+    operations(now.operations || []);
+  }
+
+  // The operations that the program counts, those first on which it spends most time.
+  function operations(list) {
+    $("operations").hidden = !list.length;
+    const body = $("operations").querySelector("tbody");
+    while (body.rows.length > list.length) body.deleteRow(-1);
+    list.forEach((o, i) => {
+      const tr = body.rows[i] || body.insertRow();
+      const cells = [
+        o.name, format(o.rate, "/s"), format(o.errors, "/s"),
+        ...[o.p50_s, o.p99_s, o.max_s].map(v => format(v || null, "s")),
+        format(o.busy, ""), String(o.total),
+      ];
+      cells.forEach((text, k) => {
+        const td = tr.cells[k] || tr.insertCell();
+        if (td.textContent !== text) td.textContent = text;
+      });
+    });
   }
 
   let shown = "";
@@ -164,12 +185,12 @@
   // ---- polling
 
   async function ask() {
-    const res = await fetch(`${base}live.json?after=${seq}&boot=${encodeURIComponent(boot)}`, {
+    const res = await fetch(`${base}live.json?after=${seq}&span=${span()}&boot=${encodeURIComponent(boot)}`, {
       signal: AbortSignal.timeout(15000), cache: "no-store", credentials: "same-origin",
     });
     if (!res.ok) throw new Error((await res.text()).trim() || res.statusText);
     const a = await res.json();
-    if (a.groups) { // the first answer, or another program by now
+    if (a.groups) { // the first answer, another program by now, other charts or another step
       boot = a.boot;
       length = a.length;
       interval = a.interval_s;
@@ -202,11 +223,14 @@
       $("state").textContent = `No answer, asking again: ${why}.${last}`;
     }
     asking = false;
-    if (!paused && !document.hidden) timer = setTimeout(poll, 1000 * interval);
+    if (!paused && !document.hidden) timer = setTimeout(poll, every);
   }
 
   document.addEventListener("visibilitychange", poll);
-  $("span").addEventListener("change", drawAll);
+  $("span").addEventListener("change", () => {
+    drawAll();
+    poll();
+  });
   $("pause").addEventListener("click", () => {
     paused = !paused;
     $("pause").textContent = paused ? "Go on" : "Pause";

@@ -1,13 +1,15 @@
-// Package prom exports the statistics of maps to Prometheus, in its text format. It does
-// without the client of Prometheus, so that a module that requires this one need not know it.
+// Package prom exports the statistics of maps and operations to Prometheus, in its text format.
+// It does without the client of Prometheus, so that a module that requires this one need not
+// know it.
 //
-// [Handler] is all that a program needs, alone or beside the profiles of package profiling:
+// A service of package profiling serves it at /metrics by itself. Alone it is one line:
 //
-//	maps := map[string]func() mvcc.Stats{"accounts": accounts.Stats}
-//	srv, err := profiling.Start(profiling.Config{Maps: maps, Metrics: prom.Handler(maps)})
+//	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil))
 //
 // The metrics of maps are those of [mvcc.Figures]. They are named mvccmap_..., and have the
-// name of the map as label "map".
+// name of the map as label "map". Operations are a histogram, operation_duration_seconds, and a
+// counter, operation_errors_total, with label "operation". A dashboard for Grafana that shows
+// both is in dashboard.json beside this file.
 package prom
 
 import (
@@ -19,16 +21,17 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Handler answers with the metrics of the maps, of the Go runtime and of the process, as far
-// as the system tells the latter. The maps come by name: for each, [mvcc.Map.Stats] of a map,
-// or a function that returns those of the map that is in use at present, and zero Stats if
-// there is none, which then is left out. For each request each function is called once, by one
-// goroutine at a time.
-func Handler(sources map[string]func() mvcc.Stats) http.Handler {
+// Handler answers with the metrics of the maps, of operations, of the Go runtime and of the
+// process, as far as the system tells the latter. The maps come by name: for each,
+// [mvcc.Map.Stats] of a map, or a function that returns those of the map that is in use at
+// present, and zero Stats if there is none, which then is left out. For each request each
+// function is called once, by one goroutine at a time. Operations may be nil.
+func Handler(sources map[string]func() mvcc.Stats, operations func() []Operation) http.Handler {
 	return &exporter{
-		sources: maps.Clone(sources),
-		names:   slices.Sorted(maps.Keys(sources)),
-		last:    map[string]mvcc.Stats{},
+		sources:    maps.Clone(sources),
+		names:      slices.Sorted(maps.Keys(sources)),
+		last:       map[string]mvcc.Stats{},
+		operations: operations,
 	}
 }
 
@@ -36,6 +39,8 @@ func Handler(sources map[string]func() mvcc.Stats) http.Handler {
 type exporter struct {
 	sources map[string]func() mvcc.Stats
 	names   []string
+
+	operations func() []Operation
 
 	mu   sync.Mutex
 	last map[string]mvcc.Stats // of the previous request, of the maps that there were
@@ -45,6 +50,9 @@ type exporter struct {
 func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	var t text
 	e.writeMaps(&t)
+	if e.operations != nil {
+		writeOperations(&t, e.operations())
+	}
 	writeRuntime(&t)
 	writeProcess(&t)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

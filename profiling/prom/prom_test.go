@@ -59,8 +59,9 @@ func parse(t *testing.T, text string) map[string]float64 {
 		m := valueLine.FindStringSubmatch(line)
 		require.NotNil(t, m, line)
 		name := m[1]
-		if kinds[metric] == "summary" {
+		if kinds[metric] == "summary" || kinds[metric] == "histogram" {
 			name = strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count")
+			name = strings.TrimSuffix(name, "_bucket")
 		}
 		require.Equal(t, metric, name, line)
 		require.NotContains(t, values, m[1]+m[2], "a value twice")
@@ -83,7 +84,7 @@ func TestEveryFieldIsExported(t *testing.T) {
 			f.SetInt(int64(i + 1))
 		}
 	}
-	values := parse(t, ask(t, Handler(map[string]func() mvcc.Stats{"a": of(s), "b": of(s)})))
+	values := parse(t, ask(t, Handler(map[string]func() mvcc.Stats{"a": of(s), "b": of(s)}, nil)))
 	n := 0
 	for _, f := range mvcc.Figures() {
 		if f.Metric == "" {
@@ -119,7 +120,7 @@ func TestValuesOfAMap(t *testing.T) {
 	text := ask(t, Handler(map[string]func() mvcc.Stats{
 		"accounts": m.Stats,
 		"absent":   of(mvcc.Stats{}),
-	}))
+	}, nil))
 	parse(t, text)
 	require.NotContains(t, text, "absent")
 	for _, want := range []string{`
@@ -146,7 +147,7 @@ mvccmap_conflicts_total{map="accounts",kind="write"} 0
 // with another.
 func TestCommitsDoNotFall(t *testing.T) {
 	var s mvcc.Stats
-	h := Handler(map[string]func() mvcc.Stats{"m": func() mvcc.Stats { return s }})
+	h := Handler(map[string]func() mvcc.Stats{"m": func() mvcc.Stats { return s }}, nil)
 	const absent = -1
 	for _, step := range []struct {
 		epoch, commits uint64
@@ -166,12 +167,12 @@ func TestCommitsDoNotFall(t *testing.T) {
 
 // Without a map, and with names of every kind, the answer has its form.
 func TestStrangeNames(t *testing.T) {
-	require.NotContains(t, ask(t, Handler(nil)), "mvccmap_")
+	require.NotContains(t, ask(t, Handler(nil, nil)), "mvccmap_")
 	values := parse(t, ask(t, Handler(map[string]func() mvcc.Stats{
 		"":           of(mvcc.Stats{Epoch: 3}),
 		"a\xffb":     of(mvcc.Stats{Epoch: 1}),
 		"q\"\n\\<x>": of(mvcc.Stats{Epoch: 2}),
-	})))
+	}, nil)))
 	require.EqualValues(t, 3, values[`mvccmap_epoch{map=""}`])
 	require.EqualValues(t, 1, values["mvccmap_epoch{map=\"a\uFFFDb\"}"])
 	require.EqualValues(t, 2, values[`mvccmap_epoch{map="q\"\n\\<x>"}`])
@@ -179,7 +180,7 @@ func TestStrangeNames(t *testing.T) {
 
 // The runtime has all that is asked of it, and the figures are plausible.
 func TestRuntimeAndProcess(t *testing.T) {
-	values := parse(t, ask(t, Handler(nil)))
+	values := parse(t, ask(t, Handler(nil, nil)))
 	for _, m := range runtimeMetrics {
 		require.Contains(t, values, "go_"+m.name)
 	}

@@ -40,7 +40,7 @@ func Machine() Group {
 				share("steal", func(t cpuTimes) float64 { return t.steal }),
 			}},
 		{"Hiccups", "the longest time that a goroutine which was to wake was late",
-			Seconds, Logarithmic, []Series{s.Gauge("longest", func(t cpuTimes) float64 { return t.hiccup })}},
+			Seconds, Logarithmic, []Series{s.Gauge("longest", func(t cpuTimes) float64 { return t.hiccup }).Peak()}},
 	}, Source: s, Run: m.run}
 }
 

@@ -1,21 +1,20 @@
 // Package charts has what the dashboard draws: the charts, and their values of the
-// last ten minutes.
+// last day, the older the coarser.
 package charts
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 )
 
-// What the charts show: a value for each second of the last ten minutes.
-const (
-	Interval = time.Second
-	Length   = 600
-)
+// Interval is the time between two readings of the sources.
+const Interval = time.Second
 
 // A Group is a part of the dashboard under a heading of its own, with one source.
 type Group struct {
@@ -24,6 +23,9 @@ type Group struct {
 	Source interface{ sample(time.Time) } `json:"-"`
 	// Run, if not nil, is called in a goroutine of its own until ctx ends.
 	Run func(ctx context.Context) `json:"-"`
+	// More, if not nil, returns further charts after the source was read. Only the last
+	// group may have it. One that has no charts yet is not shown.
+	More func() []Chart `json:"-"`
 }
 
 // A Chart is one picture.
@@ -62,6 +64,14 @@ const (
 type Series struct {
 	Name  string         `json:"name"`
 	Value func() float64 `json:"-"`
+	// Largest says that what stands for several values is the largest one, instead of their mean.
+	Largest bool `json:"-"`
+}
+
+// Peak returns s, of which the largest of several values counts.
+func (s Series) Peak() Series {
+	s.Largest = true
+	return s
 }
 
 // A Source is read once a second. Series are made of its last two readings.
@@ -91,17 +101,17 @@ func (s *Source[T]) Last() (v T, ok bool) {
 
 // Gauge makes a value of the last reading.
 func (s *Source[T]) Gauge(name string, of func(T) float64) Series {
-	return Series{name, func() float64 { return of(s.cur) }}
+	return Series{Name: name, Value: func() float64 { return of(s.cur) }}
 }
 
 // Change makes a value of the last two readings.
 func (s *Source[T]) Change(name string, of func(prev, cur T) float64) Series {
-	return Series{name, func() float64 { return of(s.prev, s.cur) }}
+	return Series{Name: name, Value: func() float64 { return of(s.prev, s.cur) }}
 }
 
 // Rate makes the growth per second of a counter, NaN after it fell.
 func (s *Source[T]) Rate(name string, of func(T) float64) Series {
-	return Series{name, func() float64 {
+	return Series{Name: name, Value: func() float64 {
 		grown := of(s.cur) - of(s.prev)
 		if !(grown >= 0) || s.seconds <= 0 {
 			return math.NaN()
@@ -125,14 +135,13 @@ func (s *Source[T]) Ratio(name string, of, by func(T) float64, factor float64) S
 // A Sampler reads the sources each second and keeps the values of the charts. Its
 // goroutine is the only one that calls the sources.
 type Sampler struct {
-	groups []Group
-	boot   string // differs from sampler to sampler
+	boot string // differs from sampler to sampler
 
 	mu     sync.Mutex
-	newest time.Time   // when the sources were last read
-	seq    int         // of the newest row, from 1
-	at     []time.Time // of the rows, a ring
-	rows   [][]float64 // the values of each row, a ring
+	groups []Group
+	series []Series  // of all charts, in their order; they only become more
+	newest time.Time // when the sources were last read
+	levels []*level  // the finest first
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -143,9 +152,11 @@ func New(groups []Group) *Sampler {
 	s := &Sampler{
 		groups:  groups,
 		boot:    strconv.FormatInt(time.Now().UnixNano(), 36),
-		at:      make([]time.Time, Length),
-		rows:    make([][]float64, Length),
+		levels:  newLevels(),
 		stopped: make(chan struct{}),
+	}
+	for _, g := range groups {
+		s.add(g.Charts)
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
@@ -200,6 +211,13 @@ func (s *Sampler) run(ctx context.Context) {
 	}
 }
 
+// add takes the series of further charts.
+func (s *Sampler) add(list []Chart) {
+	for _, c := range list {
+		s.series = append(s.series, c.Series...)
+	}
+}
+
 // sample reads the sources, and adds a row if it is not for the first time.
 func (s *Sampler) sample(now time.Time) {
 	for _, g := range s.groups {
@@ -209,19 +227,22 @@ func (s *Sampler) sample(now time.Time) {
 	defer s.mu.Unlock()
 	first := s.newest.IsZero()
 	s.newest = now
+	if last := &s.groups[len(s.groups)-1]; last.More != nil {
+		if list := last.More(); len(list) > 0 {
+			last.Charts = slices.Concat(last.Charts, list) // answers may be using the other
+			s.add(list)
+		}
+	}
 	if first {
 		return
 	}
-	i := s.seq % Length
-	s.at[i], s.rows[i] = now, s.rows[i][:0]
-	for _, g := range s.groups {
-		for _, c := range g.Charts {
-			for _, line := range c.Series {
-				s.rows[i] = append(s.rows[i], line.Value())
-			}
-		}
+	row := make([]float64, len(s.series))
+	for i, line := range s.series {
+		row[i] = line.Value()
 	}
-	s.seq++
+	for _, l := range s.levels {
+		l.add(now, row, s.series)
+	}
 }
 
 // An Answer is what the dashboard asks for each second.
@@ -236,57 +257,41 @@ type Answer struct {
 	Columns  []column  `json:"columns"`          // of each series, in the order of the groups
 }
 
-// Answer returns the rows after the given one, all if boot is not of this sampler,
-// with the description of the charts.
-func (s *Sampler) Answer(after int, boot string) Answer {
+// Answer returns the rows after the given one, as fine as they are known for all of span: all
+// of them, with the description of the charts, if boot says that the rows before were others.
+func (s *Sampler) Answer(after int, boot string, span time.Duration) Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := Answer{
-		Boot: s.boot, Seq: s.seq, Length: Length, Interval: Interval.Seconds(),
-		Times: []float64{}, Columns: []column{},
+	i := slices.IndexFunc(s.levels, func(l *level) bool { return l.holds(span) })
+	if i < 0 {
+		i = len(s.levels) - 1
 	}
-	if boot != s.boot || after > s.seq {
+	l := s.levels[i]
+	a := Answer{
+		Boot: fmt.Sprintf("%s-%d-%d", s.boot, i, len(s.series)),
+		Seq:  l.seq, Length: len(l.rows), Interval: l.step().Seconds(),
+		Times: []float64{}, Columns: make([]column, len(s.series)),
+	}
+	if boot != a.Boot || after > l.seq {
 		after = 0
 	}
 	if after == 0 {
-		a.Groups = s.groups
-	}
-	for _, g := range s.groups {
-		for _, c := range g.Charts {
-			for range c.Series {
-				a.Columns = append(a.Columns, column{})
+		for _, g := range s.groups {
+			if len(g.Charts) > 0 {
+				a.Groups = append(a.Groups, g)
 			}
 		}
 	}
-	for n := max(after, s.seq-Length); n < s.seq; n++ {
-		i := n % Length
-		a.Times = append(a.Times, float64(s.at[i].UnixMilli())/1000)
-		for k, v := range s.rows[i] {
+	for n := max(after, l.seq-len(l.rows)); n < l.seq; n++ {
+		i := n % len(l.rows)
+		a.Times = append(a.Times, float64(l.at[i].UnixMilli())/1000)
+		for k := range a.Columns {
+			v := math.NaN() // of a series that came later
+			if k < len(l.rows[i]) {
+				v = l.rows[i][k]
+			}
 			a.Columns[k] = append(a.Columns[k], v)
 		}
 	}
 	return a
-}
-
-// A column marshals to short numbers, and NaN and infinities to null.
-type column []float64
-
-// MarshalJSON implements [json.Marshaler].
-func (c column) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 0, 8*len(c)+2)
-	b = append(b, '[')
-	for i, v := range c {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			b = append(b, "null"...)
-		case v == math.Trunc(v) && math.Abs(v) < 1<<53:
-			b = strconv.AppendInt(b, int64(v), 10)
-		default:
-			b = strconv.AppendFloat(b, v, 'g', 5, 64)
-		}
-	}
-	return append(b, ']'), nil
 }

@@ -2,10 +2,8 @@ package flight
 
 import (
 	"math"
-	"runtime"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hist"
 )
@@ -13,19 +11,56 @@ import (
 // An Op is a kind of operation of the program. Its methods may be called from
 // several goroutines.
 type Op struct {
-	name string
-	rec  atomic.Pointer[record] // nil while nobody records
+	name    string
+	counted atomic.Bool // Count was called
+	errors  atomic.Uint64
+	counts  atomic.Pointer[counts] // nil before the first operation
+	rec     atomic.Pointer[record] // nil while nobody records
 }
 
 // Name returns the name of the operation.
 func (o *Op) Name() string { return o.name }
 
-// Done says that the calling goroutine has just ended an operation of this kind
-// that took d. It never blocks.
-func (o *Op) Done(d time.Duration) {
-	if r := o.rec.Load(); r != nil {
-		r.done(d)
+// Count says that the calling goroutine has just ended an operation of this kind that took d.
+// It never blocks.
+func (o *Op) Count(d time.Duration, failed bool) {
+	if !o.counted.Load() {
+		o.counted.Store(true)
 	}
+	if failed {
+		o.errors.Add(1)
+	}
+	o.made().add(d)
+	if r := o.rec.Load(); r != nil {
+		r.judge(d)
+	}
+}
+
+// Watch is Count of an operation that only matters if it was slow. It never blocks.
+func (o *Op) Watch(d time.Duration) {
+	if r := o.rec.Load(); r != nil {
+		o.made().add(d)
+		r.judge(d)
+	}
+}
+
+// made returns the counts.
+func (o *Op) made() *counts {
+	if c := o.counts.Load(); c != nil {
+		return c
+	}
+	o.counts.CompareAndSwap(nil, newCounts())
+	return o.counts.Load()
+}
+
+// Totals returns what was counted since the program began; ok is false if nothing was. It
+// takes some microseconds.
+func (o *Op) Totals() (h *hist.Hist, errors uint64, ok bool) {
+	if !o.counted.Load() {
+		return nil, 0, false
+	}
+	errors = o.errors.Load() // first, so that there are not more than operations
+	return o.made().all(), errors, true
 }
 
 // How the usual duration of operations is known: from the last minute or so.
@@ -34,17 +69,12 @@ const (
 	recentSteps = 6
 )
 
-// maxShards bounds the memory of an Op: a histogram takes 36 KB.
-const maxShards = 16
-
-// A record counts what an Op took, as long as that is recorded.
+// A record finds the slow ones among the operations of an Op, as long as that is wanted.
 type record struct {
 	op        *Op
 	flight    *flight
 	threshold atomic.Int64  // in nanoseconds; beyond it operations are slow
 	slow      atomic.Uint64 // how many were
-	shards    []hist.Recorder
-	shift     uint // of a hash, to leave the number of a shard
 
 	// Of the flight's goroutine, and under its lock.
 	last    recent
@@ -64,12 +94,8 @@ type recent struct {
 }
 
 func newRecord(o *Op, f *flight, now time.Time) *record {
-	n, log := 1, uint(0)
-	for n < min(runtime.GOMAXPROCS(0), maxShards) {
-		n, log = 2*n, log+1
-	}
-	r := &record{op: o, flight: f, shards: make([]hist.Recorder, n), shift: 64 - log, stepped: now}
-	r.past = []*hist.Hist{new(hist.Hist)}
+	r := &record{op: o, flight: f, stepped: now}
+	r.past = []*hist.Hist{o.made().all()}
 	r.setThreshold(f.cfg.Above)
 	return r
 }
@@ -83,31 +109,17 @@ func (r *record) setThreshold(d time.Duration) {
 	r.threshold.Store(int64(d))
 }
 
-// done records one operation.
-func (r *record) done(d time.Duration) {
-	r.shard().Record(int64(d))
+// judge offers an operation to the flight if it was slow.
+func (r *record) judge(d time.Duration) {
 	if t := r.threshold.Load(); int64(d) > t {
 		r.slow.Add(1)
 		r.flight.offer(r.op.name, d, time.Duration(t))
 	}
 }
 
-// shard returns where the calling goroutine counts. Goroutines have stacks of
-// their own, so the address of a variable tells them apart; which histogram one
-// of them gets does not matter, as long as not all of them get the same.
-func (r *record) shard() *hist.Recorder {
-	var here byte
-	const golden = 0x9e3779b97f4a7c15
-	stack := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack has 2 KB
-	return &r.shards[stack*golden>>1>>(r.shift-1)]
-}
-
 // tick works out what operations took of late, and the threshold.
 func (r *record) tick(now time.Time, cfg Config) {
-	all := new(hist.Hist)
-	for i := range r.shards {
-		r.shards[i].AddTo(all)
-	}
+	all := r.op.made().all()
 	late := *all
 	late.Sub(r.past[0])
 	if now.Sub(r.stepped) >= recentStep {

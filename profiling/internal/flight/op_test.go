@@ -24,9 +24,13 @@ func TestThreshold(t *testing.T) {
 	f := loneFlight(t, Config{Percentile: 99})
 	o, now := &Op{name: "op"}, time.Now()
 	r := newRecord(o, f, now)
+	done := func(d time.Duration) {
+		o.made().add(d)
+		r.judge(d)
+	}
 	record := func(n int, from time.Duration) {
 		for i := range n {
-			r.done(from + time.Duration(i)*time.Microsecond)
+			done(from + time.Duration(i)*time.Microsecond)
 		}
 	}
 	tick := func(d time.Duration) {
@@ -38,7 +42,7 @@ func TestThreshold(t *testing.T) {
 	require.Zero(t, r.last.Threshold, "too few to know the percentile")
 	require.EqualValues(t, 999, r.last.Count)
 	require.EqualValues(t, 1, r.last.Missing)
-	r.done(time.Hour)
+	done(time.Hour)
 	require.Zero(t, r.slow.Load())
 
 	tick(time.Second)
@@ -47,9 +51,9 @@ func TestThreshold(t *testing.T) {
 	require.InEpsilon(t, time.Millisecond+989*time.Microsecond, r.last.Threshold, .01)
 	require.InEpsilon(t, 1500*time.Microsecond, r.last.P50, .01)
 	require.Equal(t, time.Hour, r.last.Max)
-	r.done(r.last.Threshold)
+	done(r.last.Threshold)
 	require.Zero(t, r.slow.Load(), "as long as the threshold is not longer")
-	r.done(2 * r.last.Threshold)
+	done(2 * r.last.Threshold)
 	require.EqualValues(t, 1, r.slow.Load())
 	require.Equal(t, "op", f.best.Load().Op)
 
@@ -70,9 +74,9 @@ func TestThreshold(t *testing.T) {
 	// A fixed duration holds from the start.
 	f = loneFlight(t, Config{Above: time.Second})
 	r = newRecord(o, f, now)
-	r.done(time.Second)
+	done(time.Second)
 	require.Nil(t, f.best.Load())
-	r.done(time.Second + 1)
+	done(time.Second + 1)
 	require.NotNil(t, f.best.Load())
 	r.tick(now, f.cfg)
 	require.Equal(t, time.Second, r.last.Threshold)
@@ -142,19 +146,51 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-// Operations cost nothing to speak of while nobody records, and allocate nothing
-// while somebody does and they are not slow.
-func TestDoneDoesNotAllocate(t *testing.T) {
+// Operations allocate nothing but what they are counted in, once, unless they are slow.
+func TestOperationsDoNotAllocate(t *testing.T) {
 	o := &Op{name: "op"}
-	require.Zero(t, testing.AllocsPerRun(100, func() { o.Done(time.Millisecond) }))
+	count := func() { o.Count(time.Millisecond, true) }
+	watch := func() { o.Watch(time.Millisecond) }
+	require.Zero(t, testing.AllocsPerRun(100, watch))
+	require.Nil(t, o.counts.Load(), "nobody wants to know")
+	_, _, ok := o.Totals()
+	require.False(t, ok)
+	count()
+	require.Zero(t, testing.AllocsPerRun(100, count))
 	o.rec.Store(newRecord(o, loneFlight(t, Config{Above: time.Second}), time.Now()))
-	require.Zero(t, testing.AllocsPerRun(100, func() { o.Done(time.Millisecond) }))
+	require.Zero(t, testing.AllocsPerRun(100, count))
+	require.Zero(t, testing.AllocsPerRun(100, watch))
+}
+
+// What is counted before a recording, and while there is none, is no part of it.
+func TestTotalsAndRecentOperations(t *testing.T) {
+	o := &Op{name: "op"}
+	for range 5 {
+		o.Count(time.Hour, false)
+	}
+	f := loneFlight(t, Config{Percentile: 50})
+	o.rec.Store(newRecord(o, f, time.Now()))
+	for i := range 100 {
+		o.Count(time.Millisecond, i%10 == 0)
+	}
+	r := o.rec.Load()
+	r.tick(time.Now(), f.cfg)
+	require.EqualValues(t, 100, r.last.Count)
+	require.InEpsilon(t, time.Millisecond, r.last.Threshold, .01)
+	all, failed, ok := o.Totals()
+	require.True(t, ok)
+	require.EqualValues(t, 105, all.Count())
+	require.EqualValues(t, 10, failed)
 }
 
 func BenchmarkDone(b *testing.B) {
-	for _, name := range []string{"off", "on"} {
+	for _, name := range []string{"off", "counted", "recorded"} {
 		o := &Op{name: "op"}
-		if name == "on" {
+		done := o.Watch
+		switch name {
+		case "counted":
+			done = func(d time.Duration) { o.Count(d, false) }
+		case "recorded":
 			f := &flight{wake: make(chan struct{}, 1), cfg: Config{Above: time.Hour}}
 			o.rec.Store(newRecord(o, f, time.Now()))
 		}
@@ -163,7 +199,7 @@ func BenchmarkDone(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				d := time.Microsecond
 				for pb.Next() {
-					o.Done(d)
+					done(d)
 					d = (d + 17) & 0xffff
 				}
 			})

@@ -88,6 +88,17 @@ func (s *Recording) Op(name string) *Op {
 	return o
 }
 
+// Ops returns all Ops, by name.
+func (s *Recording) Ops() []*Op {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*Op, 0, len(s.ops))
+	for _, name := range slices.Sorted(maps.Keys(s.ops)) {
+		list = append(list, s.ops[name])
+	}
+	return list
+}
+
 // Start starts to record, anew if it was recording.
 func (s *Recording) Start(cfg Config) error {
 	cfg, err := cfg.WithDefaults()
