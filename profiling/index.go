@@ -44,7 +44,8 @@ func (s *service) index(w http.ResponseWriter, r *http.Request) error {
 		"Running": capture.Running(), "Kinds": capture.Kinds(),
 		"Captures": rows, "Of": of, "Minus": base,
 		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
-		"Token": s.cfg.Token != "", "Metrics": s.cfg.Metrics != nil,
+		"CPUSeconds": capture.DefaultWindow.Seconds(),
+		"Token":      s.cfg.Token != "", "Metrics": s.cfg.Metrics != nil,
 		"Dot": pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
 	})
 }
@@ -113,7 +114,8 @@ func labelOf(query url.Values) string {
 	return strings.TrimSpace(string(text[:min(len(text), maxLabel)]))
 }
 
-// uiNew takes a capture, stores it and redirects to its flame graph.
+// uiNew takes a capture, stores it and redirects to its flame graph, or says as JSON
+// where that is. A client that leaves ends it.
 func (s *service) uiNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	name, fallback := query.Get("type"), time.Duration(0)
@@ -131,7 +133,11 @@ func (s *service) uiNew(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.captures.Keep(c)
-	return web.Redirect(w, fmt.Sprintf("./%d/flamegraph", c.ID))
+	page := fmt.Sprintf("./%d/flamegraph", c.ID)
+	if query.Get("format") == "json" {
+		return web.JSON(w, map[string]any{"id": c.ID, "empty": c.Empty, "page": page})
+	}
+	return web.Redirect(w, page)
 }
 
 // A subject is what pprof's pages show: a capture, or what it has more than

@@ -81,6 +81,15 @@ func TestCapturePages(t *testing.T) {
 	require.Contains(t, a.body, `no profile named "nonsense"`)
 }
 
+// What the page of profiles asks for, to open the flame graph when it is there.
+func TestCaptureSaysWhereItIs(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	a := get(t, srv.URL()+"/debug/pprof/ui/new?type=goroutine&format=json")
+	require.Equal(t, http.StatusOK, a.status)
+	require.JSONEq(t, `{"id": 1, "empty": false, "page": "./1/flamegraph"}`, a.body)
+	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/ui/1/flamegraph").status)
+}
+
 func TestEmptyCaptureSaysSo(t *testing.T) {
 	if pprof.Lookup("profiling_test/empty") == nil { // with -count
 		pprof.NewProfile("profiling_test/empty")
