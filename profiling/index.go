@@ -57,7 +57,18 @@ type captureRow struct {
 	Scope    string // what its figures cover
 	Size     string
 	Previous int // the last capture of the same kind before it, 0 if there is none
+	Others   []captureChoice
 }
+
+// A captureChoice is another capture of the same kind. Less names what the newer of both
+// has more than the older.
+type captureChoice struct {
+	captureRow
+	Less string
+}
+
+// maxOthers bounds the choices of a row. The form of comparisons has all.
+const maxOthers = 32
 
 // rows describes the captures, the newest first.
 func (s *service) rows() []captureRow {
@@ -65,10 +76,19 @@ func (s *service) rows() []captureRow {
 	rows := make([]captureRow, len(list))
 	for i, c := range list {
 		rows[i] = rowOf(c)
-		for _, older := range list[i+1:] {
-			if older.Kind == c.Kind && !(older.Empty && c.Empty) {
-				rows[i].Previous = older.ID
-				break
+	}
+	for i, row := range rows {
+		for _, other := range rows {
+			of, base := max(row.ID, other.ID), min(row.ID, other.ID)
+			if of == base || other.Kind != row.Kind || other.Empty && row.Empty {
+				continue
+			}
+			if rows[i].Previous == 0 && of == row.ID {
+				rows[i].Previous = base
+			}
+			if len(rows[i].Others) < maxOthers {
+				less := fmt.Sprintf("%d-%d", of, base)
+				rows[i].Others = append(rows[i].Others, captureChoice{rowOf(other.Capture), less})
 			}
 		}
 	}

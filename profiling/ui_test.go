@@ -297,3 +297,26 @@ func TestTheComparisonBeginsWithTwo(t *testing.T) {
 	newCapture(t, srv.URL(), "type=allocs")
 	require.Equal(t, `value="3" selected, value="1" selected`, form())
 }
+
+// Each capture offers those of its kind, older and newer, and the links show what the newer
+// has more.
+func TestCapturesOfferTheirKindToCompare(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	for _, kind := range []string{"goroutine", "heap", "goroutine", "goroutine"} {
+		newCapture(t, srv.URL(), "type="+kind)
+	}
+	page := get(t, srv.URL()+"/debug/pprof/").body
+	offered := map[string][]string{}
+	for _, row := range regexp.MustCompile(`(?s)<li id="capture-(\d)".*?</li>`).FindAllStringSubmatch(page, -1) {
+		_, choices, _ := strings.Cut(row[0], "<details")
+		for _, link := range regexp.MustCompile(`href="(ui/[^"]*)"`).FindAllStringSubmatch(choices, -1) {
+			offered[row[1]] = append(offered[row[1]], link[1])
+			require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/"+link[1]).status, link[1])
+		}
+	}
+	require.Empty(t, cmp.Diff(map[string][]string{
+		"4": {"ui/4-3/flamegraph", "ui/4-1/flamegraph"},
+		"3": {"ui/4-3/flamegraph", "ui/3-1/flamegraph"},
+		"1": {"ui/4-1/flamegraph", "ui/3-1/flamegraph"},
+	}, offered))
+}

@@ -68,3 +68,17 @@ func TestCaptureWithoutScripts(t *testing.T) {
 	require.Equal(t, srv.URL()+"/debug/pprof/ui/1/flamegraph", b.address())
 	b.clean()
 }
+
+// Two clicks compare any two captures of a kind.
+func TestTwoClicksCompare(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{})
+	for range 3 {
+		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
+	}
+	b.visit(srv.URL() + "/debug/pprof/")
+	b.do(chromedp.Click(chromedp.CSS("#capture-3 summary")))
+	require.Equal(t, http.StatusOK, b.click("#capture-3 details a:nth-child(2)"))
+	require.Equal(t, srv.URL()+"/debug/pprof/ui/3-1/flamegraph", b.address())
+	b.clean()
+}
