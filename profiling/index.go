@@ -239,5 +239,48 @@ func (s *service) uiView(w http.ResponseWriter, r *http.Request) error {
 	case slices.Contains(pprofui.Views, view) && sub.base == nil && sub.of.Empty:
 		return web.NotFound("nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind)
 	}
-	return pprofui.Show(w, r, view, sub.profiles)
+	return pprofui.Show(w, r, view, s.pageOf(sub, view), sub.profiles)
+}
+
+// pageOf says what is on pprof's pages of sub, and what else there is to see of it.
+func (s *service) pageOf(sub subject, view string) pprofui.Page {
+	of := rowOf(sub.of)
+	link := func(text, format string, args ...any) pprofui.Link {
+		return pprofui.Link{Ref: "../" + fmt.Sprintf(format, args...), Text: text}
+	}
+	if sub.base == nil {
+		name := fmt.Sprintf("%s, capture %d", of.Kind, of.ID)
+		page := pprofui.Page{Frame: s.frame(name, "profiles", ""), About: of.about()}
+		if of.Report != nil {
+			page.Links = []pprofui.Link{link("table", "../contention/%d", of.ID)}
+		}
+		return page
+	}
+	base := rowOf(sub.base)
+	name := fmt.Sprintf("%s, capture %d minus %d", of.Kind, of.ID, base.ID)
+	suffix, other, text := "", "-share", "scale to equal totals"
+	if sub.share {
+		suffix, other, text = "-share", "", "as measured"
+		name += ", of equal totals"
+	}
+	return pprofui.Page{
+		Frame:      s.frame(name, "profiles", ""),
+		About:      fmt.Sprintf("%d: %s; %d: %s", of.ID, of.about(), base.ID, base.about()),
+		Difference: true,
+		Links: []pprofui.Link{
+			link("the other way round", "%d-%d%s/%s", base.ID, of.ID, suffix, view),
+			link(text, "%d-%d%s/%s", of.ID, base.ID, other, view),
+		},
+	}
+}
+
+// about says in a line when a capture was taken, for how long, and what ran.
+func (row captureRow) about() string {
+	text := row.Start.Format(time.DateTime) + ", " + row.Scope
+	for _, more := range []string{row.Phase, row.Label} {
+		if more != "" {
+			text += ", " + more
+		}
+	}
+	return text
 }

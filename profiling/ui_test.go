@@ -216,7 +216,7 @@ func TestRedirectsAreRelative(t *testing.T) {
 		"/debug/pprof/ui":   "/debug/pprof/",
 		"/debug/pprof/ui/":  "/debug/pprof/",
 		"/debug/pprof/ui/1": "/debug/pprof/ui/1/flamegraph",
-		// where the title of pprof's pages leads
+		// where pages of pprof lead back to
 		"/debug/pprof/ui/1/": "/debug/pprof/",
 	} {
 		a := get(t, prefix+from)
@@ -319,4 +319,51 @@ func TestCapturesOfferTheirKindToCompare(t *testing.T) {
 		"3": {"ui/4-3/flamegraph", "ui/3-1/flamegraph"},
 		"1": {"ui/4-1/flamegraph", "ui/3-1/flamegraph"},
 	}, offered))
+}
+
+// The pages of pprof are pages of the site: they have its navigation and style, say what they
+// show in title and text, and their links work.
+func TestPprofPagesBelongToTheSite(t *testing.T) {
+	mux := http.NewServeMux()
+	h := handler(t, profiling.Config{Title: "shop <1>"})
+	mux.Handle("/deep/", http.StripPrefix("/deep", h))
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	h.SetPhase("selling & buying")
+	for range 2 {
+		newCapture(t, srv.URL+"/deep", "type=goroutine&label=mine")
+	}
+	for id, name := range map[string]string{
+		"2": "goroutine, capture 2", "2-1": "goroutine, capture 2 minus 1",
+		"2-1-share": "goroutine, capture 2 minus 1, of equal totals",
+	} {
+		views := []string{"flamegraph", "top", "peek", "source"}
+		if id != "2" { // where nothing has changed, there is no line to show
+			views = views[:2]
+		}
+		for _, view := range views {
+			at, err := url.Parse(srv.URL + "/deep/debug/pprof/ui/" + id + "/" + view)
+			require.NoError(t, err)
+			a := get(t, at.String())
+			require.Equal(t, http.StatusOK, a.status, a.body)
+			page := a.body
+			require.Equal(t, 1, strings.Count(page, "<title>"))
+			require.Contains(t, page, "<title>"+name+" · shop &lt;1&gt;</title>")
+			require.Contains(t, page, "as it was, selling &amp; buying, mine")
+			ours := regexp.MustCompile(`(?s)<div class="site">.*?</div>|<link rel="style.*?</head>`).
+				FindAllString(page, -1)
+			require.Len(t, ours, 2)
+			links := regexp.MustCompile(`(?:href|src)="([^"]*)"`).
+				FindAllStringSubmatch(strings.Join(ours, ""), -1)
+			require.GreaterOrEqual(t, len(links), 6)
+			for _, link := range links {
+				to, err := at.Parse(link[1])
+				require.NoError(t, err)
+				require.Equal(t, http.StatusOK, get(t, to.String()).status, link[1])
+			}
+		}
+	}
+	a := get(t, srv.URL+"/deep/debug/pprof/ui/1/peek?f=%28", header("Accept", "text/html"))
+	require.Equal(t, http.StatusBadRequest, a.status)
+	require.Contains(t, a.body, "<nav>", "errors are pages of the site, too")
 }

@@ -70,8 +70,8 @@ func TestFlameGraphOfRunningLoad(t *testing.T) {
 		b.shoot("graph")
 	}
 
-	// The title leads back to the index, which now lists the capture.
-	require.Equal(t, http.StatusOK, b.click(".title a"))
+	// The navigation leads back to the index, which now lists the capture.
+	require.Equal(t, http.StatusOK, b.click(`nav a[aria-current="page"]`))
 	require.Equal(t, srv.URL()+"/debug/pprof/", b.address())
 	capture := fmt.Sprintf("#capture-%d", n)
 	row := eval[string](b, fmt.Sprintf(`document.querySelector(%q).innerText`, capture))

@@ -53,17 +53,25 @@ type Data map[string]any
 
 // Page answers with a page made from the named template.
 func Page(w http.ResponseWriter, status int, name string, f Frame, data Data) error {
-	data["Title"], data["Page"], data["Base"], data["Here"] = f.Title, f.Page, f.Base, f.Here
-	data["Saved"] = f.Saved
-	var buf bytes.Buffer
-	if err := pages.ExecuteTemplate(&buf, name, data); err != nil {
+	text, err := Part(name, f, data)
+	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	w.Write(buf.Bytes())
+	w.Write(text)
 	return nil
+}
+
+// Part returns what the named template makes of the frame and data, for a page that is
+// made elsewhere.
+func Part(name string, f Frame, data Data) ([]byte, error) {
+	data["Title"], data["Page"], data["Base"], data["Here"] = f.Title, f.Page, f.Base, f.Here
+	data["Saved"] = f.Saved
+	var buf bytes.Buffer
+	err := pages.ExecuteTemplate(&buf, name, data)
+	return buf.Bytes(), err
 }
 
 // assetTypes has what may be asked for among the assets.
