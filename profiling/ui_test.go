@@ -367,3 +367,22 @@ func TestPprofPagesBelongToTheSite(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, a.status)
 	require.Contains(t, a.body, "<nav>", "errors are pages of the site, too")
 }
+
+// The lines in a report on contention lead to their source.
+func TestReportLeadsToSource(t *testing.T) {
+	srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
+	contendUntilSeen(t, srv)
+	from, err := url.Parse(srv.URL() + "/debug/pprof/contention/new?mode=profiles&since=start")
+	require.NoError(t, err)
+	at, err := from.Parse(get(t, from.String()).header.Get("Location"))
+	require.NoError(t, err)
+	link := regexp.MustCompile(`href="([^"]*lockContended[^"]*#L(\d+))">capture_test.go:(\d+)<`).
+		FindStringSubmatch(get(t, at.String()).body)
+	require.NotNil(t, link)
+	require.Equal(t, link[2], link[3])
+	to, err := at.Parse(link[1])
+	require.NoError(t, err)
+	a := get(t, to.String())
+	require.Equal(t, http.StatusOK, a.status, a.body)
+	require.Regexp(t, `class=line> *`+link[2]+`</span> <span[^>]*>.*mu\.Lock\(\)`, a.body)
+}

@@ -36,7 +36,8 @@
       if (menu) (menu.parentElement.querySelector(".menu-name") ?? current)?.focus();
     } else if (menu && (e.key === "ArrowDown" || e.key === "ArrowUp")) {
       e.preventDefault();
-      const links = [...menu.querySelectorAll("a[href]:not(.disabled)")].filter(a => a.offsetParent);
+      const links = [...menu.querySelectorAll("a[href]:not(.disabled)")]
+        .filter(a => a.offsetParent);
       const step = e.key === "ArrowDown" ? 1 : links.length - 1;
       links[(links.indexOf(document.activeElement) + step) % links.length]?.focus();
     }
@@ -57,6 +58,15 @@
     });
   }
   for (const id of ["top", "content"]) document.getElementById(id)?.setAttribute("tabindex", "0");
+
+  // The line of the source that a link means.
+  const number = /^#L(\d+)$/.exec(location.hash)?.[1];
+  const line = number && [...document.querySelectorAll(".source .line")]
+    .find(e => e.textContent.trim() === number)?.nextElementSibling;
+  if (line) {
+    line.classList.add("chosen");
+    line.scrollIntoView({ block: "center" });
+  }
 
   // The flame graph: one box has the focus, arrows lead to its neighbours.
   const chart = document.getElementById("stack-chart");

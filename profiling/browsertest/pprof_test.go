@@ -28,7 +28,8 @@ func TestPprofPagesFit(t *testing.T) {
 	}
 	for i, view := range views {
 		b.fits(fmt.Sprint("pprof-", i), srv.URL()+"/debug/pprof/ui/"+view, func() {
-			require.Equal(b, "Profiles", eval[string](b, `document.querySelector("nav [aria-current]").textContent`))
+			require.Equal(b, "Profiles",
+				eval[string](b, `document.querySelector("nav [aria-current]").textContent`))
 			chart := eval[float64](b, `document.querySelector("#stack-holder")?.clientHeight ?? 999`)
 			require.Greater(b, chart, 150.0, "room for the flame graph")
 		})
@@ -49,7 +50,8 @@ func TestPprofPagesByKeyboard(t *testing.T) {
 	const down, right, enter, escape = kb.ArrowDown, kb.ArrowRight, kb.Enter, kb.Escape
 	focused := func() string { return eval[string](b, `document.activeElement.textContent.trim()`) }
 
-	require.Equal(t, 1, eval[int](b, `document.querySelectorAll("#stack-chart [tabindex='0']").length`))
+	require.Equal(t, 1,
+		eval[int](b, `document.querySelectorAll("#stack-chart [tabindex='0']").length`))
 	eval[bool](b, `(document.querySelector("#stack-chart [tabindex='0']").focus(), true)`)
 	require.Equal(t, "root", focused())
 	press(down)
@@ -64,7 +66,8 @@ func TestPprofPagesByKeyboard(t *testing.T) {
 	press("m")
 	require.Equal(t, "Show source code", focused())
 	press(escape)
-	require.Equal(t, "none", eval[string](b, `getComputedStyle(document.querySelector("#action-menu")).display`))
+	require.Equal(t, "none",
+		eval[string](b, `getComputedStyle(document.querySelector("#action-menu")).display`))
 
 	eval[bool](b, `(document.querySelector("#view .menu-name").focus(), true)`)
 	press(enter)
@@ -75,5 +78,22 @@ func TestPprofPagesByKeyboard(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, int(res.Status))
 	require.Contains(t, b.address(), "/ui/1/top")
+	b.clean()
+}
+
+// A link to a line of the source shows that line.
+func TestSourceShowsTheLine(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{})
+	b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
+	at := srv.URL() + "/debug/pprof/ui/1/source?f=Serve"
+	b.visit(at)
+	require.Equal(t, 0, eval[int](b, `document.querySelectorAll(".chosen").length`))
+	line := eval[string](b, `[...document.querySelectorAll(".line")].at(-3).textContent.trim()`)
+	b.visit(srv.URL() + "/debug/pprof/")
+	b.visit(at + "#L" + line)
+	require.Equal(t, line, eval[string](b, `document.querySelector(".chosen").previousElementSibling
+		.textContent.trim()`))
+	require.True(t, eval[bool](b, `document.querySelector(".chosen").getBoundingClientRect().top < innerHeight`))
 	b.clean()
 }

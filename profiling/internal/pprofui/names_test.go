@@ -9,20 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestGenericNamesAreShort(t *testing.T) {
-	for name, want := range map[string]string{
-		"main.main":                         "main.main",
-		"a/b.F[go.shape.int,[]c.D[string]]": "a/b.F[...]",
-		"a.(*M[go.shape.[4]int]).Get.func1": "a.(*M[...]).Get.func1",
-		"a.F[int].G[...].func2":             "a.F[...].G[...].func2",
-		"[idle]":                            "[idle]",
-		"write [kernel]":                    "write [kernel]",
-		"torn[":                             "torn[",
-	} {
-		require.Equal(t, want, ShortName(name))
-	}
-}
-
 // The driver cuts names for narrow boxes at points, also at those of [...].
 func TestNarrowBoxesHaveNames(t *testing.T) {
 	handlers, err := handlersOf(sampleOf("a/b.(*M[go.shape.int]).Get"), nil)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"count":    spaced,
 	"function": brief.Func,
 	"base":     path.Base,
+	"source":   SourceRef,
 	"list":     func(words []string) string { return strings.Join(words, ", ") },
 	"when":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
 	"dict": func(pairs ...any) Data {
@@ -72,6 +75,13 @@ func Part(name string, f Frame, data Data) ([]byte, error) {
 	var buf bytes.Buffer
 	err := pages.ExecuteTemplate(&buf, name, data)
 	return buf.Bytes(), err
+}
+
+// SourceRef returns the reference from the other pages of a capture to the source of one
+// function, at a line. That page shows files of this program only.
+func SourceRef(function string, line int) string {
+	exactly := "^" + regexp.QuoteMeta(brief.Generic(function)) + "$"
+	return "source?" + url.Values{"f": {exactly}}.Encode() + fmt.Sprintf("#L%d", line)
 }
 
 // assetTypes has what may be asked for among the assets.
