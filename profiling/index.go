@@ -44,8 +44,9 @@ func (s *service) index(w http.ResponseWriter, r *http.Request) error {
 		"Running": capture.Running(), "Kinds": capture.Kinds(),
 		"Captures": rows, "Of": of, "Minus": base,
 		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
-		"Token": s.cfg.Token != "",
-		"Dot":   pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
+		"CPUSeconds": capture.DefaultWindow.Seconds(),
+		"Token":      s.cfg.Token != "",
+		"Dot":        pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
 	})
 }
 
@@ -56,7 +57,18 @@ type captureRow struct {
 	Scope    string // what its figures cover
 	Size     string
 	Previous int // the last capture of the same kind before it, 0 if there is none
+	Others   []captureChoice
 }
+
+// A captureChoice is another capture of the same kind. Less names what the newer of both
+// has more than the older.
+type captureChoice struct {
+	captureRow
+	Less string
+}
+
+// maxOthers bounds the choices of a row. The form of comparisons has all.
+const maxOthers = 32
 
 // rows describes the captures, the newest first.
 func (s *service) rows() []captureRow {
@@ -64,10 +76,19 @@ func (s *service) rows() []captureRow {
 	rows := make([]captureRow, len(list))
 	for i, c := range list {
 		rows[i] = rowOf(c)
-		for _, older := range list[i+1:] {
-			if older.Kind == c.Kind && !(older.Empty && c.Empty) {
-				rows[i].Previous = older.ID
-				break
+	}
+	for i, row := range rows {
+		for _, other := range rows {
+			of, base := max(row.ID, other.ID), min(row.ID, other.ID)
+			if of == base || other.Kind != row.Kind || other.Empty && row.Empty {
+				continue
+			}
+			if rows[i].Previous == 0 && of == row.ID {
+				rows[i].Previous = base
+			}
+			if len(rows[i].Others) < maxOthers {
+				less := fmt.Sprintf("%d-%d", of, base)
+				rows[i].Others = append(rows[i].Others, captureChoice{rowOf(other.Capture), less})
 			}
 		}
 	}
@@ -113,7 +134,8 @@ func labelOf(query url.Values) string {
 	return strings.TrimSpace(string(text[:min(len(text), maxLabel)]))
 }
 
-// uiNew takes a capture, stores it and redirects to its flame graph.
+// uiNew takes a capture, stores it and redirects to its flame graph, or says as JSON
+// where that is. A client that leaves ends it.
 func (s *service) uiNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	name, fallback := query.Get("type"), time.Duration(0)
@@ -131,7 +153,11 @@ func (s *service) uiNew(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.captures.Keep(c)
-	return web.Redirect(w, fmt.Sprintf("./%d/flamegraph", c.ID))
+	page := fmt.Sprintf("./%d/flamegraph", c.ID)
+	if query.Get("format") == "json" {
+		return web.JSON(w, map[string]any{"id": c.ID, "empty": c.Empty, "page": page})
+	}
+	return web.Redirect(w, page)
 }
 
 // A subject is what pprof's pages show: a capture, or what it has more than
@@ -213,5 +239,48 @@ func (s *service) uiView(w http.ResponseWriter, r *http.Request) error {
 	case slices.Contains(pprofui.Views, view) && sub.base == nil && sub.of.Empty:
 		return web.NotFound("nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind)
 	}
-	return pprofui.Show(w, r, view, sub.profiles)
+	return pprofui.Show(w, r, view, s.pageOf(sub, view), sub.profiles)
+}
+
+// pageOf says what is on pprof's pages of sub, and what else there is to see of it.
+func (s *service) pageOf(sub subject, view string) pprofui.Page {
+	of := rowOf(sub.of)
+	link := func(text, format string, args ...any) pprofui.Link {
+		return pprofui.Link{Ref: "../" + fmt.Sprintf(format, args...), Text: text}
+	}
+	if sub.base == nil {
+		name := fmt.Sprintf("%s, capture %d", of.Kind, of.ID)
+		page := pprofui.Page{Frame: s.frame(name, "profiles", ""), About: of.about()}
+		if of.Report != nil {
+			page.Links = []pprofui.Link{link("table", "../contention/%d", of.ID)}
+		}
+		return page
+	}
+	base := rowOf(sub.base)
+	name := fmt.Sprintf("%s, capture %d minus %d", of.Kind, of.ID, base.ID)
+	suffix, other, text := "", "-share", "scale to equal totals"
+	if sub.share {
+		suffix, other, text = "-share", "", "as measured"
+		name += ", of equal totals"
+	}
+	return pprofui.Page{
+		Frame:      s.frame(name, "profiles", ""),
+		About:      fmt.Sprintf("%d: %s; %d: %s", of.ID, of.about(), base.ID, base.about()),
+		Difference: true,
+		Links: []pprofui.Link{
+			link("the other way round", "%d-%d%s/%s", base.ID, of.ID, suffix, view),
+			link(text, "%d-%d%s/%s", of.ID, base.ID, other, view),
+		},
+	}
+}
+
+// about says in a line when a capture was taken, for how long, and what ran.
+func (row captureRow) about() string {
+	text := row.Start.Format(time.DateTime) + ", " + row.Scope
+	for _, more := range []string{row.Phase, row.Label} {
+		if more != "" {
+			text += ", " + more
+		}
+	}
+	return text
 }

@@ -184,7 +184,7 @@ func (s *service) routes() http.Handler {
 		at + "/ui/new":          web.OwnSite(s.uiNew),
 		at + "/ui/diff":         s.uiDiff,
 		at + "/ui/{id}/{view}":  s.uiView,
-		at + "/ui/{id}/{$}":     web.To("../../"), // where the title of pprof's pages leads
+		at + "/ui/{id}/{$}":     web.To("../../"), // where pages of pprof lead back to
 		at + "/contention":      web.To("./contention/"),
 		at + "/contention/{$}":  s.contentionIndex,
 		at + "/contention/new":  web.OwnSite(s.contentionNew),

@@ -81,6 +81,15 @@ func TestCapturePages(t *testing.T) {
 	require.Contains(t, a.body, `no profile named "nonsense"`)
 }
 
+// What the page of profiles asks for, to open the flame graph when it is there.
+func TestCaptureSaysWhereItIs(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	a := get(t, srv.URL()+"/debug/pprof/ui/new?type=goroutine&format=json")
+	require.Equal(t, http.StatusOK, a.status)
+	require.JSONEq(t, `{"id": 1, "empty": false, "page": "./1/flamegraph"}`, a.body)
+	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/ui/1/flamegraph").status)
+}
+
 func TestEmptyCaptureSaysSo(t *testing.T) {
 	if pprof.Lookup("profiling_test/empty") == nil { // with -count
 		pprof.NewProfile("profiling_test/empty")
@@ -207,7 +216,7 @@ func TestRedirectsAreRelative(t *testing.T) {
 		"/debug/pprof/ui":   "/debug/pprof/",
 		"/debug/pprof/ui/":  "/debug/pprof/",
 		"/debug/pprof/ui/1": "/debug/pprof/ui/1/flamegraph",
-		// where the title of pprof's pages leads
+		// where pages of pprof lead back to
 		"/debug/pprof/ui/1/": "/debug/pprof/",
 	} {
 		a := get(t, prefix+from)
@@ -287,4 +296,93 @@ func TestTheComparisonBeginsWithTwo(t *testing.T) {
 	newCapture(t, srv.URL(), "type=goroutine")
 	newCapture(t, srv.URL(), "type=allocs")
 	require.Equal(t, `value="3" selected, value="1" selected`, form())
+}
+
+// Each capture offers those of its kind, older and newer, and the links show what the newer
+// has more.
+func TestCapturesOfferTheirKindToCompare(t *testing.T) {
+	srv := start(t, profiling.Config{})
+	for _, kind := range []string{"goroutine", "heap", "goroutine", "goroutine"} {
+		newCapture(t, srv.URL(), "type="+kind)
+	}
+	page := get(t, srv.URL()+"/debug/pprof/").body
+	offered := map[string][]string{}
+	for _, row := range regexp.MustCompile(`(?s)<li id="capture-(\d)".*?</li>`).FindAllStringSubmatch(page, -1) {
+		_, choices, _ := strings.Cut(row[0], "<details")
+		for _, link := range regexp.MustCompile(`href="(ui/[^"]*)"`).FindAllStringSubmatch(choices, -1) {
+			offered[row[1]] = append(offered[row[1]], link[1])
+			require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/"+link[1]).status, link[1])
+		}
+	}
+	require.Empty(t, cmp.Diff(map[string][]string{
+		"4": {"ui/4-3/flamegraph", "ui/4-1/flamegraph"},
+		"3": {"ui/4-3/flamegraph", "ui/3-1/flamegraph"},
+		"1": {"ui/4-1/flamegraph", "ui/3-1/flamegraph"},
+	}, offered))
+}
+
+// The pages of pprof are pages of the site: they have its navigation and style, say what they
+// show in title and text, and their links work.
+func TestPprofPagesBelongToTheSite(t *testing.T) {
+	mux := http.NewServeMux()
+	h := handler(t, profiling.Config{Title: "shop <1>"})
+	mux.Handle("/deep/", http.StripPrefix("/deep", h))
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	h.SetPhase("selling & buying")
+	for range 2 {
+		newCapture(t, srv.URL+"/deep", "type=goroutine&label=mine")
+	}
+	for id, name := range map[string]string{
+		"2": "goroutine, capture 2", "2-1": "goroutine, capture 2 minus 1",
+		"2-1-share": "goroutine, capture 2 minus 1, of equal totals",
+	} {
+		views := []string{"flamegraph", "top", "peek", "source"}
+		if id != "2" { // where nothing has changed, there is no line to show
+			views = views[:2]
+		}
+		for _, view := range views {
+			at, err := url.Parse(srv.URL + "/deep/debug/pprof/ui/" + id + "/" + view)
+			require.NoError(t, err)
+			a := get(t, at.String())
+			require.Equal(t, http.StatusOK, a.status, a.body)
+			page := a.body
+			require.Equal(t, 1, strings.Count(page, "<title>"))
+			require.Contains(t, page, "<title>"+name+" · shop &lt;1&gt;</title>")
+			require.Contains(t, page, "as it was, selling &amp; buying, mine")
+			ours := regexp.MustCompile(`(?s)<div class="site">.*?</div>|<link rel="style.*?</head>`).
+				FindAllString(page, -1)
+			require.Len(t, ours, 2)
+			links := regexp.MustCompile(`(?:href|src)="([^"]*)"`).
+				FindAllStringSubmatch(strings.Join(ours, ""), -1)
+			require.GreaterOrEqual(t, len(links), 6)
+			for _, link := range links {
+				to, err := at.Parse(link[1])
+				require.NoError(t, err)
+				require.Equal(t, http.StatusOK, get(t, to.String()).status, link[1])
+			}
+		}
+	}
+	a := get(t, srv.URL+"/deep/debug/pprof/ui/1/peek?f=%28", header("Accept", "text/html"))
+	require.Equal(t, http.StatusBadRequest, a.status)
+	require.Contains(t, a.body, "<nav>", "errors are pages of the site, too")
+}
+
+// The lines in a report on contention lead to their source.
+func TestReportLeadsToSource(t *testing.T) {
+	srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
+	contendUntilSeen(t, srv)
+	from, err := url.Parse(srv.URL() + "/debug/pprof/contention/new?mode=profiles&since=start")
+	require.NoError(t, err)
+	at, err := from.Parse(get(t, from.String()).header.Get("Location"))
+	require.NoError(t, err)
+	link := regexp.MustCompile(`href="([^"]*lockContended[^"]*#L(\d+))">capture_test.go:(\d+)<`).
+		FindStringSubmatch(get(t, at.String()).body)
+	require.NotNil(t, link)
+	require.Equal(t, link[2], link[3])
+	to, err := at.Parse(link[1])
+	require.NoError(t, err)
+	a := get(t, to.String())
+	require.Equal(t, http.StatusOK, a.status, a.body)
+	require.Regexp(t, `class=line> *`+link[2]+`</span> <span[^>]*>.*mu\.Lock\(\)`, a.body)
 }

@@ -64,3 +64,26 @@ func Func(name string) string {
 	}
 	return head[strings.LastIndexByte(head, '/')+1:] + tail
 }
+
+// Generic returns the name of a function with [...] in place of type arguments. A bracket
+// that no name stands before, as in [idle], is not that of arguments.
+func Generic(name string) string {
+	var short strings.Builder
+	depth := 0
+	for i, c := range name {
+		switch {
+		case c == '[' && (depth > 0 || i > 0 && name[i-1] != ' '):
+			if depth++; depth == 1 {
+				short.WriteString("[...]")
+			}
+		case c == ']' && depth > 0:
+			depth--
+		case depth == 0:
+			short.WriteRune(c)
+		}
+	}
+	if depth > 0 {
+		return name
+	}
+	return short.String()
+}

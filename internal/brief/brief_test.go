@@ -33,3 +33,18 @@ func TestNumbers(t *testing.T) {
 		require.Equal(t, want, Func(name))
 	}
 }
+
+// TestGenericNames: type arguments go, other brackets stay.
+func TestGenericNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"main.main":                         "main.main",
+		"a/b.F[go.shape.int,[]c.D[string]]": "a/b.F[...]",
+		"a.(*M[go.shape.[4]int]).Get.func1": "a.(*M[...]).Get.func1",
+		"a.F[int].G[...].func2":             "a.F[...].G[...].func2",
+		"[idle]":                            "[idle]",
+		"write [kernel]":                    "write [kernel]",
+		"torn[":                             "torn[",
+	} {
+		require.Equal(t, want, Generic(name))
+	}
+}

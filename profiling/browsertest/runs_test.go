@@ -143,7 +143,7 @@ func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 	require.Contains(t, grown, "positive")
 	require.NotContains(t, grown, "negative")
 	b.shoot("compare-flame")
-	require.Equal(t, http.StatusOK, b.click(".title a"), "back to the comparison")
+	require.Equal(t, http.StatusOK, b.click("#about a"), "back to the comparison")
 	require.Equal(t, srv.URL()+"/debug/pprof/runs/compare?new="+long+"&old=before", b.address())
 
 	// One run, and its profiles.
@@ -152,7 +152,7 @@ func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 	b.shoot("run")
 	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
 	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("sumOfSquares"))`)
-	require.Equal(t, http.StatusOK, b.click(".title a"))
+	require.Equal(t, http.StatusOK, b.click("#about a"))
 	require.Equal(t, srv.URL()+"/debug/pprof/runs/before/", b.address())
 	b.clean()
 }

@@ -77,7 +77,18 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 		w.Write(data)
 		return nil
 	}
-	return pprofui.Show(w, r, view, func() (x, y *profile.Profile, err error) {
+	page := pprofui.Page{Frame: p.frame(of.file, ""), About: "of run " + of.run}
+	page.Links = []pprofui.Link{{Ref: "./", Text: "the run"}}
+	if minus != "" {
+		page.Difference = true
+		page.Page = of.file + " minus " + base.file
+		page.About = "run " + of.run + " minus run " + base.run
+		page.Links[0].Text = "the comparison"
+	}
+	if minus == minusShare {
+		page.About += ", of equal totals"
+	}
+	return pprofui.Show(w, r, view, page, func() (x, y *profile.Profile, err error) {
 		if x, err = p.read(r, of); err != nil {
 			return nil, nil, err
 		}

@@ -71,7 +71,7 @@ func Handler(title string, store *results.Store) http.Handler {
 	return mux
 }
 
-// toComparison leads where the title of pprof's pages of a difference should.
+// toComparison leads from pprof's pages of a difference back to the comparison.
 func toComparison(w http.ResponseWriter, r *http.Request) error {
 	both := url.Values{"old": {r.PathValue("base")}, "new": {r.PathValue("run")}}
 	return web.Redirect(w, "../../../../../compare?"+both.Encode())

@@ -20,9 +20,10 @@ var Turns = make(chan struct{}, 2)
 // Views has the pages of a profile that are passed on to the driver.
 var Views = []string{"flamegraph", "top", "peek", "source", "graph"}
 
-// policy lets pprof's pages run the scripts and styles they consist of, and
-// nothing from elsewhere.
-const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
+// policy lets pprof's pages run the scripts and styles they consist of, and those of
+// this server.
+const policy = "default-src 'none'; " +
+	"script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
 	"img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 // A Load returns a profile to show, and what to take from it or nil.
@@ -32,7 +33,9 @@ type Load func() (p, base *profile.Profile, err error)
 // turn to be shown. Nothing is kept between requests: a compressed profile is a
 // small fraction of what its pages take, and making the handlers anew costs
 // milliseconds.
-func Show(w http.ResponseWriter, r *http.Request, view string, load Load) (err error) {
+func Show(
+	w http.ResponseWriter, r *http.Request, view string, page Page, load Load,
+) (err error) {
 	switch {
 	case view == "disasm":
 		return web.Refuse(http.StatusNotImplemented, "no disassembly here, since it takes "+
@@ -53,11 +56,14 @@ func Show(w http.ResponseWriter, r *http.Request, view string, load Load) (err e
 	if err != nil {
 		return err
 	}
-	keepOwnFiles(p)
-	makePlain(p)
+	for _, q := range []*profile.Profile{p, base} {
+		if q != nil {
+			keepOwnFiles(q)
+			makePlain(q)
+			shortenGenerics(q)
+		}
+	}
 	if base != nil {
-		keepOwnFiles(base)
-		makePlain(base)
 		dropUnshared(p, base)
 	}
 	defer func() {
@@ -75,9 +81,9 @@ func Show(w http.ResponseWriter, r *http.Request, view string, load Load) (err e
 	if h == nil {
 		return fmt.Errorf("pprof has no page %q", view)
 	}
-	w.Header().Set("Content-Security-Policy", policy)
-	h.ServeHTTP(w, r)
-	return nil
+	a := &answer{status: http.StatusOK, header: http.Header{}}
+	h.ServeHTTP(a, r)
+	return a.send(w, r, page)
 }
 
 // HaveDot reports whether pprof will find the program that lays out graphs.

@@ -74,7 +74,7 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	h.Del("Content-Disposition")
 	h.Set("X-Go-Pprof", "1") // makes "go tool pprof" print the text
 	if f, ok := r.Context().Value(frameKey{}).(Frame); ok && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		f.Page, f.Base = http.StatusText(status), base(r.URL.Path)
+		f.Page, f.Base = http.StatusText(status), Base(r.URL.Path)
 		if Page(w, status, "error.html", f, Data{"Status": f.Page, "Text": err.Error()}) == nil {
 			return
 		}
@@ -84,8 +84,8 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	fmt.Fprintln(w, err)
 }
 
-// base returns the relative path from a path of the site to /debug/pprof/.
-func base(path string) string {
+// Base returns the relative path from a path of the site to /debug/pprof/.
+func Base(path string) string {
 	const at = "debug/pprof/"
 	rest, below := strings.CutPrefix(path, "/"+at)
 	if below {

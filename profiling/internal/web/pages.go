@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"count":    spaced,
 	"function": brief.Func,
 	"base":     path.Base,
+	"source":   SourceRef,
 	"list":     func(words []string) string { return strings.Join(words, ", ") },
 	"when":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
 	"dict": func(pairs ...any) Data {
@@ -53,17 +56,32 @@ type Data map[string]any
 
 // Page answers with a page made from the named template.
 func Page(w http.ResponseWriter, status int, name string, f Frame, data Data) error {
-	data["Title"], data["Page"], data["Base"], data["Here"] = f.Title, f.Page, f.Base, f.Here
-	data["Saved"] = f.Saved
-	var buf bytes.Buffer
-	if err := pages.ExecuteTemplate(&buf, name, data); err != nil {
+	text, err := Part(name, f, data)
+	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	w.Write(buf.Bytes())
+	w.Write(text)
 	return nil
+}
+
+// Part returns what the named template makes of the frame and data, for a page that is
+// made elsewhere.
+func Part(name string, f Frame, data Data) ([]byte, error) {
+	data["Title"], data["Page"], data["Base"], data["Here"] = f.Title, f.Page, f.Base, f.Here
+	data["Saved"] = f.Saved
+	var buf bytes.Buffer
+	err := pages.ExecuteTemplate(&buf, name, data)
+	return buf.Bytes(), err
+}
+
+// SourceRef returns the reference from the other pages of a capture to the source of one
+// function, at a line. That page shows files of this program only.
+func SourceRef(function string, line int) string {
+	exactly := "^" + regexp.QuoteMeta(brief.Generic(function)) + "$"
+	return "source?" + url.Values{"f": {exactly}}.Encode() + fmt.Sprintf("#L%d", line)
 }
 
 // assetTypes has what may be asked for among the assets.

@@ -1,0 +1,99 @@
+package browsertest
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// The pages of pprof fit on every screen, light or dark, as all others do.
+func TestPprofPagesFit(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{Title: "sums"})
+	srv.SetPhase("zipf-read, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80))
+	for range 2 {
+		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine&label=" + strings.Repeat("y", 80))
+	}
+	views := []string{"1/top", "1/peek", "1/source?f=Serve", "1/flamegraph", "2-1/flamegraph"}
+	if _, err := exec.LookPath("dot"); err == nil {
+		views = append(views, "1/graph")
+	}
+	for i, view := range views {
+		b.fits(fmt.Sprint("pprof-", i), srv.URL()+"/debug/pprof/ui/"+view, func() {
+			require.Equal(b, "Profiles",
+				eval[string](b, `document.querySelector("nav [aria-current]").textContent`))
+			chart := eval[float64](b, `document.querySelector("#stack-holder")?.clientHeight ?? 999`)
+			require.Greater(b, chart, 150.0, "room for the flame graph")
+		})
+	}
+	b.clean()
+}
+
+// Whoever has no mouse walks through the flame graph, zooms, and opens the menus.
+func TestPprofPagesByKeyboard(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{})
+	b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
+	press := func(keys ...string) {
+		for _, key := range keys {
+			b.do(chromedp.KeyEvent(key))
+		}
+	}
+	const down, right, enter, escape = kb.ArrowDown, kb.ArrowRight, kb.Enter, kb.Escape
+	focused := func() string { return eval[string](b, `document.activeElement.textContent.trim()`) }
+
+	require.Equal(t, 1,
+		eval[int](b, `document.querySelectorAll("#stack-chart [tabindex='0']").length`))
+	eval[bool](b, `(document.querySelector("#stack-chart [tabindex='0']").focus(), true)`)
+	require.Equal(t, "root", focused())
+	press(down)
+	first := focused()
+	require.NotEqual(t, "root", first)
+	require.Contains(t, eval[string](b, `document.activeElement.ariaLabel`), "%")
+	press(right)
+	require.NotEqual(t, first, focused())
+	press(enter)
+	require.Contains(t, b.address(), "?p=")
+	require.NotEqual(t, "root", focused(), "what is zoomed in has the focus")
+	press("m")
+	require.Equal(t, "Show source code", focused())
+	press(escape)
+	require.Equal(t, "none",
+		eval[string](b, `getComputedStyle(document.querySelector("#action-menu")).display`))
+
+	eval[bool](b, `(document.querySelector("#view .menu-name").focus(), true)`)
+	press(enter)
+	require.Equal(t, "Top", focused())
+	press(escape)
+	require.Equal(t, "View", focused())
+	res, err := chromedp.RunResponse(b.ctx, chromedp.KeyEvent(enter), chromedp.KeyEvent(enter))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, int(res.Status))
+	require.Contains(t, b.address(), "/ui/1/top")
+	b.clean()
+}
+
+// A link to a line of the source shows that line.
+func TestSourceShowsTheLine(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{})
+	b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
+	at := srv.URL() + "/debug/pprof/ui/1/source?f=Serve"
+	b.visit(at)
+	require.Equal(t, 0, eval[int](b, `document.querySelectorAll(".chosen").length`))
+	line := eval[string](b, `[...document.querySelectorAll(".line")].at(-3).textContent.trim()`)
+	b.visit(srv.URL() + "/debug/pprof/")
+	b.visit(at + "#L" + line)
+	require.Equal(t, line, eval[string](b, `document.querySelector(".chosen").previousElementSibling
+		.textContent.trim()`))
+	require.True(t, eval[bool](b, `document.querySelector(".chosen").getBoundingClientRect().top < innerHeight`))
+	b.clean()
+}

@@ -1,0 +1,34 @@
+package pprofui
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+)
+
+// The driver cuts names for narrow boxes at points, also at those of [...].
+func TestNarrowBoxesHaveNames(t *testing.T) {
+	handlers, err := handlersOf(sampleOf("a/b.(*M[go.shape.int]).Get"), nil)
+	require.NoError(t, err)
+	a := &answer{header: http.Header{}}
+	handlers["/flamegraph"].ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Contains(t, a.body.String(), `"]).Get"`, "what is to be taken out")
+	require.Contains(t, string(dropScraps(a.body.Bytes())),
+		`"Display":["b.(*M[...]).Get","(*M[...]).Get","Get"]`)
+}
+
+// sampleOf returns a profile of one sample in the named function.
+func sampleOf(function string) *profile.Profile {
+	f := &profile.Function{ID: 1, Name: function}
+	loc := &profile.Location{ID: 1, Line: []profile.Line{{Function: f}}}
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "cpu", Unit: "nanoseconds"}},
+		Sample:     []*profile.Sample{{Location: []*profile.Location{loc}, Value: []int64{1}}},
+		Location:   []*profile.Location{loc}, Function: []*profile.Function{f},
+	}
+	shortenGenerics(p)
+	return p
+}
