@@ -15,13 +15,13 @@ func ExampleMap_Expire() {
 		text string
 		good time.Time
 	}
-	cache := mvcc.New[string, page](&mvcc.Options{ManualReclaim: true})
+	cache := mvcc.New[string, *page](&mvcc.Options{ManualReclaim: true})
 	defer cache.Close()
-	cache.Expire(func(_ string, p page) time.Time { return p.good })
+	cache.Expire(func(_ string, p *page) time.Time { return p.good })
 
-	cache.Store("/", page{"welcome", time.Now().Add(time.Hour)})
-	cache.Store("/news", page{"nothing new", time.Now().Add(-time.Second)})
-	cache.Store("/about", page{"for good", time.Time{}})
+	cache.Store("/", &page{"welcome", time.Now().Add(time.Hour)})
+	cache.Store("/news", &page{"nothing new", time.Now().Add(-time.Second)})
+	cache.Store("/about", &page{"for good", time.Time{}})
 	_ = cache.Reclaim(context.Background())
 
 	_, ok := cache.Load("/news")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -112,28 +111,27 @@ func ExampleNewOrderedIndex() {
 }
 
 func ExampleNewOrderedIndexFunc() {
-	db := mvcc.NewDB(nil)
+	db, users := openSite()
 	defer db.Close()
-	type meeting struct{ begin time.Time }
-	meetings := mvcc.NewTable[string, meeting](db, "meetings", nil)
-	// Several orders in one: by day, and by name within a day.
-	type dayName struct{ day, name string }
-	agenda, _ := mvcc.NewOrderedIndexFunc(meetings, "agenda", func(a, b dayName) int {
-		return cmp.Or(strings.Compare(a.day, b.day), strings.Compare(a.name, b.name))
-	}, func(name string, m meeting) []dayName {
-		return []dayName{{m.begin.Format(time.DateOnly), name}}
+	users.Store(4, user{name: "Konrad", born: 1912})
+	// Two orders in one: the youngest first, and by name within a year.
+	type birth struct {
+		year int
+		name string
+	}
+	births, _ := mvcc.NewOrderedIndexFunc(users, "by birth", func(a, b birth) int {
+		return cmp.Or(cmp.Compare(b.year, a.year), strings.Compare(a.name, b.name))
+	}, func(_ int, u user) []birth {
+		return []birth{{u.born, u.name}}
 	}, nil)
-	day := time.Date(2030, 1, 1, 9, 0, 0, 0, time.UTC)
-	meetings.Store("tea", meeting{day.Add(time.Hour)})
-	meetings.Store("plan", meeting{day.Add(26 * time.Hour)})
-	meetings.Store("retro", meeting{day})
-	for name, m := range agenda.Ascend(meetings, mvcc.Range[dayName]{}) {
-		fmt.Println(m.begin.Format(time.DateOnly), name)
+	for _, u := range births.Ascend(users, mvcc.Range[birth]{}) {
+		fmt.Println(u.born, u.name)
 	}
 	// Output:
-	// 2030-01-01 retro
-	// 2030-01-01 tea
-	// 2030-01-02 plan
+	// 1912 Alan
+	// 1912 Konrad
+	// 1906 Grace
+	// 1815 Ada
 }
 
 func ExampleIndex_Get() {

@@ -62,11 +62,11 @@ func ExampleNewOrderedTableFunc() {
 	longest := func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	}
-	words := mvcc.NewOrderedTableFunc[string, bool](db, "words", longest, nil)
-	words.Store("a", true)
-	words.Store("abc", true)
+	words := mvcc.NewOrderedTableFunc[string, int](db, "words", longest, nil)
+	words.Store("a", 1)
+	words.Store("abc", 3)
 	fmt.Println(words.Min())
-	// Output: abc true true
+	// Output: abc 3 true
 }
 
 // The ends of a range are there or not, or open.

@@ -78,17 +78,17 @@ func ExampleOptions() {
 // A map of whose transactions many read much and write little may have another level by
 // default. One transaction asks for the level that it needs.
 func ExampleTxOptions() {
-	rotas := mvcc.New[string, bool](&mvcc.Options{Isolation: mvcc.LevelSnapshot})
+	rotas := mvcc.New[string, string](&mvcc.Options{Isolation: mvcc.LevelSnapshot})
 	defer rotas.Close()
-	rotas.Store("alice on call", true)
-	rotas.Store("bob on call", true)
+	rotas.Store("alice", "on call")
+	rotas.Store("bob", "on call")
 
 	opts := &mvcc.TxOptions{Isolation: mvcc.LevelSerializable, MaxAttempts: 3}
-	err := rotas.Update(context.Background(), opts, func(tx mvcc.Tx[string, bool]) error {
-		if bob, _ := tx.Get("bob on call"); !bob {
+	err := rotas.Update(context.Background(), opts, func(tx mvcc.Tx[string, string]) error {
+		if bob, _ := tx.Get("bob"); bob != "on call" {
 			return errors.New("somebody has to stay")
 		}
-		tx.Set("alice on call", false)
+		tx.Set("alice", "away")
 		return nil
 	})
 	fmt.Println(err)
@@ -99,19 +99,19 @@ func ExampleTxOptions() {
 // commit: that is write skew. At level serializable one of them fails.
 func ExampleLevel() {
 	for _, level := range []mvcc.Level{mvcc.LevelSnapshot, mvcc.LevelSerializable} {
-		onCall := mvcc.New[string, bool](&mvcc.Options{Isolation: level})
-		onCall.Store("alice", true)
-		onCall.Store("bob", true)
+		rota := mvcc.New[string, string](&mvcc.Options{Isolation: level})
+		rota.Store("alice", "on call")
+		rota.Store("bob", "on call")
 
-		alice, bob := onCall.Begin(nil), onCall.Begin(nil)
-		if other, _ := alice.Get("bob"); other {
-			alice.Set("alice", false) // bob stays
+		alice, bob := rota.Begin(nil), rota.Begin(nil)
+		if other, _ := alice.Get("bob"); other == "on call" {
+			alice.Set("alice", "away") // bob stays
 		}
-		if other, _ := bob.Get("alice"); other {
-			bob.Set("bob", false) // alice stays
+		if other, _ := bob.Get("alice"); other == "on call" {
+			bob.Set("bob", "away") // alice stays
 		}
 		fmt.Println(level, alice.Commit() == nil, bob.Commit() == nil)
-		onCall.Close()
+		rota.Close()
 	}
 	// Output:
 	// snapshot true true

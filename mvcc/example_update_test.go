@@ -167,20 +167,20 @@ func ExampleTx_Delete() {
 
 // SetAll writes what an iterator yields: here it replaces what was there by a plain map.
 func ExampleTx_SetAll() {
-	rates := mvcc.New[string, float64](nil)
-	defer rates.Close()
-	rates.Store("DEM", 1.95583)
-	today := map[string]float64{"USD": 1.16, "SEK": 11.01}
+	prices := mvcc.New[string, int](nil) // in cents
+	defer prices.Close()
+	prices.Store("tea", 250)
+	today := map[string]int{"bread": 390, "milk": 120}
 
-	err := rates.Update(context.Background(), nil, func(tx mvcc.Tx[string, float64]) error {
-		for currency := range tx.Keys() {
-			tx.Delete(currency)
+	err := prices.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
+		for item := range tx.Keys() {
+			tx.Delete(item)
 		}
 		tx.SetAll(maps.All(today))
 		return nil
 	})
-	fmt.Println(err, maps.Collect(rates.All()))
-	// Output: <nil> map[SEK:11.01 USD:1.16]
+	fmt.Println(err, maps.Collect(prices.All()))
+	// Output: <nil> map[bread:390 milk:120]
 }
 
 // Transactions that merge a key do not conflict over it: each adds to the value that is the
@@ -204,16 +204,16 @@ func ExampleTx_Merge() {
 // At level snapshot only what a transaction writes is looked at when it commits, and what it
 // has got for update.
 func ExampleTx_GetForUpdate() {
-	m := mvcc.New[string, bool](&mvcc.Options{Isolation: mvcc.LevelSnapshot})
-	defer m.Close()
-	m.Store("bob on call", true)
+	rota := mvcc.New[string, string](&mvcc.Options{Isolation: mvcc.LevelSnapshot})
+	defer rota.Close()
+	rota.Store("bob", "on call")
 
-	tx := m.Begin(nil)
+	tx := rota.Begin(nil)
 	defer tx.Rollback()
-	if bob, _ := tx.GetForUpdate("bob on call"); bob { // with Get both would commit
-		tx.Set("alice on call", false)
+	if bob, _ := tx.GetForUpdate("bob"); bob == "on call" { // with Get both would commit
+		tx.Set("alice", "away")
 	}
-	m.Store("bob on call", false) // he goes as well
+	rota.Store("bob", "away") // he goes as well
 	err := tx.Commit()
 	fmt.Println(errors.Is(err, mvcc.ErrConflict))
 	// Output: true
