@@ -9,9 +9,9 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 
 # The packages a user of the library compiles.
 CORE := ./mvcc/... ./epoch/... ./gc/...
-# mvcccheck compiles the yield points and the checks of invariants in, nolinkname the
-# fallback of package epoch.
-TAGS := mvcccheck nolinkname
+# What staticcheck looks at beside the plain build: mvcccheck compiles the yield points and the
+# checks of invariants in. (nolinkname, the fallback of package epoch, has its turn in nightly.)
+TAGS ?= mvcccheck
 
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -70,13 +70,11 @@ race: ## the whole suite under the race detector, with yield points and invarian
 procs: ## test the core at GOMAXPROCS 1, 4 and 16 (PROCS)
 	for n in $(PROCS); do \
 		echo "GOMAXPROCS=$$n"; \
-		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) $(CORE); \
 		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(CORE); \
 	done
 
 .PHONY: nolinkname
 nolinkname: ## test the core without linkname into the runtime
-	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname $(CORE)
 	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname,mvcccheck $(CORE)
 
 .PHONY: test-386
@@ -129,7 +127,8 @@ check: ## what to run before each commit, in a minute: build, vet, the core's te
 	go test -short $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 # What is too long for every change. .ci/run runs another one of them for each commit.
-NIGHTLY := procs,PROCS=1 procs,PROCS=4 procs,PROCS=16 nolinkname test-386 \
+NIGHTLY := procs,PROCS=1 procs,PROCS=4 procs,PROCS=16 nolinkname vet-all test-386 \
+	staticcheck,TAGS=nolinkname \
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly
@@ -198,14 +197,18 @@ fmt-check: ## fail if gofmt would change a file
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 
 .PHONY: vet
-vet: ## go vet with every build tag and for 32 bits; compile for another system
+vet: ## go vet, also with the yield points
 	go vet ./...
-	for tag in $(TAGS); do go vet -tags $$tag $(CORE) ./internal/...; done
+	go vet -tags mvcccheck $(CORE) ./internal/...
+
+.PHONY: vet-all
+vet-all: ## go vet with the other build tag and for 32 bits; compile for another system
+	go vet -tags nolinkname $(CORE) ./internal/...
 	GOARCH=386 CGO_ENABLED=0 go vet $(CORE)
 	GOOS=windows GOARCH=arm64 go build $(CORE)
 
 .PHONY: staticcheck
-staticcheck: ## staticcheck with every build tag
+staticcheck: ## staticcheck, also with the build tags of TAGS
 	printf '%s\n' 'plain:' $(foreach tag,$(TAGS),'$(tag): -tags=$(tag)') | go run $(STATICCHECK) -matrix ./...
 	scripts/nested.sh go run $(STATICCHECK) ./...
 

@@ -265,13 +265,16 @@ func TestSchedules(t *testing.T) {
 			c.explore(text, 3, 100_000)
 			c.explore(strings.Replace(text, "|", " patience=0|", 1), -1, 300_000)
 		}
-	case testing.Short() || raceEnabled:
-		stride := 24
-		if raceEnabled { // one actor moves at a time: the race detector is only slow
-			stride = 72
-		}
+	case raceEnabled: // one actor moves at a time: the race detector is only slow
 		for i, initial := range initials {
-			c.pairs(initial+" patience=0", stride, stride/3*i, 0)
+			c.pairs(initial+" patience=0", 216, 72*i, 0)
+		}
+		for _, texts := range [][]string{longer, reused, overTables, inOrder} {
+			c.explore(texts[0], 1, 0)
+		}
+	case testing.Short():
+		for i, initial := range initials {
+			c.pairs(initial+" patience=0", 24, 8*i, 0)
 		}
 		for _, text := range slices.Concat(longer[:4], reused[:2]) {
 			c.explore(text, -1, 0)

@@ -178,7 +178,7 @@ func TestStatsCountConflictsByKind(t *testing.T) {
 // with keys that wait to be pruned, with a reader for which as many versions are kept,
 // with very many snapshots, and when all is over.
 func TestStatsBytes(t *testing.T) {
-	for _, n := range []int{50_000, 130_000, 200_000} {
+	for _, n := range []int{50_000, 130_000, 200_000}[:sizes(3, 1)] {
 		m := newMap[int, int](t, &Options{ManualReclaim: true})
 		before := heap()
 		for range 5 { // until what tests before have left is gone

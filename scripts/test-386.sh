@@ -13,5 +13,4 @@ if ! "$tmp/probe"; then
 	echo "SKIPPED: this machine does not run GOARCH=386 programs"
 	exit 0
 fi
-go test -count=1 "$@"
 go test -count=1 -tags mvcccheck "$@"
