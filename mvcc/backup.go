@@ -127,7 +127,7 @@ func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOpti
 		})
 	})
 	if err == nil {
-		db.root.shared.kept.saved()
+		db.base().shared.kept.saved()
 	}
 	return s.Backup, err
 }
@@ -135,9 +135,11 @@ func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOpti
 // newSaving checks what Save and SaveCommits have in common.
 func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions) *saving {
 	codec.check("Save")
-	if ctx == nil {
-		panic("mvcc: Save: ctx is nil")
+	checkContext("Save", ctx)
+	if w == nil {
+		panic("mvcc: Save: w is nil")
 	}
+	db.base()
 	s := &saving{ctx: ctx, codec: codec, to: frames.NewWriter(w, backupMagic)}
 	if opts != nil {
 		s.opts = *opts
@@ -149,7 +151,7 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 // checkOwn panics if a snapshot is not one of the database.
 func (db *DB) checkOwn(field string, s DBSnapshot) {
 	s.s.check()
-	if s.s.st.m != db.root {
+	if s.s.st.m != db.base() {
 		panic("mvcc: Save: SaveOptions." + field + " is a snapshot of another database")
 	}
 }

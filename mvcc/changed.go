@@ -37,6 +37,7 @@ func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan 
 // table: the channel is closed when [Index.Get] may give something else.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	s.check()
+	ix.check()
 	ix.checkOf(s.st.m)
 	return s.alert(ctx,
 		func(c Change[K, V]) bool {
@@ -53,9 +54,7 @@ func (s Snapshot[K, V]) alert(
 ) <-chan struct{} {
 	m := s.st.m
 	a := &alert[K, V]{m: m, matches: matches, closed: make(chan struct{})}
-	if ctx == nil {
-		panic("mvcc: Changed: ctx is nil")
-	}
+	checkContext("Changed", ctx)
 	var now Snapshot[K, V]
 	m.shared.hub.begin(a, func() { m.fed().own++ }, func(at uint64) { now = m.snapshotAtHub(at) })
 	defer now.Close()

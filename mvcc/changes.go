@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"fmt"
 	"iter"
 	"runtime"
 	"slices"
@@ -73,7 +72,7 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 	s.check()
 	older.check()
 	if s.st.m != older.st.m {
-		panic(fmt.Sprintf("mvcc: Diff: the snapshots are of two maps, %q and %q", s.st.m.Name(), older.st.m.Name()))
+		panic("mvcc: Diff: the snapshots are of two maps")
 	}
 	return func(yield func(Change[K, V]) bool) {
 		m, from, to := s.st.m, older.st.epoch(), s.st.epoch()

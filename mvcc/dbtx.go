@@ -49,12 +49,12 @@ func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) erro
 	if fn == nil {
 		panic("mvcc: Update: fn is nil")
 	}
-	return db.root.Update(ctx, opts, func(tx Tx[none, none]) error { return fn(DBTx{tx}) })
+	return db.base().Update(ctx, opts, func(tx Tx[none, none]) error { return fn(DBTx{tx}) })
 }
 
 // Begin begins a transaction over the tables, to be ended by hand, see [Map.Begin].
 func (db *DB) Begin(opts *TxOptions) DBTx {
-	st, gen := db.root.begin(opts.level(db.root.level))
+	st, gen := db.base().begin(opts.level(db.root.level))
 	st.trace(gen)
 	return DBTx{Tx[none, none]{st, gen}}
 }
@@ -99,7 +99,7 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
 	}
-	return db.root.View(func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
+	return db.base().View(func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
 }
 
 // ViewContext is [Map.ViewContext] for the tables.
@@ -107,19 +107,19 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 	if fn == nil {
 		panic("mvcc: ViewContext: fn is nil")
 	}
-	return db.root.ViewContext(ctx, func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
+	return db.base().ViewContext(ctx, func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
 }
 
 // Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
 func (db *DB) Snapshot() DBSnapshot {
-	st, gen := db.root.open(0)
+	st, gen := db.base().open(0)
 	st.trace(gen)
 	return DBSnapshot{Snapshot[none, none]{st, gen}}
 }
 
 // SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt].
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
-	s, err := db.root.SnapshotAt(at)
+	s, err := db.base().SnapshotAt(at)
 	return DBSnapshot{s}, err
 }
 

@@ -39,8 +39,8 @@ func (k *kept) describe(s *Stats) {
 // must not call Stats.
 func (db *DB) SetJournal(state func() (epoch uint64, behind time.Duration, failures uint64)) {
 	if state == nil {
-		db.root.shared.kept.journal.Store(nil)
+		db.base().shared.kept.journal.Store(nil)
 		return
 	}
-	db.root.shared.kept.journal.Store(&state)
+	db.base().shared.kept.journal.Store(&state)
 }

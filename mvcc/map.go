@@ -169,9 +169,7 @@ func (m *Map[K, V]) GoString() string { return m.String() }
 // there is something to drop, and waits for no transaction.
 func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 	m.check()
-	if ctx == nil {
-		panic("mvcc: Reclaim: ctx is nil, want context.Background() or another one")
-	}
+	checkContext("Reclaim", ctx)
 	if err := m.shared.expireNow(ctx); err != nil {
 		return err
 	}

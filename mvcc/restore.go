@@ -63,15 +63,17 @@ func (db *DB) load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions, after *Backup, whole bool,
 ) (Backup, error) {
 	codec.check("Load")
-	if ctx == nil {
-		panic("mvcc: Load: ctx is nil")
-	}
+	checkContext("Load", ctx)
+	db.base()
 	var o LoadOptions
 	if opts != nil {
 		o = *opts
 	}
 	last, tables := after, map[string]loader{}
 	for i, r := range append([]io.Reader{r}, o.Then...) {
+		if r == nil {
+			panic("mvcc: Load: a reader is nil")
+		}
 		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, from: frames.NewReader(r, backupMagic), tables: tables}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {

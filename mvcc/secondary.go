@@ -88,8 +88,18 @@ func NewOrderedIndexFunc[I, K comparable, V any](m *Map[K, V], name string, comp
 	return newIndexOf(m, "NewOrderedIndexFunc", name, compare, keys, opts)
 }
 
+// check panics for a nil or zero Index.
+func (ix *Index[I, K, V]) check() {
+	if ix == nil || ix.m == nil {
+		panic(errZeroIndex)
+	}
+}
+
 // Name returns the name of the index.
-func (ix *Index[I, K, V]) Name() string { return ix.name }
+func (ix *Index[I, K, V]) Name() string {
+	ix.check()
+	return ix.name
+}
 
 // Get returns an iterator over the records with the index key, and their keys, as r sees them: a
 // [Snapshot] or [Tx] of the table, or the table itself for a snapshot of its own that each
@@ -106,6 +116,7 @@ func (ix *Index[I, K, V]) Name() string { return ix.name }
 // A step panics if r is not one of the index's table, if r began before the index was
 // complete, or if the index was dropped; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
+	ix.check()
 	if ix.unique == nil {
 		return ix.between(r, From(ix.edge(key, -1)).UpTo(ix.edge(key, +1)), false)
 	}
@@ -135,6 +146,7 @@ func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V]
 }
 
 func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.Seq2[K, V] {
+	ix.check()
 	if !ix.ordered {
 		panic(fmt.Sprintf("mvcc: index %q has no order: make it with mvcc.NewOrderedIndex", ix.name))
 	}

@@ -151,6 +151,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 // panics. Transactions that were under way, and have read the index or written to the table,
 // conflict once. Its name is free. It waits for nobody. Dropped again nothing happens.
 func (ix *Index[I, K, V]) Drop() {
+	ix.check()
 	if ix.dropped().Swap(true) { // must precede: who has read the index validates that
 		return
 	}

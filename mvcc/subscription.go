@@ -161,7 +161,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	if opts != nil {
 		o = *opts
 	}
-	s := newSubscription(ctx, &db.root.shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
+	s := newSubscription(ctx, &db.base().shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
 		if c.closed != nil {
 			return c, 1
 		}
@@ -180,7 +180,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	since, begun := o.Since.s.st != nil, false
 	if since {
 		o.Since.s.check()
-		if o.Since.s.st.m != db.root {
+		if o.Since.s.st.m != db.base() {
 			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
 		}
 	}
@@ -196,7 +196,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 			}
 		}, func(at uint64) {
 			if since {
-				now = DBSnapshot{db.root.snapshotAtHub(at)}
+				now = DBSnapshot{db.base().snapshotAtHub(at)}
 			}
 		})
 	}()
@@ -216,7 +216,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 // there, also if there was nothing to hand on. It waits for the goroutine that serves the watches
 // if that is at it; else the caller does its work.
 func (db *DB) RequestProgress() {
-	h := &db.root.shared.hub
+	h := &db.base().shared.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.listeners) > 0 {
@@ -252,9 +252,7 @@ type subscription[C any] struct {
 func newSubscription[C any](
 	ctx context.Context, h *hub, buffer int, of any, pick func(c DBCommit) (C, int),
 ) *subscription[C] {
-	if ctx == nil {
-		panic("mvcc: Watch: ctx is nil")
-	}
+	checkContext("Watch", ctx)
 	if buffer < 0 {
 		panic(fmt.Sprintf("mvcc: Watch: Buffer is %d, want 0 or more", buffer))
 	}
@@ -362,7 +360,7 @@ func (s *subscription[C]) signal() {
 // all is the iterator.
 func (s *subscription[C]) all(yield func(C, error) bool) {
 	if s.over.Swap(true) {
-		return
+		panic("mvcc: Watch: there was a loop before: a watch has one, call Watch again")
 	}
 	defer s.stop()
 	defer s.end()
