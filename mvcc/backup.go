@@ -89,7 +89,7 @@ type SaveOptions struct {
 	// was written after it is saved: see [LoadOptions.Then]. What was committed since is kept in
 	// memory until it is closed. Default: everything is saved.
 	Since DBSnapshot
-	// Version is one's own, of what is in the tables: [DB.Load] is told which one it expects.
+	// Version is your own version of what is in the tables: [DB.Load] is told which one it expects.
 	Version int
 	// Progress is called now and then, with how many records and bytes were written so far.
 	Progress func(records int, bytes int64)

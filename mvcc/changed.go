@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// Changed returns a channel that is closed when key has been written by a commit that the
-// snapshot does not see, which may have happened already. It is for who keeps something that
-// was made from what the snapshot gave: wait for the channel, and make it anew. It is closed, too,
-// where a watch would end with a [*GapError]. When ctx ends the channel stays as it is. The snapshot
-// may be closed once Changed has returned. It costs what a watch does, see [Map.Watch]: also in
-// that it may take a millisecond, and that the first one looks at all keys.
+// Changed returns a channel that is closed when key has been written by a commit that the snapshot
+// does not see, which may have happened already. It is for what is derived from a snapshot and
+// kept, such as a cache: wait for the channel, and make it anew. It is closed, too, where a watch
+// would end with a [*GapError]. When ctx ends the channel stays as it is. The snapshot may be
+// closed once Changed has returned. It costs what a watch does, see [Map.Watch]: also in that it
+// may take a millisecond, and that the first one looks at all keys.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	return s.alert(ctx,

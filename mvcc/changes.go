@@ -18,7 +18,7 @@ type Change[K comparable, V any] struct {
 type Commit[K comparable, V any] struct {
 	// Epoch is its commit epoch: a snapshot whose epoch is that or higher sees all the changes.
 	Epoch uint64
-	// Changes are in no particular order, each key once. They are shared by all who watch.
+	// Changes are in no particular order, each key once. All watches share them.
 	Changes []Change[K, V]
 	// Summary says that these are the changes of several transactions, with the last value of
 	// each key: all those between the snapshot [WatchOptions.Since] and Epoch. Only

@@ -158,7 +158,7 @@ func (db *DB) Tables() []string {
 
 func (m *Map[K, V]) isInner() bool { return m.inner }
 
-// Table returns the table with the name, and whether there is one, and has these types.
+// Table returns the table of that name, and whether there is one with these types.
 func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 	db.base()
 	db.mu.Lock()

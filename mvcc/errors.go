@@ -30,8 +30,8 @@ var (
 	// error.
 	ErrTxTooOld = errors.New("mvcc: transaction or snapshot is older than MaxTxAge")
 
-	// ErrEpochGone is what [Map.SnapshotAt] returns for an epoch whose state is not, or not
-	// yet, to be had.
+	// ErrEpochGone is what [Map.SnapshotAt] returns for an epoch whose state is not, or not yet,
+	// available.
 	ErrEpochGone = errors.New("mvcc: no such epoch any more")
 
 	// ErrBadKey is the panic value of writes with a key that is not equal to

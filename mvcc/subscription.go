@@ -13,8 +13,8 @@ import (
 // ErrGap is what a [*GapError] wraps.
 var ErrGap = errors.New("mvcc: commits were missed")
 
-// A GapError ends a watch whose consumer was too slow, see [WatchOptions.Buffer]; or all watches
-// of a map or database, if those who commit are faster than the goroutine that serves them.
+// A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
+// map or database, if commits come faster than the goroutine that serves the watches can go.
 type GapError struct {
 	// Epoch is that of the last commit that was given, or of the begin of the watch: none up
 	// to it was missed.
@@ -32,15 +32,15 @@ func (e *GapError) Unwrap() error { return ErrGap }
 // WatchOptions configures a watch. A nil *WatchOptions, and every field that is zero, means the
 // default.
 type WatchOptions[K comparable, V any] struct {
-	// Since is a snapshot of the map from which on changes are given, so that who has read it
-	// misses none. It must be open until [Map.Watch] has returned. Default: from now on.
+	// Since is a snapshot of the map: the watch gives all changes after it, so a reader of the
+	// snapshot misses none. It must be open until [Map.Watch] has returned. Default: from now on.
 	Since Snapshot[K, V]
 
 	// Keys are the keys to watch, of an ordered map. Default: all.
 	Keys Range[K]
 
-	// Match says which keys to watch. It must be quick, and not use the map: it is called
-	// by the goroutine that serves all who watch. If it panics the loop does. Default: all.
+	// Match says which keys to watch. It must be quick, and not use the map: the goroutine that
+	// serves all watches calls it. If it panics, so does the loop. Default: all.
 	Match func(key K) bool
 
 	// Buffer is how many changes may wait to be consumed; when there are more the watch ends
@@ -52,11 +52,11 @@ type WatchOptions[K comparable, V any] struct {
 
 const defaultBuffer = 1 << 16
 
-// Watch returns an iterator over the commits that change the map from now on, in the order of
-// their epochs, each whole: with all of its changes, and the old and new values. opts may be
-// nil. The watch begins with the call, not with the loop, and ends with the loop, or when ctx
-// has ended: the last thing that the iterator gives is then the error of the context, or,
-// if the loop was too slow, a [*GapError]. There may be one loop.
+// Watch returns an iterator over the commits that change the map from now on, in the order of their
+// epochs, each whole: with all of its changes, and the old and new values. opts may be nil. The
+// watch begins with the call, not with the loop, and ends with the loop, or when ctx has ended: the
+// last thing that the iterator gives is then the error of the context, or, if the loop was too
+// slow, a [*GapError]. There may be one loop: a second one panics.
 //
 //	for c, err := range users.Watch(ctx, nil) {
 //		if err != nil {
@@ -65,12 +65,11 @@ const defaultBuffer = 1 << 16
 //		for _, change := range c.Changes { ... }
 //	}
 //
-// A commit is given soon after it was made, within a millisecond if the machine has time. Nobody
-// who commits waits for who watches, which happens in a goroutine that serves all watches
-// of the map, or database, and ends with the last of them. A commit notes each key that it
-// writes, which takes an allocation unless the key was noted last. What was written is kept until
-// that goroutine has seen it; what waits for a loop is kept by its buffer. A map that nobody
-// watches has no cost but a load.
+// A commit is given soon after it was made, within a millisecond if the machine has time. Commits
+// never wait for watches: one goroutine serves all watches of the map or database, and ends with
+// the last of them. A commit notes each key that it writes, which takes an allocation unless the
+// key was noted last. What was written is kept until the goroutine has seen it; what waits for a
+// loop is kept in its buffer. In a map that nobody watches a commit pays one load.
 //
 // Watch may wait until the goroutine has handed on what it is at, and the first one of a map looks
 // at all of its keys once. With Since, the first commit that is given is a [Commit.Summary] of
@@ -211,10 +210,10 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	return s.all
 }
 
-// RequestProgress hands on to all who watch the database, or one of its tables, what was committed
+// RequestProgress hands on, to all watches of the database and its tables, what was committed
 // before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
 // there, also if there was nothing to hand on. It waits for the goroutine that serves the watches
-// if that is at it; else the caller does its work.
+// if that is at work; otherwise the caller does its work.
 func (db *DB) RequestProgress() {
 	h := &db.base().shared.hub
 	h.mu.Lock()
