@@ -16,7 +16,7 @@ var ErrGap = errors.New("mvcc: commits were missed")
 // A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
 // map or database, if commits come faster than the goroutine that serves the watches can go.
 type GapError struct {
-	// Epoch is that of the last commit that was given, or of the begin of the watch: none up
+	// Epoch is that of the last commit that was given, or of the start of the watch: none up
 	// to it was missed.
 	Epoch uint64
 }
@@ -73,7 +73,7 @@ const defaultBuffer = 1 << 16
 //
 // Watch may wait until the goroutine has handed on what it is at, and the first one of a map looks
 // at all of its keys once. With Since, the first commit that is given is a [Commit.Summary] of
-// what changed between the snapshot and the begin of the watch, if anything has: that looks at
+// what changed between the snapshot and the start of the watch, if anything has: that looks at
 // all keys, too. If the snapshot is evicted meanwhile Watch panics, with an error that wraps
 // [ErrTxTooOld]. The end of the last watch waits for the goroutine to end.
 //
