@@ -77,6 +77,7 @@ func BenchmarkOneKey(b *testing.B) {
 						side.do(key)
 					}
 				})
+				b.StopTimer()
 				if len(maps.Collect(m.All())) != n || x.Size() != n {
 					b.Fatal("a map has lost keys")
 				}
