@@ -1,7 +1,9 @@
 package bench_test
 
 import (
+	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -10,9 +12,9 @@ import (
 )
 
 // What each operation on one key costs, beside xsync and sync.Map, with 10^4 keys that are
-// there:
+// there. Each goroutine goes through all keys in the same shuffled order, from a place of its own:
 //
-//	go test -run '^$' -bench OneKey -count 10 ./bench
+//	go test -run '^$' -bench OneKey -count 10 -cpu 1,2 ./bench
 func BenchmarkOneKey(b *testing.B) {
 	const n = 10_000
 	m, x, s := mvcc.New[int, int](nil), xsync.NewMap[int, int](), new(sync.Map)
@@ -45,6 +47,8 @@ func BenchmarkOneKey(b *testing.B) {
 			}, nil},
 		{"Delete and Store", func(key int) { m.Delete(key); m.Store(key, key) }, func(key int) { x.Delete(key); x.Store(key, key) },
 			func(key int) { s.Delete(key); s.Store(key, key) }},
+		{"Delete and LoadOrStore", func(key int) { m.Delete(key); m.LoadOrStore(key, key) },
+			func(key int) { x.Delete(key); x.LoadOrStore(key, key) }, func(key int) { s.Delete(key); s.LoadOrStore(key, key) }},
 		{"CompareAndSwap", func(key int) {
 			old, _ := m.Load(key)
 			mvcc.CompareAndSwap(m, key, old, key)
@@ -63,12 +67,19 @@ func BenchmarkOneKey(b *testing.B) {
 			}
 			b.Run(op.name+"/"+side.name, func(b *testing.B) {
 				b.ReportAllocs()
-				key := 0
-				for b.Loop() {
-					if key += 7919; key >= n {
-						key -= n
+				var begun atomic.Int64
+				b.RunParallel(func(pb *testing.PB) {
+					key := int(begun.Add(n/3)) % n
+					for pb.Next() {
+						if key += 7919; key >= n {
+							key -= n
+						}
+						side.do(key)
 					}
-					side.do(key)
+				})
+				b.StopTimer()
+				if len(maps.Collect(m.All())) != n || x.Size() != n {
+					b.Fatal("a map has lost keys")
 				}
 			})
 		}

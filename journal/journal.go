@@ -146,7 +146,11 @@ func open(
 	create func(string) (file, error), retry time.Duration,
 ) (*Journal, error) {
 	if ctx == nil {
-		panic("journal: Open: ctx is nil")
+		panic("journal: Open: ctx is nil, want context.Background() or another one")
+	}
+	_ = db.Epoch() // panics for a nil or zero DB
+	if codec.Name == "" || codec.NewEncoder == nil || codec.NewDecoder == nil {
+		panic("journal: Open: the Codec has an empty field")
 	}
 	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(), create: create, retry: retry,
 		waiting: map[chan error]uint64{},
@@ -187,7 +191,7 @@ func open(
 // taken; what was committed stays in the tables.
 func (j *Journal) Sync(ctx context.Context) error {
 	if ctx == nil {
-		panic("journal: Sync: ctx is nil")
+		panic("journal: Sync: ctx is nil, want context.Background() or another one")
 	}
 	epoch := j.db.Epoch()
 	j.mu.Lock()

@@ -89,7 +89,7 @@ type SaveOptions struct {
 	// was written after it is saved: see [LoadOptions.Then]. What was committed since is kept in
 	// memory until it is closed. Default: everything is saved.
 	Since DBSnapshot
-	// Version is one's own, of what is in the tables: [DB.Load] is told which one it expects.
+	// Version is your own version of what is in the tables: [DB.Load] is told which one it expects.
 	Version int
 	// Progress is called now and then, with how many records and bytes were written so far.
 	Progress func(records int, bytes int64)
@@ -127,7 +127,7 @@ func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOpti
 		})
 	})
 	if err == nil {
-		db.root.shared.kept.saved()
+		db.base().shared.kept.saved()
 	}
 	return s.Backup, err
 }
@@ -135,9 +135,11 @@ func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOpti
 // newSaving checks what Save and SaveCommits have in common.
 func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions) *saving {
 	codec.check("Save")
-	if ctx == nil {
-		panic("mvcc: Save: ctx is nil")
+	checkContext("Save", ctx)
+	if w == nil {
+		panic("mvcc: Save: w is nil")
 	}
+	db.base()
 	s := &saving{ctx: ctx, codec: codec, to: frames.NewWriter(w, backupMagic)}
 	if opts != nil {
 		s.opts = *opts
@@ -149,7 +151,7 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 // checkOwn panics if a snapshot is not one of the database.
 func (db *DB) checkOwn(field string, s DBSnapshot) {
 	s.s.check()
-	if s.s.st.m != db.root {
+	if s.s.st.m != db.base() {
 		panic("mvcc: Save: SaveOptions." + field + " is a snapshot of another database")
 	}
 }

@@ -48,10 +48,10 @@ func (db *DB) SaveCommits(
 	return s.Backup, err
 }
 
-// LoadCommits is [DB.Load] of a backup of differences alone, of those to the backup that is
-// after, which is what was loaded before: by Load, or by LoadCommits. What it returns is after for
-// the next call. It loads the differences in one transaction. It is for a copy to which nobody else
-// writes meanwhile: it does not look whether somebody has.
+// LoadCommits is [DB.Load] of a backup of differences alone, of those to the backup that is after,
+// which is what was loaded before: by Load, or by LoadCommits. What it returns is after for the
+// next call. It loads the differences in one transaction. It is for a copy that nobody else writes
+// to meanwhile: it does not check that.
 func (db *DB) LoadCommits(
 	ctx context.Context, r io.Reader, codec Codec, after Backup, opts *LoadOptions,
 ) (Backup, error) {

@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// Changed returns a channel that is closed when key has been written by a commit that the
-// snapshot does not see, which may have happened already. It is for who keeps something that
-// was made from what the snapshot gave: wait for the channel, and make it anew. It is closed, too,
-// where a watch would end with a [*GapError]. When ctx ends the channel stays as it is. The snapshot
-// may be closed once Changed has returned. It costs what a watch does, see [Map.Watch]: also in
-// that it may take a millisecond, and that the first one looks at all keys.
+// Changed returns a channel that is closed when key has been written by a commit that the snapshot
+// does not see, which may have happened already. It is for what is derived from a snapshot and
+// kept, such as a cache: wait for the channel, and make it anew. It is closed, too, where a watch
+// would end with a [*GapError]. When ctx ends the channel stays as it is. The snapshot may be
+// closed once Changed has returned. It costs what a watch does, see [Map.Watch]: also in that it
+// may take a millisecond, and that the first one looks at all keys.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	return s.alert(ctx,
@@ -37,6 +37,7 @@ func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan 
 // table: the channel is closed when [Index.Get] may give something else.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	s.check()
+	ix.check()
 	ix.checkOf(s.st.m)
 	return s.alert(ctx,
 		func(c Change[K, V]) bool {
@@ -53,9 +54,7 @@ func (s Snapshot[K, V]) alert(
 ) <-chan struct{} {
 	m := s.st.m
 	a := &alert[K, V]{m: m, matches: matches, closed: make(chan struct{})}
-	if ctx == nil {
-		panic("mvcc: Changed: ctx is nil")
-	}
+	checkContext("Changed", ctx)
 	var now Snapshot[K, V]
 	m.shared.hub.begin(a, func() { m.fed().own++ }, func(at uint64) { now = m.snapshotAtHub(at) })
 	defer now.Close()

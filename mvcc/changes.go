@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"fmt"
 	"iter"
 	"runtime"
 	"slices"
@@ -19,7 +18,7 @@ type Change[K comparable, V any] struct {
 type Commit[K comparable, V any] struct {
 	// Epoch is its commit epoch: a snapshot whose epoch is that or higher sees all the changes.
 	Epoch uint64
-	// Changes are in no particular order, each key once. They are shared by all who watch.
+	// Changes are in no particular order, each key once. All watches share them.
 	Changes []Change[K, V]
 	// Summary says that these are the changes of several transactions, with the last value of
 	// each key: all those between the snapshot [WatchOptions.Since] and Epoch. Only
@@ -73,7 +72,7 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 	s.check()
 	older.check()
 	if s.st.m != older.st.m {
-		panic(fmt.Sprintf("mvcc: Diff: the snapshots are of two maps, %q and %q", s.st.m.Name(), older.st.m.Name()))
+		panic("mvcc: Diff: the snapshots are of two maps")
 	}
 	return func(yield func(Change[K, V]) bool) {
 		m, from, to := s.st.m, older.st.epoch(), s.st.epoch()

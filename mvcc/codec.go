@@ -3,8 +3,8 @@ package mvcc
 import "io"
 
 // A Codec turns keys and values into bytes and back, for [DB.Save] and [DB.Load]. Package
-// github.com/mvccmap/mvccmap/codec has those of gob and JSON. What it does not write is not
-// saved: both leave out the unexported fields of a struct.
+// github.com/mvccmap/mvccmap/codec has those of gob and JSON. What it does not write is not saved:
+// both leave out the unexported fields of a struct, and gob channels and functions as well.
 type Codec struct {
 	// Name is written into a backup, which is loaded with a Codec of the same name.
 	Name string

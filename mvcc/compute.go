@@ -82,12 +82,12 @@ func (v *version[K, V]) become(value V, tomb word) {
 	setWord(&v.state, word(0).announced(0, 0)|tomb)
 }
 
-// LoadOrCompute returns the value of key if there is one. Otherwise it calls fn, once,
-// and stores the value that fn returns, unless fn says cancel, or somebody else has
-// stored one meanwhile: then it returns that. loaded tells whether the value was there.
-// After a cancel it returns the zero value, and false. No lock is held while fn runs:
-// fn may use the map in any way, and of several calls at once for a key that is absent
-// each calls its own fn. Its cost is that of [Map.Load], or that of [Map.Store] and fn.
+// LoadOrCompute returns the value of key if there is one. Otherwise it calls fn, once, and stores
+// the value that fn returns, unless fn says cancel. If another goroutine has stored one meanwhile,
+// it returns that one. loaded tells whether the value was there. After a cancel it returns the zero
+// value, and false. No lock is held while fn runs: fn may use the map in any way, and of several
+// calls at once for a key that is absent each calls its own fn. Its cost is that of [Map.Load], or
+// that of [Map.Store] and fn.
 func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actual V, loaded bool) {
 	if fn == nil {
 		panic("mvcc: LoadOrCompute: fn is nil")

@@ -40,6 +40,7 @@ type anyTable interface {
 
 // all returns the tables.
 func (db *DB) all() (list []anyTable) {
+	db.base()
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	for _, table := range db.tables {
@@ -65,6 +66,14 @@ func NewDB(opts *Options) *DB {
 	return db
 }
 
+// base returns the root. It panics for a nil or zero DB.
+func (db *DB) base() *Map[none, none] {
+	if db == nil || db.root == nil {
+		panic(errZeroDB)
+	}
+	return db.root
+}
+
 // TableOptions configures a table. A nil *TableOptions, and every field that is zero, means
 // the default.
 type TableOptions struct {
@@ -88,7 +97,7 @@ func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map
 
 // addTable makes a table, for an index if it is inner.
 func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *order[K], inner bool) *Map[K, V] {
-	o := db.opts
+	shared, o := db.base().shared, db.opts
 	if opts != nil && opts.Capacity != 0 {
 		if o.Capacity = opts.Capacity; o.Capacity < 0 {
 			panic(fmt.Sprintf("mvcc: TableOptions.Capacity is %d, want 0 or more", o.Capacity))
@@ -107,8 +116,8 @@ func addTable[K comparable, V any](db *DB, name string, opts *TableOptions, by *
 		}
 		panic(fmt.Sprintf("mvcc: %s %q already", what, name))
 	}
-	m := makeMap(db.root.shared, &o, name, x, by)
-	runtime.AddCleanup(m, db.root.shared.drop, m.member)
+	m := makeMap(shared, &o, name, x, by)
+	runtime.AddCleanup(m, shared.drop, m.member)
 	db.made++
 	m.db, m.ordinal, m.tagged, m.inner = db, db.made, true, inner
 	db.tables[name] = m
@@ -135,6 +144,7 @@ func (db *DB) drop(name string, closed *atomic.Bool) {
 
 // Tables returns the names of the tables, sorted.
 func (db *DB) Tables() []string {
+	db.base()
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return slices.Sorted(func(yield func(string) bool) {
@@ -148,8 +158,9 @@ func (db *DB) Tables() []string {
 
 func (m *Map[K, V]) isInner() bool { return m.inner }
 
-// Table returns the table with the name, and whether there is one, and has these types.
+// Table returns the table of that name, and whether there is one with these types.
 func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
+	db.base()
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if m, ok = db.tables[name].(*Map[K, V]); ok && m.inner {
@@ -161,20 +172,23 @@ func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 // Close ends the background goroutines of the database, as [Map.Close] does for a map by
 // itself. The tables stay usable.
 func (db *DB) Close() {
-	s := db.root.shared
+	s := db.base().shared
 	s.eachExpirer(expirer.endExpiry)
 	s.gc.Close()
 	s.eachExpirer(expirer.endExpiry) // once more: Expire may have come between
 }
 
 // Reclaim is [Map.Reclaim] for all tables.
-func (db *DB) Reclaim(ctx context.Context) error { return db.root.Reclaim(ctx) }
+func (db *DB) Reclaim(ctx context.Context) error { return db.base().Reclaim(ctx) }
 
 // Epoch returns the newest epoch that was drawn, see [Map.Epoch].
-func (db *DB) Epoch() uint64 { return db.root.Epoch() }
+func (db *DB) Epoch() uint64 { return db.base().Epoch() }
 
 // String names the tables and the newest epoch.
 func (db *DB) String() string {
+	if db == nil || db.root == nil {
+		return "mvcc.DB without mvcc.NewDB"
+	}
 	return fmt.Sprintf("mvcc.DB: epoch %d, tables: %q", db.Epoch(), db.Tables())
 }
 

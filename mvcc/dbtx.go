@@ -10,13 +10,12 @@ import (
 // zero DBTx panics in every method but Rollback; get one from [DB.Update] or [DB.Begin].
 type DBTx struct{ tx Tx[none, none] }
 
-// In returns the transaction tx for the table m: what it reads, writes and scans through
-// the Tx, it does in m. The Tx is the same as one of m alone, and the same transaction as tx:
-// all tables are read as of one moment, Commit, Rollback, Savepoint and OnCommit are those of
-// tx, and so is Err. The Tx returned for a table is the same each time. In panics if m is not
-// a table of tx's database, or was closed, and with [ErrTxDone] if tx has ended. It looks
-// through the tables that tx has used before; the first time of a table it allocates two
-// small objects.
+// In returns the transaction tx for the table m: what it reads, writes and scans through the Tx, it
+// does in m. The Tx is used like one of m alone, and it is the transaction tx: all tables are read
+// as of one moment, Commit, Rollback, Savepoint and OnCommit are those of tx, and so is Err. The Tx
+// returned for a table is the same each time. In panics if m is not a table of tx's database, or
+// was closed, and with [ErrTxDone] if tx has ended. It looks through the tables that tx has used
+// before; the first time of a table it allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	tx.tx.check()
 	m.checkTable("In", tx.tx.st.m.shared)
@@ -39,22 +38,21 @@ func (m *Map[K, V]) checkTable(call string, s *shared) {
 	}
 }
 
-// Update calls fn with a new transaction over the tables and commits it, and tries again after
-// a conflict. It is [Map.Update] in every respect. fn uses each table through [Map.In]: what
-// it does on a table itself, as in users.Set instead of users.In(tx).Set, is not part of the
-// transaction. A result is best set anew at the begin of fn, which may run again. The commit
-// is one atomic step over all tables, for everybody: those who read one table, or several in
-// one snapshot.
+// Update calls fn with a new transaction over the tables and commits it, and tries again after a
+// conflict. It is [Map.Update] in every respect. fn uses each table through [Map.In]: what it does
+// on a table itself, as in users.Set instead of users.In(tx).Set, is not part of the transaction.
+// fn may run again: it should set its results anew each time. The commit is one atomic step over
+// all tables, for readers of one table as for those of several.
 func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	if fn == nil {
 		panic("mvcc: Update: fn is nil")
 	}
-	return db.root.Update(ctx, opts, func(tx Tx[none, none]) error { return fn(DBTx{tx}) })
+	return db.base().Update(ctx, opts, func(tx Tx[none, none]) error { return fn(DBTx{tx}) })
 }
 
 // Begin begins a transaction over the tables, to be ended by hand, see [Map.Begin].
 func (db *DB) Begin(opts *TxOptions) DBTx {
-	st, gen := db.root.begin(opts.level(db.root.level))
+	st, gen := db.base().begin(opts.level(db.root.level))
 	st.trace(gen)
 	return DBTx{Tx[none, none]{st, gen}}
 }
@@ -85,9 +83,9 @@ func (tx DBTx) Try(fn func() error) error { return tx.tx.Try(fn) }
 // once. The zero DBSnapshot panics in every method but Close.
 type DBSnapshot struct{ s Snapshot[none, none] }
 
-// At returns the snapshot s for the table m. The Snapshot is the same as one of m alone, and
-// the same snapshot as s: Close closes s. It may be called by several goroutines at once. A
-// table that was made after s is empty in it. At panics as [Map.In] does, and has its cost.
+// At returns the snapshot s for the table m. The Snapshot is used like one of m alone, and it is
+// the snapshot s: Close closes s. It may be called by several goroutines at once. A table that was
+// made after s is empty in it. At panics as [Map.In] does, and has its cost.
 func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
 	s.s.check()
 	m.checkTable("At", s.s.st.m.shared)
@@ -99,7 +97,7 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
 	}
-	return db.root.View(func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
+	return db.base().View(func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
 }
 
 // ViewContext is [Map.ViewContext] for the tables.
@@ -107,19 +105,19 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 	if fn == nil {
 		panic("mvcc: ViewContext: fn is nil")
 	}
-	return db.root.ViewContext(ctx, func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
+	return db.base().ViewContext(ctx, func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
 }
 
 // Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
 func (db *DB) Snapshot() DBSnapshot {
-	st, gen := db.root.open(0)
+	st, gen := db.base().open(0)
 	st.trace(gen)
 	return DBSnapshot{Snapshot[none, none]{st, gen}}
 }
 
 // SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt].
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
-	s, err := db.root.SnapshotAt(at)
+	s, err := db.base().SnapshotAt(at)
 	return DBSnapshot{s}, err
 }
 

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -29,8 +30,8 @@ var (
 	// error.
 	ErrTxTooOld = errors.New("mvcc: transaction or snapshot is older than MaxTxAge")
 
-	// ErrEpochGone is what [Map.SnapshotAt] returns for an epoch whose state is not, or not
-	// yet, to be had.
+	// ErrEpochGone is what [Map.SnapshotAt] returns for an epoch whose state is not, or not yet,
+	// available.
 	ErrEpochGone = errors.New("mvcc: no such epoch any more")
 
 	// ErrBadKey is the panic value of writes with a key that is not equal to
@@ -50,9 +51,18 @@ const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc writes
 // What methods of zero values panic with.
 const (
 	errZeroMap      = "mvcc: the Map is a zero value: make one with mvcc.New"
-	errZeroTx       = "mvcc: the Tx is a zero value: get one from Map.Update or Map.Begin"
-	errZeroSnapshot = "mvcc: the Snapshot is a zero value: get one from Map.View or Map.Snapshot"
+	errZeroTx       = "mvcc: the transaction is a zero value: get one from Update or Begin"
+	errZeroSnapshot = "mvcc: the snapshot is a zero value: get one from View or Snapshot"
+	errZeroDB       = "mvcc: the DB is nil or a zero value: make one with mvcc.NewDB"
+	errZeroIndex    = "mvcc: the Index is nil or a zero value: make one with mvcc.NewIndex"
 )
+
+// checkContext panics for a nil context.
+func checkContext(call string, ctx context.Context) {
+	if ctx == nil {
+		panic("mvcc: " + call + ": ctx is nil, want context.Background() or another one")
+	}
+}
 
 // A ConflictKind says what a conflict was about.
 type ConflictKind uint8

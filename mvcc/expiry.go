@@ -8,26 +8,24 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// Expire makes the records of the map expire: each is deleted when its time has come, which
-// until returns, for good if that is the zero time. It is the wall clock that counts. Until then
-// it can be read, so that who must not see it late looks at the time as well. It is deleted
-// within Options.ReclaimInterval, if the machine has time, by the background work in transactions
-// of some hundred records; with ManualReclaim by [Map.Reclaim]. Those who watch the map get to know
-// it, see [Commit.Expired]. A record that is written anew has the time of its new value: so it lives
-// for longer if that is later. A transaction that has read a record, and writes, conflicts if this
-// expires meanwhile.
+// Expire makes the records of the map expire: each is deleted when its time has come, which until
+// returns, for good if that is the zero time. It is the wall clock that counts. Until then it can
+// be read: a reader that must not see it too late looks at the time as well. It is deleted within
+// Options.ReclaimInterval, if the machine has time, by the background work in transactions of some
+// hundred records; with ManualReclaim by [Map.Reclaim]. Watches are told, see [Commit.Expired]. A
+// record that is written anew has the time of its new value. A transaction that has read a record,
+// and writes, conflicts if this expires meanwhile.
 //
-// until must return the same for the same record, so it must not ask for the time itself:
-// the value says how long it lives. It must be quick, and not use the map: it is called by who
-// writes, for the old value and the new one, by who helps him, and by who expires. What it is given
-// must not be changed. If it panics when it is called by who writes it is called again by the
-// background work, so that the program ends with its panic; or by Reclaim.
+// until must return the same for the same record, so it must not ask for the time itself: the value
+// says how long it lives. It must be quick, and not use the map: writes call it, for the old value
+// and the new one, and so does the background work. What it is given must not be changed. If it
+// panics in a write, the background work calls it again, and the program ends with its panic; with
+// ManualReclaim Reclaim panics.
 //
-// Expire looks at all keys once; it may be called while the map is in use, once. What is written
-// after it was called expires. A key and some 16 bytes are kept for each record, and at times for
-// some that were deleted; who writes faster than these can be looked at does that himself.
-// [Map.Close] and [DB.Close] end it: nothing expires any more. If the clock is set, or the machine
-// was asleep, a record may go a minute late.
+// Expire may be called once, also while the map is in use, and looks at all keys. A key and some 16
+// bytes are kept for each record, and at times for some that were deleted; if there are too many of
+// these, writers look at them. [Map.Close] and [DB.Close] end it: nothing expires any more. If the
+// clock is set, or the machine was asleep, a record may go a minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	m.check()
 	if until == nil {

@@ -159,8 +159,8 @@ func TestWatchPanics(t *testing.T) {
 		m.Store(8, 8)
 		require.PanicsWithValue(t, 8, func() { m.Watch(t.Context(), &WatchOptions[int, int]{Since: s, Match: bad}) })
 		var none context.Context
-		require.PanicsWithValue(t, "mvcc: Watch: ctx is nil", func() { m.Watch(none, nil) })
-		require.PanicsWithValue(t, "mvcc: Changed: ctx is nil", func() { s.Changed(none, 1) })
+		require.PanicsWithValue(t, "mvcc: Watch: ctx is nil, want context.Background() or another one", func() { m.Watch(none, nil) })
+		require.PanicsWithValue(t, "mvcc: Changed: ctx is nil, want context.Background() or another one", func() { s.Changed(none, 1) })
 		keys := New[any, int](nil)
 		defer keys.Close()
 		r := keys.Snapshot()

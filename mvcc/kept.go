@@ -33,14 +33,14 @@ func (k *kept) describe(s *Stats) {
 }
 
 // SetJournal has [DB.Stats] tell how a journal is doing, or nothing any more if state is nil. It is
-// for who keeps what [DB.Watch] gives; package journal does it by itself. state returns the epoch
-// up to which all commits are kept, for how long something has waited to be, 0 if nothing has, and
-// how often something could not be written. It may be called by several goroutines at once, and
-// must not call Stats.
+// for programs that keep what [DB.Watch] gives; package journal calls it by itself. state returns
+// the epoch up to which all commits are kept, for how long something has waited to be, 0 if nothing
+// has, and how often something could not be written. It may be called by several goroutines at
+// once, and must not call Stats.
 func (db *DB) SetJournal(state func() (epoch uint64, behind time.Duration, failures uint64)) {
 	if state == nil {
-		db.root.shared.kept.journal.Store(nil)
+		db.base().shared.kept.journal.Store(nil)
 		return
 	}
-	db.root.shared.kept.journal.Store(&state)
+	db.base().shared.kept.journal.Store(&state)
 }

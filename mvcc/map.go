@@ -25,7 +25,9 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	// All fields but schema, feed and expiry are set by New and never change, but for what they point to.
+	// All fields but schema, feed and expiry are set by New and never change, but for what they
+	// point to.
+
 	core[K, V]
 	// schema is compared by those who put a version where it is seen, see X2.
 	schema    atomic.Pointer[schema[K, V]]
@@ -117,11 +119,10 @@ func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K
 // map stays usable, with everything in it; from then on committers prune the keys they
 // write. Close may be called more than once, by any goroutine.
 //
-// Close of a table takes it out of its database, whose goroutines stay, see [DB.Close]: the
-// name is free, and [Map.In] and [Map.At] panic; transactions that have called In before go
-// on. If the database is watched it waits until what was committed is handed on, else for
-// nothing. By itself the table stays usable, and its memory goes with the
-// last who holds it.
+// Close of a table takes it out of its database, whose goroutines stay, see [DB.Close]: the name is
+// free, and [Map.In] and [Map.At] panic; transactions that have called In before go on. If the
+// database is watched it waits until what was committed is handed on, else for nothing. By itself
+// the table stays usable, and its memory goes when nobody refers to it any more.
 func (m *Map[K, V]) Close() {
 	m.check()
 	m.endExpiry()
@@ -158,20 +159,16 @@ func (m *Map[K, V]) String() string {
 // GoString returns the same as String: %#v does not print what the map is made of.
 func (m *Map[K, V]) GoString() string { return m.String() }
 
-// Reclaim does, in the calling goroutine, all the background work that there is
-// when it is called: it evicts transactions older than Options.MaxTxAge, and drops
-// every version that nobody could see any more when it was called, but for what other
-// goroutines have in hand. A map with Options.ManualReclaim
-// relies on somebody who calls it now and then; with any other map it is harmless,
-// and may be used to have the memory back at once, say after a large deletion. It
-// returns ctx's error if ctx ends before all is done; the rest stays for the next
-// time. It may be called by any number of goroutines at once, takes as long as
-// there is something to drop, and waits for no transaction.
+// Reclaim does, in the calling goroutine, all the background work that there is when it is called:
+// it evicts transactions older than Options.MaxTxAge, and drops every version that nobody could see
+// any more when it was called, but for what other goroutines have in hand. A map with
+// Options.ManualReclaim relies on a program that calls it now and then; with any other map it is
+// harmless, and gives the memory back at once, say after a large deletion. It returns ctx's error
+// if ctx ends before all is done; the rest stays for the next time. It may be called by any number
+// of goroutines at once, takes as long as there is something to drop, and waits for no transaction.
 func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 	m.check()
-	if ctx == nil {
-		panic("mvcc: Reclaim: ctx is nil, want context.Background() or another one")
-	}
+	checkContext("Reclaim", ctx)
 	if err := m.shared.expireNow(ctx); err != nil {
 		return err
 	}

@@ -81,11 +81,10 @@ type Options struct {
 	// Default: 16.
 	PruneThreshold int
 
-	// ManualReclaim means that the map has no background goroutines: what they
-	// do is done by [Map.Reclaim], which somebody has to call now and then. Keys
-	// to be pruned are queued as usual, and pruned by committers when the queue
-	// is full. Ages, warnings and evictions happen in Reclaim only. Default:
-	// false.
+	// ManualReclaim means that the map has no background goroutines: what they do is done by
+	// [Map.Reclaim], which the program has to call now and then. Keys to be pruned are queued as
+	// usual, and pruned by committers when the queue is full. Ages, warnings and evictions happen
+	// in Reclaim only. Default: false.
 	ManualReclaim bool
 
 	// MaxTxAge is after how long an open transaction or snapshot is evicted: the

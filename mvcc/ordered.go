@@ -9,11 +9,11 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// NewOrdered returns an empty map whose keys have the order of Go's operators: beside all
-// that a map by [New] does, its snapshots and transactions iterate over ranges of keys, see
-// [Snapshot.Ascend]. To insert a key that is new to the map, and to forget a deleted one,
-// takes a mutex for some microseconds; all else, reads and writes of keys that are there
-// included, costs what it costs in a map without an order, and waits for nobody.
+// NewOrdered returns an empty map whose keys have the order of Go's operators: beside all that a
+// map by [New] does, its snapshots and transactions iterate over ranges of keys, see
+// [Snapshot.Ascend]. Inserting a key that is new to the map, and forgetting a deleted one, takes a
+// mutex for some microseconds; all else, reads and writes of keys that are there included, costs
+// what it costs in a map without an order, and does not wait for the mutex.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 	return newAlone[K, V](opts, newOrder(cmp.Compare[K]))
 }
@@ -51,11 +51,11 @@ func (m *Map[K, V]) checkOrdered() {
 }
 
 // Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
-// lowest to the highest. The zero Range has all keys. It takes no lock: the loop may take its
-// time, stop early, and use the map in any way. To find the first key costs a search in a
-// tree, each step somewhat more than a Get; deleted keys that somebody may still see are
-// passed over one by one. A loop allocates some small objects. It panics if the keys have no
-// order, and a step with [ErrTxDone] if the snapshot is closed.
+// lowest to the highest. The zero Range has all keys. It takes no lock: the loop may take its time,
+// stop early, and use the map in any way. Finding the first key costs a search in a tree, each step
+// somewhat more than a Get; deleted keys that somebody may still see are passed over one by one. A
+// loop allocates some small objects. It panics if the keys have no order, and a step with
+// [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
 
 // Descend is [Snapshot.Ascend] from the highest key to the lowest.

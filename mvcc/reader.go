@@ -59,8 +59,8 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	m.Compute(key, func(old V, loaded bool) (V, ComputeOp) { return fn(old, loaded), UpdateOp })
 }
 
-// Epoch returns the newest epoch that was drawn. A snapshot that is opened afterwards has
-// this epoch or a later one; as long as it is that of a snapshot, nothing has been committed
+// Epoch returns the newest epoch that was drawn. A snapshot that is opened afterwards has this
+// epoch or a later one; as long as it equals the epoch of a snapshot, nothing has been committed
 // since that was opened.
 func (m *Map[K, V]) Epoch() uint64 {
 	m.check()
@@ -84,10 +84,10 @@ func (m *Map[K, V]) Keys() iter.Seq[K] { return keys(m.All()) }
 // Values returns an iterator over the values of [Map.All].
 func (m *Map[K, V]) Values() iter.Seq[V] { return values(m.All()) }
 
-// Len returns the number of keys. Commits change it a moment after they have become
-// visible: it is exact while nobody writes, and beside writers off by what they are at.
-// [Snapshot.Len] is always exact, and visits every key; this costs a look at a counter,
-// which is striped.
+// Len returns the number of keys. Commits change it a moment after they have become visible: it is
+// exact while nobody writes, and beside writers off by the commits that are under way.
+// [Snapshot.Len] is always exact, and visits every key; this costs a look at a counter, which is
+// striped.
 func (m *Map[K, V]) Len() int {
 	m.check()
 	return max(int(m.counters.keys.Value()), 0)

@@ -46,13 +46,13 @@ type LoadOptions struct {
 }
 
 // Load makes the tables what they were when the backup was written: all of those in it, in one
-// transaction, which deletes what else is in them. Tables that the backup has not stay as they
-// are. It reads the backup to its end first, and no further: if that is damaged, a
-// [*DamageError], or is not of such tables, or the transaction fails, nothing is loaded. Otherwise
-// whoever reads sees all of it, or nothing. Indexes of the tables follow. opts may be nil.
+// transaction, which deletes what else is in them. Tables that are not in the backup stay as they
+// are. It reads the backup to its end first, and no further: if that is damaged, a [*DamageError],
+// or is not of such tables, or the transaction fails, nothing is loaded. Otherwise readers see all
+// of it, or nothing. Indexes of the tables follow. opts may be nil.
 //
-// All records are in memory twice, until Load returns. A backup is as trusted as its codec: that
-// of gob may take much memory for what somebody has made up.
+// All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob may
+// take much memory for a forged one.
 func (db *DB) Load(ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions) (Backup, error) {
 	return db.load(ctx, r, codec, opts, nil, false)
 }
@@ -63,15 +63,17 @@ func (db *DB) load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions, after *Backup, whole bool,
 ) (Backup, error) {
 	codec.check("Load")
-	if ctx == nil {
-		panic("mvcc: Load: ctx is nil")
-	}
+	checkContext("Load", ctx)
+	db.base()
 	var o LoadOptions
 	if opts != nil {
 		o = *opts
 	}
 	last, tables := after, map[string]loader{}
 	for i, r := range append([]io.Reader{r}, o.Then...) {
+		if r == nil {
+			panic("mvcc: Load: a reader is nil")
+		}
 		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, from: frames.NewReader(r, backupMagic), tables: tables}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {

@@ -40,12 +40,12 @@ type IndexOptions struct {
 	_ struct{}
 }
 
-// NewIndex makes an index of the table m, which is not ordered. keys returns the index keys of a
-// record, none if it is not to be found by the index; one that is there twice counts once. It
-// must return the same for the same record, must not use the database, and what it is given
-// must not be changed. It is called whenever a record is written, for the old value and the
-// new one. The name is one that no other index of the table has. opts may be nil. NewIndex
-// panics if m is not a table, see [NewTable], or if the name is empty or taken.
+// NewIndex makes an index of the table m. The index has no order. keys returns the index keys of a
+// record, none if it is not to be found by the index; one that is there twice counts once. It must
+// return the same for the same record, must not use the database, and what it is given must not be
+// changed. It is called whenever a record is written, for the old value and the new one. The name
+// is one that no other index of the table has. opts may be nil. NewIndex panics if m is not a
+// table, see [NewTable], or if the name is empty or taken.
 //
 // The table may be in use, and may have any number of records: NewIndex writes the index in
 // small transactions, while readers and writers go on, and returns when it is complete. These
@@ -56,16 +56,15 @@ type IndexOptions struct {
 //
 // # What writing costs
 //
-// Who writes a record of a table with indexes reads the old one first. So [Tx.Set],
-// [Tx.Delete] and [Tx.Merge] are reads of the key as well: the transaction conflicts if
-// somebody else writes the record meanwhile. Where index keys have changed, entries are
-// written too, in the same transaction, and conflict with who has read just those: who
-// has looked for that index key, or has been through a range that has it. One-key operations
-// like [Map.Store] are transactions then, and cost as much; one that changes no
-// index key costs what it costs without an index, and two calls of keys. They have no
-// error to return: they panic with a [*UniqueError] if the index is unique and would not be, and
-// with [ErrTxTooOld] if they take longer than Options.MaxTxAge. Functions given to [Map.Compute]
-// and the like may be called once more. [Map.Clear] clears the indexes as well.
+// A write of a record of a table with indexes reads the old record first. So [Tx.Set], [Tx.Delete]
+// and [Tx.Merge] are reads of the key as well: the transaction conflicts if somebody else writes
+// the record meanwhile. Where index keys have changed, entries are written too, in the same
+// transaction, which conflicts with those that have looked for such an index key or have been
+// through a range that has it. One-key operations like [Map.Store] are transactions then, and cost
+// as much; one that changes no index key costs what it costs without an index, and two calls of
+// keys. They have no error to return: they panic with a [*UniqueError] if the index is unique and
+// would not be, and with [ErrTxTooOld] if they take longer than Options.MaxTxAge. Functions given
+// to [Map.Compute] and the like may be called once more. [Map.Clear] clears the indexes as well.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an
 // ordered table. [DB.Stats] counts an index as a table.
@@ -88,8 +87,18 @@ func NewOrderedIndexFunc[I, K comparable, V any](m *Map[K, V], name string, comp
 	return newIndexOf(m, "NewOrderedIndexFunc", name, compare, keys, opts)
 }
 
+// check panics for a nil or zero Index.
+func (ix *Index[I, K, V]) check() {
+	if ix == nil || ix.m == nil {
+		panic(errZeroIndex)
+	}
+}
+
 // Name returns the name of the index.
-func (ix *Index[I, K, V]) Name() string { return ix.name }
+func (ix *Index[I, K, V]) Name() string {
+	ix.check()
+	return ix.name
+}
 
 // Get returns an iterator over the records with the index key, and their keys, as r sees them: a
 // [Snapshot] or [Tx] of the table, or the table itself for a snapshot of its own that each
@@ -106,6 +115,7 @@ func (ix *Index[I, K, V]) Name() string { return ix.name }
 // A step panics if r is not one of the index's table, if r began before the index was
 // complete, or if the index was dropped; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
+	ix.check()
 	if ix.unique == nil {
 		return ix.between(r, From(ix.edge(key, -1)).UpTo(ix.edge(key, +1)), false)
 	}
@@ -135,6 +145,7 @@ func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V]
 }
 
 func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.Seq2[K, V] {
+	ix.check()
 	if !ix.ordered {
 		panic(fmt.Sprintf("mvcc: index %q has no order: make it with mvcc.NewOrderedIndex", ix.name))
 	}

@@ -147,10 +147,11 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 	})
 }
 
-// Drop takes the index off its table, at once: nobody writes it any more, and reading it
-// panics. Transactions that were under way, and have read the index or written to the table,
-// conflict once. Its name is free. It waits for nobody. Dropped again nothing happens.
+// Drop removes the index from its table, at once: it is written no more, and reading it panics.
+// Transactions that were under way, and have read the index or written to the table, conflict once.
+// Its name is free. A second Drop does nothing.
 func (ix *Index[I, K, V]) Drop() {
+	ix.check()
 	if ix.dropped().Swap(true) { // must precede: who has read the index validates that
 		return
 	}

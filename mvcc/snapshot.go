@@ -167,11 +167,11 @@ func (s Snapshot[K, V]) Keys() iter.Seq[K] { return keys(s.All()) }
 // Values returns an iterator over the values of [Snapshot.All].
 func (s Snapshot[K, V]) Values() iter.Seq[V] { return values(s.All()) }
 
-// Try calls fn, which reads from the snapshot, and returns its error. If the snapshot was
-// evicted, being older than Options.MaxTxAge, Try returns [ErrTxTooOld]: fn does not go on
-// after the read that found it. It returns [ErrTxDone] if the snapshot is closed. So who reads
-// page by page from a snapshot that may be evicted need not recover. In goroutines that fn
-// starts the panic is theirs.
+// Try calls fn, which reads from the snapshot, and returns its error. If the snapshot was evicted,
+// being older than Options.MaxTxAge, Try returns [ErrTxTooOld]: fn does not go on after the read
+// that found it. It returns [ErrTxDone] if the snapshot is closed. So a program that reads page by
+// page from a snapshot that may be evicted need not recover. In goroutines that fn starts the panic
+// is theirs.
 func (s Snapshot[K, V]) Try(fn func() error) (err error) {
 	if s.st == nil {
 		panic(errZeroSnapshot)

@@ -238,7 +238,7 @@ func (m *Map[K, V]) Stats() Stats {
 }
 
 // Stats returns the present statistics of all tables together, see [Map.Stats].
-func (db *DB) Stats() Stats { return db.root.shared.stats() }
+func (db *DB) Stats() Stats { return db.base().shared.stats() }
 
 // Sources returns what statistics there are, for package profiling and for metrics: those of
 // the database by its name, and those of the tables that it has now by name and table, as

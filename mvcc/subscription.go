@@ -13,10 +13,10 @@ import (
 // ErrGap is what a [*GapError] wraps.
 var ErrGap = errors.New("mvcc: commits were missed")
 
-// A GapError ends a watch whose consumer was too slow, see [WatchOptions.Buffer]; or all watches
-// of a map or database, if those who commit are faster than the goroutine that serves them.
+// A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
+// map or database, if commits come faster than the goroutine that serves the watches can go.
 type GapError struct {
-	// Epoch is that of the last commit that was given, or of the begin of the watch: none up
+	// Epoch is that of the last commit that was given, or of the start of the watch: none up
 	// to it was missed.
 	Epoch uint64
 }
@@ -32,15 +32,15 @@ func (e *GapError) Unwrap() error { return ErrGap }
 // WatchOptions configures a watch. A nil *WatchOptions, and every field that is zero, means the
 // default.
 type WatchOptions[K comparable, V any] struct {
-	// Since is a snapshot of the map from which on changes are given, so that who has read it
-	// misses none. It must be open until [Map.Watch] has returned. Default: from now on.
+	// Since is a snapshot of the map: the watch gives all changes after it, so a reader of the
+	// snapshot misses none. It must be open until [Map.Watch] has returned. Default: from now on.
 	Since Snapshot[K, V]
 
 	// Keys are the keys to watch, of an ordered map. Default: all.
 	Keys Range[K]
 
-	// Match says which keys to watch. It must be quick, and not use the map: it is called
-	// by the goroutine that serves all who watch. If it panics the loop does. Default: all.
+	// Match says which keys to watch. It must be quick, and not use the map: the goroutine that
+	// serves all watches calls it. If it panics, so does the loop. Default: all.
 	Match func(key K) bool
 
 	// Buffer is how many changes may wait to be consumed; when there are more the watch ends
@@ -52,11 +52,11 @@ type WatchOptions[K comparable, V any] struct {
 
 const defaultBuffer = 1 << 16
 
-// Watch returns an iterator over the commits that change the map from now on, in the order of
-// their epochs, each whole: with all of its changes, and the old and new values. opts may be
-// nil. The watch begins with the call, not with the loop, and ends with the loop, or when ctx
-// has ended: the last thing that the iterator gives is then the error of the context, or,
-// if the loop was too slow, a [*GapError]. There may be one loop.
+// Watch returns an iterator over the commits that change the map from now on, in the order of their
+// epochs, each whole: with all of its changes, and the old and new values. opts may be nil. The
+// watch begins with the call, not with the loop, and ends with the loop, or when ctx has ended: the
+// last thing that the iterator gives is then the error of the context, or, if the loop was too
+// slow, a [*GapError]. There may be one loop: a second one panics.
 //
 //	for c, err := range users.Watch(ctx, nil) {
 //		if err != nil {
@@ -65,16 +65,15 @@ const defaultBuffer = 1 << 16
 //		for _, change := range c.Changes { ... }
 //	}
 //
-// A commit is given soon after it was made, within a millisecond if the machine has time. Nobody
-// who commits waits for who watches, which happens in a goroutine that serves all watches
-// of the map, or database, and ends with the last of them. A commit notes each key that it
-// writes, which takes an allocation unless the key was noted last. What was written is kept until
-// that goroutine has seen it; what waits for a loop is kept by its buffer. A map that nobody
-// watches has no cost but a load.
+// A commit is given soon after it was made, within a millisecond if the machine has time. Commits
+// never wait for watches: one goroutine serves all watches of the map or database, and ends with
+// the last of them. A commit notes each key that it writes, which takes an allocation unless the
+// key was noted last. What was written is kept until the goroutine has seen it; what waits for a
+// loop is kept in its buffer. In a map that nobody watches a commit pays one load.
 //
 // Watch may wait until the goroutine has handed on what it is at, and the first one of a map looks
 // at all of its keys once. With Since, the first commit that is given is a [Commit.Summary] of
-// what changed between the snapshot and the begin of the watch, if anything has: that looks at
+// what changed between the snapshot and the start of the watch, if anything has: that looks at
 // all keys, too. If the snapshot is evicted meanwhile Watch panics, with an error that wraps
 // [ErrTxTooOld]. The end of the last watch waits for the goroutine to end.
 //
@@ -161,7 +160,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	if opts != nil {
 		o = *opts
 	}
-	s := newSubscription(ctx, &db.root.shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
+	s := newSubscription(ctx, &db.base().shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
 		if c.closed != nil {
 			return c, 1
 		}
@@ -180,7 +179,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	since, begun := o.Since.s.st != nil, false
 	if since {
 		o.Since.s.check()
-		if o.Since.s.st.m != db.root {
+		if o.Since.s.st.m != db.base() {
 			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
 		}
 	}
@@ -196,7 +195,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 			}
 		}, func(at uint64) {
 			if since {
-				now = DBSnapshot{db.root.snapshotAtHub(at)}
+				now = DBSnapshot{db.base().snapshotAtHub(at)}
 			}
 		})
 	}()
@@ -211,12 +210,12 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	return s.all
 }
 
-// RequestProgress hands on to all who watch the database, or one of its tables, what was committed
+// RequestProgress hands on, to all watches of the database and its tables, what was committed
 // before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
 // there, also if there was nothing to hand on. It waits for the goroutine that serves the watches
-// if that is at it; else the caller does its work.
+// if that is at work; otherwise the caller does its work.
 func (db *DB) RequestProgress() {
-	h := &db.root.shared.hub
+	h := &db.base().shared.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.listeners) > 0 {
@@ -252,9 +251,7 @@ type subscription[C any] struct {
 func newSubscription[C any](
 	ctx context.Context, h *hub, buffer int, of any, pick func(c DBCommit) (C, int),
 ) *subscription[C] {
-	if ctx == nil {
-		panic("mvcc: Watch: ctx is nil")
-	}
+	checkContext("Watch", ctx)
 	if buffer < 0 {
 		panic(fmt.Sprintf("mvcc: Watch: Buffer is %d, want 0 or more", buffer))
 	}
@@ -362,7 +359,7 @@ func (s *subscription[C]) signal() {
 // all is the iterator.
 func (s *subscription[C]) all(yield func(C, error) bool) {
 	if s.over.Swap(true) {
-		return
+		panic("mvcc: Watch: there was a loop before: a watch has one, call Watch again")
 	}
 	defer s.stop()
 	defer s.end()

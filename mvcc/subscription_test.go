@@ -104,9 +104,11 @@ func TestWatch(t *testing.T) {
 			require.Equal(t, []Change[int, int]{{1, 0, 100, false, true}, {2, 22, 0, true, false}, {3, 0, 3, false, true}}, got[1])
 			require.Len(t, got, 5)
 			require.Equal(t, maps.Collect(m.All()), r.have)
-			for range all {
-				t.Error("a second loop goes on")
-			}
+			require.Panics(t, func() {
+				for range all {
+					continue
+				}
+			}, "a second loop")
 		})
 	}
 }

@@ -19,16 +19,15 @@ var (
 	errIndexed = errors.New("mvcc: the table has indexes")
 )
 
-// Update calls fn with a new transaction and commits it. If there is a conflict
-// it rolls back, waits a little longer each time, and calls fn again: fn may run
-// several times, and should have no effect but through its transaction, see
-// [Tx.OnCommit]. What fn does on the map itself, say by [Map.Store] or by an Update within
-// it, is not part of the transaction, and what it reads there is not validated. If fn
-// writes a key in this way that the transaction has read, it is in its own way each time:
-// from the third attempt on Update notices, and returns an error that wraps
-// [ErrSelfConflict]; what fn has written meanwhile is there to stay. It does not notice what
-// other goroutines write for which fn waits. Functions that may be called in a transaction
-// or outside take a [ReadWriter].
+// Update calls fn with a new transaction and commits it. If there is a conflict it rolls back,
+// waits a little longer each time, and calls fn again: fn may run several times, and should have no
+// effect but through its transaction, see [Tx.OnCommit]. What fn does on the map itself, say by
+// [Map.Store] or by an Update within it, is not part of the transaction, and what it reads there is
+// not validated. If fn writes in this way a key that the transaction has read, it causes its own
+// conflict each time: from the third attempt on Update notices, and returns an error that wraps
+// [ErrSelfConflict]; what fn has written meanwhile stays. Writes of other goroutines for which fn
+// waits are not noticed. Functions that may be called in a transaction or outside take a
+// [ReadWriter].
 //
 // After a few conflicts Update queues for the keys that it has read and written: when its
 // turn comes, others that write one of them let it go first, each once, for four times as

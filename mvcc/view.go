@@ -2,12 +2,11 @@ package mvcc
 
 import "context"
 
-// View calls fn with a snapshot of the map, closes the snapshot, also when fn
-// panics or calls runtime.Goexit, and returns fn's error unchanged. It waits for
-// nobody, never conflicts, runs fn exactly once, and allocates nothing itself.
-// The snapshot must not be used after fn has returned. If it was evicted, being
-// older than Options.MaxTxAge, and fn has read from it since, View returns
-// [ErrTxTooOld]: fn does not go on after that read. In goroutines that fn starts the
+// View calls fn with a snapshot of the map, closes the snapshot, also when fn panics or calls
+// runtime.Goexit, and returns fn's error unchanged. It waits for no transaction, never conflicts,
+// runs fn exactly once, and allocates nothing itself. The snapshot must not be used after fn has
+// returned. If it was evicted, being older than Options.MaxTxAge, and fn has read from it since,
+// View returns [ErrTxTooOld]: fn does not go on after that read. In goroutines that fn starts the
 // panic is theirs.
 func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	if fn == nil {

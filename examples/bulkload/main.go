@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -18,35 +19,19 @@ const (
 	progress = "" // the key of the number of rows that were loaded; no row has it
 )
 
-type row struct {
-	name  string
-	value int
-}
-
-// pairs makes rows what Tx.SetAll takes.
-func pairs(rows []row) iter.Seq2[string, int] {
-	return func(yield func(string, int) bool) {
-		for _, r := range rows {
-			if !yield(r.name, r.value) {
-				return
-			}
-		}
-	}
-}
-
 // load loads the lines that have not been loaded before.
 func load(ctx context.Context, m *mvcc.Map[string, int], lines iter.Seq[string]) error {
 	done, _ := m.Load(progress)
-	n, rows := 0, make([]row, 0, batch)
+	n, rows := 0, make(map[string]int, batch)
 	// Rows are read and checked before the transaction, not in it: that may run several
 	// times, and the file can be read only once. It only writes, so it never conflicts.
 	flush := func() error {
 		err := m.Update(ctx, nil, func(tx mvcc.Tx[string, int]) error {
-			tx.SetAll(pairs(rows))
+			tx.SetAll(maps.All(rows))
 			tx.Set(progress, n)
 			return nil
 		})
-		rows = rows[:0]
+		clear(rows)
 		return err
 	}
 	for line := range lines {
@@ -58,7 +43,7 @@ func load(ctx context.Context, m *mvcc.Map[string, int], lines iter.Seq[string])
 		if err != nil {
 			return fmt.Errorf("line %d: %w", n, err) // the batches before stay
 		}
-		if rows = append(rows, row{name, value}); len(rows) == batch {
+		if rows[name] = value; len(rows) == batch {
 			if err := flush(); err != nil {
 				return err
 			}

@@ -1,0 +1,326 @@
+package docs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// misusedCalls are programs that call what they must not, or with what they must not.
+var misusedCalls = []misuses{
+	{"The map itself in a transaction", []misuse{
+		{"`m.Store`, in `Update`, of a key that the transaction has read", onTx(func(m *table, tx txn) error {
+			old, _ := tx.Get("k")
+			tx.Set("other", old)
+			m.Store("k", old+1)
+			return nil
+		}), "at the third attempt"},
+		{"`m.Update` in `m.Update`, of the same key", onTx(func(m *table, tx txn) error {
+			_ = increment(tx)
+			return m.Update(bg, nil, increment)
+		}), "at the third attempt"},
+		{"`users.Set` instead of `users.In(tx).Set`", onShop(func(db *mvcc.DB, users, orders *table) error {
+			return db.Update(bg, nil, func(tx mvcc.DBTx) error {
+				old, _ := users.In(tx).Get("k")
+				users.Set("k", old+1)
+				orders.In(tx).Set("order", old)
+				return nil
+			})
+		}), "at the third attempt"},
+		{"`m.Store` of such a key in another goroutine, for which the function waits", onMap(func(m *table) error {
+			return m.Update(bg, &mvcc.TxOptions{MaxAttempts: 5}, func(tx txn) error {
+				old, _ := tx.Get("k")
+				tx.Set("other", old)
+				var wg sync.WaitGroup
+				wg.Go(func() { m.Store("k", old+1) })
+				wg.Wait()
+				return nil
+			})
+		}), "this is not noticed, so `Update` uses up its attempts"},
+		{"`m.Store` in the function of `Compute`, of its key", onMap(func(m *table) error {
+			m.Compute("k", func(old int, _ bool) (int, mvcc.ComputeOp) { m.Store("k", old); return old, mvcc.UpdateOp })
+			return nil
+		}), ""},
+		{"`m.Store` in the function of `tx.Merge`, of its key", onTx(func(m *table, tx txn) error {
+			tx.Merge("k", func(old int, _ bool) int { m.Store("k", old); return old })
+			return nil
+		}), ""},
+		{"`tx.Get` in the function of `tx.Merge`", onTx(func(_ *table, tx txn) error {
+			tx.Merge("k", func(old int, _ bool) int { tx.Get("other"); return old })
+			return nil
+		}), ""},
+		{"`tx.Get` in the function of `tx.OnCommit`", onTx(func(_ *table, tx txn) error {
+			tx.OnCommit(func(uint64) { tx.Get("k") })
+			return nil
+		}), "the commit stands; the function may use the map"},
+		{"a transaction in two goroutines at once", onMap(func(m *table) error {
+			tx := m.Begin(nil)
+			within, go_, done := make(chan bool), make(chan bool), make(chan bool)
+			tx.Merge("k", func(old int, _ bool) int {
+				select {
+				case within <- true:
+					<-go_
+				default:
+				}
+				return old
+			})
+			go func() { defer close(done); _ = tx.Commit() }()
+			<-within
+			defer func() { close(go_); <-done }()
+			tx.Set("other", 1)
+			return nil
+		}), "if they meet within a method"},
+	}},
+	{"Functions that fail", []misuse{
+		{"a panic in the function of `Update` or `View`", onTx(func(*table, txn) error {
+			panic("oh")
+		}), "nothing is written, the snapshot is closed"},
+		{"`runtime.Goexit` there, as `t.FailNow` calls it", onTx(func(*table, txn) error {
+			runtime.Goexit()
+			return nil
+		}), "with the same cleanup"},
+		{"a panic in the function of `Compute`", onMap(func(m *table) error {
+			m.Compute("k", func(int, bool) (int, mvcc.ComputeOp) { panic("oh") })
+			return nil
+		}), "nothing is written, and no lock is held"},
+		{"a panic in the function of `tx.Merge`", onTx(func(_ *table, tx txn) error {
+			tx.Merge("k", func(int, bool) int { panic("oh") })
+			return nil
+		}), "when the transaction commits; nothing of it is left"},
+		{"a panic in the function of `tx.OnCommit`", onTx(func(_ *table, tx txn) error {
+			tx.OnCommit(func(uint64) { panic("oh") })
+			return nil
+		}), "the commit stands"},
+		{"a panic in the function of an index", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			_, err := mvcc.NewIndex(users, "by n", func(string, int) []int { panic("oh") }, nil)
+			return err
+		}), "there is no index, and the table is as before"},
+		{"a panic in `WatchOptions.Match`", onMap(func(m *table) error {
+			watch := m.Watch(bg, &mvcc.WatchOptions[string, int]{Match: func(string) bool { panic("oh") }})
+			m.Store("k", 2)
+			loop(watch)
+			return nil
+		}), "in the loop"},
+		{"`Compute` returns an operation that is none", onMap(func(m *table) error {
+			m.Compute("k", func(int, bool) (int, mvcc.ComputeOp) { return 1, 7 })
+			return nil
+		}), ""},
+		{"a context that has ended", onMap(func(m *table) error {
+			ctx, cancel := context.WithCancelCause(bg)
+			cancel(errors.New("shutdown"))
+			return m.Update(ctx, nil, increment)
+		}), "with its cause; the function is not called"},
+	}},
+	{"Keys and values", []misuse{
+		{"a write with a NaN as the key", panics(func() {
+			mvcc.New[float64, int](nil).Store(math.NaN(), 1)
+		}), ""},
+		{"a read or `Delete` with a NaN as the key", panics(func() {
+			m := mvcc.New[float64, int](nil)
+			m.Load(math.NaN())
+			m.Delete(math.NaN())
+		}), "it is absent"},
+		{"a key of type `any` that holds a slice", panics(func() {
+			mvcc.New[any, int](nil).Load([]int{})
+		}), ""},
+		{"`CompareAndSwap` of values of type `any` that hold slices", panics(func() {
+			m := mvcc.New[int, any](nil)
+			m.Store(1, []int{})
+			mvcc.CompareAndSwap[int, any](m, 1, []int{}, nil)
+		}), ""},
+		{"a NaN as an index key", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			_, err := mvcc.NewIndex(users, "by n", func(string, int) []float64 { return []float64{math.NaN()} }, nil)
+			return err
+		}), ""},
+		{"`m.Store` of a record whose unique index key another one has", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			_, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true})
+			users.Store("other", 1)
+			return err
+		}), "`Store` has no error to return"},
+		{"the same in `Update`", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			if _, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true}); err != nil {
+				return err
+			}
+			return users.Update(bg, nil, func(tx txn) error { tx.Set("other", 1); return nil })
+		}), ""},
+		{"a unique index of records that are not", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			users.Store("other", 1)
+			_, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true})
+			return err
+		}), ""},
+	}},
+	{"Of another map, or of another kind", []misuse{
+		{"`users.In(tx)`, where `tx` is of another database", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, users, _ := newShop(t)
+			tx := db.Begin(nil)
+			defer tx.Rollback()
+			users.In(tx)
+			return nil
+		}, ""},
+		{"`m.In(tx)`, where `m` is no table", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			tx := db.Begin(nil)
+			defer tx.Rollback()
+			newMap(t).In(tx)
+			return nil
+		}, ""},
+		{"`NewTable` with a name that a table has", onShop(func(db *mvcc.DB, _, _ *table) error {
+			mvcc.NewTable[int, int](db, "users", nil)
+			return nil
+		}), ""},
+		{"`mvcc.Table` with other types than the table has", onShop(func(db *mvcc.DB, _, _ *table) error {
+			if _, ok := mvcc.Table[int, int](db, "users"); ok {
+				return errors.New("it is there")
+			}
+			return nil
+		}), "it returns false"},
+		{"`Ascend`, `Min` and others of a map by `New`", onMap(func(m *table) error {
+			loop(m.Ascend(mvcc.From("a")))
+			return nil
+		}), ""},
+		{"a range whose end is below its start", panics(func() {
+			m := mvcc.NewOrdered[int, int](nil)
+			m.Store(4, 4)
+			for key := range m.Ascend(mvcc.From(5).Before(3)) {
+				panic(key)
+			}
+		}), "it is empty"},
+		{"`Ascend` of an index by `NewIndex`", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
+			loop(ix.Ascend(users, mvcc.From(1)))
+			return err
+		}), ""},
+		{"reading an index through another table", onShop(func(_ *mvcc.DB, users, orders *table) error {
+			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
+			loop(ix.Get(orders, 1))
+			return err
+		}), ""},
+		{"`NewIndex` of a map that is no table", onMap(func(m *table) error {
+			_, err := mvcc.NewIndex(m, "by n", valueOf, nil)
+			return err
+		}), ""},
+		{"`NewIndex` with a name that an index has", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			_, _ = mvcc.NewIndex(users, "by n", valueOf, nil)
+			_, err := mvcc.NewIndex(users, "by n", valueOf, nil)
+			return err
+		}), ""},
+		{"`s.Diff` of snapshots of two maps", func(t *testing.T) error {
+			a, b := newMap(t).Snapshot(), newMap(t).Snapshot()
+			defer a.Close()
+			defer b.Close()
+			a.Diff(b)
+			return nil
+		}, ""},
+		{"`WatchOptions.Since` of another map", func(t *testing.T) error {
+			s := newMap(t).Snapshot()
+			defer s.Close()
+			newMap(t).Watch(bg, &mvcc.WatchOptions[string, int]{Since: s})
+			return nil
+		}, ""},
+		{"`m.Expire` a second time", onMap(func(m *table) error {
+			m.Expire(func(string, int) time.Time { return time.Time{} })
+			m.Expire(func(string, int) time.Time { return time.Time{} })
+			return nil
+		}), ""},
+	}},
+	{"Watches that are too slow", []misuse{
+		{"a loop over `Watch` that does not keep up", onMap(func(m *table) (err error) {
+			watch := m.Watch(bg, &mvcc.WatchOptions[string, int]{Buffer: 4})
+			for m.Stats().Gaps == 0 {
+				m.Store("k", 1)
+			}
+			for _, err = range watch {
+				continue
+			}
+			return err
+		}), "at the end of what it kept"},
+	}},
+	{"Backups and journals", []misuse{
+		{"`Load` where a table has other types", func(t *testing.T) error {
+			db := mvcc.NewDB(nil)
+			mvcc.NewTable[string, string](db, "users", nil)
+			mvcc.NewTable[string, int](db, "orders", nil)
+			_, err := db.Load(bg, saved(t), codec.Gob, nil)
+			return err
+		}, ""},
+		{"`Load` where a table is missing", func(t *testing.T) error {
+			db := mvcc.NewDB(nil)
+			mvcc.NewTable[string, int](db, "orders", nil)
+			_, err := db.Load(bg, saved(t), codec.Gob, nil)
+			return err
+		}, ""},
+		{"`Load` with another codec", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := db.Load(bg, saved(t), codec.JSON, nil)
+			return err
+		}, ""},
+		{"`Load` of a file that was cut off", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := db.Load(bg, bytes.NewReader(saved(t).Bytes()[:100]), codec.Gob, nil)
+			return err
+		}, "nothing is loaded"},
+		{"`Load` of what is no backup", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := db.Load(bg, strings.NewReader(strings.Repeat("rubbish ", 99)), codec.Gob, nil)
+			return err
+		}, ""},
+		{"`Load` of differences alone", func(t *testing.T) error {
+			db, users, _ := newShop(t)
+			s := db.Snapshot()
+			defer s.Close()
+			users.Store("k", 2)
+			var b bytes.Buffer
+			if _, err := db.Save(bg, &b, codec.Gob, &mvcc.SaveOptions{Since: s}); err != nil {
+				return err
+			}
+			_, err := db.Load(bg, &b, codec.Gob, nil)
+			return err
+		}, ""},
+		{"`Save` of values without exported fields", func(*testing.T) error {
+			db := mvcc.NewDB(nil)
+			mvcc.NewTable[int, struct{ n int }](db, "hidden", nil).Store(1, struct{ n int }{2})
+			_, err := db.Save(bg, io.Discard, codec.Gob, nil)
+			return err
+		}, "with `codec.JSON` they are lost"},
+		{"`Save` of a snapshot of another database", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			other, _, _ := newShop(t)
+			s := other.Snapshot()
+			defer s.Close()
+			_, err := db.Save(bg, io.Discard, codec.Gob, &mvcc.SaveOptions{Of: s})
+			return err
+		}, ""},
+		{"`journal.Open` of a folder that another journal has", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			dir := t.TempDir()
+			j, err := journal.Open(bg, dir, db, codec.Gob, nil)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, j.Close()) }()
+			_, err = journal.Open(bg, dir, db, codec.Gob, nil)
+			return err
+		}, ""},
+		{"`journal.Open` with another codec than before", func(t *testing.T) error {
+			dir := t.TempDir()
+			db, _, _ := newShop(t)
+			j, err := journal.Open(bg, dir, db, codec.Gob, nil)
+			require.NoError(t, err)
+			require.NoError(t, j.Close())
+			_, err = journal.Open(bg, dir, db, codec.JSON, nil)
+			return err
+		}, ""},
+	}},
+}

@@ -1,0 +1,151 @@
+package docs
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+var writeMisuse = flag.Bool("write-misuse", false, "write docs/misuse.md anew")
+
+// A misuse is a row of docs/misuse.md: what somebody does, and the program that does it. Its
+// answer is what becomes of the program: the table cannot say anything else.
+type misuse struct {
+	what string
+	do   func(t *testing.T) error
+	why  string // a sentence after the answer, may be empty
+}
+
+// misuses are a part of the page.
+type misuses struct {
+	title string
+	rows  []misuse
+}
+
+// named are the errors that a row names, the more special ones first.
+var named = []struct {
+	name string
+	err  error
+}{
+	{"mvcc.ErrSelfConflict", mvcc.ErrSelfConflict},
+	{"mvcc.ErrConflict", mvcc.ErrConflict},
+	{"mvcc.ErrTxDone", mvcc.ErrTxDone},
+	{"mvcc.ErrTxTooOld", mvcc.ErrTxTooOld},
+	{"mvcc.ErrEpochGone", mvcc.ErrEpochGone},
+	{"mvcc.ErrBadKey", mvcc.ErrBadKey},
+	{"mvcc.ErrGap", mvcc.ErrGap},
+	{"journal.ErrClosed", journal.ErrClosed},
+	{"context.Canceled", context.Canceled},
+}
+
+// answer does what somebody does, and says what becomes of it.
+func (m misuse) answer(t *testing.T) (text string) {
+	done := make(chan string)
+	go func() {
+		text := "ends the goroutine, as everywhere in Go"
+		defer func() { done <- text }()
+		func() {
+			defer func() {
+				switch p := recover().(type) {
+				case nil:
+				case runtime.Error:
+					text = "panics, in Go's words: " + quote(p.Error())
+				case error:
+					text = "panics with " + name(p) + quote(p.Error())
+				default:
+					text = "panics: " + quote(fmt.Sprint(p))
+				}
+			}()
+			if err := m.do(t); err != nil {
+				text = "returns " + name(err) + quote(err.Error())
+			} else {
+				text = "harmless"
+			}
+		}()
+	}()
+	text = <-done
+	switch {
+	case m.why == "":
+		return text
+	case text == "harmless":
+		return text + ": " + m.why
+	}
+	return text + "; " + m.why
+}
+
+func name(err error) string {
+	for _, n := range named {
+		if errors.Is(err, n.err) {
+			return "`" + n.name + "`: "
+		}
+	}
+	var unique *mvcc.UniqueError
+	var damage *mvcc.DamageError
+	switch {
+	case errors.As(err, &unique):
+		return "a `*mvcc.UniqueError`: "
+	case errors.As(err, &damage):
+		return "a `*mvcc.DamageError`: "
+	}
+	return "an error: "
+}
+
+// What differs from run to run, or from system to system.
+var (
+	epochs  = regexp.MustCompile(`(epoch|offset|after|before) \d+`)
+	folders = regexp.MustCompile(`[^ ]*TestMisusePage[^ :]*`)
+	systems = regexp.MustCompile(`(in use by another journal): .*`)
+)
+
+func quote(text string) string {
+	text = epochs.ReplaceAllString(text, "$1 N")
+	text = folders.ReplaceAllString(text, "PATH")
+	return "`" + systems.ReplaceAllString(text, "$1") + "`"
+}
+
+// TestMisusePage makes docs/misuse.md of what the code does, and compares it with the page.
+func TestMisusePage(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(misuseHead)
+	for _, part := range slices.Concat(misusedHandles, misusedCalls) {
+		fmt.Fprintf(&page, "\n## %s\n\n| misuse | answer |\n|---|---|\n", part.title)
+		for _, m := range part.rows {
+			fmt.Fprintf(&page, "| %s | %s |\n", m.what, m.answer(t))
+		}
+	}
+	path := filepath.Join(root, "docs/misuse.md")
+	if *writeMisuse {
+		require.NoError(t, os.WriteFile(path, []byte(page.String()), 0o644))
+	}
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(text), page.String()),
+		"docs/misuse.md is not what the code does; go test ./internal/docs -run Misuse -write-misuse writes it anew")
+}
+
+const misuseHead = `# Misuse
+
+What the library says when it is used wrongly. Each row is a program in
+[internal/docs](../internal/docs), and its answer is what the program got: a test compares this page
+with the code. A mistake in a program is a panic. What can happen to a correct program is an error.
+In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N and PATH
+stand for what differs from run to run.
+
+Two mistakes are not noticed: a value that is changed after it was stored, and a function that must
+return the same for the same arguments and does not (` + "`compare`" + `, ` + "`Expire`" + `, ` + "`Merge`" + `, an index).
+See also [what is not promised](guarantees.md#what-is-not-promised).
+`
