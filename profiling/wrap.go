@@ -139,7 +139,13 @@ func (a *answer) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // Flush implements [http.Flusher].
-func (a *answer) Flush() { http.NewResponseController(a.ResponseWriter).Flush() }
+func (a *answer) Flush() { a.FlushError() }
+
+// FlushError is for [http.ResponseController], which says whether it is possible.
+func (a *answer) FlushError() error {
+	a.status = cmp.Or(a.status, http.StatusOK)
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
 
 // Hijack implements [http.Hijacker].
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
