@@ -52,6 +52,7 @@ type Service struct{ service *service }
 
 // ServeHTTP implements [http.Handler].
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	uncount(w)
 	s.service.guard.ServeHTTP(w, r)
 }
 
