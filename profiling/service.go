@@ -197,6 +197,7 @@ func (s *service) routes() http.Handler {
 		at + "/contention/{id}": s.contentionReport,
 		at + "/slow":            web.To("./slow/"),
 		at + "/slow/{$}":        s.slowIndex,
+		at + "/slow/source":     s.slowSource,
 		at + "/slow/start":      web.OwnSite(s.slowStart),
 		at + "/slow/stop":       web.OwnSite(s.slowStop),
 		at + "/slow/{id}":       s.slowOne,

@@ -66,6 +66,7 @@ func everything(t *testing.T, b *tab) []view {
 	at := srv.URL() + "/debug/pprof/"
 	b.visit(at + "slow/")
 	b.await(`document.querySelectorAll(".card.slow .verdict").length > 1`)
+	line := eval[string](b, `document.querySelector(".verdict a").href`)
 	srv.StopSlow()
 	b.visit(at + "contention/new?mode=trace&seconds=1")
 	traced := b.address()
@@ -91,6 +92,7 @@ func everything(t *testing.T, b *tab) []view {
 		{"contention-traced", traced, ""},
 		{"contention-cheap", cheap, ""},
 		{"slow", at + "slow/", ""},
+		{"slow-source", line, ""},
 		{"runs", at + "runs/", ""},
 		{"run", at + "runs/" + longName + "/", ""},
 		{"compare", at + "runs/compare?old=before&new=" + longName, ""},
