@@ -3,6 +3,8 @@ package browsertest
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -85,10 +87,14 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	require.Contains(t, eval[string](b, `document.querySelector(":target").textContent`), "mu.Lock()")
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
 	require.Equal(t, 0, eval[int](b, `document.querySelectorAll(".card.slow small.at:not(:has(a))").length`))
-	other, err := http.Get(srv.URL() + "/debug/pprof/slow/source?file=/etc/passwd")
+	elsewhere, err := filepath.Abs("access_test.go")
 	require.NoError(t, err)
-	other.Body.Close()
-	require.Equal(t, http.StatusNotFound, other.StatusCode)
+	for _, file := range []string{elsewhere, "/etc/passwd"} {
+		other, err := http.Get(srv.URL() + "/debug/pprof/slow/source?file=" + url.QueryEscape(file))
+		require.NoError(t, err)
+		other.Body.Close()
+		require.Equal(t, http.StatusNotFound, other.StatusCode, file)
+	}
 	srv.StopSlow() // now nothing makes room
 
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
