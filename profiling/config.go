@@ -34,8 +34,8 @@ type Config struct {
 	// "Authorization: Bearer" header, as the password of basic
 	// authentication (any user name), or once as the query parameter
 	// "token", which a browser exchanges for a cookie. Use a random text,
-	// such as [crypto/rand.Text] returns; Start refuses one of fewer than 16
-	// characters. Without a Token only requests from this machine are
+	// such as [crypto/rand.Text] returns: Start refuses one of fewer than 16
+	// characters, and Handler lets nobody in, and says why. Without a Token only requests from this machine are
 	// answered.
 	Token string
 
@@ -97,6 +97,10 @@ type Config struct {
 	// [SlowConfig] for what that costs. It is also what a visitor of the page
 	// /debug/pprof/slow/ turns on, with another threshold if so chosen.
 	Slow *SlowConfig
+
+	// Auto has rules by which captures are taken on a schedule, or when operations take long.
+	// The page of profiles says what is wrong with them, and [Start] returns it.
+	Auto []AutoCapture
 
 	// MaxSeconds bounds the length of one capture; longer ones are shortened
 	// to it. The default is 120.

@@ -2,6 +2,7 @@ package profiling_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -51,6 +52,44 @@ func ExampleHandler() {
 	res.Body.Close()
 	fmt.Println(res.Status, res.Header.Get("Content-Type"))
 	// Output: 200 OK text/html; charset=utf-8
+}
+
+// A service whose requests are counted by pattern, with errors and latencies.
+func ExampleService_Wrap() {
+	h := profiling.Handler(profiling.Config{})
+	defer h.Close()
+	mux := http.NewServeMux()
+	mux.Handle("/debug/pprof/", h)
+	mux.Handle("/metrics", h)
+	mux.HandleFunc("GET /users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "user", r.PathValue("id"))
+	})
+	srv := httptest.NewServer(h.Wrap(mux))
+	defer srv.Close()
+
+	for _, path := range []string{"/users/1", "/users/2", "/metrics"} {
+		res, err := http.Get(srv.URL + path)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for line := range strings.Lines(text(res)) {
+			if strings.HasPrefix(line, "operation_duration_seconds_count") {
+				fmt.Print(line)
+			}
+		}
+	}
+	// Output: operation_duration_seconds_count{operation="GET /users/{id}"} 2
+}
+
+// text returns the body of an answer.
+func text(res *http.Response) string {
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
 }
 
 // Operations that take longer than 99.9 % of their kind are explained on the page

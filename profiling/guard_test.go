@@ -218,7 +218,7 @@ func TestTokenBecomesCookie(t *testing.T) {
 
 	use := func(r *http.Request) { r.AddCookie(cookie) }
 	require.Equal(t, http.StatusOK, request(h, "/", use).Code)
-	require.Equal(t, http.StatusUnauthorized, request(handler(t, profiling.Config{Token: "another"}), "/", use).Code)
+	require.Equal(t, http.StatusUnauthorized, request(handler(t, profiling.Config{Token: secret + " other"}), "/", use).Code)
 	forged := *cookie
 	forged.Value = strings.Repeat("0", len(cookie.Value))
 	require.Equal(t, http.StatusUnauthorized, request(h, "/", func(r *http.Request) { r.AddCookie(&forged) }).Code)

@@ -22,6 +22,15 @@ var ErrTokenRequired = errors.New("profiling: an address other than loopback req
 // minToken is how many characters a token must have, since whoever finds it is let in.
 const minToken = 16
 
+// checkToken returns what is wrong with a token.
+func checkToken(token string) error {
+	if n := utf8.RuneCountInString(token); n > 0 && n < minToken {
+		return fmt.Errorf("profiling: a token of %d characters can be guessed; "+
+			"expected at least %d, at random", n, minToken)
+	}
+	return nil
+}
+
 // errClosing is what a capture reports that [Server.Close] cut off.
 var errClosing = errors.New("the server is closing")
 
@@ -58,10 +67,11 @@ type Server struct {
 // and serves until [Server.Close]. It returns when the server accepts
 // connections. The error is [ErrTokenRequired] for an address that other
 // machines may reach without cfg.Token, otherwise the reason why the address
-// cannot be listened on, or what is wrong with cfg.Token or cfg.Slow.
+// cannot be listened on, or what is wrong with cfg.Token, cfg.Slow
+// or cfg.Auto.
 func Start(cfg Config) (*Server, error) {
-	if n := utf8.RuneCountInString(cfg.Token); n > 0 && n < minToken {
-		return nil, fmt.Errorf("profiling: a token of %d characters can be guessed; expected at least %d, at random", n, minToken)
+	if err := checkToken(cfg.Token); err != nil {
+		return nil, err
 	}
 	anyPort := cfg.Addr == ""
 	cfg = cfg.withDefaults()
@@ -77,7 +87,11 @@ func Start(cfg Config) (*Server, error) {
 		release: capture.AcquireRates(cfg.MutexFraction, cfg.BlockRate),
 		served:  make(chan struct{}),
 	}
-	if why := s.service.slow.State().Failed; why != "" {
+	why := s.service.slow.State().Failed
+	if err := s.service.auto.wrong; err != nil {
+		why = err.Error()
+	}
+	if why != "" {
 		ln.Close()
 		s.release()
 		s.Service.Close()

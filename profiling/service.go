@@ -52,6 +52,7 @@ type Service struct{ service *service }
 
 // ServeHTTP implements [http.Handler].
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	uncount(w)
 	s.service.guard.ServeHTTP(w, r)
 }
 
@@ -70,12 +71,13 @@ func (s *Service) SetPhase(label string) {
 // measured meanwhile should be marked.
 func (s *Service) Instrumented(since time.Time) bool { return capture.Instrumented(since) }
 
-// Close ends the goroutine that samples the charts and the recording of slow
-// operations; after it has returned, the sources in [Config] are called for requests
+// Close ends the goroutine that samples the charts, the recording of slow operations and
+// the captures by [Config.Auto]; after it has returned, the sources in [Config] are called for requests
 // only. It waits for a source that is being called, and for a trace that is being
 // read. Requests are still answered, without new points in the charts. A service that
 // lives as long as the program need not be closed.
 func (s *Service) Close() error {
+	s.service.auto.close()
 	s.service.slow.Close()
 	s.service.sampler.Close()
 	return nil
@@ -91,12 +93,13 @@ type service struct {
 	workload   *charts.Source[Workload]
 	sampler    *charts.Sampler
 	captures   capture.Captures
+	auto       autoCaptures
 	slow       flight.Recording
 	operations operations
 	health     health
 }
 
-// newService starts a service; its sampler and slow must be closed.
+// newService starts a service; its sampler, slow and auto must be closed.
 func newService(cfg Config) *service {
 	s := &service{cfg: cfg, started: time.Now()}
 	var groups []charts.Group
@@ -119,12 +122,15 @@ func newService(cfg Config) *service {
 		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps,
 		Started: s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
 	}
+	s.auto.Captures, s.auto.Slowest = &s.captures, s.slowest
+	s.auto.start(cfg.Auto)
 	s.health = health{check: cfg.Health, turn: make(chan struct{}, 1)}
 	if cfg.Health == nil {
 		s.health.check = s.healthy
 	}
 	s.slow.Phase = phase
 	s.guard = web.NewGuard(cfg.Addr, cfg.Hosts, cfg.Token)
+	s.guard.Broken = checkToken(cfg.Token)
 	s.guard.Next, s.guard.Health = s.routes(), s.serveHealth
 	s.guard.Frame = s.frame("", "", "")
 	return s
@@ -191,6 +197,7 @@ func (s *service) routes() http.Handler {
 		at + "/contention/{id}": s.contentionReport,
 		at + "/slow":            web.To("./slow/"),
 		at + "/slow/{$}":        s.slowIndex,
+		at + "/slow/source":     s.slowSource,
 		at + "/slow/start":      web.OwnSite(s.slowStart),
 		at + "/slow/stop":       web.OwnSite(s.slowStop),
 		at + "/slow/{id}":       s.slowOne,

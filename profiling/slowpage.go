@@ -9,6 +9,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
+	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -60,6 +61,8 @@ type slowRow struct {
 	File  string
 	Limit string // what it exceeded
 	Parts []slowPart
+
+	Verdict []pprofui.Link // one without Ref is only text
 }
 
 // A slowPart is a part of the time that an operation took.
@@ -82,6 +85,7 @@ func slowRowOf(c *flight.Slow) slowRow {
 	}
 	if r := c.Report; r != nil {
 		row.Parts = partsOf(r)
+		row.Verdict = linked(r)
 	}
 	return row
 }

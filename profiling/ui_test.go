@@ -352,7 +352,7 @@ func TestPprofPagesBelongToTheSite(t *testing.T) {
 			require.Contains(t, page, "as it was, selling &amp; buying, mine")
 			ours := regexp.MustCompile(`(?s)<div class="site">.*?</div>|<link rel="style.*?</head>`).
 				FindAllString(page, -1)
-			require.Len(t, ours, 2)
+			require.Len(t, ours, 3)
 			links := regexp.MustCompile(`(?:href|src)="([^"]*)"`).
 				FindAllStringSubmatch(strings.Join(ours, ""), -1)
 			require.GreaterOrEqual(t, len(links), 6)

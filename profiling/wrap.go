@@ -24,7 +24,8 @@ const maxRoutes = 50
 // It takes some hundred nanoseconds and two allocations for each request. The
 // [http.ResponseWriter] that h gets flushes and reads from files as the server's does, and
 // gives the rest to [http.ResponseController]. A connection that is taken over, as for
-// WebSocket, is not counted: how long it lives is no latency.
+// WebSocket, is not counted: how long it lives is no latency. Nor is what a [Service] itself
+// answers, such as the second that a profile takes.
 //
 //	srv, err := profiling.Start(profiling.Config{})
 //	...
@@ -50,7 +51,7 @@ func (h *wrapped) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w}
 	failed := true // unless it returns
 	defer func() {
-		if a.taken {
+		if a.uncounted {
 			return
 		}
 		took := time.Since(start)
@@ -111,7 +112,23 @@ func (r route) name() string {
 type answer struct {
 	http.ResponseWriter
 	status int
-	taken  bool // the connection
+
+	uncounted bool // the connection was taken over, or a service answers itself
+}
+
+// uncount says that the request which w answers is none of the program's own work.
+func uncount(w http.ResponseWriter) {
+	for {
+		if a, ok := w.(*answer); ok {
+			a.uncounted = true
+			return
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = u.Unwrap()
+	}
 }
 
 // Unwrap is for [http.ResponseController].
@@ -122,7 +139,7 @@ func (a *answer) WriteHeader(status int) {
 	if a.status < http.StatusOK { // those before are only information
 		a.status = status
 	}
-	a.taken = a.taken || status == http.StatusSwitchingProtocols
+	a.uncounted = a.uncounted || status == http.StatusSwitchingProtocols
 	a.ResponseWriter.WriteHeader(status)
 }
 
@@ -139,11 +156,17 @@ func (a *answer) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // Flush implements [http.Flusher].
-func (a *answer) Flush() { http.NewResponseController(a.ResponseWriter).Flush() }
+func (a *answer) Flush() { a.FlushError() }
+
+// FlushError is for [http.ResponseController], which says whether it is possible.
+func (a *answer) FlushError() error {
+	a.status = cmp.Or(a.status, http.StatusOK)
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
 
 // Hijack implements [http.Hijacker].
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(a.ResponseWriter).Hijack()
-	a.taken = a.taken || err == nil
+	a.uncounted = a.uncounted || err == nil
 	return conn, rw, err
 }

@@ -62,6 +62,7 @@ func TestWrap(t *testing.T) {
 		io.WriteString(conn, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 		conn.Close()
 	})
+	mux.Handle("/metrics", h) // which is not counted
 	srv := httptest.NewServer(h.Wrap(mux))
 	defer srv.Close()
 	// A client repeats what was cut off on a connection that it used before.
@@ -88,6 +89,7 @@ func TestWrap(t *testing.T) {
 	require.Equal(t, "204", strings.TrimSpace(ask("GET", "/taken")))
 	require.Equal(t, "404 404 page not found", ask("GET", "/nowhere"))
 	require.Equal(t, "405 Method Not Allowed", ask("BREW", "/users/1"))
+	require.Contains(t, ask("GET", "/metrics"), "200 # HELP")
 	srv.Close() // until it has returned, the last ones may not be counted
 	got := counted(h)
 	require.Equal(t, map[string]string{

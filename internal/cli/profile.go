@@ -44,8 +44,10 @@ type profiler struct {
 func serves(addr string) bool { return addr != "" && addr != "off" }
 
 // startProfiler starts serving on addr, for the program of that name, and recording
-// slow operations unless slow is nil.
-func startProfiler(program, addr string, slow *profiling.SlowConfig) (*profiler, error) {
+// slow operations unless slow is nil. Captures are taken by the rules without anybody asking.
+func startProfiler(
+	program, addr string, slow *profiling.SlowConfig, rules ...profiling.AutoCapture,
+) (*profiler, error) {
 	p := new(profiler)
 	if addr == autoHTTP {
 		addr = ""
@@ -59,6 +61,7 @@ func startProfiler(program, addr string, slow *profiling.SlowConfig) (*profiler,
 		Runs:     runPages(program),
 		Metrics:  prom.Handler(map[string]func() mvcc.Stats{exportedName: p.stats}, nil),
 		Slow:     slow,
+		Auto:     rules,
 
 		Capturing: p.capturing,
 	})

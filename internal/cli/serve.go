@@ -26,6 +26,7 @@ type serveCmd struct {
 	HTTP      string        `name:"http" help:"Serve the dashboard on ADDR; auto is ${http_addr}, or a free port if that is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"auto" placeholder:"ADDR"`
 
 	slowFlags `embed:""`
+	autoFlags `embed:""`
 }
 
 // config returns what the flags ask for, checked as those of a run are.
@@ -83,7 +84,11 @@ func (c *serveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	profiles, err := startProfiler(e.Name, c.HTTP, slow)
+	rules, err := c.rules()
+	if err != nil {
+		return err
+	}
+	profiles, err := startProfiler(e.Name, c.HTTP, slow, rules...)
 	if err != nil {
 		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w", exampleHTTP, err)
 	}

@@ -109,6 +109,28 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 	require.Empty(t, fetch(url), "no longer served")
 }
 
+// Operations that take long have captures taken, which the end of the program does not wait for.
+func TestServeTakesCapturesByItself(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var stdout, stderr lines
+	code := make(chan int, 1)
+	go func() {
+		args := []string{"serve", "--http=127.0.0.1:0", "--keys=100", "--threads=1",
+			"--capture-every=10m", "--capture-above=1ns"}
+		code <- Run(ctx, args, &stdout, &stderr)
+	}()
+	url := stderr.await(t, `dashboard: (http://\S+)`)
+	page := fetch(url + "/debug/pprof/")
+	require.Contains(t, page, "cpu, contention: when p99 of an operation is above 1ns")
+	require.Contains(t, page, "cpu: every 10m0s")
+	require.Eventually(t, func() bool {
+		return strings.Contains(fetch(url+"/debug/pprof/"), "Being captured: CPU profile")
+	}, watchdog, 10*time.Millisecond)
+	cancel()
+	require.Equal(t, ExitOK, <-code, stderr.String())
+}
+
 func TestServeRefusesBadArguments(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--http=off":          "--http: expected an address",
@@ -120,6 +142,8 @@ func TestServeRefusesBadArguments(t *testing.T) {
 		"--duration=-1s":      "--duration: expected",
 		"--keys=0":            "--keys: expected",
 		"--isolation=none":    "isolation",
+		"--capture-every=1s":  "--capture-every: expected a time of at least 10s",
+		"--capture-above=-1s": "--capture-above: expected a time above 0",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := Run(context.Background(), []string{"serve", arg}, &stdout, &stderr)

@@ -11,7 +11,7 @@
   const every = 1000;             // milliseconds between two questions
   let boot = "", seq = 0, length = 600, interval = 1;
   let times = [], columns = [];   // all points; columns in the order of the series
-  let charts = [];                // {card, plot, spec, first, visible, values}
+  let charts = [];                // {card, plot, spec, first, visible, drawn, values}
   let paused = false, timer = 0, asking = false;
 
   const left = s => s >= 3600 ? `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`
@@ -104,6 +104,7 @@
       data.push(c.spec.scale === "log" ? column.map(v => v > 0 ? v : null) : column);
     }
     c.plot.setData(data);
+    c.drawn = times.length > 1;
     legend(c);
   }
 
@@ -120,8 +121,13 @@
     });
   }
 
+  // What is out of sight is drawn at first and then seldom: for pictures of the whole page.
+  let round = 0;
   function drawAll() {
-    for (const c of charts) if (c.visible) draw(c); else legend(c);
+    round++;
+    charts.forEach((c, i) => {
+      if (c.visible || !c.drawn || (i + round) % 10 === 0) draw(c); else legend(c);
+    });
   }
 
   // ---- what runs

@@ -57,7 +57,21 @@
       }
     });
   }
-  for (const id of ["top", "content"]) document.getElementById(id)?.setAttribute("tabindex", "0");
+  for (const e of document.querySelectorAll("#top, #content, pre")) e.tabIndex = 0;
+
+  // What names a function and a line, in the page of callers and callees, leads to its source.
+  const peek = location.pathname.endsWith("/peek") && document.querySelector("pre");
+  if (peek) {
+    const parts = peek.textContent.split(/(\S+) (\S+\.go):(\d+)/);
+    peek.replaceChildren(parts[0]);
+    for (let i = 1; i < parts.length; i += 4) {
+      const [name, file, line, rest] = parts.slice(i, i + 4);
+      const link = document.createElement("a");
+      link.href = `source?f=${encodeURIComponent(`^${name.replace(/[^\w/]/g, "\\$&")}$`)}#L${line}`;
+      link.textContent = `${file}:${line}`;
+      peek.append(`${name} `, link, rest);
+    }
+  }
 
   // The line of the source that a link means.
   const number = /^#L(\d+)$/.exec(location.hash)?.[1];
@@ -82,6 +96,7 @@
     if (current) current.tabIndex = -1;
     current = box;
     box.tabIndex = 0;
+    box.setAttribute("role", "button"); // it has a name when it has the focus
   }
 
   function neighbour(key) {
@@ -106,10 +121,7 @@
   function label() {
     chart.setAttribute("role", "group");
     chart.setAttribute("aria-label", "Flame graph: arrows walk, Enter zooms, M opens the menu");
-    for (const box of boxes()) {
-      box.tabIndex = -1;
-      box.setAttribute("role", "button");
-    }
+    for (const box of boxes()) box.tabIndex = -1;
     // What is zoomed in is below the line that divides callers and callees.
     const line = chart.querySelector(".separator");
     const first = boxes().find(b => !line || place(b).top > place(line).top);

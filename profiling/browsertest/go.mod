@@ -5,6 +5,7 @@ go 1.26.8
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
+	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/mvccmap/mvccmap v0.0.0
 	github.com/stretchr/testify v1.12.1
 )

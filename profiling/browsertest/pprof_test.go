@@ -81,6 +81,21 @@ func TestPprofPagesByKeyboard(t *testing.T) {
 	b.clean()
 }
 
+// Callers and callees lead to their lines.
+func TestPeekLeadsToTheSource(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{})
+	b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
+	b.visit(srv.URL() + "/debug/pprof/ui/1/peek?f=Serve")
+	link := `[...document.querySelectorAll("pre a")].find(a => a.textContent.includes("/profiling/service.go:"))`
+	line := eval[string](b, link+`.textContent.split(":")[1]`)
+	require.Equal(t, http.StatusOK, b.visit(eval[string](b, link+`.href`)))
+	require.Contains(t, b.address(), "/ui/1/source?f=")
+	require.Contains(t, b.text(), "profiling/service.go")
+	require.Equal(t, line, eval[string](b, `document.querySelector(".chosen").previousElementSibling.textContent.trim()`))
+	b.clean()
+}
+
 // A link to a line of the source shows that line.
 func TestSourceShowsTheLine(t *testing.T) {
 	b := open(t)

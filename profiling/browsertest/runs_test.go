@@ -84,9 +84,9 @@ func names(t *testing.T, data []byte, functions []string) bool {
 	return true
 }
 
-// serveRuns serves two runs, of which the second does something more, and one that
+// savedRuns are pages of two runs, of which the second does something more, and of one that
 // cannot be read.
-func serveRuns(t *testing.T) *profiling.Server {
+func savedRuns(t *testing.T) http.Handler {
 	t.Setenv(results.DirEnv, filepath.Join(t.TempDir(), "runs"))
 	store, err := results.OpenStore()
 	require.NoError(t, err)
@@ -103,7 +103,12 @@ func serveRuns(t *testing.T) *profiling.Server {
 		func() { runtime.KeepAlive(sumOfSquares(1_000_000) + sumOfCubes(3_000_000)) },
 		"sumOfSquares", "sumOfCubes")
 	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("nonsense"), 0o600))
-	return start(t, profiling.Config{Title: "sums", Runs: runs.Handler("sums", store)})
+	return runs.Handler("sums", store)
+}
+
+// serveRuns serves them.
+func serveRuns(t *testing.T) *profiling.Server {
+	return start(t, profiling.Config{Title: "sums", Runs: savedRuns(t)})
 }
 
 // The way of a user: two saved runs are chosen, what has changed is read, and a flame

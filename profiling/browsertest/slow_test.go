@@ -3,6 +3,8 @@ package browsertest
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -74,11 +76,25 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	b.await(card + ` !== undefined && document.querySelectorAll(".card.slow").length > 2`)
 	require.Equal(t, "97", eval[string](b, `document.querySelector("#start input[name=percentile]").value`))
 	text := eval[string](b, card+`.innerText`)
+	source := eval[string](b, card+`.querySelector(".verdict a").href`)
 	require.Contains(t, text, "checkout took ")
 	require.Contains(t, text, "browsertest.plantedHolder")
 	require.Contains(t, text, "a shop, 2 customers")
 	require.Contains(t, text, "go tool trace slow-")
 	require.Contains(t, eval[string](b, `document.querySelector("#ops").innerText`), "lookup")
+	// The line of the verdict leads to the source, and no other file can be read.
+	require.Equal(t, http.StatusOK, b.visit(source))
+	require.Contains(t, eval[string](b, `document.querySelector(":target").textContent`), "mu.Lock()")
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
+	require.Equal(t, 0, eval[int](b, `document.querySelectorAll(".card.slow small.at:not(:has(a))").length`))
+	elsewhere, err := filepath.Abs("access_test.go")
+	require.NoError(t, err)
+	for _, file := range []string{elsewhere, "/etc/passwd"} {
+		other, err := http.Get(srv.URL() + "/debug/pprof/slow/source?file=" + url.QueryEscape(file))
+		require.NoError(t, err)
+		other.Body.Close()
+		require.Equal(t, http.StatusNotFound, other.StatusCode, file)
+	}
 	srv.StopSlow() // now nothing makes room
 
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))

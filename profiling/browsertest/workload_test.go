@@ -95,15 +95,17 @@ func TestChartsMove(t *testing.T) {
 	}
 	throughput := `document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent`
 	b.await(`/^[\d.]+[kM]?\/s$/.test(` + throughput + `)`)
-	// Something is drawn in the colour of the first line, and it changes.
-	b.await(`(() => {
-		const canvas = document.querySelector('[data-chart="Workload/Throughput"] canvas')
+	// Something is drawn in the colour of the first line, also far below the window, and it changes.
+	for _, chart := range []string{"Workload/Throughput", "Go runtime/Heap", "Go runtime/Goroutines"} {
+		b.await(`(() => {
+		const canvas = document.querySelector('[data-chart="` + chart + `"] canvas')
 		const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {willReadFrequently: true})
 		copy.drawImage(canvas, 0, 0)
 		const {data} = copy.getImageData(0, 0, canvas.width, canvas.height)
 		for (let i = 0; i < data.length; i += 4) if (data[i+3] > 200 && data[i+2] > data[i] + 100) return true
 		return false
 	})()`)
+	}
 	picture := `document.querySelector('[data-chart="Workload/Throughput"] canvas').toDataURL()`
 	before := eval[string](b, picture)
 	b.await(picture + ` !== ` + fmt.Sprintf("%q", before))

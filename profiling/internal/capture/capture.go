@@ -28,7 +28,9 @@ type Capture struct {
 	Start  time.Time
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
-	Data   []byte        // gzipped profile
+	// Unasked tells that a rule had it taken, and Label says why.
+	Unasked bool
+	Data    []byte // gzipped profile
 
 	Report *contention.Report // what Data was made from, if it is about contention
 }
@@ -148,13 +150,26 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 	return c, nil
 }
 
-// Keep stores c, which gets a number, in place of the oldest if there are too many.
+// Keep stores c, which gets a number, in place of the oldest if there are too many. At most
+// half of those that are kept, or one, are such that nobody asked for.
 func (s *Captures) Keep(c *Capture) {
 	s.kept.Add(func(id int) *Capture {
 		c.ID = id
 		return c
 	}, func(list []*Capture) int {
-		if len(list) > s.Limit {
+		first, n := -1, 0
+		for i, c := range list {
+			if !c.Unasked {
+				continue
+			}
+			if n++; n == 1 {
+				first = i
+			}
+		}
+		switch {
+		case n > max(s.Limit/2, 1):
+			return first
+		case len(list) > s.Limit:
 			return 0
 		}
 		return -1

@@ -66,6 +66,13 @@ func wrap(page, head, top []byte) []byte {
 	if !ok || !titled || !ends || !begins {
 		return page
 	}
-	// The style is ours after theirs.
-	return bytes.Join([][]byte{start, style, head, []byte("</head>"), between, top, body}, nil)
+	start = bytes.Replace(start, []byte("<html>"), []byte(`<html lang="en">`), 1)
+	end := bytes.LastIndex(body, []byte("</body>"))
+	if end < 0 {
+		return page
+	}
+	// The style is ours after theirs. What is theirs ends the main part, which top begins.
+	return bytes.Join([][]byte{
+		start, style, head, []byte("</head>"), between, top, body[:end], []byte("</main>"), body[end:],
+	}, nil)
 }

@@ -30,6 +30,9 @@ type Guard struct {
 	// Health answers the one question that everybody may ask.
 	Health func(w http.ResponseWriter, r *http.Request, trusted bool) error
 
+	// Broken, if not nil, is why nobody is let in.
+	Broken error
+
 	// Frame is that of the pages about errors.
 	Frame Frame
 
@@ -93,6 +96,9 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // check returns the reason to refuse r, or nil.
 func (g *Guard) check(w http.ResponseWriter, r *http.Request) error {
+	if g.Broken != nil {
+		return Refuse(http.StatusServiceUnavailable, "%v", g.Broken)
+	}
 	if !g.hostAllowed(r.Host) {
 		return Refuse(http.StatusMisdirectedRequest, "host %q is not this server; "+
 			"use localhost or an IP address, or add the name to Config.Hosts", r.Host)

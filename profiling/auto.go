@@ -1,0 +1,95 @@
+package profiling
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+)
+
+// An AutoCapture is a rule by which a service takes captures that nobody has asked for: on a
+// schedule, or when operations take long. They are among the others on the page of profiles,
+// with the reason, and at most half of [Config.History] are of this sort. Only one is taken at a
+// time, and none while somebody else takes one: it waits until that has ended.
+type AutoCapture struct {
+	// Kinds are what is captured, one after the other: "cpu", another profile of the program
+	// such as "heap", or "contention", a complete report from an execution trace. The default is
+	// "cpu".
+	Kinds []string
+
+	// Window is for how long. The default is 5 s of "cpu", 1 s of "contention", and of others
+	// what they have at that moment. That of contention is at most 10 s.
+	Window time.Duration
+
+	// Every is the time between two captures or, if there is Above, the shortest. It is at
+	// least 10 s. The default is 10 minutes, or one with Above.
+	Every time.Duration
+
+	// Above, if positive, has captures taken only when the Percentile of an operation is larger:
+	// of an [Op] that counts, in the last ten to twenty seconds, as the dashboard's table has
+	// it, if there were enough to have one beyond the percentile; or of [Config.Workload], in
+	// the last second, for 50, 90, 99, 99.9 and 99.99.
+	Above time.Duration
+
+	// Percentile is which one. The default is 99.
+	Percentile float64
+
+	_ struct{}
+}
+
+// An autoCaptures takes captures by the rules of a service.
+type autoCaptures struct {
+	capture.Auto
+	wrong error // with the rules, none of which then counts
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// start takes captures by the rules until close.
+func (a *autoCaptures) start(list []AutoCapture) {
+	for i, c := range list {
+		r, err := capture.Rule{
+			Kinds: c.Kinds, Window: c.Window, Every: c.Every, Above: c.Above, Percentile: c.Percentile,
+		}.WithDefaults()
+		if err != nil {
+			a.wrong = fmt.Errorf("rule %d of captures: %w", i+1, err)
+			a.Rules = nil
+			break
+		}
+		a.Rules = append(a.Rules, r)
+	}
+	var ctx context.Context
+	ctx, a.cancel = context.WithCancel(context.Background())
+	if len(a.Rules) > 0 {
+		a.wg.Go(func() { a.Run(ctx) })
+	}
+}
+
+// close ends a capture that is being taken, and waits until it has ended.
+func (a *autoCaptures) close() {
+	a.cancel()
+	a.wg.Wait()
+}
+
+// slowest returns what an operation took at that percentile of late, of which that was longest.
+func (s *service) slowest(percentile float64) (name string, took time.Duration) {
+	name, took = s.operations.slowest(percentile)
+	if s.workload == nil {
+		return name, took
+	}
+	w, _ := s.workload.Last()
+	l := w.Latency
+	d := map[float64]time.Duration{
+		50: l.P50, 90: l.P90, 99: l.P99, 99.9: l.P999, 99.99: l.P9999,
+	}[percentile]
+	if d > took {
+		name, took = w.Name, d
+		if name == "" {
+			name = "the workload"
+		}
+	}
+	return name, took
+}

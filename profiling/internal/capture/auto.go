@@ -1,0 +1,177 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
+)
+
+// minEvery is the shortest time between two captures of a rule.
+const minEvery = 10 * time.Second
+
+// A Rule says when captures are taken that nobody has asked for.
+type Rule struct {
+	Kinds      []string
+	Window     time.Duration
+	Every      time.Duration
+	Above      time.Duration // 0: on a schedule
+	Percentile float64
+}
+
+// WithDefaults returns r with its zero fields filled in, and an error that says what is wrong
+// with it.
+func (r Rule) WithDefaults() (Rule, error) {
+	if len(r.Kinds) == 0 {
+		r.Kinds = []string{CPU}
+	}
+	if r.Every == 0 && r.Above == 0 {
+		r.Every = 10 * time.Minute
+	} else if r.Every == 0 {
+		r.Every = time.Minute
+	}
+	if r.Percentile == 0 {
+		r.Percentile = 99
+	}
+	for _, kind := range r.Kinds {
+		if kind != CPU && kind != contentionKind && pprof.Lookup(kind) == nil {
+			return r, fmt.Errorf("this program has no profile named %q", kind)
+		}
+	}
+	switch {
+	case r.Window < 0 || r.Above < 0:
+		return r, fmt.Errorf("a duration is negative: %v", min(r.Window, r.Above))
+	case r.Every < minEvery:
+		return r, fmt.Errorf("the time between two captures must be at least %v, not %v",
+			minEvery, r.Every)
+	case !(r.Percentile > 0 && r.Percentile < 100):
+		return r, fmt.Errorf("percentile must be above 0 and below 100, not %v", r.Percentile)
+	}
+	return r, nil
+}
+
+// String says the rule in words.
+func (r Rule) String() string {
+	kinds := strings.Join(r.Kinds, ", ")
+	if r.Above == 0 {
+		return fmt.Sprintf("%s: every %v", kinds, r.Every)
+	}
+	return fmt.Sprintf("%s: when p%v of an operation is above %v, at most once in %v",
+		kinds, r.Percentile, r.Above, r.Every)
+}
+
+// window is for how long a capture of the kind is taken.
+func (r Rule) window(kind string) time.Duration {
+	switch {
+	case kind == contentionKind && r.Window > 0:
+		return min(r.Window, MaxTrace)
+	case kind == contentionKind:
+		return time.Second
+	case kind == CPU && r.Window == 0:
+		return DefaultWindow
+	}
+	return r.Window
+}
+
+// An Auto takes captures by rules, one after the other.
+type Auto struct {
+	Captures *Captures
+	Rules    []Rule
+	// Slowest returns the operation of which that percentile was the largest of late, "" if
+	// none is known.
+	Slowest func(percentile float64) (op string, took time.Duration)
+
+	mu      sync.Mutex
+	problem string // with the captures of the rule that held last, "" if there was none
+}
+
+// Problem says what could not be taken when a rule held last, and why; "" if nothing.
+func (a *Auto) Problem() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.problem
+}
+
+// Run takes captures until ctx ends.
+func (a *Auto) Run(ctx context.Context) {
+	last := make([]time.Time, len(a.Rules)) // when each rule last held
+	for i, r := range a.Rules {
+		if r.Above == 0 {
+			last[i] = time.Now()
+		}
+	}
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		for i, r := range a.Rules {
+			now := time.Now()
+			if !last[i].IsZero() && now.Sub(last[i]) < r.Every {
+				continue
+			}
+			reason := a.reason(r)
+			if reason == "" || len(Running()) > 0 {
+				continue // what somebody asked for goes first; it is looked again in a second
+			}
+			last[i] = now
+			a.take(ctx, r, reason)
+		}
+	}
+}
+
+// reason says why it is time for a rule's captures, "" if it is not.
+func (a *Auto) reason(r Rule) string {
+	if r.Above == 0 {
+		return fmt.Sprintf("every %v", r.Every)
+	}
+	op, took := a.Slowest(r.Percentile)
+	if op == "" || took <= r.Above {
+		return ""
+	}
+	return fmt.Sprintf("p%v of %s was %s, above %v", r.Percentile, op, brief.Time(took), r.Above)
+}
+
+// take takes and keeps the captures of a rule.
+func (a *Auto) take(ctx context.Context, r Rule, reason string) {
+	a.setProblem("")
+	for _, kind := range r.Kinds {
+		c, err := a.Captures.unasked(ctx, kind, min(r.window(kind), a.Captures.Longest), reason)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			a.setProblem(fmt.Sprintf("%s at %s: %v", kind, time.Now().Format(time.TimeOnly), err))
+			continue
+		}
+		a.Captures.Keep(c)
+	}
+}
+
+func (a *Auto) setProblem(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.problem = text
+}
+
+// unasked takes a capture that nobody has asked for.
+func (s *Captures) unasked(
+	ctx context.Context, kind string, d time.Duration, reason string,
+) (c *Capture, err error) {
+	if kind == contentionKind {
+		c, err = s.Waits(ctx, Mode{Traced: true, Window: d}, reason)
+	} else {
+		c, err = s.Take(ctx, kind, d, false, reason)
+	}
+	if c != nil {
+		c.Unasked = true
+	}
+	return c, err
+}
