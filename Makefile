@@ -95,8 +95,8 @@ nested: ## vet and test the modules within this one
 	SKIP=browsertest scripts/nested.sh go test -count=1 $(TESTFLAGS) ./...
 
 .PHONY: browser
-browser: ## run the tests that drive a real browser (chromium)
-	scripts/browser.sh $(TESTFLAGS)
+browser: ## run the tests that drive a real browser (chromium), shortened (SHORT=)
+	scripts/browser.sh $(SHORT) $(TESTFLAGS)
 
 .PHONY: model
 model: ## check the protocol model at its large bounds
@@ -132,8 +132,9 @@ NIGHTLY := procs,PROCS=1 procs,PROCS=4 procs,PROCS=16 nolinkname vet-all test-38
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly
-nightly: ## what .ci/run takes only a slice of, and all mutants, arm64, s390x and the large models
+nightly: ## what .ci/run takes only a slice of, and the whole browser tests, all mutants, arm64, s390x, the large models
 	for one in $(NIGHTLY); do $(MAKE) $${one/,/ }; done
+	$(MAKE) browser SHORT=
 	$(MAKE) mutants
 	$(MAKE) test-emulated
 	$(MAKE) model
