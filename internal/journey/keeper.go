@@ -25,32 +25,33 @@ type keeper struct {
 	ids uint64 // the owner's
 }
 
-// keeperRequest asks for an answer to begin, or without that to end.
+// keeperRequest asks for an answer to begin by a clock, or without that to end.
 type keeperRequest struct {
+	clock  Clock
 	answer chan Handle
 	ended  Handle
 }
 
-func newKeeper(kind TrackerKind, c Clock, start func(func())) *keeper {
+func newKeeper(kind TrackerKind, start func(func())) *keeper {
 	t := &keeper{kind: kind, requests: make(chan keeperRequest, 1024), done: make(chan struct{})}
 	t.answers.New = func() any { return make(chan Handle, 1) }
 	t.min.Store(uint64(epoch.First))
 	if kind == KeeperIdle {
 		close(t.done)
 	} else {
-		start(func() { t.run(c) })
+		start(t.run)
 	}
 	return t
 }
 
 // run is the owner.
-func (t *keeper) run(c Clock) {
+func (t *keeper) run() {
 	defer close(t.done)
 	for r := range t.requests {
 		if r.answer == nil {
 			t.remove(r.ended)
 		} else {
-			r.answer <- t.add(c.Now())
+			r.answer <- t.add(r.clock.Now())
 		}
 	}
 }
@@ -90,7 +91,7 @@ func (t *keeper) Begin(c Clock) Handle {
 		return h
 	}
 	answer := t.answers.Get().(chan Handle)
-	t.requests <- keeperRequest{answer: answer}
+	t.requests <- keeperRequest{clock: c, answer: answer}
 	h := <-answer
 	t.answers.Put(answer)
 	return h

@@ -122,8 +122,7 @@ func newTracker(kind TrackerKind, start func(func())) (Tracker, Clock) {
 	var r register
 	switch kind {
 	case Keeper, KeeperNoop, KeeperIdle:
-		c := newClock()
-		return newKeeper(kind, c, start), c
+		return newKeeper(kind, start), newClock()
 	case Slots:
 		s := epoch.NewSlots()
 		return &slots{slots: s}, s
