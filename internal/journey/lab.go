@@ -22,6 +22,9 @@ type Config struct {
 	Reuse bool
 	// OSThreads gives each goroutine in the background an OS thread to itself.
 	OSThreads bool
+	// Stale are entries in the tracker that nobody takes out, and that keep nothing from
+	// being dropped: what a scan has to look at in vain.
+	Stale int
 	// Gate has whoever begins wait for committers that install their versions.
 	Gate bool
 }
@@ -42,6 +45,9 @@ type Map struct {
 func New(c Config) *Map {
 	m := &Map{config: c, cells: xsync.NewMap[string, *cell]()}
 	m.tracker, m.clock = newTracker(c.Tracker, m.start)
+	for i := range c.Stale {
+		m.tracker.(*checked).enter(none - 1 - epoch.Epoch(i))
+	}
 	m.cleaner = startCleaner(c.Cleaning, m.tracker, m.clock, m.start)
 	return m
 }

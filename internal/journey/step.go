@@ -1,6 +1,7 @@
 package journey
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -16,7 +17,14 @@ type Step struct {
 	// Retries says that an operation that does not commit is tried again. In the post
 	// it was counted as done otherwise; here it is an error then, and not counted.
 	Retries bool
+	Config  Config // the zero value: none, the engine is another map
 	Engine  bench.EngineSpec
+}
+
+// StepByName returns the step called name.
+func StepByName(name string) Step {
+	steps := Steps()
+	return steps[slices.IndexFunc(steps, func(s Step) bool { return s.Name == name })]
 }
 
 // Workloads are what is measured of each step: four hot keys, 10 % and 90 % puts.
@@ -40,7 +48,7 @@ func Steps() []Step {
 	var now Config
 	add := func(name, doc string, post [2][4]float64, change func()) *Step {
 		change()
-		steps = append(steps, Step{Name: name, Doc: doc, Post: post, Engine: Engine(name, doc, now)})
+		steps = append(steps, Step{Name: name, Doc: doc, Post: post, Config: now, Engine: Engine(name, doc, now)})
 		return &steps[len(steps)-1]
 	}
 	var nothing [2][4]float64

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"fmt"
+	"runtime/metrics"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/journey"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// What the post left open.
+
+// fell is the part of the throughput of one goroutine that two of them have, below which that is
+// a fall.
+const fell = 0.7
+
+// stale is how many entries nobody takes out, in the map of which that is tried.
+const stale = 10_000
+
+// twoThreads measures the map from epochs to counts at one and two goroutines: as in the post,
+// with a scan at each commit, and with entries in it that nobody takes out.
+func (a *answering) twoThreads() (answer, error) {
+	asked := journey.StepByName("counted").Config
+	each := asked
+	each.Cleaning = journey.Cleaning{Guard: journey.RightGuard}
+	long := asked
+	long.Stale = stale
+	cases := []struct {
+		name   string
+		config journey.Config
+	}{
+		{"a scan at each 32nd version", asked},
+		{"a scan at each commit", each},
+		{fmt.Sprintf("likewise to the first, %d entries left over", stale), long},
+	}
+	var sides []*side
+	for _, c := range cases {
+		for _, n := range []int{1, 2} {
+			sides = append(sides, &side{name: fmt.Sprintf("%s, %s", c.name, threads(n)), config: bench.Config{
+				Workload: workload("write-heavy", 0), Engine: journey.Engine("counted", "", c.config), Threads: n, Attempts: 1,
+			}})
+		}
+	}
+	profiles := make([]profiling.Profiles, len(sides))
+	recorder, err := profiling.NewRecorder(a.env.Name + " journey answers")
+	if err != nil {
+		return answer{}, err
+	}
+	defer recorder.Close()
+	var failure error
+	for i := range sides {
+		sides[i].around = func() func() {
+			stop, err := recorder.Start()
+			if err != nil {
+				failure = err
+				return func() {}
+			}
+			return func() {
+				var got profiling.Profiles
+				if got, failure = stop(); failure == nil {
+					profiles[i], failure = profiles[i].Merge(got)
+				}
+			}
+		}
+	}
+	if err := a.measure(sides); err != nil {
+		return answer{}, err
+	}
+	if failure != nil {
+		return answer{}, fmt.Errorf("profiling: %w", failure)
+	}
+	got := answer{names: 1, rows: [][]string{{"", "1 thread", "2 threads", "part", "in the scan", "begin and end"}}}
+	var parts []float64
+	var tops []string
+	for i, c := range cases {
+		one, two := sides[2*i].ops(), sides[2*i+1].ops()
+		p, err := journey.ReadProfile(profiles[2*i+1]["cpu"])
+		if err != nil {
+			return answer{}, err
+		}
+		parts = append(parts, two/one)
+		tops = append(tops, strings.Join(p.Top(3), ", "))
+		got.rows = append(got.rows, []string{
+			c.name, brief.Number(one), brief.Number(two), fmt.Sprintf("%.2f", two/one),
+			percent(p.Share("counted).lowest")), percent(p.Share("counted).add")),
+		})
+	}
+	switch {
+	case parts[0] < fell:
+		got.says = fmt.Sprintf("It falls here too, to %.2f; at two goroutines the processor time goes to %s.", parts[0], tops[0])
+	case parts[1] < fell:
+		got.says = fmt.Sprintf("It does not fall here as the post had it (%.2f), but does when each commit scans (%.2f): there the time goes to %s.", parts[0], parts[1], tops[1])
+	default:
+		got.says = fmt.Sprintf("It does not fall here, neither as the post had it (%.2f) nor when each commit scans (%.2f), where the time goes to %s.", parts[0], parts[1], tops[1])
+	}
+	got.says += fmt.Sprintf(" What does make it fall is what is left in the map: with %d entries that nobody takes out, %s at one goroutine become %s; the time goes to %s.",
+		stale, got.rows[1][1], got.rows[3][1], tops[2])
+	return got, nil
+}
+
+func percent(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) }
+
+// heapPeak notes the most that the heap has in use.
+type heapPeak struct{ bytes float64 }
+
+// around looks once in a millisecond.
+func (h *heapPeak) around() func() {
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(time.Millisecond)
+		defer t.Stop()
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		for {
+			metrics.Read(sample)
+			h.bytes = max(h.bytes, float64(sample[0].Value.Uint64()))
+			select {
+			case <-stop:
+				return
+			case <-t.C:
+			}
+		}
+	}()
+	return func() { close(stop); <-done }
+}
+
+// retryMemory measures retries that allocate a state, and such that use one again.
+func (a *answering) retryMemory() (answer, error) {
+	var sides []*side
+	peaks := make([]heapPeak, 2)
+	for i, name := range []string{"retry", "reuse"} {
+		sides = append(sides, &side{name: name, around: peaks[i].around, config: bench.Config{
+			Workload: workload("counter", 1), Engine: journey.StepByName(name).Engine, Threads: 8,
+		}})
+	}
+	if err := a.measure(sides); err != nil {
+		return answer{}, err
+	}
+	got := answer{names: 1, rows: [][]string{{"states", "ops/s", "aborts/op", "B/op", "allocs/op", "heap peak"}}}
+	var bytes []float64
+	for i, s := range sides {
+		bytes = append(bytes, s.median(bench.Measurement.BytesPerOp))
+		got.rows = append(got.rows, []string{
+			[]string{"allocated", "used again"}[i], brief.Number(s.ops()),
+			fmt.Sprintf("%.3f", s.median(bench.Measurement.AbortsPerOp)), fmt.Sprintf("%.0f", bytes[i]),
+			fmt.Sprintf("%.1f", s.median(bench.Measurement.AllocsPerOp)), brief.Number(peaks[i].bytes) + "B",
+		})
+	}
+	got.says = fmt.Sprintf("Eight goroutines that increment one counter allocate %.0f bytes for each increment that has committed, with %s aborts, and %.0f bytes when states are used again: what is left is the versions.",
+		bytes[0], got.rows[1][2], bytes[1])
+	return got, nil
+}
+
+// guard measures the wrong guard and the right one.
+func (a *answering) guard() (answer, error) {
+	var sides []*side
+	peaks := make([]heapPeak, 2)
+	versions := make([]int, 2)
+	for i, name := range []string{"keyed-bug", "keyed"} {
+		var engine bench.Versioner
+		spec := journey.StepByName(name).Engine
+		open := spec.New
+		spec.New = func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+			e, err := open(setup)
+			engine, _ = e.(bench.Versioner)
+			return e, err
+		}
+		sides = append(sides, &side{name: name, config: bench.Config{
+			Workload: workload("write-heavy", 0), Engine: spec, Threads: 2, Attempts: 1,
+		}, around: func() func() {
+			end := peaks[i].around()
+			return func() { end(); versions[i] = engine.Versions() }
+		}})
+	}
+	if err := a.measure(sides); err != nil {
+		return answer{}, err
+	}
+	got := answer{names: 1, rows: [][]string{{"guard", "ops/s", "versions of 4 keys", "heap peak"}}}
+	for i, name := range []string{"wrong", "right"} {
+		got.rows = append(got.rows, []string{name, brief.Number(sides[i].ops()), tableCount(float64(versions[i])), brief.Number(peaks[i].bytes) + "B"})
+	}
+	got.says = fmt.Sprintf("It took the mark of a key that was never pruned, the highest epoch there is, for an epoch, so it never was: %s versions at the end of a sample of %v, against %s that wait for the next tick.",
+		got.rows[1][2], a.duration, got.rows[2][2])
+	return got, nil
+}
