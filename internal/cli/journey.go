@@ -35,6 +35,7 @@ type journeySteps struct {
 	Format    string `help:"Format: table, for a terminal; markdown, as it stands in docs/journey.md; bench, the Go benchmark format, which benchstat reads." enum:"table,markdown,bench" default:"table" placeholder:"FORMAT" group:"Output"`
 	Output    string `help:"Write the results to FILE as well, which there is not yet, in the Go benchmark format." short:"o" placeholder:"FILE" group:"Output"`
 	Overwrite bool   `help:"Let --output replace a file." group:"Output"`
+	Flames    string `help:"Take CPU profiles of the write-heavy samples with the most goroutines, and draw a flame graph of each step in the folder DIR: STEP.svg." placeholder:"DIR" group:"Output"`
 	Seed      uint64 `help:"Seed of all random choices." default:"1" placeholder:"N" group:"Output"`
 	Quiet     bool   `help:"Report no progress." short:"q" group:"Output"`
 }
@@ -46,6 +47,8 @@ type journeyRun struct {
 	steps []journey.Step
 	run   results.Run
 	lines []*results.BenchWriter // to standard output, to --output, or neither
+
+	flames *journeyFlames // nil: none are drawn
 }
 
 // Run measures the steps and prints the table.
@@ -71,13 +74,18 @@ func (c *journeySteps) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	flames, err := startFlames(e.Name, c.Flames)
+	if err != nil {
+		return err
+	}
+	defer flames.close()
 	var file *os.File
 	if c.Output != "" {
 		if file, err = createOutput(c.Output, c.Overwrite); err != nil {
 			return err
 		}
 	}
-	r := &journeyRun{journeySteps: c, env: e, steps: steps}
+	r := &journeyRun{journeySteps: c, env: e, steps: steps, flames: flames}
 	r.run.Header = results.Header{
 		Program: strings.TrimSpace(e.Name + " " + version()), Args: e.args, Started: time.Now().UTC(),
 		Machine: results.ThisMachine(), FreeCPU: e.freeCPU(c.Quiet),
@@ -90,6 +98,7 @@ func (c *journeySteps) Run(e *env) error {
 		r.lines = append(r.lines, results.NewBenchWriter(file, r.run.Header))
 	}
 	err = r.measure()
+	err = cmp.Or(err, flames.draw())
 	for _, w := range r.lines {
 		w.Outcome(r.run.Outcome)
 		err = cmp.Or(err, writing("results", w.Flush()))
@@ -189,6 +198,9 @@ func (r *journeyRun) measure() error {
 func (r *journeyRun) sample(s bench.Step, p *progress) error {
 	return runTrial(r.env.ctx, s.Config, func(t *bench.Trial) error {
 		p.Running(s, t)
+		if c := s.Config; c.Threads == slices.Max(r.Threads) && c.Workload.Name == journey.Workloads()[1].Name {
+			r.flames.running(c, t)
+		}
 		if r.Warmup > 0 {
 			if _, err := t.RunFor(r.env.ctx, r.Warmup, false); err != nil {
 				return err

@@ -1,6 +1,10 @@
 package journey
 
-import "github.com/mvccmap/mvccmap/bench"
+import (
+	"runtime"
+
+	"github.com/mvccmap/mvccmap/bench"
+)
 
 // Engine returns what package bench measures as a map of the parts of c.
 func Engine(name, doc string, c Config) bench.EngineSpec {
@@ -50,6 +54,9 @@ func (s *session) update(fn func(tx *Tx)) error {
 		s.Tries++
 		tx := s.m.Begin()
 		fn(tx)
+		if s.m.config.Yield {
+			runtime.Gosched()
+		}
 		if tx.Commit() == nil {
 			s.Commits++
 			return nil

@@ -22,9 +22,11 @@ type Config struct {
 	Reuse bool
 	// OSThreads gives each goroutine in the background an OS thread to itself.
 	OSThreads bool
-	// Stale are entries in the tracker that nobody takes out, and that keep nothing from
-	// being dropped: what a scan has to look at in vain.
-	Stale int
+	// LeaveAborted leaves a transaction that does not commit in the tracker: a bug that
+	// one goroutine alone cannot show.
+	LeaveAborted bool
+	// Yield lets others run before a transaction of the engine commits, so that many do not.
+	Yield bool
 	// Gate has whoever begins wait for committers that install their versions.
 	Gate bool
 }
@@ -45,9 +47,6 @@ type Map struct {
 func New(c Config) *Map {
 	m := &Map{config: c, cells: xsync.NewMap[string, *cell]()}
 	m.tracker, m.clock = newTracker(c.Tracker, m.start)
-	for i := range c.Stale {
-		m.tracker.(*checked).enter(none - 1 - epoch.Epoch(i))
-	}
 	m.cleaner = startCleaner(c.Cleaning, m.tracker, m.clock, m.start)
 	return m
 }
@@ -163,7 +162,9 @@ func (tx *Tx) giveBack() {
 func (tx *Tx) Commit() error {
 	m := tx.m
 	if !tx.install() {
-		tx.End()
+		if !m.config.LeaveAborted {
+			tx.End()
+		}
 		return ErrConflict
 	}
 	m.tracker.End(tx.handle) // must precede: it would keep what it has just covered

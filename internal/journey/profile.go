@@ -24,6 +24,10 @@ type stack struct {
 	nanos int64
 }
 
+// preempted is where a function is found that lost its processor: its time is the
+// function's.
+const preempted = "runtime.asyncPreempt"
+
 // ReadProfile reads a CPU profile in the format of pprof.
 func ReadProfile(data []byte) (*Profile, error) {
 	raw, err := profile.Parse(bytes.NewReader(data))
@@ -40,6 +44,9 @@ func ReadProfile(data []byte) (*Profile, error) {
 					st.funcs = append(st.funcs, brief.Func(line.Function.Name))
 				}
 			}
+		}
+		if n := len(st.funcs) - 1; n > 0 && st.funcs[n] == preempted {
+			st.funcs = st.funcs[:n]
 		}
 		p.stacks = append(p.stacks, st)
 		p.total += st.nanos
