@@ -23,6 +23,7 @@ type journeyAnswers struct {
 	Duration *time.Duration `help:"Length of a sample. Default: 500ms, with --quick 100ms." placeholder:"TIME" group:"How long"`
 
 	Format string `help:"Format: table, for a terminal, or markdown, as it stands in docs/journey.md." enum:"table,markdown" default:"table" placeholder:"FORMAT" group:"Output"`
+	Flames string `help:"Draw the CPU profile of the last row of two-threads, as a flame graph, in the folder DIR: two-threads.svg." placeholder:"DIR" group:"Output"`
 	Seed   uint64 `help:"Seed of all random choices." default:"1" placeholder:"N" group:"Output"`
 	Quiet  bool   `help:"Report no progress." short:"q" group:"Output"`
 }
@@ -62,6 +63,7 @@ type answering struct {
 	duration time.Duration
 	seed     uint64
 	said     io.Writer
+	flames   string // a folder, or ""
 	question string
 }
 
@@ -74,7 +76,7 @@ func (c *journeyAnswers) Run(e *env) error {
 		}
 		list = slices.DeleteFunc(list, func(q question) bool { return !slices.Contains(c.Question, q.name) })
 	}
-	a := &answering{env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed, said: e.stderr}
+	a := &answering{env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed, said: e.stderr, flames: c.Flames}
 	if c.Quick {
 		a.count, a.duration = 1, 100*time.Millisecond
 	}
@@ -89,6 +91,11 @@ func (c *journeyAnswers) Run(e *env) error {
 		checkRun(a.duration, 0))
 	if err != nil {
 		return err
+	}
+	if c.Flames != "" {
+		if err := canCreate(c.Flames); err != nil {
+			return usagef("--flames: expected a folder that can be written: %w", err)
+		}
 	}
 	if c.Quiet {
 		a.said = io.Discard

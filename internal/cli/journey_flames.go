@@ -86,21 +86,26 @@ func (f *journeyFlames) draw() error {
 		if step.Profiles["cpu"] == nil {
 			continue
 		}
-		p, err := journey.ReadProfile(step.Profiles["cpu"])
-		if err != nil {
+		if err := drawFlame(f.dir, name, step.title, step.Profiles["cpu"]); err != nil {
 			return err
-		}
-		var b bytes.Buffer
-		if err := p.WriteFlame(&b, step.title); err != nil {
-			return err
-		}
-		err = os.MkdirAll(f.dir, 0o777)
-		if err == nil {
-			err = replaceFile(filepath.Join(f.dir, name+".svg"), b.Bytes())
-		}
-		if err != nil {
-			return writing("flame graphs", err)
 		}
 	}
 	return nil
+}
+
+// drawFlame draws a CPU profile as the file name.svg in a folder.
+func drawFlame(dir, name, title string, cpu []byte) error {
+	p, err := journey.ReadProfile(cpu)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := p.WriteFlame(&b, title); err != nil {
+		return err
+	}
+	err = os.MkdirAll(dir, 0o777)
+	if err == nil {
+		err = replaceFile(filepath.Join(dir, name+".svg"), b.Bytes())
+	}
+	return writing("flame graphs", err)
 }

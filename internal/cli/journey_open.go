@@ -78,7 +78,7 @@ func (a *answering) twoThreads() (answer, error) {
 	var tops []string
 	for i, c := range cases {
 		one, two := sides[2*i].ops(), sides[2*i+1].ops()
-		p, err := journey.ReadProfile(profiles[2*i+1]["cpu"])
+		p, err := journey.ReadProfile(profiles[2*i+1]["cpu"]) // nil if it was too short for a sample
 		if err != nil {
 			return answer{}, err
 		}
@@ -89,6 +89,12 @@ func (a *answering) twoThreads() (answer, error) {
 		got.rows = append(got.rows, []string{
 			c.name, brief.Number(one), brief.Number(two), fmt.Sprintf("%.2g", two/one), tableCount(aborts), percent(scans[i]),
 		})
+	}
+	if a.flames != "" {
+		last := sides[len(sides)-1]
+		if err := drawFlame(a.flames, a.question, last.name+": processor time", profiles[len(sides)-1]["cpu"]); err != nil {
+			return answer{}, err
+		}
 	}
 	falls := func(i int) string {
 		if parts[i] < fell {

@@ -58,6 +58,9 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 		i := slices.IndexFunc(s.funcs, func(f string) bool { return strings.HasPrefix(f, "journey.") })
 		if i >= 0 {
 			funcs = s.funcs[i:]
+			if j := slices.IndexFunc(funcs, isRuntime); j >= 0 {
+				funcs = funcs[:j+1] // what the runtime does within is its own business
+			}
 		}
 		at := root
 		at.nanos += s.nanos
@@ -75,7 +78,7 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 			return
 		}
 		depth = max(depth, level+1)
-		short := []rune(f.name)
+		short := []rune(shortName.Replace(f.name))
 		if room := int((width - 6) / flameLetter); len(short) > room {
 			short = short[:max(room, 0)]
 		}
@@ -101,13 +104,18 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 	})
 }
 
+// shortName leaves of a name what tells functions of the laboratory apart.
+var shortName = strings.NewReplacer("journey.", "", "(*", "", ")", "")
+
 // flameColour tells the laboratory, its libraries and the rest apart.
 func flameColour(name string) string {
 	switch {
 	case strings.HasPrefix(name, "journey."):
 		return "#f4a261"
-	case strings.HasPrefix(name, "runtime."):
+	case isRuntime(name), !strings.Contains(name, "."): // without a package: assembly, and what is no function
 		return "#ced4da"
 	}
 	return "#e9c46a"
 }
+
+func isRuntime(name string) bool { return strings.HasPrefix(name, "runtime.") }

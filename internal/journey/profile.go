@@ -28,8 +28,11 @@ type stack struct {
 // function's.
 const preempted = "runtime.asyncPreempt"
 
-// ReadProfile reads a CPU profile in the format of pprof.
+// ReadProfile reads a CPU profile in the format of pprof; none, of nil, is empty.
 func ReadProfile(data []byte) (*Profile, error) {
+	if data == nil {
+		return new(Profile), nil
+	}
 	raw, err := profile.Parse(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("reading the profile: %w", err)
