@@ -16,8 +16,8 @@ the Go benchmark format, everything else to standard error. While a run lasts,
 its profiles can be looked at in a browser.
 
 "run" is the default command. "verify" checks the map itself, for as long as you
-like. "list" describes every workload, engine and metric. "journey" relives how a
-map like this one came to what it is.`
+like. "journey" relives how a map like this one came to what it is. "list"
+describes every workload, engine and metric.`
 
 // exitCodes ends every --help.
 const exitCodes = `

@@ -214,6 +214,10 @@ func (r *journeyRun) sample(s bench.Step, p *progress) error {
 		if err := t.Verify(); err != nil {
 			return err
 		}
+		if m.Ops == 0 {
+			p.note("%s: no operation has committed in %v", stepName(s), m.Wall)
+			return nil
+		}
 		sample := results.NewSample(s.Config, m)
 		r.run.Samples = append(r.run.Samples, sample)
 		for _, w := range r.lines {

@@ -83,7 +83,7 @@ func (h Holder) Measure(d time.Duration) (nanos, bytes, allocs float64, err erro
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	begun, n := time.Now(), 0
-	for time.Since(begun) < d {
+	for n == 0 || time.Since(begun) < d {
 		for range 1000 { // so that reading the clock is nothing
 			h.hold(things)
 		}
