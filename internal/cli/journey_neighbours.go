@@ -39,7 +39,7 @@ func (a *answering) holding() (answer, error) {
 	for k, h := range holders {
 		nanos = append(nanos, results.Median(figures[k][0]))
 		got.rows = append(got.rows, []string{
-			h.Doc, fmt.Sprintf("%.0f", nanos[k]), fmt.Sprintf("%.0f", results.Median(figures[k][1])), fmt.Sprintf("%.0f", results.Median(figures[k][2])),
+			h.Doc, tableCount(nanos[k]), fmt.Sprintf("%.0f", results.Median(figures[k][1])), fmt.Sprintf("%.0f", results.Median(figures[k][2])),
 		})
 	}
 	best := slices.Index(nanos, slices.Min(nanos))
@@ -61,8 +61,8 @@ func (a *answering) secondLock() (answer, error) {
 		name   string
 		engine bench.EngineSpec
 	}{
-		{"two: a gate that commits close, the list's", journey.Engine("two-locks", "", two)},
-		{"one: the list's", journey.Engine("one-lock", "", list)},
+		{"two: of a gate and of the list", journey.Engine("two-locks", "", two)},
+		{"one: of the list", journey.Engine("one-lock", "", list)},
 		{"none: slots per P", journey.StepByName("slots").Engine},
 	}
 	var sides []*side
@@ -89,7 +89,7 @@ func (a *answering) secondLock() (answer, error) {
 		return fmt.Sprintf("%.2f, %.2f and %.2f", sides[to*n].ops()/sides[from*n].ops(),
 			sides[to*n+1].ops()/sides[from*n+1].ops(), sides[to*n+2].ops()/sides[from*n+2].ops())
 	}
-	got.says = fmt.Sprintf("Of reads, writes and both, with eight goroutines: without the first lock there are %s times as many, and without the second once more %s times; RavenDB had a fall to a quarter, and then 1.08, 1.05 and 1.00 of the beginning.",
+	got.says = fmt.Sprintf("Of reads, writes and both, with eight goroutines: without the gate, which commits close, there are %s times as many, and without the lock of the list once more %s times; RavenDB fell to a quarter without its first lock, as the second was met more often, and without both had 1.08, 1.05 and 1.00 of the beginning.",
 		change(0, 1), change(1, 2))
 	return got, nil
 }

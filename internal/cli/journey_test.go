@@ -219,5 +219,5 @@ func TestJourneyAnswers(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "two-threads.svg"))
 	stdout, _ = succeed(t, "journey", "answers", "guard", "-q", "--duration=20ms", "--count=1")
 	require.NotContains(t, stdout, "two-threads: ")
-	require.Regexp(t, `(?m)^wrong +[\d.]+[kM]? +[\d,]+ `, stdout)
+	require.Regexp(t, `(?m)^wrong +[\d.]+[kM]? +[\d,]+$`, stdout)
 }
