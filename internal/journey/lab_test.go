@@ -2,12 +2,14 @@ package journey
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // eachConfig runs a test on every tracker and chain, and on each way of cleaning.
@@ -186,4 +188,57 @@ func TestGate(t *testing.T) {
 	_, err = trial.RunOps(t.Context(), 400)
 	require.NoError(t, err)
 	require.NoError(t, trial.Verify())
+}
+
+// watched is a chain that tells when it is read.
+type watched struct {
+	chain
+	read func()
+}
+
+func (w *watched) at(e epoch.Epoch) *version {
+	w.read()
+	return w.chain.at(e)
+}
+
+// Who reads at an epoch that is drawn, and whose version is not there yet, waits for it.
+func TestReadWaitsForCommitter(t *testing.T) {
+	m := New(Config{Tracker: Counted, Chain: List})
+	defer m.Close()
+	put(t, m, "a", 1)
+	c := m.cell("a")
+	c.chain = &watched{c.chain, func() {
+		if c.busy.Load() {
+			t.Error("the chain is read while a committer is busy")
+		}
+	}}
+	c.lock()
+	e := m.clock.Next()
+	got := make(chan uint64)
+	go func() {
+		tx := m.Begin()
+		defer tx.End()
+		v, _ := tx.Get("a")
+		got <- v
+	}()
+	for range 100 {
+		runtime.Gosched() // the reader should have come to where it waits
+	}
+	c.chain.push(&version{epoch: e, value: 2})
+	c.unlock()
+	require.Equal(t, uint64(2), <-got)
+}
+
+// A transaction that does not commit leaves the tracker, unless it is to have that bug.
+func TestLeaveAborted(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		m := New(Config{Tracker: Counted, Chain: List, LeaveAborted: stays})
+		put(t, m, "a", 1)
+		tx := m.Begin()
+		tx.Put("a", 2)
+		put(t, m, "a", 3)
+		require.ErrorIs(t, tx.Commit(), ErrConflict)
+		require.Equal(t, stays, m.tracker.MinVisible(m.clock) < m.clock.Now())
+		m.Close()
+	}
 }

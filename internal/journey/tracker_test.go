@@ -189,3 +189,61 @@ func TestTrackersTogether(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// heldClock is a clock whose first reader waits until it is released, and which says what it meets.
+type heldClock struct {
+	Clock
+	loaded, release, again chan struct{}
+	calls                  int // of Now, by one goroutine
+}
+
+func (c *heldClock) Now() epoch.Epoch {
+	e := c.Clock.Now()
+	switch c.calls++; c.calls {
+	case 1:
+		close(c.loaded)
+		<-c.release
+	case 2:
+		close(c.again)
+	}
+	return e
+}
+
+// scanned is a register that calls after when it has been scanned.
+type scanned struct {
+	register
+	after func()
+}
+
+func (r *scanned) lowest() epoch.Epoch {
+	e := r.register.lowest()
+	r.after()
+	return e
+}
+
+// Who scans has announced the bound before: a transaction that has loaded the clock before that,
+// and is entered when the scan is over, begins again.
+func TestBoundBeforeScan(t *testing.T) {
+	eachTracker(t, func(t *testing.T, _ TrackerKind, made Tracker, c Clock) {
+		tr, ok := made.(*checked)
+		if !ok {
+			t.Skip("it has no bound, or package epoch's")
+		}
+		slow := &heldClock{Clock: c, loaded: make(chan struct{}), release: make(chan struct{}), again: make(chan struct{})}
+		begun := make(chan Handle, 1)
+		go func() { begun <- tr.Begin(slow) }()
+		<-slow.loaded
+		c.Next()
+		tr.register = &scanned{tr.register, func() {
+			close(slow.release)
+			select {
+			case <-slow.again:
+			case h := <-begun:
+				begun <- h
+			}
+		}}
+		least := tr.MinVisible(c)
+		h := <-begun
+		require.GreaterOrEqual(t, h.Epoch, least)
+	})
+}
