@@ -51,17 +51,19 @@ func TestMinVisible(t *testing.T) {
 		require.Equal(t, first.Epoch, tr.MinVisible(c))
 
 		tr.End(second)
+		other := begin() // who owns the list has taken all that came before
 		require.Equal(t, first.Epoch, tr.MinVisible(c), "the lowest is still there")
 		tr.End(first)
-		last := begin() // who owns the list has taken all that came before
+		last := begin()
 		require.Equal(t, epoch.First+2, last.Epoch)
 		want := third.Epoch
 		if !forgets(kind) {
 			want = first.Epoch
 		}
 		require.Equal(t, want, tr.MinVisible(c))
-		tr.End(third)
-		tr.End(last)
+		for _, h := range []Handle{third, other, last} {
+			tr.End(h)
+		}
 		c.Next()
 		tr.End(begin())
 		if forgets(kind) {
