@@ -42,10 +42,14 @@ type flameBox struct {
 }
 
 var flamePage = template.Must(template.New("flame").Parse(
-	`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{.Width}} {{.Height}}" font-family="monospace" font-size="11">
+	`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{.Width}} {{.Height}}"
+ font-family="monospace" font-size="11">
 <rect width="100%" height="100%" fill="#fff"/>
 <text x="4" y="17" font-size="13">{{.Title}}</text>
-{{range .Boxes}}<g><title>{{.Title}}</title><rect x="{{printf "%.1f" .X}}" y="{{.Y}}" width="{{printf "%.1f" .Width}}" height="17" fill="{{.Colour}}" stroke="#fff" stroke-width=".5"/>{{if .Text}}<text x="{{printf "%.1f" .X}}" dx="3" dy="12.5" y="{{.Y}}">{{.Text}}</text>{{end}}</g>
+{{range .Boxes}}<g><title>{{.Title}}</title>
+<rect x="{{printf "%.1f" .X}}" y="{{.Y}}" width="{{printf "%.1f" .Width}}" height="17"
+ fill="{{.Colour}}" stroke="#fff" stroke-width=".5"/>
+{{if .Text}}<text x="{{printf "%.1f" .X}}" dx="3" dy="12.5" y="{{.Y}}">{{.Text}}</text>{{end}}</g>
 {{end}}</svg>
 `))
 
@@ -55,8 +59,7 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 	root := &frame{name: "all", calls: map[string]*frame{}}
 	for _, s := range p.stacks {
 		funcs := []string{"the harness and the runtime"}
-		i := slices.IndexFunc(s.funcs, func(f string) bool { return strings.HasPrefix(f, "journey.") })
-		if i >= 0 {
+		if i := slices.IndexFunc(s.funcs, isLab); i >= 0 {
 			funcs = s.funcs[i:]
 			if j := slices.IndexFunc(funcs, isRuntime); j >= 0 {
 				funcs = funcs[:j+1] // what the runtime does within is its own business
@@ -83,7 +86,8 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 			short = short[:max(room, 0)]
 		}
 		boxes = append(boxes, flameBox{
-			X: x, Width: width, Y: flameHead + level*flameRow, Text: string(short), Colour: flameColour(f.name),
+			X: x, Width: width, Y: flameHead + level*flameRow,
+			Text: string(short), Colour: flameColour(f.name),
 			Title: fmt.Sprintf("%s: %.1f %%", f.name, 100*float64(f.nanos)/float64(root.nanos)),
 		})
 		var calls []*frame
@@ -100,7 +104,8 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 	}
 	draw(root, 0, 0)
 	return flamePage.Execute(w, map[string]any{
-		"Width": flameWidth, "Height": flameHead + depth*flameRow + 4, "Title": title, "Boxes": boxes,
+		"Width": flameWidth, "Height": flameHead + depth*flameRow + 4,
+		"Title": title, "Boxes": boxes,
 	})
 }
 
@@ -110,12 +115,13 @@ var shortName = strings.NewReplacer("journey.", "", "(*", "", ")", "")
 // flameColour tells the laboratory, its libraries and the rest apart.
 func flameColour(name string) string {
 	switch {
-	case strings.HasPrefix(name, "journey."):
+	case isLab(name):
 		return "#f4a261"
-	case isRuntime(name), !strings.Contains(name, "."): // without a package: assembly, and what is no function
+	case isRuntime(name), !strings.Contains(name, "."): // assembly has no package
 		return "#ced4da"
 	}
 	return "#e9c46a"
 }
 
+func isLab(name string) bool     { return strings.HasPrefix(name, "journey.") }
 func isRuntime(name string) bool { return strings.HasPrefix(name, "runtime.") }

@@ -91,12 +91,15 @@ func (h Holder) Measure(d time.Duration) (nanos, bytes, allocs float64, err erro
 	}
 	took := time.Since(begun)
 	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(kept)
 	kept = nil
 	for _, t := range things {
 		if n := t.holders.Load(); n != 0 {
-			return 0, 0, 0, fmt.Errorf("%s: %d transactions have not given back what they held", h.Name, n)
+			err = fmt.Errorf("%s: %d transactions have not given back what they held", h.Name, n)
+			return 0, 0, 0, err
 		}
 	}
 	per := func(x float64) float64 { return x / float64(n) }
-	return per(float64(took)), per(float64(after.TotalAlloc - before.TotalAlloc)), per(float64(after.Mallocs - before.Mallocs)), nil
+	return per(float64(took)), per(float64(after.TotalAlloc - before.TotalAlloc)),
+		per(float64(after.Mallocs - before.Mallocs)), nil
 }

@@ -42,7 +42,9 @@ func newKeyedMap() *keyedMap { return &keyedMap{xsync.NewMap[uint64, reading]()}
 
 func (t *keyedMap) enter(e epoch.Epoch) Handle {
 	id := uint64(goid.Get())
-	t.of.Compute(id, func(r reading, _ bool) (reading, xsync.ComputeOp) { return r.begun(e), xsync.UpdateOp })
+	t.of.Compute(id, func(r reading, _ bool) (reading, xsync.ComputeOp) {
+		return r.begun(e), xsync.UpdateOp
+	})
 	return Handle{Epoch: e, id: id}
 }
 

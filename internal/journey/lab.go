@@ -180,7 +180,9 @@ func (tx *Tx) Commit() error {
 // latches.
 func (tx *Tx) install() bool {
 	if len(tx.writes) > 1 {
-		slices.SortFunc(tx.writes, func(a, b write) int { return cmp.Compare(a.cell.id, b.cell.id) })
+		slices.SortFunc(tx.writes, func(a, b write) int {
+			return cmp.Compare(a.cell.id, b.cell.id)
+		})
 	}
 	if tx.m.config.Gate {
 		tx.m.gate.Lock()

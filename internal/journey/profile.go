@@ -82,7 +82,9 @@ func (p *Profile) Top(n int) []string {
 	for name := range self {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(self[b], self[a]), strings.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(self[b], self[a]), strings.Compare(a, b))
+	})
 	names = names[:min(n, len(names))]
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s %.0f %%", name, 100*float64(self[name])/float64(max(p.total, 1)))

@@ -51,7 +51,9 @@ func Steps() []Step {
 	var now Config
 	add := func(name, doc string, figures post, change func()) *Step {
 		change()
-		steps = append(steps, Step{Name: name, Doc: doc, Post: figures, Config: now, Engine: Engine(name, doc, now)})
+		steps = append(steps, Step{
+			Name: name, Doc: doc, Post: figures, Config: now, Engine: Engine(name, doc, now),
+		})
 		return &steps[len(steps)-1]
 	}
 	var nothing post
@@ -109,30 +111,51 @@ func Steps() []Step {
 		post{{2_426_305, 1_138_293, 1_297_350, 1_581_117}, {831_512, 651_383, 864_551, 1_133_964}},
 		func() { now.Every = 100 * time.Millisecond })
 	add("counted-100ms", "Likewise with the concurrent map",
-		post{{2_033_145, 1_588_019, 1_729_478, 2_155_202}, {806_951, 736_237, 1_163_395, 1_664_437}},
+		post{
+			{2_033_145, 1_588_019, 1_729_478, 2_155_202},
+			{806_951, 736_237, 1_163_395, 1_664_437},
+		},
 		func() { now.Tracker = Counted })
 	add("list-walked", "Lists again, whose versions each committer counts by walking",
 		nothing, func() { now.Chain = WalkedList })
 	add("list-counted", "The number of versions is kept",
-		post{{2_290_893, 1_604_327, 1_891_342, 1_937_384}, {932_854, 966_232, 1_135_402, 1_620_440}},
+		post{
+			{2_290_893, 1_604_327, 1_891_342, 1_937_384},
+			{932_854, 966_232, 1_135_402, 1_620_440},
+		},
 		func() { now.Chain = List })
 	add("keyed-bug",
 		"A concurrent map from a goroutine to its epoch; and a guard that never lets "+
 			"anything be pruned",
-		post{{2_887_534, 2_366_272, 2_162_653, 2_449_227}, {1_271_287, 1_578_856, 1_340_980, 1_519_457}},
+		post{
+			{2_887_534, 2_366_272, 2_162_653, 2_449_227},
+			{1_271_287, 1_578_856, 1_340_980, 1_519_457},
+		},
 		func() { now.Tracker, now.Guard = KeyedMap, WrongGuard })
 	add("keyed", "The right guard",
-		post{{3_022_274, 2_583_841, 3_152_546, 4_209_720}, {2_467_899, 1_987_672, 2_540_089, 3_310_157}},
+		post{
+			{3_022_274, 2_583_841, 3_152_546, 4_209_720},
+			{2_467_899, 1_987_672, 2_540_089, 3_310_157},
+		},
 		func() { now.Guard = RightGuard })
 	add("keyed-locked", "A map under a mutex, which allocates nothing",
-		post{{3_917_122, 2_935_325, 2_410_565, 2_138_870}, {2_789_017, 2_308_032, 2_285_734, 2_274_920}},
+		post{
+			{3_917_122, 2_935_325, 2_410_565, 2_138_870},
+			{2_789_017, 2_308_032, 2_285_734, 2_274_920},
+		},
 		func() { now.Tracker = KeyedLocked })
 	add("keyed-words",
 		"The concurrent map, with a word for each goroutine that is changed in place",
-		post{{3_921_045, 3_351_487, 4_130_101, 6_100_774}, {2_948_892, 2_523_596, 2_943_223, 4_064_741}},
+		post{
+			{3_921_045, 3_351_487, 4_130_101, 6_100_774},
+			{2_948_892, 2_523_596, 2_943_223, 4_064_741},
+		},
 		func() { now.Tracker = KeyedWords })
 	add("retry", "What does not commit is tried again, with a new state",
-		post{{4_255_294, 3_727_360, 4_222_921, 4_512_409}, {2_887_463, 2_083_535, 2_093_721, 1_800_087}},
+		post{
+			{4_255_294, 3_727_360, 4_222_921, 4_512_409},
+			{2_887_463, 2_083_535, 2_093_721, 1_800_087},
+		},
 		func() {}).Retries = true
 	add("reuse", "States are used again",
 		nothing, func() { now.Reuse = true }).Retries = true
@@ -142,6 +165,7 @@ func Steps() []Step {
 		nothing, func() { now.Tracker = Slots }).Retries = true
 	product, _ := bench.EngineByName("mvcc")
 	return append(steps, Step{
-		Name: product.Name, Doc: "This module's map, through View and Update", Retries: true, Engine: product,
+		Name: product.Name, Doc: "This module's map, through View and Update",
+		Retries: true, Engine: product,
 	})
 }

@@ -113,7 +113,8 @@ const (
 
 // trackerKinds are all of them.
 var trackerKinds = []TrackerKind{
-	Copied, Keeper, KeeperNoop, KeeperIdle, Segmented, Counted, Ordered, KeyedMap, KeyedLocked, KeyedWords, Slots,
+	Copied, Keeper, KeeperNoop, KeeperIdle, Segmented, Counted, Ordered,
+	KeyedMap, KeyedLocked, KeyedWords, Slots,
 }
 
 // newTracker makes a tracker, and the clock that it goes with. If it has a goroutine,
