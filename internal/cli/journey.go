@@ -89,7 +89,8 @@ func (c *journeySteps) Run(e *env) error {
 	r.run.Header = results.Header{
 		Program: strings.TrimSpace(e.Name + " " + version()), Args: e.args, Started: time.Now().UTC(),
 		Machine: results.ThisMachine(), FreeCPU: e.freeCPU(c.Quiet),
-		Seed: c.Seed, Count: count, Warmup: c.Warmup, Duration: duration, Loop: "closed", ClockCost: bench.ClockCost(),
+		Seed: c.Seed, Count: count, Warmup: c.Warmup, Duration: duration,
+		Loop: "closed", ClockCost: bench.ClockCost(),
 	}
 	if c.Format == "bench" {
 		r.lines = append(r.lines, results.NewBenchWriter(e.stdout, r.run.Header))
@@ -122,7 +123,9 @@ func (c *journeySteps) named() ([]journey.Step, error) {
 	if err := checkList("--step", "step", c.Step, stepNames()); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(s journey.Step) bool { return !slices.Contains(c.Step, s.Name) }), nil
+	return slices.DeleteFunc(all, func(s journey.Step) bool {
+		return !slices.Contains(c.Step, s.Name)
+	}), nil
 }
 
 func stepNames() []string {
@@ -198,8 +201,8 @@ func (r *journeyRun) measure() error {
 func (r *journeyRun) sample(s bench.Step, p *progress) error {
 	return runTrial(r.env.ctx, s.Config, func(t *bench.Trial) error {
 		p.Running(s, t)
-		if c := s.Config; c.Threads == slices.Max(r.Threads) && c.Workload.Name == journey.Workloads()[1].Name {
-			r.flames.running(c, t)
+		if s.Config.Threads == slices.Max(r.Threads) && s.Config.Workload.Name == journey.Workloads()[1].Name {
+			r.flames.running(s.Config, t)
 		}
 		if r.Warmup > 0 {
 			if _, err := t.RunFor(r.env.ctx, r.Warmup, false); err != nil {

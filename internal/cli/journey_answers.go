@@ -54,7 +54,9 @@ func questions() []question {
 	}
 }
 
-func questionNames() []string { return namesOf(questions(), func(q question) string { return q.name }) }
+func questionNames() []string {
+	return namesOf(questions(), func(q question) string { return q.name })
+}
 
 // answering is the questions under way.
 type answering struct {
@@ -74,9 +76,13 @@ func (c *journeyAnswers) Run(e *env) error {
 		if err := checkList("answers", "question", c.Question, questionNames()); err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(q question) bool { return !slices.Contains(c.Question, q.name) })
+		list = slices.DeleteFunc(list, func(q question) bool {
+			return !slices.Contains(c.Question, q.name)
+		})
 	}
-	a := &answering{env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed, said: e.stderr, flames: c.Flames}
+	a := &answering{
+		env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed, said: e.stderr, flames: c.Flames,
+	}
 	if c.Quick {
 		a.count, a.duration = 1, 100*time.Millisecond
 	}
@@ -124,7 +130,8 @@ func (c *journeyAnswers) Run(e *env) error {
 		text.line("")
 		indent = "    "
 	}
-	for _, line := range append(results.DescribeMachine(h), h.CPU, fmt.Sprintf("seed %d, %d x %v", a.seed, a.count, a.duration)) {
+	how := fmt.Sprintf("seed %d, %d x %v", a.seed, a.count, a.duration)
+	for _, line := range append(results.DescribeMachine(h), h.CPU, how) {
 		text.verbatim(indent, line)
 	}
 	return text.err

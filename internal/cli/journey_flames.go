@@ -55,7 +55,8 @@ func (f *journeyFlames) running(c bench.Config, t *bench.Trial) {
 	}
 	step := f.of[c.Engine.Name]
 	if step == nil {
-		step = &journeyFlame{title: fmt.Sprintf("%s: processor time, %s, %s", c.Engine.Name, c.Workload.Name, threads(c.Threads))}
+		step = &journeyFlame{title: fmt.Sprintf("%s: processor time, %s, %s",
+			c.Engine.Name, c.Workload.Name, threads(c.Threads))}
 		f.of[c.Engine.Name] = step
 	}
 	t.Around(func() func() {

@@ -24,7 +24,9 @@ func eachConfig(t *testing.T, test func(t *testing.T, c Config)) {
 				"tick":       {Workers: 1, Threshold: 2, Every: time.Millisecond, Guard: RightGuard},
 			} {
 				t.Run(fmt.Sprintf("%s/%s/%s", tracker, chain, name), func(t *testing.T) {
-					test(t, Config{Tracker: tracker, Chain: chain, Cleaning: cleaning, Reuse: name == "tick"})
+					c := Config{Tracker: tracker, Chain: chain, Cleaning: cleaning}
+					c.Reuse = name == "tick"
+					test(t, c)
 				})
 			}
 		}
@@ -124,7 +126,8 @@ func TestNothingIsEverPruned(t *testing.T) {
 		for _, chain := range chainKinds {
 			for _, guard := range []Guard{NoGuard, RightGuard, WrongGuard} {
 				t.Run(fmt.Sprintf("%s/%s/%s", tracker, chain, guard), func(t *testing.T) {
-					n := overwritten(t, Config{Tracker: tracker, Chain: chain, Cleaning: Cleaning{Guard: guard}}, commits)
+					c := Config{Tracker: tracker, Chain: chain, Cleaning: Cleaning{Guard: guard}}
+					n := overwritten(t, c, commits)
 					if guard == WrongGuard || !forgets(tracker) {
 						require.Equal(t, commits, n)
 					} else {
@@ -139,8 +142,9 @@ func TestNothingIsEverPruned(t *testing.T) {
 // A worker prunes what it is asked for.
 func TestWorkersPrune(t *testing.T) {
 	for _, spaced := range []bool{false, true} {
-		c := Config{Tracker: Counted, Chain: List, Cleaning: Cleaning{Workers: 2, Threshold: 4, Spaced: spaced, Guard: RightGuard}}
-		m := New(c)
+		m := New(Config{Tracker: Counted, Chain: List, Cleaning: Cleaning{
+			Workers: 2, Threshold: 4, Spaced: spaced, Guard: RightGuard,
+		}})
 		for i := range 403 {
 			put(t, m, "a", uint64(i))
 		}
@@ -164,7 +168,9 @@ func TestSteps(t *testing.T) {
 				p.Keys = 4
 				w, err := w.With(p)
 				require.NoError(t, err)
-				trial, err := bench.New(bench.Config{Workload: w, Engine: step.Engine, Threads: 4, AuditInterval: time.Millisecond})
+				trial, err := bench.New(bench.Config{
+					Workload: w, Engine: step.Engine, Threads: 4, AuditInterval: time.Millisecond,
+				})
 				require.NoError(t, err)
 				defer trial.Close()
 				m, err := trial.RunOps(t.Context(), 400)

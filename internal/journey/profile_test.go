@@ -14,7 +14,9 @@ import (
 // sampled returns a CPU profile of stacks, each the innermost function first.
 func sampled(t *testing.T, nanos []int64, stacks ...[]string) []byte {
 	t.Helper()
-	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}
+	p := &profile.Profile{SampleType: []*profile.ValueType{
+		{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"},
+	}}
 	at := map[string]*profile.Location{}
 	for i, names := range stacks {
 		s := &profile.Sample{Value: []int64{1, nanos[i]}}
@@ -36,9 +38,10 @@ func sampled(t *testing.T, nanos []int64, stacks ...[]string) []byte {
 
 func TestProfile(t *testing.T) {
 	const here = "github.com/mvccmap/mvccmap/internal/journey."
+	const scan, put = here + "(*counted).lowest", here + "(*session).Put"
 	data := sampled(t, []int64{50, 30, 20},
-		[]string{"sync.(*Mutex).Lock", here + "(*counted).lowest", here + "(*session).Put", "bench.run"},
-		[]string{"runtime.asyncPreempt", here + "(*counted).lowest", here + "(*session).Put", "bench.run"},
+		[]string{"sync.(*Mutex).Lock", scan, put, "bench.run"},
+		[]string{"runtime.asyncPreempt", scan, put, "bench.run"},
 		[]string{"runtime.futex", "runtime.mcall"})
 	p, err := ReadProfile(data)
 	require.NoError(t, err)

@@ -108,7 +108,7 @@ const (
 	KeyedMap    TrackerKind = "keyed"        // a concurrent map from a goroutine to its epoch
 	KeyedLocked TrackerKind = "keyed-locked" // likewise, a map under a mutex
 	KeyedWords  TrackerKind = "keyed-words"  // likewise, each goroutine's word is made once
-	Slots       TrackerKind = "slots"        // package epoch: a slot for each state, idle ones kept per P
+	Slots       TrackerKind = "slots"        // package epoch: a slot for each, idle ones per P
 )
 
 // trackerKinds are all of them.

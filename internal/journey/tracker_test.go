@@ -132,7 +132,8 @@ func beginRace(tr Tracker, c Clock) error {
 		return fmt.Errorf("nobody has read the clock")
 	}
 	if h.Epoch < least {
-		return fmt.Errorf("a transaction reads at %d, and what is not seen at %d may be dropped", h.Epoch, least)
+		return fmt.Errorf("a transaction reads at %d, and what is not seen at %d may be dropped",
+			h.Epoch, least)
 	}
 	return nil
 }
@@ -182,7 +183,8 @@ func TestTrackersTogether(t *testing.T) {
 					h := tr.Begin(c)
 					e := c.Next()
 					if least := tr.MinVisible(c); least > h.Epoch || h.Epoch >= e {
-						t.Errorf("a transaction reads at %d, the min visible epoch is %d, and the clock %d", h.Epoch, least, e)
+						t.Errorf("a transaction reads at %d, the min visible epoch is %d, and the clock %d",
+							h.Epoch, least, e)
 					}
 					tr.End(h)
 				}
@@ -231,7 +233,8 @@ func TestBoundBeforeScan(t *testing.T) {
 		if !ok {
 			t.Skip("it has no bound, or package epoch's")
 		}
-		slow := &heldClock{Clock: c, loaded: make(chan struct{}), release: make(chan struct{}), again: make(chan struct{})}
+		slow := &heldClock{Clock: c}
+		slow.loaded, slow.release, slow.again = make(chan struct{}), make(chan struct{}), make(chan struct{})
 		begun := make(chan Handle, 1)
 		go func() { begun <- tr.Begin(slow) }()
 		<-slow.loaded
