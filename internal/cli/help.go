@@ -87,7 +87,7 @@ var examples = map[string][]Example{
 		{"All steps in ten minutes; in one", "journey"},
 		{"", "journey --quick"},
 		{"Two steps beside each other, for benchstat", "journey --step counted,slots -o journey.txt"},
-		{"", "$ go tool benchstat -filter .unit:ops/s -col /engine journey.txt"},
+		{"", "$ go tool benchstat -filter .unit:ops/s -col /engine -ignore /retries journey.txt"},
 		{"What was left open", "journey answers"},
 		{"", "journey answers two-threads --flames flames"},
 	},

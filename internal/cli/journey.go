@@ -19,7 +19,7 @@ import (
 // journeyCmd is "mvccbench journey".
 type journeyCmd struct {
 	Steps   journeySteps   `cmd:"" default:"withargs" help:"Measure every step, beside the post's figures, in ten minutes. This is the default."`
-	Answers journeyAnswers `cmd:"" help:"Measure what the post and its neighbours left open, and answer each question in a sentence, in two minutes."`
+	Answers journeyAnswers `cmd:"" help:"Measure what the post and its neighbours left open, and answer each question in a sentence, in a minute."`
 }
 
 // journeySteps is "mvccbench journey steps". The fields are the flags.

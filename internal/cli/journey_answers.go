@@ -18,7 +18,7 @@ import (
 type journeyAnswers struct {
 	Question []string `arg:"" optional:"" help:"Questions to answer: ${enum_questions}. All if none is named."`
 
-	Quick    bool           `help:"One short sample of each figure: half a minute for all." group:"How long"`
+	Quick    bool           `help:"One short sample of each figure: ten seconds for all." group:"How long"`
 	Count    *int           `help:"Samples of each figure; medians are shown. Default: 3, with --quick 1." placeholder:"N" group:"How long"`
 	Duration *time.Duration `help:"Length of a sample. Default: 500ms, with --quick 100ms." placeholder:"TIME" group:"How long"`
 
