@@ -86,8 +86,8 @@ var examples = map[string][]Example{
 	"journey": {
 		{"All steps in ten minutes; in one", "journey"},
 		{"", "journey --quick"},
-		{"Two steps beside each other, for benchstat", "journey --step counted,slots -o journey.txt"},
-		{"", "$ go tool benchstat -filter .unit:ops/s -col /engine -ignore /retries journey.txt"},
+		{"Two steps beside each other, for benchstat", "journey --step counted,slots -o j.txt"},
+		{"", "$ go tool benchstat -filter .unit:ops/s -col /engine -ignore /retries j.txt"},
 		{"What was left open", "journey answers"},
 		{"", "journey answers two-threads --flames flames"},
 	},
