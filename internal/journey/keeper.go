@@ -10,7 +10,7 @@ import (
 
 // keeper is a tracker with one goroutine that owns the list of the active, and
 // publishes the lowest epoch. A transaction begins when the owner has answered, with
-// the epoch that the owner read: whoever was not asked for cannot be overlooked.
+// the epoch that the owner read: there is none that it does not know.
 type keeper struct {
 	kind     TrackerKind
 	requests chan keeperRequest
@@ -19,8 +19,8 @@ type keeper struct {
 	min      atomic.Uint64
 
 	mu     sync.Mutex
-	active []Handle        // by id, and so by epoch
-	idle   []keeperRequest // of [KeeperIdle]: what nobody will ever take
+	active []Handle      // by id, and so by epoch
+	idle   []epoch.Epoch // of [KeeperIdle]: what has begun and ended, which nobody will ever take
 
 	ids uint64 // the owner's
 }
@@ -87,7 +87,7 @@ func (t *keeper) publish() {
 func (t *keeper) Begin(c Clock) Handle {
 	if t.kind == KeeperIdle {
 		h := Handle{Epoch: c.Now()}
-		t.leaveThere(keeperRequest{ended: h})
+		t.leaveThere(h.Epoch)
 		return h
 	}
 	answer := t.answers.Get().(chan Handle)
@@ -104,15 +104,15 @@ func (t *keeper) End(h Handle) {
 	case KeeperNoop:
 		t.remove(Handle{}) // the bug: there is none, and all are looked at to find that out
 	case KeeperIdle:
-		t.leaveThere(keeperRequest{ended: h})
+		t.leaveThere(h.Epoch)
 	}
 }
 
-// leaveThere queues a request for an owner that does not run.
-func (t *keeper) leaveThere(r keeperRequest) {
+// leaveThere queues what an owner that does not run should know.
+func (t *keeper) leaveThere(e epoch.Epoch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.idle = append(t.idle, r)
+	t.idle = append(t.idle, e)
 }
 
 func (t *keeper) MinVisible(Clock) epoch.Epoch { return epoch.Epoch(t.min.Load()) }
