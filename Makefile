@@ -184,6 +184,10 @@ pictures: ## make the pictures of docs/profiling.md, with chromium, in three min
 	mkdir -p docs/pictures
 	MVCCMAP_PICTURES=$(CURDIR)/docs/pictures go -C profiling/browsertest test -count=1 -run '^TestPictures$$' .
 
+.PHONY: journey
+journey: ## measure the tables and pictures of docs/journey.md anew, in a quarter of an hour (ARGS)
+	scripts/journey.sh $(ARGS)
+
 .PHONY: bars
 bars: ## measure the performance bars, each against its reference
 	go run ./internal/bars

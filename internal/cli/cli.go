@@ -35,6 +35,7 @@ type root struct {
 	Runs    runsCmd    `cmd:"" help:"List the runs that were kept with --save, show them in the browser, and delete them."`
 	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results, or of a saved run."`
 	Table   tableCmd   `cmd:"" help:"Measure, and print in the form of tables that others have published: ravendb, free-batch, goroutines."`
+	Journey journeyCmd `cmd:"" help:"Relive how a Java MVCC map got fast, step by step, beside the figures of its author; answer what was left open."`
 	List    listCmd    `cmd:"" help:"Describe every workload, engine, metric and format."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`

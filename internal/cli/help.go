@@ -16,7 +16,8 @@ the Go benchmark format, everything else to standard error. While a run lasts,
 its profiles can be looked at in a browser.
 
 "run" is the default command. "verify" checks the map itself, for as long as you
-like. "list" describes every workload, engine and metric.`
+like. "journey" relives how a map like this one came to what it is. "list"
+describes every workload, engine and metric.`
 
 // exitCodes ends every --help.
 const exitCodes = `
@@ -81,6 +82,14 @@ var examples = map[string][]Example{
 		{"Reads and writes under a shared lock and without it", "table ravendb"},
 		{"What cleaning up in the background is worth", "table free-batch"},
 		{"100,000 goroutines and one critical section", "table goroutines"},
+	},
+	"journey": {
+		{"All steps in ten minutes; in one", "journey"},
+		{"", "journey --quick"},
+		{"Two steps beside each other, for benchstat", "journey --step counted,slots -o j.txt"},
+		{"", "$ go tool benchstat -filter .unit:ops/s -col /engine -ignore /retries j.txt"},
+		{"What was left open", "journey answers"},
+		{"", "journey answers two-threads --flames flames"},
 	},
 	"list": {
 		{"Everything", "list"},

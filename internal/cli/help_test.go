@@ -45,7 +45,7 @@ func TestOtherProgram(t *testing.T) {
 		code int
 	}{
 		{"--help", ExitOK}, {"--version", ExitOK}, {"list", ExitOK}, {"serve --help", ExitOK}, {"verify --help", ExitOK},
-		{"compare --help", ExitOK}, {"report --help", ExitOK}, {"runs --help", ExitOK}, {"table --help", ExitOK}, {"list --help", ExitOK},
+		{"compare --help", ExitOK}, {"report --help", ExitOK}, {"runs --help", ExitOK}, {"table --help", ExitOK}, {"journey steps --help", ExitOK}, {"journey answers --help", ExitOK}, {"list --help", ExitOK},
 		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x", ExitUsage}, {"runs", ExitOK},
 		{strings.Join(quick("--workload=begin"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--format=table"), " "), ExitOK},
@@ -89,7 +89,7 @@ func TestOtherProgram(t *testing.T) {
 // Every command shows examples and the exit codes in its help, in 80 columns.
 func TestHelpOfEachCommand(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	for _, args := range []string{"", "run", "serve", "verify", "compare", "runs", "runs rm", "report", "table", "table ravendb", "table free-batch", "table goroutines", "list"} {
+	for _, args := range []string{"", "run", "serve", "verify", "compare", "runs", "runs rm", "report", "table", "table ravendb", "table free-batch", "table goroutines", "journey", "journey steps", "journey answers", "list"} {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
 		require.Contains(t, stdout, "\nExit codes: 0 ", args)

@@ -10,12 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/journey"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // listCmd is "mvccbench list".
 type listCmd struct {
-	What string `arg:"" optional:"" default:"all" help:"What to describe: workloads, engines, metrics or formats. All of it if none is named."`
+	What string `arg:"" optional:"" default:"all" help:"What to describe: workloads, engines, metrics, formats or journey. All of it if none is named."`
 }
 
 // Run describes everything that can be named on the command line and that
@@ -29,6 +30,7 @@ func (c *listCmd) Run(e *env) error {
 		{"engines", listEngines},
 		{"metrics", listMetrics},
 		{"formats", listFormats},
+		{"journey", listJourney},
 	}
 	names := []string{"all"}
 	for _, part := range parts {
@@ -121,6 +123,18 @@ func listFormats(w *textWriter, _ *env) {
 	}
 	w.line("")
 	w.line("Runs that were interrupted, or slowed down by instruments, are marked in each.")
+}
+
+func listJourney(w *textWriter, _ *env) {
+	w.line("Steps of journey (--step), in their order. Each changes what it says, and leaves the rest as it was before.")
+	for _, s := range journey.Steps() {
+		w.entry(s.Name, s.Doc+".")
+	}
+	w.line("")
+	w.line("Questions of journey answers.")
+	for _, q := range questions() {
+		w.entry(q.name, q.asks)
+	}
 }
 
 // sentence begins text with a capital, unless it begins with a name.

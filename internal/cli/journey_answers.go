@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
+)
+
+// journeyAnswers is "mvccbench journey answers".
+type journeyAnswers struct {
+	Question []string `arg:"" optional:"" help:"Questions to answer: ${enum_questions}. All if none is named."`
+
+	Quick    bool           `help:"One short sample of each figure: ten seconds for all." group:"How long"`
+	Count    *int           `help:"Samples of each figure; medians are shown. Default: 3, with --quick 1." placeholder:"N" group:"How long"`
+	Duration *time.Duration `help:"Length of a sample. Default: 500ms, with --quick 100ms." placeholder:"TIME" group:"How long"`
+
+	Format string `help:"Format: table, for a terminal, or markdown, as it stands in docs/journey.md." enum:"table,markdown" default:"table" placeholder:"FORMAT" group:"Output"`
+	Flames string `help:"Draw the CPU profile of the last row of two-threads, as a flame graph, in the folder DIR: two-threads.svg." placeholder:"DIR" group:"Output"`
+	Seed   uint64 `help:"Seed of all random choices." default:"1" placeholder:"N" group:"Output"`
+	Quiet  bool   `help:"Report no progress." short:"q" group:"Output"`
+}
+
+// A question is one that the post, or a neighbour, left open.
+type question struct {
+	name, asks string
+	answer     func(a *answering) (answer, error)
+}
+
+// answer is a table, of which the first row is the header and the first columns are names, and
+// what follows from it.
+type answer struct {
+	rows  [][]string
+	names int
+	says  string
+}
+
+func questions() []question {
+	return []question{
+		{"two-threads", "Why did the map from epochs to counts fall at two threads?", (*answering).twoThreads},
+		{"retry-memory", "What memory do retries take, and what does using states again save?", (*answering).retryMemory},
+		{"guard", "What did the guard do that never let anything be pruned?", (*answering).guard},
+		{"holding", "What should a read transaction keep the few things in that it holds?", (*answering).holding},
+		{"second-lock", "What did it bring to take the second lock out of begin, after the first?", (*answering).secondLock},
+		{"cleanup-workers", "How many workers should clean up after commits that delete much?", (*answering).cleanupWorkers},
+		{"os-threads", "Goroutines or OS threads?", (*answering).osThreads},
+	}
+}
+
+func questionNames() []string {
+	return namesOf(questions(), func(q question) string { return q.name })
+}
+
+// answering is the questions under way.
+type answering struct {
+	env      *env
+	count    int
+	duration time.Duration
+	seed     uint64
+	said     io.Writer
+	flames   string // a folder, or ""
+	question string
+}
+
+// Run answers the questions.
+func (c *journeyAnswers) Run(e *env) error {
+	list := questions()
+	if len(c.Question) > 0 {
+		if err := checkList("answers", "question", c.Question, questionNames()); err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(q question) bool {
+			return !slices.Contains(c.Question, q.name)
+		})
+	}
+	a := &answering{
+		env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed, said: e.stderr, flames: c.Flames,
+	}
+	if c.Quick {
+		a.count, a.duration = 1, 100*time.Millisecond
+	}
+	if c.Count != nil {
+		a.count = *c.Count
+	}
+	if c.Duration != nil {
+		a.duration = *c.Duration
+	}
+	err := cmp.Or(
+		numbers("--count", listOf(&a.count), "a number of 1 or more", within(1, math.MaxInt)),
+		checkRun(a.duration, 0))
+	if err != nil {
+		return err
+	}
+	if c.Flames != "" {
+		if err := canCreate(c.Flames); err != nil {
+			return usagef("--flames: expected a folder that can be written: %w", err)
+		}
+	}
+	if c.Quiet {
+		a.said = io.Discard
+	}
+	h := results.Header{
+		Program: strings.TrimSpace(e.Name + " " + version()), Args: e.args, Started: time.Now(),
+		Machine: results.ThisMachine(), FreeCPU: e.freeCPU(c.Quiet),
+	}
+	text := &textWriter{w: e.stdout, width: cmp.Or(terminalWidth(e.stdout), 80)}
+	for i, q := range list {
+		a.question = q.name
+		got, err := q.answer(a)
+		if err != nil {
+			if context.Cause(e.ctx) != nil {
+				fmt.Fprintf(e.stderr, "interrupted after %d of %d questions\n", i, len(list))
+			}
+			return err
+		}
+		if err := got.print(text, c.Format == "markdown", q); err != nil {
+			return err
+		}
+	}
+	indent := ""
+	if c.Format == "markdown" {
+		text.line("Measured by:")
+		text.line("")
+		indent = "    "
+	}
+	how := fmt.Sprintf("seed %d, %d x %v", a.seed, a.count, a.duration)
+	for _, line := range append(results.DescribeMachine(h), h.CPU, how) {
+		text.verbatim(indent, line)
+	}
+	return text.err
+}
+
+// print writes question, figures and answer.
+func (a *answer) print(text *textWriter, markdown bool, q question) error {
+	head, write := q.name+": "+q.asks, results.WriteTable
+	if markdown {
+		head, write = fmt.Sprintf("**%s**: %s", q.name, q.asks), results.WriteMarkdown
+	}
+	text.line(head)
+	text.line("")
+	if err := write(text.w, a.rows, func(column int) bool { return column < a.names }); err != nil {
+		return writing("table", err)
+	}
+	text.line("")
+	text.line(a.says)
+	text.line("")
+	return text.err
+}
+
+// A side is what is set beside others in an answer.
+type side struct {
+	name   string // says in the progress what is measured
+	config bench.Config
+	around func() (end func())
+
+	got []bench.Measurement
+}
+
+// measure takes the samples of all sides in turns.
+func (a *answering) measure(sides []*side) error {
+	for i := range a.count {
+		for _, s := range sides {
+			if err := a.sample(s, i); err != nil {
+				return fmt.Errorf("%s, %s: %w", a.question, s.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (a *answering) sample(s *side, i int) error {
+	fmt.Fprintf(a.said, "%s: %s, sample %d of %d\n", a.question, s.name, i+1, a.count)
+	c := s.config
+	c.Seed, c.Sample = a.seed, i
+	if c.Rate == 0 {
+		c.LatencySample = bench.NoLatency
+	}
+	return runTrial(a.env.ctx, c, func(t *bench.Trial) error {
+		if _, err := t.RunFor(a.env.ctx, max(a.duration/10, 1), false); err != nil {
+			return err
+		}
+		if s.around != nil {
+			t.Around(s.around)
+		}
+		m, err := t.RunFor(a.env.ctx, a.duration, true)
+		s.got = append(s.got, m)
+		return err
+	})
+}
+
+// median returns the median of a figure of the samples of a side.
+func (s *side) median(figure func(m bench.Measurement) float64) float64 {
+	list := make([]float64, len(s.got))
+	for i, m := range s.got {
+		list[i] = figure(m)
+	}
+	return results.Median(list)
+}
+
+func (s *side) ops() float64 { return s.median(bench.Measurement.OpsPerSecond) }
+
+// workload returns a workload of package bench, with so many keys if keys is not 0.
+func workload(name string, keys int) bench.Workload {
+	w, _ := bench.WorkloadByName(name)
+	if keys != 0 {
+		w.Params.Keys = keys
+	}
+	return w
+}

@@ -1,0 +1,151 @@
+package journey
+
+import (
+	"slices"
+	"sort"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// A version is a value of a key, from its epoch to that of the next newer one.
+type version struct {
+	epoch epoch.Epoch
+	value uint64
+	older atomic.Pointer[version]
+}
+
+// A chain is the versions of a key. Who pushes or prunes holds the key's latch; readers
+// hold nothing.
+type chain interface {
+	// newest returns the newest version, at the newest one that is not above e, or nil.
+	newest() *version
+	at(e epoch.Epoch) *version
+	push(v *version)
+	// prune drops what nobody sees who reads at least, and returns the lowest epoch
+	// at which a version ends that it has left; none if there is only the newest.
+	prune(least epoch.Epoch) (ends epoch.Epoch)
+	// depth returns the number of versions. It needs no latch.
+	depth() int
+}
+
+// A ChainKind is a kind of chain.
+type ChainKind string
+
+// The kinds of chains.
+const (
+	List       ChainKind = "list"        // linked, the newest version first
+	WalkedList ChainKind = "list-walked" // likewise, and its depth is found by walking
+	Indexed    ChainKind = "indexed"     // with an immutable sorted index for old readers
+)
+
+var chainKinds = []ChainKind{List, WalkedList, Indexed}
+
+func newChain(kind ChainKind) chain {
+	switch kind {
+	case List:
+		return new(list)
+	case WalkedList:
+		return new(walkedList)
+	case Indexed:
+		return new(indexed)
+	}
+	panic("journey: no chain is called " + string(kind))
+}
+
+// list is linked from the newest version to the oldest.
+type list struct {
+	head atomic.Pointer[version]
+	n    atomic.Int64 // versions
+}
+
+func (l *list) newest() *version { return l.head.Load() }
+
+func (l *list) at(e epoch.Epoch) *version {
+	v := l.head.Load()
+	for v != nil && v.epoch > e {
+		v = v.older.Load()
+	}
+	return v
+}
+
+func (l *list) push(v *version) {
+	v.older.Store(l.head.Load())
+	l.head.Store(v)
+	l.n.Add(1)
+}
+
+func (l *list) prune(least epoch.Epoch) (ends epoch.Epoch) {
+	ends = none
+	v, kept := l.head.Load(), 1
+	for v != nil && v.epoch > least {
+		older := v.older.Load()
+		if older == nil {
+			return ends
+		}
+		ends = v.epoch
+		v, kept = older, kept+1
+	}
+	if v != nil { // what is older ends at v, and nobody reads below least
+		v.older.Store(nil)
+		l.n.Store(int64(kept))
+	}
+	return ends
+}
+
+func (l *list) depth() int { return int(l.n.Load()) }
+
+// walkedList counts its versions each time.
+type walkedList struct{ list }
+
+func (l *walkedList) depth() (n int) {
+	for v := l.head.Load(); v != nil; v = v.older.Load() {
+		n++
+	}
+	return n
+}
+
+// indexed is a list with an index of its versions, from the oldest to the newest, in
+// which a reader that needs an old one searches. An index never changes: a push makes a
+// longer one, in the same array while that has room, and pruning a shorter one.
+type indexed struct {
+	list
+	index atomic.Pointer[[]*version]
+}
+
+func (x *indexed) at(e epoch.Epoch) *version {
+	if v := x.head.Load(); v == nil || v.epoch <= e {
+		return v
+	}
+	index := *x.index.Load()
+	i := sort.Search(len(index), func(i int) bool { return index[i].epoch > e })
+	if i == 0 {
+		return nil
+	}
+	return index[i-1]
+}
+
+func (x *indexed) push(v *version) {
+	var longer []*version
+	if old := x.index.Load(); old != nil {
+		longer = *old
+	}
+	longer = append(longer, v)
+	x.index.Store(&longer) // must precede: who finds v too new looks here for an older one
+	x.list.push(v)
+}
+
+func (x *indexed) prune(least epoch.Epoch) (ends epoch.Epoch) {
+	index := *x.index.Load()
+	i := sort.Search(len(index), func(i int) bool { return index[i].epoch > least })
+	if i > 1 {
+		shorter := slices.Clone(index[i-1:])
+		shorter[0].older.Store(nil)
+		x.index.Store(&shorter)
+		x.n.Store(int64(len(shorter)))
+	}
+	if i < len(index) && len(index) > 1 {
+		return index[max(i, 1)].epoch
+	}
+	return none
+}

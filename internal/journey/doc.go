@@ -1,0 +1,19 @@
+// Package journey is a laboratory: a small MVCC map whose parts can be exchanged, to
+// live through what the author of another one has published. Each [Step] is a step of
+// that post as a configuration of parts, beside the figures that the post gives for it.
+// The command "mvccbench journey" measures them; docs/journey.md tells what they teach.
+//
+// The map is simple, and right in every configuration: snapshot reads, and of two
+// transactions that write the same key the first to commit wins. What a configuration
+// may be is slow, or unable to drop anything. Its parts are
+//
+//   - the [Tracker], which knows what live transactions read, and so the min visible
+//     epoch, below which nobody reads;
+//   - the chain of a key's versions;
+//   - the cleaning: who computes the min visible epoch and when, who drops versions,
+//     and how often that is asked for;
+//   - whether the state of a transaction is allocated or used again.
+//
+// Nothing that users import depends on this package. Package epoch is one of the
+// trackers, and package mvcc the last step.
+package journey

@@ -1,0 +1,146 @@
+package journey
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/goid"
+)
+
+// The trackers in which an entry belongs to a goroutine. Of several transactions of a
+// goroutine the entry has the lowest epoch, until all of them have ended: right, but
+// coarse. The post's trackers had an entry for each thread, and one transaction in it.
+
+// reading is what a goroutine reads: open transactions, at an epoch or above.
+type reading struct {
+	epoch epoch.Epoch
+	open  int
+}
+
+// begun is what r becomes with one transaction more.
+func (r reading) begun(e epoch.Epoch) reading {
+	if r.open == 0 {
+		r.epoch = e
+	}
+	return reading{r.epoch, r.open + 1}
+}
+
+func (r reading) lowest(than epoch.Epoch) epoch.Epoch {
+	if r.open == 0 {
+		return than
+	}
+	return min(than, r.epoch)
+}
+
+// keyedMap keeps them in a concurrent map, which makes an entry anew at each change.
+type keyedMap struct{ of *xsync.Map[uint64, reading] }
+
+func newKeyedMap() *keyedMap { return &keyedMap{xsync.NewMap[uint64, reading]()} }
+
+func (t *keyedMap) enter(e epoch.Epoch) Handle {
+	id := uint64(goid.Get())
+	t.of.Compute(id, func(r reading, _ bool) (reading, xsync.ComputeOp) {
+		return r.begun(e), xsync.UpdateOp
+	})
+	return Handle{Epoch: e, id: id}
+}
+
+func (t *keyedMap) leave(h Handle) {
+	t.of.Compute(h.id, func(r reading, _ bool) (reading, xsync.ComputeOp) {
+		r.open--
+		return r, xsync.UpdateOp
+	})
+}
+
+func (t *keyedMap) lowest() epoch.Epoch {
+	low := none
+	t.of.Range(func(_ uint64, r reading) bool {
+		low = r.lowest(low)
+		return true
+	})
+	return low
+}
+
+// keyedLocked keeps them in a map under a mutex, which allocates nothing.
+type keyedLocked struct {
+	mu sync.Mutex
+	of map[uint64]reading
+}
+
+func newKeyedLocked() *keyedLocked { return &keyedLocked{of: map[uint64]reading{}} }
+
+func (t *keyedLocked) enter(e epoch.Epoch) Handle {
+	id := uint64(goid.Get())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of[id] = t.of[id].begun(e)
+	return Handle{Epoch: e, id: id}
+}
+
+func (t *keyedLocked) leave(h Handle) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.of[h.id]
+	r.open--
+	t.of[h.id] = r
+}
+
+func (t *keyedLocked) lowest() epoch.Epoch {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	low := none
+	for _, r := range t.of {
+		low = r.lowest(low)
+	}
+	return low
+}
+
+// keyedWords has a word for each goroutine, which is found in a concurrent map and
+// changed in place: an epoch, and in its lowest bits how many are open.
+type keyedWords struct {
+	of *xsync.Map[uint64, *paddedWord]
+}
+
+type paddedWord struct {
+	atomic.Uint64
+	_ [120]byte
+}
+
+// openBits are the bits of a word that count what is open.
+const openBits = 16
+
+func newKeyedWords() *keyedWords { return &keyedWords{xsync.NewMap[uint64, *paddedWord]()} }
+
+func (t *keyedWords) enter(e epoch.Epoch) Handle {
+	id := uint64(goid.Get())
+	word, ok := t.of.Load(id)
+	if !ok {
+		word, _ = t.of.LoadOrStore(id, new(paddedWord))
+	}
+	for {
+		old := word.Load() // another goroutine may end a transaction of this one
+		entered := old + 1
+		if old&(1<<openBits-1) == 0 {
+			entered = uint64(e)<<openBits | 1
+		}
+		if word.CompareAndSwap(old, entered) {
+			return Handle{Epoch: e, word: &word.Uint64}
+		}
+	}
+}
+
+func (t *keyedWords) leave(h Handle) { h.word.Add(^uint64(0)) }
+
+func (t *keyedWords) lowest() epoch.Epoch {
+	low := none
+	t.of.Range(func(_ uint64, word *paddedWord) bool {
+		if w := word.Load(); w&(1<<openBits-1) > 0 {
+			low = min(low, epoch.Epoch(w>>openBits))
+		}
+		return true
+	})
+	return low
+}

@@ -1,0 +1,148 @@
+package journey
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// A Clock gives the epochs of commits.
+type Clock interface {
+	// Now returns the newest epoch that was drawn, Next draws the next one.
+	Now() epoch.Epoch
+	Next() epoch.Epoch
+}
+
+// A Tracker knows which epochs live transactions read. All methods are safe for
+// concurrent use.
+type Tracker interface {
+	// Begin begins a transaction, which reads as of the handle's epoch, and End ends
+	// it: once, and maybe on another goroutine.
+	Begin(c Clock) Handle
+	End(h Handle)
+	// MinVisible returns an epoch below which no live transaction reads, nor any that
+	// begins later.
+	MinVisible(c Clock) epoch.Epoch
+	// Close ends what the tracker has running.
+	Close()
+}
+
+// A Handle names a live transaction to its tracker.
+type Handle struct {
+	Epoch epoch.Epoch
+	id    uint64         // in trackers that have entries of their own for each transaction
+	word  *atomic.Uint64 // in [keyedWords]
+	slot  *epoch.Slot    // in [slots], with its generation
+	gen   epoch.Gen
+}
+
+// clock is a clock of its own.
+type clock struct{ now atomic.Uint64 }
+
+func newClock() *clock {
+	c := new(clock)
+	c.now.Store(uint64(epoch.First))
+	return c
+}
+
+func (c *clock) Now() epoch.Epoch  { return epoch.Epoch(c.now.Load()) }
+func (c *clock) Next() epoch.Epoch { return epoch.Epoch(c.now.Add(1)) }
+
+// none is above every epoch.
+const none = epoch.Epoch(math.MaxUint64)
+
+// A register is where live transactions are entered: a tracker but for the race
+// between one that begins and a scan.
+type register interface {
+	enter(e epoch.Epoch) Handle
+	leave(h Handle)
+	// lowest returns the lowest epoch that was entered before the call, and not left
+	// since; or none.
+	lowest() epoch.Epoch
+}
+
+// checked makes a tracker of a register. A transaction that has loaded the clock and
+// is not entered yet is in no scan. So whoever scans announces the clock as a bound
+// first, and whoever begins looks at the bound when it is entered: if that has passed
+// its epoch it begins again. This is package epoch's protocol.
+type checked struct {
+	register
+	bound atomic.Uint64
+}
+
+func (t *checked) Begin(c Clock) Handle {
+	for {
+		h := t.enter(c.Now())
+		if epoch.Epoch(t.bound.Load()) <= h.Epoch { // must follow: see checked
+			return h
+		}
+		t.leave(h)
+	}
+}
+
+func (t *checked) End(h Handle) { t.leave(h) }
+
+func (t *checked) MinVisible(c Clock) epoch.Epoch {
+	m := c.Now()
+	for b := t.bound.Load(); b < uint64(m) && !t.bound.CompareAndSwap(b, uint64(m)); {
+		b = t.bound.Load()
+	}
+	return min(m, t.lowest()) // must follow: see checked
+}
+
+func (t *checked) Close() {}
+
+// A TrackerKind is a kind of tracker.
+type TrackerKind string
+
+// The kinds of trackers.
+const (
+	Copied      TrackerKind = "copied"       // one map of the active, copied for each scan
+	Keeper      TrackerKind = "keeper"       // one goroutine that owns the list of the active
+	KeeperNoop  TrackerKind = "keeper-noop"  // likewise, and what ends is never taken off the list
+	KeeperIdle  TrackerKind = "keeper-idle"  // likewise, and the goroutine was never started
+	Segmented   TrackerKind = "segmented"    // 16 maps of the active
+	Counted     TrackerKind = "counted"      // a concurrent map from an epoch to how many read it
+	Ordered     TrackerKind = "ordered"      // likewise, ordered by epoch
+	KeyedMap    TrackerKind = "keyed"        // a concurrent map from a goroutine to its epoch
+	KeyedLocked TrackerKind = "keyed-locked" // likewise, a map under a mutex
+	KeyedWords  TrackerKind = "keyed-words"  // likewise, each goroutine's word is made once
+	Slots       TrackerKind = "slots"        // package epoch: a slot for each, idle ones per P
+)
+
+// trackerKinds are all of them.
+var trackerKinds = []TrackerKind{
+	Copied, Keeper, KeeperNoop, KeeperIdle, Segmented, Counted, Ordered,
+	KeyedMap, KeyedLocked, KeyedWords, Slots,
+}
+
+// newTracker makes a tracker, and the clock that it goes with. If it has a goroutine,
+// start runs that.
+func newTracker(kind TrackerKind, start func(func())) (Tracker, Clock) {
+	var r register
+	switch kind {
+	case Keeper, KeeperNoop, KeeperIdle:
+		return newKeeper(kind, start), newClock()
+	case Slots:
+		s := epoch.NewSlots()
+		return &slots{slots: s}, s
+	case Copied:
+		r = newCopied()
+	case Segmented:
+		r = newSegmented()
+	case Counted:
+		r = newCounted()
+	case Ordered:
+		r = new(ordered)
+	case KeyedMap:
+		r = newKeyedMap()
+	case KeyedLocked:
+		r = newKeyedLocked()
+	case KeyedWords:
+		r = newKeyedWords()
+	default:
+		panic("journey: no tracker is called " + string(kind))
+	}
+	return &checked{register: r}, newClock()
+}
