@@ -1,5 +1,7 @@
 package mvcc
 
+import "slices"
+
 // An undone is what a savepoint puts back: write i was this.
 type undone[K comparable, V any] struct {
 	i   int
@@ -106,6 +108,9 @@ func (st *txState[K, V]) restore(was mark) {
 		st.writes[i] = write[K, V]{}
 	}
 	st.writes = st.writes[:n]
+	if len(st.inOrder) > n {
+		st.inOrder = slices.DeleteFunc(st.inOrder, func(i int32) bool { return int(i) >= n })
+	}
 	if n <= linearWrites {
 		st.byKey = nil
 	}
