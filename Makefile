@@ -105,9 +105,10 @@ model: ## check the protocol model at its large bounds
 	MODEL=large go test -count=1 -timeout 2h $(TESTFLAGS) ./internal/model/...
 
 .PHONY: fuzz
-fuzz: ## run each fuzz test for FUZZTIME; what fails goes to mvcc/testdata/fuzz
+fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of its package
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./mvcc
 	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcccheck ./mvcc
+	go test -run '^$$' -fuzz '^FuzzTables$$' -fuzztime $(FUZZTIME) ./internal/oracle
 
 .PHONY: soak
 soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goroutines in the races

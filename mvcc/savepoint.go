@@ -101,6 +101,9 @@ func (st *txState[K, V]) restore(was mark) {
 	}
 	clear(st.undo[was.undo:])
 	st.undo = st.undo[:was.undo]
+	if len(st.inOrder) > n {
+		st.inOrder = slices.DeleteFunc(st.inOrder, func(i int32) bool { return int(i) >= n })
+	}
 	for i := n; i < len(st.writes); i++ {
 		if st.byKey != nil {
 			delete(st.byKey, st.writes[i].v.key)
@@ -108,9 +111,6 @@ func (st *txState[K, V]) restore(was mark) {
 		st.writes[i] = write[K, V]{}
 	}
 	st.writes = st.writes[:n]
-	if len(st.inOrder) > n {
-		st.inOrder = slices.DeleteFunc(st.inOrder, func(i int32) bool { return int(i) >= n })
-	}
 	if n <= linearWrites {
 		st.byKey = nil
 	}
