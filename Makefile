@@ -180,6 +180,12 @@ bench-peers: ## measure the map beside its peers, in one table; for benchstat: P
 	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) --overwrite -o $(PEERRESULTS)
 	bin/peersbench markdown $(PEERRESULTS)
 
+.PHONY: bench-beside
+bench-beside: ## measure tables, order and indexes beside the peers, in one table, in four minutes
+	mkdir -p bin
+	go -C bench/peers test -run '^$$' -bench Beside -benchtime 100ms . > bin/beside.txt
+	go -C bench/peers run ./cmd/peersbench markdown $(CURDIR)/bin/beside.txt
+
 .PHONY: pictures
 pictures: ## make the pictures of docs/profiling.md, with chromium, in three minutes
 	mkdir -p docs/pictures

@@ -16,9 +16,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// The engines that have an order, beside each other, at 1, 2 and 8 goroutines; as one table:
-//
-//	go test -run '^$' -bench Beside -benchtime 200ms . | go run ./cmd/peersbench markdown -
+// The engines that have an order, beside each other, at 1, 2 and 8 goroutines; "make bench-beside"
+// prints one table of it;
 //
 // and what 10^6 records take in memory:
 //
