@@ -170,7 +170,8 @@ func numberIn(k string) uint64 { return binary.LittleEndian.Uint64([]byte(k)) }
 
 // residents measures maps, and tables with an index; number returns what of a key is ordered, or
 // is the index key.
-func residents[K comparable, V any](b *testing.B, measure func(*testing.B, func(int) resident), key func(int) K, value func(int) V, number func(K) uint64) {
+func residents[K comparable, V any](b *testing.B, measure func(*testing.B, func(int) resident),
+	key func(int) K, value func(int) V, number func(K) uint64) {
 	engine := func(name string, open func(keys int) resident) {
 		b.Run("engine="+name, func(b *testing.B) { measure(b, open) })
 	}

@@ -86,13 +86,12 @@ func BenchmarkBeside(b *testing.B) {
 		for i := range sessions {
 			sessions[i] = engine.Session(i)
 		}
-		ranger := func(w int) bench.Ranger[string, uint64] { return sessions[w].(bench.Ranger[string, uint64]) }
 		batch := func(w int, ops ...bench.Op[string, uint64]) error {
 			return sessions[w].(bench.Batcher[string, uint64]).Batch(ops, false)
 		}
 		read := func(w int, low string, most int) error {
 			n := 0
-			err := ranger(w).Range(low, most, func(string, uint64) { n++ })
+			err := sessions[w].(bench.Ranger[string, uint64]).Range(low, most, func(string, uint64) { n++ })
 			if err == nil && n != most {
 				err = fmt.Errorf("%d keys, want %d", n, most)
 			}
@@ -165,7 +164,8 @@ func besideIndex(b *testing.B, name string) {
 	setup := bench.ShopSetup{Isolation: bench.Serializable}
 	setup.Limits.Stopped = func() bool { return false }
 	for id := range uint64(besideShop * besideOrders) {
-		setup.Orders = append(setup.Orders, bench.Order{ID: id, Customer: id / besideOrders, Number: id % besideOrders})
+		order := bench.Order{ID: id, Customer: id / besideOrders, Number: id % besideOrders}
+		setup.Orders = append(setup.Orders, order)
 	}
 	shop, err := peer.NewShop(setup)
 	require.NoError(b, err)
@@ -215,7 +215,8 @@ func BenchmarkWeight(b *testing.B) {
 	}
 }
 
-func weigh[V any](b *testing.B, open func(bench.Setup[string, V]) (bench.Engine[string, V], error), record func(k int) (string, V)) {
+func weigh[V any](b *testing.B, open func(bench.Setup[string, V]) (bench.Engine[string, V], error),
+	record func(k int) (string, V)) {
 	before := collected()
 	setup := bench.Setup[string, V]{Ordered: true, Isolation: bench.Serializable}
 	setup.Limits.Stopped = func() bool { return false }

@@ -53,9 +53,11 @@ var kinds = []*kind{
 		}
 		return tags
 	}},
-	{name: "sizes", ordered: true, compare: cmp.Compare[int], keys: func(_ string, value int) []int { return []int{value >> 3} }},
+	{name: "sizes", ordered: true, compare: cmp.Compare[int],
+		keys: func(_ string, value int) []int { return []int{value >> 3} }},
 	{name: "single", unique: true, compare: cmp.Compare[int], keys: numberIfAny},
-	{name: "ranks", unique: true, ordered: true, compare: func(a, b int) int { return cmp.Compare(b, a) }, keys: numberIfAny},
+	{name: "ranks", unique: true, ordered: true,
+		compare: func(a, b int) int { return cmp.Compare(b, a) }, keys: numberIfAny},
 }
 
 func numberIfAny(_ string, value int) []int {
@@ -80,8 +82,8 @@ type index struct {
 	changed, perhaps map[int]int
 }
 
-// of1 returns the index keys of a record, once each.
-func (k *kind) of1(key string, value int, ok bool) []int {
+// keysOf returns the index keys of a record, once each.
+func (k *kind) keysOf(key string, value int, ok bool) []int {
 	if !ok {
 		return nil
 	}
@@ -152,7 +154,7 @@ func (o *model) commit(writes map[*table]map[string]*int, touched touches) {
 func (k *kind) differ(key string, old, now map[string]int) (keys []int) {
 	a, had := old[key]
 	b, has := now[key]
-	was, is := k.of1(key, a, had), k.of1(key, b, has)
+	was, is := k.keysOf(key, a, had), k.keysOf(key, b, has)
 	for _, i := range was {
 		if !slices.Contains(is, i) {
 			keys = append(keys, i)
@@ -176,7 +178,7 @@ type entry struct {
 // keys, and then of the keys.
 func (k *kind) entries(all map[string]int, in span[int], down bool) (list []entry) {
 	for key, value := range all {
-		for _, i := range k.of1(key, value, true) {
+		for _, i := range k.keysOf(key, value, true) {
 			if in.has(k.compare, i) {
 				list = append(list, entry{i, key})
 			}

@@ -83,7 +83,8 @@ func newProgram(t tester, choose chooser) *program {
 
 // makeTable makes a table, ordered by its name.
 func (p *program) makeTable(name string) {
-	t := &table{number: len(p.o.tables), ordered: name == "ordered" || name == "unique", changed: map[string]int{}}
+	t := &table{number: len(p.o.tables), changed: map[string]int{}}
+	t.ordered = name == "ordered" || name == "unique"
 	if t.ordered {
 		t.m = mvcc.NewOrderedTable[string, int](p.db, name, nil)
 	} else {
@@ -104,7 +105,8 @@ func (p *program) check(ok bool, what, format string, details ...any) {
 		return
 	}
 	p.t.Helper()
-	p.t.Logf("the program:\n\t%s\n%s: %s", strings.Join(p.trace, "\n\t"), what, fmt.Sprintf(format, details...))
+	p.t.Logf("the program:\n\t%s\n%s: %s", strings.Join(p.trace, "\n\t"), what,
+		fmt.Sprintf(format, details...))
 	p.t.Fatalf("%s is wrong", what)
 }
 
@@ -373,7 +375,9 @@ func (p *program) update() {
 			return body(h)
 		})
 	} else {
-		err = p.db.Update(p.context(), opts, func(tx mvcc.DBTx) error { return body(&handle{isTx: true, level: level, tx: tx}) })
+		err = p.db.Update(p.context(), opts, func(tx mvcc.DBTx) error {
+			return body(&handle{isTx: true, level: level, tx: tx})
+		})
 	}
 	p.note("end of the Update: %+v", last)
 	if ending == 4 {
@@ -507,11 +511,12 @@ func (p *program) whole(t *table, r reader, want map[string]int, begun int) {
 		}
 		list := ix.entries(want, span[int]{}, false)
 		if ix.ordered {
-			p.loop(nil, ix, r, want, ix.ix.Ascend(r, mvcc.Range[int]{}), list, -1)
+			p.loop(nil, ix, want, ix.ix.Ascend(r, mvcc.Range[int]{}), list, -1)
 			continue
 		}
 		for i := range numbers {
-			p.loop(nil, ix, r, want, ix.ix.Get(r, i), slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.index != i }), -1)
+			others := func(e entry) bool { return e.index != i }
+			p.loop(nil, ix, want, ix.ix.Get(r, i), slices.DeleteFunc(slices.Clone(list), others), -1)
 		}
 	}
 }
@@ -526,14 +531,11 @@ func (p *program) finish() {
 	p.open = nil
 	p.reclaim()
 	p.lookAtAll()
-	s := p.db.Stats()
-	keys := 0
+	live := p.db.Stats().LiveTx
+	p.check(live == 0, "Stats.LiveTx", "%d", live)
 	for _, t := range p.now {
-		keys += len(p.o.newest(t))
-	}
-	p.check(s.LiveTx == 0, "Stats.LiveTx", "%d", s.LiveTx)
-	for _, t := range p.now {
-		p.check(t.m.Len() == len(p.o.newest(t)), "Len", "%s has %d keys, want %d", t.m.Name(), t.m.Len(), len(p.o.newest(t)))
+		want := len(p.o.newest(t))
+		p.check(t.m.Len() == want, "Len", "%s has %d keys, want %d", t.m.Name(), t.m.Len(), want)
 	}
 }
 

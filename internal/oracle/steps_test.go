@@ -50,11 +50,6 @@ func (p *program) actions() []action {
 	}
 }
 
-// one notes a commit of one key by itself.
-func (p *program) one(t *table, key string, value *int) {
-	p.o.commit(map[*table]map[string]*int{t: {key: value}}, nil)
-}
-
 // store is a one-key operation. If a unique index refuses it, it panics, and nothing has happened.
 func (p *program) store() {
 	t, key, op := p.table(), p.key(), p.choose(9, "operation")
@@ -75,7 +70,10 @@ func (p *program) store() {
 		}
 		call = func() { got, ok := t.m.LoadOrStore(key, value); p.same("LoadOrStore", want, []any{got, ok}) }
 	case 4:
-		call = func() { was, ok := t.m.LoadAndDelete(key); p.same("LoadAndDelete", []any{old, had}, []any{was, ok}) }
+		call = func() {
+			was, ok := t.m.LoadAndDelete(key)
+			p.same("LoadAndDelete", []any{old, had}, []any{was, ok})
+		}
 	case 5:
 		from := old
 		if p.choose(4, "other value") == 3 {
@@ -117,7 +115,9 @@ func (p *program) store() {
 		err, _ := refused.(error)
 		var u *mvcc.UniqueError
 		all := written(p.o.newest(t), now[t])
-		ok := errors.As(err, &u) && slices.ContainsFunc(t.indexes, func(ix *index) bool { return u.Index == ix.name && twice(ix, all, u) })
+		ok := errors.As(err, &u) && slices.ContainsFunc(t.indexes, func(ix *index) bool {
+			return u.Index == ix.name && twice(ix, all, u)
+		})
 		p.check(ok, "one key", "%v, want a *UniqueError", refused)
 		return
 	}
@@ -301,7 +301,8 @@ func (p *program) savepoint(h *handle, depth int) {
 		panic(panicked)
 	}
 	p.note("end of the savepoint")
-	p.check((ending == 1) == (err != nil) && (ending == 2) == (panicked != nil), "Savepoint", "%v, %v", err, panicked)
+	p.check((ending == 1) == (err != nil) && (ending == 2) == (panicked != nil), "Savepoint",
+		"%v, %v", err, panicked)
 	if ending == 0 {
 		return
 	}
@@ -329,7 +330,7 @@ func (p *program) step2(h *handle, depth int) {
 	}
 }
 
-// span chooses a part of an order.
+// chosen chooses a part of an order.
 func chosen[T any](p *program, of func(what string) T) (s span[T]) {
 	low, high := of("low"), of("high")
 	if kind := p.choose(3, "low end"); kind > 0 {
@@ -396,7 +397,8 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 	keys := inOrder(want, in, down)
 	if prefix != "" {
 		for key := range want {
-			p.check(strings.HasPrefix(key, prefix) == slices.Contains(keys, key), "the model", "prefix %q, %q", prefix, key)
+			p.check(strings.HasPrefix(key, prefix) == slices.Contains(keys, key), "the model",
+				"prefix %q, %q", prefix, key)
 		}
 	}
 	left := len(keys) + 1
@@ -412,6 +414,9 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 	for key, value := range seq {
 		got = append(got, key)
 		p.check(value == want[key], "value in a range", "%q is %d, want %d", key, value, want[key])
+		if h != nil && len(got) == 1 && p.choose(4, "nested") == 3 {
+			p.rangeOf(h, t, r, want)
+		}
 		if len(got) == left {
 			break
 		}
@@ -472,16 +477,18 @@ func (p *program) lookupOf(h *handle, t *table, r reader, want map[string]int) {
 		h.hasRead = true
 		h.seen = append(h.seen, seen)
 	}
-	p.loop(h, ix, r, want, seq, list, left)
+	p.loop(h, ix, want, seq, list, left)
 }
 
 // loop compares a loop by an index, which is left after so many records, with the entries that it
 // must find. In a transaction each of the records is read.
-func (p *program) loop(h *handle, ix *index, r reader, want map[string]int, seq iter.Seq2[string, int], list []entry, left int) {
+func (p *program) loop(h *handle, ix *index, want map[string]int,
+	seq iter.Seq2[string, int], list []entry, left int) {
 	got := make([]entry, 0, len(list))
 	for key, value := range seq {
 		p.check(len(got) < len(list), "by an index", "%s: %q is too much after %v", ix.name, key, got)
-		p.check(value == want[key], "value by an index", "%s: %q is %d, want %d", ix.name, key, value, want[key])
+		p.check(value == want[key], "value by an index",
+			"%s: %q is %d, want %d", ix.name, key, value, want[key])
 		if h != nil {
 			h.get(ix.of, key, false)
 		}
@@ -495,7 +502,7 @@ func (p *program) loop(h *handle, ix *index, r reader, want map[string]int, seq 
 	}
 	// Records of the same index key come in the order of their keys only if the table has one;
 	// those of a transaction that a unique index is going to refuse do not.
-	if any := !ix.of.ordered || ix.unique && len(ix.twice(want)) > 0; any {
+	if !ix.of.ordered || ix.unique && len(ix.twice(want)) > 0 {
 		if wanted, got = grouped(list, got); left < 0 {
 			slices.SortFunc(wanted, entryOrder)
 		}
@@ -541,7 +548,8 @@ func (p *program) rewrite(h *handle) {
 		got := []string{}
 		for key, value := range tx.Ascend(mvcc.Range[string]{}) {
 			got = append(got, key)
-			p.check(value == begun[key], "value in a loop that writes", "%q is %d, want %d", key, value, begun[key])
+			p.check(value == begun[key], "value in a loop that writes",
+				"%q is %d, want %d", key, value, begun[key])
 			p.write(h)
 		}
 		p.same("a loop that writes", inOrder(begun, span[string]{}, false), got)
@@ -564,7 +572,8 @@ func (p *program) rewrite(h *handle) {
 		p.check(left[key], "a loop by an index that writes", "%q is too much", key)
 		delete(left, key)
 		now, ok := h.view(p.o, t)[key]
-		p.check(ok && now == value, "value in a loop by an index that writes", "%q is %d, want %d (%v)", key, value, now, ok)
+		p.check(ok && now == value, "value in a loop by an index that writes",
+			"%q is %d, want %d (%v)", key, value, now, ok)
 		h.get(t, key, false)
 		p.write(h)
 	}
