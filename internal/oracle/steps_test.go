@@ -318,13 +318,15 @@ func (p *program) savepoint(h *handle, depth int) {
 
 // step2 is a step within a savepoint.
 func (p *program) step2(h *handle, depth int) {
-	switch p.choose(5, "step") {
+	switch p.choose(7, "step") {
 	case 0:
 		p.savepoint(h, depth)
 	case 1:
 		p.read(h)
 	case 2:
 		p.lookup(h, p.of(h))
+	case 3, 4:
+		p.ranged(h, p.of(h))
 	default:
 		p.write(h)
 	}
