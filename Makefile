@@ -103,9 +103,10 @@ model: ## check the protocol model at its large bounds
 	MODEL=large go test -count=1 -timeout 2h $(TESTFLAGS) ./internal/model/...
 
 .PHONY: fuzz
-fuzz: ## run each fuzz test for FUZZTIME; what fails goes to mvcc/testdata/fuzz
+fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of its package
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./mvcc
 	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcccheck ./mvcc
+	go test -run '^$$' -fuzz '^FuzzTables$$' -fuzztime $(FUZZTIME) ./internal/oracle
 
 .PHONY: soak
 soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goroutines in the races
@@ -178,6 +179,12 @@ bench-peers: ## measure the map beside its peers, in one table; for benchstat: P
 	mkdir -p bin && go -C bench/peers build -o ../../bin/ ./cmd/peersbench
 	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) --overwrite -o $(PEERRESULTS)
 	bin/peersbench markdown $(PEERRESULTS)
+
+.PHONY: bench-beside
+bench-beside: ## measure tables, order and indexes beside the peers, in one table, in four minutes
+	mkdir -p bin
+	go -C bench/peers test -run '^$$' -bench Beside -benchtime 100ms . > bin/beside.txt
+	go -C bench/peers run ./cmd/peersbench markdown $(CURDIR)/bin/beside.txt
 
 .PHONY: pictures
 pictures: ## make the pictures of docs/profiling.md, with chromium, in three minutes

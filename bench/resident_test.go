@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/puzpuzpuz/xsync/v4"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/btree"
 
 	"github.com/mvccmap/mvccmap/internal/rusage"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -142,16 +144,18 @@ func settledHeap() runtime.MemStats {
 
 func forEachResident(b *testing.B, measure func(*testing.B, func(keys int) resident)) {
 	b.Run("entry=8+8", func(b *testing.B) {
-		residents(b, measure, func(i int) uint64 { return uint64(i) }, func(i int) uint64 { return uint64(i) })
+		residents(b, measure, func(i int) uint64 { return uint64(i) }, func(i int) uint64 { return uint64(i) },
+			func(k uint64) uint64 { return k })
 	})
 	b.Run("entry=16+100", func(b *testing.B) {
-		residents(b, measure, name16, func(i int) [100]byte { return [100]byte{byte(i)} })
+		residents(b, measure, name16, func(i int) [100]byte { return [100]byte{byte(i)} },
+			func(k [16]byte) uint64 { return binary.LittleEndian.Uint64(k[:]) })
 	})
 	b.Run("entry=string16+100", func(b *testing.B) {
-		residents(b, measure, stringName, func(i int) [100]byte { return [100]byte{byte(i)} })
+		residents(b, measure, stringName, func(i int) [100]byte { return [100]byte{byte(i)} }, numberIn)
 	})
 	b.Run("entry=string16+slice100", func(b *testing.B) {
-		residents(b, measure, stringName, func(i int) []byte { return make([]byte, 100) })
+		residents(b, measure, stringName, func(i int) []byte { return make([]byte, 100) }, numberIn)
 	})
 }
 
@@ -162,7 +166,12 @@ func name16(i int) (k [16]byte) {
 
 func stringName(i int) string { k := name16(i); return string(k[:]) }
 
-func residents[K comparable, V any](b *testing.B, measure func(*testing.B, func(int) resident), key func(int) K, value func(int) V) {
+func numberIn(k string) uint64 { return binary.LittleEndian.Uint64([]byte(k)) }
+
+// residents measures maps, and tables with an index; number returns what of a key is ordered, or
+// is the index key.
+func residents[K comparable, V any](b *testing.B, measure func(*testing.B, func(int) resident),
+	key func(int) K, value func(int) V, number func(K) uint64) {
 	engine := func(name string, open func(keys int) resident) {
 		b.Run("engine="+name, func(b *testing.B) { measure(b, open) })
 	}
@@ -177,6 +186,45 @@ func residents[K comparable, V any](b *testing.B, measure func(*testing.B, func(
 	engine("xsync", func(keys int) resident {
 		m := xsync.NewMap[K, V](xsync.WithPresize(keys))
 		return resident{store: func(i int) { m.Store(key(i), value(i)) }, close: func() {}}
+	})
+	byNumber := func(x, y K) int { return cmp.Compare(number(x), number(y)) }
+	engine("mvcc-ordered", func(keys int) resident {
+		m := mvcc.NewOrderedFunc[K, V](byNumber, &mvcc.Options{Capacity: keys})
+		return resident{
+			store:    func(i int) { m.Store(key(i), value(i)) },
+			snapshot: func() func() { return m.Snapshot().Close },
+			close:    m.Close,
+		}
+	})
+	for _, ix := range []struct {
+		name            string
+		unique, ordered bool
+	}{{"index", false, false}, {"ordered-index", false, true}, {"unique", true, false}, {"ordered-unique", true, true}} {
+		engine("mvcc-"+ix.name, func(keys int) resident {
+			db := mvcc.NewDB(&mvcc.Options{Capacity: keys})
+			m := mvcc.NewTable[K, V](db, "records", nil)
+			var err error
+			of, opts := func(k K, _ V) []uint64 { return []uint64{number(k)} }, &mvcc.IndexOptions{Unique: ix.unique}
+			if ix.ordered {
+				_, err = mvcc.NewOrderedIndex(m, ix.name, of, opts)
+			} else {
+				_, err = mvcc.NewIndex(m, ix.name, of, opts)
+			}
+			require.NoError(b, err)
+			return resident{
+				store:    func(i int) { m.Store(key(i), value(i)) },
+				snapshot: func() func() { return m.Snapshot().Close },
+				close:    db.Close,
+			}
+		})
+	}
+	engine("btree", func(int) resident {
+		type item struct {
+			k K
+			v V
+		}
+		t := btree.NewBTreeG(func(x, y item) bool { return number(x.k) < number(y.k) }) // with a lock
+		return resident{store: func(i int) { t.Set(item{key(i), value(i)}) }, close: func() {}}
 	})
 	engine("map", func(keys int) resident {
 		m := make(map[K]V, keys)

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"sort"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -92,7 +93,7 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 // a commit elsewhere is a conflict if it writes, inserts or deletes a key of that part, and
 // no other. So to read a page, break off the loop. (If the transaction has lost again and
 // again, its turn is on all keys of the map.) See also [Snapshot.Ascend]; beyond that each loop
-// looks through the own writes, and allocates a list of those in r.
+// sorts in the own writes made since the one before, and allocates a list of those in r.
 func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
 
 // Descend is [Tx.Ascend] from the highest key to the lowest.
@@ -229,19 +230,40 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 
 // ownWrites returns copies of the writes to keys of r, in the order of a loop.
 func (st *txState[K, V]) ownWrites(r *Range[K], down bool) (own []write[K, V]) {
-	compare := st.m.order.compare
-	for i := range st.writes {
-		if key := st.writes[i].v.key; r.has(compare, key) {
-			own = append(own, st.writes[i])
-		}
+	if len(st.writes) == 0 {
+		return nil
 	}
-	slices.SortFunc(own, func(a, b write[K, V]) int {
-		if down {
-			a, b = b, a
-		}
-		return compare(a.v.key, b.v.key)
-	})
+	compare := st.m.order.compare
+	st.sortWrites(compare)
+	key := func(i int) K { return st.writes[st.inOrder[i]].v.key }
+	n := len(st.inOrder)
+	low := sort.Search(n, func(i int) bool { return !r.below(compare, key(i)) })
+	for i := low; i < n && !r.above(compare, key(i)); i++ {
+		own = append(own, st.writes[st.inOrder[i]])
+	}
+	if down {
+		slices.Reverse(own)
+	}
 	return own
+}
+
+// sortWrites brings inOrder up to date: so a transaction that reads and writes in turn, say
+// one that inserts what it does not find, need not look through all of its writes each time.
+func (st *txState[K, V]) sortWrites(compare func(a, b K) int) {
+	all := st.inOrder
+	if n := len(all); len(st.writes)-n > linearWrites {
+		all = slices.Clone(all) // compare may panic
+		for i := n; i < len(st.writes); i++ {
+			all = append(all, int32(i))
+		}
+		slices.SortFunc(all, func(a, b int32) int { return compare(st.writes[a].v.key, st.writes[b].v.key) })
+		st.inOrder = all
+		return
+	}
+	for i := len(all); i < len(st.writes); i++ {
+		at := sort.Search(i, func(j int) bool { return compare(st.writes[st.inOrder[j]].v.key, st.writes[i].v.key) > 0 })
+		st.inOrder = slices.Insert(st.inOrder, at, int32(i))
+	}
 }
 
 // Ascend returns an iterator over the keys of r, from the lowest to the highest, as of one

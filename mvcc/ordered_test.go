@@ -416,3 +416,41 @@ func TestRangeContains(t *testing.T) {
 		}
 	}
 }
+
+// A transaction that inserts what it does not find does not look through its own writes each
+// time, in a table or by an index, also beside a savepoint that is undone.
+func TestOrderedFindOrInsert(t *testing.T) {
+	const n = 1000
+	compared := 0
+	compare := func(a, b int) int { compared++; return cmp.Compare(a, b) }
+	db := NewDB(nil)
+	t.Cleanup(db.Close)
+	m := NewOrderedTableFunc[int, int](db, "ordered", compare, nil)
+	table := NewTable[int, int](db, "indexed", nil)
+	ix, err := NewOrderedIndexFunc(table, "value", compare, func(_, value int) []int { return []int{value} }, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
+		keys := rand.New(rand.NewPCG(1, 1)).Perm(n)
+		in, by := m.In(tx), table.In(tx)
+		for i, key := range keys {
+			for range in.Ascend(From(key).UpTo(key)) {
+				t.Fatal("it is not there yet")
+			}
+			in.Set(key, key)
+			if _, _, there := ix.First(by, key); there {
+				t.Fatal("there is none yet")
+			}
+			by.Set(i, key)
+			_ = tx.Savepoint(func() error {
+				in.Set(n+key, 1)
+				in.Max()
+				return fmt.Errorf("no")
+			})
+			last, _, _ := in.Max()
+			require.Equal(t, slices.Max(keys[:i+1]), last)
+		}
+		return nil
+	}))
+	require.Less(t, compared, n*n/4, "comparisons of keys")
+	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
+}

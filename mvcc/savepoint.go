@@ -1,5 +1,7 @@
 package mvcc
 
+import "slices"
+
 // An undone is what a savepoint puts back: write i was this.
 type undone[K comparable, V any] struct {
 	i   int
@@ -99,6 +101,9 @@ func (st *txState[K, V]) restore(was mark) {
 	}
 	clear(st.undo[was.undo:])
 	st.undo = st.undo[:was.undo]
+	if len(st.inOrder) > n {
+		st.inOrder = slices.DeleteFunc(st.inOrder, func(i int32) bool { return int(i) >= n })
+	}
 	for i := n; i < len(st.writes); i++ {
 		if st.byKey != nil {
 			delete(st.byKey, st.writes[i].v.key)

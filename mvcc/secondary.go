@@ -110,7 +110,7 @@ func (ix *Index[I, K, V]) Name() string {
 // transaction conflicts with one that gives it to a record or takes it away; and so does
 // each record visited. It costs a search in a tree, with [IndexOptions.Unique] and
 // without an order only a look into a table, and a Get for each record; a loop allocates some
-// small objects. In a transaction it also looks through the entries that this has written.
+// small objects.
 //
 // A step panics if r is not one of the index's table, if r began before the index was
 // complete, or if the index was dropped; and as a read of r does.

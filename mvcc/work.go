@@ -37,6 +37,9 @@ type txWork[K comparable, V any] struct {
 	// byKey finds an own write by its key, once there are more than
 	// linearWrites of them.
 	byKey map[K]int
+	// inOrder has the numbers of the first so many writes in the order of their keys, from a loop
+	// over a range on.
+	inOrder []int32
 	// watch is what validates the commit under way if it is pushed, conflict why that
 	// failed, and grows by how much it makes the number of keys grow.
 	watch     *watch
@@ -262,6 +265,9 @@ func (st *txState[K, V]) forget() {
 		st.hasRead, st.scanned, st.looped = false, false, false
 		if len(st.ranges) > 0 {
 			st.ranges = emptied(st.ranges)
+		}
+		if len(st.inOrder) > 0 {
+			st.inOrder = emptied(st.inOrder)
 		}
 		if len(st.reads) > fewRecords {
 			st.reads = emptied(st.reads)

@@ -1,0 +1,362 @@
+package oracle
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A handle is an open transaction or snapshot, beside what the model knows of it.
+type handle struct {
+	name  string
+	tx    mvcc.DBTx
+	s     mvcc.DBSnapshot
+	isTx  bool
+	alone *table // it is one of this table, and not of the database
+	plain bool   // and began when that had no indexes
+	level mvcc.Level
+	begun int
+	at    int // the state that it reads
+
+	readers map[*table]reader
+	parts   map[*table]*part
+	hasRead bool
+	seen    []look
+	// What its writes have read in unique indexes, and written in all. Only the latter is
+	// undone by a savepoint.
+	met, touched touches
+}
+
+// A part is what a transaction has read and is to write of one table.
+type part struct {
+	read, early, locked map[string]bool // keys got, before a scan, and for an update
+	scanned             bool
+	ranges              []span[string]
+	writes              map[string]*int // nil: delete
+	merges              map[string][]merge
+	schema              int // of the table, and the indexes, when the first write was made
+	by                  []*index
+}
+
+// A look is what a transaction has read of an index.
+type look struct {
+	ix *index
+	in span[int]
+	// edge is the last index key of a loop that was left: only some of its entries were read.
+	edge *int
+	// point says that it was one index key of a unique index.
+	point bool
+}
+
+type merge = func(old int, ok bool) int
+
+func (h *handle) part(t *table) *part {
+	p := h.parts[t]
+	if p == nil {
+		p = &part{read: map[string]bool{}, early: map[string]bool{}, locked: map[string]bool{},
+			writes: map[string]*int{}, merges: map[string][]merge{}}
+		h.parts[t] = p
+	}
+	return p
+}
+
+func (p *part) writesAny() bool { return len(p.writes)+len(p.merges) > 0 }
+
+func (h *handle) writesAny() bool {
+	for _, p := range h.parts {
+		if p.writesAny() {
+			return true
+		}
+	}
+	return false
+}
+
+// view returns what the handle sees of a table.
+func (h *handle) view(o *model, t *table) map[string]int {
+	if h.parts[t] == nil {
+		return o.in(t, h.at)
+	}
+	return h.part(t).over(o.in(t, h.at))
+}
+
+// over returns what the writes make of the contents of a table.
+func (p *part) over(all map[string]int) map[string]int { return written(all, p.final(all)) }
+
+// final returns what the part writes if the table has these contents.
+func (p *part) final(all map[string]int) map[string]*int {
+	writes := maps.Clone(p.writes)
+	for key, merges := range p.merges {
+		value, ok := all[key]
+		for _, fn := range merges {
+			value, ok = fn(value, ok), true
+		}
+		writes[key] = &value
+	}
+	return writes
+}
+
+func (h *handle) final(o *model) map[*table]map[string]*int {
+	writes := map[*table]map[string]*int{}
+	for t, p := range h.parts {
+		if p.writesAny() {
+			writes[t] = p.final(o.newest(t))
+		}
+	}
+	return writes
+}
+
+// get notes that the transaction reads a key.
+func (h *handle) get(t *table, key string, update bool) {
+	if !h.isTx {
+		return
+	}
+	p := h.part(t)
+	if _, own := p.writes[key]; own {
+		return
+	}
+	h.hasRead = true
+	if p.read[key] = true; !p.scanned {
+		p.early[key] = true
+	}
+	if update {
+		p.locked[key] = true
+	}
+}
+
+// put notes a Set, or a Delete, which says nil.
+func (h *handle) put(o *model, t *table, key string, value *int) {
+	p := h.toWrite(t)
+	if len(p.by) > 0 {
+		old := h.view(o, t)
+		h.get(t, key, false)
+		now := written(old, map[string]*int{key: value})
+		for _, ix := range p.by {
+			for _, i := range ix.differ(key, old, now) {
+				if h.touched[touch{ix, i}] = true; ix.unique {
+					h.met[touch{ix, i}] = true
+				}
+			}
+		}
+	}
+	delete(p.merges, key)
+	p.writes[key] = value
+}
+
+// merge notes a Merge.
+func (h *handle) merge(o *model, t *table, key string, fn merge) {
+	p := h.toWrite(t)
+	if _, own := p.writes[key]; own || len(p.by) > 0 {
+		old, ok := h.view(o, t)[key]
+		h.get(t, key, false)
+		value := fn(old, ok)
+		h.put(o, t, key, &value)
+		return
+	}
+	p.merges[key] = append(slices.Clip(p.merges[key]), fn)
+}
+
+// toWrite returns the part, with the indexes that the writes are to follow.
+func (h *handle) toWrite(t *table) *part {
+	p := h.part(t)
+	if !h.plain && !p.writesAny() {
+		p.schema, p.by = t.schema, slices.Clone(t.indexes)
+	}
+	return p
+}
+
+// outcomes are what may become of a commit.
+type outcomes struct{ ok, conflict, refused bool }
+
+// verdict says what may become of a commit now.
+func (h *handle) verdict(o *model) outcomes {
+	if !h.writesAny() {
+		return outcomes{ok: true}
+	}
+	surely, perhaps := h.conflicts(o)
+	switch twice, stale := h.refused(o); {
+	case twice && !stale:
+		return outcomes{refused: true}
+	case twice:
+		return outcomes{refused: true, conflict: true}
+	case surely || !o.allows(h.final(o)):
+		return outcomes{conflict: true}
+	default:
+		return outcomes{ok: true, conflict: perhaps}
+	}
+}
+
+// refused reports whether two records have the same index key of a unique index in the view of
+// the transaction; and whether that is not sure, because it does not see the index as it is.
+func (h *handle) refused(o *model) (twice, stale bool) {
+	for t, p := range h.parts {
+		if !p.writesAny() {
+			continue
+		}
+		for _, ix := range p.by {
+			if ix.unique && len(ix.twice(h.view(o, t))) > 0 {
+				twice = true
+				stale = stale || ix.dropped || ix.made > h.begun
+			}
+		}
+	}
+	return twice, stale
+}
+
+// conflicts reports whether there is a reason for a conflict.
+func (h *handle) conflicts(o *model) (surely, perhaps bool) {
+	reason := func(n int, some bool) {
+		if n > h.at {
+			surely, perhaps = surely || !some, perhaps || some
+		}
+	}
+	serial := h.level == mvcc.LevelSerializable
+	for t, p := range h.parts {
+		if p.writesAny() && p.schema != t.schema {
+			// What writes one key alone is looked at where that is installed.
+			reason(h.at+1, h.plain && !h.hasRead && len(p.writes)+len(p.merges) == 1)
+		}
+		if !h.hasRead {
+			continue
+		}
+		read := p.read
+		if !serial {
+			read = p.locked
+			for key := range p.writes {
+				reason(t.changed[key], false)
+				reason(t.rewritten, true)
+			}
+		}
+		for key := range read {
+			_, before := o.in(t, h.at)[key]
+			if _, after := o.newest(t)[key]; before || after {
+				reason(t.changed[key], false)
+			}
+		}
+		if !serial {
+			continue
+		}
+		in := p.ranges
+		if p.scanned {
+			in = append(slices.Clip(in), span[string]{})
+		}
+		for _, in := range in {
+			reason(t.rewritten, true)
+			for key, n := range t.changed {
+				if in.has(cmp.Compare[string], key) {
+					reason(n, false)
+				}
+			}
+		}
+	}
+	if !serial {
+		for at := range h.touched {
+			reason(max(at.ix.changed[at.key], at.ix.perhaps[at.key]), true)
+		}
+		return surely, perhaps
+	}
+	for _, look := range h.seen {
+		if look.ix.dropped {
+			reason(h.at+1, false)
+		}
+		for i := range numbers {
+			switch {
+			case !look.in.has(look.ix.compare, i):
+				continue
+			case look.point:
+				h.pointRead(o, look.ix, i, reason)
+			default:
+				reason(look.ix.changed[i], look.edge != nil && *look.edge == i)
+			}
+			reason(look.ix.perhaps[i], true)
+		}
+	}
+	for at := range h.met {
+		if at.ix.dropped {
+			reason(h.at+1, true)
+		}
+		h.pointRead(o, at.ix, at.key, reason)
+		reason(at.ix.perhaps[at.key], true)
+	}
+	return surely, perhaps
+}
+
+// pointRead finds reasons for a conflict over an index key of a unique index.
+func (h *handle) pointRead(o *model, ix *index, i int, reason func(n int, some bool)) {
+	one := span[int]{low: &i, high: &i}
+	before := ix.made < h.begun && len(ix.entries(o.in(ix.of, h.at), one, false)) > 0
+	if before || len(ix.entries(o.newest(ix.of), one, false)) > 0 {
+		reason(ix.changed[i], false)
+	}
+}
+
+// doomed reports whether Err must say that the transaction cannot commit: a value was
+// overwritten that it has got.
+func (h *handle) doomed(o *model) bool {
+	if !h.writesAny() {
+		return false
+	}
+	for t, p := range h.parts {
+		read := p.early
+		if h.level == mvcc.LevelSnapshot {
+			read = p.locked
+		}
+		for key := range read {
+			if _, before := o.in(t, h.at)[key]; before && t.changed[key] > h.at {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// explains reports whether c names a reason why the transaction cannot commit.
+func (h *handle) explains(o *model, c *mvcc.ConflictError) bool {
+	for t, p := range h.parts {
+		if key, ok := c.Key.(string); ok && t.m.Name() == c.Table {
+			if max(t.changed[key], t.rewritten) <= h.at && !(p.writesAny() && p.schema != t.schema) {
+				continue
+			}
+			_, set := p.writes[key]
+			_, merged := p.merges[key]
+			in := func(in span[string]) bool { return in.has(cmp.Compare[string], key) }
+			switch c.Kind {
+			case mvcc.ConflictRead:
+				if p.read[key] || set || merged {
+					return true
+				}
+			case mvcc.ConflictScan:
+				if p.scanned || slices.ContainsFunc(p.ranges, in) {
+					return true
+				}
+			case mvcc.ConflictWrite:
+				if set && h.level == mvcc.LevelSnapshot {
+					return true
+				}
+			}
+		}
+	}
+	// An index key.
+	i, ok := c.Key.(int)
+	about := func(ix *index) bool {
+		return ok && ix.of.m.Name()+"/"+ix.name == c.Table &&
+			(ix.dropped || max(ix.changed[i], ix.perhaps[i]) > h.at)
+	}
+	for _, look := range h.seen {
+		if about(look.ix) && (look.ix.dropped || look.in.has(look.ix.compare, i)) {
+			return true
+		}
+	}
+	for at := range h.met {
+		if about(at.ix) && (at.ix.dropped || at.key == i) {
+			return true
+		}
+	}
+	for at := range h.touched {
+		if about(at.ix) && at.key == i {
+			return true
+		}
+	}
+	return false
+}
