@@ -34,7 +34,7 @@ func Between(before, after Times, passed time.Duration) Usage {
 	if total < leastTicks*cpus || math.IsNaN(process+busy+steal) || passed <= 0 {
 		return u
 	}
-	within := func(share float64) float64 { return min(max(share, 0), 1) }
+	within := func(share float64) float64 { return math.Round(1e4*min(max(share, 0), 1)) / 1e4 }
 	u.Known = true
 	u.Process, u.Steal = within(process), within(steal)
 	u.Others = within(busy - process)
