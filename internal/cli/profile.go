@@ -204,8 +204,8 @@ func (b *board) row(name string, m bench.Measurement) {
 		row = append(row, text)
 	}
 	row = append(row, brief.Time(u.Hiccup))
-	if noise := u.Noise(); noise != "" {
-		row[0] += " (noisy: " + noise + ")"
+	if u.Noise() != "" {
+		row[0] += " (noisy)"
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ type Usage struct {
 	Process float64       `json:"process,omitempty"` // this program
 	Others  float64       `json:"others,omitempty"`  // other programs, and the system's own work
 	Steal   float64       `json:"steal,omitempty"`   // kept back by the host of a virtual machine
+	Most    float64       `json:"most,omitempty"`    // what this program can have, by GOMAXPROCS
 	// Hiccup is the longest time that a goroutine which was to wake was late.
 	Hiccup time.Duration `json:"hiccup_ns"`
 }
@@ -38,11 +40,12 @@ func Between(before, after Times, passed time.Duration) Usage {
 	u.Known = true
 	u.Process, u.Steal = within(process), within(steal)
 	u.Others = within(busy - process)
+	u.Most = within(float64(runtime.GOMAXPROCS(0)) / cpus)
 	return u
 }
 
 // The rule by which a measurement is noisy: something beside the program took so much that it may
-// explain a difference to another measurement. It is in docs/performance.md, too.
+// explain a difference to another measurement. docs/profiling.md has it in words.
 const (
 	// noisyShare is the least share of the processors that others must have had, or the host
 	// kept back: less explains no difference that the gate of compare would find (10 %).
@@ -56,6 +59,9 @@ const (
 	// wants more than its processors makes its own goroutines late by twice that.
 	noisyHiccup = 0.1
 	ownHiccup   = 40 * time.Millisecond
+	// ownShare is how much of what it can have a program must have lacked for a hiccup not to be its
+	// own: one that runs all the time, on all processors it can have, was not held up.
+	ownShare = 0.1
 )
 
 // Noise says in words what beside the program may explain that something was slow, "" if nothing
@@ -69,7 +75,8 @@ func (u Usage) Noise() string {
 	if u.Known && u.Steal >= noisyShare {
 		list = append(list, fmt.Sprintf("the host kept back %s of the processors", percent(u.Steal)))
 	}
-	if u.Hiccup >= ownHiccup && float64(u.Hiccup) >= noisyHiccup*float64(u.For) {
+	full := u.Known && u.Process >= (1-ownShare)*u.Most
+	if !full && u.Hiccup >= ownHiccup && float64(u.Hiccup) >= noisyHiccup*float64(u.For) {
 		list = append(list, fmt.Sprintf("a goroutine woke %s late", brief.Time(u.Hiccup)))
 	}
 	return strings.Join(list, ", ")

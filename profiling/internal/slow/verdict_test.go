@@ -63,7 +63,7 @@ func TestVerdictOnProcessors(t *testing.T) {
 	quiet := machine.Usage{For: time.Second, Known: true, Process: 0.95, Others: 0.02}
 	others := machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.48}
 	host := machine.Usage{For: time.Second, Known: true, Process: 0.5, Steal: 0.3}
-	late := machine.Usage{For: time.Second, Known: true, Process: 0.2, Hiccup: 50 * time.Millisecond}
+	late := machine.Usage{For: time.Second, Known: true, Process: 0.2, Most: 1, Hiccup: 50 * time.Millisecond}
 	for _, c := range []struct {
 		report  Report
 		machine machine.Usage
