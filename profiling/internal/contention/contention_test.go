@@ -408,8 +408,10 @@ func TestEmptyProfiles(t *testing.T) {
 func TestMeterIsNotReported(t *testing.T) {
 	var buf bytes.Buffer
 	require.NoError(t, trace.Start(&buf))
-	for end := machine.Watch(); end().Hiccup == 0; end = machine.Watch() {
+	for late := time.Duration(0); late == 0; {
+		end := machine.Watch()
 		time.Sleep(25 * time.Millisecond)
+		late = end().Hiccup
 	}
 	trace.Stop()
 	r, err := contention.FromTrace(&buf)
