@@ -204,7 +204,11 @@ func (s *service) slowView(w http.ResponseWriter, r *http.Request) error {
 		return web.NotFound("slow operation %d has no waits that are known", id)
 	}
 	page := pprofui.Page{
-		Frame: s.frame(fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)), "slow", ""), About: c.Report.Verdict,
+		Frame: s.frame(
+			fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)),
+			"slow",
+			"",
+		), About: c.Report.Verdict,
 		Links:      []pprofui.Link{{Ref: fmt.Sprintf("../#slow-%d", id), Text: "slow operations"}},
 		Difference: true, // there is no file to download but the trace
 	}

@@ -81,7 +81,13 @@ func TestWatch(t *testing.T) {
 
 // A reading is what a machine with two processors said after so many milliseconds.
 func reading(process, busy, steal, total float64) Times {
-	return Times{Process: process / 1000, Busy: busy / 10, Steal: steal / 10, Total: total / 10, Processors: 2}
+	return Times{
+		Process:    process / 1000,
+		Busy:       busy / 10,
+		Steal:      steal / 10,
+		Total:      total / 10,
+		Processors: 2,
+	}
 }
 
 func TestBetween(t *testing.T) {
@@ -95,7 +101,11 @@ func TestBetween(t *testing.T) {
 	require.InDelta(t, 0.5, u.Process, 1e-9)
 	require.InDelta(t, 0.3, u.Others, 1e-9)
 	require.InDelta(t, 0.1, u.Steal, 1e-9)
-	require.Equal(t, "of its processors this program had 50 %, others 30 %, the host kept back 10 %; nothing woke late", u.String())
+	require.Equal(
+		t,
+		"of its processors this program had 50 %, others 30 %, the host kept back 10 %; nothing woke late",
+		u.String(),
+	)
 
 	// The accounts do not fit together to the last.
 	u = Between(before, plus(2020, 1990, 0, 2000), time.Second)
@@ -103,7 +113,11 @@ func TestBetween(t *testing.T) {
 	require.Equal(t, Usage{For: time.Second, Known: true, Process: 1, Most: most}, u)
 
 	// Nine ticks for each processor say nothing, nor does a system without accounts.
-	require.Equal(t, Usage{For: 90 * time.Millisecond}, Between(before, plus(0, 180, 0, 180), 90*time.Millisecond))
+	require.Equal(
+		t,
+		Usage{For: 90 * time.Millisecond},
+		Between(before, plus(0, 180, 0, 180), 90*time.Millisecond),
+	)
 	u = Between(Times{Total: math.NaN()}, Times{Total: math.NaN()}, time.Second)
 	require.Equal(t, Usage{For: time.Second}, u)
 	require.Equal(t, "nothing woke late", u.String())
@@ -156,7 +170,11 @@ func TestLog(t *testing.T) {
 	add(2000, 0, 3*time.Millisecond)
 	add(2100, 0, 4*time.Millisecond)
 	most := min(float64(runtime.GOMAXPROCS(0))/2, 1)
-	require.Equal(t, Usage{For: 1100 * time.Millisecond, Known: true, Most: most, Hiccup: 4 * time.Millisecond}, l.since(at(1500)))
+	require.Equal(
+		t,
+		Usage{For: 1100 * time.Millisecond, Known: true, Most: most, Hiccup: 4 * time.Millisecond},
+		l.since(at(1500)),
+	)
 	require.Equal(t, 1100*time.Millisecond, l.since(at(2099)).For, "not of a tenth of a second alone")
 	u := l.since(at(999))
 	require.Equal(t, 2100*time.Millisecond, u.For)

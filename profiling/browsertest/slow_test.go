@@ -82,6 +82,12 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	srv.StopSlow() // now nothing makes room
 
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
+	// One click leads from the holder of the lock to its line.
+	require.Equal(t, http.StatusOK, b.click(`.card.slow .waker summary a[href*="plantedHolder"]`))
+	require.Contains(t, b.address(), "/source?f=")
+	chosen := eval[string](b, `document.querySelector(".chosen").textContent.trim()`)
+	require.Regexp(t, `mu\.Unlock\(\)|time\.Sleep\(|}$`, chosen)
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
 	link := eval[string](b, `(document.querySelector(".card.slow a.trace")).href`)
 	res, err := http.Get(link)
 	require.NoError(t, err)

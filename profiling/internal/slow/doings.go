@@ -99,6 +99,7 @@ func (f *follower) collects(g *goroutine, i int) bool {
 		at = g.spans[i+1].Stack // where it stopped
 	}
 	return slices.ContainsFunc(at, func(f contention.Frame) bool {
-		return strings.HasPrefix(f.Func, "runtime.gcBgMarkWorker") || strings.HasPrefix(f.Func, "runtime.bgsweep")
+		return strings.HasPrefix(f.Func, "runtime.gcBgMarkWorker") ||
+			strings.HasPrefix(f.Func, "runtime.bgsweep")
 	})
 }

@@ -36,7 +36,13 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	}
 	end := max(f.Now-trace.Time(ago), f.First)
 	w := window{end - trace.Time(f.took), end}
-	r := &Report{Goroutine: int64(id), End: end.Sub(f.First), Took: f.took, Seen: f.took, Machine: f.machine}
+	r := &Report{
+		Goroutine: int64(id),
+		End:       end.Sub(f.First),
+		Took:      f.took,
+		Seen:      f.took,
+		Machine:   f.machine,
+	}
 	if w.start < f.First {
 		w.start = f.First
 		r.Seen = w.end.Sub(w.start)

@@ -30,7 +30,11 @@ const watchdog = time.Minute
 // it is as wanted: on a busy machine a plant may come too late, or the
 // operation be held up by something else. As the clocks of trace and operation are
 // read at different moments, a part of it may not be known: that must not be most.
-func explain(t *testing.T, plant func() (op func(), done func()), wanted func(*slow.Report) bool) *slow.Report {
+func explain(
+	t *testing.T,
+	plant func() (op func(), done func()),
+	wanted func(*slow.Report) bool,
+) *slow.Report {
 	t.Helper()
 	var r *slow.Report
 	for deadline := time.Now().Add(watchdog); ; {
@@ -49,7 +53,9 @@ func explain(t *testing.T, plant func() (op func(), done func()), wanted func(*s
 func traced(t *testing.T, f func()) *bytes.Buffer {
 	t.Helper()
 	buf := new(bytes.Buffer)
-	rec := rtrace.NewFlightRecorder(rtrace.FlightRecorderConfig{MinAge: 2 * watchdog, MaxBytes: 64 << 20})
+	rec := rtrace.NewFlightRecorder(
+		rtrace.FlightRecorderConfig{MinAge: 2 * watchdog, MaxBytes: 64 << 20},
+	)
 	require.NoError(t, rec.Start())
 	defer rec.Stop()
 	f()
@@ -104,7 +110,8 @@ func plantedHolder(mu *sync.Mutex, held chan<- struct{}) {
 }
 
 func isTop(r *slow.Report, kind contention.Kind, function string) bool {
-	return len(r.Waits) > 0 && r.Waits[0].Kind == kind && strings.HasSuffix(r.Waits[0].Site.Func, function) &&
+	return len(r.Waits) > 0 && r.Waits[0].Kind == kind &&
+		strings.HasSuffix(r.Waits[0].Site.Func, function) &&
 		r.Waits[0].Total > r.Seen/2
 }
 
@@ -133,9 +140,13 @@ func TestMutex(t *testing.T) {
 	require.Nil(t, top.Cause)
 	require.NotEmpty(t, top.Stack)
 	require.NotEqual(t, r.Goroutine, top.Waker.Goroutine)
-	require.Regexp(t, `^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
-		`it was held by goroutine \d+, which released it at slow_test\.go:\d+ \(slow_test\.plantedHolder\) `+
-		`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`, r.Verdict)
+	require.Regexp(
+		t,
+		`^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
+			`it was held by goroutine \d+, which released it at slow_test\.go:\d+ \(slow_test\.plantedHolder\) `+
+			`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`,
+		r.Verdict,
+	)
 
 	// It survives JSON, by which programs read it.
 	text, err := json.Marshal(r)
@@ -199,11 +210,17 @@ func TestStarved(t *testing.T) {
 		}
 		return func() { runtime.Gosched(); runtime.Gosched() }, func() { stop.Store(true); wg.Wait() }
 	}, func(r *slow.Report) bool {
-		return len(r.Waits) > 0 && r.Waits[0].Kind == contention.Scheduler && r.Waits[0].Total > r.Seen/2 &&
-			len(r.Waits[0].Others) > 0 && strings.HasSuffix(r.Waits[0].Others[0].Site.Func, ".plantedBurner") &&
+		return len(r.Waits) > 0 && r.Waits[0].Kind == contention.Scheduler &&
+			r.Waits[0].Total > r.Seen/2 &&
+			len(r.Waits[0].Others) > 0 &&
+			strings.HasSuffix(r.Waits[0].Others[0].Site.Func, ".plantedBurner") &&
 			r.Processors.Used > 0.5
 	})
-	require.Regexp(t, `runnable, without a processor: \d\.\d goroutines for 1 processor, while there ran `, r.Verdict)
+	require.Regexp(
+		t,
+		`runnable, without a processor: \d\.\d goroutines for 1 processor, while there ran `,
+		r.Verdict,
+	)
 	require.Equal(t, 1, r.Processors.Of)
 	require.Greater(t, r.Processors.Wanted, r.Processors.Used)
 	require.Greater(t, r.Runnable, r.Running)
@@ -262,8 +279,15 @@ func TestTraceTooShort(t *testing.T) {
 	require.False(t, r.Complete())
 	require.Equal(t, time.Hour, r.Took)
 	require.Equal(t, r.End, r.Seen, "all that the trace has")
-	require.Contains(t, r.Verdict, "The trace does not reach back to the start of the operation: it has only the last ")
-	require.True(t, slices.ContainsFunc(r.Waits, func(w slow.Wait) bool { return w.Kind == contention.Sleep }))
+	require.Contains(
+		t,
+		r.Verdict,
+		"The trace does not reach back to the start of the operation: it has only the last ",
+	)
+	require.True(
+		t,
+		slices.ContainsFunc(r.Waits, func(w slow.Wait) bool { return w.Kind == contention.Sleep }),
+	)
 }
 
 // Only the last part of what a goroutine did belongs to the operation.
@@ -299,7 +323,12 @@ func TestNoMark(t *testing.T) {
 	require.ErrorIs(t, err, slow.ErrNoMark)
 	_, err = slow.FromTrace(strings.NewReader("nonsense"), 2, time.Second, machine.Usage{})
 	require.ErrorContains(t, err, "reading the execution trace")
-	_, err = slow.FromTrace(bytes.NewReader(buf.Bytes()[:buf.Len()/2]), 2, time.Second, machine.Usage{})
+	_, err = slow.FromTrace(
+		bytes.NewReader(buf.Bytes()[:buf.Len()/2]),
+		2,
+		time.Second,
+		machine.Usage{},
+	)
 	require.Error(t, err)
 }
 

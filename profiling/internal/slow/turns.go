@@ -61,7 +61,10 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 			wait.Count++
 			if d > wait.Max {
 				longest, wait.Max, wait.Stack = s, d, s.Stack
-				wait.during = window{max(s.Start, turn.time.start), min(orNow(s.End, turn.time.end), turn.time.end)}
+				wait.during = window{
+					max(s.Start, turn.time.start),
+					min(orNow(s.End, turn.time.end), turn.time.end),
+				}
 			}
 		}
 	}

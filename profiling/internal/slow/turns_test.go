@@ -96,7 +96,8 @@ func TestChainOfLocks(t *testing.T) {
 		wg.Go(func() { <-inner; outer(&first, &second, held) })
 		return func() { <-held; plantedLock(&first) }, wg.Wait
 	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Cause != nil && isRoot(r, contention.Sleep, ".plantedHolder")
+		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Cause != nil &&
+			isRoot(r, contention.Sleep, ".plantedHolder")
 	})
 	cause := r.Waits[0].Cause
 	require.Equal(t, contention.Mutex, cause.Kind)
@@ -143,7 +144,8 @@ func TestHandOver(t *testing.T) {
 		return func() { time.Sleep(2 * pause); takeToken(token); giveToken(token) }, func() { end(); close(stop); wg.Wait() }
 	}, func(r *slow.Report) bool {
 		return isTop(r, contention.ChanReceive, ".takeToken") && r.Waits[0].Turns != nil && r.Waits[0].Turns.Count > 2 &&
-			r.Waits[0].Cause != nil && isRoot(r, contention.Sleep, ".convoySleep")
+			r.Waits[0].Cause != nil &&
+			isRoot(r, contention.Sleep, ".convoySleep")
 	})
 	cause := r.Waits[0].Cause
 	require.Equal(t, contention.ChanReceive, cause.Kind)
@@ -178,9 +180,14 @@ func TestHolderWithoutProcessor(t *testing.T) {
 		return func() { <-held; plantedLock(&mu) }, func() { stop.Store(true); wg.Wait() }
 	}, func(r *slow.Report) bool {
 		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Root().Kind == contention.Scheduler && r.Processors != nil &&
-			r.Processors.Of == 1 && r.Processors.Used > 0.5
+			r.Processors.Of == 1 &&
+			r.Processors.Used > 0.5
 	})
 	require.Greater(t, r.Processors.Wanted, r.Processors.Used)
-	require.Regexp(t, `which released it at \S+ \(slow_test\.holdAndYield\) and meanwhile was [\d.]+ \S+ runnable, `+
-		`without a processor: [\d.]+ goroutines for 1 processor\.`, r.Verdict)
+	require.Regexp(
+		t,
+		`which released it at \S+ \(slow_test\.holdAndYield\) and meanwhile was [\d.]+ \S+ runnable, `+
+			`without a processor: [\d.]+ goroutines for 1 processor\.`,
+		r.Verdict,
+	)
 }

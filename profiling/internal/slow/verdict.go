@@ -129,10 +129,11 @@ func (w *Wait) because(it string, p *Processors) string {
 		fmt.Fprintf(&b, "; %s had %d holders in turn, %s each, which released it at %s",
 			it, t.Count, brief.Time(t.Average()), place(k.Site))
 	case several:
-		fmt.Fprintf(&b, "; %s passed through %d goroutines in turn, %s each, the last of which ended the wait at %s",
-			it, t.Count, brief.Time(t.Average()), place(k.Site))
+		fmt.Fprintf(&b, "; %s passed through %d goroutines in turn, %s each, the last of which "+
+			"ended the wait at %s", it, t.Count, brief.Time(t.Average()), place(k.Site))
 	case lock:
-		fmt.Fprintf(&b, "; %s was held by goroutine %d, which released it at %s", it, k.Goroutine, place(k.Site))
+		fmt.Fprintf(&b, "; %s was held by goroutine %d, which released it at %s",
+			it, k.Goroutine, place(k.Site))
 	default:
 		fmt.Fprintf(&b, "; goroutine %d ended %s at %s", k.Goroutine, it, place(k.Site))
 	}
@@ -158,7 +159,11 @@ func (w *Wait) because(it string, p *Processors) string {
 		doing = append(doing, what)
 	}
 	if len(doing) > 0 {
-		b.WriteString(" and meanwhile " + map[bool]string{false: "was ", true: "were "}[t.Count > 1] + strings.Join(doing, ", "))
+		be := "was"
+		if t.Count > 1 {
+			be = "were"
+		}
+		fmt.Fprintf(&b, " and meanwhile %s %s", be, strings.Join(doing, ", "))
 	}
 	return b.String()
 }
@@ -187,7 +192,8 @@ func (p *Processors) words() string {
 	case p.Collector >= float64(p.Of)/2:
 		return fmt.Sprintf(": the collector had %.1f of %d", p.Collector, p.Of)
 	case p.idle():
-		return fmt.Sprintf(": the system did not run the thread, as only %.1f of %d were in use", p.Used, p.Of)
+		return fmt.Sprintf(": the system did not run the thread, as only %.1f of %d were in use",
+			p.Used, p.Of)
 	}
 	plural := "s"
 	if p.Of == 1 {
