@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/machine"
+)
 
 // Measurement is what a run of a [Trial] took.
 type Measurement struct {
@@ -32,6 +36,9 @@ type Measurement struct {
 	// random arrivals, how many are to be expected.
 	Rate    float64
 	Backlog uint64
+
+	// Machine is what the machine did during the run.
+	Machine machine.Usage
 
 	// Memory is what the run held; nil unless [Workload.ReportsMemory].
 	Memory *Memory

@@ -140,3 +140,16 @@ func TestWallAndAborts(t *testing.T) {
 		}
 	})
 }
+
+// What is measured comes with what the machine did meanwhile; a warm-up does without.
+func TestMachineMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := paced(t, Config{Threads: 1}, always(time.Millisecond))
+		m, err := tr.RunFor(t.Context(), 100*time.Millisecond, false)
+		require.NoError(t, err)
+		require.Zero(t, m.Machine)
+		m, err = tr.RunFor(t.Context(), 100*time.Millisecond, true)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, m.Machine.For, m.Wall)
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/internal/rusage"
 )
 
@@ -44,9 +45,14 @@ func (t *Trial) run(ctx context.Context, d time.Duration, limit uint64, measure 
 	if measure && t.around != nil {
 		end = t.around()
 	}
+	machineDid := func() (u machine.Usage) { return u }
+	if measure {
+		machineDid = machine.Watch()
+	}
 	before.begin()
 	interrupted, err := r.wait(ctx, d)
 	after.end()
+	meanwhile := machineDid()
 	end()
 	if err != nil {
 		t.failure = err
@@ -58,6 +64,7 @@ func (t *Trial) run(ctx context.Context, d time.Duration, limit uint64, measure 
 	m := t.measurement(&before, &after, measure)
 	m.Audits -= r.audits
 	m.Interrupted = interrupted
+	m.Machine = meanwhile
 	if measure && t.census != nil {
 		m.Memory = t.census.end()
 	}

@@ -48,6 +48,8 @@
 //	/debug/pprof/slow/<id>.trace, <id>.json
 //	                                    trace of one for "go tool trace", and
 //	                                    what is known of it
+//	/debug/pprof/slow/<id>/source, flamegraph, top, peek, graph
+//	                                    what it waited for, and who let it
 //	/debug/pprof/runs/                  saved runs, if there is Config.Runs;
 //	                                    ?format=json here and below
 //	/debug/pprof/runs/compare?old=A&new=B

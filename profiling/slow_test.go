@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"runtime/pprof"
 	"runtime/trace"
 	"strconv"
@@ -136,6 +137,24 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Contains(t, page.body, "check &lt;out&gt; took ")
 	require.NotContains(t, page.body, "check <out>")
 	require.Contains(t, page.body, "Not recording")
+
+	// Each line leads to its source, that of the root too: what the holder did meanwhile.
+	require.Regexp(t, `<p class="dim machine">The machine, within \S+ \S+: [^<]*hiccup`, page.body)
+	for function, code := range map[string]string{"slowHolder": `time\.Sleep\(held\)`, "slowLock": `mu\.Lock\(\)`} {
+		link := regexp.MustCompile(`href="(`+itoa(e.ID)+`/source[^"]*`+function+`[^"]*#L(\d+))">slow_test.go:(\d+)<`).
+			FindAllStringSubmatch(page.body, -1)
+		require.NotEmpty(t, link, function)
+		found := false
+		for _, l := range link {
+			require.Equal(t, l[2], l[3])
+			a := get(t, srv.URL()+"/debug/pprof/slow/"+strings.ReplaceAll(l[1], "&amp;", "&"))
+			require.Equal(t, http.StatusOK, a.status, a.body)
+			found = found || regexp.MustCompile(`class=line> *`+l[2]+`</span> <span[^>]*>.*`+code).MatchString(a.body)
+		}
+		require.True(t, found, function)
+	}
+	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/99999/source").status)
+	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/x/source").status)
 
 	id := slowly(t, srv.URL()).Kept[0].ID
 	one := srv.URL() + "/debug/pprof/slow/" + itoa(id)

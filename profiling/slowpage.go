@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/pprof/profile"
+
 	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
@@ -85,7 +87,7 @@ func slowRowOf(c *flight.Slow) slowRow {
 	}
 	if r := c.Report; r != nil {
 		row.Parts = partsOf(r)
-		row.Verdict = linked(r)
+		row.Verdict = linked(c.ID, r)
 	}
 	return row
 }
@@ -167,16 +169,53 @@ func (s *service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || !asTrace && !asJSON {
 		return web.NotFound("a slow operation has a number with .trace or .json, not %q", name)
 	}
-	c, ok, gone := s.slow.Kept.Get(id)
+	c, err := s.slowOf(id)
 	switch {
-	case gone:
-		return web.Refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id)
-	case !ok:
-		return web.NotFound("there is no slow operation %d", id)
+	case err != nil:
+		return err
 	case asTrace:
 		web.Attach(w, slowFile(c))
 		w.Write(c.Data)
 		return nil
 	}
 	return web.JSON(w, c)
+}
+
+// slowOf returns the operation with a number.
+func (s *service) slowOf(id int) (*flight.Slow, error) {
+	c, ok, gone := s.slow.Kept.Get(id)
+	switch {
+	case gone:
+		return nil, web.Refuse(http.StatusGone, "slow operation %d is gone: it made room for others", id)
+	case !ok:
+		return nil, web.NotFound("there is no slow operation %d", id)
+	}
+	return c, nil
+}
+
+// slowView shows the waits of an operation on a page of pprof: above all the source of their lines.
+func (s *service) slowView(w http.ResponseWriter, r *http.Request) error {
+	id, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil {
+		return web.NotFound("a slow operation has a number, not %q", r.PathValue("id"))
+	}
+	c, err := s.slowOf(id)
+	if err != nil {
+		return err
+	}
+	if c.Report == nil || len(c.Report.Waits) == 0 {
+		return web.NotFound("slow operation %d has no waits that are known", id)
+	}
+	page := pprofui.Page{
+		Frame: s.frame(
+			fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)),
+			"slow",
+			"",
+		), About: c.Report.Verdict,
+		Links:      []pprofui.Link{{Ref: fmt.Sprintf("../#slow-%d", id), Text: "slow operations"}},
+		Difference: true, // there is no file to download but the trace
+	}
+	return pprofui.Show(w, r, r.PathValue("view"), page, func() (p, base *profile.Profile, err error) {
+		return c.Report.Profile(c.End), nil, nil
+	})
 }

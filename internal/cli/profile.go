@@ -183,7 +183,7 @@ func (b *board) capturing(on bool) {
 const keptResults = 50
 
 // resultColumns has what a row of results says.
-var resultColumns = []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op", "B/op", "allocs/op"}
+var resultColumns = []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op", "B/op", "allocs/op", "process", "others", "steal", "hiccup"}
 
 // row adds a row of results under a name.
 func (b *board) row(name string, m bench.Measurement) {
@@ -197,6 +197,18 @@ func (b *board) row(name string, m bench.Measurement) {
 		name, brief.Number(m.OpsPerSecond()), brief.Number(m.NsPerOp()),
 		quantile(.5), quantile(.99), quantile(.999),
 		brief.Number(m.AbortsPerOp()), brief.Number(m.BytesPerOp()), brief.Number(m.AllocsPerOp()),
+	}
+	u := m.Machine
+	for _, share := range []float64{u.Process, u.Others, u.Steal} {
+		text := "–"
+		if u.Known {
+			text = fmt.Sprintf("%.0f %%", 100*share)
+		}
+		row = append(row, text)
+	}
+	row = append(row, brief.Time(u.Hiccup))
+	if u.Noise() != "" {
+		row[0] += " (noisy)"
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -77,6 +77,9 @@ func paint(r results.Result) string {
 	return red
 }
 
+// noisyMeans says what a noisy sample is.
+const noisyMeans = "other programs or the host had enough of the processors meanwhile to explain a difference"
+
 // writeStandings writes how the engines have come out.
 func writeStandings(w io.Writer, r *results.Run, subject string, width int, colour bool) error {
 	text := &textWriter{w: w, width: width}
@@ -85,6 +88,10 @@ func writeStandings(w io.Writer, r *results.Run, subject string, width int, colo
 		for _, line := range contestLines(&contests[i], width, colour) {
 			text.verbatim("", line)
 		}
+		text.line("")
+	}
+	if n, of := r.Noisy(); n > 0 {
+		text.wrap("", "  ", fmt.Sprintf("%s of which samples are noisy, %d of %d in all: %s", results.NoisyMark, n, of, noisyMeans))
 		text.line("")
 	}
 	for _, o := range results.Decided(contests) {

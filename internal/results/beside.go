@@ -27,6 +27,7 @@ type Round struct {
 	Title   string
 	Threads int
 	Medians []float64 // by engine; NaN of those that did not run
+	Noisy   []bool    // by engine: some of the samples are
 	Results []Result  // by engine; the first has none
 }
 
@@ -58,12 +59,13 @@ func Compete(cells []*Cell, subject string, units ...string) []Contest {
 			c.Better = "more"
 		}
 		for _, group := range grouped(cells) {
-			r := Round{Title: group[0].Title, Threads: group[0].Threads, Results: make([]Result, len(engines))}
+			r := Round{Title: group[0].Title, Threads: group[0].Threads, Results: make([]Result, len(engines)), Noisy: make([]bool, len(engines))}
 			values := make([][]float64, len(engines))
 			any := false
 			for _, cell := range group {
 				v := cell.Values(unit)
-				values[slices.Index(engines, cell.Engine)] = v
+				i := slices.Index(engines, cell.Engine)
+				values[i], r.Noisy[i] = v, cell.Noisy() > 0
 				any = any || len(v) > 0
 			}
 			if !any {
@@ -138,16 +140,28 @@ func (c *Contest) Rows() [][]string {
 	rows := [][]string{head}
 	title := ""
 	for _, r := range c.Rounds {
-		row := []string{"", fmt.Sprint(r.Threads), c.show(r.Medians[0])}
+		row := []string{"", fmt.Sprint(r.Threads), c.mark(r, 0)}
 		if r.Title != title {
 			row[0], title = r.Title, r.Title
 		}
 		for i := range c.Engines[1:] {
-			row = append(row, c.show(r.Medians[i+1]), c.Word(r.Results[i+1]))
+			row = append(row, c.mark(r, i+1), c.Word(r.Results[i+1]))
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// NoisyMark is put to figures of which some samples are noisy.
+const NoisyMark = "!"
+
+// mark writes the figure of an engine, marked if it is noisy.
+func (c *Contest) mark(r Round, engine int) string {
+	text := c.show(r.Medians[engine])
+	if r.Noisy[engine] {
+		text += NoisyMark
+	}
+	return text
 }
 
 // show writes a figure.

@@ -38,6 +38,9 @@ type Comparison struct {
 	// CutShort are the sides that did not come to their end, and how they ended.
 	// They are among the warnings, too.
 	CutShort []string `json:"cut_short,omitempty"`
+	// NoisyOld and NoisyNew are how many samples are noisy on each side; a warning says so, too.
+	NoisyOld int `json:"noisy_old,omitempty"`
+	NoisyNew int `json:"noisy_new,omitempty"`
 }
 
 // A Table compares the figures of one unit.
@@ -110,6 +113,11 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	c.Warnings = append(c.Warnings, differences(before, after)...)
 	c.Warnings = append(append(c.Warnings, before.Warnings...), after.Warnings...)
 
+	if before.Noisy+after.Noisy > 0 {
+		c.NoisyOld, c.NoisyNew = before.Noisy, after.Noisy
+		c.Warnings = append(c.Warnings, fmt.Sprintf("noisy samples: %d of %d in %s, %d of %d in %s; a difference may be the machine's",
+			before.Noisy, len(before.Results), before.Label, after.Noisy, len(after.Results), after.Label))
+	}
 	for _, side := range []*Source{before, after} {
 		if side.CutShort != "" {
 			c.CutShort = append(c.CutShort, side.CutShort)

@@ -10,7 +10,7 @@ import (
 
 // csvFacts are the columns of [WriteCSV] before the metrics.
 var csvFacts = []string{
-	"workload", "title", "params", "engine", "level", "threads", "sample", "ops", "wall_ns", "interrupted",
+	"workload", "title", "params", "engine", "level", "threads", "sample", "ops", "wall_ns", "interrupted", "noisy",
 	"outcome", "instrumented", "started", "seed", "go", "goos", "goarch", "cpu", "gomaxprocs",
 }
 
@@ -33,7 +33,7 @@ func WriteCSV(w io.Writer, r *Run) error {
 		line := []string{
 			s.Workload, s.Title, strings.Join(params, " "), s.Engine, s.Level,
 			strconv.Itoa(s.Threads), strconv.Itoa(s.Index), strconv.FormatUint(s.Ops, 10),
-			strconv.FormatInt(int64(s.Wall), 10), strconv.FormatBool(s.Interrupted),
+			strconv.FormatInt(int64(s.Wall), 10), strconv.FormatBool(s.Interrupted), s.Noisy,
 			r.Outcome.Kind, r.Header.Instrumented, r.Header.Started.UTC().Format(time.RFC3339),
 			strconv.FormatUint(r.Header.Seed, 10), r.Header.Go, r.Header.GOOS, r.Header.GOARCH,
 			r.Header.CPU, strconv.Itoa(r.Header.GOMAXPROCS),

@@ -61,7 +61,7 @@ func (b *BenchWriter) Comment(format string, args ...any) {
 // Sample writes the line of one sample. That of an interrupted one is a comment: it is shorter
 // than the others, and does not count as they do.
 func (b *BenchWriter) Sample(s *Sample) {
-	for _, unit := range Units([]Sample{*s}) {
+	for _, unit := range benchUnits(s) {
 		m, ok := MetricByUnit(unit)
 		if !ok || b.units[unit] {
 			continue
@@ -82,7 +82,18 @@ func (b *BenchWriter) Sample(s *Sample) {
 		b.Comment("%s", line.String())
 		return
 	}
+	if s.Noisy != "" {
+		b.Comment("%s%s", noisyMark, s.Noisy)
+	}
 	_ = b.bench.Write(result)
+}
+
+// noisyMark begins the comment above a noisy sample.
+const noisyMark = "noisy, the next sample: "
+
+// benchUnits returns the units of s that the format has.
+func benchUnits(s *Sample) []string {
+	return slices.DeleteFunc(Units([]Sample{*s}), func(unit string) bool { return slices.Contains(asides, unit) })
 }
 
 // Instrument says that the samples from now on are instrumented, and how.
@@ -118,7 +129,7 @@ func benchResult(h Header, s *Sample) *benchfmt.Result {
 	config("pkg", pkgName)
 	config("cpu", h.CPU)
 	config(instrumentedKey, h.Instrumented)
-	for _, unit := range Units([]Sample{*s}) {
+	for _, unit := range benchUnits(s) {
 		r.Values = append(r.Values, benchfmt.Value{Value: s.Metrics[unit], Unit: unit})
 	}
 	return r

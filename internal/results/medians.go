@@ -54,7 +54,12 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 	for _, c := range columns {
 		head = append(head, c.Head)
 	}
-	rows := [][]string{append(head, "vs first")}
+	noisy := slices.ContainsFunc(cells, func(c *Cell) bool { return c.Noisy() > 0 })
+	head = append(head, "vs first")
+	if noisy {
+		head = append(head, "noisy")
+	}
+	rows := [][]string{head}
 	var first *Cell
 	for _, c := range cells {
 		ops := c.Values("ops/s")
@@ -80,9 +85,21 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 			}
 			row = append(row, text)
 		}
-		rows = append(rows, append(row, against))
+		row = append(row, against)
+		if noisy {
+			row = append(row, noisyOf(c))
+		}
+		rows = append(rows, row)
 	}
 	return rows
+}
+
+// noisyOf says how many samples of a cell are noisy, nothing if none is.
+func noisyOf(c *Cell) string {
+	if c.Noisy() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", c.Noisy(), len(c.Samples))
 }
 
 // spread returns half the distance between the extremes, relative to the median.

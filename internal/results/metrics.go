@@ -86,9 +86,17 @@ func Metrics() []Metric {
 		Metric{"versions-start", "lower", "versions of values that the map held before the sample; workloads about memory only", byMap, 0},
 		Metric{"versions-peak", "lower", "most versions of values that the map held meanwhile; workloads about memory only", byMap, 0},
 		Metric{"versions-end", "lower", "versions of values that the map held at the end; workloads about memory only", byMap, 0},
+		Metric{"process-%", "higher", "percentage of the processors of the machine that the process had", "by the system's accounts of the process and the machine, before and after the sample; if it was long enough for them; in JSON and CSV only", 1},
+		Metric{"others-%", "lower", "percentage of the processors of the machine that other programs had, and the system's own work", "as process-%", 1},
+		Metric{"steal-%", "lower", "percentage of the processors of the machine that the host of a virtual machine kept back", "as process-%", 1},
+		Metric{"hiccup-ns", "lower", "longest time that a goroutine, which wakes every 10 ms, was late", "by that goroutine; in JSON and CSV only", 0},
 		Metric{"audits/s", "higher", "full scans made meanwhile, each with a correct result; workloads with an auditor only", "counted by the auditor", 1},
 	)
 }
+
+// asides are the units of the figures about the machine rather than an engine. Records and
+// spreadsheets have them; the Go benchmark format, of which comparisons are made, has not.
+var asides = []string{"process-%", "others-%", "steal-%", "hiccup-ns"}
 
 var byUnit = func() map[string]Metric {
 	m := map[string]Metric{}

@@ -36,8 +36,9 @@ func readBench(label string, b []byte) (*Run, error) {
 		*h = *source.header
 	}
 	h.Instrumented = source.Instrumented
-	next := map[int]bool{} // by line: the sample after it was interrupted
-	before := ""
+	next := map[int]bool{}    // by line: the sample after it was interrupted
+	noisy := map[int]string{} // by line: what made the sample in it noisy
+	before, noise := "", ""
 	for i, line := range strings.Split(string(b), "\n") {
 		line = strings.TrimSpace(line)
 		if m := sayOutcome.FindStringSubmatch(line); m != nil {
@@ -49,6 +50,11 @@ func readBench(label string, b []byte) (*Run, error) {
 			run.Outcome.Of, _ = strconv.Atoi(m[2])
 		}
 		next[i+1] = sayNext.MatchString(line)
+		if why, ok := strings.CutPrefix(line, "# "+noisyMark); ok {
+			noise = why
+		} else if strings.HasPrefix(line, "Benchmark") {
+			noisy[i+1], noise = noise, ""
+		}
 		before = line
 	}
 	indexes := map[Key]int{}
@@ -58,7 +64,7 @@ func readBench(label string, b []byte) (*Run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", label, at, err)
 		}
-		s.Interrupted = next[at-1]
+		s.Interrupted, s.Noisy = next[at-1], noisy[at]
 		s.Index = indexes[s.Key()]
 		indexes[s.Key()]++
 		run.Samples = append(run.Samples, s)

@@ -104,8 +104,22 @@ func (o Outcome) String() string {
 	return s
 }
 
+// Noisy returns how many samples are noisy, of how many. Interrupted ones do not count.
+func (r *Run) Noisy() (n, of int) {
+	for i := range r.Samples {
+		if s := &r.Samples[i]; !s.Interrupted {
+			of++
+			if s.Noisy != "" {
+				n++
+			}
+		}
+	}
+	return n, of
+}
+
 // Mark returns what must be said beside every figure of the run: how it was
-// instrumented, and that it did not run to its end; "" for a plain run that did.
+// instrumented, that it did not run to its end, and how many samples are noisy;
+// "" for a plain and quiet run that did.
 func (r *Run) Mark() string {
 	var marks []string
 	if r.Header.Instrumented != "" {
@@ -113,6 +127,9 @@ func (r *Run) Mark() string {
 	}
 	if r.Outcome.Kind != Complete {
 		marks = append(marks, r.Outcome.String())
+	}
+	if n, of := r.Noisy(); n > 0 {
+		marks = append(marks, fmt.Sprintf("%d of %d samples are noisy", n, of))
 	}
 	return strings.Join(marks, "; ")
 }
@@ -134,6 +151,7 @@ type Sample struct {
 	Ops           uint64        `json:"ops"` // committed operations
 	Wall          time.Duration `json:"wall_ns"`
 	Interrupted   bool          `json:"interrupted,omitempty"`    // the run ended before the sample was over
+	Noisy         string        `json:"noisy,omitempty"`          // what beside the program may explain a difference, "" if nothing
 	LatencySample int           `json:"latency_sample,omitempty"` // operations for each timed one
 
 	Metrics map[string]float64 `json:"metrics"` // by unit; see [Metrics]
@@ -221,6 +239,16 @@ func (r *Run) Cells() []*Cell {
 		}
 	}
 	return cells
+}
+
+// Noisy returns how many samples are noisy.
+func (c *Cell) Noisy() (n int) {
+	for _, s := range c.Samples {
+		if s.Noisy != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Values returns the figures of unit, of the samples that have it.

@@ -23,6 +23,7 @@ func NewSample(c bench.Config, m bench.Measurement) Sample {
 		Ops:           m.Ops,
 		Wall:          m.Wall,
 		Interrupted:   m.Interrupted,
+		Noisy:         m.Machine.Noise(),
 		LatencySample: max(m.LatencySample, 0),
 		Metrics:       figures(c, m),
 	}
@@ -81,6 +82,10 @@ func figures(c bench.Config, m bench.Measurement) map[string]float64 {
 	set("gc/s", float64(m.GCs)/m.Wall.Seconds(), m.Wall > 0)
 	switches, ok := m.SwitchesPerOp()
 	set("ctx-switches/op", switches, ok)
+	set("process-%", 100*m.Machine.Process, m.Machine.Known)
+	set("others-%", 100*m.Machine.Others, m.Machine.Known)
+	set("steal-%", 100*m.Machine.Steal, m.Machine.Known)
+	set("hiccup-ns", float64(m.Machine.Hiccup), m.Machine.Hiccup > 0)
 	if mem := m.Memory; mem != nil {
 		set("heap-start-B", float64(mem.HeapStart), true)
 		set("heap-peak-B", float64(mem.HeapPeak), true)

@@ -23,6 +23,8 @@ type Source struct {
 	Instrumented string
 	// CutShort says how the run ended if it did not come to its end, "" if it did.
 	CutShort string
+	// Noisy is how many of the results are of noisy samples.
+	Noisy int
 	// Warnings are what the reader of a comparison should know: that the run was
 	// interrupted, or that lines could not be read.
 	Warnings []string
@@ -137,6 +139,9 @@ func parseBench(label string, b []byte) (*Source, error) {
 				return nil, fmt.Errorf("%s: the header: %w", label, err)
 			}
 			s.header = h
+		}
+		if strings.HasPrefix(line, "# "+noisyMark) {
+			s.Noisy++
 		}
 		for _, start := range cutShort {
 			if strings.HasPrefix(line, start) {

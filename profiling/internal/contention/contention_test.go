@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -401,4 +402,22 @@ func TestEmptyProfiles(t *testing.T) {
 	r := contention.FromProfiles(nil, nil)
 	require.Empty(t, r.Waits)
 	require.NoError(t, r.Profile().CheckValid())
+}
+
+// The goroutine that measures hiccups is not the program's.
+func TestMeterIsNotReported(t *testing.T) {
+	var buf bytes.Buffer
+	require.NoError(t, trace.Start(&buf))
+	for late := time.Duration(0); late == 0; {
+		end := machine.Watch()
+		time.Sleep(25 * time.Millisecond)
+		late = end().Hiccup
+	}
+	trace.Stop()
+	r, err := contention.FromTrace(&buf)
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Waits)
+	for _, w := range r.Waits {
+		require.NotContains(t, w.Func, "machine.(*Hiccups)")
+	}
 }

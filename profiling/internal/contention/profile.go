@@ -2,6 +2,7 @@ package contention
 
 import (
 	"slices"
+	"time"
 
 	"github.com/google/pprof/profile"
 )
@@ -11,62 +12,84 @@ import (
 // and every sample has the label "wait" with the kind; below the root [idle] are
 // those who waited all the time. The profile shares nothing with r.
 func (r *Report) Profile() *profile.Profile {
-	p := &profile.Profile{
-		SampleType: []*profile.ValueType{
-			{Type: "waits", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"},
-		},
-		DefaultSampleType: "delay",
-		PeriodType:        &profile.ValueType{Type: "waits", Unit: "count"},
-		Period:            1,
-		DurationNanos:     int64(r.Window),
-	}
-	if !r.Start.IsZero() {
-		p.TimeNanos = r.Start.UnixNano()
-	}
-	functions := map[[2]string]*profile.Function{} // by name and file
-	function := func(name, file string) *profile.Function {
-		f := functions[[2]string{name, file}]
-		if f == nil {
-			f = &profile.Function{
-				ID: uint64(len(p.Function) + 1), Name: name, SystemName: name, Filename: file,
-			}
-			p.Function = append(p.Function, f)
-			functions[[2]string{name, file}] = f
-		}
-		return f
-	}
-	locations := map[Frame]*profile.Location{}
-	location := func(f Frame) *profile.Location {
-		l := locations[f]
-		if l == nil {
-			l = &profile.Location{
-				ID: uint64(len(p.Location) + 1), Address: f.PC,
-				Line: []profile.Line{{Function: function(f.Func, f.File), Line: int64(f.Line)}},
-			}
-			p.Location = append(p.Location, l)
-			locations[f] = l
-		}
-		return l
-	}
+	p := NewProfile(r.Start, r.Window)
 	for _, s := range r.stacks {
 		for w, t := range s.tallies {
 			if s.site.Func == "" || t.count == 0 && t.total == 0 {
 				continue
 			}
-			sample := &profile.Sample{
-				Value: []int64{t.count, int64(t.total)},
-				Label: map[string][]string{"wait": {string(w.kind)}},
-			}
-			frames := append(slices.Clone(s.frames), Frame{Func: "[" + string(w.kind) + "]"})
+			sample := p.Add(w.kind, s.frames, t.count, t.total)
 			if w.idle {
-				frames = append(frames, Frame{Func: "[idle]"})
+				sample.Location = append(sample.Location, p.location(Frame{Func: "[idle]"}))
 				sample.Label["idle"] = []string{"true"}
 			}
-			for _, f := range frames {
-				sample.Location = append(sample.Location, location(f))
-			}
-			p.Sample = append(p.Sample, sample)
 		}
 	}
+	return p.Profile
+}
+
+// A Profile is a profile of waits that is being made.
+type Profile struct {
+	*profile.Profile
+	functions map[[2]string]*profile.Function // by name and file
+	locations map[Frame]*profile.Location
+}
+
+// NewProfile returns a profile without waits.
+func NewProfile(start time.Time, window time.Duration) *Profile {
+	p := &Profile{
+		Profile: &profile.Profile{
+			SampleType: []*profile.ValueType{
+				{Type: "waits", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"},
+			},
+			DefaultSampleType: "delay",
+			PeriodType:        &profile.ValueType{Type: "waits", Unit: "count"},
+			Period:            1,
+			DurationNanos:     int64(window),
+		},
+		functions: map[[2]string]*profile.Function{},
+		locations: map[Frame]*profile.Location{},
+	}
+	if !start.IsZero() {
+		p.TimeNanos = start.UnixNano()
+	}
 	return p
+}
+
+// Add adds so many waits with a stack, leaf first.
+func (p *Profile) Add(kind Kind, stack []Frame, count int64, total time.Duration) *profile.Sample {
+	sample := &profile.Sample{
+		Value: []int64{count, int64(total)},
+		Label: map[string][]string{"wait": {string(kind)}},
+	}
+	for _, f := range append(slices.Clone(stack), Frame{Func: "[" + string(kind) + "]"}) {
+		sample.Location = append(sample.Location, p.location(f))
+	}
+	p.Sample = append(p.Sample, sample)
+	return sample
+}
+
+func (p *Profile) location(f Frame) *profile.Location {
+	l := p.locations[f]
+	if l == nil {
+		l = &profile.Location{
+			ID: uint64(len(p.Location) + 1), Address: f.PC,
+			Line: []profile.Line{{Function: p.function(f.Func, f.File), Line: int64(f.Line)}},
+		}
+		p.Location = append(p.Location, l)
+		p.locations[f] = l
+	}
+	return l
+}
+
+func (p *Profile) function(name, file string) *profile.Function {
+	f := p.functions[[2]string{name, file}]
+	if f == nil {
+		f = &profile.Function{
+			ID: uint64(len(p.Function) + 1), Name: name, SystemName: name, Filename: file,
+		}
+		p.Function = append(p.Function, f)
+		p.functions[[2]string{name, file}] = f
+	}
+	return f
 }

@@ -134,18 +134,21 @@ func isRuntime(frames []Frame) bool {
 	return true
 }
 
-// ownPackage has the code that makes reports.
-const ownPackage = "github.com/mvccmap/mvccmap/profiling"
+// ownPackage has the code that makes reports, meterPackage what measures hiccups meanwhile.
+const (
+	ownPackage   = "github.com/mvccmap/mvccmap/profiling"
+	meterPackage = "github.com/mvccmap/mvccmap/internal/machine"
+)
 
 // isOwn reports whether a stack belongs to the making of a report: to package
 // profiling or what it consists of, unless it only calls code of the program with
-// labels, or to the goroutine that writes the trace.
+// labels, to the meter of hiccups, or to the goroutine that writes the trace.
 func isOwn(frames []Frame) bool {
 	for _, f := range frames {
 		pkg := packageOf(f.Func)
 		inside := strings.HasPrefix(pkg, ownPackage+"/internal/") &&
 			!strings.HasSuffix(pkg, "_test")
-		if inside || pkg == ownPackage && f.Func != ownPackage+".Labels.Do" {
+		if inside || pkg == meterPackage || pkg == ownPackage && f.Func != ownPackage+".Labels.Do" {
 			return true
 		}
 	}

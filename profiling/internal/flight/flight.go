@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
@@ -25,7 +26,8 @@ type flight struct {
 	phase   func() string
 	rec     *trace.FlightRecorder // of the flight's goroutine
 	started time.Time
-	leave   func() // the gate
+	leave   func()      // the gate
+	machine machine.Log // of the flight's goroutine
 
 	best  atomic.Pointer[Slow] // to be kept next
 	fresh atomic.Int64         // how old best may become, in nanoseconds
@@ -71,8 +73,11 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 		defer close(f.stopped)
 		labels := pprof.Labels("profiling", "slow operations")
 		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, labels))
+		var meter sync.WaitGroup
+		meter.Go(func() { f.machine.Run(ctx) })
 		f.run(ctx)
 		f.rec.Stop()
+		meter.Wait()
 	}()
 	return f, nil
 }
@@ -102,11 +107,13 @@ func (f *flight) run(ctx context.Context) {
 	defer next.Stop()
 	<-next.C
 	ready := true // to keep a trace at once
+	f.machine.Note()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
+			f.machine.Note()
 			f.tick(now)
 			continue
 		case <-next.C:
@@ -144,13 +151,14 @@ func (f *flight) keep(c *Slow) {
 		c.Percentile = f.cfg.Percentile
 	}
 	c.Phase = f.phase()
+	meanwhile := f.machine.Since(c.End.Add(-c.Took))
 	buf := &boundedBuffer{max: 4 * f.cfg.MaxBytes}
 	if _, err := f.rec.WriteTo(buf); err != nil {
 		f.drop(fmt.Sprintf("A trace was dropped: %v.", err))
 		return
 	}
 	c.Data = bytes.Clone(buf.Bytes())
-	report, err := slow.FromTrace(bytes.NewReader(c.Data), c.mark, c.Took)
+	report, err := slow.FromTrace(bytes.NewReader(c.Data), c.mark, c.Took, meanwhile)
 	switch {
 	case errors.Is(err, slow.ErrNoMark):
 		f.setFresh(time.Duration(f.fresh.Load()) / 2)

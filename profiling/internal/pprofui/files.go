@@ -24,7 +24,7 @@ func keepOwnFiles(p *profile.Profile) {
 				if known == nil {
 					known = filesAt(uintptr(loc.Address))
 				}
-				own[f] = known[f.Filename] && IsSource(f.Filename)
+				own[f] = known[f.Filename] && isSource(f.Filename)
 			}
 		}
 	}
@@ -55,9 +55,9 @@ func filesAt(addr uintptr) map[string]bool {
 	return files
 }
 
-// IsSource reports whether the name is that of a Go file that can be opened
+// isSource reports whether the name is that of a Go file that can be opened
 // without waiting.
-func IsSource(name string) bool {
+func isSource(name string) bool {
 	if filepath.Ext(name) != ".go" || !filepath.IsAbs(name) {
 		return false
 	}

@@ -6,6 +6,6 @@
 // [FromTrace] looks at the time before the mark:
 //
 //	slow.Mark(7, time.Now())                     // in the program, which is being traced
-//	report, err := slow.FromTrace(file, 7, took) // from the trace
+//	report, err := slow.FromTrace(file, 7, took, machine.Usage{}) // from the trace
 //	fmt.Println(report.Verdict)
 package slow

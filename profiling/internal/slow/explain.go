@@ -26,6 +26,7 @@ func (w window) overlap(start, end trace.Time) time.Duration {
 const (
 	maxWaits      = 20
 	maxActivities = 3
+	maxDepth      = 4 // of locks that are held while another is waited for
 )
 
 // report explains the operation that goroutine id ended that long ago.
@@ -35,7 +36,13 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	}
 	end := max(f.Now-trace.Time(ago), f.First)
 	w := window{end - trace.Time(f.took), end}
-	r := &Report{Goroutine: int64(id), End: end.Sub(f.First), Took: f.took, Seen: f.took}
+	r := &Report{
+		Goroutine: int64(id),
+		End:       end.Sub(f.First),
+		Took:      f.took,
+		Seen:      f.took,
+		Machine:   f.machine,
+	}
 	if w.start < f.First {
 		w.start = f.First
 		r.Seen = w.end.Sub(w.start)
@@ -65,6 +72,12 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	}
 	r.Running -= r.Assist
 	r.Unknown = r.Seen - r.Running - r.Assist - r.Runnable - r.Waiting - r.Syscall
+	if len(r.Waits) > 0 {
+		if top := &r.Waits[0]; top.Root().Kind == contention.Scheduler {
+			r.Processors = f.processors(top.during)
+			r.Processors.stopped = r.Stopped > r.Seen/2
+		}
+	}
 	r.Verdict = r.verdict()
 	return r
 }
@@ -91,13 +104,8 @@ func (f *follower) running(id trace.GoID, w window) (d time.Duration) {
 
 // explain sums up what g did within w.
 func (f *follower) explain(r *Report, g *goroutine, w window) {
-	type key struct {
-		kind contention.Kind
-		fn   string
-		line int
-	}
-	waits := map[key]*Wait{}
-	longest := map[key]span{}
+	waits := map[doing]*Wait{}
+	longest := map[doing]span{}
 	for _, s := range g.spans {
 		d := w.overlap(s.Start, s.End)
 		if d == 0 {
@@ -114,11 +122,7 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 		default:
 			r.Waiting += d
 		}
-		site := siteOf(s.Stack)
-		k := key{s.Kind, site.Func, site.Line}
-		if s.Kind == contention.Scheduler {
-			k = key{kind: s.Kind} // where it was interrupted matters little
-		}
+		k, _ := doingOf(s)
 		wait := waits[k]
 		if wait == nil {
 			wait = &Wait{Kind: s.Kind}
@@ -127,19 +131,19 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 		wait.Count++
 		wait.Total += d
 		if d > wait.Max {
-			wait.Max, wait.Site, wait.Stack = d, site, s.Stack
+			wait.Max, wait.Site, wait.Stack = d, siteOf(s.Stack), s.Stack
 			longest[k] = s
 		}
 	}
 	r.Waits = []Wait{}
 	for k, wait := range waits {
 		s := longest[k]
-		during := window{max(s.Start, w.start), orNow(s.End, w.end)}
+		wait.during = window{max(s.Start, w.start), min(orNow(s.End, w.end), w.end)}
 		switch {
 		case s.Kind == contention.Scheduler:
-			wait.Others = f.ran(during)
+			wait.Others = f.ran(wait.during)
 		case s.State == trace.GoWaiting && s.End != 0:
-			wait.Waker = f.wakerOf(s, during)
+			f.blame(wait, s, maxDepth)
 		}
 		r.Waits = append(r.Waits, *wait)
 	}
@@ -163,37 +167,9 @@ func siteOf(frames []contention.Frame) contention.Frame {
 	return contention.SiteOf(frames)
 }
 
-// wakerOf describes who ended a wait.
-func (f *follower) wakerOf(s span, during window) *Waker {
-	waker := &Waker{Goroutine: int64(s.Waker), Site: siteOf(s.WakerStack), Stack: s.WakerStack}
-	if g := f.goroutines[s.Waker]; g != nil && s.Waker != trace.NoGoroutine {
-		waker.Meanwhile = activities(s.Waker, g, during)
-	}
-	return waker
-}
-
-// activities returns what a goroutine did for most of a time.
-func activities(id trace.GoID, g *goroutine, during window) []Activity {
-	var list []Activity
-	for _, s := range g.spans {
-		d := during.overlap(s.Start, s.End)
-		if d == 0 {
-			continue
-		}
-		a := Activity{Goroutine: int64(id), Goroutines: 1, Kind: s.Kind, Total: d}
-		if s.State != trace.GoRunning {
-			a.Site = siteOf(s.Stack)
-		}
-		add(&list, a, func(b Activity) bool {
-			return a.Kind == b.Kind && a.Site.Func == b.Site.Func && a.Site.Line == b.Site.Line
-		})
-	}
-	return most(list, during)
-}
-
 // ran returns which functions ran for most of a time.
 func (f *follower) ran(during window) []Activity {
-	ran := running{}
+	ran := doings{}
 	for id, g := range f.goroutines {
 		for i, s := range g.spans {
 			d := during.overlap(s.Start, s.End)
@@ -206,57 +182,9 @@ func (f *follower) ran(during window) []Activity {
 			} else if s.End != 0 {
 				at = g.last
 			}
-			ran.add(id, siteOf(at), d)
+			site := siteOf(at)
+			ran.add(doing{fn: site.Func}, id, site, d)
 		}
 	}
-	return most(ran.list(), during)
-}
-
-// running sums up by function who ran.
-type running map[string]*runners
-
-type runners struct {
-	activity Activity
-	who      map[trace.GoID]struct{}
-}
-
-func (r running) add(id trace.GoID, at contention.Frame, d time.Duration) {
-	e := r[at.Func]
-	if e == nil {
-		a := Activity{Goroutine: int64(id), Site: at}
-		e = &runners{activity: a, who: map[trace.GoID]struct{}{}}
-		r[at.Func] = e
-	}
-	e.who[id] = struct{}{}
-	e.activity.Total += d
-	e.activity.Goroutine = min(e.activity.Goroutine, int64(id))
-}
-
-func (r running) list() []Activity {
-	var list []Activity
-	for _, e := range r {
-		e.activity.Goroutines = len(e.who)
-		list = append(list, e.activity)
-	}
-	return list
-}
-
-// add adds a to the entry of the list that is the same, or as a new one.
-func add(list *[]Activity, a Activity, same func(Activity) bool) {
-	if i := slices.IndexFunc(*list, same); i >= 0 {
-		(*list)[i].Total += a.Total
-		return
-	}
-	*list = append(*list, a)
-}
-
-// most returns the longest activities during a time, without those that do not
-// matter.
-func most(list []Activity, during window) []Activity {
-	negligible := during.end.Sub(during.start) / 100
-	list = slices.DeleteFunc(list, func(a Activity) bool { return a.Total < negligible })
-	slices.SortFunc(list, func(a, b Activity) int {
-		return cmp.Or(cmp.Compare(b.Total, a.Total), bySite(a.Kind, b.Kind, a.Site, b.Site))
-	})
-	return slices.Clip(list[:min(len(list), maxActivities)])
+	return ran.most(during.end.Sub(during.start))
 }

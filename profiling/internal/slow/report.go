@@ -3,6 +3,7 @@ package slow
 import (
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -40,6 +41,13 @@ type Report struct {
 	Stopped time.Duration `json:"stopped_ns"`
 	Stops   []string      `json:"stops,omitempty"`
 
+	// Processors is how many there were and who wanted them, if it was for one that the longest
+	// wait was, or who let it wait.
+	Processors *Processors `json:"processors,omitempty"`
+
+	// Machine is what the machine did around the end of the operation.
+	Machine machine.Usage `json:"machine"`
+
 	// Verdict is the report in a sentence or two.
 	Verdict string `json:"verdict"`
 }
@@ -52,8 +60,15 @@ type Wait struct {
 	Count  int                `json:"count"`
 	Total  time.Duration      `json:"total_ns"`
 	Max    time.Duration      `json:"max_ns"`
-	Waker  *Waker             `json:"waker,omitempty"`  // who ended the longest
 	Others []Activity         `json:"others,omitempty"` // who ran meanwhile, if for a processor
+
+	// Of the longest: who ended it, who let it wait until then, and what those waited for
+	// themselves, if it was another goroutine and most of what they did.
+	Waker *Waker `json:"waker,omitempty"`
+	Turns *Turns `json:"turns,omitempty"`
+	Cause *Wait  `json:"cause,omitempty"`
+
+	during window // the longest
 }
 
 // A Waker made the goroutine runnable again.
@@ -63,10 +78,29 @@ type Waker struct {
 	Goroutine int64              `json:"goroutine"`
 	Site      contention.Frame   `json:"site"`
 	Stack     []contention.Frame `json:"stack,omitempty"`
+}
 
-	// Meanwhile is what the waker itself did during the wait, the longest
-	// first: a lock's holder, say, that slept.
-	Meanwhile []Activity `json:"meanwhile,omitempty"`
+// Turns are those who let a goroutine wait, one after the other: each had waited for the same, and
+// handed it on when it was done. Of a lock they are its holders.
+type Turns struct {
+	Count   int           `json:"count"`
+	Total   time.Duration `json:"total_ns"`
+	Longest time.Duration `json:"longest_ns"`
+	// Doing is what they did until they handed it on, the longest first.
+	Doing []Activity `json:"doing,omitempty"`
+}
+
+// Average returns for how long each had it, on average.
+func (t *Turns) Average() time.Duration { return t.Total / time.Duration(max(t.Count, 1)) }
+
+// Processors says who wanted processors for a while, on average.
+type Processors struct {
+	Of        int     `json:"of"`        // GOMAXPROCS, 0 if it is not known
+	Wanted    float64 `json:"wanted"`    // goroutines that ran, or could have
+	Used      float64 `json:"used"`      // of them, those that ran, as far as the runtime knows
+	Collector float64 `json:"collector"` // of them, those of the garbage collector
+
+	stopped bool // nobody may run for most of the time
 }
 
 // An Activity is what a goroutine did, or some that ran the same function,
@@ -81,3 +115,14 @@ type Activity struct {
 
 // Complete reports whether the trace reaches back to the start of the operation.
 func (r *Report) Complete() bool { return r.Seen >= r.Took }
+
+// Root returns what those did in the end that w was for.
+func (w *Wait) Root() Activity {
+	for w.Cause != nil {
+		w = w.Cause
+	}
+	if w.Turns != nil && len(w.Turns.Doing) > 0 {
+		return w.Turns.Doing[0]
+	}
+	return Activity{Kind: w.Kind, Site: w.Site}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
@@ -29,7 +30,11 @@ const watchdog = time.Minute
 // it is as wanted: on a busy machine a plant may come too late, or the
 // operation be held up by something else. As the clocks of trace and operation are
 // read at different moments, a part of it may not be known: that must not be most.
-func explain(t *testing.T, plant func() (op func(), done func()), wanted func(*slow.Report) bool) *slow.Report {
+func explain(
+	t *testing.T,
+	plant func() (op func(), done func()),
+	wanted func(*slow.Report) bool,
+) *slow.Report {
 	t.Helper()
 	var r *slow.Report
 	for deadline := time.Now().Add(watchdog); ; {
@@ -44,13 +49,18 @@ func explain(t *testing.T, plant func() (op func(), done func()), wanted func(*s
 	}
 }
 
-// traced returns a trace of f.
+// traced returns a trace of f, as the flight recorder has it.
 func traced(t *testing.T, f func()) *bytes.Buffer {
 	t.Helper()
 	buf := new(bytes.Buffer)
-	require.NoError(t, rtrace.Start(buf))
-	defer rtrace.Stop()
+	rec := rtrace.NewFlightRecorder(
+		rtrace.FlightRecorderConfig{MinAge: 2 * watchdog, MaxBytes: 64 << 20},
+	)
+	require.NoError(t, rec.Start())
+	defer rec.Stop()
 	f()
+	_, err := rec.WriteTo(buf)
+	require.NoError(t, err)
 	return buf
 }
 
@@ -70,7 +80,7 @@ func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Repo
 		wg.Wait()
 		done()
 	})
-	r, err := slow.FromTrace(buf, 7, took)
+	r, err := slow.FromTrace(buf, 7, took, machine.Usage{})
 	require.NoError(t, err)
 	require.Equal(t, r.Seen, r.Running+r.Assist+r.Runnable+r.Waiting+r.Syscall+r.Unknown)
 	for _, d := range []time.Duration{r.Running, r.Assist, r.Runnable, r.Waiting, r.Syscall, r.Unknown} {
@@ -100,8 +110,18 @@ func plantedHolder(mu *sync.Mutex, held chan<- struct{}) {
 }
 
 func isTop(r *slow.Report, kind contention.Kind, function string) bool {
-	return len(r.Waits) > 0 && r.Waits[0].Kind == kind && strings.HasSuffix(r.Waits[0].Site.Func, function) &&
+	return len(r.Waits) > 0 && r.Waits[0].Kind == kind &&
+		strings.HasSuffix(r.Waits[0].Site.Func, function) &&
 		r.Waits[0].Total > r.Seen/2
+}
+
+// isRoot says whether those did that in the end for which the longest wait was.
+func isRoot(r *slow.Report, kind contention.Kind, function string) bool {
+	if len(r.Waits) == 0 {
+		return false
+	}
+	root := r.Waits[0].Root()
+	return root.Kind == kind && strings.HasSuffix(root.Site.Func, function)
 }
 
 func TestMutex(t *testing.T) {
@@ -112,17 +132,21 @@ func TestMutex(t *testing.T) {
 		wg.Go(func() { plantedHolder(&mu, held) })
 		return func() { <-held; plantedLock(&mu) }, wg.Wait
 	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Waker != nil && len(r.Waits[0].Waker.Meanwhile) > 0 &&
-			r.Waits[0].Waker.Meanwhile[0].Kind == contention.Sleep
+		return isTop(r, contention.Mutex, ".plantedLock") && isRoot(r, contention.Sleep, ".plantedHolder")
 	})
 	top := r.Waits[0]
 	require.True(t, strings.HasSuffix(top.Waker.Site.Func, ".plantedHolder"), top.Waker)
-	require.True(t, strings.HasSuffix(top.Waker.Meanwhile[0].Site.Func, ".plantedHolder"))
+	require.Equal(t, 1, top.Turns.Count)
+	require.Nil(t, top.Cause)
 	require.NotEmpty(t, top.Stack)
 	require.NotEqual(t, r.Goroutine, top.Waker.Goroutine)
-	require.Regexp(t, `^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
-		`it was held by goroutine \d+, which released it at slow_test\.go:\d+ \(slow_test\.plantedHolder\) `+
-		`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`, r.Verdict)
+	require.Regexp(
+		t,
+		`^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
+			`it was held by goroutine \d+, which released it at slow_test\.go:\d+ \(slow_test\.plantedHolder\) `+
+			`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`,
+		r.Verdict,
+	)
 
 	// It survives JSON, by which programs read it.
 	text, err := json.Marshal(r)
@@ -186,10 +210,19 @@ func TestStarved(t *testing.T) {
 		}
 		return func() { runtime.Gosched(); runtime.Gosched() }, func() { stop.Store(true); wg.Wait() }
 	}, func(r *slow.Report) bool {
-		return len(r.Waits) > 0 && r.Waits[0].Kind == contention.Scheduler && r.Waits[0].Total > r.Seen/2 &&
-			len(r.Waits[0].Others) > 0 && strings.HasSuffix(r.Waits[0].Others[0].Site.Func, ".plantedBurner")
+		return len(r.Waits) > 0 && r.Waits[0].Kind == contention.Scheduler &&
+			r.Waits[0].Total > r.Seen/2 &&
+			len(r.Waits[0].Others) > 0 &&
+			strings.HasSuffix(r.Waits[0].Others[0].Site.Func, ".plantedBurner") &&
+			r.Processors.Used > 0.5
 	})
-	require.Contains(t, r.Verdict, "runnable, waiting for a processor, while there ran ")
+	require.Regexp(
+		t,
+		`runnable, without a processor: \d\.\d goroutines for 1 processor, while there ran `,
+		r.Verdict,
+	)
+	require.Equal(t, 1, r.Processors.Of)
+	require.Greater(t, r.Processors.Wanted, r.Processors.Used)
 	require.Greater(t, r.Runnable, r.Running)
 	burner := r.Waits[0].Others[0]
 	require.True(t, strings.HasSuffix(burner.Site.Func, ".plantedBurner"), burner)
@@ -241,13 +274,20 @@ func TestTraceTooShort(t *testing.T) {
 		plantedSleep()
 		slow.Mark(3, time.Now())
 	})
-	r, err := slow.FromTrace(buf, 3, time.Hour)
+	r, err := slow.FromTrace(buf, 3, time.Hour, machine.Usage{})
 	require.NoError(t, err)
 	require.False(t, r.Complete())
 	require.Equal(t, time.Hour, r.Took)
 	require.Equal(t, r.End, r.Seen, "all that the trace has")
-	require.Contains(t, r.Verdict, "The trace does not reach back to the start of the operation: it has only the last ")
-	require.True(t, slices.ContainsFunc(r.Waits, func(w slow.Wait) bool { return w.Kind == contention.Sleep }))
+	require.Contains(
+		t,
+		r.Verdict,
+		"The trace does not reach back to the start of the operation: it has only the last ",
+	)
+	require.True(
+		t,
+		slices.ContainsFunc(r.Waits, func(w slow.Wait) bool { return w.Kind == contention.Sleep }),
+	)
 }
 
 // Only the last part of what a goroutine did belongs to the operation.
@@ -268,7 +308,7 @@ func TestOnlyTheOperation(t *testing.T) {
 		})
 		wg.Wait()
 	})
-	r, err := slow.FromTrace(buf, 1, took)
+	r, err := slow.FromTrace(buf, 1, took, machine.Usage{})
 	require.NoError(t, err)
 	for _, w := range r.Waits {
 		require.NotEqual(t, contention.Sleep, w.Kind)
@@ -279,11 +319,16 @@ func TestOnlyTheOperation(t *testing.T) {
 func TestNoMark(t *testing.T) {
 	slow.Mark(8, time.Now()) // nobody listens
 	buf := traced(t, func() { slow.Mark(1, time.Now()) })
-	_, err := slow.FromTrace(bytes.NewReader(buf.Bytes()), 2, time.Second)
+	_, err := slow.FromTrace(bytes.NewReader(buf.Bytes()), 2, time.Second, machine.Usage{})
 	require.ErrorIs(t, err, slow.ErrNoMark)
-	_, err = slow.FromTrace(strings.NewReader("nonsense"), 2, time.Second)
+	_, err = slow.FromTrace(strings.NewReader("nonsense"), 2, time.Second, machine.Usage{})
 	require.ErrorContains(t, err, "reading the execution trace")
-	_, err = slow.FromTrace(bytes.NewReader(buf.Bytes()[:buf.Len()/2]), 2, time.Second)
+	_, err = slow.FromTrace(
+		bytes.NewReader(buf.Bytes()[:buf.Len()/2]),
+		2,
+		time.Second,
+		machine.Usage{},
+	)
 	require.Error(t, err)
 }
 
@@ -306,7 +351,7 @@ func TestLateMark(t *testing.T) {
 			slow.Mark(1, end)
 			wg.Wait()
 		})
-		r, err := slow.FromTrace(buf, 1, took)
+		r, err := slow.FromTrace(buf, 1, took, machine.Usage{})
 		require.NoError(t, err)
 		require.True(t, r.Complete())
 		return r

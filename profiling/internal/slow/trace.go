@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/exp/trace"
 
+	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -49,9 +50,11 @@ var ErrNoMark = errors.New("slow: the trace does not have the end of the operati
 // FromTrace reports on the operation that ended with mark id after it had taken
 // that long. It reads the trace until the mark, which takes about 300 ns for
 // each event, and remembers what all goroutines did for the length of the
-// operation. The error is [ErrNoMark], or says why the trace cannot be read.
-func FromTrace(r io.Reader, id uint64, took time.Duration) (*Report, error) {
+// operation. m is what the machine did around the end. The error is [ErrNoMark], or says why the
+// trace cannot be read.
+func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Report, error) {
 	f := follower{
+		machine:    m,
 		took:       max(took, 1),
 		memory:     trace.Time(max(took, 1) + slack),
 		goroutines: map[trace.GoID]*goroutine{},
@@ -83,7 +86,9 @@ type span = contention.Step[[]contention.Frame]
 // A follower knows what every goroutine did of late.
 type follower struct {
 	contention.Follower[[]contention.Frame]
+	machine    machine.Usage
 	took       time.Duration
+	procs      int        // GOMAXPROCS, 0 if it is not known
 	memory     trace.Time // how far back what was done is remembered
 	goroutines map[trace.GoID]*goroutine
 	ended      []endedGoroutine        // of those in goroutines, the first to end first
@@ -155,6 +160,11 @@ func (g *goroutine) forget(then trace.Time) {
 func (f *follower) event(e trace.Event) {
 	switch e.Kind() {
 	case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
+	case trace.EventMetric:
+		if m := e.Metric(); m.Name == "/sched/gomaxprocs:threads" {
+			f.procs = int(m.Value.Uint64())
+		}
+		return
 	default:
 		return
 	}

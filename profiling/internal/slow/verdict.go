@@ -37,7 +37,7 @@ func (r *Report) verdict() string {
 			"processor. A CPU profile shows where.")
 		said, most = kindWords(""), r.Running
 	default:
-		b.WriteString(brief.Time(top.Total) + of + top.words())
+		b.WriteString(brief.Time(top.Total) + of + top.words(r.Processors))
 		said, most = topWait, top.Total
 	}
 	if r.Seen > 0 && most < r.Seen/2 {
@@ -52,6 +52,7 @@ func (r *Report) verdict() string {
 	if r.Marking > r.Seen/2 && top.Kind != contention.Sleep {
 		fmt.Fprintf(&b, " The garbage collector was marking for %s.", brief.Time(r.Marking))
 	}
+	b.WriteString(r.machineWords())
 	return b.String()
 }
 
@@ -80,22 +81,19 @@ func (r *Report) next(said string) (what string, d time.Duration) {
 	return what, d
 }
 
-// words says what a wait was, who ended it and what that one did meanwhile.
-func (w Wait) words() string {
+// words says what a wait was, who ended it, and what those did who had what it was for.
+func (w *Wait) words(p *Processors) string {
 	var b strings.Builder
 	b.WriteString(kindWords(w.Kind))
 	if w.Kind == contention.Scheduler {
+		b.WriteString(p.words())
 		var others []string
 		for _, o := range w.Others {
 			name := brief.Func(o.Site.Func)
 			if name == "" {
 				name = "unknown code"
 			}
-			who := fmt.Sprintf("goroutine %d", o.Goroutine)
-			if o.Goroutines > 1 {
-				who = fmt.Sprintf("%d goroutines", o.Goroutines)
-			}
-			others = append(others, fmt.Sprintf("%s (%s, %s)", name, who, brief.Time(o.Total)))
+			others = append(others, fmt.Sprintf("%s (%s, %s)", name, o.who(), brief.Time(o.Total)))
 		}
 		if len(others) > 0 {
 			b.WriteString(", while there ran " + strings.Join(others, ", "))
@@ -109,26 +107,126 @@ func (w Wait) words() string {
 	if w.Count > 1 {
 		fmt.Fprintf(&b, ", in %d waits of at most %s", w.Count, brief.Time(w.Max))
 	}
-	k := w.Waker
-	switch {
-	case k == nil, k.Goroutine < 0, k.Site.Func == "", strings.HasPrefix(k.Site.Func, "runtime."):
-		k = nil
-	case w.Kind == contention.Mutex || w.Kind == contention.RWMutex:
-		fmt.Fprintf(&b, "; it was held by goroutine %d, which released it at %s",
-			k.Goroutine, place(k.Site))
-	default:
-		fmt.Fprintf(&b, "; goroutine %d ended it at %s", k.Goroutine, place(k.Site))
-	}
-	if k != nil && len(k.Meanwhile) > 0 {
-		if m := k.Meanwhile[0]; m.Total > w.Max/4 {
-			fmt.Fprintf(&b, " and meanwhile was %s", brief.Time(m.Total)+" "+kindWords(m.Kind))
-			if m.Kind != "" && m.Kind != contention.Scheduler && m.Site.Func != "" {
-				b.WriteString(" at " + place(m.Site))
-			}
-		}
+	it := "it"
+	for ; w != nil; w, it = w.Cause, "that" {
+		b.WriteString(w.because(it, p))
 	}
 	b.WriteString(".")
 	return b.String()
+}
+
+// because says who let the longest of the waits last, and what they did. it stands for what was
+// waited for.
+func (w *Wait) because(it string, p *Processors) string {
+	k, t := w.Waker, w.Turns
+	if k == nil || k.Goroutine < 0 || k.Site.Func == "" || strings.HasPrefix(k.Site.Func, "runtime.") {
+		return ""
+	}
+	var b strings.Builder
+	lock := w.Kind == contention.Mutex || w.Kind == contention.RWMutex
+	switch several := t != nil && t.Count > 1; {
+	case several && lock:
+		fmt.Fprintf(&b, "; %s had %d holders in turn, %s each, which released it at %s",
+			it, t.Count, brief.Time(t.Average()), place(k.Site))
+	case several:
+		fmt.Fprintf(&b, "; %s passed through %d goroutines in turn, %s each, the last of which "+
+			"ended the wait at %s", it, t.Count, brief.Time(t.Average()), place(k.Site))
+	case lock:
+		fmt.Fprintf(&b, "; %s was held by goroutine %d, which released it at %s",
+			it, k.Goroutine, place(k.Site))
+	default:
+		fmt.Fprintf(&b, "; goroutine %d ended %s at %s", k.Goroutine, it, place(k.Site))
+	}
+	if t == nil {
+		return b.String()
+	}
+	var doing []string
+	for _, a := range t.Doing {
+		if a.Total <= t.Total/4 {
+			break
+		}
+		what := brief.Time(a.Total) + " "
+		if t.Count > 1 {
+			what = percent(a.Total, t.Total) + " of the time "
+		}
+		what += kindWords(a.Kind)
+		switch {
+		case a.Kind == contention.Scheduler:
+			what += p.words()
+		case a.Kind != "" && a.Site.Func != "":
+			what += " at " + place(a.Site)
+		}
+		doing = append(doing, what)
+	}
+	if len(doing) > 0 {
+		be := "was"
+		if t.Count > 1 {
+			be = "were"
+		}
+		fmt.Fprintf(&b, " and meanwhile %s %s", be, strings.Join(doing, ", "))
+	}
+	return b.String()
+}
+
+// who names the goroutines that did something.
+func (a *Activity) who() string {
+	if a.Goroutines > 1 {
+		return fmt.Sprintf("%d goroutines", a.Goroutines)
+	}
+	return fmt.Sprintf("goroutine %d", a.Goroutine)
+}
+
+// percent says how much d is of all.
+func percent(d, all time.Duration) string {
+	return fmt.Sprintf("%.0f %%", 100*float64(d)/float64(max(all, 1)))
+}
+
+// words says why there was no processor: the collector had most of them, the system did not run
+// the program's threads, or more goroutines wanted one than there are.
+func (p *Processors) words() string {
+	switch {
+	case p == nil || p.Of == 0:
+		return ""
+	case p.stopped:
+		return ": the world was stopped"
+	case p.Collector >= float64(p.Of)/2:
+		return fmt.Sprintf(": the collector had %.1f of %d", p.Collector, p.Of)
+	case p.idle():
+		return fmt.Sprintf(": the system did not run the thread, as only %.1f of %d were in use",
+			p.Used, p.Of)
+	}
+	plural := "s"
+	if p.Of == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf(": %.1f goroutines for %d processor%s", p.Wanted, p.Of, plural)
+}
+
+// idle reports whether a goroutine that could run should have had a processor of the program: one
+// was free, but the system did not run the thread that was to take it.
+func (p *Processors) idle() bool {
+	return p != nil && p.Of > 0 && !p.stopped && p.Used <= float64(p.Of)-0.75
+}
+
+// machineWords says what part the machine had in what was waited for in the end, if it is known
+// to have had one.
+func (r *Report) machineWords() string {
+	u := r.Machine
+	u.For = r.Took // of which a hiccup must be a part
+	noise, within := u.Noise(), brief.Time(r.Machine.For)
+	kind := contention.Kind("")
+	if len(r.Waits) > 0 && r.Waits[0].Total > r.Running {
+		kind = r.Waits[0].Root().Kind
+	}
+	switch {
+	case kind == contention.Scheduler && noise != "":
+		return fmt.Sprintf(" It was the machine: within %s, %s.", within, noise)
+	case kind == contention.Scheduler && r.Processors.idle():
+		return " It was the machine: a processor of the program was free."
+	case kind == "" && noise != "":
+		return fmt.Sprintf(" The machine may have held it up: within %s, %s.", within, noise)
+	}
+	return ""
 }
 
 // words says what a goroutine does that waits.
@@ -146,7 +244,7 @@ var words = map[contention.Kind]string{
 	contention.Sleep:       "sleeping",
 	contention.Network:     "waiting for the network",
 	contention.Syscall:     "in system calls",
-	contention.Scheduler:   "runnable, waiting for a processor",
+	contention.Scheduler:   "runnable, without a processor",
 	contention.GCWait:      "waiting for the garbage collector",
 	contention.GCAssist:    "waiting for the garbage collector",
 }

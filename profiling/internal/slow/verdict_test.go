@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -42,5 +43,72 @@ func TestVerdictNamesTheNext(t *testing.T) {
 	} {
 		r.Seen, r.Took = took, took
 		require.Equal(t, want, r.verdict())
+	}
+}
+
+// Lost processor time is named as that, with whoever had it, and the machine if it was the machine.
+func TestVerdictOnProcessors(t *testing.T) {
+	const took = 10 * time.Millisecond
+	lost := func(p Processors) Report {
+		return Report{
+			Runnable:   took,
+			Waits:      []Wait{{Kind: contention.Scheduler, Count: 1, Total: took}},
+			Processors: &p,
+		}
+	}
+	held := func(kind contention.Kind) Report {
+		return Report{Waiting: took, Waits: []Wait{{Kind: contention.Mutex, Count: 1, Total: took,
+			Waker: &Waker{Goroutine: 2, Site: contention.Frame{Func: "p.f", File: "f.go", Line: 3}},
+			Turns: &Turns{
+				Count: 1,
+				Total: took,
+				Doing: []Activity{{Kind: kind, Total: took, Goroutines: 1}},
+			}}}}
+	}
+	running := Report{Running: took}
+	stopped := lost(Processors{Of: 2, Wanted: 1, Used: 0.1, stopped: true})
+	stopped.Stopped, stopped.Stops = took, []string{"GC mark termination"}
+	quiet := machine.Usage{For: time.Second, Known: true, Process: 0.95, Others: 0.02}
+	others := machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.48}
+	host := machine.Usage{For: time.Second, Known: true, Process: 0.5, Steal: 0.3}
+	late := machine.Usage{
+		For:     time.Second,
+		Known:   true,
+		Process: 0.2,
+		Most:    1,
+		Hiccup:  50 * time.Millisecond,
+	}
+	for _, c := range []struct {
+		report  Report
+		machine machine.Usage
+		want    string
+	}{
+		{lost(Processors{Of: 2, Wanted: 5, Used: 2}), quiet,
+			"10.0 ms of 10.0 ms runnable, without a processor: 5.0 goroutines for 2 processors."},
+		{lost(Processors{Of: 2, Wanted: 5, Used: 2, Collector: 1.25}), quiet,
+			"10.0 ms of 10.0 ms runnable, without a processor: the collector had 1.2 of 2."},
+		{lost(Processors{Of: 2, Wanted: 1.2, Used: 0.2}), quiet,
+			"10.0 ms of 10.0 ms runnable, without a processor: the system did not run the thread, as only 0.2 of 2 were in use." +
+				" It was the machine: a processor of the program was free."},
+		{lost(Processors{Of: 2, Wanted: 3, Used: 2}), others,
+			"10.0 ms of 10.0 ms runnable, without a processor: 3.0 goroutines for 2 processors." +
+				" It was the machine: within 1.00 s, other programs had 48 % of the processors."},
+		{lost(Processors{}), host,
+			"10.0 ms of 10.0 ms runnable, without a processor." +
+				" It was the machine: within 1.00 s, the host kept back 30 % of the processors."},
+		{stopped, quiet,
+			"10.0 ms of 10.0 ms runnable, without a processor: the world was stopped." +
+				" The world was stopped for 10.0 ms (GC mark termination)."},
+		{running, quiet, "10.0 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows where."},
+		{running, late, "10.0 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows where." +
+			" The machine may have held it up: within 1.00 s, a goroutine woke 50.0 ms late."},
+		{held(""), others, "10.0 ms of 10.0 ms waiting for a sync.Mutex; it was held by goroutine 2, which released it at f.go:3 (p.f)" +
+			" and meanwhile was 10.0 ms running. The machine may have held it up: within 1.00 s, other programs had 48 % of the processors."},
+		{held(contention.Sleep), others, "10.0 ms of 10.0 ms waiting for a sync.Mutex; it was held by goroutine 2, which released it at f.go:3 (p.f)" +
+			" and meanwhile was 10.0 ms sleeping."},
+	} {
+		r := c.report
+		r.Seen, r.Took, r.Machine = took, took, c.machine
+		require.Equal(t, c.want, r.verdict())
 	}
 }

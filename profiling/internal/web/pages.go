@@ -25,7 +25,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"function": brief.Func,
 	"base":     path.Base,
 	"source":   SourceRef,
-	"fileref":  FileRef,
 	"list":     func(words []string) string { return strings.Join(words, ", ") },
 	"when":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
 	"dict": func(pairs ...any) Data {
@@ -83,11 +82,6 @@ func Part(name string, f Frame, data Data) ([]byte, error) {
 func SourceRef(function string, line int) string {
 	exactly := "^" + regexp.QuoteMeta(brief.Generic(function)) + "$"
 	return "source?" + url.Values{"f": {exactly}}.Encode() + fmt.Sprintf("#L%d", line)
-}
-
-// FileRef returns the reference from the page of slow operations to a line of a file.
-func FileRef(file string, line int) string {
-	return "source?" + url.Values{"file": {file}}.Encode() + fmt.Sprintf("#L%d", line)
 }
 
 // assetTypes has what may be asked for among the assets.

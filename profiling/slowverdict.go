@@ -2,8 +2,6 @@ package profiling
 
 import (
 	"fmt"
-	"net/http"
-	"os"
 	"path"
 	"reflect"
 	"regexp"
@@ -14,35 +12,6 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
-
-// slowSource shows a file that a slow operation kept was in. The names are those that the
-// runtime has put into its trace, so that no others can be read.
-func (s *service) slowSource(w http.ResponseWriter, r *http.Request) error {
-	file := r.URL.Query().Get("file")
-	known := false
-	for _, c := range s.slow.Kept.NewestFirst() {
-		eachFrame(reflect.ValueOf(c.Report), func(f contention.Frame) {
-			known = known || f.File == file
-		})
-	}
-	if !known || !pprofui.IsSource(file) {
-		return web.NotFound("no slow operation that is kept was in a Go file %q of this machine", file)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	type line struct {
-		Number int
-		Text   string
-	}
-	var lines []line
-	for l := range strings.Lines(string(text)) {
-		lines = append(lines, line{len(lines) + 1, strings.TrimRight(l, "\r\n")})
-	}
-	frame := s.frame(path.Base(file), "slow", "../")
-	return web.Page(w, http.StatusOK, "source.html", frame, web.Data{"File": file, "Lines": lines})
-}
 
 // eachFrame calls f with each frame that v refers to.
 func eachFrame(v reflect.Value, f func(contention.Frame)) {
@@ -71,11 +40,13 @@ func eachFrame(v reflect.Value, f func(contention.Frame)) {
 // atLine is a line of code in a sentence.
 var atLine = regexp.MustCompile(`[^\s/()]+\.go:\d+`)
 
-// linked returns the verdict of a report, in which the lines of code lead to their source.
-func linked(r *slow.Report) (list []pprofui.Link) {
+// linked returns the verdict of the report on operation id, in which the lines of code lead to
+// their source.
+func linked(id int, r *slow.Report) (list []pprofui.Link) {
 	refs := map[string]string{}
 	eachFrame(reflect.ValueOf(r), func(f contention.Frame) {
-		refs[fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)] = web.FileRef(f.File, f.Line)
+		at := fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+		refs[at] = fmt.Sprint(id, "/", web.SourceRef(f.Func, f.Line))
 	})
 	rest := r.Verdict
 	for _, text := range atLine.FindAllString(r.Verdict, -1) {

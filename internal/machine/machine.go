@@ -1,0 +1,124 @@
+// Package machine says what the machine did meanwhile: how much of its processors this program
+// had, how much others had, what the host kept back, and how late a goroutine woke that was to
+// wake. It has the rule by which that is enough to explain that something was slow.
+package machine
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/rusage"
+)
+
+// Times are accounts that only grow; NaN where the system does not tell.
+type Times struct {
+	Process            float64 // seconds of processor time of this program
+	Busy, Steal, Total float64 // ticks of all processors; Total has those in which they were idle
+	Processors         int
+}
+
+// Read reads the system's accounts. It takes two system calls.
+func Read() Times {
+	t := Times{Process: math.NaN(), Busy: math.NaN(), Steal: math.NaN(), Total: math.NaN()}
+	if cpu, _, ok := rusage.Process(); ok {
+		t.Process = cpu.Seconds()
+	}
+	if b, err := os.ReadFile("/proc/stat"); err == nil {
+		t.parse(b)
+	}
+	if t.Processors == 0 {
+		t.Processors = runtime.NumCPU()
+	}
+	return t
+}
+
+// parse takes from /proc/stat, in the system's ticks, the time in which something ran, what the
+// host took, and all; and how many processors there are, which may be more than a program may use.
+func (t *Times) parse(b []byte) {
+	line, others, _ := bytes.Cut(b, []byte("\n"))
+	fields := bytes.Fields(line)
+	const idle, iowait, stolen, last = 4, 5, 8, 8 // after them time of guests, which is in the others
+	if len(fields) <= last || string(fields[0]) != "cpu" {
+		return
+	}
+	var busy, steal, total float64
+	for i, f := range fields[1 : last+1] {
+		v, err := strconv.ParseFloat(string(f), 64)
+		if err != nil {
+			return
+		}
+		total += v
+		switch i + 1 {
+		case idle, iowait:
+		case stolen:
+			steal = v
+		default:
+			busy += v
+		}
+	}
+	t.Busy, t.Steal, t.Total = busy, steal, total
+	for line := range bytes.Lines(others) {
+		if !bytes.HasPrefix(line, []byte("cpu")) {
+			break
+		}
+		t.Processors++
+	}
+}
+
+// hiccupEvery is for how long the goroutine sleeps that measures hiccups: what it sleeps longer is
+// one.
+const hiccupEvery = 10 * time.Millisecond
+
+// Hiccups measures how late a goroutine wakes. The zero value is ready.
+type Hiccups struct{ longest atomic.Int64 }
+
+// Run measures until ctx ends. It costs a hundred wakeups a second, which is less than a
+// thousandth of a processor.
+func (h *Hiccups) Run(ctx context.Context) {
+	begun := time.Now() // before the timer is set: what keeps the goroutine in between counts
+	t := time.NewTimer(hiccupEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		// This goroutine alone stores what is longer; if Worst takes away what it has compared with,
+		// that has been shown, and this is of the next second.
+		now := time.Now()
+		if late := int64(now.Sub(begun) - hiccupEvery); late > h.longest.Load() {
+			h.longest.Store(late)
+		}
+		begun = now
+		t.Reset(hiccupEvery)
+	}
+}
+
+// Worst returns the longest hiccup since it was last asked, 0 if there was none.
+func (h *Hiccups) Worst() time.Duration { return time.Duration(h.longest.Swap(0)) }
+
+// Watch watches the machine from now on, until the function is called that it returns, which says
+// what the machine did meanwhile.
+func Watch() (end func() Usage) {
+	var h Hiccups
+	ctx, cancel := context.WithCancel(context.Background())
+	var meter sync.WaitGroup
+	meter.Go(func() { h.Run(ctx) })
+	begun, before := time.Now(), Read()
+	return func() Usage {
+		passed, after := time.Since(begun), Read()
+		cancel()
+		meter.Wait()
+		u := Between(before, after, passed)
+		u.Hiccup = h.Worst()
+		return u
+	}
+}

@@ -1,0 +1,98 @@
+package machine
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
+)
+
+// Usage is what the machine did for a while. Shares are of all its processors, from 0 to 1.
+type Usage struct {
+	For     time.Duration `json:"for_ns"`
+	Known   bool          `json:"known"`             // the shares are
+	Process float64       `json:"process,omitempty"` // this program
+	Others  float64       `json:"others,omitempty"`  // other programs, and the system's own work
+	Steal   float64       `json:"steal,omitempty"`   // kept back by the host of a virtual machine
+	Most    float64       `json:"most,omitempty"`    // what this program can have, by GOMAXPROCS
+	// Hiccup is the longest time that a goroutine which was to wake was late.
+	Hiccup time.Duration `json:"hiccup_ns"`
+}
+
+// A share is known if the system had so many ticks for each processor in the meantime: it counts
+// whole ones, mostly of 10 ms, and fewer say nothing.
+const leastTicks = 10
+
+// Between returns what was used between two readings.
+func Between(before, after Times, passed time.Duration) Usage {
+	u := Usage{For: passed}
+	total := after.Total - before.Total
+	cpus := float64(max(after.Processors, 1))
+	process := (after.Process - before.Process) / (passed.Seconds() * cpus)
+	busy, steal := (after.Busy-before.Busy)/total, (after.Steal-before.Steal)/total
+	if total < leastTicks*cpus || math.IsNaN(process+busy+steal) || passed <= 0 {
+		return u
+	}
+	within := func(share float64) float64 { return math.Round(1e4*min(max(share, 0), 1)) / 1e4 }
+	u.Known = true
+	u.Process, u.Steal = within(process), within(steal)
+	u.Others = within(busy - process)
+	u.Most = within(float64(runtime.GOMAXPROCS(0)) / cpus)
+	return u
+}
+
+// The rule by which a measurement is noisy: something beside the program took so much that it may
+// explain a difference to another measurement. docs/profiling.md has it in words.
+const (
+	// noisyShare is the least share of the processors that others must have had, or the host
+	// kept back: less explains no difference that the gate of compare would find (10 %).
+	noisyShare = 0.1
+	// spareShare is how much of the processors must have been idle for what others had not to
+	// matter: the program could have had that, too.
+	spareShare = 0.1
+	// noisyHiccup is the least that a hiccup must have been, as a part of the measurement, and
+	// ownHiccup the least that it must have been whatever the length: Go's scheduler lets a
+	// goroutine run for 10 ms, and looks every 10 ms for who has, so that a program that
+	// wants more than its processors makes its own goroutines late by twice that.
+	noisyHiccup = 0.1
+	ownHiccup   = 40 * time.Millisecond
+	// ownShare is how much of what it can have a program must have lacked for a hiccup not to be its
+	// own: one that runs all the time, on all processors it can have, was not held up.
+	ownShare = 0.1
+)
+
+// Noise says in words what beside the program may explain that something was slow, "" if nothing
+// does.
+func (u Usage) Noise() string {
+	var list []string
+	idle := 1 - u.Process - u.Others - u.Steal
+	if u.Known && u.Others >= noisyShare && idle < spareShare {
+		list = append(list, fmt.Sprintf("other programs had %s of the processors", percent(u.Others)))
+	}
+	if u.Known && u.Steal >= noisyShare {
+		list = append(list, fmt.Sprintf("the host kept back %s of the processors", percent(u.Steal)))
+	}
+	full := u.Known && u.Process >= (1-ownShare)*u.Most
+	if !full && u.Hiccup >= ownHiccup && float64(u.Hiccup) >= noisyHiccup*float64(u.For) {
+		list = append(list, fmt.Sprintf("a goroutine woke %s late", brief.Time(u.Hiccup)))
+	}
+	return strings.Join(list, ", ")
+}
+
+// String says what the machine did.
+func (u Usage) String() string {
+	late := "nothing woke late"
+	if u.Hiccup > 0 {
+		late = "longest hiccup " + brief.Time(u.Hiccup)
+	}
+	if !u.Known {
+		return late
+	}
+	return fmt.Sprintf("of its processors this program had %s, others %s, the host kept back %s; %s",
+		percent(u.Process), percent(u.Others), percent(u.Steal), late)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

@@ -1,0 +1,149 @@
+package slow
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+)
+
+// handed has the kinds of wait for what goes from one goroutine to the next.
+var handed = map[contention.Kind]bool{
+	contention.Mutex: true, contention.RWMutex: true, contention.Cond: true, contention.Claim: true,
+	contention.ChanSend: true, contention.ChanReceive: true, contention.Select: true,
+}
+
+// A turn is the time in which one goroutine had what another waited for.
+type turn struct {
+	of   trace.GoID
+	time window
+}
+
+// blame says of a wait, of which s is the longest, who let it wait, and what those waited for.
+func (f *follower) blame(wait *Wait, s span, depth int) {
+	wait.Waker = &Waker{Goroutine: int64(s.Waker), Site: siteOf(s.WakerStack), Stack: s.WakerStack}
+	turns := f.turns(s, wait.during)
+	if len(turns) == 0 {
+		return
+	}
+	t := &Turns{Count: len(turns)}
+	did := doings{}
+	for _, turn := range turns {
+		d := turn.time.end.Sub(turn.time.start)
+		t.Total += d
+		t.Longest = max(t.Longest, d)
+		for s, d := range f.spansOf(turn) {
+			key, site := doingOf(s)
+			did.add(key, turn.of, site, d)
+		}
+	}
+	t.Doing = did.most(t.Total)
+	wait.Turns = t
+	if depth > 0 && len(t.Doing) > 0 && t.Doing[0].Total > t.Total/2 {
+		wait.Cause = f.cause(turns, t.Doing[0], depth-1)
+	}
+}
+
+// cause returns what those whose turn it was waited for, all of them together, if it was for other
+// goroutines; else nil.
+func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
+	wait := &Wait{Kind: most.Kind, Site: most.Site, Total: most.Total}
+	var longest span
+	for _, turn := range turns {
+		for s, d := range f.spansOf(turn) {
+			key, _ := doingOf(s)
+			if s.State != trace.GoWaiting || key != (doing{most.Kind, most.Site.Func, most.Site.Line}) {
+				continue
+			}
+			wait.Count++
+			if d > wait.Max {
+				longest, wait.Max, wait.Stack = s, d, s.Stack
+				wait.during = window{
+					max(s.Start, turn.time.start),
+					min(orNow(s.End, turn.time.end), turn.time.end),
+				}
+			}
+		}
+	}
+	if wait.Max == 0 || longest.End == 0 || longest.Waker == trace.NoGoroutine {
+		return nil
+	}
+	f.blame(wait, longest, depth)
+	return wait
+}
+
+// turns returns who had what was waited for in s, the last one first: the one that ended the wait,
+// since its own wait for the same had ended; before it, the one that had ended that wait; and so on.
+func (f *follower) turns(s span, during window) (list []turn) {
+	for f.goroutines[s.Waker] != nil && s.Waker != trace.NoGoroutine {
+		t := turn{s.Waker, window{during.start, min(s.End, during.end)}}
+		before, ok := f.before(s)
+		ok = ok && handed[s.Kind]
+		if ok {
+			t.time.start = before.End
+		}
+		if t.time.end > t.time.start {
+			list = append(list, t)
+		}
+		if !ok || before.End <= during.start {
+			break
+		}
+		s = before
+	}
+	if n := len(list); n > 0 {
+		list[n-1].time.start = max(list[n-1].time.start, during.start)
+	}
+	return list
+}
+
+// before returns the last wait, before it ended s, in which the waker of s waited for the same.
+func (f *follower) before(s span) (span, bool) {
+	spans := f.goroutines[s.Waker].spans
+	i, _ := slices.BinarySearchFunc(spans, s.End, func(t span, end trace.Time) int {
+		if t.End == 0 {
+			return 1
+		}
+		return cmp.Compare(t.End, end)
+	})
+	for i--; i >= 0; i-- {
+		if t := spans[i]; t.State == trace.GoWaiting && sameThing(t, s) {
+			return t, true
+		}
+	}
+	return span{}, false
+}
+
+// sameThing reports whether two waits were for the same. A trace does not say which lock or channel
+// it was, so it is the line that tells: of the wait or, of a lock, where it was released.
+func sameThing(a, b span) bool {
+	same := func(a, b []contention.Frame) bool {
+		x, y := siteOf(a), siteOf(b)
+		return x.Func != "" && x.Func == y.Func && x.Line == y.Line
+	}
+	lock := a.Kind == contention.Mutex || a.Kind == contention.RWMutex
+	return a.Kind == b.Kind && (same(a.Stack, b.Stack) || lock && same(a.WakerStack, b.WakerStack))
+}
+
+// spansOf calls yield with what a goroutine did in its turn, and for how long.
+func (f *follower) spansOf(t turn) func(yield func(s span, d time.Duration) bool) {
+	return func(yield func(s span, d time.Duration) bool) {
+		spans := f.goroutines[t.of].spans
+		i, _ := slices.BinarySearchFunc(spans, t.time.start, func(s span, start trace.Time) int {
+			if s.End == 0 {
+				return 1
+			}
+			return cmp.Compare(s.End, start)
+		})
+		for _, s := range spans[i:] {
+			if s.Start >= t.time.end {
+				return
+			}
+			if d := t.time.overlap(s.Start, s.End); d > 0 && !yield(s, d) {
+				return
+			}
+		}
+	}
+}

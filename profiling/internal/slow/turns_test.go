@@ -1,0 +1,193 @@
+package slow_test
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
+)
+
+// crowd is how many goroutines are in front of the operation.
+const crowd = 8
+
+// pause is what each of them takes.
+const pause = 4 * time.Millisecond
+
+//go:noinline
+func convoyed(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+	convoySleep()
+}
+
+//go:noinline
+func convoySleep() { time.Sleep(pause) }
+
+// inTurn has a crowd pass through f, again and again, until done is called.
+func inTurn(f func()) (done func()) {
+	stop := make(chan struct{})
+	var wg, ready sync.WaitGroup
+	for range crowd {
+		ready.Add(1)
+		wg.Go(func() {
+			ready.Done()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					f()
+				}
+			}
+		})
+	}
+	ready.Wait()
+	return func() { close(stop); wg.Wait() }
+}
+
+// A lock that goes from one goroutine to the next, each of which sleeps while it holds it.
+func TestConvoy(t *testing.T) {
+	r := explain(t, func() (op, done func()) {
+		var mu sync.Mutex
+		done = inTurn(func() { convoyed(&mu) })
+		return func() { time.Sleep(2 * pause); convoyed(&mu) }, done
+	}, func(r *slow.Report) bool {
+		return isTop(r, contention.Mutex, ".convoyed") && isRoot(r, contention.Sleep, ".convoySleep") &&
+			r.Waits[0].Turns.Count > 2 && strings.Contains(r.Verdict, "% of the time sleeping at turns_test.go:")
+	})
+	top := r.Waits[0]
+	require.Nil(t, top.Cause)
+	require.LessOrEqual(t, top.Turns.Longest, top.Turns.Total)
+	require.LessOrEqual(t, top.Turns.Total, top.Max)
+	require.Greater(t, top.Turns.Doing[0].Goroutines, 1)
+	require.Regexp(t, `waiting for a sync\.Mutex at turns_test\.go:\d+ \(slow_test\.convoyed\)`+
+		`; it had \d+ holders in turn, \S+ \S+ each, which released it at turns_test\.go:\d+ \(slow_test\.convoyed\)`+
+		` and meanwhile were \d+ % of the time sleeping at turns_test\.go:\d+ \(slow_test\.convoySleep\)\.`, r.Verdict)
+}
+
+//go:noinline
+func outer(mu, inner *sync.Mutex, held chan<- struct{}) {
+	mu.Lock()
+	defer mu.Unlock()
+	close(held)
+	middle(inner)
+}
+
+//go:noinline
+func middle(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
+
+// Who holds the lock waits for another, whose holder sleeps.
+func TestChainOfLocks(t *testing.T) {
+	r := explain(t, func() (op, done func()) {
+		var first, second sync.Mutex
+		held, inner := make(chan struct{}), make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { plantedHolder(&second, inner) })
+		wg.Go(func() { <-inner; outer(&first, &second, held) })
+		return func() { <-held; plantedLock(&first) }, wg.Wait
+	}, func(r *slow.Report) bool {
+		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Cause != nil &&
+			isRoot(r, contention.Sleep, ".plantedHolder")
+	})
+	cause := r.Waits[0].Cause
+	require.Equal(t, contention.Mutex, cause.Kind)
+	require.True(t, strings.HasSuffix(cause.Site.Func, ".middle"), cause.Site)
+	require.NotEmpty(t, cause.Stack)
+	require.True(t, strings.HasSuffix(cause.Waker.Site.Func, ".plantedHolder"), cause.Waker)
+	require.NotEqual(t, r.Waits[0].Waker.Goroutine, cause.Waker.Goroutine)
+	require.Regexp(t, `waiting for a sync\.Mutex at \S+ \(slow_test\.plantedLock\)`+
+		`; it was held by goroutine \d+, which released it at \S+ \(slow_test\.outer\)`+
+		` and meanwhile was [\d.]+ \S+ waiting for a sync\.Mutex at \S+ \(slow_test\.middle\)`+
+		`; that was held by goroutine \d+, which released it at \S+ \(slow_test\.plantedHolder\)`+
+		` and meanwhile was [\d.]+ \S+ sleeping at \S+ \(slow_test\.plantedHolder\)\.`, r.Verdict)
+}
+
+//go:noinline
+func takeToken(c chan int) { <-c }
+
+//go:noinline
+func giveToken(c chan int) { c <- 1 }
+
+// A token in a channel goes from one goroutine to the next as a lock would. Each has it while it
+// waits for an answer.
+func TestHandOver(t *testing.T) {
+	r := explain(t, func() (op, done func()) {
+		token, answers := make(chan int, 1), make(chan int)
+		giveToken(token)
+		end := inTurn(func() {
+			takeToken(token)
+			plantedReceive(answers)
+			giveToken(token)
+		})
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		wg.Go(func() {
+			for {
+				convoySleep()
+				select {
+				case answers <- 1:
+				case <-stop:
+					return
+				}
+			}
+		})
+		return func() { time.Sleep(2 * pause); takeToken(token); giveToken(token) }, func() { end(); close(stop); wg.Wait() }
+	}, func(r *slow.Report) bool {
+		return isTop(r, contention.ChanReceive, ".takeToken") && r.Waits[0].Turns != nil && r.Waits[0].Turns.Count > 2 &&
+			r.Waits[0].Cause != nil &&
+			isRoot(r, contention.Sleep, ".convoySleep")
+	})
+	cause := r.Waits[0].Cause
+	require.Equal(t, contention.ChanReceive, cause.Kind)
+	require.True(t, strings.HasSuffix(cause.Site.Func, ".plantedReceive"), cause.Site)
+	require.Greater(t, cause.Count, 1)
+	require.Regexp(t, `waiting to receive from a channel at \S+ \(slow_test\.takeToken\)`+
+		`; it passed through \d+ goroutines in turn, \S+ \S+ each, the last of which ended the wait at \S+ \(slow_test\.giveToken\)`+
+		` and meanwhile were \d+ % of the time waiting to receive from a channel at \S+ \(slow_test\.plantedReceive\)`+
+		`; goroutine \d+ ended that at \S+ .* sleeping at \S+ \(slow_test\.convoySleep\)\.`, r.Verdict)
+}
+
+//go:noinline
+func holdAndYield(mu *sync.Mutex, held chan<- struct{}) {
+	mu.Lock()
+	close(held)
+	runtime.Gosched()
+	mu.Unlock()
+}
+
+// Who holds the lock could go on, but others have the only processor.
+func TestHolderWithoutProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	r := explain(t, func() (op, done func()) {
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { runtime.KeepAlive(plantedBurner(&stop)) })
+		}
+		var mu sync.Mutex
+		held := make(chan struct{})
+		wg.Go(func() { holdAndYield(&mu, held) })
+		return func() { <-held; plantedLock(&mu) }, func() { stop.Store(true); wg.Wait() }
+	}, func(r *slow.Report) bool {
+		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Root().Kind == contention.Scheduler && r.Processors != nil &&
+			r.Processors.Of == 1 &&
+			r.Processors.Used > 0.5
+	})
+	require.Greater(t, r.Processors.Wanted, r.Processors.Used)
+	require.Regexp(
+		t,
+		`which released it at \S+ \(slow_test\.holdAndYield\) and meanwhile was [\d.]+ \S+ runnable, `+
+			`without a processor: [\d.]+ goroutines for 1 processor\.`,
+		r.Verdict,
+	)
+}
