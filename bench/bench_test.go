@@ -76,7 +76,8 @@ func benchmarkWorkload(b *testing.B, name string) {
 func BenchmarkHarness(b *testing.B) {
 	for _, w := range Workloads() {
 		b.Run(w.Name, func(b *testing.B) {
-			tr, err := New(Config{Workload: w, Engine: idleSpec(), Threads: 1, Seed: 1, LatencySample: maxSample, AuditInterval: DefaultAuditInterval})
+			tr, err := New(Config{Workload: w, Engine: idleSpec(), Threads: 1, Seed: 1,
+				LatencySample: maxSample, AuditInterval: DefaultAuditInterval})
 			require.NoError(b, err)
 			b.ReportAllocs()
 			b.ResetTimer()

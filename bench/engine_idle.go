@@ -79,8 +79,10 @@ func (e *idle[K, V]) Range(low K, n int, visit func(key K, value V)) error {
 	return nil
 }
 
-func (e *idle[K, V]) Begin() error              { return nil }
-func (e *idle[K, V]) Pin() (Pin[K, V], error)   { return idlePin[K, V](slices.Clone(e.values)), nil }
+func (e *idle[K, V]) Begin() error { return nil }
+func (e *idle[K, V]) Pin() (Pin[K, V], error) {
+	return idlePin[K, V](slices.Clone(e.values)), nil
+}
 func (e *idle[K, V]) Sum() (uint64, int, error) { return e.total, len(e.values), nil }
 
 func (e *idle[K, V]) Transfer(from, to K, amount uint64) error {

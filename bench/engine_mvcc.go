@@ -111,7 +111,9 @@ func update[K comparable, V, W any](
 
 // ended reports whether an Update that returned err was the last, and with which result: after a
 // conflict another follows, unless options limit the attempts.
-func (a *Attempts) ended(err error, options *mvcc.TxOptions, stopped func() bool) (over bool, result error) {
+func (a *Attempts) ended(
+	err error, options *mvcc.TxOptions, stopped func() bool,
+) (over bool, result error) {
 	switch {
 	case err == nil:
 		a.Commits++
@@ -210,7 +212,8 @@ func (s *mvccSession[K, V]) Sum() (total uint64, keys int, err error) {
 
 // Follow implements [Follower].
 func (s *mvccSession[K, V]) Follow(
-	ctx context.Context, begin func(all iter.Seq2[K, uint64]), commit func(all []mvcc.Change[K, uint64]) error,
+	ctx context.Context, begin func(all iter.Seq2[K, uint64]),
+	commit func(all []mvcc.Change[K, uint64]) error,
 ) error {
 	for ctx.Err() == nil {
 		sn := s.numbers.Snapshot()

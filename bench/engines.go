@@ -111,7 +111,8 @@ func lacking(why string, more map[string]string) map[string]string {
 	return lacks
 }
 
-// unordered returns what an engine lacks that has transactions, no order, no watches, no journal and no expiry.
+// unordered returns what an engine lacks that has transactions, no order, no watches, no journal
+// and no expiry.
 func unordered() map[string]string {
 	lacks := map[string]string{"watched": noWatch, "journaled": noJournal, "expiring": noExpiry}
 	for _, w := range rangeWorkloads() {
@@ -123,7 +124,8 @@ func unordered() map[string]string {
 // Engines returns the built-in engines, in the order in which they are listed.
 func Engines() []EngineSpec {
 	levels := []Isolation{Serializable, Snapshot}
-	alone := lacking(noMultiTx, map[string]string{"begin": noTx, "long-reader": noSnapshot, "expiring": noExpiry})
+	alone := lacking(noMultiTx, map[string]string{"begin": noTx, "long-reader": noSnapshot,
+		"expiring": noExpiry})
 	list := []EngineSpec{
 		{
 			Name: "mvcc",
@@ -138,8 +140,9 @@ func Engines() []EngineSpec {
 			Levels: levels, Reclaims: true,
 		},
 		{
-			Name:  "rwmutex",
-			Doc:   "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are copies, its indexes B-trees",
+			Name: "rwmutex",
+			Doc: "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are " +
+				"copies, its indexes B-trees",
 			Lacks: unordered(), NewShop: newLockedShop,
 		},
 		{

@@ -20,7 +20,8 @@ var faults = []struct {
 }{
 	{
 		"loses one write in 1000",
-		[]string{"read-heavy", "balanced", "write-heavy", "zipf-read", "zipf-write", "disjoint"}, []int{1, 4},
+		[]string{"read-heavy", "balanced", "write-heavy", "zipf-read", "zipf-write", "disjoint"},
+		[]int{1, 4},
 		badPut(func(*numberSession, string, uint64) error { return nil }),
 	},
 	{
@@ -73,7 +74,9 @@ var faults = []struct {
 	},
 	{
 		"forgets a credit", []string{"transfer"}, []int{1, 4},
-		badTransfer(func(s *numberSession, from string, amount uint64) { _, _ = s.rwMutex.Add(from, -amount) }),
+		badTransfer(func(s *numberSession, from string, amount uint64) {
+			_, _ = s.rwMutex.Add(from, -amount)
+		}),
 	},
 	{
 		"loses whole transfers", []string{"transfer"}, []int{1, 4},
@@ -120,7 +123,8 @@ var faults = []struct {
 		},
 	},
 	{
-		"loses a write of a transaction", []string{"disjoint-batch", "free-batch", "ycsb-a", "ycsb-f"}, []int{1, 3},
+		"loses a write of a transaction", []string{"disjoint-batch", "free-batch", "ycsb-a", "ycsb-f"},
+		[]int{1, 3},
 		func(s *numberSession) {
 			bad := every(20)
 			skipping(s, func(ops []numberOp) int {
@@ -344,7 +348,9 @@ func badTransfer(f func(s *numberSession, from string, amount uint64)) func(*num
 	}
 }
 
-func badRange(f func(s *numberSession, low string, n int, visit func(string, uint64)) error) func(*numberSession) {
+func badRange(
+	f func(s *numberSession, low string, n int, visit func(string, uint64)) error,
+) func(*numberSession) {
 	return func(s *numberSession) {
 		bad := every(20)
 		s.ranges = func(low string, n int, visit func(string, uint64)) error {
@@ -412,7 +418,8 @@ func requireCaught(t *testing.T, fault string, c Config) {
 		}
 	}
 	var v *Violation
-	require.ErrorAs(t, err, &v, "an engine that %s, under %s with %d threads", fault, c.Workload.Name, c.Threads)
+	require.ErrorAs(t, err, &v, "an engine that %s, under %s with %d threads", fault,
+		c.Workload.Name, c.Threads)
 	require.Equal(t, &Violation{c.Workload.Name, c.Engine.Name, c.Threads, v.Detail}, v)
 	t.Logf("%s: %v", fault, v)
 

@@ -28,11 +28,17 @@ var growers = []struct {
 }{
 	{"mvcc", func(int) grower {
 		m := mvcc.New[uint64, int64](nil)
-		return grower{func(k uint64) int64 { v, _ := m.Load(k); return v }, func(k uint64) { m.Store(k, 1) }, m}
+		return grower{func(k uint64) int64 {
+			v, _ := m.Load(k)
+			return v
+		}, func(k uint64) { m.Store(k, 1) }, m}
 	}},
 	{"xsync", func(int) grower {
 		m := xsync.NewMap[uint64, int64]()
-		return grower{func(k uint64) int64 { v, _ := m.Load(k); return v }, func(k uint64) { m.Store(k, 1) }, m}
+		return grower{func(k uint64) int64 {
+			v, _ := m.Load(k)
+			return v
+		}, func(k uint64) { m.Store(k, 1) }, m}
 	}},
 	{"slice", func(keys int) grower {
 		type object struct {

@@ -72,9 +72,10 @@ func BenchmarkIndexes(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	locked := &lockedRecords{records: map[int]record{}, groups: btree.NewBTreeG(func(x, y [2]int) bool {
-		return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) < 0
-	})}
+	locked := &lockedRecords{records: map[int]record{},
+		groups: btree.NewBTreeG(func(x, y [2]int) bool {
+			return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) < 0
+		})}
 	fill(locked.set)
 	same := func(r *rand.Rand) (int, record) { k := r.IntN(indexKeys); return k, record{k / 10, k} }
 	other := func(r *rand.Rand) (int, record) {

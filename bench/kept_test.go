@@ -19,10 +19,14 @@ func (e resessioned) Session(i int) Session[string, uint64] {
 
 // tried runs a workload on a resessioned engine, for so long or until a fault is seen, and returns
 // what comes out. If it is not long at all the last record has but a second to expire.
-func tried(t *testing.T, name string, keys int, long time.Duration, session func(s *mvccSession[string, uint64]) Session[string, uint64]) error {
+func tried(
+	t *testing.T, name string, keys int, long time.Duration,
+	session func(s *mvccSession[string, uint64]) Session[string, uint64],
+) error {
 	w, _ := WorkloadByName(name)
 	w.Params.Keys, w.Params.ValueSize = keys, ValueSize{}
-	e := EngineSpec{Name: "tampered", New: func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+	e := EngineSpec{Name: "tampered", New: func(setup Setup[string, uint64]) (Engine[string, uint64],
+		error) {
 		inner, err := newMVCC(setup)
 		return resessioned{inner, session}, err
 	}}
@@ -61,12 +65,15 @@ func TestFaultyExpiryIsCaught(t *testing.T) {
 		at    func(right time.Time) time.Time
 	}{
 		{"", 3 * longestLife, func(right time.Time) time.Time { return right }},
-		{"before its time", time.Minute, func(right time.Time) time.Time { return right.Add(-longestLife) }},
+		{"before its time", time.Minute, func(right time.Time) time.Time {
+			return right.Add(-longestLife)
+		}},
 		{"has not expired", 0, func(time.Time) time.Time { return time.Time{} }},
 	} {
-		err := tried(t, "expiring", 5000, c.long, func(s *mvccSession[string, uint64]) Session[string, uint64] {
-			return expiresAt{s, c.at}
-		})
+		err := tried(t, "expiring", 5000, c.long,
+			func(s *mvccSession[string, uint64]) Session[string, uint64] {
+				return expiresAt{s, c.at}
+			})
 		if c.fault == "" {
 			require.NoError(t, err)
 		} else {
@@ -104,9 +111,10 @@ func TestFaultyJournalsAreCaught(t *testing.T) {
 		"what was kept has": func(m map[string]uint64) { m["key-3"]++ },
 		"what was kept":     func(m map[string]uint64) { clear(m) },
 	} {
-		err := tried(t, "journaled", 20, 3*longestLife, func(s *mvccSession[string, uint64]) Session[string, uint64] {
-			return keptWrong{s, load}
-		})
+		err := tried(t, "journaled", 20, 3*longestLife,
+			func(s *mvccSession[string, uint64]) Session[string, uint64] {
+				return keptWrong{s, load}
+			})
 		if fault == "" {
 			require.NoError(t, err)
 		} else {

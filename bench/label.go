@@ -90,7 +90,9 @@ func (s Sweep) swept(variants []Workload) []string {
 			keys = append(keys, p.key)
 		}
 	}
-	workers := slices.ContainsFunc(s.Maps, func(o MapOptions) bool { return o.Workers != s.Maps[0].Workers })
+	workers := slices.ContainsFunc(s.Maps, func(o MapOptions) bool {
+		return o.Workers != s.Maps[0].Workers
+	})
 	for key, varies := range map[string]bool{
 		"rate": len(s.Rates) > 1, "isolation": len(s.Isolations) > 1,
 		"latency-sample": len(s.LatencySamples) > 1, "gc-workers": workers,

@@ -96,7 +96,8 @@ func TestReadLiveWhileRunning(t *testing.T) {
 					continue
 				}
 				if l.Run == before.Run && (l.Ops < before.Ops || l.Service.Count() < before.Service.Count()) {
-					t.Errorf("went down from %d to %d operations, %d to %d timed", before.Ops, l.Ops, before.Service.Count(), l.Service.Count())
+					t.Errorf("went down from %d to %d operations, %d to %d timed", before.Ops, l.Ops,
+						before.Service.Count(), l.Service.Count())
 				}
 				l, before = before, l
 			}
@@ -122,19 +123,20 @@ func TestGivingUp(t *testing.T) {
 			for _, nth := range []int{1, 3} {
 				c.Workload, c.Threads, c.Attempts = w, 2, 5
 				attempts := 0
-				c.Engine = EngineSpec{Name: "giver", New: func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
-					attempts = setup.Attempts
-					return tamper(func(s *numberSession, _ int) {
-						gives := every(nth)
-						s.put = func(key string, v uint64) error {
-							time.Sleep(time.Millisecond)
-							if gives() {
-								return ErrGaveUp
+				c.Engine = EngineSpec{Name: "giver",
+					New: func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+						attempts = setup.Attempts
+						return tamper(func(s *numberSession, _ int) {
+							gives := every(nth)
+							s.put = func(key string, v uint64) error {
+								time.Sleep(time.Millisecond)
+								if gives() {
+									return ErrGaveUp
+								}
+								return s.rwMutex.Put(key, v)
 							}
-							return s.rwMutex.Put(key, v)
-						}
-					})(setup)
-				}}
+						})(setup)
+					}}
 				tr := unspun(newTrial(t, c))
 				require.Equal(t, 5, attempts)
 				m, err := tr.RunFor(t.Context(), 900*time.Millisecond-time.Microsecond, true)
@@ -183,7 +185,8 @@ func TestUsage(t *testing.T) {
 		require.InDelta(t, float64(m.Switches)/ops, n, 1e-9)
 	}
 	require.Equal(t, 0.25, gcTime{gc: 2, total: 10}.share(gcTime{gc: 1, total: 6}))
-	require.Zero(t, gcTime{gc: 2, total: 10}.share(gcTime{gc: 2, total: 10}), "no collection, no account")
+	require.Zero(t, gcTime{gc: 2, total: 10}.share(gcTime{gc: 2, total: 10}),
+		"no collection, no account")
 }
 
 // Waiting for a lock of another goroutine is a context switch, and it is counted.

@@ -88,9 +88,11 @@ func (o *observer) check(k int, v stamp, ok bool) error {
 	case w == 0:
 		return fmt.Errorf("holds its first value again, after %s", describe(o.last[k]))
 	case w == o.writer:
-		return fmt.Errorf("shows goroutine %d its own %s again, or too early, after %s", o.writer-1, describe(v), describe(o.last[k]))
+		return fmt.Errorf("shows goroutine %d its own %s again, or too early, after %s", o.writer-1,
+			describe(v), describe(o.last[k]))
 	case o.highest != nil && stampSeq(v) <= o.highest[k*o.writers+w]:
-		return fmt.Errorf("shows goroutine %d %s, which it has seen replaced; the last it knew was %s", o.writer-1, describe(v), describe(o.last[k]))
+		return fmt.Errorf("shows goroutine %d %s, which it has seen replaced; the last it knew was %s",
+			o.writer-1, describe(v), describe(o.last[k]))
 	case o.highest == nil && w == stampWriter(o.last[k]) && stampSeq(v) < stampSeq(o.last[k]):
 		return fmt.Errorf("shows goroutine %d %s after %s", o.writer-1, describe(v), describe(o.last[k]))
 	}
@@ -134,7 +136,8 @@ func checkSeen(all []*observer) error {
 	for _, o := range all {
 		for w, s := range o.latest {
 			if w > 0 && s > all[w-1].seq {
-				return fmt.Errorf("goroutine %d read write %d of goroutine %d, which made only %d", o.writer-1, s, w-1, all[w-1].seq)
+				return fmt.Errorf("goroutine %d read write %d of goroutine %d, which made only %d", o.writer-1,
+					s, w-1, all[w-1].seq)
 			}
 		}
 	}

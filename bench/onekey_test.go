@@ -30,12 +30,22 @@ func BenchmarkOneKey(b *testing.B) {
 		name              string
 		mvcc, xsync, sync func(key int) // nil: it has none
 	}{
-		{"Load", func(key int) { m.Load(key) }, func(key int) { x.Load(key) }, func(key int) { s.Load(key) }},
-		{"Store", func(key int) { m.Store(key, key) }, func(key int) { x.Store(key, key) }, func(key int) { s.Store(key, key) }},
-		{"Swap", func(key int) { m.Swap(key, key) }, func(key int) { x.LoadAndStore(key, key) }, func(key int) { s.Swap(key, key) }},
-		{"LoadOrStore", func(key int) { m.LoadOrStore(key, key) }, func(key int) { x.LoadOrStore(key, key) },
+		{"Load", func(key int) {
+			m.Load(key)
+		}, func(key int) { x.Load(key) }, func(key int) { s.Load(key) }},
+		{"Store", func(key int) {
+			m.Store(key, key)
+		}, func(key int) { x.Store(key, key) }, func(key int) { s.Store(key, key) }},
+		{"Swap", func(key int) {
+			m.Swap(key, key)
+		}, func(key int) { x.LoadAndStore(key, key) }, func(key int) { s.Swap(key, key) }},
+		{"LoadOrStore", func(key int) {
+			m.LoadOrStore(key, key)
+		}, func(key int) { x.LoadOrStore(key, key) },
 			func(key int) { s.LoadOrStore(key, key) }},
-		{"LoadOrCompute", func(key int) { m.LoadOrCompute(key, func() (int, bool) { return key, false }) },
+		{"LoadOrCompute", func(key int) {
+			m.LoadOrCompute(key, func() (int, bool) { return key, false })
+		},
 			func(key int) { x.LoadOrCompute(key, func() (int, bool) { return key, false }) }, nil},
 		{"Compute", func(key int) { m.Compute(key, inc) },
 			func(key int) {
@@ -45,10 +55,16 @@ func BenchmarkOneKey(b *testing.B) {
 			func(key int) {
 				x.Compute(key, func(old int, _ bool) (int, xsync.ComputeOp) { return old, xsync.CancelOp })
 			}, nil},
-		{"Delete and Store", func(key int) { m.Delete(key); m.Store(key, key) }, func(key int) { x.Delete(key); x.Store(key, key) },
+		{"Delete and Store", func(key int) {
+			m.Delete(key)
+			m.Store(key, key)
+		}, func(key int) { x.Delete(key); x.Store(key, key) },
 			func(key int) { s.Delete(key); s.Store(key, key) }},
 		{"Delete and LoadOrStore", func(key int) { m.Delete(key); m.LoadOrStore(key, key) },
-			func(key int) { x.Delete(key); x.LoadOrStore(key, key) }, func(key int) { s.Delete(key); s.LoadOrStore(key, key) }},
+			func(key int) {
+				x.Delete(key)
+				x.LoadOrStore(key, key)
+			}, func(key int) { s.Delete(key); s.LoadOrStore(key, key) }},
 		{"CompareAndSwap", func(key int) {
 			old, _ := m.Load(key)
 			mvcc.CompareAndSwap(m, key, old, key)

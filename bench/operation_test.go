@@ -90,7 +90,8 @@ func TestLabelOfOneOperation(t *testing.T) {
 func TestWatch(t *testing.T) {
 	w, e := named(t, "balanced", "rwmutex")
 	for _, rate := range []float64{0, 1e6} {
-		tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Seed: 1, LatencySample: 1, Rate: rate})
+		tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Seed: 1,
+			LatencySample: 1, Rate: rate})
 		var n, longest atomic.Int64
 		tr.Watch(func(took time.Duration) {
 			n.Add(1)

@@ -41,13 +41,17 @@ const MaxThreshold = 63
 func (o MapOptions) Validate() error {
 	switch {
 	case o.Interval < 0:
-		return fmt.Errorf("bench: MapOptions.Interval is %v; expected a time above 0, or 0 for the default", o.Interval)
+		return fmt.Errorf("bench: MapOptions.Interval is %v; expected a time above 0, or 0 for the "+
+			"default", o.Interval)
 	case o.Workers < NoWorkers:
-		return fmt.Errorf("bench: MapOptions.Workers is %d; expected a number of goroutines, 0 for the default, or NoWorkers", o.Workers)
+		return fmt.Errorf("bench: MapOptions.Workers is %d; expected a number of goroutines, 0 for the "+
+			"default, or NoWorkers", o.Workers)
 	case o.Queue < 0:
-		return fmt.Errorf("bench: MapOptions.Queue is %d; expected a number of buckets of the index, or 0 for the default", o.Queue)
+		return fmt.Errorf("bench: MapOptions.Queue is %d; expected a number of buckets of the index, "+
+			"or 0 for the default", o.Queue)
 	case o.Threshold < 0 || o.Threshold > MaxThreshold:
-		return fmt.Errorf("bench: MapOptions.Threshold is %d; expected a number from 1 to %d, or 0 for the default", o.Threshold, MaxThreshold)
+		return fmt.Errorf("bench: MapOptions.Threshold is %d; expected a number from 1 to %d, or 0 for "+
+			"the default", o.Threshold, MaxThreshold)
 	}
 	return nil
 }

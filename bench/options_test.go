@@ -10,12 +10,14 @@ import (
 )
 
 func TestMapOptionsReachTheMap(t *testing.T) {
-	got := MapOptions{Interval: time.Second, Workers: NoWorkers, Queue: 7, Threshold: 9}.options(100, Snapshot)
+	got := MapOptions{Interval: time.Second, Workers: NoWorkers, Queue: 7,
+		Threshold: 9}.options(100, Snapshot)
 	require.Equal(t, &mvcc.Options{
 		Capacity: 100, Isolation: mvcc.LevelSnapshot,
 		ReclaimInterval: time.Second, ReclaimWorkers: -1, ReclaimQueue: 7, PruneThreshold: 9,
 	}, got)
-	require.Equal(t, &mvcc.Options{Isolation: mvcc.LevelSerializable}, MapOptions{}.options(0, Serializable))
+	require.Equal(t, &mvcc.Options{Isolation: mvcc.LevelSerializable},
+		MapOptions{}.options(0, Serializable))
 
 	// All the way from the configuration.
 	w, e := named(t, "balanced", "mvcc")
@@ -34,7 +36,8 @@ func TestMapOptionsReachTheMap(t *testing.T) {
 
 // What is allowed, the map takes.
 func TestMapOptionsInRange(t *testing.T) {
-	for _, o := range []MapOptions{{}, {Workers: NoWorkers}, {Workers: 4}, {Threshold: 1}, {Threshold: MaxThreshold}, {Queue: 1}} {
+	for _, o := range []MapOptions{{}, {Workers: NoWorkers}, {Workers: 4}, {Threshold: 1},
+		{Threshold: MaxThreshold}, {Queue: 1}} {
 		require.NoError(t, o.Validate())
 		mvcc.New[int, int](o.options(1, Serializable)).Close()
 	}

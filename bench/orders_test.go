@@ -25,8 +25,10 @@ func (s *brokenShop) Session(worker int) ShopSession {
 
 // shopFaults is what a shop may do wrong.
 var shopFaults = []string{
-	"does not find an order by its customer", "leaves an ended order in the index", "does not index an order",
-	"loses orders", "loses payments", "does not find a customer by name", "finds a customer by another's name",
+	"does not find an order by its customer", "leaves an ended order in the index",
+	"does not index an order",
+	"loses orders", "loses payments", "does not find a customer by name",
+	"finds a customer by another's name",
 	"takes nothing from the stock", "shows an old customer", "tears orders",
 }
 

@@ -91,7 +91,9 @@ func (p *pacer) gap() float64 {
 
 // wait returns when the time has come, or at once if it has passed, and what time
 // it is then. ok is false if the run ended before.
-func (p *pacer) wait(until time.Duration, stop *stopFlag, done <-chan struct{}) (now time.Duration, ok bool) {
+func (p *pacer) wait(
+	until time.Duration, stop *stopFlag, done <-chan struct{},
+) (now time.Duration, ok bool) {
 	if now = clock(); now >= until {
 		return now, true
 	}

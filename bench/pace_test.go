@@ -149,7 +149,8 @@ func TestFixedArrivals(t *testing.T) {
 				s := sleeperOf(w)
 				require.Len(t, s.begun, 50)
 				for n, at := range s.begun {
-					require.Equal(t, time.Duration(i)*10*time.Millisecond+time.Duration(n)*20*time.Millisecond, at-from)
+					require.Equal(t, time.Duration(i)*10*time.Millisecond+time.Duration(n)*20*time.Millisecond,
+						at-from)
 				}
 				s.begun = nil
 			}

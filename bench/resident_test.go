@@ -144,7 +144,9 @@ func settledHeap() runtime.MemStats {
 
 func forEachResident(b *testing.B, measure func(*testing.B, func(keys int) resident)) {
 	b.Run("entry=8+8", func(b *testing.B) {
-		residents(b, measure, func(i int) uint64 { return uint64(i) }, func(i int) uint64 { return uint64(i) },
+		residents(b, measure, func(i int) uint64 {
+			return uint64(i)
+		}, func(i int) uint64 { return uint64(i) },
 			func(k uint64) uint64 { return k })
 	})
 	b.Run("entry=16+100", func(b *testing.B) {
@@ -199,12 +201,15 @@ func residents[K comparable, V any](b *testing.B, measure func(*testing.B, func(
 	for _, ix := range []struct {
 		name            string
 		unique, ordered bool
-	}{{"index", false, false}, {"ordered-index", false, true}, {"unique", true, false}, {"ordered-unique", true, true}} {
+	}{{"index", false, false}, {"ordered-index", false, true}, {"unique", true, false},
+		{"ordered-unique", true, true}} {
 		engine("mvcc-"+ix.name, func(keys int) resident {
 			db := mvcc.NewDB(&mvcc.Options{Capacity: keys})
 			m := mvcc.NewTable[K, V](db, "records", nil)
 			var err error
-			of, opts := func(k K, _ V) []uint64 { return []uint64{number(k)} }, &mvcc.IndexOptions{Unique: ix.unique}
+			of, opts := func(k K, _ V) []uint64 {
+				return []uint64{number(k)}
+			}, &mvcc.IndexOptions{Unique: ix.unique}
 			if ix.ordered {
 				_, err = mvcc.NewOrderedIndex(m, ix.name, of, opts)
 			} else {

@@ -61,7 +61,8 @@ type rigOf[K comparable, V any] struct {
 
 func newRigOf[K comparable, V any](t *Trial) *rigOf[K, V] {
 	n := t.config.Workload.keyCount(t.config.Threads)
-	r := &rigOf[K, V]{Trial: t, list: makeKeys[K](n, t.config.Workload.ordered), values: newValues[V](t, -1)}
+	r := &rigOf[K, V]{Trial: t, list: makeKeys[K](n, t.config.Workload.ordered),
+		values: newValues[V](t, -1)}
 	r.job = newJob(r)
 	return r
 }

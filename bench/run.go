@@ -29,7 +29,9 @@ func (t *Trial) RunOps(ctx context.Context, n uint64) (Measurement, error) {
 	return t.run(ctx, 0, n, true)
 }
 
-func (t *Trial) run(ctx context.Context, d time.Duration, limit uint64, measure bool) (Measurement, error) {
+func (t *Trial) run(
+	ctx context.Context, d time.Duration, limit uint64, measure bool,
+) (Measurement, error) {
 	if t.failure != nil {
 		return Measurement{}, t.failure
 	}
@@ -89,7 +91,8 @@ type running struct {
 // begin starts the goroutines of a run, up to where they do their first
 // operation.
 func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running {
-	r := &running{trial: t, start: make(chan struct{}), done: make(chan struct{}), audits: t.auditCount()}
+	r := &running{trial: t, start: make(chan struct{}), done: make(chan struct{}),
+		audits: t.auditCount()}
 	r.halt = sync.OnceFunc(func() {
 		t.stop.Store(true)
 		close(r.done)
@@ -169,7 +172,8 @@ func (r *running) wait(ctx context.Context, d time.Duration) (interrupted bool, 
 	select {
 	case <-finished:
 	case <-time.After(t.grace):
-		return interrupted, t.failed(fmt.Errorf("goroutines are still in an operation %v after they were told to stop", t.grace))
+		return interrupted, t.failed(fmt.Errorf("goroutines are still in an operation %v after they "+
+			"were told to stop", t.grace))
 	}
 	r.auditing.Wait()
 	return interrupted, nil

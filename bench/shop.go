@@ -152,7 +152,8 @@ func (r *shopRig) verify() error {
 			}
 			c := check.seen
 			if c.Next != firstPerCustomer+placed[k] || c.Paid != paid[k] {
-				return wrong("", "customer %d has ordered %d times and paid %d at the end; the committed operations make it %d and %d",
+				return wrong("", "customer %d has ordered %d times and paid %d at the end; the committed "+
+					"operations make it %d and %d",
 					k, c.Next, c.Paid, firstPerCustomer+placed[k], paid[k])
 			}
 			orders += int(c.Next - c.First)
@@ -161,7 +162,8 @@ func (r *shopRig) verify() error {
 				err = checkItem(item, k)
 			}
 			if err == nil && item.Sold != sold[k] {
-				err = wrong("", "of item %d, %d are sold at the end; the committed operations make it %d", k, item.Sold, sold[k])
+				err = wrong("", "of item %d, %d are sold at the end; the committed operations make it %d", k,
+					item.Sold, sold[k])
 			}
 			return err
 		})
@@ -190,4 +192,6 @@ func (r *shopRig) close() {
 const nameSize = 16
 
 // nameOf returns the name of a customer.
-func nameOf(customer uint64) string { return fmt.Sprintf("name-%0*d", nameSize-5, customer/namesakes) }
+func nameOf(customer uint64) string {
+	return fmt.Sprintf("name-%0*d", nameSize-5, customer/namesakes)
+}

@@ -32,7 +32,9 @@ func newLockedShop(setup ShopSetup) (Shop, error) {
 		named: btree.NewBTreeGOptions(func(a, b nameEntry) bool {
 			return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.id, b.id)) < 0
 		}, btree.Options{NoLocks: true}),
-		ordersOf: btree.NewBTreeGOptions(func(a, b orderEntry) bool { return a.key < b.key }, btree.Options{NoLocks: true}),
+		ordersOf: btree.NewBTreeGOptions(func(a, b orderEntry) bool {
+			return a.key < b.key
+		}, btree.Options{NoLocks: true}),
 	}
 	return s, setup.Fill(s)
 }

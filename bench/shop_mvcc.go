@@ -26,8 +26,9 @@ func newMVCCShop(setup ShopSetup) (Shop, error) {
 		db:        db,
 		customers: mvcc.NewTable[uint64, Customer](db, "customers", &mvcc.TableOptions{Capacity: n}),
 		items:     mvcc.NewTable[uint64, Item](db, "items", &mvcc.TableOptions{Capacity: n}),
-		orders:    mvcc.NewTable[uint64, Order](db, "orders", &mvcc.TableOptions{Capacity: firstPerCustomer * n}),
-		Limits:    setup.Limits,
+		orders: mvcc.NewTable[uint64, Order](db, "orders",
+			&mvcc.TableOptions{Capacity: firstPerCustomer * n}),
+		Limits: setup.Limits,
 	}
 	if setup.Attempts > 0 {
 		s.options = &mvcc.TxOptions{MaxAttempts: setup.Attempts}

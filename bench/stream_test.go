@@ -163,7 +163,8 @@ func TestEveryKeyIsReadAndWritten(t *testing.T) {
 				if w.Params.Theta == Unset {
 					require.InDelta(t, ops/2/4, n, 1, "%s: goroutine %d goes round its keys", name, i)
 				}
-				require.InDelta(t, p*float64(n), r, 5*math.Sqrt(float64(n)*p*(1-p)), "%s: goroutine %d, key %d", name, i, k)
+				require.InDelta(t, p*float64(n), r, 5*math.Sqrt(float64(n)*p*(1-p)),
+					"%s: goroutine %d, key %d", name, i, k)
 			}
 		}
 	}
@@ -183,7 +184,10 @@ func TestGoroutinesGoTheirOwnWays(t *testing.T) {
 			note := func(op string) { logs[i] = append(logs[i], op) }
 			s.get = func(key string) (uint64, bool, error) { note("G" + key); return s.rwMutex.Get(key) }
 			s.put = func(key string, v uint64) error { note("P" + key); return s.rwMutex.Put(key, v) }
-			s.add = func(key string, d uint64) (uint64, error) { note("A" + key); return s.rwMutex.Add(key, d) }
+			s.add = func(key string, d uint64) (uint64, error) {
+				note("A" + key)
+				return s.rwMutex.Add(key, d)
+			}
 			s.transfer = func(from, to string, amount uint64) error {
 				note("T" + from + to)
 				return s.rwMutex.Transfer(from, to, amount)
@@ -216,7 +220,8 @@ func TestEqualSeedsMakeEqualChoices(t *testing.T) {
 	w, _ := WorkloadByName("zipf-write")
 	run := func(seed uint64, sample int) map[string]int {
 		spec, _, writes := counting()
-		runOps(t, newTrial(t, Config{Workload: w, Engine: spec, Threads: 1, Seed: seed, Sample: sample}), 20_000)
+		runOps(t, newTrial(t, Config{Workload: w, Engine: spec, Threads: 1, Seed: seed, Sample: sample}),
+			20_000)
 		return (*writes)[0]
 	}
 	require.Equal(t, run(5, 1), run(5, 1))

@@ -27,7 +27,8 @@ func smallSweep(t *testing.T) Sweep {
 }
 
 func stepName(s Step) string {
-	return fmt.Sprintf("%d/%d %s %s threads=%d sample=%d", s.Index, s.Of, s.Config.Workload.Name, s.Config.Engine.Name, s.Config.Threads, s.Config.Sample)
+	return fmt.Sprintf("%d/%d %s %s threads=%d sample=%d", s.Index, s.Of, s.Config.Workload.Name,
+		s.Config.Engine.Name, s.Config.Threads, s.Config.Sample)
 }
 
 // The engines take turns within a workload and number of goroutines, and those
@@ -189,12 +190,17 @@ func TestNames(t *testing.T) {
 	}{
 		{Sweep{}, []string{"ReadHeavy/engine=mvcc/threads=1", "ReadHeavy/engine=rwmutex/threads=1"}},
 		{Sweep{LatencySamples: []int{NoLatency, 0, 5}}, []string{
-			"ReadHeavy/latency-sample=off/engine=mvcc/threads=1", "ReadHeavy/latency-sample=off/engine=rwmutex/threads=1",
-			"ReadHeavy/latency-sample=auto/engine=mvcc/threads=1", "ReadHeavy/latency-sample=auto/engine=rwmutex/threads=1",
-			"ReadHeavy/latency-sample=5/engine=mvcc/threads=1", "ReadHeavy/latency-sample=5/engine=rwmutex/threads=1"}},
+			"ReadHeavy/latency-sample=off/engine=mvcc/threads=1",
+			"ReadHeavy/latency-sample=off/engine=rwmutex/threads=1",
+			"ReadHeavy/latency-sample=auto/engine=mvcc/threads=1",
+			"ReadHeavy/latency-sample=auto/engine=rwmutex/threads=1",
+			"ReadHeavy/latency-sample=5/engine=mvcc/threads=1",
+			"ReadHeavy/latency-sample=5/engine=rwmutex/threads=1"}},
 		{Sweep{Rates: []float64{1_500}, Arrival: PoissonArrivals, Attempts: 3}, []string{
-			"ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=mvcc/threads=1", "ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=rwmutex/threads=1"}},
-		{Sweep{Maps: []MapOptions{{Interval: 10 * time.Millisecond, Workers: 4, Queue: 64, Threshold: 8}}}, []string{
+			"ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=mvcc/threads=1",
+			"ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=rwmutex/threads=1"}},
+		{Sweep{Maps: []MapOptions{{Interval: 10 * time.Millisecond, Workers: 4, Queue: 64,
+			Threshold: 8}}}, []string{
 			"ReadHeavy/gc-interval=10ms/gc-workers=4/gc-queue=64/gc-threshold=8/engine=mvcc/threads=1",
 			"ReadHeavy/engine=rwmutex/threads=1"}},
 		{Sweep{Maps: []MapOptions{{Workers: NoWorkers, Queue: 7}, {Workers: 2, Queue: 7}}}, []string{
@@ -202,7 +208,8 @@ func TestNames(t *testing.T) {
 			"ReadHeavy/gc-workers=2/gc-queue=7/engine=mvcc/threads=1"}},
 	} {
 		s := c.sweep
-		s.Workloads, s.Engines, s.Threads, s.Count = []Workload{read}, []EngineSpec{mvcc, rwmutex}, []int{1}, 1
+		s.Workloads, s.Engines, s.Threads, s.Count = []Workload{read},
+			[]EngineSpec{mvcc, rwmutex}, []int{1}, 1
 		s.AuditInterval = DefaultAuditInterval
 		steps, _ := s.Steps()
 		var got []string

@@ -79,7 +79,8 @@ func (c Config) validate() error {
 	case !(c.Rate >= 0 && c.Rate <= MaxRate): // also refuses NaN
 		return fmt.Errorf("bench: from 0 to %.0f operations per second, not %v", MaxRate, c.Rate)
 	case c.Arrival != "" && c.Arrival != FixedArrivals && c.Arrival != PoissonArrivals:
-		return fmt.Errorf("bench: unknown arrivals %q; expected %s or %s", c.Arrival, FixedArrivals, PoissonArrivals)
+		return fmt.Errorf("bench: unknown arrivals %q; expected %s or %s", c.Arrival,
+			FixedArrivals, PoissonArrivals)
 	case c.Attempts < 0:
 		return fmt.Errorf("bench: negative number of attempts %d", c.Attempts)
 	}
@@ -87,7 +88,8 @@ func (c Config) validate() error {
 		return err
 	}
 	if n := c.Workload.keyCount(c.Threads); n > manyKeys {
-		return fmt.Errorf("bench: %s with %d threads has %d keys; expected at most %d", c.Workload.Name, c.Threads, n, manyKeys)
+		return fmt.Errorf("bench: %s with %d threads has %d keys; expected at most %d", c.Workload.Name,
+			c.Threads, n, manyKeys)
 	}
 	if why, ok := c.Engine.Runs(c.Workload); !ok {
 		return fmt.Errorf("bench: engine %s cannot run %s: %s", c.Engine.Name, c.Workload.Name, why)
@@ -155,7 +157,8 @@ func New(config Config) (*Trial, error) {
 	}
 	t.times = newRecorders(config.Threads, config.Rate > 0)
 	t.labels = pprof.Labels(
-		"workload", config.Workload.Name, "engine", config.Engine.Name, "threads", strconv.Itoa(config.Threads))
+		"workload", config.Workload.Name, "engine", config.Engine.Name, "threads",
+		strconv.Itoa(config.Threads))
 
 	t.rig = newRig(t)
 	if config.Workload.ReportsMemory() {

@@ -21,7 +21,8 @@ func TestNumbersAreTheirStamps(t *testing.T) {
 
 // A slice carries its stamp whatever its size, and costs one allocation.
 func TestBytesCarryTheirStamps(t *testing.T) {
-	for _, size := range []ValueSize{{8, 8}, {9, 9}, {15, 15}, {16, 16}, {100, 100}, {8, 40}, {1_000, 1_003}} {
+	for _, size := range []ValueSize{{8, 8}, {9, 9}, {15, 15}, {16, 16}, {100, 100}, {8, 40},
+		{1_000, 1_003}} {
 		c := bytesOf(size)
 		seen := map[int]bool{}
 		for i := range uint64(2_000) {

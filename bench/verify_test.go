@@ -23,7 +23,9 @@ func TestFaultyValuesAreCaught(t *testing.T) {
 		workloads []string
 	}{
 		{"cuts values", cut, []string{"balanced", "mixed", "disjoint"}},
-		{"damages values", flip(func(n int) int { return n / 2 }), []string{"balanced", "mixed", "disjoint"}},
+		{"damages values", flip(func(n int) int {
+			return n / 2
+		}), []string{"balanced", "mixed", "disjoint"}},
 		{"damages what is read", flip(func(n int) int { return n - 1 }),
 			[]string{"ycsb-a", "ycsb-b", "ycsb-c", "ycsb-f"}},
 	} {
@@ -159,7 +161,8 @@ func TestBadlyFilledMap(t *testing.T) {
 func TestOwnWritesComeFirst(t *testing.T) {
 	theirs := makeStamp(2, 3, 50)
 	for before, bad := range map[uint64]bool{0: true, 1: false} {
-		task := &ycsbTask[string, uint64]{seen: newObserver(1, 2, 10), values: values[uint64]{filler{size: words}}}
+		task := &ycsbTask[string, uint64]{seen: newObserver(1, 2, 10),
+			values: values[uint64]{filler{size: words}}}
 		task.seen.put(3, task.seen.draw(3))
 		err := task.check(&numberOp{Kind: OpGet, Key: "key-3", OK: true, Old: theirs}, 3, before)
 		require.Equal(t, bad, err != nil, "%v", err)

@@ -30,7 +30,9 @@ type followedSession struct {
 	e followed
 }
 
-func (s followedSession) Follow(ctx context.Context, begin func(iter.Seq2[string, uint64]), commit changesFunc) error {
+func (s followedSession) Follow(
+	ctx context.Context, begin func(iter.Seq2[string, uint64]), commit changesFunc,
+) error {
 	return s.mvccSession.Follow(ctx, begin, func(all []mvcc.Change[string, uint64]) error {
 		return s.e.commit(slices.Clone(all), commit)
 	})
@@ -41,7 +43,8 @@ func TestFaultyWatchesAreCaught(t *testing.T) {
 	w, _ := WorkloadByName("watched")
 	w.Params.Keys = 20
 	var kept []mvcc.Change[string, uint64]
-	for fault, commit := range map[string]func(all []mvcc.Change[string, uint64], commit changesFunc) error{
+	for fault, commit := range map[string]func(all []mvcc.Change[string, uint64],
+		commit changesFunc) error{
 		"": func(all []mvcc.Change[string, uint64], commit changesFunc) error { return commit(all) },
 		"a commit is lost": func(all []mvcc.Change[string, uint64], commit changesFunc) error {
 			if kept == nil {
@@ -75,7 +78,8 @@ func TestFaultyWatchesAreCaught(t *testing.T) {
 		},
 	} {
 		kept = nil
-		e := EngineSpec{Name: "followed", New: func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+		e := EngineSpec{Name: "followed", New: func(setup Setup[string, uint64]) (Engine[string, uint64],
+			error) {
 			inner, err := newMVCC(setup)
 			return followed{inner, commit}, err
 		}}

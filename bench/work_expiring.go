@@ -8,10 +8,13 @@ import (
 func expiringWorkloads() []Workload {
 	return []Workload{{
 		Name: "expiring",
-		Doc: "Each goroutine puts to keys of its own, of which each record expires within 200 ms. One put in " +
-			"256 is followed by a look at another of its keys, which is not counted: before its time the record " +
+		Doc: "Each goroutine puts to keys of its own, of which each record expires within 200 ms. One " +
+			"put in " +
+			"256 is followed by a look at another of its keys, which is not counted: before its time the " +
+			"record " +
 			"must be there, with what was last put. At the end all must go.",
-		Params:  Params{Keys: 10_000, ReadPct: Unset, Theta: Unset, ValueSize: words, KeyType: StringKeys},
+		Params: Params{Keys: 10_000, ReadPct: Unset, Theta: Unset, ValueSize: words,
+			KeyType: StringKeys},
 		kind:    expiring,
 		minKeys: 1, maxKeys: manyKeys,
 		operation: putOperation,
@@ -36,7 +39,8 @@ type expiringJob[K comparable, V any] struct {
 }
 
 func newExpiring[K comparable, V any](r *rigOf[K, V]) *expiringJob[K, V] {
-	return &expiringJob[K, V]{rigOf: r, opening: stamp(time.Now().Add(longestLife).UnixNano()), patience: time.Minute}
+	return &expiringJob[K, V]{rigOf: r, opening: stamp(time.Now().Add(longestLife).UnixNano()),
+		patience: time.Minute}
 }
 
 func (j *expiringJob[K, V]) first(int) stamp { return j.opening }
@@ -59,7 +63,8 @@ func (j *expiringJob[K, V]) task(i int, s Session[K, V]) task {
 	if threads > keys {
 		low, high = i%keys, i%keys+1
 	}
-	return &expiringTask[K, V]{session: s, keys: j.list[low:high], last: j.last[low:high], alone: threads <= keys,
+	return &expiringTask[K, V]{session: s, keys: j.list[low:high], last: j.last[low:high],
+		alone:  threads <= keys,
 		values: values, pick: j.streamFor(i, forPick), life: j.streamFor(i, forAmount)}
 }
 
@@ -68,7 +73,8 @@ func (j *expiringJob[K, V]) verify() error {
 	for end := time.Now().Add(j.patience); ; time.Sleep(time.Millisecond) {
 		err := j.each(func(k int, v stamp, ok bool) error {
 			if ok {
-				return wrong(j.name(k), "has not expired: its time came %v ago", time.Since(time.Unix(0, int64(v))))
+				return wrong(j.name(k), "has not expired: its time came %v ago",
+					time.Since(time.Unix(0, int64(v))))
 			}
 			return nil
 		})

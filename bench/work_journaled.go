@@ -8,8 +8,10 @@ import (
 func journaledWorkloads() []Workload {
 	w := transferWorkloads()[0]
 	w.Name, w.kind, w.kept = "journaled", journaled, true
-	w.Doc = "The same as transfer, while what is committed is kept on disk: each --audit-interval somebody " +
-		"waits until all that was committed is there, which is the time of an audit, and at the end it must be " +
+	w.Doc = "The same as transfer, while what is committed is kept on disk: each --audit-interval " +
+		"somebody " +
+		"waits until all that was committed is there, which is the time of an audit, and at the end it " +
+		"must be " +
 		"what the accounts are. Its figures are to be compared with those of transfer."
 	return []Workload{w}
 }

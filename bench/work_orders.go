@@ -9,11 +9,15 @@ import (
 func orderWorkloads() []Workload {
 	return []Workload{{
 		Name: "orders",
-		Doc: "A small shop, after TPC-C, with as many customers and items as --keys says. As --read-pct " +
+		Doc: "A small shop, after TPC-C, with as many customers and items as --keys says. As " +
+			"--read-pct " +
 			"says, add up the open orders of a customer, by an index. Else, one as often as the other: " +
-			"order up to --txn-size items, which takes them from the stock, and if the customer has 10 open orders ends " +
-			"the oldest; or let a customer pay, found by a name that 3 customers have, by an index. Each in one transaction over " +
-			"the tables. Index and records must agree in each, and in the end every order and payment must be there.",
+			"order up to --txn-size items, which takes them from the stock, and if the customer has 10 " +
+			"open orders ends " +
+			"the oldest; or let a customer pay, found by a name that 3 customers have, by an index. Each " +
+			"in one transaction over " +
+			"the tables. Index and records must agree in each, and in the end every order and payment " +
+			"must be there.",
 		Params: Params{Keys: 10_000, ReadPct: 20, Theta: Unset, TxnSize: 10},
 		kind:   orders, minKeys: namesakes, maxKeys: manyKeys,
 		multiKey: true,
@@ -54,7 +58,8 @@ func firstOrders(n int) ShopSetup {
 		s.Customers = append(s.Customers, Customer{
 			ID: k, Name: nameOf(k), Next: firstPerCustomer, Open: firstPerCustomer * cost,
 		})
-		s.Items = append(s.Items, Item{ID: k, Stock: firstStock - firstPerCustomer, Sold: firstPerCustomer})
+		s.Items = append(s.Items, Item{ID: k, Stock: firstStock - firstPerCustomer,
+			Sold: firstPerCustomer})
 		for number := range uint64(firstPerCustomer) {
 			s.Orders = append(s.Orders, Order{
 				ID: k*firstPerCustomer + number, Customer: k, Number: number, Total: cost, Lines: []Line{line},
@@ -101,8 +106,9 @@ type ordersTask struct {
 func newOrdersTask(t *Trial, i int, s ShopSession) *ordersTask {
 	p := t.config.Workload.Params
 	o := &ordersTask{
-		session: s, keys: p.Keys, longest: min(p.TxnSize, p.Keys), reads: uint64(p.ReadPct) * (1 << 32) / 100,
-		coin: t.streamFor(i, forCoin), pick: t.streamFor(i, forPick), amounts: t.streamFor(i, forAmount),
+		session: s, keys: p.Keys, longest: min(p.TxnSize, p.Keys),
+		reads: uint64(p.ReadPct) * (1 << 32) / 100,
+		coin:  t.streamFor(i, forCoin), pick: t.streamFor(i, forPick), amounts: t.streamFor(i, forAmount),
 		label: labeller{on: &t.labelling},
 	}
 	if i >= 0 {
@@ -182,7 +188,8 @@ func (t *ordersTask) statusIn(tx ShopTx) error {
 	case c.ID != t.customer || c.Name != nameOf(t.customer):
 		return wrong("", "customer %d is called %q and has ID %d", t.customer, c.Name, c.ID)
 	case t.next != c.Next || t.open != c.Open || c.Next-c.First > maxOpen:
-		return wrong("", "customer %d has orders %d to %d for %d, of which the index finds those to %d, for %d",
+		return wrong("", "customer %d has orders %d to %d for %d, of which the index finds those to "+
+			"%d, for %d",
 			t.customer, c.First, c.Next, c.Open, t.next, t.open)
 	}
 	return nil
@@ -203,7 +210,8 @@ func checkOrder(o Order, customer, number uint64) error {
 		total += uint64(l.Quantity) * price(l.Item)
 	}
 	if o.Customer != customer || o.Number != number || o.Total != total {
-		return wrong("", "the index has order %d of customer %d, with total %d, where order %d of customer %d was to come, with total %d",
+		return wrong("", "the index has order %d of customer %d, with total %d, where order %d of "+
+			"customer %d was to come, with total %d",
 			o.Number, o.Customer, o.Total, number, customer, total)
 	}
 	return nil
@@ -261,7 +269,8 @@ func (t *ordersTask) take(o Order) bool { t.oldest = o; return false }
 
 func checkItem(i Item, id uint64) error {
 	if i.ID != id || i.Stock+i.Sold != firstStock+restock*i.Restocked || i.Stock < lowStock {
-		return wrong("", "item %d has ID %d, and %d in stock, %d sold and was restocked %d times", id, i.ID, i.Stock, i.Sold, i.Restocked)
+		return wrong("", "item %d has ID %d, and %d in stock, %d sold and was restocked %d times", id,
+			i.ID, i.Stock, i.Sold, i.Restocked)
 	}
 	return nil
 }

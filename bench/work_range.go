@@ -7,7 +7,8 @@ func rangeWorkloads() []Workload {
 	return []Workload{
 		{
 			Name: "range-read",
-			Doc: "Read up to --txn-size keys in their order, from one by a Zipf distribution on; the number " +
+			Doc: "Read up to --txn-size keys in their order, from one by a Zipf distribution on; the " +
+				"number " +
 				"is drawn, too. Otherwise, as --read-pct says, delete a key, or put it back: every other " +
 				"key belongs to a goroutine, which does. (That is YCSB E, but that the keys do not become " +
 				"more.) A read must give the keys that are there, each once, in order, with what was put, " +
@@ -146,7 +147,8 @@ func (t *rangeReadTask[K, V]) check(key K, value V) {
 		return
 	}
 	if k < t.next || k >= len(t.keys) {
-		t.wrong = wrong(keyName(key), "came where %s or a later one was to come", keyName(t.keys[min(t.next, len(t.keys)-1)]))
+		t.wrong = wrong(keyName(key), "came where %s or a later one was to come",
+			keyName(t.keys[min(t.next, len(t.keys)-1)]))
 		return
 	}
 	t.skip(k)
@@ -175,7 +177,8 @@ func (t *rangeReadTask[K, V]) expect(k int, v stamp, ok bool) error {
 		}
 	case owner == t.worker:
 		if held := t.held[k/2/t.workers]; ok != (held != 0) || ok && v != held {
-			return fmt.Errorf("gives %s, %t, but its only writer has left %s", describe(v), ok, describe(held))
+			return fmt.Errorf("gives %s, %t, but its only writer has left %s", describe(v),
+				ok, describe(held))
 		}
 	case ok && (!keyMatches(v, k) || stampWriter(v) != 0 && stampWriter(v) != owner+1):
 		return fmt.Errorf("gives %s, which was not put there", describe(v))
@@ -236,7 +239,8 @@ func (t *rangeAuditTask[K, V]) do() error {
 		return err
 	}
 	if t.count != accountGroup || t.sum != accountGroup*openingBalance {
-		return wrong(keyName(t.keys[low]), "the group that begins here has %d accounts and %d in all, not %d and %d",
+		return wrong(keyName(t.keys[low]),
+			"the group that begins here has %d accounts and %d in all, not %d and %d",
 			t.count, int64(t.sum), accountGroup, accountGroup*openingBalance)
 	}
 	return nil

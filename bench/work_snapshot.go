@@ -12,9 +12,11 @@ func memoryWorkloads() []Workload {
 	}
 	reader, none := w, w
 	reader.Name, reader.kind = "long-reader", longReader
-	reader.Doc = "Put to keys at random, while one snapshot, opened before the first, stays open all " +
+	reader.Doc = "Put to keys at random, while one snapshot, opened before the first, stays open " +
+		"all " +
 		"the time: every --audit-interval a few of its keys are read through it, and at the end all, " +
-		"and must be as they were." + reported + " Its figures are to be compared with those of overwrite."
+		"and must be as they were." + reported +
+		" Its figures are to be compared with those of overwrite."
 	none.Name, none.kind = "overwrite", overwrite
 	none.Doc = "The same as long-reader without the snapshot. " +
 		"Verified: each key holds somebody's last write at the end." + reported

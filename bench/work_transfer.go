@@ -4,7 +4,8 @@ func transferWorkloads() []Workload {
 	w := Workload{
 		Name: "transfer",
 		Doc: "Move an amount between two accounts picked at random: " +
-			"read 2, write 2 in one transaction. Meanwhile an auditor scans all accounts, every --audit-interval, and checks the sum; " +
+			"read 2, write 2 in one transaction. Meanwhile an auditor scans all accounts, every " +
+			"--audit-interval, and checks the sum; " +
 			"at the end each account must hold what the transfers make of it.",
 		Params:  Params{Keys: 10_000, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
 		kind:    transfer,
@@ -13,7 +14,8 @@ func transferWorkloads() []Workload {
 	}
 	busy := w
 	busy.Name, busy.restless = "audited", true
-	busy.Doc = "The same as transfer, while one audit follows another without a pause, so that somebody reads all accounts all the time; each sum must be right. " +
+	busy.Doc = "The same as transfer, while one audit follows another without a pause, so that " +
+		"somebody reads all accounts all the time; each sum must be right. " +
 		"Its figures are to be compared with those of transfer."
 	return []Workload{w, busy}
 }

@@ -14,9 +14,12 @@ import (
 func watchedWorkloads() []Workload {
 	w := transferWorkloads()[0]
 	w.Name, w.kind = "watched", watched
-	w.Doc = "The same as transfer, while somebody follows what is committed and keeps a copy of the accounts: " +
-		"each commit must be whole, and follow on what the copy has; each --audit-interval the copy is looked at, " +
-		"and at the end it must be what the accounts are. Its figures are to be compared with those of transfer."
+	w.Doc = "The same as transfer, while somebody follows what is committed and keeps a copy of the " +
+		"accounts: " +
+		"each commit must be whole, and follow on what the copy has; each --audit-interval the copy is " +
+		"looked at, " +
+		"and at the end it must be what the accounts are. Its figures are to be compared with those of " +
+		"transfer."
 	return []Workload{w}
 }
 
@@ -25,7 +28,8 @@ type Follower[K comparable] interface {
 	// Follow calls begin with all that there is at a moment, and then commit with the changes of
 	// each transaction that commits after it, in their order, until ctx has ended, or commit
 	// returns an error, which it returns. If it misses some it begins anew.
-	Follow(ctx context.Context, begin func(all iter.Seq2[K, uint64]), commit func(all []mvcc.Change[K, uint64]) error) error
+	Follow(ctx context.Context, begin func(all iter.Seq2[K, uint64]),
+		commit func(all []mvcc.Change[K, uint64]) error) error
 }
 
 type watchedJob[K comparable, V any] struct {
@@ -42,7 +46,8 @@ func (j *watchedJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
 		return nil, errUnsupported
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &followAuditor[K]{keys: len(j.list), cancel: cancel, ended: make(chan struct{}), begun: make(chan struct{})}
+	a := &followAuditor[K]{keys: len(j.list), cancel: cancel, ended: make(chan struct{}),
+		begun: make(chan struct{})}
 	go a.follow(ctx, session)
 	j.copied, j.atEnd = a, a.stop
 	select {
@@ -108,7 +113,8 @@ func (a *followAuditor[K]) commit(all []mvcc.Change[K, uint64]) error {
 	sum := uint64(0)
 	for _, c := range all {
 		if was := a.copied[c.Key]; was != c.Old || !c.Had || !c.Has {
-			return wrong(keyName(c.Key), "has changed from %d, and before that to %d", int64(c.Old), int64(was))
+			return wrong(keyName(c.Key), "has changed from %d, and before that to %d",
+				int64(c.Old), int64(was))
 		}
 		a.copied[c.Key] = c.New
 		sum += c.New - c.Old

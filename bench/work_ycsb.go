@@ -9,7 +9,8 @@ func ycsbWorkloads() []Workload {
 		return Workload{
 			Name: name,
 			Doc: fmt.Sprintf("A transaction of --txn-size operations, "+
-				"each on a key by a Zipf distribution: %s. Verified as the gets and puts above, with every byte of the values, "+
+				"each on a key by a Zipf distribution: %s. Verified as the gets and puts above, with every "+
+				"byte of the values, "+
 				"and a transaction must read what it has written itself.", what),
 			Params: Params{
 				Keys: 1_000_000, ReadPct: readPct, Theta: 0.99,

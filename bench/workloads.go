@@ -45,9 +45,11 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 	case transfer:
 		return &transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}
 	case watched:
-		return &watchedJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}, patience: time.Minute}
+		return &watchedJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r,
+			opening: openingBalance}}, patience: time.Minute}
 	case journaled:
-		return &journaledJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}}
+		return &journaledJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r,
+			opening: openingBalance}}}
 	case expiring:
 		return newExpiring(r)
 	case counter, crowd:
@@ -70,7 +72,8 @@ func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 // listed.
 func Workloads() []Workload {
 	return slices.Concat(getPutWorkloads(), ycsbWorkloads(), ownKeyWorkloads(), freeBatchWorkloads(),
-		transferWorkloads(), watchedWorkloads(), journaledWorkloads(), expiringWorkloads(), rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
+		transferWorkloads(), watchedWorkloads(), journaledWorkloads(), expiringWorkloads(),
+		rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
 }
 
 // WorkloadByName returns the built-in workload called name.

@@ -108,7 +108,8 @@ func TestFreeBatchDeletesAndPutsBack(t *testing.T) {
 // The keys of a goroutine are whole batches, at least one.
 func TestFreeBatchRounds(t *testing.T) {
 	w, _ := WorkloadByName("free-batch")
-	for _, c := range []struct{ keys, size, batches int }{{100, 10, 10}, {105, 10, 10}, {5, 10, 1}, {10, 10, 1}} {
+	for _, c := range []struct{ keys, size, batches int }{{100, 10, 10}, {105, 10, 10},
+		{5, 10, 1}, {10, 10, 1}} {
 		w.Params.Keys, w.Params.TxnSize = c.keys, c.size
 		require.Equal(t, 2*c.batches*c.size, w.keyCount(2))
 	}
@@ -169,7 +170,8 @@ func TestManyGoroutines(t *testing.T) {
 // the keys, and other seeds and goroutines have others.
 func TestSizesAreIndependent(t *testing.T) {
 	sizes := func(seed uint64, worker int) string {
-		tr := &Trial{config: Config{Seed: seed, Workload: Workload{Params: Params{ValueSize: ValueSize{8, 40}}}}}
+		tr := &Trial{config: Config{Seed: seed,
+			Workload: Workload{Params: Params{ValueSize: ValueSize{8, 40}}}}}
 		v := newValues[[]byte](tr, worker)
 		var b strings.Builder
 		for range 64 {
@@ -215,7 +217,8 @@ func TestParameters(t *testing.T) {
 		{"zipf-write", Params{Keys: Unset, ReadPct: Unset, Theta: 0}, true, "ZipfWrite/theta=0"},
 		{"transfer", Params{Keys: 2, ReadPct: Unset, Theta: Unset}, true, "Transfer/keys=2"},
 		{"disjoint", Params{Keys: 16, ReadPct: 50, Theta: 0.5}, false, "Disjoint"},
-		{"ycsb-a", types(16, ValueSize{16, 64}, Uint64Keys), true, "YcsbA/txn-size=16/key-type=uint64/value-size=16-64"},
+		{"ycsb-a", types(16, ValueSize{16, 64}, Uint64Keys), true,
+			"YcsbA/txn-size=16/key-type=uint64/value-size=16-64"},
 		{"ycsb-a", types(4, ValueSize{100, 100}, StringKeys), true, "YcsbA"},
 		{"ycsb-a", types(4, ValueSize{}, ""), true, "YcsbA"},
 		{"balanced", types(16, ValueSize{100, 100}, ""), true, "Balanced/value-size=100"},
@@ -224,17 +227,23 @@ func TestParameters(t *testing.T) {
 		{"counter", Params{Keys: 5, ReadPct: Unset, Theta: Unset}, true, "takes from 1 to 4 keys, not 5"},
 		{"counter", Params{Keys: 0, ReadPct: Unset, Theta: Unset}, true, "takes from 1 to 4 keys, not 0"},
 		{"transfer", Params{Keys: 1, ReadPct: Unset, Theta: Unset}, true, "takes from 2 to"},
-		{"read-heavy", Params{Keys: Unset, ReadPct: 101, Theta: Unset}, true, "takes a read percentage from 0 to 100"},
-		{"read-heavy", Params{Keys: Unset, ReadPct: -2, Theta: Unset}, true, "takes a read percentage from 0 to 100"},
-		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: -0.5}, true, "takes a theta from 0 to 10, not -0.5"},
-		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: 11}, true, "takes a theta from 0 to 10, not 11"},
-		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: math.NaN()}, true, "takes a theta from 0 to 10"},
+		{"read-heavy", Params{Keys: Unset, ReadPct: 101, Theta: Unset}, true,
+			"takes a read percentage from 0 to 100"},
+		{"read-heavy", Params{Keys: Unset, ReadPct: -2, Theta: Unset}, true,
+			"takes a read percentage from 0 to 100"},
+		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: -0.5}, true,
+			"takes a theta from 0 to 10, not -0.5"},
+		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: 11}, true,
+			"takes a theta from 0 to 10, not 11"},
+		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: math.NaN()}, true,
+			"takes a theta from 0 to 10"},
 		{"ycsb-b", types(-1, ValueSize{}, ""), true, "takes transactions of 1 to"},
 		{"ycsb-b", types(maxTxnSize+1, ValueSize{}, ""), true, "takes transactions of 1 to"},
 		{"balanced", types(0, ValueSize{7, 7}, ""), true, "takes values of 8 to"},
 		{"balanced", types(0, ValueSize{20, 10}, ""), true, "takes values of 8 to"},
 		{"balanced", types(0, ValueSize{8, MaxValueSize + 1}, ""), true, "takes values of 8 to"},
-		{"balanced", types(0, ValueSize{}, "float"), true, `takes keys that are string, uint64 or struct, not "float"`},
+		{"balanced", types(0, ValueSize{}, "float"), true,
+			`takes keys that are string, uint64 or struct, not "float"`},
 	} {
 		w, ok := WorkloadByName(c.name)
 		require.True(t, ok)
@@ -245,13 +254,15 @@ func TestParameters(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		name, _, _ := strings.Cut(Config{Workload: got, AuditInterval: DefaultAuditInterval}.Name(), "/engine=")
+		name, _, _ := strings.Cut(Config{Workload: got, AuditInterval: DefaultAuditInterval}.Name(),
+			"/engine=")
 		require.Equal(t, c.want, name)
 	}
 }
 
 func types(txnSize int, size ValueSize, key KeyType) Params {
-	return Params{Keys: Unset, ReadPct: Unset, Theta: Unset, TxnSize: txnSize, ValueSize: size, KeyType: key}
+	return Params{Keys: Unset, ReadPct: Unset, Theta: Unset, TxnSize: txnSize,
+		ValueSize: size, KeyType: key}
 }
 
 // Every workload and engine can be named, and says what it does; a workload what is

@@ -42,7 +42,8 @@ func (slot *Slot) CheckLive(gen Gen) {
 	_, ok := slot.standing()
 	// Last: it may be evicted, by somebody else, at any time.
 	if now := slot.peekGen(); (!ok || now != gen) && now != (gen+1)|evictedBit {
-		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word of epoch %d",
+		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word "+
+			"of epoch %d",
 			gen, peek(&slot.gen), slot.begun.Load(), peek(&slot.word)>>epochShift)
 	}
 }
@@ -50,7 +51,8 @@ func (slot *Slot) CheckLive(gen Gen) {
 // checkBegin: the slot belongs to the caller, and nothing is live in it.
 func (slot *Slot) checkBegin() {
 	if epoch, ok := slot.standing(); ok {
-		invariant.Violated("begin in a slot whose transaction %d, of epoch %d, has not ended", peek(&slot.gen), epoch)
+		invariant.Violated("begin in a slot whose transaction %d, of epoch %d, has not ended",
+			peek(&slot.gen), epoch)
 	}
 	if slot.released.Load() {
 		invariant.Violated("begin in a slot that nobody owns")
@@ -63,7 +65,8 @@ func (slot *Slot) checkBegin() {
 // checkBegun: the read epoch published is one that the clock has reached.
 func (s *Slots) checkBegun(slot *Slot, now Epoch) {
 	if e := epochIn(peek(&slot.word)); e != now || e < First || e > s.PeekNow() {
-		invariant.Violated("a transaction that begins at %d publishes %d; the clock stands at %d", now, e, peek(&s.clock))
+		invariant.Violated("a transaction that begins at %d publishes %d; the clock stands at %d", now,
+			e, peek(&s.clock))
 	}
 	slot.begun.Store(peek(&slot.gen))
 }
@@ -73,7 +76,8 @@ func (slot *Slot) CheckBegun(gen Gen) {
 	// begun first: it is set before anybody has gen to end, and stays until
 	// gen has moved on.
 	if begun := Gen(slot.begun.Load()); begun != gen && slot.peekGen() == gen {
-		invariant.Violated("transaction %d is used, but has not begun: the slot's last one was %d", gen, begun)
+		invariant.Violated("transaction %d is used, but has not begun: the slot's last one was %d", gen,
+			begun)
 	}
 }
 
@@ -99,18 +103,21 @@ func (s *Slots) CheckView(v *View) {
 	for _, list := range [][]Epoch{v.young, v.old} {
 		if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) ||
 			len(list) > 0 && list[len(list)-1] >= v.Bound {
-			invariant.Violated("a view has bound %d and live epochs %v: want them sorted, distinct, below the bound", v.Bound, list)
+			invariant.Violated("a view has bound %d and live epochs %v: want them sorted, distinct, below "+
+				"the bound", v.Bound, list)
 		}
 	}
 	if b := s.peekBound(); b < v.Bound || v.Writers > v.Bound {
-		invariant.Violated("I6: a view has the bound %d, and %d for writers; announced is %d", v.Bound, v.Writers, b)
+		invariant.Violated("I6: a view has the bound %d, and %d for writers; announced is %d",
+			v.Bound, v.Writers, b)
 	}
 	s.eachStanding(func(e Epoch, writes bool) {
 		if e >= v.Bound {
 			return
 		}
 		if at, _ := v.Below(e + 1); at != e {
-			invariant.Violated("I1: a transaction reads at %d, and the view does not know: bound %d, live %v", e, v.Bound, v.Live())
+			invariant.Violated("I1: a transaction reads at %d, and the view does not know: bound %d, live "+
+				"%v", e, v.Bound, v.Live())
 		}
 		if writes && e < v.Writers {
 			invariant.Violated("I1: a transaction that may write reads at %d, below %d", e, v.Writers)
@@ -146,7 +153,8 @@ func (s *Slots) eachStanding(f func(epoch Epoch, writes bool)) {
 // checkReleased: nothing is live in a slot that is given up.
 func (slot *Slot) checkReleased() {
 	if e, ok := slot.standing(); ok {
-		invariant.Violated("a slot is released while its transaction %d, of epoch %d, is live", peek(&slot.gen), e)
+		invariant.Violated("a slot is released while its transaction %d, of epoch %d, is live",
+			peek(&slot.gen), e)
 	}
 }
 
@@ -155,7 +163,8 @@ func (slot *Slot) checkReleased() {
 func (p *pins) check() {
 	for i, one := range p.list {
 		if i > 0 && (p.list[i-1].Epoch > one.Epoch && !p.stirred || p.list[i-1].Since > one.Since) {
-			invariant.Violated("pin %d, of epoch %d, comes after one of epoch %d", i, one.Epoch, p.list[i-1].Epoch)
+			invariant.Violated("pin %d, of epoch %d, comes after one of epoch %d", i, one.Epoch,
+				p.list[i-1].Epoch)
 		}
 		if !one.dead && int(one.slot.pin) != i+1 {
 			invariant.Violated("the slot of pin %d says %d", i, one.slot.pin)

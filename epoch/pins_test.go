@@ -68,7 +68,8 @@ func TestOldestSharedEpoch(t *testing.T) {
 		pin, ok := s.Round(20, epoch.Limits{})
 		require.True(t, ok)
 		require.Equal(t, epoch.First, pin.Epoch)
-		require.Equal(t, time.Duration(10), pin.Since, "the reader in slot %d has been seen since 10", first)
+		require.Equal(t, time.Duration(10), pin.Since, "the reader in slot %d has been seen since 10",
+			first)
 	}
 }
 
@@ -324,7 +325,8 @@ func TestCollectOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d came too late", calls.Load(), losses.Load())
+	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d came too late",
+		calls.Load(), losses.Load())
 }
 
 // Owners end transactions that are just being promoted: each slot is either kept by

@@ -30,7 +30,9 @@ type thread struct {
 //
 // Threads run as coroutines: exactly one moves at a time, so a schedule is a
 // list of choices, and all of them are enumerated depth first.
-func explore(t *testing.T, build func() (threads []thread, check func(schedule string))) (runs int) {
+func explore(
+	t *testing.T, build func() (threads []thread, check func(schedule string)),
+) (runs int) {
 	t.Helper()
 	var current func(string) // the yield of the thread that moves
 	defer hooks.Set(func(p hooks.Point) {
@@ -43,7 +45,9 @@ func explore(t *testing.T, build func() (threads []thread, check func(schedule s
 
 // exploreSteps is explore with a step before every access to a shared word, and with
 // up to so many switches away from a thread that could go on.
-func exploreSteps(t *testing.T, switches int, build func() (threads []thread, check func(schedule string))) (runs int) {
+func exploreSteps(
+	t *testing.T, switches int, build func() (threads []thread, check func(schedule string)),
+) (runs int) {
 	t.Helper()
 	var current func(string)
 	defer hooks.Schedule(steps{func() {
@@ -55,7 +59,10 @@ func exploreSteps(t *testing.T, switches int, build func() (threads []thread, ch
 }
 
 // search runs the schedules for the functions above.
-func search(t *testing.T, current *func(string), switches int, build func() (threads []thread, check func(schedule string))) (runs int) {
+func search(
+	t *testing.T, current *func(string), switches int, build func() (threads []thread,
+		check func(schedule string)),
+) (runs int) {
 	t.Helper()
 
 	var choices, width []int
@@ -243,7 +250,8 @@ func TestBeginTwiceAgainstRefresh(t *testing.T) {
 		}
 		return threads, func(schedule string) {
 			for i := range at {
-				require.True(t, views[0].covers(at[i]), "reader %d at %d, view %v: %s", i, at[i], views[0], schedule)
+				require.True(t, views[0].covers(at[i]), "reader %d at %d, view %v: %s", i, at[i],
+					views[0], schedule)
 			}
 		}
 	})

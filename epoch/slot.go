@@ -127,7 +127,9 @@ func (slot *Slot) leave(gen Gen) (keep bool) {
 func (slot *Slot) live(word uint64, gen Gen) bool { return (word^uint64(gen))&parity == 0 }
 
 // move moves the generation on, if it is still from.
-func (slot *Slot) move(from, to Gen) bool { return slot.gen.CompareAndSwap(uint64(from), uint64(to)) }
+func (slot *Slot) move(from, to Gen) bool {
+	return slot.gen.CompareAndSwap(uint64(from), uint64(to))
+}
 
 // look loads word and generation, and reports whether a transaction is live. The word
 // is loaded twice: if a transaction has begun in between, the generation may be its

@@ -135,7 +135,8 @@ func TestEndOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d found the transaction ended", calls.Load(), losses.Load())
+	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d found the transaction ended",
+		calls.Load(), losses.Load())
 }
 
 func TestAnnounce(t *testing.T) {
@@ -144,7 +145,8 @@ func TestAnnounce(t *testing.T) {
 		now := s.Next()
 		require.Less(t, s.Bound(), now)
 		require.Equal(t, now, s.Announce())
-		require.Equal(t, now, s.Bound(), "the bound is stored when Announce returns, before any slot is scanned")
+		require.Equal(t, now, s.Bound(),
+			"the bound is stored when Announce returns, before any slot is scanned")
 	}
 	// Begin is not refused at the bound itself.
 	require.Equal(t, s.Bound(), s.Begin(s.Acquire(), 0))

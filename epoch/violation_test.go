@@ -41,7 +41,9 @@ func TestInvariantOfSlots(t *testing.T) {
 	s.CheckView(&View{Bound: at})
 	requireViolation(t, "I1", func() { s.CheckView(&View{Bound: m}) })
 	requireViolation(t, "I6", func() { s.CheckView(&View{Bound: m + 1, young: []Epoch{at}}) })
-	requireViolation(t, "I6", func() { s.CheckView(&View{Bound: m, Writers: m + 1, young: []Epoch{at}}) })
+	requireViolation(t, "I6", func() {
+		s.CheckView(&View{Bound: m, Writers: m + 1, young: []Epoch{at}})
+	})
 	requireViolation(t, "sorted", func() { s.CheckView(&View{Bound: m, old: []Epoch{2, 1}}) })
 	requireViolation(t, "below the bound", func() { s.CheckView(&View{Bound: m, young: []Epoch{m}}) })
 	requireViolation(t, "I6", func() { s.Look(new(View), m+1, nil) })

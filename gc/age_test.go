@@ -18,47 +18,49 @@ import (
 func TestEvictionPrecedesPruning(t *testing.T) {
 	for _, workers := range []int{0, 1, 3} {
 		for _, age := range []time.Duration{time.Second, time.Minute} { // young, and old
-			bubble(t, config{Workers: workers, MaxAge: age, Interval: time.Second}, func(t *testing.T, f *fixture) {
-				k := f.keys(1)[0]
-				first := k.chain()[0]
-				r := f.begin()
-				k.onVisit = func(v *gc.View) {
-					if v.Min > r.at {
-						require.True(t, r.slot.Evicted(r.gen), "its version is dropped before it was evicted")
+			bubble(t, config{Workers: workers, MaxAge: age, Interval: time.Second},
+				func(t *testing.T, f *fixture) {
+					k := f.keys(1)[0]
+					first := k.chain()[0]
+					r := f.begin()
+					k.onVisit = func(v *gc.View) {
+						if v.Min > r.at {
+							require.True(t, r.slot.Evicted(r.gen), "its version is dropped before it was evicted")
+						}
 					}
-				}
-				f.write(k)
-				f.ticks(int(age / time.Second))
-				require.Contains(t, k.chain(), first)
-				require.Zero(t, f.Stats().Evicted)
-				f.ticks(3)
-				require.Len(t, k.chain(), 1)
-				require.EqualValues(t, 1, f.Stats().Evicted)
-				require.True(t, r.slot.End(r.gen))
-				require.Equal(t, age == time.Second, r.slot.Keep(r.gen))
-				f.ticks(2)
-				require.True(t, f.Resting())
-			})
+					f.write(k)
+					f.ticks(int(age / time.Second))
+					require.Contains(t, k.chain(), first)
+					require.Zero(t, f.Stats().Evicted)
+					f.ticks(3)
+					require.Len(t, k.chain(), 1)
+					require.EqualValues(t, 1, f.Stats().Evicted)
+					require.True(t, r.slot.End(r.gen))
+					require.Equal(t, age == time.Second, r.slot.Keep(r.gen))
+					f.ticks(2)
+					require.True(t, f.Resting())
+				})
 		}
 	}
 }
 
 // The age of a transaction counts from the first tick that sees it.
 func TestAgeCountsFromFirstTick(t *testing.T) {
-	bubble(t, config{Workers: 1, MaxAge: time.Minute, Interval: time.Second}, func(t *testing.T, f *fixture) {
-		k := f.keys(1)[0]
-		slot := f.slots.Acquire() // of a state that had one before
-		f.slots.Begin(slot, 0)
-		r := reader{slot: slot, gen: slot.Gen()}
-		time.Sleep(time.Hour) // nobody sees it
-		synctest.Wait()
-		require.False(t, r.slot.Evicted(r.gen))
-		f.write(k)
-		f.ticks(58)
-		require.False(t, r.slot.Evicted(r.gen))
-		f.ticks(4)
-		require.True(t, r.slot.Evicted(r.gen))
-	})
+	bubble(t, config{Workers: 1, MaxAge: time.Minute, Interval: time.Second},
+		func(t *testing.T, f *fixture) {
+			k := f.keys(1)[0]
+			slot := f.slots.Acquire() // of a state that had one before
+			f.slots.Begin(slot, 0)
+			r := reader{slot: slot, gen: slot.Gen()}
+			time.Sleep(time.Hour) // nobody sees it
+			synctest.Wait()
+			require.False(t, r.slot.Evicted(r.gen))
+			f.write(k)
+			f.ticks(58)
+			require.False(t, r.slot.Evicted(r.gen))
+			f.ticks(4)
+			require.True(t, r.slot.Evicted(r.gen))
+		})
 }
 
 func TestOldestPin(t *testing.T) {
@@ -118,7 +120,8 @@ func (l *logger) Handle(_ context.Context, r slog.Record) error {
 func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &logger{told: make(chan slog.Record, 100), wait: make(chan struct{})}
-		f := start(t, config{Workers: 1, Interval: time.Second, Logger: slog.New(l), WarnAge: 5 * time.Second, MaxAge: time.Minute})
+		f := start(t, config{Workers: 1, Interval: time.Second, Logger: slog.New(l),
+			WarnAge: 5 * time.Second, MaxAge: time.Minute})
 		k := f.keys(1)[0]
 		r := f.begin()
 		f.slots.Next()
@@ -147,7 +150,8 @@ func TestLogger(t *testing.T) {
 // nor see it panic.
 func TestLoggerAfterClose(t *testing.T) {
 	l := &logger{told: make(chan slog.Record, 100), boom: true}
-	cfg := config{Interval: time.Second, Logger: slog.New(l), WarnAge: 5 * time.Second, MaxAge: time.Minute}
+	cfg := config{Interval: time.Second, Logger: slog.New(l), WarnAge: 5 * time.Second,
+		MaxAge: time.Minute}
 	bubble(t, cfg, func(t *testing.T, f *fixture) {
 		f.Close()
 		r := f.begin()

@@ -48,7 +48,8 @@ func (s *Shelf) DueSome(old []epoch.Epoch, limit int) (what []epoch.Epoch) {
 // PutForWriters has something wait for those who may write and read at or below epoch;
 // DueForWriters returns what waits for nobody any more when writers read at lowest.
 func (s *Shelf) PutForWriters(at, what epoch.Epoch) {
-	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, Writers: true, What: what}}}, lot{})
+	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, Writers: true,
+		What: what}}}, lot{})
 }
 
 func (s *Shelf) DueForWriters(lowest epoch.Epoch) (what []epoch.Epoch) {

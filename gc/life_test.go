@@ -72,7 +72,10 @@ func TestTicksWhileLive(t *testing.T) {
 // It does not end while there is something to trim.
 func TestTrimBeforeRest(t *testing.T) {
 	more := 5
-	bubble(t, config{Workers: 1, Trim: func() bool { more--; return more > 0 }}, func(t *testing.T, f *fixture) {
+	bubble(t, config{Workers: 1, Trim: func() bool {
+		more--
+		return more > 0
+	}}, func(t *testing.T, f *fixture) {
 		f.Wake()
 		f.ticks(4)
 		require.False(t, f.Resting())
@@ -216,7 +219,10 @@ func TestSetAsideAndClosed(t *testing.T) {
 // A manual reclaimer does nothing by itself, and by Reclaim everything.
 func TestManual(t *testing.T) {
 	trims := 0
-	cfg := config{Workers: 3, Queue: 8, Manual: true, MaxAge: time.Minute, Trim: func() bool { trims++; return false }}
+	cfg := config{Workers: 3, Queue: 8, Manual: true, MaxAge: time.Minute, Trim: func() bool {
+		trims++
+		return false
+	}}
 	bubble(t, cfg, func(t *testing.T, f *fixture) {
 		keys := f.keys(8)
 		old := f.begin()
@@ -285,7 +291,8 @@ func TestNothingIsKeptReachable(t *testing.T) {
 		r *reclaimer
 		_ [64]byte
 	}
-	o := &owner{r: gc.NewReclaimer(config{Slots: slots, Interval: time.Millisecond, Workers: 2, Visit: visit, Due: due})}
+	o := &owner{r: gc.NewReclaimer(config{Slots: slots, Interval: time.Millisecond, Workers: 2,
+		Visit: visit, Due: due})}
 	var stopped atomic.Bool
 	runtime.AddCleanup(o, func(r *reclaimer) { r.Stop(); stopped.Store(true) }, o.r)
 	f := &fixture{o.r, slots, time.Millisecond}

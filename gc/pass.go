@@ -99,7 +99,9 @@ func (r *Reclaimer[E, W]) tick() {
 
 // begin makes a view, for the given cause, trims and tends, and returns a pass over what
 // is to be visited, see gather, and whether there is more to trim or to tend.
-func (r *Reclaimer[E, W]) begin(cause *cause, all bool, tend func() bool) (p *pass[E, W], more bool) {
+func (r *Reclaimer[E, W]) begin(
+	cause *cause, all bool, tend func() bool,
+) (p *pass[E, W], more bool) {
 	r.pending.Store(false) // must precede what is done: Wake may be called meanwhile
 	more = tend()
 	p = r.gather(r.renew(cause), all)
@@ -156,7 +158,8 @@ const (
 func (r *Reclaimer[E, W]) passAlone() {
 	now := int64(r.now())
 	last := r.passed.Load()
-	if now-last < int64(r.cfg.Interval) || !r.passed.CompareAndSwap(last, now) || !r.passing.TryLock() {
+	if now-last < int64(r.cfg.Interval) || !r.passed.CompareAndSwap(last, now) ||
+		!r.passing.TryLock() {
 		return
 	}
 	defer r.passing.Unlock()

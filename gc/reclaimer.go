@@ -76,7 +76,8 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	if cfg.Surplus == nil {
 		cfg.Surplus = func(E) int { return 0 }
 	}
-	r := &Reclaimer[E, W]{cfg: cfg, born: time.Now(), poked: make(chan struct{}, 1), stop: make(chan struct{})}
+	r := &Reclaimer[E, W]{cfg: cfg, born: time.Now(), poked: make(chan struct{}, 1),
+		stop: make(chan struct{})}
 	r.queue.init(cfg.Queue)
 	r.average.Store(1 << averageShift)
 	r.running.Store(r.cfg.Manual) // then nobody starts one
@@ -132,7 +133,8 @@ func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unuse
 // unused is idle but for what is live.
 func (r *Reclaimer[E, W]) unused() bool {
 	s := &r.stock
-	return r.queue.idle() && s.items.Load() == 0 && s.waits.Load() == 0 && s.aside.Load() == 0 && !r.pending.Load()
+	return r.queue.idle() && s.items.Load() == 0 && s.waits.Load() == 0 && s.aside.Load() == 0 &&
+		!r.pending.Load()
 }
 
 // rest is the end of the ticker goroutine, until there is something to do.

@@ -30,7 +30,8 @@ func TestBeginDuringRefresh(t *testing.T) {
 				f := start(t, config{Interval: time.Hour})
 				f.begin().end()                  // starts the ticker
 				var yield func(hooks.Point) bool // the beginner's, while it runs
-				resume := func(next func() (hooks.Point, bool), set func(hooks.Point) bool) (hooks.Point, bool) {
+				resume := func(next func() (hooks.Point, bool), set func(hooks.Point) bool) (hooks.Point,
+					bool) {
 					yield = set
 					defer func() { yield = nil }()
 					return next()

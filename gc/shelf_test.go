@@ -29,7 +29,8 @@ func TestShelves(t *testing.T) {
 				for _, e := range put {
 					s.Put(e, e)
 				}
-				require.ElementsMatch(t, subset(aside&^live), s.Due(subset(live)), "%v aside, %v live", put, subset(live))
+				require.ElementsMatch(t, subset(aside&^live), s.Due(subset(live)), "%v aside, %v live",
+					put, subset(live))
 				require.Equal(t, len(subset(aside&live)), s.Waiting())
 				require.Empty(t, s.Due(subset(live)))
 				// An epoch that has ended before it is put there is due as well.

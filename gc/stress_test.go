@@ -64,7 +64,8 @@ func settled(t *testing.T, f *fixture, keys []*key) {
 	for i, k := range keys {
 		chain := k.chain()
 		require.Len(t, chain, 1, "key %d", i)
-		require.GreaterOrEqual(t, k.visitedAt(), chain[0], "key %d was visited before its newest version was there", i)
+		require.GreaterOrEqual(t, k.visitedAt(), chain[0],
+			"key %d was visited before its newest version was there", i)
 		require.False(t, k.isMarked())
 	}
 }

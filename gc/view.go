@@ -115,7 +115,9 @@ func (r *Reclaimer[E, W]) refresh() *View {
 // finds the view, unless a newer one has been made meanwhile. It returns the view
 // it made, and scratch, which it has used. Calls may overlap; one that holds
 // r.refreshing also replaces a view of the same bound, which is older than its own.
-func (r *Reclaimer[E, W]) install(m epoch.Epoch, scratch []epoch.Epoch, locked bool) (*View, []epoch.Epoch) {
+func (r *Reclaimer[E, W]) install(
+	m epoch.Epoch, scratch []epoch.Epoch, locked bool,
+) (*View, []epoch.Epoch) {
 	v := new(View)
 	looked, scratch := r.cfg.Slots.Look(&v.View, m, scratch)
 	v.looked = uint64(looked)
@@ -123,7 +125,8 @@ func (r *Reclaimer[E, W]) install(m epoch.Epoch, scratch []epoch.Epoch, locked b
 		v.made = r.cfg.Slots.Now()
 	}
 	v.due = v.made + epoch.Epoch(max(ageLimit, ageFactor*v.looked))
-	for old := r.view.Load(); old == nil || old.Bound < m || locked && old.Bound == m; old = r.view.Load() {
+	for old := r.view.Load(); old == nil || old.Bound < m ||
+		locked && old.Bound == m; old = r.view.Load() {
 		if r.view.CompareAndSwap(old, v) {
 			break
 		}

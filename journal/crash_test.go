@@ -118,7 +118,8 @@ func TestCrashes(t *testing.T) {
 			wg.Go(func() {
 				for range 100 {
 					if n := l.commit(w); n%7 == 0 && j.Sync(t.Context()) == nil {
-						for was := acknowledged.Load(); int64(n) > was && !acknowledged.CompareAndSwap(was, int64(n)); {
+						for was := acknowledged.Load(); int64(n) > was &&
+							!acknowledged.CompareAndSwap(was, int64(n)); {
 							was = acknowledged.Load()
 						}
 					}

@@ -28,7 +28,8 @@
 //   - J2: a file is removed when a backup of a higher number is on disk.
 //   - J3: Sync acknowledges an epoch when there is a backup, and journals after it that lead to the
 //     last commit up to that epoch, without a break, and all of this is on disk.
-//   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what follows.
+//   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what
+//     follows.
 //
 // So what is read, from the last backup on, to the first group that is damaged or does not
 // follow, is a prefix of the commits with all that was acknowledged. A mark of a later epoch

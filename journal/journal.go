@@ -137,7 +137,9 @@ type Stats struct {
 // A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
 // backup what is written meanwhile is kept in memory; if that takes longer than
 // [mvcc.Options.MaxTxAge] it fails.
-func Open(ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options) (*Journal, error) {
+func Open(
+	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
+) (*Journal, error) {
 	return open(ctx, dir, db, codec, opts, createFile, time.Second)
 }
 
@@ -152,7 +154,8 @@ func open(
 	if codec.Name == "" || codec.NewEncoder == nil || codec.NewDecoder == nil {
 		panic("journal: Open: the Codec has an empty field")
 	}
-	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(), create: create, retry: retry,
+	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(),
+		create: create, retry: retry,
 		waiting: map[chan error]uint64{},
 		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	if err := folder.Make(dir); err != nil {

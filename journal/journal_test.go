@@ -47,7 +47,9 @@ func newLedger(t testing.TB) *ledger {
 		flags:  mvcc.NewTable[int, struct{}](db, "flags", nil),
 	}
 	var err error
-	l.byFirst, err = mvcc.NewIndex(l.things, "first", func(_ string, b []byte) []byte { return b[:1] }, nil)
+	l.byFirst, err = mvcc.NewIndex(l.things, "first", func(_ string, b []byte) []byte {
+		return b[:1]
+	}, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -137,7 +139,9 @@ func (l *ledger) must(t testing.TB, n int, more bool) int {
 }
 
 // opened opens a journal, with which a failure is tried again soon.
-func opened(t testing.TB, dir string, l *ledger, opts *Options, create func(string) (file, error)) *Journal {
+func opened(
+	t testing.TB, dir string, l *ledger, opts *Options, create func(string) (file, error),
+) *Journal {
 	if create == nil {
 		create = createFile
 	}
@@ -158,7 +162,8 @@ func TestJournal(t *testing.T) {
 					n = l.commit(0)
 				}
 			}
-			j, err := Open(t.Context(), dir, l.DB, c, &Options{Compact: 4096, Every: []time.Duration{-1, 1, 0}[life%3], Version: 2})
+			j, err := Open(t.Context(), dir, l.DB, c, &Options{Compact: 4096, Every: []time.Duration{-1, 1,
+				0}[life%3], Version: 2})
 			require.NoError(t, err)
 			l.must(t, n, false)
 			for range rand.IntN(300) {
@@ -209,7 +214,8 @@ func TestJournalBesideWriters(t *testing.T) {
 	require.Greater(t, j.Stats().Backups, uint64(2))
 	files, err := list(dir)
 	require.NoError(t, err)
-	require.LessOrEqual(t, len(files.backups)+len(files.journals), 4, "nobody removes what is not needed")
+	require.LessOrEqual(t, len(files.backups)+len(files.journals), 4,
+		"nobody removes what is not needed")
 	again := newLedger(t)
 	opened(t, dir, again, nil, nil)
 	again.must(t, 1600, false)
@@ -306,7 +312,9 @@ func TestFullDisk(t *testing.T) {
 				opened(t, copied(t, dir), crashed, nil, nil)
 				crashed.must(t, acknowledged, true)
 				room.Store(1 << 40)
-				require.Eventually(t, func() bool { return j.Sync(t.Context()) == nil }, time.Minute, time.Millisecond)
+				require.Eventually(t, func() bool {
+					return j.Sync(t.Context()) == nil
+				}, time.Minute, time.Millisecond)
 			}
 		}
 		require.NoError(t, j.Close())

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 // how many there were when it began.
 func work(dir string) {
 	l := newLedger(nil)
-	j, err := Open(context.Background(), dir, l.DB, codec.Gob, &Options{Compact: 30_000, Every: time.Millisecond})
+	j, err := Open(context.Background(), dir, l.DB, codec.Gob, &Options{Compact: 30_000,
+		Every: time.Millisecond})
 	if err != nil {
 		fmt.Println("open:", err)
 		os.Exit(1)
@@ -87,7 +88,9 @@ func TestKill(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
 		kill := func() {
-			time.AfterFunc(time.Duration(rand.Int64N(int64(60*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+			time.AfterFunc(time.Duration(rand.Int64N(int64(60*time.Millisecond))), func() {
+				_ = cmd.Process.Kill()
+			})
 		}
 		early := rand.IntN(4) == 0 // perhaps within Open
 		if early {

@@ -105,7 +105,8 @@ func (l *loader) item(ctx context.Context, in *bufio.Reader) (length int64, err 
 	case err != nil && err != io.EOF: // a group may be shorter
 		return 0, err
 	}
-	b, err := l.j.db.LoadCommits(ctx, in, l.j.codec, l.after, &mvcc.LoadOptions{Version: l.j.opts.Version})
+	b, err := l.j.db.LoadCommits(ctx, in, l.j.codec, l.after,
+		&mvcc.LoadOptions{Version: l.j.opts.Version})
 	switch {
 	case err == nil:
 		l.after = b

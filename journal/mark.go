@@ -15,7 +15,8 @@ var markMagic = frames.Magic([]byte("mvccmark"))
 const frameMark = 'm'
 
 func writeMark(w io.Writer, epoch uint64, db string) error {
-	return frames.NewWriter(w, markMagic).Frame(frameMark, append(binary.AppendUvarint(nil, epoch), db...))
+	return frames.NewWriter(w, markMagic).Frame(frameMark,
+		append(binary.AppendUvarint(nil, epoch), db...))
 }
 
 // readMark reads a mark, and returns how long it is. An error is a [*frames.DamageError], or of r.

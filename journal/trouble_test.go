@@ -107,7 +107,9 @@ func TestForeignMarks(t *testing.T) {
 	groups := j.Stats().Groups
 	l.things.Store("mark", b.Bytes())
 	l.RequestProgress()
-	require.Eventually(t, func() bool { return j.Stats().Groups > groups }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return j.Stats().Groups > groups
+	}, time.Minute, time.Millisecond)
 	crashed := copied(t, dir)
 	files, err := list(crashed)
 	require.NoError(t, err)
@@ -209,7 +211,9 @@ func TestFailureBesideGaps(t *testing.T) {
 	close(stop)
 	<-done
 	fails.Store(false)
-	require.Eventually(t, func() bool { return j.Sync(t.Context()) == nil }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return j.Sync(t.Context()) == nil
+	}, time.Minute, 10*time.Millisecond)
 	j.mu.Lock()
 	require.Empty(t, j.waiting)
 	j.mu.Unlock()

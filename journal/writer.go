@@ -128,7 +128,8 @@ func (w *writer) follow() (err error) {
 	defer func() { err = errors.Join(err, w.end(cancel)) }()
 	var commits iter.Seq2[mvcc.DBCommit, error]
 	err = unlessTooOld(func() {
-		commits = j.db.Watch(ctx, &mvcc.DBWatchOptions{Since: b.of, Buffer: j.opts.Buffer, Progress: true})
+		commits = j.db.Watch(ctx, &mvcc.DBWatchOptions{Since: b.of,
+			Buffer: j.opts.Buffer, Progress: true})
 	})
 	if err == nil {
 		err = w.begin(b)

@@ -103,7 +103,8 @@ func TestEvictedWhileBeginning(t *testing.T) {
 // A commit that is evicted before its reads have been validated fails: the entry
 // that would show the conflict may be gone.
 func TestEvictedWhileCommitting(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Tentative} {
+	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.InstalledAll,
+		hooks.Tentative} {
 		t.Run(p.String(), func(t *testing.T) {
 			m := newMap[string, int](t, hasty())
 			m.Store("a", 1)
@@ -214,7 +215,8 @@ func TestEvictedAfterOthersCommittedIt(t *testing.T) {
 // Readers that are evicted at any moment see what they should, or learn that they
 // have been evicted.
 func TestEvictionAtAnyTime(t *testing.T) {
-	m := newMap[int, int](t, &Options{ReclaimInterval: 50 * time.Microsecond, MaxTxAge: 50 * time.Microsecond})
+	m := newMap[int, int](t, &Options{ReclaimInterval: 50 * time.Microsecond,
+		MaxTxAge: 50 * time.Microsecond})
 	const n = 8
 	for key := range n {
 		m.Store(key, 0)
@@ -310,6 +312,8 @@ func TestBoundedWithStuckWorker(t *testing.T) {
 	c.peak = gauge{heap(), s.Versions, len(heads(m))}
 	require.Less(t, c.peak.entries, n+1024)
 	release()
-	eventually(t, func() bool { return m.Stats().QueueDepth == 0 && longest(m) == 1 }, "the worker does not go on")
+	eventually(t, func() bool {
+		return m.Stats().QueueDepth == 0 && longest(m) == 1
+	}, "the worker does not go on")
 	ended(c, m, 4<<20) // the index keeps its buckets
 }

@@ -291,7 +291,8 @@ func TestOldPinsAreToldOf(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log recorder
 			m := New[string, int](&Options{
-				ReclaimInterval: time.Second, Logger: slog.New(&log), PinWarnAge: 10 * time.Second, MaxTxAge: time.Minute,
+				ReclaimInterval: time.Second, Logger: slog.New(&log), PinWarnAge: 10 * time.Second,
+				MaxTxAge:  time.Minute,
 				TracePins: traced,
 			})
 			defer m.Close()
@@ -342,7 +343,8 @@ func TestOldViewIsToldOf(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log recorder
 			m := New[string, int](&Options{
-				ReclaimInterval: time.Second, Logger: slog.New(&log), PinWarnAge: 10 * time.Second, MaxTxAge: limit,
+				ReclaimInterval: time.Second, Logger: slog.New(&log),
+				PinWarnAge: 10 * time.Second, MaxTxAge: limit,
 				TracePins: true,
 			})
 			defer m.Close()
@@ -366,7 +368,8 @@ func TestOldViewIsToldOf(t *testing.T) {
 func TestSlowLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := recorder{hold: make(chan struct{})}
-		m := New[string, int](&Options{ReclaimInterval: time.Second, Logger: slog.New(&log), PinWarnAge: time.Second})
+		m := New[string, int](&Options{ReclaimInterval: time.Second, Logger: slog.New(&log),
+			PinWarnAge: time.Second})
 		m.Store("k", 1)
 		s := m.Snapshot()
 		m.Store("k", 2)

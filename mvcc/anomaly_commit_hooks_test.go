@@ -17,7 +17,8 @@ import (
 // commitPoints are the points at which a commit at a level may be stopped, after
 // reads or without any.
 func commitPoints(opts *TxOptions, reads bool) []hooks.Point {
-	points := []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn}
+	points := []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.InstalledAll,
+		hooks.Announced, hooks.Drawn}
 	if reads && opts == serializable {
 		points = append(points, hooks.Tentative, hooks.Validated)
 	}
@@ -50,7 +51,9 @@ func atPoints(t *testing.T, f func(t *testing.T, m *Map[string, int], h halfway)
 
 // start runs a transaction up to the point. finish lets it go on, and returns
 // what Commit returned.
-func (h halfway) start(s *stage, m *Map[string, int], write func(tx Tx[string, int])) (finish func() error) {
+func (h halfway) start(
+	s *stage, m *Map[string, int], write func(tx Tx[string, int]),
+) (finish func() error) {
 	s.t.Helper()
 	var err error
 	a := s.actor("writer", func() {
@@ -103,7 +106,8 @@ func TestG0WhileCommitting(t *testing.T) {
 func TestG1aWhileCommitting(t *testing.T) {
 	was := map[string]int{"x": 10, "y": 10, "z": 11}
 	for _, p := range []hooks.Point{
-		hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative,
+		hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced,
+		hooks.Drawn, hooks.Tentative,
 	} {
 		t.Run(p.String(), func(t *testing.T) {
 			m := newMap[string, int](t, still())
@@ -150,7 +154,10 @@ func TestG1bWhileCommitting(t *testing.T) {
 		at   func(m *Map[string, int], key string) int
 	}{
 		{"Load", func(m *Map[string, int], key string) int { v, _ := m.Load(key); return v }},
-		{"LoadOrStore", func(m *Map[string, int], key string) int { v, _ := m.LoadOrStore(key, -1); return v }},
+		{"LoadOrStore", func(m *Map[string, int], key string) int {
+			v, _ := m.LoadOrStore(key, -1)
+			return v
+		}},
 		{"Range", func(m *Map[string, int], key string) int { return ranged(m)[key] }},
 		{"Snapshot", func(m *Map[string, int], key string) int {
 			s := m.Snapshot()
@@ -200,7 +207,8 @@ func TestG1bWhileCommitting(t *testing.T) {
 				}
 				want := map[string]int{"x": 12, "y": 12, "z": 10}
 				if err := finish(); err != nil { // Swap has written what it has read
-					require.True(t, h.reads && h.opts == snapshot && (first.name == "Swap" || second.name == "Swap"), "%v", err)
+					require.True(t, h.reads && h.opts == snapshot && (first.name == "Swap" ||
+						second.name == "Swap"), "%v", err)
 					require.Equal(t, 10, seen, "what was seen is taken back")
 					want = map[string]int{"x": 10, "y": 10, "z": 10}
 				}
@@ -221,7 +229,11 @@ func TestP4WhileCommitting(t *testing.T) {
 		{"Update", func(m *Map[string, int]) error { return incrementBy(m, 1, "x") }},
 		{"Update of two", func(m *Map[string, int]) error { return incrementBy(m, 1, "x", "y") }},
 		{"Update, snapshot level", func(m *Map[string, int]) error {
-			return m.Update(bg, snapshot, func(tx Tx[string, int]) error { x, _ := tx.Get("x"); tx.Set("x", x+1); return nil })
+			return m.Update(bg, snapshot, func(tx Tx[string, int]) error {
+				x, _ := tx.Get("x")
+				tx.Set("x", x+1)
+				return nil
+			})
 		}},
 		{"CompareAndSwap", func(m *Map[string, int]) error {
 			for {

@@ -31,7 +31,8 @@ func TestLongFork(t *testing.T) {
 	})
 	// The writers are one-key operations.
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			m.Store("x", 0)
 			m.Store("y", 0)
 			var readers [3]forkReaders
@@ -54,7 +55,8 @@ func TestLongFork(t *testing.T) {
 	t.Run("mixed", func(t *testing.T) {
 		for _, name := range []string{"transaction first", "operation first"} {
 			t.Run(name, func(t *testing.T) {
-				byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+				byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+					set func(string, int)) {
 					m.Store("x", 0)
 					m.Store("y", 0)
 					tx := m.Begin(opts)

@@ -68,14 +68,20 @@ func TestLongForkWhileCommitting(t *testing.T) {
 	for _, opts := range levels {
 		for _, p := range commitPoints(opts, true) {
 			h := halfway{opts, true, p}
-			writers = append(writers, writer{opts.Isolation.String() + "/" + p.String(), func(s *stage, m *Map[string, int], key string) func() {
-				finish := h.start(s, m, func(tx Tx[string, int]) { tx.Get(key); tx.Set(key, 1); tx.Set("of "+key, 1) })
-				return func() { require.NoError(s.t, finish()) }
-			}})
+			writers = append(writers, writer{opts.Isolation.String() + "/" + p.String(),
+				func(s *stage, m *Map[string, int], key string) func() {
+					finish := h.start(s, m, func(tx Tx[string, int]) {
+						tx.Get(key)
+						tx.Set(key, 1)
+						tx.Set("of "+key, 1)
+					})
+					return func() { require.NoError(s.t, finish()) }
+				}})
 		}
 	}
 	for _, p := range []hooks.Point{hooks.StoreInstalled, hooks.StoreDrawn} {
-		writers = append(writers, writer{"Store/" + p.String(), func(s *stage, m *Map[string, int], key string) func() {
+		writers = append(writers, writer{"Store/" + p.String(), func(s *stage, m *Map[string, int],
+			key string) func() {
 			return s.actor("Store", func() { m.Store(key, 1) }).to(p).finish
 		}})
 	}
@@ -142,7 +148,11 @@ func viewOf(get func(key string) (int, bool), xFirst bool) (v view) {
 // refused, also when it had been validated already.
 func TestReadOnlyAnomalyWhileCommitting(t *testing.T) {
 	deposits := append([]oneKeyWrite{{"Update", func(m *Map[string, int], key string, value int) bool {
-		return m.Update(bg, nil, func(tx Tx[string, int]) error { y, _ := tx.Get(key); tx.Set(key, y+value); return nil }) == nil
+		return m.Update(bg, nil, func(tx Tx[string, int]) error {
+			y, _ := tx.Get(key)
+			tx.Set(key, y+value)
+			return nil
+		}) == nil
 	}}}, overwrites...)
 	reports := []struct {
 		name string
@@ -150,7 +160,10 @@ func TestReadOnlyAnomalyWhileCommitting(t *testing.T) {
 	}{
 		{"Load", func(t *testing.T, m *Map[string, int]) view { return viewOf(m.Load, false) }},
 		{"Load, x first", func(t *testing.T, m *Map[string, int]) view { return viewOf(m.Load, true) }},
-		{"Range", func(t *testing.T, m *Map[string, int]) view { all := ranged(m); return view{all["x"], all["y"]} }},
+		{"Range", func(t *testing.T, m *Map[string, int]) view {
+			all := ranged(m)
+			return view{all["x"], all["y"]}
+		}},
 	}
 	for _, way := range readings {
 		reports = append(reports, struct {

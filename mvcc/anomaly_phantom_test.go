@@ -22,7 +22,8 @@ func threes(r Reader[string, int]) (n int) {
 // predicate P and each way to ask.
 func TestPMP(t *testing.T) {
 	was := map[string]int{"x": 10, "y": 10}
-	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions, read func(func(Reader[string, int]))) {
+	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		read func(func(Reader[string, int]))) {
 		read(func(r Reader[string, int]) {
 			require.Zero(t, threes(r))
 			mustSet(t, m, opts, map[string]int{"p": 30, "q": 31})
@@ -35,7 +36,8 @@ func TestPMP(t *testing.T) {
 		requireNow(t, m, map[string]int{"y": 33, "p": 30, "q": 31}, "x")
 	})
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			tx, s := m.Begin(opts), m.Snapshot()
 			for i, key := range []string{"p", "q", "r"} {
 				require.Zero(t, threes(tx))
@@ -53,7 +55,8 @@ func TestPMP(t *testing.T) {
 	})
 	// Each step of the loop is as of the loop's begin, or its snapshot's.
 	t.Run("Range", func(t *testing.T) {
-		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], _ *TxOptions, set func(string, int)) {
+		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], _ *TxOptions,
+			set func(string, int)) {
 			met := map[string]int{}
 			m.Range(func(key string, value int) bool {
 				require.NotContains(t, met, key)
@@ -153,7 +156,8 @@ func TestP3AbsentKey(t *testing.T) {
 	}}}, inserts...)
 	for _, was := range []string{"never there", "deleted", "deleted, pending reclaim"} {
 		t.Run(was, func(t *testing.T) {
-			byOneKey(t, ways, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+			byOneKey(t, ways, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+				set func(string, int)) {
 				if was != "never there" {
 					m.Store("p", 0)
 					m.Delete("p")

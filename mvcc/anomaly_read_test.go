@@ -30,7 +30,11 @@ func TestG1a(t *testing.T) {
 		}},
 		{"error", func(t *testing.T, m *Map[string, int], opts *TxOptions, see func()) {
 			mine := errors.New("mine")
-			require.Equal(t, mine, m.Update(bg, opts, func(tx Tx[string, int]) error { write(tx); see(); return mine }))
+			require.Equal(t, mine, m.Update(bg, opts, func(tx Tx[string, int]) error {
+				write(tx)
+				see()
+				return mine
+			}))
 		}},
 		{"panic", func(t *testing.T, m *Map[string, int], opts *TxOptions, see func()) {
 			require.Equal(t, any("out"), panicOf(func() {
@@ -47,7 +51,8 @@ func TestG1a(t *testing.T) {
 		}},
 	} {
 		t.Run(end.name, func(t *testing.T) {
-			byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions, read func(func(Reader[string, int]))) {
+			byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+				read func(func(Reader[string, int]))) {
 				read(func(before Reader[string, int]) {
 					end.run(t, m, opts, func() {
 						requireRead(t, before, was, "new")
@@ -68,7 +73,8 @@ func TestG1a(t *testing.T) {
 
 // G1b, intermediate read. w1(x, 11) r2(x) w1(x, 12) r2(x) c1: nobody sees 11.
 func TestG1b(t *testing.T) {
-	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions, read func(func(Reader[string, int]))) {
+	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		read func(func(Reader[string, int]))) {
 		was := map[string]int{"x": 10, "y": 10}
 		read(func(before Reader[string, int]) {
 			tx := m.Begin(opts)
@@ -109,7 +115,8 @@ func TestG1c(t *testing.T) {
 	// w1(x), then 2 is an operation on y, and 1 began before it: 1 does not see y
 	// and 2's caller did not see x.
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			tx := m.Begin(opts)
 			tx.Set("x", 11)
 			requireValue(t, 10)(m.Load("x"))
@@ -135,7 +142,8 @@ func TestG1c(t *testing.T) {
 // w2(y) c2; 3 goes on to see 1's y and x, not those from before 1, and nothing
 // of 2.
 func TestOTV(t *testing.T) {
-	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions, read func(func(Reader[string, int]))) {
+	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		read func(func(Reader[string, int]))) {
 		first, second := m.Begin(opts), m.Begin(opts)
 		first.Set("x", 11)
 		first.Set("y", 19)
@@ -153,7 +161,8 @@ func TestOTV(t *testing.T) {
 	// One-key reads are each as of their own moment, and time goes forward: who
 	// has seen a transaction by one key sees it, or a later one, by another.
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			mustSet(t, m, opts, map[string]int{"x": 11, "y": 19})
 			requireValue(t, 11)(m.Load("x"))
 			second := m.Begin(opts)
@@ -173,7 +182,8 @@ func TestOTV(t *testing.T) {
 // w2(x) w2(y) c2 r1(y) r1(x): 1 sees nothing of 2.
 func TestGSingle(t *testing.T) {
 	was := map[string]int{"x": 10, "y": 10}
-	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions, read func(func(Reader[string, int]))) {
+	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		read func(func(Reader[string, int]))) {
 		read(func(r Reader[string, int]) {
 			requireValue(t, 10)(r.Get("x"))
 			mustUpdate(t, m, opts, func(tx Tx[string, int]) {
@@ -193,7 +203,8 @@ func TestGSingle(t *testing.T) {
 	})
 	// 2 is an operation, or two.
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			tx, s := m.Begin(opts), m.Snapshot()
 			requireValue(t, 10)(tx.Get("x"))
 			set("x", 5)

@@ -64,7 +64,8 @@ func TestG2Item(t *testing.T) {
 	// cycle of two. It can be one of three: r1(x) r1(y), then x is overwritten by
 	// one operation and y read by another, which come before 1's write of y.
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, append(removals, overwrites...), func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, append(removals, overwrites...), func(t *testing.T, m *Map[string, int],
+			opts *TxOptions, set func(string, int)) {
 			tx := m.Begin(opts)
 			requireValue(t, 10)(tx.Get("x"))
 			requireValue(t, 10)(tx.Get("y"))
@@ -79,7 +80,8 @@ func TestG2Item(t *testing.T) {
 	})
 	// A key that was only looked at, and whose value is the same again, counts.
 	t.Run("same value", func(t *testing.T) {
-		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			tx := m.Begin(opts)
 			requireValue(t, 10)(tx.Get("x"))
 			tx.Set("y", 11)
@@ -122,7 +124,8 @@ func TestG2(t *testing.T) {
 		})
 	})
 	// Two edges: 3 sees 2 but not 1, which then writes what contradicts 3.
-	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions, read func(func(Reader[string, int]))) {
+	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		read func(func(Reader[string, int]))) {
 		first := m.Begin(opts)
 		require.Zero(t, count(first))
 		mustUpdate(t, m, opts, func(tx Tx[string, int]) { y, _ := tx.Get("y"); tx.Set("y", y+5) })
@@ -132,7 +135,8 @@ func TestG2(t *testing.T) {
 	})
 	// The same, where 2 is one operation that inserts and 3 is a Range.
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			first := m.Begin(opts)
 			require.Zero(t, count(first))
 			set("p", 30)
@@ -167,7 +171,8 @@ func TestReadOnlyAnomaly(t *testing.T) {
 		}
 	}
 	reported := map[string]int{"x": 0, "y": 20}
-	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions, read func(func(Reader[string, int]))) {
+	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		read func(func(Reader[string, int]))) {
 		withdraw(t, m, opts, func() {
 			mustUpdate(t, m, opts, func(tx Tx[string, int]) { y, _ := tx.Get("y"); tx.Set("y", y+20) })
 		}, func() {
@@ -176,7 +181,8 @@ func TestReadOnlyAnomaly(t *testing.T) {
 	})
 	// The deposit is one operation, the report two, or a Range.
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			withdraw(t, m, opts, func() { set("y", 20) }, func() {
 				requireValue(t, 20)(m.Load("y"))
 				requireValue(t, 0)(m.Load("x"))
@@ -235,7 +241,10 @@ func TestMixedLevels(t *testing.T) {
 		m.Store("y", 0)
 		a := m.Begin(serializable)
 		requireValue(t, 0)(a.Get("y"))
-		mustUpdate(t, m, serializable, func(tx Tx[string, int]) { y, _ := tx.Get("y"); tx.Set("y", y+20) })
+		mustUpdate(t, m, serializable, func(tx Tx[string, int]) {
+			y, _ := tx.Get("y")
+			tx.Set("y", y+20)
+		})
 		report := m.Begin(snapshot)
 		requireRead(t, report, map[string]int{"x": 0, "y": 20})
 		require.NoError(t, report.Commit())

@@ -43,7 +43,8 @@ func TestG0(t *testing.T) {
 	// The transaction's writes are one also when one of the keys is written by a
 	// one-key operation in between: that comes before all of them.
 	t.Run("one-key", func(t *testing.T) {
-		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			tx := m.Begin(opts)
 			tx.Set("x", 1)
 			set("x", 2)
@@ -107,7 +108,8 @@ func TestP4(t *testing.T) {
 func TestP4OneKey(t *testing.T) {
 	// r1(x) w2(x) w1(x) c1, where 2 is one operation.
 	for _, ways := range [][]oneKeyWrite{overwrites, removals} {
-		byOneKey(t, ways, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, ways, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			tx := m.Begin(opts)
 			x, _ := tx.Get("x")
 			set("x", 99)
@@ -120,7 +122,8 @@ func TestP4OneKey(t *testing.T) {
 	}
 	// Two insert a key that both found absent.
 	t.Run("absent", func(t *testing.T) {
-		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+			set func(string, int)) {
 			tx := m.Begin(opts)
 			requireAbsent[int](t)(tx.Get("n"))
 			set("n", 99)
@@ -154,7 +157,8 @@ func TestP4C(t *testing.T) {
 	others := append([]oneKeyWrite{{"Update", func(m *Map[string, int], key string, value int) bool {
 		return m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set(key, value); return nil }) == nil
 	}}}, overwrites...)
-	byOneKey(t, others, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+	byOneKey(t, others, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		set func(string, int)) {
 		tx := m.Begin(opts)
 		for key, value := range tx.All() {
 			if key == "x" {

@@ -105,7 +105,9 @@ type SaveOptions struct {
 // The backup has checksums, so that [DB.Load] finds any damage. Save reads as [Snapshot.All]
 // does, and writes up to 64 KB at a time. What is written to the tables meanwhile is kept as long
 // as it takes.
-func (db *DB) Save(ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions) (Backup, error) {
+func (db *DB) Save(
+	ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions,
+) (Backup, error) {
 	s := db.newSaving(ctx, w, codec, opts)
 	o := s.opts
 	s.of = o.Of
@@ -197,7 +199,8 @@ func (s *saving) run(tables []anyTable) error {
 		return err
 	}
 	if len(header) > frames.MaxPayload {
-		return fmt.Errorf("mvcc: Save: there are too many tables: their names and types take more than %d bytes", frames.MaxPayload)
+		return fmt.Errorf("mvcc: Save: there are too many tables: their names and types take more than "+
+			"%d bytes", frames.MaxPayload)
 	}
 	if err := s.to.Frame(frameHeader, header); err != nil {
 		return err
@@ -269,8 +272,8 @@ func valueless[V any]() bool {
 }
 
 func (m *Map[K, V]) described() BackupTable {
-	return BackupTable{Name: m.counters.name, Key: reflect.TypeFor[K]().String(), Value: reflect.TypeFor[V]().String(),
-		ID: m.ordinal}
+	return BackupTable{Name: m.counters.name, Key: reflect.TypeFor[K]().String(),
+		Value: reflect.TypeFor[V]().String(), ID: m.ordinal}
 }
 
 // save encodes the records of the table, and counts them.

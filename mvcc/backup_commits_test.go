@@ -21,7 +21,8 @@ func (s *shop) write(r *rand.Rand) error {
 		key := strconv.Itoa(n)
 		switch r.IntN(4) {
 		case 0:
-			s.parts.In(tx).Set(key, part{Name: fmt.Sprint("part ", n%7), Count: r.IntN(100), When: time.Unix(int64(n), 0).UTC()})
+			s.parts.In(tx).Set(key, part{Name: fmt.Sprint("part ", n%7), Count: r.IntN(100),
+				When: time.Unix(int64(n), 0).UTC()})
 			s.counts.In(tx).Set(n, r.IntN(100))
 		case 1:
 			s.counts.In(tx).Delete(n)
@@ -62,10 +63,12 @@ func TestSaveCommits(t *testing.T) {
 			require.Equal(t, int64(b.Len()), saved.Bytes)
 			data := bytes.Clone(b.Bytes())
 			opts.Then = append(opts.Then, bytes.NewReader(data))
-			_, err = to.LoadCommits(ctx, bytes.NewReader(data[:len(data)-1]), c, loaded, &mvcc.LoadOptions{Version: 1})
+			_, err = to.LoadCommits(ctx, bytes.NewReader(data[:len(data)-1]), c, loaded,
+				&mvcc.LoadOptions{Version: 1})
 			require.ErrorAs(t, err, new(*mvcc.DamageError))
 			if rounds > 0 {
-				_, err = to.LoadCommits(ctx, bytes.NewReader(data), c, mvcc.Backup{DB: saved.DB, Epoch: saved.Epoch + 1}, opts)
+				_, err = to.LoadCommits(ctx, bytes.NewReader(data), c, mvcc.Backup{DB: saved.DB,
+					Epoch: saved.Epoch + 1}, opts)
 				require.ErrorContains(t, err, "the backup does not follow the one before")
 			}
 			loaded, err = to.LoadCommits(ctx, &b, c, loaded, &mvcc.LoadOptions{Version: 1})
@@ -141,8 +144,10 @@ func TestSaveCommitsMisuse(t *testing.T) {
 	}
 	one := []mvcc.DBCommit{{Epoch: saved.Epoch + 1}, {Epoch: saved.Epoch}}
 	require.PanicsWithValue(t, "mvcc: SaveCommits: there are no commits", call(saved, nil, nil))
-	require.PanicsWithValue(t, "mvcc: SaveCommits: after is a backup of another database", call(foreign, one, nil))
-	require.PanicsWithValue(t, "mvcc: SaveCommits: the commits are not in their order", call(saved, one, nil))
+	require.PanicsWithValue(t, "mvcc: SaveCommits: after is a backup of another database",
+		call(foreign, one, nil))
+	require.PanicsWithValue(t, "mvcc: SaveCommits: the commits are not in their order",
+		call(saved, one, nil))
 	sn := s.Snapshot()
 	defer sn.Close()
 	require.PanicsWithValue(t, "mvcc: SaveCommits: SaveOptions.Of or Since is set",

@@ -14,7 +14,9 @@ import (
 // on disk: whatever happens before that, it stays as it is. A new file can be read by its owner
 // alone. It is written beside it first, with a name that begins with that of path and ends
 // with ".tmp"; after a crash that stays.
-func (db *DB) SaveFile(ctx context.Context, path string, codec Codec, opts *SaveOptions) (b Backup, err error) {
+func (db *DB) SaveFile(
+	ctx context.Context, path string, codec Codec, opts *SaveOptions,
+) (b Backup, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return b, err
@@ -42,7 +44,9 @@ func (db *DB) SaveFile(ctx context.Context, path string, codec Codec, opts *Save
 }
 
 // LoadFile is [DB.Load] from a file, in which nothing may follow the backup.
-func (db *DB) LoadFile(ctx context.Context, path string, codec Codec, opts *LoadOptions) (Backup, error) {
+func (db *DB) LoadFile(
+	ctx context.Context, path string, codec Codec, opts *LoadOptions,
+) (Backup, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Backup{}, err

@@ -21,7 +21,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-var writeBackups = flag.Bool("write-backups", false, "write the backups of testdata anew: only for a new version of the format")
+var writeBackups = flag.Bool("write-backups", false,
+	"write the backups of testdata anew: only for a new version of the format")
 
 var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
 
@@ -55,7 +56,9 @@ func newShop(t testing.TB) *shop {
 		ptrs:   mvcc.NewTable[string, *part](db, "ptrs", nil),
 	}
 	var err error
-	s.byName, err = mvcc.NewIndex(s.parts, "name", func(_ string, p part) []string { return []string{p.Name} }, nil)
+	s.byName, err = mvcc.NewIndex(s.parts, "name", func(_ string, p part) []string {
+		return []string{p.Name}
+	}, nil)
 	require.NoError(t, err)
 	return s
 }
@@ -64,7 +67,8 @@ func (s *shop) fill(n int) *shop {
 	for i := range n {
 		s.counts.Store(i, i*i)
 		s.set.Store([2]int{i, -i}, struct{}{})
-		p := part{Name: fmt.Sprint("part ", i%7), Count: i, When: time.Unix(int64(i), 0).UTC(), Of: []string{"a", "b"}}
+		p := part{Name: fmt.Sprint("part ", i%7), Count: i, When: time.Unix(int64(i), 0).UTC(),
+			Of: []string{"a", "b"}}
 		s.parts.Store(fmt.Sprint(i), p)
 		s.ptrs.Store(fmt.Sprint(i), &p)
 	}
@@ -77,7 +81,8 @@ func (s *shop) fill(n int) *shop {
 func (s *shop) content() (all []any) {
 	_ = s.View(func(sn mvcc.DBSnapshot) error {
 		all = []any{
-			maps.Collect(s.parts.At(sn).All()), maps.Collect(s.counts.At(sn).All()), maps.Collect(s.set.At(sn).All()),
+			maps.Collect(s.parts.At(sn).All()), maps.Collect(s.counts.At(sn).All()),
+			maps.Collect(s.set.At(sn).All()),
 			maps.Collect(s.ptrs.At(sn).All()), maps.Collect(s.byName.Get(s.parts.At(sn), "part 3")),
 		}
 		return nil
@@ -102,9 +107,13 @@ func TestSaveAndLoad(t *testing.T) {
 			to.counts.Store(-1, -1)
 			data, info := save(t, from, c, &mvcc.SaveOptions{Version: 3})
 			require.Equal(t, 4*n+2, info.Records)
-			stream := iotest.HalfReader(io.MultiReader(bytes.NewReader(data), bytes.NewReader([]byte("more"))))
+			stream := iotest.HalfReader(io.MultiReader(bytes.NewReader(data),
+				bytes.NewReader([]byte("more"))))
 			calls := 0
-			loaded, err := to.Load(t.Context(), stream, c, &mvcc.LoadOptions{Version: 3, Progress: func(int, int64) { calls++ }})
+			loaded, err := to.Load(t.Context(), stream, c, &mvcc.LoadOptions{Version: 3,
+				Progress: func(int, int64) {
+					calls++
+				}})
 			require.NoError(t, err)
 			require.Equal(t, info, loaded)
 			require.Positive(t, calls)
@@ -273,7 +282,9 @@ func TestSaveFile(t *testing.T) {
 	_, err := s.SaveFile(t.Context(), path, failing, nil)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	only("old")
-	failing.NewEncoder = func(io.Writer) interface{ Encode(v any) error } { return encodeFunc(func(any) error { panic("no") }) }
+	failing.NewEncoder = func(io.Writer) interface{ Encode(v any) error } {
+		return encodeFunc(func(any) error { panic("no") })
+	}
 	require.Panics(t, func() { _, _ = s.SaveFile(t.Context(), path, failing, nil) })
 	only("old")
 	ended, cancel := context.WithCancel(t.Context())
@@ -309,19 +320,24 @@ func TestBackupMisfits(t *testing.T) {
 		return err
 	}
 	one := &mvcc.LoadOptions{Version: 1}
-	require.ErrorContains(t, load(newShop(t).DB, codec.JSON, one), `the codec of the backup is "gob", and that given is "json"`)
-	require.ErrorContains(t, load(newShop(t).DB, codec.Gob, nil), "the version of the backup is 1, and LoadOptions.Version is 0")
+	require.ErrorContains(t, load(newShop(t).DB, codec.JSON, one),
+		`the codec of the backup is "gob", and that given is "json"`)
+	require.ErrorContains(t, load(newShop(t).DB, codec.Gob, nil),
+		"the version of the backup is 1, and LoadOptions.Version is 0")
 	db := mvcc.NewDB(nil)
 	defer db.Close()
-	require.ErrorContains(t, load(db, codec.Gob, one), `there is no table "counts": make it with mvcc.NewTable[int, int]`)
+	require.ErrorContains(t, load(db, codec.Gob, one),
+		`there is no table "counts": make it with mvcc.NewTable[int, int]`)
 	type small int // the shapes of other tables: each shape costs seconds of compilation
 	counts := mvcc.NewTable[int, small](db, "counts", nil)
-	require.ErrorContains(t, load(db, codec.Gob, one), `table "counts" is a Map[int, mvcc_test.small], and in the backup it is a Map[int, int]`)
+	require.ErrorContains(t, load(db, codec.Gob, one),
+		`table "counts" is a Map[int, mvcc_test.small], and in the backup it is a Map[int, int]`)
 	mvcc.NewTable[string, part](db, "parts", nil)
 	mvcc.NewTable[[2]int, struct{}](db, "set", nil)
 	mvcc.NewTable[string, *part](db, "ptrs", nil)
 	require.NoError(t, counts.Update(t.Context(), nil, func(mvcc.Tx[int, small]) error { return nil }))
-	_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob, &mvcc.LoadOptions{Version: 1, AnyTypes: true})
+	_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob,
+		&mvcc.LoadOptions{Version: 1, AnyTypes: true})
 	require.NoError(t, err)
 	got, _ := counts.Load(4)
 	require.Equal(t, small(16), got)
@@ -332,7 +348,9 @@ func TestBackupMisfits(t *testing.T) {
 	_, err = db.Save(t.Context(), io.Discard, codec.Gob, nil)
 	require.ErrorContains(t, err, `mvcc: Save: table "hidden": gob:`)
 	to := newShop(t)
-	_, err = mvcc.NewIndex(to.parts, "unique", func(_ string, p part) []string { return []string{p.Of[0]} }, &mvcc.IndexOptions{Unique: true})
+	_, err = mvcc.NewIndex(to.parts, "unique", func(_ string, p part) []string {
+		return []string{p.Of[0]}
+	}, &mvcc.IndexOptions{Unique: true})
 	require.NoError(t, err)
 	to.parts.Store("x", part{Of: []string{"x"}})
 	s.parts.Delete("nested")
@@ -346,6 +364,10 @@ func TestBackupMisfits(t *testing.T) {
 	require.Panics(t, func() { _, _ = s.Save(t.Context(), io.Discard, mvcc.Codec{}, nil) })
 	other := newShop(t).Snapshot()
 	defer other.Close()
-	require.Panics(t, func() { _, _ = s.Save(t.Context(), io.Discard, codec.Gob, &mvcc.SaveOptions{Of: other}) })
-	require.Panics(t, func() { _, _ = s.Save(t.Context(), io.Discard, codec.Gob, &mvcc.SaveOptions{Since: other}) })
+	require.Panics(t, func() {
+		_, _ = s.Save(t.Context(), io.Discard, codec.Gob, &mvcc.SaveOptions{Of: other})
+	})
+	require.Panics(t, func() {
+		_, _ = s.Save(t.Context(), io.Discard, codec.Gob, &mvcc.SaveOptions{Since: other})
+	})
 }

@@ -66,7 +66,9 @@ func crowded(t *testing.T, n, hot int, big func(m *Map[int, int]) error) *Map[in
 			start[who] = ops[who].Load()
 		}
 		for who := range ops {
-			eventually(t, func() bool { return ops[who].Load() > start[who]+10 || c.ended() }, "writer %d stands still", who)
+			eventually(t, func() bool {
+				return ops[who].Load() > start[who]+10 || c.ended()
+			}, "writer %d stands still", who)
 		}
 	}
 	moving()
@@ -104,7 +106,8 @@ func TestLargeBatchBesideHotWriters(t *testing.T) {
 				return nil
 			})
 			require.Equal(t, n, len(contents(t, m)))
-			require.Equal(t, m.Stats().Conflicts, m.Stats().Retries, "a conflict that Update did not retry: the batch")
+			require.Equal(t, m.Stats().Conflicts, m.Stats().Retries,
+				"a conflict that Update did not retry: the batch")
 		})
 	}
 }

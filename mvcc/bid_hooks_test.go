@@ -20,7 +20,8 @@ func TestAbortedBatchMakesClaim(t *testing.T) {
 	for _, c := range []struct {
 		n, aborts int
 		update    bool
-	}{{2, bidAborts, false}, {2, bidAborts, true}, {largeBatch, bidAborts, false}, {largeBatch + 1, 1, false}} {
+	}{{2, bidAborts, false}, {2, bidAborts, true}, {largeBatch, bidAborts, false},
+		{largeBatch + 1, 1, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			m := New[int, int](still())
 			defer m.Close()

@@ -69,10 +69,16 @@ func writesOf(key string) map[string]func(m *Map[string, int]) {
 			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set(key, 2); return nil })
 		},
 		"two puts": func(m *Map[string, int]) {
-			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("new", 2); tx.Set(key, 2); return nil })
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Set("new", 2)
+				tx.Set(key, 2)
+				return nil
+			})
 		},
-		"Update":                 func(m *Map[string, int]) { _ = m.Update(bg, nil, increment(key)) },
-		"Update, snapshot level": func(m *Map[string, int]) { _ = m.Update(bg, snapshot, increment(key)) },
+		"Update": func(m *Map[string, int]) { _ = m.Update(bg, nil, increment(key)) },
+		"Update, snapshot level": func(m *Map[string, int]) {
+			_ = m.Update(bg, snapshot, increment(key))
+		},
 		"Commit": func(m *Map[string, int]) {
 			tx := m.Begin(nil)
 			_ = increment(key)(tx)
@@ -227,12 +233,15 @@ func TestTenureOfUpdateEnds(t *testing.T) {
 func TestUpdateMakesClaim(t *testing.T) {
 	failed := errors.New("failed")
 	for name, end := range map[string]func(m *Map[string, int], tx Tx[string, int]) error{
-		"commits":     func(*Map[string, int], Tx[string, int]) error { return nil },
-		"fails":       func(*Map[string, int], Tx[string, int]) error { return failed },
-		"panics":      func(*Map[string, int], Tx[string, int]) error { panic(failed) },
-		"exits":       func(*Map[string, int], Tx[string, int]) error { runtime.Goexit(); return nil },
-		"rolls back":  func(_ *Map[string, int], tx Tx[string, int]) error { tx.Rollback(); return nil },
-		"loses again": func(m *Map[string, int], _ Tx[string, int]) error { elsewhere(func() { m.Store("k", 0) }); return nil },
+		"commits":    func(*Map[string, int], Tx[string, int]) error { return nil },
+		"fails":      func(*Map[string, int], Tx[string, int]) error { return failed },
+		"panics":     func(*Map[string, int], Tx[string, int]) error { panic(failed) },
+		"exits":      func(*Map[string, int], Tx[string, int]) error { runtime.Goexit(); return nil },
+		"rolls back": func(_ *Map[string, int], tx Tx[string, int]) error { tx.Rollback(); return nil },
+		"loses again": func(m *Map[string, int], _ Tx[string, int]) error {
+			elsewhere(func() { m.Store("k", 0) })
+			return nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, m *Map[string, int]) {
@@ -250,7 +259,8 @@ func TestUpdateMakesClaim(t *testing.T) {
 							elsewhere(func() { m.Store("k", 10*attempts) })
 							return nil
 						}
-						for key, claimed := range map[string]bool{"k": true, "l": true, "never": true, "other": false} {
+						for key, claimed := range map[string]bool{"k": true, "l": true, "never": true,
+							"other": false} {
 							require.Equal(t, claimed, m.favour.Claimed(m.hash(key)), key)
 						}
 						return end(m, tx)

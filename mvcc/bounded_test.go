@@ -81,7 +81,8 @@ func ended[K comparable, V any](c *course, m *Map[K, V], room int64) {
 			c.end.heap-c.start.heap < room
 	}, "the map does not become what it was")
 	show := func(g gauge) string {
-		return fmt.Sprintf("%.1f MiB, %d versions, %d keys", float64(g.heap)/(1<<20), g.versions, g.entries)
+		return fmt.Sprintf("%.1f MiB, %d versions, %d keys", float64(g.heap)/(1<<20),
+			g.versions, g.entries)
 	}
 	c.t.Logf("start: %s; peak: %s; end: %s", show(c.start), show(c.peak), show(c.end))
 }
@@ -226,8 +227,16 @@ func TestBoundedProbes(t *testing.T) {
 		key := 1000 + i
 		requireAbsent[int](t)(m.Load(key))
 		m.Delete(key)
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Get(key); tx.Set(i%1000, 0); return nil }))
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Get(key); tx.Delete(key); return nil }))
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+			tx.Get(key)
+			tx.Set(i%1000, 0)
+			return nil
+		}))
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+			tx.Get(key)
+			tx.Delete(key)
+			return nil
+		}))
 	}
 	c.peaked(measure(t, m))
 	ended(c, m, 4<<20) // the index keeps its buckets
@@ -285,7 +294,9 @@ func TestBoundedLeaks(t *testing.T) {
 			c.peaked(measure(t, m))
 		}
 	}
-	collect(t, func() bool { return m.Stats().Leaked == uint64(2*n) }, "leaked handles are not noticed")
+	collect(t, func() bool {
+		return m.Stats().Leaked == uint64(2*n)
+	}, "leaked handles are not noticed")
 	ended(c, m, 2<<20)
 	require.Zero(t, m.Stats().LiveTx)
 }

@@ -180,19 +180,23 @@ func TestPruneOutcomes(t *testing.T) {
 	view := func(bound, writers epoch.Epoch, young, old []epoch.Epoch) gc.View {
 		return gc.View{View: epoch.ViewOf(bound, writers, young, old)}
 	}
-	prune := func(m *Map[string, int], p place[string, int], bound epoch.Epoch, old ...epoch.Epoch) outcome {
+	prune := func(m *Map[string, int], p place[string, int], bound epoch.Epoch,
+		old ...epoch.Epoch) outcome {
 		return see(m, p, view(bound, bound, nil, old), false)
 	}
 	type es = []epoch.Epoch
 	var done outcome
-	waits := func(at, version epoch.Epoch) outcome { return outcome{waits: [][2]epoch.Epoch{{at, version}}} }
+	waits := func(at, version epoch.Epoch) outcome {
+		return outcome{waits: [][2]epoch.Epoch{{at, version}}}
+	}
 
 	m, p, epochs := fill(t, 3)
 	require.Equal(t, outcome{left: leftAbove}, prune(m, p, epochs[1]), "the newest is above the bound")
 	require.Equal(t, epochs[1:], at(m))
 	young := view(epochs[2], epochs[2], es{epochs[1]}, nil)
 	require.Equal(t, outcome{left: leftYoung}, see(m, p, young, false), "most of those end soon")
-	require.Equal(t, outcome{left: leftYoung}, see(m, p, view(epochs[2], epochs[2], nil, es{epochs[1]}), true),
+	require.Equal(t, outcome{left: leftYoung},
+		see(m, p, view(epochs[2], epochs[2], nil, es{epochs[1]}), true),
 		"a committer sets nothing aside")
 	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]))
 	require.Equal(t, epochs[1:], at(m))
@@ -200,7 +204,8 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, done, see(m, p, young, false), "it waits already")
 	m.index.list(p, m.hash("k"), "k")
 	require.Empty(t, m.due(m.waiting(p.load().next.Load(), false), nil), "it will be visited")
-	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]), "its wait is over, and it waits again")
+	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]),
+		"its wait is over, and it waits again")
 	require.Equal(t, done, prune(m, p, epochs[2]))
 	require.Equal(t, epochs[2:], at(m))
 
@@ -210,7 +215,8 @@ func TestPruneOutcomes(t *testing.T) {
 	m.Store("other", 1)
 	between := m.slots.Now()
 	m.Store("k", 9)
-	require.Equal(t, waits(between, epochs[1]), prune(m, p, m.slots.Now(), epochs[1], between), "the newest epoch that needs it")
+	require.Equal(t, waits(between, epochs[1]), prune(m, p, m.slots.Now(), epochs[1], between),
+		"the newest epoch that needs it")
 	require.Equal(t, es{epochs[1], m.slots.Now()}, at(m))
 
 	m, p, epochs = fill(t, 1)
@@ -221,23 +227,27 @@ func TestPruneOutcomes(t *testing.T) {
 	epochs = at(m)
 	before := epochs[0] - 1
 	writer := view(epochs[1], before, nil, es{before})
-	require.Equal(t, waits(before, 0), see(m, p, writer, false), "somebody reads from before it who may write")
+	require.Equal(t, waits(before, 0), see(m, p, writer, false),
+		"somebody reads from before it who may write")
 	require.Equal(t, done, see(m, p, writer, false), "a tombstone waits once")
 	m.index.asked(p.b)
 	require.Len(t, m.due(m.waiting(p.load(), true), nil), 1)
 	require.True(t, m.visitAsked("k"))
 	require.Equal(t, waits(before, 0), see(m, p, writer, false))
-	require.Equal(t, outcome{left: leftYoung}, see(m, p, view(epochs[1], before, es{before}, nil), false))
+	require.Equal(t, outcome{left: leftYoung},
+		see(m, p, view(epochs[1], before, es{before}, nil), false))
 	require.Equal(t, epochs[1:], at(m), "the tombstone alone is left")
 	require.True(t, m.has("k"))
-	require.Equal(t, outcome{left: leftNoKey}, prune(m, p, epochs[1], before), "who only reads sees nothing, with it or without it")
+	require.Equal(t, outcome{left: leftNoKey}, prune(m, p, epochs[1], before),
+		"who only reads sees nothing, with it or without it")
 	require.False(t, m.has("k"))
 	require.Equal(t, done, prune(m, p, epochs[1]), "gone already")
 
 	m, p, _ = fill(t, 1)
 	m.Delete("k")
 	epochs = at(m)
-	require.Equal(t, waits(epochs[0], epochs[0]), prune(m, p, epochs[1], epochs[0]), "somebody sees what was deleted")
+	require.Equal(t, waits(epochs[0], epochs[0]), prune(m, p, epochs[1], epochs[0]),
+		"somebody sees what was deleted")
 	require.Equal(t, epochs, at(m))
 	m, p, _ = fill(t, 1)
 	m.Delete("k")

@@ -30,7 +30,8 @@ func TestDiff(t *testing.T) {
 			case 1:
 				s := db.Snapshot()
 				defer s.Close()
-				open, have, written = append(open, s), append(have, maps.Collect(m.At(s).All())), append(written, map[int]bool{})
+				open, have, written = append(open, s), append(have, maps.Collect(m.At(s).All())),
+					append(written, map[int]bool{})
 				continue
 			default:
 				m.Store(key, rapid.IntRange(0, 3).Draw(t, "value"))
@@ -90,11 +91,15 @@ func TestChanged(t *testing.T) {
 			}
 		}
 		wait := map[string]func(s Snapshot[int, int], ctx context.Context) <-chan struct{}{
-			"key": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} { return s.Changed(ctx, 5) },
+			"key": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} {
+				return s.Changed(ctx, 5)
+			},
 			"range": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} {
 				return s.RangeChanged(ctx, From(4).UpTo(6))
 			},
-			"index": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} { return tens.Changed(ctx, s, 5) },
+			"index": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} {
+				return tens.Changed(ctx, s, 5)
+			},
 		}
 		for what, c := range map[string]struct {
 			change  func()
@@ -127,7 +132,8 @@ func TestChanged(t *testing.T) {
 						require.False(t, closed(changed))
 						c.change()
 					}
-					require.Equal(t, slices.Contains(c.concern, name), closed(changed), "%s waits for %s", name, what)
+					require.Equal(t, slices.Contains(c.concern, name), closed(changed),
+						"%s waits for %s", name, what)
 					cancel()
 					synctest.Wait()
 					require.Nil(t, db.root.shared.hub.work.Load())

@@ -148,7 +148,8 @@ func (c *core[K, V]) checkPush(h, base, v *version[K, V]) {
 	w := c.peek(h)
 	ok := w.committed() && base == h || w.is(kindAborted) && (base == nil || c.peek(base).committed())
 	if p := c.peek(v); !ok || p.committed() || v == h || v == base || h.key != v.key {
-		invariant.Violated("I5: key %v: %v is installed on %v of key %v, base %p", v.key, p, w, h.key, base)
+		invariant.Violated("I5: key %v: %v is installed on %v of key %v, base %p", v.key,
+			p, w, h.key, base)
 	}
 }
 
@@ -198,7 +199,9 @@ func (c *core[K, V]) checkCut(cur, first, n *version[K, V], view *gc.View) {
 func (c *core[K, V]) checkRemove(h *version[K, V]) {
 	w := c.peek(h)
 	if !w.committed() || !h.peekState().tomb() || h.peekNext() != nil {
-		invariant.Violated("key %v: %v is to leave the index, with more below: %v", h.key, w, h.peekNext() != nil)
+		invariant.Violated("key %v: %v is to leave the index, with more below: %v", h.key, w,
+			h.peekNext() != nil)
 	}
-	c.slots.CheckNoneBelow(w.epoch(), true, fmt.Sprintf("the tombstone with which key %v leaves the index", h.key))
+	c.slots.CheckNoneBelow(w.epoch(), true,
+		fmt.Sprintf("the tombstone with which key %v leaves the index", h.key))
 }

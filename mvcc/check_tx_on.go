@@ -34,10 +34,12 @@ func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *version[K, V]) {
 	}
 	switch {
 	case cut != nil:
-		invariant.Violated("I1: key %v: a version of epoch %d was dropped from below %v, and a transaction reads at %d",
+		invariant.Violated("I1: key %v: a version of epoch %d was dropped from below %v, and a "+
+			"transaction reads at %d",
 			key, cut.lost.Load(), st.m.peek(cut), at)
 	case found != v && !(found == nil && v.peekState().tomb()): // it may have left the index
-		invariant.Violated("key %v as of %d: read once %s, read twice %s", key, at, st.m.describe(v), st.m.describe(found))
+		invariant.Violated("key %v as of %d: read once %s, read twice %s", key, at, st.m.describe(v),
+			st.m.describe(found))
 	}
 }
 
@@ -74,7 +76,8 @@ func (c *core[K, V]) checkNewestEnd(before, v *version[K, V]) {
 		return
 	}
 	if v == nil || c.peek(v).epoch() < c.peek(before).epoch() {
-		invariant.Violated("key %v: %s is read, when the newest had been %s", before.key, c.describe(v), c.describe(before))
+		invariant.Violated("key %v: %s is read, when the newest had been %s", before.key, c.describe(v),
+			c.describe(before))
 	}
 }
 
@@ -85,7 +88,8 @@ func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 	st.slot.CheckLive(gen)
 	_, at := st.slot.Peek()
 	if now := m.slots.PeekNow(); e <= at || e > now {
-		invariant.Violated("a transaction that reads at %d commits at %d; the clock stands at %d", at, e, now)
+		invariant.Violated("a transaction that reads at %d commits at %d; the clock stands at %d", at, e,
+			now)
 	}
 	for i := range st.writes {
 		v := st.writes[i].v
@@ -93,8 +97,10 @@ func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 			invariant.Violated("key %v: a transaction commits at %d, its version says %v", v.key, e, w)
 		}
 		m.checkLink(v)
-		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil && base != nil && m.peek(base).epoch() > at {
-			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", v.key, at, e, m.describe(base))
+		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil &&
+			base != nil && m.peek(base).epoch() > at {
+			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", v.key, at, e,
+				m.describe(base))
 		}
 	}
 	if st.validates() {
@@ -140,7 +146,8 @@ func (st *txState[K, V]) checkUnchanged(h *version[K, V], from, e epoch.Epoch) {
 			return
 		}
 		if w.epoch() < e {
-			invariant.Violated("key %v: a transaction that read it as of %d commits at %d, and %v came between",
+			invariant.Violated("key %v: a transaction that read it as of %d commits at %d, and %v came "+
+				"between",
 				u.key, from, e, w)
 		}
 	}
@@ -152,7 +159,8 @@ func (st *txState[K, V]) checkAbsent(key K, e epoch.Epoch) {
 	for u := st.index.peekHead(key); u != nil; {
 		if w := st.m.peek(u); w.committed() && w.epoch() < e {
 			if !u.peekState().tomb() {
-				invariant.Violated("key %v: a transaction that found it absent commits at %d, and %v is there", key, e, w)
+				invariant.Violated("key %v: a transaction that found it absent commits at %d, and %v is there",
+					key, e, w)
 			}
 			return
 		}
@@ -172,10 +180,12 @@ func (st *txState[K, V]) checkTaken() {
 		return
 	}
 	if len(st.writes) > 0 || len(st.reads) > 0 || len(st.absent) > 0 || st.hasRead || st.scanned ||
-		st.revoked != 0 || st.dirtied != 0 || st.conflict != (conflict[K]{}) || st.watch != nil || st.busy || st.byKey != nil ||
+		st.revoked != 0 || st.dirtied != 0 || st.conflict != (conflict[K]{}) || st.watch != nil ||
+		st.busy || st.byKey != nil ||
 		st.saves != 0 || st.since != 0 || len(st.undo) > 0 || st.after != nil || st.claim != nil ||
 		len(st.marks) > 0 || len(st.ranges) > 0 || len(st.more) > 0 {
-		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, read %v, scanned %v, revoked %d",
+		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, "+
+			"read %v, scanned %v, revoked %d",
 			len(st.writes), len(st.reads), len(st.absent), st.hasRead, st.scanned, st.revoked)
 	}
 }

@@ -161,7 +161,9 @@ func (st *txState[K, V]) validates() bool {
 
 // trySuspect is try for a transaction that has been aborted again and again. It panics if
 // that was by a function of its own, given to Merge: the transaction has ended then.
-func (st *txState[K, V]) trySuspect(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
+func (st *txState[K, V]) trySuspect(
+	gen epoch.Gen, check word, floor epoch.Epoch,
+) (epoch.Epoch, result) {
 	self := st.m.favour.Suspect()
 	defer self.End()
 	e, r := st.try(gen, check, floor)

@@ -46,7 +46,9 @@ func (op ComputeOp) String() string {
 // panics, nothing is written. Compute allocates one version; otherwise its cost is that
 // of [Map.Store], and that of fn. It panics with [ErrBadKey] if key is not equal to
 // itself.
-func (m *Map[K, V]) Compute(key K, fn func(old V, loaded bool) (value V, op ComputeOp)) (actual V, ok bool) {
+func (m *Map[K, V]) Compute(
+	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
+) (actual V, ok bool) {
 	if fn == nil {
 		panic("mvcc: Compute: fn is nil")
 	}
@@ -145,10 +147,11 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 		if value, ok := head.present(); !ok || !del(key, value) {
 			return true
 		}
-		_, ok := m.write(p, m.index.hash.sum(key), tombstoneOf[K, V](key), func(base *version[K, V]) bool {
-			value, ok := base.present()
-			return ok && (base == head || del(key, value))
-		}, nil)
+		_, ok := m.write(p, m.index.hash.sum(key), tombstoneOf[K, V](key),
+			func(base *version[K, V]) bool {
+				value, ok := base.present()
+				return ok && (base == head || del(key, value))
+			}, nil)
 		if ok {
 			deleted++
 		}

@@ -119,17 +119,23 @@ func TestComputePanics(t *testing.T) {
 	m.Store(1, 1)
 	at := m.Epoch()
 	own := errors.New("own")
-	require.PanicsWithValue(t, own, func() { m.Compute(1, func(int, bool) (int, ComputeOp) { panic(own) }) })
+	require.PanicsWithValue(t, own, func() {
+		m.Compute(1, func(int, bool) (int, ComputeOp) { panic(own) })
+	})
 	require.PanicsWithValue(t, own, func() { m.LoadOrCompute(2, func() (int, bool) { panic(own) }) })
 	require.PanicsWithValue(t, own, func() { m.Merge(1, func(int, bool) int { panic(own) }) })
 	require.PanicsWithValue(t, own, func() { m.DeleteFunc(func(float64, int) bool { panic(own) }) })
 	bad := "mvcc: Compute: fn returned ComputeOp(3), want CancelOp, UpdateOp or DeleteOp"
-	require.PanicsWithValue(t, bad, func() { m.Compute(1, func(int, bool) (int, ComputeOp) { return 5, 3 }) })
+	require.PanicsWithValue(t, bad, func() {
+		m.Compute(1, func(int, bool) (int, ComputeOp) { return 5, 3 })
+	})
 	nan := math.NaN()
 	require.PanicsWithValue(t, ErrBadKey, func() {
 		m.Compute(nan, func(int, bool) (int, ComputeOp) { return 1, UpdateOp })
 	})
-	require.PanicsWithValue(t, ErrBadKey, func() { m.LoadOrCompute(nan, func() (int, bool) { return 1, false }) })
+	require.PanicsWithValue(t, ErrBadKey, func() {
+		m.LoadOrCompute(nan, func() (int, bool) { return 1, false })
+	})
 	require.False(t, CompareAndDelete(m, nan, 1))
 	require.Equal(t, at, m.Epoch())
 	requireValue(t, 1)(m.Load(1))

@@ -39,14 +39,15 @@ func (c conflict[K]) err(attempts int) error {
 	if entry, ok := key.(interface{ indexKey() any }); ok {
 		key = entry.indexKey()
 	}
-	return &ConflictError{Table: c.of.name, Key: key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch), CommitEpoch: uint64(c.epoch),
-		Attempts: attempts, self: c.self}
+	return &ConflictError{Table: c.of.name, Key: key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch),
+		CommitEpoch: uint64(c.epoch), Attempts: attempts, self: c.self}
 }
 
 // conflictOn notes that the transaction conflicts over key, whose newest
 // committed version is v or nil.
 func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *version[K, V]) result {
-	st.conflict = conflict[K]{key, cause{of: st.m.counters, hash: st.m.claimHash(st.m.index.hash.sum(key)), noted: true,
+	st.conflict = conflict[K]{key, cause{of: st.m.counters,
+		hash: st.m.claimHash(st.m.index.hash.sum(key)), noted: true,
 		kind: kind, readEpoch: st.epoch()}}
 	if v != nil {
 		if w, _ := st.m.resolve(v); w.committed() {

@@ -100,8 +100,13 @@ func TestDBConflicts(t *testing.T) {
 	}{
 		{"get", func(tx DBTx) { s.stock.In(tx).Get("apple") }, ConflictRead, "apple"},
 		{"absent", func(tx DBTx) { s.stock.In(tx).Get("pear") }, ConflictRead, "pear"},
-		{"scan", func(tx DBTx) { s.stock.In(tx).All()(func(string, int) bool { return true }) }, ConflictScan, "apple"},
-		{"read and written", func(tx DBTx) { s.stock.In(tx).Get("apple"); s.stock.In(tx).Set("apple", 7) }, ConflictRead, "apple"},
+		{"scan", func(tx DBTx) {
+			s.stock.In(tx).All()(func(string, int) bool { return true })
+		}, ConflictScan, "apple"},
+		{"read and written", func(tx DBTx) {
+			s.stock.In(tx).Get("apple")
+			s.stock.In(tx).Set("apple", 7)
+		}, ConflictRead, "apple"},
 	} {
 		t.Run(read.name, func(t *testing.T) {
 			s.stock.Delete("pear")
@@ -211,8 +216,12 @@ func TestDBMisuse(t *testing.T) {
 	panics(errZeroTx, func() { s.stock.In(DBTx{}) })
 	panics(errZeroSnapshot, func() { s.stock.At(DBSnapshot{}) })
 	panics(errZeroMap, func() { (&Map[int, int]{}).In(tx) })
-	panics(`mvcc: NewTable: there is a table "stock" already`, func() { NewTable[int, int](s.db, "stock", nil) })
-	panics("mvcc: TableOptions.Capacity is -1, want 0 or more", func() { NewTable[int, int](s.db, "x", &TableOptions{Capacity: -1}) })
+	panics(`mvcc: NewTable: there is a table "stock" already`, func() {
+		NewTable[int, int](s.db, "stock", nil)
+	})
+	panics("mvcc: TableOptions.Capacity is -1, want 0 or more", func() {
+		NewTable[int, int](s.db, "x", &TableOptions{Capacity: -1})
+	})
 	panics("mvcc: Update: fn is nil", func() { _ = s.db.Update(bg, nil, nil) })
 	panics("mvcc: View: fn is nil", func() { _ = s.db.View(nil) })
 	panics("mvcc: ViewContext: fn is nil", func() { _ = s.db.ViewContext(bg, nil) })

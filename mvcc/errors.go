@@ -45,8 +45,8 @@ var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at o
 	"or by a function given to Merge")
 
 // errOwnKey is what a call panics with whose function is in its way for ever.
-const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc writes a key on the map " +
-	"that its own call is about to write"
+const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc writes a key on the " +
+	"map that its own call is about to write"
 
 // What methods of zero values panic with.
 const (

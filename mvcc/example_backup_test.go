@@ -153,7 +153,8 @@ func ExampleDB_SaveCommits() {
 		if some = append(some, c); !c.Progress {
 			continue
 		}
-		if after, err = db.SaveCommits(ctx, &sent, codec.JSON, after, some, nil); err != nil || c.Epoch >= end {
+		if after, err = db.SaveCommits(ctx, &sent, codec.JSON, after, some, nil); err != nil ||
+			c.Epoch >= end {
 			break
 		}
 		some = nil
@@ -204,8 +205,8 @@ func ExampleLoadOptions() {
 	_, err = other.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{AnyTypes: true})
 	fmt.Println(err)
 	// Output:
-	// mvcc: Load: table "numbers" is a Map[int, mvcc_test.text], and in the backup it is a Map[int, string]; see LoadOptions.AnyTypes
-	// <nil>
+	// mvcc: Load: table "numbers" is a Map[int, mvcc_test.text], and in the backup it is a Map[int,
+	// string]; see LoadOptions.AnyTypes <nil>
 }
 
 // A codec of one's own: that of package encoding/gob, by another name.
@@ -226,7 +227,8 @@ func ExampleBackup() {
 	db, _ := numbers(1, 2, 3)
 	defer db.Close()
 	saved, _ := db.Save(context.Background(), io.Discard, codec.JSON, &mvcc.SaveOptions{Version: 5})
-	fmt.Println(saved.Codec, saved.Version, saved.Records, saved.Bytes > 0, saved.Epoch == db.Epoch(), saved.Since)
+	fmt.Println(saved.Codec, saved.Version, saved.Records, saved.Bytes > 0,
+		saved.Epoch == db.Epoch(), saved.Since)
 	// Output: json 5 3 true true 0
 }
 

@@ -252,7 +252,9 @@ func ExampleIndex_Changed() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	users := mvcc.NewTable[string, string](db, "users", nil)
-	byTown, err := mvcc.NewIndex(users, "by town", func(_, town string) []string { return []string{town} }, nil)
+	byTown, err := mvcc.NewIndex(users, "by town", func(_, town string) []string {
+		return []string{town}
+	}, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -303,7 +305,8 @@ func ExampleDBWatchOptions() {
 func ExampleGapError_Error() {
 	err := &mvcc.GapError{Epoch: 42}
 	fmt.Println(err)
-	// Output: mvcc: Watch: too slow: commits after epoch 42 were missed; take a snapshot, and watch anew since that
+	// Output: mvcc: Watch: too slow: commits after epoch 42 were missed; take a snapshot, and watch
+	// anew since that
 }
 
 func ExampleGapError_Unwrap() {

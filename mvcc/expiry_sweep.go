@@ -43,11 +43,12 @@ func (x *expiry[K, V]) waits() bool {
 	default:
 		x.stop()
 		lasting := weak.Make(x)
-		x.timer = time.AfterFunc(min(time.Duration(min(rest, 1<<40))*time.Millisecond, longestRest), func() {
-			if x := lasting.Value(); x != nil {
-				x.rouse()
-			}
-		})
+		x.timer = time.AfterFunc(min(time.Duration(min(rest, 1<<40))*time.Millisecond, longestRest),
+			func() {
+				if x := lasting.Value(); x != nil {
+					x.rouse()
+				}
+			})
 	}
 	return false
 }
@@ -235,7 +236,9 @@ func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed
 
 // deleteDue deletes those of the keys whose time has come, in one transaction, and returns when
 // the others are to be looked at. It attempts it once, and does not queue.
-func (m *Map[K, V]) deleteDue(ctx context.Context, x *expiry[K, V], keys []K) (later []timed[K], err error) {
+func (m *Map[K, V]) deleteDue(
+	ctx context.Context, x *expiry[K, V], keys []K,
+) (later []timed[K], err error) {
 	for _, key := range keys {
 		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.hash.sum(key))) {
 			return nil, ErrConflict // it would have to wait, with the lock

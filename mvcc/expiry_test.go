@@ -55,7 +55,8 @@ func TestExpire(t *testing.T) {
 	}
 	check("each in its time", func(t *testing.T, m *Map[int, session]) {
 		m.Store(0, session{})
-		for _, d := range []time.Duration{-time.Hour, 0, time.Nanosecond, time.Second, time.Minute, 24 * time.Hour, 100 * time.Hour} {
+		for _, d := range []time.Duration{-time.Hour, 0, time.Nanosecond, time.Second, time.Minute,
+			24 * time.Hour, 100 * time.Hour} {
 			m.Store(int(d/time.Second)+2, in(d))
 		}
 		require.Equal(t, []int{0, 3, 62, 86402, 360002}, keysAfter(m, tick))

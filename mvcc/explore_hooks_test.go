@@ -17,7 +17,8 @@ import (
 // One run is one seed.
 
 var (
-	schedules    = flag.Int("schedules", 0, "how many random schedules to explore; 0: as many as fit the suite")
+	schedules = flag.Int("schedules", 0,
+		"how many random schedules to explore; 0: as many as fit the suite")
 	scheduleSeed = flag.Uint64("schedule-seed", 1, "seed of the first random schedule")
 )
 

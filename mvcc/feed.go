@@ -219,7 +219,9 @@ func (f *feed[K, V]) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 	if len(f.fresh) == 0 {
 		return list
 	}
-	slices.SortFunc(f.fresh, func(a, b dated[Change[K, V]]) int { return cmp.Compare(a.epoch, b.epoch) })
+	slices.SortFunc(f.fresh, func(a, b dated[Change[K, V]]) int {
+		return cmp.Compare(a.epoch, b.epoch)
+	})
 	changes, commits := make([]Change[K, V], len(f.fresh)), 0
 	for i, one := range f.fresh {
 		changes[i] = one.change
@@ -233,7 +235,8 @@ func (f *feed[K, V]) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 		for to < len(changes) && f.fresh[to].epoch == e {
 			to++
 		}
-		list = append(list, dated[tableChanges]{e, tableChanges{f.m, changes[from:to:to], to - from, f.inAll}})
+		list = append(list, dated[tableChanges]{e, tableChanges{f.m, changes[from:to:to],
+			to - from, f.inAll}})
 		from = to
 	}
 	f.fresh = cleared(f.fresh)

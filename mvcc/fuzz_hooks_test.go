@@ -26,8 +26,10 @@ import (
 var (
 	codedInitial = []string{"", "%s-", "%s", "%s+"}
 	codedMaps    = []string{"", "eager", "busy"}
-	codedOneKey  = []string{"load %s", "store %s", "swap %s", "loadOrStore %s", "loadAndDelete %s", "cas %s=%d"}
-	codedKinds   = []string{"one-key", "prune", "refresh", "view", "view scan", "update", "update scan", "snapshot", "snapshot scan", "retry"}
+	codedOneKey  = []string{"load %s", "store %s", "swap %s", "loadOrStore %s",
+		"loadAndDelete %s", "cas %s=%d"}
+	codedKinds = []string{"one-key", "prune", "refresh", "view", "view scan", "update",
+		"update scan", "snapshot", "snapshot scan", "retry"}
 )
 
 // decodeScenario reads a scenario from the tape.
@@ -149,18 +151,31 @@ func FuzzSchedule(f *testing.F) {
 		}
 	}
 	for _, tx := range []byte{codeUpdate, codeSnapshot} {
-		add([]byte{there, there, 0, 0, 0, 0, tx, readA, writeB, 0, tx, readB, writeA})              // write skew
-		add([]byte{there, 0, 0, 0, 0, 0, tx, readA, writeA, 0, tx, readA, writeA})                  // lost update
-		add([]byte{there, 0, 0, 0, 0, 0, tx, readB, writeC, 0, codeStore, 1})                       // absent, then inserted
-		add([]byte{there, 0, 0, 0, 0, 0, tx, readB, writeC, 1, codeStore, 1, codeLoadAndDelete, 1}) // and deleted again
+		// write skew
+		add([]byte{there, there, 0, 0, 0, 0, tx, readA, writeB, 0, tx, readB, writeA})
+		// lost update
+		add([]byte{there, 0, 0, 0, 0, 0, tx, readA, writeA, 0, tx, readA, writeA})
+		// absent, then inserted
+		add([]byte{there, 0, 0, 0, 0, 0, tx, readB, writeC, 0, codeStore, 1})
+		// and deleted again
+		add([]byte{there, 0, 0, 0, 0, 0, tx, readB, writeC, 1, codeStore, 1, codeLoadAndDelete, 1})
 	}
-	add([]byte{there, 0, 0, 0, 0, 0, codeUpdateScan, writeA, 0, codeUpdateScan, writeB})                          // phantoms
-	add([]byte{over, 0, 0, 0, 0, 0, codeView, readA, 1, codeStore, 0, codePrune})                                 // prune under a reader
-	add([]byte{over, 0, 0, 0, 0, 0, codeLoad, 0, 1, codeStore, 0, codePrune})                                     // and under a load
-	add([]byte{gone, 0, 0, 0, 0, 0, codePrune, 1, codeStore, 0, codeLoad, 0})                                     // delete and re-create
-	add([]byte{there, 0, 0, 2, 0, 1, codeLoadAndDelete, 0, codeStore, 0, 1, codeUpdate, 0, deleteA, codeLoad, 0}) // tombstones
-	add([]byte{there, there, 0, 0, 0, 0, codeUpdate, 0, writeA | writeB, 1, codeLoad, 0, codeLoad, 1})            // halves
-	add([]byte{there, there, 0, 0, 0, 0, codeUpdate, readC, writeA | writeB, 0, codeView, readA | readB})         // halves, with validation
+	// phantoms
+	add([]byte{there, 0, 0, 0, 0, 0, codeUpdateScan, writeA, 0, codeUpdateScan, writeB})
+	// prune under a reader
+	add([]byte{over, 0, 0, 0, 0, 0, codeView, readA, 1, codeStore, 0, codePrune})
+	// and under a load
+	add([]byte{over, 0, 0, 0, 0, 0, codeLoad, 0, 1, codeStore, 0, codePrune})
+	// delete and re-create
+	add([]byte{gone, 0, 0, 0, 0, 0, codePrune, 1, codeStore, 0, codeLoad, 0})
+	// tombstones
+	add([]byte{there, 0, 0, 2, 0, 1, codeLoadAndDelete, 0, codeStore, 0, 1, codeUpdate, 0,
+		deleteA, codeLoad, 0})
+	// halves
+	add([]byte{there, there, 0, 0, 0, 0, codeUpdate, 0, writeA | writeB, 1, codeLoad, 0, codeLoad, 1})
+	// halves, with validation
+	add([]byte{there, there, 0, 0, 0, 0, codeUpdate, readC, writeA | writeB, 0,
+		codeView, readA | readB})
 	f.Fuzz(func(t *testing.T, code []byte) {
 		c := &tape{code: code}
 		sc, err := decodeScenario(c)

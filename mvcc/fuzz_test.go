@@ -73,20 +73,29 @@ func FuzzProgram(f *testing.F) {
 		add("Store", 0, begin, level, begin, level, // lost update
 			get, 0, 0, get, 1, 0, set, 0, 0, set, 1, 0, commit, 0, commit, 0)
 		add("Store", 0, begin, level, "All", 0, "Store", 1, set, 0, 0, "Err", 0, commit, 0) // phantom
-		add(begin, level, get, 0, 2, set, 0, 0, "Store", 2, commit, 0)                      // absent, then inserted
-		add(begin, level, get, 0, 2, "Store", 2, "LoadAndDelete", 2, set, 0, 0, commit, 0)  // and deleted again
-		add("Store", 0, begin, level, get, 0, 0, "LoadAndDelete", 0, "prune", "Store", 0,   // delete and re-create
+		// absent, then inserted
+		add(begin, level, get, 0, 2, set, 0, 0, "Store", 2, commit, 0)
+		// and deleted again
+		add(begin, level, get, 0, 2, "Store", 2, "LoadAndDelete", 2, set, 0, 0, commit, 0)
+		// delete and re-create
+		add("Store", 0, begin, level, get, 0, 0, "LoadAndDelete", 0, "prune", "Store", 0,
 			set, 0, 1, commit, 0)
 	}
-	add("Store", 0, "Snapshot", "overwrite", 0, 20, "prune", get, 0, 0, "Snapshot", // prune under a reader
+	// prune under a reader
+	add("Store", 0, "Snapshot", "overwrite", 0, 20, "prune", get, 0, 0, "Snapshot",
 		"overwrite", 0, 20, "prune", "Close of a snapshot", 0, "prune", get, 0, 0)
 	add("Store", 0, "Snapshot", "LoadAndDelete", 0, "prune", get, 0, 0, "Snapshot", // tombstones
-		"Store", 0, "prune", get, 1, 0, "Close of a snapshot", 0, "prune", "Close of a snapshot", 0, "LoadAndDelete", 0, "prune")
-	add(begin, 0, "Delete", 0, 0, commit, 0, "prune", "Load", 0)                               // a tombstone on nothing
-	add(begin, 1, get, 0, 0, set, 0, 1, "Store", 1, set, 0, 2, commit, 0, "prune", "Range", 0) // an entry of a failed commit
+		"Store", 0, "prune", get, 1, 0, "Close of a snapshot", 0, "prune", "Close of a snapshot", 0,
+		"LoadAndDelete", 0, "prune")
+	// a tombstone on nothing
+	add(begin, 0, "Delete", 0, 0, commit, 0, "prune", "Load", 0)
+	// an entry of a failed commit
+	add(begin, 1, get, 0, 0, set, 0, 1, "Store", 1, set, 0, 2, commit, 0, "prune", "Range", 0)
 	add("Store", 0, "Store", 1, "Snapshot", "All, and commits beside it", 0, 1, 20, 0, 2, "All", 0)
-	add("Store", 0, begin, 0, "All, and writes in the loop", 0, 2, commit, 0, "ended handle", 0, 0, "Begin", 0, "ended handle", 0, 0)
-	add("Store", 0, "Close", "overwrite", 0, 30, begin, 0, get, 0, 0, set, 0, 1, "Update", 0, 1, 1, 0, commit, 0)
+	add("Store", 0, begin, 0, "All, and writes in the loop", 0, 2, commit, 0, "ended handle", 0, 0,
+		"Begin", 0, "ended handle", 0, 0)
+	add("Store", 0, "Close", "overwrite", 0, 30, begin, 0, get, 0, 0, set, 0, 1, "Update", 0,
+		1, 1, 0, commit, 0)
 	f.Fuzz(func(t *testing.T, code []byte) {
 		switch c := (&tape{code: code}); c.choose(4, "types") {
 		case 0:

@@ -53,8 +53,12 @@ var historyTests = []struct {
 	{"snapshot", func(cfg *history.Config) { cfg.Snapshot = 100 }},
 	{"mixed", func(*history.Config) {}},
 	{"two keys", func(cfg *history.Config) { cfg.Keys, cfg.Snapshot = 2, 20 }},
-	{"deletes", func(cfg *history.Config) { cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 60, 70, 3, 0 }},
-	{"scans", func(cfg *history.Config) { cfg.Scan, cfg.Keys, cfg.MaxOps, cfg.Snapshot = 50, 12, 3, 20 }},
+	{"deletes", func(cfg *history.Config) {
+		cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 60, 70, 3, 0
+	}},
+	{"scans", func(cfg *history.Config) {
+		cfg.Scan, cfg.Keys, cfg.MaxOps, cfg.Snapshot = 50, 12, 3, 20
+	}},
 	{"one-key", func(cfg *history.Config) { cfg.OneKey, cfg.Keys, cfg.Snapshot = 70, 3, 0 }},
 	// Long validations beside one-key operations.
 	{"wide", func(cfg *history.Config) {
@@ -67,7 +71,9 @@ var historyTests = []struct {
 			ReclaimInterval: time.Millisecond, PruneThreshold: 2, Retain: 20 * time.Millisecond,
 		}
 	}},
-	{"committers prune", func(cfg *history.Config) { cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1} }},
+	{"committers prune", func(cfg *history.Config) {
+		cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1}
+	}},
 }
 
 // tableTests are mixtures over two ordered tables, with ranges and an index: the predicates of
@@ -78,9 +84,13 @@ var tableTests = []struct {
 }{
 	{"serializable", func(cfg *history.Config) { cfg.Snapshot = 0 }},
 	{"mixed", func(*history.Config) {}},
-	{"deletes", func(cfg *history.Config) { cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 50, 60, 4, 0 }},
+	{"deletes", func(cfg *history.Config) {
+		cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 50, 60, 4, 0
+	}},
 	{"one-key", func(cfg *history.Config) { cfg.OneKey, cfg.Keys, cfg.Snapshot = 60, 4, 0 }},
-	{"committers prune", func(cfg *history.Config) { cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1} }},
+	{"committers prune", func(cfg *history.Config) {
+		cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1}
+	}},
 }
 
 // TestTableHistories is TestHistories over tables.
@@ -115,7 +125,8 @@ func checkHistory(t *testing.T, cfg history.Config) {
 		_ = h.Write(f)
 		_ = f.Close()
 	}
-	require.Fail(t, "the history breaks a promise", "%s\nseed %d, the history is in %s", text, cfg.Seed, file)
+	require.Fail(t, "the history breaks a promise", "%s\nseed %d, the history is in %s",
+		text, cfg.Seed, file)
 }
 
 // TestHistories: transactions at one level and one-key operations are strictly

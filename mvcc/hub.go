@@ -178,7 +178,8 @@ func (h *hub) round() (any bool) {
 			continue
 		}
 		_, aged := slices.BinarySearch(expired, uint64(one.epoch))
-		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Expired: aged, tables: tables[i : i+1 : i+1]})
+		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Expired: aged,
+			tables: tables[i : i+1 : i+1]})
 	}
 	h.found = cleared(list)
 	for w := range h.listeners {
@@ -300,7 +301,8 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 	h.listening.Add(1)
 	begun(uint64(h.at))
 	if h.work.Load() == nil && !hooks.Scheduled() {
-		work := &hubWork{wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+		work := &hubWork{wake: make(chan struct{}, 1), quit: make(chan struct{}),
+			done: make(chan struct{})}
 		h.work.Store(work)
 		go h.run(work)
 	}

@@ -154,13 +154,23 @@ func TestWatchPanics(t *testing.T) {
 			require.Equal(t, 7, c.Changes[0].Key)
 			break
 		}
-		require.PanicsWithValue(t, 7, func() { broken(func(Commit[int, int], error) bool { return true }) })
+		require.PanicsWithValue(t, 7, func() {
+			broken(func(Commit[int, int], error) bool { return true })
+		})
 		s := m.Snapshot()
 		m.Store(8, 8)
-		require.PanicsWithValue(t, 8, func() { m.Watch(t.Context(), &WatchOptions[int, int]{Since: s, Match: bad}) })
+		require.PanicsWithValue(t, 8, func() {
+			m.Watch(t.Context(), &WatchOptions[int, int]{Since: s, Match: bad})
+		})
 		var none context.Context
-		require.PanicsWithValue(t, "mvcc: Watch: ctx is nil, want context.Background() or another one", func() { m.Watch(none, nil) })
-		require.PanicsWithValue(t, "mvcc: Changed: ctx is nil, want context.Background() or another one", func() { s.Changed(none, 1) })
+		require.PanicsWithValue(t, "mvcc: Watch: ctx is nil, want context.Background() or another one",
+			func() {
+				m.Watch(none, nil)
+			})
+		require.PanicsWithValue(t, "mvcc: Changed: ctx is nil, want context.Background() or another one",
+			func() {
+				s.Changed(none, 1)
+			})
 		keys := New[any, int](nil)
 		defer keys.Close()
 		r := keys.Snapshot()

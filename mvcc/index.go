@@ -269,7 +269,9 @@ func (x *index[K, V]) find(h uint64, key K) (place[K, V], *version[K, V]) {
 
 // findIn is find in the chain that begins at b, whose word is meta. marked says that the
 // key was not found, and that it may have moved.
-func (x *index[K, V]) findIn(b *bucket[K, V], meta, tag uint64, key K) (p place[K, V], head *version[K, V], marked bool) {
+func (x *index[K, V]) findIn(
+	b *bucket[K, V], meta, tag uint64, key K,
+) (p place[K, V], head *version[K, V], marked bool) {
 	for {
 		for m := matching(meta, tag); m != 0; m &= m - 1 {
 			i := uint8(bits.TrailingZeros64(m) / 8)
@@ -330,7 +332,9 @@ func (x *index[K, V]) list(p place[K, V], h uint64, key K) *bucket[K, V] {
 // visited, and the head that it had: its key stands there when the slot has moved
 // meanwhile. There is nothing to do if b is being moved: who moves it asks for the same
 // elsewhere.
-func (x *index[K, V]) asked(b *bucket[K, V]) (visits [bucketSlots]bool, heads [bucketSlots]*version[K, V]) {
+func (x *index[K, V]) asked(
+	b *bucket[K, V],
+) (visits [bucketSlots]bool, heads [bucketSlots]*version[K, V]) {
 	for {
 		meta := b.meta.Load()
 		moving := meta&bucketMoved != 0

@@ -20,7 +20,9 @@ type spot[K comparable, V any] struct {
 // may be put. It takes no lock: the spot is good if the chain's edits are the same
 // once it is locked. marked says that a slot has moved, and so that somebody is moving
 // the bucket.
-func (x *index[K, V]) look(b *bucket[K, V], tag uint64, key K) (p place[K, V], s spot[K, V], marked bool) {
+func (x *index[K, V]) look(
+	b *bucket[K, V], tag uint64, key K,
+) (p place[K, V], s spot[K, V], marked bool) {
 	s = spot[K, V]{free: -1, edits: b.edits()}
 	for {
 		meta := b.meta.Load()
@@ -71,7 +73,9 @@ func (b *bucket[K, V]) edited() {
 //
 // Of two that insert the same key only one does: both look for it while they hold the
 // lock, or find that nobody has held it since they looked.
-func (x *index[K, V]) insert(h uint64, v *version[K, V], gate *stdatomic.Pointer[schema[K, V]], s *schema[K, V]) (p place[K, V], inserted bool) {
+func (x *index[K, V]) insert(
+	h uint64, v *version[K, V], gate *stdatomic.Pointer[schema[K, V]], s *schema[K, V],
+) (p place[K, V], inserted bool) {
 	hooks.Index(hooks.Write, v.key)
 	tag := tagOf(h)
 	var spare *overflow[K, V]

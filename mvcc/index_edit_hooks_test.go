@@ -195,7 +195,9 @@ func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	require.Len(t, queue, 1)
 	var visits [bucketSlots]bool
 	var heads [bucketSlots]*intVersion
-	v := newStage(t).actor("visitor", func() { visits, heads = x.asked(queue[0]) }).to(hooks.VisitsLoaded)
+	v := newStage(t).actor("visitor", func() {
+		visits, heads = x.asked(queue[0])
+	}).to(hooks.VisitsLoaded)
 	ask(1)
 	require.Len(t, queue, 1, "the bucket is handed over already")
 	v.finish()

@@ -50,7 +50,9 @@ func (x *index[K, V]) scan(visit func(p place[K, V], head *version[K, V]) bool) 
 
 // gather appends what t, and the tables that it moves to, have of the keys whose hashes
 // are prefix when shifted by shift.
-func (x *index[K, V]) gather(t *table[K, V], prefix uint64, shift uint8, batch []held[K, V]) []held[K, V] {
+func (x *index[K, V]) gather(
+	t *table[K, V], prefix uint64, shift uint8, batch []held[K, V],
+) []held[K, V] {
 	if t.shift > shift {
 		return x.gatherBucket(t, prefix>>(t.shift-shift), prefix, shift, batch)
 	}
@@ -66,7 +68,9 @@ func (x *index[K, V]) gather(t *table[K, V], prefix uint64, shift uint8, batch [
 // While the bucket is being moved some of its slots are marked, and the next table has
 // those. A key that moves while we look may be met in both, but in one of them at least:
 // it is in the next table before it is marked here, and we look here first.
-func (x *index[K, V]) gatherBucket(t *table[K, V], i, prefix uint64, shift uint8, batch []held[K, V]) []held[K, V] {
+func (x *index[K, V]) gatherBucket(
+	t *table[K, V], i, prefix uint64, shift uint8, batch []held[K, V],
+) []held[K, V] {
 	hooks.Walking()
 	b := &t.buckets[i]
 	meta := b.meta.Load()

@@ -137,7 +137,9 @@ func (m *Map[K, V]) abortRival(r *record, w word) {
 // cover makes v, which is private, the head at p on top of base, see push, or inserts it
 // if its key has no head and the schema is s. It returns the place of the key, and whether it
 // did.
-func (m *Map[K, V]) cover(p place[K, V], hash uint64, h, base, v *version[K, V], s *schema[K, V]) (place[K, V], bool) {
+func (m *Map[K, V]) cover(
+	p place[K, V], hash uint64, h, base, v *version[K, V], s *schema[K, V],
+) (place[K, V], bool) {
 	if h != nil {
 		return p, m.push(p, h, base, v)
 	}

@@ -71,7 +71,8 @@ func TestInvariantOfSteps(t *testing.T) {
 			require.NotNil(t, p, "%v -> %v", step[0], step[1])
 		}
 	}
-	require.Equal(t, "tentative(7)+check+tombstone+count=3", (tentative | checkBit | tombBit | 3<<countShift).String())
+	require.Equal(t, "tentative(7)+check+tombstone+count=3",
+		(tentative | checkBit | tombBit | 3<<countShift).String())
 	require.Equal(t, "active(1)", (active + installStep).String())
 	require.Equal(t, "indirect(4)", indirect(4).String())
 	require.Equal(t, "committed(9)", committed9.String())
@@ -92,7 +93,8 @@ func breakable(t *testing.T) *Map[string, int] {
 }
 
 // two returns a map with a key of two versions, and these.
-func two(t *testing.T) (m *Map[string, int], p place[string, int], newer, older *version[string, int]) {
+func two(t *testing.T) (m *Map[string, int], p place[string, int], newer,
+	older *version[string, int]) {
 	t.Helper()
 	m = breakable(t)
 	m.Store("k", 1)
@@ -209,7 +211,8 @@ func TestInvariantOfReads(t *testing.T) {
 	m.checkNewestEnd(before, newer)
 	requireViolation(t, "is read", func() { m.checkNewestEnd(before, older) })
 	requireViolation(t, "is read", func() { m.checkNewestEnd(before, nil) })
-	require.Nil(t, m.checkNewestBegin(newer), "what is below a committed version may have been cut off")
+	require.Nil(t, m.checkNewestBegin(newer),
+		"what is below a committed version may have been cut off")
 }
 
 func TestInvariantOfCommits(t *testing.T) {

@@ -52,8 +52,14 @@ type oneKeyWrite struct {
 // overwrites set a key that is present, inserts one that is absent.
 var (
 	overwrites = []oneKeyWrite{
-		{"Store", func(m *Map[string, int], key string, value int) bool { m.Store(key, value); return true }},
-		{"Swap", func(m *Map[string, int], key string, value int) bool { _, ok := m.Swap(key, value); return ok }},
+		{"Store", func(m *Map[string, int], key string, value int) bool {
+			m.Store(key, value)
+			return true
+		}},
+		{"Swap", func(m *Map[string, int], key string, value int) bool {
+			_, ok := m.Swap(key, value)
+			return ok
+		}},
 		{"CompareAndSwap", func(m *Map[string, int], key string, value int) bool {
 			old, ok := m.Load(key)
 			return ok && CompareAndSwap(m, key, old, value)
@@ -65,8 +71,14 @@ var (
 		}},
 	}
 	inserts = []oneKeyWrite{
-		{"Store", func(m *Map[string, int], key string, value int) bool { m.Store(key, value); return true }},
-		{"Swap", func(m *Map[string, int], key string, value int) bool { _, ok := m.Swap(key, value); return !ok }},
+		{"Store", func(m *Map[string, int], key string, value int) bool {
+			m.Store(key, value)
+			return true
+		}},
+		{"Swap", func(m *Map[string, int], key string, value int) bool {
+			_, ok := m.Swap(key, value)
+			return !ok
+		}},
 		{"LoadOrStore", func(m *Map[string, int], key string, value int) bool {
 			_, loaded := m.LoadOrStore(key, value)
 			return !loaded
@@ -74,12 +86,18 @@ var (
 	}
 	removals = []oneKeyWrite{
 		{"Delete", func(m *Map[string, int], key string, _ int) bool { m.Delete(key); return true }},
-		{"LoadAndDelete", func(m *Map[string, int], key string, _ int) bool { _, ok := m.LoadAndDelete(key); return ok }},
+		{"LoadAndDelete", func(m *Map[string, int], key string, _ int) bool {
+			_, ok := m.LoadAndDelete(key)
+			return ok
+		}},
 	}
 )
 
 // byOneKey runs a test at both levels for each of several one-key writes.
-func byOneKey(t *testing.T, ways []oneKeyWrite, f func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(key string, value int))) {
+func byOneKey(
+	t *testing.T, ways []oneKeyWrite, f func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		set func(key string, value int)),
+) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
@@ -112,7 +130,8 @@ var readings = []reading{
 	}},
 }
 
-func readingAt(opts *TxOptions) func(t *testing.T, m *Map[string, int], body func(r Reader[string, int])) {
+func readingAt(opts *TxOptions) func(t *testing.T, m *Map[string, int],
+	body func(r Reader[string, int])) {
 	return func(t *testing.T, m *Map[string, int], body func(r Reader[string, int])) {
 		tx := m.Begin(opts)
 		defer tx.Rollback()
@@ -122,7 +141,10 @@ func readingAt(opts *TxOptions) func(t *testing.T, m *Map[string, int], body fun
 }
 
 // byReading runs a test for writers at both levels and each way to read.
-func byReading(t *testing.T, f func(t *testing.T, m *Map[string, int], opts *TxOptions, read func(body func(r Reader[string, int])))) {
+func byReading(
+	t *testing.T, f func(t *testing.T, m *Map[string, int], opts *TxOptions,
+		read func(body func(r Reader[string, int]))),
+) {
 	for _, way := range readings {
 		t.Run(way.name, func(t *testing.T) {
 			atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
@@ -161,7 +183,8 @@ func requireNow(t *testing.T, m *Map[string, int], want map[string]int, absent .
 	for key, value := range want {
 		requireValue(t, value)(m.Load(key))
 		requireValue(t, value)(m.LoadOrStore(key, -1))
-		require.False(t, CompareAndSwap(m, key, value+1, -1), "CompareAndSwap from a value that is not there")
+		require.False(t, CompareAndSwap(m, key, value+1, -1),
+			"CompareAndSwap from a value that is not there")
 	}
 	for _, key := range absent {
 		requireAbsent[int](t)(m.Load(key))
@@ -196,7 +219,9 @@ func mustSet(t testing.TB, m *Map[string, int], opts *TxOptions, values map[stri
 // refusedUnlessSnapshot checks the outcome of a commit that completes an anomaly
 // which the snapshot level permits: there it commits, and at serializable level
 // it conflicts over key.
-func refusedUnlessSnapshot(t testing.TB, opts *TxOptions, err error, key string, kind ConflictKind) {
+func refusedUnlessSnapshot(
+	t testing.TB, opts *TxOptions, err error, key string, kind ConflictKind,
+) {
 	t.Helper()
 	if opts == serializable {
 		requireConflict(t, err, key, kind)

@@ -27,7 +27,10 @@ func keyUses[K comparable]() []keyUse[K] {
 				tx := m.Begin(opts)
 				defer tx.Rollback()
 				do(tx, key)
-				if err := m.Update(bg, opts, func(tx Tx[K, int]) error { do(tx, key); return nil }); err != nil {
+				if err := m.Update(bg, opts, func(tx Tx[K, int]) error {
+					do(tx, key)
+					return nil
+				}); err != nil {
 					panic(err)
 				}
 			}
@@ -113,7 +116,8 @@ func TestNaNKeys(t *testing.T) {
 // Whether keys must be compared with themselves at all is decided by their type.
 func TestReflexive(t *testing.T) {
 	yes := []reflect.Type{
-		reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[*float64](),
+		reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[bool](),
+		reflect.TypeFor[*float64](),
 		reflect.TypeFor[chan float64](), reflect.TypeFor[struct{}](), reflect.TypeFor[[3]string](),
 		reflect.TypeFor[struct {
 			a [2]struct{ b *any }
@@ -121,8 +125,10 @@ func TestReflexive(t *testing.T) {
 		}](),
 	}
 	no := []reflect.Type{
-		reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[complex64](), reflect.TypeFor[complex128](),
-		reflect.TypeFor[any](), reflect.TypeFor[error](), reflect.TypeFor[[1]float64](), reflect.TypeFor[[2][2]any](),
+		reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[complex64](),
+		reflect.TypeFor[complex128](),
+		reflect.TypeFor[any](), reflect.TypeFor[error](), reflect.TypeFor[[1]float64](),
+		reflect.TypeFor[[2][2]any](),
 		reflect.TypeFor[struct {
 			a int
 			b struct{ c [1]float32 }

@@ -43,7 +43,9 @@ func TestLeakedHandlesAreReclaimed(t *testing.T) {
 	require.Equal(t, 1, m.Stats().LiveTx)
 	requireValue(t, 0)(kept.Get(1))
 	kept.Close()
-	eventually(t, func() bool { return len(chain(m, 1)) == 1 }, "versions stay that only leaked handles saw")
+	eventually(t, func() bool {
+		return len(chain(m, 1)) == 1
+	}, "versions stay that only leaked handles saw")
 	require.NotContains(t, contents(t, m), 2)
 	// So are their slots.
 	eventually(t, func() bool { return m.slots.Owned() < 10 }, "slots of leaked handles stay")
@@ -84,7 +86,8 @@ func TestUnreachableMapEndsItsGoroutines(t *testing.T) {
 	stopped := make(chan struct{}, 4)
 	func() {
 		for workers := range 4 {
-			m := New[int, *int](&Options{ReclaimWorkers: workers, ReclaimInterval: time.Duration(1+workers%2) * time.Millisecond})
+			m := New[int, *int](&Options{ReclaimWorkers: workers,
+				ReclaimInterval: time.Duration(1+workers%2) * time.Millisecond})
 			runtime.AddCleanup(m, func(c chan struct{}) { c <- struct{}{} }, stopped)
 			for i := range 100 {
 				m.Store(i, &i)

@@ -72,7 +72,9 @@ func newAlone[K comparable, V any](opts *Options, by *order[K]) *Map[K, V] {
 }
 
 // makeMap returns a map that is a member of s. x is nil for one that has no keys.
-func makeMap[K comparable, V any](s *shared, o *Options, name string, x *index[K, V], by *order[K]) *Map[K, V] {
+func makeMap[K comparable, V any](
+	s *shared, o *Options, name string, x *index[K, V], by *order[K],
+) *Map[K, V] {
 	c := &core[K, V]{
 		index:    x,
 		order:    by,

@@ -159,7 +159,8 @@ func TestMemoryWithIdleSnapshots(t *testing.T) {
 	checkQuiet(t, m)
 	start = time.Now()
 	overwrite(m, n, 0, total, look)
-	t.Logf("%d snapshots, %d versions of a key: heap %d KiB, then %d KiB; %.0f ns/Store with them, %.0f without",
+	t.Logf("%d snapshots, %d versions of a key: heap %d KiB, then %d KiB; %.0f ns/Store with them, "+
+		"%.0f without",
 		readers, held, before>>10, after>>10,
 		float64(with)/float64(total), float64(time.Since(start))/float64(total))
 }
@@ -176,10 +177,14 @@ func TestTickPrunes(t *testing.T) {
 		old := m.Snapshot()
 		overwrite(m, n, n, 5*n, func() {})
 		m.Store(-1, 0)
-		eventually(t, func() bool { return longest(m) <= 1+2 }, "chains stay longer than what is read, with %d workers", workers)
+		eventually(t, func() bool {
+			return longest(m) <= 1+2
+		}, "chains stay longer than what is read, with %d workers", workers)
 		requireValue(t, 7)(old.Get(7))
 		old.Close()
-		eventually(t, func() bool { return longest(m) == 1 }, "old versions stay after their reader has gone")
+		eventually(t, func() bool {
+			return longest(m) == 1
+		}, "old versions stay after their reader has gone")
 		require.Len(t, contents(t, m), n+1)
 	}
 }
@@ -246,10 +251,22 @@ func TestDeletedKeysLeaveTheIndex(t *testing.T) {
 			m.Store(i, i)
 			m.Delete(i)
 		case 1:
-			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Set(i, i); tx.Set(-i-2, i); return nil }))
-			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Delete(i); tx.Delete(-i - 2); return nil }))
+			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+				tx.Set(i, i)
+				tx.Set(-i-2, i)
+				return nil
+			}))
+			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+				tx.Delete(i)
+				tx.Delete(-i - 2)
+				return nil
+			}))
 		case 2: // never there
-			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Get(i); tx.Delete(i); return nil }))
+			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+				tx.Get(i)
+				tx.Delete(i)
+				return nil
+			}))
 		case 3: // in a transaction that is rolled back
 			tx := m.Begin(nil)
 			tx.Set(i, i)
@@ -297,7 +314,10 @@ func TestProbedKeysLeaveNothing(t *testing.T) {
 				return tx.Err()
 			}))
 		}
-		require.NoError(t, m.View(func(s Snapshot[int, int]) error { requireAbsent[int](t)(s.Get(i)); return nil }))
+		require.NoError(t, m.View(func(s Snapshot[int, int]) error {
+			requireAbsent[int](t)(s.Get(i))
+			return nil
+		}))
 	}
 	require.Empty(t, heads(m))
 }

@@ -81,10 +81,14 @@ func TestMergeAmongWrites(t *testing.T) {
 		do   func(tx Tx[string, int])
 		want int
 	}{
-		"after Set":     {func(tx Tx[string, int]) { tx.Set("k", 5); tx.Merge("k", add(1)) }, 6},
-		"after Delete":  {func(tx Tx[string, int]) { tx.Delete("k"); tx.Merge("k", add(1)) }, 1},
-		"before Set":    {func(tx Tx[string, int]) { tx.Merge("k", add(1)); tx.Set("k", 5) }, 5},
-		"before Delete": {func(tx Tx[string, int]) { tx.Merge("k", add(1)); tx.Delete("k"); tx.Merge("k", add(2)) }, 2},
+		"after Set":    {func(tx Tx[string, int]) { tx.Set("k", 5); tx.Merge("k", add(1)) }, 6},
+		"after Delete": {func(tx Tx[string, int]) { tx.Delete("k"); tx.Merge("k", add(1)) }, 1},
+		"before Set":   {func(tx Tx[string, int]) { tx.Merge("k", add(1)); tx.Set("k", 5) }, 5},
+		"before Delete": {func(tx Tx[string, int]) {
+			tx.Merge("k", add(1))
+			tx.Delete("k")
+			tx.Merge("k", add(2))
+		}, 2},
 		"more than once": {func(tx Tx[string, int]) {
 			tx.Merge("k", add(1))
 			tx.Merge("k", func(old int, _ bool) int { return 2 * old })
@@ -136,10 +140,17 @@ func TestMergePanics(t *testing.T) {
 				})
 				require.Equal(t, map[string]int{"k": 1}, contents(t, m))
 				// The state that it had serves others.
-				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("p", 1); tx.Set("q", 1); return nil }))
+				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+					tx.Set("p", 1)
+					tx.Set("q", 1)
+					return nil
+				}))
 				require.Equal(t, map[string]int{"k": 1, "p": 1, "q": 1}, contents(t, m))
 				for range 3 {
-					require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { f(tx); return increment("k")(tx) }))
+					require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+						f(tx)
+						return increment("k")(tx)
+					}))
 				}
 				requireValue(t, 4)(m.Load("k"))
 				checkQuiet(t, m)
@@ -159,7 +170,10 @@ func TestMergePanics(t *testing.T) {
 	require.PanicsWithValue(t, ErrTxDone, func() {
 		tx.Merge("k", func(int, bool) int { tx.Rollback(); return 42 })
 	})
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("l", 1); return nil }))
+	require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+		tx.Set("l", 1)
+		return nil
+	}))
 	require.Equal(t, map[string]int{"k": 1, "l": 1}, contents(t, m))
 }
 

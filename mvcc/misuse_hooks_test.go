@@ -13,7 +13,8 @@ import (
 // A Tx is used by two goroutines: while one is in a method, the other one's panic says
 // so, and the first goes on as if nothing had happened.
 func TestTxUsedByTwoGoroutines(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.Announced, hooks.Tentative, hooks.Validated} {
+	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.Announced,
+		hooks.Tentative, hooks.Validated} {
 		m := newMap[string, int](t, still())
 		m.Store("a", 1)
 		tx := m.Begin(nil)
@@ -23,15 +24,17 @@ func TestTxUsedByTwoGoroutines(t *testing.T) {
 		var err error
 		commit := newStage(t).actor("commit", func() { err = tx.Commit() }).to(p)
 		for name, misuse := range map[string]func(){
-			"Get":       func() { tx.Get("a") },
-			"Get own":   func() { tx.Get("b") },
-			"Set":       func() { tx.Set("b", 4) },
-			"Delete":    func() { tx.Delete("b") },
-			"All":       func() { tx.All()(func(string, int) bool { return true }) },
-			"Err":       func() { _ = tx.Err() },
-			"Commit":    func() { _ = tx.Commit() },
-			"Rollback":  func() { tx.Rollback() },
-			"in Update": func() { _ = m.Update(bg, nil, func(Tx[string, int]) error { tx.Set("b", 5); return nil }) },
+			"Get":      func() { tx.Get("a") },
+			"Get own":  func() { tx.Get("b") },
+			"Set":      func() { tx.Set("b", 4) },
+			"Delete":   func() { tx.Delete("b") },
+			"All":      func() { tx.All()(func(string, int) bool { return true }) },
+			"Err":      func() { _ = tx.Err() },
+			"Commit":   func() { _ = tx.Commit() },
+			"Rollback": func() { tx.Rollback() },
+			"in Update": func() {
+				_ = m.Update(bg, nil, func(Tx[string, int]) error { tx.Set("b", 5); return nil })
+			},
 		} {
 			require.Equal(t, any(errConcurrentUse), panicOf(misuse), "%s at %v", name, p)
 		}

@@ -56,7 +56,8 @@ func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	if actual, loaded = m.newest(v).present(); loaded {
 		return actual, true
 	}
-	if base, written := m.write(p, h, &version[K, V]{key: key, value: value}, ifAbsent, nil); !written {
+	if base, written := m.write(p, h, &version[K, V]{key: key, value: value},
+		ifAbsent, nil); !written {
 		return base.value, true
 	}
 	return value, false
@@ -134,7 +135,9 @@ func ifAbsent[K comparable, V any](base *version[K, V]) bool { return !ifPresent
 //
 // cond may change the value of v, and whether it is a tombstone. It may take its time: so
 // it is given a turn when it has been in vain too often.
-func (m *Map[K, V]) write(p place[K, V], h uint64, v *version[K, V], cond condition[K, V], touches *bool) (base *version[K, V], written bool) {
+func (m *Map[K, V]) write(
+	p place[K, V], h uint64, v *version[K, V], cond condition[K, V], touches *bool,
+) (base *version[K, V], written bool) {
 	turns := m.favour.Any()
 	if turns {
 		m.giveWay(h)

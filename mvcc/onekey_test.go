@@ -9,7 +9,8 @@ import (
 )
 
 func TestOneKey(t *testing.T) {
-	for name, opts := range map[string]*Options{"default": nil, "still": still(), "pruned at once": {PruneThreshold: 1, ReclaimWorkers: -1}} {
+	for name, opts := range map[string]*Options{"default": nil, "still": still(),
+		"pruned at once": {PruneThreshold: 1, ReclaimWorkers: -1}} {
 		t.Run(name, func(t *testing.T) {
 			m := newMap[string, int](t, opts)
 			requireAbsent[int](t)(m.Load("x"))

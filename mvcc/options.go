@@ -135,7 +135,8 @@ func (o *Options) withDefaults() Options {
 		panic(fmt.Sprintf("mvcc: Options.Capacity is %d, want 0 or more", d.Capacity))
 	}
 	if d.Isolation > LevelSnapshot {
-		panic(fmt.Sprintf("mvcc: Options.Isolation is %v, want LevelSerializable or LevelSnapshot", d.Isolation))
+		panic(fmt.Sprintf("mvcc: Options.Isolation is %v, want LevelSerializable or LevelSnapshot",
+			d.Isolation))
 	}
 	if d.Isolation == LevelDefault {
 		d.Isolation = LevelSerializable
@@ -195,7 +196,8 @@ func (o *TxOptions) level(def Level) Level {
 		return def
 	}
 	if o.Isolation > LevelSnapshot {
-		panic(fmt.Sprintf("mvcc: TxOptions.Isolation is %v, want LevelSerializable or LevelSnapshot", o.Isolation))
+		panic(fmt.Sprintf("mvcc: TxOptions.Isolation is %v, want LevelSerializable or LevelSnapshot",
+			o.Isolation))
 	}
 	return o.Isolation
 }

@@ -23,7 +23,8 @@ func TestDefaults(t *testing.T) {
 	ignore := cmpopts.IgnoreUnexported(Options{})
 	require.Empty(t, cmp.Diff(want, (*Options)(nil).withDefaults(), ignore))
 	require.Empty(t, cmp.Diff(want, new(Options).withDefaults(), ignore))
-	set := Options{Capacity: 7, Isolation: LevelSnapshot, ReclaimInterval: 1, ReclaimWorkers: -1, ReclaimQueue: 1, PruneThreshold: 63,
+	set := Options{Capacity: 7, Isolation: LevelSnapshot, ReclaimInterval: 1, ReclaimWorkers: -1,
+		ReclaimQueue: 1, PruneThreshold: 63,
 		ManualReclaim: true, MaxTxAge: 1, PinWarnAge: 1, TracePins: true}
 	require.Empty(t, cmp.Diff(set, set.withDefaults(), ignore))
 	require.Equal(t, 100, (*TxOptions)(nil).attempts())
@@ -43,13 +44,19 @@ func TestBadOptions(t *testing.T) {
 	} {
 		require.Contains(t, panicOf(func() { New[int, int](opts) }), "Options."+field)
 	}
-	require.Contains(t, panicOf(func() { New[int, int](&Options{PruneThreshold: 64}) }), "Options.PruneThreshold")
+	require.Contains(t, panicOf(func() {
+		New[int, int](&Options{PruneThreshold: 64})
+	}), "Options.PruneThreshold")
 
 	m := newMap[int, int](t, nil)
 	fn := func(Tx[int, int]) error { t.Error("fn is called"); return nil }
 	require.Contains(t, panicOf(func() { m.Begin(&TxOptions{Isolation: 3}) }), "TxOptions.Isolation")
-	require.Contains(t, panicOf(func() { _ = m.Update(bg, &TxOptions{Isolation: 3}, fn) }), "TxOptions.Isolation")
-	require.Contains(t, panicOf(func() { _ = m.Update(bg, &TxOptions{MaxAttempts: -1}, fn) }), "TxOptions.MaxAttempts")
+	require.Contains(t, panicOf(func() {
+		_ = m.Update(bg, &TxOptions{Isolation: 3}, fn)
+	}), "TxOptions.Isolation")
+	require.Contains(t, panicOf(func() {
+		_ = m.Update(bg, &TxOptions{MaxAttempts: -1}, fn)
+	}), "TxOptions.MaxAttempts")
 	checkQuiet(t, m)
 }
 
@@ -132,7 +139,8 @@ func TestErrors(t *testing.T) {
 	require.NotErrorIs(t, err, ErrTxDone)
 	var c *ConflictError
 	require.ErrorAs(t, err, &c)
-	want := &ConflictError{Key: "the key", Kind: ConflictRead, ReadEpoch: at, CommitEpoch: at + 1, Attempts: 1}
+	want := &ConflictError{Key: "the key", Kind: ConflictRead, ReadEpoch: at,
+		CommitEpoch: at + 1, Attempts: 1}
 	require.Empty(t, cmp.Diff(want, c, cmpopts.IgnoreUnexported(ConflictError{})))
 	require.Contains(t, err.Error(), "the key")
 	require.Contains(t, err.Error(), "read conflict")

@@ -342,7 +342,9 @@ func (k *orderedKeys[K]) within(r *Range[K], down bool, compare func(a, b K) int
 
 // scanRange is index.scan for the keys of r, ascending or descending. It reports whether all
 // were visited.
-func (c *core[K, V]) scanRange(r *Range[K], down bool, visit func(p place[K, V], head *version[K, V]) bool) (all bool) {
+func (c *core[K, V]) scanRange(
+	r *Range[K], down bool, visit func(p place[K, V], head *version[K, V]) bool,
+) (all bool) {
 	all = true
 	c.order.walk(r, down, func(keys []K) bool {
 		var hashes [rangeBatch]uint64

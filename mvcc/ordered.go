@@ -37,7 +37,9 @@ func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptio
 
 // NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see
 // [NewOrderedFunc].
-func NewOrderedTableFunc[K comparable, V any](db *DB, name string, compare func(a, b K) int, opts *TableOptions) *Map[K, V] {
+func NewOrderedTableFunc[K comparable, V any](
+	db *DB, name string, compare func(a, b K) int, opts *TableOptions,
+) *Map[K, V] {
 	if compare == nil {
 		panic("mvcc: NewOrderedTableFunc: compare is nil")
 	}
@@ -256,12 +258,16 @@ func (st *txState[K, V]) sortWrites(compare func(a, b K) int) {
 		for i := n; i < len(st.writes); i++ {
 			all = append(all, int32(i))
 		}
-		slices.SortFunc(all, func(a, b int32) int { return compare(st.writes[a].v.key, st.writes[b].v.key) })
+		slices.SortFunc(all, func(a, b int32) int {
+			return compare(st.writes[a].v.key, st.writes[b].v.key)
+		})
 		st.inOrder = all
 		return
 	}
 	for i := len(all); i < len(st.writes); i++ {
-		at := sort.Search(i, func(j int) bool { return compare(st.writes[st.inOrder[j]].v.key, st.writes[i].v.key) > 0 })
+		at := sort.Search(i, func(j int) bool {
+			return compare(st.writes[st.inOrder[j]].v.key, st.writes[i].v.key) > 0
+		})
 		st.inOrder = slices.Insert(st.inOrder, at, int32(i))
 	}
 }

@@ -124,7 +124,8 @@ func TestOrdered(t *testing.T) {
 		}
 		require.NoError(t, m.Reclaim(bg))
 		require.NoError(t, m.Reclaim(bg))
-		require.Zero(t, m.order.len()+m.order.keys().tree.Len()+len(m.order.leaving)+len(m.order.pins), "keys that are gone")
+		require.Zero(t, m.order.len()+m.order.keys().tree.Len()+len(m.order.leaving)+len(m.order.pins),
+			"keys that are gone")
 	})
 }
 
@@ -136,8 +137,12 @@ func TestRangeConflicts(t *testing.T) {
 		conflict []int // writes of these keys are conflicts
 		fine     []int
 	}{
-		{"range", func(tx Tx[int, int]) { pairs(tx.Ascend(From(10).Before(20))) }, []int{10, 12, 15, 19}, []int{9, 20, 30, 0}},
-		{"down", func(tx Tx[int, int]) { pairs(tx.Descend(After(10).UpTo(20))) }, []int{11, 20}, []int{10, 21}},
+		{"range", func(tx Tx[int, int]) {
+			pairs(tx.Ascend(From(10).Before(20)))
+		}, []int{10, 12, 15, 19}, []int{9, 20, 30, 0}},
+		{"down", func(tx Tx[int, int]) {
+			pairs(tx.Descend(After(10).UpTo(20)))
+		}, []int{11, 20}, []int{10, 21}},
 		{"a page", func(tx Tx[int, int]) {
 			n := 0
 			for range tx.Ascend(From(10)) { // 10, 20
@@ -169,7 +174,9 @@ func TestRangeConflicts(t *testing.T) {
 				pairs(tx.Ascend(From(21)))
 			}
 		}, []int{22, 25, 45, 60}, []int{20, 0}},
-		{"empty", func(tx Tx[int, int]) { pairs(tx.Ascend(After(30).Before(40))) }, []int{31, 39}, []int{30, 40}},
+		{"empty", func(tx Tx[int, int]) {
+			pairs(tx.Ascend(After(30).Before(40)))
+		}, []int{31, 39}, []int{30, 40}},
 		{"own first", func(tx Tx[int, int]) { tx.Set(-1, 1); tx.Min() }, []int{-2}, []int{0, 3}},
 	} {
 		for _, inside := range []bool{true, false} {
@@ -228,7 +235,10 @@ func TestOrderedStress(t *testing.T) {
 				d := NewDB(opts)
 				t.Cleanup(d.Close)
 				m, other = NewOrderedTable[int, int](d, "a", nil), NewOrderedTable[int, int](d, "b", nil)
-				begin = func() (Tx[int, int], Tx[int, int]) { tx := d.Begin(nil); return m.In(tx), other.In(tx) }
+				begin = func() (Tx[int, int], Tx[int, int]) {
+					tx := d.Begin(nil)
+					return m.In(tx), other.In(tx)
+				}
 			}
 			const keys = 300
 			var writers, readers sync.WaitGroup
@@ -293,7 +303,8 @@ func TestOrderedStress(t *testing.T) {
 			readers.Wait()
 			require.NoError(t, m.Reclaim(bg))
 			require.NoError(t, m.Reclaim(bg))
-			require.Equal(t, len(heads(m)), m.order.len(), "the order has the keys of the index, and no others")
+			require.Equal(t, len(heads(m)), m.order.len(),
+				"the order has the keys of the index, and no others")
 			checkQuiet(t, m)
 		})
 	}
@@ -405,7 +416,9 @@ func TestRangeContains(t *testing.T) {
 		for _, o := range all {
 			want := true
 			for k := range 12 {
-				in := func(r Range[int]) bool { return !r.below(cmp.Compare[int], k) && !r.above(cmp.Compare[int], k) }
+				in := func(r Range[int]) bool {
+					return !r.below(cmp.Compare[int], k) && !r.above(cmp.Compare[int], k)
+				}
 				want = want && (in(r) || !in(o))
 			}
 			if r.contains(cmp.Compare[int], o) {
@@ -427,7 +440,9 @@ func TestOrderedFindOrInsert(t *testing.T) {
 	t.Cleanup(db.Close)
 	m := NewOrderedTableFunc[int, int](db, "ordered", compare, nil)
 	table := NewTable[int, int](db, "indexed", nil)
-	ix, err := NewOrderedIndexFunc(table, "value", compare, func(_, value int) []int { return []int{value} }, nil)
+	ix, err := NewOrderedIndexFunc(table, "value", compare, func(_, value int) []int {
+		return []int{value}
+	}, nil)
 	require.NoError(t, err)
 	require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
 		keys := rand.New(rand.NewPCG(1, 1)).Perm(n)

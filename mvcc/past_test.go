@@ -17,7 +17,8 @@ import (
 // its memory.
 func TestSnapshotAt(t *testing.T) {
 	for name, opts := range map[string]*Options{
-		"ticker": {}, "by hand": {ManualReclaim: true}, "committers": {ReclaimWorkers: -1, ReclaimQueue: 1, PruneThreshold: 1},
+		"ticker": {}, "by hand": {ManualReclaim: true}, "committers": {ReclaimWorkers: -1,
+			ReclaimQueue: 1, PruneThreshold: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -280,8 +281,15 @@ func TestViewContext(t *testing.T) {
 		fn   func(s Snapshot[int, int], cancel func()) error
 		want []error
 	}{
-		{"goes on", func(s Snapshot[int, int], cancel func()) error { s.Get(1); return own }, []error{own}},
-		{"in Get", func(s Snapshot[int, int], cancel func()) error { cancel(); s.Get(1); return own }, []error{context.Canceled, cause}},
+		{"goes on", func(s Snapshot[int, int], cancel func()) error {
+			s.Get(1)
+			return own
+		}, []error{own}},
+		{"in Get", func(s Snapshot[int, int], cancel func()) error {
+			cancel()
+			s.Get(1)
+			return own
+		}, []error{context.Canceled, cause}},
 		{"in All", func(s Snapshot[int, int], cancel func()) error {
 			n := 0
 			for range s.All() {
@@ -291,8 +299,16 @@ func TestViewContext(t *testing.T) {
 			}
 			return own
 		}, []error{context.Canceled, cause}},
-		{"reads no more", func(s Snapshot[int, int], cancel func()) error { s.Get(1); cancel(); return own }, []error{own}},
-		{"closes it", func(s Snapshot[int, int], cancel func()) error { s.Close(); cancel(); return nil }, nil},
+		{"reads no more", func(s Snapshot[int, int], cancel func()) error {
+			s.Get(1)
+			cancel()
+			return own
+		}, []error{own}},
+		{"closes it", func(s Snapshot[int, int], cancel func()) error {
+			s.Close()
+			cancel()
+			return nil
+		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(bg)

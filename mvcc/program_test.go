@@ -73,8 +73,11 @@ const (
 )
 
 // newProgram makes a map with options that it chooses.
-func newProgram[K, V comparable](t tester, outer testing.TB, choose chooser, key func(int) K, value func(int) V) *program[K, V] {
-	p := &program[K, V]{t: t, outer: outer, choose: choose, key: key, value: value, o: newOracle[K, V](),
+func newProgram[K, V comparable](
+	t tester, outer testing.TB, choose chooser, key func(int) K, value func(int) V,
+) *program[K, V] {
+	p := &program[K, V]{t: t, outer: outer, choose: choose, key: key, value: value,
+		o:       newOracle[K, V](),
 		numbers: map[V]int{}, mixed: map[int]V{}}
 	opts := &Options{
 		ReclaimInterval: time.Millisecond,
@@ -186,13 +189,16 @@ func (p *program[K, V]) checkChain(key K, exact bool) {
 	got := chain(p.m, key)
 	last := ^uint64(0)
 	for _, l := range got {
-		p.check(slices.Contains(p.o.history[key], l), "chain", "%v has version %v, which there never was", key, l)
+		p.check(slices.Contains(p.o.history[key], l), "chain",
+			"%v has version %v, which there never was", key, l)
 		p.check(l.Epoch < last, "order of a chain", "%v: %v", key, got)
 		last = l.Epoch
-		p.check(!exact || slices.Contains(wanted, l), "length of a chain", "%v has %v, wanted is %v, live %v", key, got, wanted, live)
+		p.check(!exact || slices.Contains(wanted, l), "length of a chain",
+			"%v has %v, wanted is %v, live %v", key, got, wanted, live)
 	}
 	for _, l := range wanted {
-		p.check(l.Tomb || slices.Contains(got, l), "loss of a version", "%v has %v, wanted is %v, live %v", key, got, wanted, live)
+		p.check(l.Tomb || slices.Contains(got, l), "loss of a version",
+			"%v has %v, wanted is %v, live %v", key, got, wanted, live)
 	}
 	if !exact {
 		return
@@ -204,7 +210,8 @@ func (p *program[K, V]) checkChain(key K, exact bool) {
 		gone = !slices.ContainsFunc(p.pins, before) &&
 			!slices.ContainsFunc(p.open, func(x *openTx[K, V]) bool { return x.isTx && before(x.epoch) })
 	}
-	p.check(!gone || !p.m.has(key), "an absent key", "%v is still in the index: %v, live %v", key, got, live)
+	p.check(!gone || !p.m.has(key), "an absent key", "%v is still in the index: %v, live %v", key,
+		got, live)
 }
 
 // checkStats is checked after every step: what can be counted is counted.

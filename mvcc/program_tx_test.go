@@ -20,7 +20,8 @@ func (p *program[K, V]) begin() {
 // opened returns a transaction that has just begun beside what is known of it.
 func (p *program[K, V]) opened(tx Tx[K, V], level Level) *openTx[K, V] {
 	p.begun++
-	return &openTx[K, V]{name: fmt.Sprint("tx", p.begun), tx: tx, isTx: true, level: level, at: p.o.now(), epoch: tx.Epoch(),
+	return &openTx[K, V]{name: fmt.Sprint("tx", p.begun), tx: tx, isTx: true, level: level,
+		at: p.o.now(), epoch: tx.Epoch(),
 		read: map[K]bool{}, early: map[K]bool{}, locked: map[K]bool{},
 		writes: map[K]*V{}, merges: map[K][]func(V, bool) V{}}
 }
@@ -80,7 +81,8 @@ func (p *program[K, V]) leave() {
 			break
 		}
 	}
-	p.check(len(got) == min(n, len(want)), "All, left early", "%d keys of %d, up to %d", len(got), len(want), n)
+	p.check(len(got) == min(n, len(want)), "All, left early", "%d keys of %d, up to %d",
+		len(got), len(want), n)
 }
 
 // rewrite writes to the keys that a scan meets, one in three deletes, and to one
@@ -261,7 +263,8 @@ func (p *program[K, V]) doomed(x *openTx[K, V]) bool {
 func (p *program[K, V]) checkConflict(what string, x *openTx[K, V], err error) {
 	var c *ConflictError
 	p.check(errors.Is(err, ErrConflict) && errors.As(err, &c), what, "%v", err)
-	p.check(x.explains(p.o, c), what, "%#v of %s (%v, at %d) is not what happened", c, x.name, x.level, x.epoch)
+	p.check(x.explains(p.o, c), what, "%#v of %s (%v, at %d) is not what happened", c, x.name,
+		x.level, x.epoch)
 }
 
 func (p *program[K, V]) commit() {
@@ -292,7 +295,8 @@ func (p *program[K, V]) commit() {
 		p.committed(x.final(p.o))
 		epoch = uint64(p.m.slots.Now())
 	}
-	p.check(slices.Equal(told, []uint64{epoch, epoch}), "OnCommit", "told of %v, want %d twice", told, epoch)
+	p.check(slices.Equal(told, []uint64{epoch, epoch}), "OnCommit", "told of %v, want %d twice", told,
+		epoch)
 }
 
 func (p *program[K, V]) rollback() {

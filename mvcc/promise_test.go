@@ -24,10 +24,20 @@ func TestCommitSynchronizesBeforeRead(t *testing.T) {
 			return m.Update(bg, nil, func(tx Tx[int, *int]) error { tx.Set(0, p); tx.Set(1, p); return nil })
 		}},
 		{"read and write", func(m *Map[int, *int], p *int) error {
-			return m.Update(bg, nil, func(tx Tx[int, *int]) error { tx.Get(1); tx.Set(0, p); tx.Set(1, p); return nil })
+			return m.Update(bg, nil, func(tx Tx[int, *int]) error {
+				tx.Get(1)
+				tx.Set(0, p)
+				tx.Set(1, p)
+				return nil
+			})
 		}},
 		{"snapshot level", func(m *Map[int, *int], p *int) error {
-			return m.Update(bg, snapshot, func(tx Tx[int, *int]) error { tx.Get(1); tx.Set(0, p); tx.Set(1, p); return nil })
+			return m.Update(bg, snapshot, func(tx Tx[int, *int]) error {
+				tx.Get(1)
+				tx.Set(0, p)
+				tx.Set(1, p)
+				return nil
+			})
 		}},
 	} {
 		for _, read := range []struct {
@@ -123,7 +133,8 @@ func TestOperationsWithoutEffect(t *testing.T) {
 func TestAbsentAgainIsNoConflict(t *testing.T) {
 	for _, was := range []string{"never there", "deleted"} {
 		t.Run(was, func(t *testing.T) {
-			byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions, set func(string, int)) {
+			byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions,
+				set func(string, int)) {
 				if was == "deleted" {
 					m.Store("p", 0)
 					m.Delete("p")

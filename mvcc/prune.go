@@ -151,7 +151,9 @@ const (
 // It stops after run versions in a row that had to be kept. If f is not nil it tells of
 // the old versions that have to be kept for old epochs, once each: a version is marked
 // as waiting when its wait begins. If f is nil it does not look far for the bound.
-func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run int, f *found) (l left) {
+func (c *core[K, V]) prune(
+	p place[K, V], h *version[K, V], view *gc.View, run int, f *found,
+) (l left) {
 	for {
 		switch h {
 		case nil:
@@ -229,7 +231,8 @@ func (c *core[K, V]) prune(p place[K, V], h *version[K, V], view *gc.View, run i
 	// If it waits already, then for the same one, or the wait is about to end.
 	if !marked(h, lastBit) {
 		c.counters.tombstones.Add(1)
-		f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: view.Writers, Writers: true, What: c.waiting(h, true)})
+		f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: view.Writers, Writers: true,
+			What: c.waiting(h, true)})
 	}
 	return l
 }
@@ -246,7 +249,9 @@ func marked[K comparable, V any](v *version[K, V], mark uint64) bool {
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for
 // an epoch that is not old.
-func (c *core[K, V]) pruneBelow(v *version[K, V], view *gc.View, run int, f *found) (kept, young bool) {
+func (c *core[K, V]) pruneBelow(
+	v *version[K, V], view *gc.View, run int, f *found,
+) (kept, young bool) {
 	inARow := 0
 	for cur := v; inARow < run; {
 		// What is above at below cur is dropped.

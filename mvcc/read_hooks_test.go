@@ -57,46 +57,47 @@ func TestReadersDecideForStandingWriter(t *testing.T) {
 	for reads, points := range map[bool][]hooks.Point{false: putOnly, true: withReads} {
 		for _, p := range points {
 			for _, first := range []string{"x", "y"} {
-				t.Run(map[bool]string{false: "put-only", true: "reads"}[reads]+"/"+p.String()+"/"+first, func(t *testing.T) {
-					m := pair(t)
-					s := newStage(t)
-					before := m.Snapshot()
-					defer before.Close()
-					w := s.actor("writer", batch(t, m, reads)).to(p)
-					published := p == hooks.Published || p == hooks.Finalized
-					now := "old"
-					if published {
-						now = "new"
-					}
+				t.Run(map[bool]string{false: "put-only", true: "reads"}[reads]+"/"+p.String()+"/"+first,
+					func(t *testing.T) {
+						m := pair(t)
+						s := newStage(t)
+						before := m.Snapshot()
+						defer before.Close()
+						w := s.actor("writer", batch(t, m, reads)).to(p)
+						published := p == hooks.Published || p == hooks.Finalized
+						now := "old"
+						if published {
+							now = "new"
+						}
 
-					during := m.Snapshot()
-					defer during.Close()
-					requireValue(t, now)(during.Get(first))
-					both(t, during, now)
-					both(t, before, "old")
-					after := m.Snapshot() // after the help, if there was any
-					defer after.Close()
-					seen, _ := after.Get("x")
-					both(t, after, seen)
-					if !reads && (p == hooks.Announced || p == hooks.Drawn) {
-						require.Equal(t, "new", seen, "who meets an announced put-only batch commits it")
-					}
-					requireValue(t, seen)(m.Load("x"))
-					requireValue(t, seen)(m.Load("y"))
+						during := m.Snapshot()
+						defer during.Close()
+						requireValue(t, now)(during.Get(first))
+						both(t, during, now)
+						both(t, before, "old")
+						after := m.Snapshot() // after the help, if there was any
+						defer after.Close()
+						seen, _ := after.Get("x")
+						both(t, after, seen)
+						if !reads && (p == hooks.Announced || p == hooks.Drawn) {
+							require.Equal(t, "new", seen, "who meets an announced put-only batch commits it")
+						}
+						requireValue(t, seen)(m.Load("x"))
+						requireValue(t, seen)(m.Load("y"))
 
-					w.finish()
-					both(t, before, "old")
-					both(t, during, now)
-					both(t, after, seen)
-					last := m.Snapshot()
-					defer last.Close()
-					both(t, last, "new")
-					prune(m)
-					both(t, before, "old")
-					both(t, during, now)
-					both(t, after, seen)
-					both(t, last, "new")
-				})
+						w.finish()
+						both(t, before, "old")
+						both(t, during, now)
+						both(t, after, seen)
+						last := m.Snapshot()
+						defer last.Close()
+						both(t, last, "new")
+						prune(m)
+						both(t, before, "old")
+						both(t, during, now)
+						both(t, after, seen)
+						both(t, last, "new")
+					})
 			}
 		}
 	}
@@ -118,10 +119,17 @@ func TestStalledStoreIsFinishedByOthers(t *testing.T) {
 				require.True(t, ok)
 				require.Equal(t, "new", previous)
 			},
-			"CompareAndSwap": func(t *testing.T, m *Map[string, string]) { require.True(t, CompareAndSwap(m, "x", "new", "newer")) },
-			"LoadAndDelete":  func(t *testing.T, m *Map[string, string]) { requireValue(t, "new")(m.LoadAndDelete("x")) },
+			"CompareAndSwap": func(t *testing.T, m *Map[string, string]) {
+				require.True(t, CompareAndSwap(m, "x", "new", "newer"))
+			},
+			"LoadAndDelete": func(t *testing.T, m *Map[string, string]) {
+				requireValue(t, "new")(m.LoadAndDelete("x"))
+			},
 			"Update": func(t *testing.T, m *Map[string, string]) {
-				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, string]) error { tx.Set("x", "newer"); return nil }))
+				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, string]) error {
+					tx.Set("x", "newer")
+					return nil
+				}))
 			},
 		} {
 			t.Run(p.String()+"/"+name, func(t *testing.T) {

@@ -14,11 +14,16 @@ import (
 
 // writers write "new" to key, by every path there is.
 var writers = map[string]func(m *Map[string, string], key string) error{
-	"Store":       func(m *Map[string, string], key string) error { m.Store(key, "new"); return nil },
-	"Swap":        func(m *Map[string, string], key string) error { m.Swap(key, "new"); return nil },
-	"LoadOrStore": func(m *Map[string, string], key string) error { m.LoadOrStore(key, "new"); return nil },
-	"put":         func(m *Map[string, string], key string) error { return commitTo(m, nil, key) },
-	"batch":       func(m *Map[string, string], key string) error { return commitTo(m, nil, key, "other") },
+	"Store": func(m *Map[string, string], key string) error { m.Store(key, "new"); return nil },
+	"Swap":  func(m *Map[string, string], key string) error { m.Swap(key, "new"); return nil },
+	"LoadOrStore": func(m *Map[string, string], key string) error {
+		m.LoadOrStore(key, "new")
+		return nil
+	},
+	"put": func(m *Map[string, string], key string) error { return commitTo(m, nil, key) },
+	"batch": func(m *Map[string, string], key string) error {
+		return commitTo(m, nil, key, "other")
+	},
 	"read and put": func(m *Map[string, string], key string) error {
 		return commitTo(m, func(tx Tx[string, string]) { tx.Get(key) }, key)
 	},
@@ -88,7 +93,10 @@ func TestDeleteOfKeyThatHasLeft(t *testing.T) {
 			tx.Set("y", "new")
 			return nil
 		}))
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, string]) error { tx.Delete("x"); return nil }))
+		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, string]) error {
+			tx.Delete("x")
+			return nil
+		}))
 	}
 	p.finish()
 	prune(m)
@@ -216,13 +224,15 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	require.Equal(t, 1, m.Stats().Aside, "version 1 waits for r")
 	older, k := m.gc.View(), m.lookup("k").at
 	stage := newStage(t)
-	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn) // on top, undecided
+	// on top, undecided
+	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn)
 	second := stage.actor("second pruner", func() {
 		m.index.list(k, m.hash("k"), "k")
 		m.visit([]*bucket[string, int]{k.b}, older, &found{Alone: true})
 	}).to(hooks.Dequeued)
 	r.Close()
-	first := stage.actor("first pruner", func() { _ = m.Reclaim(bg) }).to(hooks.PruneWalked) // from below the top
+	// from below the top
+	first := stage.actor("first pruner", func() { _ = m.Reclaim(bg) }).to(hooks.PruneWalked)
 	deleter.finish()
 	second.finish() // prunes k from the top, keeps version 1
 	first.finish()
@@ -240,7 +250,11 @@ func TestMarkSurvivesCopy(t *testing.T) {
 	m.Store("x", 0)
 	m.Store("y", 0)
 	owner := newStage(t).actor("owner", func() {
-		_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("x", 1); tx.Set("y", 1); return nil })
+		_ = m.Update(bg, nil, func(tx Tx[string, int]) error {
+			tx.Set("x", 1)
+			tx.Set("y", 1)
+			return nil
+		})
 	}).to(hooks.Published)
 	r := m.Snapshot()
 	m.Store("x", 2)

@@ -53,7 +53,9 @@ type LoadOptions struct {
 //
 // All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob may
 // take much memory for a forged one.
-func (db *DB) Load(ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions) (Backup, error) {
+func (db *DB) Load(
+	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,
+) (Backup, error) {
 	return db.load(ctx, r, codec, opts, nil, false)
 }
 
@@ -74,7 +76,8 @@ func (db *DB) load(
 		if r == nil {
 			panic("mvcc: Load: a reader is nil")
 		}
-		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, from: frames.NewReader(r, backupMagic), tables: tables}
+		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, from: frames.NewReader(r, backupMagic),
+			tables: tables}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {
 			err = l.from.End()
@@ -185,7 +188,8 @@ func (l *loading) fits(before *Backup) error {
 	case l.Codec != l.codec.Name:
 		return fmt.Errorf("the codec of the backup is %q, and that given is %q", l.Codec, l.codec.Name)
 	case l.Version != l.opts.Version:
-		return fmt.Errorf("the version of the backup is %d, and LoadOptions.Version is %d", l.Version, l.opts.Version)
+		return fmt.Errorf("the version of the backup is %d, and LoadOptions.Version is %d",
+			l.Version, l.opts.Version)
 	case before == nil && l.Since != 0:
 		return fmt.Errorf("the backup has only the differences to another one, of epoch %d", l.Since)
 	case before != nil && (l.Since != before.Epoch || l.DB != before.DB || l.Since == 0):
@@ -212,13 +216,15 @@ func (l *loading) table(of *BackupTable) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("table %q, record %d, at offset %d or before: %w", of.Name, of.Records+1, l.from.Offset(), err)
+			return fmt.Errorf("table %q, record %d, at offset %d or before: %w", of.Name, of.Records+1,
+				l.from.Offset(), err)
 		}
 		of.Records++
 		l.Records++
 	}
 	if l.count != uint64(of.Records) {
-		return l.from.Damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name, of.Records, l.count))
+		return l.from.Damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
+			of.Records, l.count))
 	}
 	return nil
 }
@@ -263,10 +269,12 @@ func (db *DB) loader(of BackupTable, anyTypes bool) (loader, error) {
 	table := db.tables[of.Name]
 	db.mu.Unlock()
 	if table == nil || table.isInner() {
-		return nil, fmt.Errorf("there is no table %q: make it with mvcc.NewTable[%s, %s]", of.Name, of.Key, of.Value)
+		return nil, fmt.Errorf("there is no table %q: make it with mvcc.NewTable[%s, %s]", of.Name,
+			of.Key, of.Value)
 	}
 	if is := table.described(); !anyTypes && (is.Key != of.Key || is.Value != of.Value) {
-		return nil, fmt.Errorf("table %q is a Map[%s, %s], and in the backup it is a Map[%s, %s]; see LoadOptions.AnyTypes",
+		return nil, fmt.Errorf("table %q is a Map[%s, %s], and in the backup it is a Map[%s, %s]; see "+
+			"LoadOptions.AnyTypes",
 			of.Name, is.Key, is.Value, of.Key, of.Value)
 	}
 	return table.loader(), nil

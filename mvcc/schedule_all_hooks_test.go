@@ -30,8 +30,10 @@ var (
 
 // pairwise are the operations of which each is run beside each, itself included.
 var pairwise = []string{
-	"load a", "store a", "swap a", "loadOrStore a", "loadAndDelete a", "cas a=1", "view ra rb", "view scan",
-	"update ra wa", "update ra wb", "update rb wa", "update wa wb", "update wb wa", "update da wb", "update scan wb",
+	"load a", "store a", "swap a", "loadOrStore a", "loadAndDelete a", "cas a=1",
+	"view ra rb", "view scan",
+	"update ra wa", "update ra wb", "update rb wa", "update wa wb", "update wb wa", "update da wb",
+	"update scan wb",
 	"snapshot ra wa", "snapshot ra wb", "snapshot rb wa", "watched ra wb", "prune",
 	"past ra rb", "compute a", "update ma wb", "update rb ma", "snapshot rb ma", "snapshot ua wb",
 }
@@ -308,7 +310,8 @@ func TestSchedules(t *testing.T) {
 			c.explore(text, 2, 0)
 		}
 	}
-	t.Logf("%d interleavings of %d scenarios, %d of these explored wholly, %d within a bound, %d cut short, in %v",
+	t.Logf("%d interleavings of %d scenarios, %d of these explored wholly, %d within a bound, %d "+
+		"cut short, in %v",
 		c.runs, c.scenarios, c.unbounded, c.scenarios-c.unbounded-c.cut, c.cut, time.Since(start))
 }
 
@@ -337,7 +340,8 @@ func (c *campaign) explore(text string, bound, limit int) {
 	c.scenarios++
 	if err != nil {
 		again := replay(c, text, bad.schedule())
-		require.FailNow(c, err.Error(), "interleaving %d of this scenario, %d in all; when replayed: %v\n%s",
+		require.FailNow(c, err.Error(),
+			"interleaving %d of this scenario, %d in all; when replayed: %v\n%s",
 			x.runs, c.runs, again.verdict(), again.report())
 	}
 	how := "all"
@@ -411,7 +415,8 @@ func TestReductionMissesNothing(t *testing.T) {
 			_, err := x.run()
 			require.NoError(t, err)
 			require.True(t, x.complete)
-			t.Logf("%s: bound %d, plain %v: %d interleavings, %d outcomes", c.text, x.bound, x.plain, x.runs, len(all))
+			t.Logf("%s: bound %d, plain %v: %d interleavings, %d outcomes", c.text, x.bound, x.plain,
+				x.runs, len(all))
 			return all
 		}
 		reduced := found(explorer{bound: -1})
@@ -442,7 +447,8 @@ func TestReplay(t *testing.T) {
 		_, err := follow(bad)
 		require.Error(t, err, bad)
 	}
-	for _, bad := range []string{"a|", "a|jump", "a|load", "a|load d", "a|load a=1", "a|cas a", "a|cas a=x", "a|view wa", "a|update xa", "patience=x|load a"} {
+	for _, bad := range []string{"a|", "a|jump", "a|load", "a|load d", "a|load a=1", "a|cas a",
+		"a|cas a=x", "a|view wa", "a|update xa", "patience=x|load a"} {
 		_, err := parseScenario(bad)
 		require.Error(t, err, bad)
 	}

@@ -115,7 +115,8 @@ func (x *execution) inspect() {
 		x.wrong = err
 		return
 	}
-	x.end = (&operation{text: "in the end", kind: opEnd, started: x.clock + 1, ended: x.clock + 2}).fresh()
+	x.end = (&operation{text: "in the end", kind: opEnd, started: x.clock + 1,
+		ended: x.clock + 2}).fresh()
 	x.end.started, x.end.ended = x.clock+1, x.clock+2
 	look := func() {
 		all := map[string]int{}
@@ -167,7 +168,8 @@ func (*finder) Errorf(f string, args ...any) { panic(findings(fmt.Sprintf(f, arg
 // moment and writes at a later one, and none of its keys is written in between.
 // An aborted transaction has read, at one moment.
 func explained(ops []*operation, initial state) bool {
-	s := search{ops: ops, done: make([]bool, len(ops)), begun: make([]bool, len(ops)), dirty: make([]bool, len(ops))}
+	s := search{ops: ops, done: make([]bool, len(ops)), begun: make([]bool, len(ops)),
+		dirty: make([]bool, len(ops))}
 	return s.from(initial, len(ops))
 }
 
@@ -320,8 +322,10 @@ func TestExplained(t *testing.T) {
 	check(true, "", store, done(t, "load a", 0, 3, 4, saw{"a": 5}))
 	check(false, "real time", store, done(t, "load a", 0, 3, 4, saw{"a": 1}))
 	slow := done(t, "store a", 5, 1, 9, nil)
-	check(true, "", slow, done(t, "load a", 0, 3, 4, saw{"a": 1}), done(t, "load a", 0, 5, 6, saw{"a": 5}))
-	check(false, "backwards", slow, done(t, "load a", 0, 3, 4, saw{"a": 5}), done(t, "load a", 0, 5, 6, saw{"a": 1}))
+	check(true, "", slow, done(t, "load a", 0, 3, 4, saw{"a": 1}),
+		done(t, "load a", 0, 5, 6, saw{"a": 5}))
+	check(false, "backwards", slow, done(t, "load a", 0, 3, 4, saw{"a": 5}),
+		done(t, "load a", 0, 5, 6, saw{"a": 1}))
 
 	skew := func(level string) []*operation {
 		return []*operation{
@@ -340,7 +344,8 @@ func TestExplained(t *testing.T) {
 	}
 	check(false, "lost update", lost("update")...)
 	check(false, "lost update", lost("snapshot")...)
-	check(true, "not concurrent", done(t, "snapshot ra wa", 7, 1, 9, saw{"a": 1}), done(t, "snapshot ra wa", 8, 1, 9, saw{"a": 7}))
+	check(true, "not concurrent", done(t, "snapshot ra wa", 7, 1, 9, saw{"a": 1}),
+		done(t, "snapshot ra wa", 8, 1, 9, saw{"a": 7}))
 	check(false, "two moments", done(t, "store a", 7, 1, 9, nil), done(t, "store b", 8, 1, 9, nil),
 		done(t, "store a", 9, 10, 11, nil), done(t, "snapshot ra rb wc", 8, 1, 20, saw{"a": 9, "b": 0}))
 	merge := func(level string, given int) *operation {
@@ -351,11 +356,14 @@ func TestExplained(t *testing.T) {
 	for _, level := range []string{"update", "snapshot"} {
 		check(true, "it is given what is there", merge(level, 5), done(t, "store a", 5, 1, 9, nil))
 		check(true, "", merge(level, 1), done(t, "store a", 5, 1, 9, nil))
-		check(false, "it is given what was there before", merge(level, 1), done(t, "store a", 5, 1, 2, nil))
+		check(false, "it is given what was there before", merge(level, 1),
+			done(t, "store a", 5, 1, 2, nil))
 		both := done(t, "update wa wb", 5, 1, 9, nil)
-		check(level == "snapshot", "it is given what is later than what it has read", merge(level, 5), both)
+		check(level == "snapshot", "it is given what is later than what it has read",
+			merge(level, 5), both)
 	}
-	check(false, "read for update", done(t, "snapshot ua wb", 7, 1, 9, saw{"a": 1}), done(t, "snapshot ub wa", 8, 1, 9, saw{"b": 0}))
+	check(false, "read for update", done(t, "snapshot ua wb", 7, 1, 9, saw{"a": 1}),
+		done(t, "snapshot ub wa", 8, 1, 9, saw{"b": 0}))
 
 	torn := done(t, "update ra rb wc", 8, 1, 9, saw{"a": 7, "b": 0})
 	torn.aborted = true
@@ -366,7 +374,11 @@ func TestExplained(t *testing.T) {
 	check(false, "it was 1", swap)
 	swap.swapped = true
 	check(true, "", swap)
-	check(false, "of an absent key", func() *operation { o := done(t, "cas b=0", 7, 1, 9, nil); o.swapped = true; return o }())
+	check(false, "of an absent key", func() *operation {
+		o := done(t, "cas b=0", 7, 1, 9, nil)
+		o.swapped = true
+		return o
+	}())
 }
 
 func TestJustified(t *testing.T) {

@@ -158,7 +158,8 @@ func site() string {
 	var names []string
 	for {
 		f, more := frames.Next()
-		if !strings.Contains(f.File, "/hooks/") && !strings.HasSuffix(f.File, "_test.go") && len(names) < 3 {
+		if !strings.Contains(f.File, "/hooks/") && !strings.HasSuffix(f.File, "_test.go") &&
+			len(names) < 3 {
 			_, name, _ := strings.Cut(filepath.Base(f.Function), ".")
 			name = name[strings.LastIndexByte(name, '.')+1:]
 			names = append(names, fmt.Sprintf("%s (%s:%d)", name, filepath.Base(f.File), f.Line))
@@ -258,8 +259,11 @@ func execute(sc *scenario, choose func(ready []int) int) *execution {
 	return executeStepwise(sc, false, func(_ *execution, ready []int) int { return choose(ready) })
 }
 
-func executeStepwise(sc *scenario, sites bool, choose func(x *execution, ready []int) int) (x *execution) {
-	s := &scheduler{objects: map[unsafe.Pointer]int{}, indexed: map[any]int{}, sites: sites, patience: sc.patience}
+func executeStepwise(
+	sc *scenario, sites bool, choose func(x *execution, ready []int) int,
+) (x *execution) {
+	s := &scheduler{objects: map[unsafe.Pointer]int{}, indexed: map[any]int{}, sites: sites,
+		patience: sc.patience}
 	x = &execution{scenario: sc, scheduler: s}
 	x.w, x.initial = sc.newWorld()
 	defer func() {

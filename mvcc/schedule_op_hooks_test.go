@@ -74,7 +74,8 @@ type act struct {
 
 var oneKeyKinds = map[string]opKind{
 	"load": opLoad, "store": opStore, "swap": opSwap, "loadOrStore": opLoadOrStore,
-	"loadAndDelete": opLoadAndDelete, "delete": opDelete, "cas": opCompareAndSwap, "compute": opCompute,
+	"loadAndDelete": opLoadAndDelete, "delete": opDelete, "cas": opCompareAndSwap,
+	"compute": opCompute,
 }
 
 // bareKinds are the operations of one word.
@@ -354,10 +355,11 @@ func (o *operation) update(w *world) {
 		}
 	}
 	if o.retry {
-		err := w.update(&TxOptions{Isolation: o.level.Isolation, MaxAttempts: 2}, func(in func(int) Tx[string, int]) {
-			o.saw = (&operation{}).fresh().saw // each attempt begins anew
-			body(in)
-		})
+		err := w.update(&TxOptions{Isolation: o.level.Isolation, MaxAttempts: 2},
+			func(in func(int) Tx[string, int]) {
+				o.saw = (&operation{}).fresh().saw // each attempt begins anew
+				body(in)
+			})
 		o.aborted = err != nil
 		return
 	}

@@ -84,7 +84,8 @@ func (sc *scenario) newWorld() (*world, state) {
 		opts.ReclaimWorkers = -1
 	}
 	indexed := slices.Contains(words, "indexed")
-	w := newWorld(opts, slices.Contains(words, "tables"), indexed || slices.Contains(words, "indexable"),
+	w := newWorld(opts, slices.Contains(words, "tables"), indexed ||
+		slices.Contains(words, "indexable"),
 		slices.Contains(words, "ordered"))
 	if indexed {
 		w.buildIndex()

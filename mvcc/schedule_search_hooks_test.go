@@ -69,7 +69,8 @@ func (x *explorer) run() (*execution, error) {
 		depth := 0
 		e := executeStepwise(x.scenario, false, func(e *execution, ready []int) int {
 			if depth > 0 && depth <= fresh && x.path[depth-1].event != e.events[depth-1] {
-				diverged = fmt.Errorf("not deterministic: step %d was %v, and is %v", depth, x.path[depth-1].event, e.events[depth-1])
+				diverged = fmt.Errorf("not deterministic: step %d was %v, and is %v", depth,
+					x.path[depth-1].event, e.events[depth-1])
 				return -1
 			}
 			if depth > 0 {

@@ -136,7 +136,8 @@ func (w *world) snapshot() (in func(key int) Reader[string, int], end func()) {
 	return func(key int) Reader[string, int] { return w.of[key].At(s) }, s.Close
 }
 
-func (w *world) snapshotAt(at uint64) (in func(key int) Reader[string, int], end func(), err error) {
+func (w *world) snapshotAt(at uint64) (in func(key int) Reader[string, int],
+	end func(), err error) {
 	if w.db == nil {
 		s, err := w.of[0].SnapshotAt(at)
 		return func(int) Reader[string, int] { return s }, s.Close, err
@@ -146,7 +147,9 @@ func (w *world) snapshotAt(at uint64) (in func(key int) Reader[string, int], end
 }
 
 // begin begins a transaction, which may watch from the first.
-func (w *world) begin(opts *TxOptions, watched bool) (in func(key int) Tx[string, int], commit func() error) {
+func (w *world) begin(
+	opts *TxOptions, watched bool,
+) (in func(key int) Tx[string, int], commit func() error) {
 	revoked := 0
 	if watched {
 		revoked = maxRevocations

@@ -119,7 +119,9 @@ func (m *Map[K, V]) touches(s *schema[K, V], base, v *version[K, V], pinned bool
 
 // writeIndexed is write for a table with indexes that have to change: in a transaction. It
 // panics with a *UniqueError if a unique index does not allow it.
-func (m *Map[K, V]) writeIndexed(v *version[K, V], cond condition[K, V]) (base *version[K, V], written bool) {
+func (m *Map[K, V]) writeIndexed(
+	v *version[K, V], cond condition[K, V],
+) (base *version[K, V], written bool) {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt}
 	err := m.db.Update(background, opts, func(tx DBTx) error {
 		own := m.inside(tx)
@@ -147,6 +149,8 @@ func (m *Map[K, V]) writeIndexed(v *version[K, V], cond condition[K, V]) (base *
 }
 
 // updateIndexed is Update for a table with indexes.
-func (m *Map[K, V]) updateIndexed(ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error) error {
+func (m *Map[K, V]) updateIndexed(
+	ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error,
+) error {
 	return m.db.Update(ctx, opts, func(tx DBTx) error { return fn(m.inside(tx)) })
 }

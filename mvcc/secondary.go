@@ -68,19 +68,26 @@ type IndexOptions struct {
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an
 // ordered table. [DB.Stats] counts an index as a table.
-func NewIndex[I, K comparable, V any](m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+func NewIndex[I, K comparable, V any](
+	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
+) (*Index[I, K, V], error) {
 	return newIndexOf(m, "NewIndex", name, nil, keys, opts)
 }
 
 // NewOrderedIndex is [NewIndex] for an index whose keys have an order, that of Go's operators:
 // records can be found by ranges as well, see [Index.Ascend].
-func NewOrderedIndex[I cmp.Ordered, K comparable, V any](m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
+	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
+) (*Index[I, K, V], error) {
 	return newIndexOf(m, "NewOrderedIndex", name, cmp.Compare[I], keys, opts)
 }
 
 // NewOrderedIndexFunc is [NewOrderedIndex] with an order of one's own, see [NewOrderedFunc] for
 // what compare has to be.
-func NewOrderedIndexFunc[I, K comparable, V any](m *Map[K, V], name string, compare func(a, b I) int, keys func(key K, value V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+func NewOrderedIndexFunc[I, K comparable, V any](
+	m *Map[K, V], name string, compare func(a, b I) int, keys func(key K, value V) []I,
+	opts *IndexOptions,
+) (*Index[I, K, V], error) {
 	if compare == nil {
 		panic("mvcc: NewOrderedIndexFunc: compare is nil")
 	}
@@ -162,7 +169,9 @@ func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.
 }
 
 // between returns an iterator over the records of a range of entries.
-func (ix *Index[I, K, V]) between(r Reader[K, V], part Range[entry[I, K]], down bool) iter.Seq2[K, V] {
+func (ix *Index[I, K, V]) between(
+	r Reader[K, V], part Range[entry[I, K]], down bool,
+) iter.Seq2[K, V] {
 	return ix.records(r, func(in window[K], visit func(K) bool) {
 		for e := range along(see(in, ix.entries), part, down) {
 			if !visit(e.key) {
@@ -173,7 +182,9 @@ func (ix *Index[I, K, V]) between(r Reader[K, V], part Range[entry[I, K]], down 
 }
 
 // records returns an iterator over the records, as r sees them, whose keys find passes to visit.
-func (ix *Index[I, K, V]) records(r Reader[K, V], find func(in window[K], visit func(K) bool)) iter.Seq2[K, V] {
+func (ix *Index[I, K, V]) records(
+	r Reader[K, V], find func(in window[K], visit func(K) bool),
+) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		in, by := window[K]{}, r
 		switch r := r.(type) {
@@ -212,7 +223,8 @@ func (ix *Index[I, K, V]) records(r Reader[K, V], find func(in window[K], visit 
 }
 
 func (ix *Index[I, K, V]) tooNew() {
-	panic(fmt.Sprintf("mvcc: index %q was not complete when the snapshot or transaction began", ix.name))
+	panic(fmt.Sprintf("mvcc: index %q was not complete when the snapshot or transaction began",
+		ix.name))
 }
 
 func (ix *Index[I, K, V]) checkOf(m *Map[K, V]) {

@@ -25,7 +25,9 @@ func TestIndexWaitsForInsert(t *testing.T) {
 		x.build(t)
 		built.Store(true)
 	}()
-	require.Eventually(t, func() bool { return built.Load() || standing("passLocks") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return built.Load() || standing("passLocks")
+	}, patience, time.Millisecond)
 	require.False(t, built.Load())
 	inserter.finish()
 	<-done

@@ -28,7 +28,9 @@ type collation[I, K comparable] struct {
 	keysOfThem [2]hasher[K]
 }
 
-func newCollation[I, K comparable](byIndex func(a, b I) int, byKey func(a, b K) int) *collation[I, K] {
+func newCollation[I, K comparable](
+	byIndex func(a, b I) int, byKey func(a, b K) int,
+) *collation[I, K] {
 	return &collation[I, K]{byIndex, byKey,
 		[2]hasher[I]{newHasher[I](), newHasher[I]()}, [2]hasher[K]{newHasher[K](), newHasher[K]()}}
 }
@@ -80,7 +82,9 @@ func (c *collation[I, K]) compare(a, b entry[I, K]) int {
 }
 
 // collate compares x and y by compare, or by their hashes, and by another hash.
-func collate[T comparable](compare func(a, b T) int, other *hasher[T], hashX, hashY uint64, x, y T) int {
+func collate[T comparable](
+	compare func(a, b T) int, other *hasher[T], hashX, hashY uint64, x, y T,
+) int {
 	switch {
 	case compare != nil:
 		return compare(x, y)

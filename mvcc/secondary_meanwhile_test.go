@@ -22,7 +22,9 @@ func TestIndexConflicts(t *testing.T) {
 			func(x *indexing) { x.m.Store(1, 1<<3|7) }, func(x *indexing) { x.m.Store(2, 2<<3|7) }},
 		{"range", func(x *indexing, tx Tx[int, int]) { collected(x.sizes.Ascend(tx, From(2).UpTo(4))) },
 			func(x *indexing) { x.m.Store(9, 4<<3) }, func(x *indexing) { x.m.Store(9, 5<<3) }},
-		{"first of a range", func(x *indexing, tx Tx[int, int]) { first(x.ranks.Ascend(tx, Range[int]{})) },
+		{"first of a range", func(x *indexing, tx Tx[int, int]) {
+			first(x.ranks.Ascend(tx, Range[int]{}))
+		},
 			func(x *indexing) { x.m.Store(9, 9<<3) }, func(x *indexing) { x.m.Delete(1) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

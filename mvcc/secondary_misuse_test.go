@@ -28,16 +28,30 @@ func TestIndexMisuse(t *testing.T) {
 	defer alone.Close()
 	other := NewTable[int, int](x.db, "other", nil)
 	for want, call := range map[string]func(){
-		"NewIndex: the map is not a table":             func() { _, _ = NewIndex(alone, "a", tagsOf, nil) },
-		"NewIndex: the name is empty":                  func() { _, _ = NewIndex(x.m, "", tagsOf, nil) },
-		"NewOrderedIndex: keys is nil":                 func() { _, _ = NewOrderedIndex[int](x.m, "a", nil, nil) },
-		"NewOrderedIndexFunc: compare is nil":          func() { _, _ = NewOrderedIndexFunc(x.m, "a", nil, tagsOf, nil) },
-		`an index or table "records/tags" already`:     func() { _, _ = NewIndex(x.m, "tags", tagsOf, nil) },
+		"NewIndex: the map is not a table": func() {
+			_, _ = NewIndex(alone, "a", tagsOf, nil)
+		},
+		"NewIndex: the name is empty": func() { _, _ = NewIndex(x.m, "", tagsOf, nil) },
+		"NewOrderedIndex: keys is nil": func() {
+			_, _ = NewOrderedIndex[int](x.m, "a", nil, nil)
+		},
+		"NewOrderedIndexFunc: compare is nil": func() {
+			_, _ = NewOrderedIndexFunc(x.m, "a", nil, tagsOf, nil)
+		},
+		`an index or table "records/tags" already`: func() {
+			_, _ = NewIndex(x.m, "tags", tagsOf, nil)
+		},
 		`the reader is not one of table "records"`:     func() { x.tags.First(other, 1) },
 		"index \"tags\": the reader is a mvcc.wrapped": func() { x.tags.First(wrapped{}, 1) },
 		`index "tags" has no order`:                    func() { x.tags.Ascend(x.m, From(1)) },
-		"the Map is a zero value":                      func() { _, _ = NewIndex(&Map[int, int]{}, "a", tagsOf, nil) },
-		"transaction or snapshot has ended":            func() { s := x.m.Snapshot(); s.Close(); x.tags.First(s, 1) },
+		"the Map is a zero value": func() {
+			_, _ = NewIndex(&Map[int, int]{}, "a", tagsOf, nil)
+		},
+		"transaction or snapshot has ended": func() {
+			s := x.m.Snapshot()
+			s.Close()
+			x.tags.First(s, 1)
+		},
 	} {
 		func() {
 			defer func() { require.Contains(t, fmt.Sprint(recover()), want) }()
@@ -83,7 +97,8 @@ func TestIndexesAreCollected(t *testing.T) {
 	watch := func(x *indexing) {
 		tags, single, m := weak.Make(x.tags.entries), weak.Make(x.single.unique), weak.Make(x.m)
 		gone = append(gone, func() bool {
-			return tags.Value() == nil && single.Value() == nil && (m.Value() == nil || !m.Value().closed.Load())
+			return tags.Value() == nil && single.Value() == nil &&
+				(m.Value() == nil || !m.Value().closed.Load())
 		})
 	}
 	x := &indexing{db: db, m: NewTable[int, int](db, "records", nil)}

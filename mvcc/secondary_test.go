@@ -51,7 +51,9 @@ func (x *indexing) build(t require.TestingT) {
 	x.tags, err[0] = NewIndex(x.m, "tags", tagsOf, nil)
 	x.sizes, err[1] = NewOrderedIndex(x.m, "sizes", numberOf, nil)
 	x.single, err[2] = NewIndex(x.m, "single", numberIfAny, unique)
-	x.ranks, err[3] = NewOrderedIndexFunc(x.m, "ranks", func(a, b int) int { return cmp.Compare(b, a) }, numberIfAny, unique)
+	x.ranks, err[3] = NewOrderedIndexFunc(x.m, "ranks", func(a, b int) int {
+		return cmp.Compare(b, a)
+	}, numberIfAny, unique)
 	for _, err := range err {
 		require.NoError(t, err)
 	}
@@ -87,7 +89,9 @@ func (x *indexing) check(t require.TestingT, r Reader[int, int]) {
 	all := collected(r.All())
 	slices.SortFunc(all, byKey)
 	bySize := slices.Clone(all)
-	slices.SortStableFunc(bySize, func(a, b keyValue) int { return cmp.Compare(a.value>>3, b.value>>3) })
+	slices.SortStableFunc(bySize, func(a, b keyValue) int {
+		return cmp.Compare(a.value>>3, b.value>>3)
+	})
 	var ranked []keyValue
 	for tag := range 4 {
 		var want []keyValue
@@ -110,9 +114,13 @@ func (x *indexing) check(t require.TestingT, r Reader[int, int]) {
 	require.Empty(t, collected(x.single.Get(r, 1000)))
 	got := collected(x.sizes.Ascend(r, Range[int]{}))
 	require.Equal(t, len(bySize), len(got))
-	sorted := slices.IsSortedFunc(got, func(a, b keyValue) int { return cmp.Compare(a.value>>3, b.value>>3) })
+	sorted := slices.IsSortedFunc(got, func(a, b keyValue) int {
+		return cmp.Compare(a.value>>3, b.value>>3)
+	})
 	require.True(t, sorted)
-	byBoth := func(a, b keyValue) int { return cmp.Or(cmp.Compare(a.value>>3, b.value>>3), byKey(a, b)) }
+	byBoth := func(a, b keyValue) int {
+		return cmp.Or(cmp.Compare(a.value>>3, b.value>>3), byKey(a, b))
+	}
 	slices.SortFunc(got, byBoth)
 	require.Equal(t, bySize, got)
 	require.Equal(t, ranked, collected(x.ranks.Descend(r, Range[int]{})))
@@ -152,7 +160,8 @@ func TestIndexes(t *testing.T) {
 		key := rapid.IntRange(0, 5)
 		// Only a record of number n or 0 has value n, but where uniqueness is to be broken.
 		value := func(rt *rapid.T, key int) int {
-			return rapid.SampledFrom([]int{0, key + 1}).Draw(rt, "number")<<3 | rapid.IntRange(0, 7).Draw(rt, "tags")
+			return rapid.SampledFrom([]int{0, key + 1}).Draw(rt, "number")<<3 | rapid.IntRange(0,
+				7).Draw(rt, "tags")
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(rt *rapid.T) {
@@ -309,16 +318,17 @@ func TestIndexesBesideWriters(t *testing.T) {
 							x.m.Compute(k, func(old int, _ bool) (int, ComputeOp) { return old ^ 1, UpdateOp })
 						default:
 							level := []Level{LevelSerializable, LevelSnapshot}[rng.IntN(2)]
-							err := x.m.Update(bg, &TxOptions{Isolation: level, MaxAttempts: 1 << 30}, func(tx Tx[int, int]) error {
-								tx.Set(k, v)
-								other := rng.IntN(keys)
-								if rng.IntN(2) == 0 {
-									tx.Get(other)
-								}
-								tx.Merge(other, func(old int, _ bool) int { return old ^ 2 })
-								tx.Delete(rng.IntN(keys))
-								return nil
-							})
+							err := x.m.Update(bg, &TxOptions{Isolation: level, MaxAttempts: 1 << 30},
+								func(tx Tx[int, int]) error {
+									tx.Set(k, v)
+									other := rng.IntN(keys)
+									if rng.IntN(2) == 0 {
+										tx.Get(other)
+									}
+									tx.Merge(other, func(old int, _ bool) int { return old ^ 2 })
+									tx.Delete(rng.IntN(keys))
+									return nil
+								})
 							if err != nil {
 								panic(err)
 							}

@@ -33,17 +33,25 @@ func TestSelfConflict(t *testing.T) {
 			CompareAndSwap(m, "k", old, old+1)
 			return nil
 		}},
-		"Update": {nil, get, func(m *Map[string, int]) error { return m.Update(bg, nil, increment("k")) }},
+		"Update": {nil, get, func(m *Map[string, int]) error {
+			return m.Update(bg, nil, increment("k"))
+		}},
 		"Update of several": {nil, get, func(m *Map[string, int]) error {
-			return m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("l", 1); return increment("k")(tx) })
+			return m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Set("l", 1)
+				return increment("k")(tx)
+			})
 		}},
 		"Commit": {nil, get, func(m *Map[string, int]) error {
 			tx := m.Begin(nil)
 			tx.Set("k", 1)
 			return tx.Commit()
 		}},
-		"a scan":         {nil, scan, func(m *Map[string, int]) error { m.Store("l", 0); return nil }},
-		"level snapshot": {snapshot, get, func(m *Map[string, int]) error { m.Store("own", 0); return nil }},
+		"a scan": {nil, scan, func(m *Map[string, int]) error { m.Store("l", 0); return nil }},
+		"level snapshot": {snapshot, get, func(m *Map[string, int]) error {
+			m.Store("own", 0)
+			return nil
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMap[string, int](t, still())
@@ -79,7 +87,10 @@ func TestNoSelfConflict(t *testing.T) {
 		}
 		m.Store("unread", calls)
 		tx.Merge("unread", add(1))
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("other", 1); return nil }))
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+			tx.Set("other", 1)
+			return nil
+		}))
 		return increment("k")(tx)
 	}))
 	require.Equal(t, 6, calls)
@@ -169,17 +180,31 @@ func TestOwnKey(t *testing.T) {
 	for name, call := range map[string]func(m *Map[string, int]){
 		"Compute": func(m *Map[string, int]) { m.Merge("k", bump(m)) },
 		"Compute in Compute": func(m *Map[string, int]) {
-			m.Merge("k", func(int, bool) int { n++; m.Merge("k", func(int, bool) int { return n }); return n })
+			m.Merge("k", func(int, bool) int {
+				n++
+				m.Merge("k", func(int, bool) int { return n })
+				return n
+			})
 		},
-		"DeleteFunc": func(m *Map[string, int]) { m.DeleteFunc(func(string, int) bool { n++; m.Store("k", n); return true }) },
+		"DeleteFunc": func(m *Map[string, int]) {
+			m.DeleteFunc(func(string, int) bool { n++; m.Store("k", n); return true })
+		},
 		"Tx.Merge, alone": func(m *Map[string, int]) {
 			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("k", bump(m)); return nil })
 		},
 		"Tx.Merge": func(m *Map[string, int]) {
-			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("k", bump(m)); tx.Merge("l", bump(m)); return nil })
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Merge("k", bump(m))
+				tx.Merge("l", bump(m))
+				return nil
+			})
 		},
 		"Tx.Merge and a read": func(m *Map[string, int]) {
-			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Get("l"); tx.Merge("k", bump(m)); return nil })
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Get("l")
+				tx.Merge("k", bump(m))
+				return nil
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,8 @@ import (
 // operations on the same keys. Under a lock that a commit holds nobody would get
 // through any, and the test would hang.
 
-var sleepFor = flag.Duration("sleep", 100*time.Millisecond, "for how long the sleeping committer is held at each step")
+var sleepFor = flag.Duration("sleep", 100*time.Millisecond,
+	"for how long the sleeping committer is held at each step")
 
 // awakeOps is how many operations each of the others must complete meanwhile.
 const awakeOps = 100
@@ -80,7 +81,8 @@ var sleepers = []sleeper{
 			tx.Set("a", sum)
 			return tx.Commit()
 		},
-		points: []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated},
+		points: []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative,
+			hooks.Validated},
 	},
 	{
 		name:  "put-only batch of 3 keys",
@@ -113,7 +115,8 @@ var sleepers = []sleeper{
 			tx.Set("a", value+1)
 			return tx.Commit()
 		},
-		points: []hooks.Point{hooks.CommitEntries, hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Published, hooks.Finalized},
+		points: []hooks.Point{hooks.CommitEntries, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
+			hooks.Published, hooks.Finalized},
 	},
 }
 
@@ -134,13 +137,15 @@ func TestSleepingCommitter(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		hold = min(hold, 10*time.Millisecond)
 	}
-	table := fmt.Sprintf("%-36s %-15s %12s %12s %12s %10s", "sleeper", "held at", "reads", "overwrites", "other keys", "ops")
+	table := fmt.Sprintf("%-36s %-15s %12s %12s %12s %10s", "sleeper", "held at", "reads",
+		"overwrites", "other keys", "ops")
 	for _, s := range sleepers {
 		for _, p := range s.points {
 			t.Run(s.name+"/"+p.String(), func(t *testing.T) { table += "\n" + s.hold(t, p, hold) })
 		}
 	}
-	t.Logf("longest single operation while one committer is held for %v at each step:\n%s", hold, table)
+	t.Logf("longest single operation while one committer is held for %v at each step:\n%s", hold,
+		table)
 }
 
 // hold runs one sleeper and eight others, and returns a row of the table.
@@ -241,7 +246,8 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 	before.Close()
 	checkQuiet(t, m)
 	ms := func(d *atomic.Int64) string { return fmt.Sprintf("%.2f ms", float64(d.Load())/1e6) }
-	return fmt.Sprintf("%-36s %-15v %12s %12s %12s %10d", s.name, p, ms(&worst.read), ms(&worst.overwrite), ms(&worst.other), total)
+	return fmt.Sprintf("%-36s %-15v %12s %12s %12s %10d", s.name, p, ms(&worst.read),
+		ms(&worst.overwrite), ms(&worst.other), total)
 }
 
 // Readers push a sleeper's epoch ahead of them, again and again. That is no sign

@@ -46,12 +46,14 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
 	m.check()
 	if now := m.slots.Now(); epoch.Epoch(at) > now {
-		return Snapshot[K, V]{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d", ErrEpochGone, at, now)
+		return Snapshot[K, V]{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d",
+			ErrEpochGone, at, now)
 	}
 	st, gen := m.take()
 	if !m.slots.BeginAt(st.slot, epoch.Epoch(at)) {
 		m.give(st, gen)
-		return Snapshot[K, V]{}, fmt.Errorf("%w: epoch %d is before %d, the oldest that is complete", ErrEpochGone, at, m.slots.Bound())
+		return Snapshot[K, V]{}, fmt.Errorf("%w: epoch %d is before %d, the oldest that is complete",
+			ErrEpochGone, at, m.slots.Bound())
 	}
 	st.trace(gen)
 	return Snapshot[K, V]{st, gen}, nil
@@ -132,7 +134,9 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 }
 
 // each returns an iterator over what is visible of the keys that scan visits.
-func (s Snapshot[K, V]) each(scan func(visit func(place[K, V], *version[K, V]) bool) (all bool)) iter.Seq2[K, V] {
+func (s Snapshot[K, V]) each(
+	scan func(visit func(place[K, V], *version[K, V]) bool) (all bool),
+) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		s.check()
 		at := s.st.epoch()

@@ -175,8 +175,9 @@ func describe(gauge, counter func(field, metric, help string)) {
 	counter("Reinstalled", "reinstalled_total", "Attempts that followed an abort by another writer.")
 	counter("Claims", "claims_total", "Claims on keys that were granted to transactions that had "+
 		"lost often.")
-	counter("ExpiredClaims", "expired_claims_total", "Claims that were taken away because they took too "+
-		"long.")
+	counter("ExpiredClaims", "expired_claims_total",
+		"Claims that were taken away because they took too "+
+			"long.")
 	counter("Deferred", "deferred_commits_total", "How often a commit waited for the end of "+
 		"another's claim.")
 	gauge("HeldClaims", "held_claims", "Claims that are granted.")
@@ -187,8 +188,9 @@ func describe(gauge, counter func(field, metric, help string)) {
 	gauge("Watches", "watches", "Watches, and channels of Changed, that are open.")
 	gauge("WatchLag", "watch_lag_epochs", "Epochs that those who watch were not told of yet.")
 	gauge("WatchWaiting", "watch_waiting_changes", "Changes that wait for the loops of watches.")
-	counter("Gaps", "watch_gaps_total", "Watches that ended because something was too slow: the loop, "+
-		"or the goroutine that serves all of them.")
+	counter("Gaps", "watch_gaps_total",
+		"Watches that ended because something was too slow: the loop, "+
+			"or the goroutine that serves all of them.")
 	counter("Backups", "backups_total", "Complete backups.")
 	gauge("BackupAge", "backup_age_seconds", "How long ago the last backup was complete, 0 if "+
 		"there was none.")
@@ -288,7 +290,8 @@ func (c *core[K, V]) sizes() (s mapSizes) {
 }
 
 func (s *Stats) setConflicts(of [ConflictWrite + 1]uint64) {
-	s.ReadConflicts, s.ScanConflicts, s.WriteConflicts = of[ConflictRead], of[ConflictScan], of[ConflictWrite]
+	s.ReadConflicts, s.ScanConflicts, s.WriteConflicts = of[ConflictRead], of[ConflictScan],
+		of[ConflictWrite]
 	s.Conflicts = s.ReadConflicts + s.ScanConflicts + s.WriteConflicts
 }
 

@@ -92,7 +92,8 @@ func TestStatsCount(t *testing.T) {
 
 // Between two ticks the versions of large transactions are counted too.
 func TestStatsCountLargeTransactions(t *testing.T) {
-	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 1000, PruneThreshold: countMax})
+	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 1000,
+		PruneThreshold: countMax})
 	s := m.Snapshot()
 	defer s.Close()
 	for round := range 50 {
@@ -108,7 +109,8 @@ func TestStatsCountLargeTransactions(t *testing.T) {
 
 // Nor do they drift when many goroutines write and prune the same keys.
 func TestStatsDoNotDrift(t *testing.T) {
-	for _, opts := range []*Options{nil, brisk(), {ReclaimWorkers: 3, ReclaimQueue: 4, ReclaimInterval: time.Millisecond}, {ReclaimWorkers: -1}} {
+	for _, opts := range []*Options{nil, brisk(), {ReclaimWorkers: 3, ReclaimQueue: 4,
+		ReclaimInterval: time.Millisecond}, {ReclaimWorkers: -1}} {
 		m := newMap[int, int](t, opts)
 		c := newCrew(t)
 		c.run(4, func(who int) error {
@@ -151,7 +153,8 @@ func TestStatsDoNotDrift(t *testing.T) {
 func TestStatsCountConflictsByKind(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("a", 1)
-	for kind, opts := range map[ConflictKind]*TxOptions{ConflictRead: serializable, ConflictScan: serializable, ConflictWrite: snapshot} {
+	for kind, opts := range map[ConflictKind]*TxOptions{ConflictRead: serializable,
+		ConflictScan: serializable, ConflictWrite: snapshot} {
 		old := m.Stats()
 		tx := m.Begin(opts)
 		if kind == ConflictScan {
@@ -166,7 +169,8 @@ func TestStatsCountConflictsByKind(t *testing.T) {
 		require.ErrorAs(t, tx.Commit(), &c)
 		require.Equal(t, kind, c.Kind)
 		d := m.Stats().Sub(old)
-		got := map[ConflictKind]uint64{ConflictRead: d.ReadConflicts, ConflictScan: d.ScanConflicts, ConflictWrite: d.WriteConflicts}
+		got := map[ConflictKind]uint64{ConflictRead: d.ReadConflicts, ConflictScan: d.ScanConflicts,
+			ConflictWrite: d.WriteConflicts}
 		want := map[ConflictKind]uint64{ConflictRead: 0, ConflictScan: 0, ConflictWrite: 0}
 		want[kind] = 1
 		require.Equal(t, want, got)
@@ -248,7 +252,8 @@ func TestStatsBytes(t *testing.T) {
 }
 
 func TestAllocated(t *testing.T) {
-	for n, want := range map[uintptr]uint64{1: 8, 8: 8, 17: 24, 32: 32, 33: 48, 48: 48, 100: 112, 128: 128, 250: 256, 500: 512, 1000: 1024} {
+	for n, want := range map[uintptr]uint64{1: 8, 8: 8, 17: 24, 32: 32, 33: 48, 48: 48, 100: 112,
+		128: 128, 250: 256, 500: 512, 1000: 1024} {
 		require.Equal(t, want, allocated(n), "%d bytes", n)
 	}
 }

@@ -127,7 +127,8 @@ func TestCounters(t *testing.T) {
 		c := newCrew(t)
 		c.run(workers, func(who int) error {
 			for i := range rounds {
-				opts := &TxOptions{MaxAttempts: 1 << 30, Isolation: []Level{LevelSerializable, LevelSnapshot}[i%2]}
+				opts := &TxOptions{MaxAttempts: 1 << 30, Isolation: []Level{LevelSerializable,
+					LevelSnapshot}[i%2]}
 				err := m.Update(bg, opts, func(tx Tx[int, int]) error {
 					for key := range 2 {
 						value, _ := tx.Get(key)
@@ -242,7 +243,8 @@ func TestMonotonicReads(t *testing.T) {
 		}
 		return nil
 	})
-	w.loop(1, func(_, round int) error { m.Store("third", round); return nil }) // makes it validate in vain
+	// makes it validate in vain
+	w.loop(1, func(_, round int) error { m.Store("third", round); return nil })
 	readers.loop(3, func(who, round int) error {
 		load := m.Load
 		if who == 0 {
@@ -261,7 +263,10 @@ func TestMonotonicReads(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, func() bool { v, _ := m.Load("second"); return v == rounds || w.ended() }, "the writer stands still")
+	eventually(t, func() bool {
+		v, _ := m.Load("second")
+		return v == rounds || w.ended()
+	}, "the writer stands still")
 	w.finish(t)
 	readers.finish(t)
 	checkQuiet(t, m)

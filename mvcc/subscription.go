@@ -79,7 +79,9 @@ const defaultBuffer = 1 << 16
 //
 // Making an index, see [NewIndex], writes all records of the table again: they are changes.
 // [Map.Close] does not end a watch.
-func (m *Map[K, V]) Watch(ctx context.Context, opts *WatchOptions[K, V]) iter.Seq2[Commit[K, V], error] {
+func (m *Map[K, V]) Watch(
+	ctx context.Context, opts *WatchOptions[K, V],
+) iter.Seq2[Commit[K, V], error] {
 	m.check()
 	var o WatchOptions[K, V]
 	if opts != nil {
@@ -258,7 +260,8 @@ func newSubscription[C any](
 	if buffer == 0 {
 		buffer = defaultBuffer
 	}
-	return &subscription[C]{ctx: ctx, hub: h, of: of, limit: buffer, pick: pick, ready: make(chan struct{}, 1)}
+	return &subscription[C]{ctx: ctx, hub: h, of: of, limit: buffer, pick: pick,
+		ready: make(chan struct{}, 1)}
 }
 
 // begin begins the watch, see [hub.begin].

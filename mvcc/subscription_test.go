@@ -31,7 +31,8 @@ func (r *replica[K]) apply(at uint64, changes []Change[K, int], summary bool) er
 	for _, c := range changes {
 		old, had := r.have[c.Key]
 		if met[c.Key] || had != c.Had || old != c.Old || !c.Had && !c.Has {
-			return fmt.Errorf("commit %d: change %+v of a key that had %d, %t, met before: %t", at, c, old, had, met[c.Key])
+			return fmt.Errorf("commit %d: change %+v of a key that had %d, %t, met before: %t", at, c,
+				old, had, met[c.Key])
 		}
 		met[c.Key] = true
 		if delete(r.have, c.Key); c.Has {
@@ -82,7 +83,10 @@ func TestWatch(t *testing.T) {
 				return nil
 			}))
 			m.Delete(78)
-			require.ErrorIs(t, m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Set(9, 9); return errStop }), errStop)
+			require.ErrorIs(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+				tx.Set(9, 9)
+				return errStop
+			}), errStop)
 			m.Store(3, 3) // the same value is a change
 			m.Clear()
 			m.Compute(5, func(int, bool) (int, ComputeOp) { return 5, UpdateOp })
@@ -101,7 +105,8 @@ func TestWatch(t *testing.T) {
 				}
 			}
 			slices.SortFunc(got[1], func(a, b Change[int, int]) int { return a.Key - b.Key })
-			require.Equal(t, []Change[int, int]{{1, 0, 100, false, true}, {2, 22, 0, true, false}, {3, 0, 3, false, true}}, got[1])
+			require.Equal(t, []Change[int, int]{{1, 0, 100, false, true}, {2, 22, 0, true, false},
+				{3, 0, 3, false, true}}, got[1])
 			require.Len(t, got, 5)
 			require.Equal(t, maps.Collect(m.All()), r.have)
 			require.Panics(t, func() {
@@ -128,7 +133,10 @@ func TestWatchDB(t *testing.T) {
 		a.Store(7, 7)
 		whole := db.Watch(t.Context(), &DBWatchOptions{Since: s})
 		s.Close()
-		ranged := a.Watch(t.Context(), &WatchOptions[int, int]{Keys: From(10).Before(20), Match: func(k int) bool { return k%2 == 0 }})
+		ranged := a.Watch(t.Context(), &WatchOptions[int, int]{Keys: From(10).Before(20),
+			Match: func(k int) bool {
+				return k%2 == 0
+			}})
 		b := NewTable[int, int](db, "b", nil)
 		var at uint64
 		require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
@@ -167,7 +175,8 @@ func TestWatchDB(t *testing.T) {
 		}
 		for c, err := range ranged {
 			require.NoError(t, err)
-			require.Equal(t, Commit[int, int]{Epoch: at, Changes: []Change[int, int]{{10, 0, 1, false, true}}}, c)
+			require.Equal(t, Commit[int, int]{Epoch: at,
+				Changes: []Change[int, int]{{10, 0, 1, false, true}}}, c)
 			break
 		}
 		require.Nil(t, db.root.shared.hub.work.Load(), "its goroutine ends with the last watch")
@@ -307,7 +316,8 @@ func TestWatchBesideWriters(t *testing.T) {
 							return nil
 						})
 					default:
-						_ = db.Update(ctx, &TxOptions{Isolation: []Level{LevelSerializable, LevelSnapshot}[r.IntN(2)]}, func(tx DBTx) error {
+						_ = db.Update(ctx, &TxOptions{Isolation: []Level{LevelSerializable,
+							LevelSnapshot}[r.IntN(2)]}, func(tx DBTx) error {
 							x, y := a.In(tx), b.In(tx)
 							v, _ := x.Get(from)
 							w, _ := y.Get(to)
@@ -390,16 +400,19 @@ func TestWatchMisuse(t *testing.T) {
 	require.PanicsWithValue(t, "mvcc: Watch: Buffer is -1, want 0 or more", func() {
 		m.Watch(bg, &WatchOptions[int, int]{Buffer: -1})
 	})
-	require.Panics(t, func() { m.Watch(bg, &WatchOptions[int, int]{Keys: From(1)}) }, "its keys have no order")
+	require.Panics(t, func() {
+		m.Watch(bg, &WatchOptions[int, int]{Keys: From(1)})
+	}, "its keys have no order")
 	require.Panics(t, func() { m.Snapshot().RangeChanged(bg, From(1)) })
 	require.Panics(t, func() { new(Map[int, int]).Watch(bg, nil) })
 	require.Panics(t, func() { s.Diff(m.Snapshot()) })
 	a, b := NewDB(nil), NewDB(nil)
 	defer a.Close()
 	defer b.Close()
-	require.PanicsWithValue(t, "mvcc: Watch: DBWatchOptions.Since is a snapshot of another database", func() {
-		a.Watch(bg, &DBWatchOptions{Since: b.Snapshot()})
-	})
+	require.PanicsWithValue(t, "mvcc: Watch: DBWatchOptions.Since is a snapshot of another database",
+		func() {
+			a.Watch(bg, &DBWatchOptions{Since: b.Snapshot()})
+		})
 	closed := a.Snapshot()
 	closed.Close()
 	require.Panics(t, func() { a.Watch(bg, &DBWatchOptions{Since: closed}) })

@@ -90,7 +90,8 @@ func TestNothingIsOpenWhileGivingWay(t *testing.T) {
 			done := make(chan error)
 			go func() {
 				b := bid{ctx: bg, gave: gave}
-				done <- m.retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict[string]), increment("k"))
+				done <- m.retry(LevelSerializable, DefaultMaxAttempts, &b,
+					new(conflict[string]), increment("k"))
 			}()
 			synctest.Wait()
 			require.Zero(t, m.Stats().LiveTx)

@@ -127,7 +127,11 @@ func TestEnded(t *testing.T) {
 		"read-only":      func(tx Tx[string, int]) { tx.Get("x"); require.NoError(t, tx.Commit()) },
 		"rolled back":    func(tx Tx[string, int]) { tx.Set("x", 1); tx.Rollback() },
 		"rolled back, 2": func(tx Tx[string, int]) { tx.Rollback(); tx.Rollback() },
-		"committed copy": func(tx Tx[string, int]) { other := tx; other.Set("x", 1); require.NoError(t, other.Commit()) },
+		"committed copy": func(tx Tx[string, int]) {
+			other := tx
+			other.Set("x", 1)
+			require.NoError(t, other.Commit())
+		},
 		"conflict": func(tx Tx[string, int]) {
 			tx.Get("x")
 			tx.Set("x", 1)

@@ -89,7 +89,8 @@ func (tx Tx[K, V]) notUnique() error {
 		return cmp.Or(cmp.Compare(a.ix.(unique).named(), b.ix.(unique).named()),
 			cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)))
 	})
-	return first.ix.(unique).notUnique(DBTx{any(tx).(Tx[none, none])}, first.key, tx.st.extra.of[first][0])
+	return first.ix.(unique).notUnique(DBTx{any(tx).(Tx[none, none])}, first.key,
+		tx.st.extra.of[first][0])
 }
 
 func (ix *Index[I, K, V]) notUnique(tx DBTx, key, record any) error {

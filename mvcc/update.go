@@ -81,7 +81,9 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 
 // UpdateValue is [Map.Update] for a function that returns a value. It returns the value of
 // the attempt that was committed, or the zero value and an error.
-func UpdateValue[K comparable, V, R any](ctx context.Context, m *Map[K, V], opts *TxOptions, fn func(tx Tx[K, V]) (R, error)) (R, error) {
+func UpdateValue[K comparable, V, R any](
+	ctx context.Context, m *Map[K, V], opts *TxOptions, fn func(tx Tx[K, V]) (R, error),
+) (R, error) {
 	if fn == nil {
 		panic("mvcc: UpdateValue: fn is nil")
 	}
@@ -98,7 +100,9 @@ func UpdateValue[K comparable, V, R any](ctx context.Context, m *Map[K, V], opts
 }
 
 // retry makes the second and all further attempts of Update.
-func (m *Map[K, V]) retry(level Level, attempts int, b *bid, c *conflict[K], fn func(tx Tx[K, V]) error) error {
+func (m *Map[K, V]) retry(
+	level Level, attempts int, b *bid, c *conflict[K], fn func(tx Tx[K, V]) error,
+) error {
 	defer b.end()
 	for n := 1; n < attempts; n++ {
 		if !b.wait() {
@@ -148,7 +152,9 @@ func endOf(ctx context.Context) error {
 
 // attempt runs fn in a transaction once. It returns ok if it committed, an error
 // if there is nothing to try again, and neither, having set c, after a conflict.
-func (m *Map[K, V]) attempt(level Level, b *bid, fn func(tx Tx[K, V]) error, c *conflict[K]) (ok bool, err error) {
+func (m *Map[K, V]) attempt(
+	level Level, b *bid, fn func(tx Tx[K, V]) error, c *conflict[K],
+) (ok bool, err error) {
 	st, gen := m.begin(level)
 	st.trace(gen)
 	tx := Tx[K, V]{st, gen}

@@ -102,7 +102,11 @@ func TestUpdateContext(t *testing.T) {
 
 	// A commit that succeeded returns nil, whatever became of ctx meanwhile.
 	ctx, cancel2 := context.WithCancel(bg)
-	require.NoError(t, m.Update(ctx, nil, func(tx Tx[string, int]) error { cancel2(); tx.Set("y", 1); return nil }))
+	require.NoError(t, m.Update(ctx, nil, func(tx Tx[string, int]) error {
+		cancel2()
+		tx.Set("y", 1)
+		return nil
+	}))
 	requireValue(t, 1)(m.Load("y"))
 	checkQuiet(t, m)
 }
@@ -185,7 +189,8 @@ func leave(t *testing.T, f func()) {
 		f()
 		returned = true
 	}()
-	require.False(t, await(t, done, "a callback that is left hangs"), "the panic or Goexit was swallowed")
+	require.False(t, await(t, done, "a callback that is left hangs"),
+		"the panic or Goexit was swallowed")
 }
 
 // Whatever way a callback is left, nothing stays locked, no slot stays taken,
@@ -194,10 +199,21 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 	for how, exit := range exits {
 		for where, call := range map[string]func(m *Map[int, int]){
 			"Update": func(m *Map[int, int]) {
-				_ = m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Get(1); tx.Set(1, -1); tx.Set(100, 1); exit(); return nil })
+				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
+					tx.Get(1)
+					tx.Set(1, -1)
+					tx.Set(100, 1)
+					exit()
+					return nil
+				})
 			},
 			"Update, snapshot": func(m *Map[int, int]) {
-				_ = m.Update(bg, snapshot, func(tx Tx[int, int]) error { tx.Get(1); tx.Delete(1); exit(); return nil })
+				_ = m.Update(bg, snapshot, func(tx Tx[int, int]) error {
+					tx.Get(1)
+					tx.Delete(1)
+					exit()
+					return nil
+				})
 			},
 			"Update, later attempt": func(m *Map[int, int]) {
 				n := 0

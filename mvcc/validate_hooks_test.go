@@ -50,7 +50,8 @@ func TestValidatorDoesNotFallThroughCommittedHead(t *testing.T) {
 
 // The slot holds what was read until validation has ended.
 func TestSlotIsHeldUntilValidated(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {
+	for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative,
+		hooks.Validated} {
 		m := newMap[string, int](t, still())
 		m.Store("x", 1)
 		m.Store("gone", 1)
@@ -83,15 +84,19 @@ func TestValidatorMeetsReplacedKey(t *testing.T) {
 		do       func(m *Map[string, int])
 		conflict bool
 	}{
-		"still absent":       {func(m *Map[string, int]) {}, false},
-		"inserted":           {func(m *Map[string, int]) { m.Store("gone", 2) }, true},
-		"slot taken":         {func(m *Map[string, int]) { m.Store("other", 2) }, false},
-		"inserted elsewhere": {func(m *Map[string, int]) { m.Store("other", 2); m.Store("gone", 2) }, true},
+		"still absent": {func(m *Map[string, int]) {}, false},
+		"inserted":     {func(m *Map[string, int]) { m.Store("gone", 2) }, true},
+		"slot taken":   {func(m *Map[string, int]) { m.Store("other", 2) }, false},
+		"inserted elsewhere": {func(m *Map[string, int]) {
+			m.Store("other", 2)
+			m.Store("gone", 2)
+		}, true},
 	} {
 		for _, p := range []hooks.Point{hooks.CommitEntries, hooks.InstalledAll, hooks.Announced} {
 			t.Run(name+"/"+p.String(), func(t *testing.T) {
 				m := newMap[string, int](t, still())
-				m.index.hash = hasher[string]{kind: hashGiven, given: func(string) uint64 { return 0 }} // one bucket
+				// one bucket
+				m.index.hash = hasher[string]{kind: hashGiven, given: func(string) uint64 { return 0 }}
 				m.Store("gone", 1)
 				m.Delete("gone")
 				var err error
@@ -121,11 +126,14 @@ func TestValidatorMeetsReplacedKey(t *testing.T) {
 // What was read has moved to another table when it is validated.
 func TestValidatorMeetsMovedKey(t *testing.T) {
 	for name, change := range map[string]func(m *Map[string, int]) (conflict any){
-		"untouched":        func(*Map[string, int]) any { return nil },
-		"overwritten":      func(m *Map[string, int]) any { m.Store("x", 2); return "x" },
-		"deleted":          func(m *Map[string, int]) any { m.Delete("x"); return "x" },
-		"inserted":         func(m *Map[string, int]) any { m.Store("gone", 2); return "gone" },
-		"inserted, absent": func(m *Map[string, int]) any { m.Store("never there", 2); return "never there" },
+		"untouched":   func(*Map[string, int]) any { return nil },
+		"overwritten": func(m *Map[string, int]) any { m.Store("x", 2); return "x" },
+		"deleted":     func(m *Map[string, int]) any { m.Delete("x"); return "x" },
+		"inserted":    func(m *Map[string, int]) any { m.Store("gone", 2); return "gone" },
+		"inserted, absent": func(m *Map[string, int]) any {
+			m.Store("never there", 2)
+			return "never there"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMap[string, int](t, still())
@@ -156,7 +164,8 @@ func TestValidatorMeetsMovedKey(t *testing.T) {
 // if each had come before the other.
 func TestPhantomWhileCommitting(t *testing.T) {
 	for _, scan := range []bool{false, true} {
-		for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {
+		for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn,
+			hooks.Tentative, hooks.Validated} {
 			m := newMap[string, int](t, still())
 			var err error
 			w := newStage(t).actor("counter", func() {
@@ -192,7 +201,8 @@ func TestPhantomWhileCommitting(t *testing.T) {
 // Write skew, both committing at once, in every order of steps that matters:
 // each stands at one point while the other runs to the end.
 func TestWriteSkewWhileCommitting(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {
+	for _, p := range []hooks.Point{hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
+		hooks.Tentative, hooks.Validated} {
 		for i := range 4 {
 			extra := i%2 == 1   // a second key: indirect versions
 			early := i/2%2 == 1 // the second has read before the first draws its epoch
@@ -297,8 +307,12 @@ func TestTombstoneBelowAbortedWriteIsReclaimed(t *testing.T) {
 		passes(t, m, 3)
 		w.finish()
 		requireConflict(t, err, "read", ConflictRead)
-		eventually(t, func() bool { return !m.has("y") }, "%v: y, which was never there, stays in the index", p)
-		eventually(t, func() bool { return !m.has("x") }, "%v: x, which was deleted, stays in the index", p)
+		eventually(t, func() bool {
+			return !m.has("y")
+		}, "%v: y, which was never there, stays in the index", p)
+		eventually(t, func() bool {
+			return !m.has("x")
+		}, "%v: x, which was deleted, stays in the index", p)
 	}
 }
 
@@ -306,7 +320,9 @@ func TestTombstoneBelowAbortedWriteIsReclaimed(t *testing.T) {
 func passes(t testing.TB, m *Map[string, int], n uint64) {
 	t.Helper()
 	start := m.Stats().TickRefreshes
-	eventually(t, func() bool { return m.Stats().TickRefreshes > start+n }, "the background work stands still")
+	eventually(t, func() bool {
+		return m.Stats().TickRefreshes > start+n
+	}, "the background work stands still")
 }
 
 // A long validation that watches goes on although readers take its epoch

@@ -31,7 +31,9 @@ func (m *Map[K, V]) viewGuarded(fn func(s Snapshot[K, V]) error) (err error) {
 
 // ViewValue is [Map.View] for a function that returns a value. It returns fn's value, or
 // the zero value and an error.
-func ViewValue[K comparable, V, R any](m *Map[K, V], fn func(s Snapshot[K, V]) (R, error)) (R, error) {
+func ViewValue[K comparable, V, R any](
+	m *Map[K, V], fn func(s Snapshot[K, V]) (R, error),
+) (R, error) {
 	if fn == nil {
 		panic("mvcc: ViewValue: fn is nil")
 	}

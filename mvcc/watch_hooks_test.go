@@ -148,13 +148,26 @@ func TestCommitAfterValidation(t *testing.T) {
 		"Delete":         func(m *Map[string, int]) error { m.Delete("x"); return nil },
 		"CompareAndSwap": func(m *Map[string, int]) error { CompareAndSwap(m, "x", 0, 2); return nil },
 		"one write": func(m *Map[string, int]) error {
-			return m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Get("z"); tx.Set("x", 2); return nil })
+			return m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Get("z")
+				tx.Set("x", 2)
+				return nil
+			})
 		},
 		"two writes": func(m *Map[string, int]) error {
-			return m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Set("q", 2); tx.Set("x", 2); return nil })
+			return m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Set("q", 2)
+				tx.Set("x", 2)
+				return nil
+			})
 		},
 		"two writes, validated": func(m *Map[string, int]) error {
-			return m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Get("z"); tx.Set("x", 2); tx.Set("q", 2); return nil })
+			return m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Get("z")
+				tx.Set("x", 2)
+				tx.Set("q", 2)
+				return nil
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -311,7 +324,8 @@ func TestWriterBesideWatcher(t *testing.T) {
 					h.finish()
 					x, _ := between.Get("x")
 					require.Equal(t, before, x)
-					require.True(t, err == nil || h.err == nil, "%s at %v, from %v: neither has committed", name, p, from)
+					require.True(t, err == nil || h.err == nil, "%s at %v, from %v: neither has committed", name,
+						p, from)
 					if h.err == nil && err == nil {
 						require.Less(t, chain(m, "y")[0].Epoch, chain(m, "x")[0].Epoch,
 							"%s at %v, from %v: the watcher has not read what is there at its epoch", name, p, from)

@@ -229,7 +229,9 @@ const (
 // same version.
 func (st *txState[K, V]) compact() {
 	seen := make(map[*version[K, V]]struct{})
-	st.reads = slices.DeleteFunc(st.reads, func(r readRecord[K, V]) bool { return repeated(seen, r.seen) })
+	st.reads = slices.DeleteFunc(st.reads, func(r readRecord[K, V]) bool {
+		return repeated(seen, r.seen)
+	})
 	st.full = max(compactReads, compactFactor*len(st.reads))
 }
 

@@ -149,7 +149,11 @@ func TestStatsCountCommits(t *testing.T) {
 		CompareAndSwap(m, "x", 3, 5)
 		CompareAndSwap(m, "x", 3, 6) // not swapped
 		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error { tx.Get("x"); return nil }))
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error { tx.Set("x", 1); tx.Set("y", 1); return nil }))
+		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
+			tx.Set("x", 1)
+			tx.Set("y", 1)
+			return nil
+		}))
 		tx := m.Begin(opts)
 		tx.Get("x")
 		tx.Set("x", 2)

@@ -12,7 +12,8 @@ package mvcc
 // written reports whether every key that was read is written too. It notes in the writes
 // what was read; if it reports false, of some: these conflict earlier than they would.
 func (st *txState[K, V]) written() bool {
-	if st.level == LevelSerializable && st.scanned || len(st.ranges) > 0 || len(st.reads)+len(st.absent) > len(st.writes) {
+	if st.level == LevelSerializable && st.scanned || len(st.ranges) > 0 ||
+		len(st.reads)+len(st.absent) > len(st.writes) {
 		return false
 	}
 	for i := range st.reads {

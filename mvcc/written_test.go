@@ -76,17 +76,20 @@ func TestConflictsOfWrittenReads(t *testing.T) {
 		meanwhile func(m *Map[string, int])
 		conflict  bool
 	}{
-		"nothing":              {"k", func(*Map[string, int]) {}, false},
-		"overwritten":          {"k", func(m *Map[string, int]) { m.Store("k", 2) }, true},
-		"the same value":       {"k", func(m *Map[string, int]) { m.Store("k", 1) }, true},
-		"deleted":              {"k", func(m *Map[string, int]) { m.Delete("k") }, true},
-		"deleted, new":         {"k", func(m *Map[string, int]) { m.Delete("k"); m.Store("k", 1) }, true},
-		"absent":               {"new", func(*Map[string, int]) {}, false},
-		"inserted":             {"new", func(m *Map[string, int]) { m.Store("new", 1) }, true},
-		"inserted and deleted": {"new", func(m *Map[string, int]) { m.Store("new", 1); m.Delete("new") }, false},
-		"deleted before":       {"gone", func(*Map[string, int]) {}, false},
-		"inserted again":       {"gone", func(m *Map[string, int]) { m.Store("gone", 1) }, true},
-		"another key":          {"k", func(m *Map[string, int]) { m.Store("other", 2) }, false},
+		"nothing":        {"k", func(*Map[string, int]) {}, false},
+		"overwritten":    {"k", func(m *Map[string, int]) { m.Store("k", 2) }, true},
+		"the same value": {"k", func(m *Map[string, int]) { m.Store("k", 1) }, true},
+		"deleted":        {"k", func(m *Map[string, int]) { m.Delete("k") }, true},
+		"deleted, new":   {"k", func(m *Map[string, int]) { m.Delete("k"); m.Store("k", 1) }, true},
+		"absent":         {"new", func(*Map[string, int]) {}, false},
+		"inserted":       {"new", func(m *Map[string, int]) { m.Store("new", 1) }, true},
+		"inserted and deleted": {"new", func(m *Map[string, int]) {
+			m.Store("new", 1)
+			m.Delete("new")
+		}, false},
+		"deleted before": {"gone", func(*Map[string, int]) {}, false},
+		"inserted again": {"gone", func(m *Map[string, int]) { m.Store("gone", 1) }, true},
+		"another key":    {"k", func(m *Map[string, int]) { m.Store("other", 2) }, false},
 	} {
 		for _, keys := range []int{1, 2, 20} {
 			t.Run(name, func(t *testing.T) {

@@ -190,7 +190,8 @@ func TestSecondsAreClamped(t *testing.T) {
 	c := capture.Captures{Longest: 3 * time.Second}
 	for text, want := range map[string]time.Duration{
 		"": 2 * time.Second, "1": time.Second, "0.25": 250 * time.Millisecond, "1e-300": 1,
-		"3": 3 * time.Second, "4": 3 * time.Second, "1e300": 3 * time.Second, "1e400": 3 * time.Second, "Inf": 3 * time.Second,
+		"3": 3 * time.Second, "4": 3 * time.Second, "1e300": 3 * time.Second, "1e400": 3 * time.Second,
+		"Inf": 3 * time.Second,
 	} {
 		d, err := c.Seconds(url.Values{"seconds": {text}}, 2*time.Second)
 		require.NoError(t, err, text)
@@ -243,7 +244,8 @@ func TestOneCPUProfileAtATime(t *testing.T) {
 		a, err := try(t.Context(), first.URL()+"/debug/pprof/profile?seconds=0.01")
 		return err == nil && a.status == http.StatusOK
 	}, watchdog, 5*time.Millisecond)
-	require.Contains(t, get(t, first.URL()+"/debug/pprof/").body, "no-captures", "a cancelled capture is not kept")
+	require.Contains(t, get(t, first.URL()+"/debug/pprof/").body, "no-captures",
+		"a cancelled capture is not kept")
 }
 
 func TestProgramsOwnProfileIsRespected(t *testing.T) {
@@ -362,7 +364,8 @@ func TestGoToolPprof(t *testing.T) {
 			out = run("-top", base+"/debug/pprof/profile?seconds=1")
 		}
 		require.Contains(t, out, "flat%")
-		require.Contains(t, run("-top", "-sample_index=alloc_space", base+"/debug/pprof/allocs"), "Type: alloc_space")
+		require.Contains(t, run("-top", "-sample_index=alloc_space", base+"/debug/pprof/allocs"),
+			"Type: alloc_space")
 		require.Contains(t, run("-top", base+"/debug/pprof/goroutine"), "Type: goroutine")
 	}
 	out := run("-comments", open.URL()+"/debug/pprof/mutex?seconds=0.01")

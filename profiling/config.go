@@ -35,8 +35,8 @@ type Config struct {
 	// authentication (any user name), or once as the query parameter
 	// "token", which a browser exchanges for a cookie. Use a random text,
 	// such as [crypto/rand.Text] returns: Start refuses one of fewer than 16
-	// characters, and Handler lets nobody in, and says why. Without a Token only requests from this machine are
-	// answered.
+	// characters, and Handler lets nobody in, and says why. Without a Token only requests from this
+	// machine are answered.
 	Token string
 
 	// Hosts lists further host names, without port, that the Host header of

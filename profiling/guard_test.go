@@ -17,7 +17,9 @@ const secret = "correct horse battery"
 
 // request passes a request as from this machine, changed by edits, to a
 // handler without a network.
-func request(h http.Handler, target string, edits ...func(*http.Request)) *httptest.ResponseRecorder {
+func request(
+	h http.Handler, target string, edits ...func(*http.Request),
+) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.Host = "localhost:6060"
 	r.RemoteAddr = "127.0.0.1:40000"
@@ -59,7 +61,8 @@ func browser(site, mode, dest string) func(*http.Request) {
 
 func TestGuardWithoutToken(t *testing.T) {
 	h := handler(t, profiling.Config{Hosts: []string{"Devbox"}})
-	const index, snapshot, capture = "/", "/debug/pprof/goroutine", "/debug/pprof/ui/new?type=goroutine"
+	const index, snapshot, capture = "/", "/debug/pprof/goroutine",
+		"/debug/pprof/ui/new?type=goroutine"
 	tests := []struct {
 		name   string
 		target string
@@ -154,7 +157,8 @@ func TestErrorsArePages(t *testing.T) {
 // What tells screen readers where a page begins is in each, once.
 func TestPagesHaveAMain(t *testing.T) {
 	h := handler(t, profiling.Config{})
-	for _, path := range []string{"/", "/debug/pprof/", "/debug/pprof/contention/", "/debug/pprof/slow/"} {
+	for _, path := range []string{"/", "/debug/pprof/", "/debug/pprof/contention/",
+		"/debug/pprof/slow/"} {
 		w := request(h, path, func(*http.Request) {})
 		require.Equal(t, 1, strings.Count(w.Body.String(), "<main"), path)
 		require.Equal(t, 1, strings.Count(w.Body.String(), "</main>"), path)
@@ -196,7 +200,8 @@ func TestGuardWithToken(t *testing.T) {
 	for name, status := range map[string]int{
 		"192.0.2.1:6060": 200, "box.example:6060": 200, "localhost": 200, "evil.example": 421,
 	} {
-		w := request(h, snapshot, bearer, peer("192.0.2.9:40000"), header("X-Forwarded-For", "192.0.2.9"), host(name))
+		w := request(h, snapshot, bearer, peer("192.0.2.9:40000"), header("X-Forwarded-For",
+			"192.0.2.9"), host(name))
 		require.Equal(t, status, w.Code, name)
 	}
 }
@@ -218,10 +223,13 @@ func TestTokenBecomesCookie(t *testing.T) {
 
 	use := func(r *http.Request) { r.AddCookie(cookie) }
 	require.Equal(t, http.StatusOK, request(h, "/", use).Code)
-	require.Equal(t, http.StatusUnauthorized, request(handler(t, profiling.Config{Token: secret + " other"}), "/", use).Code)
+	require.Equal(t, http.StatusUnauthorized,
+		request(handler(t, profiling.Config{Token: secret + " other"}), "/", use).Code)
 	forged := *cookie
 	forged.Value = strings.Repeat("0", len(cookie.Value))
-	require.Equal(t, http.StatusUnauthorized, request(h, "/", func(r *http.Request) { r.AddCookie(&forged) }).Code)
+	require.Equal(t, http.StatusUnauthorized, request(h, "/", func(r *http.Request) {
+		r.AddCookie(&forged)
+	}).Code)
 
 	w = request(h, "/debug/pprof/ui/new?type=heap&token=wrong", html)
 	require.Equal(t, http.StatusUnauthorized, w.Code)

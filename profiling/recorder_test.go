@@ -38,7 +38,9 @@ func TestRecorder(t *testing.T) {
 	waitLong(t)
 	var sum profiling.Profiles
 	var allocated int64
-	seen := func() bool { return sum["cpu"] != nil && value(read(t, sum["cpu"]), ".burnProcessor") > 0 }
+	seen := func() bool {
+		return sum["cpu"] != nil && value(read(t, sum["cpu"]), ".burnProcessor") > 0
+	}
 	for i := 0; i < 2 || !seen(); i++ {
 		stop, err := r.Start()
 		require.NoError(t, err)
@@ -101,9 +103,11 @@ func TestRecorderKeepsTheCPUProfiler(t *testing.T) {
 	for _, at := range []string{"profile?seconds=1", "ui/new?type=cpu&seconds=1"} {
 		a := get(t, srv.URL()+"/debug/pprof/"+at)
 		require.Equal(t, http.StatusConflict, a.status)
-		require.Contains(t, a.body, "busy: the test takes CPU profiles itself, and the process has one CPU profiler")
+		require.Contains(t, a.body, "busy: the test takes CPU profiles itself, and the process has one "+
+			"CPU profiler")
 	}
-	require.Contains(t, get(t, srv.URL()+"/debug/pprof/").body, "Being captured: the test takes CPU profiles itself")
+	require.Contains(t, get(t, srv.URL()+"/debug/pprof/").body,
+		"Being captured: the test takes CPU profiles itself")
 	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/allocs?seconds=0.01").status)
 	r.Close()
 	r.Close()

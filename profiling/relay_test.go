@@ -28,9 +28,12 @@ func (w *stallingWriter) Write(p []byte) (int, error) {
 
 // stallTrace asks h for a trace that nobody reads until release is called. What
 // the handler panicked with comes from aborted.
-func stallTrace(t *testing.T, h http.Handler, query string) (w *stallingWriter, release func(), aborted <-chan any) {
+func stallTrace(
+	t *testing.T, h http.Handler, query string,
+) (w *stallingWriter, release func(), aborted <-chan any) {
 	t.Helper()
-	w = &stallingWriter{ResponseRecorder: httptest.NewRecorder(), stalled: make(chan struct{}), goOn: make(chan struct{})}
+	w = &stallingWriter{ResponseRecorder: httptest.NewRecorder(), stalled: make(chan struct{}),
+		goOn: make(chan struct{})}
 	release = sync.OnceFunc(func() { close(w.goOn) })
 	t.Cleanup(release)
 	result := make(chan any, 1)
@@ -51,7 +54,8 @@ func TestStalledTraceHoldsNobodyUp(t *testing.T) {
 	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Hour}))
 	w, release, aborted := stallTrace(t, h, "seconds=0.01")
 	returnsSoon(t, "StopSlow", h.StopSlow)
-	require.Equal(t, http.StatusConflict, request(h, "/debug/pprof/trace?seconds=0.01").Code, "one at a time")
+	require.Equal(t, http.StatusConflict, request(h, "/debug/pprof/trace?seconds=0.01").Code,
+		"one at a time")
 	release()
 	require.Nil(t, <-aborted)
 	require.Contains(t, w.Body.String(), "go 1.")

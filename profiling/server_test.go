@@ -54,7 +54,8 @@ func TestStartRefusesOtherMachinesWithoutToken(t *testing.T) {
 }
 
 func TestStartReportsBadAddress(t *testing.T) {
-	for _, addr := range []string{"127.0.0.1", "127.0.0.1:99999", "127.0.0.1:no-such-service", "localhost:-1"} {
+	for _, addr := range []string{"127.0.0.1", "127.0.0.1:99999", "127.0.0.1:no-such-service",
+		"localhost:-1"} {
 		_, err := profiling.Start(profiling.Config{Addr: addr})
 		require.Error(t, err, addr)
 		require.NotErrorIs(t, err, profiling.ErrTokenRequired, addr)
@@ -65,14 +66,17 @@ func TestStartReportsBadAddress(t *testing.T) {
 }
 
 func TestNothingOnDefaultServeMux(t *testing.T) {
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/profile", "/debug/pprof/cmdline", "/"} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/profile",
+		"/debug/pprof/cmdline", "/"} {
 		_, pattern := http.DefaultServeMux.Handler(httptest.NewRequest(http.MethodGet, path, nil))
 		require.Empty(t, pattern, path)
 	}
 }
 
 func TestSetPhaseIsShown(t *testing.T) {
-	srv := start(t, profiling.Config{Title: "load <test>", Phase: func() string { return "from the function" }})
+	srv := start(t, profiling.Config{Title: "load <test>", Phase: func() string {
+		return "from the function"
+	}})
 	require.Contains(t, get(t, srv.URL()+"/debug/pprof/").body, "from the function")
 	srv.SetPhase(`read-heavy <b>4</b>`)
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/contention/"} {

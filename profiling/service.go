@@ -72,8 +72,8 @@ func (s *Service) SetPhase(label string) {
 func (s *Service) Instrumented(since time.Time) bool { return capture.Instrumented(since) }
 
 // Close ends the goroutine that samples the charts, the recording of slow operations and
-// the captures by [Config.Auto]; after it has returned, the sources in [Config] are called for requests
-// only. It waits for a source that is being called, and for a trace that is being
+// the captures by [Config.Auto]; after it has returned, the sources in [Config] are called for
+// requests only. It waits for a source that is being called, and for a trace that is being
 // read. Requests are still answered, without new points in the charts. A service that
 // lives as long as the program need not be closed.
 func (s *Service) Close() error {

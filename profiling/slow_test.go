@@ -108,7 +108,8 @@ func awaitSlow(t *testing.T, url string) (e slowEntry) {
 
 func TestSlowOperationIsExplained(t *testing.T) {
 	before := time.Now()
-	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: 10 * time.Millisecond, Every: time.Millisecond}})
+	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: 10 * time.Millisecond,
+		Every: time.Millisecond}})
 	srv.SetPhase("planted")
 	require.True(t, srv.Instrumented(before))
 	op := srv.Op("check <out>")
@@ -123,7 +124,8 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Zero(t, e.Percentile)
 	require.Greater(t, e.Took, e.Threshold)
 	require.Contains(t, e.Report.Verdict, "waiting for a sync.Mutex at slow_test.go:")
-	require.True(t, strings.HasSuffix(e.Report.Waits[0].Waker.Site.Func, ".slowHolder"), e.Report.Waits[0].Waker)
+	require.True(t, strings.HasSuffix(e.Report.Waits[0].Waker.Site.Func, ".slowHolder"),
+		e.Report.Waits[0].Waker)
 	p := slowly(t, srv.URL())
 	require.True(t, p.On)
 	require.Equal(t, "above 10ms", p.Rule)
@@ -140,7 +142,8 @@ func TestSlowOperationIsExplained(t *testing.T) {
 
 	// Each line leads to its source, that of the root too: what the holder did meanwhile.
 	require.Regexp(t, `<p class="dim machine">The machine, within \S+ \S+: [^<]*hiccup`, page.body)
-	for function, code := range map[string]string{"slowHolder": `time\.Sleep\(held\)`, "slowLock": `mu\.Lock\(\)`} {
+	for function, code := range map[string]string{"slowHolder": `time\.Sleep\(held\)`,
+		"slowLock": `mu\.Lock\(\)`} {
 		link := regexp.MustCompile(`href="(`+itoa(e.ID)+`/source[^"]*`+function+`[^"]*#L(\d+))">slow_test.go:(\d+)<`).
 			FindAllStringSubmatch(page.body, -1)
 		require.NotEmpty(t, link, function)
@@ -196,7 +199,8 @@ func TestSlowByPercentile(t *testing.T) {
 	op := h.Op("transfer")
 	plantSlow(t, op, 2*time.Millisecond, 10*time.Millisecond)
 	require.False(t, slowly(t, url).On)
-	require.NoError(t, h.StartSlow(profiling.SlowConfig{Percentile: 80, Every: time.Millisecond, Keep: 1, MinAge: 100 * time.Millisecond}))
+	require.NoError(t, h.StartSlow(profiling.SlowConfig{Percentile: 80, Every: time.Millisecond,
+		Keep: 1, MinAge: 100 * time.Millisecond}))
 	e := awaitSlow(t, url)
 	require.Equal(t, 80.0, e.Percentile)
 	require.Greater(t, e.Took, e.Threshold)
@@ -208,7 +212,8 @@ func TestSlowByPercentile(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(t, one+".trace").status)
 	profiling.AddUnreadable(h) // of which only one is kept
 	require.Equal(t, http.StatusGone, get(t, one+".trace").status)
-	require.Contains(t, get(t, url+"/debug/pprof/slow/").body, "The trace could not be read: it is torn")
+	require.Contains(t, get(t, url+"/debug/pprof/slow/").body,
+		"The trace could not be read: it is torn")
 	require.Len(t, slowly(t, url).Kept, 1)
 }
 
@@ -220,7 +225,8 @@ func TestSlowInTheBrowser(t *testing.T) {
 	require.Contains(t, page(), "Recording</strong> operations above 1h0m0s")
 	require.Contains(t, page(), "no-ops")
 	for _, path := range []string{"start?percentile=99", "stop"} {
-		require.Equal(t, http.StatusForbidden, request(h, base+path, browser("cross-site", "navigate", "document")).Code)
+		require.Equal(t, http.StatusForbidden, request(h, base+path, browser("cross-site", "navigate",
+			"document")).Code)
 		require.Contains(t, page(), "above 1h0m0s")
 	}
 	for _, step := range []struct{ path, state string }{
@@ -234,13 +240,15 @@ func TestSlowInTheBrowser(t *testing.T) {
 		require.Equal(t, "./", w.Header().Get("Location"))
 		require.Contains(t, page(), step.state)
 	}
-	for _, query := range []string{"percentile=0", "percentile=100", "percentile=NaN", "percentile=x", "above=0s", "above=-1ms", "above=5"} {
+	for _, query := range []string{"percentile=0", "percentile=100", "percentile=NaN", "percentile=x",
+		"above=0s", "above=-1ms", "above=5"} {
 		w := request(h, base+"start?"+query)
 		require.Equal(t, http.StatusBadRequest, w.Code, query)
 		require.Contains(t, page(), "above 1h0m0s", "it goes on as it was")
 	}
 	require.Equal(t, http.StatusBadRequest, request(h, base+"?format=xml").Code)
-	for path, status := range map[string]int{"x.trace": 404, "1": 404, "1.json": 404, "1.trace.json": 404} {
+	for path, status := range map[string]int{"x.trace": 404, "1": 404, "1.json": 404,
+		"1.trace.json": 404} {
 		require.Equal(t, status, request(h, base+path).Code, path)
 	}
 	require.Contains(t, request(h, "/debug/pprof/").Body.String(), `href="slow/"`)
@@ -257,10 +265,12 @@ func TestSlowSharesTheTracer(t *testing.T) {
 	require.True(t, second.Instrumented(time.Now()))
 	require.ErrorContains(t, second.StartSlow(profiling.SlowConfig{}), "another service")
 	require.Equal(t, http.StatusConflict, request(second, "/debug/pprof/slow/start").Code)
-	require.Contains(t, request(second, "/debug/pprof/slow/").Body.String(), "could not be turned on: busy: slow operations are recorded by another service")
+	require.Contains(t, request(second, "/debug/pprof/slow/").Body.String(),
+		"could not be turned on: busy: slow operations are recorded by another service")
 	_, err := profiling.Start(profiling.Config{Addr: "127.0.0.1:0", Slow: &profiling.SlowConfig{}})
 	require.ErrorContains(t, err, "another service")
-	_, err = profiling.Start(profiling.Config{Addr: "127.0.0.1:0", Slow: &profiling.SlowConfig{Percentile: 200}})
+	_, err = profiling.Start(profiling.Config{Addr: "127.0.0.1:0",
+		Slow: &profiling.SlowConfig{Percentile: 200}})
 	require.ErrorContains(t, err, "percentile must be above 0 and below 100, not 200")
 
 	// Captures that need a trace are taken as ever, and are whole.

@@ -26,14 +26,17 @@ func TestHealth(t *testing.T) {
 	trouble := errors.New("the disk is full of secrets")
 	failing := func() error { return trouble }
 	for _, token := range []string{"", secret} {
-		well, ill := handler(t, profiling.Config{Token: token}), handler(t, profiling.Config{Token: token, Health: failing})
+		well, ill := handler(t, profiling.Config{Token: token}),
+			handler(t, profiling.Config{Token: token, Health: failing})
 		none := func(*http.Request) {}
 		for name, edit := range map[string]func(*http.Request){
-			"probe by address": func(r *http.Request) { r.Host, r.RemoteAddr = "10.1.2.3:6060", "10.9.9.9:5000" },
-			"foreign host":     host("rebound.example"),
-			"through a proxy":  header("X-Forwarded-For", "192.0.2.1"),
-			"other site":       browser("cross-site", "no-cors", "image"),
-			"foreign origin":   header("Origin", "https://evil.example"),
+			"probe by address": func(r *http.Request) {
+				r.Host, r.RemoteAddr = "10.1.2.3:6060", "10.9.9.9:5000"
+			},
+			"foreign host":    host("rebound.example"),
+			"through a proxy": header("X-Forwarded-For", "192.0.2.1"),
+			"other site":      browser("cross-site", "no-cors", "image"),
+			"foreign origin":  header("Origin", "https://evil.example"),
 		} {
 			w := request(well, "/healthz", edit)
 			require.Equal(t, http.StatusOK, w.Code, name)
@@ -44,16 +47,19 @@ func TestHealth(t *testing.T) {
 			require.Empty(t, w.Header().Get("WWW-Authenticate"))
 			require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 		}
-		require.Equal(t, http.StatusServiceUnavailable, request(ill, "/healthz", method(http.MethodHead)).Code)
+		require.Equal(t, http.StatusServiceUnavailable, request(ill, "/healthz",
+			method(http.MethodHead)).Code)
 		w := request(ill, "/healthz", none)
-		require.Equal(t, token == "", strings.Contains(w.Body.String(), "secrets"), "who has no token is a stranger")
+		require.Equal(t, token == "", strings.Contains(w.Body.String(), "secrets"),
+			"who has no token is a stranger")
 		w = request(ill, "/healthz", header("Authorization", "Bearer "+secret))
 		require.Equal(t, "failing: the disk is full of secrets\n", w.Body.String())
 		w = request(well, "/healthz", method(http.MethodPost))
 		require.Equal(t, http.StatusMethodNotAllowed, w.Code)
 		require.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
 		// The others are as closed as ever.
-		for _, path := range []string{"/metrics", "/debug/vars", "/healthz/", "/debug/pprof/slow/", "//healthz"} {
+		for _, path := range []string{"/metrics", "/debug/vars", "/healthz/",
+			"/debug/pprof/slow/", "//healthz"} {
 			require.NotEqual(t, http.StatusOK, request(well, path, host("rebound.example")).Code, path)
 		}
 	}
@@ -129,7 +135,8 @@ func TestHealthOfTheSources(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.Equal(t, "ok\n", request(h, "/healthz").Body.String())
 		time.Sleep(10 * time.Second)
-		require.Contains(t, request(h, "/healthz").Body.String(), "failing: a source of the charts has not answered for 1")
+		require.Contains(t, request(h, "/healthz").Body.String(),
+			"failing: a source of the charts has not answered for 1")
 		close(hang)
 		time.Sleep(2 * time.Second)
 		require.Equal(t, "ok\n", request(h, "/healthz").Body.String())
@@ -149,12 +156,14 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, w.Body.String(), "\nmvccmap_commits_total{map=\"stock\"} 1\n")
 
-	h := handler(t, profiling.Config{Token: secret, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Write([]byte("the metrics"))
-	})})
+	h := handler(t, profiling.Config{Token: secret,
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte("the metrics"))
+		})})
 	require.Equal(t, http.StatusUnauthorized, request(h, "/metrics").Code)
 	let := header("Authorization", "Bearer "+secret)
-	require.Equal(t, http.StatusMisdirectedRequest, request(h, "/metrics", let, host("rebound.example")).Code)
+	require.Equal(t, http.StatusMisdirectedRequest, request(h, "/metrics", let,
+		host("rebound.example")).Code)
 	w = request(h, "/metrics", let, host("10.1.2.3"), peer("10.9.9.9:5000"))
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Equal(t, "the metrics", w.Body.String())
@@ -190,7 +199,8 @@ func TestVarsOfThemselves(t *testing.T) {
 	defer func() { http.DefaultServeMux = before }()
 	http.DefaultServeMux = http.NewServeMux()
 	h := handler(t, profiling.Config{})
-	require.Equal(t, "{\n  \"mvccmap\": {}\n}\n", request(h, "/debug/vars").Body.String(), "without package expvar")
+	require.Equal(t, "{\n  \"mvccmap\": {}\n}\n", request(h, "/debug/vars").Body.String(),
+		"without package expvar")
 	http.Handle("/debug/vars", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1"
 		h.ServeHTTP(w, r)
@@ -207,7 +217,9 @@ func TestVarsOfThemselves(t *testing.T) {
 	}
 
 	http.DefaultServeMux = http.NewServeMux()
-	http.HandleFunc("/debug/vars", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("{broken")) })
+	http.HandleFunc("/debug/vars", func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte("{broken"))
+	})
 	require.Equal(t, http.StatusInternalServerError, request(h, "/debug/vars").Code)
 }
 

@@ -44,7 +44,8 @@ func TestCapturePages(t *testing.T) {
 	defer runtime.KeepAlive(ballast)
 	runtime.GC() // the heap profile is that of the last collection
 	srv.SetPhase("burning")
-	for _, kind := range []string{"cpu&seconds=1", "heap", "heap&gc=1", "allocs", "mutex", "block", "goroutine", "threadcreate"} {
+	for _, kind := range []string{"cpu&seconds=1", "heap", "heap&gc=1", "allocs", "mutex", "block",
+		"goroutine", "threadcreate"} {
 		t.Run(kind, func(t *testing.T) {
 			var base string
 			take := func() *profile.Profile {
@@ -62,7 +63,8 @@ func TestCapturePages(t *testing.T) {
 				require.Contains(t, a.header.Get("Content-Security-Policy"), "default-src 'none'")
 			}
 			file := get(t, base+"download")
-			require.Regexp(t, `attachment; filename="[a-z]+-\d+\.pb\.gz"`, file.header.Get("Content-Disposition"))
+			require.Regexp(t, `attachment; filename="[a-z]+-\d+\.pb\.gz"`,
+				file.header.Get("Content-Disposition"))
 			p := parse(t, file)
 			switch kind {
 			case "cpu&seconds=1":
@@ -146,7 +148,8 @@ func TestPagesStartNoPrograms(t *testing.T) {
 	}
 	dir := t.TempDir()
 	started := filepath.Join(dir, "started")
-	for _, name := range []string{"objdump", "llvm-objdump", "nm", "llvm-nm", "addr2line", "llvm-symbolizer"} {
+	for _, name := range []string{"objdump", "llvm-objdump", "nm", "llvm-nm", "addr2line",
+		"llvm-symbolizer"} {
 		script := fmt.Sprintf("#!/bin/sh\necho %s >> %s\n", name, started)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	}
@@ -229,7 +232,8 @@ func TestRedirectsAreRelative(t *testing.T) {
 	}
 	// Every link of the pages leads somewhere, and so does what they load.
 	followed := map[string]bool{}
-	for _, at := range []string{"/", "/debug/pprof/live", "/debug/pprof/", "/debug/pprof/contention/", "/debug/pprof/slow/"} {
+	for _, at := range []string{"/", "/debug/pprof/live", "/debug/pprof/", "/debug/pprof/contention/",
+		"/debug/pprof/slow/"} {
 		page := get(t, prefix+at).body
 		if strings.Contains(page, "From a terminal") {
 			require.Contains(t, page, prefix[len("http://"):]+"/debug/pprof/heap", "the command to copy")

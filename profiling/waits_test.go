@@ -85,9 +85,10 @@ func reportUntil(t *testing.T, base, query string, planted ...plantedWait) (r co
 func TestContentionReports(t *testing.T) {
 	handOver(t)
 	var conflicts atomic.Uint64
-	srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1, Maps: map[string]func() mvcc.Stats{"bank": func() mvcc.Stats {
-		return mvcc.Stats{Epoch: 5, Conflicts: conflicts.Add(3)}
-	}}})
+	srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1,
+		Maps: map[string]func() mvcc.Stats{"bank": func() mvcc.Stats {
+			return mvcc.Stats{Epoch: 5, Conflicts: conflicts.Add(3)}
+		}}})
 	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05", plantedSend)
 	require.False(t, cheap.Exact)
 	require.Positive(t, cheap.Window)
@@ -123,17 +124,20 @@ func TestContentionPages(t *testing.T) {
 	base := srv.URL() + "/debug/pprof/contention/"
 	require.Contains(t, get(t, base).body, "no-reports")
 	for _, mode := range []string{"profiles", "trace"} {
-		a := get(t, base+"new?seconds=0.1&mode="+mode+"&label=%3Cb%3Efirst%0Aline"+strings.Repeat("x", 200))
+		a := get(t, base+"new?seconds=0.1&mode="+mode+"&label=%3Cb%3Efirst%0Aline"+strings.Repeat("x",
+			200))
 		require.Equal(t, http.StatusSeeOther, a.status, a.body)
 		require.Regexp(t, `^\./\d+$`, a.header.Get("Location"))
 	}
 	page := get(t, base).body
-	for _, want := range []string{`id="report-1"`, `id="report-2"`, "handing over", "&lt;b&gt;first line", "by execution trace", "minus 1", "cheap-last"} {
+	for _, want := range []string{`id="report-1"`, `id="report-2"`, "handing over",
+		"&lt;b&gt;first line", "by execution trace", "minus 1", "cheap-last"} {
 		require.Contains(t, page, want)
 	}
 	require.NotContains(t, page, strings.Repeat("x", 80))
 	for _, id := range []string{"1", "2"} {
-		for _, query := range []string{"", "?sort=count", "?sort=p99", "?kind=sleep&sort=max", "?kind=%3Cscript%3E", "?kind=idle"} {
+		for _, query := range []string{"", "?sort=count", "?sort=p99", "?kind=sleep&sort=max",
+			"?kind=%3Cscript%3E", "?kind=idle"} {
 			a := get(t, base+id+query)
 			require.Equal(t, http.StatusOK, a.status, a.body)
 			require.NotContains(t, a.body, "<script>")
@@ -167,7 +171,8 @@ func TestContentionRefusesNonsense(t *testing.T) {
 		"mode=nonsense", "since=nonsense", "since=start&seconds=1", "mode=trace&since=start",
 		"seconds=0", "seconds=-1", "seconds=x", "mode=trace&seconds=NaN", "mode=trace&format=xml",
 	} {
-		require.Equal(t, http.StatusBadRequest, request(h, "/debug/pprof/contention/new?"+query).Code, query)
+		require.Equal(t, http.StatusBadRequest, request(h, "/debug/pprof/contention/new?"+query).Code,
+			query)
 	}
 	w := request(h, "/debug/pprof/contention/new", browser("cross-site", "navigate", "document"))
 	require.Equal(t, http.StatusForbidden, w.Code, "a page of another site")
@@ -237,7 +242,8 @@ func TestDifference(t *testing.T) {
 	require.NotContains(t, get(t, ui+"1/top").body, "standHere")
 	require.NotContains(t, get(t, ui+"2/top").body, "minus capture")
 	for query, status := range map[string]int{
-		"of=2&base=2": 400, "of=2&base=3": 400, "of=2&base=9": 404, "of=x&base=1": 404, "of=2&base=": 404, "of=2-1&base=1": 404, "": 404,
+		"of=2&base=2": 400, "of=2&base=3": 400, "of=2&base=9": 404, "of=x&base=1": 404,
+		"of=2&base=": 404, "of=2-1&base=1": 404, "": 404,
 	} {
 		require.Equal(t, status, get(t, ui+"diff?"+query).status, query)
 	}
@@ -297,7 +303,8 @@ func TestReportSaysThatRatesAreOff(t *testing.T) {
 	page := func() string {
 		w := request(h, "/debug/pprof/contention/new", func(*http.Request) {})
 		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
-		return request(h, path.Join("/debug/pprof/contention", w.Header().Get("Location")), func(*http.Request) {}).Body.String()
+		return request(h, path.Join("/debug/pprof/contention", w.Header().Get("Location")),
+			func(*http.Request) {}).Body.String()
 	}
 	off := page()
 	require.Contains(t, off, "mutex profile")

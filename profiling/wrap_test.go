@@ -108,7 +108,8 @@ func TestWrapBoundsNames(t *testing.T) {
 	wrapped := h.Wrap(mux)
 	for i := range 80 {
 		for range 2 {
-			wrapped.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", fmt.Sprintf("/r%d", i), nil))
+			wrapped.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET",
+				fmt.Sprintf("/r%d", i), nil))
 		}
 	}
 	got := counted(h)

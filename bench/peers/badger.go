@@ -15,8 +15,9 @@ func badgerPeer() Peer {
 		Isolation: "serializable but for phantoms",
 		Caveat:    "Two transactions that scan the same keys, and each insert one, both commit",
 		EngineSpec: bench.EngineSpec{
-			Name:     "badger",
-			Doc:      "An LSM tree with optimistic transactions, kept in memory, without a log, compression or cache; conflicts are retried at once, as its users do",
+			Name: "badger",
+			Doc: "An LSM tree with optimistic transactions, kept in memory, without a log, " +
+				"compression or cache; conflicts are retried at once, as its users do",
 			New:      newBadger[uint64],
 			NewBytes: newBadger[[]byte],
 			NewShop:  newBadgerShop,
@@ -90,7 +91,9 @@ func (s *badgerSession[V]) update(fn func(tx *badger.Txn) error) error {
 }
 
 // retryBadger runs fn until it has committed, and counts how often it was run.
-func retryBadger(db *badger.DB, fn func(tx *badger.Txn) error, count *bench.Attempts, limits *bench.Limits) error {
+func retryBadger(
+	db *badger.DB, fn func(tx *badger.Txn) error, count *bench.Attempts, limits *bench.Limits,
+) error {
 	for attempts := 1; ; attempts++ {
 		count.Tries++
 		err := db.Update(fn)

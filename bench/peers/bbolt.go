@@ -16,8 +16,9 @@ func bboltPeer() Peer {
 		Isolation: "one writer, readers have snapshots",
 		Caveat:    "It is on disk, and what it maps into memory is not part of the heap",
 		EngineSpec: bench.EngineSpec{
-			Name:     "bbolt",
-			Doc:      "A B+tree in a file on disk, mapped into memory, with one writer at a time; the file lies in the directory for temporary files and is never synced",
+			Name: "bbolt",
+			Doc: "A B+tree in a file on disk, mapped into memory, with one writer at a time; the " +
+				"file lies in the directory for temporary files and is never synced",
 			New:      newBBolt[uint64],
 			NewBytes: newBBolt[[]byte],
 		},

@@ -182,7 +182,10 @@ func besideIndex(b *testing.B, name string) {
 		next := number.Add(1)
 		return sessions[w].Do(false, func(tx bench.ShopTx) error {
 			var order bench.Order
-			if err := tx.OrdersOf(customer, func(o bench.Order) bool { order = o; return false }); err != nil {
+			if err := tx.OrdersOf(customer, func(o bench.Order) bool {
+				order = o
+				return false
+			}); err != nil {
 				return err
 			}
 			if err := tx.DeleteOrder(order); err != nil {
@@ -210,7 +213,9 @@ func BenchmarkWeight(b *testing.B) {
 			weigh(b, peer.New, func(k int) (string, uint64) { return besideKey(k, 8), uint64(k) })
 		})
 		b.Run("16+100/engine="+name, func(b *testing.B) {
-			weigh(b, peer.NewBytes, func(k int) (string, []byte) { return besideKey(k, 16), make([]byte, 100) })
+			weigh(b, peer.NewBytes, func(k int) (string, []byte) {
+				return besideKey(k, 16), make([]byte, 100)
+			})
 		})
 	}
 }

@@ -13,8 +13,9 @@ func btreePeer() Peer {
 		Module:    "github.com/tidwall/btree",
 		Isolation: "one lock, scans have snapshots",
 		EngineSpec: bench.EngineSpec{
-			Name:     "btree",
-			Doc:      "A B-tree under a sync.RWMutex, held once for each transaction; scans and snapshots take a copy, which shares its nodes until they are written to, and hold no lock",
+			Name: "btree",
+			Doc: "A B-tree under a sync.RWMutex, held once for each transaction; scans and snapshots " +
+				"take a copy, which shares its nodes until they are written to, and hold no lock",
 			New:      newBTree[uint64],
 			NewBytes: newBTree[[]byte],
 		},

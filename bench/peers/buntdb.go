@@ -13,9 +13,11 @@ func buntdbPeer() Peer {
 		Module:    "github.com/tidwall/buntdb",
 		Isolation: "serial: one lock",
 		EngineSpec: bench.EngineSpec{
-			Name:     "buntdb",
-			Doc:      "A B-tree of strings under a lock that is held for a whole transaction, in memory, without a file",
-			Lacks:    map[string]string{"long-reader": "a read transaction that stays open stops every writer"},
+			Name: "buntdb",
+			Doc: "A B-tree of strings under a lock that is held for a whole transaction, in memory, " +
+				"without a file",
+			Lacks: map[string]string{"long-reader": "a read transaction that stays open stops every " +
+				"writer"},
 			New:      newBuntDB[uint64],
 			NewBytes: newBuntDB[[]byte],
 			NewShop:  newBuntDBShop,

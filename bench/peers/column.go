@@ -12,10 +12,13 @@ func columnPeer() Peer {
 	return Peer{
 		Module:    "github.com/kelindar/column",
 		Isolation: "none beyond 16,384 rows",
-		Caveat:    "A commit changes one block of 16,384 rows after the other; a transaction sees what others commit while it runs, does not see its own writes, and overwrites what was committed since it read",
+		Caveat: "A commit changes one block of 16,384 rows after the other; a transaction sees what " +
+			"others commit while it runs, does not see its own writes, and overwrites what was committed " +
+			"since it read",
 		EngineSpec: bench.EngineSpec{
 			Name: "column",
-			Doc:  "A columnar collection with latches for blocks of rows: a key column, a column of numbers; transfers are two merges, which read and write at commit",
+			Doc: "A columnar collection with latches for blocks of rows: a key column, a column of " +
+				"numbers; transfers are two merges, which read and write at commit",
 			Lacks: map[string]string{
 				"counter":         columnNoRMW,
 				"many-goroutines": columnNoRMW,
@@ -36,8 +39,10 @@ func columnPeer() Peer {
 
 // Why it lacks workloads.
 const (
-	columnNoRMW = "what a transaction has read may have changed when it commits, and a merge does not say what it made"
-	columnNoTx  = "a transaction does not see its own writes, and sees what others commit while it runs"
+	columnNoRMW = "what a transaction has read may have changed when it commits, and a merge does " +
+		"not say what it made"
+	columnNoTx = "a transaction does not see its own writes, and sees what others commit while it " +
+		"runs"
 )
 
 const (
@@ -113,7 +118,8 @@ func (e *columnEngine) Begin() error {
 // oneBlock returns an error if the rows are more than are changed at once.
 func (e *columnEngine) oneBlock() error {
 	if e.keys > columnBlock {
-		return fmt.Errorf("peers: column commits, and scans, %d rows at a time, so that transfers between %d accounts are not atomic", columnBlock, e.keys)
+		return fmt.Errorf("peers: column commits, and scans, %d rows at a time, so that transfers "+
+			"between %d accounts are not atomic", columnBlock, e.keys)
 	}
 	return nil
 }

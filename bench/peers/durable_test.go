@@ -24,7 +24,8 @@ import (
 func BenchmarkDurable(b *testing.B) {
 	const keys = 10_000
 	value := bytes.Repeat([]byte{'x'}, 100)
-	for name, open := range map[string]func(b *testing.B, goroutines int) (store func(key string) error, close func() error){
+	for name, open := range map[string]func(b *testing.B,
+		goroutines int) (store func(key string) error, close func() error){
 		"mvcc": func(b *testing.B, _ int) (func(string) error, func() error) {
 			db := mvcc.NewDB(nil)
 			m := mvcc.NewTable[string, []byte](db, "records", nil)
@@ -39,7 +40,8 @@ func BenchmarkDurable(b *testing.B) {
 				}
 		},
 		"bbolt": func(b *testing.B, goroutines int) (func(string) error, func() error) {
-			db, err := bbolt.Open(filepath.Join(b.TempDir(), "db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+			db, err := bbolt.Open(filepath.Join(b.TempDir(), "db"), 0o600,
+				&bbolt.Options{FreelistType: bbolt.FreelistMapType})
 			require.NoError(b, err)
 			require.NoError(b, db.Update(func(tx *bbolt.Tx) error {
 				_, err := tx.CreateBucket(bboltBucket)
@@ -49,7 +51,9 @@ func BenchmarkDurable(b *testing.B) {
 				db.MaxBatchDelay = time.Millisecond // the best of 0, 1 and 10 ms
 			}
 			return func(key string) error {
-				return db.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(bboltBucket).Put([]byte(key), value) })
+				return db.Batch(func(tx *bbolt.Tx) error {
+					return tx.Bucket(bboltBucket).Put([]byte(key), value)
+				})
 			}, db.Close
 		},
 		"badger": func(b *testing.B, _ int) (func(string) error, func() error) {
@@ -63,7 +67,9 @@ func BenchmarkDurable(b *testing.B) {
 		for _, goroutines := range []int{1, 16, 256} {
 			b.Run(fmt.Sprintf("%s/goroutines=%d", name, goroutines), func(b *testing.B) {
 				store, shut := open(b, goroutines)
-				spread(b, goroutines, func(r *rand.Rand) error { return store("record-" + strconv.Itoa(r.IntN(keys))) })
+				spread(b, goroutines, func(r *rand.Rand) error {
+					return store("record-" + strconv.Itoa(r.IntN(keys)))
+				})
 				b.StopTimer()
 				require.NoError(b, shut())
 			})
@@ -97,8 +103,8 @@ func spread(b *testing.B, goroutines int, f func(r *rand.Rand) error) {
 	}
 }
 
-// BenchmarkRestore loads a backup of 10^6 records, of a key of 8 to 15 bytes and a value of 64, into
-// an empty database in memory.
+// BenchmarkRestore loads a backup of 10^6 records, of a key of 8 to 15 bytes and a value of 64,
+// into an empty database in memory.
 func BenchmarkRestore(b *testing.B) {
 	const keys = 1_000_000
 	each := func(f func(key string, value []byte)) {

@@ -14,8 +14,9 @@ func memdbPeer() Peer {
 		Module:    "github.com/hashicorp/go-memdb",
 		Isolation: "one writer, readers have snapshots",
 		EngineSpec: bench.EngineSpec{
-			Name:     "memdb",
-			Doc:      "Immutable radix trees with one writer at a time; one table, one index, whose indexer does not use reflection",
+			Name: "memdb",
+			Doc: "Immutable radix trees with one writer at a time; one table, one index, whose " +
+				"indexer does not use reflection",
 			New:      newMemDB[uint64],
 			NewBytes: newMemDB[[]byte],
 			NewShop:  newMemDBShop,
@@ -69,7 +70,8 @@ func newMemDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], err
 	tx := db.Txn(true)
 	defer tx.Abort()
 	for i, k := range setup.Keys {
-		if err := tx.Insert(memdbTable, &memdbRow[V]{key: []byte(k), value: setup.Values[i]}); err != nil {
+		if err := tx.Insert(memdbTable, &memdbRow[V]{key: []byte(k),
+			value: setup.Values[i]}); err != nil {
 			return nil, err
 		}
 	}

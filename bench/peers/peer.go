@@ -25,12 +25,14 @@ type Peer struct {
 // Peers returns the peers that come from modules of their own, in the order in
 // which they are listed.
 func Peers() []Peer {
-	list := []Peer{badgerPeer(), memdbPeer(), buntdbPeer(), columnPeer(), stmPeer(), bboltPeer(), btreePeer()}
+	list := []Peer{badgerPeer(), memdbPeer(), buntdbPeer(), columnPeer(), stmPeer(),
+		bboltPeer(), btreePeer()}
 	for i := range list {
 		lacks := map[string]string{
-			"watched":   "it gives nobody its commits, whole and in order",
-			"journaled": "it is measured in memory; go test -bench Durable ./peers has those that keep things on disk",
-			"expiring":  "its records are made without an end",
+			"watched": "it gives nobody its commits, whole and in order",
+			"journaled": "it is measured in memory; go test -bench Durable ./peers has those that keep " +
+				"things on disk",
+			"expiring": "its records are made without an end",
 		}
 		maps.Copy(lacks, list[i].Lacks)
 		list[i].Lacks = lacks

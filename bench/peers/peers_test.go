@@ -241,7 +241,8 @@ func TestContendedRunGivesUp(t *testing.T) {
 			continue
 		}
 		conflicts := slices.Contains(conflicting, p.Name)
-		tr, err := bench.New(bench.Config{Workload: w, Engine: p.EngineSpec, Threads: 8, Seed: 1, Attempts: 1})
+		tr, err := bench.New(bench.Config{Workload: w, Engine: p.EngineSpec, Threads: 8,
+			Seed: 1, Attempts: 1})
 		require.NoError(t, err, p.Name)
 		for {
 			m, err := tr.RunFor(t.Context(), 5*time.Millisecond, true)

@@ -66,7 +66,8 @@ func orderOf(b []byte) (o bench.Order, err error) {
 	b, err = words(b, &o.Customer, &o.Number, &o.ID, &o.Total)
 	o.Lines = make([]bench.Line, len(b)/8)
 	for i := range o.Lines {
-		o.Lines[i] = bench.Line{Item: binary.BigEndian.Uint32(b[8*i:]), Quantity: binary.BigEndian.Uint32(b[8*i+4:])}
+		o.Lines[i] = bench.Line{Item: binary.BigEndian.Uint32(b[8*i:]),
+			Quantity: binary.BigEndian.Uint32(b[8*i+4:])}
 	}
 	return o, err
 }

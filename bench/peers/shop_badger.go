@@ -72,7 +72,9 @@ type badgerShopTx struct {
 }
 
 // badgerRecord reads a record, by its table and ID.
-func badgerRecord[R any](t *badgerShopTx, table byte, name string, id uint64, decode func([]byte) (R, error)) (r R, err error) {
+func badgerRecord[R any](
+	t *badgerShopTx, table byte, name string, id uint64, decode func([]byte) (R, error),
+) (r R, err error) {
 	item, err := t.tx.Get(appendWords([]byte{table}, id))
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return r, bench.ErrNoRecord(name, id)
@@ -96,7 +98,9 @@ func (t *badgerShopTx) Item(id uint64) (bench.Item, error) {
 }
 
 // each calls visit for all keys that begin with prefix, in their order, until it returns false.
-func (t *badgerShopTx) each(prefix []byte, values bool, visit func(item *badger.Item) (bool, error)) error {
+func (t *badgerShopTx) each(
+	prefix []byte, values bool, visit func(item *badger.Item) (bool, error),
+) error {
 	options := badger.DefaultIteratorOptions
 	options.Prefix, options.PrefetchValues, options.PrefetchSize = prefix, values, 16
 	it := t.tx.NewIterator(options)
@@ -121,18 +125,19 @@ func (t *badgerShopTx) Named(name string, visit func(bench.Customer)) error {
 }
 
 func (t *badgerShopTx) OrdersOf(customer uint64, visit func(bench.Order) bool) error {
-	return t.each(appendWords([]byte{'k'}, customer), true, func(item *badger.Item) (more bool, err error) {
-		var id uint64
-		err = item.Value(func(b []byte) (err error) {
-			_, err = words(b, &id)
-			return err
+	return t.each(appendWords([]byte{'k'}, customer), true,
+		func(item *badger.Item) (more bool, err error) {
+			var id uint64
+			err = item.Value(func(b []byte) (err error) {
+				_, err = words(b, &id)
+				return err
+			})
+			if err != nil {
+				return false, err
+			}
+			o, err := badgerRecord(t, 'o', "order", id, orderOf)
+			return err == nil && visit(o), err
 		})
-		if err != nil {
-			return false, err
-		}
-		o, err := badgerRecord(t, 'o', "order", id, orderOf)
-		return err == nil && visit(o), err
-	})
 }
 
 func (t *badgerShopTx) CountOrders() (n int, err error) {
@@ -154,7 +159,8 @@ func (t *badgerShopTx) PutItem(i bench.Item) error {
 }
 
 func (t *badgerShopTx) PutOrder(o bench.Order) error {
-	if err := t.write.Set(appendWords([]byte{'k'}, o.Customer, o.Number), appendWords(nil, o.ID)); err != nil {
+	if err := t.write.Set(appendWords([]byte{'k'}, o.Customer, o.Number),
+		appendWords(nil, o.ID)); err != nil {
 		return err
 	}
 	return t.write.Set(appendWords([]byte{'o'}, o.ID), appendOrder(nil, o))

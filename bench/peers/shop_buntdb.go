@@ -106,13 +106,14 @@ func (s *buntdbShopSession) Named(name string, visit func(bench.Customer)) error
 
 func (s *buntdbShopSession) OrdersOf(customer uint64, visit func(bench.Order) bool) error {
 	var bad error
-	err := s.tx.AscendGreaterOrEqual("customer", string(appendWords(nil, customer)), func(_, b string) bool {
-		o, err := orderOf([]byte(b))
-		if bad = err; bad != nil || o.Customer != customer {
-			return false
-		}
-		return visit(o)
-	})
+	err := s.tx.AscendGreaterOrEqual("customer", string(appendWords(nil, customer)),
+		func(_, b string) bool {
+			o, err := orderOf([]byte(b))
+			if bad = err; bad != nil || o.Customer != customer {
+				return false
+			}
+			return visit(o)
+		})
 	return errors.Join(err, bad)
 }
 
@@ -125,7 +126,9 @@ func (s *buntdbShopSession) PutCustomer(c bench.Customer) error {
 	return s.put('c', c.ID, appendCustomer(nil, c))
 }
 
-func (s *buntdbShopSession) PutItem(i bench.Item) error { return s.put('i', i.ID, appendItem(nil, i)) }
+func (s *buntdbShopSession) PutItem(i bench.Item) error {
+	return s.put('i', i.ID, appendItem(nil, i))
+}
 
 func (s *buntdbShopSession) PutOrder(o bench.Order) error {
 	return s.put('o', o.ID, appendOrder(nil, o))

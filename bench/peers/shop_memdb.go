@@ -32,17 +32,23 @@ func memdbByID[R any](by memdbBy[R]) map[string]*memdb.IndexSchema {
 func newMemDBShop(setup bench.ShopSetup) (bench.Shop, error) {
 	customers := memdbByID(func(c *bench.Customer) []byte { return appendWords(nil, c.ID) })
 	customers["name"] = &memdb.IndexSchema{
-		Name: "name", Indexer: memdbBy[*bench.Customer](func(c *bench.Customer) []byte { return []byte(c.Name) }),
+		Name: "name", Indexer: memdbBy[*bench.Customer](func(c *bench.Customer) []byte {
+			return []byte(c.Name)
+		}),
 	}
 	orders := memdbByID(func(o *bench.Order) []byte { return appendWords(nil, o.ID) })
 	orders["customer"] = &memdb.IndexSchema{
 		Name: "customer", Unique: true,
-		Indexer: memdbBy[*bench.Order](func(o *bench.Order) []byte { return appendWords(nil, o.Customer, o.Number) }),
+		Indexer: memdbBy[*bench.Order](func(o *bench.Order) []byte {
+			return appendWords(nil, o.Customer, o.Number)
+		}),
 	}
 	db, err := memdb.NewMemDB(&memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
 		"customers": {Name: "customers", Indexes: customers},
-		"items":     {Name: "items", Indexes: memdbByID(func(i *bench.Item) []byte { return appendWords(nil, i.ID) })},
-		"orders":    {Name: "orders", Indexes: orders},
+		"items": {Name: "items", Indexes: memdbByID(func(i *bench.Item) []byte {
+			return appendWords(nil, i.ID)
+		})},
+		"orders": {Name: "orders", Indexes: orders},
 	}})
 	if err != nil {
 		return nil, err
@@ -130,7 +136,9 @@ func (s *memdbShopSession) CountOrders() (n int, err error) {
 	return n, nil
 }
 
-func (s *memdbShopSession) PutCustomer(c bench.Customer) error { return s.tx.Insert("customers", &c) }
-func (s *memdbShopSession) PutItem(i bench.Item) error         { return s.tx.Insert("items", &i) }
-func (s *memdbShopSession) PutOrder(o bench.Order) error       { return s.tx.Insert("orders", &o) }
-func (s *memdbShopSession) DeleteOrder(o bench.Order) error    { return s.tx.Delete("orders", &o) }
+func (s *memdbShopSession) PutCustomer(c bench.Customer) error {
+	return s.tx.Insert("customers", &c)
+}
+func (s *memdbShopSession) PutItem(i bench.Item) error      { return s.tx.Insert("items", &i) }
+func (s *memdbShopSession) PutOrder(o bench.Order) error    { return s.tx.Insert("orders", &o) }
+func (s *memdbShopSession) DeleteOrder(o bench.Order) error { return s.tx.Delete("orders", &o) }

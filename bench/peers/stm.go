@@ -12,10 +12,12 @@ func stmPeer() Peer {
 	return Peer{
 		Module:    "github.com/anacrolix/stm",
 		Isolation: "serializable at commit",
-		Caveat:    "A transaction that is running may see one value from before a commit and another from after it; it is then run again",
+		Caveat: "A transaction that is running may see one value from before a commit and another " +
+			"from after it; it is then run again",
 		EngineSpec: bench.EngineSpec{
 			Name: "stm",
-			Doc:  "Software transactional memory: a Go map that nobody changes, of transactional variables; single reads and blind writes by AtomicGet and AtomicSet",
+			Doc: "Software transactional memory: a Go map that nobody changes, of transactional " +
+				"variables; single reads and blind writes by AtomicGet and AtomicSet",
 			Lacks: map[string]string{
 				"free-batch":  "its keys are fixed: it has variables, and no map of them that is fast",
 				"long-reader": "it has no snapshots",

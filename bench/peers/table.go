@@ -110,7 +110,8 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	}
 	g := t.grid()
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "Time of an operation in ns, wall time divided by committed operations, at %s goroutines: median (smallest-largest) of the samples,\n"+
+	fmt.Fprintf(b, "Time of an operation in ns, wall time divided by committed operations, at %s "+
+		"goroutines: median (smallest-largest) of the samples,\n"+
 		"and the median divided by that of %s.\n\n", numbers(g.threads), Reference)
 	header := []string{"workload", "engine", "isolation"}
 	for _, n := range g.threads {
@@ -212,7 +213,8 @@ func (g *grid) notes() []string {
 				}
 			}
 			if len(at) > 0 {
-				notes = append(notes, fmt.Sprintf("%s with %s: in most samples with threads=%s not a single audit came to its end, so that its figure is one without them.", title, engine, numbers(at)))
+				notes = append(notes, fmt.Sprintf("%s with %s: in most samples with threads=%s not a single "+
+					"audit came to its end, so that its figure is one without them.", title, engine, numbers(at)))
 			}
 		}
 	}
@@ -229,7 +231,9 @@ func versions(engines []string) []string {
 	var list []string
 	for _, engine := range engines {
 		p, _ := ByName(engine)
-		i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return p.Module != "" && m.Path == p.Module })
+		i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool {
+			return p.Module != "" && m.Path == p.Module
+		})
 		if i >= 0 {
 			list = append(list, fmt.Sprintf("%s %s", info.Deps[i].Path, info.Deps[i].Version))
 		}

@@ -70,8 +70,10 @@ Measured by:
 // Results of several files go into one table.
 func TestTableOfSeveralFiles(t *testing.T) {
 	one := "BenchmarkX/engine=mvcc/threads=2 1 10 ns/op\n"
-	require.Contains(t, markdown(t, one, "BenchmarkX/engine=mvcc/threads=2 1 30 ns/op\n"), "20.0 (10.0-30.0)")
-	require.Contains(t, markdown(t, one, "BenchmarkX/engine=other/threads=2 1 30 ns/op\n"), "not known")
+	require.Contains(t, markdown(t, one, "BenchmarkX/engine=mvcc/threads=2 1 30 ns/op\n"),
+		"20.0 (10.0-30.0)")
+	require.Contains(t, markdown(t, one, "BenchmarkX/engine=other/threads=2 1 30 ns/op\n"),
+		"not known")
 }
 
 func TestBadResults(t *testing.T) {

@@ -45,7 +45,8 @@ func exitCode(t *testing.T, err error) int {
 }
 
 func TestExitCodes(t *testing.T) {
-	short := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--duration=2ms", "--warmup=0"}
+	short := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+		"--duration=2ms", "--warmup=0"}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -104,7 +105,8 @@ func TestInterrupt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), binary, append([]string{
-				"--workload=balanced", "--engine=mvcc,rwmutex", "--threads=2", "--http=127.0.0.1:0"}, extra...)...)
+				"--workload=balanced", "--engine=mvcc,rwmutex", "--threads=2", "--http=127.0.0.1:0"},
+				extra...)...)
 			var all bytes.Buffer
 			stdout, err := cmd.StdoutPipe()
 			require.NoError(t, err)

@@ -27,9 +27,11 @@ func saved(t *testing.T, txs ...history.Tx) string {
 }
 
 func TestVerifyExitCodes(t *testing.T) {
-	store := history.Tx{ID: 1, Level: history.LevelOneKey, Status: history.StatusCommitted, Begin: 1, End: 2,
+	store := history.Tx{ID: 1, Level: history.LevelOneKey, Status: history.StatusCommitted,
+		Begin: 1, End: 2,
 		Ops: []history.Op{{Kind: history.OpWrite, Value: 1}}}
-	load := history.Tx{ID: 2, Level: history.LevelOneKey, Status: history.StatusCommitted, Begin: 3, End: 4,
+	load := history.Tx{ID: 2, Level: history.LevelOneKey, Status: history.StatusCommitted,
+		Begin: 3, End: 4,
 		Ops: []history.Op{{Kind: history.OpRead, Value: 1, Present: true}}}
 	short := []string{"verify", "--duration=100ms", "--http=off"}
 	for _, c := range []struct {
@@ -41,7 +43,8 @@ func TestVerifyExitCodes(t *testing.T) {
 		{"help", []string{"verify", "--help"}, 0, "--check"},
 		{"verify", short, 0, "nothing was violated"},
 		{"verify with profiles", []string{"verify", "--duration=1ms"}, 0, "nothing was violated"},
-		{"a history that is right", []string{"verify", "--check=" + saved(t, store, load)}, 0, "nothing was violated"},
+		{"a history that is right", []string{"verify", "--check=" + saved(t, store, load)}, 0,
+			"nothing was violated"},
 		{"a history that is not", []string{"verify", "--check=" + saved(t, load)}, 3, "VIOLATED: onekey"},
 		{"no history", []string{"verify", "--check=" + filepath.Join(t.TempDir(), "none")}, 2, ""},
 		{"unknown check", append(short, "--kind=no-such"), 2, ""},
@@ -71,7 +74,8 @@ func TestVerifyExitCodes(t *testing.T) {
 func TestVerifyInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "verify", "--duration=1h", "--http=off", "--verbose", "--seed=1")
+	cmd := exec.CommandContext(ctx, binary, "verify", "--duration=1h", "--http=off",
+		"--verbose", "--seed=1")
 	cmd.Dir = t.TempDir()
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout

@@ -55,5 +55,6 @@ func main() {
 
 	bolts, _ := stock.Load("bolt")
 	nuts, _ := stock.Load("nut")
-	fmt.Printf("sold %d, refused %d, left %d bolts and %d nuts\n", sold.Load(), refused.Load(), bolts, nuts)
+	fmt.Printf("sold %d, refused %d, left %d bolts and %d nuts\n", sold.Load(),
+		refused.Load(), bolts, nuts)
 }

@@ -130,7 +130,8 @@ func (t *times) take() profiling.Latency {
 	}
 	slices.Sort(list)
 	percentile := func(p float64) time.Duration { return list[int(p/100*float64(len(list)-1))] }
-	return profiling.Latency{P50: percentile(50), P90: percentile(90), P99: percentile(99), Max: list[len(list)-1]}
+	return profiling.Latency{P50: percentile(50), P90: percentile(90), P99: percentile(99),
+		Max: list[len(list)-1]}
 }
 
 // work takes orders, n of them or, if that is 0, until ctx ends.
@@ -188,7 +189,8 @@ func run() error {
 		srv, err := profiling.Start(profiling.Config{
 			Addr: *addr, Title: "slowshop", Maps: maps,
 			Workload: func() profiling.Workload {
-				return profiling.Workload{Name: "taking orders", Ops: s.orders.Load(), Aborts: s.again.Load(), Latency: s.times.take()}
+				return profiling.Workload{Name: "taking orders", Ops: s.orders.Load(), Aborts: s.again.Load(),
+					Latency: s.times.take()}
 			},
 		})
 		if err != nil {
@@ -209,7 +211,8 @@ func run() error {
 			sold += plenty - left
 		}
 	}
-	fmt.Printf("%d orders, %d items sold, %d lines in the journal\n", s.orders.Load(), sold, s.journal.lines)
+	fmt.Printf("%d orders, %d items sold, %d lines in the journal\n", s.orders.Load(),
+		sold, s.journal.lines)
 	fmt.Fprintf(os.Stderr, "%d attempts made again\n", s.again.Load())
 	return nil
 }

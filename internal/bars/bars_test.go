@@ -41,7 +41,8 @@ func TestRows(t *testing.T) {
 		require.NotEmpty(t, row.what)
 		require.NotEqual(t, row.ours.name, row.base.name, row.name)
 		require.Positive(t, row.bar, row.name)
-		require.True(t, row.kind.met(row.aim, row.bar), "%s: who reaches the aim has passed the bar", row.name)
+		require.True(t, row.kind.met(row.aim, row.bar), "%s: who reaches the aim has passed the bar",
+			row.name)
 		if testing.Short() && (row.kind == memory || strings.HasPrefix(row.name, "many-")) {
 			continue // they take long under the race detector
 		}
@@ -69,7 +70,9 @@ func TestBenchmark(t *testing.T) {
 	require.InDelta(t, each, f.value, each/4)
 
 	broken := errors.New("broken")
-	_, err = benchmark(row{}, side{"broken", func(context.Context, *testing.B) error { return broken }})
+	_, err = benchmark(row{}, side{"broken", func(context.Context, *testing.B) error {
+		return broken
+	}})
 	require.ErrorIs(t, err, broken)
 }
 
@@ -105,7 +108,8 @@ func TestReport(t *testing.T) {
 		return row{name, "", side{name: "a"}, side{name: "b"}, kind, bar, aim, allocs}
 	}
 	list := []row{
-		test("fast", timed, 2, 1.5, -1), test("fair/goroutines=2", timed, 2, 1.5, -1), test("slow", timed, 2, 1.5, -1),
+		test("fast", timed, 2, 1.5, -1), test("fair/goroutines=2", timed, 2, 1.5, -1),
+		test("slow", timed, 2, 1.5, -1),
 		test("speed", speed, 10, 100, -1), test("heavy", memory, 2.4, 2, -1),
 		test("frugal", timed, 2, 1.5, 1), test("wasteful", timed, 2, 1.5, 1),
 	}

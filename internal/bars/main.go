@@ -27,9 +27,11 @@ func main() {
 	flags.IntVar(&p.sizes.weighs, "keys", p.sizes.weighs,
 		"keys of the rows that weigh maps; the bars are meant for 10000000")
 	flags.IntVar(&p.sizes.scan, "scankeys", p.sizes.scan, "keys of the rows that scan")
-	flags.StringVar(&pattern, "run", "", "measure only the rows whose name matches this regular expression")
-	flags.StringVar(&p.profile, "profile", "", "write a CPU profile to this `file`, labelled by row and side, "+
-		"and say for each missed row where our side spent its time")
+	flags.StringVar(&pattern, "run", "",
+		"measure only the rows whose name matches this regular expression")
+	flags.StringVar(&p.profile, "profile", "",
+		"write a CPU profile to this `file`, labelled by row and side, "+
+			"and say for each missed row where our side spent its time")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "Usage: go run ./internal/bars [flags]\n\n"+
 			"Measures the performance bars. Exit code 0 even if one is missed.\n\n")

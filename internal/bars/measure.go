@@ -48,7 +48,8 @@ type outcome struct {
 // report measures the rows one after the other and prints them to out; what is
 // going on goes to log.
 func (p plan) report(rows []row, out, log io.Writer) error {
-	fmt.Fprintf(out, "Performance bars: %d x %v of each side, alternated, medians; %s %s/%s, GOMAXPROCS %d\n",
+	fmt.Fprintf(out, "Performance bars: %d x %v of each side, alternated, medians; %s %s/%s, "+
+		"GOMAXPROCS %d\n",
 		p.count, p.each, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 	if p.cpuKnown {
 		fmt.Fprintf(out, "The process could have %.0f %% of its CPUs.\n", 100*p.cpuShare)
@@ -138,7 +139,8 @@ func (p plan) measure(row row) (outcome, error) {
 // benchmark runs a side of a row as the Go benchmark that it is, for as long as the flag
 // test.benchtime says.
 func benchmark(row row, side side) (f figure, err error) {
-	ctx := pprof.WithLabels(context.Background(), pprof.Labels(labelRow, row.name, labelSide, side.name))
+	ctx := pprof.WithLabels(context.Background(), pprof.Labels(labelRow, row.name,
+		labelSide, side.name))
 	result := testing.Benchmark(func(b *testing.B) {
 		if err = side.bench(ctx, b); err != nil {
 			b.FailNow()

@@ -141,17 +141,21 @@ func rows(n sizes) (list []row) {
 	}
 	add("scan", "full scan, against xsync Range", timed, 2.5, 1.8,
 		side{"mvcc", scan(n.scan)}, side{"xsync", xsyncScan(n.scan)})
-	add("beside-scan", "one writer beside full scans, against one beside a spinning goroutine", speed, 0.85, 0.95,
+	add("beside-scan", "one writer beside full scans, against one beside a spinning goroutine",
+		speed, 0.85, 0.95,
 		side{"scan", beside(n.scan, scanning)}, side{"spin", beside(n.scan, spinning)})
-	add("beside-reader", "overwrites of 1,000 keys with one snapshot open, against none", speed, 0.9, 1,
+	add("beside-reader", "overwrites of 1,000 keys with one snapshot open, against none", speed, 0.9,
+		1,
 		side{"open", beside(1_000, reading)}, side{"none", beside(1_000, nothing)})
 	add("bytes/entry=8+8", "bytes per key against xsync, 8-byte keys and values", memory, 1.25, 1.1,
 		weight("mvcc", n.weighs, filled[uint64, uint64](number)),
 		weight("xsync", n.weighs, xsyncFilled[uint64, uint64](number)))
-	add("bytes/entry=16+100", "bytes per key against xsync, 16-byte keys and 100-byte values", memory, 1.25, 1.1,
+	add("bytes/entry=16+100", "bytes per key against xsync, 16-byte keys and 100-byte values",
+		memory, 1.25, 1.1,
 		weight("mvcc", n.weighs, filled[[16]byte, [100]byte](name16)),
 		weight("xsync", n.weighs, xsyncFilled[[16]byte, [100]byte](name16)))
-	add("bytes/reader=open", "bytes per key with a snapshot open, after 1,024 overwrites of each of 1,000 keys against 64",
+	add("bytes/reader=open", "bytes per key with a snapshot open, after 1,024 overwrites of each of "+
+		"1,000 keys against 64",
 		memory, 1.1, 1,
 		weight("later", 1_000, overwritten(1_024)), weight("soon", 1_000, overwritten(64)))
 	return list

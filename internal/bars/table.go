@@ -28,7 +28,8 @@ func (o outcome) verdict() string {
 }
 
 func printTable(w io.Writer, done []outcome, p plan) {
-	rows := [][]string{{"row", "ours", "", "against", "", "ratio", "from-to", "allocs", "bar", "aim", "verdict"}}
+	rows := [][]string{{"row", "ours", "", "against", "", "ratio", "from-to", "allocs", "bar",
+		"aim", "verdict"}}
 	missed := 0
 	for _, o := range done {
 		allocs := "-"
@@ -40,19 +41,24 @@ func printTable(w io.Writer, done []outcome, p plan) {
 			missed++
 		}
 		rows = append(rows, []string{
-			o.row.name, o.row.ours.name, amount(o.row.kind, o.ours), o.row.base.name, amount(o.row.kind, o.base),
+			o.row.name, o.row.ours.name, amount(o.row.kind, o.ours), o.row.base.name,
+			amount(o.row.kind, o.base),
 			fmt.Sprintf("%.2f x", o.ratio), fmt.Sprintf("%.2f-%.2f", o.low, o.high), allocs,
-			fmt.Sprintf("%s %g", o.row.kind.sign(), o.row.bar), fmt.Sprintf("%s %g", o.row.kind.sign(), o.row.aim), verdict,
+			fmt.Sprintf("%s %g", o.row.kind.sign(), o.row.bar), fmt.Sprintf("%s %g", o.row.kind.sign(),
+				o.row.aim), verdict,
 		})
 	}
 	fmt.Fprintln(w)
 	names := func(column int) bool { return column <= 1 || column == 3 || column == 10 }
 	_ = results.WriteTable(w, rows, names)
 	fmt.Fprintf(w, "\n%d rows: %d bars met, %d missed.\n", len(done), len(done)-missed, missed)
-	fmt.Fprintln(w, "The ratio is of the medians; from-to is the range over pairs of measurements that followed each other.")
-	fmt.Fprintf(w, "≤: the time or the bytes of ours may be at most so many times the other's; ≥: its speed must be at least so many times the other's.\n")
+	fmt.Fprintln(w, "The ratio is of the medians; from-to is the range over pairs of measurements "+
+		"that followed each other.")
+	fmt.Fprintf(w, "≤: the time or the bytes of ours may be at most so many times the other's; ≥: "+
+		"its speed must be at least so many times the other's.\n")
 	if p.sizes.weighs != 10_000_000 {
-		fmt.Fprintf(w, "Maps were weighed with %d keys; the bars are meant for 10000000 (-keys).\n", p.sizes.weighs)
+		fmt.Fprintf(w, "Maps were weighed with %d keys; the bars are meant for 10000000 (-keys).\n",
+			p.sizes.weighs)
 	}
 }
 

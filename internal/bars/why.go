@@ -56,7 +56,8 @@ func explain(w io.Writer, name string, done []outcome) error {
 			continue
 		}
 		total, self := selfTimes(p, o.row.name, o.row.ours.name)
-		fmt.Fprintf(w, "\n%s, %s: %s an operation, of that\n", o.row.name, o.row.ours.name, amount(o.row.kind, o.ours))
+		fmt.Fprintf(w, "\n%s, %s: %s an operation, of that\n", o.row.name, o.row.ours.name,
+			amount(o.row.kind, o.ours))
 		for _, s := range self[:min(len(self), topFunctions)] {
 			share := float64(s.nanos) / float64(total)
 			fmt.Fprintf(w, "  %5.1f %%  %9s  %s\n", 100*share, amount(o.row.kind, share*o.ours), s.name)

@@ -16,9 +16,11 @@ type autoFlags struct {
 func (f autoFlags) rules() (list []profiling.AutoCapture, err error) {
 	switch {
 	case f.CaptureEvery < 0 || 0 < f.CaptureEvery && f.CaptureEvery < 10*time.Second:
-		return nil, usagef("--capture-every: expected a time of at least 10s, or 0 for never, not %v", f.CaptureEvery)
+		return nil, usagef("--capture-every: expected a time of at least 10s, or 0 for never, not %v",
+			f.CaptureEvery)
 	case f.CaptureAbove < 0:
-		return nil, usagef("--capture-above: expected a time above 0, such as 5ms, or 0 for never, not %v", f.CaptureAbove)
+		return nil, usagef("--capture-above: expected a time above 0, such as 5ms, or 0 for never, not "+
+			"%v", f.CaptureAbove)
 	}
 	if f.CaptureAbove > 0 {
 		list = append(list, profiling.AutoCapture{

@@ -50,7 +50,8 @@ func refused(t *testing.T, args []string, want ...string) {
 
 // quick are flags for a run that is over at once.
 func quick(more ...string) []string {
-	return append([]string{"--duration=2ms", "--warmup=1ms", "--count=2", "--threads=1,2", "--http=off"}, more...)
+	return append([]string{"--duration=2ms", "--warmup=1ms", "--count=2", "--threads=1,2",
+		"--http=off"}, more...)
 }
 
 // counted are flags for a run of so many operations in each sample, however long they
@@ -85,7 +86,8 @@ func TestWrongArguments(t *testing.T) {
 		{"--workload=", []string{"--workload", "expected"}},
 		{"--engine=no-such", []string{"--engine", "no-such", "mvcc, mvcc-direct"}},
 		{"--engine=mvcc,mvcc", []string{"--engine", "twice"}},
-		{"--engine=sync.Map,xsync --workload=transfer", []string{"--engine", "sync.Map, xsync", "transfer"}},
+		{"--engine=sync.Map,xsync --workload=transfer",
+			[]string{"--engine", "sync.Map, xsync", "transfer"}},
 		{"--keys=0", []string{"--keys", "1 or more"}},
 		{"--keys=-1", []string{"--keys", "1 or more"}},
 		{"--keys=3,4,3", []string{"--keys", "twice"}},
@@ -180,7 +182,8 @@ func TestWrongArguments(t *testing.T) {
 
 // A map that is larger than the memory is not begun.
 func TestTooLarge(t *testing.T) {
-	e := &env{Program: mvccbench(), args: []string{"--keys=100000000", "--value-size=1048576", "--workload=mixed", "--threads=1"}}
+	e := &env{Program: mvccbench(), args: []string{"--keys=100000000", "--value-size=1048576",
+		"--workload=mixed", "--threads=1"}}
 	ctx, err := e.parse()
 	require.NoError(t, err)
 	s, _ := ctx.Selected().Target.Addr().Interface().(*runCmd).sweep(e.Engines)
@@ -197,11 +200,13 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	refused(t, quick("--http=127.0.0.1:0", "-o", filepath.Join(t.TempDir(), "no", "such", "file")), "--output")
+	refused(t, quick("--http=127.0.0.1:0", "-o", filepath.Join(t.TempDir(), "no", "such", "file")),
+		"--output")
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"run", "--help"}, {"list", "--help"}, {"--version"}} {
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"run", "--help"},
+		{"list", "--help"}, {"--version"}} {
 		code, stdout, stderr := call(t, args...)
 		require.Equal(t, ExitOK, code, args)
 		require.Empty(t, stderr)
@@ -211,7 +216,8 @@ func TestHelpAndVersion(t *testing.T) {
 	for _, want := range []string{
 		"go tool benchstat -col /engine", "go tool benchstat old.txt new.txt", "130", "mvccbench list",
 		"--threads", "1,2,4,8", "--isolation", "127.0.0.1:6060", "--hold", "--latency-sample",
-		"--rate", "--arrival", "--ops", "--retries", "--value-size", "--key-type", "--txn-size", "--theta",
+		"--rate", "--arrival", "--ops", "--retries", "--value-size", "--key-type",
+		"--txn-size", "--theta",
 		"--gc-interval", "--gc-workers", "--gc-queue", "--gc-threshold", "--interval", "--[no-]verify",
 		"--format", "--hgrm", "--save", "--report", "--config",
 	} {

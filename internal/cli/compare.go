@@ -91,7 +91,8 @@ func (c *compareCmd) Run(e *env) error {
 	if c.Old == c.New {
 		sides[0].Label, sides[1].Label = c.Old+"#0", c.New+"#1"
 	}
-	cmp, err := results.Compare(sides[0], sides[1], results.Options{Alpha: c.Alpha, Units: c.Unit, Force: c.Force})
+	cmp, err := results.Compare(sides[0], sides[1], results.Options{Alpha: c.Alpha,
+		Units: c.Unit, Force: c.Force})
 	switch {
 	case errors.Is(err, results.ErrUnit):
 		return usagef("--unit: %w", err)
@@ -103,7 +104,9 @@ func (c *compareCmd) Run(e *env) error {
 	decidable, rows := cmp.Decidable()
 	judged := cmp.Judge(c.gatePct(), len(c.Unit) > 0)
 	if c.Gate && judged.Decidable == 0 {
-		return usagef("--gate: with so few samples no difference among %d can be significant, and the gate would let everything pass; expected at least %d samples on each side", judged.Rows, judged.Needed)
+		return usagef("--gate: with so few samples no difference among %d can be significant, and the "+
+			"gate would let everything pass; expected at least %d samples on each side",
+			judged.Rows, judged.Needed)
 	}
 	err = writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
 		switch c.Format {
@@ -124,7 +127,8 @@ func (c *compareCmd) Run(e *env) error {
 		remark(e.stderr, "note: %s", w)
 	}
 	if decidable < rows {
-		remark(e.stderr, "note: %d of %d comparisons have too few samples for any difference to be significant; %d on each side are enough", rows-decidable, rows, results.SamplesFor(c.Alpha))
+		remark(e.stderr, "note: %d of %d comparisons have too few samples for any difference to be "+
+			"significant; %d on each side are enough", rows-decidable, rows, results.SamplesFor(c.Alpha))
 	}
 	if !c.Gate {
 		return nil
@@ -145,21 +149,25 @@ func (c *compareCmd) verdict(cmp *results.Comparison, j results.Judgement) strin
 	units := strings.Join(j.Units, ", ")
 	switch {
 	case len(j.Worse) > 0:
-		return fmt.Sprintf("gate: FAILED: %d of %d comparisons of %s are worse by more than %v %% and the range of the samples", len(j.Worse), j.Rows, units, c.gatePct())
+		return fmt.Sprintf("gate: FAILED: %d of %d comparisons of %s are worse by more than %v %% and "+
+			"the range of the samples", len(j.Worse), j.Rows, units, c.gatePct())
 	case len(cmp.CutShort) > 0:
 		return "gate: FAILED: " + errCutShort.Error()
 	}
-	return fmt.Sprintf("gate: passed: none of %d comparisons of %s is worse by more than %v %% and the range of the samples", j.Rows, units, c.gatePct())
+	return fmt.Sprintf("gate: passed: none of %d comparisons of %s is worse by more than %v %% and "+
+		"the range of the samples", j.Rows, units, c.gatePct())
 }
 
 // judge says what has become worse. Of what a run that was cut short did not get
 // to nothing is known, so it does not pass.
 func (c *compareCmd) judge(e *env, cmp *results.Comparison, j results.Judgement) error {
 	if missing := len(cmp.OnlyOld); missing > 0 {
-		remark(e.stderr, "note: %d benchmarks of %s are not in %s, and are not judged", missing, cmp.Old, cmp.New)
+		remark(e.stderr, "note: %d benchmarks of %s are not in %s, and are not judged", missing,
+			cmp.Old, cmp.New)
 	}
 	if j.Decidable < j.Rows {
-		remark(e.stderr, "note: %d of %d comparisons have too few samples to be judged; %d on each side are enough", j.Rows-j.Decidable, j.Rows, j.Needed)
+		remark(e.stderr, "note: %d of %d comparisons have too few samples to be judged; %d on each "+
+			"side are enough", j.Rows-j.Decidable, j.Rows, j.Needed)
 	}
 	if len(j.Worse) == 0 && len(cmp.CutShort) > 0 {
 		return fmt.Errorf("gate: %w: %s", errCutShort, strings.Join(cmp.CutShort, "; "))
@@ -172,9 +180,11 @@ func (c *compareCmd) judge(e *env, cmp *results.Comparison, j results.Judgement)
 	}
 	for _, r := range j.Worse {
 		remark(e.stderr, "worse: %s, %s: %s to %s, %s (%s)", r.Unit, r.Name,
-			results.Scaled(r.Unit, r.Old.Center), results.Scaled(r.Unit, r.New.Center), r.Change(), r.Chances())
+			results.Scaled(r.Unit, r.Old.Center), results.Scaled(r.Unit, r.New.Center),
+			r.Change(), r.Chances())
 	}
-	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %% and the range of the samples", len(j.Worse), j.Rows, errGate, c.gatePct())
+	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %% and the range of the "+
+		"samples", len(j.Worse), j.Rows, errGate, c.gatePct())
 }
 
 // tally says how many rows of a table have become better and worse.
@@ -186,7 +196,8 @@ func tally(t *results.Table) string {
 	if n[results.Improved]+n[results.Worsened] == 0 {
 		return "no significant difference"
 	}
-	return fmt.Sprintf("%d better, %d worse, %d neither", n[results.Improved], n[results.Worsened], n[""])
+	return fmt.Sprintf("%d better, %d worse, %d neither", n[results.Improved],
+		n[results.Worsened], n[""])
 }
 
 // compareText writes what has changed in short, and then a table for each unit.
@@ -214,11 +225,13 @@ func compareText(w io.Writer, c *results.Comparison, colour bool) error {
 		rows := [][]string{{"benchmark", c.Old, "", c.New, "", "delta", "p and n", ""}}
 		for _, r := range t.Rows {
 			rows = append(rows, []string{r.Name,
-				results.Scaled(t.Unit, r.Old.Center), r.Old.Range, results.Scaled(t.Unit, r.New.Center), r.New.Range,
+				results.Scaled(t.Unit, r.Old.Center), r.Old.Range, results.Scaled(t.Unit, r.New.Center),
+				r.New.Range,
 				r.Change(), r.Chances(), r.Verdict})
 		}
 		if g := t.Geomean; g != nil {
-			rows = append(rows, []string{g.Name, results.Scaled(t.Unit, g.Old.Center), "", results.Scaled(t.Unit, g.New.Center), "", g.Percent(), "", ""})
+			rows = append(rows, []string{g.Name, results.Scaled(t.Unit, g.Old.Center), "",
+				results.Scaled(t.Unit, g.New.Center), "", g.Percent(), "", ""})
 		}
 		var lines strings.Builder
 		_ = results.WriteTable(&lines, rows, func(column int) bool { return column == 0 || column >= 6 })
@@ -264,7 +277,8 @@ func compareCSV(w io.Writer, c *results.Comparison) error {
 	}
 	out := csv.NewWriter(w)
 	lines := [][]string{{"unit", "better", "benchmark",
-		"old", "old_lo", "old_hi", "old_n", "new", "new_lo", "new_hi", "new_n", "delta_pct", "p", "significant", "verdict"}}
+		"old", "old_lo", "old_hi", "old_n", "new", "new_lo", "new_hi", "new_n", "delta_pct", "p",
+		"significant", "verdict"}}
 	for _, t := range c.Tables {
 		for _, r := range t.Rows {
 			lines = append(lines, []string{t.Unit, t.Better, r.Name,

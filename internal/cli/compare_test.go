@@ -20,11 +20,15 @@ func TestCompareAndGate(t *testing.T) {
 	store := keepRuns(t)
 	require.NoError(t, store.Save("before", madeUp(t, 6, 2e6)))
 	slower := madeUp(t, 6, 1e6)
-	file := writeFile(t, "after.txt", func(b *bytes.Buffer) error { return results.WriteBench(b, slower) })
+	file := writeFile(t, "after.txt", func(b *bytes.Buffer) error {
+		return results.WriteBench(b, slower)
+	})
 
 	stdout, stderr := succeed(t, "compare", "before", file, "--unit=ops/s,p99-ns")
 	require.Empty(t, stderr)
-	require.True(t, strings.HasPrefix(stdout, "ops/s: 0 better, 1 worse, 1 neither\np99-sec: no significant difference\n\nops/s (higher is better)\n"), stdout)
+	require.True(t, strings.HasPrefix(stdout,
+		"ops/s: 0 better, 1 worse, 1 neither\np99-sec: no significant difference\n\nops/s (higher is "+
+			"better)\n"), stdout)
 	require.Regexp(t, `(?m)^Begin/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +p=0\.002 n=6 +worse$`, stdout)
 	require.Regexp(t, `(?m)^Begin/engine=rwmutex/threads=4-2 .* ~ +p=1\.000 n=6$`, stdout)
 	require.Regexp(t, `(?m)^geomean .* -29\.29%$`, stdout)
@@ -32,8 +36,11 @@ func TestCompareAndGate(t *testing.T) {
 
 	code, stdout, stderr := call(t, "compare", "before", file, "--gate", "--unit=ops/s")
 	require.Equal(t, ExitFailed, code)
-	require.True(t, strings.HasPrefix(stdout, "gate: FAILED: 1 of 2 comparisons of ops/s are worse by more than 10 % and the range of the samples\n"), stdout)
-	require.Contains(t, stderr, "worse: ops/s, Begin/engine=mvcc/threads=4-2: 2.050M to 1.025M, -50.00% (p=0.002 n=6)\n")
+	require.True(t, strings.HasPrefix(stdout,
+		"gate: FAILED: 1 of 2 comparisons of ops/s are worse by more than 10 % and the range of the "+
+			"samples\n"), stdout)
+	require.Contains(t, stderr, "worse: ops/s, Begin/engine=mvcc/threads=4-2: 2.050M to 1.025M, "+
+		"-50.00% (p=0.002 n=6)\n")
 	require.Contains(t, stderr, "gate: 1 of 2 comparisons are worse by more than 10 %")
 
 	for _, pass := range [][]string{
@@ -90,7 +97,8 @@ func TestCompareTooFewSamples(t *testing.T) {
 	require.NoError(t, store.Save("b", madeUp(t, 3, 1e6)))
 	stdout, stderr := succeed(t, "compare", "a", "b")
 	require.NotContains(t, stdout, "worse")
-	require.Contains(t, stderr, "too few samples for any difference to be significant; 4 on each side are enough")
+	require.Contains(t, stderr, "too few samples for any difference to be significant; 4 on each "+
+		"side are enough")
 	code, stdout, stderr := call(t, "compare", "a", "b", "--gate")
 	require.Equal(t, ExitUsage, code, "a gate that lets everything pass")
 	require.Empty(t, stdout)
@@ -120,7 +128,8 @@ func TestGateJudgesTheHeadline(t *testing.T) {
 
 // On a terminal the verdicts have colours.
 func TestCompareHasColours(t *testing.T) {
-	require.Equal(t, "a  \x1b[32mbetter\x1b[m\nb  \x1b[31mworse\x1b[m\nc  ~\n", painted("a  better\nb  worse\nc  ~\n", true))
+	require.Equal(t, "a  \x1b[32mbetter\x1b[m\nb  \x1b[31mworse\x1b[m\nc  ~\n",
+		painted("a  better\nb  worse\nc  ~\n", true))
 	require.Equal(t, "a  better\n", painted("a  better\n", false))
 }
 
@@ -135,7 +144,8 @@ func TestGateAndCutShort(t *testing.T) {
 		cut.Outcome = results.Outcome{Kind: kind, Detail: "why", Done: len(cut.Samples), Of: 100}
 		require.NoError(t, store.Save("cut", cut))
 		file := writeFile(t, "cut.txt", func(b *bytes.Buffer) error { return results.WriteBench(b, cut) })
-		for _, args := range [][]string{{"whole", "cut"}, {"whole", file}, {"cut", "whole", "--gate-pct=60"}} {
+		for _, args := range [][]string{{"whole", "cut"}, {"whole", file},
+			{"cut", "whole", "--gate-pct=60"}} {
 			args = append([]string{"compare", "--unit=ops/s", "--gate"}, args...)
 			code, stdout, stderr := call(t, args...)
 			require.Equal(t, ExitFailed, code, "%v: %s", args, stderr)
@@ -147,8 +157,11 @@ func TestGateAndCutShort(t *testing.T) {
 		require.Contains(t, stderr, "note: cut: ")
 	}
 	less := madeUp(t, 6, 1e6)
-	less.Samples = slices.DeleteFunc(less.Samples, func(s results.Sample) bool { return s.Engine == "rwmutex" })
-	less.Outcome = results.Outcome{Kind: results.Complete, Done: len(less.Samples), Of: len(less.Samples)}
+	less.Samples = slices.DeleteFunc(less.Samples, func(s results.Sample) bool {
+		return s.Engine == "rwmutex"
+	})
+	less.Outcome = results.Outcome{Kind: results.Complete, Done: len(less.Samples),
+		Of: len(less.Samples)}
 	require.NoError(t, store.Save("less", less))
 	_, stderr := succeed(t, "compare", "--unit=ops/s", "--gate", "whole", "less")
 	require.Contains(t, stderr, "note: 1 benchmarks of whole are not in less, and are not judged\n")
@@ -164,9 +177,11 @@ func TestStandardInput(t *testing.T) {
 	require.NoError(t, results.Write(record, kept))
 	for _, in := range []*bytes.Buffer{bench, record} {
 		charts := filepath.Join(t.TempDir(), "charts.html")
-		for _, args := range [][]string{{"compare", "a", "-"}, {"compare", "-", "a"}, {"report", "-", "--report", charts}} {
+		for _, args := range [][]string{{"compare", "a", "-"}, {"compare", "-", "a"},
+			{"report", "-", "--report", charts}} {
 			var out, errs lines
-			code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: bytes.NewReader(in.Bytes()), stdout: &out, stderr: &errs, args: args})
+			code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: bytes.NewReader(in.Bytes()),
+				stdout: &out, stderr: &errs, args: args})
 			require.Equal(t, ExitOK, code, errs.String())
 			require.Empty(t, errs.String())
 			if args[0] == "compare" {
@@ -179,9 +194,11 @@ func TestStandardInput(t *testing.T) {
 		require.Contains(t, string(page), "Begin: throughput")
 		require.NotContains(t, string(page), `datetime="0001`, "a date that is not known")
 	}
-	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"}, {"report", "-", "--report", t.TempDir()}} {
+	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"},
+		{"report", "-", "--report", t.TempDir()}} {
 		var out, errs lines
-		code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: strings.NewReader("x"), stdout: &out, stderr: &errs, args: args})
+		code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: strings.NewReader("x"),
+			stdout: &out, stderr: &errs, args: args})
 		require.Equal(t, ExitUsage, code, args)
 		require.Empty(t, out.String())
 		require.Contains(t, errs.String(), "standard input")

@@ -88,7 +88,8 @@ func readConfig(r io.Reader) (*config, error) {
 			case json.Number, string, bool:
 				s.values = append(s.values, fmt.Sprint(e))
 			default:
-				return nil, fmt.Errorf("%q: expected a number, a string, true or false, or a list of them", s.key)
+				return nil, fmt.Errorf("%q: expected a number, a string, true or false, or a list of them",
+					s.key)
 			}
 		}
 		c.list = append(c.list, s)
@@ -124,7 +125,8 @@ func (s *setting) text() string {
 func (s *setting) check(flags []*kong.Flag) error {
 	i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == s.key })
 	if i < 0 || slices.Contains(notInConfig, s.key) {
-		return fmt.Errorf("unknown key %q; expected the names of flags, without dashes, as in --help%s", s.key, similar(s.key, flags))
+		return fmt.Errorf("unknown key %q; expected the names of flags, without dashes, as in --help%s",
+			s.key, similar(s.key, flags))
 	}
 	f := flags[i]
 	if s.isList && !f.IsSlice() {
@@ -150,7 +152,9 @@ func (s *setting) check(flags []*kong.Flag) error {
 
 // similar returns a remark if a flag has nearly that name.
 func similar(key string, flags []*kong.Flag) string {
-	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(s)) }
+	plain := func(s string) string {
+		return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(s))
+	}
 	for _, f := range flags {
 		if a, b := plain(f.Name), plain(key); f.Name != key && (a == b || a == b+"s" || a+"s" == b) {
 			return fmt.Sprintf(" (is it %q?)", f.Name)
@@ -170,7 +174,9 @@ func (c *config) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 		if p.Flag == nil || p.Resolved {
 			continue
 		}
-		if slices.ContainsFunc(p.Flag.Xor, func(group string) bool { return slices.Contains(flag.Xor, group) }) {
+		if slices.ContainsFunc(p.Flag.Xor, func(group string) bool {
+			return slices.Contains(flag.Xor, group)
+		}) {
 			return nil, nil
 		}
 	}

@@ -42,7 +42,8 @@ func TestConfig(t *testing.T) {
 	require.Equal(t, "rwmutex", run.Samples[0].Engine)
 	require.EqualValues(t, uint64(18446744073709551615), run.Header.Seed, "to the last digit")
 
-	run = read("run", "--threads=3", "--config="+file, "--engine=xsync,sync.Map,rwmutex", "--workload=balanced", "--ops=100")
+	run = read("run", "--threads=3", "--config="+file, "--engine=xsync,sync.Map,rwmutex",
+		"--workload=balanced", "--ops=100")
 	require.Len(t, run.Samples, 3)
 	for _, s := range run.Samples {
 		require.Equal(t, "balanced", s.Workload)
@@ -83,7 +84,8 @@ func TestWrongConfig(t *testing.T) {
 		file := configFile(t, c.text)
 		refused(t, []string{"--config", file}, append(c.want, "--config: "+file+": ")...)
 	}
-	refused(t, []string{"--config", filepath.Join(t.TempDir(), "none")}, "--config: expected a file in JSON")
+	refused(t, []string{"--config", filepath.Join(t.TempDir(), "none")},
+		"--config: expected a file in JSON")
 
 	// What the command itself refuses is named as on the command line.
 	refused(t, []string{"--config", configFile(t, `{"count": 0}`)}, "--count")

@@ -37,9 +37,12 @@ type Example struct {
 var examples = map[string][]Example{
 	"run": {
 		{"The default sweep, in under a minute", ""},
-		{"Reads of skewed keys: transactions, one-key operations and a concurrent map", "--workload zipf-read --engine mvcc,mvcc-direct,xsync --threads 2"},
+		{"Reads of skewed keys: transactions, one-key operations and a concurrent map",
+			"--workload zipf-read --engine mvcc,mvcc-direct,xsync --threads 2"},
 		{"A sweep over two parameters", "--workload zipf-read --theta 0.5,0.9 --value-size 8,16-1024"},
-		{"Response times at a given load, a line of figures each second", "--workload transfer --rate 50000 --arrival poisson --duration 10s --interval 1s --count 1 --threads 2"},
+		{"Response times at a given load, a line of figures each second",
+			"--workload transfer --rate 50000 --arrival poisson --duration 10s --interval 1s --count 1 " +
+				"--threads 2"},
 		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
 		{"Charts, and a record for later comparisons", "--save before --report charts.html"},
 		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile-dir profiles"},
@@ -47,13 +50,15 @@ var examples = map[string][]Example{
 		{"Change something in between, then compare", "-o old.txt"},
 		{"", "-o new.txt"},
 		{"", "compare old.txt new.txt"},
-		{"The same with benchstat, and the engines of one run beside each other", "$ go tool benchstat old.txt new.txt"},
+		{"The same with benchstat, and the engines of one run beside each other",
+			"$ go tool benchstat old.txt new.txt"},
 		{"", "$ go tool benchstat -col /engine new.txt"},
 		{"Look for what must not happen", "verify --duration 10m"},
 	},
 	"serve": {
 		{"Transfers, looked at in the browser until Ctrl-C", "serve"},
-		{"A skewed load at a fixed rate, for ten minutes", "serve --workload zipf-write --theta 0.99 --threads 8 --rate 100000 --duration 10m"},
+		{"A skewed load at a fixed rate, for ten minutes",
+			"serve --workload zipf-write --theta 0.99 --threads 8 --rate 100000 --duration 10m"},
 	},
 	"verify": {
 		{"As a soak", "verify --duration 10m"},
@@ -70,7 +75,8 @@ var examples = map[string][]Example{
 		{"Keep a run, list all, delete it", "run --save before"},
 		{"", "runs"},
 		{"", "runs rm before"},
-		{"With profiles; compare two runs and their profiles in the browser", "run --save after --profile"},
+		{"With profiles; compare two runs and their profiles in the browser",
+			"run --save after --profile"},
 		{"", "runs serve"},
 	},
 	"report": {
@@ -178,7 +184,8 @@ func (e *env) writeCommands(ctx *kong.Context) {
 	column += len("       "+e.Name) + 2
 	for _, c := range ctx.Model.Children {
 		if c.Name != "run" && !c.Hidden {
-			w.wrap(fmt.Sprintf("%-*s ", column, "       "+e.Name+" "+c.Name), strings.Repeat(" ", column+1), c.Help)
+			w.wrap(fmt.Sprintf("%-*s ", column, "       "+e.Name+" "+c.Name), strings.Repeat(" ", column+1),
+				c.Help)
 		}
 	}
 	fmt.Fprintf(ctx.Stdout, "       %s COMMAND --help\n\n", e.Name)

@@ -30,9 +30,10 @@ func callOther(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err lines
 	code = RunWith(t.Context(), Program{
-		Name:     "otherbench",
-		Engines:  bench.Engines(),
-		Commands: []Command{{Name: "greet", Help: "Greet somebody.", Args: new(greet), Examples: []Example{{What: "Politely", Args: "greet you"}}}},
+		Name:    "otherbench",
+		Engines: bench.Engines(),
+		Commands: []Command{{Name: "greet", Help: "Greet somebody.", Args: new(greet),
+			Examples: []Example{{What: "Politely", Args: "greet you"}}}},
 	}, args, &out, &err)
 	return code, out.String(), err.String()
 }
@@ -44,9 +45,13 @@ func TestOtherProgram(t *testing.T) {
 		args string
 		code int
 	}{
-		{"--help", ExitOK}, {"--version", ExitOK}, {"list", ExitOK}, {"serve --help", ExitOK}, {"verify --help", ExitOK},
-		{"compare --help", ExitOK}, {"report --help", ExitOK}, {"runs --help", ExitOK}, {"table --help", ExitOK}, {"journey steps --help", ExitOK}, {"journey answers --help", ExitOK}, {"list --help", ExitOK},
-		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x", ExitUsage}, {"runs", ExitOK},
+		{"--help", ExitOK}, {"--version", ExitOK}, {"list", ExitOK}, {"serve --help", ExitOK},
+		{"verify --help", ExitOK},
+		{"compare --help", ExitOK}, {"report --help", ExitOK}, {"runs --help", ExitOK},
+		{"table --help", ExitOK}, {"journey steps --help", ExitOK}, {"journey answers --help", ExitOK},
+		{"list --help", ExitOK},
+		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x",
+			ExitUsage}, {"runs", ExitOK},
 		{strings.Join(quick("--workload=begin"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--format=table"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitOK},
@@ -89,7 +94,9 @@ func TestOtherProgram(t *testing.T) {
 // Every command shows examples and the exit codes in its help, in 80 columns.
 func TestHelpOfEachCommand(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	for _, args := range []string{"", "run", "serve", "verify", "compare", "runs", "runs rm", "report", "table", "table ravendb", "table free-batch", "table goroutines", "journey", "journey steps", "journey answers", "list"} {
+	for _, args := range []string{"", "run", "serve", "verify", "compare", "runs", "runs rm",
+		"report", "table", "table ravendb", "table free-batch", "table goroutines", "journey",
+		"journey steps", "journey answers", "list"} {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
 		require.Contains(t, stdout, "\nExit codes: 0 ", args)
@@ -108,7 +115,8 @@ func TestExamplesAreRight(t *testing.T) {
 				require.True(t, strings.HasPrefix(other, "go tool "), x.Args)
 				continue
 			}
-			e := &env{Program: mvccbench(), ctx: t.Context(), stdout: io.Discard, stderr: io.Discard, args: strings.Fields(x.Args)}
+			e := &env{Program: mvccbench(), ctx: t.Context(), stdout: io.Discard, stderr: io.Discard,
+				args: strings.Fields(x.Args)}
 			ctx, err := e.parse()
 			require.NoError(t, err, x.Args)
 			switch cmd := ctx.Selected().Target.Addr().Interface().(type) {

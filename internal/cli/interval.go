@@ -112,7 +112,8 @@ func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string
 	if now.Switches > 0 {
 		switches = perSecond(now.Switches, before.Switches)
 	}
-	cells = append(cells, longest, perSecond(now.Aborts, before.Aborts), perSecond(now.Errors, before.Errors), switches)
+	cells = append(cells, longest, perSecond(now.Aborts, before.Aborts),
+		perSecond(now.Errors, before.Errors), switches)
 	t.rows++
 	return row(cells), true
 }

@@ -201,7 +201,8 @@ func (r *journeyRun) measure() error {
 func (r *journeyRun) sample(s bench.Step, p *progress) error {
 	return runTrial(r.env.ctx, s.Config, func(t *bench.Trial) error {
 		p.Running(s, t)
-		if s.Config.Threads == slices.Max(r.Threads) && s.Config.Workload.Name == journey.Workloads()[1].Name {
+		if s.Config.Threads == slices.Max(r.Threads) &&
+			s.Config.Workload.Name == journey.Workloads()[1].Name {
 			r.flames.running(s.Config, t)
 		}
 		if r.Warmup > 0 {

@@ -44,12 +44,17 @@ type answer struct {
 
 func questions() []question {
 	return []question{
-		{"two-threads", "Why did the map from epochs to counts fall at two threads?", (*answering).twoThreads},
-		{"retry-memory", "What memory do retries take, and what does using states again save?", (*answering).retryMemory},
+		{"two-threads", "Why did the map from epochs to counts fall at two threads?",
+			(*answering).twoThreads},
+		{"retry-memory", "What memory do retries take, and what does using states again save?",
+			(*answering).retryMemory},
 		{"guard", "What did the guard do that never let anything be pruned?", (*answering).guard},
-		{"holding", "What should a read transaction keep the few things in that it holds?", (*answering).holding},
-		{"second-lock", "What did it bring to take the second lock out of begin, after the first?", (*answering).secondLock},
-		{"cleanup-workers", "How many workers should clean up after commits that delete much?", (*answering).cleanupWorkers},
+		{"holding", "What should a read transaction keep the few things in that it holds?",
+			(*answering).holding},
+		{"second-lock", "What did it bring to take the second lock out of begin, after the first?",
+			(*answering).secondLock},
+		{"cleanup-workers", "How many workers should clean up after commits that delete much?",
+			(*answering).cleanupWorkers},
 		{"os-threads", "Goroutines or OS threads?", (*answering).osThreads},
 	}
 }
@@ -81,7 +86,8 @@ func (c *journeyAnswers) Run(e *env) error {
 		})
 	}
 	a := &answering{
-		env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed, said: e.stderr, flames: c.Flames,
+		env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed, said: e.stderr,
+		flames: c.Flames,
 	}
 	if c.Quick {
 		a.count, a.duration = 1, 100*time.Millisecond

@@ -39,14 +39,17 @@ func (a *answering) holding() (answer, error) {
 	for k, h := range holders {
 		nanos = append(nanos, results.Median(figures[k][0]))
 		got.rows = append(got.rows, []string{
-			h.Doc, tableCount(nanos[k]), fmt.Sprintf("%.0f", results.Median(figures[k][1])), fmt.Sprintf("%.0f", results.Median(figures[k][2])),
+			h.Doc, tableCount(nanos[k]), fmt.Sprintf("%.0f", results.Median(figures[k][1])),
+			fmt.Sprintf("%.0f", results.Median(figures[k][2])),
 		})
 	}
 	best := slices.Index(nanos, slices.Min(nanos))
-	got.says = fmt.Sprintf("In %s: %.0f ns, against %.0f ns in a map, %.0f ns in a slice that grows and %.0f ns in a linked list; RavenDB found the same.",
+	got.says = fmt.Sprintf("In %s: %.0f ns, against %.0f ns in a map, %.0f ns in a slice that grows "+
+		"and %.0f ns in a linked list; RavenDB found the same.",
 		holders[best].Doc, nanos[best], nanos[0], nanos[1], nanos[3])
 	if holders[best].Name != "slice-2" {
-		got.says = fmt.Sprintf("In %s, on this machine: %.0f ns; in RavenDB it was a list with room for two.", holders[best].Doc, nanos[best])
+		got.says = fmt.Sprintf("In %s, on this machine: %.0f ns; in RavenDB it was a list with room "+
+			"for two.", holders[best].Doc, nanos[best])
 	}
 	return got, nil
 }
@@ -70,7 +73,8 @@ func (a *answering) secondLock() (answer, error) {
 		for _, column := range ravendbColumns {
 			w := workload("mixed", 0)
 			w.Params.ReadPct = column.readPct
-			sides = append(sides, &side{name: c.name + ", " + column.name, config: bench.Config{Workload: w, Engine: c.engine, Threads: 8}})
+			sides = append(sides, &side{name: c.name + ", " + column.name, config: bench.Config{Workload: w,
+				Engine: c.engine, Threads: 8}})
 		}
 	}
 	if err := a.measure(sides); err != nil {
@@ -89,7 +93,10 @@ func (a *answering) secondLock() (answer, error) {
 		return fmt.Sprintf("%.2f, %.2f and %.2f", sides[to*n].ops()/sides[from*n].ops(),
 			sides[to*n+1].ops()/sides[from*n+1].ops(), sides[to*n+2].ops()/sides[from*n+2].ops())
 	}
-	got.says = fmt.Sprintf("Of reads, writes and both, with eight goroutines: without the gate, which commits close, there are %s times as many, and without the lock of the list once more %s times; RavenDB fell to a quarter without its first lock, as the second was met more often, and without both had 1.08, 1.05 and 1.00 of the beginning.",
+	got.says = fmt.Sprintf("Of reads, writes and both, with eight goroutines: without the gate, "+
+		"which commits close, there are %s times as many, and without the lock of the list once more "+
+		"%s times; RavenDB fell to a quarter without its first lock, as the second was met more often, "+
+		"and without both had 1.08, 1.05 and 1.00 of the beginning.",
 		change(0, 1), change(1, 2))
 	return got, nil
 }
@@ -98,7 +105,8 @@ func (a *answering) secondLock() (answer, error) {
 func (a *answering) cleanupWorkers() (answer, error) {
 	w := workload("free-batch", 0)
 	spec, _ := bench.EngineByName("mvcc")
-	got := answer{names: 1, rows: [][]string{{"cleanup workers", "100 objects ms", "1,000 objects ms"}}}
+	got := answer{names: 1, rows: [][]string{{"cleanup workers", "100 objects ms",
+		"1,000 objects ms"}}}
 	sizes := []int{100, 1_000}
 	c := freeBatchTable{Objects: 20_000}
 	c.Seed = a.seed
@@ -123,7 +131,9 @@ func (a *answering) cleanupWorkers() (answer, error) {
 		got.rows = append(got.rows, row)
 	}
 	best := func(k int) int { return workers[slices.Index(times[k], slices.Min(times[k]))] }
-	got.says = fmt.Sprintf("For one goroutine that deletes 20,000 objects: %d, in transactions of 100 objects, and %d, in such of 1,000, where one worker takes the time from %.1f to %.1f ms; \"table free-batch\" has the whole table of the PMDK.",
+	got.says = fmt.Sprintf("For one goroutine that deletes 20,000 objects: %d, in transactions of "+
+		"100 objects, and %d, in such of 1,000, where one worker takes the time from %.1f to %.1f ms; "+
+		"\"table free-batch\" has the whole table of the PMDK.",
 		best(0), best(1), times[1][0], times[1][1])
 	return got, nil
 }
@@ -160,20 +170,24 @@ func (a *answering) osThreads() (answer, error) {
 			return onThreads{e}, err
 		}
 		for i, engine := range []bench.EngineSpec{spec, locked} {
-			sides = append(sides, &side{name: name + ", " + []string{"goroutines", "OS threads"}[i], config: bench.Config{
-				Workload: workload("many-goroutines", 0), Engine: engine, Threads: n,
-				Rate: rate, Arrival: bench.PoissonArrivals, LatencySample: 1,
-			}})
+			sides = append(sides, &side{name: name + ", " + []string{"goroutines", "OS threads"}[i],
+				config: bench.Config{
+					Workload: workload("many-goroutines", 0), Engine: engine, Threads: n,
+					Rate: rate, Arrival: bench.PoissonArrivals, LatencySample: 1,
+				}})
 		}
 	}
 	if err := a.measure(sides); err != nil {
 		return answer{}, err
 	}
-	got := answer{names: 1, rows: [][]string{{"1,000 of them", "ops/s", "average ms", "99 % ms", "max ms", "switches/s"}}}
+	got := answer{names: 1, rows: [][]string{{"1,000 of them", "ops/s", "average ms", "99 % ms",
+		"max ms", "switches/s"}}}
 	var switches []float64
 	for _, s := range sides {
 		ms := func(figure func(m bench.Measurement) time.Duration) string {
-			return fmt.Sprintf("%.3f", s.median(func(m bench.Measurement) float64 { return float64(figure(m)) / 1e6 }))
+			return fmt.Sprintf("%.3f", s.median(func(m bench.Measurement) float64 {
+				return float64(figure(m)) / 1e6
+			}))
 		}
 		per := s.median(func(m bench.Measurement) float64 {
 			n, _ := m.SwitchesPerOp()
@@ -187,7 +201,10 @@ func (a *answering) osThreads() (answer, error) {
 			ms(func(m bench.Measurement) time.Duration { return m.Response.Max() }), brief.Number(per),
 		})
 	}
-	got.says = fmt.Sprintf("Goroutines: at %s operations a second of a thousand of them, threads of the process are switched %s times a second under the mutex and %s times with the map, and with an OS thread each %s and %s times; the table has what that does to response times.",
-		tableCount(rate), brief.Number(switches[0]), brief.Number(switches[2]), brief.Number(switches[1]), brief.Number(switches[3]))
+	got.says = fmt.Sprintf("Goroutines: at %s operations a second of a thousand of them, threads of "+
+		"the process are switched %s times a second under the mutex and %s times with the map, and "+
+		"with an OS thread each %s and %s times; the table has what that does to response times.",
+		tableCount(rate), brief.Number(switches[0]), brief.Number(switches[2]),
+		brief.Number(switches[1]), brief.Number(switches[3]))
 	return got, nil
 }

@@ -40,9 +40,11 @@ func (a *answering) twoThreads() (answer, error) {
 	var sides []*side
 	for _, c := range cases {
 		for _, n := range []int{1, 2} {
-			sides = append(sides, &side{name: fmt.Sprintf("%s, %s", c.name, threads(n)), config: bench.Config{
-				Workload: workload("write-heavy", 0), Engine: journey.Engine("counted", "", c.config), Threads: n, Attempts: 1,
-			}})
+			sides = append(sides, &side{name: fmt.Sprintf("%s, %s", c.name, threads(n)),
+				config: bench.Config{
+					Workload: workload("write-heavy", 0), Engine: journey.Engine("counted", "", c.config),
+					Threads: n, Attempts: 1,
+				}})
 		}
 	}
 	profiles := make([]profiling.Profiles, len(sides))
@@ -73,7 +75,8 @@ func (a *answering) twoThreads() (answer, error) {
 	if failure != nil {
 		return answer{}, fmt.Errorf("profiling: %w", failure)
 	}
-	got := answer{names: 1, rows: [][]string{{"", "1 thread", "2 threads", "part", "aborts", "in the scan"}}}
+	got := answer{names: 1, rows: [][]string{{"", "1 thread", "2 threads", "part",
+		"aborts", "in the scan"}}}
 	var parts, scans []float64
 	var tops []string
 	for i, c := range cases {
@@ -87,12 +90,14 @@ func (a *answering) twoThreads() (answer, error) {
 		tops = append(tops, strings.Join(p.Top(3), ", "))
 		aborts := sides[2*i+1].median(func(m bench.Measurement) float64 { return float64(m.Errors) })
 		got.rows = append(got.rows, []string{
-			c.name, brief.Number(one), brief.Number(two), fmt.Sprintf("%.2f", two/one), tableCount(aborts), percent(scans[i]),
+			c.name, brief.Number(one), brief.Number(two), fmt.Sprintf("%.2f", two/one), tableCount(aborts),
+			percent(scans[i]),
 		})
 	}
 	if a.flames != "" {
 		last := sides[len(sides)-1]
-		if err := drawFlame(a.flames, a.question, a.question+", "+last.name+": processor time", profiles[len(sides)-1]["cpu"]); err != nil {
+		if err := drawFlame(a.flames, a.question, a.question+", "+last.name+": processor time",
+			profiles[len(sides)-1]["cpu"]); err != nil {
 			return answer{}, err
 		}
 	}
@@ -102,7 +107,12 @@ func (a *answering) twoThreads() (answer, error) {
 		}
 		return fmt.Sprintf("does not fall (%.2f)", parts[i])
 	}
-	got.says = fmt.Sprintf("The map itself %s at two goroutines, and with a scan at each commit it %s, where %s of the processor time goes to the scan. With commits that give way, so that many abort, it %s; and if the aborted ones are left in the map it %s: one goroutine never aborts, two do, each abort leaves an entry, and every scan looks at all of them, which takes %s (%s). The post does not say whether it had that bug; but a scan of the two entries that should be there is no hotspot, and one of a map that grows is.",
+	got.says = fmt.Sprintf("The map itself %s at two goroutines, and with a scan at each commit it "+
+		"%s, where %s of the processor time goes to the scan. With commits that give way, so that many "+
+		"abort, it %s; and if the aborted ones are left in the map it %s: one goroutine never aborts, "+
+		"two do, each abort leaves an entry, and every scan looks at all of them, which takes %s (%s). "+
+		"The post does not say whether it had that bug; but a scan of the two entries that should be "+
+		"there is no hotspot, and one of a map that grows is.",
 		falls(0), falls(1), percent(scans[1]), falls(2), falls(3), percent(scans[3]), tops[3])
 	return got, nil
 }
@@ -147,7 +157,8 @@ func (a *answering) retryMemory() (answer, error) {
 	if err := a.measure(sides); err != nil {
 		return answer{}, err
 	}
-	got := answer{names: 1, rows: [][]string{{"states", "ops/s", "aborts/op", "B/op", "allocs/op", "heap peak"}}}
+	got := answer{names: 1, rows: [][]string{{"states", "ops/s", "aborts/op", "B/op",
+		"allocs/op", "heap peak"}}}
 	var bytes []float64
 	for i, s := range sides {
 		bytes = append(bytes, s.median(bench.Measurement.BytesPerOp))
@@ -157,7 +168,9 @@ func (a *answering) retryMemory() (answer, error) {
 			fmt.Sprintf("%.1f", s.median(bench.Measurement.AllocsPerOp)), brief.Number(peaks[i].bytes) + "B",
 		})
 	}
-	got.says = fmt.Sprintf("Eight goroutines that increment one counter, and let others run before they commit, allocate %.0f bytes for each increment that has committed, with %s aborts, and %.0f bytes when states are used again: what is left is the versions.",
+	got.says = fmt.Sprintf("Eight goroutines that increment one counter, and let others run before "+
+		"they commit, allocate %.0f bytes for each increment that has committed, with %s aborts, and "+
+		"%.0f bytes when states are used again: what is left is the versions.",
 		bytes[0], got.rows[1][2], bytes[1])
 	return got, nil
 }
@@ -188,7 +201,9 @@ func (a *answering) guard() (answer, error) {
 			name, brief.Number(sides[i].ops()), tableCount(float64(versions[i])),
 		})
 	}
-	got.says = fmt.Sprintf("It took the mark of a key that was never pruned, the highest epoch there is, for an epoch, so it never was: %s versions at the end of a sample of %v, against %s that wait for the next tick.",
+	got.says = fmt.Sprintf("It took the mark of a key that was never pruned, the highest epoch "+
+		"there is, for an epoch, so it never was: %s versions at the end of a sample of %v, against %s "+
+		"that wait for the next tick.",
 		got.rows[1][2], a.duration, got.rows[2][2])
 	return got, nil
 }

@@ -26,7 +26,8 @@ func (r *journeyRun) print(w io.Writer) error {
 		if len(rows) == 1 {
 			continue
 		}
-		text.line(fmt.Sprintf("%s, %d %% puts to 4 keys: operations a second by the number of goroutines.",
+		text.line(fmt.Sprintf("%s, %d %% puts to 4 keys: operations a second by the number of "+
+			"goroutines.",
 			sentence(workload.Name), 100-workload.Params.ReadPct))
 		text.line("")
 		write := results.WriteTable
@@ -38,7 +39,8 @@ func (r *journeyRun) print(w io.Writer) error {
 		}
 		text.line("")
 	}
-	text.line("post: the figures of the post, of Java on its author's machine. ours: the same step of this program, median; an operation that has not committed is not counted.")
+	text.line("post: the figures of the post, of Java on its author's machine. ours: the same step " +
+		"of this program, median; an operation that has not committed is not counted.")
 	text.line("")
 	indent := ""
 	if markdown {
@@ -51,7 +53,8 @@ func (r *journeyRun) print(w io.Writer) error {
 		text.verbatim(indent, line)
 	}
 	text.verbatim(indent, h.CPU)
-	text.verbatim(indent, fmt.Sprintf("seed %d, %d x %v after %v of warm-up", h.Seed, h.Count, h.Duration, h.Warmup))
+	text.verbatim(indent, fmt.Sprintf("seed %d, %d x %v after %v of warm-up", h.Seed, h.Count,
+		h.Duration, h.Warmup))
 	if mark := r.run.Mark(); mark != "" {
 		text.verbatim(indent, "NOTE: "+mark)
 	}

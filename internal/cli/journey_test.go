@@ -21,7 +21,8 @@ import (
 
 // short are flags for a journey that is over soon.
 func short(more ...string) []string {
-	return append([]string{"journey", "--duration=5ms", "--count=1", "--warmup=1ms", "--threads=1,2"}, more...)
+	return append([]string{"journey", "--duration=5ms", "--count=1", "--warmup=1ms", "--threads=1,2"},
+		more...)
 }
 
 // rowOf returns the cells of the first line that begins with a step's name.
@@ -48,7 +49,8 @@ func TestJourney(t *testing.T) {
 	}
 	head, tail, ok := strings.Cut(stdout, "Write-heavy, 90 % puts to 4 keys")
 	require.True(t, ok, stdout)
-	figure := regexp.MustCompile(`^([\d.]+[kMG]?|-)$`) // a busy machine may leave no time for any operation
+	// a busy machine may leave no time for any operation
+	figure := regexp.MustCompile(`^([\d.]+[kMG]?|-)$`)
 	for _, s := range journey.Steps() {
 		for i, table := range []string{head, tail} {
 			row := rowOf(t, table, s.Name)
@@ -61,7 +63,8 @@ func TestJourney(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"58.3k", "118k"}, []string{rowOf(t, tail, "counted")[3], func() string {
-		stdout, _ := succeed(t, "journey", "--step=counted", "--duration=5ms", "--count=1", "--threads=4", "-q")
+		stdout, _ := succeed(t, "journey", "--step=counted", "--duration=5ms", "--count=1",
+			"--threads=4", "-q")
 		_, tail, _ := strings.Cut(stdout, "Write-heavy")
 		return rowOf(t, tail, "counted")[1]
 	}()}, "the post's figures for 2 and 4 threads")
@@ -69,7 +72,8 @@ func TestJourney(t *testing.T) {
 
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Regexp(t, `(?m)^BenchmarkWriteHeavy/retries=0/engine=counted/threads=2(-\d+)? .* ops/s`, string(got))
+	require.Regexp(t, `(?m)^BenchmarkWriteHeavy/retries=0/engine=counted/threads=2(-\d+)? .* ops/s`,
+		string(got))
 	require.Regexp(t, `(?m)^BenchmarkReadHeavy/engine=slots/threads=1(-\d+)? .* ops/s`, string(got))
 	compared, _ := succeed(t, "compare", file, file)
 	require.Contains(t, compared, "WriteHeavy")
@@ -80,7 +84,8 @@ func TestJourneyFormats(t *testing.T) {
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "| step      | 1 post |")
 	require.Regexp(t, `(?m)^\| keyed-bug \| +2.89M \|`, stdout)
-	require.Less(t, strings.Index(stdout, "keyed-bug"), strings.Index(stdout, "slots  "), "in the order of the journey")
+	require.Less(t, strings.Index(stdout, "keyed-bug"), strings.Index(stdout, "slots  "),
+		"in the order of the journey")
 	require.Contains(t, stdout, "\n    mvccbench journey --duration=5ms")
 
 	stdout, _ = succeed(t, short("--step=slots", "--format=bench", "--threads=3")...)
@@ -94,7 +99,8 @@ func TestJourneyFlames(t *testing.T) {
 	var got []byte
 	for d := 100 * time.Millisecond; got == nil; d *= 2 { // until the profiler has seen anything
 		require.Less(t, d, watchdog, "nothing is ever sampled")
-		succeed(t, "journey", "--step=list-walked", "--threads=1", "--count=1", fmt.Sprint("--duration=", d), "--flames", dir, "-q")
+		succeed(t, "journey", "--step=list-walked", "--threads=1", "--count=1", fmt.Sprint("--duration=",
+			d), "--flames", dir, "-q")
 		got, _ = os.ReadFile(filepath.Join(dir, "list-walked.svg"))
 	}
 	require.Contains(t, string(got), "list-walked: processor time, write-heavy, 1 thread")
@@ -195,12 +201,14 @@ func (f forgetting) Put(string, uint64) error { return nil }
 
 // A step that loses an update has no figures, and the run ends with an error of its own.
 func TestJourneyViolated(t *testing.T) {
-	e := &env{Program: mvccbench(), ctx: t.Context(), stdout: new(bytes.Buffer), stderr: new(bytes.Buffer)}
+	e := &env{Program: mvccbench(), ctx: t.Context(), stdout: new(bytes.Buffer),
+		stderr: new(bytes.Buffer)}
 	steps, err := (&journeySteps{Step: []string{"slots"}}).named()
 	require.NoError(t, err)
-	steps[0].Engine = sessions("slots", steps[0].Engine, func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
-		return forgetting{s}
-	})
+	steps[0].Engine = sessions("slots", steps[0].Engine,
+		func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return forgetting{s}
+		})
 	r := &journeyRun{journeySteps: &journeySteps{Threads: []int{1}, Quiet: true}, env: e, steps: steps}
 	r.run.Header = results.Header{Count: 1, Duration: 5e6}
 	err = r.measure()
@@ -211,7 +219,8 @@ func TestJourneyViolated(t *testing.T) {
 // Each question has figures and a sentence.
 func TestJourneyAnswers(t *testing.T) {
 	dir := t.TempDir()
-	stdout, stderr := succeed(t, "journey", "answers", "--duration=20ms", "--count=1", "--format=markdown", "--flames", dir)
+	stdout, stderr := succeed(t, "journey", "answers", "--duration=20ms", "--count=1",
+		"--format=markdown", "--flames", dir)
 	for _, q := range questions() {
 		require.Contains(t, stdout, "**"+q.name+"**: "+q.asks[:10])
 		require.Contains(t, stderr, q.name+": ")

@@ -37,7 +37,8 @@ func (c *listCmd) Run(e *env) error {
 		names = append(names, part.name)
 	}
 	if !slices.Contains(names, c.What) {
-		return usagef("list: there is nothing called %s%s; expected one of %s", c.What, hint(c.What, names), strings.Join(names, ", "))
+		return usagef("list: there is nothing called %s%s; expected one of %s", c.What,
+			hint(c.What, names), strings.Join(names, ", "))
 	}
 	w := &textWriter{w: e.stdout}
 	first := true
@@ -63,7 +64,8 @@ func listWorkloads(w *textWriter, _ *env) {
 		}
 	}
 	w.line("")
-	w.line("Every sample has a new map and is verified before its figures are printed: final values, reads that never go back, sums. An engine that fails ends the run with exit code 3.")
+	w.line("Every sample has a new map and is verified before its figures are printed: final " +
+		"values, reads that never go back, sums. An engine that fails ends the run with exit code 3.")
 }
 
 func listEngines(w *textWriter, e *env) {
@@ -104,7 +106,10 @@ func lacks(e bench.EngineSpec) string {
 }
 
 func listMetrics(w *textWriter, _ *env) {
-	w.line("Metrics. In the Go benchmark format a line begins with its name, which says workload, engine, threads and whatever parameter is not the default, and the number of operations. In the other formats the names are the same. benchstat and compare show seconds for nanoseconds. Where nothing is said of how a figure is measured, it is as the one above it.")
+	w.line("Metrics. In the Go benchmark format a line begins with its name, which says workload, " +
+		"engine, threads and whatever parameter is not the default, and the number of operations. In " +
+		"the other formats the names are the same. benchstat and compare show seconds for nanoseconds. " +
+		"Where nothing is said of how a figure is measured, it is as the one above it.")
 	before := ""
 	for _, m := range results.Metrics() {
 		doc := fmt.Sprintf("%s; %s is better.", sentence(m.Doc), m.Better)
@@ -126,7 +131,8 @@ func listFormats(w *textWriter, _ *env) {
 }
 
 func listJourney(w *textWriter, _ *env) {
-	w.line("Steps of journey (--step), in their order. Each changes what it says, and leaves the rest as it was before.")
+	w.line("Steps of journey (--step), in their order. Each changes what it says, and leaves the " +
+		"rest as it was before.")
 	for _, s := range journey.Steps() {
 		w.entry(s.Name, s.Doc+".")
 	}
@@ -144,7 +150,8 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 // else they can be.
 func describeParams(w bench.Workload) string {
 	var parts []string
-	for _, p := range results.Parameters(bench.Config{Workload: w, AuditInterval: bench.DefaultAuditInterval}) {
+	for _, p := range results.Parameters(bench.Config{Workload: w,
+		AuditInterval: bench.DefaultAuditInterval}) {
 		part := fmt.Sprintf("--%s %s", p.Name, p.Value)
 		if r := w.Range(p.Name); r != "" {
 			part += " (" + spacedNumbers(r) + ")"

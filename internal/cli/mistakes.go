@@ -77,7 +77,8 @@ func empty(path []*kong.Path) error {
 		switch {
 		case f == nil:
 		case f.IsSlice() && f.Target.Len() == 0:
-			return usagef("--%s: nothing given; expected one value, or several with commas between them", f.Name)
+			return usagef("--%s: nothing given; expected one value, or several with commas between them",
+				f.Name)
 		case f.Target.Kind() == reflect.String && f.Target.Len() == 0 && f.Name != "http":
 			return usagef("--%s: nothing given; expected %s", f.Name, f.FormatPlaceHolder())
 		}

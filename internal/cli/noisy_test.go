@@ -16,7 +16,8 @@ import (
 func TestNoiseOnTheDashboard(t *testing.T) {
 	b := new(board)
 	for _, u := range []machine.Usage{
-		{For: time.Second, Known: true, Process: 0.7, Others: 0.3, Steal: 0.01, Hiccup: 5 * time.Millisecond},
+		{For: time.Second, Known: true, Process: 0.7, Others: 0.3, Steal: 0.01,
+			Hiccup: 5 * time.Millisecond},
 		{For: time.Second, Known: true, Process: 0.98, Others: 0.02},
 		{For: time.Second},
 	} {

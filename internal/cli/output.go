@@ -39,10 +39,14 @@ type format struct {
 
 // formats are those that --format can name.
 var formats = []format{
-	{"bench", "The Go benchmark format, for benchstat: a line for each sample, written as soon as it is verified. What may differ between runs that are compared is in comments.", results.WriteBench},
+	{"bench", "The Go benchmark format, for benchstat: a line for each sample, written as soon as " +
+		"it is verified. What may differ between runs that are compared is in comments.",
+		results.WriteBench},
 	{"table", "Medians for reading, and what they were measured on.", writeRunTable},
-	{"json", "Everything: machine, arguments, outcome, each sample with its figures, percentiles and latency histogram (HdrHistogram, V2).", results.Write},
-	{"csv", "A line for each sample, with a column for each figure, for spreadsheets.", results.WriteCSV},
+	{"json", "Everything: machine, arguments, outcome, each sample with its figures, percentiles " +
+		"and latency histogram (HdrHistogram, V2).", results.Write},
+	{"csv", "A line for each sample, with a column for each figure, for spreadsheets.",
+		results.WriteCSV},
 }
 
 // output is where the results of a run go.
@@ -55,7 +59,8 @@ type output struct {
 	file   *os.File  // nil if w writes to standard output
 	store  *results.Store
 
-	live    bool   // a table that is redrawn as the run goes on, and at its end stands on standard output
+	// a table that is redrawn as the run goes on, and at its end stands on standard output
+	live    bool
 	subject string // the engine that the others are set beside
 
 	profiles map[string][]byte // to be kept with the run, by the names of their files
@@ -74,10 +79,12 @@ func (f outputFlags) open(e *env) (*output, error) {
 			return nil, usagef("--save: %w", err)
 		}
 		if o.store.Has(f.Save) {
-			return nil, usagef("--save: there is a run called %s already; expected another name, or first %s runs rm %s", f.Save, e.Name, f.Save)
+			return nil, usagef("--save: there is a run called %s already; expected another name, or first "+
+				"%s runs rm %s", f.Save, e.Name, f.Save)
 		}
 		if err := o.store.Ready(); err != nil {
-			return nil, usagef("--save: expected a folder that can be written, %s, or another in %s: %w", o.store.Dir(), results.DirEnv, err)
+			return nil, usagef("--save: expected a folder that can be written, %s, or another in %s: %w",
+				o.store.Dir(), results.DirEnv, err)
 		}
 	}
 	for _, file := range []struct{ flag, name string }{{"--hgrm", f.HGRM}, {"--report", f.Report}} {
@@ -107,7 +114,8 @@ func (f outputFlags) open(e *env) (*output, error) {
 // and is not overwritten unless that is asked for.
 func createOutput(name string, overwrite bool) (*os.File, error) {
 	if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() && fi.Size() > 0 && !overwrite {
-		return nil, usagef("--output: there is a file %s already; expected another name, or --overwrite", name)
+		return nil, usagef("--output: there is a file %s already; expected another name, or --overwrite",
+			name)
 	}
 	f, err := os.Create(name)
 	if err != nil {

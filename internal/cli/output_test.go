@@ -31,8 +31,9 @@ func madeUp(t *testing.T, samples int, ops float64) *results.Run {
 	t.Helper()
 	r := &results.Run{Header: results.Header{
 		Program: "mvccbench v1", Started: time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC),
-		Machine: results.Machine{Go: "go1.26", GOOS: "linux", GOARCH: "amd64", CPU: "a processor", CPUs: 2, GOMAXPROCS: 2},
-		Count:   samples, Duration: time.Second, Loop: "closed",
+		Machine: results.Machine{Go: "go1.26", GOOS: "linux", GOARCH: "amd64", CPU: "a processor",
+			CPUs: 2, GOMAXPROCS: 2},
+		Count: samples, Duration: time.Second, Loop: "closed",
 	}}
 	for _, engine := range []string{"mvcc", "rwmutex"} {
 		for i := range samples {
@@ -41,7 +42,8 @@ func madeUp(t *testing.T, samples int, ops float64) *results.Run {
 				v = 3e6 + float64(i%3)
 			}
 			r.Samples = append(r.Samples, results.Sample{
-				Workload: "begin", Title: "Begin", Engine: engine, Level: "serializable", Threads: 4, Index: i, Ops: uint64(v), Wall: time.Second,
+				Workload: "begin", Title: "Begin", Engine: engine, Level: "serializable", Threads: 4, Index: i,
+				Ops: uint64(v), Wall: time.Second,
 				Metrics: map[string]float64{"ops/s": v, "ns/op": 1e9 / v, "aborts/op": 0, "p99-ns": 1500},
 			})
 		}
@@ -63,7 +65,8 @@ func writeFile(t *testing.T, name string, write func(b *bytes.Buffer) error) str
 func TestFormats(t *testing.T) {
 	for _, f := range formats {
 		file := filepath.Join(t.TempDir(), "results")
-		args := quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--format="+f.name)
+		args := quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1",
+			"--format="+f.name)
 		stdout, stderr := succeed(t, append(args, "-o", file)...)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "Medians")
@@ -111,11 +114,13 @@ func TestMarks(t *testing.T) {
 		var out lines
 		o, err := outputFlags{Format: f.name}.open(&env{stdout: &out})
 		require.NoError(t, err)
-		require.NoError(t, o.begin(results.Header{Program: "mvccbench", Started: time.Now(), Duration: time.Second, Loop: "closed"}))
+		require.NoError(t, o.begin(results.Header{Program: "mvccbench", Started: time.Now(),
+			Duration: time.Second, Loop: "closed"}))
 		o.instrument("a trace")
 		w, _ := bench.WorkloadByName("begin")
 		e, _ := bench.EngineByName("rwmutex")
-		require.NoError(t, o.sample(bench.Config{Workload: w, Engine: e, Threads: 1}, bench.Measurement{Ops: 5, Wall: time.Second, Interrupted: true}))
+		require.NoError(t, o.sample(bench.Config{Workload: w, Engine: e, Threads: 1},
+			bench.Measurement{Ops: 5, Wall: time.Second, Interrupted: true}))
 		notes, err := o.end(results.Outcome{Kind: results.Interrupted, Of: 9})
 		require.NoError(t, err)
 		require.Empty(t, notes)
@@ -150,20 +155,25 @@ func TestLatenciesAreInNanoseconds(t *testing.T) {
 func TestDistributions(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "one.hgrm")
-	_, stderr := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=2", "--latency-sample=1", "--duration=2ms", "--warmup=0", "--count=2", "--http=off", "--hgrm="+file)
+	_, stderr := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=2",
+		"--latency-sample=1", "--duration=2ms", "--warmup=0", "--count=2", "--http=off", "--hgrm="+file)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(b), "1/(1-Percentile)")
-	require.Contains(t, string(b), "#[Begin, engine rwmutex, 2 threads: service latency in ns, 2 samples]")
+	require.Contains(t, string(b),
+		"#[Begin, engine rwmutex, 2 threads: service latency in ns, 2 samples]")
 	require.NotContains(t, stderr, "latencies:")
 
-	_, stderr = succeed(t, quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1", "--hgrm="+filepath.Join(dir, "many.hgrm"))...)
+	_, stderr = succeed(t, quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1",
+		"--hgrm="+filepath.Join(dir, "many.hgrm"))...)
 	require.Contains(t, stderr, "latencies: 4 files")
 	for _, engine := range []string{"rwmutex", "mvcc"} {
 		for _, threads := range []int{1, 2} {
-			b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("many-begin-%s-threads=%d.hgrm", engine, threads)))
+			b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("many-begin-%s-threads=%d.hgrm",
+				engine, threads)))
 			require.NoError(t, err)
-			require.Regexp(t, fmt.Sprintf(`#\[Begin, engine %s, %d threads?: service latency`, engine, threads), string(b))
+			require.Regexp(t, fmt.Sprintf(`#\[Begin, engine %s, %d threads?: service latency`, engine,
+				threads), string(b))
 		}
 	}
 	require.NoFileExists(t, filepath.Join(dir, "many.hgrm"))
@@ -199,7 +209,8 @@ func TestWrongDestinations(t *testing.T) {
 	refused(t, []string{"report", "taken", "--report=" + file}, "would be lost")
 	refused(t, []string{"compare", "taken", "taken", "-o", file}, "--overwrite")
 	for range 2 { // a page, or what is said to be of no use, may be replaced
-		succeed(t, quick("--workload=begin", "--overwrite", "-o", file, "--report", filepath.Join(dir, "page"))...)
+		succeed(t, quick("--workload=begin", "--overwrite", "-o", file, "--report",
+			filepath.Join(dir, "page"))...)
 	}
 	b, err = os.ReadFile(file)
 	require.NoError(t, err)

@@ -66,7 +66,8 @@ func startProfiler(
 		Capturing: p.capturing,
 	})
 	if errors.Is(err, profiling.ErrTokenRequired) {
-		return nil, fmt.Errorf("%w; set %s to a random text to let those in who know it", err, tokenVariable)
+		return nil, fmt.Errorf("%w; set %s to a random text to let those in who know it",
+			err, tokenVariable)
 	}
 	if err != nil {
 		return nil, err
@@ -183,7 +184,8 @@ func (b *board) capturing(on bool) {
 const keptResults = 50
 
 // resultColumns has what a row of results says.
-var resultColumns = []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op", "B/op", "allocs/op", "process", "others", "steal", "hiccup"}
+var resultColumns = []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op",
+	"B/op", "allocs/op", "process", "others", "steal", "hiccup"}
 
 // row adds a row of results under a name.
 func (b *board) row(name string, m bench.Measurement) {

@@ -21,7 +21,8 @@ type profileFlags struct {
 }
 
 // profiled is what the head of the results says.
-const profiled = "the measured part of every sample, by the CPU profiler at 100 Hz, which takes about 1 % of the time, and by the allocs, mutex and block profiles"
+const profiled = "the measured part of every sample, by the CPU profiler at 100 Hz, which takes " +
+	"about 1 % of the time, and by the allocs, mutex and block profiles"
 
 // sampleProfiles takes the profiles of a run's samples. A nil sampleProfiles takes
 // none.
@@ -53,13 +54,15 @@ func (f profileFlags) start(program, save string) (*sampleProfiles, error) {
 	case !f.Profile:
 		return nil, nil
 	case save == "":
-		return nil, usagef("--profile: there is nowhere to keep the profiles; expected --save with it, or --profile-dir")
+		return nil, usagef("--profile: there is nowhere to keep the profiles; expected --save with it, " +
+			"or --profile-dir")
 	}
 	recorder, err := profiling.NewRecorder(program + " run " + flag)
 	if err != nil {
 		return nil, usagef("%s: %w", flag, err)
 	}
-	return &sampleProfiles{recorder: recorder, dir: f.ProfileDir, of: map[string]*combinationProfiles{}}, nil
+	return &sampleProfiles{recorder: recorder, dir: f.ProfileDir,
+		of: map[string]*combinationProfiles{}}, nil
 }
 
 // close gives the CPU profiler back.

@@ -97,13 +97,15 @@ func TestProfileDir(t *testing.T) {
 		require.Regexp(t, `^[a-z0-9=.-]+\.(cpu|allocs|mutex|block)\.pb\.gz$`, name)
 	}
 
-	one, other := readProfile(t, filepath.Join(dir, first+"cpu.pb.gz")), readProfile(t, filepath.Join(dir, second+"cpu.pb.gz"))
+	one, other := readProfile(t, filepath.Join(dir, first+"cpu.pb.gz")),
+		readProfile(t, filepath.Join(dir, second+"cpu.pb.gz"))
 	require.Equal(t, map[string]bool{"1": true}, labels(one, "threads"))
 	require.Equal(t, map[string]bool{"2": true}, labels(other, "threads"))
 	whole := readProfile(t, filepath.Join(dir, "whole-run.cpu.pb.gz"))
 	require.Equal(t, map[string]bool{"1": true, "2": true}, labels(whole, "threads"))
 	require.Equal(t, one.DurationNanos+other.DurationNanos, whole.DurationNanos)
-	require.Contains(t, strings.Join(one.Comments, "\n"), "transfer-keys=100-mvcc-threads=1: 2 samples")
+	require.Contains(t, strings.Join(one.Comments, "\n"),
+		"transfer-keys=100-mvcc-threads=1: 2 samples")
 	require.Contains(t, strings.Join(whole.Comments, "\n"), "whole-run: 4 samples")
 	// Filling and verifying are not in it.
 	for _, s := range one.Sample {
@@ -125,7 +127,8 @@ func TestProfileDir(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	_, stdout, _ = call(t, "runs")
-	require.Regexp(t, fmt.Sprintf(`(?m)^kept .* 4 +complete +%d +transfer on mvcc$`, len(names)), stdout)
+	require.Regexp(t, fmt.Sprintf(`(?m)^kept .* 4 +complete +%d +transfer on mvcc$`, len(names)),
+		stdout)
 	_, stderr = succeed(t, "runs", "rm", "kept")
 	require.Empty(t, files(t, store.Dir()))
 }
@@ -135,7 +138,8 @@ func TestProfileIsKeptWithTheRun(t *testing.T) {
 	store := keepRuns(t)
 	succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--profile", "--save=x")...)
 	require.NotEmpty(t, store.Get("x").Run.Header.Profiled)
-	stdout, _ := succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--save=plain")...)
+	stdout, _ := succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1",
+		"--save=plain")...)
 	require.NotContains(t, stdout, "PROFILED")
 	require.Empty(t, store.Get("plain").Profiles)
 	_, _, stderr := call(t, "compare", "plain", "x")
@@ -154,7 +158,8 @@ func TestProfileDirWrongArguments(t *testing.T) {
 		want string
 	}{
 		{[]string{"--profile-dir=" + file}, "--profile-dir: expected a folder that can be written"},
-		{[]string{"--profile-dir=" + filepath.Join(file, "x"), "--save=x"}, "--profile-dir: expected a folder"},
+		{[]string{"--profile-dir=" + filepath.Join(file, "x"), "--save=x"},
+			"--profile-dir: expected a folder"},
 		{[]string{"--profile"}, "--profile: there is nowhere to keep the profiles; expected --save"},
 	} {
 		refused(t, quick(append(c.args, "-o", out)...), c.want)
@@ -162,7 +167,8 @@ func TestProfileDirWrongArguments(t *testing.T) {
 	recorder, err := profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "new")
-	refused(t, quick("--profile-dir="+dir, "-o", out), "--profile-dir: busy: the test takes CPU profiles itself")
+	refused(t, quick("--profile-dir="+dir, "-o", out),
+		"--profile-dir: busy: the test takes CPU profiles itself")
 	recorder.Close()
 	require.NoFileExists(t, out)
 	require.NoDirExists(t, dir)
@@ -195,7 +201,8 @@ func TestProfileDirOfAnEarlierRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "profiles: 1 files in "+dir+", such as begin-mvcc-threads=1.block.pb.gz", note)
 	require.Equal(t, []string{
-		"begin-mvcc-threads=1.block.pb.gz", "begin-mvcc-threads=2.mutex.pb.gz", "notes.txt", "whole-run.mutex.pb.gz",
+		"begin-mvcc-threads=1.block.pb.gz", "begin-mvcc-threads=2.mutex.pb.gz", "notes.txt",
+		"whole-run.mutex.pb.gz",
 	}, files(t, dir))
 }
 
@@ -239,11 +246,13 @@ func TestBrowserWhileARunIsProfiled(t *testing.T) {
 	var stdout, stderr lines
 	code := make(chan int, 1)
 	go func() {
-		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1000", "--duration=30ms", "--http=127.0.0.1:0", "--profile-dir=" + t.TempDir()}
+		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1000",
+			"--duration=30ms", "--http=127.0.0.1:0", "--profile-dir=" + t.TempDir()}
 		code <- Run(ctx, args, &stdout, &stderr)
 	}()
 	url := stderr.await(t, `profiles: (http://\S+)`) + "/debug/pprof/"
-	require.Contains(t, fetch(url+"profile?seconds=1"), "busy: mvccbench run --profile-dir takes CPU profiles itself")
+	require.Contains(t, fetch(url+"profile?seconds=1"),
+		"busy: mvccbench run --profile-dir takes CPU profiles itself")
 	require.Contains(t, fetch(url), "mvccbench run --profile-dir takes CPU profiles itself")
 	require.Contains(t, fetch(url+"runs/"), "None are saved")
 	cancel()
@@ -258,7 +267,8 @@ func TestBrowserAfterAProfiledRun(t *testing.T) {
 	var stdout, stderr lines
 	code := make(chan int, 1)
 	go func() {
-		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--duration=2ms", "--http=127.0.0.1:0", "--hold", "--profile", "--save=x"}
+		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+			"--duration=2ms", "--http=127.0.0.1:0", "--hold", "--profile", "--save=x"}
 		code <- Run(ctx, args, &stdout, &stderr)
 	}()
 	url := stderr.await(t, `still serving profiles at (http://[0-9.:]+)`) + "/debug/pprof/"

@@ -22,7 +22,8 @@ type progress struct {
 	perStep  time.Duration // what a step takes, until experience tells; 0 if nobody knows
 	table    *intervals    // nil if there is none
 
-	standings func(width, height int) []string // a table to be drawn above the line; nil if there is none
+	// a table to be drawn above the line; nil if there is none
+	standings func(width, height int) []string
 
 	// Under the line's lock.
 	printed bool // there is a line already
@@ -75,7 +76,8 @@ func (p *progress) Done(_ bench.Step, m bench.Measurement) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// What came after the last line has one of its own, unless it is too little.
-	if p.table != nil && p.trial != nil && (p.table.rows == 0 || m.Wall-p.table.now.Elapsed > p.interval/2) {
+	if p.table != nil && p.trial != nil &&
+		(p.table.rows == 0 || m.Wall-p.table.now.Elapsed > p.interval/2) {
 		p.row(m.Wall)
 	}
 	p.trial = nil
@@ -167,7 +169,8 @@ func (p *progress) left(now time.Time) (left time.Duration, ok bool) {
 
 // stepName names a step within the sweep.
 func stepName(s bench.Step) string {
-	return fmt.Sprintf("%s, %s, %s, sample %d", strings.Join(append([]string{s.Config.Workload.Name}, variant(s.Config)...), " "),
+	return fmt.Sprintf("%s, %s, %s, sample %d", strings.Join(append([]string{s.Config.Workload.Name},
+		variant(s.Config)...), " "),
 		s.Config.Engine.Name, threads(s.Config.Threads), s.Config.Sample+1)
 }
 

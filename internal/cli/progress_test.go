@@ -32,7 +32,10 @@ func slowTrial(t *testing.T, step bench.Step, op time.Duration) *bench.Trial {
 	c := step.Config
 	c.Workload, _ = bench.WorkloadByName("counter")
 	good, _ := bench.EngineByName("rwmutex")
-	c.Engine = sessions("slow", good, func(s bench.Session[string, uint64]) bench.Session[string, uint64] { return &slow{s, op} })
+	c.Engine = sessions("slow", good,
+		func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return &slow{s, op}
+		})
 	trial, err := bench.New(c)
 	require.NoError(t, err)
 	t.Cleanup(trial.Close)
@@ -50,7 +53,8 @@ func TestProgressLines(t *testing.T) {
 		p := newProgress(&out, 0, 10*time.Second)
 		defer p.close()
 		p.Start(steps[0], &steps[1])
-		require.Equal(t, "[1/2, 20s left] transfer, mvcc, 4 threads, sample 1; next rwmutex\n", out.String())
+		require.Equal(t, "[1/2, 20s left] transfer, mvcc, 4 threads, sample 1; next rwmutex\n",
+			out.String())
 		p.Running(steps[0], trial)
 		_, err := trial.RunFor(t.Context(), 2500*time.Millisecond, true)
 		require.NoError(t, err)
@@ -66,7 +70,8 @@ func TestProgressLines(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Contains(t, out.String(), "\na note\n")
-		require.Regexp(t, `\[2/2, \d+s left\] transfer, rwmutex, 4 threads, sample 1; last one\n`, out.String())
+		require.Regexp(t, `\[2/2, \d+s left\] transfer, rwmutex, 4 threads, sample 1; last one\n`,
+			out.String())
 		require.NotContains(t, out.String(), "\x1b")
 		require.NotContains(t, out.String(), "\r")
 	})
@@ -100,7 +105,8 @@ func TestIntervalTable(t *testing.T) {
 			require.NotContains(t, line, "\x1b")
 		}
 		require.Contains(t, lines[1], "service time")
-		require.Equal(t, []string{"time", "recent", "avg", "recent", "avg", "99.9", "99.99", "99.999", "max", "aborts", "errs", "ctxsw"}, strings.Fields(lines[2]))
+		require.Equal(t, []string{"time", "recent", "avg", "recent", "avg", "99.9", "99.99", "99.999",
+			"max", "aborts", "errs", "ctxsw"}, strings.Fields(lines[2]))
 		for i, at := range []string{"0.8s", "1.8s", "2.7s"} {
 			cells := strings.Fields(lines[3+i])
 			require.Len(t, cells, 12)
@@ -161,17 +167,22 @@ func TestColourAndTerminal(t *testing.T) {
 	require.Equal(t, 100, terminalWidth(tty))
 	t.Setenv("COLUMNS", "72")
 	require.Equal(t, 72, terminalWidth(tty))
-	require.Equal(t, anyWidth, terminalWidth(f), "a file has no columns, whatever the environment says")
+	require.Equal(t, anyWidth, terminalWidth(f),
+		"a file has no columns, whatever the environment says")
 }
 
 func TestTimesForPeople(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0n", 12: "12n", 999: "999n", 1_000: "1.00µ", 1_234: "1.23µ", 99_960: "100µ", 1_500_000: "1.50m", 200 * time.Millisecond: "200m", 3 * time.Second: "3.00s", 1000 * time.Second: "1000s"} {
+	for d, want := range map[time.Duration]string{0: "0n", 12: "12n", 999: "999n", 1_000: "1.00µ",
+		1_234: "1.23µ", 99_960: "100µ", 1_500_000: "1.50m", 200 * time.Millisecond: "200m",
+		3 * time.Second: "3.00s", 1000 * time.Second: "1000s"} {
 		require.Equal(t, want, tiny(d))
 	}
-	for d, want := range map[time.Duration]string{0: "0.0s", 50 * time.Millisecond: "0.1s", 99_900 * time.Millisecond: "99.9s", 100 * time.Second: "100s", 2 * time.Hour: "7200s"} {
+	for d, want := range map[time.Duration]string{0: "0.0s", 50 * time.Millisecond: "0.1s",
+		99_900 * time.Millisecond: "99.9s", 100 * time.Second: "100s", 2 * time.Hour: "7200s"} {
 		require.Equal(t, want, seconds(d, false))
 	}
-	for d, want := range map[time.Duration]string{50 * time.Millisecond: "0.05s", 9_990 * time.Millisecond: "9.99s", 9_996 * time.Millisecond: "10.0s", 100 * time.Second: "100s"} {
+	for d, want := range map[time.Duration]string{50 * time.Millisecond: "0.05s",
+		9_990 * time.Millisecond: "9.99s", 9_996 * time.Millisecond: "10.0s", 100 * time.Second: "100s"} {
 		require.Equal(t, want, seconds(d, true))
 	}
 }

@@ -33,7 +33,8 @@ func (c *runCmd) Run(e *env) error {
 	var profiles *profiler
 	if serves(c.HTTP) {
 		if profiles, err = startProfiler(e.Name, c.HTTP, slow); err != nil {
-			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w", exampleHTTP, err)
+			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w",
+				exampleHTTP, err)
 		}
 		defer profiles.close()
 	}
@@ -146,7 +147,8 @@ func (e *env) freeCPU(quiet bool) float64 {
 		return 0
 	}
 	if share < enoughCPU && !quiet {
-		remark(e.stderr, "note: other programs are busy: this one gets only %.0f %% of its CPUs, and the figures will show it", 100*share)
+		remark(e.stderr, "note: other programs are busy: this one gets only %.0f %% of its CPUs, and "+
+			"the figures will show it", 100*share)
 	}
 	return share
 }
@@ -172,10 +174,13 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 		h.Profiled = profiled
 	}
 	if r.profiles != nil {
-		h.Notes[0] = fmt.Sprintf("profiles: served at %s, with the runtime's default rates of package profiling",
+		h.Notes[0] = fmt.Sprintf("profiles: served at %s, with the runtime's default rates of package "+
+			"profiling",
 			r.profiles.url())
 	}
-	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool { return rate == 0 }); len(rates) > 0 {
+	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool {
+		return rate == 0
+	}); len(rates) > 0 {
 		h.Rates, h.Loop = rates, string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
 	}
 	for _, level := range r.sweep.Isolations {
@@ -226,7 +231,8 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 	}
 	if m.Saturated() {
 		part, _ := m.Achieved()
-		r.progress.note("%s: saturated: %.1f %% of the operations that were due, %d left at the end", stepName(step), 100*part, m.Backlog)
+		r.progress.note("%s: saturated: %.1f %% of the operations that were due, %d left at the end",
+			stepName(step), 100*part, m.Backlog)
 	}
 	if r.profiles.instrumented(r.out.run.Header.Started) {
 		r.out.instrument("an execution trace was taken meanwhile")

@@ -93,7 +93,8 @@ func TestOutputCanBeReadBack(t *testing.T) {
 		for _, c := range r.Config {
 			keys = append(keys, c.Key)
 		}
-		require.Subset(t, []string{"goos", "goarch", "pkg", "cpu"}, keys, "nothing volatile may be a configuration line")
+		require.Subset(t, []string{"goos", "goarch", "pkg", "cpu"}, keys,
+			"nothing volatile may be a configuration line")
 	}
 	require.LessOrEqual(t, procs, 64)
 	require.Equal(t, len(lines), quantiles)
@@ -114,12 +115,14 @@ func TestOutputCanBeReadBack(t *testing.T) {
 			require.Equal(t, "better="+m.Better, better)
 		}
 	}
-	for _, unit := range []string{"ns/op", "ops/s", "aborts/op", "B/op", "allocs/op", "gc-%", "ctx-switches/op"} {
+	for _, unit := range []string{"ns/op", "ops/s", "aborts/op", "B/op", "allocs/op", "gc-%",
+		"ctx-switches/op"} {
 		require.Contains(t, units, unit)
 	}
 
 	require.Contains(t, stdout, "# seed 1,")
-	require.Contains(t, stdout, "# skipped: transfer on xsync: "+"it has no transactions over several keys")
+	require.Contains(t, stdout, "# skipped: transfer on xsync: "+"it has no transactions over "+
+		"several keys")
 	require.Contains(t, stderr, "skipping transfer on xsync")
 	require.Contains(t, stderr, "fewer than 6 samples")
 	require.Contains(t, stderr, "Medians")
@@ -128,7 +131,8 @@ func TestOutputCanBeReadBack(t *testing.T) {
 // One command sweeps several dimensions, and an open loop reports response times
 // and whether the map kept up.
 func TestSweepAndOpenLoop(t *testing.T) {
-	stdout, _ := succeed(t, "--workload=zipf-read", "--engine=mvcc,rwmutex", "--threads=2", "--count=1", "--warmup=0", "--http=off",
+	stdout, _ := succeed(t, "--workload=zipf-read", "--engine=mvcc,rwmutex", "--threads=2",
+		"--count=1", "--warmup=0", "--http=off",
 		"--theta=0.5,0.9", "--value-size=8,16-32", "--isolation=serializable,snapshot",
 		"--rate=50000", "--arrival=poisson", "--ops=2000")
 	lines, _ := parse(t, stdout)
@@ -139,7 +143,8 @@ func TestSweepAndOpenLoop(t *testing.T) {
 		require.Contains(t, name, "/theta=0.")
 		require.Contains(t, name, "/value-size=")
 		require.Contains(t, name, "/rate=50000/arrival=poisson/")
-		require.Equal(t, strings.Contains(name, "engine=mvcc"), strings.Contains(name, "/isolation="), name)
+		require.Equal(t, strings.Contains(name, "engine=mvcc"), strings.Contains(name, "/isolation="),
+			name)
 		for _, unit := range []string{"response-p50-ns", "response-p99-ns", "achieved-%", "backlog"} {
 			_, ok := value(r, unit)
 			require.True(t, ok, "%s of %s", unit, name)
@@ -169,7 +174,8 @@ func TestResponseTimesHaveTheWaitInThem(t *testing.T) {
 // What timing costs, by one command: the same without, and with, and nothing
 // timed where nothing is to be.
 func TestCostOfTiming(t *testing.T) {
-	stdout, _ := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--warmup=0", "--http=off", "--ops=20000", "--latency-sample=off,1")
+	stdout, _ := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+		"--warmup=0", "--http=off", "--ops=20000", "--latency-sample=off,1")
 	lines, _ := parse(t, stdout)
 	require.Len(t, lines, 2)
 	for i, sample := range []string{"off", "1"} {
@@ -182,7 +188,8 @@ func TestCostOfTiming(t *testing.T) {
 // Operations that are given up are errors per second; a workload in which nobody
 // is in the way of another has none.
 func TestRetries(t *testing.T) {
-	stdout, _ := succeed(t, "--workload=counter", "--engine=mvcc", "--threads=1", "--count=1", "--warmup=0", "--http=off", "--ops=1000", "--retries=0")
+	stdout, _ := succeed(t, "--workload=counter", "--engine=mvcc", "--threads=1", "--count=1",
+		"--warmup=0", "--http=off", "--ops=1000", "--retries=0")
 	lines, _ := parse(t, stdout)
 	require.Len(t, lines, 1)
 	require.Contains(t, string(lines[0].Name), "/retries=0/")
@@ -209,28 +216,35 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 	good, ok := bench.EngineByName("rwmutex")
 	require.True(t, ok)
 	for name, fault := range map[string]func(bench.Session[string, uint64]) bench.Session[string, uint64]{
-		"loses one write in 1000": func(s bench.Session[string, uint64]) bench.Session[string, uint64] { return &lossy{Session: s} },
-		"tears transfers":         func(s bench.Session[string, uint64]) bench.Session[string, uint64] { return &tearing{Session: s} },
+		"loses one write in 1000": func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return &lossy{Session: s}
+		},
+		"tears transfers": func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return &tearing{Session: s}
+		},
 	} {
 		// The run lasts until the fault is found.
 		workload := "write-heavy"
 		if name == "tears transfers" {
 			workload = "transfer"
 		}
-		bad := bench.EngineSpec{Name: "faulty", Doc: "It " + name, New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-			e, err := good.New(setup)
-			return &spoiled{e, fault}, err
-		}}
+		bad := bench.EngineSpec{Name: "faulty", Doc: "It " + name,
+			New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+				e, err := good.New(setup)
+				return &spoiled{e, fault}, err
+			}}
 		var stdout, stderr lines
 		code := run(&env{
 			ctx:     t.Context(),
 			stdout:  &stdout,
 			stderr:  &stderr,
 			Program: Program{Name: "mvccbench", Engines: append(bench.Engines(), bad)},
-			args:    []string{"--http=off", "--workload=" + workload, "--engine=faulty,rwmutex", "--threads=2", "--duration=1h", "--warmup=0", "--count=1"},
+			args: []string{"--http=off", "--workload=" + workload, "--engine=faulty,rwmutex",
+				"--threads=2", "--duration=1h", "--warmup=0", "--count=1"},
 		})
 		require.Equal(t, ExitViolated, code, "%s: %s", name, stderr.String())
-		require.Contains(t, stderr.String(), "verification violated: workload "+workload+", engine faulty")
+		require.Contains(t, stderr.String(),
+			"verification violated: workload "+workload+", engine faulty")
 		require.Contains(t, stdout.String(), "# verification violated")
 		require.NotContains(t, stdout.String(), "engine=faulty/")
 		require.NotContains(t, stderr.String(), "Medians")
@@ -242,14 +256,19 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 // An engine that never gets anything done has no figures either.
 func TestNothingCommitted(t *testing.T) {
 	good, _ := bench.EngineByName("rwmutex")
-	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up", New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-		e, err := good.New(setup)
-		return &spoiled{e, func(s bench.Session[string, uint64]) bench.Session[string, uint64] { return gaveUp{s, setup.Stopped} }}, err
-	}}
+	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up",
+		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+			e, err := good.New(setup)
+			return &spoiled{e, func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+				return gaveUp{s, setup.Stopped}
+			}}, err
+		}}
 	var stdout, stderr lines
 	code := run(&env{
-		ctx: t.Context(), stdout: &stdout, stderr: &stderr, Program: Program{Name: "mvccbench", Engines: []bench.EngineSpec{stuck}},
-		args: []string{"--http=off", "--workload=disjoint", "--engine=stuck", "--threads=1", "--duration=2ms", "--warmup=0", "--count=1"},
+		ctx: t.Context(), stdout: &stdout, stderr: &stderr, Program: Program{Name: "mvccbench",
+			Engines: []bench.EngineSpec{stuck}},
+		args: []string{"--http=off", "--workload=disjoint", "--engine=stuck", "--threads=1",
+			"--duration=2ms", "--warmup=0", "--count=1"},
 	})
 	require.Equal(t, ExitFailed, code)
 	require.Contains(t, stderr.String(), "no operation has committed")
@@ -279,11 +298,15 @@ func (e *spoiled) Session(worker int) bench.Session[string, uint64] {
 }
 
 // sessions returns an engine like good, whose sessions are wrapped.
-func sessions(name string, good bench.EngineSpec, wrap func(bench.Session[string, uint64]) bench.Session[string, uint64]) bench.EngineSpec {
-	return bench.EngineSpec{Name: name, Doc: "for tests", New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-		e, err := good.New(setup)
-		return &spoiled{e, wrap}, err
-	}}
+func sessions(
+	name string, good bench.EngineSpec,
+	wrap func(bench.Session[string, uint64]) bench.Session[string, uint64],
+) bench.EngineSpec {
+	return bench.EngineSpec{Name: name, Doc: "for tests",
+		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+			e, err := good.New(setup)
+			return &spoiled{e, wrap}, err
+		}}
 }
 
 type lossy struct {
@@ -322,7 +345,8 @@ func TestProfilesAreServed(t *testing.T) {
 	var stdout lines
 	code := make(chan int, 1)
 	go func() {
-		code <- Run(ctx, []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1", "--duration=2ms", "--http=127.0.0.1:0", "--hold"}, &stdout, w)
+		code <- Run(ctx, []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+			"--duration=2ms", "--http=127.0.0.1:0", "--hold"}, &stdout, w)
 		w.Close()
 	}()
 	var said strings.Builder

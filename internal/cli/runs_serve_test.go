@@ -45,7 +45,8 @@ func TestRunsInTheBrowser(t *testing.T) {
 			Rows []struct{ Name, Old, New, Change string }
 		}
 	}
-	require.NoError(t, json.Unmarshal([]byte(fetch(url+"compare?old=before&new=after&format=json")), &c))
+	require.NoError(t, json.Unmarshal([]byte(fetch(url+"compare?old=before&new=after&format=json")),
+		&c))
 	_, text, _ := call(t, "compare", "before", "after")
 	require.NotEmpty(t, c.Tables)
 	for _, table := range c.Tables {

@@ -33,11 +33,13 @@ type serveCmd struct {
 func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 	switch {
 	case c.Duration < 0:
-		return bench.Config{}, usagef("--duration: expected a time of 0 or more, such as 10m, not %v", c.Duration)
+		return bench.Config{}, usagef("--duration: expected a time of 0 or more, such as 10m, not %v",
+			c.Duration)
 	case c.Row <= 0:
 		return bench.Config{}, usagef("--row: expected a time above 0, such as 10s, not %v", c.Row)
 	case c.HTTP == "" || c.HTTP == "off":
-		return bench.Config{}, usagef("--http: expected an address such as %s: without one there is nothing to serve", exampleHTTP)
+		return bench.Config{}, usagef("--http: expected an address such as %s: without one there is "+
+			"nothing to serve", exampleHTTP)
 	}
 	run := runCmd{
 		Workload:      []string{c.Workload},
@@ -90,7 +92,8 @@ func (c *serveCmd) Run(e *env) error {
 	}
 	profiles, err := startProfiler(e.Name, c.HTTP, slow, rules...)
 	if err != nil {
-		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w", exampleHTTP, err)
+		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w",
+			exampleHTTP, err)
 	}
 	defer profiles.close()
 	ctx := e.ctx
@@ -99,14 +102,18 @@ func (c *serveCmd) Run(e *env) error {
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)
 		defer cancel()
 	}
-	name := fmt.Sprintf("%s, %s, %s", config.Workload.Name, config.Engine.Name, threads(config.Threads))
+	name := fmt.Sprintf("%s, %s, %s", config.Workload.Name, config.Engine.Name,
+		threads(config.Threads))
 	fmt.Fprintf(e.stderr, "dashboard: %s\n%s; end with Ctrl-C\n", profiles.url(), name)
 	return serve(ctx, e, profiles, config, name, c.Row)
 }
 
 // serve runs one workload, and a row of results for each stretch of time, until
 // ctx ends.
-func serve(ctx context.Context, e *env, profiles *profiler, config bench.Config, name string, row time.Duration) error {
+func serve(
+	ctx context.Context, e *env, profiles *profiler, config bench.Config, name string,
+	row time.Duration,
+) error {
 	profiles.phase("filling the map for " + name)
 	trial, err := bench.New(config)
 	if err != nil {
@@ -132,6 +139,7 @@ func serve(ctx context.Context, e *env, profiles *profiler, config bench.Config,
 	if err := trial.Verify(); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "%s: %d operations in %v, verified\n", name, ops, took.Round(time.Millisecond))
+	fmt.Fprintf(e.stdout, "%s: %d operations in %v, verified\n", name, ops,
+		took.Round(time.Millisecond))
 	return nil
 }

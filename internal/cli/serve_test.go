@@ -99,13 +99,16 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 				}
 			}
 		}
-		return positive["Throughput/ops"] && positive["Latency/p50"] && positive["Transactions/commits"] &&
-			positive["Live versions/keys"] && len(a.Now.Results.Rows) > 0 && a.Now.Phase == "transfer, mvcc, 2 threads"
+		return positive["Throughput/ops"] && positive["Latency/p50"] &&
+			positive["Transactions/commits"] &&
+			positive["Live versions/keys"] && len(a.Now.Results.Rows) > 0 &&
+			a.Now.Phase == "transfer, mvcc, 2 threads"
 	}, watchdog, 50*time.Millisecond)
 
 	cancel()
 	require.Equal(t, ExitOK, <-code, stderr.String())
-	require.Regexp(t, `^transfer, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`, stdout.String())
+	require.Regexp(t, `^transfer, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`,
+		stdout.String())
 	require.Empty(t, fetch(url), "no longer served")
 }
 

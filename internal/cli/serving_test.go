@@ -25,7 +25,8 @@ func BenchmarkServing(b *testing.B) {
 	require.True(b, ok)
 	for _, pages := range []string{"off", "idle", "watched", "slow"} {
 		b.Run("pages="+pages, func(b *testing.B) {
-			t, err := bench.New(bench.Config{Workload: w, Engine: e, Threads: 2, Seed: 1, AuditInterval: bench.DefaultAuditInterval})
+			t, err := bench.New(bench.Config{Workload: w, Engine: e, Threads: 2, Seed: 1,
+				AuditInterval: bench.DefaultAuditInterval})
 			require.NoError(b, err)
 			defer t.Close()
 			if pages != "off" {

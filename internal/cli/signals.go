@@ -13,9 +13,12 @@ type Stop struct{ terminated atomic.Bool }
 
 // Handle calls cancel at the first signal, upon which the run prints what it has, and exit at
 // the second, at once. It does not return before.
-func (s *Stop) Handle(signals <-chan os.Signal, cancel func(), stderr io.Writer, exit func(code int)) {
-	s.terminated.Store(<-signals == syscall.SIGTERM) // must precede: after cancel the run returns, and Code asks
-	line := onScreen.Load()                          // likewise: the line ends with the run
+func (s *Stop) Handle(
+	signals <-chan os.Signal, cancel func(), stderr io.Writer, exit func(code int),
+) {
+	// must precede: after cancel the run returns, and Code asks
+	s.terminated.Store(<-signals == syscall.SIGTERM)
+	line := onScreen.Load() // likewise: the line ends with the run
 	cancel()
 	const stopping = "stopping; Ctrl-C again ends at once"
 	if line != nil {

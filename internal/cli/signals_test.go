@@ -10,8 +10,11 @@ import (
 )
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
-	for sent, want := range map[os.Signal]int{os.Interrupt: ExitInterrupted, syscall.SIGTERM: ExitTerminated} {
-		t.Run(sent.String(), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { secondSignal(t, sent, want) }) })
+	for sent, want := range map[os.Signal]int{os.Interrupt: ExitInterrupted,
+		syscall.SIGTERM: ExitTerminated} {
+		t.Run(sent.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { secondSignal(t, sent, want) })
+		})
 	}
 }
 

@@ -22,10 +22,12 @@ func (f slowFlags) config() (*profiling.SlowConfig, error) {
 	if d, err := time.ParseDuration(f.Slow); err == nil && d > 0 {
 		return &profiling.SlowConfig{Above: d}, nil
 	}
-	if pct, err := strconv.ParseFloat(strings.TrimSuffix(f.Slow, "%"), 64); err == nil && pct > 0 && pct < 100 {
+	if pct, err := strconv.ParseFloat(strings.TrimSuffix(f.Slow, "%"), 64); err == nil &&
+		pct > 0 && pct < 100 {
 		return &profiling.SlowConfig{Percentile: pct}, nil
 	}
-	return nil, usagef("--slow: expected a percentile above 0 and below 100, such as 99.9, or a time above 0, such as 2ms, not %q", f.Slow)
+	return nil, usagef("--slow: expected a percentile above 0 and below 100, such as 99.9, or a "+
+		"time above 0, such as 2ms, not %q", f.Slow)
 }
 
 // latencySample returns the value of --latency-sample: every operation, if slow

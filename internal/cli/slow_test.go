@@ -35,7 +35,8 @@ func runOf(t *testing.T, text string) results.Run {
 // With --slow every operation is timed, unless it is said otherwise, and the run is
 // marked: it was slowed down.
 func TestSlowMarksTheRun(t *testing.T) {
-	args := []string{"--workload=counter", "--engine=mvcc", "--count=1", "--ops=2000", "--threads=2", "--format=json", "--http=127.0.0.1:0", "-q"}
+	args := []string{"--workload=counter", "--engine=mvcc", "--count=1", "--ops=2000", "--threads=2",
+		"--format=json", "--http=127.0.0.1:0", "-q"}
 	stdout, _ := succeed(t, append(args, "--slow=99.9%")...)
 	r := runOf(t, stdout)
 	require.Equal(t, 1, r.Samples[0].LatencySample)
@@ -75,24 +76,27 @@ func TestVisitorsAreMarked(t *testing.T) {
 	} {
 		var stdout, stderr lines
 		asked := false
-		visitor := sessions("visited", mvcc, func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
-			return &visited{s, func() {
-				if asked {
-					return
-				}
-				asked = true
-				res, err := http.Get(address.FindStringSubmatch(stderr.String())[1] + c.path)
-				if err != nil {
-					panic(err)
-				}
-				defer res.Body.Close()
-				if n, err := io.Copy(io.Discard, res.Body); err != nil || n == 0 || res.StatusCode != http.StatusOK {
-					panic(res.Status)
-				}
-			}}
-		})
+		visitor := sessions("visited", mvcc,
+			func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+				return &visited{s, func() {
+					if asked {
+						return
+					}
+					asked = true
+					res, err := http.Get(address.FindStringSubmatch(stderr.String())[1] + c.path)
+					if err != nil {
+						panic(err)
+					}
+					defer res.Body.Close()
+					if n, err := io.Copy(io.Discard, res.Body); err != nil || n == 0 ||
+						res.StatusCode != http.StatusOK {
+						panic(res.Status)
+					}
+				}}
+			})
 		code := RunWith(t.Context(), Program{Name: "visits", Engines: []bench.EngineSpec{visitor}},
-			strings.Fields("run --engine=visited --workload=disjoint --threads=1 --count=2 --ops=10 --warmup=0s --format=json --http=127.0.0.1:0"), &stdout, &stderr)
+			strings.Fields("run --engine=visited --workload=disjoint --threads=1 --count=2 --ops=10 "+
+				"--warmup=0s --format=json --http=127.0.0.1:0"), &stdout, &stderr)
 		require.Equal(t, ExitOK, code, stderr.String())
 		require.True(t, asked)
 		require.Equal(t, c.marked, runOf(t, stdout.String()).Header.Instrumented != "", c.path)

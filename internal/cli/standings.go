@@ -78,7 +78,8 @@ func paint(r results.Result) string {
 }
 
 // noisyMeans says what a noisy sample is.
-const noisyMeans = "other programs or the host had enough of the processors meanwhile to explain a difference"
+const noisyMeans = "other programs or the host had enough of the processors meanwhile to explain " +
+	"a difference"
 
 // writeStandings writes how the engines have come out.
 func writeStandings(w io.Writer, r *results.Run, subject string, width int, colour bool) error {
@@ -91,7 +92,8 @@ func writeStandings(w io.Writer, r *results.Run, subject string, width int, colo
 		text.line("")
 	}
 	if n, of := r.Noisy(); n > 0 {
-		text.wrap("", "  ", fmt.Sprintf("%s of which samples are noisy, %d of %d in all: %s", results.NoisyMark, n, of, noisyMeans))
+		text.wrap("", "  ", fmt.Sprintf("%s of which samples are noisy, %d of %d in all: %s",
+			results.NoisyMark, n, of, noisyMeans))
 		text.line("")
 	}
 	for _, o := range results.Decided(contests) {
@@ -107,7 +109,8 @@ func writeStandings(w io.Writer, r *results.Run, subject string, width int, colo
 			}
 		}
 		if o.Open > 0 {
-			text.wrap("", "  ", fmt.Sprintf("Figures that do not tell %s and %s apart (~): %d", o.Engine, o.Other, o.Open))
+			text.wrap("", "  ", fmt.Sprintf("Figures that do not tell %s and %s apart (~): %d", o.Engine,
+				o.Other, o.Open))
 		}
 	}
 	return text.err

@@ -27,12 +27,14 @@ var up = regexp.MustCompile("\r\x1b\\[[0-9]+A")
 // On a terminal a run is one table that is redrawn and fits; at its end that table stands there.
 func TestLiveTable(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
-	text := runOnTerminal(t, 80, "--workload=begin,mixed", "--engine=mvcc,rwmutex,mvcc-direct,mutex,sync.Map",
+	text := runOnTerminal(t, 80, "--workload=begin,mixed",
+		"--engine=mvcc,rwmutex,mvcc-direct,mutex,sync.Map",
 		"--threads=1,2", "--count=2", "--ops=200", "--warmup=0", "--http=off")
 	require.NotContains(t, text, "\nBenchmark", "raw lines are for files")
 	require.NotRegexp(t, "\x1b\\[3[12]m", text, "NO_COLOR")
 	require.Greater(t, len(up.FindAllString(text, -1)), 10, "it is redrawn")
-	plain := strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\x1b[?7l", "", "\x1b[?7h", "").Replace(up.ReplaceAllString(text, "\n"))
+	plain := strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\x1b[?7l", "", "\x1b[?7h",
+		"").Replace(up.ReplaceAllString(text, "\n"))
 	for line := range strings.SplitSeq(strings.ReplaceAll(plain, "\r", "\n"), "\n") {
 		if !strings.HasPrefix(strings.TrimSpace(line), "[") { // it is cut, not wrapped
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
@@ -49,8 +51,10 @@ func TestLiveTable(t *testing.T) {
 
 // Who asks for a format has it, also on a terminal; who asks for quiet has the end alone.
 func TestTerminalFormats(t *testing.T) {
-	run := []string{"--workload=begin", "--engine=mvcc,rwmutex", "--threads=1", "--count=1", "--ops=200", "--warmup=0", "--http=off"}
-	require.Contains(t, runOnTerminal(t, 80, append(run, "--format=bench")...), "\nBenchmarkBegin/engine=mvcc")
+	run := []string{"--workload=begin", "--engine=mvcc,rwmutex", "--threads=1", "--count=1",
+		"--ops=200", "--warmup=0", "--http=off"}
+	require.Contains(t, runOnTerminal(t, 80, append(run, "--format=bench")...),
+		"\nBenchmarkBegin/engine=mvcc")
 	quiet := runOnTerminal(t, 80, append(run, "--quiet")...)
 	require.NotRegexp(t, up, quiet)
 	require.Contains(t, quiet, "ops/s: more is better")

@@ -27,7 +27,8 @@ func (c *runsListCmd) Run(e *env) error {
 		return err
 	}
 	if len(list) == 0 {
-		fmt.Fprintf(e.stderr, "no runs are saved in %s; %s run --save NAME keeps one\n", store.Dir(), e.Name)
+		fmt.Fprintf(e.stderr, "no runs are saved in %s; %s run --save NAME keeps one\n",
+			store.Dir(), e.Name)
 		return nil
 	}
 	rows := [][]string{{"name", "started", "samples", "outcome", "profiles", "what"}}
@@ -75,11 +76,13 @@ func (c *runsServeCmd) Run(e *env) error {
 		return usagef("%w", err)
 	}
 	if !serves(c.HTTP) {
-		return usagef("--http: expected an address such as %s: without one there is nothing to serve", exampleHTTP)
+		return usagef("--http: expected an address such as %s: without one there is nothing to serve",
+			exampleHTTP)
 	}
 	profiles, err := startProfiler(e.Name, c.HTTP, nil)
 	if err != nil {
-		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w", exampleHTTP, err)
+		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w",
+			exampleHTTP, err)
 	}
 	defer profiles.close()
 	fmt.Fprintf(e.stderr, "runs: %s/debug/pprof/runs/\nend with Ctrl-C\n", profiles.url())

@@ -20,13 +20,15 @@ func TestSavedRuns(t *testing.T) {
 
 	charts := filepath.Join(t.TempDir(), "charts.html")
 	for _, name := range []string{"before", "after"} {
-		_, stderr := succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=4", "--save="+name, "--report="+charts)...)
+		_, stderr := succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=4",
+			"--save="+name, "--report="+charts)...)
 		require.Contains(t, stderr, "saved as "+name+" in "+store.Dir())
 		require.Contains(t, stderr, "charts: "+charts)
 	}
 
 	_, stdout, _ = call(t, "runs", "list")
-	require.Regexp(t, `(?m)^before +\d{4}-\d\d-\d\d \d\d:\d\d +8 +complete +- +begin on rwmutex$`, stdout)
+	require.Regexp(t, `(?m)^before +\d{4}-\d\d-\d\d \d\d:\d\d +8 +complete +- +begin on rwmutex$`,
+		stdout)
 	stdout, _ = succeed(t, "compare", "before", "after")
 	require.Contains(t, stdout, "Begin/engine=rwmutex/threads=2")
 
@@ -70,7 +72,8 @@ func TestReportWrongArguments(t *testing.T) {
 	}{
 		{[]string{"a"}, "--report"},
 		{[]string{"nosuch", "--report=" + filepath.Join(t.TempDir(), "x")}, "no file nosuch"},
-		{[]string{file, "--report=" + filepath.Join(t.TempDir(), "x")}, "result X: its name has no engine= and threads="},
+		{[]string{file, "--report=" + filepath.Join(t.TempDir(), "x")},
+			"result X: its name has no engine= and threads="},
 		{[]string{"empty", "--report=" + filepath.Join(t.TempDir(), "x")}, "no samples"},
 		{[]string{"a", "--report=" + t.TempDir()}, "--report: expected a file"},
 	} {

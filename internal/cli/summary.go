@@ -46,8 +46,12 @@ func writeMedians(w io.Writer, r *results.Run, width int) error {
 	var left []string
 	for !fits(rows) && (titles == nil || len(columns) > 0) {
 		if titles != nil {
-			least := slices.MinFunc(columns, func(a, b results.MedianColumn) int { return cmp.Compare(a.Rank, b.Rank) })
-			columns = slices.DeleteFunc(columns, func(c results.MedianColumn) bool { return c.Unit == least.Unit })
+			least := slices.MinFunc(columns, func(a, b results.MedianColumn) int {
+				return cmp.Compare(a.Rank, b.Rank)
+			})
+			columns = slices.DeleteFunc(columns, func(c results.MedianColumn) bool {
+				return c.Unit == least.Unit
+			})
 			left = append(left, least.Head)
 		}
 		rows = results.MedianRows(cells, columns)
@@ -72,7 +76,8 @@ func writeMedians(w io.Writer, r *results.Run, width int) error {
 		i++
 	}
 	if len(left) > 0 {
-		text.line(fmt.Sprintf("For %s this terminal is too narrow; the results have them.", strings.Join(left, ", ")))
+		text.line(fmt.Sprintf("For %s this terminal is too narrow; the results have them.",
+			strings.Join(left, ", ")))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -74,7 +74,8 @@ func checkMemory(steps []bench.Step, memory float64) error {
 	for _, step := range steps {
 		if need := step.Config.Bytes(); memory > 0 && need > memory {
 			w := step.Config.Workload
-			return usagef("--keys, --value-size: the keys and values of %s would be %sB, and this machine has %sB of memory",
+			return usagef("--keys, --value-size: the keys and values of %s would be %sB, and this machine "+
+				"has %sB of memory",
 				w.Name, brief.Number(need), brief.Number(memory))
 		}
 	}
@@ -140,7 +141,8 @@ func (c *runCmd) params() ([]param, error) {
 	}
 	if len(types) > 0 {
 		if err := checkList("--key-type", "type", c.KeyType,
-			[]string{string(bench.StringKeys), string(bench.Uint64Keys), string(bench.StructKeys)}); err != nil {
+			[]string{string(bench.StringKeys), string(bench.Uint64Keys),
+				string(bench.StructKeys)}); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +184,8 @@ func parseSizes(texts []string) ([]bench.ValueSize, error) {
 		a, err1 := strconv.Atoi(low)
 		b, err2 := strconv.Atoi(high)
 		if errors.Join(err1, err2) != nil || a < 1 || b < a {
-			return nil, usagef("--value-size: expected bytes from 1 up such as 100, or a range such as 16-1024, not %q", text)
+			return nil, usagef("--value-size: expected bytes from 1 up such as 100, or a range such as "+
+				"16-1024, not %q", text)
 		}
 		size := bench.ValueSize{Min: a, Max: b}
 		if slices.Contains(list, size) {
@@ -219,7 +222,8 @@ func namedEngines(
 }
 
 func (c *runCmd) isolations() ([]bench.Isolation, error) {
-	if err := checkList("--isolation", "level", c.Isolation, []string{string(bench.Serializable), string(bench.Snapshot)}); err != nil {
+	if err := checkList("--isolation", "level", c.Isolation, []string{string(bench.Serializable),
+		string(bench.Snapshot)}); err != nil {
 		return nil, err
 	}
 	var list []bench.Isolation
@@ -242,7 +246,8 @@ func (c *runCmd) latencySamples() ([]int, error) {
 		case text == "off":
 			n = bench.NoLatency
 		case err != nil || n < 1 || n > math.MaxInt32:
-			return nil, usagef("--latency-sample: expected auto, off, or a number of 1 or more, not %q", text)
+			return nil, usagef("--latency-sample: expected auto, off, or a number of 1 or more, not %q",
+				text)
 		}
 		if slices.Contains(list, n) {
 			return nil, usagef("--latency-sample: %s is given twice", text)
@@ -275,9 +280,11 @@ func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
 		return nil, nil
 	}
 	if !slices.ContainsFunc(engines, func(e bench.EngineSpec) bool { return e.Reclaims }) {
-		return nil, usagef("%s: none of the engines %s keeps versions that could be reclaimed", given, strings.Join(c.Engine, ", "))
+		return nil, usagef("%s: none of the engines %s keeps versions that could be reclaimed", given,
+			strings.Join(c.Engine, ", "))
 	}
-	o := bench.MapOptions{Interval: orZero(c.GCInterval), Queue: orZero(c.GCQueue), Threshold: orZero(c.GCThreshold)}
+	o := bench.MapOptions{Interval: orZero(c.GCInterval), Queue: orZero(c.GCQueue),
+		Threshold: orZero(c.GCThreshold)}
 	if len(c.GCWorkers) == 0 {
 		return []bench.MapOptions{o}, nil
 	}
@@ -298,7 +305,8 @@ func checkRate(s bench.Sweep) error {
 	for _, rate := range s.Rates {
 		open = open || rate > 0
 		if rate > 0 && s.Ops == 0 && rate*s.Duration.Seconds() < 1 {
-			return usagef("--rate: at %v operations per second there is less than one in %v; expected a higher rate, or a longer --duration", rate, s.Duration)
+			return usagef("--rate: at %v operations per second there is less than one in %v; expected a "+
+				"higher rate, or a longer --duration", rate, s.Duration)
 		}
 	}
 	for _, w := range s.Workloads {
@@ -313,11 +321,13 @@ func checkRate(s bench.Sweep) error {
 // checkList checks a list of names: known, and named once.
 func checkList(flag, what string, names, known []string) error {
 	if len(names) == 0 {
-		return usagef("%s: no %s given; expected one or more of %s", flag, what, strings.Join(known, ", "))
+		return usagef("%s: no %s given; expected one or more of %s", flag, what,
+			strings.Join(known, ", "))
 	}
 	for i, name := range names {
 		if !slices.Contains(known, name) {
-			return usagef("%s: unknown %s %q%s; expected one or more of %s", flag, what, name, hint(name, known), strings.Join(known, ", "))
+			return usagef("%s: unknown %s %q%s; expected one or more of %s", flag, what, name,
+				hint(name, known), strings.Join(known, ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return usagef("%s: %s %q is named twice", flag, what, name)
@@ -358,9 +368,11 @@ func (c *runCmd) checkNumbers() error {
 	case err != nil:
 		return err
 	case c.Slow != "" && !serves(c.HTTP):
-		return usagef("--slow: expected an address in --http: it is there that slow operations are explained")
+		return usagef("--slow: expected an address in --http: it is there that slow operations are " +
+			"explained")
 	case c.Slow != "" && slices.Equal(c.LatencySample, []string{"off"}):
-		return usagef("--slow: no operation is timed with --latency-sample off; expected a number there, or auto for every operation")
+		return usagef("--slow: no operation is timed with --latency-sample off; expected a number " +
+			"there, or auto for every operation")
 	case c.Hold && !serves(c.HTTP):
 		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)
 	}

@@ -53,7 +53,8 @@ func checkRun(duration, warmup time.Duration) error {
 
 // tableRow is a row to be measured.
 type tableRow struct {
-	name   string                                              // says in the progress what is measured; empty: it follows from other rows
+	// says in the progress what is measured; empty: it follows from other rows
+	name   string
 	labels []string                                            // the cells before the figures
 	sample func(ctx context.Context, i int) ([]float64, error) // figures of sample i
 	show   func(i int, median float64) string                  // the cell of figure i
@@ -167,7 +168,9 @@ func (t *table) print(w io.Writer, format string, how []string) error {
 	text := &textWriter{w: w}
 	text.line(t.title + ".")
 	text.line("")
-	if err := results.WriteMarkdown(w, rows, func(column int) bool { return column < t.left }); err != nil {
+	if err := results.WriteMarkdown(w, rows, func(column int) bool {
+		return column < t.left
+	}); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	for _, note := range t.notes {

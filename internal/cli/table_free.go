@@ -37,7 +37,8 @@ func (c *freeBatchTable) Run(e *env) error {
 	}
 	for _, size := range c.TxnSize {
 		if c.Objects%size != 0 {
-			return usagef("--txn-size: expected divisors of the %d objects of a worker, not %d", c.Objects, size)
+			return usagef("--txn-size: expected divisors of the %d objects of a worker, not %d", c.Objects,
+				size)
 		}
 	}
 	if err := checkCounts("--workers", c.Workers, 1, bench.MaxThreads); err != nil {
@@ -56,13 +57,17 @@ func (c *freeBatchTable) Run(e *env) error {
 		return err
 	}
 	t := &table{
-		title: fmt.Sprintf("Time to delete %d objects per worker, and to put them back: %s", c.Objects, spec.Name),
+		title: fmt.Sprintf("Time to delete %d objects per worker, and to put them back: %s",
+			c.Objects, spec.Name),
 		header: []string{
 			"objects_per_worker", "objects_per_tx", "workers", "cleanup workers",
 			"time elapsed s", "cpu s", "put back s", "put back cpu s",
 		},
 		notes: []string{
-			"A transaction deletes so many objects of its worker's own. The time is that until the last has committed; what is left to the cleanup workers after that is not in it, but what they did meanwhile is in the processor time of the process. With 0 cleanup workers the committers prune.",
+			"A transaction deletes so many objects of its worker's own. The time is that until the last " +
+				"has committed; what is left to the cleanup workers after that is not in it, but what they " +
+				"did meanwhile is in the processor time of the process. With 0 cleanup workers the " +
+				"committers prune.",
 		},
 	}
 	for _, size := range c.TxnSize {
@@ -75,7 +80,9 @@ func (c *freeBatchTable) Run(e *env) error {
 	return t.measure(e, &c.tableFlags)
 }
 
-func (c *freeBatchTable) row(spec bench.EngineSpec, w bench.Workload, options bench.MapOptions, size, workers, cleanup int) *tableRow {
+func (c *freeBatchTable) row(
+	spec bench.EngineSpec, w bench.Workload, options bench.MapOptions, size, workers, cleanup int,
+) *tableRow {
 	w.Params.Keys, w.Params.TxnSize = c.Objects, size
 	options.Workers = cleanup
 	if cleanup == 0 {

@@ -52,11 +52,15 @@ func (c *goroutinesTable) Run(e *env) error {
 		return err
 	}
 	t := &table{
-		title:  fmt.Sprintf("%d goroutines, %s operations per second offered (%s arrivals), %d counters", c.Goroutines, tableCount(c.Rate), c.Arrival, c.Keys),
+		title: fmt.Sprintf("%d goroutines, %s operations per second offered (%s arrivals), %d counters",
+			c.Goroutines, tableCount(c.Rate), c.Arrival, c.Keys),
 		header: []string{"", "throughput ops/s", "achieved", "average ms"},
 		left:   1,
 		notes: []string{
-			"One operation reads a counter and writes it back, one higher, in one critical section or transaction. Response times count from when the operation was due, so the wait for a turn is in them; a percentile without ten operations beyond it is not shown. Context switches are those of the threads of the process, not of goroutines.",
+			"One operation reads a counter and writes it back, one higher, in one critical section or " +
+				"transaction. Response times count from when the operation was due, so the wait for a turn " +
+				"is in them; a percentile without ten operations beyond it is not shown. Context switches " +
+				"are those of the threads of the process, not of goroutines.",
 		},
 	}
 	for _, q := range responseQuantiles {

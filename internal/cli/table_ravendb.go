@@ -61,10 +61,13 @@ func (c *ravendbTable) Run(e *env) error {
 			return err
 		}
 		t.rows = append(t.rows, c.row(side.label+" ("+spec.Name+")", spec, w))
-		t.notes = append(t.notes, fmt.Sprintf("%s is the engine %s: %s.", side.label, spec.Name, spec.Doc))
+		t.notes = append(t.notes, fmt.Sprintf("%s is the engine %s: %s.", side.label,
+			spec.Name, spec.Doc))
 	}
-	t.notes = append(t.notes, "One request is one transaction that gets or puts one key, picked at random; the last column has 67 % gets. Each sample has a map of its own and was verified.",
-		"Change is the median of the changes of the samples, each of which compares two that were taken one after the other: the machine drifts. It need not be what the medians above it make.")
+	t.notes = append(t.notes, "One request is one transaction that gets or puts one key, picked at "+
+		"random; the last column has 67 % gets. Each sample has a map of its own and was verified.",
+		"Change is the median of the changes of the samples, each of which compares two that were "+
+			"taken one after the other: the machine drifts. It need not be what the medians above it make.")
 	t.rows = append(t.rows, changeRow(t.rows[0], t.rows[1]))
 	return t.measure(e, &c.tableFlags)
 }
@@ -79,7 +82,8 @@ func (c *ravendbTable) row(label string, spec bench.EngineSpec, w bench.Workload
 			var figures []float64
 			for _, column := range ravendbColumns {
 				w.Params.ReadPct = column.readPct
-				config := bench.Config{Workload: w, Engine: spec, Threads: c.Threads, Seed: c.Seed, Sample: i, LatencySample: bench.NoLatency}
+				config := bench.Config{Workload: w, Engine: spec, Threads: c.Threads, Seed: c.Seed, Sample: i,
+					LatencySample: bench.NoLatency}
 				err := runTrial(ctx, config, func(t *bench.Trial) error {
 					if _, err := t.RunFor(ctx, max(c.Warmup, 1), false); err != nil {
 						return err

@@ -47,7 +47,8 @@ func positive(t *testing.T, text string) {
 	require.Positive(t, x)
 }
 
-var quickRavendb = []string{"ravendb", "--count=2", "--duration=5ms", "--warmup=1ms", "--threads=2", "--keys=50"}
+var quickRavendb = []string{"ravendb", "--count=2", "--duration=5ms", "--warmup=1ms",
+	"--threads=2", "--keys=50"}
 
 func TestRavendbTable(t *testing.T) {
 	code, stdout, stderr := runTable(t.Context(), append(quickRavendb, "--format=csv")...)
@@ -64,22 +65,26 @@ func TestRavendbTable(t *testing.T) {
 	}
 	require.Contains(t, stderr, "[1/4] rwmutex, sample 1")
 
-	code, stdout, stderr = runTable(t.Context(), append(quickRavendb, "--quiet", "--before=mutex", "--after=mvcc-direct")...)
+	code, stdout, stderr = runTable(t.Context(), append(quickRavendb, "--quiet", "--before=mutex",
+		"--after=mvcc-direct")...)
 	require.Equal(t, ExitOK, code, stderr)
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "2/3 Reads & 1/3 Writes")
-	require.Contains(t, stdout, "Before is the engine mutex: ", "it says what before and after stand for")
+	require.Contains(t, stdout, "Before is the engine mutex: ",
+		"it says what before and after stand for")
 	require.Contains(t, stdout, "After is the engine mvcc-direct: ")
 }
 
 func TestFreeBatchTable(t *testing.T) {
-	code, stdout, stderr := runTable(t.Context(), "free-batch", "--count=1", "--objects=200", "--txn-size=20,100", "--workers=1,2", "--cleanup=0,2", "--format=csv")
+	code, stdout, stderr := runTable(t.Context(), "free-batch", "--count=1", "--objects=200",
+		"--txn-size=20,100", "--workers=1,2", "--cleanup=0,2", "--format=csv")
 	require.Equal(t, ExitOK, code, stderr)
 	rows := csvTable(t, stdout)
 	require.Len(t, rows, 2*2*2)
 	var got []string
 	for _, row := range rows {
-		got = append(got, fmt.Sprint(row["objects_per_worker"], ";", row["objects_per_tx"], ";", row["workers"], ";", row["cleanup workers"]))
+		got = append(got, fmt.Sprint(row["objects_per_worker"], ";", row["objects_per_tx"], ";",
+			row["workers"], ";", row["cleanup workers"]))
 		require.Regexp(t, `^\d+\.\d{3}$`, row["time elapsed s"])
 		require.Regexp(t, `^(\d+\.\d{3}|-)$`, row["cpu s"])
 		require.Regexp(t, `^\d+\.\d{3}$`, row["put back s"])
@@ -190,7 +195,8 @@ func TestTableFails(t *testing.T) {
 			name:   "r",
 			sample: func(context.Context, int) ([]float64, error) { return nil, c.err },
 		}}}
-		err := tab.measure(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, &tableFlags{Count: 1, Format: "csv"})
+		err := tab.measure(&env{ctx: t.Context(), stdout: &out, stderr: &errs},
+			&tableFlags{Count: 1, Format: "csv"})
 		require.ErrorIs(t, err, c.err)
 		require.Equal(t, c.code, exitCode(err))
 		require.Equal(t, c.table, out.String())

@@ -88,13 +88,15 @@ func TestNarrowMedians(t *testing.T) {
 		for _, c := range results.MedianColumns(r.Cells()) {
 			_, left, _ := strings.Cut(strings.ReplaceAll(b.String(), "\n", " "), " For ")
 			left, _, _ = strings.Cut(left, " this terminal")
-			require.NotEqual(t, strings.Contains(head, "  "+c.Head+"  "), slices.Contains(strings.Split(left, ", "), c.Head), "%d: %s\n%s", width, c.Head, b.String())
+			require.NotEqual(t, strings.Contains(head, "  "+c.Head+"  "),
+				slices.Contains(strings.Split(left, ", "), c.Head), "%d: %s\n%s", width, c.Head, b.String())
 		}
 		widths[width] = head
 	}
 	require.Equal(t, widths[200], widths[140], "there is room for all")
 	require.True(t, strings.HasPrefix(widths[140], "workload  threads"))
-	require.True(t, strings.HasPrefix(widths[80], "  threads"), "the workloads have lines of their own")
+	require.True(t, strings.HasPrefix(widths[80], "  threads"),
+		"the workloads have lines of their own")
 	require.NotContains(t, widths[100], " p50 ")
 	require.Contains(t, widths[100], " p99 ")
 	require.Contains(t, widths[80], " resp p99 ")

@@ -42,19 +42,22 @@ type verifyCmd struct {
 // Help is what --help says of the command beside its flags.
 func (c *verifyCmd) Help() string {
 	var b strings.Builder
-	b.WriteString("Runs random load on the map for a while and checks what it did, in rounds with parameters of their own:\n")
+	b.WriteString("Runs random load on the map for a while and checks what it did, in rounds with " +
+		"parameters of their own:\n")
 	for _, k := range soak.Kinds() {
 		fmt.Fprintf(&b, "  %-8s %s\n", k, k.Doc())
 	}
-	b.WriteString("The exit code is 3 if something was violated. Then the history, an explanation and the parameters have been saved.")
+	b.WriteString("The exit code is 3 if something was violated. Then the history, an explanation " +
+		"and the parameters have been saved.")
 	return b.String()
 }
 
 // config returns what the flags ask for.
 func (c *verifyCmd) config() (soak.Config, error) {
 	cfg := soak.Config{
-		Duration: c.Duration, Repeat: c.Repeat, VaryProcs: c.VaryProcs, Dir: c.Out, KeepGoing: c.KeepGoing,
-		Snapshot: map[string]int{"serializable": 0, "snapshot": 100, "mixed": -1}[c.Isolation],
+		Duration: c.Duration, Repeat: c.Repeat, VaryProcs: c.VaryProcs, Dir: c.Out,
+		KeepGoing: c.KeepGoing,
+		Snapshot:  map[string]int{"serializable": 0, "snapshot": 100, "mixed": -1}[c.Isolation],
 	}
 	if err := checkList("--kind", "check", c.Kind, kindNames()); err != nil {
 		return cfg, err
@@ -102,7 +105,8 @@ func (c *verifyCmd) Run(e *env) error {
 	var profiles *profiler
 	if serves(c.HTTP) {
 		if profiles, err = startProfiler(e.Name, c.HTTP, nil); err != nil {
-			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w", exampleHTTP, err)
+			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w",
+				exampleHTTP, err)
 		}
 		defer profiles.close()
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
@@ -137,7 +141,8 @@ func (c *verifyCmd) Run(e *env) error {
 	}
 	report, err := soak.Run(e.ctx, cfg)
 	p.close()
-	if w := writeReport(e.stdout, report, fmt.Sprintf("%s from seed %d: ", roundsIn(report), cfg.Seed)); w != nil && err == nil {
+	if w := writeReport(e.stdout, report, fmt.Sprintf("%s from seed %d: ", roundsIn(report),
+		cfg.Seed)); w != nil && err == nil {
 		err = fmt.Errorf("writing the results: %w", w)
 	}
 	if e.ctx.Err() != nil && !c.Quiet {
@@ -230,10 +235,13 @@ func canCreate(dir string) error {
 
 // writeReport writes the table of what was checked and, after head, the verdict.
 func writeReport(w io.Writer, r *soak.Report, head string) error {
-	rows := [][]string{{"check", "rounds", "transactions", "ops", "aborted", "dependencies", "violated", "time"}}
+	rows := [][]string{{"check", "rounds", "transactions", "ops", "aborted", "dependencies",
+		"violated", "time"}}
 	row := func(name string, t soak.Totals) {
-		rows = append(rows, []string{name, fmt.Sprint(t.Rounds), fmt.Sprint(t.Transactions), brief.Count(t.Operations),
-			fmt.Sprint(t.Aborted), brief.Count(t.Dependencies), fmt.Sprint(t.Violations), brief.Time(t.Time)})
+		rows = append(rows, []string{name, fmt.Sprint(t.Rounds), fmt.Sprint(t.Transactions),
+			brief.Count(t.Operations),
+			fmt.Sprint(t.Aborted), brief.Count(t.Dependencies), fmt.Sprint(t.Violations),
+			brief.Time(t.Time)})
 	}
 	for _, k := range r.Kinds {
 		row(string(k.Kind), k.Totals)
@@ -245,7 +253,8 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 	var b strings.Builder
 	_ = results.WriteTable(&b, rows, func(column int) bool { return column == 0 })
 	if total.Undecided > 0 {
-		fmt.Fprintf(&b, "%d keys of %s could not be judged in time, and count neither way\n", total.Undecided, soak.OneKey)
+		fmt.Fprintf(&b, "%d keys of %s could not be judged in time, and count neither way\n",
+			total.Undecided, soak.OneKey)
 	}
 	verdict := "nothing was violated"
 	if len(r.Violations) > 0 {

@@ -40,7 +40,8 @@ func (p *verifyProgress) report() {
 		return
 	}
 	elapsed := time.Since(p.started).Truncate(time.Second)
-	line := fmt.Sprintf("[%v/%v] %s transactions checked", elapsed, p.duration, brief.Count(p.so.Transactions))
+	line := fmt.Sprintf("[%v/%v] %s transactions checked", elapsed, p.duration,
+		brief.Count(p.so.Transactions))
 	if n := p.so.Violations; n > 0 {
 		line += fmt.Sprintf(", %d rounds VIOLATED", n)
 	}

@@ -19,18 +19,23 @@ import (
 )
 
 // verify runs "mvccbench verify" on a target within the test's process.
-func verify(t *testing.T, ctx context.Context, target soak.Target, args ...string) (code int, stdout, stderr string) {
+func verify(
+	t *testing.T, ctx context.Context, target soak.Target, args ...string,
+) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err lines
-	code = run(&env{Program: mvccbench(), ctx: ctx, stdout: &out, stderr: &err, target: target, args: append([]string{"verify", "--http=off"}, args...)})
+	code = run(&env{Program: mvccbench(), ctx: ctx, stdout: &out, stderr: &err, target: target,
+		args: append([]string{"verify", "--http=off"}, args...)})
 	return code, out.String(), err.String()
 }
 
 // faulty is a map of which a load returned what nobody stored.
-var faulty = soak.Target{Record: func(ctx context.Context, c history.Config) (*history.History, error) {
+var faulty = soak.Target{Record: func(ctx context.Context, c history.Config) (*history.History,
+	error) {
 	h, err := history.Record(ctx, c)
 	if err == nil {
-		h.Txs[0].Ops = append(h.Txs[0].Ops, history.Op{Kind: history.OpRead, Key: c.Keys, Value: -5, Present: true})
+		h.Txs[0].Ops = append(h.Txs[0].Ops, history.Op{Kind: history.OpRead, Key: c.Keys,
+			Value: -5, Present: true})
 	}
 	return h, err
 }}
@@ -40,16 +45,19 @@ var errBroken = errors.New("broken on purpose")
 func TestVerify(t *testing.T) {
 	top := filepath.Join(t.TempDir(), "new")
 	dir := filepath.Join(top, "violations")
-	code, stdout, stderr := verify(t, t.Context(), soak.Target{}, "--duration=300ms", "--workers=3", "--keys=2", "--seed=5", "--verbose", "--out="+dir)
+	code, stdout, stderr := verify(t, t.Context(), soak.Target{}, "--duration=300ms", "--workers=3",
+		"--keys=2", "--seed=5", "--verbose", "--out="+dir)
 	require.Equal(t, ExitOK, code, stderr)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, 3+len(soak.Kinds()))
-	require.Equal(t, []string{"check", "rounds", "transactions", "ops", "aborted", "dependencies", "violated", "time"}, strings.Fields(lines[0]))
+	require.Equal(t, []string{"check", "rounds", "transactions", "ops", "aborted", "dependencies",
+		"violated", "time"}, strings.Fields(lines[0]))
 	for i, k := range soak.Kinds() {
 		require.Equal(t, string(k), strings.Fields(lines[i+1])[0])
 	}
 	require.Regexp(t, `^total +[1-9]\d* +\d`, lines[len(lines)-2])
-	require.Regexp(t, `^\d+ rounds? in [\d.]+ m?s from seed 5: nothing was violated$`, lines[len(lines)-1])
+	require.Regexp(t, `^\d+ rounds? in [\d.]+ m?s from seed 5: nothing was violated$`,
+		lines[len(lines)-1])
 	for _, line := range lines {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
 	}
@@ -59,7 +67,8 @@ func TestVerify(t *testing.T) {
 	require.Regexp(t, `(?m)^round 1 .*: \d+ transactions, `, stderr)
 	require.NoDirExists(t, top, "nothing was violated, nothing was created")
 
-	code, stdout, stderr = verify(t, t.Context(), soak.Target{}, "--duration=1ms", "--kind=onekey", "--quiet", "--out="+t.TempDir())
+	code, stdout, stderr = verify(t, t.Context(), soak.Target{}, "--duration=1ms", "--kind=onekey",
+		"--quiet", "--out="+t.TempDir())
 	require.Equal(t, ExitOK, code)
 	require.Empty(t, stderr)
 	require.NotContains(t, stdout, "total", "there is only one")
@@ -69,7 +78,8 @@ func TestVerify(t *testing.T) {
 // when it is read again.
 func TestVerifyFaultyMap(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "violations")
-	args := []string{"--duration=1h", "--kind=onekey", "--workers=2", "--keys=1", "--isolation=serializable", "--no-vary-procs", "--out=" + dir}
+	args := []string{"--duration=1h", "--kind=onekey", "--workers=2", "--keys=1",
+		"--isolation=serializable", "--no-vary-procs", "--out=" + dir}
 	code, stdout, stderr := verify(t, t.Context(), faulty, args...)
 	require.Equal(t, ExitViolated, code, stderr)
 	require.Contains(t, stderr, "VIOLATED: not linearizable: ")
@@ -78,7 +88,8 @@ func TestVerifyFaultyMap(t *testing.T) {
 	require.NotNil(t, said, stderr)
 	saved := regexp.MustCompile(`(?m)^saved in: (.*)$`).FindStringSubmatch(stderr)
 	require.NotNil(t, saved, stderr)
-	for _, name := range []string{soak.ReportFile, soak.RoundFile, soak.HistoryFile, soak.PictureFile} {
+	for _, name := range []string{soak.ReportFile, soak.RoundFile, soak.HistoryFile,
+		soak.PictureFile} {
 		require.FileExists(t, filepath.Join(saved[1], name))
 	}
 	require.Regexp(t, `(?m)^repeat it: mvccbench verify --seed \d+ --repeat --workers 2 --keys 1 --isolation serializable --no-vary-procs$`, stderr)
@@ -101,7 +112,8 @@ func TestVerifyKeepsGoing(t *testing.T) {
 		return nil, errBroken
 	}}
 	dir := t.TempDir()
-	code, stdout, stderr := verify(t, ctx, target, "--duration=1h", "--kind=onekey", "--keep-going", "--out="+dir)
+	code, stdout, stderr := verify(t, ctx, target, "--duration=1h", "--kind=onekey",
+		"--keep-going", "--out="+dir)
 	require.Equal(t, ExitViolated, code, "that counts more than the interruption")
 	require.GreaterOrEqual(t, strings.Count(stderr, "\nVIOLATED: the map failed"), 2)
 	require.Contains(t, stderr, "interrupted after ")
@@ -172,7 +184,8 @@ func TestVerifyWrongArguments(t *testing.T) {
 
 func TestVerifyResultsThatCannotBeWritten(t *testing.T) {
 	var stderr lines
-	code := Run(t.Context(), []string{"verify", "--http=off", "--duration=1ms", "--kind=onekey", "--out=" + t.TempDir()}, &broken{}, &stderr)
+	code := Run(t.Context(), []string{"verify", "--http=off", "--duration=1ms", "--kind=onekey",
+		"--out=" + t.TempDir()}, &broken{}, &stderr)
 	require.Equal(t, ExitFailed, code)
 	require.Contains(t, stderr.String(), errFull.Error())
 }
@@ -180,7 +193,8 @@ func TestVerifyResultsThatCannotBeWritten(t *testing.T) {
 // What could not be decided is said.
 func TestVerifyUndecided(t *testing.T) {
 	var out lines
-	r := &soak.Report{Rounds: 1, Kinds: []soak.KindTotals{{Kind: soak.OneKey, Totals: soak.Totals{Undecided: 2}}}}
+	r := &soak.Report{Rounds: 1, Kinds: []soak.KindTotals{{Kind: soak.OneKey,
+		Totals: soak.Totals{Undecided: 2}}}}
 	require.NoError(t, writeReport(&out, r, ""))
 	require.Contains(t, out.String(), "2 keys of onekey could not be judged in time")
 	require.Contains(t, roundsIn(r), "1 round in")
@@ -188,7 +202,9 @@ func TestVerifyUndecided(t *testing.T) {
 
 // On a pipe there is a line for each interval.
 func TestVerifyProgress(t *testing.T) {
-	round := func(n int) soak.Round { return soak.Round{Number: n, Kind: soak.Append, Workers: 2, Keys: 1, Seed: 7} }
+	round := func(n int) soak.Round {
+		return soak.Round{Number: n, Kind: soak.Append, Workers: 2, Keys: 1, Seed: 7}
+	}
 	synctest.Test(t, func(t *testing.T) {
 		var out lines
 		p := newVerifyProgress(&out, time.Second, time.Minute)
@@ -200,7 +216,8 @@ func TestVerifyProgress(t *testing.T) {
 		p.note("a note")
 		p.close()
 		require.Equal(t, "[0s/1m0s] 0 transactions checked; round 1 (seed 7): append, 2 workers, 1 key\n"+
-			"[1s/1m0s] 1.50M transactions checked, 1 rounds VIOLATED; round 2 (seed 7): append, 2 workers, 1 key\n"+
+			"[1s/1m0s] 1.50M transactions checked, 1 rounds VIOLATED; round 2 (seed 7): append, 2 "+
+			"workers, 1 key\n"+
 			"a note\n", out.String())
 	})
 }

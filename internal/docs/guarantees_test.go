@@ -148,7 +148,8 @@ func testsIn(tree fs.FS) (map[string]bool, error) {
 			return err
 		}
 		for _, decl := range parsed.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name != "TestMain" && len(f.Type.Params.List) == 1 {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name != "TestMain" &&
+				len(f.Type.Params.List) == 1 {
 				have[path.Dir(file)+"."+f.Name.Name] = true
 			}
 		}

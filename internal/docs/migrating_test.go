@@ -14,7 +14,8 @@ import (
 // names, declaration by declaration.
 func TestMigratingIsTested(t *testing.T) {
 	var tests strings.Builder
-	for _, name := range []string{"examples/migrating/sides_test.go", "bench/peers/migrating/migrating_test.go"} {
+	for _, name := range []string{"examples/migrating/sides_test.go",
+		"bench/peers/migrating/migrating_test.go"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)
 		tests.Write(text)
@@ -25,7 +26,8 @@ func TestMigratingIsTested(t *testing.T) {
 	require.Len(t, blocks, 12, "six stores, two sides each")
 	for _, block := range blocks {
 		for declaration := range strings.SplitSeq(block[1], "\n\n") {
-			require.True(t, strings.Contains(tests.String(), "\n"+declaration+"\n"), "no test has\n%s", declaration)
+			require.True(t, strings.Contains(tests.String(), "\n"+declaration+"\n"),
+				"no test has\n%s", declaration)
 		}
 	}
 }

@@ -22,36 +22,42 @@ import (
 // misusedCalls are programs that call what they must not, or with what they must not.
 var misusedCalls = []misuses{
 	{"The map itself in a transaction", []misuse{
-		{"`m.Store`, in `Update`, of a key that the transaction has read", onTx(func(m *table, tx txn) error {
-			old, _ := tx.Get("k")
-			tx.Set("other", old)
-			m.Store("k", old+1)
-			return nil
-		}), "at the third attempt"},
+		{"`m.Store`, in `Update`, of a key that the transaction has read",
+			onTx(func(m *table, tx txn) error {
+				old, _ := tx.Get("k")
+				tx.Set("other", old)
+				m.Store("k", old+1)
+				return nil
+			}), "at the third attempt"},
 		{"`m.Update` in `m.Update`, of the same key", onTx(func(m *table, tx txn) error {
 			_ = increment(tx)
 			return m.Update(bg, nil, increment)
 		}), "at the third attempt"},
-		{"`users.Set` instead of `users.In(tx).Set`", onShop(func(db *mvcc.DB, users, orders *table) error {
-			return db.Update(bg, nil, func(tx mvcc.DBTx) error {
-				old, _ := users.In(tx).Get("k")
-				users.Set("k", old+1)
-				orders.In(tx).Set("order", old)
-				return nil
-			})
-		}), "at the third attempt"},
-		{"`m.Store` of such a key in another goroutine, for which the function waits", onMap(func(m *table) error {
-			return m.Update(bg, &mvcc.TxOptions{MaxAttempts: 5}, func(tx txn) error {
-				old, _ := tx.Get("k")
-				tx.Set("other", old)
-				var wg sync.WaitGroup
-				wg.Go(func() { m.Store("k", old+1) })
-				wg.Wait()
-				return nil
-			})
-		}), "this is not noticed, so `Update` uses up its attempts"},
+		{"`users.Set` instead of `users.In(tx).Set`",
+			onShop(func(db *mvcc.DB, users, orders *table) error {
+				return db.Update(bg, nil, func(tx mvcc.DBTx) error {
+					old, _ := users.In(tx).Get("k")
+					users.Set("k", old+1)
+					orders.In(tx).Set("order", old)
+					return nil
+				})
+			}), "at the third attempt"},
+		{"`m.Store` of such a key in another goroutine, for which the function waits",
+			onMap(func(m *table) error {
+				return m.Update(bg, &mvcc.TxOptions{MaxAttempts: 5}, func(tx txn) error {
+					old, _ := tx.Get("k")
+					tx.Set("other", old)
+					var wg sync.WaitGroup
+					wg.Go(func() { m.Store("k", old+1) })
+					wg.Wait()
+					return nil
+				})
+			}), "this is not noticed, so `Update` uses up its attempts"},
 		{"`m.Store` in the function of `Compute`, of its key", onMap(func(m *table) error {
-			m.Compute("k", func(old int, _ bool) (int, mvcc.ComputeOp) { m.Store("k", old); return old, mvcc.UpdateOp })
+			m.Compute("k", func(old int, _ bool) (int, mvcc.ComputeOp) {
+				m.Store("k", old)
+				return old, mvcc.UpdateOp
+			})
 			return nil
 		}), ""},
 		{"`m.Store` in the function of `tx.Merge`, of its key", onTx(func(m *table, tx txn) error {
@@ -142,16 +148,20 @@ var misusedCalls = []misuses{
 			mvcc.CompareAndSwap[int, any](m, 1, []int{}, nil)
 		}), ""},
 		{"a NaN as an index key", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			_, err := mvcc.NewIndex(users, "by n", func(string, int) []float64 { return []float64{math.NaN()} }, nil)
+			_, err := mvcc.NewIndex(users, "by n", func(string, int) []float64 {
+				return []float64{math.NaN()}
+			}, nil)
 			return err
 		}), ""},
-		{"`m.Store` of a record whose unique index key another one has", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			_, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true})
-			users.Store("other", 1)
-			return err
-		}), "`Store` has no error to return"},
+		{"`m.Store` of a record whose unique index key another one has",
+			onShop(func(_ *mvcc.DB, users, _ *table) error {
+				_, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true})
+				users.Store("other", 1)
+				return err
+			}), "`Store` has no error to return"},
 		{"the same in `Update`", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			if _, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true}); err != nil {
+			if _, err := mvcc.NewIndex(users, "by n", valueOf,
+				&mvcc.IndexOptions{Unique: true}); err != nil {
 				return err
 			}
 			return users.Update(bg, nil, func(tx txn) error { tx.Set("other", 1); return nil })

@@ -109,7 +109,9 @@ var misusedHandles = []misuses{
 			defer tx.Rollback()
 			return tx.Commit()
 		}), "it may be deferred"},
-		{"`tx.Commit` or `tx.Rollback` in the function of `Update`", onTx(func(_ *table, tx txn) error { return tx.Commit() }),
+		{"`tx.Commit` or `tx.Rollback` in the function of `Update`", onTx(func(_ *table, tx txn) error {
+			return tx.Commit()
+		}),
 			"the commit stands"},
 		{"`s.Get` after `Close`, or after `View` has returned", onSnapshot(func(_ *table, s snapshot) {
 			s.Close()

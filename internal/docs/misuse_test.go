@@ -134,7 +134,8 @@ func TestMisusePage(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(string(text), page.String()),
-		"docs/misuse.md is not what the code does; go test ./internal/docs -run Misuse -write-misuse writes it anew")
+		"docs/misuse.md is not what the code does; go test ./internal/docs -run Misuse -write-misuse "+
+			"writes it anew")
 }
 
 const misuseHead = `# Misuse

@@ -25,8 +25,8 @@ import (
 	"time"
 )
 
-// A Queue has the claims on the keys of one map, or of the tables of a database. The zero Queue is empty. It is safe
-// for use by several goroutines, and must not be copied.
+// A Queue has the claims on the keys of one map, or of the tables of a database. The zero Queue is
+// empty. It is safe for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
 	// n is how many claims are granted, and suspects there are. lanes says which: those that

@@ -98,7 +98,9 @@ func TestOrder(t *testing.T) {
 		"few and many":      func(i int) *Keys { return span(0, 1+i%2*50) },
 		"all":               func(int) *Keys { return All() },
 		"all and few":       func(i int) *Keys { return []*Keys{All(), setOf(i)}[i%2] },
-		"all, few and many": func(i int) *Keys { return []*Keys{All(), setOf(i), All(), span(0, 50)}[i%4] },
+		"all, few and many": func(i int) *Keys {
+			return []*Keys{All(), setOf(i), All(), span(0, 50)}[i%4]
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
@@ -135,7 +137,8 @@ func TestStrangersAreGrantedAtOnce(t *testing.T) {
 	var q Queue
 	var claims []*Claim
 	for i := range 100 {
-		claims = append(claims, q.Enter(setOf(i), time.Hour), q.Enter(span(1000+100*i, 1100+100*i), time.Hour))
+		claims = append(claims, q.Enter(setOf(i), time.Hour),
+			q.Enter(span(1000+100*i, 1100+100*i), time.Hour))
 	}
 	require.Equal(t, 200, q.Stats().Held)
 	require.Zero(t, q.Stats().Waiting)
@@ -356,7 +359,9 @@ func TestAgainstModel(t *testing.T) {
 					}
 				}
 				for i, c := range claims {
-					if !c.given && !c.ended && !slices.ContainsFunc(claims[:i], func(d *modelClaim) bool { return !d.ended && d.meets(c) }) {
+					if !c.given && !c.ended && !slices.ContainsFunc(claims[:i], func(d *modelClaim) bool {
+						return !d.ended && d.meets(c)
+					}) {
 						c.given, c.since = true, now
 					}
 				}
@@ -395,7 +400,8 @@ func TestAgainstModel(t *testing.T) {
 					}
 				}
 				for i, c := range claims {
-					require.Equal(t, c.given && !c.lost && !c.ended, c.claim.Held(), "seed %d, claim %d of %d", seed, i, len(claims))
+					require.Equal(t, c.given && !c.lost && !c.ended, c.claim.Held(), "seed %d, claim %d of %d",
+						seed, i, len(claims))
 				}
 			}
 			for _, c := range claims {

@@ -46,7 +46,8 @@ func TestFrames(t *testing.T) {
 	got, err := readAll(iotest.HalfReader(bytes.NewReader(data)), len(want))
 	require.NoError(t, err)
 	require.Equal(t, want, got)
-	_, err = readAll(io.MultiReader(bytes.NewReader(data[:20]), iotest.ErrReader(io.ErrClosedPipe)), len(want))
+	_, err = readAll(io.MultiReader(bytes.NewReader(data[:20]), iotest.ErrReader(io.ErrClosedPipe)),
+		len(want))
 	require.Equal(t, io.ErrClosedPipe, err)
 
 }

@@ -96,7 +96,8 @@ func TestQuantilesAgainstSorting(t *testing.T) {
 				rank := max(int(math.Ceil(q*float64(len(vs)))), 1)
 				want := vs[rank-1]
 				got := h.Quantile(q)
-				require.LessOrEqual(t, math.Abs(float64(got-want)), MaxError*float64(want)+0.5, "quantile %v", q)
+				require.LessOrEqual(t, math.Abs(float64(got-want)), MaxError*float64(want)+0.5,
+					"quantile %v", q)
 				if want > 0 {
 					require.Less(t, math.Abs(float64(got-want))/float64(want), 0.01, "quantile %v", q)
 				}

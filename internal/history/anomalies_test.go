@@ -12,11 +12,13 @@ import (
 // Histories by hand: one for each class of anomaly, and beside it what differs
 // from it by little and is allowed.
 
-func rl(key int, list ...int) Op   { return Op{Kind: OpRead, Key: key, List: list} }
-func ap(key, value int) Op         { return Op{Kind: OpAppend, Key: key, Value: value} }
-func ru(key int, list ...int) Op   { return Op{Kind: OpRead, Key: key, List: list, Update: true} }
-func mg(key, value int) Op         { return Op{Kind: OpMerge, Key: key, Value: value} }
-func rv(key, value int) Op         { return Op{Kind: OpRead, Key: key, Value: value, Present: true} }
+func rl(key int, list ...int) Op { return Op{Kind: OpRead, Key: key, List: list} }
+func ap(key, value int) Op       { return Op{Kind: OpAppend, Key: key, Value: value} }
+func ru(key int, list ...int) Op { return Op{Kind: OpRead, Key: key, List: list, Update: true} }
+func mg(key, value int) Op       { return Op{Kind: OpMerge, Key: key, Value: value} }
+func rv(key, value int) Op {
+	return Op{Kind: OpRead, Key: key, Value: value, Present: true}
+}
 func up(op Op) Op                  { op.Update = true; return op }
 func rn(key int) Op                { return Op{Kind: OpRead, Key: key} }
 func wr(key, value int) Op         { return Op{Kind: OpWrite, Key: key, Value: value} }
@@ -61,13 +63,16 @@ func TestAnomalies(t *testing.T) {
 		good  *History
 		si    *History // allowed by its levels, but not serializable
 	}{{
-		name:  "G0",
-		bad:   appends(tx(ap(1, 11), ap(2, 21)), tx(ap(1, 12), ap(2, 22)), tx(rl(1, 11, 12), rl(2, 22, 21))),
+		name: "G0",
+		bad: appends(tx(ap(1, 11), ap(2, 21)), tx(ap(1, 12), ap(2, 22)),
+			tx(rl(1, 11, 12), rl(2, 22, 21))),
 		cycle: "1 ww 2 ww 1",
-		good:  appends(tx(ap(1, 11), ap(2, 21)), tx(ap(1, 12), ap(2, 22)), tx(rl(1, 11, 12), rl(2, 21, 22))),
+		good: appends(tx(ap(1, 11), ap(2, 21)), tx(ap(1, 12), ap(2, 22)),
+			tx(rl(1, 11, 12), rl(2, 21, 22))),
 	}, {
-		name:  "G0: at snapshot level",
-		bad:   appends(snap(tx(ap(1, 11), ap(2, 21))), snap(tx(ap(1, 12), ap(2, 22))), tx(rl(1, 11, 12), rl(2, 22, 21))),
+		name: "G0: at snapshot level",
+		bad: appends(snap(tx(ap(1, 11), ap(2, 21))), snap(tx(ap(1, 12), ap(2, 22))),
+			tx(rl(1, 11, 12), rl(2, 22, 21))),
 		cycle: "1 ww 2 ww 1",
 	}, {
 		name:  "G0-realtime",
@@ -80,7 +85,8 @@ func TestAnomalies(t *testing.T) {
 		good: appends(aborted(tx(ap(1, 11))), tx(rl(1))),
 	}, {
 		name: "G1a: in a list that forks",
-		bad:  appends(aborted(tx(ap(1, 11))), tx(ap(1, 12)), tx(ap(1, 13)), tx(rl(1, 12, 13)), tx(rl(1, 11))),
+		bad: appends(aborted(tx(ap(1, 11))), tx(ap(1, 12)), tx(ap(1, 13)),
+			tx(rl(1, 12, 13)), tx(rl(1, 11))),
 		more: []string{"incompatible order"},
 	}, {
 		name: "G1a: of registers",
@@ -136,10 +142,12 @@ func TestAnomalies(t *testing.T) {
 		bad:   appends(snap(tx(rl(3), ap(1, 11), ap(2, 21))), snap(tx(rl(1, 11), rl(2), ap(4, 41)))),
 		cycle: "1 wr 2 rw 1",
 	}, {
-		name:  "G-single: of registers",
-		bad:   values(tx(wr(1, 11), wr(2, 21)), tx(rv(1, 11), wr(1, 12), rv(2, 21), wr(2, 22)), tx(rv(1, 12), rv(2, 21))),
+		name: "G-single: of registers",
+		bad: values(tx(wr(1, 11), wr(2, 21)), tx(rv(1, 11), wr(1, 12), rv(2, 21), wr(2, 22)),
+			tx(rv(1, 12), rv(2, 21))),
 		cycle: "2 wr 3 rw 2",
-		good:  values(tx(wr(1, 11), wr(2, 21)), tx(rv(1, 11), wr(1, 12), rv(2, 21), wr(2, 22)), tx(rv(1, 11), rv(2, 21))),
+		good: values(tx(wr(1, 11), wr(2, 21)), tx(rv(1, 11), wr(1, 12), rv(2, 21), wr(2, 22)),
+			tx(rv(1, 11), rv(2, 21))),
 	}, {
 		name:  "G-single: the key was absent",
 		bad:   values(tx(wr(1, 11), wr(2, 21)), tx(rv(1, 11), rn(2))),
@@ -160,10 +168,12 @@ func TestAnomalies(t *testing.T) {
 		cycle: "2 rt 3 rw 2",
 		good:  values(at(1, 3, tx(wr(1, 11))), at(3, 4, tx(wr(1, 12))), at(5, 6, tx(rv(1, 11)))),
 	}, {
-		name:  "G1c-realtime: which version is later shows in what a third one reads",
-		bad:   values(at(1, 9, tx(wr(1, 11), wr(2, 21))), at(1, 4, tx(rv(2, 21), wr(1, 12))), at(5, 6, tx(rv(1, 11)))),
+		name: "G1c-realtime: which version is later shows in what a third one reads",
+		bad: values(at(1, 9, tx(wr(1, 11), wr(2, 21))), at(1, 4, tx(rv(2, 21), wr(1, 12))),
+			at(5, 6, tx(rv(1, 11)))),
 		cycle: "1 wr 2 ww 1",
-		good:  values(at(1, 9, tx(wr(1, 11), wr(2, 21))), at(1, 4, tx(rv(2, 21), wr(1, 12))), at(5, 6, tx(rv(1, 12)))),
+		good: values(at(1, 9, tx(wr(1, 11), wr(2, 21))), at(1, 4, tx(rv(2, 21), wr(1, 12))),
+			at(5, 6, tx(rv(1, 12)))),
 	}, {
 		name:  "G2-item: write skew",
 		bad:   appends(tx(rl(1), ap(2, 21)), tx(rl(2), ap(1, 11))),
@@ -181,18 +191,21 @@ func TestAnomalies(t *testing.T) {
 		bad:  appends(tx(rl(1), rl(2), ap(1, 11)), tx(rl(2), ap(2, 22)), tx(rl(1), rl(2, 22))),
 		// 1 read 2 as it was before 2, which 3 has seen, without 1.
 		cycle: "1 rw 2 wr 3 rw 1",
-		si:    appends(snap(tx(rl(1), rl(2), ap(1, 11))), snap(tx(rl(2), ap(2, 22))), tx(rl(1), rl(2, 22))),
+		si: appends(snap(tx(rl(1), rl(2), ap(1, 11))), snap(tx(rl(2), ap(2, 22))),
+			tx(rl(1), rl(2, 22))),
 	}, {
 		name:  "G2-item-realtime",
 		bad:   appends(at(1, 2, tx(ap(1, 11))), at(3, 4, tx(rl(2))), at(1, 9, tx(rl(1), ap(2, 22)))),
 		cycle: "1 rt 2 rw 3 rw 1",
 		good:  appends(at(1, 3, tx(ap(1, 11))), at(3, 4, tx(rl(2))), at(1, 9, tx(rl(1), ap(2, 22)))),
-		si:    appends(at(1, 2, tx(ap(1, 11))), at(3, 4, tx(rl(2))), at(1, 9, snap(tx(rl(1), ap(2, 22))))),
+		si: appends(at(1, 2, tx(ap(1, 11))), at(3, 4, tx(rl(2))),
+			at(1, 9, snap(tx(rl(1), ap(2, 22))))),
 	}, {
 		name:  "G2-item: the one between the two is serializable",
 		bad:   appends(snap(tx(rl(9), ap(1, 11), ap(3, 31))), tx(rl(1, 11), rl(2)), tx(ap(2, 22), rl(3))),
 		cycle: "1 wr 2 rw 3 rw 1",
-		si:    appends(snap(tx(rl(9), ap(1, 11), ap(3, 31))), tx(rl(1, 11), rl(2)), snap(tx(ap(2, 22), rl(3)))),
+		si: appends(snap(tx(rl(9), ap(1, 11), ap(3, 31))), tx(rl(1, 11), rl(2)),
+			snap(tx(ap(2, 22), rl(3)))),
 	}, {
 		name:  "G-nonadjacent: long fork",
 		bad:   appends(tx(ap(1, 11)), tx(ap(2, 22)), tx(rl(1, 11), rl(2)), tx(rl(1), rl(2, 22))),
@@ -224,7 +237,8 @@ func TestAnomalies(t *testing.T) {
 		bad:   appends(snap(tx(rl(1), ap(1, 11))), snap(tx(rl(1), ap(1, 12))), tx(rl(1, 11, 12))),
 		cycle: "1 ww 2 rw 1",
 		// Nothing was read: nothing is lost.
-		si: appends(snap(tx(rl(1), ap(1, 11))), snap(tx(ap(1, 12))), tx(rl(1, 11, 12)), snap(tx(rl(5), ap(6, 6))), snap(tx(rl(6), ap(5, 5)))),
+		si: appends(snap(tx(rl(1), ap(1, 11))), snap(tx(ap(1, 12))), tx(rl(1, 11, 12)),
+			snap(tx(rl(5), ap(6, 6))), snap(tx(rl(6), ap(5, 5)))),
 	}, {
 		name:  "lost update (P4): that nobody has seen",
 		bad:   appends(snap(tx(rl(1), ap(1, 11))), snap(tx(rl(1), ap(1, 12)))),
@@ -252,8 +266,9 @@ func TestAnomalies(t *testing.T) {
 		cycle: "1 rw 2 rw 1",
 		si:    appends(snap(tx(rl(1), mg(1, 11))), snap(tx(rl(1), mg(1, 12)))),
 	}, {
-		name:  "G-single: a merge is seen in part",
-		bad:   appends(snap(tx(rl(3), mg(1, 11), mg(2, 21))), tx(rl(1, 11), rl(2)), tx(rl(1, 11), rl(2, 21))),
+		name: "G-single: a merge is seen in part",
+		bad: appends(snap(tx(rl(3), mg(1, 11), mg(2, 21))), tx(rl(1, 11), rl(2)),
+			tx(rl(1, 11), rl(2, 21))),
 		cycle: "1 wr 2 rw 1",
 	}, {
 		name:  "G2-item: of what was read for update",
@@ -333,10 +348,12 @@ func TestAnomalies(t *testing.T) {
 		bad:  values(at(1, 2, tx(del(1))), at(3, 4, tx(wr(1, 11))), at(5, 6, tx(rn(1)))),
 		good: values(at(1, 3, tx(del(1))), at(3, 4, tx(wr(1, 11))), at(5, 6, tx(rn(1)))),
 	}, {
-		name:  "G-single: by the one delete that is possible",
-		bad:   values(at(1, 2, tx(wr(1, 11), wr(2, 21))), at(10, 20, tx(rv(1, 11), del(1), rv(2, 21), wr(2, 22))), at(10, 20, tx(rn(1), rv(2, 21)))),
+		name: "G-single: by the one delete that is possible",
+		bad: values(at(1, 2, tx(wr(1, 11), wr(2, 21))),
+			at(10, 20, tx(rv(1, 11), del(1), rv(2, 21), wr(2, 22))), at(10, 20, tx(rn(1), rv(2, 21)))),
 		cycle: "2 wr 3 rw 2",
-		good:  values(at(1, 2, tx(wr(1, 11), wr(2, 21))), at(10, 20, tx(rv(1, 11), del(1), rv(2, 21), wr(2, 22))), at(10, 20, tx(rn(1), rv(2, 22)))),
+		good: values(at(1, 2, tx(wr(1, 11), wr(2, 21))),
+			at(10, 20, tx(rv(1, 11), del(1), rv(2, 21), wr(2, 22))), at(10, 20, tx(rn(1), rv(2, 22)))),
 	}, {
 		name:  "G-single: an aborted transaction has seen it",
 		bad:   appends(tx(ap(1, 11), ap(2, 21)), aborted(tx(rl(1, 11), rl(2)))),

@@ -28,11 +28,14 @@ func TestReadForeign(t *testing.T) {
 		{start + `{"id":1,"color":"red"}`, `line 2: json: unknown field "color"`},
 		{start + `{"id":1}`, `line 2: unknown level ""`},
 		{start + `{"id":1,"level":"serializable","status":"fine"}`, `line 2: unknown status "fine"`},
-		{start + strings.Replace(tx, `"begin":1`, `"begin":3`, 1) + "]}", "line 2: it ended at 2, before it began at 3"},
+		{start + strings.Replace(tx, `"begin":1`, `"begin":3`, 1) + "]}",
+			"line 2: it ended at 2, before it began at 3"},
 		{start + tx + "]}\n" + tx + "]}\n", "line 3: there is another transaction 1"},
-		{start + tx + `{"f":"write","k":1,"v":2}]}`, `line 2: "write" is no operation of append histories`},
+		{start + tx + `{"f":"write","k":1,"v":2}]}`,
+			`line 2: "write" is no operation of append histories`},
 		{start, "0 transactions instead of 1"},
-		{strings.Replace(start, "append", "onekey", 1) + strings.Replace(tx, "one-key", "snapshot", 1) + "]}", "snapshot level"},
+		{strings.Replace(start, "append", "onekey", 1) + strings.Replace(tx, "one-key", "snapshot", 1) +
+			"]}", "snapshot level"},
 	} {
 		_, err := Read(strings.NewReader(test.in))
 		require.ErrorContains(t, err, test.want)

@@ -34,18 +34,24 @@ func TestLinearizability(t *testing.T) {
 		{"the ends of an interval belong to it", true, []Tx{one(0, 2, rv(1, 1)), one(2, 3, wr(1, 1))}},
 		{"value with absence", false, []Tx{one(0, 1, Op{Kind: OpRead, Key: 1, Value: 1})}},
 		{"swap", true, []Tx{one(0, 1, rn(1), wr(1, 1)), one(2, 3, rv(1, 1), wr(1, 2))}},
-		{"lost update", false, []Tx{one(0, 1, wr(1, 1)), one(2, 5, rv(1, 1), wr(1, 2)), one(2, 5, rv(1, 1), wr(1, 3))}},
+		{"lost update", false, []Tx{one(0, 1, wr(1, 1)), one(2, 5, rv(1, 1), wr(1, 2)),
+			one(2, 5, rv(1, 1), wr(1, 3))}},
 		{"its own write", false, []Tx{one(0, 1, rn(1), wr(1, 1), rv(1, 2))}},
-		{"deleted twice", false, []Tx{one(0, 1, wr(1, 1)), one(2, 5, rv(1, 1), del(1)), one(2, 5, rv(1, 1), del(1))}},
-		{"delete", true, []Tx{one(0, 1, wr(1, 1)), one(2, 3, del(1)), one(4, 5, rn(1)), one(6, 7, del(1))}},
+		{"deleted twice", false, []Tx{one(0, 1, wr(1, 1)), one(2, 5, rv(1, 1), del(1)),
+			one(2, 5, rv(1, 1), del(1))}},
+		{"delete", true, []Tx{one(0, 1, wr(1, 1)), one(2, 3, del(1)), one(4, 5, rn(1)),
+			one(6, 7, del(1))}},
 		{"delete is seen late", false, []Tx{one(0, 1, wr(1, 1)), one(2, 3, del(1)), one(4, 5, rv(1, 1))}},
 		{"compare and swap fails", true, []Tx{one(0, 1, wr(1, 1)), one(2, 3, other(1, 3))}},
 		{"compare and swap of an absent key fails", true, []Tx{one(2, 3, other(1, 0))}},
 		{"compare and swap fails for nothing", false, []Tx{one(0, 1, wr(1, 1)), one(2, 3, other(1, 1))}},
 		{"what was rolled back", true, []Tx{aborted(one(0, 1, rn(1), wr(1, 1))), one(2, 3, rn(1))}},
-		{"what was rolled back is seen", false, []Tx{aborted(one(0, 1, rn(1), wr(1, 1))), one(2, 3, rv(1, 1))}},
-		{"what is rolled back has read", false, []Tx{one(0, 1, wr(1, 1)), aborted(one(2, 3, rn(1), wr(1, 2)))}},
-		{"each key is looked at alone", true, []Tx{one(0, 1, wr(1, 1), wr(2, 2)), one(0, 3, rv(1, 1), rn(2))}},
+		{"what was rolled back is seen", false, []Tx{aborted(one(0, 1, rn(1), wr(1, 1))),
+			one(2, 3, rv(1, 1))}},
+		{"what is rolled back has read", false, []Tx{one(0, 1, wr(1, 1)),
+			aborted(one(2, 3, rn(1), wr(1, 2)))}},
+		{"each key is looked at alone", true, []Tx{one(0, 1, wr(1, 1), wr(2, 2)),
+			one(0, 3, rv(1, 1), rn(2))}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Check(txs(KindOneKey, append(c.txs, one(0, 100, wr(9, 5)))...), 0)
@@ -99,7 +105,8 @@ func TestViolationIsShort(t *testing.T) {
 // A history is cut only where nothing runs.
 func TestQuiescent(t *testing.T) {
 	var steps []step
-	for _, s := range [][2]int64{{0, 10}, {1, 2}, {5, 10}, {10, 11}, {12, 13}, {14, 20}, {15, 16}, {21, 22}, {30, 31}} {
+	for _, s := range [][2]int64{{0, 10}, {1, 2}, {5, 10}, {10, 11}, {12, 13}, {14, 20}, {15, 16},
+		{21, 22}, {30, 31}} {
 		x := one(s[0], s[1])
 		steps = append(steps, step{tx: &x, pending: s[0] == 21})
 	}

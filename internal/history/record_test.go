@@ -139,7 +139,9 @@ func TestPlantedFaults(t *testing.T) {
 		return nil
 	}
 	stale := func(h *History) { // the last load of a value returns an old one
-		op := last(h, func(tx *Tx, op *Op) bool { return op.Kind == OpRead && op.Present && len(tx.Ops) == 1 })
+		op := last(h, func(tx *Tx, op *Op) bool {
+			return op.Kind == OpRead && op.Present && len(tx.Ops) == 1
+		})
 		first := slices.IndexFunc(h.Txs, func(tx Tx) bool {
 			return tx.Status == StatusCommitted && slices.ContainsFunc(tx.Ops, func(w Op) bool {
 				return w.Kind == OpWrite && w.Key == op.Key
@@ -162,7 +164,9 @@ func TestPlantedFaults(t *testing.T) {
 		op.Value++
 	}
 	rolledBack := func(h *History) { // what the last transaction has read was rolled back
-		op := last(h, func(tx *Tx, op *Op) bool { return op.Kind == OpRead && (op.Present || len(op.List) > 0) })
+		op := last(h, func(tx *Tx, op *Op) bool {
+			return op.Kind == OpRead && (op.Present || len(op.List) > 0)
+		})
 		value := op.Value
 		if len(op.List) > 0 {
 			value = op.List[0]
@@ -283,7 +287,8 @@ func TestStoppedEarly(t *testing.T) {
 
 // TestPanicIsAnError: the map's panic ends the recording.
 func TestPanicIsAnError(t *testing.T) {
-	_, err := run(t.Context(), Config{Workers: 2, Txs: 10, Keys: 1, MaxOps: 1, OneKey: 100, Options: &mvcc.Options{}},
+	_, err := run(t.Context(), Config{Workers: 2, Txs: 10, Keys: 1, MaxOps: 1, OneKey: 100,
+		Options: &mvcc.Options{}},
 		func(*Config) dialect[int] { return panics{} })
 	require.ErrorContains(t, err, "on purpose")
 }

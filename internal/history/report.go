@@ -94,14 +94,18 @@ func (r *Report) Draw(w io.Writer) error {
 
 // explanations says what the classes of anomalies mean.
 var explanations = map[string]string{
-	"G0":                 "dirty write: the order in which transactions wrote is a cycle",
-	"G1a":                "aborted read: somebody has seen what was rolled back",
-	"G1b":                "intermediate read: somebody has seen what was not a transaction's last write of the key",
-	"G1c":                "circular information flow: each transaction comes before the other by what they wrote and read",
-	"G-single":           "read skew: a transaction has seen a part of what another one wrote, and not all",
-	"G-nonadjacent":      "long fork: transactions have seen what others wrote in different orders",
-	"G2-item":            "write skew: each transaction has read what another one overwrote",
-	"lost update (P4)":   "two transactions have both replaced one version: one of the two writes is lost",
+	"G0":  "dirty write: the order in which transactions wrote is a cycle",
+	"G1a": "aborted read: somebody has seen what was rolled back",
+	"G1b": "intermediate read: somebody has seen what was not a transaction's last " +
+		"write of the key",
+	"G1c": "circular information flow: each transaction comes before the other by " +
+		"what they wrote and read",
+	"G-single": "read skew: a transaction has seen a part of what another one wrote, and " +
+		"not all",
+	"G-nonadjacent": "long fork: transactions have seen what others wrote in different orders",
+	"G2-item":       "write skew: each transaction has read what another one overwrote",
+	"lost update (P4)": "two transactions have both replaced one version: one of the two writes " +
+		"is lost",
 	"dirty update":       "a transaction has committed on top of what was rolled back",
 	"internal":           "a transaction does not agree with its own reads and writes",
 	"incompatible order": "lists of one key that no order of the appends explains",

@@ -21,7 +21,9 @@ func newOverTables(opts *mvcc.Options) (*overTables, error) {
 	d.of[0] = mvcc.NewOrderedTable[int, int](db, "even", nil)
 	d.of[1] = mvcc.NewOrderedTable[int, int](db, "odd", nil)
 	var err error
-	d.values, err = mvcc.NewOrderedIndex(d.of[1], "values", func(_, value int) []int { return []int{value} }, nil)
+	d.values, err = mvcc.NewOrderedIndex(d.of[1], "values", func(_, value int) []int {
+		return []int{value}
+	}, nil)
 	return d, err
 }
 

@@ -126,11 +126,15 @@ const (
 )
 
 var names = [Points]string{
-	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "JustAnnounced", "Announced", "Drawn",
+	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "JustAnnounced",
+	"Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn",
-	"Revoked", "Marked", "OrderChanged", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching", "WatchClean", "HeadSkipped", "GetWalked",
-	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked", "StateLoaded",
-	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged", "RemoveLocked", "RemoveEmptied",
+	"Revoked", "Marked", "OrderChanged", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching",
+	"WatchClean", "HeadSkipped", "GetWalked",
+	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
+	"PruneWalked", "StateLoaded",
+	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged",
+	"RemoveLocked", "RemoveEmptied",
 	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
 }
 

@@ -234,7 +234,8 @@ func TestBoundBeforeScan(t *testing.T) {
 			t.Skip("it has no bound, or package epoch's")
 		}
 		slow := &heldClock{Clock: c}
-		slow.loaded, slow.release, slow.again = make(chan struct{}), make(chan struct{}), make(chan struct{})
+		slow.loaded, slow.release, slow.again = make(chan struct{}), make(chan struct{}),
+			make(chan struct{})
 		begun := make(chan Handle, 1)
 		go func() { begun <- tr.Begin(slow) }()
 		<-slow.loaded

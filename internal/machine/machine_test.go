@@ -103,7 +103,8 @@ func TestBetween(t *testing.T) {
 	require.InDelta(t, 0.1, u.Steal, 1e-9)
 	require.Equal(
 		t,
-		"of its processors this program had 50 %, others 30 %, the host kept back 10 %; nothing woke late",
+		"of its processors this program had 50 %, others 30 %, the host kept back 10 %; nothing woke "+
+			"late",
 		u.String(),
 	)
 
@@ -134,10 +135,13 @@ func TestNoise(t *testing.T) {
 		{Usage{For: sample, Known: true, Process: 1}, ""},
 		{Usage{For: sample, Known: true, Process: 0.94, Others: 0.06}, ""},
 		{Usage{For: sample, Known: true, Process: 0.5, Others: 0.3}, ""}, // a fifth was to be had
-		{Usage{For: sample, Known: true, Process: 0.7, Others: 0.3}, "other programs had 30 % of the processors"},
-		{Usage{For: sample, Known: true, Process: 0.5, Others: 0.45}, "other programs had 45 % of the processors"},
+		{Usage{For: sample, Known: true, Process: 0.7, Others: 0.3},
+			"other programs had 30 % of the processors"},
+		{Usage{For: sample, Known: true, Process: 0.5, Others: 0.45},
+			"other programs had 45 % of the processors"},
 		{Usage{For: sample, Others: 1}, ""}, // not known
-		{Usage{For: sample, Known: true, Process: 0.5, Steal: 0.12}, "the host kept back 12 % of the processors"},
+		{Usage{For: sample, Known: true, Process: 0.5, Steal: 0.12},
+			"the host kept back 12 % of the processors"},
 		{Usage{For: sample, Known: true, Process: 0.97, Steal: 0.03}, ""},
 		{Usage{For: sample, Steal: 1}, ""},
 		{Usage{For: sample, Hiccup: 30 * time.Millisecond}, ""}, // the program's own goroutines do that
@@ -145,10 +149,13 @@ func TestNoise(t *testing.T) {
 		{Usage{For: time.Second, Hiccup: 50 * time.Millisecond}, ""}, // a twentieth
 		// One that had half of the processors, all that it can have, was late by its own doing.
 		{Usage{For: sample, Known: true, Process: 0.48, Most: 0.5, Hiccup: 90 * time.Millisecond}, ""},
-		{Usage{For: sample, Known: true, Process: 0.48, Most: 1, Hiccup: 90 * time.Millisecond}, "a goroutine woke 90.0 ms late"},
+		{Usage{For: sample, Known: true, Process: 0.48, Most: 1, Hiccup: 90 * time.Millisecond},
+			"a goroutine woke 90.0 ms late"},
 		{
-			Usage{For: sample, Known: true, Process: 0.3, Others: 0.5, Steal: 0.2, Most: 1, Hiccup: time.Second},
-			"other programs had 50 % of the processors, the host kept back 20 % of the processors, a goroutine woke 1.00 s late",
+			Usage{For: sample, Known: true, Process: 0.3, Others: 0.5, Steal: 0.2, Most: 1,
+				Hiccup: time.Second},
+			"other programs had 50 % of the processors, the host kept back 20 % of the processors, a " +
+				"goroutine woke 1.00 s late",
 		},
 	} {
 		require.Equal(t, c.noise, c.usage.Noise(), "%v", c.usage)

@@ -50,10 +50,12 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	root := flags.String("root", "", "work tree to copy (default: the module that holds the current folder)")
+	root := flags.String("root", "",
+		"work tree to copy (default: the module that holds the current folder)")
 	dir := flags.String("dir", "internal/mutants", "folder of the patches, relative to the work tree")
 	only := flags.String("run", "", "try only the mutants whose name matches this regular expression")
-	asTable := flags.Bool("table", false, "try nothing; print the mutants as the Markdown of docs/mutants.md")
+	asTable := flags.Bool("table", false,
+		"try nothing; print the mutants as the Markdown of docs/mutants.md")
 	verbose := flags.Bool("v", false, "print the reasons and the last lines of each test")
 	parallel := flags.Int("parallel", 2, "mutants tried at a time")
 	timeout := flags.Duration("timeout", 2*time.Minute, "limit for a test command without -timeout")
@@ -114,7 +116,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // tryAll copies the work tree at root for r, runs it, tells each verdict to
 // progress as it comes, and returns the reports sorted by name.
-func tryAll(ctx context.Context, root string, mutants []mutant, r *runner, progress io.Writer) ([]report, error) {
+func tryAll(
+	ctx context.Context, root string, mutants []mutant, r *runner, progress io.Writer,
+) ([]report, error) {
 	files, err := sourceFiles(ctx, root)
 	if err != nil {
 		return nil, err
@@ -135,7 +139,9 @@ func tryAll(ctx context.Context, root string, mutants []mutant, r *runner, progr
 		fmt.Fprintf(progress, "%d/%d %s: %v (%.1fs)\n",
 			len(reports), len(mutants), rep.mutant.name, rep.verdict, rep.elapsed.Seconds())
 	})
-	slices.SortFunc(reports, func(a, b report) int { return strings.Compare(a.mutant.name, b.mutant.name) })
+	slices.SortFunc(reports, func(a, b report) int {
+		return strings.Compare(a.mutant.name, b.mutant.name)
+	})
 	return reports, nil
 }
 
@@ -150,7 +156,8 @@ func printTable(w io.Writer, reports []report, verbose bool) bool {
 		counts[r.verdict]++
 		test, pkg := r.mutant.named()
 		fmt.Fprintf(table, "%s\t%s %s\t%v\t%.1fs\t%s\n", r.mutant.name, pkg,
-			strings.TrimSuffix(strings.TrimPrefix(test, "^"), "$"), r.verdict, r.elapsed.Seconds(), r.mutant.title)
+			strings.TrimSuffix(strings.TrimPrefix(test, "^"), "$"), r.verdict,
+			r.elapsed.Seconds(), r.mutant.title)
 	}
 	table.Flush()
 	for _, r := range reports {

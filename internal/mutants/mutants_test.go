@@ -99,11 +99,14 @@ func TestExitCodes(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"all killed", []string{"-run", "^killed$"}, 0, "1 mutants: 1 killed, 0 not killed, 0 not run", "1/1 killed: killed"},
-		{"a survivor", []string{"-run", "^(killed|survived)$"}, 1, "2 mutants: 1 killed, 1 not killed", ""},
+		{"all killed", []string{"-run", "^killed$"}, 0, "1 mutants: 1 killed, 0 not killed, 0 not run",
+			"1/1 killed: killed"},
+		{"a survivor", []string{"-run", "^(killed|survived)$"}, 1, "2 mutants: 1 killed, 1 not killed",
+			""},
 		{"a stale patch", []string{"-run", "^(killed|stale)$"}, 1, "STALE", ""},
 		{"no such mutant", []string{"-run", "nobody"}, 1, "", "no patch in faults"},
-		{"no time for any", []string{"-run", "^killed$", "-budget", "1ns"}, 1, "0 killed, 0 not killed, 1 not run", ""},
+		{"no time for any", []string{"-run", "^killed$", "-budget", "1ns"}, 1,
+			"0 killed, 0 not killed, 1 not run", ""},
 		{"an unknown flag", []string{"-walk"}, 2, "", "-walk"},
 		{"a bad pattern", []string{"-run", "("}, 2, "", "regular expression"},
 		{"an argument", []string{"killed"}, 2, "", "no arguments"},
@@ -169,8 +172,10 @@ func TestStartRotates(t *testing.T) {
 }
 
 func TestParseMutant(t *testing.T) {
-	const good = "# title: a fault\n# why: it hurts\n#   badly\n# test: A=1 go test -run 'TestA$|TestB' -v ./x\n"
-	m, err := parseMutant([]byte(good + "# timeout-ok: it waits\n\ndiff --git a b\n# why: not a header\n"))
+	const good = "# title: a fault\n# why: it hurts\n#   badly\n# test: A=1 go test -run " +
+		"'TestA$|TestB' -v ./x\n"
+	m, err := parseMutant([]byte(good +
+		"# timeout-ok: it waits\n\ndiff --git a b\n# why: not a header\n"))
 	require.NoError(t, err)
 	require.Equal(t, "a fault", m.title)
 	require.Equal(t, "it hurts badly", m.why)

@@ -91,10 +91,12 @@ func parseMutant(text []byte) (mutant, error) {
 		}
 	}
 	if test := fields["test"]; !testCommand.MatchString(test) || strings.Contains(test, " -json") {
-		return mutant{}, fmt.Errorf("test command %q is not go test with -run, a package, and no -json", test)
+		return mutant{}, fmt.Errorf("test command %q is not go test with -run, a package, and no -json",
+			test)
 	}
 	_, timeoutOK := fields["timeout-ok"]
 	return mutant{
-		title: fields["title"], why: fields["why"], test: fields["test"], timeoutOK: timeoutOK, patch: text,
+		title: fields["title"], why: fields["why"], test: fields["test"],
+		timeoutOK: timeoutOK, patch: text,
 	}, lines.Err()
 }

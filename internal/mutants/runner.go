@@ -13,20 +13,22 @@ import (
 type verdict int
 
 const (
-	notRun         verdict = iota // the budget was used up, or the run was interrupted
-	killed                        // the named test failed
-	survived                      // the named test passed: nothing guards this line
-	hung                          // the named test timed out and the header has no timeout-ok
-	doesNotBuild                  // the mutated tree does not compile: the compiler killed it, no test did
-	stale                         // the patch does not apply any more
-	baselineFailed                // the named test does not pass on the clean tree
-	broken                        // the run itself went wrong
+	notRun   verdict = iota // the budget was used up, or the run was interrupted
+	killed                  // the named test failed
+	survived                // the named test passed: nothing guards this line
+	hung                    // the named test timed out and the header has no timeout-ok
+	// the mutated tree does not compile: the compiler killed it, no test did
+	doesNotBuild
+	stale          // the patch does not apply any more
+	baselineFailed // the named test does not pass on the clean tree
+	broken         // the run itself went wrong
 )
 
 // String returns the word of the table; capitals mark what fails the run.
 func (v verdict) String() string {
 	return [...]string{
-		"not run", "killed", "SURVIVED", "TIMED OUT", "DOES NOT BUILD", "STALE", "BASELINE FAILED", "ERROR",
+		"not run", "killed", "SURVIVED", "TIMED OUT", "DOES NOT BUILD", "STALE",
+		"BASELINE FAILED", "ERROR",
 	}[v]
 }
 

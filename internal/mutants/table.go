@@ -33,7 +33,8 @@ internal/mutants fails when it is out of date.
 			}
 			if !header {
 				header = true
-				fmt.Fprintf(w, "\n## %s\n\n| fault | what it would do | found by |\n|---|---|---|\n", area.title)
+				fmt.Fprintf(w, "\n## %s\n\n| fault | what it would do | found by |\n|---|---|---|\n",
+					area.title)
 			}
 			test, _ := m.named()
 			test = strings.NewReplacer("$/^", "/", "/^", "/", "$", "", "^", "").Replace(test)

@@ -31,13 +31,15 @@ func TestTable(t *testing.T) {
 		{name: "mvcc-x", title: "a | b", why: "c", test: test},
 		{name: "mvcc-y", title: "d", why: "e", test: test},
 	})
-	require.Contains(t, page.String(), "| [mvcc-x](../internal/mutants/mvcc-x.patch): a \\| b | c | `TestX/sub_test/y` |\n")
+	require.Contains(t, page.String(),
+		"| [mvcc-x](../internal/mutants/mvcc-x.patch): a \\| b | c | `TestX/sub_test/y` |\n")
 	require.Equal(t, 1, strings.Count(page.String(), "\n## "))
 	require.Contains(t, page.String(), "2 deliberate faults")
 }
 
 func TestTableFlag(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"-root", "testdata/sample", "-dir", "faults", "-table"}, &stdout, &stderr))
+	require.Zero(t, run(t.Context(), []string{"-root", "testdata/sample", "-dir", "faults", "-table"},
+		&stdout, &stderr))
 	require.Contains(t, stdout.String(), "# Mutants")
 }

@@ -308,7 +308,8 @@ func (p *program) err(h *handle) bool {
 	}
 	var c *mvcc.ConflictError
 	got := err()
-	if p.check(got != nil || !h.doomed(p.o), "Err", "nil, though what was read is overwritten"); got == nil {
+	if p.check(got != nil || !h.doomed(p.o), "Err",
+		"nil, though what was read is overwritten"); got == nil {
 		return false
 	}
 	v := h.verdict(p.o)

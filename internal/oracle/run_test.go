@@ -12,7 +12,8 @@ import (
 //
 //	go test -rapid.checks=100000 -rapid.seed=$RANDOM ./internal/oracle
 func TestPrograms(t *testing.T) {
-	for name, value := range map[string]string{"checks": "500", "steps": "60", "seed": "1", "nofailfile": "true"} {
+	for name, value := range map[string]string{"checks": "500", "steps": "60", "seed": "1",
+		"nofailfile": "true"} {
 		rapidFlag(t, name, value)
 	}
 	rapid.Check(t, func(rt *rapid.T) {

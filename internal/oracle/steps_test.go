@@ -68,7 +68,10 @@ func (p *program) store() {
 		if had {
 			writes, want = nil, []any{old, true}
 		}
-		call = func() { got, ok := t.m.LoadOrStore(key, value); p.same("LoadOrStore", want, []any{got, ok}) }
+		call = func() {
+			got, ok := t.m.LoadOrStore(key, value)
+			p.same("LoadOrStore", want, []any{got, ok})
+		}
 	case 4:
 		call = func() {
 			was, ok := t.m.LoadAndDelete(key)
@@ -459,7 +462,8 @@ func (p *program) lookupOf(h *handle, t *table, r reader, want map[string]int) {
 				break
 			}
 		})
-		p.check(strings.Contains(fmt.Sprint(got), "was not complete"), "an index that is too new", "%v", got)
+		p.check(strings.Contains(fmt.Sprint(got), "was not complete"), "an index that is too new", "%v",
+			got)
 		return
 	}
 	list := ix.entries(want, in, down)

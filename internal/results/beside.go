@@ -59,7 +59,8 @@ func Compete(cells []*Cell, subject string, units ...string) []Contest {
 			c.Better = "more"
 		}
 		for _, group := range grouped(cells) {
-			r := Round{Title: group[0].Title, Threads: group[0].Threads, Results: make([]Result, len(engines)), Noisy: make([]bool, len(engines))}
+			r := Round{Title: group[0].Title, Threads: group[0].Threads, Results: make([]Result,
+				len(engines)), Noisy: make([]bool, len(engines))}
 			values := make([][]float64, len(engines))
 			any := false
 			for _, cell := range group {
@@ -85,7 +86,8 @@ func Compete(cells []*Cell, subject string, units ...string) []Contest {
 					r.Results[i].Factor = 1 / r.Results[i].Factor
 				}
 				limits := &benchmath.Thresholds{CompareAlpha: besideAlpha}
-				p := benchmath.AssumeNothing.Compare(benchmath.NewSample(values[0], limits), benchmath.NewSample(v, limits)).P
+				p := benchmath.AssumeNothing.Compare(benchmath.NewSample(values[0], limits),
+					benchmath.NewSample(v, limits)).P
 				chances = append(chances, p)
 				decided = append(decided, &r.Results[i].Decided)
 			}
@@ -105,7 +107,9 @@ func Compete(cells []*Cell, subject string, units ...string) []Contest {
 func grouped(cells []*Cell) [][]*Cell {
 	var groups [][]*Cell
 	for _, c := range cells {
-		i := slices.IndexFunc(groups, func(g []*Cell) bool { return g[0].Title == c.Title && g[0].Threads == c.Threads })
+		i := slices.IndexFunc(groups, func(g []*Cell) bool {
+			return g[0].Title == c.Title && g[0].Threads == c.Threads
+		})
 		if i < 0 {
 			i = len(groups)
 			groups = append(groups, nil)
@@ -265,7 +269,8 @@ func (c *Contest) spans(engine int, won bool) []string {
 		if len(s.threads) == 1 && s.threads[0] == "1" {
 			noun = "thread"
 		}
-		texts = append(texts, fmt.Sprintf("%s with %s %s, %s x %s", s.title, strings.Join(s.threads, ", "), noun, by, word))
+		texts = append(texts, fmt.Sprintf("%s with %s %s, %s x %s", s.title, strings.Join(s.threads,
+			", "), noun, by, word))
 	}
 	return texts
 }

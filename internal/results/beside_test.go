@@ -18,7 +18,8 @@ func contestRun(samples int, figures map[string]map[string]float64) *Run {
 					m[unit] = v * (1 + 0.01*float64((i*7+len(engine))%5))
 				}
 				if len(m) > 0 {
-					r.Samples = append(r.Samples, Sample{Workload: strings.ToLower(title), Title: title, Engine: engine, Threads: 2, Index: i, Metrics: m})
+					r.Samples = append(r.Samples, Sample{Workload: strings.ToLower(title), Title: title,
+						Engine: engine, Threads: 2, Index: i, Metrics: m})
 				}
 			}
 		}
@@ -50,8 +51,10 @@ func TestContest(t *testing.T) {
 	require.Equal(t, []Outcomes{
 		{
 			Engine: "mvcc", Other: "old", Open: 1,
-			Better: []string{"ops/s: Reads with 2 threads, 2.00 x more", "p99: Writes with 2 threads, 100 x less"},
-			Worse:  []string{"ops/s: Writes with 2 threads, 3.00 x less", "p99: Reads with 2 threads, 4.00 x more"},
+			Better: []string{"ops/s: Reads with 2 threads, 2.00 x more",
+				"p99: Writes with 2 threads, 100 x less"},
+			Worse: []string{"ops/s: Writes with 2 threads, 3.00 x less",
+				"p99: Reads with 2 threads, 4.00 x more"},
 		},
 		{Engine: "mvcc", Other: "third", Better: []string{"ops/s: Writes with 2 threads, 10.1 x more"}},
 	}, Decided(list))
@@ -70,7 +73,8 @@ func TestContestOfFewSamples(t *testing.T) {
 
 // The example of Benjamini and Hochberg, 1995, section 3.2: four of fifteen at 5 %.
 func TestDiscoveries(t *testing.T) {
-	p := []float64{.0001, .0004, .0019, .0095, .0201, .0278, .0298, .0344, .0459, .3240, .4262, .5719, .6528, .7590, 1}
+	p := []float64{.0001, .0004, .0019, .0095, .0201, .0278, .0298, .0344, .0459, .3240, .4262,
+		.5719, .6528, .7590, 1}
 	n := 0
 	for _, yes := range discoveries(p, 0.05) {
 		if yes {

@@ -83,7 +83,8 @@ type Side struct {
 	Lo     *float64 `json:"lo"` // nil if there are too few samples for an interval
 	Hi     *float64 `json:"hi"`
 	N      int      `json:"n"`
-	Spread float64  `json:"spread_pct"` // the distance from the least sample to the largest, in percent of the median
+	// the distance from the least sample to the largest, in percent of the median
+	Spread float64 `json:"spread_pct"`
 
 	Range string `json:"-"` // the interval, as in "± 2%"
 }
@@ -99,7 +100,8 @@ var (
 func Compare(before, after *Source, o Options) (*Comparison, error) {
 	c := &Comparison{Old: before.Label, New: after.Label, Alpha: o.Alpha}
 	if before.Instrumented != after.Instrumented {
-		text := fmt.Sprintf("%s is %s, %s is %s", before.Label, instrumentation(before), after.Label, instrumentation(after))
+		text := fmt.Sprintf("%s is %s, %s is %s", before.Label, instrumentation(before), after.Label,
+			instrumentation(after))
 		if !o.Force {
 			return nil, fmt.Errorf("%w: %s", ErrInstrumented, text)
 		}
@@ -107,7 +109,8 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	}
 	for _, key := range []string{"goos", "goarch", "cpu"} {
 		if a, b := before.config(key), after.config(key); a != b {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s", key, cmp.Or(a, none), before.Label, cmp.Or(b, none), after.Label))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s", key, cmp.Or(a, none),
+				before.Label, cmp.Or(b, none), after.Label))
 		}
 	}
 	c.Warnings = append(c.Warnings, differences(before, after)...)
@@ -115,8 +118,9 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 
 	if before.Noisy+after.Noisy > 0 {
 		c.NoisyOld, c.NoisyNew = before.Noisy, after.Noisy
-		c.Warnings = append(c.Warnings, fmt.Sprintf("noisy samples: %d of %d in %s, %d of %d in %s; a difference may be the machine's",
-			before.Noisy, len(before.Results), before.Label, after.Noisy, len(after.Results), after.Label))
+		c.Warnings = append(c.Warnings,
+			fmt.Sprintf("noisy samples: %d of %d in %s, %d of %d in %s; a difference may be the machine's",
+				before.Noisy, len(before.Results), before.Label, after.Noisy, len(after.Results), after.Label))
 	}
 	for _, side := range []*Source{before, after} {
 		if side.CutShort != "" {
@@ -144,7 +148,8 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 		}
 	}
 	if len(c.OnlyOld) == len(x.names) {
-		return nil, fmt.Errorf("%w: %s has %s, %s has %s", ErrNothing, before.Label, some(x.names), after.Label, some(y.names))
+		return nil, fmt.Errorf("%w: %s has %s, %s has %s", ErrNothing, before.Label, some(x.names),
+			after.Label, some(y.names))
 	}
 	units, err := wanted(o.Units, x.units, y.units)
 	if err != nil {
@@ -158,7 +163,8 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 		}
 	}
 	if len(c.Tables) == 0 {
-		return nil, fmt.Errorf("%w: no benchmark has figures of %s on both sides", ErrNothing, strings.Join(units, ", "))
+		return nil, fmt.Errorf("%w: no benchmark has figures of %s on both sides", ErrNothing,
+			strings.Join(units, ", "))
 	}
 	return c, nil
 }
@@ -211,7 +217,10 @@ func collect(s *Source) *collected {
 // rank returns where a unit is among [Metrics]; those that are not come last.
 func rank(unit string) int {
 	list := Metrics()
-	i := slices.IndexFunc(list, func(m Metric) bool { _, tidy := benchunit.Tidy(1, m.Unit); return tidy == unit })
+	i := slices.IndexFunc(list, func(m Metric) bool {
+		_, tidy := benchunit.Tidy(1, m.Unit)
+		return tidy == unit
+	})
 	if i < 0 {
 		return len(list)
 	}
@@ -279,7 +288,8 @@ func compareUnit(unit string, x, y *collected, meta benchfmt.UnitMetadataMap, al
 	}
 	if positive > 1 {
 		n := float64(positive)
-		g := Row{Name: "geomean", Old: Side{Center: math.Exp(sumOld / n)}, New: Side{Center: math.Exp(sumNew / n)}}
+		g := Row{Name: "geomean", Old: Side{Center: math.Exp(sumOld / n)},
+			New: Side{Center: math.Exp(sumNew / n)}}
 		g.setDelta()
 		t.Geomean = &g
 	}

@@ -44,13 +44,15 @@ func table(t *testing.T, c *Comparison, unit string) Table {
 // The figures are those of benchstat: medians, intervals, U test; and it is known
 // which way is better.
 func TestCompare(t *testing.T) {
-	c, err := Compare(source(t, "a", testRun(t, 6, 1e6)), source(t, "b", testRun(t, 6, 2e6)), Options{Alpha: 0.05})
+	c, err := Compare(source(t, "a", testRun(t, 6, 1e6)), source(t, "b", testRun(t, 6, 2e6)),
+		Options{Alpha: 0.05})
 	require.NoError(t, err)
 	var units []string
 	for _, tab := range c.Tables {
 		units = append(units, tab.Unit)
 	}
-	require.Equal(t, []string{"sec/op", "ops/s", "p50-sec", "p99-sec", "aborts/op", "B/op"}, units, "in the order of the metrics")
+	require.Equal(t, []string{"sec/op", "ops/s", "p50-sec", "p99-sec", "aborts/op", "B/op"}, units,
+		"in the order of the metrics")
 
 	ops := table(t, c, "ops/s")
 	require.Equal(t, "higher", ops.Better)
@@ -82,7 +84,8 @@ func TestCompare(t *testing.T) {
 	require.Nil(t, aborts.Geomean)
 	require.Empty(t, c.Judge(0, true).Worse)
 
-	c, err = Compare(source(t, "b", testRun(t, 6, 2e6)), source(t, "a", testRun(t, 6, 1e6)), Options{Alpha: 0.05, Units: []string{"p99-ns", "ops/s", "ops/s"}})
+	c, err = Compare(source(t, "b", testRun(t, 6, 2e6)), source(t, "a", testRun(t, 6, 1e6)),
+		Options{Alpha: 0.05, Units: []string{"p99-ns", "ops/s", "ops/s"}})
 	require.NoError(t, err)
 	require.Len(t, c.Tables, 2)
 	require.Equal(t, "p99-sec", c.Tables[0].Unit)
@@ -93,7 +96,8 @@ func TestCompare(t *testing.T) {
 	require.Equal(t, []string{"p99-sec", "ops/s"}, c.Judge(0, true).Units)
 	require.Equal(t, []string{"ops/s"}, c.Judge(0, false).Units)
 
-	c, err = Compare(source(t, "a", testRun(t, 6, 1e6)), source(t, "b", testRun(t, 6, 2e6)), Options{Alpha: 0.001})
+	c, err = Compare(source(t, "a", testRun(t, 6, 1e6)), source(t, "b", testRun(t, 6, 2e6)),
+		Options{Alpha: 0.001})
 	require.NoError(t, err)
 	require.False(t, table(t, c, "ops/s").Rows[0].Significant, "six samples cannot be that sure")
 	n, of := c.Decidable()
@@ -119,7 +123,8 @@ func TestCompareFromZero(t *testing.T) {
 }
 
 func TestTooFewSamples(t *testing.T) {
-	c, err := Compare(source(t, "a", testRun(t, 3, 1e6)), source(t, "b", testRun(t, 3, 2e6)), Options{Alpha: 0.05})
+	c, err := Compare(source(t, "a", testRun(t, 3, 1e6)), source(t, "b", testRun(t, 3, 2e6)),
+		Options{Alpha: 0.05})
 	require.NoError(t, err)
 	r := table(t, c, "ops/s").Rows[0]
 	require.False(t, r.Significant)
@@ -146,7 +151,8 @@ func TestInstrumentedRunsAreKeptApart(t *testing.T) {
 	for _, pair := range [][2]*Run{{plain, traced}, {traced, plain}, {traced, profiled}} {
 		_, err := Compare(source(t, "a", pair[0]), source(t, "b", pair[1]), Options{Alpha: 0.05})
 		require.ErrorIs(t, err, ErrInstrumented)
-		c, err := Compare(source(t, "a", pair[0]), source(t, "b", pair[1]), Options{Alpha: 0.05, Force: true})
+		c, err := Compare(source(t, "a", pair[0]), source(t, "b", pair[1]),
+			Options{Alpha: 0.05, Force: true})
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(c.Warnings, "\n"), "the difference may be the instruments'")
 	}
@@ -168,7 +174,8 @@ func TestWhatDiffersIsSaid(t *testing.T) {
 	}
 	c, err := Compare(source(t, "a", a), source(t, "b", b), Options{Alpha: 0.05})
 	require.NoError(t, err)
-	require.Equal(t, []string{"cpu: A Processor: 3 GHz in a, none in b", "b: interrupted after 12 of 99 samples"}, c.Warnings)
+	require.Equal(t, []string{"cpu: A Processor: 3 GHz in a, none in b",
+		"b: interrupted after 12 of 99 samples"}, c.Warnings)
 	require.Len(t, c.Tables[0].Rows, 1)
 	require.Len(t, c.OnlyOld, 3)
 	require.Equal(t, []string{"Balanced/keys=10/engine=xsync/threads=1-2"}, c.OnlyNew)
@@ -178,8 +185,10 @@ func TestWhatDiffersIsSaid(t *testing.T) {
 	}
 	_, err = Compare(source(t, "a", a), source(t, "b", b), Options{Alpha: 0.05})
 	require.ErrorIs(t, err, ErrNothing)
-	require.ErrorContains(t, err, "a has Balanced/keys=10/engine=mvcc/threads=1-2, Balanced/keys=10/engine=rwmutex/threads=1-2 and 2 more")
-	_, err = Compare(source(t, "a", a), source(t, "b", a), Options{Alpha: 0.05, Units: []string{"ops/h"}})
+	require.ErrorContains(t, err, "a has Balanced/keys=10/engine=mvcc/threads=1-2, "+
+		"Balanced/keys=10/engine=rwmutex/threads=1-2 and 2 more")
+	_, err = Compare(source(t, "a", a), source(t, "b", a),
+		Options{Alpha: 0.05, Units: []string{"ops/h"}})
 	require.ErrorIs(t, err, ErrUnit)
 	require.ErrorContains(t, err, `"ops/h"; both sides have sec/op, ops/s`)
 }
@@ -211,7 +220,9 @@ func TestFormatDoesNotMatter(t *testing.T) {
 	}
 	// Results of other programs are compared, too.
 	other := filepath.Join(dir, "other.txt")
-	require.NoError(t, os.WriteFile(other, []byte(strings.Repeat("pkg: x\nBenchmarkX 1 5 ns/op\npkg: y\nBenchmarkX 1 0 ns/op 7 widgets\nBenchmark bad line\n", 2)), 0o600))
+	require.NoError(t, os.WriteFile(other,
+		[]byte(strings.Repeat("pkg: x\nBenchmarkX 1 5 ns/op\npkg: y\nBenchmarkX 1 0 ns/op 7 "+
+			"widgets\nBenchmark bad line\n", 2)), 0o600))
 	s, err := loadSource(other, store)
 	require.NoError(t, err)
 	require.Len(t, s.Warnings, 2)
@@ -227,12 +238,14 @@ func TestLoadErrors(t *testing.T) {
 	t.Setenv(DirEnv, filepath.Join(dir, "runs"))
 	store, err := OpenStore()
 	require.NoError(t, err)
-	empty, bad, txt := filepath.Join(dir, "empty"), filepath.Join(dir, "bad"), filepath.Join(dir, "txt")
+	empty, bad, txt := filepath.Join(dir, "empty"), filepath.Join(dir, "bad"),
+		filepath.Join(dir, "txt")
 	require.NoError(t, os.WriteFile(empty, []byte("Benchmark\nhello"), 0o600))
 	require.NoError(t, os.WriteFile(bad, []byte(`{"format":"x"}`), 0o600))
 	require.NoError(t, os.WriteFile(txt, []byte("BenchmarkX 1 5 ns/op\n"), 0o600))
 	for name, want := range map[string]string{
-		"nosuch":                   "there is no file nosuch, and no run is saved under that name in " + store.Dir(),
+		"nosuch": "there is no file nosuch, and no run is saved under that name in " +
+			store.Dir(),
 		filepath.Join(dir, "none"): "there is no file " + dir,
 		dir:                        "is a directory",
 		empty:                      "no results in it",
@@ -311,7 +324,8 @@ func TestNames(t *testing.T) {
 	for _, name := range []string{"a", "A9", "before-2", "v1.2", "x_", strings.Repeat("x", 64)} {
 		require.NoError(t, CheckName(name), name)
 	}
-	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "-x", ".x", "x.", "a b", "ä", "a\n", strings.Repeat("x", 65), "a:b"} {
+	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "-x", ".x", "x.", "a b", "ä", "a\n",
+		strings.Repeat("x", 65), "a:b"} {
 		require.Error(t, CheckName(name), name)
 		s := &Store{t.TempDir()}
 		require.Error(t, s.Save(name, testRun(t, 1, 1)))
@@ -351,13 +365,15 @@ func TestCompareAcrossALabel(t *testing.T) {
 		want []string
 	}{
 		{only("xsync", ""), []string{"engine: mvcc in a, xsync in b: that is what is compared"}},
-		{only("mvcc", "/isolation=snapshot"), []string{"isolation: none in a, snapshot in b: that is what is compared"}},
+		{only("mvcc", "/isolation=snapshot"),
+			[]string{"isolation: none in a, snapshot in b: that is what is compared"}},
 		{only("xsync", "/isolation=snapshot"), []string{
 			"engine: mvcc in a, xsync in b: that is what is compared",
 			"isolation: none in a, snapshot in b: that is what is compared",
 		}},
 	} {
-		c, err := Compare(source(t, "a", only("mvcc", "")), source(t, "b", other.run), Options{Alpha: 0.05})
+		c, err := Compare(source(t, "a", only("mvcc", "")), source(t, "b", other.run),
+			Options{Alpha: 0.05})
 		require.NoError(t, err)
 		require.Equal(t, other.want, c.Warnings)
 		require.Empty(t, c.OnlyOld)
@@ -382,7 +398,8 @@ func TestTextHasTheHeader(t *testing.T) {
 	c, err := Compare(texts(a), texts(b), Options{Alpha: 0.05})
 	require.NoError(t, err)
 	said := strings.Join(c.Warnings, "\n")
-	for _, want := range []string{"program: mvccbench v1.2.3 in x, mvccbench v1.2.4 in x", "GOGC: ", "warm-up: ", "1m0s"} {
+	for _, want := range []string{"program: mvccbench v1.2.3 in x, mvccbench v1.2.4 in x", "GOGC: ",
+		"warm-up: ", "1m0s"} {
 		require.Contains(t, said, want)
 	}
 	_, err = parseBench("x", []byte("# header: {\n"+benchText(t, a)))

@@ -10,7 +10,8 @@ import (
 
 // csvFacts are the columns of [WriteCSV] before the metrics.
 var csvFacts = []string{
-	"workload", "title", "params", "engine", "level", "threads", "sample", "ops", "wall_ns", "interrupted", "noisy",
+	"workload", "title", "params", "engine", "level", "threads", "sample", "ops", "wall_ns",
+	"interrupted", "noisy",
 	"outcome", "instrumented", "started", "seed", "go", "goos", "goarch", "cpu", "gomaxprocs",
 }
 

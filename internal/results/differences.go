@@ -21,7 +21,8 @@ func differences(before, after *Source) []string {
 	var list []string
 	add := func(what, x, y string) {
 		if x != y {
-			list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", what, cmp.Or(x, none), before.Label, cmp.Or(y, none), after.Label))
+			list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", what, cmp.Or(x, none), before.Label,
+				cmp.Or(y, none), after.Label))
 		}
 	}
 	add("program", a.Program, b.Program)

@@ -32,7 +32,8 @@ func sameRuns(t *testing.T) []*Run {
 			v, err := strconv.ParseFloat(text, 64)
 			require.NoError(t, err)
 			runs[n].Samples = append(runs[n].Samples, Sample{
-				Title: fields[1], Engine: "e", Threads: 1, Index: i, Ops: 1, Metrics: map[string]float64{"ops/s": v},
+				Title: fields[1], Engine: "e", Threads: 1, Index: i, Ops: 1,
+				Metrics: map[string]float64{"ops/s": v},
 			})
 		}
 	}
@@ -97,7 +98,8 @@ func TestGateOfQuietRuns(t *testing.T) {
 	for row := range 12 {
 		for i := range 6 {
 			v := 1e6 * (1 + 0.002*float64(i))
-			one := Sample{Title: strconv.Itoa(row), Engine: "e", Threads: 1, Index: i, Ops: 1, Metrics: map[string]float64{"ops/s": v}}
+			one := Sample{Title: strconv.Itoa(row), Engine: "e", Threads: 1, Index: i, Ops: 1,
+				Metrics: map[string]float64{"ops/s": v}}
 			before.Samples = append(before.Samples, one)
 			if row == 3 {
 				v *= 0.87

@@ -75,7 +75,8 @@ func (b *BenchWriter) Sample(s *Sample) {
 	}
 	result := benchResult(b.header, s)
 	if s.Interrupted {
-		b.Comment("interrupted: the next sample ran %v of %v", s.Wall.Round(time.Microsecond), b.header.Duration)
+		b.Comment("interrupted: the next sample ran %v of %v", s.Wall.Round(time.Microsecond),
+			b.header.Duration)
 		var line strings.Builder
 		result.Config = nil
 		_ = benchfmt.NewWriter(&line).Write(result)
@@ -93,7 +94,9 @@ const noisyMark = "noisy, the next sample: "
 
 // benchUnits returns the units of s that the format has.
 func benchUnits(s *Sample) []string {
-	return slices.DeleteFunc(Units([]Sample{*s}), func(unit string) bool { return slices.Contains(asides, unit) })
+	return slices.DeleteFunc(Units([]Sample{*s}), func(unit string) bool {
+		return slices.Contains(asides, unit)
+	})
 }
 
 // Instrument says that the samples from now on are instrumented, and how.
@@ -107,7 +110,8 @@ func (b *BenchWriter) Outcome(o Outcome) {
 	switch o.Kind {
 	case Complete:
 	case Violated:
-		b.Comment("%s\nthe samples above were verified; the run ended here, after %d of %d", o.Detail, o.Done, o.Of)
+		b.Comment("%s\nthe samples above were verified; the run ended here, after %d of %d",
+			o.Detail, o.Done, o.Of)
 	default:
 		b.Comment("%s", o)
 	}
@@ -149,7 +153,9 @@ func WriteBench(w io.Writer, r *Run) error {
 // what it ran on.
 func DescribeMachine(h Header) []string {
 	var lines []string
-	add := func(format string, args ...any) { lines = append(lines, oneLine(fmt.Sprintf(format, args...))) }
+	add := func(format string, args ...any) {
+		lines = append(lines, oneLine(fmt.Sprintf(format, args...)))
+	}
 	name, _, _ := strings.Cut(h.Program, " ")
 	add("%s", strings.TrimSpace(name+" "+strings.Join(h.Args, " ")))
 	add("%s; %s; %s", h.Program, h.Go, h.Started.UTC().Format(time.RFC3339))
@@ -167,7 +173,9 @@ func DescribeMachine(h Header) []string {
 // Describe returns, in lines, what a run was asked for and on what it ran.
 func Describe(h Header) []string {
 	lines := DescribeMachine(h)
-	add := func(format string, args ...any) { lines = append(lines, oneLine(fmt.Sprintf(format, args...))) }
+	add := func(format string, args ...any) {
+		lines = append(lines, oneLine(fmt.Sprintf(format, args...)))
+	}
 	levels := ""
 	if len(h.Isolation) > 0 {
 		levels = ", " + strings.Join(h.Isolation, " and ")
@@ -181,12 +189,15 @@ func Describe(h Header) []string {
 		add("the harness takes of each operation about %s", strings.Join(costs, ", "))
 	}
 	if len(h.Rates) > 0 {
-		add("open loop, %s arrivals: response times count from when an operation was due; latencies include one reading of the clock, %v", h.Loop, h.ClockCost)
+		add("open loop, %s arrivals: response times count from when an operation was due; latencies "+
+			"include one reading of the clock, %v", h.Loop, h.ClockCost)
 	} else {
-		add("%s loop: latencies exclude queueing and include one reading of the clock, %v", h.Loop, h.ClockCost)
+		add("%s loop: latencies exclude queueing and include one reading of the clock, %v",
+			h.Loop, h.ClockCost)
 	}
 	if h.Instrumented != "" {
-		add("INSTRUMENTED: %s; compare these figures with others taken in the same way only", h.Instrumented)
+		add("INSTRUMENTED: %s; compare these figures with others taken in the same way only",
+			h.Instrumented)
 	}
 	if h.Profiled != "" {
 		add("PROFILED: %s", h.Profiled)

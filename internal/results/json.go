@@ -54,7 +54,8 @@ func Read(r io.Reader) (*Run, error) {
 	case head.Version < 1:
 		return nil, wrong("it has no version")
 	case head.Version > Version:
-		return nil, wrong("its version is %d, and this program reads up to %d; a newer one wrote it", head.Version, Version)
+		return nil, wrong("its version is %d, and this program reads up to %d; a newer one wrote it",
+			head.Version, Version)
 	}
 	var d document
 	dec := json.NewDecoder(bytes.NewReader(b))

@@ -31,7 +31,9 @@ func apart(x, y []string) []label {
 		}
 	}
 	for _, name := range x {
-		if slices.ContainsFunc(y, func(other string) bool { return without(list, name) == without(list, other) }) {
+		if slices.ContainsFunc(y, func(other string) bool {
+			return without(list, name) == without(list, other)
+		}) {
 			return list
 		}
 	}

@@ -51,7 +51,8 @@ func (l *Latency) decode() (*hist.Hist, error) {
 		return nil, fmt.Errorf("the histogram of %s latencies is damaged: %w", l.Kind, err)
 	}
 	if n := h.Count(); n != l.Count {
-		return nil, fmt.Errorf("the histogram of %s latencies has %d values instead of %d", l.Kind, n, l.Count)
+		return nil, fmt.Errorf("the histogram of %s latencies has %d values instead of %d",
+			l.Kind, n, l.Count)
 	}
 	h.Add(l.Max, 0)
 	return h, nil
@@ -106,7 +107,8 @@ func (c *Cell) WritePercentiles(w io.Writer, kind, mark string) error {
 	if err := h.WritePercentiles(w, ticksPerHalf); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("#[%s, engine %s, %d threads: %s latency in ns, %d samples]\n", c.Title, c.Engine, c.Threads, kind, len(c.Samples))
+	text := fmt.Sprintf("#[%s, engine %s, %d threads: %s latency in ns, %d samples]\n", c.Title,
+		c.Engine, c.Threads, kind, len(c.Samples))
 	if mark != "" {
 		text += fmt.Sprintf("#[%s]\n", oneLine(mark))
 	}

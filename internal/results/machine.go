@@ -9,13 +9,14 @@ import (
 
 // Machine is what a run ran on.
 type Machine struct {
-	Go         string            `json:"go"`
-	GOOS       string            `json:"goos"`
-	GOARCH     string            `json:"goarch"`
-	CPU        string            `json:"cpu,omitempty"` // as the system names it
-	CPUs       int               `json:"cpus"`          // those that the process may use
-	GOMAXPROCS int               `json:"gomaxprocs"`
-	Settings   map[string]string `json:"settings,omitempty"` // environment variables that change how a Go program runs
+	Go         string `json:"go"`
+	GOOS       string `json:"goos"`
+	GOARCH     string `json:"goarch"`
+	CPU        string `json:"cpu,omitempty"` // as the system names it
+	CPUs       int    `json:"cpus"`          // those that the process may use
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	// environment variables that change how a Go program runs
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 // settings are the environment variables that are recorded if they are set.

@@ -16,7 +16,8 @@ import (
 // noisyRun is testRun on a machine that was not quiet during the first and the fourth sample.
 func noisyRun(t *testing.T) *Run {
 	r := testRun(t, 6, 1e6)
-	r.Samples[0].Noisy, r.Samples[3].Noisy = "other programs had 30 % of the processors", "a goroutine woke 1.00 s late"
+	r.Samples[0].Noisy, r.Samples[3].Noisy = "other programs had 30 % of the processors",
+		"a goroutine woke 1.00 s late"
 	for i := range r.Samples {
 		r.Samples[i].Metrics["process-%"], r.Samples[i].Metrics["steal-%"] = 90, 0
 		r.Samples[i].Metrics["others-%"], r.Samples[i].Metrics["hiccup-ns"] = 10, 1e6
@@ -44,7 +45,8 @@ func TestMachineInRecords(t *testing.T) {
 		},
 	)
 	require.Empty(t, quiet.Noisy)
-	for unit, v := range map[string]float64{"process-%": 50, "others-%": 2.1, "steal-%": 0, "hiccup-ns": 3e6} {
+	for unit, v := range map[string]float64{"process-%": 50, "others-%": 2.1, "steal-%": 0,
+		"hiccup-ns": 3e6} {
 		require.Contains(t, quiet.Metrics, unit)
 		require.Equal(t, v, quiet.Metrics[unit], unit)
 	}

@@ -80,7 +80,8 @@ func readBench(label string, b []byte) (*Run, error) {
 // sampleFromBench returns the sample that [Sample.Name] has named, and GOMAXPROCS.
 func sampleFromBench(rec *benchfmt.Result) (s Sample, gomaxprocs int, err error) {
 	base, parts := rec.Name.Parts()
-	s = Sample{Workload: string(base), Title: string(base), Level: "serializable", Ops: uint64(rec.Iters), Metrics: map[string]float64{}}
+	s = Sample{Workload: string(base), Title: string(base), Level: "serializable",
+		Ops: uint64(rec.Iters), Metrics: map[string]float64{}}
 	gomaxprocs = 1
 	for _, part := range parts {
 		label, isLabel := strings.CutPrefix(string(part), "/")
@@ -104,7 +105,8 @@ func sampleFromBench(rec *benchfmt.Result) (s Sample, gomaxprocs int, err error)
 		}
 	}
 	if s.Engine == "" || s.Threads < 1 {
-		return s, 0, fmt.Errorf("result %s: its name has no engine= and threads=; only results that this program has written can be drawn", rec.Name)
+		return s, 0, fmt.Errorf("result %s: its name has no engine= and threads=; only results that "+
+			"this program has written can be drawn", rec.Name)
 	}
 	for _, v := range rec.Values {
 		s.Metrics[cmp.Or(v.OrigUnit, v.Unit)] = v.Value

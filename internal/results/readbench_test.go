@@ -45,7 +45,8 @@ func TestReadBench(t *testing.T) {
 			require.Equal(t, want.Interrupted, have.Interrupted, i)
 			require.Empty(t, cmp.Diff(want.Metrics, have.Metrics), "in the units in which they were written")
 		}
-		require.Equal(t, 1, got.Samples[4].Index+got.Samples[0].Index+got.Samples[2].Index, "samples are counted by combination")
+		require.Equal(t, 1, got.Samples[4].Index+got.Samples[0].Index+got.Samples[2].Index,
+			"samples are counted by combination")
 		require.Equal(t, "10", got.Samples[0].Param("keys"))
 		require.Equal(t, "serializable", got.Samples[0].Level)
 		require.Equal(t, "snapshot", got.Samples[1].Level)
@@ -54,9 +55,10 @@ func TestReadBench(t *testing.T) {
 
 func TestReadBenchOfOthers(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                      "file: there are no results in it",
-		"BenchmarkX":                            "file: there are no results in it",
-		"\nBenchmarkMap/engine=a-2 1 5 ns/op\n": "file:2: result Map/engine=a-2: its name has no engine= and threads=",
+		"":           "file: there are no results in it",
+		"BenchmarkX": "file: there are no results in it",
+		"\nBenchmarkMap/engine=a-2 1 5 ns/op\n": "file:2: result Map/engine=a-2: its name has no " +
+			"engine= and threads=",
 		"BenchmarkMap/engine=a/threads=x 1 5 ns/op\n": "expected a number after threads",
 	} {
 		_, err := readBench("file", []byte(text))

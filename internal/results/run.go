@@ -41,13 +41,16 @@ type Header struct {
 
 	// Loop says when operations began: "closed" if each goroutine began one
 	// when its last had ended, else the arrivals, such as "poisson".
-	Loop  string    `json:"loop"`
-	Rates []float64 `json:"rates,omitempty"` // operations per second that were asked for; none in a closed loop
+	Loop string `json:"loop"`
+	// operations per second that were asked for; none in a closed loop
+	Rates []float64 `json:"rates,omitempty"`
 
 	Isolation []string `json:"isolation,omitempty"` // the levels that were asked for
 
-	ClockCost time.Duration      `json:"clock_ns"`             // of one reading, which every latency includes
-	Harness   map[string]float64 `json:"harness_ns,omitempty"` // by workload: nanoseconds of each operation that are the harness's
+	// of one reading, which every latency includes
+	ClockCost time.Duration `json:"clock_ns"`
+	// by workload: nanoseconds of each operation that are the harness's
+	Harness map[string]float64 `json:"harness_ns,omitempty"`
 
 	// Instrumented names what slowed the run down to look into it, such as an
 	// execution trace; it is empty for a plain run. Figures of an instrumented
@@ -148,11 +151,13 @@ type Sample struct {
 	Threads int `json:"threads"`
 	Index   int `json:"index"` // which sample of its combination it is, from 0
 
-	Ops           uint64        `json:"ops"` // committed operations
-	Wall          time.Duration `json:"wall_ns"`
-	Interrupted   bool          `json:"interrupted,omitempty"`    // the run ended before the sample was over
-	Noisy         string        `json:"noisy,omitempty"`          // what beside the program may explain a difference, "" if nothing
-	LatencySample int           `json:"latency_sample,omitempty"` // operations for each timed one
+	Ops  uint64        `json:"ops"` // committed operations
+	Wall time.Duration `json:"wall_ns"`
+	// the run ended before the sample was over
+	Interrupted bool `json:"interrupted,omitempty"`
+	// what beside the program may explain a difference, "" if nothing
+	Noisy         string `json:"noisy,omitempty"`
+	LatencySample int    `json:"latency_sample,omitempty"` // operations for each timed one
 
 	Metrics map[string]float64 `json:"metrics"` // by unit; see [Metrics]
 	Latency []Latency          `json:"latency,omitempty"`
@@ -202,7 +207,8 @@ func (s *Sample) FileName() string {
 	parts = append(parts, s.Engine, fmt.Sprintf("threads=%d", s.Threads))
 	return strings.Map(func(r rune) rune {
 		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-=.+_", r):
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9',
+			strings.ContainsRune("-=.+_", r):
 			return r
 		case r == 'µ' || r == 'μ': // of a duration
 			return 'u'

@@ -31,20 +31,24 @@ func testRun(t testing.TB, samples int, ops float64) *Run {
 		Program: "mvccbench v1.2.3",
 		Args:    []string{"run", "--threads=1,2"},
 		Started: time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC),
-		Machine: Machine{Go: "go1.26.8", GOOS: "linux", GOARCH: "amd64", CPU: "A  Processor: 3 GHz", CPUs: 4, GOMAXPROCS: 2, Settings: map[string]string{"GOGC": "50"}},
+		Machine: Machine{Go: "go1.26.8", GOOS: "linux", GOARCH: "amd64", CPU: "A  Processor: 3 GHz",
+			CPUs: 4, GOMAXPROCS: 2, Settings: map[string]string{"GOGC": "50"}},
 		FreeCPU: 0.5, Seed: 7, Count: samples, Warmup: time.Second, Duration: 2 * time.Second,
-		Loop: "closed", ClockCost: 40, Harness: map[string]float64{"balanced": 12}, Isolation: []string{"serializable"},
-		Skips: []Skip{{"transfer", "xsync", "it cannot"}}, Notes: []string{"a note"},
+		Loop: "closed", ClockCost: 40, Harness: map[string]float64{"balanced": 12},
+		Isolation: []string{"serializable"},
+		Skips:     []Skip{{"transfer", "xsync", "it cannot"}}, Notes: []string{"a note"},
 	}}
 	for threads := 1; threads <= 2; threads++ {
 		for i := range samples {
 			for e, engine := range []string{"mvcc", "rwmutex"} {
 				v := ops * float64(1+e) * (1 + 0.01*float64(i))
 				r.Samples = append(r.Samples, Sample{
-					Workload: "balanced", Title: "Balanced/keys=10", Params: []Param{{"keys", "10"}, {"read-pct", "50"}},
+					Workload: "balanced", Title: "Balanced/keys=10", Params: []Param{{"keys", "10"},
+						{"read-pct", "50"}},
 					Engine: engine, Level: "serializable", Threads: threads, Index: i,
 					Ops: uint64(v), Wall: time.Second, LatencySample: 3,
-					Metrics: map[string]float64{"ns/op": 1e9 / v, "ops/s": v, "p50-ns": 1100, "p99-ns": 2080, "aborts/op": 0, "B/op": 8 * float64(e)},
+					Metrics: map[string]float64{"ns/op": 1e9 / v, "ops/s": v, "p50-ns": 1100, "p99-ns": 2080,
+						"aborts/op": 0, "B/op": 8 * float64(e)},
 					Latency: []Latency{latencies(100, 2000)},
 				})
 			}
@@ -68,7 +72,8 @@ func TestRecordIsReadBack(t *testing.T) {
 	got, err := Read(strings.NewReader(encode(t, r)))
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(r, got, cmpopts.EquateEmpty()))
-	require.Equal(t, "instrumented: a trace; interrupted after 8 of 100 samples: by Ctrl-C", got.Mark())
+	require.Equal(t, "instrumented: a trace; interrupted after 8 of 100 samples: by Ctrl-C",
+		got.Mark())
 	require.Empty(t, testRun(t, 1, 1).Mark())
 }
 
@@ -97,7 +102,8 @@ func TestReaderIsStrict(t *testing.T) {
 		{"no operations", `"ops": 1000000`, `"ops": 0`, "sample 0: nothing was done"},
 		{"kind of latency", `"kind": "service"`, `"kind": "night"`, `unknown kind of latency "night"`},
 		{"count of latencies", `"count": 2000`, `"count": 2001`, "2000 values instead of 2001"},
-		{"damaged histogram", `"histogram": "HIST`, `"histogram": "MIST`, "histogram of service latencies is damaged"},
+		{"damaged histogram", `"histogram": "HIST`, `"histogram": "MIST`,
+			"histogram of service latencies is damaged"},
 		{"short histogram", `"histogram": "`, `"histogram": "A", "x": "`, "x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -143,7 +149,8 @@ func TestCells(t *testing.T) {
 	r := testRun(t, 3, 1e6)
 	var got []string
 	for _, c := range r.Cells() {
-		got = append(got, fmt.Sprint(c.Key, len(c.Samples), c.Values("ops/s")[2], len(c.Values("no/such"))))
+		got = append(got, fmt.Sprint(c.Key, len(c.Samples), c.Values("ops/s")[2],
+			len(c.Values("no/such"))))
 	}
 	require.Equal(t, []string{
 		"{Balanced/keys=10 mvcc 1} 3 1.02e+06 0", "{Balanced/keys=10 rwmutex 1} 3 2.04e+06 0",
@@ -171,10 +178,12 @@ func TestPercentiles(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, c.WritePercentiles(&b, Service, "instrumented:\na trace"))
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	require.Equal(t, []string{"Value", "Percentile", "TotalCount", "1/(1-Percentile)"}, strings.Fields(lines[0]))
+	require.Equal(t, []string{"Value", "Percentile", "TotalCount", "1/(1-Percentile)"},
+		strings.Fields(lines[0]))
 	require.Regexp(t, `^ +\d+\.000 +0\.500000 +30\d\d +2\.00$`, lines[7])
 	require.Contains(t, b.String(), "#[Max     =     2099.000, Total count    =         6000]\n")
-	require.Contains(t, b.String(), "#[Balanced/keys=10, engine mvcc, 1 threads: service latency in ns, 3 samples]\n")
+	require.Contains(t, b.String(),
+		"#[Balanced/keys=10, engine mvcc, 1 threads: service latency in ns, 3 samples]\n")
 	require.True(t, strings.HasSuffix(b.String(), "#[instrumented: a trace]\n"))
 
 	b.Reset()

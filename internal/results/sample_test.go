@@ -14,18 +14,23 @@ import (
 func TestFigures(t *testing.T) {
 	w, _ := bench.WorkloadByName("transfer")
 	f := figures(bench.Config{Workload: w, Attempts: 2}, bench.Measurement{
-		Ops: 1000, Aborts: 100, Errors: 10, Wall: time.Second, CPU: 2 * time.Second, Bytes: 16_000, Allocs: 2_000,
+		Ops: 1000, Aborts: 100, Errors: 10, Wall: time.Second, CPU: 2 * time.Second,
+		Bytes: 16_000, Allocs: 2_000,
 		GCs: 3, GCPause: 10 * time.Millisecond, GCShare: 0.25, Rate: 2000, Backlog: 990, Audits: 7,
-		Memory: &bench.Memory{HeapStart: 1, HeapPeak: 3, HeapEnd: 2, VersionsStart: 4, VersionsPeak: 6, VersionsEnd: 5},
+		Memory: &bench.Memory{HeapStart: 1, HeapPeak: 3, HeapEnd: 2, VersionsStart: 4,
+			VersionsPeak: 6, VersionsEnd: 5},
 	})
 	require.Equal(t, map[string]float64{
-		"ns/op": 1e6, "ops/s": 1000, "achieved-%": 50.5, "backlog": 990, "err/s": 10, "aborts/op": 0.1, "cpu-ns/op": 2e6,
-		"B/op": 16, "allocs/op": 2, "gc-%": 25, "gc-pause-%": 1, "gc/s": 3, "audits/s": 7,
-		"heap-start-B": 1, "heap-peak-B": 3, "heap-end-B": 2, "versions-start": 4, "versions-peak": 6, "versions-end": 5,
+		"ns/op": 1e6, "ops/s": 1000, "achieved-%": 50.5, "backlog": 990, "err/s": 10, "aborts/op": 0.1,
+		"cpu-ns/op": 2e6,
+		"B/op":      16, "allocs/op": 2, "gc-%": 25, "gc-pause-%": 1, "gc/s": 3, "audits/s": 7,
+		"heap-start-B": 1, "heap-peak-B": 3, "heap-end-B": 2, "versions-start": 4, "versions-peak": 6,
+		"versions-end": 5,
 	}, f)
 	w, _ = bench.WorkloadByName("begin")
 	f = figures(bench.Config{Workload: w}, bench.Measurement{Ops: 1, Wall: time.Second})
-	for _, unit := range []string{"achieved-%", "backlog", "err/s", "cpu-ns/op", "audits/s", "heap-peak-B", "p50-ns", "max-ns", "ctx-switches/op"} {
+	for _, unit := range []string{"achieved-%", "backlog", "err/s", "cpu-ns/op", "audits/s",
+		"heap-peak-B", "p50-ns", "max-ns", "ctx-switches/op"} {
 		require.NotContains(t, f, unit)
 	}
 }
@@ -46,5 +51,6 @@ func TestParametersInRecords(t *testing.T) {
 	for _, p := range s.Params {
 		got = append(got, p.Name+"="+p.Value)
 	}
-	require.Equal(t, []string{"keys=1000", "read-pct=90", "theta=0.5", "key-type=string", "value-size=16-64", "isolation=snapshot"}, got)
+	require.Equal(t, []string{"keys=1000", "read-pct=90", "theta=0.5", "key-type=string",
+		"value-size=16-64", "isolation=snapshot"}, got)
 }

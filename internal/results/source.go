@@ -52,7 +52,8 @@ func Load(name string, store *Store) (*Input, error) {
 	case CheckName(name) != nil:
 		return nil, fmt.Errorf("there is no file %s", name)
 	case !store.Has(name):
-		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s", name, store.Dir())
+		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s",
+			name, store.Dir())
 	}
 	run, err := store.Load(name)
 	return &Input{label: name, run: run}, err
@@ -103,7 +104,8 @@ func (r *Run) Source(label string) (*Source, error) {
 
 // cutShort are the beginnings of comments that say that a run did not come to its
 // end.
-var cutShort = []string{"# interrupted after ", "# failed after ", "# the samples above were verified; the run ended here"}
+var cutShort = []string{"# interrupted after ", "# failed after ",
+	"# the samples above were verified; the run ended here"}
 
 func parseBench(label string, b []byte) (*Source, error) {
 	s := &Source{Label: label}
@@ -128,7 +130,8 @@ func parseBench(label string, b []byte) (*Source, error) {
 		if len(bad) > 0 {
 			why = ": " + bad[0]
 		}
-		return nil, fmt.Errorf("%s: there are no results in it, neither in the Go benchmark format nor as a record in JSON%s", label, why)
+		return nil, fmt.Errorf("%s: there are no results in it, neither in the Go benchmark format nor "+
+			"as a record in JSON%s", label, why)
 	}
 	s.Units = r.Units()
 	s.Warnings = bad

@@ -50,7 +50,8 @@ var names = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-]
 // name.
 func CheckName(name string) error {
 	if !names.MatchString(name) {
-		return fmt.Errorf("expected a name of 1 to 64 letters, digits, dots, dashes and underscores that begins with a letter or digit and does not end with a dot, not %q", name)
+		return fmt.Errorf("expected a name of 1 to 64 letters, digits, dots, dashes and underscores "+
+			"that begins with a letter or digit and does not end with a dot, not %q", name)
 	}
 	return nil
 }
@@ -223,7 +224,8 @@ func (s *Store) Names() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), extension); ok && CheckName(name) == nil && !e.IsDir() {
+		if name, ok := strings.CutSuffix(e.Name(), extension); ok &&
+			CheckName(name) == nil && !e.IsDir() {
 			names = append(names, name)
 		}
 	}

@@ -47,7 +47,8 @@ var profileNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=+-]{0,200}\.pb\.
 // run cannot have that name.
 func CheckProfileName(file string) error {
 	if !profileNames.MatchString(file) {
-		return fmt.Errorf("expected the name of a profile: letters, digits, dots, dashes, plus, equals signs and underscores, ending in %s, not %q", ProfileExtension, file)
+		return fmt.Errorf("expected the name of a profile: letters, digits, dots, dashes, plus, equals "+
+			"signs and underscores, ending in %s, not %q", ProfileExtension, file)
 	}
 	return nil
 }

@@ -23,12 +23,14 @@ func openTestStore(t *testing.T) *Store {
 func TestProfilesAreKeptWithTheRun(t *testing.T) {
 	s := openTestStore(t)
 	run := testRun(t, 2, 1e6)
-	profiles := map[string][]byte{"b.cpu.pb.gz": []byte("bb"), "a-keys=10-mvcc-threads=4.cpu.pb.gz": []byte("a")}
+	profiles := map[string][]byte{"b.cpu.pb.gz": []byte("bb"),
+		"a-keys=10-mvcc-threads=4.cpu.pb.gz": []byte("a")}
 	require.NoError(t, s.SaveProfiled("x", run, profiles))
 	require.NoError(t, s.SaveProfiled("x.y", run, profiles), "a name that begins like another")
 	saved := s.Get("x")
 	require.NoError(t, saved.Err)
-	require.Equal(t, []SavedProfile{{"a-keys=10-mvcc-threads=4.cpu.pb.gz", 1}, {"b.cpu.pb.gz", 2}}, saved.Profiles)
+	require.Equal(t, []SavedProfile{{"a-keys=10-mvcc-threads=4.cpu.pb.gz", 1}, {"b.cpu.pb.gz", 2}},
+		saved.Profiles)
 	b, err := s.Profile("x", "b.cpu.pb.gz")
 	require.NoError(t, err)
 	require.Equal(t, "bb", string(b))
@@ -64,7 +66,8 @@ func TestSavingProfilesIsAllOrNothing(t *testing.T) {
 	run := testRun(t, 1, 1e6)
 	require.NoError(t, s.SaveProfiled("x", run, map[string][]byte{"good.cpu.pb.gz": nil}))
 	run.Header.Seed = 99
-	for _, name := range []string{"../x.pb.gz", "a/b.pb.gz", "x.json", ".x.pb.gz", "", "a b.pb.gz", "-x.pb.gz", strings.Repeat("x", 300) + ".pb.gz", "$x.pb.gz"} {
+	for _, name := range []string{"../x.pb.gz", "a/b.pb.gz", "x.json", ".x.pb.gz", "", "a b.pb.gz",
+		"-x.pb.gz", strings.Repeat("x", 300) + ".pb.gz", "$x.pb.gz"} {
 		require.Error(t, CheckProfileName(name), name)
 		require.Error(t, s.SaveProfiled("x", run, map[string][]byte{"a.cpu.pb.gz": nil, name: nil}), name)
 		require.Error(t, s.SaveProfiled("y", run, map[string][]byte{name: nil}), name)
@@ -128,9 +131,12 @@ func TestReplacingIsAtOnce(t *testing.T) {
 
 func TestFileNames(t *testing.T) {
 	for want, s := range map[string]Sample{
-		"transfer-mvcc-threads=4":                                {Workload: "transfer", Title: "Transfer", Engine: "mvcc", Threads: 4},
-		"zipf-read-theta=0.5-value-size=16-1024-xsync-threads=1": {Workload: "zipf-read", Title: "ZipfRead/theta=0.5/value-size=16-1024", Engine: "xsync", Threads: 1},
-		"a-gc-interval=500us-b_c-threads=1":                      {Workload: "a", Title: "A/gc-interval=500µs", Engine: "b c", Threads: 1},
+		"transfer-mvcc-threads=4": {Workload: "transfer",
+			Title: "Transfer", Engine: "mvcc", Threads: 4},
+		"zipf-read-theta=0.5-value-size=16-1024-xsync-threads=1": {Workload: "zipf-read",
+			Title: "ZipfRead/theta=0.5/value-size=16-1024", Engine: "xsync", Threads: 1},
+		"a-gc-interval=500us-b_c-threads=1": {Workload: "a",
+			Title: "A/gc-interval=500µs", Engine: "b c", Threads: 1},
 	} {
 		require.Equal(t, want, s.FileName())
 		require.NoError(t, CheckProfileName(s.FileName()+".cpu"+ProfileExtension))
@@ -156,13 +162,18 @@ func TestDifferences(t *testing.T) {
 	}
 	require.Empty(t, warnings(func(h *Header) { h.Seed++; h.Notes = []string{"x"} }))
 	for want, edit := range map[string]func(h *Header){
-		"Go: ":                              func(h *Header) { h.Go = "go9" },
-		"CPUs: ":                            func(h *Header) { h.CPUs += 5 },
-		"GOGC: 50 in a, 7 in b":             func(h *Header) { h.Settings = map[string]string{"GOGC": "7"} },
-		"length of a sample: ":              func(h *Header) { h.Ops = 5 },
-		"warm-up: ":                         func(h *Header) { h.Warmup++ },
-		"isolation: ":                       func(h *Header) { h.Isolation = []string{"snapshot"} },
-		"loop: ":                            func(h *Header) { h.Loop = "poisson"; h.Rates = []float64{1} },
+		"Go: ":   func(h *Header) { h.Go = "go9" },
+		"CPUs: ": func(h *Header) { h.CPUs += 5 },
+		"GOGC: 50 in a, 7 in b": func(h *Header) {
+			h.Settings = map[string]string{"GOGC": "7"}
+		},
+		"length of a sample: ": func(h *Header) { h.Ops = 5 },
+		"warm-up: ":            func(h *Header) { h.Warmup++ },
+		"isolation: ":          func(h *Header) { h.Isolation = []string{"snapshot"} },
+		"loop: ": func(h *Header) {
+			h.Loop = "poisson"
+			h.Rates = []float64{1}
+		},
 		"only b was profiled: by a profile": func(h *Header) { h.Profiled = "by a profile" },
 	} {
 		list := warnings(edit)

@@ -37,7 +37,8 @@ func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 	}
 	before := testRun(t, 6, 1e6)
 	after := testRun(t, 6, 2e6)
-	after.Header.Program, after.Header.Args, after.Header.Go = "mvccbench v2.0.0", []string{"--seed=8"}, "go1.27.0"
+	after.Header.Program, after.Header.Args, after.Header.Go = "mvccbench v2.0.0",
+		[]string{"--seed=8"}, "go1.27.0"
 	after.Header.Started, after.Header.Seed, after.Header.FreeCPU = time.Now(), 8, 1
 	after.Header.Settings, after.Header.Harness, after.Header.Notes = nil, nil, nil
 	after.Header.ClockCost, after.Header.Skips = 50, nil
@@ -45,7 +46,8 @@ func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 	after.Samples[3].Interrupted = true
 
 	benchstat := func(files ...string) string {
-		out, err := exec.CommandContext(t.Context(), "go", append([]string{"tool", "benchstat"}, files...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "go", append([]string{"tool", "benchstat"},
+			files...)...).CombinedOutput()
 		require.NoError(t, err, string(out))
 		return string(out)
 	}
@@ -71,15 +73,18 @@ func TestBenchstatMakesOneTableForEachUnit(t *testing.T) {
 
 func TestBenchFormat(t *testing.T) {
 	r := testRun(t, 1, 1e6)
-	r.Outcome = Outcome{Kind: Violated, Detail: "verification violated:\na key is lost", Done: 4, Of: 9}
+	r.Outcome = Outcome{Kind: Violated, Detail: "verification violated:\na key is lost", Done: 4,
+		Of: 9}
 	text := benchText(t, r)
 	for _, want := range []string{
 		"# mvccbench run --threads=1,2\n", "# mvccbench v1.2.3; go1.26.8; 2026-11-21T16:00:00Z\n",
 		"# GOMAXPROCS 2 of 4 CPUs, GOGC=50\n", "# the process could have 50 % of its CPUs\n",
-		"# seed 7, 1 x 2s after 1s of warm-up, serializable\n", "# the harness takes of each operation about 12 ns (balanced)\n",
+		"# seed 7, 1 x 2s after 1s of warm-up, serializable\n",
+		"# the harness takes of each operation about 12 ns (balanced)\n",
 		"# closed loop: latencies exclude queueing and include one reading of the clock, 40ns\n",
 		"# a note\n", "# skipped: transfer on xsync: it cannot\n", "cpu: A Processor: 3 GHz\n",
-		"\n# verification violated:\n# a key is lost\n# the samples above were verified; the run ended here, after 4 of 9\n",
+		"\n# verification violated:\n# a key is lost\n# the samples above were verified; the run ended " +
+			"here, after 4 of 9\n",
 	} {
 		require.Contains(t, text, want)
 	}
@@ -106,7 +111,8 @@ func TestBenchFormat(t *testing.T) {
 	r.Samples[3].Metrics["response-p99-ns"] = 5
 	text = benchText(t, r)
 	require.Contains(t, text, "# seed 7, 1 x 5 operations after 1s")
-	require.Contains(t, text, "# open loop, poisson arrivals: response times count from when an operation was due;")
+	require.Contains(t, text, "# open loop, poisson arrivals: response times count from when an "+
+		"operation was due;")
 	require.Contains(t, text, "Unit response-p99-ns better=lower\n")
 	require.Equal(t, 1, strings.Count(text, "Unit ops/s better=higher\n"))
 	require.Contains(t, text, "# INSTRUMENTED: execution trace;")
@@ -188,14 +194,16 @@ func TestMetrics(t *testing.T) {
 		require.Equal(t, m, got)
 	}
 	require.Equal(t, []string{"ns/op", "ops/s", "allocs/op", "a/b", "c/d"}, Units([]Sample{
-		{Metrics: map[string]float64{"c/d": 1, "allocs/op": 0}}, {Metrics: map[string]float64{"a/b": 1, "ops/s": 1, "ns/op": 1}}}))
+		{Metrics: map[string]float64{"c/d": 1, "allocs/op": 0}},
+		{Metrics: map[string]float64{"a/b": 1, "ops/s": 1, "ns/op": 1}}}))
 
 	m := Metric{Digits: 2}
 	require.Equal(t, "1.5", m.Format(1.5))
 	require.Equal(t, "1.46", m.Format(1.456))
 	require.Equal(t, "100", m.Format(100))
 	m.Digits = -1
-	for want, v := range map[string]float64{"0": 0, "1.457": 1.45678, "0.0001457": 0.000145678, "145678": 145678, "14.57": 14.5678, "0.000000001": 0.00000000123} {
+	for want, v := range map[string]float64{"0": 0, "1.457": 1.45678, "0.0001457": 0.000145678,
+		"145678": 145678, "14.57": 14.5678, "0.000000001": 0.00000000123} {
 		require.Equal(t, want, m.Format(v))
 	}
 	require.Equal(t, 1.457, m.Round(1.45678))

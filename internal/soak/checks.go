@@ -131,7 +131,8 @@ func (t Target) doTransfer(ctx context.Context, r Round) Outcome {
 // unbalanced makes a violation of an error of package bench.
 func unbalanced(err error) *Violation {
 	if v, ok := errors.AsType[*bench.Violation](err); ok {
-		return &Violation{Summary: v.Detail, Detail: "The accounts are wrong. There is no history of transfers."}
+		return &Violation{Summary: v.Detail,
+			Detail: "The accounts are wrong. There is no history of transfers."}
 	}
 	return failed(err)
 }

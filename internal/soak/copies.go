@@ -48,7 +48,8 @@ func newTables(options *mvcc.Options) tables {
 type state struct{ left, right, notes map[int]int64 }
 
 func (t tables) at(s mvcc.DBSnapshot) state {
-	return state{maps.Collect(t.left.At(s).All()), maps.Collect(t.right.At(s).All()), maps.Collect(t.notes.At(s).All())}
+	return state{maps.Collect(t.left.At(s).All()), maps.Collect(t.right.At(s).All()),
+		maps.Collect(t.notes.At(s).All())}
 }
 
 func (t tables) now() state {
@@ -76,7 +77,8 @@ func (c *copies) audit(by string, copied, want state) error {
 	for _, t := range []struct {
 		name         string
 		copied, want map[int]int64
-	}{{"left", copied.left, want.left}, {"right", copied.right, want.right}, {"notes", copied.notes, want.notes}} {
+	}{{"left", copied.left, want.left}, {"right", copied.right, want.right},
+		{"notes", copied.notes, want.notes}} {
 		if !maps.Equal(t.copied, t.want) {
 			return fmt.Errorf("%s: table %s was %v, and its copy is %v", by, t.name, t.want, t.copied)
 		}
@@ -102,7 +104,8 @@ func (t Target) doCopies(ctx context.Context, r Round) Outcome {
 		return Outcome{Violation: failed(err)}
 	}
 	defer os.RemoveAll(dir)
-	j, err := journal.Open(context.Background(), dir, c.db, codec.Gob, &journal.Options{Compact: 50_000, Every: -1})
+	j, err := journal.Open(context.Background(), dir, c.db, codec.Gob,
+		&journal.Options{Compact: 50_000, Every: -1})
 	if err != nil {
 		return Outcome{Violation: failed(err)}
 	}
@@ -161,7 +164,8 @@ func (c *copies) write(i int, j *journal.Journal, e *ending) error {
 	random := rand.New(rand.NewPCG(c.r.Seed, uint64(i)+1))
 	for n := 0; n < max(c.r.Size/c.r.Workers, 1) && !c.stop.Load(); n++ {
 		from, to, note := random.IntN(c.r.Keys), random.IntN(c.r.Keys), random.IntN(4*c.r.Keys)
-		amount, what, lives := random.Int64N(100), random.IntN(4), time.Duration(random.IntN(40))*time.Millisecond
+		amount, what, lives := random.Int64N(100), random.IntN(4),
+			time.Duration(random.IntN(40))*time.Millisecond
 		tries := 0
 		err := c.db.Update(context.Background(), c.r.level(random), func(tx mvcc.DBTx) error {
 			tries++
@@ -248,7 +252,8 @@ func (c *copies) apply(commit mvcc.DBCommit, copied state) error {
 	}{{c.left, copied.left}, {c.right, copied.right}, {c.notes, copied.notes}} {
 		for _, ch := range t.of.Changes(commit) {
 			if was, had := t.copied[ch.Key]; had != ch.Had || was != ch.Old {
-				return fmt.Errorf("key %d of %s was %d, %t, and has changed from %d, %t", ch.Key, t.of.Name(), was, had, ch.Old, ch.Had)
+				return fmt.Errorf("key %d of %s was %d, %t, and has changed from %d, %t", ch.Key, t.of.Name(),
+					was, had, ch.Old, ch.Had)
 			}
 			if t.copied[ch.Key] = ch.New; !ch.Has {
 				delete(t.copied, ch.Key)

@@ -48,12 +48,16 @@ func grown(r Round, gauges []gauge) string {
 	last := all[len(all)-1]
 	excess := func(g gauge) int { return g.excess(r.Keys) }
 	if limit := excessGrown * max(r.Keys, excessKeys); excess(last) > limit && rising(all, excess) {
-		return fmt.Sprintf("versions grow with the commits: %d beyond the %d that are needed, of %d keys, after %d commits",
+		return fmt.Sprintf("versions grow with the commits: %d beyond the %d that are needed, of %d "+
+			"keys, after %d commits",
 			excess(last), last.needed, r.Keys, last.commits-start.commits)
 	}
-	more := func(g gauge) int { return int(max(g.heap-start.heap-heapFactor*max(g.bytes-start.bytes, 0), 0)) }
+	more := func(g gauge) int {
+		return int(max(g.heap-start.heap-heapFactor*max(g.bytes-start.bytes, 0), 0))
+	}
 	if more(last) > heapRoom && rising(all, more) {
-		return fmt.Sprintf("the heap grows with the commits: from %s to %s after %d commits, and the map says that it takes %s",
+		return fmt.Sprintf("the heap grows with the commits: from %s to %s after %d commits, and the "+
+			"map says that it takes %s",
 			mib(start.heap), mib(last.heap), last.commits-start.commits, mib(last.bytes))
 	}
 	return ""
@@ -74,7 +78,8 @@ func tooMuch(r Round, g gauge) string {
 	if g.excess(r.Keys) <= excessMost*max(r.Keys, excessKeys) {
 		return ""
 	}
-	return fmt.Sprintf("%d versions beyond the %d that are needed, of %d keys", g.excess(r.Keys), g.needed, r.Keys)
+	return fmt.Sprintf("%d versions beyond the %d that are needed, of %d keys", g.excess(r.Keys),
+		g.needed, r.Keys)
 }
 
 // table shows gauges, in a line each.
@@ -84,7 +89,8 @@ func table(gauges []gauge) string {
 	fmt.Fprintln(w, "window\tcommits\tticks\tversions\tneeded\tsurplus\taside\tqueued\theap\tmap\t")
 	for i, g := range gauges {
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n",
-			i, g.commits, g.ticks, g.versions, g.needed, g.surplus, g.aside, g.queued, mib(g.heap), mib(g.bytes))
+			i, g.commits, g.ticks, g.versions, g.needed, g.surplus, g.aside, g.queued,
+			mib(g.heap), mib(g.bytes))
 	}
 	_ = w.Flush()
 	return b.String()

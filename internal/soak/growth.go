@@ -162,8 +162,9 @@ func (g *growth) take() gauge {
 	// After the versions: what was opened meanwhile is counted, and more needed.
 	n := gauge{
 		commits: s.Commits, ticks: s.TickRefreshes,
-		versions: s.Versions, surplus: s.Versions - s.Entries - s.Aside, aside: s.Aside, queued: s.QueueDepth,
-		bytes: int64(s.Bytes), needed: g.readers.needed(s.TickRefreshes),
+		versions: s.Versions, surplus: s.Versions - s.Entries - s.Aside, aside: s.Aside,
+		queued: s.QueueDepth,
+		bytes:  int64(s.Bytes), needed: g.readers.needed(s.TickRefreshes),
 	}
 	g.peak.versions = max(g.peak.versions, n.versions)
 	return n
@@ -183,7 +184,8 @@ func (g *growth) violation(what string) *Violation {
 	if what == "" {
 		return nil
 	}
-	return &Violation{Summary: what, Detail: table(g.gauges) + fmt.Sprintf("Statistics of the map: %+v", g.m.Stats())}
+	return &Violation{Summary: what, Detail: table(g.gauges) +
+		fmt.Sprintf("Statistics of the map: %+v", g.m.Stats())}
 }
 
 // atRest checks that all is given back once nobody writes or reads any more: by one
@@ -194,7 +196,8 @@ func (g *growth) atRest(before int64) *Violation {
 		return failed(err)
 	}
 	if s := g.stats(g.m); s.Versions != g.r.Keys || s.QueueDepth != 0 || s.Aside != 0 {
-		return g.violation(fmt.Sprintf("after the load and one Reclaim: %d versions of %d keys, %d set aside, %d keys queued",
+		return g.violation(fmt.Sprintf("after the load and one Reclaim: %d versions of %d keys, %d set "+
+			"aside, %d keys queued",
 			s.Versions, g.r.Keys, s.Aside, s.QueueDepth))
 	}
 	start := g.gauges[0].heap
@@ -205,7 +208,8 @@ func (g *growth) atRest(before int64) *Violation {
 			break
 		}
 		if time.Now().After(end) {
-			return g.violation(fmt.Sprintf("after the load the heap is not given back: %s, from %s at its start", mib(heap), mib(start)))
+			return g.violation(fmt.Sprintf("after the load the heap is not given back: %s, from %s at its "+
+				"start", mib(heap), mib(start)))
 		}
 	}
 	sn := g.m.Snapshot()
@@ -232,7 +236,8 @@ func checkContents(r Round, sn mvcc.Snapshot[int, int64]) *Violation {
 		sum += v
 	}
 	if n != r.Keys || !r.Stores && sum != int64(r.Keys)*opening {
-		return &Violation{Summary: fmt.Sprintf("%d keys with the sum %d, of %d keys with %d each", n, sum, r.Keys, opening)}
+		return &Violation{Summary: fmt.Sprintf("%d keys with the sum %d, of %d keys with %d each", n,
+			sum, r.Keys, opening)}
 	}
 	return nil
 }

@@ -55,11 +55,19 @@ func TestGrowthIsFound(t *testing.T) {
 		"aside":    {func(s *mvcc.Stats) { s.Aside += int(s.Commits) }, "beyond the "},
 		"queued":   {func(s *mvcc.Stats) { s.QueueDepth += int(s.Commits) }, "beyond the "},
 		// How fast depends on the machine: see TestGrown.
-		"versions, with time": {func(s *mvcc.Stats) { s.Versions += int(s.TickRefreshes) * 2 * n }, "beyond the "},
-		"the heap":            {func(*mvcc.Stats) { heap = append(heap, make([]byte, 16<<20)) }, "the heap grows with the commits: "},
-		"no tick":             {func(s *mvcc.Stats) { s.TickRefreshes = 0 }, "the background work stands still"},
-		"at rest":             {func(s *mvcc.Stats) { s.Aside = max(s.Aside, 1) }, "after the load and one Reclaim: 1000 versions of 1000 keys, 1 set aside"},
-		"all is well":         {func(*mvcc.Stats) {}, ""},
+		"versions, with time": {func(s *mvcc.Stats) {
+			s.Versions += int(s.TickRefreshes) * 2 * n
+		}, "beyond the "},
+		"the heap": {func(*mvcc.Stats) {
+			heap = append(heap, make([]byte, 16<<20))
+		}, "the heap grows with the commits: "},
+		"no tick": {func(s *mvcc.Stats) {
+			s.TickRefreshes = 0
+		}, "the background work stands still"},
+		"at rest": {func(s *mvcc.Stats) {
+			s.Aside = max(s.Aside, 1)
+		}, "after the load and one Reclaim: 1000 versions of 1000 keys, 1 set aside"},
+		"all is well": {func(*mvcc.Stats) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			restPatience = patience
@@ -111,19 +119,24 @@ func TestGrown(t *testing.T) {
 		return all
 	}
 	require.Contains(t, grown(r, round(740_000, 1_480_000, 2_220_000, 2_960_000, 3_700_000)),
-		"versions grow with the commits: 3660000 beyond the 50000 that are needed, of 10000 keys, after 3000000 commits")
-	require.Contains(t, grown(r, round(150_000, 160_000, 200_000, 250_000, 300_000)), "versions grow", "at its start")
-	require.Empty(t, grown(r, round(300_000, 310_000, 320_000, 330_000, 340_000)), "it has not doubled")
+		"versions grow with the commits: 3660000 beyond the 50000 that are needed, of 10000 keys, "+
+			"after 3000000 commits")
+	require.Contains(t, grown(r, round(150_000, 160_000, 200_000, 250_000, 300_000)),
+		"versions grow", "at its start")
+	require.Empty(t, grown(r, round(300_000, 310_000, 320_000, 330_000, 340_000)),
+		"it has not doubled")
 	require.Empty(t, grown(r, round(100_000, 300_000, 290_000, 310_000, 320_000)), "it fell")
 	require.Empty(t, grown(r, round(20_000, 40_000, 60_000, 80_000, 150_000)), "it is not much")
 	require.Empty(t, tooMuch(r, round(2_500_000)[1]))
-	require.Contains(t, tooMuch(r, round(3_700_000)[1]), "3660000 versions beyond the 50000 that are needed")
+	require.Contains(t, tooMuch(r, round(3_700_000)[1]),
+		"3660000 versions beyond the 50000 that are needed")
 
 	all := round(0, 0, 0, 0, 0)
 	for i := range all {
 		all[i].heap = int64(i+1) * 20 * mb
 	}
-	require.Contains(t, grown(r, all), "the heap grows with the commits: from 20.0 MiB to 120.0 MiB after 3000000 commits")
+	require.Contains(t, grown(r, all),
+		"the heap grows with the commits: from 20.0 MiB to 120.0 MiB after 3000000 commits")
 	for i := range all {
 		all[i].bytes = int64(i) * 20 * mb
 	}

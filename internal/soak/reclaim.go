@@ -25,13 +25,15 @@ func checkQuiet[K, V comparable](m *mvcc.Map[K, V]) *Violation {
 	s := m.Stats()
 	for end := time.Now().Add(restPatience); ; s = m.Stats() {
 		if s.LiveTx != 0 || s.Leaked != 0 {
-			return atRest(s, "%d transactions or snapshots are open, %d were ended by the garbage collector", s.LiveTx, s.Leaked)
+			return atRest(s, "%d transactions or snapshots are open, %d were ended by the garbage "+
+				"collector", s.LiveTx, s.Leaked)
 		}
 		if s.QueueDepth == 0 && s.Aside == 0 && s.OldestPin == 0 {
 			break
 		}
 		if time.Now().After(end) {
-			return atRest(s, "after %v, %d keys wait to be pruned, %d for a read epoch to end, the oldest of which is %d",
+			return atRest(s, "after %v, %d keys wait to be pruned, %d for a read epoch to end, the oldest "+
+				"of which is %d",
 				restPatience, s.QueueDepth, s.Aside, s.OldestPin)
 		}
 		time.Sleep(100 * time.Microsecond)
@@ -107,7 +109,9 @@ func (t Target) doReclaim(ctx context.Context, r Round) Outcome {
 // keys, and their values. A value more for each goroutine is let pass: of two
 // that prune the same key, one may link a version in again that the other has
 // dropped.
-func checkKept(m *mvcc.Map[*Thing, *Thing], keys, values []weak.Pointer[Thing], workers int) *Violation {
+func checkKept(
+	m *mvcc.Map[*Thing, *Thing], keys, values []weak.Pointer[Thing], workers int,
+) *Violation {
 	n := 0
 	_ = m.View(func(s mvcc.Snapshot[*Thing, *Thing]) error {
 		n = s.Len()
@@ -120,7 +124,8 @@ func checkKept(m *mvcc.Map[*Thing, *Thing], keys, values []weak.Pointer[Thing], 
 			break
 		}
 		if time.Now().After(end) {
-			return atRest(m.Stats(), "it has %d keys, and keeps alive %d of %d keys and %d of %d values that were ever in it", n, k, len(keys), v, len(values))
+			return atRest(m.Stats(), "it has %d keys, and keeps alive %d of %d keys and %d of %d values "+
+				"that were ever in it", n, k, len(keys), v, len(values))
 		}
 	}
 	runtime.KeepAlive(m)

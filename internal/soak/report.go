@@ -9,10 +9,11 @@ import (
 // Totals are what was checked.
 type Totals struct {
 	Rounds       int
-	Transactions int           // that committed, one-key operations outside of any included
-	Operations   int           // reads and writes in them
-	Aborted      int           // attempts that did not commit
-	Dependencies int           // pairs of transactions found to be ordered, among which cycles were looked for
+	Transactions int // that committed, one-key operations outside of any included
+	Operations   int // reads and writes in them
+	Aborted      int // attempts that did not commit
+	// pairs of transactions found to be ordered, among which cycles were looked for
+	Dependencies int
 	Audits       int           // full scans whose sum was checked
 	Undecided    int           // keys whose operations could not be judged in time
 	Violations   int           // rounds in which something was wrong

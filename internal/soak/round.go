@@ -106,7 +106,8 @@ func (r Round) level(random *rand.Rand) *mvcc.TxOptions {
 
 // String names the round by what matters most.
 func (r Round) String() string {
-	s := fmt.Sprintf("round %d (seed %d): %s, %s, %s", r.Number, r.Seed, r.Kind, count(r.Workers, "worker"), count(r.Keys, "key"))
+	s := fmt.Sprintf("round %d (seed %d): %s, %s, %s", r.Number, r.Seed, r.Kind,
+		count(r.Workers, "worker"), count(r.Keys, "key"))
 	if r.Kind == Growth {
 		by := "Update"
 		if r.Stores {
@@ -133,8 +134,9 @@ func draw(seed uint64) Round {
 	oneOf := func(list ...int) int { return list[rnd.IntN(len(list))] }
 	procs := runtime.NumCPU()
 	r := Round{
-		Seed:     seed,
-		Kind:     [...]Kind{Append, Append, Append, Register, Register, OneKey, OneKey, Transfer, Reclaim}[rnd.IntN(9)],
+		Seed: seed,
+		Kind: [...]Kind{Append, Append, Append, Register, Register, OneKey, OneKey, Transfer,
+			Reclaim}[rnd.IntN(9)],
 		Procs:    oneOf(1, 2, procs, procs, procs, 2*procs, 4*procs),
 		Workers:  2 + rnd.IntN(max(4*procs, 4)-1),
 		Keys:     oneOf(1, 2, 2, 3, 3, 4, 4, 6, 6, 8, 12, 16, 32, 64),
@@ -147,10 +149,11 @@ func draw(seed uint64) Round {
 		Delete:   oneOf(0, 10, 30),
 		MaxOps:   oneOf(2, 4, 4, 8),
 
-		ReclaimInterval: time.Duration(oneOf(200, 200, 1_000, 1_000, 5_000, 20_000, 100_000)) * time.Microsecond,
-		ReclaimWorkers:  oneOf(-1, 1, 1, 2),
-		ReclaimQueue:    oneOf(1, 8, 0, 0),
-		PruneThreshold:  oneOf(1, 2, 4, 16, 16, 63),
+		ReclaimInterval: time.Duration(oneOf(200, 200, 1_000, 1_000, 5_000, 20_000,
+			100_000)) * time.Microsecond,
+		ReclaimWorkers: oneOf(-1, 1, 1, 2),
+		ReclaimQueue:   oneOf(1, 8, 0, 0),
+		PruneThreshold: oneOf(1, 2, 4, 16, 16, 63),
 
 		AuditInterval: time.Duration(oneOf(0, 1, 10)) * time.Millisecond,
 		Disturb:       oneOf(0, 2, 16, 128),

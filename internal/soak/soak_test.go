@@ -180,10 +180,17 @@ var faults = map[string]struct {
 	"a read returns what nobody wrote":       {Register, Target{Record: garbled}, true},
 	"a load returns what nobody stored":      {OneKey, Target{Record: garbled}, true},
 	"the map panics":                         {OneKey, Target{Record: panicking}, false},
-	"half a transfer":                        {Transfer, bank(func(e bench.Engine[string, uint64]) bench.Engine[string, uint64] { return halfBank{e} }), false},
-	"the bank cannot be opened":              {Transfer, bank(func(e bench.Engine[string, uint64]) bench.Engine[string, uint64] { return emptyBank{e} }), false},
-	"a snapshot is never closed":             {Reclaim, Target{Hold: func(m *mvcc.Map[*Thing, *Thing]) { m.Snapshot() }}, false},
-	"ever more snapshots are open":           {Growth, Target{Stats: leaky()}, false},
+	"half a transfer": {Transfer, bank(func(e bench.Engine[string, uint64]) bench.Engine[string, uint64] {
+		return halfBank{e}
+	}), false},
+	"the bank cannot be opened": {Transfer,
+		bank(func(e bench.Engine[string, uint64]) bench.Engine[string, uint64] {
+			return emptyBank{e}
+		}), false},
+	"a snapshot is never closed": {Reclaim, Target{Hold: func(m *mvcc.Map[*Thing, *Thing]) {
+		m.Snapshot()
+	}}, false},
+	"ever more snapshots are open": {Growth, Target{Stats: leaky()}, false},
 }
 
 func panicking(context.Context, history.Config) (*history.History, error) {
@@ -373,7 +380,8 @@ func TestAtRest(t *testing.T) {
 	held := []*Thing{c.fresh(&keys), c.fresh(&values)}
 	require.Nil(t, checkKept(m, keys[:10], values, 1), "one more value is let pass")
 	restPatience = time.Millisecond
-	require.Contains(t, checkKept(m, keys[:10], values, 0).Summary, "keeps alive 10 of 10 keys and 11 of 11 values")
+	require.Contains(t, checkKept(m, keys[:10], values, 0).Summary,
+		"keeps alive 10 of 10 keys and 11 of 11 values")
 	require.Contains(t, checkKept(m, keys, values, 1).Summary, "keeps alive 11 of 11 keys")
 	runtime.KeepAlive(held)
 

@@ -34,7 +34,8 @@ func everything(t *testing.T, b *tab) []view {
 	bank := openBank(t)
 	cfg := bank.config()
 	cfg.Runs = savedRuns(t)
-	cfg.Slow = &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 300 * time.Millisecond, Keep: 3}
+	cfg.Slow = &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 300 * time.Millisecond,
+		Keep: 3}
 	cfg.MutexFraction, cfg.BlockRate = 1, 1
 	cfg.Auto = []profiling.AutoCapture{{}, {Kinds: []string{"goroutine"}, Above: time.Millisecond}}
 	srv := start(t, cfg)
@@ -76,7 +77,8 @@ func everything(t *testing.T, b *tab) []view {
 	one := strings.TrimSuffix(b.address(), "flamegraph")
 	b.visit(at + "ui/new?type=goroutine&label=after")
 	two := strings.TrimSuffix(b.address(), "flamegraph")
-	diff := strings.TrimSuffix(two, "/") + "-" + one[strings.LastIndex(strings.TrimSuffix(one, "/"), "/")+1:]
+	diff := strings.TrimSuffix(two, "/") + "-" +
+		one[strings.LastIndex(strings.TrimSuffix(one, "/"), "/")+1:]
 	const flame = `document.querySelector("#stack-chart .boxtext") !== null`
 	sum := at + "runs/" + longName + "/sums-squares-threads=2.cpu.pb.gz/"
 	list := []view{

@@ -31,7 +31,9 @@ func TestReboundHostIsRefused(t *testing.T) {
 	srv := start(t, profiling.Config{})
 	srv.SetPhase("confidential")
 	rebound := strings.Replace(srv.URL(), "127.0.0.1", "evil.example", 1)
-	for _, path := range []string{"/", "/debug/pprof/live.json", "/debug/pprof/contention/new?mode=trace", "/debug/pprof/goroutine?debug=2", "/debug/pprof/ui/new?type=goroutine"} {
+	for _, path := range []string{"/", "/debug/pprof/live.json",
+		"/debug/pprof/contention/new?mode=trace", "/debug/pprof/goroutine?debug=2",
+		"/debug/pprof/ui/new?type=goroutine"} {
 		require.Equal(t, http.StatusMisdirectedRequest, b.visit(rebound+path))
 		require.NotContains(t, b.text(), "confidential")
 	}

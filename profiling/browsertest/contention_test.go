@@ -73,7 +73,8 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 			plant(t)
 			srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
 			srv.SetPhase("planted waits")
-			lock, channel := fmt.Sprintf(row, "mutex", ".plantedHotLock"), fmt.Sprintf(row, "chan send", ".plantedSlowChannel")
+			lock, channel := fmt.Sprintf(row, "mutex", ".plantedHotLock"), fmt.Sprintf(row, "chan send",
+				".plantedSlowChannel")
 			// On a machine that is busy enough a second may pass without a wait.
 			require.Eventually(t, func() bool {
 				require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/contention/"))
@@ -87,7 +88,8 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 				cells = 7 // p99 and maximum
 			}
 			require.Equal(t, cells, eval[int](b, lock+`.children.length`))
-			require.Positive(t, eval[int](b, `parseInt(`+lock+`.querySelector("[data-name=count]").textContent)`))
+			require.Positive(t, eval[int](b,
+				`parseInt(`+lock+`.querySelector("[data-name=count]").textContent)`))
 			// The stack unfolds.
 			require.False(t, eval[bool](b, lock+`.querySelector("details").open`))
 			eval[bool](b, `(`+lock+`.querySelector("summary").click(), true)`)
@@ -113,7 +115,8 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 						box => box.textContent.includes(%q))`, text))
 				}
 			}
-			require.Equal(t, http.StatusOK, b.visit(strings.Replace(report, "/contention/", "/ui/", 1)+"/source?f=plantedHotLock"))
+			require.Equal(t, http.StatusOK, b.visit(strings.Replace(report, "/contention/", "/ui/",
+				1)+"/source?f=plantedHotLock"))
 			require.Contains(t, b.text(), "defer mu.Unlock()")
 			b.clean()
 		})

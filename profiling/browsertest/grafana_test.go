@@ -30,7 +30,8 @@ func grafana(t *testing.T) (expressions []string) {
 	require.NoError(t, err)
 	//lint:ignore SA1019 every Grafana imports this version, and only the newest the next one
 	var d dashboard.Dashboard
-	require.Empty(t, d.UnmarshalJSONStrict(raw), "Grafana's schema") // without errors it has a list of none
+	// without errors it has a list of none
+	require.Empty(t, d.UnmarshalJSONStrict(raw), "Grafana's schema")
 	require.NoError(t, d.Validate())
 
 	var panels struct {

@@ -86,7 +86,8 @@ func open(t *testing.T) *tab {
 // find returns the path of a browser.
 func find(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"} {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable",
+		"google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -142,7 +143,8 @@ func eval[V any](b *tab, expression string) V {
 func (b *tab) await(condition string) {
 	b.Helper()
 	for {
-		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(watchdog)))
+		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](condition,
+			chromedp.WithPollingTimeout(watchdog)))
 		if err != nil && strings.Contains(err.Error(), "Cannot find context") {
 			continue // the page was replaced while the question was on its way
 		}

@@ -25,7 +25,8 @@ func TestFlameGraphOfRunningLoad(t *testing.T) {
 	srv.SetPhase("squares and cubes")
 
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
-	require.Contains(t, eval[string](b, `document.querySelector("#now").innerText`), "squares and cubes")
+	require.Contains(t, eval[string](b, `document.querySelector("#now").innerText`),
+		"squares and cubes")
 	n := 0
 	// On a machine that is busy enough a second may pass without a sample of one of them.
 	require.Eventually(t, func() bool {
@@ -100,10 +101,12 @@ func TestFlameGraphOfRunningLoad(t *testing.T) {
 	take("after")
 	b.visit(srv.URL() + "/debug/pprof/")
 	before := fmt.Sprintf("#capture-%d", n+1)
-	require.Contains(t, eval[string](b, fmt.Sprintf(`document.querySelector(%q).innerText`, before)), "before")
+	require.Contains(t, eval[string](b, fmt.Sprintf(`document.querySelector(%q).innerText`, before)),
+		"before")
 	eval[bool](b, fmt.Sprintf(`(document.querySelector("#diff select[name=base]").value = "%d", true)`, n+1))
 	require.Equal(t, http.StatusOK, b.click("#diff button"))
-	require.Equal(t, fmt.Sprintf("%s/debug/pprof/ui/%d-%d/flamegraph", srv.URL(), n+2, n+1), b.address())
+	require.Equal(t, fmt.Sprintf("%s/debug/pprof/ui/%d-%d/flamegraph", srv.URL(), n+2,
+		n+1), b.address())
 	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("parkedHere"))`)
 	b.shoot("diff")
 	b.clean()

@@ -126,7 +126,8 @@ func (b *tab) shop() {
 	require.Equal(b, http.StatusOK, b.visit(p.url))
 	b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
 	b.picture("dashboard", "", 700)
-	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/contention/new?mode=trace&seconds=2&label=orders"))
+	require.Equal(b, http.StatusOK,
+		b.visit(p.url+"/debug/pprof/contention/new?mode=trace&seconds=2&label=orders"))
 	b.picture("contention", "", 620)
 	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/slow/"))
 	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "99", true)`)
@@ -142,7 +143,8 @@ func (b *tab) shop() {
 	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url))
 	aborts := `[data-chart="Map stock/Aborts by cause"]`
-	b.await("/\\d/.test(document.querySelector(`" + aborts + "`)?.querySelector('.legend b')?.textContent)")
+	b.await("/\\d/.test(document.querySelector(`" + aborts +
+		"`)?.querySelector('.legend b')?.textContent)")
 	eval[bool](b, "(document.querySelector(`"+aborts+"`).scrollIntoView(), true)")
 	b.await("document.querySelector(`" + aborts + "`).querySelector('canvas') !== null")
 	b.picture("aborts", aborts, 330)
@@ -168,7 +170,8 @@ func (b *tab) runs() {
 		require.NoError(b, cmd.Run())
 	}
 	p := serving(b.T, env, program, "runs", "serve", "--http", "127.0.0.1:0")
-	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/runs/compare?old=gogc-100&new=gogc-400"))
+	require.Equal(b, http.StatusOK,
+		b.visit(p.url+"/debug/pprof/runs/compare?old=gogc-100&new=gogc-400"))
 	b.picture("compare", "", 700)
 	require.Equal(b, http.StatusOK, b.click(`a[href*="cpu"][href$="flamegraph"]`))
 	b.await(`document.querySelector("#stack-chart .boxtext") !== null`)

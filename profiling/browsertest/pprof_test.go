@@ -92,7 +92,8 @@ func TestPeekLeadsToTheSource(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.visit(eval[string](b, link+`.href`)))
 	require.Contains(t, b.address(), "/ui/1/source?f=")
 	require.Contains(t, b.text(), "profiling/service.go")
-	require.Equal(t, line, eval[string](b, `document.querySelector(".chosen").previousElementSibling.textContent.trim()`))
+	require.Equal(t, line, eval[string](b,
+		`document.querySelector(".chosen").previousElementSibling.textContent.trim()`))
 	b.clean()
 }
 

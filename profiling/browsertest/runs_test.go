@@ -97,9 +97,11 @@ func savedRuns(t *testing.T) http.Handler {
 		}
 		require.NoError(t, store.SaveProfiled(name, r, files))
 	}
-	save("before", sums(20, "one", map[string]float64{"squares": 512e3, "cubes": 5.75e6, "powers": 1e6}),
+	save("before", sums(20, "one", map[string]float64{"squares": 512e3,
+		"cubes": 5.75e6, "powers": 1e6}),
 		func() { runtime.KeepAlive(sumOfSquares(1_000_000)) }, "sumOfSquares")
-	save(longName, sums(21, "another", map[string]float64{"squares": 256e3, "cubes": 5.75e6, "powers": 2e6}),
+	save(longName, sums(21, "another", map[string]float64{"squares": 256e3,
+		"cubes": 5.75e6, "powers": 2e6}),
 		func() { runtime.KeepAlive(sumOfSquares(1_000_000) + sumOfCubes(3_000_000)) },
 		"sumOfSquares", "sumOfCubes")
 	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("nonsense"), 0o600))
@@ -119,8 +121,10 @@ func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
 	require.Equal(t, http.StatusOK, b.click(`nav a[href="runs/"]`))
 	require.Equal(t, srv.URL()+"/debug/pprof/runs/", b.address())
-	require.Contains(t, eval[string](b, `document.querySelector("#run-before").innerText`), "sums on squares, cubes, powers")
-	require.Contains(t, eval[string](b, `document.querySelector("#run-broken").innerText`), "cannot be read")
+	require.Contains(t, eval[string](b, `document.querySelector("#run-before").innerText`),
+		"sums on squares, cubes, powers")
+	require.Contains(t, eval[string](b, `document.querySelector("#run-broken").innerText`),
+		"cannot be read")
 	b.shoot("runs")
 
 	require.Equal(t, http.StatusOK, b.click("#compare button"))
@@ -134,7 +138,8 @@ func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 	require.NotContains(t, row("down"), "cubes")
 	require.Contains(t, row("up"), "✓ better")
 	require.Contains(t, eval[string](b, `document.querySelector("#sum").innerText`), "✗ 1 worse")
-	require.Contains(t, eval[string](b, `document.querySelector("#warnings").innerText`), "another in "+long)
+	require.Contains(t, eval[string](b, `document.querySelector("#warnings").innerText`),
+		"another in "+long)
 	b.shoot("compare")
 
 	// Red has grown: the cubes, which only the second run has.

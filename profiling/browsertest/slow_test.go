@@ -53,7 +53,8 @@ func plantedSlowLock(mu *sync.Mutex) {
 // and says which line it waited at and who let it wait.
 func TestSlowOperationIsNamed(t *testing.T) {
 	b := open(t)
-	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: time.Hour, Every: 300 * time.Millisecond, Keep: 4}})
+	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: time.Hour,
+		Every: 300 * time.Millisecond, Keep: 4}})
 	srv.SetPhase("a shop, 2 customers")
 	plantSlow(t, srv)
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
@@ -72,7 +73,8 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	// The page updates itself, around what somebody types.
 	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "97", true)`)
 	b.await(card + ` !== undefined && document.querySelectorAll(".card.slow").length > 2`)
-	require.Equal(t, "97", eval[string](b, `document.querySelector("#start input[name=percentile]").value`))
+	require.Equal(t, "97", eval[string](b,
+		`document.querySelector("#start input[name=percentile]").value`))
 	text := eval[string](b, card+`.innerText`)
 	source := eval[string](b, card+`.querySelector(".verdict a").href`)
 	require.Contains(t, text, "checkout took ")
@@ -84,7 +86,8 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.visit(source))
 	require.Contains(t, eval[string](b, `document.querySelector(".chosen").textContent`), "mu.Lock()")
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
-	require.Equal(t, 0, eval[int](b, `document.querySelectorAll(".card.slow small.at:not(:has(a))").length`))
+	require.Equal(t, 0, eval[int](b,
+		`document.querySelectorAll(".card.slow small.at:not(:has(a))").length`))
 	srv.StopSlow() // now nothing makes room
 
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))

@@ -60,19 +60,23 @@ func (b *bank) transfer() {
 func (b *bank) config() profiling.Config {
 	var rows [][]string
 	for i := range 12 {
-		rows = append(rows, []string{fmt.Sprintf("transfer, mvcc, 2 threads, sample %d", i+1), "119k", "8.81k", "1.964µs", "7.632µs", "4.12ms", "0.00", "85.7", "2.10"})
+		rows = append(rows, []string{fmt.Sprintf("transfer, mvcc, 2 threads, sample %d", i+1), "119k",
+			"8.81k", "1.964µs", "7.632µs", "4.12ms", "0.00", "85.7", "2.10"})
 	}
 	return profiling.Config{
 		Title: "bank",
 		Maps:  map[string]func() mvcc.Stats{"accounts": b.accounts.Stats},
 		Workload: func() profiling.Workload {
 			return profiling.Workload{
-				Name: "transfers between 64 accounts", Next: "an audit", Done: 12, Of: 48, Left: 83 * time.Second,
-				Ops: b.ops.Load(), Aborts: b.aborts.Load(),
-				Latency: profiling.Latency{P50: 1500, P90: 3 * time.Microsecond, P99: 8 * time.Microsecond, P999: time.Millisecond, Max: 3 * time.Millisecond},
+				Name: "transfers between 64 accounts", Next: "an audit", Done: 12, Of: 48,
+				Left: 83 * time.Second,
+				Ops:  b.ops.Load(), Aborts: b.aborts.Load(),
+				Latency: profiling.Latency{P50: 1500, P90: 3 * time.Microsecond, P99: 8 * time.Microsecond,
+					P999: time.Millisecond, Max: 3 * time.Millisecond},
 				Results: profiling.Table{
-					Columns: []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op", "B/op", "allocs/op"},
-					Rows:    rows,
+					Columns: []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op",
+						"B/op", "allocs/op"},
+					Rows: rows,
 				},
 			}
 		},
@@ -87,9 +91,12 @@ func TestChartsMove(t *testing.T) {
 	require.Equal(t, 200, b.visit(srv.URL()))
 	for _, chart := range []string{
 		"Workload/Throughput", "Workload/Latency", "Workload/Aborted attempts",
-		"Map accounts/Aborts by cause", "Map accounts/Live versions", "Map accounts/Epochs", "Map accounts/Lag of min visible epoch",
-		"Map accounts/Age of oldest pin", "Map accounts/Reclaim queue", "Map accounts/Synchronous fallbacks", "Map accounts/View refreshes",
-		"Machine/Processors", "Machine/Hiccups", "Go runtime/Heap", "Go runtime/Garbage collections", "Go runtime/Scheduler latency", "Go runtime/Mutex wait",
+		"Map accounts/Aborts by cause", "Map accounts/Live versions", "Map accounts/Epochs",
+		"Map accounts/Lag of min visible epoch",
+		"Map accounts/Age of oldest pin", "Map accounts/Reclaim queue",
+		"Map accounts/Synchronous fallbacks", "Map accounts/View refreshes",
+		"Machine/Processors", "Machine/Hiccups", "Go runtime/Heap", "Go runtime/Garbage collections",
+		"Go runtime/Scheduler latency", "Go runtime/Mutex wait",
 	} {
 		b.await(fmt.Sprintf(`document.querySelector('[data-chart="%s"] canvas') !== null`, chart))
 	}
@@ -160,7 +167,8 @@ func TestChartsPause(t *testing.T) {
 func TestPagesFitScreens(t *testing.T) {
 	b := open(t)
 	cfg := openBank(t).config()
-	cfg.Slow = &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 100 * time.Millisecond, Keep: 3}
+	cfg.Slow = &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 100 * time.Millisecond,
+		Keep: 3}
 	srv := start(t, cfg)
 	plantSlow(t, srv)
 	slow := srv.URL() + "/debug/pprof/slow/"

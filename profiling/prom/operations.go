@@ -48,7 +48,9 @@ func (t *text) histogram(name string, o Operation) {
 	var count uint64
 	var sum float64
 	i := 0
-	bucket := func(le string) { t.value(name+"_bucket", float64(count), "operation", o.Name, "le", le) }
+	bucket := func(le string) {
+		t.value(name+"_bucket", float64(count), "operation", o.Name, "le", le)
+	}
 	upTo := func(ns int64) {
 		for ; i < len(bounds) && bounds[i] < ns; i++ {
 			bucket(strconv.FormatFloat(float64(bounds[i])/1e9, 'g', -1, 64))

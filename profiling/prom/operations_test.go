@@ -56,7 +56,8 @@ func TestOperations(t *testing.T) {
 	require.EqualValues(t, 8, at("50"))
 	require.EqualValues(t, 9, at("+Inf"))
 	require.EqualValues(t, 9, values[`operation_duration_seconds_count{operation="GET /a"}`])
-	require.InEpsilon(t, sum, values[`operation_duration_seconds_sum{operation="GET /a"}`], hist.MaxError)
+	require.InEpsilon(t, sum, values[`operation_duration_seconds_sum{operation="GET /a"}`],
+		hist.MaxError)
 	require.EqualValues(t, 3, values[`operation_errors_total{operation="GET /a"}`])
 	require.EqualValues(t, 0, values[`operation_errors_total{operation="b"}`])
 	require.False(t, math.Signbit(at("1e-06")))

@@ -27,7 +27,8 @@ func crafted(t *testing.T, function, file string, address uint64, n int64, kind 
 	f := &profile.Function{ID: 1, Name: function, SystemName: function, Filename: file}
 	loc := &profile.Location{ID: 1, Address: address, Line: []profile.Line{{Function: f, Line: 5}}}
 	return written(t, &profile.Profile{
-		SampleType: []*profile.ValueType{{Type: strings.Join(append(kind, "samples"), "-"), Unit: "count"}},
+		SampleType: []*profile.ValueType{{Type: strings.Join(append(kind, "samples"),
+			"-"), Unit: "count"}},
 		PeriodType: &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1,
 		Sample:   []*profile.Sample{{Value: []int64{n}, Location: []*profile.Location{loc}}},
 		Function: []*profile.Function{f}, Location: []*profile.Location{loc},
@@ -167,7 +168,8 @@ func TestForeignProfiles(t *testing.T) {
 			require.Equal(t, http.StatusUnprocessableEntity, w.Code, name)
 			require.Contains(t, w.Body.String(), c.text, name)
 			if name != "large" {
-				require.Contains(t, w.Body.String(), fmt.Sprintf("profile %s of run old cannot be read: ", file))
+				require.Contains(t, w.Body.String(), fmt.Sprintf("profile %s of run old cannot be read: ",
+					file))
 			}
 		}
 	}

@@ -230,15 +230,19 @@ func TestRunsAreCompared(t *testing.T) {
 	page := s.shows("compare?old=old&new=new",
 		"! cpu: a processor in old, another processor in new",
 		"! old is plain, new is instrumented (a trace)", "! new: interrupted after 12 of 20 samples",
-		"Mann-Whitney", "higher is better", "lower is better", "-50.00%", "✗ worse", "± 2%", "p=0.002 n=6",
+		"Mann-Whitney", "higher is better", "lower is better", "-50.00%", "✗ worse",
+		"± 2%", "p=0.002 n=6",
 		"Of 4 comparisons", "✓ 0 are significantly better", "✗ 2 worse", "geomean",
 		"Zero on both sides: aborts/op", `href="compare?old=new&amp;new=old"`,
 		`href="new/`+file+`/minus/old/`+file+`/flamegraph"`)
-	require.Regexp(t, `(?s)row down" role="row">\s*<span role="cell" class="name">Begin/engine=mvcc`, page)
-	require.Regexp(t, `(?s)row" role="row">\s*<span role="cell" class="name">Begin/engine=rwmutex`, page)
+	require.Regexp(t, `(?s)row down" role="row">\s*<span role="cell" class="name">Begin/engine=mvcc`,
+		page)
+	require.Regexp(t, `(?s)row" role="row">\s*<span role="cell" class="name">Begin/engine=rwmutex`,
+		page)
 	require.NotContains(t, page, "z.odd.pb.gz/minus", "only one has it")
 	back := s.shows("compare?old=new&new=old", "✓ better", "✓ 2 are significantly better")
-	require.Regexp(t, `(?s)row up" role="row">\s*<span role="cell" class="name">Begin/engine=mvcc`, back)
+	require.Regexp(t, `(?s)row up" role="row">\s*<span role="cell" class="name">Begin/engine=mvcc`,
+		back)
 
 	some := measured(5, 1e6)
 	some.Samples, some.Outcome.Done = some.Samples[:6], 6
@@ -280,7 +284,8 @@ func TestProfilesOfRuns(t *testing.T) {
 	diff := "new/" + file + "/minus/old/" + file + "/"
 	s.shows(diff+"top", `"Name":"main.work","InlineLabel":"","Flat":25,`)
 	s.shows(diff+"flamegraph", "main.work")
-	require.NotContains(t, s.shows(strings.Replace(diff, "minus", "minus-share", 1)+"top"), `"Flat":25`)
+	require.NotContains(t, s.shows(strings.Replace(diff, "minus", "minus-share", 1)+"top"),
+		`"Flat":25`)
 
 	list := map[string]answer{
 		"diff?of=new&base=old/" + file:                {400, "RUN/FILE"},

@@ -52,8 +52,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&c.root, "root", ".", "folder of the module to pack")
 	flags.StringVar(&c.version, "version", "v0.1.0", "version to pack it as")
 	flags.StringVar(&c.pkg, "package", "mvcc", "package to fetch, relative to the module")
-	flags.StringVar(&c.readme, "readme", "README.md", "file that holds the example, relative to the module")
-	allow := flags.String("allow", "github.com/puzpuzpuz/xsync/v4,github.com/tidwall/btree", "modules a user may have to compile, separated by commas")
+	flags.StringVar(&c.readme, "readme", "README.md",
+		"file that holds the example, relative to the module")
+	allow := flags.String("allow", "github.com/puzpuzpuz/xsync/v4,github.com/tidwall/btree",
+		"modules a user may have to compile, separated by commas")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0

@@ -76,14 +76,18 @@ func TestCheck(t *testing.T) {
 		{"a dependency", map[string]string{"go.mod": needsMod, "one/one.go": usesMod}, nil,
 			1, "the example compiles golang.org/x/mod, which a user should not need"},
 		{"an allowed dependency", map[string]string{"go.mod": needsMod, "one/one.go": usesMod},
-			[]string{"-allow", "example.com/x,golang.org/x/mod"}, 0, "compiled modules: example.com/lib example.com/user golang.org/x/mod\n"},
+			[]string{"-allow", "example.com/x,golang.org/x/mod"}, 0,
+			"compiled modules: example.com/lib example.com/user golang.org/x/mod\n"},
 		{"no readme", nil, []string{"-readme", "MANUAL.md"}, 1, "MANUAL.md"},
 		{"no program", map[string]string{"README.md": "```go\nx := 1\n```\n"}, nil, 1, "no ```go block"},
-		{"does not build", map[string]string{"README.md": "```go\n" + program("one.Two()") + "```\n"}, nil,
+		{"does not build", map[string]string{"README.md": "```go\n" + program("one.Two()") + "```\n"},
+			nil,
 			1, "undefined: one.Two"},
-		{"panics", map[string]string{"README.md": "```go\n" + program("[]int{}[one.One()]") + "```\n"}, nil,
+		{"panics", map[string]string{"README.md": "```go\n" + program("[]int{}[one.One()]") + "```\n"},
+			nil,
 			1, "index out of range"},
-		{"does not use the library", map[string]string{"README.md": "```go\npackage main\n\nfunc main() {}\n```\n"}, nil,
+		{"does not use the library", map[string]string{"README.md": "```go\npackage main\n\nfunc " +
+			"main() {}\n```\n"}, nil,
 			1, "does not use example.com/lib"},
 		{"package left out by gitignore", map[string]string{".gitignore": "/one/\n"}, nil,
 			1, "does not contain package example.com/lib/one"},
@@ -144,14 +148,16 @@ func TestFirstProgram(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "\t// first\n\n  package main\nfunc main() {}\n", program)
 
-	for _, none := range []string{"", "package main\n", "```go\npackage main\n", "```golang\npackage main\n```\n"} {
+	for _, none := range []string{"", "package main\n", "```go\npackage main\n",
+		"```golang\npackage main\n```\n"} {
 		_, err := firstProgram(none)
 		require.Error(t, err, "%q", none)
 	}
 }
 
 func TestModFiles(t *testing.T) {
-	paths, err := requirements([]byte("module m\n\nrequire a.com/a v1.0.0\n\nrequire (\n\tb.com/b v1.0.0 // indirect\n)\n"))
+	paths, err := requirements([]byte("module m\n\nrequire a.com/a v1.0.0\n\nrequire (\n\tb.com/b " +
+		"v1.0.0 // indirect\n)\n"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.com/a", "b.com/b"}, paths)
 	require.Equal(t, []string{"a.com/a"}, sumContents([]byte(

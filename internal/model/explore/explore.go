@@ -174,7 +174,8 @@ func (s *search[S]) expand(id uint32) {
 			s.fail(id, fmt.Errorf("%s can neither move nor has it finished", s.m.Name(p)))
 		}
 		if s.o.Solo > 0 && s.res.Violation == nil && !s.alone(&state, p, s.o.Solo) {
-			s.fail(id, fmt.Errorf("%s does not finish when it runs alone from here: it waits for somebody", s.m.Name(p)))
+			s.fail(id, fmt.Errorf("%s does not finish when it runs alone from here: it waits for somebody",
+				s.m.Name(p)))
 		}
 	}
 	if !final || s.res.Violation != nil {

@@ -25,12 +25,14 @@ type counterState struct {
 	reg    [4]uint8
 }
 
-func (c counter) Initial() counterState                 { return counterState{} }
-func (c counter) Processes() int                        { return c.procs }
-func (c counter) Finished(s *counterState, p int) bool  { return s.pc[p] == 2 }
-func (c counter) Invariant(*counterState) error         { return nil }
-func (c counter) Name(p int) string                     { return fmt.Sprint("P", p+1) }
-func (c counter) Explain(_, after *counterState) string { return fmt.Sprintf("value=%d", after.value) }
+func (c counter) Initial() counterState                { return counterState{} }
+func (c counter) Processes() int                       { return c.procs }
+func (c counter) Finished(s *counterState, p int) bool { return s.pc[p] == 2 }
+func (c counter) Invariant(*counterState) error        { return nil }
+func (c counter) Name(p int) string                    { return fmt.Sprint("P", p+1) }
+func (c counter) Explain(_, after *counterState) string {
+	return fmt.Sprintf("value=%d", after.value)
+}
 func (c counter) Final(s *counterState) error {
 	if int(s.value) != c.procs {
 		return errors.New("lost update")

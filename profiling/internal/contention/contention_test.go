@@ -59,8 +59,14 @@ func plant(t *testing.T) []planted {
 	inOnce := func() { once.Do(func() { <-hold }) }
 	return []planted{
 		{contention.Mutex, func() { mu.Lock(); defer mu.Unlock() }, mu.Unlock, "sync.Mutex.Lock", true},
-		{contention.RWMutex, func() { rw.RLock(); defer rw.RUnlock() }, rw.Unlock, "sync.RWMutex.RLock", true},
-		{contention.RWMutex, func() { rw2.Lock(); defer rw2.Unlock() }, rw2.RUnlock, "sync.RWMutex.Lock", true},
+		{contention.RWMutex, func() {
+			rw.RLock()
+			defer rw.RUnlock()
+		}, rw.Unlock, "sync.RWMutex.RLock", true},
+		{contention.RWMutex, func() {
+			rw2.Lock()
+			defer rw2.Unlock()
+		}, rw2.RUnlock, "sync.RWMutex.Lock", true},
 		{contention.ChanReceive, func() { <-recv }, func() { recv <- 1 }, "chan receive", true},
 		{contention.ChanSend, func() { send <- 1 }, func() { <-send }, "chan send", true},
 		{contention.Select, func() {
@@ -103,7 +109,8 @@ func waitSleep() { time.Sleep(20 * time.Millisecond) }
 // calls it.
 func await(t *testing.T, function, state string) {
 	t.Helper()
-	re := regexp.MustCompile(`(?s)^goroutine \d+ \[` + regexp.QuoteMeta(state) + `[^\]]*\]:.*` + regexp.QuoteMeta(function))
+	re := regexp.MustCompile(`(?s)^goroutine \d+ \[` + regexp.QuoteMeta(state) + `[^\]]*\]:.*` +
+		regexp.QuoteMeta(function))
 	buf := make([]byte, 4<<20)
 	require.Eventually(t, func() bool {
 		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
@@ -237,14 +244,21 @@ func TestKindOf(t *testing.T) {
 		kind   contention.Kind
 		ok     bool
 	}{
-		{"sync", stack("runtime.gcMarkDone", "runtime.gcAssistAlloc", "runtime.mallocgc", "time.Sleep", "main.f"), contention.GCWait, true},
-		{"sync", stack("runtime.gcStart", "runtime.mallocgc", "sync.(*Mutex).Lock", "main.f"), contention.GCWait, true},
-		{"unspecified", stack("runtime.gcAssistAlloc", "runtime.chanrecv1", "main.f"), contention.GCAssist, true},
-		{"sync", stack("internal/sync.(*Mutex).lockSlow", "sync.(*Mutex).Lock", "sync.(*Once).doSlow", "main.f"), contention.Once, true},
+		{"sync", stack("runtime.gcMarkDone", "runtime.gcAssistAlloc", "runtime.mallocgc", "time.Sleep",
+			"main.f"), contention.GCWait, true},
+		{"sync", stack("runtime.gcStart", "runtime.mallocgc", "sync.(*Mutex).Lock", "main.f"),
+			contention.GCWait, true},
+		{"unspecified", stack("runtime.gcAssistAlloc", "runtime.chanrecv1", "main.f"),
+			contention.GCAssist, true},
+		{"sync", stack("internal/sync.(*Mutex).lockSlow", "sync.(*Mutex).Lock", "sync.(*Once).doSlow",
+			"main.f"), contention.Once, true},
 		{"sync", stack("sync.(*Mutex).Lock", "sync.(*Cond).Wait", "main.f"), contention.Mutex, true},
-		{"select", stack("runtime.selectgo", "github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait", "main.f"), contention.Claim, true},
-		{"chan receive", stack("runtime.chanrecv1", "github.com/mvccmap/mvccmap/internal/favour.(*Queue).await", "main.f"), contention.Claim, true},
-		{"select", stack("runtime.selectgo", "main.f", "github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait"), contention.Select, true},
+		{"select", stack("runtime.selectgo", "github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait",
+			"main.f"), contention.Claim, true},
+		{"chan receive", stack("runtime.chanrecv1",
+			"github.com/mvccmap/mvccmap/internal/favour.(*Queue).await", "main.f"), contention.Claim, true},
+		{"select", stack("runtime.selectgo", "main.f",
+			"github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait"), contention.Select, true},
 		{"sleep", nil, contention.Sleep, true},
 		{"sync", stack("main.f"), contention.Other, true},
 		{"system goroutine wait", nil, "", false},
@@ -253,7 +267,8 @@ func TestKindOf(t *testing.T) {
 		require.Equal(t, tt.ok, ok, tt)
 		require.Equal(t, tt.kind, kind, tt)
 	}
-	require.Equal(t, "main.f", contention.SiteOf(stack("runtime.chanrecv", "time.Sleep", "main.f", "main.main")).Func)
+	require.Equal(t, "main.f", contention.SiteOf(stack("runtime.chanrecv", "time.Sleep", "main.f",
+		"main.main")).Func)
 }
 
 // Goroutines that take turns on too few processors wait for one.
@@ -381,7 +396,8 @@ func TestProfileOfReport(t *testing.T) {
 }
 
 func TestBadTraces(t *testing.T) {
-	for _, text := range []string{"", "not a trace", "go 1.26 trace\x00\x00\x00", "go 1.22 trace\x00\x00\x00\xff\xff\xff\xff"} {
+	for _, text := range []string{"", "not a trace", "go 1.26 trace\x00\x00\x00",
+		"go 1.22 trace\x00\x00\x00\xff\xff\xff\xff"} {
 		_, err := contention.FromTrace(strings.NewReader(text))
 		if text == "go 1.26 trace\x00\x00\x00" {
 			continue // an empty trace is one
@@ -394,7 +410,8 @@ func TestBadTraces(t *testing.T) {
 	trace.Stop()
 	for cut := range 40 {
 		part := buf.Bytes()[:buf.Len()*cut/40]
-		_, _ = contention.FromTrace(io.LimitReader(bytes.NewReader(part), int64(len(part)))) // must not panic
+		// must not panic
+		_, _ = contention.FromTrace(io.LimitReader(bytes.NewReader(part), int64(len(part))))
 	}
 }
 

@@ -14,7 +14,9 @@ func loneFlight(t *testing.T, cfg Config) *flight {
 	t.Helper()
 	cfg, err := cfg.WithDefaults()
 	require.NoError(t, err)
-	f := &flight{cfg: cfg, kept: new(capture.History[*Slow]), phase: func() string { return "" }, wake: make(chan struct{}, 1)}
+	f := &flight{cfg: cfg, kept: new(capture.History[*Slow]), phase: func() string {
+		return ""
+	}, wake: make(chan struct{}, 1)}
 	f.fresh.Store(int64(time.Hour))
 	return f
 }
@@ -138,7 +140,8 @@ func TestKeptOps(t *testing.T) {
 func TestConfigDefaults(t *testing.T) {
 	cfg, err := Config{}.WithDefaults()
 	require.NoError(t, err)
-	require.Equal(t, Config{Percentile: 99.9, MinAge: 5 * time.Second, MaxBytes: 10_000_000, Every: 3 * time.Second, Keep: 8}, cfg)
+	require.Equal(t, Config{Percentile: 99.9, MinAge: 5 * time.Second, MaxBytes: 10_000_000,
+		Every: 3 * time.Second, Keep: 8}, cfg)
 	require.Equal(t, "beyond p99.9 of the last minute", cfg.rule())
 	for _, wrong := range []Config{{Percentile: -1}, {Percentile: 100}, {Above: -1}} {
 		_, err := wrong.WithDefaults()

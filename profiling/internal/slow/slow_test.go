@@ -83,7 +83,8 @@ func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Repo
 	r, err := slow.FromTrace(buf, 7, took, machine.Usage{})
 	require.NoError(t, err)
 	require.Equal(t, r.Seen, r.Running+r.Assist+r.Runnable+r.Waiting+r.Syscall+r.Unknown)
-	for _, d := range []time.Duration{r.Running, r.Assist, r.Runnable, r.Waiting, r.Syscall, r.Unknown} {
+	for _, d := range []time.Duration{r.Running, r.Assist, r.Runnable, r.Waiting,
+		r.Syscall, r.Unknown} {
 		require.GreaterOrEqual(t, d, time.Duration(0))
 	}
 	require.True(t, r.Complete())

@@ -76,7 +76,8 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 }
 
 // turns returns who had what was waited for in s, the last one first: the one that ended the wait,
-// since its own wait for the same had ended; before it, the one that had ended that wait; and so on.
+// since its own wait for the same had ended; before it, the one that had ended that wait; and so
+// on.
 func (f *follower) turns(s span, during window) (list []turn) {
 	for f.goroutines[s.Waker] != nil && s.Waker != trace.NoGoroutine {
 		t := turn{s.Waker, window{during.start, min(s.End, during.end)}}

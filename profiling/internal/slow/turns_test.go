@@ -60,7 +60,8 @@ func TestConvoy(t *testing.T) {
 		return func() { time.Sleep(2 * pause); convoyed(&mu) }, done
 	}, func(r *slow.Report) bool {
 		return isTop(r, contention.Mutex, ".convoyed") && isRoot(r, contention.Sleep, ".convoySleep") &&
-			r.Waits[0].Turns.Count > 2 && strings.Contains(r.Verdict, "% of the time sleeping at turns_test.go:")
+			r.Waits[0].Turns.Count > 2 && strings.Contains(r.Verdict,
+			"% of the time sleeping at turns_test.go:")
 	})
 	top := r.Waits[0]
 	require.Nil(t, top.Cause)
@@ -141,9 +142,14 @@ func TestHandOver(t *testing.T) {
 				}
 			}
 		})
-		return func() { time.Sleep(2 * pause); takeToken(token); giveToken(token) }, func() { end(); close(stop); wg.Wait() }
+		return func() {
+			time.Sleep(2 * pause)
+			takeToken(token)
+			giveToken(token)
+		}, func() { end(); close(stop); wg.Wait() }
 	}, func(r *slow.Report) bool {
-		return isTop(r, contention.ChanReceive, ".takeToken") && r.Waits[0].Turns != nil && r.Waits[0].Turns.Count > 2 &&
+		return isTop(r, contention.ChanReceive, ".takeToken") && r.Waits[0].Turns != nil &&
+			r.Waits[0].Turns.Count > 2 &&
 			r.Waits[0].Cause != nil &&
 			isRoot(r, contention.Sleep, ".convoySleep")
 	})
@@ -179,7 +185,8 @@ func TestHolderWithoutProcessor(t *testing.T) {
 		wg.Go(func() { holdAndYield(&mu, held) })
 		return func() { <-held; plantedLock(&mu) }, func() { stop.Store(true); wg.Wait() }
 	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Root().Kind == contention.Scheduler && r.Processors != nil &&
+		return isTop(r, contention.Mutex, ".plantedLock") &&
+			r.Waits[0].Root().Kind == contention.Scheduler && r.Processors != nil &&
 			r.Processors.Of == 1 &&
 			r.Processors.Used > 0.5
 	})

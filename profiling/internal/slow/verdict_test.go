@@ -18,7 +18,8 @@ func TestVerdictNamesTheNext(t *testing.T) {
 	doze := func(d time.Duration) Wait { return Wait{Kind: contention.Sleep, Count: 1, Total: d} }
 	for want, r := range map[string]Report{
 		"4.00 ms of 10.0 ms waiting for a sync.Mutex. Next: 2.60 ms running.": {
-			Running: 2600 * time.Microsecond, Assist: 1900 * time.Microsecond, Waits: []Wait{lock(4e6), doze(1e6)},
+			Running: 2600 * time.Microsecond, Assist: 1900 * time.Microsecond,
+			Waits: []Wait{lock(4e6), doze(1e6)},
 		},
 		"4.00 ms of 10.0 ms waiting for a sync.Mutex. Next: 3.00 ms sleeping.": {
 			Running: 2e6, Assist: 1e6, Waits: []Wait{lock(4e6), doze(3e6)},
@@ -26,10 +27,12 @@ func TestVerdictNamesTheNext(t *testing.T) {
 		"4.00 ms of 10.0 ms waiting for a sync.Mutex. Next: 3.00 ms waiting for a sync.Mutex.": {
 			Running: 2e6, Assist: 1e6, Waits: []Wait{lock(4e6), lock(3e6)}, // at another line
 		},
-		"3.00 ms of 10.0 ms marking for the garbage collector, in return for what it allocated. Next: 2.90 ms running.": {
+		"3.00 ms of 10.0 ms marking for the garbage collector, in return for what it allocated. Next: " +
+			"2.90 ms running.": {
 			Running: 2900 * time.Microsecond, Assist: 3e6, Waits: []Wait{lock(1e6), doze(1e6)},
 		},
-		"4.00 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows where. Next: 3.50 ms marking for the garbage collector.": {
+		"4.00 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows " +
+			"where. Next: 3.50 ms marking for the garbage collector.": {
 			Running: 4e6, Assist: 3500 * time.Microsecond, Waits: []Wait{lock(2e6)},
 		},
 		"5.95 ms of 10.0 ms are not in the trace. Next: 4.00 ms waiting for a sync.Mutex.": {
@@ -37,7 +40,8 @@ func TestVerdictNamesTheNext(t *testing.T) {
 		},
 		"6.00 ms of 10.0 ms waiting for a sync.Mutex.": {Running: 4e6, Waits: []Wait{lock(6e6)}},
 		"10.0 ms of 10.0 ms are not in the trace.":     {Unknown: took},
-		"4.00 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows where.": {
+		"4.00 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows " +
+			"where.": {
 			Running: 4e6, Unknown: 5e6,
 		},
 	} {
@@ -88,7 +92,8 @@ func TestVerdictOnProcessors(t *testing.T) {
 		{lost(Processors{Of: 2, Wanted: 5, Used: 2, Collector: 1.25}), quiet,
 			"10.0 ms of 10.0 ms runnable, without a processor: the collector had 1.2 of 2."},
 		{lost(Processors{Of: 2, Wanted: 1.2, Used: 0.2}), quiet,
-			"10.0 ms of 10.0 ms runnable, without a processor: the system did not run the thread, as only 0.2 of 2 were in use." +
+			"10.0 ms of 10.0 ms runnable, without a processor: the system did not run the thread, as only " +
+				"0.2 of 2 were in use." +
 				" It was the machine: a processor of the program was free."},
 		{lost(Processors{Of: 2, Wanted: 3, Used: 2}), others,
 			"10.0 ms of 10.0 ms runnable, without a processor: 3.0 goroutines for 2 processors." +
@@ -99,13 +104,19 @@ func TestVerdictOnProcessors(t *testing.T) {
 		{stopped, quiet,
 			"10.0 ms of 10.0 ms runnable, without a processor: the world was stopped." +
 				" The world was stopped for 10.0 ms (GC mark termination)."},
-		{running, quiet, "10.0 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows where."},
-		{running, late, "10.0 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows where." +
+		{running, quiet, "10.0 ms of 10.0 ms running: the operation itself used the processor. A CPU " +
+			"profile shows where."},
+		{running, late, "10.0 ms of 10.0 ms running: the operation itself used the processor. A CPU " +
+			"profile shows where." +
 			" The machine may have held it up: within 1.00 s, a goroutine woke 50.0 ms late."},
-		{held(""), others, "10.0 ms of 10.0 ms waiting for a sync.Mutex; it was held by goroutine 2, which released it at f.go:3 (p.f)" +
-			" and meanwhile was 10.0 ms running. The machine may have held it up: within 1.00 s, other programs had 48 % of the processors."},
-		{held(contention.Sleep), others, "10.0 ms of 10.0 ms waiting for a sync.Mutex; it was held by goroutine 2, which released it at f.go:3 (p.f)" +
-			" and meanwhile was 10.0 ms sleeping."},
+		{held(""), others, "10.0 ms of 10.0 ms waiting for a sync.Mutex; it was held by goroutine 2, " +
+			"which released it at f.go:3 (p.f)" +
+			" and meanwhile was 10.0 ms running. The machine may have held it up: within 1.00 s, other " +
+			"programs had 48 % of the processors."},
+		{held(contention.Sleep), others,
+			"10.0 ms of 10.0 ms waiting for a sync.Mutex; it was held by goroutine 2, which released it " +
+				"at f.go:3 (p.f)" +
+				" and meanwhile was 10.0 ms sleeping."},
 	} {
 		r := c.report
 		r.Seen, r.Took, r.Machine = took, took, c.machine

@@ -73,7 +73,8 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	h.Del("Content-Disposition")
 	h.Set("X-Go-Pprof", "1") // makes "go tool pprof" print the text
-	if f, ok := r.Context().Value(frameKey{}).(Frame); ok && strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if f, ok := r.Context().Value(frameKey{}).(Frame); ok &&
+		strings.Contains(r.Header.Get("Accept"), "text/html") {
 		f.Page, f.Base = http.StatusText(status), Base(r.URL.Path)
 		if Page(w, status, "error.html", f, Data{"Status": f.Page, "Text": err.Error()}) == nil {
 			return

@@ -51,7 +51,8 @@ func TestRunAndTable(t *testing.T) {
 	for _, p := range peers.Peers() {
 		engines += "," + p.Name
 	}
-	_, stderr, code := call(t, "run", "--workload=begin,counter", "--engine="+engines, "--threads=1,2", "--count=1",
+	_, stderr, code := call(t, "run", "--workload=begin,counter", "--engine="+engines,
+		"--threads=1,2", "--count=1",
 		"--duration=2ms", "--warmup=0", "--http=off", "-o", file)
 	require.Zero(t, code, stderr)
 	stdout, stderr, code := call(t, "markdown", file)
@@ -62,12 +63,14 @@ func TestRunAndTable(t *testing.T) {
 		require.Contains(t, stdout, "    "+p.Module+" v", "its version")
 	}
 	require.Contains(t, stdout, "Counter without column: ")
-	require.Contains(t, stdout, "\n    peersbench run --workload=begin,counter ", "the command line can be copied")
+	require.Contains(t, stdout, "\n    peersbench run --workload=begin,counter ",
+		"the command line can be copied")
 	require.NotContains(t, stdout, "mvccbench")
 
 	// The same in a page, in place of what was there before.
 	page := filepath.Join(t.TempDir(), "page.md")
-	const before, after = "text\n\n<!-- make bench-peers -->\n", "<!-- end of make bench-peers -->\n\nmore text\n"
+	const before, after = "text\n\n<!-- make bench-peers -->\n",
+		"<!-- end of make bench-peers -->\n\nmore text\n"
 	require.NoError(t, os.WriteFile(page, []byte(before+"\nan old table\n\n"+after), 0o666))
 	for range 2 { // a second time changes nothing
 		_, stderr, code = call(t, "markdown", "--into", page, file)
@@ -89,7 +92,8 @@ func TestExitCodes(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o666))
 	results := filepath.Join(t.TempDir(), "results")
-	require.NoError(t, os.WriteFile(results, []byte("BenchmarkCounter/engine=stm/threads=1-2 100 5 ns/op\n"), 0o666))
+	require.NoError(t, os.WriteFile(results,
+		[]byte("BenchmarkCounter/engine=stm/threads=1-2 100 5 ns/op\n"), 0o666))
 	for _, c := range []struct {
 		name string
 		args []string
@@ -102,8 +106,10 @@ func TestExitCodes(t *testing.T) {
 		{"table of nothing", []string{"markdown"}, 2, "<file>"},
 		{"table of no file", []string{"markdown", filepath.Join(t.TempDir(), "none")}, 2, "no such file"},
 		{"table of an empty file", []string{"markdown", empty}, 2, "no results"},
-		{"table into no page", []string{"markdown", results, "--into", filepath.Join(t.TempDir(), "none")}, 2, "--into: expected a page"},
-		{"table into another page", []string{"markdown", results, "--into", results}, 2, "there is no line \"<!-- make bench-peers -->\""},
+		{"table into no page", []string{"markdown", results, "--into", filepath.Join(t.TempDir(),
+			"none")}, 2, "--into: expected a page"},
+		{"table into another page", []string{"markdown", results, "--into", results}, 2,
+			"there is no line \"<!-- make bench-peers -->\""},
 		{"unknown engine", []string{"run", "--engine=no-such"}, 2, "badger"},
 		{"lacking", []string{"run", "--engine=column", "--workload=counter"}, 2, "a merge does not say"},
 	} {

@@ -66,5 +66,6 @@ func replaceTable(page, table []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no line %q after the first", bytes.TrimSpace([]byte(tableEnds)))
 	}
-	return bytes.Join([][]byte{before, []byte(tableBegins + "\n"), table, []byte("\n" + tableEnds), after}, nil), nil
+	return bytes.Join([][]byte{before, []byte(tableBegins + "\n"), table, []byte("\n" + tableEnds),
+		after}, nil), nil
 }
