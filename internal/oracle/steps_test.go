@@ -361,7 +361,7 @@ func (p *program) ranged(h *handle, t *table) {
 // rangeOf reads a part of an ordered table.
 func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 	in, down, prefix := span[string]{}, p.choose(2, "down") == 1, ""
-	engine := in.engine()
+	var engine mvcc.Range[string]
 	note := func(in span[string]) {
 		if h != nil && h.isTx {
 			h.hasRead = true
@@ -391,7 +391,11 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 		prefix = p.key()
 		engine = mvcc.Prefix(prefix)
 		in.low = &prefix
-		if end := strings.TrimRight(prefix, "\xff"); end != "" {
+		end := prefix
+		for strings.HasSuffix(end, "\xff") {
+			end = end[:len(end)-1]
+		}
+		if end != "" {
 			end = end[:len(end)-1] + string([]byte{end[len(end)-1] + 1})
 			in.high, in.highOut = &end, true
 		}
