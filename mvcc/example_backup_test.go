@@ -205,8 +205,8 @@ func ExampleLoadOptions() {
 	_, err = other.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{AnyTypes: true})
 	fmt.Println(err)
 	// Output:
-	// mvcc: Load: table "numbers" is a Map[int, mvcc_test.text], and in the backup it is a Map[int,
-	// string]; see LoadOptions.AnyTypes <nil>
+	// mvcc: Load: table "numbers" is a Map[int, mvcc_test.text], and in the backup it is a Map[int, string]; see LoadOptions.AnyTypes
+	// <nil>
 }
 
 // A codec of one's own: that of package encoding/gob, by another name.

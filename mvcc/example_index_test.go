@@ -70,8 +70,7 @@ func ExampleIndexOptions() {
 	_, err := mvcc.NewIndex(users, "by mail", byMail, &mvcc.IndexOptions{Unique: true})
 	fmt.Println(err)
 	// Output:
-	// mvcc: index "by mail" of table "users" is unique: records 2 and 4 have the index key
-	// alan@example.com
+	// mvcc: index "by mail" of table "users" is unique: records 2 and 4 have the index key alan@example.com
 }
 
 func ExampleUniqueError() {
@@ -96,8 +95,7 @@ func ExampleUniqueError() {
 func ExampleUniqueError_Error() {
 	err := &mvcc.UniqueError{Table: "users", Index: "by mail", Key: "a@b.c", Records: [2]any{1, 2}}
 	fmt.Println(err)
-	// Output: mvcc: index "by mail" of table "users" is unique: records 1 and 2 have the index key
-	// a@b.c
+	// Output: mvcc: index "by mail" of table "users" is unique: records 1 and 2 have the index key a@b.c
 }
 
 func ExampleNewOrderedIndex() {

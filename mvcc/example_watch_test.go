@@ -305,8 +305,7 @@ func ExampleDBWatchOptions() {
 func ExampleGapError_Error() {
 	err := &mvcc.GapError{Epoch: 42}
 	fmt.Println(err)
-	// Output: mvcc: Watch: too slow: commits after epoch 42 were missed; take a snapshot, and watch
-	// anew since that
+	// Output: mvcc: Watch: too slow: commits after epoch 42 were missed; take a snapshot, and watch anew since that
 }
 
 func ExampleGapError_Unwrap() {
