@@ -1,6 +1,7 @@
 package profiling
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -30,7 +31,8 @@ type AutoCapture struct {
 	// Above, if positive, has captures taken only when the Percentile of an operation is larger:
 	// of an [Op] that counts, in the last ten to twenty seconds, as the dashboard's table has
 	// it, if there were enough to have one beyond the percentile; or of [Config.Workload], in
-	// the last second, for 50, 90, 99, 99.9 and 99.99.
+	// the last second, for 50, 90, 99, 99.9 and 99.99, where a lower one stands for one that
+	// is not known.
 	Above time.Duration
 
 	// Percentile is which one. The default is 99.
@@ -75,21 +77,21 @@ func (a *autoCaptures) close() {
 }
 
 // slowest returns what an operation took at that percentile of late, of which that was longest.
-func (s *service) slowest(percentile float64) (name string, took time.Duration) {
+func (s *service) slowest(percentile float64) (name string, took time.Duration, less bool) {
 	name, took = s.operations.slowest(percentile)
 	if s.workload == nil {
-		return name, took
+		return name, took, false
 	}
 	w, _ := s.workload.Last()
 	l := w.Latency
-	d := map[float64]time.Duration{
-		50: l.P50, 90: l.P90, 99: l.P99, 99.9: l.P999, 99.99: l.P9999,
-	}[percentile]
-	if d > took {
-		name, took = w.Name, d
-		if name == "" {
-			name = "the workload"
+	for _, known := range []struct {
+		at   float64
+		took time.Duration
+	}{{50, l.P50}, {90, l.P90}, {99, l.P99}, {99.9, l.P999}, {99.99, l.P9999}} {
+		// Of few operations only low percentiles are known; a higher one is not below them.
+		if known.at <= percentile && known.took > took {
+			name, took, less = cmp.Or(w.Name, "the workload"), known.took, known.at < percentile
 		}
 	}
-	return name, took
+	return name, took, less
 }

@@ -56,10 +56,12 @@ func TestCapturesOnSchedule(t *testing.T) {
 // Operations that take long have captures taken, not too often, and the reason is with them.
 func TestCapturesWhenOperationsAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p99 atomic.Int64 // of the workload
+		var p90, p99 atomic.Int64 // of the workload
 		h := profiling.Handler(profiling.Config{
 			Workload: func() profiling.Workload {
-				latency := profiling.Latency{P99: time.Duration(p99.Load())}
+				latency := profiling.Latency{
+					P90: time.Duration(p90.Load()), P99: time.Duration(p99.Load()),
+				}
 				return profiling.Workload{Name: "load", Latency: latency}
 			},
 			Auto: []profiling.AutoCapture{
@@ -91,6 +93,11 @@ func TestCapturesWhenOperationsAreSlow(t *testing.T) {
 		p99.Store(int64(30 * time.Millisecond))
 		pass(3 * time.Second)
 		require.Equal(t, "p99 of load was 30.0 ms, above 20ms", labels(h)[0])
+
+		p99.Store(0) // not known, of so few
+		p90.Store(int64(30 * time.Millisecond))
+		pass(2 * time.Minute)
+		require.Equal(t, "p99 of load was at least 30.0 ms, above 20ms", labels(h)[0])
 	})
 }
 

@@ -82,8 +82,8 @@ type Auto struct {
 	Captures *Captures
 	Rules    []Rule
 	// Slowest returns the operation of which that percentile was the largest of late, "" if
-	// none is known.
-	Slowest func(percentile float64) (op string, took time.Duration)
+	// none is known, and whether it may have been larger than took.
+	Slowest func(percentile float64) (op string, took time.Duration, less bool)
 
 	mu      sync.Mutex
 	problem string // with the captures of the rule that held last, "" if there was none
@@ -132,11 +132,16 @@ func (a *Auto) reason(r Rule) string {
 	if r.Above == 0 {
 		return fmt.Sprintf("every %v", r.Every)
 	}
-	op, took := a.Slowest(r.Percentile)
+	op, took, less := a.Slowest(r.Percentile)
 	if op == "" || took <= r.Above {
 		return ""
 	}
-	return fmt.Sprintf("p%v of %s was %s, above %v", r.Percentile, op, brief.Time(took), r.Above)
+	atLeast := ""
+	if less {
+		atLeast = "at least "
+	}
+	return fmt.Sprintf("p%v of %s was %s%s, above %v",
+		r.Percentile, op, atLeast, brief.Time(took), r.Above)
 }
 
 // take takes and keeps the captures of a rule.
