@@ -128,8 +128,7 @@ check: ## what to run before each commit, in a minute: build, vet, the core's te
 	go test -short $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 # What is too long for every change. .ci/run runs another one of them for each commit.
-NIGHTLY := procs,PROCS=1 procs,PROCS=4 procs,PROCS=16 nolinkname vet-all test-386 \
-	staticcheck,TAGS=nolinkname \
+NIGHTLY := procs,PROCS=1 procs,PROCS=4 procs,PROCS=16 nolinkname vet-all staticcheck-all test-386 \
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly
@@ -223,6 +222,10 @@ vet-all: ## go vet with the other build tag and for 32 bits; compile for another
 staticcheck: ## staticcheck, also with the build tags of TAGS
 	printf '%s\n' 'plain:' $(foreach tag,$(TAGS),'$(tag): -tags=$(tag)') | go run $(STATICCHECK) -matrix ./...
 	scripts/nested.sh go run $(STATICCHECK) ./...
+
+.PHONY: staticcheck-all
+staticcheck-all: ## staticcheck with every build tag
+	$(MAKE) staticcheck TAGS="mvcccheck nolinkname"
 
 .PHONY: vuln
 vuln: ## look for known vulnerabilities in what is compiled
