@@ -180,7 +180,7 @@ bench-peers: ## measure the map beside its peers, in one table; for benchstat: P
 	bin/peersbench markdown $(PEERRESULTS)
 
 .PHONY: bench-beside
-bench-beside: ## measure tables, order and indexes beside the peers, in one table, in four minutes
+bench-beside: ## measure tables, order and indexes beside the peers, in one table, in two minutes
 	mkdir -p bin
 	go -C bench/peers test -run '^$$' -bench Beside -benchtime 100ms . > bin/beside.txt
 	go -C bench/peers run ./cmd/peersbench markdown $(CURDIR)/bin/beside.txt

@@ -153,7 +153,7 @@ func endOf(ctx context.Context) error {
 // attempt runs fn in a transaction once. It returns ok if it committed, an error
 // if there is nothing to try again, and neither, having set c, after a conflict. With more
 // returns (8 for its 2 defers) the compiler no longer puts the deferred calls into its code,
-// and a transaction takes a fifth longer.
+// and a transaction takes a tenth longer.
 func (m *Map[K, V]) attempt(
 	level Level, b *bid, fn func(tx Tx[K, V]) error, c *conflict[K],
 ) (ok bool, err error) {
