@@ -176,7 +176,7 @@ func TestClaimEndsWithCommit(t *testing.T) {
 		tx := Tx[string, int]{st, gen}
 		tx.Set("l", 1)
 		tx.Merge("k", func(int, bool) int { panic("own") })
-		st.claim = claim(m, "k") // as if it had been aborted too often
+		st.rare().claim = claim(m, "k") // as if it had been aborted too often
 		require.PanicsWithValue(t, "own", func() { _ = tx.Commit() })
 		require.False(t, m.favour.Any())
 	})

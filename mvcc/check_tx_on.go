@@ -179,14 +179,17 @@ func (st *txState[K, V]) checkTaken() {
 	if st.txWork == nil {
 		return
 	}
-	if len(st.writes) > 0 || len(st.reads) > 0 || len(st.absent) > 0 || st.hasRead || st.scanned ||
-		st.revoked != 0 || st.dirtied != 0 || st.conflict != (conflict[K]{}) || st.watch != nil ||
-		st.busy || st.byKey != nil ||
-		st.saves != 0 || st.since != 0 || len(st.undo) > 0 || st.after != nil || st.claim != nil ||
-		len(st.marks) > 0 || len(st.ranges) > 0 || len(st.more) > 0 {
+	rest := st.rareWork
+	rare := st.isRare || rest.scanned || rest.looped || rest.revoked != 0 || rest.dirtied != 0 ||
+		rest.saves != 0 || rest.since != 0 || rest.claim != nil || rest.extra.of != nil ||
+		len(rest.undo)+len(rest.marks)+len(rest.after)+len(rest.ranges)+len(rest.pins)+
+			len(rest.inOrder) > 0
+	if len(st.writes) > 0 || len(st.reads) > 0 || len(st.absent) > 0 || st.hasRead || rare ||
+		st.conflict != (conflict[K]{}) || st.watch != nil || st.busy || st.byKey != nil ||
+		st.schema != nil || len(st.more) > 0 {
 		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, "+
-			"read %v, scanned %v, revoked %d",
-			len(st.writes), len(st.reads), len(st.absent), st.hasRead, st.scanned, st.revoked)
+			"read %v, rare %+v",
+			len(st.writes), len(st.reads), len(st.absent), st.hasRead, rest)
 	}
 }
 

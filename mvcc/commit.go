@@ -58,7 +58,7 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	if len(st.more) > 0 {
 		st.enterParts()
 	}
-	if st.total() == 0 {
+	if len(st.writes) == 0 && st.total() == 0 {
 		e = st.epoch()
 		st.finish(gen) // read-only: serializable at its read epoch
 		return e, resultOK
@@ -94,16 +94,44 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	if st.toValidate() {
 		check = checkBit
 	}
-	own := bid{ctx: background}
-	asks := &own
-	if b != nil {
-		asks = b
-	}
 	st.pinNew()
 	for _, p := range st.more {
 		p.pinNew()
 	}
 	e, r = st.try(gen, check, st.epoch())
+	if r == resultAborted {
+		e, r = st.tryAgain(gen, check, b)
+	}
+	if turns && r == resultOK {
+		st.eachHash(m.favour.Note)
+	}
+	if r == resultConflict {
+		*c = st.takeConflict()
+		c.of.conflicts[c.kind].Add(1)
+		if b != nil {
+			st.lose(b, c.hash)
+		}
+	}
+	if r != resultOK { // else it has ended
+		st.end(gen)
+	}
+	st.recycle(gen)
+	return e, r
+}
+
+// tryAgain is try, until the outcome is another one than that somebody has aborted the
+// attempt, as happened to the first one. It makes a claim if that goes on, for b, unless that
+// is nil.
+func (st *txState[K, V]) tryAgain(
+	gen epoch.Gen, check word, b *bid,
+) (e epoch.Epoch, r result) {
+	m := st.m
+	own := bid{ctx: background}
+	asks := &own
+	if b != nil {
+		asks = b
+	}
+	r = resultAborted
 	for attempt := 0; r == resultAborted; attempt++ {
 		// Nobody wrote what we read, so far as we know; somebody just could
 		// not wait. Install again, with versions that are new: the old ones may
@@ -117,7 +145,7 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 			st.dirtied = 0
 			if !asks.wait() {
 				st.bid(asks)
-				st.claim = asks.claim // not the bid: that is to stay on the stack
+				st.rare().claim = asks.claim // not the bid: that is to stay on the stack
 				asks.wait()
 			}
 			if asks.ctx.Err() != nil { // nothing is installed: it may as well end here
@@ -136,20 +164,6 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	if own.claim != nil {
 		own.end()
 	}
-	if turns && r == resultOK {
-		st.eachHash(m.favour.Note)
-	}
-	if r == resultConflict {
-		*c = st.takeConflict()
-		c.of.conflicts[c.kind].Add(1)
-		if b != nil {
-			st.lose(b, c.hash)
-		}
-	}
-	if r != resultOK { // else it has ended
-		st.end(gen)
-	}
-	st.recycle(gen)
 	return e, r
 }
 
@@ -191,21 +205,25 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 	m := st.m
 	hooks.At(hooks.CommitEntries)
 	multi := st.multi()
+	r := resultOK
 	if multi {
 		st.record().Store(uint64(special(kindActive)))
 		st.prepare()
 		for _, p := range st.more {
 			p.prepare()
 		}
+		r = st.installAll(gen)
+		for i := 0; i < len(st.more) && r == resultOK; i++ {
+			r = st.more[i].installAll(gen)
+		}
 	} else {
-		r := st.record()
-		setWord(r, load(r).announced(0, check))
-		st.grows, st.installed = 0, 0
-	}
-
-	r := st.installAll(gen)
-	for i := 0; i < len(st.more) && r == resultOK; i++ {
-		r = st.more[i].installAll(gen)
+		record := &st.writes[0].v.state
+		setWord(record, load(record).announced(0, check))
+		st.grows, st.installed, st.checks = 0, 0, 0
+		if r = st.install(gen, 0); r == resultOK {
+			st.installed = 1
+			hooks.At(hooks.Installed)
+		}
 	}
 	if r != resultOK {
 		st.withdraw()
@@ -238,17 +256,13 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 	}
 	// The reads are over: do not keep the versions that we have just replaced.
 	st.end(gen)
-	st.count()
+	st.countKeys()
 	if multi {
-		st.settleAll(e)
-		for _, p := range st.more {
-			p.settleAll(e)
-		}
-	}
-	hooks.At(hooks.Finalized)
-	st.tidy()
-	for _, p := range st.more {
-		p.tidy()
+		st.finalize(e)
+	} else {
+		hooks.At(hooks.Finalized)
+		w := &st.writes[0]
+		m.installed(w.at, w.hash, w.v)
 	}
 	if m.gc.Due(e) {
 		m.gc.RefreshPast(e, 0)
@@ -272,7 +286,7 @@ func (st *txState[K, V]) multi() bool {
 
 // prepare makes the versions those of the slot's record, and sorts them.
 func (st *txState[K, V]) prepare() {
-	st.grows, st.installed = 0, 0
+	st.grows, st.installed, st.checks = 0, 0, 0
 	st.order()
 	says := indirect(st.slot.Number())
 	for i := range st.writes {
@@ -294,6 +308,23 @@ func (st *txState[K, V]) installAll(gen epoch.Gen) result {
 		hooks.At(hooks.Installed)
 	}
 	return resultOK
+}
+
+// finalize does what is left to be done when the transaction has committed at e, by the
+// record of the slot.
+func (st *txState[K, V]) finalize(e epoch.Epoch) {
+	// The epoch counts one version.
+	st.slot.AddInstalled(uint64(st.total() - 1))
+	st.settleAll(e)
+	for _, p := range st.more {
+		p.countKeys()
+		p.settleAll(e)
+	}
+	hooks.At(hooks.Finalized)
+	st.tidy()
+	for _, p := range st.more {
+		p.tidy()
+	}
 }
 
 // settleAll puts the outcome, committed at e, into all versions.
@@ -323,18 +354,7 @@ func (v *version[K, V]) settle(outcome word) {
 	}
 }
 
-// count counts what the commit has changed that its epoch does not show: versions
-// beyond the first, and keys.
-func (st *txState[K, V]) count() {
-	if n := st.total(); n > 1 {
-		st.slot.AddInstalled(uint64(n - 1))
-	}
-	st.countKeys()
-	for _, p := range st.more {
-		p.countKeys()
-	}
-}
-
+// countKeys counts by how much the commit has made the number of keys grow.
 func (st *txState[K, V]) countKeys() {
 	if st.grows != 0 {
 		st.m.counters.keys.Add(int64(st.grows))
@@ -391,7 +411,7 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 			if advance(record, w, w.at(w.epoch())) {
 				return w.epoch(), resultOK
 			}
-			st.revoked++
+			st.rare().revoked++
 		}
 	}
 }

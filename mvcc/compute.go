@@ -206,7 +206,8 @@ func (tx Tx[K, V]) clear() {
 		}
 	}
 	st.enter()
-	st.hasRead, st.scanned = true, true
+	st.hasRead = true
+	st.rare().scanned = true
 	st.m.index.scan(func(p place[K, V], head *version[K, V]) bool {
 		if _, ok := st.m.visible(head, at).present(); ok {
 			st.append(tombstoneOf[K, V](head.key), st.m.index.hash.sum(head.key), p)

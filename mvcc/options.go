@@ -192,7 +192,14 @@ type TxOptions struct {
 }
 
 func (o *TxOptions) level(def Level) Level {
-	if o == nil || o.Isolation == LevelDefault {
+	if o == nil { // alone, so that this is inlined
+		return def
+	}
+	return o.ownLevel(def)
+}
+
+func (o *TxOptions) ownLevel(def Level) Level {
+	if o.Isolation == LevelDefault {
 		return def
 	}
 	if o.Isolation > LevelSnapshot {
@@ -203,7 +210,14 @@ func (o *TxOptions) level(def Level) Level {
 }
 
 func (o *TxOptions) attempts() int {
-	if o == nil || o.MaxAttempts == 0 {
+	if o == nil {
+		return DefaultMaxAttempts
+	}
+	return o.ownAttempts()
+}
+
+func (o *TxOptions) ownAttempts() int {
+	if o.MaxAttempts == 0 {
 		return DefaultMaxAttempts
 	}
 	if o.MaxAttempts < 0 {

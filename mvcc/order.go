@@ -230,12 +230,15 @@ func (m *Map[K, V]) pinned(key K, h uint64, cond condition[K, V], base *version[
 }
 
 // pinNew pins the keys that the transaction is to insert, in an ordered map: before
-// anything is installed, since it may take its time.
+// anything is installed, since it may take its time. They are unpinned in forget.
 func (st *txState[K, V]) pinNew() {
-	m := st.m
-	if m.order == nil {
-		return
+	if st.m.order != nil {
+		st.pinInserts()
 	}
+}
+
+func (st *txState[K, V]) pinInserts() {
+	m := st.m
 	var keys []K
 	for i := range st.writes {
 		w := &st.writes[i]
@@ -245,23 +248,17 @@ func (st *txState[K, V]) pinNew() {
 	}
 	slices.SortFunc(keys, m.order.compare)
 	m.order.pin(keys)
-	st.pins = keys
+	st.rare().pins = keys
 }
 
 // pinOne is pinNew for a key that has turned out to have no slot.
 func (st *txState[K, V]) pinOne(key K) {
 	if _, there := slices.BinarySearchFunc(st.pins, key, st.m.order.compare); !there {
 		st.m.order.pin([]K{key})
-		st.pins = append(st.pins, key)
+		rare := st.rare()
+		rare.pins = append(rare.pins, key)
 		slices.SortFunc(st.pins, st.m.order.compare)
 	}
-}
-
-// unpinAll undoes both.
-func (st *txState[K, V]) unpinAll() {
-	keys := st.pins
-	st.pins = nil
-	st.m.unpin(keys...)
 }
 
 // rangeBatch is up to how many keys of a range are looked up together: see scanBatch.

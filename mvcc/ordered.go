@@ -115,7 +115,8 @@ func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 		tx.check()
 		l := txLoop[K, V]{tx: tx, r: r, down: down, at: tx.st.epoch(), noted: -1, yield: yield}
 		tx.st.enter()
-		tx.st.hasRead, tx.st.looped = true, true
+		tx.st.hasRead = true
+		tx.st.rare().looped = true
 		l.own = tx.st.ownWrites(&r, down)
 		tx.st.leave()
 		all := tx.st.m.scanRange(&r, down, l.visit)
@@ -225,7 +226,8 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 		st.ranges[last] = part
 	default:
 		l.noted = last + 1
-		st.ranges = append(st.ranges, part)
+		rare := st.rare()
+		rare.ranges = append(rare.ranges, part)
 	}
 	st.leave()
 }
@@ -261,14 +263,15 @@ func (st *txState[K, V]) sortWrites(compare func(a, b K) int) {
 		slices.SortFunc(all, func(a, b int32) int {
 			return compare(st.writes[a].v.key, st.writes[b].v.key)
 		})
-		st.inOrder = all
+		st.rare().inOrder = all
 		return
 	}
 	for i := len(all); i < len(st.writes); i++ {
 		at := sort.Search(i, func(j int) bool {
 			return compare(st.writes[st.inOrder[j]].v.key, st.writes[i].v.key) > 0
 		})
-		st.inOrder = slices.Insert(st.inOrder, at, int32(i))
+		rare := st.rare()
+		rare.inOrder = slices.Insert(rare.inOrder, at, int32(i))
 	}
 }
 

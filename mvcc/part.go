@@ -101,9 +101,10 @@ func (st *txState[K, V]) join() {
 	up.enter()
 	st.txWork = work
 	st.checkTaken()
-	st.level, st.since = up.level, up.since
-	for range up.marks {
-		st.marks = append(st.marks, mark{})
+	st.level = up.level
+	if len(up.marks) > 0 {
+		rare := st.rare()
+		rare.since, rare.marks = up.since, make([]mark, len(up.marks))
 	}
 	up.more = append(up.more, st)
 	up.leave()
@@ -172,7 +173,7 @@ func (st *txState[K, V]) enterParts() {
 
 // toValidate reports whether the commit has to validate what was read, in any map.
 func (st *txState[K, V]) toValidate() bool {
-	check := st.toValidateHere()
+	check := st.validates() && !st.written()
 	for _, p := range st.more {
 		check = p.toValidateHere() || check
 	}

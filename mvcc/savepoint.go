@@ -27,7 +27,7 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 	}
 	st.enter()
 	outer, after := st.since, len(st.after)
-	st.saves++
+	st.rare().saves++
 	st.beginSavepoint(st.saves)
 	st.leave()
 	keep := false
@@ -54,7 +54,8 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 // save notes write i, which is about to be changed, for the innermost savepoint.
 func (st *txState[K, V]) save(i int) {
 	if w := &st.writes[i]; w.saved < st.since {
-		st.undo = append(st.undo, undone[K, V]{i, *w})
+		rare := st.rare()
+		rare.undo = append(rare.undo, undone[K, V]{i, *w})
 		w.saved = st.since
 	}
 }
@@ -68,8 +69,9 @@ type mark struct {
 
 // beginSavepoint makes number the innermost savepoint that is open, for all maps.
 func (st *txState[K, V]) beginSavepoint(number uint32) {
-	st.since = number
-	st.marks = append(st.marks, mark{len(st.writes), len(st.undo), st.extra.share()})
+	rare := st.rare()
+	rare.since = number
+	rare.marks = append(rare.marks, mark{len(st.writes), len(st.undo), rare.extra.share()})
 	for _, p := range st.more {
 		p.beginSavepoint(number)
 	}

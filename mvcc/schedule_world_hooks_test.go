@@ -156,11 +156,11 @@ func (w *world) begin(
 	}
 	if w.db == nil {
 		tx := w.of[0].Begin(opts)
-		tx.st.revoked = revoked
+		tx.st.rare().revoked = revoked
 		return func(int) Tx[string, int] { return tx }, tx.Commit
 	}
 	tx := w.db.Begin(opts)
-	tx.tx.st.revoked = revoked
+	tx.tx.st.rare().revoked = revoked
 	return func(key int) Tx[string, int] { return w.of[key].In(tx) }, tx.Commit
 }
 

@@ -176,7 +176,7 @@ func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 	case !ok:
 		owners.Set(index, key)
 	case owner != key:
-		tx.tx.st.extra.add(extraKey{ix, index}, key)
+		tx.tx.st.rare().extra.add(extraKey{ix, index}, key)
 	}
 }
 
@@ -186,7 +186,7 @@ func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 		ix.entries.inside(tx).Delete(ix.entry(index, key))
 		return
 	}
-	extra, at, owners := &tx.tx.st.extra, extraKey{ix, index}, ix.unique.inside(tx)
+	extra, at, owners := &tx.tx.st.rare().extra, extraKey{ix, index}, ix.unique.inside(tx)
 	if extra.remove(at, key) {
 		return
 	}

@@ -33,9 +33,6 @@ type txState[K comparable, V any] struct {
 // the transaction, which may write at the level.
 func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen epoch.Gen) {
 	st, gen = m.open(epoch.MayWrite)
-	if st.txWork == nil {
-		st.txWork = newWork[K, V]()
-	}
 	st.level = level
 	return st, gen
 }
@@ -45,6 +42,9 @@ func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
 	for {
 		st, gen = m.take()
 		if m.slots.Begin(st.slot, writer) != 0 {
+			if writer != 0 && st.txWork == nil {
+				st.txWork = newWork[K, V]()
+			}
 			return st, gen
 		}
 		m.give(st, gen)
@@ -54,7 +54,12 @@ func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
 // take takes an idle state, or makes one. It returns the generation of the transaction
 // that begins in it next: now, because that may be evicted before Begin returns.
 func (m *Map[K, V]) take() (st *txState[K, V], gen epoch.Gen) {
-	if st = m.idle(); st == nil {
+	if hooks.Enabled && hooks.Scheduled() {
+		st = m.scheduledIdle()
+	} else {
+		st = m.pool.Get()
+	}
+	if st == nil {
 		st = m.newState()
 	}
 	st.checkTaken()
@@ -82,16 +87,8 @@ func (st *txState[K, V]) enter() {
 
 func (st *txState[K, V]) leave() { st.busy = false }
 
-// idle takes an idle state out of the pool, or returns nil.
-func (m *Map[K, V]) idle() *txState[K, V] {
-	if hooks.Scheduled() {
-		return m.scheduledIdle()
-	}
-	return m.pool.Get()
-}
-
-// scheduledIdle is idle for a goroutine that is scheduled, which has idle states of several
-// maps.
+// scheduledIdle returns an idle state for a goroutine that is scheduled, which has those of
+// several maps, or nil.
 func (m *Map[K, V]) scheduledIdle() (st *txState[K, V]) {
 	var others []any
 	for x := hooks.Take(); x != nil; x = hooks.Take() {
@@ -118,7 +115,7 @@ func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
 		st.parts.Store(nil)
 	}
 	st.checkGiven()
-	if hooks.Scheduled() {
+	if hooks.Enabled && hooks.Scheduled() {
 		hooks.Give(st)
 		return
 	}

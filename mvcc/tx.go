@@ -117,7 +117,9 @@ func (tx Tx[K, V]) Set(key K, value V) {
 		tx.put(s, key, value, true)
 		return
 	}
-	tx.st.store(key, value, true)
+	tx.st.enter()
+	tx.st.put(key, value, 0)
+	tx.st.leave()
 }
 
 // Delete deletes key. It is a write like Set, and no read; if key is absent, Delete makes sure
@@ -150,7 +152,8 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		m := st.m
 		at := st.epoch()
 		st.enter()
-		st.hasRead, st.scanned, st.looped = true, true, true
+		st.hasRead = true
+		st.rare().scanned, st.looped = true, true
 		// From here on put makes new versions: what the loop writes does not
 		// change what it is still to visit.
 		mine := make([]write[K, V], len(st.writes))
@@ -226,7 +229,8 @@ func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
 		return
 	}
 	tx.st.enter()
-	tx.st.after = append(tx.st.after, f)
+	rare := tx.st.rare()
+	rare.after = append(rare.after, f)
 	tx.st.leave()
 }
 
@@ -259,9 +263,11 @@ func (tx Tx[K, V]) Commit() error {
 		tx.st.finish(tx.gen) // if it was evicted
 		return err
 	}
-	if err := tx.notUnique(); err != nil {
-		tx.Rollback()
-		return err
+	if len(tx.st.extra.of) > 0 {
+		if err := tx.notUnique(); err != nil {
+			tx.Rollback()
+			return err
+		}
 	}
 	tx.st.enter() // until the state is used again
 	after := tx.st.after

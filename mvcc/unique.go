@@ -21,7 +21,7 @@ type extraKey struct{ ix, key any }
 
 // share returns the map as it is, which will not be changed any more.
 func (x *extras) share() map[extraKey][]any {
-	x.shared = true
+	x.shared = x.of != nil
 	return x.of
 }
 
@@ -76,11 +76,8 @@ func (e *UniqueError) Error() string {
 }
 
 // notUnique returns a *UniqueError if the transaction must not commit: of the first index by
-// name, and the first index key as it is printed.
+// name, and the first index key as it is printed. There is one at least.
 func (tx Tx[K, V]) notUnique() error {
-	if len(tx.st.extra.of) == 0 {
-		return nil
-	}
 	type unique interface {
 		named() string
 		notUnique(tx DBTx, key, record any) error

@@ -173,8 +173,10 @@ func (m *Map[K, V]) attempt(
 	if st.gen() != tx.gen {
 		return false, st.over(tx.gen)
 	}
-	if err = tx.notUnique(); err != nil {
-		return false, err
+	if len(st.extra.of) > 0 {
+		if err = tx.notUnique(); err != nil {
+			return false, err
+		}
 	}
 	ended := epoch.Epoch(0)
 	if b.suspects { // it is the clock, which others write all the time

@@ -346,7 +346,7 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		var err error
 		w := stage.actor("validator", func() {
 			tx = m.Begin(nil)
-			tx.st.revoked = maxRevocations // so it watches
+			tx.st.rare().revoked = maxRevocations // so it watches
 			for i := range n + 1 {
 				tx.Get(i)
 			}

@@ -145,7 +145,7 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 			if e := w.epoch(); e > c && watches.dirty.Load() != 0 {
 				// Who marks need not commit. If that goes on, it is installed
 				// again, with a claim on what it has read: they give way then.
-				if st.dirtied++; st.dirtied >= maxDirty && advance(st.record(), w, w.aborted()) {
+				if st.rare().dirtied++; st.dirtied >= maxDirty && advance(st.record(), w, w.aborted()) {
 					m.counters.wasted.Add(1)
 				}
 				return 0, resultAborted

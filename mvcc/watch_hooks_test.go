@@ -28,7 +28,7 @@ func watching(s *stage, m *Map[string, int], key string, reads ...string) *watch
 	h := new(watcher)
 	h.actor = s.actor("watcher", func() {
 		h.tx = m.Begin(nil)
-		h.tx.st.revoked = maxRevocations
+		h.tx.st.rare().revoked = maxRevocations
 		for _, k := range reads {
 			h.tx.Get(k)
 		}
@@ -383,7 +383,7 @@ func TestRevokedBesideClaim(t *testing.T) {
 	h := watching(newStage(t), m, "y", "x")
 	require.False(t, m.favour.Any())
 	h.to(hooks.Announced) // past giving way
-	h.tx.st.revoked = 0
+	h.tx.st.rare().revoked = 0
 	claim := m.favour.Enter(favour.All(), 1<<40)
 	validations := 0
 	for {

@@ -86,7 +86,7 @@ func TestStateForgets(t *testing.T) {
 			for i := range writes {
 				tx.Set(i, i)
 			}
-			st.revoked = maxRevocations
+			st.rare().revoked = maxRevocations
 			end(tx)
 			require.Empty(t, st.reads)
 			require.Empty(t, st.absent)

@@ -8,12 +8,38 @@ import (
 
 // A txWork is what a transaction has read and is to write.
 type txWork[K comparable, V any] struct {
-	// more are the parts that the transaction uses beside.
-	more []part
-
 	level   Level
 	busy    bool // a method is under way, see enter
 	hasRead bool // a read of the map, not of an own write
+	isRare  bool // see rare
+
+	reads  []readRecord[K, V]
+	absent []absence[K] // keys read of which there was no version
+	// From this many reads, or keys that were absent, on they are looked through
+	// for what is there twice, see compact.
+	full, fullAbsent int
+	writes           []write[K, V]
+	// byKey finds an own write by its key, once there are more than
+	// linearWrites of them.
+	byKey  map[K]int
+	schema *schema[K, V] // of the map, when the first write was made
+	// more are the parts that the transaction uses beside.
+	more []part
+
+	// Of the attempt to commit that is under way: by how much it makes the number of keys
+	// grow, how many writes are installed, how many looks validation has taken, what
+	// validates it if it is pushed, and why that failed.
+	grows     int
+	installed int
+	checks    int
+	watch     *watch
+	conflict  conflict[K]
+
+	rareWork[K, V]
+}
+
+// A rareWork is the part of a txWork that few transactions use: it is written through rare.
+type rareWork[K comparable, V any] struct {
 	scanned bool // all keys were read
 	looped  bool // a loop may be under way over what was written
 	revoked int  // how many epochs readers took away from the commit under way
@@ -26,30 +52,18 @@ type txWork[K comparable, V any] struct {
 	after []func(commitEpoch uint64)
 	claim *favour.Claim // that the commit under way has made, or nil
 
-	reads  []readRecord[K, V]
-	absent []absence[K] // keys read of which there was no version
-	ranges []Range[K]   // of which all keys were read
-	pins   []K          // keys pinned in the order, sorted
-	// From this many reads, or keys that were absent, on they are looked through
-	// for what is there twice, see compact.
-	full, fullAbsent int
-	writes           []write[K, V]
-	// byKey finds an own write by its key, once there are more than
-	// linearWrites of them.
-	byKey map[K]int
+	ranges []Range[K] // of which all keys were read
+	pins   []K        // keys pinned in the order, sorted
 	// inOrder has the numbers of the first so many writes in the order of their keys, from a loop
 	// over a range on.
 	inOrder []int32
-	// watch is what validates the commit under way if it is pushed, conflict why that
-	// failed, and grows by how much it makes the number of keys grow.
-	watch     *watch
-	conflict  conflict[K]
-	grows     int
-	installed int // how many of the writes
-	checks    int // how many looks validation has taken
+	extra   extras
+}
 
-	schema *schema[K, V] // of the map, when the first write was made
-	extra  extras
+// rare returns what is to be written of it, and notes that it has to be forgotten.
+func (st *txState[K, V]) rare() *rareWork[K, V] {
+	st.isRare = true
+	return &st.rareWork
 }
 
 // A readRecord says that seen, which may be a tombstone, was the version of its key, found
@@ -251,59 +265,51 @@ func repeated[T comparable](seen map[T]struct{}, x T) bool {
 
 // forget is recycle for one map.
 func (st *txState[K, V]) forget() {
-	if len(st.writes) > fewRecords {
-		st.writes, st.byKey = emptied(st.writes), nil
+	w := st.txWork
+	if len(w.writes) > fewRecords {
+		w.writes, w.byKey = emptied(w.writes), nil
 	} else {
-		for i := range st.writes {
-			w := &st.writes[i]
-			w.v, w.at.b, w.read, w.saved = nil, nil, 0, 0
-			if w.merge != nil {
-				w.merge = nil
+		for i := range w.writes {
+			r := &w.writes[i]
+			r.v, r.at.b, r.read, r.saved = nil, nil, 0, 0
+			if r.merge != nil {
+				r.merge = nil
 			}
 		}
-		st.writes = st.writes[:0]
+		w.writes = w.writes[:0]
 	}
-	if st.hasRead {
-		st.hasRead, st.scanned, st.looped = false, false, false
-		if len(st.ranges) > 0 {
-			st.ranges = emptied(st.ranges)
-		}
-		if len(st.inOrder) > 0 {
-			st.inOrder = emptied(st.inOrder)
-		}
-		if len(st.reads) > fewRecords {
-			st.reads = emptied(st.reads)
+	if w.hasRead {
+		w.hasRead = false
+		if len(w.reads) > fewRecords {
+			w.reads = emptied(w.reads)
 		} else {
-			for i := range st.reads {
-				r := &st.reads[i]
+			for i := range w.reads {
+				r := &w.reads[i]
 				r.seen, r.at.b = nil, nil
 			}
-			st.reads = st.reads[:0]
+			w.reads = w.reads[:0]
 		}
-		if len(st.absent) > 0 {
-			st.absent = emptied(st.absent)
+		if len(w.absent) > 0 {
+			w.absent = emptied(w.absent)
 		}
-		st.full, st.fullAbsent = compactReads, compactReads
+		w.full, w.fullAbsent = compactReads, compactReads
 	}
-	st.revoked, st.dirtied, st.installed, st.checks = 0, 0, 0, 0
-	st.busy = false
-	if st.saves|st.since != 0 || st.undo != nil || st.marks != nil {
-		st.saves, st.since, st.undo, st.marks = 0, 0, nil, nil
+	w.busy = false
+	if w.schema != nil {
+		w.schema = nil
 	}
-	if st.after != nil {
-		st.after = nil
+	if w.isRare {
+		st.forgetRare()
 	}
-	if st.claim != nil {
-		st.claim = nil
-	}
-	if st.schema != nil {
-		st.schema = nil
-	}
-	if st.extra.of != nil {
-		st.extra = extras{}
-	}
-	if st.pins != nil {
-		st.unpinAll()
+}
+
+// forgetRare is forget for what few transactions use.
+func (st *txState[K, V]) forgetRare() {
+	pins := st.pins
+	st.rareWork = rareWork[K, V]{ranges: emptied(st.ranges), inOrder: emptied(st.inOrder)}
+	st.isRare = false
+	if pins != nil {
+		st.m.unpin(pins...)
 	}
 }
 
