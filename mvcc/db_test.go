@@ -260,7 +260,13 @@ func TestDBTables(t *testing.T) {
 	require.Zero(t, source().Keys)
 	s.orders.Store(1, "x")
 	require.Equal(t, 1, source().Keys)
+	require.True(t, source().OfTable())
+	require.False(t, s.db.Stats().OfTable())
+	for _, f := range Figures() {
+		require.True(t, f.Table || f.Of(source()) == 0, f.Field)
+	}
 	s.orders.Close()
+	require.False(t, source().OfTable())
 	require.Zero(t, source())
 
 	// Idle states keep no table.

@@ -16,6 +16,7 @@ type Figure struct {
 	Help    string // a sentence or two that say what it is
 	Unit    string // "s", "B", or "" for a number of something
 	Counter bool   // it grows, and Sub subtracts it; otherwise it is a gauge
+	Table   bool   // a table of a [DB] has it as well, see [Map.Stats]
 
 	// Metric is the name for Prometheus, which "mvccmap_" precedes. Figures of one metric
 	// differ in Value, the value of its label Label. A sum of other figures has none, as
@@ -24,6 +25,10 @@ type Figure struct {
 
 	index int // of the field
 }
+
+// tableFigures are the fields that the statistics of a table have.
+var tableFigures = []string{"Epoch", "Keys", "Entries", "Bytes",
+	"Conflicts", "ReadConflicts", "ScanConflicts", "WriteConflicts"}
 
 // Figures describes the fields of [Stats], in their order: for what shows or exports
 // statistics, and has to know the fields of later versions as well.
@@ -48,6 +53,7 @@ var figures = sync.OnceValue(func() (list []Figure) {
 		if f.Help == "" {
 			f.Help = list[len(list)-1].Help
 		}
+		f.Table = slices.Contains(tableFigures, f.Field)
 		f.Name, f.index = strings.TrimSuffix(field.Tag.Get("json"), "_ns"), field.Index[0]
 		list = append(list, f)
 	}

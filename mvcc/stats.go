@@ -239,6 +239,10 @@ func (m *Map[K, V]) Stats() Stats {
 	return s
 }
 
+// OfTable reports whether these are the statistics of a table of a [DB], in which most figures
+// are zero: see [Map.Stats], and [Figure] for those that are not.
+func (s Stats) OfTable() bool { return s.Epoch != 0 && s.MinVisible == 0 }
+
 // Stats returns the present statistics of all tables together, see [Map.Stats].
 func (db *DB) Stats() Stats { return db.base().shared.stats() }
 

@@ -64,6 +64,24 @@ func (a liveAnswer) column(t *testing.T, name string) []*float64 {
 	return nil
 }
 
+// A table has a few charts of its own.
+func TestChartsOfATable(t *testing.T) {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	stock := mvcc.NewTable[int, int](db, "stock", nil)
+	stock.Store(1, 1)
+	h := profiling.Handler(profiling.Config{Maps: db.Sources("shop")})
+	defer h.Close()
+	charts := map[string][]string{}
+	for _, g := range live(t, h, "").Groups {
+		for _, c := range g.Charts {
+			charts[g.Title] = append(charts[g.Title], c.Title)
+		}
+	}
+	require.Equal(t, []string{"Keys", "Memory of the table", "Conflicts"}, charts["Table shop/stock"])
+	require.Contains(t, charts["Map shop"], "Live versions")
+}
+
 func TestLiveHistoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ops atomic.Uint64

@@ -7,7 +7,8 @@
 //	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil))
 //
 // The metrics of maps are those of [mvcc.Figures]. They are named mvccmap_..., and have the
-// name of the map as label "map". Operations are a histogram, operation_duration_seconds, and a
+// name of the map as label "map". A table of a [mvcc.DB] has those few that are its own.
+// Operations are a histogram, operation_duration_seconds, and a
 // counter, operation_errors_total, with label "operation". A dashboard for Grafana that shows
 // both is in dashboard.json beside this file.
 package prom
@@ -72,7 +73,7 @@ func (e *exporter) writeMaps(t *text) {
 		}
 		t.head("mvccmap_"+f.Metric, kind, f.Help)
 		for _, name := range e.names {
-			if s, ok := stats[name]; ok {
+			if s, ok := stats[name]; ok && (f.Table || !s.OfTable()) {
 				t.value("mvccmap_"+f.Metric, f.Of(s), "map", name, f.Label, f.Value)
 			}
 		}

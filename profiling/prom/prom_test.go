@@ -143,10 +143,30 @@ mvccmap_conflicts_total{map="accounts",kind="write"} 0
 	}
 }
 
+// A table has the metrics that are its own, and no zeros in place of the others.
+func TestValuesOfATable(t *testing.T) {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	stock := mvcc.NewTable[int, int](db, "stock", nil)
+	stock.Store(1, 1)
+	values := parse(t, ask(t, Handler(db.Sources("shop"), nil)))
+	require.EqualValues(t, 1, values[`mvccmap_commits_total{map="shop"}`])
+	of := map[string]bool{}
+	for name := range values {
+		if metric, ok := strings.CutSuffix(name, `{map="shop/stock"}`); ok {
+			of[metric] = true
+		}
+	}
+	require.Equal(t, map[string]bool{"mvccmap_epoch": true, "mvccmap_keys": true,
+		"mvccmap_entries": true, "mvccmap_size_bytes": true}, of)
+	require.EqualValues(t, 1, values[`mvccmap_keys{map="shop/stock"}`])
+	require.Contains(t, values, `mvccmap_conflicts_total{map="shop/stock",kind="read"}`)
+}
+
 // The counter of commits does not fall while there is one map, and begins anew
 // with another.
 func TestCommitsDoNotFall(t *testing.T) {
-	var s mvcc.Stats
+	s := mvcc.Stats{MinVisible: 1}
 	h := Handler(map[string]func() mvcc.Stats{"m": func() mvcc.Stats { return s }}, nil)
 	const absent = -1
 	for _, step := range []struct {

@@ -264,7 +264,7 @@ func (s *Captures) counters(before, after []mvcc.Stats) []contention.Counter {
 	var list []contention.Counter
 	for i, now := range after {
 		for _, f := range mvcc.Figures() {
-			if !slices.Contains(waitCounters, f.Field) {
+			if !slices.Contains(waitCounters, f.Field) || now.OfTable() && !f.Table {
 				continue
 			}
 			n := f.Of(now)

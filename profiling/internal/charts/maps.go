@@ -8,11 +8,15 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Map returns the charts of a map. They only choose what is drawn together: unit, and
+// Map returns the charts of a map, or those of a table of a [mvcc.DB], which has few of the
+// figures. They only choose what is drawn together: unit, and
 // whether it is a figure that grows, follow from its description in [mvcc.Figures].
 // Counters that no chart chooses are in the last one.
 func Map(name string, stats func() mvcc.Stats) Group {
 	m := mapCharts{source: &Source[mvcc.Stats]{Read: stats}, drawn: map[string]bool{}}
+	if stats().OfTable() {
+		return Group{Title: "Table " + name, Charts: m.table(), Source: m.source}
+	}
 	title := "Map"
 	if name != "" {
 		title += " " + name
@@ -78,6 +82,20 @@ func Map(name string, stats func() mvcc.Stats) Group {
 	}
 	list = append(list, m.chart("Other counters", "what no other chart has", FromZero, others...))
 	return Group{Title: title, Charts: list, Source: m.source}
+}
+
+// table returns the charts of a table.
+func (m mapCharts) table() []Chart {
+	return []Chart{
+		m.chart("Keys", "entries of the index, and keys with a value",
+			FromZero, "entries", "Entries", "keys", "Keys"),
+		m.chart("Memory of the table",
+			"index and newest versions, estimated, without what keys and values point to",
+			FromZero, "table", "Bytes"),
+		m.chart("Conflicts", "commits that failed because of a key of this table", FromZero,
+			"a read changed", "ReadConflicts", "a scan changed", "ScanConflicts",
+			"a write came first", "WriteConflicts"),
+	}
 }
 
 // mapCharts makes charts of figures.
