@@ -29,7 +29,7 @@ func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan 
 	s.check()
 	s.st.m.checkOrdered()
 	return s.alert(ctx,
-		func(c Change[K, V]) bool { return keys.has(s.st.m.order.compare, c.Key) },
+		func(c Change[K, V]) bool { return keys.has(s.st.m.order.comparing(), c.Key) },
 		func(s Snapshot[K, V]) iter.Seq2[K, V] { return s.Ascend(keys) })
 }
 

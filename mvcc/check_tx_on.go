@@ -126,7 +126,7 @@ func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
 		st.index.peekAll(func(h *version[K, V]) { st.checkUnchanged(h, at, e) })
 	}
 	for i := range st.ranges {
-		r, compare := &st.ranges[i], st.m.order.compare
+		r, compare := &st.ranges[i], st.m.order.comparing()
 		st.index.peekAll(func(h *version[K, V]) {
 			if r.has(compare, h.key) {
 				st.checkUnchanged(h, at, e)

@@ -1,9 +1,6 @@
 package mvcc
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
@@ -499,7 +496,5 @@ func (st *txState[K, V]) order() {
 		}
 		return
 	}
-	slices.SortFunc(st.writes, func(a, b write[K, V]) int {
-		return cmp.Compare(a.hash, b.hash)
-	})
+	sortBy(st.writes, func(w *write[K, V]) uint64 { return w.hash })
 }

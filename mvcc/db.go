@@ -97,7 +97,7 @@ func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map
 
 // addTable makes a table, for an index if it is inner.
 func addTable[K comparable, V any](
-	db *DB, name string, opts *TableOptions, by *order[K], inner bool,
+	db *DB, name string, opts *TableOptions, by order[K], inner bool,
 ) *Map[K, V] {
 	shared, o := db.base().shared, db.opts
 	if opts != nil && opts.Capacity != 0 {

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"cmp"
 	"runtime"
 	"slices"
 	stdatomic "sync/atomic"
@@ -219,9 +218,7 @@ func (f *feed[K, V]) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 	if len(f.fresh) == 0 {
 		return list
 	}
-	slices.SortFunc(f.fresh, func(a, b dated[Change[K, V]]) int {
-		return cmp.Compare(a.epoch, b.epoch)
-	})
+	sortBy(f.fresh, func(one *dated[Change[K, V]]) uint64 { return uint64(one.epoch) })
 	changes, commits := make([]Change[K, V], len(f.fresh)), 0
 	for i, one := range f.fresh {
 		changes[i] = one.change

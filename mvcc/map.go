@@ -63,7 +63,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 	return newAlone[K, V](opts, nil)
 }
 
-func newAlone[K comparable, V any](opts *Options, by *order[K]) *Map[K, V] {
+func newAlone[K comparable, V any](opts *Options, by order[K]) *Map[K, V] {
 	o := opts.withDefaults()
 	s := newShared(&o)
 	m := makeMap(s, &o, "", newIndex[K, V](o.Capacity), by)
@@ -73,7 +73,7 @@ func newAlone[K comparable, V any](opts *Options, by *order[K]) *Map[K, V] {
 
 // makeMap returns a map that is a member of s. x is nil for one that has no keys.
 func makeMap[K comparable, V any](
-	s *shared, o *Options, name string, x *index[K, V], by *order[K],
+	s *shared, o *Options, name string, x *index[K, V], by order[K],
 ) *Map[K, V] {
 	c := &core[K, V]{
 		index:    x,

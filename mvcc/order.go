@@ -13,7 +13,30 @@ import (
 )
 
 // An order has the keys of an ordered map in their order, and nothing else: what they say
-// is found in the index. The order is a B-tree that is copied as far as it is written
+// is found in the index. It is an interface so that the B-tree is not compiled for maps that
+// are made without an order. See treeOrder for what is promised.
+type order[K comparable] interface {
+	// comparing returns the function that compares two keys.
+	comparing() func(a, b K) int
+	// pin adds keys, which have no slot, and keeps them there until they are unpinned. It may
+	// wait for a goroutine that has the lock.
+	pin(keys []K)
+	// unpin undoes pin, but that the keys stay, see dropIfGone.
+	unpin(keys []K)
+	// leave notes that key is leaving, and returns the number of the note, or false if the key
+	// is not there, or pinned.
+	leave(key K) (number uint64, ok bool)
+	// left takes key out, unless it is not to leave, or somebody has pinned it or another one
+	// drops it since the note was taken.
+	left(key K, number uint64, leaves bool)
+	// walk calls visit with the keys of r that are in the order, some at a time, ascending or
+	// descending, until it returns false.
+	walk(r *Range[K], down bool, visit func(keys []K) bool)
+	// bytes returns about what the order takes.
+	bytes() uint64
+}
+
+// A treeOrder is the one order there is: a B-tree that is copied as far as it is written
 // (copy-on-write), and a short list of the keys that came last: so few copies are made
 // of the tree. Readers have a copy that never changes, and take no lock.
 //
@@ -29,7 +52,7 @@ import (
 // it, if it has no slot. To drop, one notes that the key is leaving, then looks whether it
 // has a slot, and takes it out if the note is still there: a pin takes it away. So no
 // look into the index is made under the lock, and helpers need not know of the order.
-type order[K comparable] struct {
+type treeOrder[K comparable] struct {
 	compare func(a, b K) int
 
 	mu      sync.Mutex // held for a few keys at a time: some microseconds
@@ -52,13 +75,15 @@ type orderedKeys[K comparable] struct {
 	recent []K // sorted
 }
 
-func newOrder[K comparable](compare func(a, b K) int) *order[K] {
-	o := &order[K]{compare: compare, pins: map[K]int{}, leaving: map[K]uint64{}}
+func newOrder[K comparable](compare func(a, b K) int) order[K] {
+	o := &treeOrder[K]{compare: compare, pins: map[K]int{}, leaving: map[K]uint64{}}
 	less := func(a, b orderKey[K]) bool { return compare(a.key, b.key) < 0 }
 	o.tree = btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 	o.publish(nil)
 	return o
 }
+
+func (o *treeOrder[K]) comparing() func(a, b K) int { return o.compare }
 
 // maxStale is up to how many keys that were taken out readers may still meet, and
 // maxRecent up to how many keys are listed beside the tree.
@@ -68,19 +93,19 @@ const (
 )
 
 // lock locks the order: for those who are scheduled, what is done until unlock is one step.
-func (o *order[K]) lock() {
+func (o *treeOrder[K]) lock() {
 	hooks.Before(hooks.Write, unsafe.Pointer(&o.mu))
 	o.mu.Lock()
 }
 
 // publish gives readers what the tree is now, and recent. o.mu is held.
-func (o *order[K]) publish(recent []K) {
+func (o *treeOrder[K]) publish(recent []K) {
 	o.copied.Store(&orderedKeys[K]{o.tree.Copy(), recent})
 	o.stale = 0
 }
 
 // keys returns the keys as they are now.
-func (o *order[K]) keys() *orderedKeys[K] {
+func (o *treeOrder[K]) keys() *orderedKeys[K] {
 	hooks.Before(hooks.Read, unsafe.Pointer(&o.mu))
 	return o.copied.Load()
 }
@@ -88,15 +113,13 @@ func (o *order[K]) keys() *orderedKeys[K] {
 // pinBatch is how many keys are pinned or unpinned while the lock is held.
 const pinBatch = 64
 
-// pin adds keys, which have no slot, and keeps them there until they are unpinned. It may
-// wait for a goroutine that has the lock.
-func (o *order[K]) pin(keys []K) {
+func (o *treeOrder[K]) pin(keys []K) {
 	for batch := range slices.Chunk(keys, pinBatch) {
 		o.pinSome(batch)
 	}
 }
 
-func (o *order[K]) pinSome(keys []K) {
+func (o *treeOrder[K]) pinSome(keys []K) {
 	o.lock()
 	defer o.mu.Unlock() // compare may panic
 	was := o.copied.Load()
@@ -110,7 +133,7 @@ func (o *order[K]) pinSome(keys []K) {
 	case len(added) == 0:
 	case len(added)+len(recent) <= maxRecent:
 		recent = append(slices.Clip(recent), added...)
-		slices.SortFunc(recent, o.compare)
+		sortKeys(recent, o.compare)
 		o.copied.Store(&orderedKeys[K]{was.tree, recent})
 	default:
 		for _, key := range recent {
@@ -128,8 +151,7 @@ func (o *order[K]) pinSome(keys []K) {
 	o.most = max(o.most, len(o.pins))
 }
 
-// unpin undoes pin, but that the keys stay, see dropIfGone.
-func (o *order[K]) unpin(keys []K) {
+func (o *treeOrder[K]) unpin(keys []K) {
 	for batch := range slices.Chunk(keys, pinBatch) {
 		o.lock()
 		for _, key := range batch {
@@ -145,7 +167,7 @@ func (o *order[K]) unpin(keys []K) {
 }
 
 // has reports whether key is there. o.mu is held.
-func (o *order[K]) has(key K) bool {
+func (o *treeOrder[K]) has(key K) bool {
 	if _, there := o.tree.Get(orderKey[K]{key}); there {
 		return true
 	}
@@ -154,11 +176,9 @@ func (o *order[K]) has(key K) bool {
 }
 
 // len returns how many keys there are. o.mu is held.
-func (o *order[K]) len() int { return o.tree.Len() + len(o.copied.Load().recent) }
+func (o *treeOrder[K]) len() int { return o.tree.Len() + len(o.copied.Load().recent) }
 
-// leave notes that key is leaving, and returns the number of the note, or false if the key
-// is not there, or pinned.
-func (o *order[K]) leave(key K) (number uint64, ok bool) {
+func (o *treeOrder[K]) leave(key K) (number uint64, ok bool) {
 	o.lock()
 	defer o.mu.Unlock()
 	if o.pins[key] > 0 || !o.has(key) {
@@ -169,9 +189,7 @@ func (o *order[K]) leave(key K) (number uint64, ok bool) {
 	return o.drops, true
 }
 
-// left takes key out, unless it is not to leave, or somebody has pinned it or another one
-// drops it since the note was taken.
-func (o *order[K]) left(key K, number uint64, leaves bool) {
+func (o *treeOrder[K]) left(key K, number uint64, leaves bool) {
 	o.lock()
 	defer o.mu.Unlock()
 	if o.leaving[key] != number {
@@ -246,28 +264,27 @@ func (st *txState[K, V]) pinInserts() {
 			keys = append(keys, w.v.key)
 		}
 	}
-	slices.SortFunc(keys, m.order.compare)
+	sortKeys(keys, m.order.comparing())
 	m.order.pin(keys)
 	st.rare().pins = keys
 }
 
 // pinOne is pinNew for a key that has turned out to have no slot.
 func (st *txState[K, V]) pinOne(key K) {
-	if _, there := slices.BinarySearchFunc(st.pins, key, st.m.order.compare); !there {
+	compare := st.m.order.comparing()
+	if _, there := slices.BinarySearchFunc(st.pins, key, compare); !there {
 		st.m.order.pin([]K{key})
 		rare := st.rare()
 		rare.pins = append(rare.pins, key)
-		slices.SortFunc(st.pins, st.m.order.compare)
+		sortKeys(st.pins, compare)
 	}
 }
 
 // rangeBatch is up to how many keys of a range are looked up together: see scanBatch.
 const rangeBatch = 64
 
-// walk calls visit with the keys of r that are in the order, some at a time, ascending or
-// descending, until it returns false. What is visited first is little: most who read a
-// page stop soon.
-func (o *order[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
+// What is visited first is little: most who read a page stop soon.
+func (o *treeOrder[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
 	size, left := 4, false
 	batch := make([]K, 0, size)
 	each := func(key K) bool {
@@ -358,7 +375,7 @@ func (c *core[K, V]) scanRange(
 }
 
 // bytes returns about what the order takes. Nodes are half full or more.
-func (o *order[K]) bytes() uint64 {
+func (o *treeOrder[K]) bytes() uint64 {
 	var key K
 	return uint64(o.copied.Load().tree.Len()) * uint64(unsafe.Sizeof(key)) * 9 / 5
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func treeOf[K comparable, V any](m *Map[K, V]) *treeOrder[K] { return m.order.(*treeOrder[K]) }
+
 // Readers, and writers of keys that are there, do not wait for who has the lock of the order:
 // an insert that waits for it has not been installed.
 func TestOrderedReadersDoNotWait(t *testing.T) {
 	m := newOrdered[int](t, nil)
 	m.Store(1, 1)
-	m.order.mu.Lock()
+	treeOf(m).mu.Lock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -34,7 +36,7 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 		tx.Set(1, 4)
 		return nil
 	}))
-	m.order.mu.Unlock()
+	treeOf(m).mu.Unlock()
 	<-done
 	require.True(t, m.Has(2))
 }
@@ -67,7 +69,7 @@ func TestOrderedLargeCommit(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
-	require.Empty(t, m.order.pins)
+	require.Empty(t, treeOf(m).pins)
 
 	tx := m.Begin(nil)
 	tx.Get(1)
@@ -76,8 +78,8 @@ func TestOrderedLargeCommit(t *testing.T) {
 	}
 	m.Store(1, 0)
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
-	require.Equal(t, n, m.order.len(), "what was not committed leaves the order")
-	require.Empty(t, m.order.pins)
+	require.Equal(t, n, treeOf(m).len(), "what was not committed leaves the order")
+	require.Empty(t, treeOf(m).pins)
 }
 
 // A copier has a method that the tree must not call.
@@ -113,8 +115,8 @@ func TestOrderedComparePanics(t *testing.T) {
 	m.Store(3, 1)
 	require.Equal(t, 2, m.Len())
 	require.False(t, m.Has("x"))
-	require.Empty(t, m.order.pins)
-	require.Equal(t, 2, m.order.len())
+	require.Empty(t, treeOf(m).pins)
+	require.Equal(t, 2, treeOf(m).len())
 }
 
 // standing reports whether a goroutine is in the function.

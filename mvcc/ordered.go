@@ -165,7 +165,7 @@ func (l *txLoop[K, V]) before(key *K) bool {
 	for len(l.own) > 0 {
 		w := l.own[0]
 		if key != nil {
-			if c := l.tx.st.m.order.compare(w.v.key, *key); c == 0 || (c > 0) != l.down {
+			if c := l.tx.st.m.order.comparing()(w.v.key, *key); c == 0 || (c > 0) != l.down {
 				return true
 			}
 		}
@@ -214,7 +214,7 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 		return
 	}
 	st.enter()
-	compare := st.m.order.compare
+	compare := st.m.order.comparing()
 	// A loop may take over what another has noted: what replaces a range contains it.
 	switch last := len(st.ranges) - 1; {
 	case l.noted >= 0 && part.contains(compare, st.ranges[l.noted]):
@@ -237,7 +237,7 @@ func (st *txState[K, V]) ownWrites(r *Range[K], down bool) (own []write[K, V]) {
 	if len(st.writes) == 0 {
 		return nil
 	}
-	compare := st.m.order.compare
+	compare := st.m.order.comparing()
 	st.sortWrites(compare)
 	key := func(i int) K { return st.writes[st.inOrder[i]].v.key }
 	n := len(st.inOrder)

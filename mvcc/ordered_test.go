@@ -124,7 +124,7 @@ func TestOrdered(t *testing.T) {
 		}
 		require.NoError(t, m.Reclaim(bg))
 		require.NoError(t, m.Reclaim(bg))
-		require.Zero(t, m.order.len()+m.order.keys().tree.Len()+len(m.order.leaving)+len(m.order.pins),
+		require.Zero(t, treeOf(m).len()+treeOf(m).keys().tree.Len()+len(treeOf(m).leaving)+len(treeOf(m).pins),
 			"keys that are gone")
 	})
 }
@@ -303,7 +303,7 @@ func TestOrderedStress(t *testing.T) {
 			readers.Wait()
 			require.NoError(t, m.Reclaim(bg))
 			require.NoError(t, m.Reclaim(bg))
-			require.Equal(t, len(heads(m)), m.order.len(),
+			require.Equal(t, len(heads(m)), treeOf(m).len(),
 				"the order has the keys of the index, and no others")
 			checkQuiet(t, m)
 		})

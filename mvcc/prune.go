@@ -12,7 +12,7 @@ import (
 // own, so that it does not keep the map reachable.
 type core[K comparable, V any] struct {
 	index    *index[K, V]
-	order    *order[K] // nil if the keys have none
+	order    order[K] // nil if the keys have none
 	slots    *epoch.Slots
 	counters *counters
 	member   *member // what the background work knows the map by

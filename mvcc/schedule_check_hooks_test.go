@@ -146,7 +146,7 @@ func (x *execution) inspect() {
 			require.LessOrEqual(t, len(chain(m, h.head.key)), 1, "versions are left that nobody needs")
 		}
 		if m.order != nil {
-			require.Equal(t, m.order.len(), len(heads(m)), "keys are left in the order, or missing")
+			require.Equal(t, treeOf(m).len(), len(heads(m)), "keys are left in the order, or missing")
 		}
 	}
 }

@@ -27,7 +27,7 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 	if tables || single {
 		w.db = NewDB(opts)
 	}
-	by := func() *order[string] {
+	by := func() order[string] {
 		if !ordered {
 			return nil
 		}

@@ -43,7 +43,7 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {
-		var by *order[I]
+		var by order[I]
 		if compare != nil {
 			by = newOrder(compare)
 		}
@@ -52,7 +52,7 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 	} else {
 		var byKey func(a, b K) int
 		if m.order != nil {
-			byKey = m.order.compare
+			byKey = m.order.comparing()
 		}
 		ix.collation = newCollation(compare, byKey)
 		// Not that of ix: the order is kept for as long as there is background work for it.

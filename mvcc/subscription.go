@@ -126,7 +126,7 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 	}
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for _, c := range all {
-			if (m.order == nil || o.Keys.has(m.order.compare, c.Key)) && (o.Match == nil || o.Match(c.Key)) {
+			if (m.order == nil || o.Keys.has(m.order.comparing(), c.Key)) && (o.Match == nil || o.Match(c.Key)) {
 				some = append(some, c)
 			}
 		}

@@ -75,19 +75,24 @@ func (e *UniqueError) Error() string {
 		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
 }
 
-// notUnique returns a *UniqueError if the transaction must not commit: of the first index by
-// name, and the first index key as it is printed. There is one at least.
+// notUnique returns a *UniqueError, since there are extras, so that the transaction must not
+// commit.
 func (tx Tx[K, V]) notUnique() error {
+	return tx.st.extra.notUnique(DBTx{any(tx).(Tx[none, none])})
+}
+
+// notUnique returns the error of the first index by name, and of the first index key as it is
+// printed.
+func (x *extras) notUnique(tx DBTx) error {
 	type unique interface {
 		named() string
 		notUnique(tx DBTx, key, record any) error
 	}
-	first := slices.MinFunc(slices.Collect(maps.Keys(tx.st.extra.of)), func(a, b extraKey) int {
+	first := slices.MinFunc(slices.Collect(maps.Keys(x.of)), func(a, b extraKey) int {
 		return cmp.Or(cmp.Compare(a.ix.(unique).named(), b.ix.(unique).named()),
 			cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)))
 	})
-	return first.ix.(unique).notUnique(DBTx{any(tx).(Tx[none, none])}, first.key,
-		tx.st.extra.of[first][0])
+	return first.ix.(unique).notUnique(tx, first.key, x.of[first][0])
 }
 
 func (ix *Index[I, K, V]) notUnique(tx DBTx, key, record any) error {
