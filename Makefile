@@ -9,10 +9,9 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 
 # The packages a user of the library compiles.
 CORE := ./mvcc/... ./epoch/... ./gc/...
-# What staticcheck looks at beside the plain build: mvcccheck compiles the yield points and the
-# checks of invariants in. (nolinkname, the fallback of package epoch, has its turn in nightly.)
-TAGS ?= mvcccheck
-
+# Those that have files with build tags: mvcccheck compiles yield points and checks of
+# invariants in, nolinkname is the fallback of package epoch.
+TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/journey ./internal/soak
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -26,6 +25,7 @@ EMULATED ?= arm64 s390x
 
 ARGS        ?=
 TESTFLAGS   ?=
+RACED       ?= $$(go list ./... | grep -vE '/(examples|internal/(docs|brief|mutants))(/|$$)')
 MUTANTFLAGS ?=
 SHORT       ?= -short
 SOAK        ?= 10m
@@ -63,8 +63,8 @@ test: ## run the tests: the whole suite, and the core once more with yield point
 	go test -count=1 $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 .PHONY: race
-race: ## the whole suite under the race detector, with yield points and invariants, shortened (SHORT=)
-	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck ./...
+race: ## the suite but for examples under the race detector, with yield points and invariants, shortened (SHORT=)
+	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(RACED)
 
 .PHONY: procs
 procs: ## test the core at GOMAXPROCS 1, 4 and 16 (PROCS)
@@ -134,6 +134,7 @@ NIGHTLY := procs,PROCS=1 procs,PROCS=4 procs,PROCS=16 nolinkname vet-all staticc
 .PHONY: nightly
 nightly: ## what .ci/run takes only a slice of, and the whole browser tests, all mutants, arm64, s390x, the large models
 	for one in $(NIGHTLY); do $(MAKE) $${one/,/ }; done
+	$(MAKE) race RACED=./... SHORT=
 	$(MAKE) browser SHORT=
 	$(MAKE) mutants
 	$(MAKE) test-emulated
@@ -210,22 +211,23 @@ fmt-check: ## fail if gofmt would change a file
 .PHONY: vet
 vet: ## go vet, also with the yield points
 	go vet ./...
-	go vet -tags mvcccheck $(CORE) ./internal/...
+	go vet -tags mvcccheck $(TAGGED)
 
 .PHONY: vet-all
 vet-all: ## go vet with the other build tag and for 32 bits; compile for another system
-	go vet -tags nolinkname $(CORE) ./internal/...
+	go vet -tags nolinkname $(TAGGED)
 	GOARCH=386 CGO_ENABLED=0 go vet $(CORE)
 	GOOS=windows GOARCH=arm64 go build $(CORE)
 
 .PHONY: staticcheck
-staticcheck: ## staticcheck, also with the build tags of TAGS
-	printf '%s\n' 'plain:' $(foreach tag,$(TAGS),'$(tag): -tags=$(tag)') | go run $(STATICCHECK) -matrix ./...
-	scripts/nested.sh go run $(STATICCHECK) ./...
+staticcheck: ## staticcheck, with the yield points and invariants compiled in
+	go run $(STATICCHECK) -tags mvcccheck ./...
+	scripts/nested.sh go run $(STATICCHECK) -tags mvcccheck ./...
 
 .PHONY: staticcheck-all
-staticcheck-all: ## staticcheck with every build tag
-	$(MAKE) staticcheck TAGS="mvcccheck nolinkname"
+staticcheck-all: ## staticcheck without a build tag and with each: what none of them uses is unused
+	printf '%s\n' 'plain:' 'mvcccheck: -tags=mvcccheck' 'nolinkname: -tags=nolinkname' | \
+		go run $(STATICCHECK) -matrix ./...
 
 .PHONY: vuln
 vuln: ## look for known vulnerabilities in what is compiled

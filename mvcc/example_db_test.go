@@ -219,6 +219,23 @@ func ExampleDB_Sources() {
 	// 1
 }
 
+// A table has few figures of its own; the database has all.
+func ExampleStats_OfTable() {
+	db, stock, _ := openShop()
+	defer db.Close()
+	fmt.Println(stock.Stats().OfTable(), db.Stats().OfTable())
+	for _, f := range mvcc.Figures() {
+		if f.Table && f.Unit == "" && !f.Counter {
+			fmt.Println(f.Name)
+		}
+	}
+	// Output:
+	// true false
+	// epoch
+	// keys
+	// entries
+}
+
 func ExampleDB_SetJournal() {
 	db, stock, _ := openShop()
 	defer db.Close()
