@@ -1,0 +1,210 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+func (p *program) ranged(h *handle, t *table) {
+	if !t.ordered {
+		t = p.now["ordered"]
+		if h.alone != nil {
+			return
+		}
+	}
+	p.note("%s: %s:", h.name, t.m.Name())
+	p.rangeOf(h, t, p.reader(h, t), h.view(p.o, t))
+}
+
+// rangeOf reads a part of an ordered table.
+func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
+	in, down, prefix := span[string]{}, p.choose(2, "down") == 1, ""
+	var engine mvcc.Range[string]
+	note := func(in span[string]) {
+		if h != nil && h.isTx {
+			h.hasRead = true
+			h.part(t).ranges = append(h.part(t).ranges, in)
+		}
+	}
+	switch p.choose(6, "range") {
+	case 0: // Min or Max
+		keys := inOrder(want, in, down)
+		key, value, ok := r.Min()
+		if down {
+			key, value, ok = r.Max()
+			if h != nil && h.isTx && len(keys) > 0 {
+				note(in.to(keys[len(keys)-1], false)) // Min was called as well
+			}
+		}
+		p.note("Min or Max, down %v", down)
+		if len(keys) == 0 {
+			p.check(!ok, "Min or Max", "%q, want none", key)
+			note(in)
+			return
+		}
+		p.same("Min or Max", []any{keys[0], want[keys[0]], true}, []any{key, value, ok})
+		note(in.to(keys[0], down))
+		return
+	case 1:
+		prefix = p.key()
+		engine = mvcc.Prefix(prefix)
+		in.low = &prefix
+		end := prefix
+		for strings.HasSuffix(end, "\xff") {
+			end = end[:len(end)-1]
+		}
+		if end != "" {
+			end = end[:len(end)-1] + string([]byte{end[len(end)-1] + 1})
+			in.high, in.highOut = &end, true
+		}
+	default:
+		in = chosen(p, func(string) string { return p.key() })
+		engine = in.engine()
+	}
+	keys := inOrder(want, in, down)
+	if prefix != "" {
+		for key := range want {
+			p.check(strings.HasPrefix(key, prefix) == slices.Contains(keys, key), "the model",
+				"prefix %q, %q", prefix, key)
+		}
+	}
+	left := len(keys) + 1
+	if p.choose(2, "leave") == 1 {
+		left = 1 + p.choose(len(p.keys), "how many")
+	}
+	p.note("range %q, down %v, left at %d", engine, down, left)
+	seq := r.Ascend(engine)
+	if down {
+		seq = r.Descend(engine)
+	}
+	got := []string{}
+	for key, value := range seq {
+		got = append(got, key)
+		p.check(value == want[key], "value in a range", "%q is %d, want %d", key, value, want[key])
+		if h != nil && len(got) == 1 && p.choose(4, "nested") == 3 {
+			p.rangeOf(h, t, r, want)
+		}
+		if len(got) == left {
+			break
+		}
+	}
+	p.same("range", keys[:min(left, len(keys))], got)
+	if len(got) == left {
+		in = in.to(got[left-1], down)
+	}
+	note(in)
+}
+
+func (p *program) lookup(h *handle, t *table) {
+	p.note("%s: %s:", h.name, t.m.Name())
+	p.lookupOf(h, t, p.reader(h, t), h.view(p.o, t))
+}
+
+// lookupOf reads by an index of a table, if it has one. One that was made after the handle began
+// cannot be read.
+func (p *program) lookupOf(h *handle, t *table, r reader, want map[string]int) {
+	if len(t.indexes) == 0 {
+		return
+	}
+	ix := t.indexes[p.choose(len(t.indexes), "index")]
+	i, down := p.choose(numbers, "index key"), p.choose(2, "down") == 1
+	seq, in, point := ix.ix.Get(r, i), span[int]{low: &i, high: &i}, ix.unique
+	if ix.ordered && p.choose(3, "range") > 0 {
+		in, point = chosen(p, func(what string) int { return p.choose(numbers, what) }), false
+		if seq = ix.ix.Ascend(r, in.engine()); down {
+			seq = ix.ix.Descend(r, in.engine())
+		}
+	} else {
+		down = false
+	}
+	p.note("by %s: %v, down %v", ix.name, in.engine(), down)
+	if h != nil && ix.made > h.begun {
+		got := panicOf(func() {
+			for range seq {
+				break
+			}
+		})
+		p.check(strings.Contains(fmt.Sprint(got), "was not complete"), "an index that is too new", "%v",
+			got)
+		return
+	}
+	list := ix.entries(want, in, down)
+	left := -1
+	if len(list) > 0 && p.choose(2, "leave") == 1 {
+		left = 1 + p.choose(len(list), "how many")
+	}
+	if h != nil && h.isTx {
+		seen := look{ix: ix, in: in, point: point}
+		if left > 0 {
+			edge := list[left-1].index
+			seen.in = in.to(edge, down)
+			if !ix.unique {
+				seen.edge = &edge
+			}
+		}
+		h.hasRead = true
+		h.seen = append(h.seen, seen)
+	}
+	p.loop(h, ix, want, seq, list, left)
+}
+
+// loop compares a loop by an index, which is left after so many records, with the entries that it
+// must find. In a transaction each of the records is read.
+func (p *program) loop(h *handle, ix *index, want map[string]int,
+	seq iter.Seq2[string, int], list []entry, left int) {
+	got := make([]entry, 0, len(list))
+	for key, value := range seq {
+		p.check(len(got) < len(list), "by an index", "%s: %q is too much after %v", ix.name, key, got)
+		p.check(value == want[key], "value by an index",
+			"%s: %q is %d, want %d", ix.name, key, value, want[key])
+		if h != nil {
+			h.get(ix.of, key, false)
+		}
+		if got = append(got, entry{list[len(got)].index, key}); len(got) == left {
+			break
+		}
+	}
+	wanted := list
+	if left > 0 {
+		wanted = list[:left]
+	}
+	// Records of the same index key come in the order of their keys only if the table has one;
+	// those of a transaction that a unique index is going to refuse do not.
+	if !ix.of.ordered || ix.unique && len(ix.twice(want)) > 0 {
+		if wanted, got = grouped(list, got); left < 0 {
+			slices.SortFunc(wanted, entryOrder)
+		}
+	}
+	if !slices.Equal(wanted, got) {
+		p.same("by an index", fmt.Sprint(ix.name, wanted), fmt.Sprint(ix.name, got))
+	}
+}
+
+func entryOrder(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.key, b.key))
+}
+
+// grouped returns what is wanted and what was got in the same order: got was given the index keys
+// of what is wanted, so that only the keys within one may be others.
+func grouped(list, got []entry) (want, sorted []entry) {
+	sorted = slices.Clone(got)
+	slices.SortFunc(sorted, entryOrder)
+	if len(slices.Compact(slices.Clone(sorted))) < len(sorted) {
+		return list, sorted // one is there twice
+	}
+	for _, e := range list {
+		if slices.Contains(got, e) {
+			want = append(want, e)
+		}
+	}
+	if len(got) == len(list) {
+		want = slices.Clone(list)
+	}
+	slices.SortFunc(want, entryOrder)
+	return want, sorted
+}
