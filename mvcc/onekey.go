@@ -185,7 +185,7 @@ func (m *Map[K, V]) write(
 			return base, false
 		}
 		if head == nil && m.order != nil && !pinned {
-			m.order.pin([]K{v.key})
+			m.order.pinOne(v.key)
 			pinned = true
 		}
 		if p, ok = m.cover(p, h, head, base, v, s); !ok {

@@ -23,6 +23,9 @@ type order[K comparable] interface {
 	pin(keys []K)
 	// unpin undoes pin, but that the keys stay, see dropIfGone.
 	unpin(keys []K)
+	// pinOne and unpinOne are the same for one key: a list of it would be allocated.
+	pinOne(key K)
+	unpinOne(key K)
 	// leave notes that key is leaving, and returns the number of the note, or false if the key
 	// is not there, or pinned.
 	leave(key K) (number uint64, ok bool)
@@ -30,8 +33,8 @@ type order[K comparable] interface {
 	// drops it since the note was taken.
 	left(key K, number uint64, leaves bool)
 	// walk calls visit with the keys of r that are in the order, some at a time, ascending or
-	// descending, until it returns false.
-	walk(r *Range[K], down bool, visit func(keys []K) bool)
+	// descending, until it returns false. It reports whether all were visited.
+	walk(r Range[K], down bool, visit func(keys []K) bool) (all bool)
 	// bytes returns about what the order takes.
 	bytes() uint64
 }
@@ -118,6 +121,9 @@ func (o *treeOrder[K]) pin(keys []K) {
 		o.pinSome(batch)
 	}
 }
+
+func (o *treeOrder[K]) pinOne(key K)   { o.pinSome([]K{key}) }
+func (o *treeOrder[K]) unpinOne(key K) { o.unpin([]K{key}) }
 
 func (o *treeOrder[K]) pinSome(keys []K) {
 	o.lock()
@@ -226,8 +232,14 @@ func (c *core[K, V]) dropIfGone(key K) {
 	}
 }
 
-// unpin lets go of keys that were pinned, and drops those that have no slot.
-func (c *core[K, V]) unpin(keys ...K) {
+// unpin lets go of a key that was pinned, and drops it if it has no slot.
+func (c *core[K, V]) unpin(key K) {
+	c.order.unpinOne(key)
+	c.dropIfGone(key)
+}
+
+// unpinAll is unpin for several keys.
+func (c *core[K, V]) unpinAll(keys []K) {
 	c.order.unpin(keys)
 	for _, key := range keys {
 		c.dropIfGone(key)
@@ -265,6 +277,9 @@ func (st *txState[K, V]) pinInserts() {
 		}
 	}
 	sortKeys(keys, m.order.comparing())
+	if len(keys) == 0 {
+		return
+	}
 	m.order.pin(keys)
 	st.rare().pins = keys
 }
@@ -273,7 +288,7 @@ func (st *txState[K, V]) pinInserts() {
 func (st *txState[K, V]) pinOne(key K) {
 	compare := st.m.order.comparing()
 	if _, there := slices.BinarySearchFunc(st.pins, key, compare); !there {
-		st.m.order.pin([]K{key})
+		st.m.order.pinOne(key)
 		rare := st.rare()
 		rare.pins = append(rare.pins, key)
 		sortKeys(st.pins, compare)
@@ -284,7 +299,7 @@ func (st *txState[K, V]) pinOne(key K) {
 const rangeBatch = 64
 
 // What is visited first is little: most who read a page stop soon.
-func (o *treeOrder[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
+func (o *treeOrder[K]) walk(r Range[K], down bool, visit func(keys []K) bool) (all bool) {
 	size, left := 4, false
 	batch := make([]K, 0, size)
 	each := func(key K) bool {
@@ -305,7 +320,7 @@ func (o *treeOrder[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
 		return !left
 	}
 	now := o.keys()
-	recent := now.within(r, down, o.compare)
+	recent := now.within(&r, down, o.compare)
 	both := func(k orderKey[K]) bool { // of the tree, and before it what comes before it
 		key := k.key
 		for len(recent) > 0 {
@@ -337,9 +352,7 @@ func (o *treeOrder[K]) walk(r *Range[K], down bool, visit func(keys []K) bool) {
 		}
 		recent = recent[1:]
 	}
-	if !left && len(batch) > 0 {
-		visit(batch)
-	}
+	return !left && (len(batch) == 0 || visit(batch))
 }
 
 // within returns the recent keys of r, in the order of a walk.
@@ -359,19 +372,16 @@ func (k *orderedKeys[K]) within(r *Range[K], down bool, compare func(a, b K) int
 func (c *core[K, V]) scanRange(
 	r *Range[K], down bool, visit func(p place[K, V], head *version[K, V]) bool,
 ) (all bool) {
-	all = true
-	c.order.walk(r, down, func(keys []K) bool {
+	return c.order.walk(*r, down, func(keys []K) bool {
 		var hashes [rangeBatch]uint64
 		c.index.prefetch(keys, &hashes)
 		for i, key := range keys {
 			if p, head := c.index.find(hashes[i], key); head != nil && !visit(p, head) {
-				all = false
 				return false
 			}
 		}
 		return true
 	})
-	return all
 }
 
 // bytes returns about what the order takes. Nodes are half full or more.

@@ -16,15 +16,25 @@ type numbered struct {
 // order. For a slice whose type depends on those of a map it takes the place of
 // [slices.SortFunc], which is ten functions for each map type, a fifth of its code.
 func sortBy[T any](s []T, by func(*T) uint64) {
+	if len(s) < 2 {
+		return
+	}
 	var few [16]numbered
-	order := few[:0]
+	order := few[:]
+	if len(s) > len(few) {
+		order = make([]numbered, len(s))
+	}
+	order = order[:len(s)]
 	for i := range s {
-		order = append(order, numbered{by(&s[i]), i})
+		order[i] = numbered{by(&s[i]), i}
 	}
 	slices.SortFunc(order, func(a, b numbered) int {
 		return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(a.at, b.at))
 	})
 	for first := range order {
+		if order[first].at == first {
+			continue
+		}
 		x := s[first]
 		i := first
 		for from := order[i].at; from != first; from = order[i].at { // a cycle
@@ -35,7 +45,16 @@ func sortBy[T any](s []T, by func(*T) uint64) {
 	}
 }
 
-// sortKeys is [slices.SortFunc] for keys of a map.
+// sortKeys is [slices.SortFunc] for keys of a map. Few are sorted without an allocation, and
+// fast where most are in order.
 func sortKeys[K any](keys []K, compare func(a, b K) int) {
+	if len(keys) <= maxRecent {
+		for i := range keys {
+			for j := i; j > 0 && compare(keys[j-1], keys[j]) > 0; j-- {
+				keys[j-1], keys[j] = keys[j], keys[j-1]
+			}
+		}
+		return
+	}
 	sort.Slice(keys, func(i, j int) bool { return compare(keys[i], keys[j]) < 0 })
 }

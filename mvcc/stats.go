@@ -240,7 +240,8 @@ func (m *Map[K, V]) Stats() Stats {
 }
 
 // OfTable reports whether these are the statistics of a table of a [DB], in which most figures
-// are zero: see [Map.Stats], and [Figure] for those that are not.
+// are zero: see [Map.Stats], and [Figure] for those that are not. It tells by MinVisible, which
+// a map or database always has.
 func (s Stats) OfTable() bool { return s.Epoch != 0 && s.MinVisible == 0 }
 
 // Stats returns the present statistics of all tables together, see [Map.Stats].

@@ -309,7 +309,7 @@ func (st *txState[K, V]) forgetRare() {
 	st.rareWork = rareWork[K, V]{ranges: emptied(st.ranges), inOrder: emptied(st.inOrder)}
 	st.isRare = false
 	if pins != nil {
-		st.m.unpin(pins...)
+		st.m.unpinAll(pins)
 	}
 }
 

@@ -56,7 +56,9 @@ type Config struct {
 	// Maps has the statistics of each map that the dashboard shows, by name:
 	// [mvcc.Map.Stats] of a map, or a function that returns those of the map
 	// that is in use at present, and zero Stats if there is none. Each is
-	// called once a second, and with each report on contention.
+	// called once a second, and with each report on contention. A name such as
+	// shop/orders, where there is shop as well, is that of a table, which has
+	// few charts: [mvcc.DB.Sources] gives such names.
 	Maps map[string]func() mvcc.Stats
 
 	// Workload, if not nil, says what the program does and how fast. It is

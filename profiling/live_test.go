@@ -176,6 +176,9 @@ func TestLiveMapsComeAndGo(t *testing.T) {
 		defer h.Close()
 		time.Sleep(time.Millisecond) // between the samples from now on
 		for _, s := range []mvcc.Stats{{Epoch: 10, Commits: 9}, {Epoch: 30, Commits: 29}, {Epoch: 5, Commits: 4}, {}, {Epoch: 7, Commits: 6}, {Epoch: 8, Commits: 7}} {
+			if s.Epoch > 0 {
+				s.MinVisible = 1
+			}
 			stats.Store(&s)
 			time.Sleep(time.Second)
 			synctest.Wait()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/charts"
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
@@ -99,6 +100,16 @@ type service struct {
 	health     health
 }
 
+// isTable reports whether the map is a table of a database, by the names of [mvcc.DB.Sources].
+func isTable(name string, all map[string]func() mvcc.Stats) bool {
+	for i, c := range name {
+		if _, there := all[name[:i]]; there && c == '/' {
+			return true
+		}
+	}
+	return false
+}
+
 // newService starts a service; its sampler, slow and auto must be closed.
 func newService(cfg Config) *service {
 	s := &service{cfg: cfg, started: time.Now()}
@@ -109,7 +120,11 @@ func newService(cfg Config) *service {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Maps)) {
 		s.maps = append(s.maps, capture.Map{Name: name, Stats: cfg.Maps[name]})
-		groups = append(groups, charts.Map(name, cfg.Maps[name]))
+		draw := charts.Map
+		if isTable(name, cfg.Maps) {
+			draw = charts.Table
+		}
+		groups = append(groups, draw(name, cfg.Maps[name]))
 	}
 	s.operations.slow = &s.slow
 	groups = append(groups, charts.Machine(), charts.Runtime(), s.operations.group())

@@ -8,15 +8,11 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Map returns the charts of a map, or those of a table of a [mvcc.DB], which has few of the
-// figures. They only choose what is drawn together: unit, and
+// Map returns the charts of a map. They only choose what is drawn together: unit, and
 // whether it is a figure that grows, follow from its description in [mvcc.Figures].
 // Counters that no chart chooses are in the last one.
 func Map(name string, stats func() mvcc.Stats) Group {
 	m := mapCharts{source: &Source[mvcc.Stats]{Read: stats}, drawn: map[string]bool{}}
-	if stats().OfTable() {
-		return Group{Title: "Table " + name, Charts: m.table(), Source: m.source}
-	}
 	title := "Map"
 	if name != "" {
 		title += " " + name
@@ -53,9 +49,9 @@ func Map(name string, stats func() mvcc.Stats) Group {
 			CloseUp, "newest", "Epoch", "min visible", "MinVisible"),
 		{"Lag of min visible epoch",
 			"epochs from the min visible one to the newest: what cannot be dropped yet",
-			Count, FromZero, []Series{m.source.Gauge("lag", present(func(s mvcc.Stats) float64 {
-				return max(float64(s.Epoch)-float64(s.MinVisible), 0)
-			}))}},
+			Count, FromZero, []Series{m.source.Gauge("lag", func(s mvcc.Stats) float64 {
+				return max(float64(s.Epoch)-present(figure("MinVisible"))(s), 0)
+			})}},
 		m.chart("Age of oldest pin", "for how long the oldest read epoch has been read",
 			FromZero, "age", "OldestPinAge"),
 		m.chart("Live readers", "open transactions and snapshots, and their distinct read epochs",
@@ -84,9 +80,10 @@ func Map(name string, stats func() mvcc.Stats) Group {
 	return Group{Title: title, Charts: list, Source: m.source}
 }
 
-// table returns the charts of a table.
-func (m mapCharts) table() []Chart {
-	return []Chart{
+// Table returns the charts of a table of a [mvcc.DB], which has few of the figures.
+func Table(name string, stats func() mvcc.Stats) Group {
+	m := mapCharts{source: &Source[mvcc.Stats]{Read: stats}, drawn: map[string]bool{}}
+	return Group{Title: "Table " + name, Source: m.source, Charts: []Chart{
 		m.chart("Keys", "entries of the index, and keys with a value",
 			FromZero, "entries", "Entries", "keys", "Keys"),
 		m.chart("Memory of the table",
@@ -95,7 +92,7 @@ func (m mapCharts) table() []Chart {
 		m.chart("Conflicts", "commits that failed because of a key of this table", FromZero,
 			"a read changed", "ReadConflicts", "a scan changed", "ScanConflicts",
 			"a write came first", "WriteConflicts"),
-	}
+	}}
 }
 
 // mapCharts makes charts of figures.
@@ -115,23 +112,24 @@ func (m mapCharts) chart(title, about string, scale Scale, lines ...string) Char
 		if f.Counter {
 			line, c.Unit = m.source.Rate, PerSecond
 		}
-		c.Series = append(c.Series, line(lines[0], present(f.Of)))
+		c.Series = append(c.Series, line(lines[0], present(f)))
 	}
 	return c
 }
 
 // average draws the growth of a time by that of a number.
 func (m mapCharts) average(name, time, by string) Series {
-	return m.source.Ratio(name, present(figure(time).Of), present(figure(by).Of), 1)
+	return m.source.Ratio(name, present(figure(time)), present(figure(by)), 1)
 }
 
-// present is of, or NaN of a map that is not there: that has statistics without an epoch.
-func present(of func(mvcc.Stats) float64) func(mvcc.Stats) float64 {
+// present returns the figure, or NaN of a map that is not there, which has statistics without an
+// epoch, and of a table that has no such figure.
+func present(f mvcc.Figure) func(mvcc.Stats) float64 {
 	return func(s mvcc.Stats) float64 {
-		if s.Epoch == 0 {
+		if s.Epoch == 0 || s.OfTable() && !f.Table {
 			return math.NaN()
 		}
-		return of(s)
+		return f.Of(s)
 	}
 }
 
