@@ -14,7 +14,7 @@ type numbered struct {
 
 // sortBy sorts s by what by says of each element, and leaves those that are alike in their
 // order. For a slice whose type depends on those of a map it takes the place of
-// [slices.SortFunc], which is ten functions for each map type, a fifth of its code.
+// [slices.SortFunc], which is ten functions for each such type, and was a tenth of a map's code.
 func sortBy[T any](s []T, by func(*T) uint64) {
 	if len(s) < 2 {
 		return
