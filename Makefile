@@ -11,7 +11,9 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 CORE := ./mvcc/... ./epoch/... ./gc/...
 # Those that have files with build tags: mvcccheck compiles yield points and checks of
 # invariants in, nolinkname is the fallback of package epoch.
-TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/journey ./internal/soak
+TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/journey \
+	./internal/soak
+
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -63,7 +65,7 @@ test: ## run the tests: the whole suite, and the core once more with yield point
 	go test -count=1 $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 .PHONY: race
-race: ## the suite but for examples under the race detector, with yield points and invariants, shortened (SHORT=)
+race: ## all but examples under the race detector, with yield points and invariants, shortened (SHORT=)
 	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(RACED)
 
 .PHONY: procs

@@ -54,7 +54,7 @@ func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
 // take takes an idle state, or makes one. It returns the generation of the transaction
 // that begins in it next: now, because that may be evicted before Begin returns.
 func (m *Map[K, V]) take() (st *txState[K, V], gen epoch.Gen) {
-	if hooks.Enabled && hooks.Scheduled() {
+	if hooks.Scheduled() {
 		st = m.scheduledIdle()
 	} else {
 		st = m.pool.Get()
@@ -115,7 +115,7 @@ func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
 		st.parts.Store(nil)
 	}
 	st.checkGiven()
-	if hooks.Enabled && hooks.Scheduled() {
+	if hooks.Scheduled() {
 		hooks.Give(st)
 		return
 	}

@@ -8,9 +8,9 @@
 //
 // The metrics of maps are those of [mvcc.Figures]. They are named mvccmap_..., and have the
 // name of the map as label "map". A table of a [mvcc.DB] has those few that are its own.
-// Operations are a histogram, operation_duration_seconds, and a
-// counter, operation_errors_total, with label "operation". A dashboard for Grafana that shows
-// both is in dashboard.json beside this file.
+// Operations are a histogram, operation_duration_seconds, and a counter, operation_errors_total,
+// with label "operation". A dashboard for Grafana that shows both is in dashboard.json beside
+// this file.
 package prom
 
 import (
