@@ -18,6 +18,6 @@ export MVCCMAP_BROWSER=required # a test that finds no browser fails
 failed=0
 for dir in $(find . -type d -name browsertest -not -path './.git/*'); do
 	echo "in $dir"
-	(cd "$dir" && go test -count=1 -v -timeout 30m "$@" ./...) || failed=1
+	(cd "$dir" && go test -count=1 -v -parallel 4 -timeout 30m "$@" ./...) || failed=1
 done
 exit "$failed"

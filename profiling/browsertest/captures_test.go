@@ -2,8 +2,13 @@ package browsertest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -56,6 +61,7 @@ func TestCaptureDoesNotEndAnother(t *testing.T) {
 
 // Without scripts, the form and the links lead to the flame graph.
 func TestCaptureWithoutScripts(t *testing.T) {
+	t.Parallel()
 	b := open(t)
 	srv := start(t, profiling.Config{})
 	b.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -69,16 +75,89 @@ func TestCaptureWithoutScripts(t *testing.T) {
 	b.clean()
 }
 
-// Two clicks compare any two captures of a kind.
-func TestTwoClicksCompare(t *testing.T) {
+// The form takes what is chosen, and two clicks compare any two captures of a kind, or the form
+// does: red is what has grown.
+func TestCapturesAreCompared(t *testing.T) {
+	t.Parallel()
 	b := open(t)
 	srv := start(t, profiling.Config{})
-	for range 3 {
-		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
+	at := srv.URL() + "/debug/pprof/"
+	take := func() {
+		b.visit(at)
+		b.do(chromedp.SetValue(chromedp.CSS("#new select"), "goroutine"))
+		require.Equal(t, http.StatusOK, b.click("#new button"))
+		b.await(flame)
 	}
-	b.visit(srv.URL() + "/debug/pprof/")
+	take()
+	take()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	for range 50 {
+		wg.Go(func() { parkedHere(stop) })
+	}
+	buf := make([]byte, 4<<20)
+	require.Eventually(t, func() bool {
+		return strings.Count(string(buf[:runtime.Stack(buf, true)]), ".parkedHere(") == 50
+	}, watchdog, time.Millisecond)
+	take()
+	b.visit(at)
 	b.do(chromedp.Click(chromedp.CSS("#capture-3 summary")))
 	require.Equal(t, http.StatusOK, b.click("#capture-3 details a:nth-child(2)"))
-	require.Equal(t, srv.URL()+"/debug/pprof/ui/3-1/flamegraph", b.address())
+	require.Equal(t, at+"ui/3-1/flamegraph", b.address())
+	b.visit(at)
+	eval[bool](b, `(document.querySelector("#diff select[name=base]").value = "1", true)`)
+	require.Equal(t, http.StatusOK, b.click("#diff button"))
+	require.Equal(t, at+"ui/3-1/flamegraph", b.address())
+	b.await(hasBox("parkedHere"))
+	b.shoot("diff")
+	b.clean()
+}
+
+//go:noinline
+func parkedHere(stop chan struct{}) { <-stop }
+
+// The way of a user: from the page of profiles, by one click, to the flame graph of what runs.
+func TestFlameGraphOfRunningLoad(t *testing.T) {
+	b := open(t)
+	load(t)
+	srv := start(t, profiling.Config{Title: "sums"})
+	srv.SetPhase("squares and cubes")
+	n := 0
+	// On a machine that is busy enough a second may pass without a sample of one of them.
+	require.Eventually(t, func() bool {
+		require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
+		b.do(chromedp.Click(chromedp.CSS("#cpu-1")))
+		n++
+		at := fmt.Sprintf("/debug/pprof/ui/%d/flamegraph", n)
+		var end string
+		require.Eventually(t, func() bool { // an answer is lost when the page is replaced
+			end, _ = chromedp.Run(b.ctx, chromedp.Evaluate[string](
+				`document.querySelector("#taking .failed")?.textContent ?? location.pathname`))
+			return end == at || strings.Contains(end, "Nothing was sampled")
+		}, watchdog, 5*time.Millisecond)
+		if end != at {
+			return false
+		}
+		b.await(flame)
+		return eval[bool](b,
+			hasBox("hotLoop")+"&&"+hasBox("sumOfSquares")+"&&"+hasBox("sumOfCubes"))
+	}, watchdog, time.Millisecond)
+	// The boxes are drawn, each caller at least as wide as what it calls.
+	width := func(function string) float64 {
+		return eval[float64](b, fmt.Sprintf(`[...document.querySelectorAll("#stack-chart .boxbg")]
+			.find(box => box.textContent.includes(%q)).getBoundingClientRect().width`, function))
+	}
+	require.Positive(t, width("sumOfCubes"))
+	require.Greater(t, width("hotLoop"), width("sumOfCubes"))
+	b.shoot("flame")
+
+	// The navigation leads back to the page of profiles, which now lists the capture.
+	require.Equal(t, http.StatusOK, b.click(`nav a[aria-current="page"]`))
+	require.Equal(t, srv.URL()+"/debug/pprof/", b.address())
+	row := eval[string](b, fmt.Sprintf(`document.querySelector("#capture-%d").innerText`, n))
+	require.Contains(t, row, "squares and cubes")
+	require.Contains(t, row, "during 1s")
 	b.clean()
 }

@@ -69,6 +69,9 @@ const row = `[...document.querySelectorAll("#waits .row")].find(r => r.querySele
 func TestContentionNamesWhatWasPlanted(t *testing.T) {
 	for _, form := range []string{"#complete", "#cheap"} {
 		t.Run(form[1:], func(t *testing.T) {
+			if testing.Short() && form == "#cheap" {
+				t.Skip("the tests of package profiling have such a report")
+			}
 			b := open(t)
 			plant(t)
 			srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
@@ -102,7 +105,7 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 			require.True(t, eval[bool](b, lock+` === undefined && `+channel+` !== undefined`))
 
 			require.Equal(t, http.StatusOK, b.click("#flame"))
-			b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
+			b.await(flame)
 			b.shoot("flame")
 			flame := b.address()
 			for kind, function := range map[string]string{
@@ -111,8 +114,7 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 				// Alone, since boxes that are too narrow are not drawn.
 				require.Equal(t, http.StatusOK, b.visit(flame+"?f="+function))
 				for _, text := range []string{kind, function} {
-					b.await(fmt.Sprintf(`[...document.querySelectorAll("#stack-chart .boxtext")].some(
-						box => box.textContent.includes(%q))`, text))
+					b.await(hasBox(text))
 				}
 			}
 			require.Equal(t, http.StatusOK, b.visit(strings.Replace(report, "/contention/", "/ui/",

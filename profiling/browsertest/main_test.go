@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,13 +18,81 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
 // watchdog bounds a test that hangs.
 const watchdog = 5 * time.Minute
 
-// A tab is a browser with one page. Its browser ends with the test.
+// browser is what the tests have in common: each has a profile of its own in it. It is nil where
+// none is installed.
+var browser context.Context
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// run runs the tests with a browser and with a folder for saved runs.
+func run(m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "browsertest-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { // processes of the browser may still write to it
+		for end := time.Now().Add(watchdog); os.RemoveAll(dir) != nil && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	if err := os.Setenv(results.DirEnv, filepath.Join(dir, "runs")); err != nil {
+		return 0, err
+	}
+	program := find()
+	if program == "" {
+		return m.Run(), nil
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(),
+		append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(program),
+			chromedp.NoSandbox, // the pages are ours, and root may use no sandbox
+			chromedp.DisableGPU,
+			chromedp.WindowSize(1280, 800),
+			chromedp.UserDataDir(filepath.Join(dir, "browser")),
+			chromedp.WSURLReadTimeout(watchdog), // a busy machine takes its time to start it
+			chromedp.Flag("disable-component-update", true),
+			chromedp.Flag("disable-quic", true),
+			// Host names of other sites that lead to this machine: what an
+			// attacker's DNS server answers.
+			chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1"),
+		)...)
+	defer cancel()
+	browser, cancel = chromedp.NewContext(ctx)
+	defer cancel()
+	defer chromedp.Cancel(browser) // waits until it has ended
+	if err := chromedp.Do(browser); err != nil {
+		return 0, fmt.Errorf("%s: %w", program, err)
+	}
+	return m.Run(), nil
+}
+
+// find returns the path of a browser, "" if there is none.
+func find() string {
+	for _, name := range []string{
+		"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome",
+	} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// A tab is a page in a browser, which knows nothing of other tabs.
 type tab struct {
 	*testing.T
 	ctx context.Context
@@ -32,38 +101,20 @@ type tab struct {
 	problems []string // warnings and errors that the pages caused
 }
 
-// open starts a browser, or skips the test where none is installed.
+// open opens a tab that ends with the test, or skips the test where no browser is installed.
 func open(t *testing.T) *tab {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "browsertest-*")
-	require.NoError(t, err)
-	t.Cleanup(func() { // processes of the browser may still write to it
-		require.Eventually(t, func() bool {
-			return os.RemoveAll(dir) == nil
-		}, watchdog, 10*time.Millisecond)
-	})
-	opts := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(find(t)),
-		chromedp.NoSandbox, // the pages are ours, and root may use no sandbox
-		chromedp.DisableGPU,
-		chromedp.WindowSize(1280, 800),
-		chromedp.UserDataDir(dir),
-		chromedp.WSURLReadTimeout(watchdog), // a busy machine takes its time to start it
-		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-quic", true),
-		// Host names of other sites that lead to this machine: what an
-		// attacker's DNS server answers.
-		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1"),
-	)
-	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+	if browser == nil {
+		const missing = "no browser installed: neither chromium nor google-chrome is in PATH"
+		if os.Getenv("MVCCMAP_BROWSER") == "required" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	ctx, cancel := context.WithTimeout(browser, watchdog)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, opts...)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(func() {
-		chromedp.Cancel(ctx) // waits until the browser has ended
-		cancel()
-	})
 	require.NoError(t, chromedp.Do(ctx))
 
 	b := &tab{T: t, ctx: ctx}
@@ -81,23 +132,6 @@ func open(t *testing.T) *tab {
 		}
 	}()
 	return b
-}
-
-// find returns the path of a browser.
-func find(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable",
-		"google-chrome", "chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	const missing = "no browser installed: neither chromium nor google-chrome is in PATH"
-	if os.Getenv("MVCCMAP_BROWSER") == "required" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
-	return ""
 }
 
 // do runs steps and fails the test if one fails.
@@ -153,15 +187,28 @@ func (b *tab) await(condition string) {
 	}
 }
 
+// flame says that a flame graph is drawn.
+const flame = `document.querySelector("#stack-chart .boxtext") !== null`
+
+// hasBox says that one has a box for a function.
+func hasBox(function string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll("#stack-chart .boxtext")].some(
+		box => box.textContent.includes(%q))`, function)
+}
+
 // text returns the text of the page.
 func (b *tab) text() string {
 	b.Helper()
 	return eval[string](b, "document.body.innerText")
 }
 
-// screen sets the size of the page and the color scheme.
-func (b *tab) screen(width int64, scheme string, opts ...chromedp.EmulateViewportOption) {
+// screen sets the size of the page, which is that of a phone if it is narrow, and the color scheme.
+func (b *tab) screen(width int64, scheme string) {
 	b.Helper()
+	var opts []chromedp.EmulateViewportOption
+	if width < 1000 {
+		opts = append(opts, chromedp.EmulateMobile)
+	}
 	b.do(chromedp.EmulateViewport(width, 800, opts...))
 	b.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -171,10 +218,13 @@ func (b *tab) screen(width int64, scheme string, opts ...chromedp.EmulateViewpor
 	})
 }
 
-// shoot saves a picture of the page among the artifacts of the test, which
-// "go test -artifacts" keeps.
+// shoot saves a picture of the page among the artifacts of the test, if "go test -artifacts" is to
+// keep them.
 func (b *tab) shoot(name string) {
 	b.Helper()
+	if flag.Lookup("test.artifacts").Value.String() != "true" {
+		return
+	}
 	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 	require.NoError(b, err)
 	path := filepath.Join(b.ArtifactDir(), name+".png")

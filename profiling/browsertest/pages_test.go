@@ -1,171 +1,216 @@
 package browsertest
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"os/exec"
-	"runtime"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/cli"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// The way of a user: from the index, by one click, to the flame graph of what
-// runs, through the other pages and back.
-func TestFlameGraphOfRunningLoad(t *testing.T) {
-	b := open(t)
-	load(t)
-	srv := start(t, profiling.Config{Title: "sums"})
-	srv.SetPhase("squares and cubes")
+// A view is a page with data in it. It is complete when ready holds.
+type view struct{ name, url, ready string }
 
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
-	require.Contains(t, eval[string](b, `document.querySelector("#now").innerText`),
-		"squares and cubes")
-	n := 0
-	// On a machine that is busy enough a second may pass without a sample of one of them.
-	require.Eventually(t, func() bool {
-		require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
-		b.do(chromedp.Click(chromedp.CSS("#cpu-1")))
-		n++
-		at := fmt.Sprintf("/debug/pprof/ui/%d/flamegraph", n)
-		var end string
-		require.Eventually(t, func() bool { // an answer is lost when the page is replaced
-			end, _ = chromedp.Run(b.ctx, chromedp.Evaluate[string](
-				`document.querySelector("#taking .failed")?.textContent ?? location.pathname`))
-			return end == at || strings.Contains(end, "Nothing was sampled")
-		}, watchdog, 5*time.Millisecond)
-		if end != at {
-			return false
+// longPhase and longLabel are as long as what is shown of them.
+var (
+	longPhase = "zipf-read, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80)
+	longLabel = strings.Repeat("y", 80)
+)
+
+// report saves the charts of a sweep, and returns where.
+func report(t *testing.T, threads string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "charts.html")
+	var said bytes.Buffer
+	require.Zero(t, cli.Run(t.Context(), []string{
+		"--workload", "counter,zipf-read", "--theta", "0,0.9", "--threads", threads,
+		"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--count", "2", "--duration", "10ms", "--warmup", "0",
+		"--http", "off", "-q", "--report", file,
+	}, &said, &said), &said)
+	return "file://" + file
+}
+
+// everything returns all pages of a service that does much, and of reports.
+func everything(t *testing.T, b *tab) []view {
+	t.Helper()
+	sweep, one := report(t, "1,2,8"), report(t, "2")
+	bank := openBank(t)
+	cfg := bank.config()
+	cfg.Runs = savedRuns(t)
+	cfg.Slow = &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 100 * time.Millisecond,
+		Keep: 3}
+	cfg.MutexFraction, cfg.BlockRate = 1, 1
+	cfg.Auto = []profiling.AutoCapture{{}, {Kinds: []string{"goroutine"}, Above: time.Millisecond}}
+	srv := start(t, cfg)
+	srv.SetPhase(longPhase)
+	plantSlow(t, srv)
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("id") == "0" {
+			w.WriteHeader(http.StatusInternalServerError)
 		}
-		b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
-		return eval[bool](b, `["hotLoop", "sumOfSquares", "sumOfCubes"].every(
-			name => [...document.querySelectorAll("#stack-chart .boxtext")].some(
-				box => box.textContent.includes(name)))`)
-	}, watchdog, time.Millisecond)
-	// The boxes are drawn, each caller at least as wide as what it calls.
-	width := func(function string) float64 {
-		return eval[float64](b, fmt.Sprintf(
-			`[...document.querySelectorAll("#stack-chart .boxbg")].find(box => box.textContent.includes(%q)).getBoundingClientRect().width`,
-			function))
+	})
+	shop := srv.Wrap(mux)
+	for i := range 50 {
+		shop.ServeHTTP(httptest.NewRecorder(),
+			httptest.NewRequest(http.MethodGet, fmt.Sprint("/users/", i%5), nil))
 	}
-	require.Positive(t, width("sumOfCubes"))
-	require.Greater(t, width("hotLoop"), width("sumOfCubes"))
-	b.shoot("flame")
 
-	base := fmt.Sprintf("%s/debug/pprof/ui/%d/", srv.URL(), n)
-	require.Equal(t, http.StatusOK, b.visit(base+"top"))
-	b.await(`document.querySelector("#rows").innerText.includes("sumOfCubes")`)
-	require.Equal(t, http.StatusOK, b.visit(base+"peek?f=sumOfCubes"))
-	require.Contains(t, b.text(), "hotLoop")
-	require.Equal(t, http.StatusOK, b.visit(base+"source?f=sumOfCubes"))
-	require.Contains(t, b.text(), "sum += i * i * i")
+	at := srv.URL() + "/debug/pprof/"
+	b.visit(at + "slow/")
+	b.await(`document.querySelector(".card.slow .verdict") !== null`)
+	line := eval[string](b, `document.querySelector(".verdict a").href`)
+	srv.StopSlow()
+	take := func(path string) (page string) {
+		b.visit(at + path + "&label=" + longLabel)
+		return b.address()
+	}
+	traced := take("contention/new?mode=trace&seconds=1")
+	cheap := take("contention/new?since=start")
+	first := strings.TrimSuffix(take("ui/new?type=goroutine"), "flamegraph")
+	second := strings.TrimSuffix(take("ui/new?type=goroutine"), "/flamegraph")
+	diff := second + "-" + strings.TrimPrefix(first, at+"ui/")
+	const drawn = `document.querySelector(".chart canvas") !== null`
+	sum := at + "runs/" + longName + "/sums-squares-threads=2.cpu.pb.gz/"
+	list := []view{
+		{"dashboard", at + "live", `document.querySelectorAll("canvas").length > 10 &&
+			/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b').textContent) &&
+			document.querySelectorAll("#results td").length > 2 &&
+			document.querySelectorAll("#operations tbody tr").length > 2`},
+		{"profiles", at, ""},
+		{"flamegraph", first + "flamegraph", flame},
+		{"top", first + "top", `document.querySelector("#rows tr") !== null`},
+		{"peek", first + "peek?f=transfer", ""},
+		{"source", first + "source?f=Serve", ""},
+		{"difference", diff + "flamegraph", flame},
+		{"contention", at + "contention/", ""},
+		{"contention-traced", traced, ""},
+		{"contention-cheap", cheap, ""},
+		{"slow", at + "slow/", ""},
+		{"slow-source", line, ""},
+		{"runs", at + "runs/", ""},
+		{"run", at + "runs/" + longName + "/", ""},
+		{"compare", at + "runs/compare?old=before&new=" + longName, ""},
+		{"compare-nothing", at + "runs/compare?old=before&new=before", ""},
+		{"run-flamegraph", sum + "flamegraph", flame},
+		{"error", at + "nowhere", ""},
+		{"report", sweep, drawn},
+		{"report-of-one", one, drawn},
+	}
 	if _, err := exec.LookPath("dot"); err == nil {
-		require.Equal(t, http.StatusOK, b.visit(base+"graph"))
-		b.await(`document.querySelector("#graph0") !== null`)
-		b.shoot("graph")
+		list = append(list, view{"graph", first + "graph", `document.querySelector("#graph0") !== null`})
 	}
-
-	// The navigation leads back to the index, which now lists the capture.
-	require.Equal(t, http.StatusOK, b.click(`nav a[aria-current="page"]`))
-	require.Equal(t, srv.URL()+"/debug/pprof/", b.address())
-	capture := fmt.Sprintf("#capture-%d", n)
-	row := eval[string](b, fmt.Sprintf(`document.querySelector(%q).innerText`, capture))
-	require.Contains(t, row, "cpu")
-	require.Contains(t, row, "squares and cubes")
-	require.Contains(t, row, "during 1s")
-	require.Equal(t, http.StatusOK, b.click(capture+" a"))
-	require.Equal(t, base+"flamegraph", b.address())
-
-	// The flame graph of a difference shows what has grown.
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(stop)
-	take := func(label string) {
-		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine&label=" + label)
-	}
-	take("before")
-	for range 50 {
-		wg.Go(func() { parkedHere(stop) })
-	}
-	buf := make([]byte, 4<<20)
-	require.Eventually(t, func() bool {
-		return strings.Count(string(buf[:runtime.Stack(buf, true)]), ".parkedHere(") == 50
-	}, watchdog, time.Millisecond)
-	take("after")
-	b.visit(srv.URL() + "/debug/pprof/")
-	before := fmt.Sprintf("#capture-%d", n+1)
-	require.Contains(t, eval[string](b, fmt.Sprintf(`document.querySelector(%q).innerText`, before)),
-		"before")
-	eval[bool](b, fmt.Sprintf(`(document.querySelector("#diff select[name=base]").value = "%d", true)`, n+1))
-	require.Equal(t, http.StatusOK, b.click("#diff button"))
-	require.Equal(t, fmt.Sprintf("%s/debug/pprof/ui/%d-%d/flamegraph", srv.URL(), n+2,
-		n+1), b.address())
-	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("parkedHere"))`)
-	b.shoot("diff")
-	b.clean()
+	return list
 }
 
-//go:noinline
-func parkedHere(stop chan struct{}) { <-stop }
+// screens are those on which pages are looked at, and by which rules of axe. Short runs have some
+// of them, and load a page once, for the first.
+var screens = []struct {
+	width  int64
+	scheme string
+	rules  string
+	short  bool
+}{
+	{320, "light", "", true},
+	{320, "dark", "", false},
+	{390, "light", colours, false},
+	{390, "dark", everyRule, true},
+	{1280, "light", everyRule, true},
+	{1280, "dark", colours, false},
+}
 
-func TestFormTakesEveryProfile(t *testing.T) {
+// What a screen has beside another that differs in its colours alone.
+const (
+	colours   = `runOnly: ["color-contrast"]`
+	everyRule = `rules: {}`
+)
+
+// axe checks the page, and has what it finds in the end.
+const axe = `(window.found = undefined, axe.run(document, {
+	preload: false, resultTypes: ["violations"], %s,
+}).then(
+	r => window.found = r.violations.flatMap(v => v.nodes.slice(0, 3).map(n =>
+		v.id + ": " + n.target.join(" ") + ": " + n.failureSummary.replace(/\s+/g, " "))).join("\n"),
+	err => window.found = "axe: " + err), true)`
+
+// Every page fits on every screen, can be read in both colours, and axe finds nothing on it.
+func TestEveryPage(t *testing.T) {
+	script, missing := os.ReadFile("node_modules/axe-core/axe.min.js")
 	b := open(t)
-	load(t)
-	ballast := make([]byte, 32<<20) // so that the heap profile has a live object
-	defer runtime.KeepAlive(ballast)
-	runtime.GC() // it shows what was live at the last collection
-	srv := start(t, profiling.Config{})
-	for i, kind := range []string{"heap", "allocs", "goroutine", "threadcreate"} {
-		b.visit(srv.URL() + "/debug/pprof/")
-		b.do(chromedp.SetValue(chromedp.CSS("#new select"), kind))
-		require.Equal(t, http.StatusOK, b.click("#new button"), kind)
-		require.Equal(t, fmt.Sprintf("%s/debug/pprof/ui/%d/flamegraph", srv.URL(), i+1), b.address())
-		b.await(`document.querySelectorAll("#stack-chart .boxtext").length > 1`)
+	for _, p := range everything(t, b) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			b := open(t)
+			loaded := false
+			for _, s := range screens {
+				if testing.Short() && !s.short {
+					continue
+				}
+				b.screen(s.width, s.scheme)
+				if !loaded || !testing.Short() {
+					loaded = true
+					b.visit(p.url)
+					b.await(cmp.Or(p.ready, "true"))
+					eval[bool](b, string(script)+"; true")
+				}
+				b.shoot(fmt.Sprintf("%s-%d-%s", p.name, s.width, s.scheme))
+				b.fits(s.width, s.scheme)
+				if s.rules == "" || missing != nil {
+					continue
+				}
+				eval[bool](b, fmt.Sprintf(axe, s.rules))
+				b.await(`window.found !== undefined`)
+				if found := eval[string](b, `window.found`); found != "" {
+					t.Errorf("%d px, %s:\n%s", s.width, s.scheme, found)
+				}
+			}
+			if strings.HasPrefix(p.name, "report") {
+				b.hasAllCharts()
+			}
+			if p.name != "error" && p.name != "compare-nothing" { // of which a browser says that
+				b.clean()
+			}
+			if missing != nil {
+				t.Skip("axe-core is not installed; .ci/prepare installs it")
+			}
+		})
 	}
-	b.clean()
 }
 
-// Long names do not make the page of profiles wider than a screen.
-func TestLongNamesFit(t *testing.T) {
-	b := open(t)
-	srv := start(t, profiling.Config{})
-	srv.SetPhase("zipf-read, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80))
-	for range 2 {
-		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine&label=" + strings.Repeat("y", 80))
-	}
-	b.fits("long", srv.URL()+"/debug/pprof/", nil)
-	b.clean()
-}
-
-// fits fails the test unless a page is no wider than any screen, and can be read, light
-// or dark. Once it is loaded, ready is called.
-func (b *tab) fits(name, url string, ready func()) {
+// fits fails the test unless the page is no wider than the screen, has room for what is on it,
+// and can be read.
+func (b *tab) fits(width int64, scheme string) {
 	b.Helper()
-	for _, width := range []int64{320, 390, 1280} {
-		for _, scheme := range []string{"light", "dark"} {
-			var opts []chromedp.EmulateViewportOption
-			if width < 1000 {
-				opts = append(opts, chromedp.EmulateMobile)
-			}
-			b.screen(width, scheme, opts...)
-			b.visit(url)
-			if ready != nil {
-				ready()
-			}
-			require.Equal(b, width, eval[int64](b, "document.documentElement.scrollWidth"), url)
-			require.GreaterOrEqual(b, eval[float64](b, contrast), 7.0, url)
-			dark := eval[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(22, 24, 28)"`)
-			require.Equal(b, scheme == "dark", dark, url)
-			b.shoot(fmt.Sprintf("%s-%d-%s", name, width, scheme))
-		}
-	}
+	require.Equal(b, width, eval[int64](b, "document.documentElement.scrollWidth"))
+	require.Greater(b, eval[float64](b,
+		`document.querySelector("#stack-holder")?.clientHeight ?? 999`), 150.0, "of the flame graph")
+	require.GreaterOrEqual(b, eval[float64](b, contrast), 7.0)
+	dark := eval[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(22, 24, 28)"`)
+	require.Equal(b, scheme == "dark", dark)
+}
+
+// hasAllCharts fails the test unless a report shows all that is in it.
+func (b *tab) hasAllCharts() {
+	b.Helper()
+	planned := eval[int](b, `JSON.parse(data.textContent).flatMap(s => s.charts).length`)
+	require.Greater(b, planned, 5)
+	require.Equal(b, planned, eval[int](b, `document.querySelectorAll(".chart canvas").length`))
+	require.Zero(b, eval[int](b, `[...document.querySelectorAll(".chart")]
+		.filter(card => card.querySelector(".legend").innerText.includes("undefined")
+			|| card.querySelectorAll(".legend svg").length === 0).length`))
+	require.Equal(b, 2, eval[int](b, `document.querySelectorAll("details table").length`))
 }
 
 // contrast is the ratio of the luminances of text and background, as the Web

@@ -153,7 +153,7 @@ func (b *tab) shop() {
 	p = serving(b.T, nil, program, "-http", "127.0.0.1:0", "-fix", "both")
 	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/ui/new?type=cpu&seconds=5"))
-	b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
+	b.await(flame)
 	b.picture("flamegraph", "", 560)
 	p.stop()
 }
@@ -174,7 +174,7 @@ func (b *tab) runs() {
 		b.visit(p.url+"/debug/pprof/runs/compare?old=gogc-100&new=gogc-400"))
 	b.picture("compare", "", 700)
 	require.Equal(b, http.StatusOK, b.click(`a[href*="cpu"][href$="flamegraph"]`))
-	b.await(`document.querySelector("#stack-chart .boxtext") !== null`)
+	b.await(flame)
 	b.picture("diff", "", 560)
 	p.stop()
 }

@@ -1,10 +1,7 @@
 package browsertest
 
 import (
-	"fmt"
 	"net/http"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -14,31 +11,9 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// The pages of pprof fit on every screen, light or dark, as all others do.
-func TestPprofPagesFit(t *testing.T) {
-	b := open(t)
-	srv := start(t, profiling.Config{Title: "sums"})
-	srv.SetPhase("zipf-read, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80))
-	for range 2 {
-		b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine&label=" + strings.Repeat("y", 80))
-	}
-	views := []string{"1/top", "1/peek", "1/source?f=Serve", "1/flamegraph", "2-1/flamegraph"}
-	if _, err := exec.LookPath("dot"); err == nil {
-		views = append(views, "1/graph")
-	}
-	for i, view := range views {
-		b.fits(fmt.Sprint("pprof-", i), srv.URL()+"/debug/pprof/ui/"+view, func() {
-			require.Equal(b, "Profiles",
-				eval[string](b, `document.querySelector("nav [aria-current]").textContent`))
-			chart := eval[float64](b, `document.querySelector("#stack-holder")?.clientHeight ?? 999`)
-			require.Greater(b, chart, 150.0, "room for the flame graph")
-		})
-	}
-	b.clean()
-}
-
 // Whoever has no mouse walks through the flame graph, zooms, and opens the menus.
 func TestPprofPagesByKeyboard(t *testing.T) {
+	t.Parallel()
 	b := open(t)
 	srv := start(t, profiling.Config{})
 	b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
@@ -81,35 +56,22 @@ func TestPprofPagesByKeyboard(t *testing.T) {
 	b.clean()
 }
 
-// Callers and callees lead to their lines.
+// Callers and callees lead to their lines, which the source shows.
 func TestPeekLeadsToTheSource(t *testing.T) {
+	t.Parallel()
 	b := open(t)
 	srv := start(t, profiling.Config{})
 	b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
+	b.visit(srv.URL() + "/debug/pprof/ui/1/source?f=Serve")
+	require.Equal(t, 0, eval[int](b, `document.querySelectorAll(".chosen").length`))
 	b.visit(srv.URL() + "/debug/pprof/ui/1/peek?f=Serve")
-	link := `[...document.querySelectorAll("pre a")].find(a => a.textContent.includes("/profiling/service.go:"))`
+	link := `[...document.querySelectorAll("pre a")].findLast(a => a.textContent.includes("/profiling/service.go:"))`
 	line := eval[string](b, link+`.textContent.split(":")[1]`)
 	require.Equal(t, http.StatusOK, b.visit(eval[string](b, link+`.href`)))
 	require.Contains(t, b.address(), "/ui/1/source?f=")
 	require.Contains(t, b.text(), "profiling/service.go")
 	require.Equal(t, line, eval[string](b,
 		`document.querySelector(".chosen").previousElementSibling.textContent.trim()`))
-	b.clean()
-}
-
-// A link to a line of the source shows that line.
-func TestSourceShowsTheLine(t *testing.T) {
-	b := open(t)
-	srv := start(t, profiling.Config{})
-	b.visit(srv.URL() + "/debug/pprof/ui/new?type=goroutine")
-	at := srv.URL() + "/debug/pprof/ui/1/source?f=Serve"
-	b.visit(at)
-	require.Equal(t, 0, eval[int](b, `document.querySelectorAll(".chosen").length`))
-	line := eval[string](b, `[...document.querySelectorAll(".line")].at(-3).textContent.trim()`)
-	b.visit(srv.URL() + "/debug/pprof/")
-	b.visit(at + "#L" + line)
-	require.Equal(t, line, eval[string](b, `document.querySelector(".chosen").previousElementSibling
-		.textContent.trim()`))
 	require.True(t, eval[bool](b, `document.querySelector(".chosen").getBoundingClientRect().top < innerHeight`))
 	b.clean()
 }

@@ -3,11 +3,9 @@ package browsertest
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -87,9 +85,12 @@ func names(t *testing.T, data []byte, functions []string) bool {
 // savedRuns are pages of two runs, of which the second does something more, and of one that
 // cannot be read.
 func savedRuns(t *testing.T) http.Handler {
-	t.Setenv(results.DirEnv, filepath.Join(t.TempDir(), "runs"))
 	store, err := results.OpenStore()
 	require.NoError(t, err)
+	h := runs.Handler("sums", store)
+	if _, err := os.Stat(store.Path("broken")); err == nil { // they are there
+		return h
+	}
 	save := func(name string, r *results.Run, work func(), functions ...string) {
 		files := map[string][]byte{}
 		for kind, data := range record(t, work, functions...) {
@@ -105,47 +106,26 @@ func savedRuns(t *testing.T) http.Handler {
 		func() { runtime.KeepAlive(sumOfSquares(1_000_000) + sumOfCubes(3_000_000)) },
 		"sumOfSquares", "sumOfCubes")
 	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("nonsense"), 0o600))
-	return runs.Handler("sums", store)
-}
-
-// serveRuns serves them.
-func serveRuns(t *testing.T) *profiling.Server {
-	return start(t, profiling.Config{Title: "sums", Runs: savedRuns(t)})
+	return h
 }
 
 // The way of a user: two saved runs are chosen, what has changed is read, and a flame
 // graph shows what has grown.
 func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
+	t.Parallel()
 	b := open(t)
-	srv, long := serveRuns(t), longName
+	srv, long := start(t, profiling.Config{Title: "sums", Runs: savedRuns(t)}), longName
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
 	require.Equal(t, http.StatusOK, b.click(`nav a[href="runs/"]`))
 	require.Equal(t, srv.URL()+"/debug/pprof/runs/", b.address())
-	require.Contains(t, eval[string](b, `document.querySelector("#run-before").innerText`),
-		"sums on squares, cubes, powers")
-	require.Contains(t, eval[string](b, `document.querySelector("#run-broken").innerText`),
-		"cannot be read")
 	b.shoot("runs")
-
 	require.Equal(t, http.StatusOK, b.click("#compare button"))
 	require.Equal(t, srv.URL()+"/debug/pprof/runs/compare?old=before&new="+long, b.address())
-	row := func(class string) string {
-		return eval[string](b, fmt.Sprintf(`[...document.querySelectorAll(".changes .row.%s")].map(row => row.innerText).join("|")`, class))
-	}
-	require.Contains(t, row("down"), "engine=squares")
-	require.Contains(t, row("down"), "-50.00%")
-	require.Contains(t, row("down"), "✗ worse")
-	require.NotContains(t, row("down"), "cubes")
-	require.Contains(t, row("up"), "✓ better")
-	require.Contains(t, eval[string](b, `document.querySelector("#sum").innerText`), "✗ 1 worse")
-	require.Contains(t, eval[string](b, `document.querySelector("#warnings").innerText`),
-		"another in "+long)
 	b.shoot("compare")
 
 	// Red has grown: the cubes, which only the second run has.
 	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/"+long+"/sums-squares-threads=2.cpu.pb.gz/minus/before/sums-squares-threads=2.cpu.pb.gz/flamegraph", b.address())
-	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("sumOfCubes"))`)
+	b.await(hasBox("sumOfCubes"))
 	grown := eval[string](b, `(() => {
 		const box = [...document.querySelectorAll("#stack-chart .boxbg")].find(box => box.textContent.includes("sumOfCubes"))
 		return [...box.querySelectorAll("*")].map(e => e.className + " " + getComputedStyle(e).backgroundColor).join(", ")
@@ -158,23 +138,10 @@ func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
 
 	// One run, and its profiles.
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/runs/before/"))
-	require.Contains(t, eval[string](b, `document.querySelector("#results").innerText`), "513k")
 	b.shoot("run")
 	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
-	b.await(`[...document.querySelectorAll("#stack-chart .boxtext")].some(box => box.textContent.includes("sumOfSquares"))`)
+	b.await(hasBox("sumOfSquares"))
 	require.Equal(t, http.StatusOK, b.click("#about a"))
 	require.Equal(t, srv.URL()+"/debug/pprof/runs/before/", b.address())
 	b.clean()
-}
-
-// The pages of runs are no wider than a screen, light or dark, and can be read.
-func TestRunPagesFit(t *testing.T) {
-	b := open(t)
-	srv := serveRuns(t)
-	for i, page := range []string{
-		"", "before/", longName + "/", "compare?old=before&new=" + longName,
-		"compare?old=before&new=before",
-	} {
-		b.fits(fmt.Sprint("runs-", i), srv.URL()+"/debug/pprof/runs/"+page, nil)
-	}
 }
