@@ -29,16 +29,13 @@ var bounds = func() (list []int64) {
 // writeOperations writes the metrics of operations. A histogram's buckets are wrong by less than
 // a hundredth of their bounds.
 func writeOperations(t *text, list []Operation) {
-	if len(list) == 0 {
-		return
-	}
 	const took, failed = "operation_duration_seconds", "operation_errors_total"
-	t.head(took, "histogram", "What operations of the program took.")
 	for _, o := range list {
+		t.head(took, "histogram", "What operations of the program took.")
 		t.histogram(took, o)
 	}
-	t.head(failed, "counter", "Operations of the program that failed.")
 	for _, o := range list {
+		t.head(failed, "counter", "Operations of the program that failed.")
 		t.value(failed, float64(o.Errors), "operation", o.Name)
 	}
 }

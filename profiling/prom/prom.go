@@ -64,16 +64,16 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func (e *exporter) writeMaps(t *text) {
 	stats := e.read()
 	for _, f := range mvcc.Figures() {
-		if f.Metric == "" || len(stats) == 0 {
+		if f.Metric == "" {
 			continue
 		}
 		kind := "gauge"
 		if f.Counter {
 			kind = "counter"
 		}
-		t.head("mvccmap_"+f.Metric, kind, f.Help)
 		for _, name := range e.names {
 			if s, ok := stats[name]; ok && (f.Table || !s.OfTable()) {
+				t.head("mvccmap_"+f.Metric, kind, f.Help)
 				t.value("mvccmap_"+f.Metric, f.Of(s), "map", name, f.Label, f.Value)
 			}
 		}

@@ -43,16 +43,18 @@ func parse(t *testing.T, text string) map[string]float64 {
 	require.True(t, strings.HasSuffix(text, "\n"))
 	values, kinds := map[string]float64{}, map[string]string{}
 	var help, metric string
+	n := 1 // values of the metric
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		if m := headLine.FindStringSubmatch(line); m != nil {
 			if m[1] == "HELP" {
+				require.Positive(t, n, "%s has no values", metric)
 				require.NotContains(t, kinds, m[2], "a metric in two places")
 				help = m[2]
 				continue
 			}
 			metric = m[2]
 			require.Equal(t, help, metric, line)
-			kinds[metric] = m[3]
+			kinds[metric], n = m[3], 0
 			require.Equal(t, m[3] == "counter", strings.HasSuffix(metric, "_total"), line)
 			continue
 		}
@@ -68,7 +70,9 @@ func parse(t *testing.T, text string) map[string]float64 {
 		v, err := strconv.ParseFloat(m[5], 64)
 		require.NoError(t, err, line)
 		values[m[1]+m[2]] = v
+		n++
 	}
+	require.Positive(t, n, "%s has no values", metric)
 	return values
 }
 
@@ -149,7 +153,8 @@ func TestValuesOfATable(t *testing.T) {
 	defer db.Close()
 	stock := mvcc.NewTable[int, int](db, "stock", nil)
 	stock.Store(1, 1)
-	values := parse(t, ask(t, Handler(db.Sources("shop"), nil)))
+	sources := db.Sources("shop")
+	values := parse(t, ask(t, Handler(sources, nil)))
 	require.EqualValues(t, 1, values[`mvccmap_commits_total{map="shop"}`])
 	of := map[string]bool{}
 	for name := range values {
@@ -161,6 +166,9 @@ func TestValuesOfATable(t *testing.T) {
 		"mvccmap_entries": true, "mvccmap_size_bytes": true}, of)
 	require.EqualValues(t, 1, values[`mvccmap_keys{map="shop/stock"}`])
 	require.Contains(t, values, `mvccmap_conflicts_total{map="shop/stock",kind="read"}`)
+
+	delete(sources, "shop") // tables alone
+	parse(t, ask(t, Handler(sources, nil)))
 }
 
 // The counter of commits does not fall while there is one map, and begins anew
