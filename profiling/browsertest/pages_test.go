@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/cli"
@@ -161,6 +162,7 @@ func TestEveryPage(t *testing.T) {
 				b.screen(s.width, s.scheme)
 				if !loaded || !testing.Short() {
 					loaded = true
+					b.do(chromedp.Navigate("about:blank")) // or else one to a line would not load it
 					b.visit(p.url)
 					b.await(cmp.Or(p.ready, "true"))
 					eval[bool](b, string(script)+"; true")
