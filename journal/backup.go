@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"time"
 
@@ -71,22 +70,5 @@ func (w *writer) taken(b *backup) error {
 	if err := removeBelow(j.dir, b.number); err != nil { // J2
 		j.tell(err) // it is tried again after the next one
 	}
-	return nil
-}
-
-// unlessTooOld returns the error with which f panics if a snapshot is too old.
-func unlessTooOld(f func()) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case error:
-			if err = p; !errors.Is(err, mvcc.ErrTxTooOld) {
-				panic(p)
-			}
-		default:
-			panic(p)
-		}
-	}()
-	f()
 	return nil
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,15 +51,9 @@ func (o *Options) withDefaults() (all Options) {
 	if o != nil {
 		all = *o
 	}
-	if all.Every == 0 {
-		all.Every = defaultEvery
-	}
-	if all.Compact == 0 {
-		all.Compact = defaultCompact
-	}
-	if all.Buffer == 0 {
-		all.Buffer = defaultBuffer
-	}
+	all.Every = cmp.Or(all.Every, defaultEvery)
+	all.Compact = cmp.Or(all.Compact, defaultCompact)
+	all.Buffer = cmp.Or(all.Buffer, defaultBuffer)
 	if all.Compact < 0 {
 		panic(fmt.Sprintf("journal: Options.Compact is %d, want 0 or more", all.Compact))
 	}

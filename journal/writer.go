@@ -127,9 +127,10 @@ func (w *writer) follow() (err error) {
 	j.waits()
 	defer func() { err = errors.Join(err, w.end(cancel)) }()
 	var commits iter.Seq2[mvcc.DBCommit, error]
-	err = unlessTooOld(func() {
+	err = b.of.Try(func() error {
 		commits = j.db.Watch(ctx, &mvcc.DBWatchOptions{Since: b.of,
 			Buffer: j.opts.Buffer, Progress: true})
+		return nil
 	})
 	if err == nil {
 		err = w.begin(b)

@@ -44,15 +44,7 @@ func (l Labels) Set() { pprof.SetGoroutineLabels(l.context()) }
 //	worker.Set()
 //	reading.Do(read) // then only worker=7 again
 func (l Labels) Do(f func()) {
-	defer l.restore()
+	defer Labels{ctx: l.outer}.Set()
 	l.Set()
 	f()
-}
-
-func (l Labels) restore() {
-	if l.outer == nil {
-		pprof.SetGoroutineLabels(context.Background())
-		return
-	}
-	pprof.SetGoroutineLabels(l.outer)
 }

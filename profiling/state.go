@@ -1,7 +1,6 @@
 package profiling
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,9 +116,9 @@ const mapsVar = "mvccmap"
 func (s *service) vars(w http.ResponseWriter, r *http.Request) error {
 	all := map[string]json.RawMessage{}
 	if h := expvarHandler(); h != nil && r.Context().Value(asked{}) == nil {
-		answer := &memoryWriter{header: http.Header{}}
+		answer := new(web.Memory)
 		h.ServeHTTP(answer, expvarRequest(r.Context()))
-		if answer.refused {
+		if answer.Status >= http.StatusBadRequest {
 			answer.Reset() // it is not package expvar, but perhaps this service behind its guard
 			answer.WriteString("{}")
 		}
@@ -165,16 +164,3 @@ func expvarHandler() http.Handler {
 	}
 	return h
 }
-
-// A memoryWriter is an [http.ResponseWriter] that keeps what is written.
-type memoryWriter struct {
-	bytes.Buffer
-	header  http.Header
-	refused bool // by a status of an error
-}
-
-// Header implements [http.ResponseWriter].
-func (w *memoryWriter) Header() http.Header { return w.header }
-
-// WriteHeader implements [http.ResponseWriter].
-func (w *memoryWriter) WriteHeader(status int) { w.refused = w.refused || status >= 400 }

@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -97,11 +98,10 @@ func (p *pages) ask(r *http.Request, f func() error) error {
 		return r.Context().Err()
 	}
 	err := f()
-	var refusal *web.Refusal
-	switch {
-	case err == nil, errors.As(err, &refusal):
+	if _, refused := errors.AsType[*web.Refusal](err); err == nil || refused {
 		return err
-	case errors.Is(err, results.ErrNoRun), errors.Is(err, results.ErrNoProfile):
+	}
+	if errors.Is(err, results.ErrNoRun) || errors.Is(err, results.ErrNoProfile) {
 		return web.NotFound("%v", err)
 	}
 	return web.Refuse(http.StatusUnprocessableEntity, "%v", err)
@@ -170,10 +170,7 @@ func (p *pages) list() ([]run, error) {
 	p.known = known
 	p.mu.Unlock()
 	slices.SortStableFunc(list, func(a, b run) int {
-		if c := b.Started.Compare(a.Started); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.Name, b.Name))
 	})
 	return list, nil
 }

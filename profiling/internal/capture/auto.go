@@ -1,11 +1,12 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/pprof"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
@@ -29,14 +30,12 @@ func (r Rule) WithDefaults() (Rule, error) {
 	if len(r.Kinds) == 0 {
 		r.Kinds = []string{CPU}
 	}
-	if r.Every == 0 && r.Above == 0 {
-		r.Every = 10 * time.Minute
-	} else if r.Every == 0 {
-		r.Every = time.Minute
+	every := time.Minute
+	if r.Above == 0 {
+		every = 10 * time.Minute
 	}
-	if r.Percentile == 0 {
-		r.Percentile = 99
-	}
+	r.Every = cmp.Or(r.Every, every)
+	r.Percentile = cmp.Or(r.Percentile, 99)
 	for _, kind := range r.Kinds {
 		if kind != CPU && kind != contentionKind && pprof.Lookup(kind) == nil {
 			return r, fmt.Errorf("this program has no profile named %q", kind)
@@ -85,15 +84,13 @@ type Auto struct {
 	// none is known, and whether it may have been larger than took.
 	Slowest func(percentile float64) (op string, took time.Duration, less bool)
 
-	mu      sync.Mutex
-	problem string // with the captures of the rule that held last, "" if there was none
+	problem atomic.Value // a string, of the captures of the rule that held last
 }
 
 // Problem says what could not be taken when a rule held last, and why; "" if nothing.
 func (a *Auto) Problem() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.problem
+	text, _ := a.problem.Load().(string)
+	return text
 }
 
 // Run takes captures until ctx ends.
@@ -146,24 +143,18 @@ func (a *Auto) reason(r Rule) string {
 
 // take takes and keeps the captures of a rule.
 func (a *Auto) take(ctx context.Context, r Rule, reason string) {
-	a.setProblem("")
+	a.problem.Store("")
 	for _, kind := range r.Kinds {
 		c, err := a.Captures.unasked(ctx, kind, min(r.window(kind), a.Captures.Longest), reason)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			a.setProblem(fmt.Sprintf("%s at %s: %v", kind, time.Now().Format(time.TimeOnly), err))
+			a.problem.Store(fmt.Sprintf("%s at %s: %v", kind, time.Now().Format(time.TimeOnly), err))
 			continue
 		}
 		a.Captures.Keep(c)
 	}
-}
-
-func (a *Auto) setProblem(text string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.problem = text
 }
 
 // unasked takes a capture that nobody has asked for.

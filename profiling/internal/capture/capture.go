@@ -10,6 +10,7 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -46,7 +47,7 @@ type Captures struct {
 	Started   time.Time
 
 	kept  History[*Capture]
-	waits baseline
+	waits atomic.Pointer[waitState] // as of the last report from profiles
 }
 
 // A Map is a source of the statistics of a map.

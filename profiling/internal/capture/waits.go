@@ -10,7 +10,6 @@ import (
 	"runtime/trace"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -91,27 +90,12 @@ type waitState struct {
 	maps         []mvcc.Stats
 }
 
-// A baseline is the state as of the last cheap report.
-type baseline struct {
-	mu   sync.Mutex
-	last *waitState
-}
-
-func (b *baseline) swap(next *waitState) (last *waitState) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	last, b.last = b.last, next
-	return last
-}
-
 // LastReport returns when the last report from profiles was made, zero if none was.
 func (s *Captures) LastReport() time.Time {
-	s.waits.mu.Lock()
-	defer s.waits.mu.Unlock()
-	if s.waits.last == nil {
-		return time.Time{}
+	if last := s.waits.Load(); last != nil {
+		return last.at
 	}
-	return s.waits.last.at
+	return time.Time{}
 }
 
 // readWaits reads the block and mutex profiles, which takes a few milliseconds,
@@ -160,7 +144,7 @@ func (s *Captures) cheapWaits(
 	if err != nil {
 		return nil, err
 	}
-	if last := s.waits.swap(to); sinceLast {
+	if last := s.waits.Swap(to); sinceLast {
 		from = last
 	}
 	r, err := s.reportOf(from, to)

@@ -2,6 +2,7 @@
 package flight
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -28,9 +29,7 @@ const maxBytes = 256 << 20
 // WithDefaults returns c with its zero fields filled in, and an error that says what
 // is wrong with it.
 func (c Config) WithDefaults() (Config, error) {
-	if c.Percentile == 0 {
-		c.Percentile = 99.9
-	}
+	c.Percentile = cmp.Or(c.Percentile, 99.9)
 	if c.MinAge <= 0 {
 		c.MinAge = 5 * time.Second
 	}

@@ -13,10 +13,10 @@ import (
 func TestNarrowBoxesHaveNames(t *testing.T) {
 	handlers, err := handlersOf(sampleOf("a/b.(*M[go.shape.int]).Get"), nil)
 	require.NoError(t, err)
-	a := &answer{header: http.Header{}}
+	a := httptest.NewRecorder()
 	handlers["/flamegraph"].ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/", nil))
-	require.Contains(t, a.body.String(), `"]).Get"`, "what is to be taken out")
-	require.Contains(t, string(dropScraps(a.body.Bytes())),
+	require.Contains(t, a.Body.String(), `"]).Get"`, "what is to be taken out")
+	require.Contains(t, string(dropScraps(a.Body.Bytes())),
 		`"Display":["b.(*M[...]).Get","(*M[...]).Get","Get"]`)
 }
 

@@ -81,9 +81,9 @@ func Show(
 	if h == nil {
 		return fmt.Errorf("pprof has no page %q", view)
 	}
-	a := &answer{status: http.StatusOK, header: http.Header{}}
+	a := new(web.Memory)
 	h.ServeHTTP(a, r)
-	return a.send(w, r, page)
+	return send(w, r, a, page)
 }
 
 // HaveDot reports whether pprof will find the program that lays out graphs.

@@ -2,6 +2,7 @@ package pprofui
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -20,23 +21,12 @@ type Page struct {
 // A Link leads to another view, from a page of pprof.
 type Link struct{ Ref, Text string }
 
-// An answer is what a page of pprof says, before it is sent.
-type answer struct {
-	status int
-	header http.Header
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(status int)      { a.status = status }
-func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
-
-// send answers with the page, made one of this site: it has the site's navigation, style
+// send answers with the page of pprof that a is, made one of this site: it has the site's navigation, style
 // and title, and a script for the keyboard. What is not as expected, such as in another
 // version of pprof, stays as it is.
-func (a *answer) send(w http.ResponseWriter, r *http.Request, p Page) error {
-	if a.status >= http.StatusBadRequest {
-		return web.Refuse(a.status, "%s", strings.TrimSpace(a.body.String()))
+func send(w http.ResponseWriter, r *http.Request, a *web.Memory, p Page) error {
+	if a.Status >= http.StatusBadRequest {
+		return web.Refuse(a.Status, "%s", strings.TrimSpace(a.String()))
 	}
 	p.Base = web.Base(r.URL.Path)
 	data := web.Data{
@@ -52,8 +42,8 @@ func (a *answer) send(w http.ResponseWriter, r *http.Request, p Page) error {
 	}
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(a.status)
-	w.Write(wrap(dropScraps(a.body.Bytes()), head, top))
+	w.WriteHeader(cmp.Or(a.Status, http.StatusOK))
+	w.Write(wrap(dropScraps(a.Bytes()), head, top))
 	return nil
 }
 

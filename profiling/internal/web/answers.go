@@ -136,6 +136,24 @@ func AllowTime(w http.ResponseWriter, r *http.Request, d time.Duration) {
 	}
 }
 
+// A Memory is an [http.ResponseWriter] that keeps what is written.
+type Memory struct {
+	bytes.Buffer
+	Status int // 0 before one is written
+	header http.Header
+}
+
+// Header implements [http.ResponseWriter].
+func (m *Memory) Header() http.Header {
+	if m.header == nil {
+		m.header = http.Header{}
+	}
+	return m.header
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (m *Memory) WriteHeader(status int) { m.Status = status }
+
 // Path returns the relative reference of a path made of these names.
 func Path(names ...string) string {
 	for i, name := range names {
