@@ -2,6 +2,7 @@ package profiling_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -249,7 +250,7 @@ func TestOneCPUProfileAtATime(t *testing.T) {
 }
 
 func TestProgramsOwnProfileIsRespected(t *testing.T) {
-	require.NoError(t, pprof.StartCPUProfile(discard{}))
+	require.NoError(t, pprof.StartCPUProfile(io.Discard))
 	defer pprof.StopCPUProfile()
 	w := request(handler(t, profiling.Config{}), "/debug/pprof/profile?seconds=1")
 	require.Equal(t, http.StatusConflict, w.Code)

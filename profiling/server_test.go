@@ -2,6 +2,7 @@ package profiling_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -130,7 +131,7 @@ func TestCloseEndsCaptures(t *testing.T) {
 				require.Equal(t, http.StatusServiceUnavailable, a.status)
 				require.Contains(t, a.body, "the server is closing")
 			}
-			require.NoError(t, pprof.StartCPUProfile(discard{}), "the profiler is free again")
+			require.NoError(t, pprof.StartCPUProfile(io.Discard), "the profiler is free again")
 			pprof.StopCPUProfile()
 			require.NoError(t, srv.Close(), "closing again")
 		})
@@ -202,7 +203,3 @@ func blockProfileOn(t *testing.T) bool {
 	waitLong(t)
 	return count() > before
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"runtime/pprof"
 	"runtime/trace"
 	"strconv"
 	"strings"
@@ -182,13 +181,6 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/99999.trace").status)
 }
 
-// A nil Op does nothing.
-func TestNoOp(t *testing.T) {
-	var none *profiling.Op
-	none.Done(time.Second)
-	require.Empty(t, none.Name())
-}
-
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // The threshold is what few operations of late exceeded; a full list makes room,
@@ -332,16 +324,6 @@ func returnsSoon(t *testing.T, what string, f func()) {
 	}
 }
 
-// awaitStack waits until a goroutine is in the named function.
-func awaitStack(t *testing.T, function string) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		var b bytes.Buffer
-		pprof.Lookup("goroutine").WriteTo(&b, 1)
-		return strings.Contains(b.String(), function)
-	}, watchdog, 5*time.Millisecond)
-}
-
 // While the recording ends, which waits for a trace that is being read, the
 // program goes on: it names operations, and its pages answer.
 func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
@@ -373,7 +355,7 @@ func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
 		defer close(stopped)
 		h.StopSlow()
 	}()
-	awaitStack(t, "flight.(*flight).close")
+	awaitReceive(t, `\(\*flight\)\.close`)
 	returnsSoon(t, "Op", func() { h.Op("two").Done(time.Second) })
 	returnsSoon(t, "the page", func() { request(h, "/debug/pprof/slow/") })
 	release()

@@ -28,7 +28,6 @@ func TestHealth(t *testing.T) {
 	for _, token := range []string{"", secret} {
 		well, ill := handler(t, profiling.Config{Token: token}),
 			handler(t, profiling.Config{Token: token, Health: failing})
-		none := func(*http.Request) {}
 		for name, edit := range map[string]func(*http.Request){
 			"probe by address": func(r *http.Request) {
 				r.Host, r.RemoteAddr = "10.1.2.3:6060", "10.9.9.9:5000"
@@ -49,7 +48,7 @@ func TestHealth(t *testing.T) {
 		}
 		require.Equal(t, http.StatusServiceUnavailable, request(ill, "/healthz",
 			method(http.MethodHead)).Code)
-		w := request(ill, "/healthz", none)
+		w := request(ill, "/healthz")
 		require.Equal(t, token == "", strings.Contains(w.Body.String(), "secrets"),
 			"who has no token is a stranger")
 		w = request(ill, "/healthz", header("Authorization", "Bearer "+secret))

@@ -83,15 +83,7 @@ func TestCapturePages(t *testing.T) {
 	require.Contains(t, a.body, `no profile named "nonsense"`)
 }
 
-// What the page of profiles asks for, to open the flame graph when it is there.
-func TestCaptureSaysWhereItIs(t *testing.T) {
-	srv := start(t, profiling.Config{})
-	a := get(t, srv.URL()+"/debug/pprof/ui/new?type=goroutine&format=json")
-	require.Equal(t, http.StatusOK, a.status)
-	require.JSONEq(t, `{"id": 1, "empty": false, "page": "./1/flamegraph"}`, a.body)
-	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/ui/1/flamegraph").status)
-}
-
+// Also to the page of profiles, which asks for where a capture is.
 func TestEmptyCaptureSaysSo(t *testing.T) {
 	if pprof.Lookup("profiling_test/empty") == nil { // with -count
 		pprof.NewProfile("profiling_test/empty")
@@ -105,6 +97,14 @@ func TestEmptyCaptureSaysSo(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, get(t, base+"download").status)
 	require.Contains(t, get(t, srv.URL()+"/debug/pprof/").body, "no samples")
+	for _, c := range []struct{ kind, want string }{
+		{"profiling_test/empty", `{"id": 2, "empty": true, "page": "./2/flamegraph"}`},
+		{"goroutine", `{"id": 3, "empty": false, "page": "./3/flamegraph"}`},
+	} {
+		a := get(t, srv.URL()+"/debug/pprof/ui/new?format=json&type="+c.kind)
+		require.Equal(t, http.StatusOK, a.status)
+		require.JSONEq(t, c.want, a.body)
+	}
 }
 
 func TestGraphNeedsDot(t *testing.T) {
@@ -235,6 +235,8 @@ func TestRedirectsAreRelative(t *testing.T) {
 	for _, at := range []string{"/", "/debug/pprof/live", "/debug/pprof/", "/debug/pprof/contention/",
 		"/debug/pprof/slow/"} {
 		page := get(t, prefix+at).body
+		require.Equal(t, 1, strings.Count(page, "<main"), "where a page begins, for screen readers")
+		require.Equal(t, 1, strings.Count(page, "</main>"))
 		if strings.Contains(page, "From a terminal") {
 			require.Contains(t, page, prefix[len("http://"):]+"/debug/pprof/heap", "the command to copy")
 		}
@@ -282,42 +284,34 @@ func TestPagesAndCapturesAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// What is compared unless somebody says otherwise: the newest capture that has one of its kind
-// before it, and that.
-func TestTheComparisonBeginsWithTwo(t *testing.T) {
+// Each capture offers those of its kind, older and newer, and the links show what the newer
+// has more. The form begins with the newest that has one of its kind before it, and that.
+func TestCapturesOfferTheirKindToCompare(t *testing.T) {
 	srv := start(t, profiling.Config{})
-	form := func() string {
+	shown := func() (offered map[string][]string, form []string) {
 		page := get(t, srv.URL()+"/debug/pprof/").body
-		_, form, found := strings.Cut(page, `id="diff"`)
-		if !found {
-			return ""
+		offered = map[string][]string{}
+		rows := regexp.MustCompile(`(?s)<li id="capture-(\d)".*?</li>`)
+		for _, row := range rows.FindAllStringSubmatch(page, -1) {
+			_, choices, _ := strings.Cut(row[0], "<details")
+			for _, link := range regexp.MustCompile(`href="(ui/[^"]*)"`).FindAllStringSubmatch(choices, -1) {
+				offered[row[1]] = append(offered[row[1]], link[1])
+				require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/"+link[1]).status, link[1])
+			}
 		}
-		return strings.Join(regexp.MustCompile(`value="\d+" selected`).FindAllString(form, -1), ", ")
+		_, below, _ := strings.Cut(page, `id="diff"`)
+		return offered, regexp.MustCompile(`value="\d+" selected`).FindAllString(below, -1)
 	}
 	newCapture(t, srv.URL(), "type=goroutine")
 	newCapture(t, srv.URL(), "type=heap")
-	require.Empty(t, form(), "there is nothing to be compared")
-	newCapture(t, srv.URL(), "type=goroutine")
-	newCapture(t, srv.URL(), "type=allocs")
-	require.Equal(t, `value="3" selected, value="1" selected`, form())
-}
-
-// Each capture offers those of its kind, older and newer, and the links show what the newer
-// has more.
-func TestCapturesOfferTheirKindToCompare(t *testing.T) {
-	srv := start(t, profiling.Config{})
-	for _, kind := range []string{"goroutine", "heap", "goroutine", "goroutine"} {
+	offered, form := shown()
+	require.Empty(t, offered)
+	require.Empty(t, form)
+	for _, kind := range []string{"goroutine", "goroutine", "allocs"} {
 		newCapture(t, srv.URL(), "type="+kind)
 	}
-	page := get(t, srv.URL()+"/debug/pprof/").body
-	offered := map[string][]string{}
-	for _, row := range regexp.MustCompile(`(?s)<li id="capture-(\d)".*?</li>`).FindAllStringSubmatch(page, -1) {
-		_, choices, _ := strings.Cut(row[0], "<details")
-		for _, link := range regexp.MustCompile(`href="(ui/[^"]*)"`).FindAllStringSubmatch(choices, -1) {
-			offered[row[1]] = append(offered[row[1]], link[1])
-			require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/"+link[1]).status, link[1])
-		}
-	}
+	offered, form = shown()
+	require.Equal(t, []string{`value="4" selected`, `value="3" selected`}, form)
 	require.Empty(t, cmp.Diff(map[string][]string{
 		"4": {"ui/4-3/flamegraph", "ui/4-1/flamegraph"},
 		"3": {"ui/4-3/flamegraph", "ui/3-1/flamegraph"},

@@ -3,6 +3,7 @@ package profiling_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"path"
 	"regexp"
@@ -181,7 +182,7 @@ func TestContentionRefusesNonsense(t *testing.T) {
 // One execution trace at a time, whoever takes it.
 func TestContentionRespectsTheTracer(t *testing.T) {
 	h := handler(t, profiling.Config{})
-	require.NoError(t, trace.Start(discard{}))
+	require.NoError(t, trace.Start(io.Discard))
 	w := request(h, "/debug/pprof/contention/new?mode=trace&seconds=0.01")
 	trace.Stop()
 	require.Equal(t, http.StatusConflict, w.Code)
@@ -301,10 +302,9 @@ func TestReportSaysThatRatesAreOff(t *testing.T) {
 	defer runtime.SetMutexProfileFraction(before)
 	h := handler(t, profiling.Config{})
 	page := func() string {
-		w := request(h, "/debug/pprof/contention/new", func(*http.Request) {})
+		w := request(h, "/debug/pprof/contention/new?seconds=0.01")
 		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
-		return request(h, path.Join("/debug/pprof/contention", w.Header().Get("Location")),
-			func(*http.Request) {}).Body.String()
+		return request(h, path.Join("/debug/pprof/contention", w.Header().Get("Location"))).Body.String()
 	}
 	off := page()
 	require.Contains(t, off, "mutex profile")

@@ -129,6 +129,7 @@ func TestOperationsOnTheDashboard(t *testing.T) {
 		none.Done(1)
 		none.Failed(1)
 		none.Watch(1)
+		require.Empty(t, none.Name())
 		synctest.Wait()
 		time.Sleep(time.Millisecond)
 		first := live(t, h, "")
