@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"golang.org/x/exp/trace"
 )
@@ -13,15 +14,17 @@ import (
 type Follower[S any] struct {
 	First, Now trace.Time
 	Events     int
-	// Open has what goroutines do at present.
-	Open map[trace.GoID]Step[S]
+	// Open has what goroutines do at present, and Ranges what the runtime does.
+	Open   map[trace.GoID]Step[S]
+	Ranges map[RangeKey]Range[S]
 
 	// Frames makes something of a stack, leaf first, for each part of the trace.
 	Frames func(frames []Frame) S
 	// Done is told of each step that has ended, and Gone of a goroutine that has,
-	// after its last step, with the stack at which it ended.
-	Done func(id trace.GoID, s Step[S])
-	Gone func(id trace.GoID, at S)
+	// after its last step, with the stack at which it ended; Passed of each range.
+	Done   func(id trace.GoID, s Step[S])
+	Gone   func(id trace.GoID, at S)
+	Passed func(r Range[S])
 
 	stacks map[trace.Stack]stackOf[S] // within a part of the trace
 	last   map[trace.GoID]stackOf[S]  // where each stopped running
@@ -43,10 +46,31 @@ type Step[S any] struct {
 	WakerStack S
 }
 
+// Names of ranges: StopRange begins those of stops of the world, and AssistRange is of one
+// goroutine, which works for the collector.
+const (
+	AssistRange = "GC mark assist"
+	MarkRange   = "GC concurrent mark phase"
+	StopRange   = "stop-the-world ("
+)
+
+// A RangeKey tells ranges apart that go on at the same time.
+type RangeKey struct {
+	Of   trace.GoID // NoGoroutine: of the whole program
+	Name string
+}
+
+// A Range is a time in which the runtime did something.
+type Range[S any] struct {
+	RangeKey
+	Stack      S          // at which it began
+	Start, End trace.Time // End is 0 while it lasts
+}
+
 // Read passes the events of a trace to event, which returns false to stop. It takes
 // about 300 ns for each event. The error is [io.EOF] at the end.
 func (f *Follower[S]) Read(r io.Reader, event func(e trace.Event) bool) error {
-	f.Open = map[trace.GoID]Step[S]{}
+	f.Open, f.Ranges = map[trace.GoID]Step[S]{}, map[RangeKey]Range[S]{}
 	f.stacks, f.last = map[trace.Stack]stackOf[S]{}, map[trace.GoID]stackOf[S]{}
 	reader, err := trace.NewReader(r)
 	if err != nil {
@@ -74,7 +98,37 @@ func (f *Follower[S]) Read(r io.Reader, event func(e trace.Event) bool) error {
 			if tr := e.StateTransition(); tr.Resource.Kind == trace.ResourceGoroutine {
 				f.transition(e, tr)
 			}
+		case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
+			f.ranged(e)
 		}
+	}
+}
+
+// ranged follows the ranges that have names here.
+func (f *Follower[S]) ranged(e trace.Event) {
+	r := e.Range()
+	key := RangeKey{trace.NoGoroutine, r.Name}
+	switch {
+	case r.Name == AssistRange && r.Scope.Kind == trace.ResourceGoroutine:
+		key.Of = r.Scope.Goroutine()
+	case r.Name == AssistRange:
+		key.Of = e.Goroutine()
+	case r.Name != MarkRange && !strings.HasPrefix(r.Name, StopRange):
+		return
+	}
+	open, is := f.Ranges[key]
+	switch end := e.Kind() == trace.EventRangeEnd; {
+	case end && is:
+		open.End = f.Now
+		delete(f.Ranges, key)
+		f.Passed(open)
+	case end, is: // its begin is not in the trace, or it is said again that it lasts
+	default:
+		open = Range[S]{RangeKey: key, Stack: f.stack(e.Stack()).of, Start: f.Now}
+		if e.Kind() == trace.EventRangeActive {
+			open.Start = f.First
+		}
+		f.Ranges[key] = open
 	}
 }
 
@@ -118,9 +172,7 @@ func (f *Follower[S]) transition(e trace.Event, tr trace.StateTransition) {
 	f.Open[id] = s
 }
 
-// Stack returns what was made of a stack.
-func (f *Follower[S]) Stack(h trace.Stack) S { return f.stack(h).of }
-
+// stack returns a stack, and what was made of it.
 func (f *Follower[S]) stack(h trace.Stack) (s stackOf[S]) {
 	if h == trace.NoStack {
 		return s

@@ -16,18 +16,19 @@ import (
 // goes on at its end until there. Waits of the runtime's own goroutines and of
 // this module's profiling packages are left out.
 func FromTrace(r io.Reader) (*Report, error) {
-	t := tracer{stacks: map[string]*stack{}, ranges: map[rangeKey]Step[*stack]{}}
-	t.Frames = t.stackOf
+	t := tracer{stacks: map[string]*stack{}}
+	t.Frames, t.Passed = t.stackOf, t.work
 	t.Done = func(_ trace.GoID, s Step[*stack]) { t.tally(s) }
 	t.Gone = func(trace.GoID, *stack) {}
-	if err := t.Read(r, t.event); !errors.Is(err, io.EOF) {
+	every := func(trace.Event) bool { return true }
+	if err := t.Read(r, every); !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	for _, s := range t.Open {
 		t.tally(s)
 	}
-	for _, s := range t.ranges {
-		t.tally(s)
+	for _, r := range t.Ranges {
+		t.work(r)
 	}
 	report := &Report{
 		Source: "execution trace", Exact: true, Events: t.Events, Window: t.Now.Sub(t.First),
@@ -44,48 +45,18 @@ func FromTrace(r io.Reader) (*Report, error) {
 type tracer struct {
 	Follower[*stack]
 	stacks map[string]*stack // by program counters
-	ranges map[rangeKey]Step[*stack]
 }
 
-type rangeKey struct {
-	goroutine trace.GoID
-	name      string
-}
-
-// event looks for the times in which a goroutine works for the runtime.
-func (t *tracer) event(e trace.Event) bool {
-	switch e.Kind() {
-	case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
-	default:
-		return true
-	}
-	r := e.Range()
-	key := rangeKey{e.Goroutine(), r.Name}
-	if r.Scope.Kind == trace.ResourceGoroutine {
-		key.goroutine = r.Scope.Goroutine()
-	}
-	switch kind := kindOfRange(r.Name); {
-	case e.Kind() == trace.EventRangeEnd:
-		s := t.ranges[key]
-		s.End = t.Now
-		t.tally(s)
-		delete(t.ranges, key)
-	case kind != "":
-		t.ranges[key] = Step[*stack]{Kind: kind, Stack: t.Stack(e.Stack()), Start: t.Now}
-	}
-	return true
-}
-
-// kindOfRange returns the kind of a stretch of time in which a goroutine works
-// for the runtime, "" if it does not matter.
-func kindOfRange(name string) Kind {
+// work tallies a time in which a goroutine worked for the runtime.
+func (t *tracer) work(r Range[*stack]) {
+	s := Step[*stack]{Stack: r.Stack, Start: r.Start, End: r.End}
 	switch {
-	case name == "GC mark assist":
-		return GCAssist
-	case strings.HasPrefix(name, "stop-the-world"):
-		return StopWorld
+	case r.Name == AssistRange:
+		s.Kind = GCAssist
+	case strings.HasPrefix(r.Name, StopRange):
+		s.Kind = StopWorld
 	}
-	return ""
+	t.tally(s)
 }
 
 // tally adds a wait, which ends now if it has not ended.

@@ -2,6 +2,7 @@ package slow
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,22 +51,19 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	if g := f.goroutines[id]; g != nil {
 		f.explain(r, g, w)
 	}
-	for key, start := range f.ranges {
-		f.passed = append(f.passed, namedSpan{key, start, f.Now})
-	}
-	for _, s := range f.passed {
-		part := window{max(s.start, w.start), min(s.end, w.end)}
+	for _, s := range slices.AppendSeq(f.ranges, maps.Values(f.Ranges)) {
+		part := window{max(s.Start, w.start), min(orNow(s.End, f.Now), w.end)}
 		switch {
 		case part.end <= part.start:
-		case s.name == markRange:
+		case s.Name == contention.MarkRange:
 			r.Marking += part.end.Sub(part.start)
-		case s.name == assistRange:
-			if s.of == id {
+		case s.Name == contention.AssistRange:
+			if s.Of == id {
 				r.Assist += f.running(id, part)
 			}
 		default:
 			r.Stopped += part.end.Sub(part.start)
-			if why := s.name[len(stopPrefix) : len(s.name)-1]; !slices.Contains(r.Stops, why) {
+			if why := s.Name[len(contention.StopRange) : len(s.Name)-1]; !slices.Contains(r.Stops, why) {
 				r.Stops = append(r.Stops, why)
 			}
 		}

@@ -58,20 +58,23 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Re
 		took:       max(took, 1),
 		memory:     trace.Time(max(took, 1) + slack),
 		goroutines: map[trace.GoID]*goroutine{},
-		ranges:     map[rangeKey]trace.Time{},
 	}
 	f.Frames = func(frames []contention.Frame) []contention.Frame { return frames }
-	f.Done, f.Gone = f.done, f.gone
+	f.Done, f.Gone, f.Passed = f.done, f.gone, f.passed
 	var report *Report
 	err := f.Read(r, func(e trace.Event) bool {
-		if e.Kind() == trace.EventLog {
+		switch e.Kind() {
+		case trace.EventLog:
 			l := e.Log()
 			if n, ago, ok := parseMark(l.Message); ok && n == id && l.Category == markCategory {
 				report = f.report(e.Goroutine(), ago)
 				return false
 			}
+		case trace.EventMetric:
+			if m := e.Metric(); m.Name == "/sched/gomaxprocs:threads" {
+				f.procs = int(m.Value.Uint64())
+			}
 		}
-		f.event(e)
 		return true
 	})
 	if errors.Is(err, io.EOF) {
@@ -80,8 +83,12 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Re
 	return report, err
 }
 
-// A span is a time in which a goroutine was in one state.
-type span = contention.Step[[]contention.Frame]
+// A span is a time in which a goroutine was in one state, and a ranged one in which the runtime
+// did something.
+type (
+	span   = contention.Step[[]contention.Frame]
+	ranged = contention.Range[[]contention.Frame]
+)
 
 // A follower knows what every goroutine did of late.
 type follower struct {
@@ -91,10 +98,9 @@ type follower struct {
 	procs      int        // GOMAXPROCS, 0 if it is not known
 	memory     trace.Time // how far back what was done is remembered
 	goroutines map[trace.GoID]*goroutine
-	ended      []endedGoroutine        // of those in goroutines, the first to end first
-	ranges     map[rangeKey]trace.Time // when those began that last
-	passed     []namedSpan             // those that have ended
-	kept       int                     // len(passed) after the last pruning
+	ended      []endedGoroutine // of those in goroutines, the first to end first
+	ranges     []ranged         // that have ended
+	kept       int              // len(ranges) after the last pruning
 }
 
 type endedGoroutine struct {
@@ -107,17 +113,6 @@ type goroutine struct {
 	spans  []span
 	last   []contention.Frame // where it ended
 	pruned int                // len(spans) after the last pruning
-}
-
-// A named span is a time in which something was going on.
-type namedSpan struct {
-	rangeKey
-	start, end trace.Time
-}
-
-type rangeKey struct {
-	of   trace.GoID // NoGoroutine: of the whole program
-	name string
 }
 
 // done remembers what a goroutine has done.
@@ -156,48 +151,11 @@ func (g *goroutine) forget(then trace.Time) {
 	g.pruned = len(g.spans)
 }
 
-// event follows what is going on.
-func (f *follower) event(e trace.Event) {
-	switch e.Kind() {
-	case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
-	case trace.EventMetric:
-		if m := e.Metric(); m.Name == "/sched/gomaxprocs:threads" {
-			f.procs = int(m.Value.Uint64())
-		}
-		return
-	default:
-		return
+// passed remembers what the runtime has done.
+func (f *follower) passed(r ranged) {
+	if then := f.Now - f.memory; len(f.ranges) > 2*f.kept+64 {
+		f.ranges = slices.DeleteFunc(f.ranges, func(r ranged) bool { return r.End <= then })
+		f.kept = len(f.ranges)
 	}
-	r := e.Range()
-	key := rangeKey{trace.NoGoroutine, r.Name}
-	switch {
-	case r.Name == assistRange && r.Scope.Kind == trace.ResourceGoroutine:
-		key.of = r.Scope.Goroutine()
-	case r.Name == assistRange:
-		key.of = e.Goroutine()
-	case r.Name != markRange && !strings.HasPrefix(r.Name, stopPrefix):
-		return
-	}
-	start, open := f.ranges[key]
-	switch {
-	case e.Kind() == trace.EventRangeEnd && open:
-		delete(f.ranges, key)
-		if then := f.Now - f.memory; len(f.passed) > 2*f.kept+64 {
-			f.passed = slices.DeleteFunc(f.passed, func(s namedSpan) bool { return s.end <= then })
-			f.kept = len(f.passed)
-		}
-		f.passed = append(f.passed, namedSpan{key, start, f.Now})
-	case e.Kind() == trace.EventRangeEnd, open:
-	case e.Kind() == trace.EventRangeActive:
-		f.ranges[key] = f.First
-	default:
-		f.ranges[key] = f.Now
-	}
+	f.ranges = append(f.ranges, r)
 }
-
-// Names of ranges.
-const (
-	assistRange = "GC mark assist"
-	markRange   = "GC concurrent mark phase"
-	stopPrefix  = "stop-the-world ("
-)
