@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -91,29 +91,11 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// again runs functions again and again, each in a goroutine, until the test ends.
-func again(t *testing.T, functions ...func()) {
-	t.Helper()
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	for _, f := range functions {
-		wg.Go(func() {
-			for !stop.Load() {
-				f()
-			}
-		})
-	}
-	t.Cleanup(func() {
-		stop.Store(true)
-		wg.Wait()
-	})
-}
-
 // load burns half of the processors until the test ends, so that what answers requests
 // need not wait for a turn.
 func load(t *testing.T) {
 	t.Helper()
-	again(t, slices.Repeat([]func(){burnProcessor}, max(runtime.GOMAXPROCS(0)/2, 1))...)
+	planted.Again(t, slices.Repeat([]func(){burnProcessor}, max(runtime.GOMAXPROCS(0)/2, 1))...)
 }
 
 // burnProcessor is the function that CPU profiles must name.

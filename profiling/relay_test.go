@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
@@ -71,7 +72,7 @@ func TestTraceOfASlowClientIsBounded(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	w, release, aborted := stallTrace(t, h, "seconds=100")
 	// Whatever else there is to trace, a flight recorder makes the tracer write.
-	again(t, func() {
+	planted.Again(t, func() {
 		if h.StartSlow(profiling.SlowConfig{Above: time.Hour}) == nil {
 			h.StopSlow()
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	xtrace "golang.org/x/exp/trace"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
@@ -56,34 +57,6 @@ func slowly(t *testing.T, url string) (p slowPage) {
 	return p
 }
 
-// plantSlow makes operations, some of which wait for a lock, until the test ends.
-func plantSlow(t *testing.T, op *profiling.Op, usual, held time.Duration) {
-	t.Helper()
-	var mu sync.Mutex
-	again(t, func() {
-		slowHolder(&mu, held)
-		time.Sleep(held)
-	}, func() {
-		start := time.Now()
-		slowLock(&mu)
-		op.Done(time.Since(start))
-		time.Sleep(usual)
-	})
-}
-
-//go:noinline
-func slowHolder(mu *sync.Mutex, held time.Duration) {
-	mu.Lock()
-	defer mu.Unlock()
-	time.Sleep(held)
-}
-
-//go:noinline
-func slowLock(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
-}
-
 // awaitSlow waits until an operation is kept of which the planted lock took most: on a
 // busy machine others wait for a processor.
 func awaitSlow(t *testing.T, url string) (e slowEntry) {
@@ -94,7 +67,7 @@ func awaitSlow(t *testing.T, url string) (e slowEntry) {
 				continue
 			}
 			top := c.Report.Waits[0]
-			if top.Kind == contention.Mutex && strings.HasSuffix(top.Site.Func, ".slowLock") &&
+			if top.Kind == contention.Mutex && strings.HasSuffix(top.Site.Func, ".TakeLock") &&
 				top.Total > c.Report.Seen/2 && top.Waker != nil {
 				e = c
 				return true
@@ -114,7 +87,7 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	op := srv.Op("check <out>")
 	require.Same(t, op, srv.Op("check <out>"))
 	require.Equal(t, "check <out>", op.Name())
-	plantSlow(t, op, time.Millisecond, 20*time.Millisecond)
+	planted.Slow(t, op.Done, time.Millisecond, 20*time.Millisecond)
 
 	e := awaitSlow(t, srv.URL())
 	require.Equal(t, "check <out>", e.Op)
@@ -122,8 +95,8 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, 10*time.Millisecond, e.Threshold)
 	require.Zero(t, e.Percentile)
 	require.Greater(t, e.Took, e.Threshold)
-	require.Contains(t, e.Report.Verdict, "waiting for a sync.Mutex at slow_test.go:")
-	require.True(t, strings.HasSuffix(e.Report.Waits[0].Waker.Site.Func, ".slowHolder"),
+	require.Contains(t, e.Report.Verdict, "waiting for a sync.Mutex at planted.go:")
+	require.True(t, strings.HasSuffix(e.Report.Waits[0].Waker.Site.Func, ".HoldLock"),
 		e.Report.Waits[0].Waker)
 	p := slowly(t, srv.URL())
 	require.True(t, p.On)
@@ -134,16 +107,16 @@ func TestSlowOperationIsExplained(t *testing.T) {
 
 	page := get(t, srv.URL()+"/debug/pprof/slow/")
 	require.Equal(t, http.StatusOK, page.status)
-	require.Contains(t, page.body, "slowLock")
+	require.Contains(t, page.body, "TakeLock")
 	require.Contains(t, page.body, "check &lt;out&gt; took ")
 	require.NotContains(t, page.body, "check <out>")
 	require.Contains(t, page.body, "Not recording")
 
 	// Each line leads to its source, that of the root too: what the holder did meanwhile.
 	require.Regexp(t, `<p class="dim machine">The machine, within \S+ \S+: [^<]*hiccup`, page.body)
-	for function, code := range map[string]string{"slowHolder": `time\.Sleep\(held\)`,
-		"slowLock": `mu\.Lock\(\)`} {
-		link := regexp.MustCompile(`href="(`+itoa(e.ID)+`/source[^"]*`+function+`[^"]*#L(\d+))">slow_test.go:(\d+)<`).
+	for function, code := range map[string]string{"HoldLock": `time\.Sleep\(held\)`,
+		"TakeLock": `mu\.Lock\(\)`} {
+		link := regexp.MustCompile(`href="(`+itoa(e.ID)+`/source[^"]*`+function+`[^"]*#L(\d+))">planted.go:(\d+)<`).
 			FindAllStringSubmatch(page.body, -1)
 		require.NotEmpty(t, link, function)
 		found := false
@@ -189,7 +162,7 @@ func TestSlowByPercentile(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	url := httpServer(t, h)
 	op := h.Op("transfer")
-	plantSlow(t, op, 2*time.Millisecond, 10*time.Millisecond)
+	planted.Slow(t, op.Done, 2*time.Millisecond, 10*time.Millisecond)
 	require.False(t, slowly(t, url).On)
 	require.NoError(t, h.StartSlow(profiling.SlowConfig{Percentile: 80, Every: time.Millisecond,
 		Keep: 1, MinAge: 100 * time.Millisecond}))
@@ -294,7 +267,7 @@ func TestSlowSharesTheTracer(t *testing.T) {
 func TestSlowConcurrently(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	for i := range 4 {
-		again(t, func() {
+		planted.Again(t, func() {
 			h.Op([]string{"a", "b", "c"}[i%3]).Done(time.Duration(i) * time.Millisecond)
 		})
 	}

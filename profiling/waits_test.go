@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
@@ -34,7 +35,7 @@ func handOver(t *testing.T) {
 		close(c)
 		received.Wait()
 	})
-	again(t, func() { sendSlowly(c) })
+	planted.Again(t, func() { sendSlowly(c) })
 }
 
 //go:noinline

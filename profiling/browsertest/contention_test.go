@@ -5,38 +5,20 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 )
-
-// until runs functions again and again, each in a goroutine, until the test ends.
-func until(t *testing.T, functions ...func()) {
-	t.Helper()
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	for _, f := range functions {
-		wg.Go(func() {
-			for !stop.Load() {
-				f()
-			}
-		})
-	}
-	t.Cleanup(func() {
-		stop.Store(true)
-		wg.Wait()
-	})
-}
 
 // plant runs a lock that everybody wants and a channel that nobody serves fast,
 // until the test ends.
 func plant(t *testing.T) {
 	var mu sync.Mutex
-	lock := func() { plantedHotLock(&mu) }
+	lock := func() { planted.HoldLock(&mu, time.Millisecond) }
 	c := make(chan int)
 	var served sync.WaitGroup
 	served.Go(func() {
@@ -48,14 +30,7 @@ func plant(t *testing.T) {
 		close(c)
 		served.Wait()
 	})
-	until(t, lock, lock, lock, func() { plantedSlowChannel(c) })
-}
-
-//go:noinline
-func plantedHotLock(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
-	time.Sleep(time.Millisecond)
+	planted.Again(t, lock, lock, lock, func() { plantedSlowChannel(c) })
 }
 
 //go:noinline
@@ -76,7 +51,7 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 			plant(t)
 			srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
 			srv.SetPhase("planted waits")
-			lock, channel := fmt.Sprintf(row, "mutex", ".plantedHotLock"), fmt.Sprintf(row, "chan send",
+			lock, channel := fmt.Sprintf(row, "mutex", ".HoldLock"), fmt.Sprintf(row, "chan send",
 				".plantedSlowChannel")
 			// On a machine that is busy enough a second may pass without a wait.
 			require.Eventually(t, func() bool {
@@ -109,7 +84,7 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 			b.shoot("flame")
 			flame := b.address()
 			for kind, function := range map[string]string{
-				"[mutex]": "plantedHotLock", "[chan send]": "plantedSlowChannel",
+				"[mutex]": "HoldLock", "[chan send]": "plantedSlowChannel",
 			} {
 				// Alone, since boxes that are too narrow are not drawn.
 				require.Equal(t, http.StatusOK, b.visit(flame+"?f="+function))
@@ -118,7 +93,7 @@ func TestContentionNamesWhatWasPlanted(t *testing.T) {
 				}
 			}
 			require.Equal(t, http.StatusOK, b.visit(strings.Replace(report, "/contention/", "/ui/",
-				1)+"/source?f=plantedHotLock"))
+				1)+"/source?f=HoldLock"))
 			require.Contains(t, b.text(), "defer mu.Unlock()")
 			b.clean()
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -254,7 +255,7 @@ func start(t *testing.T, cfg profiling.Config) *profiling.Server {
 // load burns a processor until the test ends.
 func load(t *testing.T) {
 	t.Helper()
-	until(t, hotLoop)
+	planted.Again(t, hotLoop)
 }
 
 //go:noinline

@@ -2,49 +2,24 @@ package browsertest
 
 import (
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// plantSlow ends operations, some of which wait for a lock or a channel, until
-// the test ends.
+// plantSlow ends operations, some of which wait for a lock, until the test ends.
 func plantSlow(t *testing.T, srv *profiling.Server) {
 	t.Helper()
-	var mu sync.Mutex
-	checkout, lookup := srv.Op("checkout"), srv.Op("lookup")
-	i := 0
-	until(t, func() {
-		plantedHolder(&mu)
-		time.Sleep(30 * time.Millisecond)
-	}, func() {
-		start := time.Now()
-		plantedSlowLock(&mu)
-		checkout.Done(time.Since(start))
-		time.Sleep(time.Millisecond)
-	}, func() {
-		start := time.Now()
-		time.Sleep(time.Duration(1+i%2) * time.Millisecond)
-		lookup.Done(time.Since(start))
-		i++
+	planted.Slow(t, srv.Op("checkout").Done, time.Millisecond, 30*time.Millisecond)
+	lookup := srv.Op("lookup")
+	planted.Again(t, func() {
+		time.Sleep(2 * time.Millisecond)
+		lookup.Done(2 * time.Millisecond)
 	})
-}
-
-//go:noinline
-func plantedHolder(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
-	time.Sleep(30 * time.Millisecond)
-}
-
-//go:noinline
-func plantedSlowLock(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
 }
 
 // A visitor turns the recording on; the page lists the planted slow operation,
@@ -67,7 +42,7 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	require.Equal(t, srv.URL()+"/debug/pprof/slow/", b.address())
 	require.Contains(t, b.text(), "Recording operations above 15ms")
 
-	card := `[...document.querySelectorAll(".card.slow")].find(c => /^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(browsertest\.plantedSlowLock\)/.test(c.querySelector(".verdict").textContent))`
+	card := `[...document.querySelectorAll(".card.slow")].find(c => /^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at planted\.go:\d+ \(planted\.TakeLock\)/.test(c.querySelector(".verdict").textContent))`
 	// The page updates itself, around what somebody types.
 	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "97", true)`)
 	b.await(card + ` !== undefined && document.querySelectorAll(".card.slow").length > 2`)
@@ -76,7 +51,7 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	text := eval[string](b, card+`.innerText`)
 	source := eval[string](b, card+`.querySelector(".verdict a").href`)
 	require.Contains(t, text, "checkout took ")
-	require.Contains(t, text, "browsertest.plantedHolder")
+	require.Contains(t, text, "planted.HoldLock")
 	require.Contains(t, text, "a shop, 2 customers")
 	require.Contains(t, text, "go tool trace slow-")
 	require.Contains(t, eval[string](b, `document.querySelector("#ops").innerText`), "lookup")
@@ -90,7 +65,7 @@ func TestSlowOperationIsNamed(t *testing.T) {
 
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
 	// One click leads from the holder of the lock to its line.
-	require.Equal(t, http.StatusOK, b.click(`.card.slow .waker .at a[href*="plantedHolder"]`))
+	require.Equal(t, http.StatusOK, b.click(`.card.slow .waker .at a[href*="HoldLock"]`))
 	require.Contains(t, b.address(), "/source?f=")
 	chosen := eval[string](b, `document.querySelector(".chosen").textContent.trim()`)
 	require.Regexp(t, `mu\.Unlock\(\)|time\.Sleep\(|}$`, chosen)

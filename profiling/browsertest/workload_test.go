@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -34,7 +35,7 @@ func openBank(t *testing.T) *bank {
 		pinned.Close()
 		b.accounts.Close()
 	})
-	until(t, b.transfer, b.transfer)
+	planted.Again(t, b.transfer, b.transfer)
 	return b
 }
 

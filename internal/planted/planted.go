@@ -1,0 +1,60 @@
+// Package planted has work and waits that tests plant, for profiles and reports to find.
+package planted
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Again runs functions again and again, each in a goroutine, until the test ends.
+func Again(t *testing.T, functions ...func()) {
+	t.Helper()
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for _, f := range functions {
+		wg.Go(func() {
+			for !stop.Load() {
+				f()
+			}
+		})
+	}
+	t.Cleanup(func() {
+		stop.Store(true)
+		wg.Wait()
+	})
+}
+
+// Slow has operations end, with a pause in between, until the test ends. They take a lock that
+// somebody else has half of the time, for as long as held.
+func Slow(t *testing.T, done func(took time.Duration), pause, held time.Duration) {
+	t.Helper()
+	var mu sync.Mutex
+	Again(t, func() {
+		HoldLock(&mu, held)
+		time.Sleep(held)
+	}, func() {
+		start := time.Now()
+		TakeLock(&mu)
+		done(time.Since(start))
+		time.Sleep(pause)
+	})
+}
+
+// HoldLock holds a lock for a while.
+//
+//go:noinline
+func HoldLock(mu *sync.Mutex, held time.Duration) {
+	mu.Lock()
+	defer mu.Unlock()
+	time.Sleep(held)
+}
+
+// TakeLock takes a lock and gives it back.
+//
+//go:noinline
+func TakeLock(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
