@@ -3,6 +3,8 @@ package profiling
 import (
 	"fmt"
 	"net/http"
+	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -87,7 +89,7 @@ func slowRowOf(c *flight.Slow) slowRow {
 	}
 	if r := c.Report; r != nil {
 		row.Parts = partsOf(r)
-		row.Verdict = linked(c.ID, r)
+		row.Verdict = linked(c)
 	}
 	return row
 }
@@ -113,6 +115,28 @@ func partsOf(r *slow.Report) []slowPart {
 		list = append(list, p)
 	}
 	return list
+}
+
+// atLine is a line of code in a sentence.
+var atLine = regexp.MustCompile(`[^\s/()]+\.go:\d+`)
+
+// linked returns the verdict on an operation, in which the lines of code lead to their source: that
+// page is made of the same profile.
+func linked(c *flight.Slow) (list []pprofui.Link) {
+	refs := map[string]string{}
+	for _, l := range c.Report.Profile(c.End).Location {
+		for _, line := range l.Line {
+			at := fmt.Sprintf("%s:%d", path.Base(line.Function.Filename), line.Line)
+			refs[at] = fmt.Sprint(c.ID, "/", web.SourceRef(line.Function.Name, int(line.Line)))
+		}
+	}
+	rest := c.Report.Verdict
+	for _, text := range atLine.FindAllString(rest, -1) {
+		before, after, _ := strings.Cut(rest, text)
+		list = append(list, pprofui.Link{Text: before}, pprofui.Link{Ref: refs[text], Text: text})
+		rest = after
+	}
+	return append(list, pprofui.Link{Text: rest})
 }
 
 // slowFile is the name of the file that a trace is downloaded as.
@@ -207,11 +231,8 @@ func (s *service) slowView(w http.ResponseWriter, r *http.Request) error {
 		return web.NotFound("slow operation %d has no waits that are known", id)
 	}
 	page := pprofui.Page{
-		Frame: s.frame(
-			fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)),
-			"slow",
-			"",
-		), About: c.Report.Verdict,
+		Frame:      s.frame(fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)), "slow", ""),
+		About:      c.Report.Verdict,
 		Links:      []pprofui.Link{{Ref: fmt.Sprintf("../#slow-%d", id), Text: "slow operations"}},
 		Difference: true, // there is no file to download but the trace
 	}
