@@ -118,19 +118,26 @@ func rawSnapshots() (map[string][]byte, error) {
 
 // rawGain returns what a profile gained.
 func rawGain(before, after []byte) (*profile.Profile, error) {
-	a, err := profile.ParseData(before)
+	two, err := parsed(before, after)
 	if err != nil {
 		return nil, err
 	}
-	b, err := profile.ParseData(after)
-	if err != nil {
-		return nil, err
-	}
-	p, err := capture.Gain(a, b)
+	p, err := capture.Gain(two[0], two[1])
 	if err == nil {
 		p.FilterSamplesByName(nil, ownWork, nil, nil)
 	}
 	return p, err
+}
+
+func parsed(list ...[]byte) (profiles []*profile.Profile, err error) {
+	for _, data := range list {
+		p, err := profile.ParseData(data)
+		if err != nil {
+			return nil, err
+		}
+		profiles = append(profiles, p)
+	}
+	return profiles, nil
 }
 
 // ownWork is in the stacks of what a Recorder does itself, or the CPU profiler for it.
@@ -154,25 +161,19 @@ func (list Profiles) add(kind string, p *profile.Profile, err error) error {
 
 // Merge returns the sum of profiles, kind by kind. It changes neither.
 func (list Profiles) Merge(other Profiles) (Profiles, error) {
-	sum := maps.Clone(list)
-	if sum == nil {
-		sum = Profiles{}
-	}
+	sum := Profiles{}
+	maps.Copy(sum, list)
 	var errs []error
 	for _, kind := range other.Kinds() {
 		if sum[kind] == nil {
 			sum[kind] = other[kind]
 			continue
 		}
-		var two []*profile.Profile
-		for _, data := range [][]byte{sum[kind], other[kind]} {
-			p, err := profile.ParseData(data)
-			if err != nil {
-				return nil, fmt.Errorf("%s profile: %w", kind, err)
-			}
-			two = append(two, p)
+		var p *profile.Profile
+		two, err := parsed(sum[kind], other[kind])
+		if err == nil {
+			p, err = profile.Merge(two)
 		}
-		p, err := profile.Merge(two)
 		errs = append(errs, sum.add(kind, p, err))
 	}
 	return sum, errors.Join(errs...)

@@ -53,9 +53,8 @@ func explain(
 func traced(t *testing.T, f func()) *bytes.Buffer {
 	t.Helper()
 	buf := new(bytes.Buffer)
-	rec := rtrace.NewFlightRecorder(
-		rtrace.FlightRecorderConfig{MinAge: 2 * watchdog, MaxBytes: 64 << 20},
-	)
+	cfg := rtrace.FlightRecorderConfig{MinAge: 2 * watchdog, MaxBytes: 64 << 20}
+	rec := rtrace.NewFlightRecorder(cfg)
 	require.NoError(t, rec.Start())
 	defer rec.Stop()
 	f()
@@ -141,13 +140,9 @@ func TestMutex(t *testing.T) {
 	require.Nil(t, top.Cause)
 	require.NotEmpty(t, top.Stack)
 	require.NotEqual(t, r.Goroutine, top.Waker.Goroutine)
-	require.Regexp(
-		t,
-		`^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
+	require.Regexp(t, `^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
 			`it was held by goroutine \d+, which released it at slow_test\.go:\d+ \(slow_test\.plantedHolder\) `+
-			`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`,
-		r.Verdict,
-	)
+			`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)\.`, r.Verdict)
 
 	// It survives JSON, by which programs read it.
 	text, err := json.Marshal(r)
@@ -217,11 +212,8 @@ func TestStarved(t *testing.T) {
 			strings.HasSuffix(r.Waits[0].Others[0].Site.Func, ".plantedBurner") &&
 			r.Processors.Used > 0.5
 	})
-	require.Regexp(
-		t,
-		`runnable, without a processor: \d\.\d goroutines for 1 processor, while there ran `,
-		r.Verdict,
-	)
+	require.Regexp(t, `runnable, without a processor: \d\.\d goroutines for 1 processor, `+
+		`while there ran `, r.Verdict)
 	require.Equal(t, 1, r.Processors.Of)
 	require.Greater(t, r.Processors.Wanted, r.Processors.Used)
 	require.Greater(t, r.Runnable, r.Running)
@@ -280,15 +272,10 @@ func TestTraceTooShort(t *testing.T) {
 	require.False(t, r.Complete())
 	require.Equal(t, time.Hour, r.Took)
 	require.Equal(t, r.End, r.Seen, "all that the trace has")
-	require.Contains(
-		t,
-		r.Verdict,
-		"The trace does not reach back to the start of the operation: it has only the last ",
-	)
-	require.True(
-		t,
-		slices.ContainsFunc(r.Waits, func(w slow.Wait) bool { return w.Kind == contention.Sleep }),
-	)
+	require.Contains(t, r.Verdict, "The trace does not reach back to the start of the operation: "+
+		"it has only the last ")
+	sleeps := func(w slow.Wait) bool { return w.Kind == contention.Sleep }
+	require.True(t, slices.ContainsFunc(r.Waits, sleeps))
 }
 
 // Only the last part of what a goroutine did belongs to the operation.
@@ -324,12 +311,8 @@ func TestNoMark(t *testing.T) {
 	require.ErrorIs(t, err, slow.ErrNoMark)
 	_, err = slow.FromTrace(strings.NewReader("nonsense"), 2, time.Second, machine.Usage{})
 	require.ErrorContains(t, err, "reading the execution trace")
-	_, err = slow.FromTrace(
-		bytes.NewReader(buf.Bytes()[:buf.Len()/2]),
-		2,
-		time.Second,
-		machine.Usage{},
-	)
+	half := bytes.NewReader(buf.Bytes()[:buf.Len()/2])
+	_, err = slow.FromTrace(half, 2, time.Second, machine.Usage{})
 	require.Error(t, err)
 }
 

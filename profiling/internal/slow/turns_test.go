@@ -191,10 +191,6 @@ func TestHolderWithoutProcessor(t *testing.T) {
 			r.Processors.Used > 0.5
 	})
 	require.Greater(t, r.Processors.Wanted, r.Processors.Used)
-	require.Regexp(
-		t,
-		`which released it at \S+ \(slow_test\.holdAndYield\) and meanwhile was [\d.]+ \S+ runnable, `+
-			`without a processor: [\d.]+ goroutines for 1 processor\.`,
-		r.Verdict,
-	)
+	require.Regexp(t, `which released it at \S+ \(slow_test\.holdAndYield\) and meanwhile was `+
+		`[\d.]+ \S+ runnable, without a processor: [\d.]+ goroutines for 1 processor\.`, r.Verdict)
 }

@@ -54,20 +54,14 @@ func TestVerdictNamesTheNext(t *testing.T) {
 func TestVerdictOnProcessors(t *testing.T) {
 	const took = 10 * time.Millisecond
 	lost := func(p Processors) Report {
-		return Report{
-			Runnable:   took,
-			Waits:      []Wait{{Kind: contention.Scheduler, Count: 1, Total: took}},
-			Processors: &p,
-		}
+		return Report{Runnable: took, Processors: &p,
+			Waits: []Wait{{Kind: contention.Scheduler, Count: 1, Total: took}}}
 	}
 	held := func(kind contention.Kind) Report {
 		return Report{Waiting: took, Waits: []Wait{{Kind: contention.Mutex, Count: 1, Total: took,
 			Waker: &Waker{Goroutine: 2, Site: contention.Frame{Func: "p.f", File: "f.go", Line: 3}},
-			Turns: &Turns{
-				Count: 1,
-				Total: took,
-				Doing: []Activity{{Kind: kind, Total: took, Goroutines: 1}},
-			}}}}
+			Turns: &Turns{Count: 1, Total: took,
+				Doing: []Activity{{Kind: kind, Total: took, Goroutines: 1}}}}}}
 	}
 	running := Report{Running: took}
 	stopped := lost(Processors{Of: 2, Wanted: 1, Used: 0.1, stopped: true})
@@ -75,13 +69,8 @@ func TestVerdictOnProcessors(t *testing.T) {
 	quiet := machine.Usage{For: time.Second, Known: true, Process: 0.95, Others: 0.02}
 	others := machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.48}
 	host := machine.Usage{For: time.Second, Known: true, Process: 0.5, Steal: 0.3}
-	late := machine.Usage{
-		For:     time.Second,
-		Known:   true,
-		Process: 0.2,
-		Most:    1,
-		Hiccup:  50 * time.Millisecond,
-	}
+	late := machine.Usage{For: time.Second, Known: true, Process: 0.2, Most: 1,
+		Hiccup: 50 * time.Millisecond}
 	for _, c := range []struct {
 		report  Report
 		machine machine.Usage
