@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,9 +36,15 @@ func parse(t *testing.T, a answer) *profile.Profile {
 
 // value returns the last value of the samples whose stack has the function.
 func value(p *profile.Profile, function string) (sum int64) {
+	return valueOf(p, p.SampleType[len(p.SampleType)-1].Type, function)
+}
+
+// valueOf returns their value of a type.
+func valueOf(p *profile.Profile, kind, function string) (sum int64) {
+	i := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == kind })
 	for _, s := range p.Sample {
 		if hasFrame(s, function) {
-			sum += s.Value[len(s.Value)-1]
+			sum += s.Value[i]
 		}
 	}
 	return sum

@@ -77,21 +77,6 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// valueOf sums the values of one type over the samples with a function whose name
-// ends in suffix.
-func valueOf(p *profile.Profile, kind, suffix string) (sum int64) {
-	for i, st := range p.SampleType {
-		if st.Type == kind {
-			q := p.Copy()
-			for _, s := range q.Sample {
-				s.Value[len(s.Value)-1] = s.Value[i]
-			}
-			sum = value(q, suffix)
-		}
-	}
-	return sum
-}
-
 // As long as a recorder is open, the CPU profiler is its own, and everybody is told
 // so; other profiles can be had.
 func TestRecorderKeepsTheCPUProfiler(t *testing.T) {
