@@ -77,7 +77,7 @@ func (a *autoCaptures) close() {
 }
 
 // slowest returns what an operation took at that percentile of late, of which that was longest.
-func (s *service) slowest(percentile float64) (name string, took time.Duration, less bool) {
+func (s *Service) slowest(percentile float64) (name string, took time.Duration, less bool) {
 	name, took = s.operations.slowest(percentile)
 	if s.workload == nil {
 		return name, took, false

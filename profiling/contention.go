@@ -16,7 +16,7 @@ import (
 
 // contentionIndex shows the ways to look for contention, what each costs, and
 // the reports there are.
-func (s *service) contentionIndex(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) contentionIndex(w http.ResponseWriter, r *http.Request) error {
 	var last time.Duration // since the last report from profiles, 0 if there is none
 	if at := s.captures.LastReport(); !at.IsZero() {
 		last = max(time.Since(at).Round(time.Second), time.Second)
@@ -33,7 +33,7 @@ func (s *service) contentionIndex(w http.ResponseWriter, r *http.Request) error 
 
 // contentionNew makes a report, stores it and redirects to it, or answers with
 // it as JSON.
-func (s *service) contentionNew(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) contentionNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	mode, err := s.captures.Mode(query)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *service) contentionNew(w http.ResponseWriter, r *http.Request) error {
 
 // contentionReport shows a stored report as a table, or as JSON if its number
 // ends in ".json".
-func (s *service) contentionReport(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) contentionReport(w http.ResponseWriter, r *http.Request) error {
 	id, asJSON := strings.CutSuffix(r.PathValue("id"), ".json")
 	c, err := s.captures.Get(id)
 	if err == nil && c.Report == nil {

@@ -21,5 +21,5 @@ func Fresh(s *Server) (n int, closed bool) {
 // other.
 func AddUnreadable(s *Service) {
 	c := &flight.Slow{Op: "torn", Took: 2, Threshold: 1, Problem: "it is torn"}
-	flight.Keep(&s.service.slow.Kept, c, 1, 100)
+	flight.Keep(&s.slow.Kept, c, 1, 100)
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // index shows the page of profiles.
-func (s *service) index(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) index(w http.ResponseWriter, r *http.Request) error {
 	now, ph, rows := time.Now(), s.phase(), s.rows()
 	var age time.Duration // 0: unknown
 	if !ph.Since.IsZero() {
@@ -72,7 +72,7 @@ type captureChoice struct {
 const maxOthers = 32
 
 // rows describes the captures, the newest first.
-func (s *service) rows() []captureRow {
+func (s *Service) rows() []captureRow {
 	list := s.captures.NewestFirst()
 	rows := make([]captureRow, len(list))
 	for i, c := range list {
@@ -137,7 +137,7 @@ func labelOf(query url.Values) string {
 
 // uiNew takes a capture, stores it and redirects to its flame graph, or says as JSON
 // where that is. A client that leaves ends it.
-func (s *service) uiNew(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) uiNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	name, fallback := query.Get("type"), time.Duration(0)
 	if name == "" || name == capture.CPU {
@@ -170,7 +170,7 @@ type subject struct {
 }
 
 // subject finds what a path names, and checks that it can be compared.
-func (s *service) subject(name string) (sub subject, err error) {
+func (s *Service) subject(name string) (sub subject, err error) {
 	of, base, compared := strings.Cut(name, "-")
 	if sub.of, err = s.captures.Get(of); err != nil || !compared {
 		return sub, err
@@ -209,7 +209,7 @@ func (sub subject) profiles() (p, base *profile.Profile, err error) {
 }
 
 // uiDiff redirects from the form that compares two captures to their pages.
-func (s *service) uiDiff(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) uiDiff(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	sub, err := s.subject(query.Get("of") + "-" + query.Get("base"))
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *service) uiDiff(w http.ResponseWriter, r *http.Request) error {
 }
 
 // uiView shows a page of a capture, or of the difference of two.
-func (s *service) uiView(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) uiView(w http.ResponseWriter, r *http.Request) error {
 	sub, err := s.subject(r.PathValue("id"))
 	if err != nil {
 		return err
@@ -244,7 +244,7 @@ func (s *service) uiView(w http.ResponseWriter, r *http.Request) error {
 }
 
 // pageOf says what is on pprof's pages of sub, and what else there is to see of it.
-func (s *service) pageOf(sub subject, view string) pprofui.Page {
+func (s *Service) pageOf(sub subject, view string) pprofui.Page {
 	of := rowOf(sub.of)
 	link := func(text, format string, args ...any) pprofui.Link {
 		return pprofui.Link{Ref: "../" + fmt.Sprintf(format, args...), Text: text}

@@ -15,7 +15,7 @@ import (
 )
 
 // dashboard shows the live charts; the page asks for their data itself.
-func (s *service) dashboard(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) dashboard(w http.ResponseWriter, r *http.Request) error {
 	base := "debug/pprof/"
 	if strings.HasSuffix(r.URL.Path, "/live") {
 		base = ""
@@ -47,7 +47,7 @@ type liveNow struct {
 
 // live answers with the rows after the one that the parameter "after" names,
 // or with all rows of the last "span" seconds and the description of the charts.
-func (s *service) live(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) live(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	after := 0
 	if text := query.Get("after"); text != "" {
@@ -77,7 +77,7 @@ func (s *service) live(w http.ResponseWriter, r *http.Request) error {
 }
 
 // liveNow says what the program does now.
-func (s *service) liveNow() liveNow {
+func (s *Service) liveNow() liveNow {
 	ph, now := s.phase(), s.now()
 	n := liveNow{
 		Phase: ph.Label, Goroutines: runtime.NumGoroutine(),

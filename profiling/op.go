@@ -116,13 +116,13 @@ func (c SlowConfig) flight() flight.Config {
 //	start := time.Now()
 //	checkOut(cart)
 //	checkout.Done(time.Since(start))
-func (s *Service) Op(name string) *Op { return (*Op)(s.service.slow.Op(name)) }
+func (s *Service) Op(name string) *Op { return (*Op)(s.slow.Op(name)) }
 
 // StartSlow starts to record slow operations; if they are being recorded, it
 // starts anew under cfg. What is kept stays. The error says what is wrong with
 // cfg, or that the flight recorder of the process is in use elsewhere.
-func (s *Service) StartSlow(cfg SlowConfig) error { return s.service.slow.Start(cfg.flight()) }
+func (s *Service) StartSlow(cfg SlowConfig) error { return s.slow.Start(cfg.flight()) }
 
 // StopSlow ends the recording of slow operations, if there is one, and waits
 // until it has ended. What is kept stays.
-func (s *Service) StopSlow() { s.service.slow.Stop() }
+func (s *Service) StopSlow() { s.slow.Stop() }

@@ -87,8 +87,8 @@ func Start(cfg Config) (*Server, error) {
 		release: capture.AcquireRates(cfg.MutexFraction, cfg.BlockRate),
 		served:  make(chan struct{}),
 	}
-	why := s.service.slow.State().Failed
-	if err := s.service.auto.wrong; err != nil {
+	why := s.slow.State().Failed
+	if err := s.auto.wrong; err != nil {
 		why = err.Error()
 	}
 	if why != "" {

@@ -39,80 +39,8 @@ import (
 // method, as [http.ResponseController] says; without one, the timeouts of the
 // server cut off captures that take longer.
 func Handler(cfg Config) *Service {
-	s := newService(cfg.withDefaults())
-	if cfg.Slow != nil {
-		s.slow.Start(cfg.Slow.flight()) // the page says why it is off
-	}
-	return &Service{service: s}
-}
-
-// A Service is an [http.Handler] that serves profiles, charts and reports on
-// contention. Create one with [Handler] or [Start]. Its methods may be called
-// from several goroutines.
-type Service struct{ service *service }
-
-// ServeHTTP implements [http.Handler].
-func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	uncount(w)
-	s.service.guard.ServeHTTP(w, r)
-}
-
-// SetPhase says what the program does from now on, for instance the name of a
-// workload. The pages show it, and captures are labelled with it. An empty
-// label says that nothing particular runs. It never blocks and allocates a few
-// words.
-func (s *Service) SetPhase(label string) {
-	s.service.set.Store(&phase{Label: label, Since: time.Now()})
-}
-
-// Instrumented reports whether an execution trace was being taken by a service
-// of this process at some time since then: a complete report on contention, a
-// trace to download, or the recording of slow operations. It slows a program
-// that does little but wake goroutines to less than half its speed, so what was
-// measured meanwhile should be marked.
-func (s *Service) Instrumented(since time.Time) bool { return capture.Instrumented(since) }
-
-// Close ends the goroutine that samples the charts, the recording of slow operations and
-// the captures by [Config.Auto]; after it has returned, the sources in [Config] are called for
-// requests only. It waits for a source that is being called, and for a trace that is being
-// read. Requests are still answered, without new points in the charts. A service that
-// lives as long as the program need not be closed.
-func (s *Service) Close() error {
-	s.service.auto.close()
-	s.service.slow.Close()
-	s.service.sampler.Close()
-	return nil
-}
-
-// A service holds what is shared by the requests to one handler.
-type service struct {
-	cfg        Config
-	started    time.Time
-	guard      *web.Guard
-	set        atomic.Pointer[phase] // by SetPhase; nil before the first call
-	maps       []capture.Map         // by name
-	workload   *charts.Source[Workload]
-	sampler    *charts.Sampler
-	captures   capture.Captures
-	auto       autoCaptures
-	slow       flight.Recording
-	operations operations
-	health     health
-}
-
-// isTable reports whether the map is a table of a database, by the names of [mvcc.DB.Sources].
-func isTable(name string, all map[string]func() mvcc.Stats) bool {
-	for i, c := range name {
-		if _, there := all[name[:i]]; there && c == '/' {
-			return true
-		}
-	}
-	return false
-}
-
-// newService starts a service; its sampler, slow and auto must be closed.
-func newService(cfg Config) *service {
-	s := &service{cfg: cfg, started: time.Now()}
+	cfg = cfg.withDefaults()
+	s := &Service{cfg: cfg, started: time.Now()}
 	var groups []charts.Group
 	if cfg.Workload != nil {
 		s.workload = &charts.Source[Workload]{Read: cfg.Workload}
@@ -148,7 +76,71 @@ func newService(cfg Config) *service {
 	s.guard.Broken = checkToken(cfg.Token)
 	s.guard.Next, s.guard.Health = s.routes(), s.serveHealth
 	s.guard.Frame = s.frame("", "", "")
+	if cfg.Slow != nil {
+		s.slow.Start(cfg.Slow.flight()) // the page says why it is off
+	}
 	return s
+}
+
+// A Service is an [http.Handler] that serves profiles, charts and reports on
+// contention. Create one with [Handler] or [Start]. Its methods may be called
+// from several goroutines.
+type Service struct {
+	cfg        Config
+	started    time.Time
+	guard      *web.Guard
+	set        atomic.Pointer[phase] // by SetPhase; nil before the first call
+	maps       []capture.Map         // by name
+	workload   *charts.Source[Workload]
+	sampler    *charts.Sampler
+	captures   capture.Captures
+	auto       autoCaptures
+	slow       flight.Recording
+	operations operations
+	health     health
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	uncount(w)
+	s.guard.ServeHTTP(w, r)
+}
+
+// SetPhase says what the program does from now on, for instance the name of a
+// workload. The pages show it, and captures are labelled with it. An empty
+// label says that nothing particular runs. It never blocks and allocates a few
+// words.
+func (s *Service) SetPhase(label string) {
+	s.set.Store(&phase{Label: label, Since: time.Now()})
+}
+
+// Instrumented reports whether an execution trace was being taken by a service
+// of this process at some time since then: a complete report on contention, a
+// trace to download, or the recording of slow operations. It slows a program
+// that does little but wake goroutines to less than half its speed, so what was
+// measured meanwhile should be marked.
+func (s *Service) Instrumented(since time.Time) bool { return capture.Instrumented(since) }
+
+// Close ends the goroutine that samples the charts, the recording of slow operations and
+// the captures by [Config.Auto]; after it has returned, the sources in [Config] are called for
+// requests only. It waits for a source that is being called, and for a trace that is being
+// read. Requests are still answered, without new points in the charts. A service that
+// lives as long as the program need not be closed.
+func (s *Service) Close() error {
+	s.auto.close()
+	s.slow.Close()
+	s.sampler.Close()
+	return nil
+}
+
+// isTable reports whether the map is a table of a database, by the names of [mvcc.DB.Sources].
+func isTable(name string, all map[string]func() mvcc.Stats) bool {
+	for i, c := range name {
+		if c == '/' && all[name[:i]] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // A phase says what the program does, and since when.
@@ -159,7 +151,7 @@ type phase struct {
 
 // phase returns what the program does: as it was told, or else as the workload is
 // called.
-func (s *service) phase() phase {
+func (s *Service) phase() phase {
 	if p := s.set.Load(); p != nil {
 		return *p
 	}
@@ -171,21 +163,21 @@ func (s *service) phase() phase {
 }
 
 // now returns the newest state of the workload, nothing if there is no source.
-func (s *service) now() (w Workload) {
+func (s *Service) now() (w Workload) {
 	if s.workload != nil {
 		w, _ = s.workload.Last()
 	}
 	return w
 }
 
-func (s *service) frame(page, here, base string) web.Frame {
+func (s *Service) frame(page, here, base string) web.Frame {
 	return web.Frame{
 		Title: s.cfg.Title, Page: page, Base: base, Here: here, Saved: s.cfg.Runs != nil,
 	}
 }
 
 // routes returns the service's own mux.
-func (s *service) routes() http.Handler {
+func (s *Service) routes() http.Handler {
 	const at = "/debug/pprof"
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]web.Handler{
@@ -249,7 +241,7 @@ const (
 )
 
 // profile answers with a CPU profile.
-func (s *service) profile(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) profile(w http.ResponseWriter, r *http.Request) error {
 	d, err := s.captures.Seconds(r.URL.Query(), defaultCPUWindow)
 	if err != nil {
 		return err
@@ -258,7 +250,7 @@ func (s *service) profile(w http.ResponseWriter, r *http.Request) error {
 }
 
 // sendCapture takes the named profile during d and answers with it.
-func (s *service) sendCapture(
+func (s *Service) sendCapture(
 	w http.ResponseWriter, r *http.Request, name string, d time.Duration, file string,
 ) error {
 	web.AllowTime(w, r, d)
@@ -273,7 +265,7 @@ func (s *service) sendCapture(
 
 // named answers with a profile of the runtime or the program: as it is now, as
 // text with debug, or its change during a window with seconds.
-func (s *service) named(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) named(w http.ResponseWriter, r *http.Request) error {
 	name, query := r.PathValue("name"), r.URL.Query()
 	p, err := capture.Lookup(name)
 	if err != nil {
@@ -303,7 +295,7 @@ func (s *service) named(w http.ResponseWriter, r *http.Request) error {
 }
 
 // trace answers with an execution trace.
-func (s *service) trace(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) trace(w http.ResponseWriter, r *http.Request) error {
 	d, err := s.captures.Seconds(r.URL.Query(), defaultTraceWindow)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 
 // slowIndex shows what slow operations waited for, and the state of the
 // recording.
-func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	st := s.slow.State()
 	switch query := r.URL.Query(); {
 	case query.Get("format") == "json":
@@ -50,7 +50,7 @@ func (s *service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 }
 
 // slowConfig returns under what to record, unless a visitor says otherwise.
-func (s *service) slowConfig() (cfg flight.Config) {
+func (s *Service) slowConfig() (cfg flight.Config) {
 	if s.cfg.Slow != nil {
 		cfg = s.cfg.Slow.flight()
 	}
@@ -152,7 +152,7 @@ func slowFile(c *flight.Slow) string {
 }
 
 // slowStart turns the recording on and leads back to the page.
-func (s *service) slowStart(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) slowStart(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	cfg := s.slowConfig()
 	percentile := strings.TrimSpace(query.Get("percentile"))
@@ -178,14 +178,14 @@ func (s *service) slowStart(w http.ResponseWriter, r *http.Request) error {
 }
 
 // slowStop turns the recording off and leads back to the page.
-func (s *service) slowStop(w http.ResponseWriter, _ *http.Request) error {
+func (s *Service) slowStop(w http.ResponseWriter, _ *http.Request) error {
 	s.slow.Stop()
 	return web.Redirect(w, "./")
 }
 
 // slowOne answers with the trace of an operation, if its number ends in
 // ".trace", or with what is known of it as JSON, if it ends in ".json".
-func (s *service) slowOne(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("id")
 	number, asTrace := strings.CutSuffix(name, ".trace")
 	number, asJSON := strings.CutSuffix(number, ".json")
@@ -206,7 +206,7 @@ func (s *service) slowOne(w http.ResponseWriter, r *http.Request) error {
 }
 
 // slowOf returns the operation with a number.
-func (s *service) slowOf(id int) (*flight.Slow, error) {
+func (s *Service) slowOf(id int) (*flight.Slow, error) {
 	c, ok, gone := s.slow.Kept.Get(id)
 	switch {
 	case gone:
@@ -218,7 +218,7 @@ func (s *service) slowOf(id int) (*flight.Slow, error) {
 }
 
 // slowView shows the waits of an operation on a page of pprof: above all the source of their lines.
-func (s *service) slowView(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) slowView(w http.ResponseWriter, r *http.Request) error {
 	id, err := strconv.Atoi(r.PathValue("id"))
 	if err != nil {
 		return web.NotFound("a slow operation has a number, not %q", r.PathValue("id"))

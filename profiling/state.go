@@ -60,7 +60,7 @@ func (h *health) ask() (err error) {
 
 // healthy is the check of a program that has none: the service is not closed,
 // and its sources answer.
-func (s *service) healthy() error {
+func (s *Service) healthy() error {
 	newest, closed := s.sampler.State()
 	if closed {
 		return errors.New("the service is closed")
@@ -76,7 +76,7 @@ func (s *service) healthy() error {
 
 // serveHealth answers 200 or 503. Whoever the guard would not let in learns
 // nothing else.
-func (s *service) serveHealth(w http.ResponseWriter, r *http.Request, trusted bool) error {
+func (s *Service) serveHealth(w http.ResponseWriter, r *http.Request, trusted bool) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		return web.Refuse(http.StatusMethodNotAllowed,
@@ -98,7 +98,7 @@ func (s *service) serveHealth(w http.ResponseWriter, r *http.Request, trusted bo
 }
 
 // metrics answers with what the program gives to Prometheus.
-func (s *service) metrics(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) metrics(w http.ResponseWriter, r *http.Request) error {
 	s.cfg.Metrics.ServeHTTP(w, r)
 	return nil
 }
@@ -113,7 +113,7 @@ const mapsVar = "mvccmap"
 // Package expvar is not imported here: that alone would publish the command line
 // at /debug/vars of [http.DefaultServeMux], in programs that serve it to others.
 // A program that does import it has a handler there, which is asked.
-func (s *service) vars(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) vars(w http.ResponseWriter, r *http.Request) error {
 	all := map[string]json.RawMessage{}
 	if h := expvarHandler(); h != nil && r.Context().Value(asked{}) == nil {
 		answer := new(web.Memory)
