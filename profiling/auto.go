@@ -2,9 +2,6 @@ package profiling
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"sync"
 	"time"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
@@ -41,39 +38,10 @@ type AutoCapture struct {
 	_ struct{}
 }
 
-// An autoCaptures takes captures by the rules of a service.
-type autoCaptures struct {
-	capture.Auto
-	wrong error // with the rules, none of which then counts
-
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-}
-
-// start takes captures by the rules until close.
-func (a *autoCaptures) start(list []AutoCapture) {
-	for i, c := range list {
-		r, err := capture.Rule{
-			Kinds: c.Kinds, Window: c.Window, Every: c.Every, Above: c.Above, Percentile: c.Percentile,
-		}.WithDefaults()
-		if err != nil {
-			a.wrong = fmt.Errorf("rule %d of captures: %w", i+1, err)
-			a.Rules = nil
-			break
-		}
-		a.Rules = append(a.Rules, r)
+func (c AutoCapture) rule() capture.Rule {
+	return capture.Rule{
+		Kinds: c.Kinds, Window: c.Window, Every: c.Every, Above: c.Above, Percentile: c.Percentile,
 	}
-	var ctx context.Context
-	ctx, a.cancel = context.WithCancel(context.Background())
-	if len(a.Rules) > 0 {
-		a.wg.Go(func() { a.Run(ctx) })
-	}
-}
-
-// close ends a capture that is being taken, and waits until it has ended.
-func (a *autoCaptures) close() {
-	a.cancel()
-	a.wg.Wait()
 }
 
 // slowest returns what an operation took at that percentile of late, of which that was longest.

@@ -88,7 +88,7 @@ func Start(cfg Config) (*Server, error) {
 		served:  make(chan struct{}),
 	}
 	why := s.slow.State().Failed
-	if err := s.auto.wrong; err != nil {
+	if err := s.auto.Wrong; err != nil {
 		why = err.Error()
 	}
 	if why != "" {

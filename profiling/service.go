@@ -66,7 +66,11 @@ func Handler(cfg Config) *Service {
 		Started: s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
 	}
 	s.auto.Captures, s.auto.Slowest = &s.captures, s.slowest
-	s.auto.start(cfg.Auto)
+	var rules []capture.Rule
+	for _, c := range cfg.Auto {
+		rules = append(rules, c.rule())
+	}
+	s.auto.Start(rules)
 	s.health = health{check: cfg.Health, turn: make(chan struct{}, 1)}
 	if cfg.Health == nil {
 		s.health.check = s.healthy
@@ -94,7 +98,7 @@ type Service struct {
 	workload   *charts.Source[Workload]
 	sampler    *charts.Sampler
 	captures   capture.Captures
-	auto       autoCaptures
+	auto       capture.Auto
 	slow       flight.Recording
 	operations operations
 	health     health
@@ -127,7 +131,7 @@ func (s *Service) Instrumented(since time.Time) bool { return capture.Instrument
 // read. Requests are still answered, without new points in the charts. A service that
 // lives as long as the program need not be closed.
 func (s *Service) Close() error {
-	s.auto.close()
+	s.auto.Close()
 	s.slow.Close()
 	s.sampler.Close()
 	return nil

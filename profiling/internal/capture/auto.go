@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/pprof"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,9 +25,9 @@ type Rule struct {
 	Percentile float64
 }
 
-// WithDefaults returns r with its zero fields filled in, and an error that says what is wrong
+// withDefaults returns r with its zero fields filled in, and an error that says what is wrong
 // with it.
-func (r Rule) WithDefaults() (Rule, error) {
+func (r Rule) withDefaults() (Rule, error) {
 	if len(r.Kinds) == 0 {
 		r.Kinds = []string{CPU}
 	}
@@ -80,11 +81,37 @@ func (r Rule) window(kind string) time.Duration {
 type Auto struct {
 	Captures *Captures
 	Rules    []Rule
+	Wrong    error // with the rules, none of which then counts
 	// Slowest returns the operation of which that percentile was the largest of late, "" if
 	// none is known, and whether it may have been larger than took.
 	Slowest func(percentile float64) (op string, took time.Duration, less bool)
 
 	problem atomic.Value // a string, of the captures of the rule that held last
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+// Start takes captures by the rules until Close.
+func (a *Auto) Start(rules []Rule) {
+	for i, r := range rules {
+		r, err := r.withDefaults()
+		if err != nil {
+			a.Wrong, a.Rules = fmt.Errorf("rule %d of captures: %w", i+1, err), nil
+			break
+		}
+		a.Rules = append(a.Rules, r)
+	}
+	var ctx context.Context
+	ctx, a.cancel = context.WithCancel(context.Background())
+	if len(a.Rules) > 0 {
+		a.wg.Go(func() { a.run(ctx) })
+	}
+}
+
+// Close ends a capture that is being taken, and waits until it has ended.
+func (a *Auto) Close() {
+	a.cancel()
+	a.wg.Wait()
 }
 
 // Problem says what could not be taken when a rule held last, and why; "" if nothing.
@@ -93,8 +120,7 @@ func (a *Auto) Problem() string {
 	return text
 }
 
-// Run takes captures until ctx ends.
-func (a *Auto) Run(ctx context.Context) {
+func (a *Auto) run(ctx context.Context) {
 	last := make([]time.Time, len(a.Rules)) // when each rule last held
 	for i, r := range a.Rules {
 		if r.Above == 0 {
