@@ -21,7 +21,9 @@ var rates struct {
 
 // AcquireRates turns the mutex and block profiles on with the given rates; a
 // negative rate leaves its profile alone. The returned function gives both
-// back and must be called exactly once.
+// back and must be called exactly once. A mutex fraction that the program itself
+// changed meanwhile stays. The block rate cannot be read from the runtime; it goes
+// back to 0, the value at which a program starts.
 func AcquireRates(mutexFraction int, blockRate time.Duration) (release func()) {
 	rates.mu.Lock()
 	defer rates.mu.Unlock()
@@ -37,7 +39,22 @@ func AcquireRates(mutexFraction int, blockRate time.Duration) (release func()) {
 		runtime.SetBlockProfileRate(int(min(blockRate, math.MaxInt32)))
 		rates.blockUsers++
 	}
-	return func() { releaseRates(mutexFraction >= 0, blockRate >= 0) }
+	return func() {
+		rates.mu.Lock()
+		defer rates.mu.Unlock()
+		if mutexFraction >= 0 {
+			rates.mutexUsers--
+			if rates.mutexUsers == 0 && runtime.SetMutexProfileFraction(-1) == rates.mutexSet {
+				runtime.SetMutexProfileFraction(rates.mutexBefore)
+			}
+		}
+		if blockRate >= 0 {
+			rates.blockUsers--
+			if rates.blockUsers == 0 {
+				runtime.SetBlockProfileRate(0)
+			}
+		}
+	}
 }
 
 // Off returns the names of the profiles that record nothing at present: those whose rates are
@@ -54,25 +71,4 @@ func Off() []string {
 		list = append(list, "mutex")
 	}
 	return list
-}
-
-// releaseRates ends one use of the mutex profile, the block profile or both.
-// A mutex fraction that the program itself changed meanwhile stays. The block
-// rate cannot be read from the runtime; it goes back to 0, the value at which
-// a program starts.
-func releaseRates(mutex, block bool) {
-	rates.mu.Lock()
-	defer rates.mu.Unlock()
-	if mutex {
-		rates.mutexUsers--
-		if rates.mutexUsers == 0 && runtime.SetMutexProfileFraction(-1) == rates.mutexSet {
-			runtime.SetMutexProfileFraction(rates.mutexBefore)
-		}
-	}
-	if block {
-		rates.blockUsers--
-		if rates.blockUsers == 0 {
-			runtime.SetBlockProfileRate(0)
-		}
-	}
 }

@@ -42,25 +42,22 @@ type Mode struct {
 
 // Mode returns how to make the report that query asks for.
 func (s *Captures) Mode(query url.Values) (m Mode, err error) {
-	bad := func(format string, args ...any) (Mode, error) {
-		return m, web.Bad(format, args...)
-	}
 	since := query.Get("since")
 	switch mode := query.Get("mode"); {
 	case mode == "trace" && since != "":
-		return bad("a trace begins now: since goes with mode=profiles only")
+		return m, web.Bad("a trace begins now: since goes with mode=profiles only")
 	case mode == "trace":
 		d, err := s.Seconds(query, time.Second)
 		return Mode{Traced: true, Window: min(d, MaxTrace)}, err
 	case mode != "" && mode != "profiles":
-		return bad("mode must be profiles or trace, not %q", mode)
+		return m, web.Bad("mode must be profiles or trace, not %q", mode)
 	case since == "":
 		m.Window, err = s.Seconds(query, DefaultWindow)
 		return m, err
 	case since != "start" && since != "last":
-		return bad("since must be start or last, not %q", since)
+		return m, web.Bad("since must be start or last, not %q", since)
 	case query.Get("seconds") != "":
-		return bad("seconds and since exclude each other")
+		return m, web.Bad("seconds and since exclude each other")
 	}
 	return Mode{sinceLast: since == "last"}, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/leak"
 	"github.com/mvccmap/mvccmap/internal/machine"
+	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -358,8 +359,7 @@ func snapshot(t *testing.T, name string) *profile.Profile {
 
 func gain(t *testing.T, before *profile.Profile, name string) *profile.Profile {
 	t.Helper()
-	before.Scale(-1)
-	p, err := profile.Merge([]*profile.Profile{snapshot(t, name), before})
+	p, err := capture.Gain(before, snapshot(t, name))
 	require.NoError(t, err)
 	return p
 }

@@ -170,11 +170,8 @@ func localOnly(r *http.Request) error {
 // caused r. Another port of the same host is another origin. Clients other
 // than browsers do not send the header.
 func foreignSite(r *http.Request) bool {
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "none", "same-origin":
-		return false
-	}
-	return true
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "none" && site != "same-origin"
 }
 
 // OwnSite wraps a handler that costs the program time: links on pages of
