@@ -36,8 +36,8 @@ func report(t *testing.T, threads string) string {
 	var said bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), []string{
 		"--workload", "counter,zipf-read", "--theta", "0,0.9", "--threads", threads,
-		"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--count", "2", "--duration", "10ms", "--warmup", "0",
-		"--http", "off", "-q", "--report", file,
+		"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--count", "2",
+		"--duration", "10ms", "--warmup", "0", "--http", "off", "-q", "--report", file,
 	}, &said, &said), &said)
 	return "file://" + file
 }
@@ -132,7 +132,7 @@ var screens = []struct {
 	{1280, "dark", colours, false},
 }
 
-// What a screen has beside another that differs in its colours alone.
+// The rules of axe; colours are for a screen that differs from another in these alone.
 const (
 	colours   = `runOnly: ["color-contrast"]`
 	everyRule = `rules: {}`
@@ -162,7 +162,7 @@ func TestEveryPage(t *testing.T) {
 				b.screen(s.width, s.scheme)
 				if !loaded || !testing.Short() {
 					loaded = true
-					b.do(chromedp.Navigate("about:blank")) // or else one to a line would not load it
+					b.do(chromedp.Navigate("about:blank")) // or else a link to a line loads nothing
 					b.visit(p.url)
 					b.await(cmp.Or(p.ready, "true"))
 					eval[bool](b, string(script)+"; true")
@@ -181,7 +181,7 @@ func TestEveryPage(t *testing.T) {
 			if strings.HasPrefix(p.name, "report") {
 				b.hasAllCharts()
 			}
-			if p.name != "error" && p.name != "compare-nothing" { // of which a browser says that
+			if p.name != "error" && p.name != "compare-nothing" { // browsers tell of their statuses
 				b.clean()
 			}
 			if missing != nil {

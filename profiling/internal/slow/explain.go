@@ -63,7 +63,8 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 			}
 		default:
 			r.Stopped += part.end.Sub(part.start)
-			if why := s.Name[len(contention.StopRange) : len(s.Name)-1]; !slices.Contains(r.Stops, why) {
+			why := s.Name[len(contention.StopRange) : len(s.Name)-1]
+			if !slices.Contains(r.Stops, why) {
 				r.Stops = append(r.Stops, why)
 			}
 		}
