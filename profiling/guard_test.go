@@ -59,16 +59,37 @@ func browser(site, mode, dest string) func(*http.Request) {
 	}
 }
 
+// A guarded request is answered with a status.
+type guarded struct {
+	name   string
+	target string
+	edit   func(*http.Request)
+	status int
+}
+
+func checkGuard(t *testing.T, h http.Handler, tests []guarded) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := request(h, test.target, test.edit)
+			require.Equal(t, test.status, w.Code, w.Body)
+			require.NotContains(t, w.Body.String(), secret)
+			require.Equal(t, w.Code == 401, w.Header().Get("WWW-Authenticate") != "")
+			if w.Code >= 400 {
+				require.Contains(t, w.Header().Get("Content-Type"), "text/plain")
+				require.NotEmpty(t, w.Body.String())
+			}
+			if w.Code == http.StatusMethodNotAllowed {
+				require.Contains(t, []string{"GET", "GET, HEAD"}, w.Header().Get("Allow"))
+			}
+		})
+	}
+}
+
 func TestGuardWithoutToken(t *testing.T) {
-	h := handler(t, profiling.Config{Hosts: []string{"Devbox"}})
 	const index, snapshot, capture = "/", "/debug/pprof/goroutine",
 		"/debug/pprof/ui/new?type=goroutine"
-	tests := []struct {
-		name   string
-		target string
-		edit   func(*http.Request)
-		status int
-	}{
+	checkGuard(t, handler(t, profiling.Config{Hosts: []string{"Devbox"}}), []guarded{
 		{"index", index, host("localhost:6060"), 200},
 		{"snapshot", snapshot, host("127.0.0.1:6060"), 200},
 		{"capture", capture, host("[::1]:6060"), 303},
@@ -111,20 +132,7 @@ func TestGuardWithoutToken(t *testing.T) {
 		{"embedded image", index, browser("cross-site", "no-cors", "image"), 403},
 		{"frame", index, browser("cross-site", "navigate", "iframe"), 403},
 		{"fetch", snapshot, browser("same-site", "cors", "empty"), 403},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := request(h, test.target, test.edit)
-			require.Equal(t, test.status, w.Code, w.Body)
-			if w.Code >= 400 {
-				require.Contains(t, w.Header().Get("Content-Type"), "text/plain")
-				require.NotEmpty(t, w.Body.String())
-			}
-			if w.Code == http.StatusMethodNotAllowed {
-				require.Contains(t, []string{"GET", "GET, HEAD"}, w.Header().Get("Allow"))
-			}
-		})
-	}
+	})
 }
 
 // A browser gets an error as a page of the site, whose links lead where they should; all else gets
@@ -160,12 +168,7 @@ func TestGuardWithToken(t *testing.T) {
 	basic := func(password string) func(*http.Request) {
 		return func(r *http.Request) { r.SetBasicAuth("anybody", password) }
 	}
-	tests := []struct {
-		name   string
-		target string
-		edit   func(*http.Request)
-		status int
-	}{
+	checkGuard(t, h, []guarded{
 		{"nothing", snapshot, peer("127.0.0.1:40000"), 401},
 		{"bearer", snapshot, header("Authorization", "Bearer "+secret), 200},
 		{"bearer in lower case", snapshot, header("Authorization", "bearer "+secret), 200},
@@ -176,15 +179,7 @@ func TestGuardWithToken(t *testing.T) {
 		{"wrong password", snapshot, basic("wrong"), 401},
 		{"parameter", snapshot + "?token=" + url.QueryEscape(secret), host("localhost"), 200},
 		{"wrong parameter", snapshot + "?token=x", host("localhost"), 401},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := request(h, test.target, test.edit)
-			require.Equal(t, test.status, w.Code, w.Body)
-			require.NotContains(t, w.Body.String(), secret)
-			require.Equal(t, w.Code == 401, w.Header().Get("WWW-Authenticate") != "")
-		})
-	}
+	})
 	bearer := header("Authorization", "Bearer "+secret)
 	for name, status := range map[string]int{
 		"192.0.2.1:6060": 200, "box.example:6060": 200, "localhost": 200, "evil.example": 421,
