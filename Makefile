@@ -27,7 +27,7 @@ EMULATED ?= arm64 s390x
 
 ARGS        ?=
 TESTFLAGS   ?=
-RACED       ?= $$(go list ./... | grep -vE '/(examples|internal/(docs|brief|mutants))(/|$$)')
+RACED       ?= $(CORE) ./journal ./internal/favour ./internal/goid ./internal/oracle ./internal/soak
 MUTANTFLAGS ?=
 SHORT       ?= -short
 SOAK        ?= 10m
@@ -60,13 +60,16 @@ build: ## compile everything; programs go to bin/
 ##@ test
 
 .PHONY: test
-test: ## run the tests: the whole suite, and the core once more with yield points and invariants
+test: ## run the tests
 	go test -count=1 $(TESTFLAGS) ./...
-	go test -count=1 $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 .PHONY: race
-race: ## all but examples under the race detector, with yield points and invariants, shortened (SHORT=)
+race: ## test RACED, the engine and what checks it, under the race detector, with yield points, shortened (SHORT=)
 	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(RACED)
+
+.PHONY: schedules
+schedules: ## test the core with yield points and checks of its invariants, in full
+	go test -count=1 $(TESTFLAGS) -tags mvcccheck $(CORE)
 
 .PHONY: procs
 procs: ## test the core at GOMAXPROCS 1, 4 and 16 (PROCS)
@@ -123,14 +126,16 @@ mutants-table: ## write docs/mutants.md: what each fault breaks, and the test th
 	go run ./internal/mutants -table > docs/mutants.md
 
 .PHONY: check
-check: ## what to run before each commit, in a minute: build, vet, the core's tests, shortened
+check: ## what to run before each commit, in a minute: build, the core's tests, shortened, lint of what changed
 	go build ./...
-	go vet $(CORE)
 	go test -short $(TESTFLAGS) $(CORE)
 	go test -short $(TESTFLAGS) -tags mvcccheck $(CORE)
+	@packages=$$(scripts/changed.sh); if [ -n "$$packages" ]; then \
+		echo lint: $$packages; go vet $$packages && go run $(STATICCHECK) $$packages; fi
 
 # What is too long for every change. .ci/run runs another one of them for each commit.
-NIGHTLY := procs,PROCS=1 procs,PROCS=4 procs,PROCS=16 nolinkname vet-all staticcheck-all test-386 \
+NIGHTLY := schedules procs,PROCS=1 race,RACED=./profiling/... procs,PROCS=4 nolinkname \
+	race,RACED=./bench/... procs,PROCS=16 lint-all race,RACED=./internal/... test-386 \
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly
@@ -211,25 +216,22 @@ fmt-check: ## fail if gofmt would change a file
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 
 .PHONY: vet
-vet: ## go vet, also with the yield points
+vet: ## go vet
 	go vet ./...
-	go vet -tags mvcccheck $(TAGGED)
 
-.PHONY: vet-all
-vet-all: ## go vet with the other build tag and for 32 bits; compile for another system
+.PHONY: staticcheck
+staticcheck: ## staticcheck
+	go run $(STATICCHECK) ./...
+	scripts/nested.sh go run $(STATICCHECK) ./...
+
+.PHONY: lint-all
+lint-all: ## vet and staticcheck with each build tag, vet for 32 bits; compile for another system
+	go vet -tags mvcccheck $(TAGGED)
 	go vet -tags nolinkname $(TAGGED)
 	GOARCH=386 CGO_ENABLED=0 go vet $(CORE)
 	GOOS=windows GOARCH=arm64 go build $(CORE)
-
-.PHONY: staticcheck
-staticcheck: ## staticcheck, with the yield points and invariants compiled in
-	go run $(STATICCHECK) -tags mvcccheck ./...
-	scripts/nested.sh go run $(STATICCHECK) -tags mvcccheck ./...
-
-.PHONY: staticcheck-all
-staticcheck-all: ## staticcheck without a build tag and with each: what none of them uses is unused
 	printf '%s\n' 'plain:' 'mvcccheck: -tags=mvcccheck' 'nolinkname: -tags=nolinkname' | \
-		go run $(STATICCHECK) -matrix ./...
+		go run $(STATICCHECK) -matrix $(TAGGED)
 
 .PHONY: vuln
 vuln: ## look for known vulnerabilities in what is compiled

@@ -1,65 +1,58 @@
-// Package gc reclaims the versions that nobody can see any more. It is a part of package
-// mvcc's engine and promises nothing to others: its API may change in any version.
+// Package gc reclaims the versions that nobody can see any more. It is a part of package mvcc's
+// engine and promises nothing to others: its API may change in any version.
 //
 // # View
 //
-// A [View] says what has to be kept: a bound m, and the sorted read epochs
-// below m of all live transactions. Every other transaction, live or future,
-// reads at m or above. So of a key's versions these are needed, and no others:
-// all above m, the newest one at or below m, and the newest one at or below each
-// live epoch. That is at most (live epochs + 1) versions besides those above m,
-// however long a reader stays open: versions between two readers go as well.
-// (The interval test: Böttcher et al., "Scalable Garbage Collection for
-// In-Memory MVCC Systems", PVLDB 13(2) 2019, section 4; Lee et al., "Hybrid
-// Garbage Collection for Multi-Version Concurrency Control in SAP HANA", SIGMOD
-// 2016.)
+// A [View] says what has to be kept: a bound m, and the sorted read epochs below m of all live
+// transactions. Every other transaction, live or future, reads at m or above. So of a key's
+// versions these are needed, and no others: all above m, the newest one at or below m, and the
+// newest one at or below each live epoch. That is at most (live epochs + 1) versions besides those
+// above m, however long a reader stays open: versions between two readers go as well. (The interval
+// test: Böttcher et al., "Scalable Garbage Collection for In-Memory MVCC Systems", PVLDB 13(2)
+// 2019, section 4; Lee et al., "Hybrid Garbage Collection for Multi-Version Concurrency Control in
+// SAP HANA", SIGMOD 2016.)
 //
-// A view stays true for ever, it only grows less useful: what it allows to drop
-// was invisible to everybody when it was made, and nobody begins below its
-// bound afterwards.
+// A view stays true for ever, it only grows less useful: what it allows to drop was invisible to
+// everybody when it was made, and nobody begins below its bound afterwards.
 //
 // # Who does the work
 //
-// Writers do most of it. A writer that covers a version which everybody sees, of an
-// epoch up to the view's min visible epoch, cuts off what is below it: one store into
-// a line that it has just read. It calls [Reclaimer.RefreshPast] when the view is
-// older than some thousand commits, so that this works at any rate. That is package
-// mvcc's part; it is why memory does not depend on whether a goroutine gets its turn.
+// Writers do most of it, in package mvcc: one that covers a version which everybody sees, of an
+// epoch up to the view's min visible epoch, cuts off what is below it. It calls
+// [Reclaimer.RefreshPast] when the view is older than some thousand commits, so that this works at
+// any rate. So memory does not depend on whether a goroutine gets its turn.
 //
-// What writers leave are the last versions of keys that nobody writes any more, and
-// those that somebody reads. A writer hands over, once, the item that its key belongs to,
-// a bucket of a few keys, through a bounded queue ([Reclaimer.Offer]), and a [Reclaimer]
-// visits it at the next tick, of 100 ms by default. What is left to do decides when it
-// is visited again:
+// What writers leave are the last versions of keys that nobody writes any more, and those that
+// somebody reads. A writer hands over, once, the item that its key belongs to, a bucket of a few
+// keys, through a bounded queue ([Reclaimer.Offer]), and a [Reclaimer] visits it at the next tick,
+// of 100 ms by default. What is left decides when it is visited again:
 //
 //   - it has versions above the bound: at the next tick;
-//   - it has versions that a young reader needs: in two ticks. Most readers have ended
-//     by then, and the others are old;
-//   - it has versions that an old reader needs, one that three ticks have seen: when
-//     that one ends. The version stands on the shelf of the newest read epoch that
-//     needs it, and moves to the shelf of the next older one when that epoch has
-//     ended. What a long reader keeps costs nothing until it ends.
+//   - it has versions that a young reader needs: in two ticks. Most readers have ended by then, and
+//     the others are old;
+//   - it has versions that an old reader needs, one that three ticks have seen: when that one ends.
+//     The version stands on the shelf of the newest read epoch that needs it, and moves to the
+//     shelf of the next older one when that epoch has ended. What a long reader keeps costs nothing
+//     until it ends.
 //
 // So the lists are bounded by the items with keys that have more than one version, and by the
-// versions that old readers keep. A tick beside writers that never rest visits a share
-// of the list, in proportion to what they have committed since the last one; the rest
-// stays for the next tick.
+// versions that old readers keep. Beside writers that never rest a tick visits a share of the list,
+// in proportion to what they have committed since the last one.
 //
-// A queue that is half full is emptied into the list at once, by the goroutine, or by
-// committers when it is full. When the list is 64 times as long as the queue, the
-// committer that hands an item over visits two that were handed over before, so cleaning
-// up cannot fall behind by more than that.
-// (The same rule as for the asynchronous post-commit of the Persistent Memory
-// Development Kit's libpmemobj.) Without workers, and after Close, committers do the
-// same whenever more than a few items wait. With [Config.Manual] there is no goroutine,
-// and [Reclaimer.Reclaim] does what a tick would.
+// A queue that is half full is emptied into the list at once, by the goroutine, or by committers
+// when it is full. When the list is 64 times as long as the queue, the committer that hands an item
+// over visits two that were handed over before, so cleaning up cannot fall behind by more than
+// that. (The rule of the asynchronous post-commit of the Persistent Memory Development Kit's
+// libpmemobj.) Without workers, and after Close, committers do the same whenever more than a few
+// items wait. With [Config.Manual] there is no goroutine, and [Reclaimer.Reclaim] does what a tick
+// would.
 //
-// The goroutine ends when nothing is live, queued, listed or set aside, and takes the
-// memory of queue and lists with it. The next item handed over starts one.
+// The goroutine ends when nothing is live, queued, listed or set aside, and takes the memory of
+// queue and lists with it. The next item handed over starts one.
 //
 // # Old readers
 //
-// A tick notes how long each live transaction has been seen. It tells the Logger of
-// those that are old, and evicts those that are older than MaxAge: it ends their
-// slots, and only then makes the view with which their versions are dropped.
+// A tick notes how long each live transaction has been seen. It tells the Logger of those that are
+// old, and evicts those that are older than MaxAge: it ends their slots, and only then makes the
+// view with which their versions are dropped.
 package gc

@@ -1,5 +1,5 @@
-// Package journal keeps the tables of a database on disk: what is committed is appended to a
-// file as it happens, and is there again when the process comes back.
+// Package journal keeps the tables of a database on disk: what is committed is appended to a file
+// as it happens, and is there again when the process comes back.
 //
 //	db := mvcc.NewDB(nil)
 //	users := mvcc.NewTable[int, User](db, "users", nil)
@@ -8,19 +8,18 @@
 //	users.Store(1, u)
 //	err = j.Sync(ctx) // what was committed before is on disk
 //
-// After a crash, of the process or the machine, the tables are what they were after some
-// commit, and whole: all commits up to there, in the order in which they were made, and none
-// after. All for which [Journal.Sync] has returned nil is among them.
+// After a crash, of the process or the machine, the tables are what a prefix of the commits has
+// made of them. All commits for which [Journal.Sync] has returned nil are in it.
 //
-// Who commits does not wait for the disk, nor for the journal: that watches the database, see
-// [mvcc.DB.Watch]. Who wants to know that something is on disk calls Sync, as many as want at the
-// same time: one write serves them all.
+// A commit does not wait for the disk, nor for the journal, which watches the database, see
+// [mvcc.DB.Watch]. A goroutine that wants to know that something is on disk calls Sync; one write
+// serves all that do so at the same time.
 //
 // # Files
 //
-// A folder has backups and journals, by numbers. A journal is a row of groups; a group is a
-// backup of the differences that some commits have made, see [mvcc.DB.SaveCommits]. Between them
-// stand marks, each of which says that what was before it had got to the disk.
+// A folder has backups and journals, by numbers. A journal is a row of groups; a group is a backup
+// of the differences that some commits have made, see [mvcc.DB.SaveCommits]. Between them stand
+// marks, each of which says that what was before it had got to the disk.
 //
 //   - J1: journal N begins with the state that is in backup N, and each group follows the one
 //     before. If journal N-1 was not ended by a gap, or a failure, its last group leads to that
@@ -31,7 +30,7 @@
 //   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what
 //     follows.
 //
-// So what is read, from the last backup on, to the first group that is damaged or does not
-// follow, is a prefix of the commits with all that was acknowledged. A mark of a later epoch
-// than that says that something has been lost which was on disk: that is an error.
+// So what is read, from the last backup on, to the first group that is damaged or does not follow,
+// is a prefix of the commits with all that was acknowledged. A mark of a later epoch than that says
+// that something has been lost which was on disk: that is an error.
 package journal

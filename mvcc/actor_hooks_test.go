@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -125,7 +126,7 @@ func (a *actor) step(wanted uint64) (hooks.Point, bool) {
 		return p, true
 	case <-a.done:
 		return 0, false
-	case <-timeout():
+	case <-time.After(patience):
 		dump(a.stage.t, a.name+" moves no more")
 		panic("unreachable")
 	}

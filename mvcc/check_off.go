@@ -21,5 +21,5 @@ func (c *core[K, V]) checkNewestEnd(before, v *version[K, V])                   
 func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *version[K, V])      {}
 func (st *txState[K, V]) checkGet(key K, v *version[K, V])                      {}
 func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch)              {}
-func (st *txState[K, V]) checkTaken()                                           {}
+func (st *txState[K, V]) checkTaken()                                           { _ = &st.idle }
 func (st *txState[K, V]) checkGiven()                                           {}

@@ -325,9 +325,6 @@ func sizes[T cmp.Ordered](full, less T) T {
 	return full
 }
 
-// timeout returns a channel that delivers when the test must be taken for hung.
-func timeout() <-chan time.Time { return time.After(patience) }
-
 // elsewhere calls f in another goroutine and waits for it.
 func elsewhere(f func()) {
 	done := make(chan struct{})

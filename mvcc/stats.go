@@ -1,9 +1,11 @@
 package mvcc
 
 import (
+	"sync/atomic"
 	"time"
-	"unsafe"
 	"weak"
+
+	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/invariant"
@@ -219,6 +221,32 @@ func describe(gauge, counter func(field, metric, help string)) {
 		"ended, until the Go collector found them.")
 }
 
+// counters counts what happens to one map off the hot path. What happens on it is
+// derived: commits from the clock, ended transactions from the generations of the slots.
+type counters struct {
+	*commonCounters
+	name      string                           // of the map in its database
+	conflicts [ConflictWrite + 1]atomic.Uint64 // by kind
+	// keys changes where a key is inserted or deleted. It is striped.
+	keys *xsync.Counter
+}
+
+// commonCounters counts what happens to all maps of a database.
+type commonCounters struct {
+	_           [128]byte
+	wasted      atomic.Uint64 // epochs drawn that are no transaction's commit epoch
+	helped      atomic.Uint64
+	pushed      atomic.Uint64
+	revoked     atomic.Uint64
+	rivals      atomic.Uint64
+	reinstalled atomic.Uint64
+	retries     atomic.Uint64
+	expired     atomic.Uint64 // records
+	// tombstones is how many keys of which only a tombstone is left are set aside.
+	tombstones atomic.Int64
+	_          [128]byte
+}
+
 // Stats returns the present statistics. It looks at every slot, of which there are
 // about as many as transactions have been open at once lately, and at some hundred of
 // the keys that wait to be pruned. It allocates nothing. It takes a lock for some
@@ -270,28 +298,6 @@ func (m *Map[K, V]) source() func() Stats {
 		}
 		return s
 	}
-}
-
-// mapSizes are what is known of each map.
-type mapSizes struct {
-	keys, entries     int
-	index, perVersion uint64 // bytes of the index, and of a version
-	conflicts         [ConflictWrite + 1]uint64
-}
-
-func (c *core[K, V]) sizes() (s mapSizes) {
-	s.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
-	s.keys = int(max(c.counters.keys.Value(), 0))
-	for kind := range s.conflicts {
-		s.conflicts[kind] = c.counters.conflicts[kind].Load()
-	}
-	if c.index != nil {
-		s.entries, s.index = int(max(c.index.entries.Value(), 0)), c.index.bytes()
-	}
-	if c.order != nil {
-		s.index += c.order.bytes()
-	}
-	return s
 }
 
 func (s *Stats) setConflicts(of [ConflictWrite + 1]uint64) {

@@ -1,6 +1,6 @@
-// Package profiling shows over HTTP what the running program does: live charts
-// of its maps and of the Go runtime, profiles that open as flame graphs, and
-// where its goroutines wait. Profiles can be read by "go tool pprof" as well.
+// Package profiling shows over HTTP what the running program does: live charts of its maps and of
+// the Go runtime, profiles that open as flame graphs, and where its goroutines wait. "go tool
+// pprof" can read the profiles as well.
 //
 // # Starting
 //
@@ -13,9 +13,9 @@
 //	defer srv.Close()
 //	fmt.Fprintln(os.Stderr, "profiles:", srv.URL())
 //
-// [Handler] is the same service without a listener, for a program that has an
-// HTTP server already. Both use a ServeMux of their own; importing this
-// package registers nothing on [http.DefaultServeMux].
+// [Handler] is the same service without a listener, for a program that has an HTTP server already.
+// Both use a ServeMux of their own; importing this package registers nothing on
+// [http.DefaultServeMux].
 //
 // # What is served
 //
@@ -65,35 +65,29 @@
 //	/metrics                            for Prometheus
 //	/healthz                            200 "ok" or 503, see Config.Health
 //
-// The graph page needs the dot program of Graphviz; all other pages need
-// nothing but the program itself and load nothing from elsewhere. The command
-// line of the program is not served. The source page opens no files but those
-// that the running program was built from.
+// The graph page needs the dot program of Graphviz; all other pages load nothing from elsewhere.
+// The source page opens no files but those that the running program was built from.
 //
-// # Who is answered
+// # Access
 //
-// Profiles tell much about a program, and taking one costs it time. Without a
-// [Config.Token] only requests from this machine are answered: the peer's
-// address must be loopback and no header may say that a proxy forwarded it.
-// With a token every request must carry it, and any address may be listened
-// on. In both cases the Host header must name this machine, so that a page
-// whose name was rebound to the loopback address reads nothing, a foreign
-// Origin is refused, a page of another site cannot start a capture, and
-// methods other than GET are refused. Only /healthz answers everybody: with
-// "ok" or "failing", which is all that a probe has to know.
+// Profiles tell much about a program, and taking one costs it time. Without a [Config.Token] only
+// requests from this machine are answered: the peer's address must be loopback and no header may
+// say that a proxy forwarded it. With a token every request must carry it, and any address may be
+// listened on. In both cases the Host header must name this machine, so that a page whose name was
+// rebound to the loopback address reads nothing. A foreign Origin, captures started by a page of
+// another site and methods other than GET are refused. Only /healthz answers everybody, with "ok"
+// or "failing".
 //
 // # What it costs
 //
-// Once a second the charts read some metrics of the runtime, the statistics of
-// each map and the workload: some microseconds, and what the workload's source
-// takes. An idle service costs in addition the profile rates that [Start] sets (see
-// [Config.MutexFraction] and [Config.BlockRate]); uncontended locks are not
-// slowed by them. A CPU profile interrupts each running thread 100 times per
-// second. Captures are bounded: one CPU profile and one execution trace at a
-// time in the whole process, four windows of other profiles, each for at most
-// [Config.MaxSeconds], an execution trace for a report on contention for at most
-// ten. What such a trace costs meanwhile is at [Service.Instrumented]; recording
-// slow operations, which nothing does unless it is told to, costs the same for as
-// long as it is on, see [SlowConfig]. At most [Config.History] captures are kept,
-// compressed.
+// Once a second the charts read some metrics of the runtime, the statistics of each map and the
+// workload: some microseconds, and what the workload's source takes. [Start] sets profile rates,
+// which cost something where goroutines wait (see [Config.MutexFraction] and [Config.BlockRate]). A
+// CPU profile interrupts each running thread 100 times per second.
+//
+// Captures are bounded: one CPU profile and one execution trace at a time in the whole process,
+// four windows of other profiles, each for at most [Config.MaxSeconds], an execution trace for a
+// report on contention for at most ten. [Service.Instrumented] says what such a trace costs;
+// recording slow operations costs the same for as long as it is on, see [SlowConfig]. At most
+// [Config.History] captures are kept, compressed.
 package profiling

@@ -121,8 +121,9 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	for _, title := range g.titles {
 		name := title
 		for _, engine := range g.engines {
-			rows = append(rows, g.row(name, title, engine))
-			name = ""
+			if row := g.row(name, title, engine); row != nil {
+				rows, name = append(rows, row), ""
+			}
 		}
 	}
 	if err := results.WriteMarkdown(b, rows, func(column int) bool { return column < 3 }); err != nil {
@@ -153,8 +154,9 @@ func numbers(list []int) string {
 	return strings.Join(texts[:last], ", ") + " and " + texts[last]
 }
 
+// row returns the line of an engine, nil if it has no figures: the notes say why.
 func (g *grid) row(name, title, engine string) []string {
-	row := []string{name, engine, isolation(title, engine)}
+	row, measured := []string{name, engine, isolation(title, engine)}, false
 	for _, n := range g.threads {
 		ns := g.values(title, engine, n, nsPerOp)
 		if ns == nil {
@@ -169,7 +171,10 @@ func (g *grid) row(name, title, engine string) []string {
 		if of := g.values(title, Reference, n, nsPerOp); of != nil {
 			ratio = figure(results.Median(ns) / results.Median(of))
 		}
-		row = append(row, text, ratio)
+		row, measured = append(row, text, ratio), true
+	}
+	if !measured {
+		return nil
 	}
 	return row
 }
@@ -194,6 +199,8 @@ func (g *grid) notes() []string {
 		if p.Caveat != "" {
 			notes = append(notes, fmt.Sprintf("%s: %s.", engine, p.Caveat))
 		}
+		var reasons []string
+		lacks := map[string][]string{} // workloads by reason
 		for _, w := range bench.Workloads() {
 			base, _, _ := strings.Cut(w.Title(), "/")
 			measured := slices.ContainsFunc(g.titles, func(title string) bool {
@@ -201,8 +208,13 @@ func (g *grid) notes() []string {
 				return b == base
 			})
 			if why, ok := p.Runs(w); !ok && measured {
-				notes = append(notes, fmt.Sprintf("%s without %s: %s.", base, engine, why))
+				reasons = appendNew(reasons, why)
+				lacks[why] = appendNew(lacks[why], base)
 			}
+		}
+		for _, why := range reasons {
+			notes = append(notes, fmt.Sprintf("%s without %s: %s.", strings.Join(lacks[why], ", "), engine,
+				why))
 		}
 		for _, title := range g.titles {
 			var at []int

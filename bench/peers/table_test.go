@@ -46,13 +46,9 @@ and the median divided by that of mvcc.
 |-----------------------------|--------|------------------------|--------------:|-------:|---------:|-------:|
 | ZipfRead/theta=0.5          | mvcc   | strictly serializable  | 103 (100-200) |   1.00 |        - |        |
 |                             | xsync  | one key at a time      |          51.5 |   0.50 |     1234 |        |
-|                             | stm    | serializable at commit |             - |        |        - |        |
 | Transfer                    | mvcc   | strictly serializable  |          8.00 |   1.00 |        - |        |
-|                             | xsync  | one key at a time      |             - |        |        - |        |
 |                             | stm    | serializable at commit |          16.0 |   2.00 |        - |        |
 | Transfer/isolation=snapshot | mvcc   | snapshot               |          8.12 |   1.00 |        - |        |
-|                             | xsync  | one key at a time      |             - |        |        - |        |
-|                             | stm    | serializable at commit |             - |        |        - |        |
 
 - Transfer without xsync: it has no transactions over several keys.
 - stm: A transaction that is running may see one value from before a commit and another from after it; it is then run again.
