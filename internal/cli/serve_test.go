@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,61 +56,83 @@ func fetch(url string) string {
 	return string(body)
 }
 
+// drawn is what the dashboard has drawn, and the charts' lines that have been above zero, by group,
+// chart and line.
+type drawn struct {
+	Groups []struct {
+		Title  string
+		Charts []struct {
+			Title  string
+			Series []struct{ Name string }
+		}
+	}
+	Columns [][]*float64
+	Now     struct {
+		Phase   string
+		Results struct{ Rows [][]string }
+	}
+	positive map[string]bool
+}
+
+// draw asks a service for what its dashboard has drawn.
+func draw(url string) (d drawn) {
+	d.positive = map[string]bool{}
+	if json.Unmarshal([]byte(fetch(url+"/debug/pprof/live.json")), &d) != nil {
+		return d
+	}
+	i := 0
+	for _, g := range d.Groups {
+		for _, c := range g.Charts {
+			for _, s := range c.Series {
+				if slices.ContainsFunc(d.Columns[i], func(v *float64) bool { return v != nil && *v > 0 }) {
+					d.positive[g.Title+"/"+c.Title+"/"+s.Name] = true
+				}
+				i++
+			}
+		}
+	}
+	return d
+}
+
+// Operations, latencies and the statistics of the map arrive, or those of a database and its tables.
 func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var stdout, stderr lines
-	code := make(chan int, 1)
-	go func() {
-		args := []string{"serve", "--http=127.0.0.1:0", "--keys=100", "--threads=2", "--row=50ms"}
-		code <- Run(ctx, args, &stdout, &stderr)
-	}()
-	url := stderr.await(t, `dashboard: (http://\S+)`)
-	require.Contains(t, fetch(url), "<title>Dashboard")
-
-	// Operations, latencies and the statistics of the map arrive.
-	require.Eventually(t, func() bool {
-		var a struct {
-			Groups []struct {
-				Charts []struct {
-					Title  string
-					Series []struct{ Name string }
-				}
-			}
-			Columns [][]*float64
-			Now     struct {
-				Phase   string
-				Results struct{ Rows [][]string }
-			}
-		}
-		if json.Unmarshal([]byte(fetch(url+"/debug/pprof/live.json")), &a) != nil {
-			return false
-		}
-		positive := map[string]bool{}
-		i := 0
-		for _, g := range a.Groups {
-			for _, c := range g.Charts {
-				for _, s := range c.Series {
-					for _, v := range a.Columns[i] {
-						if v != nil && *v > 0 {
-							positive[c.Title+"/"+s.Name] = true
-						}
+	for workload, want := range map[string][]string{
+		"transfer": {"Map/Transactions/commits", "Map/Live versions/keys"},
+		"orders": {"Map shop/Transactions/commits", "Table shop/customers/Keys/keys",
+			"Table shop/items/Keys/keys", "Table shop/orders/Keys/keys"},
+	} {
+		t.Run(workload, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var stdout, stderr lines
+			code := make(chan int, 1)
+			go func() {
+				args := []string{"serve", "--workload=" + workload, "--http=127.0.0.1:0", "--keys=100",
+					"--threads=2", "--row=50ms"}
+				code <- Run(ctx, args, &stdout, &stderr)
+			}()
+			url := stderr.await(t, `dashboard: (http://\S+)`)
+			require.Contains(t, fetch(url), "<title>Dashboard")
+			require.Eventually(t, func() bool {
+				d := draw(url)
+				for _, name := range append(want, "Workload/Throughput/ops", "Workload/Latency/p50") {
+					if !d.positive[name] {
+						return false
 					}
-					i++
 				}
-			}
-		}
-		return positive["Throughput/ops"] && positive["Latency/p50"] &&
-			positive["Transactions/commits"] &&
-			positive["Live versions/keys"] && len(a.Now.Results.Rows) > 0 &&
-			a.Now.Phase == "transfer, mvcc, 2 threads"
-	}, watchdog, 50*time.Millisecond)
+				return len(d.Now.Results.Rows) > 0 && d.Now.Phase == workload+", mvcc, 2 threads"
+			}, watchdog, 50*time.Millisecond)
+			metrics := fetch(url + "/metrics")
+			require.Contains(t, metrics, `"benchmark"`)
+			require.Equal(t, workload == "orders", strings.Contains(metrics, `"benchmark/orders"`))
 
-	cancel()
-	require.Equal(t, ExitOK, <-code, stderr.String())
-	require.Regexp(t, `^transfer, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`,
-		stdout.String())
-	require.Empty(t, fetch(url), "no longer served")
+			cancel()
+			require.Equal(t, ExitOK, <-code, stderr.String())
+			require.Regexp(t, `^`+workload+`, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`,
+				stdout.String())
+			require.Empty(t, fetch(url), "no longer served")
+		})
+	}
 }
 
 // Operations that take long have captures taken, which the end of the program does not wait for.
