@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -339,37 +337,16 @@ func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transfere
 // The address of the profiles is the first thing said, they are served while the
 // run lasts, and with --hold until Ctrl-C.
 func TestProfilesAreServed(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r, w := io.Pipe()
-	var stdout lines
-	code := make(chan int, 1)
-	go func() {
-		code <- Run(ctx, []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
-			"--duration=2ms", "--http=127.0.0.1:0", "--hold"}, &stdout, w)
-		w.Close()
-	}()
-	var said strings.Builder
-	var url string
-	buf := make([]byte, 4096)
-	for !strings.Contains(said.String(), "still serving") {
-		n, err := r.Read(buf)
-		require.NoError(t, err, said.String())
-		said.Write(buf[:n])
-		if url == "" && strings.Contains(said.String(), "\n") {
-			first, _, _ := strings.Cut(said.String(), "\n")
-			require.Regexp(t, `^profiles: http://127\.0\.0\.1:\d+$`, first)
-			url = strings.TrimPrefix(first, "profiles: ")
-		}
-	}
+	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+		"--duration=2ms", "--http=127.0.0.1:0", "--hold")
+	url := s.stderr.await(t, `\Aprofiles: (http://127\.0\.0\.1:\d+)\n`)
+	s.stderr.await(t, "(still serving)")
 	resp, err := http.Get(url)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.NoError(t, resp.Body.Close())
-	require.Contains(t, stdout.String(), "\nBenchmarkBegin/engine=rwmutex/threads=1")
-	cancel()
-	go io.Copy(io.Discard, r)
-	require.Equal(t, ExitOK, <-code, "the run was complete")
+	require.Contains(t, s.stdout.String(), "\nBenchmarkBegin/engine=rwmutex/threads=1")
+	s.stop(t, ExitOK) // the run was complete
 	_, err = http.Get(url)
 	require.Error(t, err, "the server has been closed")
 }

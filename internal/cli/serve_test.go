@@ -44,6 +44,29 @@ func (l *lines) await(t *testing.T, pattern string) string {
 	return re.FindStringSubmatch(l.String())[1]
 }
 
+// A started command runs in the background until it is done or stopped, as by Ctrl-C.
+type started struct {
+	stdout, stderr lines
+	cancel         context.CancelFunc
+	code           chan int
+}
+
+func start(t *testing.T, args ...string) *started {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	s := &started{cancel: cancel, code: make(chan int, 1)}
+	go func() { s.code <- Run(ctx, args, &s.stdout, &s.stderr) }()
+	return s
+}
+
+// stop ends the command, which must then exit with that code.
+func (s *started) stop(t *testing.T, code int) {
+	t.Helper()
+	s.cancel()
+	require.Equal(t, code, <-s.code, s.stderr.String())
+}
+
 // fetch returns the body of an answer, "" if there is none.
 func fetch(url string) string {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -102,16 +125,9 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 			"Table shop/items/Keys/keys", "Table shop/orders/Keys/keys"},
 	} {
 		t.Run(workload, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var stdout, stderr lines
-			code := make(chan int, 1)
-			go func() {
-				args := []string{"serve", "--workload=" + workload, "--http=127.0.0.1:0", "--keys=100",
-					"--threads=2", "--row=50ms"}
-				code <- Run(ctx, args, &stdout, &stderr)
-			}()
-			url := stderr.await(t, `dashboard: (http://\S+)`)
+			s := start(t, "serve", "--workload="+workload, "--http=127.0.0.1:0", "--keys=100",
+				"--threads=2", "--row=50ms")
+			url := s.stderr.await(t, `dashboard: (http://\S+)`)
 			require.Contains(t, fetch(url), "<title>Dashboard")
 			require.Eventually(t, func() bool {
 				d := draw(url)
@@ -126,10 +142,9 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 			require.Contains(t, metrics, `"benchmark"`)
 			require.Equal(t, workload == "orders", strings.Contains(metrics, `"benchmark/orders"`))
 
-			cancel()
-			require.Equal(t, ExitOK, <-code, stderr.String())
+			s.stop(t, ExitOK)
 			require.Regexp(t, `^`+workload+`, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`,
-				stdout.String())
+				s.stdout.String())
 			require.Empty(t, fetch(url), "no longer served")
 		})
 	}
@@ -137,24 +152,16 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 
 // Operations that take long have captures taken, which the end of the program does not wait for.
 func TestServeTakesCapturesByItself(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var stdout, stderr lines
-	code := make(chan int, 1)
-	go func() {
-		args := []string{"serve", "--http=127.0.0.1:0", "--keys=100", "--threads=1",
-			"--capture-every=10m", "--capture-above=1ns"}
-		code <- Run(ctx, args, &stdout, &stderr)
-	}()
-	url := stderr.await(t, `dashboard: (http://\S+)`)
+	s := start(t, "serve", "--http=127.0.0.1:0", "--keys=100", "--threads=1",
+		"--capture-every=10m", "--capture-above=1ns")
+	url := s.stderr.await(t, `dashboard: (http://\S+)`)
 	page := fetch(url + "/debug/pprof/")
 	require.Contains(t, page, "cpu, contention: when p99 of an operation is above 1ns")
 	require.Contains(t, page, "cpu: every 10m0s")
 	require.Eventually(t, func() bool {
 		return strings.Contains(fetch(url+"/debug/pprof/"), "Being captured: CPU profile")
 	}, watchdog, 10*time.Millisecond)
-	cancel()
-	require.Equal(t, ExitOK, <-code, stderr.String())
+	s.stop(t, ExitOK)
 }
 
 func TestServeRefusesBadArguments(t *testing.T) {
@@ -171,20 +178,14 @@ func TestServeRefusesBadArguments(t *testing.T) {
 		"--capture-every=1s":  "--capture-every: expected a time of at least 10s",
 		"--capture-above=-1s": "--capture-above: expected a time above 0",
 	} {
-		var stdout, stderr bytes.Buffer
-		code := Run(context.Background(), []string{"serve", arg}, &stdout, &stderr)
-		require.Equal(t, ExitUsage, code, arg)
-		require.Contains(t, stderr.String(), want, arg)
-		require.Empty(t, stdout.String())
+		refused(t, []string{"serve", arg}, want)
 	}
 }
 
 func TestServeEndsAfterItsTime(t *testing.T) {
 	t.Setenv(tokenVariable, "0123456789abcdef")
-	var stdout, stderr bytes.Buffer
-	args := []string{"serve", "--http=0.0.0.0:0", "--keys=100", "--duration=20ms"}
-	require.Equal(t, ExitOK, Run(context.Background(), args, &stdout, &stderr), stderr.String())
-	require.Contains(t, stdout.String(), "verified")
-	require.NotContains(t, stderr.String(), "0123456789abcdef")
-	require.True(t, strings.HasPrefix(stderr.String(), "dashboard: http://"))
+	stdout, stderr := succeed(t, "serve", "--http=0.0.0.0:0", "--keys=100", "--duration=20ms")
+	require.Contains(t, stdout, "verified")
+	require.NotContains(t, stderr, "0123456789abcdef")
+	require.True(t, strings.HasPrefix(stderr, "dashboard: http://"))
 }
