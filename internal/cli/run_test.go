@@ -226,11 +226,7 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 		if name == "tears transfers" {
 			workload = "transfer"
 		}
-		bad := bench.EngineSpec{Name: "faulty", Doc: "It " + name,
-			New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-				e, err := good.New(setup)
-				return &spoiled{e, fault}, err
-			}}
+		bad := sessions("faulty", good, fault)
 		var stdout, stderr lines
 		code := run(&env{
 			ctx:     t.Context(),
@@ -256,10 +252,9 @@ func TestNothingCommitted(t *testing.T) {
 	good, _ := bench.EngineByName("rwmutex")
 	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up",
 		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-			e, err := good.New(setup)
-			return &spoiled{e, func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return good.Wrapped(func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
 				return gaveUp{s, setup.Stopped}
-			}}, err
+			}).New(setup)
 		}}
 	var stdout, stderr lines
 	code := run(&env{
@@ -285,26 +280,12 @@ func (s gaveUp) Put(string, uint64) error {
 	return bench.ErrStopped
 }
 
-// spoiled is an engine whose sessions are wrapped.
-type spoiled struct {
-	bench.Engine[string, uint64]
-	fault func(bench.Session[string, uint64]) bench.Session[string, uint64]
-}
-
-func (e *spoiled) Session(worker int) bench.Session[string, uint64] {
-	return e.fault(e.Engine.Session(worker))
-}
-
 // sessions returns an engine like good, whose sessions are wrapped.
 func sessions(
 	name string, good bench.EngineSpec,
 	wrap func(bench.Session[string, uint64]) bench.Session[string, uint64],
 ) bench.EngineSpec {
-	return bench.EngineSpec{Name: name, Doc: "for tests",
-		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-			e, err := good.New(setup)
-			return &spoiled{e, wrap}, err
-		}}
+	return bench.EngineSpec{Name: name, Doc: "for tests", New: good.Wrapped(wrap).New}
 }
 
 type lossy struct {
