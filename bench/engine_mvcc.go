@@ -68,13 +68,13 @@ func (e *mvccEngine[K, V]) Close() {
 }
 
 // Versions implements [Versioner].
-func (e *mvccEngine[K, V]) Versions() int { return e.mapStats().Versions }
+func (e *mvccEngine[K, V]) Versions() int { return e.sources()[""]().Versions }
 
-func (e *mvccEngine[K, V]) mapStats() mvcc.Stats {
+func (e *mvccEngine[K, V]) sources() map[string]func() mvcc.Stats {
 	if e.db != nil {
-		return e.db.Stats()
+		return e.db.Sources("")
 	}
-	return e.m.Stats()
+	return map[string]func() mvcc.Stats{"": e.m.Stats}
 }
 
 // Pin implements [Pinner] for its sessions.

@@ -85,6 +85,28 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 	return "", true
 }
 
+// Wrapped returns an engine like e whose sessions, over strings and numbers, are what wrap makes
+// of e's.
+func (e EngineSpec) Wrapped(
+	wrap func(Session[string, uint64]) Session[string, uint64],
+) EngineSpec {
+	open := e.New
+	e.New = func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+		made, err := open(setup)
+		return wrapped{made, wrap}, err
+	}
+	return e
+}
+
+type wrapped struct {
+	Engine[string, uint64]
+	wrap func(Session[string, uint64]) Session[string, uint64]
+}
+
+func (w wrapped) Session(worker int) Session[string, uint64] {
+	return w.wrap(w.Engine.Session(worker))
+}
+
 // Why an engine lacks a workload.
 const (
 	noTx       = "it has no transactions"

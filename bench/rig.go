@@ -189,15 +189,20 @@ func (t *Trial) versions() (n int, ok bool) {
 	return 0, false
 }
 
-// MapStats returns the statistics of the map under test; ok is false if it is
-// not a [mvcc.Map]. It may be called by any goroutine once the map has been
+// MapStats returns the statistics of the map or database under test, or of one of its tables,
+// as in "/orders"; zero if it has none. It may be called by any goroutine once the map has been
 // filled, and costs what [mvcc.Map.Stats] does.
-func (t *Trial) MapStats() (s mvcc.Stats, ok bool) {
-	e, ok := t.rig.engineItself().(interface{ mapStats() mvcc.Stats })
+func (t *Trial) MapStats(table string) (s mvcc.Stats) {
+	e, ok := t.rig.engineItself().(interface {
+		sources() map[string]func() mvcc.Stats
+	})
 	if !ok {
-		return s, false
+		return s
 	}
-	return e.mapStats(), true
+	if stats := e.sources()[table]; stats != nil {
+		s = stats()
+	}
+	return s
 }
 
 // errUnsupported reports an engine or a session that lacks what a workload needs.

@@ -76,7 +76,7 @@ func (s *mvccShop) Close() { s.db.Close() }
 // Versions implements [Versioner].
 func (s *mvccShop) Versions() int { return s.db.Stats().Versions }
 
-func (s *mvccShop) mapStats() mvcc.Stats { return s.db.Stats() }
+func (s *mvccShop) sources() map[string]func() mvcc.Stats { return s.db.Sources("") }
 
 type mvccShopSession struct {
 	Attempts

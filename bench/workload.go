@@ -141,6 +141,14 @@ func (w Workload) Rate() float64 { return w.rate }
 // HasAudits reports whether an auditor runs beside the workload's goroutines.
 func (w Workload) HasAudits() bool { return w.audits }
 
+// Tables returns the names of the tables, of a workload that is over several.
+func (w Workload) Tables() []string {
+	if w.kind != orders {
+		return nil
+	}
+	return []string{"customers", "items", "orders"}
+}
+
 // ReportsMemory reports whether the workload's measurements have a [Memory].
 func (w Workload) ReportsMemory() bool { return w.memory }
 

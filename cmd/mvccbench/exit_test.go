@@ -41,9 +41,8 @@ func TestGateExitCodes(t *testing.T) {
 		{"one sample, to be looked at", []string{once, once}, 0},
 		{"no file", []string{fast, filepath.Join(dir, "none"), "--gate"}, 2},
 	} {
-		cmd := exec.CommandContext(t.Context(), binary, append([]string{"compare"}, c.args...)...)
-		out, err := cmd.CombinedOutput()
-		require.Equal(t, c.code, exitCode(t, err), "%s: %s", c.name, out)
+		_, stderr, code := call(t, append([]string{"compare"}, c.args...)...)
+		require.Equal(t, c.code, code, "%s: %s", c.name, stderr)
 	}
 }
 

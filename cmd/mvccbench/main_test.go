@@ -44,6 +44,20 @@ func exitCode(t *testing.T, err error) int {
 	return exit.ExitCode()
 }
 
+// call runs the command in a folder of its own, where it leaves nothing.
+func call(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Dir = t.TempDir()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	code = exitCode(t, cmd.Run())
+	left, err := os.ReadDir(cmd.Dir)
+	require.NoError(t, err)
+	require.Empty(t, left, args)
+	return out.String(), errs.String(), code
+}
+
 func TestExitCodes(t *testing.T) {
 	short := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
 		"--duration=2ms", "--warmup=0"}
@@ -66,16 +80,13 @@ func TestExitCodes(t *testing.T) {
 		{"unknown engine", []string{"--engine=no-such"}, 2},
 		{"output nowhere", append(short, "--output="+filepath.Join(t.TempDir(), "no", "file")), 2},
 	} {
-		cmd := exec.CommandContext(t.Context(), binary, c.args...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		stdout, err := cmd.Output()
-		require.Equal(t, c.code, exitCode(t, err), "%s: %s", c.name, stderr.String())
+		stdout, stderr, code := call(t, c.args...)
+		require.Equal(t, c.code, code, "%s: %s", c.name, stderr)
 		if c.code == 0 {
 			require.NotEmpty(t, stdout, c.name)
 		} else {
 			require.Empty(t, stdout, c.name)
-			require.NotEmpty(t, stderr.String(), c.name)
+			require.NotEmpty(t, stderr, c.name)
 		}
 	}
 }

@@ -189,13 +189,10 @@ func (a *answering) sample(s *side, i int) error {
 		c.LatencySample = bench.NoLatency
 	}
 	return runTrial(a.env.ctx, c, func(t *bench.Trial) error {
-		if _, err := t.RunFor(a.env.ctx, max(a.duration/10, 1), false); err != nil {
-			return err
-		}
 		if s.around != nil {
 			t.Around(s.around)
 		}
-		m, err := t.RunFor(a.env.ctx, a.duration, true)
+		m, err := warmRun(a.env.ctx, t, max(a.duration/10, 1), a.duration)
 		s.got = append(s.got, m)
 		return err
 	})

@@ -138,14 +138,7 @@ func (a *answering) cleanupWorkers() (answer, error) {
 	return got, nil
 }
 
-// onThreads makes sessions whose goroutines have an OS thread each.
-type onThreads struct{ bench.Engine[string, uint64] }
-
-func (e onThreads) Session(worker int) bench.Session[string, uint64] {
-	s := e.Engine.Session(worker)
-	return onThread{s, s.(bench.Incrementer[string])}
-}
-
+// onThread is a session whose goroutine has an OS thread to itself.
 type onThread struct {
 	bench.Session[string, uint64]
 	counter bench.Incrementer[string]
@@ -164,11 +157,9 @@ func (a *answering) osThreads() (answer, error) {
 	var sides []*side
 	for _, name := range []string{"mutex", "mvcc"} {
 		spec, _ := bench.EngineByName(name)
-		locked := spec
-		locked.New = func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-			e, err := spec.New(setup)
-			return onThreads{e}, err
-		}
+		locked := spec.Wrapped(func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return onThread{s, s.(bench.Incrementer[string])}
+		})
 		for i, engine := range []bench.EngineSpec{spec, locked} {
 			sides = append(sides, &side{name: name + ", " + []string{"goroutines", "OS threads"}[i],
 				config: bench.Config{

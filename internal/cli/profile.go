@@ -27,8 +27,8 @@ const autoHTTP = "auto"
 // machines in. It is no flag, since every user of a machine sees those.
 const tokenVariable = "MVCCBENCH_TOKEN"
 
-// mapName is the name of the map under test on the dashboard.
-const mapName = ""
+// shopName is the name on the dashboard of a database under test. A map has none.
+const shopName = "shop"
 
 // exportedName is what it is called at /metrics.
 const exportedName = "benchmark"
@@ -44,11 +44,17 @@ type profiler struct {
 func serves(addr string) bool { return addr != "" && addr != "off" }
 
 // startProfiler starts serving on addr, for the program of that name, and recording
-// slow operations unless slow is nil. Captures are taken by the rules without anybody asking.
+// slow operations unless slow is nil. Captures are taken by the rules without anybody asking. If
+// the map under test is a database it shows the tables.
 func startProfiler(
-	program, addr string, slow *profiling.SlowConfig, rules ...profiling.AutoCapture,
+	program, addr string, slow *profiling.SlowConfig, tables []string,
+	rules ...profiling.AutoCapture,
 ) (*profiler, error) {
 	p := new(profiler)
+	name := ""
+	if len(tables) > 0 {
+		name = shopName
+	}
 	if addr == autoHTTP {
 		addr = ""
 	}
@@ -56,10 +62,10 @@ func startProfiler(
 		Addr:     addr,
 		Title:    program,
 		Token:    os.Getenv(tokenVariable),
-		Maps:     map[string]func() mvcc.Stats{mapName: p.stats},
+		Maps:     p.sources(name, tables),
 		Workload: p.workload,
 		Runs:     runPages(program),
-		Metrics:  prom.Handler(map[string]func() mvcc.Stats{exportedName: p.stats}, nil),
+		Metrics:  prom.Handler(p.sources(exportedName, tables), nil),
 		Slow:     slow,
 		Auto:     rules,
 
@@ -220,17 +226,25 @@ func (b *board) row(name string, m bench.Measurement) {
 	}
 }
 
-// stats returns the statistics of the map under test; there is none between
-// samples and while other maps are.
-func (b *board) stats() mvcc.Stats {
+// sources returns what returns the statistics of the map under test, and of the tables.
+func (b *board) sources(name string, tables []string) map[string]func() mvcc.Stats {
+	all := map[string]func() mvcc.Stats{name: func() mvcc.Stats { return b.stats("") }}
+	for _, table := range tables {
+		all[name+"/"+table] = func() mvcc.Stats { return b.stats("/" + table) }
+	}
+	return all
+}
+
+// stats returns the statistics of the map under test, or of a table; there is none
+// between samples and while other maps are.
+func (b *board) stats(table string) mvcc.Stats {
 	b.mu.Lock()
 	t := b.trial
 	b.mu.Unlock()
 	if t == nil {
 		return mvcc.Stats{}
 	}
-	s, _ := t.MapStats()
-	return s
+	return t.MapStats(table)
 }
 
 // workload says what is running and how far it is.

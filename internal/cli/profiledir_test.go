@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -214,22 +213,14 @@ func TestProfileDirAfterInterrupt(t *testing.T) {
 			require.NoError(t, store.Remove("part"))
 		}
 		dir := t.TempDir()
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var stdout, stderr lines
-		code := make(chan int, 1)
-		go func() {
-			args := []string{"--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1",
-				"--count=1000", fmt.Sprint("--ops=", ops), "--warmup=1ms", "--http=off",
-				"--profile-dir=" + dir, "--save=part"}
-			code <- Run(ctx, args, &stdout, &stderr)
-		}()
+		s := start(t, "--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1",
+			"--count=1000", fmt.Sprint("--ops=", ops), "--warmup=1ms", "--http=off",
+			"--profile-dir="+dir, "--save=part")
 		require.Eventually(t, func() bool {
-			return strings.Count(stdout.String(), "\nBenchmark") > 1
+			return strings.Count(s.stdout.String(), "\nBenchmark") > 1
 		}, watchdog, time.Millisecond)
 		require.Empty(t, files(t, dir))
-		cancel()
-		require.Equal(t, ExitInterrupted, <-code, stderr.String())
+		s.stop(t, ExitInterrupted)
 		return slices.Contains(files(t, dir), "whole-run.cpu.pb.gz")
 	})
 	saved := store.Get("part")
@@ -241,40 +232,24 @@ func TestProfileDirAfterInterrupt(t *testing.T) {
 // reason is given; everything else is there.
 func TestBrowserWhileARunIsProfiled(t *testing.T) {
 	keepRuns(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var stdout, stderr lines
-	code := make(chan int, 1)
-	go func() {
-		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1000",
-			"--duration=30ms", "--http=127.0.0.1:0", "--profile-dir=" + t.TempDir()}
-		code <- Run(ctx, args, &stdout, &stderr)
-	}()
-	url := stderr.await(t, `profiles: (http://\S+)`) + "/debug/pprof/"
+	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1000",
+		"--duration=30ms", "--http=127.0.0.1:0", "--profile-dir="+t.TempDir())
+	url := s.stderr.await(t, `profiles: (http://\S+)`) + "/debug/pprof/"
 	require.Contains(t, fetch(url+"profile?seconds=1"),
 		"busy: mvccbench run --profile-dir takes CPU profiles itself")
 	require.Contains(t, fetch(url), "mvccbench run --profile-dir takes CPU profiles itself")
 	require.Contains(t, fetch(url+"runs/"), "None are saved")
-	cancel()
-	require.Equal(t, ExitInterrupted, <-code)
+	s.stop(t, ExitInterrupted)
 }
 
 // When all is measured the CPU profiler is the browser's, though the server is held.
 func TestBrowserAfterAProfiledRun(t *testing.T) {
 	keepRuns(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var stdout, stderr lines
-	code := make(chan int, 1)
-	go func() {
-		args := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
-			"--duration=2ms", "--http=127.0.0.1:0", "--hold", "--profile", "--save=x"}
-		code <- Run(ctx, args, &stdout, &stderr)
-	}()
-	url := stderr.await(t, `still serving profiles at (http://[0-9.:]+)`) + "/debug/pprof/"
+	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+		"--duration=2ms", "--http=127.0.0.1:0", "--hold", "--profile", "--save=x")
+	url := s.stderr.await(t, `still serving profiles at (http://[0-9.:]+)`) + "/debug/pprof/"
 	_, err := profile.ParseData([]byte(fetch(url + "profile?seconds=0.01")))
 	require.NoError(t, err)
 	require.Contains(t, fetch(url+"runs/"), `id="run-x"`, "what has just been saved")
-	cancel()
-	require.Equal(t, ExitOK, <-code)
+	s.stop(t, ExitOK)
 }

@@ -32,7 +32,7 @@ func (c *runCmd) Run(e *env) error {
 	defer samples.close()
 	var profiles *profiler
 	if serves(c.HTTP) {
-		if profiles, err = startProfiler(e.Name, c.HTTP, slow); err != nil {
+		if profiles, err = startProfiler(e.Name, c.HTTP, slow, nil); err != nil {
 			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w",
 				exampleHTTP, err)
 		}

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -228,11 +226,7 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 		if name == "tears transfers" {
 			workload = "transfer"
 		}
-		bad := bench.EngineSpec{Name: "faulty", Doc: "It " + name,
-			New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-				e, err := good.New(setup)
-				return &spoiled{e, fault}, err
-			}}
+		bad := sessions("faulty", good, fault)
 		var stdout, stderr lines
 		code := run(&env{
 			ctx:     t.Context(),
@@ -258,10 +252,9 @@ func TestNothingCommitted(t *testing.T) {
 	good, _ := bench.EngineByName("rwmutex")
 	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up",
 		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-			e, err := good.New(setup)
-			return &spoiled{e, func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return good.Wrapped(func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
 				return gaveUp{s, setup.Stopped}
-			}}, err
+			}).New(setup)
 		}}
 	var stdout, stderr lines
 	code := run(&env{
@@ -287,26 +280,12 @@ func (s gaveUp) Put(string, uint64) error {
 	return bench.ErrStopped
 }
 
-// spoiled is an engine whose sessions are wrapped.
-type spoiled struct {
-	bench.Engine[string, uint64]
-	fault func(bench.Session[string, uint64]) bench.Session[string, uint64]
-}
-
-func (e *spoiled) Session(worker int) bench.Session[string, uint64] {
-	return e.fault(e.Engine.Session(worker))
-}
-
 // sessions returns an engine like good, whose sessions are wrapped.
 func sessions(
 	name string, good bench.EngineSpec,
 	wrap func(bench.Session[string, uint64]) bench.Session[string, uint64],
 ) bench.EngineSpec {
-	return bench.EngineSpec{Name: name, Doc: "for tests",
-		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-			e, err := good.New(setup)
-			return &spoiled{e, wrap}, err
-		}}
+	return bench.EngineSpec{Name: name, Doc: "for tests", New: good.Wrapped(wrap).New}
 }
 
 type lossy struct {
@@ -339,37 +318,16 @@ func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transfere
 // The address of the profiles is the first thing said, they are served while the
 // run lasts, and with --hold until Ctrl-C.
 func TestProfilesAreServed(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r, w := io.Pipe()
-	var stdout lines
-	code := make(chan int, 1)
-	go func() {
-		code <- Run(ctx, []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
-			"--duration=2ms", "--http=127.0.0.1:0", "--hold"}, &stdout, w)
-		w.Close()
-	}()
-	var said strings.Builder
-	var url string
-	buf := make([]byte, 4096)
-	for !strings.Contains(said.String(), "still serving") {
-		n, err := r.Read(buf)
-		require.NoError(t, err, said.String())
-		said.Write(buf[:n])
-		if url == "" && strings.Contains(said.String(), "\n") {
-			first, _, _ := strings.Cut(said.String(), "\n")
-			require.Regexp(t, `^profiles: http://127\.0\.0\.1:\d+$`, first)
-			url = strings.TrimPrefix(first, "profiles: ")
-		}
-	}
+	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+		"--duration=2ms", "--http=127.0.0.1:0", "--hold")
+	url := s.stderr.await(t, `\Aprofiles: (http://127\.0\.0\.1:\d+)\n`)
+	s.stderr.await(t, "(still serving)")
 	resp, err := http.Get(url)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.NoError(t, resp.Body.Close())
-	require.Contains(t, stdout.String(), "\nBenchmarkBegin/engine=rwmutex/threads=1")
-	cancel()
-	go io.Copy(io.Discard, r)
-	require.Equal(t, ExitOK, <-code, "the run was complete")
+	require.Contains(t, s.stdout.String(), "\nBenchmarkBegin/engine=rwmutex/threads=1")
+	s.stop(t, ExitOK) // the run was complete
 	_, err = http.Get(url)
 	require.Error(t, err, "the server has been closed")
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"regexp"
 	"testing"
@@ -32,12 +31,8 @@ func TestRunsInTheBrowser(t *testing.T) {
 	store := keepRuns(t)
 	require.NoError(t, store.Save("before", madeUp(t, 6, 2e6)))
 	require.NoError(t, store.Save("after", madeUp(t, 6, 1e6)))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var stdout, stderr lines
-	code := make(chan int, 1)
-	go func() { code <- Run(ctx, []string{"runs", "serve", "--http=127.0.0.1:0"}, &stdout, &stderr) }()
-	url := stderr.await(t, `runs: (http://\S+/debug/pprof/runs/)\n`)
+	s := start(t, "runs", "serve", "--http=127.0.0.1:0")
+	url := s.stderr.await(t, `runs: (http://\S+/debug/pprof/runs/)\n`)
 	require.Contains(t, fetch(url), `id="run-before"`)
 
 	var c struct {
@@ -55,8 +50,7 @@ func TestRunsInTheBrowser(t *testing.T) {
 				regexp.QuoteMeta(r.New)+` .*`+regexp.QuoteMeta(r.Change), text)
 		}
 	}
-	cancel()
-	require.Equal(t, ExitOK, <-code, stderr.String())
+	s.stop(t, ExitOK)
 }
 
 func TestRunsServeWrongArguments(t *testing.T) {
@@ -65,9 +59,6 @@ func TestRunsServeWrongArguments(t *testing.T) {
 		"--http=off":       "--http: expected an address",
 		"--http=0.0.0.0:0": tokenVariable,
 	} {
-		code, stdout, stderr := call(t, "runs", "serve", arg)
-		require.Equal(t, ExitUsage, code, stderr)
-		require.Empty(t, stdout)
-		require.Contains(t, stderr, want)
+		refused(t, []string{"runs", "serve", arg}, want)
 	}
 }

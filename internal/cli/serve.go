@@ -90,7 +90,11 @@ func (c *serveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	profiles, err := startProfiler(e.Name, c.HTTP, slow, rules...)
+	var tables []string
+	if config.Engine.Reclaims { // it is the map of this library
+		tables = config.Workload.Tables()
+	}
+	profiles, err := startProfiler(e.Name, c.HTTP, slow, tables, rules...)
 	if err != nil {
 		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w",
 			exampleHTTP, err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,29 @@ func (l *lines) await(t *testing.T, pattern string) string {
 	return re.FindStringSubmatch(l.String())[1]
 }
 
+// A started command runs in the background until it is done or stopped, as by Ctrl-C.
+type started struct {
+	stdout, stderr lines
+	cancel         context.CancelFunc
+	code           chan int
+}
+
+func start(t *testing.T, args ...string) *started {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	s := &started{cancel: cancel, code: make(chan int, 1)}
+	go func() { s.code <- Run(ctx, args, &s.stdout, &s.stderr) }()
+	return s
+}
+
+// stop ends the command, which must then exit with that code.
+func (s *started) stop(t *testing.T, code int) {
+	t.Helper()
+	s.cancel()
+	require.Equal(t, code, <-s.code, s.stderr.String())
+}
+
 // fetch returns the body of an answer, "" if there is none.
 func fetch(url string) string {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -55,83 +79,89 @@ func fetch(url string) string {
 	return string(body)
 }
 
+// drawn is what the dashboard has drawn, and the charts' lines that have been above zero, by group,
+// chart and line.
+type drawn struct {
+	Groups []struct {
+		Title  string
+		Charts []struct {
+			Title  string
+			Series []struct{ Name string }
+		}
+	}
+	Columns [][]*float64
+	Now     struct {
+		Phase   string
+		Results struct{ Rows [][]string }
+	}
+	positive map[string]bool
+}
+
+// draw asks a service for what its dashboard has drawn.
+func draw(url string) (d drawn) {
+	d.positive = map[string]bool{}
+	if json.Unmarshal([]byte(fetch(url+"/debug/pprof/live.json")), &d) != nil {
+		return d
+	}
+	i := 0
+	for _, g := range d.Groups {
+		for _, c := range g.Charts {
+			for _, s := range c.Series {
+				if slices.ContainsFunc(d.Columns[i], func(v *float64) bool { return v != nil && *v > 0 }) {
+					d.positive[g.Title+"/"+c.Title+"/"+s.Name] = true
+				}
+				i++
+			}
+		}
+	}
+	return d
+}
+
+// Operations, latencies and the statistics of the map arrive, or those of a database and its tables.
 func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var stdout, stderr lines
-	code := make(chan int, 1)
-	go func() {
-		args := []string{"serve", "--http=127.0.0.1:0", "--keys=100", "--threads=2", "--row=50ms"}
-		code <- Run(ctx, args, &stdout, &stderr)
-	}()
-	url := stderr.await(t, `dashboard: (http://\S+)`)
-	require.Contains(t, fetch(url), "<title>Dashboard")
-
-	// Operations, latencies and the statistics of the map arrive.
-	require.Eventually(t, func() bool {
-		var a struct {
-			Groups []struct {
-				Charts []struct {
-					Title  string
-					Series []struct{ Name string }
-				}
-			}
-			Columns [][]*float64
-			Now     struct {
-				Phase   string
-				Results struct{ Rows [][]string }
-			}
-		}
-		if json.Unmarshal([]byte(fetch(url+"/debug/pprof/live.json")), &a) != nil {
-			return false
-		}
-		positive := map[string]bool{}
-		i := 0
-		for _, g := range a.Groups {
-			for _, c := range g.Charts {
-				for _, s := range c.Series {
-					for _, v := range a.Columns[i] {
-						if v != nil && *v > 0 {
-							positive[c.Title+"/"+s.Name] = true
-						}
+	for workload, want := range map[string][]string{
+		"transfer": {"Map/Transactions/commits", "Map/Live versions/keys"},
+		"orders": {"Map shop/Transactions/commits", "Table shop/customers/Keys/keys",
+			"Table shop/items/Keys/keys", "Table shop/orders/Keys/keys"},
+	} {
+		t.Run(workload, func(t *testing.T) {
+			s := start(t, "serve", "--workload="+workload, "--http=127.0.0.1:0", "--keys=100",
+				"--threads=2", "--row=50ms")
+			url := s.stderr.await(t, `dashboard: (http://\S+)`)
+			require.Contains(t, fetch(url), "<title>Dashboard")
+			require.Eventually(t, func() bool {
+				d := draw(url)
+				for _, name := range append(want, "Workload/Throughput/ops", "Workload/Latency/p50") {
+					if !d.positive[name] {
+						return false
 					}
-					i++
 				}
-			}
-		}
-		return positive["Throughput/ops"] && positive["Latency/p50"] &&
-			positive["Transactions/commits"] &&
-			positive["Live versions/keys"] && len(a.Now.Results.Rows) > 0 &&
-			a.Now.Phase == "transfer, mvcc, 2 threads"
-	}, watchdog, 50*time.Millisecond)
+				return len(d.Now.Results.Rows) > 0 && d.Now.Phase == workload+", mvcc, 2 threads"
+			}, watchdog, 50*time.Millisecond)
+			metrics := fetch(url + "/metrics")
+			require.Contains(t, metrics, `"benchmark"`)
+			require.Equal(t, workload == "orders", strings.Contains(metrics, `"benchmark/orders"`))
 
-	cancel()
-	require.Equal(t, ExitOK, <-code, stderr.String())
-	require.Regexp(t, `^transfer, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`,
-		stdout.String())
-	require.Empty(t, fetch(url), "no longer served")
+			s.stop(t, ExitOK)
+			require.Regexp(t, `^`+workload+`, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`,
+				s.stdout.String())
+			require.Empty(t, fetch(url), "no longer served")
+		})
+	}
 }
 
 // Operations that take long have captures taken, which the end of the program does not wait for.
 func TestServeTakesCapturesByItself(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var stdout, stderr lines
-	code := make(chan int, 1)
-	go func() {
-		args := []string{"serve", "--http=127.0.0.1:0", "--keys=100", "--threads=1",
-			"--capture-every=10m", "--capture-above=1ns"}
-		code <- Run(ctx, args, &stdout, &stderr)
-	}()
-	url := stderr.await(t, `dashboard: (http://\S+)`)
+	s := start(t, "serve", "--http=127.0.0.1:0", "--keys=100", "--threads=1",
+		"--capture-every=10m", "--capture-above=1ns")
+	url := s.stderr.await(t, `dashboard: (http://\S+)`)
 	page := fetch(url + "/debug/pprof/")
 	require.Contains(t, page, "cpu, contention: when p99 of an operation is above 1ns")
 	require.Contains(t, page, "cpu: every 10m0s")
 	require.Eventually(t, func() bool {
 		return strings.Contains(fetch(url+"/debug/pprof/"), "Being captured: CPU profile")
 	}, watchdog, 10*time.Millisecond)
-	cancel()
-	require.Equal(t, ExitOK, <-code, stderr.String())
+	s.stop(t, ExitOK)
 }
 
 func TestServeRefusesBadArguments(t *testing.T) {
@@ -148,20 +178,14 @@ func TestServeRefusesBadArguments(t *testing.T) {
 		"--capture-every=1s":  "--capture-every: expected a time of at least 10s",
 		"--capture-above=-1s": "--capture-above: expected a time above 0",
 	} {
-		var stdout, stderr bytes.Buffer
-		code := Run(context.Background(), []string{"serve", arg}, &stdout, &stderr)
-		require.Equal(t, ExitUsage, code, arg)
-		require.Contains(t, stderr.String(), want, arg)
-		require.Empty(t, stdout.String())
+		refused(t, []string{"serve", arg}, want)
 	}
 }
 
 func TestServeEndsAfterItsTime(t *testing.T) {
 	t.Setenv(tokenVariable, "0123456789abcdef")
-	var stdout, stderr bytes.Buffer
-	args := []string{"serve", "--http=0.0.0.0:0", "--keys=100", "--duration=20ms"}
-	require.Equal(t, ExitOK, Run(context.Background(), args, &stdout, &stderr), stderr.String())
-	require.Contains(t, stdout.String(), "verified")
-	require.NotContains(t, stderr.String(), "0123456789abcdef")
-	require.True(t, strings.HasPrefix(stderr.String(), "dashboard: http://"))
+	stdout, stderr := succeed(t, "serve", "--http=0.0.0.0:0", "--keys=100", "--duration=20ms")
+	require.Contains(t, stdout, "verified")
+	require.NotContains(t, stderr, "0123456789abcdef")
+	require.True(t, strings.HasPrefix(stderr, "dashboard: http://"))
 }

@@ -79,7 +79,7 @@ func (c *runsServeCmd) Run(e *env) error {
 		return usagef("--http: expected an address such as %s: without one there is nothing to serve",
 			exampleHTTP)
 	}
-	profiles, err := startProfiler(e.Name, c.HTTP, nil)
+	profiles, err := startProfiler(e.Name, c.HTTP, nil, nil)
 	if err != nil {
 		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w",
 			exampleHTTP, err)

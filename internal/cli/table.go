@@ -206,6 +206,30 @@ func runTrial(ctx context.Context, c bench.Config, run func(t *bench.Trial) erro
 	return nil
 }
 
+// warmRun runs t for so long, after a warm-up.
+func warmRun(
+	ctx context.Context, t *bench.Trial, warmup, duration time.Duration,
+) (m bench.Measurement, err error) {
+	if warmup > 0 {
+		if m, err = t.RunFor(ctx, warmup, false); err != nil {
+			return m, err
+		}
+	}
+	return t.RunFor(ctx, duration, true)
+}
+
+// tableWorkload returns a workload with as many keys as --keys says.
+func tableWorkload(name string, keys int) (bench.Workload, error) {
+	w, _ := bench.WorkloadByName(name)
+	p := bench.NoParams
+	p.Keys = keys
+	w, err := w.With(p)
+	if err != nil {
+		err = usagef("--keys: %w", err)
+	}
+	return w, err
+}
+
 // tableEngine returns the engine called name, which must run w.
 func tableEngine(e *env, flag, name string, w bench.Workload) (bench.EngineSpec, error) {
 	list, err := namedEngines(flag, []string{name}, e.Engines)

@@ -41,12 +41,9 @@ func (c *goroutinesTable) Run(e *env) error {
 	if !(c.Rate > 0 && c.Rate <= bench.MaxRate) {
 		return usagef("--rate: expected a number above 0, up to %.0f, not %v", bench.MaxRate, c.Rate)
 	}
-	w, _ := bench.WorkloadByName("many-goroutines")
-	p := bench.NoParams
-	p.Keys = c.Keys
-	w, err := w.With(p)
+	w, err := tableWorkload("many-goroutines", c.Keys)
 	if err != nil {
-		return usagef("--keys: %w", err)
+		return err
 	}
 	if _, err := namedEngines("--engine", c.Engine, e.Engines); err != nil {
 		return err
@@ -90,12 +87,7 @@ func (c *goroutinesTable) row(spec bench.EngineSpec, w bench.Workload) *tableRow
 				Rate: c.Rate, Arrival: bench.Arrival(c.Arrival), LatencySample: 1,
 			}
 			err = runTrial(ctx, config, func(t *bench.Trial) error {
-				if c.Warmup > 0 {
-					if _, err := t.RunFor(ctx, c.Warmup, false); err != nil {
-						return err
-					}
-				}
-				m, err := t.RunFor(ctx, c.Duration, true)
+				m, err := warmRun(ctx, t, c.Warmup, c.Duration)
 				if err == nil {
 					figures = responseFigures(m)
 				}

@@ -38,12 +38,9 @@ func (c *ravendbTable) Run(e *env) error {
 	if err := checkCounts("--threads", []int{c.Threads}, 1, bench.MaxThreads); err != nil {
 		return err
 	}
-	w, _ := bench.WorkloadByName("mixed")
-	p := bench.NoParams
-	p.Keys = c.Keys
-	w, err := w.With(p)
+	w, err := tableWorkload("mixed", c.Keys)
 	if err != nil {
-		return usagef("--keys: %w", err)
+		return err
 	}
 	t := &table{
 		title:  fmt.Sprintf("Requests per second, %d goroutines, %d keys", c.Threads, c.Keys),
@@ -85,10 +82,7 @@ func (c *ravendbTable) row(label string, spec bench.EngineSpec, w bench.Workload
 				config := bench.Config{Workload: w, Engine: spec, Threads: c.Threads, Seed: c.Seed, Sample: i,
 					LatencySample: bench.NoLatency}
 				err := runTrial(ctx, config, func(t *bench.Trial) error {
-					if _, err := t.RunFor(ctx, max(c.Warmup, 1), false); err != nil {
-						return err
-					}
-					m, err := t.RunFor(ctx, c.Duration, true)
+					m, err := warmRun(ctx, t, c.Warmup, c.Duration)
 					figures = append(figures, m.OpsPerSecond())
 					return err
 				})

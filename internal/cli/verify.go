@@ -104,7 +104,7 @@ func (c *verifyCmd) Run(e *env) error {
 	}
 	var profiles *profiler
 	if serves(c.HTTP) {
-		if profiles, err = startProfiler(e.Name, c.HTTP, nil); err != nil {
+		if profiles, err = startProfiler(e.Name, c.HTTP, nil, nil); err != nil {
 			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w",
 				exampleHTTP, err)
 		}

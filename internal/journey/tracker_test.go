@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -251,5 +253,17 @@ func TestBoundBeforeScan(t *testing.T) {
 		least := tr.MinVisible(c)
 		h := <-begun
 		require.GreaterOrEqual(t, h.Epoch, least)
+	})
+}
+
+// Close waits for the keeper's goroutine, which begins late here, to end.
+func TestCloseWaitsForTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		tracker, _ := newTracker(Keeper, func(own func()) {
+			time.AfterFunc(time.Second, own)
+		})
+		tracker.Close()
+		require.Equal(t, time.Second, time.Since(begun))
 	})
 }

@@ -107,12 +107,6 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 		}
 		c.Warnings = append(c.Warnings, text+": the difference may be the instruments'")
 	}
-	for _, key := range []string{"goos", "goarch", "cpu"} {
-		if a, b := before.config(key), after.config(key); a != b {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s", key, cmp.Or(a, none),
-				before.Label, cmp.Or(b, none), after.Label))
-		}
-	}
 	c.Warnings = append(c.Warnings, differences(before, after)...)
 	c.Warnings = append(append(c.Warnings, before.Warnings...), after.Warnings...)
 
@@ -137,16 +131,7 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 		x.drop(across)
 		y.drop(across)
 	}
-	for _, name := range x.names {
-		if !slices.Contains(y.names, name) {
-			c.OnlyOld = append(c.OnlyOld, name)
-		}
-	}
-	for _, name := range y.names {
-		if !slices.Contains(x.names, name) {
-			c.OnlyNew = append(c.OnlyNew, name)
-		}
-	}
+	c.OnlyOld, c.OnlyNew = onlyIn(x.names, y.names), onlyIn(y.names, x.names)
 	if len(c.OnlyOld) == len(x.names) {
 		return nil, fmt.Errorf("%w: %s has %s, %s has %s", ErrNothing, before.Label, some(x.names),
 			after.Label, some(y.names))
@@ -167,6 +152,16 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 			strings.Join(units, ", "))
 	}
 	return c, nil
+}
+
+// onlyIn returns those of names that are not among others.
+func onlyIn(names, others []string) (rest []string) {
+	for _, name := range names {
+		if !slices.Contains(others, name) {
+			rest = append(rest, name)
+		}
+	}
+	return rest
 }
 
 func instrumentation(s *Source) string {

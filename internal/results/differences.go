@@ -14,16 +14,19 @@ const none = "none"
 // differences returns what differs in the circumstances of two runs, beside what
 // was to be compared: machine, runtime, and how it was measured.
 func differences(before, after *Source) []string {
-	a, b := before.header, after.header
-	if a == nil || b == nil {
-		return nil
-	}
 	var list []string
 	add := func(what, x, y string) {
 		if x != y {
 			list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", what, cmp.Or(x, none), before.Label,
 				cmp.Or(y, none), after.Label))
 		}
+	}
+	for _, key := range []string{"goos", "goarch", "cpu"} {
+		add(key, before.config(key), after.config(key))
+	}
+	a, b := before.header, after.header
+	if a == nil || b == nil {
+		return list
 	}
 	add("program", a.Program, b.Program)
 	add("Go", a.Go, b.Go)

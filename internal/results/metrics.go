@@ -1,6 +1,7 @@
 package results
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -158,12 +159,7 @@ func Units(samples []Sample) []string {
 			delete(have, m.Unit)
 		}
 	}
-	var others []string
-	for unit := range have {
-		others = append(others, unit)
-	}
-	slices.Sort(others)
-	return append(units, others...)
+	return append(units, slices.Sorted(maps.Keys(have))...)
 }
 
 // Format writes v with as many digits as mean something.

@@ -180,12 +180,13 @@ var faults = map[string]struct {
 	"a read returns what nobody wrote":       {Register, Target{Record: garbled}, true},
 	"a load returns what nobody stored":      {OneKey, Target{Record: garbled}, true},
 	"the map panics":                         {OneKey, Target{Record: panicking}, false},
-	"half a transfer": {Transfer, bank(func(e bench.Engine[string, uint64]) bench.Engine[string, uint64] {
-		return halfBank{e}
-	}), false},
+	"half a transfer": {Transfer,
+		bank(func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return &halfTeller{Session: s, teller: s.(bench.Transferer[string])}
+		}), false},
 	"the bank cannot be opened": {Transfer,
-		bank(func(e bench.Engine[string, uint64]) bench.Engine[string, uint64] {
-			return emptyBank{e}
+		bank(func(bench.Session[string, uint64]) bench.Session[string, uint64] {
+			return &nobody{}
 		}), false},
 	"a snapshot is never closed": {Reclaim, Target{Hold: func(m *mvcc.Map[*Thing, *Thing]) {
 		m.Snapshot()
@@ -223,22 +224,10 @@ func garbled(ctx context.Context, c history.Config) (*history.History, error) {
 	return h, nil
 }
 
-// bank returns a target whose bank is what wrap makes of the map.
-func bank(wrap func(bench.Engine[string, uint64]) bench.Engine[string, uint64]) Target {
+// bank returns a target whose bank has sessions that are what wrap makes of the map's.
+func bank(wrap func(bench.Session[string, uint64]) bench.Session[string, uint64]) Target {
 	e, _ := bench.EngineByName("mvcc")
-	open := e.New
-	e.New = func(s bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-		b, err := open(s)
-		return wrap(b), err
-	}
-	return Target{Bank: e}
-}
-
-type halfBank struct{ bench.Engine[string, uint64] }
-
-func (b halfBank) Session(worker int) bench.Session[string, uint64] {
-	s := b.Engine.Session(worker)
-	return &halfTeller{Session: s, teller: s.(bench.Transferer[string])}
+	return Target{Bank: e.Wrapped(wrap)}
 }
 
 type halfTeller struct {
@@ -255,10 +244,6 @@ func (s *halfTeller) Transfer(from, to string, amount uint64) error {
 }
 
 func (s *halfTeller) Sum() (uint64, int, error) { return s.teller.Sum() }
-
-type emptyBank struct{ bench.Engine[string, uint64] }
-
-func (b emptyBank) Session(int) bench.Session[string, uint64] { return &nobody{} }
 
 type nobody struct{ bench.Session[string, uint64] }
 
