@@ -87,12 +87,11 @@ func TestExpire(t *testing.T) {
 		require.Equal(t, []int{}, append([]int{}, keysAfter(m, time.Hour)...))
 	})
 	check("transactions", func(t *testing.T, m *Map[int, session]) {
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, session]) error {
+		mustUpdate(t, m, nil, func(tx Tx[int, session]) {
 			for i := range 1000 {
 				tx.Set(i, in(time.Duration(i)*time.Second))
 			}
-			return nil
-		}))
+		})
 		s := m.Snapshot()
 		defer s.Close()
 		tx := m.Begin(nil)
@@ -297,11 +296,10 @@ func TestExpiryPanics(t *testing.T) {
 		return s.until
 	})
 	m.Store(1, session{until: time.Unix(1, 0)})
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, session]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, session]) {
 		tx.Set(2, session{})
 		tx.Set(3, session{until: time.Unix(1, 0)})
-		return nil
-	}))
+	})
 	require.PanicsWithValue(t, "broken", func() { _ = m.Reclaim(bg) })
 	broken = false
 	time.Sleep(2 * time.Millisecond) // a note that is put off is due in the next one

@@ -41,12 +41,11 @@ func TestSleepingMover(t *testing.T) {
 				requireValue(t, key+100*round)(m.Load(key))
 				m.Store(key, key+100*(round+1))
 			}
-			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+			mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 				for key, value := range tx.All() {
 					tx.Set(key, value)
 				}
-				return nil
-			}))
+			})
 			require.Len(t, contents(t, m), n)
 		}
 		m.Store(101, 1) // into the other bucket

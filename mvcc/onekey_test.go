@@ -167,12 +167,11 @@ func roundTrip[K comparable, V any](t *testing.T, key K, value V) {
 	requireValue(t, value)(m.Load(key))
 	m.Delete(key)
 	requireAbsent[V](t)(m.Load(key))
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[K, V]) error {
+	mustUpdate(t, m, nil, func(tx Tx[K, V]) {
 		requireAbsent[V](t)(tx.Get(key))
 		tx.Set(key, value)
 		requireValue(t, value)(tx.Get(key))
-		return nil
-	}))
+	})
 	s := m.Snapshot()
 	m.Delete(key)
 	requireValue(t, value)(s.Get(key))

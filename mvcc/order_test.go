@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,11 +30,10 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 	s := m.Snapshot()
 	require.Equal(t, []keyValue{{1, 3}}, pairs(s.Ascend(Range[int]{})))
 	s.Close()
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		tx.Get(2)
 		tx.Set(1, 4)
-		return nil
-	}))
+	})
 	treeOf(m).mu.Unlock()
 	<-done
 	require.True(t, m.Has(2))
@@ -48,26 +46,18 @@ func TestOrderedLargeCommit(t *testing.T) {
 	if testing.Short() {
 		n = 3000
 	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(200 * time.Microsecond):
-				m.Store(0, 1)
-			}
-		}
+	c := newCrew(t)
+	c.loop(1, func(int, int) error {
+		time.Sleep(200 * time.Microsecond)
+		m.Store(0, 1)
+		return nil
 	})
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		for k := range n {
 			tx.Set(k, k)
 		}
-		return nil
-	}))
-	close(stop)
-	wg.Wait()
+	})
+	c.finish(t)
 	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
 	require.Empty(t, treeOf(m).pins)
 

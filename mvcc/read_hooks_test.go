@@ -133,10 +133,9 @@ func TestStalledStoreIsFinishedByOthers(t *testing.T) {
 				requireValue(t, newValue)(m.LoadAndDelete("x"))
 			},
 			"Update": func(t *testing.T, m *Map[string, int]) {
-				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+				mustUpdate(t, m, nil, func(tx Tx[string, int]) {
 					tx.Set("x", newerValue)
-					return nil
-				}))
+				})
 			},
 		} {
 			t.Run(p.String()+"/"+name, func(t *testing.T) {

@@ -85,18 +85,16 @@ func TestDeleteOfKeyThatHasLeft(t *testing.T) {
 	m.Delete("x")
 	require.False(t, CompareAndSwap(m, "x", oldValue, newValue))
 	for _, opts := range levels {
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
+		mustUpdate(t, m, opts, func(tx Tx[string, int]) {
 			requireAbsent[int](t)(tx.Get("x"))
 			for key := range tx.All() {
 				require.Equal(t, "y", key)
 			}
 			tx.Set("y", newValue)
-			return nil
-		}))
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
+		})
+		mustUpdate(t, m, opts, func(tx Tx[string, int]) {
 			tx.Delete("x")
-			return nil
-		}))
+		})
 	}
 	p.finish()
 	prune(m)
@@ -218,9 +216,7 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	m.Store("k", 1)
 	r := m.Snapshot()
 	m.Store("k", 2)
-	for range 4 {
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 4)
 	require.Equal(t, 1, m.Stats().Aside, "version 1 waits for r")
 	older, k := m.gc.View(), m.lookup("k").at
 	stage := newStage(t)
@@ -236,9 +232,7 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	deleter.finish()
 	second.finish() // prunes k from the top, keeps version 1
 	first.finish()
-	for range 3 {
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 3)
 	require.Empty(t, heads(m))
 	checkQuiet(t, m)
 }
@@ -259,9 +253,7 @@ func TestMarkSurvivesCopy(t *testing.T) {
 	r := m.Snapshot()
 	m.Store("x", 2)
 	m.Store("y", 2)
-	for range 4 {
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 4)
 	require.Equal(t, 4, m.Stats().Aside, "the owner's transaction is still live")
 	owner.finish()
 	m.Store("x", 3)
