@@ -3,6 +3,7 @@ package mvcc
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -198,10 +199,9 @@ func TestDBMergePanics(t *testing.T) {
 	require.Zero(t, s.orders.Len())
 }
 
+// What docs/misuse.md does not show.
 func TestDBMisuse(t *testing.T) {
 	s, other := newShop(t, nil), newShop(t, nil)
-	alone := New[int, int](nil)
-	t.Cleanup(alone.Close)
 	tx := s.db.Begin(nil)
 	defer tx.Rollback()
 	snapshot := s.db.Snapshot()
@@ -210,15 +210,10 @@ func TestDBMisuse(t *testing.T) {
 		t.Helper()
 		require.PanicsWithValue(t, want, f)
 	}
-	panics(`mvcc: In: table "stock" belongs to another database`, func() { other.stock.In(tx) })
 	panics(`mvcc: At: table "stock" belongs to another database`, func() { other.stock.At(snapshot) })
-	panics("mvcc: In: the map is not a table: make it with mvcc.NewTable", func() { alone.In(tx) })
 	panics(errZeroTx, func() { s.stock.In(DBTx{}) })
 	panics(errZeroSnapshot, func() { s.stock.At(DBSnapshot{}) })
 	panics(errZeroMap, func() { (&Map[int, int]{}).In(tx) })
-	panics(`mvcc: NewTable: there is a table "stock" already`, func() {
-		NewTable[int, int](s.db, "stock", nil)
-	})
 	panics("mvcc: TableOptions.Capacity is -1, want 0 or more", func() {
 		NewTable[int, int](s.db, "x", &TableOptions{Capacity: -1})
 	})
@@ -352,69 +347,55 @@ func TestDBStress(t *testing.T) {
 					maps[i].Store(k, each)
 				}
 			}
-			sum := func(all func(i int) int) (n int) {
+			sum := func(of func(i int) iter.Seq[int]) (n int) {
 				for i := range maps {
-					n += all(i)
+					for value := range of(i) {
+						n += value
+					}
 				}
 				return n
 			}
-			var wg sync.WaitGroup
-			for g := range 4 {
-				wg.Go(func() {
-					for n := range 400 {
-						from, to, a, b := (g+n)%tables, n%tables, n%keys, (n*7+g)%keys
-						err := db.Update(bg, nil, func(tx DBTx) error {
-							x, y := maps[from].In(tx), maps[to].In(tx)
-							value, _ := x.Get(a)
-							x.Set(a, value-1)
-							value, _ = y.Get(b)
-							y.Set(b, value+1)
-							return nil
-						})
-						if err != nil {
-							t.Error(err)
-						}
-						if n%8 == 0 { // of one table alone
-							maps[from].Merge(a, func(old int, _ bool) int { return old })
-						}
+			writers := newCrew(t)
+			writers.run(4, func(g int) error {
+				for n := range 400 {
+					from, to, a, b := (g+n)%tables, n%tables, n%keys, (n*7+g)%keys
+					err := db.Update(bg, nil, func(tx DBTx) error {
+						x, y := maps[from].In(tx), maps[to].In(tx)
+						value, _ := x.Get(a)
+						x.Set(a, value-1)
+						value, _ = y.Get(b)
+						y.Set(b, value+1)
+						return nil
+					})
+					if err != nil {
+						return err
 					}
-				})
-				wg.Go(func() {
-					for range 100 {
-						_ = db.View(func(s DBSnapshot) error {
-							got := sum(func(i int) (n int) {
-								for v := range maps[i].At(s).Values() {
-									n += v
-								}
-								return n
-							})
-							if got != tables*keys*each {
-								t.Errorf("a snapshot sums up to %d", got)
-							}
-							return nil
-						})
-						_ = db.Update(bg, nil, func(tx DBTx) error {
-							got := sum(func(i int) (n int) {
-								for v := range maps[i].In(tx).Values() {
-									n += v
-								}
-								return n
-							})
-							if got != tables*keys*each {
-								t.Errorf("a transaction sums up to %d", got)
-							}
-							return nil
-						})
+					if n%8 == 0 { // of one table alone
+						maps[from].Merge(a, func(old int, _ bool) int { return old })
 					}
-				})
-			}
-			wg.Wait()
-			require.Equal(t, tables*keys*each, sum(func(i int) (n int) {
-				for v := range maps[i].Values() {
-					n += v
 				}
-				return n
-			}))
+				return nil
+			})
+			writers.run(4, func(int) error {
+				for range 100 {
+					if err := db.View(func(s DBSnapshot) error {
+						got := sum(func(i int) iter.Seq[int] { return maps[i].At(s).Values() })
+						return expect("sum in a snapshot", tables*keys*each, got)
+					}); err != nil {
+						return err
+					}
+					if err := db.Update(bg, nil, func(tx DBTx) error {
+						got := sum(func(i int) iter.Seq[int] { return maps[i].In(tx).Values() })
+						return expect("sum in a transaction", tables*keys*each, got)
+					}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			writers.wait(t)
+			got := sum(func(i int) iter.Seq[int] { return maps[i].Values() })
+			require.Equal(t, tables*keys*each, got)
 			require.NoError(t, db.Reclaim(bg))
 			require.NoError(t, db.Reclaim(bg))
 			stats := db.Stats()

@@ -191,10 +191,7 @@ func TestSleepingReplacer(t *testing.T) {
 		}
 	}).to(hooks.TableReplaced)
 	for range 2 {
-		for key := range n {
-			_, head := x.find(x.hash.sum(key), key)
-			require.NotNil(t, head)
-		}
+		requireKeys(t, x, n)
 		mover.finish()
 	}
 	require.NotSame(t, old, x.table.Load())

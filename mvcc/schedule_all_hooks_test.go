@@ -5,10 +5,13 @@ package mvcc
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -29,25 +32,22 @@ var (
 	scenarioFlag = flag.String("scenario", "", "the only scenario to explore")
 	boundFlag    = flag.Int("preemptions", -1, "explore -scenario with at most so many preemptions")
 	scheduleFlag = flag.String("schedule", "", "the only schedule of it to execute")
-	partFlag     = flag.String("part", "", "the part of the scenarios to explore, as 1/4")
+	shareFlag    = flag.String("share", "", "a folder: explore what nobody has claimed there")
 )
 
 // A campaign explores scenarios one after the other, and counts.
 type campaign struct {
 	testing.TB
-	part, parts          int // which scenarios: one in so many, from that one on
-	met                  int // so far, those of other parts included
+	share                string // a folder in which processes claim scenarios, or ""
+	met                  int    // scenarios so far, those of other processes included
 	runs, scenarios, cut int
 	unbounded            int // scenarios explored wholly
 }
 
 func TestSchedules(t *testing.T) {
-	c := &campaign{TB: t, parts: 1}
-	switch {
-	case *partFlag != "":
-		_, err := fmt.Sscanf(*partFlag, "%d/%d", &c.part, &c.parts)
-		require.NoError(t, err)
-	case *scenarioFlag == "":
+	c := &campaign{TB: t, share: *shareFlag}
+	if c.share == "" && *scenarioFlag == "" && testing.CoverMode() == "" {
+		c.share = t.TempDir()
 		defer c.spread(t)()
 	}
 	oneProcessor(t)
@@ -130,42 +130,34 @@ func TestSchedules(t *testing.T) {
 		c.runs, c.scenarios, c.unbounded, c.scenarios-c.unbounded-c.cut, c.cut, time.Since(start))
 }
 
-// spread has other processes explore parts of what the test explores, one for each processor,
-// and returns a function that waits for them: a process has one scheduler, and its actors take
-// turns.
+// spread has other processes explore some of the scenarios, one for each further processor, and
+// returns a function that waits for them: a process has one scheduler, whose actors take turns.
 func (c *campaign) spread(t *testing.T) (wait func()) {
-	n := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
-	if testing.CoverMode() != "" {
-		n = 1
-	}
-	args := []string{"-test.run=^TestSchedules$", fmt.Sprint("-test.short=", testing.Short()),
-		fmt.Sprint("-test.v=", testing.Verbose())}
+	args := []string{"-test.run=^TestSchedules$", "-share=" + c.share,
+		fmt.Sprint("-test.short=", testing.Short()), fmt.Sprint("-test.v=", testing.Verbose())}
 	if end, ok := t.Deadline(); ok {
 		args = append(args, fmt.Sprint("-test.timeout=", time.Until(end)))
 	}
-	others := make([]*exec.Cmd, n)
-	output := make([]bytes.Buffer, n)
-	for i := 1; i < n; i++ {
-		others[i] = exec.CommandContext(t.Context(), os.Args[0],
-			append(args, fmt.Sprintf("-part=%d/%d", i, n))...)
-		others[i].Stdout, others[i].Stderr = &output[i], &output[i]
-		if err := others[i].Start(); err != nil { // an emulated machine's program
-			require.Equal(t, 1, i)
+	var others []*exec.Cmd
+	for range min(runtime.GOMAXPROCS(0), runtime.NumCPU()) - 1 {
+		other := exec.CommandContext(t.Context(), os.Args[0], args...)
+		other.Stdout = new(bytes.Buffer)
+		other.Stderr = other.Stdout
+		if err := other.Start(); err != nil { // the program of an emulated machine
 			t.Log("all in one process: ", err)
-			return func() {}
+			break
 		}
+		others = append(others, other)
 	}
-	c.parts = n
 	return func() {
-		for i := 1; i < n; i++ {
+		for _, other := range others {
 			if t.Failed() {
-				_ = others[i].Process.Kill()
+				_ = other.Process.Kill()
 			}
-			err := others[i].Wait()
-			t.Logf("part %d of %d: %v\n%s", i, n, err, &output[i])
-			if err != nil {
-				t.Fail()
+			if err := other.Wait(); err != nil {
+				t.Error(err)
 			}
+			t.Logf("another process:\n%s", other.Stdout)
 		}
 	}
 }
@@ -187,8 +179,13 @@ func (c *campaign) pairs(initial string, stride, first, limit int) {
 // negative, and up to limit executions if limit is not 0.
 func (c *campaign) explore(text string, bound, limit int) {
 	c.Helper()
-	if c.met++; (c.met-1)%c.parts != c.part {
-		return
+	if c.met++; c.share != "" {
+		claim, err := os.OpenFile(filepath.Join(c.share, fmt.Sprint(c.met)), os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return // another process explores it
+		}
+		require.NoError(c, err)
+		require.NoError(c, claim.Close())
 	}
 	sc, err := parseScenario(text)
 	require.NoError(c, err)

@@ -386,18 +386,13 @@ func TestWatchBesideWriters(t *testing.T) {
 	}
 }
 
+// What docs/misuse.md does not show.
 func TestWatchMisuse(t *testing.T) {
 	m, other := New[int, int](nil), NewOrdered[int, int](nil)
 	defer m.Close()
 	defer other.Close()
 	s := other.Snapshot()
 	defer s.Close()
-	require.PanicsWithValue(t, "mvcc: Watch: WatchOptions.Since is a snapshot of another map", func() {
-		m.Watch(bg, &WatchOptions[int, int]{Since: s})
-	})
-	require.PanicsWithValue(t, "mvcc: Watch: Buffer is -1, want 0 or more", func() {
-		m.Watch(bg, &WatchOptions[int, int]{Buffer: -1})
-	})
 	require.Panics(t, func() {
 		m.Watch(bg, &WatchOptions[int, int]{Keys: From(1)})
 	}, "its keys have no order")
