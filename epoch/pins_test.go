@@ -291,7 +291,6 @@ func TestEvictAgainstEnd(t *testing.T) {
 // Of several calls that end an evicted transaction one does: callers collide very
 // often here, each round with the same generation.
 func TestCollectOnce(t *testing.T) {
-	const collisions, most = 1000, 1_000_000
 	const evicted = 1 << 63
 	s := epoch.NewSlots()
 	slot := s.Acquire()
@@ -300,33 +299,17 @@ func TestCollectOnce(t *testing.T) {
 		slot.EvictNow()
 	}
 	evict()
-	first := slot.Gen()
-	var wins, losses, calls atomic.Uint64
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			for losses.Load() < collisions && calls.Load() < most {
-				won, lost := uint64(0), uint64(0)
-				for range 1000 {
-					gen := slot.Gen()
-					switch {
-					case gen&evicted == 0: // about to be evicted
-					case slot.End(gen&^evicted - 1):
-						won++
-						evict()
-					default:
-						lost++
-					}
-				}
-				wins.Add(won)
-				losses.Add(lost)
-				calls.Add(1000)
-			}
-		})
-	}
-	wg.Wait()
-	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d came too late",
-		calls.Load(), losses.Load())
+	collide(t, slot, 1_000_000, func() (won, lost bool) {
+		gen := slot.Gen()
+		switch {
+		case gen&evicted == 0: // about to be evicted
+			return false, false
+		case slot.End(gen&^evicted - 1):
+			evict()
+			return true, false
+		}
+		return false, true
+	})
 }
 
 // Owners end transactions that are just being promoted: each slot is either kept by

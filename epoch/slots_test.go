@@ -110,32 +110,44 @@ func TestEndStale(t *testing.T) {
 // whatever they find, as fast as they can, until they have been in each other's
 // way often enough: each generation is ended by exactly one of them.
 func TestEndOnce(t *testing.T) {
-	const collisions, most = 1000, 20_000_000
 	s := epoch.NewSlots()
 	slot := s.Acquire()
 	s.Begin(slot, 0)
+	collide(t, slot, 20_000_000, func() (won, lost bool) {
+		won = slot.End(slot.Gen())
+		return won, !won
+	})
+}
+
+// collide has several goroutines make calls that end what is in slot, until they have been in
+// each other's way often enough, or have made so many calls: as many have won as generations
+// have passed.
+func collide(t *testing.T, slot *epoch.Slot, most uint64, call func() (won, lost bool)) {
+	t.Helper()
+	const collisions = 1000
 	first := slot.Gen()
 	var wins, losses, calls atomic.Uint64
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
 			for losses.Load() < collisions && calls.Load() < most {
-				won, lost := uint64(0), uint64(0)
+				var mine [2]uint64
 				for range 1000 {
-					if slot.End(slot.Gen()) {
-						won++
-					} else {
-						lost++
+					switch won, lost := call(); {
+					case won:
+						mine[0]++
+					case lost:
+						mine[1]++
 					}
 				}
-				wins.Add(won)
-				losses.Add(lost)
+				wins.Add(mine[0])
+				losses.Add(mine[1])
 				calls.Add(1000)
 			}
 		})
 	}
 	wg.Wait()
-	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d found the transaction ended",
+	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d came too late",
 		calls.Load(), losses.Load())
 }
 

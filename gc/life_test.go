@@ -16,6 +16,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/leak"
 )
 
+func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
+
 // A reclaimer with nothing to do has no goroutine. A key that is handed over starts
 // it, and it ends again.
 func TestRest(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 
 // Ticks go on for as long as there is more to tend.
 func TestTendUntilDone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var left atomic.Int64
-		left.Store(5)
-		f := start(t, config{Workers: 1, Tend: func() bool { return left.Add(-1) > 0 }})
+	var left atomic.Int64
+	left.Store(5)
+	cfg := config{Workers: 1, Tend: func() bool { return left.Add(-1) > 0 }}
+	bubble(t, cfg, func(t *testing.T, f *fixture) {
 		f.Wake()
 		f.ticks(4)
 		require.LessOrEqual(t, left.Load(), int64(0))

@@ -27,11 +27,10 @@ var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
 // and stores or deletes things in another table.
 type ledger struct {
 	*mvcc.DB
-	log     *mvcc.Map[int, int] // number: writer
-	counts  *mvcc.Map[int, int] // writer: how many it has made, and at -1 all
-	things  *mvcc.Map[string, []byte]
-	flags   *mvcc.Map[int, struct{}]
-	byFirst *mvcc.Index[byte, string, []byte]
+	log    *mvcc.Map[int, int] // number: writer
+	counts *mvcc.Map[int, int] // writer: how many it has made, and at -1 all
+	things *mvcc.Map[string, []byte]
+	flags  *mvcc.Map[int, struct{}]
 }
 
 func newLedger(t testing.TB) *ledger {
@@ -46,8 +45,7 @@ func newLedger(t testing.TB) *ledger {
 		things: mvcc.NewTable[string, []byte](db, "things", nil),
 		flags:  mvcc.NewTable[int, struct{}](db, "flags", nil),
 	}
-	var err error
-	l.byFirst, err = mvcc.NewIndex(l.things, "first", func(_ string, b []byte) []byte {
+	_, err := mvcc.NewIndex(l.things, "first", func(_ string, b []byte) []byte {
 		return b[:1]
 	}, nil)
 	if err != nil {
@@ -151,6 +149,14 @@ func opened(
 	return j
 }
 
+// requireKept checks that n commits are there in the next life.
+func requireKept(t testing.TB, dir string, n int) {
+	t.Helper()
+	again := newLedger(t)
+	opened(t, dir, again, nil, nil)
+	again.must(t, n, false)
+}
+
 // What was committed is there again, whatever came in between, in any number of lives.
 func TestJournal(t *testing.T) {
 	for _, c := range codecs {
@@ -216,9 +222,7 @@ func TestJournalBesideWriters(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(files.backups)+len(files.journals), 4,
 		"nobody removes what is not needed")
-	again := newLedger(t)
-	opened(t, dir, again, nil, nil)
-	again.must(t, 1600, false)
+	requireKept(t, dir, 1600)
 }
 
 // When the disk does not keep up a backup takes the place of what was missed.
@@ -238,9 +242,7 @@ func TestGaps(t *testing.T) {
 	}
 	require.NoError(t, j.Close())
 	n := l.must(t, 300, true)
-	again := newLedger(t)
-	opened(t, dir, again, nil, nil)
-	again.must(t, n, false)
+	requireKept(t, dir, n)
 }
 
 // A faulty file may fail before it writes n bytes, or syncs: then n is -1.
@@ -319,9 +321,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		require.NoError(t, j.Close())
 		n := l.must(t, 600, true)
-		again := newLedger(t)
-		opened(t, dir, again, nil, nil)
-		again.must(t, n, false)
+		requireKept(t, dir, n)
 	}
 }
 

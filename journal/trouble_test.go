@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,9 +92,7 @@ func TestTemporaryTables(t *testing.T) {
 	require.Eventually(t, func() bool { return j.Stats().Backups == 2 }, time.Minute, time.Millisecond)
 	l.commit(1)
 	require.NoError(t, j.Close())
-	again := newLedger(t)
-	opened(t, dir, again, nil, nil)
-	again.must(t, 1, false)
+	requireKept(t, dir, 1)
 }
 
 // What looks like a mark in a value is none.
@@ -184,19 +183,13 @@ func TestFailureBesideGaps(t *testing.T) {
 	}), &Options{Buffer: 4, OnError: func(err error) { told <- err }})
 	require.NoError(t, err)
 	fails.Store(true)
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				l.commit(1)
-			}
+	var stop atomic.Bool
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for !stop.Load() {
+			l.commit(1)
 		}
-	}()
+	})
 	require.ErrorIs(t, <-told, broken)
 	require.Positive(t, j.Stats().Failures)
 	require.Positive(t, j.Stats().Behind)
@@ -208,8 +201,8 @@ func TestFailureBesideGaps(t *testing.T) {
 	for range 100 {
 		require.Error(t, j.Sync(ended))
 	}
-	close(stop)
-	<-done
+	stop.Store(true)
+	writer.Wait()
 	fails.Store(false)
 	require.Eventually(t, func() bool {
 		return j.Sync(t.Context()) == nil

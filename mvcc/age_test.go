@@ -432,9 +432,7 @@ func TestReclaimStops(t *testing.T) {
 
 	s := m.Snapshot()
 	overwrite(m, n, 0, n, func() {})
-	for range 4 {
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 4)
 	require.Equal(t, n, m.Stats().Aside)
 	s.Close()
 	require.ErrorIs(t, m.Reclaim(ctx), context.Canceled)

@@ -25,6 +25,13 @@ func commitPoints(opts *TxOptions, reads bool) []hooks.Point {
 	return append(points, hooks.Published, hooks.Finalized)
 }
 
+// tens returns a map with x = y = z = 10, that nobody prunes.
+func tens(t *testing.T) *Map[string, int] {
+	m := newMap[string, int](t, still())
+	mustSet(t, m, nil, map[string]int{"x": 10, "y": 10, "z": 10})
+	return m
+}
+
 // A halfway is a commit that is going to be stopped.
 type halfway struct {
 	opts  *TxOptions
@@ -39,8 +46,7 @@ func atPoints(t *testing.T, f func(t *testing.T, m *Map[string, int], h halfway)
 		for _, how := range []string{"blind", "reads"} {
 			for _, p := range commitPoints(opts, how == "reads") {
 				t.Run(opts.Isolation.String()+"/"+how+"/"+p.String(), func(t *testing.T) {
-					m := newMap[string, int](t, still())
-					mustSet(t, m, nil, map[string]int{"x": 10, "y": 10, "z": 10})
+					m := tens(t)
 					f(t, m, halfway{opts, how == "reads", p})
 					checkQuiet(t, m)
 				})
@@ -110,8 +116,7 @@ func TestG1aWhileCommitting(t *testing.T) {
 		hooks.Drawn, hooks.Tentative,
 	} {
 		t.Run(p.String(), func(t *testing.T) {
-			m := newMap[string, int](t, still())
-			mustSet(t, m, nil, map[string]int{"x": 10, "y": 10, "z": 10})
+			m := tens(t)
 			before := m.Snapshot()
 			defer before.Close()
 			stage := newStage(t)
@@ -183,8 +188,7 @@ func TestG1bWhileCommitting(t *testing.T) {
 				if j != (i+1)%len(look) && (j != i || testing.Short()) {
 					continue
 				}
-				m := newMap[string, int](t, still())
-				mustSet(t, m, nil, map[string]int{"x": 10, "y": 10, "z": 10})
+				m := tens(t)
 				finish := h.start(newStage(t), m, func(tx Tx[string, int]) {
 					tx.Set("x", 11)
 					tx.Set("y", 11)
@@ -251,8 +255,7 @@ func TestP4WhileCommitting(t *testing.T) {
 		t.Run(other.name, func(t *testing.T) {
 			for _, opts := range levels {
 				for _, p := range commitPoints(opts, true) {
-					m := newMap[string, int](t, still())
-					mustSet(t, m, nil, map[string]int{"x": 10, "y": 10, "z": 10})
+					m := tens(t)
 					finish := halfway{opts, true, p}.start(newStage(t), m, func(tx Tx[string, int]) {
 						x, _ := tx.Get("x")
 						tx.Set("x", x+1)
@@ -277,8 +280,7 @@ func TestP4WhileCommitting(t *testing.T) {
 func TestOTVWhileCommitting(t *testing.T) {
 	atPoints(t, func(t *testing.T, m *Map[string, int], h halfway) {
 		for _, first := range []string{"x", "y"} {
-			m := newMap[string, int](t, still())
-			mustSet(t, m, nil, map[string]int{"x": 10, "y": 10, "z": 10})
+			m := tens(t)
 			mustSet(t, m, h.opts, map[string]int{"x": 11, "y": 19})
 			old, now := map[string]int{"x": 11, "y": 19, "z": 10}, map[string]int{"x": 12, "y": 18, "z": 10}
 			third, doomed := m.Begin(h.opts), m.Begin(h.opts)

@@ -94,18 +94,10 @@ func TestG2Item(t *testing.T) {
 
 // G2, anti-dependency cycle with predicates. Each counts what the other inserts.
 func TestG2(t *testing.T) {
-	count := func(tx Tx[string, int]) (n int) {
-		for _, value := range tx.All() {
-			if value%3 == 0 {
-				n++
-			}
-		}
-		return n
-	}
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
 		a, b := m.Begin(opts), m.Begin(opts)
-		require.Zero(t, count(a))
-		require.Zero(t, count(b))
+		require.Zero(t, threes(a))
+		require.Zero(t, threes(b))
 		a.Set("p", 30)
 		b.Set("q", 42)
 		require.NoError(t, a.Commit())
@@ -127,7 +119,7 @@ func TestG2(t *testing.T) {
 	byReading(t, func(t *testing.T, m *Map[string, int], opts *TxOptions,
 		read func(func(Reader[string, int]))) {
 		first := m.Begin(opts)
-		require.Zero(t, count(first))
+		require.Zero(t, threes(first))
 		mustUpdate(t, m, opts, func(tx Tx[string, int]) { y, _ := tx.Get("y"); tx.Set("y", y+5) })
 		read(func(r Reader[string, int]) { requireRead(t, r, map[string]int{"x": 10, "y": 15}) })
 		first.Set("x", 0)
@@ -138,7 +130,7 @@ func TestG2(t *testing.T) {
 		byOneKey(t, inserts, func(t *testing.T, m *Map[string, int], opts *TxOptions,
 			set func(string, int)) {
 			first := m.Begin(opts)
-			require.Zero(t, count(first))
+			require.Zero(t, threes(first))
 			set("p", 30)
 			require.Equal(t, map[string]int{"x": 10, "y": 10, "p": 30}, ranged(m))
 			first.Set("x", 0)

@@ -5,6 +5,7 @@ package mvcc
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -134,4 +135,28 @@ func TestSnapshotAcrossDeletion(t *testing.T) {
 	s2.Close()
 	prune(m)
 	require.Empty(t, heads(m))
+}
+
+// A goroutine that sleeps in the middle of a refresh does not let chains grow:
+// committers make newer views beside it, and its own does no harm later.
+func TestSleepingRefresher(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned} {
+		m := newMap[string, int](t, &Options{ReclaimInterval: time.Hour})
+		r := newStage(t).actor("refresher", m.gc.Refresh).to(p)
+		s := m.Snapshot()
+		for i := range 10_000 {
+			m.Store("k", i)
+			if i%1000 == 0 {
+				require.LessOrEqual(t, len(chain(m, "k")), 1+2+slack, "after %d stores, at %v", i, p)
+			}
+		}
+		bound := m.gc.View().Bound
+		r.finish()
+		require.GreaterOrEqual(t, m.gc.View().Bound, bound)
+		requireAbsent[int](t)(s.Get("k"))
+		s.Close()
+		prune(m)
+		require.Len(t, chain(m, "k"), 1)
+		checkQuiet(t, m)
+	}
 }

@@ -113,12 +113,11 @@ func TestWritersLetClaimsGoFirst(t *testing.T) {
 				c := claim(m, "k", "l")
 				start := time.Now()
 				write(m)
-				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+				mustUpdate(t, m, nil, func(tx Tx[string, int]) {
 					tx.Get("k") // a claim is no lock: it may be read
 					tx.Set("other", 3)
 					tx.Set("another", 3)
-					return nil
-				}))
+				})
 				m.Load("k")
 				require.False(t, CompareAndSwap(m, "k", 7, 8), "it writes nothing")
 				m.LoadOrStore("k", 7)

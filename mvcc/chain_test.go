@@ -292,11 +292,10 @@ func TestWritersTrim(t *testing.T) {
 	m.Store(1, 8)
 	s.Close()
 	m.gc.Refresh()
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		tx.Set(1, 9)
 		tx.Set(2, 9)
-		return nil
-	}))
+	})
 	require.Len(t, chain(m, 1), 2)
 }
 
@@ -328,15 +327,4 @@ func TestScanBatches(t *testing.T) {
 			require.Equal(t, min(n, stop), met)
 		}
 	}
-}
-
-// The writers of a hot key prune it, without the background work.
-func TestHotKeyIsPrunedByItsWriters(t *testing.T) {
-	m := newMap[int, int](t, &Options{ReclaimInterval: time.Hour})
-	worst := 0
-	for i := range 100 * DefaultPruneThreshold {
-		m.Store(1, i)
-		worst = max(worst, longest(m))
-	}
-	require.LessOrEqual(t, worst, 2*DefaultPruneThreshold)
 }

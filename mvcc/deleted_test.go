@@ -6,13 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func reclaim(t *testing.T, m *Map[int, int], times int) {
-	t.Helper()
-	for range times {
-		require.NoError(t, m.Reclaim(bg))
-	}
-}
-
 // A tombstone waits for an old transaction that may write. It is written over, kept for a
 // snapshot, young or old, and dropped when that ends, though the transaction goes on.
 func TestTombstoneThatWaitsIsWrittenOver(t *testing.T) {

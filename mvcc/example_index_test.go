@@ -19,7 +19,7 @@ type user struct {
 
 func byMail(_ int, u user) []string { return []string{u.mail} }
 func byTag(_ int, u user) []string  { return u.tags }
-func byBirth(_ int, u user) []int   { return []int{u.born} }
+func byName(_ int, u user) []string { return []string{u.name} }
 
 func openSite() (db *mvcc.DB, users *mvcc.Map[int, user]) {
 	db = mvcc.NewDB(nil)
@@ -101,13 +101,13 @@ func ExampleUniqueError_Error() {
 func ExampleNewOrderedIndex() {
 	db, users := openSite()
 	defer db.Close()
-	births, _ := mvcc.NewOrderedIndex(users, "by birth", byBirth, nil)
-	for _, u := range births.Ascend(users, mvcc.From(1900)) {
-		fmt.Println(u.born, u.name)
+	names, _ := mvcc.NewOrderedIndex(users, "by name", byName, nil)
+	for _, u := range names.Ascend(users, mvcc.From("Al")) {
+		fmt.Println(u.name)
 	}
 	// Output:
-	// 1906 Grace
-	// 1912 Alan
+	// Alan
+	// Grace
 }
 
 func ExampleNewOrderedIndexFunc() {
@@ -176,12 +176,12 @@ func ExampleIndex_Ascend() {
 func ExampleIndex_Descend() {
 	db, users := openSite()
 	defer db.Close()
-	births, _ := mvcc.NewOrderedIndex(users, "by birth", byBirth, nil)
-	for _, youngest := range births.Descend(users, mvcc.Range[int]{}) {
-		fmt.Println(youngest.name)
+	names, _ := mvcc.NewOrderedIndex(users, "by name", byName, nil)
+	for _, last := range names.Descend(users, mvcc.Range[string]{}) {
+		fmt.Println(last.name)
 		break
 	}
-	// Output: Alan
+	// Output: Grace
 }
 
 func ExampleIndex_Name() {

@@ -34,16 +34,15 @@ func ExampleNewOrdered() {
 }
 
 func ExampleNewOrderedFunc() {
-	type room struct{ floor, number int }
-	byFloor := func(a, b room) int {
-		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(a.number, b.number))
+	ignoringCase := func(a, b string) int { // different keys are never equal
+		return cmp.Or(cmp.Compare(strings.ToLower(a), strings.ToLower(b)), cmp.Compare(a, b))
 	}
-	guests := mvcc.NewOrderedFunc[room, string](byFloor, nil)
-	defer guests.Close()
-	guests.Store(room{2, 1}, "Ada")
-	guests.Store(room{1, 7}, "Edsger")
-	fmt.Println(guests.Min())
-	// Output: {1 7} Edsger true
+	rooms := mvcc.NewOrderedFunc[string, int](ignoringCase, nil)
+	defer rooms.Close()
+	rooms.Store("Edsger", 107)
+	rooms.Store("ada", 201)
+	fmt.Println(rooms.Min())
+	// Output: ada 201 true
 }
 
 func ExampleNewOrderedTable() {

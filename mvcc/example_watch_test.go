@@ -251,22 +251,22 @@ func ExampleSnapshot_RangeChanged() {
 func ExampleIndex_Changed() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
-	users := mvcc.NewTable[string, string](db, "users", nil)
-	byTown, err := mvcc.NewIndex(users, "by town", func(_, town string) []string {
+	towns := mvcc.NewTable[int, string](db, "towns", nil) // of users, by number
+	byTown, err := mvcc.NewIndex(towns, "by town", func(_ int, town string) []string {
 		return []string{town}
 	}, nil)
 	if err != nil {
 		panic(err)
 	}
-	s := users.Snapshot()
+	s := towns.Snapshot()
 	changed := byTown.Changed(context.Background(), s, "Paris")
 	s.Close()
-	users.Store("ada", "Paris")
+	towns.Store(7, "Paris")
 	<-changed
-	for name := range byTown.Get(users, "Paris") {
-		fmt.Println(name)
+	for user := range byTown.Get(towns, "Paris") {
+		fmt.Println(user)
 	}
-	// Output: ada
+	// Output: 7
 }
 
 // A DBCommit has the changes of all tables.

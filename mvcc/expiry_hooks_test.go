@@ -13,9 +13,7 @@ import (
 
 // A record that is given a later time when it is about to be deleted stays, until that time.
 func TestSweepLooksAgain(t *testing.T) {
-	m := New[int, session](&Options{ManualReclaim: true})
-	defer m.Close()
-	m.Expire(untilOf)
+	m := sessions(t, &Options{ManualReclaim: true})
 	m.Store(1, session{until: time.Unix(1, 0)})
 	once(t, hooks.Swept, func() { m.Store(1, in(time.Hour)) })
 	require.NoError(t, m.Reclaim(bg))

@@ -21,6 +21,13 @@ type session struct {
 
 func untilOf(_ int, s session) time.Time { return s.until }
 
+// sessions returns a map whose records expire.
+func sessions(t *testing.T, opts *Options) *Map[int, session] {
+	m := newMap[int, session](t, opts)
+	m.Expire(untilOf)
+	return m
+}
+
 func in(d time.Duration) session { return session{until: time.Now().Add(d)} }
 
 // tick is when something that was due has gone.
@@ -46,9 +53,7 @@ func TestExpire(t *testing.T) {
 	check := func(name string, f func(t *testing.T, m *Map[int, session])) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := New[int, session](nil)
-				defer m.Close()
-				m.Expire(untilOf)
+				m := sessions(t, nil)
 				f(t, m)
 			})
 		})
@@ -87,12 +92,11 @@ func TestExpire(t *testing.T) {
 		require.Equal(t, []int{}, append([]int{}, keysAfter(m, time.Hour)...))
 	})
 	check("transactions", func(t *testing.T, m *Map[int, session]) {
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, session]) error {
+		mustUpdate(t, m, nil, func(tx Tx[int, session]) {
 			for i := range 1000 {
 				tx.Set(i, in(time.Duration(i)*time.Second))
 			}
-			return nil
-		}))
+		})
 		s := m.Snapshot()
 		defer s.Close()
 		tx := m.Begin(nil)
@@ -154,9 +158,7 @@ func TestExpire(t *testing.T) {
 
 // Notes are dropped by who makes too many, without the background work.
 func TestExpiryNotesAreBounded(t *testing.T) {
-	m := New[int, session](&Options{ManualReclaim: true})
-	defer m.Close()
-	m.Expire(untilOf)
+	m := sessions(t, &Options{ManualReclaim: true})
 	notes := func() (n int) {
 		x := m.expiry.Load()
 		for i := range x.lists {
@@ -190,9 +192,7 @@ func TestExpiryNotesAreBounded(t *testing.T) {
 // Records whose time is a moment ahead by the monotonic clock are due when they are by the wall
 // clock; and what is not due yet is not looked at again in the same sweep.
 func TestExpiryGoesByTheWallClock(t *testing.T) {
-	m := New[int, session](&Options{ManualReclaim: true})
-	defer m.Close()
-	m.Expire(untilOf)
+	m := sessions(t, &Options{ManualReclaim: true})
 	for i := range 1000 {
 		m.Store(i, in(50*time.Minute))
 	}
@@ -214,9 +214,7 @@ func TestExpiryGoesByTheWallClock(t *testing.T) {
 // The background work rests when there is nothing that will expire, and the map can be collected.
 func TestExpiryRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New[int, session](nil)
-		defer m.Close()
-		m.Expire(untilOf)
+		m := sessions(t, nil)
 		for range 3 {
 			m.Store(1, in(time.Minute))
 			require.Equal(t, []int{1}, keysAfter(m, time.Minute-tick))
@@ -231,9 +229,7 @@ func TestExpiryRests(t *testing.T) {
 
 func TestExpireManually(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New[int, session](&Options{ManualReclaim: true})
-		defer m.Close()
-		m.Expire(untilOf)
+		m := sessions(t, &Options{ManualReclaim: true})
 		for i := range 1000 {
 			m.Store(i, in(time.Second))
 		}
@@ -297,11 +293,10 @@ func TestExpiryPanics(t *testing.T) {
 		return s.until
 	})
 	m.Store(1, session{until: time.Unix(1, 0)})
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, session]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, session]) {
 		tx.Set(2, session{})
 		tx.Set(3, session{until: time.Unix(1, 0)})
-		return nil
-	}))
+	})
 	require.PanicsWithValue(t, "broken", func() { _ = m.Reclaim(bg) })
 	broken = false
 	time.Sleep(2 * time.Millisecond) // a note that is put off is due in the next one

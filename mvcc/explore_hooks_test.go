@@ -4,7 +4,6 @@ package mvcc
 
 import (
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -22,72 +21,24 @@ var (
 	scheduleSeed = flag.Uint64("schedule-seed", 1, "seed of the first random schedule")
 )
 
-// randomOperation makes up the text of an operation.
-func randomOperation(r *rand.Rand) string {
-	key := func() string { return programKeys[r.IntN(len(programKeys))] }
-	some := func(atLeast int, act func() string) (words string) {
-		n := len(programKeys)
-		for _, i := range r.Perm(n)[:atLeast+r.IntN(n+1-atLeast)] {
-			words += " " + act() + programKeys[i]
+// randomScenario makes up a scenario as FuzzSchedule does, in which everybody has patience and
+// some of the updates watch.
+func randomScenario(t *testing.T, r *rand.Rand) *scenario {
+	code := make([]byte, 64)
+	for i := range code {
+		code[i] = byte(r.Uint32())
+	}
+	sc, err := decodeScenario(&tape{code: code})
+	require.NoError(t, err)
+	text := "patience=20 "
+	for i, part := range strings.Split(sc.String(), "update") {
+		if i > 0 {
+			text += []string{"update", "update", "watched"}[r.IntN(3)]
 		}
-		return words
+		text += part
 	}
-	read := func() string { return "r" }
-	switch r.IntN(15) {
-	case 0:
-		return "load " + key()
-	case 1:
-		return "swap " + key()
-	case 2:
-		return "store " + key()
-	case 3:
-		return "loadAndDelete " + key()
-	case 4:
-		return "loadOrStore " + key()
-	case 5:
-		i := r.IntN(len(programKeys))
-		return fmt.Sprintf("cas %s=%d", programKeys[i], i+1)
-	case 6:
-		return "prune"
-	case 7, 8:
-		if r.IntN(3) == 0 {
-			return "view scan"
-		}
-		return "view" + some(1, read)
-	default:
-		kind := []string{"update", "update", "snapshot", "watched", "retry"}[r.IntN(5)]
-		reads := some(0, read)
-		if r.IntN(6) == 0 {
-			reads = " scan"
-		}
-		return kind + reads + some(1, func() string { return "wwwd"[r.IntN(4):][:1] })
-	}
-}
-
-// randomScenario makes up two to four programs of one or two operations each.
-func randomScenario(r *rand.Rand) *scenario {
-	initial := []string{"patience=20"}
-	var programs []string
-	for _, key := range programKeys {
-		initial = append(initial, []string{"", key + "-", key, key + "+"}[r.IntN(4)])
-	}
-	switch r.IntN(8) {
-	case 0:
-		initial = append(initial, "eager")
-	case 1:
-		initial = append(initial, "busy")
-	}
-	for range 2 + r.IntN(3) {
-		program := randomOperation(r)
-		if r.IntN(2) == 0 {
-			program += "; " + randomOperation(r)
-		}
-		programs = append(programs, program)
-	}
-	sc, err := parseScenario(strings.Join(initial, " ") + "|" + strings.Join(programs, "|"))
-	if err != nil {
-		panic(err)
-	}
+	sc, err = parseScenario(text)
+	require.NoError(t, err)
 	return sc
 }
 
@@ -115,7 +66,7 @@ func TestRandomSchedules(t *testing.T) {
 	for i := range n {
 		seed := *scheduleSeed + uint64(i)
 		r := rand.New(rand.NewPCG(seed, 7))
-		sc := randomScenario(r)
+		sc := randomScenario(t, r)
 		x := execute(sc, randomly(r, 1-0.5*r.Float64()*r.Float64()))
 		if err := x.verdict(); err != nil {
 			require.FailNow(t, err.Error(), "-schedule-seed %d\n%s", seed, x.report())

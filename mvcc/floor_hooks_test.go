@@ -18,13 +18,13 @@ func TestStaleDrawAfterRevocation(t *testing.T) {
 	stage := newStage(t)
 	w := stage.actor("writer", batch(t, m, true)).to(hooks.Drawn)
 	first := m.Snapshot()
-	requireValue(t, "old")(first.Get("x")) // pushes
+	requireValue(t, oldValue)(first.Get("x")) // pushes
 	second := m.Snapshot()
 	r := stage.actor("reader", func() { second.Get("x") }).to(hooks.Revoked)
 	w.finish()
 	r.finish()
-	both(t, first, "old")
-	both(t, second, "old")
+	both(t, first, oldValue)
+	both(t, second, oldValue)
 	require.Greater(t, chain(m, "x")[0].Epoch, second.Epoch())
 	first.Close()
 	second.Close()

@@ -99,11 +99,11 @@ func FuzzProgram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, code []byte) {
 		switch c := (&tape{code: code}); c.choose(4, "types") {
 		case 0:
-			runCode(t, c, intKey, intValue)
+			runCode(t, c, intKey, pointerValue)
 		case 1:
 			runCode(t, c, stringKey, intValue)
 		default:
-			runCode(t, c, anyKey, pointerValue)
+			runCode(t, c, anyKey, intValue)
 		}
 	})
 }

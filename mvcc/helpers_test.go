@@ -67,6 +67,21 @@ func prune[K comparable, V any](m *Map[K, V]) {
 	}
 }
 
+// reclaim calls Reclaim n times: after three of them what is open is old.
+func reclaim[K comparable, V any](t testing.TB, m *Map[K, V], n int) {
+	t.Helper()
+	for range n {
+		require.NoError(t, m.Reclaim(bg))
+	}
+}
+
+// mustUpdate runs an Update that must succeed.
+func mustUpdate[K comparable, V any](t testing.TB, m *Map[K, V], opts *TxOptions,
+	fn func(tx Tx[K, V])) {
+	t.Helper()
+	require.NoError(t, m.Update(bg, opts, func(tx Tx[K, V]) error { fn(tx); return nil }))
+}
+
 // heads returns what is in the index.
 func heads[K comparable, V any](m *Map[K, V]) (all []held[K, V]) {
 	m.index.scan(func(p place[K, V], h *version[K, V]) bool {

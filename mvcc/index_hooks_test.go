@@ -41,12 +41,11 @@ func TestSleepingMover(t *testing.T) {
 				requireValue(t, key+100*round)(m.Load(key))
 				m.Store(key, key+100*(round+1))
 			}
-			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+			mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 				for key, value := range tx.All() {
 					tx.Set(key, value)
 				}
-				return nil
-			}))
+			})
 			require.Len(t, contents(t, m), n)
 		}
 		m.Store(101, 1) // into the other bucket
@@ -192,10 +191,7 @@ func TestSleepingReplacer(t *testing.T) {
 		}
 	}).to(hooks.TableReplaced)
 	for range 2 {
-		for key := range n {
-			_, head := x.find(x.hash.sum(key), key)
-			require.NotNil(t, head)
-		}
+		requireKeys(t, x, n)
 		mover.finish()
 	}
 	require.NotSame(t, old, x.table.Load())

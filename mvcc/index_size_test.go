@@ -15,6 +15,15 @@ func (x *index[K, V]) fits() bool {
 	return !t.resizing.Load() && x.wanted(t) == 0
 }
 
+// requireKeys checks that the keys below n are found.
+func requireKeys(t *testing.T, x *index[int, int], n int) {
+	t.Helper()
+	for key := range n {
+		_, head := x.find(x.hash.sum(key), key)
+		require.NotNil(t, head)
+	}
+}
+
 // However fast keys come, the index is large enough in the end.
 func TestIndexGrowsToFit(t *testing.T) {
 	n := sizes(400_000, 40_000)
@@ -95,10 +104,7 @@ func TestSkippedBucketMoves(t *testing.T) {
 		b.meta.And(^uint64(bucketLocked))
 		x.tend()
 		require.NotSame(t, old, x.table.Load())
-		for i := range 100 {
-			_, head := x.find(x.hash.sum(i), i)
-			require.NotNil(t, head)
-		}
+		requireKeys(t, x, 100)
 	}
 }
 
@@ -112,10 +118,7 @@ func TestLargeTableShrinks(t *testing.T) {
 	for x.tend() {
 	}
 	require.LessOrEqual(t, len(x.table.Load().buckets), 1<<10)
-	for i := range 1000 {
-		_, head := x.find(x.hash.sum(i), i)
-		require.NotNil(t, head)
-	}
+	requireKeys(t, x, 1000)
 }
 
 // Keys that come and go at a constant number leave no overflows behind for good.
@@ -164,10 +167,7 @@ func TestTableIsAnnouncedAtOnce(t *testing.T) {
 	require.NotSame(t, old, x.table.Load())
 	all[0]() // comes too late
 	require.True(t, old.next.Load() == nil)
-	for j := range i {
-		_, head := x.find(x.hash.sum(j), j)
-		require.NotNil(t, head)
-	}
+	requireKeys(t, x, i)
 }
 
 // A table that is too small when it is complete is replaced by a larger one.

@@ -200,12 +200,6 @@ func ranged(m *Map[string, int]) map[string]int {
 	return met
 }
 
-// mustUpdate runs an Update that must succeed.
-func mustUpdate(t testing.TB, m *Map[string, int], opts *TxOptions, fn func(tx Tx[string, int])) {
-	t.Helper()
-	require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error { fn(tx); return nil }))
-}
-
 // mustSet sets several keys in one Update that reads nothing.
 func mustSet(t testing.TB, m *Map[string, int], opts *TxOptions, values map[string]int) {
 	t.Helper()

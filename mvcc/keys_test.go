@@ -147,11 +147,10 @@ func TestNegativeZero(t *testing.T) {
 	m := newMap[float64, int](t, nil)
 	m.Store(0, 1)
 	requireValue(t, 1)(m.Load(math.Copysign(0, -1)))
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[float64, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[float64, int]) {
 		tx.Set(math.Copysign(0, -1), 2)
 		requireValue(t, 2)(tx.Get(0))
-		return nil
-	}))
+	})
 	require.Len(t, heads(m), 1)
 	m.Store(math.Inf(1), 3)
 	m.Store(math.Inf(-1), 4)

@@ -138,7 +138,7 @@ func TestCloseEndsGoroutines(t *testing.T) {
 		m.Store(1, 2)
 		m.Store(2, 2)
 		requireValue(t, 1)(s.Get(1))
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Set(3, 3); return nil }))
+		mustUpdate(t, m, nil, func(tx Tx[int, int]) { tx.Set(3, 3) })
 		require.Equal(t, map[int]int{1: 2, 2: 2, 3: 3}, contents(t, m))
 		s.Close()
 		checkQuiet(t, m)

@@ -97,7 +97,7 @@ func TestMergeAmongWrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m.Store("k", 10)
-			require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error { c.do(tx); return nil }))
+			mustUpdate(t, m, nil, func(tx Tx[string, int]) { c.do(tx) })
 			requireValue(t, c.want)(m.Load("k"))
 		})
 	}
@@ -140,11 +140,10 @@ func TestMergePanics(t *testing.T) {
 				})
 				require.Equal(t, map[string]int{"k": 1}, contents(t, m))
 				// The state that it had serves others.
-				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+				mustUpdate(t, m, nil, func(tx Tx[string, int]) {
 					tx.Set("p", 1)
 					tx.Set("q", 1)
-					return nil
-				}))
+				})
 				require.Equal(t, map[string]int{"k": 1, "p": 1, "q": 1}, contents(t, m))
 				for range 3 {
 					require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
@@ -170,10 +169,9 @@ func TestMergePanics(t *testing.T) {
 	require.PanicsWithValue(t, ErrTxDone, func() {
 		tx.Merge("k", func(int, bool) int { tx.Rollback(); return 42 })
 	})
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[string, int]) {
 		tx.Set("l", 1)
-		return nil
-	}))
+	})
 	require.Equal(t, map[string]int{"k": 1, "l": 1}, contents(t, m))
 }
 

@@ -156,13 +156,7 @@ func TestValues(t *testing.T) {
 	roundTrip[string, any](t, "map", map[int]int{1: 1})
 	roundTrip[string, any](t, "nil", nil)
 	roundTrip[any, int](t, nil, 1)
-	type key struct {
-		a string
-		b [3]int16
-		c bool
-	}
-	large := [1 << 12]int{1: 2, 1<<12 - 1: 3}
-	roundTrip(t, key{"a", [3]int16{1, 2, 3}, true}, large)
+	roundTrip(t, structKey{"a", [3]int16{1, 2, 3}, true}, large{1: 2, len(large{}) - 1: 3})
 }
 
 func roundTrip[K comparable, V any](t *testing.T, key K, value V) {
@@ -173,12 +167,11 @@ func roundTrip[K comparable, V any](t *testing.T, key K, value V) {
 	requireValue(t, value)(m.Load(key))
 	m.Delete(key)
 	requireAbsent[V](t)(m.Load(key))
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[K, V]) error {
+	mustUpdate(t, m, nil, func(tx Tx[K, V]) {
 		requireAbsent[V](t)(tx.Get(key))
 		tx.Set(key, value)
 		requireValue(t, value)(tx.Get(key))
-		return nil
-	}))
+	})
 	s := m.Snapshot()
 	m.Delete(key)
 	requireValue(t, value)(s.Get(key))

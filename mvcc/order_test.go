@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,11 +30,10 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 	s := m.Snapshot()
 	require.Equal(t, []keyValue{{1, 3}}, pairs(s.Ascend(Range[int]{})))
 	s.Close()
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		tx.Get(2)
 		tx.Set(1, 4)
-		return nil
-	}))
+	})
 	treeOf(m).mu.Unlock()
 	<-done
 	require.True(t, m.Has(2))
@@ -48,26 +46,18 @@ func TestOrderedLargeCommit(t *testing.T) {
 	if testing.Short() {
 		n = 3000
 	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(200 * time.Microsecond):
-				m.Store(0, 1)
-			}
-		}
+	c := newCrew(t)
+	c.loop(1, func(int, int) error {
+		time.Sleep(200 * time.Microsecond)
+		m.Store(0, 1)
+		return nil
 	})
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		for k := range n {
 			tx.Set(k, k)
 		}
-		return nil
-	}))
-	close(stop)
-	wg.Wait()
+	})
+	c.finish(t)
 	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
 	require.Empty(t, treeOf(m).pins)
 
@@ -82,21 +72,30 @@ func TestOrderedLargeCommit(t *testing.T) {
 	require.Empty(t, treeOf(m).pins)
 }
 
-// A copier has a method that the tree must not call.
-type copier struct{ n int }
+// A structKey has fields with gaps between them, and a method that the tree must not call.
+type structKey struct {
+	a string
+	b [3]int16
+	c bool
+}
 
-func (c *copier) Copy() *copier { return &copier{c.n} }
+func (k structKey) Copy() structKey { k.b[0]++; return k }
+
+// A large value is one that Go keeps behind a pointer where it can.
+type large [1 << 9]int
 
 func TestOrderedKeysAreNotCopied(t *testing.T) {
-	m := NewOrderedFunc[*copier, int](func(a, b *copier) int { return cmp.Compare(a.n, b.n) }, nil)
+	m := NewOrderedFunc[structKey, large](func(a, b structKey) int {
+		return cmp.Compare(a.b[0], b.b[0])
+	}, nil)
 	defer m.Close()
 	for i := range 1000 {
-		m.Store(&copier{i}, i)
+		m.Store(structKey{b: [3]int16{int16(i)}}, large{i})
 	}
 	n := 0
-	for key, value := range m.Ascend(Range[*copier]{}) {
-		require.Equal(t, n, key.n)
-		require.Equal(t, n, value)
+	for key, value := range m.Ascend(Range[structKey]{}) {
+		require.EqualValues(t, n, key.b[0])
+		require.Equal(t, n, value[0])
 		n++
 	}
 	require.Equal(t, 1000, n)

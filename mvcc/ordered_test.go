@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -241,68 +240,60 @@ func TestOrderedStress(t *testing.T) {
 				}
 			}
 			const keys = 300
-			var writers, readers sync.WaitGroup
-			stop := make(chan struct{})
+			writers, readers := newCrew(t), newCrew(t)
 			rounds := 3000
 			if testing.Short() {
 				rounds = 500
 			}
-			for g := range 3 {
-				writers.Go(func() {
-					r := rand.New(rand.NewPCG(1, uint64(g)))
-					for range rounds {
-						switch k := r.IntN(keys); r.IntN(6) {
-						case 0, 1:
-							m.Store(k, g)
-						case 2, 3:
-							m.Delete(k)
-						case 4:
-							m.Compute(k, func(old int, loaded bool) (int, ComputeOp) {
-								return old, []ComputeOp{UpdateOp, DeleteOp}[r.IntN(2)]
-							})
-						default:
-							a, b := begin()
-							a.Set(k, g)
-							b.Set(k+keys, g)
-							a.Delete(r.IntN(keys))
-							_ = a.Commit()
-						}
-					}
-				})
-			}
-			for range 2 {
-				readers.Go(func() {
-					r := rand.New(rand.NewPCG(2, 2))
-					for {
-						select {
-						case <-stop:
-							return
-						default:
-						}
-						low := r.IntN(keys)
-						span, down := From(low).Before(low+r.IntN(100)), r.IntN(2) == 0
-						_ = m.View(func(s Snapshot[int, int]) error {
-							got := pairs(s.ranged(span, down))
-							want := expected(maps.Collect(s.All()), span, down)
-							if !slices.Equal(got, want) {
-								t.Errorf("%v is %v, want %v", span, got, want)
-							}
-							return nil
+			writers.run(3, func(g int) error {
+				r := rand.New(rand.NewPCG(1, uint64(g)))
+				for range rounds {
+					switch k := r.IntN(keys); r.IntN(6) {
+					case 0, 1:
+						m.Store(k, g)
+					case 2, 3:
+						m.Delete(k)
+					case 4:
+						m.Compute(k, func(old int, loaded bool) (int, ComputeOp) {
+							return old, []ComputeOp{UpdateOp, DeleteOp}[r.IntN(2)]
 						})
-						// A reader that writes: with mvcccheck its commit is checked.
-						_ = m.Update(bg, &TxOptions{MaxAttempts: 1}, func(tx Tx[int, int]) error {
-							n := len(pairs(tx.Ascend(From(low).UpTo(low + 3))))
-							tx.Set(2*keys+1+low, n)
-							return nil
-						})
+					default:
+						a, b := begin()
+						a.Set(k, g)
+						b.Set(k+keys, g)
+						a.Delete(r.IntN(keys))
+						_ = a.Commit()
 					}
-				})
-			}
-			writers.Wait()
-			close(stop)
-			readers.Wait()
-			require.NoError(t, m.Reclaim(bg))
-			require.NoError(t, m.Reclaim(bg))
+				}
+				return nil
+			})
+			readers.run(2, func(int) error {
+				r := rand.New(rand.NewPCG(2, 2))
+				for !readers.ended() {
+					low := r.IntN(keys)
+					span, down := From(low).Before(low+r.IntN(100)), r.IntN(2) == 0
+					if err := m.View(func(s Snapshot[int, int]) error {
+						got := pairs(s.ranged(span, down))
+						want := expected(maps.Collect(s.All()), span, down)
+						if !slices.Equal(got, want) {
+							return fmt.Errorf("%v is %v, want %v", span, got, want)
+						}
+						return nil
+					}); err != nil {
+						return err
+					}
+					// A reader that writes: with mvcccheck its commit is checked.
+					_ = m.Update(bg, &TxOptions{MaxAttempts: 1}, func(tx Tx[int, int]) error {
+						n := len(pairs(tx.Ascend(From(low).UpTo(low + 3))))
+						tx.Set(2*keys+1+low, n)
+						return nil
+					})
+				}
+				return nil
+			})
+			writers.wait(t)
+			readers.finish(t)
+			reclaim(t, m, 2)
 			require.Equal(t, len(heads(m)), treeOf(m).len(),
 				"the order has the keys of the index, and no others")
 			checkQuiet(t, m)
@@ -363,7 +354,7 @@ func TestOrderedLoop(t *testing.T) {
 	for k := range 200 {
 		m.Store(k, k)
 	}
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		tx.Set(5, -5)
 		n := 0
 		for key, value := range tx.Ascend(Range[int]{}) {
@@ -379,8 +370,7 @@ func TestOrderedLoop(t *testing.T) {
 			n++
 		}
 		require.Equal(t, 200, n)
-		return nil
-	}))
+	})
 	s := m.Snapshot()
 	require.PanicsWithValue(t, ErrTxDone, func() {
 		for range s.Ascend(From(3)) {

@@ -142,11 +142,6 @@ func TestSnapshotsOfThePastGrowOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[int, int](&Options{ManualReclaim: true, Retain: time.Hour})
 		defer m.Close()
-		reclaim := func(n int) {
-			for range n {
-				require.NoError(t, m.Reclaim(bg))
-			}
-		}
 		const n = 200
 		first := m.Epoch()
 		for i := range n {
@@ -162,13 +157,13 @@ func TestSnapshotsOfThePastGrowOld(t *testing.T) {
 			s, err := m.SnapshotAt(first + n - back)
 			require.NoError(t, err)
 			open = append(open, s)
-			reclaim(4) // it is old by then
+			reclaim(t, m, 4) // it is old by then
 		}
 		time.Sleep(2 * time.Hour)
 		m.Store(0, -1)
-		reclaim(1)
+		reclaim(t, m, 1)
 		time.Sleep(2 * time.Hour)
-		reclaim(4)
+		reclaim(t, m, 4)
 		require.Equal(t, first+n-190, m.Stats().OldestPin)
 		for _, s := range open {
 			for key := range 3 {
@@ -186,7 +181,7 @@ func TestSnapshotsOfThePastGrowOld(t *testing.T) {
 		for _, s := range open {
 			s.Close()
 		}
-		reclaim(4)
+		reclaim(t, m, 4)
 		require.Len(t, chain(m, 0), 1)
 		checkQuiet(t, m)
 	})
@@ -350,9 +345,7 @@ func TestViewContextLetsGo(t *testing.T) {
 		require.Equal(t, 2, versions(m))
 		cancel()
 		eventually(t, func() bool { return s.st.gen() != s.gen }, "it is not evicted")
-		for range 3 {
-			require.NoError(t, m.Reclaim(bg))
-		}
+		reclaim(t, m, 3)
 		require.Equal(t, 1, versions(m))
 		require.Zero(t, m.Stats().OldestPin)
 		s.Get(1)

@@ -12,11 +12,6 @@ import (
 // Deleted keys wait for those who may write, and not for readers that began later.
 func TestTombstonesWaitForWriters(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true})
-	settle := func() {
-		for range 5 {
-			require.NoError(t, m.Reclaim(bg))
-		}
-	}
 	m.Store(-1, 0)
 	first := m.Begin(nil)
 	m.Store(-2, 0)
@@ -24,20 +19,20 @@ func TestTombstonesWaitForWriters(t *testing.T) {
 	m.Store(-3, 0)
 	s := m.Snapshot()
 	defer s.Close()
-	settle()
+	reclaim(t, m, 5)
 	for i := range 1000 {
 		m.Store(i, 1)
 		m.Delete(i)
 	}
-	settle()
+	reclaim(t, m, 5)
 	require.Equal(t, 1003, m.Stats().Entries)
 	require.Equal(t, 1000, m.Stats().Aside)
 	m.Store(7, 7) // one of them is there again
 	first.Rollback()
-	settle()
+	reclaim(t, m, 5)
 	require.Equal(t, 1003, m.Stats().Entries, "another one began before")
 	second.Rollback()
-	settle()
+	reclaim(t, m, 5)
 	require.Equal(t, 4, m.Stats().Entries)
 	require.Zero(t, m.Stats().Aside)
 	requireAbsent[int](t)(s.Get(7))
@@ -81,9 +76,7 @@ func TestClosedMapForgets(t *testing.T) {
 	for i := range n {
 		m.Store(i, 2)
 	}
-	for range 5 {
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 5)
 	require.Equal(t, n, m.Stats().Aside)
 	m.Close()
 	for i := range n {

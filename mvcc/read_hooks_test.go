@@ -12,24 +12,31 @@ import (
 
 // What readers do when they meet a writer that has not decided yet.
 
-// pair returns a map with x = y = old.
-func pair(t *testing.T) *Map[string, string] {
-	m := newMap[string, string](t, still())
-	m.Store("x", "old")
-	m.Store("y", "old")
+// The values of these tests: what a key has, what it gets, and what comes after that.
+const (
+	oldValue = 1 + iota
+	newValue
+	newerValue
+)
+
+// pair returns a map with x = y = oldValue.
+func pair(t *testing.T) *Map[string, int] {
+	m := newMap[string, int](t, still())
+	m.Store("x", oldValue)
+	m.Store("y", oldValue)
 	return m
 }
 
 // both checks that a reader sees the same value of x and y.
-func both(t *testing.T, r Reader[string, string], want string) {
+func both(t *testing.T, r Reader[string, int], want int) {
 	t.Helper()
 	requireValue(t, want)(r.Get("x"))
 	requireValue(t, want)(r.Get("y"))
 }
 
-// batch writes x and y = new; with reads, it has read both, and another key, so that it
+// batch writes x and y = newValue; with reads, it has read both, and another key, so that it
 // validates.
-func batch(t *testing.T, m *Map[string, string], reads bool) func() {
+func batch(t *testing.T, m *Map[string, int], reads bool) func() {
 	return func() {
 		tx := m.Begin(nil)
 		defer tx.Rollback()
@@ -38,8 +45,8 @@ func batch(t *testing.T, m *Map[string, string], reads bool) func() {
 			tx.Get("y")
 			tx.Get("never written")
 		}
-		tx.Set("x", "new")
-		tx.Set("y", "new")
+		tx.Set("x", newValue)
+		tx.Set("y", newValue)
 		if err := tx.Commit(); err != nil {
 			panic(err)
 		}
@@ -65,38 +72,38 @@ func TestReadersDecideForStandingWriter(t *testing.T) {
 						defer before.Close()
 						w := s.actor("writer", batch(t, m, reads)).to(p)
 						published := p == hooks.Published || p == hooks.Finalized
-						now := "old"
+						now := oldValue
 						if published {
-							now = "new"
+							now = newValue
 						}
 
 						during := m.Snapshot()
 						defer during.Close()
 						requireValue(t, now)(during.Get(first))
 						both(t, during, now)
-						both(t, before, "old")
+						both(t, before, oldValue)
 						after := m.Snapshot() // after the help, if there was any
 						defer after.Close()
 						seen, _ := after.Get("x")
 						both(t, after, seen)
 						if !reads && (p == hooks.Announced || p == hooks.Drawn) {
-							require.Equal(t, "new", seen, "who meets an announced put-only batch commits it")
+							require.Equal(t, newValue, seen, "who meets an announced put-only batch commits it")
 						}
 						requireValue(t, seen)(m.Load("x"))
 						requireValue(t, seen)(m.Load("y"))
 
 						w.finish()
-						both(t, before, "old")
+						both(t, before, oldValue)
 						both(t, during, now)
 						both(t, after, seen)
 						last := m.Snapshot()
 						defer last.Close()
-						both(t, last, "new")
+						both(t, last, newValue)
 						prune(m)
-						both(t, before, "old")
+						both(t, before, oldValue)
 						both(t, during, now)
 						both(t, after, seen)
-						both(t, last, "new")
+						both(t, last, newValue)
 					})
 			}
 		}
@@ -106,37 +113,36 @@ func TestReadersDecideForStandingWriter(t *testing.T) {
 // Reads of a standing one-key write finish it; it is found done when it goes on.
 func TestStalledStoreIsFinishedByOthers(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.StoreInstalled, hooks.StoreDrawn} {
-		for name, help := range map[string]func(t *testing.T, m *Map[string, string]){
-			"Load": func(t *testing.T, m *Map[string, string]) { requireValue(t, "new")(m.Load("x")) },
-			"Snapshot": func(t *testing.T, m *Map[string, string]) {
+		for name, help := range map[string]func(t *testing.T, m *Map[string, int]){
+			"Load": func(t *testing.T, m *Map[string, int]) { requireValue(t, newValue)(m.Load("x")) },
+			"Snapshot": func(t *testing.T, m *Map[string, int]) {
 				s := m.Snapshot()
 				defer s.Close()
-				requireValue(t, "old")(s.Get("x")) // it helps, above its own epoch
-				requireValue(t, "new")(m.Load("x"))
+				requireValue(t, oldValue)(s.Get("x")) // it helps, above its own epoch
+				requireValue(t, newValue)(m.Load("x"))
 			},
-			"Swap": func(t *testing.T, m *Map[string, string]) {
-				previous, ok := m.Swap("x", "newer")
+			"Swap": func(t *testing.T, m *Map[string, int]) {
+				previous, ok := m.Swap("x", newerValue)
 				require.True(t, ok)
-				require.Equal(t, "new", previous)
+				require.Equal(t, newValue, previous)
 			},
-			"CompareAndSwap": func(t *testing.T, m *Map[string, string]) {
-				require.True(t, CompareAndSwap(m, "x", "new", "newer"))
+			"CompareAndSwap": func(t *testing.T, m *Map[string, int]) {
+				require.True(t, CompareAndSwap(m, "x", newValue, newerValue))
 			},
-			"LoadAndDelete": func(t *testing.T, m *Map[string, string]) {
-				requireValue(t, "new")(m.LoadAndDelete("x"))
+			"LoadAndDelete": func(t *testing.T, m *Map[string, int]) {
+				requireValue(t, newValue)(m.LoadAndDelete("x"))
 			},
-			"Update": func(t *testing.T, m *Map[string, string]) {
-				require.NoError(t, m.Update(bg, nil, func(tx Tx[string, string]) error {
-					tx.Set("x", "newer")
-					return nil
-				}))
+			"Update": func(t *testing.T, m *Map[string, int]) {
+				mustUpdate(t, m, nil, func(tx Tx[string, int]) {
+					tx.Set("x", newerValue)
+				})
 			},
 		} {
 			t.Run(p.String()+"/"+name, func(t *testing.T) {
 				m := pair(t)
 				before := m.Snapshot()
 				defer before.Close()
-				w := newStage(t).actor("Store", func() { m.Store("x", "new") }).to(p)
+				w := newStage(t).actor("Store", func() { m.Store("x", newValue) }).to(p)
 				help(t, m)
 				value, ok := m.Load("x")
 				during := m.Snapshot()
@@ -148,7 +154,7 @@ func TestStalledStoreIsFinishedByOthers(t *testing.T) {
 				got, still = during.Get("x")
 				require.Equal(t, ok, still)
 				require.Equal(t, value, got)
-				both(t, before, "old")
+				both(t, before, oldValue)
 				links := chain(m, "x")
 				for i := range links[1:] {
 					require.Greater(t, links[i].Epoch, links[i+1].Epoch)
@@ -167,9 +173,9 @@ func TestDrawnEpochIsNotPutInBelowReader(t *testing.T) {
 		stage := newStage(t)
 		w := stage.actor("writer", batch(t, m, reads)).to(hooks.Drawn)
 		s := m.Snapshot()
-		requireValue(t, "old")(s.Get("x"))
+		requireValue(t, oldValue)(s.Get("x"))
 		w.finish()
-		both(t, s, "old")
+		both(t, s, oldValue)
 		require.Greater(t, chain(m, "x")[0].Epoch, s.Epoch())
 		require.Equal(t, chain(m, "x")[0].Epoch, chain(m, "y")[0].Epoch)
 		s.Close()
@@ -182,29 +188,29 @@ func TestRevokedWriterValidatesAgain(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.Tentative, hooks.Validated} {
 		for _, overwritten := range []bool{false, true} {
 			m := pair(t)
-			m.Store("read", "old")
+			m.Store("read", oldValue)
 			var err error
 			w := newStage(t).actor("writer", func() {
 				tx := m.Begin(nil)
 				tx.Get("read")
-				tx.Set("x", "new")
-				tx.Set("y", "new")
+				tx.Set("x", newValue)
+				tx.Set("y", newValue)
 				err = tx.Commit()
 			}).to(p)
 			s := m.Snapshot()
-			both(t, s, "old")
+			both(t, s, oldValue)
 			require.NotZero(t, m.Stats().Revoked)
 			if overwritten {
-				m.Store("read", "new")
+				m.Store("read", newValue)
 			}
 			w.finish()
-			both(t, s, "old")
+			both(t, s, oldValue)
 			if overwritten {
 				requireConflict(t, err, "read", ConflictRead)
-				requireValue(t, "old")(m.Load("x"))
+				requireValue(t, oldValue)(m.Load("x"))
 			} else {
 				require.NoError(t, err)
-				requireValue(t, "new")(m.Load("x"))
+				requireValue(t, newValue)(m.Load("x"))
 				require.Greater(t, chain(m, "x")[0].Epoch, s.Epoch())
 			}
 			s.Close()
@@ -226,12 +232,12 @@ func TestWriterThatIsRevokedAgainAndAgainCommits(t *testing.T) {
 		require.Less(t, revocations, 1000, "the writer is revoked for ever")
 		if revocations < 20 {
 			s := m.Snapshot()
-			both(t, s, "old")
+			both(t, s, oldValue)
 			s.Close()
 		}
 	}
 	require.Nil(t, w.result)
-	requireValue(t, "new")(m.Load("x"))
+	requireValue(t, newValue)(m.Load("x"))
 	require.Greater(t, revocations, 1)
 	require.NotZero(t, m.Stats().Revoked)
 	checkQuiet(t, m)
@@ -245,13 +251,13 @@ func TestLoadPushesTentativeWriter(t *testing.T) {
 		m := pair(t)
 		w := newStage(t).actor("writer", batch(t, m, true)).to(p)
 		between := m.Snapshot()
-		m.Store("z", "stored")
-		requireValue(t, "stored")(m.Load("z"))
+		m.Store("z", newerValue)
+		requireValue(t, newerValue)(m.Load("z"))
 		x, _ := m.Load("x")
-		require.Equal(t, "old", x)
+		require.Equal(t, oldValue, x)
 		w.finish()
-		both(t, between, "old") // else it sees the writer, but not z, which came first
-		requireAbsent[string](t)(between.Get("z"))
+		both(t, between, oldValue) // else it sees the writer, but not z, which came first
+		requireAbsent[int](t)(between.Get("z"))
 		require.Greater(t, chain(m, "x")[0].Epoch, chain(m, "z")[0].Epoch)
 		between.Close()
 	}
@@ -268,7 +274,7 @@ func TestLoadDoesNotFallThroughCommittedHead(t *testing.T) {
 		if p == hooks.Installed {
 			w.to(p) // both
 		}
-		var got string
+		var got int
 		var ok bool
 		r := stage.actor("reader", func() { got, ok = m.Load("x") }).to(hooks.HeadSkipped)
 		w.finish()
@@ -276,7 +282,7 @@ func TestLoadDoesNotFallThroughCommittedHead(t *testing.T) {
 		require.Len(t, chain(m, "x"), 1)
 		r.finish()
 		require.True(t, ok, "absent, between an old and a new value")
-		require.Equal(t, "new", got)
+		require.Equal(t, newValue, got)
 	}
 }
 

@@ -3,6 +3,7 @@
 package mvcc
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,16 +18,16 @@ import (
 func TestTrimAsksTheRecord(t *testing.T) {
 	m := pair(t)
 	for range 10 {
-		m.Store("x", "old") // the clock stands above what the number of a slot looks like
+		m.Store("x", oldValue) // the clock stands above what the number of a slot looks like
 	}
 	s := m.Snapshot()
 	defer s.Close()
 	w := newStage(t).actor("writer", batch(t, m, false)).to(hooks.Published)
 	m.gc.Refresh()
-	m.Store("x", "newer")
-	requireValue(t, "old")(s.Get("x"))
+	m.Store("x", newerValue)
+	requireValue(t, oldValue)(s.Get("x"))
 	w.finish()
-	both(t, s, "old")
+	both(t, s, oldValue)
 }
 
 // A transaction that validates is aborted while it is announced. A helper that met it
@@ -34,21 +35,21 @@ func TestTrimAsksTheRecord(t *testing.T) {
 // who began in between has passed over that.
 func TestHelperOfAbortedAttempt(t *testing.T) {
 	m := pair(t)
-	m.Store("z", "old")
+	m.Store("z", oldValue)
 	stage := newStage(t)
 	w := stage.actor("writer", func() {
 		tx := m.Begin(nil)
 		defer tx.Rollback()
 		tx.Get("never written")
 		for _, key := range []string{"x", "y", "z"} {
-			tx.Set(key, "new")
+			tx.Set(key, newValue)
 		}
 		if err := tx.Commit(); err != nil {
 			panic(err)
 		}
 	}).to(hooks.JustAnnounced)
 	h := stage.actor("helper", func() { m.Load("x") }).to(hooks.HelpMarked)
-	r := stage.actor("rival", func() { m.Store("z", "rival") }).to(hooks.StoreInstalled)
+	r := stage.actor("rival", func() { m.Store("z", newerValue) }).to(hooks.StoreInstalled)
 	w.to(hooks.InstalledAll)
 	h.to(hooks.HelpDrawn)
 	s := m.Snapshot()
@@ -58,7 +59,7 @@ func TestHelperOfAbortedAttempt(t *testing.T) {
 	w.finish()
 	r.finish()
 	both(t, s, x)
-	require.Equal(t, "old", x)
+	require.Equal(t, oldValue, x)
 	s.Close()
 	checkQuiet(t, m)
 }
@@ -71,12 +72,12 @@ func TestRecordServesAnother(t *testing.T) {
 	stage := newStage(t)
 	first := m.Begin(nil)
 	state := first.st
-	first.Set("x", "new")
-	first.Set("y", "new")
+	first.Set("x", newValue)
+	first.Set("y", newValue)
 	w := stage.actor("first", func() { _ = first.Commit() }).to(hooks.Published)
 	s := m.Snapshot()
 	defer s.Close()
-	var x string
+	var x int
 	r := stage.actor("reader", func() { x, _ = s.Get("x") }).to(hooks.StateLoaded)
 	w.finish()
 	second := m.Begin(nil)
@@ -84,11 +85,51 @@ func TestRecordServesAnother(t *testing.T) {
 		defer second.Rollback()
 		second = m.Begin(nil)
 	}
-	second.Set("a", "newer")
-	second.Set("b", "newer")
+	second.Set("a", newerValue)
+	second.Set("b", newerValue)
 	another := stage.actor("second", func() { _ = second.Commit() }).to(hooks.InstalledAll)
 	r.finish()
-	require.Equal(t, "new", x)
+	require.Equal(t, newValue, x)
 	another.finish()
-	both(t, s, "new")
+	both(t, s, newValue)
+}
+
+// A transaction that another one has aborted installs again, and compares each key with
+// what it read of that key: that is no conflict.
+func TestWrittenReadsInstallAgain(t *testing.T) {
+	for _, n := range []int{2, linearWrites, linearWrites + 1, 20} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			m := newMap[int, int](t, still())
+			for i := range n {
+				m.Store(i, i)
+			}
+			tx := m.Begin(nil)
+			for i := range n {
+				key := i * 7 % n
+				v, _ := tx.Get(key)
+				tx.Set(key, v+1)
+			}
+			aborted := false
+			remove := hooks.Set(func(p hooks.Point) {
+				if p == hooks.InstalledAll && !aborted {
+					aborted = true
+					done := make(chan bool)
+					go func() { // as one that then finds that it has nothing to write
+						for ok := false; !ok; {
+							_, ok = m.settle(m.lookup(0).head)
+						}
+						done <- true
+					}()
+					<-done
+				}
+			})
+			err := tx.Commit()
+			remove()
+			require.NoError(t, err)
+			require.EqualValues(t, 1, m.Stats().Reinstalled)
+			for i := range n {
+				requireValue(t, i+1)(m.Load(i))
+			}
+		})
+	}
 }

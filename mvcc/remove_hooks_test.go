@@ -12,45 +12,45 @@ import (
 
 // How keys leave the index while somebody wants to use them.
 
-// writers write "new" to key, by every path there is.
-var writers = map[string]func(m *Map[string, string], key string) error{
-	"Store": func(m *Map[string, string], key string) error { m.Store(key, "new"); return nil },
-	"Swap":  func(m *Map[string, string], key string) error { m.Swap(key, "new"); return nil },
-	"LoadOrStore": func(m *Map[string, string], key string) error {
-		m.LoadOrStore(key, "new")
+// writers write newValue to key, by every path there is.
+var writers = map[string]func(m *Map[string, int], key string) error{
+	"Store": func(m *Map[string, int], key string) error { m.Store(key, newValue); return nil },
+	"Swap":  func(m *Map[string, int], key string) error { m.Swap(key, newValue); return nil },
+	"LoadOrStore": func(m *Map[string, int], key string) error {
+		m.LoadOrStore(key, newValue)
 		return nil
 	},
-	"put": func(m *Map[string, string], key string) error { return commitTo(m, nil, key) },
-	"batch": func(m *Map[string, string], key string) error {
+	"put": func(m *Map[string, int], key string) error { return commitTo(m, nil, key) },
+	"batch": func(m *Map[string, int], key string) error {
 		return commitTo(m, nil, key, "other")
 	},
-	"read and put": func(m *Map[string, string], key string) error {
-		return commitTo(m, func(tx Tx[string, string]) { tx.Get(key) }, key)
+	"read and put": func(m *Map[string, int], key string) error {
+		return commitTo(m, func(tx Tx[string, int]) { tx.Get(key) }, key)
 	},
-	"scan and put": func(m *Map[string, string], key string) error {
-		return commitTo(m, func(tx Tx[string, string]) {
+	"scan and put": func(m *Map[string, int], key string) error {
+		return commitTo(m, func(tx Tx[string, int]) {
 			for range tx.All() {
 			}
 		}, key, "other")
 	},
 }
 
-func commitTo(m *Map[string, string], read func(Tx[string, string]), keys ...string) error {
-	return m.Update(bg, nil, func(tx Tx[string, string]) error {
+func commitTo(m *Map[string, int], read func(Tx[string, int]), keys ...string) error {
+	return m.Update(bg, nil, func(tx Tx[string, int]) error {
 		if read != nil {
 			read(tx)
 		}
 		for _, key := range keys {
-			tx.Set(key, "new")
+			tx.Set(key, newValue)
 		}
 		return nil
 	})
 }
 
 // deleted returns a map whose key x has nothing but a tombstone.
-func deleted(t *testing.T) *Map[string, string] {
-	m := newMap[string, string](t, still())
-	m.Store("x", "old")
+func deleted(t *testing.T) *Map[string, int] {
+	m := newMap[string, int](t, still())
+	m.Store("x", oldValue)
 	m.Delete("x")
 	return m
 }
@@ -63,16 +63,16 @@ func TestWriteToKeyThatHasLeft(t *testing.T) {
 			m := deleted(t)
 			p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Gone)
 			require.False(t, m.has("x"))
-			requireAbsent[string](t)(m.Load("x"))
+			requireAbsent[int](t)(m.Load("x"))
 			s := m.Snapshot()
 			defer s.Close()
-			requireAbsent[string](t)(s.Get("x"))
+			requireAbsent[int](t)(s.Get("x"))
 			require.NoError(t, write(m, "x"))
-			requireValue(t, "new")(m.Load("x"))
+			requireValue(t, newValue)(m.Load("x"))
 			p.finish()
-			requireValue(t, "new")(m.Load("x"))
-			requireAbsent[string](t)(s.Get("x"))
-			require.Equal(t, "new", contents(t, m)["x"])
+			requireValue(t, newValue)(m.Load("x"))
+			requireAbsent[int](t)(s.Get("x"))
+			require.Equal(t, newValue, contents(t, m)["x"])
 		})
 	}
 }
@@ -81,22 +81,20 @@ func TestWriteToKeyThatHasLeft(t *testing.T) {
 func TestDeleteOfKeyThatHasLeft(t *testing.T) {
 	m := deleted(t)
 	p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Gone)
-	requireAbsent[string](t)(m.LoadAndDelete("x"))
+	requireAbsent[int](t)(m.LoadAndDelete("x"))
 	m.Delete("x")
-	require.False(t, CompareAndSwap(m, "x", "old", "new"))
+	require.False(t, CompareAndSwap(m, "x", oldValue, newValue))
 	for _, opts := range levels {
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, string]) error {
-			requireAbsent[string](t)(tx.Get("x"))
+		mustUpdate(t, m, opts, func(tx Tx[string, int]) {
+			requireAbsent[int](t)(tx.Get("x"))
 			for key := range tx.All() {
 				require.Equal(t, "y", key)
 			}
-			tx.Set("y", "new")
-			return nil
-		}))
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, string]) error {
+			tx.Set("y", newValue)
+		})
+		mustUpdate(t, m, opts, func(tx Tx[string, int]) {
 			tx.Delete("x")
-			return nil
-		}))
+		})
 	}
 	p.finish()
 	prune(m)
@@ -112,10 +110,10 @@ func TestPrunerLosesAgainstWrite(t *testing.T) {
 			p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.PruneFound)
 			require.NoError(t, write(m, "x"))
 			p.finish()
-			requireValue(t, "new")(m.Load("x"))
-			require.Equal(t, "new", contents(t, m)["x"])
+			requireValue(t, newValue)(m.Load("x"))
+			require.Equal(t, newValue, contents(t, m)["x"])
 			prune(m)
-			requireValue(t, "new")(m.Load("x"))
+			requireValue(t, newValue)(m.Load("x"))
 		})
 	}
 }
@@ -127,11 +125,11 @@ func TestKeyLeavesBeforeInstall(t *testing.T) {
 		for _, opts := range levels {
 			for _, point := range []hooks.Point{hooks.CommitEntries, hooks.Installed} {
 				m := deleted(t)
-				m.Store("a", "old")
+				m.Store("a", oldValue)
 				w := newStage(t).actor("writer", func() {
 					tx := m.Begin(opts)
 					for _, key := range []string{"x", "a", "b"} {
-						tx.Set(key, "new")
+						tx.Set(key, newValue)
 					}
 					if err := tx.Commit(); err != nil {
 						panic(err)
@@ -139,10 +137,10 @@ func TestKeyLeavesBeforeInstall(t *testing.T) {
 				}).to(point)
 				prune(m)
 				if again {
-					m.Store("x", "again")
+					m.Store("x", newerValue)
 				}
 				w.finish()
-				require.Equal(t, map[string]string{"x": "new", "a": "new", "b": "new"}, contents(t, m))
+				require.Equal(t, map[string]int{"x": newValue, "a": newValue, "b": newValue}, contents(t, m))
 				checkQuiet(t, m)
 			}
 		}
@@ -218,9 +216,7 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	m.Store("k", 1)
 	r := m.Snapshot()
 	m.Store("k", 2)
-	for range 4 {
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 4)
 	require.Equal(t, 1, m.Stats().Aside, "version 1 waits for r")
 	older, k := m.gc.View(), m.lookup("k").at
 	stage := newStage(t)
@@ -236,9 +232,7 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	deleter.finish()
 	second.finish() // prunes k from the top, keeps version 1
 	first.finish()
-	for range 3 {
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 3)
 	require.Empty(t, heads(m))
 	checkQuiet(t, m)
 }
@@ -259,9 +253,7 @@ func TestMarkSurvivesCopy(t *testing.T) {
 	r := m.Snapshot()
 	m.Store("x", 2)
 	m.Store("y", 2)
-	for range 4 {
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 4)
 	require.Equal(t, 4, m.Stats().Aside, "the owner's transaction is still live")
 	owner.finish()
 	m.Store("x", 3)

@@ -119,12 +119,12 @@ func (x *execution) inspect() {
 		ended: x.clock + 2}).fresh()
 	x.end.started, x.end.ended = x.clock+1, x.clock+2
 	look := func() {
-		all := map[string]int{}
+		all := map[int]int{}
 		for _, m := range x.w.maps {
 			maps.Copy(all, contents(t, m))
 		}
-		for i, key := range programKeys {
-			x.end.note(i, all[key], all[key] != 0)
+		for i := range programKeys {
+			x.end.note(i, all[i], all[i] != 0)
 		}
 		require.Empty(t, x.end.failed)
 	}

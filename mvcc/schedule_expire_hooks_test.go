@@ -10,7 +10,7 @@ import (
 )
 
 // lifeOf is when a value expires: some never, and what is written later sooner or later.
-func lifeOf(_ string, value int) time.Time {
+func lifeOf(_, value int) time.Time {
 	far := time.Unix(1<<40, 0)
 	switch value % 8 {
 	case 0:
@@ -60,7 +60,7 @@ func (w *world) checkNotes() error {
 			}
 		}
 		x.look(math.MaxInt32)
-		noted := map[string]int64{}
+		noted := map[int]int64{}
 		for _, one := range x.take(true) {
 			if at, ok := noted[one.what]; !ok || one.at < at {
 				noted[one.what] = one.at
@@ -69,7 +69,8 @@ func (w *world) checkNotes() error {
 		for key, value := range m.All() {
 			at, expires := millis(lifeOf(key, value))
 			if by, ok := noted[key]; expires && (!ok || by > at) {
-				return fmt.Errorf("%s = %d expires at %d, and is noted at %d, %t", key, value, at, by, ok)
+				return fmt.Errorf("%s = %d expires at %d, and is noted at %d, %t", programKeys[key],
+					value, at, by, ok)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // A follower watches all keys of a world, in rounds that the program makes.
 type follower struct {
-	began   []Snapshot[string, int] // of each map, when the watch began
+	began   []Snapshot[int, int] // of each map, when the watch began
 	commits []DBCommit
 }
 

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// The keys of programs, and what they say at one moment: 0 for an absent key.
+// The names of the keys 0, 1 and 2 of programs, and what they say at one moment: 0 for an
+// absent key.
 var programKeys = [...]string{"a", "b", "c"}
 
 type state [len(programKeys)]int
@@ -253,7 +254,7 @@ func (o *operation) note(i, value int, ok bool) {
 
 // run performs the operation in w.
 func (o *operation) run(w *world) {
-	key, m := programKeys[o.key], w.of[o.key]
+	key, m := o.key, w.of[o.key]
 	switch o.kind {
 	case opLoad:
 		value, ok := m.Load(key)
@@ -306,9 +307,8 @@ func (o *operation) run(w *world) {
 	case opPrune:
 		m.gc.Refresh()
 		view := m.gc.View()
-		for i, k := range programKeys {
-			m := w.of[i]
-			if h := m.lookup(k); h.head != nil {
+		for i, m := range w.of {
+			if h := m.lookup(i); h.head != nil {
 				m.prune(h.at, h.head, view, math.MaxInt, new(found))
 			}
 		}
@@ -330,33 +330,33 @@ func (o *operation) past(w *world) {
 	}
 	defer end()
 	for _, a := range o.acts {
-		if value, ok := at(a.key).Get(programKeys[a.key]); value != o.then[a.key] || ok != (value != 0) {
+		if value, ok := at(a.key).Get(a.key); value != o.then[a.key] || ok != (value != 0) {
 			o.failed = fmt.Sprintf("%s as of the beginning is %d, %v", programKeys[a.key], value, ok)
 		}
 	}
 }
 
 func (o *operation) update(w *world) {
-	body := func(in func(key int) Tx[string, int]) {
+	body := func(in func(key int) Tx[int, int]) {
 		own := map[int]int{}
 		for _, a := range o.acts {
 			switch a.do {
 			case 'w':
-				in(a.key).Set(programKeys[a.key], o.id)
+				in(a.key).Set(a.key, o.id)
 				own[a.key] = o.id
 			case 'm':
 				o.merge(in(a.key), a.key)
 			case 'd':
-				in(a.key).Delete(programKeys[a.key])
+				in(a.key).Delete(a.key)
 				own[a.key] = 0
 			default:
-				o.read(w, func(key int) Reader[string, int] { return in(key) }, a, own)
+				o.read(w, func(key int) Reader[int, int] { return in(key) }, a, own)
 			}
 		}
 	}
 	if o.retry {
 		err := w.update(&TxOptions{Isolation: o.level.Isolation, MaxAttempts: 2},
-			func(in func(int) Tx[string, int]) {
+			func(in func(int) Tx[int, int]) {
 				o.saw = (&operation{}).fresh().saw // each attempt begins anew
 				body(in)
 			})
@@ -369,8 +369,8 @@ func (o *operation) update(w *world) {
 }
 
 // merge merges key i, and notes what that is given.
-func (o *operation) merge(tx Tx[string, int], i int) {
-	tx.Merge(programKeys[i], func(old int, ok bool) int {
+func (o *operation) merge(tx Tx[int, int], i int) {
+	tx.Merge(i, func(old int, ok bool) int {
 		if ok == (old == 0) {
 			o.failed = fmt.Sprintf("%s is %d, %v in a merge", programKeys[i], old, ok)
 		}
@@ -380,7 +380,7 @@ func (o *operation) merge(tx Tx[string, int], i int) {
 }
 
 // read performs a reading act. own is what the transaction has written itself.
-func (o *operation) read(w *world, in func(key int) Reader[string, int], a act, own map[int]int) {
+func (o *operation) read(w *world, in func(key int) Reader[int, int], a act, own map[int]int) {
 	see := func(i, value int, ok bool) {
 		if mine, written := own[i]; !written {
 			o.note(i, value, ok)
@@ -390,20 +390,20 @@ func (o *operation) read(w *world, in func(key int) Reader[string, int], a act, 
 	}
 	switch a.do {
 	case 'r':
-		value, ok := in(a.key).Get(programKeys[a.key])
+		value, ok := in(a.key).Get(a.key)
 		see(a.key, value, ok)
 		return
 	case 'u':
-		value, ok := in(a.key).(Tx[string, int]).GetForUpdate(programKeys[a.key])
+		value, ok := in(a.key).(Tx[int, int]).GetForUpdate(a.key)
 		see(a.key, value, ok)
 		return
 	}
-	met := map[string]int{}
+	met := map[int]int{}
 	last := len(programKeys) - 1
 	if a.do == 'p' {
 		last = a.key
 	}
-	for i := range programKeys[:last+1] {
+	for i := range last + 1 {
 		if i > 0 && in(i) == in(i-1) {
 			continue // the same map
 		}
@@ -414,18 +414,18 @@ func (o *operation) read(w *world, in func(key int) Reader[string, int], a act, 
 			}
 		} else if o.ordered {
 			all = in(i).(interface {
-				Ascend(Range[string]) iter.Seq2[string, int]
-			}).Ascend(UpTo(programKeys[last]))
+				Ascend(Range[int]) iter.Seq2[int, int]
+			}).Ascend(UpTo(last))
 		}
 		for key, value := range all {
 			if _, twice := met[key]; twice {
-				o.failed = "met twice: " + key
+				o.failed = "met twice: " + programKeys[key]
 			}
 			met[key] = value
 		}
 	}
-	for i, key := range programKeys[:last+1] {
-		value, ok := met[key]
+	for i := range last + 1 {
+		value, ok := met[i]
 		see(i, value, ok)
 	}
 }

@@ -96,14 +96,14 @@ func (sc *scenario) newWorld() (*world, state) {
 		for _, word := range words {
 			switch word {
 			case key:
-				m.Store(key, i+1)
+				m.Store(i, i+1)
 				now[i] = i + 1
 			case key + "-":
-				m.Store(key, i+1)
-				m.Delete(key)
+				m.Store(i, i+1)
+				m.Delete(i)
 			case key + "+":
-				m.Store(key, 7)
-				m.Store(key, i+1)
+				m.Store(i, 7)
+				m.Store(i, i+1)
 				now[i] = i + 1
 			}
 		}
@@ -115,11 +115,11 @@ func (sc *scenario) newWorld() (*world, state) {
 // orderlyHash returns a way to hash, the same every time, that tells the keys apart by
 // their tags: so what is done to a map depends on nothing but the schedule. A hasher
 // has a seed of its own: so it takes some tries.
-var orderlyHash = sync.OnceValue(func() hasher[string] {
+var orderlyHash = sync.OnceValue(func() hasher[int] {
 	for {
-		h := newHasher[string]()
+		h := newHasher[int]()
 		tags := map[uint64]bool{}
-		for _, key := range programKeys {
+		for key := range programKeys {
 			tags[tagOf(h.sum(key))] = true
 		}
 		if len(tags) == len(programKeys) {

@@ -12,11 +12,11 @@ import (
 // Either has a map for each key.
 type world struct {
 	db   *DB
-	maps []*Map[string, int]
-	of   [len(programKeys)]*Map[string, int]
+	maps []*Map[int, int]
+	of   [len(programKeys)]*Map[int, int]
 	// ix is an index of the values, if there is a single table, and has is when it is
 	// complete.
-	ix  *Index[int, string, int]
+	ix  *Index[int, int, int]
 	has bool
 	// follower is who watches, if somebody does.
 	follower *follower
@@ -27,11 +27,11 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 	if tables || single {
 		w.db = NewDB(opts)
 	}
-	by := func() order[string] {
+	by := func() order[int] {
 		if !ordered {
 			return nil
 		}
-		return newOrder(cmp.Compare[string])
+		return newOrder(cmp.Compare[int])
 	}
 	for i := range w.of {
 		switch {
@@ -39,13 +39,13 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 			w.of[i] = w.of[i-1]
 			continue
 		case w.db != nil:
-			w.of[i] = addTable[string, int](w.db, fmt.Sprint(i), nil, by(), false)
+			w.of[i] = addTable[int, int](w.db, fmt.Sprint(i), nil, by(), false)
 		default:
-			w.of[i] = newAlone[string, int](opts, by())
+			w.of[i] = newAlone[int, int](opts, by())
 		}
 		m := w.of[i]
 		m.index.hash = orderlyHash()
-		m.index.table.Store(newTable[string, int](2)) // a scan has fewer steps
+		m.index.table.Store(newTable[int, int](2)) // a scan has fewer steps
 		w.maps = append(w.maps, m)
 	}
 	if single {
@@ -56,14 +56,14 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 
 // makeIndex makes the index, whose order and hashes are the same every time.
 func (w *world) makeIndex() {
-	values := func(_ string, value int) []int { return []int{value} }
+	values := func(_, value int) []int { return []int{value} }
 	w.ix = makeIndex(w.maps[0], "test", "values", cmp.Compare[int], values, nil)
-	w.ix.byKey = cmp.Compare[string]
+	w.ix.byKey = cmp.Compare[int]
 	x := w.ix.entries.index
-	x.hash.kind, x.hash.given = hashGiven, func(e entry[int, string]) uint64 {
-		return uint64(e.index<<8|int(e.key[0])) * 0x9e3779b97f4a7c15
+	x.hash.kind, x.hash.given = hashGiven, func(e entry[int, int]) uint64 {
+		return uint64(e.index<<8|e.key) * 0x9e3779b97f4a7c15
 	}
-	x.table.Store(newTable[entry[int, string], none](2))
+	x.table.Store(newTable[entry[int, int], none](2))
 }
 
 // buildIndex builds the index.
@@ -76,14 +76,14 @@ func (w *world) buildIndex() {
 
 // byIndex returns what r sees through the index, and false if that was not complete when r
 // began. A record that is found where it does not belong has a value that nobody wrote.
-func (w *world) byIndex(r Reader[string, int]) (all iter.Seq2[string, int], ok bool) {
+func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 	if w.ix == nil || !w.has || r.Epoch() < w.ix.since.Load() {
 		return nil, false
 	}
-	return func(yield func(string, int) bool) {
+	return func(yield func(int, int) bool) {
 		entries, records, at := 0, 0, 0
-		find := func(in window[string], visit func(string) bool) {
-			for e := range along(see(in, w.ix.entries), Range[entry[int, string]]{}, false) {
+		find := func(in window[int], visit func(int) bool) {
+			for e := range along(see(in, w.ix.entries), Range[entry[int, int]]{}, false) {
 				entries++
 				if at = e.index; !visit(e.key) {
 					return
@@ -100,7 +100,7 @@ func (w *world) byIndex(r Reader[string, int]) (all iter.Seq2[string, int], ok b
 			}
 		}
 		if entries != records {
-			yield(programKeys[0], misplaced)
+			yield(0, misplaced)
 		}
 	}, true
 }
@@ -127,29 +127,29 @@ func (w *world) newStates() (states []any) {
 	return append(states, up)
 }
 
-func (w *world) snapshot() (in func(key int) Reader[string, int], end func()) {
+func (w *world) snapshot() (in func(key int) Reader[int, int], end func()) {
 	if w.db == nil {
 		s := w.of[0].Snapshot()
-		return func(int) Reader[string, int] { return s }, s.Close
+		return func(int) Reader[int, int] { return s }, s.Close
 	}
 	s := w.db.Snapshot()
-	return func(key int) Reader[string, int] { return w.of[key].At(s) }, s.Close
+	return func(key int) Reader[int, int] { return w.of[key].At(s) }, s.Close
 }
 
-func (w *world) snapshotAt(at uint64) (in func(key int) Reader[string, int],
+func (w *world) snapshotAt(at uint64) (in func(key int) Reader[int, int],
 	end func(), err error) {
 	if w.db == nil {
 		s, err := w.of[0].SnapshotAt(at)
-		return func(int) Reader[string, int] { return s }, s.Close, err
+		return func(int) Reader[int, int] { return s }, s.Close, err
 	}
 	s, err := w.db.SnapshotAt(at)
-	return func(key int) Reader[string, int] { return w.of[key].At(s) }, s.Close, err
+	return func(key int) Reader[int, int] { return w.of[key].At(s) }, s.Close, err
 }
 
 // begin begins a transaction, which may watch from the first.
 func (w *world) begin(
 	opts *TxOptions, watched bool,
-) (in func(key int) Tx[string, int], commit func() error) {
+) (in func(key int) Tx[int, int], commit func() error) {
 	revoked := 0
 	if watched {
 		revoked = maxRevocations
@@ -157,22 +157,22 @@ func (w *world) begin(
 	if w.db == nil {
 		tx := w.of[0].Begin(opts)
 		tx.st.rare().revoked = revoked
-		return func(int) Tx[string, int] { return tx }, tx.Commit
+		return func(int) Tx[int, int] { return tx }, tx.Commit
 	}
 	tx := w.db.Begin(opts)
 	tx.tx.st.rare().revoked = revoked
-	return func(key int) Tx[string, int] { return w.of[key].In(tx) }, tx.Commit
+	return func(key int) Tx[int, int] { return w.of[key].In(tx) }, tx.Commit
 }
 
-func (w *world) update(opts *TxOptions, fn func(in func(key int) Tx[string, int])) error {
+func (w *world) update(opts *TxOptions, fn func(in func(key int) Tx[int, int])) error {
 	if w.db == nil {
-		return w.of[0].Update(bg, opts, func(tx Tx[string, int]) error {
-			fn(func(int) Tx[string, int] { return tx })
+		return w.of[0].Update(bg, opts, func(tx Tx[int, int]) error {
+			fn(func(int) Tx[int, int] { return tx })
 			return nil
 		})
 	}
 	return w.db.Update(bg, opts, func(tx DBTx) error {
-		fn(func(key int) Tx[string, int] { return w.of[key].In(tx) })
+		fn(func(key int) Tx[int, int] { return w.of[key].In(tx) })
 		return nil
 	})
 }

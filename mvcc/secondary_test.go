@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -296,46 +295,39 @@ func TestIndexesBesideWriters(t *testing.T) {
 			if testing.Short() {
 				rounds = 8
 			}
-			stop := make(chan struct{})
-			var writers sync.WaitGroup
-			for w := range 4 {
+			writers := newCrew(t)
+			writers.run(4, func(w int) error {
 				rng := rand.New(rand.NewPCG(uint64(w), 1))
-				writers.Go(func() {
-					for {
-						select {
-						case <-stop:
-							return
-						default:
-						}
-						k := rng.IntN(keys)
-						v := (k+1)*rng.IntN(2)<<3 | rng.IntN(8)
-						switch rng.IntN(6) {
-						case 0:
-							x.m.Store(k, v)
-						case 1:
-							x.m.Delete(k)
-						case 2:
-							x.m.Compute(k, func(old int, _ bool) (int, ComputeOp) { return old ^ 1, UpdateOp })
-						default:
-							level := []Level{LevelSerializable, LevelSnapshot}[rng.IntN(2)]
-							err := x.m.Update(bg, &TxOptions{Isolation: level, MaxAttempts: 1 << 30},
-								func(tx Tx[int, int]) error {
-									tx.Set(k, v)
-									other := rng.IntN(keys)
-									if rng.IntN(2) == 0 {
-										tx.Get(other)
-									}
-									tx.Merge(other, func(old int, _ bool) int { return old ^ 2 })
-									tx.Delete(rng.IntN(keys))
-									return nil
-								})
-							if err != nil {
-								panic(err)
-							}
+				for !writers.ended() {
+					k := rng.IntN(keys)
+					v := (k+1)*rng.IntN(2)<<3 | rng.IntN(8)
+					switch rng.IntN(6) {
+					case 0:
+						x.m.Store(k, v)
+					case 1:
+						x.m.Delete(k)
+					case 2:
+						x.m.Compute(k, func(old int, _ bool) (int, ComputeOp) { return old ^ 1, UpdateOp })
+					default:
+						level := []Level{LevelSerializable, LevelSnapshot}[rng.IntN(2)]
+						err := x.m.Update(bg, &TxOptions{Isolation: level, MaxAttempts: 1 << 30},
+							func(tx Tx[int, int]) error {
+								tx.Set(k, v)
+								other := rng.IntN(keys)
+								if rng.IntN(2) == 0 {
+									tx.Get(other)
+								}
+								tx.Merge(other, func(old int, _ bool) int { return old ^ 2 })
+								tx.Delete(rng.IntN(keys))
+								return nil
+							})
+						if err != nil {
+							return err
 						}
 					}
-				})
-			}
+				}
+				return nil
+			})
 			for range rounds {
 				old := x.m.Snapshot()
 				x.build(t)
@@ -352,8 +344,7 @@ func TestIndexesBesideWriters(t *testing.T) {
 				}
 				x.drop()
 			}
-			close(stop)
-			writers.Wait()
+			writers.finish(t)
 			x.build(t)
 			x.check(t, x.m)
 			x.m.Clear()

@@ -87,10 +87,9 @@ func TestNoSelfConflict(t *testing.T) {
 		}
 		m.Store("unread", calls)
 		tx.Merge("unread", add(1))
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+		mustUpdate(t, m, nil, func(tx Tx[string, int]) {
 			tx.Set("other", 1)
-			return nil
-		}))
+		})
 		return increment("k")(tx)
 	}))
 	require.Equal(t, 6, calls)
@@ -100,7 +99,7 @@ func TestNoSelfConflict(t *testing.T) {
 
 	// Nor is a key that is written once the reason why others were in the way before.
 	calls = 0
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[string, int]) {
 		_ = increment("k")(tx)
 		lazy, ok := tx.Get("lazy")
 		if calls++; calls <= 2 {
@@ -108,8 +107,7 @@ func TestNoSelfConflict(t *testing.T) {
 		} else if !ok {
 			m.Store("lazy", lazy)
 		}
-		return nil
-	}))
+	})
 	require.Equal(t, 4, calls)
 
 	// It does not matter how the function ends.
@@ -156,15 +154,14 @@ func TestSuspects(t *testing.T) {
 
 		calls := 0
 		var turn *favour.Claim
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+		mustUpdate(t, m, nil, func(tx Tx[string, int]) {
 			tx.Get("l")
 			m.Store("k", 0) // which is not read
 			tx.Set("k", 1)
 			if calls++; calls <= 3 {
 				elsewhere(func() { turn.End(); turn = claimFor(m, favour.MinTenure, "k") })
 			}
-			return nil
-		}))
+		})
 		require.Equal(t, 4, calls)
 		turn.End()
 	})

@@ -174,12 +174,11 @@ func goOnBeside(t *testing.T, m *Map[int, int], want map[int]int, round int) {
 	want[200+round] = round
 	require.NoError(t, m.View(func(s Snapshot[int, int]) error { return see(s) }))
 	for _, opts := range levels {
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[int, int]) error {
+		mustUpdate(t, m, opts, func(tx Tx[int, int]) {
 			for key := range want {
 				tx.Set(key, round)
 			}
-			return nil
-		}))
+		})
 		for key := range want {
 			want[key] = round
 		}

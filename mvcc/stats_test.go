@@ -17,9 +17,7 @@ import (
 // counted checks that the gauges say what there is, when nothing is going on.
 func counted[K comparable, V any](t *testing.T, m *Map[K, V]) {
 	t.Helper()
-	for range 4 { // so that what is open is old
-		require.NoError(t, m.Reclaim(bg))
-	}
+	reclaim(t, m, 4) // so that what is open is old
 	g := measure(t, m)
 	s := m.Stats()
 	require.Equal(t, g.entries, s.Entries, "entries")
@@ -97,12 +95,11 @@ func TestStatsCountLargeTransactions(t *testing.T) {
 	s := m.Snapshot()
 	defer s.Close()
 	for round := range 50 {
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+		mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 			for key := range 100 {
 				tx.Set(key, round)
 			}
-			return nil
-		}))
+		})
 	}
 	require.Equal(t, 5000, m.Stats().Versions)
 }
@@ -146,6 +143,48 @@ func TestStatsDoNotDrift(t *testing.T) {
 			return s.Versions == s.Entries && s.Entries == s.Keys
 		}, "%+v", m.Stats())
 		counted(t, m)
+	}
+}
+
+// Every version of a transaction with several keys counts among those that were pruned.
+func TestStatsCountPrunedVersions(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true})
+	for round := range 5 {
+		mustUpdate(t, m, nil, func(tx Tx[int, int]) {
+			for key := range 10 {
+				tx.Set(key, round)
+			}
+		})
+	}
+	require.NoError(t, m.Reclaim(bg))
+	s := m.Stats()
+	require.Equal(t, 10, s.Versions)
+	require.EqualValues(t, 40, s.Pruned)
+}
+
+// Versions are counted exactly while some wait for an old transaction: an old value, a
+// tombstone, and what has been written since.
+func TestStatsCountWhatWaits(t *testing.T) {
+	m := newMap[int, int](t, &Options{ManualReclaim: true, PruneThreshold: countMax})
+	check := func(aside int) {
+		t.Helper()
+		s := m.Stats()
+		require.Equal(t, measureAsIs(m).versions, s.Versions)
+		require.Equal(t, aside, s.Aside)
+	}
+	m.Store(1, 1)
+	for range 3 {
+		tx := m.Begin(nil)
+		m.Store(1, 2)
+		m.Store(2, 2)
+		m.Delete(2)
+		reclaim(t, m, 4)
+		check(2)
+		m.Store(1, 3)
+		check(2)
+		tx.Rollback()
+		reclaim(t, m, 4)
+		check(0)
 	}
 }
 
@@ -211,29 +250,24 @@ func TestStatsBytes(t *testing.T) {
 				}
 			}
 		}
-		reclaim := func() {
-			for range 4 {
-				require.NoError(t, m.Reclaim(bg))
-			}
-		}
 		store(1)
 		check("keys")
 		store(1)
 		check("overwritten")
 		store(1)
 		check("overwritten again")
-		reclaim()
+		reclaim(t, m, 4)
 		check("reclaimed")
 		r := m.Snapshot()
 		store(1)
 		check("with a reader")
-		reclaim()
+		reclaim(t, m, 4)
 		require.Equal(t, n, m.Stats().Aside)
 		check("with an old reader")
 		store(1)
 		check("with an old reader, overwritten")
 		r.Close()
-		reclaim()
+		reclaim(t, m, 4)
 		check("all is over")
 		var open []Snapshot[int, int]
 		for range n {
@@ -246,7 +280,7 @@ func TestStatsBytes(t *testing.T) {
 		}
 		before -= 16 * int64(cap(open))
 		open = nil
-		reclaim()
+		reclaim(t, m, 4)
 		check("all is over")
 	}
 }

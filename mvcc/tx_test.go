@@ -101,7 +101,7 @@ func TestAllWhileDeleting(t *testing.T) {
 	for i := range 100 {
 		m.Store(i, i)
 	}
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		met := map[int]bool{}
 		for key := range tx.All() {
 			require.False(t, met[key])
@@ -110,8 +110,7 @@ func TestAllWhileDeleting(t *testing.T) {
 			tx.Set(key+1000, key)
 		}
 		require.Len(t, met, 100)
-		return nil
-	}))
+	})
 	s := m.Snapshot()
 	defer s.Close()
 	require.Equal(t, 100, s.Len())

@@ -32,14 +32,13 @@ func TestUpdateRetries(t *testing.T) {
 		m := newMap[string, int](t, nil)
 		m.Store("x", 0)
 		calls := 0
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
+		mustUpdate(t, m, opts, func(tx Tx[string, int]) {
 			x, _ := tx.Get("x")
 			if calls++; calls <= 20 {
 				elsewhere(func() { m.Store("x", 100*calls) })
 			}
 			tx.Set("x", x+1)
-			return nil
-		}))
+		})
 		require.Equal(t, 21, calls)
 		requireValue(t, 2001)(m.Load("x"))
 		require.EqualValues(t, 20, m.Stats().Retries)
@@ -142,7 +141,7 @@ func TestUpdateWhereFnEndsTransaction(t *testing.T) {
 func TestHandlesEndWithCallback(t *testing.T) {
 	m := newMap[string, int](t, nil)
 	var tx Tx[string, int]
-	require.NoError(t, m.Update(bg, nil, func(inner Tx[string, int]) error { tx = inner; return nil }))
+	mustUpdate(t, m, nil, func(inner Tx[string, int]) { tx = inner })
 	requireTxDone(t, func() { tx.Get("x") })
 	var s Snapshot[string, int]
 	require.NoError(t, m.View(func(inner Snapshot[string, int]) error { s = inner; return nil }))
@@ -274,12 +273,11 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 					m.Store(i, i)
 					m.Delete(i)
 				}
-				require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+				mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 					for range tx.All() {
 					}
 					tx.Set(1, 2)
-					return nil
-				}))
+				})
 				prune(m)
 				require.Equal(t, map[int]int{1: 2}, contents(t, m))
 			})

@@ -263,12 +263,11 @@ func TestAbortedBatchInstallsAgain(t *testing.T) {
 					w.to(p).to(p)
 				}
 				if rival == "both" {
-					require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
+					mustUpdate(t, m, opts, func(tx Tx[string, int]) {
 						tx.Set("x", 2)
 						tx.Set("y", 2)
 						tx.Set("absent", 2)
-						return nil
-					}))
+					})
 				} else {
 					m.Store(rival, 2)
 				}

@@ -213,12 +213,11 @@ func TestStrangersDoNotDisturbWatcher(t *testing.T) {
 	h.to(hooks.Validated)
 	for range 3 {
 		m.Store("z", 2)
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+		mustUpdate(t, m, nil, func(tx Tx[string, int]) {
 			tx.Get("x")
 			tx.Set("z", 2)
 			tx.Set("q", 2)
-			return nil
-		}))
+		})
 		push(t, m, "y")
 	}
 	h.commits("only strangers have committed")

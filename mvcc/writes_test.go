@@ -48,9 +48,7 @@ func TestFirstCommitterWinsOnNewKeys(t *testing.T) {
 		"insert and delete, promoted": func(m *Map[string, int]) {
 			m.Store("n", 1)
 			m.Delete("n")
-			for range 5 {
-				require.NoError(t, m.Reclaim(bg))
-			}
+			reclaim(t, m, 5)
 		},
 		"delete of nothing": func(m *Map[string, int]) {
 			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Delete("n"); return nil })
@@ -148,12 +146,11 @@ func TestStatsCountCommits(t *testing.T) {
 		m.LoadOrStore("x", 4) // not stored
 		CompareAndSwap(m, "x", 3, 5)
 		CompareAndSwap(m, "x", 3, 6) // not swapped
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error { tx.Get("x"); return nil }))
-		require.NoError(t, m.Update(bg, opts, func(tx Tx[string, int]) error {
+		mustUpdate(t, m, opts, func(tx Tx[string, int]) { tx.Get("x") })
+		mustUpdate(t, m, opts, func(tx Tx[string, int]) {
 			tx.Set("x", 1)
 			tx.Set("y", 1)
-			return nil
-		}))
+		})
 		tx := m.Begin(opts)
 		tx.Get("x")
 		tx.Set("x", 2)

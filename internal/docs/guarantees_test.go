@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,22 +26,23 @@ const root = "../.."
 func TestGuarantees(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/guarantees.md"))
 	require.NoError(t, err)
-	have, err := testsIn(os.DirFS(root))
-	require.NoError(t, err)
-	require.NoError(t, checkPromises(string(text), have))
+	have := testsOf(t)
 	promises, err := promisesIn(string(text))
 	require.NoError(t, err)
 	require.Greater(t, len(promises), 40, "the promises are not found any more")
+	for _, p := range promises {
+		for _, name := range p.tests {
+			assert.True(t, have[name], "%s: there is no test %s", p.id, name)
+		}
+	}
 }
 
 // TestProtocolNamesTests checks the tests that docs/protocol.md names.
 func TestProtocolNamesTests(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/protocol.md"))
 	require.NoError(t, err)
-	have, err := testsIn(os.DirFS(root))
-	require.NoError(t, err)
 	names := map[string]bool{}
-	for name := range have {
+	for name := range testsOf(t) {
 		names[name[strings.LastIndex(name, ".")+1:]] = true
 	}
 	found := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(string(text), -1)
@@ -112,24 +114,11 @@ func promisesIn(text string) (promises []promise, err error) {
 	return promises, errors.Join(errs...)
 }
 
-// checkPromises checks the text against the tests that there are.
-func checkPromises(text string, have map[string]bool) error {
-	promises, err := promisesIn(text)
-	errs := []error{err}
-	for _, p := range promises {
-		for _, name := range p.tests {
-			if !have[name] {
-				errs = append(errs, fmt.Errorf("%s: there is no test %s", p.id, name))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// testsIn returns the tests and fuzz targets of every folder below the root, as
+// testsOf returns the tests and fuzz targets of every folder below the root, as
 // folder.name, with whatever build tags.
-func testsIn(tree fs.FS) (map[string]bool, error) {
-	have := map[string]bool{}
+func testsOf(t *testing.T) map[string]bool {
+	t.Helper()
+	have, tree := map[string]bool{}, os.DirFS(root)
 	err := fs.WalkDir(tree, ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -155,5 +144,6 @@ func testsIn(tree fs.FS) (map[string]bool, error) {
 		}
 		return nil
 	})
-	return have, err
+	require.NoError(t, err)
+	return have
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-func (p *program) context() context.Context { return context.Background() }
+var bg = context.Background()
 
 // An action is one kind of step. It is possible when ready says so.
 type action struct {

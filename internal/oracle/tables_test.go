@@ -97,7 +97,7 @@ func (p *program) closeTable() {
 
 func (p *program) reclaim() {
 	p.note("Reclaim")
-	p.check(p.db.Reclaim(p.context()) == nil, "Reclaim", "it fails")
+	p.check(p.db.Reclaim(bg) == nil, "Reclaim", "it fails")
 }
 
 // lookAtAll compares the tables and indexes, as they are now, with the model, and one of the

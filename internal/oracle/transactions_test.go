@@ -196,13 +196,13 @@ func (p *program) update() {
 	}
 	var err error
 	if alone != nil {
-		err = alone.m.Update(p.context(), opts, func(tx mvcc.Tx[string, int]) error {
+		err = alone.m.Update(bg, opts, func(tx mvcc.Tx[string, int]) error {
 			h := &handle{isTx: true, level: level, alone: alone, plain: len(alone.indexes) == 0}
 			h.readers = map[*table]reader{alone: tx}
 			return body(h)
 		})
 	} else {
-		err = p.db.Update(p.context(), opts, func(tx mvcc.DBTx) error {
+		err = p.db.Update(bg, opts, func(tx mvcc.DBTx) error {
 			return body(&handle{isTx: true, level: level, tx: tx})
 		})
 	}
