@@ -31,10 +31,10 @@
 //   - I6: the bound is stored before the slots are scanned. Swap b and c and a
 //     transaction that stores its slot between them is in neither.
 //
-// Publishing only that "somebody reads at or below S" (reload the clock after
-// the store, keep the later value) is enough for a reclaimer that drops
-// everything below the oldest reader. It is not enough here: versions between
-// two readers are dropped too, so a slot must say exactly where its reader is.
+// Publishing only that "a reader is at or below S" (reload the clock after the
+// store, keep the later value) is enough for a reclaimer that drops everything
+// below the oldest reader. It is not enough here: versions between two readers
+// are dropped too, so a slot must say exactly where its reader is.
 //
 // # What a scan costs
 //
@@ -47,9 +47,9 @@
 // finds it live, see [Slots.Round], publishes its read epoch in a sorted list, which
 // every view shares, and takes its slot out of the scans. So 10^6 open snapshots
 // cost a scan nothing, once they are older than three rounds. The slot of a
-// promoted transaction is not used again, so that scans need not look at it ever
-// again: who ends the transaction leaves the slot behind, and the next round
-// releases it.
+// promoted transaction is not used again, so that no scan has to look at it any
+// more: the goroutine that ends the transaction leaves the slot behind, and the next
+// round releases it.
 //
 // # Who may hold what
 //

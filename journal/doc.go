@@ -12,9 +12,9 @@
 // commit, and whole: all commits up to there, in the order in which they were made, and none
 // after. All for which [Journal.Sync] has returned nil is among them.
 //
-// Who commits does not wait for the disk, nor for the journal: that watches the database, see
-// [mvcc.DB.Watch]. Who wants to know that something is on disk calls Sync, as many as want at the
-// same time: one write serves them all.
+// A committer waits neither for the disk nor for the journal, which watches the database, see
+// [mvcc.DB.Watch]. To know that a commit is on disk, call Sync. Any number of goroutines may do
+// so at the same time: one write serves them all.
 //
 // # Files
 //

@@ -52,15 +52,15 @@
 // check it.
 //
 // Nobody waits for a goroutine that is not running. A commit that was stopped in the middle is
-// completed, postponed or aborted by whoever meets it. There are three exceptions. Inserting a key
-// that is new to the map, and removing a deleted one, locks a bucket of the hash table for a
-// moment, and may wait for a goroutine that holds it. That goroutine cannot be preempted by the Go
-// runtime meanwhile, and holds the lock for some instructions for each key of the bucket, which it
-// may have to hash. In an ordered map the same takes a mutex, whose holder may be preempted. And a
-// transaction that has lost again and again gets its turn: a write of one of its keys gives way to
-// it, once and for a bounded time, see [Map.Update]. Mutexes, each held for some instructions, are
-// taken where more transactions are open than lately, by [Map.Stats], and by commits after
-// [Map.Close].
+// completed, postponed or aborted by any goroutine that meets it. There are three exceptions.
+// Inserting a key that is new to the map, and removing a deleted one, locks a bucket of the hash
+// table for a moment, and may wait for a goroutine that holds it. That goroutine cannot be
+// preempted by the Go runtime meanwhile, and holds the lock for some instructions for each key of
+// the bucket, which it may have to hash. In an ordered map the same takes a mutex, whose holder
+// may be preempted. And a transaction that has lost again and again gets its turn: a write of one
+// of its keys gives way to it, once and for a bounded time, see [Map.Update]. Mutexes, each held
+// for some instructions, are taken where more transactions are open than lately, by [Map.Stats],
+// and by commits after [Map.Close].
 //
 // # What is not
 //
