@@ -40,7 +40,7 @@ func (slot *Slot) standing() (epoch Epoch, ok bool) {
 // the only one who may end it.
 func (slot *Slot) CheckLive(gen Gen) {
 	_, ok := slot.standing()
-	// Last: it may be evicted, by somebody else, at any time.
+	// Last: another goroutine may evict it at any time.
 	if now := slot.peekGen(); (!ok || now != gen) && now != (gen+1)|evictedBit {
 		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word "+
 			"of epoch %d",

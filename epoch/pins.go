@@ -13,10 +13,11 @@ import (
 // follows the transactions that have begun lately, and not the snapshots that are
 // open for long.
 //
-// The slot of a promoted transaction is not used again: whoever ends it leaves the
-// slot behind, see [Slot.Keep], and the next round takes it out of the list and
-// releases it. So the bit that tells scans to look is set by Acquire, cleared once,
-// and never set again: nobody can begin in a slot that scans pass over.
+// The slot of a promoted transaction is not used again: the goroutine that ends the
+// transaction leaves the slot behind, see [Slot.Keep], and the next round takes it
+// out of the list and releases it. So the bit that tells scans to look is set by
+// Acquire, cleared once, and never set again: nobody can begin in a slot that scans
+// pass over.
 //
 //	round                                     end
 //	1  promoted = gen                         a  gen -> gen+1
@@ -27,11 +28,11 @@ import (
 //	4  clear the bit
 //
 // If a precedes 2, the round sees that the transaction has ended, and the two
-// compare-and-swaps of promoted decide who has the slot. If 2 precedes a, then so
-// does 1, and b finds the mark.
+// compare-and-swaps of promoted decide who has the slot. If 2 precedes a, then 1
+// precedes a too, and b finds the mark.
 //
-// A goroutine may sleep within Begin for so long that the epoch is promoted which it
-// has published, but cannot keep. In the same way, either the round sees that the word
+// A goroutine may sleep within Begin for so long that the epoch that it has published,
+// but cannot keep, is promoted. In the same way, either the round sees that the word
 // has changed since it looked, or Begin finds the mark after it has changed the word:
 // then it gives up, and its caller begins again.
 

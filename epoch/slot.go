@@ -101,13 +101,14 @@ func (slot *Slot) Ended() uint64 { return uint64(slot.Gen()&^evictedBit - 1) }
 
 // End ends the transaction that gen names and reports whether this call did it.
 // Of several calls with the same gen exactly one returns true, also if the
-// transaction has been evicted meanwhile. Who ended it asks [Slot.Keep] next.
+// transaction has been evicted meanwhile. The caller that ended it asks
+// [Slot.Keep] next.
 func (slot *Slot) End(gen Gen) bool {
 	return slot.Gen() == gen && slot.move(gen, gen+1) || slot.collect(gen)
 }
 
-// Keep reports whether the owner, who has ended transaction gen, may use the slot
-// for another one. If not, the transaction had been promoted: the slot is no
+// Keep reports whether the owner, which has ended transaction gen, may use the
+// slot for another one. If not, the transaction had been promoted: the slot is no
 // longer the owner's, and the next round releases it.
 func (slot *Slot) Keep(gen Gen) bool {
 	return Gen(slot.promoted.Load()) != gen || slot.leave(gen)

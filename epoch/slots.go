@@ -278,8 +278,8 @@ func (s *Slots) BeginAt(slot *Slot, at Epoch) bool {
 // time; 0, as in the beginning, keeps nothing.
 func (s *Slots) Keep(e Epoch) { s.kept.Store(uint64(e)) }
 
-// Hold is Keep for somebody else, who may also let go, by 0, and begin anew: at what the clock
-// is then. A view that is being made meanwhile may have a bound above that, but none that is
+// Hold is Keep for a caller that may also let go, with 0, and begin anew at the clock of that
+// time. A view that is being made meanwhile may have a bound above that, but none that is
 // above what the clock is once Hold has returned.
 func (s *Slots) Hold(e Epoch) { s.held.Store(uint64(e)) }
 

@@ -28,8 +28,8 @@ type Found[E, W any] struct {
 	// Gone counts items that are gone for good. They cost nothing of what a tick may
 	// visit: there may be any number of them, ever new ones.
 	Gone int
-	// Alone says that the visitor is a committer, who must not wait for a lock:
-	// what would be put in Waits makes the item one of Later.
+	// Alone says that the visitor is a committer, which must not wait for a
+	// lock: what would be put in Waits makes the item one of Later.
 	Alone bool
 }
 

@@ -6,7 +6,8 @@ package gc
 // will be superfluous. The background work visits it at the next tick or the one
 // after that. When the queue is full and much is left from before, or there are no
 // workers, the caller visits some that were handed over before instead, so that
-// cleaning up keeps pace with whoever makes it necessary. Offer waits for nobody.
+// cleaning up keeps pace with the writers that make it necessary. Offer waits for
+// nobody.
 func (r *Reclaimer[E, W]) Offer(item E) {
 	r.queue.put(item)
 	depth := r.queue.size()
@@ -23,13 +24,14 @@ func (r *Reclaimer[E, W]) Offer(item E) {
 		r.counters.fallbacks.Add(1)
 		r.help()
 	}
-	// Must follow the put: who stops looks at the queue after saying so.
+	// Must follow the put: a ticker that stops says so, and then looks at the
+	// queue.
 	r.wakeUp(depth > r.cfg.Queue/2)
 }
 
 // makeRoom moves some of the queue into the list of the next tick, as the ticker
 // goroutine does when it gets its turn. It reports false if the list is very long, or
-// locked: whoever holds the lock may be asleep.
+// locked: its holder may be asleep.
 func (r *Reclaimer[E, W]) makeRoom() bool {
 	return r.room() && r.stock.tryAbsorb(&r.queue, batchSize)
 }

@@ -22,8 +22,8 @@ const maxNotices = 64
 
 // round looks at the live transactions: it notes the oldest, evicts those that are
 // too old, and returns what is to be told. r.refreshing is held. Eviction comes
-// before the view is made: what is pruned afterwards is seen by nobody who has not
-// been evicted before.
+// before the view is made: what is pruned afterwards is seen only by transactions
+// that have been evicted.
 func (r *Reclaimer[E, W]) round(now time.Duration) (notices []notice) {
 	r.history.advance(r.now, r.cfg.Slots)
 	note := func(p epoch.Pin, evicted bool) {

@@ -185,7 +185,8 @@ func (q *queue[E]) drop(n int) {
 }
 
 // empty saves what is in a ring that was dropped. If it does not find what was
-// counted, for long, then somebody has taken it out and not counted yet.
+// counted, for long, then another goroutine has taken it out and not counted it
+// yet.
 func (q *queue[E]) empty(r *ring[E]) {
 	for misses := 0; r.n.Load() > 0 && misses < emptyMisses; {
 		if item, ok := r.dequeue(); ok {

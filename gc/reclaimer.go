@@ -32,7 +32,7 @@ type Reclaimer[E, W any] struct {
 	scratch    []epoch.Epoch
 	history    retention
 
-	// passing is held by who does the work of a tick.
+	// passing is held by the goroutine that does the work of a tick.
 	passing sync.Mutex
 	stock   stock[E, W]
 	drawn   epoch.Epoch   // the clock at the last pass; guarded by passing
@@ -88,8 +88,8 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 
 // start starts the ticker goroutine, unless there is one or the reclaimer is closed.
 func (r *Reclaimer[E, W]) start() {
-	// Whoever has the lock starts it as well, has closed it, or looks again
-	// whether there is something to do once it has let the lock go.
+	// The holder of the lock starts it as well, has closed the reclaimer, or
+	// looks again whether there is something to do once it has let the lock go.
 	if !r.life.TryLock() {
 		return
 	}
@@ -148,9 +148,9 @@ func (r *Reclaimer[E, W]) rest() {
 	r.startIfNeeded()
 }
 
-// startIfNeeded is called by who has let the lock go. Whoever has found the ticker
-// running had handed over before what it had, and whoever could not start it did not get
-// the lock.
+// startIfNeeded is called after the lock was let go. A goroutine that has found the
+// ticker running had handed its item over before, and one that could not start it did
+// not get the lock.
 func (r *Reclaimer[E, W]) startIfNeeded() {
 	if !r.running.Load() && !r.unused() {
 		r.start()
@@ -196,7 +196,8 @@ func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }
 // visit what they hand over, and now and then what was set aside.
 func (r *Reclaimer[E, W]) Close() {
 	r.Stop()
-	// Who moves something beside the ticker lets others go first: so help him.
+	// A goroutine that tends beside the ticker lets others go first: so help
+	// it.
 	r.tendAll(context.Background())
 	r.wg.Wait()
 	r.passing.Lock()

@@ -16,11 +16,11 @@ import (
 // above the bound; or in two ticks if versions of it are kept for a read epoch that
 // is not old. What is kept for an old epoch stands on a shelf of that epoch, the
 // newest one that needs it, and becomes due when the epoch has ended; then it is
-// dropped, or moves to the shelf of the next older epoch. What is kept for whoever may
-// write stands on a shelf of the lowest epoch of these. So what is stored here is
-// bounded by the items that have more than one version, and by the old versions that
-// are kept for old epochs; and the work done for a version follows the read epochs
-// that it outlives, and not the ticks.
+// dropped, or moves to the shelf of the next older epoch. What is kept for
+// transactions that may write stands on a shelf of their lowest epoch. So what is
+// stored here is bounded by the items that have more than one version, and by the old
+// versions that are kept for old epochs; and the work done for a version follows the
+// read epochs that it outlives, and not the ticks.
 type stock[E, W any] struct {
 	mu    sync.Mutex // held for a few instructions, or to sort
 	now   []E        // what this tick visits; the rest of it stays for the next one
@@ -133,7 +133,7 @@ func (s *stock[E, W]) take(batch []E, n int) []E {
 	return s.move(batch, n)
 }
 
-// tryTake is take for who must not wait for the lock.
+// tryTake is take for a caller that must not wait for the lock.
 func (s *stock[E, W]) tryTake(batch []E, n int) []E {
 	if !s.mu.TryLock() {
 		return batch

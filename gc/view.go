@@ -55,7 +55,8 @@ func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
 			r.refresh()
 			r.unlock()
 		} else {
-			// Whoever is at it sleeps: do not let chains grow meanwhile.
+			// The goroutine that makes one sleeps: do not let chains grow
+			// meanwhile.
 			r.install(r.cfg.Slots.Announce(), nil, false)
 		}
 		r.counters.commits.end(start)

@@ -78,7 +78,7 @@ type Journal struct {
 	cancel context.CancelFunc
 	ended  chan struct{} // the goroutine has
 	gone   chan struct{} // so has the lock
-	hurry  chan struct{} // somebody waits for the disk
+	hurry  chan struct{} // a Sync waits for the disk
 
 	mu      sync.Mutex
 	stats   Stats
@@ -259,7 +259,7 @@ func (j *Journal) waits() {
 }
 
 // due returns in how long what was written must be on disk, and reports whether that is now: it is
-// as soon as somebody waits.
+// as soon as a Sync waits.
 func (j *Journal) due() (in time.Duration, now bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// groupPause is how long the writer rests after a group, unless somebody waits, so that these
-// have more than a few commits; longestRetry is how long it does after failures, at most.
+// groupPause is how long the writer rests after a group, unless a Sync waits, so that groups
+// have more than a few commits; longestRetry is how long it rests after failures, at most.
 const (
 	groupPause   = 5 * time.Millisecond
 	longestRetry = 10 * time.Second
@@ -61,7 +61,7 @@ func (j *Journal) run(last uint64, begun chan<- error) {
 	j.release(0, ErrClosed)
 }
 
-// fail tells who waits that something cannot be written.
+// fail tells the waiters that something cannot be written.
 func (j *Journal) fail(err error) {
 	j.mu.Lock()
 	j.err = err
@@ -80,8 +80,8 @@ func (j *Journal) tell(err error) {
 	}
 }
 
-// release lets those go who wait for an epoch up to e, or all if err is not nil. It reports whether
-// there are others.
+// release wakes those that wait for an epoch up to e, or all if err is not nil. It reports whether
+// others are left.
 func (j *Journal) release(e uint64, err error) (more bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -256,7 +256,7 @@ func (w *writer) progress(to uint64) error {
 	return nil
 }
 
-// acknowledge tells who waits, and leaves a mark: J3 holds for sure.
+// acknowledge tells the waiters, and leaves a mark: J3 holds for sure.
 func (w *writer) acknowledge() error {
 	j := w.j
 	j.mu.Lock()

@@ -13,8 +13,8 @@ import (
 
 // A bid is what one call of Update does to get through: when it has lost often, it makes
 // a claim on the keys that its last attempt has read and written, waits until that is
-// granted, and tries again while those who write these keys let it go first. Nobody
-// else is concerned, nor are reads and snapshots. See package favour.
+// granted, and tries again while writers of these keys let it go first. No other writers
+// are concerned, and no reads or snapshots. See package favour.
 type bid struct {
 	ctx   context.Context
 	claim *favour.Claim // the one it has made last, or nil
@@ -133,7 +133,7 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 	if st.level == LevelSnapshot {
 		kind = ConflictWrite
 	}
-	// The one who has a claim may be through by now.
+	// The holder of the claim may be through by now.
 	st.yielded(kind, hashes[0])
 	for _, p := range st.more {
 		p.yielded(kind, hashes[0])
@@ -217,7 +217,7 @@ func (st *txState[K, V]) toClaim(written bool) (n int, all bool) {
 	if written {
 		n += len(st.writes)
 	}
-	return n, st.scanned || len(st.ranges) > 0 // who knows which keys these will have
+	return n, st.scanned || len(st.ranges) > 0 // nobody knows which keys these will have
 }
 
 // concerned returns how many keys the transaction has read or written.

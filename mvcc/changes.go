@@ -51,7 +51,7 @@ type tableChanges struct {
 	of      any // the *Map[K, V]
 	changes any // []Change[K, V]
 	n       int
-	inAll   bool // who watches all tables is told
+	inAll   bool // a watch of all tables is told
 }
 
 // Changes returns what c has changed in the table m, nil if that is nothing.

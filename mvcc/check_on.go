@@ -185,7 +185,7 @@ func (c *core[K, V]) checkCut(cur, first, n *version[K, V], view *gc.View) {
 		}
 		cur.lost.Lower(uint64(w.epoch()))
 		// What was dropped from below d before is dropped from below cur now. The
-		// link first: who changes it has noted before what it drops.
+		// link first: a goroutine that changes it has noted before what it drops.
 		next := d.peekNext()
 		if lost := d.lost.Load(); lost > uint64(floor) {
 			cur.lost.Lower(lost)

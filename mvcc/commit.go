@@ -23,11 +23,11 @@ import (
 //
 //   - I2: an undecided writer draws its epoch after it announced itself. So a
 //     reader that found it active may pass over it: the epoch will be above
-//     every epoch that anybody reads at by then. Draw first and announce
-//     afterwards, and a reader that begins in between sees half of it.
-//   - I3: nothing is shared before step 1. To abort before is to forget.
-//   - I4: nobody waits for a sleeper. From step 1 on everybody who meets the
-//     transaction can decide for it, see read.go and install.go.
+//     every read epoch of that time. Draw first and announce afterwards, and a
+//     reader that begins in between sees half of it.
+//   - I3: nothing is shared before step 1. An abort before that only forgets.
+//   - I4: nobody waits for a sleeper. From step 1 on every goroutine that meets
+//     the transaction can decide for it, see read.go and install.go.
 //   - The epoch is drawn before validation. Drawn afterwards, a transaction that
 //     read what another overwrote could be given the later epoch of the two, and
 //     snapshots in between would see the other one without it.
@@ -42,7 +42,7 @@ type result uint8
 const (
 	resultOK       result = iota // of a step: go on; of the whole: it has committed
 	resultConflict               // a read or a first-committer-wins rule is violated
-	resultAborted                // somebody gave up waiting for us
+	resultAborted                // a rival gave up waiting for us
 	resultEvicted                // the transaction was too old
 	resultGaveUp                 // the context ended while it was being aborted again and again
 )
@@ -116,9 +116,8 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	return e, r
 }
 
-// tryAgain is try, until the outcome is another one than that somebody has aborted the
-// attempt, as happened to the first one. It makes a claim if that goes on, for b, unless that
-// is nil.
+// tryAgain repeats try while rivals abort the attempt, as happened to the first one. If that
+// goes on, it makes a claim for b, unless b is nil.
 func (st *txState[K, V]) tryAgain(
 	gen epoch.Gen, check word, b *bid,
 ) (e epoch.Epoch, r result) {
@@ -130,9 +129,9 @@ func (st *txState[K, V]) tryAgain(
 	}
 	r = resultAborted
 	for attempt := 0; r == resultAborted; attempt++ {
-		// Nobody wrote what we read, so far as we know; somebody just could
-		// not wait. Install again, with versions that are new: the old ones may
-		// still be in somebody's hands.
+		// As far as we know, nobody wrote what we read; a rival just could not
+		// wait. Install again, with new versions: others may still hold the old
+		// ones.
 		m.counters.reinstalled.Add(1)
 		st.renew()
 		for _, p := range st.more {

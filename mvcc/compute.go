@@ -42,7 +42,7 @@ func (op ComputeOp) String() string {
 // and only what it returns last counts; it should have no effect but that. It may use
 // the map, but must not write key, which is found out after some calls and ends in a
 // panic. After six calls in vain Compute queues for the key,
-// and those who write it let it go first, for a bounded time, see [Map.Update]. If fn
+// and writers of that key let it go first, for a bounded time, see [Map.Update]. If fn
 // panics, nothing is written. Compute allocates one version; otherwise its cost is that
 // of [Map.Store], and that of fn. It panics with [ErrBadKey] if key is not equal to
 // itself.

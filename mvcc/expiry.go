@@ -17,10 +17,10 @@ import (
 // and writes, conflicts if this expires meanwhile.
 //
 // until must return the same for the same record, so it must not ask for the time itself: the value
-// says how long it lives. It must be quick, and not use the map: writes call it, for the old value
-// and the new one, and so does the background work. What it is given must not be changed. If it
-// panics in a write, the background work calls it again, and the program ends with its panic; with
-// ManualReclaim Reclaim panics.
+// says when the record expires. It must be quick, and not use the map: writes call it, for the old
+// value and the new one, and so does the background work. What it is given must not be changed. If
+// it panics in a write, the background work calls it again, and the program ends with its panic;
+// with ManualReclaim Reclaim panics.
 //
 // Expire may be called once, also while the map is in use, and looks at all keys. A key and some 16
 // bytes are kept for each record, and at times for some that were deleted; if there are too many of
@@ -57,9 +57,10 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 // An expiry deletes the records of a map whose time has come. It finds them by notes, each of a
 // key and a time.
 //
-//   - E1: who draws an epoch for a record has looked for the expiry before, and after the
-//     versions of the record were installed, and has noted the key of each that expires; unless
-//     the version that it covers expires, and no later. As N1, see [feed].
+//   - E1: a goroutine that draws an epoch for a record has looked for the expiry before, and
+//     after the versions of the record were installed, and has noted the key of each version
+//     that expires; unless the version that it covers expires, and no later. Like N1, see
+//     [feed].
 //   - E2: Expire publishes the expiry, and then notes every key: of an undecided head also for
 //     what that covers.
 //   - E3: a note is kept until it has been looked at when its time has come, or before; what is
@@ -73,9 +74,9 @@ type expiry[K comparable, V any] struct {
 	until func(key K, value V) time.Time
 	wake  func() // starts the ticker
 	lists [feedLists]dueList[K]
-	// awake is 1 if the ticker looks at the notes. Who has noted a key looks at it afterwards, and
-	// wakes the ticker if it is 0; who lets the ticker rest makes it 0 before he takes the notes,
-	// in waits. So a note is taken, or whoever made it has seen the 0.
+	// awake is 1 if the ticker looks at the notes. A goroutine that has noted a key looks at it
+	// afterwards, and wakes the ticker if it is 0; waits, which lets the ticker rest, makes it 0
+	// before it takes the notes. So a note is taken, or its maker has seen the 0.
 	awake    atomic.Uint64
 	sweeping stdatomic.Bool // a goroutine does: there is one at a time
 
@@ -84,9 +85,9 @@ type expiry[K comparable, V any] struct {
 	wheel wheel[K]
 }
 
-// A dueList is a list of notes that is taken as a whole: by the background work, or by who makes
-// it longer than it may be. So its length depends on how many keys there are, and not on whether
-// the background work gets its turn.
+// A dueList is a list of notes that is taken as a whole: by the background work, or by a writer
+// that makes it longer than it may be. So its length depends on how many keys there are, and not
+// on whether the background work gets its turn.
 type dueList[K comparable] struct {
 	head  atomic.Pointer[due[K]]
 	limit stdatomic.Int64 // beyond longDue; a hint
@@ -103,8 +104,8 @@ type due[K comparable] struct {
 // An expiryPointer refers to the expiry of a map.
 type expiryPointer[K comparable, V any] struct{ atomic.Pointer[expiry[K, V]] }
 
-// Who makes a list longer than longDue, and twice what was left of it the last time, drops what
-// is of no use.
+// A writer that makes a list longer than longDue plus twice what was left of it the last time
+// drops the notes that are of no use.
 const longDue = 1024
 
 // when returns when a version expires, in milliseconds, rounded up; ok is false if it does not.
@@ -208,7 +209,7 @@ func (m *Map[K, V]) ofUse(x *expiry[K, V], list []timed[K], met map[K]struct{}) 
 // wallClock returns the time in milliseconds, rounded down.
 func wallClock() int64 { return max(time.Now().UnixMilli(), 0) }
 
-// rouse is called by who has added a note.
+// rouse is called by a goroutine that has added a note.
 func (x *expiry[K, V]) rouse() {
 	if x.awake.Load() == 0 && x.awake.CompareAndSwap(0, 1) {
 		x.wake()

@@ -23,11 +23,11 @@ const (
 	longestRest = time.Minute
 )
 
-// waits reports whether something is due soon. If not the ticker may stop: a timer wakes it, or
-// who notes a key.
+// waits reports whether something is due soon. If not, the ticker may stop: a timer wakes it,
+// or a writer that notes a key.
 func (x *expiry[K, V]) waits() bool {
-	x.awake.Store(0)     // must precede: who notes a key afterwards wakes
-	if !x.mu.TryLock() { // somebody is at it
+	x.awake.Store(0)     // must precede: a writer that notes a key afterwards wakes
+	if !x.mu.TryLock() { // another goroutine is at it
 		x.awake.Store(1)
 		return true
 	}

@@ -10,20 +10,22 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// A feed collects the keys of a watched map on which somebody is about to commit. The hub
-// takes them, and finds in the chains what was committed.
+// A feed collects the keys of a watched map on which a commit is about to be made. The
+// hub takes them, and finds in the chains what was committed.
 //
-//   - N1: who draws an epoch for a record has looked for the feed before, and after the
-//     versions of the record were installed, and has noted their keys there. Of a record of
-//     several keys the committer notes all, before he announces it; of one with a single key
-//     whoever draws.
-//   - N2: who begins to watch publishes the feed, then notes the clock, and then looks at the
-//     heads of all keys: those that are undecided, or above the clock, are noted.
+//   - N1: a goroutine that draws an epoch for a record has looked for the feed before, and
+//     after the versions of the record were installed, and has noted their keys there. For a
+//     record of several keys the committer notes all before it announces the record; for one
+//     with a single key each goroutine that draws notes it.
+//   - N2: a goroutine that begins to watch publishes the feed, then notes the clock, and then
+//     looks at the heads of all keys: those that are undecided, or above the clock, are
+//     noted.
 //
 // So whatever commits above that clock is noted by the time the clock reaches its epoch: by
-// who has drawn it, or, if he found no feed, his versions were installed before it was
-// published, and are met by N2. Only the head of a chain is undecided, so that a look at the
-// head is enough. Nothing that a feed needs is pruned: [epoch.Slots.Hold].
+// the goroutine that has drawn it, or, if that found no feed, the versions were installed
+// before the feed was published, and N2 meets them. Only the head of a chain is undecided,
+// so that a look at the head is enough. Nothing that a feed needs is pruned:
+// [epoch.Slots.Hold].
 type feed[K comparable, V any] struct {
 	m     *Map[K, V]
 	hub   *hub
@@ -34,8 +36,8 @@ type feed[K comparable, V any] struct {
 	// Guarded by hub.mu.
 	pending []K                   // noted, and not decided for good
 	among   map[K]struct{}        // these
-	own     int                   // who watches this map alone
-	inAll   bool                  // who watches all tables watches it too
+	own     int                   // those that watch this map alone
+	inAll   bool                  // watches of all tables watch it too
 	fresh   []dated[Change[K, V]] // what the round under way has found
 }
 
@@ -43,8 +45,8 @@ type feed[K comparable, V any] struct {
 type feedPointer[K comparable, V any] struct{ atomic.Pointer[feed[K, V]] }
 
 // feedLists is how many lists there are, so that committers of different keys do not meet on
-// one. When one has longList entries who adds another gives the hub its turn, and when it has
-// longestList the hub has not been run for so long that it gives up.
+// one. When one has longList entries, a committer that adds another gives the hub its turn.
+// When it has longestList, the hub has not run for so long that it gives up.
 const (
 	feedLists   = 16
 	longList    = 1 << 8

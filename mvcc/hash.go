@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// A hasher hashes keys of type K. Every map has one of its own, with its own seeds:
-// who chooses the keys cannot choose where they go.
+// A hasher hashes keys of type K. Every map has its own, with its own seeds: a
+// caller that chooses the keys cannot choose where they go.
 type hasher[K comparable] struct {
 	kind  hashKind
 	seeds [2]uint64

@@ -11,12 +11,12 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// A hub tells those who watch the maps of a database what was committed. It works in rounds:
-// it notes the clock, takes what the feeds have noted, finds what was committed up to that
-// clock, sorts it by epochs, and hands it on. Nobody who commits waits for it. What is above
-// the epoch at which the last round stopped is not pruned.
+// A hub tells those that watch the maps of a database what was committed. It works in
+// rounds: it notes the clock, takes what the feeds have noted, finds what was committed up
+// to that clock, sorts it by epochs, and hands it on. No committer waits for it. What is
+// above the epoch at which the last round stopped is not pruned.
 //
-// It has a goroutine as long as somebody watches. If that does not keep up all who watch are
+// It has a goroutine as long as there are watches. If that does not keep up, all watches are
 // told that they miss something.
 type hub struct {
 	slots *epoch.Slots
@@ -68,7 +68,8 @@ type anyFeed interface {
 	forget()
 }
 
-// A listener is told of commits. Its methods are called by whoever makes a round.
+// A listener is told of commits. Its methods are called by the goroutine that
+// makes a round.
 type listener interface {
 	// offer is given commits, all of those up to hub.at, and returns false if it wants no more.
 	offer(list []DBCommit) (more bool)
@@ -80,10 +81,10 @@ type listener interface {
 }
 
 // hubPause is how long the goroutine rests between two rounds, so that these have more than
-// a few commits; longestPause is how long it does if there is nothing but a committer who
-// sleeps, and restPause after how long it lets go of what is kept for it though nothing is
-// noted. A round that finds deepest versions of keys that have others as well gives up: the
-// writers are faster than it, for good.
+// a few commits; longestPause is how long it rests if there is nothing but a committer that
+// sleeps; after restPause without a note it lets go of what is kept for it. A round that
+// finds deepest versions of keys that have others as well gives up: the writers are faster
+// than it, for good.
 const (
 	hubPause     = 200 * time.Microsecond
 	longestPause = 20 * time.Millisecond
@@ -209,7 +210,7 @@ func offered(w listener, commits []DBCommit) (more bool) {
 	return w.offer(commits)
 }
 
-// giveUp tells all who watch that they miss something, and forgets the feeds. h.mu is held.
+// giveUp tells all watches that they miss something, and forgets the feeds. h.mu is held.
 func (h *hub) giveUp() {
 	h.overrun, h.found, h.expired = true, nil, nil
 	for w := range h.listeners {
@@ -308,7 +309,7 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 	}
 }
 
-// adopt makes those who watch all tables watch a new one.
+// adopt adds a new table to the watches of all tables.
 func (h *hub) adopt(table anyTable) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -318,10 +319,10 @@ func (h *hub) adopt(table anyTable) {
 	}
 }
 
-// feedForAll is fed for those who watch all tables.
+// feedForAll is fed for the watches of all tables.
 func (m *Map[K, V]) feedForAll() { m.fed().inAll = true }
 
-// leaveAll makes those who watch all tables watch m no more, after what was committed by now.
+// leaveAll takes m out of the watches of all tables, after what was committed by now.
 func (m *Map[K, V]) leaveAll() {
 	h := &m.shared.hub
 	h.mu.Lock()

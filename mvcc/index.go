@@ -22,11 +22,11 @@ import (
 //	top bits of the hash --> [meta | s0 .. s5 | over] --s_i--> newest --> next older --> ...
 //
 // A slot belongs to one key from the moment at which a head is put into it until the
-// head is taken out. Who wants to change the head of a key swaps the slot from the old
-// head to the new one, by compare-and-swap and without a lock ([slot] is an atomic
-// pointer). A head that was put on top of another may be taken off again; one that has
-// left its slot otherwise never comes back. So a slot that has changed hands, or has moved,
-// makes that fail; who has remembered a slot finds out in this way.
+// head is taken out. To change the head of a key, swap the slot from the old head to the
+// new one, by compare-and-swap and without a lock ([slot] is an atomic pointer). A head
+// that was put on top of another may be taken off again; one that has left its slot
+// otherwise never comes back. So a slot that has changed hands, or has moved, makes that
+// fail; a goroutine that has remembered a slot finds out in this way.
 //
 // A mark, moved, stands in a slot instead of a head when the slot has moved to the next
 // table.
@@ -40,11 +40,11 @@ import (
 //
 // When there are too many or too few keys, or too many overflows, another table is
 // announced as the next one, and buckets are moved to it one after the other, by a
-// goroutine of the background and by those who insert keys. Each slot is filled in the
-// new table first and then marked as moved in the old one, again if its head has changed
-// in between. A bucket that has moved as a whole says so. Nobody waits: a lookup that
-// meets a mark goes on in the next table. When all have moved, the next table takes the
-// place of the old one.
+// background goroutine and by inserters of keys. Each slot is filled in the new table
+// first and then marked as moved in the old one, again if its head has changed in
+// between. A bucket that has moved as a whole says so. Nobody waits: a lookup that meets
+// a mark goes on in the next table. When all have moved, the next table takes the place
+// of the old one.
 //
 // A bucket has the keys whose hashes begin with its number. So bucket i splits into 2i
 // and 2i+1, and a scan that meets a moved bucket visits what it has become: each key
@@ -52,7 +52,7 @@ import (
 //
 // # Visits
 //
-// A bucket has a bit for each slot that somebody is asked to visit, and one that says
+// A bucket has a bit for each slot for which a visit was asked, and one that says
 // that the bucket has been handed over for that. The bits move with the slots.
 type index[K comparable, V any] struct {
 	table stdatomic.Pointer[table[K, V]]
@@ -82,13 +82,13 @@ const bucketSlots = 6
 // A bucket has some slots, and for each a byte of the hash of the key that it belongs
 // to. The tags let a lookup pass over nearly all slots of other keys.
 type bucket[K comparable, V any] struct {
-	// meta has a tag for each slot, 0 if it is free, and some flags. Tags are written by
-	// who holds the lock: a tag is set before its slot is filled, and cleared after
-	// the slot was emptied.
+	// meta has a tag for each slot, 0 if it is free, and some flags. Tags are written
+	// under the lock: a tag is set before its slot is filled, and cleared after the slot
+	// was emptied.
 	meta  stdatomic.Uint64
 	slots [bucketSlots]slot[K, V]
-	// over has more slots. It is set once, by who holds the lock of the first bucket
-	// of the chain.
+	// over has more slots. It is set once, under the lock of the first bucket of the
+	// chain.
 	over stdatomic.Pointer[overflow[K, V]]
 }
 
@@ -105,7 +105,7 @@ const (
 	tagBits      = 8 * bucketSlots
 	bucketLocked = 1 << (tagBits + iota)
 	bucketMoved
-	bucketListed // somebody has been told to visit it
+	bucketListed // it has been handed over for visits
 	firstVisit   // the bit for slot 0
 	allVisits    = firstVisit * (1<<bucketSlots - 1)
 
@@ -131,7 +131,7 @@ func (p place[K, V]) swap(h, v *version[K, V]) bool { return p.b.slots[p.i].Comp
 func tagOf(h uint64) uint64 { return h&0x7f | 0x80 }
 
 // matching returns a word with the highest bit set in each byte of meta that is tag. A
-// few others may be set too; who looks compares the key.
+// few others may be set too; the lookup compares the key.
 func matching(meta, tag uint64) uint64 {
 	x := meta ^ tag*lowBits
 	return (x - lowBits) &^ x & highBits
@@ -146,8 +146,8 @@ type table[K comparable, V any] struct {
 	next stdatomic.Pointer[table[K, V]]
 
 	_ [cacheLine]byte
-	// resizing is set by who announces the next table. turn says which bucket is to be
-	// moved next, and done counts those that have moved.
+	// resizing is set by the goroutine that announces the next table. turn says which
+	// bucket is to be moved next, and done counts those that have moved.
 	resizing stdatomic.Bool
 	turn     stdatomic.Int64
 	done     stdatomic.Int64
@@ -289,7 +289,7 @@ func (x *index[K, V]) findIn(
 	}
 }
 
-// again is find for who has found p before, which may be nowhere.
+// again is find for a caller that has found p before, which may be nowhere.
 func (x *index[K, V]) again(p place[K, V], h uint64, key K) (place[K, V], *version[K, V]) {
 	if !p.nowhere() {
 		if v := p.load(); x.head(v) && v.key == key {
@@ -307,11 +307,11 @@ func (x *index[K, V]) ask(p place[K, V], h uint64, key K) {
 	}
 }
 
-// list is ask for a caller who hands the bucket over that it returns, if any.
+// list is ask for a caller that hands over the bucket that it returns, if any.
 func (x *index[K, V]) list(p place[K, V], h uint64, key K) *bucket[K, V] {
 	for !p.nowhere() {
-		// Whoever says that the bucket has moved takes over what is asked for
-		// until then.
+		// The mover that says that the bucket has moved takes over what is
+		// asked for until then.
 		meta := p.b.meta.Load()
 		if meta&(firstVisit<<p.i|bucketMoved) != firstVisit<<p.i {
 			meta = p.b.meta.Or(firstVisit<<p.i | bucketListed)
@@ -330,7 +330,7 @@ func (x *index[K, V]) list(p place[K, V], h uint64, key K) *bucket[K, V] {
 
 // asked takes what is asked for off b, and returns for each slot whether it is to be
 // visited, and the head that it had: its key stands there when the slot has moved
-// meanwhile. There is nothing to do if b is being moved: who moves it asks for the same
+// meanwhile. There is nothing to do if b is being moved: its mover asks for the same
 // elsewhere.
 func (x *index[K, V]) asked(
 	b *bucket[K, V],
@@ -368,7 +368,7 @@ func (b *bucket[K, V]) prefetch() {
 
 // lock locks b, the first bucket of a chain, and pins the goroutine; unlock undoes
 // both. lock returns false, having done neither, if the bucket has moved. It yields to
-// whoever holds the lock.
+// the holder of the lock.
 func (b *bucket[K, V]) lock() bool {
 	for n := 1; ; n++ {
 		meta := b.meta.Load()
@@ -411,7 +411,7 @@ func unpinLocker() {
 	}
 }
 
-// raw returns the word of a slot for those who hold the lock of its bucket: their
+// raw returns the word of a slot for the holder of the lock of its bucket, whose
 // accesses are no yield points.
 func raw[K comparable, V any](s *slot[K, V]) *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(s))

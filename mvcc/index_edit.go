@@ -18,8 +18,8 @@ type spot[K comparable, V any] struct {
 
 // look looks for a key in the chain that begins at b: it returns its place, or where it
 // may be put. It takes no lock: the spot is good if the chain's edits are the same
-// once it is locked. marked says that a slot has moved, and so that somebody is moving
-// the bucket.
+// once it is locked. marked says that a slot has moved, and so that the bucket is being
+// moved.
 func (x *index[K, V]) look(
 	b *bucket[K, V], tag uint64, key K,
 ) (p place[K, V], s spot[K, V], marked bool) {
@@ -116,8 +116,8 @@ func (x *index[K, V]) insert(
 		hooks.At(hooks.InsertLocked)
 		p.setTag(tag)
 		hooks.At(hooks.SlotTagged)
-		// Must follow: who has known the slot since it was the key's before looks at it
-		// without the tag, and others must not miss what he finds there.
+		// Must follow: a goroutine that knows the slot because it was the key's before
+		// looks at it without the tag, and others must not miss what it finds there.
 		rawStore(p.slot(), v)
 		if to.free < 0 {
 			to.b.over.Store(spare)
@@ -139,7 +139,8 @@ func (p place[K, V]) setTag(tag uint64) { p.b.meta.Or(tag << (8 * p.i)) }
 // reports whether it did. It holds the lock of the bucket meanwhile: so a key that leaves
 // does not move, and what moves does not leave.
 //
-// The compare-and-swap decides against who puts another head on top of v.
+// The compare-and-swap decides against a goroutine that puts another head on
+// top of v.
 func (x *index[K, V]) remove(v *version[K, V]) bool {
 	hooks.Index(hooks.Write, v.key)
 	h := x.hash.sum(v.key)

@@ -51,7 +51,7 @@ func (x *index[K, V]) tend() (more bool) {
 		return false
 	}
 	if t.next.Load() == nil {
-		runtime.Gosched() // to who is about to announce it
+		runtime.Gosched() // to the goroutine about to announce it
 		return true
 	}
 	for n := 0; n < tendBatch && x.moveSome(t); n++ {
@@ -68,11 +68,11 @@ func (x *index[K, V]) tend() (more bool) {
 
 const tendBatch = 1 << 13
 
-// resize has a table of n buckets take the place of t, if t is the present one and unless
-// somebody else does. A small one is made and moved to at once. One that is not large is
-// announced at once, so that those who insert need not fill the old one until the
-// background gets its turn; it is moved to there, and by those who insert. Where there is
-// no background they move a few buckets each.
+// resize has a table of n buckets take the place of t, if t is the present one, and
+// unless another goroutine does. A small one is made and moved to at once. One that is
+// not large is announced at once, so that inserters need not fill the old one until the
+// background gets its turn; the background moves to it, and so do inserters. Without a
+// background they move a few buckets each.
 func (x *index[K, V]) resize(t *table[K, V], n int) {
 	if x.table.Load() != t || t.resizing.Swap(true) {
 		return
@@ -99,14 +99,13 @@ func (x *index[K, V]) resize(t *table[K, V], n int) {
 	case !x.spawn(all) && !atOnce:
 		announce()
 	}
-	// Who tends moves as well: those who insert may stop, and some buckets may be locked
-	// both times.
+	// tend moves as well: inserters may stop, and some buckets may be locked both times.
 	x.wake()
 }
 
-// moveYields is after how many batches the background lets others go first. Those who
-// insert move as well, so that it need not have its share of the processors, and where
-// these are all busy it would be 10 ms at a time.
+// moveYields is after how many batches the background lets others go first. Inserters
+// move as well, so it need not have its share of the processors; where these are all
+// busy, that would be 10 ms at a time.
 const moveYields = 256
 
 // largeTable is from how many times the size of a small one on a table is made by the
@@ -120,7 +119,7 @@ func (x *index[K, V]) help(t *table[K, V], h uint64) {
 }
 
 // moveSome moves some buckets of t that it is the turn of, but those that are locked. It
-// reports whether to go on: those who do go round twice.
+// reports whether to go on: a mover that does goes round twice.
 func (x *index[K, V]) moveSome(t *table[K, V]) bool {
 	n := int64(len(t.buckets))
 	last := t.turn.Add(moveBatch)
@@ -131,8 +130,8 @@ func (x *index[K, V]) moveSome(t *table[K, V]) bool {
 }
 
 // after returns where to go on with a key whose bucket of t has moved. A table that has
-// moved as a whole does not know its next one any more, which may be gone as well: who
-// still looks at it, in a scan that takes long, keeps nothing else.
+// moved as a whole does not know its next one any more, which may be gone as well: a
+// long scan that still looks at it keeps nothing else.
 func (x *index[K, V]) after(t *table[K, V]) *table[K, V] {
 	if next := t.next.Load(); next != nil {
 		return next
@@ -141,7 +140,8 @@ func (x *index[K, V]) after(t *table[K, V]) *table[K, V] {
 }
 
 // move moves bucket i of t to the next table, unless it has moved, or is locked and the
-// caller does not wait. Who moves the last one puts the next table in the place of t.
+// caller does not wait. The goroutine that moves the last one puts the next table in
+// the place of t.
 func (x *index[K, V]) move(t *table[K, V], i int, wait bool) {
 	next := t.next.Load()
 	b := &t.buckets[i]
@@ -257,8 +257,8 @@ type mover[K comparable, V any] struct {
 	done  []moved[K, V]
 }
 
-// moved is a key that has moved, with a head that it had, and whether somebody has asked
-// for a visit.
+// moved is a key that has moved, with a head that it had, and whether a visit was asked
+// for.
 type moved[K comparable, V any] struct {
 	from, to place[K, V]
 	hash     uint64
@@ -267,8 +267,8 @@ type moved[K comparable, V any] struct {
 }
 
 // moveSlot moves what is in the slot at p. It fills a slot of the new table first, where
-// nobody looks yet who has not found the old one marked; then it marks that, again if the
-// head has changed meanwhile.
+// only goroutines look that have found the old one marked; then it marks that, again if
+// the head has changed meanwhile.
 func (m *mover[K, V]) moveSlot(p place[K, V]) {
 	s := p.slot()
 	v := rawLoad(s)
@@ -288,9 +288,9 @@ func (m *mover[K, V]) moveSlot(p place[K, V]) {
 	m.done = append(m.done, d)
 }
 
-// tryLock locks b, the first bucket of a chain, for who is pinned already, if nobody has
-// it. It has not moved: the table after the next one is announced when this one is
-// complete.
+// tryLock locks b, the first bucket of a chain, for a goroutine that is pinned already,
+// if nobody has it. It has not moved: the table after the next one is announced when
+// this one is complete.
 func (b *bucket[K, V]) tryLock() bool {
 	for {
 		meta := b.meta.Load()

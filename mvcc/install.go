@@ -51,8 +51,8 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 	}
 }
 
-// goesOn is a sign of life, and a look whether somebody has aborted us: it reports
-// whether the record is active still.
+// goesOn gives a sign of life and reports whether the record is still active: a
+// rival may have aborted it.
 func (st *txState[K, V]) goesOn() bool {
 	r := st.record()
 	w := load(r)
@@ -119,8 +119,8 @@ func (m *Map[K, V]) settle(h *version[K, V]) (base *version[K, V], ok bool) {
 // abortRival aborts the transaction whose record r says w, if it still does.
 //
 // An announced record is aborted with a draw: the next record that is announced in the
-// same slot has a later floor then, so that who has loaded this one cannot take that one
-// for it.
+// same slot has a later floor then, so that a goroutine that has loaded this one cannot
+// take that one for it.
 func (m *Map[K, V]) abortRival(r *record, w word) {
 	if w.tag() == tagAnnounced {
 		m.slots.Next()
@@ -248,8 +248,8 @@ func (m *Map[K, V]) installed(p place[K, V], h uint64, v *version[K, V]) {
 	if n := uint64(w.count()); base != nil && (n >= m.threshold || n%shortRun == 0) {
 		view, run := m.gc.View(), shortRun
 		if n >= m.threshold {
-			// A newer view helps if it is the view that is old, and not who
-			// reads.
+			// A newer view helps if it is the view that is old, and not the
+			// readers.
 			if run = settledRun; m.commitEpoch(base) > view.Bound {
 				view = m.gc.RefreshPast(w.epoch(), max(m.threshold/4, 1))
 			}

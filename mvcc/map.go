@@ -29,9 +29,10 @@ type Map[K comparable, V any] struct {
 	// point to.
 
 	core[K, V]
-	// schema is compared by those who put a version where it is seen, see X2.
+	// schema is compared by writers that put a version where it is seen, see
+	// X2.
 	schema    atomic.Pointer[schema[K, V]]
-	feed      feedPointer[K, V]   // of who watches, or nil
+	feed      feedPointer[K, V]   // of the watches, or nil
 	expiry    expiryPointer[K, V] // or nil
 	gc        *gc.Reclaimer[item, waiting]
 	level     Level

@@ -7,8 +7,8 @@ import (
 	"github.com/mvccmap/mvccmap/gc"
 )
 
-// A member is what a database knows a map by whose types it does not know. It holds the
-// core of the map, and so does not keep the map reachable.
+// A member is how a database knows a map, without its types. It holds the core of the
+// map, and so does not keep the map reachable.
 type member struct {
 	keeper
 	// trim lets go of some idle states of the map's own transactions, and reports whether
@@ -50,8 +50,8 @@ type item struct {
 }
 
 // waiting is an old version that is kept for an old read epoch; or, with waiter.last, a
-// tombstone that was all that is left of its key, and that somebody who may write reads
-// below.
+// tombstone that was all that is left of its key, and that a transaction that may write
+// reads below.
 type waiting struct {
 	of *waiter
 	v  unsafe.Pointer // a *version[K, V]

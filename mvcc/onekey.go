@@ -244,7 +244,7 @@ func (m *Map[K, V]) turn(h uint64, took time.Duration) *favour.Claim {
 func (m *Map[K, V]) publish(p place[K, V], h uint64, v *version[K, V]) {
 	hooks.At(hooks.StoreInstalled)
 	// The word is announced with floor 0 and no check: nobody revokes it, so
-	// whoever draws for it commits it.
+	// any goroutine that draws for it commits it.
 	if w := load(&v.state); !w.committed() {
 		m.mark(v, &v.state)
 		hooks.At(hooks.Marked)

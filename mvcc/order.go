@@ -29,8 +29,8 @@ type order[K comparable] interface {
 	// leave notes that key is leaving, and returns the number of the note, or false if the key
 	// is not there, or pinned.
 	leave(key K) (number uint64, ok bool)
-	// left takes key out, unless it is not to leave, or somebody has pinned it or another one
-	// drops it since the note was taken.
+	// left takes key out, unless it is not to leave, or another goroutine has pinned it or
+	// begun to drop it since the note was taken.
 	left(key K, number uint64, leaves bool)
 	// walk calls visit with the keys of r that are in the order, some at a time, ascending or
 	// descending, until it returns false. It reports whether all were visited.
@@ -44,17 +44,18 @@ type order[K comparable] interface {
 // of the tree. Readers have a copy that never changes, and take no lock.
 //
 //   - O1: a key is in the copy that readers get before it has a slot in the index. So it
-//     is there before an epoch is drawn for any version of it, by whomever: a reader as of
-//     that epoch, or a later one, meets it, and so does who validates a range and has drawn
-//     his epoch before he takes the copy.
-//   - O2: a key leaves the order only when it has no slot, which nobody needs then, and no
-//     pin. It may stay for a while longer: readers do not find it in the index.
+//     is there before an epoch is drawn for any version of it: a reader as of that epoch,
+//     or a later one, meets it, and so does a validator of a range that has drawn its epoch
+//     before it takes the copy.
+//   - O2: a key leaves the order only when it has no slot and no pin: nobody needs it
+//     then. It may stay for a while longer: readers do not find it in the index.
 //
-// Who inserts a key pins it first, which adds it, and unpins it when the insert has been
-// committed or withdrawn. Who takes a key out of the index drops it, and so does who unpins
-// it, if it has no slot. To drop, one notes that the key is leaving, then looks whether it
-// has a slot, and takes it out if the note is still there: a pin takes it away. So no
-// look into the index is made under the lock, and helpers need not know of the order.
+// An inserter pins a key first, which adds it, and unpins it when the insert has been
+// committed or withdrawn. A goroutine that takes a key out of the index drops it, and one
+// that unpins it does too, if it has no slot. To drop a key, note that it is leaving, then
+// look whether it has a slot, and take it out if the note is still there: a pin takes the
+// note away. So no look into the index is made under the lock, and helpers need not know of
+// the order.
 type treeOrder[K comparable] struct {
 	compare func(a, b K) int
 
@@ -95,7 +96,7 @@ const (
 	maxRecent = 64
 )
 
-// lock locks the order: for those who are scheduled, what is done until unlock is one step.
+// lock locks the order: for scheduled goroutines, what is done until unlock is one step.
 func (o *treeOrder[K]) lock() {
 	hooks.Before(hooks.Write, unsafe.Pointer(&o.mu))
 	o.mu.Lock()
@@ -298,7 +299,7 @@ func (st *txState[K, V]) pinOne(key K) {
 // rangeBatch is up to how many keys of a range are looked up together: see scanBatch.
 const rangeBatch = 64
 
-// What is visited first is little: most who read a page stop soon.
+// The first visits are of few keys: most readers of a page stop soon.
 func (o *treeOrder[K]) walk(r Range[K], down bool, visit func(keys []K) bool) (all bool) {
 	size, left := 4, false
 	batch := make([]K, 0, size)

@@ -56,8 +56,8 @@ func (m *Map[K, V]) checkOrdered() {
 // Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
 // lowest to the highest. The zero Range has all keys. It takes no lock: the loop may take its time,
 // stop early, and use the map in any way. Finding the first key costs a search in a tree, each step
-// somewhat more than a Get; deleted keys that somebody may still see are passed over one by one. A
-// loop allocates some small objects. It panics if the keys have no order, and a step with
+// somewhat more than a Get; deleted keys that a snapshot may still see are passed over one by one.
+// A loop allocates some small objects. It panics if the keys have no order, and a step with
 // [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
 
@@ -222,7 +222,7 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 	case l.noted >= 0 && st.ranges[l.noted].contains(compare, part):
 		// A loop within this one has made it wider.
 	case last >= 0 && part.contains(compare, st.ranges[last]):
-		l.noted = last // as in who takes the first again and again
+		l.noted = last // as when the first is taken again and again
 		st.ranges[last] = part
 	default:
 		l.noted = last + 1

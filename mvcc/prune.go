@@ -97,7 +97,7 @@ func (c *core[K, V]) due(w waiting, items []item) []item {
 // open, would leave a wait each time.
 func (c *core[K, V]) stale(w waiting) bool {
 	v := (*version[K, V])(w.v)
-	v.state.And(^w.mark()) // must precede the lookup: who brings v to light again asks for a visit
+	v.state.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
 	if _, _, h := c.index.lookup(v.key); h == v && !marked(v, w.mark()) {
 		return false
 	}
@@ -170,7 +170,7 @@ func (c *core[K, V]) prune(
 				c.dropIfGone(h.key)
 				return leftNoKey
 			}
-			return leftNothing // whoever has put something in its place asks for a visit
+			return leftNothing // the goroutine that put something in its place asks for a visit
 		}
 		p.swap(h, base)
 		h = p.load()
@@ -183,8 +183,8 @@ func (c *core[K, V]) prune(
 		if w.committed() && w.epoch() <= view.Bound {
 			break
 		}
-		// An undecided head is its committer's business: he asks for a visit
-		// after he has published.
+		// An undecided head is left to its committer, which asks for a visit
+		// after it has published.
 		if w.committed() {
 			above++
 		}
@@ -237,8 +237,8 @@ func (c *core[K, V]) prune(
 	return l
 }
 
-// nearRuns is within how many times run a committer looks for the bound. Whoever writes
-// next after the view was renewed finds it at once.
+// nearRuns is within how many times run a committer looks for the bound. The next
+// writer after the view was renewed finds it at once.
 const nearRuns = 4
 
 // marked marks v as waiting, and reports whether it was.

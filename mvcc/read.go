@@ -6,12 +6,12 @@ import (
 )
 
 // This file is how readers deal with writers that have not decided yet. Nobody
-// waits for a particular goroutine: whoever meets an undecided writer decides
-// for it, so that it does not matter whether that writer is running.
+// waits for a particular goroutine: a goroutine that meets an undecided writer
+// decides for it, so it does not matter whether that writer is running.
 //
-// Who may be passed over, by a reader as of S, by one that has published no epoch and notes
-// the clock, S, when it finds the head undecided, and by a validator at e, for which S is the
-// last epoch before e:
+// Which writers may be passed over, by a reader as of S, by one that has published no epoch
+// and notes the clock, S, when it finds the head undecided, and by a validator at e, for
+// which S is the last epoch before e:
 //
 //	what the record says   do
 //	committed              that is the answer, or for a reader the next older one
@@ -77,7 +77,7 @@ func (m *Map[K, V]) visible(v *version[K, V], s epoch.Epoch) *version[K, V] {
 // that may be a tombstone. v, which may be nil, was the head of the key during the call.
 //
 // Passing over a tentative head because "it is not committed" would be wrong:
-// its epoch may be older than that of a write which somebody has already seen.
+// its epoch may be older than that of a write that a reader has already seen.
 // So its epoch is pushed above the clock first; then it may be passed over.
 func (m *Map[K, V]) newest(v *version[K, V]) *version[K, V] {
 	if v == nil || load(&v.state).committed() {

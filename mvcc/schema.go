@@ -14,28 +14,28 @@ import (
 // An index of a table is a table of its own: it has an entry for each index key of each
 // record. It is written in the transaction that writes the record, and so commits with
 // it, in the one step of a commit over several tables. Nothing else in the protocol knows
-// of indexes. Who writes to a table that has some reads the old record first, to know which
-// entries are to go: so that is a read of the transaction.
+// of indexes. A writer to a table that has some reads the old record first, to know which
+// entries are to go: that is a read of its transaction.
 //
 //   - X1: as of every epoch from that on at which NewIndex had done its work, an index
 //     has an entry (i, k) if and only if the record k has index key i.
-//   - X2: who writes has used the schema, which is the list of the indexes, that the table
-//     has when his version is installed: it is compared after the head has been loaded
+//   - X2: a writer has used the schema, which is the list of the indexes, that the table
+//     has when its version is installed: it is compared after the head has been loaded
 //     that the version covers, or, for a new key, under the lock of its bucket.
 //
 // NewIndex announces a new schema, passes through the locks of all buckets, and then writes
-// every key there is once more, as it is, together with its entries. Why X1 follows: a
-// version that was installed with the old schema is on top of a head that was loaded
-// before the schema was announced, or its key had its slot before the locks had been passed
-// through. So NewIndex meets the key. Its own write comes after that version, which by then
-// has been decided, see settle: if it was committed its value is what NewIndex writes
-// entries for, and else its transaction finds the new schema when it installs again.
-// Whoever installs on top of NewIndex's write has loaded it, and so finds the new schema.
+// every key once more, as it is, together with its entries. Why X1 follows: a version that
+// was installed with the old schema is on top of a head that was loaded before the schema
+// was announced, or its key had its slot before the locks had been passed through. So
+// NewIndex meets the key. Its own write comes after that version, which by then has been
+// decided, see settle: if it was committed its value is what NewIndex writes entries for,
+// and else its transaction finds the new schema when it installs again. A writer that
+// installs on top of NewIndex's write has loaded it, and so finds the new schema.
 
 // A schema is the indexes of a table. It is never changed.
 type schema[K comparable, V any] struct{ indexes []keptIndex[K, V] }
 
-// A keptIndex is an index, for those who write to its table.
+// A keptIndex is an index, for writers to its table.
 type keptIndex[K comparable, V any] interface {
 	named() string
 	// change returns what writes to the index what follows from a change of the record
@@ -47,7 +47,7 @@ type keptIndex[K comparable, V any] interface {
 	close()
 }
 
-// schemaNow is the schema, for who has looked a key up.
+// schemaNow is the schema, for a caller that has looked a key up.
 func (m *Map[K, V]) schemaNow() *schema[K, V] {
 	hooks.Before(hooks.Read, unsafe.Pointer(&m.schema))
 	return m.schema.Load()

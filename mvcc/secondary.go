@@ -57,8 +57,8 @@ type IndexOptions struct {
 // # What writing costs
 //
 // A write of a record of a table with indexes reads the old record first. So [Tx.Set], [Tx.Delete]
-// and [Tx.Merge] are reads of the key as well: the transaction conflicts if somebody else writes
-// the record meanwhile. Where index keys have changed, entries are written too, in the same
+// and [Tx.Merge] are reads of the key as well: the transaction conflicts if another one writes the
+// record meanwhile. Where index keys have changed, entries are written too, in the same
 // transaction, which conflicts with those that have looked for such an index key or have been
 // through a range that has it. One-key operations like [Map.Store] are transactions then, and cost
 // as much; one that changes no index key costs what it costs without an index, and two calls of

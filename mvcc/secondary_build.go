@@ -125,7 +125,7 @@ func (ix *Index[I, K, V]) build() (err error) {
 const buildBatch = 64
 
 // write writes the entries of some keys of the table, and each key itself, as it is: also those
-// that have no value, for somebody may be about to give them one.
+// that have no value, for a writer may be about to give them one.
 func (ix *Index[I, K, V]) write(batch []K) error {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt}
 	return ix.m.db.Update(background, opts, func(db DBTx) error {
@@ -152,7 +152,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 // Its name is free. A second Drop does nothing.
 func (ix *Index[I, K, V]) Drop() {
 	ix.check()
-	if ix.dropped().Swap(true) { // must precede: who has read the index validates that
+	if ix.dropped().Swap(true) { // must precede: readers of the index validate that
 		return
 	}
 	ix.m.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] {

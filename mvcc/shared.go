@@ -12,8 +12,8 @@ import (
 )
 
 // shared is what the maps of a database have in common: the clock and the slots, the
-// reclaimer, who has a claim and who watches. A map by itself has one of its own. It knows
-// the maps as members, and so does not keep them reachable.
+// reclaimer, the claims and the watches. A map by itself has one of its own. It knows the
+// maps as members, and so does not keep them reachable.
 type shared struct {
 	slots    *epoch.Slots
 	gc       *gc.Reclaimer[item, waiting]

@@ -276,7 +276,7 @@ func (s *subscription[C]) begin(watched func(), begun func(at uint64)) {
 	s.stop = context.AfterFunc(s.ctx, s.end)
 }
 
-// endUnless is deferred by who may panic: because Since is evicted.
+// endUnless is deferred by code that may panic because Since is evicted.
 func (s *subscription[C]) endUnless(begun *bool) {
 	if !*begun {
 		s.stop()

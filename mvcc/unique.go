@@ -12,7 +12,7 @@ import (
 // exchange their index keys, in any order.
 type extras struct {
 	of map[extraKey][]any // keys of records
-	// shared says that somebody keeps the map as it is: a savepoint, or a loop.
+	// shared says that a savepoint or a loop keeps the map as it is.
 	shared bool
 }
 

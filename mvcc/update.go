@@ -113,7 +113,7 @@ func (m *Map[K, V]) retry(
 		}
 		m.counters.retries.Add(1)
 		b.began, b.last = time.Now(), n+1 == attempts
-		// If somebody has committed on the key while fn ran, that may have been fn.
+		// If there was a commit on the key while fn ran, it may have been fn's own.
 		var self *favour.Suspect
 		run, before := fn, *c
 		if b.suspects && before.within {

@@ -30,8 +30,8 @@ type version[K comparable, V any] struct {
 	// while it is indirect; the marks come and go by the background work.
 	state atomic.Uint64
 	// next is the next older version. It is set before the version is
-	// installed, and only pruners and those who install on top of it change it
-	// afterwards, and only when the version is committed.
+	// installed, and only pruners and writers that install on top of it change
+	// it afterwards, and only when the version is committed.
 	next atomic.Pointer[version[K, V]]
 	// key and value are immutable once the version is installed.
 	key   K
@@ -53,7 +53,7 @@ type version[K comparable, V any] struct {
 //	1 bit   last: the version is a tombstone that was all that is left of its key,
 //	        and the background work knows for which transactions that may write
 //	6 bits  count: versions added to the chain since it was pruned last; passed
-//	        on from version to version, and set back by who prunes
+//	        on from version to version, and set back by pruners
 //	53 bits epoch: the commit epoch (committed, tentative), the floor (announced),
 //	        or for the special tag a kind and, if active, how many signs of life
 //	        there were, or if indirect the number of a slot

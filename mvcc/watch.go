@@ -11,23 +11,23 @@ import (
 
 // A watch tells a validation that takes long whether anybody else may have committed
 // on the keys that it validates. Readers of the keys which the transaction writes push
-// its epoch ahead of them while it validates; if nobody has committed on what it read,
+// its epoch ahead of them while it validates; if there was no commit on what it read,
 // it need not begin anew.
 //
-//   - W1: who commits has installed its version before it looks for watches, and marks
+//   - W1: a committer has installed its version before it looks for watches, and marks
 //     those on the key before an epoch is drawn for it.
 //   - W2: a validation that watches is in the list before it notes the clock, and that
-//     before it looks at the first key. It passes over nobody that is undecided: it
-//     helps them, or aborts them.
+//     before it looks at the first key. It passes over no undecided writer: it helps
+//     each, or aborts it.
 //
-// So whoever commits on one of the keys above the clock that was noted has installed
+// So a committer on one of the keys, above the clock that was noted, has installed
 // after the validation looked there, hence found the watch, and has marked it before it
 // drew its epoch. The transaction may commit at an epoch that was drawn for it before
 // it found the watch clean.
 type watch struct {
 	keys   *favour.Keys
 	record *record // of the transaction that watches
-	// dirty is 1 if somebody may have committed on one of the keys.
+	// dirty is 1 if there may have been a commit on one of the keys.
 	dirty atomic.Uint64
 }
 
@@ -120,7 +120,7 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 		st.setWatch(watches)
 		m.watches.add(watches) // until the attempt is over
 	} else {
-		// Whoever has marked it has installed before, and is met.
+		// A writer that has marked it has installed before, and is met.
 		watches.dirty.Store(0)
 	}
 	hooks.At(hooks.Watching)
@@ -143,8 +143,9 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 				continue
 			}
 			if e := w.epoch(); e > c && watches.dirty.Load() != 0 {
-				// Who marks need not commit. If that goes on, it is installed
-				// again, with a claim on what it has read: they give way then.
+				// A writer that marks need not commit. If that goes on, the
+				// transaction is installed again, with a claim on what it has
+				// read: such writers give way then.
 				if st.rare().dirtied++; st.dirtied >= maxDirty && advance(st.record(), w, w.aborted()) {
 					m.counters.wasted.Add(1)
 				}

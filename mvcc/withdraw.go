@@ -19,8 +19,8 @@ func (st *txState[K, V]) withdraw() {
 
 // retreat is withdraw for one map, once the record is aborted.
 //
-// A key that was made for this commit leaves the index; where they are many somebody has
-// to look whether that is too large now.
+// A key that was made for this commit leaves the index; where they are many, tend has to
+// look whether the index is too large now.
 func (st *txState[K, V]) retreat() {
 	m, multi := st.m, st.multi()
 	for i := range st.writes[:st.installed] {

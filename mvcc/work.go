@@ -181,7 +181,7 @@ func (st *txState[K, V]) note(v *version[K, V], h uint64, p place[K, V]) {
 	}
 }
 
-// append is note for who does not look for own writes.
+// append is note for a caller that does not look for own writes.
 func (st *txState[K, V]) append(v *version[K, V], h uint64, p place[K, V]) {
 	st.writes = extended(st.writes)
 	w := &st.writes[len(st.writes)-1]

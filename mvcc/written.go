@@ -2,12 +2,12 @@ package mvcc
 
 // If a transaction writes every key that it has read, its commit need not validate.
 // It compares while it installs: what was read has to be the newest committed version
-// below its own. From the install until the transaction is decided nobody else can
-// commit on that key, since whoever installs there decides for it first. So what was
-// read is what is there at the commit epoch, whichever that will be, and the epoch may
-// be drawn by anybody. What was read as absent has to be absent: a tombstone below, of
-// whatever epoch, is older than the commit. That is the rule of the snapshot level,
-// first committer wins, and here it makes the transaction serializable.
+// below its own. From the install until the transaction is decided no other one can
+// commit on that key, since it would have to decide this one before it installs there.
+// So what was read is what is there at the commit epoch, whichever that will be, and
+// any goroutine may draw it. What was read as absent has to be absent: a tombstone
+// below, of whatever epoch, is older than the commit. That is the rule of the snapshot
+// level, first committer wins, and here it makes the transaction serializable.
 
 // written reports whether every key that was read is written too. It notes in the writes
 // what was read; if it reports false, of some: these conflict earlier than they would.

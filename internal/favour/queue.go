@@ -3,17 +3,17 @@
 //
 // A transaction that does not get through [Queue.Enter]s a claim on the keys that it
 // needs. The claim is granted when no earlier one has a key in common with it. From then
-// on whoever writes one of these keys lets it go first, see [Queue.Await]: it waits
-// once, until the claim has ended. Who has nothing to do with these keys does not notice.
+// on a writer of one of these keys lets it go first, see [Queue.Await]: the writer waits
+// once, until the claim has ended. Writers of other keys do not notice.
 //
-// A claim is not a lock: nothing depends on it but who goes first. It ends with
-// [Claim.End], and is taken away when its tenure is over, whatever its holder does.
-// Then the next claims on its keys rest for as long again, unless the holder ends it: so
+// A claim is not a lock: it only decides which transaction goes first. It ends with
+// [Claim.End], and is taken away when its tenure is over, whatever its holder does. Then
+// the next claims on its keys rest for as long again, unless the holder ends it: so
 // holders that stand still, one after the other, have half of the time at most.
 //
-// All who wait are parked, and woken by who ends the claim that they wait for: of those
-// that queue for one key, one at a time. What a call costs does not grow with the number
-// of those that wait. A claim on a table, or on more than [keyedKeys] keys, queues as if it
+// All waiters are parked. The end of the claim that they wait for wakes them: of those that
+// queue for one key, one at a time. What a call costs does not grow with the number of
+// those that wait. A claim on a table, or on more than [keyedKeys] keys, queues as if it
 // were on all keys; that is between claims, and nothing to those that only give way.
 package favour
 

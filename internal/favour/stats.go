@@ -6,7 +6,7 @@ type Stats struct {
 	Waiting   int    // goroutines that wait for a claim of theirs, or for the end of another
 	Granted   uint64 // claims that were granted
 	Expired   uint64 // claims that were taken away
-	Deferrals uint64 // how often somebody has waited for the end of another's
+	Deferrals uint64 // how often a writer has waited for the end of another's
 }
 
 // Stats returns the present statistics. It takes no lock.

@@ -42,8 +42,8 @@ type Scheduler interface {
 	// Index is called before an access to the index at key, or for a walk to
 	// all of it.
 	Index(kind Access, key any)
-	// GaveUp is called by who waited for another goroutine that did not move,
-	// and goes on without it.
+	// GaveUp is called by a goroutine that waited for another one, which did
+	// not move, and that goes on without it.
 	GaveUp()
 	// Take returns an idle object of the calling goroutine, nil if there is
 	// none, and Give puts one back: so that which object a goroutine gets from

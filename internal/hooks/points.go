@@ -1,7 +1,7 @@
 // Package hooks names the points of the protocol at which a test may stop a
 // goroutine. In ordinary builds [Enabled] is the constant false and every call
 // disappears; with the build tag mvcccheck a test installs a function that is
-// called at each point, and may block there for as long as it likes.
+// called at each point, and may block there for any time.
 //
 // Finer than the points are the accesses to shared words: those of package
 // internal/hooks/atomic, and of the index, are announced one by one to a
