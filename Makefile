@@ -27,7 +27,7 @@ EMULATED ?= arm64 s390x
 
 ARGS        ?=
 TESTFLAGS   ?=
-RACED       ?= $(CORE) ./journal ./internal/favour ./internal/goid ./internal/oracle ./internal/soak
+RACED       ?= $(CORE) ./journal ./internal/favour ./internal/oracle
 MUTANTFLAGS ?=
 SHORT       ?= -short
 SOAK        ?= 10m
