@@ -64,7 +64,7 @@ test: ## run the tests
 	go test -count=1 $(TESTFLAGS) ./...
 
 .PHONY: race
-race: ## test RACED, the engine and what checks it, under the race detector, with yield points, shortened (SHORT=)
+race: ## test the engine (RACED) under the race detector, with yield points, shortened (SHORT=)
 	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(RACED)
 
 .PHONY: schedules
@@ -126,7 +126,7 @@ mutants-table: ## write docs/mutants.md: what each fault breaks, and the test th
 	go run ./internal/mutants -table > docs/mutants.md
 
 .PHONY: check
-check: ## what to run before each commit, in a minute: build, the core's tests, shortened, lint of what changed
+check: ## before each commit, in a minute: build, the core's tests, lint of what changed
 	go build ./...
 	go test -short $(TESTFLAGS) $(CORE)
 	go test -short $(TESTFLAGS) -tags mvcccheck $(CORE)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test-releases.sh "RELEASE..." ARGUMENTS...: go test with
+# test-releases.sh "RELEASE..." ARGUMENTS...: build the commands and go test with
 # other Go releases, fetched as toolchains. A line that starts with "SKIPPED:"
 # says which could not be had.
 set -euo pipefail
@@ -15,6 +15,7 @@ for release in $releases; do
 		continue
 	fi
 	echo "$version"
+	go build -o /dev/null ./cmd/... || failed=1
 	go test -count=1 -tags mvcccheck "$@" || failed=1
 done
 exit "$failed"

@@ -125,8 +125,9 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 			"Table shop/items/Keys/keys", "Table shop/orders/Keys/keys"},
 	} {
 		t.Run(workload, func(t *testing.T) {
+			// At a rate each operation is timed, so that there are latencies on a slow machine too.
 			s := start(t, "serve", "--workload="+workload, "--http=127.0.0.1:0", "--keys=100",
-				"--threads=2", "--row=50ms")
+				"--threads=2", "--row=50ms", "--rate=500")
 			url := s.stderr.await(t, `dashboard: (http://\S+)`)
 			require.Contains(t, fetch(url), "<title>Dashboard")
 			require.Eventually(t, func() bool {
