@@ -91,9 +91,9 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	if st.toValidate() {
 		check = checkBit
 	}
-	st.pinNew()
+	st.pinNew(gen)
 	for _, p := range st.more {
-		p.pinNew()
+		p.pinNew(gen)
 	}
 	e, r = st.try(gen, check, st.epoch())
 	if r == resultAborted {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -19,7 +20,7 @@ type order[K comparable] interface {
 	// comparing returns the function that compares two keys.
 	comparing() func(a, b K) int
 	// pin adds keys, which have no slot, and keeps them there until they are unpinned. It may
-	// wait for a goroutine that has the lock.
+	// wait for a goroutine that has the lock. If comparing panics, no key is pinned.
 	pin(keys []K)
 	// unpin undoes pin, but that the keys stay, see dropIfGone.
 	unpin(keys []K)
@@ -114,19 +115,13 @@ func (o *treeOrder[K]) keys() *orderedKeys[K] {
 	return o.copied.Load()
 }
 
-// pinBatch is how many keys are pinned or unpinned while the lock is held.
+// pinBatch is how many keys are pinned or unpinned at most while the lock is held.
 const pinBatch = 64
 
-func (o *treeOrder[K]) pin(keys []K) {
-	for batch := range slices.Chunk(keys, pinBatch) {
-		o.pinSome(batch)
-	}
-}
-
-func (o *treeOrder[K]) pinOne(key K)   { o.pinSome([]K{key}) }
+func (o *treeOrder[K]) pinOne(key K)   { o.pin([]K{key}) }
 func (o *treeOrder[K]) unpinOne(key K) { o.unpin([]K{key}) }
 
-func (o *treeOrder[K]) pinSome(keys []K) {
+func (o *treeOrder[K]) pin(keys []K) {
 	o.lock()
 	defer o.mu.Unlock() // compare may panic
 	was := o.copied.Load()
@@ -261,14 +256,25 @@ func (m *Map[K, V]) pinned(key K, h uint64, cond condition[K, V], base *version[
 }
 
 // pinNew pins the keys that the transaction is to insert, in an ordered map: before
-// anything is installed, since it may take its time. They are unpinned in forget.
-func (st *txState[K, V]) pinNew() {
+// anything is installed, since it may take its time. They are unpinned in forget. If compare
+// panics, which it must not, the transaction gen has ended.
+func (st *txState[K, V]) pinNew(gen epoch.Gen) {
 	if st.m.order != nil {
-		st.pinInserts()
+		st.pinInserts(gen)
 	}
 }
 
-func (st *txState[K, V]) pinInserts() {
+func (st *txState[K, V]) pinInserts(gen epoch.Gen) {
+	done := false
+	defer func() {
+		switch {
+		case done:
+		case st.up != nil:
+			st.up.abandon(gen)
+		default:
+			st.abandon(gen)
+		}
+	}()
 	m := st.m
 	var keys []K
 	for i := range st.writes {
@@ -278,11 +284,12 @@ func (st *txState[K, V]) pinInserts() {
 		}
 	}
 	sortKeys(keys, m.order.comparing())
-	if len(keys) == 0 {
-		return
+	for from := 0; from < len(keys); from += pinBatch {
+		to := min(from+pinBatch, len(keys))
+		m.order.pin(keys[from:to])
+		st.rare().pins = keys[:to]
 	}
-	m.order.pin(keys)
-	st.rare().pins = keys
+	done = true
 }
 
 // pinOne is pinNew for a key that has turned out to have no slot.

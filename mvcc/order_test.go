@@ -12,8 +12,8 @@ import (
 
 func treeOf[K comparable, V any](m *Map[K, V]) *treeOrder[K] { return m.order.(*treeOrder[K]) }
 
-// Readers, and writers of keys that are there, do not wait for who has the lock of the order:
-// an insert that waits for it has not been installed.
+// Readers, and writers of keys that are there, do not wait for the lock of the order. An
+// insert that waits for it has not been installed.
 func TestOrderedReadersDoNotWait(t *testing.T) {
 	m := newOrdered[int](t, nil)
 	m.Store(1, 1)
@@ -23,7 +23,7 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 		defer close(done)
 		m.Store(2, 2)
 	}()
-	require.Eventually(t, func() bool { return standing("pinSome") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return standing(".pin(") }, patience, time.Millisecond)
 	_, ok := m.Load(2)
 	require.False(t, ok)
 	m.Store(1, 3)
@@ -116,6 +116,67 @@ func TestOrderedComparePanics(t *testing.T) {
 	require.False(t, m.Has("x"))
 	require.Empty(t, treeOf(m).pins)
 	require.Equal(t, 2, treeOf(m).len())
+}
+
+// A compare that panics in a commit, as it must not, ends the transaction and leaves no pin. The
+// panic is its own, not one of the Rollback that was deferred.
+func TestOrderedComparePanicsInCommit(t *testing.T) {
+	const n = 3 * pinBatch
+	for _, pinned := range []int{0, 2 * pinBatch} {
+		bad := false
+		panics := func(m **Map[int, int]) func(a, b int) int {
+			return func(a, b int) int {
+				if bad && len(treeOf(*m).pins) >= pinned {
+					panic("boom")
+				}
+				return cmp.Compare(a, b)
+			}
+		}
+		set := func(tx Tx[int, int]) error {
+			for key := range n {
+				tx.Set(key, key)
+			}
+			bad = true
+			return nil
+		}
+		db := NewDB(nil)
+		defer db.Close()
+		var table, alone *Map[int, int]
+		table = NewOrderedTableFunc[int, int](db, "t", panics(&table), nil)
+		alone = NewOrderedFunc[int, int](panics(&alone), nil)
+		defer alone.Close()
+		begun := func() {
+			tx := alone.Begin(nil)
+			defer tx.Rollback()
+			set(tx)
+			tx.Commit()
+		}
+		begunInDB := func() {
+			tx := db.Begin(nil)
+			defer tx.Rollback()
+			set(table.In(tx))
+			tx.Commit()
+		}
+		for i, commit := range []func(){
+			begun,
+			begunInDB,
+			func() { alone.Update(bg, nil, set) },
+			func() { db.Update(bg, nil, func(tx DBTx) error { return set(table.In(tx)) }) },
+		} {
+			require.PanicsWithValue(t, "boom", commit, "commit %d, %d pinned", i, pinned)
+			bad = false
+		}
+		for _, m := range []*Map[int, int]{alone, table} {
+			require.Zero(t, m.Len())
+			require.Empty(t, treeOf(m).pins)
+			require.Zero(t, m.Stats().LiveTx)
+			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
+				defer func() { bad = false }()
+				return set(tx)
+			}))
+			require.Equal(t, n, m.Len())
+		}
+	}
 }
 
 // standing reports whether a goroutine is in the function.

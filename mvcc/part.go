@@ -40,7 +40,7 @@ type part interface {
 
 	prepare()
 	installAll(gen epoch.Gen) result
-	pinNew()
+	pinNew(gen epoch.Gen)
 	retreat()
 	renew()
 	setWatch(w *watch)
