@@ -37,7 +37,7 @@ func (slot *Slot) standing() (epoch Epoch, ok bool) {
 }
 
 // CheckLive panics unless the transaction gen is live in the slot. The caller is
-// the only one who may end it.
+// the only one that may end it.
 func (slot *Slot) CheckLive(gen Gen) {
 	_, ok := slot.standing()
 	// Last: another goroutine may evict it at any time.

@@ -17,5 +17,5 @@ func (slot *Slot) EvictNow() { slot.evict(slot.Gen()) }
 // Groups returns how many groups of slots the directory has.
 func (s *Slots) Groups() int { return len(*s.dir.Load()) }
 
-// Pins returns how many promoted transactions are noted, also those that have ended.
+// Pins returns how many promoted transactions are noted, including those that have ended.
 func (s *Slots) Pins() int { return len(s.pins.list) }

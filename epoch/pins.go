@@ -28,7 +28,7 @@ import (
 //	4  clear the bit
 //
 // If a precedes 2, the round sees that the transaction has ended, and the two
-// compare-and-swaps of promoted decide who has the slot. If 2 precedes a, then 1
+// compare-and-swaps of promoted decide which has the slot. If 2 precedes a, then 1
 // precedes a too, and b finds the mark.
 //
 // A goroutine may sleep within Begin for so long that the epoch that it has published,
@@ -219,7 +219,7 @@ func (p *pins) bury(i int) bool {
 // enter enters what this round promotes in the list, and reports whether that is
 // anything. All of it was seen first in the same round, the one before the last, and what
 // is in the list in earlier ones. So its epochs are between the bounds of that round and the
-// one before, and higher than those in the list: but for what has begun as of an old epoch.
+// one before, and higher than those in the list: except for what has begun as of an old epoch.
 func (s *Slots) enter() (changed bool) {
 	p := &s.pins
 	if len(p.fresh) == 0 {

@@ -100,7 +100,7 @@ func epochIn(word uint64) Epoch { return Epoch(word >> epochShift) }
 func (slot *Slot) Ended() uint64 { return uint64(slot.Gen()&^evictedBit - 1) }
 
 // End ends the transaction that gen names and reports whether this call did it.
-// Of several calls with the same gen exactly one returns true, also if the
+// Of several calls with the same gen exactly one returns true, even if the
 // transaction has been evicted meanwhile. The caller that ended it asks
 // [Slot.Keep] next.
 func (slot *Slot) End(gen Gen) bool {
@@ -146,7 +146,7 @@ func (slot *Slot) look() (word uint64, gen Gen, live bool) {
 // owner has not called End since.
 func (slot *Slot) Evicted(gen Gen) bool { return slot.Gen() == (gen+1)|evictedBit }
 
-// WasEvicted reports whether the transaction gen was evicted, also if its owner has
+// WasEvicted reports whether the transaction gen was evicted, even if its owner has
 // called End since, until a later one is.
 func (slot *Slot) WasEvicted(gen Gen) bool {
 	return slot.Evicted(gen) || Gen(slot.evicted.Load()) == gen

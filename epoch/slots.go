@@ -25,7 +25,7 @@ const cacheLine = 128
 
 // Slots is the clock of one map together with the slots in which its live
 // transactions publish their read epochs. Use [NewSlots]; all methods are safe
-// for concurrent use, but for those that say otherwise.
+// for concurrent use, except for those that say otherwise.
 type Slots struct {
 	_ [cacheLine]byte
 	// clock is the newest epoch drawn. bound is the largest bound any refresh

@@ -106,7 +106,7 @@ func TestEndStale(t *testing.T) {
 	require.Equal(t, uint64(4), ended)
 }
 
-// The generation alone decides who ended a transaction. Several goroutines end
+// The generation alone decides which call ended a transaction. Several goroutines end
 // whatever they find, as fast as they can, until they have been in each other's
 // way often enough: each generation is ended by exactly one of them.
 func TestEndOnce(t *testing.T) {
@@ -412,7 +412,7 @@ func TestBeginHereEndThere(t *testing.T) {
 	require.Equal(t, uint64(4*n), ended)
 }
 
-// What slots have counted is counted once, also while they are released.
+// What slots have counted is counted once, even while they are released.
 func TestCensusBesideRelease(t *testing.T) {
 	for range 300 {
 		s := epoch.NewSlots()

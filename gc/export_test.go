@@ -45,7 +45,7 @@ func (s *Shelf) DueSome(old []epoch.Epoch, limit int) (what []epoch.Epoch) {
 	return what
 }
 
-// PutForWriters has something wait for those who may write and read at or below epoch;
+// PutForWriters has something wait for those that may write and read at or below epoch;
 // DueForWriters returns what waits for nobody any more when writers read at lowest.
 func (s *Shelf) PutForWriters(at, what epoch.Epoch) {
 	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, Writers: true,
@@ -60,7 +60,7 @@ func (s *Shelf) DueForWriters(lowest epoch.Epoch) (what []epoch.Epoch) {
 	return what
 }
 
-// Sift drops what is stale of what waits for those who may write.
+// Sift drops what is stale of what waits for those that may write.
 func (s *Shelf) Sift(stale func(what epoch.Epoch) bool) { s.s.sift(stale) }
 
 // Waiting returns how much waits.

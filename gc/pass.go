@@ -153,7 +153,7 @@ const (
 	aloneWaits  = 4096
 )
 
-// passAlone does what committers do of a tick after Close, but for the visits: one of
+// passAlone does what committers do of a tick after Close, except for the visits: one of
 // them at a time, and once in an interval. It may wait for the lock of the stock.
 func (r *Reclaimer[E, W]) passAlone() {
 	now := int64(r.now())

@@ -130,7 +130,7 @@ func (r *Reclaimer[E, W]) run() {
 // anything left to trim, and nobody has called Wake.
 func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unused() }
 
-// unused is idle but for what is live.
+// unused is idle except for what is live.
 func (r *Reclaimer[E, W]) unused() bool {
 	s := &r.stock
 	return r.queue.idle() && s.items.Load() == 0 && s.waits.Load() == 0 && s.aside.Load() == 0 &&

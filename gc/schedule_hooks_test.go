@@ -110,7 +110,7 @@ func TestRefreshIsAlone(t *testing.T) {
 	}
 }
 
-// A refresh has scanned the slots when a committer, who has waited long enough for
+// A refresh has scanned the slots when a committer, which has waited long enough for
 // it, makes a newer view beside it.
 func TestOlderViewDoesNotReplaceNewer(t *testing.T) {
 	f := start(t, config{Interval: time.Hour})
@@ -146,7 +146,7 @@ func duringTick(t *testing.T, cfg config, p hooks.Point, g func(*fixture)) *fixt
 }
 
 // A key that is handed over after the ticker goroutine has said that it rests starts
-// another one; one that is handed over before, by a committer who found it running,
+// another one; one that is handed over before, by a committer that found it running,
 // is seen by it.
 func TestOfferWhileGoingToRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestNothingIsLostYielding(t *testing.T) {
 	require.NotZero(t, n.Load())
 }
 
-// What a goroutine has to do that was started beside the ticker is done, though who
+// What a goroutine has to do that was started beside the ticker is done, though the one that
 // started it has not let the lock go when it calls Wake.
 func TestWakeBesideGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

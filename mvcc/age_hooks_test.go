@@ -16,7 +16,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// evictAll evicts everybody of a map with the options of hasty, who has not been, and
+// evictAll evicts all transactions of a map with the options of hasty that have not been, and
 // prunes.
 func evictAll[K comparable, V any](t *testing.T, m *Map[K, V]) {
 	t.Helper()

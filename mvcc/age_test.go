@@ -215,7 +215,7 @@ func TestNoEvictionWithoutLimit(t *testing.T) {
 	})
 }
 
-// A transaction for which there was no idle state grows old also if nothing is
+// A transaction for which there was no idle state grows old even if nothing is
 // written, and nothing is to be reclaimed.
 func TestEvictionWithoutWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

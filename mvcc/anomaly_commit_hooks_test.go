@@ -152,7 +152,7 @@ func TestG1aWhileCommitting(t *testing.T) {
 }
 
 // G1b, and commits half visible. Operations on one key, one after the other, look
-// at a transaction that stands halfway: who has seen it by one key sees it by all.
+// at a transaction that stands halfway: a reader that has seen it by one key sees it by all.
 func TestG1bWhileCommitting(t *testing.T) {
 	look := []struct {
 		name string
@@ -275,7 +275,7 @@ func TestP4WhileCommitting(t *testing.T) {
 }
 
 // G-single, OTV. A reader has seen x of one transaction when the next one stands
-// halfway: it sees nothing of that one, during and after; who begins meanwhile
+// halfway: it sees nothing of that one, during and after; one that begins meanwhile
 // sees it wholly or not at all, and the same again when it is done.
 func TestOTVWhileCommitting(t *testing.T) {
 	atPoints(t, func(t *testing.T, m *Map[string, int], h halfway) {

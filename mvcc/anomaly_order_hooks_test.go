@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// More anomalies with commits that stand halfway: those about who came first, and
+// More anomalies with commits that stand halfway: those about which came first, and
 // about predicates.
 
 // PMP. A transaction that inserts, changes and deletes stands halfway; scans that
@@ -145,7 +145,7 @@ func viewOf(get func(key string) (int, bool), xFirst bool) (v view) {
 
 // The read-only anomaly. The withdrawal stands halfway through its commit when the
 // deposit is made and reported. If the report has not seen the withdrawal, it is
-// refused, also when it had been validated already.
+// refused, even when it had been validated already.
 func TestReadOnlyAnomalyWhileCommitting(t *testing.T) {
 	deposits := append([]oneKeyWrite{{"Update", func(m *Map[string, int], key string, value int) bool {
 		return m.Update(bg, nil, func(tx Tx[string, int]) error {

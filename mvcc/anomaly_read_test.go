@@ -158,7 +158,7 @@ func TestOTV(t *testing.T) {
 		})
 		requireNow(t, m, map[string]int{"x": 12, "y": 18})
 	})
-	// One-key reads are each as of their own moment, and time goes forward: who
+	// One-key reads are each as of their own moment, and time goes forward: one that
 	// has seen a transaction by one key sees it, or a later one, by another.
 	t.Run("one-key", func(t *testing.T) {
 		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,

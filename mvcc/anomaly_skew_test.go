@@ -207,7 +207,7 @@ func TestMixedLevels(t *testing.T) {
 		requireConflict(t, err, "x", ConflictRead)
 		requireNow(t, m, map[string]int{"x": -10, "y": 10})
 	})
-	// But who commits at snapshot level may break an invariant that only
+	// But a transaction that commits at snapshot level may break an invariant that only
 	// serializable transactions would keep.
 	t.Run("snapshot last", func(t *testing.T) {
 		m, err := skew(t, serializable, snapshot)

@@ -40,7 +40,7 @@ func TestG0(t *testing.T) {
 			})
 		})
 	}
-	// The transaction's writes are one also when one of the keys is written by a
+	// The transaction's writes are one even when one of the keys is written by a
 	// one-key operation in between: that comes before all of them.
 	t.Run("one-key", func(t *testing.T) {
 		byOneKey(t, overwrites, func(t *testing.T, m *Map[string, int], opts *TxOptions,

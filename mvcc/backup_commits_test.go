@@ -99,8 +99,8 @@ func TestSaveCommits(t *testing.T) {
 	}
 }
 
-// Progress says up to where all was given: who asks for it after a commit is told of that one
-// before, and also when nothing was committed.
+// Progress says up to where all was given: a caller that asks for it after a commit is told of that
+// one before, and even when nothing was committed.
 func TestWatchProgress(t *testing.T) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()

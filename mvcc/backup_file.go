@@ -23,7 +23,7 @@ func (db *DB) SaveFile(
 	}
 	done := false
 	defer func() {
-		if !done { // also if a function of the user panics
+		if !done { // even if a function of the user panics
 			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 	}()

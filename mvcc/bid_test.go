@@ -130,7 +130,7 @@ func TestWritersLetClaimsGoFirst(t *testing.T) {
 	}
 }
 
-// Who does not queue for a claim of his own waits for one claim, and not for the next
+// A writer that does not queue for a claim of its own waits for one claim, and not for the next
 // one on the same key, that was granted when the first had ended.
 func TestWritersWaitOnce(t *testing.T) {
 	for name, write := range writesOf("k") {

@@ -187,7 +187,7 @@ func TestBoundedWithVeryManySnapshots(t *testing.T) {
 	eventually(t, func() bool { return m.slots.Owned() < n/10 }, "slots are kept")
 }
 
-// Keys are deleted, and new ones come, for ever; with somebody who reads as of the
+// Keys are deleted, and new ones come, for ever; with a reader as of the
 // start, and without.
 func TestBoundedChurn(t *testing.T) {
 	for _, reader := range []bool{false, true} {

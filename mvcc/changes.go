@@ -7,7 +7,7 @@ import (
 )
 
 // A Change is what became of a key between two states of a map: its old and its new value, as
-// far as it had one. A key that was written has changed, also if the value is the same.
+// far as it had one. A key that was written has changed, even if the value is the same.
 type Change[K comparable, V any] struct {
 	Key      K
 	Old, New V

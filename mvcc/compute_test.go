@@ -82,7 +82,7 @@ func TestComputeAgain(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// A function that takes its time gets its turn: those who write the key let it go first.
+// A function that takes its time gets its turn: those that write the key let it go first.
 func TestComputeGetsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[string, int](still())
@@ -142,7 +142,7 @@ func TestComputePanics(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// Clear is one transaction: who reads before, reads all, and who reads after, nothing.
+// Clear is one transaction: a reader before it reads all, and one after it nothing.
 func TestClear(t *testing.T) {
 	m := newMap[int, int](t, nil)
 	const n = 1000

@@ -184,7 +184,7 @@ func BenchmarkReadAgain(b *testing.B) {
 }
 
 // Increments of one key by many goroutines that yield in between, so that each lets all
-// others in, beside somebody who stores another key.
+// others in, beside a goroutine that stores another key.
 func BenchmarkOneKey(b *testing.B) {
 	for _, goroutines := range []int{16, 1024} {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {

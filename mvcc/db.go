@@ -84,7 +84,7 @@ type TableOptions struct {
 }
 
 // NewTable makes a table of db, with a name of its own. opts may be nil. It may be called
-// at any time, also while transactions are under way, which find the table empty. It panics
+// at any time, even while transactions are under way, which find the table empty. It panics
 // if the name is empty, if there is a table with that name, or if an option has no meaning. It
 // waits while a [DB.Watch] begins.
 // Isolation, MaxTxAge, Retain and the like are the database's.

@@ -278,7 +278,7 @@ func TestDBTables(t *testing.T) {
 }
 
 // Of several goroutines that ask for the part of a shared snapshot, one too late, all get
-// the same, and none disturbs who uses the state next.
+// the same, and none disturbs the transaction that uses the state next.
 func TestDBParts(t *testing.T) {
 	s := newShop(t, nil)
 	snapshot := s.db.Snapshot()
@@ -308,7 +308,7 @@ func TestDBParts(t *testing.T) {
 	require.Nil(t, up.parts.Load())
 }
 
-// A claim on all keys of a table is nothing to who writes to others.
+// A claim on all keys of a table is nothing to a writer of others.
 func TestDBClaims(t *testing.T) {
 	s := newShop(t, nil)
 	for _, scan := range []func(tx Tx[string, int]){

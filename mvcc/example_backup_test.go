@@ -222,7 +222,7 @@ func ExampleCodec() {
 	// Output: mvcc: Load: the codec of the backup is "gob of ours", and that given is "gob"
 }
 
-// What a backup has is said by who saves it, and who loads it.
+// What a backup has is said by the call that saves it, and by the one that loads it.
 func ExampleBackup() {
 	db, _ := numbers(1, 2, 3)
 	defer db.Close()

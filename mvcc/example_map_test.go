@@ -19,7 +19,7 @@ func cities() *mvcc.Map[string, string] {
 	return m
 }
 
-// All reads the map as of one moment, also while others write, or the loop itself does.
+// All reads the map as of one moment, even while others write, or the loop itself does.
 func ExampleMap_All() {
 	m := cities()
 	defer m.Close()

@@ -255,7 +255,7 @@ func ExampleSnapshot_Max() {
 	// Output: false
 }
 
-// Deciding by a range conflicts with who changes that range, and with nobody else.
+// Deciding by a range conflicts with changes of that range, and with nothing else.
 func ExampleTx_Ascend() {
 	bookings := mvcc.NewOrdered[int, string](nil) // by hour
 	defer bookings.Close()

@@ -108,7 +108,7 @@ func ExampleTx_Get() {
 	// false
 }
 
-// What a key is that was found absent counts as well: of two who take the same name one
+// What a key is that was found absent counts as well: of two that take the same name one
 // fails, or tries again.
 func ExampleTx_Has() {
 	users := mvcc.New[string, int](nil)

@@ -86,8 +86,8 @@ func ExampleDB_Watch() {
 	// Output: [{tea 0 9 false true}] [{1  tea false true}]
 }
 
-// A view that is kept by a watch says up to where it is complete: who has just committed something
-// waits for that.
+// A view that is kept by a watch says up to where it is complete: a caller that has just committed
+// something waits for that.
 func ExampleDB_RequestProgress() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()

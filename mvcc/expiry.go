@@ -22,7 +22,7 @@ import (
 // it panics in a write, the background work calls it again, and the program ends with its panic;
 // with ManualReclaim Reclaim panics.
 //
-// Expire may be called once, also while the map is in use, and looks at all keys. A key and some 16
+// Expire may be called once, even while the map is in use, and looks at all keys. A key and some 16
 // bytes are kept for each record, and at times for some that were deleted; if there are too many of
 // these, writers look at them. [Map.Close] and [DB.Close] end it: nothing expires any more. If the
 // clock is set, or the machine was asleep, a record may go a minute late.

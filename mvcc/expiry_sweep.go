@@ -208,7 +208,7 @@ func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed
 		}
 	}
 	hooks.At(hooks.Swept)
-	defer func() { // also if until panics: with what is left of keys
+	defer func() { // even if until panics: with what is left of keys
 		for _, key := range keys {
 			again = append(again, timed[K]{soon, key})
 		}

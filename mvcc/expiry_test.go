@@ -156,7 +156,7 @@ func TestExpire(t *testing.T) {
 	})
 }
 
-// Notes are dropped by who makes too many, without the background work.
+// Notes are dropped by the writer that makes too many, without the background work.
 func TestExpiryNotesAreBounded(t *testing.T) {
 	m := sessions(t, &Options{ManualReclaim: true})
 	notes := func() (n int) {

@@ -21,7 +21,7 @@ import (
 //	    one-key operation: the key               one byte
 //	    view: the keys read                      one byte
 //	    transaction: the keys read, and written  two bytes
-//	the schedule: who goes on, for how long      one byte each time
+//	the schedule: which goes on, for how long    one byte each time
 
 var (
 	codedInitial = []string{"", "%s-", "%s", "%s+"}
@@ -95,7 +95,7 @@ func decodeOperation(c *tape) string {
 }
 
 // decodeSchedule returns a chooser that follows the tape: the low bits of a byte
-// say who goes on, the others for how many steps. Once the tape has ended,
+// say which goes on, the others for how many steps. Once the tape has ended,
 // everybody runs to the end in turn.
 func decodeSchedule(c *tape) func(ready []int) int {
 	who, steps := 0, 0

@@ -96,8 +96,8 @@ func TestWatchOfClosedTable(t *testing.T) {
 	})
 }
 
-// Writers that are faster than the hub end the watches, also those of other keys; who begins
-// then begins anew.
+// Writers that are faster than the hub end the watches, including those of other keys; one that
+// begins then begins anew.
 func TestWatchOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := NewDB(nil)

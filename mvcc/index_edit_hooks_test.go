@@ -112,7 +112,7 @@ func TestInsertBesideMerge(t *testing.T) {
 	requireIndex(t, want, x)
 }
 
-// A key is overwritten when somebody who takes it out has locked the bucket. It stays.
+// A key is overwritten when a goroutine that takes it out has locked the bucket. It stays.
 func TestRemoveAgainstOverwrite(t *testing.T) {
 	x := newTestIndex(alike)
 	want := map[int]*intVersion{}
@@ -178,7 +178,7 @@ func TestLookupMeetsMark(t *testing.T) {
 }
 
 // A visitor has loaded what is asked for, and sleeps. Who asks for another visit in the
-// bucket relies on him.
+// bucket relies on it.
 func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	x := newTestIndex(alike)
 	var queue []*bucket[int, int]

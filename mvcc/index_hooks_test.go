@@ -11,7 +11,7 @@ import (
 )
 
 // moving returns a map of n keys, those from 8 on in the second of two buckets, and
-// somebody who stands at p while he moves the first one to a table of four.
+// a goroutine that stands at p while it moves the first one to a table of four.
 func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *actor) {
 	m = newMap[int, int](t, still())
 	x := m.index
@@ -31,7 +31,7 @@ func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *actor)
 	return m, mover
 }
 
-// Who sleeps while he moves a bucket stops nobody but those who insert into it.
+// A goroutine that sleeps while it moves a bucket stops only those that insert into it.
 func TestSleepingMover(t *testing.T) {
 	const n = 9 // a chain of two buckets
 	for _, p := range []hooks.Point{hooks.SlotFilled, hooks.BucketMoved} {
@@ -120,7 +120,7 @@ func TestVisitIsAskedForWhileBucketMoves(t *testing.T) {
 	}
 }
 
-// A visit that is asked for by who has found the key before its bucket moved.
+// A visit that is asked for by a goroutine that has found the key before its bucket moved.
 func TestVisitOfMovedPlace(t *testing.T) {
 	x := newTestIndex(nil)
 	var queue []*bucket[int, int]
@@ -157,8 +157,8 @@ func TestPlaceOfAnotherKey(t *testing.T) {
 	require.Nil(t, found)
 }
 
-// A key that is being inserted is there for nobody, or for all: for who comes back to the
-// slot that it had before, and for who looks for it.
+// A key that is being inserted is there for nobody, or for all: for one that comes back to the
+// slot that it had before, and for one that looks for it.
 func TestKeyIsThereForAll(t *testing.T) {
 	m := newMap[int, int](t, still())
 	x := m.index
@@ -176,7 +176,7 @@ func TestKeyIsThereForAll(t *testing.T) {
 	require.NotNil(t, head)
 }
 
-// Who sleeps while he puts the next table in the place of one stops nobody.
+// A goroutine that sleeps while it puts the next table in the place of one stops nobody.
 func TestSleepingReplacer(t *testing.T) {
 	x := newTestIndex(nil)
 	const n = 20
@@ -197,7 +197,7 @@ func TestSleepingReplacer(t *testing.T) {
 	require.NotSame(t, old, x.table.Load())
 }
 
-// Every key is found, with its head, at each moment of the move of its slot, also if it is
+// Every key is found, with its head, at each moment of the move of its slot, even if it is
 // overwritten then.
 func TestKeysWhileTheirSlotsMove(t *testing.T) {
 	x := newTestIndex(alike)

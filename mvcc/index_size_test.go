@@ -41,7 +41,7 @@ func TestIndexGrowsToFit(t *testing.T) {
 	require.Len(t, contents(t, m), n)
 }
 
-// When most keys are gone the index shrinks, also if nothing happens any more.
+// When most keys are gone the index shrinks, even if nothing happens any more.
 func TestIndexShrinksAtRest(t *testing.T) {
 	n := sizes(200_000, 20_000)
 	for _, manual := range []bool{false, true} {
@@ -161,7 +161,7 @@ func TestTableIsAnnouncedAtOnce(t *testing.T) {
 	}
 	old := x.table.Load()
 	require.NotNil(t, old.next.Load())
-	for ; len(all) == 1; i++ { // those who insert move all of it
+	for ; len(all) == 1; i++ { // those that insert move all of it
 		x.put(&intVersion{key: i})
 	}
 	require.NotSame(t, old, x.table.Load())

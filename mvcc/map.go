@@ -25,7 +25,7 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	// All fields but schema, feed and expiry are set by New and never change, but for what they
+	// All fields but schema, feed and expiry are set by New and never change, except for what they
 	// point to.
 
 	core[K, V]
@@ -164,7 +164,7 @@ func (m *Map[K, V]) GoString() string { return m.String() }
 
 // Reclaim does, in the calling goroutine, all the background work that there is when it is called:
 // it evicts transactions older than Options.MaxTxAge, and drops every version that nobody could see
-// any more when it was called, but for what other goroutines have in hand. A map with
+// any more when it was called, except for what other goroutines have in hand. A map with
 // Options.ManualReclaim relies on a program that calls it now and then; with any other map it is
 // harmless, and gives the memory back at once, say after a large deletion. It returns ctx's error
 // if ctx ends before all is done; the rest stays for the next time. It may be called by any number

@@ -10,7 +10,7 @@ import (
 
 func add(n int) func(int, bool) int { return func(old int, _ bool) int { return old + n } }
 
-// A merge is given the newest value, and conflicts with nobody who has written it; what
+// A merge is given the newest value, and conflicts with no writer of it; what
 // else the transaction reads does.
 func TestMergeIsGivenTheNewest(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {

@@ -84,7 +84,7 @@ func (m *Map[K, V]) Delete(key K) { m.LoadAndDelete(key) }
 // Range calls f for each key and value of a snapshot of the map, in no
 // particular order, until f returns false. Unlike that of [sync.Map] it is
 // consistent: f sees the map as it was at one moment. f may use the map in any
-// way; the snapshot is closed also if f panics. With Options.MaxTxAge, Range panics
+// way; the snapshot is closed even if f panics. With Options.MaxTxAge, Range panics
 // with [ErrTxTooOld] if it takes longer than that.
 func (m *Map[K, V]) Range(f func(key K, value V) bool) {
 	m.check()

@@ -21,7 +21,7 @@ func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 
 // NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number
 // if a comes before b, a positive one if it comes after, and 0 if and only if a == b. If it
-// does not, keys are missed. It is called by many goroutines at once, also while a mutex is
+// does not, keys are missed. It is called by many goroutines at once, even while a mutex is
 // held: it must not use the map, and not panic.
 func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
 	if compare == nil {
@@ -181,7 +181,7 @@ func (l *txLoop[K, V]) before(key *K) bool {
 func (l *txLoop[K, V]) one(w write[K, V]) bool {
 	value, ok := w.v.present()
 	if w.merge != nil {
-		l.noteTo(w.v.key) // it is a read, also if it panics
+		l.noteTo(w.v.key) // it is a read, even if it panics
 		value = l.tx.merged(w, l.at)
 	}
 	return !ok || l.give(w.v.key, value)

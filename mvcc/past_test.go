@@ -331,7 +331,7 @@ func TestViewContext(t *testing.T) {
 	require.ErrorIs(t, m.ViewContext(bg, func(Snapshot[int, int]) error { return own }), own)
 }
 
-// What it had read is kept no longer, also if it has been open for long and its function
+// What it had read is kept no longer, even if it has been open for long and its function
 // goes on without a read.
 func TestViewContextLetsGo(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true})

@@ -9,7 +9,7 @@ import (
 
 // What is left for later is done, whatever else happens meanwhile.
 
-// Deleted keys wait for those who may write, and not for readers that began later.
+// Deleted keys wait for those that may write, and not for readers that began later.
 func TestTombstonesWaitForWriters(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true})
 	m.Store(-1, 0)

@@ -106,7 +106,7 @@ func TestAllRunsAgain(t *testing.T) {
 	})
 }
 
-// Operations that find nothing to do are a conflict for nobody, even for who has
+// Operations that find nothing to do are a conflict for nobody, even for one that has
 // read everything.
 func TestOperationsWithoutEffect(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {

@@ -32,7 +32,7 @@ func TestTrimAsksTheRecord(t *testing.T) {
 
 // A transaction that validates is aborted while it is announced. A helper that met it
 // then does not put the epoch that it draws now into the next attempt: somebody
-// who began in between has passed over that.
+// one that began in between has passed over that.
 func TestHelperOfAbortedAttempt(t *testing.T) {
 	m := pair(t)
 	m.Store("z", oldValue)

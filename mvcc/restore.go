@@ -209,7 +209,7 @@ func (l *loading) table(of *BackupTable) error {
 	l.over = false
 	for {
 		err := to.add(dec)
-		if l.err != nil { // also if the decoder has more than it needs for a record
+		if l.err != nil { // even if the decoder has more than it needs for a record
 			return l.err
 		}
 		if errors.Is(err, io.EOF) && l.over && len(l.data) == 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 // A scheduler runs actors one at a time, and asks before each access to shared
-// memory who goes on. Actors are coroutines: nothing depends on the scheduler
+// memory which one goes on. Actors are coroutines: nothing depends on the scheduler
 // of the runtime. It is the [hooks.Scheduler] of the package's tests.
 type scheduler struct {
 	actors  []*player
@@ -64,7 +64,7 @@ const (
 const noObject = -1 << 30
 
 // dependent reports whether the order of two events of different actors can make
-// a difference. That one operation ended before another started does, to who
+// a difference. That one operation ended before another started does, to one that
 // judges the results.
 func dependent(a, b event) bool {
 	switch {

@@ -55,7 +55,7 @@ var reused = []string{
 	"a b c patience=0|update rc wa wb; update rc wa wb|view ra rb",
 }
 
-// reusedMore are more of these: with a rival, whom the actor may abort or who may abort
+// reusedMore are more of these: with a rival, that the actor may abort or that may abort
 // it, or with more steps; and a Clear, which runs until it gets through. They are explored
 // within a bound on preemptions.
 var reusedMore = []string{
@@ -152,8 +152,8 @@ var followed = []string{
 	"a b|follow|update wa wb|store a; prune",
 }
 
-// expiring are programs beside who makes records expire. They are explored within a bound on
-// preemptions.
+// expiring are programs beside an actor that makes records expire. They are explored within a bound
+// on preemptions.
 var expiring = []string{
 	"a|expire; thin|store a",
 	"patience=1|expire; thin|store a; delete a; store a",

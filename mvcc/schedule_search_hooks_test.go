@@ -43,7 +43,7 @@ type node struct {
 	done      actorSet // explored before
 	backtrack actorSet // to be explored
 	sleep     actorSet // whatever begins with them has been explored elsewhere
-	last      int      // who made the step before, or -1
+	last      int      // which one made the step before, or -1
 	spent     int      // preemptions before this step
 	clock     []int    // by actor, the last of its steps that precedes this one
 }

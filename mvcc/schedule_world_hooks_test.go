@@ -18,7 +18,7 @@ type world struct {
 	// complete.
 	ix  *Index[int, int, int]
 	has bool
-	// follower is who watches, if somebody does.
+	// follower is the one that watches, if any does.
 	follower *follower
 }
 

@@ -15,7 +15,7 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare
 	ix := makeIndex(m, call, name, compare, keys, opts)
 	done := false
 	defer func() {
-		if !done { // also if keys panics
+		if !done { // even if keys panics
 			ix.Drop()
 		}
 	}()
@@ -90,7 +90,7 @@ func (x *index[K, V]) passLocks() {
 				b.unlock()
 			}
 		}
-		next := x.after(t) // also if t has been replaced meanwhile
+		next := x.after(t) // even if t has been replaced meanwhile
 		if next == t {
 			return
 		}
@@ -124,8 +124,8 @@ func (ix *Index[I, K, V]) build() (err error) {
 // of them was written meanwhile.
 const buildBatch = 64
 
-// write writes the entries of some keys of the table, and each key itself, as it is: also those
-// that have no value, for a writer may be about to give them one.
+// write writes the entries of some keys of the table, and each key itself, as it is: including
+// those that have no value, for a writer may be about to give them one.
 func (ix *Index[I, K, V]) write(batch []K) error {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt}
 	return ix.m.db.Update(background, opts, func(db DBTx) error {

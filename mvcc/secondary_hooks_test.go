@@ -13,7 +13,7 @@ import (
 )
 
 // Somebody has locked a bucket to insert a key, and found that the table has no indexes.
-// NewIndex waits for him.
+// NewIndex waits for it.
 func TestIndexWaitsForInsert(t *testing.T) {
 	x := newIndexing(t, false)
 	s := newStage(t)
@@ -34,7 +34,7 @@ func TestIndexWaitsForInsert(t *testing.T) {
 	x.check(t, x.m)
 }
 
-// And what somebody installs who has seen no index is what NewIndex writes over, or is
+// And what a writer that has seen no index installs is what NewIndex writes over, or is
 // aborted by it.
 func TestIndexMeetsWhatIsInstalled(t *testing.T) {
 	for _, multi := range []bool{false, true} {

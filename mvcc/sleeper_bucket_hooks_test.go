@@ -13,9 +13,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// The sleeper within a bucket's lock. Ordinary builds pin who holds one to his
-// processor; here he is held for as long as others need for all that they can do. What
-// waits for him would hang. Nothing is said about times.
+// The sleeper within a bucket's lock. Ordinary builds pin the one that holds it to its
+// processor; here it is held for as long as others need for all that they can do. What
+// waits for it would hang. Nothing is said about times.
 
 // A bucketSleeper is a way to take the lock of bucket 0, and where it may be held.
 type bucketSleeper struct {

@@ -251,7 +251,7 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 }
 
 // Readers push a sleeper's epoch ahead of them, again and again. That is no sign
-// of life of the sleeper's: who wants to overwrite its keys must not wait until
+// of life of the sleeper's: one that wants to overwrite its keys must not wait until
 // the readers stop. With one processor they run whenever the overwriter yields.
 func TestReadersDoNotShieldSleeper(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {

@@ -10,7 +10,7 @@ import (
 )
 
 // A Snapshot reads a map as of one moment. Its reads wait for no particular
-// goroutine, never conflict and never fail, but for Options.MaxTxAge; what commits after
+// goroutine, never conflict and never fail, except by Options.MaxTxAge; what commits after
 // the snapshot was taken is not seen.
 //
 // A Snapshot is a small value, to be passed by value. It may be used by several
@@ -95,7 +95,7 @@ func (s Snapshot[K, V]) check() {
 // Get returns the value of key as of the snapshot, and whether there was one. It
 // waits for no particular goroutine, giving a writer that is about to commit a
 // moment at most, and allocates nothing. It panics with [ErrTxDone] if
-// the snapshot is closed, also if another goroutine closes it during the call,
+// the snapshot is closed, even if another goroutine closes it during the call,
 // and with a runtime error if key cannot be hashed.
 func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	if s.st == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Everything at once, in numbers. What each test checks does not depend on who
+// Everything at once, in numbers. What each test checks does not depend on which
 // ran when.
 
 // atProcs runs a test with several values of GOMAXPROCS.

@@ -126,7 +126,8 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 	}
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for _, c := range all {
-			if (m.order == nil || o.Keys.has(m.order.comparing(), c.Key)) && (o.Match == nil || o.Match(c.Key)) {
+			inRange := m.order == nil || o.Keys.has(m.order.comparing(), c.Key)
+			if inRange && (o.Match == nil || o.Match(c.Key)) {
 				some = append(some, c)
 			}
 		}
@@ -155,7 +156,7 @@ type DBWatchOptions struct {
 	_ struct{}
 }
 
-// Watch is [Map.Watch] for all tables, also those that are made later: a commit is given with
+// Watch is [Map.Watch] for all tables, including those that are made later: a commit is given with
 // its changes in all of them, see [Map.Changes]. When a table is closed that is told as well.
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
 	var o DBWatchOptions
@@ -214,7 +215,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 
 // RequestProgress hands on, to all watches of the database and its tables, what was committed
 // before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
-// there, also if there was nothing to hand on. It waits for the goroutine that serves the watches
+// there, even if there was nothing to hand on. It waits for the goroutine that serves the watches
 // if that is at work; otherwise the caller does its work.
 func (db *DB) RequestProgress() {
 	h := &db.base().shared.hub

@@ -184,7 +184,7 @@ func TestWatchDB(t *testing.T) {
 	})
 }
 
-// Who is too slow is told, and up to where he has got; nobody waits for him, and he keeps
+// A watch that is too slow is told, and up to where it has got; nobody waits for it, and it keeps
 // nothing.
 func TestWatchGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestWatchGap(t *testing.T) {
 	})
 }
 
-// Stats say who watches, what waits for him, and who has missed something.
+// Stats say what watches, what waits for it, and which watch has missed something.
 func TestWatchStats(t *testing.T) {
 	m := newMap[int, int](t, nil)
 	type figures struct {

@@ -125,7 +125,7 @@ func (m *Map[K, V]) retry(
 		}
 		b.suspects = true
 		ok, err := m.attempt(level, b, run, c)
-		self.End() // also if it has not been run
+		self.End() // even if it has not been run
 		switch {
 		case ok:
 			return nil

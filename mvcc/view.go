@@ -2,7 +2,7 @@ package mvcc
 
 import "context"
 
-// View calls fn with a snapshot of the map, closes the snapshot, also when fn panics or calls
+// View calls fn with a snapshot of the map, closes the snapshot, even when fn panics or calls
 // runtime.Goexit, and returns fn's error unchanged. It waits for no transaction, never conflicts,
 // runs fn exactly once, and allocates nothing itself. The snapshot must not be used after fn has
 // returned. If it was evicted, being older than Options.MaxTxAge, and fn has read from it since,

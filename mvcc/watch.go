@@ -65,7 +65,7 @@ func (l *watches) remove(w *watch) {
 	}
 }
 
-// mark marks the watches on the key of v, which is installed, but for that of the
+// mark marks the watches on the key of v, which is installed, except for that of the
 // transaction whose record is r, v's own; and notes the key, if the map is watched, or if
 // records of it expire. No epoch is drawn for it.
 func (m *Map[K, V]) mark(v *version[K, V], r *record) {

@@ -64,7 +64,7 @@ func (w *wheel[T]) replace(slot *[]timed[T]) {
 	}
 }
 
-// next returns a time up to which nothing is due, but for what is ready; ok is false if there is
+// next returns a time up to which nothing is due, except for what is ready; ok is false if there is
 // nothing at all.
 func (w *wheel[T]) next() (at int64, ok bool) {
 	if len(w.ready) > 0 {

@@ -1,5 +1,5 @@
 // Aliasing shows what "values are stored, not copied" means for values with a slice, a map or a
-// pointer inside: they are shared with everybody who reads them, also with snapshots of the
+// pointer inside: they are shared with everything that reads them, including snapshots of the
 // past. So a value is copied before it is changed.
 package main
 

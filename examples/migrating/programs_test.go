@@ -16,7 +16,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A syncMap has the methods of sync.Map, but for those that compare values.
+// A syncMap has the methods of sync.Map, except for those that compare values.
 type syncMap interface {
 	Load(key any) (value any, ok bool)
 	Store(key, value any)
