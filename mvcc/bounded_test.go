@@ -181,6 +181,7 @@ func TestBoundedWithVeryManySnapshots(t *testing.T) {
 		for i := range open {
 			open[i].Close()
 		}
+		require.NoError(t, m.Reclaim(bg)) // slots of old ones are free again after a tick
 	}
 	open = nil
 	ended(c, m, 1<<20)
