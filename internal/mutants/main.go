@@ -7,7 +7,7 @@
 //
 //	# title: the clock is drawn before the announcement
 //	# why: a reader that saw the writer active may already have skipped it
-//	# test: go test -tags mvcccheck -count=1 -run 'TestAnnounceThenDraw$' ./mvcc
+//	# test: go test -tags mvcccheck -count=1 -run 'TestReadersDecideForStandingWriter$' ./mvcc
 //	# timeout-ok: the reader waits for ever
 //
 // The last line is optional; without it a test that times out kills nothing.
