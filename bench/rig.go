@@ -47,7 +47,8 @@ func newRigWith[K comparable](t *Trial) rig {
 }
 
 // rigOf is the [rig] for keys of type K and values of type V. Keys are named by their
-// index, and values by the stamp or number that they carry.
+// index, and values by the stamp or number that they carry. Jobs have it as a field and do not
+// embed it: its methods, and those of the Trial, would be compiled for each job and each K and V.
 type rigOf[K comparable, V any] struct {
 	*Trial
 	job    job[K, V]

@@ -86,7 +86,7 @@ func TestFaultyWatchesAreCaught(t *testing.T) {
 		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Isolation: Serializable})
 		require.NoError(t, err)
 		if fault != "" {
-			tr.rig.(*rigOf[string, uint64]).job.(*watchedJob[string, uint64]).patience = time.Second
+			tr.rig.(*rigOf[string, uint64]).job.(*watchedJob[string]).patience = time.Second
 		}
 		_, err = tr.RunOps(t.Context(), 1000)
 		if err == nil {

@@ -12,11 +12,11 @@ func beginWorkloads() []Workload {
 	}}
 }
 
-type beginJob[K comparable, V any] struct{ *rigOf[K, V] }
+type beginJob[K comparable] struct{ rig *rigOf[K, uint64] }
 
-func (j beginJob[K, V]) first(k int) stamp { return loaded(k) }
+func (j beginJob[K]) first(k int) stamp { return loaded(k) }
 
-func (j beginJob[K, V]) task(_ int, s Session[K, V]) task {
+func (j beginJob[K]) task(_ int, s Session[K, uint64]) task {
 	if b, ok := s.(Beginner); ok {
 		return &beginTask{b}
 	}
@@ -29,10 +29,10 @@ type beginTask struct{ begin Beginner }
 func (t *beginTask) do() error { return t.begin.Begin() }
 
 // verify checks that nobody has written: not even an empty transaction.
-func (j beginJob[K, V]) verify() error {
-	return j.each(func(k int, v stamp, ok bool) error {
+func (j beginJob[K]) verify() error {
+	return j.rig.each(func(k int, v stamp, ok bool) error {
 		if !ok || v != loaded(k) {
-			return wrong(j.name(k), "was never written to, and gives %#x, %t at the end", v, ok)
+			return wrong(j.rig.name(k), "was never written to, and gives %#x, %t at the end", v, ok)
 		}
 		return nil
 	})

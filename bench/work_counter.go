@@ -26,8 +26,8 @@ func counterWorkloads() []Workload {
 }
 
 // added is what the jobs have in common that compute with the values.
-type added[K comparable, V any] struct {
-	*rigOf[K, V]
+type added[K comparable] struct {
+	rig     *rigOf[K, uint64]
 	opening uint64 // what each key has at first
 	all     []adding
 }
@@ -39,43 +39,43 @@ type adding interface {
 }
 
 // adds returns t, whose sums it will ask for.
-func (a *added[K, V]) adds(t adding) task {
+func (a *added[K]) adds(t adding) task {
 	a.all = append(a.all, t)
 	return t
 }
 
-func (a *added[K, V]) first(int) stamp { return a.opening }
+func (a *added[K]) first(int) stamp { return a.opening }
 
 // verify checks that each key holds what it held at first and what the
 // goroutines have added to it, modulo 2^64.
-func (a *added[K, V]) verify() error {
-	sums := make([]uint64, len(a.list))
+func (a *added[K]) verify() error {
+	sums := make([]uint64, len(a.rig.list))
 	for _, t := range a.all {
 		t.addTo(sums)
 	}
-	return a.each(func(k int, v stamp, ok bool) error {
+	return a.rig.each(func(k int, v stamp, ok bool) error {
 		if want := a.opening + sums[k]; !ok || v != want {
-			return wrong(a.name(k), "has %d at the end, %t; the committed operations make it %d",
+			return wrong(a.rig.name(k), "has %d at the end, %t; the committed operations make it %d",
 				int64(v), ok, int64(want))
 		}
 		return nil
 	})
 }
 
-type counterJob[K comparable, V any] struct{ added[K, V] }
+type counterJob[K comparable] struct{ added[K] }
 
-func (j *counterJob[K, V]) task(i int, s Session[K, V]) task {
+func (j *counterJob[K]) task(i int, s Session[K, uint64]) task {
 	session, ok := s.(Incrementer[K])
 	if !ok {
 		return nil
 	}
-	t := &counterTask[K]{add: session, keys: j.list}
-	if j.config.Workload.kind == crowd {
-		t.first = i % len(j.list)
-		t.keys = j.list[t.first : t.first+1]
+	t := &counterTask[K]{add: session, keys: j.rig.list}
+	if j.rig.config.Workload.kind == crowd {
+		t.first = i % len(j.rig.list)
+		t.keys = j.rig.list[t.first : t.first+1]
 	} else {
-		start := j.streamFor(i, forStart)
-		t.next = start.below(len(j.list))
+		start := j.rig.streamFor(i, forStart)
+		t.next = start.below(len(j.rig.list))
 	}
 	t.last, t.counted = make([]uint64, len(t.keys)), make([]uint64, len(t.keys))
 	return j.adds(t)

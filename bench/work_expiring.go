@@ -32,14 +32,14 @@ type Expirer[K comparable, V any] interface {
 
 // expiringJob puts values that are the time at which they expire.
 type expiringJob[K comparable, V any] struct {
-	*rigOf[K, V]
+	rig      *rigOf[K, V]
 	opening  stamp         // what all keys have at first
 	last     []stamp       // by key: what its goroutine has put
 	patience time.Duration // how long the last may stay
 }
 
 func newExpiring[K comparable, V any](r *rigOf[K, V]) *expiringJob[K, V] {
-	return &expiringJob[K, V]{rigOf: r, opening: stamp(time.Now().Add(longestLife).UnixNano()),
+	return &expiringJob[K, V]{rig: r, opening: stamp(time.Now().Add(longestLife).UnixNano()),
 		patience: time.Minute}
 }
 
@@ -52,28 +52,28 @@ func (j *expiringJob[K, V]) task(i int, s Session[K, V]) task {
 	if !ok {
 		return nil
 	}
-	values := newValues[V](j.Trial, i)
+	values := newValues[V](j.rig.Trial, i)
 	if i == 0 {
-		values := newValues[V](j.Trial, i) // used by others
-		j.last = slices.Repeat([]stamp{j.opening}, len(j.list))
+		values := newValues[V](j.rig.Trial, i) // used by others
+		j.last = slices.Repeat([]stamp{j.opening}, len(j.rig.list))
 		session.Expire(func(_ K, v V) time.Time { return time.Unix(0, int64(values.stamp(v))) })
 	}
-	keys, threads := len(j.list), j.config.Threads
+	keys, threads := len(j.rig.list), j.rig.config.Threads
 	low, high := i*keys/threads, (i+1)*keys/threads
 	if threads > keys {
 		low, high = i%keys, i%keys+1
 	}
-	return &expiringTask[K, V]{session: s, keys: j.list[low:high], last: j.last[low:high],
+	return &expiringTask[K, V]{session: s, keys: j.rig.list[low:high], last: j.last[low:high],
 		alone:  threads <= keys,
-		values: values, pick: j.streamFor(i, forPick), life: j.streamFor(i, forAmount)}
+		values: values, pick: j.rig.streamFor(i, forPick), life: j.rig.streamFor(i, forAmount)}
 }
 
 // verify waits until all records are gone.
 func (j *expiringJob[K, V]) verify() error {
 	for end := time.Now().Add(j.patience); ; time.Sleep(time.Millisecond) {
-		err := j.each(func(k int, v stamp, ok bool) error {
+		err := j.rig.each(func(k int, v stamp, ok bool) error {
 			if ok {
-				return wrong(j.name(k), "has not expired: its time came %v ago",
+				return wrong(j.rig.name(k), "has not expired: its time came %v ago",
 					time.Since(time.Unix(0, int64(v))))
 			}
 			return nil

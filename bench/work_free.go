@@ -21,7 +21,7 @@ func freeBatchWorkloads() []Workload {
 }
 
 type freeJob[K comparable, V any] struct {
-	*rigOf[K, V]
+	rig *rigOf[K, V]
 	all []*freeTask[K, V]
 }
 
@@ -32,14 +32,14 @@ func (j *freeJob[K, V]) task(i int, s Session[K, V]) task {
 	if !ok {
 		return nil
 	}
-	w := j.config.Workload
+	w := j.rig.config.Workload
 	n := w.ownKeys()
 	batches := n / w.Params.TxnSize
 	t := &freeTask[K, V]{
-		batcher: batcher, values: newValues[V](j.Trial, i),
-		keys: j.list[i*n : (i+1)*n], base: i * n, writer: i + 1,
+		batcher: batcher, values: newValues[V](j.rig.Trial, i),
+		keys: j.rig.list[i*n : (i+1)*n], base: i * n, writer: i + 1,
 		size: w.Params.TxnSize, round: 1, gone: make([]bool, batches), held: make([]stamp, batches),
-		ops: make([]Op[K, V], w.Params.TxnSize), gaps: j.streamFor(i, forPick),
+		ops: make([]Op[K, V], w.Params.TxnSize), gaps: j.rig.streamFor(i, forPick),
 	}
 	for b := range t.held {
 		t.held[b] = loaded(0)
@@ -49,10 +49,10 @@ func (j *freeJob[K, V]) task(i int, s Session[K, V]) task {
 }
 
 func (j *freeJob[K, V]) verify() error {
-	n := j.config.Workload.ownKeys()
-	return j.each(func(k int, v stamp, ok bool) error {
+	n := j.rig.config.Workload.ownKeys()
+	return j.rig.each(func(k int, v stamp, ok bool) error {
 		if err := j.all[k/n].checkLeft(k, v, ok); err != nil {
-			return &violation{key: j.name(k), detail: err.Error()}
+			return &violation{key: j.rig.name(k), detail: err.Error()}
 		}
 		return nil
 	})
@@ -155,11 +155,12 @@ func (j *freeJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
 	if !ok {
 		return nil, errUnsupported
 	}
-	w, i := j.config.Workload, j.config.Threads
+	w, i := j.rig.config.Workload, j.rig.config.Threads
 	return &batchAuditor[K, V]{
-		batcher: batcher, keys: j.list, values: newValues[V](j.Trial, i), pick: j.streamFor(i, forPick),
+		batcher: batcher, keys: j.rig.list, values: newValues[V](j.rig.Trial, i),
+		pick: j.rig.streamFor(i, forPick),
 		ops:  make([]Op[K, V], w.Params.TxnSize),
-		seen: make([]stamp, len(j.list)/w.Params.TxnSize), perWriter: w.ownKeys() / w.Params.TxnSize,
+		seen: make([]stamp, len(j.rig.list)/w.Params.TxnSize), perWriter: w.ownKeys() / w.Params.TxnSize,
 	}, nil
 }
 

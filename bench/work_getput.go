@@ -32,13 +32,13 @@ func getPutWorkloads() []Workload {
 
 // observed is what the jobs have in common in which everybody writes every key.
 type observed[K comparable, V any] struct {
-	*rigOf[K, V]
+	rig  *rigOf[K, V]
 	dist *zipf // by which keys are drawn; nil: round robin
 	all  []*observer
 }
 
 func newObserved[K comparable, V any](r *rigOf[K, V]) observed[K, V] {
-	o := observed[K, V]{rigOf: r}
+	o := observed[K, V]{rig: r}
 	if theta := r.config.Workload.Params.Theta; theta != Unset {
 		o.dist = newZipf(len(r.list), theta)
 	}
@@ -49,23 +49,23 @@ func (o *observed[K, V]) first(k int) stamp { return loaded(k) }
 
 // observer returns what goroutine i keeps of the keys.
 func (o *observed[K, V]) observer(i int) *observer {
-	seen := newObserver(i+1, o.config.Threads, len(o.list))
+	seen := newObserver(i+1, o.rig.config.Threads, len(o.rig.list))
 	o.all = append(o.all, seen)
 	return seen
 }
 
 // reads returns how many of 2^32 operations read.
 func (o *observed[K, V]) reads() uint64 {
-	return uint64(max(o.config.Workload.Params.ReadPct, 0)) * (1 << 32) / 100
+	return uint64(max(o.rig.config.Workload.Params.ReadPct, 0)) * (1 << 32) / 100
 }
 
 func (o *observed[K, V]) verify() error {
 	if err := checkSeen(o.all); err != nil {
 		return &violation{detail: err.Error()}
 	}
-	return o.each(func(k int, v stamp, ok bool) error {
+	return o.rig.each(func(k int, v stamp, ok bool) error {
 		if err := checkFinal(o.all, k, v, ok); err != nil {
-			return &violation{key: o.name(k), detail: err.Error()}
+			return &violation{key: o.rig.name(k), detail: err.Error()}
 		}
 		return nil
 	})
@@ -74,18 +74,18 @@ func (o *observed[K, V]) verify() error {
 type getPutJob[K comparable, V any] struct{ observed[K, V] }
 
 func (j *getPutJob[K, V]) task(i int, s Session[K, V]) task {
-	start := j.streamFor(i, forStart)
+	start := j.rig.streamFor(i, forStart)
 	return &getPutTask[K, V]{
 		session: s,
-		keys:    j.list,
-		values:  newValues[V](j.Trial, i),
+		keys:    j.rig.list,
+		values:  newValues[V](j.rig.Trial, i),
 		seen:    j.observer(i),
 		reads:   j.reads(),
-		coin:    j.streamFor(i, forCoin),
-		pick:    j.streamFor(i, forPick),
+		coin:    j.rig.streamFor(i, forCoin),
+		pick:    j.rig.streamFor(i, forPick),
 		dist:    j.dist,
-		next:    start.below(len(j.list)),
-		label:   labeller{on: &j.labelling},
+		next:    start.below(len(j.rig.list)),
+		label:   labeller{on: &j.rig.labelling},
 	}
 }
 

@@ -32,13 +32,13 @@ type Kept[K comparable] interface {
 	Load() (map[K]uint64, error)
 }
 
-type journaledJob[K comparable, V any] struct {
-	transferJob[K, V]
+type journaledJob[K comparable] struct {
+	transferJob[K]
 	kept *keptAuditor[K]
 }
 
 // auditor begins to keep the accounts.
-func (j *journaledJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
+func (j *journaledJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
 	keeper, ok := s.(Keeper[K])
 	if !ok {
 		return nil, errUnsupported
@@ -48,7 +48,7 @@ func (j *journaledJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
 		return nil, err
 	}
 	j.kept = &keptAuditor[K]{}
-	j.atEnd = func() {
+	j.rig.atEnd = func() {
 		if j.kept.Kept != nil {
 			_ = j.kept.Close() // verify has seen the error
 		}
@@ -58,7 +58,7 @@ func (j *journaledJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
 	return j.kept, err
 }
 
-func (j *journaledJob[K, V]) verify() error {
+func (j *journaledJob[K]) verify() error {
 	if err := j.added.verify(); err != nil {
 		return err
 	}
@@ -69,9 +69,9 @@ func (j *journaledJob[K, V]) verify() error {
 	if err != nil {
 		return err
 	}
-	return j.each(func(k int, v stamp, _ bool) error {
-		if is := loaded[j.list[k]]; is != uint64(v) {
-			return wrong(j.name(k), "has %d, and what was kept has %d", int64(v), int64(is))
+	return j.rig.each(func(k int, v stamp, _ bool) error {
+		if is := loaded[j.rig.list[k]]; is != uint64(v) {
+			return wrong(j.rig.name(k), "has %d, and what was kept has %d", int64(v), int64(is))
 		}
 		return nil
 	})

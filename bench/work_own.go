@@ -25,7 +25,7 @@ func ownKeyWorkloads() []Workload {
 
 // owned is what the jobs have in common in which each goroutine has one key.
 type owned[K comparable, V any] struct {
-	*rigOf[K, V]
+	rig *rigOf[K, V]
 	all []*own // by key
 }
 
@@ -38,7 +38,9 @@ func (o *owned[K, V]) begin(i int, record *own) {
 }
 
 func (o *owned[K, V]) verify() error {
-	return o.each(func(k int, v stamp, ok bool) error { return o.all[k].check(o.name(k), v, ok) })
+	return o.rig.each(func(k int, v stamp, ok bool) error {
+		return o.all[k].check(o.rig.name(k), v, ok)
+	})
 }
 
 // own is a goroutine's record of a key that nobody else writes.
@@ -71,7 +73,8 @@ type disjointJob[K comparable, V any] struct{ owned[K, V] }
 
 func (j *disjointJob[K, V]) task(i int, s Session[K, V]) task {
 	t := &disjointTask[K, V]{
-		session: s, key: j.list[i], values: newValues[V](j.Trial, i), gaps: j.streamFor(i, forPick),
+		session: s, key: j.rig.list[i], values: newValues[V](j.rig.Trial, i),
+		gaps: j.rig.streamFor(i, forPick),
 	}
 	j.begin(i, &t.own)
 	return t
@@ -125,7 +128,7 @@ func (j *ownBatchJob[K, V]) task(i int, s Session[K, V]) task {
 	if !ok {
 		return nil
 	}
-	t := &ownBatch[K, V]{batcher: batcher, key: j.list[i], values: newValues[V](j.Trial, i)}
+	t := &ownBatch[K, V]{batcher: batcher, key: j.rig.list[i], values: newValues[V](j.rig.Trial, i)}
 	j.begin(i, &t.own)
 	for n, kind := range []OpKind{OpPut, OpGet, OpHas} {
 		t.ops[n] = Op[K, V]{Kind: kind, Key: t.key}

@@ -37,25 +37,26 @@ func rangeWorkloads() []Workload {
 // accountGroup is how many accounts range-audit adds up at a time.
 const accountGroup = 100
 
-type rangeReadJob[K comparable, V any] struct {
-	observed[K, V]
-	tasks []*rangeReadTask[K, V]
+type rangeReadJob[V any] struct {
+	observed[string, V]
+	tasks []*rangeReadTask[V]
 }
 
-func (j *rangeReadJob[K, V]) task(i int, s Session[K, V]) task {
-	ranger, ok := s.(Ranger[K, V])
-	batcher, both := s.(Batcher[K, V])
+func (j *rangeReadJob[V]) task(i int, s Session[string, V]) task {
+	ranger, ok := s.(Ranger[string, V])
+	batcher, both := s.(Batcher[string, V])
 	if !ok || !both {
 		return nil
 	}
-	w := j.config.Workload
-	t := &rangeReadTask[K, V]{
-		ranger: ranger, batcher: batcher, keys: j.list, values: newValues[V](j.Trial, i),
-		worker: i, workers: j.config.Threads, reads: j.reads(), longest: w.Params.TxnSize,
-		coin: j.streamFor(i, forCoin), pick: j.streamFor(i, forPick), lengths: j.streamFor(i, forAmount),
-		dist: j.dist, ops: make([]Op[K, V], 1), label: labeller{on: &j.labelling},
+	w := j.rig.config.Workload
+	t := &rangeReadTask[V]{
+		ranger: ranger, batcher: batcher, keys: j.rig.list, values: newValues[V](j.rig.Trial, i),
+		worker: i, workers: j.rig.config.Threads, reads: j.reads(), longest: w.Params.TxnSize,
+		coin: j.rig.streamFor(i, forCoin), pick: j.rig.streamFor(i, forPick),
+		lengths: j.rig.streamFor(i, forAmount),
+		dist:    j.dist, ops: make([]Op[string, V], 1), label: labeller{on: &j.rig.labelling},
 	}
-	for k := 1 + 2*i; k < len(j.list); k += 2 * t.workers {
+	for k := 1 + 2*i; k < len(j.rig.list); k += 2 * t.workers {
 		t.held = append(t.held, loaded(k))
 	}
 	t.visit = t.check
@@ -63,11 +64,11 @@ func (j *rangeReadJob[K, V]) task(i int, s Session[K, V]) task {
 	return t
 }
 
-func (j *rangeReadJob[K, V]) verify() error {
-	return j.each(func(k int, v stamp, ok bool) error {
+func (j *rangeReadJob[V]) verify() error {
+	return j.rig.each(func(k int, v stamp, ok bool) error {
 		t := j.tasks[k/2%len(j.tasks)]
 		if err := t.expect(k, v, ok); err != nil {
-			return &violation{key: j.name(k), detail: err.Error()}
+			return &violation{key: j.rig.name(k), detail: err.Error()}
 		}
 		return nil
 	})
@@ -75,10 +76,10 @@ func (j *rangeReadJob[K, V]) verify() error {
 
 // rangeReadTask reads ranges, and deletes and puts back the goroutine's own keys: of those
 // with odd numbers, in turn one for each goroutine.
-type rangeReadTask[K comparable, V any] struct {
-	ranger          Ranger[K, V]
-	batcher         Batcher[K, V]
-	keys            []K
+type rangeReadTask[V any] struct {
+	ranger          Ranger[string, V]
+	batcher         Batcher[string, V]
+	keys            []string
 	values          values[V]
 	worker, workers int
 	reads           uint64 // an operation reads if its random 32 bits are below
@@ -89,19 +90,19 @@ type rangeReadTask[K comparable, V any] struct {
 	dist            *zipf
 	seq             uint64
 	held            []stamp // of the own keys; 0: deleted
-	ops             []Op[K, V]
+	ops             []Op[string, V]
 	label           labeller
 
 	// A read that is under way.
-	visit func(key K, value V)
+	visit func(key string, value V)
 	next  int // the number of the least key that may follow
 	count int
 	wrong error // the first thing that is
 }
 
-func (t *rangeReadTask[K, V]) labels() *labeller { return &t.label }
+func (t *rangeReadTask[V]) labels() *labeller { return &t.label }
 
-func (t *rangeReadTask[K, V]) do() error {
+func (t *rangeReadTask[V]) do() error {
 	if len(t.held) == 0 || t.coin.next()>>32 < t.reads {
 		t.label.gets()
 		return t.read(t.dist.draw(&t.pick), 1+t.lengths.below(t.longest))
@@ -125,7 +126,7 @@ func (t *rangeReadTask[K, V]) do() error {
 }
 
 // read reads n keys from number k on.
-func (t *rangeReadTask[K, V]) read(k, n int) error {
+func (t *rangeReadTask[V]) read(k, n int) error {
 	t.next, t.count, t.wrong = k, 0, nil
 	if err := t.ranger.Range(t.keys[k], n, t.visit); err != nil {
 		return err
@@ -134,21 +135,21 @@ func (t *rangeReadTask[K, V]) read(k, n int) error {
 		t.skip(len(t.keys))
 	}
 	if t.wrong == nil && t.count > n {
-		t.wrong = wrong(keyName(t.keys[k]), "a read of %d keys from here on gave %d", n, t.count)
+		t.wrong = wrong(t.keys[k], "a read of %d keys from here on gave %d", n, t.count)
 	}
 	return t.wrong
 }
 
 // check checks one key of a read, and that none is missing before it.
-func (t *rangeReadTask[K, V]) check(key K, value V) {
+func (t *rangeReadTask[V]) check(key string, value V) {
 	t.count++
 	k := keyIndex(key)
 	if t.wrong != nil {
 		return
 	}
 	if k < t.next || k >= len(t.keys) {
-		t.wrong = wrong(keyName(key), "came where %s or a later one was to come",
-			keyName(t.keys[min(t.next, len(t.keys)-1)]))
+		t.wrong = wrong(key, "came where %s or a later one was to come",
+			t.keys[min(t.next, len(t.keys)-1)])
 		return
 	}
 	t.skip(k)
@@ -159,7 +160,7 @@ func (t *rangeReadTask[K, V]) check(key K, value V) {
 }
 
 // skip checks that the keys up to number k, without it, may be absent.
-func (t *rangeReadTask[K, V]) skip(k int) {
+func (t *rangeReadTask[V]) skip(k int) {
 	for ; t.next < k && t.wrong == nil; t.next++ {
 		if err := t.expect(t.next, 0, false); err != nil {
 			t.wrong = wrongValue(t.keys[t.next], &t.values, *new(V), false, err)
@@ -168,7 +169,7 @@ func (t *rangeReadTask[K, V]) skip(k int) {
 }
 
 // expect checks what was found of the key with number k.
-func (t *rangeReadTask[K, V]) expect(k int, v stamp, ok bool) error {
+func (t *rangeReadTask[V]) expect(k int, v stamp, ok bool) error {
 	owner := k / 2 % t.workers
 	switch {
 	case k%2 == 0:
@@ -186,48 +187,48 @@ func (t *rangeReadTask[K, V]) expect(k int, v stamp, ok bool) error {
 	return nil
 }
 
-type rangeAuditJob[K comparable, V any] struct{ added[K, V] }
+type rangeAuditJob struct{ added[string] }
 
-func (j *rangeAuditJob[K, V]) task(i int, s Session[K, V]) task {
-	ranger, ok := s.(Ranger[K, V])
-	mover, both := s.(Transferer[K])
+func (j *rangeAuditJob) task(i int, s Session[string, uint64]) task {
+	ranger, ok := s.(Ranger[string, uint64])
+	mover, both := s.(Transferer[string])
 	if !ok || !both {
 		return nil
 	}
-	t := &rangeAuditTask[K, V]{
-		transferTask: transferTask[K]{
-			transfer: mover, keys: j.list,
-			pick: j.streamFor(i, forPick), amount: j.streamFor(i, forAmount), moved: numbers(len(j.list)),
+	t := &rangeAuditTask{
+		transferTask: transferTask[string]{
+			transfer: mover, keys: j.rig.list,
+			pick: j.rig.streamFor(i, forPick), amount: j.rig.streamFor(i, forAmount),
+			moved: numbers(len(j.rig.list)),
 		},
-		ranger: ranger, coin: j.streamFor(i, forCoin), label: labeller{on: &j.labelling},
-		audits: uint64(j.config.Workload.Params.ReadPct) * (1 << 32) / 100,
+		ranger: ranger, coin: j.rig.streamFor(i, forCoin), label: labeller{on: &j.rig.labelling},
+		audits: uint64(j.rig.config.Workload.Params.ReadPct) * (1 << 32) / 100,
 	}
 	t.visit = t.add
 	return j.adds(t)
 }
 
 // rangeAuditTask moves amounts between accounts of a group, and adds up groups.
-type rangeAuditTask[K comparable, V any] struct {
-	transferTask[K]
-	ranger Ranger[K, V]
-	values values[V]
+type rangeAuditTask struct {
+	transferTask[string]
+	ranger Ranger[string, uint64]
 	coin   stream
 	audits uint64 // an operation adds up if its random 32 bits are below
 	label  labeller
 
-	visit func(key K, value V)
+	visit func(key string, value uint64)
 	sum   uint64
 	count int
 }
 
-func (t *rangeAuditTask[K, V]) labels() *labeller { return &t.label }
+func (t *rangeAuditTask) labels() *labeller { return &t.label }
 
-func (t *rangeAuditTask[K, V]) add(_ K, value V) {
-	t.sum += t.values.stamp(value)
+func (t *rangeAuditTask) add(_ string, value uint64) {
+	t.sum += value
 	t.count++
 }
 
-func (t *rangeAuditTask[K, V]) do() error {
+func (t *rangeAuditTask) do() error {
 	low := t.pick.below(len(t.keys)/accountGroup) * accountGroup
 	if t.coin.next()>>32 >= t.audits {
 		t.label.puts()
@@ -239,7 +240,7 @@ func (t *rangeAuditTask[K, V]) do() error {
 		return err
 	}
 	if t.count != accountGroup || t.sum != accountGroup*openingBalance {
-		return wrong(keyName(t.keys[low]),
+		return wrong(t.keys[low],
 			"the group that begins here has %d accounts and %d in all, not %d and %d",
 			t.count, int64(t.sum), accountGroup, accountGroup*openingBalance)
 	}

@@ -25,13 +25,13 @@ func memoryWorkloads() []Workload {
 
 // newOverwriting returns a job that puts to keys at random.
 func newOverwriting[K comparable, V any](r *rigOf[K, V]) getPutJob[K, V] {
-	return getPutJob[K, V]{observed[K, V]{rigOf: r, dist: newZipf(len(r.list), 0)}}
+	return getPutJob[K, V]{observed[K, V]{rig: r, dist: newZipf(len(r.list), 0)}}
 }
 
 type overwriteJob[K comparable, V any] struct{ getPutJob[K, V] }
 
 func (j *overwriteJob[K, V]) auditor(Session[K, V]) (auditor, error) {
-	return &memoryAuditor{census: j.census}, nil
+	return &memoryAuditor{census: j.rig.census}, nil
 }
 
 // memoryAuditor takes the census.
@@ -48,7 +48,7 @@ type longReaderJob[K comparable, V any] struct {
 }
 
 func (j *longReaderJob[K, V]) verify() error {
-	for k := range j.list {
+	for k := range j.rig.list {
 		if err := j.reader.read(k); err != nil {
 			return err
 		}
@@ -66,10 +66,10 @@ func (j *longReaderJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.pin = pin
+	j.rig.pin = pin
 	j.reader = &readerAuditor[K, V]{
-		memoryAuditor: memoryAuditor{census: j.census},
-		pin:           pin, keys: j.list, values: newValues[V](j.Trial, j.config.Threads),
+		memoryAuditor: memoryAuditor{census: j.rig.census},
+		pin:           pin, keys: j.rig.list, values: newValues[V](j.rig.Trial, j.rig.config.Threads),
 	}
 	return j.reader, nil
 }

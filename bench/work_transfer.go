@@ -24,24 +24,24 @@ func transferWorkloads() []Workload {
 // zero: every operation writes, whatever the balance.
 const openingBalance = 1_000
 
-type transferJob[K comparable, V any] struct{ added[K, V] }
+type transferJob[K comparable] struct{ added[K] }
 
-func (j *transferJob[K, V]) task(i int, s Session[K, V]) task {
+func (j *transferJob[K]) task(i int, s Session[K, uint64]) task {
 	session, ok := s.(Transferer[K])
 	if !ok {
 		return nil
 	}
 	return j.adds(&transferTask[K]{
 		transfer: session,
-		keys:     j.list,
-		pick:     j.streamFor(i, forPick),
-		amount:   j.streamFor(i, forAmount),
-		moved:    numbers(len(j.list)),
+		keys:     j.rig.list,
+		pick:     j.rig.streamFor(i, forPick),
+		amount:   j.rig.streamFor(i, forAmount),
+		moved:    numbers(len(j.rig.list)),
 	})
 }
 
-func (j *transferJob[K, V]) verify() error {
-	if err := j.audits.do(); err != nil {
+func (j *transferJob[K]) verify() error {
+	if err := j.rig.audits.do(); err != nil {
 		return err
 	}
 	return j.added.verify()
@@ -81,12 +81,12 @@ func (t *transferTask[K]) addTo(sums []uint64) {
 	}
 }
 
-func (j *transferJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
+func (j *transferJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
 	session, ok := s.(Transferer[K])
 	if !ok {
 		return nil, errUnsupported
 	}
-	return &sumAuditor[K]{transfer: session, keys: len(j.list)}, nil
+	return &sumAuditor[K]{transfer: session, keys: len(j.rig.list)}, nil
 }
 
 // sumAuditor checks the sum of all accounts, as of one moment.

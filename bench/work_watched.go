@@ -32,24 +32,24 @@ type Follower[K comparable] interface {
 		commit func(all []mvcc.Change[K, uint64]) error) error
 }
 
-type watchedJob[K comparable, V any] struct {
-	transferJob[K, V]
+type watchedJob[K comparable] struct {
+	transferJob[K]
 	copied *followAuditor[K]
 	// patience is how long the copy may take, once nothing is committed any more.
 	patience time.Duration
 }
 
 // auditor begins to follow.
-func (j *watchedJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
+func (j *watchedJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
 	session, ok := s.(Follower[K])
 	if !ok {
 		return nil, errUnsupported
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &followAuditor[K]{keys: len(j.list), cancel: cancel, ended: make(chan struct{}),
+	a := &followAuditor[K]{keys: len(j.rig.list), cancel: cancel, ended: make(chan struct{}),
 		begun: make(chan struct{})}
 	go a.follow(ctx, session)
-	j.copied, j.atEnd = a, a.stop
+	j.copied, j.rig.atEnd = a, a.stop
 	select {
 	case <-a.begun:
 	case <-a.ended:
@@ -58,7 +58,7 @@ func (j *watchedJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
 }
 
 // verify waits until the copy is what the accounts are: that it does not get there is a violation.
-func (j *watchedJob[K, V]) verify() error {
+func (j *watchedJob[K]) verify() error {
 	if err := j.added.verify(); err != nil {
 		return err
 	}
@@ -67,9 +67,9 @@ func (j *watchedJob[K, V]) verify() error {
 		if err = j.copied.do(); err != nil {
 			return err
 		}
-		err = j.each(func(k int, v stamp, _ bool) error {
-			if is := j.copied.get(j.list[k]); is != uint64(v) {
-				return wrong(j.name(k), "has %d, and the copy of who follows has %d", int64(v), int64(is))
+		err = j.rig.each(func(k int, v stamp, _ bool) error {
+			if is := j.copied.get(j.rig.list[k]); is != uint64(v) {
+				return wrong(j.rig.name(k), "has %d, and the copy of who follows has %d", int64(v), int64(is))
 			}
 			return nil
 		})

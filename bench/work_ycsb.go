@@ -38,20 +38,20 @@ func (j *ycsbJob[K, V]) task(i int, s Session[K, V]) task {
 	if !ok {
 		return nil
 	}
-	w := j.config.Workload
+	w := j.rig.config.Workload
 	t := &ycsbTask[K, V]{
 		batcher: batcher,
-		keys:    j.list,
-		values:  newValues[V](j.Trial, i),
+		keys:    j.rig.list,
+		values:  newValues[V](j.rig.Trial, i),
 		seen:    j.observer(i),
 		reads:   j.reads(),
 		write:   OpPut,
-		coin:    j.streamFor(i, forCoin),
-		pick:    j.streamFor(i, forPick),
+		coin:    j.rig.streamFor(i, forCoin),
+		pick:    j.rig.streamFor(i, forPick),
 		dist:    j.dist,
 		ops:     make([]Op[K, V], w.Params.TxnSize),
 		index:   make([]int, w.Params.TxnSize),
-		label:   labeller{on: &j.labelling},
+		label:   labeller{on: &j.rig.labelling},
 	}
 	if w.modifies {
 		t.write = OpModify

@@ -34,38 +34,45 @@ const (
 // newJob returns the job of the workload that r is for.
 func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
 	switch r.config.Workload.kind {
+	case getPut:
+		return &getPutJob[K, V]{newObserved(r)}
 	case ycsb:
 		return &ycsbJob[K, V]{newObserved(r)}
 	case disjoint:
-		return &disjointJob[K, V]{owned[K, V]{rigOf: r}}
+		return &disjointJob[K, V]{owned[K, V]{rig: r}}
 	case disjointBatch:
-		return &ownBatchJob[K, V]{owned[K, V]{rigOf: r}}
+		return &ownBatchJob[K, V]{owned[K, V]{rig: r}}
 	case freeBatch:
-		return &freeJob[K, V]{rigOf: r}
-	case transfer:
-		return &transferJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}
-	case watched:
-		return &watchedJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r,
-			opening: openingBalance}}, patience: time.Minute}
-	case journaled:
-		return &journaledJob[K, V]{transferJob: transferJob[K, V]{added[K, V]{rigOf: r,
-			opening: openingBalance}}}
-	case expiring:
-		return newExpiring(r)
-	case counter, crowd:
-		return &counterJob[K, V]{added[K, V]{rigOf: r}}
-	case begin:
-		return beginJob[K, V]{r}
+		return &freeJob[K, V]{rig: r}
 	case longReader:
 		return &longReaderJob[K, V]{getPutJob: newOverwriting(r)}
-	case rangeRead:
-		return &rangeReadJob[K, V]{observed: newObserved(r)}
-	case rangeAudit:
-		return &rangeAuditJob[K, V]{added[K, V]{rigOf: r, opening: openingBalance}}
 	case overwrite:
 		return &overwriteJob[K, V]{newOverwriting(r)}
+	case expiring:
+		return newExpiring(r)
+	case rangeRead: // keys that are ordered are strings
+		return any(&rangeReadJob[V]{observed: newObserved(any(r).(*rigOf[string, V]))}).(job[K, V])
 	}
-	return &getPutJob[K, V]{newObserved(r)}
+	return any(newNumberJob(any(r).(*rigOf[K, uint64]))).(job[K, V])
+}
+
+// newNumberJob returns the job of a workload that computes with the values, which are numbers, or
+// does not look at them.
+func newNumberJob[K comparable](r *rigOf[K, uint64]) job[K, uint64] {
+	accounts := added[K]{rig: r, opening: openingBalance}
+	switch r.config.Workload.kind {
+	case begin:
+		return beginJob[K]{r}
+	case counter, crowd:
+		return &counterJob[K]{added[K]{rig: r}}
+	case watched:
+		return &watchedJob[K]{transferJob: transferJob[K]{accounts}, patience: time.Minute}
+	case journaled:
+		return &journaledJob[K]{transferJob: transferJob[K]{accounts}}
+	case rangeAudit: // keys that are ordered are strings
+		return any(&rangeAuditJob{any(accounts).(added[string])}).(job[K, uint64])
+	}
+	return &transferJob[K]{accounts}
 }
 
 // Workloads returns the built-in workloads, in the order in which they are

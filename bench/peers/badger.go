@@ -37,10 +37,40 @@ func openBadger() (*badger.DB, error) {
 		WithBlockCacheSize(0))
 }
 
-type badgerEngine[V any] struct {
+// badgerDB is a database, and how its transactions are run.
+type badgerDB struct {
 	db *badger.DB
 	bench.Limits
 }
+
+// Close implements [bench.Engine] and [bench.Shop]. There is nothing that a database in memory
+// could fail to save.
+func (d *badgerDB) Close() { _ = d.db.Close() }
+
+// run runs do in a transaction, until one has committed. It counts how often it wrote.
+func (d *badgerDB) run(
+	readOnly bool, count *bench.Attempts, do func(tx *badger.Txn) error,
+) error {
+	if readOnly {
+		return d.db.View(do)
+	}
+	for attempts := 1; ; attempts++ {
+		count.Tries++
+		err := d.db.Update(do)
+		if err == nil {
+			count.Commits++
+			return nil
+		}
+		if !errors.Is(err, badger.ErrConflict) {
+			return err
+		}
+		if err := d.Over(attempts); err != nil {
+			return err
+		}
+	}
+}
+
+type badgerEngine[V any] struct{ badgerDB }
 
 func newBadger[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
 	db, err := openBadger()
@@ -58,217 +88,138 @@ func newBadger[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], er
 	if err := batch.Flush(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &badgerEngine[V]{db: db, Limits: setup.Limits}, nil
+	return &badgerEngine[V]{badgerDB{db, setup.Limits}}, nil
 }
 
 func (e *badgerEngine[V]) Session(int) bench.Session[string, V] {
-	return &badgerSession[V]{badgerEngine: e}
+	s := &badgerSession[V]{badgerEngine: e}
+	s.self = s
+	return s
 }
-
-// Close implements [bench.Engine]. There is nothing that a database in memory
-// could fail to save.
-func (e *badgerEngine[V]) Close() { _ = e.db.Close() }
 
 type badgerSession[V any] struct {
 	bench.Attempts
-	arena
+	badgerTx[V]
+	singles[V]
 	*badgerEngine[V]
 }
 
-// view runs fn in a read-only transaction.
-func (s *badgerSession[V]) view(fn func(tx *badger.Txn) error) error {
-	s.reset()
-	return s.db.View(fn)
+// badgerTx is a transaction that is open. The database has copied keys and values when it ends.
+type badgerTx[V any] struct {
+	arena
+	tx *badger.Txn
 }
 
-// update runs fn until it has committed. By then the database has copied keys
-// and values.
-func (s *badgerSession[V]) update(fn func(tx *badger.Txn) error) error {
-	return retryBadger(s.db, func(tx *badger.Txn) error {
-		s.reset()
-		return fn(tx)
-	}, &s.Attempts, &s.Limits)
-}
-
-// retryBadger runs fn until it has committed, and counts how often it was run.
-func retryBadger(
-	db *badger.DB, fn func(tx *badger.Txn) error, count *bench.Attempts, limits *bench.Limits,
-) error {
-	for attempts := 1; ; attempts++ {
-		count.Tries++
-		err := db.Update(fn)
-		if err == nil {
-			count.Commits++
-			return nil
-		}
-		if !errors.Is(err, badger.ErrConflict) {
-			return err
-		}
-		if err := limits.Over(attempts); err != nil {
-			return err
-		}
-	}
-}
-
-// badgerGet returns the value of key in tx.
-func badgerGet[V any](tx *badger.Txn, key []byte) (value V, ok bool, err error) {
+// badgerFind returns what decode makes of the value of key in tx.
+func badgerFind[R any](
+	tx *badger.Txn, key []byte, decode func([]byte) (R, error),
+) (r R, ok bool, err error) {
 	item, err := tx.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
-		return value, false, nil
+		return r, false, nil
 	}
 	if err != nil {
-		return value, false, err
+		return r, false, err
 	}
+	r, err = badgerValue(item, decode)
+	return r, err == nil, err
+}
+
+// badgerValue returns what decode makes of the value of item.
+func badgerValue[R any](item *badger.Item, decode func([]byte) (R, error)) (r R, err error) {
 	err = item.Value(func(b []byte) (err error) {
-		value, err = decode[V](b)
+		r, err = decode(b)
 		return err
 	})
-	return value, err == nil, err
+	return r, err
 }
 
-func (s *badgerSession[V]) Get(key string) (value V, ok bool, err error) {
-	err = s.view(func(tx *badger.Txn) error {
-		value, ok, err = badgerGet[V](tx, s.key(key))
-		return err
-	})
-	return value, ok, err
+// badgerEach calls visit for the keys in tx that begin with prefix, in their order from low on,
+// until it returns false. values says that the values are fetched ahead, which takes goroutines.
+func badgerEach(
+	tx *badger.Txn, prefix, low []byte, values bool, visit func(item *badger.Item) (bool, error),
+) error {
+	options := badger.DefaultIteratorOptions
+	options.Prefix, options.PrefetchValues, options.PrefetchSize = prefix, values, 16
+	it := tx.NewIterator(options)
+	defer it.Close()
+	for it.Seek(low); it.Valid(); it.Next() {
+		if more, err := visit(it.Item()); !more || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (s *badgerSession[V]) Put(key string, value V) error {
-	return s.update(func(tx *badger.Txn) error {
-		return tx.Set(s.key(key), encode(&s.arena, value))
-	})
+func (t *badgerTx[V]) get(key string) (V, bool, error) {
+	return badgerFind(t.tx, t.key(key), decode[V])
 }
+
+func (t *badgerTx[V]) has(key string) (bool, error) {
+	_, err := t.tx.Get(t.key(key))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (t *badgerTx[V]) put(key string, value V, _ bool) error {
+	return t.tx.Set(t.key(key), encode(&t.arena, value))
+}
+
+func (t *badgerTx[V]) remove(key string) error { return t.tx.Delete(t.key(key)) }
 
 func (s *badgerSession[V]) Begin() error {
 	return s.db.View(func(*badger.Txn) error { return nil })
 }
 
 func (s *badgerSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
-	do := func(tx *badger.Txn) error {
-		for i := range ops {
-			if err := s.do(tx, &ops[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if readOnly {
-		return s.view(do)
-	}
-	return s.update(do)
+	return s.run(readOnly, &s.Attempts, func(tx *badger.Txn) error {
+		s.reset()
+		s.tx = tx
+		return apply(s, ops)
+	})
 }
 
-func (s *badgerSession[V]) do(tx *badger.Txn, op *bench.Op[string, V]) (err error) {
-	key := s.key(op.Key)
-	switch op.Kind {
-	case bench.OpGet, bench.OpModify:
-		op.Old, op.OK, err = badgerGet[V](tx, key)
-	case bench.OpHas:
-		_, err = tx.Get(key)
-		op.OK = err == nil
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			err = nil
-		}
-	case bench.OpDelete:
-		return tx.Delete(key)
-	}
-	if err == nil && (op.Kind == bench.OpPut || op.Kind == bench.OpModify) {
-		err = tx.Set(key, encode(&s.arena, op.Value))
-	}
-	return err
-}
-
-// Range implements [bench.Ranger].
+// Range implements [bench.Ranger]. The values lie beside the keys.
 func (s *badgerSession[V]) Range(low string, n int, visit func(key string, value V)) error {
-	return s.view(func(tx *badger.Txn) error {
-		o := badger.DefaultIteratorOptions
-		o.PrefetchValues = false // they lie beside the keys, and fetching takes goroutines
-		it := tx.NewIterator(o)
-		defer it.Close()
-		for it.Seek(s.key(low)); it.Valid() && n > 0; it.Next() {
-			item := it.Item()
-			err := item.Value(func(b []byte) error {
-				value, err := decode[V](b)
-				if err == nil {
-					visit(string(item.Key()), value)
-				}
-				return err
-			})
-			if err != nil {
-				return err
+	s.reset()
+	return s.db.View(func(tx *badger.Txn) error {
+		return badgerEach(tx, nil, s.key(low), false, func(item *badger.Item) (bool, error) {
+			if n--; n < 0 {
+				return false, nil
 			}
-			n--
-		}
-		return nil
+			value, err := badgerValue(item, decode[V])
+			if err == nil {
+				visit(string(item.Key()), value)
+			}
+			return true, err
+		})
 	})
 }
 
 // Pin implements [bench.Pinner]: a read-only transaction that stays open.
 func (s *badgerSession[V]) Pin() (bench.Pin[string, V], error) {
-	return &badgerPin[V]{tx: s.db.NewTransaction(false)}, nil
+	return &badgerPin[V]{badgerTx[V]{tx: s.db.NewTransaction(false)}}, nil
 }
 
-type badgerPin[V any] struct {
-	arena
-	tx *badger.Txn
-}
+type badgerPin[V any] struct{ badgerTx[V] }
 
 func (p *badgerPin[V]) Get(key string) (V, bool, error) {
 	p.reset()
-	return badgerGet[V](p.tx, p.key(key))
+	return p.get(key)
 }
 
 func (p *badgerPin[V]) Close() { p.tx.Discard() }
 
-// add adds delta to the value of key in tx, and returns the sum.
-func (s *badgerSession[V]) add(tx *badger.Txn, key string, delta uint64) (uint64, error) {
-	k := s.key(key)
-	v, ok, err := badgerGet[uint64](tx, k)
-	if err != nil {
-		return 0, err
-	}
-	if !ok {
-		return 0, errNoSuchKey(key)
-	}
-	return v + delta, tx.Set(k, encode(&s.arena, v+delta))
-}
-
-func (s *badgerSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
-	err = s.update(func(tx *badger.Txn) error {
-		sum, err = s.add(tx, key, delta)
-		return err
-	})
-	return sum, err
-}
-
-func (s *badgerSession[V]) Transfer(from, to string, amount uint64) error {
-	return s.update(func(tx *badger.Txn) error {
-		if _, err := s.add(tx, from, -amount); err != nil {
-			return err
-		}
-		_, err := s.add(tx, to, amount)
-		return err
-	})
-}
-
 func (s *badgerSession[V]) Sum() (total uint64, keys int, err error) {
-	err = s.view(func(tx *badger.Txn) error {
-		o := badger.DefaultIteratorOptions
-		o.PrefetchValues = false // they lie beside the keys, and fetching takes goroutines
-		it := tx.NewIterator(o)
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			if err := it.Item().Value(func(b []byte) error {
-				v, err := decode[uint64](b)
-				total += v
-				keys++
-				return err
-			}); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = s.db.View(func(tx *badger.Txn) error {
+		return badgerEach(tx, nil, nil, false, func(item *badger.Item) (bool, error) {
+			v, err := badgerValue(item, decode[uint64])
+			total += v
+			keys++
+			return true, err
+		})
 	})
 	return total, keys, err
 }

@@ -74,7 +74,9 @@ func newBBolt[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], err
 }
 
 func (e *bboltEngine[V]) Session(int) bench.Session[string, V] {
-	return &bboltSession[V]{bboltEngine: e}
+	s := &bboltSession[V]{bboltEngine: e}
+	s.self = s
+	return s
 }
 
 // Close implements [bench.Engine]. The file is of no use any more, so it does
@@ -86,26 +88,26 @@ func (e *bboltEngine[V]) Close() {
 
 // bboltSession never aborts.
 type bboltSession[V any] struct {
-	arena
+	bboltTx[V]
+	singles[V]
 	bench.NoAborts
 	*bboltEngine[V]
 }
 
-// view runs fn in a read-only transaction.
-func (s *bboltSession[V]) view(fn func(b *bbolt.Bucket) error) error {
-	s.reset()
-	return s.db.View(func(tx *bbolt.Tx) error { return fn(tx.Bucket(bboltBucket)) })
+// bboltTx is a transaction that is open.
+type bboltTx[V any] struct {
+	arena
+	bucket *bbolt.Bucket
 }
 
-// update runs fn, which cannot conflict, in a read-write transaction.
-func (s *bboltSession[V]) update(fn func(b *bbolt.Bucket) error) error {
-	s.reset()
-	return s.db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket(bboltBucket)) })
+// begin makes t the transaction tx.
+func (t *bboltTx[V]) begin(tx *bbolt.Tx) {
+	t.reset()
+	t.bucket = tx.Bucket(bboltBucket)
 }
 
-// bboltGet returns the value of key.
-func bboltGet[V any](bucket *bbolt.Bucket, key []byte) (value V, ok bool, err error) {
-	b := bucket.Get(key)
+func (t *bboltTx[V]) get(key string) (value V, ok bool, err error) {
+	b := t.bucket.Get(t.key(key))
 	if b == nil {
 		return value, false, nil
 	}
@@ -113,57 +115,34 @@ func bboltGet[V any](bucket *bbolt.Bucket, key []byte) (value V, ok bool, err er
 	return value, err == nil, err
 }
 
-func (s *bboltSession[V]) Get(key string) (value V, ok bool, err error) {
-	err = s.view(func(b *bbolt.Bucket) error {
-		value, ok, err = bboltGet[V](b, s.key(key))
-		return err
-	})
-	return value, ok, err
+func (t *bboltTx[V]) has(key string) (bool, error) { return t.bucket.Get(t.key(key)) != nil, nil }
+
+func (t *bboltTx[V]) put(key string, value V, _ bool) error {
+	return t.bucket.Put(t.key(key), encode(&t.arena, value))
 }
 
-func (s *bboltSession[V]) Put(key string, value V) error {
-	return s.update(func(b *bbolt.Bucket) error { return b.Put(s.key(key), encode(&s.arena, value)) })
-}
+func (t *bboltTx[V]) remove(key string) error { return t.bucket.Delete(t.key(key)) }
 
 func (s *bboltSession[V]) Begin() error {
 	return s.db.View(func(*bbolt.Tx) error { return nil })
 }
 
 func (s *bboltSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
-	do := func(b *bbolt.Bucket) error {
-		for i := range ops {
-			if err := s.do(b, &ops[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+	do := func(tx *bbolt.Tx) error {
+		s.begin(tx)
+		return apply(s, ops)
 	}
 	if readOnly {
-		return s.view(do)
+		return s.db.View(do)
 	}
-	return s.update(do)
-}
-
-func (s *bboltSession[V]) do(b *bbolt.Bucket, op *bench.Op[string, V]) (err error) {
-	key := s.key(op.Key)
-	switch op.Kind {
-	case bench.OpGet, bench.OpModify:
-		op.Old, op.OK, err = bboltGet[V](b, key)
-	case bench.OpHas:
-		op.OK = b.Get(key) != nil
-	case bench.OpDelete:
-		return b.Delete(key)
-	}
-	if err == nil && (op.Kind == bench.OpPut || op.Kind == bench.OpModify) {
-		err = b.Put(key, encode(&s.arena, op.Value))
-	}
-	return err
+	return s.db.Update(do) // which cannot conflict
 }
 
 // Range implements [bench.Ranger].
 func (s *bboltSession[V]) Range(low string, n int, visit func(key string, value V)) error {
-	return s.view(func(b *bbolt.Bucket) error {
-		c := b.Cursor()
+	return s.db.View(func(tx *bbolt.Tx) error {
+		s.begin(tx)
+		c := s.bucket.Cursor()
 		for k, v := c.Seek(s.key(low)); k != nil && n > 0; k, v = c.Next() {
 			value, err := decode[V](v)
 			if err != nil {
@@ -186,52 +165,21 @@ func (s *bboltSession[V]) Pin() (bench.Pin[string, V], error) {
 }
 
 type bboltPin[V any] struct {
-	arena
+	bboltTx[V]
 	tx *bbolt.Tx
 }
 
 func (p *bboltPin[V]) Get(key string) (V, bool, error) {
-	p.reset()
-	return bboltGet[V](p.tx.Bucket(bboltBucket), p.key(key))
+	p.begin(p.tx)
+	return p.get(key)
 }
 
 // Close implements [bench.Pin]. To end a reader cannot fail.
 func (p *bboltPin[V]) Close() { _ = p.tx.Rollback() }
 
-// add adds delta to the value of key, and returns the sum.
-func (s *bboltSession[V]) add(b *bbolt.Bucket, key string, delta uint64) (uint64, error) {
-	k := s.key(key)
-	v, ok, err := bboltGet[uint64](b, k)
-	if err != nil {
-		return 0, err
-	}
-	if !ok {
-		return 0, errNoSuchKey(key)
-	}
-	return v + delta, b.Put(k, encode(&s.arena, v+delta))
-}
-
-func (s *bboltSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
-	err = s.update(func(b *bbolt.Bucket) error {
-		sum, err = s.add(b, key, delta)
-		return err
-	})
-	return sum, err
-}
-
-func (s *bboltSession[V]) Transfer(from, to string, amount uint64) error {
-	return s.update(func(b *bbolt.Bucket) error {
-		if _, err := s.add(b, from, -amount); err != nil {
-			return err
-		}
-		_, err := s.add(b, to, amount)
-		return err
-	})
-}
-
 func (s *bboltSession[V]) Sum() (total uint64, keys int, err error) {
-	err = s.view(func(b *bbolt.Bucket) error {
-		return b.ForEach(func(_, value []byte) error {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bboltBucket).ForEach(func(_, value []byte) error {
 			v, err := decode[uint64](value)
 			total += v
 			keys++

@@ -25,11 +25,21 @@ func buntdbPeer() Peer {
 	}
 }
 
-// buntdbEngine is its own session: it never aborts, so it has no state.
-type buntdbEngine[V any] struct {
-	bench.NoAborts
-	db *buntdb.DB
+// buntdbDB is a database, and how its transactions are run.
+type buntdbDB struct{ db *buntdb.DB }
+
+// Close implements [bench.Engine] and [bench.Shop]. There is no file that could fail to close.
+func (d *buntdbDB) Close() { _ = d.db.Close() }
+
+// run runs do in a transaction, which cannot conflict.
+func (d *buntdbDB) run(readOnly bool, do func(tx *buntdb.Tx) error) error {
+	if readOnly {
+		return d.db.View(do)
+	}
+	return d.db.Update(do)
 }
+
+type buntdbEngine[V any] struct{ buntdbDB }
 
 func newBuntDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
 	db, err := buntdb.Open(":memory:")
@@ -37,8 +47,9 @@ func newBuntDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], er
 		return nil, err
 	}
 	err = db.Update(func(tx *buntdb.Tx) error {
+		fill := buntdbTx[V]{tx: tx}
 		for i, k := range setup.Keys {
-			if err := buntdbPut(tx, k, setup.Values[i]); err != nil {
+			if err := fill.put(k, setup.Values[i], false); err != nil {
 				return err
 			}
 		}
@@ -47,19 +58,32 @@ func newBuntDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], er
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &buntdbEngine[V]{db: db}, nil
+	return &buntdbEngine[V]{buntdbDB{db}}, nil
 }
 
 func (e *buntdbEngine[V]) Session(int) bench.Session[string, V] {
-	return e
+	s := &buntdbSession[V]{buntdbEngine: e}
+	s.self = s
+	return s
 }
 
-// Close implements [bench.Engine]. There is no file that could fail to close.
-func (e *buntdbEngine[V]) Close() { _ = e.db.Close() }
+// buntdbSession never aborts.
+type buntdbSession[V any] struct {
+	buntdbTx[V]
+	singles[V]
+	bench.NoAborts
+	*buntdbEngine[V]
+}
 
-// buntdbGet returns the value of key in tx.
-func buntdbGet[V any](tx *buntdb.Tx, key string) (value V, ok bool, err error) {
-	b, err := tx.Get(key)
+// buntdbTx is a transaction that is open. It is padded as [arena] is.
+type buntdbTx[V any] struct {
+	_  [128]byte
+	tx *buntdb.Tx
+	_  [128]byte
+}
+
+func (t *buntdbTx[V]) get(key string) (value V, ok bool, err error) {
+	b, err := t.tx.Get(key)
 	if errors.Is(err, buntdb.ErrNotFound) {
 		return value, false, nil
 	}
@@ -70,65 +94,42 @@ func buntdbGet[V any](tx *buntdb.Tx, key string) (value V, ok bool, err error) {
 	return value, err == nil, err
 }
 
-// buntdbPut sets key in tx. The string is new: the database keeps it.
-func buntdbPut[V any](tx *buntdb.Tx, key string, value V) error {
-	_, _, err := tx.Set(key, encodeString(value), nil)
+func (t *buntdbTx[V]) has(key string) (bool, error) {
+	_, err := t.tx.Get(key)
+	if errors.Is(err, buntdb.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// put implements [txn]. The string is new: the database keeps it.
+func (t *buntdbTx[V]) put(key string, value V, _ bool) error {
+	_, _, err := t.tx.Set(key, encodeString(value), nil)
 	return err
 }
 
-func (e *buntdbEngine[V]) Get(key string) (value V, ok bool, err error) {
-	err = e.db.View(func(tx *buntdb.Tx) error {
-		value, ok, err = buntdbGet[V](tx, key)
-		return err
-	})
-	return value, ok, err
-}
-
-func (e *buntdbEngine[V]) Put(key string, value V) error {
-	return e.db.Update(func(tx *buntdb.Tx) error { return buntdbPut(tx, key, value) })
-}
-
-func (e *buntdbEngine[V]) Begin() error {
-	return e.db.View(func(*buntdb.Tx) error { return nil })
-}
-
-func (e *buntdbEngine[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
-	do := func(tx *buntdb.Tx) error {
-		for i := range ops {
-			if err := e.do(tx, &ops[i]); err != nil {
-				return err
-			}
-		}
+func (t *buntdbTx[V]) remove(key string) error {
+	_, err := t.tx.Delete(key)
+	if errors.Is(err, buntdb.ErrNotFound) {
 		return nil
 	}
-	if readOnly {
-		return e.db.View(do)
-	}
-	return e.db.Update(do)
+	return err
 }
 
-func (e *buntdbEngine[V]) do(tx *buntdb.Tx, op *bench.Op[string, V]) (err error) {
-	switch op.Kind {
-	case bench.OpGet, bench.OpModify:
-		op.Old, op.OK, err = buntdbGet[V](tx, op.Key)
-	case bench.OpHas:
-		_, err = tx.Get(op.Key)
-		op.OK = err == nil
-	case bench.OpDelete:
-		_, err = tx.Delete(op.Key)
-	}
-	if errors.Is(err, buntdb.ErrNotFound) {
-		err = nil
-	}
-	if err == nil && (op.Kind == bench.OpPut || op.Kind == bench.OpModify) {
-		err = buntdbPut(tx, op.Key, op.Value)
-	}
-	return err
+func (s *buntdbSession[V]) Begin() error {
+	return s.db.View(func(*buntdb.Tx) error { return nil })
+}
+
+func (s *buntdbSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
+	return s.run(readOnly, func(tx *buntdb.Tx) error {
+		s.tx = tx
+		return apply(s, ops)
+	})
 }
 
 // Range implements [bench.Ranger].
-func (e *buntdbEngine[V]) Range(low string, n int, visit func(key string, value V)) error {
-	return e.db.View(func(tx *buntdb.Tx) error {
+func (s *buntdbSession[V]) Range(low string, n int, visit func(key string, value V)) error {
+	return s.db.View(func(tx *buntdb.Tx) error {
 		var bad error
 		err := tx.AscendGreaterOrEqual("", low, func(key, b string) bool {
 			value, err := decodeString[V](b)
@@ -143,38 +144,8 @@ func (e *buntdbEngine[V]) Range(low string, n int, visit func(key string, value 
 	})
 }
 
-// add adds delta to the value of key in tx, and returns the sum.
-func (e *buntdbEngine[V]) add(tx *buntdb.Tx, key string, delta uint64) (uint64, error) {
-	v, ok, err := buntdbGet[uint64](tx, key)
-	if err != nil {
-		return 0, err
-	}
-	if !ok {
-		return 0, errNoSuchKey(key)
-	}
-	return v + delta, buntdbPut(tx, key, v+delta)
-}
-
-func (e *buntdbEngine[V]) Add(key string, delta uint64) (sum uint64, err error) {
-	err = e.db.Update(func(tx *buntdb.Tx) error {
-		sum, err = e.add(tx, key, delta)
-		return err
-	})
-	return sum, err
-}
-
-func (e *buntdbEngine[V]) Transfer(from, to string, amount uint64) error {
-	return e.db.Update(func(tx *buntdb.Tx) error {
-		if _, err := e.add(tx, from, -amount); err != nil {
-			return err
-		}
-		_, err := e.add(tx, to, amount)
-		return err
-	})
-}
-
-func (e *buntdbEngine[V]) Sum() (total uint64, keys int, err error) {
-	err = e.db.View(func(tx *buntdb.Tx) error {
+func (s *buntdbSession[V]) Sum() (total uint64, keys int, err error) {
+	err = s.db.View(func(tx *buntdb.Tx) error {
 		var bad error
 		err := tx.Ascend("", func(_, b string) bool {
 			var v uint64

@@ -19,11 +19,6 @@ import (
 // where that is possible. If one of these fails, a peer has become better (or
 // worse), and what is said of it must change.
 
-type (
-	badgerTx = badger.Txn
-	stmTx    = stm.Tx
-)
-
 func badgerCount(tx *badger.Txn) (n int) {
 	it := tx.NewIterator(badger.DefaultIteratorOptions)
 	defer it.Close()

@@ -2,7 +2,6 @@ package peers
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/hashicorp/go-memdb"
 
@@ -47,10 +46,18 @@ func (memdbIndexer[V]) FromObject(row any) (bool, []byte, error) {
 
 // FromArgs implements [memdb.Indexer].
 func (memdbIndexer[V]) FromArgs(args ...any) ([]byte, error) {
-	if len(args) != 1 {
-		return nil, fmt.Errorf("peers: a lookup by %d arguments instead of 1", len(args))
-	}
 	return args[0].(*memdbRow[V]).key, nil
+}
+
+// memdbRun runs do in a transaction, which cannot conflict.
+func memdbRun(db *memdb.MemDB, readOnly bool, do func(tx *memdb.Txn) error) error {
+	tx := db.Txn(!readOnly)
+	defer tx.Abort() // does nothing after Commit
+	if err := do(tx); err != nil {
+		return err
+	}
+	tx.Commit() // does nothing if it is read-only
+	return nil
 }
 
 type memdbEngine[V any] struct{ db *memdb.MemDB }
@@ -67,79 +74,84 @@ func newMemDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], err
 	if err != nil {
 		return nil, err
 	}
-	tx := db.Txn(true)
-	defer tx.Abort()
-	for i, k := range setup.Keys {
-		if err := tx.Insert(memdbTable, &memdbRow[V]{key: []byte(k),
-			value: setup.Values[i]}); err != nil {
-			return nil, err
+	return &memdbEngine[V]{db}, memdbRun(db, false, func(tx *memdb.Txn) error {
+		fill := memdbTx[V]{tx: tx}
+		for i, k := range setup.Keys {
+			if err := fill.put(k, setup.Values[i], false); err != nil {
+				return err
+			}
 		}
-	}
-	tx.Commit()
-	return &memdbEngine[V]{db}, nil
+		return nil
+	})
 }
 
 func (e *memdbEngine[V]) Session(int) bench.Session[string, V] {
-	return &memdbSession[V]{memdbEngine: e}
+	s := &memdbSession[V]{memdbEngine: e}
+	s.self = s
+	return s
 }
 
 func (e *memdbEngine[V]) Close() {}
 
+// memdbSession never aborts.
 type memdbSession[V any] struct {
+	memdbTx[V]
+	singles[V]
 	bench.NoAborts
 	*memdbEngine[V]
-	memdbLookup[V]
 }
 
-// memdbLookup is the argument of lookups, used over and over. It is padded:
-// sessions of different goroutines must not share a cache line.
-type memdbLookup[V any] struct {
+// memdbTx is a transaction that is open. It is padded as [arena] is.
+type memdbTx[V any] struct {
 	_    [128]byte
-	row  memdbRow[V]
-	args []any // &row
+	tx   *memdb.Txn
+	last *memdbRow[V] // what get has found, or nil
+	row  memdbRow[V]  // the argument of lookups, used over and over
+	args []any        // &row
 	_    [128]byte
 }
 
-// find returns the row of key in tx, or nil.
-func (l *memdbLookup[V]) find(tx *memdb.Txn, key string) (*memdbRow[V], error) {
-	if l.args == nil {
-		l.args = []any{&l.row}
+// lookup makes row the argument of a lookup by key.
+func (t *memdbTx[V]) lookup(key string) *memdbRow[V] {
+	t.row.key = append(t.row.key[:0], key...)
+	return &t.row
+}
+
+func (t *memdbTx[V]) get(key string) (value V, ok bool, err error) {
+	row := t.lookup(key)
+	if t.args == nil {
+		t.args = []any{row}
 	}
-	l.row.key = append(l.row.key[:0], key...)
-	found, err := tx.First(memdbTable, memdbIndex, l.args...)
+	found, err := t.tx.First(memdbTable, memdbIndex, t.args...)
 	if err != nil || found == nil {
-		return nil, err
-	}
-	return found.(*memdbRow[V]), nil
-}
-
-// get returns the value of key in tx.
-func (l *memdbLookup[V]) get(tx *memdb.Txn, key string) (value V, ok bool, err error) {
-	row, err := l.find(tx, key)
-	if row == nil {
 		return value, false, err
 	}
-	return row.value, true, nil
+	t.last = found.(*memdbRow[V])
+	return t.last.value, true, nil
 }
 
-// update runs fn, which cannot conflict, and commits unless it fails.
-func (s *memdbSession[V]) update(fn func(tx *memdb.Txn) error) error {
-	tx := s.db.Txn(true)
-	defer tx.Abort() // does nothing after Commit
-	if err := fn(tx); err != nil {
-		return err
+func (t *memdbTx[V]) has(key string) (ok bool, err error) {
+	_, ok, err = t.get(key)
+	return ok, err
+}
+
+// put implements [txn]. The key of a row that was found is used again.
+func (t *memdbTx[V]) put(key string, value V, found bool) error {
+	row := &memdbRow[V]{value: value}
+	if found {
+		row.key = t.last.key
+	} else {
+		row.key = []byte(key)
 	}
-	tx.Commit()
-	return nil
+	return t.tx.Insert(memdbTable, row)
 }
 
-func (s *memdbSession[V]) Get(key string) (V, bool, error) {
-	return s.get(s.db.Txn(false), key)
-}
-
-func (s *memdbSession[V]) Put(key string, value V) error {
-	row := &memdbRow[V]{key: []byte(key), value: value}
-	return s.update(func(tx *memdb.Txn) error { return tx.Insert(memdbTable, row) })
+func (t *memdbTx[V]) remove(key string) error {
+	err := t.tx.Delete(memdbTable, t.lookup(key))
+	if errors.Is(err, memdb.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 func (s *memdbSession[V]) Begin() error {
@@ -148,53 +160,15 @@ func (s *memdbSession[V]) Begin() error {
 }
 
 func (s *memdbSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
-	do := func(tx *memdb.Txn) error {
-		for i := range ops {
-			if err := s.do(tx, &ops[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if readOnly {
-		return do(s.db.Txn(false))
-	}
-	return s.update(do)
-}
-
-func (s *memdbSession[V]) do(tx *memdb.Txn, op *bench.Op[string, V]) (err error) {
-	switch op.Kind {
-	case bench.OpGet:
-		op.Old, op.OK, err = s.get(tx, op.Key)
-	case bench.OpHas:
-		_, op.OK, err = s.get(tx, op.Key)
-	case bench.OpPut:
-		err = tx.Insert(memdbTable, &memdbRow[V]{key: []byte(op.Key), value: op.Value})
-	case bench.OpModify:
-		var row *memdbRow[V]
-		if row, err = s.find(tx, op.Key); err != nil {
-			return err
-		}
-		key := []byte(nil)
-		if op.OK = row != nil; op.OK {
-			key, op.Old = row.key, row.value
-		} else {
-			key = []byte(op.Key)
-		}
-		err = tx.Insert(memdbTable, &memdbRow[V]{key: key, value: op.Value})
-	case bench.OpDelete:
-		s.row.key = append(s.row.key[:0], op.Key...)
-		if err = tx.Delete(memdbTable, &s.row); errors.Is(err, memdb.ErrNotFound) {
-			err = nil
-		}
-	}
-	return err
+	return memdbRun(s.db, readOnly, func(tx *memdb.Txn) error {
+		s.tx = tx
+		return apply(s, ops)
+	})
 }
 
 // Range implements [bench.Ranger].
 func (s *memdbSession[V]) Range(low string, n int, visit func(key string, value V)) error {
-	s.row.key = append(s.row.key[:0], low...)
-	rows, err := s.db.Txn(false).LowerBound(memdbTable, memdbIndex, &s.row)
+	rows, err := s.db.Txn(false).LowerBound(memdbTable, memdbIndex, s.lookup(low))
 	if err != nil {
 		return err
 	}
@@ -208,48 +182,13 @@ func (s *memdbSession[V]) Range(low string, n int, visit func(key string, value 
 
 // Pin implements [bench.Pinner]: a read transaction.
 func (s *memdbSession[V]) Pin() (bench.Pin[string, V], error) {
-	return &memdbPin[V]{tx: s.db.Txn(false)}, nil
+	return &memdbPin[V]{memdbTx[V]{tx: s.db.Txn(false)}}, nil
 }
 
-type memdbPin[V any] struct {
-	memdbLookup[V]
-	tx *memdb.Txn
-}
+type memdbPin[V any] struct{ memdbTx[V] }
 
-func (p *memdbPin[V]) Get(key string) (V, bool, error) { return p.get(p.tx, key) }
+func (p *memdbPin[V]) Get(key string) (V, bool, error) { return p.get(key) }
 func (p *memdbPin[V]) Close()                          { p.tx = nil }
-
-// add adds delta to the value of key in tx, and returns the sum.
-func (s *memdbSession[V]) add(tx *memdb.Txn, key string, delta uint64) (uint64, error) {
-	row, err := s.find(tx, key)
-	if err != nil {
-		return 0, err
-	}
-	if row == nil {
-		return 0, errNoSuchKey(key)
-	}
-	old, _ := any(row).(*memdbRow[uint64])
-	sum := old.value + delta
-	return sum, tx.Insert(memdbTable, &memdbRow[uint64]{key: old.key, value: sum})
-}
-
-func (s *memdbSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
-	err = s.update(func(tx *memdb.Txn) error {
-		sum, err = s.add(tx, key, delta)
-		return err
-	})
-	return sum, err
-}
-
-func (s *memdbSession[V]) Transfer(from, to string, amount uint64) error {
-	return s.update(func(tx *memdb.Txn) error {
-		if _, err := s.add(tx, from, -amount); err != nil {
-			return err
-		}
-		_, err := s.add(tx, to, amount)
-		return err
-	})
-}
 
 func (s *memdbSession[V]) Sum() (total uint64, keys int, err error) {
 	rows, err := s.db.Txn(false).Get(memdbTable, memdbIndex) // without arguments: all

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anacrolix/stm"
+	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -186,8 +188,8 @@ func TestGivesUp(t *testing.T) {
 			}
 			switch s := e.Session(0).(type) {
 			case *badgerSession[uint64]:
-				err = s.update(func(tx *badgerTx) error {
-					if _, _, err := badgerGet[uint64](tx, []byte("a")); err != nil {
+				err = s.run(false, &s.Attempts, func(tx *badger.Txn) error {
+					if _, err := tx.Get([]byte("a")); err != nil {
 						return err
 					}
 					interfere()
@@ -195,7 +197,7 @@ func TestGivesUp(t *testing.T) {
 				})
 				require.EqualValues(t, min(tries, times), s.Aborts())
 			case *stmSession[uint64]:
-				err = s.atomically(func(tx *stmTx) {
+				err = s.atomically(func(tx *stm.Tx) {
 					v := s.vars["a"].Get(tx)
 					interfere()
 					s.vars["b"].Set(tx, v)

@@ -12,10 +12,7 @@ import (
 // badgerShop is a [bench.Shop]. The key of a record is the letter of its table and the ID. The
 // indexes are kept by hand: a customer has a key of its name and ID, with nothing in it, and an
 // order one of its customer and number, with its ID.
-type badgerShop struct {
-	db *badger.DB
-	bench.Limits
-}
+type badgerShop struct{ badgerDB }
 
 func newBadgerShop(setup bench.ShopSetup) (bench.Shop, error) {
 	db, err := openBadger()
@@ -30,36 +27,22 @@ func newBadgerShop(setup bench.ShopSetup) (bench.Shop, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &badgerShop{db, setup.Limits}, nil
+	return &badgerShop{badgerDB{db, setup.Limits}}, nil
 }
 
-// Close implements [bench.Shop]. There is nothing that a database in memory
-// could fail to save.
-func (s *badgerShop) Close() { _ = s.db.Close() }
-
-func (s *badgerShop) Session(int) bench.ShopSession {
-	session := &badgerShopSession{badgerShop: s}
-	session.do = func(tx *badger.Txn) error {
-		session.tx.tx, session.tx.write = tx, tx
-		return session.fn(&session.tx)
-	}
-	return session
-}
+func (s *badgerShop) Session(int) bench.ShopSession { return &badgerShopSession{badgerShop: s} }
 
 type badgerShopSession struct {
 	bench.Attempts
 	*badgerShop
 	tx badgerShopTx
-	fn func(tx bench.ShopTx) error
-	do func(tx *badger.Txn) error
 }
 
 func (s *badgerShopSession) Do(readOnly bool, fn func(tx bench.ShopTx) error) error {
-	s.fn = fn
-	if readOnly {
-		return s.db.View(s.do)
-	}
-	return retryBadger(s.db, s.do, &s.Attempts, &s.Limits)
+	return s.run(readOnly, &s.Attempts, func(tx *badger.Txn) error {
+		s.tx.tx, s.tx.write = tx, tx
+		return fn(&s.tx)
+	})
 }
 
 // badgerShopTx is a transaction, or a batch of writes.
@@ -74,18 +57,11 @@ type badgerShopTx struct {
 // badgerRecord reads a record, by its table and ID.
 func badgerRecord[R any](
 	t *badgerShopTx, table byte, name string, id uint64, decode func([]byte) (R, error),
-) (r R, err error) {
-	item, err := t.tx.Get(appendWords([]byte{table}, id))
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return r, bench.ErrNoRecord(name, id)
+) (R, error) {
+	r, ok, err := badgerFind(t.tx, appendWords([]byte{table}, id), decode)
+	if err == nil && !ok {
+		err = bench.ErrNoRecord(name, id)
 	}
-	if err != nil {
-		return r, err
-	}
-	err = item.Value(func(b []byte) (err error) {
-		r, err = decode(b)
-		return err
-	})
 	return r, err
 }
 
@@ -97,24 +73,9 @@ func (t *badgerShopTx) Item(id uint64) (bench.Item, error) {
 	return badgerRecord(t, 'i', "item", id, itemOf)
 }
 
-// each calls visit for all keys that begin with prefix, in their order, until it returns false.
-func (t *badgerShopTx) each(
-	prefix []byte, values bool, visit func(item *badger.Item) (bool, error),
-) error {
-	options := badger.DefaultIteratorOptions
-	options.Prefix, options.PrefetchValues, options.PrefetchSize = prefix, values, 16
-	it := t.tx.NewIterator(options)
-	defer it.Close()
-	for it.Rewind(); it.Valid(); it.Next() {
-		if more, err := visit(it.Item()); !more || err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (t *badgerShopTx) Named(name string, visit func(bench.Customer)) error {
-	return t.each(append([]byte{'n'}, name...), false, func(item *badger.Item) (bool, error) {
+	prefix := append([]byte{'n'}, name...)
+	return badgerEach(t.tx, prefix, nil, false, func(item *badger.Item) (bool, error) {
 		key := item.Key()
 		c, err := t.Customer(binary.BigEndian.Uint64(key[len(key)-wordSize:]))
 		if err == nil {
@@ -125,23 +86,25 @@ func (t *badgerShopTx) Named(name string, visit func(bench.Customer)) error {
 }
 
 func (t *badgerShopTx) OrdersOf(customer uint64, visit func(bench.Order) bool) error {
-	return t.each(appendWords([]byte{'k'}, customer), true,
-		func(item *badger.Item) (more bool, err error) {
-			var id uint64
-			err = item.Value(func(b []byte) (err error) {
-				_, err = words(b, &id)
-				return err
-			})
-			if err != nil {
-				return false, err
-			}
-			o, err := badgerRecord(t, 'o', "order", id, orderOf)
-			return err == nil && visit(o), err
+	prefix := appendWords([]byte{'k'}, customer)
+	return badgerEach(t.tx, prefix, nil, true, func(item *badger.Item) (bool, error) {
+		id, err := badgerValue(item, func(b []byte) (id uint64, err error) {
+			_, err = words(b, &id)
+			return id, err
 		})
+		if err != nil {
+			return false, err
+		}
+		o, err := badgerRecord(t, 'o', "order", id, orderOf)
+		return err == nil && visit(o), err
+	})
 }
 
 func (t *badgerShopTx) CountOrders() (n int, err error) {
-	err = t.each([]byte{'o'}, false, func(*badger.Item) (bool, error) { n++; return true, nil })
+	err = badgerEach(t.tx, []byte{'o'}, nil, false, func(*badger.Item) (bool, error) {
+		n++
+		return true, nil
+	})
 	return n, err
 }
 

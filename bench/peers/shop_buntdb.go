@@ -11,14 +11,14 @@ import (
 
 // buntdbShop is a [bench.Shop]: the key of a record is the letter of its table and the ID, and
 // the indexes are over values, which begin with what is looked for.
-type buntdbShop struct{ db *buntdb.DB }
+type buntdbShop struct{ buntdbDB }
 
 func newBuntDBShop(setup bench.ShopSetup) (bench.Shop, error) {
 	db, err := buntdb.Open(":memory:")
 	if err != nil {
 		return nil, err
 	}
-	shop := &buntdbShop{db}
+	shop := &buntdbShop{buntdbDB{db}}
 	err = errors.Join(
 		db.CreateIndex("name", "c*", buntdb.IndexBinary),
 		db.CreateIndex("customer", "o*", buntdb.IndexBinary),
@@ -29,33 +29,20 @@ func newBuntDBShop(setup bench.ShopSetup) (bench.Shop, error) {
 	return shop, nil
 }
 
-// Close implements [bench.Shop]. There is no file that could fail to close.
-func (s *buntdbShop) Close() { _ = s.db.Close() }
-
-func (s *buntdbShop) Session(int) bench.ShopSession {
-	session := &buntdbShopSession{buntdbShop: s}
-	session.do = func(tx *buntdb.Tx) error {
-		session.tx = tx
-		return session.fn(session)
-	}
-	return session
-}
+func (s *buntdbShop) Session(int) bench.ShopSession { return &buntdbShopSession{buntdbShop: s} }
 
 // buntdbShopSession is its own transaction.
 type buntdbShopSession struct {
 	bench.NoAborts
 	*buntdbShop
 	tx *buntdb.Tx
-	fn func(tx bench.ShopTx) error
-	do func(tx *buntdb.Tx) error
 }
 
 func (s *buntdbShopSession) Do(readOnly bool, fn func(tx bench.ShopTx) error) error {
-	s.fn = fn
-	if readOnly {
-		return s.db.View(s.do)
-	}
-	return s.db.Update(s.do)
+	return s.run(readOnly, func(tx *buntdb.Tx) error {
+		s.tx = tx
+		return fn(s)
+	})
 }
 
 func shopKey(table byte, id uint64) string { return string(appendWords([]byte{table}, id)) }

@@ -1,8 +1,6 @@
 package peers
 
 import (
-	"fmt"
-
 	"github.com/hashicorp/go-memdb"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -16,9 +14,6 @@ func (by memdbBy[R]) FromObject(row any) (bool, []byte, error) { return true, by
 
 // FromArgs implements [memdb.Indexer]: the argument is the bytes.
 func (memdbBy[R]) FromArgs(args ...any) ([]byte, error) {
-	if len(args) != 1 {
-		return nil, fmt.Errorf("peers: a lookup by %d arguments instead of 1", len(args))
-	}
 	return args[0].([]byte), nil
 }
 
@@ -69,15 +64,10 @@ type memdbShopSession struct {
 }
 
 func (s *memdbShopSession) Do(readOnly bool, fn func(tx bench.ShopTx) error) error {
-	s.tx = s.db.Txn(!readOnly)
-	defer s.tx.Abort() // does nothing after Commit
-	if err := fn(s); err != nil {
-		return err
-	}
-	if !readOnly {
-		s.tx.Commit()
-	}
-	return nil
+	return memdbRun(s.db, readOnly, func(tx *memdb.Txn) error {
+		s.tx = tx
+		return fn(s)
+	})
 }
 
 // memdbFirst returns the row of a table with that ID.

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
-	"math"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -69,7 +66,7 @@ func (c *journeySteps) Run(e *env) error {
 	}
 	err = cmp.Or(
 		checkCounts("--threads", c.Threads, 1, bench.MaxThreads),
-		numbers("--count", listOf(&count), "a number of 1 or more", within(1, math.MaxInt)),
+		checkCount(count),
 		checkRun(duration, c.Warmup))
 	if err != nil {
 		return err
@@ -86,12 +83,9 @@ func (c *journeySteps) Run(e *env) error {
 		}
 	}
 	r := &journeyRun{journeySteps: c, env: e, steps: steps, flames: flames}
-	r.run.Header = results.Header{
-		Program: strings.TrimSpace(e.Name + " " + version()), Args: e.args, Started: time.Now().UTC(),
-		Machine: results.ThisMachine(), FreeCPU: e.freeCPU(c.Quiet),
-		Seed: c.Seed, Count: count, Warmup: c.Warmup, Duration: duration,
-		Loop: "closed", ClockCost: bench.ClockCost(),
-	}
+	r.run.Header = e.header(c.Quiet)
+	h := &r.run.Header
+	h.Seed, h.Count, h.Warmup, h.Duration = c.Seed, count, c.Warmup, duration
 	if c.Format == "bench" {
 		r.lines = append(r.lines, results.NewBenchWriter(e.stdout, r.run.Header))
 	}
@@ -161,11 +155,7 @@ func (r *journeyRun) samples() (list []bench.Step) {
 // measure takes the samples.
 func (r *journeyRun) measure() error {
 	samples := r.samples()
-	var said io.Writer
-	if !r.Quiet {
-		said = r.env.stderr
-	}
-	p := newProgress(said, 0, r.run.Header.Warmup+r.run.Header.Duration)
+	p := newProgress(r.env.said(r.Quiet), 0, r.run.Header.Warmup+r.run.Header.Duration)
 	defer p.close()
 	var err error
 	for i, s := range samples {
@@ -181,17 +171,9 @@ func (r *journeyRun) measure() error {
 			break
 		}
 	}
-	o := results.Outcome{Kind: results.Complete, Done: len(r.run.Samples), Of: len(samples)}
-	var violated *bench.Violation
-	switch {
-	case err == nil:
-	case errors.As(err, &violated):
-		o.Kind, o.Detail = results.Violated, err.Error()
-	case errors.Is(err, context.Canceled):
-		o.Kind = results.Interrupted
+	o := outcomeOf(err, len(r.run.Samples), len(samples))
+	if o.Kind == results.Interrupted {
 		p.note("interrupted after %d of %d samples", o.Done, o.Of)
-	default:
-		o.Kind, o.Detail = results.Failed, err.Error()
 	}
 	r.run.Outcome = o
 	return err
@@ -199,37 +181,31 @@ func (r *journeyRun) measure() error {
 
 // sample takes one. What was under way when the context ended is of no use.
 func (r *journeyRun) sample(s bench.Step, p *progress) error {
-	return runTrial(r.env.ctx, s.Config, func(t *bench.Trial) error {
+	var m bench.Measurement
+	err := runTrial(r.env.ctx, s.Config, func(t *bench.Trial) (err error) {
 		p.Running(s, t)
 		if s.Config.Threads == slices.Max(r.Threads) &&
 			s.Config.Workload.Name == journey.Workloads()[1].Name {
 			r.flames.running(s.Config, t)
 		}
-		if r.Warmup > 0 {
-			if _, err := t.RunFor(r.env.ctx, r.Warmup, false); err != nil {
-				return err
-			}
-		}
-		m, err := t.RunFor(r.env.ctx, r.run.Header.Duration, true)
+		m, err = warmRun(r.env.ctx, t, r.Warmup, r.run.Header.Duration)
 		_ = p.Done(s, m) // it cannot fail
-		if err != nil || m.Interrupted {
-			return err
-		}
-		if err := t.Verify(); err != nil {
-			return err
-		}
-		if m.Ops == 0 {
-			p.note("%s: no operation has committed in %v", stepName(s), m.Wall)
-			return nil
-		}
-		sample := results.NewSample(s.Config, m)
-		r.run.Samples = append(r.run.Samples, sample)
-		for _, w := range r.lines {
-			w.Sample(&sample)
-			if err := writing("results", w.Flush()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	if m.Ops == 0 {
+		p.note("%s: no operation has committed in %v", stepName(s), m.Wall)
+		return nil
+	}
+	sample := results.NewSample(s.Config, m)
+	r.run.Samples = append(r.run.Samples, sample)
+	for _, w := range r.lines {
+		w.Sample(&sample)
+		if err := writing("results", w.Flush()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

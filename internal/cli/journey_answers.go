@@ -5,9 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -34,12 +32,10 @@ type question struct {
 	answer     func(a *answering) (answer, error)
 }
 
-// answer is a table, of which the first row is the header and the first columns are names, and
-// what follows from it.
+// answer is a table, of which the first row is the header, and what follows from it.
 type answer struct {
-	rows  [][]string
-	names int
-	says  string
+	rows [][]string
+	says string
 }
 
 func questions() []question {
@@ -86,8 +82,8 @@ func (c *journeyAnswers) Run(e *env) error {
 		})
 	}
 	a := &answering{
-		env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed, said: e.stderr,
-		flames: c.Flames,
+		env: e, count: 3, duration: 500 * time.Millisecond, seed: c.Seed,
+		said: e.said(c.Quiet), flames: c.Flames,
 	}
 	if c.Quick {
 		a.count, a.duration = 1, 100*time.Millisecond
@@ -99,24 +95,18 @@ func (c *journeyAnswers) Run(e *env) error {
 		a.duration = *c.Duration
 	}
 	err := cmp.Or(
-		numbers("--count", listOf(&a.count), "a number of 1 or more", within(1, math.MaxInt)),
+		checkCount(a.count),
 		checkRun(a.duration, 0))
 	if err != nil {
 		return err
 	}
 	if c.Flames != "" {
-		if err := canCreate(c.Flames); err != nil {
-			return usagef("--flames: expected a folder that can be written: %w", err)
+		if err := canCreate("--flames", c.Flames); err != nil {
+			return err
 		}
 	}
-	if c.Quiet {
-		a.said = io.Discard
-	}
-	h := results.Header{
-		Program: strings.TrimSpace(e.Name + " " + version()), Args: e.args, Started: time.Now(),
-		Machine: results.ThisMachine(), FreeCPU: e.freeCPU(c.Quiet),
-	}
-	text := &textWriter{w: e.stdout, width: cmp.Or(terminalWidth(e.stdout), 80)}
+	h := e.header(c.Quiet)
+	text := &textWriter{w: e.stdout, width: terminalWidth(e.stdout)}
 	for i, q := range list {
 		a.question = q.name
 		got, err := q.answer(a)
@@ -130,16 +120,8 @@ func (c *journeyAnswers) Run(e *env) error {
 			return err
 		}
 	}
-	indent := ""
-	if c.Format == "markdown" {
-		text.line("Measured by:")
-		text.line("")
-		indent = "    "
-	}
-	how := fmt.Sprintf("seed %d, %d x %v", a.seed, a.count, a.duration)
-	for _, line := range append(results.DescribeMachine(h), h.CPU, how) {
-		text.verbatim(indent, line)
-	}
+	text.measuredBy(c.Format == "markdown", append(results.DescribeMachine(h), h.CPU,
+		fmt.Sprintf("seed %d, %d x %v", a.seed, a.count, a.duration)))
 	return text.err
 }
 
@@ -151,7 +133,7 @@ func (a *answer) print(text *textWriter, markdown bool, q question) error {
 	}
 	text.line(head)
 	text.line("")
-	if err := write(text.w, a.rows, func(column int) bool { return column < a.names }); err != nil {
+	if err := write(text.w, a.rows, func(column int) bool { return column == 0 }); err != nil {
 		return writing("table", err)
 	}
 	text.line("")
@@ -181,8 +163,13 @@ func (a *answering) measure(sides []*side) error {
 	return nil
 }
 
+// say tells which sample is being taken.
+func (a *answering) say(name string, i int) {
+	fmt.Fprintf(a.said, "%s: %s, sample %d of %d\n", a.question, name, i+1, a.count)
+}
+
 func (a *answering) sample(s *side, i int) error {
-	fmt.Fprintf(a.said, "%s: %s, sample %d of %d\n", a.question, s.name, i+1, a.count)
+	a.say(s.name, i)
 	c := s.config
 	c.Seed, c.Sample = a.seed, i
 	if c.Rate == 0 {

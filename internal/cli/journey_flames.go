@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,8 +31,8 @@ func startFlames(program, dir string) (*journeyFlames, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	if err := canCreate(dir); err != nil {
-		return nil, usagef("--flames: expected a folder that can be written: %w", err)
+	if err := canCreate("--flames", dir); err != nil {
+		return nil, err
 	}
 	recorder, err := profiling.NewRecorder(program + " journey --flames")
 	if err != nil {
@@ -59,20 +58,10 @@ func (f *journeyFlames) running(c bench.Config, t *bench.Trial) {
 			c.Engine.Name, c.Workload.Name, threads(c.Threads))}
 		f.of[c.Engine.Name] = step
 	}
-	t.Around(func() func() {
-		stop, err := f.recorder.Start()
-		if err != nil {
-			f.failure = err
-			return func() {}
-		}
-		return func() {
-			got, err := stop()
-			if err == nil {
-				step.Profiles, err = step.Merge(got)
-			}
-			f.failure = errors.Join(f.failure, err)
-		}
-	})
+	t.Around(around(f.recorder, &f.failure, func(got profiling.Profiles) (err error) {
+		step.Profiles, err = step.Merge(got)
+		return err
+	}))
 }
 
 // draw writes the files. A step of which nothing was sampled has none.

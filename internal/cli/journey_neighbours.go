@@ -24,7 +24,7 @@ func (a *answering) holding() (answer, error) {
 			if err := a.env.ctx.Err(); err != nil {
 				return answer{}, err
 			}
-			fmt.Fprintf(a.said, "%s: %s, sample %d of %d\n", a.question, h.Name, i+1, a.count)
+			a.say(h.Name, i)
 			ns, bytes, allocs, err := h.Measure(a.duration)
 			if err != nil {
 				return answer{}, &bench.Violation{Detail: err.Error()}
@@ -34,7 +34,7 @@ func (a *answering) holding() (answer, error) {
 			}
 		}
 	}
-	got := answer{names: 1, rows: [][]string{{"two things in", "ns", "B", "allocs"}}}
+	got := answer{rows: [][]string{{"two things in", "ns", "B", "allocs"}}}
 	var nanos []float64
 	for k, h := range holders {
 		nanos = append(nanos, results.Median(figures[k][0]))
@@ -81,7 +81,7 @@ func (a *answering) secondLock() (answer, error) {
 		return answer{}, err
 	}
 	n := len(ravendbColumns)
-	got := answer{names: 1, rows: [][]string{{"locks in begin", "reads", "writes", "2/3 reads"}}}
+	got := answer{rows: [][]string{{"locks in begin", "reads", "writes", "2/3 reads"}}}
 	for i, c := range cases {
 		row := []string{c.name}
 		for k := range n {
@@ -105,7 +105,7 @@ func (a *answering) secondLock() (answer, error) {
 func (a *answering) cleanupWorkers() (answer, error) {
 	w := workload("free-batch", 0)
 	spec, _ := bench.EngineByName("mvcc")
-	got := answer{names: 1, rows: [][]string{{"cleanup workers", "100 objects ms",
+	got := answer{rows: [][]string{{"cleanup workers", "100 objects ms",
 		"1,000 objects ms"}}}
 	sizes := []int{100, 1_000}
 	c := freeBatchTable{Objects: 20_000}
@@ -118,7 +118,7 @@ func (a *answering) cleanupWorkers() (answer, error) {
 			r := c.row(spec, w, bench.MapOptions{}, size, 1, n)
 			var list []float64
 			for i := range a.count {
-				fmt.Fprintf(a.said, "%s: %s, sample %d of %d\n", a.question, r.name, i+1, a.count)
+				a.say(r.name, i)
 				figures, err := r.sample(a.env.ctx, i)
 				if err != nil {
 					return answer{}, fmt.Errorf("%s: %w", r.name, err)
@@ -171,7 +171,7 @@ func (a *answering) osThreads() (answer, error) {
 	if err := a.measure(sides); err != nil {
 		return answer{}, err
 	}
-	got := answer{names: 1, rows: [][]string{{"1,000 of them", "ops/s", "average ms", "99 % ms",
+	got := answer{rows: [][]string{{"1,000 of them", "ops/s", "average ms", "99 % ms",
 		"max ms", "switches/s"}}}
 	var switches []float64
 	for _, s := range sides {

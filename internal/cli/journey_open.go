@@ -55,19 +55,10 @@ func (a *answering) twoThreads() (answer, error) {
 	defer recorder.Close()
 	var failure error
 	for i := range sides {
-		sides[i].around = func() func() {
-			stop, err := recorder.Start()
-			if err != nil {
-				failure = err
-				return func() {}
-			}
-			return func() {
-				var got profiling.Profiles
-				if got, failure = stop(); failure == nil {
-					profiles[i], failure = profiles[i].Merge(got)
-				}
-			}
-		}
+		sides[i].around = around(recorder, &failure, func(got profiling.Profiles) (err error) {
+			profiles[i], err = profiles[i].Merge(got)
+			return err
+		})
 	}
 	if err := a.measure(sides); err != nil {
 		return answer{}, err
@@ -75,7 +66,7 @@ func (a *answering) twoThreads() (answer, error) {
 	if failure != nil {
 		return answer{}, fmt.Errorf("profiling: %w", failure)
 	}
-	got := answer{names: 1, rows: [][]string{{"", "1 thread", "2 threads", "part",
+	got := answer{rows: [][]string{{"", "1 thread", "2 threads", "part",
 		"aborts", "in the scan"}}}
 	var parts, scans []float64
 	var tops []string
@@ -157,7 +148,7 @@ func (a *answering) retryMemory() (answer, error) {
 	if err := a.measure(sides); err != nil {
 		return answer{}, err
 	}
-	got := answer{names: 1, rows: [][]string{{"states", "ops/s", "aborts/op", "B/op",
+	got := answer{rows: [][]string{{"states", "ops/s", "aborts/op", "B/op",
 		"allocs/op", "heap peak"}}}
 	var bytes []float64
 	for i, s := range sides {
@@ -195,7 +186,7 @@ func (a *answering) guard() (answer, error) {
 	if err := a.measure(sides); err != nil {
 		return answer{}, err
 	}
-	got := answer{names: 1, rows: [][]string{{"guard", "ops/s", "versions of 4 keys"}}}
+	got := answer{rows: [][]string{{"guard", "ops/s", "versions of 4 keys"}}}
 	for i, name := range []string{"wrong", "right"} {
 		got.rows = append(got.rows, []string{
 			name, brief.Number(sides[i].ops()), tableCount(float64(versions[i])),

@@ -20,7 +20,7 @@ func (r *journeyRun) print(w io.Writer) error {
 		figures[c.Key] = brief.Number(results.Median(c.Values("ops/s")))
 	}
 	markdown := r.Format == "markdown"
-	text := &textWriter{w: w, width: cmp.Or(terminalWidth(w), 80)}
+	text := &textWriter{w: w, width: terminalWidth(w)}
 	for i, workload := range journey.Workloads() {
 		rows := r.rows(i, workload.Name, figures)
 		if len(rows) == 1 {
@@ -42,22 +42,13 @@ func (r *journeyRun) print(w io.Writer) error {
 	text.line("post: the figures of the post, of Java on its author's machine. ours: the same step " +
 		"of this program, median; an operation that has not committed is not counted.")
 	text.line("")
-	indent := ""
-	if markdown {
-		text.line("Measured by:")
-		text.line("")
-		indent = "    "
-	}
 	h := r.run.Header
-	for _, line := range results.DescribeMachine(h) {
-		text.verbatim(indent, line)
-	}
-	text.verbatim(indent, h.CPU)
-	text.verbatim(indent, fmt.Sprintf("seed %d, %d x %v after %v of warm-up", h.Seed, h.Count,
-		h.Duration, h.Warmup))
+	how := append(results.DescribeMachine(h), h.CPU, fmt.Sprintf(
+		"seed %d, %d x %v after %v of warm-up", h.Seed, h.Count, h.Duration, h.Warmup))
 	if mark := r.run.Mark(); mark != "" {
-		text.verbatim(indent, "NOTE: "+mark)
+		how = append(how, "NOTE: "+mark)
 	}
+	text.measuredBy(markdown, how)
 	return text.err
 }
 

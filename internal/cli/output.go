@@ -160,9 +160,8 @@ func tryFile(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// begin writes what is known before the first sample. It fills in the machine.
+// begin writes what is known before the first sample.
 func (o *output) begin(h results.Header) error {
-	h.Machine = results.ThisMachine()
 	o.run.Header = h
 	if o.flags.Format == "bench" && !o.live {
 		o.stream = results.NewBenchWriter(o.w, h)
@@ -193,7 +192,6 @@ func (o *output) sample(c bench.Config, m bench.Measurement) error {
 // said about it, in lines. The first error does not keep the rest from being
 // written.
 func (o *output) end(outcome results.Outcome) (notes []string, err error) {
-	outcome.Done = len(o.run.Samples)
 	o.run.Outcome = outcome
 	switch {
 	case o.stream != nil:

@@ -121,7 +121,7 @@ func TestMarks(t *testing.T) {
 		e, _ := bench.EngineByName("rwmutex")
 		require.NoError(t, o.sample(bench.Config{Workload: w, Engine: e, Threads: 1},
 			bench.Measurement{Ops: 5, Wall: time.Second, Interrupted: true}))
-		notes, err := o.end(results.Outcome{Kind: results.Interrupted, Of: 9})
+		notes, err := o.end(results.Outcome{Kind: results.Interrupted, Done: 1, Of: 9})
 		require.NoError(t, err)
 		require.Empty(t, notes)
 		require.Len(t, o.run.Samples, 1)

@@ -43,6 +43,37 @@ type profiler struct {
 // serves reports whether something is to be served on addr.
 func serves(addr string) bool { return addr != "" && addr != "off" }
 
+// mayServe starts the profiler of a command that also works without; nil if addr says so.
+func mayServe(program, addr string, slow *profiling.SlowConfig) (*profiler, error) {
+	if !serves(addr) {
+		return nil, nil
+	}
+	p, err := startProfiler(program, addr, slow, nil)
+	return p, wrongHTTP("auto or off", err)
+}
+
+// mustServe starts the profiler of a command that is for nothing else. See startProfiler.
+func mustServe(
+	program, addr string, slow *profiling.SlowConfig, tables []string,
+	rules ...profiling.AutoCapture,
+) (*profiler, error) {
+	if !serves(addr) {
+		return nil, usagef("--http: expected an address such as %s: without one there is nothing to serve",
+			exampleHTTP)
+	}
+	p, err := startProfiler(program, addr, slow, tables, rules...)
+	return p, wrongHTTP("or auto", err)
+}
+
+// wrongHTTP says what else would have been right, if nothing could be served because of err.
+func wrongHTTP(others string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return usagef("--http: expected a loopback address that is free, such as %s, %s: %w", exampleHTTP,
+		others, err)
+}
+
 // startProfiler starts serving on addr, for the program of that name, and recording
 // slow operations unless slow is nil. Captures are taken by the rules without anybody asking. If
 // the map under test is a database it shows the tables.
@@ -131,7 +162,12 @@ func (p *profiler) instrumented(since time.Time) bool {
 	return p != nil && p.server.Instrumented(since)
 }
 
-func (p *profiler) close() { p.server.Close() } // nothing depends on it any more
+// close ends the service, if there is one. Nothing depends on it any more.
+func (p *profiler) close() {
+	if p != nil {
+		p.server.Close()
+	}
+}
 
 // A board knows what the dashboard shows of a sweep.
 type board struct {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -48,8 +49,8 @@ func (f profileFlags) start(program, save string) (*sampleProfiles, error) {
 	switch {
 	case f.ProfileDir != "":
 		flag = "--profile-dir"
-		if err := canCreate(f.ProfileDir); err != nil {
-			return nil, usagef("--profile-dir: expected a folder that can be written: %w", err)
+		if err := canCreate(flag, f.ProfileDir); err != nil {
+			return nil, err
 		}
 	case !f.Profile:
 		return nil, nil
@@ -78,14 +79,31 @@ func (p *sampleProfiles) running(t *bench.Trial) {
 		return
 	}
 	p.last = nil
-	t.Around(func() func() {
-		stop, err := p.recorder.Start()
+	t.Around(around(p.recorder, &p.failure, func(got profiling.Profiles) error {
+		p.last = got
+		return nil
+	}))
+}
+
+// around returns what has a measured run profiled, for [bench.Trial.Around]. The profiles are
+// handed to take; failure is the first error.
+func around(
+	r *profiling.Recorder, failure *error, take func(got profiling.Profiles) error,
+) func() (end func()) {
+	return func() func() {
+		stop, err := r.Start()
 		if err != nil {
-			p.failure = err
+			*failure = cmp.Or(*failure, err)
 			return func() {}
 		}
-		return func() { p.last, p.failure = stop() }
-	})
+		return func() {
+			got, err := stop()
+			if err == nil {
+				err = take(got)
+			}
+			*failure = cmp.Or(*failure, err)
+		}
+	}
 }
 
 // sample adds the profiles of the sample that was measured last.

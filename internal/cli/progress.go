@@ -34,7 +34,7 @@ type progress struct {
 	liveOps uint64
 }
 
-// newProgress starts reporting on w, unless it is nil. If interval is 0 there is no table.
+// newProgress starts reporting on w. If interval is 0 there is no table.
 func newProgress(w io.Writer, interval, perStep time.Duration) *progress {
 	p := &progress{
 		statusLine: newStatusLine(w), interval: cmp.Or(interval, time.Second), perStep: perStep,

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -30,14 +28,11 @@ func (c *runCmd) Run(e *env) error {
 		return err
 	}
 	defer samples.close()
-	var profiles *profiler
-	if serves(c.HTTP) {
-		if profiles, err = startProfiler(e.Name, c.HTTP, slow, nil); err != nil {
-			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w",
-				exampleHTTP, err)
-		}
-		defer profiles.close()
+	profiles, err := mayServe(e.Name, c.HTTP, slow)
+	if err != nil {
+		return err
 	}
+	defer profiles.close()
 	out, err := c.open(e)
 	if err != nil {
 		return err
@@ -75,15 +70,11 @@ func (r *runner) run() error {
 	if err := r.out.begin(r.header(skips)); err != nil {
 		return err
 	}
-	var said io.Writer
-	if !r.cmd.Quiet {
-		said = r.env.stderr
-	}
 	var perStep time.Duration
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
 	}
-	r.progress = newProgress(said, orZero(r.cmd.Interval), perStep)
+	r.progress = newProgress(r.env.said(r.cmd.Quiet), orZero(r.cmd.Interval), perStep)
 	if r.out.live {
 		r.progress.standings = func(width, height int) []string {
 			return standings(&r.out.run, r.out.subject, width, height, r.progress.colour)
@@ -102,18 +93,9 @@ func (r *runner) run() error {
 	err := r.sweep.Run(r.env.ctx, r)
 	r.progress.close()
 
-	outcome := results.Outcome{Kind: results.Complete, Of: len(steps)}
-	if err != nil {
-		outcome.Kind, outcome.Detail = results.Failed, err.Error()
-	}
-	var violation *bench.Violation
-	switch {
-	case errors.As(err, &violation):
-		outcome.Kind = results.Violated
-	case errors.Is(err, context.Canceled):
-		outcome.Kind, outcome.Detail = results.Interrupted, ""
-		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n",
-			len(r.out.run.Samples), len(steps))
+	outcome := outcomeOf(err, len(r.out.run.Samples), len(steps))
+	if outcome.Kind == results.Interrupted {
+		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", outcome.Done, outcome.Of)
 	}
 	note, profileErr := r.kept.finish(r.out)
 	notes, outErr := r.out.end(outcome)
@@ -121,7 +103,7 @@ func (r *runner) run() error {
 	if r.cmd.Quiet {
 		return err
 	}
-	if violation == nil && r.cmd.Summary && !r.out.live {
+	if outcome.Kind != results.Violated && r.cmd.Summary && !r.out.live {
 		r.out.summary(r.env.stderr)
 	}
 	for _, n := range append(notes, note) {
@@ -130,6 +112,24 @@ func (r *runner) run() error {
 		}
 	}
 	return err
+}
+
+// outcomeOf says how a run has ended that returns err after so many of its samples.
+func outcomeOf(err error, done, of int) results.Outcome {
+	o := results.Outcome{Kind: results.Failed, Done: done, Of: of}
+	var violation *bench.Violation
+	switch {
+	case err == nil:
+		o.Kind = results.Complete
+		return o
+	case errors.As(err, &violation):
+		o.Kind = results.Violated
+	case errors.Is(err, context.Canceled):
+		o.Kind = results.Interrupted
+		return o
+	}
+	o.Detail = err.Error()
+	return o
 }
 
 // freeCPUProbe is how long it is tried how much of the CPUs there is to be had,
@@ -153,23 +153,22 @@ func (e *env) freeCPU(quiet bool) float64 {
 	return share
 }
 
+// header says what measures, and on what.
+func (e *env) header(quiet bool) results.Header {
+	return results.Header{
+		Program: e.Name + " " + version(), Args: e.args, Started: time.Now().UTC(),
+		Machine: results.ThisMachine(), FreeCPU: e.freeCPU(quiet),
+		Loop: "closed", ClockCost: bench.ClockCost(),
+	}
+}
+
 // header says what is measured and how.
 func (r *runner) header(skips []bench.Skip) results.Header {
-	h := results.Header{
-		Program:   strings.TrimSpace(r.env.Name + " " + version()),
-		Args:      r.env.args,
-		Started:   time.Now().UTC(),
-		Seed:      r.sweep.Seed,
-		Count:     r.sweep.Count,
-		Warmup:    r.sweep.Warmup,
-		Duration:  r.sweep.Duration,
-		Ops:       r.sweep.Ops,
-		Loop:      "closed",
-		ClockCost: bench.ClockCost(),
-		FreeCPU:   r.env.freeCPU(r.cmd.Quiet),
-		Harness:   map[string]float64{},
-		Notes:     []string{"profiles: not served"},
-	}
+	h := r.env.header(r.cmd.Quiet)
+	h.Seed, h.Count, h.Ops = r.sweep.Seed, r.sweep.Count, r.sweep.Ops
+	h.Warmup, h.Duration = r.sweep.Warmup, r.sweep.Duration
+	h.Harness = map[string]float64{}
+	h.Notes = []string{"profiles: not served"}
 	if r.kept != nil {
 		h.Profiled = profiled
 	}

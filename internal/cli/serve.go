@@ -37,9 +37,6 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 			c.Duration)
 	case c.Row <= 0:
 		return bench.Config{}, usagef("--row: expected a time above 0, such as 10s, not %v", c.Row)
-	case c.HTTP == "" || c.HTTP == "off":
-		return bench.Config{}, usagef("--http: expected an address such as %s: without one there is "+
-			"nothing to serve", exampleHTTP)
 	}
 	run := runCmd{
 		Workload:      []string{c.Workload},
@@ -94,10 +91,9 @@ func (c *serveCmd) Run(e *env) error {
 	if config.Engine.Reclaims { // it is the map of this library
 		tables = config.Workload.Tables()
 	}
-	profiles, err := startProfiler(e.Name, c.HTTP, slow, tables, rules...)
+	profiles, err := mustServe(e.Name, c.HTTP, slow, tables, rules...)
 	if err != nil {
-		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w",
-			exampleHTTP, err)
+		return err
 	}
 	defer profiles.close()
 	ctx := e.ctx

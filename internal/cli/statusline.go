@@ -27,18 +27,23 @@ type statusLine struct {
 // onScreen is the line that is being redrawn on the terminal, which other lines must not get into.
 var onScreen atomic.Pointer[statusLine]
 
-// newStatusLine returns a line on w; on a nil one nothing is ever said.
+// newStatusLine returns a line on w.
 func newStatusLine(w io.Writer) *statusLine {
-	s := &statusLine{w: w, started: time.Now(), stop: make(chan struct{})}
-	if w == nil {
-		s.w = io.Discard
+	return &statusLine{
+		w: w, terminal: isTerminal(w), colour: hasColour(w),
+		started: time.Now(), stop: make(chan struct{}),
 	}
-	s.terminal = isTerminal(s.w)
-	s.colour = hasColour(s.w)
-	return s
 }
 
-// every calls report once in an interval, with s.mu held, unless nothing is ever said.
+// said returns where a command reports its progress.
+func (e *env) said(quiet bool) io.Writer {
+	if quiet {
+		return io.Discard
+	}
+	return e.stderr
+}
+
+// every calls report once in an interval, with s.mu held, unless nobody reads it.
 func (s *statusLine) every(interval time.Duration, report func()) {
 	if s.w == io.Discard {
 		return

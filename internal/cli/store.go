@@ -45,10 +45,8 @@ func (c *runsListCmd) Run(e *env) error {
 		rows = append(rows, []string{s.Name, r.Header.Started.Local().Format("2006-01-02 15:04"),
 			fmt.Sprint(len(r.Samples)), outcome, orDash(len(s.Profiles)), what(r)})
 	}
-	var b strings.Builder
-	_ = results.WriteTable(&b, rows, func(column int) bool { return column != 2 && column != 4 })
-	_, err = fmt.Fprint(e.stdout, b.String())
-	return err
+	return results.WriteTable(e.stdout, rows,
+		func(column int) bool { return column != 2 && column != 4 })
 }
 
 // orDash writes a number, or a dash for none.
@@ -75,14 +73,9 @@ func (c *runsServeCmd) Run(e *env) error {
 	if _, err := results.OpenStore(); err != nil {
 		return usagef("%w", err)
 	}
-	if !serves(c.HTTP) {
-		return usagef("--http: expected an address such as %s: without one there is nothing to serve",
-			exampleHTTP)
-	}
-	profiles, err := startProfiler(e.Name, c.HTTP, nil, nil)
+	profiles, err := mustServe(e.Name, c.HTTP, nil, nil)
 	if err != nil {
-		return usagef("--http: expected a loopback address that is free, such as %s, or auto: %w",
-			exampleHTTP, err)
+		return err
 	}
 	defer profiles.close()
 	fmt.Fprintf(e.stderr, "runs: %s/debug/pprof/runs/\nend with Ctrl-C\n", profiles.url())

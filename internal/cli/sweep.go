@@ -352,7 +352,7 @@ func (c *runCmd) checkNumbers() error {
 		numbers("--read-pct", c.ReadPct, "a percentage from 0 to 100", within(0, 100)),
 		numbers("--txn-size", c.TxnSize, positive, within(1, math.MaxInt)),
 		numbers("--gc-workers", c.GCWorkers, some, within(0, math.MaxInt)),
-		numbers("--count", listOf(&c.Count), positive, within(1, math.MaxInt)),
+		checkCount(c.Count),
 		numbers("--duration", listOf(c.Duration), aboveZero+"200ms", within(1, forever)),
 		numbers("--ops", listOf(c.Ops), positive, within[uint64](1, math.MaxUint64)),
 		numbers("--warmup", listOf(&c.Warmup), fromZero+"50ms", within(0, forever)),

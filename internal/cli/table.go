@@ -31,8 +31,11 @@ type tableFlags struct {
 	Quiet  bool   `help:"Report no progress." short:"q" group:"All tables"`
 }
 
-func (f *tableFlags) check() error {
-	return numbers("--count", listOf(&f.Count), "a number of 1 or more", within(1, math.MaxInt))
+func (f *tableFlags) check() error { return checkCount(f.Count) }
+
+// checkCount checks how many samples there are to be.
+func checkCount(n int) error {
+	return numbers("--count", []int{n}, "a number of 1 or more", within(1, math.MaxInt))
 }
 
 // checkCounts checks a flag that is a list of different numbers from low to high.
@@ -82,13 +85,7 @@ var unknown = math.NaN()
 // meanwhile is equally unfair to all, and prints the rows. When the context ends
 // it prints those that have at least one sample of every figure.
 func (t *table) measure(e *env, f *tableFlags) error {
-	h := results.Header{
-		Program: e.Name + " " + version(),
-		Args:    e.args,
-		Started: time.Now(),
-		Machine: results.ThisMachine(),
-		FreeCPU: e.freeCPU(f.Quiet),
-	}
+	h := e.header(f.Quiet)
 	done, of, err := t.samples(e, f)
 	var violated *bench.Violation
 	if err != nil && errors.As(err, &violated) {
@@ -104,11 +101,8 @@ func (t *table) measure(e *env, f *tableFlags) error {
 	case f.Count == 1:
 		how = fmt.Sprintf("seed %d, one sample of each", f.Seed)
 	}
-	lines := results.DescribeMachine(h)
-	if h.CPU != "" {
-		lines = append(lines, h.CPU)
-	}
-	return errors.Join(err, t.print(e.stdout, f.Format, append(lines, how)))
+	return errors.Join(err, t.print(e.stdout, f.Format,
+		append(results.DescribeMachine(h), h.CPU, how)))
 }
 
 // samples takes the samples, and returns how many of how many there are.
@@ -178,11 +172,7 @@ func (t *table) print(w io.Writer, format string, how []string) error {
 		text.line(note)
 	}
 	text.line("")
-	text.line("Measured by:")
-	text.line("")
-	for _, line := range how {
-		text.verbatim("    ", line)
-	}
+	text.measuredBy(true, how)
 	return text.err
 }
 

@@ -99,23 +99,19 @@ func (c *verifyCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := canCreate(c.Out); err != nil {
-		return usagef("--out: expected a folder that can be written to: %w", err)
+	if err := canCreate("--out", c.Out); err != nil {
+		return err
 	}
-	var profiles *profiler
-	if serves(c.HTTP) {
-		if profiles, err = startProfiler(e.Name, c.HTTP, nil, nil); err != nil {
-			return usagef("--http: expected a loopback address that is free, such as %s, auto or off: %w",
-				exampleHTTP, err)
-		}
-		defer profiles.close()
+	profiles, err := mayServe(e.Name, c.HTTP, nil)
+	if err != nil {
+		return err
+	}
+	defer profiles.close()
+	if profiles != nil {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
-	var said io.Writer
-	if !c.Quiet {
-		said = e.stderr
-		fmt.Fprintf(said, "seed %d\n", cfg.Seed)
-	}
+	said := e.said(c.Quiet)
+	fmt.Fprintf(said, "seed %d\n", cfg.Seed)
 	p := newVerifyProgress(said, c.Interval, c.Duration)
 	cfg.Target = e.target
 	cfg.Start = func(r soak.Round, so soak.Totals) {
@@ -213,9 +209,9 @@ func describeViolation(w io.Writer, v *soak.Violation, saved bool) {
 	}
 }
 
-// canCreate returns an error if nothing can be created below dir, which need not
-// exist. It leaves nothing behind.
-func canCreate(dir string) error {
+// canCreate returns an error, which names the flag, if nothing can be created below dir, which
+// need not exist. It leaves nothing behind.
+func canCreate(flag, dir string) error {
 	var missing []string
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		if _, err := os.Stat(d); !errors.Is(err, os.ErrNotExist) {
@@ -223,12 +219,15 @@ func canCreate(dir string) error {
 		}
 		missing = append(missing, d)
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		err = tryFile(dir)
+		for _, d := range missing {
+			err = errors.Join(err, os.Remove(d))
+		}
 	}
-	err := tryFile(dir)
-	for _, d := range missing {
-		err = errors.Join(err, os.Remove(d))
+	if err != nil {
+		err = usagef("%s: expected a folder that can be written: %w", flag, err)
 	}
 	return err
 }

@@ -17,7 +17,7 @@ type verifyProgress struct {
 	so       soak.Totals
 }
 
-// newVerifyProgress starts reporting on w, unless it is nil.
+// newVerifyProgress starts reporting on w.
 func newVerifyProgress(w io.Writer, interval, duration time.Duration) *verifyProgress {
 	p := &verifyProgress{statusLine: newStatusLine(w), duration: duration}
 	p.every(interval, p.report)
