@@ -28,6 +28,7 @@ EMULATED ?= arm64 s390x
 ARGS        ?=
 TESTFLAGS   ?=
 RACED       ?= $(CORE) ./journal ./internal/favour ./internal/oracle
+AROUND      ?= ./internal/history ./internal/journey ./internal/machine ./internal/results ./internal/soak
 MUTANTFLAGS ?=
 SHORT       ?= -short
 SOAK        ?= 10m
@@ -66,6 +67,10 @@ test: ## run the tests
 .PHONY: race
 race: ## test the engine (RACED) under the race detector, with yield points, shortened (SHORT=)
 	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(RACED)
+
+.PHONY: race-around
+race-around: ## the same for what runs and measures the engine (AROUND)
+	$(MAKE) race RACED="$(AROUND)"
 
 .PHONY: schedules
 schedules: ## test the core with yield points and checks of its invariants, in full
@@ -135,7 +140,8 @@ check: ## before each commit, in a minute: build, the core's tests, lint of what
 
 # What is too long for every change. .ci/run runs another one of them for each commit.
 NIGHTLY := schedules procs,PROCS=1 race,RACED=./profiling/... procs,PROCS=4 nolinkname \
-	race,RACED=./bench/... procs,PROCS=16 lint-all race,RACED=./internal/... test-386 \
+	race,RACED=./bench/... procs,PROCS=16 lint-all race,RACED=./internal/cli/... race-around \
+	test-386 \
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly
