@@ -70,8 +70,7 @@ type Range[S any] struct {
 // Read passes the events of a trace to event, which returns false to stop. It takes
 // about 300 ns for each event. The error is [io.EOF] at the end.
 func (f *Follower[S]) Read(r io.Reader, event func(e trace.Event) bool) error {
-	f.Open, f.Ranges = map[trace.GoID]Step[S]{}, map[RangeKey]Range[S]{}
-	f.stacks, f.last = map[trace.Stack]stackOf[S]{}, map[trace.GoID]stackOf[S]{}
+	f.begin()
 	reader, err := trace.NewReader(r)
 	if err != nil {
 		return fmt.Errorf("reading the execution trace: %w", err)
@@ -84,23 +83,35 @@ func (f *Follower[S]) Read(r io.Reader, event func(e trace.Event) bool) error {
 		if err != nil {
 			return fmt.Errorf("reading the execution trace: %w", err)
 		}
-		if f.Now = e.Time(); f.Events == 0 {
-			f.First = f.Now
-		}
-		f.Events++
+		f.follow(e)
 		if !event(e) {
 			return nil
 		}
-		switch e.Kind() {
-		case trace.EventSync:
-			clear(f.stacks) // of a part of the trace that has ended
-		case trace.EventStateTransition:
-			if tr := e.StateTransition(); tr.Resource.Kind == trace.ResourceGoroutine {
-				f.transition(e, tr)
-			}
-		case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
-			f.ranged(e)
+	}
+}
+
+// begin makes f ready for the first event.
+func (f *Follower[S]) begin() {
+	f.Open, f.Ranges = map[trace.GoID]Step[S]{}, map[RangeKey]Range[S]{}
+	f.stacks, f.last = map[trace.Stack]stackOf[S]{}, map[trace.GoID]stackOf[S]{}
+}
+
+// follow takes the next event. A trace consists of parts. Each part says again what goes on at
+// its start: that neither ends a step or range nor begins one.
+func (f *Follower[S]) follow(e trace.Event) {
+	if f.Now = e.Time(); f.Events == 0 {
+		f.First = f.Now
+	}
+	f.Events++
+	switch e.Kind() {
+	case trace.EventSync:
+		clear(f.stacks) // of a part of the trace that has ended
+	case trace.EventStateTransition:
+		if tr := e.StateTransition(); tr.Resource.Kind == trace.ResourceGoroutine {
+			f.transition(e, tr)
 		}
+	case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
+		f.ranged(e)
 	}
 }
 
@@ -109,10 +120,8 @@ func (f *Follower[S]) ranged(e trace.Event) {
 	r := e.Range()
 	key := RangeKey{trace.NoGoroutine, r.Name}
 	switch {
-	case r.Name == AssistRange && r.Scope.Kind == trace.ResourceGoroutine:
-		key.Of = r.Scope.Goroutine()
 	case r.Name == AssistRange:
-		key.Of = e.Goroutine()
+		key.Of = r.Scope.Goroutine()
 	case r.Name != MarkRange && !strings.HasPrefix(r.Name, StopRange):
 		return
 	}

@@ -20,7 +20,7 @@ const (
 	Network     Kind = "network"
 	Syscall     Kind = "syscall"
 	Scheduler   Kind = "scheduler"    // runnable, until a processor was free
-	GCAssist    Kind = "gc assist"    // marking, in proportion to what was allocated
+	GCAssist    Kind = "gc assist"    // marking, as much as was allocated; gc waits within included
 	GCWait      Kind = "gc wait"      // for the collector
 	StopWorld   Kind = "stop world"   // by the goroutine that stopped the world, until it went on
 	RuntimeLock Kind = "runtime lock" // a lock within the runtime

@@ -21,7 +21,7 @@ type Report struct {
 	// Counters has waits that are counted but not timed.
 	Counters []Counter `json:"counters,omitempty"`
 
-	// Exact says that P99 and Max are known, and every wait was recorded.
+	// Exact says that P99 and Max are known, and every wait that began was recorded.
 	Exact bool `json:"exact"`
 	// Off names the profiles of the runtime whose rates are off, so that they have nothing new.
 	Off []string `json:"off,omitempty"`
