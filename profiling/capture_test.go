@@ -291,7 +291,7 @@ func TestTraceIsServed(t *testing.T) {
 }
 
 // A capture may take longer than the server grants any other answer: it puts the deadline
-// of its answer off by as much. Nobody waits for the captures here.
+// of its answer off by as much. The captures here are not waited for.
 func TestCapturesOutlastServerTimeouts(t *testing.T) {
 	const timeout = time.Minute
 	h := handler(t, profiling.Config{MaxSeconds: 3600})

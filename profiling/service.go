@@ -31,8 +31,8 @@ import (
 //
 //	mux.Handle("/profiling/", http.StripPrefix("/profiling", h))
 //
-// What cfg says about addresses and rates does not concern it: turn the mutex
-// and block profiles on with [runtime.SetMutexProfileFraction] and
+// It ignores what cfg says about addresses and rates: turn the mutex and block
+// profiles on with [runtime.SetMutexProfileFraction] and
 // [runtime.SetBlockProfileRate]. Without [Config.Token] it answers requests
 // from this machine only, whatever the server listens on. A middleware between
 // server and handler that wraps the [http.ResponseWriter] should have an Unwrap
@@ -238,7 +238,7 @@ func (s *Service) routes() http.Handler {
 	return mux
 }
 
-// Lengths of captures whose request does not say.
+// Lengths of captures if the request does not say.
 const (
 	defaultCPUWindow   = 30 * time.Second // as net/http/pprof, which tools expect
 	defaultTraceWindow = time.Second

@@ -314,7 +314,7 @@ func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
 	defer release()
 	op := h.Op("one")
 	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Nanosecond}))
-	require.Eventually(t, func() bool { // who comes too late, is not kept
+	require.Eventually(t, func() bool { // an operation that comes too late is not kept
 		op.Done(time.Second)
 		select {
 		case <-entered:

@@ -13,7 +13,7 @@ type Keys struct {
 	n     int
 	few   [fewKeys]uint64 // as long as they fit
 	table []uint64        // open addressing, at most half full; 0 is a free place
-	// lanes has a bit for each key, so that most others need not be looked for.
+	// lanes has a bit for each key's lane, so that most other keys need not be looked for.
 	lanes uint64
 }
 
@@ -23,8 +23,8 @@ const fewKeys = 8
 // All returns the set of all keys.
 func All() *Keys { return &Keys{all: true, lanes: ^uint64(0)} }
 
-// A database has several tables, whose keys may have the same hashes. So each has a tag, and
-// what is a hash here has it in its middle.
+// Keys of different tables of a database may have the same hashes. So each table has a tag, and a
+// hash here has the tag in its middle.
 const (
 	tagShift = 40
 	tagMask  = 1<<16 - 1

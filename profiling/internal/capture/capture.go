@@ -25,7 +25,7 @@ type Capture struct {
 	ID     int
 	Kind   string // name of a kind
 	Phase  string // what ran, "" if unknown
-	Label  string // given by who took it, may be ""
+	Label  string // as requested, may be ""
 	Start  time.Time
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
@@ -43,7 +43,7 @@ type Captures struct {
 	Capturing func(bool)    // called before and after CPU profiles, may be nil
 	Longest   time.Duration // of any capture
 	Limit     int           // of what is kept
-	Maps      []Map         // whose counters reports have
+	Maps      []Map         // reports have their counters
 	Started   time.Time
 
 	kept  History[*Capture]
@@ -152,7 +152,7 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 }
 
 // Keep stores c, which gets a number, in place of the oldest if there are too many. At most
-// half of those that are kept, or one, are such that nobody asked for.
+// half of those that are kept, or one, may be unasked.
 func (s *Captures) Keep(c *Capture) {
 	s.kept.Add(func(id int) *Capture {
 		c.ID = id
@@ -266,8 +266,7 @@ func takeChange(ctx context.Context, name string, d time.Duration) (*profile.Pro
 	return p, nil
 }
 
-// Gain returns what a profile gained from before to after, neither of which it
-// changes.
+// Gain returns what a profile gained from before to after. It changes neither.
 func Gain(before, after *profile.Profile) (*profile.Profile, error) {
 	before = before.Copy()
 	before.Scale(-1)
@@ -296,8 +295,8 @@ func Lookup(name string) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// sleep waits for d, or until ctx ends and then returns a refusal, which
-// reaches the client if it was the server that ended ctx.
+// sleep waits for d. If ctx ends before, it returns a refusal, which reaches the
+// client if it was the server that ended ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -18,8 +18,8 @@ type numbered[T any] struct {
 	of T
 }
 
-// Add stores what create makes of the next number, and drops others as long as
-// surplus says which of the list, the oldest first.
+// Add stores what create makes of the next number. Then it drops what surplus names: an index
+// in the list, which has the oldest first, until that is negative.
 func (h *History[T]) Add(create func(id int) T, surplus func(list []T) (index int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -30,7 +30,7 @@ func (h *History[T]) Add(create func(id int) T, surplus func(list []T) (index in
 	}
 }
 
-// Get returns what has the given number. gone tells that it was dropped.
+// Get returns the thing with the given number. gone tells that it was dropped.
 func (h *History[T]) Get(id int) (of T, ok, gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -230,8 +230,8 @@ func TestTraceJoinsItsParts(t *testing.T) {
 	require.Greater(t, s.Total, meanwhile.Total, "by the one clock of the trace")
 }
 
-// Whoever has to wait for the collector while it allocates waits for that, and
-// not for what it allocates for.
+// A goroutine that has to wait for the collector while it allocates waits for that,
+// and not for what it allocates for.
 func TestKindOf(t *testing.T) {
 	stack := func(functions ...string) (frames []contention.Frame) {
 		for _, f := range functions {
@@ -296,7 +296,7 @@ func takeTurns() {
 	}
 }
 
-// The world is stopped by whoever calls for a collection.
+// The world is stopped by the goroutine that calls for a collection.
 func TestTraceShowsStoppedWorld(t *testing.T) {
 	r := traced(t, collect)
 	s, ok := find(r.Waits, contention.StopWorld, "collect")
@@ -334,7 +334,7 @@ func TestProfilesNameEveryKindTheyKnow(t *testing.T) {
 			require.Zero(t, s.Max, "not known")
 		}
 	}
-	// Who let waitMutex wait: the method value that released it.
+	// What let waitMutex wait: the method value that released it.
 	holders := 0
 	for _, s := range r.Holders {
 		for _, k := range s.Stacks {

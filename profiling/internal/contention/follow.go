@@ -9,8 +9,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// A Follower reads an execution trace and knows what each goroutine does. S is what
-// is made of a stack; its zero value is that of none.
+// A Follower reads an execution trace and knows what each goroutine does. S is what Frames
+// makes of a stack; its zero value stands for no stack.
 type Follower[S any] struct {
 	First, Now trace.Time
 	Events     int
@@ -18,7 +18,7 @@ type Follower[S any] struct {
 	Open   map[trace.GoID]Step[S]
 	Ranges map[RangeKey]Range[S]
 
-	// Frames makes something of a stack, leaf first, for each part of the trace.
+	// Frames makes something of a stack, leaf first: once in each part of the trace.
 	Frames func(frames []Frame) S
 	// Done is told of each step that has ended, and Gone of a goroutine that has,
 	// after its last step, with the stack at which it ended; Passed of each range.
@@ -46,7 +46,7 @@ type Step[S any] struct {
 	WakerStack S
 }
 
-// Names of ranges: StopRange begins those of stops of the world, and AssistRange is of one
+// Names of ranges: StopRange is the prefix of stops of the world, and AssistRange is of one
 // goroutine, which works for the collector.
 const (
 	AssistRange = "GC mark assist"

@@ -86,7 +86,7 @@ func (t *tracer) tally(s Step[*stack]) {
 	}
 }
 
-// stackOf returns the stack of these frames. Those that are not reported have no
+// stackOf returns the stack of these frames. A stack that is not reported has no
 // site.
 func (t *tracer) stackOf(frames []Frame) *stack {
 	var key strings.Builder
@@ -116,7 +116,7 @@ func isRuntime(frames []Frame) bool {
 	return true
 }
 
-// ownPackage has the code that makes reports, meterPackage what measures hiccups meanwhile.
+// ownPackage has the code that makes reports, meterPackage the meter of hiccups.
 const (
 	ownPackage   = "github.com/mvccmap/mvccmap/profiling"
 	meterPackage = "github.com/mvccmap/mvccmap/internal/machine"

@@ -25,8 +25,8 @@ func total(p *profile.Profile, i int) (sum float64) {
 }
 
 // dropUnshared takes the file names of a function out of both profiles if one of
-// them has none for it: the flame graph tells functions apart by their files, too,
-// and profiles of two builds of a program would have nothing in common.
+// them has none for it: the flame graph tells functions apart by their files, too.
+// Otherwise profiles of two builds of a program would have nothing in common.
 func dropUnshared(p, q *profile.Profile) {
 	nameless := map[string]bool{}
 	for _, list := range [][]*profile.Function{p.Function, q.Function} {

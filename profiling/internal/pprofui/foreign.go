@@ -18,7 +18,7 @@ var (
 	MaxMemory int64 = 512 << 20 // as it is read
 )
 
-// Read reads a profile that this program need not have made.
+// Read reads a profile that may be of another program.
 func Read(data []byte) (*profile.Profile, error) {
 	text, err := uncompress(data)
 	if err != nil {
@@ -38,14 +38,14 @@ func Read(data []byte) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	// They lead to files of programs, which no page needs.
+	// No page needs what leads to the files of programs.
 	for _, m := range p.Mapping {
 		m.File, m.BuildID, m.KernelRelocationSymbol = path.Base(m.File), "", ""
 	}
 	return p, nil
 }
 
-// uncompress returns what was compressed, as far as it is not too much.
+// uncompress returns the uncompressed text, unless it is too large.
 func uncompress(data []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -62,8 +62,8 @@ func uncompress(data []byte) ([]byte, error) {
 }
 
 // Weigh returns about how much memory a profile takes once it is read, rather too
-// much than too little: two bytes can be an entry of which the parser makes
-// hundreds. What is no profile weighs little, and the parser says what is wrong.
+// much than too little: the parser can make hundreds of bytes of an entry of two.
+// A text that is no profile weighs little, and the parser says what is wrong.
 func Weigh(text []byte) int64 { return weigh(text, 0) }
 
 func weigh(text []byte, depth int) (total int64) {

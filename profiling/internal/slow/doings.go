@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// A doing is what is summed up: what was waited for, and where. Of those that ran the line is not
-// known.
+// A doing is a key to sum up by: a kind of wait, and a line. The line of a goroutine that ran is
+// not known.
 type doing struct {
 	kind contention.Kind
 	fn   string
@@ -48,8 +48,8 @@ func (l doings) add(key doing, id trace.GoID, at contention.Frame, d time.Durati
 	e.activity.Goroutine = min(e.activity.Goroutine, int64(id))
 }
 
-// most returns the longest activities during a time, without those that do not
-// matter.
+// most returns the longest activities of a time, but none of less than a hundredth
+// of it.
 func (l doings) most(during time.Duration) []Activity {
 	var list []Activity
 	for _, e := range l {
@@ -64,7 +64,7 @@ func (l doings) most(during time.Duration) []Activity {
 	return slices.Clip(list[:min(len(list), maxActivities)])
 }
 
-// processors says who wanted processors for a time.
+// processors says how many goroutines wanted processors during a window.
 func (f *follower) processors(during window) *Processors {
 	p := &Processors{Of: f.procs}
 	var wanted, used, collector time.Duration

@@ -30,7 +30,7 @@ const (
 	maxDepth      = 4 // of locks that are held while another is waited for
 )
 
-// report explains the operation that goroutine id ended that long ago.
+// report explains the operation that goroutine id ended ago before now.
 func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	for id, s := range f.Open {
 		f.done(id, s)
@@ -88,8 +88,7 @@ func orNow(t, now trace.Time) trace.Time {
 	return t
 }
 
-// running returns for how long a goroutine ran: marking for the collector counts as
-// such only then.
+// running returns for how long a goroutine ran. An assist counts only while it runs.
 func (f *follower) running(id trace.GoID, w window) (d time.Duration) {
 	if g := f.goroutines[id]; g != nil {
 		for _, s := range g.spans {
@@ -152,7 +151,7 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 	r.Waits = slices.Clip(r.Waits[:min(len(r.Waits), maxWaits)])
 }
 
-// bySite compares what was waited for, and where.
+// bySite compares waits by kind and line.
 func bySite(k, l contention.Kind, a, b contention.Frame) int {
 	return cmp.Or(cmp.Compare(k, l), cmp.Compare(a.Func, b.Func), cmp.Compare(a.Line, b.Line))
 }
@@ -166,7 +165,7 @@ func siteOf(frames []contention.Frame) contention.Frame {
 	return contention.SiteOf(frames)
 }
 
-// ran returns which functions ran for most of a time.
+// ran returns which functions ran for most of a window.
 func (f *follower) ran(during window) []Activity {
 	ran := doings{}
 	for id, g := range f.goroutines {

@@ -10,19 +10,19 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// handed has the kinds of wait for what goes from one goroutine to the next.
+// handed has the kinds of wait for something that one goroutine hands on to the next.
 var handed = map[contention.Kind]bool{
 	contention.Mutex: true, contention.RWMutex: true, contention.Cond: true, contention.Claim: true,
 	contention.ChanSend: true, contention.ChanReceive: true, contention.Select: true,
 }
 
-// A turn is the time in which one goroutine had what another waited for.
+// A turn is a time in which one goroutine had the thing that another waited for.
 type turn struct {
 	of   trace.GoID
 	time window
 }
 
-// blame says of a wait, of which s is the longest, who let it wait, and what those waited for.
+// blame says which goroutines let a wait last, and what these waited for. s is its longest span.
 func (f *follower) blame(wait *Wait, s span, depth int) {
 	wait.Waker = &Waker{Goroutine: int64(s.Waker), Site: siteOf(s.WakerStack), Stack: s.WakerStack}
 	turns := f.turns(s, wait.during)
@@ -47,8 +47,8 @@ func (f *follower) blame(wait *Wait, s span, depth int) {
 	}
 }
 
-// cause returns what those whose turn it was waited for, all of them together, if it was for other
-// goroutines; else nil.
+// cause sums up what goroutines waited for in their turns, if it was most of what they did and for
+// other goroutines; otherwise it returns nil.
 func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 	wait := &Wait{Kind: most.Kind, Site: most.Site, Total: most.Total}
 	var longest span
@@ -75,9 +75,9 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 	return wait
 }
 
-// turns returns who had what was waited for in s, the last one first: the one that ended the wait,
-// since its own wait for the same had ended; before it, the one that had ended that wait; and so
-// on.
+// turns returns the turns of the goroutines that had the thing that s waited for, the last one
+// first. The last is that of the goroutine that ended s: since the end of its own wait for the same
+// thing. Before it comes the goroutine that ended that wait, and so on.
 func (f *follower) turns(s span, during window) (list []turn) {
 	for f.goroutines[s.Waker] != nil && s.Waker != trace.NoGoroutine {
 		t := turn{s.Waker, window{during.start, min(s.End, during.end)}}
@@ -100,7 +100,7 @@ func (f *follower) turns(s span, during window) (list []turn) {
 	return list
 }
 
-// before returns the last wait, before it ended s, in which the waker of s waited for the same.
+// before returns the last wait of the waker of s for the same thing, before it ended s.
 func (f *follower) before(s span) (span, bool) {
 	spans := f.goroutines[s.Waker].spans
 	i, _ := slices.BinarySearchFunc(spans, s.End, func(t span, end trace.Time) int {
@@ -117,8 +117,8 @@ func (f *follower) before(s span) (span, bool) {
 	return span{}, false
 }
 
-// sameThing reports whether two waits were for the same. A trace does not say which lock or channel
-// it was, so it is the line that tells: of the wait or, of a lock, where it was released.
+// sameThing reports whether two waits were for the same thing. A trace does not say which lock or
+// channel it was, so the line tells: that of the wait or, of a lock, where it was released.
 func sameThing(a, b span) bool {
 	same := func(a, b []contention.Frame) bool {
 		x, y := siteOf(a), siteOf(b)

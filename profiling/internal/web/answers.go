@@ -1,5 +1,5 @@
-// Package web is what the pages of package profiling have in common: who is
-// answered, in which form, and the templates.
+// Package web is what the pages of package profiling have in common: which requests
+// are answered, in which form, and the templates.
 package web
 
 import (
@@ -47,7 +47,7 @@ func Bad(format string, args ...any) error {
 	return Refuse(http.StatusBadRequest, format, args...)
 }
 
-// NotFound refuses a request for what there is not.
+// NotFound refuses a request for something that does not exist.
 func NotFound(format string, args ...any) error {
 	return Refuse(http.StatusNotFound, format, args...)
 }
