@@ -48,10 +48,7 @@ func (c AutoCapture) rule() capture.Rule {
 // whether that is of a lower percentile.
 func (s *Service) slowest(percentile float64) (name string, took time.Duration, less bool) {
 	name, took = s.operations.slowest(percentile)
-	if s.workload == nil {
-		return name, took, false
-	}
-	w, _ := s.workload.Last()
+	w := s.now()
 	l := w.Latency
 	for _, known := range []struct {
 		at   float64

@@ -73,7 +73,7 @@ const maxOthers = 32
 
 // rows describes the captures, the newest first.
 func (s *Service) rows() []captureRow {
-	list := s.captures.NewestFirst()
+	list := s.captures.Kept.NewestFirst()
 	rows := make([]captureRow, len(list))
 	for i, c := range list {
 		rows[i] = rowOf(c)

@@ -169,7 +169,7 @@ func (s *Service) phase() phase {
 // now returns the newest state of the workload, nothing if there is no source.
 func (s *Service) now() (w Workload) {
 	if s.workload != nil {
-		w, _ = s.workload.Last()
+		w = s.workload.Last()
 	}
 	return w
 }
@@ -192,7 +192,6 @@ func (s *Service) routes() http.Handler {
 		at:                       web.To("./pprof/"),
 		at + "/{$}":              s.index,
 		"/debug/vars":            s.vars,
-		"/metrics":               s.metrics,
 		at + "/profile":          web.OwnSite(s.profile),
 		at + "/trace":            web.OwnSite(s.trace),
 		at + "/{name...}":        web.OwnSite(s.named),
@@ -231,6 +230,7 @@ func (s *Service) routes() http.Handler {
 	} {
 		mux.Handle(pattern, h)
 	}
+	mux.Handle("/metrics", s.cfg.Metrics)
 	if s.cfg.Runs != nil {
 		mux.Handle(at+"/runs", web.To("./runs/"))
 		mux.Handle(at+"/runs/", s.cfg.Runs)

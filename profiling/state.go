@@ -97,12 +97,6 @@ func (s *Service) serveHealth(w http.ResponseWriter, r *http.Request, trusted bo
 	return nil
 }
 
-// metrics answers with what the program gives to Prometheus.
-func (s *Service) metrics(w http.ResponseWriter, r *http.Request) error {
-	s.cfg.Metrics.ServeHTTP(w, r)
-	return nil
-}
-
 // mapsVar is the name of the variable that has the statistics of the maps.
 const mapsVar = "mvccmap"
 

@@ -46,7 +46,7 @@ type Captures struct {
 	Maps      []Map         // reports have their counters
 	Started   time.Time
 
-	kept  History[*Capture]
+	Kept  History[*Capture]
 	waits atomic.Pointer[waitState] // as of the last report from profiles
 }
 
@@ -154,7 +154,7 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 // Keep stores c, which gets a number, in place of the oldest if there are too many. At most
 // half of those that are kept, or one, may be unasked.
 func (s *Captures) Keep(c *Capture) {
-	s.kept.Add(func(id int) *Capture {
+	s.Kept.Add(func(id int) *Capture {
 		c.ID = id
 		return c
 	}, func(list []*Capture) int {
@@ -183,7 +183,7 @@ func (s *Captures) Get(id string) (*Capture, error) {
 	if err != nil {
 		return nil, web.NotFound("a capture has a number, not %q", id)
 	}
-	c, ok, gone := s.kept.Get(n)
+	c, ok, gone := s.Kept.Get(n)
 	switch {
 	case gone:
 		return nil, web.Refuse(http.StatusGone,
@@ -193,9 +193,6 @@ func (s *Captures) Get(id string) (*Capture, error) {
 	}
 	return c, nil
 }
-
-// NewestFirst returns what is kept.
-func (s *Captures) NewestFirst() []*Capture { return s.kept.NewestFirst() }
 
 // IsEmpty reports whether pprof's pages would have nothing to show of p: no
 // sample has a value of the type that they show at first. A heap profile

@@ -92,11 +92,11 @@ func (s *Source[T]) sample(now time.Time) {
 	s.seconds, s.at = now.Sub(s.at).Seconds(), now
 }
 
-// Last returns the last reading; ok is false before there is one.
-func (s *Source[T]) Last() (v T, ok bool) {
+// Last returns the last reading, the zero value before there is one.
+func (s *Source[T]) Last() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cur, !s.at.IsZero()
+	return s.cur
 }
 
 // Gauge makes a value of the last reading.

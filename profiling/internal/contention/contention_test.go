@@ -230,48 +230,6 @@ func TestTraceJoinsItsParts(t *testing.T) {
 	require.Greater(t, s.Total, meanwhile.Total, "by the one clock of the trace")
 }
 
-// A goroutine that has to wait for the collector while it allocates waits for that,
-// and not for what it allocates for.
-func TestKindOf(t *testing.T) {
-	stack := func(functions ...string) (frames []contention.Frame) {
-		for _, f := range functions {
-			frames = append(frames, contention.Frame{Func: f})
-		}
-		return frames
-	}
-	for _, tt := range []struct {
-		reason string
-		stack  []contention.Frame
-		kind   contention.Kind
-		ok     bool
-	}{
-		{"sync", stack("runtime.gcMarkDone", "runtime.gcAssistAlloc", "runtime.mallocgc", "time.Sleep",
-			"main.f"), contention.GCWait, true},
-		{"sync", stack("runtime.gcStart", "runtime.mallocgc", "sync.(*Mutex).Lock", "main.f"),
-			contention.GCWait, true},
-		{"unspecified", stack("runtime.gcAssistAlloc", "runtime.chanrecv1", "main.f"),
-			contention.GCAssist, true},
-		{"sync", stack("internal/sync.(*Mutex).lockSlow", "sync.(*Mutex).Lock", "sync.(*Once).doSlow",
-			"main.f"), contention.Once, true},
-		{"sync", stack("sync.(*Mutex).Lock", "sync.(*Cond).Wait", "main.f"), contention.Mutex, true},
-		{"select", stack("runtime.selectgo", "github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait",
-			"main.f"), contention.Claim, true},
-		{"chan receive", stack("runtime.chanrecv1",
-			"github.com/mvccmap/mvccmap/internal/favour.(*Queue).await", "main.f"), contention.Claim, true},
-		{"select", stack("runtime.selectgo", "main.f",
-			"github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait"), contention.Select, true},
-		{"sleep", nil, contention.Sleep, true},
-		{"sync", stack("main.f"), contention.Other, true},
-		{"system goroutine wait", nil, "", false},
-	} {
-		kind, ok := contention.KindOf(tt.reason, tt.stack)
-		require.Equal(t, tt.ok, ok, tt)
-		require.Equal(t, tt.kind, kind, tt)
-	}
-	require.Equal(t, "main.f", contention.SiteOf(stack("runtime.chanrecv", "time.Sleep", "main.f",
-		"main.main")).Func)
-}
-
 // Goroutines that take turns on too few processors wait for one.
 func TestTraceShowsSchedulerLatency(t *testing.T) {
 	r := traced(t, func() {

@@ -172,7 +172,7 @@ func (f *Follower[S]) transition(e trace.Event, tr trace.StateTransition) {
 	}
 	switch to {
 	case trace.GoWaiting:
-		s.Kind, _ = KindOf(tr.Reason, at.frames)
+		s.Kind = kindOf(tr.Reason, at.frames)
 	case trace.GoSyscall:
 		s.Kind = Syscall
 	case trace.GoRunnable:

@@ -38,17 +38,16 @@ var kinds = map[string]Kind{
 	"sync":                   "", "unspecified": "", "": "",
 }
 
-// KindOf returns the kind of the wait that an execution trace gives a reason
-// for, at the given stack, leaf first. ok is false for waits that say nothing
-// about the program.
-func KindOf(reason string, frames []Frame) (k Kind, ok bool) {
-	k, ok = kinds[reason]
+// kindOf returns the kind of the wait that an execution trace gives a reason
+// for, at the given stack, leaf first; "" if it says nothing about the program.
+func kindOf(reason string, frames []Frame) Kind {
+	k, ok := kinds[reason]
 	if ok && (k == "" || k == ChanReceive || k == Select) {
 		if by := kindOfStack(frames); k == "" || by == Claim {
-			k = by
+			return by
 		}
 	}
-	return k, ok
+	return k
 }
 
 // waiters has the functions at the leaf of a waiting stack, by prefix.

@@ -24,7 +24,7 @@ func Read(data []byte) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m := Weigh(text); m > MaxMemory {
+	if m := weigh(text, 0); m > MaxMemory {
 		return nil, fmt.Errorf("it would take about %d MB of memory, and at most %d may be",
 			m>>20, MaxMemory>>20)
 	}
@@ -61,11 +61,10 @@ func uncompress(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Weigh returns about how much memory a profile takes once it is read, rather too
+// weigh returns about how much memory a profile takes once it is read, rather too
 // much than too little: the parser can make hundreds of bytes of an entry of two.
-// A text that is no profile weighs little, and the parser says what is wrong.
-func Weigh(text []byte) int64 { return weigh(text, 0) }
-
+// A text that is no profile weighs little, and the parser says what is wrong. depth
+// is 0 for a profile, 1 for a part of one.
 func weigh(text []byte, depth int) (total int64) {
 	const entry, number = 200, 16 // a structure, and a value of a list
 	for len(text) > 0 {

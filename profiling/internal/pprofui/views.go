@@ -26,15 +26,13 @@ const policy = "default-src 'none'; " +
 	"script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
 	"img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// A Load returns a profile to show, and one to subtract from it or nil.
-type Load func() (p, base *profile.Profile, err error)
-
-// Show answers with a page of what load returns, which is called when it is its
-// turn to be shown. Nothing is kept between requests: a compressed profile is a
-// small fraction of what its pages take, and making the handlers anew costs
-// milliseconds.
+// Show answers with a page of the profile p that load returns, or of the difference
+// p minus base if base is not nil. It calls load when it is the page's turn. Nothing is
+// kept between requests: a compressed profile is a small fraction of what its pages
+// take, and making the handlers anew costs milliseconds.
 func Show(
-	w http.ResponseWriter, r *http.Request, view string, page Page, load Load,
+	w http.ResponseWriter, r *http.Request, view string, page Page,
+	load func() (p, base *profile.Profile, err error),
 ) (err error) {
 	switch {
 	case view == "disasm":

@@ -5,7 +5,6 @@ package web
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,11 +53,6 @@ func NotFound(format string, args ...any) error {
 
 // frameKey is the key under which a request's context has the [Frame] of the site.
 type frameKey struct{}
-
-// WithFrame returns r with the frame of pages about errors.
-func WithFrame(r *http.Request, f Frame) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), frameKey{}, f))
-}
 
 // writeError answers with err, under the status of a [Refusal], otherwise as an internal error:
 // to a browser as a page of the site, else as plain text.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -90,7 +91,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Redirect(w, ref.String())
 		return
 	}
-	g.Next.ServeHTTP(w, WithFrame(r, g.Frame))
+	g.Next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), frameKey{}, g.Frame)))
 }
 
 // check returns the reason to refuse r, or nil.
