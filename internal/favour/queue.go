@@ -36,7 +36,7 @@ type Queue struct {
 	suspects [16]atomic.Pointer[Suspect]
 	_        [120]byte
 
-	mu sync.Mutex // held for a few instructions for each key of a claim, and for each in its lanes
+	mu sync.Mutex // held for a few instructions per key of a claim, and per claim in its lanes
 	// last has the last claim on each key that is queued for by key. all is the last claim on
 	// all keys, and since has the claims by key that were made after it.
 	last  map[uint64]*Claim

@@ -172,7 +172,8 @@ func (w *worker[V]) pick() []int {
 }
 
 // pause lets others run now and then: with few processors, transactions would
-// hardly ever meet otherwise. In KindOneKey, too many must not meet at a time.
+// hardly ever meet otherwise. In KindOneKey an order is searched for, so not too many may
+// meet at a time.
 func (w *worker[V]) pause() {
 	often := 8
 	if w.cfg.Kind == KindOneKey {

@@ -49,7 +49,7 @@ func TestRangesOverParts(t *testing.T) {
 	f.begin()
 	for _, e := range []trace.Event{
 		part(t, 0),
-		ranged(5, active, AssistRange, 9), // began before the trace, which does not say where
+		ranged(5, active, AssistRange, 9), // began before the trace: where is not known
 		ranged(10, begins, AssistRange, 1),
 		ranged(20, begins, AssistRange, 2),
 		ranged(25, begins, AssistRange, 3),
