@@ -2,7 +2,6 @@ package slow
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,12 +13,8 @@ import (
 // A window is a part of the trace.
 type window struct{ start, end trace.Time }
 
-// overlap returns for how long a span was within w. A span that has not ended
-// lasts until the end.
+// overlap returns for how long a span was within w.
 func (w window) overlap(start, end trace.Time) time.Duration {
-	if end == 0 {
-		end = w.end
-	}
 	return max(min(end, w.end).Sub(max(start, w.start)), 0)
 }
 
@@ -33,7 +28,12 @@ const (
 // report explains the operation that goroutine id ended ago before now.
 func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	for id, s := range f.Open {
+		s.End = f.Now
 		f.done(id, s)
+	}
+	for _, s := range f.Ranges {
+		s.End = f.Now
+		f.ranges = append(f.ranges, s)
 	}
 	end := max(f.Now-trace.Time(ago), f.First)
 	w := window{end - trace.Time(f.took), end}
@@ -51,8 +51,8 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	if g := f.goroutines[id]; g != nil {
 		f.explain(r, g, w)
 	}
-	for _, s := range slices.AppendSeq(f.ranges, maps.Values(f.Ranges)) {
-		part := window{max(s.Start, w.start), min(orNow(s.End, f.Now), w.end)}
+	for _, s := range f.ranges {
+		part := window{max(s.Start, w.start), min(s.End, w.end)}
 		switch {
 		case part.end <= part.start:
 		case s.Name == contention.MarkRange:
@@ -79,13 +79,6 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	}
 	r.Verdict = r.verdict()
 	return r
-}
-
-func orNow(t, now trace.Time) trace.Time {
-	if t == 0 {
-		return now
-	}
-	return t
 }
 
 // running returns for how long a goroutine ran. An assist counts only while it runs.
@@ -136,11 +129,11 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 	r.Waits = []Wait{}
 	for k, wait := range waits {
 		s := longest[k]
-		wait.during = window{max(s.Start, w.start), min(orNow(s.End, w.end), w.end)}
+		wait.during = window{max(s.Start, w.start), min(s.End, w.end)}
 		switch {
 		case s.Kind == contention.Scheduler:
 			wait.Others = f.ran(wait.during)
-		case s.State == trace.GoWaiting && s.End != 0:
+		case s.State == trace.GoWaiting:
 			f.blame(wait, s, maxDepth)
 		}
 		r.Waits = append(r.Waits, *wait)
@@ -177,7 +170,7 @@ func (f *follower) ran(during window) []Activity {
 			at := s.Stack // where it went on
 			if i+1 < len(g.spans) {
 				at = g.spans[i+1].Stack // where it stopped
-			} else if s.End != 0 {
+			} else if g.last != nil {
 				at = g.last
 			}
 			site := siteOf(at)

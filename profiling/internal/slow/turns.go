@@ -61,14 +61,11 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 			wait.Count++
 			if d > wait.Max {
 				longest, wait.Max, wait.Stack = s, d, s.Stack
-				wait.during = window{
-					max(s.Start, turn.time.start),
-					min(orNow(s.End, turn.time.end), turn.time.end),
-				}
+				wait.during = window{max(s.Start, turn.time.start), min(s.End, turn.time.end)}
 			}
 		}
 	}
-	if wait.Max == 0 || longest.End == 0 || longest.Waker == trace.NoGoroutine {
+	if wait.Max == 0 || longest.Waker == trace.NoGoroutine {
 		return nil
 	}
 	f.blame(wait, longest, depth)
@@ -103,18 +100,21 @@ func (f *follower) turns(s span, during window) (list []turn) {
 // before returns the last wait of the waker of s for the same thing, before it ended s.
 func (f *follower) before(s span) (span, bool) {
 	spans := f.goroutines[s.Waker].spans
-	i, _ := slices.BinarySearchFunc(spans, s.End, func(t span, end trace.Time) int {
-		if t.End == 0 {
-			return 1
-		}
-		return cmp.Compare(t.End, end)
-	})
+	i := endsFrom(spans, s.End)
 	for i--; i >= 0; i-- {
 		if t := spans[i]; t.State == trace.GoWaiting && sameThing(t, s) {
 			return t, true
 		}
 	}
 	return span{}, false
+}
+
+// endsFrom returns the index of the first of the spans that ends at the time or later.
+func endsFrom(spans []span, at trace.Time) int {
+	i, _ := slices.BinarySearchFunc(spans, at, func(s span, at trace.Time) int {
+		return cmp.Compare(s.End, at)
+	})
+	return i
 }
 
 // sameThing reports whether two waits were for the same thing. A trace does not say which lock or
@@ -132,13 +132,7 @@ func sameThing(a, b span) bool {
 func (f *follower) spansOf(t turn) func(yield func(s span, d time.Duration) bool) {
 	return func(yield func(s span, d time.Duration) bool) {
 		spans := f.goroutines[t.of].spans
-		i, _ := slices.BinarySearchFunc(spans, t.time.start, func(s span, start trace.Time) int {
-			if s.End == 0 {
-				return 1
-			}
-			return cmp.Compare(s.End, start)
-		})
-		for _, s := range spans[i:] {
+		for _, s := range spans[endsFrom(spans, t.time.start):] {
 			if s.Start >= t.time.end {
 				return
 			}
