@@ -82,7 +82,7 @@ func (f *follower) processors(during window) *Processors {
 				continue
 			}
 			used += d
-			if f.collects(g, i) {
+			if slices.ContainsFunc(g.stopped(i), isCollector) {
 				collector += d
 			}
 		}
@@ -92,14 +92,8 @@ func (f *follower) processors(during window) *Processors {
 	return p
 }
 
-// collects reports whether a goroutine worked for the collector in its i-th step.
-func (f *follower) collects(g *goroutine, i int) bool {
-	at := g.spans[i].Stack // where it went on
-	if i+1 < len(g.spans) {
-		at = g.spans[i+1].Stack // where it stopped
-	}
-	return slices.ContainsFunc(at, func(f contention.Frame) bool {
-		return strings.HasPrefix(f.Func, "runtime.gcBgMarkWorker") ||
-			strings.HasPrefix(f.Func, "runtime.bgsweep")
-	})
+// isCollector reports whether only goroutines of the collector have the frame.
+func isCollector(f contention.Frame) bool {
+	return strings.HasPrefix(f.Func, "runtime.gcBgMarkWorker") ||
+		strings.HasPrefix(f.Func, "runtime.bgsweep")
 }

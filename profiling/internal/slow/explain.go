@@ -167,13 +167,7 @@ func (f *follower) ran(during window) []Activity {
 			if s.State != trace.GoRunning || d == 0 {
 				continue
 			}
-			at := s.Stack // where it went on
-			if i+1 < len(g.spans) {
-				at = g.spans[i+1].Stack // where it stopped
-			} else if g.last != nil {
-				at = g.last
-			}
-			site := siteOf(at)
+			site := siteOf(g.stopped(i))
 			ran.add(doing{fn: site.Func}, id, site, d)
 		}
 	}

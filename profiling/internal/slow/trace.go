@@ -145,6 +145,18 @@ func (f *follower) gone(id trace.GoID, at []contention.Frame) {
 	}
 }
 
+// stopped returns where g stopped at the end of its i-th span or, if that is not known, where it
+// went on at the start.
+func (g *goroutine) stopped(i int) []contention.Frame {
+	switch {
+	case i+1 < len(g.spans):
+		return g.spans[i+1].Stack
+	case g.last != nil:
+		return g.last
+	}
+	return g.spans[i].Stack
+}
+
 // forget drops the spans that ended before then.
 func (g *goroutine) forget(then trace.Time) {
 	g.spans = slices.DeleteFunc(g.spans, func(s span) bool { return s.End <= then })
