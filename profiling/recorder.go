@@ -18,8 +18,7 @@ import (
 )
 
 // Profiles are profiles of some work by kind, such as "cpu", in the compressed
-// form that "go tool pprof" reads. Kinds of which nothing was sampled are left
-// out.
+// form that "go tool pprof" reads. Kinds without samples are left out.
 type Profiles map[string][]byte
 
 // recordedChanges are the kinds beside cpu that a [Recorder] takes: what they

@@ -9,7 +9,7 @@ import (
 // made by one goroutine, and not changed once it is shared.
 type Keys struct {
 	all   bool
-	whole []uint16 // the tags of tables of which it has all keys
+	whole []uint16 // the tags of tables that are in it as a whole
 	n     int
 	few   [fewKeys]uint64 // as long as they fit
 	table []uint64        // open addressing, at most half full; 0 is a free place
@@ -50,7 +50,7 @@ func NewKeys(n int) *Keys {
 	return k
 }
 
-// laneOf returns the lane of a key, of which there are 64.
+// laneOf returns the lane of a key, from 0 to 63.
 func laneOf(hash uint64) int { return int(max(hash, 1) >> 58) }
 
 // lane calls f for each lane in which the set has a key.
@@ -62,7 +62,7 @@ func (k *Keys) lane(f func(i int) bool) {
 	}
 }
 
-// Add adds a key, of which NewKeys was told.
+// Add adds a key. NewKeys must have made room for it.
 func (k *Keys) Add(hash uint64) {
 	hash = max(hash, 1)
 	if k.all || k.Has(hash) {

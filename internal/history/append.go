@@ -194,7 +194,7 @@ func (c *checker) dirty(k int32, order []int, who []int32) {
 	}
 }
 
-// fork reports two lists of which neither begins with the other.
+// fork reports two lists if neither begins with the other.
 func (c *checker) fork(k int32, r *reader, longest reader) {
 	c.wrong("incompatible order", k, []int32{r.tx, longest.tx}, "T%d read %v and T%d read %v",
 		c.id(r.tx), r.list, c.id(longest.tx), longest.list)

@@ -81,7 +81,7 @@ func (r Rule) window(kind string) time.Duration {
 type Auto struct {
 	Captures *Captures
 	Rules    []Rule
-	Wrong    error // with the rules, none of which then counts
+	Wrong    error // with the rules; if there is one, none of them counts
 	// Slowest returns the operation with the largest such percentile of late, "" if none is
 	// known, that percentile, and whether it may have been larger than took.
 	Slowest func(percentile float64) (op string, took time.Duration, less bool)
