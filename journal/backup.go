@@ -8,7 +8,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A backup is one that is taken by a goroutine of its own.
+// A backup is taken by a goroutine of its own.
 type backup struct {
 	number uint64
 	of     mvcc.DBSnapshot
@@ -37,7 +37,7 @@ func (w *writer) take(ctx context.Context, b *backup) {
 	}()
 }
 
-// look looks whether the backup is complete that is being taken.
+// look looks whether the backup that is being taken is complete.
 func (w *writer) look() error {
 	if w.backup == nil {
 		return nil

@@ -47,7 +47,7 @@ func scans(name, format string, n *uint64) bool {
 	return err == nil
 }
 
-// removeBelow removes what has a lower number than n, and what was left unfinished.
+// removeBelow removes the files with numbers below n, and those left unfinished.
 func removeBelow(dir string, n uint64) error {
 	l, err := list(dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func removeBelow(dir string, n uint64) error {
 	return err
 }
 
-// createFile creates a file that can be read by its owner alone, and whose name is on disk.
+// createFile creates a file that only its owner can read, and brings its name to the disk.
 func createFile(path string) (file, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

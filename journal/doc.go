@@ -30,7 +30,7 @@
 //   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what
 //     follows.
 //
-// So what is read, from the last backup on, to the first group that is damaged or does not follow,
-// is a prefix of the commits with all that was acknowledged. A mark of a later epoch than that says
-// that something has been lost which was on disk: that is an error.
+// Reading goes from the last backup to the first group that is damaged or does not follow. So it
+// yields a prefix of the commits, with all that was acknowledged. A mark of a later epoch says that
+// something has been lost which was on disk: that is an error.
 package journal

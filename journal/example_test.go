@@ -34,7 +34,7 @@ func ExampleOpen() {
 	// 3
 }
 
-// Who has to know that it is on disk waits for that.
+// A program that has to know that a write is on disk waits for that.
 func ExampleJournal_Sync() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)

@@ -18,10 +18,10 @@ var ErrClosed = errors.New("journal: it is closed")
 
 // Options configures a journal. A nil *Options, and every field that is zero, means the default.
 type Options struct {
-	// Every is how long what was committed may stay in the memory of the machine until it is
-	// written to the disk, if nobody calls [Journal.Sync]: that is lost if the machine fails.
-	// If the process is killed what was committed in the last milliseconds is lost in any case,
-	// and after a gap or a failure what was since the last group, until there is a new backup.
+	// Every is how long a commit may stay in the memory of the machine until it is written to
+	// the disk, without a call of [Journal.Sync]: it is lost if the machine fails. If the
+	// process is killed, the commits of the last milliseconds are lost in any case; after a gap
+	// or a failure, all since the last group are, until there is a new backup.
 	// Default: a second. Negative: only Sync and Close write to the disk.
 	Every time.Duration
 	// Compact is how long a journal gets, in bytes, before a new backup takes its place; or as
@@ -30,8 +30,8 @@ type Options struct {
 	// Buffer is how many changes may wait for the disk. When there are more the journal takes a
 	// new backup instead. Default: 2^20.
 	Buffer int
-	// Version is one's own, of what is in the tables, see [mvcc.SaveOptions]. Open refuses what
-	// was written with another one.
+	// Version is the program's own version of what is in the tables, see [mvcc.SaveOptions].
+	// Open refuses files of another one.
 	Version int
 	// OnError is called, by a goroutine of the journal, if something could not be written; the
 	// journal takes a new backup then, after a second, and after up to ten if that fails too. It
@@ -83,7 +83,7 @@ type Journal struct {
 	mu      sync.Mutex
 	stats   Stats
 	err     error                 // why nothing can be written at the moment
-	since   time.Time             // when the first came that is not on disk
+	since   time.Time             // when the first commit came that is not on disk
 	waiting map[chan error]uint64 // for an epoch to be on disk
 	asked   bool                  // the writer will be told of progress
 	closed  bool
@@ -97,12 +97,12 @@ type file interface {
 
 // Stats says how a journal is doing. Some of it is in [mvcc.DB.Stats] too, and on the pages.
 type Stats struct {
-	// Epoch is that up to which all commits are on disk; [mvcc.DB.Epoch] is that of the
+	// Epoch is the one up to which all commits are on disk; [mvcc.DB.Epoch] is that of the
 	// database.
 	Epoch uint64
 	// Behind is for how long something has waited to be on disk, zero if nothing has.
 	Behind time.Duration
-	// Groups, Syncs and Bytes count what was written to journals since Open, and how often that
+	// Groups and Bytes count what was written to journals since Open, and Syncs how often it
 	// was forced to the disk.
 	Groups, Syncs, Bytes uint64
 	// Backups counts those that were taken since Open, its own included; LastBackup is when
@@ -121,9 +121,8 @@ type Stats struct {
 // Open makes the tables what they were when the journal in the folder dir was written last, see
 // [mvcc.DB.Load], and keeps what is committed from then on in it. If there is none it makes one,
 // and the tables stay as they are. All tables that are in the journal must have been made, and
-// nobody else should write to them until Open returns. codec must be the one that the journal was
-// written with; opts may be nil. Then Open takes a backup. Of a table that is closed nothing is
-// kept.
+// should not be written to until Open returns. codec must be the one that the journal was written
+// with; opts may be nil. Then Open takes a backup. Nothing is kept of a table that is closed.
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
 // for files (not on Windows). If Open fails nothing of what is in the files is lost; the tables may
@@ -186,7 +185,7 @@ func open(
 
 // Sync returns nil when all that was committed before the call is on disk: it waits for that, or
 // until ctx ends. If something cannot be written it returns why, until a new backup has been
-// taken; what was committed stays in the tables.
+// taken; the commits stay in the tables.
 func (j *Journal) Sync(ctx context.Context) error {
 	if ctx == nil {
 		panic("journal: Sync: ctx is nil, want context.Background() or another one")
@@ -227,7 +226,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 	}
 }
 
-// Close ends the journal, after a [Journal.Sync], whose error it returns. What is committed during
+// Close ends the journal, after a [Journal.Sync], and returns the error of that. A commit during
 // the call, or afterwards, may be lost. The database stays open; close it after the journal.
 func (j *Journal) Close() error {
 	err := j.Sync(context.Background())
@@ -249,7 +248,7 @@ func (j *Journal) Close() error {
 	return errors.Join(err, j.lock.Close())
 }
 
-// waits notes that something waits to be on disk from now on, unless something has before.
+// waits notes that something waits to be on disk from now on, unless something does already.
 func (j *Journal) waits() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -258,8 +257,8 @@ func (j *Journal) waits() {
 	}
 }
 
-// due returns in how long what was written must be on disk, and reports whether that is now: it is
-// as soon as a Sync waits.
+// due returns how long until what was written must be on disk, and whether that is now: it is if a
+// Sync waits.
 func (j *Journal) due() (in time.Duration, now bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

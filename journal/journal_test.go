@@ -193,7 +193,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// Many writers, many who wait, and backups that take the place of journals all the time.
+// Many writers, many waiters, and backups that take the place of journals all the time.
 func TestJournalBesideWriters(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, &Options{Compact: 20_000}, nil)
@@ -266,7 +266,7 @@ func (f *faulty) Sync() error {
 	return f.file.Sync()
 }
 
-// A disk that is full now and then: who waits is told, nothing that was acknowledged is lost,
+// A disk that is full now and then: waiters are told, nothing that was acknowledged is lost,
 // whenever the process ends, and when there is room again all goes on by itself.
 func TestFullDisk(t *testing.T) {
 	full := errors.New("no space left on device")
@@ -372,7 +372,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// A database may be closed before its journal. Whoever closes the journal finds the folder free
+// A database may be closed before its journal. A Close of the journal finds the folder free
 // afterwards, also beside others.
 func TestCloseBesideClose(t *testing.T) {
 	dir := t.TempDir()

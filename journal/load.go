@@ -46,14 +46,15 @@ func (j *Journal) load(ctx context.Context) (last uint64, err error) {
 type loader struct {
 	j     *Journal
 	after mvcc.Backup // what was loaded leads to there
-	over  bool        // what follows does not go on from there
+	over  bool        // the rest does not go on from there
 	at    int64       // in the journal
 }
 
-// errMissing is why what follows is not what should.
+// errMissing says that a group does not follow the one before.
 var errMissing = errors.New("what should come before it is missing")
 
-// journal loads what is in a journal. Once that is over nothing of the rest may have been on disk.
+// journal loads what is in a journal. Once l is over, it is an error if a mark in the rest says
+// that more was on disk.
 func (l *loader) journal(ctx context.Context, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -117,8 +118,8 @@ func (l *loader) item(ctx context.Context, in *bufio.Reader) (length int64, err 
 	return b.Bytes, err
 }
 
-// damage returns what damage an error tells of, that is at an offset of a journal; nil if it
-// tells of something else.
+// damage returns the damage that an error tells of, with an offset in the journal; nil if it tells
+// of something else.
 func damage(err error, at int64) error {
 	var of *mvcc.DamageError
 	var in *frames.DamageError

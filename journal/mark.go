@@ -9,7 +9,7 @@ import (
 )
 
 // A mark says that all up to an epoch of a database is on disk: a stream of one frame of its own.
-// What looks like one may be in the data of others, but not with the random name of the database.
+// Data in a group may look like a mark, but does not have the random name of the database.
 var markMagic = frames.Magic([]byte("mvccmark"))
 
 const frameMark = 'm'

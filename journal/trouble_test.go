@@ -21,7 +21,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What was in a table that was closed does not come back, whoever has its name now.
+// What was in a table that was closed does not come back, whichever table has its name now.
 func TestClosedTables(t *testing.T) {
 	const others = 15 // tables of a group
 	for _, reopened := range []bool{false, true} {
@@ -169,8 +169,8 @@ func (e brokenEncoder) Encode(v any) error {
 	return errors.Join(e.broken(), e.inner.Encode(v))
 }
 
-// A failure is told also if there are gaps all the time; and who does not want to wait for it any
-// more leaves nothing.
+// A failure is told also if there are gaps all the time. A waiter that does not want to wait any
+// more leaves nothing behind.
 func TestFailureBesideGaps(t *testing.T) {
 	l, fails := newLedger(t), atomic.Bool{}
 	broken := errors.New("broken")
@@ -213,7 +213,7 @@ func TestFailureBesideGaps(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// A file that cannot be removed is in nobody's way.
+// A file that cannot be removed does no harm.
 func TestNotToBeRemoved(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	told := atomic.Int64{}

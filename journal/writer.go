@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// groupPause is how long the writer rests after a group, unless a Sync waits, so that groups
-// have more than a few commits; longestRetry is how long it rests after failures, at most.
+// groupPause is how long the writer rests after a group, unless a Sync waits, so that groups have
+// more than a few commits. longestRetry is the longest that it rests after failures.
 const (
 	groupPause   = 5 * time.Millisecond
 	longestRetry = 10 * time.Second
@@ -42,7 +42,7 @@ func (j *Journal) run(last uint64, begun chan<- error) {
 			j.stats.Gaps++
 			j.mu.Unlock()
 		}
-		if err == nil { // but for a gap
+		if err == nil { // only a gap
 			continue
 		}
 		if j.ctx.Err() != nil {
@@ -80,8 +80,8 @@ func (j *Journal) tell(err error) {
 	}
 }
 
-// release wakes those that wait for an epoch up to e, or all if err is not nil. It reports whether
-// others are left.
+// release wakes the waiters for epochs up to e, or all if err is not nil. It reports whether others
+// are left.
 func (j *Journal) release(e uint64, err error) (more bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -100,7 +100,7 @@ func (j *Journal) release(e uint64, err error) (more bool) {
 type writer struct {
 	j      *Journal
 	number uint64 // of the journal
-	based  func() // is called once, when there is a backup from which on all is there
+	based  func() // is called once, when there is a backup to go on from
 
 	file    file
 	after   mvcc.Backup // what was written leads to there
@@ -111,7 +111,7 @@ type writer struct {
 	marked  uint64      // the epoch of the last mark
 	safe    bool        // J3 holds for sure
 	gap     bool        // commits were missed
-	closed  bool        // a table was closed, which is still in the backup
+	closed  bool        // a table was closed that is still in the backup
 	db      string      // [mvcc.Backup.DB]
 	timer   *time.Timer
 
@@ -208,7 +208,7 @@ func (w *writer) write(group []mvcc.DBCommit) (err error) {
 	return nil
 }
 
-// sync brings what was written to the disk: all up to an epoch.
+// sync brings all that was written, up to an epoch, to the disk.
 func (w *writer) sync(to uint64) error {
 	if w.unsure {
 		if err := w.file.Sync(); err != nil {
@@ -246,7 +246,7 @@ func (w *writer) progress(to uint64) error {
 	if w.safe && w.backup == nil && w.next == nil && (w.closed || w.written >= w.compact) {
 		w.closed = false
 		w.next = j.snapshot()
-		j.db.RequestProgress() // else it stays open for as long as nobody commits
+		j.db.RequestProgress() // else it stays open until the next commit
 	}
 	select {
 	case <-j.hurry:
@@ -273,8 +273,8 @@ func (w *writer) acknowledge() error {
 	return writeMark(w.file, w.marked, w.db)
 }
 
-// settle is called when there is a gap: what is under way is brought to its end, so that it gets
-// on also if there is one after the other.
+// settle is called when there is a gap. It brings to its end what is under way, so that there is
+// progress also if one gap follows the other.
 func (w *writer) settle() error {
 	if b := w.backup; b != nil {
 		b.done <- <-b.done
@@ -318,7 +318,7 @@ func (w *writer) askIn(d time.Duration) {
 	w.timer.Reset(d)
 }
 
-// end ends the writer, and all that it has under way. A journal to which no backup leads goes.
+// end ends the writer, and all that it has under way. It removes a journal that no backup leads to.
 func (w *writer) end(cancel func()) (err error) {
 	cancel()
 	if w.timer != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
 
-// An AutoCapture is a rule by which a service takes captures that nobody has asked for: on a
+// An AutoCapture is a rule by which a service takes captures without being asked: on a
 // schedule, or when operations take long. They are among the others on the page of profiles,
 // with the reason, and at most half of [Config.History] are of this sort. Only one is taken at a
-// time, and none while somebody else takes one: it waits until that has ended.
+// time, and none while another capture is taken: it waits until that has ended.
 type AutoCapture struct {
 	// Kinds are what is captured, one after the other: "cpu", another profile of the program
 	// such as "heap", or "contention", a complete report from an execution trace. The default is
@@ -25,14 +25,14 @@ type AutoCapture struct {
 	// least 10 s. The default is 10 minutes, or one with Above.
 	Every time.Duration
 
-	// Above, if positive, has captures taken only when the Percentile of an operation is larger:
-	// of an [Op] that counts, in the last ten to twenty seconds, as the dashboard's table has
-	// it, if there were enough to have one beyond the percentile; or of [Config.Workload], in
-	// the last second, for 50, 90, 99, 99.9 and 99.99, where a lower one stands for one that
-	// is not known.
+	// Above, if positive, has captures taken only when the Percentile of an operation is larger.
+	// For an [Op] that counts, it is the percentile of the last ten to twenty seconds, as in the
+	// dashboard's table, if there were enough operations to have one beyond it. For
+	// [Config.Workload] it is that of the last second: of 50, 90, 99, 99.9 and 99.99, a lower one
+	// stands for one that is not known.
 	Above time.Duration
 
-	// Percentile is which one. The default is 99.
+	// Percentile is the one that Above is about. The default is 99.
 	Percentile float64
 
 	_ struct{}
@@ -44,13 +44,11 @@ func (c AutoCapture) rule() capture.Rule {
 	}
 }
 
-// slowest returns what an operation took at that percentile of late, of which that was longest.
+// slowest returns the operation that was slowest at that percentile of late, what it took, and
+// whether that is of a lower percentile.
 func (s *Service) slowest(percentile float64) (name string, took time.Duration, less bool) {
 	name, took = s.operations.slowest(percentile)
-	if s.workload == nil {
-		return name, took, false
-	}
-	w, _ := s.workload.Last()
+	w := s.now()
 	l := w.Latency
 	for _, known := range []struct {
 		at   float64

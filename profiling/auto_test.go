@@ -101,7 +101,7 @@ func TestCapturesWhenOperationsAreSlow(t *testing.T) {
 	})
 }
 
-// One capture is taken at a time: what somebody asked for goes on, and Close ends a capture.
+// One capture is taken at a time: a requested one goes on, and Close ends a capture.
 func TestCapturesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := profiling.Handler(profiling.Config{Auto: []profiling.AutoCapture{
@@ -170,7 +170,7 @@ func TestCapturesThatFail(t *testing.T) {
 	})
 }
 
-// A token that can be guessed lets nobody in, not even who has it.
+// A token that can be guessed lets no client in, not even one that has it.
 func TestHandlerWithShortToken(t *testing.T) {
 	h := handler(t, profiling.Config{Token: "short"})
 	w := request(h, "/debug/pprof/?token=short")
@@ -179,7 +179,7 @@ func TestHandlerWithShortToken(t *testing.T) {
 	require.Equal(t, "ok\n", request(h, "/healthz").Body.String())
 }
 
-// What is written is sent when it is flushed, and who flushes learns that it is impossible.
+// What is written is sent when it is flushed, and a flush says if it is impossible.
 func TestWrapFlushes(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	var err error

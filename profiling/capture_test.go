@@ -283,15 +283,8 @@ func TestWindowsAreBounded(t *testing.T) {
 	require.Empty(t, statuses)
 }
 
-func TestTraceIsServed(t *testing.T) {
-	srv := start(t, profiling.Config{})
-	a := get(t, srv.URL()+"/debug/pprof/trace?seconds=0.1")
-	require.Equal(t, http.StatusOK, a.status)
-	require.True(t, strings.HasPrefix(a.body, "go 1."), "an execution trace")
-}
-
 // A capture may take longer than the server grants any other answer: it puts the deadline
-// of its answer off by as much. Nobody waits for the captures here.
+// of its answer off by as much. The captures here are not waited for.
 func TestCapturesOutlastServerTimeouts(t *testing.T) {
 	const timeout = time.Minute
 	h := handler(t, profiling.Config{MaxSeconds: 3600})

@@ -35,8 +35,8 @@ type Config struct {
 	// authentication (any user name), or once as the query parameter
 	// "token", which a browser exchanges for a cookie. Use a random text,
 	// such as [crypto/rand.Text] returns: Start refuses one of fewer than 16
-	// characters, and Handler lets nobody in, and says why. Without a Token only requests from this
-	// machine are answered.
+	// characters, and Handler refuses all requests, and says why. Without a Token only requests
+	// from this machine are answered.
 	Token string
 
 	// Hosts lists further host names, without port, that the Host header of
@@ -56,8 +56,8 @@ type Config struct {
 	// Maps has the statistics of each map that the dashboard shows, by name:
 	// [mvcc.Map.Stats] of a map, or a function that returns those of the map
 	// that is in use at present, and zero Stats if there is none. Each is
-	// called once a second, and with each report on contention. A name such as
-	// shop/orders, where there is shop as well, is that of a table, which has
+	// called once a second, and with each report on contention. If there is a
+	// map shop, the name shop/orders is that of its table orders, which has
 	// few charts: [mvcc.DB.Sources] gives such names.
 	Maps map[string]func() mvcc.Stats
 
@@ -79,14 +79,14 @@ type Config struct {
 	// Health, if not nil, returns why the program does not work, or nil if it
 	// does: /healthz answers with status 503 or 200. Without it the program
 	// works as long as its sources, which the charts call each second, return.
-	// It is called when somebody asks, at most once a second and by one
-	// goroutine at a time.
+	// It is called on request, at most once a second and by one goroutine at
+	// a time.
 	//
-	// Unlike everything else, /healthz answers everybody who can reach the
-	// port, without Token and whatever the Host header says: what probes a
-	// program, such as an orchestrator, knows its IP address and no secret. It
-	// says "ok" or "failing" and nothing more; the error's text is only for
-	// those who are answered otherwise as well.
+	// Unlike everything else, /healthz answers every client that can reach
+	// the port, without Token and whatever the Host header says: what probes
+	// a program, such as an orchestrator, knows its IP address and no secret.
+	// It says "ok" or "failing" and nothing more; the error's text is only
+	// for clients to which the other pages are open.
 	Health func() error
 
 	// Metrics answers requests for /metrics. If it is nil, that is

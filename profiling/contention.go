@@ -114,8 +114,7 @@ var siteOrders = map[string]func(a, b contention.Site) int{
 	"max":   func(a, b contention.Site) int { return cmp.Compare(b.Max, a.Max) },
 }
 
-// A kindTotal is what was waited for one kind at all sites, the idle ones left
-// out.
+// A kindTotal sums up the waits of one kind at all sites but the idle ones.
 type kindTotal struct {
 	Kind  contention.Kind
 	Sites int

@@ -49,7 +49,7 @@
 //	                                    trace of one for "go tool trace", and
 //	                                    what is known of it
 //	/debug/pprof/slow/<id>/source, flamegraph, top, peek, graph
-//	                                    what it waited for, and who let it
+//	                                    what it waited for, and what let it wait
 //	/debug/pprof/runs/                  saved runs, if there is Config.Runs;
 //	                                    ?format=json here and below
 //	/debug/pprof/runs/compare?old=A&new=B
@@ -75,8 +75,8 @@
 // say that a proxy forwarded it. With a token every request must carry it, and any address may be
 // listened on. In both cases the Host header must name this machine, so that a page whose name was
 // rebound to the loopback address reads nothing. A foreign Origin, captures started by a page of
-// another site and methods other than GET are refused. Only /healthz answers everybody, with "ok"
-// or "failing".
+// another site and methods other than GET are refused. Only /healthz answers every client, with
+// "ok" or "failing".
 //
 // # What it costs
 //

@@ -43,7 +43,7 @@ func method(name string) func(*http.Request) {
 	return func(r *http.Request) { r.Method = name }
 }
 
-// cancelled makes a request that whoever made it has left.
+// cancelled makes a request that its client has cancelled.
 func cancelled(r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	cancel()
@@ -135,8 +135,8 @@ func TestGuardWithoutToken(t *testing.T) {
 	})
 }
 
-// A browser gets an error as a page of the site, whose links lead where they should; all else gets
-// text. Who is not let in learns nothing of the site.
+// A browser gets an error as a page of the site, with links that lead where they should; other
+// clients get text. A client that is not let in learns nothing of the site.
 func TestErrorsArePages(t *testing.T) {
 	h := handler(t, profiling.Config{Title: "the shop"})
 	wants := header("Accept", "text/html,application/xhtml+xml")

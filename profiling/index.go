@@ -61,8 +61,8 @@ type captureRow struct {
 	Others   []captureChoice
 }
 
-// A captureChoice is another capture of the same kind. Less names what the newer of both
-// has more than the older.
+// A captureChoice is another capture of the same kind. Less names the difference: the newer of
+// both minus the older.
 type captureChoice struct {
 	captureRow
 	Less string
@@ -73,7 +73,7 @@ const maxOthers = 32
 
 // rows describes the captures, the newest first.
 func (s *Service) rows() []captureRow {
-	list := s.captures.NewestFirst()
+	list := s.captures.Kept.NewestFirst()
 	rows := make([]captureRow, len(list))
 	for i, c := range list {
 		rows[i] = rowOf(c)
@@ -169,7 +169,7 @@ type subject struct {
 	share    bool
 }
 
-// subject finds what a path names, and checks that it can be compared.
+// subject finds the captures that a path names, and checks that they can be compared.
 func (s *Service) subject(name string) (sub subject, err error) {
 	of, base, compared := strings.Cut(name, "-")
 	if sub.of, err = s.captures.Get(of); err != nil || !compared {

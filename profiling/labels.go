@@ -8,8 +8,8 @@ import (
 // Labels are profiler labels that were put together in advance, so that a
 // goroutine can be labelled for a phase or for a single operation: CPU and
 // goroutine profiles can then be filtered and split by them. Changing the
-// labels of a goroutine in this way takes about 20 ns and allocates nothing,
-// where [pprof.Do] takes ten times as long and allocates. The zero Labels are
+// labels of a goroutine in this way takes about 20 ns and allocates nothing;
+// [pprof.Do] takes ten times as long and allocates. The zero Labels are
 // empty. Labels are immutable and may be used by several goroutines.
 type Labels struct {
 	ctx, outer context.Context

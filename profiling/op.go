@@ -23,7 +23,7 @@ func (o *Op) Name() string {
 
 // Done says that the calling goroutine has just ended an operation of this kind
 // that took d. It counts d in a histogram, which takes some ten nanoseconds, and while slow
-// operations are recorded it compares d with a threshold; beyond that, it leaves a
+// operations are recorded it compares d with a threshold. If d is above that, it leaves a
 // mark in the trace and wakes the goroutine that keeps it, which takes about a
 // microsecond and allocates. It never blocks.
 func (o *Op) Done(d time.Duration) {
@@ -41,8 +41,8 @@ func (o *Op) Failed(d time.Duration) {
 }
 
 // Watch is Done for a program that counts its operations in its own way, such as a load
-// generator with a [Config.Workload]: the operation is explained if it was slow, and neither
-// the dashboard nor /metrics count it. While slow operations are not recorded this costs 3 ns.
+// generator with a [Config.Workload]: the operation is explained if it was slow, but not counted
+// on the dashboard or in /metrics. While slow operations are not recorded this costs 3 ns.
 func (o *Op) Watch(d time.Duration) {
 	if o != nil {
 		(*flight.Op)(o).Watch(d)
@@ -58,7 +58,7 @@ func (o *Op) Watch(d time.Duration) {
 // [Service.StartSlow] or a visitor of that page turns it on.
 //
 // The trace costs a program that does nothing but wake goroutines more than half
-// of its speed, one whose goroutines fight for a lock a fifth, and one that seldom
+// of its speed, one with goroutines that fight for a lock a fifth, and one that seldom
 // waits hardly anything; see [Service.Instrumented]. It takes about MaxBytes of
 // memory, and as much again for each trace kept. To keep one takes some
 // milliseconds. To read it takes one processor for about 0.3 µs per event, which

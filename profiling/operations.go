@@ -24,10 +24,10 @@ const (
 // operations knows what the Ops of a service did of late. Its methods may be called from
 // several goroutines.
 type operations struct {
-	slow *flight.Recording // which has the Ops
+	slow *flight.Recording // has the Ops
 
 	mu   sync.Mutex
-	list []*opHistory // those that were counted, in the order in which they were first
+	list []*opHistory // of the Ops that were counted, in the order of their first counts
 	seen map[*flight.Op]*opHistory
 }
 
@@ -105,8 +105,8 @@ type opNow struct {
 	Total  uint64  `json:"total"`
 }
 
-// now returns what the operations did in the last ten to twenty seconds, those first that
-// took most of the time.
+// now returns what the operations did in the last ten to twenty seconds, those that took most of
+// the time first.
 func (o *operations) now() []opNow {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,7 +129,7 @@ func (o *operations) now() []opNow {
 }
 
 // slowest returns the operation that took longest at that percentile in the last ten to twenty
-// seconds, of those of which there was one beyond it.
+// seconds, among those with enough operations to have one beyond it.
 func (o *operations) slowest(percentile float64) (name string, took time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

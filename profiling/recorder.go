@@ -18,8 +18,7 @@ import (
 )
 
 // Profiles are profiles of some work by kind, such as "cpu", in the compressed
-// form that "go tool pprof" reads. Kinds of which nothing was sampled are left
-// out.
+// form that "go tool pprof" reads. Kinds without samples are left out.
 type Profiles map[string][]byte
 
 // recordedChanges are the kinds beside cpu that a [Recorder] takes: what they
@@ -27,8 +26,8 @@ type Profiles map[string][]byte
 var recordedChanges = []string{"allocs", "mutex", "block"}
 
 // A Recorder profiles stretches of a program's work: where processor time went,
-// what was allocated, and who waited for whom. As long as it is open, the CPU
-// profiler is its own: whoever asks a [Service] of the process for a CPU profile
+// what was allocated, and where goroutines waited. As long as it is open, the CPU
+// profiler is its own: a request to a [Service] of the process for a CPU profile
 // is refused. Create one with [NewRecorder]. Its methods must be called by one
 // goroutine at a time.
 //
@@ -44,8 +43,8 @@ type Recorder struct {
 }
 
 // NewRecorder takes the CPU profiler and turns the mutex and block profiles on, at
-// the default rates of a [Config]. Its owner is named to those who are refused
-// meanwhile. It returns an error if the CPU profiler is in use.
+// the default rates of a [Config]. Refusals meanwhile name its owner. It returns an error
+// if the CPU profiler is in use.
 func NewRecorder(owner string) (*Recorder, error) {
 	release, err := capture.HoldCPU(owner +
 		" takes CPU profiles itself, and the process has one CPU profiler")
@@ -66,15 +65,15 @@ func (r *Recorder) Close() {
 
 // Start begins a stretch. The returned function ends it and must be called; it
 // returns the stretch's profiles as far as they could be taken, and why others
-// could not. Of what they sampled, nothing is lost or of another stretch, but for
-// the work of starting and stopping.
+// could not. They have all that was sampled in the stretch and nothing else, but
+// for the work of starting and stopping.
 func (r *Recorder) Start() (stop func() (Profiles, error), err error) {
 	runtime.GC()
 	before, err := rawSnapshots()
 	if err != nil {
 		return nil, err
 	}
-	runtime.GC() // what the snapshots left would be collected at the expense of the stretch
+	runtime.GC() // or else the stretch would pay for collecting what the snapshots left
 	var cpu bytes.Buffer
 	start := time.Now()
 	if err := pprof.StartCPUProfile(&cpu); err != nil {

@@ -100,7 +100,7 @@ func TestRecorderKeepsTheCPUProfiler(t *testing.T) {
 	require.NotContains(t, get(t, srv.URL()+"/debug/pprof/").body, "Being captured")
 }
 
-// A recorder waits for nobody: it is refused while the browser takes a CPU profile.
+// A recorder does not wait: it is refused while the browser takes a CPU profile.
 func TestRecorderIsRefusedDuringACapture(t *testing.T) {
 	srv := start(t, profiling.Config{})
 	var wg sync.WaitGroup

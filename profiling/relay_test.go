@@ -27,7 +27,7 @@ func (w *stallingWriter) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// stallTrace asks h for a trace that nobody reads until release is called. What
+// stallTrace asks h for a trace that is not read until release is called. What
 // the handler panicked with comes from aborted.
 func stallTrace(
 	t *testing.T, h http.Handler, query string,
@@ -48,8 +48,8 @@ func stallTrace(
 	return w, release, result
 }
 
-// Who downloads a trace and does not read it holds nobody else up: the runtime has
-// one goroutine that writes to all who trace.
+// A client that downloads a trace and does not read it holds no other up: the runtime
+// has one goroutine that writes all traces.
 func TestStalledTraceHoldsNobodyUp(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Hour}))

@@ -19,7 +19,7 @@ import (
 // may reach if there is no [Config.Token].
 var ErrTokenRequired = errors.New("profiling: an address other than loopback requires a token")
 
-// minToken is how many characters a token must have, since whoever finds it is let in.
+// minToken is how many characters a token must have: a short one can be guessed.
 const minToken = 16
 
 // checkToken returns what is wrong with a token.
@@ -31,7 +31,7 @@ func checkToken(token string) error {
 	return nil
 }
 
-// errClosing is what a capture reports that [Server.Close] cut off.
+// errClosing is what a capture reports if [Server.Close] cut it off.
 var errClosing = errors.New("the server is closing")
 
 // Times after which the server gives up on a client. Captures and pages get
@@ -142,7 +142,7 @@ func (s *Server) Close() error {
 }
 
 // listen returns a listener on addr or, if anyPort is set and its port cannot be had, on a
-// free port of the same host.
+// free port of the same host. The host must be loopback unless anywhere is set.
 func listen(addr string, anyPort, anywhere bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -31,8 +31,8 @@ import (
 //
 //	mux.Handle("/profiling/", http.StripPrefix("/profiling", h))
 //
-// What cfg says about addresses and rates does not concern it: turn the mutex
-// and block profiles on with [runtime.SetMutexProfileFraction] and
+// It ignores what cfg says about addresses and rates: turn the mutex and block
+// profiles on with [runtime.SetMutexProfileFraction] and
 // [runtime.SetBlockProfileRate]. Without [Config.Token] it answers requests
 // from this machine only, whatever the server listens on. A middleware between
 // server and handler that wraps the [http.ResponseWriter] should have an Unwrap
@@ -169,7 +169,7 @@ func (s *Service) phase() phase {
 // now returns the newest state of the workload, nothing if there is no source.
 func (s *Service) now() (w Workload) {
 	if s.workload != nil {
-		w, _ = s.workload.Last()
+		w = s.workload.Last()
 	}
 	return w
 }
@@ -192,7 +192,6 @@ func (s *Service) routes() http.Handler {
 		at:                       web.To("./pprof/"),
 		at + "/{$}":              s.index,
 		"/debug/vars":            s.vars,
-		"/metrics":               s.metrics,
 		at + "/profile":          web.OwnSite(s.profile),
 		at + "/trace":            web.OwnSite(s.trace),
 		at + "/{name...}":        web.OwnSite(s.named),
@@ -231,6 +230,7 @@ func (s *Service) routes() http.Handler {
 	} {
 		mux.Handle(pattern, h)
 	}
+	mux.Handle("/metrics", s.cfg.Metrics)
 	if s.cfg.Runs != nil {
 		mux.Handle(at+"/runs", web.To("./runs/"))
 		mux.Handle(at+"/runs/", s.cfg.Runs)
@@ -238,7 +238,7 @@ func (s *Service) routes() http.Handler {
 	return mux
 }
 
-// Lengths of captures whose request does not say.
+// Lengths of captures if the request does not say.
 const (
 	defaultCPUWindow   = 30 * time.Second // as net/http/pprof, which tools expect
 	defaultTraceWindow = time.Second

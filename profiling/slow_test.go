@@ -116,7 +116,7 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Regexp(t, `<p class="dim machine">The machine, within \S+ \S+: [^<]*hiccup`, page.body)
 	for function, code := range map[string]string{"HoldLock": `time\.Sleep\(held\)`,
 		"TakeLock": `mu\.Lock\(\)`} {
-		link := regexp.MustCompile(`href="(`+itoa(e.ID)+`/source[^"]*`+function+`[^"]*#L(\d+))">planted.go:(\d+)<`).
+		link := regexp.MustCompile(`href="(`+strconv.Itoa(e.ID)+`/source[^"]*`+function+`[^"]*#L(\d+))">planted.go:(\d+)<`).
 			FindAllStringSubmatch(page.body, -1)
 		require.NotEmpty(t, link, function)
 		found := false
@@ -132,11 +132,11 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/x/source").status)
 
 	id := slowly(t, srv.URL()).Kept[0].ID
-	one := srv.URL() + "/debug/pprof/slow/" + itoa(id)
+	one := srv.URL() + "/debug/pprof/slow/" + strconv.Itoa(id)
 	a := get(t, one+".trace")
 	require.Equal(t, http.StatusOK, a.status)
 	require.Equal(t, "application/octet-stream", a.header.Get("Content-Type"))
-	file := "slow-" + itoa(id) + "-check--out-.trace"
+	file := "slow-" + strconv.Itoa(id) + "-check--out-.trace"
 	require.Contains(t, a.header.Get("Content-Disposition"), file)
 	require.Contains(t, page.body, "go tool trace "+file)
 	r, err := xtrace.NewReader(strings.NewReader(a.body))
@@ -153,8 +153,6 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, one).status)
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/99999.trace").status)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // The threshold is what few operations of late exceeded; a full list makes room,
 // and lists also what cannot be read.
@@ -173,7 +171,7 @@ func TestSlowByPercentile(t *testing.T) {
 	require.Contains(t, get(t, url+"/debug/pprof/slow/").body, "beyond p80 of ")
 
 	h.StopSlow()
-	one := url + "/debug/pprof/slow/" + itoa(slowly(t, url).Kept[0].ID)
+	one := url + "/debug/pprof/slow/" + strconv.Itoa(slowly(t, url).Kept[0].ID)
 	require.Equal(t, http.StatusOK, get(t, one+".trace").status)
 	profiling.AddUnreadable(h) // of which only one is kept
 	require.Equal(t, http.StatusGone, get(t, one+".trace").status)
@@ -314,7 +312,7 @@ func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
 	defer release()
 	op := h.Op("one")
 	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: time.Nanosecond}))
-	require.Eventually(t, func() bool { // who comes too late, is not kept
+	require.Eventually(t, func() bool { // an operation that comes too late is not kept
 		op.Done(time.Second)
 		select {
 		case <-entered:

@@ -49,7 +49,7 @@ func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// slowConfig returns under what to record, unless a visitor says otherwise.
+// slowConfig returns the configuration to record by, unless a visitor chooses another.
 func (s *Service) slowConfig() (cfg flight.Config) {
 	if s.cfg.Slow != nil {
 		cfg = s.cfg.Slow.flight()
@@ -120,7 +120,7 @@ func partsOf(r *slow.Report) []slowPart {
 // atLine is a line of code in a sentence.
 var atLine = regexp.MustCompile(`[^\s/()]+\.go:\d+`)
 
-// linked returns the verdict on an operation, in which the lines of code lead to their source: that
+// linked returns the verdict on an operation, with links from lines of code to their source. That
 // page is made of the same profile.
 func linked(c *flight.Slow) (list []pprofui.Link) {
 	refs := map[string]string{}

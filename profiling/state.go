@@ -16,7 +16,7 @@ import (
 
 const (
 	// healthAge is for how long an answer about the program's health is
-	// given again: whoever can reach the port may ask.
+	// given again: every client that can reach the port may ask.
 	healthAge = time.Second
 	// sampleAge is how old the newest sample of the charts may become.
 	sampleAge = 10 * charts.Interval
@@ -26,13 +26,13 @@ const (
 // several goroutines.
 type health struct {
 	check func() error
-	turn  chan struct{} // holds a value while somebody checks
+	turn  chan struct{} // holds a value during a check
 	at    time.Time     // of the last check, zero before
 	err   error         // its result
 }
 
-// now returns why the program does not work, or nil. It waits for a check, and
-// for one that somebody else makes, unless ctx ends.
+// now returns why the program does not work, or nil. It waits for a check, also
+// for that of another caller, unless ctx ends.
 func (h *health) now(ctx context.Context) error {
 	select {
 	case h.turn <- struct{}{}:
@@ -47,8 +47,8 @@ func (h *health) now(ctx context.Context) error {
 	return h.err
 }
 
-// ask makes a check. One that panics is an answer as well: otherwise everybody who
-// asks would have it made again.
+// ask makes a check. A panic is an answer as well: otherwise each request would
+// make the check again.
 func (h *health) ask() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -74,7 +74,7 @@ func (s *Service) healthy() error {
 	return nil
 }
 
-// serveHealth answers 200 or 503. Whoever the guard would not let in learns
+// serveHealth answers 200 or 503. A client that the guard would not let in learns
 // nothing else.
 func (s *Service) serveHealth(w http.ResponseWriter, r *http.Request, trusted bool) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -97,12 +97,6 @@ func (s *Service) serveHealth(w http.ResponseWriter, r *http.Request, trusted bo
 	return nil
 }
 
-// metrics answers with what the program gives to Prometheus.
-func (s *Service) metrics(w http.ResponseWriter, r *http.Request) error {
-	s.cfg.Metrics.ServeHTTP(w, r)
-	return nil
-}
-
 // mapsVar is the name of the variable that has the statistics of the maps.
 const mapsVar = "mvccmap"
 
@@ -112,7 +106,7 @@ const mapsVar = "mvccmap"
 //
 // Package expvar is not imported here: that alone would publish the command line
 // at /debug/vars of [http.DefaultServeMux], in programs that serve it to others.
-// A program that does import it has a handler there, which is asked.
+// If a program does import it, the handler there is asked.
 func (s *Service) vars(w http.ResponseWriter, r *http.Request) error {
 	all := map[string]json.RawMessage{}
 	if h := expvarHandler(); h != nil && r.Context().Value(asked{}) == nil {
@@ -141,8 +135,8 @@ func (s *Service) vars(w http.ResponseWriter, r *http.Request) error {
 	return web.JSON(w, all)
 }
 
-// asked is the key of contexts in which the handler of expvar was asked already,
-// which in a strange program leads back here.
+// asked is the key of contexts in which the handler of expvar was asked already:
+// in a strange program that handler leads back here.
 type asked struct{}
 
 // expvarRequest asks for what expvar has.
@@ -155,8 +149,8 @@ func expvarRequest(ctx context.Context) *http.Request {
 	return r
 }
 
-// expvarHandler returns the handler of package expvar, or what else the program
-// registered in its place, and nil if there is none.
+// expvarHandler returns the handler of package expvar, or what the program
+// registered in its place, or nil.
 func expvarHandler() http.Handler {
 	h, pattern := http.DefaultServeMux.Handler(expvarRequest(context.Background()))
 	if !strings.HasSuffix(pattern, "/debug/vars") {

@@ -20,7 +20,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// Everybody learns whether the program works, and only those who are let in why
+// Every client learns whether the program works, and only one that is let in why
 // it does not.
 func TestHealth(t *testing.T) {
 	trouble := errors.New("the disk is full of secrets")

@@ -180,7 +180,7 @@ func TestContentionRefusesNonsense(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, w.Code, "a page of another site")
 }
 
-// One execution trace at a time, whoever takes it.
+// One execution trace at a time, for all requests.
 func TestContentionRespectsTheTracer(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	require.NoError(t, trace.Start(io.Discard))

@@ -12,12 +12,12 @@ import (
 // program that measures one thing after the other also says how far it is.
 type Workload struct {
 	// Name says what runs now. It heads the dashboard and labels captures,
-	// unless [Service.SetPhase] or [Config.Phase] say something else; where
+	// unless [Service.SetPhase] or [Config.Phase] say something else. If
 	// steps are counted it heads the dashboard in any case, so that it fits
-	// what is said of them. Next is what comes then.
+	// what is said of them. Next is what comes after it.
 	Name, Next string
 
-	// Ended says that nothing comes any more: what is shown is what was.
+	// Ended says that nothing comes any more: the last state stays on show.
 	Ended bool
 
 	// Done of Of steps have ended, and Left is how long the rest will take;
@@ -39,8 +39,8 @@ type Workload struct {
 	Results Table
 }
 
-// Latency has percentiles of durations. Those that are not known, such as for
-// want of operations, are zero.
+// Latency has percentiles of durations. One that is not known, such as for want
+// of operations, is zero.
 type Latency struct {
 	P50, P90, P99, P999, P9999, Max time.Duration
 }

@@ -24,8 +24,8 @@ const maxRoutes = 50
 // It takes some hundred nanoseconds and two allocations for each request. The
 // [http.ResponseWriter] that h gets flushes and reads from files as the server's does, and
 // gives the rest to [http.ResponseController]. A connection that is taken over, as for
-// WebSocket, is not counted: how long it lives is no latency. Nor is what a [Service] itself
-// answers, such as the second that a profile takes.
+// WebSocket, is not counted: how long it lives is no latency. A request that a [Service]
+// itself answers, such as for a profile, is not counted either.
 //
 //	srv, err := profiling.Start(profiling.Config{})
 //	...
@@ -94,7 +94,7 @@ func (h *wrapped) op(r *http.Request) *Op {
 
 // name returns the name of a route: a pattern may have the method in it.
 func (r route) name() string {
-	// Not what a stranger made up, of which there may be many.
+	// Only known methods: a stranger can make up any number of others.
 	switch r.method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// While one claim on a key follows the other, nobody finds the key unclaimed: not who
-// looks at any time, nor who is woken by the end of one.
+// While one claim on a key follows the other, no goroutine finds the key unclaimed: neither one
+// that looks at any time, nor one that is woken by the end of a claim.
 func TestNoGapBetweenClaims(t *testing.T) {
 	var q Queue
 	const n = 2000

@@ -9,11 +9,11 @@ import (
 // made by one goroutine, and not changed once it is shared.
 type Keys struct {
 	all   bool
-	whole []uint16 // the tags of tables of which it has all keys
+	whole []uint16 // the tags of tables that are in it as a whole
 	n     int
 	few   [fewKeys]uint64 // as long as they fit
 	table []uint64        // open addressing, at most half full; 0 is a free place
-	// lanes has a bit for each key, so that most others need not be looked for.
+	// lanes has a bit for each key's lane, so that most other keys need not be looked for.
 	lanes uint64
 }
 
@@ -23,8 +23,8 @@ const fewKeys = 8
 // All returns the set of all keys.
 func All() *Keys { return &Keys{all: true, lanes: ^uint64(0)} }
 
-// A database has several tables, whose keys may have the same hashes. So each has a tag, and
-// what is a hash here has it in its middle.
+// Keys of different tables of a database may have the same hashes. So each table has a tag, and a
+// hash here has the tag in its middle.
 const (
 	tagShift = 40
 	tagMask  = 1<<16 - 1
@@ -50,7 +50,7 @@ func NewKeys(n int) *Keys {
 	return k
 }
 
-// laneOf returns the lane of a key, of which there are 64.
+// laneOf returns the lane of a key, from 0 to 63.
 func laneOf(hash uint64) int { return int(max(hash, 1) >> 58) }
 
 // lane calls f for each lane in which the set has a key.
@@ -62,7 +62,7 @@ func (k *Keys) lane(f func(i int) bool) {
 	}
 }
 
-// Add adds a key, of which NewKeys was told.
+// Add adds a key. NewKeys must have made room for it.
 func (k *Keys) Add(hash uint64) {
 	hash = max(hash, 1)
 	if k.all || k.Has(hash) {

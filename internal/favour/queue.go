@@ -1,4 +1,4 @@
-// Package favour lets those go first that have lost again and again: one after the
+// Package favour lets transactions go first that have lost again and again: one after the
 // other on each key, in the order in which they asked, and each for a bounded time.
 //
 // A transaction that does not get through [Queue.Enter]s a claim on the keys that it
@@ -8,13 +8,13 @@
 //
 // A claim is not a lock: it only decides which transaction goes first. It ends with
 // [Claim.End], and is taken away when its tenure is over, whatever its holder does. Then
-// the next claims on its keys rest for as long again, unless the holder ends it: so
-// holders that stand still, one after the other, have half of the time at most.
+// the next claims on its keys rest for as long again, unless the holder ends it. So a
+// series of holders that stand still has half of the time at most.
 //
-// All waiters are parked. The end of the claim that they wait for wakes them: of those that
-// queue for one key, one at a time. What a call costs does not grow with the number of
-// those that wait. A claim on a table, or on more than [keyedKeys] keys, queues as if it
-// were on all keys; that is between claims, and nothing to those that only give way.
+// All waiters are parked. The end of the claim that they wait for wakes them: one at a time
+// of those that queue for one key. The cost of a call does not grow with the number of
+// waiters. A claim on a table, or on more than [keyedKeys] keys, queues as if it were on
+// all keys. That matters to other claims only, not to writers that give way.
 package favour
 
 import (
@@ -29,16 +29,16 @@ import (
 // empty. It is safe for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
-	// n is how many claims are granted, and suspects there are. lanes says which: those that
-	// have a key in the lane, nil if there is none, in lists that are never changed.
+	// n is the number of granted claims and suspects. lanes has the granted claims with a key
+	// in the lane, in lists that are never changed; nil if there is none.
 	n        atomic.Int64
 	lanes    [64]atomic.Pointer[[]*Claim]
 	suspects [16]atomic.Pointer[Suspect]
 	_        [120]byte
 
-	mu sync.Mutex // held for a few instructions for each key of a claim, and for each in its lanes
-	// last is the last claim on a key that is queued for by key, all the last one on
-	// all keys, and since are those by key that were made after it.
+	mu sync.Mutex // held for a few instructions per key of a claim, and per claim in its lanes
+	// last has the last claim on each key that is queued for by key. all is the last claim on
+	// all keys, and since has the claims by key that were made after it.
 	last  map[uint64]*Claim
 	all   *Claim
 	since []*Claim
@@ -53,10 +53,10 @@ type Queue struct {
 	deferrals atomic.Uint64
 }
 
-// keyedKeys is up to how many keys a claim queues for each of them.
+// keyedKeys is the largest number of keys for which a claim queues one by one.
 const keyedKeys = 1024
 
-// A Claim is what a transaction has on some keys. Its methods are called by its owner.
+// A Claim is that of a transaction on some keys. Its methods are called by its owner.
 type Claim struct {
 	q      *Queue
 	keys   *Keys
@@ -68,9 +68,9 @@ type Claim struct {
 	at        int           // its place in q.since, -1 if it has none
 	liveAt    int           // its place in q.live, while it is granted or rests
 	deadline  time.Time     // of the tenure, or of the rest that follows
-	over      chan struct{} // made by the first that awaits the end of the tenure
+	over      chan struct{} // made by the first writer that awaits the end of the tenure
 	blockers  int           // how many claims have to end first
-	followers []*Claim      // those of which this is a blocker
+	followers []*Claim      // the claims that this is a blocker of
 	abandoned bool          // its owner does not wait for it any more
 }
 
@@ -78,12 +78,12 @@ type Claim struct {
 const (
 	waiting uint32 = iota
 	granted
-	resting // its tenure is over, and nobody follows yet
+	resting // its tenure is over, and no follower is granted yet
 	ended
 )
 
 // awaitSpins is how often Await looks at a claim before it parks: a holder that is
-// running, and writes a few keys, is through by then.
+// running, and writes a few keys, is done by then.
 const awaitSpins = 200
 
 // MinTenure is for how long a claim is granted at least: a goroutine that lost its
@@ -176,13 +176,13 @@ func (c *Claim) End() {
 	defer q.mu.Unlock()
 	switch c.state.Load() {
 	case waiting:
-		// Those that follow wait for all that it waits for: it keeps its place.
+		// Its followers wait for all that it waits for: it keeps its place.
 		if !c.abandoned {
 			c.abandoned = true
 			q.waiting.Add(-1)
 		}
 	case granted:
-		// In this order: nobody may find the keys of the next one unclaimed.
+		// In this order: no writer may find the keys of the next claim unclaimed.
 		q.end(c)
 		q.release(c)
 	case resting:
@@ -250,7 +250,7 @@ func (q *Queue) await(c *Claim) bool {
 	return true
 }
 
-// grant makes c one that others let go first. q.mu is held, in what follows too.
+// grant makes c one that others let go first. q.mu is held, also in the functions below.
 func (q *Queue) grant(c *Claim) {
 	c.state.Store(granted)
 	q.granted.Add(1)
@@ -308,7 +308,7 @@ func (q *Queue) end(c *Claim) {
 		}
 		c.followers = nil
 	}
-	if len(q.live) == 0 { // so all are gone: a claim that waits does so for one of these
+	if len(q.live) == 0 { // so there are no claims: one that waits does so for a live one
 		q.live, q.since = shrunk(q.live), shrunk(q.since)
 		if q.timer != nil {
 			q.timer.Stop()
@@ -325,7 +325,7 @@ func shrunk(list []*Claim) []*Claim {
 	return list
 }
 
-// remove makes c forgotten, but by those that follow.
+// remove makes c forgotten by all but its followers.
 func (q *Queue) remove(c *Claim) {
 	was := c.state.Swap(ended)
 	if was != waiting {
@@ -371,8 +371,8 @@ func (q *Queue) arm(at time.Time) {
 	}
 }
 
-// expire takes away what has been granted for its tenure, and ends what has rested for
-// as long again. It is called when the timer goes off.
+// expire takes away each claim that has been granted for its tenure, and ends each that has
+// rested for as long again. It is called when the timer goes off.
 func (q *Queue) expire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -186,7 +186,7 @@ func TestNobodyOvertakes(t *testing.T) {
 	a.End()
 	require.True(t, b.Held())
 	require.False(t, c.Held() || d.Held())
-	// Who gives up keeps its place for those behind it.
+	// A claim that gives up keeps its place for those behind it.
 	c.End()
 	require.False(t, d.Held())
 	b.End()
@@ -252,7 +252,7 @@ func TestTenuresDiffer(t *testing.T) {
 	})
 }
 
-// Who writes a key that is claimed waits until the claim ends, or its tenure does, once.
+// A writer of a key that is claimed waits until the claim ends, or its tenure does, once.
 func TestAwait(t *testing.T) {
 	for name, end := range map[string]func(c *Claim){
 		"ended":      func(c *Claim) { time.Sleep(time.Millisecond); c.End() },

@@ -9,7 +9,7 @@ import (
 
 // A Suspect is a transaction that has lost, and may have been in its own way: its
 // goroutine writes, by other means, what the transaction has read. While there are
-// suspects every goroutine notes what it writes, if it is the goroutine of one.
+// suspects, a goroutine that runs one notes what it writes.
 type Suspect struct {
 	q         *Queue
 	outer     *Suspect // of the same goroutine, in which this one runs; or nil
@@ -17,12 +17,12 @@ type Suspect struct {
 	wrote     []uint64 // the hashes of some keys, not always each once
 }
 
-// maxWrote is up to how many keys are noted of one suspect.
+// maxWrote bounds the keys that are noted of one suspect.
 const maxWrote = 1024
 
 // Suspect makes the transaction that the calling goroutine is about to run a suspect. It
-// returns nil if there are too many. The same goroutine ends it, after all that it has
-// begun since.
+// returns nil if there are too many. The same goroutine ends it, after all suspects that
+// it has begun since.
 func (q *Queue) Suspect() *Suspect {
 	s := &Suspect{q: q, goroutine: goid.Get()}
 	at := s.place()

@@ -3,7 +3,7 @@ package history
 import "math"
 
 // The order of the versions of a list is that of the longest list that was read.
-// What was appended and is not in it comes after all of it.
+// Values that were appended but are not in it come after all of it.
 
 // appendKey finds the edges of one key of an append history.
 func (c *checker) appendKey(k int32) {
@@ -18,16 +18,16 @@ func (c *checker) appendKey(k int32) {
 	if longest != none {
 		order = ks.readers[longest].list
 	}
-	// who[p] wrote version p; version 0 is the empty list, which nobody wrote,
-	// nor one that must not be there.
+	// Transaction who[p] wrote version p. No transaction wrote version 0, the empty list,
+	// nor a version that must not be there.
 	who := make([]int32, 1, len(order)+1)
 	who[0] = none
 	for p, value := range order {
 		who = append(who, c.element(k, ks.readers[longest].tx, order, p, value))
 	}
 	c.dirty(k, order, who)
-	next := make([]int32, len(who)+1) // the version after p that somebody wrote; 0: none
-	prev := int32(0)                  // the last version that somebody wrote
+	next := make([]int32, len(who)+1) // the version after p that has a writer; 0: none
+	prev := int32(0)                  // the last version that has a writer
 	for p := len(who) - 1; p > 0; p-- {
 		next[p-1] = next[p]
 		if who[p] != none {
@@ -45,7 +45,7 @@ func (c *checker) appendKey(k int32) {
 		}
 		prev = int32(p)
 	}
-	var late []writer // whose versions are not in the order
+	var late []writer // of versions that are not in the order
 	for i := range ks.writers {
 		w := &ks.writers[i]
 		if w.pos = c.writeOf(k, w.value.Value).pos; w.pos == 0 {
@@ -110,7 +110,7 @@ func (c *checker) appendKey(k int32) {
 }
 
 // whole reports an append that is missing before the last one of its transaction,
-// or comes after it. That others come between them makes a cycle.
+// or comes after it. Appends of others between them make a cycle.
 func (c *checker) whole(k int32, w *writer, order []int) {
 	before := int32(0)
 	for _, value := range w.own {
@@ -149,8 +149,8 @@ func (c *checker) version(order []int, p int32) Version {
 	return Version{order[p-1], true}
 }
 
-// element looks at one element of the longest list and returns what transaction
-// wrote it, or none if that must not be there.
+// element looks at one element of the longest list and returns the transaction
+// that wrote it, or none if the element must not be there.
 func (c *checker) element(k, reader int32, order []int, p, value int) int32 {
 	w := c.writeOf(k, value)
 	switch {
@@ -194,7 +194,7 @@ func (c *checker) dirty(k int32, order []int, who []int32) {
 	}
 }
 
-// fork reports two lists of which neither begins with the other.
+// fork reports two lists if neither begins with the other.
 func (c *checker) fork(k int32, r *reader, longest reader) {
 	c.wrong("incompatible order", k, []int32{r.tx, longest.tx}, "T%d read %v and T%d read %v",
 		c.id(r.tx), r.list, c.id(longest.tx), longest.list)

@@ -66,9 +66,9 @@ func (w *worker[V]) savepoint(t *txn, m mvcc.Tx[int, V], slot int) {
 	}
 }
 
-// undo takes what t has written in a savepoint that failed, from operation from on, out of
-// it, and notes it as a transaction of its own that was rolled back. What t has read there
-// stays, but for its own writes. What nobody wrote is found in KindOneKey as it is.
+// undo takes out of t the writes of a savepoint that failed, from operation from on, and notes them
+// as a transaction of its own that was rolled back. What t has read there stays, but for its own
+// writes. In KindOneKey a read of a value that was never written is found without that.
 func (w *worker[V]) undo(t *txn, from int) {
 	undone := txn{Tx: Tx{Level: t.Level, Begin: t.Begin}}
 	wrote := map[int]bool{} // by slot
@@ -102,8 +102,8 @@ func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Leve
 	runs := 0
 	attempt := func(m mvcc.Tx[int, V]) error {
 		if runs++; runs > 1 {
-			// The attempt before this one has ended; this one has begun
-			// some time after it, as of when is not known.
+			// The attempt before this one has ended. This one has begun
+			// some time after it; when is not known.
 			again := txn{Tx: Tx{Level: level, Begin: t.End}}
 			w.done(&t, StatusAborted)
 			t = again
@@ -170,8 +170,8 @@ func (w *worker[V]) end(t *txn, tx interface {
 	return nil
 }
 
-// get reads key, of a slot, for a transaction or by a snapshot, and notes a lie if it is not
-// there although Has says so. What is absent is not asked for twice.
+// get reads key, of a slot, for a transaction or by a snapshot, and notes a lie if it is absent
+// although Has says that it is there. An absent key is not asked for twice.
 func (w *worker[V]) get(
 	t *txn, from mvcc.Reader[int, V], key, slot int, update bool,
 ) (v V, ok bool) {
@@ -196,7 +196,7 @@ func (w *worker[V]) forUpdate(from mvcc.Reader[int, V]) bool {
 	return isTx && w.percent(25)
 }
 
-// set sets a key, now and then by SetAll, after something that nobody may see.
+// set sets a key, now and then by SetAll, after a write that no transaction may see.
 func (w *worker[V]) set(to mvcc.Tx[int, V], key int, value V) {
 	if w.percent(90) {
 		to.Set(key, value)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Check checks that each transaction of h was given what its level promises. The
-// keys of a KindOneKey history that take longer than patience (0: no limit) are
-// reported as undecided, never as right.
+// Check checks that each transaction of h was given what its level promises. Keys
+// of a KindOneKey history that take longer than patience (0: no limit) are reported
+// as undecided, never as right.
 func Check(h *History, patience time.Duration) *Report {
 	if h.Kind == KindOneKey {
 		return checkKeys(h, patience)
@@ -78,7 +78,7 @@ type checker struct {
 }
 
 // moments are the nodes of the moments at which a transaction reads and writes:
-// the same one but at snapshot level.
+// two at snapshot level, otherwise the same one.
 type moments struct{ read, write int32 }
 
 // A keyState is what the checker knows of a key.
@@ -115,7 +115,7 @@ func (c *checker) found(a Anomaly) {
 	c.report.Anomalies = append(c.report.Anomalies, a)
 }
 
-// wrong reports an anomaly of key that is no cycle. One of a kind is listed for
+// wrong reports an anomaly of key that is no cycle. Only one of a kind is listed for
 // each key: others often follow from it.
 func (c *checker) wrong(name string, k int32, txs []int32, format string, args ...any) {
 	if slices.ContainsFunc(c.report.Anomalies, func(a Anomaly) bool {
@@ -135,7 +135,7 @@ func (c *checker) id(i int32) int { return c.h.Txs[i].ID }
 
 func (c *checker) committed(i int32) bool { return c.h.Txs[i].Status == StatusCommitted }
 
-// index notes who wrote what.
+// index notes all writes.
 func (c *checker) index() {
 	for i := range c.h.Txs {
 		last := map[int32]int32{} // by key: the write that was the transaction's last so far
@@ -191,9 +191,9 @@ func (c *checker) nodes() {
 	}
 }
 
-// splits reports whether tx both writes and reads what is not its own: otherwise
-// all it does may be at one moment. A list that it has appended to still begins
-// with what others wrote.
+// splits reports whether tx both writes, and reads writes of others: otherwise all
+// it does may be at one moment. A list that it has appended to still begins with
+// writes of others.
 func (c *checker) splits(tx *Tx) bool {
 	reads, writes := false, false
 	for i, op := range tx.Ops {
@@ -209,10 +209,10 @@ func (c *checker) splits(tx *Tx) bool {
 	return reads && writes
 }
 
-// edge adds an edge between two transactions, at the moments that its kind is
-// about. What replaces a version must have begun after the one before it was
-// committed, if it has read anything: so ww leads to the reader's moment. But a merge may
-// replace what was committed since. What was read for an update was there at both moments.
+// edge adds an edge between two transactions, at the moments that its kind is about. A transaction
+// that replaces a version must have begun after that was committed, if it has read anything: so ww
+// leads to the moment of its reads. But a merge may replace a version that was committed since.
+// A version that was read for an update was there at both moments.
 func (c *checker) edge(e edge) {
 	if e.fromTx == e.toTx {
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 // Config says what to record. A count that is zero means its default; a percentage
-// that is zero means never. [Mixed] has a bit of everything.
+// that is zero means never. [Mixed] has some of everything.
 type Config struct {
 	Kind    Kind
 	Workers int    // goroutines; default: 8
@@ -25,8 +25,8 @@ type Config struct {
 	Snapshot int // of transactions that may write: run at LevelSnapshot
 	Scan     int // of transactions and views: read the whole map
 	Write    int // of operations: write; default: 50
-	// Past is of transactions and views that have committed: their state is read again some
-	// time later, as of their epoch, if it is still there; see Options.Retain.
+	// Past is of transactions and views that have committed: the state at their epoch is read
+	// again some time later, if it is still there; see Options.Retain.
 	Past int
 	// Delete is of writes: delete the key. In append histories the list moves: it is
 	// kept under one of two keys of the map, is deleted there and stored under the other.
@@ -54,8 +54,8 @@ func Mixed(kind Kind, seed uint64) Config {
 // Record makes a map, has goroutines run what cfg says on it, and returns the
 // history. The goroutines share nothing but the map: each keeps its records for
 // itself, and stamps them with one monotonic clock. If ctx ends Record stops early,
-// and the history is shorter. It returns an error if the map panics or fails in
-// another way that is no matter of histories.
+// and the history is shorter. It returns an error if the map panics, or fails in a
+// way that no history shows.
 func Record(ctx context.Context, cfg Config) (*History, error) {
 	cfg.Workers = cmp.Or(cfg.Workers, 8)
 	cfg.Txs = cmp.Or(cfg.Txs, 10_000)

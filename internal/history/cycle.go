@@ -2,8 +2,8 @@ package history
 
 import "slices"
 
-// The classes of cycles, in the order in which they are looked for: the first one
-// that a component has is what it is reported as.
+// The classes of cycles, in the order in which they are looked for. A component is
+// reported as the first one that it has.
 var classes = []struct {
 	name string // G2 until it is known what rw edges it has
 	set  set
@@ -94,8 +94,8 @@ func (c *checker) cycle(name string, hops []int32) {
 	c.found(a)
 }
 
-// isLostUpdate reports whether a cycle is of two transactions that meet over one
-// key: one has read and written it, and the other wrote it in between.
+// isLostUpdate reports whether a cycle is of two transactions over one key: one has
+// read and written it, and the other wrote it in between.
 func isLostUpdate(edges []Edge) bool {
 	return len(edges) == 2 && edges[0].Key == edges[1].Key &&
 		(edges[0].Kind == RW || edges[1].Kind == RW) && edges[0].Kind != WR && edges[1].Kind != WR
@@ -113,7 +113,7 @@ func (c *checker) lostUpdates() {
 		}
 	}
 	for _, ks := range c.keys {
-		first := map[int32]*reader{} // who replaced a version, by version
+		first := map[int32]*reader{} // by version: the transaction that replaced it
 		for i := range ks.readers {
 			r := &ks.readers[i]
 			if !r.writes || r.pos == none {
@@ -189,15 +189,14 @@ func (c *checker) label(hops []int32) (edges []Edge) {
 	return slices.Concat(edges[least:], edges[:least])
 }
 
-// A search finds shortest cycles. Nodes of the component it is about have the
-// same part.
+// A search finds shortest cycles. The nodes of one component have the same part.
 type search struct {
 	g    *graph
 	part []int32 // by node: its component
 	left int     // hops that may still be looked at
 
 	dist  []int32 // by node, if seen says so
-	via   []hop   // by node: how it was reached; to is where from
+	via   []hop   // by node: how it was reached; its to is the node before
 	seen  []int32 // by node: in which round it was reached
 	round int32
 }

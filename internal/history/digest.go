@@ -2,7 +2,7 @@ package history
 
 import "slices"
 
-// What a transaction read and wrote, key by key, and whether it agrees with
+// This file collects what a transaction read and wrote, key by key, and checks that it agrees with
 // itself.
 
 // An access is what one transaction did with one key.

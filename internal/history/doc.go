@@ -4,9 +4,9 @@
 // [Record] makes a [History], [Check] judges it. There are two oracles. Histories of
 // [KindOneKey] are judged key by key: porcupine looks for an order of the operations
 // on it that respects their times and in which each finds what it did. That is enough
-// for operations on one key, because linearizability is local. The others, whose
-// transactions touch several keys, are searched for cycles of dependencies; what
-// follows is about these.
+// for operations on one key, because linearizability is local. In the others,
+// transactions touch several keys: they are searched for cycles of dependencies.
+// What follows is about these.
 //
 // It is made in the spirit of Adya's thesis (Weak Consistency, 1999), which says
 // what anomalies are in terms of cycles, and of Kingsbury and Alvaro's Elle (VLDB
@@ -23,36 +23,34 @@
 // transaction's Begin and its End. There is an order of all moments such that
 //
 //   - each read finds what the last write before it has left;
-//   - between the two moments of a transaction nobody else writes a key that it
-//     writes (first committer wins), but for one that it only merges, nor one that it
-//     has read for an update;
+//   - between the two moments of a transaction no other one writes a key that it has
+//     read for an update, or writes other than by merges (first committer wins);
 //   - if a transaction ended before another began, its moments come first.
 //
 // Where no transaction is at snapshot level, that is strict serializability. Where
 // levels are mixed, a transaction at snapshot level reads a consistent state and loses
-// no update. Those that are serializable are so among themselves and see each of the
-// others as two steps. A cycle of dependencies that goes through two moments of one
-// transaction backwards is allowed: write skew, whose pivot is at snapshot level
-// (Fekete et al., TODS 2005). A transaction that rolls back must have read at one
-// moment, too.
+// no update. The serializable ones are so among themselves and see each of the others as
+// two steps. A cycle of dependencies that goes backwards through the two moments of one
+// transaction is allowed: that is write skew, with its pivot at snapshot level (Fekete
+// et al., TODS 2005). A transaction that rolls back must have read at one moment, too.
 //
 // # How it is checked
 //
 // First the order of the versions of each key is found: for lists from the lists
-// that were read, for registers from who replaced what, and from real time. Then
-// each of these is an edge of a graph of the moments:
+// that were read, for registers from real time and from the transactions that read
+// what they replaced. Then each of these is an edge of a graph of the moments:
 //
 //	ww  the first wrote a version, and the second a later one
 //	wr  the second read what the first wrote
 //	rw  the first read a version, and the second wrote a later one
 //	rt  the first had ended before the second began
 //
-// A ww edge leads to the moment at which the second transaction reads: the first
-// committer wins; to that at which it writes, if it merges. A rw edge comes from the
-// moment at which the first transaction reads; from that at which it writes, if it has
-// read for an update. A strongly connected component (Tarjan) holds a cycle, and no
-// order explains a cycle. What is reported is the simplest class of cycle that there
-// is, by the shortest one of each component:
+// A ww edge leads to the moment at which the second transaction reads, since the first
+// committer wins; if that merges, to the moment at which it writes. A rw edge comes from
+// the moment at which the first transaction reads; if that has read for an update, from
+// the moment at which it writes. A strongly connected component (Tarjan) holds a cycle, and no
+// order explains a cycle. The simplest class of cycle that there is gets reported, by
+// the shortest one of each component:
 //
 //	G0             ww only
 //	G1c            ww and wr
@@ -60,26 +58,26 @@
 //	G-nonadjacent  more, no two of them in a row: a long fork
 //	G2-item        more
 //
-// with "-realtime" behind the name if real time is needed. What needs no cycle is
-// reported beside: reads of what was rolled back (G1a), of what was not the last
-// write (G1b), of what nobody wrote; transactions that contradict themselves;
-// lists that fork, absences that cannot be. Of these one of a kind is listed for
-// each key, since one often leads to others.
+// with "-realtime" behind the name if real time is needed. Other anomalies need no
+// cycle: reads of what was rolled back (G1a), of what was not the last write (G1b), of
+// what was never written; transactions that contradict themselves; lists that fork;
+// absences that cannot be. Only one of a kind is listed for each key, since one often
+// leads to others.
 //
 // # How other calls are recorded
 //
-// What is written in a savepoint that fails is a transaction of its own, which was rolled
+// The writes of a savepoint that fails are a transaction of its own, which was rolled
 // back. What SnapshotAt finds as of the epoch of a transaction is one more read of that
-// transaction; so it must be what that has read, or left behind. The transaction of a
-// register that merges has read what the merge was given, and Clear has deleted every key:
-// both only where that can be said of one moment. An answer that contradicts
-// another one of the same call is recorded as a read of a value that nobody writes.
+// transaction; so it must be what that has read, or left behind. A transaction that
+// merges a register has read what the merge was given, and Clear has deleted every key:
+// both only if that can be said of one moment. An answer that contradicts another one
+// of the same call is recorded as a read of a value that is never written.
 //
 // # How far it goes
 //
-// What is reported is an anomaly: no order explains the history. The other way
-// round it depends. An append history that ends with a read of all keys passes only
-// if there is an order. Of a register history not all is known: which of two
-// blind writes at the same time was the later one, or which of two deletes left
-// the absence that was read; an anomaly that hangs on it may be missed.
+// A reported anomaly is one: no order explains the history. The converse depends on
+// the kind. An append history that ends with a read of all keys passes only if there
+// is an order. Of a register history not all is known: which of two blind writes at
+// the same time was the later one, or which of two deletes left the absence that was
+// read. An anomaly that depends on it may be missed.
 package history

@@ -13,7 +13,7 @@ type edge struct {
 	realtime      bool
 	commit        bool // ww: the second is a merge; rw: the first read for an update
 	key           int32
-	via           int32 // 1 + the transaction whose read shows the order, or 0
+	via           int32 // 1 + the transaction with a read that shows the order, or 0
 	before, after Version
 }
 
@@ -31,16 +31,16 @@ func (e *edge) in(s set) bool {
 	return s>>e.kind&1 != 0 && (!e.realtime || s&withRT != 0) && (e.via == 0 || s&withRW != 0)
 }
 
-// A graph has nodes for the moments of transactions, and for moments of the clock
-// between which real time leads. Edges between transactions count; arcs lead from
-// the reads of a transaction to its writes, from its end to the clock, along the
-// clock, and from the clock to a begin. They say nothing by themselves.
+// A graph has nodes for the moments of transactions, and for moments of the clock,
+// which are in the order of real time. Edges between transactions count as steps. Arcs
+// lead from the reads of a transaction to its writes, from its end to the clock, along
+// the clock, and from the clock to a begin. They say nothing by themselves.
 type graph struct {
 	tx    []int32 // by node: the transaction, or none for a moment of the clock
 	edges []edge
 	arcs  []arc
 
-	first []int32 // by node: its first in to; one more at the end
+	first []int32 // by node: its first index in to; one more at the end
 	to    []hop
 }
 
@@ -67,9 +67,9 @@ func (g *graph) inner(from, to int32) {
 	g.arcs = append(g.arcs, arc{from: from, to: to, kind: WW})
 }
 
-// realTime adds the order of transactions of which one ended before the other
-// began. Each end that matters is a moment of the clock: a path from one to
-// a later one costs nothing, so the number of arcs is linear.
+// realTime adds an order where one transaction ended before another began. Each end
+// that matters is a moment of the clock: a path from one to a later one costs nothing,
+// so the number of arcs is linear.
 func (c *checker) realTime() {
 	g := &c.g
 	type stamp struct {
@@ -103,7 +103,7 @@ func (c *checker) realTime() {
 	}
 }
 
-// close makes the lists of ways out. There may be no new edges after it.
+// close makes the lists of ways out of each node. No edges may be added after it.
 func (g *graph) close() {
 	g.first = make([]int32, len(g.tx)+1)
 	for i := range g.edges {

@@ -24,8 +24,8 @@ type Level string
 
 const (
 	LevelSerializable Level = "serializable" // its reads and writes are at one moment
-	// LevelSnapshot: its reads are at one moment and its writes at a later one,
-	// between which nobody else writes a key that it writes.
+	// LevelSnapshot: its reads are at one moment and its writes at a later one.
+	// No other transaction writes a key that it writes in between.
 	LevelSnapshot Level = "snapshot"
 	// LevelOneKey: an operation on one key, outside of any transaction. It is
 	// promised what a serializable transaction is.
@@ -37,7 +37,7 @@ type Status string
 
 const (
 	StatusCommitted Status = "committed" // as was reported
-	StatusAborted   Status = "aborted"   // nobody may ever have seen its writes
+	StatusAborted   Status = "aborted"   // no other may ever have seen its writes
 )
 
 // An OpKind is what an operation of a transaction did.
@@ -47,7 +47,7 @@ const (
 	OpRead   OpKind = "read"
 	OpAppend OpKind = "append" // Value, to the list of a key (KindAppend)
 	// OpMerge appends as well (KindAppend): to the list as it is when the transaction
-	// commits, whatever that has read.
+	// commits, whatever the transaction has read.
 	OpMerge  OpKind = "merge"
 	OpWrite  OpKind = "write" // set a key to Value
 	OpDelete OpKind = "delete"
@@ -78,12 +78,12 @@ type Op struct {
 	// Update means that what was read must be there when the transaction commits, too.
 	Update bool `json:"u,omitempty"`
 	// List is what was read in append histories. Lists may share memory, and
-	// nobody may change them.
+	// must not be changed.
 	List []int `json:"l,omitempty"`
 }
 
-// A Tx is one transaction, or one operation outside of any. Of two the first comes before
-// the second in real time if its End is less than the other's Begin.
+// A Tx is one transaction, or one operation outside of any. A comes before B in real time if the
+// End of A is less than the Begin of B.
 type Tx struct {
 	ID      int    `json:"id"`      // unique in the history
 	Process int    `json:"process"` // the goroutine that ran it
@@ -94,7 +94,7 @@ type Tx struct {
 	// Epoch is the read epoch, if known: nothing is checked by it, but it helps to find out
 	// what happened.
 	Epoch uint64 `json:"epoch,omitempty"`
-	Ops   []Op   `json:"ops"` // in its order; what it read after it had written the key is its own
+	Ops   []Op   `json:"ops"` // in order; a read of a key that it has written is of its own write
 }
 
 // A History is what a set of concurrent transactions read and wrote. The order

@@ -43,7 +43,7 @@ func (h *History) Write(w io.Writer) error {
 	return buf.Flush()
 }
 
-// Read reads a history that Write has written. What is not one, or could not have
+// Read reads a history that Write has written. Anything else, or what could not have
 // been recorded, is an error that says where.
 func Read(r io.Reader) (*History, error) {
 	dec := json.NewDecoder(bufio.NewReader(r))

@@ -13,9 +13,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Whether the operations on one key can be put in an order that respects their
-// times and in which each finds what it did. The search is porcupine's. To look at
-// each key alone is enough for operations and transactions that touch only one:
+// This file checks whether the operations on one key have an order that respects their
+// times and in which each finds what it did. The search is porcupine's. It is enough to
+// look at each key alone if operations and transactions touch only one:
 // linearizability is local.
 
 const notLinearizable = "not linearizable"
@@ -103,7 +103,7 @@ func operations(steps []step) []porcupine.Operation {
 	return list
 }
 
-// checkKeys looks for keys whose operations are not linearizable. That is hard in
+// checkKeys looks for keys with operations that are not linearizable. That is hard in
 // general: a key that takes longer than patience is undecided.
 func checkKeys(h *History, patience time.Duration) *Report {
 	r := &Report{history: h, Txs: committed(h)}
@@ -164,8 +164,8 @@ func draw(w io.Writer, first held, steps []step) error {
 	return porcupine.Visualize(m, info, w)
 }
 
-// shrink returns a short stretch of steps, which no order explains, and what is
-// known of the key before it. It ends with the first return that cannot be
+// shrink returns a short stretch of steps that no order explains, and what is known
+// of the key before it. The stretch ends with the first return that cannot be
 // explained, and begins as late as it can.
 func shrink(steps []step, illegal func(held, []step) bool) (first held, short []step) {
 	first = held{known: true}

@@ -12,11 +12,11 @@ type node struct {
 	key, value int
 	n          int // how many values there are
 	prev       *node
-	list       []int // the values, once somebody has asked for them
+	list       []int // the values, once they were asked for
 }
 
-// values returns the values of the list. Lists of which one begins with the other
-// share their memory. Nobody else may use the list at the same time.
+// values returns the values of the list. A list shares its memory with those that
+// begin with it. No other goroutine may use the list at the same time.
 func (l *node) values() []int {
 	if l == nil {
 		return nil
@@ -33,15 +33,15 @@ func (l *node) values() []int {
 	return l.list
 }
 
-// maxList is how long a list gets. What would make it longer appends a mark
-// that nobody will see, and begins the list of another key in its place: keys
-// that are in use at the same time are equal modulo Config.Keys.
+// maxList is how long a list gets. An append that would make it longer appends a mark
+// that is never read, and begins the list of another key in its place: the keys of a slot
+// are equal modulo Config.Keys.
 const maxList = 40
 
 // lists keeps lists. The list of a slot is under key 2*slot or 2*slot+1 of the map,
-// never under both. What appends to it writes where it is, or deletes it there and
-// writes to the other place. A merge that meets no list where it was leaves a nil there,
-// which stands for nothing: a merge cannot but write.
+// never under both. An append writes where the list is, or deletes it there and writes
+// to the other place. A merge that finds no list where its worker saw it last leaves a nil
+// there, which stands for nothing: a merge always writes.
 type lists struct {
 	cfg   *Config
 	place []int // where the list of a slot was when this worker saw it last
@@ -101,8 +101,8 @@ func (t *txn) settle(slot int) {
 	}
 }
 
-// pending reports whether what t, at level snapshot, merges with a slot will only be known
-// when it commits. It must not be read before: that would be as of another moment.
+// pending reports whether t, at level snapshot, merges into a slot: with what list is only known
+// when it commits. The slot must not be read before: that would be as of another moment.
 func (t *txn) pending(slot int) bool {
 	return t.Level == LevelSnapshot && slices.ContainsFunc(t.ops, func(o op) bool {
 		return o.merge != nil && o.Key == slot
@@ -159,7 +159,7 @@ func (d *lists) write(w *worker[*node], t *txn, to mvcc.Tx[int, *node], slot int
 	w.set(to, place, next)
 }
 
-// merge appends by a merge, which makes a list longer than others do.
+// merge appends by a merge. It pays no heed to maxList.
 func (d *lists) merge(w *worker[*node], t *txn, to mvcc.Tx[int, *node], slot int) {
 	if w.percent(30) {
 		d.read(w, t, to, slot)

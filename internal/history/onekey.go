@@ -2,7 +2,7 @@ package history
 
 import "github.com/mvccmap/mvccmap/mvcc"
 
-// The operations on one register.
+// This file has the operations on one register.
 
 func (d *registers) oneKey(w *worker[int], key int) {
 	t := w.open(LevelOneKey)
@@ -20,7 +20,7 @@ func (d *registers) oneKey(w *worker[int], key int) {
 	}
 }
 
-// load reads a key. Has tells what it reads if that is nothing.
+// load reads a key. Now and then Has alone says that it is absent.
 func (d *registers) load(w *worker[int], t *txn, key int) {
 	var old Version
 	if w.percent(90) || w.m.Has(key) {
@@ -80,7 +80,7 @@ func (d *registers) change(w *worker[int], t *txn, key int) bool {
 	return true
 }
 
-// stored notes what stores a value in a key that is absent.
+// stored notes an operation that stores a value if the key is absent.
 func (d *registers) stored(t *txn, key, value int, loaded bool, actual Version) {
 	if !loaded {
 		t.note(OpRead, key, Version{})
@@ -120,7 +120,8 @@ func (d *registers) before(w *worker[int], t *txn, key int) (old int) {
 	return old
 }
 
-// other notes that a key was not old, which means something if it is looked at alone.
+// other notes that a key did not have the value old. That is checked only if each key is looked at
+// alone.
 func (d *registers) other(t *txn, key, old int) bool {
 	t.note(OpOther, key, Version{Value: old})
 	return d.cfg.Kind == KindOneKey
@@ -130,11 +131,11 @@ func (d *registers) other(t *txn, key, old int) bool {
 func (d *registers) remove(w *worker[int], t *txn, key int) bool {
 	switch n := w.rng.IntN(100); {
 	case n < 20 && d.cfg.Kind == KindOneKey:
-		// It does not say whether there was something to delete, which makes no
+		// It does not say whether there was something to delete. That makes no
 		// difference if the key is looked at alone.
 		w.m.Delete(key)
 	case n < 35 && d.cfg.Snapshot == 0:
-		// Nor does this, which makes no difference to what has one moment only.
+		// Neither does this. That makes no difference if every transaction has one moment.
 		d.clear(w, t)
 		return false
 	case n < 40:
@@ -160,7 +161,7 @@ func (d *registers) remove(w *worker[int], t *txn, key int) bool {
 	return true
 }
 
-// clear deletes all keys. There must be an epoch as of which there were none, unless that is
+// clear deletes all keys. There must be an epoch at which there were none, unless that epoch is
 // not known any more.
 func (d *registers) clear(w *worker[int], t *txn) {
 	from := w.m.Epoch()
@@ -187,8 +188,8 @@ func (d *registers) clear(w *worker[int], t *txn) {
 	w.done(&again, StatusCommitted)
 }
 
-// deleteFunc deletes one key by DeleteFunc, so that it is known whether it was deleted,
-// and notes what that has found under each: one operation for each.
+// deleteFunc deletes one key by DeleteFunc, so that it is known whether it was deleted. It notes
+// an operation for each key that DeleteFunc has found.
 func (d *registers) deleteFunc(w *worker[int], target int) {
 	start := w.open(LevelOneKey)
 	last := start // what was found under target
@@ -209,7 +210,7 @@ func (d *registers) deleteFunc(w *worker[int], target int) {
 		last.note(OpDelete, target, Version{})
 		w.single(&last)
 	}
-	// What was there throughout was found.
+	// All keys that were there throughout were found.
 	for key, ok := range found {
 		if t := start; !ok {
 			t.note(OpRead, key, Version{})

@@ -15,7 +15,7 @@ type heldSnapshot[V any] struct {
 	left int
 }
 
-// A recollection is a transaction that has ended, and whose state will be read again.
+// A recollection is a transaction that has ended. Its state will be read again.
 type recollection struct {
 	t    txn
 	left int // steps until then
@@ -82,9 +82,9 @@ func (w *worker[V]) final() {
 }
 
 // recall reads the state of the transaction that is kept in mind, if there is one, as of
-// its epoch. What a view read then it reads again, and so the reads are noted as its own.
-// So are those of a serializable transaction: they find what it has left. One at
-// level snapshot has read before that, so they are noted as those of another one.
+// its epoch. If it was a view the reads find the same again, so they are noted as its own.
+// So are they if it was a serializable transaction: they find what it has left. One at
+// level snapshot has read before that, so they are noted as those of another transaction.
 func (w *worker[V]) recall() error {
 	if w.past == nil {
 		return nil

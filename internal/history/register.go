@@ -6,9 +6,9 @@ import "math"
 //
 //   - the absence at the start is the first version;
 //   - a transaction that read v and wrote w put w directly behind v;
-//   - a version whose writer ended before the writer of another began is before
-//     it, and what a transaction reads is not before a version whose writer ended
-//     before the transaction began (real time).
+//   - real time: v is before w if the writer of v ended before that of w began; and
+//     if the writer of v ended before a transaction began, that does not read a
+//     version before v.
 //
 // Which absence a transaction has seen is known if only one delete, or only the
 // start, is possible in real time.
@@ -79,7 +79,7 @@ func (o *registerOrder) span(p int32) (begin, end int64) {
 	return tx.Begin, tx.End
 }
 
-// after returns the versions whose writers began after end, but for those that
+// after returns the versions with writers that began after end, but for those that
 // come after another of them in real time anyway.
 func (o *registerOrder) after(end int64) (versions []int32) {
 	least := int64(math.MaxInt64)
@@ -96,8 +96,8 @@ func (o *registerOrder) after(end int64) (versions []int32) {
 	return versions
 }
 
-// latest returns the version whose writer began last, of those that had ended before
-// begin, and when it began; or 0 if there is none.
+// latest looks at the writers that had ended before begin. It returns the version of the one that
+// began last, and when that began; or 0 if there is none.
 func (o *registerOrder) latest(begin int64) (version int32, began int64) {
 	began = math.MinInt64
 	for i := range o.writers {
@@ -108,7 +108,7 @@ func (o *registerOrder) latest(begin int64) (version int32, began int64) {
 	return version, began
 }
 
-// before returns the versions whose writers had ended before begin, but for those
+// before returns the versions with writers that had ended before begin, but for those
 // that come before another of them in real time anyway.
 func (o *registerOrder) before(begin int64) (versions []int32) {
 	_, most := o.latest(begin)
@@ -191,7 +191,7 @@ func (o *registerOrder) tx(p int32) int32 {
 	return o.writers[p-1].tx
 }
 
-// ww notes that version p is before version q; via says whose read shows it.
+// ww notes that version p is before version q; via is the transaction with a read that shows it.
 func (o *registerOrder) ww(p, q int32, realtime bool, via int32) {
 	if p > 0 && p != q {
 		o.c.edge(edge{kind: WW, fromTx: o.tx(p), toTx: o.tx(q), key: o.k,
@@ -219,8 +219,7 @@ func (o *registerOrder) follow(p int32, heads []int32) {
 	}
 }
 
-// read notes what the reader of a known version is behind of, and what is behind
-// it.
+// read notes what comes before and after the reader of a known version.
 func (o *registerOrder) read(r *reader, heads []int32) {
 	c := o.c
 	rw := func(p int32, realtime bool) {

@@ -27,7 +27,7 @@ func (d *registers) readAll(_ *worker[int], t *txn, from mvcc.Reader[int, int]) 
 	}
 }
 
-// write mostly reads what it overwrites: what does not is hard to put in order.
+// write mostly reads what it overwrites: a blind write is hard to put in order.
 func (d *registers) write(w *worker[int], t *txn, to mvcc.Tx[int, int], key int) {
 	if t.Level == LevelSerializable && w.percent(15) {
 		d.merge(w, t, to, key)
@@ -49,8 +49,8 @@ func (d *registers) write(w *worker[int], t *txn, to mvcc.Tx[int, int], key int)
 	}
 }
 
-// merge writes by a merge. What that was given is what a serializable transaction that
-// has committed replaced, as if it had read that.
+// merge writes by a merge. A serializable transaction that has committed replaced what the merge
+// was given, as if it had read it.
 func (d *registers) merge(w *worker[int], t *txn, to mvcc.Tx[int, int], key int) {
 	value, m := w.value(), &merged{key: key}
 	t.note(OpWrite, key, Version{Value: value})

@@ -29,7 +29,7 @@ type Edge struct {
 	Before, After Version // what From, and what To wrote or read
 	Realtime      bool    // the order of the two versions is known from real time
 	// Via is the transaction, if there is one, that comes after From in real time
-	// and read what To wrote: so that is the later version.
+	// and read what To wrote: that shows that To wrote the later version.
 	Via *int
 }
 

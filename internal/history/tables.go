@@ -7,8 +7,8 @@ import (
 )
 
 // overTables is what [Config.Tables] records: a database of two ordered tables, of which
-// the second one has an index of the values. Key k is key k/2 of table k%2. What is read of a
-// range is a read of each key in it, there or not: so a phantom is a read that does not fit.
+// the second one has an index of the values. Key k is key k/2 of table k%2. A read of a range is
+// a read of each key in it, there or not: so a phantom is a read that does not fit.
 type overTables struct {
 	db     *mvcc.DB
 	of     [2]*mvcc.Map[int, int]

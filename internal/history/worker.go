@@ -14,26 +14,26 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// An op is what will become an Op, when all have finished: list is the end of the list
-// that was read, and merge says what a merge was given, which is known at the commit.
+// An op becomes an Op when all workers have finished. list is the end of the list that was
+// read, and merge says what a merge was given, which is known at the commit.
 type op struct {
 	Op
 	list  *node
 	merge *merged
 }
 
-// A merged is what the function of a merge was given, and did, when it was called last.
+// A merged has what the function of a merge was given and did in its last call.
 type merged struct {
-	key  int      // whose list it has made longer
+	key  int      // of the list that it has made longer
 	none bool     // it found no list where it was, and has written nothing
 	old  *Version // what it replaced, if that is a register
 }
 
-// A txn is what will become a Tx.
+// A txn becomes a Tx.
 type txn struct {
 	Tx
 	ops   []op
-	state uint64 // the epoch of what it has read or left, if it has committed and that is known
+	state uint64 // the epoch of the state that it has read or left; 0 if it has none, or none known
 }
 
 // note notes an operation.
@@ -43,7 +43,7 @@ func (t *txn) note(kind OpKind, key int, v Version) {
 }
 
 // lie notes that the map has given an answer that no order of transactions explains,
-// in a form that every check finds: a read of what nobody writes.
+// in a form that every check finds: a read of a value that is never written.
 func (t *txn) lie(key int) {
 	never := &node{key: key, n: 1}
 	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: key, Present: true}, list: never})
@@ -154,7 +154,7 @@ func (w *worker[V]) open(level Level) txn { return txn{Tx: Tx{Level: level, Begi
 // percent returns true p times of a hundred.
 func (w *worker[V]) percent(p int) bool { return w.rng.IntN(100) < p }
 
-// value returns a value that nobody else writes.
+// value returns a value that is never written otherwise.
 func (w *worker[V]) value() int {
 	w.last++
 	return w.last*(w.cfg.Workers+1) + w.id
@@ -172,7 +172,8 @@ func (w *worker[V]) pick() []int {
 }
 
 // pause lets others run now and then: with few processors, transactions would
-// hardly ever meet. Where an order is searched for, too many must not meet at a time.
+// hardly ever meet otherwise. In KindOneKey an order is searched for, so not too many may
+// meet at a time.
 func (w *worker[V]) pause() {
 	often := 8
 	if w.cfg.Kind == KindOneKey {

@@ -27,8 +27,8 @@ func (a *active) remove(id uint64) {
 	delete(a.of, id)
 }
 
-// copied is one map of the active. Who scans it copies it first, and then the epochs
-// into a set, as the post had it.
+// copied is one map of the active. A scan copies it first, and then the epochs into a
+// set, as the post had it.
 type copied struct {
 	active
 	ids atomic.Uint64
@@ -64,7 +64,7 @@ func (t *copied) clone() map[uint64]epoch.Epoch {
 	return maps.Clone(t.of)
 }
 
-// segmented is several maps of the active, none of which is copied.
+// segmented is several maps of the active. None of them is copied.
 type segmented struct {
 	segments [16]active
 	ids      atomic.Uint64

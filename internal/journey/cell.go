@@ -12,19 +12,19 @@ type cell struct {
 	id uint64 // latches are taken in this order
 
 	latch sync.Mutex
-	// busy says that a committer holds the latch, who may have drawn an epoch and not
+	// busy says that a committer holds the latch: it may have drawn an epoch and not
 	// installed its version yet.
 	busy  atomic.Bool
 	chain chain
 
-	// ends is the lowest epoch at which a version ends that was left by the last
-	// pruning; none if there was none, and also before the first. Guarded by latch.
+	// ends is the lowest epoch at which a version ends that the last pruning left; none
+	// if it left none, or before the first pruning. Guarded by latch.
 	ends epoch.Epoch
 }
 
 // read returns what is to be seen at e.
 func (c *cell) read(e epoch.Epoch) (value uint64, ok bool) {
-	if c.busy.Load() { // whoever draws an epoch up to e was busy before e was the clock's
+	if c.busy.Load() { // a committer that draws an epoch up to e was busy before the clock had e
 		c.latch.Lock()
 		c.latch.Unlock() //lint:ignore SA2001 to wait for it is all
 	}
@@ -54,11 +54,11 @@ const (
 	NoGuard    Guard = ""
 	RightGuard Guard = "right" // nothing that was left ends below what is read now
 	// WrongGuard takes the mark of a key that has never been pruned, the highest
-	// epoch, for an epoch. So it never is.
+	// epoch, for an epoch. So the key never is pruned.
 	WrongGuard Guard = "wrong"
 )
 
-// prune drops what nobody sees who reads at least.
+// prune drops the versions that no reader at epoch least or above sees.
 func (c *cell) prune(least epoch.Epoch, guard Guard) {
 	c.latch.Lock()
 	defer c.latch.Unlock()

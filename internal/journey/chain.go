@@ -15,15 +15,15 @@ type version struct {
 	older atomic.Pointer[version]
 }
 
-// A chain is the versions of a key. Who pushes or prunes holds the key's latch; readers
-// hold nothing.
+// A chain is the versions of a key. A push or pruning holds the key's latch; readers hold
+// nothing.
 type chain interface {
 	// newest returns the newest version, at the newest one that is not above e, or nil.
 	newest() *version
 	at(e epoch.Epoch) *version
 	push(v *version)
-	// prune drops what nobody sees who reads at least, and returns the lowest epoch
-	// at which a version ends that it has left; none if there is only the newest.
+	// prune drops the versions that no reader at least or above sees. It returns the lowest
+	// epoch at which a version ends that it has left; none if there is only the newest.
 	prune(least epoch.Epoch) (ends epoch.Epoch)
 	// depth returns the number of versions. It needs no latch.
 	depth() int
@@ -86,7 +86,7 @@ func (l *list) prune(least epoch.Epoch) (ends epoch.Epoch) {
 		ends = v.epoch
 		v, kept = older, kept+1
 	}
-	if v != nil { // what is older ends at v, and nobody reads below least
+	if v != nil { // what is older ends at v, and there is no reader below least
 		v.older.Store(nil)
 		l.n.Store(int64(kept))
 	}
@@ -105,9 +105,9 @@ func (l *walkedList) depth() (n int) {
 	return n
 }
 
-// indexed is a list with an index of its versions, from the oldest to the newest, in
-// which a reader that needs an old one searches. An index never changes: a push makes a
-// longer one, in the same array while that has room, and pruning a shorter one.
+// indexed is a list with an index of its versions, from the oldest to the newest. A reader
+// that needs an old one searches it. An index never changes: a push makes a longer one, in
+// the same array while that has room, and pruning makes a shorter one.
 type indexed struct {
 	list
 	index atomic.Pointer[[]*version]
@@ -131,7 +131,7 @@ func (x *indexed) push(v *version) {
 		longer = *old
 	}
 	longer = append(longer, v)
-	x.index.Store(&longer) // must precede: who finds v too new looks here for an older one
+	x.index.Store(&longer) // must precede: a reader that finds v too new looks here
 	x.list.push(v)
 }
 

@@ -49,8 +49,8 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// seen returns how many versions those see who read at least, and the lowest epoch at which one of
-// them ends.
+// seen returns how many versions readers at least or above see, and the lowest epoch at which one
+// of them ends.
 func seen(all []epoch.Epoch, least epoch.Epoch) (n int, ends epoch.Epoch) {
 	first := 0
 	for i, e := range all {

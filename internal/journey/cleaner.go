@@ -8,17 +8,17 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// Cleaning says who drops versions, when and by which min visible epoch.
+// Cleaning says what drops versions, when and by which min visible epoch.
 type Cleaning struct {
-	// Workers are goroutines that prune keys of which committers ask for it. Without
-	// any each committer prunes the keys that it has written.
+	// Workers are goroutines that prune keys when committers ask for it. Without any,
+	// each committer prunes the keys that it has written.
 	Workers int
-	// Threshold is the number of versions of a key above which committers ask. With
-	// Spaced they do so when the number is a multiple of it.
+	// Committers ask when a key has more versions than Threshold. With Spaced they ask
+	// when the number is a multiple of it.
 	Threshold int
 	Spaced    bool
-	// Every is how often the min visible epoch is computed, by a goroutine. With 0 it
-	// is computed by each committer that prunes, or asks for it.
+	// Every is how often a goroutine computes the min visible epoch. With 0 each
+	// committer that prunes, or asks for it, computes it.
 	Every time.Duration
 	Guard Guard
 }
@@ -40,7 +40,7 @@ type request struct {
 	least epoch.Epoch
 }
 
-// requestQueue is how many requests may wait; then committers do.
+// requestQueue is how many requests may wait; beyond that committers wait.
 const requestQueue = 1 << 14
 
 func startCleaner(how Cleaning, t Tracker, clock Clock, start func(func())) *cleaner {
@@ -85,7 +85,7 @@ func (c *cleaner) tick() {
 	}
 }
 
-// minVisible returns an epoch below which nobody reads.
+// minVisible returns an epoch below which there is no reader.
 func (c *cleaner) minVisible() epoch.Epoch {
 	if c.Every > 0 {
 		return epoch.Epoch(c.cached.Load())
@@ -93,7 +93,7 @@ func (c *cleaner) minVisible() epoch.Epoch {
 	return c.tracker.MinVisible(c.clock)
 }
 
-// written is called by the committer of a new version of a key.
+// written is called by a committer, for a key that has a new version.
 func (c *cleaner) written(at *cell) {
 	if c.Workers == 0 {
 		at.prune(c.minVisible(), c.Guard)

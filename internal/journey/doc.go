@@ -1,16 +1,16 @@
-// Package journey is a laboratory: a small MVCC map whose parts can be exchanged, to
-// live through what the author of another one has published. Each [Step] is a step of
-// that post as a configuration of parts, beside the figures that the post gives for it.
+// Package journey is a laboratory: a small MVCC map with parts that can be exchanged, to
+// repeat what the author of another one has published. Each [Step] is a step of that
+// post as a configuration of parts, beside the figures that the post gives for it.
 // The command "mvccbench journey" measures them; docs/journey.md tells what they teach.
 //
 // The map is simple, and right in every configuration: snapshot reads, and of two
-// transactions that write the same key the first to commit wins. What a configuration
-// may be is slow, or unable to drop anything. Its parts are
+// transactions that write the same key the first to commit wins. A configuration may be
+// slow, or unable to drop anything. Its parts are
 //
 //   - the [Tracker], which knows what live transactions read, and so the min visible
-//     epoch, below which nobody reads;
+//     epoch, below which there is no reader;
 //   - the chain of a key's versions;
-//   - the cleaning: who computes the min visible epoch and when, who drops versions,
+//   - the cleaning: what computes the min visible epoch and when, what drops versions,
 //     and how often that is asked for;
 //   - whether the state of a transaction is allocated or used again.
 //

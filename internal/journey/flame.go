@@ -53,8 +53,8 @@ var flamePage = template.Must(template.New("flame").Parse(
 {{end}}</svg>
 `))
 
-// WriteFlame draws a flame graph of what the sessions of engines do, and the rest as one
-// frame, as a picture in SVG: callers above what they call.
+// WriteFlame draws a flame graph in SVG of what the sessions of engines do, with the rest as one
+// frame: callers above what they call.
 func (p *Profile) WriteFlame(w io.Writer, title string) error {
 	root := &frame{name: "all", calls: map[string]*frame{}}
 	for _, s := range p.stacks {
@@ -62,7 +62,7 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 		if i := slices.IndexFunc(s.funcs, isLab); i >= 0 {
 			funcs = s.funcs[i:]
 			if j := slices.IndexFunc(funcs, isRuntime); j >= 0 {
-				funcs = funcs[:j+1] // what the runtime does within is its own business
+				funcs = funcs[:j+1] // no frames within the runtime
 			}
 		}
 		at := root
@@ -109,7 +109,7 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 	})
 }
 
-// shortName leaves of a name what tells functions of the laboratory apart.
+// shortName returns the part of a name that tells functions of the laboratory apart.
 var shortName = strings.NewReplacer("journey.", "", "(*", "", ")", "")
 
 // flameColour tells the laboratory, its libraries and the rest apart.

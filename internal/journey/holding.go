@@ -9,14 +9,14 @@ import (
 )
 
 // A Holder is a way to keep the few things that a read transaction holds, and must give
-// back when it ends.
+// back at its end.
 type Holder struct {
 	Name string
 	Doc  string // without the full stop
 	hold func(things []*held)
 }
 
-// held is a thing that transactions hold: it counts them.
+// held is a thing that transactions hold: it counts the holders.
 type held struct{ holders atomic.Int64 }
 
 func (h *held) take() *held {

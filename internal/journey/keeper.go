@@ -10,7 +10,7 @@ import (
 
 // keeper is a tracker with one goroutine that owns the list of the active, and
 // publishes the lowest epoch. A transaction begins when the owner has answered, with
-// the epoch that the owner read: there is none that it does not know.
+// the epoch that the owner read: the owner knows all transactions.
 type keeper struct {
 	kind     TrackerKind
 	requests chan keeperRequest
@@ -20,12 +20,12 @@ type keeper struct {
 
 	mu     sync.Mutex
 	active []Handle      // by id, and so by epoch
-	idle   []epoch.Epoch // of [KeeperIdle]: what has begun and ended, which nobody will ever take
+	idle   []epoch.Epoch // of [KeeperIdle]: what has begun and ended, never to be taken
 
 	ids uint64 // the owner's
 }
 
-// keeperRequest asks for an answer to begin by a clock, or without that to end.
+// keeperRequest asks to begin by a clock, or to end if answer is nil.
 type keeperRequest struct {
 	clock  Clock
 	answer chan Handle
@@ -56,7 +56,7 @@ func (t *keeper) run() {
 	}
 }
 
-// add is called by the owner, whose clock never goes back: the list stays sorted.
+// add is called by the owner. The clock never goes back, so the list stays sorted.
 func (t *keeper) add(now epoch.Epoch) Handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,8 +76,8 @@ func (t *keeper) remove(h Handle) {
 	t.publish()
 }
 
-// publish is called with t.mu held. Without anybody active it leaves what there is: the
-// next one begins at the clock, or above.
+// publish is called with t.mu held. If none is active it leaves the lowest epoch as it is:
+// the next transaction begins at the clock, or above.
 func (t *keeper) publish() {
 	if len(t.active) > 0 {
 		t.min.Store(uint64(t.active[0].Epoch))
@@ -102,7 +102,7 @@ func (t *keeper) End(h Handle) {
 	case Keeper:
 		t.requests <- keeperRequest{ended: h}
 	case KeeperNoop:
-		t.remove(Handle{}) // the bug: there is none, and all are looked at to find that out
+		t.remove(Handle{}) // the bug: there is no such handle, and all are looked at
 	case KeeperIdle:
 		t.leaveThere(h.Epoch)
 	}

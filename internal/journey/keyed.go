@@ -10,9 +10,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/goid"
 )
 
-// The trackers in which an entry belongs to a goroutine. Of several transactions of a
-// goroutine the entry has the lowest epoch, until all of them have ended: right, but
-// coarse. The post's trackers had an entry for each thread, and one transaction in it.
+// In these trackers an entry belongs to a goroutine. If that has several transactions, the
+// entry has the lowest epoch until all of them have ended: right, but coarse. The post's
+// trackers had an entry for each thread, and one transaction in it.
 
 // reading is what a goroutine reads: open transactions, at an epoch or above.
 type reading struct {
@@ -20,7 +20,7 @@ type reading struct {
 	open  int
 }
 
-// begun is what r becomes with one transaction more.
+// begun returns r with one transaction more.
 func (r reading) begun(e epoch.Epoch) reading {
 	if r.open == 0 {
 		r.epoch = e
@@ -98,8 +98,8 @@ func (t *keyedLocked) lowest() epoch.Epoch {
 	return low
 }
 
-// keyedWords has a word for each goroutine, which is found in a concurrent map and
-// changed in place: an epoch, and in its lowest bits how many are open.
+// keyedWords has a word for each goroutine: an epoch and, in the lowest bits, how many
+// transactions are open. It is found in a concurrent map and changed in place.
 type keyedWords struct {
 	of *xsync.Map[uint64, *paddedWord]
 }

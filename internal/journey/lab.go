@@ -22,12 +22,12 @@ type Config struct {
 	Reuse bool
 	// OSThreads gives each goroutine in the background an OS thread to itself.
 	OSThreads bool
-	// LeaveAborted leaves a transaction that does not commit in the tracker: a bug that
-	// one goroutine alone cannot show.
+	// LeaveAborted leaves a transaction that does not commit in the tracker. It takes more
+	// than one goroutine to show this bug.
 	LeaveAborted bool
-	// Yield lets others run before a transaction of the engine commits, so that many do not.
+	// Yield lets others run before a transaction of the engine commits, so that many fail to.
 	Yield bool
-	// Gate has whoever begins wait for committers that install their versions.
+	// Gate has a transaction that begins wait for committers that install their versions.
 	Gate bool
 }
 
@@ -61,7 +61,7 @@ func (m *Map) start(f func()) {
 	}()
 }
 
-// Close ends what the map has running. Nobody uses it afterwards.
+// Close ends the goroutines of the map. It must not be used afterwards.
 func (m *Map) Close() {
 	m.cleaner.close()
 	m.tracker.Close()
@@ -87,8 +87,8 @@ func (m *Map) Versions() (n int) {
 	return n
 }
 
-// ErrConflict is returned by a Commit of a transaction that has written a key of which
-// there is a version that it could not see.
+// ErrConflict is returned by Commit if the transaction has written a key that has a version
+// which it could not see.
 var ErrConflict = errors.New("journey: another transaction was first to commit")
 
 // A Tx is a transaction. One goroutine uses it, until Commit or End.
@@ -143,7 +143,7 @@ func (tx *Tx) Put(key string, value uint64) {
 	tx.writes = append(tx.writes, write{c, value})
 }
 
-// End ends a transaction without what it has written.
+// End ends a transaction and drops what it has written.
 func (tx *Tx) End() {
 	tx.m.tracker.End(tx.handle)
 	tx.giveBack()
@@ -167,7 +167,7 @@ func (tx *Tx) Commit() error {
 		}
 		return ErrConflict
 	}
-	m.tracker.End(tx.handle) // must precede: it would keep what it has just covered
+	m.tracker.End(tx.handle) // must precede: or it would keep what it has just replaced
 	for i := range tx.writes {
 		m.cleaner.written(tx.writes[i].cell)
 	}
@@ -175,9 +175,8 @@ func (tx *Tx) Commit() error {
 	return nil
 }
 
-// install installs the writes, if all of them are to keys of which the transaction sees
-// the newest version. Who reads at the epoch that it draws, or above, waits for the
-// latches.
+// install installs the writes, if the transaction sees the newest version of each key that it
+// has written. A reader at the epoch that install draws, or above, waits for the latches.
 func (tx *Tx) install() bool {
 	if len(tx.writes) > 1 {
 		slices.SortFunc(tx.writes, func(a, b write) int {

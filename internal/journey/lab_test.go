@@ -107,7 +107,7 @@ func TestEnd(t *testing.T) {
 	require.False(t, ok)
 }
 
-// overwritten returns how many versions one key has after so many commits, with nobody reading.
+// overwritten returns how many versions one key has after so many commits without readers.
 func overwritten(t *testing.T, c Config, commits int) int {
 	t.Helper()
 	m := New(c)
@@ -182,7 +182,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A gate makes nobody wait for ever.
+// A gate makes no transaction wait for ever.
 func TestGate(t *testing.T) {
 	w, _ := bench.WorkloadByName("transfer")
 	trial, err := bench.New(bench.Config{
@@ -207,7 +207,7 @@ func (w *watched) at(e epoch.Epoch) *version {
 	return w.chain.at(e)
 }
 
-// Who reads at an epoch that is drawn, and whose version is not there yet, waits for it.
+// A reader at an epoch that is drawn waits for the version of that, if it is not there yet.
 func TestReadWaitsForCommitter(t *testing.T) {
 	m := New(Config{Tracker: Counted, Chain: List})
 	defer m.Close()

@@ -24,8 +24,8 @@ type stack struct {
 	nanos int64
 }
 
-// preempted is where a function is found that lost its processor: its time is the
-// function's.
+// preempted is the function at the top of the stack of one that lost its processor: its time
+// counts for that one.
 const preempted = "runtime.asyncPreempt"
 
 // ReadProfile reads a CPU profile in the format of pprof; none, of nil, is empty.
@@ -57,8 +57,8 @@ func ReadProfile(data []byte) (*Profile, error) {
 	return p, nil
 }
 
-// Share returns the part of the time, from 0 to 1, spent in functions whose names have
-// the text in them, and in what they call.
+// Share returns the part of the time, from 0 to 1, spent in functions that have the text
+// in their names, and in what they call.
 func (p *Profile) Share(text string) float64 {
 	var in int64
 	for _, s := range p.stacks {
@@ -69,8 +69,8 @@ func (p *Profile) Share(text string) float64 {
 	return float64(in) / float64(max(p.total, 1))
 }
 
-// Top returns the n functions in which most of the time was spent, themselves, with
-// their parts.
+// Top returns the n functions in which most of the time was spent, without what they
+// call, with their parts.
 func (p *Profile) Top(n int) []string {
 	self := map[string]int64{}
 	for _, s := range p.stacks {

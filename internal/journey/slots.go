@@ -2,8 +2,8 @@ package journey
 
 import "github.com/mvccmap/mvccmap/epoch"
 
-// slots is the tracker of package mvcc: who begins takes an idle slot off the free list
-// of the current P, and stores one word.
+// slots is the tracker of package mvcc: a transaction takes an idle slot off the free list of
+// the current P, and stores one word.
 type slots struct {
 	slots *epoch.Slots // the clock as well
 	idle  epoch.Pool[epoch.Slot]
@@ -18,7 +18,7 @@ func (t *slots) Begin(Clock) Handle {
 	return Handle{Epoch: t.slots.Begin(slot, epoch.MayWrite), slot: slot, gen: gen}
 }
 
-// End gives the slot back: none is promoted, since nobody makes rounds.
+// End gives the slot back. None is promoted, since there are no rounds.
 func (t *slots) End(h Handle) {
 	h.slot.End(h.gen)
 	t.idle.Put(h.slot)

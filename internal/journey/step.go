@@ -11,13 +11,13 @@ import (
 type Step struct {
 	Name string
 	Doc  string // what it changes, in one sentence without the full stop
-	// Post is what the post has for it: operations a second, of [Workloads] and by
-	// [Threads]. Zero: nothing.
+	// Post has the post's operations a second, by [Workloads] and [Threads]; zero if the
+	// post has none.
 	Post post
-	// Retries says that an operation that does not commit is tried again. In the post
-	// it was counted as done otherwise; here it is an error then, and not counted.
+	// Retries says that an operation that does not commit is tried again. Without that the
+	// post counted it as done; here it is an error, and not counted.
 	Retries bool
-	Config  Config // the zero value: none, the engine is another map
+	Config  Config // zero if the engine is another map
 	Engine  bench.EngineSpec
 }
 
@@ -27,7 +27,7 @@ func StepByName(name string) Step {
 	return steps[slices.IndexFunc(steps, func(s Step) bool { return s.Name == name })]
 }
 
-// post is figures of the post.
+// post has figures of the post.
 type post = [2][4]float64
 
 // Workloads are what is measured of each step: four hot keys, 10 % and 90 % puts.

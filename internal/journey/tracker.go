@@ -21,10 +21,10 @@ type Tracker interface {
 	// it: once, and maybe on another goroutine.
 	Begin(c Clock) Handle
 	End(h Handle)
-	// MinVisible returns an epoch below which no live transaction reads, nor any that
-	// begins later.
+	// MinVisible returns an epoch below which no transaction reads that is live or begins
+	// later.
 	MinVisible(c Clock) epoch.Epoch
-	// Close ends what the tracker has running.
+	// Close ends the tracker's goroutines.
 	Close()
 }
 
@@ -52,20 +52,20 @@ func (c *clock) Next() epoch.Epoch { return epoch.Epoch(c.now.Add(1)) }
 // none is above every epoch.
 const none = epoch.Epoch(math.MaxUint64)
 
-// A register is where live transactions are entered: a tracker but for the race
-// between one that begins and a scan.
+// A register is where live transactions are entered. It is a tracker that leaves out the
+// race between a begin and a scan.
 type register interface {
 	enter(e epoch.Epoch) Handle
 	leave(h Handle)
-	// lowest returns the lowest epoch that was entered before the call, and not left
-	// since; or none.
+	// lowest returns the lowest epoch that was entered before the call, and not left since,
+	// or none.
 	lowest() epoch.Epoch
 }
 
-// checked makes a tracker of a register. A transaction that has loaded the clock and
-// is not entered yet is in no scan. So whoever scans announces the clock as a bound
-// first, and whoever begins looks at the bound when it is entered: if that has passed
-// its epoch it begins again. This is package epoch's protocol.
+// checked makes a tracker of a register. A transaction that has loaded the clock and is
+// not entered yet is in no scan. So a scan announces the clock as a bound first, and a
+// transaction looks at the bound after it is entered: if that has passed its epoch it
+// begins again. This is package epoch's protocol.
 type checked struct {
 	register
 	bound atomic.Uint64

@@ -29,8 +29,8 @@ func eachTracker(t *testing.T, test func(t *testing.T, kind TrackerKind, tr Trac
 // forgets reports whether a tracker notices that transactions end.
 func forgets(kind TrackerKind) bool { return kind != KeeperNoop && kind != KeeperIdle }
 
-// Nobody reads below the min visible epoch, and it moves on when the lowest reader has ended: but
-// for the trackers that have that bug.
+// There is no reader below the min visible epoch, and it moves on when the lowest reader has ended,
+// but for the trackers that have that bug.
 func TestMinVisible(t *testing.T) {
 	eachTracker(t, func(t *testing.T, kind TrackerKind, tr Tracker, c Clock) {
 		over := make(chan struct{})
@@ -53,7 +53,7 @@ func TestMinVisible(t *testing.T) {
 		require.Equal(t, first.Epoch, tr.MinVisible(c))
 
 		tr.End(second)
-		other := begin() // who owns the list has taken all that came before
+		other := begin() // the owner of the list has taken all that came before
 		require.Equal(t, first.Epoch, tr.MinVisible(c), "the lowest is still there")
 		tr.End(first)
 		last := begin()
@@ -119,7 +119,7 @@ func (c *meddling) Now() epoch.Epoch {
 	return e
 }
 
-// beginRace begins a transaction, has somebody commit and compute the min visible epoch between
+// beginRace begins a transaction, has another commit and compute the min visible epoch between
 // its reading of the clock and its entry, and says whether it is lost: reads below.
 func beginRace(tr Tracker, c Clock) error {
 	var least epoch.Epoch
@@ -196,7 +196,7 @@ func TestTrackersTogether(t *testing.T) {
 	})
 }
 
-// heldClock is a clock whose first reader waits until it is released, and which says what it meets.
+// heldClock is a clock that holds its first reader until it is released, and says what it meets.
 type heldClock struct {
 	Clock
 	loaded, release, again chan struct{}
@@ -227,7 +227,7 @@ func (r *scanned) lowest() epoch.Epoch {
 	return e
 }
 
-// Who scans has announced the bound before: a transaction that has loaded the clock before that,
+// A scan has announced the bound before: a transaction that has loaded the clock before that,
 // and is entered when the scan is over, begins again.
 func TestBoundBeforeScan(t *testing.T) {
 	eachTracker(t, func(t *testing.T, _ TrackerKind, made Tracker, c Clock) {

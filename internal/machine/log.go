@@ -18,7 +18,7 @@ type note struct {
 	hiccup time.Duration
 }
 
-// How far a log reaches back, and the shortest time of which it says something: the system's
+// How far a log reaches back, and the shortest time that it says something about: the system's
 // accounts are too coarse for less.
 const (
 	notes    = 16
@@ -28,7 +28,7 @@ const (
 // Run measures hiccups until ctx ends.
 func (l *Log) Run(ctx context.Context) { l.hiccups.Run(ctx) }
 
-// Note takes a reading, which is to be done about once a second.
+// Note takes a reading. Call it about once a second.
 func (l *Log) Note() { l.add(note{time.Now(), Read(), l.hiccups.Worst()}) }
 
 func (l *Log) add(n note) {

@@ -1,6 +1,6 @@
 // Package machine says what the machine did meanwhile: how much of its processors this program
-// had, how much others had, what the host kept back, and how late a goroutine woke that was to
-// wake. It has the rule by which that is enough to explain that something was slow.
+// had, how much others had, what the host kept back, and how late a goroutine woke. It has the
+// rule by which that is enough to explain that something was slow.
 package machine
 
 import (
@@ -20,7 +20,7 @@ import (
 // Times are accounts that only grow; NaN where the system does not tell.
 type Times struct {
 	Process            float64 // seconds of processor time of this program
-	Busy, Steal, Total float64 // ticks of all processors; Total has those in which they were idle
+	Busy, Steal, Total float64 // ticks of all processors; Total includes idle ones
 	Processors         int
 }
 
@@ -44,7 +44,7 @@ func Read() Times {
 func (t *Times) parse(b []byte) {
 	line, others, _ := bytes.Cut(b, []byte("\n"))
 	fields := bytes.Fields(line)
-	const idle, iowait, stolen, last = 4, 5, 8, 8 // after them time of guests, which is in the others
+	const idle, iowait, stolen, last = 4, 5, 8, 8 // guest times follow, but are in the others
 	if len(fields) <= last || string(fields[0]) != "cpu" {
 		return
 	}
@@ -72,8 +72,8 @@ func (t *Times) parse(b []byte) {
 	}
 }
 
-// hiccupEvery is for how long the goroutine sleeps that measures hiccups: what it sleeps longer is
-// one.
+// hiccupEvery is for how long the goroutine that measures hiccups sleeps. If it sleeps longer, the
+// rest is a hiccup.
 const hiccupEvery = 10 * time.Millisecond
 
 // Hiccups measures how late a goroutine wakes. The zero value is ready.
@@ -82,7 +82,7 @@ type Hiccups struct{ longest atomic.Int64 }
 // Run measures until ctx ends. It costs a hundred wakeups a second, which is less than a
 // thousandth of a processor.
 func (h *Hiccups) Run(ctx context.Context) {
-	begun := time.Now() // before the timer is set: what keeps the goroutine in between counts
+	begun := time.Now() // before the timer is set: a delay in between counts
 	t := time.NewTimer(hiccupEvery)
 	defer t.Stop()
 	for {
@@ -91,8 +91,8 @@ func (h *Hiccups) Run(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		// This goroutine alone stores what is longer; if Worst takes away what it has compared with,
-		// that has been shown, and this is of the next second.
+		// Only this goroutine stores hiccups. If Worst takes away the one compared with, that has
+		// been shown, and this one is of the next second.
 		now := time.Now()
 		if late := int64(now.Sub(begun) - hiccupEvery); late > h.longest.Load() {
 			h.longest.Store(late)
@@ -105,8 +105,8 @@ func (h *Hiccups) Run(ctx context.Context) {
 // Worst returns the longest hiccup since it was last asked, 0 if there was none.
 func (h *Hiccups) Worst() time.Duration { return time.Duration(h.longest.Swap(0)) }
 
-// Watch watches the machine from now on, until the function is called that it returns, which says
-// what the machine did meanwhile.
+// Watch watches the machine from now on. The returned function ends that, and returns what the
+// machine did meanwhile.
 func Watch() (end func() Usage) {
 	var h Hiccups
 	ctx, cancel := context.WithCancel(context.Background())

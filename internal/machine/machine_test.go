@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 	require.Positive(t, after.Processors)
 }
 
-// The longest is kept until it is asked for, and nobody waits for the meter.
+// The longest is kept until it is asked for, and the meter does not wait.
 func TestHiccups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(Hiccups)
@@ -69,7 +69,8 @@ func TestHiccups(t *testing.T) {
 	})
 }
 
-// On a real clock somebody is always late by a little. Nothing goes on once the watching has ended.
+// On a real clock a goroutine is always late by a little. Nothing goes on once the watching has
+// ended.
 func TestWatch(t *testing.T) {
 	require.Eventually(t, func() bool {
 		end := Watch()

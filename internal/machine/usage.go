@@ -18,12 +18,12 @@ type Usage struct {
 	Others  float64       `json:"others,omitempty"`  // other programs, and the system's own work
 	Steal   float64       `json:"steal,omitempty"`   // kept back by the host of a virtual machine
 	Most    float64       `json:"most,omitempty"`    // what this program can have, by GOMAXPROCS
-	// Hiccup is the longest time that a goroutine which was to wake was late.
+	// Hiccup is the longest time by which a goroutine woke late.
 	Hiccup time.Duration `json:"hiccup_ns"`
 }
 
-// A share is known if the system had so many ticks for each processor in the meantime: it counts
-// whole ones, mostly of 10 ms, and fewer say nothing.
+// A share is known if the system counted that many ticks for each processor in the meantime: it
+// counts whole ticks, mostly of 10 ms, and fewer say nothing.
 const leastTicks = 10
 
 // Between returns what was used between two readings.
@@ -47,20 +47,21 @@ func Between(before, after Times, passed time.Duration) Usage {
 // The rule by which a measurement is noisy: something beside the program took so much that it may
 // explain a difference to another measurement. docs/profiling.md has it in words.
 const (
-	// noisyShare is the least share of the processors that others must have had, or the host
-	// kept back: less explains no difference that the gate of compare would find (10 %).
+	// noisyShare is the least share of the processors that others or the host must have taken:
+	// less explains no difference that the gate of compare would find (10 %).
 	noisyShare = 0.1
-	// spareShare is how much of the processors must have been idle for what others had not to
-	// matter: the program could have had that, too.
+	// spareShare is how much of the processors must have been idle for the share of others not
+	// to matter: the program could have had that much more.
 	spareShare = 0.1
-	// noisyHiccup is the least that a hiccup must have been, as a part of the measurement, and
-	// ownHiccup the least that it must have been whatever the length: Go's scheduler lets a
-	// goroutine run for 10 ms, and looks every 10 ms for who has, so that a program that
-	// wants more than its processors makes its own goroutines late by twice that.
+	// noisyHiccup is the least hiccup that counts, as a part of the measurement, and ownHiccup
+	// the least that counts for any length: Go's scheduler lets a goroutine run for 10 ms, and
+	// looks every 10 ms for goroutines that have. So a program that wants more than its
+	// processors makes its own goroutines late by twice that.
 	noisyHiccup = 0.1
 	ownHiccup   = 40 * time.Millisecond
-	// ownShare is how much of what it can have a program must have lacked for a hiccup not to be its
-	// own: one that runs all the time, on all processors it can have, was not held up.
+	// ownShare is the part of its possible processor time that a program must have lacked for a
+	// hiccup not to be its own: a program that ran all the time, on all its processors, was not
+	// held up.
 	ownShare = 0.1
 )
 

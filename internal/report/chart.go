@@ -23,11 +23,11 @@ type chart struct {
 	Series []series `json:"series"`
 }
 
-// xAxis describes the x axis of a chart. A value may have its place elsewhere on it, so that for
-// the page it is always linear.
+// xAxis describes the x axis of a chart. To the page it is always linear: the values of another
+// scale are placed here.
 type xAxis struct {
 	Label string `json:"label"`
-	Ticks []tick `json:"ticks"` // of all points; where there is no room for all, the first matter most
+	Ticks []tick `json:"ticks"` // of all points, the most important ones first
 }
 
 type tick struct {
@@ -72,12 +72,11 @@ var figures = []figure{
 	{"aborts/op", "aborted attempts", "aborts per operation", 1, yAxis{}},
 }
 
-// far is how many times the smallest median the largest is when an axis from zero would show
-// nothing of the small ones.
+// far is the ratio of the largest median to the smallest from which on an axis that begins at zero
+// would show nothing of the small ones.
 const far = 50
 
-// axis returns the y axis for lines: that of f, but a logarithmic one for throughputs that are far
-// apart.
+// axis returns the y axis for lines: that of f, but logarithmic for throughputs that are far apart.
 func (f figure) axis(lines []series) yAxis {
 	low, high := math.Inf(1), 0.0
 	for _, l := range lines {

@@ -67,7 +67,7 @@ func only[T any, K comparable](list []T, key func(T) K, want K) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return key(v) != want })
 }
 
-// A position says what the x of a cell is. False: it has none.
+// A position returns the x of a cell, and false if it has none.
 type position func(*results.Cell) (x float64, ok bool)
 
 // A planner has the places of the engines.
@@ -183,11 +183,11 @@ func caption(cells []*results.Cell) string {
 	return fmt.Sprintf("Medians of %d samples; the bars go from the smallest to the largest.", n)
 }
 
-// percents are the percentiles of an axis, those first that matter most.
+// percents are the percentiles of an axis, the most important ones first.
 var percents = []float64{50, 90, 99, 99.9, 99.99, 99.999, 75, 95, 99.5, 99.95}
 
-// distribution returns the chart of all percentiles of cells at their largest number of threads.
-// False: there is nothing to draw.
+// distribution returns the chart of all percentiles of cells at their largest number of threads,
+// and false if there is nothing to draw.
 func (p planner) distribution(cells []*results.Cell, title, kind string) (chart, bool) {
 	name := "latency"
 	if kind == results.Response {
@@ -229,8 +229,7 @@ func (p planner) distribution(cells []*results.Cell, title, kind string) (chart,
 // nine returns where a percentile is on an axis of nines: 90 at 1, 99 at 2.
 func nine(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
-// sweptParams returns the parameters of which there is more than one value, all of
-// them numbers.
+// sweptParams returns the parameters that have more than one value, all of them numbers.
 func sweptParams(cells []*results.Cell) []string {
 	values := map[string]map[string]bool{}
 	for _, c := range cells {
@@ -302,7 +301,7 @@ func goroutines(n int) string {
 	return fmt.Sprintf("%d goroutines", n)
 }
 
-// without returns a title without what it says of a parameter.
+// without returns a title without a parameter.
 func without(title, param string) string {
 	of := func(part string) bool { return strings.HasPrefix(part, param+"=") }
 	return strings.Join(slices.DeleteFunc(strings.Split(title, "/"), of), "/")

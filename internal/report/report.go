@@ -86,7 +86,7 @@ func asset(name string) string {
 	return string(b)
 }
 
-// hash lets a page have text as a script or style sheet, and no other.
+// hash returns the source of a policy that allows text as a script or style sheet, and no other.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

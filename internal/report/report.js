@@ -5,8 +5,8 @@
   const { format, element, frame, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
   const hues = 6;
 
-  // A series is told from others by colour and mark: corners, and where the first one is, in turns.
-  // Where colours repeat marks differ, lines are broken, and bars are empty.
+  // A series differs from others by colour and mark: the number of corners, and where the first is.
+  // If colours repeat, marks differ, lines are broken, and bars are empty.
   const marks = [[24, 0], [4, 1 / 8], [3, -1 / 4], [4, 0], [3, 1 / 4]];
   const colour = place => resolved("--c" + place % hues);
   const dash = place => place < hues ? [] : [6, 3];
@@ -32,8 +32,8 @@
     svg("polygon", box, { fill: stroke, points: outline(place, 5).join(" ") });
   }
 
-  // Returns the points of a chart by x. Where there is but one x each series has one of its own,
-  // beside each other: a bar or, on a logarithmic axis, which has no bottom, a mark.
+  // Returns the points of a chart by x. If there is only one x, each series gets its own, side by
+  // side: as a bar or, on a logarithmic axis, which has no bottom, as a mark.
   function columns({ x, series }) {
     const bars = x.ticks.length === 1;
     const at = s => s.points.map(p => bars ? series.indexOf(s) : p.x);
@@ -59,7 +59,7 @@
     return [from, to > from ? to : 2 * from];
   }
 
-  // The axis of x has its marks where the points are, and no number that would touch one before.
+  // The x axis has its marks where the points are. A number that would touch the last is left out.
   function xAxis({ x }, bars, xs) {
     const middle = (xs[0] + xs[xs.length - 1]) / 2;
     const ticks = bars ? [{ at: middle, label: x.ticks[0].label }] : x.ticks;
@@ -133,7 +133,7 @@
     }, [xs, ...points.map(list => list.map(p => p && p.y))]);
   }
 
-  // Shows the figures under the cursor, or else the rightmost of those that most series have.
+  // Shows the figures under the cursor, or else the rightmost ones that most series have.
   function legend(c) {
     const { bars, xs, points } = c.data;
     const idx = c.plot && c.plot.cursor.idx;

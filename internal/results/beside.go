@@ -33,11 +33,12 @@ type Round struct {
 
 // A Result is how the first engine of a [Contest] did beside another.
 type Result struct {
-	// Factor is how many times more or less it had, whichever is better: above 1 it did better.
-	// It is 0 if it is not known.
+	// Factor is how many times more or less it had, in the direction that is better: above 1 it
+	// did better. It is 0 if it is not known.
 	Factor float64
-	// Decided says that the difference is significant; of those that are, at most one in twenty
-	// is there by chance (Benjamini and Hochberg, Controlling the false discovery rate, 1995).
+	// Decided says that the difference is significant. At most one in twenty of the significant
+	// ones is there by chance (Benjamini and Hochberg, Controlling the false discovery rate,
+	// 1995).
 	Decided bool
 }
 
@@ -119,8 +120,8 @@ func grouped(cells []*Cell) [][]*Cell {
 	return groups
 }
 
-// discoveries reports which of the p-values are significant if at most the share q of them may be
-// so by chance.
+// discoveries reports which of the p-values are significant if at most the share q of the
+// significant ones may be so by chance.
 func discoveries(p []float64, q float64) []bool {
 	order := ascending(p)
 	yes := make([]bool, len(p))
@@ -156,7 +157,7 @@ func (c *Contest) Rows() [][]string {
 	return rows
 }
 
-// NoisyMark is put to figures of which some samples are noisy.
+// NoisyMark marks figures that have noisy samples.
 const NoisyMark = "!"
 
 // mark writes the figure of an engine, marked if it is noisy.
@@ -181,7 +182,7 @@ func (c *Contest) show(v float64) string {
 
 var opposite = map[string]string{"more": "less", "less": "more"}
 
-// Word says how a result came out: who has more of what is good does better.
+// Word says how a result came out, such as "1.5 x more": "~" if it is not decided.
 func (c *Contest) Word(r Result) string {
 	switch {
 	case r.Factor == 0:
@@ -202,14 +203,14 @@ func factor(v float64) string {
 	return brief.Number(v)
 }
 
-// An Outcomes says in words where an engine did better than another, and where worse.
+// An Outcomes says in words where an engine did better and where worse than another.
 type Outcomes struct {
 	Engine, Other string
 	Better, Worse []string // a line for each unit
 	Open          int      // how many figures do not tell the two apart
 }
 
-// Decided returns what contests have decided, for each engine that the first is beside.
+// Decided returns what contests have decided about the first engine and each of the others.
 func Decided(contests []Contest) []Outcomes {
 	var list []Outcomes
 	for e := 1; len(contests) > 0 && e < len(contests[0].Engines); e++ {

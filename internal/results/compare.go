@@ -53,8 +53,8 @@ type Table struct {
 	Geomean *Row `json:"geomean,omitempty"`
 }
 
-// The verdicts on a [Row]. An insignificant change, and one of a unit of which it
-// is not known which way is better, has none.
+// The verdicts on a [Row]. A change that is not significant has none, and neither has one in a unit
+// for which it is not known which way is better.
 const (
 	Improved = "better"
 	Worsened = "worse"
@@ -209,7 +209,7 @@ func collect(s *Source) *collected {
 	return c
 }
 
-// rank returns where a unit is among [Metrics]; those that are not come last.
+// rank returns where a unit is among [Metrics]; unknown ones come last.
 func rank(unit string) int {
 	list := Metrics()
 	i := slices.IndexFunc(list, func(m Metric) bool {
@@ -326,8 +326,8 @@ func (r *Row) setDelta() {
 	r.DeltaPct = &pct
 }
 
-// SmallestP returns the smallest p-value that the two-sided U test can give with so
-// many samples: that of samples of which all on one side are above all others.
+// SmallestP returns the smallest p-value that the two-sided U test can give with that
+// many samples: if all samples of one side are above all of the other.
 func SmallestP(n1, n2 int) float64 {
 	orders := 1.0
 	for i := 1; i <= min(n1, n2); i++ {

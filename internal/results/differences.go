@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// none stands for what there is not.
+// none stands for a circumstance that a run lacks.
 const none = "none"
 
-// differences returns what differs in the circumstances of two runs, beside what
-// was to be compared: machine, runtime, and how it was measured.
+// differences returns how the circumstances of two runs differ, apart from what is
+// compared: machine, runtime, and how it was measured.
 func differences(before, after *Source) []string {
 	var list []string
 	add := func(what, x, y string) {

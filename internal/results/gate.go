@@ -14,16 +14,16 @@ type Regression struct {
 
 // A Judgement says of a comparison whether something has become worse.
 //
-// A row has if that is significant, considering also that so many are judged (Holm, A simple
-// sequentially rejective multiple test procedure, 1979), and if the medians differ by more than the
-// tolerance and the whole range of the samples of either side. The second is since two runs of one
-// program differ by more than their samples tell: the machine is another one a minute later. The
-// ranges say how restless it is.
+// A row has become worse if two things hold. The change is significant, also for the number of rows
+// that are judged (Holm, A simple sequentially rejective multiple test procedure, 1979). And the
+// medians differ by more than the tolerance plus the whole range of the samples, of the side where
+// that is larger: two runs of one program differ by more than their samples tell, because the
+// machine does not stay the same for a minute. The ranges say how restless it is.
 type Judgement struct {
 	Units     []string
 	Rows      int          // those of these units
 	Decidable int          // those of them with enough samples for a difference to be found
-	Needed    int          // so many samples on each side are enough
+	Needed    int          // this many samples on each side are enough
 	Worse     []Regression // table by table
 }
 
@@ -31,9 +31,9 @@ type Judgement struct {
 // both sides have.
 var headline = []string{"ops/s", "sec/op"}
 
-// Judge looks for what has become worse by more than pct percent, in throughput or, where there is
-// none, the time of an operation; in all units of the comparison if that is asked for, or if it has
-// neither.
+// Judge looks for rows that have become worse by more than pct percent: in throughput or, if there
+// is none, the time of an operation; in all units of the comparison if asked for, or if it has
+// neither of the two.
 func (c *Comparison) Judge(pct float64, all bool) Judgement {
 	tables := c.Tables
 	for _, unit := range headline {
@@ -59,7 +59,7 @@ func (c *Comparison) Judge(pct float64, all bool) Judgement {
 			yes := significant[0]
 			significant = significant[1:]
 			least := SmallestP(r.Old.N, r.New.N)
-			exact := least > c.Alpha && !r.Undecidable // the unit is one of which every difference counts
+			exact := least > c.Alpha && !r.Undecidable // every difference in this unit counts
 			if exact || least*float64(j.Rows) <= c.Alpha {
 				j.Decidable++
 			}

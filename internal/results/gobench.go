@@ -20,15 +20,14 @@ const pkgName = "github.com/mvccmap/mvccmap/cmd/mvccbench"
 // benchstat from comparing such a run with another kind.
 const instrumentedKey = "instrumented"
 
-// A BenchWriter writes a run in the Go benchmark format, sample by sample, as they
-// are measured. Whatever differs between two runs that one would want to compare
-// is in comment lines: a configuration line that differs would keep benchstat from
-// comparing them.
+// A BenchWriter writes a run in the Go benchmark format, sample by sample, as they are
+// measured. Facts that may differ between two runs to compare are in comment lines:
+// benchstat does not compare runs with different configuration lines.
 type BenchWriter struct {
 	w      *bufio.Writer
 	bench  *benchfmt.Writer
 	header Header
-	units  map[string]bool // those that it has been said which way is better
+	units  map[string]bool // units with a line that says which way is better
 }
 
 // headerMark begins the comment with the header, for programs that read the file.
@@ -58,8 +57,8 @@ func (b *BenchWriter) Comment(format string, args ...any) {
 	}
 }
 
-// Sample writes the line of one sample. That of an interrupted one is a comment: it is shorter
-// than the others, and does not count as they do.
+// Sample writes the line of one sample. It is a comment if the sample was interrupted: that is
+// shorter than the others, and does not count as they do.
 func (b *BenchWriter) Sample(s *Sample) {
 	for _, unit := range benchUnits(s) {
 		m, ok := MetricByUnit(unit)
@@ -105,7 +104,7 @@ func (b *BenchWriter) Instrument(how string) {
 	b.Comment("instrumented from here on: %s", how)
 }
 
-// Outcome ends the run. A complete one needs no word.
+// Outcome ends the run. It writes nothing if that is complete.
 func (b *BenchWriter) Outcome(o Outcome) {
 	switch o.Kind {
 	case Complete:

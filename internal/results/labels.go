@@ -7,11 +7,11 @@ import (
 )
 
 // A label is a parameter in the names of benchmarks, such as engine=mvcc, with its value on
-// either side; "" is where the names do not have it.
+// either side, "" if the names there do not have it.
 type label struct{ key, old, new string }
 
-// apart returns the labels that keep two runs from having a benchmark in common: those of which
-// each side has but one value, and another than the other side.
+// apart returns the labels that keep two runs from having a benchmark in common: those with one
+// value on each side, and not the same.
 func apart(x, y []string) []label {
 	if slices.ContainsFunc(x, func(name string) bool { return slices.Contains(y, name) }) {
 		return nil

@@ -19,7 +19,7 @@ type Latency struct {
 	Count uint64 `json:"count"` // timed operations
 	Max   int64  `json:"max_ns"`
 
-	// Percentiles are those that at least ten timed operations exceeded.
+	// Percentiles has those that at least ten timed operations exceeded.
 	Percentiles []Percentile `json:"percentiles"`
 
 	// Histogram is the whole distribution, in nanoseconds, in the compressed V2 encoding of
@@ -27,7 +27,7 @@ type Latency struct {
 	Histogram string `json:"histogram"`
 }
 
-// Percentile is a latency that so many percent of the operations did not exceed.
+// Percentile is a latency that a percentage of the operations did not exceed.
 type Percentile struct {
 	Percent float64 `json:"percent"`
 	Ns      int64   `json:"ns"`
@@ -58,8 +58,8 @@ func (l *Latency) decode() (*hist.Hist, error) {
 	return h, nil
 }
 
-// Distribution returns the percentiles of one kind of latencies over all samples of the cell,
-// those that at least ten exceeded, and how many latencies there were: 0 if none of that kind.
+// Distribution returns the percentiles of one kind of latencies over all samples of the cell, if at
+// least ten latencies exceeded them, and how many latencies there were.
 func (c *Cell) Distribution(kind string) ([]Percentile, uint64) {
 	h := c.merged(kind)
 	return percentiles(h), h.Count()
@@ -92,8 +92,8 @@ func (c *Cell) merged(kind string) *hist.Hist {
 	return sum
 }
 
-// ticksPerHalf is how many lines there are in a percentile distribution for each
-// halving of the distance to 100 %: as in the other tools that write them.
+// ticksPerHalf is how many lines a percentile distribution has for each halving of the
+// distance to 100 %, as in other tools that write them.
 const ticksPerHalf = 5
 
 // WritePercentiles writes the distribution of one kind of latencies of the cell as

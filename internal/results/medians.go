@@ -12,7 +12,7 @@ import (
 // A MedianColumn is a column of figures in the table of medians.
 type MedianColumn struct {
 	Head, Unit string
-	Rank       int // where there is no room for all, those of the lowest rank are left out first
+	Rank       int // if there is no room for all, the lowest rank is left out first
 	show       func(v float64) string
 }
 
@@ -38,7 +38,7 @@ func rounded(unit string) func(float64) string {
 	return m.Format
 }
 
-// MedianColumns returns the columns of which cells have figures.
+// MedianColumns returns the columns that have figures of cells.
 func MedianColumns(cells []*Cell) []MedianColumn {
 	return slices.DeleteFunc(slices.Clone(medianColumns), func(c MedianColumn) bool {
 		return !slices.ContainsFunc(cells, func(cell *Cell) bool {
@@ -47,8 +47,8 @@ func MedianColumns(cells []*Cell) []MedianColumn {
 	})
 }
 
-// MedianRows returns the rows of the table of medians, of which the first is the header. The first
-// engine of each workload and number of threads is what the others are compared with.
+// MedianRows returns the rows of the table of medians, the header first. For each workload and
+// number of threads the other engines are compared with the first.
 func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 	head := []string{"workload", "threads", "engine", "ops/s", "±"}
 	for _, c := range columns {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Metric is a figure of a sample: what it means, how it was come by, and which
-// way is better.
+// A Metric is a figure of a sample: what it means, how it is measured, and which way is
+// better.
 type Metric struct {
 	Unit   string // as in results, and in --unit of compare
 	Better string // "lower" or "higher"
@@ -25,10 +25,10 @@ type Metric struct {
 type Quantile struct {
 	Unit   string // without the prefix of the kind of latency
 	Q      float64
-	Exceed string // who exceeds it
+	Exceed string // the part of the operations that exceeds it
 }
 
-// Quantiles are the latencies of which each kind is reported.
+// Quantiles are the latencies that are reported, of each kind.
 var Quantiles = []Quantile{
 	{"p50-ns", 0.5, "one in 2"},
 	{"p99-ns", 0.99, "one in 100"},
@@ -126,7 +126,7 @@ func Metrics() []Metric {
 }
 
 // asides are the units of the figures about the machine rather than an engine. Records and
-// spreadsheets have them; the Go benchmark format, of which comparisons are made, has not.
+// spreadsheets have them. The Go benchmark format has not: comparisons are made of it.
 var asides = []string{"process-%", "others-%", "steal-%", "hiccup-ns"}
 
 var byUnit = func() map[string]Metric {

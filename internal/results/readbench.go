@@ -22,8 +22,8 @@ var (
 var interruptedSample = regexp.MustCompile(`(?m)^(# interrupted: the next sample ran .*\n)# (Benchmark)`)
 
 // readBench returns the record of a run that was written in the Go benchmark
-// format: without the histograms of latencies and the workloads' parameters that
-// were left at their defaults, which it does not have.
+// format. That lacks the histograms of latencies, and the workloads' parameters that
+// were left at their defaults.
 func readBench(label string, b []byte) (*Run, error) {
 	b = interruptedSample.ReplaceAll(b, []byte("$1$2"))
 	source, err := parseBench(label, b)
@@ -77,7 +77,7 @@ func readBench(label string, b []byte) (*Run, error) {
 	return run, nil
 }
 
-// sampleFromBench returns the sample that [Sample.Name] has named, and GOMAXPROCS.
+// sampleFromBench returns the sample with a name made by [Sample.Name], and GOMAXPROCS.
 func sampleFromBench(rec *benchfmt.Result) (s Sample, gomaxprocs int, err error) {
 	base, parts := rec.Name.Parts()
 	s = Sample{Workload: string(base), Title: string(base), Level: "serializable",

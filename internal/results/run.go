@@ -53,9 +53,8 @@ type Header struct {
 	Harness map[string]float64 `json:"harness_ns,omitempty"`
 
 	// Instrumented names what slowed the run down to look into it, such as an
-	// execution trace; it is empty for a plain run. Figures of an instrumented
-	// run are compared with those of another one instrumented in the same way,
-	// and with nothing else.
+	// execution trace; it is empty for a plain run. An instrumented run is
+	// only compared with one that was instrumented in the same way.
 	Instrumented string `json:"instrumented,omitempty"`
 
 	// Profiled names the profiles that were taken of the samples, and what they
@@ -121,8 +120,8 @@ func (r *Run) Noisy() (n, of int) {
 }
 
 // Mark returns what must be said beside every figure of the run: how it was
-// instrumented, that it did not run to its end, and how many samples are noisy;
-// "" for a plain and quiet run that did.
+// instrumented, that it did not run to its end, and how many samples are noisy. It
+// is "" for a plain, quiet and complete run.
 func (r *Run) Mark() string {
 	var marks []string
 	if r.Header.Instrumented != "" {
@@ -224,7 +223,7 @@ type Cell struct {
 }
 
 // Cells returns the samples by combination, in the order in which the combinations first occur.
-// Those that were interrupted are left out, unless a combination has no others.
+// Interrupted samples are left out, unless a combination has no others.
 func (r *Run) Cells() []*Cell {
 	var cells []*Cell
 	at := map[Key]*Cell{}

@@ -99,8 +99,8 @@ func figures(c bench.Config, m bench.Measurement) map[string]float64 {
 	return f
 }
 
-// Parameters returns all parameters of the workload, and what else is in the name
-// of a sample, named as their flags.
+// Parameters returns all parameters of the workload, and the others in the name of a
+// sample, named as their flags.
 func Parameters(c bench.Config) []Param {
 	c.Swept = append(slices.Clone(c.Swept),
 		"keys", "read-pct", "theta", "txn-size", "key-type", "value-size")

@@ -59,7 +59,7 @@ func Load(name string, store *Store) (*Input, error) {
 	return &Input{label: name, run: run}, err
 }
 
-// Parse is [Load] of what r has, which is called name.
+// Parse is [Load] of the text of r, which is called name.
 func Parse(name string, r io.Reader) (*Input, error) {
 	b, err := io.ReadAll(r)
 	if err == nil && !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) {
@@ -83,8 +83,8 @@ func (in *Input) Source() (*Source, error) {
 	return parseBench(in.label, in.text)
 }
 
-// Run returns the record. Of text in the Go benchmark format, which does not have all that a
-// record has, it returns what there is.
+// Run returns the record. Text in the Go benchmark format has only a part of one, and that is
+// returned.
 func (in *Input) Run() (*Run, error) {
 	if in.run != nil {
 		return in.run, nil

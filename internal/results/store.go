@@ -89,8 +89,8 @@ func (s *Store) temp() (*os.File, error) {
 func (s *Store) Save(name string, r *Run) error { return s.SaveProfiled(name, r, nil) }
 
 // SaveProfiled keeps r under a name, with profiles by the names of their files. It
-// replaces a run of the same name, at once: whoever reads it meanwhile finds the
-// old one or the new one.
+// replaces a run of the same name, at once: a reader meanwhile finds the old one or
+// the new one.
 func (s *Store) SaveProfiled(name string, r *Run, profiles map[string][]byte) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *Store) save(name string, r *Run, profiles map[string][]byte) (err error
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(f.Name()) // what is left is of no use to anybody
+			os.Remove(f.Name()) // what is left is of no use
 		}
 	}()
 	_, err = f.Write(record.Bytes())
@@ -243,7 +243,7 @@ func (s *Store) Get(name string) Saved {
 	return saved
 }
 
-// List returns all runs, by name. Those that cannot be read are among them.
+// List returns all runs, by name, also those that cannot be read.
 func (s *Store) List() ([]Saved, error) {
 	names, err := s.Names()
 	var list []Saved

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// The profiles of a run lie in a folder whose name has in it the run's name and a
-// digest of the run's file. So a folder belongs to one version of a run, and it
-// takes but the renaming of the file to replace both.
+// The profiles of a run are in a folder. Its name has the run's name and a digest of
+// the run's file. So a folder belongs to one version of a run, and renaming the file
+// replaces both.
 
 // A SavedProfile is a profile that is kept with a run.
 type SavedProfile struct {
@@ -23,8 +23,8 @@ type SavedProfile struct {
 	Size int64  // in bytes
 }
 
-// ErrNoProfile is wrapped by the errors of a [Store] whose run does not have a
-// profile of that name.
+// ErrNoProfile is wrapped by the errors of a [Store] if a run does not have a profile
+// of that name.
 var ErrNoProfile = errors.New("the run has no profile of that name")
 
 // ProfileExtension ends the names of all profiles.
@@ -63,8 +63,8 @@ func (s *Store) profileDir(name string, record []byte) string {
 	return filepath.Join(s.dir, name+"."+hex.EncodeToString(sum[:])[:digestLength]+folderExtension)
 }
 
-// saveProfiles makes a folder of profiles; it is there with all of them or not at
-// all. Without profiles there is none.
+// saveProfiles makes a folder of profiles, with all of them or not at all. Without
+// profiles it makes none.
 func (s *Store) saveProfiles(folder string, profiles map[string][]byte) (err error) {
 	if len(profiles) == 0 {
 		return nil

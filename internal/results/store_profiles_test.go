@@ -60,7 +60,7 @@ func TestProfilesAreKeptWithTheRun(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A run whose profiles cannot be kept is not there, and the one before it is.
+// A run with profiles that cannot be kept is not there, and the one before it is.
 func TestSavingProfilesIsAllOrNothing(t *testing.T) {
 	s := openTestStore(t)
 	run := testRun(t, 1, 1e6)
@@ -83,7 +83,7 @@ func TestSavingProfilesIsAllOrNothing(t *testing.T) {
 	require.Len(t, files, 2, "the run and its profiles")
 }
 
-// Whoever reads while a run is replaced finds one version: never the results of one
+// A reader while a run is replaced finds one version: never the results of one
 // with the profiles of the other.
 func TestReplacingIsAtOnce(t *testing.T) {
 	s := openTestStore(t)

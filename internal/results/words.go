@@ -27,7 +27,7 @@ func (r *Row) Percent() string {
 	return fmt.Sprintf("%+.2f%%", r.Delta)
 }
 
-// Chances says how probable such a change is by chance, and how many samples tell.
+// Chances says how probable such a change is by chance, and how many samples there are.
 func (r *Row) Chances() string {
 	n := fmt.Sprintf("n=%d", r.Old.N)
 	if r.Old.N != r.New.N {

@@ -24,15 +24,15 @@ func (t Target) do(ctx context.Context, r Round) Outcome {
 	case Growth:
 		return t.doGrowth(ctx, r)
 	}
-	panic("soak: there is no check " + string(r.Kind)) // Run has looked
+	panic("soak: there is no check " + string(r.Kind)) // Run has checked the kinds
 }
 
-// failed is the violation of a map that could not even do what was asked of it.
+// failed is the violation of a map that could not even do what it was asked.
 func failed(err error) *Violation {
 	return &Violation{Summary: "the map failed", Detail: err.Error()}
 }
 
-// doHistory records a history and looks for what no order explains.
+// doHistory records a history and looks for anomalies.
 func (t Target) doHistory(ctx context.Context, r Round) Outcome {
 	h, err := t.Record(ctx, history.Config{
 		Kind: history.Kind(r.Kind), Workers: r.Workers, Txs: r.Size, Keys: r.Keys, MaxOps: r.MaxOps,
@@ -73,7 +73,7 @@ func checkHistory(h *history.History) Outcome {
 	return o
 }
 
-// CheckFile judges a history that was saved. Its error says that there is none.
+// CheckFile judges a history that was saved. The error says why it cannot be read.
 func CheckFile(f io.Reader) (*Report, error) {
 	start := time.Now()
 	h, err := history.Read(f)

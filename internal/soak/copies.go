@@ -18,19 +18,19 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// copies is a round that keeps copies: transactions over two tables of accounts and one whose
-// records expire, and beside them a watch, backups and a journal.
+// copies is a round that keeps copies: transactions over two tables of accounts and one of notes
+// that expire, and beside them a watch, backups and a journal.
 type copies struct {
 	tables
 	r      Round
 	target Target
 	stop   atomic.Bool   // the writers end
-	rest   atomic.Uint64 // the last epoch, once nobody writes any more
+	rest   atomic.Uint64 // the last epoch, once all writers have ended
 	audits atomic.Int64
 }
 
-// tables are those of one database. Keys are numbers, values amounts; in notes they are the time
-// at which the record expires.
+// tables are those of one database. Keys are numbers, values amounts; in notes the values are the
+// times at which they expire.
 type tables struct {
 	db                 *mvcc.DB
 	left, right, notes *mvcc.Map[int, int64]
@@ -68,7 +68,7 @@ func (s state) sum() (sum int64) {
 	return sum
 }
 
-// audit compares what somebody has copied with what was there.
+// audit compares a copy with what was there.
 func (c *copies) audit(by string, copied, want state) error {
 	c.audits.Add(1)
 	if c.target.Copied != nil {
@@ -89,7 +89,7 @@ func (c *copies) audit(by string, copied, want state) error {
 	return nil
 }
 
-// doCopies has somebody keep copies beside writers, and compares.
+// doCopies keeps copies beside writers, and compares.
 func (t Target) doCopies(ctx context.Context, r Round) Outcome {
 	c := &copies{tables: newTables(r.Options()), r: r, target: t}
 	defer c.db.Close()
@@ -200,7 +200,7 @@ func (c *copies) write(i int, j *journal.Journal, e *ending) error {
 	return nil
 }
 
-// settle waits until all notes have expired, and tells who follows that nothing more comes.
+// settle waits until all notes have expired, and tells follow that nothing more comes.
 func (c *copies) settle() error {
 	for end := time.Now().Add(restPatience); c.notes.Len() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -242,7 +242,7 @@ func (c *copies) follow() error {
 	}
 }
 
-// apply makes the changes of a commit in a copy, which must be what they were made in.
+// apply makes the changes of a commit in a copy. It must be in the state that they were made in.
 func (c *copies) apply(commit mvcc.DBCommit, copied state) error {
 	now := time.Now().Add(clockSlack).UnixNano()
 	sum := int64(0)
@@ -275,7 +275,7 @@ func (c *copies) apply(commit mvcc.DBCommit, copied state) error {
 // clockSlack is how far the wall clock may be set back between two looks at it.
 const clockSlack = 5 * time.Millisecond
 
-// backUp takes backups, and loads each elsewhere, until nobody writes any more.
+// backUp takes backups, and loads each elsewhere, until all writers have ended.
 func (c *copies) backUp() error {
 	for over := false; !over; time.Sleep(c.r.AuditInterval) {
 		over = c.rest.Load() != 0

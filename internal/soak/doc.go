@@ -3,11 +3,11 @@
 // transactions have an order that explains them, that one-key operations are
 // linearizable, that every audit finds the sum that transfers leave unchanged,
 // that a map at rest holds nothing but what is in it, and that it does not grow
-// with what writers do that never rest.
+// with the work of writers that never rest.
 //
-// [Run] does one round after the other. All that is chosen in a [Round] follows
-// from its seed: kind of check, keys, levels, options of the map, and goroutines
-// and GOMAXPROCS, these two in proportion to the processors of the machine. What
-// runs when does not, so a round that is repeated has the same parameters and
+// [Run] does one round after the other. All choices of a [Round] follow from its
+// seed: kind of check, keys, levels, options of the map, and goroutines and
+// GOMAXPROCS, these two in proportion to the processors of the machine. The
+// schedule does not, so a round that is repeated has the same parameters and
 // another schedule.
 package soak

@@ -11,7 +11,7 @@ import (
 type gauge struct {
 	commits, ticks uint64
 	versions       int
-	needed         int // versions that whoever reads may need, see readers
+	needed         int // versions that readers may need, see readers
 	surplus        int // of keys that wait to be pruned
 	aside          int
 	queued         int
@@ -19,30 +19,30 @@ type gauge struct {
 	bytes          int64 // what the map says that it takes
 }
 
-// excess is how many versions there are beyond those that are needed, or notes of them,
-// if these are more.
+// excess is how many versions, or notes of them if these are more, there are beyond those that are
+// needed.
 func (g gauge) excess(keys int) int {
 	return max(g.versions-g.needed, keys+g.aside-g.needed, g.queued-g.needed, 0)
 }
 
 // What a map may hold beyond what is needed. It follows from the counts alone. A busy
-// machine makes everything late, the writers too, who prune what they write: so the
-// excess of a key is bounded however late a tick is. What is wrong makes it follow the commits.
+// machine makes everything late, also the writers, and these prune what they write: so the
+// excess of a key is bounded however late a tick is. With a fault it follows the commits.
 const (
 	excessGrown = 16  // for each key, if it has become more and more
 	excessMost  = 256 // for each key, ever
 	excessKeys  = 256 // as many keys are counted at least
 )
 
-// The heap may exceed what the map says that it takes by a factor, and by room for what
-// the collections leave that go on beside the writers.
+// The heap may exceed what the map says that it takes by a factor, and by room for what is
+// left by collections beside the writers.
 const (
 	heapFactor = 3
 	heapRoom   = 64 << 20
 )
 
-// grown says what has grown with each window of a round, and is too much in the end.
-// It returns nothing if all is well. The first of gauges is from before the load.
+// grown says what has grown with each window of a round, and is too much in the end, "" if
+// all is well. The first of gauges is from before the load.
 func grown(r Round, gauges []gauge) string {
 	start, all := gauges[0], gauges[1:]
 	last := all[len(all)-1]
@@ -63,7 +63,7 @@ func grown(r Round, gauges []gauge) string {
 	return ""
 }
 
-// rising reports whether what grows with each gauge, and doubles at least.
+// rising reports whether a figure grows with each gauge, and at least doubles.
 func rising(all []gauge, what func(gauge) int) bool {
 	for i := range all[1:] {
 		if what(all[i+1]) <= what(all[i]) {
@@ -73,7 +73,7 @@ func rising(all []gauge, what func(gauge) int) bool {
 	return what(all[len(all)-1]) >= 2*what(all[0])
 }
 
-// tooMuch says that there is more than there may ever be, or nothing.
+// tooMuch says what there is more of than there may ever be, "" if nothing.
 func tooMuch(r Round, g gauge) string {
 	if g.excess(r.Keys) <= excessMost*max(r.Keys, excessKeys) {
 		return ""
@@ -82,7 +82,7 @@ func tooMuch(r Round, g gauge) string {
 		g.needed, r.Keys)
 }
 
-// table shows gauges, in a line each.
+// table shows gauges, each in a line.
 func table(gauges []gauge) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -13,9 +13,9 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A growth round goes on for so many windows, and measures at the end of each. A window
-// is no time: it is over when its share of the round's transactions is done, and there were
-// so many ticks of the background work; or fewer, if so much was written meanwhile.
+// A growth round goes on for a number of windows, and measures at the end of each. A window
+// has no fixed time: it is over when its share of the round's transactions is done, and the
+// background work has made a number of ticks, or fewer if much was written meanwhile.
 const (
 	windows       = 5
 	windowTicks   = 4
@@ -86,7 +86,7 @@ func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 	return o
 }
 
-// first is the value that key k has before the load.
+// first is the value of key k before the load.
 func (r Round) first(k int) int64 {
 	if r.Stores {
 		return int64(k)
@@ -117,8 +117,8 @@ func (g *growth) watch(ctx context.Context) *Violation {
 	return g.violation(grown(g.r, g.gauges))
 }
 
-// window waits until the window is over, and measures. All the time, also while a
-// collection goes on, it sees to it that a map that grows does not take all memory there is.
+// window waits until the window is over, and measures. All the time, also during a
+// collection, it keeps a map that grows from taking all memory.
 func (g *growth) window(ctx context.Context) *Violation {
 	first, from := g.gauges[0], g.take()
 	patience := time.Now().Add(restPatience)
@@ -140,7 +140,7 @@ func (g *growth) window(ctx context.Context) *Violation {
 			what = fmt.Sprintf("the background work stands still: no tick in %v", restPatience)
 		}
 		if what != "" {
-			// Must precede the collection, which may take long beside them.
+			// Must precede the collection, which may take long beside the writers.
 			g.stop.Store(true)
 			g.wg.Wait()
 			g.keep(liveHeap())
@@ -159,7 +159,7 @@ func (g *growth) window(ctx context.Context) *Violation {
 // take reads the gauges, but for the heap.
 func (g *growth) take() gauge {
 	s := g.stats(g.m)
-	// After the versions: what was opened meanwhile is counted, and more needed.
+	// Must follow the versions: snapshots opened meanwhile count, and more are needed.
 	n := gauge{
 		commits: s.Commits, ticks: s.TickRefreshes,
 		versions: s.Versions, surplus: s.Versions - s.Entries - s.Aside, aside: s.Aside,
@@ -170,7 +170,7 @@ func (g *growth) take() gauge {
 	return n
 }
 
-// keep reads the gauges, and keeps them with what the heap was found to be.
+// keep reads the gauges, and keeps them with the measured heap.
 func (g *growth) keep(heap int64) gauge {
 	now := g.take()
 	now.heap = heap
@@ -179,7 +179,7 @@ func (g *growth) keep(heap int64) gauge {
 	return now
 }
 
-// violation says that what is wrong, with all that was measured; nil if nothing is.
+// violation makes a violation of what is wrong and all that was measured; nil if nothing is wrong.
 func (g *growth) violation(what string) *Violation {
 	if what == "" {
 		return nil
@@ -188,9 +188,9 @@ func (g *growth) violation(what string) *Violation {
 		fmt.Sprintf("Statistics of the map: %+v", g.m.Stats())}
 }
 
-// atRest checks that all is given back once nobody writes or reads any more: by one
-// call of Reclaim, and in the heap by what garbage collections it takes. before is the heap
-// without the map.
+// atRest checks that all is given back once there are no writers and readers any more: in
+// the map by one call of Reclaim, in the heap by as many garbage collections as it takes.
+// before is the heap without the map.
 func (g *growth) atRest(before int64) *Violation {
 	if err := g.m.Reclaim(context.Background()); err != nil {
 		return failed(err)

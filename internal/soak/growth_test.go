@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// leaky returns a Target.Stats that opens a snapshot each time, which nobody knows of
-// and nobody closes: so a real map grows.
+// leaky returns a Target.Stats that opens a snapshot each time, which is not known of
+// and never closed: so a real map grows.
 func leaky() func(*mvcc.Map[int, int64]) mvcc.Stats {
 	var kept []mvcc.Snapshot[int, int64]
 	return func(m *mvcc.Map[int, int64]) mvcc.Stats {

@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Readers says who reads beside the writers of a growth round.
+// Readers says what reads beside the writers of a growth round.
 type Readers string
 
 // The readers of a growth round.
@@ -17,10 +17,10 @@ const (
 	ReadersNone    Readers = "none"
 	ReadersOne     Readers = "one"     // a snapshot that stays open
 	ReadersRenewed Readers = "renewed" // one that is renewed twice a tick
-	ReadersMany    Readers = "many"    // many at a time, of which an eighth is renewed with each tick
+	ReadersMany    Readers = "many"    // many at a time; each tick an eighth of them is renewed
 )
 
-// doc says what a round's name says of them.
+// doc is what the name of a round says of them.
 func (r Readers) doc() string {
 	switch r {
 	case ReadersOne:
@@ -33,7 +33,7 @@ func (r Readers) doc() string {
 	return "no snapshot"
 }
 
-// Many snapshots are so many, and not so many that they could keep more than
+// The number of snapshots of ReadersMany, or fewer if they could keep more than
 // mostKept versions.
 const (
 	mostReaders = 1000
@@ -115,14 +115,14 @@ func (s *readers) add() {
 	s.open = append(s.open, s.m.Snapshot())
 }
 
-// lingers is for how many ticks what a closed snapshot kept may stay: some until it is
-// noticed and due, and more if there are more keys than a tick visits.
+// lingers is for how many ticks the versions of a closed snapshot may stay: some until they
+// are noticed and due, and more if there are more keys than a tick visits.
 func (s *readers) lingers() uint64 { return 6 + 2*uint64(s.r.Keys/16384) }
 
-// needed returns how many versions may be needed: the newest one of each key, and for
-// each snapshot, that is open or was lately, as many as were written between it and the
-// next one, or one of each key if that is less. A transaction of each writer counts as
-// a snapshot. tick was read before the call, and after the last one.
+// needed returns how many versions may be needed: the newest one of each key, and for each
+// snapshot that is open, or was lately, the number written between it and the next one, but
+// at most one of each key. A transaction of each writer counts as a snapshot. tick was read
+// before the call, and after the last call.
 func (s *readers) needed(tick uint64) int {
 	s.tick.Store(tick)
 	s.mu.Lock()
@@ -165,7 +165,7 @@ func (s *readers) needed(tick uint64) int {
 	return n
 }
 
-// checked is of how many open snapshots the contents are checked in the end.
+// checked is the number of open snapshots with contents that are checked in the end.
 const checked = 8
 
 // check checks what some of the open snapshots show.

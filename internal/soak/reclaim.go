@@ -15,12 +15,12 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// restPatience is how long a map that nobody uses may take to come to rest. It is
-// no bound on anything: only a map that never does exceeds it.
+// restPatience is how long an unused map may take to come to rest. It bounds nothing:
+// only a map that never comes to rest exceeds it.
 var restPatience = time.Minute
 
-// checkQuiet waits until m, which nobody uses any more, has nothing left to do,
-// and compares what its ways of reading say.
+// checkQuiet waits until m, which is not used any more, has nothing left to do, and
+// compares what its ways of reading say.
 func checkQuiet[K, V comparable](m *mvcc.Map[K, V]) *Violation {
 	s := m.Stats()
 	for end := time.Now().Add(restPatience); ; s = m.Stats() {
@@ -70,7 +70,7 @@ type Thing struct {
 	self *Thing
 }
 
-// doReclaim has keys come and go, and then looks at what the map keeps alive.
+// doReclaim inserts and deletes keys, and then looks at what the map keeps alive.
 func (t Target) doReclaim(ctx context.Context, r Round) Outcome {
 	m := mvcc.New[*Thing, *Thing](r.Options())
 	defer m.Close()
@@ -106,9 +106,9 @@ func (t Target) doReclaim(ctx context.Context, r Round) Outcome {
 }
 
 // checkKept checks that m, at rest, keeps nothing alive but what is in it: its
-// keys, and their values. A value more for each goroutine is let pass: of two
-// that prune the same key, one may link a version in again that the other has
-// dropped.
+// keys, and their values. One more value for each goroutine is allowed: if two
+// goroutines prune the same key, one may link a version in again that the other
+// has dropped.
 func checkKept(
 	m *mvcc.Map[*Thing, *Thing], keys, values []weak.Pointer[Thing], workers int,
 ) *Violation {
@@ -141,8 +141,8 @@ func alive(list []weak.Pointer[Thing]) (n int) {
 	return n
 }
 
-// churner is one goroutine of the reclaim check. It has keys of its own, of which
-// it knows what they hold.
+// churner is one goroutine of the reclaim check. It has keys of its own, and knows
+// what they hold.
 type churner struct {
 	m      *mvcc.Map[*Thing, *Thing]
 	r      Round
@@ -279,7 +279,7 @@ func (c *churner) commit(writes map[*Thing]*Thing) bool {
 	}
 	c.aborted += tries
 	if !abandon {
-		// Nobody else writes these keys: there is nothing to conflict with.
+		// No other goroutine writes these keys: there is nothing to conflict with.
 		c.fail("an Update of keys that nobody else writes: %v", err)
 	}
 	return false

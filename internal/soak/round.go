@@ -52,9 +52,8 @@ type Round struct {
 	Keys    int    `json:"keys"`
 	Size    int    `json:"size"` // transactions, or operations, of all workers together
 
-	// Percentages of transactions that run at snapshot level, are one-key
-	// operations, only read, scan the map; of operations that write; and of
-	// writes that delete.
+	// Percentages: of transactions that run at snapshot level, are one-key operations,
+	// only read, or scan the map; of operations that write; and of writes that delete.
 	Snapshot int `json:"snapshot"`
 	OneKey   int `json:"onekey"`
 	ReadOnly int `json:"readonly"`
@@ -75,13 +74,13 @@ type Round struct {
 
 	AuditInterval time.Duration `json:"audit_interval"`
 
-	// Of a growth round: who reads, and whether Store is called or Update.
+	// Of a growth round: its readers, and whether Store is called or Update.
 	Readers Readers `json:"readers,omitempty"`
 	Stores  bool    `json:"stores,omitempty"`
 
-	// With the build tag mvcccheck, goroutines yield at one in Disturb of the
-	// points between two steps of the protocol, and sleep at one in a hundred
-	// times as many. Zero: never.
+	// With the build tag mvcccheck, goroutines yield at one of Disturb points
+	// between two steps of the protocol, and sleep at one of 100 times as many.
+	// Zero: never.
 	Disturb int `json:"disturb"`
 }
 
@@ -173,15 +172,15 @@ func draw(seed uint64) Round {
 	return r
 }
 
-// copiesEvery is of how many rounds one keeps copies.
+// copiesEvery: one round in so many keeps copies.
 const copiesEvery = 12
 
-// growthEvery is of how many rounds one is a growth round: it takes as long as that
-// many others.
+// growthEvery: one round in so many is a growth round. It takes as long as that many
+// others.
 const growthEvery = 40
 
 // grow makes r a growth round. Its map has the default threshold, for which bounds
-// are promised, and nobody stops its writers.
+// are promised, and its writers are not stopped.
 func (r *Round) grow(rnd *rand.Rand) {
 	r.Kind = Growth
 	r.Workers = 2 + rnd.IntN(15)
@@ -192,8 +191,8 @@ func (r *Round) grow(rnd *rand.Rand) {
 	r.PruneThreshold, r.Disturb = 0, 0
 }
 
-// maxWorkers bounds the goroutines of a round: what a few of them do to each
-// other is what is looked for, and the checks take longer with more.
+// maxWorkers bounds the goroutines of a round: a few are enough for all that is
+// looked for, and the checks take longer with more.
 const maxWorkers = 64
 
 // rounds yields one round after the other.
@@ -203,7 +202,7 @@ type rounds struct {
 	number int
 }
 
-// next returns the next round whose kind is wanted.
+// next returns the next round of a wanted kind.
 func (s *rounds) next() Round {
 	if s.number > 0 && s.c.Repeat {
 		return s.made(draw(s.seed - 1))
@@ -217,8 +216,8 @@ func (s *rounds) next() Round {
 	}
 }
 
-// made gives r its number and what the configuration wants instead of what was
-// drawn.
+// made gives r its number, and the parameters of the configuration in place of drawn
+// ones.
 func (s *rounds) made(r Round) Round {
 	s.number++
 	r.Number = s.number

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Config says what Run does. The zero value of Snapshot is a meaning, that of
-// every other field the default. Who takes it from a user checks its limits.
+// Config says what Run does. A zero field means the default, but a zero Snapshot
+// means none. If it comes from a user, its limits must be checked before.
 type Config struct {
 	Duration time.Duration // how long; default: until ctx ends
 	Rounds   int           // how many rounds at most; default: no limit
@@ -31,7 +31,7 @@ type Config struct {
 	// KeepGoing goes on after a violation.
 	KeepGoing bool
 
-	// Patience is after how long a round that makes no progress counts as
+	// Patience is how long a round may go without progress before it counts as
 	// hung. Default: 5 minutes.
 	Patience time.Duration
 
@@ -51,9 +51,9 @@ const (
 )
 
 // Run does rounds, at least one, until the duration is over, a violation is found,
-// or ctx ends. What a round has done by then is checked too. It returns what was found out so
-// far together with any error: ctx's, or what kept a check from being made. A
-// violation is no error, but in the report.
+// or ctx ends. What a round has done by then is checked too. It returns the results so far
+// together with any error: ctx's, or why a check could not be made. A violation is no
+// error; it is in the report.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	start := time.Now()
 	report := new(Report)

@@ -60,7 +60,7 @@ func TestMapPasses(t *testing.T) {
 	}
 }
 
-// A copy that is wrong is found, whoever has made it.
+// A copy that is wrong is found, whatever has made it.
 func TestWrongCopiesAreFound(t *testing.T) {
 	for _, by := range []string{"the watch", "a backup", "the journal"} {
 		c := small(Copies)

@@ -17,7 +17,7 @@ type Target struct {
 	Bank bench.EngineSpec
 	// Hold is called with each map of the reclaim check before its end.
 	Hold func(m *mvcc.Map[*Thing, *Thing])
-	// Copied is called with what a copy has, and who has copied it, before it is compared.
+	// Copied is called with each copy, and what has made it, before it is compared.
 	Copied func(by string, accounts map[int]int64)
 	// Stats returns the statistics of a map of the growth check.
 	Stats func(m *mvcc.Map[int, int64]) mvcc.Stats

@@ -90,7 +90,7 @@ func newFolder(dir, name string) (string, error) {
 	}
 }
 
-// writeFile creates a file; one that turns out empty is taken away again.
+// writeFile creates a file. It removes the file again if nothing was written.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {

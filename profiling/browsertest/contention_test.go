@@ -14,7 +14,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// plant runs a lock that everybody wants and a channel that nobody serves fast,
+// plant runs a lock that all goroutines want and a channel that is served slowly,
 // until the test ends.
 func plant(t *testing.T) {
 	var mu sync.Mutex

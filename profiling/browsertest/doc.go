@@ -1,5 +1,5 @@
 // Package browsertest has the tests of package profiling that need a real
-// browser. It is a module of its own, so that nobody who imports the library
+// browser. It is a module of its own, so that no program that imports the library
 // downloads what drives the browser.
 //
 // The tests look for Chromium or Chrome and are skipped where there is none,

@@ -102,7 +102,7 @@ func TestGrafana(t *testing.T) {
 	go func() {
 		defer close(ended)
 		cmd.Wait()
-		cancel() // nobody waits for answers of a program that has ended
+		cancel() // the program has ended: its answers are not waited for
 	}()
 	defer func() {
 		cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// Whoever has no mouse walks through the flame graph, zooms, and opens the menus.
+// The keyboard alone walks through the flame graph, zooms, and opens the menus.
 func TestPprofPagesByKeyboard(t *testing.T) {
 	t.Parallel()
 	b := open(t)

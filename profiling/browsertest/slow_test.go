@@ -23,7 +23,7 @@ func plantSlow(t *testing.T, srv *profiling.Server) {
 }
 
 // A visitor turns the recording on; the page lists the planted slow operation,
-// and says which line it waited at and who let it wait.
+// and says which line it waited at and what let it wait.
 func TestSlowOperationIsNamed(t *testing.T) {
 	b := open(t)
 	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: time.Hour,
@@ -43,7 +43,7 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	require.Contains(t, b.text(), "Recording operations above 15ms")
 
 	card := `[...document.querySelectorAll(".card.slow")].find(c => /^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at planted\.go:\d+ \(planted\.TakeLock\)/.test(c.querySelector(".verdict").textContent))`
-	// The page updates itself, around what somebody types.
+	// The page updates itself, around what is being typed.
 	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "97", true)`)
 	b.await(card + ` !== undefined && document.querySelectorAll(".card.slow").length > 2`)
 	require.Equal(t, "97", eval[string](b,

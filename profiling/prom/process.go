@@ -42,7 +42,7 @@ func writeProcess(t *text) {
 	}
 }
 
-// number returns the number that s begins with, that of no limit if it is none.
+// number returns the number that s begins with, or the largest one, for no limit.
 func number(s string) float64 {
 	first, _, _ := strings.Cut(strings.TrimSpace(s), " ")
 	v, err := strconv.ParseUint(first, 10, 64)

@@ -25,7 +25,7 @@ import (
 // Handler answers with the metrics of the maps, of operations, of the Go runtime and of the
 // process, as far as the system tells the latter. The maps come by name: for each,
 // [mvcc.Map.Stats] of a map, or a function that returns those of the map that is in use at
-// present, and zero Stats if there is none, which then is left out. For each request each
+// present, and zero Stats if there is none: then it is left out. For each request each
 // function is called once, by one goroutine at a time. Operations may be nil.
 func Handler(sources map[string]func() mvcc.Stats, operations func() []Operation) http.Handler {
 	return &exporter{
@@ -92,7 +92,7 @@ func (e *exporter) read() map[string]mvcc.Stats {
 		}
 		// Commits may fall by the few that are under way and fail. To
 		// Prometheus a counter that falls has begun anew, and all of it would
-		// count as growth. A map that is another one has begun anew indeed.
+		// count as growth. That is right only if it is another map.
 		if last := e.last[name]; last.Epoch <= s.Epoch {
 			s.Commits = max(s.Commits, last.Commits)
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// runtimeMetrics has the metrics of the Go runtime, under the names that the client of
-// Prometheus gives them, and what of package runtime/metrics each is the sum of.
+// runtimeMetrics has the metrics of the Go runtime: the name that the client of Prometheus gives
+// each, and the metrics of package runtime/metrics that it is the sum of.
 var runtimeMetrics = []struct{ name, sum string }{
 	{"gc_gogc_percent", "/gc/gogc:percent"},
 	{"gc_gomemlimit_bytes", "/gc/gomemlimit:bytes"},

@@ -18,8 +18,8 @@ var (
 	escapeLabel = strings.NewReplacer("\\", `\\`, "\n", `\n`, `"`, `\"`)
 )
 
-// head begins a metric, of which all values must follow before the next one, and one at least. It
-// does nothing if that was done.
+// head begins a metric, unless it is the last one begun. At least one value must follow, and all
+// of its values before the next metric.
 func (t *text) head(metric, kind, help string) {
 	if t.metric != metric {
 		t.metric = metric

@@ -47,8 +47,8 @@ type change struct {
 	Verdict  string `json:"verdict,omitempty"`
 }
 
-// compared says what has changed from one run to another. Runs of which only one was
-// instrumented are compared, with a warning: whoever looks at the page sees it.
+// compared says what has changed from one run to another. If only one of them was
+// instrumented they are compared all the same: the page shows a warning.
 func compared(old, now results.Saved) (*comparison, error) {
 	before, err := old.Run.Source(old.Name)
 	if err != nil {

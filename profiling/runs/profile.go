@@ -15,8 +15,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// What stands in the path of a difference: minusShare scales its base to the same
-// total.
+// What stands in the path of a difference. With minusShare its base is scaled to the
+// same total.
 const (
 	plainMinus = "minus"
 	minusShare = "minus-share"
@@ -113,7 +113,7 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// comparable returns an error if one profile cannot be taken from the other.
+// comparable returns an error if one profile cannot be subtracted from the other.
 func comparable(x, y *profile.Profile) error {
 	same := func(a, b *profile.ValueType) bool { return a.Type == b.Type && a.Unit == b.Unit }
 	if !slices.EqualFunc(x.SampleType, y.SampleType, same) {

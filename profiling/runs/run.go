@@ -28,7 +28,7 @@ type run struct {
 type runFile struct {
 	File string `json:"file"`
 	Kind string `json:"kind"` // such as "cpu"; profiles of equal kind can be compared
-	Of   string `json:"of"`   // what was profiled; profiles of the same follow each other
+	Of   string `json:"of"`   // what was profiled; profiles of the same thing follow each other
 	Size int64  `json:"bytes"`
 }
 
@@ -116,7 +116,7 @@ type profileRow struct {
 	Files []runFile
 }
 
-// rowsOf puts profiles of the same next to each other.
+// rowsOf puts profiles of the same thing into one row.
 func rowsOf(list []runFile) []profileRow {
 	var rows []profileRow
 	for _, p := range list {

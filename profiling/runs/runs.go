@@ -88,8 +88,8 @@ func (p *pages) frame(page, base string) web.Frame {
 
 func asksJSON(r *http.Request) bool { return r.FormValue("format") == "json" }
 
-// ask lets f ask the store, which never works for more than two requests at a time,
-// and says with which status its error is answered.
+// ask lets f ask the store, for at most two requests at a time, and gives its error the status
+// to answer with.
 func (p *pages) ask(r *http.Request, f func() error) error {
 	select {
 	case p.reads <- struct{}{}:
@@ -107,7 +107,7 @@ func (p *pages) ask(r *http.Request, f func() error) error {
 	return web.Refuse(http.StatusUnprocessableEntity, "%v", err)
 }
 
-// check refuses the names of what cannot be there.
+// check refuses a name that no run or profile can have.
 func check(name string, err error) error {
 	if err != nil {
 		return web.NotFound("there is no run or profile %q: %v", name, err)

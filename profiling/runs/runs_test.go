@@ -358,7 +358,7 @@ func TestNamesAreNoPaths(t *testing.T) {
 	require.Contains(t, s.get("old/%2e%2e/top").Body.String(), `there is no run or profile ".."`)
 }
 
-// Profiles are read when it is their turn to be shown, so those who wait take no
+// Profiles are read when it is their turn to be shown, so requests that wait take no
 // memory.
 func TestProfilesAreReadInTurn(t *testing.T) {
 	s := newShelf(t)

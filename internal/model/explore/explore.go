@@ -6,8 +6,8 @@
 // every sequentially consistent execution of the modelled code (which is what
 // sync/atomic promises). [Run] visits each reachable state once, checks an
 // invariant in each, a verdict in those where every process has finished, and,
-// on request, that nobody ever waits for somebody else. A violation comes back
-// as the schedule that leads to it.
+// on request, that no process ever waits for another. A violation comes back as
+// the schedule that leads to it.
 //
 // States are kept exactly, not as fingerprints: a run that ends without a
 // violation is a proof for the modelled bound.
@@ -21,7 +21,7 @@ import (
 // Model describes processes that share a state of type S. The methods must be
 // deterministic: a counter-example is rebuilt by making the same moves again.
 type Model[S comparable] interface {
-	// Initial returns the state in which nobody has moved.
+	// Initial returns the state before the first move.
 	Initial() S
 	// Processes returns the number of processes.
 	Processes() int
@@ -45,9 +45,9 @@ type Options struct {
 	// Shortest searches breadth first, so that a counter-example has the
 	// fewest possible moves; it usually visits more states before finding one.
 	Shortest bool
-	// Solo is, if positive, the number of moves within which every process
-	// must finish when it runs alone from any reachable state, whatever it
-	// chooses. It shows that no step waits for another process.
+	// Solo, if positive, is the number of moves within which every process must
+	// finish if it runs alone from any reachable state, whatever it chooses.
+	// That shows that no step waits for another process.
 	Solo int
 
 	_ struct{}
@@ -78,7 +78,7 @@ type Violation struct {
 
 // Step is one move of a schedule.
 type Step struct {
-	Process string // who moved
+	Process string // that moved
 	Action  string // which step of the protocol
 	Effect  string // what it changed
 }

@@ -1,5 +1,5 @@
-// Package move models how the slots of a bucket of the index move to the next table,
-// beside lookups, scans, and those who put keys in, overwrite them and take them out.
+// Package move models how the slots of a bucket of the index move to the next table, beside
+// lookups and scans, and calls that put keys in, overwrite them and take them out.
 //
 // The table grows: the bucket becomes two. Or it shrinks: two buckets become one. What is
 // modelled, and where the code is (package mvcc); every line is one atomic access. All
@@ -25,8 +25,8 @@
 //	                           moved, or a mark met: the same in the buckets that it
 //	                           becomes, for keys of this bucket that were not met in it
 //
-// Who stands still while he holds a lock lets others wait: he is pinned to a processor.
-// Chains of buckets, and visits, are not modelled.
+// Others wait for a goroutine that stands still while it holds a lock: it is pinned to a
+// processor. Chains of buckets, and visits, are not modelled.
 package move
 
 import (
@@ -72,8 +72,8 @@ const (
 	maxProcs = 6
 )
 
-// A Scenario is what others do while a table moves. Each is one call: L, P, R or S (look
-// up, put, remove, scan), with a key: "Pa". That of a scan is not used.
+// A Scenario is the calls beside a table that moves. Each is L, P, R or S (look up, put,
+// remove, scan) with a key: "Pa". The key of a scan is not used.
 type Scenario struct {
 	Shrinks bool
 	Keys    string // those that are there in the beginning
@@ -104,13 +104,13 @@ type state struct {
 	at   [2][2]bucket // by table
 	proc [maxProcs]proc
 
-	// Not there in the code: the head that each key has, one that is about to be put in
-	// for it, and what went wrong.
+	// Not in the code: the head that each key has, the one that is about to be put in for
+	// it, and what went wrong.
 	now, half [keys]head
 	wrong     string
 }
 
-// A proc is a call, or who moves a bucket.
+// A proc is a call, or the process that moves a bucket.
 type proc struct {
 	pc     uint8
 	table  uint8 // where it is looking
@@ -126,7 +126,7 @@ type proc struct {
 	here         uint8 // keys that it has met in the bucket
 	met          [keys]uint8
 
-	// Not there in the code: which heads each key has had since the call began.
+	// Not in the code: which heads each key has had since the call began.
 	had [keys]uint16
 }
 
@@ -223,7 +223,7 @@ func (n *state) room(b *bucket) uint8 {
 	return i
 }
 
-// Processes counts those who move and the calls.
+// Processes counts the buckets to move and the calls.
 func (m Model) Processes() int { return m.movers() + len(m.Calls) }
 
 // Name names a process.
@@ -269,7 +269,7 @@ func (m Model) Moves(s *state, p int, yield func(string, *state)) {
 	yield(*pc, &n)
 }
 
-// becomes notes that the head of key was was, and is h now.
+// becomes notes that the head of key changes from was to h.
 func (n *state) becomes(key uint8, was, h head) {
 	if n.now[key] != was {
 		n.wrong = lost
@@ -282,7 +282,7 @@ func (n *state) becomes(key uint8, was, h head) {
 	}
 }
 
-// isThere says that the head is there that was put in for key.
+// isThere notes that the head that was put in for key is there.
 func (n *state) isThere(key uint8) {
 	if h := n.half[key]; h != 0 {
 		n.half[key] = 0
@@ -290,7 +290,7 @@ func (n *state) isThere(key uint8) {
 	}
 }
 
-// answer checks the head of key that a call has met, or that it has met none.
+// answer checks the head of key that a call has met, or 0 if it has met none.
 func (n *state) answer(key uint8, h head, q *proc) {
 	if h != 0 && h == n.half[key] {
 		n.isThere(key)

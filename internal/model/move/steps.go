@@ -70,7 +70,7 @@ func (m Model) call(n *state, q *proc, kind byte, key uint8, h head) {
 		*slot = h
 		n.half[key], q.pc = h, unlock
 		if m.Fault == tagsLast {
-			q.pc = insTag // it is there when it has a tag, or when somebody has met it
+			q.pc = insTag // it is there when it has a tag, or when another call has met it
 		} else {
 			n.isThere(key)
 		}
@@ -94,7 +94,7 @@ func (m Model) call(n *state, q *proc, kind byte, key uint8, h head) {
 		q.pc = unlock
 	case unlock:
 		b.locked = b.locked && kind == 'R' && m.Fault == removesUnlocked
-		if q.second { // who wanted to insert has met the key
+		if q.second { // it wanted to insert, and has met the key
 			q.second, q.pc = false, again
 		} else {
 			q.end()
@@ -102,7 +102,8 @@ func (m Model) call(n *state, q *proc, kind byte, key uint8, h head) {
 	}
 }
 
-// lock locks a bucket for a call, which waits, or goes on in the next table.
+// lock locks a bucket for a call. The call waits, or goes on in the next table if the bucket has
+// moved.
 func (m Model) lock(b *bucket, q *proc) bool {
 	switch {
 	case b.moved:
@@ -243,7 +244,7 @@ func (m Model) scanOn(n *state, q *proc) {
 	q.end()
 }
 
-// move makes the next step of who moves a bucket.
+// move makes the next step of a process that moves a bucket.
 func (m Model) move(n *state, q *proc) {
 	b := &n.at[0][q.p.bucket]
 	slot := &b.slot[q.p.slot%slots]

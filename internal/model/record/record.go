@@ -1,5 +1,5 @@
-// Package record models the record of a transaction of several keys: a word of the slot
-// that its owner has, which decides about one transaction after the other.
+// Package record models the record of a transaction of several keys: a word of its owner's
+// slot, which decides about one transaction after the other.
 //
 // A version says where its transaction stands, or "indirect": ask the record of my slot.
 // What is modelled, and where the code is; every line is one atomic access:
@@ -25,9 +25,9 @@
 //	(*Map).abortRival            announced: draw; then -> aborted
 //
 // Readers and rivals may sleep between any two steps, for several transactions. One
-// version stands for all that a transaction has: what a reader makes of it is compared
-// with what has really become of the transaction. Validation is a choice. Chains, and
-// signs of life, are not modelled; mvcc/schedule_*_test.go runs the code itself.
+// version stands for all that a transaction has: a reader's answer about it is compared
+// with the true outcome of the transaction. Validation is a choice. Chains, and signs of
+// life, are not modelled; mvcc/schedule_*_test.go runs the code itself.
 package record
 
 import (
@@ -115,21 +115,20 @@ type state struct {
 	version [maxTx]word
 	proc    [maxProcs]proc
 
-	// Not there in the code: what has become of each transaction, the clock when the
-	// last one was announced, and what went wrong.
+	// Not in the code: what has become of each transaction, the clock when the last one was
+	// announced, and what went wrong.
 	truth [maxTx]word
 	since uint8
 	wrong string
 }
 
-// A proc is the owner, in transaction tx; or a reader or rival, who looks at the version
-// of tx.
+// A proc is the owner, in transaction tx; or a reader or rival that looks at the version of tx.
 type proc struct {
 	pc, tx, e  uint8
 	s          uint8 // the owner's floor, a reader's read epoch
 	w          word  // what it has loaded
 	late       word  // freedEarly
-	waits, saw bool  // a reader's answer, as long as nobody knows the right one
+	waits, saw bool  // a reader's answer, until the right one is known
 }
 
 // The next access, and its name.
@@ -217,7 +216,7 @@ func (m Model) Moves(s *state, p int, yield func(string, *state)) {
 	yield(names[s.proc[p].pc], &n)
 }
 
-// put is a compare-and-swap of the record from what o has loaded, which is forgotten.
+// put is a compare-and-swap of the record from what o has loaded. o forgets that.
 func (m Model) put(n *state, o *proc, to word, next uint8) bool {
 	from := o.w
 	o.w, o.e, o.pc = word{}, 0, next
@@ -337,7 +336,7 @@ func (m Model) meet(n *state, o *proc, reads bool) {
 				o.tx, o.pc = uint8(tx), loadVersion
 			}
 		}
-		if o.pc == loadVersion { // now: in between it may be settled, and nothing else
+		if o.pc == loadVersion { // now: in between it can only be settled
 			m.meet(n, o, reads)
 		}
 	case loadVersion:
@@ -381,7 +380,7 @@ func (m Model) meet(n *state, o *proc, reads bool) {
 	}
 }
 
-// act decides what to do about a transaction of which w is said.
+// act decides what to do about a transaction in state w.
 func (m Model) act(n *state, o *proc, w word, reads bool) {
 	switch {
 	case w.tag == announced && !reads && w.check:

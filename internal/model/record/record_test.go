@@ -26,7 +26,7 @@ var large = []Scenario{
 	{Tx: "vv", Readers: 1, Rivals: 2},
 }
 
-// alone is within how many steps of its own everybody finishes, whatever the others do.
+// alone is within how many steps of its own each process finishes, whatever the others do.
 const alone = 60
 
 func TestProtocol(t *testing.T) {

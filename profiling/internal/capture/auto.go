@@ -16,7 +16,7 @@ import (
 // minEvery is the shortest time between two captures of a rule.
 const minEvery = 10 * time.Second
 
-// A Rule says when captures are taken that nobody has asked for.
+// A Rule says when captures are taken without being asked for.
 type Rule struct {
 	Kinds      []string
 	Window     time.Duration
@@ -81,12 +81,12 @@ func (r Rule) window(kind string) time.Duration {
 type Auto struct {
 	Captures *Captures
 	Rules    []Rule
-	Wrong    error // with the rules, none of which then counts
-	// Slowest returns the operation of which that percentile was the largest of late, "" if
-	// none is known, and whether it may have been larger than took.
+	Wrong    error // with the rules; if there is one, none of them counts
+	// Slowest returns the operation with the largest such percentile of late, "" if none is
+	// known, that percentile, and whether it may have been larger than took.
 	Slowest func(percentile float64) (op string, took time.Duration, less bool)
 
-	problem atomic.Value // a string, of the captures of the rule that held last
+	problem atomic.Value // a string, see Problem
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -142,7 +142,7 @@ func (a *Auto) run(ctx context.Context) {
 			}
 			reason := a.reason(r)
 			if reason == "" || len(Running()) > 0 {
-				continue // what somebody asked for goes first; it is looked again in a second
+				continue // a requested capture goes first; try again in a second
 			}
 			last[i] = now
 			a.take(ctx, r, reason)
@@ -183,7 +183,7 @@ func (a *Auto) take(ctx context.Context, r Rule, reason string) {
 	}
 }
 
-// unasked takes a capture that nobody has asked for.
+// unasked takes a capture by a rule.
 func (s *Captures) unasked(
 	ctx context.Context, kind string, d time.Duration, reason string,
 ) (c *Capture, err error) {

@@ -25,7 +25,7 @@ type Capture struct {
 	ID     int
 	Kind   string // name of a kind
 	Phase  string // what ran, "" if unknown
-	Label  string // given by who took it, may be ""
+	Label  string // as requested, may be ""
 	Start  time.Time
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
@@ -43,10 +43,10 @@ type Captures struct {
 	Capturing func(bool)    // called before and after CPU profiles, may be nil
 	Longest   time.Duration // of any capture
 	Limit     int           // of what is kept
-	Maps      []Map         // whose counters reports have
+	Maps      []Map         // reports have their counters
 	Started   time.Time
 
-	kept  History[*Capture]
+	Kept  History[*Capture]
 	waits atomic.Pointer[waitState] // as of the last report from profiles
 }
 
@@ -152,9 +152,9 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 }
 
 // Keep stores c, which gets a number, in place of the oldest if there are too many. At most
-// half of those that are kept, or one, are such that nobody asked for.
+// half of those that are kept, or one, may be unasked.
 func (s *Captures) Keep(c *Capture) {
-	s.kept.Add(func(id int) *Capture {
+	s.Kept.Add(func(id int) *Capture {
 		c.ID = id
 		return c
 	}, func(list []*Capture) int {
@@ -183,7 +183,7 @@ func (s *Captures) Get(id string) (*Capture, error) {
 	if err != nil {
 		return nil, web.NotFound("a capture has a number, not %q", id)
 	}
-	c, ok, gone := s.kept.Get(n)
+	c, ok, gone := s.Kept.Get(n)
 	switch {
 	case gone:
 		return nil, web.Refuse(http.StatusGone,
@@ -193,9 +193,6 @@ func (s *Captures) Get(id string) (*Capture, error) {
 	}
 	return c, nil
 }
-
-// NewestFirst returns what is kept.
-func (s *Captures) NewestFirst() []*Capture { return s.kept.NewestFirst() }
 
 // IsEmpty reports whether pprof's pages would have nothing to show of p: no
 // sample has a value of the type that they show at first. A heap profile
@@ -266,8 +263,7 @@ func takeChange(ctx context.Context, name string, d time.Duration) (*profile.Pro
 	return p, nil
 }
 
-// Gain returns what a profile gained from before to after, neither of which it
-// changes.
+// Gain returns what a profile gained from before to after. It changes neither.
 func Gain(before, after *profile.Profile) (*profile.Profile, error) {
 	before = before.Copy()
 	before.Scale(-1)
@@ -296,8 +292,8 @@ func Lookup(name string) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// sleep waits for d, or until ctx ends and then returns a refusal, which
-// reaches the client if it was the server that ended ctx.
+// sleep waits for d. If ctx ends before, it returns a refusal, which reaches the
+// client if it was the server that ended ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

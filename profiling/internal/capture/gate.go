@@ -23,10 +23,10 @@ var (
 	}
 )
 
-// HoldCPU keeps the CPU profiler from everybody else until release is called.
+// HoldCPU keeps the CPU profiler from all others until release is called.
 func HoldCPU(why string) (release func(), err error) { return cpuGate.hold(why) }
 
-// HoldFlight keeps the flight recorder from everybody else until release is called.
+// HoldFlight keeps the flight recorder from all others until release is called.
 func HoldFlight(why string) (release func(), err error) { return flightGate.hold(why) }
 
 // Instrumented reports whether an execution trace was being taken at some time
@@ -47,15 +47,15 @@ func Running() []string {
 }
 
 // A gate admits a bounded number of captures at a time and refuses the others
-// at once: a queue of waiting requests would capture a time that nobody asked
-// for.
+// at once: a request that waited in a queue would capture another time than it
+// asked for.
 type gate struct {
 	what   string
 	limit  int
 	status int // of the refusal
 
 	mu   sync.Mutex
-	held string                  // who has it to himself, "" if nobody has
+	held string                  // why no capture is admitted, "" if one may be
 	ends map[*time.Time]struct{} // one per capture inside: when it will end
 	left time.Time               // when the last one left
 }
@@ -109,7 +109,7 @@ func (g *gate) hold(why string) (release func(), err error) {
 	}, nil
 }
 
-// state says who is inside, "" if nobody is.
+// state says in words what is inside, "" if nothing is.
 func (g *gate) state() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

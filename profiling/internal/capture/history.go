@@ -10,34 +10,28 @@ import (
 type History[T any] struct {
 	mu   sync.Mutex
 	last int
-	list []numbered[T] // the oldest first
+	list []T   // the oldest first
+	ids  []int // their numbers
 }
 
-type numbered[T any] struct {
-	id int
-	of T
-}
-
-// Add stores what create makes of the next number, and drops others as long as
-// surplus says which of the list, the oldest first.
+// Add stores what create makes of the next number. Then it drops what surplus names: an index
+// in the list, which has the oldest first, until that is negative.
 func (h *History[T]) Add(create func(id int) T, surplus func(list []T) (index int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last++
-	h.list = append(h.list, numbered[T]{h.last, create(h.last)})
-	for i := surplus(h.all()); i >= 0; i = surplus(h.all()) {
-		h.list = slices.Delete(h.list, i, i+1)
+	h.list, h.ids = append(h.list, create(h.last)), append(h.ids, h.last)
+	for i := surplus(h.list); i >= 0; i = surplus(h.list) {
+		h.list, h.ids = slices.Delete(h.list, i, i+1), slices.Delete(h.ids, i, i+1)
 	}
 }
 
-// Get returns what has the given number. gone tells that it was dropped.
+// Get returns the thing with the given number. gone tells that it was dropped.
 func (h *History[T]) Get(id int) (of T, ok, gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, n := range h.list {
-		if n.id == id {
-			return n.of, true, false
-		}
+	if i := slices.Index(h.ids, id); i >= 0 {
+		return h.list[i], true, false
 	}
 	return of, false, 0 < id && id <= h.last
 }
@@ -46,15 +40,7 @@ func (h *History[T]) Get(id int) (of T, ok, gone bool) {
 func (h *History[T]) NewestFirst() []T {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := h.all()
+	list := append([]T{}, h.list...) // not nil, for JSON
 	slices.Reverse(list)
-	return list
-}
-
-func (h *History[T]) all() []T {
-	list := make([]T, len(h.list))
-	for i, n := range h.list {
-		list[i] = n.of
-	}
 	return list
 }

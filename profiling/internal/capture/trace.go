@@ -32,7 +32,7 @@ func Trace(w http.ResponseWriter, r *http.Request, d time.Duration) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		<-ctx.Done() // whoever ended it has the part until then
+		<-ctx.Done() // if it ends early, the client has the part until then
 		trace.Stop()
 	}()
 	web.Attach(w, "trace")
@@ -42,9 +42,9 @@ func Trace(w http.ResponseWriter, r *http.Request, d time.Duration) error {
 	return nil
 }
 
-// A relay hands on what the runtime's tracer writes. The tracer has one goroutine
-// that writes to all who trace, and for which whoever starts or stops a trace
-// waits; so it must not wait for a client.
+// A relay hands on what the runtime's tracer writes. The tracer has one goroutine,
+// which writes all traces of the process, and to start or stop a trace is to wait for
+// it. So it must not wait for a client.
 type relay struct {
 	wake chan struct{} // says that there is something
 

@@ -28,7 +28,7 @@ const (
 	maxTraceBytes = 32 << 20
 )
 
-// DefaultWindow is the length of what somebody waits for in front of a browser.
+// DefaultWindow is the length of a capture for the browser.
 const DefaultWindow = 5 * time.Second
 
 // A Mode is a way to make a report on contention: from an execution trace of some
@@ -205,7 +205,7 @@ func (s *Captures) tracedWaits(ctx context.Context, d time.Duration) (*contentio
 	return r, nil
 }
 
-// errFull is why a trace ended early that can be read.
+// errFull is why a trace ended early, and can be read all the same.
 var errFull = errors.New("the trace is large enough")
 
 // startTrace starts an execution trace. The gate has been passed.
@@ -234,7 +234,7 @@ func (b *traceBuffer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// waitCounters has the waits that a map counts, but does not time.
+// waitCounters has the fields of the waits that a map counts, but does not time.
 var waitCounters = []string{
 	"Conflicts", "Retries", "Helped", "Pushed", "Revoked", "Rivals", "Reinstalled",
 	"Claims", "ExpiredClaims", "Deferred", "SyncFallbacks",

@@ -13,8 +13,8 @@ const (
 	Day    = 24 * time.Hour   // for each three minutes
 )
 
-// A level has the values of the charts of some time, one row for several readings of the
-// sources. What the levels take does not grow with time: 12 KB for each series.
+// A level has the values of the charts over some span, one row for several readings of the
+// sources. The memory of all levels does not grow with time: 12 KB for each series.
 type level struct {
 	every int         // readings for each row
 	seq   int         // of the newest row, from 1
@@ -22,7 +22,7 @@ type level struct {
 	rows  [][]float64 // the values of each row, a ring
 
 	n      int       // readings since the newest row
-	sums   []float64 // of what they had, or the largest
+	sums   []float64 // of their values, or the largest
 	counts []int     // how many had a value
 }
 

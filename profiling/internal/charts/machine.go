@@ -13,7 +13,7 @@ type machineTimes struct {
 	hiccup time.Duration
 }
 
-// Machine returns the charts of the machine: whether what is slow is slow for want of a processor.
+// Machine returns the charts of the machine: whether the program is slow for want of a processor.
 func Machine() Group {
 	hiccups := new(machine.Hiccups)
 	s := &Source[machineTimes]{Read: func() machineTimes {

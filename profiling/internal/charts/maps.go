@@ -8,9 +8,9 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Map returns the charts of a map. They only choose what is drawn together: unit, and
-// whether it is a figure that grows, follow from its description in [mvcc.Figures].
-// Counters that no chart chooses are in the last one.
+// Map returns the charts of a map. They only choose what is drawn together: the unit of a figure,
+// and whether it is a counter, follow from its description in [mvcc.Figures]. Counters that no
+// chart chooses are in the last one.
 func Map(name string, stats func() mvcc.Stats) Group {
 	m := mapCharts{source: &Source[mvcc.Stats]{Read: stats}, drawn: map[string]bool{}}
 	title := "Map"
@@ -101,7 +101,7 @@ type mapCharts struct {
 	drawn  map[string]bool // by field
 }
 
-// chart draws figures, of which lines has names and fields in turn.
+// chart draws figures. lines has their names and fields in turn.
 func (m mapCharts) chart(title, about string, scale Scale, lines ...string) Chart {
 	c := Chart{Title: title, About: about, Scale: scale}
 	for ; len(lines) > 0; lines = lines[2:] {
@@ -122,8 +122,8 @@ func (m mapCharts) average(name, time, by string) Series {
 	return m.source.Ratio(name, present(figure(time)), present(figure(by)), 1)
 }
 
-// present returns the figure, or NaN of a map that is not there, which has statistics without an
-// epoch, and of a table that has no such figure.
+// present returns a function that returns the figure, or NaN if there is none: statistics without
+// an epoch are of no map, and a table lacks most figures.
 func present(f mvcc.Figure) func(mvcc.Stats) float64 {
 	return func(s mvcc.Stats) float64 {
 		if s.Epoch == 0 || s.OfTable() && !f.Table {

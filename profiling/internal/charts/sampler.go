@@ -64,11 +64,11 @@ const (
 type Series struct {
 	Name  string         `json:"name"`
 	Value func() float64 `json:"-"`
-	// Largest says that what stands for several values is the largest one, instead of their mean.
+	// Largest says that the largest of several values stands for them, instead of their mean.
 	Largest bool `json:"-"`
 }
 
-// Peak returns s, of which the largest of several values counts.
+// Peak returns s with Largest set.
 func (s Series) Peak() Series {
 	s.Largest = true
 	return s
@@ -92,11 +92,11 @@ func (s *Source[T]) sample(now time.Time) {
 	s.seconds, s.at = now.Sub(s.at).Seconds(), now
 }
 
-// Last returns the last reading; ok is false before there is one.
-func (s *Source[T]) Last() (v T, ok bool) {
+// Last returns the last reading, the zero value before there is one.
+func (s *Source[T]) Last() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cur, !s.at.IsZero()
+	return s.cur
 }
 
 // Gauge makes a value of the last reading.
@@ -109,7 +109,7 @@ func (s *Source[T]) Change(name string, of func(prev, cur T) float64) Series {
 	return Series{Name: name, Value: func() float64 { return of(s.prev, s.cur) }}
 }
 
-// Rate makes the growth per second of a counter, NaN after it fell.
+// Rate makes the growth per second of a counter, NaN if it fell.
 func (s *Source[T]) Rate(name string, of func(T) float64) Series {
 	return Series{Name: name, Value: func() float64 {
 		grown := of(s.cur) - of(s.prev)
@@ -218,7 +218,7 @@ func (s *Sampler) add(list []Chart) {
 	}
 }
 
-// sample reads the sources, and adds a row if it is not for the first time.
+// sample reads the sources, and adds a row unless it is the first time.
 func (s *Sampler) sample(now time.Time) {
 	for _, g := range s.groups {
 		g.Source.sample(now)
@@ -257,8 +257,9 @@ type Answer struct {
 	Columns  []column  `json:"columns"`          // of each series, in the order of the groups
 }
 
-// Answer returns the rows after the given one, as fine as they are known for all of span: all
-// of them, with the description of the charts, if boot says that the rows before were others.
+// Answer returns the rows after the given one, of the finest level that has all of span. It
+// returns all rows, with the description of the charts, if boot says that the ones before were of
+// another level or sampler, or of fewer charts.
 func (s *Sampler) Answer(after int, boot string, span time.Duration) Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

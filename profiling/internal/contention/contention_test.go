@@ -2,7 +2,6 @@ package contention_test
 
 import (
 	"bytes"
-	"io"
 	"net"
 	"reflect"
 	"regexp"
@@ -60,14 +59,10 @@ func plant(t *testing.T) []planted {
 	inOnce := func() { once.Do(func() { <-hold }) }
 	return []planted{
 		{contention.Mutex, func() { mu.Lock(); defer mu.Unlock() }, mu.Unlock, "sync.Mutex.Lock", true},
-		{contention.RWMutex, func() {
-			rw.RLock()
-			defer rw.RUnlock()
-		}, rw.Unlock, "sync.RWMutex.RLock", true},
-		{contention.RWMutex, func() {
-			rw2.Lock()
-			defer rw2.Unlock()
-		}, rw2.RUnlock, "sync.RWMutex.Lock", true},
+		{contention.RWMutex, func() { rw.RLock(); defer rw.RUnlock() }, rw.Unlock,
+			"sync.RWMutex.RLock", true},
+		{contention.RWMutex, func() { rw2.Lock(); defer rw2.Unlock() }, rw2.RUnlock,
+			"sync.RWMutex.Lock", true},
 		{contention.ChanReceive, func() { <-recv }, func() { recv <- 1 }, "chan receive", true},
 		{contention.ChanSend, func() { send <- 1 }, func() { <-send }, "chan send", true},
 		{contention.Select, func() {
@@ -76,11 +71,8 @@ func plant(t *testing.T) []planted {
 			case sel <- 2:
 			}
 		}, func() { sel <- 1 }, "select", true},
-		{contention.Cond, func() { lk.Lock(); cond.Wait(); lk.Unlock() }, func() {
-			lk.Lock()
-			cond.Broadcast()
-			lk.Unlock()
-		}, "sync.Cond.Wait", true},
+		{contention.Cond, func() { lk.Lock(); cond.Wait(); lk.Unlock() },
+			func() { lk.Lock(); cond.Broadcast(); lk.Unlock() }, "sync.Cond.Wait", true},
 		{contention.WaitGroup, func() { wg.Wait() }, wg.Done, "sync.WaitGroup.Wait", true},
 		{contention.Network, func() {
 			if c, err := ln.Accept(); err == nil {
@@ -102,6 +94,9 @@ func plant(t *testing.T) []planted {
 
 //go:noinline
 func waitReceive(c chan int) { <-c }
+
+//go:noinline
+func waitReceiveLate(c chan int) { <-c }
 
 //go:noinline
 func waitSleep() { time.Sleep(20 * time.Millisecond) }
@@ -205,71 +200,39 @@ func TestTraceCountsWhatStillWaits(t *testing.T) {
 	require.Equal(t, r.Window, s.Total)
 }
 
-// A trace is written in parts, each of which says again what waits. A wait that
-// goes on over several of them is one, and as long as what happened meanwhile.
+// A trace is written in parts. Each says again what waits. A wait that goes on over several of
+// them is one, from its begin or that of the trace, and longer than what happened meanwhile.
 func TestTraceJoinsItsParts(t *testing.T) {
+	early, late := make(chan int), make(chan int)
+	var wg sync.WaitGroup
+	wg.Go(func() { waitReceive(early) })
+	await(t, "waitReceive", "chan receive")
 	r := traced(t, func() {
-		c := make(chan int)
-		var wg sync.WaitGroup
-		wg.Go(func() { waitReceive(c) })
-		await(t, "waitReceive", "chan receive")
+		wg.Go(func() { waitReceiveLate(late) })
+		await(t, "waitReceiveLate", "chan receive")
 		waitSleep()
 		for range 3 {
 			f := trace.NewFlightRecorder(trace.FlightRecorderConfig{}) // begins a new part
 			require.NoError(t, f.Start())
 			f.Stop()
 		}
-		close(c)
+		close(late)
+		close(early)
 		wg.Wait()
 	})
-	s, ok := find(r.Waits, contention.ChanReceive, "waitReceive")
-	require.True(t, ok, "%+v", r.Waits)
-	require.EqualValues(t, 1, s.Count)
-	meanwhile, ok := find(r.Waits, contention.Sleep, "waitSleep")
-	require.True(t, ok, "%+v", r.Waits)
-	require.Greater(t, s.Total, meanwhile.Total, "by the one clock of the trace")
-}
-
-// Whoever has to wait for the collector while it allocates waits for that, and
-// not for what it allocates for.
-func TestKindOf(t *testing.T) {
-	stack := func(functions ...string) (frames []contention.Frame) {
-		for _, f := range functions {
-			frames = append(frames, contention.Frame{Func: f})
-		}
-		return frames
+	least := time.Duration(0)
+	for _, w := range []struct {
+		kind     contention.Kind
+		function string
+	}{{contention.Sleep, "waitSleep"}, {contention.ChanReceive, "waitReceiveLate"},
+		{contention.ChanReceive, ".waitReceive"}} {
+		s, ok := find(r.Waits, w.kind, w.function)
+		require.True(t, ok, "%+v", r.Waits)
+		require.EqualValues(t, 1, s.Count)
+		require.False(t, s.Idle)
+		require.Greater(t, s.Total, least, "by the one clock of the trace")
+		least = s.Total
 	}
-	for _, tt := range []struct {
-		reason string
-		stack  []contention.Frame
-		kind   contention.Kind
-		ok     bool
-	}{
-		{"sync", stack("runtime.gcMarkDone", "runtime.gcAssistAlloc", "runtime.mallocgc", "time.Sleep",
-			"main.f"), contention.GCWait, true},
-		{"sync", stack("runtime.gcStart", "runtime.mallocgc", "sync.(*Mutex).Lock", "main.f"),
-			contention.GCWait, true},
-		{"unspecified", stack("runtime.gcAssistAlloc", "runtime.chanrecv1", "main.f"),
-			contention.GCAssist, true},
-		{"sync", stack("internal/sync.(*Mutex).lockSlow", "sync.(*Mutex).Lock", "sync.(*Once).doSlow",
-			"main.f"), contention.Once, true},
-		{"sync", stack("sync.(*Mutex).Lock", "sync.(*Cond).Wait", "main.f"), contention.Mutex, true},
-		{"select", stack("runtime.selectgo", "github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait",
-			"main.f"), contention.Claim, true},
-		{"chan receive", stack("runtime.chanrecv1",
-			"github.com/mvccmap/mvccmap/internal/favour.(*Queue).await", "main.f"), contention.Claim, true},
-		{"select", stack("runtime.selectgo", "main.f",
-			"github.com/mvccmap/mvccmap/internal/favour.(*Claim).Wait"), contention.Select, true},
-		{"sleep", nil, contention.Sleep, true},
-		{"sync", stack("main.f"), contention.Other, true},
-		{"system goroutine wait", nil, "", false},
-	} {
-		kind, ok := contention.KindOf(tt.reason, tt.stack)
-		require.Equal(t, tt.ok, ok, tt)
-		require.Equal(t, tt.kind, kind, tt)
-	}
-	require.Equal(t, "main.f", contention.SiteOf(stack("runtime.chanrecv", "time.Sleep", "main.f",
-		"main.main")).Func)
 }
 
 // Goroutines that take turns on too few processors wait for one.
@@ -296,7 +259,7 @@ func takeTurns() {
 	}
 }
 
-// The world is stopped by whoever calls for a collection.
+// The world is stopped by the goroutine that calls for a collection.
 func TestTraceShowsStoppedWorld(t *testing.T) {
 	r := traced(t, collect)
 	s, ok := find(r.Waits, contention.StopWorld, "collect")
@@ -334,7 +297,7 @@ func TestProfilesNameEveryKindTheyKnow(t *testing.T) {
 			require.Zero(t, s.Max, "not known")
 		}
 	}
-	// Who let waitMutex wait: the method value that released it.
+	// What let waitMutex wait: the method value that released it.
 	holders := 0
 	for _, s := range r.Holders {
 		for _, k := range s.Stacks {
@@ -346,6 +309,10 @@ func TestProfilesNameEveryKindTheyKnow(t *testing.T) {
 		}
 	}
 	require.Positive(t, holders, "%+v", r.Holders)
+
+	none := contention.FromProfiles(nil, nil)
+	require.Empty(t, none.Waits)
+	require.NoError(t, none.Profile().CheckValid())
 }
 
 func snapshot(t *testing.T, name string) *profile.Profile {
@@ -408,17 +375,9 @@ func TestBadTraces(t *testing.T) {
 	require.NoError(t, trace.Start(&buf))
 	waitSleep()
 	trace.Stop()
-	for cut := range 40 {
-		part := buf.Bytes()[:buf.Len()*cut/40]
-		// must not panic
-		_, _ = contention.FromTrace(io.LimitReader(bytes.NewReader(part), int64(len(part))))
+	for cut := range 40 { // must not panic
+		_, _ = contention.FromTrace(bytes.NewReader(buf.Bytes()[:buf.Len()*cut/40]))
 	}
-}
-
-func TestEmptyProfiles(t *testing.T) {
-	r := contention.FromProfiles(nil, nil)
-	require.Empty(t, r.Waits)
-	require.NoError(t, r.Profile().CheckValid())
 }
 
 // The goroutine that measures hiccups is not the program's.

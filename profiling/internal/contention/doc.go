@@ -4,7 +4,7 @@
 // There are two sources. [FromProfiles] reads what the runtime's block and
 // mutex profiles gained during a window; they are cheap enough to be always on,
 // but know no maximum and miss some kinds of wait. [FromTrace] reads an
-// execution trace, which has every wait with its exact length.
+// execution trace, which has every wait that begins in it, with its exact length.
 //
 //	kind of wait                        block, mutex   trace
 //	Mutex, RWMutex, Once                yes            yes

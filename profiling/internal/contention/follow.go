@@ -9,8 +9,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// A Follower reads an execution trace and knows what each goroutine does. S is what
-// is made of a stack; its zero value is that of none.
+// A Follower reads an execution trace and knows what each goroutine does. S is what Frames
+// makes of a stack; its zero value stands for no stack.
 type Follower[S any] struct {
 	First, Now trace.Time
 	Events     int
@@ -18,7 +18,7 @@ type Follower[S any] struct {
 	Open   map[trace.GoID]Step[S]
 	Ranges map[RangeKey]Range[S]
 
-	// Frames makes something of a stack, leaf first, for each part of the trace.
+	// Frames makes something of a stack, leaf first: once in each part of the trace.
 	Frames func(frames []Frame) S
 	// Done is told of each step that has ended, and Gone of a goroutine that has,
 	// after its last step, with the stack at which it ended; Passed of each range.
@@ -46,7 +46,7 @@ type Step[S any] struct {
 	WakerStack S
 }
 
-// Names of ranges: StopRange begins those of stops of the world, and AssistRange is of one
+// Names of ranges: StopRange is the prefix of stops of the world, and AssistRange is of one
 // goroutine, which works for the collector.
 const (
 	AssistRange = "GC mark assist"
@@ -70,8 +70,7 @@ type Range[S any] struct {
 // Read passes the events of a trace to event, which returns false to stop. It takes
 // about 300 ns for each event. The error is [io.EOF] at the end.
 func (f *Follower[S]) Read(r io.Reader, event func(e trace.Event) bool) error {
-	f.Open, f.Ranges = map[trace.GoID]Step[S]{}, map[RangeKey]Range[S]{}
-	f.stacks, f.last = map[trace.Stack]stackOf[S]{}, map[trace.GoID]stackOf[S]{}
+	f.begin()
 	reader, err := trace.NewReader(r)
 	if err != nil {
 		return fmt.Errorf("reading the execution trace: %w", err)
@@ -84,23 +83,35 @@ func (f *Follower[S]) Read(r io.Reader, event func(e trace.Event) bool) error {
 		if err != nil {
 			return fmt.Errorf("reading the execution trace: %w", err)
 		}
-		if f.Now = e.Time(); f.Events == 0 {
-			f.First = f.Now
-		}
-		f.Events++
+		f.follow(e)
 		if !event(e) {
 			return nil
 		}
-		switch e.Kind() {
-		case trace.EventSync:
-			clear(f.stacks) // of a part of the trace that has ended
-		case trace.EventStateTransition:
-			if tr := e.StateTransition(); tr.Resource.Kind == trace.ResourceGoroutine {
-				f.transition(e, tr)
-			}
-		case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
-			f.ranged(e)
+	}
+}
+
+// begin makes f ready for the first event.
+func (f *Follower[S]) begin() {
+	f.Open, f.Ranges = map[trace.GoID]Step[S]{}, map[RangeKey]Range[S]{}
+	f.stacks, f.last = map[trace.Stack]stackOf[S]{}, map[trace.GoID]stackOf[S]{}
+}
+
+// follow takes the next event. A trace consists of parts. Each part says again what goes on at
+// its start: that neither ends a step or range nor begins one.
+func (f *Follower[S]) follow(e trace.Event) {
+	if f.Now = e.Time(); f.Events == 0 {
+		f.First = f.Now
+	}
+	f.Events++
+	switch e.Kind() {
+	case trace.EventSync:
+		clear(f.stacks) // of a part of the trace that has ended
+	case trace.EventStateTransition:
+		if tr := e.StateTransition(); tr.Resource.Kind == trace.ResourceGoroutine {
+			f.transition(e, tr)
 		}
+	case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
+		f.ranged(e)
 	}
 }
 
@@ -109,10 +120,8 @@ func (f *Follower[S]) ranged(e trace.Event) {
 	r := e.Range()
 	key := RangeKey{trace.NoGoroutine, r.Name}
 	switch {
-	case r.Name == AssistRange && r.Scope.Kind == trace.ResourceGoroutine:
-		key.Of = r.Scope.Goroutine()
 	case r.Name == AssistRange:
-		key.Of = e.Goroutine()
+		key.Of = r.Scope.Goroutine()
 	case r.Name != MarkRange && !strings.HasPrefix(r.Name, StopRange):
 		return
 	}
@@ -163,7 +172,7 @@ func (f *Follower[S]) transition(e trace.Event, tr trace.StateTransition) {
 	}
 	switch to {
 	case trace.GoWaiting:
-		s.Kind, _ = KindOf(tr.Reason, at.frames)
+		s.Kind = kindOf(tr.Reason, at.frames)
 	case trace.GoSyscall:
 		s.Kind = Syscall
 	case trace.GoRunnable:

@@ -20,17 +20,16 @@ const (
 	Network     Kind = "network"
 	Syscall     Kind = "syscall"
 	Scheduler   Kind = "scheduler"    // runnable, until a processor was free
-	GCAssist    Kind = "gc assist"    // marking, in proportion to what was allocated
+	GCAssist    Kind = "gc assist"    // marking, as much as was allocated; gc waits within included
 	GCWait      Kind = "gc wait"      // for the collector
 	StopWorld   Kind = "stop world"   // by the goroutine that stopped the world, until it went on
 	RuntimeLock Kind = "runtime lock" // a lock within the runtime
 	Other       Kind = "other"
 )
 
-// kinds has the kinds of the waits that an execution trace gives a reason for; ""
-// is for those that the stack tells. Others say nothing about the program: forever,
-// preempted, system goroutine wait, GC background sweeper wait, wait for debug call,
-// synctest.
+// kinds has the kind for each reason that an execution trace gives for a wait, "" if only the
+// stack tells the kind. The other reasons say nothing about the program: forever, preempted,
+// system goroutine wait, GC background sweeper wait, wait for debug call, synctest.
 var kinds = map[string]Kind{
 	"network": Network, "select": Select, "sync.(*Cond).Wait": Cond, "sleep": Sleep,
 	"chan send": ChanSend, "chan receive": ChanReceive,
@@ -39,17 +38,16 @@ var kinds = map[string]Kind{
 	"sync":                   "", "unspecified": "", "": "",
 }
 
-// KindOf returns the kind of the wait that an execution trace gives a reason
-// for, at the given stack, leaf first. ok is false for waits that say nothing
-// about the program.
-func KindOf(reason string, frames []Frame) (k Kind, ok bool) {
-	k, ok = kinds[reason]
+// kindOf returns the kind of the wait that an execution trace gives a reason
+// for, at the given stack, leaf first; "" if it says nothing about the program.
+func kindOf(reason string, frames []Frame) Kind {
+	k, ok := kinds[reason]
 	if ok && (k == "" || k == ChanReceive || k == Select) {
 		if by := kindOfStack(frames); k == "" || by == Claim {
-			k = by
+			return by
 		}
 	}
-	return k, ok
+	return k
 }
 
 // waiters has the functions at the leaf of a waiting stack, by prefix.
@@ -81,9 +79,9 @@ var waiters = []struct {
 
 // kindOfStack returns the kind of the wait of a stack, leaf first: that of the
 // outermost function of the standard library that is known to wait, so that
-// the Mutex within a Once counts for the Once. But a Cond that takes its Mutex
-// back waits for that, and what allocates waits for the collector, whatever it
-// allocates for.
+// the Mutex within a Once counts for the Once. There are two exceptions: a Cond
+// that takes its Mutex back waits for the Mutex, and a wait for the collector in
+// an allocation is one, whatever the allocation is for.
 func kindOfStack(frames []Frame) Kind {
 	kind := Other
 	for _, f := range frames {
@@ -114,8 +112,8 @@ var plumbing = map[string]bool{
 	favour: true, "os": true, "io": true, "net": true, "bufio": true, "reflect": true,
 }
 
-// isPlumbing reports whether the named function is not where a reader would
-// look for the cause of a wait.
+// isPlumbing reports whether a reader would not look at the named function for
+// the cause of a wait.
 func isPlumbing(function string) bool {
 	pkg := packageOf(function)
 	return plumbing[pkg] || strings.HasPrefix(pkg, "internal/") ||

@@ -9,8 +9,8 @@ import (
 
 // Profile returns the waits of r as a profile with the values waits/count and
 // delay/nanoseconds. The root of every stack is the kind of wait in brackets,
-// and every sample has the label "wait" with the kind; below the root [idle] are
-// those who waited all the time. The profile shares nothing with r.
+// and every sample has the label "wait" with the kind. The root [idle] has the waits
+// of goroutines that waited all the time. The profile shares nothing with r.
 func (r *Report) Profile() *profile.Profile {
 	p := NewProfile(r.Start, r.Window)
 	for _, s := range r.stacks {
@@ -56,7 +56,7 @@ func NewProfile(start time.Time, window time.Duration) *Profile {
 	return p
 }
 
-// Add adds so many waits with a stack, leaf first.
+// Add adds that many waits with a stack, leaf first.
 func (p *Profile) Add(kind Kind, stack []Frame, count int64, total time.Duration) *profile.Sample {
 	sample := &profile.Sample{
 		Value: []int64{count, int64(total)},

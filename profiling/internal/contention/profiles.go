@@ -7,15 +7,15 @@ import (
 )
 
 // FromProfiles makes a report of what the runtime's block and mutex profiles
-// gained. The block profile says who waited, the mutex profile who let others
-// wait; either may be nil. Counts and times are estimates where the runtime
+// gained. The block profile says where goroutines waited, the mutex profile which
+// code let them wait; either may be nil. Counts and times are estimates where the runtime
 // samples; P99 and Max are unknown. Waits of this module's profiling packages
 // themselves are left out.
 func FromProfiles(block, mutex *profile.Profile) *Report {
 	r := &Report{Source: "block and mutex profiles"}
 	waits, held := stacksOf(block), stacksOf(mutex)
 	r.stacks = waits
-	// Nobody else sees who waited for locks of the runtime.
+	// No other profile has the waits for locks of the runtime.
 	for _, s := range held {
 		if s.tallies[wait{kind: RuntimeLock}] != nil {
 			r.stacks = append(r.stacks, s)

@@ -15,13 +15,13 @@ type Report struct {
 
 	// Waits has what goroutines waited for, by site, the longest total first.
 	Waits []Site `json:"waits"`
-	// Holders has what others waited for: the places that released a lock
-	// somebody was waiting for. Only the mutex profile knows them.
+	// Holders has what was waited for: the places that released a lock with
+	// goroutines waiting. Only the mutex profile knows them.
 	Holders []Site `json:"holders,omitempty"`
 	// Counters has waits that are counted but not timed.
 	Counters []Counter `json:"counters,omitempty"`
 
-	// Exact says that P99 and Max are known, and every wait was recorded.
+	// Exact says that P99 and Max are known, and every wait that began was recorded.
 	Exact bool `json:"exact"`
 	// Off names the profiles of the runtime whose rates are off, so that they have nothing new.
 	Off []string `json:"off,omitempty"`
@@ -77,7 +77,7 @@ type Frame struct {
 	PC uint64 `json:"-"`
 }
 
-// A Counter counts waits whose length nobody measures.
+// A Counter counts waits that are not timed.
 type Counter struct {
 	Map   string `json:"map"`
 	Name  string `json:"name"`
@@ -92,20 +92,20 @@ const (
 	MaxStacks = 4
 )
 
-// A stack with what was waited on it.
+// A stack with the tallies of its waits.
 type stack struct {
 	frames  []Frame // leaf first
 	site    Frame
 	tallies map[wait]*tally
 }
 
-// A wait is what waits have in common that are summed up.
+// A wait is what the waits of one tally have in common.
 type wait struct {
 	kind Kind
 	idle bool
 }
 
-// A tally is what was waited on one stack for one kind of wait.
+// A tally sums up the waits of one kind on one stack.
 type tally struct {
 	count   int64
 	total   time.Duration

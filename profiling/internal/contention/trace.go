@@ -11,19 +11,36 @@ import (
 
 // FromTrace makes a report of an execution trace, as [runtime/trace.Start] or a
 // flight recorder writes it. It takes about 300 ns for each event, on the
-// calling goroutine, and memory in proportion to the number of waits. A wait
-// that began before the trace is counted from the start of the trace, one that
-// goes on at its end until there. Waits of the runtime's own goroutines and of
-// this module's profiling packages are left out.
+// calling goroutine, and memory in proportion to the number of waits. A wait that
+// goes on at the end of the trace is counted until there. One that began before the
+// trace is counted from the start of the trace, but only if it outlasts the first
+// part, about a second: otherwise the trace does not say where it was. Waits of the
+// runtime's own goroutines and of this module's profiling packages are left out.
 func FromTrace(r io.Reader) (*Report, error) {
-	t := tracer{stacks: map[string]*stack{}}
-	t.Frames, t.Passed = t.stackOf, t.work
-	t.Done = func(_ trace.GoID, s Step[*stack]) { t.tally(s) }
-	t.Gone = func(trace.GoID, *stack) {}
+	t := newTracer()
 	every := func(trace.Event) bool { return true }
 	if err := t.Read(r, every); !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	return t.report(), nil
+}
+
+// A tracer tallies the waits of a trace.
+type tracer struct {
+	Follower[*stack]
+	stacks map[string]*stack // by program counters
+}
+
+func newTracer() *tracer {
+	t := &tracer{stacks: map[string]*stack{}}
+	t.Frames, t.Passed = t.stackOf, t.work
+	t.Done = func(_ trace.GoID, s Step[*stack]) { t.tally(s) }
+	t.Gone = func(trace.GoID, *stack) {}
+	return t
+}
+
+// report returns the report, after the last event.
+func (t *tracer) report() *Report {
 	for _, s := range t.Open {
 		t.tally(s)
 	}
@@ -38,13 +55,7 @@ func FromTrace(r io.Reader) (*Report, error) {
 	}
 	all := sites(report.stacks)
 	report.Sites, report.Waits = len(all), longest(all)
-	return report, nil
-}
-
-// A tracer tallies the waits of a trace.
-type tracer struct {
-	Follower[*stack]
-	stacks map[string]*stack // by program counters
+	return report
 }
 
 // work tallies a time in which a goroutine worked for the runtime.
@@ -75,7 +86,7 @@ func (t *tracer) tally(s Step[*stack]) {
 	}
 }
 
-// stackOf returns the stack of these frames. Those that are not reported have no
+// stackOf returns the stack of these frames. A stack that is not reported has no
 // site.
 func (t *tracer) stackOf(frames []Frame) *stack {
 	var key strings.Builder
@@ -105,7 +116,7 @@ func isRuntime(frames []Frame) bool {
 	return true
 }
 
-// ownPackage has the code that makes reports, meterPackage what measures hiccups meanwhile.
+// ownPackage has the code that makes reports, meterPackage the meter of hiccups.
 const (
 	ownPackage   = "github.com/mvccmap/mvccmap/profiling"
 	meterPackage = "github.com/mvccmap/mvccmap/internal/machine"

@@ -31,7 +31,7 @@ type flight struct {
 
 	best  atomic.Pointer[Slow] // to be kept next
 	fresh atomic.Int64         // how old best may become, in nanoseconds
-	wake  chan struct{}        // says that there is a best
+	wake  chan struct{}        // has a value when there is a best
 
 	mu      sync.Mutex // protects what follows, and record.recent
 	records []*record
@@ -174,8 +174,8 @@ func (f *flight) keep(c *Slow) {
 	Keep(f.kept, c, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
 }
 
-// setFresh sets how long after its end an operation is still kept, half of what
-// the last trace reached back: later, its start may be lost.
+// setFresh sets how long after its end an operation is still kept: half of what
+// the last trace reached back, since later its start may be lost.
 func (f *flight) setFresh(d time.Duration) {
 	f.fresh.Store(int64(max(d, 50*time.Millisecond)))
 }

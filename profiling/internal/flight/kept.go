@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
 
-// A Slow is an operation that took long, with the trace of it once that is
-// kept. It is immutable then.
+// A Slow is an operation that took long. Once it is kept it has its trace, and is
+// immutable.
 type Slow struct {
 	ID         int           `json:"id"`
 	Op         string        `json:"op"`
@@ -37,9 +37,9 @@ func (c *Slow) losesTo(b *Slow, fresh int64) bool {
 	return b != nil && b.excess() >= c.excess() && int64(c.End.Sub(b.End)) < fresh
 }
 
-// Keep stores c, which gets a number. When there are more than limit, or together they
-// are larger than maxBytes, the half that was the slowest for its kind stays, and the
-// oldest of the others makes room, but not c.
+// Keep stores c, which gets a number. If there are then more than limit, or they are larger than
+// maxBytes together, the oldest make room: not c, nor those of the half that was the slowest for
+// its kind.
 func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 	kept.Add(func(id int) *Slow {
 		c.ID = id

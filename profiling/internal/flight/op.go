@@ -17,7 +17,7 @@ type Op struct {
 	counted atomic.Bool // Count was called
 	errors  atomic.Uint64
 	counts  atomic.Pointer[counts] // nil before the first operation
-	rec     atomic.Pointer[record] // nil while nobody records
+	rec     atomic.Pointer[record] // nil while nothing is recorded
 }
 
 // Name returns the name of the operation.
@@ -72,7 +72,7 @@ const maxShards = 8
 // that they do not fight for cache lines.
 type counts struct {
 	shards []hist.Recorder
-	shift  uint // of a hash, to leave the number of a shard
+	shift  uint // shifted by it, a hash is the number of a shard
 }
 
 func newCounts() *counts {
@@ -86,8 +86,8 @@ func newCounts() *counts {
 func (c *counts) add(d time.Duration) { c.shard().Record(int64(d)) }
 
 // shard returns where the calling goroutine counts. Goroutines have stacks of
-// their own, so the address of a variable tells them apart; which histogram one
-// of them gets does not matter, as long as not all of them get the same.
+// their own, so the address of a variable tells them apart. It does not matter which
+// histogram a goroutine gets, as long as not all get the same.
 func (c *counts) shard() *hist.Recorder {
 	var here byte
 	const golden = 0x9e3779b97f4a7c15
@@ -110,11 +110,11 @@ const (
 	recentSteps = 6
 )
 
-// A record finds the slow ones among the operations of an Op, as long as that is wanted.
+// A record finds the slow ones among the operations of an Op, during one recording.
 type record struct {
 	op        *Op
 	flight    *flight
-	threshold atomic.Int64  // in nanoseconds; beyond it operations are slow
+	threshold atomic.Int64  // in nanoseconds; longer operations are slow
 	slow      atomic.Uint64 // how many were
 
 	// Of the flight's goroutine, and under its lock.
@@ -158,7 +158,7 @@ func (r *record) judge(d time.Duration) {
 	}
 }
 
-// tick works out what operations took of late, and the threshold.
+// tick computes what operations took of late, and the threshold.
 func (r *record) tick(now time.Time, cfg Config) {
 	all := r.op.made().all()
 	late := *all

@@ -59,7 +59,7 @@ type Recording struct {
 	Phase func() string // what the program does
 	Kept  capture.History[*Slow]
 
-	turn   sync.Mutex // of who starts or stops, which may take seconds; before mu
+	turn   sync.Mutex // held to start or stop, which may take seconds; locked before mu
 	closed bool       // under turn
 
 	mu     sync.Mutex
@@ -69,8 +69,8 @@ type Recording struct {
 	failed error   // why the last start was none
 }
 
-// maxOps bounds the memory of Ops, of which each takes up to half a megabyte, in a program
-// whose names come from outside.
+// maxOps bounds the memory of Ops in a program with names from outside: each takes up to half a
+// megabyte.
 const maxOps = 200
 
 // Op returns the Op of that name or, beyond maxOps, one for all other names.
@@ -108,7 +108,7 @@ func (s *Recording) Ops() []*Op {
 	return list
 }
 
-// Start starts to record, anew if it was recording.
+// Start starts to record, anew if it records already.
 func (s *Recording) Start(cfg Config) error {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {

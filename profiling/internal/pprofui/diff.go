@@ -1,6 +1,10 @@
 package pprofui
 
-import "github.com/google/pprof/profile"
+import (
+	"slices"
+
+	"github.com/google/pprof/profile"
+)
 
 // ScaleTo gives p the totals of like, value by value.
 func ScaleTo(p, like *profile.Profile) {
@@ -25,22 +29,18 @@ func total(p *profile.Profile, i int) (sum float64) {
 }
 
 // dropUnshared takes the file names of a function out of both profiles if one of
-// them has none for it: the flame graph tells functions apart by their files, too,
-// and profiles of two builds of a program would have nothing in common.
+// them has none for it: the flame graph tells functions apart by their files, too.
+// Otherwise profiles of two builds of a program would have nothing in common.
 func dropUnshared(p, q *profile.Profile) {
-	nameless := map[string]bool{}
-	for _, list := range [][]*profile.Function{p.Function, q.Function} {
-		for _, f := range list {
-			if f.Filename == "" {
-				nameless[f.Name] = true
-			}
+	nameless, all := map[string]bool{}, slices.Concat(p.Function, q.Function)
+	for _, f := range all {
+		if f.Filename == "" {
+			nameless[f.Name] = true
 		}
 	}
-	for _, list := range [][]*profile.Function{p.Function, q.Function} {
-		for _, f := range list {
-			if nameless[f.Name] {
-				f.Filename = ""
-			}
+	for _, f := range all {
+		if nameless[f.Name] {
+			f.Filename = ""
 		}
 	}
 }

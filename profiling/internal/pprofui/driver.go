@@ -22,8 +22,8 @@ import (
 //     and no call sets an option that another would then see.
 //   - It disassembles with the help of subprocesses. Go profiles carry their
 //     symbols, so an ObjTool that knows nothing loses only the disassembly.
-//   - Its pages saveconfig and deleteconfig write a file of the user on GET;
-//     they are not mounted, nor is any other page that a later version adds.
+//   - Its pages saveconfig and deleteconfig write a file of the user on GET.
+//     They are not mounted, and no page that a later version adds is.
 //   - It wants to know the user's configuration directory, see withConfigDir.
 
 // driverMu serializes calls of driver.PProf, which writes package variables.
@@ -37,7 +37,7 @@ func handlersOf(p, base *profile.Profile) (handlers map[string]http.Handler, err
 	defer driverMu.Unlock()
 	args := []string{"-http=localhost:0", "-no_browser", "-symbolize=none"}
 	if base != nil {
-		args = append(args, "-diff_base="+baseName) // unlike others, of one call only
+		args = append(args, "-diff_base="+baseName) // this option does not stay set
 	}
 	err = withConfigDir(func() error {
 		return driver.PProf(&driver.Options{
@@ -56,9 +56,9 @@ func handlersOf(p, base *profile.Profile) (handlers map[string]http.Handler, err
 }
 
 // withConfigDir calls f with an environment in which [os.UserConfigDir] has a
-// result, which it lacks in many a container. The stand-in is a place where no
-// file can be, so the driver finds no settings there. f takes a fraction of a
-// millisecond, and where a configuration directory exists nothing is touched.
+// result; it has none in many containers. The stand-in is a place where no file
+// can be, so the driver finds no settings there. f takes a fraction of a
+// millisecond, and the environment stays as it is if there is such a directory.
 func withConfigDir(f func() error) error {
 	if _, err := os.UserConfigDir(); err == nil {
 		return f()
@@ -106,8 +106,8 @@ type noSymbolizer struct{}
 
 func (noSymbolizer) Symbolize(string, driver.MappingSources, *profile.Profile) error { return nil }
 
-// noObjTool knows no object files, where the driver's own tool would start
-// objdump and nm.
+// noObjTool knows no object files; the driver's own tool would start objdump and
+// nm.
 type noObjTool struct{}
 
 var errNoObject = errors.New("object files are not read")

@@ -10,11 +10,11 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// keepOwnFiles takes the file names out of p that are not those of source code
-// of this program. The source page opens the files that a profile names, so
-// what a profile says must not be enough: a name stays only if the symbol table
-// of the running program has it for the address in question, it is that of a Go
-// file, and there is a regular file under it.
+// keepOwnFiles takes all file names out of p but those of source code of this
+// program. The source page opens the files that a profile names, so what a
+// profile says must not be enough. A name stays only if the symbol table of the
+// running program has it for the same address, it is that of a Go file, and
+// there is a regular file under it.
 func keepOwnFiles(p *profile.Profile) {
 	own := map[*profile.Function]bool{}
 	for _, loc := range p.Location {
@@ -65,9 +65,9 @@ func isSource(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// makePlain takes out of what the driver writes into the program of the dot command
-// as it is what could end a text there, and links to other sites. The values of
-// labels, such as the paths of requests, are often chosen by strangers.
+// makePlain takes out of p links to other sites, and characters that could end a text
+// in the program for the dot command: the driver writes texts of p there unescaped. The
+// values of labels, such as the paths of requests, are often chosen by strangers.
 func makePlain(p *profile.Profile) {
 	p.DocURL = ""
 	for _, m := range p.Mapping {

@@ -18,13 +18,13 @@ var (
 	MaxMemory int64 = 512 << 20 // as it is read
 )
 
-// Read reads a profile that this program need not have made.
+// Read reads a profile that may be of another program.
 func Read(data []byte) (*profile.Profile, error) {
 	text, err := uncompress(data)
 	if err != nil {
 		return nil, err
 	}
-	if m := Weigh(text); m > MaxMemory {
+	if m := weigh(text, 0); m > MaxMemory {
 		return nil, fmt.Errorf("it would take about %d MB of memory, and at most %d may be",
 			m>>20, MaxMemory>>20)
 	}
@@ -38,14 +38,14 @@ func Read(data []byte) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	// They lead to files of programs, which no page needs.
+	// No page needs what leads to the files of programs.
 	for _, m := range p.Mapping {
 		m.File, m.BuildID, m.KernelRelocationSymbol = path.Base(m.File), "", ""
 	}
 	return p, nil
 }
 
-// uncompress returns what was compressed, as far as it is not too much.
+// uncompress returns the uncompressed text, unless it is too large.
 func uncompress(data []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -61,11 +61,10 @@ func uncompress(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Weigh returns about how much memory a profile takes once it is read, rather too
-// much than too little: two bytes can be an entry of which the parser makes
-// hundreds. What is no profile weighs little, and the parser says what is wrong.
-func Weigh(text []byte) int64 { return weigh(text, 0) }
-
+// weigh returns about how much memory a profile takes once it is read, rather too
+// much than too little: the parser can make hundreds of bytes of an entry of two.
+// A text that is no profile weighs little, and the parser says what is wrong. depth
+// is 0 for a profile, 1 for a part of one.
 func weigh(text []byte, depth int) (total int64) {
 	const entry, number = 200, 16 // a structure, and a value of a list
 	for len(text) > 0 {

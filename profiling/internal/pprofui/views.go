@@ -1,5 +1,5 @@
-// Package pprofui shows profiles by the pages of github.com/google/pprof, also such
-// that somebody else has made.
+// Package pprofui shows profiles by the pages of github.com/google/pprof, also those of
+// other programs.
 package pprofui
 
 import (
@@ -17,7 +17,7 @@ import (
 // tabs leaves processors to the program: it holds a value for each of them.
 var Turns = make(chan struct{}, 2)
 
-// Views has the pages of a profile that are passed on to the driver.
+// Views has the pages of the driver that a profile has here.
 var Views = []string{"flamegraph", "top", "peek", "source", "graph"}
 
 // policy lets pprof's pages run the scripts and styles they consist of, and those of
@@ -26,15 +26,13 @@ const policy = "default-src 'none'; " +
 	"script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
 	"img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// A Load returns a profile to show, and what to take from it or nil.
-type Load func() (p, base *profile.Profile, err error)
-
-// Show answers with a page of what load returns, which is called when it is its
-// turn to be shown. Nothing is kept between requests: a compressed profile is a
-// small fraction of what its pages take, and making the handlers anew costs
-// milliseconds.
+// Show answers with a page of the profile p that load returns, or of the difference
+// p minus base if base is not nil. It calls load when it is the page's turn. Nothing is
+// kept between requests: a compressed profile is a small fraction of what its pages
+// take, and making the handlers anew costs milliseconds.
 func Show(
-	w http.ResponseWriter, r *http.Request, view string, page Page, load Load,
+	w http.ResponseWriter, r *http.Request, view string, page Page,
+	load func() (p, base *profile.Profile, err error),
 ) (err error) {
 	switch {
 	case view == "disasm":
@@ -67,7 +65,7 @@ func Show(
 		dropUnshared(p, base)
 	}
 	defer func() {
-		// Pages are made for profiles that are as they should be.
+		// The driver expects a sound profile.
 		if p := recover(); p != nil {
 			err = web.Refuse(http.StatusUnprocessableEntity,
 				"pprof cannot show this profile: %v", p)

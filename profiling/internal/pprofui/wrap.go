@@ -25,9 +25,9 @@ type Page struct {
 // A Link leads to another view, from a page of pprof.
 type Link struct{ Ref, Text string }
 
-// send answers with the page of pprof that a is, made one of this site: it has the site's navigation, style
-// and title, and a script for the keyboard. What is not as expected, such as in another
-// version of pprof, stays as it is.
+// send answers with the page of pprof in a, made one of this site: with its navigation, style and
+// title, and a script for the keyboard. If the page is not as expected, such as in another version
+// of pprof, it stays as it is.
 func send(w http.ResponseWriter, r *http.Request, a *web.Memory, p Page) error {
 	if a.Status >= http.StatusBadRequest {
 		return web.Refuse(a.Status, "%s", strings.TrimSpace(a.String()))
@@ -65,7 +65,7 @@ func wrap(page, head, top []byte) []byte {
 	if end < 0 {
 		return page
 	}
-	// The style is ours after theirs. What is theirs ends the main part, which top begins.
+	// Our style comes after theirs. Our top begins the main part, and their body ends it.
 	return bytes.Join([][]byte{
 		start, style, head, []byte("</head>"), between, top, body[:end], []byte("</main>"), body[end:],
 	}, nil)
@@ -84,8 +84,8 @@ var (
 	scraps   = regexp.MustCompile(`,"\.{0,2}\](?:[^"\\]|\\.)*"`)
 )
 
-// dropScraps takes names such as ".]" out of a flame graph, which the driver makes of
-// [...] for narrow boxes, since it cuts at points.
+// dropScraps takes names such as ".]" out of a flame graph. The driver makes them of [...] for
+// narrow boxes, since it cuts at points.
 func dropScraps(page []byte) []byte {
 	return displays.ReplaceAllFunc(page, func(list []byte) []byte {
 		return scraps.ReplaceAll(list, nil)

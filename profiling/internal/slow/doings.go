@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// A doing is what is summed up: what was waited for, and where. Of those that ran the line is not
-// known.
+// A doing is a key to sum up by: a kind of wait, and a line. The line of a goroutine that ran is
+// not known.
 type doing struct {
 	kind contention.Kind
 	fn   string
@@ -48,8 +48,8 @@ func (l doings) add(key doing, id trace.GoID, at contention.Frame, d time.Durati
 	e.activity.Goroutine = min(e.activity.Goroutine, int64(id))
 }
 
-// most returns the longest activities during a time, without those that do not
-// matter.
+// most returns the longest activities of a time, but none of less than a hundredth
+// of it.
 func (l doings) most(during time.Duration) []Activity {
 	var list []Activity
 	for _, e := range l {
@@ -64,7 +64,7 @@ func (l doings) most(during time.Duration) []Activity {
 	return slices.Clip(list[:min(len(list), maxActivities)])
 }
 
-// processors says who wanted processors for a time.
+// processors says how many goroutines wanted processors during a window.
 func (f *follower) processors(during window) *Processors {
 	p := &Processors{Of: f.procs}
 	var wanted, used, collector time.Duration
@@ -82,7 +82,7 @@ func (f *follower) processors(during window) *Processors {
 				continue
 			}
 			used += d
-			if f.collects(g, i) {
+			if slices.ContainsFunc(g.stopped(i), isCollector) {
 				collector += d
 			}
 		}
@@ -92,14 +92,8 @@ func (f *follower) processors(during window) *Processors {
 	return p
 }
 
-// collects reports whether a goroutine worked for the collector in its i-th step.
-func (f *follower) collects(g *goroutine, i int) bool {
-	at := g.spans[i].Stack // where it went on
-	if i+1 < len(g.spans) {
-		at = g.spans[i+1].Stack // where it stopped
-	}
-	return slices.ContainsFunc(at, func(f contention.Frame) bool {
-		return strings.HasPrefix(f.Func, "runtime.gcBgMarkWorker") ||
-			strings.HasPrefix(f.Func, "runtime.bgsweep")
-	})
+// isCollector reports whether only goroutines of the collector have the frame.
+func isCollector(f contention.Frame) bool {
+	return strings.HasPrefix(f.Func, "runtime.gcBgMarkWorker") ||
+		strings.HasPrefix(f.Func, "runtime.bgsweep")
 }

@@ -2,7 +2,6 @@ package slow
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,12 +13,8 @@ import (
 // A window is a part of the trace.
 type window struct{ start, end trace.Time }
 
-// overlap returns for how long a span was within w. A span that has not ended
-// lasts until the end.
+// overlap returns for how long a span was within w.
 func (w window) overlap(start, end trace.Time) time.Duration {
-	if end == 0 {
-		end = w.end
-	}
 	return max(min(end, w.end).Sub(max(start, w.start)), 0)
 }
 
@@ -30,10 +25,15 @@ const (
 	maxDepth      = 4 // of locks that are held while another is waited for
 )
 
-// report explains the operation that goroutine id ended that long ago.
+// report explains the operation that goroutine id ended ago before now.
 func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	for id, s := range f.Open {
+		s.End = f.Now
 		f.done(id, s)
+	}
+	for _, s := range f.Ranges {
+		s.End = f.Now
+		f.ranges = append(f.ranges, s)
 	}
 	end := max(f.Now-trace.Time(ago), f.First)
 	w := window{end - trace.Time(f.took), end}
@@ -51,8 +51,8 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	if g := f.goroutines[id]; g != nil {
 		f.explain(r, g, w)
 	}
-	for _, s := range slices.AppendSeq(f.ranges, maps.Values(f.Ranges)) {
-		part := window{max(s.Start, w.start), min(orNow(s.End, f.Now), w.end)}
+	for _, s := range f.ranges {
+		part := window{max(s.Start, w.start), min(s.End, w.end)}
 		switch {
 		case part.end <= part.start:
 		case s.Name == contention.MarkRange:
@@ -81,15 +81,7 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	return r
 }
 
-func orNow(t, now trace.Time) trace.Time {
-	if t == 0 {
-		return now
-	}
-	return t
-}
-
-// running returns for how long a goroutine ran: marking for the collector counts as
-// such only then.
+// running returns for how long a goroutine ran. An assist counts only while it runs.
 func (f *follower) running(id trace.GoID, w window) (d time.Duration) {
 	if g := f.goroutines[id]; g != nil {
 		for _, s := range g.spans {
@@ -137,11 +129,11 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 	r.Waits = []Wait{}
 	for k, wait := range waits {
 		s := longest[k]
-		wait.during = window{max(s.Start, w.start), min(orNow(s.End, w.end), w.end)}
+		wait.during = window{max(s.Start, w.start), min(s.End, w.end)}
 		switch {
 		case s.Kind == contention.Scheduler:
 			wait.Others = f.ran(wait.during)
-		case s.State == trace.GoWaiting && s.End != 0:
+		case s.State == trace.GoWaiting:
 			f.blame(wait, s, maxDepth)
 		}
 		r.Waits = append(r.Waits, *wait)
@@ -152,7 +144,7 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 	r.Waits = slices.Clip(r.Waits[:min(len(r.Waits), maxWaits)])
 }
 
-// bySite compares what was waited for, and where.
+// bySite compares waits by kind and line.
 func bySite(k, l contention.Kind, a, b contention.Frame) int {
 	return cmp.Or(cmp.Compare(k, l), cmp.Compare(a.Func, b.Func), cmp.Compare(a.Line, b.Line))
 }
@@ -166,7 +158,7 @@ func siteOf(frames []contention.Frame) contention.Frame {
 	return contention.SiteOf(frames)
 }
 
-// ran returns which functions ran for most of a time.
+// ran returns which functions ran for most of a window.
 func (f *follower) ran(during window) []Activity {
 	ran := doings{}
 	for id, g := range f.goroutines {
@@ -175,13 +167,7 @@ func (f *follower) ran(during window) []Activity {
 			if s.State != trace.GoRunning || d == 0 {
 				continue
 			}
-			at := s.Stack // where it went on
-			if i+1 < len(g.spans) {
-				at = g.spans[i+1].Stack // where it stopped
-			} else if s.End != 0 {
-				at = g.last
-			}
-			site := siteOf(at)
+			site := siteOf(g.stopped(i))
 			ran.add(doing{fn: site.Func}, id, site, d)
 		}
 	}

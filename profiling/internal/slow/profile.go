@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// Profile returns what r tells as a profile of waits, ended at that time: those of the operation,
-// and under "of others" what those did who let it wait. It names every line that r does.
+// Profile returns r as a profile of waits that ended at that time: those of the operation and,
+// under "of others", what the goroutines did that let it wait. It names every line that r does.
 func (r *Report) Profile(end time.Time) *profile.Profile {
 	p := contention.NewProfile(end.Add(-r.Seen), r.Seen)
 	for i := range r.Waits {

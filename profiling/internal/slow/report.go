@@ -41,8 +41,8 @@ type Report struct {
 	Stopped time.Duration `json:"stopped_ns"`
 	Stops   []string      `json:"stops,omitempty"`
 
-	// Processors is how many there were and who wanted them, if it was for one that the longest
-	// wait was, or who let it wait.
+	// Processors is how many there were and how many were wanted, if the longest wait was for
+	// one, or the goroutine that let it wait waited for one.
 	Processors *Processors `json:"processors,omitempty"`
 
 	// Machine is what the machine did around the end of the operation.
@@ -60,10 +60,10 @@ type Wait struct {
 	Count  int                `json:"count"`
 	Total  time.Duration      `json:"total_ns"`
 	Max    time.Duration      `json:"max_ns"`
-	Others []Activity         `json:"others,omitempty"` // who ran meanwhile, if for a processor
+	Others []Activity         `json:"others,omitempty"` // what ran meanwhile, if for a processor
 
-	// Of the longest: who ended it, who let it wait until then, and what those waited for
-	// themselves, if it was another goroutine and most of what they did.
+	// Of the longest wait: the goroutine that ended it, those that let it wait until then, and
+	// what these waited for themselves, if that took most of their time and was for others.
 	Waker *Waker `json:"waker,omitempty"`
 	Turns *Turns `json:"turns,omitempty"`
 	Cause *Wait  `json:"cause,omitempty"`
@@ -73,15 +73,15 @@ type Wait struct {
 
 // A Waker made the goroutine runnable again.
 type Waker struct {
-	// Goroutine is its number, -1 if it was no goroutine but the scheduler,
-	// which looks after timers and the network.
+	// Goroutine is its number, -1 if it was the scheduler, which looks after
+	// timers and the network.
 	Goroutine int64              `json:"goroutine"`
 	Site      contention.Frame   `json:"site"`
 	Stack     []contention.Frame `json:"stack,omitempty"`
 }
 
-// Turns are those who let a goroutine wait, one after the other: each had waited for the same, and
-// handed it on when it was done. Of a lock they are its holders.
+// Turns are the goroutines that let another one wait, one after the other: each had waited for the
+// same thing, and handed it on when it was done. Of a lock they are its holders.
 type Turns struct {
 	Count   int           `json:"count"`
 	Total   time.Duration `json:"total_ns"`
@@ -93,18 +93,18 @@ type Turns struct {
 // Average returns for how long each had it, on average.
 func (t *Turns) Average() time.Duration { return t.Total / time.Duration(max(t.Count, 1)) }
 
-// Processors says who wanted processors for a while, on average.
+// Processors says how many goroutines wanted processors during a while, on average.
 type Processors struct {
 	Of        int     `json:"of"`        // GOMAXPROCS, 0 if it is not known
 	Wanted    float64 `json:"wanted"`    // goroutines that ran, or could have
 	Used      float64 `json:"used"`      // of them, those that ran, as far as the runtime knows
 	Collector float64 `json:"collector"` // of them, those of the garbage collector
 
-	stopped bool // nobody may run for most of the time
+	stopped bool // the world was stopped for most of the time
 }
 
-// An Activity is what a goroutine did, or some that ran the same function,
-// during a wait.
+// An Activity is what one or more goroutines did during a wait: they waited at the same line, or
+// ran.
 type Activity struct {
 	Goroutine  int64            `json:"goroutine"`      // the lowest number
 	Goroutines int              `json:"goroutines"`     // how many
@@ -116,7 +116,7 @@ type Activity struct {
 // Complete reports whether the trace reaches back to the start of the operation.
 func (r *Report) Complete() bool { return r.Seen >= r.Took }
 
-// Root returns what those did in the end that w was for.
+// Root returns what w was for in the end: the main activity of the last cause.
 func (w *Wait) Root() Activity {
 	for w.Cause != nil {
 		w = w.Cause

@@ -305,7 +305,7 @@ func TestOnlyTheOperation(t *testing.T) {
 }
 
 func TestNoMark(t *testing.T) {
-	slow.Mark(8, time.Now()) // nobody listens
+	slow.Mark(8, time.Now()) // there is no trace
 	buf := traced(t, func() { slow.Mark(1, time.Now()) })
 	_, err := slow.FromTrace(bytes.NewReader(buf.Bytes()), 2, time.Second, machine.Usage{})
 	require.ErrorIs(t, err, slow.ErrNoMark)

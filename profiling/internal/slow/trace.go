@@ -22,7 +22,7 @@ const markCategory = "slow operation"
 
 // Mark says in the execution trace, if one is being taken, that the calling
 // goroutine ended the operation with this number at that time, which is just now.
-// It costs less than a microsecond, nothing to speak of if there is no trace, and
+// It costs less than a microsecond, next to nothing if there is no trace, and
 // never blocks.
 func Mark(id uint64, end time.Time) {
 	if rtrace.IsEnabled() {
@@ -44,14 +44,14 @@ func parseMark(message string) (id uint64, ago time.Duration, ok bool) {
 const slack = 50 * time.Millisecond
 
 // ErrNoMark is what [FromTrace] returns if the trace does not have the mark: it
-// ended before, began after, or was not being taken.
+// ended before the mark, or began after it.
 var ErrNoMark = errors.New("slow: the trace does not have the end of the operation")
 
 // FromTrace reports on the operation that ended with mark id after it had taken
 // that long. It reads the trace until the mark, which takes about 300 ns for
 // each event, and remembers what all goroutines did for the length of the
-// operation. m is what the machine did around the end. The error is [ErrNoMark], or says why the
-// trace cannot be read.
+// operation. m is what the machine did around the end. The error is [ErrNoMark], or
+// says why the trace cannot be read.
 func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Report, error) {
 	f := follower{
 		machine:    m,
@@ -83,8 +83,8 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Re
 	return report, err
 }
 
-// A span is a time in which a goroutine was in one state, and a ranged one in which the runtime
-// did something.
+// A span is a time in which a goroutine was in one state, and a ranged is one in which the
+// runtime did something.
 type (
 	span   = contention.Step[[]contention.Frame]
 	ranged = contention.Range[[]contention.Frame]
@@ -108,7 +108,7 @@ type endedGoroutine struct {
 	at trace.Time
 }
 
-// A goroutine is what one has done.
+// A goroutine has what a goroutine has done.
 type goroutine struct {
 	spans  []span
 	last   []contention.Frame // where it ended
@@ -143,6 +143,18 @@ func (f *follower) gone(id trace.GoID, at []contention.Frame) {
 		delete(f.goroutines, f.ended[0].id)
 		f.ended = f.ended[1:]
 	}
+}
+
+// stopped returns where g stopped at the end of its i-th span or, if that is not known, where it
+// went on at the start.
+func (g *goroutine) stopped(i int) []contention.Frame {
+	switch {
+	case i+1 < len(g.spans):
+		return g.spans[i+1].Stack
+	case g.last != nil:
+		return g.last
+	}
+	return g.spans[i].Stack
 }
 
 // forget drops the spans that ended before then.

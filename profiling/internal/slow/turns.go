@@ -10,19 +10,19 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// handed has the kinds of wait for what goes from one goroutine to the next.
+// handed has the kinds of wait for something that one goroutine hands on to the next.
 var handed = map[contention.Kind]bool{
 	contention.Mutex: true, contention.RWMutex: true, contention.Cond: true, contention.Claim: true,
 	contention.ChanSend: true, contention.ChanReceive: true, contention.Select: true,
 }
 
-// A turn is the time in which one goroutine had what another waited for.
+// A turn is a time in which one goroutine had the thing that another waited for.
 type turn struct {
 	of   trace.GoID
 	time window
 }
 
-// blame says of a wait, of which s is the longest, who let it wait, and what those waited for.
+// blame says which goroutines let a wait last, and what these waited for. s is its longest span.
 func (f *follower) blame(wait *Wait, s span, depth int) {
 	wait.Waker = &Waker{Goroutine: int64(s.Waker), Site: siteOf(s.WakerStack), Stack: s.WakerStack}
 	turns := f.turns(s, wait.during)
@@ -47,8 +47,8 @@ func (f *follower) blame(wait *Wait, s span, depth int) {
 	}
 }
 
-// cause returns what those whose turn it was waited for, all of them together, if it was for other
-// goroutines; else nil.
+// cause sums up what goroutines waited for in their turns, if it was most of what they did and for
+// other goroutines; otherwise it returns nil.
 func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 	wait := &Wait{Kind: most.Kind, Site: most.Site, Total: most.Total}
 	var longest span
@@ -61,23 +61,20 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 			wait.Count++
 			if d > wait.Max {
 				longest, wait.Max, wait.Stack = s, d, s.Stack
-				wait.during = window{
-					max(s.Start, turn.time.start),
-					min(orNow(s.End, turn.time.end), turn.time.end),
-				}
+				wait.during = window{max(s.Start, turn.time.start), min(s.End, turn.time.end)}
 			}
 		}
 	}
-	if wait.Max == 0 || longest.End == 0 || longest.Waker == trace.NoGoroutine {
+	if wait.Max == 0 || longest.Waker == trace.NoGoroutine {
 		return nil
 	}
 	f.blame(wait, longest, depth)
 	return wait
 }
 
-// turns returns who had what was waited for in s, the last one first: the one that ended the wait,
-// since its own wait for the same had ended; before it, the one that had ended that wait; and so
-// on.
+// turns returns the turns of the goroutines that had the thing that s waited for, the last one
+// first. The last is that of the goroutine that ended s: since the end of its own wait for the same
+// thing. Before it comes the goroutine that ended that wait, and so on.
 func (f *follower) turns(s span, during window) (list []turn) {
 	for f.goroutines[s.Waker] != nil && s.Waker != trace.NoGoroutine {
 		t := turn{s.Waker, window{during.start, min(s.End, during.end)}}
@@ -100,15 +97,10 @@ func (f *follower) turns(s span, during window) (list []turn) {
 	return list
 }
 
-// before returns the last wait, before it ended s, in which the waker of s waited for the same.
+// before returns the last wait of the waker of s for the same thing, before it ended s.
 func (f *follower) before(s span) (span, bool) {
 	spans := f.goroutines[s.Waker].spans
-	i, _ := slices.BinarySearchFunc(spans, s.End, func(t span, end trace.Time) int {
-		if t.End == 0 {
-			return 1
-		}
-		return cmp.Compare(t.End, end)
-	})
+	i := endsFrom(spans, s.End)
 	for i--; i >= 0; i-- {
 		if t := spans[i]; t.State == trace.GoWaiting && sameThing(t, s) {
 			return t, true
@@ -117,8 +109,16 @@ func (f *follower) before(s span) (span, bool) {
 	return span{}, false
 }
 
-// sameThing reports whether two waits were for the same. A trace does not say which lock or channel
-// it was, so it is the line that tells: of the wait or, of a lock, where it was released.
+// endsFrom returns the index of the first of the spans that ends at the time or later.
+func endsFrom(spans []span, at trace.Time) int {
+	i, _ := slices.BinarySearchFunc(spans, at, func(s span, at trace.Time) int {
+		return cmp.Compare(s.End, at)
+	})
+	return i
+}
+
+// sameThing reports whether two waits were for the same thing. A trace does not say which lock or
+// channel it was, so the line tells: that of the wait or, of a lock, where it was released.
 func sameThing(a, b span) bool {
 	same := func(a, b []contention.Frame) bool {
 		x, y := siteOf(a), siteOf(b)
@@ -132,13 +132,7 @@ func sameThing(a, b span) bool {
 func (f *follower) spansOf(t turn) func(yield func(s span, d time.Duration) bool) {
 	return func(yield func(s span, d time.Duration) bool) {
 		spans := f.goroutines[t.of].spans
-		i, _ := slices.BinarySearchFunc(spans, t.time.start, func(s span, start trace.Time) int {
-			if s.End == 0 {
-				return 1
-			}
-			return cmp.Compare(s.End, start)
-		})
-		for _, s := range spans[i:] {
+		for _, s := range spans[endsFrom(spans, t.time.start):] {
 			if s.Start >= t.time.end {
 				return
 			}

@@ -87,7 +87,7 @@ func middle(mu *sync.Mutex) {
 	defer mu.Unlock()
 }
 
-// Who holds the lock waits for another, whose holder sleeps.
+// The holder of the lock waits for another lock. The holder of that sleeps.
 func TestChainOfLocks(t *testing.T) {
 	r := explain(t, func() (op, done func()) {
 		var first, second sync.Mutex
@@ -171,7 +171,7 @@ func holdAndYield(mu *sync.Mutex, held chan<- struct{}) {
 	mu.Unlock()
 }
 
-// Who holds the lock could go on, but others have the only processor.
+// The holder of the lock could go on, but others have the only processor.
 func TestHolderWithoutProcessor(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	r := explain(t, func() (op, done func()) {

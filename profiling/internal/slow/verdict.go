@@ -23,7 +23,7 @@ func (r *Report) verdict() string {
 	if len(r.Waits) > 0 {
 		top = r.Waits[0]
 	}
-	said, most := "", time.Duration(0) // what comes first is not said again
+	said, most := "", time.Duration(0) // next does not repeat it
 	switch {
 	case r.Seen == 0:
 		b.WriteString("Nothing is known of it.")
@@ -81,7 +81,7 @@ func (r *Report) next(said string) (what string, d time.Duration) {
 	return what, d
 }
 
-// words says what a wait was, who ended it, and what those did who had what it was for.
+// words says what a wait was for, what ended it, and what the goroutines did that let it last.
 func (w *Wait) words(p *Processors) string {
 	var b strings.Builder
 	b.WriteString(kindWords(w.Kind))
@@ -115,8 +115,8 @@ func (w *Wait) words(p *Processors) string {
 	return b.String()
 }
 
-// because says who let the longest of the waits last, and what they did. it stands for what was
-// waited for.
+// because says which goroutines let the longest of the waits last, and what they did. The word it
+// stands for the thing that was waited for.
 func (w *Wait) because(it string, p *Processors) string {
 	k, t := w.Waker, w.Turns
 	if k == nil || k.Goroutine < 0 || k.Site.Func == "" || strings.HasPrefix(k.Site.Func, "runtime.") {
@@ -168,7 +168,7 @@ func (w *Wait) because(it string, p *Processors) string {
 	return b.String()
 }
 
-// who names the goroutines that did something.
+// who names the goroutines of a.
 func (a *Activity) who() string {
 	if a.Goroutines > 1 {
 		return fmt.Sprintf("%d goroutines", a.Goroutines)
@@ -181,8 +181,8 @@ func percent(d, all time.Duration) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(d)/float64(max(all, 1)))
 }
 
-// words says why there was no processor: the collector had most of them, the system did not run
-// the program's threads, or more goroutines wanted one than there are.
+// words says why there was no processor: the world was stopped, the collector had most of them,
+// the system did not run the program's threads, or too many goroutines wanted one.
 func (p *Processors) words() string {
 	switch {
 	case p == nil || p.Of == 0:
@@ -208,11 +208,10 @@ func (p *Processors) idle() bool {
 	return p != nil && p.Of > 0 && !p.stopped && p.Used <= float64(p.Of)-0.75
 }
 
-// machineWords says what part the machine had in what was waited for in the end, if it is known
-// to have had one.
+// machineWords says what part the machine had in the delay, if that is known.
 func (r *Report) machineWords() string {
 	u := r.Machine
-	u.For = r.Took // of which a hiccup must be a part
+	u.For = r.Took // a hiccup counts as a part of it
 	noise, within := u.Noise(), brief.Time(r.Machine.For)
 	kind := contention.Kind("")
 	if len(r.Waits) > 0 && r.Waits[0].Total > r.Running {
@@ -229,7 +228,7 @@ func (r *Report) machineWords() string {
 	return ""
 }
 
-// words says what a goroutine does that waits.
+// words says what a goroutine does, by its kind of wait.
 var words = map[contention.Kind]string{
 	"":                     "running",
 	contention.Mutex:       "waiting for a sync.Mutex",

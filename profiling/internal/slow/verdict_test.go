@@ -50,7 +50,8 @@ func TestVerdictNamesTheNext(t *testing.T) {
 	}
 }
 
-// Lost processor time is named as that, with whoever had it, and the machine if it was the machine.
+// Lost processor time is named as that, with the goroutines that had it, or the machine if it was
+// that.
 func TestVerdictOnProcessors(t *testing.T) {
 	const took = 10 * time.Millisecond
 	lost := func(p Processors) Report {

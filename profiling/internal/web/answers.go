@@ -1,11 +1,10 @@
-// Package web is what the pages of package profiling have in common: who is
-// answered, in which form, and the templates.
+// Package web is what the pages of package profiling have in common: which requests
+// are answered, in which form, and the templates.
 package web
 
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,18 +46,13 @@ func Bad(format string, args ...any) error {
 	return Refuse(http.StatusBadRequest, format, args...)
 }
 
-// NotFound refuses a request for what there is not.
+// NotFound refuses a request for something that does not exist.
 func NotFound(format string, args ...any) error {
 	return Refuse(http.StatusNotFound, format, args...)
 }
 
 // frameKey is the key under which a request's context has the [Frame] of the site.
 type frameKey struct{}
-
-// WithFrame returns r with the frame of pages about errors.
-func WithFrame(r *http.Request, f Frame) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), frameKey{}, f))
-}
 
 // writeError answers with err, under the status of a [Refusal], otherwise as an internal error:
 // to a browser as a page of the site, else as plain text.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -13,7 +14,7 @@ import (
 	"strings"
 )
 
-// A Guard decides who is answered, before anything else looks at a request.
+// A Guard decides which requests are answered, before anything else looks at them.
 //
 // A server on the loopback address is reachable by every page that the user's
 // browser shows. Such a page can send requests, though it cannot read answers
@@ -22,15 +23,14 @@ import (
 // this machine, which a rebound page's does not; a foreign Origin is refused;
 // and what costs the program time is not started by a page of another site.
 //
-// One question is answered to all: whether the program works. What probes it
-// comes by whatever address, without a token, and learns no more than that; see
-// Health.
+// One question is answered to all: whether the program works. A probe comes by any
+// address, without a token, and learns no more than that; see Health.
 type Guard struct {
 	Next http.Handler
-	// Health answers the one question that everybody may ask.
+	// Health answers the one question that every client may ask.
 	Health func(w http.ResponseWriter, r *http.Request, trusted bool) error
 
-	// Broken, if not nil, is why nobody is let in.
+	// Broken, if not nil, is why all requests are refused.
 	Broken error
 
 	// Frame is that of the pages about errors.
@@ -91,7 +91,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Redirect(w, ref.String())
 		return
 	}
-	g.Next.ServeHTTP(w, WithFrame(r, g.Frame))
+	g.Next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), frameKey{}, g.Frame)))
 }
 
 // check returns the reason to refuse r, or nil.
@@ -148,7 +148,7 @@ func (g *Guard) hostAllowed(hostport string) bool {
 }
 
 // localOnly refuses requests that did not start on this machine. A proxy on
-// this machine has a loopback address too, but says for whom it asks.
+// this machine has a loopback address too, but names the client it asks for.
 func localOnly(r *http.Request) error {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
@@ -174,8 +174,8 @@ func foreignSite(r *http.Request) bool {
 	return site != "" && site != "none" && site != "same-origin"
 }
 
-// OwnSite wraps a handler that costs the program time: links on pages of
-// other sites do not reach it, nor does a HEAD, which would cost the same and bring nothing.
+// OwnSite wraps a handler that costs the program time. Links on pages of other sites do
+// not reach it, and neither does a HEAD: it would cost the same and bring nothing.
 func OwnSite(next Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method == http.MethodHead {
@@ -190,7 +190,7 @@ func OwnSite(next Handler) Handler {
 	}
 }
 
-// A token is a secret shared by the server and those it answers.
+// A token is a secret shared by the server and its clients.
 type token struct {
 	digest      [sha256.Size]byte
 	cookieName  string
