@@ -365,8 +365,8 @@ func badRange(
 // live is a snapshot that goes on with the map.
 type live struct{ *rwMutex[uint64] }
 
-// skipping lets s do only the first operations of a transaction that writes, as many as
-// done says; the others look well to it.
+// skipping lets s do only the first operations of a transaction that writes, as many as done says;
+// it is told that the others are done as well.
 func skipping(s *numberSession, done func(ops []numberOp) int) {
 	s.batch = func(ops []numberOp, readOnly bool) error {
 		if readOnly {

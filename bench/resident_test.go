@@ -62,7 +62,7 @@ func BenchmarkResident(b *testing.B) {
 		after, _, _ := rusage.Process()
 		b.ReportMetric((after-before).Seconds()/cycles, "gc-s/cycle")
 
-		// Overwritten once, with nobody reading: the old versions are gone.
+		// Overwritten once, without readers: the old versions are gone.
 		for i := range keys {
 			m.store(i)
 		}
