@@ -137,12 +137,7 @@ func (c *compareCmd) Run(e *env) error {
 }
 
 // gatePct returns by how many percent something may become worse.
-func (c *compareCmd) gatePct() float64 {
-	if c.GatePct == nil {
-		return 10
-	}
-	return *c.GatePct
-}
+func (c *compareCmd) gatePct() float64 { return given(c.GatePct, 10) }
 
 // verdict says whether the gate lets the change pass.
 func (c *compareCmd) verdict(cmp *results.Comparison, j results.Judgement) string {

@@ -74,7 +74,7 @@ func (r *runner) run() error {
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
 	}
-	r.progress = newProgress(r.env.said(r.cmd.Quiet), orZero(r.cmd.Interval), perStep)
+	r.progress = newProgress(r.env.said(r.cmd.Quiet), given(r.cmd.Interval, 0), perStep)
 	if r.out.live {
 		r.progress.standings = func(width, height int) []string {
 			return standings(&r.out.run, r.out.subject, width, height, r.progress.colour)

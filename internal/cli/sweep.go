@@ -23,17 +23,14 @@ func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 		Rates:         c.Rate,
 		Count:         c.Count,
 		Warmup:        c.Warmup,
-		Duration:      defaultDuration,
+		Ops:           given(c.Ops, 0),
 		Arrival:       bench.Arrival(c.Arrival),
 		Seed:          c.Seed,
 		AuditInterval: c.AuditInterval,
 		SkipVerify:    !c.Verify,
 	}
-	switch {
-	case c.Ops != nil:
-		s.Duration, s.Ops = 0, *c.Ops
-	case c.Duration != nil:
-		s.Duration = *c.Duration
+	if c.Ops == nil {
+		s.Duration = given(c.Duration, defaultDuration)
 	}
 	if c.Retries != nil {
 		s.Attempts = *c.Retries + 1
@@ -262,7 +259,7 @@ func (c *runCmd) latencySamples() ([]int, error) {
 
 // maps returns how the map is to reclaim; nothing if no flag says so.
 func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
-	given := ""
+	first := ""
 	for _, f := range []struct {
 		flag  string
 		given bool
@@ -273,18 +270,18 @@ func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
 		{"--gc-threshold", c.GCThreshold != nil},
 	} {
 		if f.given {
-			given = cmp.Or(given, f.flag)
+			first = cmp.Or(first, f.flag)
 		}
 	}
-	if given == "" {
+	if first == "" {
 		return nil, nil
 	}
 	if !slices.ContainsFunc(engines, func(e bench.EngineSpec) bool { return e.Reclaims }) {
-		return nil, usagef("%s: none of the engines %s keeps versions that could be reclaimed", given,
+		return nil, usagef("%s: none of the engines %s keeps versions that could be reclaimed", first,
 			strings.Join(c.Engine, ", "))
 	}
-	o := bench.MapOptions{Interval: orZero(c.GCInterval), Queue: orZero(c.GCQueue),
-		Threshold: orZero(c.GCThreshold)}
+	o := bench.MapOptions{Interval: given(c.GCInterval, 0), Queue: given(c.GCQueue, 0),
+		Threshold: given(c.GCThreshold, 0)}
 	if len(c.GCWorkers) == 0 {
 		return []bench.MapOptions{o}, nil
 	}
@@ -399,10 +396,10 @@ func numbers[T comparable](flag string, list []T, expects string, ok func(T) boo
 	return nil
 }
 
-// orZero returns what p points to, or zero.
-func orZero[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
+// given returns what a flag was set to, or, if it was not, what it is otherwise.
+func given[T any](flag *T, otherwise T) T {
+	if flag == nil {
+		return otherwise
 	}
-	return v
+	return *flag
 }
