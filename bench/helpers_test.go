@@ -171,3 +171,86 @@ func every(n int) func() bool {
 	var i atomic.Int64
 	return func() bool { return i.Add(1)%int64(n) == 0 }
 }
+
+// The sessions that do one thing, f, instead of what they should once in a thousand times.
+
+func badGet(f func(s *numberSession, key string) (uint64, bool, error)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.get = func(key string) (uint64, bool, error) {
+			if bad() {
+				return f(s, key)
+			}
+			return s.rwMutex.Get(key)
+		}
+	}
+}
+
+func badPut(f func(s *numberSession, key string, v uint64) error) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.put = func(key string, v uint64) error {
+			if bad() {
+				return f(s, key, v)
+			}
+			return s.rwMutex.Put(key, v)
+		}
+	}
+}
+
+func badAdd(f func(s *numberSession, key string) (uint64, error)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.add = func(key string, delta uint64) (uint64, error) {
+			if bad() {
+				return f(s, key)
+			}
+			return s.rwMutex.Add(key, delta)
+		}
+	}
+}
+
+func badTransfer(f func(s *numberSession, from string, amount uint64)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.transfer = func(from, to string, amount uint64) error {
+			if bad() {
+				f(s, from, amount)
+				return nil
+			}
+			return s.rwMutex.Transfer(from, to, amount)
+		}
+	}
+}
+
+func badRange(
+	f func(s *numberSession, low string, n int, visit func(string, uint64)) error,
+) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(20)
+		s.ranges = func(low string, n int, visit func(string, uint64)) error {
+			if bad() {
+				return f(s, low, n, visit)
+			}
+			return s.ranged(low, n, visit)
+		}
+	}
+}
+
+// live is a snapshot that goes on with the map.
+type live struct{ *rwMutex[uint64] }
+
+// skipping lets s do only the first operations of a transaction that writes, as many as done says;
+// it is told that the others are done as well.
+func skipping(s *numberSession, done func(ops []numberOp) int) {
+	s.batch = func(ops []numberOp, readOnly bool) error {
+		if readOnly {
+			return s.rwMutex.Batch(ops, true)
+		}
+		n := done(ops)
+		for i := range ops[n:] {
+			ops[n+i].Old, ops[n+i].OK = ops[n+i].Value, true
+		}
+		return s.rwMutex.Batch(ops[:n], false)
+	}
+}

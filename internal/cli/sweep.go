@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/brief"
@@ -315,24 +314,6 @@ func checkRate(s bench.Sweep) error {
 	return nil
 }
 
-// checkList checks a list of names: known, and named once.
-func checkList(flag, what string, names, known []string) error {
-	if len(names) == 0 {
-		return usagef("%s: no %s given; expected one or more of %s", flag, what,
-			strings.Join(known, ", "))
-	}
-	for i, name := range names {
-		if !slices.Contains(known, name) {
-			return usagef("%s: unknown %s %q%s; expected one or more of %s", flag, what, name,
-				hint(name, known), strings.Join(known, ", "))
-		}
-		if slices.Contains(names[:i], name) {
-			return usagef("%s: %s %q is named twice", flag, what, name)
-		}
-	}
-	return nil
-}
-
 // checkNumbers checks what can be said of each flag by itself.
 func (c *runCmd) checkNumbers() error {
 	const (
@@ -374,32 +355,4 @@ func (c *runCmd) checkNumbers() error {
 		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)
 	}
 	return nil
-}
-
-const forever = time.Duration(math.MaxInt64)
-
-// within says of a number whether it is from low to high.
-func within[T cmp.Ordered](low, high T) func(T) bool {
-	return func(n T) bool { return low <= n && n <= high }
-}
-
-// numbers checks the values of a flag, none of which may be there twice.
-func numbers[T comparable](flag string, list []T, expects string, ok func(T) bool) error {
-	for i, n := range list {
-		if !ok(n) {
-			return usagef("%s: expected %s, not %v", flag, expects, n)
-		}
-		if slices.Contains(list[:i], n) {
-			return usagef("%s: %v is given twice", flag, n)
-		}
-	}
-	return nil
-}
-
-// given returns what a flag was set to, or, if it was not, what it is otherwise.
-func given[T any](flag *T, otherwise T) T {
-	if flag == nil {
-		return otherwise
-	}
-	return *flag
 }
