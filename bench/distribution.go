@@ -52,9 +52,9 @@ func (d Distribution) All() iter.Seq2[time.Duration, uint64] {
 	}
 }
 
-// Since returns what d, read later from the same run, has more than old. Its
-// maximum is exact if it is that of d, and otherwise too large by less than a
-// hundredth. It allocates 36 KB.
+// Since returns the times of d that are not in old, which was read earlier from the same run. Their
+// maximum is exact if it is also that of d, and otherwise too large by less than a hundredth. It
+// allocates 36 KB.
 func (d Distribution) Since(old Distribution) Distribution {
 	recent := new(hist.Hist)
 	recent.Merge(d.hist())
@@ -91,8 +91,8 @@ func (r *recorders) reset() {
 	}
 }
 
-// collect copies what the recorders hold into service and response, whose
-// histograms are used again if they have one.
+// collect copies what the recorders hold into service and response, and uses their histograms again
+// if they have them.
 func collect(list []*recorders, service, response *Distribution) {
 	into := func(d *Distribution) *hist.Hist {
 		if d.h == nil {

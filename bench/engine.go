@@ -2,9 +2,8 @@ package bench
 
 import "errors"
 
-// An Engine is a map under test with keys of type K and values of type V, which is
-// uint64 or []byte, already filled. It need not support deletion or new keys. If it
-// has the method of [Versioner], too, it is asked for it.
+// An Engine is a map under test with keys of type K and values of type V, which is uint64 or
+// []byte, already filled. It need not support deletion or new keys. It may be a [Versioner], too.
 type Engine[K comparable, V any] interface {
 	// Session returns what goroutine number worker works with; it is called before
 	// the goroutines start, and -1 asks for one for the runner itself.
@@ -26,12 +25,11 @@ type Versioner interface {
 // methods here it may have those of [Incrementer], [Beginner], [Transferer],
 // [Batcher], [Pinner] and [Follower], which some workloads need.
 //
-// A byte slice that is put is new, and nobody writes to it any more: the map may
-// keep it. Nor does anybody write to one that was got.
+// A byte slice that is put is new and is never written to again: the map may keep it. One that was
+// got is not written to either.
 //
-// A method should allocate no more than a user of the map would: the harness
-// allocates nothing but byte slices that are put, and what B/op and allocs/op show
-// beside them is taken for the map's.
+// A method should allocate no more than a user of the map would: the harness allocates nothing but
+// the byte slices that are put, and all else in B/op and allocs/op counts as the map's.
 type Session[K comparable, V any] interface {
 	// Get reads one key. An absent key gives ok == false.
 	Get(key K) (value V, ok bool, err error)
@@ -42,8 +40,8 @@ type Session[K comparable, V any] interface {
 	Aborts() uint64
 }
 
-// An Incrementer is a [Session] that can increment a counter. It is asked to only if
-// values are numbers.
+// An Incrementer is a [Session] that can increment a counter. Add is called only if values are
+// numbers.
 type Incrementer[K comparable] interface {
 	// Add adds delta to the value of key and returns the sum.
 	Add(key K, delta uint64) (sum uint64, err error)
@@ -56,8 +54,8 @@ type Beginner interface {
 	Begin() error
 }
 
-// A Transferer is a [Session] that has transactions over several keys. It is asked
-// for them only if values are numbers.
+// A Transferer is a [Session] that has transactions over several keys. Its methods are called only
+// if values are numbers.
 type Transferer[K comparable] interface {
 	// Transfer reads both keys, subtracts amount from the value of from and adds it
 	// to that of to, modulo 2^64. The keys differ.
@@ -68,10 +66,9 @@ type Transferer[K comparable] interface {
 
 // A Batcher is a [Session] that has transactions over any number of keys.
 type Batcher[K comparable, V any] interface {
-	// Batch does ops in one transaction, in their order, each seeing what those
-	// before it have written, and fills in what they have read, which must be so of
-	// the attempt that has committed. readOnly says that none of them writes. The
-	// slice is the caller's, who uses it again.
+	// Batch does ops in one transaction, in their order, each seeing what those before it have
+	// written, and fills in what they have read, which must be so of the attempt that has committed.
+	// readOnly says that none of them writes. The caller uses the slice again.
 	Batch(ops []Op[K, V], readOnly bool) error
 }
 
@@ -96,12 +93,11 @@ type Op[K comparable, V any] struct {
 	Old   V // set: what was read
 }
 
-// A Ranger is a [Session] that can read keys in their order, which is that of strings. It is
-// asked to only if [Setup.Ordered] is set.
+// A Ranger is a [Session] that can read keys in their order, which is that of strings. Range is
+// called only if [Setup.Ordered] is set.
 type Ranger[K comparable, V any] interface {
-	// Range calls visit for the n lowest keys that are not below low, or as many as there are,
-	// from the lowest to the highest, with their values as of one moment. It calls visit
-	// for none of them twice.
+	// Range calls visit for the n lowest keys that are not below low, or as many as there are, from
+	// the lowest to the highest, with their values as of one moment. It visits no key twice.
 	Range(low K, n int, visit func(key K, value V)) error
 }
 

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// locked is a Go map under one lock, a [sync.RWMutex] or a [sync.Mutex]. The lock's type
-// is a parameter and no interface, so that to lock is a call and no more. It is its own
-// session: it never aborts, so it has no state.
+// locked is a Go map under one lock, a [sync.RWMutex] or a [sync.Mutex]. The lock's type is a
+// parameter and not an interface, so that locking is a direct call. It is its own session: it never
+// aborts, so it has no state.
 type locked[K comparable, V any, L lock] struct {
 	NoAborts
 	mu      L
@@ -153,7 +153,7 @@ func (e *locked[K, V, L]) Batch(ops []Op[K, V], readOnly bool) error {
 	return nil
 }
 
-// apply does ops on m, which nobody else touches.
+// apply does ops on m, which only the caller uses meanwhile.
 func apply[K comparable, V any](m map[K]V, ops []Op[K, V]) {
 	for i := range ops {
 		op := &ops[i]

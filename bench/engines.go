@@ -85,8 +85,8 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 	return "", true
 }
 
-// Wrapped returns an engine like e whose sessions, over strings and numbers, are what wrap makes
-// of e's.
+// Wrapped returns e with every session replaced by what wrap makes of it, where keys are strings
+// and values numbers.
 func (e EngineSpec) Wrapped(
 	wrap func(Session[string, uint64]) Session[string, uint64],
 ) EngineSpec {
@@ -121,8 +121,8 @@ const (
 	oneKeyOnly = "one-key operations begin no transaction"
 )
 
-// lacking returns what an engine lacks that gives the reasons of more, and why for
-// every workload of several keys.
+// lacking returns a Lacks with the reasons of more, and with why for every workload over several
+// keys.
 func lacking(why string, more map[string]string) map[string]string {
 	lacks := maps.Clone(more)
 	for _, w := range Workloads() {
@@ -133,8 +133,8 @@ func lacking(why string, more map[string]string) map[string]string {
 	return lacks
 }
 
-// unordered returns what an engine lacks that has transactions, no order, no watches, no journal
-// and no expiry.
+// unordered returns the Lacks of an engine that has transactions, but no order, watches, journal or
+// expiry.
 func unordered() map[string]string {
 	lacks := map[string]string{"watched": noWatch, "journaled": noJournal, "expiring": noExpiry}
 	for _, w := range rangeWorkloads() {

@@ -17,7 +17,7 @@ import (
 // by themselves: a slice of its final length, with an object of a version's size for each
 // key.
 type grower struct {
-	load  func(key uint64) int64
+	load  func(key uint64) uint64
 	store func(key uint64)
 	keep  any
 }
@@ -27,28 +27,28 @@ var growers = []struct {
 	open func(keys int) grower
 }{
 	{"mvcc", func(int) grower {
-		m := mvcc.New[uint64, int64](nil)
-		return grower{func(k uint64) int64 {
+		m := mvcc.New[uint64, uint64](nil)
+		return grower{func(k uint64) uint64 {
 			v, _ := m.Load(k)
 			return v
 		}, func(k uint64) { m.Store(k, 1) }, m}
 	}},
 	{"xsync", func(int) grower {
-		m := xsync.NewMap[uint64, int64]()
-		return grower{func(k uint64) int64 {
+		m := xsync.NewMap[uint64, uint64]()
+		return grower{func(k uint64) uint64 {
 			v, _ := m.Load(k)
 			return v
 		}, func(k uint64) { m.Store(k, 1) }, m}
 	}},
 	{"slice", func(keys int) grower {
 		type object struct {
-			_, value int64
+			_, value uint64
 			_        *int
 			_        uint64
 		}
 		m := make([]atomic.Pointer[object], keys)
 		return grower{
-			func(k uint64) int64 {
+			func(k uint64) uint64 {
 				if o := m[k].Load(); o != nil {
 					return o.value
 				}
@@ -105,7 +105,7 @@ func BenchmarkGrow(b *testing.B) {
 	}
 }
 
-var sink int64
+var sink uint64
 
 type longest time.Duration
 
@@ -137,11 +137,11 @@ func BenchmarkWindow(b *testing.B) {
 		for _, between := range []int{0, 1, 2} {
 			b.Run("engine="+e.name+"/between="+strconv.Itoa(between), func(b *testing.B) {
 				r, other := rand.NewPCG(1, 2), rand.NewPCG(3, 4)
-				sum := int64(0)
+				sum := uint64(0)
 				for range b.N {
 					sum += m.load(r.Uint64() % keys)
 					for range between {
-						sum += int64(other.Uint64())
+						sum += other.Uint64()
 					}
 				}
 				sink = sum

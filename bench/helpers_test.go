@@ -12,8 +12,7 @@ import (
 // rwMutex is what most tests build on.
 type rwMutex[V any] = locked[string, V, sync.RWMutex]
 
-// tampered is a session of a map under a RWMutex that does what a test says instead of
-// what it should; it is right where that is nil.
+// tampered is a session of a map under a RWMutex whose methods a test may replace.
 type tampered[V any] struct {
 	*rwMutex[V]
 	get      func(key string) (V, bool, error)
@@ -30,56 +29,28 @@ type tampered[V any] struct {
 	mine     any // what else a test keeps here
 }
 
-func (s *tampered[V]) Get(key string) (V, bool, error) {
-	if s.get != nil {
-		return s.get(key)
-	}
-	return s.rwMutex.Get(key)
-}
+func (s *tampered[V]) Get(key string) (V, bool, error) { return s.get(key) }
+func (s *tampered[V]) Put(key string, value V) error   { return s.put(key, value) }
+func (s *tampered[V]) Begin() error                    { return s.begin() }
+func (s *tampered[V]) Pin() (Pin[string, V], error)    { return s.pin() }
+func (s *tampered[V]) Sum() (uint64, int, error)       { return s.sum() }
+func (s *tampered[V]) Aborts() uint64                  { return s.aborts() }
 
-func (s *tampered[V]) Put(key string, value V) error {
-	if s.put != nil {
-		return s.put(key, value)
-	}
-	return s.rwMutex.Put(key, value)
-}
-
-func (s *tampered[V]) Add(key string, delta uint64) (uint64, error) {
-	if s.add != nil {
-		return s.add(key, delta)
-	}
-	return s.rwMutex.Add(key, delta)
-}
+func (s *tampered[V]) Add(key string, delta uint64) (uint64, error) { return s.add(key, delta) }
 
 func (s *tampered[V]) Transfer(from, to string, amount uint64) error {
-	if s.transfer != nil {
-		return s.transfer(from, to, amount)
-	}
-	return s.rwMutex.Transfer(from, to, amount)
-}
-
-func (s *tampered[V]) Sum() (uint64, int, error) {
-	if s.sum != nil {
-		return s.sum()
-	}
-	return s.rwMutex.Sum()
+	return s.transfer(from, to, amount)
 }
 
 func (s *tampered[V]) Batch(ops []Op[string, V], readOnly bool) error {
-	if s.batch != nil {
-		return s.batch(ops, readOnly)
-	}
-	return s.rwMutex.Batch(ops, readOnly)
+	return s.batch(ops, readOnly)
 }
 
-// Range implements [Ranger]: no key is new.
 func (s *tampered[V]) Range(low string, n int, visit func(string, V)) error {
-	if s.ranges != nil {
-		return s.ranges(low, n, visit)
-	}
-	return s.ranged(low, n, visit)
+	return s.ranges(low, n, visit)
 }
 
+// ranged is Range as it should be: no key is new.
 func (s *tampered[V]) ranged(low string, n int, visit func(string, V)) error {
 	s.rlock()
 	defer s.runlock()
@@ -93,27 +64,6 @@ func (s *tampered[V]) ranged(low string, n int, visit func(string, V)) error {
 	return nil
 }
 
-func (s *tampered[V]) Begin() error {
-	if s.begin != nil {
-		return s.begin()
-	}
-	return s.rwMutex.Begin()
-}
-
-func (s *tampered[V]) Pin() (Pin[string, V], error) {
-	if s.pin != nil {
-		return s.pin()
-	}
-	return s.rwMutex.Pin()
-}
-
-func (s *tampered[V]) Aborts() uint64 {
-	if s.aborts != nil {
-		return s.aborts()
-	}
-	return 0
-}
-
 // tamperer is an engine whose sessions are tampered with.
 type tamperer[V any] struct {
 	*rwMutex[V]
@@ -122,7 +72,13 @@ type tamperer[V any] struct {
 }
 
 func (e tamperer[V]) Session(worker int) Session[string, V] {
-	s := &tampered[V]{rwMutex: e.rwMutex, sorted: e.sorted}
+	m := e.rwMutex
+	s := &tampered[V]{
+		rwMutex: m, sorted: e.sorted,
+		get: m.Get, put: m.Put, add: m.Add, transfer: m.Transfer, sum: m.Sum, batch: m.Batch,
+		begin: m.Begin, pin: m.Pin, aborts: m.Aborts,
+	}
+	s.ranges = s.ranged
 	e.with(s, worker)
 	return s
 }
@@ -214,4 +170,87 @@ func (w Workload) special() bool {
 func every(n int) func() bool {
 	var i atomic.Int64
 	return func() bool { return i.Add(1)%int64(n) == 0 }
+}
+
+// The sessions that do one thing, f, instead of what they should once in a thousand times.
+
+func badGet(f func(s *numberSession, key string) (uint64, bool, error)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.get = func(key string) (uint64, bool, error) {
+			if bad() {
+				return f(s, key)
+			}
+			return s.rwMutex.Get(key)
+		}
+	}
+}
+
+func badPut(f func(s *numberSession, key string, v uint64) error) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.put = func(key string, v uint64) error {
+			if bad() {
+				return f(s, key, v)
+			}
+			return s.rwMutex.Put(key, v)
+		}
+	}
+}
+
+func badAdd(f func(s *numberSession, key string) (uint64, error)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.add = func(key string, delta uint64) (uint64, error) {
+			if bad() {
+				return f(s, key)
+			}
+			return s.rwMutex.Add(key, delta)
+		}
+	}
+}
+
+func badTransfer(f func(s *numberSession, from string, amount uint64)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(1_000)
+		s.transfer = func(from, to string, amount uint64) error {
+			if bad() {
+				f(s, from, amount)
+				return nil
+			}
+			return s.rwMutex.Transfer(from, to, amount)
+		}
+	}
+}
+
+func badRange(
+	f func(s *numberSession, low string, n int, visit func(string, uint64)) error,
+) func(*numberSession) {
+	return func(s *numberSession) {
+		bad := every(20)
+		s.ranges = func(low string, n int, visit func(string, uint64)) error {
+			if bad() {
+				return f(s, low, n, visit)
+			}
+			return s.ranged(low, n, visit)
+		}
+	}
+}
+
+// live is a snapshot that goes on with the map.
+type live struct{ *rwMutex[uint64] }
+
+// skipping lets s do only the first operations of a transaction that writes, as many as done says;
+// it is told that the others are done as well.
+func skipping(s *numberSession, done func(ops []numberOp) int) {
+	s.batch = func(ops []numberOp, readOnly bool) error {
+		if readOnly {
+			return s.rwMutex.Batch(ops, true)
+		}
+		n := done(ops)
+		for i := range ops[n:] {
+			ops[n+i].Old, ops[n+i].OK = ops[n+i].Value, true
+		}
+		return s.rwMutex.Batch(ops[:n], false)
+	}
 }

@@ -17,25 +17,25 @@ import (
 const indexKeys = 100_000
 
 // A record of BenchmarkIndexes: group is its index key.
-type record struct{ group, value int }
+type record struct{ group, value uint64 }
 
-func groupOf(_ int, r record) []int { return []int{r.group} }
+func groupOf(_ uint64, r record) []uint64 { return []uint64{r.group} }
 
 // lockedRecords are what else a program would take: a map, a B-tree for the index, a lock.
 type lockedRecords struct {
 	sync.RWMutex
-	records map[int]record
-	groups  *btree.BTreeG[[2]int]
+	records map[uint64]record
+	groups  *btree.BTreeG[[2]uint64]
 }
 
-func (l *lockedRecords) set(k int, r record) {
+func (l *lockedRecords) set(k uint64, r record) {
 	l.Lock()
 	defer l.Unlock()
 	if old, ok := l.records[k]; ok && old.group != r.group {
-		l.groups.Delete([2]int{old.group, k})
+		l.groups.Delete([2]uint64{old.group, k})
 	}
 	l.records[k] = r
-	l.groups.Set([2]int{r.group, k})
+	l.groups.Set([2]uint64{r.group, k})
 }
 
 // BenchmarkIndexes measures a table with an index, beside one without and beside a map and a
@@ -43,17 +43,17 @@ func (l *lockedRecords) set(k int, r record) {
 func BenchmarkIndexes(b *testing.B) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
-	fill := func(set func(k int, r record)) {
-		for k := range indexKeys {
+	fill := func(set func(k uint64, r record)) {
+		for k := range uint64(indexKeys) {
 			set(k, record{k / 10, k})
 		}
 	}
-	plain := mvcc.NewTable[int, record](db, "plain", nil)
+	plain := mvcc.NewTable[uint64, record](db, "plain", nil)
 	fill(plain.Store)
-	table := mvcc.NewTable[int, record](db, "indexed", nil)
+	table := mvcc.NewTable[uint64, record](db, "indexed", nil)
 	fill(table.Store)
 	before := heapOf()
-	var ix, single *mvcc.Index[int, int, record]
+	var ix, single *mvcc.Index[uint64, uint64, record]
 	b.Run("make", func(b *testing.B) {
 		for b.Loop() {
 			if ix != nil {
@@ -67,25 +67,29 @@ func BenchmarkIndexes(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/indexKeys, "ns/record")
 		b.ReportMetric(float64(heapOf()-before)/indexKeys, "B/record")
 	})
-	single, err := mvcc.NewIndex(table, "value", func(_ int, r record) []int { return []int{r.value} },
+	single, err := mvcc.NewIndex(table, "value",
+		func(_ uint64, r record) []uint64 { return []uint64{r.value} },
 		&mvcc.IndexOptions{Unique: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	locked := &lockedRecords{records: map[int]record{},
-		groups: btree.NewBTreeG(func(x, y [2]int) bool {
+	locked := &lockedRecords{records: map[uint64]record{},
+		groups: btree.NewBTreeG(func(x, y [2]uint64) bool {
 			return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) < 0
 		})}
 	fill(locked.set)
-	same := func(r *rand.Rand) (int, record) { k := r.IntN(indexKeys); return k, record{k / 10, k} }
-	other := func(r *rand.Rand) (int, record) {
-		k := r.IntN(indexKeys)
-		return k, record{r.IntN(indexKeys / 10), k}
+	same := func(r *rand.Rand) (uint64, record) {
+		k := r.Uint64N(indexKeys)
+		return k, record{k / 10, k}
 	}
-	read := func(r *rand.Rand, seek func(group int) int) { _ = seek(r.IntN(indexKeys / 10)) }
+	other := func(r *rand.Rand) (uint64, record) {
+		k := r.Uint64N(indexKeys)
+		return k, record{r.Uint64N(indexKeys / 10), k}
+	}
+	read := func(r *rand.Rand, seek func(group uint64) uint64) { _ = seek(r.Uint64N(indexKeys / 10)) }
 	parallel(b, "get-10/mvcc", func(r *rand.Rand) {
-		read(r, func(group int) (sum int) {
-			_ = table.View(func(s mvcc.Snapshot[int, record]) error {
+		read(r, func(group uint64) (sum uint64) {
+			_ = table.View(func(s mvcc.Snapshot[uint64, record]) error {
 				for _, found := range ix.Get(s, group) {
 					sum += found.value
 				}
@@ -95,9 +99,9 @@ func BenchmarkIndexes(b *testing.B) {
 		})
 	})
 	parallel(b, "get-10/locked", func(r *rand.Rand) {
-		read(r, func(group int) (sum int) {
+		read(r, func(group uint64) (sum uint64) {
 			locked.RLock()
-			locked.groups.Ascend([2]int{group, 0}, func(e [2]int) bool {
+			locked.groups.Ascend([2]uint64{group, 0}, func(e [2]uint64) bool {
 				if e[0] == group {
 					sum += locked.records[e[1]].value
 				}
@@ -108,8 +112,8 @@ func BenchmarkIndexes(b *testing.B) {
 		})
 	})
 	parallel(b, "get-unique/mvcc", func(r *rand.Rand) {
-		_ = table.View(func(s mvcc.Snapshot[int, record]) error {
-			single.First(s, r.IntN(indexKeys))
+		_ = table.View(func(s mvcc.Snapshot[uint64, record]) error {
+			single.First(s, r.Uint64N(indexKeys))
 			return nil
 		})
 	})
@@ -119,7 +123,7 @@ func BenchmarkIndexes(b *testing.B) {
 	parallel(b, "store-other/mvcc", func(r *rand.Rand) { table.Store(other(r)) })
 	parallel(b, "store-other/locked", func(r *rand.Rand) { locked.set(other(r)) })
 	parallel(b, "update-other/mvcc", func(r *rand.Rand) {
-		_ = table.Update(context.Background(), nil, func(tx mvcc.Tx[int, record]) error {
+		_ = table.Update(context.Background(), nil, func(tx mvcc.Tx[uint64, record]) error {
 			tx.Set(other(r))
 			return nil
 		})

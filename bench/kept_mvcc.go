@@ -39,5 +39,5 @@ func (k *mvccKept[K]) Load() (map[K]uint64, error) {
 	return maps.Collect(s.All()), j.Close()
 }
 
-// tableName is that of the one table of a database.
+// tableName is the name of a database's only table.
 const tableName = "keys"

@@ -41,8 +41,8 @@ func stringKey(i int) string    { return keyPrefix + strconv.Itoa(i) }
 func uint64Key(i int) uint64    { return uint64(i) * keySpread }
 func structKey(i int) StructKey { return StructKey{uint32(i % 7), uint32(i % 64), uint64(i)} }
 
-// makeKeys returns n keys of one of the key types. If they are to be ordered they are strings
-// that are in the order of their indexes.
+// makeKeys returns n keys of one of the key types. Ordered ones are strings that sort as their
+// indexes do.
 func makeKeys[K comparable](n int, ordered bool) []K {
 	keys := make([]K, n)
 	switch keys := any(keys).(type) {

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/rusage"
 )
 
-// Whoever watches sees a run go on: operations, aborts, times, from zero with each
-// run, and in the end exactly what was measured.
+// The live figures show how a run goes on: operations, aborts, times, from zero with each run, and
+// in the end exactly what was measured.
 func TestReadLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 2, LatencySample: 1}, always(time.Millisecond))

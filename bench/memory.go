@@ -5,9 +5,8 @@ import (
 	"runtime/metrics"
 )
 
-// Memory is what a run held in memory: at its start, at the most while it lasted,
-// and at its end, with whatever snapshot is open still open. The peak is of
-// samples taken at the interval of the audits.
+// Memory is what a run held in memory: at its start, at its peak, and at its end, before an open
+// snapshot is closed. The peak is of samples taken at the interval of the audits.
 type Memory struct {
 	// HeapStart and HeapEnd are the bytes of the heap of the whole process
 	// that are in use after a garbage collection. HeapPeak is the most that a

@@ -6,7 +6,7 @@ import "fmt"
 // enough to tell a value that must not turn up from one that may. It rests on two
 // facts: no value is written twice, and a writer's sequence numbers grow.
 type observer struct {
-	writer int // 1 + the goroutine's number; 0 is whoever filled the map
+	writer int // 1 + the goroutine's number; 0 for the first values
 	seq    uint64
 
 	// last is, by key, the value last read or written here.
@@ -99,7 +99,7 @@ func (o *observer) check(k int, v stamp, ok bool) error {
 	return nil
 }
 
-// describe says in words who wrote v.
+// describe says in words which writer wrote v.
 func describe(v stamp) string {
 	if w := stampWriter(v); w > 0 {
 		return fmt.Sprintf("write %d of goroutine %d", stampSeq(v), w-1)
@@ -107,10 +107,10 @@ func describe(v stamp) string {
 	return "the first value"
 }
 
-// checkFinal checks, when the goroutines have ended, that v may be the final
-// value of key k: one that none of them, its writer included, has seen replaced.
-// It is then the last that its writer wrote to the key, or the first value if
-// nobody wrote to it: who writes sees what was there replaced.
+// checkFinal checks, when the goroutines have ended, that v may be the final value of key k: one
+// that none of them, its writer included, has seen replaced. It is then the last that its writer
+// wrote to the key, or the first value if nothing was written to it: a writer has seen what was
+// there before replaced.
 func checkFinal(all []*observer, k int, v stamp, ok bool) error {
 	if !ok {
 		return fmt.Errorf("is absent at the end")
@@ -130,8 +130,8 @@ func checkFinal(all []*observer, k int, v stamp, ok bool) error {
 	return nil
 }
 
-// checkSeen checks, when the goroutines have ended, that nobody read a value
-// that its writer had not drawn.
+// checkSeen checks, when the goroutines have ended, that no goroutine has read a value that its
+// writer had not drawn.
 func checkSeen(all []*observer) error {
 	for _, o := range all {
 		for w, s := range o.latest {

@@ -22,12 +22,11 @@ const (
 	auditOperation    = "audit"
 )
 
-// LabelOperations says whether each goroutine is to have the profiler label
-// "operation" of what it does: get or put, where it does both. While it does,
-// going over from one to the other takes 20 ns or so; otherwise an operation
-// loads one word more that nobody writes. It is meant to be on while a CPU profile
-// is taken. Goroutines that always do the same have the label in any case. It may
-// be called by any goroutine, at any time.
+// LabelOperations says whether each goroutine is to have the profiler label "operation" of what it
+// does: get or put, where it does both. While it does, going over from one to the other takes 20 ns
+// or so; otherwise an operation loads one more word, which is hardly ever written to. It is meant
+// to be on while a CPU profile is taken. Goroutines that always do the same have the label in any
+// case. It may be called by any goroutine, at any time.
 func (t *Trial) LabelOperations(on bool) { t.labelling.Store(on) }
 
 // labelling is read before operations, and hardly ever written to.

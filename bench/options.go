@@ -7,17 +7,16 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// MapOptions sets how the engines mvcc and mvcc-direct reclaim the versions that
-// nobody can see. Every field that is zero means the map's default, so that the
-// zero MapOptions is the map as its users get it. Engines that keep no versions
-// take no notice of it.
+// MapOptions sets how the engines mvcc and mvcc-direct reclaim the versions that no reader can see.
+// Every field that is zero means the map's default, so that the zero MapOptions is the map as its
+// users get it. Engines that keep no versions take no notice of it.
 type MapOptions struct {
 	// Interval is the time between two looks of the background work at which
 	// epochs are being read.
 	Interval time.Duration
 
-	// Workers is the number of goroutines that prune in the background. As 0 is
-	// the default, none at all, so that committers prune, is [NoWorkers].
+	// Workers is the number of goroutines that prune in the background. 0 is the default; [NoWorkers]
+	// is none, so that committers prune.
 	Workers int
 
 	// Queue is how many buckets of the index may wait to be pruned; when so many do,

@@ -125,7 +125,7 @@ func TestFaultyShopsAreCaught(t *testing.T) {
 	}
 }
 
-// Few customers, who are in each other's way.
+// Few customers, so that transactions conflict.
 func TestOrders(t *testing.T) {
 	w, _ := WorkloadByName("orders")
 	for _, e := range Engines() {

@@ -38,7 +38,7 @@ type pacer struct {
 	timer *time.Timer
 }
 
-// maxSpin is more than what sleepers are commonly late by.
+// maxSpin is longer than the system is usually late in waking a sleeper.
 const maxSpin = 1500 * time.Microsecond
 
 // newPacer returns the plan of goroutine i of so many that together are to do
@@ -55,8 +55,8 @@ func newPacer(rate float64, threads, i int, poisson *stream, start *instant) *pa
 	}
 	p.timer.Stop()
 	if procs := runtime.GOMAXPROCS(0); threads > procs {
-		// Of many goroutines, only so many at a time that each has a
-		// processor; with those busy, timers are looked at all the time.
+		// Only so many goroutines yield at a time that each has a processor; while those are busy, the
+		// scheduler looks at timers all the time.
 		p.spin = min(maxSpin, time.Duration(float64(procs)/rate*1e9))
 	}
 	return p

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// paced returns a trial in which each of the goroutines' operations takes as long
-// as service says of its number, from 0, and aborts twice. It is for bubbles, where nobody may
-// yield until a time has come, since it comes only when everybody sleeps.
+// paced returns a trial in which each of the goroutines' operations takes as long as service says
+// of its number, from 0, and aborts twice. It is for bubbles, where no goroutine may yield until a
+// time has come: it comes only when all sleep.
 func paced(t *testing.T, c Config, service func(n int) time.Duration) *Trial {
 	t.Helper()
 	c.Workload, _ = WorkloadByName("disjoint")
@@ -51,9 +51,9 @@ func sleeperOf(w *worker) *sleeper { return w.session.(*numberSession).mine.(*sl
 
 func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
 
-// An engine stalls once, for 200 ms. In an open loop the response times see it
-// for what it is: all that came meanwhile waited, and who came soon after. The
-// service times show a single slow operation, and so does a closed loop.
+// An engine stalls once, for 200 ms. In an open loop the response times see it for what it is: all
+// operations that came meanwhile, or soon after, waited. The service times show a single slow
+// operation, and so does a closed loop.
 func TestStallIsSeen(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	service := func(n int) time.Duration {
@@ -317,7 +317,7 @@ func TestPacedForReal(t *testing.T) {
 			require.True(t, ok)
 			response, ok := m.Response.Quantile(q)
 			require.True(t, ok)
-			require.GreaterOrEqual(t, response, service, "who starts late has waited; nobody starts early")
+			require.GreaterOrEqual(t, response, service, "what starts late has waited; nothing starts early")
 		}
 		require.Less(t, m.Allocs, uint64(500))
 		require.NoError(t, tr.Verify())

@@ -22,7 +22,7 @@ type rig interface {
 	close()
 }
 
-// aborter is what every session is, whatever its types.
+// aborter is what all sessions are, whatever their types.
 type aborter interface{ Aborts() uint64 }
 
 // newRig returns the rig for the types of keys and values that t has.
@@ -95,7 +95,7 @@ func (r *rigOf[K, V]) fill() error {
 	}
 	r.engine = engine
 	r.runner = engine.Session(-1)
-	// It is not an empty map that will be measured.
+	// The map that is measured is not empty.
 	return r.each(func(k int, v stamp, ok bool) error {
 		if want := r.job.first(k); !ok || v != want {
 			return wrong(r.name(k), "the map was filled with %#x and gives %#x, %t", want, v, ok)
@@ -182,7 +182,7 @@ func cloneKeys[K comparable](keys []K) []K {
 	return c
 }
 
-// versions returns what the engine holds; ok is false if it does not say.
+// versions returns how many versions the engine holds; ok is false if it does not say.
 func (t *Trial) versions() (n int, ok bool) {
 	if v, ok := t.rig.engineItself().(Versioner); ok {
 		return v.Versions(), true

@@ -41,8 +41,7 @@ type ShopTx interface {
 	DeleteOrder(o Order) error
 }
 
-// A Customer has orders that follow each other in number, from First on up to Next, without
-// that.
+// A Customer has orders with consecutive numbers, from First up to but not including Next.
 type Customer struct {
 	ID          uint64
 	Name        string // nameSize bytes; a few have the same
@@ -54,7 +53,7 @@ type Customer struct {
 // An Item is what can be ordered.
 type Item struct{ ID, Stock, Sold, Restocked uint64 }
 
-// An Order belongs to a customer. Nobody changes its lines.
+// An Order belongs to a customer. Its lines never change.
 type Order struct {
 	ID, Customer, Number, Total uint64
 	Lines                       []Line

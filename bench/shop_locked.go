@@ -91,7 +91,7 @@ func (s *lockedShop) OrdersOf(customer uint64, visit func(Order) bool) error {
 func (s *lockedShop) CountOrders() (int, error) { return len(s.orders), nil }
 
 func (s *lockedShop) PutCustomer(c Customer) error {
-	if _, has := s.customers[c.ID]; !has { // nobody changes a name
+	if _, has := s.customers[c.ID]; !has { // names never change
 		s.named.Set(nameEntry{c.Name, c.ID})
 	}
 	s.customers[c.ID] = c

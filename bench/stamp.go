@@ -1,10 +1,9 @@
 package bench
 
-// A stamp is the value that the get-and-put workloads store. It names the writer
-// (0 is whoever filled the map, 1 is goroutine 0), the low bits of the index of
-// the key it was written to, and which of the writer's writes it was. Stamps are
-// therefore unique, and a value that turns up under another key, or that nobody
-// wrote, is noticed.
+// A stamp is the value that the get-and-put workloads store. It names the writer (0 for the first
+// values, 1 for goroutine 0), the low bits of the index of the key it was written to, and which of
+// the writer's writes it was. Stamps are therefore unique, and a value that turns up under another
+// key, or that was never written, is noticed.
 //
 //	63           46 45      38 37                                   0
 //	[  writer 18   ][  key 8  ][             sequence 38             ]

@@ -40,7 +40,7 @@ type Sweep struct {
 	SkipVerify bool
 }
 
-// DefaultThreads returns the numbers of goroutines of a [Sweep] that does not say.
+// DefaultThreads returns the numbers of goroutines of a [Sweep] without Threads.
 func DefaultThreads() []int { return []int{1, 2, 4, 8} }
 
 // A Step is one sample of a [Sweep].
@@ -160,11 +160,10 @@ func orDefault[T any](list []T) []T {
 type Observer interface {
 	// Start is called before a sample; next is nil before the last.
 	Start(step Step, next *Step)
-	// Running is called when the sample's map has been filled. Other
-	// goroutines may ask t how far it is, with [Trial.Live] and
-	// [Trial.ReadLive], until Done or Start is called. Running itself may call
-	// [Trial.Around], [Trial.Watch] and [Trial.LabelOperations], the last of
-	// which other goroutines may, too; nothing else is allowed with t.
+	// Running is called when the sample's map has been filled. Other goroutines may ask t how far it
+	// is, with [Trial.Live] and [Trial.ReadLive], until Done or Start is called. Running itself may
+	// call [Trial.Around], [Trial.Watch] and [Trial.LabelOperations]; other goroutines may call the
+	// last of these, too. Nothing else is allowed with t.
 	Running(step Step, t *Trial)
 	// Done is called after a sample that has been verified, unless the sweep
 	// leaves that out.

@@ -26,10 +26,9 @@ type Config struct {
 	Seed   uint64
 	Sample int
 
-	// LatencySample is how many operations there are for each one that is
-	// timed, or [NoLatency]. Zero chooses it by what the warm-up took, so that
-	// reading the clock takes less than a hundredth of the time; in an open
-	// loop it times every operation.
+	// LatencySample is how many operations there are for each one that is timed, or [NoLatency]. Zero
+	// chooses it by what the warm-up took, so that reading the clock takes less than a hundredth of
+	// the time. In an open loop it times every operation.
 	LatencySample int
 
 	// Rate is how many operations per second are to be done, by all goroutines
@@ -175,17 +174,16 @@ func New(config Config) (*Trial, error) {
 	return t, nil
 }
 
-// Around makes each measured run call begin when the map is filled and warm, the
-// goroutines wait for the start and garbage has been collected, and what begin
-// returns when the last operation has ended, also if the run fails: to profile
-// what is measured and nothing else. The time that the two take is not measured.
-// Call it before the run.
+// Around makes each measured run call begin when the map is filled and warm, the goroutines wait
+// for the start and garbage has been collected, and what begin returns when the last operation has
+// ended, also if the run fails: this is for profiles of what is measured and nothing else. The time
+// that the two take is not measured. Call it before the run.
 func (t *Trial) Around(begin func() (end func())) { t.around = begin }
 
-// Watch makes the goroutines call ended after each operation of a measured run that
-// is timed, with the time that it took, from when it was begun: to find out why one was slow. The
-// time that ended takes is not that operation's; in an open loop it makes the next
-// one late. [Config.LatencySample] 1 times every operation. Call it before the run.
+// Watch makes the goroutines call ended after each operation of a measured run that is timed, with
+// the time that it took since it was begun. This is for finding out why one was slow. The time that
+// ended takes is not that operation's; in an open loop it makes the next one late.
+// [Config.LatencySample] 1 times every operation. Call it before the run.
 func (t *Trial) Watch(ended func(took time.Duration)) { t.watch = ended }
 
 // Close ends the engine.

@@ -98,7 +98,7 @@ func typesOf(w Workload) []Params {
 	return list
 }
 
-// An engine that has but numbers under strings says so.
+// An engine that has only numbers under strings says so.
 func TestEnginesSayWhichTypesTheyLack(t *testing.T) {
 	w, e := named(t, "balanced", "rwmutex")
 	e = EngineSpec{Name: "one's own", New: e.New}
@@ -349,8 +349,8 @@ func TestInvalidConfigs(t *testing.T) {
 	}
 }
 
-// The map does not share the bytes of its keys with those who look them up, or
-// comparing keys would be cheaper than it is in other programs.
+// The map does not share the bytes of its keys with lookups, or comparing keys would be cheaper
+// than it is in other programs.
 func TestKeysAreNotShared(t *testing.T) {
 	w, spec := named(t, "balanced", "rwmutex")
 	var stored, asked []string

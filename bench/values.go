@@ -116,8 +116,8 @@ func (c *filler) stampOf(from any) stamp {
 // that a map gains nothing by compressing it.
 func filling(s stamp, n int) stream { return stream(s ^ uint64(n)*keySpread) }
 
-// flaw says what is wrong with v itself, in words that follow the name of a key;
-// it is empty if v is sound, whoever wrote it.
+// flaw says what is wrong with v itself, in words that follow the name of a key; it is empty if v
+// is sound.
 func (c *values[V]) flaw(v V) string {
 	b, ok := any(&v).(*[]byte)
 	if !ok || c.stampOf(b) != 0 {

@@ -156,8 +156,8 @@ func TestBadlyFilledMap(t *testing.T) {
 	}
 }
 
-// A transaction must not read anybody else's value, however new, of a key that it
-// has written itself, while one that has not may.
+// A transaction must not read another goroutine's value, however new, of a key that it has written
+// itself, while one that has not may.
 func TestOwnWritesComeFirst(t *testing.T) {
 	theirs := makeStamp(2, 3, 50)
 	for before, bad := range map[uint64]bool{0: true, 1: false} {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Violation is the error of a run that an engine did not serve correctly. Its
-// figures are worthless.
+// Violation is the error of a run that an engine has not served correctly. Its figures are
+// worthless.
 type Violation struct {
 	Workload string
 	Engine   string

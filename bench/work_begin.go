@@ -28,7 +28,7 @@ type beginTask struct{ begin Beginner }
 
 func (t *beginTask) do() error { return t.begin.Begin() }
 
-// verify checks that nobody has written: not even an empty transaction.
+// verify checks that an empty transaction has not written anything.
 func (j beginJob[K]) verify() error {
 	return j.rig.each(func(k int, v stamp, ok bool) error {
 		if !ok || v != loaded(k) {

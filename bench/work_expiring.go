@@ -45,8 +45,8 @@ func newExpiring[K comparable, V any](r *rigOf[K, V]) *expiringJob[K, V] {
 
 func (j *expiringJob[K, V]) first(int) stamp { return j.opening }
 
-// task gives each goroutine a share of the keys. If there are too few it puts to one that others
-// put to as well, which is not looked at.
+// task gives each goroutine a share of the keys. If there are too few keys, several goroutines put
+// to one key, and it is not looked at.
 func (j *expiringJob[K, V]) task(i int, s Session[K, V]) task {
 	session, ok := s.(Expirer[K, V])
 	if !ok {

@@ -30,7 +30,7 @@ func getPutWorkloads() []Workload {
 	return list
 }
 
-// observed is what the jobs have in common in which everybody writes every key.
+// observed is what the jobs have in common in which every goroutine writes every key.
 type observed[K comparable, V any] struct {
 	rig  *rigOf[K, V]
 	dist *zipf // by which keys are drawn; nil: round robin

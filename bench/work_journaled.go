@@ -16,7 +16,7 @@ func journaledWorkloads() []Workload {
 	return []Workload{w}
 }
 
-// A Keeper is a [Session] whose engine can keep what is committed on disk. It is asked to only if
+// A Keeper is a [Session] whose engine can keep what is committed on disk. Keep is called only if
 // [Setup.Kept] is set.
 type Keeper[K comparable] interface {
 	// Keep keeps it in the folder dir from now on.

@@ -264,7 +264,7 @@ func (t *ordersTask) placeIn(tx ShopTx) error {
 	return tx.PutCustomer(c)
 }
 
-// take takes the first order that it is given.
+// take keeps the first order that it is given, and ends the visit.
 func (t *ordersTask) take(o Order) bool { t.oldest = o; return false }
 
 func checkItem(i Item, id uint64) error {
@@ -275,7 +275,7 @@ func checkItem(i Item, id uint64) error {
 	return nil
 }
 
-// payIn finds the customer by name, and lets it pay.
+// payIn finds the customer by name, and adds a payment.
 func (t *ordersTask) payIn(tx ShopTx) error {
 	t.found = t.found[:0]
 	if err := tx.Named(t.name, t.find); err != nil {
@@ -288,7 +288,7 @@ func (t *ordersTask) payIn(tx ShopTx) error {
 	}
 	for i, c := range t.found {
 		if c.ID != group+uint64(i) || c.Name != t.name {
-			return wrong("", "the index has customer %d, who is called %s, as %s", c.ID, c.Name, t.name)
+			return wrong("", "the index has customer %d, called %s, as %s", c.ID, c.Name, t.name)
 		}
 	}
 	c := t.found[t.payer]

@@ -97,7 +97,7 @@ type rangeReadTask[V any] struct {
 	visit func(key string, value V)
 	next  int // the number of the least key that may follow
 	count int
-	wrong error // the first thing that is
+	wrong error // the first violation
 }
 
 func (t *rangeReadTask[V]) labels() *labeller { return &t.label }

@@ -23,7 +23,7 @@ func watchedWorkloads() []Workload {
 	return []Workload{w}
 }
 
-// A Follower is a [Session] of which one can watch what is committed.
+// A Follower is a [Session] that can report what is committed.
 type Follower[K comparable] interface {
 	// Follow calls begin with all that there is at a moment, and then commit with the changes of
 	// each transaction that commits after it, in their order, until ctx has ended, or commit
@@ -57,7 +57,7 @@ func (j *watchedJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
 	return a, a.failed()
 }
 
-// verify waits until the copy is what the accounts are: that it does not get there is a violation.
+// verify waits until the copy equals the accounts. If it never does, that is a violation.
 func (j *watchedJob[K]) verify() error {
 	if err := j.added.verify(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (j *watchedJob[K]) verify() error {
 		}
 		err = j.rig.each(func(k int, v stamp, _ bool) error {
 			if is := j.copied.get(j.rig.list[k]); is != uint64(v) {
-				return wrong(j.rig.name(k), "has %d, and the copy of who follows has %d", int64(v), int64(is))
+				return wrong(j.rig.name(k), "has %d, and the follower's copy has %d", int64(v), int64(is))
 			}
 			return nil
 		})
@@ -146,7 +146,7 @@ func (a *followAuditor[K]) do() error {
 		total += v
 	}
 	if want := uint64(a.keys) * openingBalance; a.err == nil && total != want {
-		return wrong("", "the copy of who follows has a total of %d instead of %d", int64(total), want)
+		return wrong("", "the follower's copy has a total of %d instead of %d", int64(total), want)
 	}
 	return a.err
 }

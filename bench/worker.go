@@ -295,7 +295,7 @@ func (w *worker) tellNow(now time.Duration) {
 	}
 }
 
-// tell publishes how far the goroutine is, for who watches.
+// tell publishes how far the goroutine is, for readers of the live figures.
 func (w *worker) tell() {
 	w.live.ops.Store(w.ops)
 	w.live.aborts.Store(w.session.Aborts() - w.aborted)

@@ -71,7 +71,7 @@ var params = []param{
 		func(Workload) string { return "0 to 10" },
 		func(w *Workload, p Params) error {
 			w.Params.Theta = p.Theta
-			good := p.Theta >= 0 && p.Theta <= 10 // which NaN is not
+			good := p.Theta >= 0 && p.Theta <= 10 // NaN is not
 			return w.refuse(!good, "a theta from 0 to 10, not %v", p.Theta)
 		},
 	},
@@ -141,7 +141,7 @@ func (w Workload) Rate() float64 { return w.rate }
 // HasAudits reports whether an auditor runs beside the workload's goroutines.
 func (w Workload) HasAudits() bool { return w.audits }
 
-// Tables returns the names of the tables, of a workload that is over several.
+// Tables returns the names of the tables of a workload that has several.
 func (w Workload) Tables() []string {
 	if w.kind != orders {
 		return nil
@@ -217,8 +217,8 @@ func (w Workload) keyCount(threads int) int {
 	return w.Params.Keys
 }
 
-// Bytes returns how many bytes the keys and values of the run's map have at least, which is less
-// than it takes to hold them.
+// Bytes returns how many bytes the keys and values of the run's map have at least. To hold them
+// takes more.
 func (c Config) Bytes() float64 {
 	size := c.Workload.valueSize()
 	return float64(c.Workload.keyCount(c.Threads)) * (WordSize + float64(size.Min+size.Max)/2)

@@ -8,7 +8,7 @@ import (
 // To add a workload, write a file like those that begin with work_: what is listed, the
 // job, the task and what is verified; and name the job here.
 
-// kind is which [job] a workload is.
+// kind says which [job] a workload has.
 type kind int
 
 const (

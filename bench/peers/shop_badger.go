@@ -109,7 +109,7 @@ func (t *badgerShopTx) CountOrders() (n int, err error) {
 }
 
 func (t *badgerShopTx) PutCustomer(c bench.Customer) error {
-	if t.tx == nil { // it is new, and nobody changes a name
+	if t.tx == nil { // it is new; names never change
 		if err := t.write.Set(appendWords(append([]byte{'n'}, c.Name...), c.ID), nil); err != nil {
 			return err
 		}

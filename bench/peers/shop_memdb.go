@@ -17,7 +17,7 @@ func (memdbBy[R]) FromArgs(args ...any) ([]byte, error) {
 	return args[0].([]byte), nil
 }
 
-// memdbShop is a [bench.Shop], whose rows are pointers to records that nobody changes.
+// memdbShop is a [bench.Shop], whose rows are pointers to records that never change.
 type memdbShop struct{ db *memdb.MemDB }
 
 func memdbByID[R any](by memdbBy[R]) map[string]*memdb.IndexSchema {

@@ -28,8 +28,8 @@ func (a *arena) key(key string) []byte {
 	return a.used[n:len(a.used):len(a.used)]
 }
 
-// encode returns v as bytes: a number in a, until the next reset; a byte slice, to
-// which nobody writes any more, as it is.
+// encode returns v as bytes: a number in a, until the next reset; a byte slice, which is not
+// written to any more, as it is.
 func encode[V any](a *arena, v V) []byte {
 	switch v := any(&v).(type) {
 	case *uint64:

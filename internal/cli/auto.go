@@ -6,7 +6,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// autoFlags say when captures are taken without anybody asking. Zero is never.
+// autoFlags say when captures are taken by themselves. Zero is never.
 type autoFlags struct {
 	CaptureEvery time.Duration `help:"Take a CPU profile each TIME, at least 10s. The last ones are among the captures, on the page /debug/pprof/." default:"0s" placeholder:"TIME" group:"Profiles in the browser"`
 	CaptureAbove time.Duration `help:"When the 99th percentile of a second's operations is above TIME, take a CPU profile and a report on contention, at most once a minute. A report takes an execution trace of a second: the row of results says so." default:"0s" placeholder:"TIME" group:"Profiles in the browser"`

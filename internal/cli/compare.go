@@ -137,12 +137,7 @@ func (c *compareCmd) Run(e *env) error {
 }
 
 // gatePct returns by how many percent something may become worse.
-func (c *compareCmd) gatePct() float64 {
-	if c.GatePct == nil {
-		return 10
-	}
-	return *c.GatePct
-}
+func (c *compareCmd) gatePct() float64 { return given(c.GatePct, 10) }
 
 // verdict says whether the gate lets the change pass.
 func (c *compareCmd) verdict(cmp *results.Comparison, j results.Judgement) string {
@@ -158,8 +153,8 @@ func (c *compareCmd) verdict(cmp *results.Comparison, j results.Judgement) strin
 		"the range of the samples", j.Rows, units, c.gatePct())
 }
 
-// judge says what has become worse. Of what a run that was cut short did not get
-// to nothing is known, so it does not pass.
+// judge says what has become worse. Nothing is known of what a run that was cut short did not get
+// to, so it does not pass.
 func (c *compareCmd) judge(e *env, cmp *results.Comparison, j results.Judgement) error {
 	if missing := len(cmp.OnlyOld); missing > 0 {
 		remark(e.stderr, "note: %d benchmarks of %s are not in %s, and are not judged", missing,

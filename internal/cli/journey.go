@@ -58,12 +58,7 @@ func (c *journeySteps) Run(e *env) error {
 	if c.Quick {
 		count, duration = 1, 200*time.Millisecond
 	}
-	if c.Count != nil {
-		count = *c.Count
-	}
-	if c.Duration != nil {
-		duration = *c.Duration
-	}
+	count, duration = given(c.Count, count), given(c.Duration, duration)
 	err = cmp.Or(
 		checkCounts("--threads", c.Threads, 1, bench.MaxThreads),
 		checkCount(count),

@@ -88,12 +88,7 @@ func (c *journeyAnswers) Run(e *env) error {
 	if c.Quick {
 		a.count, a.duration = 1, 100*time.Millisecond
 	}
-	if c.Count != nil {
-		a.count = *c.Count
-	}
-	if c.Duration != nil {
-		a.duration = *c.Duration
-	}
+	a.count, a.duration = given(c.Count, a.count), given(c.Duration, a.duration)
 	err := cmp.Or(
 		checkCount(a.count),
 		checkRun(a.duration, 0))

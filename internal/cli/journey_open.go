@@ -14,12 +14,11 @@ import (
 
 // What the post left open.
 
-// fell is the part of the throughput of one goroutine that two of them have, below which that is
-// a fall.
+// fell is a part of the throughput of one goroutine: if two of them have less, that is a fall.
 const fell = 0.7
 
-// twoThreads measures the map from epochs to counts at one and two goroutines: as in the post,
-// with a scan at each commit, and with many aborts, also such that stay in the map.
+// twoThreads measures the map from epochs to counts at one and two goroutines: as in the post, with
+// a scan at each commit, and with many aborts, whose entries go or stay in the map.
 func (a *answering) twoThreads() (answer, error) {
 	asked := journey.StepByName("counted").Config
 	each := asked
@@ -134,7 +133,7 @@ func (h *heapPeak) around() func() {
 	return func() { close(stop); <-done }
 }
 
-// retryMemory measures retries that allocate a state, and such that use one again.
+// retryMemory measures retries that allocate a state, and retries that use one again.
 func (a *answering) retryMemory() (answer, error) {
 	var sides []*side
 	peaks := make([]heapPeak, 2)

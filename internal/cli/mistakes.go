@@ -53,8 +53,8 @@ func joinNegative(args []string) []string {
 	return joined
 }
 
-// unexpected says of the first argument that names no command what would have been right; err if
-// that is not what is wrong.
+// unexpected returns an error that says what would have been right in place of the first argument
+// that names no command; err if there is none.
 func unexpected(err error, args []string, commands *kong.Node) error {
 	at := commands
 	for _, arg := range args {
@@ -86,7 +86,7 @@ func empty(path []*kong.Path) error {
 	return nil
 }
 
-// expected ends a message about a command that there is not.
+// expected ends a message about an unknown command.
 func expected(name string, parent *kong.Node) string {
 	names := namesOf(parent.Children, func(c *kong.Node) string { return c.Name })
 	return hint(name, names) + "; expected one of " + strings.Join(names, ", ")

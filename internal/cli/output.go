@@ -110,8 +110,8 @@ func (f outputFlags) open(e *env) (*output, error) {
 	return o, nil
 }
 
-// createOutput creates the file of --output. What is in one that there is took time to be measured,
-// and is not overwritten unless that is asked for.
+// createOutput creates the file of --output. What an existing file holds took time to measure, and
+// is overwritten only if that is asked for.
 func createOutput(name string, overwrite bool) (*os.File, error) {
 	if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() && fi.Size() > 0 && !overwrite {
 		return nil, usagef("--output: there is a file %s already; expected another name, or --overwrite",

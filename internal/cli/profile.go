@@ -74,9 +74,9 @@ func wrongHTTP(others string, err error) error {
 		others, err)
 }
 
-// startProfiler starts serving on addr, for the program of that name, and recording
-// slow operations unless slow is nil. Captures are taken by the rules without anybody asking. If
-// the map under test is a database it shows the tables.
+// startProfiler starts serving on addr, for the program of that name, and recording slow operations
+// unless slow is nil. By the rules, captures are taken by themselves. If the map under test is a
+// database it shows the tables.
 func startProfiler(
 	program, addr string, slow *profiling.SlowConfig, tables []string,
 	rules ...profiling.AutoCapture,
@@ -194,7 +194,7 @@ func (b *board) start(step bench.Step, next *bench.Step) {
 	b.step, b.next, b.trial = step, next, nil
 }
 
-// end says that nothing comes any more.
+// end says that there are no more steps.
 func (b *board) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -262,7 +262,7 @@ func (b *board) row(name string, m bench.Measurement) {
 	}
 }
 
-// sources returns what returns the statistics of the map under test, and of the tables.
+// sources returns functions for the statistics of the map under test, and of the tables.
 func (b *board) sources(name string, tables []string) map[string]func() mvcc.Stats {
 	all := map[string]func() mvcc.Stats{name: func() mvcc.Stats { return b.stats("") }}
 	for _, table := range tables {

@@ -15,7 +15,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// profileFlags say whether the samples are profiled, and where to the profiles go.
+// profileFlags say whether the samples are profiled, and where the profiles go.
 type profileFlags struct {
 	Profile    bool   `help:"Profile the measured part of every sample: processor time, allocations, and the waits for locks and channels. The profiles of all samples of a combination are merged, those of processor time of the whole run as well, and kept with the run that --save keeps: see \"runs\" in the browser. The CPU profiler takes about 1 % of the time meanwhile, and each sample some 0.2 s more that are not measured; the results say so. Profiles of processor time cannot be captured in the browser meanwhile." group:"Profiles"`
 	ProfileDir string `help:"Likewise, and write the profiles to the folder DIR, for go tool pprof: transfer-mvcc-threads=4.cpu.pb.gz, .allocs, .mutex, .block, and whole-run.cpu.pb.gz. Files of these names are replaced; where nothing was sampled there is no file, and an older one of that name is deleted." placeholder:"DIR" group:"Profiles"`
@@ -206,8 +206,7 @@ func (p *sampleProfiles) names() []string {
 	return list
 }
 
-// replaceFile writes a file: whoever reads it meanwhile finds the old one or the
-// new one.
+// replaceFile writes a file: a reader finds the old one or the new one meanwhile.
 func replaceFile(name string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".mvccbench-*")
 	if err != nil {

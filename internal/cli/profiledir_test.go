@@ -145,7 +145,7 @@ func TestProfileIsKeptWithTheRun(t *testing.T) {
 	require.Contains(t, strings.Join(strings.Fields(stderr), " "), "only x was profiled")
 }
 
-// What cannot be written, and who has the CPU profiler, is known before anything is
+// A folder that cannot be written, and a CPU profiler that is taken, are noticed before anything is
 // measured.
 func TestProfileDirWrongArguments(t *testing.T) {
 	store := keepRuns(t)

@@ -62,7 +62,7 @@ type runner struct {
 	out      *output
 	progress *progress
 
-	observers []bench.Observer // who else is told
+	observers []bench.Observer // others that are told
 }
 
 func (r *runner) run() error {
@@ -74,7 +74,7 @@ func (r *runner) run() error {
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
 	}
-	r.progress = newProgress(r.env.said(r.cmd.Quiet), orZero(r.cmd.Interval), perStep)
+	r.progress = newProgress(r.env.said(r.cmd.Quiet), given(r.cmd.Interval, 0), perStep)
 	if r.out.live {
 		r.progress.standings = func(width, height int) []string {
 			return standings(&r.out.run, r.out.subject, width, height, r.progress.colour)
@@ -114,7 +114,7 @@ func (r *runner) run() error {
 	return err
 }
 
-// outcomeOf says how a run has ended that returns err after so many of its samples.
+// outcomeOf says how a run has ended that stopped with err after some of its samples.
 func outcomeOf(err error, done, of int) results.Outcome {
 	o := results.Outcome{Kind: results.Failed, Done: done, Of: of}
 	var violation *bench.Violation
@@ -132,15 +132,15 @@ func outcomeOf(err error, done, of int) results.Outcome {
 	return o
 }
 
-// freeCPUProbe is how long it is tried how much of the CPUs there is to be had,
-// and enoughCPU how much of them is no cause for a remark.
+// freeCPUProbe is for how long the free share of the CPUs is measured. A share of enoughCPU or more
+// needs no remark.
 const (
 	freeCPUProbe = 30 * time.Millisecond
 	enoughCPU    = 0.9
 )
 
-// freeCPU returns how much of its CPUs the process could have, 0 if nobody knows,
-// and remarks upon it if that is little.
+// freeCPU returns how much of its CPUs the process could have, 0 if that is not known, and remarks
+// upon it if that is little.
 func (e *env) freeCPU(quiet bool) float64 {
 	share, ok := bench.FreeCPU(freeCPUProbe)
 	if !ok {

@@ -64,14 +64,6 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 	return steps[0].Config, nil
 }
 
-// listOf returns the value of a flag, if it was given.
-func listOf[T any](v *T) []T {
-	if v == nil {
-		return nil
-	}
-	return []T{*v}
-}
-
 // Run carries "mvccbench serve" out; the parser calls it. It ends with Ctrl-C,
 // or after the given time, and verifies the map then.
 func (c *serveCmd) Run(e *env) error {

@@ -22,7 +22,7 @@ func (s *Stop) Handle(
 	cancel()
 	const stopping = "stopping; Ctrl-C again ends at once"
 	if line != nil {
-		go line.note(stopping) // who draws may be slow, and the second signal must not wait for it
+		go line.note(stopping) // drawing may be slow, and the second signal must not wait for it
 	} else {
 		fmt.Fprintln(stderr, "\n"+stopping)
 	}
@@ -30,8 +30,8 @@ func (s *Stop) Handle(
 	exit(s.Code(ExitInterrupted))
 }
 
-// Code returns the exit code of a run that has returned code: whoever has sent SIGTERM expects
-// another one than after Ctrl-C.
+// Code returns the exit code of a run that has returned code: after SIGTERM it is another one than
+// after Ctrl-C.
 func (s *Stop) Code(code int) int {
 	if code == ExitInterrupted && s.terminated.Load() {
 		return ExitTerminated

@@ -49,7 +49,7 @@ func TestSlowMarksTheRun(t *testing.T) {
 	require.Empty(t, runOf(t, stdout).Header.Instrumented)
 }
 
-// visited is a session during whose first operation somebody does something.
+// visited is a session that calls visit in its operations.
 type visited struct {
 	bench.Session[string, uint64]
 	visit func()
@@ -60,9 +60,8 @@ func (s *visited) Put(key string, v uint64) error {
 	return s.Session.Put(key, v)
 }
 
-// A run during which a visitor has taken an execution trace is marked, in every
-// format that has a place for it; one during which he has taken a CPU profile is
-// not.
+// A run during which a visitor has taken an execution trace is marked, in every format that has a
+// place for it; one during which a visitor has taken a CPU profile is not.
 func TestVisitorsAreMarked(t *testing.T) {
 	mvcc, ok := bench.EngineByName("mvcc")
 	require.True(t, ok)

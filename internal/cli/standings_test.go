@@ -49,7 +49,7 @@ func TestLiveTable(t *testing.T) {
 	require.Contains(t, end, "do not tell mvcc and rwmutex apart")
 }
 
-// Who asks for a format has it, also on a terminal; who asks for quiet has the end alone.
+// With --format the format is written on a terminal, too; with --quiet only the end is.
 func TestTerminalFormats(t *testing.T) {
 	run := []string{"--workload=begin", "--engine=mvcc,rwmutex", "--threads=1", "--count=1",
 		"--ops=200", "--warmup=0", "--http=off"}

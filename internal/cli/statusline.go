@@ -43,7 +43,7 @@ func (e *env) said(quiet bool) io.Writer {
 	return e.stderr
 }
 
-// every calls report once in an interval, with s.mu held, unless nobody reads it.
+// every calls report once in an interval, with s.mu held, unless it is discarded.
 func (s *statusLine) every(interval time.Duration, report func()) {
 	if s.w == io.Discard {
 		return

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/brief"
@@ -23,17 +22,14 @@ func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 		Rates:         c.Rate,
 		Count:         c.Count,
 		Warmup:        c.Warmup,
-		Duration:      defaultDuration,
+		Ops:           given(c.Ops, 0),
 		Arrival:       bench.Arrival(c.Arrival),
 		Seed:          c.Seed,
 		AuditInterval: c.AuditInterval,
 		SkipVerify:    !c.Verify,
 	}
-	switch {
-	case c.Ops != nil:
-		s.Duration, s.Ops = 0, *c.Ops
-	case c.Duration != nil:
-		s.Duration = *c.Duration
+	if c.Ops == nil {
+		s.Duration = given(c.Duration, defaultDuration)
 	}
 	if c.Retries != nil {
 		s.Attempts = *c.Retries + 1
@@ -262,7 +258,7 @@ func (c *runCmd) latencySamples() ([]int, error) {
 
 // maps returns how the map is to reclaim; nothing if no flag says so.
 func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
-	given := ""
+	first := ""
 	for _, f := range []struct {
 		flag  string
 		given bool
@@ -273,18 +269,18 @@ func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
 		{"--gc-threshold", c.GCThreshold != nil},
 	} {
 		if f.given {
-			given = cmp.Or(given, f.flag)
+			first = cmp.Or(first, f.flag)
 		}
 	}
-	if given == "" {
+	if first == "" {
 		return nil, nil
 	}
 	if !slices.ContainsFunc(engines, func(e bench.EngineSpec) bool { return e.Reclaims }) {
-		return nil, usagef("%s: none of the engines %s keeps versions that could be reclaimed", given,
+		return nil, usagef("%s: none of the engines %s keeps versions that could be reclaimed", first,
 			strings.Join(c.Engine, ", "))
 	}
-	o := bench.MapOptions{Interval: orZero(c.GCInterval), Queue: orZero(c.GCQueue),
-		Threshold: orZero(c.GCThreshold)}
+	o := bench.MapOptions{Interval: given(c.GCInterval, 0), Queue: given(c.GCQueue, 0),
+		Threshold: given(c.GCThreshold, 0)}
 	if len(c.GCWorkers) == 0 {
 		return []bench.MapOptions{o}, nil
 	}
@@ -314,24 +310,6 @@ func checkRate(s bench.Sweep) error {
 	}
 	if !open && s.Arrival != bench.FixedArrivals {
 		return usagef("--arrival: nothing arrives in a closed loop; expected --rate with it")
-	}
-	return nil
-}
-
-// checkList checks a list of names: known, and named once.
-func checkList(flag, what string, names, known []string) error {
-	if len(names) == 0 {
-		return usagef("%s: no %s given; expected one or more of %s", flag, what,
-			strings.Join(known, ", "))
-	}
-	for i, name := range names {
-		if !slices.Contains(known, name) {
-			return usagef("%s: unknown %s %q%s; expected one or more of %s", flag, what, name,
-				hint(name, known), strings.Join(known, ", "))
-		}
-		if slices.Contains(names[:i], name) {
-			return usagef("%s: %s %q is named twice", flag, what, name)
-		}
 	}
 	return nil
 }
@@ -377,32 +355,4 @@ func (c *runCmd) checkNumbers() error {
 		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)
 	}
 	return nil
-}
-
-const forever = time.Duration(math.MaxInt64)
-
-// within says of a number whether it is from low to high.
-func within[T cmp.Ordered](low, high T) func(T) bool {
-	return func(n T) bool { return low <= n && n <= high }
-}
-
-// numbers checks the values of a flag, none of which may be there twice.
-func numbers[T comparable](flag string, list []T, expects string, ok func(T) bool) error {
-	for i, n := range list {
-		if !ok(n) {
-			return usagef("%s: expected %s, not %v", flag, expects, n)
-		}
-		if slices.Contains(list[:i], n) {
-			return usagef("%s: %v is given twice", flag, n)
-		}
-	}
-	return nil
-}
-
-// orZero returns what p points to, or zero.
-func orZero[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }

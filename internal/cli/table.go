@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -32,27 +31,6 @@ type tableFlags struct {
 }
 
 func (f *tableFlags) check() error { return checkCount(f.Count) }
-
-// checkCount checks how many samples there are to be.
-func checkCount(n int) error {
-	return numbers("--count", []int{n}, "a number of 1 or more", within(1, math.MaxInt))
-}
-
-// checkCounts checks a flag that is a list of different numbers from low to high.
-func checkCounts(flag string, list []int, low, high int) error {
-	expected := fmt.Sprintf("from %d to %d", low, high)
-	if len(list) == 0 {
-		return usagef("%s: no number given; expected one or more %s", flag, expected)
-	}
-	return numbers(flag, list, "numbers "+expected, within(low, high))
-}
-
-// checkRun checks the times of a sample.
-func checkRun(duration, warmup time.Duration) error {
-	return cmp.Or(
-		numbers("--duration", listOf(&duration), "a time above 0, such as 1s", within(1, forever)),
-		numbers("--warmup", listOf(&warmup), "a time of 0 or more, such as 100ms", within(0, forever)))
-}
 
 // tableRow is a row to be measured.
 type tableRow struct {

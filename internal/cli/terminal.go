@@ -19,7 +19,7 @@ const (
 	reset = "\x1b[m"
 )
 
-// isScreen reports whether somebody reads w as it is written.
+// isScreen reports whether w is a terminal, of any kind.
 func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

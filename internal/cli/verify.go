@@ -81,12 +81,9 @@ func (c *verifyCmd) config() (soak.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Workers, cfg.Keys = orZero(c.Workers), orZero(c.Keys)
+	cfg.Workers, cfg.Keys = given(c.Workers, 0), given(c.Keys, 0)
 	// Small numbers are easier to type again.
-	cfg.Seed = rand.Uint64N(1_000_000_000)
-	if c.Seed != nil {
-		cfg.Seed = *c.Seed
-	}
+	cfg.Seed = given(c.Seed, rand.Uint64N(1_000_000_000))
 	return cfg, nil
 }
 
