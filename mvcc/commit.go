@@ -163,12 +163,6 @@ func (st *txState[K, V]) tryAgain(
 	return e, r
 }
 
-// validates reports whether the transaction has read anything that must not have changed
-// when it commits.
-func (st *txState[K, V]) validates() bool {
-	return st.hasRead && (st.level == LevelSerializable || len(st.reads)+len(st.absent) > 0)
-}
-
 // trySuspect is try for a transaction that has been aborted again and again. It panics if
 // that was by a function of its own, given to Merge: the transaction has ended then.
 func (st *txState[K, V]) trySuspect(
@@ -339,17 +333,6 @@ func (st *txState[K, V]) tidy() {
 	}
 }
 
-// settle puts the outcome of its transaction into an indirect version. A pruner may mark
-// it meanwhile, if it is committed.
-func (v *version[K, V]) settle(outcome word) {
-	for {
-		w := load(&v.state)
-		if v.state.CompareAndSwap(uint64(w), uint64(outcome|w&(keepMask|waitBit|lastBit))) {
-			return
-		}
-	}
-}
-
 // countKeys counts by how much the commit has made the number of keys grow.
 func (st *txState[K, V]) countKeys() {
 	if st.grows != 0 {
@@ -410,27 +393,4 @@ func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
 			st.rare().revoked++
 		}
 	}
-}
-
-// order sorts the writes by the hashes of their keys: two transactions with
-// the same keys then meet on the first one, and not head-on. Nothing depends on
-// it but speed.
-func (st *txState[K, V]) order() {
-	if hooks.Scheduled() {
-		return // hashes are chance; the order of the program does as well
-	}
-	if len(st.writes) == 2 {
-		if a, b := &st.writes[0], &st.writes[1]; a.hash > b.hash {
-			a.v, b.v = b.v, a.v // field by field: see recycle
-			a.hash, b.hash = b.hash, a.hash
-			a.at.b, b.at.b = b.at.b, a.at.b
-			a.at.i, b.at.i = b.at.i, a.at.i
-			a.read, b.read = b.read, a.read
-			if a.merge != b.merge {
-				a.merge, b.merge = b.merge, a.merge
-			}
-		}
-		return
-	}
-	sortBy(st.writes, func(w *write[K, V]) uint64 { return w.hash })
 }

@@ -140,3 +140,22 @@ func (e *ConflictError) Unwrap() error {
 	}
 	return ErrConflict
 }
+
+// ErrGap is what a [*GapError] wraps.
+var ErrGap = errors.New("mvcc: commits were missed")
+
+// A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
+// map or database, if commits come faster than the goroutine that serves the watches can go.
+type GapError struct {
+	// Epoch is that of the last commit that was given, or of the start of the watch: none up
+	// to it was missed.
+	Epoch uint64
+}
+
+func (e *GapError) Error() string {
+	return fmt.Sprintf("mvcc: Watch: too slow: commits after epoch %d were missed; "+
+		"take a snapshot, and watch anew since that", e.Epoch)
+}
+
+// Unwrap returns [ErrGap].
+func (e *GapError) Unwrap() error { return ErrGap }

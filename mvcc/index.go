@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"math/bits"
-	"runtime"
 	stdatomic "sync/atomic"
 	"unsafe"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
-	"github.com/mvccmap/mvccmap/internal/pin"
 )
 
 // The index: a concurrent hash table from keys to version chains. It knows nothing of
@@ -364,63 +362,4 @@ func (b *bucket[K, V]) prefetch() {
 			}
 		}
 	}
-}
-
-// lock locks b, the first bucket of a chain, and pins the goroutine; unlock undoes
-// both. lock returns false, having done neither, if the bucket has moved. It yields to
-// the holder of the lock.
-func (b *bucket[K, V]) lock() bool {
-	for n := 1; ; n++ {
-		meta := b.meta.Load()
-		switch {
-		case meta&bucketMoved != 0:
-			return false
-		case meta&bucketLocked != 0:
-			if n%lockSpins == 0 {
-				runtime.Gosched()
-			}
-		default:
-			pinLocker()
-			if b.meta.CompareAndSwap(meta, meta|bucketLocked) {
-				return true
-			}
-			unpinLocker()
-		}
-	}
-}
-
-func (b *bucket[K, V]) unlock() {
-	b.meta.And(^uint64(bucketLocked))
-	unpinLocker()
-}
-
-// lockSpins is how often to look at a lock before yielding.
-const lockSpins = 32
-
-// Where goroutines are stopped in the middle, or are not known to the runtime's pins,
-// they must not be pinned.
-func pinLocker() {
-	if !hooks.Enabled {
-		pin.Pin()
-	}
-}
-
-func unpinLocker() {
-	if !hooks.Enabled {
-		pin.Unpin()
-	}
-}
-
-// raw returns the word of a slot for the holder of the lock of its bucket, whose
-// accesses are no yield points.
-func raw[K comparable, V any](s *slot[K, V]) *unsafe.Pointer {
-	return (*unsafe.Pointer)(unsafe.Pointer(s))
-}
-
-func rawLoad[K comparable, V any](s *slot[K, V]) *version[K, V] {
-	return (*version[K, V])(stdatomic.LoadPointer(raw(s)))
-}
-
-func rawStore[K comparable, V any](s *slot[K, V], v *version[K, V]) {
-	stdatomic.StorePointer(raw(s), unsafe.Pointer(v))
 }

@@ -190,3 +190,9 @@ func (st *txState[K, V]) doomed() bool {
 	}
 	return false
 }
+
+// validates reports whether the transaction has read anything that must not have changed
+// when it commits.
+func (st *txState[K, V]) validates() bool {
+	return st.hasRead && (st.level == LevelSerializable || len(st.reads)+len(st.absent) > 0)
+}

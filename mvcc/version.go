@@ -236,3 +236,14 @@ func (v *version[K, V]) present() (value V, ok bool) {
 	}
 	return v.value, true
 }
+
+// settle puts the outcome of its transaction into an indirect version. A pruner may mark
+// it meanwhile, if it is committed.
+func (v *version[K, V]) settle(outcome word) {
+	for {
+		w := load(&v.state)
+		if v.state.CompareAndSwap(uint64(w), uint64(outcome|w&(keepMask|waitBit|lastBit))) {
+			return
+		}
+	}
+}

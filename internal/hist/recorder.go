@@ -39,7 +39,7 @@ func (r *Recorder) AddTo(h *Hist) {
 	h.max = max(h.max, r.max.Load())
 }
 
-// Reset empties r. Nobody may record meanwhile; who reads meanwhile gets some of
+// Reset empties r. Nobody may record meanwhile; a reader meanwhile gets some of
 // what was there.
 func (r *Recorder) Reset() {
 	for i := range &r.counts {

@@ -30,7 +30,7 @@ import (
 // user is the path of the empty module that plays the user.
 const user = "example.com/user"
 
-// maxGraph is how many modules the user's module graph may have, his own and the library
+// maxGraph is how many modules the user's module graph may have, its own and the library
 // included: a tool that the library's commands use counts as well.
 const maxGraph = 15
 

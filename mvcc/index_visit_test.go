@@ -1,0 +1,85 @@
+package mvcc
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A visitor visits, in any order, the buckets of an index in which somebody asked for it.
+type visitor struct {
+	mu          sync.Mutex
+	queue       []*bucket[int, int]
+	asked, seen []atomic.Int64 // by key: how often, and how often of these it was visited since
+}
+
+func visitAtRandom(x *index[int, int], keys int) *visitor {
+	v := &visitor{asked: make([]atomic.Int64, keys), seen: make([]atomic.Int64, keys)}
+	x.visit = func(b *bucket[int, int]) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.queue = append(v.queue, b)
+	}
+	return v
+}
+
+// one visits a bucket, if there is one.
+func (v *visitor) one(x *index[int, int]) bool {
+	v.mu.Lock()
+	if len(v.queue) == 0 {
+		v.mu.Unlock()
+		return false
+	}
+	i := rand.IntN(len(v.queue))
+	b := v.queue[i]
+	v.queue = slices.Delete(v.queue, i, i+1)
+	v.mu.Unlock()
+	visits, heads := x.asked(b)
+	for i, head := range heads {
+		if visits[i] && x.head(head) {
+			v.seen[head.key].Store(v.asked[head.key].Load())
+		}
+	}
+	return true
+}
+
+// A visit is not forgotten, whatever moves meanwhile: keys stay, and are asked for.
+func TestVisitsAreNotForgotten(t *testing.T) {
+	const n = 50
+	x := newTestIndex(nil)
+	visits := visitAtRandom(x, n)
+	for key := range n {
+		x.put(&intVersion{key: key})
+	}
+	askers, others := newCrew(t), newCrew(t)
+	askers.run(2, func(w int) error {
+		for range sizes(200_000, 20_000) {
+			key := w*n/2 + rand.IntN(n/2)
+			visits.asked[key].Add(1)
+			h := x.hash.sum(key)
+			p, _ := x.find(h, key)
+			x.ask(p, h, key)
+		}
+		return nil
+	})
+	others.loop(1, func(int, int) error {
+		now := x.table.Load()
+		if now.next.Load() == nil {
+			x.resize(now, []int{2, 4, 8, 16}[rand.IntN(4)])
+		}
+		x.moveSome(now)
+		return nil
+	})
+	others.loop(1, func(int, int) error { visits.one(x); return nil })
+	askers.wait(t)
+	others.finish(t)
+	for visits.one(x) {
+	}
+	for key := range n {
+		require.Equal(t, visits.asked[key].Load(), visits.seen[key].Load(), "key %d", key)
+	}
+}
