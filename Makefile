@@ -145,13 +145,12 @@ NIGHTLY := schedules procs,PROCS=1 race,RACED=./profiling/... procs,PROCS=4 noli
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly
-nightly: ## what .ci/run takes only a slice of, and the whole browser tests, all mutants, arm64, s390x, the large models
-	for one in $(NIGHTLY); do $(MAKE) $${one/,/ }; done
-	$(MAKE) race RACED=./... SHORT=
-	$(MAKE) browser SHORT=
-	$(MAKE) mutants
-	$(MAKE) test-emulated
-	$(MAKE) model
+nightly: ## all slices of .ci/run, the whole browser tests, all mutants, arm64, s390x, models, fuzz, soak
+	.ci/run nightly
+
+.PHONY: slices
+slices:
+	@printf '%s\n' $(NIGHTLY)
 
 .PHONY: slice
 slice: ## the slice of nightly that SLICE, a number, stands for
