@@ -299,7 +299,7 @@ func executeStepwise(
 			break
 		}
 		if len(x.events) == maxSteps {
-			x.wrong = fmt.Errorf("no end after %d steps: somebody waits for who does not move", maxSteps)
+			x.wrong = fmt.Errorf("no end after %d steps: one waits for another that does not move", maxSteps)
 			return x // without the rest: it may never end
 		}
 		i := choose(x, ready)

@@ -202,12 +202,12 @@ func describe(gauge, counter func(field, metric, help string)) {
 	counter("JournalFailures", "journal_failures_total", "How often the journal could not write "+
 		"something.")
 	counter("Pruned", "pruned_versions_total", "Old versions dropped.")
-	counter("TickRefreshes", "view_refreshes_total{by=ticker}", "New views of who reads what, by "+
-		"who asked for them: the ticker, committers, or Reclaim.")
+	counter("TickRefreshes", "view_refreshes_total{by=ticker}", "New views of what is being read, by "+
+		"what asked for them: the ticker, committers, or Reclaim.")
 	counter("CommitRefreshes", "view_refreshes_total{by=committer}", "")
 	counter("ManualRefreshes", "view_refreshes_total{by=reclaim}", "")
 	counter("TickRefreshTime", "view_refresh_seconds_total{by=ticker}", "What new views took, by "+
-		"who asked for them. One in 64 of those of committers is timed.")
+		"what asked for them. One in 64 of those of committers is timed.")
 	counter("CommitRefreshTime", "view_refresh_seconds_total{by=committer}", "")
 	counter("ManualRefreshTime", "view_refresh_seconds_total{by=reclaim}", "")
 	counter("RefreshTime", "", "What new views took.")

@@ -15,7 +15,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
-// Who waits for whom, when several want the same key.
+// Which writer waits for which, when several want the same key.
 
 // Updates of one key that meet a claim on it queue behind it, park, and get their turns
 // in order; each runs its function at most twice.

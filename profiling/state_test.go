@@ -50,7 +50,7 @@ func TestHealth(t *testing.T) {
 			method(http.MethodHead)).Code)
 		w := request(ill, "/healthz")
 		require.Equal(t, token == "", strings.Contains(w.Body.String(), "secrets"),
-			"who has no token is a stranger")
+			"a caller without a token is a stranger")
 		w = request(ill, "/healthz", header("Authorization", "Bearer "+secret))
 		require.Equal(t, "failing: the disk is full of secrets\n", w.Body.String())
 		w = request(well, "/healthz", method(http.MethodPost))

@@ -100,18 +100,14 @@ func (t Target) doReclaim(ctx context.Context, r Round) Outcome {
 		o.Violation = checkQuiet(m)
 	}
 	if o.Violation == nil {
-		o.Violation = checkKept(m, keys, values, r.Workers)
+		o.Violation = checkKept(m, keys, values)
 	}
 	return o
 }
 
 // checkKept checks that m, at rest, keeps nothing alive but what is in it: its
-// keys, and their values. One more value for each goroutine is allowed: if two
-// goroutines prune the same key, one may link a version in again that the other
-// has dropped.
-func checkKept(
-	m *mvcc.Map[*Thing, *Thing], keys, values []weak.Pointer[Thing], workers int,
-) *Violation {
+// keys, and their values.
+func checkKept(m *mvcc.Map[*Thing, *Thing], keys, values []weak.Pointer[Thing]) *Violation {
 	n := 0
 	_ = m.View(func(s mvcc.Snapshot[*Thing, *Thing]) error {
 		n = s.Len()
@@ -120,7 +116,7 @@ func checkKept(
 	for end := time.Now().Add(restPatience); ; {
 		runtime.GC()
 		k, v := alive(keys), alive(values)
-		if k <= n && v <= n+workers {
+		if k <= n && v <= n {
 			break
 		}
 		if time.Now().After(end) {

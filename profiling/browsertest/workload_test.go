@@ -116,7 +116,7 @@ func TestChartsMove(t *testing.T) {
 	pin := `document.querySelector('[data-chart="Map accounts/Age of oldest pin"] .legend b')?.textContent`
 	b.await(`parseFloat(` + pin + `) > 0`)
 
-	require.Zero(t, eval[int](b, `document.querySelectorAll(".plot:not([role=img][aria-label])").length`), "text for who does not see")
+	require.Zero(t, eval[int](b, `document.querySelectorAll(".plot:not([role=img][aria-label])").length`), "text for screen readers")
 
 	// Under the cursor there is a time, and without one there is none.
 	at := `document.querySelector('[data-chart="Workload/Throughput"] time').textContent`

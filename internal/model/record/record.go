@@ -49,7 +49,7 @@ var Faults = []Fault{
 
 const (
 	noFloor          Fault = "all announced words are the same"
-	keepsFloor       Fault = "who tries again has the floor that it had"
+	keepsFloor       Fault = "one that tries again has the floor that it had"
 	noDraw           Fault = "an announced record is aborted without a draw"
 	revokesToFloor   Fault = "a revoked record does not carry the epoch that was revoked"
 	helperDrawsFirst Fault = "a helper draws before it loads the record"

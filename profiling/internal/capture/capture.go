@@ -76,7 +76,7 @@ func Kinds() []Kind {
 		{Name: "heap", About: "live objects as of the last garbage collection"},
 		{Name: "allocs", About: "everything allocated since the start", Change: true},
 		{Name: "mutex", About: "who holds locks that others wait for", Change: true},
-		{Name: "block", About: "who waits for locks, channels and conditions", Change: true},
+		{Name: "block", About: "what waits for locks, channels and conditions", Change: true},
 		{Name: "goroutine", About: "what every goroutine does now"},
 		{Name: "threadcreate", About: "what made the runtime start threads"},
 	}

@@ -62,7 +62,7 @@ func Map(name string, stats func() mvcc.Stats) Group {
 		m.chart("Synchronous fallbacks",
 			"buckets that a committer had to prune because the queue was full",
 			FromZero, "fallbacks", "SyncFallbacks"),
-		m.chart("View refreshes", "new views of who reads what, by who asked for them", FromZero,
+		m.chart("View refreshes", "new views of what is being read, by what asked for them", FromZero,
 			"ticker", "TickRefreshes", "committers", "CommitRefreshes",
 			"by hand", "ManualRefreshes"),
 		{"Time of a refresh", "average of each second", Seconds, FromZero, []Series{
