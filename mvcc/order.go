@@ -177,9 +177,6 @@ func (o *treeOrder[K]) has(key K) bool {
 	return there
 }
 
-// len returns how many keys there are. o.mu is held.
-func (o *treeOrder[K]) len() int { return o.tree.Len() + len(o.copied.Load().recent) }
-
 func (o *treeOrder[K]) leave(key K) (number uint64, ok bool) {
 	o.lock()
 	defer o.mu.Unlock()
