@@ -30,8 +30,8 @@ func main() {
 	flags.StringVar(&pattern, "run", "",
 		"measure only the rows whose name matches this regular expression")
 	flags.StringVar(&p.profile, "profile", "",
-		"write a CPU profile to this `file`, labelled by row and side, "+
-			"and say for each missed row where our side spent its time")
+		"write a CPU profile to this `file`, labelled by row and side: look at one of them by\n"+
+			"go tool pprof -tagfocus store/keys=10000/goroutines=1/mvcc FILE")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "Usage: go run ./internal/bars [flags]\n\n"+
 			"Measures the performance bars. Exit code 0 even if one is missed.\n\n")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"regexp"
 	"runtime"
 	"runtime/pprof"
@@ -72,10 +74,23 @@ func (p plan) report(rows []row, out, log io.Writer) error {
 		return err
 	}
 	printTable(out, done, p)
-	if p.profile == "" {
-		return nil
+	return nil
+}
+
+// profiled runs fn under the CPU profiler, with the profile written to the file
+// name.
+func profiled(name string, fn func() error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
 	}
-	return explain(out, p.profile, done)
+	if err := pprof.StartCPUProfile(f); err != nil {
+		f.Close()
+		return err
+	}
+	err = fn()
+	pprof.StopCPUProfile()
+	return cmp.Or(err, f.Close())
 }
 
 // measureAll measures the rows that were asked for.
@@ -139,8 +154,7 @@ func (p plan) measure(row row) (outcome, error) {
 // benchmark runs a side of a row as the Go benchmark that it is, for as long as the flag
 // test.benchtime says.
 func benchmark(row row, side side) (f figure, err error) {
-	ctx := pprof.WithLabels(context.Background(), pprof.Labels(labelRow, row.name,
-		labelSide, side.name))
+	ctx := pprof.WithLabels(context.Background(), pprof.Labels("side", row.name+"/"+side.name))
 	result := testing.Benchmark(func(b *testing.B) {
 		if err = side.bench(ctx, b); err != nil {
 			b.FailNow()
