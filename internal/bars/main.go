@@ -31,7 +31,7 @@ func main() {
 		"measure only the rows whose name matches this regular expression")
 	flags.StringVar(&p.profile, "profile", "",
 		"write a CPU profile to this `file`, labelled by row and side: look at one of them by\n"+
-			"go tool pprof -tagfocus store/keys=10000/goroutines=1/mvcc FILE")
+			"go tool pprof -tagfocus side=store/keys=10000/goroutines=1/mvcc FILE")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "Usage: go run ./internal/bars [flags]\n\n"+
 			"Measures the performance bars. Exit code 0 even if one is missed.\n\n")
