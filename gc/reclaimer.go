@@ -215,3 +215,6 @@ func (r *Reclaimer[E, W]) Close() {
 }
 
 const closeTrims = 64
+
+// averageShift is how many bits Reclaimer.average has after the point.
+const averageShift = 16

@@ -177,8 +177,5 @@ func (r *Reclaimer[E, W]) estimate() int {
 	return sum
 }
 
-// averageShift is how many bits Reclaimer.average has after the point.
-const averageShift = 16
-
 // ringCell is what a cell of xsync's queue takes beside the item.
 const ringCell = 64
