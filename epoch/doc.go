@@ -1,6 +1,6 @@
-// Package epoch keeps the logical clock of a map and knows which of its epochs are still being
-// read. It is a part of package mvcc's engine and promises nothing to others: its API may change in
-// any version.
+// Package epoch, a part of package mvcc's engine that promises nothing to others, keeps the logical
+// clock of a map and knows which of its epochs are still being read. Its API may change in any
+// version.
 //
 // # The problem
 //
