@@ -1,5 +1,5 @@
-// Package gc, a part of package mvcc's engine that promises nothing to others, reclaims the versions
-// that nobody can see any more. Its API may change in any version.
+// Package gc, a part of package mvcc's engine that promises nothing to others, reclaims the
+// versions that nobody can see any more. Its API may change in any version.
 //
 // # View
 //
