@@ -20,7 +20,7 @@ type Saved struct {
 	Marks     []string       `json:"marks,omitempty"` // what must be said beside its figures
 	Machine   string         `json:"machine"`
 	Profiles  []SavedProfile `json:"profiles,omitempty"`
-	Err       string         `json:"error,omitempty"` // why it cannot be read; the rest is missing then
+	Err       string         `json:"error,omitempty"` // why it cannot be read, without the rest
 
 	Run *Run `json:"-"`
 }
