@@ -53,7 +53,8 @@
 //	/debug/pprof/runs/                  saved runs, if there is Config.Runs;
 //	                                    ?format=json here and below
 //	/debug/pprof/runs/compare?old=A&new=B
-//	                                    what has changed from one to another
+//	                                    what has changed from one to another, in
+//	                                    JSON as mvccbench compare writes it
 //	/debug/pprof/runs/<run>/            results of a run, and its profiles
 //	/debug/pprof/runs/<run>/<file>/flamegraph, top, peek, source, graph, download
 //	                                    pages of a profile

@@ -102,7 +102,7 @@ func rowOf(c *capture.Capture) captureRow {
 		Capture: c,
 		At:      c.Start.Format(time.TimeOnly),
 		Scope:   "as it was",
-		Size:    fmt.Sprintf("%.1f KB", float64(len(c.Data))/1000),
+		Size:    brief.Bytes(int64(len(c.Data))),
 	}
 	grows := func(k capture.Kind) bool { return k.Name == c.Kind && k.Change }
 	switch {

@@ -45,7 +45,7 @@ func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 		"On": st.On, "Failed": st.Failed, "Rule": st.Rule, "Ops": st.Ops,
 		"Lost": st.Lost, "Problem": st.Problem, "Rows": rows,
 		"Percentile": cfg.Percentile, "Above": above, "Keep": cfg.Keep,
-		"Size": flight.ShortBytes(cfg.MaxBytes), "Reach": cfg.MinAge,
+		"Size": brief.Bytes(int64(cfg.MaxBytes)), "Reach": cfg.MinAge,
 	})
 }
 
@@ -80,7 +80,7 @@ func slowRowOf(c *flight.Slow) slowRow {
 	row := slowRow{
 		Slow:  c,
 		At:    c.End.Format(time.TimeOnly),
-		Size:  flight.ShortBytes(len(c.Data)),
+		Size:  brief.Bytes(int64(len(c.Data))),
 		File:  slowFile(c),
 		Limit: "the threshold of " + brief.Time(c.Threshold),
 	}

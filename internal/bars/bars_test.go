@@ -119,7 +119,7 @@ func TestReport(t *testing.T) {
 	require.Regexp(t, `(?m)^fast +a +100 ns +b +100 ns +1\.00 x +1\.00-1\.50 +- +≤ 2 +≤ 1\.5 +met, aim too$`, text)
 	require.Regexp(t, `(?m)^fair/goroutines=2 +a +180 ns .* 1\.80 x .* met$`, text)
 	require.Regexp(t, `(?m)^slow +.* 3\.00 x .* missed$`, text)
-	require.Regexp(t, `(?m)^speed +a +100 ns +b +1200 ns +12\.00 x .*≥ 10 +≥ 100 +met$`, text)
+	require.Regexp(t, `(?m)^speed +a +100 ns +b +1\.20 µs +12\.0 x .*≥ 10 +≥ 100 +met$`, text)
 	require.Regexp(t, `(?m)^heavy +a +250 B +b +100 B +2\.50 x .* missed$`, text)
 	require.Regexp(t, `(?m)^frugal .* 1\.01 ≤ 1 .* met, aim too$`, text)
 	require.Regexp(t, `(?m)^wasteful .* 2\.00 ≤ 1 .* missed \(allocs\)$`, text)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -54,7 +55,7 @@ func (p plan) report(rows []row, out, log io.Writer) error {
 		"GOMAXPROCS %d\n",
 		p.count, p.each, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 	if p.cpuKnown {
-		fmt.Fprintf(out, "The process could have %.0f %% of its CPUs.\n", 100*p.cpuShare)
+		fmt.Fprintf(out, "The process could have %s of its CPUs.\n", brief.Percent(p.cpuShare))
 	}
 	if p.cpuKnown && p.cpuShare < 0.9 {
 		fmt.Fprintln(out, "Other programs are busy on this machine: the figures are not to be relied on.")

@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
+	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -43,7 +46,7 @@ func printTable(w io.Writer, done []outcome, p plan) {
 		rows = append(rows, []string{
 			o.row.name, o.row.ours.name, amount(o.row.kind, o.ours), o.row.base.name,
 			amount(o.row.kind, o.base),
-			fmt.Sprintf("%.2f x", o.ratio), fmt.Sprintf("%.2f-%.2f", o.low, o.high), allocs,
+			brief.Number(o.ratio) + " x", fmt.Sprintf("%.2f-%.2f", o.low, o.high), allocs,
 			fmt.Sprintf("%s %g", o.row.kind.sign(), o.row.bar), fmt.Sprintf("%s %g", o.row.kind.sign(),
 				o.row.aim), verdict,
 		})
@@ -66,13 +69,9 @@ func printTable(w io.Writer, done []outcome, p plan) {
 func amount(k kind, v float64) string {
 	switch {
 	case k == memory:
-		return fmt.Sprintf("%.0f B", v)
-	case v >= 1e6:
-		return fmt.Sprintf("%.1f ms", v/1e6)
-	case v >= 1e4:
-		return fmt.Sprintf("%.1f µs", v/1e3)
-	case v >= 100:
-		return fmt.Sprintf("%.0f ns", v)
+		return brief.Bytes(int64(math.Round(v)))
+	case v < 99.95:
+		return fmt.Sprintf("%.1f ns", v)
 	}
-	return fmt.Sprintf("%.1f ns", v)
+	return brief.Time(time.Duration(math.Round(v)))
 }

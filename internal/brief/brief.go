@@ -29,6 +29,19 @@ func Count(n int) string {
 	return Number(float64(n))
 }
 
+// Percent writes a share, 1 for all of it, in whole percents.
+func Percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+// Bytes writes a size with three significant digits, as in "12.3 KB"; a KB is 1000 bytes.
+func Bytes(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	text := Number(float64(n))
+	last := len(text) - 1
+	return text[:last] + " " + strings.ToUpper(text[last:]) + "B"
+}
+
 // Time writes d with three significant digits, as in "1.50 µs"; from 100 seconds on as in "1m40s".
 func Time(d time.Duration) string {
 	if d >= 99_950*time.Millisecond {

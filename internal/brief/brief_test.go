@@ -24,6 +24,15 @@ func TestNumbers(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1.00k"} {
 		require.Equal(t, want, Count(n))
 	}
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.00 KB", 12_345: "12.3 KB", 10_000_000: "10.0 MB",
+		999_999_999: "1.00 GB",
+	} {
+		require.Equal(t, want, Bytes(n))
+	}
+	for share, want := range map[float64]string{0: "0 %", .125: "12 %", .996: "100 %"} {
+		require.Equal(t, want, Percent(share))
+	}
 	for name, want := range map[string]string{
 		"main.main":                        "main.main",
 		"a.example/b/c.(*T).F":             "c.(*T).F",

@@ -101,7 +101,6 @@ func (c *compareCmd) Run(e *env) error {
 	case err != nil:
 		return usagef("%w", err)
 	}
-	decidable, rows := cmp.Decidable()
 	judged := cmp.Judge(c.gatePct(), len(c.Unit) > 0)
 	if c.Gate && judged.Decidable == 0 {
 		return usagef("--gate: with so few samples no difference among %d can be significant, and the "+
@@ -125,10 +124,6 @@ func (c *compareCmd) Run(e *env) error {
 	}
 	for _, w := range cmp.Warnings {
 		remark(e.stderr, "note: %s", w)
-	}
-	if decidable < rows {
-		remark(e.stderr, "note: %d of %d comparisons have too few samples for any difference to be "+
-			"significant; %d on each side are enough", rows-decidable, rows, results.SamplesFor(c.Alpha))
 	}
 	if !c.Gate {
 		return nil
@@ -174,9 +169,7 @@ func (c *compareCmd) judge(e *env, cmp *results.Comparison, j results.Judgement)
 		return nil
 	}
 	for _, r := range j.Worse {
-		remark(e.stderr, "worse: %s, %s: %s to %s, %s (%s)", r.Unit, r.Name,
-			results.Scaled(r.Unit, r.Old.Center), results.Scaled(r.Unit, r.New.Center),
-			r.Change(), r.Chances())
+		remark(e.stderr, "worse: %s", r)
 	}
 	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %% and the range of the "+
 		"samples", len(j.Worse), j.Rows, errGate, c.gatePct())
@@ -184,31 +177,23 @@ func (c *compareCmd) judge(e *env, cmp *results.Comparison, j results.Judgement)
 
 // tally says how many rows of a table have become better and worse.
 func tally(t *results.Table) string {
-	n := map[string]int{}
-	for _, r := range t.Rows {
-		n[r.Verdict]++
-	}
-	if n[results.Improved]+n[results.Worsened] == 0 {
+	n := t.Tally()
+	if n.Improved+n.Worse == 0 {
 		return "no significant difference"
 	}
-	return fmt.Sprintf("%d better, %d worse, %d neither", n[results.Improved],
-		n[results.Worsened], n[""])
+	return fmt.Sprintf("%d better, %d worse, %d neither", n.Improved, n.Worse,
+		n.Rows-n.Improved-n.Worse)
 }
 
 // compareText writes what has changed in short, and then a table for each unit.
 func compareText(w io.Writer, c *results.Comparison, colour bool) error {
 	var b strings.Builder
-	var zero []string
-	for i := range c.Tables {
-		if t := &c.Tables[i]; t.Better != "" && !t.Zero() {
+	for _, t := range c.Changed() {
+		if t.Better != "" {
 			fmt.Fprintf(&b, "%s: %s\n", t.Unit, tally(t))
 		}
 	}
-	for _, t := range c.Tables {
-		if t.Zero() {
-			zero = append(zero, t.Unit)
-			continue
-		}
+	for _, t := range c.Changed() {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
@@ -218,21 +203,15 @@ func compareText(w io.Writer, c *results.Comparison, colour bool) error {
 		}
 		b.WriteByte('\n')
 		rows := [][]string{{"benchmark", c.Old, "", c.New, "", "delta", "p and n", ""}}
-		for _, r := range t.Rows {
-			rows = append(rows, []string{r.Name,
-				results.Scaled(t.Unit, r.Old.Center), r.Old.Range, results.Scaled(t.Unit, r.New.Center),
-				r.New.Range,
+		for _, r := range t.All() {
+			rows = append(rows, []string{r.Name, t.Show(r.Old), r.Old.Range, t.Show(r.New), r.New.Range,
 				r.Change(), r.Chances(), r.Verdict})
-		}
-		if g := t.Geomean; g != nil {
-			rows = append(rows, []string{g.Name, results.Scaled(t.Unit, g.Old.Center), "",
-				results.Scaled(t.Unit, g.New.Center), "", g.Percent(), "", ""})
 		}
 		var lines strings.Builder
 		_ = results.WriteTable(&lines, rows, func(column int) bool { return column == 0 || column >= 6 })
 		b.WriteString(painted(lines.String(), colour))
 	}
-	if len(zero) > 0 {
+	if zero := c.Zero(); len(zero) > 0 {
 		fmt.Fprintf(&b, "\nzero on both sides: %s\n", strings.Join(zero, ", "))
 	}
 	for _, only := range []struct {

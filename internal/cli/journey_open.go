@@ -81,7 +81,7 @@ func (a *answering) twoThreads() (answer, error) {
 		aborts := sides[2*i+1].median(func(m bench.Measurement) float64 { return float64(m.Errors) })
 		got.rows = append(got.rows, []string{
 			c.name, brief.Number(one), brief.Number(two), fmt.Sprintf("%.2f", two/one), tableCount(aborts),
-			percent(scans[i]),
+			brief.Percent(scans[i]),
 		})
 	}
 	if a.flames != "" {
@@ -103,11 +103,9 @@ func (a *answering) twoThreads() (answer, error) {
 		"two do, each abort leaves an entry, and every scan looks at all of them, which takes %s (%s). "+
 		"The post does not say whether it had that bug; but a scan of the two entries that should be "+
 		"there is no hotspot, and one of a map that grows is.",
-		falls(0), falls(1), percent(scans[1]), falls(2), falls(3), percent(scans[3]), tops[3])
+		falls(0), falls(1), brief.Percent(scans[1]), falls(2), falls(3), brief.Percent(scans[3]), tops[3])
 	return got, nil
 }
-
-func percent(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) }
 
 // heapPeak notes the most that the heap has in use.
 type heapPeak struct{ bytes float64 }
@@ -155,7 +153,7 @@ func (a *answering) retryMemory() (answer, error) {
 		got.rows = append(got.rows, []string{
 			[]string{"allocated", "used again"}[i], brief.Number(s.ops()),
 			fmt.Sprintf("%.2f", s.median(bench.Measurement.AbortsPerOp)), fmt.Sprintf("%.0f", bytes[i]),
-			fmt.Sprintf("%.1f", s.median(bench.Measurement.AllocsPerOp)), brief.Number(peaks[i].bytes) + "B",
+			fmt.Sprintf("%.1f", s.median(bench.Measurement.AllocsPerOp)), brief.Bytes(int64(peaks[i].bytes)),
 		})
 	}
 	got.says = fmt.Sprintf("Eight goroutines that increment one counter, and let others run before "+

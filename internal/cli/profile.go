@@ -246,7 +246,7 @@ func (b *board) row(name string, m bench.Measurement) {
 	for _, share := range []float64{u.Process, u.Others, u.Steal} {
 		text := "–"
 		if u.Known {
-			text = fmt.Sprintf("%.0f %%", 100*share)
+			text = brief.Percent(share)
 		}
 		row = append(row, text)
 	}

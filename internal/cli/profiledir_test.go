@@ -113,8 +113,8 @@ func TestProfileDir(t *testing.T) {
 		}
 	}
 
-	saved := store.Get("kept")
-	require.NoError(t, saved.Err)
+	saved, err := store.Get("kept")
+	require.NoError(t, err)
 	require.NotEmpty(t, saved.Run.Header.Profiled)
 	require.Empty(t, saved.Run.Header.Instrumented, "one in a hundred does not make a run worthless")
 	require.Len(t, saved.Profiles, len(names))
@@ -136,11 +136,15 @@ func TestProfileDir(t *testing.T) {
 func TestProfileIsKeptWithTheRun(t *testing.T) {
 	store := keepRuns(t)
 	succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--profile", "--save=x")...)
-	require.NotEmpty(t, store.Get("x").Run.Header.Profiled)
+	saved, err := store.Get("x")
+	require.NoError(t, err)
+	require.NotEmpty(t, saved.Run.Header.Profiled)
 	stdout, _ := succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1",
 		"--save=plain")...)
 	require.NotContains(t, stdout, "PROFILED")
-	require.Empty(t, store.Get("plain").Profiles)
+	saved, err = store.Get("plain")
+	require.NoError(t, err)
+	require.Empty(t, saved.Profiles)
 	_, _, stderr := call(t, "compare", "plain", "x")
 	require.Contains(t, strings.Join(strings.Fields(stderr), " "), "only x was profiled")
 }
@@ -223,7 +227,8 @@ func TestProfileDirAfterInterrupt(t *testing.T) {
 		s.stop(t, ExitInterrupted)
 		return slices.Contains(files(t, dir), "whole-run.cpu.pb.gz")
 	})
-	saved := store.Get("part")
+	saved, err := store.Get("part")
+	require.NoError(t, err)
 	require.Equal(t, results.Interrupted, saved.Run.Outcome.Kind)
 	require.NotEmpty(t, saved.Profiles)
 }

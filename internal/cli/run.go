@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -147,8 +148,8 @@ func (e *env) freeCPU(quiet bool) float64 {
 		return 0
 	}
 	if share < enoughCPU && !quiet {
-		remark(e.stderr, "note: other programs are busy: this one gets only %.0f %% of its CPUs, and "+
-			"the figures will show it", 100*share)
+		remark(e.stderr, "note: other programs are busy: this one gets only %s of its CPUs, and the "+
+			"figures will show it", brief.Percent(share))
 	}
 	return share
 }

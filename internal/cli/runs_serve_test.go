@@ -3,11 +3,15 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"html"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // cpuProfile is a profile in which a function was seen n times.
@@ -35,19 +39,24 @@ func TestRunsInTheBrowser(t *testing.T) {
 	url := s.stderr.await(t, `runs: (http://\S+/debug/pprof/runs/)\n`)
 	require.Contains(t, fetch(url), `id="run-before"`)
 
-	var c struct {
-		Tables []struct {
-			Rows []struct{ Name, Old, New, Change string }
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(fetch(url+"compare?old=before&new=after&format=json")),
-		&c))
-	_, text, _ := call(t, "compare", "before", "after")
-	require.NotEmpty(t, c.Tables)
-	for _, table := range c.Tables {
-		for _, r := range table.Rows {
-			require.Regexp(t, regexp.QuoteMeta(r.Name)+` +`+regexp.QuoteMeta(r.Old)+` .*`+
-				regexp.QuoteMeta(r.New)+` .*`+regexp.QuoteMeta(r.Change), text)
+	const compared = "compare?old=before&new=after"
+	inJSON, _ := succeed(t, "compare", "before", "after", "--format=json")
+	require.JSONEq(t, inJSON, fetch(url+compared+"&format=json"))
+	var c results.Comparison
+	require.NoError(t, json.Unmarshal([]byte(inJSON), &c))
+	text, _ := succeed(t, "compare", "before", "after")
+	page := fetch(url + compared)
+	require.NotEmpty(t, c.Changed())
+	for _, table := range c.Changed() {
+		for _, r := range table.All() {
+			r.Delta = *r.DeltaPct
+			cells := []string{r.Name, table.Show(r.Old), table.Show(r.New), r.Change(), r.Chances()}
+			for i := range cells {
+				cells[i] = regexp.QuoteMeta(cells[i])
+			}
+			words := strings.Join(cells, `.*`)
+			require.Regexp(t, words, text)
+			require.Regexp(t, `(?s)`+words, html.UnescapeString(page))
 		}
 	}
 	s.stop(t, ExitOK)

@@ -37,7 +37,7 @@ func standings(r *results.Run, subject string, width, height int, colour bool) [
 func contestLines(c *results.Contest, width int, colour bool) []string {
 	rows := c.Rows()
 	all := len(rows[0])
-	for width != anyWidth && tableWidth(rows) > width && len(rows[0]) > 5 {
+	for width != anyWidth && results.Width(rows) > width && len(rows[0]) > 5 {
 		for i := range rows {
 			rows[i] = rows[i][:len(rows[i])-2]
 		}

@@ -33,17 +33,16 @@ func (c *runsListCmd) Run(e *env) error {
 	}
 	rows := [][]string{{"name", "started", "samples", "outcome", "profiles", "what"}}
 	for _, s := range list {
-		if s.Err != nil {
-			rows = append(rows, []string{s.Name, "-", "-", "unreadable", "-", s.Err.Error()})
+		if s.Err != "" {
+			rows = append(rows, []string{s.Name, "-", "-", "unreadable", "-", s.Err})
 			continue
 		}
-		r := s.Run
-		outcome := r.Outcome.Kind
-		if r.Header.Instrumented != "" {
-			outcome += ", instrumented"
+		if s.Run.Header.Instrumented != "" {
+			s.Outcome += ", instrumented"
 		}
-		rows = append(rows, []string{s.Name, r.Header.Started.Local().Format("2006-01-02 15:04"),
-			fmt.Sprint(len(r.Samples)), outcome, orDash(len(s.Profiles)), what(r)})
+		rows = append(rows, []string{s.Name, s.Started.Local().Format("2006-01-02 15:04"),
+			fmt.Sprint(s.Samples), s.Outcome, orDash(len(s.Profiles)),
+			strings.Join(s.Workloads, ", ") + " on " + strings.Join(s.Engines, ", ")})
 	}
 	return results.WriteTable(e.stdout, rows,
 		func(column int) bool { return column != 2 && column != 4 })
@@ -55,12 +54,6 @@ func orDash(n int) string {
 		return "-"
 	}
 	return fmt.Sprint(n)
-}
-
-// what says in short what a run measured.
-func what(r *results.Run) string {
-	workloads, engines := r.Measured()
-	return strings.Join(workloads, ", ") + " on " + strings.Join(engines, ", ")
 }
 
 // runsServeCmd is "mvccbench runs serve".

@@ -38,7 +38,7 @@ func writeMedians(w io.Writer, r *results.Run, width int) error {
 		return nil
 	}
 	columns := results.MedianColumns(cells)
-	fits := func(rows [][]string) bool { return width == anyWidth || tableWidth(rows) <= width }
+	fits := func(rows [][]string) bool { return width == anyWidth || results.Width(rows) <= width }
 	rows := results.MedianRows(cells, columns)
 	// Where there is little room the workloads have lines of their own, and
 	// if that is not enough, the rest has to be looked up.
@@ -81,13 +81,4 @@ func writeMedians(w io.Writer, r *results.Run, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// tableWidth returns how wide [results.WriteTable] writes rows.
-func tableWidth(rows [][]string) int {
-	n := -results.Gap
-	for _, w := range results.Widths(rows) {
-		n += w + results.Gap
-	}
-	return n
 }

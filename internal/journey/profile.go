@@ -87,7 +87,7 @@ func (p *Profile) Top(n int) []string {
 	})
 	names = names[:min(n, len(names))]
 	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %.0f %%", name, 100*float64(self[name])/float64(max(p.total, 1)))
+		names[i] = name + " " + brief.Percent(float64(self[name])/float64(max(p.total, 1)))
 	}
 	return names
 }

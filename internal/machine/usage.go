@@ -71,10 +71,10 @@ func (u Usage) Noise() string {
 	var list []string
 	idle := 1 - u.Process - u.Others - u.Steal
 	if u.Known && u.Others >= noisyShare && idle < spareShare {
-		list = append(list, fmt.Sprintf("other programs had %s of the processors", percent(u.Others)))
+		list = append(list, fmt.Sprintf("other programs had %s of the processors", brief.Percent(u.Others)))
 	}
 	if u.Known && u.Steal >= noisyShare {
-		list = append(list, fmt.Sprintf("the host kept back %s of the processors", percent(u.Steal)))
+		list = append(list, fmt.Sprintf("the host kept back %s of the processors", brief.Percent(u.Steal)))
 	}
 	full := u.Known && u.Process >= (1-ownShare)*u.Most
 	if !full && u.Hiccup >= ownHiccup && float64(u.Hiccup) >= noisyHiccup*float64(u.For) {
@@ -93,7 +93,5 @@ func (u Usage) String() string {
 		return late
 	}
 	return fmt.Sprintf("of its processors this program had %s, others %s, the host kept back %s; %s",
-		percent(u.Process), percent(u.Others), percent(u.Steal), late)
+		brief.Percent(u.Process), brief.Percent(u.Others), brief.Percent(u.Steal), late)
 }
-
-func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

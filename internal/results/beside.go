@@ -190,17 +190,9 @@ func (c *Contest) Word(r Result) string {
 	case !r.Decided:
 		return "~"
 	case r.Factor >= 1:
-		return fmt.Sprintf("%s x %s", factor(r.Factor), c.Better)
+		return fmt.Sprintf("%s x %s", brief.Number(r.Factor), c.Better)
 	}
-	return fmt.Sprintf("%s x %s", factor(1/r.Factor), opposite[c.Better])
-}
-
-// factor writes how many times something is something else.
-func factor(v float64) string {
-	if v < 9.995 {
-		return fmt.Sprintf("%.2f", v)
-	}
-	return brief.Number(v)
+	return fmt.Sprintf("%s x %s", brief.Number(1/r.Factor), opposite[c.Better])
 }
 
 // An Outcomes says in words where an engine did better and where worse than another.
@@ -262,9 +254,9 @@ func (c *Contest) spans(engine int, won bool) []string {
 	}
 	var texts []string
 	for _, s := range list {
-		by := factor(s.from)
-		if by != factor(s.to) {
-			by += " to " + factor(s.to)
+		by := brief.Number(s.from)
+		if by != brief.Number(s.to) {
+			by += " to " + brief.Number(s.to)
 		}
 		noun := "threads"
 		if len(s.threads) == 1 && s.threads[0] == "1" {

@@ -151,6 +151,11 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 		return nil, fmt.Errorf("%w: no benchmark has figures of %s on both sides", ErrNothing,
 			strings.Join(units, ", "))
 	}
+	if n, of := c.Decidable(); n < of {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%d of %d comparisons have too few samples for "+
+			"any difference to be significant; %d on each side are enough", of-n, of,
+			SamplesFor(o.Alpha)))
+	}
 	return c, nil
 }
 

@@ -131,8 +131,10 @@ func TestTooFewSamples(t *testing.T) {
 	require.True(t, r.Undecidable)
 	require.Nil(t, r.Old.Lo)
 	require.Equal(t, "± ∞", r.Old.Range)
-	n, _ := c.Decidable()
+	n, of := c.Decidable()
 	require.Zero(t, n)
+	require.Equal(t, []string{fmt.Sprintf("%d of %d comparisons have too few samples for any "+
+		"difference to be significant; 4 on each side are enough", of, of)}, c.Warnings)
 
 	for _, s := range []struct {
 		n1, n2 int
@@ -290,7 +292,7 @@ func TestStore(t *testing.T) {
 	require.NoError(t, err)
 	var names []string
 	for _, e := range list {
-		names = append(names, fmt.Sprint(e.Name, " ", e.Err == nil))
+		names = append(names, fmt.Sprint(e.Name, " ", e.Err == ""))
 	}
 	require.Equal(t, []string{"a.b-c_1 true", "before true", "broken false"}, names)
 

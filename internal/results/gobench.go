@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // pkgName is what benchmarks of mvccbench are said to be of.
@@ -164,7 +166,7 @@ func DescribeMachine(h Header) []string {
 	}
 	add("GOMAXPROCS %d of %d CPUs%s", h.GOMAXPROCS, h.CPUs, settings)
 	if h.FreeCPU > 0 {
-		add("the process could have %.0f %% of its CPUs", 100*h.FreeCPU)
+		add("the process could have %s of its CPUs", brief.Percent(h.FreeCPU))
 	}
 	return lines
 }

@@ -75,7 +75,7 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 			threads = fmt.Sprint(c.Threads)
 			first = c
 		default:
-			against = fmt.Sprintf("%.2f x", Median(ops)/Median(first.Values("ops/s")))
+			against = brief.Number(Median(ops)/Median(first.Values("ops/s"))) + " x"
 		}
 		row := []string{title, threads, c.Engine, brief.Number(Median(ops)), spread(ops)}
 		for _, col := range columns {
@@ -108,7 +108,7 @@ func spread(v []float64) string {
 	if len(v) < 2 || m == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f %%", 100*(slices.Max(v)-slices.Min(v))/2/m)
+	return brief.Percent((slices.Max(v) - slices.Min(v)) / 2 / m)
 }
 
 // Median returns the median of v, which must not be empty.

@@ -205,14 +205,6 @@ func (s *Store) Remove(name string) error {
 	return errors.Join(err, s.removeProfiles(name, ""))
 }
 
-// A Saved is what a [Store] knows of a run.
-type Saved struct {
-	Name     string
-	Run      *Run
-	Profiles []SavedProfile
-	Err      error // why it cannot be read; Run is nil then
-}
-
 // Names returns the names of all runs, sorted.
 func (s *Store) Names() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
@@ -230,27 +222,4 @@ func (s *Store) Names() ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// Get returns what there is of the run called name. Its Err wraps [ErrNoRun] if
-// there is none.
-func (s *Store) Get(name string) Saved {
-	r, folder, err := s.load(name)
-	saved := Saved{Name: name, Run: r, Err: err}
-	if err == nil {
-		saved.Profiles, saved.Err = listProfiles(folder)
-	}
-	return saved
-}
-
-// List returns all runs, by name, also those that cannot be read.
-func (s *Store) List() ([]Saved, error) {
-	names, err := s.Names()
-	var list []Saved
-	for _, name := range names {
-		if saved := s.Get(name); !errors.Is(saved.Err, ErrNoRun) { // not removed meanwhile
-			list = append(list, saved)
-		}
-	}
-	return list, err
 }

@@ -17,12 +17,6 @@ import (
 // the run's file. So a folder belongs to one version of a run, and renaming the file
 // replaces both.
 
-// A SavedProfile is a profile that is kept with a run.
-type SavedProfile struct {
-	File string // its name
-	Size int64  // in bytes
-}
-
 // ErrNoProfile is wrapped by the errors of a [Store] if a run does not have a profile
 // of that name.
 var ErrNoProfile = errors.New("the run has no profile of that name")
@@ -128,7 +122,7 @@ func listProfiles(folder string) ([]SavedProfile, error) {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && info.Mode().IsRegular() && CheckProfileName(e.Name()) == nil {
-			list = append(list, SavedProfile{e.Name(), info.Size()})
+			list = append(list, SavedProfile{File: e.Name(), Size: info.Size()})
 		}
 	}
 	slices.SortFunc(list, func(a, b SavedProfile) int { return strings.Compare(a.File, b.File) })

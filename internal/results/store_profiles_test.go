@@ -19,6 +19,13 @@ func openTestStore(t *testing.T) *Store {
 	return s
 }
 
+func get(t *testing.T, s *Store, name string) Saved {
+	t.Helper()
+	saved, err := s.Get(name)
+	require.NoError(t, err)
+	return saved
+}
+
 // Profiles are kept with the run, replaced with it and deleted with it.
 func TestProfilesAreKeptWithTheRun(t *testing.T) {
 	s := openTestStore(t)
@@ -27,10 +34,10 @@ func TestProfilesAreKeptWithTheRun(t *testing.T) {
 		"a-keys=10-mvcc-threads=4.cpu.pb.gz": []byte("a")}
 	require.NoError(t, s.SaveProfiled("x", run, profiles))
 	require.NoError(t, s.SaveProfiled("x.y", run, profiles), "a name that begins like another")
-	saved := s.Get("x")
-	require.NoError(t, saved.Err)
-	require.Equal(t, []SavedProfile{{"a-keys=10-mvcc-threads=4.cpu.pb.gz", 1}, {"b.cpu.pb.gz", 2}},
-		saved.Profiles)
+	require.Equal(t, []SavedProfile{
+		{"a-keys=10-mvcc-threads=4.cpu.pb.gz", "cpu", "a-keys=10-mvcc-threads=4", 1},
+		{"b.cpu.pb.gz", "cpu", "b", 2},
+	}, get(t, s, "x").Profiles)
 	b, err := s.Profile("x", "b.cpu.pb.gz")
 	require.NoError(t, err)
 	require.Equal(t, "bb", string(b))
@@ -41,11 +48,11 @@ func TestProfilesAreKeptWithTheRun(t *testing.T) {
 
 	run.Header.Seed++
 	require.NoError(t, s.SaveProfiled("x", run, map[string][]byte{"new.cpu.pb.gz": nil}))
-	require.Equal(t, []SavedProfile{{"new.cpu.pb.gz", 0}}, s.Get("x").Profiles)
+	require.Equal(t, []SavedProfile{{"new.cpu.pb.gz", "cpu", "new", 0}}, get(t, s, "x").Profiles)
 	run.Header.Seed++
 	require.NoError(t, s.Save("x", run))
-	require.Empty(t, s.Get("x").Profiles)
-	require.Len(t, s.Get("x.y").Profiles, 2)
+	require.Empty(t, get(t, s, "x").Profiles)
+	require.Len(t, get(t, s, "x.y").Profiles, 2)
 	folders := func() int {
 		list, err := filepath.Glob(filepath.Join(s.Dir(), "*"+folderExtension))
 		require.NoError(t, err)
@@ -74,10 +81,11 @@ func TestSavingProfilesIsAllOrNothing(t *testing.T) {
 		_, err := s.Profile("x", name)
 		require.Error(t, err)
 	}
-	saved := s.Get("x")
+	saved := get(t, s, "x")
 	require.EqualValues(t, 7, saved.Run.Header.Seed)
-	require.Equal(t, []SavedProfile{{"good.cpu.pb.gz", 0}}, saved.Profiles)
-	require.ErrorIs(t, s.Get("y").Err, ErrNoRun)
+	require.Equal(t, []SavedProfile{{"good.cpu.pb.gz", "cpu", "good", 0}}, saved.Profiles)
+	_, err := s.Get("y")
+	require.ErrorIs(t, err, ErrNoRun)
 	files, err := os.ReadDir(s.Dir())
 	require.NoError(t, err)
 	require.Len(t, files, 2, "the run and its profiles")
@@ -107,9 +115,9 @@ func TestReplacingIsAtOnce(t *testing.T) {
 					return
 				default:
 				}
-				saved := s.Get("x")
-				if saved.Err != nil {
-					t.Error(saved.Err)
+				saved, err := s.Get("x")
+				if err != nil {
+					t.Error(err)
 					return
 				}
 				// Gone, if it was replaced between the two; never the other's.

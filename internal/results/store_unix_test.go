@@ -26,7 +26,7 @@ func TestStrangeFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(s.Path("large"), nil, 0o644))
 	require.NoError(t, os.Truncate(s.Path("large"), maxRecord+1))
 
-	require.Equal(t, []SavedProfile{{"a.cpu.pb.gz", maxProfile + 1}}, s.Get("x").Profiles)
+	require.Equal(t, []SavedProfile{{"a.cpu.pb.gz", "cpu", "a", maxProfile + 1}}, get(t, s, "x").Profiles)
 	_, err = s.Profile("x", "a.cpu.pb.gz")
 	require.ErrorContains(t, err, "larger than 16 MB")
 	for _, name := range []string{"folder.pb.gz", "pipe.pb.gz"} {
@@ -36,7 +36,7 @@ func TestStrangeFiles(t *testing.T) {
 	list, err := s.List()
 	require.NoError(t, err)
 	require.Len(t, list, 3)
-	require.ErrorContains(t, list[0].Err, "larger than 256 MB")
-	require.ErrorContains(t, list[1].Err, "no regular file")
-	require.NoError(t, list[2].Err)
+	require.Contains(t, list[0].Err, "larger than 256 MB")
+	require.Contains(t, list[1].Err, "no regular file")
+	require.Empty(t, list[2].Err)
 }

@@ -7,11 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// Gap is the number of spaces between two columns of [WriteTable].
-const Gap = 2
+// gap is between two columns of [WriteTable].
+const gap = "  "
 
-// Widths returns how wide the columns of a table are. All rows are as long as the first.
-func Widths(rows [][]string) []int {
+// Width returns how wide [WriteTable] writes rows.
+func Width(rows [][]string) int {
+	n := -len(gap)
+	for _, w := range widths(rows) {
+		n += w + len(gap)
+	}
+	return n
+}
+
+// widths returns how wide the columns of a table are. All rows are as long as the first.
+func widths(rows [][]string) []int {
 	list := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for c, text := range row {
@@ -25,9 +34,9 @@ func Widths(rows [][]string) []int {
 // All rows are as long as the first.
 func WriteTable(w io.Writer, rows [][]string, left func(column int) bool) error {
 	b := bufio.NewWriter(w)
-	widths := Widths(rows)
+	columns := widths(rows)
 	for _, row := range rows {
-		line := strings.Join(aligned(row, widths, left), strings.Repeat(" ", Gap))
+		line := strings.Join(aligned(row, columns, left), gap)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.Flush()
@@ -42,17 +51,17 @@ func WriteMarkdown(w io.Writer, rows [][]string, left func(column int) bool) err
 		}
 	}
 	b := bufio.NewWriter(w)
-	widths := Widths(clean)
-	rules := make([]string, len(widths))
-	for c := range widths {
-		widths[c] = max(widths[c], 3)
-		rules[c] = strings.Repeat("-", widths[c]+2)
+	columns := widths(clean)
+	rules := make([]string, len(columns))
+	for c := range columns {
+		columns[c] = max(columns[c], 3)
+		rules[c] = strings.Repeat("-", columns[c]+2)
 		if !left(c) {
 			rules[c] = rules[c][1:] + ":"
 		}
 	}
 	for i, row := range clean {
-		b.WriteString("| " + strings.Join(aligned(row, widths, left), " | ") + " |\n")
+		b.WriteString("| " + strings.Join(aligned(row, columns, left), " | ") + " |\n")
 		if i == 0 {
 			b.WriteString("|" + strings.Join(rules, "|") + "|\n")
 		}

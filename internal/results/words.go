@@ -3,25 +3,94 @@ package results
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"golang.org/x/perf/benchunit"
 )
 
-// Scaled writes a figure as benchstat does: with a prefix, and as many digits as a
+// Method says by which statistics c was made.
+func (c *Comparison) Method() string {
+	return fmt.Sprintf("medians with %v %% confidence intervals; a change is significant if p ≤ %v "+
+		"in the Mann-Whitney U test", 100*confidence, c.Alpha)
+}
+
+// Changed returns the tables that have figures other than zero.
+func (c *Comparison) Changed() (list []*Table) {
+	for i := range c.Tables {
+		if t := &c.Tables[i]; !t.Zero() {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Zero returns the units whose figures are all zero on both sides.
+func (c *Comparison) Zero() (units []string) {
+	for i := range c.Tables {
+		if t := &c.Tables[i]; t.Zero() {
+			units = append(units, t.Unit)
+		}
+	}
+	return units
+}
+
+// A Tally is how many rows there are, and how many of them have become better and worse.
+type Tally struct{ Rows, Improved, Worse int }
+
+// Tally counts the rows of all tables that Changed returns.
+func (c *Comparison) Tally() (sum Tally) {
+	for _, t := range c.Changed() {
+		n := t.Tally()
+		sum.Rows += n.Rows
+		sum.Improved += n.Improved
+		sum.Worse += n.Worse
+	}
+	return sum
+}
+
+// Tally counts the rows of t, without that of the means.
+func (t *Table) Tally() Tally {
+	n := Tally{Rows: len(t.Rows)}
+	for _, r := range t.Rows {
+		switch r.Verdict {
+		case Improved:
+			n.Improved++
+		case Worsened:
+			n.Worse++
+		}
+	}
+	return n
+}
+
+// All returns the rows, and at the end that of the means if there is one.
+func (t *Table) All() []Row {
+	if t.Geomean == nil {
+		return t.Rows
+	}
+	return append(slices.Clone(t.Rows), *t.Geomean)
+}
+
+// Show writes the median of a side as benchstat does: with a prefix, and as many digits as a
 // comparison needs.
-func Scaled(unit string, v float64) string { return benchunit.Scale(v, benchunit.ClassOf(unit)) }
+func (t *Table) Show(s Side) string { return scaled(t.Unit, s) }
+
+func scaled(unit string, s Side) string { return benchunit.Scale(s.Center, benchunit.ClassOf(unit)) }
+
+// String says what has become worse, and by how much.
+func (r Regression) String() string {
+	return fmt.Sprintf("%s, %s: %s to %s, %s (%s)", r.Unit, r.Name, scaled(r.Unit, r.Old),
+		scaled(r.Unit, r.New), r.Change(), r.Chances())
+}
+
+// isMean reports whether r is a row of means, which have no statistics.
+func (r *Row) isMean() bool { return r.Old.N == 0 }
 
 // Change says by how much a row has changed, or "~" if that is not significant.
 func (r *Row) Change() string {
-	if !r.Significant {
+	switch {
+	case !r.Significant && !r.isMean():
 		return "~"
-	}
-	return r.Percent()
-}
-
-// Percent says by how much a row has changed, whether that is significant or not.
-func (r *Row) Percent() string {
-	if math.IsInf(r.Delta, 0) {
+	case math.IsInf(r.Delta, 0):
 		return "from 0"
 	}
 	return fmt.Sprintf("%+.2f%%", r.Delta)
@@ -29,6 +98,9 @@ func (r *Row) Percent() string {
 
 // Chances says how probable such a change is by chance, and how many samples there are.
 func (r *Row) Chances() string {
+	if r.isMean() {
+		return ""
+	}
 	n := fmt.Sprintf("n=%d", r.Old.N)
 	if r.Old.N != r.New.N {
 		n += fmt.Sprintf("+%d", r.New.N)
@@ -47,21 +119,4 @@ func SamplesFor(alpha float64) int {
 			return n
 		}
 	}
-}
-
-// Measured returns the workloads and engines of a run.
-func (r *Run) Measured() (workloads, engines []string) {
-	seen := map[string]bool{}
-	for i := range r.Samples {
-		s := &r.Samples[i]
-		if !seen["w"+s.Workload] {
-			seen["w"+s.Workload] = true
-			workloads = append(workloads, s.Workload)
-		}
-		if !seen["e"+s.Engine] {
-			seen["e"+s.Engine] = true
-			engines = append(engines, s.Engine)
-		}
-	}
-	return workloads, engines
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // A gauge is what a map holds at one moment of a growth round.
@@ -58,7 +60,8 @@ func grown(r Round, gauges []gauge) string {
 	if more(last) > heapRoom && rising(all, more) {
 		return fmt.Sprintf("the heap grows with the commits: from %s to %s after %d commits, and the "+
 			"map says that it takes %s",
-			mib(start.heap), mib(last.heap), last.commits-start.commits, mib(last.bytes))
+			brief.Bytes(start.heap), brief.Bytes(last.heap), last.commits-start.commits,
+			brief.Bytes(last.bytes))
 	}
 	return ""
 }
@@ -90,7 +93,7 @@ func table(gauges []gauge) string {
 	for i, g := range gauges {
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n",
 			i, g.commits, g.ticks, g.versions, g.needed, g.surplus, g.aside, g.queued,
-			mib(g.heap), mib(g.bytes))
+			brief.Bytes(g.heap), brief.Bytes(g.bytes))
 	}
 	_ = w.Flush()
 	return b.String()
@@ -105,5 +108,3 @@ func liveHeap() int64 {
 	runtime.ReadMemStats(&s)
 	return int64(s.HeapAlloc)
 }
-
-func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

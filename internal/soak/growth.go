@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -82,7 +83,7 @@ func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 	end := liveHeap()
 	o.Violation = v
 	o.Note = fmt.Sprintf("%d versions at most; live heap %s at the start, %s at most, %s in the end",
-		g.peak.versions, mib(g.gauges[0].heap), mib(g.peak.heap), mib(end))
+		g.peak.versions, brief.Bytes(g.gauges[0].heap), brief.Bytes(g.peak.heap), brief.Bytes(end))
 	return o
 }
 
@@ -209,7 +210,7 @@ func (g *growth) atRest(before int64) *Violation {
 		}
 		if time.Now().After(end) {
 			return g.violation(fmt.Sprintf("after the load the heap is not given back: %s, from %s at its "+
-				"start", mib(heap), mib(start)))
+				"start", brief.Bytes(heap), brief.Bytes(start)))
 		}
 	}
 	sn := g.m.Snapshot()

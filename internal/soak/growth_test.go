@@ -76,7 +76,7 @@ func TestGrowthIsFound(t *testing.T) {
 			}
 			o := growing(n, lying(c.lie))
 			heap = nil
-			require.Regexp(t, `^\d+ versions at most; live heap [\d.]+ MiB at the start, [\d.]+ MiB at most, [\d.]+ MiB in the end$`, o.Note)
+			require.Regexp(t, `^\d+ versions at most; live heap [\d.]+ [KMG]B at the start, [\d.]+ [KMG]B at most, [\d.]+ [KMG]B in the end$`, o.Note)
 			if c.want == "" {
 				require.Nil(t, o.Violation)
 				return
@@ -136,11 +136,11 @@ func TestGrown(t *testing.T) {
 		all[i].heap = int64(i+1) * 20 * mb
 	}
 	require.Contains(t, grown(r, all),
-		"the heap grows with the commits: from 20.0 MiB to 120.0 MiB after 3000000 commits")
+		"the heap grows with the commits: from 21.0 MB to 126 MB after 3000000 commits")
 	for i := range all {
 		all[i].bytes = int64(i) * 20 * mb
 	}
 	require.Empty(t, grown(r, all), "the map says so")
-	require.Contains(t, table(all), " 120.0 MiB  100.0 MiB")
+	require.Contains(t, table(all), "  126 MB   105 MB")
 	require.Len(t, strings.Split(strings.TrimSpace(table(all)), "\n"), 1+len(all))
 }

@@ -39,7 +39,7 @@ type pages struct {
 type knownRun struct {
 	modified time.Time
 	size     int64
-	run      run
+	run      results.Saved // without the Run
 }
 
 // Handler returns the pages below /debug/pprof/runs/, for the configuration of a
@@ -120,13 +120,12 @@ func (p *pages) get(name string) (results.Saved, error) {
 	if err := check(name, results.CheckName(name)); err != nil {
 		return results.Saved{}, err
 	}
-	saved := p.store.Get(name)
-	return saved, saved.Err
+	return p.store.Get(name)
 }
 
 // list returns what a list says of the runs. Files that have not changed are not read
 // again.
-func (p *pages) list() ([]run, error) {
+func (p *pages) list() ([]results.Saved, error) {
 	names, err := p.store.Names()
 	if err != nil {
 		return nil, err
@@ -148,20 +147,21 @@ func (p *pages) list() ([]run, error) {
 	before := p.known
 	p.mu.Unlock()
 	known := map[string]knownRun{}
-	list := []run{}
+	list := []results.Saved{}
 	for i, f := range files {
 		if i >= maxReadRuns {
 			why := fmt.Sprintf("not read: only the newest %d are", maxReadRuns)
-			list = append(list, run{Name: f.name, Err: why})
+			list = append(list, results.Saved{Name: f.name, Err: why})
 			continue
 		}
 		k, ok := before[f.name]
 		if !ok || !k.modified.Equal(f.info.ModTime()) || k.size != f.info.Size() {
-			saved := p.store.Get(f.name)
-			if errors.Is(saved.Err, results.ErrNoRun) {
+			saved, err := p.store.Get(f.name)
+			if errors.Is(err, results.ErrNoRun) {
 				continue // removed meanwhile
 			}
-			k = knownRun{f.info.ModTime(), f.info.Size(), runOf(saved)}
+			saved.Run = nil
+			k = knownRun{f.info.ModTime(), f.info.Size(), saved}
 		}
 		known[f.name] = k
 		list = append(list, k.run)
@@ -169,7 +169,7 @@ func (p *pages) list() ([]run, error) {
 	p.mu.Lock()
 	p.known = known
 	p.mu.Unlock()
-	slices.SortStableFunc(list, func(a, b run) int {
+	slices.SortStableFunc(list, func(a, b results.Saved) int {
 		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.Name, b.Name))
 	})
 	return list, nil
@@ -177,7 +177,7 @@ func (p *pages) list() ([]run, error) {
 
 // index lists the runs.
 func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
-	var list []run
+	var list []results.Saved
 	var failed error
 	err := p.ask(r, func() error {
 		list, failed = p.list()
@@ -201,6 +201,17 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
 		web.Data{"Runs": list, "Readable": readable, "Hidden": hidden})
 }
 
+// details are all that is shown of one run.
+type details struct {
+	results.Saved
+	Notes   []string `json:"notes"` // on what, when and how it was measured
+	Results struct {
+		Columns []string   `json:"columns"`
+		Rows    [][]string `json:"rows"` // each has as many cells
+	} `json:"results"`
+	Caption string `json:"caption,omitempty"` // of the results
+}
+
 // run shows one run.
 func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	var saved results.Saved
@@ -211,10 +222,27 @@ func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d := detailsOf(saved)
+	d := details{Saved: saved, Notes: results.Describe(saved.Run.Header)}
+	if cells := saved.Run.Cells(); len(cells) > 0 {
+		rows := results.MedianRows(cells, results.MedianColumns(cells))
+		d.Results.Columns, d.Results.Rows = rows[0], rows[1:]
+		d.Caption = results.MediansCaption + "."
+	}
 	if asksJSON(r) {
 		return web.JSON(w, d)
 	}
 	return web.Page(w, http.StatusOK, "run.html", p.frame("Run "+d.Name, "../../"),
 		web.Data{"Run": d, "Rows": rowsOf(d.Profiles), "Dot": pprofui.HaveDot()})
+}
+
+// rowsOf puts profiles of the same thing into one row.
+func rowsOf(list []results.SavedProfile) (rows [][]results.SavedProfile) {
+	for _, p := range list {
+		if n := len(rows); n > 0 && rows[n-1][0].Of == p.Of {
+			rows[n-1] = append(rows[n-1], p)
+		} else {
+			rows = append(rows, []results.SavedProfile{p})
+		}
+	}
+	return rows
 }

@@ -230,8 +230,8 @@ func TestRunsAreCompared(t *testing.T) {
 	page := s.shows("compare?old=old&new=new",
 		"! cpu: a processor in old, another processor in new",
 		"! old is plain, new is instrumented (a trace)", "! new: interrupted after 12 of 20 samples",
-		"Mann-Whitney", "higher is better", "lower is better", "-50.00%", "✗ worse",
-		"± 2%", "p=0.002 n=6",
+		"medians with 95 % confidence", "p ≤ 0.05 in the Mann-Whitney", "higher is better", "lower is better", "-50.00%", "✗ worse",
+		"2.050M <small>± 2%", "1.025M <small>± 2%", "p=0.002 n=6",
 		"Of 4 comparisons", "✓ 0 are significantly better", "✗ 2 worse", "geomean",
 		"Zero on both sides: aborts/op", `href="compare?old=new&amp;new=old"`,
 		`href="new/`+file+`/minus/old/`+file+`/flamegraph"`)
@@ -250,15 +250,14 @@ func TestRunsAreCompared(t *testing.T) {
 	s.shows("compare?old=old&new=some", "Only in old", "<li>Begin/engine=rwmutex/threads=4")
 	s.shows("compare?old=some&new=old", "Only in old")
 
-	c := fromJSON[map[string]any](s, "compare?old=old&new=new&format=json")
-	require.Equal(t, []any{"aborts/op"}, c["zero"])
-	table := c["tables"].([]any)[1].(map[string]any)
-	require.Equal(t, "higher", table["better"])
-	require.Equal(t, map[string]any{
-		"name": "Begin/engine=mvcc/threads=4-2", "old": "2.050M", "old_range": "± 2%",
-		"new": "1.025M", "new_range": "± 2%", "change": "-50.00%", "test": "p=0.002 n=6",
-		"verdict": "worse",
-	}, table["rows"].([]any)[0])
+	// In JSON it is what the command compare writes.
+	table := fromJSON[results.Comparison](s, "compare?old=old&new=new&format=json").Tables[1]
+	require.Equal(t, "higher", table.Better)
+	row := table.Rows[0]
+	require.Equal(t, "Begin/engine=mvcc/threads=4-2", row.Name)
+	require.EqualValues(t, 2_050_000, row.Old.Center)
+	require.InDelta(t, -50, *row.DeltaPct, 1e-9)
+	require.Equal(t, results.Worsened, row.Verdict)
 
 	s.answers(map[string]answer{
 		"compare?old=alone&new=new":             {422, "nothing in common"},

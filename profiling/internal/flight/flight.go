@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"runtime/pprof"
 	"runtime/trace"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
@@ -196,17 +196,9 @@ type boundedBuffer struct {
 // Write implements [io.Writer].
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.max {
-		return 0, fmt.Errorf("it was larger than %s", ShortBytes(b.max))
+		return 0, fmt.Errorf("it was larger than %s", brief.Bytes(int64(b.max)))
 	}
 	return b.Buffer.Write(p)
-}
-
-// ShortBytes writes a size.
-func ShortBytes(n int) string {
-	if n < 1_000_000 {
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1000), ".0") + " KB"
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + " MB"
 }
 
 // offer says that an operation was slow. It leaves a mark for it in the trace,

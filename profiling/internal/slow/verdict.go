@@ -147,7 +147,7 @@ func (w *Wait) because(it string, p *Processors) string {
 		}
 		what := brief.Time(a.Total) + " "
 		if t.Count > 1 {
-			what = percent(a.Total, t.Total) + " of the time "
+			what = brief.Percent(float64(a.Total)/float64(t.Total)) + " of the time "
 		}
 		what += kindWords(a.Kind)
 		switch {
@@ -174,11 +174,6 @@ func (a *Activity) who() string {
 		return fmt.Sprintf("%d goroutines", a.Goroutines)
 	}
 	return fmt.Sprintf("goroutine %d", a.Goroutine)
-}
-
-// percent says how much d is of all.
-func percent(d, all time.Duration) string {
-	return fmt.Sprintf("%.0f %%", 100*float64(d)/float64(max(all, 1)))
 }
 
 // words says why there was no processor: the world was stopped, the collector had most of them,
