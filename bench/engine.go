@@ -2,12 +2,12 @@ package bench
 
 import "errors"
 
-// An Engine is a map under test with keys of type K and values of type V, which is uint64 or
+// An Engine is a map under test with string keys and values of type V, which is uint64 or
 // []byte, already filled. It need not support deletion or new keys. It may be a [Versioner], too.
-type Engine[K comparable, V any] interface {
+type Engine[V any] interface {
 	// Session returns what goroutine number worker works with; it is called before
 	// the goroutines start, and -1 asks for one for the runner itself.
-	Session(worker int) Session[K, V]
+	Session(worker int) Session[V]
 	// Close ends what the engine has running. No session is used afterwards.
 	Close()
 }
@@ -30,11 +30,11 @@ type Versioner interface {
 //
 // A method should allocate no more than a user of the map would: the harness allocates nothing but
 // the byte slices that are put, and all else in B/op and allocs/op counts as the map's.
-type Session[K comparable, V any] interface {
+type Session[V any] interface {
 	// Get reads one key. An absent key gives ok == false.
-	Get(key K) (value V, ok bool, err error)
+	Get(key string) (value V, ok bool, err error)
 	// Put writes one key.
-	Put(key K, value V) error
+	Put(key string, value V) error
 	// Aborts returns the number of attempts, over the life of the session, that did
 	// not commit and were made again. It is called while no method is running.
 	Aborts() uint64
@@ -42,9 +42,9 @@ type Session[K comparable, V any] interface {
 
 // An Incrementer is a [Session] that can increment a counter. Add is called only if values are
 // numbers.
-type Incrementer[K comparable] interface {
+type Incrementer interface {
 	// Add adds delta to the value of key and returns the sum.
-	Add(key K, delta uint64) (sum uint64, err error)
+	Add(key string, delta uint64) (sum uint64, err error)
 }
 
 // A Beginner is a [Session] that has transactions, and so can begin and end one
@@ -56,20 +56,20 @@ type Beginner interface {
 
 // A Transferer is a [Session] that has transactions over several keys. Its methods are called only
 // if values are numbers.
-type Transferer[K comparable] interface {
+type Transferer interface {
 	// Transfer reads both keys, subtracts amount from the value of from and adds it
 	// to that of to, modulo 2^64. The keys differ.
-	Transfer(from, to K, amount uint64) error
+	Transfer(from, to string, amount uint64) error
 	// Sum adds up all values, modulo 2^64, and counts the keys, as of one moment.
 	Sum() (total uint64, keys int, err error)
 }
 
 // A Batcher is a [Session] that has transactions over any number of keys.
-type Batcher[K comparable, V any] interface {
+type Batcher[V any] interface {
 	// Batch does ops in one transaction, in their order, each seeing what those before it have
 	// written, and fills in what they have read, which must be so of the attempt that has committed.
 	// readOnly says that none of them writes. The caller uses the slice again.
-	Batch(ops []Op[K, V], readOnly bool) error
+	Batch(ops []Op[V], readOnly bool) error
 }
 
 // An OpKind says what an [Op] does.
@@ -85,32 +85,32 @@ const (
 )
 
 // An Op is a read or write within a transaction.
-type Op[K comparable, V any] struct {
+type Op[V any] struct {
 	Kind  OpKind
 	OK    bool // set: whether Key was there
-	Key   K
+	Key   string
 	Value V // what to write
 	Old   V // set: what was read
 }
 
 // A Ranger is a [Session] that can read keys in their order, which is that of strings. Range is
 // called only if [Setup.Ordered] is set.
-type Ranger[K comparable, V any] interface {
+type Ranger[V any] interface {
 	// Range calls visit for the n lowest keys that are not below low, or as many as there are, from
 	// the lowest to the highest, with their values as of one moment. It visits no key twice.
-	Range(low K, n int, visit func(key K, value V)) error
+	Range(low string, n int, visit func(key string, value V)) error
 }
 
 // A Pinner is a [Session] that can keep a snapshot open.
-type Pinner[K comparable, V any] interface {
+type Pinner[V any] interface {
 	// Pin opens a snapshot of the map as it is.
-	Pin() (Pin[K, V], error)
+	Pin() (Pin[V], error)
 }
 
 // A Pin is a snapshot that is open. One goroutine at a time uses it.
-type Pin[K comparable, V any] interface {
+type Pin[V any] interface {
 	// Get reads one key as of when the snapshot was opened.
-	Get(key K) (value V, ok bool, err error)
+	Get(key string) (value V, ok bool, err error)
 	// Close closes it. It is called once.
 	Close()
 }
@@ -125,9 +125,9 @@ const (
 )
 
 // Setup is what an [Engine] is made from.
-type Setup[K comparable, V any] struct {
-	Keys   []K // all keys there are at first; those that some workloads delete come back
-	Values []V // their first values, in the same order
+type Setup[V any] struct {
+	Keys   []string // all keys there are at first; those that some workloads delete come back
+	Values []V      // their first values, in the same order
 
 	// Ordered says that the sessions are asked for ranges, see [Ranger].
 	Ordered bool

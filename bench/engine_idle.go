@@ -32,24 +32,26 @@ func HarnessCost(w Workload) (ns float64, err error) {
 
 // idleSpec makes an engine whose single session answers as a map would, from an
 // array that is indexed by the number in the key: what is left is the harness.
-func idleSpec() EngineSpec { return builtin(EngineSpec{Name: "idle"}) }
+func idleSpec() EngineSpec {
+	return EngineSpec{Name: "idle", New: newIdle[uint64], NewBytes: newIdle[[]byte]}
+}
 
 // idle is engine and session in one.
-type idle[K comparable, V any] struct {
+type idle[V any] struct {
 	NoAborts
-	keys    []K
+	keys    []string
 	values  []V
 	numbers []uint64 // values, if they are numbers
 	total   uint64   // of the numbers at first
 	absent  []bool
 }
 
-func newIdle[K comparable, V any](setup Setup[K, V]) (Engine[K, V], error) {
+func newIdle[V any](setup Setup[V]) (Engine[V], error) {
 	return idleOf(setup.Keys, setup.Values, make([]bool, len(setup.Values))), nil
 }
 
-func idleOf[K comparable, V any](keys []K, values []V, absent []bool) *idle[K, V] {
-	e := &idle[K, V]{keys: keys, values: values, absent: absent}
+func idleOf[V any](keys []string, values []V, absent []bool) *idle[V] {
+	e := &idle[V]{keys: keys, values: values, absent: absent}
 	e.numbers, _ = any(values).([]uint64)
 	for _, v := range e.numbers {
 		e.total += v
@@ -59,17 +61,17 @@ func idleOf[K comparable, V any](keys []K, values []V, absent []bool) *idle[K, V
 
 // Session returns e itself for the goroutine and the runner, and for an auditor a
 // copy: it runs beside the goroutine.
-func (e *idle[K, V]) Session(worker int) Session[K, V] {
+func (e *idle[V]) Session(worker int) Session[V] {
 	if worker > 0 {
 		return idleOf(e.keys, slices.Clone(e.values), slices.Clone(e.absent))
 	}
 	return e
 }
 
-func (e *idle[K, V]) Close() {}
+func (e *idle[V]) Close() {}
 
 // Range implements [Ranger].
-func (e *idle[K, V]) Range(low K, n int, visit func(key K, value V)) error {
+func (e *idle[V]) Range(low string, n int, visit func(key string, value V)) error {
 	for k := keyIndex(low); k < len(e.values) && n > 0; k++ {
 		if !e.absent[k] {
 			visit(e.keys[k], e.values[k])
@@ -79,36 +81,36 @@ func (e *idle[K, V]) Range(low K, n int, visit func(key K, value V)) error {
 	return nil
 }
 
-func (e *idle[K, V]) Begin() error { return nil }
-func (e *idle[K, V]) Pin() (Pin[K, V], error) {
-	return idlePin[K, V](slices.Clone(e.values)), nil
+func (e *idle[V]) Begin() error { return nil }
+func (e *idle[V]) Pin() (Pin[V], error) {
+	return idlePin[V](slices.Clone(e.values)), nil
 }
-func (e *idle[K, V]) Sum() (uint64, int, error) { return e.total, len(e.values), nil }
+func (e *idle[V]) Sum() (uint64, int, error) { return e.total, len(e.values), nil }
 
-func (e *idle[K, V]) Transfer(from, to K, amount uint64) error {
+func (e *idle[V]) Transfer(from, to string, amount uint64) error {
 	e.numbers[keyIndex(from)] -= amount
 	e.numbers[keyIndex(to)] += amount
 	return nil
 }
 
-func (e *idle[K, V]) Get(key K) (V, bool, error) {
+func (e *idle[V]) Get(key string) (V, bool, error) {
 	k := keyIndex(key)
 	return e.values[k], !e.absent[k], nil
 }
 
-func (e *idle[K, V]) Put(key K, value V) error {
+func (e *idle[V]) Put(key string, value V) error {
 	k := keyIndex(key)
 	e.values[k], e.absent[k] = value, false
 	return nil
 }
 
-func (e *idle[K, V]) Add(key K, delta uint64) (uint64, error) {
+func (e *idle[V]) Add(key string, delta uint64) (uint64, error) {
 	k := keyIndex(key)
 	e.numbers[k] += delta
 	return e.numbers[k], nil
 }
 
-func (e *idle[K, V]) Batch(ops []Op[K, V], _ bool) error {
+func (e *idle[V]) Batch(ops []Op[V], _ bool) error {
 	for i := range ops {
 		op := &ops[i]
 		k := keyIndex(op.Key)
@@ -124,7 +126,7 @@ func (e *idle[K, V]) Batch(ops []Op[K, V], _ bool) error {
 }
 
 // idlePin is a copy of its values.
-type idlePin[K comparable, V any] []V
+type idlePin[V any] []V
 
-func (p idlePin[K, V]) Get(key K) (V, bool, error) { return p[keyIndex(key)], true, nil }
-func (p idlePin[K, V]) Close()                     {}
+func (p idlePin[V]) Get(key string) (V, bool, error) { return p[keyIndex(key)], true, nil }
+func (p idlePin[V]) Close()                          {}

@@ -8,30 +8,30 @@ import (
 // locked is a Go map under one lock, a [sync.RWMutex] or a [sync.Mutex]. The lock's type is a
 // parameter and not an interface, so that locking is a direct call. It is its own session: it never
 // aborts, so it has no state.
-type locked[K comparable, V any, L lock] struct {
+type locked[V any, L lock] struct {
 	NoAborts
 	mu      L
-	m       map[K]V
-	numbers map[K]uint64 // m, if values are numbers
+	m       map[string]V
+	numbers map[string]uint64 // m, if values are numbers
 }
 
 type lock interface{ sync.RWMutex | sync.Mutex }
 
-func newLocked[K comparable, V any, L lock](setup Setup[K, V]) (Engine[K, V], error) {
-	e := &locked[K, V, L]{m: make(map[K]V, len(setup.Keys))}
+func newLocked[V any, L lock](setup Setup[V]) (Engine[V], error) {
+	e := &locked[V, L]{m: make(map[string]V, len(setup.Keys))}
 	for i, k := range setup.Keys {
 		e.m[k] = setup.Values[i]
 	}
-	e.numbers, _ = any(e.m).(map[K]uint64)
+	e.numbers, _ = any(e.m).(map[string]uint64)
 	return e, nil
 }
 
-func (e *locked[K, V, L]) Session(int) Session[K, V] { return e }
-func (e *locked[K, V, L]) Close()                    {}
+func (e *locked[V, L]) Session(int) Session[V] { return e }
+func (e *locked[V, L]) Close()                 {}
 
 // The short ones lock by themselves: a call that is not inlined is a tenth of their time.
 
-func (e *locked[K, V, L]) Get(key K) (v V, ok bool, err error) {
+func (e *locked[V, L]) Get(key string) (v V, ok bool, err error) {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.RLock()
@@ -45,7 +45,7 @@ func (e *locked[K, V, L]) Get(key K) (v V, ok bool, err error) {
 	return v, ok, nil
 }
 
-func (e *locked[K, V, L]) Put(key K, value V) error {
+func (e *locked[V, L]) Put(key string, value V) error {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.Lock()
@@ -60,7 +60,7 @@ func (e *locked[K, V, L]) Put(key K, value V) error {
 }
 
 // Begin does nothing in its transaction, which is what is measured.
-func (e *locked[K, V, L]) Begin() error {
+func (e *locked[V, L]) Begin() error {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.RLock()
@@ -72,7 +72,7 @@ func (e *locked[K, V, L]) Begin() error {
 	return nil
 }
 
-func (e *locked[K, V, L]) Add(key K, delta uint64) (sum uint64, err error) {
+func (e *locked[V, L]) Add(key string, delta uint64) (sum uint64, err error) {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.Lock()
@@ -88,7 +88,7 @@ func (e *locked[K, V, L]) Add(key K, delta uint64) (sum uint64, err error) {
 	return sum, nil
 }
 
-func (e *locked[K, V, L]) Transfer(from, to K, amount uint64) error {
+func (e *locked[V, L]) Transfer(from, to string, amount uint64) error {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.Lock()
@@ -104,7 +104,7 @@ func (e *locked[K, V, L]) Transfer(from, to K, amount uint64) error {
 	return nil
 }
 
-func (e *locked[K, V, L]) lock() {
+func (e *locked[V, L]) lock() {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.Lock()
@@ -113,7 +113,7 @@ func (e *locked[K, V, L]) lock() {
 	}
 }
 
-func (e *locked[K, V, L]) unlock() {
+func (e *locked[V, L]) unlock() {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.Unlock()
@@ -123,7 +123,7 @@ func (e *locked[K, V, L]) unlock() {
 }
 
 // rlock is lock, for reading.
-func (e *locked[K, V, L]) rlock() {
+func (e *locked[V, L]) rlock() {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.RLock()
@@ -132,7 +132,7 @@ func (e *locked[K, V, L]) rlock() {
 	}
 }
 
-func (e *locked[K, V, L]) runlock() {
+func (e *locked[V, L]) runlock() {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
 		mu.RUnlock()
@@ -141,7 +141,7 @@ func (e *locked[K, V, L]) runlock() {
 	}
 }
 
-func (e *locked[K, V, L]) Batch(ops []Op[K, V], readOnly bool) error {
+func (e *locked[V, L]) Batch(ops []Op[V], readOnly bool) error {
 	if readOnly {
 		e.rlock()
 		defer e.runlock()
@@ -154,7 +154,7 @@ func (e *locked[K, V, L]) Batch(ops []Op[K, V], readOnly bool) error {
 }
 
 // apply does ops on m, which only the caller uses meanwhile.
-func apply[K comparable, V any](m map[K]V, ops []Op[K, V]) {
+func apply[V any](m map[string]V, ops []Op[V]) {
 	for i := range ops {
 		op := &ops[i]
 		switch op.Kind {
@@ -173,23 +173,23 @@ func apply[K comparable, V any](m map[K]V, ops []Op[K, V]) {
 	}
 }
 
-func (e *locked[K, V, L]) Pin() (Pin[K, V], error) {
+func (e *locked[V, L]) Pin() (Pin[V], error) {
 	e.rlock()
 	defer e.runlock()
-	return copied[K, V](maps.Clone(e.m)), nil
+	return copied[V](maps.Clone(e.m)), nil
 }
 
 // copied is the snapshot of a map under a lock: a copy.
-type copied[K comparable, V any] map[K]V
+type copied[V any] map[string]V
 
-func (c copied[K, V]) Get(key K) (V, bool, error) {
+func (c copied[V]) Get(key string) (V, bool, error) {
 	v, ok := c[key]
 	return v, ok, nil
 }
 
-func (c copied[K, V]) Close() {}
+func (c copied[V]) Close() {}
 
-func (e *locked[K, V, L]) Sum() (total uint64, keys int, err error) {
+func (e *locked[V, L]) Sum() (total uint64, keys int, err error) {
 	e.rlock()
 	for _, v := range e.numbers {
 		total += v

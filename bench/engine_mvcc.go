@@ -9,31 +9,31 @@ import (
 )
 
 // mvccEngine is the transactional map.
-type mvccEngine[K comparable, V any] struct {
-	m       *mvcc.Map[K, V]
-	db      *mvcc.DB             // of m, if it is a table
-	numbers *mvcc.Map[K, uint64] // m, if values are numbers
-	options *mvcc.TxOptions      // of every Update; nil: the defaults
-	direct  bool                 // by its one-key operations
+type mvccEngine[V any] struct {
+	m       *mvcc.Map[string, V]
+	db      *mvcc.DB                  // of m, if it is a table
+	numbers *mvcc.Map[string, uint64] // m, if values are numbers
+	options *mvcc.TxOptions           // of every Update; nil: the defaults
+	direct  bool                      // by its one-key operations
 	Limits
 }
 
-func openMVCC[K comparable, V any](setup Setup[K, V]) *mvccEngine[K, V] {
+func openMVCC[V any](setup Setup[V]) *mvccEngine[V] {
 	options := setup.Map.options(len(setup.Keys), setup.Isolation)
-	var m *mvcc.Map[K, V]
+	var m *mvcc.Map[string, V]
 	var db *mvcc.DB
 	switch {
 	case setup.Kept:
 		db = mvcc.NewDB(options)
-		m = mvcc.NewTable[K, V](db, tableName, nil)
+		m = mvcc.NewTable[string, V](db, tableName, nil)
 	case setup.Ordered:
 		strings := mvcc.NewOrdered[string, V](options)
-		m = any(strings).(*mvcc.Map[K, V])
+		m = any(strings).(*mvcc.Map[string, V])
 	default:
-		m = mvcc.New[K, V](options)
+		m = mvcc.New[string, V](options)
 	}
-	e := &mvccEngine[K, V]{m: m, db: db, Limits: setup.Limits}
-	e.numbers, _ = any(m).(*mvcc.Map[K, uint64])
+	e := &mvccEngine[V]{m: m, db: db, Limits: setup.Limits}
+	e.numbers, _ = any(m).(*mvcc.Map[string, uint64])
 	if setup.Attempts > 0 {
 		e.options = &mvcc.TxOptions{MaxAttempts: setup.Attempts}
 	}
@@ -43,24 +43,24 @@ func openMVCC[K comparable, V any](setup Setup[K, V]) *mvccEngine[K, V] {
 	return e
 }
 
-func newMVCC[K comparable, V any](setup Setup[K, V]) (Engine[K, V], error) {
+func newMVCC[V any](setup Setup[V]) (Engine[V], error) {
 	return openMVCC(setup), nil
 }
 
-func newMVCCDirect[K comparable, V any](setup Setup[K, V]) (Engine[K, V], error) {
+func newMVCCDirect[V any](setup Setup[V]) (Engine[V], error) {
 	e := openMVCC(setup)
 	e.direct = true
 	return e, nil
 }
 
-func (e *mvccEngine[K, V]) Session(int) Session[K, V] {
+func (e *mvccEngine[V]) Session(int) Session[V] {
 	if e.direct {
-		return &mvccDirectSession[K, V]{mvccEngine: e}
+		return &mvccDirectSession[V]{mvccEngine: e}
 	}
-	return &mvccSession[K, V]{mvccEngine: e}
+	return &mvccSession[V]{mvccEngine: e}
 }
 
-func (e *mvccEngine[K, V]) Close() {
+func (e *mvccEngine[V]) Close() {
 	e.m.Close()
 	if e.db != nil {
 		e.db.Close()
@@ -68,9 +68,9 @@ func (e *mvccEngine[K, V]) Close() {
 }
 
 // Versions implements [Versioner].
-func (e *mvccEngine[K, V]) Versions() int { return e.sources()[""]().Versions }
+func (e *mvccEngine[V]) Versions() int { return e.sources()[""]().Versions }
 
-func (e *mvccEngine[K, V]) sources() map[string]func() mvcc.Stats {
+func (e *mvccEngine[V]) sources() map[string]func() mvcc.Stats {
 	if e.db != nil {
 		return e.db.Sources("")
 	}
@@ -78,28 +78,28 @@ func (e *mvccEngine[K, V]) sources() map[string]func() mvcc.Stats {
 }
 
 // Pin implements [Pinner] for its sessions.
-func (e *mvccEngine[K, V]) Pin() (Pin[K, V], error) { return mvccPin[K, V]{e.m.Snapshot()}, nil }
+func (e *mvccEngine[V]) Pin() (Pin[V], error) { return mvccPin[V]{e.m.Snapshot()}, nil }
 
 // mvccPin is a snapshot that is open.
-type mvccPin[K comparable, V any] struct{ s mvcc.Snapshot[K, V] }
+type mvccPin[V any] struct{ s mvcc.Snapshot[string, V] }
 
-func (p mvccPin[K, V]) Get(key K) (V, bool, error) {
+func (p mvccPin[V]) Get(key string) (V, bool, error) {
 	v, ok := p.s.Get(key)
 	return v, ok, nil
 }
 
-func (p mvccPin[K, V]) Close() { p.s.Close() }
+func (p mvccPin[V]) Close() { p.s.Close() }
 
 // mvccSession runs every operation as a transaction of its own.
-type mvccSession[K comparable, V any] struct {
+type mvccSession[V any] struct {
 	Attempts
-	*mvccEngine[K, V]
+	*mvccEngine[V]
 }
 
 // update runs fn, which counts its runs in s.Tries, on m, which is s.m or s.numbers, until it
 // has committed. Update itself gives up after a number of attempts.
-func update[K comparable, V, W any](
-	s *mvccSession[K, V], m *mvcc.Map[K, W], fn func(tx mvcc.Tx[K, W]) error,
+func update[V, W any](
+	s *mvccSession[V], m *mvcc.Map[string, W], fn func(tx mvcc.Tx[string, W]) error,
 ) error {
 	for {
 		err := m.Update(context.Background(), s.options, fn)
@@ -128,36 +128,36 @@ func (a *Attempts) ended(
 	return false, nil
 }
 
-func (s *mvccSession[K, V]) Get(key K) (value V, ok bool, err error) {
-	err = s.m.View(func(sn mvcc.Snapshot[K, V]) error {
+func (s *mvccSession[V]) Get(key string) (value V, ok bool, err error) {
+	err = s.m.View(func(sn mvcc.Snapshot[string, V]) error {
 		value, ok = sn.Get(key)
 		return nil
 	})
 	return value, ok, err
 }
 
-func (s *mvccSession[K, V]) Put(key K, value V) error {
-	return update(s, s.m, func(tx mvcc.Tx[K, V]) error {
+func (s *mvccSession[V]) Put(key string, value V) error {
+	return update(s, s.m, func(tx mvcc.Tx[string, V]) error {
 		s.Tries++
 		tx.Set(key, value)
 		return nil
 	})
 }
 
-func (s *mvccSession[K, V]) Begin() error {
-	return s.m.View(func(mvcc.Snapshot[K, V]) error { return nil })
+func (s *mvccSession[V]) Begin() error {
+	return s.m.View(func(mvcc.Snapshot[string, V]) error { return nil })
 }
 
-func (s *mvccSession[K, V]) Batch(ops []Op[K, V], readOnly bool) error {
+func (s *mvccSession[V]) Batch(ops []Op[V], readOnly bool) error {
 	if readOnly {
-		return s.m.View(func(sn mvcc.Snapshot[K, V]) error {
+		return s.m.View(func(sn mvcc.Snapshot[string, V]) error {
 			for i := range ops {
 				ops[i].Old, ops[i].OK = sn.Get(ops[i].Key)
 			}
 			return nil
 		})
 	}
-	return update(s, s.m, func(tx mvcc.Tx[K, V]) error {
+	return update(s, s.m, func(tx mvcc.Tx[string, V]) error {
 		s.Tries++
 		for i := range ops {
 			op := &ops[i]
@@ -177,8 +177,8 @@ func (s *mvccSession[K, V]) Batch(ops []Op[K, V], readOnly bool) error {
 	})
 }
 
-func (s *mvccSession[K, V]) Add(key K, delta uint64) (sum uint64, err error) {
-	err = update(s, s.numbers, func(tx mvcc.Tx[K, uint64]) error {
+func (s *mvccSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
+	err = update(s, s.numbers, func(tx mvcc.Tx[string, uint64]) error {
 		s.Tries++
 		v, _ := tx.Get(key)
 		sum = v + delta
@@ -188,8 +188,8 @@ func (s *mvccSession[K, V]) Add(key K, delta uint64) (sum uint64, err error) {
 	return sum, err
 }
 
-func (s *mvccSession[K, V]) Transfer(from, to K, amount uint64) error {
-	return update(s, s.numbers, func(tx mvcc.Tx[K, uint64]) error {
+func (s *mvccSession[V]) Transfer(from, to string, amount uint64) error {
+	return update(s, s.numbers, func(tx mvcc.Tx[string, uint64]) error {
 		s.Tries++
 		a, _ := tx.Get(from)
 		b, _ := tx.Get(to)
@@ -199,8 +199,8 @@ func (s *mvccSession[K, V]) Transfer(from, to K, amount uint64) error {
 	})
 }
 
-func (s *mvccSession[K, V]) Sum() (total uint64, keys int, err error) {
-	err = s.numbers.View(func(sn mvcc.Snapshot[K, uint64]) error {
+func (s *mvccSession[V]) Sum() (total uint64, keys int, err error) {
+	err = s.numbers.View(func(sn mvcc.Snapshot[string, uint64]) error {
 		for _, v := range sn.All() {
 			total += v
 			keys++
@@ -211,13 +211,13 @@ func (s *mvccSession[K, V]) Sum() (total uint64, keys int, err error) {
 }
 
 // Follow implements [Follower].
-func (s *mvccSession[K, V]) Follow(
-	ctx context.Context, begin func(all iter.Seq2[K, uint64]),
-	commit func(all []mvcc.Change[K, uint64]) error,
+func (s *mvccSession[V]) Follow(
+	ctx context.Context, begin func(all iter.Seq2[string, uint64]),
+	commit func(all []mvcc.Change[string, uint64]) error,
 ) error {
 	for ctx.Err() == nil {
 		sn := s.numbers.Snapshot()
-		commits := s.numbers.Watch(ctx, &mvcc.WatchOptions[K, uint64]{Since: sn})
+		commits := s.numbers.Watch(ctx, &mvcc.WatchOptions[string, uint64]{Since: sn})
 		begin(sn.All())
 		sn.Close()
 		for c, err := range commits {
@@ -233,8 +233,8 @@ func (s *mvccSession[K, V]) Follow(
 }
 
 // Range implements [Ranger].
-func (s *mvccSession[K, V]) Range(low K, n int, visit func(key K, value V)) error {
-	return s.m.View(func(sn mvcc.Snapshot[K, V]) error {
+func (s *mvccSession[V]) Range(low string, n int, visit func(key string, value V)) error {
+	return s.m.View(func(sn mvcc.Snapshot[string, V]) error {
 		for key, value := range sn.Ascend(mvcc.From(low)) {
 			visit(key, value)
 			if n--; n <= 0 {
@@ -246,22 +246,22 @@ func (s *mvccSession[K, V]) Range(low K, n int, visit func(key K, value V)) erro
 }
 
 // mvccDirectSession uses the one-key operations.
-type mvccDirectSession[K comparable, V any] struct {
+type mvccDirectSession[V any] struct {
 	Attempts
-	*mvccEngine[K, V]
+	*mvccEngine[V]
 }
 
-func (s *mvccDirectSession[K, V]) Get(key K) (V, bool, error) {
+func (s *mvccDirectSession[V]) Get(key string) (V, bool, error) {
 	v, ok := s.m.Load(key)
 	return v, ok, nil
 }
 
-func (s *mvccDirectSession[K, V]) Put(key K, value V) error {
+func (s *mvccDirectSession[V]) Put(key string, value V) error {
 	s.m.Store(key, value)
 	return nil
 }
 
-func (s *mvccDirectSession[K, V]) Add(key K, delta uint64) (uint64, error) {
+func (s *mvccDirectSession[V]) Add(key string, delta uint64) (uint64, error) {
 	for n := 1; ; n++ {
 		s.Tries++
 		old, _ := s.numbers.Load(key)

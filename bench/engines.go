@@ -22,55 +22,15 @@ type EngineSpec struct {
 
 	// New returns a new engine that holds setup.Keys with setup.Values; NewBytes
 	// makes one whose values are byte slices, and may be nil.
-	New      func(setup Setup[string, uint64]) (Engine[string, uint64], error)
-	NewBytes func(setup Setup[string, []byte]) (Engine[string, []byte], error)
+	New      func(setup Setup[uint64]) (Engine[uint64], error)
+	NewBytes func(setup Setup[[]byte]) (Engine[[]byte], error)
 
 	// NewShop makes one for the workload orders, and may be nil.
 	NewShop func(setup ShopSetup) (Shop, error)
-
-	anyKeys bool // opener makes it, too, with keys that are not strings
 }
 
-// opener returns what makes the built-in engine called name, with keys and values of
-// any type, or nil.
-func opener[K comparable, V any](name string) func(Setup[K, V]) (Engine[K, V], error) {
-	switch name {
-	case "mvcc":
-		return newMVCC[K, V]
-	case "mvcc-direct":
-		return newMVCCDirect[K, V]
-	case "rwmutex":
-		return newLocked[K, V, sync.RWMutex]
-	case "mutex":
-		return newLocked[K, V, sync.Mutex]
-	case "sync.Map":
-		return newSyncMap[K, V]
-	case "xsync":
-		return newXsync[K, V]
-	case "idle":
-		return newIdle[K, V]
-	}
-	return nil
-}
-
-// builtin completes the spec of an engine that opener makes.
-func builtin(e EngineSpec) EngineSpec {
-	e.New, e.NewBytes, e.anyKeys = opener[string, uint64](e.Name), opener[string, []byte](e.Name), true
-	return e
-}
-
-// open makes an engine of e with keys of type K and values of type V.
-func open[K comparable, V any](e EngineSpec, setup Setup[K, V]) (Engine[K, V], error) {
-	for _, made := range []any{e.New, e.NewBytes} {
-		if made, ok := made.(func(Setup[K, V]) (Engine[K, V], error)); ok {
-			return made(setup)
-		}
-	}
-	return opener[K, V](e.Name)(setup)
-}
-
-// Runs reports whether the engine can run workload w, with the keys and values
-// that w has, and, if not, why.
+// Runs reports whether the engine can run workload w, with the values that w has, and, if
+// not, why.
 func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 	if why, lacks := e.Lacks[w.Name]; lacks {
 		return why, false
@@ -78,20 +38,19 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 	if w.kind == orders && e.NewShop == nil {
 		return noTables, false
 	}
-	if w.keyType() != StringKeys && !e.anyKeys || !w.valueSize().Words() && e.NewBytes == nil {
-		why = fmt.Sprintf("it is not made for %s keys and values of %v bytes", w.keyType(), w.valueSize())
-		return why, false
+	if !w.valueSize().Words() && e.NewBytes == nil {
+		return fmt.Sprintf("it is not made for values of %v bytes", w.valueSize()), false
 	}
 	return "", true
 }
 
-// Wrapped returns e with every session replaced by what wrap makes of it, where keys are strings
-// and values numbers.
+// Wrapped returns e with every session replaced by what wrap makes of it, where values are
+// numbers.
 func (e EngineSpec) Wrapped(
-	wrap func(Session[string, uint64]) Session[string, uint64],
+	wrap func(Session[uint64]) Session[uint64],
 ) EngineSpec {
 	open := e.New
-	e.New = func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+	e.New = func(setup Setup[uint64]) (Engine[uint64], error) {
 		made, err := open(setup)
 		return wrapped{made, wrap}, err
 	}
@@ -99,11 +58,11 @@ func (e EngineSpec) Wrapped(
 }
 
 type wrapped struct {
-	Engine[string, uint64]
-	wrap func(Session[string, uint64]) Session[string, uint64]
+	Engine[uint64]
+	wrap func(Session[uint64]) Session[uint64]
 }
 
-func (w wrapped) Session(worker int) Session[string, uint64] {
+func (w wrapped) Session(worker int) Session[uint64] {
 	return w.wrap(w.Engine.Session(worker))
 }
 
@@ -148,45 +107,47 @@ func Engines() []EngineSpec {
 	levels := []Isolation{Serializable, Snapshot}
 	alone := lacking(noMultiTx, map[string]string{"begin": noTx, "long-reader": noSnapshot,
 		"expiring": noExpiry})
-	list := []EngineSpec{
+	return []EngineSpec{
 		{
 			Name: "mvcc",
+			New:  newMVCC[uint64], NewBytes: newMVCC[[]byte],
 			Doc: "The transactional map, through View and Update, at serializable level or, " +
 				"with --isolation, at snapshot level",
 			Levels: levels, Reclaims: true, NewShop: newMVCCShop,
 		},
 		{
-			Name:   "mvcc-direct",
+			Name: "mvcc-direct",
+			New:  newMVCCDirect[uint64], NewBytes: newMVCCDirect[[]byte],
 			Doc:    "The transactional map, through its one-key operations: Load, Store, CompareAndSwap",
 			Lacks:  lacking(oneKey, map[string]string{"begin": oneKeyOnly}),
 			Levels: levels, Reclaims: true,
 		},
 		{
 			Name: "rwmutex",
+			New:  newLocked[uint64, sync.RWMutex], NewBytes: newLocked[[]byte, sync.RWMutex],
 			Doc: "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are " +
 				"copies, its indexes B-trees",
 			Lacks: unordered(), NewShop: newLockedShop,
 		},
 		{
-			Name:  "mutex",
+			Name: "mutex",
+			New:  newLocked[uint64, sync.Mutex], NewBytes: newLocked[[]byte, sync.Mutex],
 			Doc:   "A Go map under a sync.Mutex, held once for each transaction; its snapshots are copies",
 			Lacks: unordered(),
 		},
 		{
-			Name:  "sync.Map",
+			Name: "sync.Map",
+			New:  newSyncMap[uint64], NewBytes: newSyncMap[[]byte],
 			Doc:   "The standard library's concurrent map",
 			Lacks: alone,
 		},
 		{
-			Name:  "xsync",
+			Name: "xsync",
+			New:  newXsync[uint64], NewBytes: newXsync[[]byte],
 			Doc:   "The concurrent map of the xsync module",
 			Lacks: alone,
 		},
 	}
-	for i, e := range list {
-		list[i] = builtin(e)
-	}
-	return list
 }
 
 // EngineByName returns the built-in engine called name.

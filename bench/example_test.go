@@ -14,9 +14,9 @@ type locked struct {
 	m  map[string]uint64
 }
 
-func (l *locked) Session(int) bench.Session[string, uint64] { return l } // no state of its own
-func (l *locked) Close()                                    {}
-func (l *locked) Aborts() uint64                            { return 0 }
+func (l *locked) Session(int) bench.Session[uint64] { return l } // no state of its own
+func (l *locked) Close()                            {}
+func (l *locked) Aborts() uint64                    { return 0 }
 
 func (l *locked) Get(key string) (uint64, bool, error) {
 	l.mu.Lock()
@@ -36,7 +36,7 @@ func (l *locked) Put(key string, value uint64) error {
 func Example() {
 	engine := bench.EngineSpec{
 		Name: "locked",
-		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+		New: func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
 			l := &locked{m: make(map[string]uint64)}
 			for i, k := range setup.Keys {
 				l.m[k] = setup.Values[i]

@@ -280,22 +280,22 @@ var faults = []struct {
 	{
 		"pins nothing", []string{"long-reader"}, []int{1, 3},
 		func(s *numberSession) {
-			s.pin = func() (Pin[string, uint64], error) { return live{s.rwMutex}, nil }
+			s.pin = func() (Pin[uint64], error) { return live{s.rwMutex}, nil }
 		},
 	},
 	{
 		"loses a key of a snapshot", []string{"long-reader"}, []int{1, 3},
 		func(s *numberSession) {
-			s.pin = func() (Pin[string, uint64], error) {
+			s.pin = func() (Pin[uint64], error) {
 				pin, err := s.rwMutex.Pin()
-				delete(pin.(copied[string, uint64]), "key-150")
+				delete(pin.(copied[uint64]), "key-150")
 				return pin, err
 			}
 		},
 	},
 }
 
-type numberOp = Op[string, uint64]
+type numberOp = Op[uint64]
 
 func TestFaultyEnginesAreCaught(t *testing.T) {
 	for _, c := range faults {

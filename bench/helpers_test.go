@@ -10,7 +10,7 @@ import (
 )
 
 // rwMutex is what most tests build on.
-type rwMutex[V any] = locked[string, V, sync.RWMutex]
+type rwMutex[V any] = locked[V, sync.RWMutex]
 
 // tampered is a session of a map under a RWMutex whose methods a test may replace.
 type tampered[V any] struct {
@@ -20,11 +20,11 @@ type tampered[V any] struct {
 	add      func(key string, delta uint64) (uint64, error)
 	transfer func(from, to string, amount uint64) error
 	sum      func() (total uint64, keys int, err error)
-	batch    func(ops []Op[string, V], readOnly bool) error
+	batch    func(ops []Op[V], readOnly bool) error
 	sorted   []string // the keys
 	ranges   func(low string, n int, visit func(string, V)) error
 	begin    func() error
-	pin      func() (Pin[string, V], error)
+	pin      func() (Pin[V], error)
 	aborts   func() uint64
 	mine     any // what else a test keeps here
 }
@@ -32,7 +32,7 @@ type tampered[V any] struct {
 func (s *tampered[V]) Get(key string) (V, bool, error) { return s.get(key) }
 func (s *tampered[V]) Put(key string, value V) error   { return s.put(key, value) }
 func (s *tampered[V]) Begin() error                    { return s.begin() }
-func (s *tampered[V]) Pin() (Pin[string, V], error)    { return s.pin() }
+func (s *tampered[V]) Pin() (Pin[V], error)            { return s.pin() }
 func (s *tampered[V]) Sum() (uint64, int, error)       { return s.sum() }
 func (s *tampered[V]) Aborts() uint64                  { return s.aborts() }
 
@@ -42,7 +42,7 @@ func (s *tampered[V]) Transfer(from, to string, amount uint64) error {
 	return s.transfer(from, to, amount)
 }
 
-func (s *tampered[V]) Batch(ops []Op[string, V], readOnly bool) error {
+func (s *tampered[V]) Batch(ops []Op[V], readOnly bool) error {
 	return s.batch(ops, readOnly)
 }
 
@@ -71,7 +71,7 @@ type tamperer[V any] struct {
 	with   func(s *tampered[V], worker int)
 }
 
-func (e tamperer[V]) Session(worker int) Session[string, V] {
+func (e tamperer[V]) Session(worker int) Session[V] {
 	m := e.rwMutex
 	s := &tampered[V]{
 		rwMutex: m, sorted: e.sorted,
@@ -86,9 +86,9 @@ func (e tamperer[V]) Session(worker int) Session[string, V] {
 // tamper makes engines whose sessions with tampers with; that of the runner is called -1.
 func tamper[V any](
 	with func(s *tampered[V], worker int),
-) func(Setup[string, V]) (Engine[string, V], error) {
-	return func(setup Setup[string, V]) (Engine[string, V], error) {
-		e, err := newLocked[string, V, sync.RWMutex](setup)
+) func(Setup[V]) (Engine[V], error) {
+	return func(setup Setup[V]) (Engine[V], error) {
+		e, err := newLocked[V, sync.RWMutex](setup)
 		return tamperer[V]{e.(*rwMutex[V]), slices.Sorted(slices.Values(setup.Keys)), with}, err
 	}
 }

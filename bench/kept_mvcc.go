@@ -11,25 +11,25 @@ import (
 )
 
 // Expire implements [Expirer].
-func (e *mvccEngine[K, V]) Expire(until func(key K, value V) time.Time) { e.m.Expire(until) }
+func (e *mvccEngine[V]) Expire(until func(key string, value V) time.Time) { e.m.Expire(until) }
 
 // Keep implements [Keeper], by a journal.
-func (s *mvccSession[K, V]) Keep(dir string) (Kept[K], error) {
+func (s *mvccSession[V]) Keep(dir string) (Kept, error) {
 	j, err := journal.Open(context.Background(), dir, s.db, codec.Gob, nil)
-	return &mvccKept[K]{Journal: j, dir: dir}, err
+	return &mvccKept{Journal: j, dir: dir}, err
 }
 
-type mvccKept[K comparable] struct {
+type mvccKept struct {
 	*journal.Journal
 	dir string
 }
 
-func (k *mvccKept[K]) Sync() error { return k.Journal.Sync(context.Background()) }
+func (k *mvccKept) Sync() error { return k.Journal.Sync(context.Background()) }
 
-func (k *mvccKept[K]) Load() (map[K]uint64, error) {
+func (k *mvccKept) Load() (map[string]uint64, error) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
-	m := mvcc.NewTable[K, uint64](db, tableName, nil)
+	m := mvcc.NewTable[string, uint64](db, tableName, nil)
 	j, err := journal.Open(context.Background(), k.dir, db, codec.Gob, nil)
 	if err != nil {
 		return nil, err

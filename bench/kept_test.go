@@ -9,23 +9,23 @@ import (
 
 // A resessioned engine is the transactional map with other sessions.
 type resessioned struct {
-	Engine[string, uint64]
-	session func(s *mvccSession[string, uint64]) Session[string, uint64]
+	Engine[uint64]
+	session func(s *mvccSession[uint64]) Session[uint64]
 }
 
-func (e resessioned) Session(i int) Session[string, uint64] {
-	return e.session(e.Engine.Session(i).(*mvccSession[string, uint64]))
+func (e resessioned) Session(i int) Session[uint64] {
+	return e.session(e.Engine.Session(i).(*mvccSession[uint64]))
 }
 
 // tried runs a workload on a resessioned engine, for so long or until a fault is seen, and returns
 // what comes out. If it is not long at all the last record has but a second to expire.
 func tried(
 	t *testing.T, name string, keys int, long time.Duration,
-	session func(s *mvccSession[string, uint64]) Session[string, uint64],
+	session func(s *mvccSession[uint64]) Session[uint64],
 ) error {
 	w, _ := WorkloadByName(name)
 	w.Params.Keys, w.Params.ValueSize = keys, ValueSize{}
-	e := EngineSpec{Name: "tampered", New: func(setup Setup[string, uint64]) (Engine[string, uint64],
+	e := EngineSpec{Name: "tampered", New: func(setup Setup[uint64]) (Engine[uint64],
 		error) {
 		inner, err := newMVCC(setup)
 		return resessioned{inner, session}, err
@@ -33,7 +33,7 @@ func tried(
 	tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Isolation: Serializable})
 	require.NoError(t, err)
 	defer tr.Close()
-	if job, ok := tr.rig.(*rigOf[string, uint64]).job.(*expiringJob[string, uint64]); ok && long == 0 {
+	if job, ok := tr.rig.(*rigOf[uint64]).job.(*expiringJob[uint64]); ok && long == 0 {
 		job.patience = time.Second
 	}
 	// Some faults need the background work, which comes late on a busy machine.
@@ -49,7 +49,7 @@ func tried(
 
 // expiresAt is a session whose records expire at another time than they should.
 type expiresAt struct {
-	*mvccSession[string, uint64]
+	*mvccSession[uint64]
 	at func(right time.Time) time.Time
 }
 
@@ -71,7 +71,7 @@ func TestFaultyExpiryIsCaught(t *testing.T) {
 		{"has not expired", 0, func(time.Time) time.Time { return time.Time{} }},
 	} {
 		err := tried(t, "expiring", 5000, c.long,
-			func(s *mvccSession[string, uint64]) Session[string, uint64] {
+			func(s *mvccSession[uint64]) Session[uint64] {
 				return expiresAt{s, c.at}
 			})
 		if c.fault == "" {
@@ -84,17 +84,17 @@ func TestFaultyExpiryIsCaught(t *testing.T) {
 
 // keptWrong is a session that keeps something else.
 type keptWrong struct {
-	*mvccSession[string, uint64]
+	*mvccSession[uint64]
 	load func(map[string]uint64)
 }
 
-func (s keptWrong) Keep(dir string) (Kept[string], error) {
+func (s keptWrong) Keep(dir string) (Kept, error) {
 	k, err := s.mvccSession.Keep(dir)
 	return keptLoads{k, s.load}, err
 }
 
 type keptLoads struct {
-	Kept[string]
+	Kept
 	load func(map[string]uint64)
 }
 
@@ -112,7 +112,7 @@ func TestFaultyJournalsAreCaught(t *testing.T) {
 		"what was kept":     func(m map[string]uint64) { clear(m) },
 	} {
 		err := tried(t, "journaled", 20, 3*longestLife,
-			func(s *mvccSession[string, uint64]) Session[string, uint64] {
+			func(s *mvccSession[uint64]) Session[uint64] {
 				return keptWrong{s, load}
 			})
 		if fault == "" {

@@ -124,7 +124,7 @@ func TestGivingUp(t *testing.T) {
 				c.Workload, c.Threads, c.Attempts = w, 2, 5
 				attempts := 0
 				c.Engine = EngineSpec{Name: "giver",
-					New: func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+					New: func(setup Setup[uint64]) (Engine[uint64], error) {
 						attempts = setup.Attempts
 						return tamper(func(s *numberSession, _ int) {
 							gives := every(nth)

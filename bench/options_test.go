@@ -23,7 +23,7 @@ func TestMapOptionsReachTheMap(t *testing.T) {
 	w, e := named(t, "balanced", "mvcc")
 	var given MapOptions
 	spec := e
-	spec.New = func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+	spec.New = func(setup Setup[uint64]) (Engine[uint64], error) {
 		given = setup.Map
 		return e.New(setup)
 	}

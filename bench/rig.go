@@ -2,13 +2,12 @@ package bench
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A rig is an engine and what a workload does with it, with all that depends on the
-// types of keys and values, so that the rest of a [Trial] need not know them.
+// type of values, so that the rest of a [Trial] need not know them.
 type rig interface {
 	// fill makes the engine, and checks that it holds what it was filled with.
 	fill() error
@@ -25,47 +24,45 @@ type rig interface {
 // aborter is what all sessions are, whatever their types.
 type aborter interface{ Aborts() uint64 }
 
-// newRig returns the rig for the types of keys and values that t has.
+// newRig returns the rig for the values that t has.
 func newRig(t *Trial) rig {
 	if t.config.Workload.kind == orders {
 		return &shopRig{Trial: t}
 	}
-	switch t.config.Workload.keyType() {
-	case Uint64Keys:
-		return newRigWith[uint64](t)
-	case StructKeys:
-		return newRigWith[StructKey](t)
-	}
-	return newRigWith[string](t)
-}
-
-func newRigWith[K comparable](t *Trial) rig {
 	if t.config.Workload.valueSize().Words() {
-		return newRigOf[K, uint64](t)
+		return newRigOf[uint64](t)
 	}
-	return newRigOf[K, []byte](t)
+	return newRigOf[[]byte](t)
 }
 
-// rigOf is the [rig] for keys of type K and values of type V. Keys are named by their
-// index, and values by the stamp or number that they carry. Jobs have it as a field and do not
-// embed it: its methods, and those of the Trial, would be compiled for each job and each K and V.
-type rigOf[K comparable, V any] struct {
+// rigOf is the [rig] for values of type V. Keys are named by their index, and values by the stamp
+// or number that they carry. Jobs have it as a field and do not embed it: its methods, and those of
+// the Trial, would be compiled for each job and each V.
+type rigOf[V any] struct {
 	*Trial
-	job    job[K, V]
-	engine Engine[K, V]
-	runner Session[K, V] // used between runs
-	list   []K           // the keys
-	values values[V]     // the runner's
-	pin    Pin[K, V]     // open until the end; nil if there is none
-	atEnd  func()        // is called at the end, if not nil
+	job    job[V]
+	engine Engine[V]
+	runner Session[V] // used between runs
+	list   []string   // the keys
+	values values[V]  // the runner's
+	pin    Pin[V]     // open until the end; nil if there is none
+	atEnd  func()     // is called at the end, if not nil
 }
 
-func newRigOf[K comparable, V any](t *Trial) *rigOf[K, V] {
+func newRigOf[V any](t *Trial) *rigOf[V] {
 	n := t.config.Workload.keyCount(t.config.Threads)
-	r := &rigOf[K, V]{Trial: t, list: makeKeys[K](n, t.config.Workload.ordered),
+	r := &rigOf[V]{Trial: t, list: makeKeys(n, t.config.Workload.ordered),
 		values: newValues[V](t, -1)}
 	r.job = newJob(r)
 	return r
+}
+
+// open makes an engine with values of type V.
+func open[V any](e EngineSpec, setup Setup[V]) (Engine[V], error) {
+	if made, ok := any(e.New).(func(Setup[V]) (Engine[V], error)); ok {
+		return made(setup)
+	}
+	return any(e.NewBytes).(func(Setup[V]) (Engine[V], error))(setup)
 }
 
 // newValues returns what goroutine worker, or the runner if it is -1, makes
@@ -74,8 +71,8 @@ func newValues[V any](t *Trial, worker int) values[V] {
 	return values[V]{filler{t.config.Workload.valueSize(), t.streamFor(worker, forSizes)}}
 }
 
-func (r *rigOf[K, V]) fill() error {
-	setup := Setup[K, V]{
+func (r *rigOf[V]) fill() error {
+	setup := Setup[V]{
 		// The engine keeps strings of its own, as it would in a program whose
 		// keys come from somewhere else each time.
 		Keys:      cloneKeys(r.list),
@@ -105,7 +102,7 @@ func (r *rigOf[K, V]) fill() error {
 }
 
 // start makes the workers and the auditor, if there is one.
-func (r *rigOf[K, V]) start() error {
+func (r *rigOf[V]) start() error {
 	for i := range r.config.Threads {
 		s := r.engine.Session(i)
 		task := r.job.task(i, s)
@@ -114,7 +111,7 @@ func (r *rigOf[K, V]) start() error {
 		}
 		r.workers = append(r.workers, newWorker(r.Trial, i, s, task))
 	}
-	if job, ok := r.job.(audited[K, V]); ok {
+	if job, ok := r.job.(audited[V]); ok {
 		a, err := job.auditor(r.engine.Session(r.config.Threads))
 		if err != nil {
 			return err
@@ -127,10 +124,10 @@ func (r *rigOf[K, V]) start() error {
 	return nil
 }
 
-func (r *rigOf[K, V]) verify() error { return r.job.verify() }
+func (r *rigOf[V]) verify() error { return r.job.verify() }
 
 // each reads every key with the runner's session and calls check, until that fails.
-func (r *rigOf[K, V]) each(check func(k int, v stamp, ok bool) error) error {
+func (r *rigOf[V]) each(check func(k int, v stamp, ok bool) error) error {
 	for k := range r.list {
 		v, ok, err := r.get(k)
 		if err != nil {
@@ -143,7 +140,7 @@ func (r *rigOf[K, V]) each(check func(k int, v stamp, ok bool) error) error {
 	return nil
 }
 
-func (r *rigOf[K, V]) get(k int) (stamp, bool, error) {
+func (r *rigOf[V]) get(k int) (stamp, bool, error) {
 	v, ok, err := r.runner.Get(r.list[k])
 	if err != nil || !ok {
 		return 0, false, err
@@ -154,11 +151,11 @@ func (r *rigOf[K, V]) get(k int) (stamp, bool, error) {
 	return r.values.stamp(v), true, nil
 }
 
-func (r *rigOf[K, V]) name(k int) string { return keyName(r.list[k]) }
+func (r *rigOf[V]) name(k int) string { return r.list[k] }
 
-func (r *rigOf[K, V]) engineItself() any { return r.engine }
+func (r *rigOf[V]) engineItself() any { return r.engine }
 
-func (r *rigOf[K, V]) close() {
+func (r *rigOf[V]) close() {
 	if r.pin != nil {
 		r.pin.Close()
 	}
@@ -168,18 +165,6 @@ func (r *rigOf[K, V]) close() {
 	if r.engine != nil {
 		r.engine.Close()
 	}
-}
-
-// cloneKeys returns a copy of keys that shares no bytes with them.
-func cloneKeys[K comparable](keys []K) []K {
-	c := make([]K, len(keys))
-	copy(c, keys)
-	if names, ok := any(c).([]string); ok {
-		for i, s := range names {
-			names[i] = strings.Clone(s)
-		}
-	}
-	return c
 }
 
 // versions returns how many versions the engine holds; ok is false if it does not say.

@@ -156,10 +156,11 @@ func TestEveryKeyIsReadAndWritten(t *testing.T) {
 		runOps(t, tr, ops)
 		require.NoError(t, tr.Verify())
 		p := float64(w.Params.ReadPct) / 100
+		keys := makeKeys(4, false)
 		for i := range 2 {
-			for k := range 4 {
-				r := (*reads)[i][stringKey(k)]
-				n := r + (*writes)[i][stringKey(k)]
+			for k := range keys {
+				r := (*reads)[i][keys[k]]
+				n := r + (*writes)[i][keys[k]]
 				if w.Params.Theta == Unset {
 					require.InDelta(t, ops/2/4, n, 1, "%s: goroutine %d goes round its keys", name, i)
 				}

@@ -83,22 +83,20 @@ func TestEveryTypeOfKeysAndValues(t *testing.T) {
 	}
 }
 
-// typesOf returns the types of keys and values that w takes.
+// typesOf returns the types of values that w takes.
 func typesOf(w Workload) []Params {
 	sizes := []ValueSize{{}}
 	if w.Params.ValueSize != (ValueSize{}) {
 		sizes = []ValueSize{words, {100, 100}, {8, 33}}
 	}
 	var list []Params
-	for _, k := range KeyTypes() {
-		for _, s := range sizes {
-			list = append(list, Params{Keys: Unset, ReadPct: Unset, Theta: Unset, KeyType: k, ValueSize: s})
-		}
+	for _, s := range sizes {
+		list = append(list, Params{Keys: Unset, ReadPct: Unset, Theta: Unset, ValueSize: s})
 	}
 	return list
 }
 
-// An engine that has only numbers under strings says so.
+// An engine whose values are only numbers says so.
 func TestEnginesSayWhichTypesTheyLack(t *testing.T) {
 	w, e := named(t, "balanced", "rwmutex")
 	e = EngineSpec{Name: "one's own", New: e.New}
@@ -108,7 +106,7 @@ func TestEnginesSayWhichTypesTheyLack(t *testing.T) {
 		why, ok := e.Runs(v)
 		require.Equal(t, i == 0, ok, v.Title())
 		if !ok {
-			require.Contains(t, why, string(p.KeyType))
+			require.Contains(t, why, p.ValueSize.String())
 			_, err = New(Config{Workload: v, Engine: e, Threads: 1})
 			require.ErrorContains(t, err, why)
 		}
@@ -242,7 +240,7 @@ func TestStoppedOperationIsNotCounted(t *testing.T) {
 	defer cancel()
 	const threads, commits = 2, 100
 	var stuck atomic.Int32
-	spec.New = func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+	spec.New = func(setup Setup[uint64]) (Engine[uint64], error) {
 		return tamper(func(s *numberSession, _ int) {
 			var counted Attempts
 			s.aborts = counted.Aborts
@@ -354,7 +352,7 @@ func TestInvalidConfigs(t *testing.T) {
 func TestKeysAreNotShared(t *testing.T) {
 	w, spec := named(t, "balanced", "rwmutex")
 	var stored, asked []string
-	spec.New = func(setup Setup[string, uint64]) (Engine[string, uint64], error) {
+	spec.New = func(setup Setup[uint64]) (Engine[uint64], error) {
 		stored = setup.Keys
 		return tamper(func(s *numberSession, worker int) {
 			if worker < 0 {

@@ -114,7 +114,7 @@ func (c *filler) stampOf(from any) stamp {
 
 // filling is what follows the stamp s in a slice of length n. It looks random, so
 // that a map gains nothing by compressing it.
-func filling(s stamp, n int) stream { return stream(s ^ uint64(n)*keySpread) }
+func filling(s stamp, n int) stream { return stream(s ^ uint64(n)*0x9e3779b97f4a7c15) }
 
 // flaw says what is wrong with v itself, in words that follow the name of a key; it is empty if v
 // is sound.

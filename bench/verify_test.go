@@ -42,7 +42,7 @@ func TestFaultyValuesAreCaught(t *testing.T) {
 				}
 				return v, ok, err
 			}
-			s.batch = func(ops []Op[string, []byte], readOnly bool) error {
+			s.batch = func(ops []Op[[]byte], readOnly bool) error {
 				err := s.rwMutex.Batch(ops, readOnly)
 				for i := range ops {
 					if len(ops[i].Old) > 0 && bad() {
@@ -161,7 +161,7 @@ func TestBadlyFilledMap(t *testing.T) {
 func TestOwnWritesComeFirst(t *testing.T) {
 	theirs := makeStamp(2, 3, 50)
 	for before, bad := range map[uint64]bool{0: true, 1: false} {
-		task := &ycsbTask[string, uint64]{seen: newObserver(1, 2, 10),
+		task := &ycsbTask[uint64]{seen: newObserver(1, 2, 10),
 			values: values[uint64]{filler{size: words}}}
 		task.seen.put(3, task.seen.draw(3))
 		err := task.check(&numberOp{Kind: OpGet, Key: "key-3", OK: true, Old: theirs}, 3, before)

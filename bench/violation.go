@@ -38,13 +38,13 @@ func wrong(key, format string, args ...any) error {
 }
 
 // wrongValue is the violation that err, or a flaw of the value itself, makes.
-func wrongValue[K comparable, V any](key K, values *values[V], v V, ok bool, err error) error {
+func wrongValue[V any](key string, values *values[V], v V, ok bool, err error) error {
 	if ok {
 		if flaw := values.flaw(v); flaw != "" {
-			return &violation{key: keyName(key), detail: flaw}
+			return &violation{key: key, detail: flaw}
 		}
 	}
-	return &violation{key: keyName(key), detail: err.Error()}
+	return &violation{key: key, detail: err.Error()}
 }
 
 // failed wraps an error that an operation or a check returned.

@@ -15,18 +15,18 @@ import (
 
 // A followed engine is the transactional map, with commits that are tampered with.
 type followed struct {
-	Engine[string, uint64]
+	Engine[uint64]
 	commit func(all []mvcc.Change[string, uint64], commit changesFunc) error
 }
 
 type changesFunc = func(all []mvcc.Change[string, uint64]) error
 
-func (e followed) Session(i int) Session[string, uint64] {
-	return followedSession{e.Engine.Session(i).(*mvccSession[string, uint64]), e}
+func (e followed) Session(i int) Session[uint64] {
+	return followedSession{e.Engine.Session(i).(*mvccSession[uint64]), e}
 }
 
 type followedSession struct {
-	*mvccSession[string, uint64]
+	*mvccSession[uint64]
 	e followed
 }
 
@@ -78,7 +78,7 @@ func TestFaultyWatchesAreCaught(t *testing.T) {
 		},
 	} {
 		kept = nil
-		e := EngineSpec{Name: "followed", New: func(setup Setup[string, uint64]) (Engine[string, uint64],
+		e := EngineSpec{Name: "followed", New: func(setup Setup[uint64]) (Engine[uint64],
 			error) {
 			inner, err := newMVCC(setup)
 			return followed{inner, commit}, err
@@ -86,7 +86,7 @@ func TestFaultyWatchesAreCaught(t *testing.T) {
 		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Isolation: Serializable})
 		require.NoError(t, err)
 		if fault != "" {
-			tr.rig.(*rigOf[string, uint64]).job.(*watchedJob[string]).patience = time.Second
+			tr.rig.(*rigOf[uint64]).job.(*watchedJob).patience = time.Second
 		}
 		_, err = tr.RunOps(t.Context(), 1000)
 		if err == nil {

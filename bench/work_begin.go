@@ -5,18 +5,18 @@ func beginWorkloads() []Workload {
 		Name: "begin",
 		Doc: "Begin a read-only transaction and end it, on a map that holds keys, " +
 			"which must be untouched at the end.",
-		Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
+		Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset},
 		kind:    begin,
 		minKeys: 1, maxKeys: manyKeys,
 		operation: beginOperation,
 	}}
 }
 
-type beginJob[K comparable] struct{ rig *rigOf[K, uint64] }
+type beginJob struct{ rig *rigOf[uint64] }
 
-func (j beginJob[K]) first(k int) stamp { return loaded(k) }
+func (j beginJob) first(k int) stamp { return loaded(k) }
 
-func (j beginJob[K]) task(_ int, s Session[K, uint64]) task {
+func (j beginJob) task(_ int, s Session[uint64]) task {
 	if b, ok := s.(Beginner); ok {
 		return &beginTask{b}
 	}
@@ -29,7 +29,7 @@ type beginTask struct{ begin Beginner }
 func (t *beginTask) do() error { return t.begin.Begin() }
 
 // verify checks that an empty transaction has not written anything.
-func (j beginJob[K]) verify() error {
+func (j beginJob) verify() error {
 	return j.rig.each(func(k int, v stamp, ok bool) error {
 		if !ok || v != loaded(k) {
 			return wrong(j.rig.name(k), "was never written to, and gives %#x, %t at the end", v, ok)

@@ -7,7 +7,7 @@ func counterWorkloads() []Workload {
 			Name: "counter",
 			Doc: "Increment a counter by read-modify-write; with several, round robin. No count is handed " +
 				"out twice to a goroutine, and the counts must add up to the committed operations.",
-			Params:  Params{Keys: 1, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
+			Params:  Params{Keys: 1, ReadPct: Unset, Theta: Unset},
 			kind:    counter,
 			minKeys: 1, maxKeys: 4,
 			operation: addOperation,
@@ -17,7 +17,7 @@ func counterWorkloads() []Workload {
 			Doc: "Increment a counter by read-modify-write, with goroutines by the hundred thousand " +
 				"(--threads 100000) that share --keys counters and take their time (--rate). " +
 				"Verified as counter.",
-			Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
+			Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset},
 			kind:    crowd,
 			minKeys: 1, maxKeys: manyKeys,
 			threads: 100_000, rate: 20_000, operation: addOperation,
@@ -26,8 +26,8 @@ func counterWorkloads() []Workload {
 }
 
 // added is what the jobs have in common that compute with the values.
-type added[K comparable] struct {
-	rig     *rigOf[K, uint64]
+type added struct {
+	rig     *rigOf[uint64]
 	opening uint64 // what each key has at first
 	all     []adding
 }
@@ -39,16 +39,16 @@ type adding interface {
 }
 
 // adds returns t, whose sums it will ask for.
-func (a *added[K]) adds(t adding) task {
+func (a *added) adds(t adding) task {
 	a.all = append(a.all, t)
 	return t
 }
 
-func (a *added[K]) first(int) stamp { return a.opening }
+func (a *added) first(int) stamp { return a.opening }
 
 // verify checks that each key holds what it held at first and what the
 // goroutines have added to it, modulo 2^64.
-func (a *added[K]) verify() error {
+func (a *added) verify() error {
 	sums := make([]uint64, len(a.rig.list))
 	for _, t := range a.all {
 		t.addTo(sums)
@@ -62,14 +62,14 @@ func (a *added[K]) verify() error {
 	})
 }
 
-type counterJob[K comparable] struct{ added[K] }
+type counterJob struct{ added }
 
-func (j *counterJob[K]) task(i int, s Session[K, uint64]) task {
-	session, ok := s.(Incrementer[K])
+func (j *counterJob) task(i int, s Session[uint64]) task {
+	session, ok := s.(Incrementer)
 	if !ok {
 		return nil
 	}
-	t := &counterTask[K]{add: session, keys: j.rig.list}
+	t := &counterTask{add: session, keys: j.rig.list}
 	if j.rig.config.Workload.kind == crowd {
 		t.first = i % len(j.rig.list)
 		t.keys = j.rig.list[t.first : t.first+1]
@@ -82,16 +82,16 @@ func (j *counterJob[K]) task(i int, s Session[K, uint64]) task {
 }
 
 // counterTask increments counters.
-type counterTask[K comparable] struct {
-	add     Incrementer[K]
-	keys    []K
+type counterTask struct {
+	add     Incrementer
+	keys    []string
 	first   int // index of the first of them
 	next    int
 	last    []uint64 // by key: the last sum that this goroutine was given
 	counted []uint64 // by key: its committed increments
 }
 
-func (t *counterTask[K]) do() error {
+func (t *counterTask) do() error {
 	k := t.next
 	if t.next++; t.next == len(t.keys) {
 		t.next = 0
@@ -101,7 +101,7 @@ func (t *counterTask[K]) do() error {
 		return err
 	}
 	if sum <= t.last[k] {
-		return wrong(keyName(t.keys[k]), "an increment gave %d to a goroutine that had been given %d",
+		return wrong(t.keys[k], "an increment gave %d to a goroutine that had been given %d",
 			sum, t.last[k])
 	}
 	t.last[k] = sum
@@ -109,7 +109,7 @@ func (t *counterTask[K]) do() error {
 	return nil
 }
 
-func (t *counterTask[K]) addTo(sums []uint64) {
+func (t *counterTask) addTo(sums []uint64) {
 	for k, n := range t.counted {
 		sums[t.first+k] += n
 	}

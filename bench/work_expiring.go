@@ -13,8 +13,7 @@ func expiringWorkloads() []Workload {
 			"256 is followed by a look at another of its keys, which is not counted: before its time the " +
 			"record " +
 			"must be there, with what was last put. At the end all must go.",
-		Params: Params{Keys: 10_000, ReadPct: Unset, Theta: Unset, ValueSize: words,
-			KeyType: StringKeys},
+		Params:  Params{Keys: 10_000, ReadPct: Unset, Theta: Unset, ValueSize: words},
 		kind:    expiring,
 		minKeys: 1, maxKeys: manyKeys,
 		operation: putOperation,
@@ -25,30 +24,30 @@ func expiringWorkloads() []Workload {
 const longestLife = 200 * time.Millisecond
 
 // An Expirer is a [Session] whose engine can delete records when their time has come.
-type Expirer[K comparable, V any] interface {
+type Expirer[V any] interface {
 	// Expire has all records expire at the time that until returns. It is called once.
-	Expire(until func(key K, value V) time.Time)
+	Expire(until func(key string, value V) time.Time)
 }
 
 // expiringJob puts values that are the time at which they expire.
-type expiringJob[K comparable, V any] struct {
-	rig      *rigOf[K, V]
+type expiringJob[V any] struct {
+	rig      *rigOf[V]
 	opening  stamp         // what all keys have at first
 	last     []stamp       // by key: what its goroutine has put
 	patience time.Duration // how long the last may stay
 }
 
-func newExpiring[K comparable, V any](r *rigOf[K, V]) *expiringJob[K, V] {
-	return &expiringJob[K, V]{rig: r, opening: stamp(time.Now().Add(longestLife).UnixNano()),
+func newExpiring[V any](r *rigOf[V]) *expiringJob[V] {
+	return &expiringJob[V]{rig: r, opening: stamp(time.Now().Add(longestLife).UnixNano()),
 		patience: time.Minute}
 }
 
-func (j *expiringJob[K, V]) first(int) stamp { return j.opening }
+func (j *expiringJob[V]) first(int) stamp { return j.opening }
 
 // task gives each goroutine a share of the keys. If there are too few keys, several goroutines put
 // to one key, and it is not looked at.
-func (j *expiringJob[K, V]) task(i int, s Session[K, V]) task {
-	session, ok := s.(Expirer[K, V])
+func (j *expiringJob[V]) task(i int, s Session[V]) task {
+	session, ok := s.(Expirer[V])
 	if !ok {
 		return nil
 	}
@@ -56,20 +55,20 @@ func (j *expiringJob[K, V]) task(i int, s Session[K, V]) task {
 	if i == 0 {
 		values := newValues[V](j.rig.Trial, i) // used by others
 		j.last = slices.Repeat([]stamp{j.opening}, len(j.rig.list))
-		session.Expire(func(_ K, v V) time.Time { return time.Unix(0, int64(values.stamp(v))) })
+		session.Expire(func(_ string, v V) time.Time { return time.Unix(0, int64(values.stamp(v))) })
 	}
 	keys, threads := len(j.rig.list), j.rig.config.Threads
 	low, high := i*keys/threads, (i+1)*keys/threads
 	if threads > keys {
 		low, high = i%keys, i%keys+1
 	}
-	return &expiringTask[K, V]{session: s, keys: j.rig.list[low:high], last: j.last[low:high],
+	return &expiringTask[V]{session: s, keys: j.rig.list[low:high], last: j.last[low:high],
 		alone:  threads <= keys,
 		values: values, pick: j.rig.streamFor(i, forPick), life: j.rig.streamFor(i, forAmount)}
 }
 
 // verify waits until all records are gone.
-func (j *expiringJob[K, V]) verify() error {
+func (j *expiringJob[V]) verify() error {
 	for end := time.Now().Add(j.patience); ; time.Sleep(time.Millisecond) {
 		err := j.rig.each(func(k int, v stamp, ok bool) error {
 			if ok {
@@ -84,9 +83,9 @@ func (j *expiringJob[K, V]) verify() error {
 	}
 }
 
-type expiringTask[K comparable, V any] struct {
-	session    Session[K, V]
-	keys       []K
+type expiringTask[V any] struct {
+	session    Session[V]
+	keys       []string
 	last       []stamp // by key
 	alone      bool    // nobody else puts to them
 	values     values[V]
@@ -94,7 +93,7 @@ type expiringTask[K comparable, V any] struct {
 	left       int // puts until a key is looked at
 }
 
-func (t *expiringTask[K, V]) do() error {
+func (t *expiringTask[V]) do() error {
 	k := t.pick.below(len(t.keys))
 	at := stamp(time.Now().UnixNano()) + 1 + uint64(t.life.below(int(longestLife)))
 	var v V
@@ -114,7 +113,7 @@ func (t *expiringTask[K, V]) do() error {
 }
 
 // look looks whether a record is as it should be.
-func (t *expiringTask[K, V]) look(k int) error {
+func (t *expiringTask[V]) look(k int) error {
 	key, want := t.keys[k], t.last[k]
 	v, ok, err := t.session.Get(key)
 	left := time.Until(time.Unix(0, int64(want)))
@@ -122,9 +121,9 @@ func (t *expiringTask[K, V]) look(k int) error {
 	case err != nil:
 		return err
 	case !ok && left > clockSlack:
-		return wrong(keyName(key), "is gone %v before its time", left)
+		return wrong(key, "is gone %v before its time", left)
 	case ok && t.values.stamp(v) != want:
-		return wrong(keyName(key), "holds %d, but its only writer last put %d", t.values.stamp(v), want)
+		return wrong(key, "holds %d, but its only writer last put %d", t.values.stamp(v), want)
 	}
 	return nil
 }

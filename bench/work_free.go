@@ -12,7 +12,7 @@ func freeBatchWorkloads() []Workload {
 			"each key must be there or not as its last transaction left it.",
 		Params: Params{
 			Keys: 10_000, ReadPct: Unset, Theta: Unset,
-			TxnSize: 1_000, ValueSize: words, KeyType: StringKeys,
+			TxnSize: 1_000, ValueSize: words,
 		},
 		kind:    freeBatch,
 		minKeys: 1, maxKeys: manyKeys,
@@ -20,26 +20,26 @@ func freeBatchWorkloads() []Workload {
 	}}
 }
 
-type freeJob[K comparable, V any] struct {
-	rig *rigOf[K, V]
-	all []*freeTask[K, V]
+type freeJob[V any] struct {
+	rig *rigOf[V]
+	all []*freeTask[V]
 }
 
-func (j *freeJob[K, V]) first(k int) stamp { return loaded(k) }
+func (j *freeJob[V]) first(k int) stamp { return loaded(k) }
 
-func (j *freeJob[K, V]) task(i int, s Session[K, V]) task {
-	batcher, ok := s.(Batcher[K, V])
+func (j *freeJob[V]) task(i int, s Session[V]) task {
+	batcher, ok := s.(Batcher[V])
 	if !ok {
 		return nil
 	}
 	w := j.rig.config.Workload
 	n := w.ownKeys()
 	batches := n / w.Params.TxnSize
-	t := &freeTask[K, V]{
+	t := &freeTask[V]{
 		batcher: batcher, values: newValues[V](j.rig.Trial, i),
 		keys: j.rig.list[i*n : (i+1)*n], base: i * n, writer: i + 1,
 		size: w.Params.TxnSize, round: 1, gone: make([]bool, batches), held: make([]stamp, batches),
-		ops: make([]Op[K, V], w.Params.TxnSize), gaps: j.rig.streamFor(i, forPick),
+		ops: make([]Op[V], w.Params.TxnSize), gaps: j.rig.streamFor(i, forPick),
 	}
 	for b := range t.held {
 		t.held[b] = loaded(0)
@@ -48,7 +48,7 @@ func (j *freeJob[K, V]) task(i int, s Session[K, V]) task {
 	return t
 }
 
-func (j *freeJob[K, V]) verify() error {
+func (j *freeJob[V]) verify() error {
 	n := j.rig.config.Workload.ownKeys()
 	return j.rig.each(func(k int, v stamp, ok bool) error {
 		if err := j.all[k/n].checkLeft(k, v, ok); err != nil {
@@ -61,18 +61,18 @@ func (j *freeJob[K, V]) verify() error {
 // freeTask deletes the goroutine's keys, a batch in a transaction, and when all
 // are gone puts them back. What it puts says how many rounds it has made, the
 // same in all keys of a batch.
-type freeTask[K comparable, V any] struct {
-	batcher Batcher[K, V]
+type freeTask[V any] struct {
+	batcher Batcher[V]
 	values  values[V]
-	keys    []K // the goroutine's
-	base    int // index of the first of them
+	keys    []string // the goroutine's
+	base    int      // index of the first of them
 	writer  int
 	size    int    // keys of a batch
 	next    int    // the next batch
 	round   uint64 // rounds begun: odd ones delete
 	gone    []bool
 	held    []stamp // by batch: the stamp of its keys but for the key's index
-	ops     []Op[K, V]
+	ops     []Op[V]
 	gaps    stream
 	left    int // transactions until a batch is read back
 }
@@ -81,7 +81,7 @@ type freeTask[K comparable, V any] struct {
 // back.
 const readBatchEvery = 64
 
-func (t *freeTask[K, V]) do() error {
+func (t *freeTask[V]) do() error {
 	b := t.next
 	deletes := t.round%2 == 1
 	for i := range t.ops {
@@ -114,7 +114,7 @@ func (t *freeTask[K, V]) do() error {
 }
 
 // readBack reads batch b, and checks that it is as it was left.
-func (t *freeTask[K, V]) readBack(b int) error {
+func (t *freeTask[V]) readBack(b int) error {
 	for i := range t.ops {
 		t.ops[i].Kind, t.ops[i].Key, t.ops[i].OK = OpGet, t.keys[b*t.size+i], false
 	}
@@ -136,7 +136,7 @@ func (t *freeTask[K, V]) readBack(b int) error {
 
 // checkLeft checks that v, ok is what the last transaction left of the key with
 // index k.
-func (t *freeTask[K, V]) checkLeft(k int, v stamp, ok bool) error {
+func (t *freeTask[V]) checkLeft(k int, v stamp, ok bool) error {
 	b := (k - t.base) / t.size
 	held := makeStamp(stampWriter(t.held[b]), k, stampSeq(t.held[b]))
 	switch {
@@ -150,37 +150,37 @@ func (t *freeTask[K, V]) checkLeft(k int, v stamp, ok bool) error {
 	return nil
 }
 
-func (j *freeJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
-	batcher, ok := s.(Batcher[K, V])
+func (j *freeJob[V]) auditor(s Session[V]) (auditor, error) {
+	batcher, ok := s.(Batcher[V])
 	if !ok {
 		return nil, errUnsupported
 	}
 	w, i := j.rig.config.Workload, j.rig.config.Threads
-	return &batchAuditor[K, V]{
+	return &batchAuditor[V]{
 		batcher: batcher, keys: j.rig.list, values: newValues[V](j.rig.Trial, i),
 		pick: j.rig.streamFor(i, forPick),
-		ops:  make([]Op[K, V], w.Params.TxnSize),
+		ops:  make([]Op[V], w.Params.TxnSize),
 		seen: make([]stamp, len(j.rig.list)/w.Params.TxnSize), perWriter: w.ownKeys() / w.Params.TxnSize,
 	}, nil
 }
 
 // batchAuditor checks that a batch of free-batch, picked at random, is there as a
 // whole or not at all, and not older than it has been.
-type batchAuditor[K comparable, V any] struct {
-	batcher   Batcher[K, V]
-	keys      []K
+type batchAuditor[V any] struct {
+	batcher   Batcher[V]
+	keys      []string
 	values    values[V]
 	pick      stream
-	ops       []Op[K, V]
+	ops       []Op[V]
 	seen      []stamp // by batch: the last that was found in it
 	perWriter int     // batches of each goroutine
 }
 
-func (a *batchAuditor[K, V]) do() error {
+func (a *batchAuditor[V]) do() error {
 	n := len(a.ops)
 	b := a.pick.below(len(a.seen))
 	for i := range a.ops {
-		a.ops[i] = Op[K, V]{Kind: OpGet, Key: a.keys[b*n+i]}
+		a.ops[i] = Op[V]{Kind: OpGet, Key: a.keys[b*n+i]}
 	}
 	if err := a.batcher.Batch(a.ops, true); err != nil {
 		return err
@@ -203,13 +203,13 @@ func (a *batchAuditor[K, V]) do() error {
 			continue
 		}
 		if op.OK != a.ops[0].OK || round != first {
-			return wrong(keyName(op.Key), "gives %s, %t, while %s of the same transaction gives %s, %t",
-				describe(v), op.OK, keyName(a.ops[0].Key), describe(first), a.ops[0].OK)
+			return wrong(op.Key, "gives %s, %t, while %s of the same transaction gives %s, %t",
+				describe(v), op.OK, a.ops[0].Key, describe(first), a.ops[0].OK)
 		}
 	}
 	if a.ops[0].OK {
 		if stampSeq(first) < stampSeq(a.seen[b]) {
-			return wrong(keyName(a.ops[0].Key), "holds %s again, after %s",
+			return wrong(a.ops[0].Key, "holds %s again, after %s",
 				describe(first), describe(a.seen[b]))
 		}
 		a.seen[b] = first

@@ -9,7 +9,7 @@ func getPutWorkloads() []Workload {
 	const byZipf = "Keys by a Zipf distribution, exact for any theta"
 	var list []Workload
 	add := func(name string, keys, readPct int, theta float64, doc string) {
-		p := Params{Keys: keys, ReadPct: readPct, Theta: theta, ValueSize: words, KeyType: StringKeys}
+		p := Params{Keys: keys, ReadPct: readPct, Theta: theta, ValueSize: words}
 		w := Workload{Name: name, Doc: doc + verified, Params: p, minKeys: 1, maxKeys: manyKeys}
 		list = append(list, w)
 	}
@@ -31,35 +31,35 @@ func getPutWorkloads() []Workload {
 }
 
 // observed is what the jobs have in common in which every goroutine writes every key.
-type observed[K comparable, V any] struct {
-	rig  *rigOf[K, V]
+type observed[V any] struct {
+	rig  *rigOf[V]
 	dist *zipf // by which keys are drawn; nil: round robin
 	all  []*observer
 }
 
-func newObserved[K comparable, V any](r *rigOf[K, V]) observed[K, V] {
-	o := observed[K, V]{rig: r}
+func newObserved[V any](r *rigOf[V]) observed[V] {
+	o := observed[V]{rig: r}
 	if theta := r.config.Workload.Params.Theta; theta != Unset {
 		o.dist = newZipf(len(r.list), theta)
 	}
 	return o
 }
 
-func (o *observed[K, V]) first(k int) stamp { return loaded(k) }
+func (o *observed[V]) first(k int) stamp { return loaded(k) }
 
 // observer returns what goroutine i keeps of the keys.
-func (o *observed[K, V]) observer(i int) *observer {
+func (o *observed[V]) observer(i int) *observer {
 	seen := newObserver(i+1, o.rig.config.Threads, len(o.rig.list))
 	o.all = append(o.all, seen)
 	return seen
 }
 
 // reads returns how many of 2^32 operations read.
-func (o *observed[K, V]) reads() uint64 {
+func (o *observed[V]) reads() uint64 {
 	return uint64(max(o.rig.config.Workload.Params.ReadPct, 0)) * (1 << 32) / 100
 }
 
-func (o *observed[K, V]) verify() error {
+func (o *observed[V]) verify() error {
 	if err := checkSeen(o.all); err != nil {
 		return &violation{detail: err.Error()}
 	}
@@ -71,11 +71,11 @@ func (o *observed[K, V]) verify() error {
 	})
 }
 
-type getPutJob[K comparable, V any] struct{ observed[K, V] }
+type getPutJob[V any] struct{ observed[V] }
 
-func (j *getPutJob[K, V]) task(i int, s Session[K, V]) task {
+func (j *getPutJob[V]) task(i int, s Session[V]) task {
 	start := j.rig.streamFor(i, forStart)
-	return &getPutTask[K, V]{
+	return &getPutTask[V]{
 		session: s,
 		keys:    j.rig.list,
 		values:  newValues[V](j.rig.Trial, i),
@@ -90,9 +90,9 @@ func (j *getPutJob[K, V]) task(i int, s Session[K, V]) task {
 }
 
 // getPutTask gets or puts one key.
-type getPutTask[K comparable, V any] struct {
-	session Session[K, V]
-	keys    []K
+type getPutTask[V any] struct {
+	session Session[V]
+	keys    []string
 	values  values[V]
 	seen    *observer
 	reads   uint64 // an operation reads if its random 32 bits are below
@@ -103,7 +103,7 @@ type getPutTask[K comparable, V any] struct {
 	label   labeller
 }
 
-func (t *getPutTask[K, V]) do() error {
+func (t *getPutTask[V]) do() error {
 	var k int
 	if t.dist != nil {
 		k = t.dist.draw(&t.pick)
@@ -135,4 +135,4 @@ func (t *getPutTask[K, V]) do() error {
 	return nil
 }
 
-func (t *getPutTask[K, V]) labels() *labeller { return &t.label }
+func (t *getPutTask[V]) labels() *labeller { return &t.label }

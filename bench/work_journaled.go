@@ -18,28 +18,28 @@ func journaledWorkloads() []Workload {
 
 // A Keeper is a [Session] whose engine can keep what is committed on disk. Keep is called only if
 // [Setup.Kept] is set.
-type Keeper[K comparable] interface {
+type Keeper interface {
 	// Keep keeps it in the folder dir from now on.
-	Keep(dir string) (Kept[K], error)
+	Keep(dir string) (Kept, error)
 }
 
 // Kept is an engine that is kept on disk. Close ends that.
-type Kept[K comparable] interface {
+type Kept interface {
 	io.Closer
 	// Sync waits until all is on disk that was committed before.
 	Sync() error
 	// Load returns what is there, after Close.
-	Load() (map[K]uint64, error)
+	Load() (map[string]uint64, error)
 }
 
-type journaledJob[K comparable] struct {
-	transferJob[K]
-	kept *keptAuditor[K]
+type journaledJob struct {
+	transferJob
+	kept *keptAuditor
 }
 
 // auditor begins to keep the accounts.
-func (j *journaledJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
-	keeper, ok := s.(Keeper[K])
+func (j *journaledJob) auditor(s Session[uint64]) (auditor, error) {
+	keeper, ok := s.(Keeper)
 	if !ok {
 		return nil, errUnsupported
 	}
@@ -47,7 +47,7 @@ func (j *journaledJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.kept = &keptAuditor[K]{}
+	j.kept = &keptAuditor{}
 	j.rig.atEnd = func() {
 		if j.kept.Kept != nil {
 			_ = j.kept.Close() // verify has seen the error
@@ -58,7 +58,7 @@ func (j *journaledJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
 	return j.kept, err
 }
 
-func (j *journaledJob[K]) verify() error {
+func (j *journaledJob) verify() error {
 	if err := j.added.verify(); err != nil {
 		return err
 	}
@@ -78,6 +78,6 @@ func (j *journaledJob[K]) verify() error {
 }
 
 // keptAuditor waits for the disk.
-type keptAuditor[K comparable] struct{ Kept[K] }
+type keptAuditor struct{ Kept }
 
-func (a *keptAuditor[K]) do() error { return a.Sync() }
+func (a *keptAuditor) do() error { return a.Sync() }

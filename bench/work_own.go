@@ -2,7 +2,7 @@ package bench
 
 // ownKeyWorkloads put to keys that no other goroutine writes.
 func ownKeyWorkloads() []Workload {
-	params := Params{Keys: Unset, ReadPct: Unset, Theta: Unset, ValueSize: words, KeyType: StringKeys}
+	params := Params{Keys: Unset, ReadPct: Unset, Theta: Unset, ValueSize: words}
 	return []Workload{
 		{
 			Name: "disjoint",
@@ -24,20 +24,20 @@ func ownKeyWorkloads() []Workload {
 }
 
 // owned is what the jobs have in common in which each goroutine has one key.
-type owned[K comparable, V any] struct {
-	rig *rigOf[K, V]
+type owned[V any] struct {
+	rig *rigOf[V]
 	all []*own // by key
 }
 
-func (o *owned[K, V]) first(k int) stamp { return loaded(k) }
+func (o *owned[V]) first(k int) stamp { return loaded(k) }
 
 // begin begins the record of goroutine i.
-func (o *owned[K, V]) begin(i int, record *own) {
+func (o *owned[V]) begin(i int, record *own) {
 	*record = own{index: i, writer: i + 1, last: loaded(i)}
 	o.all = append(o.all, record)
 }
 
-func (o *owned[K, V]) verify() error {
+func (o *owned[V]) verify() error {
 	return o.rig.each(func(k int, v stamp, ok bool) error {
 		return o.all[k].check(o.rig.name(k), v, ok)
 	})
@@ -69,10 +69,10 @@ func (o *own) check(key string, v stamp, ok bool) error {
 	return nil
 }
 
-type disjointJob[K comparable, V any] struct{ owned[K, V] }
+type disjointJob[V any] struct{ owned[V] }
 
-func (j *disjointJob[K, V]) task(i int, s Session[K, V]) task {
-	t := &disjointTask[K, V]{
+func (j *disjointJob[V]) task(i int, s Session[V]) task {
+	t := &disjointTask[V]{
 		session: s, key: j.rig.list[i], values: newValues[V](j.rig.Trial, i),
 		gaps: j.rig.streamFor(i, forPick),
 	}
@@ -81,10 +81,10 @@ func (j *disjointJob[K, V]) task(i int, s Session[K, V]) task {
 }
 
 // disjointTask puts to the goroutine's own key.
-type disjointTask[K comparable, V any] struct {
+type disjointTask[V any] struct {
 	own
-	session Session[K, V]
-	key     K
+	session Session[V]
+	key     string
 	values  values[V]
 	gaps    stream
 	left    int // puts until the key is read back
@@ -95,7 +95,7 @@ type disjointTask[K comparable, V any] struct {
 // engine that now and then loses a write.
 const readBackEvery = 256
 
-func (t *disjointTask[K, V]) do() error {
+func (t *disjointTask[V]) do() error {
 	s := t.next()
 	var v V
 	t.values.set(&v, s)
@@ -110,7 +110,7 @@ func (t *disjointTask[K, V]) do() error {
 	return nil
 }
 
-func (t *disjointTask[K, V]) readBack() error {
+func (t *disjointTask[V]) readBack() error {
 	v, ok, err := t.session.Get(t.key)
 	if err != nil {
 		return err
@@ -121,32 +121,32 @@ func (t *disjointTask[K, V]) readBack() error {
 	return nil
 }
 
-type ownBatchJob[K comparable, V any] struct{ owned[K, V] }
+type ownBatchJob[V any] struct{ owned[V] }
 
-func (j *ownBatchJob[K, V]) task(i int, s Session[K, V]) task {
-	batcher, ok := s.(Batcher[K, V])
+func (j *ownBatchJob[V]) task(i int, s Session[V]) task {
+	batcher, ok := s.(Batcher[V])
 	if !ok {
 		return nil
 	}
-	t := &ownBatch[K, V]{batcher: batcher, key: j.rig.list[i], values: newValues[V](j.rig.Trial, i)}
+	t := &ownBatch[V]{batcher: batcher, key: j.rig.list[i], values: newValues[V](j.rig.Trial, i)}
 	j.begin(i, &t.own)
 	for n, kind := range []OpKind{OpPut, OpGet, OpHas} {
-		t.ops[n] = Op[K, V]{Kind: kind, Key: t.key}
+		t.ops[n] = Op[V]{Kind: kind, Key: t.key}
 	}
 	return t
 }
 
 // ownBatch puts to the goroutine's own key, reads it and asks for it, in one
 // transaction.
-type ownBatch[K comparable, V any] struct {
+type ownBatch[V any] struct {
 	own
-	batcher Batcher[K, V]
-	key     K
+	batcher Batcher[V]
+	key     string
 	values  values[V]
-	ops     [3]Op[K, V]
+	ops     [3]Op[V]
 }
 
-func (t *ownBatch[K, V]) do() error {
+func (t *ownBatch[V]) do() error {
 	s := t.next()
 	t.values.set(&t.ops[0].Value, s)
 	t.ops[1].OK, t.ops[2].OK = false, false
@@ -160,7 +160,7 @@ func (t *ownBatch[K, V]) do() error {
 			wrong("", "a transaction that wrote %s read %s, %t", describe(s), describe(v), get.OK))
 	}
 	if !has.OK {
-		return wrong(keyName(t.key), "is absent in the transaction that wrote it")
+		return wrong(t.key, "is absent in the transaction that wrote it")
 	}
 	return nil
 }

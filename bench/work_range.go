@@ -38,13 +38,13 @@ func rangeWorkloads() []Workload {
 const accountGroup = 100
 
 type rangeReadJob[V any] struct {
-	observed[string, V]
+	observed[V]
 	tasks []*rangeReadTask[V]
 }
 
-func (j *rangeReadJob[V]) task(i int, s Session[string, V]) task {
-	ranger, ok := s.(Ranger[string, V])
-	batcher, both := s.(Batcher[string, V])
+func (j *rangeReadJob[V]) task(i int, s Session[V]) task {
+	ranger, ok := s.(Ranger[V])
+	batcher, both := s.(Batcher[V])
 	if !ok || !both {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (j *rangeReadJob[V]) task(i int, s Session[string, V]) task {
 		worker: i, workers: j.rig.config.Threads, reads: j.reads(), longest: w.Params.TxnSize,
 		coin: j.rig.streamFor(i, forCoin), pick: j.rig.streamFor(i, forPick),
 		lengths: j.rig.streamFor(i, forAmount),
-		dist:    j.dist, ops: make([]Op[string, V], 1), label: labeller{on: &j.rig.labelling},
+		dist:    j.dist, ops: make([]Op[V], 1), label: labeller{on: &j.rig.labelling},
 	}
 	for k := 1 + 2*i; k < len(j.rig.list); k += 2 * t.workers {
 		t.held = append(t.held, loaded(k))
@@ -77,8 +77,8 @@ func (j *rangeReadJob[V]) verify() error {
 // rangeReadTask reads ranges, and deletes and puts back the goroutine's own keys: of those
 // with odd numbers, in turn one for each goroutine.
 type rangeReadTask[V any] struct {
-	ranger          Ranger[string, V]
-	batcher         Batcher[string, V]
+	ranger          Ranger[V]
+	batcher         Batcher[V]
 	keys            []string
 	values          values[V]
 	worker, workers int
@@ -90,7 +90,7 @@ type rangeReadTask[V any] struct {
 	dist            *zipf
 	seq             uint64
 	held            []stamp // of the own keys; 0: deleted
-	ops             []Op[string, V]
+	ops             []Op[V]
 	label           labeller
 
 	// A read that is under way.
@@ -187,16 +187,16 @@ func (t *rangeReadTask[V]) expect(k int, v stamp, ok bool) error {
 	return nil
 }
 
-type rangeAuditJob struct{ added[string] }
+type rangeAuditJob struct{ added }
 
-func (j *rangeAuditJob) task(i int, s Session[string, uint64]) task {
-	ranger, ok := s.(Ranger[string, uint64])
-	mover, both := s.(Transferer[string])
+func (j *rangeAuditJob) task(i int, s Session[uint64]) task {
+	ranger, ok := s.(Ranger[uint64])
+	mover, both := s.(Transferer)
 	if !ok || !both {
 		return nil
 	}
 	t := &rangeAuditTask{
-		transferTask: transferTask[string]{
+		transferTask: transferTask{
 			transfer: mover, keys: j.rig.list,
 			pick: j.rig.streamFor(i, forPick), amount: j.rig.streamFor(i, forAmount),
 			moved: numbers(len(j.rig.list)),
@@ -210,8 +210,8 @@ func (j *rangeAuditJob) task(i int, s Session[string, uint64]) task {
 
 // rangeAuditTask moves amounts between accounts of a group, and adds up groups.
 type rangeAuditTask struct {
-	transferTask[string]
-	ranger Ranger[string, uint64]
+	transferTask
+	ranger Ranger[uint64]
 	coin   stream
 	audits uint64 // an operation adds up if its random 32 bits are below
 	label  labeller

@@ -6,7 +6,7 @@ import "fmt"
 func memoryWorkloads() []Workload {
 	const reported = " Heap and versions are reported at the start, at their peak and at the end."
 	w := Workload{
-		Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset, ValueSize: words, KeyType: StringKeys},
+		Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset, ValueSize: words},
 		minKeys: 1, maxKeys: manyKeys,
 		audits: true, memory: true,
 	}
@@ -24,13 +24,13 @@ func memoryWorkloads() []Workload {
 }
 
 // newOverwriting returns a job that puts to keys at random.
-func newOverwriting[K comparable, V any](r *rigOf[K, V]) getPutJob[K, V] {
-	return getPutJob[K, V]{observed[K, V]{rig: r, dist: newZipf(len(r.list), 0)}}
+func newOverwriting[V any](r *rigOf[V]) getPutJob[V] {
+	return getPutJob[V]{observed[V]{rig: r, dist: newZipf(len(r.list), 0)}}
 }
 
-type overwriteJob[K comparable, V any] struct{ getPutJob[K, V] }
+type overwriteJob[V any] struct{ getPutJob[V] }
 
-func (j *overwriteJob[K, V]) auditor(Session[K, V]) (auditor, error) {
+func (j *overwriteJob[V]) auditor(Session[V]) (auditor, error) {
 	return &memoryAuditor{census: j.rig.census}, nil
 }
 
@@ -42,12 +42,12 @@ func (a *memoryAuditor) do() error {
 	return nil
 }
 
-type longReaderJob[K comparable, V any] struct {
-	getPutJob[K, V]
-	reader *readerAuditor[K, V]
+type longReaderJob[V any] struct {
+	getPutJob[V]
+	reader *readerAuditor[V]
 }
 
-func (j *longReaderJob[K, V]) verify() error {
+func (j *longReaderJob[V]) verify() error {
 	for k := range j.rig.list {
 		if err := j.reader.read(k); err != nil {
 			return err
@@ -57,8 +57,8 @@ func (j *longReaderJob[K, V]) verify() error {
 }
 
 // auditor opens the snapshot.
-func (j *longReaderJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
-	pinner, ok := s.(Pinner[K, V])
+func (j *longReaderJob[V]) auditor(s Session[V]) (auditor, error) {
+	pinner, ok := s.(Pinner[V])
 	if !ok {
 		return nil, errUnsupported
 	}
@@ -67,7 +67,7 @@ func (j *longReaderJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
 		return nil, err
 	}
 	j.rig.pin = pin
-	j.reader = &readerAuditor[K, V]{
+	j.reader = &readerAuditor[V]{
 		memoryAuditor: memoryAuditor{census: j.rig.census},
 		pin:           pin, keys: j.rig.list, values: newValues[V](j.rig.Trial, j.rig.config.Threads),
 	}
@@ -76,10 +76,10 @@ func (j *longReaderJob[K, V]) auditor(s Session[K, V]) (auditor, error) {
 
 // readerAuditor reads through a snapshot that was opened before the goroutines
 // started, and checks that it shows what was there then. It also takes the census.
-type readerAuditor[K comparable, V any] struct {
+type readerAuditor[V any] struct {
 	memoryAuditor
-	pin    Pin[K, V]
-	keys   []K
+	pin    Pin[V]
+	keys   []string
 	values values[V]
 	next   int
 }
@@ -87,7 +87,7 @@ type readerAuditor[K comparable, V any] struct {
 // readsOfAudit is the number of keys that an audit reads through the snapshot.
 const readsOfAudit = 16
 
-func (a *readerAuditor[K, V]) do() error {
+func (a *readerAuditor[V]) do() error {
 	for range min(readsOfAudit, len(a.keys)) {
 		if err := a.read(a.next); err != nil {
 			return err
@@ -100,13 +100,13 @@ func (a *readerAuditor[K, V]) do() error {
 }
 
 // read reads key k through the snapshot.
-func (a *readerAuditor[K, V]) read(k int) error {
+func (a *readerAuditor[V]) read(k int) error {
 	v, ok, err := a.pin.Get(a.keys[k])
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return wrong(keyName(a.keys[k]), "is absent in a snapshot that had it")
+		return wrong(a.keys[k], "is absent in a snapshot that had it")
 	}
 	if s := a.values.stamp(v); s != loaded(k) {
 		return wrongValue(a.keys[k], &a.values, v, true,

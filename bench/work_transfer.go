@@ -7,7 +7,7 @@ func transferWorkloads() []Workload {
 			"read 2, write 2 in one transaction. Meanwhile an auditor scans all accounts, every " +
 			"--audit-interval, and checks the sum; " +
 			"at the end each account must hold what the transfers make of it.",
-		Params:  Params{Keys: 10_000, ReadPct: Unset, Theta: Unset, KeyType: StringKeys},
+		Params:  Params{Keys: 10_000, ReadPct: Unset, Theta: Unset},
 		kind:    transfer,
 		minKeys: 2, maxKeys: manyKeys,
 		multiKey: true, audits: true, operation: transferOperation,
@@ -24,14 +24,14 @@ func transferWorkloads() []Workload {
 // zero: every operation writes, whatever the balance.
 const openingBalance = 1_000
 
-type transferJob[K comparable] struct{ added[K] }
+type transferJob struct{ added }
 
-func (j *transferJob[K]) task(i int, s Session[K, uint64]) task {
-	session, ok := s.(Transferer[K])
+func (j *transferJob) task(i int, s Session[uint64]) task {
+	session, ok := s.(Transferer)
 	if !ok {
 		return nil
 	}
-	return j.adds(&transferTask[K]{
+	return j.adds(&transferTask{
 		transfer: session,
 		keys:     j.rig.list,
 		pick:     j.rig.streamFor(i, forPick),
@@ -40,7 +40,7 @@ func (j *transferJob[K]) task(i int, s Session[K, uint64]) task {
 	})
 }
 
-func (j *transferJob[K]) verify() error {
+func (j *transferJob) verify() error {
 	if err := j.rig.audits.do(); err != nil {
 		return err
 	}
@@ -48,18 +48,18 @@ func (j *transferJob[K]) verify() error {
 }
 
 // transferTask moves amounts between accounts.
-type transferTask[K comparable] struct {
-	transfer Transferer[K]
-	keys     []K
+type transferTask struct {
+	transfer Transferer
+	keys     []string
 	pick     stream
 	amount   stream
 	moved    []uint64 // by account: what the committed transfers add to it, modulo 2^64
 }
 
-func (t *transferTask[K]) do() error { return t.move(0, len(t.keys)) }
+func (t *transferTask) do() error { return t.move(0, len(t.keys)) }
 
 // move moves an amount between two of n accounts from number low on.
-func (t *transferTask[K]) move(low, n int) error {
+func (t *transferTask) move(low, n int) error {
 	from := t.pick.below(n)
 	to := t.pick.below(n - 1)
 	if to >= from {
@@ -75,28 +75,28 @@ func (t *transferTask[K]) move(low, n int) error {
 	return nil
 }
 
-func (t *transferTask[K]) addTo(sums []uint64) {
+func (t *transferTask) addTo(sums []uint64) {
 	for k, amount := range t.moved {
 		sums[k] += amount
 	}
 }
 
-func (j *transferJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
-	session, ok := s.(Transferer[K])
+func (j *transferJob) auditor(s Session[uint64]) (auditor, error) {
+	session, ok := s.(Transferer)
 	if !ok {
 		return nil, errUnsupported
 	}
-	return &sumAuditor[K]{transfer: session, keys: len(j.rig.list)}, nil
+	return &sumAuditor{transfer: session, keys: len(j.rig.list)}, nil
 }
 
 // sumAuditor checks the sum of all accounts, as of one moment.
-type sumAuditor[K comparable] struct {
-	transfer Transferer[K]
+type sumAuditor struct {
+	transfer Transferer
 	keys     int
 	audits   uint64
 }
 
-func (a *sumAuditor[K]) do() error {
+func (a *sumAuditor) do() error {
 	a.audits++
 	total, n, err := a.transfer.Sum()
 	if err != nil {

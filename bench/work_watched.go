@@ -24,29 +24,29 @@ func watchedWorkloads() []Workload {
 }
 
 // A Follower is a [Session] that can report what is committed.
-type Follower[K comparable] interface {
+type Follower interface {
 	// Follow calls begin with all that there is at a moment, and then commit with the changes of
 	// each transaction that commits after it, in their order, until ctx has ended, or commit
 	// returns an error, which it returns. If it misses some it begins anew.
-	Follow(ctx context.Context, begin func(all iter.Seq2[K, uint64]),
-		commit func(all []mvcc.Change[K, uint64]) error) error
+	Follow(ctx context.Context, begin func(all iter.Seq2[string, uint64]),
+		commit func(all []mvcc.Change[string, uint64]) error) error
 }
 
-type watchedJob[K comparable] struct {
-	transferJob[K]
-	copied *followAuditor[K]
+type watchedJob struct {
+	transferJob
+	copied *followAuditor
 	// patience is how long the copy may take, once nothing is committed any more.
 	patience time.Duration
 }
 
 // auditor begins to follow.
-func (j *watchedJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
-	session, ok := s.(Follower[K])
+func (j *watchedJob) auditor(s Session[uint64]) (auditor, error) {
+	session, ok := s.(Follower)
 	if !ok {
 		return nil, errUnsupported
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &followAuditor[K]{keys: len(j.rig.list), cancel: cancel, ended: make(chan struct{}),
+	a := &followAuditor{keys: len(j.rig.list), cancel: cancel, ended: make(chan struct{}),
 		begun: make(chan struct{})}
 	go a.follow(ctx, session)
 	j.copied, j.rig.atEnd = a, a.stop
@@ -58,7 +58,7 @@ func (j *watchedJob[K]) auditor(s Session[K, uint64]) (auditor, error) {
 }
 
 // verify waits until the copy equals the accounts. If it never does, that is a violation.
-func (j *watchedJob[K]) verify() error {
+func (j *watchedJob) verify() error {
 	if err := j.added.verify(); err != nil {
 		return err
 	}
@@ -81,21 +81,21 @@ func (j *watchedJob[K]) verify() error {
 }
 
 // followAuditor keeps a copy of the accounts.
-type followAuditor[K comparable] struct {
+type followAuditor struct {
 	keys   int
 	cancel func()
 	begun  chan struct{} // there is a copy
 	ended  chan struct{}
 
 	mu     sync.Mutex
-	copied map[K]uint64
+	copied map[string]uint64
 	err    error
 }
 
-func (a *followAuditor[K]) follow(ctx context.Context, s Follower[K]) {
+func (a *followAuditor) follow(ctx context.Context, s Follower) {
 	defer close(a.ended)
 	var once sync.Once
-	err := s.Follow(ctx, func(all iter.Seq2[K, uint64]) {
+	err := s.Follow(ctx, func(all iter.Seq2[string, uint64]) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.copied = maps.Collect(all)
@@ -107,13 +107,13 @@ func (a *followAuditor[K]) follow(ctx context.Context, s Follower[K]) {
 }
 
 // commit changes the copy.
-func (a *followAuditor[K]) commit(all []mvcc.Change[K, uint64]) error {
+func (a *followAuditor) commit(all []mvcc.Change[string, uint64]) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	sum := uint64(0)
 	for _, c := range all {
 		if was := a.copied[c.Key]; was != c.Old || !c.Had || !c.Has {
-			return wrong(keyName(c.Key), "has changed from %d, and before that to %d",
+			return wrong(c.Key, "has changed from %d, and before that to %d",
 				int64(c.Old), int64(was))
 		}
 		a.copied[c.Key] = c.New
@@ -125,20 +125,20 @@ func (a *followAuditor[K]) commit(all []mvcc.Change[K, uint64]) error {
 	return nil
 }
 
-func (a *followAuditor[K]) get(key K) uint64 {
+func (a *followAuditor) get(key string) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.copied[key]
 }
 
-func (a *followAuditor[K]) failed() error {
+func (a *followAuditor) failed() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
 }
 
 // do looks at the copy.
-func (a *followAuditor[K]) do() error {
+func (a *followAuditor) do() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	total := uint64(0)
@@ -151,7 +151,7 @@ func (a *followAuditor[K]) do() error {
 	return a.err
 }
 
-func (a *followAuditor[K]) stop() {
+func (a *followAuditor) stop() {
 	a.cancel()
 	<-a.ended
 }

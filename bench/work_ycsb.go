@@ -14,7 +14,7 @@ func ycsbWorkloads() []Workload {
 				"and a transaction must read what it has written itself.", what),
 			Params: Params{
 				Keys: 1_000_000, ReadPct: readPct, Theta: 0.99,
-				TxnSize: 4, ValueSize: ValueSize{100, 100}, KeyType: StringKeys,
+				TxnSize: 4, ValueSize: ValueSize{100, 100},
 			},
 			kind:    ycsb,
 			minKeys: 1, maxKeys: manyKeys,
@@ -31,15 +31,15 @@ func ycsbWorkloads() []Workload {
 	}
 }
 
-type ycsbJob[K comparable, V any] struct{ observed[K, V] }
+type ycsbJob[V any] struct{ observed[V] }
 
-func (j *ycsbJob[K, V]) task(i int, s Session[K, V]) task {
-	batcher, ok := s.(Batcher[K, V])
+func (j *ycsbJob[V]) task(i int, s Session[V]) task {
+	batcher, ok := s.(Batcher[V])
 	if !ok {
 		return nil
 	}
 	w := j.rig.config.Workload
-	t := &ycsbTask[K, V]{
+	t := &ycsbTask[V]{
 		batcher: batcher,
 		keys:    j.rig.list,
 		values:  newValues[V](j.rig.Trial, i),
@@ -49,7 +49,7 @@ func (j *ycsbJob[K, V]) task(i int, s Session[K, V]) task {
 		coin:    j.rig.streamFor(i, forCoin),
 		pick:    j.rig.streamFor(i, forPick),
 		dist:    j.dist,
-		ops:     make([]Op[K, V], w.Params.TxnSize),
+		ops:     make([]Op[V], w.Params.TxnSize),
 		index:   make([]int, w.Params.TxnSize),
 		label:   labeller{on: &j.rig.labelling},
 	}
@@ -60,9 +60,9 @@ func (j *ycsbJob[K, V]) task(i int, s Session[K, V]) task {
 }
 
 // ycsbTask reads and writes several keys in one transaction.
-type ycsbTask[K comparable, V any] struct {
-	batcher Batcher[K, V]
-	keys    []K
+type ycsbTask[V any] struct {
+	batcher Batcher[V]
+	keys    []string
 	values  values[V]
 	seen    *observer
 	reads   uint64 // an operation reads if its random 32 bits are below
@@ -70,12 +70,12 @@ type ycsbTask[K comparable, V any] struct {
 	coin    stream
 	pick    stream
 	dist    *zipf
-	ops     []Op[K, V]
+	ops     []Op[V]
 	index   []int // of the keys of ops
 	label   labeller
 }
 
-func (t *ycsbTask[K, V]) do() error {
+func (t *ycsbTask[V]) do() error {
 	before := t.seen.seq
 	readOnly := true
 	for i := range t.ops {
@@ -108,7 +108,7 @@ func (t *ycsbTask[K, V]) do() error {
 // check checks what op, of the transaction whose writes are those after before,
 // has read of key k, and records what it has written. It is called in the order
 // of the operations.
-func (t *ycsbTask[K, V]) check(op *Op[K, V], k int, before uint64) error {
+func (t *ycsbTask[V]) check(op *Op[V], k int, before uint64) error {
 	if op.Kind != OpPut {
 		v := t.values.stamp(op.Old)
 		last := t.seen.last[k]
@@ -126,4 +126,4 @@ func (t *ycsbTask[K, V]) check(op *Op[K, V], k int, before uint64) error {
 	return nil
 }
 
-func (t *ycsbTask[K, V]) labels() *labeller { return &t.label }
+func (t *ycsbTask[V]) labels() *labeller { return &t.label }

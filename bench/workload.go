@@ -19,7 +19,6 @@ type Params struct {
 
 	TxnSize   int       // reads and writes of a transaction
 	ValueSize ValueSize // bytes of a value
-	KeyType   KeyType   // what a key is
 }
 
 // NoParams has no parameter set; it is where to start when one is to be varied.
@@ -83,16 +82,6 @@ var params = []param{
 			w.Params.TxnSize = p.TxnSize
 			return w.refuse(p.TxnSize < 1 || p.TxnSize > maxTxnSize,
 				"transactions of 1 to %d keys, not %d", maxTxnSize, p.TxnSize)
-		},
-	},
-	{
-		"key-type",
-		func(p Params) (string, bool) { return string(p.KeyType), p.KeyType != "" },
-		func(Workload) string { return keyTypesInWords },
-		func(w *Workload, p Params) error {
-			w.Params.KeyType = p.KeyType
-			return w.refuse(!slices.Contains(KeyTypes(), p.KeyType),
-				"keys that are %s, not %q", keyTypesInWords, p.KeyType)
 		},
 	},
 	{
@@ -236,12 +225,4 @@ func (w Workload) valueSize() ValueSize {
 		return words
 	}
 	return w.Params.ValueSize
-}
-
-// keyType returns the type of the keys.
-func (w Workload) keyType() KeyType {
-	if w.Params.KeyType == "" {
-		return StringKeys
-	}
-	return w.Params.KeyType
 }

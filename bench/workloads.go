@@ -32,47 +32,47 @@ const (
 )
 
 // newJob returns the job of the workload that r is for.
-func newJob[K comparable, V any](r *rigOf[K, V]) job[K, V] {
+func newJob[V any](r *rigOf[V]) job[V] {
 	switch r.config.Workload.kind {
 	case getPut:
-		return &getPutJob[K, V]{newObserved(r)}
+		return &getPutJob[V]{newObserved(r)}
 	case ycsb:
-		return &ycsbJob[K, V]{newObserved(r)}
+		return &ycsbJob[V]{newObserved(r)}
 	case disjoint:
-		return &disjointJob[K, V]{owned[K, V]{rig: r}}
+		return &disjointJob[V]{owned[V]{rig: r}}
 	case disjointBatch:
-		return &ownBatchJob[K, V]{owned[K, V]{rig: r}}
+		return &ownBatchJob[V]{owned[V]{rig: r}}
 	case freeBatch:
-		return &freeJob[K, V]{rig: r}
+		return &freeJob[V]{rig: r}
 	case longReader:
-		return &longReaderJob[K, V]{getPutJob: newOverwriting(r)}
+		return &longReaderJob[V]{getPutJob: newOverwriting(r)}
 	case overwrite:
-		return &overwriteJob[K, V]{newOverwriting(r)}
+		return &overwriteJob[V]{newOverwriting(r)}
 	case expiring:
 		return newExpiring(r)
-	case rangeRead: // keys that are ordered are strings
-		return any(&rangeReadJob[V]{observed: newObserved(any(r).(*rigOf[string, V]))}).(job[K, V])
+	case rangeRead:
+		return &rangeReadJob[V]{observed: newObserved(r)}
 	}
-	return any(newNumberJob(any(r).(*rigOf[K, uint64]))).(job[K, V])
+	return any(newNumberJob(any(r).(*rigOf[uint64]))).(job[V])
 }
 
 // newNumberJob returns the job of a workload that computes with the values, which are numbers, or
 // does not look at them.
-func newNumberJob[K comparable](r *rigOf[K, uint64]) job[K, uint64] {
-	accounts := added[K]{rig: r, opening: openingBalance}
+func newNumberJob(r *rigOf[uint64]) job[uint64] {
+	accounts := added{rig: r, opening: openingBalance}
 	switch r.config.Workload.kind {
 	case begin:
-		return beginJob[K]{r}
+		return beginJob{r}
 	case counter, crowd:
-		return &counterJob[K]{added[K]{rig: r}}
+		return &counterJob{added{rig: r}}
 	case watched:
-		return &watchedJob[K]{transferJob: transferJob[K]{accounts}, patience: time.Minute}
+		return &watchedJob{transferJob: transferJob{accounts}, patience: time.Minute}
 	case journaled:
-		return &journaledJob[K]{transferJob: transferJob[K]{accounts}}
-	case rangeAudit: // keys that are ordered are strings
-		return any(&rangeAuditJob{any(accounts).(added[string])}).(job[K, uint64])
+		return &journaledJob{transferJob: transferJob{accounts}}
+	case rangeAudit:
+		return &rangeAuditJob{accounts}
 	}
-	return &transferJob[K]{accounts}
+	return &transferJob{accounts}
 }
 
 // Workloads returns the built-in workloads, in the order in which they are
@@ -95,18 +95,18 @@ func WorkloadByName(name string) (Workload, bool) {
 
 // A job is a workload at work in one trial: what the goroutines do, and what must be
 // true when they have ended.
-type job[K comparable, V any] interface {
+type job[V any] interface {
 	// first returns the number or stamp that key k has at first.
 	first(k int) stamp
 	// task returns what goroutine i does, with its session s; nil if s lacks a method.
-	task(i int, s Session[K, V]) task
+	task(i int, s Session[V]) task
 	// verify checks what the goroutines have left behind.
 	verify() error
 }
 
 // An audited job has something done beside the goroutines.
-type audited[K comparable, V any] interface {
-	auditor(s Session[K, V]) (auditor, error)
+type audited[V any] interface {
+	auditor(s Session[V]) (auditor, error)
 }
 
 // A task is what one goroutine does over and over, with the record it keeps for

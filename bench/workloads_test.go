@@ -82,7 +82,7 @@ func TestFreeBatchDeletesAndPutsBack(t *testing.T) {
 	w, e := named(t, "free-batch", "rwmutex")
 	w.Params.Keys, w.Params.TxnSize = 35, 8 // 4 batches of 8
 	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 3, AuditInterval: time.Millisecond})
-	rig := tr.rig.(*rigOf[string, uint64])
+	rig := tr.rig.(*rigOf[uint64])
 	require.Len(t, rig.list, 3*4*8)
 	present := func() (n int) {
 		require.NoError(t, rig.each(func(_ int, _ stamp, ok bool) error {
@@ -217,13 +217,11 @@ func TestParameters(t *testing.T) {
 		{"zipf-write", Params{Keys: Unset, ReadPct: Unset, Theta: 0}, true, "ZipfWrite/theta=0"},
 		{"transfer", Params{Keys: 2, ReadPct: Unset, Theta: Unset}, true, "Transfer/keys=2"},
 		{"disjoint", Params{Keys: 16, ReadPct: 50, Theta: 0.5}, false, "Disjoint"},
-		{"ycsb-a", types(16, ValueSize{16, 64}, Uint64Keys), true,
-			"YcsbA/txn-size=16/key-type=uint64/value-size=16-64"},
-		{"ycsb-a", types(4, ValueSize{100, 100}, StringKeys), true, "YcsbA"},
-		{"ycsb-a", types(4, ValueSize{}, ""), true, "YcsbA"},
-		{"balanced", types(16, ValueSize{100, 100}, ""), true, "Balanced/value-size=100"},
-		{"counter", types(16, ValueSize{100, 100}, StructKeys), true, "Counter/key-type=struct"},
-		{"counter", types(16, ValueSize{100, 100}, ""), false, "Counter"},
+		{"ycsb-a", types(16, ValueSize{16, 64}), true, "YcsbA/txn-size=16/value-size=16-64"},
+		{"ycsb-a", types(4, ValueSize{100, 100}), true, "YcsbA"},
+		{"ycsb-a", types(4, ValueSize{}), true, "YcsbA"},
+		{"balanced", types(16, ValueSize{100, 100}), true, "Balanced/value-size=100"},
+		{"counter", types(16, ValueSize{100, 100}), false, "Counter"},
 		{"counter", Params{Keys: 5, ReadPct: Unset, Theta: Unset}, true, "takes from 1 to 4 keys, not 5"},
 		{"counter", Params{Keys: 0, ReadPct: Unset, Theta: Unset}, true, "takes from 1 to 4 keys, not 0"},
 		{"transfer", Params{Keys: 1, ReadPct: Unset, Theta: Unset}, true, "takes from 2 to"},
@@ -237,13 +235,11 @@ func TestParameters(t *testing.T) {
 			"takes a theta from 0 to 10, not 11"},
 		{"zipf-read", Params{Keys: Unset, ReadPct: Unset, Theta: math.NaN()}, true,
 			"takes a theta from 0 to 10"},
-		{"ycsb-b", types(-1, ValueSize{}, ""), true, "takes transactions of 1 to"},
-		{"ycsb-b", types(maxTxnSize+1, ValueSize{}, ""), true, "takes transactions of 1 to"},
-		{"balanced", types(0, ValueSize{7, 7}, ""), true, "takes values of 8 to"},
-		{"balanced", types(0, ValueSize{20, 10}, ""), true, "takes values of 8 to"},
-		{"balanced", types(0, ValueSize{8, MaxValueSize + 1}, ""), true, "takes values of 8 to"},
-		{"balanced", types(0, ValueSize{}, "float"), true,
-			`takes keys that are string, uint64 or struct, not "float"`},
+		{"ycsb-b", types(-1, ValueSize{}), true, "takes transactions of 1 to"},
+		{"ycsb-b", types(maxTxnSize+1, ValueSize{}), true, "takes transactions of 1 to"},
+		{"balanced", types(0, ValueSize{7, 7}), true, "takes values of 8 to"},
+		{"balanced", types(0, ValueSize{20, 10}), true, "takes values of 8 to"},
+		{"balanced", types(0, ValueSize{8, MaxValueSize + 1}), true, "takes values of 8 to"},
 	} {
 		w, ok := WorkloadByName(c.name)
 		require.True(t, ok)
@@ -260,9 +256,9 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-func types(txnSize int, size ValueSize, key KeyType) Params {
+func types(txnSize int, size ValueSize) Params {
 	return Params{Keys: Unset, ReadPct: Unset, Theta: Unset, TxnSize: txnSize,
-		ValueSize: size, KeyType: key}
+		ValueSize: size}
 }
 
 // Every workload and engine can be named, and says what it does; a workload what is

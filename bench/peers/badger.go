@@ -72,7 +72,7 @@ func (d *badgerDB) run(
 
 type badgerEngine[V any] struct{ badgerDB }
 
-func newBadger[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
+func newBadger[V any](setup bench.Setup[V]) (bench.Engine[V], error) {
 	db, err := openBadger()
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func newBadger[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], er
 	return &badgerEngine[V]{badgerDB{db, setup.Limits}}, nil
 }
 
-func (e *badgerEngine[V]) Session(int) bench.Session[string, V] {
+func (e *badgerEngine[V]) Session(int) bench.Session[V] {
 	s := &badgerSession[V]{badgerEngine: e}
 	s.self = s
 	return s
@@ -173,7 +173,7 @@ func (s *badgerSession[V]) Begin() error {
 	return s.db.View(func(*badger.Txn) error { return nil })
 }
 
-func (s *badgerSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
+func (s *badgerSession[V]) Batch(ops []bench.Op[V], readOnly bool) error {
 	return s.run(readOnly, &s.Attempts, func(tx *badger.Txn) error {
 		s.reset()
 		s.tx = tx
@@ -199,7 +199,7 @@ func (s *badgerSession[V]) Range(low string, n int, visit func(key string, value
 }
 
 // Pin implements [bench.Pinner]: a read-only transaction that stays open.
-func (s *badgerSession[V]) Pin() (bench.Pin[string, V], error) {
+func (s *badgerSession[V]) Pin() (bench.Pin[V], error) {
 	return &badgerPin[V]{badgerTx[V]{tx: s.db.NewTransaction(false)}}, nil
 }
 

@@ -36,7 +36,7 @@ type bboltEngine[V any] struct {
 	dir string
 }
 
-func newBBolt[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
+func newBBolt[V any](setup bench.Setup[V]) (bench.Engine[V], error) {
 	dir, err := os.MkdirTemp("", "peers-bbolt-")
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func newBBolt[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], err
 	return e, nil
 }
 
-func (e *bboltEngine[V]) Session(int) bench.Session[string, V] {
+func (e *bboltEngine[V]) Session(int) bench.Session[V] {
 	s := &bboltSession[V]{bboltEngine: e}
 	s.self = s
 	return s
@@ -127,7 +127,7 @@ func (s *bboltSession[V]) Begin() error {
 	return s.db.View(func(*bbolt.Tx) error { return nil })
 }
 
-func (s *bboltSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
+func (s *bboltSession[V]) Batch(ops []bench.Op[V], readOnly bool) error {
 	do := func(tx *bbolt.Tx) error {
 		s.begin(tx)
 		return apply(s, ops)
@@ -156,7 +156,7 @@ func (s *bboltSession[V]) Range(low string, n int, visit func(key string, value 
 }
 
 // Pin implements [bench.Pinner]: a read-only transaction that stays open.
-func (s *bboltSession[V]) Pin() (bench.Pin[string, V], error) {
+func (s *bboltSession[V]) Pin() (bench.Pin[V], error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
 		return nil, err

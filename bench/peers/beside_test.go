@@ -62,8 +62,8 @@ func besideKey(k, size int) string {
 	return string(key[:size])
 }
 
-func besideSetup() bench.Setup[string, uint64] {
-	setup := bench.Setup[string, uint64]{Ordered: true, Isolation: bench.Serializable}
+func besideSetup() bench.Setup[uint64] {
+	setup := bench.Setup[uint64]{Ordered: true, Isolation: bench.Serializable}
 	setup.Limits.Stopped = func() bool { return false }
 	for _, k := range rand.New(rand.NewPCG(1, 1)).Perm(besideKeys) {
 		setup.Keys = append(setup.Keys, besideKey(2*k, 8))
@@ -82,16 +82,16 @@ func BenchmarkBeside(b *testing.B) {
 		require.True(b, ok)
 		engine, err := peer.New(setup)
 		require.NoError(b, err)
-		sessions := make([]bench.Session[string, uint64], 8)
+		sessions := make([]bench.Session[uint64], 8)
 		for i := range sessions {
 			sessions[i] = engine.Session(i)
 		}
-		batch := func(w int, ops ...bench.Op[string, uint64]) error {
-			return sessions[w].(bench.Batcher[string, uint64]).Batch(ops, false)
+		batch := func(w int, ops ...bench.Op[uint64]) error {
+			return sessions[w].(bench.Batcher[uint64]).Batch(ops, false)
 		}
 		read := func(w int, low string, most int) error {
 			n := 0
-			err := sessions[w].(bench.Ranger[string, uint64]).Range(low, most, func(string, uint64) { n++ })
+			err := sessions[w].(bench.Ranger[uint64]).Range(low, most, func(string, uint64) { n++ })
 			if err == nil && n != most {
 				err = fmt.Errorf("%d keys, want %d", n, most)
 			}
@@ -103,10 +103,10 @@ func BenchmarkBeside(b *testing.B) {
 		})
 		beside(b, "insert", name, func(w int, r *rand.Rand) error {
 			key := besideKey(2*r.IntN(besideKeys)+1, 8)
-			if err := batch(w, bench.Op[string, uint64]{Kind: bench.OpPut, Key: key, Value: 1}); err != nil {
+			if err := batch(w, bench.Op[uint64]{Kind: bench.OpPut, Key: key, Value: 1}); err != nil {
 				return err
 			}
-			return batch(w, bench.Op[string, uint64]{Kind: bench.OpDelete, Key: key})
+			return batch(w, bench.Op[uint64]{Kind: bench.OpDelete, Key: key})
 		})
 		for _, maps := range []int{1, 2, 4} {
 			if name == "mvcc" {
@@ -114,11 +114,11 @@ func BenchmarkBeside(b *testing.B) {
 				continue
 			}
 			beside(b, fmt.Sprint("maps=", maps), name, func(w int, r *rand.Rand) error {
-				var ops [4]bench.Op[string, uint64]
+				var ops [4]bench.Op[uint64]
 				for i := range ops {
 					part := besideKeys / maps
 					key := besideKey(2*(i%maps*part+r.IntN(part)), 8)
-					ops[i] = bench.Op[string, uint64]{Kind: bench.OpModify, Key: key, Value: 1}
+					ops[i] = bench.Op[uint64]{Kind: bench.OpModify, Key: key, Value: 1}
 				}
 				return batch(w, ops[:]...)
 			})
@@ -131,7 +131,7 @@ func BenchmarkBeside(b *testing.B) {
 }
 
 // besideTables is four keys in so many tables.
-func besideTables(b *testing.B, setup bench.Setup[string, uint64], maps int) {
+func besideTables(b *testing.B, setup bench.Setup[uint64], maps int) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	tables := make([]*mvcc.Map[string, uint64], maps)
@@ -220,10 +220,10 @@ func BenchmarkWeight(b *testing.B) {
 	}
 }
 
-func weigh[V any](b *testing.B, open func(bench.Setup[string, V]) (bench.Engine[string, V], error),
+func weigh[V any](b *testing.B, open func(bench.Setup[V]) (bench.Engine[V], error),
 	record func(k int) (string, V)) {
 	before := collected()
-	setup := bench.Setup[string, V]{Ordered: true, Isolation: bench.Serializable}
+	setup := bench.Setup[V]{Ordered: true, Isolation: bench.Serializable}
 	setup.Limits.Stopped = func() bool { return false }
 	for k := range besideKeys {
 		key, value := record(k)
@@ -231,7 +231,7 @@ func weigh[V any](b *testing.B, open func(bench.Setup[string, V]) (bench.Engine[
 	}
 	engine, err := open(setup)
 	require.NoError(b, err)
-	setup = bench.Setup[string, V]{}
+	setup = bench.Setup[V]{}
 	b.ReportMetric((float64(collected())-float64(before))/besideKeys, "B/key")
 	b.ReportMetric(0, "ns/op")
 	engine.Close()

@@ -30,7 +30,7 @@ type btreeEngine[V any] struct {
 	numbers *btree.Map[string, uint64] // tree, if values are numbers
 }
 
-func newBTree[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
+func newBTree[V any](setup bench.Setup[V]) (bench.Engine[V], error) {
 	e := new(btreeEngine[V])
 	for i, k := range setup.Keys {
 		e.tree.Set(k, setup.Values[i])
@@ -39,7 +39,7 @@ func newBTree[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], err
 	return e, nil
 }
 
-func (e *btreeEngine[V]) Session(int) bench.Session[string, V] {
+func (e *btreeEngine[V]) Session(int) bench.Session[V] {
 	return e
 }
 
@@ -74,7 +74,7 @@ func (e *btreeEngine[V]) Begin() error {
 	return nil
 }
 
-func (e *btreeEngine[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
+func (e *btreeEngine[V]) Batch(ops []bench.Op[V], readOnly bool) error {
 	if readOnly {
 		e.mu.RLock()
 		defer e.mu.RUnlock()
@@ -113,7 +113,7 @@ func (e *btreeEngine[V]) Range(low string, n int, visit func(key string, value V
 }
 
 // Pin implements [bench.Pinner]: a copy.
-func (e *btreeEngine[V]) Pin() (bench.Pin[string, V], error) {
+func (e *btreeEngine[V]) Pin() (bench.Pin[V], error) {
 	return &btreePin[V]{e.snapshot()}, nil
 }
 

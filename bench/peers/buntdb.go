@@ -41,7 +41,7 @@ func (d *buntdbDB) run(readOnly bool, do func(tx *buntdb.Tx) error) error {
 
 type buntdbEngine[V any] struct{ buntdbDB }
 
-func newBuntDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
+func newBuntDB[V any](setup bench.Setup[V]) (bench.Engine[V], error) {
 	db, err := buntdb.Open(":memory:")
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func newBuntDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], er
 	return &buntdbEngine[V]{buntdbDB{db}}, nil
 }
 
-func (e *buntdbEngine[V]) Session(int) bench.Session[string, V] {
+func (e *buntdbEngine[V]) Session(int) bench.Session[V] {
 	s := &buntdbSession[V]{buntdbEngine: e}
 	s.self = s
 	return s
@@ -120,7 +120,7 @@ func (s *buntdbSession[V]) Begin() error {
 	return s.db.View(func(*buntdb.Tx) error { return nil })
 }
 
-func (s *buntdbSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
+func (s *buntdbSession[V]) Batch(ops []bench.Op[V], readOnly bool) error {
 	return s.run(readOnly, func(tx *buntdb.Tx) error {
 		s.tx = tx
 		return apply(s, ops)

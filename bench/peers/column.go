@@ -61,7 +61,7 @@ type columnEngine struct {
 	keys int
 }
 
-func newColumn(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+func newColumn(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
 	e := &columnEngine{
 		rows: column.NewCollection(column.Options{Capacity: len(setup.Keys)}),
 		keys: len(setup.Keys),
@@ -86,7 +86,7 @@ func newColumn(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64],
 	return e, err
 }
 
-func (e *columnEngine) Session(int) bench.Session[string, uint64] { return e }
+func (e *columnEngine) Session(int) bench.Session[uint64] { return e }
 
 // Close implements [bench.Engine].
 func (e *columnEngine) Close() { _ = e.rows.Close() }

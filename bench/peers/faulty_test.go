@@ -9,9 +9,9 @@ import (
 )
 
 type (
-	engine  = bench.Engine[string, uint64]
-	session = bench.Session[string, uint64]
-	op      = bench.Op[string, uint64]
+	engine  = bench.Engine[uint64]
+	session = bench.Session[uint64]
+	op      = bench.Op[uint64]
 )
 
 // broken is a peer whose sessions, but for the runner's, do one thing wrong, once in a
@@ -65,7 +65,7 @@ func (s *faulty) Get(key string) (uint64, bool, error) {
 
 func (s *faulty) Add(key string, delta uint64) (uint64, error) {
 	if s.fault != "loses increments" {
-		return s.session.(bench.Incrementer[string]).Add(key, delta)
+		return s.session.(bench.Incrementer).Add(key, delta)
 	}
 	v, _, err := s.session.Get(key) // and writes what it has read some time ago
 	if err == nil && !s.now(s.fault, 100) {
@@ -75,7 +75,7 @@ func (s *faulty) Add(key string, delta uint64) (uint64, error) {
 }
 
 func (s *faulty) Transfer(from, to string, amount uint64) error {
-	add, ok := s.session.(bench.Incrementer[string])
+	add, ok := s.session.(bench.Incrementer)
 	switch {
 	case s.now("loses transfers", 100):
 		return nil
@@ -88,21 +88,21 @@ func (s *faulty) Transfer(from, to string, amount uint64) error {
 	case s.now("tears transfers", 100):
 		return nil
 	}
-	return s.session.(bench.Transferer[string]).Transfer(from, to, amount)
+	return s.session.(bench.Transferer).Transfer(from, to, amount)
 }
 
-func (s *faulty) Sum() (uint64, int, error) { return s.session.(bench.Transferer[string]).Sum() }
+func (s *faulty) Sum() (uint64, int, error) { return s.session.(bench.Transferer).Sum() }
 
 func (s *faulty) Batch(ops []op, readOnly bool) error {
 	if !readOnly && s.now("loses writes of transactions", 100) {
 		ops = ops[:len(ops)-1]
 	}
-	return s.session.(bench.Batcher[string, uint64]).Batch(ops, readOnly)
+	return s.session.(bench.Batcher[uint64]).Batch(ops, readOnly)
 }
 
 // Pin opens a snapshot that goes on with the map.
-func (s *faulty) Pin() (bench.Pin[string, uint64], error) { return s, nil }
-func (s *faulty) Close()                                  {}
+func (s *faulty) Pin() (bench.Pin[uint64], error) { return s, nil }
+func (s *faulty) Close()                          {}
 
 // An adapter that were as wrong as these would not pass.
 func TestBrokenAdaptersAreCaught(t *testing.T) {
@@ -121,7 +121,7 @@ func TestBrokenAdaptersAreCaught(t *testing.T) {
 				continue
 			}
 			spec := p.EngineSpec
-			spec.New = func(setup bench.Setup[string, uint64]) (engine, error) {
+			spec.New = func(setup bench.Setup[uint64]) (engine, error) {
 				e, err := p.New(setup)
 				return broken{e, c.fault}, err
 			}

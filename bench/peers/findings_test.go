@@ -180,12 +180,12 @@ func TestColumnTearsCommits(t *testing.T) {
 func TestSnapshots(t *testing.T) {
 	for _, name := range []string{"badger", "memdb", "bbolt", "btree"} {
 		e := open(t, name, "a", "b")
-		pinner := e.Session(0).(bench.Pinner[string, uint64])
+		pinner := e.Session(0).(bench.Pinner[uint64])
 		pin, err := pinner.Pin()
 		require.NoError(t, err)
 		s := e.Session(1)
 		require.NoError(t, s.Put("a", 9))
-		require.NoError(t, s.(bench.Batcher[string, uint64]).Batch([]op{
+		require.NoError(t, s.(bench.Batcher[uint64]).Batch([]op{
 			{Kind: bench.OpDelete, Key: "b"},
 			{Kind: bench.OpPut, Key: "c", Value: 3},
 		}, false))
@@ -206,7 +206,7 @@ func TestSnapshots(t *testing.T) {
 func TestBatch(t *testing.T) {
 	for _, p := range Peers() {
 		e := open(t, p.Name, "a", "b")
-		s, ok := e.Session(0).(bench.Batcher[string, uint64])
+		s, ok := e.Session(0).(bench.Batcher[uint64])
 		if !ok {
 			continue
 		}

@@ -62,7 +62,7 @@ func memdbRun(db *memdb.MemDB, readOnly bool, do func(tx *memdb.Txn) error) erro
 
 type memdbEngine[V any] struct{ db *memdb.MemDB }
 
-func newMemDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
+func newMemDB[V any](setup bench.Setup[V]) (bench.Engine[V], error) {
 	db, err := memdb.NewMemDB(&memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
 		memdbTable: {
 			Name: memdbTable,
@@ -85,7 +85,7 @@ func newMemDB[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], err
 	})
 }
 
-func (e *memdbEngine[V]) Session(int) bench.Session[string, V] {
+func (e *memdbEngine[V]) Session(int) bench.Session[V] {
 	s := &memdbSession[V]{memdbEngine: e}
 	s.self = s
 	return s
@@ -159,7 +159,7 @@ func (s *memdbSession[V]) Begin() error {
 	return nil
 }
 
-func (s *memdbSession[V]) Batch(ops []bench.Op[string, V], readOnly bool) error {
+func (s *memdbSession[V]) Batch(ops []bench.Op[V], readOnly bool) error {
 	return memdbRun(s.db, readOnly, func(tx *memdb.Txn) error {
 		s.tx = tx
 		return apply(s, ops)
@@ -181,7 +181,7 @@ func (s *memdbSession[V]) Range(low string, n int, visit func(key string, value 
 }
 
 // Pin implements [bench.Pinner]: a read transaction.
-func (s *memdbSession[V]) Pin() (bench.Pin[string, V], error) {
+func (s *memdbSession[V]) Pin() (bench.Pin[V], error) {
 	return &memdbPin[V]{memdbTx[V]{tx: s.db.Txn(false)}}, nil
 }
 

@@ -127,8 +127,8 @@ func TestAbsentKeys(t *testing.T) {
 		require.NoError(t, err, p.Name)
 		require.False(t, ok, p.Name)
 		if p.Name != "btree" { // there it is a zero, as in a Go map
-			require.Error(t, s.(bench.Transferer[string]).Transfer("a", "c", 1), p.Name)
-			total, keys, err := s.(bench.Transferer[string]).Sum()
+			require.Error(t, s.(bench.Transferer).Transfer("a", "c", 1), p.Name)
+			total, keys, err := s.(bench.Transferer).Sum()
 			require.NoError(t, err)
 			require.EqualValues(t, 1, total, p.Name)
 			require.Equal(t, 2, keys, p.Name)
@@ -142,7 +142,7 @@ func open(t *testing.T, name string, keys ...string) engine {
 	t.Helper()
 	p, ok := ByName(name)
 	require.True(t, ok)
-	setup := bench.Setup[string, uint64]{Keys: keys, Isolation: bench.Serializable}
+	setup := bench.Setup[uint64]{Keys: keys, Isolation: bench.Serializable}
 	setup.Stopped = func() bool { return false }
 	for i := range keys {
 		setup.Values = append(setup.Values, uint64(i))
@@ -156,7 +156,7 @@ func open(t *testing.T, name string, keys ...string) engine {
 // The file of bbolt is gone after the run.
 func TestBBoltLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	e, err := newBBolt(bench.Setup[string, uint64]{Keys: []string{"a"}, Values: []uint64{1}})
+	e, err := newBBolt(bench.Setup[uint64]{Keys: []string{"a"}, Values: []uint64{1}})
 	require.NoError(t, err)
 	files := func() []string {
 		list, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
@@ -168,7 +168,7 @@ func TestBBoltLeavesNothing(t *testing.T) {
 	require.Empty(t, files())
 
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	_, err = newBBolt(bench.Setup[string, uint64]{})
+	_, err = newBBolt(bench.Setup[uint64]{})
 	require.Error(t, err)
 }
 
@@ -176,7 +176,7 @@ func TestBBoltLeavesNothing(t *testing.T) {
 // attempts as are allowed, and not before.
 func TestGivesUp(t *testing.T) {
 	stopped := false
-	setup := bench.Setup[string, uint64]{Keys: []string{"a", "b"}, Values: []uint64{5, 5}}
+	setup := bench.Setup[uint64]{Keys: []string{"a", "b"}, Values: []uint64{5, 5}}
 	setup.Stopped = func() bool { return stopped }
 	for _, name := range []string{"badger", "stm"} {
 		// conflict runs a transaction whose first attempts conflict.

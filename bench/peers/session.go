@@ -9,7 +9,7 @@ import "github.com/mvccmap/mvccmap/bench"
 // each time, so each session opens its transactions itself, in Batch.
 type txn[V any] interface {
 	// Batch calls apply in a transaction.
-	bench.Batcher[string, V]
+	bench.Batcher[V]
 
 	get(key string) (value V, ok bool, err error)
 	has(key string) (bool, error)
@@ -22,7 +22,7 @@ type txn[V any] interface {
 const opAdd = bench.OpDelete + 1
 
 // apply does ops in the transaction that tx has open.
-func apply[V any](tx txn[V], ops []bench.Op[string, V]) (err error) {
+func apply[V any](tx txn[V], ops []bench.Op[V]) (err error) {
 	for i := range ops {
 		op := &ops[i]
 		switch op.Kind {
@@ -64,18 +64,18 @@ func number[V any](v *V) *uint64 {
 type singles[V any] struct {
 	_    [128]byte
 	self txn[V] // the session
-	ops  [2]bench.Op[string, V]
+	ops  [2]bench.Op[V]
 	_    [128]byte
 }
 
 func (s *singles[V]) Get(key string) (V, bool, error) {
-	s.ops[0] = bench.Op[string, V]{Kind: bench.OpGet, Key: key}
+	s.ops[0] = bench.Op[V]{Kind: bench.OpGet, Key: key}
 	err := s.self.Batch(s.ops[:1], true)
 	return s.ops[0].Old, s.ops[0].OK, err
 }
 
 func (s *singles[V]) Put(key string, value V) error {
-	s.ops[0] = bench.Op[string, V]{Kind: bench.OpPut, Key: key, Value: value}
+	s.ops[0] = bench.Op[V]{Kind: bench.OpPut, Key: key, Value: value}
 	return s.self.Batch(s.ops[:1], false)
 }
 
@@ -92,6 +92,6 @@ func (s *singles[V]) Transfer(from, to string, amount uint64) error {
 }
 
 func (s *singles[V]) add(i int, key string, delta uint64) {
-	s.ops[i] = bench.Op[string, V]{Kind: opAdd, Key: key}
+	s.ops[i] = bench.Op[V]{Kind: opAdd, Key: key}
 	*number(&s.ops[i].Value) = delta
 }

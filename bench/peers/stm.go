@@ -37,7 +37,7 @@ type stmEngine[V any] struct {
 	bench.Limits
 }
 
-func newSTM[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error) {
+func newSTM[V any](setup bench.Setup[V]) (bench.Engine[V], error) {
 	e := &stmEngine[V]{vars: make(map[string]*stm.Var[V], len(setup.Keys)), Limits: setup.Limits}
 	for i, k := range setup.Keys {
 		e.vars[k] = stm.NewVar(setup.Values[i])
@@ -46,8 +46,8 @@ func newSTM[V any](setup bench.Setup[string, V]) (bench.Engine[string, V], error
 	return e, nil
 }
 
-func (e *stmEngine[V]) Session(int) bench.Session[string, V] { return &stmSession[V]{stmEngine: e} }
-func (e *stmEngine[V]) Close()                               {}
+func (e *stmEngine[V]) Session(int) bench.Session[V] { return &stmSession[V]{stmEngine: e} }
+func (e *stmEngine[V]) Close()                       {}
 
 type stmSession[V any] struct {
 	bench.Attempts
@@ -99,7 +99,7 @@ func (s *stmSession[V]) Begin() error {
 
 var errSTMDelete = errors.New("peers: stm has no keys that can be deleted")
 
-func (s *stmSession[V]) Batch(ops []bench.Op[string, V], _ bool) error {
+func (s *stmSession[V]) Batch(ops []bench.Op[V], _ bool) error {
 	for i := range ops {
 		op := &ops[i]
 		switch there := s.vars[op.Key] != nil; {

@@ -102,7 +102,6 @@ func TestWrongArguments(t *testing.T) {
 		{"--read-pct=101", []string{"--read-pct", "from 0 to 100"}},
 		{"--read-pct=-1", []string{"--read-pct", "from 0 to 100"}},
 		{"--txn-size=0", []string{"--txn-size", "1 or more"}},
-		{"--key-type=float", []string{"--key-type", "string, uint64, struct", "float"}},
 		{"--value-size=0", []string{"--value-size", "16-1024"}},
 		{"--value-size=100-10", []string{"--value-size", "16-1024", "100-10"}},
 		{"--value-size=a-b", []string{"--value-size", "a-b"}},
@@ -216,7 +215,7 @@ func TestHelpAndVersion(t *testing.T) {
 	for _, want := range []string{
 		"go tool benchstat -col /engine", "go tool benchstat old.txt new.txt", "130", "mvccbench list",
 		"--threads", "1,2,4,8", "--isolation", "127.0.0.1:6060", "--hold", "--latency-sample",
-		"--rate", "--arrival", "--ops", "--retries", "--value-size", "--key-type",
+		"--rate", "--arrival", "--ops", "--retries", "--value-size",
 		"--txn-size", "--theta",
 		"--gc-interval", "--gc-workers", "--gc-queue", "--gc-threshold", "--interval", "--[no-]verify",
 		"--format", "--hgrm", "--save", "--report", "--config",

@@ -32,7 +32,6 @@ type runCmd struct {
 	Theta     []float64 `help:"Skews of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	TxnSize   []int     `help:"Numbers of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	KeyType   []string  `help:"Types of the keys: string, uint64 or struct." placeholder:"TYPE" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot." default:"serializable" placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 

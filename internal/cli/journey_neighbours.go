@@ -140,8 +140,8 @@ func (a *answering) cleanupWorkers() (answer, error) {
 
 // onThread is a session whose goroutine has an OS thread to itself.
 type onThread struct {
-	bench.Session[string, uint64]
-	counter bench.Incrementer[string]
+	bench.Session[uint64]
+	counter bench.Incrementer
 }
 
 // Add implements [bench.Incrementer]. The thread is the goroutine's from its first operation on,
@@ -157,8 +157,8 @@ func (a *answering) osThreads() (answer, error) {
 	var sides []*side
 	for _, name := range []string{"mutex", "mvcc"} {
 		spec, _ := bench.EngineByName(name)
-		locked := spec.Wrapped(func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
-			return onThread{s, s.(bench.Incrementer[string])}
+		locked := spec.Wrapped(func(s bench.Session[uint64]) bench.Session[uint64] {
+			return onThread{s, s.(bench.Incrementer)}
 		})
 		for i, engine := range []bench.EngineSpec{spec, locked} {
 			sides = append(sides, &side{name: name + ", " + []string{"goroutines", "OS threads"}[i],

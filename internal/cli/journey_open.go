@@ -171,7 +171,7 @@ func (a *answering) guard() (answer, error) {
 		var engine bench.Versioner
 		spec := journey.StepByName(name).Engine
 		open := spec.New
-		spec.New = func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+		spec.New = func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
 			e, err := open(setup)
 			engine, _ = e.(bench.Versioner)
 			return e, err

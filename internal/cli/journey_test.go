@@ -163,7 +163,7 @@ func TestJourneyInterrupted(t *testing.T) {
 	r := &journeyRun{journeySteps: &journeySteps{Threads: []int{1}, Quiet: true}, env: e, steps: steps}
 	r.run.Header = results.Header{Count: 1, Duration: 5e6}
 	open := steps[1].Engine.New
-	steps[1].Engine.New = func(s bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+	steps[1].Engine.New = func(s bench.Setup[uint64]) (bench.Engine[uint64], error) {
 		cancel() // in the midst of the third of four samples
 		return open(s)
 	}
@@ -195,7 +195,7 @@ func callWith(ctx context.Context, args ...string) (code int, stdout, stderr str
 }
 
 // forgetting is a map that loses what is put.
-type forgetting struct{ bench.Session[string, uint64] }
+type forgetting struct{ bench.Session[uint64] }
 
 func (f forgetting) Put(string, uint64) error { return nil }
 
@@ -206,7 +206,7 @@ func TestJourneyViolated(t *testing.T) {
 	steps, err := (&journeySteps{Step: []string{"slots"}}).named()
 	require.NoError(t, err)
 	steps[0].Engine = sessions("slots", steps[0].Engine,
-		func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+		func(s bench.Session[uint64]) bench.Session[uint64] {
 			return forgetting{s}
 		})
 	r := &journeyRun{journeySteps: &journeySteps{Threads: []int{1}, Quiet: true}, env: e, steps: steps}

@@ -33,7 +33,7 @@ func slowTrial(t *testing.T, step bench.Step, op time.Duration) *bench.Trial {
 	c.Workload, _ = bench.WorkloadByName("counter")
 	good, _ := bench.EngineByName("rwmutex")
 	c.Engine = sessions("slow", good,
-		func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+		func(s bench.Session[uint64]) bench.Session[uint64] {
 			return &slow{s, op}
 		})
 	trial, err := bench.New(c)
@@ -188,11 +188,11 @@ func TestTimesForPeople(t *testing.T) {
 }
 
 type slow struct {
-	bench.Session[string, uint64]
+	bench.Session[uint64]
 	op time.Duration
 }
 
 func (s *slow) Add(key string, delta uint64) (uint64, error) {
 	time.Sleep(s.op)
-	return s.Session.(bench.Incrementer[string]).Add(key, delta)
+	return s.Session.(bench.Incrementer).Add(key, delta)
 }

@@ -213,11 +213,11 @@ func TestOutputFile(t *testing.T) {
 func TestFaultyEngineExitsWith3(t *testing.T) {
 	good, ok := bench.EngineByName("rwmutex")
 	require.True(t, ok)
-	for name, fault := range map[string]func(bench.Session[string, uint64]) bench.Session[string, uint64]{
-		"loses one write in 1000": func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+	for name, fault := range map[string]func(bench.Session[uint64]) bench.Session[uint64]{
+		"loses one write in 1000": func(s bench.Session[uint64]) bench.Session[uint64] {
 			return &lossy{Session: s}
 		},
-		"tears transfers": func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+		"tears transfers": func(s bench.Session[uint64]) bench.Session[uint64] {
 			return &tearing{Session: s}
 		},
 	} {
@@ -251,8 +251,8 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 func TestNothingCommitted(t *testing.T) {
 	good, _ := bench.EngineByName("rwmutex")
 	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up",
-		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
-			return good.Wrapped(func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+		New: func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
+			return good.Wrapped(func(s bench.Session[uint64]) bench.Session[uint64] {
 				return gaveUp{s, setup.Stopped}
 			}).New(setup)
 		}}
@@ -269,7 +269,7 @@ func TestNothingCommitted(t *testing.T) {
 }
 
 type gaveUp struct {
-	bench.Session[string, uint64]
+	bench.Session[uint64]
 	stopped func() bool
 }
 
@@ -283,13 +283,13 @@ func (s gaveUp) Put(string, uint64) error {
 // sessions returns an engine like good, whose sessions are wrapped.
 func sessions(
 	name string, good bench.EngineSpec,
-	wrap func(bench.Session[string, uint64]) bench.Session[string, uint64],
+	wrap func(bench.Session[uint64]) bench.Session[uint64],
 ) bench.EngineSpec {
 	return bench.EngineSpec{Name: name, Doc: "for tests", New: good.Wrapped(wrap).New}
 }
 
 type lossy struct {
-	bench.Session[string, uint64]
+	bench.Session[uint64]
 	n int
 }
 
@@ -301,19 +301,19 @@ func (s *lossy) Put(key string, v uint64) error {
 }
 
 type tearing struct {
-	bench.Session[string, uint64]
+	bench.Session[uint64]
 	n int
 }
 
 func (s *tearing) Transfer(from, to string, amount uint64) error {
 	if s.n++; s.n%1_000 == 0 {
-		_, err := s.Session.(bench.Incrementer[string]).Add(from, -amount) // and no more
+		_, err := s.Session.(bench.Incrementer).Add(from, -amount) // and no more
 		return err
 	}
-	return s.Session.(bench.Transferer[string]).Transfer(from, to, amount)
+	return s.Session.(bench.Transferer).Transfer(from, to, amount)
 }
 
-func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transferer[string]).Sum() }
+func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transferer).Sum() }
 
 // The address of the profiles is the first thing said, they are served while the
 // run lasts, and with --hold until Ctrl-C.

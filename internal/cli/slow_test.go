@@ -51,7 +51,7 @@ func TestSlowMarksTheRun(t *testing.T) {
 
 // visited is a session that calls visit in its operations.
 type visited struct {
-	bench.Session[string, uint64]
+	bench.Session[uint64]
 	visit func()
 }
 
@@ -76,7 +76,7 @@ func TestVisitorsAreMarked(t *testing.T) {
 		var stdout, stderr lines
 		asked := false
 		visitor := sessions("visited", mvcc,
-			func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
+			func(s bench.Session[uint64]) bench.Session[uint64] {
 				return &visited{s, func() {
 					if asked {
 						return

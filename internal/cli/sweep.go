@@ -131,24 +131,12 @@ func (c *runCmd) params() ([]param, error) {
 	if err != nil {
 		return nil, err
 	}
-	types := make([]bench.KeyType, len(c.KeyType))
-	for i, name := range c.KeyType {
-		types[i] = bench.KeyType(name)
-	}
-	if len(types) > 0 {
-		if err := checkList("--key-type", "type", c.KeyType,
-			[]string{string(bench.StringKeys), string(bench.Uint64Keys),
-				string(bench.StructKeys)}); err != nil {
-			return nil, err
-		}
-	}
 	var all []param
 	for _, p := range []param{
 		{"--keys", each(c.Keys, func(p *bench.Params, v int) { p.Keys = v })},
 		{"--read-pct", each(c.ReadPct, func(p *bench.Params, v int) { p.ReadPct = v })},
 		{"--theta", each(c.Theta, func(p *bench.Params, v float64) { p.Theta = v })},
 		{"--txn-size", each(c.TxnSize, func(p *bench.Params, v int) { p.TxnSize = v })},
-		{"--key-type", each(types, func(p *bench.Params, v bench.KeyType) { p.KeyType = v })},
 		{"--value-size", each(sizes, func(p *bench.Params, v bench.ValueSize) { p.ValueSize = v })},
 	} {
 		if len(p.sets) > 0 {

@@ -10,7 +10,7 @@ import (
 func Engine(name, doc string, c Config) bench.EngineSpec {
 	return bench.EngineSpec{
 		Name: name, Doc: doc,
-		New: func(setup bench.Setup[string, uint64]) (bench.Engine[string, uint64], error) {
+		New: func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
 			e := &engine{m: New(c), keys: setup.Keys, Limits: setup.Limits}
 			tx := e.m.Begin()
 			for i, k := range setup.Keys {
@@ -34,7 +34,7 @@ func (e *engine) Close() { e.m.Close() }
 func (e *engine) Versions() int { return e.m.Versions() }
 
 // Session implements [bench.Engine].
-func (e *engine) Session(int) bench.Session[string, uint64] { return &session{engine: e} }
+func (e *engine) Session(int) bench.Session[uint64] { return &session{engine: e} }
 
 type session struct {
 	bench.Attempts

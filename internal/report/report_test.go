@@ -54,7 +54,7 @@ func (b *builder) add(workload, title, theta, engine string, threads int, ops fl
 		}
 		if theta != "" {
 			s.Params = []results.Param{
-				{Name: "theta", Value: theta}, {Name: "key-type", Value: "string"},
+				{Name: "theta", Value: theta},
 			}
 		}
 		b.run.Samples = append(b.run.Samples, s)

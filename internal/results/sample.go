@@ -103,7 +103,7 @@ func figures(c bench.Config, m bench.Measurement) map[string]float64 {
 // sample, named as their flags.
 func Parameters(c bench.Config) []Param {
 	c.Swept = append(slices.Clone(c.Swept),
-		"keys", "read-pct", "theta", "txn-size", "key-type", "value-size")
+		"keys", "read-pct", "theta", "txn-size", "value-size")
 	var list []Param
 	for _, l := range c.Labels() {
 		if l.Key != "engine" && l.Key != "threads" {

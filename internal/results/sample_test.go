@@ -51,6 +51,6 @@ func TestParametersInRecords(t *testing.T) {
 	for _, p := range s.Params {
 		got = append(got, p.Name+"="+p.Value)
 	}
-	require.Equal(t, []string{"keys=1000", "read-pct=90", "theta=0.5", "key-type=string",
+	require.Equal(t, []string{"keys=1000", "read-pct=90", "theta=0.5",
 		"value-size=16-64", "isolation=snapshot"}, got)
 }

@@ -181,11 +181,11 @@ var faults = map[string]struct {
 	"a load returns what nobody stored":      {OneKey, Target{Record: garbled}, true},
 	"the map panics":                         {OneKey, Target{Record: panicking}, false},
 	"half a transfer": {Transfer,
-		bank(func(s bench.Session[string, uint64]) bench.Session[string, uint64] {
-			return &halfTeller{Session: s, teller: s.(bench.Transferer[string])}
+		bank(func(s bench.Session[uint64]) bench.Session[uint64] {
+			return &halfTeller{Session: s, teller: s.(bench.Transferer)}
 		}), false},
 	"the bank cannot be opened": {Transfer,
-		bank(func(bench.Session[string, uint64]) bench.Session[string, uint64] {
+		bank(func(bench.Session[uint64]) bench.Session[uint64] {
 			return &nobody{}
 		}), false},
 	"a snapshot is never closed": {Reclaim, Target{Hold: func(m *mvcc.Map[*Thing, *Thing]) {
@@ -225,14 +225,14 @@ func garbled(ctx context.Context, c history.Config) (*history.History, error) {
 }
 
 // bank returns a target whose bank has sessions that are what wrap makes of the map's.
-func bank(wrap func(bench.Session[string, uint64]) bench.Session[string, uint64]) Target {
+func bank(wrap func(bench.Session[uint64]) bench.Session[uint64]) Target {
 	e, _ := bench.EngineByName("mvcc")
 	return Target{Bank: e.Wrapped(wrap)}
 }
 
 type halfTeller struct {
-	bench.Session[string, uint64]
-	teller bench.Transferer[string]
+	bench.Session[uint64]
+	teller bench.Transferer
 	n      int
 }
 
@@ -245,7 +245,7 @@ func (s *halfTeller) Transfer(from, to string, amount uint64) error {
 
 func (s *halfTeller) Sum() (uint64, int, error) { return s.teller.Sum() }
 
-type nobody struct{ bench.Session[string, uint64] }
+type nobody struct{ bench.Session[uint64] }
 
 func (*nobody) Get(string) (uint64, bool, error) { return 0, false, nil }
 
