@@ -27,8 +27,7 @@ func openMVCC[V any](setup Setup[V]) *mvccEngine[V] {
 		db = mvcc.NewDB(options)
 		m = mvcc.NewTable[string, V](db, tableName, nil)
 	case setup.Ordered:
-		strings := mvcc.NewOrdered[string, V](options)
-		m = any(strings).(*mvcc.Map[string, V])
+		m = mvcc.NewOrdered[string, V](options)
 	default:
 		m = mvcc.New[string, V](options)
 	}

@@ -21,7 +21,7 @@ type rig interface {
 	close()
 }
 
-// aborter is what all sessions are, whatever their types.
+// aborter is what all sessions are, whatever their values.
 type aborter interface{ Aborts() uint64 }
 
 // newRig returns the rig for the values that t has.

@@ -109,7 +109,7 @@ type Workload struct {
 	modifies         bool    // its writes are read-modify-writes
 	owned            bool    // each goroutine has keys of its own
 	multiKey         bool    // its operations are transactions over several keys
-	ordered          bool    // it reads ranges of keys: strings, in their order
+	ordered          bool    // it reads ranges of keys, in their order
 	kept             bool    // what is committed is kept on disk
 	audits           bool    // what HasAudits returns
 	restless         bool    // there is no pause between its audits, whatever the interval
