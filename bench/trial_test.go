@@ -60,7 +60,7 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 
 // Every engine has every type of keys and values, with a workload of each interface that a
 // session may have.
-func TestEveryTypeOfKeysAndValues(t *testing.T) {
+func TestEveryTypeOfValues(t *testing.T) {
 	for _, e := range Engines() {
 		for _, name := range []string{
 			"mixed", "counter", "ycsb-f", "long-reader", "disjoint-batch", "transfer", "begin",
