@@ -58,7 +58,7 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 	}
 }
 
-// Every engine has every type of keys and values, with a workload of each interface that a
+// Every engine has every type of values, with a workload of each interface that a
 // session may have.
 func TestEveryTypeOfValues(t *testing.T) {
 	for _, e := range Engines() {
