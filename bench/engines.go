@@ -12,7 +12,7 @@ type EngineSpec struct {
 	Name string // as in --engine
 	Doc  string // one sentence, without the full stop
 
-	// Lacks says, by workload name, why the engine cannot run it.
+	// Lacks says, by workload name, why the engine cannot run it, or those that need the same.
 	Lacks map[string]string
 
 	// Levels are the levels of isolation that the engine has, if there is a choice;
@@ -32,8 +32,10 @@ type EngineSpec struct {
 // Runs reports whether the engine can run workload w, with the values that w has, and, if
 // not, why.
 func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
-	if why, lacks := e.Lacks[w.Name]; lacks {
-		return why, false
+	for _, name := range []string{w.Name, w.like} {
+		if why, lacks := e.Lacks[name]; lacks {
+			return why, false
+		}
 	}
 	if w.kind == orders && e.NewShop == nil {
 		return noTables, false
@@ -95,11 +97,8 @@ func lacking(why string, more map[string]string) map[string]string {
 // unordered returns the Lacks of an engine that has transactions, but no order, watches, journal or
 // expiry.
 func unordered() map[string]string {
-	lacks := map[string]string{"watched": noWatch, "journaled": noJournal, "expiring": noExpiry}
-	for _, w := range rangeWorkloads() {
-		lacks[w.Name] = noOrder
-	}
-	return lacks
+	return map[string]string{"watched": noWatch, "journaled": noJournal, "expiring": noExpiry,
+		"range-read": noOrder}
 }
 
 // Engines returns the built-in engines, in the order in which they are listed.

@@ -19,6 +19,7 @@ func counterWorkloads() []Workload {
 				"Verified as counter.",
 			Params:  Params{Keys: 1_000, ReadPct: Unset, Theta: Unset},
 			kind:    crowd,
+			like:    "counter",
 			minKeys: 1, maxKeys: manyKeys,
 			threads: 100_000, rate: 20_000, operation: addOperation,
 		},

@@ -28,7 +28,7 @@ func rangeWorkloads() []Workload {
 				"accounts of a group: read 2, write 2 in one transaction. Every sum must be what it was at " +
 				"first, and at the end each account must hold what the transfers make of it.",
 			Params: Params{Keys: 10_000, ReadPct: 50, Theta: Unset},
-			kind:   rangeAudit, minKeys: accountGroup, maxKeys: manyKeys,
+			kind:   rangeAudit, like: "range-read", minKeys: accountGroup, maxKeys: manyKeys,
 			multiKey: true, ordered: true,
 		},
 	}

@@ -17,6 +17,7 @@ func ycsbWorkloads() []Workload {
 				TxnSize: 4, ValueSize: ValueSize{100, 100},
 			},
 			kind:    ycsb,
+			like:    "ycsb-a",
 			minKeys: 1, maxKeys: manyKeys,
 			multiKey: true,
 		}

@@ -105,6 +105,7 @@ type Workload struct {
 	Params Params // with Unset, or zero, for those that do not apply
 
 	kind             kind
+	like             string  // an engine that lacks the workload of this name lacks this one too
 	minKeys, maxKeys int     // bounds of Params.Keys if it applies
 	modifies         bool    // its writes are read-modify-writes
 	owned            bool    // each goroutine has keys of its own

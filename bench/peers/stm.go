@@ -22,7 +22,6 @@ func stmPeer() Peer {
 				"free-batch":  "its keys are fixed: it has variables, and no map of them that is fast",
 				"long-reader": "it has no snapshots",
 				"range-read":  "its variables have no order",
-				"range-audit": "its variables have no order",
 			},
 			New:      newSTM[uint64],
 			NewBytes: newSTM[[]byte],
