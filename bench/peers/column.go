@@ -20,12 +20,12 @@ func columnPeer() Peer {
 			Doc: "A columnar collection with latches for blocks of rows: a key column, a column of " +
 				"numbers; transfers are two merges, which read and write at commit",
 			Lacks: map[string]string{
-				"counter":         columnNoRMW,
-				"disjoint-batch":  columnNoTx,
-				"ycsb-a":          columnNoTx,
-				"free-batch":      columnNoTx,
-				"long-reader":     "it has no snapshots",
-				"range-read":      columnNoTx,
+				"counter":        columnNoRMW,
+				"disjoint-batch": columnNoTx,
+				"ycsb-a":         columnNoTx,
+				"free-batch":     columnNoTx,
+				"long-reader":    "it has no snapshots",
+				"range-read":     columnNoTx,
 			},
 			New: newColumn,
 		},
