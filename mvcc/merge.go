@@ -106,8 +106,13 @@ func (st *txState[K, V]) mergeOnto(gen epoch.Gen, i int, base *version[K, V]) {
 	done = true
 }
 
-// abandon ends the transaction gen, whose commit panics. Nothing of it is installed.
+// abandon ends the transaction gen, or that of which st is a part. Its commit panics, and nothing
+// of it is installed.
 func (st *txState[K, V]) abandon(gen epoch.Gen) {
+	if st.up != nil {
+		st.up.abandon(gen)
+		return
+	}
 	st.claim.End()
 	st.end(gen)
 	st.recycle(gen)

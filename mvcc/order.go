@@ -264,11 +264,7 @@ func (st *txState[K, V]) pinNew(gen epoch.Gen) {
 func (st *txState[K, V]) pinInserts(gen epoch.Gen) {
 	done := false
 	defer func() {
-		switch {
-		case done:
-		case st.up != nil:
-			st.up.abandon(gen)
-		default:
+		if !done {
 			st.abandon(gen)
 		}
 	}()
