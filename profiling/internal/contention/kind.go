@@ -28,21 +28,28 @@ const (
 )
 
 // kinds has the kind for each reason that an execution trace gives for a wait, "" if only the
-// stack tells the kind. The other reasons say nothing about the program: forever, preempted,
-// system goroutine wait, GC background sweeper wait, wait for debug call, synctest.
+// stack tells the kind, as of a reason that is not known here.
 var kinds = map[string]Kind{
 	"network": Network, "select": Select, "sync.(*Cond).Wait": Cond, "sleep": Sleep,
 	"chan send": ChanSend, "chan receive": ChanReceive,
 	"GC mark assist wait for work": GCWait, "wait until GC ends": GCWait,
 	"GC weak to strong wait": GCWait,
-	"sync":                   "", "unspecified": "", "": "",
+}
+
+// silent has the reasons that say nothing about the program.
+var silent = map[string]bool{
+	"forever": true, "preempted": true, "system goroutine wait": true, "synctest": true,
+	"GC background sweeper wait": true, "wait for debug call": true,
 }
 
 // kindOf returns the kind of the wait that an execution trace gives a reason
 // for, at the given stack, leaf first; "" if it says nothing about the program.
 func kindOf(reason string, frames []Frame) Kind {
-	k, ok := kinds[reason]
-	if ok && (k == "" || k == ChanReceive || k == Select) {
+	if silent[reason] {
+		return ""
+	}
+	k := kinds[reason]
+	if k == "" || k == ChanReceive || k == Select {
 		if by := kindOfStack(frames); k == "" || by == Claim {
 			return by
 		}

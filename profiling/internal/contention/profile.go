@@ -10,12 +10,16 @@ import (
 // Profile returns the waits of r as a profile with the values waits/count and
 // delay/nanoseconds. The root of every stack is the kind of wait in brackets,
 // and every sample has the label "wait" with the kind. The root [idle] has the waits
-// of goroutines that waited all the time. The profile shares nothing with r.
+// of goroutines that waited all the time. The comments say what was left out. The profile
+// shares nothing with r.
 func (r *Report) Profile() *profile.Profile {
 	p := NewProfile(r.Start, r.Window)
+	for _, l := range r.LeftOut {
+		p.Comments = append(p.Comments, "Left out, "+l.String())
+	}
 	for _, s := range r.stacks {
 		for w, t := range s.tallies {
-			if s.site.Func == "" || t.count == 0 && t.total == 0 {
+			if t.count == 0 && t.total == 0 {
 				continue
 			}
 			sample := p.Add(w.kind, s.frames, t.count, t.total)

@@ -10,11 +10,16 @@ import (
 // gained. The block profile says where goroutines waited, the mutex profile which
 // code let them wait; either may be nil. Counts and times are estimates where the runtime
 // samples; P99 and Max are unknown. Waits of this module's profiling packages
-// themselves are left out.
+// themselves are left out: [Report.LeftOut] counts them.
 func FromProfiles(block, mutex *profile.Profile) *Report {
 	r := &Report{Source: "block and mutex profiles"}
-	waits, held := stacksOf(block), stacksOf(mutex)
-	r.stacks = waits
+	waits, left := split(stacksOf(block))
+	held, released := split(stacksOf(mutex))
+	for _, l := range released {
+		l.Whose += ", by locks that it released"
+		left = append(left, l)
+	}
+	r.stacks, r.LeftOut = waits, left
 	// No other profile has the waits for locks of the runtime.
 	for _, s := range held {
 		if s.tallies[wait{kind: RuntimeLock}] != nil {
@@ -39,9 +44,6 @@ func stacksOf(p *profile.Profile) []*stack {
 			continue
 		}
 		frames := framesOf(sample)
-		if isOwn(frames) {
-			continue
-		}
 		s := newStack(frames)
 		t := s.tally(wait{kind: kindOfStack(frames)})
 		t.count = max(sample.Value[0], 0)

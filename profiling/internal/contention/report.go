@@ -33,6 +33,8 @@ type Report struct {
 	// Sites is how many sites there were; Waits and Holders have at most
 	// MaxSites each.
 	Sites int `json:"sites"`
+	// LeftOut has what is in neither list: above all the waits of the profiler itself.
+	LeftOut []LeftOut `json:"left_out"`
 
 	stacks []*stack // of the waits, for Profile
 }
@@ -96,6 +98,7 @@ const (
 type stack struct {
 	frames  []Frame // leaf first
 	site    Frame
+	owner   owner
 	tallies map[wait]*tally
 }
 
@@ -114,7 +117,9 @@ type tally struct {
 }
 
 func newStack(frames []Frame) *stack {
-	return &stack{frames: frames, site: SiteOf(frames), tallies: map[wait]*tally{}}
+	return &stack{
+		frames: frames, site: SiteOf(frames), owner: ownerOf(frames), tallies: map[wait]*tally{},
+	}
 }
 
 // SiteOf returns the frame of a stack, leaf first, that a reader would look at: the
