@@ -108,8 +108,8 @@ func (c SlowConfig) flight() flight.Config {
 // Op returns the kind of operation with the given name, the same each time. It
 // takes a lock; keep the result. Names should be few: each takes up to half a megabyte,
 // and as much again while slow operations are recorded. Beyond two hundred, the others are
-// "other operations". The first eight that are counted get
-// charts; all of them are in the dashboard's table and in /metrics.
+// "other operations". Bytes of a name that are not UTF-8 are written as \xff. The first eight
+// that are counted get charts; all of them are in the dashboard's table and in /metrics.
 //
 //	checkout := service.Op("checkout")
 //	...

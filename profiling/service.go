@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/charts"
@@ -40,6 +41,7 @@ import (
 // server cut off captures that take longer.
 func Handler(cfg Config) *Service {
 	cfg = cfg.withDefaults()
+	cfg.Maps = named(cfg.Maps)
 	s := &Service{cfg: cfg, started: time.Now()}
 	var groups []charts.Group
 	if cfg.Workload != nil {
@@ -135,6 +137,16 @@ func (s *Service) Close() error {
 	s.slow.Close()
 	s.sampler.Close()
 	return nil
+}
+
+// named returns the sources by names that are UTF-8, as JSON and links need them.
+func named(sources map[string]func() mvcc.Stats) map[string]func() mvcc.Stats {
+	var names brief.Names
+	list := map[string]func() mvcc.Stats{}
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		list[names.Valid(name)] = sources[name]
+	}
+	return list
 }
 
 // isTable reports whether the map is a table of a database, by the names of [mvcc.DB.Sources].

@@ -2,14 +2,19 @@ package prom
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hist"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A histogram has each operation in the buckets from its duration on, and sums that fit.
@@ -67,4 +72,43 @@ func TestOperations(t *testing.T) {
 func TestBuildInfo(t *testing.T) {
 	require.Regexp(t, `(?m)^go_build_info{path="[^"]+",version="[^"]*",checksum="[^"]*",`+
 		`revision="[^"]*",modified="[^"]*"} 1$`, ask(t, Handler(nil, nil)))
+}
+
+// Names that are not UTF-8, or need quotes, make series that are there once, and so do two
+// operations of one name. The series keep their names.
+func TestSeriesAreThereOnce(t *testing.T) {
+	one, two := new(hist.Hist), new(hist.Hist)
+	one.Add(int64(time.Millisecond), 1)
+	two.Add(int64(time.Hour), 2)
+	s := mvcc.Stats{Epoch: 1}
+	names := []string{"a\xff", "a\xfe", `a\xff`, "a\ufffd", "A", "a", "x\"y\\z\n", "\u00e9", "e\u0301"}
+	sources := map[string]func() mvcc.Stats{}
+	ops := []Operation{{Name: "a", Errors: 1, Latency: two}}
+	for _, name := range names {
+		sources[name] = of(s)
+		ops = append(ops, Operation{Name: name, Errors: 2, Latency: one})
+	}
+	h := Handler(sources, func() []Operation { return ops })
+	values := parse(t, ask(t, h)) // which finds series that are there twice
+	count := func(prefix string) (n int) {
+		for name := range values {
+			if strings.HasPrefix(name, prefix) {
+				require.True(t, utf8.ValidString(name))
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, len(names), count("mvccmap_keys{"))
+	require.Equal(t, len(names), count("operation_duration_seconds_count{"))
+	require.EqualValues(t, 3, values[`operation_duration_seconds_count{operation="a"}`])
+	require.EqualValues(t, 3, values[`operation_errors_total{operation="a"}`])
+	require.EqualValues(t, 1, values[`operation_duration_seconds_bucket{operation="a",le="1"}`])
+	before := slices.Sorted(maps.Keys(values))
+	ops = append([]Operation{{Name: "new", Latency: one}}, ops...)
+	for _, name := range before {
+		if strings.Contains(name, "operation=") {
+			require.Contains(t, parse(t, ask(t, h)), name)
+		}
+	}
 }

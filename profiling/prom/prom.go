@@ -19,6 +19,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -43,8 +44,10 @@ type exporter struct {
 
 	operations func() []Operation
 
-	mu   sync.Mutex
-	last map[string]mvcc.Stats // of the previous request, of the maps that there were
+	mu      sync.Mutex
+	last    map[string]mvcc.Stats // of the previous request, of the maps that there were
+	ofMaps  brief.Names
+	ofOther brief.Names // of the operations
 }
 
 // ServeHTTP implements [http.Handler].
@@ -52,7 +55,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	var t text
 	e.writeMaps(&t)
 	if e.operations != nil {
-		writeOperations(&t, e.operations())
+		writeOperations(&t, e.valid(e.operations()))
 	}
 	writeRuntime(&t)
 	writeProcess(&t)
@@ -62,7 +65,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // writeMaps writes the metrics of the maps, metric by metric, as the format wants it.
 func (e *exporter) writeMaps(t *text) {
-	stats := e.read()
+	stats, labels := e.read()
 	for _, f := range mvcc.Figures() {
 		if f.Metric == "" {
 			continue
@@ -74,17 +77,37 @@ func (e *exporter) writeMaps(t *text) {
 		for _, name := range e.names {
 			if s, ok := stats[name]; ok && (f.Table || !s.OfTable()) {
 				t.head("mvccmap_"+f.Metric, kind, f.Help)
-				t.value("mvccmap_"+f.Metric, f.Of(s), "map", name, f.Label, f.Value)
+				t.value("mvccmap_"+f.Metric, f.Of(s), "map", labels[name], f.Label, f.Value)
 			}
 		}
 	}
 }
 
-// read returns the statistics of the maps that there are.
-func (e *exporter) read() map[string]mvcc.Stats {
+// valid gives operations names that are UTF-8, and adds up those of one name: a series that is
+// there twice spoils all metrics.
+func (e *exporter) valid(list []Operation) (valid []Operation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := map[string]mvcc.Stats{}
+	at := map[string]int{}
+	for _, o := range list {
+		o.Name = e.ofOther.Valid(o.Name)
+		i, twice := at[o.Name]
+		if !twice {
+			at[o.Name] = len(valid)
+			valid = append(valid, o)
+			continue
+		}
+		valid[i].Errors += o.Errors
+		valid[i].Latency = both{valid[i].Latency, o.Latency}
+	}
+	return valid
+}
+
+// read returns the statistics of the maps that there are, and their names that are UTF-8.
+func (e *exporter) read() (now map[string]mvcc.Stats, labels map[string]string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now, labels = map[string]mvcc.Stats{}, map[string]string{}
 	for _, name := range e.names {
 		s := e.sources[name]()
 		if s.Epoch == 0 {
@@ -96,8 +119,8 @@ func (e *exporter) read() map[string]mvcc.Stats {
 		if last := e.last[name]; last.Epoch <= s.Epoch {
 			s.Commits = max(s.Commits, last.Commits)
 		}
-		now[name] = s
+		now[name], labels[name] = s, e.ofMaps.Valid(name)
 	}
 	e.last = now
-	return now
+	return now, labels
 }

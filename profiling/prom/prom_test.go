@@ -202,7 +202,7 @@ func TestStrangeNames(t *testing.T) {
 		"q\"\n\\<x>": of(mvcc.Stats{Epoch: 2}),
 	}, nil)))
 	require.EqualValues(t, 3, values[`mvccmap_epoch{map=""}`])
-	require.EqualValues(t, 1, values["mvccmap_epoch{map=\"a\uFFFDb\"}"])
+	require.EqualValues(t, 1, values[`mvccmap_epoch{map="a\\xffb"}`])
 	require.EqualValues(t, 2, values[`mvccmap_epoch{map="q\"\n\\<x>"}`])
 }
 

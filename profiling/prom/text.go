@@ -33,8 +33,7 @@ func (t *text) value(name string, v float64, labels ...string) {
 	separator := "{"
 	for ; len(labels) > 0; labels = labels[2:] {
 		if labels[0] != "" {
-			// One that is not UTF-8 would spoil all metrics.
-			value := escapeLabel.Replace(strings.ToValidUTF8(labels[1], "\uFFFD"))
+			value := escapeLabel.Replace(labels[1])
 			fmt.Fprintf(t, `%s%s="%s"`, separator, labels[0], value)
 			separator = ","
 		}

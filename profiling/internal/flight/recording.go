@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -64,6 +65,7 @@ type Recording struct {
 
 	mu     sync.Mutex
 	ops    map[string]*Op
+	names  brief.Names
 	cfg    Config
 	flight *flight // nil while nothing is recorded
 	failed error   // why the last start was none
@@ -86,7 +88,7 @@ func (s *Recording) Op(name string) *Op {
 			return o
 		}
 	}
-	o := &Op{name: name}
+	o := &Op{name: s.names.Valid(name)}
 	if s.ops == nil {
 		s.ops = map[string]*Op{}
 	}
@@ -208,7 +210,7 @@ func (s *Recording) State() State {
 		st.Lost, st.Problem = f.lost, f.problem
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.ops)) {
-		o := OpState{Name: name}
+		o := OpState{Name: s.ops[name].name}
 		if r := s.ops[name].rec.Load(); r != nil {
 			o.recent, o.Slow = r.last, r.slow.Load()
 		}

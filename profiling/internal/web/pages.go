@@ -25,6 +25,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"function": brief.Func,
 	"base":     path.Base,
 	"source":   SourceRef,
+	"segment":  url.PathEscape, // of a path, whatever is in it
 	"list":     func(words []string) string { return strings.Join(words, ", ") },
 	"when":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
 	"dict": func(pairs ...any) Data {
