@@ -96,8 +96,12 @@ func slowRowOf(c *flight.Slow) slowRow {
 
 // partsOf returns what a report's time was spent on, as a bar has it.
 func partsOf(r *slow.Report) []slowPart {
+	running := "running"
+	if off, _ := r.Off(); off > 0 {
+		running = "running for Go's scheduler, but not all of it on a processor"
+	}
 	parts := []slowPart{
-		{Name: "running", Class: "k0", Of: r.Running},
+		{Name: running, Class: "k0", Of: r.Running},
 		{Name: "helping the collector", Class: "k5", Of: r.Assist},
 		{Name: "waiting for a processor", Class: "k4", Of: r.Runnable},
 		{Name: "waiting", Class: "k1", Of: r.Waiting},

@@ -69,6 +69,10 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 			}
 		}
 	}
+	if m := r.Machine; m.Known && m.Most > 0 {
+		// Most is the share that GOMAXPROCS is of all processors, or 1 if there are fewer.
+		r.Used = time.Duration(m.Process / m.Most * float64(f.procs) * float64(m.For))
+	}
 	r.Running -= r.Assist
 	r.Unknown = r.Seen - r.Running - r.Assist - r.Runnable - r.Waiting - r.Syscall
 	if len(r.Waits) > 0 {
@@ -105,6 +109,7 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 		switch s.State {
 		case trace.GoRunning:
 			r.Running += d
+			r.Unbroken = max(r.Unbroken, d)
 			continue
 		case trace.GoRunnable:
 			r.Runnable += d

@@ -23,13 +23,23 @@ type Report struct {
 
 	// What the goroutine did; together they are Seen. Running is without
 	// Assist, the time in which it had to work for the collector. Runnable is
-	// the time in which it could have run, but had no processor.
+	// the time in which it could have run, but had no processor. These are the states that Go's
+	// scheduler knows: it does not know when the system stops a thread, and counts that as
+	// running.
 	Running  time.Duration `json:"running_ns"`
 	Assist   time.Duration `json:"gc_assist_ns"`
 	Runnable time.Duration `json:"runnable_ns"`
 	Waiting  time.Duration `json:"waiting_ns"`
 	Syscall  time.Duration `json:"syscall_ns"`
 	Unknown  time.Duration `json:"unknown_ns,omitempty"`
+
+	// Unbroken is the longest time for which it ran without an interruption: one is due after
+	// 10 ms, so that much more means that it was not on a processor, or in code that cannot be
+	// interrupted.
+	Unbroken time.Duration `json:"unbroken_ns"`
+	// Used is an upper bound of the processor time of the whole program within Machine.For, which
+	// includes the operation; 0 if it is not known.
+	Used time.Duration `json:"used_ns,omitempty"`
 
 	// Waits has what it waited for, by kind and site, the longest first:
 	// waiting, system calls and the time without a processor.
@@ -115,6 +125,23 @@ type Activity struct {
 
 // Complete reports whether the trace reaches back to the start of the operation.
 func (r *Report) Complete() bool { return r.Seen >= r.Took }
+
+// due is how much of a run without an interruption is not suspect: Go's scheduler interrupts a
+// goroutine after 10 ms, and looks every 10 ms which to interrupt.
+const due = 40 * time.Millisecond
+
+// Off returns for how long the goroutine was not on a processor, although it was running for Go's
+// scheduler: at least that long, if sure, since the program did not use more; else most likely.
+func (r *Report) Off() (d time.Duration, sure bool) {
+	ran, all := r.Running+r.Assist, r.Machine.For >= r.Seen // what is known of the machine is of all
+	if r.Used > 0 && all && ran-r.Used > ran/2 {
+		return ran - r.Used, true
+	}
+	if r.Unbroken > due {
+		return r.Unbroken, false
+	}
+	return 0, false
+}
 
 // Root returns what w was for in the end: the main activity of the last cause.
 func (w *Wait) Root() Activity {

@@ -33,8 +33,7 @@ func (r *Report) verdict() string {
 		b.WriteString(brief.Time(r.Assist) + of + marking + ", in return for what it allocated.")
 		said, most = marking, r.Assist
 	case r.Running >= top.Total:
-		b.WriteString(brief.Time(r.Running) + of + "running: the operation itself used the " +
-			"processor. A CPU profile shows where.")
+		b.WriteString(r.runningWords(of))
 		said, most = kindWords(""), r.Running
 	default:
 		b.WriteString(brief.Time(top.Total) + of + top.words(r.Processors))
@@ -54,6 +53,23 @@ func (r *Report) verdict() string {
 	}
 	b.WriteString(r.machineWords())
 	return b.String()
+}
+
+// runningWords says what is known of an operation that mostly ran, as far as Go's scheduler knows.
+func (r *Report) runningWords(of string) string {
+	off, sure := r.Off()
+	switch {
+	case sure:
+		return fmt.Sprintf("At least %s%snot on a processor: the system had stopped the thread, as in "+
+			"%s the whole program used no more than %s of processor time.",
+			brief.Time(off), of, brief.Time(r.Machine.For), brief.Time(r.Used))
+	case off > r.Running/2:
+		return fmt.Sprintf("%s%snot on a processor, most likely: Go interrupts after 10 ms what runs, "+
+			"and did not for so long. So the system had stopped the thread, or it was in code that "+
+			"cannot be interrupted.", brief.Time(off), of)
+	}
+	return brief.Time(r.Running) + of + "running, as far as Go's scheduler knows: it does not see " +
+		"when the system stops a thread. A CPU profile shows where, if it used the processor."
 }
 
 // Parts of the time that are no wait, beside running.
@@ -176,8 +192,8 @@ func (a *Activity) who() string {
 	return fmt.Sprintf("goroutine %d", a.Goroutine)
 }
 
-// words says why there was no processor: the world was stopped, the collector had most of them,
-// the system did not run the program's threads, or too many goroutines wanted one.
+// words says what is known of why there was no processor: the world was stopped, the collector had
+// most of them, or how many goroutines wanted one.
 func (p *Processors) words() string {
 	switch {
 	case p == nil || p.Of == 0:
@@ -187,7 +203,7 @@ func (p *Processors) words() string {
 	case p.Collector >= float64(p.Of)/2:
 		return fmt.Sprintf(": the collector had %.1f of %d", p.Collector, p.Of)
 	case p.idle():
-		return fmt.Sprintf(": the system did not run the thread, as only %.1f of %d were in use",
+		return fmt.Sprintf(", although only %.1f of %d were in use",
 			p.Used, p.Of)
 	}
 	plural := "s"
@@ -198,7 +214,7 @@ func (p *Processors) words() string {
 }
 
 // idle reports whether a goroutine that could run should have had a processor of the program: one
-// was free, but the system did not run the thread that was to take it.
+// was free. Most likely the system did not run the thread that was to take it.
 func (p *Processors) idle() bool {
 	return p != nil && p.Of > 0 && !p.stopped && p.Used <= float64(p.Of)-0.75
 }
@@ -214,9 +230,10 @@ func (r *Report) machineWords() string {
 	}
 	switch {
 	case kind == contention.Scheduler && noise != "":
-		return fmt.Sprintf(" It was the machine: within %s, %s.", within, noise)
+		return fmt.Sprintf(" Most likely it was the machine: within %s, %s.", within, noise)
 	case kind == contention.Scheduler && r.Processors.idle():
-		return " It was the machine: a processor of the program was free."
+		return " Most likely it was the machine, which did not run the thread: a processor of the " +
+			"program was free."
 	case kind == "" && noise != "":
 		return fmt.Sprintf(" The machine may have held it up: within %s, %s.", within, noise)
 	}

@@ -10,6 +10,40 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
+// ran is what a verdict says of a short run: nothing tells whether it was on a processor.
+const ran = "running, as far as Go's scheduler knows: it does not see when the system stops a " +
+	"thread. A CPU profile shows where, if it used the processor."
+
+// A verdict says that the operation was not on a processor where that is known, or likely, and
+// never that it was.
+func TestVerdictOnRunning(t *testing.T) {
+	const took = 151 * time.Millisecond
+	likely := "151 ms of 151 ms not on a processor, most likely: Go interrupts after 10 ms what runs, and " +
+		"did not for so long. So the system had stopped the thread, or it was in code that cannot be " +
+		"interrupted."
+	sure := "At least 141 ms of 151 ms not on a processor: the system had stopped the thread, as in " +
+		"1.00 s the whole program used no more than 10.0 ms of processor time."
+	for _, c := range []struct {
+		want           string
+		unbroken, used time.Duration
+	}{
+		{"151 ms of 151 ms " + ran, 20 * time.Millisecond, 0},
+		{"151 ms of 151 ms " + ran, 60 * time.Millisecond, 0}, // not most of it
+		{"151 ms of 151 ms " + ran, 20 * time.Millisecond, 100 * time.Millisecond},
+		{likely, took, 0},
+		{likely, took, time.Second},
+		{sure, took, 10 * time.Millisecond},
+		{sure, 20 * time.Millisecond, 10 * time.Millisecond},
+	} {
+		r := Report{Seen: took, Took: took, Running: took, Unbroken: c.unbroken, Used: c.used}
+		r.Machine.For = time.Second
+		require.Equal(t, c.want, r.verdict())
+	}
+	short := Report{Seen: took, Took: took, Running: took, Used: 1}
+	short.Machine.For = took / 2
+	require.Equal(t, "151 ms of 151 ms "+ran, short.verdict(), "the accounts are of a part only")
+}
+
 // Where nothing took half of the time, the verdict names the two longest parts, and
 // none of them twice.
 func TestVerdictNamesTheNext(t *testing.T) {
@@ -31,8 +65,7 @@ func TestVerdictNamesTheNext(t *testing.T) {
 			"2.90 ms running.": {
 			Running: 2900 * time.Microsecond, Assist: 3e6, Waits: []Wait{lock(1e6), doze(1e6)},
 		},
-		"4.00 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows " +
-			"where. Next: 3.50 ms marking for the garbage collector.": {
+		"4.00 ms of 10.0 ms " + ran + " Next: 3.50 ms marking for the garbage collector.": {
 			Running: 4e6, Assist: 3500 * time.Microsecond, Waits: []Wait{lock(2e6)},
 		},
 		"5.95 ms of 10.0 ms are not in the trace. Next: 4.00 ms waiting for a sync.Mutex.": {
@@ -40,8 +73,7 @@ func TestVerdictNamesTheNext(t *testing.T) {
 		},
 		"6.00 ms of 10.0 ms waiting for a sync.Mutex.": {Running: 4e6, Waits: []Wait{lock(6e6)}},
 		"10.0 ms of 10.0 ms are not in the trace.":     {Unknown: took},
-		"4.00 ms of 10.0 ms running: the operation itself used the processor. A CPU profile shows " +
-			"where.": {
+		"4.00 ms of 10.0 ms " + ran: {
 			Running: 4e6, Unknown: 5e6,
 		},
 	} {
@@ -82,23 +114,20 @@ func TestVerdictOnProcessors(t *testing.T) {
 		{lost(Processors{Of: 2, Wanted: 5, Used: 2, Collector: 1.25}), quiet,
 			"10.0 ms of 10.0 ms runnable, without a processor: the collector had 1.2 of 2."},
 		{lost(Processors{Of: 2, Wanted: 1.2, Used: 0.2}), quiet,
-			"10.0 ms of 10.0 ms runnable, without a processor: the system did not run the thread, as only " +
-				"0.2 of 2 were in use." +
-				" It was the machine: a processor of the program was free."},
+			"10.0 ms of 10.0 ms runnable, without a processor, although only 0.2 of 2 were in use." +
+				" Most likely it was the machine, which did not run the thread: a processor of the program " +
+				"was free."},
 		{lost(Processors{Of: 2, Wanted: 3, Used: 2}), others,
 			"10.0 ms of 10.0 ms runnable, without a processor: 3.0 goroutines for 2 processors." +
-				" It was the machine: within 1.00 s, other programs had 48 % of the processors."},
+				" Most likely it was the machine: within 1.00 s, other programs had 48 % of the processors."},
 		{lost(Processors{}), host,
 			"10.0 ms of 10.0 ms runnable, without a processor." +
-				" It was the machine: within 1.00 s, the host kept back 30 % of the processors."},
+				" Most likely it was the machine: within 1.00 s, the host kept back 30 % of the processors."},
 		{stopped, quiet,
 			"10.0 ms of 10.0 ms runnable, without a processor: the world was stopped." +
 				" The world was stopped for 10.0 ms (GC mark termination)."},
-		{running, quiet, "10.0 ms of 10.0 ms running: the operation itself used the processor. A CPU " +
-			"profile shows where."},
-		{running, late, "10.0 ms of 10.0 ms running: the operation itself used the processor. A CPU " +
-			"profile shows where." +
-			" The machine may have held it up: within 1.00 s, a goroutine woke 50.0 ms late."},
+		{running, quiet, "10.0 ms of 10.0 ms " + ran},
+		{running, late, "10.0 ms of 10.0 ms " + ran + " The machine may have held it up: within 1.00 s, a goroutine woke 50.0 ms late."},
 		{held(""), others, "10.0 ms of 10.0 ms waiting for a sync.Mutex; it was held by goroutine 2, " +
 			"which released it at f.go:3 (p.f)" +
 			" and meanwhile was 10.0 ms running. The machine may have held it up: within 1.00 s, other " +

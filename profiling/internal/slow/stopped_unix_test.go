@@ -1,0 +1,63 @@
+//go:build unix
+
+package slow_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
+)
+
+// plantedStop runs until the system has not run it for most of a while.
+//
+//go:noinline
+func plantedStop(least time.Duration) {
+	for last := time.Now(); ; {
+		now := time.Now()
+		if now.Sub(last) > least {
+			return
+		}
+		last = now
+	}
+}
+
+// A program that the system stopped was running for Go's scheduler. The report says that it was
+// not on a processor.
+func TestStoppedBySystem(t *testing.T) {
+	const stop = 300 * time.Millisecond
+	r := explain(t, func() (op, done func()) {
+		script := fmt.Sprintf("kill -STOP %d; sleep %v; kill -CONT %[1]d", os.Getpid(), stop.Seconds())
+		cmd := exec.Command("sh", "-c", script)
+		return func() {
+			require.NoError(t, cmd.Start())
+			plantedStop(stop * 3 / 4)
+		}, func() { require.NoError(t, cmd.Wait()) }
+	}, func(r *slow.Report) bool { off, _ := r.Off(); return off > r.Seen/2 })
+	require.GreaterOrEqual(t, r.Unbroken, stop/2)
+	require.Regexp(t, `not on a processor`, r.Verdict)
+	require.NotContains(t, r.Verdict, "A CPU profile")
+}
+
+// What runs on a processor is interrupted: no part of it is long.
+func TestRunningIsInterrupted(t *testing.T) {
+	r := explain(t, func() (op, done func()) {
+		return func() {
+			n := 0
+			for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
+				n++
+			}
+			runtime.KeepAlive(n)
+		}, func() {}
+	}, func(r *slow.Report) bool {
+		off, _ := r.Off()
+		return off == 0 && r.Running > r.Seen/2
+	})
+	require.Contains(t, r.Verdict, "as far as Go's scheduler knows")
+}
