@@ -1,10 +1,12 @@
 package mvcc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -19,8 +21,10 @@ import (
 
 // A backup is a stream of frames, see package frames, which begins with backupMagic. The first
 // one has the header, a Backup in JSON. Then comes, for each table, what the codec writes, in
-// frames of kind frameData, and one of kind frameTable with the number of records; and at last
-// one of kind frameEnd with that of all. Numbers are in the form of [binary.AppendUvarint].
+// frames of kind frameData, and one of kind frameTable with the number of records, and that of the
+// refused ones if there are any; and at last one of kind frameEnd with that of all. A frame of kind
+// frameAnew says that what follows is of another encoder, see recordSaver. Numbers are in the form
+// of [binary.AppendUvarint].
 //
 // The last byte of the magic is the version of the format.
 var backupMagic = frames.Magic([]byte("mvccmap\x01"))
@@ -28,6 +32,7 @@ var backupMagic = frames.Magic([]byte("mvccmap\x01"))
 const (
 	frameHeader = 'h'
 	frameData   = 'd'
+	frameAnew   = 'n'
 	frameTable  = 't'
 	frameEnd    = 'e'
 )
@@ -61,8 +66,10 @@ type BackupTable struct {
 	ID int `json:"id,omitempty"`
 	// Closed says that the table was closed: what was in it goes.
 	Closed bool `json:"closed,omitempty"`
-	// Records is how many records, and deletions, there are.
+	// Records is how many records, and deletions, there are, and Refused how many there are not:
+	// see [SaveOptions.Refused].
 	Records int `json:"-"`
+	Refused int `json:"-"`
 }
 
 // identify notes which tables there are, also in what was before, if it is not nil.
@@ -93,17 +100,29 @@ type SaveOptions struct {
 	Version int
 	// Progress is called now and then, with how many records and bytes were written so far.
 	Progress func(records int, bytes int64)
+	// Refused is called for each record that cannot be saved: that one is left out, and the
+	// others are saved. After [DB.Load] its key is absent, whatever was saved of it before: so
+	// what a transaction has written may come back without it. Only if not even the deletion of
+	// the key can be saved does an older value stay, of a backup that the differences are to.
+	// A codec that panics or calls [runtime.Goexit] refuses the record. Default: the first such
+	// record ends the call with the [*CodecError], and a panic of the codec comes out of it.
+	Refused func(*CodecError)
 
 	_ struct{}
 }
 
 // Save writes a backup of the tables to w: all that a snapshot sees, while readers and writers go
-// on. opts may be nil. It ends with the error of w, of the codec, or of ctx when that has
-// ended, and with [ErrTxTooOld] if the snapshot was evicted; then what was written is of no use.
+// on. opts may be nil. It ends with the error of w, of ctx when that has ended, with a
+// [*CodecError] that names a record which cannot be saved, see [SaveOptions.Refused], and with
+// [ErrTxTooOld] if the snapshot was evicted; then what was written is of no use.
 // Indexes are not saved: they follow from the records.
 //
+// Keys that would come back as others are such records, so that no two of them become one: each key
+// is encoded once more for that, and decoded, unless it is an integer. That allocates what the
+// codec does, and keeps nothing. It waits for the codec, as long as that takes.
+//
 // The backup has checksums, so that [DB.Load] finds any damage. Save reads as [Snapshot.All]
-// does, and writes up to 64 KB at a time. What is written to the tables meanwhile is kept as long
+// does, and writes up to 64 KB at a time; a record is in memory until it is encoded. What is written to the tables meanwhile is kept as long
 // as it takes.
 func (db *DB) Save(
 	ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions,
@@ -178,9 +197,15 @@ type saving struct {
 	since   *DBSnapshot
 	after   *Backup
 	closed  []BackupTable
-	changes map[any][]any // by table, []Change[K, V]; if not nil it is these that are saved
+	changes map[any][]changesAt // by table; if not nil it is these that are saved
 	to      *frames.Writer
 	data    []byte // of the table, not written yet
+}
+
+// changesAt are the changes of a commit in a table.
+type changesAt struct {
+	epoch   uint64
+	changes any // []Change[K, V]
 }
 
 func (s *saving) run(tables []anyTable) error {
@@ -206,48 +231,48 @@ func (s *saving) run(tables []anyTable) error {
 		return err
 	}
 	for i, table := range tables {
-		n := 0
-		enc := s.codec.NewEncoder(s)
-		err := table.save(s, enc, &n)
-		if err == nil {
-			err = s.flush()
+		saved, refused, err := table.save(s)
+		if errors.As(err, new(*CodecError)) {
+			return err
 		}
 		if err == nil {
-			err = s.to.Frame(frameTable, binary.AppendUvarint(nil, uint64(n)))
+			counts := binary.AppendUvarint(nil, uint64(saved))
+			if refused > 0 {
+				counts = binary.AppendUvarint(counts, uint64(refused))
+			}
+			err = s.to.Frame(frameTable, counts)
 		}
 		if err != nil {
 			return fmt.Errorf("mvcc: Save: table %q: %w", s.Tables[i].Name, err)
 		}
-		s.Tables[i].Records = n
+		s.Tables[i].Records, s.Tables[i].Refused = saved, refused
 	}
 	return s.to.Frame(frameEnd, binary.AppendUvarint(nil, uint64(s.Records)))
 }
 
 // Write is for the encoder.
 func (s *saving) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := min(len(rest), frames.MaxPayload-len(s.data))
-		s.data = append(s.data, rest[:n]...)
-		if rest = rest[n:]; len(s.data) == frames.MaxPayload {
-			if err := s.flush(); err != nil {
-				return 0, err
-			}
-		}
-	}
+	s.data = append(s.data, p...)
 	return len(p), nil
 }
 
-// flush writes a frame of data, if there are any.
-func (s *saving) flush() error {
-	if err := s.ctx.Err(); err != nil || len(s.data) == 0 {
-		return err
+// flush writes frames of data, as long as there are at least so many bytes, and any.
+func (s *saving) flush(least int) error {
+	done := 0
+	for rest := s.data; len(rest) >= max(least, 1); rest = s.data[done:] {
+		n := min(len(rest), frames.MaxPayload)
+		if err := s.to.Frame(frameData, rest[:n]); err != nil {
+			return err
+		}
+		if done += n; s.opts.Progress != nil {
+			s.opts.Progress(s.Records, s.to.Written())
+		}
 	}
-	if err := s.to.Frame(frameData, s.data); err != nil {
-		return err
-	}
-	s.data = s.data[:0]
-	if s.opts.Progress != nil {
-		s.opts.Progress(s.Records, s.to.Written())
+	const large = 16 * frames.MaxPayload
+	if rest := s.data[done:]; cap(s.data) > large {
+		s.data = bytes.Clone(rest) // that of a large record is not kept
+	} else {
+		s.data = append(s.data[:0], rest...)
 	}
 	return nil
 }
@@ -274,46 +299,4 @@ func valueless[V any]() bool {
 func (m *Map[K, V]) described() BackupTable {
 	return BackupTable{Name: m.counters.name, Key: reflect.TypeFor[K]().String(),
 		Value: reflect.TypeFor[V]().String(), ID: m.ordinal}
-}
-
-// save encodes the records of the table, and counts them.
-func (m *Map[K, V]) save(s *saving, enc encoder, n *int) (err error) {
-	encode := func(r *saved[K, V]) bool {
-		*n++
-		s.Records++
-		if valueless[V]() {
-			err = enc.Encode(&savedKey[K]{r.K, r.D})
-		} else {
-			err = enc.Encode(r)
-		}
-		if err == nil && *n%1024 == 0 {
-			err = s.ctx.Err()
-		}
-		return err == nil
-	}
-	for _, list := range s.changes[m] {
-		for _, c := range list.([]Change[K, V]) {
-			if !encode(&saved[K, V]{c.Key, c.New, !c.Has}) {
-				return err
-			}
-		}
-	}
-	if s.changes != nil {
-		return nil
-	}
-	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen} }
-	if s.since == nil {
-		for key, value := range of(s.of).All() {
-			if !encode(&saved[K, V]{K: key, V: value}) {
-				return err
-			}
-		}
-		return nil
-	}
-	for c := range of(s.of).Diff(of(*s.since)) {
-		if !encode(&saved[K, V]{c.Key, c.New, !c.Has}) {
-			return err
-		}
-	}
-	return nil
 }

@@ -10,8 +10,8 @@ import (
 // that is after to the state at the epoch of the last of them, which may be a [DBCommit.Progress].
 // It must be all commits in between, in their order, and there must be one. What it returns is
 // after for the next call; of the first one Epoch is enough. Only the tables that have changed, or
-// were closed, are named in it. Of opts, which may be nil, Version and Progress count. For the
-// rest it is as [DB.Save], but that it needs no snapshot.
+// were closed, are named in it. Of opts, which may be nil, Version, Progress and Refused count. For
+// the rest it is as [DB.Save], but that it needs no snapshot.
 func (db *DB) SaveCommits(
 	ctx context.Context, w io.Writer, codec Codec, after Backup, commits []DBCommit, opts *SaveOptions,
 ) (Backup, error) {
@@ -24,7 +24,7 @@ func (db *DB) SaveCommits(
 	case s.opts.Of.s.st != nil || s.opts.Since.s.st != nil:
 		panic("mvcc: SaveCommits: SaveOptions.Of or Since is set")
 	}
-	s.Since, s.after, s.changes = after.Epoch, &after, map[any][]any{}
+	s.Since, s.after, s.changes = after.Epoch, &after, map[any][]changesAt{}
 	var changed []anyTable
 	for i, c := range commits {
 		if c.Epoch < s.Since || i > 0 && c.Epoch < commits[i-1].Epoch {
@@ -41,7 +41,7 @@ func (db *DB) SaveCommits(
 			if s.changes[t.of] == nil {
 				changed = append(changed, t.of.(anyTable))
 			}
-			s.changes[t.of] = append(s.changes[t.of], t.changes)
+			s.changes[t.of] = append(s.changes[t.of], changesAt{c.Epoch, t.changes})
 		}
 	}
 	err := s.run(changed)

@@ -1,16 +1,25 @@
 package mvcc
 
-import "io"
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"unicode/utf8"
+)
 
 // A Codec turns keys and values into bytes and back, for [DB.Save] and [DB.Load]. Package
-// github.com/mvccmap/mvccmap/codec has those of gob and JSON. What it does not write is not saved:
-// both leave out the unexported fields of a struct, and gob channels and functions as well.
+// github.com/mvccmap/mvccmap/codec has those of gob and JSON, and says what they change. A key that
+// does not come back as it was is refused, see [CodecError]; for values it is up to the codec.
 type Codec struct {
-	// Name is written into a backup, which is loaded with a Codec of the same name.
+	// Name is written into a backup, which is loaded with a Codec of the same name. It is UTF-8.
 	Name string
-	// NewEncoder and NewDecoder are called once for each table: what is encoded may refer to what
-	// was encoded before. Encode and Decode are given a pointer to a struct that has key and
-	// value in its exported fields; Decode returns [io.EOF] where there are no more.
+	// NewEncoder and NewDecoder are called once or more for each table: what is encoded may refer
+	// to what the same encoder has encoded before. Encode and Decode are given a pointer to a
+	// struct that has key and value in its exported fields, or the key alone. When Encode returns
+	// it has written all of it; after an error of it, the encoder is not used any more. Decode
+	// returns [io.EOF] where there are no more. They are also called for keys alone, to see
+	// whether they come back as they were.
 	NewEncoder func(w io.Writer) interface{ Encode(v any) error }
 	NewDecoder func(r io.Reader) interface{ Decode(v any) error }
 }
@@ -24,4 +33,97 @@ func (c Codec) check(call string) {
 	if c.Name == "" || c.NewEncoder == nil || c.NewDecoder == nil {
 		panic("mvcc: " + call + ": the Codec has an empty field")
 	}
+	if !utf8.ValidString(c.Name) { // the header would have another one
+		panic(fmt.Sprintf("mvcc: %s: the name %q of the Codec is not UTF-8", call, c.Name))
+	}
+}
+
+// A CodecError says that a record cannot be saved: the codec refuses it, or its key would come
+// back as another one. [DB.Save] and [DB.SaveCommits] end with it, unless [SaveOptions.Refused] is
+// set.
+type CodecError struct {
+	Table string // its name
+	Key   any    // of the table's key type
+	Codec string // [Codec.Name]
+	Epoch uint64 // of the state in which the record is, or the deletion of it
+	Err   error  // why
+
+	current func() bool
+	_       struct{}
+}
+
+// Error names the table, the key, shortened if it is long, and the cause.
+func (e *CodecError) Error() string {
+	return fmt.Sprintf("mvcc: table %q, key %s: the codec %s cannot save the record: %v", e.Table,
+		keyText(e.Key), e.Codec, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *CodecError) Unwrap() error { return e.Err }
+
+// Current reports whether the table still has what was refused: the key was not written since,
+// and the table not closed. It is a read of one key, like [Map.Load], and may be called by any
+// goroutine.
+func (e *CodecError) Current() bool { return e.current != nil && e.current() }
+
+// keyText is a key in an error.
+func keyText(key any) string {
+	const longest = 100
+	text := fmt.Sprintf("%v", key)
+	if reflect.ValueOf(key).Kind() == reflect.String {
+		text = fmt.Sprintf("%q", key)
+	}
+	if len(text) > longest {
+		text = fmt.Sprintf("%s... (%d bytes)", text[:longest], len(text))
+	}
+	return text
+}
+
+// A changedKeyError says that a codec does not keep a key: what comes back is another one.
+type changedKeyError struct{ back string }
+
+func (e *changedKeyError) Error() string { return "the key would come back as " + e.back }
+
+// A keyCheck tells whether keys come back from a codec as they were. Then no two of them can become
+// one. It encodes and decodes each key, by itself, and keeps nothing of it.
+type keyCheck[K comparable] struct {
+	buf bytes.Buffer
+	enc encoder
+	dec decoder
+}
+
+func (c *keyCheck[K]) check(codec Codec, key K) error {
+	if keptByAll[K]() {
+		return nil
+	}
+	for {
+		anew := c.enc == nil
+		if anew {
+			c.buf.Reset()
+			c.enc, c.dec = codec.NewEncoder(&c.buf), codec.NewDecoder(&c.buf)
+		}
+		enc := c.enc
+		c.enc = nil // if it fails, or panics
+		var back savedKey[K]
+		err := enc.Encode(&savedKey[K]{K: key})
+		if err == nil {
+			err = c.dec.Decode(&back)
+		}
+		if err == nil {
+			if c.enc = enc; back.K != key {
+				err = &changedKeyError{keyText(back.K)}
+			}
+			return err
+		}
+		if anew { // else it may be for what came before
+			return err
+		}
+	}
+}
+
+// keptByAll reports whether no codec changes keys of type K: they are integers without methods.
+func keptByAll[K comparable]() bool {
+	t := reflect.TypeFor[K]()
+	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Uintptr &&
+		t.NumMethod() == 0 && reflect.PointerTo(t).NumMethod() == 0
 }

@@ -142,6 +142,34 @@ func TestComputePanics(t *testing.T) {
 	checkQuiet(t, m)
 }
 
+// What a transaction writes after it has cleared a map, over the same keys, is looked for in a
+// table of its own writes, not in all of them: else Load would be quadratic.
+func TestWritesAfterClear(t *testing.T) {
+	for _, n := range []int{linearWrites, 10 * linearWrites} {
+		m := newMap[int, int](t, nil)
+		for i := range n {
+			m.Store(i, i)
+		}
+		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
+			tx.clear()
+			require.Nil(t, tx.st.byKey, "nothing was looked for")
+			for i := range n {
+				tx.Set(i, -i)
+			}
+			require.Len(t, tx.st.writes, n)
+			if n > linearWrites {
+				require.Len(t, tx.st.byKey, n)
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		for k, v := range m.All() {
+			require.Equal(t, -k, v)
+		}
+		require.Equal(t, n, m.Len())
+	}
+}
+
 // Clear is one transaction: a reader before it reads all, and one after it nothing.
 func TestClear(t *testing.T) {
 	m := newMap[int, int](t, nil)

@@ -91,7 +91,9 @@ func (db *DB) load(
 			return *last, fmt.Errorf("mvcc: Load: %w", err)
 		}
 	}
-	return *last, db.Update(ctx, nil, func(tx DBTx) error {
+	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
+	exact := &TxOptions{Isolation: LevelSerializable}
+	return *last, db.Update(ctx, exact, func(tx DBTx) error {
 		for _, table := range tables {
 			table.apply(tx)
 		}
@@ -101,8 +103,8 @@ func (db *DB) load(
 
 // A loader collects the records of a table.
 type loader interface {
-	// add decodes a record, and adds it.
-	add(dec decoder) error
+	// add decodes a record, and adds it. If once is set its key must be a new one.
+	add(dec decoder, once bool) error
 	// renew says that what follows is of a table that took the place of what was there before.
 	renew()
 	apply(tx DBTx)
@@ -118,10 +120,12 @@ type loading struct {
 	from   *frames.Reader
 	tables map[string]loader
 
-	data  []byte // of the frame that was read last, not decoded yet
-	count uint64 // of the table that has ended
-	over  bool   // it has
-	err   error  // of from
+	data    []byte // of the frame that was read last, not decoded yet
+	count   uint64 // of the table that has ended
+	refused int    // those of it
+	over    bool   // it has
+	anew    bool   // what follows is of another encoder
+	err     error  // of from
 }
 
 // run reads the backup, which follows another one unless it is the first.
@@ -205,15 +209,39 @@ func (l *loading) fits(before *Backup) error {
 
 // table reads the records of a table.
 func (l *loading) table(of *BackupTable) error {
+	for l.over = false; !l.over; {
+		l.anew = false
+		if l.fill(); l.err != nil {
+			return l.err
+		}
+		if len(l.data) > 0 {
+			if err := l.records(of); err != nil {
+				return err
+			}
+		}
+	}
+	of.Refused = l.refused
+	if l.count != uint64(of.Records) {
+		return l.miscounted(of)
+	}
+	return nil
+}
+
+func (l *loading) miscounted(of *BackupTable) error {
+	return l.from.Damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
+		of.Records, l.count))
+}
+
+// records reads what one encoder has written.
+func (l *loading) records(of *BackupTable) error {
 	dec, to := l.codec.NewDecoder(l), l.tables[of.Name]
-	l.over = false
 	for {
-		err := to.add(dec)
+		err := to.add(dec, l.Since == 0)
 		if l.err != nil { // even if the decoder has more than it needs for a record
 			return l.err
 		}
-		if errors.Is(err, io.EOF) && l.over && len(l.data) == 0 {
-			break
+		if errors.Is(err, io.EOF) && (l.over || l.anew) && len(l.data) == 0 {
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("table %q, record %d, at offset %d or before: %w", of.Name, of.Records+1,
@@ -221,36 +249,47 @@ func (l *loading) table(of *BackupTable) error {
 		}
 		of.Records++
 		l.Records++
+		if l.over && uint64(of.Records) > l.count { // the decoder may go on for ever
+			return l.miscounted(of)
+		}
 	}
-	if l.count != uint64(of.Records) {
-		return l.from.Damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
-			of.Records, l.count))
-	}
-	return nil
 }
 
 // Read is for the decoder of a table.
 func (l *loading) Read(p []byte) (int, error) {
-	for len(l.data) == 0 {
-		if l.over {
-			return 0, io.EOF
-		}
-		if l.err == nil {
-			l.err = l.ctx.Err()
-		}
-		if l.err != nil {
-			return 0, l.err
+	l.fill()
+	if l.err != nil {
+		return 0, l.err
+	}
+	if len(l.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, l.data)
+	l.data = l.data[n:]
+	return n, nil
+}
+
+// fill reads frames until there are data, or the encoder has written no more.
+func (l *loading) fill() {
+	for len(l.data) == 0 && !l.over && !l.anew && l.err == nil {
+		if l.err = l.ctx.Err(); l.err != nil {
+			return
 		}
 		kind, payload, err := l.from.Frame()
 		if l.err = err; err != nil {
-			return 0, err
+			return
 		}
 		switch kind {
 		case frameData:
 			l.data = payload
+		case frameAnew:
+			l.anew = true
 		case frameTable:
 			l.over = true
-			l.count, _ = binary.Uvarint(payload)
+			n := 0
+			l.count, n = binary.Uvarint(payload)
+			refused, _ := binary.Uvarint(payload[max(n, 0):])
+			l.refused = int(refused)
 		default:
 			l.err = l.from.Damage("a frame is not of the kind that it should be")
 		}
@@ -258,9 +297,6 @@ func (l *loading) Read(p []byte) (int, error) {
 			l.opts.Progress(l.Records, l.from.Read())
 		}
 	}
-	n := copy(p, l.data)
-	l.data = l.data[n:]
-	return n, nil
 }
 
 // loader returns what loads a table, or says why it cannot be loaded.
@@ -284,12 +320,13 @@ func (db *DB) loader(of BackupTable, anyTypes bool) (loader, error) {
 type tableLoader[K comparable, V any] struct {
 	m     *Map[K, V]
 	list  []saved[K, V]
-	clear bool // what is there goes
+	at    map[K]int // where a key is in it
+	clear bool      // what is there goes
 }
 
-func (m *Map[K, V]) loader() loader { return &tableLoader[K, V]{m: m} }
+func (m *Map[K, V]) loader() loader { return &tableLoader[K, V]{m: m, at: map[K]int{}} }
 
-func (l *tableLoader[K, V]) add(dec decoder) error {
+func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 	var r saved[K, V]
 	if valueless[V]() {
 		var k savedKey[K]
@@ -301,16 +338,30 @@ func (l *tableLoader[K, V]) add(dec decoder) error {
 	} else if err := dec.Decode(&r); err != nil {
 		return err
 	}
+	if !l.m.reflexive && !reflect.ValueOf(&r.K).Elem().Comparable() {
+		return fmt.Errorf("the key %s (%T) cannot be compared", keyText(r.K), r.K)
+	}
 	if l.m.badKey(r.K) {
 		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, reflect.TypeFor[K]())
 	}
-	l.list = append(l.list, r)
+	at, there := l.at[r.K]
+	switch {
+	case !there:
+		l.at[r.K] = len(l.list)
+		l.list = append(l.list, r)
+	case once:
+		return fmt.Errorf("its key is %s, and so is that of record %d: which one is right is not known",
+			keyText(r.K), at+1)
+	default:
+		l.list[at] = r
+	}
 	return nil
 }
 
-func (l *tableLoader[K, V]) renew() { l.list, l.clear = nil, true }
+func (l *tableLoader[K, V]) renew() { l.list, l.at, l.clear = nil, map[K]int{}, true }
 
 func (l *tableLoader[K, V]) apply(tx DBTx) {
+	l.at = nil
 	in := l.m.inside(tx)
 	if l.clear {
 		in.clear()

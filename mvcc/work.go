@@ -19,7 +19,7 @@ type txWork[K comparable, V any] struct {
 	// for what is there twice, see compact.
 	full, fullAbsent int
 	writes           []write[K, V]
-	// byKey finds an own write by its key, once there are more than
+	// byKey finds an own write by its key, once one is looked for among more than
 	// linearWrites of them.
 	byKey  map[K]int
 	schema *schema[K, V] // of the map, when the first write was made
@@ -113,6 +113,9 @@ func newWork[K comparable, V any]() *txWork[K, V] {
 
 // find returns the index of the own write of key, or -1.
 func (st *txState[K, V]) find(key K) int {
+	if st.byKey == nil && len(st.writes) > linearWrites { // append does not list them
+		st.listKeys()
+	}
 	if st.byKey != nil {
 		if i, ok := st.byKey[key]; ok {
 			return i
@@ -173,11 +176,14 @@ func (st *txState[K, V]) note(v *version[K, V], h uint64, p place[K, V]) {
 	st.append(v, h, p)
 	if st.byKey != nil {
 		st.byKey[v.key] = len(st.writes) - 1
-	} else if len(st.writes) > linearWrites {
-		st.byKey = make(map[K]int, 4*linearWrites)
-		for i := range st.writes {
-			st.byKey[st.writes[i].v.key] = i
-		}
+	}
+}
+
+// listKeys makes byKey.
+func (st *txState[K, V]) listKeys() {
+	st.byKey = make(map[K]int, max(len(st.writes), 4*linearWrites))
+	for i := range st.writes {
+		st.byKey[st.writes[i].v.key] = i
 	}
 }
 

@@ -1,0 +1,70 @@
+package mvcc_test
+
+import (
+	"bytes"
+	"maps"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Load is exact at every level: what is written while it is under way, and is not in the backup,
+// is gone at its commit, or comes after it.
+func TestLoadIsExact(t *testing.T) {
+	for _, level := range []mvcc.Level{mvcc.LevelSerializable, mvcc.LevelSnapshot} {
+		db := mvcc.NewDB(&mvcc.Options{Isolation: level})
+		t.Cleanup(db.Close)
+		m := mvcc.NewTable[int, int](db, "m", nil)
+		var loading atomic.Bool
+		_, err := mvcc.NewIndex(m, "i", func(_, n int) []int {
+			if loading.Swap(false) { // within the transaction of Load
+				stored := make(chan struct{})
+				go func() {
+					defer close(stored)
+					m.Store(1000, 1000)
+				}()
+				<-stored
+			}
+			return []int{n}
+		}, nil)
+		require.NoError(t, err)
+		for i := range 20 {
+			m.Store(i, i)
+		}
+		want := maps.Collect(m.All())
+		var b bytes.Buffer
+		_, err = db.Save(t.Context(), &b, codec.Gob, nil)
+		require.NoError(t, err)
+		for i := range 20 {
+			m.Delete(i)
+			m.Store(100+i, i)
+		}
+		loading.Store(true)
+		_, err = db.Load(t.Context(), &b, codec.Gob, nil)
+		require.NoError(t, err)
+		require.False(t, loading.Load())
+		require.Equal(t, want, maps.Collect(m.All()))
+	}
+}
+
+// What could not be read back has no name.
+func TestNamesAreUTF8(t *testing.T) {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	require.PanicsWithValue(t, `mvcc: NewTable: the name "t\xff" is not UTF-8`, func() {
+		mvcc.NewTable[int, int](db, "t\xff", nil)
+	})
+	require.PanicsWithValue(t, `mvcc: NewTable: the name "t\xff" is not UTF-8`, func() {
+		mvcc.NewOrderedTable[int, int](db, "t\xff", nil)
+	})
+	c := codec.Gob
+	c.Name = "\xff"
+	require.PanicsWithValue(t, `mvcc: Save: the name "\xff" of the Codec is not UTF-8`, func() {
+		_, _ = db.Save(t.Context(), new(bytes.Buffer), c, nil)
+	})
+	require.Empty(t, db.Tables())
+}
