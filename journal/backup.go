@@ -10,11 +10,12 @@ import (
 
 // A backup is taken by a goroutine of its own.
 type backup struct {
-	number uint64
-	of     mvcc.DBSnapshot
-	epoch  uint64
-	info   mvcc.Backup
-	done   chan error
+	number  uint64
+	of      mvcc.DBSnapshot
+	epoch   uint64
+	info    mvcc.Backup
+	refused []*mvcc.CodecError
+	done    chan error
 }
 
 // snapshot returns a backup that can be taken.
@@ -30,7 +31,9 @@ func (w *writer) take(ctx context.Context, b *backup) {
 		j := w.j
 		var err error
 		b.info, err = j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
-			&mvcc.SaveOptions{Of: b.of, Version: j.opts.Version})
+			&mvcc.SaveOptions{Of: b.of, Version: j.opts.Version, Refused: func(e *mvcc.CodecError) {
+				b.refused = append(b.refused, e)
+			}})
 		b.of.Close()
 		b.done <- err
 		j.db.RequestProgress()
@@ -58,6 +61,7 @@ func (w *writer) look() error {
 func (w *writer) taken(b *backup) error {
 	j := w.j
 	w.compact, w.db = max(j.opts.Compact, b.info.Bytes), b.info.DB
+	j.refuse(b.refused, true, b.epoch)
 	j.mu.Lock()
 	j.err = nil
 	j.stats.Backups++

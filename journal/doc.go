@@ -15,6 +15,16 @@
 // [mvcc.DB.Watch]. A goroutine that wants to know that something is on disk calls Sync; one write
 // serves all that do so at the same time.
 //
+// # Records that cannot be saved
+//
+// A record that the codec refuses, see [mvcc.CodecError], is left out, alone: all others, also of
+// the same commit, are saved. After a restart its key is absent, whatever it had before: an older
+// value would pass for the newest one. So of a commit with such a record the rest comes back, not
+// all or nothing. OnError or a logger is told, Stats count it, and Sync and Close return an error
+// for as long as the tables have such a record. A codec that panics, or calls runtime.Goexit,
+// refuses the record; one that blocks keeps the journal waiting: commits go on, Sync waits until
+// its context ends, and Close for the codec.
+//
 // # Files
 //
 // A folder has backups and journals, by numbers. A journal is a row of groups; a group is a backup

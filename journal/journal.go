@@ -35,7 +35,10 @@ type Options struct {
 	Version int
 	// OnError is called, by a goroutine of the journal, if something could not be written; the
 	// journal takes a new backup then, after a second, and after up to ten if that fails too. It
-	// must not call Close.
+	// is called as well with a [*mvcc.CodecError] for a record that the codec refuses: for the
+	// first ten of a group of commits, or of a backup, and once for the rest. It must not call
+	// Close. Default: [mvcc.Options.Logger] of the database is told, at level Error, or
+	// [slog.Default] if there is none.
 	OnError func(error)
 
 	_ struct{}
@@ -87,6 +90,7 @@ type Journal struct {
 	waiting map[chan error]uint64 // for an epoch to be on disk
 	asked   bool                  // the writer will be told of progress
 	closed  bool
+	refused map[recordKey]*mvcc.CodecError // what could not be saved, as far as it is known
 }
 
 // A file is what a journal is written to.
@@ -112,6 +116,8 @@ type Stats struct {
 	// Gaps counts how often the disk was so slow that a backup had to be taken, see
 	// Options.Buffer; and Failures how often something could not be written.
 	Gaps, Failures uint64
+	// Refused counts the records that were not saved because the codec has refused them.
+	Refused uint64
 	// Loaded is how many groups Open has found after the backup, and Dropped how many bytes came
 	// after them that were not complete.
 	Loaded  uint64
@@ -150,8 +156,8 @@ func open(
 	}
 	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(),
 		create: create, retry: retry,
-		waiting: map[chan error]uint64{},
-		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
+		waiting: map[chan error]uint64{}, refused: map[recordKey]*mvcc.CodecError{},
+		ended: make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	if err := folder.Make(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -159,7 +165,14 @@ func open(
 	if j.lock, err = lockDir(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
+	loaded := false
+	defer func() {
+		if !loaded { // the codec has panicked, or ended the goroutine
+			_ = j.lock.Close()
+		}
+	}()
 	last, err := j.load(ctx)
+	loaded = true
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.lock.Close())
 	}
@@ -176,9 +189,10 @@ func open(
 		<-j.ended
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.lock.Close())
 	}
-	db.SetJournal(func() (uint64, time.Duration, uint64) {
+	db.SetJournal(func() mvcc.JournalState {
 		s := j.Stats()
-		return s.Epoch, s.Behind, s.Failures
+		return mvcc.JournalState{Epoch: s.Epoch, Behind: s.Behind, Failures: s.Failures,
+			Refused: s.Refused}
 	})
 	return j, nil
 }
@@ -186,6 +200,10 @@ func open(
 // Sync returns nil when all that was committed before the call is on disk: it waits for that, or
 // until ctx ends. If something cannot be written it returns why, until a new backup has been
 // taken; the commits stay in the tables.
+//
+// If the tables have records that the codec refuses, all others are on disk, and it returns an
+// error that wraps the [*mvcc.CodecError] of one of them: until they were overwritten or deleted,
+// or their table closed.
 func (j *Journal) Sync(ctx context.Context) error {
 	if ctx == nil {
 		panic("journal: Sync: ctx is nil, want context.Background() or another one")
@@ -201,7 +219,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 		return j.err
 	case epoch <= j.stats.Epoch:
 		j.mu.Unlock()
-		return nil
+		return j.refusal()
 	}
 	done := make(chan error, 1)
 	j.waiting[done] = epoch
@@ -217,6 +235,9 @@ func (j *Journal) Sync(ctx context.Context) error {
 	}
 	select {
 	case err := <-done:
+		if err == nil {
+			err = j.refusal()
+		}
 		return err
 	case <-ctx.Done():
 		j.mu.Lock()
@@ -227,7 +248,8 @@ func (j *Journal) Sync(ctx context.Context) error {
 }
 
 // Close ends the journal, after a [Journal.Sync], and returns the error of that. A commit during
-// the call, or afterwards, may be lost. The database stays open; close it after the journal.
+// the call, or afterwards, may be lost. The database stays open; close it after the journal. It
+// waits for the disk, and for the codec, for as long as they take.
 func (j *Journal) Close() error {
 	err := j.Sync(context.Background())
 	if errors.Is(err, ErrClosed) {

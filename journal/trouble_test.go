@@ -175,12 +175,20 @@ func TestFailureBesideGaps(t *testing.T) {
 	l, fails := newLedger(t), atomic.Bool{}
 	broken := errors.New("broken")
 	told := make(chan error, 1000)
-	j, err := Open(t.Context(), t.TempDir(), l.DB, brokenCodec(func() error {
-		if fails.Load() {
-			return broken
+	create := func(path string) (file, error) {
+		f, err := createFile(path)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	}), &Options{Buffer: 4, OnError: func(err error) { told <- err }})
+		return &faulty{f, func(n int) error {
+			if n < 0 && fails.Load() { // before anything is acknowledged
+				return broken
+			}
+			return nil
+		}}, nil
+	}
+	j, err := open(t.Context(), t.TempDir(), l.DB, codec.Gob,
+		&Options{Buffer: 4, OnError: func(err error) { told <- err }}, create, time.Second)
 	require.NoError(t, err)
 	fails.Store(true)
 	var stop atomic.Bool

@@ -75,9 +75,7 @@ func (j *Journal) tell(err error) {
 	j.mu.Lock()
 	j.stats.Failures++
 	j.mu.Unlock()
-	if j.opts.OnError != nil {
-		j.opts.OnError(err)
-	}
+	j.report(err)
 }
 
 // release wakes the waiters for epochs up to e, or all if err is not nil. It reports whether others
@@ -190,14 +188,18 @@ func (w *writer) begin(b *backup) (err error) {
 func (w *writer) write(group []mvcc.DBCommit) (err error) {
 	w.j.waits()
 	to := bufio.NewWriterSize(w.file, 1<<16)
+	var refused []*mvcc.CodecError
 	w.after, err = w.j.db.SaveCommits(context.Background(), to, w.j.codec, w.after, group,
-		&mvcc.SaveOptions{Version: w.j.opts.Version})
+		&mvcc.SaveOptions{Version: w.j.opts.Version, Refused: func(e *mvcc.CodecError) {
+			refused = append(refused, e)
+		}})
 	if err == nil {
 		err = to.Flush()
 	}
 	if err != nil {
 		return err
 	}
+	w.j.refuse(refused, false, w.after.Epoch)
 	w.written += w.after.Bytes
 	w.unsure = true
 	j := w.j

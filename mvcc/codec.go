@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -71,7 +72,9 @@ func keyText(key any) string {
 	const longest = 100
 	text := fmt.Sprintf("%v", key)
 	if reflect.ValueOf(key).Kind() == reflect.String {
-		text = fmt.Sprintf("%q", key)
+		if text = fmt.Sprintf("%q", key); strings.ContainsRune(text, utf8.RuneError) {
+			text = fmt.Sprintf("%+q", key)
+		}
 	}
 	if len(text) > longest {
 		text = fmt.Sprintf("%s... (%d bytes)", text[:longest], len(text))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -241,7 +240,7 @@ func ExampleDB_SetJournal() {
 	defer db.Close()
 	stock.Store("pear", 1)
 	kept := db.Epoch() // by whoever follows DB.Watch
-	db.SetJournal(func() (uint64, time.Duration, uint64) { return kept, 0, 0 })
+	db.SetJournal(func() mvcc.JournalState { return mvcc.JournalState{Epoch: kept} })
 	stock.Store("plum", 2)
 	fmt.Println(db.Stats().JournalLag)
 	// Output: 1

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 type kept struct {
 	backups atomic.Uint64
 	last    atomic.Pointer[time.Time] // when a backup was complete
-	journal atomic.Pointer[func() (uint64, time.Duration, uint64)]
+	journal atomic.Pointer[func() JournalState]
 }
 
 // saved notes a complete backup.
@@ -26,21 +27,36 @@ func (k *kept) describe(s *Stats) {
 		s.BackupAge = time.Since(*last)
 	}
 	if state := k.journal.Load(); state != nil {
-		var on uint64
-		on, s.JournalBehind, s.JournalFailures = (*state)()
-		s.JournalLag = max(s.Epoch, on) - on
+		is := (*state)()
+		s.JournalLag = max(s.Epoch, is.Epoch) - is.Epoch
+		s.JournalBehind, s.JournalFailures, s.JournalRefused = is.Behind, is.Failures, is.Refused
 	}
 }
 
+// A JournalState says how a journal is doing, for [DB.SetJournal].
+type JournalState struct {
+	// Epoch is the one up to which all commits are kept, and Behind for how long something has
+	// waited to be, 0 if nothing has.
+	Epoch  uint64
+	Behind time.Duration
+	// Failures is how often something could not be written, and Refused how many records were
+	// left out because the codec has refused them.
+	Failures, Refused uint64
+}
+
 // SetJournal has [DB.Stats] tell how a journal is doing, or nothing any more if state is nil. It is
-// for programs that keep what [DB.Watch] gives; package journal calls it by itself. state returns
-// the epoch up to which all commits are kept, for how long something has waited to be, 0 if nothing
-// has, and how often something could not be written. It may be called by several goroutines at
-// once, and must not call Stats.
-func (db *DB) SetJournal(state func() (epoch uint64, behind time.Duration, failures uint64)) {
+// for programs that keep what [DB.Watch] gives; package journal calls it by itself. state may be
+// called by several goroutines at once, and must not call Stats.
+func (db *DB) SetJournal(state func() JournalState) {
 	if state == nil {
 		db.base().shared.kept.journal.Store(nil)
 		return
 	}
 	db.base().shared.kept.journal.Store(&state)
+}
+
+// Logger returns [Options.Logger], nil if there is none.
+func (db *DB) Logger() *slog.Logger {
+	db.base()
+	return db.opts.Logger
 }

@@ -109,8 +109,8 @@ type Options struct {
 	// epoch, age and, if TracePins is set, where they began; of 64 in a round at
 	// most, and of none that is evicted while a call is under way. Ticks call it
 	// in a goroutine of its own, so it may take its time; [Map.Reclaim] calls it
-	// itself and waits for it, so it must not call Reclaim or Close. Default:
-	// nil, nobody is told.
+	// itself and waits for it, so it must not call Reclaim or Close. A journal tells it of errors,
+	// see package journal. Default: nil, nobody is told, but for journals.
 	Logger *slog.Logger
 
 	// PinWarnAge is from what age on Logger is told. Default: a minute.

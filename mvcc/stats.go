@@ -97,13 +97,15 @@ type Stats struct {
 	Gaps         uint64 `json:"gaps"`
 	// Backups counts complete ones, see [DB.Save], and BackupAge is how long ago the last one was
 	// (a gauge). JournalLag is how many epochs before Epoch a journal is, JournalBehind for how
-	// long something has waited to be written by it (gauges), and JournalFailures counts how often
-	// it could not. They are zero where there is none.
+	// long something has waited to be written by it (gauges), JournalFailures counts how often
+	// it could not, and JournalRefused the records that it left out, see [CodecError]. They are
+	// zero where there is none.
 	Backups         uint64        `json:"backups"`
 	BackupAge       time.Duration `json:"backup_age_ns"`
 	JournalLag      uint64        `json:"journal_lag"`
 	JournalBehind   time.Duration `json:"journal_behind_ns"`
 	JournalFailures uint64        `json:"journal_failures"`
+	JournalRefused  uint64        `json:"journal_refused"`
 	// Pruned counts versions dropped. It is what was committed less Versions,
 	// and as exact as that.
 	Pruned uint64 `json:"pruned"`
@@ -201,6 +203,8 @@ func describe(gauge, counter func(field, metric, help string)) {
 		"the disk of the journal, 0 if nothing has.")
 	counter("JournalFailures", "journal_failures_total", "How often the journal could not write "+
 		"something.")
+	counter("JournalRefused", "journal_refused_records_total", "Records that are not in the journal "+
+		"because its codec has refused them.")
 	counter("Pruned", "pruned_versions_total", "Old versions dropped.")
 	counter("TickRefreshes", "view_refreshes_total{by=ticker}", "New views of what is being read, by "+
 		"what asked for them: the ticker, committers, or Reclaim.")

@@ -305,7 +305,22 @@ var misusedCalls = []misuses{
 			mvcc.NewTable[int, struct{ n int }](db, "hidden", nil).Store(1, struct{ n int }{2})
 			_, err := db.Save(bg, io.Discard, codec.Gob, nil)
 			return err
-		}, "with `codec.JSON` they are lost"},
+		}, ""},
+		{"`Save` of a key that the codec changes", func(*testing.T) error {
+			type key struct{ a, B int }
+			db := mvcc.NewDB(nil)
+			mvcc.NewTable[key, int](db, "keys", nil).Store(key{1, 2}, 1)
+			_, err := db.Save(bg, io.Discard, codec.Gob, nil)
+			return err
+		}, "no two keys become one"},
+		{"a journal with a record that the codec refuses", func(t *testing.T) error {
+			db := mvcc.NewDB(nil)
+			mvcc.NewTable[int, float64](db, "floats", nil).Store(1, math.NaN())
+			j, err := journal.Open(bg, t.TempDir(), db, codec.JSON,
+				&journal.Options{OnError: func(error) {}})
+			require.NoError(t, err)
+			return j.Close()
+		}, "so does `Sync`; `Options.OnError` is told, or a logger"},
 		{"`Save` of a snapshot of another database", func(t *testing.T) error {
 			db, _, _ := newShop(t)
 			other, _, _ := newShop(t)

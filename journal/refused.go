@@ -1,0 +1,84 @@
+package journal
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A recordKey is a key in a table.
+type recordKey struct {
+	table string
+	key   any
+}
+
+// toldAtOnce is how many records of a group or backup are told one by one.
+const toldAtOnce = 10
+
+// refuse notes the records that were refused of a group or backup. It tells the user of those that
+// are new. A backup says all for its epoch.
+func (j *Journal) refuse(list []*mvcc.CodecError, backup bool, epoch uint64) {
+	if !backup && len(list) == 0 {
+		return
+	}
+	var fresh []*mvcc.CodecError
+	j.mu.Lock()
+	old := j.refused
+	if backup {
+		j.refused = map[recordKey]*mvcc.CodecError{}
+		for id, e := range old {
+			if e.Epoch > epoch {
+				j.refused[id] = e
+			}
+		}
+	}
+	for _, e := range list {
+		id := recordKey{e.Table, e.Key}
+		was := old[id]
+		if was == nil || !backup {
+			fresh = append(fresh, e)
+		}
+		if was == nil || was.Epoch <= e.Epoch {
+			j.refused[id] = e
+		}
+	}
+	j.stats.Refused += uint64(len(fresh))
+	j.mu.Unlock()
+	for i, e := range fresh {
+		if i == toldAtOnce {
+			j.report(fmt.Errorf("journal: %d more records are not saved, for the like", len(fresh)-i))
+			break
+		}
+		j.report(fmt.Errorf("journal: a record is not saved: %w", e))
+	}
+}
+
+// refusal is the error if there are records that are not saved, because they were refused.
+func (j *Journal) refusal() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for id, e := range j.refused {
+		if e.Current() {
+			if len(j.refused) == 1 {
+				return fmt.Errorf("journal: a record is not saved: %w", e)
+			}
+			return fmt.Errorf("journal: up to %d records are not saved: %w", len(j.refused), e)
+		}
+		delete(j.refused, id)
+	}
+	return nil
+}
+
+// report tells the user of an error.
+func (j *Journal) report(err error) {
+	if j.opts.OnError != nil {
+		j.opts.OnError(err)
+		return
+	}
+	logger := j.db.Logger()
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.Error(err.Error(), "journal", j.dir)
+}

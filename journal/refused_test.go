@@ -1,0 +1,251 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// poison is a value that a codec of poisoned refuses, in one way or another.
+const poison = "poison"
+
+var errPoison = errors.New("poison")
+
+// ways are how an encoder may refuse a record.
+var ways = map[string]func(w io.Writer) error{
+	"error": func(io.Writer) error { return errPoison },
+	"half":  func(w io.Writer) error { _, _ = w.Write([]byte("half")); return errPoison },
+	"panic": func(w io.Writer) error { _, _ = w.Write([]byte("half")); panic(errPoison) },
+	"Goexit": func(w io.Writer) error {
+		_, _ = w.Write([]byte("half"))
+		runtime.Goexit()
+		return nil
+	},
+}
+
+// poisoned is the codec c, but that it refuses what has poison in it.
+func poisoned(c mvcc.Codec, way func(w io.Writer) error) mvcc.Codec {
+	inner := c.NewEncoder
+	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+		return &poisonedEncoder{w, inner(w), way}
+	}
+	return c
+}
+
+type poisonedEncoder struct {
+	w     io.Writer
+	inner interface{ Encode(v any) error }
+	way   func(w io.Writer) error
+}
+
+func (e *poisonedEncoder) Encode(v any) error {
+	if bytes.Contains(fmt.Append(nil, v), []byte(poison)) {
+		return e.way(e.w)
+	}
+	return e.inner.Encode(v)
+}
+
+// A record that the codec refuses, in whatever way, in the first backup, in a group, in one that
+// takes the place of a journal: it alone is not saved, it is named, counted and told, Sync and
+// Close say so while it is there, and its key is absent afterwards, whatever it had before.
+func TestRefusedRecords(t *testing.T) {
+	for name, way := range ways {
+		for _, c := range codecs {
+			t.Run(name+"-"+c.Name, func(t *testing.T) {
+				c, dir := poisoned(c, way), t.TempDir()
+				made := func() (*mvcc.DB, *mvcc.Map[string, string], *mvcc.Map[int, int]) {
+					db := mvcc.NewDB(nil)
+					t.Cleanup(db.Close)
+					return db, mvcc.NewTable[string, string](db, "texts", nil),
+						mvcc.NewTable[int, int](db, "numbers", nil)
+				}
+				var told []error // by one goroutine
+				opts := func() *Options {
+					return &Options{Compact: 1, OnError: func(err error) { told = append(told, err) }}
+				}
+				db, texts, numbers := made()
+				texts.Store("first", poison)
+				texts.Store("good", "1")
+				texts.Store("changed", "1")
+				j, err := Open(t.Context(), dir, db, c, opts())
+				require.NoError(t, err)
+				refused := func(err error, key string) {
+					var e *mvcc.CodecError
+					require.ErrorAs(t, err, &e)
+					require.Equal(t, "texts", e.Table)
+					require.Equal(t, c.Name, e.Codec)
+					if key != "" {
+						require.Equal(t, key, e.Key)
+						require.ErrorContains(t, err, fmt.Sprintf(`table "texts", key %q`, key))
+					}
+					if name != "Goexit" {
+						require.ErrorIs(t, err, errPoison)
+					}
+				}
+				refused(j.Sync(t.Context()), "first")
+				texts.Store("first", "mended")
+				require.NoError(t, j.Sync(t.Context()))
+				// In a commit beside others, over a value that is saved.
+				require.NoError(t, db.Update(t.Context(), nil, func(tx mvcc.DBTx) error {
+					numbers.In(tx).Set(1, 1)
+					texts.In(tx).Set("changed", poison)
+					texts.In(tx).Set("beside", "2")
+					numbers.In(tx).Set(2, 2)
+					return nil
+				}))
+				refused(j.Sync(t.Context()), "changed")
+				crashed := copied(t, dir)                                          // with it in a group, or in a backup
+				for backups := j.Stats().Backups; j.Stats().Backups < backups+2; { // in one, for sure
+					numbers.Store(3, 3)
+					refused(j.Sync(t.Context()), "changed")
+				}
+				require.EqualValues(t, 2, j.Stats().Refused)
+				require.EqualValues(t, 2, db.Stats().JournalRefused)
+				require.Zero(t, j.Stats().Failures)
+				refused(j.Close(), "changed")
+				require.Len(t, told, 2)
+				refused(told[0], "first")
+				refused(told[1], "changed")
+				for _, dir := range []string{crashed, dir} {
+					again, texts, numbers := made()
+					j, err := Open(t.Context(), dir, again, c, opts())
+					require.NoError(t, err)
+					require.Equal(t, map[string]string{"first": "mended", "good": "1", "beside": "2"},
+						maps.Collect(texts.All()))
+					_, has := numbers.Load(2)
+					require.True(t, has)
+					require.NoError(t, j.Close())
+				}
+			})
+		}
+	}
+}
+
+// What was refused does not matter any more when its key is written, deleted, or its table closed.
+func TestRefusedNoMore(t *testing.T) {
+	for name, mend := range map[string]func(m *mvcc.Map[int, float64]){
+		"store":  func(m *mvcc.Map[int, float64]) { m.Store(1, 1) },
+		"delete": func(m *mvcc.Map[int, float64]) { m.Delete(1) },
+		"clear":  func(m *mvcc.Map[int, float64]) { m.Clear() },
+		"close":  func(m *mvcc.Map[int, float64]) { m.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := mvcc.NewDB(nil)
+			defer db.Close()
+			m := mvcc.NewTable[int, float64](db, "m", nil)
+			j, err := Open(t.Context(), t.TempDir(), db, codec.JSON,
+				&Options{OnError: func(error) {}})
+			require.NoError(t, err)
+			m.Store(1, math.NaN())
+			m.Store(2, math.Inf(1))
+			require.ErrorAs(t, j.Sync(t.Context()), new(*mvcc.CodecError))
+			m.Store(2, 2)
+			require.ErrorContains(t, j.Sync(t.Context()), `table "m", key 1:`)
+			mend(m)
+			require.NoError(t, j.Sync(t.Context()))
+			require.NoError(t, j.Close())
+		})
+	}
+}
+
+// Without OnError a logger is told: that of the database, or the program's.
+func TestRefusedIsLogged(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	for _, own := range []bool{false, true} {
+		var log, other bytes.Buffer
+		logger, opts := slog.New(slog.NewTextHandler(&log, nil)), &mvcc.Options{}
+		if own {
+			opts.Logger = logger
+			slog.SetDefault(slog.New(slog.NewTextHandler(&other, nil)))
+		} else {
+			slog.SetDefault(logger)
+		}
+		db := mvcc.NewDB(opts)
+		m := mvcc.NewTable[int, float64](db, "m", nil)
+		for i := range 3 * toldAtOnce {
+			m.Store(i, math.NaN())
+		}
+		j, err := Open(t.Context(), t.TempDir(), db, codec.JSON, nil)
+		require.NoError(t, err)
+		require.Error(t, j.Close())
+		require.Contains(t, log.String(), "level=ERROR")
+		require.Contains(t, log.String(), `table \"m\", key `)
+		require.Contains(t, log.String(), "20 more records are not saved")
+		require.Equal(t, toldAtOnce+1, bytes.Count(log.Bytes(), []byte("\n")))
+		require.Empty(t, other.String())
+		require.EqualValues(t, 3*toldAtOnce, j.Stats().Refused)
+		db.Close()
+	}
+}
+
+// While a codec blocks commits go on, and Sync waits no longer than its context says.
+func TestCodecThatBlocks(t *testing.T) {
+	dir, l := t.TempDir(), newLedger(t)
+	var blocks atomic.Bool
+	blocked, goOn := make(chan struct{}), make(chan struct{})
+	slow := brokenCodec(func() error {
+		if blocks.Swap(false) {
+			close(blocked)
+			<-goOn
+		}
+		return nil
+	})
+	j, err := Open(t.Context(), dir, l.DB, slow, nil)
+	require.NoError(t, err)
+	blocks.Store(true)
+	l.commit(1)
+	<-blocked
+	for range 100 {
+		l.commit(1)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, j.Sync(ended), context.Canceled)
+	require.Positive(t, l.Stats().JournalBehind)
+	close(goOn)
+	require.NoError(t, j.Sync(t.Context()))
+	require.NoError(t, j.Close())
+	requireKept(t, dir, 101)
+}
+
+// A codec that panics, or ends its goroutine, when a journal is opened leaves no lock.
+func TestDecoderThatPanics(t *testing.T) {
+	dir, l := t.TempDir(), newLedger(t)
+	j := opened(t, dir, l, nil, nil)
+	l.commit(1)
+	require.NoError(t, j.Close())
+	for _, ends := range []func(){func() { panic("no") }, runtime.Goexit} {
+		c := codec.Gob
+		c.NewDecoder = func(io.Reader) interface{ Decode(v any) error } {
+			ends()
+			return nil
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }()
+			_, _ = Open(t.Context(), dir, newLedger(t).DB, c, nil)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Fatal("Open hangs")
+		}
+	}
+	requireKept(t, dir, 1)
+}

@@ -1,0 +1,249 @@
+package mvcc_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+var errRefused = errors.New("no")
+
+// refusals are how an encoder may refuse a record, before or after it has written it, or a part.
+var refusals = map[string]func(w io.Writer, encode func() error) error{
+	"error":  func(io.Writer, func() error) error { return errRefused },
+	"panic":  func(io.Writer, func() error) error { panic(errRefused) },
+	"Goexit": func(io.Writer, func() error) error { runtime.Goexit(); return nil },
+	"half": func(w io.Writer, encode func() error) error {
+		_, _ = w.Write([]byte("{half of a record"))
+		return errRefused
+	},
+	"whole": func(_ io.Writer, encode func() error) error { return errors.Join(encode(), errRefused) },
+	"then panic": func(_ io.Writer, encode func() error) error {
+		_ = encode()
+		panic(errRefused)
+	},
+	"nothing": func(io.Writer, func() error) error { return nil },
+}
+
+// fickle is the codec c, but that it refuses what has one of the words in it.
+func fickle(c mvcc.Codec, refusal func(io.Writer, func() error) error, words ...string) mvcc.Codec {
+	inner := c.NewEncoder
+	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+		enc := inner(w)
+		return encodeFunc(func(v any) error {
+			text := fmt.Sprint(v)
+			for _, word := range words {
+				if strings.Contains(text, word) {
+					return refusal(w, func() error { return enc.Encode(v) })
+				}
+			}
+			return enc.Encode(v)
+		})
+	}
+	return c
+}
+
+// A fiction has an interface, for which gob sends types along: those of a record that was cut off
+// have to be sent again.
+type fiction struct {
+	Name string
+	Of   any
+}
+
+type novel struct{ Pages int }
+
+// Whichever record is refused, in whatever way, it alone is missing afterwards: in a whole backup,
+// in differences, and in commits. Over a value that was saved before it is absent.
+func TestRefusedRecords(t *testing.T) {
+	gob.Register(novel{})
+	const n = 5
+	key := func(i int) string { return fmt.Sprint("key", i) }
+	for name, refusal := range refusals {
+		for _, c := range codecs {
+			var of any = novel{1}
+			if c.Name == "json" {
+				of = "a novel"
+			}
+			for mask := range 1 << n {
+				var words []string
+				for i := range n {
+					if mask>>i&1 != 0 {
+						words = append(words, "bad"+key(i))
+					}
+				}
+				refusing := fickle(c, refusal, words...)
+				made := func() (*mvcc.DB, *mvcc.Map[string, fiction], *mvcc.Map[int, int]) {
+					db := mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
+					t.Cleanup(db.Close)
+					return db, mvcc.NewOrderedTable[string, fiction](db, "a", nil),
+						mvcc.NewTable[int, int](db, "b", nil)
+				}
+				db, m, beside := made()
+				for i := range n {
+					m.Store(key(i), fiction{"old", of})
+				}
+				beside.Store(1, 1)
+				old := db.Snapshot()
+				want, wantRefused := map[string]fiction{}, map[string]bool{}
+				var full, diff, commits bytes.Buffer
+				fullSaved, err := db.Save(t.Context(), &full, c, &mvcc.SaveOptions{Of: old})
+				require.NoError(t, err)
+				watch := db.Watch(t.Context(), &mvcc.DBWatchOptions{Since: old, Progress: true})
+				for i := range n {
+					m.Store(key(i), fiction{"bad" + key(i), of})
+					if mask>>i&1 == 0 {
+						want[key(i)] = fiction{"bad" + key(i), of}
+					} else {
+						wantRefused[key(i)] = true
+					}
+				}
+				beside.Store(2, 2)
+				got := map[string]bool{}
+				opts := func() *mvcc.SaveOptions {
+					clear(got)
+					return &mvcc.SaveOptions{Refused: func(e *mvcc.CodecError) {
+						require.Equal(t, "a", e.Table)
+						require.True(t, e.Current())
+						require.False(t, got[e.Key.(string)], "told twice")
+						got[e.Key.(string)] = true
+						if name != "Goexit" && name != "nothing" {
+							require.ErrorIs(t, e, errRefused)
+						}
+					}}
+				}
+				check := func(b mvcc.Backup, err error, streams ...*bytes.Buffer) {
+					require.NoError(t, err)
+					require.Equal(t, wantRefused, got)
+					require.Equal(t, len(got), b.Tables[0].Refused)
+					to, a, beside := made()
+					a.Store("key0", fiction{"of before", of})
+					var then []io.Reader
+					for _, s := range streams[1:] {
+						then = append(then, bytes.NewReader(s.Bytes()))
+					}
+					loaded, err := to.Load(t.Context(), bytes.NewReader(streams[0].Bytes()), c,
+						&mvcc.LoadOptions{Then: then})
+					require.NoError(t, err)
+					require.Equal(t, len(got), loaded.Tables[0].Refused)
+					require.Equal(t, want, maps.Collect(a.All()), "%s, %s, %b", name, c.Name, mask)
+					require.Equal(t, map[int]int{1: 1, 2: 2}, maps.Collect(beside.All()))
+				}
+				var whole bytes.Buffer
+				b, err := db.Save(t.Context(), &whole, refusing, opts())
+				check(b, err, &whole)
+				o := opts()
+				o.Since = old
+				b, err = db.Save(t.Context(), &diff, refusing, o)
+				check(b, err, &full, &diff)
+				db.RequestProgress()
+				var list []mvcc.DBCommit
+				for c, err := range watch {
+					require.NoError(t, err)
+					list = append(list, c)
+					if c.Progress && c.Epoch == db.Epoch() {
+						break
+					}
+				}
+				b, err = db.SaveCommits(t.Context(), &commits, refusing, fullSaved, list, opts())
+				check(b, err, &full, &commits)
+				old.Close()
+				if mask != 0 && (name == "error" || name == "whole") {
+					var e *mvcc.CodecError
+					_, err = db.Save(t.Context(), io.Discard, refusing, nil)
+					require.ErrorAs(t, err, &e)
+					require.ErrorIs(t, err, errRefused)
+					require.Contains(t, wantRefused, e.Key)
+					require.ErrorContains(t, err, fmt.Sprintf(`table "a", key %q: the codec %s`, e.Key, c.Name))
+				}
+			}
+		}
+	}
+}
+
+// Without Refused the codec's own panic comes out.
+func TestSaveCodecPanics(t *testing.T) {
+	s := newShop(t).fill(1)
+	c := fickle(codec.Gob, refusals["panic"], "nested")
+	require.PanicsWithValue(t, errRefused, func() {
+		_, _ = s.Save(context.Background(), io.Discard, c, nil)
+	})
+}
+
+// What is refused goes on being so until it is written again, and a deletion too.
+func TestCodecErrorCurrent(t *testing.T) {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	m := mvcc.NewTable[string, string](db, "m", nil)
+	m.Store("a", "bad")
+	refused := func() (e *mvcc.CodecError) {
+		_, err := db.Save(t.Context(), io.Discard, fickle(codec.Gob, refusals["error"], "bad"), nil)
+		require.ErrorAs(t, err, &e)
+		return e
+	}
+	e := refused()
+	require.Equal(t, db.Epoch(), e.Epoch)
+	m.Store("b", "bad")
+	require.True(t, e.Current())
+	m.Store("a", "bad")
+	require.False(t, e.Current())
+	m.Delete("b")
+	e = refused()
+	m.Delete("a")
+	require.False(t, e.Current())
+	m.Store("a", "bad")
+	e = refused()
+	m.Close()
+	require.False(t, e.Current())
+	require.False(t, (&mvcc.CodecError{}).Current())
+}
+
+// A proper value has no zero: it cannot be encoded.
+type proper struct{ n int }
+
+func (p proper) MarshalText() ([]byte, error) {
+	if p.n == 0 {
+		return nil, errRefused
+	}
+	return []byte(strings.Repeat("x", p.n)), nil
+}
+
+func (p *proper) UnmarshalText(text []byte) error { p.n = len(text); return nil }
+
+func (p proper) MarshalBinary() ([]byte, error)       { return p.MarshalText() }
+func (p *proper) UnmarshalBinary(binary []byte) error { return p.UnmarshalText(binary) }
+
+// A deletion does not need a zero value that the codec can encode.
+func TestDeletionWithoutZeroValue(t *testing.T) {
+	for _, c := range codecs {
+		db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
+		m, copied := mvcc.NewTable[int, proper](db, "m", nil), mvcc.NewTable[int, proper](to, "m", nil)
+		m.Store(1, proper{1})
+		m.Store(2, proper{2})
+		s := db.Snapshot()
+		var full, diff bytes.Buffer
+		_, err := db.Save(t.Context(), &full, c, &mvcc.SaveOptions{Of: s})
+		require.NoError(t, err)
+		m.Delete(1)
+		m.Store(3, proper{3})
+		_, err = db.Save(t.Context(), &diff, c, &mvcc.SaveOptions{Since: s})
+		require.NoError(t, err)
+		s.Close()
+		_, err = to.Load(t.Context(), &full, c, &mvcc.LoadOptions{Then: []io.Reader{&diff}})
+		require.NoError(t, err)
+		require.Equal(t, maps.Collect(m.All()), maps.Collect(copied.All()))
+		db.Close()
+		to.Close()
+	}
+}
