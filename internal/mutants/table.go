@@ -13,6 +13,7 @@ var areas = []struct{ prefix, title string }{
 	{"gc-", "Package gc: views, queue, ticker"},
 	{"mvcc-", "Package mvcc: the map"},
 	{"journal-", "Package journal: commits on disk"},
+	{"codec-", "Package codec: records in bytes"},
 	{"profiling-", "Package profiling: reports on waits"},
 }
 
