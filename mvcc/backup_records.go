@@ -81,6 +81,9 @@ func (r *recordSaver[K, V]) all() (err error) {
 	if err := r.drain(); err != nil {
 		return err
 	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
 	return r.flush(0)
 }
 
