@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"strings"
 
 	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -40,8 +41,10 @@ func ExampleCodecError() {
 
 func ExampleCodecError_Error() {
 	_, refused := refusedRecord()
-	fmt.Println(refused.Error())
-	// Output: mvcc: table "rates", key "down": the codec json cannot save the record: json: unsupported value: NaN
+	fmt.Println(strings.ReplaceAll(refused.Error(), "record: ", "record:\n"))
+	// Output:
+	// mvcc: table "rates", key "down": the codec json cannot save the record:
+	// json: unsupported value: NaN
 }
 
 func ExampleCodecError_Unwrap() {
