@@ -47,7 +47,8 @@ func (j *Journal) refuse(list []*mvcc.CodecError, backup bool, epoch uint64) {
 	j.mu.Unlock()
 	for i, e := range fresh {
 		if i == toldAtOnce {
-			j.report(fmt.Errorf("journal: %d more records are not saved, each refused by the codec", len(fresh)-i))
+			j.report(fmt.Errorf("journal: %d more records are not saved, each refused by the codec",
+				len(fresh)-i))
 			break
 		}
 		j.report(fmt.Errorf("journal: a record is not saved: %w", e))

@@ -108,8 +108,9 @@ func TestRefusedRecords(t *testing.T) {
 					return nil
 				}))
 				refused(j.Sync(t.Context()), "changed")
-				crashed := copied(t, dir)                                          // with it in a group, or in a backup
-				for backups := j.Stats().Backups; j.Stats().Backups < backups+2; { // in one, for sure
+				crashed := copied(t, dir) // with it in a group, or in a backup
+				// In one for sure.
+				for backups := j.Stats().Backups; j.Stats().Backups < backups+2; {
 					numbers.Store(3, 3)
 					refused(j.Sync(t.Context()), "changed")
 				}

@@ -165,7 +165,8 @@ func TestRefusedRecords(t *testing.T) {
 					require.ErrorAs(t, err, &e)
 					require.ErrorIs(t, err, errRefused)
 					require.Contains(t, wantRefused, e.Key)
-					require.ErrorContains(t, err, fmt.Sprintf(`table "a", key %q: the codec %s`, e.Key, c.Name))
+					require.ErrorContains(t, err,
+						fmt.Sprintf(`table "a", key %q: the codec %s`, e.Key, c.Name))
 				}
 			}
 		}

@@ -344,7 +344,8 @@ func TestBackupMisfits(t *testing.T) {
 	// A codec that does not get along with a table, and a unique index that would not be unique.
 	mvcc.NewTable[int, user](db, "hidden", nil).Store(1, user{name: "of an example"})
 	_, err = db.Save(t.Context(), io.Discard, codec.Gob, nil)
-	require.ErrorContains(t, err, `mvcc: table "hidden", key 1: the codec gob cannot save the record: gob:`)
+	require.ErrorContains(t, err,
+		`mvcc: table "hidden", key 1: the codec gob cannot save the record: gob:`)
 	to := newShop(t)
 	_, err = mvcc.NewIndex(to.counts, "unique", func(int, int) []string {
 		return []string{"the only one"}
