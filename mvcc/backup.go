@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/frames"
@@ -70,6 +71,36 @@ type BackupTable struct {
 	// see [SaveOptions.Refused].
 	Records int `json:"-"`
 	Refused int `json:"-"`
+}
+
+// A header is a Backup in JSON, in which a name is text: those that are not UTF-8 are apart.
+type header struct {
+	*Backup
+	Names map[int][]byte `json:"names,omitempty"` // by the number of the table
+}
+
+func headerOf(b *Backup) header {
+	h := header{b, map[int][]byte{}}
+	for i, table := range b.Tables {
+		if !utf8.ValidString(table.Name) {
+			h.Names[i] = []byte(table.Name)
+		}
+	}
+	return h
+}
+
+// parse is the reverse of [json.Marshal].
+func (h header) parse(text []byte) error {
+	if err := json.Unmarshal(text, &h); err != nil {
+		return err
+	}
+	for i, name := range h.Names {
+		if i < 0 || i >= len(h.Tables) {
+			return fmt.Errorf("there is no table %d", i)
+		}
+		h.Tables[i].Name = string(name)
+	}
+	return nil
 }
 
 // identify notes which tables there are, also in what was before, if it is not nil.
@@ -219,7 +250,7 @@ func (s *saving) run(tables []anyTable) error {
 	}
 	s.Tables = append(s.Tables, s.closed...)
 	s.identify(s.after)
-	header, err := json.Marshal(s.Backup)
+	header, err := json.Marshal(headerOf(&s.Backup))
 	if err != nil {
 		return err
 	}

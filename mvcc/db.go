@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/mvccmap/mvccmap/gc"
 )
@@ -86,8 +85,8 @@ type TableOptions struct {
 
 // NewTable makes a table of db, with a name of its own. opts may be nil. It may be called
 // at any time, even while transactions are under way, which find the table empty. It panics
-// if the name is empty or not UTF-8, so that no backup could have it, if there is a table with that
-// name, or if an option has no meaning. It waits while a [DB.Watch] begins.
+// if the name is empty, if there is a table with that name, or if an option has no meaning. It
+// waits while a [DB.Watch] begins.
 // Isolation, MaxTxAge, Retain and the like are the database's.
 //
 // A table takes part in the transactions of its database, see [Map.In]. All that a Map can
@@ -106,7 +105,9 @@ func addTable[K comparable, V any](
 			panic(fmt.Sprintf("mvcc: TableOptions.Capacity is %d, want 0 or more", o.Capacity))
 		}
 	}
-	checkName("NewTable", name)
+	if name == "" {
+		panic("mvcc: NewTable: the name is empty")
+	}
 	x := newIndex[K, V](o.Capacity) // without the mutex: it may be large
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -126,16 +127,6 @@ func addTable[K comparable, V any](
 		m.shared.hub.adopt(m)
 	}
 	return m
-}
-
-// checkName panics for a name that backups or metrics could not have.
-func checkName(call, name string) {
-	if name == "" {
-		panic("mvcc: " + call + ": the name is empty")
-	}
-	if !utf8.ValidString(name) {
-		panic(fmt.Sprintf("mvcc: %s: the name %q is not UTF-8", call, name))
-	}
 }
 
 // Name returns the name of the table in its database, "" for a map by itself.

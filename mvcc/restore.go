@@ -3,7 +3,6 @@ package mvcc
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -137,7 +136,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 	case kind != frameHeader:
 		return l.from.Damage("there is no header")
 	}
-	if err := json.Unmarshal(payload, &l.Backup); err != nil {
+	if err := (header{Backup: &l.Backup}).parse(payload); err != nil {
 		return l.from.Damage("the header cannot be read: " + err.Error())
 	}
 	if err := l.fits(before); err != nil {

@@ -45,7 +45,7 @@ type IndexOptions struct {
 // return the same for the same record, must not use the database, and what it is given must not be
 // changed. It is called whenever a record is written, for the old value and the new one. The name
 // is one that no other index of the table has. opts may be nil. NewIndex panics if m is not a
-// table, see [NewTable], or if the name is empty, not UTF-8, or taken.
+// table, see [NewTable], or if the name is empty or taken.
 //
 // The table may be in use, and may have any number of records: NewIndex writes the index in
 // small transactions, while readers and writers go on, and returns when it is complete. These

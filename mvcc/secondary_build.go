@@ -35,10 +35,11 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 		panic(fmt.Sprintf("mvcc: %s: the map is not a table: make it with mvcc.NewTable", call))
 	case m.closed.Load():
 		panic(fmt.Sprintf("mvcc: %s: table %q was closed", call, m.Name()))
+	case name == "":
+		panic(fmt.Sprintf("mvcc: %s: the name is empty", call))
 	case keys == nil:
 		panic(fmt.Sprintf("mvcc: %s: keys is nil", call))
 	}
-	checkName(call, name)
 	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {

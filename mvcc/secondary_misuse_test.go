@@ -27,9 +27,6 @@ func TestIndexMisuse(t *testing.T) {
 	x.m.Store(3, 3<<3)
 	for want, call := range map[string]func(){
 		"NewIndex: the name is empty": func() { _, _ = NewIndex(x.m, "", tagsOf, nil) },
-		`NewIndex: the name "a\xff" is not UTF-8`: func() {
-			_, _ = NewIndex(x.m, "a\xff", tagsOf, nil)
-		},
 		"NewOrderedIndex: keys is nil": func() {
 			_, _ = NewOrderedIndex[int](x.m, "a", nil, nil)
 		},

@@ -52,10 +52,6 @@ var misusedHandles = []misuses{
 		{"`Update` with a nil function", onMap(func(m *table) error {
 			return m.Update(bg, nil, nil)
 		}), ""},
-		{"`NewTable` with a name that is not UTF-8", onShop(func(db *mvcc.DB, _, _ *table) error {
-			mvcc.NewTable[int, int](db, "a\xff", nil)
-			return nil
-		}), ""},
 		{"`Save` with a nil writer", onShop(func(db *mvcc.DB, _, _ *table) error {
 			_, err := db.Save(bg, nil, codec.Gob, nil)
 			return err
