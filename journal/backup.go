@@ -61,6 +61,10 @@ func (w *writer) look() error {
 func (w *writer) taken(b *backup) error {
 	j := w.j
 	w.compact, w.db = max(j.opts.Compact, b.info.Bytes), b.info.DB
+	j.expectFrom(b.number)
+	if err := j.expect(backupName(b.number), b.number); err != nil {
+		return err
+	}
 	j.refuse(b.refused, true, b.epoch)
 	j.mu.Lock()
 	j.err = nil

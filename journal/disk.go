@@ -14,6 +14,8 @@ import (
 func backupName(n uint64) string  { return fmt.Sprintf("backup-%08d", n) }
 func journalName(n uint64) string { return fmt.Sprintf("journal-%08d", n) }
 
+const lockName = "lock"
+
 // A listing is what is in the folder of a journal.
 type listing struct {
 	backups, journals []uint64 // sorted
@@ -78,8 +80,7 @@ func createFile(path string) (file, error) {
 		return nil, err
 	}
 	if err := folder.Sync(filepath.Dir(path)); err != nil {
-		_ = f.Close()
-		return nil, err
+		return nil, errors.Join(err, f.Close(), os.Remove(path))
 	}
 	return f, nil
 }

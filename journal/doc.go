@@ -39,8 +39,37 @@
 //     last commit up to that epoch, without a break, and all of this is on disk.
 //   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what
 //     follows.
+//   - J5: journal N begins with a record of its number and epoch, which is on disk before backup N
+//     is. So a backup without its journal, and a journal that is not the one of its name, is damage.
+//   - J6: before an epoch is acknowledged, that, and the number of the journal, is written over what
+//     is in the file "acknowledged": which gets to the disk at some time, and when the journal is
+//     closed.
 //
 // Reading goes from the last backup to the first group that is damaged or does not follow. So it
-// yields a prefix of the commits, with all that was acknowledged. A mark of a later epoch says that
-// something has been lost which was on disk: that is an error.
+// yields a prefix of the commits, with all that was acknowledged. A mark of a later epoch, or J6,
+// says that something has been lost which was on disk: that is an error, which names the file. So
+// one file that is removed, cut, renamed, or swapped with another loses nothing in silence; only
+// what was written last before the machine failed may also be cut unnoticed. Copy a folder when
+// its journal is closed.
+//
+// The tables that a journal has are those that there were at its end: one that was closed is not
+// needed by the program that opens it.
+//
+// # Other types
+//
+// Open refuses tables whose types have lost something that was saved, such as a field that was
+// renamed, see [mvcc.Shape]: with a [*mvcc.SchemaError], before anything is written. A field may be
+// added.
+//
+// What Open has found stays in the folder "before", until Close returns nil. That is a journal of
+// its own: to go back to the program before, put it in the place of the folder, or open it there.
+// It costs the disk that those files had at Open, whatever is written later; they are links as long
+// as the files themselves are there. If the process ends without Close, the next Open leaves that
+// folder as it is: so a program that never closes its journal keeps there what its second start has
+// found.
+//
+// # Epochs
+//
+// They go on from those of the last life, so that none ever means two states: after Close from the
+// newest that there was, and else a million above the last commit that was found.
 package journal

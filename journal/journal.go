@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -33,6 +34,10 @@ type Options struct {
 	// Version is the program's own version of what is in the tables, see [mvcc.SaveOptions].
 	// Open refuses files of another one.
 	Version int
+	// AnyShape says that the types of keys and values need not have what they had, see
+	// [mvcc.LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
+	// [*mvcc.SchemaError], and all files stay as they are.
+	AnyShape bool
 	// OnError is called, by a goroutine of the journal, if something could not be written; the
 	// journal takes a new backup then, after a second, and after up to ten if that fails too. It
 	// is called as well with a [*mvcc.CodecError] for a record that the codec refuses: for the
@@ -72,7 +77,10 @@ type Journal struct {
 	dir   string
 	codec mvcc.Codec
 	opts  Options
-	lock  io.Closer
+	lock  *os.File
+	// bounds is the file of what was acknowledged, see bound. Of the goroutine, until that ends.
+	bounds       *os.File
+	acknowledged bound
 	// create creates a file for a journal. Tests have their own.
 	create func(path string) (file, error)
 	retry  time.Duration // after a failure
@@ -84,6 +92,7 @@ type Journal struct {
 	hurry  chan struct{} // a Sync waits for the disk
 
 	mu      sync.Mutex
+	files   map[string]expected // by their names
 	stats   Stats
 	err     error                 // why nothing can be written at the moment
 	since   time.Time             // when the first commit came that is not on disk
@@ -129,10 +138,12 @@ type Stats struct {
 // and the tables stay as they are. All tables that are in the journal must have been made, and
 // should not be written to until Open returns. codec must be the one that the journal was written
 // with; opts may be nil. Then Open takes a backup. Nothing is kept of a table that is closed.
+// What Open has found stays, see the package, until the journal is closed.
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
 // for files (not on Windows). If Open fails nothing of what is in the files is lost; the tables may
-// have a part of it. What was on disk and is damaged is a [*mvcc.DamageError].
+// have a part of it. What was on disk and is damaged is a [*mvcc.DamageError], and a file that is
+// missing an [io/fs.ErrNotExist]; both name the file.
 //
 // A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
 // backup what is written meanwhile is kept in memory; if that takes longer than
@@ -156,8 +167,9 @@ func open(
 	}
 	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(),
 		create: create, retry: retry,
-		waiting: map[chan error]uint64{}, refused: map[recordKey]*mvcc.CodecError{},
-		ended: make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
+		waiting: map[chan error]uint64{}, files: map[string]expected{},
+		refused: map[recordKey]*mvcc.CodecError{},
+		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	if err := folder.Make(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -173,8 +185,11 @@ func open(
 	}()
 	last, err := j.load(ctx)
 	loaded = true
+	if err == nil {
+		j.bounds, err = openBound(dir)
+	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.lock.Close())
+		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.unlock())
 	}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	begun := make(chan error, 1)
@@ -187,7 +202,7 @@ func open(
 	if err != nil {
 		j.cancel()
 		<-j.ended
-		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.lock.Close())
+		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.unlock())
 	}
 	db.SetJournal(func() mvcc.JournalState {
 		s := j.Stats()
@@ -198,8 +213,8 @@ func open(
 }
 
 // Sync returns nil when all that was committed before the call is on disk: it waits for that, or
-// until ctx ends. If something cannot be written it returns why, until a new backup has been
-// taken; the commits stay in the tables.
+// until ctx ends. If something cannot be written, or somebody has removed a file that is needed, it
+// returns why, until a new backup has been taken; the commits stay in the tables.
 //
 // If the tables have records that the codec refuses, all others are on disk, and it returns an
 // error that wraps the [*mvcc.CodecError] of one of them: until they were overwritten or deleted,
@@ -217,11 +232,18 @@ func (j *Journal) Sync(ctx context.Context) error {
 	case j.err != nil:
 		defer j.mu.Unlock()
 		return j.err
-	case epoch <= j.stats.Epoch:
-		j.mu.Unlock()
+	}
+	on := epoch <= j.stats.Epoch
+	j.mu.Unlock()
+	if on && j.present() == nil {
 		return j.refusal()
 	}
 	done := make(chan error, 1)
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return ErrClosed
+	}
 	j.waiting[done] = epoch
 	ask := !j.asked
 	j.asked = true
@@ -247,9 +269,10 @@ func (j *Journal) Sync(ctx context.Context) error {
 	}
 }
 
-// Close ends the journal, after a [Journal.Sync], and returns the error of that. A commit during
-// the call, or afterwards, may be lost. The database stays open; close it after the journal. It
-// waits for the disk, and for the codec, for as long as they take.
+// Close ends the journal, after a [Journal.Sync], and returns the error of that. If that is nil, it
+// removes the files that Open has found. A commit during the call, or afterwards, may be lost. The
+// database stays open; close it after the journal. It waits for the disk, and for the codec, for as
+// long as they take.
 func (j *Journal) Close() error {
 	err := j.Sync(context.Background())
 	if errors.Is(err, ErrClosed) {
@@ -267,7 +290,10 @@ func (j *Journal) Close() error {
 	}
 	defer close(j.gone)
 	j.db.SetJournal(nil)
-	return errors.Join(err, j.lock.Close())
+	if err == nil {
+		err = j.finish()
+	}
+	return errors.Join(err, j.unlock())
 }
 
 // waits notes that something waits to be on disk from now on, unless something does already.

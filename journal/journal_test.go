@@ -331,6 +331,9 @@ func copied(t testing.TB, dir string) string {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if errors.Is(err, os.ErrNotExist) {
 			continue // removed meanwhile, or renamed

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/frames"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -20,34 +21,122 @@ func (j *Journal) load(ctx context.Context) (last uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	l := loader{j: j, over: len(files.backups) == 0}
-	if !l.over {
-		last = files.backups[len(files.backups)-1]
-		path := filepath.Join(j.dir, backupName(last))
-		l.after, err = j.db.LoadFile(ctx, path, j.codec, &mvcc.LoadOptions{Version: j.opts.Version})
+	must, err := readBound(j.dir)
+	if err != nil {
+		return 0, err
+	}
+	l := loader{j: j, must: must}
+	from := uint64(0)
+	if n := len(files.backups); n > 0 {
+		if from = files.backups[n-1]; !slices.Contains(files.journals, from) {
+			return 0, missing(filepath.Join(j.dir, journalName(from)))
+		}
+		path := filepath.Join(j.dir, backupName(from))
+		l.after, err = j.db.LoadFile(ctx, path, j.codec, j.loads())
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", path, err)
 		}
+		if l.begins, err = hasBegins(path); err != nil {
+			return 0, err
+		}
+	} else if len(files.journals) > 0 {
+		l.stop(missing(filepath.Join(j.dir, backupName(files.journals[0]))))
 	}
-	from := last
-	for _, last = range files.journals {
-		if last < from {
+	for last = from; len(files.journals) > 0; files.journals = files.journals[1:] {
+		n := files.journals[0]
+		if n < from {
 			continue
 		}
-		path := filepath.Join(j.dir, journalName(last))
-		if err := l.journal(ctx, path); err != nil {
-			return 0, fmt.Errorf("%s, at offset %d: %w", path, l.at, err)
+		if n > last+1 && last >= from && !l.over {
+			l.stop(missing(filepath.Join(j.dir, journalName(last+1))))
+		}
+		last = n
+		if err := l.journal(ctx, n); err != nil {
+			return 0, err
 		}
 	}
-	return max(last, from), nil
+	if err := l.complete(last); err != nil {
+		return 0, err
+	}
+	if err := l.after.Missing(); err != nil {
+		return 0, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(from)), err)
+	}
+	if from > 0 {
+		j.goOn(must, l.after.Epoch)
+		if files, err = list(j.dir); err == nil {
+			err = j.keepBefore(files, from)
+		}
+	}
+	return last, err
+}
+
+// loads returns the options with which backups and groups are loaded.
+func (j *Journal) loads() *mvcc.LoadOptions {
+	return &mvcc.LoadOptions{Version: j.opts.Version, AnyShape: j.opts.AnyShape, More: true}
+}
+
+// skipped is by how much the epochs skip if the journal was not closed: those of commits that were
+// lost should not come again.
+const skipped = 1 << 20
+
+// goOn makes the epochs of the database go on from where those of the journal have ended.
+func (j *Journal) goOn(was bound, loaded uint64) {
+	if was.closed && was.epoch == loaded {
+		j.db.SkipTo(max(loaded, was.clock))
+		return
+	}
+	j.db.SkipTo(max(loaded, was.clock) + skipped)
+}
+
+func missing(path string) error { return fmt.Errorf("%s is missing: %w", path, os.ErrNotExist) }
+
+// hasBegins reports whether the journals of a backup begin with a record that says which one it is.
+func hasBegins(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var magic [8]byte
+	_, err = io.ReadFull(f, magic[:])
+	return magic[7] > 1, err
 }
 
 // A loader loads journals, one after the other, as far as they go.
 type loader struct {
-	j     *Journal
-	after mvcc.Backup // what was loaded leads to there
-	over  bool        // the rest does not go on from there
-	at    int64       // in the journal
+	j      *Journal
+	must   bound
+	begins bool        // they must begin with a record: the backup is not of an old version
+	begun  bool        // the first one was looked at
+	after  mvcc.Backup // what was loaded leads to there
+	over   bool        // the rest does not go on from there
+	why    error       // with the file
+	at     int64       // in the journal
+}
+
+// stop ends the loading: what follows is not to be loaded, and must not have been on disk.
+func (l *loader) stop(why error) { l.over, l.why = true, why }
+
+// lost says that all up to an epoch was on disk, and is not there.
+func (l *loader) lost(e uint64, why error) error {
+	return fmt.Errorf("what was on disk up to epoch %d is lost after epoch %d: %w", e, l.after.Epoch, why)
+}
+
+// complete returns an error if there is less than what was acknowledged. last is the number of
+// the last journal.
+func (l *loader) complete(last uint64) error {
+	if l.must.epoch <= l.after.Epoch {
+		return nil
+	}
+	path := filepath.Join(l.j.dir, journalName(l.must.number))
+	switch {
+	case l.must.number > last:
+		l.why = missing(path)
+	case !l.over:
+		l.why = fmt.Errorf("%s: %w", path, &mvcc.DamageError{Offset: l.at,
+			Reason: "it ends where more should follow"})
+	}
+	return l.lost(l.must.epoch, l.why)
 }
 
 // errMissing says that a group does not follow the one before.
@@ -55,15 +144,27 @@ var errMissing = errors.New("what should come before it is missing")
 
 // journal loads what is in a journal. Once l is over, it is an error if a mark in the rest says
 // that more was on disk.
-func (l *loader) journal(ctx context.Context, path string) error {
+func (l *loader) journal(ctx context.Context, n uint64) error {
+	path := filepath.Join(l.j.dir, journalName(n))
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	l.at = 0
-	why := errMissing
+	first := l.begins && !l.begun
+	l.at, l.begun = 0, true
 	for in := bufio.NewReaderSize(f, 1<<16); !l.over; {
+		if l.at == 0 {
+			length, err := l.begin(in, n)
+			if err != nil {
+				if err = fmt.Errorf("%s: %w", path, damaged(err)); first {
+					return err
+				}
+				l.stop(err)
+				break
+			}
+			l.at = length
+		}
 		if _, err := in.Peek(1); err == io.EOF {
 			return nil
 		}
@@ -72,9 +173,9 @@ func (l *loader) journal(ctx context.Context, path string) error {
 		case err == nil:
 			l.at += length
 		case damage(err, l.at) != nil:
-			why, l.over = err, true
+			l.stop(fmt.Errorf("%s, at offset %d: %w", path, l.at, damage(err, l.at)))
 		default:
-			return err
+			return fmt.Errorf("%s, at offset %d: %w", path, l.at, err)
 		}
 	}
 	if _, err := f.Seek(l.at, io.SeekStart); err != nil {
@@ -82,14 +183,31 @@ func (l *loader) journal(ctx context.Context, path string) error {
 	}
 	rest, err := io.ReadAll(f)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if e := lastMark(rest, l.after.DB); e > l.after.Epoch {
-		return fmt.Errorf("what was on disk up to epoch %d is lost after epoch %d: %w",
-			e, l.after.Epoch, damage(why, l.at))
+		return l.lost(e, l.why)
 	}
 	l.j.stats.Dropped += int64(len(rest))
 	return nil
+}
+
+// begin reads the record that a journal begins with, if there is one, and returns how long it is.
+// The error wraps errMissing if the record is that of another file.
+func (l *loader) begin(in *bufio.Reader, n uint64) (length int64, err error) {
+	head, _ := in.Peek(len(markMagic) + 1)
+	if len(head) <= len(markMagic) || !bytes.HasPrefix(head, markMagic[:]) ||
+		head[len(markMagic)] != frameBegin {
+		if !l.begins {
+			return 0, nil
+		}
+		return 0, &frames.DamageError{Reason: "it does not begin as a journal should"}
+	}
+	number, epoch, length, err := readBegin(in)
+	if err == nil && (number != n || epoch != l.after.Epoch) {
+		err = errMissing
+	}
+	return length, err
 }
 
 // item loads a group, or reads a mark, and returns how long it is. The error wraps errMissing if
@@ -106,8 +224,7 @@ func (l *loader) item(ctx context.Context, in *bufio.Reader) (length int64, err 
 	case err != nil && err != io.EOF: // a group may be shorter
 		return 0, err
 	}
-	b, err := l.j.db.LoadCommits(ctx, in, l.j.codec, l.after,
-		&mvcc.LoadOptions{Version: l.j.opts.Version})
+	b, err := l.j.db.LoadCommits(ctx, in, l.j.codec, l.after, l.j.loads())
 	switch {
 	case err == nil:
 		l.after = b
@@ -116,6 +233,14 @@ func (l *loader) item(ctx context.Context, in *bufio.Reader) (length int64, err 
 		err = fmt.Errorf("%w: %w", errMissing, err)
 	}
 	return b.Bytes, err
+}
+
+// damaged is damage, or the error itself if that is nil.
+func damaged(err error) error {
+	if d := damage(err, 0); d != nil {
+		return d
+	}
+	return err
 }
 
 // damage returns the damage that an error tells of, with an offset in the journal; nil if it tells

@@ -31,7 +31,13 @@ func (j *Journal) run(last uint64, begun chan<- error) {
 				begun <- nil
 			}
 		}
-		err := w.follow()
+		err := error(nil)
+		if !first {
+			err = j.relock()
+		}
+		if err == nil {
+			err = w.follow()
+		}
 		last = w.number
 		if first {
 			begun <- err
@@ -181,7 +187,16 @@ func (w *writer) begin(b *backup) (err error) {
 	w.file, err = w.j.create(filepath.Join(w.j.dir, journalName(w.number)))
 	w.after = mvcc.Backup{Epoch: b.epoch}
 	w.written, w.sure, w.marked = 0, b.epoch, 0
-	return err
+	if err != nil {
+		return err
+	}
+	if err := writeBegin(w.file, w.number, b.epoch); err != nil {
+		return err
+	}
+	if err := w.file.Sync(); err != nil { // before the backup is there
+		return err
+	}
+	return w.j.expect(journalName(w.number), w.number)
 }
 
 // write writes a group.
@@ -262,6 +277,18 @@ func (w *writer) progress(to uint64) error {
 func (w *writer) acknowledge() error {
 	j := w.j
 	j.mu.Lock()
+	asked := len(j.waiting) > 0
+	j.mu.Unlock()
+	if asked || w.marked < w.after.Epoch {
+		if err := j.present(); err != nil {
+			return err
+		}
+		j.acknowledged = bound{number: w.number, epoch: w.after.Epoch, clock: w.sure}
+		if err := j.acknowledged.write(j.bounds); err != nil {
+			return err
+		}
+	}
+	j.mu.Lock()
 	j.stats.Epoch = w.sure
 	j.since = time.Time{}
 	j.mu.Unlock()
@@ -340,8 +367,13 @@ func (w *writer) end(cancel func()) (err error) {
 		return err
 	}
 	err = errors.Join(err, w.file.Close())
-	if !w.safe {
-		err = errors.Join(err, os.Remove(filepath.Join(w.j.dir, journalName(w.number))))
+	if !w.safe { // the backup first: it may be there although it could not be synced
+		for _, name := range []string{backupName(w.number), journalName(w.number)} {
+			gone := os.Remove(filepath.Join(w.j.dir, name))
+			if gone != nil && !errors.Is(gone, os.ErrNotExist) {
+				return errors.Join(err, gone)
+			}
+		}
 	}
 	return err
 }

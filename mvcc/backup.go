@@ -27,8 +27,13 @@ import (
 // frameAnew says that what follows is of another encoder, see recordSaver. Numbers are in the form
 // of [binary.AppendUvarint].
 //
-// The last byte of the magic is the version of the format.
-var backupMagic = frames.Magic([]byte("mvccmap\x01"))
+// A header that is longer than a frame goes on in the next one.
+//
+// The last byte of the magic is the version of the format. The one before had no shapes.
+var (
+	backupMagic = frames.Magic([]byte("mvccmap\x02"))
+	magicBefore = frames.Magic([]byte("mvccmap\x01"))
+)
 
 const (
 	frameHeader = 'h'
@@ -55,6 +60,8 @@ type Backup struct {
 	Bytes   int64 `json:"-"`
 
 	ids map[string]int // of the tables in what was loaded, also in the backups before
+	// misfits are the tables that were passed over, by their names.
+	misfits map[string]misfit
 }
 
 // A BackupTable says what is in a backup of a table.
@@ -63,6 +70,10 @@ type BackupTable struct {
 	// Key and Value are the types, as [reflect.Type.String] names them.
 	Key   string `json:"key"`
 	Value string `json:"value"`
+	// KeyShape and ValueShape are what the types are made of. They are zero in a backup of
+	// differences if the table was in the one before.
+	KeyShape   Shape `json:"keyShape,omitzero"`
+	ValueShape Shape `json:"valueShape,omitzero"`
 	// ID tells tables of the same name apart: when one was closed and made again.
 	ID int `json:"id,omitempty"`
 	// Closed says that the table was closed: what was in it goes.
@@ -143,9 +154,10 @@ type SaveOptions struct {
 }
 
 // Save writes a backup of the tables to w: all that a snapshot sees, while readers and writers go
-// on. opts may be nil. It ends with the error of w, of ctx when that has ended, with a
-// [*CodecError] that names a record which cannot be saved, see [SaveOptions.Refused], and with
-// [ErrTxTooOld] if the snapshot was evicted; then what was written is of no use.
+// on; also of tables that were closed since. opts may be nil. It ends with the error of w, of ctx
+// when that has ended, with a [*CodecError] that names a record which cannot be saved, see
+// [SaveOptions.Refused], and with [ErrTxTooOld] if the snapshot was evicted; then what was written
+// is of no use.
 // Indexes are not saved: they follow from the records.
 //
 // Keys that would come back as others are such records, so that no two of them become one: each key
@@ -169,13 +181,18 @@ func (db *DB) Save(
 		db.checkOwn("Of", s.of)
 		s.Epoch = s.of.Epoch()
 		if o.Since.s.st == nil {
-			return s.run(db.all())
+			return s.run(s.of.seen())
 		}
 		s.since = &o.Since
 		return o.Since.Try(func() error {
 			db.checkOwn("Since", o.Since)
 			s.Since = o.Since.Epoch()
-			return s.run(db.all())
+			for _, t := range o.Since.closedSince(s.Epoch) {
+				table := t.described()
+				table.Closed = true
+				s.closed = append(s.closed, table)
+			}
+			return s.run(s.of.seen())
 		})
 	})
 	if err == nil {
@@ -246,7 +263,7 @@ func (s *saving) run(tables []anyTable) error {
 		return cmp.Or(strings.Compare(a1.Name, b1.Name), cmp.Compare(a1.ID, b1.ID))
 	})
 	for _, table := range tables {
-		s.Tables = append(s.Tables, table.described())
+		s.Tables = append(s.Tables, s.shaped(table))
 	}
 	s.Tables = append(s.Tables, s.closed...)
 	s.identify(s.after)
@@ -254,12 +271,12 @@ func (s *saving) run(tables []anyTable) error {
 	if err != nil {
 		return err
 	}
-	if len(header) > frames.MaxPayload {
-		return fmt.Errorf("mvcc: Save: there are too many tables: their names and types take more than "+
-			"%d bytes", frames.MaxPayload)
-	}
-	if err := s.to.Frame(frameHeader, header); err != nil {
-		return err
+	for more := true; more; {
+		n := min(len(header), frames.MaxPayload)
+		if err := s.to.Frame(frameHeader, header[:n]); err != nil {
+			return err
+		}
+		header, more = header[n:], n == frames.MaxPayload
 	}
 	for i, table := range tables {
 		saved, refused, err := table.save(s)
@@ -279,6 +296,15 @@ func (s *saving) run(tables []anyTable) error {
 		s.Tables[i].Records, s.Tables[i].Refused = saved, refused
 	}
 	return s.to.Frame(frameEnd, binary.AppendUvarint(nil, uint64(s.Records)))
+}
+
+// shaped describes a table, with its shapes unless the backup before has them.
+func (s *saving) shaped(t anyTable) BackupTable {
+	table := t.described()
+	if s.after == nil || s.after.ids[table.Name] != table.ID {
+		table.shape(t, s.codec.Name)
+	}
+	return table
 }
 
 // Write is for the encoder.
@@ -325,6 +351,10 @@ type savedKey[K comparable] struct {
 func valueless[V any]() bool {
 	var v V
 	return unsafe.Sizeof(v) == 0
+}
+
+func (m *Map[K, V]) types() (key, value reflect.Type) {
+	return reflect.TypeFor[K](), reflect.TypeFor[V]()
 }
 
 func (m *Map[K, V]) described() BackupTable {

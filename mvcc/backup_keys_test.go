@@ -151,6 +151,6 @@ func TestLoadRefusesKeys(t *testing.T) {
 	_, err = from.Save(t.Context(), &b, plainJSON, nil)
 	require.NoError(t, err)
 	mvcc.NewTable[any, int](to, "any", nil)
-	_, err = to.Load(t.Context(), &b, plainJSON, &mvcc.LoadOptions{AnyTypes: true})
+	_, err = to.Load(t.Context(), &b, plainJSON, &mvcc.LoadOptions{AnyShape: true})
 	require.ErrorContains(t, err, "the key map[X:1] (map[string]interface {}) cannot be compared")
 }

@@ -125,19 +125,24 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-// A backup of this version can be read for ever.
+// A backup of this version, and of those before, can be read for ever.
 func TestOldBackups(t *testing.T) {
+	const version = 2
 	for _, c := range codecs {
-		path := filepath.Join("testdata", "backup-1."+c.Name)
 		if *writeBackups {
 			data, _ := save(t, newShop(t).fill(20), c, nil)
+			path := filepath.Join("testdata", fmt.Sprint("backup-", version, ".", c.Name))
 			require.NoError(t, os.WriteFile(path, data, 0o600))
 		}
-		to := newShop(t)
-		info, err := to.LoadFile(t.Context(), path, c, nil)
-		require.NoError(t, err)
-		require.Equal(t, 82, info.Records)
-		require.Equal(t, newShop(t).fill(20).content(), to.content())
+		for v := 1; v <= version; v++ {
+			to := newShop(t)
+			path := filepath.Join("testdata", fmt.Sprint("backup-", v, ".", c.Name))
+			info, err := to.LoadFile(t.Context(), path, c, nil)
+			require.NoError(t, err)
+			require.Equal(t, 82, info.Records)
+			require.Equal(t, newShop(t).fill(20).content(), to.content())
+			require.Equal(t, v > 1, !info.Tables[0].KeyShape.IsZero())
+		}
 	}
 }
 
@@ -336,7 +341,7 @@ func TestBackupMisfits(t *testing.T) {
 	mvcc.NewTable[[2]int, struct{}](db, "set", nil)
 	mvcc.NewTable[string, *part](db, "ptrs", nil)
 	_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob,
-		&mvcc.LoadOptions{Version: 1, AnyTypes: true})
+		&mvcc.LoadOptions{Version: 1, AnyShape: true})
 	require.NoError(t, err)
 	got, _ := parts.Load("4")
 	require.Equal(t, 4, got.Count)

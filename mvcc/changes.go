@@ -39,7 +39,7 @@ type DBCommit struct {
 	// Epoch were given, see [DBWatchOptions.Progress].
 	Progress bool
 	// Closed says that this is no commit: it has no changes, and says that a table of this name
-	// was closed, see [Map.Close].
+	// was closed at Epoch, see [Map.Close]: a snapshot of that epoch or a higher one is without it.
 	Closed string
 
 	tables []tableChanges
@@ -51,7 +51,8 @@ type tableChanges struct {
 	of      any // the *Map[K, V]
 	changes any // []Change[K, V]
 	n       int
-	inAll   bool // a watch of all tables is told
+	inAll   bool     // a watch of all tables is told
+	closed  anyTable // that it was closed, and nothing else
 }
 
 // Changes returns what c has changed in the table m, nil if that is nothing.
@@ -105,11 +106,11 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 }
 
 // Diff returns what was changed in the tables between the snapshots older and newer, in one
-// piece; its Epoch is that of newer. See [Snapshot.Diff] for what it costs; a table that was
-// made since older has changed as well.
+// piece; its Epoch is that of newer. See [Snapshot.Diff] for what it costs. It is about the tables
+// that there are in newer: one that was made since older has changed as well.
 func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
-	for _, table := range db.all() {
+	for _, table := range newer.seen() {
 		if t := table.diff(newer, older); t.n > 0 {
 			c.tables = append(c.tables, t)
 		}
@@ -127,5 +128,5 @@ func (m *Map[K, V]) diff(newer, older DBSnapshot) tableChanges {
 		return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen}
 	}
 	changes := slices.Collect(of(newer).Diff(of(older)))
-	return tableChanges{m, changes, len(changes), true}
+	return tableChanges{of: m, changes: changes, n: len(changes), inAll: true}
 }

@@ -3,11 +3,13 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
 
@@ -23,8 +25,10 @@ type DB struct {
 
 	mu     sync.Mutex // held for some instructions, or while a watch of the database begins
 	tables map[string]anyTable
-	made   int    // how many tables there have been
-	id     string // tells databases apart, if it was asked for
+	list   atomic.Pointer[tableList] // of these, but for those of indexes
+	past   []anyTable                // were closed, and may be seen by [DB.SnapshotAt]
+	made   int                       // how many tables there have been
+	id     string                    // tells databases apart, if it was asked for
 }
 
 // anyTable is a *Map of any types.
@@ -33,22 +37,12 @@ type anyTable interface {
 	isInner() bool
 	diff(newer, older DBSnapshot) tableChanges
 	described() BackupTable
+	types() (key, value reflect.Type)
 	save(s *saving) (saved, refused int, err error)
 	loader() loader
 	feedForAll()
-}
-
-// all returns the tables.
-func (db *DB) all() (list []anyTable) {
-	db.base()
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	for _, table := range db.tables {
-		if !table.isInner() {
-			list = append(list, table)
-		}
-	}
-	return list
+	madeAt() epoch.Epoch
+	closedAt() epoch.Epoch
 }
 
 // NewDB returns a database without tables. opts may be nil, and is for all tables:
@@ -61,6 +55,7 @@ func NewDB(opts *Options) *DB {
 	o := opts.withDefaults()
 	s := newShared(&o)
 	db := &DB{opts: o, tables: map[string]anyTable{}}
+	db.list.Store(&tableList{})
 	db.root = makeMap[none, none](s, &o, "", nil, nil)
 	runtime.AddCleanup(db, (*gc.Reclaimer[item, waiting]).Stop, s.gc)
 	return db
@@ -122,9 +117,11 @@ func addTable[K comparable, V any](
 	runtime.AddCleanup(m, shared.drop, m.member)
 	db.made++
 	m.db, m.ordinal, m.tagged, m.inner = db, db.made, true, inner
+	m.since = m.slots.Now()
 	db.tables[name] = m
 	if !inner {
 		m.shared.hub.adopt(m)
+		db.publish()
 	}
 	return m
 }
@@ -136,12 +133,22 @@ func (m *Map[K, V]) Name() string {
 }
 
 // drop takes a table out of the database.
-func (db *DB) drop(name string, closed *atomic.Bool) {
+func (m *Map[K, V]) drop() {
+	db := m.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if !closed.Swap(true) {
-		delete(db.tables, name)
+	if m.closed.Swap(true) {
+		return
 	}
+	delete(db.tables, m.counters.name)
+	if m.inner {
+		return
+	}
+	m.noteClosed() // T2: before the list is published
+	if db.opts.Retain > 0 {
+		db.past = append(db.past, m)
+	}
+	db.publish()
 }
 
 // Tables returns the names of the tables, sorted.

@@ -3,6 +3,8 @@ package mvcc
 import (
 	"context"
 	"fmt"
+
+	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // A DBTx is a transaction over the tables of a [DB]. [Map.In] is what it does in one of
@@ -81,7 +83,10 @@ func (tx DBTx) Try(fn func() error) error { return tx.tx.Try(fn) }
 // A DBSnapshot reads the tables of a [DB] as of one moment. [Map.At] is what it sees of one of
 // them. It is a small value, to be passed by value, and may be used by several goroutines at
 // once. The zero DBSnapshot panics in every method but Close.
-type DBSnapshot struct{ s Snapshot[none, none] }
+type DBSnapshot struct {
+	s    Snapshot[none, none]
+	list *tableList // T1
+}
 
 // At returns the snapshot s for the table m. The Snapshot is used like one of m alone, and it is
 // the snapshot s: Close closes s. It may be called by several goroutines at once. A table that was
@@ -97,7 +102,19 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
 	}
-	return db.base().View(func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
+	db.base()
+	for {
+		list, again := db.list.Load(), false
+		err := db.base().View(func(s Snapshot[none, none]) error {
+			if again = db.list.Load() != list; again { // T1
+				return nil
+			}
+			return fn(DBSnapshot{s, list})
+		})
+		if !again {
+			return err
+		}
+	}
 }
 
 // ViewContext is [Map.ViewContext] for the tables.
@@ -105,20 +122,45 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 	if fn == nil {
 		panic("mvcc: ViewContext: fn is nil")
 	}
-	return db.base().ViewContext(ctx, func(s Snapshot[none, none]) error { return fn(DBSnapshot{s}) })
+	db.base()
+	for {
+		list, again := db.list.Load(), false
+		err := db.base().ViewContext(ctx, func(s Snapshot[none, none]) error {
+			if again = db.list.Load() != list; again { // T1
+				return nil
+			}
+			return fn(DBSnapshot{s, list})
+		})
+		if !again {
+			return err
+		}
+	}
 }
 
 // Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
 func (db *DB) Snapshot() DBSnapshot {
-	st, gen := db.base().open(0)
-	st.trace(gen)
-	return DBSnapshot{Snapshot[none, none]{st, gen}}
+	db.base()
+	list := db.list.Load()
+	for {
+		st, gen := db.root.open(0)
+		s := DBSnapshot{Snapshot[none, none]{st, gen}, list}
+		if now := db.list.Load(); now != list { // T1
+			s.Close()
+			list = now
+			continue
+		}
+		st.trace(gen)
+		return s
+	}
 }
 
 // SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt].
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
 	s, err := db.base().SnapshotAt(at)
-	return DBSnapshot{s}, err
+	if err != nil {
+		return DBSnapshot{}, err
+	}
+	return DBSnapshot{s, db.at(epoch.Epoch(at))}, nil
 }
 
 // Close is [Snapshot.Close].

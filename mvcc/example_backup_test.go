@@ -198,14 +198,13 @@ func ExampleLoadOptions() {
 
 	other := mvcc.NewDB(nil)
 	defer other.Close()
-	type text string
-	mvcc.NewTable[int, text](other, "numbers", nil)
+	mvcc.NewTable[int, *string](other, "numbers", nil)
 	_, err := other.Load(context.Background(), bytes.NewReader(file.Bytes()), codec.Gob, nil)
 	fmt.Println(err)
-	_, err = other.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{AnyTypes: true})
+	_, err = other.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{AnyShape: true})
 	fmt.Println(err)
 	// Output:
-	// mvcc: Load: table "numbers" is a Map[int, mvcc_test.text], and in the backup it is a Map[int, string]; see LoadOptions.AnyTypes
+	// mvcc: Load: table "numbers" is a Map[int, *string], and in the backup it is a Map[int, string]: the value was string, and is *string: see LoadOptions.AnyShape
 	// <nil>
 }
 

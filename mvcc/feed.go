@@ -234,8 +234,9 @@ func (f *feed[K, V]) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 		for to < len(changes) && f.fresh[to].epoch == e {
 			to++
 		}
-		list = append(list, dated[tableChanges]{e, tableChanges{f.m, changes[from:to:to],
-			to - from, f.inAll}})
+		closed := f.m.closedAt()
+		list = append(list, dated[tableChanges]{e, tableChanges{of: f.m, changes: changes[from:to:to],
+			n: to - from, inAll: f.inAll && (closed == 0 || e < closed)}})
 		from = to
 	}
 	f.fresh = cleared(f.fresh)

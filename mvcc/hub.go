@@ -35,6 +35,7 @@ type hub struct {
 	found     []dated[tableChanges] // room for what a round finds
 	at        epoch.Epoch           // what was committed up to here was handed on
 	expired   []uint64              // the epochs of commits above that delete what has expired
+	closing   []dated[anyTable]     // tables that were closed above that
 	beginning bool                  // a listener is about to be added
 	overrun   bool                  // a round has given up
 	asked     bool                  // the next round offers, whatever it has found
@@ -160,6 +161,10 @@ func (h *hub) round() (any bool) {
 	h.slots.Hold(to)
 	expired := h.expired
 	h.expired = expired[:0]
+	for _, t := range h.closing { // T2: drawn with h.mu held, hence before to was noted
+		list = append(list, dated[tableChanges]{t.epoch, tableChanges{closed: t.change}})
+	}
+	h.closing = nil
 	if deep > deepest || slices.ContainsFunc(h.feeds, func(f anyFeed) bool { return f.hasLost() }) {
 		h.giveUp()
 		return true
@@ -176,6 +181,11 @@ func (h *hub) round() (any bool) {
 		if n := len(commits); n > 0 && commits[n-1].Epoch == uint64(one.epoch) {
 			c := &commits[n-1]
 			c.tables = tables[i-len(c.tables) : i+1 : i+1]
+			continue
+		}
+		if t := one.change.closed; t != nil {
+			commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Closed: t.described().Name,
+				closed: t})
 			continue
 		}
 		_, aged := slices.BinarySearch(expired, uint64(one.epoch))
@@ -212,7 +222,7 @@ func offered(w listener, commits []DBCommit) (more bool) {
 
 // giveUp tells all watches that they miss something, and forgets the feeds. h.mu is held.
 func (h *hub) giveUp() {
-	h.overrun, h.found, h.expired = true, nil, nil
+	h.overrun, h.found, h.expired, h.closing = true, nil, nil, nil
 	for w := range h.listeners {
 		w.lose()
 	}
@@ -322,7 +332,19 @@ func (h *hub) adopt(table anyTable) {
 // feedForAll is fed for the watches of all tables.
 func (m *Map[K, V]) feedForAll() { m.fed().inAll = true }
 
-// leaveAll takes m out of the watches of all tables, after what was committed by now.
+// noteClosed draws the epoch at which m is closed, and notes that for the watches of all tables.
+func (m *Map[K, V]) noteClosed() {
+	h := &m.shared.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.slots.Next()
+	m.until.Store(uint64(e))
+	if f := m.feed.Load(); f != nil && f.inAll {
+		h.closing = append(h.closing, dated[anyTable]{e, m})
+	}
+}
+
+// leaveAll takes m out of the watches of all tables, when all up to its end was handed on.
 func (m *Map[K, V]) leaveAll() {
 	h := &m.shared.hub
 	h.mu.Lock()
@@ -334,14 +356,6 @@ func (m *Map[K, V]) leaveAll() {
 	f := m.feed.Load()
 	if f == nil {
 		return
-	}
-	if f.inAll {
-		told := []DBCommit{{Epoch: uint64(h.at), Closed: m.counters.name, closed: m}}
-		for w := range h.listeners {
-			if w.only() == nil && !offered(w, told) {
-				h.drop(w)
-			}
-		}
 	}
 	f.inAll = false
 	h.sweep()

@@ -1,9 +1,12 @@
 package mvcc
 
 import (
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // kept is what [Stats] tells of the copies of a database that are kept elsewhere.
@@ -60,3 +63,17 @@ func (db *DB) Logger() *slog.Logger {
 	db.base()
 	return db.opts.Logger
 }
+
+// SkipTo makes all epochs that are drawn from now on be above to, for programs that keep epochs
+// outside of the process: say in another database, to know up to where they have read. [DB.Load]
+// does it with the epoch of the backup, and package journal with the newest one of the last life.
+// It never waits. It panics if to is so high that there would not be enough left.
+func (db *DB) SkipTo(to uint64) {
+	if to > highestEpoch {
+		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(highestEpoch)))
+	}
+	db.base().slots.SkipTo(epoch.Epoch(to))
+}
+
+// highestEpoch is the highest one that comes from outside: there are twice as many.
+const highestEpoch = 1 << 52

@@ -47,11 +47,13 @@ type Map[K comparable, V any] struct {
 	// A map by itself has a shared of its own, and no database.
 	shared  *shared
 	db      *DB
-	ordinal int         // counts the tables of the database
-	tagged  bool        // hashes are told from those of other tables, see claimHash
-	closed  atomic.Bool // taken out of the database
-	inner   bool        // it is a table of an index,
-	dropped atomic.Bool // which nobody writes any more
+	ordinal int           // counts the tables of the database
+	tagged  bool          // hashes are told from those of other tables, see claimHash
+	closed  atomic.Bool   // taken out of the database
+	since   epoch.Epoch   // nothing was committed up to there
+	until   atomic.Uint64 // at this epoch, see T2
+	inner   bool          // it is a table of an index,
+	dropped atomic.Bool   // which nobody writes any more
 }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.
@@ -125,12 +127,14 @@ func makeMap[K comparable, V any](
 // Close of a table takes it out of its database, whose goroutines stay, see [DB.Close]: the name is
 // free, and [Map.In] and [Map.At] panic; transactions that have called In before go on. If the
 // database is watched it waits until what was committed is handed on, else for nothing. By itself
-// the table stays usable, and its memory goes when nobody refers to it any more.
+// the table stays usable, and its memory goes when nobody refers to it any more: a snapshot of the
+// database that was opened before still saves it, see [DB.Save]. With [Options.Retain] it stays
+// until that time has passed and another table is made or closed.
 func (m *Map[K, V]) Close() {
 	m.check()
 	m.endExpiry()
 	if m.db != nil {
-		m.db.drop(m.counters.name, &m.closed)
+		m.drop()
 		m.leaveAll()
 		if s := m.schema.Load(); s != nil {
 			for _, ix := range s.indexes {

@@ -35,9 +35,15 @@ type LoadOptions struct {
 	Then []io.Reader
 	// Version is what [SaveOptions.Version] must have been.
 	Version int
-	// AnyTypes says that the names of the types need not be the same: they were renamed, or the
-	// codec can do with others.
-	AnyTypes bool
+	// AnyShape says that the types of keys and values need not have what they had when the backup
+	// was written: what the codec finds no place for is lost, without an error. Otherwise a field
+	// that was removed or renamed, or has another type, see [Shape], is a [*SchemaError]. Fields
+	// may be added, and types renamed. (A backup of before there were shapes has only the names of
+	// the types, which are compared then.)
+	AnyShape bool
+	// More says that differences follow, by [DB.LoadCommits]. So a table that does not fit is passed
+	// over, since it may have been closed: [Backup.Missing] tells of it when all is loaded.
+	More bool
 	// Progress is called now and then, with how many records and bytes were read so far.
 	Progress func(records int, bytes int64)
 
@@ -48,7 +54,8 @@ type LoadOptions struct {
 // transaction, which deletes what else is in them. Tables that are not in the backup stay as they
 // are. It reads the backup to its end first, and no further: if that is damaged, a [*DamageError],
 // or is not of such tables, or the transaction fails, nothing is loaded. Otherwise readers see all
-// of it, or nothing. Indexes of the tables follow. opts may be nil.
+// of it, or nothing. Indexes of the tables follow. The epochs of the database go on above that of
+// the backup, so that none means two states. opts may be nil.
 //
 // All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob may
 // take much memory for a forged one.
@@ -75,8 +82,8 @@ func (db *DB) load(
 		if r == nil {
 			panic("mvcc: Load: a reader is nil")
 		}
-		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, from: frames.NewReader(r, backupMagic),
-			tables: tables}
+		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, tables: tables,
+			from: frames.NewReader(r, backupMagic, magicBefore)}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {
 			err = l.from.End()
@@ -90,6 +97,10 @@ func (db *DB) load(
 			return *last, fmt.Errorf("mvcc: Load: %w", err)
 		}
 	}
+	if err := last.Missing(); err != nil && !o.More {
+		return *last, err
+	}
+	db.SkipTo(last.Epoch)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
 	exact := &TxOptions{Isolation: LevelSerializable}
 	return *last, db.Update(ctx, exact, func(tx DBTx) error {
@@ -129,15 +140,15 @@ type loading struct {
 
 // run reads the backup, which follows another one unless it is the first.
 func (l *loading) run(db *DB, before *Backup) error {
-	kind, payload, err := l.from.Frame()
-	switch {
-	case err != nil:
+	text, err := l.header()
+	if err != nil {
 		return err
-	case kind != frameHeader:
-		return l.from.Damage("there is no header")
 	}
-	if err := (header{Backup: &l.Backup}).parse(payload); err != nil {
+	if err := (header{Backup: &l.Backup}).parse(text); err != nil {
 		return l.from.Damage("the header cannot be read: " + err.Error())
+	}
+	if l.Epoch > highestEpoch/2 {
+		return l.from.Damage("the epoch is not right")
 	}
 	if err := l.fits(before); err != nil {
 		return err
@@ -147,11 +158,13 @@ func (l *loading) run(db *DB, before *Backup) error {
 		maps.Copy(ids, before.ids)
 	}
 	l.identify(before)
+	l.passOver(before)
 	for i, table := range l.Tables {
 		to := l.tables[table.Name]
 		if table.Closed {
+			l.closed(table)
 			if to == nil {
-				to, _ = db.loader(table, l.opts.AnyTypes)
+				to, _ = db.loader(table, l.codec.Name, l.opts.AnyShape)
 			}
 			if to != nil && ids[table.Name] == table.ID {
 				l.tables[table.Name] = to
@@ -159,22 +172,32 @@ func (l *loading) run(db *DB, before *Backup) error {
 			}
 			continue
 		}
-		if to == nil {
-			to, err = db.loader(table, l.opts.AnyTypes)
-			if err != nil {
-				return err
-			}
+		was, there := ids[table.Name]
+		// The shape is where the table came first.
+		known := there && was == table.ID && table.KeyShape.IsZero()
+		anew, misfit := db.loader(table, l.codec.Name, l.opts.AnyShape || known)
+		if m, passed := l.misfits[table.Name]; passed && known && m.id == table.ID {
+			misfit = m.why
+		}
+		if to == nil && misfit == nil {
+			to = anew
 			l.tables[table.Name] = to
 		}
-		if was, there := ids[table.Name]; before == nil || there && was != table.ID {
+		if to != nil && (before == nil || there && was != table.ID) {
 			to.renew()
 		}
 		ids[table.Name] = table.ID
+		if l.misfit(table, misfit); misfit != nil {
+			if err := l.pass(&l.Tables[i]); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := l.table(&l.Tables[i]); err != nil {
 			return err
 		}
 	}
-	kind, payload, err = l.from.Frame()
+	kind, payload, err := l.from.Frame()
 	if err != nil {
 		return err
 	}
@@ -183,6 +206,22 @@ func (l *loading) run(db *DB, before *Backup) error {
 	}
 	l.Bytes = l.from.Read()
 	return nil
+}
+
+// header reads the header.
+func (l *loading) header() (header []byte, err error) {
+	for {
+		kind, payload, err := l.from.Frame()
+		switch {
+		case err != nil:
+			return nil, err
+		case kind != frameHeader:
+			return nil, l.from.Damage("there is no header")
+		}
+		if header = append(header, payload...); len(payload) < frames.MaxPayload {
+			return header, nil
+		}
+	}
 }
 
 // fits says why what the header says cannot be loaded.
@@ -299,7 +338,7 @@ func (l *loading) fill() {
 }
 
 // loader returns what loads a table, or says why it cannot be loaded.
-func (db *DB) loader(of BackupTable, anyTypes bool) (loader, error) {
+func (db *DB) loader(of BackupTable, codec string, anyShape bool) (loader, error) {
 	db.mu.Lock()
 	table := db.tables[of.Name]
 	db.mu.Unlock()
@@ -307,10 +346,12 @@ func (db *DB) loader(of BackupTable, anyTypes bool) (loader, error) {
 		return nil, fmt.Errorf("there is no table %q: make it with mvcc.NewTable[%s, %s]", of.Name,
 			of.Key, of.Value)
 	}
-	if is := table.described(); !anyTypes && (is.Key != of.Key || is.Value != of.Value) {
-		return nil, fmt.Errorf("table %q is a Map[%s, %s], and in the backup it is a Map[%s, %s]; see "+
-			"LoadOptions.AnyTypes",
-			of.Name, is.Key, is.Value, of.Key, of.Value)
+	if !anyShape {
+		is := table.described()
+		is.shape(table, codec)
+		if err := of.misfits(is); err != nil {
+			return nil, err
+		}
 	}
 	return table.loader(), nil
 }

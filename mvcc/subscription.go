@@ -89,7 +89,7 @@ func (m *Map[K, V]) Watch(
 	if since {
 		defer now.Close()
 		if all := wants(slices.Collect(now.Diff(o.Since))); len(all) > 0 {
-			s.first = &Commit[K, V]{Epoch: now.Epoch(), Changes: all, Summary: true}
+			s.first = []Commit[K, V]{{Epoch: now.Epoch(), Changes: all, Summary: true}}
 		}
 	}
 	begun = true
@@ -137,7 +137,8 @@ type DBWatchOptions struct {
 }
 
 // Watch is [Map.Watch] for all tables, including those that are made later: a commit is given with
-// its changes in all of them, see [Map.Changes]. When a table is closed that is told as well.
+// its changes in all of them, see [Map.Changes]. When a table is closed that is told as well, in the
+// order of the epochs; with Since, those that were closed since then come before the summary.
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
 	var o DBWatchOptions
 	if opts != nil {
@@ -178,15 +179,19 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 			}
 		}, func(at uint64) {
 			if since {
-				now = DBSnapshot{db.base().snapshotAtHub(at)}
+				now = DBSnapshot{db.base().snapshotAtHub(at), db.list.Load()}
 			}
 		})
 	}()
 	defer s.endUnless(&begun)
 	if since {
 		defer now.Close()
+		for _, t := range o.Since.closedSince(now.Epoch()) {
+			s.first = append(s.first, DBCommit{Epoch: uint64(t.closedAt()), Closed: t.described().Name,
+				closed: t})
+		}
 		if c := db.Diff(now, o.Since); len(c.tables) > 0 {
-			s.first = &c
+			s.first = append(s.first, c)
 		}
 	}
 	begun = true
@@ -217,7 +222,7 @@ type subscription[C any] struct {
 	// progress is what says that all up to an epoch was given, or nil.
 	progress func(to uint64) C
 	ready    chan struct{} // there is something to take
-	first    *C            // before all else
+	first    []C           // before all else
 
 	mu      sync.Mutex
 	waiting []C
@@ -347,8 +352,10 @@ func (s *subscription[C]) all(yield func(C, error) bool) {
 	}
 	defer s.stop()
 	defer s.end()
-	if s.first != nil && !yield(*s.first, nil) {
-		return
+	for _, c := range s.first {
+		if !yield(c, nil) {
+			return
+		}
 	}
 	s.first = nil
 	for {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -345,6 +347,28 @@ var misusedCalls = []misuses{
 			require.NoError(t, err)
 			require.NoError(t, j.Close())
 			_, err = journal.Open(bg, dir, db, codec.JSON, nil)
+			return err
+		}, ""},
+		{"`journal.Open` with a type that has lost a field", func(t *testing.T) error {
+			type User struct{ Name string }
+			type Renamed struct{ FullName string }
+			dir, db, now := t.TempDir(), mvcc.NewDB(nil), mvcc.NewDB(nil)
+			mvcc.NewTable[int, User](db, "users", nil)
+			mvcc.NewTable[int, Renamed](now, "users", nil)
+			j, err := journal.Open(bg, dir, db, codec.Gob, nil)
+			require.NoError(t, err)
+			require.NoError(t, j.Close())
+			_, err = journal.Open(bg, dir, now, codec.Gob, nil)
+			return err
+		}, "nothing is written"},
+		{"`journal.Open` where somebody has removed a file", func(t *testing.T) error {
+			dir := t.TempDir()
+			db, _, _ := newShop(t)
+			j, err := journal.Open(bg, dir, db, codec.Gob, nil)
+			require.NoError(t, err)
+			require.NoError(t, j.Close())
+			require.NoError(t, os.Remove(filepath.Join(dir, "journal-00000001")))
+			_, err = journal.Open(bg, dir, db, codec.Gob, nil)
 			return err
 		}, ""},
 	}},

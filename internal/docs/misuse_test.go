@@ -95,7 +95,10 @@ func name(err error) string {
 	}
 	var unique *mvcc.UniqueError
 	var damage *mvcc.DamageError
+	var schema *mvcc.SchemaError
 	switch {
+	case errors.As(err, &schema):
+		return "a `*mvcc.SchemaError`: "
 	case errors.As(err, &unique):
 		return "a `*mvcc.UniqueError`: "
 	case errors.As(err, &damage):

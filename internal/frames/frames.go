@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // MaxPayload is how long a payload may be.
@@ -77,14 +78,14 @@ type Reader struct {
 	payload []byte
 	sum     uint32
 	begun   bool
-	magic   Magic
+	magics  []Magic
 	at      int64 // where the next frame begins
 	frame   int64 // where the last one began
 }
 
-// NewReader returns a reader of the stream r, which begins with magic. It reads no more than the
-// frames that it is asked for.
-func NewReader(r io.Reader, magic Magic) *Reader { return &Reader{r: r, magic: magic} }
+// NewReader returns a reader of the stream r, which begins with one of magics. It reads no more than
+// the frames that it is asked for.
+func NewReader(r io.Reader, magics ...Magic) *Reader { return &Reader{r: r, magics: magics} }
 
 // Offset returns where the frame begins that was read last.
 func (r *Reader) Offset() int64 { return r.frame }
@@ -100,7 +101,7 @@ func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 		if err := r.read(magic[:], "it is shorter than a header"); err != nil {
 			return 0, nil, err
 		}
-		if magic != r.magic {
+		if !slices.Contains(r.magics, magic) {
 			return 0, nil, r.Damage("it does not begin as it should")
 		}
 		r.begun = true

@@ -1,0 +1,72 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mvccmap/mvccmap/internal/frames"
+)
+
+// A bound says what must be there: the files up to a number lead at least to an epoch. It is in a
+// file of its own, which is overwritten in place whenever something is acknowledged: so what is
+// missing from the end of the last journal is noticed too. If the machine fails it may be an older
+// one, or torn; then nothing is known.
+type bound struct {
+	number uint64 // of a journal
+	epoch  uint64
+	clock  uint64 // the newest epoch that was drawn
+	closed bool   // the journal was closed
+}
+
+const (
+	boundName  = "acknowledged" // before the others in a listing: it is copied first
+	frameBound = 'a'
+)
+
+var boundMagic = frames.Magic([]byte("mvccackn"))
+
+// readBound returns the bound in a folder, a zero one if there is none.
+func readBound(dir string) (b bound, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, boundName))
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return b, err
+	}
+	kind, payload, err := frames.NewReader(bytes.NewReader(data), boundMagic).Frame()
+	if err != nil || kind != frameBound || len(payload) != 25 {
+		return b, nil
+	}
+	number := binary.LittleEndian.Uint64
+	b = bound{number(payload), number(payload[8:]), number(payload[16:]), payload[24] != 0}
+	if max(b.number, b.epoch, b.clock) > 1<<51 { // forged: there are not so many
+		return bound{}, nil
+	}
+	return b, nil
+}
+
+// write writes the bound in one piece.
+func (b bound) write(to io.WriterAt) error {
+	var buf bytes.Buffer
+	payload := binary.LittleEndian.AppendUint64(nil, b.number)
+	payload = binary.LittleEndian.AppendUint64(payload, b.epoch)
+	payload = binary.LittleEndian.AppendUint64(payload, b.clock)
+	payload = append(payload, 0)
+	if b.closed {
+		payload[24] = 1
+	}
+	if err := frames.NewWriter(&buf, boundMagic).Frame(frameBound, payload); err != nil {
+		return err
+	}
+	_, err := to.WriteAt(buf.Bytes(), 0)
+	return err
+}
+
+func openBound(dir string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, boundName), os.O_WRONLY|os.O_CREATE, 0o600)
+}

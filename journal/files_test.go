@@ -1,0 +1,414 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// An image is what is in a folder at a moment, and how many commits were acknowledged by then.
+type image struct {
+	files map[string][]byte
+	sure  int
+}
+
+func imageOf(t testing.TB, dir string, sure int) image {
+	i := image{map[string][]byte{}, sure}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if !e.IsDir() && !errors.Is(err, os.ErrNotExist) {
+			require.NoError(t, err)
+			i.files[e.Name()] = data
+		}
+	}
+	return i
+}
+
+func (i image) names() []string { return slices.Sorted(maps.Keys(i.files)) }
+
+// try opens what is in the image. There must be all that was acknowledged, or an error that names
+// a file of the folder.
+func (i image) try(t testing.TB, what string) {
+	t.Helper()
+	dir, l := t.TempDir(), newLedger(nil)
+	defer l.Close()
+	for name, data := range i.files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	j, err := Open(t.Context(), dir, l.DB, codec.Gob, nil)
+	if err != nil {
+		require.Regexp(t, dir+"/(acknowledged|backup-|journal-)", err.Error(), what)
+		return
+	}
+	n, err := l.check()
+	require.NoError(t, err, what)
+	require.GreaterOrEqual(t, n, i.sure, "%s: what was acknowledged is lost, without an error", what)
+	require.NoError(t, j.Close())
+}
+
+// images returns what may be in a folder: after a Close, and, with a journal that goes on in
+// another file, after a crash.
+func images(t testing.TB) (all []image) {
+	dir, l := t.TempDir(), newLedger(t)
+	acknowledged := atomic.Int64{}
+	shapes := map[string]bool{}
+	j := opened(t, dir, l, &Options{Compact: 3000, Every: -1}, func(path string) (file, error) {
+		f, err := createFile(path)
+		return &faulty{f, func(int) error {
+			i := imageOf(t, dir, int(acknowledged.Load()))
+			kinds := ""
+			for _, name := range i.names() {
+				kinds += name[:1]
+			}
+			if i.sure > 10 && !shapes[kinds] && strings.Contains(kinds, "bj") {
+				shapes[kinds] = true
+				all = append(all, i)
+			}
+			return nil
+		}}, err
+	})
+	for range 200 {
+		n := l.commit(1)
+		require.NoError(t, j.Sync(t.Context()))
+		acknowledged.Store(int64(n))
+	}
+	require.NoError(t, j.Close())
+	require.NotEmpty(t, all)
+	return append(all, imageOf(t, dir, 200))
+}
+
+// Whatever file is removed, cut, or put in the place of another: all that was acknowledged is
+// there, or the error names a file.
+func TestFiles(t *testing.T) {
+	for _, i := range images(t) {
+		i.try(t, "as it was")
+		names := i.names()
+		change := func(what string, do func(files map[string][]byte)) {
+			if testing.Short() && rand.IntN(10) > 0 {
+				return
+			}
+			files := maps.Clone(i.files)
+			do(files)
+			image{files, i.sure}.try(t, fmt.Sprint(names, ": ", what))
+		}
+		targets := append(slices.Clone(names), "elsewhere", backupName(9), journalName(9))
+		for n := range uint64(4) {
+			targets = append(targets, backupName(n), journalName(n))
+		}
+		for _, name := range names {
+			change("without "+name, func(f map[string][]byte) { delete(f, name) })
+			data := i.files[name]
+			for at := range data {
+				// Within the first parts and the last ones at each length, and some others.
+				if at < 40 || at > len(data)-50 || rand.IntN(200) == 0 {
+					change(fmt.Sprint(name, " is cut at ", at), func(f map[string][]byte) {
+						f[name] = data[:at]
+					})
+				}
+			}
+			for _, to := range targets {
+				if to == name {
+					continue
+				}
+				change(name+" is renamed to "+to, func(f map[string][]byte) {
+					f[to] = f[name]
+					delete(f, name)
+				})
+				change(name+" is copied to "+to, func(f map[string][]byte) { f[to] = f[name] })
+				if i.files[to] != nil {
+					change(name+" and "+to+" are swapped", func(f map[string][]byte) {
+						f[to], f[name] = f[name], f[to]
+					})
+				}
+			}
+		}
+	}
+}
+
+// A folder, or a file, that is removed under a running journal is noticed, and is mended without
+// help.
+func TestFilesGoMeanwhile(t *testing.T) {
+	for _, what := range []string{"the folder", "backup-00000001", "journal-00000001"} {
+		dir, l := filepath.Join(t.TempDir(), "j"), newLedger(t)
+		j := opened(t, dir, l, nil, nil)
+		l.commit(1)
+		require.NoError(t, j.Sync(t.Context()))
+		if what == "the folder" {
+			require.NoError(t, os.RemoveAll(dir))
+		} else {
+			require.NoError(t, os.Remove(filepath.Join(dir, what)))
+		}
+		err := j.Sync(t.Context()) // all was on disk, and is not any more
+		require.ErrorContains(t, err, "a file has gone", what)
+		require.ErrorIs(t, err, os.ErrNotExist, what)
+		l.commit(1)
+		require.Eventually(t, func() bool {
+			return j.Sync(t.Context()) == nil
+		}, time.Minute, time.Millisecond)
+		_, err = Open(t.Context(), dir, newLedger(t).DB, codec.Gob, nil)
+		require.ErrorContains(t, err, "is in use by another journal")
+		require.NoError(t, j.Close())
+		requireKept(t, dir, 2)
+	}
+	dir, l := t.TempDir(), newLedger(t)
+	j := opened(t, dir, l, nil, nil)
+	l.commit(1)
+	require.NoError(t, j.Sync(t.Context()))
+	require.NoError(t, os.RemoveAll(dir))
+	require.ErrorContains(t, j.Close(), "a file has gone")
+}
+
+// What cannot be read is an error, unless it is not needed.
+func TestFilesThatCannotBeRead(t *testing.T) {
+	all := images(t)
+	i := all[len(all)-1]
+	refused := 0
+	for _, name := range i.names() {
+		dir := t.TempDir()
+		for other, data := range i.files {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, other), data, 0o600))
+		}
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		l := newLedger(t)
+		j, err := Open(t.Context(), dir, l.DB, codec.Gob, nil)
+		if err == nil {
+			l.must(t, i.sure, true)
+			require.NoError(t, j.Close())
+			continue
+		}
+		require.ErrorContains(t, err, name)
+		refused++
+	}
+	require.GreaterOrEqual(t, refused, 3)
+}
+
+// A journal of the version before can be opened, and goes on in the present format.
+func TestOldJournals(t *testing.T) {
+	for _, c := range codecs {
+		dir := copied(t, filepath.Join("testdata", "1."+c.Name))
+		for n := 20; n < 23; n++ {
+			l := newLedger(t)
+			j, err := Open(t.Context(), dir, l.DB, c, nil)
+			require.NoError(t, err)
+			l.must(t, n, false)
+			l.commit(1)
+			require.NoError(t, j.Close())
+		}
+	}
+}
+
+// Epochs go on from one life to the next, so that none means two states: after a Close, and after
+// a crash.
+func TestEpochsGoOn(t *testing.T) {
+	dir, last := t.TempDir(), uint64(0)
+	for life := range 10 {
+		l := newLedger(t)
+		j := opened(t, dir, l, nil, nil)
+		require.GreaterOrEqual(t, l.Epoch(), last)
+		for range 5 {
+			require.NoError(t, l.Update(t.Context(), nil, func(tx mvcc.DBTx) error {
+				l.log.In(tx).Set(life, 1)
+				tx.OnCommit(func(e uint64) {
+					require.Greater(t, e, last)
+					last = e
+				})
+				return nil
+			}))
+		}
+		tx := l.Begin(nil) // an epoch that is drawn, and nothing is committed
+		l.log.In(tx).Set(-1, 1)
+		tx.Rollback()
+		require.NoError(t, j.Sync(t.Context()))
+		l.log.Store(-2, life) // may be lost
+		last = l.Epoch()
+		if life%3 == 0 {
+			dir = copied(t, dir)
+		}
+		require.NoError(t, j.Close())
+		last = max(last, l.Epoch())
+	}
+}
+
+// What Open has found stays until Close, as a journal of its own; however often the process fails
+// in between.
+func TestBefore(t *testing.T) {
+	dir := t.TempDir()
+	before := filepath.Join(dir, beforeName)
+	l := newLedger(t)
+	j := opened(t, dir, l, nil, nil)
+	require.NoDirExists(t, before, "there was nothing")
+	for range 10 {
+		l.commit(1)
+	}
+	require.NoError(t, j.Close())
+	for life := range 3 {
+		l := newLedger(t)
+		j := opened(t, dir, l, &Options{Compact: 1000}, nil)
+		l.must(t, 10*(life+1), false)
+		for range 10 {
+			l.commit(1)
+			require.NoError(t, j.Sync(t.Context()))
+		}
+		requireKept(t, copied(t, before), 10)
+		crashed := copied(t, dir)
+		require.NoError(t, os.CopyFS(filepath.Join(crashed, beforeName), os.DirFS(before)))
+		require.NoError(t, j.Close())
+		require.NoDirExists(t, before)
+		require.NoDirExists(t, before+".tmp")
+		dir, before = crashed, filepath.Join(crashed, beforeName)
+	}
+}
+
+// A table that was closed and made again with other types, and whatever else was closed, is not
+// needed by those that open the journal.
+func TestTableOfOtherTypes(t *testing.T) {
+	dir := t.TempDir()
+	open := func(dir string, make func(db *mvcc.DB)) (*mvcc.DB, *Journal, error) {
+		db := mvcc.NewDB(nil)
+		t.Cleanup(db.Close)
+		make(db)
+		j, err := Open(t.Context(), dir, db, codec.Gob, nil)
+		return db, j, err
+	}
+	db, j, err := open(dir, func(db *mvcc.DB) {
+		mvcc.NewTable[int, int](db, "tmp", nil).Store(1, 1)
+		mvcc.NewTable[int, int](db, "gone", nil).Store(1, 1)
+	})
+	require.NoError(t, err)
+	ints, _ := mvcc.Table[int, int](db, "tmp")
+	ints.Close()
+	mvcc.NewTable[int, string](db, "tmp", nil).Store(1, "1")
+	gone, _ := mvcc.Table[int, int](db, "gone")
+	gone.Close()
+	require.NoError(t, j.Sync(t.Context()))
+	crashed := copied(t, dir)
+	require.NoError(t, j.Close())
+	for _, dir := range []string{dir, crashed} {
+		_, _, err = open(dir, func(db *mvcc.DB) { mvcc.NewTable[int, int](db, "tmp", nil) })
+		require.ErrorContains(t, err, `table "tmp" is a Map[int, int]`)
+		_, _, err = open(dir, func(*mvcc.DB) {})
+		require.ErrorContains(t, err, `there is no table "tmp"`)
+		db, j, err = open(dir, func(db *mvcc.DB) { mvcc.NewTable[int, string](db, "tmp", nil) })
+		require.NoError(t, err)
+		strings, _ := mvcc.Table[int, string](db, "tmp")
+		require.Equal(t, map[int]string{1: "1"}, maps.Collect(strings.All()))
+		require.NoError(t, j.Close())
+	}
+}
+
+// A table is closed while the journal begins a new file. If the process fails then the table is
+// there, whole, or it is not.
+func TestClosedWhileRotating(t *testing.T) {
+	dir := t.TempDir()
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	m := mvcc.NewTable[int, string](db, "m", nil)
+	tmp := mvcc.NewTable[int, int](db, "tmp", nil)
+	for i := range 10 {
+		tmp.Store(i, i)
+	}
+	rotating, goOn := make(chan struct{}), make(chan struct{})
+	var over atomic.Bool
+	files := 0
+	j, err := open(t.Context(), dir, db, codec.Gob, &Options{Compact: 4000, Every: time.Millisecond},
+		func(path string) (file, error) {
+			if files++; files == 2 {
+				close(rotating)
+				<-goOn
+			}
+			return createFile(path)
+		}, time.Millisecond)
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := 0; !over.Load(); i++ {
+			m.Store(i%100, strings.Repeat("x", 1000))
+			tmp.Store(100, i)
+		}
+	}()
+	<-rotating // the epoch of the next backup is fixed
+	over.Store(true)
+	<-ended
+	tmp.Store(100, -1)
+	tmp.Close()
+	close(goOn)
+	require.Eventually(t, func() bool { return j.Stats().Backups >= 2 }, time.Minute, time.Millisecond)
+	require.NoError(t, j.Sync(t.Context()))
+	i := imageOf(t, dir, 0)
+	require.NoError(t, j.Close())
+	// The newest journal is cut everywhere, as when the process has failed there.
+	newest := i.names()[slices.Index(i.names(), lockName)-1]
+	delete(i.files, boundName)
+	length := len(i.files[newest])
+	for at := 0; at < length; at += 1 + rand.IntN(1+length/20) {
+		to := t.TempDir()
+		for name, data := range i.files {
+			if name == newest {
+				data = data[:at]
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(to, name), data, 0o600))
+		}
+		db := mvcc.NewDB(nil)
+		mvcc.NewTable[int, string](db, "m", nil)
+		tmp := mvcc.NewTable[int, int](db, "tmp", nil)
+		j, err := Open(t.Context(), to, db, codec.Gob, nil)
+		if err == nil {
+			require.Contains(t, []int{0, 11}, tmp.Len(), "cut at %d", at)
+			require.NoError(t, j.Close())
+		}
+		db.Close()
+	}
+}
+
+// Whatever becomes of one file, or of two that change places.
+func FuzzFiles(f *testing.F) {
+	all := images(f)
+	for op := range byte(4) {
+		f.Add(uint(0), op, uint(0), uint(1), uint(30), byte(0))
+		f.Add(uint(1), op, uint(2), uint(7), uint(0), byte(8))
+	}
+	f.Fuzz(func(t *testing.T, which uint, op byte, name, to, at uint, flip byte) {
+		i := all[which%uint(len(all))]
+		names := i.names()
+		targets := append(slices.Clone(names), "elsewhere")
+		for n := range uint64(5) {
+			targets = append(targets, backupName(n), journalName(n))
+		}
+		from, into := names[name%uint(len(names))], targets[to%uint(len(targets))]
+		files, data := maps.Clone(i.files), i.files[from]
+		at = min(at, uint(len(data)))
+		switch op % 4 {
+		case 0:
+			delete(files, from)
+		case 1:
+			files[from] = data[:at]
+		case 2:
+			delete(files, from)
+			files[into] = data
+		default:
+			files[from] = bytes.Clone(data)
+			if at < uint(len(data)) {
+				files[from][at] ^= flip
+			}
+		}
+		image{files, i.sure}.try(t, fmt.Sprint(op%4, " ", from, " ", into, " ", at, " ", flip))
+	})
+}

@@ -1,0 +1,74 @@
+package mvcc
+
+import (
+	"slices"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// A tableList is the tables that there are at a moment. It is never changed: when a table is made
+// or closed there is a new one. Each snapshot of the database has the list of its moment, so that
+// a backup of it has the tables of that moment, whatever is closed, or made, afterwards.
+//
+//   - T1: a snapshot has a list that was there before its epoch was fixed, and is there after it.
+//   - T2: a table is closed at an epoch that is drawn for that, and has it before it leaves the
+//     list. Watches are told of it in the order of the epochs.
+//
+// So a snapshot has a table in its list, and its epoch is below that at which the table was closed,
+// if and only if the table was there at the epoch of the snapshot: but for a table in which nothing
+// had been committed by then, for which it makes no difference.
+type tableList struct{ tables []anyTable }
+
+// publish makes a new list. db.mu is held.
+func (db *DB) publish() {
+	list := &tableList{}
+	for _, table := range db.tables {
+		if !table.isInner() {
+			list.tables = append(list.tables, table)
+		}
+	}
+	db.list.Store(list)
+	db.trimPast()
+}
+
+// trimPast lets go of the closed tables that no snapshot of the past sees any more. db.mu is held.
+func (db *DB) trimPast() {
+	bound := db.root.slots.Bound()
+	db.past = slices.DeleteFunc(db.past, func(t anyTable) bool { return t.closedAt() <= bound })
+}
+
+// at returns a list that has the tables of a snapshot of the past, which is open: as far as
+// anything was committed in them by then.
+func (db *DB) at(e epoch.Epoch) *tableList {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.trimPast()
+	list := slices.Concat(db.list.Load().tables, db.past)
+	return &tableList{slices.DeleteFunc(list, func(t anyTable) bool { return t.madeAt() >= e })}
+}
+
+// seen returns the tables that there are in the snapshot.
+func (s DBSnapshot) seen() (list []anyTable) {
+	at := epoch.Epoch(s.Epoch())
+	for _, table := range s.list.tables {
+		if closed := table.closedAt(); closed == 0 || at < closed {
+			list = append(list, table)
+		}
+	}
+	return list
+}
+
+// closedSince returns the tables that were there in s, and were closed at an epoch up to to, in
+// the order of these.
+func (s DBSnapshot) closedSince(to uint64) (list []anyTable) {
+	for _, table := range s.seen() {
+		if closed := table.closedAt(); closed != 0 && closed <= epoch.Epoch(to) {
+			list = append(list, table)
+		}
+	}
+	sortBy(list, func(t *anyTable) uint64 { return uint64((*t).closedAt()) })
+	return list
+}
+
+func (m *Map[K, V]) madeAt() epoch.Epoch   { return m.since }
+func (m *Map[K, V]) closedAt() epoch.Epoch { return epoch.Epoch(m.until.Load()) }

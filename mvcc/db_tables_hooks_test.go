@@ -1,0 +1,45 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A snapshot begins while a table is closed and another one is made: it has the tables of its
+// epoch, whichever that is.
+func TestSnapshotMeetsNewTable(t *testing.T) {
+	stage := newStage(t)
+	for _, again := range []bool{false, true} {
+		db := NewDB(still())
+		a := NewTable[int, int](db, "a", nil)
+		a.Store(1, 1)
+		var s DBSnapshot
+		actor := stage.actor("snapshot", func() { s = db.Snapshot() })
+		actor.step(1 << hooks.BeginLoaded) // the list is loaded, and the clock
+		a.Close()
+		b := NewTable[int, int](db, "b", nil)
+		b.Store(1, 1)
+		if again { // the snapshot has to take a newer epoch
+			db.root.gc.Refresh()
+		}
+		for _, more := actor.step(0); more; _, more = actor.step(0) {
+		}
+		require.Nil(t, actor.result)
+		var names []string
+		for _, table := range s.seen() {
+			names = append(names, table.described().Name)
+		}
+		want := "a"
+		if s.Epoch() >= b.Epoch() {
+			want = "b"
+		}
+		require.Equal(t, []string{want}, names)
+		s.Close()
+		db.Close()
+	}
+}

@@ -1,0 +1,79 @@
+package mvcc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A misfit is a table of a backup which the database does not have, or not with such types. That
+// is an error only if the table is there in the end: what is closed by differences that follow is
+// not needed.
+type misfit struct {
+	id  int
+	why error
+}
+
+// Missing says which of the tables that there are in what was loaded were passed over, and why,
+// see [LoadOptions.More]; it returns nil if none was.
+func (b Backup) Missing() error {
+	for _, name := range slices.Sorted(maps.Keys(b.misfits)) {
+		return fmt.Errorf("mvcc: Load: %w", b.misfits[name].why)
+	}
+	return nil
+}
+
+// passOver notes what was passed over before.
+func (l *loading) passOver(before *Backup) {
+	if before != nil && len(before.misfits) > 0 {
+		l.misfits = maps.Clone(before.misfits)
+	}
+}
+
+// closed is told that a table was closed.
+func (l *loading) closed(of BackupTable) {
+	if m, there := l.misfits[of.Name]; there && m.id == of.ID {
+		l.fit(of.Name)
+	}
+}
+
+// misfit notes why a table does not fit; nil if it does.
+func (l *loading) misfit(of BackupTable, why error) {
+	if why == nil {
+		l.fit(of.Name)
+		return
+	}
+	if l.misfits == nil {
+		l.misfits = map[string]misfit{}
+	}
+	l.misfits[of.Name] = misfit{of.ID, why}
+}
+
+func (l *loading) fit(name string) {
+	if delete(l.misfits, name); len(l.misfits) == 0 {
+		l.misfits = nil
+	}
+}
+
+// pass reads the records of a table, and forgets them.
+func (l *loading) pass(of *BackupTable) error {
+	for {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		kind, payload, err := l.from.Frame()
+		switch {
+		case err != nil:
+			return err
+		case kind == frameTable:
+			n, size := binary.Uvarint(payload)
+			refused, _ := binary.Uvarint(payload[max(size, 0):])
+			of.Records, of.Refused = int(n), int(refused)
+			l.Records += of.Records
+			return nil
+		case kind == frameHeader || kind == frameEnd:
+			return l.from.Damage("a frame is not of the kind that it should be")
+		}
+	}
+}
