@@ -2,24 +2,32 @@ package mvcc
 
 import (
 	"context"
-	"iter"
+	"runtime"
 	"slices"
 	"sync/atomic"
 )
 
 // Changed returns a channel that is closed when key has been written by a commit that the snapshot
-// does not see, which may have happened already. It is for what is derived from a snapshot and
-// kept, such as a cache: wait for the channel, and make it anew. It is closed, too, where a watch
-// would end with a [*GapError]. When ctx ends the channel stays as it is. The snapshot may be
-// closed once Changed has returned. It costs what a watch does, see [Map.Watch]: also in that it
-// may take a millisecond, and that the first one looks at all keys.
+// does not see, which may have happened already: but a key that was written and is absent again
+// before the call, as it is in the snapshot, may go unnoticed. It is for what is derived from a
+// snapshot and kept, such as a cache: wait for the channel, and make it anew. It is closed, too,
+// where a watch would end with a [*GapError]. When ctx ends the channel stays as it is. A key that
+// is not equal to itself never changes. The snapshot may be closed once Changed has returned. It
+// costs what a watch does, see [Map.Watch]: also in that it may take a millisecond, and that the
+// first one looks at all keys. A channel that waits takes about half a kilobyte, until ctx ends or
+// the garbage collector finds that nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
+	m := s.st.m
+	if m.badKey(key) {
+		return make(chan struct{})
+	}
 	return s.alert(ctx,
 		func(c Change[K, V]) bool { return c.Key == key },
-		func(Snapshot[K, V]) iter.Seq2[K, V] {
-			var none V
-			return func(yield func(K, V) bool) { yield(key, none) }
+		func(_ Snapshot[K, V], yield func(head *version[K, V]) bool) {
+			if _, _, head := m.index.lookup(key); head != nil {
+				yield(head)
+			}
 		})
 }
 
@@ -27,10 +35,13 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 // inserted included.
 func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan struct{} {
 	s.check()
-	s.st.m.checkOrdered()
+	m := s.st.m
+	m.checkOrdered()
 	return s.alert(ctx,
-		func(c Change[K, V]) bool { return keys.has(s.st.m.order.comparing(), c.Key) },
-		func(s Snapshot[K, V]) iter.Seq2[K, V] { return s.Ascend(keys) })
+		func(c Change[K, V]) bool { return keys.has(m.order.comparing(), c.Key) },
+		func(_ Snapshot[K, V], yield func(head *version[K, V]) bool) {
+			m.scanRange(&keys, false, func(_ place[K, V], head *version[K, V]) bool { return yield(head) })
+		})
 }
 
 // Changed is [Snapshot.Changed] for the records that have an index key, in the snapshot s of the
@@ -38,61 +49,73 @@ func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan 
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	s.check()
 	ix.check()
-	ix.checkOf(s.st.m)
+	m := s.st.m
+	ix.checkOf(m)
 	return s.alert(ctx,
 		func(c Change[K, V]) bool {
 			return c.Had && slices.Contains(ix.keys(c.Key, c.Old), key) ||
 				c.Has && slices.Contains(ix.keys(c.Key, c.New), key)
 		},
-		func(s Snapshot[K, V]) iter.Seq2[K, V] { return ix.Get(s, key) })
+		func(now Snapshot[K, V], yield func(head *version[K, V]) bool) {
+			for _, in := range []Snapshot[K, V]{s, now} {
+				for key := range ix.Get(in, key) {
+					if _, _, head := m.index.lookup(key); head != nil && !yield(head) {
+						return
+					}
+				}
+			}
+		})
 }
 
-// alert returns a channel that is closed when a change matches. find gives the keys that
-// concern it in a snapshot.
+// alert returns a channel that is closed when a change matches. find gives the heads of the keys
+// that concern it in s or in a snapshot of now. What is kept does not refer to s, which its user
+// may drop without closing it.
 func (s Snapshot[K, V]) alert(
-	ctx context.Context, matches func(Change[K, V]) bool, find func(Snapshot[K, V]) iter.Seq2[K, V],
+	ctx context.Context, matches func(Change[K, V]) bool,
+	find func(now Snapshot[K, V], yield func(head *version[K, V]) bool),
 ) <-chan struct{} {
 	m := s.st.m
-	a := &alert[K, V]{m: m, matches: matches, closed: make(chan struct{})}
 	checkContext("Changed", ctx)
+	a := &alert[K, V]{m: m, matches: matches}
+	closed := make(chan struct{})
+	a.closed, a.cleanup = weakTo(closed, &m.shared.hub, a)
 	var now Snapshot[K, V]
-	m.shared.hub.begin(a, func() { m.fed().own++ }, func(at uint64) { now = m.snapshotAtHub(at) })
-	defer now.Close()
 	begun := false
 	defer func() {
 		if !begun { // something has panicked, or it has changed
-			m.shared.hub.end(a)
+			a.end()
 		}
 	}()
+	m.shared.hub.begin(a, func() { m.fed().own++ }, func(at uint64) { now = m.snapshotAtHub(at) })
+	defer now.Close()
 	from, to := s.st.epoch(), now.st.epoch()
 	s.check()
 	if from != to {
-		for _, in := range []Snapshot[K, V]{s, now} {
-			for key := range find(in) {
-				_, _, head := m.index.lookup(key)
-				was, is := m.visible(head, from), m.visible(head, to)
-				_, had := was.present()
-				if _, has := is.present(); was != is && (had || has) {
-					a.lose()
-					return a.closed
-				}
+		find(now, func(head *version[K, V]) bool {
+			// A tombstone tells of what was written and deleted between the two.
+			if m.visible(head, from) != m.visible(head, to) {
+				a.lose()
 			}
-		}
+			return !a.fired.Load()
+		})
 		s.check()
 	}
-	begun = true
-	stop := context.AfterFunc(ctx, func() { m.shared.hub.end(a) })
-	if a.stop.Store(&stop); a.fired.Load() {
-		stop()
+	if begun = !a.fired.Load(); begun {
+		stop := context.AfterFunc(ctx, a.end)
+		if a.stop.Store(&stop); a.fired.Load() {
+			stop()
+		}
 	}
-	return a.closed
+	runtime.KeepAlive(closed)
+	return closed
 }
 
 // An alert is a [listener] that waits for one change.
 type alert[K comparable, V any] struct {
 	m       *Map[K, V]
 	matches func(Change[K, V]) bool
-	closed  chan struct{}
+	closed  weakChan
+	cleanup runtime.Cleanup // of the channel, when it is dropped
 	fired   atomic.Bool
 	stop    atomic.Pointer[func() bool] // the watch over ctx
 }
@@ -100,14 +123,26 @@ type alert[K comparable, V any] struct {
 func (a *alert[K, V]) only() any { return a.m }
 func (a *alert[K, V]) fail(any)  { a.lose() }
 
+// dropped is called when the channel is gone.
+func (a *alert[K, V]) dropped() {
+	if stop := a.stop.Load(); stop != nil {
+		(*stop)()
+	}
+}
+
+// end takes the alert out of the hub.
+func (a *alert[K, V]) end() {
+	a.cleanup.Stop()
+	a.m.shared.hub.end(a)
+}
+
 func (a *alert[K, V]) lose() {
 	if a.fired.Swap(true) {
 		return
 	}
-	close(a.closed)
-	if stop := a.stop.Load(); stop != nil {
-		(*stop)()
-	}
+	a.closed.close()
+	a.cleanup.Stop()
+	a.dropped()
 }
 
 func (a *alert[K, V]) offer(list []DBCommit) (more bool) {

@@ -92,6 +92,9 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 			c := Change[K, V]{Key: head.key}
 			c.Old, c.Had = was.present()
 			c.New, c.Has = is.present()
+			if is != nil {
+				c.Key = is.key
+			}
 			s.check()
 			older.check()
 			return !c.Had && !c.Has || yield(c)

@@ -96,9 +96,8 @@ func addTable[K comparable, V any](
 ) *Map[K, V] {
 	shared, o := db.base().shared, db.opts
 	if opts != nil && opts.Capacity != 0 {
-		if o.Capacity = opts.Capacity; o.Capacity < 0 {
-			panic(fmt.Sprintf("mvcc: TableOptions.Capacity is %d, want 0 or more", o.Capacity))
-		}
+		o.Capacity = opts.Capacity
+		checkCapacity("TableOptions", o.Capacity)
 	}
 	if name == "" {
 		panic("mvcc: NewTable: the name is empty")

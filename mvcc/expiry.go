@@ -31,7 +31,7 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	if until == nil {
 		panic("mvcc: Expire: until is nil")
 	}
-	x := &expiry[K, V]{until: until, wake: m.gc.Wake}
+	x := &expiry[K, V]{until: until, owner: newOwner[K](), wake: m.gc.Wake}
 	x.wheel.reset(wallClock())
 	if !m.expiry.CompareAndSwap(nil, x) {
 		panic("mvcc: Expire: it was called before")
@@ -72,7 +72,8 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 // top of what was found is noted, or relies on the note that took the place.
 type expiry[K comparable, V any] struct {
 	until func(key K, value V) time.Time
-	wake  func() // starts the ticker
+	owner owner[K] // of the keys in notes
+	wake  func()   // starts the ticker
 	lists [feedLists]dueList[K]
 	// awake is 1 if the ticker looks at the notes. A goroutine that has noted a key looks at it
 	// afterwards, and wakes the ticker if it is 0; waits, which lets the ticker rest, makes it 0
@@ -145,13 +146,16 @@ func (m *Map[K, V]) noteDue(x *expiry[K, V], v *version[K, V], hash uint64) {
 // found then is what was installed before.
 func (m *Map[K, V]) pushDue(x *expiry[K, V], key K, hash uint64, at int64) {
 	list := &x.lists[hash%feedLists]
-	n := &due[K]{key: key, at: at}
+	var n *due[K]
 	for {
-		n.next, n.n = list.head.Load(), 1
-		if next := n.next; next != nil {
-			if next.key == key && next.at <= at {
-				return
-			}
+		next := list.head.Load()
+		if next != nil && next.key == key && next.at <= at {
+			return
+		}
+		if n == nil {
+			n = &due[K]{key: x.owner.own(key), at: at}
+		}
+		if n.next, n.n = next, 1; next != nil {
 			n.n += next.n
 		}
 		if list.head.CompareAndSwap(n.next, n) {

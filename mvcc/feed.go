@@ -199,7 +199,7 @@ func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
 				*deep++
 			}
 			older := v.next.Load()
-			c := Change[K, V]{Key: key}
+			c := Change[K, V]{Key: v.key}
 			c.Old, c.Had = older.present()
 			c.New, c.Has = v.present()
 			if c.Had || c.Has {

@@ -26,6 +26,7 @@ type hub struct {
 	// loops, and at.
 	listening, waiting stdatomic.Int64
 	gaps, told         stdatomic.Uint64
+	dropped            droppedListeners
 
 	mu        sync.Mutex // guards what follows; held for a round
 	feeds     []anyFeed
@@ -76,8 +77,10 @@ type listener interface {
 	offer(list []DBCommit) (more bool)
 	// only returns the map that it watches, or nil if it watches all.
 	only() any
-	// lose says that what it was not told of is lost, and fail that offer has panicked.
+	// lose says that what it was not told of is lost, dropped that its user cannot reach it any
+	// more, and fail that offer has panicked.
 	lose()
+	dropped()
 	fail(p any)
 }
 
@@ -110,6 +113,7 @@ func (h *hub) run(w *hubWork) {
 		case <-time.After(pause):
 		}
 		h.mu.Lock()
+		h.forgetDropped()
 		if h.work.Load() != w {
 			h.mu.Unlock()
 			return
@@ -294,6 +298,7 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 		h.beginning = false
 		h.sweep()
 	}()
+	h.forgetDropped()
 	for again := true; again; again = h.overrun {
 		if h.overrun = false; len(h.feeds) == 0 {
 			h.slots.Hold(h.slots.Now())

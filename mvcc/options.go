@@ -3,6 +3,7 @@ package mvcc
 import (
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"time"
 
 	"github.com/mvccmap/mvccmap/gc"
@@ -51,7 +52,8 @@ const (
 // Options configures a map, or a database with its tables. A nil *Options, and every field
 // that is zero, means the default.
 type Options struct {
-	// Capacity presizes the index for so many keys.
+	// Capacity presizes the index for so many keys, 14 bytes or more for each; up to 2^40, or 2^24
+	// on a machine of 32 bits.
 	Capacity int
 
 	// Isolation is the level of transactions that do not ask for one
@@ -72,7 +74,8 @@ type Options struct {
 	// ReclaimQueue is how many buckets of the index, of some keys each, may be handed to
 	// the background work at a time. When it is full, committers move buckets from it to
 	// the list of the next tick; when 64 times as many are there, they prune two for each
-	// that they add. Memory is taken as it fills. Default: 16384.
+	// that they add. Memory is taken as it fills. At most 2^24.
+	// Default: 16384.
 	ReclaimQueue int
 
 	// PruneThreshold is after how many new versions of a key their committer
@@ -131,9 +134,7 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		d = *o
 	}
-	if d.Capacity < 0 {
-		panic(fmt.Sprintf("mvcc: Options.Capacity is %d, want 0 or more", d.Capacity))
-	}
+	checkCapacity("Options", d.Capacity)
 	if d.Isolation > LevelSnapshot {
 		panic(fmt.Sprintf("mvcc: Options.Isolation is %v, want LevelSerializable or LevelSnapshot",
 			d.Isolation))
@@ -152,6 +153,10 @@ func (o *Options) withDefaults() Options {
 	}
 	if d.ReclaimQueue < 0 {
 		panic(fmt.Sprintf("mvcc: Options.ReclaimQueue is %d, want 0 or more", d.ReclaimQueue))
+	}
+	if d.ReclaimQueue > maxReclaimQueue {
+		panic(fmt.Sprintf("mvcc: Options.ReclaimQueue is %d, want at most %d", d.ReclaimQueue,
+			maxReclaimQueue))
 	}
 	if d.ReclaimQueue == 0 {
 		d.ReclaimQueue = DefaultReclaimQueue
@@ -175,6 +180,21 @@ func (o *Options) withDefaults() Options {
 		d.PinWarnAge = DefaultPinWarnAge
 	}
 	return d
+}
+
+// More than these is taken for a mistake: it is more than there is memory for, or use.
+const (
+	maxCapacity     = 1 << (bits.UintSize/2 + 8)
+	maxReclaimQueue = 1 << 24
+)
+
+func checkCapacity(of string, capacity int) {
+	if capacity < 0 {
+		panic(fmt.Sprintf("mvcc: %s.Capacity is %d, want 0 or more", of, capacity))
+	}
+	if capacity > maxCapacity {
+		panic(fmt.Sprintf("mvcc: %s.Capacity is %d, want at most %d", of, capacity, maxCapacity))
+	}
 }
 
 // TxOptions configures one transaction. A nil *TxOptions, and every field that

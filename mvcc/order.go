@@ -59,6 +59,7 @@ type order[K comparable] interface {
 // the order.
 type treeOrder[K comparable] struct {
 	compare func(a, b K) int
+	owner   owner[K] // of its keys, which stay when others take their place in versions
 
 	mu      sync.Mutex // held for a few keys at a time: some microseconds
 	tree    *btree.BTreeG[orderKey[K]]
@@ -80,8 +81,14 @@ type orderedKeys[K comparable] struct {
 	recent []K // sorted
 }
 
+// newOrder returns an order of keys of which it makes copies, see [owner].
 func newOrder[K comparable](compare func(a, b K) int) order[K] {
-	o := &treeOrder[K]{compare: compare, pins: map[K]int{}, leaving: map[K]uint64{}}
+	return newOrderOf(compare, newOwner[K]())
+}
+
+// newOrderOf returns an order for keys that are what owner makes of them; nil if they are already.
+func newOrderOf[K comparable](compare func(a, b K) int, owner owner[K]) order[K] {
+	o := &treeOrder[K]{compare: compare, owner: owner, pins: map[K]int{}, leaving: map[K]uint64{}}
 	less := func(a, b orderKey[K]) bool { return compare(a.key, b.key) < 0 }
 	o.tree = btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 	o.publish(nil)
@@ -128,7 +135,7 @@ func (o *treeOrder[K]) pin(keys []K) {
 	added := keys[:0:0]
 	for _, key := range keys {
 		if !o.has(key) {
-			added = append(added, key)
+			added = append(added, o.owner.own(key))
 		}
 	}
 	switch recent := was.recent; {

@@ -157,7 +157,7 @@ func (l *txLoop[K, V]) visit(_ place[K, V], head *version[K, V]) bool {
 		l.own = l.own[1:]
 		return l.one(w)
 	}
-	return !ok || l.give(key, value)
+	return !ok || l.give(v.key, value)
 }
 
 // before visits the own writes that come before key, or all if that is nil.

@@ -39,9 +39,9 @@ type schema[K comparable, V any] struct{ indexes []keptIndex[K, V] }
 type keptIndex[K comparable, V any] interface {
 	named() string
 	// change returns what writes to the index what follows from a change of the record
-	// key, or nil if that is nothing. It calls the function of the index; what it
-	// returns does not.
-	change(key K, old V, had bool, value V, has bool) func(tx DBTx)
+	// key, or nil if that is nothing. was is the key that it had, which is equal, but may be
+	// another zero. It calls the function of the index; what it returns does not.
+	change(was K, old V, had bool, key K, value V, has bool) func(tx DBTx)
 	// clear deletes all entries.
 	clear(tx DBTx)
 	close()
@@ -69,6 +69,24 @@ func (st *txState[K, V]) schemaFor() *schema[K, V] {
 // db returns the transaction as one of the database.
 func (tx Tx[K, V]) db() DBTx { return DBTx{Tx[none, none]{tx.st.up, tx.gen}} }
 
+// asWritten returns key, of a record that the transaction sees, as it was written last: it may be
+// the other zero.
+func (st *txState[K, V]) asWritten(key K) K {
+	if st.m.reflexive {
+		return key
+	}
+	if st.txWork != nil { // not a snapshot
+		if i := st.find(key); i >= 0 {
+			return st.writes[i].v.key
+		}
+	}
+	_, _, head := st.index.lookup(key)
+	if v := st.m.visible(head, st.epoch()); v != nil {
+		return v.key
+	}
+	return key
+}
+
 // inside is In for a table that may have been closed.
 func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] {
 	st := partOf(tx.tx.st, m)
@@ -80,11 +98,12 @@ func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] {
 // put is Set, or Delete if has is false, in a table with indexes.
 func (tx Tx[K, V]) put(s *schema[K, V], key K, value V, has bool) {
 	old, had := tx.get(key, false)
+	was := tx.st.asWritten(key)
 	var few [4]func(DBTx)
 	changes := few[:0]
 	for _, ix := range s.indexes {
 		// It may panic, and use the transaction: nothing has been written yet.
-		if change := ix.change(key, old, had, value, has); change != nil {
+		if change := ix.change(was, old, had, key, value, has); change != nil {
 			changes = append(changes, change)
 		}
 	}
@@ -106,10 +125,14 @@ func (m *Map[K, V]) touches(s *schema[K, V], base, v *version[K, V], pinned bool
 			}
 		}()
 	}
+	was := v.key
+	if base != nil {
+		was = base.key
+	}
 	old, had := base.present()
 	value, has := v.present()
 	for _, ix := range s.indexes {
-		if ix.change(v.key, old, had, value, has) != nil {
+		if ix.change(was, old, had, v.key, value, has) != nil {
 			return true
 		}
 	}

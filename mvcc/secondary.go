@@ -22,6 +22,9 @@ type Index[I, K comparable, V any] struct {
 	keys    func(key K, value V) []I
 	sound   bool // i == i for every index key i
 	ordered bool
+	// Of what its tables keep, which stays when a record is overwritten.
+	ownIndex owner[I]
+	ownKey   owner[K]
 	*collation[I, K]
 	// What the index consists of: of a unique one the key of the record by its index key,
 	// else entries.
@@ -119,11 +122,15 @@ func (ix *Index[I, K, V]) Name() string {
 // without an order only a look into a table, and a Get for each record; a loop allocates some
 // small objects.
 //
-// A step panics if r is not one of the index's table, if r began before the index was
-// complete, or if the index was dropped; and as a read of r does.
+// No record has an index key that is not equal to itself. A step panics if r is not one of the
+// index's table, if r began before the index was complete, or if the index was dropped; and as a
+// read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()
-	if ix.unique == nil {
+	switch {
+	case !ix.sound && !equal(key, key):
+		return ix.records(r, func(window[K], func(K) bool) {})
+	case ix.unique == nil:
 		return ix.between(r, From(ix.edge(key, -1)).UpTo(ix.edge(key, +1)), false)
 	}
 	return ix.records(r, func(in window[K], visit func(K) bool) {
@@ -187,20 +194,24 @@ func (ix *Index[I, K, V]) records(
 ) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		in, by := window[K]{}, r
+		var st *txState[K, V]
 		switch r := r.(type) {
 		case *Map[K, V]:
 			ix.checkOf(r)
 			s := r.Snapshot()
 			defer s.Close()
-			in, by = window[K]{st: s.st, slot: s.st.slot, gen: s.gen}, s
+			st, by = s.st, s
+			in = window[K]{st: st, slot: st.slot, gen: s.gen}
 		case Snapshot[K, V]:
 			r.check()
 			ix.checkOf(r.st.m)
-			in = window[K]{st: r.st, slot: r.st.slot, gen: r.gen}
+			st = r.st
+			in = window[K]{st: st, slot: st.slot, gen: r.gen}
 		case Tx[K, V]:
 			r.check()
 			ix.checkOf(r.st.m)
-			in = window[K]{st: r.st, slot: r.st.slot, gen: r.gen, up: r.st.up}
+			st = r.st
+			in = window[K]{st: st, slot: st.slot, gen: r.gen, up: st.up}
 			if in.up == nil {
 				ix.tooNew()
 			}
@@ -216,7 +227,7 @@ func (ix *Index[I, K, V]) records(
 		}
 		find(in, func(key K) bool {
 			value, ok := by.Get(key)
-			return !ok || yield(key, value)
+			return !ok || yield(st.asWritten(key), value)
 		})
 		runtime.KeepAlive(in.st)
 	}

@@ -40,12 +40,13 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 	case keys == nil:
 		panic(fmt.Sprintf("mvcc: %s: keys is nil", call))
 	}
-	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil}
+	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil,
+		ownIndex: newOwner[I](), ownKey: newOwner[K]()}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {
 		var by order[I]
 		if compare != nil {
-			by = newOrder(compare)
+			by = newOrderOf(compare, nil)
 		}
 		ix.unique = addTable[I, K](m.db, table, nil, by, true)
 		ix.sound = ix.unique.reflexive
@@ -56,7 +57,7 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 		}
 		ix.collation = newCollation(compare, byKey)
 		// Not that of ix: the order is kept for as long as there is background work for it.
-		ix.entries = addTable[entry[I, K], none](m.db, table, nil, newOrder(ix.collation.compare), true)
+		ix.entries = addTable[entry[I, K], none](m.db, table, nil, newOrderOf(ix.collation.compare, nil), true)
 		ix.sound = ix.entries.reflexive
 	}
 	return ix
@@ -137,7 +138,8 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 		var no V
 		for _, key := range batch {
 			value, has := tx.get(key, false)
-			change := ix.change(key, no, false, value, has)
+			key = tx.st.asWritten(key)
+			change := ix.change(key, no, false, key, value, has)
 			tx.st.store(key, value, has)
 			if change != nil {
 				change(db)

@@ -115,10 +115,12 @@ func (ix *Index[I, K, V]) clear(tx DBTx) {
 	}
 }
 
-func (ix *Index[I, K, V]) change(key K, old V, had bool, value V, has bool) func(tx DBTx) {
+func (ix *Index[I, K, V]) change(
+	before K, old V, had bool, key K, value V, has bool,
+) func(tx DBTx) {
 	var was, is []I
 	if had {
-		was = ix.keys(key, old)
+		was = ix.keys(before, old)
 	}
 	if has {
 		is = ix.keys(key, value)
@@ -167,6 +169,7 @@ const fewIndexKeys = 32
 
 // add gives the record the index key, unless it has it.
 func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
+	index, key = ix.ownIndex.own(index), ix.ownKey.own(key)
 	if ix.unique == nil {
 		ix.entries.inside(tx).Set(ix.entry(index, key), none{})
 		return
@@ -194,7 +197,7 @@ func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 		return // the index is being made
 	}
 	if all := extra.of[at]; len(all) > 0 {
-		owners.Set(index, all[0].(K))
+		owners.Set(ix.ownIndex.own(index), all[0].(K))
 		extra.remove(at, all[0])
 	} else {
 		owners.Delete(index)

@@ -143,14 +143,14 @@ func (s Snapshot[K, V]) each(
 		s.check()
 		m := s.st.m
 		all := scan(func(_ place[K, V], v *version[K, V]) bool {
-			key := v.key
+			key := v.key // of the newest
 			if !v.plain(at) {
 				v = m.visible(v, at)
 			}
 			value, ok := v.present()
 			s.st.checkRead(s.gen, key, v)
 			s.check()
-			return !ok || yield(key, value)
+			return !ok || yield(v.key, value)
 		})
 		if all {
 			s.check()

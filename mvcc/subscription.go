@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"sync"
-	stdatomic "sync/atomic"
 )
 
 // WatchOptions configures a watch. A nil *WatchOptions, and every field that is zero, means the
@@ -24,13 +24,15 @@ type WatchOptions[K comparable, V any] struct {
 	Match func(key K) bool
 
 	// Buffer is how many changes may wait to be consumed; when there are more the watch ends
-	// with a [*GapError]. Default: 65536.
+	// with a [*GapError]. Commits that are larger than the buffer do not count: they are given
+	// whole to a loop that has taken the large ones before. A change that waits takes the size of
+	// a key and of two values, and up to a hundred bytes. Default: 8192.
 	Buffer int
 
 	_ struct{}
 }
 
-const defaultBuffer = 1 << 16
+const defaultBuffer = 1 << 13
 
 // Watch returns an iterator over the commits that change the map from now on, in the order of their
 // epochs, each whole: with all of its changes, and the old and new values. opts may be nil. The
@@ -68,10 +70,11 @@ func (m *Map[K, V]) Watch(
 		o = *opts
 	}
 	wants, begun := m.wants(&o), false
-	s := newSubscription(ctx, &m.shared.hub, o.Buffer, m, func(c DBCommit) (Commit[K, V], int) {
+	loop := newSubscription(ctx, &m.shared.hub, o.Buffer, m, func(c DBCommit) (Commit[K, V], int) {
 		changes := wants(m.Changes(c))
 		return Commit[K, V]{c.Epoch, changes, c.Summary, c.Expired}, len(changes)
 	})
+	s := loop.s
 	since := o.Since.st != nil
 	if since {
 		o.Since.check()
@@ -93,21 +96,22 @@ func (m *Map[K, V]) Watch(
 		}
 	}
 	begun = true
-	return s.all
+	return loop.all
 }
 
 // wants returns what picks the changes that are to be given.
 func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K, V] {
-	if o.Keys.low.kind == open && o.Keys.high.kind == open && o.Match == nil {
+	keys, match := o.Keys, o.Match // not o: Since may be dropped
+	if keys.low.kind == open && keys.high.kind == open && match == nil {
 		return func(all []Change[K, V]) []Change[K, V] { return all }
 	}
-	if o.Keys.low.kind != open || o.Keys.high.kind != open {
+	if keys.low.kind != open || keys.high.kind != open {
 		m.checkOrdered()
 	}
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for _, c := range all {
-			inRange := m.order == nil || o.Keys.has(m.order.comparing(), c.Key)
-			if inRange && (o.Match == nil || o.Match(c.Key)) {
+			inRange := m.order == nil || keys.has(m.order.comparing(), c.Key)
+			if inRange && (match == nil || match(c.Key)) {
 				some = append(some, c)
 			}
 		}
@@ -144,7 +148,8 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	if opts != nil {
 		o = *opts
 	}
-	s := newSubscription(ctx, &db.base().shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
+	h := &db.base().shared.hub
+	loop := newSubscription(ctx, h, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
 		if c.closed != nil {
 			return c, 1
 		}
@@ -157,6 +162,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		}
 		return some, n
 	})
+	s := loop.s
 	if o.Progress {
 		s.progress = func(to uint64) DBCommit { return DBCommit{Epoch: to, Progress: true} }
 	}
@@ -195,7 +201,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		}
 	}
 	begun = true
-	return s.all
+	return loop.all
 }
 
 // RequestProgress hands on, to all watches of the database and its tables, what was committed
@@ -227,18 +233,19 @@ type subscription[C any] struct {
 	mu      sync.Mutex
 	waiting []C
 	changes int    // in these
+	large   int    // of these, those in commits that are larger than the limit
 	marked  bool   // the last one is of progress
 	at      uint64 // the epoch of the last one, or of the begin
 	gap     bool
 	panics  any // what a function of the user has panicked with
 
-	over stdatomic.Bool // there was a loop
-	stop func() bool
+	stop    func() bool
+	cleanup runtime.Cleanup // of the iterator, when it is dropped
 }
 
 func newSubscription[C any](
 	ctx context.Context, h *hub, buffer int, of any, pick func(c DBCommit) (C, int),
-) *subscription[C] {
+) *watchLoop[C] {
 	checkContext("Watch", ctx)
 	if buffer < 0 {
 		panic(fmt.Sprintf("mvcc: Watch: Buffer is %d, want 0 or more", buffer))
@@ -246,8 +253,10 @@ func newSubscription[C any](
 	if buffer == 0 {
 		buffer = defaultBuffer
 	}
-	return &subscription[C]{ctx: ctx, hub: h, of: of, limit: buffer, pick: pick,
-		ready: make(chan struct{}, 1)}
+	loop := &watchLoop[C]{s: &subscription[C]{ctx: ctx, hub: h, of: of, limit: buffer, pick: pick,
+		ready: make(chan struct{}, 1)}}
+	loop.s.cleanup = runtime.AddCleanup(loop, h.dropped.add, listener(loop.s))
+	return loop
 }
 
 // begin begins the watch, see [hub.begin].
@@ -259,7 +268,9 @@ func (s *subscription[C]) begin(watched func(), begun func(at uint64)) {
 		}
 		begun(at)
 	})
+	s.mu.Lock()
 	s.stop = context.AfterFunc(s.ctx, s.end)
+	s.mu.Unlock()
 }
 
 // endUnless is deferred by code that may panic because Since is evicted.
@@ -271,16 +282,26 @@ func (s *subscription[C]) endUnless(begun *bool) {
 }
 
 func (s *subscription[C]) end() {
+	s.cleanup.Stop()
 	s.hub.end(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count(-s.changes)
+	s.takeWaiting()
 }
 
-// count counts changes that wait. s.mu is held.
-func (s *subscription[C]) count(n int) {
-	s.changes += n
-	s.hub.waiting.Add(int64(n))
+// dropped is called when the iterator is gone.
+func (s *subscription[C]) dropped() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
+	s.takeWaiting()
+}
+
+// takeWaiting takes what waits. s.mu is held.
+func (s *subscription[C]) takeWaiting() (list []C) {
+	s.hub.waiting.Add(-int64(s.changes))
+	list, s.waiting, s.marked, s.changes, s.large = s.waiting, nil, false, 0, 0
+	return list
 }
 
 func (s *subscription[C]) only() any { return s.of }
@@ -291,21 +312,26 @@ func (s *subscription[C]) offer(list []DBCommit) bool {
 	if s.marked {
 		s.waiting, s.marked = s.waiting[:len(s.waiting)-1], false
 	}
+	behind := s.large > 0 // there was time to take it
 	for i, c := range list {
 		picked, n := s.pick(c)
 		if n == 0 {
 			continue
 		}
-		// A commit of its own may be larger than the buffer.
-		if s.gap = len(s.waiting) > 0 && s.changes+n > s.limit; s.gap {
+		large := n > s.limit
+		if s.gap = large && behind || !large && s.changes-s.large+n > s.limit; s.gap {
 			s.hub.gaps.Add(1)
 			break
+		}
+		if large {
+			s.large += n
 		}
 		if len(s.waiting) == cap(s.waiting) {
 			s.waiting = slices.Grow(s.waiting, len(list)-i)
 		}
 		s.waiting = append(s.waiting, picked)
-		s.count(n)
+		s.changes += n
+		s.hub.waiting.Add(int64(n))
 		s.at = c.Epoch
 	}
 	if s.progress != nil && !s.gap {
@@ -345,37 +371,6 @@ func (s *subscription[C]) signal() {
 	}
 }
 
-// all is the iterator.
-func (s *subscription[C]) all(yield func(C, error) bool) {
-	if s.over.Swap(true) {
-		panic("mvcc: Watch: there was a loop before: a watch has one, call Watch again")
-	}
-	defer s.stop()
-	defer s.end()
-	for _, c := range s.first {
-		if !yield(c, nil) {
-			return
-		}
-	}
-	s.first = nil
-	for {
-		list, err := s.take()
-		for _, c := range list {
-			if err = s.ctx.Err(); err != nil {
-				break
-			}
-			if !yield(c, nil) {
-				return
-			}
-		}
-		if err != nil {
-			var none C
-			yield(none, err)
-			return
-		}
-	}
-}
-
 // take waits for commits, or an error.
 func (s *subscription[C]) take() (list []C, err error) {
 	for {
@@ -385,8 +380,7 @@ func (s *subscription[C]) take() (list []C, err error) {
 		case <-s.ready:
 		}
 		s.mu.Lock()
-		list, s.waiting, s.marked = s.waiting, nil, false
-		s.count(-s.changes)
+		list = s.takeWaiting()
 		if p := s.panics; p != nil && len(list) == 0 {
 			s.mu.Unlock()
 			panic(p)

@@ -202,6 +202,50 @@ func TestWatchGap(t *testing.T) {
 	})
 }
 
+// A commit that is larger than the buffer is given whole to a loop that keeps up, whatever comes
+// before it and after it; to one that does not there is an end.
+func TestLargeCommitBehindSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, int](nil)
+		defer m.Close()
+		fill := func(n int) {
+			mustUpdate(t, m, nil, func(tx Tx[int, int]) {
+				for i := range n {
+					tx.Set(i, i)
+				}
+			})
+		}
+		watch := m.Watch(t.Context(), &WatchOptions[int, int]{Buffer: 10})
+		slow := m.Watch(t.Context(), &WatchOptions[int, int]{Buffer: 10})
+		m.shared.hub.mu.Lock() // so that a round finds them all
+		sizes := []int{1, 2, 11, 3, 100, 4}
+		for _, n := range sizes {
+			fill(n)
+		}
+		m.shared.hub.mu.Unlock()
+		time.Sleep(time.Second)
+		fill(0)
+		for c, err := range watch {
+			require.NoError(t, err)
+			require.Len(t, c.Changes, sizes[0])
+			if sizes = sizes[1:]; len(sizes) == 0 {
+				break
+			}
+		}
+		fill(11) // it has not taken those before
+		time.Sleep(time.Second)
+		n := 0
+		for _, err := range slow {
+			if err != nil {
+				require.ErrorIs(t, err, ErrGap)
+				break
+			}
+			n++
+		}
+		require.Equal(t, 6, n)
+	})
+}
+
 // Stats say what watches, what waits for it, and which watch has missed something.
 func TestWatchStats(t *testing.T) {
 	m := newMap[int, int](t, nil)

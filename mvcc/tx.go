@@ -185,7 +185,7 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 					return true
 				}
 			}
-			left = !yield(key, value)
+			left = !yield(v.key, value)
 			return !left
 		})
 		if !left {

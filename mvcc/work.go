@@ -151,7 +151,7 @@ func (st *txState[K, V]) put(key K, value V, tomb word) {
 		if st.looped || st.since != 0 {
 			w.v = &version[K, V]{key: key}
 		}
-		w.v.value = value
+		w.v.key, w.v.value = key, value
 		setWord(&w.v.state, tomb)
 		w.merge = nil
 		return

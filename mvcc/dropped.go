@@ -1,0 +1,61 @@
+package mvcc
+
+import (
+	"runtime"
+	stdatomic "sync/atomic"
+	"unsafe"
+	"weak"
+)
+
+// droppedListeners are those whose users cannot reach them any more: nobody would see what they
+// are told. The garbage collector finds them, and the hub takes them out in its next round.
+type droppedListeners struct {
+	head stdatomic.Pointer[droppedListener]
+}
+
+type droppedListener struct {
+	of   listener
+	next *droppedListener
+}
+
+// add is called by the garbage collector's goroutine: it must not wait.
+func (l *droppedListeners) add(w listener) {
+	n := &droppedListener{of: w}
+	for {
+		n.next = l.head.Load()
+		if l.head.CompareAndSwap(n.next, n) {
+			return
+		}
+	}
+}
+
+// forgetDropped takes out the listeners that were dropped. h.mu is held.
+func (h *hub) forgetDropped() {
+	first := h.dropped.head.Swap(nil)
+	if first == nil {
+		return
+	}
+	for n := first; n != nil; n = n.next {
+		h.drop(n.of)
+		n.of.dropped()
+	}
+	h.sweep()
+}
+
+// A weakChan is a channel that is not kept by those that are to close it: if nobody else can
+// reach it, nobody waits for it. (A channel is a pointer in all but its type. A goroutine that
+// waits for it reaches it.)
+type weakChan struct{ at weak.Pointer[byte] }
+
+// weakTo returns a reference to c, and arranges that w is dropped when nobody can reach c.
+func weakTo(c chan struct{}, h *hub, w listener) (weakChan, runtime.Cleanup) {
+	at := (*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&c)))
+	return weakChan{weak.Make(at)}, runtime.AddCleanup(at, h.dropped.add, w)
+}
+
+// close closes the channel, if anybody can see that.
+func (c weakChan) close() {
+	if at := c.at.Value(); at != nil {
+		close(*(*chan struct{})(unsafe.Pointer(&at)))
+	}
+}

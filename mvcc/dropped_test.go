@@ -1,0 +1,123 @@
+package mvcc
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// whenCollected waits until done reports true, and collects garbage again and again.
+func whenCollected(t *testing.T, done func() bool, what string) {
+	t.Helper()
+	eventually(t, func() bool {
+		runtime.GC()
+		return done()
+	}, "%s", what)
+}
+
+// Channels and watches that nobody can reach are given back, whatever their context; those that
+// somebody can reach, or waits for, are not.
+func TestDropped(t *testing.T) {
+	live, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"background": bg, "live": live} {
+		t.Run(name, func(t *testing.T) {
+			db := NewDB(nil)
+			defer db.Close()
+			m := NewOrderedTable[int, int](db, "m", nil)
+			ix, err := NewIndex(m, "values", func(_, v int) []int { return []int{v} }, nil)
+			require.NoError(t, err)
+			m.Store(1, 1)
+			s, h := m.Snapshot(), &m.shared.hub
+			kept := s.Changed(ctx, 1)
+			waited := make(chan struct{})
+			go func() {
+				<-s.RangeChanged(ctx, From(1).UpTo(2))
+				close(waited)
+			}()
+			eventually(t, func() bool { return h.listening.Load() == 2 }, "they have not begun")
+			watch := m.Watch(ctx, nil)
+			db.Watch(ctx, &DBWatchOptions{Progress: true})
+			for range 100 {
+				s.Changed(ctx, 1)
+				s.RangeChanged(ctx, From(0))
+				ix.Changed(ctx, s, 1)
+				m.Watch(ctx, &WatchOptions[int, int]{Since: s})
+			}
+			m.Store(7, 7) // it waits for the watches
+			whenCollected(t, func() bool {
+				return h.listening.Load() == 3 && h.waiting.Load() == 1
+			}, "what was dropped is not given back")
+			m.Store(1, 2)
+			await(t, kept, "the channel is not closed")
+			await(t, waited, "the channel is not closed")
+			n := 0
+			for c, err := range watch {
+				require.NoError(t, err)
+				runtime.GC() // a loop reaches its watch
+				require.Equal(t, []int{7, 1}[n], c.Changes[0].Key)
+				if n++; n == 2 {
+					break
+				}
+			}
+			s.Close()
+			eventually(t, func() bool { return m.feed.Load() == nil }, "the map is still watched")
+		})
+	}
+}
+
+// A watch, or a channel, does not keep the snapshot that it was made with, if that is dropped.
+func TestWatchesKeepNoSnapshot(t *testing.T) {
+	m := NewOrdered[int, int](nil)
+	defer m.Close()
+	m.Store(1, 1)
+	watch := m.Watch(bg, &WatchOptions[int, int]{Since: m.Snapshot(), Keys: From(1)})
+	changed := m.Snapshot().Changed(bg, 1)
+	inRange := m.Snapshot().RangeChanged(bg, From(1))
+	whenCollected(t, func() bool { return m.Stats().LiveTx == 0 }, "a snapshot stays")
+	m.Store(1, 2)
+	await(t, changed, "the channel is not closed")
+	await(t, inRange, "the channel is not closed")
+	for _, err := range watch {
+		require.NoError(t, err)
+		break
+	}
+}
+
+// What a map keeps for those that were dropped ends with them, even if nobody writes any more;
+// so does the map.
+func TestDroppedMapWithWatch(t *testing.T) {
+	gone := make(chan struct{})
+	func() {
+		m := New[int, *[1 << 10]int](nil)
+		value := new([1 << 10]int)
+		runtime.AddCleanup(value, func(c chan struct{}) { close(c) }, gone)
+		m.Store(1, value)
+		m.Watch(bg, nil)
+		m.Snapshot().Changed(bg, 1)
+	}()
+	whenCollected(t, func() bool {
+		select {
+		case <-gone:
+			return true
+		case <-time.After(time.Millisecond):
+			return false
+		}
+	}, "a map that was dropped with its watches stays")
+}
+
+// A key that was written and deleted since the snapshot has changed, as long as that is known.
+func TestChangedOfDeleted(t *testing.T) {
+	m := NewOrdered[int, int](still())
+	defer m.Close()
+	m.Store(1, 1)
+	s := m.Snapshot()
+	defer s.Close()
+	m.Store(2, 2)
+	m.Delete(2)
+	await(t, s.Changed(bg, 2), "the channel is not closed")
+	await(t, s.RangeChanged(bg, From(2)), "the channel is not closed")
+}

@@ -1,0 +1,92 @@
+package mvcc
+
+import (
+	"reflect"
+	"strings"
+	"unsafe"
+)
+
+// An owner copies what strings a key has, so that it can be kept for longer than the version
+// with the key: a string may be a part of one that is a thousand times as long, and that would
+// stay with it. It is for what is written once and not with each version: orders, indexes, and
+// notes of what expires. It is nil for keys that have no strings.
+type owner[K any] func(key *K)
+
+func newOwner[K any]() owner[K] {
+	f := ownStrings(reflect.TypeFor[K]())
+	if f == nil {
+		return nil
+	}
+	return func(key *K) { f(unsafe.Pointer(key)) }
+}
+
+// own returns key with strings of its own.
+func (o owner[K]) own(key K) K {
+	if o == nil {
+		return key
+	}
+	return o.copied(key)
+}
+
+func (o owner[K]) copied(key K) K {
+	o(&key)
+	return key
+}
+
+// ownStrings returns what copies the strings of a value of type t, which is given by its
+// address; nil if it has none. What it points to is not copied: pointers are equal only if they
+// are the same.
+func ownStrings(t reflect.Type) func(at unsafe.Pointer) {
+	switch t.Kind() {
+	case reflect.String:
+		return func(at unsafe.Pointer) {
+			s := (*string)(at)
+			*s = strings.Clone(*s)
+		}
+	case reflect.Interface:
+		return func(at unsafe.Pointer) { ownInside(reflect.NewAt(t, at).Elem()) }
+	case reflect.Array:
+		each, size := ownStrings(t.Elem()), t.Elem().Size()
+		if each == nil {
+			return nil
+		}
+		return func(at unsafe.Pointer) {
+			for i := range t.Len() {
+				each(unsafe.Add(at, uintptr(i)*size))
+			}
+		}
+	case reflect.Struct:
+		type field struct {
+			own func(at unsafe.Pointer)
+			at  uintptr
+		}
+		var fields []field
+		for i := range t.NumField() {
+			if f := t.Field(i); ownStrings(f.Type) != nil {
+				fields = append(fields, field{ownStrings(f.Type), f.Offset})
+			}
+		}
+		if fields == nil {
+			return nil
+		}
+		return func(at unsafe.Pointer) {
+			for _, f := range fields {
+				f.own(unsafe.Add(at, f.at))
+			}
+		}
+	}
+	return nil
+}
+
+// ownInside makes an interface hold a copy, if that has strings.
+func ownInside(held reflect.Value) {
+	if held.IsNil() {
+		return
+	}
+	if own := ownStrings(held.Elem().Type()); own != nil {
+		value := reflect.New(held.Elem().Type())
+		value.Elem().Set(held.Elem())
+		own(value.UnsafePointer())
+		held.Set(value.Elem())
+	}
+}

@@ -1,0 +1,46 @@
+package mvcc
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// A watchLoop is the user's side of a subscription, which the hub does not know: when nobody can
+// reach it the subscription ends.
+type watchLoop[C any] struct {
+	s    *subscription[C]
+	over atomic.Bool // there was a loop
+}
+
+// all is the iterator.
+func (l *watchLoop[C]) all(yield func(C, error) bool) {
+	if l.over.Swap(true) {
+		panic("mvcc: Watch: there was a loop before: a watch has one, call Watch again")
+	}
+	s := l.s
+	defer runtime.KeepAlive(l)
+	defer s.stop()
+	defer s.end()
+	for _, c := range s.first {
+		if !yield(c, nil) {
+			return
+		}
+	}
+	s.first = nil
+	for {
+		list, err := s.take()
+		for _, c := range list {
+			if err = s.ctx.Err(); err != nil {
+				break
+			}
+			if !yield(c, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var none C
+			yield(none, err)
+			return
+		}
+	}
+}
