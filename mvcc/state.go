@@ -141,7 +141,7 @@ func (m *Map[K, V]) newState() *txState[K, V] {
 // ever, since [epoch.Slots.Release] keeps the number of such a slot.
 func abandon(slot *epoch.Slot) {
 	if !slot.Settled() {
-		abort(slot.Record())
+		abortRecord(slot.Record())
 	}
 	epoch.Abandon(slot)
 }

@@ -181,9 +181,9 @@ func load(r *record) word { return word(r.Load()) }
 // The bit of a slot's record that its decision must keep.
 var _ [epoch.RecordBit]byte = [tombBit]byte{}
 
-// abort makes an undecided record, which is not announced again, say aborted. It returns what
+// abortRecord makes an undecided record, which is not announced again, say aborted. It returns what
 // the record says then: it may be decided already.
-func abort(r *record) word {
+func abortRecord(r *record) word {
 	for {
 		w := load(r)
 		if w.committed() || w.is(kindAborted) || advance(r, w, w.aborted()) {

@@ -6,7 +6,7 @@ import "github.com/mvccmap/mvccmap/epoch"
 // nobody else has. The record must be aborted, or, if nothing is announced, is
 // aborted here.
 func (st *txState[K, V]) withdraw() {
-	abort(st.record())
+	abortRecord(st.record())
 	st.retreat()
 	for _, p := range st.more {
 		p.retreat()
@@ -51,7 +51,7 @@ func (st *txState[K, V]) unwind(gen epoch.Gen) {
 	multi, outcome := st.multi(), word(0).aborted()
 	if installed || multi && !st.slot.Settled() {
 		st.m.slots.Next() // it may be announced, see abortRival
-		if w := abort(st.record()); w.committed() {
+		if w := abortRecord(st.record()); w.committed() {
 			outcome = word(0).at(w.epoch())
 		}
 		st.settleWith(outcome)
