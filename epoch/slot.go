@@ -3,6 +3,7 @@ package epoch
 import (
 	stdatomic "sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 	"github.com/mvccmap/mvccmap/internal/invariant"
@@ -31,7 +32,8 @@ type Slot struct {
 	// owner has given the slot up since.
 	promoted atomic.Uint64
 
-	// installed counts what the slot's owner reports by [Slot.AddInstalled].
+	// installed counts what the slot's owner reports by [Slot.Settle], times two. The lowest bit
+	// is the one of the record that was settled last, see [RecordBit]. Written by the owner only.
 	installed atomic.Uint64
 
 	// evicted is the transaction that was evicted last, as far as its owner has
@@ -39,7 +41,7 @@ type Slot struct {
 	evicted atomic.Uint64
 
 	// record decides about a transaction of several keys that commits; its owner
-	// and those that meet it give it a meaning.
+	// and those that meet it give it a meaning, but for one bit.
 	record atomic.Uint64
 
 	// trace is where the transaction of its generation began, if that is
@@ -166,9 +168,35 @@ func (slot *Slot) collect(gen Gen) bool {
 func (slot *Slot) Number() uint64 { return uint64(slot.number) }
 
 // Record returns the slot's record. Only what its owner and those that meet it make
-// of it matters here.
+// of it matters here, and that they leave [RecordBit] as it is.
 func (slot *Slot) Record() *atomic.Uint64 { return &slot.record }
 
-// AddInstalled adds n to a count of the slot, which [Slots.Census] sums up. Only
-// the owner of the slot may call it.
-func (slot *Slot) AddInstalled(n uint64) { slot.installed.Store(slot.installed.Load() + n) }
+// RecordBit is the bit of a record that changes whenever it is opened.
+const RecordBit = 1 << 2
+
+// Open makes the record say word, which does not have RecordBit: from here on others may
+// refer to it. Only the owner of the slot may call it, and [Slot.Settle].
+func (slot *Slot) Open(word uint64) {
+	bit := ^raw(&slot.installed) & 1
+	slot.record.Store(word | bit*RecordBit)
+}
+
+// Settle says that nobody refers any more to what the record says, and adds n to a count
+// of the slot, which [Slots.Census] sums up.
+func (slot *Slot) Settle(n uint64) {
+	bit := raw(&slot.record) / RecordBit & 1
+	slot.installed.Store((slot.installed.Load()>>1+n)<<1 | bit)
+}
+
+// Settled reports whether the record was settled since it was opened last. If it was not, it
+// must never decide about anything else: such a slot is not given back, and its number is not
+// given to another one. Only the owner may call it.
+func (slot *Slot) Settled() bool {
+	return raw(&slot.installed)&1 == raw(&slot.record)/RecordBit&1
+}
+
+// raw loads a word as far as only the owner writes it: that is no point at which the order of
+// goroutines matters.
+func raw(word *atomic.Uint64) uint64 {
+	return stdatomic.LoadUint64((*uint64)(unsafe.Pointer(word)))
+}

@@ -157,15 +157,19 @@ func (s *Slots) extend(dir []stdatomic.Pointer[group]) []stdatomic.Pointer[group
 }
 
 // Release takes back a slot in which nothing is live, from an owner that never
-// uses it again: the memory goes when nothing refers to it any more. Only the first
-// call does anything. It takes a mutex.
+// uses it again: the memory goes when nothing refers to it any more. A slot whose record is
+// not settled stays where it is, for ever: what still refers to its number finds its record, and
+// never that of another slot. Only the first call does anything. It takes a mutex.
 func (s *Slots) Release(slot *Slot) {
 	if slot.released.Swap(true) {
 		return
 	}
 	slot.checkReleased()
 	slot.group.scan.And(^slot.bit()) // the number is still ours
-	ended, installed := slot.Ended(), slot.installed.Load()
+	if !slot.Settled() {
+		return
+	}
+	ended, installed := slot.Ended(), slot.installed.Load()>>1
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.releases.Add(1)
@@ -316,7 +320,7 @@ func (s *Slots) Owned() int {
 }
 
 // Census counts the live transactions and all that have ended, and adds up what
-// the owners have reported by [Slot.AddInstalled]. It is not a snapshot:
+// the owners have reported by [Slot.Settle]. It is not a snapshot:
 // transactions may begin and end while it counts. It takes a mutex if slots are released
 // meanwhile, again and again.
 func (s *Slots) Census() (live int, ended, installed uint64) {
@@ -341,7 +345,7 @@ func (s *Slots) count() (live int, ended, installed uint64) {
 			live++
 		}
 		ended += slot.Ended()
-		installed += slot.installed.Load()
+		installed += slot.installed.Load() >> 1
 	}
 	return live, ended + s.ended.Load(), installed + s.installed.Load()
 }

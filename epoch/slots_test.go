@@ -267,7 +267,7 @@ func TestCensusBesideRelease(t *testing.T) {
 			slots[i] = s.Acquire()
 			gen := slots[i].Gen()
 			s.Begin(slots[i], 0)
-			slots[i].AddInstalled(1)
+			slots[i].Settle(1)
 			slots[i].End(gen)
 		}
 		done := make(chan struct{})

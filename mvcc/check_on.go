@@ -31,11 +31,12 @@ func (c *core[K, V]) peek(v *version[K, V]) word {
 		if !w.is(kindIndirect) {
 			return w
 		}
+		decides := w.aborted()
 		if r := c.slots.Record(w.slot()); r != nil {
-			decides := word(invariant.Peek(unsafe.Pointer(r)))
-			if v.peekState() == w {
-				return decides
-			}
+			decides = word(invariant.Peek(unsafe.Pointer(r)))
+		}
+		if v.peekState() == w {
+			return decides
 		}
 	}
 }

@@ -48,9 +48,9 @@ const (
 )
 
 // commit commits the transaction gen, ends it and recycles its state, whatever the
-// outcome. It returns the commit epoch, or the read epoch if nothing was written. After a
-// conflict c says which, and b, unless it is nil, has made a claim if
-// there is reason to.
+// outcome, even if a function of the user panics meanwhile. It returns the commit epoch, or the
+// read epoch if nothing was written. After a conflict c says which, and b, unless it is nil, has
+// made a claim if there is reason to.
 func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.Epoch, r result) {
 	if len(st.more) > 0 {
 		st.enterParts()
@@ -60,13 +60,33 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 		st.finish(gen) // read-only: serializable at its read epoch
 		return e, resultOK
 	}
+	done := false
+	defer func() {
+		if !done {
+			st.unwind(gen)
+		}
+	}()
+	e, r = st.commitWrites(gen, c, b)
+	done = true
+	return e, r
+}
+
+// commitWrites is commit for a transaction that writes. Functions of the user run in it; where
+// one panics, or calls runtime.Goexit, commit has unwind do what is left.
+func (st *txState[K, V]) commitWrites(
+	gen epoch.Gen, c *conflict[K], b *bid,
+) (e epoch.Epoch, r result) {
 	m := st.m
 	if !st.multi() && !st.hasRead && (b == nil || b.claim == nil) {
 		// A blind write of one key, the same as a Store: it cannot conflict. With a claim
 		// of its own it would wait for itself.
 		w, at, touches := &st.writes[0], st.epoch(), false
 		if w.merge != nil {
-			st.mergeAlone(gen, &touches)
+			m.write(w.at, w.hash, w.v, func(base *version[K, V]) bool {
+				w.v.value = w.merge.apply(base.present())
+				return true
+			}, &touches)
+			st.end(gen)
 		} else {
 			st.end(gen)
 			m.write(w.at, w.hash, w.v, nil, &touches)
@@ -91,9 +111,9 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	if st.toValidate() {
 		check = checkBit
 	}
-	st.pinNew(gen)
+	st.pinNew()
 	for _, p := range st.more {
-		p.pinNew(gen)
+		p.pinNew()
 	}
 	e, r = st.try(gen, check, st.epoch())
 	if r == resultAborted {
@@ -111,6 +131,9 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 	}
 	if r != resultOK { // else it has ended
 		st.end(gen)
+	}
+	if st.pinned {
+		st.unpinAll()
 	}
 	st.recycle(gen)
 	return e, r
@@ -164,7 +187,7 @@ func (st *txState[K, V]) tryAgain(
 }
 
 // trySuspect is try for a transaction that has been aborted again and again. It panics if
-// that was by a function of its own, given to Merge: the transaction has ended then.
+// that was by a function of its own, given to Merge.
 func (st *txState[K, V]) trySuspect(
 	gen epoch.Gen, check word, floor epoch.Epoch,
 ) (epoch.Epoch, result) {
@@ -176,7 +199,6 @@ func (st *txState[K, V]) trySuspect(
 	}
 	st.eachHash(func(hash uint64) {
 		if self.Wrote(hash) {
-			st.abandon(gen)
 			panic(errOwnKey)
 		}
 	})
@@ -197,7 +219,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 	multi := st.multi()
 	r := resultOK
 	if multi {
-		st.record().Store(uint64(special(kindActive)))
+		st.slot.Open(uint64(special(kindActive)))
 		st.prepare()
 		for _, p := range st.more {
 			p.prepare()
@@ -231,10 +253,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 		hooks.At(hooks.JustAnnounced)
 	}
 	e, r := st.decide(gen)
-	if st.watch != nil {
-		m.watches.remove(st.watch)
-		st.setWatch(nil)
-	}
+	st.endWatch()
 	if r != resultOK {
 		st.withdraw()
 		return 0, r
@@ -303,13 +322,12 @@ func (st *txState[K, V]) installAll(gen epoch.Gen) result {
 // finalize does what is left to be done when the transaction has committed at e, by the
 // record of the slot.
 func (st *txState[K, V]) finalize(e epoch.Epoch) {
-	// The epoch counts one version.
-	st.slot.AddInstalled(uint64(st.total() - 1))
 	st.settleAll(e)
 	for _, p := range st.more {
 		p.countKeys()
 		p.settleAll(e)
 	}
+	st.slot.Settle(uint64(st.total() - 1)) // the epoch counts one version
 	hooks.At(hooks.Finalized)
 	st.tidy()
 	for _, p := range st.more {
@@ -333,10 +351,11 @@ func (st *txState[K, V]) tidy() {
 	}
 }
 
-// countKeys counts by how much the commit has made the number of keys grow.
+// countKeys counts by how much the commit has made the number of keys grow, once.
 func (st *txState[K, V]) countKeys() {
 	if st.grows != 0 {
 		st.m.counters.keys.Add(int64(st.grows))
+		st.grows = 0
 	}
 }
 

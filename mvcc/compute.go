@@ -206,6 +206,7 @@ func (tx Tx[K, V]) clear() {
 		}
 	}
 	st.enter()
+	defer st.leave()
 	st.hasRead = true
 	st.rare().scanned = true
 	st.m.index.scan(func(p place[K, V], head *version[K, V]) bool {
@@ -214,6 +215,5 @@ func (tx Tx[K, V]) clear() {
 		}
 		return st.gen() == tx.gen
 	})
-	st.leave()
 	tx.check()
 }

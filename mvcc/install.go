@@ -29,7 +29,7 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 			return st.conflictOn(w.v.key, ConflictRead, nil)
 		}
 		if w.merge != nil {
-			st.mergeOnto(gen, i, base)
+			w.v.value = w.merge.apply(base.present())
 			hooks.At(hooks.Computed)
 		}
 		if h == nil && m.order != nil {

@@ -143,7 +143,6 @@ func (m *Map[K, V]) write(
 		m.giveWay(h)
 	}
 	setWord(&v.state, word(v.state.Load()).announced(0, 0))
-	pinned := false // in the order of an ordered map
 	var claim *favour.Claim
 	var began time.Time // when cond was asked whose duration says how long a turn it needs
 	for lost := 0; ; {
@@ -158,25 +157,19 @@ func (m *Map[K, V]) write(
 			if lost%bidLosses == bidLosses-1 {
 				began = time.Now()
 			}
-			switch {
-			case pinned:
-				holds = m.pinned(v.key, h, cond, base)
-			case lost < selfLosses:
+			if lost < selfLosses {
 				holds = cond(base)
-			default:
+			} else {
 				holds = m.suspect(h, cond, base)
 			}
 			if !holds {
 				claim.End()
-				if pinned {
-					m.unpin(v.key)
-				}
 				return base, false
 			}
 			hooks.At(hooks.Computed)
 		}
 		s := m.schemaNow() // must follow again
-		if s != nil && m.touches(s, base, v, pinned) {
+		if s != nil && alters(s, base, v) {
 			claim.End()
 			if touches == nil {
 				return m.writeIndexed(v, cond)
@@ -184,11 +177,13 @@ func (m *Map[K, V]) write(
 			*touches = true
 			return base, false
 		}
-		if head == nil && m.order != nil && !pinned {
-			m.order.pinOne(v.key)
-			pinned = true
+		insert := head == nil && m.order != nil
+		if insert {
+			p, ok = m.insertInOrder(p, h, v, s, claim)
+		} else {
+			p, ok = m.cover(p, h, head, base, v, s)
 		}
-		if p, ok = m.cover(p, h, head, base, v, s); !ok {
+		if !ok {
 			if lost++; cond != nil && lost%bidLosses == 0 {
 				claim.End()
 				claim = m.turn(h, time.Since(began))
@@ -198,12 +193,8 @@ func (m *Map[K, V]) write(
 		if claim != nil {
 			claim.End()
 		}
-		m.publish(p, h, v)
-		if pinned {
-			m.unpin(v.key)
-		}
-		if n := growth(base, v); n != 0 {
-			m.counters.keys.Add(int64(n))
+		if !insert {
+			m.publish(p, h, base, v)
 		}
 		if turns {
 			m.favour.Note(m.claimHash(h))
@@ -240,9 +231,52 @@ func (m *Map[K, V]) turn(h uint64, took time.Duration) *favour.Claim {
 	return claim
 }
 
-// publish commits the announced one-key version v at p, whose key has hash h.
-func (m *Map[K, V]) publish(p place[K, V], h uint64, v *version[K, V]) {
+// publish commits the announced one-key version v at p, on top of base; h is the hash of its
+// key. If a function of the user panics in what follows, all that must be done has been done.
+func (m *Map[K, V]) publish(p place[K, V], h uint64, base, v *version[K, V]) {
 	hooks.At(hooks.StoreInstalled)
+	if m.expiry.Load() != nil {
+		m.publishExpiring(p, h, base, v)
+	} else {
+		m.decideOne(v)
+	}
+	m.countOne(base, v)
+	m.installed(p, h, v)
+	if e := load(&v.state).epoch(); m.gc.Due(e) {
+		m.gc.RefreshPast(e, 0)
+	}
+}
+
+// publishExpiring is decideOne, which asks when v expires. If that ends the goroutine, v is
+// withdrawn.
+func (m *Map[K, V]) publishExpiring(p place[K, V], h uint64, base, v *version[K, V]) {
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		m.slots.Next() // see abortRival
+		if w := abortRecord(&v.state); w.committed() {
+			m.countOne(base, v)
+			m.index.ask(p, h, v.key)
+		} else {
+			m.takeOff(p, h, v)
+		}
+	}()
+	m.decideOne(v)
+	done = true
+}
+
+// countOne counts by how much v, which is committed on top of base, makes the number of keys
+// grow.
+func (m *Map[K, V]) countOne(base, v *version[K, V]) {
+	if n := growth(base, v); n != 0 {
+		m.counters.keys.Add(int64(n))
+	}
+}
+
+// decideOne commits the announced one-key version v, unless a helper has.
+func (m *Map[K, V]) decideOne(v *version[K, V]) {
 	// The word is announced with floor 0 and no check: nobody revokes it, so
 	// any goroutine that draws for it commits it.
 	if w := load(&v.state); !w.committed() {
@@ -254,9 +288,5 @@ func (m *Map[K, V]) publish(p place[K, V], h uint64, v *version[K, V]) {
 		if !advance(&v.state, w, d) {
 			m.counters.wasted.Add(1)
 		}
-	}
-	m.installed(p, h, v)
-	if e := load(&v.state).epoch(); m.gc.Due(e) {
-		m.gc.RefreshPast(e, 0)
 	}
 }

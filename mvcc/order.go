@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -145,12 +145,15 @@ func (o *treeOrder[K]) pin(keys []K) {
 		sortKeys(recent, o.compare)
 		o.copied.Store(&orderedKeys[K]{was.tree, recent})
 	default:
+		// In a copy: if compare panics nothing has changed.
+		tree := o.tree.Copy()
 		for _, key := range recent {
-			o.tree.Set(orderKey[K]{key})
+			tree.Set(orderKey[K]{key})
 		}
 		for _, key := range added {
-			o.tree.Set(orderKey[K]{key})
+			tree.Set(orderKey[K]{key})
 		}
+		o.tree = tree
 		o.publish(nil)
 	}
 	for _, key := range keys {
@@ -232,49 +235,77 @@ func (c *core[K, V]) dropIfGone(key K) {
 	}
 }
 
-// unpin lets go of a key that was pinned, and drops it if it has no slot.
-func (c *core[K, V]) unpin(key K) {
-	c.order.unpinOne(key)
-	c.dropIfGone(key)
+// insertInOrder is cover and publish for a key that has no slot, in an ordered map: the key is
+// pinned meanwhile. It ends claim.
+func (m *Map[K, V]) insertInOrder(
+	p place[K, V], h uint64, v *version[K, V], s *schema[K, V], claim *favour.Claim,
+) (_ place[K, V], inserted bool) {
+	m.order.pinOne(v.key)
+	done := false
+	defer func() {
+		m.order.unpinOne(v.key)
+		if done {
+			m.dropIfGone(v.key)
+		} else {
+			claim.End()
+			quietly(func() { m.dropIfGone(v.key) })
+		}
+	}()
+	if p, inserted = m.cover(p, h, nil, nil, v, s); inserted {
+		claim.End()
+		m.publish(p, h, nil, v)
+	}
+	done = true
+	return p, inserted
 }
 
-// unpinAll is unpin for several keys.
-func (c *core[K, V]) unpinAll(keys []K) {
-	c.order.unpin(keys)
-	for _, key := range keys {
-		c.dropIfGone(key)
+// unpinAll lets go of the keys that the transaction has pinned, in all maps, and drops those
+// that have no slot.
+func (st *txState[K, V]) unpinAll() {
+	st.unpin()
+	for _, p := range st.more {
+		p.unpin()
+	}
+	st.dropPinned()
+	for _, p := range st.more {
+		p.dropPinned()
 	}
 }
 
-// pinned is suspect while key, whose hash is h, is pinned. cond may panic.
-func (m *Map[K, V]) pinned(key K, h uint64, cond condition[K, V], base *version[K, V]) bool {
-	done := false
-	defer func() {
-		if !done {
-			m.unpin(key)
-		}
-	}()
-	holds := m.suspect(h, cond, base)
-	done = true
-	return holds
+// unpin unpins the keys that are pinned in this map, once. It calls no function of the user.
+func (st *txState[K, V]) unpin() {
+	if st.pins != nil && !st.unpinned {
+		st.unpinned = true
+		st.m.order.unpin(st.pins)
+	}
+}
+
+// dropPinned drops the keys that unpin has let go of.
+func (st *txState[K, V]) dropPinned() {
+	for _, key := range st.pins {
+		st.m.dropIfGone(key)
+	}
+}
+
+// notePins notes the keys, sorted, that the transaction has pinned in this map.
+func (st *txState[K, V]) notePins(keys []K) {
+	st.rare().pins = keys
+	if st.up != nil {
+		st.up.rare().pinned = true
+	} else {
+		st.pinned = true
+	}
 }
 
 // pinNew pins the keys that the transaction is to insert, in an ordered map: before
-// anything is installed, since it may take its time. They are unpinned in forget. If compare
-// panics, which it must not, the transaction gen has ended.
-func (st *txState[K, V]) pinNew(gen epoch.Gen) {
+// anything is installed, since it may take its time.
+func (st *txState[K, V]) pinNew() {
 	if st.m.order != nil {
-		st.pinInserts(gen)
+		st.pinInserts()
 	}
 }
 
-func (st *txState[K, V]) pinInserts(gen epoch.Gen) {
-	done := false
-	defer func() {
-		if !done {
-			st.abandon(gen)
-		}
-	}()
+func (st *txState[K, V]) pinInserts() {
 	m := st.m
 	var keys []K
 	for i := range st.writes {
@@ -287,9 +318,8 @@ func (st *txState[K, V]) pinInserts(gen epoch.Gen) {
 	for from := 0; from < len(keys); from += pinBatch {
 		to := min(from+pinBatch, len(keys))
 		m.order.pin(keys[from:to])
-		st.rare().pins = keys[:to]
+		st.notePins(keys[:to])
 	}
-	done = true
 }
 
 // pinOne is pinNew for a key that has turned out to have no slot.
@@ -297,8 +327,7 @@ func (st *txState[K, V]) pinOne(key K) {
 	compare := st.m.order.comparing()
 	if _, there := slices.BinarySearchFunc(st.pins, key, compare); !there {
 		st.m.order.pinOne(key)
-		rare := st.rare()
-		rare.pins = append(rare.pins, key)
+		st.notePins(append(st.pins, key))
 		sortKeys(st.pins, compare)
 	}
 }

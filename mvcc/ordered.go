@@ -114,11 +114,7 @@ func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		tx.check()
 		l := txLoop[K, V]{tx: tx, r: r, down: down, at: tx.st.epoch(), noted: -1, yield: yield}
-		tx.st.enter()
-		tx.st.hasRead = true
-		tx.st.rare().looped = true
-		l.own = tx.st.ownWrites(&r, down)
-		tx.st.leave()
+		l.begin()
 		all := tx.st.m.scanRange(&r, down, l.visit)
 		if all {
 			all = l.before(nil)
@@ -140,6 +136,16 @@ type txLoop[K comparable, V any] struct {
 	noted int           // the number of what was gone through, in the read set, or -1
 	own   []write[K, V] // in the order of the loop
 	yield func(K, V) bool
+}
+
+// begin finds the own writes.
+func (l *txLoop[K, V]) begin() {
+	st := l.tx.st
+	st.enter()
+	defer st.leave() // compare may panic
+	st.hasRead = true
+	st.rare().looped = true
+	l.own = st.ownWrites(&l.r, l.down)
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
@@ -214,6 +220,7 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 		return
 	}
 	st.enter()
+	defer st.leave() // compare may panic
 	compare := st.m.order.comparing()
 	// A loop may take over what another has noted: what replaces a range contains it.
 	switch last := len(st.ranges) - 1; {
@@ -229,7 +236,6 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 		rare := st.rare()
 		rare.ranges = append(rare.ranges, part)
 	}
-	st.leave()
 }
 
 // ownWrites returns copies of the writes to keys of r, in the order of a loop.

@@ -40,8 +40,13 @@ type part interface {
 
 	prepare()
 	installAll(gen epoch.Gen) result
-	pinNew(gen epoch.Gen)
+	pinNew()
+	unpin()
+	dropPinned()
 	retreat()
+	isInstalled() bool
+	settleWith(outcome word)
+	tidyAfter(outcome word)
 	renew()
 	setWatch(w *watch)
 	validate(w word, e epoch.Epoch) (now word, ok bool)

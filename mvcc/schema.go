@@ -114,17 +114,8 @@ func (tx Tx[K, V]) put(s *schema[K, V], key K, value V, has bool) {
 	}
 }
 
-// touches reports whether an index has to change when v takes the place of base. If so, or if
-// a function of an index panics, it unpins the key, if that is pinned.
-func (m *Map[K, V]) touches(s *schema[K, V], base, v *version[K, V], pinned bool) bool {
-	if pinned {
-		pinned = false
-		defer func() {
-			if !pinned {
-				m.unpin(v.key)
-			}
-		}()
-	}
+// alters reports whether an index has to change when v takes the place of base.
+func alters[K comparable, V any](s *schema[K, V], base, v *version[K, V]) bool {
 	was := v.key
 	if base != nil {
 		was = base.key
@@ -136,7 +127,6 @@ func (m *Map[K, V]) touches(s *schema[K, V], base, v *version[K, V], pinned bool
 			return true
 		}
 	}
-	pinned = true
 	return false
 }
 

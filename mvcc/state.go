@@ -76,8 +76,8 @@ func (st *txState[K, V]) trace(gen epoch.Gen) {
 
 // enter is called at the begin of a method that uses what the transaction has read
 // and is to write, and leave at its end. A transaction is for one goroutine at a time:
-// this notices most of the time if it is not, at the price of a plain flag. It is not
-// left by a panic; only a fault in the method itself could cause one.
+// this notices most of the time if it is not, at the price of a plain flag. A method that
+// calls a function of the user meanwhile defers leave.
 func (st *txState[K, V]) enter() {
 	if st.busy {
 		panic(errConcurrentUse)
@@ -108,8 +108,8 @@ func (m *Map[K, V]) scheduledIdle() (st *txState[K, V]) {
 // the transaction was an old one the slot is the reclaimer's, and the state is
 // forgotten.
 func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
-	if !st.slot.Keep(gen) {
-		return
+	if !st.slot.Keep(gen) || !st.slot.Settled() {
+		return // an unsettled slot must not serve another transaction, see abandon
 	}
 	if st.parts.Load() != nil {
 		st.parts.Store(nil)
@@ -135,7 +135,16 @@ func (m *Map[K, V]) newState() *txState[K, V] {
 }
 
 // abandon takes back the slot of a state that has become unreachable.
-func abandon(slot *epoch.Slot) { epoch.Abandon(slot) }
+//
+// If a commit was left in the middle, though unwind sees to it that none is, its versions
+// refer to the slot's record: it is aborted, unless it is decided, and stays what it is for
+// ever, since [epoch.Slots.Release] keeps the number of such a slot.
+func abandon(slot *epoch.Slot) {
+	if !slot.Settled() {
+		abortRecord(slot.Record())
+	}
+	epoch.Abandon(slot)
+}
 
 func (st *txState[K, V]) gen() epoch.Gen     { return st.slot.Gen() }
 func (st *txState[K, V]) epoch() epoch.Epoch { return st.slot.Epoch() }

@@ -217,8 +217,9 @@ func (tx Tx[K, V]) SetAll(seq iter.Seq2[K, V]) {
 // returns, in the same goroutine: what should happen once, and only if the transaction
 // does, though its function may run several times. f is given the commit epoch, or the
 // read epoch of a transaction that has written nothing. Several are called in their order.
-// The transaction has ended by then; f may use the map in any way, and if it panics the
-// commit stands.
+// The transaction has ended by then; f may use the map in any way. If it panics, or calls
+// runtime.Goexit, the commit stands, those after it are called too, and then that goes on; other
+// panics of theirs are lost.
 func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
 	tx.check()
 	if f == nil {
@@ -283,9 +284,17 @@ func (tx Tx[K, V]) Commit() error {
 	return nil
 }
 
-// committed calls what is to be called after a commit at e.
+// committed calls what is to be called after a commit at e: all of it, even if one panics.
 func committed(after []func(uint64), e epoch.Epoch) {
-	for _, f := range after {
+	called := 0
+	defer func() {
+		if called < len(after) {
+			quietly(func() { committed(after[called:], e) })
+		}
+	}()
+	for called < len(after) {
+		f := after[called]
+		called++
 		f(uint64(e))
 	}
 }

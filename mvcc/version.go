@@ -59,7 +59,7 @@ type version[K comparable, V any] struct {
 //	        there were, or if indirect the number of a slot
 //
 // Tombstone and count of a version are those of its own state, never those
-// of its record. At ten million commits a second 53 bits last for 28 years.
+// of its record, in which the bit of the tombstone belongs to package epoch. At ten million commits a second 53 bits last for 28 years.
 //
 //	active -> announced -> committed          nothing to validate
 //	active -> announced -> tentative -> committed         validates its reads
@@ -178,6 +178,20 @@ type record = atomic.Uint64
 
 func load(r *record) word { return word(r.Load()) }
 
+// The bit of a slot's record that its decision must keep.
+var _ [epoch.RecordBit]byte = [tombBit]byte{}
+
+// abortRecord makes an undecided record, which is not announced again, say aborted. It returns what
+// the record says then: it may be decided already.
+func abortRecord(r *record) word {
+	for {
+		w := load(r)
+		if w.committed() || w.is(kindAborted) || advance(r, w, w.aborted()) {
+			return load(r)
+		}
+	}
+}
+
 // advance moves the record on from w to t, if it still says w, and reports whether it
 // did.
 func advance(r *record, w, t word) bool {
@@ -196,12 +210,16 @@ func (c *core[K, V]) resolve(v *version[K, V]) (word, *record) {
 		if !w.is(kindIndirect) {
 			return w, &v.state
 		}
-		if r := c.slots.Record(w.slot()); r != nil {
-			hooks.At(hooks.StateLoaded)
-			decides := load(r)
-			if load(&v.state) == w {
-				return decides, r
-			}
+		r := c.slots.Record(w.slot())
+		hooks.At(hooks.StateLoaded)
+		if r == nil {
+			// The slot went when v had been settled, or nobody will ever decide about v.
+			v.state.CompareAndSwap(uint64(w), uint64(w.aborted()))
+			continue
+		}
+		decides := load(r)
+		if load(&v.state) == w {
+			return decides, r
 		}
 	}
 }

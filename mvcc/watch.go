@@ -107,6 +107,14 @@ func (st *txState[K, V]) setWatch(w *watch) {
 	}
 }
 
+// endWatch takes what the validation watches off the list, if there is anything.
+func (st *txState[K, V]) endWatch() {
+	if st.watch != nil {
+		st.m.watches.remove(st.watch)
+		st.setWatch(nil)
+	}
+}
+
 // decideWatched validates and publishes a tentative transaction that watches. It
 // validates as of the clock at the start, c, and may commit at any epoch up to c, or
 // at a later one if the watch is clean then. So readers cannot keep it from committing

@@ -1,19 +1,18 @@
 package mvcc
 
+import "github.com/mvccmap/mvccmap/epoch"
+
 // withdraw takes the versions that were installed off their chains, as far as
 // nobody else has. The record must be aborted, or, if nothing is announced, is
 // aborted here.
 func (st *txState[K, V]) withdraw() {
-	record := st.record()
-	for {
-		w := load(record)
-		if w.is(kindAborted) || advance(record, w, w.aborted()) {
-			break
-		}
-	}
+	abortRecord(st.record())
 	st.retreat()
 	for _, p := range st.more {
 		p.retreat()
+	}
+	if st.multi() {
+		st.slot.Settle(0)
 	}
 }
 
@@ -33,6 +32,82 @@ func (st *txState[K, V]) retreat() {
 	if st.installed > largeBatch {
 		m.gc.Wake()
 	}
+	st.installed = 0
+}
+
+// unwind ends the transaction gen, whose commit a function of the user has left, by a panic or
+// by runtime.Goexit, which goes on. Nothing of it is seen, unless it has committed by then: a
+// function may be called by what is left to be done.
+//
+// What others rely on comes first, and calls no function of the user. What follows may call
+// some: if one panics again the rest is left undone, which costs a little memory.
+func (st *txState[K, V]) unwind(gen epoch.Gen) {
+	st.claim.End()
+	st.endWatch()
+	installed := st.isInstalled()
+	for _, p := range st.more {
+		installed = installed || p.isInstalled()
+	}
+	multi, outcome := st.multi(), word(0).aborted()
+	if installed || multi && !st.slot.Settled() {
+		st.m.slots.Next() // it may be announced, see abortRival
+		if w := abortRecord(st.record()); w.committed() {
+			outcome = word(0).at(w.epoch())
+		}
+		st.settleWith(outcome)
+		for _, p := range st.more {
+			p.settleWith(outcome)
+		}
+		if multi && !st.slot.Settled() {
+			st.slot.Settle(0)
+		}
+	}
+	st.end(gen)
+	st.unpin()
+	for _, p := range st.more {
+		p.unpin()
+	}
+	quietly(func() {
+		st.tidyAfter(outcome)
+		for _, p := range st.more {
+			p.tidyAfter(outcome)
+		}
+	})
+	st.recycle(gen)
+}
+
+// quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on.
+func quietly(f func()) {
+	defer func() { _ = recover() }()
+	f()
+}
+
+func (st *txState[K, V]) isInstalled() bool { return st.installed > 0 }
+
+// settleWith puts the outcome into the versions of the slot's record, as far as they do not have
+// it, and counts keys.
+func (st *txState[K, V]) settleWith(outcome word) {
+	for i := range st.writes {
+		if v := st.writes[i].v; load(&v.state).is(kindIndirect) {
+			v.settle(outcome)
+		}
+	}
+	if outcome.committed() {
+		st.countKeys()
+	}
+}
+
+// tidyAfter does what is left to be done when a commit was left with the outcome, for one map.
+func (st *txState[K, V]) tidyAfter(outcome word) {
+	if outcome.committed() {
+		for i := range st.writes[:st.installed] {
+			w := &st.writes[i]
+			st.m.index.ask(w.at, w.hash, w.v.key)
+		}
+	} else {
+		st.retreat()
+	}
+	st.dropPinned()
 }
 
 // takeOff takes an aborted version off its chain, if it is the head of one.

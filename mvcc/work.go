@@ -53,7 +53,10 @@ type rareWork[K comparable, V any] struct {
 	claim *favour.Claim // that the commit under way has made, or nil
 
 	ranges []Range[K] // of which all keys were read
-	pins   []K        // keys pinned in the order, sorted
+	// pins are the keys pinned in the order, sorted. pinned says of the state that leads that it
+	// or a part has some, and unpinned that they are pinned no more.
+	pins             []K
+	pinned, unpinned bool
 	// inOrder has the numbers of the first so many writes in the order of their keys, from a loop
 	// over a range on.
 	inOrder []int32
@@ -311,12 +314,8 @@ func (st *txState[K, V]) forget() {
 
 // forgetRare is forget for what few transactions use.
 func (st *txState[K, V]) forgetRare() {
-	pins := st.pins
 	st.rareWork = rareWork[K, V]{ranges: emptied(st.ranges), inOrder: emptied(st.inOrder)}
 	st.isRare = false
-	if pins != nil {
-		st.m.unpinAll(pins)
-	}
 }
 
 // emptied returns s with length 0, and nothing reachable through it.

@@ -1,0 +1,110 @@
+package mvcc
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// leftInstalled begins a transaction that installs two keys, and is left there, as by a fault in a
+// commit. Its record is said to be what is given.
+func leftInstalled(t *testing.T, m *Map[int, int], record func(w word) word) *txState[int, int] {
+	t.Helper()
+	tx := m.Begin(nil)
+	tx.Set(1, -1)
+	tx.Set(2, -2)
+	st := tx.st
+	st.slot.Open(uint64(special(kindActive)))
+	st.prepare()
+	require.Equal(t, resultOK, st.installAll(tx.gen))
+	w := load(st.record())
+	st.record().Store(uint64(record(w)))
+	return st
+}
+
+var leftRecords = map[string]func(w word) word{
+	"active":    func(w word) word { return w },
+	"goes on":   func(w word) word { return w + installStep },
+	"tentative": func(w word) word { return w.announced(1, checkBit).decided(2) },
+	"aborted":   func(w word) word { return w.aborted() },
+}
+
+// collect has the garbage collector find a state that nobody has any more.
+func collectSlots(m *Map[int, int], owned int) (found bool) {
+	for range 200 {
+		runtime.GC()
+		if m.slots.Leaked() > 0 && m.slots.Owned() <= owned {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+// A commit that was left in the middle is never seen, whoever has the slot afterwards: neither is
+// the slot given to another transaction, nor its number to another slot.
+func TestLeftCommitStaysAborted(t *testing.T) {
+	for name, record := range leftRecords {
+		for how, leave := range map[string]func(m *Map[int, int]) (gone bool){
+			"dropped": func(m *Map[int, int]) bool {
+				leftInstalled(t, m, record)
+				return collectSlots(m, 1)
+			},
+			"given back": func(m *Map[int, int]) bool {
+				st := leftInstalled(t, m, record)
+				gen := st.gen()
+				require.True(t, st.end(gen))
+				st.recycle(gen)
+				return true
+			},
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				m := newMap[int, int](t, still())
+				m.Store(1, 1)
+				require.True(t, leave(m), "the state has not been found")
+				for i := range 100 { // whoever has the number of its slot by now
+					var all []Tx[int, int]
+					for j := range 3 {
+						tx := m.Begin(nil)
+						tx.Set(10+2*j, i)
+						tx.Set(11+2*j, i)
+						all = append(all, tx)
+					}
+					for _, tx := range all {
+						require.NoError(t, tx.Commit())
+					}
+				}
+				requireValue(t, 1)(m.Load(1))
+				require.False(t, m.Has(2))
+				require.Equal(t, 1, contents(t, m)[1])
+				m.Store(1, 5)
+				mustUpdate(t, m, nil, func(tx Tx[int, int]) { tx.Set(1, 6); tx.Set(2, 6) })
+				requireValue(t, 6)(m.Load(2))
+				checkQuiet(t, m)
+			})
+		}
+	}
+}
+
+// A version whose slot is gone says aborted from then on, whoever gets the number.
+func TestSlotGone(t *testing.T) {
+	m := newMap[int, int](t, still())
+	st := leftInstalled(t, m, func(w word) word { return w })
+	gen := st.gen()
+	v := st.writes[0].v
+	st.slot.Settle(0) // which is not so
+	require.True(t, st.end(gen))
+	number := st.slot.Number()
+	m.slots.Release(st.slot)
+	require.False(t, m.Has(1))
+	require.True(t, load(&v.state).is(kindAborted))
+	s := m.slots.Acquire()
+	require.Equal(t, number, s.Number())
+	s.Record().Store(uint64(word(0).at(epoch.First)))
+	require.False(t, m.Has(1))
+	require.Nil(t, m.newest(v))
+}
