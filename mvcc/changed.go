@@ -27,7 +27,7 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 // inserted included.
 func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan struct{} {
 	s.check()
-	s.st.m.checkOrdered()
+	s.st.m.checkOrdered(&keys)
 	return s.alert(ctx,
 		func(c Change[K, V]) bool { return keys.has(s.st.m.order.comparing(), c.Key) },
 		func(s Snapshot[K, V]) iter.Seq2[K, V] { return s.Ascend(keys) })

@@ -48,6 +48,10 @@ var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at o
 const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc writes a key on the " +
 	"map that its own call is about to write"
 
+// errPrefix is what a read of a range by Prefix panics with where it would miss keys.
+const errPrefix = "mvcc: Prefix is for the order of Go's operators, and this is one by a function: " +
+	"make it with mvcc.NewOrdered or the like, or give the range by From and Before"
+
 // What methods of zero values panic with.
 const (
 	errZeroMap      = "mvcc: the Map is a zero value: make one with mvcc.New"

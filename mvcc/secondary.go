@@ -22,6 +22,7 @@ type Index[I, K comparable, V any] struct {
 	keys    func(key K, value V) []I
 	sound   bool // i == i for every index key i
 	ordered bool
+	natural bool // the order is that of Go's operators
 	*collation[I, K]
 	// What the index consists of: of a unique one the key of the record by its index key,
 	// else entries.
@@ -71,7 +72,7 @@ type IndexOptions struct {
 func NewIndex[I, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
-	return newIndexOf(m, "NewIndex", name, nil, keys, opts)
+	return newIndexOf(m, "NewIndex", name, nil, false, keys, opts)
 }
 
 // NewOrderedIndex is [NewIndex] for an index whose keys have an order, that of Go's operators:
@@ -79,7 +80,7 @@ func NewIndex[I, K comparable, V any](
 func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
-	return newIndexOf(m, "NewOrderedIndex", name, cmp.Compare[I], keys, opts)
+	return newIndexOf(m, "NewOrderedIndex", name, cmp.Compare[I], true, keys, opts)
 }
 
 // NewOrderedIndexFunc is [NewOrderedIndex] with an order of one's own, see [NewOrderedFunc] for
@@ -91,7 +92,7 @@ func NewOrderedIndexFunc[I, K comparable, V any](
 	if compare == nil {
 		panic("mvcc: NewOrderedIndexFunc: compare is nil")
 	}
-	return newIndexOf(m, "NewOrderedIndexFunc", name, compare, keys, opts)
+	return newIndexOf(m, "NewOrderedIndexFunc", name, compare, false, keys, opts)
 }
 
 // check panics for a nil or zero Index.
@@ -155,6 +156,9 @@ func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.
 	ix.check()
 	if !ix.ordered {
 		panic(fmt.Sprintf("mvcc: index %q has no order: make it with mvcc.NewOrderedIndex", ix.name))
+	}
+	if keys.prefix && !ix.natural {
+		panic(errPrefix)
 	}
 	if ix.unique == nil {
 		return ix.between(r, ix.entryRange(keys), down)

@@ -11,8 +11,8 @@ import (
 )
 
 func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
-	keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
-	ix := makeIndex(m, call, name, compare, keys, opts)
+	natural bool, keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+	ix := makeIndex(m, call, name, compare, natural, keys, opts)
 	done := false
 	defer func() {
 		if !done { // even if keys panics
@@ -28,7 +28,7 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare
 
 // makeIndex makes an index that nobody writes yet, and its table.
 func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
-	keys func(K, V) []I, opts *IndexOptions) *Index[I, K, V] {
+	natural bool, keys func(K, V) []I, opts *IndexOptions) *Index[I, K, V] {
 	m.check()
 	switch {
 	case m.db == nil:
@@ -40,12 +40,13 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 	case keys == nil:
 		panic(fmt.Sprintf("mvcc: %s: keys is nil", call))
 	}
-	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil}
+	ix := &Index[I, K, V]{m: m, name: name, keys: keys,
+		ordered: compare != nil, natural: natural}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {
 		var by order[I]
 		if compare != nil {
-			by = newOrder(compare)
+			by = newTree(compare, natural)
 		}
 		ix.unique = addTable[I, K](m.db, table, nil, by, true)
 		ix.sound = ix.unique.reflexive

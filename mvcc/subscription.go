@@ -102,7 +102,7 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 		return func(all []Change[K, V]) []Change[K, V] { return all }
 	}
 	if o.Keys.low.kind != open || o.Keys.high.kind != open {
-		m.checkOrdered()
+		m.checkOrdered(&o.Keys)
 	}
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for _, c := range all {
