@@ -100,6 +100,12 @@ func addTable[K comparable, V any](
 	db *DB, name string, opts *TableOptions, by order[K], inner bool,
 ) *Map[K, V] {
 	shared, o := db.base().shared, db.opts
+	switch {
+	case inner:
+		o.Strict = false // its users are the library
+	case o.Strict && by != nil:
+		by = by.strictly(shared.strict)
+	}
 	if opts != nil && opts.Capacity != 0 {
 		if o.Capacity = opts.Capacity; o.Capacity < 0 {
 			panic(fmt.Sprintf("mvcc: TableOptions.Capacity is %d, want 0 or more", o.Capacity))
@@ -116,7 +122,7 @@ func addTable[K comparable, V any](
 		if inner {
 			what = "NewIndex: there is an index or table"
 		}
-		panic(fmt.Sprintf("mvcc: %s %q already", what, name))
+		panic(fmt.Sprintf("mvcc: %s %q already%s", what, name, mayRunAgain()))
 	}
 	m := makeMap(shared, &o, name, x, by)
 	runtime.AddCleanup(m, shared.drop, m.member)

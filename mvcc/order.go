@@ -23,6 +23,8 @@ type order[K comparable] interface {
 	comparing() func(a, b K) int
 	// checkRange panics if r has no meaning in the order.
 	checkRange(r *Range[K])
+	// strictly returns a new order of the same keys, for Options.Strict.
+	strictly(s *strict) order[K]
 	// pin adds keys, which have no slot, and keeps them there until they are unpinned. It may
 	// wait for a goroutine that has the lock. The keys are sorted. If comparing panics, or is seen
 	// to be no order, no key is pinned.
@@ -107,6 +109,13 @@ func (o *treeOrder[K]) checkRange(r *Range[K]) {
 	if r.prefix && !o.natural {
 		panic(errPrefix)
 	}
+}
+
+func (o *treeOrder[K]) strictly(s *strict) order[K] {
+	if o.natural {
+		return o
+	}
+	return newOrder(strictCompare(s, o.compare))
 }
 
 // checkDistinct panics if compare says that a and b, keys of the order, are the same, and they are

@@ -91,7 +91,7 @@ func (db *DB) load(
 			return *last, fmt.Errorf("mvcc: Load: %w", err)
 		}
 	}
-	return *last, db.Update(ctx, nil, func(tx DBTx) error {
+	return *last, db.Update(ctx, &TxOptions{own: true}, func(tx DBTx) error {
 		for _, table := range tables {
 			table.apply(tx)
 		}
@@ -301,7 +301,7 @@ func (l *tableLoader[K, V]) add(dec decoder) error {
 	} else if err := dec.Decode(&r); err != nil {
 		return err
 	}
-	if l.m.badKey(r.K) {
+	if l.m.badKey(useTx, r.K) {
 		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, reflect.TypeFor[K]())
 	}
 	l.list = append(l.list, r)

@@ -46,7 +46,8 @@ type IndexOptions struct {
 // return the same for the same record, must not use the database, and what it is given must not be
 // changed. It is called whenever a record is written, for the old value and the new one. The name
 // is one that no other index of the table has. opts may be nil. NewIndex panics if m is not a
-// table, see [NewTable], or if the name is empty or taken.
+// table, see [NewTable], if the name is empty or taken, or in the function of an Update, which may
+// run again.
 //
 // The table may be in use, and may have any number of records: NewIndex writes the index in
 // small transactions, while readers and writers go on, and returns when it is complete. These
@@ -64,7 +65,8 @@ type IndexOptions struct {
 // through a range that has it. One-key operations like [Map.Store] are transactions then, and cost
 // as much; one that changes no index key costs what it costs without an index, and two calls of
 // keys. They have no error to return: they panic with a [*UniqueError] if the index is unique and
-// would not be, and with [ErrTxTooOld] if they take longer than Options.MaxTxAge. Functions given
+// would not be, and with [ErrTxTooOld] if they take longer than Options.MaxTxAge. [Map.Put] is Store
+// with an error, and [Map.Update] does what the others do, and returns one. Functions given
 // to [Map.Compute] and the like may be called once more. [Map.Clear] clears the indexes as well.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an

@@ -45,6 +45,9 @@ const defaultBuffer = 1 << 16
 //		for _, change := range c.Changes { ... }
 //	}
 //
+// A loop that does not look at the error takes the end of the watch for a commit without changes,
+// and does not get to know that it has missed some.
+//
 // A commit is given soon after it was made, within a millisecond if the machine has time. Commits
 // never wait for watches: one goroutine serves all watches of the map or database, and ends with
 // the last of them. A commit notes each key that it writes, which takes an allocation unless the
@@ -104,10 +107,16 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 	if o.Keys.low.kind != open || o.Keys.high.kind != open {
 		m.checkOrdered(&o.Keys)
 	}
+	match := o.Match
+	if s := m.shared.strict; s != nil && match != nil {
+		match = func(key K) bool {
+			return twice(s, "WatchOptions.Match", func() bool { return o.Match(key) })
+		}
+	}
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for _, c := range all {
 			inRange := m.order == nil || o.Keys.has(m.order.comparing(), c.Key)
-			if inRange && (o.Match == nil || o.Match(c.Key)) {
+			if inRange && (match == nil || match(c.Key)) {
 				some = append(some, c)
 			}
 		}
@@ -363,7 +372,9 @@ func (s *subscription[C]) all(yield func(C, error) bool) {
 		}
 		if err != nil {
 			var none C
-			yield(none, err)
+			if yield(none, err) && s.hub.strict {
+				panic("mvcc: Strict: a loop over a Watch goes on after the error: does it look at it?")
+			}
 			return
 		}
 	}
