@@ -134,12 +134,7 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 		kind = ConflictWrite
 	}
 	// The holder of the claim may be through by now.
-	st.yielded(kind, hashes[0])
-	for _, p := range st.more {
-		p.yielded(kind, hashes[0])
-	}
-	*c = st.takeConflict()
-	c.of.conflicts[kind].Add(1)
+	*c = st.yield(kind, hashes[0])
 	if b.gave++; b.gave >= bidMeets {
 		st.bid(b)
 	}
@@ -148,6 +143,17 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 		m.favour.Await(hashes...)
 	}
 	return false
+}
+
+// yield returns a conflict on the key to be written that has the hash.
+func (st *txState[K, V]) yield(kind ConflictKind, hash uint64) conflict[K] {
+	st.yielded(kind, hash)
+	for _, p := range st.more {
+		p.yielded(kind, hash)
+	}
+	c := st.takeConflict()
+	c.of.conflicts[kind].Add(1)
+	return c
 }
 
 // claimed appends the hashes of the keys to be written that others have a claim on.

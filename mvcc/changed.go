@@ -19,7 +19,7 @@ import (
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	m := s.st.m
-	if m.badKey(key) {
+	if m.badKey(useTx, key) {
 		return make(chan struct{})
 	}
 	return s.alert(ctx,
@@ -36,7 +36,7 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan struct{} {
 	s.check()
 	m := s.st.m
-	m.checkOrdered()
+	m.checkOrdered(&keys)
 	return s.alert(ctx,
 		func(c Change[K, V]) bool { return keys.has(m.order.comparing(), c.Key) },
 		func(_ Snapshot[K, V], yield func(head *version[K, V]) bool) {

@@ -52,7 +52,20 @@ func (m *Map[K, V]) Compute(
 	if fn == nil {
 		panic("mvcc: Compute: fn is nil")
 	}
-	m.checkKey(key)
+	if m.strict {
+		return m.compute(key, func(old V, loaded bool) (V, ComputeOp) {
+			fn(old, loaded)
+			return fn(old, loaded)
+		})
+	}
+	return m.compute(key, fn)
+}
+
+// compute is Compute, which runs fn once if no other writer is in the way.
+func (m *Map[K, V]) compute(
+	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
+) (actual V, ok bool) {
+	m.checkKey(useWrite, key)
 	h, p, _ := m.index.lookup(key)
 	v := &version[K, V]{key: key}
 	base, written := m.write(p, h, v, func(base *version[K, V]) bool {
@@ -94,7 +107,7 @@ func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actu
 	if fn == nil {
 		panic("mvcc: LoadOrCompute: fn is nil")
 	}
-	m.checkKey(key)
+	m.checkKey(useWrite, key)
 	if actual, loaded = m.Load(key); loaded {
 		return actual, true
 	}
@@ -108,7 +121,7 @@ func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actu
 // CompareAndDelete deletes key if its value is old, and reports whether it did. An
 // absent key has no value. Its cost and its panics are those of [CompareAndSwap].
 func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool) {
-	if m.badKey(key) {
+	if m.badKey(useWrite, key) {
 		return false
 	}
 	h, p, head := m.index.lookup(key)
@@ -141,6 +154,17 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 	if del == nil {
 		panic("mvcc: DeleteFunc: del is nil")
 	}
+	if m.strict {
+		m.beside(useWrite)
+		return m.deleteFunc(func(key K, value V) bool {
+			del(key, value)
+			return del(key, value)
+		})
+	}
+	return m.deleteFunc(del)
+}
+
+func (m *Map[K, V]) deleteFunc(del func(key K, value V) bool) (deleted int) {
 	m.index.scan(func(p place[K, V], head *version[K, V]) bool {
 		key := head.key
 		head = m.newest(head)

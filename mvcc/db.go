@@ -95,6 +95,12 @@ func addTable[K comparable, V any](
 	db *DB, name string, opts *TableOptions, by order[K], inner bool,
 ) *Map[K, V] {
 	shared, o := db.base().shared, db.opts
+	switch {
+	case inner:
+		o.Strict = false // its users are the library
+	case o.Strict && by != nil:
+		by = by.strictly(shared.strict)
+	}
 	if opts != nil && opts.Capacity != 0 {
 		o.Capacity = opts.Capacity
 		checkCapacity("TableOptions", o.Capacity)
@@ -110,7 +116,7 @@ func addTable[K comparable, V any](
 		if inner {
 			what = "NewIndex: there is an index or table"
 		}
-		panic(fmt.Sprintf("mvcc: %s %q already", what, name))
+		panic(fmt.Sprintf("mvcc: %s %q already%s", what, name, mayRunAgain()))
 	}
 	m := makeMap(shared, &o, name, x, by)
 	runtime.AddCleanup(m, shared.drop, m.member)

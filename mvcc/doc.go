@@ -8,7 +8,8 @@
 // # Which call to use
 //
 //   - One key: [Map.Load], [Map.Store] and the others that have the names and the meaning of those
-//     of [sync.Map]; [Map.Compute] and [Map.LoadOrCompute] as in xsync.
+//     of [sync.Map]; [Map.Compute] and [Map.LoadOrCompute] as in xsync. [Map.Put] is Store with an
+//     error, for a table with a unique index.
 //   - Reading several keys, or all: [Map.View]. It never waits, never conflicts and runs its
 //     function once. [Map.Snapshot] is the same without a function, for a view that lives long or
 //     is shared by goroutines, and [Map.SnapshotAt] for one of the past.
@@ -20,6 +21,7 @@
 //     keys.
 //   - Records by what is in them: [NewIndex] and [NewOrderedIndex] of a table.
 //   - Functions for use in a transaction and without one take a [Reader] or a [ReadWriter].
+//   - In tests: Options.Strict shows mistakes that are not noticed otherwise.
 //
 // # What is guaranteed
 //

@@ -48,6 +48,14 @@ var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at o
 const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc writes a key on the " +
 	"map that its own call is about to write"
 
+// errUntil is what a function given to Expire panics with that goes by the time of the call.
+const errUntil = "mvcc: Expire: until returned two times for one record: it must not ask for the " +
+	"time itself, the value says when the record expires"
+
+// errPrefix is what a read of a range by Prefix panics with where it would miss keys.
+const errPrefix = "mvcc: Prefix is for the order of Go's operators, and this is one by a function: " +
+	"make it with mvcc.NewOrdered or the like, or give the range by From and Before"
+
 // What methods of zero values panic with.
 const (
 	errZeroMap      = "mvcc: the Map is a zero value: make one with mvcc.New"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -176,7 +177,10 @@ func ExampleDB_LoadCommits() {
 	saved, _ := db.Save(ctx, &stream, codec.Gob, &mvcc.SaveOptions{Of: s})
 	s.Close()
 	table.Store(4, "100")
-	for c := range watch {
+	for c, err := range watch {
+		if err != nil {
+			log.Fatal(err)
+		}
 		_, _ = db.SaveCommits(ctx, &stream, codec.Gob, saved, []mvcc.DBCommit{c}, nil)
 		break
 	}

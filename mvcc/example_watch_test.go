@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -57,7 +58,10 @@ func ExampleWatchOptions() {
 	m.Store("shop/1", 1)
 	m.Store("user/12345678", 2)
 	m.Store("user/7", 3)
-	for c := range commits {
+	for c, err := range commits {
+		if err != nil {
+			log.Fatal(err)
+		}
 		fmt.Println(c.Changes)
 		break
 	}
@@ -119,7 +123,10 @@ func ExampleCommit() {
 	m.Store("a", 1)
 	m.Delete("a")
 	n := 0
-	for c := range commits {
+	for c, err := range commits {
+		if err != nil {
+			log.Fatal(err)
+		}
 		s := m.Snapshot()
 		fmt.Println(len(c.Changes), c.Epoch <= s.Epoch(), c.Summary)
 		s.Close()
@@ -295,7 +302,10 @@ func ExampleDBWatchOptions() {
 	opts := &mvcc.DBWatchOptions{Since: s, Buffer: 1 << 20}
 	commits := db.Watch(context.Background(), opts)
 	s.Close()
-	for c := range commits {
+	for c, err := range commits {
+		if err != nil {
+			log.Fatal(err)
+		}
 		fmt.Println(c.Summary, users.Changes(c))
 		break
 	}

@@ -17,12 +17,14 @@ import (
 // and writes, conflicts if this expires meanwhile.
 //
 // until must return the same for the same record, so it must not ask for the time itself: the value
-// says when the record expires. It must be quick, and not use the map: writes call it, for the old
+// says when the record expires. The first few records are asked for twice: if the times differ,
+// that is a panic of until. It must be quick, and not use the map: writes call it, for the old
 // value and the new one, and so does the background work. What it is given must not be changed. If
 // it panics in a write, the background work calls it again, and the program ends with its panic;
 // with ManualReclaim Reclaim panics.
 //
-// Expire may be called once, even while the map is in use, and looks at all keys. A key and some 16
+// Expire may be called once, before the map is closed, even while it is in use, and looks at all
+// keys. A key and some 16
 // bytes are kept for each record, and at times for some that were deleted; if there are too many of
 // these, writers look at them. [Map.Close] and [DB.Close] end it: nothing expires any more. If the
 // clock is set, or the machine was asleep, a record may go a minute late.
@@ -31,12 +33,15 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	if until == nil {
 		panic("mvcc: Expire: until is nil")
 	}
-	x := &expiry[K, V]{until: until, owner: newOwner[K](), wake: m.gc.Wake}
+	if m.gc.Closed() || m.closed.Load() {
+		panic("mvcc: Expire: the map was closed: nothing would expire")
+	}
+	x := &expiry[K, V]{until: steady(m.shared.strict, until), owner: newOwner[K](), wake: m.gc.Wake}
 	x.wheel.reset(wallClock())
 	if !m.expiry.CompareAndSwap(nil, x) {
-		panic("mvcc: Expire: it was called before")
+		panic("mvcc: Expire: it was called before" + mayRunAgain())
 	}
-	if m.gc.Closed() || m.closed.Load() { // must follow
+	if m.gc.Closed() || m.closed.Load() { // meanwhile: must follow
 		m.endExpiry()
 		return
 	}
@@ -122,6 +127,34 @@ func (x *expiry[K, V]) when(v *version[K, V]) (at int64, ok bool) {
 		}
 	}()
 	return millis(x.until(v.key, value))
+}
+
+// steady returns until. The first calls ask it twice: if it gives two times for one record the call
+// panics, and so do all that follow, so that the background work does.
+// With s all calls ask twice.
+func steady[K comparable, V any](
+	s *strict, until func(K, V) time.Time,
+) func(K, V) time.Time {
+	if of := until; s != nil {
+		until = func(key K, value V) (at time.Time) {
+			s.run(scope{what: "the function of Expire"}, func() { at = of(key, value) })
+			return at
+		}
+	}
+	const probes = 64
+	var asked stdatomic.Int64
+	var wavers stdatomic.Bool
+	return func(key K, value V) time.Time {
+		at := until(key, value)
+		probe := s != nil || asked.Load() < probes && asked.Add(1) <= probes
+		if probe && !until(key, value).Equal(at) {
+			wavers.Store(true)
+		}
+		if wavers.Load() {
+			panic(errUntil)
+		}
+		return at
+	}
 }
 
 // millis returns t in milliseconds, rounded up; ok is false for the zero time.

@@ -281,4 +281,4 @@ func (m *Map[K, V]) deleteDue(
 	return later, err
 }
 
-var sweepOptions = &TxOptions{Isolation: LevelSerializable, MaxAttempts: 1}
+var sweepOptions = &TxOptions{Isolation: LevelSerializable, MaxAttempts: 1, own: true}

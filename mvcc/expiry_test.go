@@ -144,14 +144,14 @@ func TestExpire(t *testing.T) {
 		require.NoError(t, m.Reclaim(bg))
 		require.Equal(t, 2, m.Len())
 		require.Nil(t, m.expiry.Load())
-		m.Expire(untilOf)
+		require.Panics(t, func() { m.Expire(untilOf) })
 		require.Nil(t, m.expiry.Load())
 		db := NewDB(nil)
 		defer db.Close()
 		table := NewTable[int, session](db, "table", nil)
 		table.Expire(untilOf)
 		table.Close()
-		table.Expire(untilOf)
+		require.Panics(t, func() { table.Expire(untilOf) })
 		require.Nil(t, table.expiry.Load())
 	})
 }
@@ -345,4 +345,38 @@ func TestExpireBesideWriters(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { return m.Len() == 0 }, time.Minute, time.Millisecond)
+}
+
+// A function that goes by the time of the call would never let anything go. It is found out by the
+// first records: in a write, and when Expire looks at those that are there.
+func TestExpireByTheTimeOfTheCall(t *testing.T) {
+	ttl := func(int, session) time.Time { return time.Now().Add(time.Hour) }
+	for _, before := range []bool{true, false} {
+		m := New[int, session](&Options{ManualReclaim: true})
+		defer m.Close()
+		if before {
+			m.Store(1, session{})
+		}
+		m.Expire(ttl)
+		if !before {
+			mustUpdate(t, m, nil, func(tx Tx[int, session]) { tx.Set(1, session{}) })
+		}
+		require.PanicsWithValue(t, errUntil, func() { _ = m.Reclaim(bg) })
+	}
+}
+
+// Where nothing would ever expire Expire panics.
+func TestExpireAfterClose(t *testing.T) {
+	closed := New[int, session](nil)
+	closed.Close()
+	db := NewDB(nil)
+	table, ofClosed := NewTable[int, session](db, "a", nil), NewTable[int, session](db, "b", nil)
+	table.Close()
+	expires := func(m *Map[int, session]) {
+		requirePanicText(t, "the map was closed: nothing would expire", func() { m.Expire(untilOf) })
+	}
+	expires(closed)
+	expires(table)
+	db.Close()
+	expires(ofClosed)
 }

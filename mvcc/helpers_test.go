@@ -349,3 +349,11 @@ func elsewhere(f func()) {
 	}()
 	<-done
 }
+
+// requirePanicText checks that f panics with a value that has the text.
+func requirePanicText(t testing.TB, text string, f func(), about ...any) {
+	t.Helper()
+	p := panicOf(f)
+	require.NotNil(t, p, about...)
+	require.Contains(t, fmt.Sprint(p), text, about...)
+}

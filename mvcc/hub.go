@@ -19,8 +19,9 @@ import (
 // It has a goroutine as long as there are watches. If that does not keep up, all watches are
 // told that they miss something.
 type hub struct {
-	slots *epoch.Slots
-	work  stdatomic.Pointer[hubWork] // nil if nobody watches; written under mu
+	slots  *epoch.Slots
+	strict bool                       // see Options.Strict
+	work   stdatomic.Pointer[hubWork] // nil if nobody watches; written under mu
 
 	// For Stats: how many listeners there are, and have missed something, what waits for their
 	// loops, and at.

@@ -88,7 +88,8 @@ func TestWatchOfClosedTable(t *testing.T) {
 			return nil
 		}))
 		b.Close()
-		for c := range all {
+		for c, err := range all {
+			require.NoError(t, err)
 			require.Len(t, a.Changes(c), 1)
 			require.Len(t, b.Changes(c), 1)
 			break

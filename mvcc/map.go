@@ -36,9 +36,10 @@ type Map[K comparable, V any] struct {
 	expiry    expiryPointer[K, V] // or nil
 	gc        *gc.Reclaimer[item, waiting]
 	level     Level
-	reflexive bool // k == k for every k of type K
+	plain     bool // k == k for every k of type K, and not strict
+	strict    bool // see Options.Strict: shared.strict is there
 	tracePins bool
-	guarded   bool // transactions may be evicted, or are traced
+	guarded   bool // transactions may be evicted, or are traced, or it is strict
 	threshold uint64
 	pool      epoch.Pool[txState[K, V]]
 	works     sync.Pool // of *txWork[K, V], for parts
@@ -69,6 +70,9 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 func newAlone[K comparable, V any](opts *Options, by order[K]) *Map[K, V] {
 	o := opts.withDefaults()
 	s := newShared(&o)
+	if s.strict != nil && by != nil {
+		by = by.strictly(s.strict)
+	}
 	m := makeMap(s, &o, "", newIndex[K, V](o.Capacity), by)
 	runtime.AddCleanup(m, (*gc.Reclaimer[item, waiting]).Stop, s.gc)
 	return m
@@ -90,8 +94,9 @@ func makeMap[K comparable, V any](
 		gc:        s.gc,
 		level:     o.Isolation,
 		tracePins: o.TracePins,
-		guarded:   o.TracePins || o.MaxTxAge > 0,
-		reflexive: reflexive(reflect.TypeFor[K]()),
+		guarded:   o.TracePins || o.MaxTxAge > 0 || o.Strict,
+		strict:    o.Strict,
+		plain:     reflexive(reflect.TypeFor[K]()) && !o.Strict,
 		threshold: uint64(o.PruneThreshold),
 		favour:    &s.favour,
 		watches:   &s.watches,
@@ -183,11 +188,22 @@ func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 }
 
 // badKey reports whether key is not equal to itself. Such a key can never be
-// found again.
-func (m *Map[K, V]) badKey(key K) bool { return !m.reflexive && !equal(key, key) }
+// found again. It panics if a strict map must not be used so.
+func (m *Map[K, V]) badKey(u use, key K) bool {
+	//lint:ignore SA4000 a NaN is not equal to itself; a call of equal is too much for the inliner
+	return !m.plain && (m.strict && m.beside(u) || key != key)
+}
 
-func (m *Map[K, V]) checkKey(key K) {
-	if m.badKey(key) {
+// checkKey panics for a bad key.
+func (m *Map[K, V]) checkKey(u use, key K) {
+	if !m.plain { // alone, so that this is inlined
+		m.checkOdd(u, key)
+	}
+}
+
+//go:noinline
+func (m *Map[K, V]) checkOdd(u use, key K) {
+	if m.badKey(u, key) {
 		panic(ErrBadKey)
 	}
 }

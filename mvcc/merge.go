@@ -42,8 +42,17 @@ func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	if fn == nil {
 		panic("mvcc: Merge: fn is nil")
 	}
+	if tx.st.m.strict {
+		s := tx.st.m.shared.strict
+		tx.merge(key, func(old V, ok bool) V { return mergeTwice(s, fn, old, ok) })
+		return
+	}
+	tx.merge(key, fn)
+}
+
+func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	st := tx.st
-	st.m.checkKey(key)
+	st.m.checkKey(useTx, key)
 	if s := st.schemaFor(); s != nil {
 		value := fn(tx.get(key, false))
 		tx.check()

@@ -16,7 +16,7 @@ import (
 // moment at most, and allocates nothing. It panics with a runtime error if key
 // cannot be hashed.
 func (m *Map[K, V]) Load(key K) (value V, ok bool) {
-	if m.badKey(key) {
+	if m.badKey(useRead, key) {
 		return value, false
 	}
 	_, _, v := m.index.lookup(key)
@@ -33,15 +33,30 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 // out of it, or moves it: for a moment, see the package's doc. It allocates one version.
 // It panics with [ErrBadKey] if key is not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
-	m.checkKey(key)
+	m.checkKey(useWrite, key)
 	h, p, _ := m.index.lookup(key)
 	m.write(p, h, &version[K, V]{key: key, value: value}, nil, nil)
+}
+
+// Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
+// does not allow the record, and [ErrTxTooOld] if it takes longer than Options.MaxTxAge; then
+// nothing is written. Where the record depends on what is there, [Map.Update] returns the same
+// errors. Its cost is that of Store.
+func (m *Map[K, V]) Put(key K, value V) error {
+	m.checkKey(useWrite, key)
+	h, p, _ := m.index.lookup(key)
+	v, touches := &version[K, V]{key: key, value: value}, false
+	if m.write(p, h, v, nil, &touches); !touches {
+		return nil
+	}
+	_, _, err := m.writeIndexed(v, nil)
+	return err
 }
 
 // Swap sets the value of key and returns the value it replaced, if there was
 // one. Its cost is that of Store.
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
-	m.checkKey(key)
+	m.checkKey(useWrite, key)
 	h, p, _ := m.index.lookup(key)
 	base, _ := m.write(p, h, &version[K, V]{key: key, value: value}, nil, nil)
 	return base.present()
@@ -51,7 +66,7 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 // given value and returns that. loaded tells which. Its cost is that of Load, or
 // that of Store.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
-	m.checkKey(key)
+	m.checkKey(useWrite, key)
 	h, p, v := m.index.lookup(key)
 	if actual, loaded = m.newest(v).present(); loaded {
 		return actual, true
@@ -66,7 +81,7 @@ func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 // LoadAndDelete deletes key and returns the value it had, if there was one. If
 // there was none nothing is written. Otherwise its cost is that of Store.
 func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
-	if m.badKey(key) {
+	if m.badKey(useWrite, key) {
 		return value, false
 	}
 	h, p, v := m.index.lookup(key)
@@ -100,7 +115,7 @@ func (m *Map[K, V]) Range(f func(key K, value V) bool) {
 // if V is an interface type and the values cannot be compared, and then nothing
 // has happened.
 func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped bool) {
-	if m.badKey(key) {
+	if m.badKey(useWrite, key) {
 		return false
 	}
 	h, p, head := m.index.lookup(key)
@@ -172,7 +187,11 @@ func (m *Map[K, V]) write(
 		if s != nil && alters(s, base, v) {
 			claim.End()
 			if touches == nil {
-				return m.writeIndexed(v, cond)
+				base, written, err := m.writeIndexed(v, cond)
+				if err != nil {
+					panic(err)
+				}
+				return base, written
 			}
 			*touches = true
 			return base, false

@@ -119,6 +119,17 @@ type Options struct {
 	// PinWarnAge is from what age on Logger is told. Default: a minute.
 	PinWarnAge time.Duration
 
+	// Strict is for tests: it makes mistakes show that are not noticed otherwise, at a cost. What
+	// the program gives the library runs twice: the function of [Map.Update] in a transaction that
+	// is rolled back first, as if after a conflict, unless MaxAttempts is 1; that of Compute, and
+	// of DeleteFunc; and those that must return the same for the same, Merge, an index, Expire,
+	// Match and compare, panic if they do not, or if they use the database. In the function of
+	// Update or [DB.Update] it panics to use a map or table of the database itself instead of the
+	// transaction, and in that of [Map.View] to read one. Of the Commits by hand that could
+	// conflict every eighth does. A loop over a Watch panics that goes on after the error.
+	// Default: false, and then it costs nothing.
+	Strict bool
+
 	// TracePins notes for every transaction and snapshot where it began, for
 	// Logger. It costs about a microsecond and two allocations each. Default:
 	// false.
@@ -208,7 +219,7 @@ type TxOptions struct {
 	// transaction which had its turn counts as well. Default: 100. Begin ignores it.
 	MaxAttempts int
 
-	_ struct{}
+	own bool // it is an Update of the library's own
 }
 
 func (o *TxOptions) level(def Level) Level {

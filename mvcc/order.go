@@ -1,6 +1,8 @@
 package mvcc
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"sort"
 	"sync"
@@ -19,8 +21,13 @@ import (
 type order[K comparable] interface {
 	// comparing returns the function that compares two keys.
 	comparing() func(a, b K) int
+	// checkRange panics if r has no meaning in the order.
+	checkRange(r *Range[K])
+	// strictly returns a new order of the same keys, for Options.Strict.
+	strictly(s *strict) order[K]
 	// pin adds keys, which have no slot, and keeps them there until they are unpinned. It may
-	// wait for a goroutine that has the lock. If comparing panics, no key is pinned.
+	// wait for a goroutine that has the lock. The keys are sorted. If comparing panics, or is seen
+	// to be no order, no key is pinned.
 	pin(keys []K)
 	// unpin undoes pin, but that the keys stay, see dropIfGone.
 	unpin(keys []K)
@@ -59,6 +66,7 @@ type order[K comparable] interface {
 // the order.
 type treeOrder[K comparable] struct {
 	compare func(a, b K) int
+	natural bool     // the order is that of Go's operators
 	owner   owner[K] // of its keys, which stay when others take their place in versions
 
 	mu      sync.Mutex // held for a few keys at a time: some microseconds
@@ -81,14 +89,19 @@ type orderedKeys[K comparable] struct {
 	recent []K // sorted
 }
 
-// newOrder returns an order of keys of which it makes copies, see [owner].
+// newOrder returns an order by compare, a function of the program. It makes copies of keys, see
+// [owner].
 func newOrder[K comparable](compare func(a, b K) int) order[K] {
-	return newOrderOf(compare, newOwner[K]())
+	return newTree(compare, false, newOwner[K]())
 }
 
-// newOrderOf returns an order for keys that are what owner makes of them; nil if they are already.
-func newOrderOf[K comparable](compare func(a, b K) int, owner owner[K]) order[K] {
-	o := &treeOrder[K]{compare: compare, owner: owner, pins: map[K]int{}, leaving: map[K]uint64{}}
+// naturalOrder returns the order of Go's operators, like newOrder.
+func naturalOrder[K cmp.Ordered]() order[K] { return newTree(cmp.Compare[K], true, newOwner[K]()) }
+
+// newTree returns an order for keys that are what owner makes of them; nil if they are already.
+func newTree[K comparable](compare func(a, b K) int, natural bool, owner owner[K]) *treeOrder[K] {
+	o := &treeOrder[K]{compare: compare, natural: natural, owner: owner,
+		pins: map[K]int{}, leaving: map[K]uint64{}}
 	less := func(a, b orderKey[K]) bool { return compare(a.key, b.key) < 0 }
 	o.tree = btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 	o.publish(nil)
@@ -96,6 +109,27 @@ func newOrderOf[K comparable](compare func(a, b K) int, owner owner[K]) order[K]
 }
 
 func (o *treeOrder[K]) comparing() func(a, b K) int { return o.compare }
+
+func (o *treeOrder[K]) checkRange(r *Range[K]) {
+	if r.prefix && !o.natural {
+		panic(errPrefix)
+	}
+}
+
+func (o *treeOrder[K]) strictly(s *strict) order[K] {
+	if o.natural {
+		return o
+	}
+	return newOrder(strictCompare(s, o.compare))
+}
+
+// checkDistinct panics if compare says that a and b, keys of the order, are the same, and they are
+// not: one of them would be missed.
+func checkDistinct[K comparable](a, b K) {
+	if a != b {
+		panic(fmt.Sprintf("mvcc: the order's compare returns 0 for %v and %v, which are not equal", a, b))
+	}
+}
 
 // maxStale is up to how many keys that were taken out readers may still meet, and
 // maxRecent up to how many keys are listed beside the tree.
@@ -133,7 +167,13 @@ func (o *treeOrder[K]) pin(keys []K) {
 	defer o.mu.Unlock() // compare may panic
 	was := o.copied.Load()
 	added := keys[:0:0]
-	for _, key := range keys {
+	for i, key := range keys {
+		if o.compare(key, key) != 0 {
+			panic(fmt.Sprintf("mvcc: the order's compare does not return 0 for %v and itself", key))
+		}
+		if i > 0 && o.compare(keys[i-1], key) == 0 {
+			checkDistinct(keys[i-1], key)
+		}
 		if !o.has(key) {
 			added = append(added, o.owner.own(key))
 		}
@@ -180,10 +220,15 @@ func (o *treeOrder[K]) unpin(keys []K) {
 
 // has reports whether key is there. o.mu is held.
 func (o *treeOrder[K]) has(key K) bool {
-	if _, there := o.tree.Get(orderKey[K]{key}); there {
+	if found, there := o.tree.Get(orderKey[K]{key}); there {
+		checkDistinct(found.key, key)
 		return true
 	}
-	_, there := slices.BinarySearchFunc(o.copied.Load().recent, key, o.compare)
+	recent := o.copied.Load().recent
+	i, there := slices.BinarySearchFunc(recent, key, o.compare)
+	if there {
+		checkDistinct(recent[i], key)
+	}
 	return there
 }
 

@@ -16,13 +16,14 @@ import (
 // mutex for some microseconds; all else, reads and writes of keys that are there included, costs
 // what it costs in a map without an order, and does not wait for the mutex.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
-	return newAlone[K, V](opts, newOrder(cmp.Compare[K]))
+	return newAlone[K, V](opts, naturalOrder[K]())
 }
 
 // NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number
 // if a comes before b, a positive one if it comes after, and 0 if and only if a == b. If it
-// does not, keys are missed. It is called by many goroutines at once, even while a mutex is
-// held: it must not use the map, and not panic.
+// does not, keys are missed; a write that inserts a key panics if it sees 0 for keys that are not
+// equal. compare is called by many goroutines at once, even while a mutex is held: it must not use
+// the map, and not panic. [Prefix] is not for such a map.
 func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")
@@ -32,7 +33,7 @@ func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options
 
 // NewOrderedTable is [NewTable] for a table whose keys have an order, see [NewOrdered].
 func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
-	return addTable[K, V](db, name, opts, newOrder(cmp.Compare[K]), false)
+	return addTable[K, V](db, name, opts, naturalOrder[K](), false)
 }
 
 // NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see
@@ -46,11 +47,12 @@ func NewOrderedTableFunc[K comparable, V any](
 	return addTable[K, V](db, name, opts, newOrder(compare), false)
 }
 
-// checkOrdered panics if the keys have no order.
-func (m *Map[K, V]) checkOrdered() {
+// checkOrdered panics if the keys have no order, or if r has no meaning in it.
+func (m *Map[K, V]) checkOrdered(r *Range[K]) {
 	if m.order == nil {
 		panic("mvcc: the keys of the map have no order: make it with mvcc.NewOrdered")
 	}
+	m.order.checkRange(r)
 }
 
 // Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
@@ -80,7 +82,7 @@ func first[K, V any](seq iter.Seq2[K, V]) (key K, value V, ok bool) {
 
 func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	s.check()
-	s.st.m.checkOrdered()
+	s.st.m.checkOrdered(&r)
 	// Every key that is visible here was in the order before the snapshot began, and stays
 	// until it has closed.
 	return s.each(func(visit func(place[K, V], *version[K, V]) bool) (all bool) {
@@ -110,7 +112,7 @@ func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return first(tx.Descend(Ran
 
 func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	tx.check()
-	tx.st.m.checkOrdered()
+	tx.st.m.checkOrdered(&r)
 	return func(yield func(K, V) bool) {
 		tx.check()
 		l := txLoop[K, V]{tx: tx, r: r, down: down, at: tx.st.epoch(), noted: -1, yield: yield}
@@ -298,7 +300,7 @@ func (m *Map[K, V]) Max() (key K, value V, ok bool) { return first(m.Descend(Ran
 
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	m.check()
-	m.checkOrdered()
+	m.checkOrdered(&r)
 	return func(yield func(K, V) bool) {
 		s := m.Snapshot()
 		defer s.Close()

@@ -5,6 +5,7 @@ package mvcc
 // range whose high end is below the low one is empty. (It has nothing to do with [Map.Range].)
 type Range[K any] struct {
 	low, high bound[K]
+	prefix    bool // it is one by Prefix, and so for the order of Go's operators
 }
 
 // A bound is one end of a range.
@@ -33,27 +34,30 @@ func UpTo[K any](high K) Range[K] { return Range[K]{}.UpTo(high) }
 // Before returns the range of the keys that are lower than high.
 func Before[K any](high K) Range[K] { return Range[K]{}.Before(high) }
 
-// Prefix returns the range of the strings that begin with prefix, for a map whose order is
-// that of Go's operators.
+// Prefix returns the range of the strings that begin with prefix, for a map or index whose order
+// is that of Go's operators: with an order by a function, as of [NewOrderedFunc], what is given
+// the range panics.
 func Prefix[K ~string](prefix K) Range[K] {
 	r := From(prefix)
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xff { // the least string that is above all of these
-			return r.Before(prefix[:i] + K([]byte{prefix[i] + 1}))
+			r = r.Before(prefix[:i] + K([]byte{prefix[i] + 1}))
+			break
 		}
 	}
+	r.prefix = true
 	return r
 }
 
 // UpTo returns r without the keys that are higher than high; a high end that r had is gone.
 func (r Range[K]) UpTo(high K) Range[K] {
-	r.high = bound[K]{high, inclusive}
+	r.high, r.prefix = bound[K]{high, inclusive}, false
 	return r
 }
 
 // Before returns r without the keys that are high or higher; a high end that r had is gone.
 func (r Range[K]) Before(high K) Range[K] {
-	r.high = bound[K]{high, exclusive}
+	r.high, r.prefix = bound[K]{high, exclusive}, false
 	return r
 }
 

@@ -25,6 +25,9 @@ type ReadWriter[K comparable, V any] interface {
 	Reader[K, V]
 	// Set sets the value of key.
 	Set(key K, value V)
+	// Put is Set with an error: on a Map whether a unique index allows the record. A Tx finds
+	// that out when it commits.
+	Put(key K, value V) error
 	// Delete deletes key.
 	Delete(key K)
 	// Merge makes what fn returns the value of key, given the newest value. fn must be quick
@@ -56,7 +59,13 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	if fn == nil {
 		panic("mvcc: Merge: fn is nil")
 	}
-	m.Compute(key, func(old V, loaded bool) (V, ComputeOp) { return fn(old, loaded), UpdateOp })
+	if m.strict {
+		m.compute(key, func(old V, loaded bool) (V, ComputeOp) {
+			return mergeTwice(m.shared.strict, fn, old, loaded), UpdateOp
+		})
+		return
+	}
+	m.compute(key, func(old V, loaded bool) (V, ComputeOp) { return fn(old, loaded), UpdateOp })
 }
 
 // Epoch returns the newest epoch that was drawn. A snapshot that is opened afterwards has this
@@ -90,6 +99,9 @@ func (m *Map[K, V]) Values() iter.Seq[V] { return values(m.All()) }
 // striped.
 func (m *Map[K, V]) Len() int {
 	m.check()
+	if m.strict {
+		m.beside(useRead)
+	}
 	return max(int(m.counters.keys.Value()), 0)
 }
 

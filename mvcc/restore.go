@@ -102,7 +102,7 @@ func (db *DB) load(
 	}
 	db.SkipTo(last.Epoch)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
-	exact := &TxOptions{Isolation: LevelSerializable}
+	exact := &TxOptions{Isolation: LevelSerializable, own: true}
 	return *last, db.Update(ctx, exact, func(tx DBTx) error {
 		for _, table := range tables {
 			table.apply(tx)
@@ -378,10 +378,10 @@ func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 	} else if err := dec.Decode(&r); err != nil {
 		return err
 	}
-	if !l.m.reflexive && !reflect.ValueOf(&r.K).Elem().Comparable() {
+	if !l.m.plain && !reflect.ValueOf(&r.K).Elem().Comparable() {
 		return fmt.Errorf("the key %s (%T) cannot be compared", keyText(r.K), r.K)
 	}
-	if l.m.badKey(r.K) {
+	if l.m.badKey(useTx, r.K) {
 		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, reflect.TypeFor[K]())
 	}
 	at, there := l.at[r.K]

@@ -57,7 +57,7 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 // makeIndex makes the index, whose order and hashes are the same every time.
 func (w *world) makeIndex() {
 	values := func(_, value int) []int { return []int{value} }
-	w.ix = makeIndex(w.maps[0], "test", "values", cmp.Compare[int], values, nil)
+	w.ix = makeIndex(w.maps[0], "test", "values", cmp.Compare[int], true, values, nil)
 	w.ix.byKey = cmp.Compare[int]
 	x := w.ix.entries.index
 	x.hash.kind, x.hash.given = hashGiven, func(e entry[int, int]) uint64 {

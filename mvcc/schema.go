@@ -72,7 +72,7 @@ func (tx Tx[K, V]) db() DBTx { return DBTx{Tx[none, none]{tx.st.up, tx.gen}} }
 // asWritten returns key, of a record that the transaction sees, as it was written last: it may be
 // the other zero.
 func (st *txState[K, V]) asWritten(key K) K {
-	if st.m.reflexive {
+	if st.m.plain {
 		return key
 	}
 	if st.txWork != nil { // not a snapshot
@@ -131,12 +131,12 @@ func alters[K comparable, V any](s *schema[K, V], base, v *version[K, V]) bool {
 }
 
 // writeIndexed is write for a table with indexes that have to change: in a transaction. It
-// panics with a *UniqueError if a unique index does not allow it.
+// returns a *UniqueError if a unique index does not allow it, and ErrTxTooOld.
 func (m *Map[K, V]) writeIndexed(
 	v *version[K, V], cond condition[K, V],
-) (base *version[K, V], written bool) {
-	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt}
-	err := m.db.Update(background, opts, func(tx DBTx) error {
+) (base *version[K, V], written bool, err error) {
+	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
+	err = m.db.Update(background, opts, func(tx DBTx) error {
 		own := m.inside(tx)
 		own.st.enter()
 		base = own.st.get(v.key, false)
@@ -152,13 +152,10 @@ func (m *Map[K, V]) writeIndexed(
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, ErrSelfConflict):
+	if errors.Is(err, ErrSelfConflict) {
 		panic(errOwnKey)
-	case err != nil:
-		panic(err)
 	}
-	return base, written
+	return base, written, err
 }
 
 // updateIndexed is Update for a table with indexes.

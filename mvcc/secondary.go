@@ -25,6 +25,7 @@ type Index[I, K comparable, V any] struct {
 	// Of what its tables keep, which stays when a record is overwritten.
 	ownIndex owner[I]
 	ownKey   owner[K]
+	natural  bool // the order is that of Go's operators
 	*collation[I, K]
 	// What the index consists of: of a unique one the key of the record by its index key,
 	// else entries.
@@ -48,7 +49,8 @@ type IndexOptions struct {
 // return the same for the same record, must not use the database, and what it is given must not be
 // changed. It is called whenever a record is written, for the old value and the new one. The name
 // is one that no other index of the table has. opts may be nil. NewIndex panics if m is not a
-// table, see [NewTable], or if the name is empty or taken.
+// table, see [NewTable], if the name is empty or taken, or in the function of an Update, which may
+// run again.
 //
 // The table may be in use, and may have any number of records: NewIndex writes the index in
 // small transactions, while readers and writers go on, and returns when it is complete. These
@@ -66,7 +68,8 @@ type IndexOptions struct {
 // through a range that has it. One-key operations like [Map.Store] are transactions then, and cost
 // as much; one that changes no index key costs what it costs without an index, and two calls of
 // keys. They have no error to return: they panic with a [*UniqueError] if the index is unique and
-// would not be, and with [ErrTxTooOld] if they take longer than Options.MaxTxAge. Functions given
+// would not be, and with [ErrTxTooOld] if they take longer than Options.MaxTxAge. [Map.Put] is Store
+// with an error, and [Map.Update] does what the others do, and returns one. Functions given
 // to [Map.Compute] and the like may be called once more. [Map.Clear] clears the indexes as well.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an
@@ -74,7 +77,7 @@ type IndexOptions struct {
 func NewIndex[I, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
-	return newIndexOf(m, "NewIndex", name, nil, keys, opts)
+	return newIndexOf(m, "NewIndex", name, nil, false, keys, opts)
 }
 
 // NewOrderedIndex is [NewIndex] for an index whose keys have an order, that of Go's operators:
@@ -82,7 +85,7 @@ func NewIndex[I, K comparable, V any](
 func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
-	return newIndexOf(m, "NewOrderedIndex", name, cmp.Compare[I], keys, opts)
+	return newIndexOf(m, "NewOrderedIndex", name, cmp.Compare[I], true, keys, opts)
 }
 
 // NewOrderedIndexFunc is [NewOrderedIndex] with an order of one's own, see [NewOrderedFunc] for
@@ -94,7 +97,7 @@ func NewOrderedIndexFunc[I, K comparable, V any](
 	if compare == nil {
 		panic("mvcc: NewOrderedIndexFunc: compare is nil")
 	}
-	return newIndexOf(m, "NewOrderedIndexFunc", name, compare, keys, opts)
+	return newIndexOf(m, "NewOrderedIndexFunc", name, compare, false, keys, opts)
 }
 
 // check panics for a nil or zero Index.
@@ -162,6 +165,9 @@ func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.
 	ix.check()
 	if !ix.ordered {
 		panic(fmt.Sprintf("mvcc: index %q has no order: make it with mvcc.NewOrderedIndex", ix.name))
+	}
+	if keys.prefix && !ix.natural {
+		panic(errPrefix)
 	}
 	if ix.unique == nil {
 		return ix.between(r, ix.entryRange(keys), down)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"unsafe"
 
@@ -11,8 +12,8 @@ import (
 )
 
 func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
-	keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
-	ix := makeIndex(m, call, name, compare, keys, opts)
+	natural bool, keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+	ix := makeIndex(m, call, name, compare, natural, keys, opts)
 	done := false
 	defer func() {
 		if !done { // even if keys panics
@@ -28,9 +29,11 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare
 
 // makeIndex makes an index that nobody writes yet, and its table.
 func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
-	keys func(K, V) []I, opts *IndexOptions) *Index[I, K, V] {
+	natural bool, keys func(K, V) []I, opts *IndexOptions) *Index[I, K, V] {
 	m.check()
 	switch {
+	case inUpdate():
+		panic(fmt.Sprintf("mvcc: %s: it is called in the function of an Update, which may run again", call))
 	case m.db == nil:
 		panic(fmt.Sprintf("mvcc: %s: the map is not a table: make it with mvcc.NewTable", call))
 	case m.closed.Load():
@@ -40,16 +43,25 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 	case keys == nil:
 		panic(fmt.Sprintf("mvcc: %s: keys is nil", call))
 	}
-	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil,
+	if s := m.shared.strict; s != nil {
+		if compare != nil && !natural {
+			compare = strictCompare(s, compare)
+		}
+		of := keys
+		keys = func(key K, value V) []I {
+			return twice(s, "the function of index "+strconv.Quote(name), func() []I { return of(key, value) })
+		}
+	}
+	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil, natural: natural,
 		ownIndex: newOwner[I](), ownKey: newOwner[K]()}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {
 		var by order[I]
 		if compare != nil {
-			by = newOrderOf(compare, nil)
+			by = newTree(compare, natural, nil)
 		}
 		ix.unique = addTable[I, K](m.db, table, nil, by, true)
-		ix.sound = ix.unique.reflexive
+		ix.sound = ix.unique.plain
 	} else {
 		var byKey func(a, b K) int
 		if m.order != nil {
@@ -57,8 +69,9 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 		}
 		ix.collation = newCollation(compare, byKey)
 		// Not that of ix: the order is kept for as long as there is background work for it.
-		ix.entries = addTable[entry[I, K], none](m.db, table, nil, newOrderOf(ix.collation.compare, nil), true)
-		ix.sound = ix.entries.reflexive
+		ix.entries = addTable[entry[I, K], none](m.db, table, nil,
+			newTree(ix.collation.compare, false, nil), true)
+		ix.sound = ix.entries.plain
 	}
 	return ix
 }
@@ -128,7 +141,7 @@ const buildBatch = 64
 // write writes the entries of some keys of the table, and each key itself, as it is: including
 // those that have no value, for a writer may be about to give them one.
 func (ix *Index[I, K, V]) write(batch []K) error {
-	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt}
+	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
 	return ix.m.db.Update(background, opts, func(db DBTx) error {
 		tx := ix.m.inside(db)
 		s := tx.st.schemaFor()

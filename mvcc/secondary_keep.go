@@ -78,6 +78,7 @@ func (c *collation[I, K]) compare(a, b entry[I, K]) int {
 	if a.edge|b.edge != 0 {
 		return cmp.Compare(a.edge, b.edge)
 	}
+	checkDistinct(a.index, b.index)
 	return collate(c.byKey, &c.keysOfThem[1], a.of, b.of, a.key, b.key)
 }
 

@@ -22,6 +22,7 @@ type shared struct {
 	hub      hub
 	counters commonCounters
 	kept     kept
+	strict   *strict // or nil
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
 	// gone is what tables that are gone have counted, and how many keys they had.
@@ -33,9 +34,9 @@ type shared struct {
 }
 
 func newShared(o *Options) *shared {
-	s := &shared{slots: epoch.NewSlots()}
+	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o)}
 	s.members.Store(new([]*member))
-	s.hub.slots = s.slots
+	s.hub.slots, s.hub.strict = s.slots, o.Strict
 	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
 		Slots:    s.slots,
 		Interval: o.ReclaimInterval,

@@ -39,6 +39,9 @@ func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen epoch.Gen) {
 
 // open is begin for a transaction that only reads, if writer is 0.
 func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
+	if m.strict {
+		m.besideOpen(writer)
+	}
 	for {
 		st, gen = m.take()
 		if m.slots.Begin(st.slot, writer) != 0 {

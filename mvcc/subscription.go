@@ -47,6 +47,9 @@ const defaultBuffer = 1 << 13
 //		for _, change := range c.Changes { ... }
 //	}
 //
+// A loop that does not look at the error takes the end of the watch for a commit without changes,
+// and does not get to know that it has missed some.
+//
 // A commit is given soon after it was made, within a millisecond if the machine has time. Commits
 // never wait for watches: one goroutine serves all watches of the map or database, and ends with
 // the last of them. A commit notes each key that it writes, which takes an allocation unless the
@@ -106,7 +109,13 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 		return func(all []Change[K, V]) []Change[K, V] { return all }
 	}
 	if keys.low.kind != open || keys.high.kind != open {
-		m.checkOrdered()
+		m.checkOrdered(&keys)
+	}
+	if s := m.shared.strict; s != nil && match != nil {
+		of := match
+		match = func(key K) bool {
+			return twice(s, "WatchOptions.Match", func() bool { return of(key) })
+		}
 	}
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for _, c := range all {

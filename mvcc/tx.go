@@ -84,7 +84,7 @@ func (tx Tx[K, V]) Has(key K) bool {
 func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 	tx.check()
 	st := tx.st
-	if st.m.badKey(key) {
+	if st.m.badKey(useTx, key) {
 		return value, false
 	}
 	st.enter()
@@ -112,7 +112,7 @@ func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 // version, and panics with [ErrBadKey] if key is not equal to itself.
 func (tx Tx[K, V]) Set(key K, value V) {
 	tx.check()
-	tx.st.m.checkKey(key)
+	tx.st.m.checkKey(useTx, key)
 	if s := tx.st.schemaFor(); s != nil {
 		tx.put(s, key, value, true)
 		return
@@ -122,12 +122,19 @@ func (tx Tx[K, V]) Set(key K, value V) {
 	tx.st.leave()
 }
 
+// Put is [Tx.Set], under the name that it has in [ReadWriter]. It returns nil: whether a unique
+// index allows the record turns out when the transaction commits, and is the error of that.
+func (tx Tx[K, V]) Put(key K, value V) error {
+	tx.Set(key, value)
+	return nil
+}
+
 // Delete deletes key. It is a write like Set, and no read; if key is absent, Delete makes sure
 // that it still is when the transaction commits. It allocates one version. A key that is not
 // equal to itself is always absent: nothing happens.
 func (tx Tx[K, V]) Delete(key K) {
 	tx.check()
-	if tx.st.m.badKey(key) {
+	if tx.st.m.badKey(useTx, key) {
 		return
 	}
 	var zero V
@@ -267,6 +274,11 @@ func (tx Tx[K, V]) Commit() error {
 	if len(tx.st.extra.of) > 0 {
 		if err := tx.notUnique(); err != nil {
 			tx.Rollback()
+			return err
+		}
+	}
+	if tx.st.m.strict {
+		if err := tx.st.forced(tx.gen); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -57,6 +59,9 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 	level, attempts := opts.level(m.level), opts.attempts()
 	if ctx.Err() != nil {
 		return endOf(ctx)
+	}
+	if m.strict && !(opts != nil && opts.own) {
+		return m.updateStrictly(ctx, opts, fn)
 	}
 	var c conflict[K]
 	b := bid{ctx: ctx, last: attempts == 1}
@@ -148,6 +153,37 @@ func endOf(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", err, cause)
 	}
 	return err
+}
+
+// inUpdate reports whether the caller is called by the function of an Update, of whatever map or
+// database, and not by one given to OnCommit, which is not called again. It is for calls that
+// cannot be repeated: it walks over the stack.
+func inUpdate() bool {
+	var pcs [128]uintptr
+	committing := false // the frame before is that of committed
+	for skip := 2; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		frames := runtime.CallersFrames(pcs[:n])
+		for more := n > 0; more; {
+			var frame runtime.Frame
+			frame, more = frames.Next()
+			if !committing && strings.HasSuffix(frame.Function, "/mvcc.(*Map[...]).attempt") {
+				return true
+			}
+			committing = strings.HasSuffix(frame.Function, "/mvcc.committed")
+		}
+		if n < len(pcs) {
+			return false
+		}
+	}
+}
+
+// mayRunAgain is for the panic of a second call of what may be called once.
+func mayRunAgain() string {
+	if inUpdate() {
+		return ": it is called in the function of an Update, which may run again"
+	}
+	return ""
 }
 
 // attempt runs fn in a transaction once. It returns ok if it committed, an error

@@ -21,12 +21,12 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	return fn(s)
 }
 
-// viewGuarded is View for a map whose snapshots may be evicted, or are traced.
+// viewGuarded is View for a map whose snapshots may be evicted, or are traced, or that is strict.
 func (m *Map[K, V]) viewGuarded(fn func(s Snapshot[K, V]) error) (err error) {
 	s := m.Snapshot()
 	defer s.Close()
 	defer s.st.tooOld(s.gen, &err)
-	return fn(s)
+	return m.view(s, fn)
 }
 
 // ViewValue is [Map.View] for a function that returns a value. It returns fn's value, or
@@ -75,5 +75,5 @@ func (m *Map[K, V]) ViewContext(ctx context.Context, fn func(s Snapshot[K, V]) e
 			err = endOf(ctx)
 		}
 	}()
-	return s.Try(func() error { return fn(s) })
+	return s.Try(func() error { return m.view(s, fn) })
 }

@@ -39,7 +39,9 @@ func (l *watchLoop[C]) all(yield func(C, error) bool) {
 		}
 		if err != nil {
 			var none C
-			yield(none, err)
+			if yield(none, err) && s.hub.strict {
+				panic("mvcc: Strict: a loop over a Watch goes on after the error: does it look at it?")
+			}
 			return
 		}
 	}

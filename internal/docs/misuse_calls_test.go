@@ -74,6 +74,22 @@ var misusedCalls = []misuses{
 			tx.OnCommit(func(uint64) { tx.Get("k") })
 			return nil
 		}), "the commit stands; the function may use the map"},
+		{"`NewIndex` in the function of `Update`", onShop(func(db *mvcc.DB, users, _ *table) error {
+			return db.Update(bg, nil, func(mvcc.DBTx) error {
+				_, err := mvcc.NewIndex(users, "by n", valueOf, nil)
+				return err
+			})
+		}), ""},
+		{"`NewTable` there, of a name that the attempt before has used",
+			onShop(func(db *mvcc.DB, users, _ *table) error {
+				return db.Update(bg, nil, func(tx mvcc.DBTx) error {
+					mvcc.NewTable[int, int](db, "late", nil)
+					old, _ := users.In(tx).Get("k")
+					users.Set("k", old+1)
+					users.In(tx).Set("other", old)
+					return nil
+				})
+			}), ""},
 		{"a transaction in two goroutines at once", onMap(func(m *table) error {
 			tx := m.Begin(nil)
 			within, go_, done := make(chan bool), make(chan bool), make(chan bool)
@@ -92,6 +108,7 @@ var misusedCalls = []misuses{
 			return nil
 		}), "if they meet within a method"},
 	}},
+	{"Functions that are no good", misusedFunctions},
 	{"Functions that fail", []misuse{
 		{"a panic in the function of `Update` or `View`", onTx(func(*table, txn) error {
 			panic("oh")
@@ -160,7 +177,14 @@ var misusedCalls = []misuses{
 				_, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true})
 				users.Store("other", 1)
 				return err
-			}), "`Store` has no error to return"},
+			}), "`Store` has no error to return, `Put` has"},
+		{"`m.Put` of such a record", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			if _, err := mvcc.NewIndex(users, "by n", valueOf,
+				&mvcc.IndexOptions{Unique: true}); err != nil {
+				return err
+			}
+			return users.Put("other", 1)
+		}), ""},
 		{"the same in `Update`", onShop(func(_ *mvcc.DB, users, _ *table) error {
 			if _, err := mvcc.NewIndex(users, "by n", valueOf,
 				&mvcc.IndexOptions{Unique: true}); err != nil {

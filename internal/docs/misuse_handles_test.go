@@ -93,6 +93,11 @@ var misusedHandles = []misuses{
 		}), ""},
 	}},
 	{"Too late", []misuse{
+		{"`m.Expire` after `m.Close`", onMap(func(m *table) error {
+			m.Close()
+			m.Expire(func(string, int) time.Time { return time.Time{} })
+			return nil
+		}), ""},
 		{"`tx.Get` after `Commit`, or after `Update` has returned", onMap(func(m *table) error {
 			tx := m.Begin(nil)
 			_ = tx.Commit()

@@ -124,7 +124,7 @@ func quote(text string) string {
 func TestMisusePage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(misuseHead)
-	for _, part := range slices.Concat(misusedHandles, misusedCalls) {
+	for _, part := range slices.Concat(misusedHandles, misusedCalls, misusedStrictly) {
 		fmt.Fprintf(&page, "\n## %s\n\n| misuse | answer |\n|---|---|\n", part.title)
 		for _, m := range part.rows {
 			fmt.Fprintf(&page, "| %s | %s |\n", m.what, m.answer(t))
@@ -149,7 +149,9 @@ with the code. A mistake in a program is a panic. What can happen to a correct p
 In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N and PATH
 stand for what differs from run to run.
 
-Two mistakes are not noticed: a value that is changed after it was stored, and a function that must
-return the same for the same arguments and does not (` + "`compare`" + `, ` + "`Expire`" + `, ` + "`Merge`" + `, an index).
-See also [what is not promised](guarantees.md#what-is-not-promised).
+A value that is changed after it was stored is not noticed. Other mistakes are noticed only with
+` + "`Options.Strict`" + `, which is for tests, see [below](#with-optionsstrict-for-tests): use of the map
+beside the transaction, a function that must return the same for the same arguments and does not
+(` + "`compare`" + `, ` + "`Expire`" + `, ` + "`Merge`" + `, an index), results that are not reset, an error that is not
+looked at. See also [what is not promised](guarantees.md#what-is-not-promised).
 `

@@ -1,0 +1,205 @@
+package mvcc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/goid"
+)
+
+// A strict is what the maps of a database, or one by itself, have in common with Options.Strict:
+// what each goroutine is in the midst of. Without the option there is none: maps look for it only
+// where strict is set, or plain is not.
+type strict struct {
+	mu      sync.Mutex
+	within  map[goid.ID][]scope // the functions of the program that are under way, the innermost last
+	commits atomic.Uint64       // by hand, of what could conflict
+}
+
+// A scope is a function of the program that the library calls.
+type scope struct {
+	what string
+	// beside is what the function reads and writes instead of the map itself, "" if it must use
+	// neither.
+	beside string
+	writes bool // it may write to the map itself
+}
+
+// A use is what a call is about to do.
+type use uint8
+
+const (
+	useTx    use = iota // use a transaction or snapshot that there is
+	useRead             // read the map itself
+	useWrite            // write the map itself, or begin a transaction
+)
+
+// forcedConflict is how many commits by hand, of those that could conflict, there are to one that
+// is made to.
+const forcedConflict = 8
+
+func newStrict(o *Options) *strict {
+	if !o.Strict {
+		return nil
+	}
+	return &strict{within: map[goid.ID][]scope{}}
+}
+
+// run calls f as the function that of says.
+func (s *strict) run(of scope, f func()) {
+	id := goid.Get()
+	s.mu.Lock()
+	outer := s.within[id]
+	s.within[id] = append(outer[:len(outer):len(outer)], of)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.within[id] = outer; len(outer) == 0 {
+			delete(s.within, id)
+		}
+	}()
+	f()
+}
+
+// check panics if the function that the calling goroutine is in must not do this to the table.
+func (s *strict) check(u use, table string) {
+	s.mu.Lock()
+	scopes := s.within[goid.Get()]
+	s.mu.Unlock()
+	what := "the map"
+	if table != "" {
+		what = fmt.Sprintf("table %q", table)
+	}
+	for i := len(scopes) - 1; i >= 0; i-- {
+		switch of := scopes[i]; {
+		case of.beside == "":
+			panic(fmt.Sprintf("mvcc: Strict: %s uses the database", of.what))
+		case u == useRead:
+			panic(fmt.Sprintf("mvcc: Strict: %s reads %s beside its %s", of.what, what, of.beside))
+		case u == useWrite && !of.writes:
+			panic(fmt.Sprintf("mvcc: Strict: %s writes %s beside its %s", of.what, what, of.beside))
+		}
+	}
+}
+
+// twice returns what f returns, which must be the same when it is called again, and must not use
+// the database.
+func twice[R any](s *strict, what string, f func() R) (result R) {
+	s.run(scope{what: what}, func() {
+		first := f()
+		if result = f(); !same(first, result) {
+			panic(fmt.Sprintf("mvcc: Strict: %s returns %v, and %v for the same arguments",
+				what, first, result))
+		}
+	})
+	return result
+}
+
+// beside panics if a function that the calling goroutine is in must not do this to the map. Else it
+// returns false. It is not inlined, so that badKey is.
+//
+//go:noinline
+func (m *Map[K, V]) beside(u use) bool {
+	m.shared.strict.check(u, m.counters.name)
+	return false
+}
+
+// besideOpen is beside for the begin of a transaction, or, if writer is 0, a snapshot.
+func (m *Map[K, V]) besideOpen(writer uint64) {
+	if writer == 0 {
+		m.beside(useRead)
+	} else {
+		m.beside(useWrite)
+	}
+}
+
+// updateStrictly is Update, but it runs fn as a function of which is known where it is, and once
+// more before: in a transaction that is rolled back, as if after a conflict.
+func (m *Map[K, V]) updateStrictly(
+	ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error,
+) error {
+	if m.indexed() {
+		return m.updateIndexed(ctx, opts, fn) // which comes here for the database
+	}
+	run := func(tx Tx[K, V]) (err error) {
+		of := scope{what: "the function of an Update", beside: "transaction"}
+		m.shared.strict.run(of, func() { err = fn(tx) })
+		return err
+	}
+	if opts.attempts() > 1 {
+		if err := m.rehearse(opts, run); err != nil {
+			return err
+		}
+	}
+	var own TxOptions
+	if opts != nil {
+		own = *opts
+	}
+	own.own = true
+	return m.Update(ctx, &own, run)
+}
+
+// rehearse returns the error of run in a transaction that is rolled back.
+func (m *Map[K, V]) rehearse(opts *TxOptions, run func(tx Tx[K, V]) error) error {
+	tx := m.Begin(opts)
+	defer tx.Rollback()
+	err := tx.Try(func() error { return run(tx) })
+	if err == nil && tx.st.gen() != tx.gen {
+		err = tx.st.over(tx.gen)
+	}
+	return err
+}
+
+// view calls fn for View and the like.
+func (m *Map[K, V]) view(s Snapshot[K, V], fn func(s Snapshot[K, V]) error) (err error) {
+	if !m.strict {
+		return fn(s)
+	}
+	of := scope{what: "the function of a View", beside: "snapshot", writes: true}
+	m.shared.strict.run(of, func() { err = fn(s) })
+	return err
+}
+
+// forced ends, now and then, the transaction gen with a conflict, which it returns: if it could
+// have had one.
+func (st *txState[K, V]) forced(gen epoch.Gen) error {
+	read := st.hasRead
+	for _, p := range st.more {
+		read = read || p.hasReads()
+	}
+	if !read || st.total() == 0 || st.m.shared.strict.commits.Add(1)%forcedConflict != 0 {
+		return nil
+	}
+	kind := ConflictRead
+	if st.level == LevelSnapshot {
+		kind = ConflictWrite
+	}
+	var hashes []uint64
+	st.eachHash(func(hash uint64) { hashes = append(hashes, hash) })
+	c := st.yield(kind, hashes[0])
+	st.finish(gen)
+	return c.err(1)
+}
+
+// mergeTwice calls the fn of a Merge.
+func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
+	return twice(s, "the function of a Merge", func() V { return fn(old, ok) })
+}
+
+// strictCompare returns the compare of an order as it is called.
+func strictCompare[K comparable](s *strict, compare func(a, b K) int) func(a, b K) int {
+	return func(a, b K) int {
+		ahead := twice(s, "compare", func() int { return cmp.Compare(compare(a, b), 0) })
+		back := twice(s, "compare", func() int { return cmp.Compare(compare(b, a), 0) })
+		if ahead != -back || a == a && b == b && (ahead == 0) != (a == b) {
+			panic(fmt.Sprintf("mvcc: Strict: compare is no order: it returns %d for %v and %v, and %d for "+
+				"these the other way round", ahead, a, b, back))
+		}
+		return ahead
+	}
+}
