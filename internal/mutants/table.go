@@ -14,6 +14,7 @@ var areas = []struct{ prefix, title string }{
 	{"mvcc-", "Package mvcc: the map"},
 	{"journal-", "Package journal: commits on disk"},
 	{"profiling-", "Package profiling: reports on waits"},
+	{"results-", "Package results: the gate, and runs that are not whole"},
 }
 
 // printMarkdown prints which test finds which fault, as docs/mutants.md.
