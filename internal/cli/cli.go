@@ -22,6 +22,7 @@ const (
 	ExitFailed      = 1   // the run failed
 	ExitUsage       = 2   // an argument is wrong; nothing was done
 	ExitViolated    = 3   // an engine, or the map, did not pass verification
+	ExitCannotTell  = 4   // too little was measured, or checked, to say that all is well
 	ExitInterrupted = 130 // by Ctrl-C; what had been measured was printed
 	ExitTerminated  = 143 // likewise, by SIGTERM
 )
@@ -88,6 +89,9 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// errCannotTell is wrapped by the errors that say that there was too little to judge by.
+var errCannotTell = errors.New("cannot tell")
+
 // UsageError returns err as what is wrong with an argument, which it names.
 func UsageError(err error) error { return usageError{err} }
 
@@ -142,6 +146,8 @@ func exitCode(err error) int {
 		return ExitViolated
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
+	case errors.Is(err, errCannotTell):
+		return ExitCannotTell
 	}
 	return ExitFailed
 }

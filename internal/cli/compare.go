@@ -26,15 +26,12 @@ type compareCmd struct {
 	Output    string   `help:"Write the comparison to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
 	Overwrite bool     `help:"Let --output replace a file." group:"Output"`
 
-	Gate    bool     `help:"Exit with 1 if something has become worse, and say what, or if a run did not come to its end. Judged is throughput or, where there is none, the time of an operation; with --unit, what that names." group:"Gate"`
-	GatePct *float64 `help:"With --gate: worse by more than so many percent, beyond the range of the samples of either side; and significantly, considering how many comparisons are judged. Default: 10." placeholder:"PCT" group:"Gate"`
+	Gate    bool     `help:"Exit with 1 if something surely has become worse, with 0 if surely nothing has, with 4 if that cannot be told: too few samples, too much noise, benchmarks that are missing, a run that did not come to its end. Judged is throughput or, where there is none, the time of an operation; of operations at a given --rate the response times and what was achieved; with --unit, what that names." group:"Gate"`
+	GatePct *float64 `help:"With --gate: worse by more than so many percent, with the confidence that --alpha leaves, considering how many comparisons are judged. What passes is surely not worse by twice that. Default: 10." placeholder:"PCT" group:"Gate"`
 }
 
 // errGate is returned when the gate does not let the change pass.
 var errGate = errors.New("worse")
-
-// errCutShort is returned when there is too little for the gate to judge.
-var errCutShort = errors.New("a run that did not come to its end does not pass")
 
 // stdinName is what stands for standard input where a file is expected.
 const stdinName = "-"
@@ -101,11 +98,8 @@ func (c *compareCmd) Run(e *env) error {
 	case err != nil:
 		return usagef("%w", err)
 	}
-	judged := cmp.Judge(c.gatePct(), len(c.Unit) > 0)
-	if c.Gate && judged.Decidable == 0 {
-		return usagef("--gate: with so few samples no difference among %d can be significant, and the "+
-			"gate would let everything pass; expected at least %d samples on each side",
-			judged.Rows, judged.Needed)
+	if c.Gate {
+		cmp.Gate = cmp.Judge(c.gatePct(), len(c.Unit) > 0)
 	}
 	err = writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
 		switch c.Format {
@@ -115,7 +109,7 @@ func (c *compareCmd) Run(e *env) error {
 			return compareJSON(w, cmp)
 		}
 		if c.Gate {
-			fmt.Fprintf(w, "%s\n\n", c.verdict(cmp, judged))
+			fmt.Fprintf(w, "%s\n\n", cmp.Gate)
 		}
 		return compareText(w, cmp, c.Output == "" && hasColour(w))
 	})
@@ -128,51 +122,38 @@ func (c *compareCmd) Run(e *env) error {
 	if !c.Gate {
 		return nil
 	}
-	return c.judge(e, cmp, judged)
+	return c.judge(e, cmp.Gate, sides)
 }
 
 // gatePct returns by how many percent something may become worse.
 func (c *compareCmd) gatePct() float64 { return given(c.GatePct, 10) }
 
-// verdict says whether the gate lets the change pass.
-func (c *compareCmd) verdict(cmp *results.Comparison, j results.Judgement) string {
-	units := strings.Join(j.Units, ", ")
-	switch {
-	case len(j.Worse) > 0:
-		return fmt.Sprintf("gate: FAILED: %d of %d comparisons of %s are worse by more than %v %% and "+
-			"the range of the samples", len(j.Worse), j.Rows, units, c.gatePct())
-	case len(cmp.CutShort) > 0:
-		return "gate: FAILED: " + errCutShort.Error()
-	}
-	return fmt.Sprintf("gate: passed: none of %d comparisons of %s is worse by more than %v %% and "+
-		"the range of the samples", j.Rows, units, c.gatePct())
-}
-
-// judge says what has become worse. Nothing is known of what a run that was cut short did not get
-// to, so it does not pass.
-func (c *compareCmd) judge(e *env, cmp *results.Comparison, j results.Judgement) error {
-	if missing := len(cmp.OnlyOld); missing > 0 {
-		remark(e.stderr, "note: %d benchmarks of %s are not in %s, and are not judged", missing,
-			cmp.Old, cmp.New)
-	}
-	if j.Decidable < j.Rows {
-		remark(e.stderr, "note: %d of %d comparisons have too few samples to be judged; %d on each "+
-			"side are enough", j.Rows-j.Decidable, j.Rows, j.Needed)
-	}
-	if len(j.Worse) == 0 && len(cmp.CutShort) > 0 {
-		return fmt.Errorf("gate: %w: %s", errCutShort, strings.Join(cmp.CutShort, "; "))
-	}
-	if len(j.Worse) == 0 {
-		if c.Format != "text" || c.Output != "" {
-			remark(e.stderr, "%s", c.verdict(cmp, j))
-		}
-		return nil
-	}
+// judge says what has become worse, or may have.
+func (c *compareCmd) judge(e *env, j *results.Judgement, sides [2]*results.Source) error {
 	for _, r := range j.Worse {
 		remark(e.stderr, "worse: %s", r)
 	}
-	return fmt.Errorf("gate: %d of %d comparisons are %w by more than %v %% and the range of the "+
-		"samples", len(j.Worse), j.Rows, errGate, c.gatePct())
+	for _, r := range j.Open {
+		remark(e.stderr, "cannot tell: %s", r)
+	}
+	for _, why := range j.Doubts {
+		remark(e.stderr, "cannot tell: %s", why)
+	}
+	once := sides[0].Runs == 1 || sides[1].Runs == 1
+	if once && j.Outcome == results.GateFailed {
+		remark(e.stderr, "note: what differs from one run to the next is not in the samples of one: "+
+			"to be sure let both programs take turns, appending to two files (see docs/gate.md)")
+	}
+	switch j.Outcome {
+	case results.GateFailed:
+		return fmt.Errorf("gate: something is %w: %s", errGate, j.Why())
+	case results.CannotTell:
+		return fmt.Errorf("gate: %w: %s", errCannotTell, j.Why())
+	}
+	if c.Format != "text" || c.Output != "" {
+		remark(e.stderr, "%s", j)
+	}
+	return nil
 }
 
 // tally says how many rows of a table have become better and worse.
@@ -202,13 +183,13 @@ func compareText(w io.Writer, c *results.Comparison, colour bool) error {
 			fmt.Fprintf(&b, " (%s is better)", t.Better)
 		}
 		b.WriteByte('\n')
-		rows := [][]string{{"benchmark", c.Old, "", c.New, "", "delta", "p and n", ""}}
+		rows := [][]string{{"benchmark", c.Old, "", c.New, "", "delta", "from, to", "p and n", ""}}
 		for _, r := range t.All() {
 			rows = append(rows, []string{r.Name, t.Show(r.Old), r.Old.Range, t.Show(r.New), r.New.Range,
-				r.Change(), r.Chances(), r.Verdict})
+				r.Change(), r.Interval(), r.Chances(), r.Verdict})
 		}
 		var lines strings.Builder
-		_ = results.WriteTable(&lines, rows, func(column int) bool { return column == 0 || column >= 6 })
+		_ = results.WriteTable(&lines, rows, func(column int) bool { return column == 0 || column >= 7 })
 		b.WriteString(painted(lines.String(), colour))
 	}
 	if zero := c.Zero(); len(zero) > 0 {
@@ -252,13 +233,14 @@ func compareCSV(w io.Writer, c *results.Comparison) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{"unit", "better", "benchmark",
 		"old", "old_lo", "old_hi", "old_n", "new", "new_lo", "new_hi", "new_n", "delta_pct", "p",
-		"significant", "verdict"}}
+		"significant", "verdict", "change_lo_pct", "change_hi_pct"}}
 	for _, t := range c.Tables {
 		for _, r := range t.Rows {
 			lines = append(lines, []string{t.Unit, t.Better, r.Name,
 				number(r.Old.Center), bound(r.Old.Lo), bound(r.Old.Hi), strconv.Itoa(r.Old.N),
 				number(r.New.Center), bound(r.New.Lo), bound(r.New.Hi), strconv.Itoa(r.New.N),
-				bound(r.DeltaPct), number(r.P), strconv.FormatBool(r.Significant), r.Verdict})
+				bound(r.DeltaPct), number(r.P), strconv.FormatBool(r.Significant), r.Verdict,
+				bound(r.Lo), bound(r.Hi)})
 		}
 	}
 	return out.WriteAll(lines)

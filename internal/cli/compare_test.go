@@ -29,24 +29,31 @@ func TestCompareAndGate(t *testing.T) {
 	require.True(t, strings.HasPrefix(stdout,
 		"ops/s: 0 better, 1 worse, 1 neither\np99-sec: no significant difference\n\nops/s (higher is "+
 			"better)\n"), stdout)
-	require.Regexp(t, `(?m)^Begin/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +p=0\.002 n=6 +worse$`, stdout)
-	require.Regexp(t, `(?m)^Begin/engine=rwmutex/threads=4-2 .* ~ +p=1\.000 n=6$`, stdout)
+	require.Regexp(t, `(?m)^Begin/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +-51\.4% to -48\.5% +p=0\.002 n=6 +worse$`, stdout)
+	require.Regexp(t, `(?m)^Begin/engine=rwmutex/threads=4-2 .* ~ +-0\.0% to \+0\.0% +p=1\.000 n=6$`, stdout)
 	require.Regexp(t, `(?m)^geomean .* -29\.29%$`, stdout)
 	require.Contains(t, stdout, "p99-sec (lower is better)\n")
 
 	code, stdout, stderr := call(t, "compare", "before", file, "--gate", "--unit=ops/s")
 	require.Equal(t, ExitFailed, code)
 	require.True(t, strings.HasPrefix(stdout,
-		"gate: FAILED: 1 of 2 comparisons of ops/s are worse by more than 10 % and the range of the "+
-			"samples\n"), stdout)
+		"gate: FAILED: 1 of 2 comparisons of ops/s are worse by more than 10 %\n"), stdout)
 	require.Contains(t, stderr, "worse: ops/s, Begin/engine=mvcc/threads=4-2: 2.050M to 1.025M, "+
-		"-50.00% (p=0.002 n=6)\n")
-	require.Contains(t, stderr, "gate: 1 of 2 comparisons are worse by more than 10 %")
+		"-51.4% to -48.5% (p=0.002 n=6)\n")
+	require.Contains(t, stderr, "gate: something is worse: 1 of 2 comparisons of ops/s are worse by ")
+	require.Contains(t, stderr, "note: what differs from one run to the next is not in the samples")
+
+	code, stdout, stderr = call(t, "compare", "before", file, "--gate", "--gate-pct=49.9")
+	require.Equal(t, ExitCannotTell, code, "the samples range over 4.9 %")
+	require.True(t, strings.HasPrefix(stdout, "gate: CANNOT TELL: 1 of 2 comparisons of ops/s may be "+
+		"worse by more than 49.9 %, or not\n"), stdout)
+	require.Contains(t, stderr, "cannot tell: ops/s, Begin/engine=mvcc/threads=4-2: ")
+	require.Contains(t, stderr, "gate: cannot tell: 1 of 2 comparisons of ops/s may be worse")
 
 	for _, pass := range [][]string{
-		{"before", file, "--gate", "--gate-pct=45.2"},                  // the samples range over 4.9 %
-		{file, "before", "--unit=ops/s", "--gate"},                     // faster
-		{"before", "before", "--unit=ops/s", "--gate", "--gate-pct=0"}, // the same
+		{"before", file, "--gate", "--gate-pct=52"},
+		{file, "before", "--unit=ops/s", "--gate"},     // faster
+		{"before", "before", "--unit=ops/s", "--gate"}, // the same
 		{"before", file, "--unit=aborts/op", "--gate"},
 	} {
 		stdout, stderr = succeed(t, append([]string{"compare"}, pass...)...)
@@ -97,13 +104,12 @@ func TestCompareTooFewSamples(t *testing.T) {
 	require.NoError(t, store.Save("b", madeUp(t, 3, 1e6)))
 	stdout, stderr := succeed(t, "compare", "a", "b")
 	require.NotContains(t, stdout, "worse")
-	require.Contains(t, stderr, "too few samples for any difference to be significant; 4 on each "+
+	require.Contains(t, stderr, "too few samples for any difference to be significant; 5 on each "+
 		"side are enough")
 	code, stdout, stderr := call(t, "compare", "a", "b", "--gate")
-	require.Equal(t, ExitUsage, code, "a gate that lets everything pass")
-	require.Empty(t, stdout)
-	require.Contains(t, stderr, "--gate: ")
-	require.Contains(t, stderr, "at least 5 samples")
+	require.Equal(t, ExitCannotTell, code, "a gate that lets everything pass")
+	require.True(t, strings.HasPrefix(stdout, "gate: CANNOT TELL: "), stdout)
+	require.Contains(t, stderr, "2.020M to 1.010M, ? to ? (p=0.100 n=3)")
 	for alpha, n := range map[float64]int{0.5: 2, 0.05: 4, 0.01: 5, 0.001: 7} {
 		require.Equal(t, n, results.SamplesFor(alpha))
 	}
@@ -123,7 +129,7 @@ func TestGateJudgesTheHeadline(t *testing.T) {
 	require.Contains(t, stdout, "p99-sec: 0 better, 2 worse, 0 neither\n", "it is said all the same")
 	code, _, stderr := call(t, "compare", "a", "b", "--gate", "--unit=ops/s,p99-ns")
 	require.Equal(t, ExitFailed, code)
-	require.Contains(t, stderr, "gate: 2 of 4 comparisons are worse")
+	require.Contains(t, stderr, "gate: something is worse: 2 of 4 comparisons of ops/s, p99-sec are ")
 }
 
 // On a terminal the verdicts have colours.
@@ -133,12 +139,20 @@ func TestCompareHasColours(t *testing.T) {
 	require.Equal(t, "a  better\n", painted("a  better\n", false))
 }
 
-// A run that was cut short does not pass the gate: what it did not get to may be
-// worse. What is missing on the new side is said.
+// Of a run that was cut short the gate cannot tell: what it did not get to may be worse. The same
+// holds for what is missing on the new side.
 func TestGateAndCutShort(t *testing.T) {
 	store := keepRuns(t)
 	whole := madeUp(t, 6, 1e6)
 	require.NoError(t, store.Save("whole", whole))
+	cannotTell := func(args []string, why string) {
+		args = append([]string{"compare", "--unit=ops/s", "--gate"}, args...)
+		code, stdout, stderr := call(t, args...)
+		require.Equal(t, ExitCannotTell, code, "%v: %s", args, stderr)
+		require.True(t, strings.HasPrefix(stdout, "gate: CANNOT TELL: "), stdout)
+		require.Contains(t, stdout, "(higher is better)", "the comparison is printed all the same")
+		require.Contains(t, stderr, why, args)
+	}
 	for _, kind := range []string{results.Interrupted, results.Failed, results.Violated} {
 		cut := madeUp(t, 6, 2e6) // faster
 		cut.Outcome = results.Outcome{Kind: kind, Detail: "why", Done: len(cut.Samples), Of: 100}
@@ -146,13 +160,10 @@ func TestGateAndCutShort(t *testing.T) {
 		file := writeFile(t, "cut.txt", func(b *bytes.Buffer) error { return results.WriteBench(b, cut) })
 		for _, args := range [][]string{{"whole", "cut"}, {"whole", file},
 			{"cut", "whole", "--gate-pct=60"}} {
-			args = append([]string{"compare", "--unit=ops/s", "--gate"}, args...)
-			code, stdout, stderr := call(t, args...)
-			require.Equal(t, ExitFailed, code, "%v: %s", args, stderr)
-			require.NotEmpty(t, stdout, "the comparison is printed all the same")
-			require.Contains(t, stderr, "gate: a run that did not come to its end does not pass: ", args)
-			require.True(t, strings.HasPrefix(stdout, "gate: FAILED: "), stdout)
+			cannotTell(args, "cannot tell: ")
 		}
+		code, _, _ := call(t, "compare", "--unit=ops/s", "--gate", "cut", "whole")
+		require.Equal(t, ExitFailed, code, "what is there is worse in any case")
 		_, stderr := succeed(t, "compare", "--unit=ops/s", "whole", "cut")
 		require.Contains(t, stderr, "note: cut: ")
 	}
@@ -163,8 +174,79 @@ func TestGateAndCutShort(t *testing.T) {
 	less.Outcome = results.Outcome{Kind: results.Complete, Done: len(less.Samples),
 		Of: len(less.Samples)}
 	require.NoError(t, store.Save("less", less))
-	_, stderr := succeed(t, "compare", "--unit=ops/s", "--gate", "whole", "less")
-	require.Contains(t, stderr, "note: 1 benchmarks of whole are not in less, and are not judged\n")
+	cannotTell([]string{"whole", "less"}, "Begin/engine=rwmutex/threads=4-2 is in whole only")
+	less.Outcome.Of++
+	require.NoError(t, store.Save("fewer", less))
+	cannotTell([]string{"less", "fewer"}, "fewer: complete: 6 of 7 samples")
+	_, stderr := succeed(t, "compare", "--unit=ops/s", "--gate", "less", "whole")
+	require.Empty(t, stderr, "what is new cannot have become worse")
+}
+
+// A run that was killed, and a file of which any part is missing, do not pass.
+func TestGateOfHalfAFile(t *testing.T) {
+	run := madeUp(t, 6, 1e6)
+	var b bytes.Buffer
+	require.NoError(t, results.WriteBench(&b, run))
+	whole := writeFile(t, "whole.txt", func(w *bytes.Buffer) error { _, err := w.Write(b.Bytes()); return err })
+	succeed(t, "compare", "--gate", whole, whole)
+	lines := strings.SplitAfter(b.String(), "\n")
+	for cut := range lines[:len(lines)-1] {
+		if cut > 0 && !strings.Contains(strings.Join(lines[:cut], ""), "\nBenchmark") {
+			continue
+		}
+		for _, text := range []string{
+			strings.Join(lines[:cut], ""),                                    // the rest was never written
+			strings.Join(slices.Delete(slices.Clone(lines), cut, cut+1), ""), // a line is lost
+		} {
+			if text == "" || text != strings.Join(lines[:cut], "") && !strings.HasPrefix(lines[cut], "Bench") {
+				continue
+			}
+			file := writeFile(t, "part.txt", func(w *bytes.Buffer) error { _, err := w.WriteString(text); return err })
+			code, stdout, stderr := call(t, "compare", "--gate", whole, file)
+			require.Equal(t, ExitCannotTell, code, "%s\n%s\n%s", text, stdout, stderr)
+			require.Contains(t, stderr, "part.txt: ")
+		}
+	}
+}
+
+// With --rate the gate judges how long operations took: that there were as many as were asked for
+// says nothing.
+func TestGateOfAPacedRun(t *testing.T) {
+	store := keepRuns(t)
+	save := func(name string, response, achieved float64) {
+		run := madeUp(t, 10, 1e6)
+		for i := range run.Samples {
+			m := run.Samples[i].Metrics
+			m["ops/s"], m["achieved-%"] = 50_000, achieved
+			m["response-p50-ns"], m["response-p99-ns"] = 1000*response+float64(i), 9000*response+float64(i)
+		}
+		require.NoError(t, store.Save(name, run))
+	}
+	save("before", 1, 100)
+	save("same", 1, 100)
+	save("slower", 7, 100)
+	save("saturated", 1, 80)
+	stdout, _ := succeed(t, "compare", "before", "same", "--gate")
+	require.Contains(t, stdout, "of 6 comparisons of response-p50-sec, response-p99-sec, achieved-% ")
+	require.Less(t, strings.Index(stdout, "\nresponse-p99-sec"), strings.Index(stdout, "\nops/s"))
+	for name, want := range map[string]string{
+		"slower": "4 of 6 comparisons", "saturated": "2 of 6 comparisons",
+	} {
+		code, _, stderr := call(t, "compare", "before", name, "--gate")
+		require.Equal(t, ExitFailed, code, name)
+		require.Contains(t, stderr, want, name)
+	}
+	// Too few operations for a percentile: it is missing.
+	run, err := store.Load("slower")
+	require.NoError(t, err)
+	for i := range run.Samples {
+		delete(run.Samples[i].Metrics, "response-p99-ns")
+		run.Samples[i].Metrics["response-p50-ns"] = 1000
+	}
+	require.NoError(t, store.Save("few", run))
+	code, _, stderr := call(t, "compare", "before", "few", "--gate")
+	require.Equal(t, ExitCannotTell, code)
+	require.Contains(t, stderr, "response-p99-sec is in before only")
 }
 
 // Standard input can be one side, or what is drawn.

@@ -23,6 +23,7 @@ describes every workload, engine and metric.`
 const exitCodes = `
 Exit codes: 0 all went well, 1 the run failed, or --gate found something worse,
 2 an argument is wrong and nothing was done, 3 verification was violated,
+4 cannot tell: --gate has too little to judge by, or nothing was verified,
 130 interrupted by Ctrl-C (143 by SIGTERM): what had been measured was printed.
 A second Ctrl-C ends at once. For "serve" Ctrl-C is the normal end: 0 or 3.
 `

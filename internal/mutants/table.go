@@ -15,6 +15,7 @@ var areas = []struct{ prefix, title string }{
 	{"journal-", "Package journal: commits on disk"},
 	{"codec-", "Package codec: records in bytes"},
 	{"profiling-", "Package profiling: reports on waits"},
+	{"results-", "Package results: the gate, and runs that are not whole"},
 }
 
 // printMarkdown prints which test finds which fault, as docs/mutants.md.

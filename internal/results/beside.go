@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
-// besideAlpha is how many of the differences that [Compete] names may be there by chance.
+// besideAlpha is the level at which [Compete] decides, that of [Compare] by default.
 const besideAlpha = 0.05
 
 // A Contest sets one engine of a run beside the others, in one unit.
@@ -36,9 +36,8 @@ type Result struct {
 	// Factor is how many times more or less it had, in the direction that is better: above 1 it
 	// did better. It is 0 if it is not known.
 	Factor float64
-	// Decided says that the difference is significant. At most one in twenty of the significant
-	// ones is there by chance (Benjamini and Hochberg, Controlling the false discovery rate,
-	// 1995).
+	// Decided says that the difference is significant, considering how many there are in this
+	// unit, as in a [Comparison].
 	Decided bool
 }
 
@@ -51,9 +50,9 @@ func Compete(cells []*Cell, subject string, units ...string) []Contest {
 		}
 	}
 	var list []Contest
-	var chances []float64
-	var decided []*bool
 	for _, unit := range units {
+		var chances []float64
+		var decided []*bool
 		metric, _ := MetricByUnit(unit)
 		c := Contest{Unit: unit, Better: "less", Engines: engines}
 		if metric.Better == "higher" {
@@ -94,12 +93,12 @@ func Compete(cells []*Cell, subject string, units ...string) []Contest {
 			}
 			c.Rounds = append(c.Rounds, r)
 		}
+		for i, yes := range holm(chances, besideAlpha) {
+			*decided[i] = yes
+		}
 		if len(c.Rounds) > 0 {
 			list = append(list, c)
 		}
-	}
-	for i, yes := range discoveries(chances, besideAlpha) {
-		*decided[i] = yes
 	}
 	return list
 }
@@ -118,22 +117,6 @@ func grouped(cells []*Cell) [][]*Cell {
 		groups[i] = append(groups[i], c)
 	}
 	return groups
-}
-
-// discoveries reports which of the p-values are significant if at most the share q of the
-// significant ones may be so by chance.
-func discoveries(p []float64, q float64) []bool {
-	order := ascending(p)
-	yes := make([]bool, len(p))
-	for k := len(p); k > 0; k-- {
-		if p[order[k-1]] <= q*float64(k)/float64(len(p)) {
-			for _, i := range order[:k] {
-				yes[i] = true
-			}
-			break
-		}
-	}
-	return yes
 }
 
 // Rows returns the contest as a table; the first row is the header.

@@ -71,21 +71,6 @@ func TestContestOfFewSamples(t *testing.T) {
 	require.Empty(t, Compete(nil, "mvcc", "ops/s"))
 }
 
-// The example of Benjamini and Hochberg, 1995, section 3.2: four of fifteen at 5 %.
-func TestDiscoveries(t *testing.T) {
-	p := []float64{.0001, .0004, .0019, .0095, .0201, .0278, .0298, .0344, .0459, .3240, .4262,
-		.5719, .6528, .7590, 1}
-	n := 0
-	for _, yes := range discoveries(p, 0.05) {
-		if yes {
-			n++
-		}
-	}
-	require.Equal(t, 4, n)
-	require.Equal(t, []bool{false, true}, discoveries([]float64{0.5, 0.001}, 0.05))
-	require.Empty(t, discoveries(nil, 0.05))
-}
-
 // A sample that was cut short does not count beside whole ones, nor in a comparison.
 func TestInterruptedSamplesDoNotCount(t *testing.T) {
 	r := testRun(t, 6, 1e6)

@@ -26,7 +26,8 @@ type Options struct {
 
 // A Comparison is what has changed from one set of results to another, by the
 // statistics of benchstat: medians, their confidence intervals, and the
-// Mann-Whitney U test.
+// Mann-Whitney U test. Whether a change is significant takes into account how many benchmarks are
+// compared in its unit (Holm, A simple sequentially rejective multiple test procedure, 1979).
 type Comparison struct {
 	Old      string   `json:"old"`
 	New      string   `json:"new"`
@@ -35,12 +36,16 @@ type Comparison struct {
 	OnlyOld  []string `json:"only_old,omitempty"` // benchmarks that the other side does not have
 	OnlyNew  []string `json:"only_new,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// CutShort are the sides that did not come to their end, and how they ended.
-	// They are among the warnings, too.
-	CutShort []string `json:"cut_short,omitempty"`
+	// Doubts are why results may be missing: a side that did not come to its end, or does not say
+	// that it did, or lacks some of its lines. They are among the warnings, too.
+	Doubts []string `json:"doubts,omitempty"`
 	// NoisyOld and NoisyNew are how many samples are noisy on each side; a warning says so, too.
 	NoisyOld int `json:"noisy_old,omitempty"`
 	NoisyNew int `json:"noisy_new,omitempty"`
+	// Gate says whether something has become worse, if that was asked for.
+	Gate *Judgement `json:"gate,omitempty"`
+
+	onlyOldUnits []string
 }
 
 // A Table compares the figures of one unit.
@@ -51,6 +56,8 @@ type Table struct {
 	// Geomean is the row of the geometric means over all rows with figures above
 	// zero, without statistics; nil if there are fewer than two.
 	Geomean *Row `json:"geomean,omitempty"`
+	// Missing are the benchmarks that have figures of this unit on the old side only.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // The verdicts on a [Row]. A change that is not significant has none, and neither has one in a unit
@@ -67,14 +74,22 @@ type Row struct {
 	New  Side   `json:"new"`
 	// Delta is the change of the median in percent; infinite, and then left out
 	// of JSON, if the old one is zero and the new one is not.
-	Delta       float64  `json:"-"`
-	DeltaPct    *float64 `json:"delta_pct"`
-	P           float64  `json:"p"`
-	Significant bool     `json:"significant"`
-	Verdict     string   `json:"verdict,omitempty"`
+	Delta    float64  `json:"-"`
+	DeltaPct *float64 `json:"delta_pct"`
+	// Lo and Hi are a confidence interval of the change in percent, by the pairs of samples; nil if
+	// it has no end there.
+	Lo *float64 `json:"change_lo_pct"`
+	Hi *float64 `json:"change_hi_pct"`
+	P  float64  `json:"p"` // of this row alone
+	// Significant says that the change is not by chance, considering all rows of the table.
+	Significant bool   `json:"significant"`
+	Verdict     string `json:"verdict,omitempty"`
 	// Undecidable says that with so few samples no difference, however large,
 	// would be significant.
 	Undecidable bool `json:"undecidable,omitempty"`
+
+	shift shift // of the samples; without factors if there is none
+	exact bool  // every difference in this unit counts
 }
 
 // A Side is one of the two medians of a row, with its confidence interval.
@@ -116,11 +131,7 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 			fmt.Sprintf("noisy samples: %d of %d in %s, %d of %d in %s; a difference may be the machine's",
 				before.Noisy, len(before.Results), before.Label, after.Noisy, len(after.Results), after.Label))
 	}
-	for _, side := range []*Source{before, after} {
-		if side.CutShort != "" {
-			c.CutShort = append(c.CutShort, side.CutShort)
-		}
-	}
+	c.Doubts = append(slices.Clone(before.Doubts), after.Doubts...)
 
 	x, y := collect(before), collect(after)
 	if across := apart(x.names, y.names); len(across) > 0 {
@@ -136,6 +147,7 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 		return nil, fmt.Errorf("%w: %s has %s, %s has %s", ErrNothing, before.Label, some(x.names),
 			after.Label, some(y.names))
 	}
+	c.onlyOldUnits = onlyIn(x.units, y.units)
 	units, err := wanted(o.Units, x.units, y.units)
 	if err != nil {
 		return nil, err
@@ -152,9 +164,13 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 			strings.Join(units, ", "))
 	}
 	if n, of := c.Decidable(); n < of {
+		rows := 1
+		for _, t := range c.Tables {
+			rows = max(rows, len(t.Rows))
+		}
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%d of %d comparisons have too few samples for "+
 			"any difference to be significant; %d on each side are enough", of-n, of,
-			SamplesFor(o.Alpha)))
+			SamplesFor(o.Alpha/float64(rows))))
 	}
 	return c, nil
 }
@@ -227,6 +243,14 @@ func rank(unit string) int {
 	return i
 }
 
+// place returns where a unit is in a list, the end if it is not.
+func place(list []string, unit string) int {
+	if i := slices.Index(list, unit); i >= 0 {
+		return i
+	}
+	return len(list)
+}
+
 // wanted returns the units to compare: those that are asked for, or all that both
 // sides have.
 func wanted(asked, x, y []string) ([]string, error) {
@@ -237,6 +261,11 @@ func wanted(asked, x, y []string) ([]string, error) {
 		}
 	}
 	slices.SortStableFunc(both, func(a, b string) int { return rank(a) - rank(b) })
+	if slices.Contains(both, achieved) { // what was asked for comes after what came of it
+		slices.SortStableFunc(both, func(a, b string) int {
+			return cmp.Compare(place(pacedHeadline, a), place(pacedHeadline, b))
+		})
+	}
 	if len(asked) == 0 {
 		return both, nil
 	}
@@ -268,17 +297,14 @@ func compareUnit(unit string, x, y *collected, meta benchfmt.UnitMetadataMap, al
 	positive := 0
 	for _, name := range x.names {
 		a, b := x.values[name][unit], y.values[name][unit]
+		if len(a) > 0 && len(b) == 0 {
+			t.Missing = append(t.Missing, name)
+		}
 		if len(a) == 0 || len(b) == 0 {
 			continue
 		}
 		r := compareRow(name, benchmath.NewSample(a, limits), benchmath.NewSample(b, limits), assume)
-		if r.Significant && direction != 0 {
-			if (r.New.Center > r.Old.Center) == (direction > 0) {
-				r.Verdict = Improved
-			} else {
-				r.Verdict = Worsened
-			}
-		}
+		r.setShift(a, b, direction > 0)
 		if r.Old.Center > 0 && r.New.Center > 0 {
 			positive++
 			sumOld += math.Log(r.Old.Center)
@@ -286,6 +312,7 @@ func compareUnit(unit string, x, y *collected, meta benchfmt.UnitMetadataMap, al
 		}
 		t.Rows = append(t.Rows, r)
 	}
+	t.decide(alpha)
 	if positive > 1 {
 		n := float64(positive)
 		g := Row{Name: "geomean", Old: Side{Center: math.Exp(sumOld / n)},
@@ -299,10 +326,50 @@ func compareUnit(unit string, x, y *collected, meta benchfmt.UnitMetadataMap, al
 func compareRow(name string, a, b *benchmath.Sample, assume benchmath.Assumption) Row {
 	c := assume.Compare(a, b)
 	r := Row{Name: name, Old: side(a, assume), New: side(b, assume), P: c.P}
+	r.exact = assume == benchmath.AssumeExact
 	r.setDelta()
-	r.Significant = c.P <= c.Alpha && r.Old.Center != r.New.Center
-	r.Undecidable = assume == benchmath.AssumeNothing && SmallestP(c.N1, c.N2) > c.Alpha
 	return r
+}
+
+// setShift sets by what factor the samples differ, and the interval of the change.
+func (r *Row) setShift(before, after []float64, higherIsBetter bool) {
+	s, ok := shiftOf(before, after, higherIsBetter)
+	if !ok {
+		return
+	}
+	r.shift = s
+	lo, hi := s.bounds((1 - confidence) / 2)
+	if higherIsBetter {
+		lo, hi = 1/hi, 1/lo
+	}
+	for _, end := range []struct {
+		factor float64
+		pct    **float64
+	}{{lo, &r.Lo}, {hi, &r.Hi}} {
+		if pct := 100 * (end.factor - 1); pct > -100 && !math.IsInf(pct, 0) {
+			*end.pct = &pct
+		}
+	}
+}
+
+// decide says which rows have changed, all together, and which way.
+func (t *Table) decide(alpha float64) {
+	var chances []float64
+	for i := range t.Rows {
+		chances = append(chances, t.Rows[i].P)
+	}
+	for i, yes := range holm(chances, alpha) {
+		r := &t.Rows[i]
+		r.Undecidable = !r.exact && SmallestP(r.Old.N, r.New.N)*float64(len(t.Rows)) > alpha
+		r.Significant = yes && r.Old.Center != r.New.Center
+		switch {
+		case !r.Significant || t.Better == "":
+		case (r.New.Center > r.Old.Center) == (t.Better == "higher"):
+			r.Verdict = Improved
+		default:
+			r.Verdict = Worsened
+		}
+	}
 }
 
 func side(s *benchmath.Sample, assume benchmath.Assumption) Side {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 )
 
@@ -82,7 +83,7 @@ func TestCompare(t *testing.T) {
 	require.True(t, aborts.Zero())
 	require.False(t, same.Zero())
 	require.Nil(t, aborts.Geomean)
-	require.Empty(t, c.Judge(0, true).Worse)
+	require.Equal(t, Passed, c.Judge(0, true).Outcome)
 
 	c, err = Compare(source(t, "b", testRun(t, 6, 2e6)), source(t, "a", testRun(t, 6, 1e6)),
 		Options{Alpha: 0.05, Units: []string{"p99-ns", "ops/s", "ops/s"}})
@@ -90,9 +91,13 @@ func TestCompare(t *testing.T) {
 	require.Len(t, c.Tables, 2)
 	require.Equal(t, "p99-sec", c.Tables[0].Unit)
 	require.InDelta(t, 4.88, c.Tables[1].Rows[0].Old.Spread, 0.01)
-	require.Len(t, c.Judge(45.1, true).Worse, 4)
-	require.Empty(t, c.Judge(45.2, true).Worse, "the samples range over 4.9 %")
+	require.Equal(t, "-51.4% to -48.5%", c.Tables[1].Rows[0].Interval())
+	require.Len(t, c.Judge(47, true).Worse, 4)
+	require.Empty(t, c.Judge(49.9, true).Worse, "the samples range over 4.9 %")
+	require.Len(t, c.Judge(49.9, true).Open, 4)
+	require.Equal(t, Passed, c.Judge(52, true).Outcome)
 	require.Equal(t, "ops/s", c.Judge(0, true).Worse[0].Unit)
+	require.Contains(t, c.Judge(100, true).Doubts, "ops/s cannot fall by more than 100 %")
 	require.Equal(t, []string{"p99-sec", "ops/s"}, c.Judge(0, true).Units)
 	require.Equal(t, []string{"ops/s"}, c.Judge(0, false).Units)
 
@@ -134,7 +139,7 @@ func TestTooFewSamples(t *testing.T) {
 	n, of := c.Decidable()
 	require.Zero(t, n)
 	require.Equal(t, []string{fmt.Sprintf("%d of %d comparisons have too few samples for any "+
-		"difference to be significant; 4 on each side are enough", of, of)}, c.Warnings)
+		"difference to be significant; 5 on each side are enough", of, of)}, c.Warnings)
 
 	for _, s := range []struct {
 		n1, n2 int
@@ -209,6 +214,7 @@ func TestFormatDoesNotMatter(t *testing.T) {
 	require.NoError(t, store.Save("run", run))
 
 	var first []Table
+	same := cmpopts.IgnoreUnexported(Row{})
 	for _, name := range []string{json, txt, "run"} {
 		s, err := loadSource(name, store)
 		require.NoError(t, err)
@@ -218,13 +224,13 @@ func TestFormatDoesNotMatter(t *testing.T) {
 		if first == nil {
 			first = c.Tables
 		}
-		require.Empty(t, cmp.Diff(first, c.Tables))
+		require.Empty(t, cmp.Diff(first, c.Tables, same))
 	}
 	// Results of other programs are compared, too.
 	other := filepath.Join(dir, "other.txt")
 	require.NoError(t, os.WriteFile(other,
-		[]byte(strings.Repeat("pkg: x\nBenchmarkX 1 5 ns/op\npkg: y\nBenchmarkX 1 0 ns/op 7 "+
-			"widgets\nBenchmark bad line\n", 2)), 0o600))
+		[]byte(strings.Repeat("pkg: x\nBenchmarkX 1 5 ns/op\nPASS\npkg: y\nBenchmarkX 1 0 ns/op 7 "+
+			"widgets\nBenchmark bad line\nPASS\n", 2)), 0o600))
 	s, err := loadSource(other, store)
 	require.NoError(t, err)
 	require.Len(t, s.Warnings, 2)
@@ -406,4 +412,55 @@ func TestTextHasTheHeader(t *testing.T) {
 	}
 	_, err = parseBench("x", []byte("# header: {\n"+benchText(t, a)))
 	require.ErrorContains(t, err, "x: the header: ")
+}
+
+// What says that a run came to its end is in the text; what does not say so leaves a doubt.
+func TestEnds(t *testing.T) {
+	doubts := func(text string) string {
+		s, err := parseBench("x", []byte(text))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(s.Warnings), len(s.Doubts))
+		return strings.Join(s.Doubts, "\n")
+	}
+	run := testRun(t, 6, 1e6)
+	whole := benchText(t, run)
+	require.Empty(t, doubts(whole))
+	require.Empty(t, doubts(strings.ReplaceAll(whole, "\n", "\r\n")))
+	require.Empty(t, doubts(whole+whole), "runs that were appended")
+	require.Contains(t, doubts(whole[:len(whole)/2]), "nothing says that the run came to its end")
+	require.Contains(t, doubts(whole+whole[:len(whole)/2]), "nothing says that the run came to its end")
+	cut := strings.LastIndex(whole, "Benchmark")
+	require.Contains(t, doubts(whole[:cut]+"# complete: 24 of 24 samples\n"),
+		"a run says that it has 24 samples, and there are 23")
+	run.Samples[3].Interrupted = true
+	require.Empty(t, doubts(benchText(t, run)))
+
+	const one = "pkg: x\nBenchmarkX 1 5 ns/op\n"
+	require.Empty(t, doubts(one+"PASS\nok  \tx\t1.2s\n"+one+"PASS\nok  \ty\t1.2s\n"))
+	require.Contains(t, doubts(one), "go test ends with PASS and ok")
+	require.Contains(t, doubts(one+"PASS\nok  \tx\t1.2s\n"+one), "go test ends with PASS and ok")
+	require.Contains(t, doubts(one+"--- FAIL: BenchmarkY\nFAIL\n"), "--- FAIL: BenchmarkY")
+	require.Contains(t, doubts(one+"BenchmarkX x 5 ns/op\nPASS\n"), "1 lines could not be read")
+}
+
+// A byte order mark hides nothing.
+func TestByteOrderMark(t *testing.T) {
+	run := testRun(t, 6, 1e6)
+	for _, text := range []string{"BenchmarkX 1 5 ns/op\nPASS\n", encode(t, run), benchText(t, run)} {
+		in, err := Parse("x", strings.NewReader("\uFEFF"+text))
+		require.NoError(t, err)
+		got, err := in.Source()
+		require.NoError(t, err)
+		in, err = Parse("x", strings.NewReader(text))
+		require.NoError(t, err)
+		want, err := in.Source()
+		require.NoError(t, err)
+		require.Len(t, got.Results, len(want.Results))
+		require.Empty(t, got.Doubts)
+		require.Equal(t, want.header, got.header)
+	}
+	_, err := Parse("x", strings.NewReader("\xFF\xFEB\x00"))
+	require.ErrorContains(t, err, "x: it is in UTF-16; expected UTF-8")
+	_, err = Read(strings.NewReader("\uFEFF" + encode(t, run)))
+	require.NoError(t, err)
 }

@@ -2,93 +2,201 @@ package results
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 )
 
-// A Regression is a row that has become worse.
+// The outcomes of a [Judgement].
+const (
+	Passed     = "passed"
+	GateFailed = "failed"
+	CannotTell = "cannot tell"
+)
+
+// A Regression is a row that has become worse, or may have.
 type Regression struct {
-	Unit string
+	Unit string `json:"unit"`
 	Row
 }
 
-// A Judgement says of a comparison whether something has become worse.
+// A Judgement says of a comparison whether something has become worse by more than a tolerance.
 //
-// A row has become worse if two things hold. The change is significant, also for the number of rows
-// that are judged (Holm, A simple sequentially rejective multiple test procedure, 1979). And the
-// medians differ by more than the tolerance plus the whole range of the samples, of the side where
-// that is larger: two runs of one program differ by more than their samples tell, because the
-// machine does not stay the same for a minute. The ranges say how restless it is.
+// It failed if a row surely has: the lower confidence bound of the change is beyond the tolerance,
+// considering how many rows are judged (Holm). It passed if surely no row has by the tolerance
+// twice over: the upper confidence bounds are below that, and no row whose change is significant
+// is, most likely, beyond the tolerance. Else the samples are too few, or too far from each other,
+// or some are missing: it cannot tell.
 type Judgement struct {
-	Units     []string
-	Rows      int          // those of these units
-	Decidable int          // those of them with enough samples for a difference to be found
-	Needed    int          // this many samples on each side are enough
-	Worse     []Regression // table by table
+	Outcome string       `json:"outcome"`
+	Pct     float64      `json:"pct"` // the tolerance
+	Units   []string     `json:"units"`
+	Rows    int          `json:"rows"`             // those of these units that are judged
+	Worse   []Regression `json:"worse,omitempty"`  // in the order of the tables
+	Open    []Regression `json:"open,omitempty"`   // likewise: those of which it cannot be told
+	Doubts  []string     `json:"doubts,omitempty"` // what is missing
 }
 
-// headline are the units that are judged unless others are asked for: the first of them that
-// both sides have.
-var headline = []string{"ops/s", "sec/op"}
+// What is judged of a benchmark unless other units are asked for. If operations came at a given
+// rate that is how long they took to be answered, and whether the map kept up: how many there were
+// was asked for. Else it is the first of the others that there is.
+var (
+	pacedHeadline = []string{"response-p50-sec", "response-p99-sec", achieved}
+	headline      = []string{"ops/s", "sec/op"}
+)
 
-// Judge looks for rows that have become worse by more than pct percent: in throughput or, if there
-// is none, the time of an operation; in all units of the comparison if asked for, or if it has
-// neither of the two.
-func (c *Comparison) Judge(pct float64, all bool) Judgement {
-	tables := c.Tables
-	for _, unit := range headline {
-		i := slices.IndexFunc(tables, func(t Table) bool { return t.Unit == unit })
-		if i >= 0 && !all {
-			tables = tables[i : i+1]
-			break
+// judged are the rows of a table that are judged.
+type judged struct {
+	*Table
+	rows []Row
+}
+
+// judged returns what is judged: all, or the headline of each row; all, too, if there is none.
+func (c *Comparison) judged(all bool) []judged {
+	var list []judged
+	paced := map[string]bool{}
+	add := func(t *Table, rows []Row) {
+		if len(rows) > 0 && t.Better != "" {
+			list = append(list, judged{t, rows})
 		}
 	}
-	var j Judgement
-	var chances []float64
+	table := func(unit string) *Table {
+		i := slices.IndexFunc(c.Tables, func(t Table) bool { return t.Unit == unit })
+		if i < 0 {
+			return new(Table)
+		}
+		return &c.Tables[i]
+	}
+	if !all {
+		for _, unit := range pacedHeadline {
+			t := table(unit)
+			add(t, t.Rows)
+			for _, r := range t.Rows {
+				paced[r.Name] = true
+			}
+		}
+		for _, unit := range headline {
+			t := table(unit)
+			rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return paced[r.Name] })
+			if add(t, rows); len(rows) > 0 {
+				break
+			}
+		}
+	}
+	if len(list) == 0 {
+		for i := range c.Tables {
+			add(&c.Tables[i], c.Tables[i].Rows)
+		}
+	}
+	return list
+}
+
+// Judge looks for rows that have become worse by more than pct percent: in all units of the
+// comparison, or in those that say most about each row.
+func (c *Comparison) Judge(pct float64, all bool) *Judgement {
+	j := &Judgement{Outcome: Passed, Pct: pct, Doubts: slices.Clone(c.Doubts)}
+	for _, name := range c.OnlyOld {
+		j.doubt("%s is in %s only", name, c.Old)
+	}
+	tables := c.judged(all)
+	var atAll, chances []float64
 	for _, t := range tables {
 		j.Units = append(j.Units, t.Unit)
-		for _, r := range t.Rows {
-			chances = append(chances, r.P)
+		for _, name := range t.Missing {
+			j.doubt("%s has %s in %s only", name, t.Unit, c.Old)
+		}
+		limit := t.limit(pct)
+		if math.IsInf(limit, 0) {
+			j.doubt("%s cannot fall by more than %v %%", t.Unit, pct)
+		}
+		for _, r := range t.rows {
+			atAll = append(atAll, r.chance(1))
+			chances = append(chances, r.chance(limit))
 		}
 	}
-	j.Rows = len(chances)
-	j.Needed = SamplesFor(c.Alpha / float64(max(j.Rows, 1)))
-	significant := holm(chances, c.Alpha)
-	for _, t := range tables {
-		for _, r := range t.Rows {
-			yes := significant[0]
-			significant = significant[1:]
-			least := SmallestP(r.Old.N, r.New.N)
-			exact := least > c.Alpha && !r.Undecidable // every difference in this unit counts
-			if exact || least*float64(j.Rows) <= c.Alpha {
-				j.Decidable++
-			}
-			if yes && r.Verdict == Worsened && math.Abs(r.Delta) > pct+max(r.Old.Spread, r.New.Spread) {
-				j.Worse = append(j.Worse, Regression{t.Unit, r})
-			}
+	for _, unit := range pacedHeadline {
+		if slices.Contains(c.onlyOldUnits, unit) && !all {
+			j.doubt("%s is in %s only", unit, c.Old)
 		}
+	}
+	if j.Rows = len(chances); j.Rows == 0 {
+		j.doubt("of no unit in both results it is known which way is better")
+	}
+	slower, worse, i := holm(atAll, c.Alpha), holm(chances, c.Alpha), 0
+	for _, t := range tables {
+		limit := t.limit(pct)
+		for _, r := range t.rows {
+			switch {
+			case worse[i]:
+				j.Worse = append(j.Worse, Regression{t.Unit, r})
+			case !r.fine(limit, c.Alpha), slower[i] && r.shift.estimate() > limit:
+				j.Open = append(j.Open, Regression{t.Unit, r})
+			}
+			i++
+		}
+	}
+	switch {
+	case len(j.Worse) > 0:
+		j.Outcome = GateFailed
+	case len(j.Open)+len(j.Doubts) > 0:
+		j.Outcome = CannotTell
 	}
 	return j
 }
 
+func (j *Judgement) doubt(format string, args ...any) {
+	j.Doubts = append(j.Doubts, fmt.Sprintf(format, args...))
+}
+
+// limit returns the factor by which a figure is worse that is pct percent worse.
+func (t *Table) limit(pct float64) float64 {
+	switch {
+	case t.Better == "lower":
+		return 1 + pct/100
+	case pct < 100:
+		return 1 / (1 - pct/100)
+	}
+	return math.Inf(1)
+}
+
+// chance returns the p-value of a row that is to be worse by a factor of more than limit.
+func (r *Row) chance(limit float64) float64 {
+	switch {
+	case r.shift.factors == nil:
+		return 1
+	case !r.exact:
+		return r.shift.chance(limit)
+	case r.shift.estimate() > limit:
+		return 0
+	}
+	return 1
+}
+
+// fine reports whether a row surely is not worse by limit twice over.
+func (r *Row) fine(limit, alpha float64) bool {
+	switch {
+	case r.shift.factors == nil:
+		return false
+	case r.exact:
+		return true
+	}
+	_, most := r.shift.bounds(alpha)
+	return most <= limit*limit
+}
+
 // holm reports which of the p-values are significant at level alpha, all together.
 func holm(p []float64, alpha float64) []bool {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	yes := make([]bool, len(p))
-	for k, i := range ascending(p) {
+	for k, i := range order {
 		if p[i] > alpha/float64(len(p)-k) {
 			break
 		}
 		yes[i] = true
 	}
 	return yes
-}
-
-// ascending returns the indexes of list, that of the smallest value first.
-func ascending(list []float64) []int {
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(list[a], list[b]) })
-	return order
 }

@@ -106,10 +106,11 @@ func (b *BenchWriter) Instrument(how string) {
 	b.Comment("instrumented from here on: %s", how)
 }
 
-// Outcome ends the run. It writes nothing if that is complete.
+// Outcome ends the run. Without what it writes a reader takes the run for cut off.
 func (b *BenchWriter) Outcome(o Outcome) {
 	switch o.Kind {
 	case Complete:
+		b.Comment("complete: %d of %d samples", o.Done, o.Of)
 	case Violated:
 		b.Comment("%s\nthe samples above were verified; the run ended here, after %d of %d",
 			o.Detail, o.Done, o.Of)

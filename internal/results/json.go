@@ -38,6 +38,9 @@ var errFormat = errors.New("not a record of results that this program can read")
 // or what makes no sense, is an error, which says where.
 func Read(r io.Reader) (*Run, error) {
 	b, err := io.ReadAll(r)
+	if err == nil {
+		b, err = plain(b)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,9 @@ var Quantiles = []Quantile{
 // which an operation was meant to begin.
 const ResponsePrefix = "response-"
 
+// achieved is the unit that only samples with operations at a given rate have.
+const achieved = "achieved-%"
+
 const (
 	byClock = "by reading the clock before and after a random sample of the operations " +
 		"(--latency-sample); a histogram for each goroutine, correct to 0.4 %, merged"
@@ -77,7 +80,7 @@ func Metrics() []Metric {
 	}
 	return append(list,
 		Metric{ResponsePrefix + "max-ns", "lower", "longest response time", bySchedule, 0},
-		Metric{"achieved-%", "higher",
+		Metric{achieved, "higher",
 			"percentage of the operations due that had been begun when the sample ended",
 			"with --rate only; below 99 the map, or the machine, does not keep up", 2},
 		Metric{"backlog", "lower", "operations that were due and not begun when the sample ended",

@@ -11,13 +11,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// What the comments of a [BenchWriter] say beside the header.
-var (
-	sayOutcome  = regexp.MustCompile(`^# (interrupted|failed) after (\d+) of (\d+) samples(?:: (.*))?$`)
-	sayViolated = regexp.MustCompile(`^# the samples above were verified; the run ended here, after (\d+) of (\d+)$`)
-	sayNext     = regexp.MustCompile(`^# interrupted: the next sample ran `)
-)
-
 // interruptedSample is a sample that was interrupted, which is a comment.
 var interruptedSample = regexp.MustCompile(`(?m)^(# interrupted: the next sample ran .*\n)# (Benchmark)`)
 
@@ -30,7 +23,7 @@ func readBench(label string, b []byte) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Header: Header{Loop: "closed"}, Outcome: Outcome{Kind: Complete}}
+	run := &Run{Header: Header{Loop: "closed"}}
 	h := &run.Header
 	if source.header != nil {
 		*h = *source.header
@@ -41,6 +34,10 @@ func readBench(label string, b []byte) (*Run, error) {
 	before, noise := "", ""
 	for i, line := range strings.Split(string(b), "\n") {
 		line = strings.TrimSpace(line)
+		if m := sayComplete.FindStringSubmatch(line); m != nil && run.Outcome.Kind == "" {
+			run.Outcome = Outcome{Kind: Complete}
+			run.Outcome.Of, _ = strconv.Atoi(m[2])
+		}
 		if m := sayOutcome.FindStringSubmatch(line); m != nil {
 			run.Outcome = Outcome{Kind: m[1], Detail: m[4]}
 			run.Outcome.Of, _ = strconv.Atoi(m[3])
@@ -71,6 +68,11 @@ func readBench(label string, b []byte) (*Run, error) {
 		h.GOOS, h.GOARCH, h.CPU = rec.GetConfig("goos"), rec.GetConfig("goarch"), rec.GetConfig("cpu")
 		h.GOMAXPROCS = gomaxprocs
 		h.Count = max(h.Count, s.Index+1)
+	}
+	if ends, _ := endsOf(b); len(ends.doubts()) == 0 {
+		run.Outcome = Outcome{Kind: Complete} // also of others' programs, and of several runs
+	} else if run.Outcome.Kind == Complete && len(ends.cut) == 0 {
+		run.Outcome = Outcome{}
 	}
 	run.Outcome.Done = len(run.Samples)
 	run.Outcome.Of = max(run.Outcome.Of, run.Outcome.Done)

@@ -64,7 +64,7 @@ func TestReadBenchOfOthers(t *testing.T) {
 		_, err := readBench("file", []byte(text))
 		require.ErrorContains(t, err, want, text)
 	}
-	r, err := readBench("file", []byte("BenchmarkMap/engine=a/threads=3 10 5 ns/op 7 widgets\n"))
+	r, err := readBench("file", []byte("BenchmarkMap/engine=a/threads=3 10 5 ns/op 7 widgets\nPASS\n"))
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Header.GOMAXPROCS)
 	require.Empty(t, r.Mark())

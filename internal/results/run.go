@@ -89,13 +89,19 @@ type Outcome struct {
 	Of     int    `json:"of"`               // samples that were asked for
 }
 
+// Whole reports whether all samples are there that were asked for.
+func (o Outcome) Whole() bool { return o.Kind == Complete && o.Done == o.Of }
+
 // String returns the outcome in words.
 func (o Outcome) String() string {
 	switch o.Kind {
 	case Complete:
+		if o.Done < o.Of {
+			return fmt.Sprintf("complete: %d of %d samples", o.Done, o.Of)
+		}
 		return fmt.Sprintf("complete: %d samples", o.Done)
 	case "":
-		return fmt.Sprintf("not ended: %d of %d samples", o.Done, o.Of)
+		return fmt.Sprintf("nothing says that it came to its end: %d samples", o.Done)
 	case Violated:
 		return fmt.Sprintf("ended by a violation after %d of %d samples: %s", o.Done, o.Of, o.Detail)
 	}
@@ -127,7 +133,7 @@ func (r *Run) Mark() string {
 	if r.Header.Instrumented != "" {
 		marks = append(marks, "instrumented: "+r.Header.Instrumented)
 	}
-	if r.Outcome.Kind != Complete {
+	if !r.Outcome.Whole() {
 		marks = append(marks, r.Outcome.String())
 	}
 	if n, of := r.Noisy(); n > 0 {

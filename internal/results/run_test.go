@@ -136,7 +136,7 @@ func FuzzRead(f *testing.F) {
 func TestOutcomeInWords(t *testing.T) {
 	for want, o := range map[string]Outcome{
 		"complete: 4 samples":                                {Complete, "", 4, 4},
-		"not ended: 1 of 4 samples":                          {"", "", 1, 4},
+		"nothing says that it came to its end: 1 samples":    {"", "", 1, 4},
 		"interrupted after 1 of 4 samples":                   {Interrupted, "", 1, 4},
 		"failed after 1 of 4 samples: no room":               {Failed, "no room", 1, 4},
 		"ended by a violation after 1 of 4 samples: a value": {Violated, "a value", 1, 4},

@@ -57,7 +57,7 @@ func (s *Store) Get(name string) (Saved, error) {
 	if h.Instrumented != "" {
 		saved.Marks = append(saved.Marks, "instrumented: "+h.Instrumented)
 	}
-	if r.Outcome.Kind != Complete {
+	if !r.Outcome.Whole() {
 		saved.Marks = append(saved.Marks, r.Outcome.String())
 	}
 	return saved, nil

@@ -21,12 +21,16 @@ type Source struct {
 
 	// Instrumented says how the run was instrumented, "" if it was not.
 	Instrumented string
-	// CutShort says how the run ended if it did not come to its end, "" if it did.
-	CutShort string
+	// Runs is how many runs the results are of, one after the other in a file; 0 if that is not
+	// known.
+	Runs int
+	// Doubts are why results may be missing: how a run ended that did not come to its end, or that
+	// nothing says that it did.
+	Doubts []string
 	// Noisy is how many of the results are of noisy samples.
 	Noisy int
-	// Warnings are what the reader of a comparison should know: that the run was
-	// interrupted, or that lines could not be read.
+	// Warnings are what the reader of a comparison should know: the doubts, and lines that could
+	// not be read.
 	Warnings []string
 
 	header *Header // of the run; nil if it is not known
@@ -62,6 +66,9 @@ func Load(name string, store *Store) (*Input, error) {
 // Parse is [Load] of the text of r, which is called name.
 func Parse(name string, r io.Reader) (*Input, error) {
 	b, err := io.ReadAll(r)
+	if err == nil {
+		b, err = plain(b)
+	}
 	if err == nil && !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) {
 		return &Input{label: name, text: b}, nil
 	}
@@ -102,10 +109,14 @@ func (r *Run) Source(label string) (*Source, error) {
 	return parseBench(label, b.Bytes())
 }
 
-// cutShort are the beginnings of comments that say that a run did not come to its
-// end.
-var cutShort = []string{"# interrupted after ", "# failed after ",
-	"# the samples above were verified; the run ended here"}
+// plain returns text without the byte order mark that some editors and shells put before it: the
+// first line would not be understood.
+func plain(b []byte) ([]byte, error) {
+	if bytes.HasPrefix(b, []byte{0xFE, 0xFF}) || bytes.HasPrefix(b, []byte{0xFF, 0xFE}) {
+		return nil, errors.New("it is in UTF-16; expected UTF-8, without a byte order mark")
+	}
+	return bytes.TrimPrefix(b, []byte("\uFEFF")), nil
+}
 
 func parseBench(label string, b []byte) (*Source, error) {
 	s := &Source{Label: label}
@@ -134,7 +145,19 @@ func parseBench(label string, b []byte) (*Source, error) {
 			"as a record in JSON%s", label, why)
 	}
 	s.Units = r.Units()
-	s.Warnings = bad
+	ends, err := endsOf(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", label, err)
+	}
+	s.Runs = ends.begun
+	for _, doubt := range ends.doubts() {
+		s.Doubts = append(s.Doubts, label+": "+doubt)
+	}
+	s.Warnings = append(s.Warnings, s.Doubts...)
+	if len(bad) > 0 {
+		s.Warnings = append(s.Warnings, bad...)
+		s.Doubts = append(s.Doubts, fmt.Sprintf("%s: %d lines could not be read", label, len(bad)))
+	}
 	for line := range strings.Lines(string(b)) {
 		if record, ok := strings.CutPrefix(line, "# "+headerMark); ok && s.header == nil {
 			h := new(Header)
@@ -145,12 +168,6 @@ func parseBench(label string, b []byte) (*Source, error) {
 		}
 		if strings.HasPrefix(line, "# "+noisyMark) {
 			s.Noisy++
-		}
-		for _, start := range cutShort {
-			if strings.HasPrefix(line, start) {
-				s.CutShort = fmt.Sprintf("%s: %s", label, strings.TrimSpace(line[2:]))
-				s.Warnings = append(s.Warnings, s.CutShort)
-			}
 		}
 	}
 	return s, nil

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"golang.org/x/perf/benchunit"
 )
 
 // Method says by which statistics c was made.
 func (c *Comparison) Method() string {
-	return fmt.Sprintf("medians with %v %% confidence intervals; a change is significant if p ≤ %v "+
-		"in the Mann-Whitney U test", 100*confidence, c.Alpha)
+	return fmt.Sprintf("medians with %v %% confidence intervals; a change is significant "+
+		"if p ≤ %v in the Mann-Whitney U test, considering all benchmarks of its unit (Holm)",
+		100*confidence, c.Alpha)
 }
 
 // Changed returns the tables that have figures other than zero.
@@ -76,10 +78,47 @@ func (t *Table) Show(s Side) string { return scaled(t.Unit, s) }
 
 func scaled(unit string, s Side) string { return benchunit.Scale(s.Center, benchunit.ClassOf(unit)) }
 
-// String says what has become worse, and by how much.
+// String says in a line how the judgement is.
+func (j *Judgement) String() string {
+	word := map[string]string{Passed: "passed", GateFailed: "FAILED", CannotTell: "CANNOT TELL"}[j.Outcome]
+	return fmt.Sprintf("gate: %s: %s", word, j.Why())
+}
+
+// Why says what led to the outcome.
+func (j *Judgement) Why() string {
+	of := fmt.Sprintf("%d comparisons of %s", j.Rows, strings.Join(j.Units, ", "))
+	switch j.Outcome {
+	case GateFailed:
+		return fmt.Sprintf("%d of %s are worse by more than %v %%", len(j.Worse), of, j.Pct)
+	case Passed:
+		return fmt.Sprintf("none of %s is worse by more than %v %%, nor can be by twice that", of, j.Pct)
+	}
+	var why []string
+	if len(j.Open) > 0 {
+		why = append(why, fmt.Sprintf("%d of %s may be worse by more than %v %%, or not", len(j.Open),
+			of, j.Pct))
+	}
+	return strings.Join(append(why, j.Doubts...), "; ")
+}
+
+// String says what has become worse, or may have, and by how much.
 func (r Regression) String() string {
 	return fmt.Sprintf("%s, %s: %s to %s, %s (%s)", r.Unit, r.Name, scaled(r.Unit, r.Old),
-		scaled(r.Unit, r.New), r.Change(), r.Chances())
+		scaled(r.Unit, r.New), r.Interval(), r.Chances())
+}
+
+// Interval says between which percentages the change is, "?" where samples are too few to tell.
+func (r *Row) Interval() string {
+	if r.isMean() {
+		return ""
+	}
+	end := func(pct *float64) string {
+		if pct == nil {
+			return "?"
+		}
+		return fmt.Sprintf("%+.1f%%", *pct+0) // no minus before zero
+	}
+	return end(r.Lo) + " to " + end(r.Hi)
 }
 
 // isMean reports whether r is a row of means, which have no statistics.
