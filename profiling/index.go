@@ -47,7 +47,7 @@ func (s *Service) index(w http.ResponseWriter, r *http.Request) error {
 		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
 		"CPUSeconds": capture.DefaultWindow.Seconds(),
 		"Token":      s.cfg.Token != "",
-		"Dot":        pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
+		"Dot":        pprofui.HaveDot(), "Off": capture.Off(),
 	})
 }
 
