@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ func (s *Service) contentionIndex(w http.ResponseWriter, r *http.Request) error 
 	return web.Page(w, http.StatusOK, "contention.html", frame, web.Data{
 		"Phase": s.phase().Label, "Running": capture.Running(), "Last": last,
 		"Reports": slices.DeleteFunc(s.rows(), other),
-		"Mutex":   runtime.SetMutexProfileFraction(-1), "Longest": s.cfg.MaxSeconds,
+		"Off":     capture.Off(), "Longest": s.cfg.MaxSeconds,
 		"MaxTrace": int(min(capture.MaxTrace, s.captures.Longest).Seconds()),
 	})
 }

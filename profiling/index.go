@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +46,7 @@ func (s *Service) index(w http.ResponseWriter, r *http.Request) error {
 		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
 		"CPUSeconds": capture.DefaultWindow.Seconds(),
 		"Token":      s.cfg.Token != "",
-		"Dot":        pprofui.HaveDot(), "Mutex": runtime.SetMutexProfileFraction(-1),
+		"Dot":        pprofui.HaveDot(), "Off": capture.Off(),
 	})
 }
 

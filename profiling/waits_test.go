@@ -311,6 +311,11 @@ func TestReportSaysThatRatesAreOff(t *testing.T) {
 	require.Contains(t, off, "mutex profile")
 	require.Contains(t, off, `id="rates-off"`)
 	require.NotContains(t, off, "Nothing waited")
+	require.Contains(t, off, "No wait was recorded")
+	for _, path := range []string{"", "contention/"} {
+		text := request(h, "/debug/pprof/"+path).Body.String()
+		require.Contains(t, text, "mutex profile is off", path)
+	}
 
 	start(t, profiling.Config{}) // which turns both on
 	require.NotContains(t, page(), `id="rates-off"`)

@@ -77,12 +77,17 @@ func (t *Times) parse(b []byte) {
 const hiccupEvery = 10 * time.Millisecond
 
 // Hiccups measures how late a goroutine wakes. The zero value is ready.
-type Hiccups struct{ longest atomic.Int64 }
+type Hiccups struct {
+	longest atomic.Int64
+	begun   atomic.Pointer[time.Time] // when it last set the timer, nil unless it runs
+}
 
 // Run measures until ctx ends. It costs a hundred wakeups a second, which is less than a
 // thousandth of a processor.
 func (h *Hiccups) Run(ctx context.Context) {
 	begun := time.Now() // before the timer is set: a delay in between counts
+	h.begun.Store(&begun)
+	defer h.begun.Store(nil)
 	t := time.NewTimer(hiccupEvery)
 	defer t.Stop()
 	for {
@@ -94,16 +99,24 @@ func (h *Hiccups) Run(ctx context.Context) {
 		// Only this goroutine stores hiccups. If Worst takes away the one compared with, that has
 		// been shown, and this one is of the next second.
 		now := time.Now()
-		if late := int64(now.Sub(begun) - hiccupEvery); late > h.longest.Load() {
+		if late := int64(now.Sub(*h.begun.Load()) - hiccupEvery); late > h.longest.Load() {
 			h.longest.Store(late)
 		}
-		begun = now
+		begun := now
+		h.begun.Store(&begun)
 		t.Reset(hiccupEvery)
 	}
 }
 
-// Worst returns the longest hiccup since it was last asked, 0 if there was none.
-func (h *Hiccups) Worst() time.Duration { return time.Duration(h.longest.Swap(0)) }
+// Worst returns the longest hiccup since it was last asked, 0 if there was none. One that lasts
+// still counts as long as it has: a goroutine that never wakes is late.
+func (h *Hiccups) Worst() time.Duration {
+	worst := time.Duration(h.longest.Swap(0))
+	if begun := h.begun.Load(); begun != nil {
+		worst = max(worst, time.Since(*begun)-hiccupEvery)
+	}
+	return worst
+}
 
 // Watch watches the machine from now on. The returned function ends that, and returns what the
 // machine did meanwhile.

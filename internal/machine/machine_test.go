@@ -69,6 +69,19 @@ func TestHiccups(t *testing.T) {
 	})
 }
 
+// A meter that has not woken yet is late: it does not say that nothing was.
+func TestHiccupThatLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := new(Hiccups)
+		begun := time.Now()
+		h.begun.Store(&begun) // as if it had set its timer, and could not run since
+		time.Sleep(hiccupEvery + 50*time.Millisecond)
+		require.Equal(t, 50*time.Millisecond, h.Worst())
+		time.Sleep(time.Second)
+		require.Equal(t, 1050*time.Millisecond, h.Worst())
+	})
+}
+
 // On a real clock a goroutine is always late by a little. Nothing goes on once the watching has
 // ended.
 func TestWatch(t *testing.T) {

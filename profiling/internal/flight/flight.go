@@ -35,11 +35,16 @@ type flight struct {
 
 	mu      sync.Mutex // protects what follows, and record.recent
 	records []*record
-	lost    int    // traces that were not kept
-	problem string // with the last of them
+	losses
 
 	stop    context.CancelFunc
 	stopped chan struct{}
+}
+
+// losses has what was not kept.
+type losses struct {
+	lost    int    // traces
+	problem string // with the last of them
 }
 
 // newFlight starts the flight recorder and the goroutine that looks after it.
@@ -129,7 +134,9 @@ func (f *flight) run(ctx context.Context) {
 		}
 		start := time.Now()
 		if start.Sub(c.End) > time.Duration(f.fresh.Load()) {
-			continue // the trace will hardly have it; the next will be kept at once
+			f.drop("An operation had ended too long ago when it was its turn: the trace would " +
+				"hardly have had it.")
+			continue // the next will be kept at once
 		}
 		f.keep(c)
 		ready = false

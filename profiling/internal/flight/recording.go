@@ -69,6 +69,7 @@ type Recording struct {
 	cfg    Config
 	flight *flight // nil while nothing is recorded
 	failed error   // why the last start was none
+	lost   losses  // of the last recording that has ended
 }
 
 // maxOps bounds the memory of Ops in a program with names from outside: each takes up to half a
@@ -172,6 +173,9 @@ func (s *Recording) halt() {
 	s.mu.Unlock()
 	if f != nil {
 		f.close()
+		s.mu.Lock()
+		s.lost = f.losses
+		s.mu.Unlock()
 	}
 }
 
@@ -181,7 +185,7 @@ type State struct {
 	Failed  string    `json:"failed,omitempty"` // why it could not be turned on
 	Rule    string    `json:"rule,omitempty"`   // what is slow, in words
 	Ops     []OpState `json:"ops"`
-	Lost    int       `json:"lost"` // traces that were not kept
+	Lost    int       `json:"lost"` // traces that were not kept, of this or the last recording
 	Problem string    `json:"problem,omitempty"`
 	Kept    []*Slow   `json:"kept"` // the newest first
 
@@ -208,6 +212,8 @@ func (s *Recording) State() State {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		st.Lost, st.Problem = f.lost, f.problem
+	} else {
+		st.Lost, st.Problem = s.lost.lost, s.lost.problem
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.ops)) {
 		o := OpState{Name: s.ops[name].name}
