@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -178,7 +179,7 @@ func TestIndexOfNaN(t *testing.T) {
 		case a.y > b.y:
 			return 1
 		}
-		return 0
+		return cmp.Compare(a.x, b.x)
 	}
 	for _, unique := range []bool{false, true} {
 		for _, ordered := range []bool{false, true} {
