@@ -108,7 +108,7 @@ func TestIndexMadeMeanwhile(t *testing.T) {
 			elsewhere(func() { x.m.Store(1, 1<<3|runs) })
 		}
 		if runs == 2 {
-			x.build(t)
+			elsewhere(func() { x.build(t) })
 		}
 		tx.Set(5, 5<<3)
 		x.m.Has(1)
