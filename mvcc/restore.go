@@ -160,16 +160,11 @@ func (l *loading) run(db *DB, before *Backup) error {
 	l.identify(before)
 	l.passOver(before)
 	for i, table := range l.Tables {
-		to := l.tables[table.Name]
 		if table.Closed {
+			if ids[table.Name] == table.ID && l.hasLoaded(table.Name, table.ID) {
+				l.renew(db, table)
+			}
 			l.closed(table)
-			if to == nil {
-				to, _ = db.loader(table, l.codec.Name, l.opts.AnyShape)
-			}
-			if to != nil && ids[table.Name] == table.ID {
-				l.tables[table.Name] = to
-				to.renew()
-			}
 			continue
 		}
 		was, there := ids[table.Name]
@@ -179,12 +174,12 @@ func (l *loading) run(db *DB, before *Backup) error {
 		if m, passed := l.misfits[table.Name]; passed && known && m.id == table.ID {
 			misfit = m.why
 		}
-		if to == nil && misfit == nil {
-			to = anew
-			l.tables[table.Name] = to
+		if l.tables[table.Name] == nil && misfit == nil {
+			l.tables[table.Name] = anew
 		}
-		if to != nil && (before == nil || there && was != table.ID) {
-			to.renew()
+		another := !there && (before == nil || before.ids != nil) || there && was != table.ID
+		if another && (misfit == nil || there && l.hasLoaded(table.Name, was)) {
+			l.renew(db, table)
 		}
 		ids[table.Name] = table.ID
 		if l.misfit(table, misfit); misfit != nil {

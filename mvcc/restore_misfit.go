@@ -31,6 +31,24 @@ func (l *loading) passOver(before *Backup) {
 	}
 }
 
+// hasLoaded reports whether the table of that name and ID was loaded, if it was there.
+func (l *loading) hasLoaded(name string, id int) bool {
+	m, passed := l.misfits[name]
+	return !passed || m.id != id
+}
+
+// renew says that what was loaded of a table goes, whatever its types are now.
+func (l *loading) renew(db *DB, of BackupTable) {
+	to := l.tables[of.Name]
+	if to == nil {
+		if to, _ = db.loader(of, l.codec.Name, true); to == nil {
+			return // it was closed here too
+		}
+		l.tables[of.Name] = to
+	}
+	to.renew()
+}
+
 // closed is told that a table was closed.
 func (l *loading) closed(of BackupTable) {
 	if m, there := l.misfits[of.Name]; there && m.id == of.ID {
