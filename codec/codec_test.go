@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"io"
+	"math"
 	"math/big"
 	"reflect"
 	"testing"
@@ -173,7 +174,7 @@ func TestJSONRefuses(t *testing.T) {
 	keeps(t, c, "\ufffd <&> \u2028")
 	keeps(t, c, []hidden{{"a", 0}})
 	keeps[any](t, c, map[string]any{"a": []any{1.5, "b", nil, true, map[string]any{}}})
-	keeps(t, c, []float64{0.1, 1e300, -0.0})
+	keeps(t, c, []float64{0.1, 1e300, math.Copysign(0, -1)})
 	keeps(t, c, []int64{1<<63 - 1, -1 << 63})
 	keeps(t, c, []*bool{nil, new(bool), ptr(true)})
 	keeps(t, c, [][]int{nil, {}, {1}})

@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// alike gives all keys the same hash: they are in one chain, with the same tag.
-func alike(int) uint64 { return 1 << 60 }
+// oneHash gives all keys the same hash: they are in one chain, with the same tag.
+func oneHash(int) uint64 { return 1 << 60 }
 
 // requireIndex checks that x has the heads of want, each once, and no others.
 func requireIndex(t *testing.T, want map[int]*intVersion, x *index[int, int]) {
@@ -64,7 +64,7 @@ func TestInsertLooksAgain(t *testing.T) {
 		// A bucket with room, a full one, a chain with room, a full one.
 		for _, n := range []int{3, bucketSlots, bucketSlots + 1, 2 * bucketSlots} {
 			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
-				x := newTestIndex(alike)
+				x := newTestIndex(oneHash)
 				want := map[int]*intVersion{}
 				for key := range n {
 					insertInto(x, want, key)
@@ -114,7 +114,7 @@ func TestInsertBesideMerge(t *testing.T) {
 
 // A key is overwritten when a goroutine that takes it out has locked the bucket. It stays.
 func TestRemoveAgainstOverwrite(t *testing.T) {
-	x := newTestIndex(alike)
+	x := newTestIndex(oneHash)
 	want := map[int]*intVersion{}
 	for key := range 3 {
 		insertInto(x, want, key)
@@ -145,7 +145,7 @@ func removeFrom(x *index[int, int], want map[int]*intVersion, key int) {
 // the next table as long as that is not the key's.
 func TestLookupMeetsMark(t *testing.T) {
 	const key = 100
-	x := newTestIndex(alike)
+	x := newTestIndex(oneHash)
 	want := map[int]*intVersion{}
 	for key := range bucketSlots + 1 {
 		insertInto(x, want, key)
@@ -180,7 +180,7 @@ func TestLookupMeetsMark(t *testing.T) {
 // A visitor has loaded what is asked for, and sleeps. Who asks for another visit in the
 // bucket relies on it.
 func TestVisitIsAskedForBesideVisitor(t *testing.T) {
-	x := newTestIndex(alike)
+	x := newTestIndex(oneHash)
 	var queue []*bucket[int, int]
 	x.visit = func(b *bucket[int, int]) { queue = append(queue, b) }
 	want := map[int]*intVersion{}

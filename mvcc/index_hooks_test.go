@@ -200,7 +200,7 @@ func TestSleepingReplacer(t *testing.T) {
 // Every key is found, with its head, at each moment of the move of its slot, even if it is
 // overwritten then.
 func TestKeysWhileTheirSlotsMove(t *testing.T) {
-	x := newTestIndex(alike)
+	x := newTestIndex(oneHash)
 	want := map[int]*intVersion{}
 	insertInto(x, want, 0)
 	insertInto(x, want, 1)

@@ -190,7 +190,6 @@ func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 // badKey reports whether key is not equal to itself. Such a key can never be
 // found again. It panics if a strict map must not be used so.
 func (m *Map[K, V]) badKey(u use, key K) bool {
-	//lint:ignore SA4000 a NaN is not equal to itself; a call of equal is too much for the inliner
 	return !m.plain && (m.strict && m.beside(u) || key != key)
 }
 

@@ -110,12 +110,12 @@ func TestPrefixOfAnotherOrder(t *testing.T) {
 	tx := m.Begin(nil)
 	defer tx.Rollback()
 	for i, call := range []func(r Range[string]){
-		func(r Range[string]) { maps.Collect(m.Ascend(r)) },
-		func(r Range[string]) { maps.Collect(m.Descend(r)) },
-		func(r Range[string]) { maps.Collect(s.Ascend(r)) },
-		func(r Range[string]) { maps.Collect(tx.Descend(r)) },
-		func(r Range[string]) { maps.Collect(ix.Ascend(m, r)) },
-		func(r Range[string]) { maps.Collect(unique.Descend(s, r)) },
+		func(r Range[string]) { _ = maps.Collect(m.Ascend(r)) },
+		func(r Range[string]) { _ = maps.Collect(m.Descend(r)) },
+		func(r Range[string]) { _ = maps.Collect(s.Ascend(r)) },
+		func(r Range[string]) { _ = maps.Collect(tx.Descend(r)) },
+		func(r Range[string]) { _ = maps.Collect(ix.Ascend(m, r)) },
+		func(r Range[string]) { _ = maps.Collect(unique.Descend(s, r)) },
 		func(r Range[string]) { m.Watch(context.Background(), &WatchOptions[string, string]{Keys: r}) },
 		func(r Range[string]) { s.RangeChanged(context.Background(), r) },
 	} {

@@ -15,6 +15,7 @@ type follower struct {
 
 func (f *follower) only() any  { return nil }
 func (f *follower) lose()      { panic("it was lost") }
+func (f *follower) dropped()   { panic("it was dropped") }
 func (f *follower) fail(p any) { panic(p) }
 
 func (f *follower) offer(list []DBCommit) bool {

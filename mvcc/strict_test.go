@@ -100,8 +100,8 @@ func TestStrictBeside(t *testing.T) {
 	reads := map[string]func(){
 		"Get":      func() { users.Get(1) },
 		"Has":      func() { users.Has(1) },
-		"All":      func() { maps.Collect(users.All()) },
-		"Ascend":   func() { maps.Collect(users.Ascend(Range[int]{})) },
+		"All":      func() { _ = maps.Collect(users.All()) },
+		"Ascend":   func() { _ = maps.Collect(users.Ascend(Range[int]{})) },
 		"Len":      func() { users.Len() },
 		"Snapshot": func() { users.Snapshot().Close() },
 		"View":     func() { _ = db.View(func(DBSnapshot) error { return nil }) },
@@ -161,7 +161,7 @@ func TestStrictBeside(t *testing.T) {
 		own.Get(1)
 		own.Set(3, 3)
 		own.Merge(4, func(int, bool) int { return 4 })
-		maps.Collect(own.Ascend(Range[int]{}))
+		_ = maps.Collect(own.Ascend(Range[int]{}))
 		tags.First(own, 1)
 		other.Store(1, 1)
 		var wg sync.WaitGroup

@@ -77,7 +77,7 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 	if p.choose(2, "leave") == 1 {
 		left = 1 + p.choose(len(p.keys), "how many")
 	}
-	p.note("range %q, down %v, left at %d", engine, down, left)
+	p.note("range %v, down %v, left at %d", engine, down, left)
 	seq := r.Ascend(engine)
 	if down {
 		seq = r.Descend(engine)
