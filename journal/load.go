@@ -139,8 +139,12 @@ func (l *loader) complete(last uint64) error {
 	return l.lost(l.must.epoch, l.why)
 }
 
-// errMissing says that a group does not follow the one before.
-var errMissing = errors.New("what should come before it is missing")
+// errMissing says that a group does not follow the one before, and errForeign that something else
+// is in the place of a journal.
+var (
+	errMissing = errors.New("what should come before it is missing")
+	errForeign = errors.New("it is another file")
+)
 
 // journal loads what is in a journal. Once l is over, it is an error if a mark in the rest says
 // that more was on disk.
@@ -157,10 +161,11 @@ func (l *loader) journal(ctx context.Context, n uint64) error {
 		if l.at == 0 {
 			length, err := l.begin(in, n)
 			if err != nil {
-				if err = fmt.Errorf("%s: %w", path, damaged(err)); first {
-					return err
+				why := fmt.Errorf("%s: %w", path, damaged(err))
+				if first || errors.Is(err, errForeign) {
+					return why
 				}
-				l.stop(err)
+				l.stop(why)
 				break
 			}
 			l.at = length
@@ -192,8 +197,20 @@ func (l *loader) journal(ctx context.Context, n uint64) error {
 	return nil
 }
 
+// isTorn reports whether head may be what a crash has left of the beginning of a journal: a part of
+// its record, or none, and zeros.
+func isTorn(head []byte) bool {
+	record := append(markMagic[:], frameBegin)
+	n := 0
+	for n < len(head) && head[n] == record[n] {
+		n++
+	}
+	return len(bytes.Trim(head[n:], "\x00")) == 0
+}
+
 // begin reads the record that a journal begins with, if there is one, and returns how long it is.
-// The error wraps errMissing if the record is that of another file.
+// The error wraps errMissing if the record is that of another journal, and errForeign if it is none
+// that a crash has torn.
 func (l *loader) begin(in *bufio.Reader, n uint64) (length int64, err error) {
 	head, _ := in.Peek(len(markMagic) + 1)
 	if len(head) <= len(markMagic) || !bytes.HasPrefix(head, markMagic[:]) ||
@@ -201,7 +218,11 @@ func (l *loader) begin(in *bufio.Reader, n uint64) (length int64, err error) {
 		if !l.begins {
 			return 0, nil
 		}
-		return 0, &frames.DamageError{Reason: "it does not begin as a journal should"}
+		d := &frames.DamageError{Reason: "it does not begin as a journal should"}
+		if !isTorn(head) {
+			return 0, fmt.Errorf("%w: %w", errForeign, d)
+		}
+		return 0, d
 	}
 	number, epoch, length, err := readBegin(in)
 	if err == nil && (number != n || epoch != l.after.Epoch) {
