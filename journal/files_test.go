@@ -412,3 +412,46 @@ func FuzzFiles(f *testing.F) {
 		image{files, i.sure}.try(t, fmt.Sprint(op%4, " ", from, " ", into, " ", at, " ", flip))
 	})
 }
+
+// A journal after the first one may be torn where it begins, by a crash; another file in its place
+// is an error, even if that says what was acknowledged and is where it was no more.
+func TestBeginOfLaterJournal(t *testing.T) {
+	dir, l := t.TempDir(), newLedger(t)
+	j := opened(t, dir, l, nil, nil)
+	n := l.commit(1)
+	require.NoError(t, j.Sync(t.Context()))
+	require.NoError(t, j.Close())
+	whole := imageOf(t, dir, n)
+	files, err := list(dir)
+	require.NoError(t, err)
+	later := journalName(files.journals[len(files.journals)-1] + 1)
+	record := append(markMagic[:], frameBegin)
+	for _, c := range []struct {
+		what  string
+		data  []byte
+		fails bool
+	}{
+		{"nothing", nil, false},
+		{"a part of the record", record[:5], false},
+		{"a part of the record, and zeros", append(slices.Clone(record[:3]), make([]byte, 20)...), false},
+		{"zeros", make([]byte, 100), false},
+		{"what says what was acknowledged", whole.files["acknowledged"], true},
+		{"a backup", whole.files[backupName(files.backups[0])], true},
+	} {
+		i := image{maps.Clone(whole.files), n}
+		delete(i.files, "acknowledged")
+		i.files[later] = c.data
+		at := t.TempDir()
+		for name, data := range i.files {
+			require.NoError(t, os.WriteFile(filepath.Join(at, name), data, 0o600))
+		}
+		db := newLedger(t)
+		opened, err := Open(t.Context(), at, db.DB, codec.Gob, nil)
+		if c.fails {
+			require.ErrorContains(t, err, filepath.Join(at, later), c.what)
+			continue
+		}
+		require.NoError(t, err, c.what)
+		require.NoError(t, opened.Close())
+	}
+}
