@@ -92,14 +92,15 @@ func (s *Slots) Now() Epoch { return Epoch(s.clock.Load()) }
 // Next draws the next epoch. It is the one shared write of a commit.
 func (s *Slots) Next() Epoch { return Epoch(s.clock.Add(1)) }
 
-// SkipTo sets the clock to an epoch, unless it is there, or further, already: those in between were
-// never drawn by anybody.
-func (s *Slots) SkipTo(e Epoch) {
+// SkipTo sets the clock to an epoch, unless it is there, or further, already. It returns how many it
+// has passed over, which nobody has drawn.
+func (s *Slots) SkipTo(e Epoch) (skipped uint64) {
 	for now := s.clock.Load(); now < uint64(e); now = s.clock.Load() {
 		if s.clock.CompareAndSwap(now, uint64(e)) {
-			return
+			return uint64(e) - now
 		}
 	}
+	return 0
 }
 
 // Bound returns the bound announced last. No transaction begins below it.

@@ -344,6 +344,7 @@ func (m *Map[K, V]) noteClosed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.slots.Next()
+	m.counters.wasted.Add(1)
 	m.until.Store(uint64(e))
 	if f := m.feed.Load(); f != nil && f.inAll {
 		h.closing = append(h.closing, dated[anyTable]{e, m})

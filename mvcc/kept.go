@@ -72,7 +72,8 @@ func (db *DB) SkipTo(to uint64) {
 	if to > highestEpoch {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(highestEpoch)))
 	}
-	db.base().slots.SkipTo(epoch.Epoch(to))
+	root := db.base()
+	root.counters.wasted.Add(root.slots.SkipTo(epoch.Epoch(to)))
 }
 
 // highestEpoch is the highest one that comes from outside: there are twice as many.

@@ -274,8 +274,7 @@ func (m *Map[K, V]) publishExpiring(p place[K, V], h uint64, base, v *version[K,
 		if done {
 			return
 		}
-		m.slots.Next() // see abortRival
-		if w := abortRecord(&v.state); w.committed() {
+		if w := m.abortLeft(&v.state); w.committed() {
 			m.countOne(base, v)
 			m.index.ask(p, h, v.key)
 		} else {

@@ -131,6 +131,7 @@ func (ix *Index[I, K, V]) build() (err error) {
 	}
 	// An epoch that nobody reads at yet.
 	ix.since.Store(uint64(ix.m.slots.Next()))
+	ix.m.counters.wasted.Add(1)
 	return err
 }
 

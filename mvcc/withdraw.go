@@ -35,6 +35,25 @@ func (st *txState[K, V]) retreat() {
 	st.installed = 0
 }
 
+// abortLeft aborts the record of a commit that a function of the user has left, unless it is
+// decided, and returns what it says then. Epochs that were drawn for it are no commit's.
+func (m *Map[K, V]) abortLeft(r *record) word {
+	m.slots.Next() // it may be announced, see abortRival
+	m.counters.wasted.Add(1)
+	for {
+		w := load(r)
+		if w.committed() || w.is(kindAborted) {
+			return w
+		}
+		if advance(r, w, w.aborted()) {
+			if w.tag() == tagTentative {
+				m.counters.wasted.Add(1)
+			}
+			return w.aborted()
+		}
+	}
+}
+
 // unwind ends the transaction gen, whose commit a function of the user has left, by a panic or
 // by runtime.Goexit, which goes on. Nothing of it is seen, unless it has committed by then: a
 // function may be called by what is left to be done.
@@ -50,16 +69,16 @@ func (st *txState[K, V]) unwind(gen epoch.Gen) {
 	}
 	multi, outcome := st.multi(), word(0).aborted()
 	if installed || multi && !st.slot.Settled() {
-		st.m.slots.Next() // it may be announced, see abortRival
-		if w := abortRecord(st.record()); w.committed() {
-			outcome = word(0).at(w.epoch())
+		total := uint64(0)
+		if w := st.m.abortLeft(st.record()); w.committed() {
+			outcome, total = word(0).at(w.epoch()), uint64(st.total()-1)
 		}
 		st.settleWith(outcome)
 		for _, p := range st.more {
 			p.settleWith(outcome)
 		}
 		if multi && !st.slot.Settled() {
-			st.slot.Settle(0)
+			st.slot.Settle(total)
 		}
 	}
 	st.end(gen)
