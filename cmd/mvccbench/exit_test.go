@@ -18,17 +18,19 @@ import (
 // not tell.
 func TestGateExitCodes(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name string, samples int, ns float64) string {
+	write := func(name string, samples int, ns float64, end string) string {
 		var b strings.Builder
 		b.WriteString("Unit ns/op better=lower\n")
 		for i := range samples {
 			fmt.Fprintf(&b, "BenchmarkTransfer/engine=mvcc/threads=1-2 1000 %v ns/op\n", ns+float64(i))
 		}
 		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o666))
+		require.NoError(t, os.WriteFile(file, []byte(b.String()+end), 0o666))
 		return file
 	}
-	fast, slow, once := write("fast", 6, 100), write("slow", 6, 200), write("once", 1, 100)
+	const end = "PASS\nok  \texample.com/bench\t1.000s\n"
+	fast, slow, once := write("fast", 6, 100, end), write("slow", 6, 200, end), write("once", 1, 100, end)
+	cut := write("cut", 6, 100, "")
 	for _, c := range []struct {
 		name string
 		args []string
@@ -37,7 +39,9 @@ func TestGateExitCodes(t *testing.T) {
 		{"slower", []string{fast, slow, "--gate"}, 1},
 		{"slower, to be looked at", []string{fast, slow}, 0},
 		{"faster", []string{slow, fast, "--gate"}, 0},
-		{"one sample", []string{once, once, "--gate"}, 2},
+		{"cut short", []string{slow, cut, "--gate"}, 4},
+		{"cut short, to be looked at", []string{slow, cut}, 0},
+		{"one sample", []string{once, once, "--gate"}, 4},
 		{"one sample, to be looked at", []string{once, once}, 0},
 		{"no file", []string{fast, filepath.Join(dir, "none"), "--gate"}, 2},
 	} {
