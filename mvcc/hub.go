@@ -108,15 +108,10 @@ func (h *hub) run(w *hubWork) {
 			return
 		case <-time.After(pause):
 		}
-		h.mu.Lock()
-		if h.work.Load() != w {
-			h.mu.Unlock()
+		found, rest, over := h.turn(w)
+		if over {
 			return
 		}
-		found := h.round()
-		w.idle.Store(true) // must precede
-		rest := h.empty()
-		h.mu.Unlock()
 		pause = min(2*pause, longestPause)
 		if rest {
 			select {
@@ -136,6 +131,18 @@ func (h *hub) run(w *hubWork) {
 			pause = hubPause
 		}
 	}
+}
+
+// turn makes a round, unless w is not the goroutine any more. rest says that there is nothing left.
+func (h *hub) turn(w *hubWork) (found, rest, over bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock() // a function of a user may call runtime.Goexit
+	if h.work.Load() != w {
+		return false, false, true
+	}
+	found = h.round()
+	w.idle.Store(true) // must precede
+	return found, h.empty(), false
 }
 
 // empty reports whether there is nothing to look at. h.mu is held.
@@ -183,13 +190,26 @@ func (h *hub) round() (any bool) {
 			tables: tables[i : i+1 : i+1]})
 	}
 	h.found = cleared(list)
+	h.offerAll(commits, false)
+	h.sweep()
+	return any
+}
+
+// offerAll offers commits to all listeners, or, if wide is set, to those of all tables. If a
+// function of a user ends the goroutine all are told that they miss something. h.mu is held.
+func (h *hub) offerAll(commits []DBCommit, wide bool) {
+	done := false
+	defer func() {
+		if !done {
+			h.giveUp()
+		}
+	}()
 	for w := range h.listeners {
-		if !offered(w, commits) {
+		if (!wide || w.only() == nil) && !offered(w, commits) {
 			h.drop(w)
 		}
 	}
-	h.sweep()
-	return any
+	done = true
 }
 
 // hasExpired says that the commit at epoch e has deleted what has expired. h.mu is held, since
@@ -336,12 +356,7 @@ func (m *Map[K, V]) leaveAll() {
 		return
 	}
 	if f.inAll {
-		told := []DBCommit{{Epoch: uint64(h.at), Closed: m.counters.name, closed: m}}
-		for w := range h.listeners {
-			if w.only() == nil && !offered(w, told) {
-				h.drop(w)
-			}
-		}
+		h.offerAll([]DBCommit{{Epoch: uint64(h.at), Closed: m.counters.name, closed: m}}, true)
 	}
 	f.inAll = false
 	h.sweep()
