@@ -134,9 +134,15 @@ func seqKeys[K, V any](seq func(yield func(K, V) bool)) func(yield func(K) bool)
 // codec is one of gob whose functions step on the trap.
 func (f *trapped) codec() Codec {
 	return Codec{
-		Name:       "gob",
-		NewEncoder: func(w io.Writer) encoder { f.call("codec"); return trappedEncoder{f, gob.NewEncoder(w)} },
-		NewDecoder: func(r io.Reader) decoder { f.call("codec"); return trappedDecoder{f, gob.NewDecoder(r)} },
+		Name: "gob",
+		NewEncoder: func(w io.Writer) encoder {
+			f.call("codec")
+			return trappedEncoder{f, gob.NewEncoder(w)}
+		},
+		NewDecoder: func(r io.Reader) decoder {
+			f.call("codec")
+			return trappedDecoder{f, gob.NewDecoder(r)}
+		},
 	}
 }
 
@@ -417,7 +423,8 @@ func TestOrderedComparePanicsInPin(t *testing.T) {
 func TestWatchGoexit(t *testing.T) {
 	m := newMap[int, int](t, nil)
 	all := m.Watch(t.Context(), nil)
-	m.Watch(t.Context(), &WatchOptions[int, int]{Match: func(int) bool { runtime.Goexit(); return true }})
+	exits := func(int) bool { runtime.Goexit(); return true }
+	m.Watch(t.Context(), &WatchOptions[int, int]{Match: exits})
 	m.Store(7, 7)
 	gap := false
 	for _, err := range all {
