@@ -221,3 +221,14 @@ func TestVerifyProgress(t *testing.T) {
 			"a note\n", out.String())
 	})
 }
+
+// Where nothing was checked nothing is verified.
+func TestVerifyOfNothing(t *testing.T) {
+	nothing := &soak.Report{Kinds: []soak.KindTotals{{Kind: soak.OneKey}, {Kind: soak.Append}}}
+	require.Equal(t, ExitCannotTell, exitCode(verified(nothing)))
+	nothing.Kinds[0].Transactions = 1
+	require.NoError(t, verified(nothing))
+	var out lines
+	require.NoError(t, writeReport(&out, nothing, ""))
+	require.Contains(t, out.String(), "nothing was violated; nothing was checked by append\n")
+}
