@@ -257,7 +257,6 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 		fmt.Fprintf(&b, "%d keys of %s could not be judged in time, and count neither way\n",
 			total.Undecided, soak.OneKey)
 	}
-	verdict := "nothing was violated"
 	var left []string
 	for _, k := range r.Kinds {
 		if k.Transactions == 0 {
@@ -265,8 +264,9 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 		}
 	}
 	if len(left) > 0 {
-		verdict += "; nothing was checked by " + strings.Join(left, ", ")
+		fmt.Fprintf(&b, "nothing was checked by %s\n", strings.Join(left, ", "))
 	}
+	verdict := "nothing was violated"
 	if len(r.Violations) > 0 {
 		verdict = "VIOLATED: " + r.Violations[0].Error()
 	}

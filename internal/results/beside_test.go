@@ -105,7 +105,7 @@ func TestMediansOfAPacedRun(t *testing.T) {
 	require.True(t, Paced(cells))
 	rows := MedianRows(cells, MedianColumns(cells))
 	last := len(rows[0]) - 1
-	require.Equal(t, "resp p99 vs first", rows[0][last])
+	require.Equal(t, "resp vs first", rows[0][last])
 	require.Equal(t, "7.00 x", rows[2][last])
 	delete(r.Samples[0].Metrics, "achieved-%")
 	require.True(t, Paced(r.Cells()), "one sample")

@@ -66,7 +66,7 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 	noisy := slices.ContainsFunc(cells, func(c *Cell) bool { return c.Noisy() > 0 })
 	by, against := "ops/s", "vs first"
 	if Paced(cells) {
-		by, against = ResponsePrefix+"p99-ns", "resp p99 vs first"
+		by, against = ResponsePrefix+"p99-ns", "resp vs first"
 	}
 	head = append(head, against)
 	if noisy {
