@@ -15,6 +15,10 @@ var areas = []struct{ prefix, title string }{
 	{"journal-", "Package journal: commits on disk"},
 	{"codec-", "Package codec: records in bytes"},
 	{"profiling-", "Package profiling: reports on waits"},
+	{"slow-", "Package slow of profiling: what slow operations waited for"},
+	{"flight-", "Package flight of profiling: the recording"},
+	{"prom-", "Package prom of profiling: metrics"},
+	{"machine-", "Package machine: what else the machine does"},
 	{"results-", "Package results: the gate, and runs that are not whole"},
 }
 
