@@ -49,8 +49,12 @@ func program(expr string) string {
 		"func main() { fmt.Println(\"result\", " + expr + ") }\n"
 }
 
-// offline makes the go command do with the local module cache.
+// offline makes the go command do with the local module cache. That has what building this module
+// takes; what "go list -m all" reads beside is fetched before.
 func offline(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "all").CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GONOSUMDB", "*")
 }
