@@ -45,7 +45,7 @@
 // # Waiting
 //
 // Nobody waits for a goroutine that is not running: a commit that was stopped in the middle is
-// completed, postponed or aborted by the goroutines that meet it. There are three exceptions:
+// completed, postponed or aborted by the goroutines that meet it. These are the exceptions:
 //
 //   - Inserting a key that is new to the map, and removing a deleted one, locks a bucket of the
 //     hash table for some instructions for each key of it, which may have to be hashed. The Go
@@ -53,13 +53,13 @@
 //   - In an ordered map the same takes a mutex, whose holder may be preempted.
 //   - A transaction that has lost again and again gets its turn: a write of one of its keys gives
 //     way to it, once and for a bounded time, see [Map.Update].
+//   - A mutex, held for some instructions, is taken by a transaction that begins when more are
+//     open than lately, by [Map.Stats], and by commits after [Map.Close].
 //
-// Mutexes, each held for some instructions, are taken where more transactions are open than lately,
-// by [Map.Stats], and by commits after [Map.Close].
+// # Limits
 //
-// # What is not
-//
-// The map lives in memory, and ends with the process; see [DB.SaveFile]. Values are stored, not
+// The map lives in memory, and ends with the process. [DB.SaveFile] saves it; package
+// [github.com/mvccmap/mvccmap/journal] persists each commit. Values are stored, not
 // copied: everybody shares what they point to, so it must not be changed after it was stored.
 //
 // # What it costs

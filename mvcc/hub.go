@@ -113,16 +113,10 @@ func (h *hub) run(w *hubWork) {
 			return
 		case <-time.After(pause):
 		}
-		h.mu.Lock()
-		h.forgetDropped()
-		if h.work.Load() != w {
-			h.mu.Unlock()
+		found, rest, over := h.turn(w)
+		if over {
 			return
 		}
-		found := h.round()
-		w.idle.Store(true) // must precede
-		rest := h.empty()
-		h.mu.Unlock()
 		pause = min(2*pause, longestPause)
 		if rest {
 			select {
@@ -142,6 +136,19 @@ func (h *hub) run(w *hubWork) {
 			pause = hubPause
 		}
 	}
+}
+
+// turn makes a round, unless w is not the goroutine any more. rest says that there is nothing left.
+func (h *hub) turn(w *hubWork) (found, rest, over bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock() // a function of a user may call runtime.Goexit
+	h.forgetDropped()
+	if h.work.Load() != w {
+		return false, false, true
+	}
+	found = h.round()
+	w.idle.Store(true) // must precede
+	return found, h.empty(), false
 }
 
 // empty reports whether there is nothing to look at. h.mu is held.
@@ -198,13 +205,26 @@ func (h *hub) round() (any bool) {
 			tables: tables[i : i+1 : i+1]})
 	}
 	h.found = cleared(list)
+	h.offerAll(commits)
+	h.sweep()
+	return any
+}
+
+// offerAll offers commits to all listeners. If a function of a user ends the goroutine all are told
+// that they miss something. h.mu is held.
+func (h *hub) offerAll(commits []DBCommit) {
+	done := false
+	defer func() {
+		if !done {
+			h.giveUp()
+		}
+	}()
 	for w := range h.listeners {
 		if !offered(w, commits) {
 			h.drop(w)
 		}
 	}
-	h.sweep()
-	return any
+	done = true
 }
 
 // hasExpired says that the commit at epoch e has deleted what has expired. h.mu is held, since

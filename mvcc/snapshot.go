@@ -40,7 +40,7 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 // Snapshot.Epoch has told of: everything that had committed at that epoch or before is seen,
 // and nothing else. It returns an error that wraps [ErrEpochGone] if that state may not be
 // complete any more, or the epoch has not come yet. With Options.Retain that is not the case
-// before that time has passed. Without it, it is so sooner or later after the next commit: it
+// before that time has passed. Without it, this happens sooner or later after the next commit: it
 // depends on the background work. That an open snapshot has the same epoch makes no
 // difference. The caller closes it, as that of [Map.Snapshot].
 func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {

@@ -213,9 +213,9 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	return loop.all
 }
 
-// RequestProgress hands on, to all watches of the database and its tables, what was committed
+// RequestProgress delivers, to all watches of the database and its tables, what was committed
 // before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
-// there, even if there was nothing to hand on. It waits for the goroutine that serves the watches
+// there, even if there was nothing to deliver. It waits for the goroutine that serves the watches
 // if that is at work; otherwise the caller does its work.
 func (db *DB) RequestProgress() {
 	h := &db.base().shared.hub

@@ -62,8 +62,9 @@ func (tx Tx[K, V]) Epoch() uint64 {
 }
 
 // Get returns the value of key, and whether there is one: the transaction's own
-// write, or else the value as of its read epoch, see also [Tx.Merge]. It waits for no particular
-// goroutine: a writer that is about to commit is given a moment at most.
+// write, or else the value as of its read epoch, see also [Tx.Merge]. It does not depend on
+// any goroutine going on: a writer that is about to commit has a moment to do so, and must draw
+// its epoch again if it does not.
 // It allocates only to make room in the read set, which is reused by later
 // transactions. It panics with a runtime error if key cannot be hashed.
 func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return tx.get(key, false) }

@@ -32,7 +32,7 @@ func (st *txState[K, V]) retreat() {
 	if st.installed > largeBatch {
 		m.gc.Wake()
 	}
-	st.installed = 0
+	st.grows, st.installed = 0, 0
 }
 
 // abortLeft aborts the record of a commit that a function of the user has left, unless it is
@@ -56,7 +56,7 @@ func (m *Map[K, V]) abortLeft(r *record) word {
 
 // unwind ends the transaction gen, whose commit a function of the user has left, by a panic or
 // by runtime.Goexit, which goes on. Nothing of it is seen, unless it has committed by then: a
-// function may be called by what is left to be done.
+// function may be called by what is left to be done. Then what was given to OnCommit is called.
 //
 // What others rely on comes first, and calls no function of the user. What follows may call
 // some: if one panics again the rest is left undone, which costs a little memory.
@@ -67,7 +67,10 @@ func (st *txState[K, V]) unwind(gen epoch.Gen) {
 	for _, p := range st.more {
 		installed = installed || p.isInstalled()
 	}
-	multi, outcome := st.multi(), word(0).aborted()
+	multi, after, outcome := st.multi(), st.after, word(0).aborted()
+	if !multi && load(st.record()).committed() && load(st.record()).epoch() != 0 {
+		installed = true // as a Store is
+	}
 	if installed || multi && !st.slot.Settled() {
 		total := uint64(0)
 		if w := st.m.abortLeft(st.record()); w.committed() {
@@ -93,6 +96,9 @@ func (st *txState[K, V]) unwind(gen epoch.Gen) {
 		}
 	})
 	st.recycle(gen)
+	if outcome.committed() {
+		quietly(func() { committed(after, outcome.epoch()) })
+	}
 }
 
 // quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on.

@@ -10,8 +10,13 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// decisive are the units of the table at the end.
-var decisive = []string{"ops/s", "p99-ns", "audits/s"}
+// decisive returns the units of the table at the end, the most important one first.
+func decisive(cells []*results.Cell) []string {
+	if results.Paced(cells) {
+		return []string{results.ResponsePrefix + "p99-ns", "achieved-%", "audits/s"}
+	}
+	return []string{"ops/s", "p99-ns", "audits/s"}
+}
 
 // subject returns the engine that the others are set beside: the map, if it is among them.
 func subject(engines []bench.EngineSpec) string {
@@ -21,7 +26,7 @@ func subject(engines []bench.EngineSpec) string {
 
 // standings returns how the engines stand, for a terminal of that size, in lines.
 func standings(r *results.Run, subject string, width, height int, colour bool) []string {
-	contests := results.Compete(r.Cells(), subject, "ops/s")
+	contests := results.Compete(r.Cells(), subject, decisive(r.Cells())[0])
 	if len(contests) == 0 {
 		return nil
 	}
@@ -84,7 +89,7 @@ const noisyMeans = "other programs or the host had enough of the processors mean
 // writeStandings writes how the engines have come out.
 func writeStandings(w io.Writer, r *results.Run, subject string, width int, colour bool) error {
 	text := &textWriter{w: w, width: width}
-	contests := results.Compete(r.Cells(), subject, decisive...)
+	contests := results.Compete(r.Cells(), subject, decisive(r.Cells())...)
 	for i := range contests {
 		for _, line := range contestLines(&contests[i], width, colour) {
 			text.verbatim("", line)

@@ -141,10 +141,15 @@ func (c *verifyCmd) Run(e *env) error {
 	if e.ctx.Err() != nil && !c.Quiet {
 		fmt.Fprintf(e.stderr, "interrupted after %s\n", roundsIn(report))
 	}
-	if violated := report.Err(); violated != nil {
-		return violated
+	return cmp.Or(report.Err(), err, verified(report))
+}
+
+// verified returns an error if there was nothing that could have been violated.
+func verified(r *soak.Report) error {
+	if t := r.Totals(); t.Transactions == 0 {
+		return fmt.Errorf("%w: no transaction was verified", errCannotTell)
 	}
-	return err
+	return nil
 }
 
 // repeat returns the command line of program that repeats a round's parameters.
@@ -182,7 +187,7 @@ func (c *verifyCmd) checkFile(e *env) error {
 	if err := writeReport(e.stdout, report, ""); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
-	return report.Err()
+	return cmp.Or(report.Err(), verified(report))
 }
 
 // shownLines is how much of an explanation is shown if all of it was saved.
@@ -251,6 +256,15 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 	if total.Undecided > 0 {
 		fmt.Fprintf(&b, "%d keys of %s could not be judged in time, and count neither way\n",
 			total.Undecided, soak.OneKey)
+	}
+	var left []string
+	for _, k := range r.Kinds {
+		if k.Transactions == 0 {
+			left = append(left, string(k.Kind))
+		}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "nothing was checked by %s\n", strings.Join(left, ", "))
 	}
 	verdict := "nothing was violated"
 	if len(r.Violations) > 0 {

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mvccmap/mvccmap/internal/results"
 )
@@ -68,8 +69,30 @@ var figures = []figure{
 	{"ops/s", "throughput", "operations per second", 1, yAxis{Unit: "/s"}},
 	{"p99-ns", "latency, 99th percentile", "", 1e-9, yAxis{"s", true}},
 	{results.ResponsePrefix + "p99-ns", "response time, 99th percentile", "", 1e-9, yAxis{"s", true}},
+	{"achieved-%", "achieved", "percentage of the operations due that were begun", 1, yAxis{Unit: "%"}},
 	{"allocs/op", "allocations", "allocations per operation", 1, yAxis{}},
 	{"aborts/op", "aborted attempts", "aborts per operation", 1, yAxis{}},
+}
+
+// figuresOf returns the figures in the order in which they are drawn of cells: if operations came
+// at a given rate, first how long they took and whether all were begun.
+func figuresOf(cells []*results.Cell) []figure {
+	list := slices.Clone(figures)
+	if results.Paced(cells) {
+		first := func(f figure) bool {
+			return strings.HasPrefix(f.unit, results.ResponsePrefix) || f.unit == "achieved-%"
+		}
+		slices.SortStableFunc(list, func(a, b figure) int {
+			switch {
+			case first(a) == first(b):
+				return 0
+			case first(a):
+				return -1
+			}
+			return 1
+		})
+	}
+	return list
 }
 
 // far is the ratio of the largest median to the smallest from which on an axis that begins at zero

@@ -91,7 +91,7 @@ func (p planner) measured(
 ) []chart {
 	ticks, place := marks(cells, x)
 	var charts []chart
-	for _, f := range figures {
+	for _, f := range figuresOf(cells) {
 		lines := p.lines(cells, f, func(c *results.Cell) (float64, bool) {
 			v, ok := x(c)
 			return place(v), ok

@@ -274,3 +274,18 @@ func TestColoursStay(t *testing.T) {
 		}
 	}
 }
+
+// Of operations at a given rate the charts begin with what came of it.
+func TestChartsOfAPacedRun(t *testing.T) {
+	units := func(cell *results.Cell) (list []string) {
+		for _, f := range figuresOf([]*results.Cell{cell}) {
+			list = append(list, f.unit)
+		}
+		return list
+	}
+	sample := &results.Sample{Metrics: map[string]float64{"ops/s": 1}}
+	cell := &results.Cell{Samples: []*results.Sample{sample}}
+	require.Equal(t, "ops/s", units(cell)[0])
+	sample.Metrics["achieved-%"] = 100
+	require.Equal(t, []string{"response-p99-ns", "achieved-%", "ops/s"}, units(cell)[:3])
+}

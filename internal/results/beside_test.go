@@ -89,3 +89,25 @@ func TestInterruptedSamplesDoNotCount(t *testing.T) {
 	_, err = r.Source("x")
 	require.ErrorContains(t, err, "no results")
 }
+
+// If operations came at a given rate the response time is what engines are compared by.
+func TestMediansOfAPacedRun(t *testing.T) {
+	r := testRun(t, 3, 1e6)
+	require.False(t, Paced(r.Cells()))
+	for i := range r.Samples {
+		m := r.Samples[i].Metrics
+		m["ops/s"], m["achieved-%"], m["response-p99-ns"] = 1000, 100, 5000
+		if r.Samples[i].Engine == "rwmutex" {
+			m["response-p99-ns"] = 35_000
+		}
+	}
+	cells := r.Cells()
+	require.True(t, Paced(cells))
+	rows := MedianRows(cells, MedianColumns(cells))
+	last := len(rows[0]) - 1
+	require.Equal(t, "resp vs first", rows[0][last])
+	require.Equal(t, "7.00 x", rows[2][last])
+	delete(r.Samples[0].Metrics, "achieved-%")
+	require.True(t, Paced(r.Cells()), "one sample")
+	require.False(t, Paced(nil))
+}

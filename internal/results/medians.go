@@ -38,6 +38,14 @@ func rounded(unit string) func(float64) string {
 	return m.Format
 }
 
+// Paced reports whether in all cells operations came at a given rate. How many there were was asked
+// for then; how long they took to be answered, and whether all were, is what was measured.
+func Paced(cells []*Cell) bool {
+	return len(cells) > 0 && !slices.ContainsFunc(cells, func(c *Cell) bool {
+		return len(c.Values(achieved)) == 0
+	})
+}
+
 // MedianColumns returns the columns that have figures of cells.
 func MedianColumns(cells []*Cell) []MedianColumn {
 	return slices.DeleteFunc(slices.Clone(medianColumns), func(c MedianColumn) bool {
@@ -48,14 +56,19 @@ func MedianColumns(cells []*Cell) []MedianColumn {
 }
 
 // MedianRows returns the rows of the table of medians, the header first. For each workload and
-// number of threads the other engines are compared with the first.
+// number of threads the other engines are compared with the first: by throughput or, if they are
+// [Paced], by the response time that one in 100 exceeds.
 func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 	head := []string{"workload", "threads", "engine", "ops/s", "±"}
 	for _, c := range columns {
 		head = append(head, c.Head)
 	}
 	noisy := slices.ContainsFunc(cells, func(c *Cell) bool { return c.Noisy() > 0 })
-	head = append(head, "vs first")
+	by, against := "ops/s", "vs first"
+	if Paced(cells) {
+		by, against = ResponsePrefix+"p99-ns", "resp vs first"
+	}
+	head = append(head, against)
 	if noisy {
 		head = append(head, "noisy")
 	}
@@ -75,7 +88,9 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 			threads = fmt.Sprint(c.Threads)
 			first = c
 		default:
-			against = brief.Number(Median(ops)/Median(first.Values("ops/s"))) + " x"
+			if v, w := c.Values(by), first.Values(by); len(v) > 0 && len(w) > 0 {
+				against = brief.Number(Median(v)/Median(w)) + " x"
+			}
 		}
 		row := []string{title, threads, c.Engine, brief.Number(Median(ops)), spread(ops)}
 		for _, col := range columns {

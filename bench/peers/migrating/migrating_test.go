@@ -37,24 +37,23 @@ func saveMemDB(db *memdb.MemDB, p person) error {
 	return nil
 }
 
-type (
-	people = mvcc.Map[any, person]
-	id     string // of a person
-	mail   string // the index
-)
+func newPeople(db *mvcc.DB) (*mvcc.Map[string, person], error) {
+	people := mvcc.NewTable[string, person](db, "person", nil)
+	_, err := mvcc.NewIndex(people, "mail", func(_ string, p person) []string {
+		return []string{p.Mail}
+	}, &mvcc.IndexOptions{Unique: true})
+	return people, err
+}
 
-func save(ctx context.Context, m *people, p person) error {
-	return m.Update(ctx, nil, func(tx mvcc.Tx[any, person]) error {
-		if other, ok := tx.Get(mail(p.Mail)); ok && other.ID != p.ID {
-			return errTaken
-		}
-		if old, ok := tx.Get(id(p.ID)); ok {
-			tx.Delete(mail(old.Mail)) // the index is kept by hand
-		}
-		tx.Set(id(p.ID), p)
-		tx.Set(mail(p.Mail), p)
+func save(ctx context.Context, people *mvcc.Map[string, person], p person) error {
+	err := people.Update(ctx, nil, func(tx mvcc.Tx[string, person]) error {
+		tx.Set(p.ID, p)
 		return nil
 	})
+	if _, taken := errors.AsType[*mvcc.UniqueError](err); taken {
+		return errTaken
+	}
+	return err
 }
 
 // From badger.
@@ -131,8 +130,10 @@ func TestMigrating(t *testing.T) {
 			}},
 		}})
 		require.NoError(t, err)
-		m := mvcc.New[any, person](nil)
-		defer m.Close()
+		tables := mvcc.NewDB(nil)
+		defer tables.Close()
+		m, err := newPeople(tables)
+		require.NoError(t, err)
 		for _, save := range []func(p person) error{
 			func(p person) error { return saveMemDB(db, p) },
 			func(p person) error { return save(ctx, m, p) },
@@ -143,7 +144,7 @@ func TestMigrating(t *testing.T) {
 			require.NoError(t, save(person{"2", "a@example.com"}))
 			require.NoError(t, save(person{"2", "a@example.com"}))
 		}
-		require.Equal(t, 4, m.Len())
+		require.Equal(t, 2, m.Len())
 	})
 
 	t.Run("badger", func(t *testing.T) {

@@ -1,0 +1,442 @@
+package mvcc
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// errTrip is what a function of the user panics with when the trap goes off.
+var errTrip = errors.New("trip")
+
+// A trap makes the n-th call of the functions of one kind leave, by a panic or by Goexit.
+type trap struct {
+	kind   string
+	n      int
+	exit   func()
+	sprung bool
+}
+
+func (t *trap) call(kind string) {
+	if t.kind != kind || t.n == 0 {
+		return
+	}
+	if t.n--; t.n == 0 {
+		t.sprung = true
+		t.exit()
+	}
+}
+
+// A trapped is a database whose functions step on a trap: an ordered table with indexes, another
+// one by interfaces, and one whose records expire.
+type trapped struct {
+	trap
+	db    *DB
+	a     *Map[int, int]
+	b     *Map[any, int]
+	c     *Map[int, int]
+	tags  *Index[int, int, int]
+	told  []int
+	saved []byte
+}
+
+func newTrapped(t *testing.T) *trapped {
+	f := &trapped{}
+	f.db = NewDB(&Options{ManualReclaim: true})
+	t.Cleanup(f.db.Close)
+	compare := func(a, b int) int { f.call("compare"); return cmp.Compare(a, b) }
+	f.a = NewOrderedTableFunc[int, int](f.db, "a", compare, nil)
+	f.b = NewTable[any, int](f.db, "b", nil)
+	f.c = NewOrderedTable[int, int](f.db, "c", nil)
+	var err error
+	f.tags, err = NewOrderedIndexFunc(f.a, "tags",
+		func(a, b int) int { f.call("compare index"); return cmp.Compare(a, b) },
+		func(_, v int) []int { f.call("keys"); return []int{v % 10, v % 7} }, nil)
+	require.NoError(t, err)
+	_, err = NewIndex(f.a, "own", func(k, _ int) []int { f.call("keys"); return []int{k} },
+		&IndexOptions{Unique: true})
+	require.NoError(t, err)
+	f.c.Expire(func(_, v int) time.Time {
+		f.call("until")
+		return time.Now().Add(time.Duration(v) * time.Hour)
+	})
+	f.reset(t)
+	var to bytes.Buffer
+	_, err = f.db.Save(bg, &to, f.codec(), nil)
+	require.NoError(t, err)
+	f.saved = to.Bytes()
+	return f
+}
+
+// reset makes the tables what they are at the begin of each case.
+func (f *trapped) reset(t *testing.T) {
+	f.trap, f.told = trap{}, nil
+	require.NoError(t, f.db.Update(bg, nil, func(tx DBTx) error {
+		for key := range maps.Collect(f.a.In(tx).All()) {
+			f.a.In(tx).Delete(key)
+		}
+		for key := range maps.Collect(f.b.In(tx).All()) {
+			f.b.In(tx).Delete(key)
+		}
+		for key := range maps.Collect(f.c.In(tx).All()) {
+			f.c.In(tx).Delete(key)
+		}
+		for i := range 6 {
+			f.a.In(tx).Set(10*i, i)
+			f.b.In(tx).Set(fmt.Sprint(i), i)
+			f.c.In(tx).Set(i, 5)
+		}
+		return nil
+	}))
+	require.NoError(t, f.db.Reclaim(bg))
+}
+
+// A picture is all that is in the database.
+type picture struct {
+	a, c map[int]int
+	b    map[any]int
+	tags [][2]int
+}
+
+// look returns it, and checks that ranges, indexes and Len agree.
+func (f *trapped) look(t *testing.T) picture {
+	p := picture{a: contents(t, f.a), b: contents(t, f.b), c: contents(t, f.c)}
+	keys := slices.Sorted(maps.Keys(p.a))
+	require.Equal(t, keys, slices.AppendSeq([]int(nil), seqKeys(f.a.Ascend(Range[int]{}))))
+	want := map[[2]int]bool{}
+	for k, v := range p.a {
+		want[[2]int{v % 10, k}], want[[2]int{v % 7, k}] = true, true
+	}
+	got := map[[2]int]bool{}
+	for i := range 10 {
+		for k := range f.tags.Get(f.a, i) {
+			got[[2]int{i, k}] = true
+		}
+	}
+	require.Equal(t, want, got, "the index has what the table has")
+	return p
+}
+
+func seqKeys[K, V any](seq func(yield func(K, V) bool)) func(yield func(K) bool) {
+	return func(yield func(K) bool) { seq(func(k K, _ V) bool { return yield(k) }) }
+}
+
+// codec is one of gob whose functions step on the trap.
+func (f *trapped) codec() Codec {
+	return Codec{
+		Name: "gob",
+		NewEncoder: func(w io.Writer) encoder {
+			f.call("codec")
+			return trappedEncoder{f, gob.NewEncoder(w)}
+		},
+		NewDecoder: func(r io.Reader) decoder {
+			f.call("codec")
+			return trappedDecoder{f, gob.NewDecoder(r)}
+		},
+	}
+}
+
+type trappedEncoder struct {
+	f *trapped
+	encoder
+}
+
+func (e trappedEncoder) Encode(v any) error { e.f.call("codec"); return e.encoder.Encode(v) }
+
+type trappedDecoder struct {
+	f *trapped
+	decoder
+}
+
+func (d trappedDecoder) Decode(v any) error { d.f.call("codec"); return d.decoder.Decode(v) }
+
+func (f *trapped) merge(old int, _ bool) int { f.call("merge"); return old + 100 }
+
+func (f *trapped) tell(i int) func(uint64) {
+	return func(uint64) { f.told = append(f.told, i); f.call("OnCommit") }
+}
+
+// work is what the transactions of the test do.
+func (f *trapped) work(tx DBTx) error {
+	a, b, c := f.a.In(tx), f.b.In(tx), f.c.In(tx)
+	n := 0
+	for range a.Ascend(From(5).Before(35)) {
+		n++
+	}
+	a.Set(20, 12)
+	a.Set(21, 13)
+	a.Delete(40)
+	a.Set(1, 14)
+	for range a.Descend(Range[int]{}) {
+		n++
+	}
+	b.Set("new", n)
+	b.Delete("3")
+	b.Merge("1", f.merge)
+	b.Merge("2", f.merge)
+	b.Merge("none", f.merge)
+	c.Set(1, 3)
+	c.Set(9, 4)
+	_, _ = c.Get(2)
+	for i := range 3 {
+		tx.OnCommit(f.tell(i))
+	}
+	f.call("fn")
+	return nil
+}
+
+// trappedCalls are the calls in which functions of the user run.
+var trappedCalls = map[string]func(f *trapped){
+	"DB.Update": func(f *trapped) { _ = f.db.Update(bg, nil, f.work) },
+	"DB.Update, snapshot level": func(f *trapped) {
+		_ = f.db.Update(bg, &TxOptions{Isolation: LevelSnapshot}, f.work)
+	},
+	"Begin": func(f *trapped) {
+		tx := f.db.Begin(nil)
+		defer tx.Rollback()
+		_ = f.work(tx)
+		_ = tx.Commit()
+	},
+	"Commit alone": func(f *trapped) { // with nothing that is deferred
+		tx := f.db.Begin(nil)
+		kind := f.kind
+		f.kind = ""
+		_ = f.work(tx)
+		f.kind = kind
+		_ = tx.Commit()
+	},
+	"Update": func(f *trapped) {
+		_ = f.b.Update(bg, nil, func(tx Tx[any, int]) error {
+			tx.Get("1")
+			tx.Merge("1", f.merge)
+			tx.OnCommit(f.tell(0))
+			tx.OnCommit(f.tell(1))
+			return nil
+		})
+	},
+	"Update, of one merge": func(f *trapped) {
+		_ = f.b.Update(bg, nil, func(tx Tx[any, int]) error { tx.Merge("none", f.merge); return nil })
+	},
+	"Update, of one record that expires": func(f *trapped) {
+		_ = f.c.Update(bg, nil, func(tx Tx[int, int]) error {
+			tx.Get(1)
+			tx.Set(1, 7)
+			return nil
+		})
+	},
+	"Savepoint": func(f *trapped) {
+		_ = f.db.Update(bg, nil, func(tx DBTx) error {
+			return tx.Savepoint(func() error { return f.work(tx) })
+		})
+	},
+	"Store":         func(f *trapped) { f.a.Store(7, 7) },
+	"Store, same":   func(f *trapped) { f.a.Store(20, 2) },
+	"Store, expire": func(f *trapped) { f.c.Store(7, 7) },
+	"Swap, expire":  func(f *trapped) { f.c.Swap(1, 7) },
+	"Delete":        func(f *trapped) { f.a.Delete(20) },
+	"LoadOrStore":   func(f *trapped) { f.a.LoadOrStore(8, 8) },
+	"CompareAndSwap": func(f *trapped) {
+		CompareAndSwap(f.a, 20, 2, 3)
+	},
+	"Compute": func(f *trapped) {
+		f.a.Compute(9, func(old int, _ bool) (int, ComputeOp) { f.call("fn"); return 5, UpdateOp })
+	},
+	"Compute, deletes": func(f *trapped) {
+		f.c.Compute(1, func(int, bool) (int, ComputeOp) { f.call("fn"); return 0, DeleteOp })
+	},
+	"LoadOrCompute": func(f *trapped) {
+		f.a.LoadOrCompute(9, func() (int, bool) { f.call("fn"); return 5, false })
+	},
+	"DeleteFunc": func(f *trapped) {
+		f.b.DeleteFunc(func(key any, _ int) bool { f.call("fn"); return key == "4" })
+	},
+	"Clear": func(f *trapped) { f.a.Clear() },
+	"Load": func(f *trapped) {
+		opts := &LoadOptions{Progress: func(int, int64) { f.call("Progress") }}
+		_, _ = f.db.Load(bg, bytes.NewReader(f.saved), f.codec(), opts)
+	},
+	"Save": func(f *trapped) {
+		opts := &SaveOptions{Progress: func(int, int64) { f.call("Progress") }}
+		_, _ = f.db.Save(bg, io.Discard, f.codec(), opts)
+	},
+	"NewIndex": func(f *trapped) {
+		ix, err := NewOrderedIndexFunc(f.a, "more",
+			func(a, b int) int { f.call("compare index"); return cmp.Compare(a, b) },
+			func(_, v int) []int { f.call("keys"); return []int{v} }, nil)
+		if err == nil {
+			ix.Drop()
+		}
+	},
+}
+
+var trappedKinds = []string{"fn", "compare", "compare index", "keys", "merge", "until", "OnCommit",
+	"Progress", "codec"}
+
+// Whichever function of the user leaves, in whichever call of it: that goes on, nobody is in the
+// way of others, all is seen or nothing, and what comes later is whole.
+func TestCalled(t *testing.T) {
+	f := newTrapped(t)
+	owned := f.a.slots.Owned()
+	for name, call := range trappedCalls {
+		f.reset(t)
+		before := f.look(t)
+		call(f)
+		after, told := f.look(t), f.told
+		for _, kind := range trappedKinds {
+			for _, how := range []string{"panic", "Goexit"} {
+				exit := runtime.Goexit
+				if how == "panic" {
+					exit = func() { panic(errTrip) }
+				}
+				for n := 1; ; n++ {
+					f.reset(t)
+					f.trap = trap{kind: kind, n: n, exit: exit}
+					returned, panicked := run(func() { call(f) })
+					sprung := f.sprung
+					f.trap = trap{}
+					where := fmt.Sprintf("%s: %s in call %d of %s", name, how, n, kind)
+					switch {
+					case !sprung || kind == "until" && how == "panic": // the record is due
+						require.True(t, returned, where)
+					case how == "panic":
+						require.Equal(t, errTrip, panicked, where)
+					default:
+						require.Nil(t, panicked, where)
+						require.False(t, returned, where)
+					}
+					require.Zero(t, f.db.Stats().LiveTx, where)
+					require.Empty(t, treeOf(f.a).pins, where)
+					require.Nil(t, f.a.watches.list.Load(), where)
+					require.Zero(t, f.a.favour.Stats().Held, where)
+					if now := f.look(t); !equalPictures(now, before) {
+						require.Equal(t, after, now, where)
+						require.Equal(t, told, f.told, where)
+					} else {
+						require.Empty(t, f.told, where)
+					}
+					if n%7 == 1 {
+						call(f) // as if nothing had been
+						require.NoError(t, f.db.Reclaim(bg))
+						if kind != "OnCommit" || how == "" { // told twice then
+							require.Equal(t, after, f.look(t), where)
+						}
+					}
+					if !sprung {
+						break
+					}
+				}
+			}
+		}
+	}
+	require.LessOrEqual(t, f.a.slots.Owned(), owned+8, "slots are not given back")
+	checkQuiet(t, f.a)
+	checkQuiet(t, f.b)
+	checkQuiet(t, f.c)
+}
+
+func equalPictures(x, y picture) bool {
+	return maps.Equal(x.a, y.a) && maps.Equal(x.b, y.b) && maps.Equal(x.c, y.c)
+}
+
+// run calls f in a goroutine of its own.
+func run(f func()) (returned bool, panicked any) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		f()
+		returned = true
+	}()
+	<-done
+	return returned, panicked
+}
+
+// All functions given to OnCommit are called, and the first panic comes out.
+func TestOnCommitPanics(t *testing.T) {
+	m := newMap[int, int](t, still())
+	var told []int
+	tell := func(i int, then func()) func(uint64) {
+		return func(uint64) { told = append(told, i); then() }
+	}
+	commits := func() {
+		_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
+			tx.Set(1, 1)
+			tx.OnCommit(tell(0, func() {}))
+			tx.OnCommit(tell(1, func() { panic(errTrip) }))
+			tx.OnCommit(tell(2, func() { panic("another") }))
+			tx.OnCommit(tell(3, func() {}))
+			return nil
+		})
+	}
+	require.PanicsWithValue(t, errTrip, commits)
+	require.Equal(t, []int{0, 1, 2, 3}, told)
+	requireValue(t, 1)(m.Load(1))
+	checkQuiet(t, m)
+}
+
+// A compare that panics while keys are pinned leaves the order as it was: what readers get has all
+// keys.
+func TestOrderedComparePanicsInPin(t *testing.T) {
+	calls := -1
+	m := NewOrderedFunc[int, int](func(a, b int) int {
+		if calls--; calls == 0 {
+			panic(errTrip)
+		}
+		return cmp.Compare(a, b)
+	}, &Options{ManualReclaim: true})
+	defer m.Close()
+	keys := make([]int, maxRecent+10)
+	for i := range keys {
+		keys[i] = i
+	}
+	for n := 1; ; n++ {
+		calls = n
+		_, panicked := run(func() { m.order.pin(keys) })
+		calls = -1
+		if panicked == nil {
+			break
+		}
+		var readers []int
+		m.order.walk(Range[int]{}, false, func(keys []int) bool {
+			readers = append(readers, keys...)
+			return true
+		})
+		require.Empty(t, readers, "call %d", n)
+		require.Zero(t, treeOf(m).tree.Len(), "call %d", n)
+	}
+	m.order.unpin(keys)
+}
+
+// A Match that calls Goexit, as it must not, ends no watch in silence and locks nothing.
+func TestWatchGoexit(t *testing.T) {
+	m := newMap[int, int](t, nil)
+	all := m.Watch(t.Context(), nil)
+	exits := func(int) bool { runtime.Goexit(); return true }
+	m.Watch(t.Context(), &WatchOptions[int, int]{Match: exits})
+	m.Store(7, 7)
+	gap := false
+	for _, err := range all {
+		if gap = errors.Is(err, ErrGap); gap {
+			break
+		}
+		require.NoError(t, err) // it may have been told before
+	}
+	require.True(t, gap)
+	again := m.Watch(t.Context(), nil)
+	m.Store(8, 8)
+	for c, err := range again {
+		require.NoError(t, err)
+		require.Equal(t, 8, c.Changes[0].Key)
+		break
+	}
+}
