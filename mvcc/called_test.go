@@ -66,9 +66,10 @@ func newTrapped(t *testing.T) *trapped {
 	_, err = NewIndex(f.a, "own", func(k, _ int) []int { f.call("keys"); return []int{k} },
 		&IndexOptions{Unique: true})
 	require.NoError(t, err)
+	born := time.Now()
 	f.c.Expire(func(_, v int) time.Time {
 		f.call("until")
-		return time.Now().Add(time.Duration(v) * time.Hour)
+		return born.Add(time.Duration(v) * time.Hour)
 	})
 	f.reset(t)
 	var to bytes.Buffer
@@ -318,18 +319,21 @@ func TestCalled(t *testing.T) {
 					require.Empty(t, treeOf(f.a).pins, where)
 					require.Nil(t, f.a.watches.list.Load(), where)
 					require.Zero(t, f.a.favour.Stats().Held, where)
-					if now := f.look(t); !equalPictures(now, before) {
+					now := f.look(t)
+					done := !equalPictures(now, before)
+					if done {
 						require.Equal(t, after, now, where)
 						require.Equal(t, told, f.told, where)
 					} else {
 						require.Empty(t, f.told, where)
 					}
-					if n%7 == 1 {
-						call(f) // as if nothing had been
-						require.NoError(t, f.db.Reclaim(bg))
-						if kind != "OnCommit" || how == "" { // told twice then
-							require.Equal(t, after, f.look(t), where)
+					if n%7 == 1 { // as if nothing had been
+						if done {
+							f.reset(t)
 						}
+						call(f)
+						require.NoError(t, f.db.Reclaim(bg))
+						require.Equal(t, after, f.look(t), where)
 					}
 					if !sprung {
 						break
@@ -338,7 +342,11 @@ func TestCalled(t *testing.T) {
 			}
 		}
 	}
-	require.LessOrEqual(t, f.a.slots.Owned(), owned+8, "slots are not given back")
+	// Each goroutine may leave one in the pool of another processor; each call that loses one
+	// loses one in nearly all of its cases.
+	if !raceEnabled { // pools forget at random there
+		require.LessOrEqual(t, f.a.slots.Owned(), owned+64, "slots are not given back")
+	}
 	checkQuiet(t, f.a)
 	checkQuiet(t, f.b)
 	checkQuiet(t, f.c)

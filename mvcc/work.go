@@ -274,6 +274,7 @@ func repeated[T comparable](seen map[T]struct{}, x T) bool {
 
 // forget is recycle for one map.
 func (st *txState[K, V]) forget() {
+	st.grows, st.installed = 0, 0 // what unwind goes by, if a function leaves before prepare
 	w := st.txWork
 	if len(w.writes) > fewRecords {
 		w.writes, w.byKey = emptied(w.writes), nil
