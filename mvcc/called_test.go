@@ -106,7 +106,6 @@ func (f *trapped) reset(t *testing.T) {
 type picture struct {
 	a, c map[int]int
 	b    map[any]int
-	tags [][2]int
 }
 
 // look returns it, and checks that ranges, indexes and Len agree.

@@ -33,7 +33,7 @@ func TestVerifyExitCodes(t *testing.T) {
 	load := history.Tx{ID: 2, Level: history.LevelOneKey, Status: history.StatusCommitted,
 		Begin: 3, End: 4,
 		Ops: []history.Op{{Kind: history.OpRead, Value: 1, Present: true}}}
-	short := []string{"verify", "--duration=100ms", "--http=off"}
+	short := []string{"verify", "--duration=2s", "--http=off"}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -42,7 +42,7 @@ func TestVerifyExitCodes(t *testing.T) {
 	}{
 		{"help", []string{"verify", "--help"}, 0, "--check"},
 		{"verify", short, 0, "nothing was violated"},
-		{"verify with profiles", []string{"verify", "--duration=1ms"}, 0, "nothing was violated"},
+		{"verify with profiles", []string{"verify", "--duration=2s"}, 0, "nothing was violated"},
 		{"a history that is right", []string{"verify", "--check=" + saved(t, store, load)}, 0,
 			"nothing was violated"},
 		{"a history that is not", []string{"verify", "--check=" + saved(t, load)}, 3, "VIOLATED: onekey"},
