@@ -124,6 +124,7 @@ func (f *trapped) look(t *testing.T) picture {
 		}
 	}
 	require.Equal(t, want, got, "the index has what the table has")
+	require.Equal(t, [3]int{len(p.a), len(p.b), len(p.c)}, [3]int{f.a.Len(), f.b.Len(), f.c.Len()})
 	return p
 }
 
@@ -287,6 +288,7 @@ var trappedKinds = []string{"fn", "compare", "compare index", "keys", "merge", "
 func TestCalled(t *testing.T) {
 	f := newTrapped(t)
 	owned := f.a.slots.Owned()
+	sprang := map[string]bool{} // the kinds of which some function has left
 	for name, call := range trappedCalls {
 		f.reset(t)
 		before := f.look(t)
@@ -304,6 +306,7 @@ func TestCalled(t *testing.T) {
 					returned, panicked := run(func() { call(f) })
 					sprung := f.sprung
 					f.trap = trap{}
+					sprang[kind] = sprang[kind] || sprung
 					where := fmt.Sprintf("%s: %s in call %d of %s", name, how, n, kind)
 					switch {
 					case !sprung || kind == "until" && how == "panic": // the record is due
@@ -343,6 +346,10 @@ func TestCalled(t *testing.T) {
 	}
 	// Each goroutine may leave one in the pool of another processor; each call that loses one
 	// loses one in nearly all of its cases.
+	require.Subset(t, slices.Collect(maps.Keys(sprang)), trappedKinds)
+	for kind, has := range sprang {
+		require.True(t, has, kind)
+	}
 	if !raceEnabled { // pools forget at random there
 		require.LessOrEqual(t, f.a.slots.Owned(), owned+64, "slots are not given back")
 	}

@@ -59,7 +59,8 @@ type version[K comparable, V any] struct {
 //	        there were, or if indirect the number of a slot
 //
 // Tombstone and count of a version are those of its own state, never those
-// of its record, in which the bit of the tombstone belongs to package epoch. At ten million commits a second 53 bits last for 28 years.
+// of its record, in which the bit of the tombstone belongs to package epoch. At ten million commits a
+// second 53 bits last for 28 years.
 //
 //	active -> announced -> committed          nothing to validate
 //	active -> announced -> tentative -> committed         validates its reads
@@ -182,12 +183,12 @@ func load(r *record) word { return word(r.Load()) }
 var _ [epoch.RecordBit]byte = [tombBit]byte{}
 
 // abortRecord makes an undecided record, which is not announced again, say aborted. It returns what
-// the record says then: it may be decided already.
-func abortRecord(r *record) word {
+// the record said before: it may have been decided already.
+func abortRecord(r *record) (was word) {
 	for {
 		w := load(r)
 		if w.committed() || w.is(kindAborted) || advance(r, w, w.aborted()) {
-			return load(r)
+			return w
 		}
 	}
 }

@@ -36,22 +36,14 @@ func (st *txState[K, V]) retreat() {
 }
 
 // abortLeft aborts the record of a commit that a function of the user has left, unless it is
-// decided, and returns what it says then. Epochs that were drawn for it are no commit's.
-func (m *Map[K, V]) abortLeft(r *record) word {
+// decided, and returns what it said before. Epochs that were drawn for it are no commit's.
+func (m *Map[K, V]) abortLeft(r *record) (was word) {
 	m.slots.Next() // it may be announced, see abortRival
 	m.counters.wasted.Add(1)
-	for {
-		w := load(r)
-		if w.committed() || w.is(kindAborted) {
-			return w
-		}
-		if advance(r, w, w.aborted()) {
-			if w.tag() == tagTentative {
-				m.counters.wasted.Add(1)
-			}
-			return w.aborted()
-		}
+	if was = abortRecord(r); was.tag() == tagTentative {
+		m.counters.wasted.Add(1)
 	}
+	return was
 }
 
 // unwind ends the transaction gen, whose commit a function of the user has left, by a panic or
@@ -68,7 +60,7 @@ func (st *txState[K, V]) unwind(gen epoch.Gen) {
 		installed = installed || p.isInstalled()
 	}
 	multi, after, outcome := st.multi(), st.after, word(0).aborted()
-	if !multi && load(st.record()).committed() && load(st.record()).epoch() != 0 {
+	if w := load(st.record()); !multi && w.committed() && w.epoch() != 0 {
 		installed = true // as a Store is
 	}
 	if installed || multi && !st.slot.Settled() {
