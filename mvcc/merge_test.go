@@ -138,6 +138,10 @@ func TestMergePanics(t *testing.T) {
 					tx.Merge("k", func(int, bool) int { exit(); return 0 })
 					_ = tx.Commit()
 				})
+				for _, h := range heads(m) { // for nobody to decide about
+					w, _ := m.resolve(h.head)
+					require.True(t, w.committed() || w.is(kindAborted), w)
+				}
 				require.Equal(t, map[string]int{"k": 1}, contents(t, m))
 				// The state that it had serves others.
 				mustUpdate(t, m, nil, func(tx Tx[string, int]) {
