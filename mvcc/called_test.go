@@ -289,7 +289,7 @@ func TestCalled(t *testing.T) {
 	sprang := map[string]bool{} // the kinds of which some function has left
 	f := newTrapped(t)
 	f.testCalls(t, sprang)
-	f.db.Close() // committers prune what they write from now on: when it is decided, they compare
+	f.db.Close() // committers prune what they write from now on
 	f.testCalls(t, sprang)
 	for _, kind := range trappedKinds {
 		require.True(t, sprang[kind], kind)
@@ -435,6 +435,45 @@ func TestOrderedComparePanicsInPin(t *testing.T) {
 		require.Zero(t, treeOf(m).tree.Len(), "call %d", n)
 	}
 	m.order.unpin(keys)
+}
+
+// A commit that is left when it is decided stands: it is told of, and counted. That happens where a
+// committer visits what others have left, and compares keys.
+func TestLeftWhenDecided(t *testing.T) {
+	for how, exit := range exits {
+		told := 0
+		for name, call := range map[string]func(m *Map[int, int]){
+			"Update": func(m *Map[int, int]) {
+				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
+					tx.Delete(1)
+					tx.Delete(2)
+					tx.OnCommit(func(uint64) { told++ })
+					return nil
+				})
+			},
+			"Delete": func(m *Map[int, int]) { m.Delete(1) },
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				m := newMap[int, int](t, still())
+				for key := range 3 {
+					m.Store(key, 1)
+				}
+				prune(m)
+				told = 0
+				visit := m.index.visit
+				m.index.visit = func(*bucket[int, int]) { exit() }
+				returned, _ := run(func() { call(m) })
+				m.index.visit = visit
+				require.False(t, returned)
+				require.False(t, m.Has(1))
+				require.Len(t, contents(t, m), m.Len())
+				if name == "Update" {
+					require.Equal(t, 1, told)
+					require.False(t, m.Has(2))
+				}
+			})
+		}
+	}
 }
 
 // A transaction whose loop is left by a panic of compare goes on, if its function recovers.

@@ -81,19 +81,22 @@ func (st *txState[K, V]) unwind(gen epoch.Gen) {
 	for _, p := range st.more {
 		p.unpin()
 	}
+	defer func() { // even if what follows calls Goexit once more
+		st.recycle(gen)
+		if outcome.committed() {
+			quietly(func() { committed(after, outcome.epoch()) })
+		}
+	}()
 	quietly(func() {
 		st.tidyAfter(outcome)
 		for _, p := range st.more {
 			p.tidyAfter(outcome)
 		}
 	})
-	st.recycle(gen)
-	if outcome.committed() {
-		quietly(func() { committed(after, outcome.epoch()) })
-	}
 }
 
-// quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on.
+// quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on. A Goexit
+// in f goes on too: what must follow is deferred.
 func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()
