@@ -354,10 +354,11 @@ func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
 			}
 		}
 	}
-	// Each goroutine may leave one in the pool of another processor; each call that loses one
-	// loses one in nearly all of its cases.
+	// Each goroutine may leave one in the pool of another processor, which keeps 16; each call that
+	// loses one loses one in nearly all of its cases.
 	if !raceEnabled { // pools forget at random there
-		require.LessOrEqual(t, f.a.slots.Owned(), owned+64, "slots are not given back")
+		most := owned + 16*(runtime.GOMAXPROCS(0)+1)
+		require.LessOrEqual(t, f.a.slots.Owned(), most, "slots are not given back")
 	}
 	checkQuiet(t, f.a)
 	checkQuiet(t, f.b)

@@ -15,13 +15,16 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
 
-// plantedStop runs until the system has not run it for most of a while.
+// plantedStop runs until the system has not run it for most of a while, which follows stop: maybe
+// before stop returns.
 //
 //go:noinline
-func plantedStop(least time.Duration) {
-	for last := time.Now(); ; {
+func plantedStop(stop func(), least time.Duration) {
+	last := time.Now()
+	deadline := last.Add(watchdog)
+	for stop(); ; {
 		now := time.Now()
-		if now.Sub(last) > least {
+		if now.Sub(last) > least || now.After(deadline) {
 			return
 		}
 		last = now
@@ -33,11 +36,14 @@ func plantedStop(least time.Duration) {
 func TestStoppedBySystem(t *testing.T) {
 	const stop = 300 * time.Millisecond
 	r := explain(t, func() (op, done func()) {
-		script := fmt.Sprintf("kill -STOP %d; sleep %v; kill -CONT %[1]d", os.Getpid(), stop.Seconds())
+		script := fmt.Sprintf("read go; kill -STOP %d; sleep %v; kill -CONT %[1]d", os.Getpid(),
+			stop.Seconds())
 		cmd := exec.Command("sh", "-c", script)
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
 		return func() {
-			require.NoError(t, cmd.Start())
-			plantedStop(stop * 3 / 4)
+			plantedStop(func() { require.NoError(t, in.Close()) }, stop*3/4)
 		}, func() { require.NoError(t, cmd.Wait()) }
 	}, func(r *slow.Report) bool { off, _ := r.Off(); return off > r.Seen/2 })
 	require.GreaterOrEqual(t, r.Unbroken, stop/2)
