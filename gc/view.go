@@ -5,6 +5,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
 // A View is a picture of what is being read, and says when a committer should ask
@@ -32,9 +33,15 @@ const (
 // View returns the newest view. It never waits.
 func (r *Reclaimer[E, W]) View() *View { return r.view.Load() }
 
+// Views returns where the newest view stands, for callers that look at it for each commit.
+func (r *Reclaimer[E, W]) Views() *hooked.Pointer[View] { return &r.view }
+
 // Due reports whether a committer that has drawn epoch e should call
 // [Reclaimer.RefreshPast]. It is two loads, of words that rarely change.
-func (r *Reclaimer[E, W]) Due(e epoch.Epoch) bool { return e >= r.view.Load().due }
+func (r *Reclaimer[E, W]) Due(e epoch.Epoch) bool { return r.view.Load().Due(e) }
+
+// Due is [Reclaimer.Due] of the view that is the newest one.
+func (v *View) Due(e epoch.Epoch) bool { return e >= v.due }
 
 // RefreshPast makes a new view if the present one is due at epoch e, or, if stride
 // is not 0, more than stride epochs older than e and more than a quarter of an epoch

@@ -173,14 +173,14 @@ func (db *DB) Save(
 	s := db.newSaving(ctx, w, codec, opts)
 	o := s.opts
 	s.of = o.Of
-	if s.of.s.st == nil {
+	if s.of.up == nil {
 		s.of = db.Snapshot()
 		defer s.of.Close()
 	}
 	err := s.of.Try(func() error {
 		db.checkOwn("Of", s.of)
 		s.Epoch = s.of.Epoch()
-		if o.Since.s.st == nil {
+		if o.Since.up == nil {
 			return s.run(s.of.seen())
 		}
 		s.since = &o.Since
@@ -196,7 +196,7 @@ func (db *DB) Save(
 		})
 	})
 	if err == nil {
-		db.base().shared.kept.saved()
+		db.members().kept.saved()
 	}
 	return s.Backup, err
 }
@@ -219,8 +219,8 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 
 // checkOwn panics if a snapshot is not one of the database.
 func (db *DB) checkOwn(field string, s DBSnapshot) {
-	s.s.check()
-	if s.s.st.m != db.base() {
+	s.check()
+	if s.up.of != db.shared {
 		panic("mvcc: Save: SaveOptions." + field + " is a snapshot of another database")
 	}
 }

@@ -55,7 +55,7 @@ func (r *recordSaver[K, V]) all() (err error) {
 		}
 		return err == nil
 	}
-	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.s.st, r.m), s.s.gen} }
+	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.up, r.m), s.gen} }
 	switch {
 	case r.changes != nil:
 		for _, list := range r.changes[r.m] {
@@ -218,7 +218,7 @@ func (m *Map[K, V]) codecError(codec Codec, x *toSave[K, V], cause error) *Codec
 			if m.closed.Load() {
 				return false
 			}
-			_, _, head := m.index.lookup(key)
+			_, _, head := lookup(m.index, key)
 			v := m.newest(head)
 			if v == nil {
 				return deleted

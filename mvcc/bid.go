@@ -170,7 +170,7 @@ func (st *txState[K, V]) claimed(hashes []uint64) []uint64 {
 func (st *txState[K, V]) yielded(kind ConflictKind, hash uint64) {
 	for i := range st.writes {
 		if st.m.claimHash(st.writes[i].hash) == hash {
-			st.conflictOn(st.writes[i].v.key, kind, nil)
+			st.conflictOn(keyOf[K](st.writes[i].v), kind, nil)
 			return
 		}
 	}
@@ -242,7 +242,7 @@ func (st *txState[K, V]) claimKeys(keys *favour.Keys, written bool) {
 		return
 	}
 	for i := range st.reads {
-		keys.Add(m.claimHash(m.index.hash.sum(st.reads[i].seen.key)))
+		keys.Add(m.claimHash(m.index.hash.sum(st.reads[i].seen.key())))
 	}
 	for i := range st.absent {
 		keys.Add(m.claimHash(st.absent[i].hash))

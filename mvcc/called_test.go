@@ -462,7 +462,7 @@ func TestLeftWhenDecided(t *testing.T) {
 				prune(m)
 				told = 0
 				visit := m.index.visit
-				m.index.visit = func(*bucket[int, int]) { exit() }
+				m.index.visit = func(*bucket) { exit() }
 				returned, _ := run(func() { call(m) })
 				m.index.visit = visit
 				require.False(t, returned)

@@ -22,18 +22,17 @@ import (
 func TestConditionalWrites(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
-	type ver = version[string, int]
-	store := func(value int) (*ver, bool) {
-		return m.write(place[string, int]{}, m.hash("k"), &ver{key: "k", value: value}, ifAbsent, nil)
+	store := func(value int) (*node, bool) {
+		return m.write(place{}, m.hash("k"), newNode("k", value), ifAbsent, nil)
 	}
-	remove := func(key string) (*ver, bool) {
-		v := &ver{key: key}
+	remove := func(key string) (*node, bool) {
+		v := bareNode[string, int](key)
 		setWord(&v.state, tombBit)
-		return m.write(place[string, int]{}, m.hash(key), v, ifPresent, nil)
+		return m.write(place{}, m.hash(key), v, ifPresent, nil)
 	}
 	base, written := store(2)
 	require.False(t, written, "stored although the key is present")
-	require.Equal(t, 1, base.value)
+	require.Equal(t, 1, valueOf[string, int](base))
 	requireValue(t, 1)(m.Load("k"))
 
 	m.Delete("k")
@@ -84,7 +83,7 @@ func TestInstallComparesHead(t *testing.T) {
 	m.Store("k", 1)
 	was := m.lookup("k")
 	m.Store("k", 2)
-	v := &version[string, int]{key: "k", value: 3}
+	v := newNode("k", 3)
 	setWord(&v.state, word(0).announced(0, 0))
 	require.False(t, m.push(was.at, was.head, was.head, v))
 	requireValue(t, 2)(m.Load("k"))
@@ -93,10 +92,10 @@ func TestInstallComparesHead(t *testing.T) {
 
 // abort puts an aborted version on top of key, as a writer leaves it that was
 // aborted and has not got round to taking it off.
-func abort(t *testing.T, m *Map[string, int], key string) place[string, int] {
+func abort(t *testing.T, m *Map[string, int], key string) place {
 	t.Helper()
 	was := m.lookup(key)
-	v := &version[string, int]{key: key, value: -1}
+	v := newNode(key, -1)
 	setWord(&v.state, word(0).announced(0, checkBit))
 	base, ok := m.settle(was.head)
 	require.True(t, ok && m.push(was.at, was.head, base, v))
@@ -124,7 +123,7 @@ func TestPruneTakesAbortedHeadOff(t *testing.T) {
 	m.Store("k", 2)
 	p := abort(t, m, "k")
 	prune(m)
-	w, _ := m.resolve(p.load())
+	w, _ := m.core().resolve(p.load())
 	require.True(t, w.committed())
 	require.Len(t, chain(m, "k"), 1)
 	requireValue(t, 2)(m.Load("k"))
@@ -151,7 +150,7 @@ func TestPruneOutcomes(t *testing.T) {
 		slices.Reverse(epochs)
 		return epochs
 	}
-	fill := func(t *testing.T, stores int) (*Map[string, int], place[string, int], []epoch.Epoch) {
+	fill := func(t *testing.T, stores int) (*Map[string, int], place, []epoch.Epoch) {
 		m := newMap[string, int](t, still())
 		for i := range stores {
 			m.Store("k", i)
@@ -165,13 +164,13 @@ func TestPruneOutcomes(t *testing.T) {
 		left  left
 		waits [][2]epoch.Epoch
 	}
-	see := func(m *Map[string, int], p place[string, int], view gc.View, alone bool) (o outcome) {
+	see := func(m *Map[string, int], p place, view gc.View, alone bool) (o outcome) {
 		f := found{Alone: alone}
-		o.left = m.prune(p, p.load(), &view, math.MaxInt, &f)
+		o.left = m.core().prune(p, p.load(), &view, math.MaxInt, &f)
 		for _, w := range f.Waits {
 			wait := [2]epoch.Epoch{w.Epoch}
 			if !w.What.of.last {
-				wait[1] = m.commitEpoch((*version[string, int])(w.What.v))
+				wait[1] = m.core().commitEpoch((*node)(w.What.v))
 			}
 			o.waits = append(o.waits, wait)
 		}
@@ -180,7 +179,7 @@ func TestPruneOutcomes(t *testing.T) {
 	view := func(bound, writers epoch.Epoch, young, old []epoch.Epoch) gc.View {
 		return gc.View{View: epoch.ViewOf(bound, writers, young, old)}
 	}
-	prune := func(m *Map[string, int], p place[string, int], bound epoch.Epoch,
+	prune := func(m *Map[string, int], p place, bound epoch.Epoch,
 		old ...epoch.Epoch) outcome {
 		return see(m, p, view(bound, bound, nil, old), false)
 	}
@@ -202,8 +201,8 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, epochs[1:], at(m))
 	require.Equal(t, done, prune(m, p, epochs[2], epochs[1]), "it waits already")
 	require.Equal(t, done, see(m, p, young, false), "it waits already")
-	m.index.list(p, m.hash("k"), "k")
-	require.Empty(t, m.due(m.waiting(p.load().next.Load(), false), nil), "it will be visited")
+	m.index.list(p, m.hash("k"), addressOf("k"))
+	require.Empty(t, m.core().due(m.core().waiting(p.load().next.Load(), false), nil), "it will be visited")
 	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]),
 		"its wait is over, and it waits again")
 	require.Equal(t, done, prune(m, p, epochs[2]))
@@ -231,7 +230,7 @@ func TestPruneOutcomes(t *testing.T) {
 		"somebody reads from before it who may write")
 	require.Equal(t, done, see(m, p, writer, false), "a tombstone waits once")
 	m.index.asked(p.b)
-	require.Len(t, m.due(m.waiting(p.load(), true), nil), 1)
+	require.Len(t, m.core().due(m.core().waiting(p.load(), true), nil), 1)
 	require.True(t, m.visitAsked("k"))
 	require.Equal(t, waits(before, 0), see(m, p, writer, false))
 	require.Equal(t, outcome{left: leftYoung},
@@ -268,7 +267,7 @@ func TestWritersPruneBesideReader(t *testing.T) {
 			m.Store(key, i)
 		}
 		if i%100 == 0 {
-			m.gc.Refresh()
+			reclaimerOf(m.gc).Refresh()
 		}
 	}
 	require.LessOrEqual(t, longest(m), 2+slack)
@@ -281,17 +280,17 @@ func TestWritersTrim(t *testing.T) {
 		m.Store(1, i)
 	}
 	require.Len(t, chain(m, 1), 5)
-	m.gc.Refresh()
+	reclaimerOf(m.gc).Refresh()
 	m.Store(1, 5)
 	require.Len(t, chain(m, 1), 2)
 	s := m.Snapshot()
 	m.Store(1, 6)
-	m.gc.Refresh()
+	reclaimerOf(m.gc).Refresh()
 	m.Store(1, 7)
 	requireValue(t, 5)(s.Get(1))
 	m.Store(1, 8)
 	s.Close()
-	m.gc.Refresh()
+	reclaimerOf(m.gc).Refresh()
 	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		tx.Set(1, 9)
 		tx.Set(2, 9)

@@ -24,8 +24,8 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	}
 	return s.alert(ctx,
 		func(c Change[K, V]) bool { return c.Key == key },
-		func(_ Snapshot[K, V], yield func(head *version[K, V]) bool) {
-			if _, _, head := m.index.lookup(key); head != nil {
+		func(_ Snapshot[K, V], yield func(head *node) bool) {
+			if _, _, head := lookup(m.index, key); head != nil {
 				yield(head)
 			}
 		})
@@ -39,8 +39,8 @@ func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan 
 	m.checkOrdered(&keys)
 	return s.alert(ctx,
 		func(c Change[K, V]) bool { return keys.has(m.order.comparing(), c.Key) },
-		func(_ Snapshot[K, V], yield func(head *version[K, V]) bool) {
-			m.scanRange(&keys, false, func(_ place[K, V], head *version[K, V]) bool { return yield(head) })
+		func(_ Snapshot[K, V], yield func(head *node) bool) {
+			m.scanRange(&keys, false, func(_ place, head *node) bool { return yield(head) })
 		})
 }
 
@@ -56,10 +56,10 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 			return c.Had && slices.Contains(ix.keys(c.Key, c.Old), key) ||
 				c.Has && slices.Contains(ix.keys(c.Key, c.New), key)
 		},
-		func(now Snapshot[K, V], yield func(head *version[K, V]) bool) {
+		func(now Snapshot[K, V], yield func(head *node) bool) {
 			for _, in := range []Snapshot[K, V]{s, now} {
 				for key := range ix.Get(in, key) {
-					if _, _, head := m.index.lookup(key); head != nil && !yield(head) {
+					if _, _, head := lookup(m.index, key); head != nil && !yield(head) {
 						return
 					}
 				}
@@ -72,7 +72,7 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 // may drop without closing it.
 func (s Snapshot[K, V]) alert(
 	ctx context.Context, matches func(Change[K, V]) bool,
-	find func(now Snapshot[K, V], yield func(head *version[K, V]) bool),
+	find func(now Snapshot[K, V], yield func(head *node) bool),
 ) <-chan struct{} {
 	m := s.st.m
 	checkContext("Changed", ctx)
@@ -91,7 +91,7 @@ func (s Snapshot[K, V]) alert(
 	from, to := s.st.epoch(), now.st.epoch()
 	s.check()
 	if from != to {
-		find(now, func(head *version[K, V]) bool {
+		find(now, func(head *node) bool {
 			// A tombstone tells of what was written and deleted between the two.
 			if m.visible(head, from) != m.visible(head, to) {
 				a.lose()

@@ -80,7 +80,7 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 		newest := max(from, to)
 		s.check()
 		older.check()
-		all := m.index.scan(func(_ place[K, V], head *version[K, V]) bool {
+		all := m.index.scan(func(_ place, head *node) bool {
 			if e := load(&head.state); e.committed() && e.epoch() <= min(from, to) {
 				return true
 			}
@@ -89,11 +89,11 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 			if was == is {
 				return true
 			}
-			c := Change[K, V]{Key: head.key}
-			c.Old, c.Had = was.present()
-			c.New, c.Has = is.present()
+			c := Change[K, V]{Key: keyOf[K](head)}
+			c.Old, c.Had = present[K, V](was)
+			c.New, c.Has = present[K, V](is)
 			if is != nil {
-				c.Key = is.key
+				c.Key = keyOf[K](is)
 			}
 			s.check()
 			older.check()
@@ -124,11 +124,11 @@ func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 // diff is Diff for one table.
 func (m *Map[K, V]) diff(newer, older DBSnapshot) tableChanges {
 	of := func(s DBSnapshot) Snapshot[K, V] {
-		s.s.check()
-		if s.s.st.m.shared != m.shared {
+		s.check()
+		if s.up.of != m.shared {
 			panic("mvcc: Diff: a snapshot is of another database")
 		}
-		return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen}
+		return Snapshot[K, V]{partOf(s.up, m), s.gen}
 	}
 	changes := slices.Collect(of(newer).Diff(of(older)))
 	return tableChanges{of: m, changes: changes, n: len(changes), inAll: true}

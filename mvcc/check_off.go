@@ -11,15 +11,15 @@ import (
 
 func checkStep(w, t word) {}
 
-func (c *core[K, V]) checkCopy(v *version[K, V], e epoch.Epoch)                 {}
-func (c *core[K, V]) checkPush(h, base, v *version[K, V])                       {}
-func (c *core[K, V]) checkNewest(v *version[K, V])                              {}
-func (c *core[K, V]) checkCut(cur, first, n *version[K, V], view *gc.View)      {}
-func (c *core[K, V]) checkRemove(h *version[K, V])                              {}
-func (c *core[K, V]) checkNewestBegin(h *version[K, V]) (before *version[K, V]) { return nil }
-func (c *core[K, V]) checkNewestEnd(before, v *version[K, V])                   {}
-func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *version[K, V])      {}
-func (st *txState[K, V]) checkGet(key K, v *version[K, V])                      {}
-func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch)              {}
-func (st *txState[K, V]) checkTaken()                                           { _ = &st.idle }
-func (st *txState[K, V]) checkGiven()                                           {}
+func (c *core) checkCopy(v *node, e epoch.Epoch)                   {}
+func (c *core) checkPush(h, base, v *node)                         {}
+func (c *core) checkNewest(v *node)                                {}
+func (c *core) checkCut(cur, first, n *node, view *gc.View)        {}
+func (c *core) checkRemove(h *node)                                {}
+func (c *core) checkNewestBegin(h *node) (before *node)            { return nil }
+func (c *core) checkNewestEnd(before, v *node)                     {}
+func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *node)  {}
+func (st *txState[K, V]) checkGet(key K, v *node)                  {}
+func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {}
+func (st *txState[K, V]) checkTaken()                              { _ = &st.idle }
+func (st *txState[K, V]) checkGiven()                              {}

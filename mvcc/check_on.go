@@ -18,14 +18,14 @@ import (
 // for its count; an undecided one is looked at after what is compared with it, and
 // changes only in ways that make the comparison safer; the clock only grows.
 
-func (v *version[K, V]) peekState() word { return word(invariant.Peek(unsafe.Pointer(&v.state))) }
+func (v *node) peekState() word { return word(invariant.Peek(unsafe.Pointer(&v.state))) }
 
-func (v *version[K, V]) peekNext() *version[K, V] {
-	return invariant.PeekPointer[version[K, V]](unsafe.Pointer(&v.next))
+func (v *node) peekNext() *node {
+	return invariant.PeekPointer[node](unsafe.Pointer(&v.next))
 }
 
 // peek returns the word that decides about v, as [core.resolve] does.
-func (c *core[K, V]) peek(v *version[K, V]) word {
+func (c *core) peek(v *node) word {
 	for {
 		w := v.peekState()
 		if !w.is(kindIndirect) {
@@ -42,7 +42,7 @@ func (c *core[K, V]) peek(v *version[K, V]) word {
 }
 
 // peekHead returns the head of key, if it has one, without a yield point: see find.
-func (x *index[K, V]) peekHead(key K) *version[K, V] {
+func (x *index) peekHead(key unsafe.Pointer) *node {
 	h := x.hash.sum(key)
 	t := x.table.Load()
 	for marked := false; ; {
@@ -61,13 +61,13 @@ func (x *index[K, V]) peekHead(key K) *version[K, V] {
 	}
 }
 
-func (x *index[K, V]) peekIn(b *bucket[K, V], key K) (head *version[K, V], marked bool) {
+func (x *index) peekIn(b *bucket, key unsafe.Pointer) (head *node, marked bool) {
 	for ; b != nil; b = b.after() {
 		for i := range b.slots {
 			switch v := rawLoad(&b.slots[i]); {
 			case v == x.moved:
 				marked = true
-			case v != nil && v.key == key:
+			case v != nil && x.hash.equal(v.key(), key):
 				return v, false
 			}
 		}
@@ -77,7 +77,7 @@ func (x *index[K, V]) peekIn(b *bucket[K, V], key K) (head *version[K, V], marke
 
 // peekAll calls f for heads in the index, without a yield point: for all, unless the
 // table is being resized.
-func (x *index[K, V]) peekAll(f func(h *version[K, V])) {
+func (x *index) peekAll(f func(h *node)) {
 	for t := x.table.Load(); t != nil; t = t.next.Load() {
 		for i := range t.buckets {
 			for b := &t.buckets[i]; b != nil; b = b.after() {
@@ -90,6 +90,9 @@ func (x *index[K, V]) peekAll(f func(h *version[K, V])) {
 		}
 	}
 }
+
+// keyOf returns the key of v, for messages.
+func (c *core) keyOf(v *node) any { return c.index.hash.boxed(v.key()) }
 
 // checkStep: the word w may become t; see the diagram in version.go.
 func checkStep(w, t word) {
@@ -112,7 +115,7 @@ func checkStep(w, t word) {
 }
 
 // checkCopy: e, which is to be copied into v, is the commit epoch of its record.
-func (c *core[K, V]) checkCopy(v *version[K, V], e epoch.Epoch) {
+func (c *core) checkCopy(v *node, e epoch.Epoch) {
 	w := v.peekState()
 	checkStep(w, w.at(e))
 	if r := c.peek(v); !r.committed() || r.epoch() != e {
@@ -121,7 +124,7 @@ func (c *core[K, V]) checkCopy(v *version[K, V], e epoch.Epoch) {
 }
 
 // checkLink: I5, the version below v is committed, and older than v.
-func (c *core[K, V]) checkLink(v *version[K, V]) {
+func (c *core) checkLink(v *node) {
 	n := v.peekNext()
 	if n == nil {
 		return
@@ -129,7 +132,7 @@ func (c *core[K, V]) checkLink(v *version[K, V]) {
 	// Below first: what v says now it says of the time since it was installed.
 	below, above := c.peek(n), c.peek(v)
 	e := below.epoch()
-	ok := below.committed() && e > epoch.First && e <= c.slots.PeekNow() && n.key == v.key
+	ok := below.committed() && e > epoch.First && e <= c.slots.PeekNow() && c.index.hash.same(n, v)
 	switch above.tag() {
 	case tagCommitted, tagTentative:
 		ok = ok && e < above.epoch()
@@ -139,26 +142,26 @@ func (c *core[K, V]) checkLink(v *version[K, V]) {
 	}
 	if !ok {
 		invariant.Violated("I5: key %v: %v is above %v in the chain of %v; the clock stands at %d",
-			v.key, above, below, n.key, c.slots.PeekNow())
+			c.keyOf(v), above, below, c.keyOf(n), c.slots.PeekNow())
 	}
 }
 
 // checkPush: v is to be put on h, a decided head, with base below
 // it, the newest committed version.
-func (c *core[K, V]) checkPush(h, base, v *version[K, V]) {
+func (c *core) checkPush(h, base, v *node) {
 	w := c.peek(h)
 	ok := w.committed() && base == h || w.is(kindAborted) && (base == nil || c.peek(base).committed())
-	if p := c.peek(v); !ok || p.committed() || v == h || v == base || h.key != v.key {
-		invariant.Violated("I5: key %v: %v is installed on %v of key %v, base %p", v.key,
-			p, w, h.key, base)
+	if p := c.peek(v); !ok || p.committed() || v == h || v == base || !c.index.hash.same(h, v) {
+		invariant.Violated("I5: key %v: %v is installed on %v of key %v, base %p", c.keyOf(v),
+			p, w, c.keyOf(h), base)
 	}
 }
 
 // checkNewest: v was committed, and says so itself.
-func (c *core[K, V]) checkNewest(v *version[K, V]) {
+func (c *core) checkNewest(v *node) {
 	w := v.peekState()
 	if now := c.slots.PeekNow(); !w.committed() || w.epoch() <= epoch.First || w.epoch() > now {
-		invariant.Violated("key %v: %v has been committed, the clock stands at %d", v.key, w, now)
+		invariant.Violated("key %v: %v has been committed, the clock stands at %d", c.keyOf(v), w, now)
 	}
 	c.checkLink(v)
 }
@@ -166,7 +169,7 @@ func (c *core[K, V]) checkNewest(v *version[K, V]) {
 // checkCut: the versions from first down to n, exclusively, may be dropped from
 // below cur: no live epoch of view, none at or above its bound, sees any of them.
 // What is dropped is noted in cur.
-func (c *core[K, V]) checkCut(cur, first, n *version[K, V], view *gc.View) {
+func (c *core) checkCut(cur, first, n *node, view *gc.View) {
 	above, floor := c.peek(cur).epoch(), epoch.Epoch(0)
 	if n != nil {
 		floor = c.peek(n).epoch()
@@ -182,7 +185,7 @@ func (c *core[K, V]) checkCut(cur, first, n *version[K, V], view *gc.View) {
 		}
 		if !ok {
 			invariant.Violated("key %v: %v is dropped from below %d; bound %d, live %v",
-				cur.key, w, above, view.Bound, view.Live())
+				c.keyOf(cur), w, above, view.Bound, view.Live())
 		}
 		cur.lost.Lower(uint64(w.epoch()))
 		// What was dropped from below d before is dropped from below cur now. The
@@ -197,12 +200,12 @@ func (c *core[K, V]) checkCut(cur, first, n *version[K, V], view *gc.View) {
 
 // checkRemove: nobody sees anything of a key any more: h, its head, is a committed
 // tombstone with nothing below, that every transaction sees which may write.
-func (c *core[K, V]) checkRemove(h *version[K, V]) {
+func (c *core) checkRemove(h *node) {
 	w := c.peek(h)
 	if !w.committed() || !h.peekState().tomb() || h.peekNext() != nil {
-		invariant.Violated("key %v: %v is to leave the index, with more below: %v", h.key, w,
+		invariant.Violated("key %v: %v is to leave the index, with more below: %v", c.keyOf(h), w,
 			h.peekNext() != nil)
 	}
 	c.slots.CheckNoneBelow(w.epoch(), true,
-		fmt.Sprintf("the tombstone with which key %v leaves the index", h.key))
+		fmt.Sprintf("the tombstone with which key %v leaves the index", c.keyOf(h)))
 }

@@ -3,6 +3,8 @@
 package mvcc
 
 import (
+	"unsafe"
+
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
@@ -13,15 +15,15 @@ import (
 // checkRead: v, or nothing, is what the transaction gen sees of key. It must be what
 // a second walk finds, and nothing that the transaction may see may have been
 // dropped. A snapshot may be closed meanwhile: then nothing is said.
-func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *version[K, V]) {
+func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *node) {
 	_, at := st.slot.Peek()
-	var cut, found *version[K, V]
-	for u := st.index.peekHead(key); u != nil; {
-		if w := st.m.peek(u); w.committed() && w.epoch() <= at {
+	var cut, found *node
+	for u := st.index.peekHead(unsafe.Pointer(&key)); u != nil; {
+		if w := st.m.core().peek(u); w.committed() && w.epoch() <= at {
 			found = u
 			break
 		}
-		st.m.checkLink(u)
+		st.m.core().checkLink(u)
 		n := u.peekNext() // before what was dropped: a pruner notes it first
 		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
 			cut = u
@@ -36,15 +38,15 @@ func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *version[K, V]) {
 	case cut != nil:
 		invariant.Violated("I1: key %v: a version of epoch %d was dropped from below %v, and a "+
 			"transaction reads at %d",
-			key, cut.lost.Load(), st.m.peek(cut), at)
+			key, cut.lost.Load(), st.m.core().peek(cut), at)
 	case found != v && !(found == nil && v.peekState().tomb()): // it may have left the index
-		invariant.Violated("key %v as of %d: read once %s, read twice %s", key, at, st.m.describe(v),
-			st.m.describe(found))
+		invariant.Violated("key %v as of %d: read once %s, read twice %s", key, at, st.m.core().describe(v),
+			st.m.core().describe(found))
 	}
 }
 
 // checkGet is checkRead for the goroutine that uses the transaction.
-func (st *txState[K, V]) checkGet(key K, v *version[K, V]) {
+func (st *txState[K, V]) checkGet(key K, v *node) {
 	gen, _ := st.slot.Peek()
 	if st.slot.PeekEvicted() {
 		return // meanwhile: nothing is said
@@ -53,7 +55,7 @@ func (st *txState[K, V]) checkGet(key K, v *version[K, V]) {
 }
 
 // describe returns what v says, or "nothing".
-func (c *core[K, V]) describe(v *version[K, V]) string {
+func (c *core) describe(v *node) string {
 	if v == nil {
 		return "nothing"
 	}
@@ -62,7 +64,7 @@ func (c *core[K, V]) describe(v *version[K, V]) string {
 
 // checkNewestBegin returns what was the newest version when h, which was not committed a
 // moment ago, was the head; nil if that is not known.
-func (c *core[K, V]) checkNewestBegin(h *version[K, V]) (before *version[K, V]) {
+func (c *core) checkNewestBegin(h *node) (before *node) {
 	before = h.peekNext()
 	if c.peek(h).committed() {
 		return nil // it may have been cut off
@@ -71,12 +73,12 @@ func (c *core[K, V]) checkNewestBegin(h *version[K, V]) (before *version[K, V]) 
 }
 
 // checkNewestEnd: v is not older than before.
-func (c *core[K, V]) checkNewestEnd(before, v *version[K, V]) {
+func (c *core) checkNewestEnd(before, v *node) {
 	if before == nil || v == nil && before.peekState().tomb() {
 		return
 	}
 	if v == nil || c.peek(v).epoch() < c.peek(before).epoch() {
-		invariant.Violated("key %v: %s is read, when the newest had been %s", before.key, c.describe(v),
+		invariant.Violated("key %v: %s is read, when the newest had been %s", c.keyOf(before), c.describe(v),
 			c.describe(before))
 	}
 }
@@ -93,14 +95,14 @@ func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 	}
 	for i := range st.writes {
 		v := st.writes[i].v
-		if w := m.peek(v); !w.committed() || w.epoch() != e {
-			invariant.Violated("key %v: a transaction commits at %d, its version says %v", v.key, e, w)
+		if w := m.core().peek(v); !w.committed() || w.epoch() != e {
+			invariant.Violated("key %v: a transaction commits at %d, its version says %v", keyOf[K](v), e, w)
 		}
-		m.checkLink(v)
+		m.core().checkLink(v)
 		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil &&
-			base != nil && m.peek(base).epoch() > at {
-			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", v.key, at, e,
-				m.describe(base))
+			base != nil && m.core().peek(base).epoch() > at {
+			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", keyOf[K](v), at, e,
+				m.core().describe(base))
 		}
 	}
 	if st.validates() {
@@ -114,21 +116,21 @@ func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
 	for i := range st.reads {
 		if seen := st.reads[i].seen; !seen.peekState().tomb() {
-			st.checkUnchanged(st.index.peekHead(seen.key), st.m.peek(seen).epoch(), e)
+			st.checkUnchanged(st.index.peekHead(seen.key()), st.m.core().peek(seen).epoch(), e)
 		} else {
-			st.checkAbsent(seen.key, e)
+			st.checkAbsent(keyOf[K](seen), e)
 		}
 	}
 	for i := range st.absent {
 		st.checkAbsent(st.absent[i].key, e)
 	}
 	if st.scanned && st.level == LevelSerializable {
-		st.index.peekAll(func(h *version[K, V]) { st.checkUnchanged(h, at, e) })
+		st.index.peekAll(func(h *node) { st.checkUnchanged(h, at, e) })
 	}
 	for i := range st.ranges {
 		r, compare := &st.ranges[i], st.m.order.comparing()
-		st.index.peekAll(func(h *version[K, V]) {
-			if r.has(compare, h.key) {
+		st.index.peekAll(func(h *node) {
+			if r.has(compare, keyOf[K](h)) {
 				st.checkUnchanged(h, at, e)
 			}
 		})
@@ -136,9 +138,9 @@ func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
 }
 
 // checkUnchanged: nobody has committed in the chain from h after epoch from and before e.
-func (st *txState[K, V]) checkUnchanged(h *version[K, V], from, e epoch.Epoch) {
+func (st *txState[K, V]) checkUnchanged(h *node, from, e epoch.Epoch) {
 	for u := h; u != nil; u = u.peekNext() {
-		w := st.m.peek(u)
+		w := st.m.core().peek(u)
 		if !w.committed() {
 			continue
 		}
@@ -148,7 +150,7 @@ func (st *txState[K, V]) checkUnchanged(h *version[K, V], from, e epoch.Epoch) {
 		if w.epoch() < e {
 			invariant.Violated("key %v: a transaction that read it as of %d commits at %d, and %v came "+
 				"between",
-				u.key, from, e, w)
+				st.m.core().keyOf(u), from, e, w)
 		}
 	}
 }
@@ -156,8 +158,8 @@ func (st *txState[K, V]) checkUnchanged(h *version[K, V], from, e epoch.Epoch) {
 // checkAbsent: as of e, not counting what commits at e, key is absent, for all
 // that pruners have left to be known.
 func (st *txState[K, V]) checkAbsent(key K, e epoch.Epoch) {
-	for u := st.index.peekHead(key); u != nil; {
-		if w := st.m.peek(u); w.committed() && w.epoch() < e {
+	for u := st.index.peekHead(unsafe.Pointer(&key)); u != nil; {
+		if w := st.m.core().peek(u); w.committed() && w.epoch() < e {
 			if !u.peekState().tomb() {
 				invariant.Violated("key %v: a transaction that found it absent commits at %d, and %v is there",
 					key, e, w)

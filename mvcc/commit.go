@@ -82,8 +82,8 @@ func (st *txState[K, V]) commitWrites(
 		// of its own it would wait for itself.
 		w, at, touches := &st.writes[0], st.epoch(), false
 		if w.merge != nil {
-			m.write(w.at, w.hash, w.v, func(base *version[K, V]) bool {
-				w.v.value = w.merge.apply(base.present())
+			m.write(w.at, w.hash, w.v, func(base *node) bool {
+				full[K, V](w.v).value = w.merge.apply(present[K, V](base))
 				return true
 			}, &touches)
 			st.end(gen)
@@ -92,14 +92,14 @@ func (st *txState[K, V]) commitWrites(
 			m.write(w.at, w.hash, w.v, nil, &touches)
 		}
 		if touches { // the table has got an index
-			st.conflictOn(w.v.key, ConflictRead, nil)
+			st.conflictOn(keyOf[K](w.v), ConflictRead, nil)
 			*c = st.takeConflict()
 			c.readEpoch = at
 			c.of.conflicts[c.kind].Add(1)
 			st.recycle(gen)
 			return 0, resultConflict
 		}
-		e = m.commitEpoch(w.v)
+		e = m.core().commitEpoch(w.v)
 		st.recycle(gen)
 		return e, resultOK
 	}
@@ -273,7 +273,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 		w := &st.writes[0]
 		m.installed(w.at, w.hash, w.v)
 	}
-	if m.gc.Due(e) {
+	if m.views.Load().Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
 	return e, resultOK
@@ -338,7 +338,7 @@ func (st *txState[K, V]) finalize(e epoch.Epoch) {
 // settleAll puts the outcome, committed at e, into all versions.
 func (st *txState[K, V]) settleAll(e epoch.Epoch) {
 	for i := range st.writes {
-		st.m.checkCopy(st.writes[i].v, e)
+		st.m.core().checkCopy(st.writes[i].v, e)
 		st.writes[i].v.settle(word(0).at(e))
 	}
 }

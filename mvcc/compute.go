@@ -66,17 +66,17 @@ func (m *Map[K, V]) compute(
 	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
 ) (actual V, ok bool) {
 	m.checkKey(useWrite, key)
-	h, p, _ := m.index.lookup(key)
-	v := &version[K, V]{key: key}
-	base, written := m.write(p, h, v, func(base *version[K, V]) bool {
-		old, loaded := base.present()
+	h, p, _ := lookup(m.index, key)
+	v := bareNode[K, V](key)
+	base, written := m.write(p, h, v, func(base *node) bool {
+		old, loaded := present[K, V](base)
 		value, op := fn(old, loaded)
 		switch {
 		case op == UpdateOp:
-			v.become(value, 0)
+			become[K](v, value, 0)
 		case op == DeleteOp && loaded:
 			var none V
-			v.become(none, tombBit)
+			become[K](v, none, tombBit)
 		case op == DeleteOp || op == CancelOp:
 			return false
 		default:
@@ -85,15 +85,15 @@ func (m *Map[K, V]) compute(
 		return true
 	}, nil)
 	if written && !v.tombstone() {
-		return v.value, true
+		return valueOf[K, V](v), true
 	}
-	actual, ok = base.present()
+	actual, ok = present[K, V](base)
 	return actual, ok && !written
 }
 
 // become makes v, which is private and announced, say value, or "deleted".
-func (v *version[K, V]) become(value V, tomb word) {
-	v.value = value
+func become[K comparable, V any](v *node, value V, tomb word) {
+	full[K, V](v).value = value
 	setWord(&v.state, word(0).announced(0, 0)|tomb)
 }
 
@@ -124,20 +124,20 @@ func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool
 	if m.badKey(useWrite, key) {
 		return false
 	}
-	h, p, head := m.index.lookup(key)
-	if value, ok := m.newest(head).present(); !ok || value != old {
+	h, p, head := lookup(m.index, key)
+	if value, ok := present[K, V](m.newest(head)); !ok || value != old {
 		return false
 	}
-	_, deleted = m.write(p, h, tombstoneOf[K, V](key), func(base *version[K, V]) bool {
-		value, ok := base.present()
+	_, deleted = m.write(p, h, tombstoneOf[K, V](key), func(base *node) bool {
+		value, ok := present[K, V](base)
 		return ok && value == old
 	}, nil)
 	return deleted
 }
 
 // tombstoneOf returns a private version of key that says "deleted".
-func tombstoneOf[K comparable, V any](key K) *version[K, V] {
-	v := &version[K, V]{key: key}
+func tombstoneOf[K comparable, V any](key K) *node {
+	v := bareNode[K, V](key)
 	setWord(&v.state, tombBit)
 	return v
 }
@@ -165,15 +165,16 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 }
 
 func (m *Map[K, V]) deleteFunc(del func(key K, value V) bool) (deleted int) {
-	m.index.scan(func(p place[K, V], head *version[K, V]) bool {
-		key := head.key
+	m.index.scan(func(p place, head *node) bool {
+		key := keyOf[K](head)
+		h := m.index.hash.sum(head.key())
 		head = m.newest(head)
-		if value, ok := head.present(); !ok || !del(key, value) {
+		if value, ok := present[K, V](head); !ok || !del(key, value) {
 			return true
 		}
-		_, ok := m.write(p, m.index.hash.sum(key), tombstoneOf[K, V](key),
-			func(base *version[K, V]) bool {
-				value, ok := base.present()
+		_, ok := m.write(p, h, tombstoneOf[K, V](key),
+			func(base *node) bool {
+				value, ok := present[K, V](base)
 				return ok && (base == head || del(key, value))
 			}, nil)
 		if ok {
@@ -196,8 +197,8 @@ func (m *Map[K, V]) Clear() {
 		return nil
 	})
 	if err == errIndexed {
-		err = clearing(m.db.root, func(tx Tx[none, none]) error {
-			m.inside(DBTx{tx}).clear()
+		err = m.db.clearing(func(tx DBTx) error {
+			m.inside(tx).clear()
 			return nil
 		})
 	}
@@ -233,9 +234,9 @@ func (tx Tx[K, V]) clear() {
 	defer st.leave()
 	st.hasRead = true
 	st.rare().scanned = true
-	st.m.index.scan(func(p place[K, V], head *version[K, V]) bool {
-		if _, ok := st.m.visible(head, at).present(); ok {
-			st.append(tombstoneOf[K, V](head.key), st.m.index.hash.sum(head.key), p)
+	st.m.index.scan(func(p place, head *node) bool {
+		if ok := st.m.visible(head, at).there(); ok {
+			st.append(tombstoneOf[K, V](keyOf[K](head)), st.m.index.hash.sum(head.key()), p)
 		}
 		return st.gen() == tx.gen
 	})

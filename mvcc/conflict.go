@@ -1,6 +1,10 @@
 package mvcc
 
-import "github.com/mvccmap/mvccmap/epoch"
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
 
 // A conflict is what a ConflictError is made of, before anybody asks for one:
 // Update throws most of them away.
@@ -45,12 +49,12 @@ func (c conflict[K]) err(attempts int) error {
 
 // conflictOn notes that the transaction conflicts over key, whose newest
 // committed version is v or nil.
-func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *version[K, V]) result {
+func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *node) result {
 	st.conflict = conflict[K]{key, cause{of: st.m.counters,
-		hash: st.m.claimHash(st.m.index.hash.sum(key)), noted: true,
+		hash: st.m.claimHash(st.m.index.hash.sum(unsafe.Pointer(&key))), noted: true,
 		kind: kind, readEpoch: st.epoch()}}
 	if v != nil {
-		if w, _ := st.m.resolve(v); w.committed() {
+		if w, _ := st.m.core().resolve(v); w.committed() {
 			st.conflict.epoch = w.epoch()
 		}
 	}

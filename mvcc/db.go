@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/gc"
 )
 
 // A DB is a set of maps, its tables, that have one clock: a transaction may read and write
@@ -20,8 +20,9 @@ type DB struct {
 	_ noCopy
 
 	// root is the map of the states that lead, see part. It has no keys.
-	root *Map[none, none]
-	opts Options
+	root   *rootMap
+	shared *shared
+	opts   Options
 
 	mu     sync.Mutex // held for some instructions, or while a watch of the database begins
 	tables map[string]anyTable
@@ -54,15 +55,21 @@ type anyTable interface {
 func NewDB(opts *Options) *DB {
 	o := opts.withDefaults()
 	s := newShared(&o)
-	db := &DB{opts: o, tables: map[string]anyTable{}}
+	db := &DB{opts: o, shared: s, tables: map[string]anyTable{}}
 	db.list.Store(&tableList{})
-	db.root = makeMap[none, none](s, &o, "", nil, nil)
-	runtime.AddCleanup(db, (*gc.Reclaimer[item, waiting]).Stop, s.gc)
+	db.root = (*rootMap)(unsafe.Pointer(makeMap[none, none](s, &o, "", nil, nil)))
+	runtime.AddCleanup(db, (*collector).Stop, s.gc)
 	return db
 }
 
+// members returns what the tables have in common. It panics for a nil or zero DB.
+func (db *DB) members() *shared {
+	db.base()
+	return db.shared
+}
+
 // base returns the root. It panics for a nil or zero DB.
-func (db *DB) base() *Map[none, none] {
+func (db *DB) base() *rootMap {
 	if db == nil || db.root == nil {
 		panic(errZeroDB)
 	}
@@ -94,7 +101,7 @@ func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map
 func addTable[K comparable, V any](
 	db *DB, name string, opts *TableOptions, by order[K], inner bool,
 ) *Map[K, V] {
-	shared, o := db.base().shared, db.opts
+	shared, o := db.members(), db.opts
 	switch {
 	case inner:
 		o.Strict = false // its users are the library
@@ -108,7 +115,7 @@ func addTable[K comparable, V any](
 	if name == "" {
 		panic("mvcc: NewTable: the name is empty")
 	}
-	x := newIndex[K, V](o.Capacity) // without the mutex: it may be large
+	x := indexFor[K, V](o.Capacity) // without the mutex: it may be large
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if _, there := db.tables[name]; there {
@@ -118,7 +125,7 @@ func addTable[K comparable, V any](
 		}
 		panic(fmt.Sprintf("mvcc: %s %q already%s", what, name, mayRunAgain()))
 	}
-	m := makeMap(shared, &o, name, x, by)
+	m := makeMap[K, V](shared, &o, name, x, by)
 	runtime.AddCleanup(m, shared.drop, m.member)
 	db.made++
 	m.db, m.ordinal, m.tagged, m.inner = db, db.made, true, inner
@@ -186,17 +193,17 @@ func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 // Close ends the background goroutines of the database, as [Map.Close] does for a map by
 // itself. The tables stay usable.
 func (db *DB) Close() {
-	s := db.base().shared
+	s := db.members()
 	s.eachExpirer(expirer.endExpiry)
 	s.gc.Close()
 	s.eachExpirer(expirer.endExpiry) // once more: Expire may have come between
 }
 
 // Reclaim is [Map.Reclaim] for all tables.
-func (db *DB) Reclaim(ctx context.Context) error { return db.base().Reclaim(ctx) }
+func (db *DB) Reclaim(ctx context.Context) error { return rootOf(db).Reclaim(ctx) }
 
 // Epoch returns the newest epoch that was drawn, see [Map.Epoch].
-func (db *DB) Epoch() uint64 { return db.base().Epoch() }
+func (db *DB) Epoch() uint64 { return rootOf(db).Epoch() }
 
 // String names the tables and the newest epoch.
 func (db *DB) String() string {

@@ -33,7 +33,7 @@ func (db *DB) publish() {
 
 // trimPast lets go of the closed tables that no snapshot of the past sees any more. db.mu is held.
 func (db *DB) trimPast() {
-	bound := db.root.slots.Bound()
+	bound := db.shared.slots.Bound()
 	db.past = slices.DeleteFunc(db.past, func(t anyTable) bool { return t.closedAt() <= bound })
 }
 

@@ -263,12 +263,12 @@ func TestDBTables(t *testing.T) {
 	require.Zero(t, source())
 
 	// Idle states keep no table.
-	members, pruned := len(*s.db.root.shared.members.Load()), s.db.Stats().Pruned
+	members, pruned := len(*s.db.shared.members.Load()), s.db.Stats().Pruned
 	s.stock, s.orders = nil, nil
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		_ = s.db.Reclaim(bg) // what was to be visited
-		return len(*s.db.root.shared.members.Load()) == members-2
+		return len(*s.db.shared.members.Load()) == members-2
 	}, patience, 10*time.Millisecond)
 	require.EqualValues(t, 1, s.db.Stats().ReadConflicts, "counters grow")
 	require.Equal(t, pruned, s.db.Stats().Pruned)
@@ -280,7 +280,7 @@ func TestDBTables(t *testing.T) {
 func TestDBParts(t *testing.T) {
 	s := newShop(t, nil)
 	snapshot := s.db.Snapshot()
-	up := snapshot.s.st
+	up := snapshot.up
 	var wg sync.WaitGroup
 	parts := make([]Snapshot[string, int], 8)
 	for i := range parts {
@@ -294,7 +294,7 @@ func TestDBParts(t *testing.T) {
 	require.PanicsWithValue(t, ErrTxDone, func() { parts[0].Get("a") })
 	tx := s.db.Begin(nil)
 	defer tx.Rollback()
-	if tx.tx.st != up {
+	if tx.up != up {
 		t.Skip("another state") // with the race detector
 	}
 	s.orders.In(tx).Set(1, 1)
@@ -333,7 +333,7 @@ func TestDBClaims(t *testing.T) {
 // claimedKeys is what the transaction that st belongs to would make a claim on.
 func (st *txState[K, V]) claimedKeys() *favour.Keys {
 	if st.up != nil {
-		return st.up.keySet(true)
+		return stateOf(st.up).keySet(true)
 	}
 	return st.keySet(true)
 }

@@ -10,7 +10,22 @@ import (
 // A DBTx is a transaction over the tables of a [DB]. [Map.In] is what it does in one of
 // them. It is a small value, to be passed by value, and for one goroutine at a time. The
 // zero DBTx panics in every method but Rollback; get one from [DB.Update] or [DB.Begin].
-type DBTx struct{ tx Tx[none, none] }
+type DBTx struct {
+	up  *leader
+	gen epoch.Gen
+}
+
+// rootTx returns tx as a transaction of the root.
+func rootTx(tx DBTx) Tx[none, none] { return Tx[none, none]{stateOf(tx.up), tx.gen} }
+
+func (tx DBTx) check() {
+	if tx.up == nil {
+		panic(errZeroTx)
+	}
+	if tx.up.slot.Gen() != tx.gen {
+		refuse(tx.up.slot, tx.gen)
+	}
+}
 
 // In returns the transaction tx for the table m: what it reads, writes and scans through the Tx, it
 // does in m. The Tx is used like one of m alone, and it is the transaction tx: all tables are read
@@ -19,12 +34,12 @@ type DBTx struct{ tx Tx[none, none] }
 // was closed, and with [ErrTxDone] if tx has ended. It looks through the tables that tx has used
 // before; the first time of a table it allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
-	tx.tx.check()
-	m.checkTable("In", tx.tx.st.m.shared)
-	st := partOf(tx.tx.st, m)
+	tx.check()
+	m.checkTable("In", tx.up.of)
+	st := partOf(tx.up, m)
 	st.join()
-	tx.tx.check()
-	return Tx[K, V]{st, tx.tx.gen}
+	tx.check()
+	return Tx[K, V]{st, tx.gen}
 }
 
 // checkTable panics unless m is a table of the database that s belongs to.
@@ -45,59 +60,97 @@ func (m *Map[K, V]) checkTable(call string, s *shared) {
 // on a table itself, as in users.Set instead of users.In(tx).Set, is not part of the transaction.
 // fn may run again: it should set its results anew each time. The commit is one atomic step over
 // all tables, for readers of one table as for those of several.
+//
+//go:noinline
 func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	if fn == nil {
 		panic("mvcc: Update: fn is nil")
 	}
-	return db.base().Update(ctx, opts, func(tx Tx[none, none]) error { return fn(DBTx{tx}) })
+	return rootOf(db).Update(ctx, opts, func(tx Tx[none, none]) error {
+		return fn(DBTx{leading(tx.st), tx.gen})
+	})
 }
 
 // Begin begins a transaction over the tables, to be ended by hand, see [Map.Begin].
+//
+//go:noinline
 func (db *DB) Begin(opts *TxOptions) DBTx {
-	st, gen := db.base().begin(opts.level(db.root.level))
+	m := rootOf(db)
+	st, gen := m.begin(opts.level(m.level))
 	st.trace(gen)
-	return DBTx{Tx[none, none]{st, gen}}
+	return DBTx{leading(st), gen}
 }
 
 // Commit is [Tx.Commit] over all tables.
-func (tx DBTx) Commit() error { return tx.tx.Commit() }
+//
+//go:noinline
+func (tx DBTx) Commit() error { return rootTx(tx).Commit() }
 
 // Rollback is [Tx.Rollback].
-func (tx DBTx) Rollback() { tx.tx.Rollback() }
+//
+//go:noinline
+func (tx DBTx) Rollback() { rootTx(tx).Rollback() }
 
 // Epoch is [Tx.Epoch].
-func (tx DBTx) Epoch() uint64 { return tx.tx.Epoch() }
+//
+//go:noinline
+func (tx DBTx) Epoch() uint64 { return rootTx(tx).Epoch() }
 
 // Err is [Tx.Err] for what was read in all tables.
-func (tx DBTx) Err() error { return tx.tx.Err() }
+//
+//go:noinline
+func (tx DBTx) Err() error { return rootTx(tx).Err() }
 
 // OnCommit is [Tx.OnCommit].
-func (tx DBTx) OnCommit(f func(epoch uint64)) { tx.tx.OnCommit(f) }
+//
+//go:noinline
+func (tx DBTx) OnCommit(f func(epoch uint64)) { rootTx(tx).OnCommit(f) }
 
 // Savepoint is [Tx.Savepoint]: what is undone is what was written to all tables.
-func (tx DBTx) Savepoint(fn func() error) error { return tx.tx.Savepoint(fn) }
+//
+//go:noinline
+func (tx DBTx) Savepoint(fn func() error) error { return rootTx(tx).Savepoint(fn) }
 
 // Try is [Tx.Try].
-func (tx DBTx) Try(fn func() error) error { return tx.tx.Try(fn) }
+//
+//go:noinline
+func (tx DBTx) Try(fn func() error) error { return rootTx(tx).Try(fn) }
 
 // A DBSnapshot reads the tables of a [DB] as of one moment. [Map.At] is what it sees of one of
 // them. It is a small value, to be passed by value, and may be used by several goroutines at
 // once. The zero DBSnapshot panics in every method but Close.
 type DBSnapshot struct {
-	s    Snapshot[none, none]
+	up   *leader
+	gen  epoch.Gen
 	list *tableList // T1
+}
+
+// rootSnapshot returns s as a snapshot of the root.
+func rootSnapshot(s DBSnapshot) Snapshot[none, none] {
+	return Snapshot[none, none]{stateOf(s.up), s.gen}
+}
+
+func (s DBSnapshot) check() {
+	if s.up == nil {
+		panic(errZeroSnapshot)
+	}
+	if s.up.slot.Gen() != s.gen {
+		refuse(s.up.slot, s.gen)
+	}
 }
 
 // At returns the snapshot s for the table m. The Snapshot is used like one of m alone, and it is
 // the snapshot s: Close closes s. It may be called by several goroutines at once. A table that was
 // made after s is empty in it. At panics as [Map.In] does, and has its cost.
 func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
-	s.s.check()
-	m.checkTable("At", s.s.st.m.shared)
-	return Snapshot[K, V]{partOf(s.s.st, m), s.s.gen}
+	s.check()
+	m.checkTable("At", s.up.of)
+	return Snapshot[K, V]{partOf(s.up, m), s.gen}
 }
 
 // View calls fn with a snapshot of the tables. It is [Map.View] in every respect.
+//
+//go:noinline
 func (db *DB) View(fn func(s DBSnapshot) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
@@ -105,11 +158,11 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 	db.base()
 	for {
 		list, again := db.list.Load(), false
-		err := db.base().View(func(s Snapshot[none, none]) error {
+		err := rootOf(db).View(func(s Snapshot[none, none]) error {
 			if again = db.list.Load() != list; again { // T1
 				return nil
 			}
-			return fn(DBSnapshot{s, list})
+			return fn(DBSnapshot{leading(s.st), s.gen, list})
 		})
 		if !again {
 			return err
@@ -118,6 +171,8 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 }
 
 // ViewContext is [Map.ViewContext] for the tables.
+//
+//go:noinline
 func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) error {
 	if fn == nil {
 		panic("mvcc: ViewContext: fn is nil")
@@ -125,11 +180,11 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 	db.base()
 	for {
 		list, again := db.list.Load(), false
-		err := db.base().ViewContext(ctx, func(s Snapshot[none, none]) error {
+		err := rootOf(db).ViewContext(ctx, func(s Snapshot[none, none]) error {
 			if again = db.list.Load() != list; again { // T1
 				return nil
 			}
-			return fn(DBSnapshot{s, list})
+			return fn(DBSnapshot{leading(s.st), s.gen, list})
 		})
 		if !again {
 			return err
@@ -138,12 +193,14 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 }
 
 // Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
+//
+//go:noinline
 func (db *DB) Snapshot() DBSnapshot {
 	db.base()
 	list := db.list.Load()
 	for {
-		st, gen := db.root.open(0)
-		s := DBSnapshot{Snapshot[none, none]{st, gen}, list}
+		st, gen := rootOf(db).open(0)
+		s := DBSnapshot{leading(st), gen, list}
 		if now := db.list.Load(); now != list { // T1
 			s.Close()
 			list = now
@@ -155,19 +212,27 @@ func (db *DB) Snapshot() DBSnapshot {
 }
 
 // SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt].
+//
+//go:noinline
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
-	s, err := db.base().SnapshotAt(at)
+	s, err := rootOf(db).SnapshotAt(at)
 	if err != nil {
 		return DBSnapshot{}, err
 	}
-	return DBSnapshot{s, db.at(epoch.Epoch(at))}, nil
+	return DBSnapshot{leading(s.st), s.gen, db.at(epoch.Epoch(at))}, nil
 }
 
 // Close is [Snapshot.Close].
-func (s DBSnapshot) Close() { s.s.Close() }
+//
+//go:noinline
+func (s DBSnapshot) Close() { rootSnapshot(s).Close() }
 
 // Epoch is [Snapshot.Epoch].
-func (s DBSnapshot) Epoch() uint64 { return s.s.Epoch() }
+//
+//go:noinline
+func (s DBSnapshot) Epoch() uint64 { return rootSnapshot(s).Epoch() }
 
 // Try is [Snapshot.Try].
-func (s DBSnapshot) Try(fn func() error) error { return s.s.Try(fn) }
+//
+//go:noinline
+func (s DBSnapshot) Try(fn func() error) error { return rootSnapshot(s).Try(fn) }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	stdatomic "sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
@@ -38,18 +39,18 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	}
 	x := &expiry[K, V]{until: steady(m.shared.strict, until), owner: newOwner[K](), wake: m.gc.Wake}
 	x.wheel.reset(wallClock())
-	if !m.expiry.CompareAndSwap(nil, x) {
+	if !m.expiryAt.CompareAndSwap(nil, (*rarely)(unsafe.Pointer(x))) {
 		panic("mvcc: Expire: it was called before" + mayRunAgain())
 	}
 	if m.gc.Closed() || m.closed.Load() { // meanwhile: must follow
 		m.endExpiry()
 		return
 	}
-	m.index.scan(func(_ place[K, V], head *version[K, V]) bool { // E2
-		w, _ := m.resolve(head)
+	m.index.scan(func(_ place, head *node) bool { // E2
+		w, _ := m.core().resolve(head)
 		for v := head; v != nil; v = v.next.Load() {
 			if at, ok := x.when(v); ok {
-				m.pushDue(x, v.key, m.index.hash.sum(v.key), at)
+				m.pushDue(x, keyOf[K](v), m.index.hash.sum(v.key()), at)
 			}
 			if v != head || w.committed() {
 				break
@@ -107,8 +108,10 @@ type due[K comparable] struct {
 	n    int64 // how many there are from here on
 }
 
-// An expiryPointer refers to the expiry of a map.
-type expiryPointer[K comparable, V any] struct{ atomic.Pointer[expiry[K, V]] }
+// expiry returns what there is to say of records that expire, or nil.
+func (m *Map[K, V]) expiry() *expiry[K, V] {
+	return (*expiry[K, V])(unsafe.Pointer(m.expiryAt.Load()))
+}
 
 // A writer that makes a list longer than longDue plus twice what was left of it the last time
 // drops the notes that are of no use.
@@ -116,8 +119,8 @@ const longDue = 1024
 
 // when returns when a version expires, in milliseconds, rounded up; ok is false if it does not.
 // If until panics that is now: then the background work calls it.
-func (x *expiry[K, V]) when(v *version[K, V]) (at int64, ok bool) {
-	value, has := v.present()
+func (x *expiry[K, V]) when(v *node) (at int64, ok bool) {
+	value, has := present[K, V](v)
 	if !has {
 		return 0, false
 	}
@@ -126,7 +129,7 @@ func (x *expiry[K, V]) when(v *version[K, V]) (at int64, ok bool) {
 			at, ok = 0, true
 		}
 	}()
-	return millis(x.until(v.key, value))
+	return millis(x.until(keyOf[K](v), value))
 }
 
 // steady returns until. The first calls ask it twice: if it gives two times for one record the call
@@ -165,13 +168,13 @@ func millis(t time.Time) (at int64, ok bool) {
 }
 
 // noteDue notes the key of v, which is installed, if E1 says so. No epoch is drawn for v.
-func (m *Map[K, V]) noteDue(x *expiry[K, V], v *version[K, V], hash uint64) {
+func (m *Map[K, V]) noteDue(x *expiry[K, V], v *node, hash uint64) {
 	at, ok := x.when(v)
 	if !ok {
 		return
 	}
 	if was, ok := x.when(v.next.Load()); !ok || was > at {
-		m.pushDue(x, v.key, hash, at)
+		m.pushDue(x, keyOf[K](v), hash, at)
 	}
 }
 
@@ -256,9 +259,9 @@ func (x *expiry[K, V]) rouse() {
 // nextLook returns at what time a note of the key must be looked at, at the latest; ok is false
 // if there need be none. See E3.
 func (m *Map[K, V]) nextLook(x *expiry[K, V], key K, soon int64) (at int64, ok bool) {
-	_, _, head := m.index.lookup(key)
+	_, _, head := lookup(m.index, key)
 	for ; head != nil; head = head.next.Load() {
-		switch w, _ := m.resolve(head); {
+		switch w, _ := m.core().resolve(head); {
 		case w.committed():
 			return x.when(head)
 		case !w.is(kindAborted):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -120,7 +121,7 @@ func (x *expiry[K, V]) soon() int64 {
 
 // expireDue is done by each tick.
 func (m *Map[K, V]) expireDue() {
-	x := m.expiry.Load()
+	x := m.expiry()
 	if x == nil || x.awake.Load() == 0 || x.sweeping.Swap(true) {
 		return
 	}
@@ -135,7 +136,7 @@ func (m *Map[K, V]) expireDue() {
 
 // expireNow is done by Reclaim.
 func (m *Map[K, V]) expireNow(ctx context.Context) error {
-	if x := m.expiry.Load(); x != nil && x.look(m.counters.keys.Value()) {
+	if x := m.expiry(); x != nil && x.look(m.counters.keys.Value()) {
 		return m.sweep(ctx, x)
 	}
 	return nil
@@ -143,13 +144,13 @@ func (m *Map[K, V]) expireNow(ctx context.Context) error {
 
 // expires reports whether there is something that will expire.
 func (m *Map[K, V]) expires() bool {
-	x := m.expiry.Load()
+	x := m.expiry()
 	return x != nil && !m.gc.Manual() && x.waits()
 }
 
 func (m *Map[K, V]) endExpiry() {
-	if x := m.expiry.Load(); x != nil {
-		m.expiry.Store(nil)
+	if x := m.expiry(); x != nil {
+		m.expiryAt.Store(nil)
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.stop()
@@ -158,7 +159,7 @@ func (m *Map[K, V]) endExpiry() {
 
 // sweep deletes what is due.
 func (m *Map[K, V]) sweep(ctx context.Context, x *expiry[K, V]) error {
-	for m.expiry.Load() == x {
+	for m.expiry() == x {
 		x.mu.Lock()
 		crowded := x.crowded(m.counters.keys.Value())
 		x.mu.Unlock()
@@ -183,7 +184,7 @@ func (m *Map[K, V]) thin(ctx context.Context, x *expiry[K, V]) {
 	met := make(map[K]struct{}, len(list)/2)
 	for len(list) > 0 {
 		n := min(len(list), crowd)
-		if ctx.Err() != nil || m.expiry.Load() != x {
+		if ctx.Err() != nil || m.expiry() != x {
 			n = len(list)
 			x.put(list)
 		} else {
@@ -240,7 +241,7 @@ func (m *Map[K, V]) deleteDue(
 	ctx context.Context, x *expiry[K, V], keys []K,
 ) (later []timed[K], err error) {
 	for _, key := range keys {
-		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.hash.sum(key))) {
+		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.hash.sum(unsafe.Pointer(&key)))) {
 			return nil, ErrConflict // it would have to wait, with the lock
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	stdatomic "sync/atomic"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -41,8 +42,8 @@ type feed[K comparable, V any] struct {
 	fresh   []dated[Change[K, V]] // what the round under way has found
 }
 
-// A feedPointer refers to the feed of a map.
-type feedPointer[K comparable, V any] struct{ atomic.Pointer[feed[K, V]] }
+// feed returns the feed of the watches, or nil.
+func (m *Map[K, V]) feed() *feed[K, V] { return (*feed[K, V])(unsafe.Pointer(m.feedAt.Load())) }
 
 // feedLists is how many lists there are, so that committers of different keys do not meet on
 // one. When one has longList entries, a committer that adds another gives the hub its turn.
@@ -105,20 +106,20 @@ func (f *feed[K, V]) note(key K, hash uint64, more []K) {
 // noteAll notes the keys that the transaction writes to the map, if that is watched, or if
 // records of it expire.
 func (st *txState[K, V]) noteAll() {
-	if x := st.m.expiry.Load(); x != nil {
+	if x := st.m.expiry(); x != nil {
 		for i := range st.writes {
 			st.m.noteDue(x, st.writes[i].v, st.writes[i].hash)
 		}
 	}
-	f := st.m.feed.Load()
+	f := st.m.feed()
 	if f == nil || len(st.writes) == 0 {
 		return
 	}
 	var more []K
 	for i := range st.writes[1:] {
-		more = append(more, st.writes[1+i].v.key)
+		more = append(more, keyOf[K](st.writes[1+i].v))
 	}
-	f.note(st.writes[0].v.key, st.writes[0].hash, more)
+	f.note(keyOf[K](st.writes[0].v), st.writes[0].hash, more)
 }
 
 // take makes what was noted pending, and reports whether anything was.
@@ -162,9 +163,9 @@ func (f *feed[K, V]) empty() bool {
 
 // seed makes the keys pending whose head is undecided, or above at: see N2.
 func (f *feed[K, V]) seed(at epoch.Epoch) {
-	f.m.index.scan(func(_ place[K, V], head *version[K, V]) bool {
-		if w, _ := f.m.resolve(head); !w.committed() || w.epoch() > at {
-			f.add(head.key)
+	f.m.index.scan(func(_ place, head *node) bool {
+		if w, _ := f.m.core().resolve(head); !w.committed() || w.epoch() > at {
+			f.add(keyOf[K](head))
 		}
 		return true
 	})
@@ -181,7 +182,7 @@ func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
 		if f.lost.Load() || *deep > deepest {
 			return // the hub gives up
 		}
-		_, _, head := f.m.index.lookup(key)
+		_, _, head := lookup(f.m.index, key)
 		v := f.m.visible(head, to)
 		// An undecided head, or one above, is for a later round.
 		if v == head {
@@ -191,7 +192,7 @@ func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
 			left++
 		}
 		for n := 0; v != nil && *deep <= deepest; n++ {
-			e := f.m.commitEpoch(v)
+			e := f.m.core().commitEpoch(v)
 			if e <= from {
 				break
 			}
@@ -199,9 +200,9 @@ func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
 				*deep++
 			}
 			older := v.next.Load()
-			c := Change[K, V]{Key: v.key}
-			c.Old, c.Had = older.present()
-			c.New, c.Has = v.present()
+			c := Change[K, V]{Key: keyOf[K](v)}
+			c.Old, c.Had = present[K, V](older)
+			c.New, c.Has = present[K, V](v)
 			if c.Had || c.Has {
 				f.fresh = append(f.fresh, dated[Change[K, V]]{e, c})
 			}
@@ -259,7 +260,7 @@ func (f *feed[K, V]) unpublish(all int) (done bool) {
 	return true
 }
 
-func (f *feed[K, V]) forget() { f.m.feed.Store(nil) }
+func (f *feed[K, V]) forget() { f.m.feedAt.Store(nil) }
 
 // cleared returns s with length 0, and nothing reachable through it, for the next round.
 func cleared[T any](s []T) []T {

@@ -7,17 +7,35 @@ import (
 	"unsafe"
 )
 
-// A hasher hashes keys of type K. Every map has its own, with its own seeds: a
-// caller that chooses the keys cannot choose where they go.
-type hasher[K comparable] struct {
+// A hasher hashes keys of one type, and compares them. Every map has its own, with its own
+// seeds: a caller that chooses the keys cannot choose where they go.
+type hasher struct {
 	kind  hashKind
 	seeds [2]uint64
 	seed  maphash.Seed
-	given func(K) uint64 // for hashGiven
+	given func(key any) uint64 // for hashGiven
+	// What is done with keys that are no integers or strings, see keyType.
+	types keyType
 }
 
-// A hashKind says how keys are hashed: [maphash.Comparable] takes any, and twice as
-// long as needed for integers and strings.
+// A keyType is what has to be compiled for each type of keys. The functions get the address of
+// a key, and do not keep it.
+type keyType struct {
+	hash  func(seed maphash.Seed, key unsafe.Pointer) uint64
+	equal func(a, b unsafe.Pointer) bool
+	boxed func(key unsafe.Pointer) any
+}
+
+func hashKey[K comparable](seed maphash.Seed, key unsafe.Pointer) uint64 {
+	return maphash.Comparable(seed, *(*K)(key))
+}
+
+func equalKeys[K comparable](a, b unsafe.Pointer) bool { return *(*K)(a) == *(*K)(b) }
+
+func boxedKey[K comparable](key unsafe.Pointer) any { return *(*K)(key) }
+
+// A hashKind says how keys are hashed and compared: [maphash.Comparable] takes any, and twice
+// as long as needed for integers and strings.
 type hashKind uint8
 
 const (
@@ -30,12 +48,16 @@ const (
 	hashGiven // by tests
 )
 
-func newHasher[K comparable]() (h hasher[K]) {
-	h.seed = maphash.MakeSeed()
+func newHasher[K comparable]() hasher {
+	return hasherOf(reflect.TypeFor[K](), keyType{hashKey[K], equalKeys[K], boxedKey[K]})
+}
+
+func hasherOf(t reflect.Type, types keyType) hasher {
+	h := hasher{types: types, seed: maphash.MakeSeed()}
 	for i := range h.seeds {
 		h.seeds[i] = maphash.Comparable(h.seed, i) | 1
 	}
-	switch t := reflect.TypeFor[K](); t.Kind() {
+	switch t.Kind() {
 	case reflect.String:
 		h.kind = hashString
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
@@ -45,28 +67,56 @@ func newHasher[K comparable]() (h hasher[K]) {
 	return h
 }
 
-// sum returns the hash of key. It panics with a runtime error if key cannot be hashed.
-func (h *hasher[K]) sum(key K) uint64 {
+// sum returns the hash of the key at key. It panics with a runtime error if that cannot be hashed.
+func (h *hasher) sum(key unsafe.Pointer) uint64 {
 	switch h.kind {
 	case hash64:
-		return h.mix(*(*uint64)(unsafe.Pointer(&key)))
+		return h.mix(*(*uint64)(key))
 	case hashString:
-		return maphash.String(h.seed, *(*string)(unsafe.Pointer(&key)))
+		return maphash.String(h.seed, *(*string)(key))
 	case hash32:
-		return h.mix(uint64(*(*uint32)(unsafe.Pointer(&key))))
+		return h.mix(uint64(*(*uint32)(key)))
 	case hash16:
-		return h.mix(uint64(*(*uint16)(unsafe.Pointer(&key))))
+		return h.mix(uint64(*(*uint16)(key)))
 	case hash8:
-		return h.mix(uint64(*(*uint8)(unsafe.Pointer(&key))))
+		return h.mix(uint64(*(*uint8)(key)))
 	case hashGiven:
-		return h.given(key)
+		return h.given(h.types.boxed(unkept(key)))
 	}
-	return maphash.Comparable(h.seed, key)
+	return h.types.hash(h.seed, unkept(key))
+}
+
+// equal reports whether the keys at a and b are equal.
+func (h *hasher) equal(a, b unsafe.Pointer) bool {
+	if h.kind == hash64 {
+		return *(*uint64)(a) == *(*uint64)(b)
+	}
+	return h.equalOther(a, b)
+}
+
+func (h *hasher) equalOther(a, b unsafe.Pointer) bool {
+	if h.kind == hashString {
+		return *(*string)(a) == *(*string)(b)
+	}
+	return h.types.equal(unkept(a), unkept(b))
+}
+
+// same reports whether a and b are versions of one key.
+func (h *hasher) same(a, b *node) bool { return h.equal(a.key(), b.key()) }
+
+// boxed returns the key at key, for what is to be read by people, and for schedules.
+func (h *hasher) boxed(key unsafe.Pointer) any { return h.types.boxed(unkept(key)) }
+
+// unkept hides from the compiler that a function of a keyType is given p: it would take it for
+// kept, and so would allocate each key that is looked up.
+func unkept(p unsafe.Pointer) unsafe.Pointer {
+	x := uintptr(p)
+	return *(*unsafe.Pointer)(unsafe.Pointer(&x))
 }
 
 // mix hashes an integer: two rounds of a multiplication whose halves are folded, each
 // with a seed (as in Wang Yi's wyhash).
-func (h *hasher[K]) mix(x uint64) uint64 {
+func (h *hasher) mix(x uint64) uint64 {
 	hi, lo := bits.Mul64(x^h.seeds[0], 0x9e3779b97f4a7c15)
 	hi, lo = bits.Mul64(hi^lo^h.seeds[1], 0xd1b54a32d192ed03)
 	return hi ^ lo

@@ -53,17 +53,17 @@ func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
 // refresher that the test holds.
 func prune[K comparable, V any](m *Map[K, V]) {
 	for range 2 {
-		old := m.gc.View()
+		old := reclaimerOf(m.gc).View()
 		for range 10_000 {
-			if m.gc.Refresh(); m.gc.View() != old {
+			if reclaimerOf(m.gc).Refresh(); reclaimerOf(m.gc).View() != old {
 				break
 			}
 			runtime.Gosched()
 		}
 	}
-	view := m.gc.View()
+	view := reclaimerOf(m.gc).View()
 	for _, h := range heads(m) {
-		m.prune(h.at, h.head, view, math.MaxInt, nil)
+		m.core().prune(h.at, h.head, view, math.MaxInt, nil)
 	}
 }
 
@@ -83,21 +83,21 @@ func mustUpdate[K comparable, V any](t testing.TB, m *Map[K, V], opts *TxOptions
 }
 
 // heads returns what is in the index.
-func heads[K comparable, V any](m *Map[K, V]) (all []held[K, V]) {
-	m.index.scan(func(p place[K, V], h *version[K, V]) bool {
-		all = append(all, held[K, V]{p, h})
+func heads[K comparable, V any](m *Map[K, V]) (all []held) {
+	m.index.scan(func(p place, h *node) bool {
+		all = append(all, held{p, h})
 		return true
 	})
 	return all
 }
 
 // hash returns the hash of key.
-func (m *Map[K, V]) hash(key K) uint64 { return m.index.hash.sum(key) }
+func (m *Map[K, V]) hash(key K) uint64 { return hashIn(m.index, key) }
 
 // lookup returns where key is, with its head, or nowhere and nil.
-func (m *Map[K, V]) lookup(key K) held[K, V] {
-	p, h := m.index.find(m.hash(key), key)
-	return held[K, V]{p, h}
+func (m *Map[K, V]) lookup(key K) held {
+	p, h := findIn(m.index, m.hash(key), key)
+	return held{p, h}
 }
 
 // has reports whether key is in the index.
@@ -120,8 +120,8 @@ type link[V any] struct {
 // no entry. Nobody may be writing.
 func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
 	for v := m.lookup(key).head; v != nil; v = v.next.Load() {
-		if w, _ := m.resolve(v); w.committed() {
-			links = append(links, link[V]{uint64(w.epoch()), v.value, v.tombstone()})
+		if w, _ := m.core().resolve(v); w.committed() {
+			links = append(links, link[V]{uint64(w.epoch()), valueOf[K, V](v), v.tombstone()})
 		}
 	}
 	return links
@@ -138,16 +138,16 @@ func checkQuiet[K comparable, V any](t testing.TB, m *Map[K, V]) {
 	for _, h := range heads(m) {
 		last := ^epoch.Epoch(0)
 		for v := h.head; v != nil; v = v.next.Load() {
-			w, _ := m.resolve(v)
+			w, _ := m.core().resolve(v)
 			switch {
 			case w.committed():
-				require.Less(t, w.epoch(), last, "key %v: epochs do not descend", v.key)
+				require.Less(t, w.epoch(), last, "key %v: epochs do not descend", keyOf[K](v))
 				last = w.epoch()
 			case v == h.head && w.is(kindAborted):
 			default:
-				require.Fail(t, "undecided or below the head", "key %v: %v", v.key, w)
+				require.Fail(t, "undecided or below the head", "key %v: %v", keyOf[K](v), w)
 			}
-			require.Equal(t, h.head.key, v.key)
+			require.Equal(t, keyOf[K](h.head), keyOf[K](v))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	stdatomic "sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -366,7 +367,7 @@ func (m *Map[K, V]) noteClosed() {
 	e := h.slots.Next()
 	m.counters.wasted.Add(1)
 	m.until.Store(uint64(e))
-	if f := m.feed.Load(); f != nil && f.inAll {
+	if f := m.feed(); f != nil && f.inAll {
 		h.closing = append(h.closing, dated[anyTable]{e, m})
 	}
 }
@@ -376,11 +377,11 @@ func (m *Map[K, V]) leaveAll() {
 	h := &m.shared.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m.feed.Load() == nil {
+	if m.feed() == nil {
 		return
 	}
 	h.round()
-	f := m.feed.Load()
+	f := m.feed()
 	if f == nil {
 		return
 	}
@@ -390,12 +391,12 @@ func (m *Map[K, V]) leaveAll() {
 
 // fed gives the map a feed, if it has none. hub.mu is held; join must follow.
 func (m *Map[K, V]) fed() *feed[K, V] {
-	if f := m.feed.Load(); f != nil {
+	if f := m.feed(); f != nil {
 		return f
 	}
 	h := &m.shared.hub
 	f := &feed[K, V]{m: m, hub: h, among: map[K]struct{}{}}
-	m.feed.Store(f)
+	m.feedAt.Store((*rarely)(unsafe.Pointer(f)))
 	h.joining = append(h.joining, f)
 	return f
 }

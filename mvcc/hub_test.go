@@ -52,7 +52,7 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 			require.Len(t, m.Changes(c), 1)
 			break
 		}
-		require.Nil(t, m.feed.Load())
+		require.Nil(t, m.feed())
 	})
 }
 
@@ -126,7 +126,7 @@ func TestWatchOverrun(t *testing.T) {
 			require.Equal(t, []Change[int, int]{{1, 1, 2, true, true}}, c.Changes)
 			break
 		}
-		restsNow(t, &db.root.shared.hub)
+		restsNow(t, &db.shared.hub)
 	})
 }
 

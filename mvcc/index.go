@@ -52,10 +52,10 @@ import (
 //
 // A bucket has a bit for each slot for which a visit was asked, and one that says
 // that the bucket has been handed over for that. The bits move with the slots.
-type index[K comparable, V any] struct {
-	table stdatomic.Pointer[table[K, V]]
-	hash  hasher[K]
-	moved *version[K, V] // the mark
+type index struct {
+	table stdatomic.Pointer[table]
+	hash  hasher
+	moved *node // the mark
 	// min is the least number of buckets, and small up to how many a table may have that
 	// one insert makes and moves to: that takes some microseconds.
 	min, small int
@@ -64,7 +64,7 @@ type index[K comparable, V any] struct {
 	spawn func(f func()) bool
 	wake  func()
 	// visit is told of every bucket that is to be visited, once until it is.
-	visit func(b *bucket[K, V])
+	visit func(b *bucket)
 	// entries counts the keys that have a slot.
 	entries *xsync.Counter
 }
@@ -72,27 +72,27 @@ type index[K comparable, V any] struct {
 const cacheLine = 128
 
 // A slot is where the head of one key's chain stands.
-type slot[K comparable, V any] = atomic.Pointer[version[K, V]]
+type slot = atomic.Pointer[node]
 
 // bucketSlots is how many slots a bucket has: what fits into a cache line.
 const bucketSlots = 6
 
 // A bucket has some slots, and for each a byte of the hash of the key that it belongs
 // to. The tags let a lookup pass over nearly all slots of other keys.
-type bucket[K comparable, V any] struct {
+type bucket struct {
 	// meta has a tag for each slot, 0 if it is free, and some flags. Tags are written
 	// under the lock: a tag is set before its slot is filled, and cleared after the slot
 	// was emptied.
 	meta  stdatomic.Uint64
-	slots [bucketSlots]slot[K, V]
+	slots [bucketSlots]slot
 	// over has more slots. It is set once, under the lock of the first bucket of the
 	// chain.
-	over stdatomic.Pointer[overflow[K, V]]
+	over stdatomic.Pointer[overflow]
 }
 
 // An overflow is a further bucket of a chain. The lock is that of the first one.
-type overflow[K comparable, V any] struct {
-	bucket[K, V]
+type overflow struct {
+	bucket
 	// edits counts, in the first overflow of a chain, how often keys were put into the
 	// chain or taken out of it.
 	edits stdatomic.Uint64
@@ -112,17 +112,17 @@ const (
 )
 
 // A place is a slot, as it is found: number i of bucket b, or nowhere.
-type place[K comparable, V any] struct {
-	b *bucket[K, V]
+type place struct {
+	b *bucket
 	i uint8
 }
 
-func (p place[K, V]) nowhere() bool        { return p.b == nil }
-func (p place[K, V]) slot() *slot[K, V]    { return &p.b.slots[p.i] }
-func (p place[K, V]) load() *version[K, V] { return p.b.slots[p.i].Load() }
+func (p place) nowhere() bool { return p.b == nil }
+func (p place) slot() *slot   { return &p.b.slots[p.i] }
+func (p place) load() *node   { return p.b.slots[p.i].Load() }
 
 // swap makes v the head in the slot, if that is still h.
-func (p place[K, V]) swap(h, v *version[K, V]) bool { return p.b.slots[p.i].CompareAndSwap(h, v) }
+func (p place) swap(h, v *node) bool { return p.b.slots[p.i].CompareAndSwap(h, v) }
 
 // tagOf returns the tag of a key with hash h: never 0, and of bits that do not choose
 // the bucket.
@@ -136,12 +136,12 @@ func matching(meta, tag uint64) uint64 {
 }
 
 // A table is one table of buckets.
-type table[K comparable, V any] struct {
-	buckets []bucket[K, V]
+type table struct {
+	buckets []bucket
 	shift   uint8 // the number of bits of a hash that do not choose the bucket
 	// next is the table that buckets move to, from when it is announced until all have
 	// moved; see after.
-	next stdatomic.Pointer[table[K, V]]
+	next stdatomic.Pointer[table]
 
 	_ [cacheLine]byte
 	// resizing is set by the goroutine that announces the next table. turn says which
@@ -155,17 +155,17 @@ type table[K comparable, V any] struct {
 	needed, crowded stdatomic.Int64
 }
 
-func newTable[K comparable, V any](buckets int) *table[K, V] {
-	return &table[K, V]{
-		buckets: make([]bucket[K, V], buckets),
+func newTable(buckets int) *table {
+	return &table{
+		buckets: make([]bucket, buckets),
 		shift:   uint8(64 - bits.TrailingZeros(uint(buckets))),
 	}
 }
 
 // bucket returns the first bucket of the chain for hash h. A table has at least two.
-func (t *table[K, V]) bucket(h uint64) *bucket[K, V] {
-	return (*bucket[K, V])(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)),
-		uintptr(h>>(t.shift&63))*unsafe.Sizeof(bucket[K, V]{})))
+func (t *table) bucket(h uint64) *bucket {
+	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)),
+		uintptr(h>>(t.shift&63))*unsafe.Sizeof(bucket{})))
 }
 
 // minBuckets is how many buckets an empty index has, and fill how many keys a bucket
@@ -177,35 +177,42 @@ const (
 	fill       = 18
 )
 
-// newIndex returns an index with room for capacity keys.
-func newIndex[K comparable, V any](capacity int) *index[K, V] {
-	x := &index[K, V]{
-		hash:    newHasher[K](),
-		moved:   &version[K, V]{},
+// indexFor returns an index with room for capacity keys.
+func indexFor[K comparable, V any](capacity int) *index {
+	var zero K
+	return newIndex(newHasher[K](), bareNode[K, V](zero), capacity)
+}
+
+// newIndex returns an index of keys that hash hashes. The mark is a version of no key.
+func newIndex(hash hasher, mark *node, capacity int) *index {
+	x := &index{
+		hash:    hash,
+		moved:   mark,
 		min:     minBuckets,
 		small:   smallTable,
 		spawn:   func(func()) bool { return false },
 		wake:    func() {},
-		visit:   func(*bucket[K, V]) {},
+		visit:   func(*bucket) {},
 		entries: xsync.NewCounter(),
 	}
 	x.moved.state.Store(uint64(special(kindMark)))
 	for x.min < maxBuckets && x.min*fill/4 < capacity {
 		x.min *= 2
 	}
-	x.table.Store(newTable[K, V](x.min))
+	x.table.Store(newTable(x.min))
 	return x
 }
 
 // head reports whether v, which was loaded from a slot, is the head of a key.
-func (x *index[K, V]) head(v *version[K, V]) bool { return v != nil && v != x.moved }
+func (x *index) head(v *node) bool { return v != nil && v != x.moved }
 
 // lookup returns the hash of key, and what [index.find] does. It hashes by itself what is
 // hashed most often and looks only where nearly every key is, in the first bucket of its
 // chain: a processor looks up several keys at a time if all their instructions fit into
 // its window, and there most of the time of a lookup in a large map can be won. It panics
-// with a runtime error if key cannot be hashed.
-func (x *index[K, V]) lookup(key K) (h uint64, p place[K, V], head *version[K, V]) {
+// with a runtime error if key cannot be hashed. It is what is compiled of the index for each
+// type of keys.
+func lookup[K comparable](x *index, key K) (h uint64, p place, head *node) {
 	hooks.Index(hooks.Read, key)
 	if x == nil {
 		panic(errZeroMap)
@@ -213,7 +220,7 @@ func (x *index[K, V]) lookup(key K) (h uint64, p place[K, V], head *version[K, V
 	if x.hash.kind == hash64 {
 		h = x.hash.mix(*(*uint64)(unsafe.Pointer(&key)))
 	} else {
-		h = x.hash.sum(key)
+		h = x.hash.sum(unsafe.Pointer(&key))
 	}
 	b := x.table.Load().bucket(h)
 	meta := b.meta.Load()
@@ -224,24 +231,38 @@ func (x *index[K, V]) lookup(key K) (h uint64, p place[K, V], head *version[K, V
 		case v == nil:
 		case v == x.moved:
 			slow = 1
-		case v.key == key:
-			return h, place[K, V]{b, i}, v
+		case *(*K)(v.key()) == key:
+			return h, place{b, i}, v
 		}
 	}
 	if slow == 0 && b.over.Load() == nil {
 		return h, p, nil
 	}
+	p, head = x.find(h, unsafe.Pointer(&key))
+	return h, p, head
+}
+
+// seek is lookup for the key at key.
+func (x *index) seek(key unsafe.Pointer) (h uint64, p place, head *node) {
+	h = x.hash.sum(key)
 	p, head = x.find(h, key)
 	return h, p, head
 }
 
-// find returns the place of key, whose hash is h, and the head that its slot held, or nil
+// step announces an access to the index to the scheduler of tests.
+func (x *index) step(kind hooks.Access, key unsafe.Pointer) {
+	if hooks.Enabled {
+		hooks.Index(kind, x.hash.boxed(key))
+	}
+}
+
+// find returns the place of the key at key, whose hash is h, and the head that its slot held, or nil
 // if the key has no slot. It never waits.
 //
 // That a key has no slot is true at the moment when its bucket's word was loaded, or
 // when a slot was found empty whose tag had been the key's.
-func (x *index[K, V]) find(h uint64, key K) (place[K, V], *version[K, V]) {
-	hooks.Index(hooks.Read, key)
+func (x *index) find(h uint64, key unsafe.Pointer) (place, *node) {
+	x.step(hooks.Read, key)
 	t := x.table.Load()
 	for marked := false; ; {
 		first := t.bucket(h)
@@ -267,17 +288,17 @@ func (x *index[K, V]) find(h uint64, key K) (place[K, V], *version[K, V]) {
 
 // findIn is find in the chain that begins at b, whose word is meta. marked says that the
 // key was not found, and that it may have moved.
-func (x *index[K, V]) findIn(
-	b *bucket[K, V], meta, tag uint64, key K,
-) (p place[K, V], head *version[K, V], marked bool) {
+func (x *index) findIn(
+	b *bucket, meta, tag uint64, key unsafe.Pointer,
+) (p place, head *node, marked bool) {
 	for {
 		for m := matching(meta, tag); m != 0; m &= m - 1 {
 			i := uint8(bits.TrailingZeros64(m) / 8)
 			switch v := b.slots[i].Load(); {
 			case v == x.moved:
 				marked = true
-			case v != nil && v.key == key:
-				return place[K, V]{b, i}, v, false
+			case v != nil && x.hash.equal(v.key(), key):
+				return place{b, i}, v, false
 			}
 		}
 		if b = b.after(); b == nil {
@@ -288,9 +309,9 @@ func (x *index[K, V]) findIn(
 }
 
 // again is find for a caller that has found p before, which may be nowhere.
-func (x *index[K, V]) again(p place[K, V], h uint64, key K) (place[K, V], *version[K, V]) {
+func (x *index) again(p place, h uint64, key unsafe.Pointer) (place, *node) {
 	if !p.nowhere() {
-		if v := p.load(); x.head(v) && v.key == key {
+		if v := p.load(); x.head(v) && x.hash.equal(v.key(), key) {
 			return p, v
 		}
 	}
@@ -299,14 +320,14 @@ func (x *index[K, V]) again(p place[K, V], h uint64, key K) (place[K, V], *versi
 
 // ask asks for a visit of p, where key was found, whose hash is h. It is one load if that
 // is asked for already. Where the bucket is listed it is not handed over again.
-func (x *index[K, V]) ask(p place[K, V], h uint64, key K) {
+func (x *index) ask(p place, h uint64, key unsafe.Pointer) {
 	if b := x.list(p, h, key); b != nil {
 		x.visit(b)
 	}
 }
 
 // list is ask for a caller that hands over the bucket that it returns, if any.
-func (x *index[K, V]) list(p place[K, V], h uint64, key K) *bucket[K, V] {
+func (x *index) list(p place, h uint64, key unsafe.Pointer) *bucket {
 	for !p.nowhere() {
 		// The mover that says that the bucket has moved takes over what is
 		// asked for until then.
@@ -330,9 +351,9 @@ func (x *index[K, V]) list(p place[K, V], h uint64, key K) *bucket[K, V] {
 // visited, and the head that it had: its key stands there when the slot has moved
 // meanwhile. There is nothing to do if b is being moved: its mover asks for the same
 // elsewhere.
-func (x *index[K, V]) asked(
-	b *bucket[K, V],
-) (visits [bucketSlots]bool, heads [bucketSlots]*version[K, V]) {
+func (x *index) asked(
+	b *bucket,
+) (visits [bucketSlots]bool, heads [bucketSlots]*node) {
 	for {
 		meta := b.meta.Load()
 		moving := meta&bucketMoved != 0
@@ -354,7 +375,7 @@ func (x *index[K, V]) asked(
 }
 
 // prefetch loads what a visit of b will need first.
-func (b *bucket[K, V]) prefetch() {
+func (b *bucket) prefetch() {
 	for i, meta := 0, b.meta.Load(); i < bucketSlots; i++ {
 		if meta&(firstVisit<<i) != 0 {
 			if v := b.slots[i].Load(); v != nil {

@@ -10,8 +10,8 @@ import (
 
 // A spot is where a key may be put into a chain of buckets: a free slot, or if there
 // is none the last bucket.
-type spot[K comparable, V any] struct {
-	b     *bucket[K, V]
+type spot struct {
+	b     *bucket
 	free  int    // the slot, or -1
 	edits uint64 // of the chain, before it was looked through
 }
@@ -20,10 +20,10 @@ type spot[K comparable, V any] struct {
 // may be put. It takes no lock: the spot is good if the chain's edits are the same
 // once it is locked. marked says that a slot has moved, and so that the bucket is being
 // moved.
-func (x *index[K, V]) look(
-	b *bucket[K, V], tag uint64, key K,
-) (p place[K, V], s spot[K, V], marked bool) {
-	s = spot[K, V]{free: -1, edits: b.edits()}
+func (x *index) look(
+	b *bucket, tag uint64, key unsafe.Pointer,
+) (p place, s spot, marked bool) {
+	s = spot{free: -1, edits: b.edits()}
 	for {
 		meta := b.meta.Load()
 		for m := matching(meta, tag); m != 0; m &= m - 1 {
@@ -31,8 +31,8 @@ func (x *index[K, V]) look(
 			switch v := rawLoad(&b.slots[i]); {
 			case v == x.moved:
 				marked = true
-			case v != nil && v.key == key:
-				return place[K, V]{b, i}, s, false
+			case v != nil && x.hash.equal(v.key(), key):
+				return place{b, i}, s, false
 			}
 		}
 		if free := matching(meta, 0); s.free < 0 && free != 0 {
@@ -52,7 +52,7 @@ func (x *index[K, V]) look(
 
 // edits returns how often keys were put into the chain or taken out of it, if it has
 // more than one bucket.
-func (b *bucket[K, V]) edits() uint64 {
+func (b *bucket) edits() uint64 {
 	if o := b.over.Load(); o != nil {
 		return o.edits.Load()
 	}
@@ -60,36 +60,44 @@ func (b *bucket[K, V]) edits() uint64 {
 }
 
 // edited counts an edit. b, the first bucket of the chain, is locked.
-func (b *bucket[K, V]) edited() {
+func (b *bucket) edited() {
 	if o := b.over.Load(); o != nil {
 		o.edits.Add(1)
 	}
 }
 
+// A gate is a pointer that an insert looks at under the lock: it is shut when the pointer is
+// not what the caller has seen. The zero gate is open.
+type gate struct {
+	at  *unsafe.Pointer
+	saw unsafe.Pointer
+}
+
+func (g gate) shut() bool { return g.at != nil && stdatomic.LoadPointer(g.at) != g.saw }
+
 // insert gives v's key, whose hash is h, a slot with v as its head, if the key has none.
-// Otherwise it returns the place that it has; or nowhere, if there is a gate that does not
-// hold s any more. It may wait for a goroutine that holds the lock of the bucket, which is
+// Otherwise it returns the place that it has; or nowhere, if the gate is shut. It may wait for a goroutine that holds the lock of the bucket, which is
 // pinned, and moves a few buckets if the table is being resized.
 //
 // Of two that insert the same key only one does: both look for it while they hold the
 // lock, or find that nobody has held it since they looked.
-func (x *index[K, V]) insert(
-	h uint64, v *version[K, V], gate *stdatomic.Pointer[schema[K, V]], s *schema[K, V],
-) (p place[K, V], inserted bool) {
-	hooks.Index(hooks.Write, v.key)
+func (x *index) insert(
+	h uint64, v *node, g gate,
+) (p place, inserted bool) {
+	x.step(hooks.Write, v.key())
 	tag := tagOf(h)
-	var spare *overflow[K, V]
+	var spare *overflow
 	for t := x.table.Load(); ; {
 		if t.next.Load() != nil {
 			x.help(t, h)
 		}
 		b := t.bucket(h)
-		p, to, marked := x.look(b, tag, v.key)
+		p, to, marked := x.look(b, tag, v.key())
 		if !p.nowhere() {
 			return p, false
 		}
 		if to.free < 0 && spare == nil {
-			spare = new(overflow[K, V])
+			spare = new(overflow)
 		}
 		hooks.At(hooks.InsertLooked)
 		if !b.lock() {
@@ -97,21 +105,21 @@ func (x *index[K, V]) insert(
 			continue
 		}
 		if b.over.Load() == nil {
-			p, to, marked = x.look(b, tag, v.key) // six slots at most
+			p, to, marked = x.look(b, tag, v.key()) // six slots at most
 		} else {
 			marked = marked || to.edits != b.edits()
 		}
 		switch {
-		case !p.nowhere() || gate != nil && gate.Load() != s:
+		case !p.nowhere() || g.shut():
 			b.unlock()
 			return p, false
 		case marked || to.free < 0 && (spare == nil || to.b.over.Load() != nil):
 			b.unlock()
 			continue
 		case to.free >= 0:
-			p = place[K, V]{to.b, uint8(to.free)}
+			p = place{to.b, uint8(to.free)}
 		default:
-			p = place[K, V]{&spare.bucket, 0}
+			p = place{&spare.bucket, 0}
 		}
 		hooks.At(hooks.InsertLocked)
 		p.setTag(tag)
@@ -133,7 +141,7 @@ func (x *index[K, V]) insert(
 }
 
 // setTag sets the tag of a slot that was free. The lock of the chain is held.
-func (p place[K, V]) setTag(tag uint64) { p.b.meta.Or(tag << (8 * p.i)) }
+func (p place) setTag(tag uint64) { p.b.meta.Or(tag << (8 * p.i)) }
 
 // remove takes the key whose head is v out of the index, if v still is its head, and
 // reports whether it did. It holds the lock of the bucket meanwhile: so a key that leaves
@@ -141,12 +149,12 @@ func (p place[K, V]) setTag(tag uint64) { p.b.meta.Or(tag << (8 * p.i)) }
 //
 // The compare-and-swap decides against a goroutine that puts another head on
 // top of v.
-func (x *index[K, V]) remove(v *version[K, V]) bool {
-	hooks.Index(hooks.Write, v.key)
-	h := x.hash.sum(v.key)
+func (x *index) remove(v *node) bool {
+	x.step(hooks.Write, v.key())
+	h := x.hash.sum(v.key())
 	for t := x.table.Load(); ; t = x.after(t) {
 		first := t.bucket(h)
-		p, head, _ := x.findIn(first, first.meta.Load(), tagOf(h), v.key)
+		p, head, _ := x.findIn(first, first.meta.Load(), tagOf(h), v.key())
 		if head == v {
 			hooks.Before(hooks.Write, unsafe.Pointer(p.slot()))
 		}
@@ -172,6 +180,6 @@ func (x *index[K, V]) remove(v *version[K, V]) bool {
 
 // free takes off the tag of a slot that is empty, and what is asked for. The lock of the
 // chain is held.
-func (p place[K, V]) free() {
+func (p place) free() {
 	p.b.meta.And(^(0xff<<(8*p.i) | firstVisit<<p.i)) // after the slot was emptied: see find
 }

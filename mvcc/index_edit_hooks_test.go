@@ -15,18 +15,18 @@ import (
 func oneHash(int) uint64 { return 1 << 60 }
 
 // requireIndex checks that x has the heads of want, each once, and no others.
-func requireIndex(t *testing.T, want map[int]*intVersion, x *index[int, int]) {
+func requireIndex(t *testing.T, want map[int]*node, x *index) {
 	t.Helper()
-	met := map[int]*intVersion{}
-	x.scan(func(_ place[int, int], v *intVersion) bool {
-		require.NotContains(t, met, v.key, "met twice")
-		met[v.key] = v
+	met := map[int]*node{}
+	x.scan(func(_ place, v *node) bool {
+		require.NotContains(t, met, keyOf[int](v), "met twice")
+		met[keyOf[int](v)] = v
 		return true
 	})
 	require.Len(t, met, len(want))
 	for key, v := range want {
 		require.Same(t, v, met[key])
-		_, found := x.find(x.hash.sum(key), key)
+		_, found := findIn(x, hashIn(x, key), key)
 		require.Same(t, v, found, "key %d", key)
 	}
 	require.EqualValues(t, len(want), x.entries.Value())
@@ -37,23 +37,23 @@ func requireIndex(t *testing.T, want map[int]*intVersion, x *index[int, int]) {
 // key has one slot, and a slot one key.
 func TestInsertLooksAgain(t *testing.T) {
 	const key = 100
-	for name, meanwhile := range map[string]func(x *index[int, int], want map[int]*intVersion){
-		"same key":    func(x *index[int, int], want map[int]*intVersion) { insertInto(x, want, key) },
-		"another key": func(x *index[int, int], want map[int]*intVersion) { insertInto(x, want, 101) },
-		"comes, leaves": func(x *index[int, int], want map[int]*intVersion) {
+	for name, meanwhile := range map[string]func(x *index, want map[int]*node){
+		"same key":    func(x *index, want map[int]*node) { insertInto(x, want, key) },
+		"another key": func(x *index, want map[int]*node) { insertInto(x, want, 101) },
+		"comes, leaves": func(x *index, want map[int]*node) {
 			insertInto(x, want, key)
 			removeFrom(x, want, key)
 		},
-		"one leaves, another comes": func(x *index[int, int], want map[int]*intVersion) {
+		"one leaves, another comes": func(x *index, want map[int]*node) {
 			removeFrom(x, want, 0)
 			insertInto(x, want, 101)
 		},
-		"many": func(x *index[int, int], want map[int]*intVersion) {
+		"many": func(x *index, want map[int]*node) {
 			for key := 101; key < 110; key++ {
 				insertInto(x, want, key)
 			}
 		},
-		"moved": func(x *index[int, int], want map[int]*intVersion) {
+		"moved": func(x *index, want map[int]*node) {
 			now := x.table.Load()
 			x.resize(now, 4)
 			for x.moveSome(now) {
@@ -65,15 +65,15 @@ func TestInsertLooksAgain(t *testing.T) {
 		for _, n := range []int{3, bucketSlots, bucketSlots + 1, 2 * bucketSlots} {
 			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
 				x := newTestIndex(oneHash)
-				want := map[int]*intVersion{}
+				want := map[int]*node{}
 				for key := range n {
 					insertInto(x, want, key)
 				}
-				v := &intVersion{key: key}
+				v := newNode(key, 0)
 				var inserted bool
-				var p place[int, int]
+				var p place
 				a := newStage(t).actor("inserter", func() {
-					p, inserted = x.insert(x.hash.sum(key), v, nil, nil)
+					p, inserted = x.insert(hashIn(x, key), v, gate{})
 				}).to(hooks.InsertLooked)
 				meanwhile(x, want)
 				a.finish()
@@ -92,8 +92,8 @@ func TestInsertLooksAgain(t *testing.T) {
 func TestInsertBesideMerge(t *testing.T) {
 	// Even keys are in bucket 0 of four, odd ones in bucket 1; of two all are in bucket 0.
 	x := newTestIndex(func(key int) uint64 { return uint64(key%2)<<62 | uint64(key) })
-	x.table.Store(newTable[int, int](4))
-	want := map[int]*intVersion{}
+	x.table.Store(newTable(4))
+	want := map[int]*node{}
 	for key := range bucketSlots + 1 {
 		insertInto(x, want, 2*key)
 		insertInto(x, want, 2*key+1)
@@ -103,8 +103,8 @@ func TestInsertBesideMerge(t *testing.T) {
 	x.move(now, 0, true)
 	now.turn.Store(2) // the inserter helps elsewhere
 	const key = 100
-	want[key] = &intVersion{key: key}
-	a := newStage(t).actor("inserter", func() { x.insert(x.hash.sum(key), want[key], nil, nil) }).
+	want[key] = newNode(key, 0)
+	a := newStage(t).actor("inserter", func() { x.insert(hashIn(x, key), want[key], gate{}) }).
 		to(hooks.InsertLooked). // in the old table, where its bucket has moved
 		to(hooks.InsertLooked)
 	x.move(now, 1, true)
@@ -115,14 +115,14 @@ func TestInsertBesideMerge(t *testing.T) {
 // A key is overwritten when a goroutine that takes it out has locked the bucket. It stays.
 func TestRemoveAgainstOverwrite(t *testing.T) {
 	x := newTestIndex(oneHash)
-	want := map[int]*intVersion{}
+	want := map[int]*node{}
 	for key := range 3 {
 		insertInto(x, want, key)
 	}
 	removed := true
 	a := newStage(t).actor("remover", func() { removed = x.remove(want[1]) }).to(hooks.RemoveLocked)
-	p, was := x.find(x.hash.sum(1), 1)
-	v := &intVersion{key: 1}
+	p, was := findIn(x, hashIn(x, 1), 1)
+	v := newNode(1, 0)
 	require.True(t, p.swap(was, v))
 	a.finish()
 	require.False(t, removed)
@@ -130,12 +130,12 @@ func TestRemoveAgainstOverwrite(t *testing.T) {
 	requireIndex(t, want, x)
 }
 
-func insertInto(x *index[int, int], want map[int]*intVersion, key int) {
-	want[key] = &intVersion{key: key}
-	x.insert(x.hash.sum(key), want[key], nil, nil)
+func insertInto(x *index, want map[int]*node, key int) {
+	want[key] = newNode(key, 0)
+	x.insert(hashIn(x, key), want[key], gate{})
 }
 
-func removeFrom(x *index[int, int], want map[int]*intVersion, key int) {
+func removeFrom(x *index, want map[int]*node, key int) {
 	x.remove(want[key])
 	delete(want, key)
 }
@@ -146,15 +146,15 @@ func removeFrom(x *index[int, int], want map[int]*intVersion, key int) {
 func TestLookupMeetsMark(t *testing.T) {
 	const key = 100
 	x := newTestIndex(oneHash)
-	want := map[int]*intVersion{}
+	want := map[int]*node{}
 	for key := range bucketSlots + 1 {
 		insertInto(x, want, key)
 	}
 	removeFrom(x, want, 1) // the second slot is free
 	stage := newStage(t)
-	var p place[int, int]
-	var found *intVersion
-	f := stage.actor("lookup", func() { p, found = x.find(x.hash.sum(key), key) }).to(hooks.TagsLoaded)
+	var p place
+	var found *node
+	f := stage.actor("lookup", func() { p, found = findIn(x, hashIn(x, key), key) }).to(hooks.TagsLoaded)
 	insertInto(x, want, key)
 	now := x.table.Load()
 	m := stage.actor("mover", func() {
@@ -164,13 +164,13 @@ func TestLookupMeetsMark(t *testing.T) {
 	m.to(hooks.SlotFilled) // the first is marked, the second is there twice
 	f.finish()
 	require.Same(t, want[key], found)
-	overwrite := func(p place[int, int], was *intVersion) {
+	overwrite := func(p place, was *node) {
 		t.Helper()
-		want[key] = &intVersion{key: key}
+		want[key] = newNode(key, 0)
 		require.True(t, p.swap(was, want[key]))
 	}
 	overwrite(p, found)
-	_, found = x.find(x.hash.sum(key), key)
+	_, found = findIn(x, hashIn(x, key), key)
 	require.Same(t, want[key], found, "what was written is not found")
 	overwrite(p, found)
 	m.finish()
@@ -181,12 +181,12 @@ func TestLookupMeetsMark(t *testing.T) {
 // bucket relies on it.
 func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	x := newTestIndex(oneHash)
-	var queue []*bucket[int, int]
-	x.visit = func(b *bucket[int, int]) { queue = append(queue, b) }
-	want := map[int]*intVersion{}
+	var queue []*bucket
+	x.visit = func(b *bucket) { queue = append(queue, b) }
+	want := map[int]*node{}
 	ask := func(key int) {
-		p, _ := x.find(x.hash.sum(key), key)
-		x.ask(p, x.hash.sum(key), key)
+		p, _ := findIn(x, hashIn(x, key), key)
+		x.ask(p, hashIn(x, key), addressOf(key))
 	}
 	for key := range 3 {
 		insertInto(x, want, key)
@@ -194,7 +194,7 @@ func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	ask(0)
 	require.Len(t, queue, 1)
 	var visits [bucketSlots]bool
-	var heads [bucketSlots]*intVersion
+	var heads [bucketSlots]*node
 	v := newStage(t).actor("visitor", func() {
 		visits, heads = x.asked(queue[0])
 	}).to(hooks.VisitsLoaded)

@@ -16,10 +16,10 @@ func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *actor)
 	m = newMap[int, int](t, still())
 	x := m.index
 	x.min, x.small, x.spawn = 2, 0, func(func()) bool { return false }
-	x.table.Store(newTable[int, int](2))
-	x.hash = hasher[int]{kind: hashGiven, given: func(key int) uint64 {
+	x.table.Store(newTable(2))
+	x.hash = givenHash(func(key int) uint64 {
 		return uint64(min(key/8, 1))<<63 | uint64(key%2)<<62 | uint64(key)
-	}}
+	})
 	for key := range n {
 		m.Store(key, key)
 	}
@@ -123,22 +123,22 @@ func TestVisitIsAskedForWhileBucketMoves(t *testing.T) {
 // A visit that is asked for by a goroutine that has found the key before its bucket moved.
 func TestVisitOfMovedPlace(t *testing.T) {
 	x := newTestIndex(nil)
-	var queue []*bucket[int, int]
-	x.visit = func(b *bucket[int, int]) { queue = append(queue, b) }
-	v := &intVersion{key: 1}
-	h := x.hash.sum(1)
-	p, _ := x.insert(h, v, nil, nil)
+	var queue []*bucket
+	x.visit = func(b *bucket) { queue = append(queue, b) }
+	v := newNode(1, 0)
+	h := hashIn(x, 1)
+	p, _ := x.insert(h, v, gate{})
 	now := x.table.Load()
 	x.resize(now, 4)
 	for i := range now.buckets {
 		x.move(now, i, true)
 	}
-	x.ask(p, h, 1)
+	x.ask(p, h, addressOf(1))
 	seen := false
 	for _, b := range queue {
 		visits, heads := x.asked(b)
 		for i, v := range heads {
-			seen = seen || visits[i] && v.key == 1
+			seen = seen || visits[i] && keyOf[int](v) == 1
 		}
 	}
 	require.True(t, seen)
@@ -147,13 +147,13 @@ func TestVisitOfMovedPlace(t *testing.T) {
 // Who comes back to a slot that belongs to another key by now looks its own up again.
 func TestPlaceOfAnotherKey(t *testing.T) {
 	x := newTestIndex(func(int) uint64 { return 1 << 60 })
-	one := &intVersion{key: 1}
-	h := x.hash.sum(1)
-	p, _ := x.insert(h, one, nil, nil)
+	one := newNode(1, 0)
+	h := hashIn(x, 1)
+	p, _ := x.insert(h, one, gate{})
 	require.True(t, x.remove(one))
-	q, _ := x.insert(h, &intVersion{key: 2}, nil, nil)
+	q, _ := x.insert(h, newNode(2, 0), gate{})
 	require.Equal(t, p, q)
-	_, found := x.again(p, h, 1)
+	_, found := x.again(p, h, addressOf(1))
 	require.Nil(t, found)
 }
 
@@ -163,15 +163,15 @@ func TestKeyIsThereForAll(t *testing.T) {
 	m := newMap[int, int](t, still())
 	x := m.index
 	m.Store(1, 1)
-	h := x.hash.sum(1)
-	p, v := x.find(h, 1)
+	h := hashIn(x, 1)
+	p, v := findIn(x, h, 1)
 	require.True(t, x.remove(v))
 	w := newStage(t).actor("writer", func() { m.Store(1, 2) }).to(hooks.SlotTagged)
-	_, back := x.again(p, h, 1)
-	_, found := x.find(h, 1)
+	_, back := x.again(p, h, addressOf(1))
+	_, found := findIn(x, h, 1)
 	require.Same(t, found, back)
 	w.finish()
-	now, head := x.again(p, h, 1)
+	now, head := x.again(p, h, addressOf(1))
 	require.Equal(t, p, now)
 	require.NotNil(t, head)
 }
@@ -181,7 +181,7 @@ func TestSleepingReplacer(t *testing.T) {
 	x := newTestIndex(nil)
 	const n = 20
 	for key := range n {
-		x.put(&intVersion{key: key})
+		x.put(newNode(key, 0))
 	}
 	old := x.table.Load()
 	mover := newStage(t).actor("mover", func() {
@@ -201,13 +201,13 @@ func TestSleepingReplacer(t *testing.T) {
 // overwritten then.
 func TestKeysWhileTheirSlotsMove(t *testing.T) {
 	x := newTestIndex(oneHash)
-	want := map[int]*intVersion{}
+	want := map[int]*node{}
 	insertInto(x, want, 0)
 	insertInto(x, want, 1)
 	check := func() {
 		t.Helper()
 		for key, v := range want {
-			_, head := x.find(x.hash.sum(key), key)
+			_, head := findIn(x, hashIn(x, key), key)
 			require.Same(t, v, head)
 		}
 	}
@@ -219,8 +219,8 @@ func TestKeysWhileTheirSlotsMove(t *testing.T) {
 		}
 	}).to(hooks.SlotFilled)
 	check()
-	p, was := x.find(x.hash.sum(0), 0)
-	want[0] = &intVersion{key: 0, value: 1}
+	p, was := findIn(x, hashIn(x, 0), 0)
+	want[0] = newNode(0, 1)
 	require.True(t, p.swap(was, want[0]))
 	check()
 	mover.to(hooks.SlotFilled) // again

@@ -12,7 +12,7 @@ import (
 // lock locks b, the first bucket of a chain, and pins the goroutine; unlock undoes
 // both. lock returns false, having done neither, if the bucket has moved. It yields to
 // the holder of the lock.
-func (b *bucket[K, V]) lock() bool {
+func (b *bucket) lock() bool {
 	for n := 1; ; n++ {
 		meta := b.meta.Load()
 		switch {
@@ -32,7 +32,7 @@ func (b *bucket[K, V]) lock() bool {
 	}
 }
 
-func (b *bucket[K, V]) unlock() {
+func (b *bucket) unlock() {
 	b.meta.And(^uint64(bucketLocked))
 	unpinLocker()
 }
@@ -56,14 +56,14 @@ func unpinLocker() {
 
 // raw returns the word of a slot for the holder of the lock of its bucket, whose
 // accesses are no yield points.
-func raw[K comparable, V any](s *slot[K, V]) *unsafe.Pointer {
+func raw(s *slot) *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(s))
 }
 
-func rawLoad[K comparable, V any](s *slot[K, V]) *version[K, V] {
-	return (*version[K, V])(stdatomic.LoadPointer(raw(s)))
+func rawLoad(s *slot) *node {
+	return (*node)(stdatomic.LoadPointer(raw(s)))
 }
 
-func rawStore[K comparable, V any](s *slot[K, V], v *version[K, V]) {
+func rawStore(s *slot, v *node) {
 	stdatomic.StorePointer(raw(s), unsafe.Pointer(v))
 }

@@ -16,7 +16,7 @@ const moveBatch = 2
 
 // wanted returns how many buckets a table in place of t should have, or 0 if t is good.
 // One of the same size has no more overflows than its keys need.
-func (x *index[K, V]) wanted(t *table[K, V]) int {
+func (x *index) wanted(t *table) int {
 	n, entries := len(t.buckets), x.entries.Value()
 	switch {
 	case entries > int64(n)*fill/4:
@@ -31,7 +31,7 @@ func (x *index[K, V]) wanted(t *table[K, V]) int {
 
 // overflowed is called when an insert has given t, which is or was the newest table, an
 // overflow: there may be too many keys for t, or too many overflows.
-func (x *index[K, V]) overflowed(t *table[K, V]) {
+func (x *index) overflowed(t *table) {
 	t.crowded.Add(1)
 	if n := x.wanted(t); n >= len(t.buckets) {
 		x.resize(t, n)
@@ -42,7 +42,7 @@ func (x *index[K, V]) overflowed(t *table[K, V]) {
 // if the present one has too many or far too few keys, and moves some buckets of one that
 // is being replaced. It reports whether there is more. Keys that go are counted nowhere
 // else: it is called now and then.
-func (x *index[K, V]) tend() (more bool) {
+func (x *index) tend() (more bool) {
 	t := x.table.Load()
 	if n := x.wanted(t); n != 0 {
 		x.resize(t, n)
@@ -73,11 +73,11 @@ const tendBatch = 1 << 13
 // not large is announced at once, so that inserters need not fill the old one until the
 // background gets its turn; the background moves to it, and so do inserters. Without a
 // background they move a few buckets each.
-func (x *index[K, V]) resize(t *table[K, V], n int) {
+func (x *index) resize(t *table, n int) {
 	if x.table.Load() != t || t.resizing.Swap(true) {
 		return
 	}
-	announce := func() { t.next.Store(newTable[K, V](n)) }
+	announce := func() { t.next.Store(newTable(n)) }
 	atOnce := n <= x.small*largeTable
 	if atOnce {
 		announce()
@@ -113,14 +113,14 @@ const moveYields = 256
 const largeTable = 128
 
 // help moves the bucket of hash h from t to the next table, and some others.
-func (x *index[K, V]) help(t *table[K, V], h uint64) {
+func (x *index) help(t *table, h uint64) {
 	x.move(t, int(h>>(t.shift&63)), true)
 	x.moveSome(t)
 }
 
 // moveSome moves some buckets of t that it is the turn of, but those that are locked. It
 // reports whether to go on: a mover that does goes round twice.
-func (x *index[K, V]) moveSome(t *table[K, V]) bool {
+func (x *index) moveSome(t *table) bool {
 	n := int64(len(t.buckets))
 	last := t.turn.Add(moveBatch)
 	for i := last - moveBatch; i < last; i++ {
@@ -132,7 +132,7 @@ func (x *index[K, V]) moveSome(t *table[K, V]) bool {
 // after returns where to go on with a key whose bucket of t has moved. A table that has
 // moved as a whole does not know its next one any more, which may be gone as well: a
 // long scan that still looks at it keeps nothing else.
-func (x *index[K, V]) after(t *table[K, V]) *table[K, V] {
+func (x *index) after(t *table) *table {
 	if next := t.next.Load(); next != nil {
 		return next
 	}
@@ -142,22 +142,22 @@ func (x *index[K, V]) after(t *table[K, V]) *table[K, V] {
 // move moves bucket i of t to the next table, unless it has moved, or is locked and the
 // caller does not wait. The goroutine that moves the last one puts the next table in
 // the place of t.
-func (x *index[K, V]) move(t *table[K, V], i int, wait bool) {
+func (x *index) move(t *table, i int, wait bool) {
 	next := t.next.Load()
 	b := &t.buckets[i]
 	if meta := b.meta.Load(); next == nil || meta&bucketMoved != 0 || meta&bucketLocked != 0 && !wait {
 		return
 	}
-	var room [bucketSlots]moved[K, V]
-	m := mover[K, V]{index: x, t: next, done: room[:0]}
+	var room [bucketSlots]moved
+	m := mover{index: x, t: next, done: room[:0]}
 	for {
 		// No memory is allocated under the lock: enough of it before.
 		length := b.length()
 		if length > 1 && cap(m.done) < length*bucketSlots {
-			m.done = make([]moved[K, V], 0, length*bucketSlots)
+			m.done = make([]moved, 0, length*bucketSlots)
 		}
 		for len(m.spare) < length && (length > 1 || len(next.buckets) < len(t.buckets)) {
-			m.spare = append(m.spare, new(overflow[K, V]))
+			m.spare = append(m.spare, new(overflow))
 		}
 		if !b.lock() {
 			return
@@ -182,7 +182,7 @@ func (x *index[K, V]) move(t *table[K, V], i int, wait bool) {
 	}
 	for at := b; at != nil; at = at.after() {
 		for i := range at.slots {
-			m.moveSlot(place[K, V]{at, uint8(i)})
+			m.moveSlot(place{at, uint8(i)})
 		}
 	}
 	hooks.At(hooks.SlotsMoved)
@@ -212,13 +212,13 @@ func (x *index[K, V]) move(t *table[K, V], i int, wait bool) {
 	hooks.At(hooks.BucketMoved)
 	for _, d := range m.done {
 		if d.asked {
-			x.ask(d.to, d.hash, d.head.key)
+			x.ask(d.to, d.hash, d.head.key())
 		}
 	}
 }
 
 // length returns the number of buckets of the chain.
-func (b *bucket[K, V]) length() (n int) {
+func (b *bucket) length() (n int) {
 	for ; b != nil; b = b.after() {
 		n++
 	}
@@ -226,7 +226,7 @@ func (b *bucket[K, V]) length() (n int) {
 }
 
 // after returns the next bucket of the chain, or nil.
-func (b *bucket[K, V]) after() *bucket[K, V] {
+func (b *bucket) after() *bucket {
 	if o := b.over.Load(); o != nil {
 		return &o.bucket
 	}
@@ -235,7 +235,7 @@ func (b *bucket[K, V]) after() *bucket[K, V] {
 
 // takeOver says that b has moved, and notes which visits were asked for. done begins with
 // what has moved out of b; it returns the rest.
-func takeOver[K comparable, V any](b *bucket[K, V], done []moved[K, V]) []moved[K, V] {
+func takeOver(b *bucket, done []moved) []moved {
 	asked := b.meta.Or(bucketMoved)
 	for i := range done {
 		d := &done[i]
@@ -249,34 +249,34 @@ func takeOver[K comparable, V any](b *bucket[K, V], done []moved[K, V]) []moved[
 
 // A mover moves the slots of one bucket, which is locked, to table t: if that is smaller,
 // all of them to one bucket, to, which is locked too.
-type mover[K comparable, V any] struct {
-	*index[K, V]
-	t     *table[K, V]
-	to    *bucket[K, V]
-	spare []*overflow[K, V]
-	done  []moved[K, V]
+type mover struct {
+	*index
+	t     *table
+	to    *bucket
+	spare []*overflow
+	done  []moved
 }
 
 // moved is a key that has moved, with a head that it had, and whether a visit was asked
 // for.
-type moved[K comparable, V any] struct {
-	from, to place[K, V]
+type moved struct {
+	from, to place
 	hash     uint64
-	head     *version[K, V]
+	head     *node
 	asked    bool
 }
 
 // moveSlot moves what is in the slot at p. It fills a slot of the new table first, where
 // only goroutines look that have found the old one marked; then it marks that, again if
 // the head has changed meanwhile.
-func (m *mover[K, V]) moveSlot(p place[K, V]) {
+func (m *mover) moveSlot(p place) {
 	s := p.slot()
 	v := rawLoad(s)
 	if !m.head(v) {
 		return // free, and nobody puts anything into it but under the lock
 	}
-	h := m.hash.sum(v.key)
-	d := moved[K, V]{to: m.fill(m.t.bucket(h), tagOf(h), v), hash: h, head: v, from: p}
+	h := m.hash.sum(v.key())
+	d := moved{to: m.fill(m.t.bucket(h), tagOf(h), v), hash: h, head: v, from: p}
 	for {
 		hooks.At(hooks.SlotFilled)
 		if stdatomic.CompareAndSwapPointer(raw(s), unsafe.Pointer(v), unsafe.Pointer(m.moved)) {
@@ -291,7 +291,7 @@ func (m *mover[K, V]) moveSlot(p place[K, V]) {
 // tryLock locks b, the first bucket of a chain, for a goroutine that is pinned already,
 // if nobody has it. It has not moved: the table after the next one is announced when
 // this one is complete.
-func (b *bucket[K, V]) tryLock() bool {
+func (b *bucket) tryLock() bool {
 	for {
 		meta := b.meta.Load()
 		if meta&bucketLocked != 0 {
@@ -304,10 +304,10 @@ func (b *bucket[K, V]) tryLock() bool {
 }
 
 // fill puts v into a free slot of the chain that begins at b, which nobody else changes.
-func (m *mover[K, V]) fill(b *bucket[K, V], tag uint64, v *version[K, V]) place[K, V] {
+func (m *mover) fill(b *bucket, tag uint64, v *node) place {
 	for {
 		if free := matching(b.meta.Load(), 0); free != 0 {
-			p := place[K, V]{b, uint8(bits.TrailingZeros64(free) / 8)}
+			p := place{b, uint8(bits.TrailingZeros64(free) / 8)}
 			rawStore(p.slot(), v)
 			p.setTag(tag)
 			return p

@@ -13,9 +13,9 @@ import (
 const scanBatch = 64
 
 // A held is a place with the head that it held.
-type held[K comparable, V any] struct {
-	at   place[K, V]
-	head *version[K, V]
+type held struct {
+	at   place
+	head *node
 }
 
 // scan calls visit for the place of every key, with its head. It locks nothing and
@@ -26,9 +26,9 @@ type held[K comparable, V any] struct {
 // meanwhile; one that is inserted or removed meanwhile may be met or not, and twice if
 // it is removed and inserted again. A head may have been loaded a while before visit
 // gets it.
-func (x *index[K, V]) scan(visit func(p place[K, V], head *version[K, V]) bool) (all bool) {
+func (x *index) scan(visit func(p place, head *node) bool) (all bool) {
 	t := x.table.Load()
-	var room [scanBatch + 4*bucketSlots]held[K, V]
+	var room [scanBatch + 4*bucketSlots]held
 	batch := room[:0]
 	for i := range t.buckets {
 		batch = x.gather(t, uint64(i), t.shift, batch)
@@ -50,9 +50,9 @@ func (x *index[K, V]) scan(visit func(p place[K, V], head *version[K, V]) bool) 
 
 // gather appends what t, and the tables that it moves to, have of the keys whose hashes
 // are prefix when shifted by shift.
-func (x *index[K, V]) gather(
-	t *table[K, V], prefix uint64, shift uint8, batch []held[K, V],
-) []held[K, V] {
+func (x *index) gather(
+	t *table, prefix uint64, shift uint8, batch []held,
+) []held {
 	if t.shift > shift {
 		return x.gatherBucket(t, prefix>>(t.shift-shift), prefix, shift, batch)
 	}
@@ -68,9 +68,9 @@ func (x *index[K, V]) gather(
 // While the bucket is being moved some of its slots are marked, and the next table has
 // those. A key that moves while we look may be met in both, but in one of them at least:
 // it is in the next table before it is marked here, and we look here first.
-func (x *index[K, V]) gatherBucket(
-	t *table[K, V], i, prefix uint64, shift uint8, batch []held[K, V],
-) []held[K, V] {
+func (x *index) gatherBucket(
+	t *table, i, prefix uint64, shift uint8, batch []held,
+) []held {
 	hooks.Walking()
 	b := &t.buckets[i]
 	meta := b.meta.Load()
@@ -85,8 +85,8 @@ func (x *index[K, V]) gatherBucket(
 			case v == x.moved:
 				moving = true
 			case v == nil:
-			case shift == t.shift || x.hash.sum(v.key)>>shift == prefix:
-				batch = append(batch, held[K, V]{place[K, V]{b, j}, v})
+			case shift == t.shift || x.hash.sum(v.key())>>shift == prefix:
+				batch = append(batch, held{place{b, j}, v})
 			}
 		}
 		if b = b.after(); b == nil {
@@ -101,16 +101,16 @@ func (x *index[K, V]) gatherBucket(
 	batch = x.gather(x.after(t), prefix, shift, batch)
 	all := batch[:here]
 	for _, there := range batch[here:] {
-		if !hasKey(batch[from:here], there.head.key) {
+		if !x.hasKey(batch[from:here], there.head) {
 			all = append(all, there)
 		}
 	}
 	return all
 }
 
-func hasKey[K comparable, V any](batch []held[K, V], key K) bool {
+func (x *index) hasKey(batch []held, v *node) bool {
 	for _, h := range batch {
-		if h.head.key == key {
+		if x.hash.same(h.head, v) {
 			return true
 		}
 	}
@@ -118,36 +118,32 @@ func hasKey[K comparable, V any](batch []held[K, V], key K) bool {
 }
 
 // bytes returns about what the buckets take.
-func (x *index[K, V]) bytes() (n uint64) {
+func (x *index) bytes() (n uint64) {
 	for t := x.table.Load(); t != nil; t = t.next.Load() {
-		n += uint64(len(t.buckets)) * uint64(unsafe.Sizeof(bucket[K, V]{}))
-		n += uint64(t.needed.Load()+t.crowded.Load()) * uint64(unsafe.Sizeof(overflow[K, V]{}))
+		n += uint64(len(t.buckets)) * uint64(unsafe.Sizeof(bucket{}))
+		n += uint64(t.needed.Load()+t.crowded.Load()) * uint64(unsafe.Sizeof(overflow{}))
 	}
 	return n
 }
 
-// prefetch hashes keys, and loads what finding them will need: in loops of loads that do
+// prefetch loads what finding keys with these hashes will need: in loops of loads that do
 // not depend on each other, see index.scan.
-func (x *index[K, V]) prefetch(keys []K, hashes *[rangeBatch]uint64) {
+func (x *index) prefetch(hashes []uint64) {
 	if hooks.Enabled {
-		for i, key := range keys {
-			hashes[i] = x.hash.sum(key)
-		}
 		return
 	}
 	var metas [rangeBatch]uint64
 	t := x.table.Load()
-	for i, key := range keys {
-		hashes[i] = x.hash.sum(key)
-		metas[i] = t.bucket(hashes[i]).meta.Load()
+	for i, h := range hashes {
+		metas[i] = t.bucket(h).meta.Load()
 	}
-	var heads [rangeBatch]*version[K, V]
-	for i := range keys {
-		if m := matching(metas[i], tagOf(hashes[i])); m != 0 {
-			heads[i] = t.bucket(hashes[i]).slots[bits.TrailingZeros64(m)/8].Load()
+	var heads [rangeBatch]*node
+	for i, h := range hashes {
+		if m := matching(metas[i], tagOf(h)); m != 0 {
+			heads[i] = t.bucket(h).slots[bits.TrailingZeros64(m)/8].Load()
 		}
 	}
-	for _, v := range heads[:len(keys)] {
+	for _, v := range heads[:len(hashes)] {
 		if v != nil {
 			v.state.Load()
 		}

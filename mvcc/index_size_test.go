@@ -10,16 +10,16 @@ import (
 )
 
 // fits reports whether the index has no resize before it, and is of a size for its keys.
-func (x *index[K, V]) fits() bool {
+func (x *index) fits() bool {
 	t := x.table.Load()
 	return !t.resizing.Load() && x.wanted(t) == 0
 }
 
 // requireKeys checks that the keys below n are found.
-func requireKeys(t *testing.T, x *index[int, int], n int) {
+func requireKeys(t *testing.T, x *index, n int) {
 	t.Helper()
 	for key := range n {
-		_, head := x.find(x.hash.sum(key), key)
+		_, head := findIn(x, hashIn(x, key), key)
 		require.NotNil(t, head)
 	}
 }
@@ -89,9 +89,9 @@ func TestSkippedBucketMoves(t *testing.T) {
 	woken := 0
 	x.spawn, x.wake = func(f func()) bool { f(); return true }, func() { woken++ }
 	for _, n := range []int{1 << 10, 1 << 11} { // then to 2^11, and back
-		x.table.Store(newTable[int, int](n))
+		x.table.Store(newTable(n))
 		for i := range 100 {
-			x.put(&intVersion{key: i})
+			x.put(newNode(i, 0))
 		}
 		old := x.table.Load()
 		b := &old.buckets[n-1]
@@ -111,9 +111,9 @@ func TestSkippedBucketMoves(t *testing.T) {
 // A table so large that a bucket's number times their number has more than 32 bits shrinks.
 func TestLargeTableShrinks(t *testing.T) {
 	x := newTestIndex(nil)
-	x.table.Store(newTable[int, int](1 << 17))
+	x.table.Store(newTable(1 << 17))
 	for i := range 1000 {
-		x.put(&intVersion{key: i})
+		x.put(newNode(i, 0))
 	}
 	for x.tend() {
 	}
@@ -123,11 +123,11 @@ func TestLargeTableShrinks(t *testing.T) {
 
 // Keys that come and go at a constant number leave no overflows behind for good.
 func TestOverflowsGo(t *testing.T) {
-	x := newIndex[int, int](0)
+	x := indexFor[int, int](0)
 	const n = 2000 // of the 2304 that 512 buckets hold
-	var versions []*intVersion
+	var versions []*node
 	for key := range 100 * n {
-		v := &intVersion{key: key}
+		v := newNode(key, 0)
 		x.put(v)
 		if versions = append(versions, v); len(versions) > n {
 			require.True(t, x.remove(versions[0]))
@@ -146,23 +146,23 @@ func TestOverflowsGo(t *testing.T) {
 	}
 	require.Len(t, table.buckets, 512)
 	require.LessOrEqual(t, overflows, 512)
-	bucketSize, overflowSize := unsafe.Sizeof(table.buckets[0]), unsafe.Sizeof(overflow[int, int]{})
+	bucketSize, overflowSize := unsafe.Sizeof(table.buckets[0]), unsafe.Sizeof(overflow{})
 	require.Equal(t, uint64(512*bucketSize+uintptr(overflows)*overflowSize), x.bytes())
 }
 
 // A table that is not large is announced at once, though the background takes its time.
 func TestTableIsAnnouncedAtOnce(t *testing.T) {
-	x := newIndex[int, int](0)
+	x := indexFor[int, int](0)
 	var all []func()
 	x.spawn = func(f func()) bool { all = append(all, f); return true }
 	i := 0
 	for ; len(all) == 0; i++ {
-		x.put(&intVersion{key: i})
+		x.put(newNode(i, 0))
 	}
 	old := x.table.Load()
 	require.NotNil(t, old.next.Load())
 	for ; len(all) == 1; i++ { // those that insert move all of it
-		x.put(&intVersion{key: i})
+		x.put(newNode(i, 0))
 	}
 	require.NotSame(t, old, x.table.Load())
 	all[0]() // comes too late
@@ -176,7 +176,7 @@ func TestTableGrowsAgain(t *testing.T) {
 	var all []func()
 	x.spawn = func(f func()) bool { all = append(all, f); return true }
 	for i := range 100 {
-		x.put(&intVersion{key: i})
+		x.put(newNode(i, 0))
 	}
 	for len(all) > 0 {
 		all[0]()
@@ -205,5 +205,5 @@ func TestAbsurdCapacity(t *testing.T) {
 	if bits.UintSize == 32 {
 		t.Skip("there may be memory for as many")
 	}
-	require.Panics(t, func() { newIndex[int, int](math.MaxInt) })
+	require.Panics(t, func() { indexFor[int, int](math.MaxInt) })
 }

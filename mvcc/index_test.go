@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -12,29 +13,45 @@ import (
 
 // The index by itself: versions are what it keeps, and it does not look at their states.
 
-type intVersion = version[int, int]
+// hashIn returns the hash of key in x.
+func hashIn[K comparable](x *index, key K) uint64 { return x.hash.sum(unsafe.Pointer(&key)) }
+
+// addressOf returns where a copy of key is.
+func addressOf[K any](key K) unsafe.Pointer { return unsafe.Pointer(&key) }
+
+// findIn is index.find of key.
+func findIn[K comparable](x *index, h uint64, key K) (place, *node) {
+	return x.find(h, unsafe.Pointer(&key))
+}
+
+// givenHash returns a hasher that hashes by f.
+func givenHash[K comparable](f func(key K) uint64) hasher {
+	h := newHasher[K]()
+	h.kind, h.given = hashGiven, func(key any) uint64 { return f(key.(K)) }
+	return h
+}
 
 // newTestIndex returns an index of two buckets whose keys have the hashes that spread
 // says, or those of any index.
-func newTestIndex(spread func(key int) uint64) *index[int, int] {
-	x := newIndex[int, int](0)
+func newTestIndex(spread func(key int) uint64) *index {
+	x := indexFor[int, int](0)
 	x.min, x.small = 2, 0 // a resize takes its time
-	x.table.Store(newTable[int, int](2))
+	x.table.Store(newTable(2))
 	if spread != nil {
-		x.hash = hasher[int]{kind: hashGiven, given: spread}
+		x.hash = givenHash(spread)
 	}
 	return x
 }
 
 // put makes v the head of key, whatever was, and returns that.
-func (x *index[K, V]) put(v *version[K, V]) *version[K, V] {
-	h := x.hash.sum(v.key)
+func (x *index) put(v *node) *node {
+	h := hashIn(x, keyOf[int](v))
 	for {
-		if p, was := x.find(h, v.key); was != nil {
+		if p, was := findIn(x, h, keyOf[int](v)); was != nil {
 			if p.swap(was, v) {
 				return was
 			}
-		} else if _, ok := x.insert(h, v, nil, nil); ok {
+		} else if _, ok := x.insert(h, v, gate{}); ok {
 			return nil
 		}
 	}
@@ -58,39 +75,39 @@ func TestIndexModel(t *testing.T) {
 	}
 }
 
-func modelIndex(t *rapid.T, x *index[int, int]) {
-	model := map[int]*intVersion{}
+func modelIndex(t *rapid.T, x *index) {
+	model := map[int]*node{}
 	asked := map[int]bool{}
-	queue := map[*bucket[int, int]]bool{}
-	x.visit = func(b *bucket[int, int]) {
+	queue := map[*bucket]bool{}
+	x.visit = func(b *bucket) {
 		require.False(t, queue[b], "a bucket is handed over twice")
 		queue[b] = true
 	}
 	keys := rapid.IntRange(0, 80)
-	remembered := map[int]place[int, int]{}
+	remembered := map[int]place{}
 	t.Repeat(map[string]func(*rapid.T){
 		"put": func(t *rapid.T) {
-			v := &intVersion{key: keys.Draw(t, "key")}
-			require.Same(t, model[v.key], x.put(v))
-			model[v.key] = v
+			v := newNode(keys.Draw(t, "key"), 0)
+			require.Same(t, model[keyOf[int](v)], x.put(v))
+			model[keyOf[int](v)] = v
 		},
 		"insert": func(t *rapid.T) {
-			v := &intVersion{key: keys.Draw(t, "key")}
-			p, ok := x.insert(x.hash.sum(v.key), v, nil, nil)
-			require.Equal(t, model[v.key] == nil, ok)
+			v := newNode(keys.Draw(t, "key"), 0)
+			p, ok := x.insert(hashIn(x, keyOf[int](v)), v, gate{})
+			require.Equal(t, model[keyOf[int](v)] == nil, ok)
 			if ok {
-				model[v.key] = v
+				model[keyOf[int](v)] = v
 			}
 			if now := p.load(); now != x.moved { // by the insert itself
-				require.Same(t, model[v.key], now)
+				require.Same(t, model[keyOf[int](v)], now)
 			}
-			remembered[v.key] = p
+			remembered[keyOf[int](v)] = p
 		},
 		"remove": func(t *rapid.T) {
 			key := keys.Draw(t, "key")
 			v := model[key]
 			if v == nil {
-				v = &intVersion{key: key}
+				v = newNode(key, 0)
 			}
 			require.Equal(t, model[key] != nil, x.remove(v))
 			delete(model, key)
@@ -98,10 +115,10 @@ func modelIndex(t *rapid.T, x *index[int, int]) {
 		},
 		"ask": func(t *rapid.T) {
 			key := keys.Draw(t, "key")
-			p, v := x.again(remembered[key], x.hash.sum(key), key)
+			p, v := x.again(remembered[key], hashIn(x, key), addressOf(key))
 			require.Same(t, model[key], v)
 			if v != nil {
-				x.ask(p, x.hash.sum(key), key)
+				x.ask(p, hashIn(x, key), addressOf(key))
 				asked[key] = true
 			}
 		},
@@ -111,7 +128,7 @@ func modelIndex(t *rapid.T, x *index[int, int]) {
 				visits, heads := x.asked(b)
 				for i, v := range heads {
 					if visits[i] && x.head(v) {
-						delete(asked, v.key)
+						delete(asked, keyOf[int](v))
 					}
 				}
 			}
@@ -133,16 +150,16 @@ func modelIndex(t *rapid.T, x *index[int, int]) {
 		},
 		"tend": func(*rapid.T) { x.tend() },
 		"": func(t *rapid.T) {
-			met := map[int]*intVersion{}
-			x.scan(func(p place[int, int], v *intVersion) bool {
-				require.Nil(t, met[v.key], "key %d is met twice", v.key)
-				met[v.key] = v
+			met := map[int]*node{}
+			x.scan(func(p place, v *node) bool {
+				require.Nil(t, met[keyOf[int](v)], "key %d is met twice", keyOf[int](v))
+				met[keyOf[int](v)] = v
 				require.Same(t, v, p.load())
 				return true
 			})
 			require.True(t, maps.Equal(model, met), "want %v, scanned %v", model, met)
 			for key := range 81 {
-				_, v := x.find(x.hash.sum(key), key)
+				_, v := findIn(x, hashIn(x, key), key)
 				require.Same(t, model[key], v)
 			}
 			require.EqualValues(t, len(model), x.entries.Value())
@@ -154,7 +171,7 @@ func modelIndex(t *rapid.T, x *index[int, int]) {
 			visits, heads := x.asked(b)
 			for i, v := range heads {
 				if visits[i] && x.head(v) {
-					delete(asked, v.key)
+					delete(asked, keyOf[int](v))
 				}
 			}
 		}
@@ -174,7 +191,7 @@ func TestIndexUnderLoad(t *testing.T) {
 	}
 }
 
-func loadIndex(t *testing.T, x *index[int, int], rounds int) {
+func loadIndex(t *testing.T, x *index, rounds int) {
 	const (
 		writers = 4
 		shared  = 10  // keys 0 to 9 count how often they were overwritten
@@ -182,23 +199,23 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 	)
 	visits := visitAtRandom(x, shared+writers*own)
 	for key := range shared {
-		x.put(&intVersion{key: key})
+		x.put(newNode(key, 0))
 	}
 	c, others := newCrew(t), newCrew(t)
 	c.run(writers, func(w int) error {
-		mine := map[int]*intVersion{}
+		mine := map[int]*node{}
 		for round := range rounds {
 			for i := range own {
 				key := shared + w*own + i
-				h := x.hash.sum(key)
-				p, v := x.find(h, key)
+				h := hashIn(x, key)
+				p, v := findIn(x, h, key)
 				if v != mine[key] {
 					return fmt.Errorf("round %d: key %d: found %p, want %p", round, key, v, mine[key])
 				}
-				next := &intVersion{key: key, value: round}
+				next := newNode(key, round)
 				switch op := rand.IntN(4); {
 				case v == nil:
-					if _, ok := x.insert(h, next, nil, nil); !ok {
+					if _, ok := x.insert(h, next, gate{}); !ok {
 						return fmt.Errorf("key %d is there already", key)
 					}
 					mine[key] = next
@@ -209,7 +226,7 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 					delete(mine, key)
 				case op == 1:
 					visits.asked[key].Add(1)
-					x.ask(p, h, key)
+					x.ask(p, h, addressOf(key))
 				default:
 					if was := x.put(next); was != v {
 						return fmt.Errorf("key %d: overwritten %p, want %p", key, was, v)
@@ -217,11 +234,11 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 					mine[key] = next
 				}
 				for key := rand.IntN(shared); ; {
-					p, v := x.find(x.hash.sum(key), key)
+					p, v := findIn(x, hashIn(x, key), key)
 					if v == nil {
 						return fmt.Errorf("shared key %d is not found", key)
 					}
-					if p.swap(v, &intVersion{key: key, value: v.value + 1}) {
+					if p.swap(v, newNode(key, valueOf[int, int](v)+1)) {
 						break
 					}
 				}
@@ -229,7 +246,7 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 		}
 		for _, v := range mine {
 			if !x.remove(v) {
-				return fmt.Errorf("key %d is not removed in the end", v.key)
+				return fmt.Errorf("key %d is not removed in the end", keyOf[int](v))
 			}
 		}
 		return nil
@@ -251,9 +268,9 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 	})
 	others.loop(1, func(int, int) error {
 		met := [shared]int{}
-		x.scan(func(_ place[int, int], v *intVersion) bool {
-			if v.key < shared {
-				met[v.key]++
+		x.scan(func(_ place, v *node) bool {
+			if keyOf[int](v) < shared {
+				met[keyOf[int](v)]++
 			}
 			return true
 		})
@@ -271,14 +288,14 @@ func loadIndex(t *testing.T, x *index[int, int], rounds int) {
 	}
 	sum := 0
 	for key := range shared {
-		_, v := x.find(x.hash.sum(key), key)
+		_, v := findIn(x, hashIn(x, key), key)
 		require.NotNil(t, v)
-		sum += v.value
+		sum += valueOf[int, int](v)
 	}
 	require.Equal(t, writers*rounds*own, sum, "overwrites are lost")
 	require.EqualValues(t, shared, x.entries.Value())
 	n := 0
-	x.scan(func(place[int, int], *intVersion) bool { n++; return true })
+	x.scan(func(place, *node) bool { n++; return true })
 	require.Equal(t, shared, n)
 }
 

@@ -13,13 +13,13 @@ import (
 // A visitor visits, in any order, the buckets of an index in which somebody asked for it.
 type visitor struct {
 	mu          sync.Mutex
-	queue       []*bucket[int, int]
+	queue       []*bucket
 	asked, seen []atomic.Int64 // by key: how often, and how often of these it was visited since
 }
 
-func visitAtRandom(x *index[int, int], keys int) *visitor {
+func visitAtRandom(x *index, keys int) *visitor {
 	v := &visitor{asked: make([]atomic.Int64, keys), seen: make([]atomic.Int64, keys)}
-	x.visit = func(b *bucket[int, int]) {
+	x.visit = func(b *bucket) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.queue = append(v.queue, b)
@@ -28,7 +28,7 @@ func visitAtRandom(x *index[int, int], keys int) *visitor {
 }
 
 // one visits a bucket, if there is one.
-func (v *visitor) one(x *index[int, int]) bool {
+func (v *visitor) one(x *index) bool {
 	v.mu.Lock()
 	if len(v.queue) == 0 {
 		v.mu.Unlock()
@@ -41,7 +41,7 @@ func (v *visitor) one(x *index[int, int]) bool {
 	visits, heads := x.asked(b)
 	for i, head := range heads {
 		if visits[i] && x.head(head) {
-			v.seen[head.key].Store(v.asked[head.key].Load())
+			v.seen[keyOf[int](head)].Store(v.asked[keyOf[int](head)].Load())
 		}
 	}
 	return true
@@ -53,16 +53,16 @@ func TestVisitsAreNotForgotten(t *testing.T) {
 	x := newTestIndex(nil)
 	visits := visitAtRandom(x, n)
 	for key := range n {
-		x.put(&intVersion{key: key})
+		x.put(newNode(key, 0))
 	}
 	askers, others := newCrew(t), newCrew(t)
 	askers.run(2, func(w int) error {
 		for range sizes(200_000, 20_000) {
 			key := w*n/2 + rand.IntN(n/2)
 			visits.asked[key].Add(1)
-			h := x.hash.sum(key)
-			p, _ := x.find(h, key)
-			x.ask(p, h, key)
+			h := hashIn(x, key)
+			p, _ := findIn(x, h, key)
+			x.ask(p, h, addressOf(key))
 		}
 		return nil
 	})

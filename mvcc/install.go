@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"runtime"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -17,7 +18,7 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 		return resultAborted
 	}
 	for lost := 0; ; {
-		p, h := m.index.again(w.at, w.hash, w.v.key)
+		p, h := m.index.again(w.at, w.hash, w.v.key())
 		base, ok := m.settle(h)
 		if !ok {
 			continue
@@ -26,14 +27,14 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 			return r
 		}
 		if m.schemaNow() != st.schema { // must follow again
-			return st.conflictOn(w.v.key, ConflictRead, nil)
+			return st.conflictOn(keyOf[K](w.v), ConflictRead, nil)
 		}
 		if w.merge != nil {
-			w.v.value = w.merge.apply(base.present())
+			full[K, V](w.v).value = w.merge.apply(present[K, V](base))
 			hooks.At(hooks.Computed)
 		}
 		if h == nil && m.order != nil {
-			st.pinOne(w.v.key)
+			st.pinOne(keyOf[K](w.v))
 		}
 		p, ok = m.cover(p, w.hash, h, base, w.v, st.schema)
 		if w.at != p {
@@ -61,17 +62,17 @@ func (st *txState[K, V]) goesOn() bool {
 
 // mayCover reports whether the transaction may commit write w on top of base, the
 // newest committed version, or nil: resultOK, or why not.
-func (st *txState[K, V]) mayCover(gen epoch.Gen, w *write[K, V], base *version[K, V]) result {
+func (st *txState[K, V]) mayCover(gen epoch.Gen, w *write[K, V], base *node) result {
 	switch {
 	case st.level == LevelSnapshot && st.hasRead && w.merge == nil:
-		if base != nil && st.m.commitEpoch(base) > st.epoch() {
-			return st.conflictOn(w.v.key, ConflictWrite, base)
+		if base != nil && st.m.core().commitEpoch(base) > st.epoch() {
+			return st.conflictOn(keyOf[K](w.v), ConflictWrite, base)
 		}
 	case w.read != 0:
 		was := st.seen(w)
-		_, there := base.present()
-		if _, seen := was.present(); seen && base != was || there && !seen {
-			return st.conflictOn(w.v.key, ConflictRead, base)
+		there := base.there()
+		if seen := was.there(); seen && base != was || there && !seen {
+			return st.conflictOn(keyOf[K](w.v), ConflictRead, base)
 		}
 	default:
 		return resultOK
@@ -96,11 +97,11 @@ const installStride = 8
 // It decides for an undecided writer: one that is announced and does not validate is
 // helped to commit; any other is given a moment and, if it stands still, aborted. So it
 // waits for no particular goroutine.
-func (m *Map[K, V]) settle(h *version[K, V]) (base *version[K, V], ok bool) {
+func (m *Map[K, V]) settle(h *node) (base *node, ok bool) {
 	if h == nil {
 		return nil, true
 	}
-	w, r := m.resolve(h)
+	w, r := m.core().resolve(h)
 	switch {
 	case w.committed():
 		return h, true
@@ -138,38 +139,39 @@ func (m *Map[K, V]) abortRival(r *record, w word) {
 // if its key has no head and the schema is s. It returns the place of the key, and whether it
 // did.
 func (m *Map[K, V]) cover(
-	p place[K, V], hash uint64, h, base, v *version[K, V], s *schema[K, V],
-) (place[K, V], bool) {
+	p place, hash uint64, h, base, v *node, s *schema[K, V],
+) (place, bool) {
 	if h != nil {
 		return p, m.push(p, h, base, v)
 	}
 	setLink(&v.next, nil)
-	return m.index.insert(hash, v, &m.schema, s)
+	return m.index.insert(hash, v,
+		gate{(*unsafe.Pointer)(unsafe.Pointer(&m.schema)), unsafe.Pointer(s)})
 }
 
 // push makes v, which is private, the head at p on top of base, if the head is
 // still h. It reports whether it did. What nobody sees any more below base goes: so
 // chains stay short where writers never rest, for a store into a line that has just been
 // read.
-func (m *Map[K, V]) push(p place[K, V], h, base, v *version[K, V]) bool {
+func (m *Map[K, V]) push(p place, h, base, v *node) bool {
 	count := word(1)
 	if base != nil {
 		// By its commit epoch, not by its own word, which may not have it yet.
-		if view := m.gc.View(); m.commitEpoch(base) <= view.Min {
-			m.trim(base, view)
+		if view := m.views.Load(); m.core().commitEpoch(base) <= view.Min {
+			m.core().trim(base, view)
 		} else {
 			count = min(load(&base.state).count()+1, countMax)
 		}
 	}
 	setWord(&v.state, word(v.state.Load())&^countMask|count<<countShift)
 	setLink(&v.next, base)
-	m.checkPush(h, base, v)
+	m.core().checkPush(h, base, v)
 	return p.swap(h, v)
 }
 
 // growth returns by how much the number of keys grows when v is committed on top of
 // base: 1, 0 or -1.
-func growth[K comparable, V any](base, v *version[K, V]) int {
+func growth(base, v *node) int {
 	was, is := base != nil && !base.tombstone(), !v.tombstone()
 	switch {
 	case was == is:
@@ -238,27 +240,27 @@ const shortRun = 2
 // drops what has become superfluous, now and then, and asks the background work for a
 // visit, which drops the rest when the key is not written any more. h is the hash of the
 // key.
-func (m *Map[K, V]) installed(p place[K, V], h uint64, v *version[K, V]) {
-	m.checkNewest(v)
+func (m *Map[K, V]) installed(p place, h uint64, v *node) {
+	m.core().checkNewest(v)
 	w := load(&v.state)
 	base := v.next.Load()
 	if base == nil && !w.tomb() {
 		return // a new key: nothing to drop
 	}
 	if n := uint64(w.count()); base != nil && (n >= m.threshold || n%shortRun == 0) {
-		view, run := m.gc.View(), shortRun
+		view, run := m.views.Load(), shortRun
 		if n >= m.threshold {
 			// A newer view helps if it is the view that is old, and not the
 			// readers.
-			if run = settledRun; m.commitEpoch(base) > view.Bound {
+			if run = settledRun; m.core().commitEpoch(base) > view.Bound {
 				view = m.gc.RefreshPast(w.epoch(), max(m.threshold/4, 1))
 			}
 		}
-		m.prune(p, p.load(), view, run, nil)
+		m.core().prune(p, p.load(), view, run, nil)
 		if n >= m.threshold {
 			// Must follow: if we sleep before, the next committer prunes.
 			v.state.And(^uint64(countMask))
 		}
 	}
-	m.index.ask(p, h, v.key)
+	m.index.ask(p, h, v.key())
 }

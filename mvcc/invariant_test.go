@@ -93,8 +93,8 @@ func breakable(t *testing.T) *Map[string, int] {
 }
 
 // two returns a map with a key of two versions, and these.
-func two(t *testing.T) (m *Map[string, int], p place[string, int], newer,
-	older *version[string, int]) {
+func two(t *testing.T) (m *Map[string, int], p place, newer,
+	older *node) {
 	t.Helper()
 	m = breakable(t)
 	m.Store("k", 1)
@@ -104,39 +104,39 @@ func two(t *testing.T) (m *Map[string, int], p place[string, int], newer,
 }
 
 func TestInvariantOfChains(t *testing.T) {
-	set := func(v *version[string, int], w word) { v.state.Store(uint64(w)) }
+	set := func(v *node, w word) { v.state.Store(uint64(w)) }
 	m, _, newer, older := two(t)
-	m.checkLink(newer)
+	m.core().checkLink(newer)
 	set(older, load(&newer.state))
-	requireViolation(t, "I5", func() { m.checkLink(newer) })
+	requireViolation(t, "I5", func() { m.core().checkLink(newer) })
 	set(older, word(0).at(1000))
-	requireViolation(t, "I5", func() { m.checkLink(newer) })
+	requireViolation(t, "I5", func() { m.core().checkLink(newer) })
 	set(older, word(0).announced(0, 0))
-	requireViolation(t, "I5", func() { m.checkLink(newer) })
-	requireViolation(t, "I5", func() { m.checkPush(older, older, &version[string, int]{key: "k"}) })
+	requireViolation(t, "I5", func() { m.core().checkLink(newer) })
+	requireViolation(t, "I5", func() { m.core().checkPush(older, older, bareNode[string, int]("k")) })
 
 	m, _, newer, _ = two(t)
-	private := func(key string) *version[string, int] {
-		v := &version[string, int]{key: key}
+	private := func(key string) *node {
+		v := bareNode[string, int](key)
 		set(v, word(0).announced(0, 0))
 		return v
 	}
-	m.checkPush(newer, newer, private("k"))
-	requireViolation(t, "I5", func() { m.checkPush(newer, nil, private("k")) })
-	requireViolation(t, "I5", func() { m.checkPush(newer, newer, private("l")) })
-	requireViolation(t, "I5", func() { m.checkPush(m.index.moved, nil, private("k")) })
-	requireViolation(t, "I5", func() { m.checkPush(newer, newer, newer) })
+	m.core().checkPush(newer, newer, private("k"))
+	requireViolation(t, "I5", func() { m.core().checkPush(newer, nil, private("k")) })
+	requireViolation(t, "I5", func() { m.core().checkPush(newer, newer, private("l")) })
+	requireViolation(t, "I5", func() { m.core().checkPush(m.index.moved, nil, private("k")) })
+	requireViolation(t, "I5", func() { m.core().checkPush(newer, newer, newer) })
 
 	v := private("k")
-	requireViolation(t, "has been committed", func() { m.checkNewest(v) })
+	requireViolation(t, "has been committed", func() { m.core().checkNewest(v) })
 	set(v, word(0).at(1000))
-	requireViolation(t, "clock stands at", func() { m.checkNewest(v) })
+	requireViolation(t, "clock stands at", func() { m.core().checkNewest(v) })
 
 	slot := m.slots.Acquire()
 	slot.Record().Store(uint64(load(&newer.state)))
 	set(v, indirect(slot.Number()))
-	m.checkCopy(v, load(&newer.state).epoch())
-	requireViolation(t, "copied", func() { m.checkCopy(v, 1000) })
+	m.core().checkCopy(v, load(&newer.state).epoch())
+	requireViolation(t, "copied", func() { m.core().checkCopy(v, 1000) })
 	m.slots.Release(slot)
 }
 
@@ -148,8 +148,8 @@ func viewAt(bound epoch.Epoch, live ...epoch.Epoch) *gc.View {
 func TestInvariantOfPruning(t *testing.T) {
 	m, p, newer, older := two(t)
 	at, bound := load(&older.state).epoch(), load(&newer.state).epoch()
-	requireViolation(t, "is dropped", func() { m.checkCut(newer, older, nil, viewAt(bound, at)) })
-	requireViolation(t, "is dropped", func() { m.checkCut(newer, older, nil, viewAt(at)) })
+	requireViolation(t, "is dropped", func() { m.core().checkCut(newer, older, nil, viewAt(bound, at)) })
+	requireViolation(t, "is dropped", func() { m.core().checkCut(newer, older, nil, viewAt(at)) })
 
 	// A pruner whose view does not know of a reader.
 	tx := m.Begin(nil) // one that may write
@@ -158,7 +158,7 @@ func TestInvariantOfPruning(t *testing.T) {
 	defer s.Close()
 	m.Store("k", 3)
 	requireViolation(t, "I1", func() {
-		m.prune(p, p.load(), viewAt(m.slots.Now()), math.MaxInt, nil)
+		m.core().prune(p, p.load(), viewAt(m.slots.Now()), math.MaxInt, nil)
 		s.Get("k")
 	})
 	requireViolation(t, "I1", func() {
@@ -166,13 +166,13 @@ func TestInvariantOfPruning(t *testing.T) {
 		}
 	})
 
-	requireViolation(t, "with more below", func() { m.checkRemove(newer) })
+	requireViolation(t, "with more below", func() { m.core().checkRemove(newer) })
 	m.Delete("l")
 	m.Store("l", 1)
 	m.Delete("l")
 	l := m.lookup("l").head
 	l.next.Store(nil)
-	requireViolation(t, "leaves the index", func() { m.checkRemove(l) })
+	requireViolation(t, "leaves the index", func() { m.core().checkRemove(l) })
 }
 
 // What was dropped from below a version counts as dropped from below the one that
@@ -186,11 +186,11 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	for range 2 {
 		m.Store("k", 2)
 		k := m.lookup("k")
-		m.prune(k.at, k.head, viewAt(m.slots.Now(), first), math.MaxInt, nil)
+		m.core().prune(k.at, k.head, viewAt(m.slots.Now(), first), math.MaxInt, nil)
 	}
 	h := m.lookup("k").head
 	require.EqualValues(t, tombstone, h.lost.Load())
-	require.Equal(t, first, m.commitEpoch(h.next.Load()))
+	require.Equal(t, first, m.core().commitEpoch(h.next.Load()))
 	st := m.newState()
 	st.checkAbsent("k", tombstone+1)
 }
@@ -206,12 +206,12 @@ func TestInvariantOfReads(t *testing.T) {
 	// A slot-less load that falls through.
 	abort(t, m, "k")
 	top := p.load()
-	before := m.checkNewestBegin(top)
+	before := m.core().checkNewestBegin(top)
 	require.Same(t, newer, before)
-	m.checkNewestEnd(before, newer)
-	requireViolation(t, "is read", func() { m.checkNewestEnd(before, older) })
-	requireViolation(t, "is read", func() { m.checkNewestEnd(before, nil) })
-	require.Nil(t, m.checkNewestBegin(newer),
+	m.core().checkNewestEnd(before, newer)
+	requireViolation(t, "is read", func() { m.core().checkNewestEnd(before, older) })
+	requireViolation(t, "is read", func() { m.core().checkNewestEnd(before, nil) })
+	require.Nil(t, m.core().checkNewestBegin(newer),
 		"what is below a committed version may have been cut off")
 }
 
@@ -228,11 +228,11 @@ func TestInvariantOfCommits(t *testing.T) {
 			for i := range tx.st.writes {
 				w := &tx.st.writes[i]
 				w.v.state.Store(uint64(load(&w.v.state).at(e)))
-				if p, h := m.index.find(w.hash, w.v.key); h != nil {
+				if p, h := m.index.find(w.hash, w.v.key()); h != nil {
 					w.v.next.Store(h)
 					p.swap(h, w.v)
 				} else {
-					m.index.insert(w.hash, w.v, nil, nil)
+					m.index.insert(w.hash, w.v, gate{})
 				}
 			}
 			tx.st.checkCommit(tx.gen, e)

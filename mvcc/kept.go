@@ -52,10 +52,10 @@ type JournalState struct {
 // called by several goroutines at once, and must not call Stats.
 func (db *DB) SetJournal(state func() JournalState) {
 	if state == nil {
-		db.base().shared.kept.journal.Store(nil)
+		db.members().kept.journal.Store(nil)
 		return
 	}
-	db.base().shared.kept.journal.Store(&state)
+	db.members().kept.journal.Store(&state)
 }
 
 // Logger returns [Options.Logger], nil if there is none.
@@ -72,7 +72,7 @@ func (db *DB) SkipTo(to uint64) {
 	if to > highestEpoch {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(highestEpoch)))
 	}
-	root := db.base()
+	root := rootOf(db)
 	root.counters.wasted.Add(root.slots.SkipTo(epoch.Epoch(to)))
 }
 

@@ -7,13 +7,14 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 	"weak"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/favour"
+	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
 // A Map is a map from K to V that any number of goroutines may use at once, one
@@ -25,23 +26,25 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	// All fields but schema, feed and expiry are set by New and never change, except for what they
+	// All fields but schema, feedAt and expiryAt are set by New and never change, except for what they
 	// point to.
 
-	core[K, V]
+	coreFields
+	order order[K] // nil if the keys have none
 	// schema is compared by writers that put a version where it is seen, see
 	// X2.
 	schema    atomic.Pointer[schema[K, V]]
-	feed      feedPointer[K, V]   // of the watches, or nil
-	expiry    expiryPointer[K, V] // or nil
-	gc        *gc.Reclaimer[item, waiting]
+	feedAt    hooked.Pointer[rarely] // see feed
+	expiryAt  hooked.Pointer[rarely] // see expiry
+	gc        *collector
+	views     views // of gc
 	level     Level
 	plain     bool // k == k for every k of type K, and not strict
 	strict    bool // see Options.Strict: shared.strict is there
 	tracePins bool
 	guarded   bool // transactions may be evicted, or are traced, or it is strict
 	threshold uint64
-	pool      epoch.Pool[txState[K, V]]
+	pool      *statePool
 	works     sync.Pool // of *txWork[K, V], for parts
 	favour    *favour.Queue
 	watches   *watches
@@ -56,6 +59,13 @@ type Map[K comparable, V any] struct {
 	inner   bool          // it is a table of an index,
 	dropped atomic.Bool   // which nobody writes any more
 }
+
+// rarely is what few maps have: its type depends on those of the map, and is hidden, so that
+// what refers to it is compiled once.
+type rarely struct{ _ byte }
+
+// core returns what the engine knows of the map.
+func (m *Map[K, V]) core() *core { return (*core)(&m.coreFields) }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.
 // New panics if an option has no meaning.
@@ -73,34 +83,40 @@ func newAlone[K comparable, V any](opts *Options, by order[K]) *Map[K, V] {
 	if s.strict != nil && by != nil {
 		by = by.strictly(s.strict)
 	}
-	m := makeMap(s, &o, "", newIndex[K, V](o.Capacity), by)
-	runtime.AddCleanup(m, (*gc.Reclaimer[item, waiting]).Stop, s.gc)
+	m := makeMap[K, V](s, &o, "", indexFor[K, V](o.Capacity), by)
+	runtime.AddCleanup(m, (*collector).Stop, s.gc)
 	return m
 }
 
 // makeMap returns a map that is a member of s. x is nil for one that has no keys.
 func makeMap[K comparable, V any](
-	s *shared, o *Options, name string, x *index[K, V], by order[K],
+	s *shared, o *Options, name string, x *index, by order[K],
 ) *Map[K, V] {
-	c := &core[K, V]{
-		index:    x,
-		order:    by,
-		slots:    s.slots,
-		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()},
-		member:   &member{},
+	c := &core{
+		index:      x,
+		slots:      s.slots,
+		counters:   &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()},
+		member:     &member{},
+		perVersion: allocated(unsafe.Sizeof(version[K, V]{})),
+	}
+	if by != nil {
+		c.drops = by
 	}
 	m := &Map[K, V]{
-		core:      *c,
-		gc:        s.gc,
-		level:     o.Isolation,
-		tracePins: o.TracePins,
-		guarded:   o.TracePins || o.MaxTxAge > 0 || o.Strict,
-		strict:    o.Strict,
-		plain:     reflexive(reflect.TypeFor[K]()) && !o.Strict,
-		threshold: uint64(o.PruneThreshold),
-		favour:    &s.favour,
-		watches:   &s.watches,
-		shared:    s,
+		coreFields: coreFields(*c),
+		order:      by,
+		gc:         s.gc,
+		views:      s.views,
+		level:      o.Isolation,
+		tracePins:  o.TracePins,
+		guarded:    o.TracePins || o.MaxTxAge > 0 || o.Strict,
+		strict:     o.Strict,
+		plain:      reflexive(reflect.TypeFor[K]()) && !o.Strict,
+		threshold:  uint64(o.PruneThreshold),
+		pool:       newStatePool(),
+		favour:     &s.favour,
+		watches:    &s.watches,
+		shared:     s,
 	}
 	c.member.keeper = c
 	c.member.old, c.member.last = waiter{c.member, false}, waiter{c.member, true}
@@ -108,16 +124,16 @@ func makeMap[K comparable, V any](
 	lasting := weak.Make(m)
 	c.member.trim = func() bool {
 		m := lasting.Value()
-		return m != nil && m.pool.Trim(func(st *txState[K, V]) { m.slots.Release(st.slot) })
+		return m != nil && m.pool.trim(m.slots)
 	}
 	c.member.expirer = func() expirer {
-		if m := lasting.Value(); m != nil && m.expiry.Load() != nil {
+		if m := lasting.Value(); m != nil && m.expiry() != nil {
 			return m
 		}
 		return nil
 	}
 	if x != nil {
-		x.visit = func(b *bucket[K, V]) { s.gc.Offer(c.item(b)) }
+		x.visit = func(b *bucket) { s.gc.Offer(c.item(b)) }
 		x.spawn, x.wake = s.gc.Go, s.gc.Wake
 	}
 	s.add(c.member)

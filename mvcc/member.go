@@ -46,7 +46,7 @@ type keeper interface {
 // An item is a bucket of a map, that the background work is to visit.
 type item struct {
 	of *member
-	b  unsafe.Pointer // a *bucket[K, V]
+	b  unsafe.Pointer // a *bucket
 }
 
 // waiting is an old version that is kept for an old read epoch; or, with waiter.last, a
@@ -54,15 +54,15 @@ type item struct {
 // reads below.
 type waiting struct {
 	of *waiter
-	v  unsafe.Pointer // a *version[K, V]
+	v  unsafe.Pointer // a *node
 }
 
 // found is what the background work finds out.
 type found = gc.Found[item, waiting]
 
-func (c *core[K, V]) item(b *bucket[K, V]) item { return item{c.member, unsafe.Pointer(b)} }
+func (c *core) item(b *bucket) item { return item{c.member, unsafe.Pointer(b)} }
 
-func (c *core[K, V]) waiting(v *version[K, V], last bool) waiting {
+func (c *core) waiting(v *node, last bool) waiting {
 	of := &c.member.old
 	if last {
 		of = &c.member.last
@@ -80,19 +80,19 @@ func (w waiting) mark() uint64 {
 }
 
 // visitItems visits items, which are all of this map.
-func (c *core[K, V]) visitItems(items []item, view *gc.View, f *found) {
-	var few [64]*bucket[K, V]
+func (c *core) visitItems(items []item, view *gc.View, f *found) {
+	var few [64]*bucket
 	for len(items) > 0 {
 		n := min(len(items), len(few))
 		for i := range n {
-			few[i] = (*bucket[K, V])(items[i].b)
+			few[i] = (*bucket)(items[i].b)
 		}
 		c.visit(few[:n], view, f)
 		items = items[n:]
 	}
 }
 
-func (c *core[K, V]) tend() (more bool) { return c.index != nil && c.index.tend() }
+func (c *core) tend() (more bool) { return c.index != nil && c.index.tend() }
 
 // visitAll visits items of several maps, those of one that follow each other at once.
 func visitAll(items []item, view *gc.View, f *found) {

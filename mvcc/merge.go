@@ -63,7 +63,7 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	i := st.find(key)
 	if i >= 0 && st.writes[i].merge == nil {
 		st.leave() // fn may panic
-		value, ok := st.writes[i].v.present()
+		value, ok := present[K, V](st.writes[i].v)
 		value = fn(value, ok)
 		tx.check() // fn must not have ended it: the state may be that of another one
 		st.enter()
@@ -83,14 +83,14 @@ func (st *txState[K, V]) merge(i int, key K, fn func(V, bool) V) {
 		return
 	}
 	h, p := st.locate(key)
-	st.note(&version[K, V]{key: key}, h, p)
+	st.note(bareNode[K, V](key), h, p)
 	st.writes[len(st.writes)-1].merge = &merging[V]{fn: fn}
 }
 
 // merged returns what write w, a merge of the transaction, makes of the value at epoch at.
 func (tx Tx[K, V]) merged(w write[K, V], at epoch.Epoch) V {
-	_, _, v := tx.st.index.lookup(w.v.key)
-	value, ok := tx.st.m.visible(v, at).present()
+	_, _, v := tx.st.index.seek(w.v.key())
+	value, ok := present[K, V](tx.st.m.visible(v, at))
 	tx.check() // it may have been evicted, and the value dropped
 	return w.merge.apply(value, ok)
 }

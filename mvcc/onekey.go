@@ -19,11 +19,11 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(useRead, key) {
 		return value, false
 	}
-	_, _, v := m.index.lookup(key)
+	_, _, v := lookup(m.index, key)
 	if v != nil && load(&v.state)&(tagMask|tombBit) == tagCommitted { // nearly always
-		return v.value, true
+		return valueOf[K, V](v), true
 	}
-	return m.newest(v).present()
+	return present[K, V](m.newest(v))
 }
 
 // Store sets the value of key, in a transaction of its own that never conflicts.
@@ -34,8 +34,8 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 // It panics with [ErrBadKey] if key is not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
-	h, p, _ := m.index.lookup(key)
-	m.write(p, h, &version[K, V]{key: key, value: value}, nil, nil)
+	h, p, _ := lookup(m.index, key)
+	m.write(p, h, newNode(key, value), nil, nil)
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
@@ -44,8 +44,8 @@ func (m *Map[K, V]) Store(key K, value V) {
 // errors. Its cost is that of Store.
 func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
-	h, p, _ := m.index.lookup(key)
-	v, touches := &version[K, V]{key: key, value: value}, false
+	h, p, _ := lookup(m.index, key)
+	v, touches := newNode(key, value), false
 	if m.write(p, h, v, nil, &touches); !touches {
 		return nil
 	}
@@ -57,9 +57,9 @@ func (m *Map[K, V]) Put(key K, value V) error {
 // one. Its cost is that of Store.
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(useWrite, key)
-	h, p, _ := m.index.lookup(key)
-	base, _ := m.write(p, h, &version[K, V]{key: key, value: value}, nil, nil)
-	return base.present()
+	h, p, _ := lookup(m.index, key)
+	base, _ := m.write(p, h, newNode(key, value), nil, nil)
+	return present[K, V](base)
 }
 
 // LoadOrStore returns the value of key if there is one. Otherwise it stores the
@@ -67,13 +67,13 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 // that of Store.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
-	h, p, v := m.index.lookup(key)
-	if actual, loaded = m.newest(v).present(); loaded {
+	h, p, v := lookup(m.index, key)
+	if actual, loaded = present[K, V](m.newest(v)); loaded {
 		return actual, true
 	}
-	if base, written := m.write(p, h, &version[K, V]{key: key, value: value},
+	if base, written := m.write(p, h, newNode(key, value),
 		ifAbsent, nil); !written {
-		return base.value, true
+		return valueOf[K, V](base), true
 	}
 	return value, false
 }
@@ -84,12 +84,12 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if m.badKey(useWrite, key) {
 		return value, false
 	}
-	h, p, v := m.index.lookup(key)
-	if _, ok := m.newest(v).present(); !ok {
+	h, p, v := lookup(m.index, key)
+	if ok := m.newest(v).there(); !ok {
 		return value, false
 	}
 	base, _ := m.write(p, h, tombstoneOf[K, V](key), ifPresent, nil)
-	return base.present()
+	return present[K, V](base)
 }
 
 // Delete deletes key. If it is absent nothing is written. Its cost is that of
@@ -118,27 +118,24 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 	if m.badKey(useWrite, key) {
 		return false
 	}
-	h, p, head := m.index.lookup(key)
-	if value, ok := m.newest(head).present(); !ok || value != old {
+	h, p, head := lookup(m.index, key)
+	if value, ok := present[K, V](m.newest(head)); !ok || value != old {
 		return false
 	}
-	v := &version[K, V]{key: key, value: new}
-	_, swapped = m.write(p, h, v, func(base *version[K, V]) bool {
-		value, ok := base.present()
+	v := newNode(key, new)
+	_, swapped = m.write(p, h, v, func(base *node) bool {
+		value, ok := present[K, V](base)
 		return ok && value == old
 	}, nil)
 	return swapped
 }
 
 // A condition says on what a one-key write depends: on the newest version, or nil.
-type condition[K comparable, V any] func(base *version[K, V]) bool
+type condition func(base *node) bool
 
-func ifPresent[K comparable, V any](base *version[K, V]) bool {
-	_, present := base.present()
-	return present
-}
+func ifPresent(base *node) bool { return base.there() }
 
-func ifAbsent[K comparable, V any](base *version[K, V]) bool { return !ifPresent(base) }
+func ifAbsent(base *node) bool { return !ifPresent(base) }
 
 // write installs v, whose state is that of a tombstone or zero, as the newest
 // version of its key and commits it, if cond holds, or is nil. p is where the key was
@@ -151,8 +148,8 @@ func ifAbsent[K comparable, V any](base *version[K, V]) bool { return !ifPresent
 // cond may change the value of v, and whether it is a tombstone. It may take its time: so
 // it is given a turn when it has been in vain too often.
 func (m *Map[K, V]) write(
-	p place[K, V], h uint64, v *version[K, V], cond condition[K, V], touches *bool,
-) (base *version[K, V], written bool) {
+	p place, h uint64, v *node, cond condition, touches *bool,
+) (base *node, written bool) {
 	turns := m.favour.Any()
 	if turns {
 		m.giveWay(h)
@@ -161,7 +158,7 @@ func (m *Map[K, V]) write(
 	var claim *favour.Claim
 	var began time.Time // when cond was asked whose duration says how long a turn it needs
 	for lost := 0; ; {
-		at, head := m.index.again(p, h, v.key)
+		at, head := m.index.again(p, h, v.key())
 		p = at
 		base, ok := m.settle(head)
 		if !ok {
@@ -226,7 +223,7 @@ func (m *Map[K, V]) write(
 const selfLosses = 2 * bidLosses
 
 // suspect returns what cond says. It panics if cond has written the key, whose hash is h.
-func (m *Map[K, V]) suspect(h uint64, cond condition[K, V], base *version[K, V]) bool {
+func (m *Map[K, V]) suspect(h uint64, cond condition, base *node) bool {
 	self := m.favour.Suspect()
 	defer self.End()
 	holds := cond(base)
@@ -252,23 +249,23 @@ func (m *Map[K, V]) turn(h uint64, took time.Duration) *favour.Claim {
 
 // publish commits the announced one-key version v at p, on top of base; h is the hash of its
 // key. If a function of the user panics in what follows, all that must be done has been done.
-func (m *Map[K, V]) publish(p place[K, V], h uint64, base, v *version[K, V]) {
+func (m *Map[K, V]) publish(p place, h uint64, base, v *node) {
 	hooks.At(hooks.StoreInstalled)
-	if m.expiry.Load() != nil {
+	if m.expiry() != nil {
 		m.publishExpiring(p, h, base, v)
 	} else {
 		m.decideOne(v)
 	}
 	m.countOne(base, v)
 	m.installed(p, h, v)
-	if e := load(&v.state).epoch(); m.gc.Due(e) {
+	if e := load(&v.state).epoch(); m.views.Load().Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
 }
 
 // publishExpiring is decideOne, which asks when v expires. If that ends the goroutine, v is
 // withdrawn.
-func (m *Map[K, V]) publishExpiring(p place[K, V], h uint64, base, v *version[K, V]) {
+func (m *Map[K, V]) publishExpiring(p place, h uint64, base, v *node) {
 	done := false
 	defer func() {
 		if done {
@@ -276,7 +273,7 @@ func (m *Map[K, V]) publishExpiring(p place[K, V], h uint64, base, v *version[K,
 		}
 		if w := m.abortLeft(&v.state); w.committed() {
 			m.countOne(base, v)
-			m.index.ask(p, h, v.key)
+			m.index.ask(p, h, v.key())
 		} else {
 			m.takeOff(p, h, v)
 		}
@@ -287,14 +284,14 @@ func (m *Map[K, V]) publishExpiring(p place[K, V], h uint64, base, v *version[K,
 
 // countOne counts by how much v, which is committed on top of base, makes the number of keys
 // grow.
-func (m *Map[K, V]) countOne(base, v *version[K, V]) {
+func (m *Map[K, V]) countOne(base, v *node) {
 	if n := growth(base, v); n != 0 {
 		m.counters.keys.Add(int64(n))
 	}
 }
 
 // decideOne commits the announced one-key version v, unless a helper has.
-func (m *Map[K, V]) decideOne(v *version[K, V]) {
+func (m *Map[K, V]) decideOne(v *node) {
 	// The word is announced with floor 0 and no check: nobody revokes it, so
 	// any goroutine that draws for it commits it.
 	if w := load(&v.state); !w.committed() {

@@ -34,15 +34,20 @@ type order[K comparable] interface {
 	// pinOne and unpinOne are the same for one key: a list of it would be allocated.
 	pinOne(key K)
 	unpinOne(key K)
-	// leave notes that key is leaving, and returns the number of the note, or false if the key
-	// is not there, or pinned.
-	leave(key K) (number uint64, ok bool)
-	// left takes key out, unless it is not to leave, or another goroutine has pinned it or
-	// begun to drop it since the note was taken.
-	left(key K, number uint64, leaves bool)
 	// walk calls visit with the keys of r that are in the order, some at a time, ascending or
 	// descending, until it returns false. It reports whether all were visited.
 	walk(r Range[K], down bool, visit func(keys []K) bool) (all bool)
+	drops
+}
+
+// drops is what the engine knows of an order.
+type drops interface {
+	// leave notes that the key at key is leaving, and returns the number of the note, or false
+	// if the key is not there, or pinned.
+	leave(key unsafe.Pointer) (number uint64, ok bool)
+	// left takes the key out, unless it is not to leave, or another goroutine has pinned it or
+	// begun to drop it since the note was taken.
+	left(key unsafe.Pointer, number uint64, leaves bool)
 	// bytes returns about what the order takes.
 	bytes() uint64
 }
@@ -232,7 +237,8 @@ func (o *treeOrder[K]) has(key K) bool {
 	return there
 }
 
-func (o *treeOrder[K]) leave(key K) (number uint64, ok bool) {
+func (o *treeOrder[K]) leave(at unsafe.Pointer) (number uint64, ok bool) {
+	key := *(*K)(at)
 	o.lock()
 	defer o.mu.Unlock()
 	if o.pins[key] > 0 || !o.has(key) {
@@ -243,7 +249,8 @@ func (o *treeOrder[K]) leave(key K) (number uint64, ok bool) {
 	return o.drops, true
 }
 
-func (o *treeOrder[K]) left(key K, number uint64, leaves bool) {
+func (o *treeOrder[K]) left(at unsafe.Pointer, number uint64, leaves bool) {
+	key := *(*K)(at)
 	o.lock()
 	defer o.mu.Unlock()
 	if o.leaving[key] != number {
@@ -264,36 +271,37 @@ func (o *treeOrder[K]) left(key K, number uint64, leaves bool) {
 	}
 }
 
-// dropIfGone takes key out of the order if the index has no slot for it.
-func (c *core[K, V]) dropIfGone(key K) {
-	if c.order == nil {
+// dropIfGone takes the key at key out of the order, if there is one, if the index has no slot
+// for it.
+func (c *core) dropIfGone(key unsafe.Pointer) {
+	if c.drops == nil {
 		return
 	}
 	hooks.At(hooks.OrderChanged)
-	if _, _, head := c.index.lookup(key); head != nil {
+	if _, _, head := c.index.seek(key); head != nil {
 		return
 	}
-	if number, ok := c.order.leave(key); ok {
+	if number, ok := c.drops.leave(key); ok {
 		hooks.At(hooks.OrderChanged)
-		_, _, head := c.index.lookup(key)
-		c.order.left(key, number, head == nil)
+		_, _, head := c.index.seek(key)
+		c.drops.left(key, number, head == nil)
 	}
 }
 
 // insertInOrder is cover and publish for a key that has no slot, in an ordered map: the key is
 // pinned meanwhile. It ends claim.
 func (m *Map[K, V]) insertInOrder(
-	p place[K, V], h uint64, v *version[K, V], s *schema[K, V], claim *favour.Claim,
-) (_ place[K, V], inserted bool) {
-	m.order.pinOne(v.key)
+	p place, h uint64, v *node, s *schema[K, V], claim *favour.Claim,
+) (_ place, inserted bool) {
+	m.order.pinOne(keyOf[K](v))
 	done := false
 	defer func() {
-		m.order.unpinOne(v.key)
+		m.order.unpinOne(keyOf[K](v))
 		if done {
-			m.dropIfGone(v.key)
+			m.core().dropIfGone(v.key())
 		} else {
 			claim.End()
-			quietly(func() { m.dropIfGone(v.key) })
+			quietly(func() { m.core().dropIfGone(v.key()) })
 		}
 	}()
 	if p, inserted = m.cover(p, h, nil, nil, v, s); inserted {
@@ -327,8 +335,8 @@ func (st *txState[K, V]) unpin() {
 
 // dropPinned drops the keys that unpin has let go of.
 func (st *txState[K, V]) dropPinned() {
-	for _, key := range st.pins {
-		st.m.dropIfGone(key)
+	for i := range st.pins {
+		st.m.core().dropIfGone(unsafe.Pointer(&st.pins[i]))
 	}
 }
 
@@ -336,7 +344,7 @@ func (st *txState[K, V]) dropPinned() {
 func (st *txState[K, V]) notePins(keys []K) {
 	st.rare().pins = keys
 	if st.up != nil {
-		st.up.rare().pinned = true
+		st.up.notePinned()
 	} else {
 		st.pinned = true
 	}
@@ -355,8 +363,8 @@ func (st *txState[K, V]) pinInserts() {
 	var keys []K
 	for i := range st.writes {
 		w := &st.writes[i]
-		if _, head := m.index.again(w.at, w.hash, w.v.key); head == nil {
-			keys = append(keys, w.v.key)
+		if _, head := m.index.again(w.at, w.hash, w.v.key()); head == nil {
+			keys = append(keys, keyOf[K](w.v))
 		}
 	}
 	sortKeys(keys, m.order.comparing())
@@ -451,14 +459,17 @@ func (k *orderedKeys[K]) within(r *Range[K], down bool, compare func(a, b K) int
 
 // scanRange is index.scan for the keys of r, ascending or descending. It reports whether all
 // were visited.
-func (c *core[K, V]) scanRange(
-	r *Range[K], down bool, visit func(p place[K, V], head *version[K, V]) bool,
+func (m *Map[K, V]) scanRange(
+	r *Range[K], down bool, visit func(p place, head *node) bool,
 ) (all bool) {
-	return c.order.walk(*r, down, func(keys []K) bool {
+	return m.order.walk(*r, down, func(keys []K) bool {
 		var hashes [rangeBatch]uint64
-		c.index.prefetch(keys, &hashes)
-		for i, key := range keys {
-			if p, head := c.index.find(hashes[i], key); head != nil && !visit(p, head) {
+		for i := range keys {
+			hashes[i] = m.index.hash.sum(unsafe.Pointer(&keys[i]))
+		}
+		m.index.prefetch(hashes[:len(keys)])
+		for i := range keys {
+			if p, head := m.index.find(hashes[i], unsafe.Pointer(&keys[i])); head != nil && !visit(p, head) {
 				return false
 			}
 		}

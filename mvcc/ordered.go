@@ -85,7 +85,7 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	s.st.m.checkOrdered(&r)
 	// Every key that is visible here was in the order before the snapshot began, and stays
 	// until it has closed.
-	return s.each(func(visit func(place[K, V], *version[K, V]) bool) (all bool) {
+	return s.each(func(visit func(place, *node) bool) (all bool) {
 		return s.st.m.scanRange(&r, down, visit)
 	})
 }
@@ -151,21 +151,21 @@ func (l *txLoop[K, V]) begin() {
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
-func (l *txLoop[K, V]) visit(_ place[K, V], head *version[K, V]) bool {
-	st, key := l.tx.st, head.key
+func (l *txLoop[K, V]) visit(_ place, head *node) bool {
+	st, key := l.tx.st, keyOf[K](head)
 	v := st.m.visible(head, l.at)
-	value, ok := v.present()
+	value, ok := present[K, V](v)
 	st.checkRead(l.tx.gen, key, v)
 	l.tx.check()
 	if !l.before(&key) {
 		return false
 	}
-	if len(l.own) > 0 && l.own[0].v.key == key {
+	if len(l.own) > 0 && keyOf[K](l.own[0].v) == key {
 		w := l.own[0]
 		l.own = l.own[1:]
 		return l.one(w)
 	}
-	return !ok || l.give(v.key, value)
+	return !ok || l.give(keyOf[K](v), value)
 }
 
 // before visits the own writes that come before key, or all if that is nil.
@@ -173,7 +173,7 @@ func (l *txLoop[K, V]) before(key *K) bool {
 	for len(l.own) > 0 {
 		w := l.own[0]
 		if key != nil {
-			if c := l.tx.st.m.order.comparing()(w.v.key, *key); c == 0 || (c > 0) != l.down {
+			if c := l.tx.st.m.order.comparing()(keyOf[K](w.v), *key); c == 0 || (c > 0) != l.down {
 				return true
 			}
 		}
@@ -187,12 +187,12 @@ func (l *txLoop[K, V]) before(key *K) bool {
 
 // one visits an own write.
 func (l *txLoop[K, V]) one(w write[K, V]) bool {
-	value, ok := w.v.present()
+	value, ok := present[K, V](w.v)
 	if w.merge != nil {
-		l.noteTo(w.v.key) // it is a read, even if it panics
+		l.noteTo(keyOf[K](w.v)) // it is a read, even if it panics
 		value = l.tx.merged(w, l.at)
 	}
-	return !ok || l.give(w.v.key, value)
+	return !ok || l.give(keyOf[K](w.v), value)
 }
 
 func (l *txLoop[K, V]) give(key K, value V) bool {
@@ -247,7 +247,7 @@ func (st *txState[K, V]) ownWrites(r *Range[K], down bool) (own []write[K, V]) {
 	}
 	compare := st.m.order.comparing()
 	st.sortWrites(compare)
-	key := func(i int) K { return st.writes[st.inOrder[i]].v.key }
+	key := func(i int) K { return keyOf[K](st.writes[st.inOrder[i]].v) }
 	n := len(st.inOrder)
 	low := sort.Search(n, func(i int) bool { return !r.below(compare, key(i)) })
 	for i := low; i < n && !r.above(compare, key(i)); i++ {
@@ -269,14 +269,14 @@ func (st *txState[K, V]) sortWrites(compare func(a, b K) int) {
 			all = append(all, int32(i))
 		}
 		slices.SortFunc(all, func(a, b int32) int {
-			return compare(st.writes[a].v.key, st.writes[b].v.key)
+			return compare(keyOf[K](st.writes[a].v), keyOf[K](st.writes[b].v))
 		})
 		st.rare().inOrder = all
 		return
 	}
 	for i := len(all); i < len(st.writes); i++ {
 		at := sort.Search(i, func(j int) bool {
-			return compare(st.writes[st.inOrder[j]].v.key, st.writes[i].v.key) > 0
+			return compare(keyOf[K](st.writes[st.inOrder[j]].v), keyOf[K](st.writes[i].v)) > 0
 		})
 		rare := st.rare()
 		rare.inOrder = slices.Insert(rare.inOrder, at, int32(i))

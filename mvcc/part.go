@@ -17,11 +17,6 @@ import (
 //
 // The state that leads is one of a map that has no keys, the database's root.
 
-// none is the type of the keys and values of that map.
-type none = struct{}
-
-type leader = txState[none, none]
-
 // A part is the state of a transaction, or snapshot, of a database for one of its maps,
 // for the state that leads.
 type part interface {
@@ -86,7 +81,7 @@ func partOf[K comparable, V any](up *leader, m *Map[K, V]) *txState[K, V] {
 				return n.p.(*txState[K, V])
 			}
 		}
-		st := &txState[K, V]{slot: up.slot, index: m.index, m: m, up: up}
+		st := &txState[K, V]{stateHead: stateHead{slot: up.slot, up: up}, index: m.index, m: m}
 		if up.parts.CompareAndSwap(list, &partNode{m.member, st, list}) {
 			return st
 		}
@@ -102,17 +97,14 @@ func (st *txState[K, V]) join() {
 	if work == nil {
 		work = newWork[K, V]()
 	}
-	up := st.up
-	up.enter()
+	level, since, marks := st.up.join(st)
 	st.txWork = work
 	st.checkTaken()
-	st.level = up.level
-	if len(up.marks) > 0 {
+	st.level = level
+	if marks > 0 {
 		rare := st.rare()
-		rare.since, rare.marks = up.since, make([]mark, len(up.marks))
+		rare.since, rare.marks = since, make([]mark, marks)
 	}
-	up.more = append(up.more, st)
-	up.leave()
 }
 
 // leaveParts is forget for the parts.

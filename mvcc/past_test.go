@@ -97,7 +97,7 @@ func TestSnapshotAt(t *testing.T) {
 				pass(2 * time.Minute)
 				require.NoError(t, m.Reclaim(bg))
 				for _, h := range heads(m) {
-					require.Len(t, chain(m, h.head.key), 1)
+					require.Len(t, chain(m, keyOf[int](h.head)), 1)
 				}
 				require.Equal(t, len(contents(t, m)), int(m.Stats().Entries))
 				require.Equal(t, contents(t, m), states[last])
@@ -190,7 +190,7 @@ func TestSnapshotsOfThePastGrowOld(t *testing.T) {
 // versions returns how many versions there are. Nobody may be writing.
 func versions[K comparable, V any](m *Map[K, V]) (n int) {
 	for _, h := range heads(m) {
-		n += len(chain(m, h.head.key))
+		n += len(chain(m, keyOf[K](h.head)))
 	}
 	return n
 }

@@ -10,17 +10,23 @@ import (
 
 // core is the part of a map that the background work needs. It has a copy of its
 // own, so that it does not keep the map reachable.
-type core[K comparable, V any] struct {
-	index    *index[K, V]
-	order    order[K] // nil if the keys have none
-	slots    *epoch.Slots
-	counters *counters
-	member   *member // what the background work knows the map by
+//
+// Its fields are a type of their own, which has no methods: those would be compiled for each
+// type of map.
+type core coreFields
+
+type coreFields struct {
+	index      *index
+	drops      drops // of the order, nil if the keys have none
+	slots      *epoch.Slots
+	counters   *counters
+	member     *member // what the background work knows the map by
+	perVersion uint64  // the bytes of a version
 }
 
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
 // which that was asked.
-func (c *core[K, V]) visit(buckets []*bucket[K, V], view *gc.View, f *found) {
+func (c *core) visit(buckets []*bucket, view *gc.View, f *found) {
 	// In loops of loads that do not depend on each other, for the cache: see scan.
 	for _, b := range buckets {
 		b.meta.Load()
@@ -33,7 +39,7 @@ func (c *core[K, V]) visit(buckets []*bucket[K, V], view *gc.View, f *found) {
 	}
 }
 
-func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found) {
+func (c *core) visitBucket(b *bucket, view *gc.View, f *found) {
 	// Must precede the prunes: a committer that finds that a visit is asked for
 	// relies on a prune that sees its version.
 	visits, heads := c.index.asked(b)
@@ -43,16 +49,16 @@ func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found) {
 		if !visits[i] {
 			continue
 		}
-		p := place[K, V]{b, uint8(i)}
+		p := place{b, uint8(i)}
 		h := p.load()
 		if h == c.index.moved && c.index.head(was) {
-			_, p, h = c.index.lookup(was.key)
+			_, p, h = c.index.seek(was.key())
 		}
 		if !c.index.head(h) {
 			continue
 		}
 		visited++
-		key := h.key
+		key := h.key()
 		var list *[]item
 		switch c.prune(p, h, view, math.MaxInt, f) {
 		case leftNoKey:
@@ -78,14 +84,14 @@ func (c *core[K, V]) visitBucket(b *bucket[K, V], view *gc.View, f *found) {
 // before the mark came off, so the visit that follows starts from a head below which
 // the version is found, and marks it again or drops it. One that comes later does not
 // find the mark.
-func (c *core[K, V]) due(w waiting, items []item) []item {
-	v := (*version[K, V])(w.v)
+func (c *core) due(w waiting, items []item) []item {
+	v := (*node)(w.v)
 	v.state.And(^w.mark())
 	if w.of.last {
 		c.counters.tombstones.Add(-1)
 	}
-	h, p, _ := c.index.lookup(v.key)
-	if b := c.index.list(p, h, v.key); b != nil {
+	h, p, _ := c.index.seek(v.key())
+	if b := c.index.list(p, h, v.key()); b != nil {
 		items = append(items, c.item(b))
 	}
 	return items
@@ -95,10 +101,10 @@ func (c *core[K, V]) due(w waiting, items []item) []item {
 // written over. Then it waits no more: what is on top of it says what is to be kept of it.
 // Otherwise a key that is deleted and stored again, for as long as such a transaction is
 // open, would leave a wait each time.
-func (c *core[K, V]) stale(w waiting) bool {
-	v := (*version[K, V])(w.v)
+func (c *core) stale(w waiting) bool {
+	v := (*node)(w.v)
 	v.state.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
-	if _, _, h := c.index.lookup(v.key); h == v && !marked(v, w.mark()) {
+	if _, _, h := c.index.seek(v.key()); h == v && !marked(v, w.mark()) {
 		return false
 	}
 	c.counters.tombstones.Add(-1)
@@ -107,8 +113,8 @@ func (c *core[K, V]) stale(w waiting) bool {
 
 // surplus returns how many versions the keys of b that are to be visited have beyond the
 // newest one and those that wait.
-func (c *core[K, V]) surplus(i item) (n int) {
-	b := (*bucket[K, V])(i.b)
+func (c *core) surplus(i item) (n int) {
+	b := (*bucket)(i.b)
 	meta := b.meta.Load()
 	for i := range b.slots {
 		h := b.slots[i].Load()
@@ -151,8 +157,8 @@ const (
 // It stops after run versions in a row that had to be kept. If f is not nil it tells of
 // the old versions that have to be kept for old epochs, once each: a version is marked
 // as waiting when its wait begins. If f is nil it does not look far for the bound.
-func (c *core[K, V]) prune(
-	p place[K, V], h *version[K, V], view *gc.View, run int, f *found,
+func (c *core) prune(
+	p place, h *node, view *gc.View, run int, f *found,
 ) (l left) {
 	for {
 		switch h {
@@ -167,7 +173,7 @@ func (c *core[K, V]) prune(
 		base := h.next.Load()
 		if base == nil {
 			if c.index.remove(h) {
-				c.dropIfGone(h.key)
+				c.dropIfGone(h.key())
 				return leftNoKey
 			}
 			return leftNothing // the goroutine that put something in its place asks for a visit
@@ -215,7 +221,7 @@ func (c *core[K, V]) prune(
 	if c.commitEpoch(h) <= view.Writers {
 		c.checkRemove(h)
 		if c.index.remove(h) {
-			c.dropIfGone(h.key)
+			c.dropIfGone(h.key())
 			return leftNoKey
 		}
 		return l
@@ -242,15 +248,15 @@ func (c *core[K, V]) prune(
 const nearRuns = 4
 
 // marked marks v as waiting, and reports whether it was.
-func marked[K comparable, V any](v *version[K, V], mark uint64) bool {
+func marked(v *node, mark uint64) bool {
 	return v.state.Load()&mark != 0 || v.state.Or(mark)&mark != 0
 }
 
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for
 // an epoch that is not old.
-func (c *core[K, V]) pruneBelow(
-	v *version[K, V], view *gc.View, run int, f *found,
+func (c *core) pruneBelow(
+	v *node, view *gc.View, run int, f *found,
 ) (kept, young bool) {
 	inARow := 0
 	for cur := v; inARow < run; {
@@ -294,7 +300,7 @@ func (c *core[K, V]) pruneBelow(
 // trim drops all that is below base, a committed version that the caller is about
 // to cover, and that is at or below the min visible epoch of view: nobody sees what is
 // older. It is what keeps chains short where writers never rest.
-func (c *core[K, V]) trim(base *version[K, V], view *gc.View) {
+func (c *core) trim(base *node, view *gc.View) {
 	if first := base.next.Load(); first != nil {
 		c.checkCut(base, first, nil, view)
 		base.next.Store(nil)

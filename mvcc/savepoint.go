@@ -23,7 +23,7 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 	}
 	st := tx.st
 	if st.up != nil {
-		return Tx[none, none]{st.up, tx.gen}.Savepoint(fn)
+		return DBTx{st.up, tx.gen}.Savepoint(fn)
 	}
 	st.enter()
 	outer, after := st.since, len(st.after)
@@ -108,7 +108,7 @@ func (st *txState[K, V]) restore(was mark) {
 	}
 	for i := n; i < len(st.writes); i++ {
 		if st.byKey != nil {
-			delete(st.byKey, st.writes[i].v.key)
+			delete(st.byKey, keyOf[K](st.writes[i].v))
 		}
 		st.writes[i] = write[K, V]{}
 	}

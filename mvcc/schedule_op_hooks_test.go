@@ -216,11 +216,11 @@ func (o *operation) run(w *world) {
 	case opRest:
 		w.rest()
 	case opPrune:
-		m.gc.Refresh()
-		view := m.gc.View()
+		reclaimerOf(m.gc).Refresh()
+		view := reclaimerOf(m.gc).View()
 		for i, m := range w.of {
 			if h := m.lookup(i); h.head != nil {
-				m.prune(h.at, h.head, view, math.MaxInt, new(found))
+				m.core().prune(h.at, h.head, view, math.MaxInt, new(found))
 			}
 		}
 	case opIndex:
@@ -230,7 +230,7 @@ func (o *operation) run(w *world) {
 	case opHand:
 		w.hand()
 	case opRefresh:
-		m.gc.Refresh()
+		reclaimerOf(m.gc).Refresh()
 	}
 }
 

@@ -108,19 +108,19 @@ func (sc *scenario) newWorld() (*world, state) {
 			}
 		}
 	}
-	w.of[0].gc.Refresh()
+	reclaimerOf(w.of[0].gc).Refresh()
 	return w, now
 }
 
 // orderlyHash returns a way to hash, the same every time, that tells the keys apart by
 // their tags: so what is done to a map depends on nothing but the schedule. A hasher
 // has a seed of its own: so it takes some tries.
-var orderlyHash = sync.OnceValue(func() hasher[int] {
+var orderlyHash = sync.OnceValue(func() hasher {
 	for {
 		h := newHasher[int]()
 		tags := map[uint64]bool{}
 		for key := range programKeys {
-			tags[tagOf(h.sum(key))] = true
+			tags[tagOf(h.sum(addressOf(key)))] = true
 		}
 		if len(tags) == len(programKeys) {
 			return h

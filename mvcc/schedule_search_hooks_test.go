@@ -27,15 +27,15 @@ type explorer struct {
 	plain    bool // no reduction: everybody is tried everywhere
 	check    func(x *execution) error
 
-	path     []*node
+	path     []*branch
 	runs     int // complete executions
 	blocked  int // given up: nothing but sleepers was left
 	deepest  int
 	complete bool // nothing is left, within the bound
 }
 
-// A node is the state before one step of the present path.
-type node struct {
+// A branch is the state before one step of the present path.
+type branch struct {
 	chosen    int
 	event     event // what the chosen one did
 	pending   []event
@@ -114,10 +114,10 @@ func (x *explorer) run() (*execution, error) {
 	}
 }
 
-// extend makes the node for a state that was not seen before, or returns nil if
+// extend makes the branch for a state that was not seen before, or returns nil if
 // nothing need be done there.
-func (x *explorer) extend(e *execution, ready []int) *node {
-	n := &node{last: -1, pending: make([]event, len(e.actors))}
+func (x *explorer) extend(e *execution, ready []int) *branch {
+	n := &branch{last: -1, pending: make([]event, len(e.actors))}
 	for i, p := range e.actors {
 		n.pending[i] = p.pending
 	}
@@ -152,7 +152,7 @@ func (x *explorer) extend(e *execution, ready []int) *node {
 }
 
 // price is 1 if actor i at n means to stop another that could go on.
-func (x *explorer) price(n *node, i int) int {
+func (x *explorer) price(n *branch, i int) int {
 	if n.last >= 0 && n.last != i && n.ready.has(n.last) {
 		return 1
 	}
@@ -239,7 +239,7 @@ func (x *explorer) reverse(j, i int) {
 }
 
 // try has actor i tried at n, or, if it has ended there, everybody.
-func (x *explorer) try(n *node, i int) {
+func (x *explorer) try(n *branch, i int) {
 	if n.ready.has(i) {
 		n.backtrack |= setOf(i)
 	} else {
@@ -247,7 +247,7 @@ func (x *explorer) try(n *node, i int) {
 	}
 }
 
-// back turns to the deepest node at which something is left to be tried.
+// back turns to the deepest branch at which something is left to be tried.
 func (x *explorer) back() bool {
 	for len(x.path) > 0 {
 		n := x.path[len(x.path)-1]

@@ -45,7 +45,7 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 		}
 		m := w.of[i]
 		m.index.hash = orderlyHash()
-		m.index.table.Store(newTable[int, int](2)) // a scan has fewer steps
+		m.index.table.Store(newTable(2)) // a scan has fewer steps
 		w.maps = append(w.maps, m)
 	}
 	if single {
@@ -60,10 +60,10 @@ func (w *world) makeIndex() {
 	w.ix = makeIndex(w.maps[0], "test", "values", cmp.Compare[int], true, values, nil)
 	w.ix.byKey = cmp.Compare[int]
 	x := w.ix.entries.index
-	x.hash.kind, x.hash.given = hashGiven, func(e entry[int, int]) uint64 {
+	x.hash = givenHash(func(e entry[int, int]) uint64 {
 		return uint64(e.index<<8|e.key) * 0x9e3779b97f4a7c15
-	}
-	x.table.Store(newTable[entry[int, int], none](2))
+	})
+	x.table.Store(newTable(2))
 }
 
 // buildIndex builds the index.
@@ -120,7 +120,7 @@ func (w *world) newStates() (states []any) {
 	if w.db == nil {
 		return []any{w.of[0].newState()}
 	}
-	up := w.db.root.newState()
+	up := rootOf(w.db).newState()
 	for _, m := range w.maps {
 		states = append(states, m.newState())
 	}
@@ -160,7 +160,7 @@ func (w *world) begin(
 		return func(int) Tx[int, int] { return tx }, tx.Commit
 	}
 	tx := w.db.Begin(opts)
-	tx.tx.st.rare().revoked = revoked
+	stateOf(tx.up).rare().revoked = revoked
 	return func(key int) Tx[int, int] { return w.of[key].In(tx) }, tx.Commit
 }
 

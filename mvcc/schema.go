@@ -67,7 +67,7 @@ func (st *txState[K, V]) schemaFor() *schema[K, V] {
 }
 
 // db returns the transaction as one of the database.
-func (tx Tx[K, V]) db() DBTx { return DBTx{Tx[none, none]{tx.st.up, tx.gen}} }
+func (tx Tx[K, V]) db() DBTx { return DBTx{tx.st.up, tx.gen} }
 
 // asWritten returns key, of a record that the transaction sees, as it was written last: it may be
 // the other zero.
@@ -77,22 +77,22 @@ func (st *txState[K, V]) asWritten(key K) K {
 	}
 	if st.txWork != nil { // not a snapshot
 		if i := st.find(key); i >= 0 {
-			return st.writes[i].v.key
+			return keyOf[K](st.writes[i].v)
 		}
 	}
-	_, _, head := st.index.lookup(key)
+	_, _, head := lookup(st.index, key)
 	if v := st.m.visible(head, st.epoch()); v != nil {
-		return v.key
+		return keyOf[K](v)
 	}
 	return key
 }
 
 // inside is In for a table that may have been closed.
 func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] {
-	st := partOf(tx.tx.st, m)
+	st := partOf(tx.up, m)
 	st.join()
-	tx.tx.check()
-	return Tx[K, V]{st, tx.tx.gen}
+	tx.check()
+	return Tx[K, V]{st, tx.gen}
 }
 
 // put is Set, or Delete if has is false, in a table with indexes.
@@ -115,15 +115,15 @@ func (tx Tx[K, V]) put(s *schema[K, V], key K, value V, has bool) {
 }
 
 // alters reports whether an index has to change when v takes the place of base.
-func alters[K comparable, V any](s *schema[K, V], base, v *version[K, V]) bool {
-	was := v.key
+func alters[K comparable, V any](s *schema[K, V], base, v *node) bool {
+	was := keyOf[K](v)
 	if base != nil {
-		was = base.key
+		was = keyOf[K](base)
 	}
-	old, had := base.present()
-	value, has := v.present()
+	old, had := present[K, V](base)
+	value, has := present[K, V](v)
 	for _, ix := range s.indexes {
-		if ix.change(was, old, had, v.key, value, has) != nil {
+		if ix.change(was, old, had, keyOf[K](v), value, has) != nil {
 			return true
 		}
 	}
@@ -133,22 +133,22 @@ func alters[K comparable, V any](s *schema[K, V], base, v *version[K, V]) bool {
 // writeIndexed is write for a table with indexes that have to change: in a transaction. It
 // returns a *UniqueError if a unique index does not allow it, and ErrTxTooOld.
 func (m *Map[K, V]) writeIndexed(
-	v *version[K, V], cond condition[K, V],
-) (base *version[K, V], written bool, err error) {
+	v *node, cond condition,
+) (base *node, written bool, err error) {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
 	err = m.db.Update(background, opts, func(tx DBTx) error {
 		own := m.inside(tx)
 		own.st.enter()
-		base = own.st.get(v.key, false)
+		base = own.st.get(keyOf[K](v), false)
 		own.st.leave()
-		tx.tx.check()
+		tx.check()
 		if written = cond == nil || cond(base); !written {
 			return nil
 		}
-		if value, has := v.present(); has {
-			own.Set(v.key, value)
+		if value, has := present[K, V](v); has {
+			own.Set(keyOf[K](v), value)
 		} else {
-			own.Delete(v.key)
+			own.Delete(keyOf[K](v))
 		}
 		return nil
 	})

@@ -221,7 +221,7 @@ func (ix *Index[I, K, V]) records(
 			if in.up == nil {
 				ix.tooNew()
 			}
-			in.extra = in.up.extra.share()
+			in.extra = in.up.shareExtras()
 		default:
 			panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
 		}
@@ -284,9 +284,9 @@ type sight[K comparable, V any] interface {
 // see returns what is seen of m.
 func see[R, K comparable, V any](in window[R], m *Map[K, V]) sight[K, V] {
 	if in.up != nil {
-		return m.inside(DBTx{Tx[none, none]{in.up, in.gen}})
+		return m.inside(DBTx{in.up, in.gen})
 	}
-	return Snapshot[K, V]{&txState[K, V]{slot: in.slot, index: m.index, m: m}, in.gen}
+	return Snapshot[K, V]{&txState[K, V]{stateHead: stateHead{slot: in.slot}, index: m.index, m: m}, in.gen}
 }
 
 func along[K comparable, V any](s sight[K, V], r Range[K], down bool) iter.Seq2[K, V] {

@@ -97,7 +97,7 @@ func (m *Map[K, V]) alter(f func(list []keptIndex[K, V]) []keptIndex[K, V]) {
 
 // passLocks returns when nobody holds the lock of a bucket any more that had it when
 // passLocks was called.
-func (x *index[K, V]) passLocks() {
+func (x *index) passLocks() {
 	for t := x.table.Load(); ; {
 		for i := range t.buckets {
 			if b := &t.buckets[i]; b.lock() {
@@ -119,8 +119,8 @@ func (ix *Index[I, K, V]) build() (err error) {
 	hooks.At(hooks.SchemaAnnounced)
 	x.passLocks()
 	batch := make([]K, 0, buildBatch)
-	x.scan(func(_ place[K, V], head *version[K, V]) bool {
-		if batch = append(batch, head.key); len(batch) == cap(batch) {
+	x.scan(func(_ place, head *node) bool {
+		if batch = append(batch, keyOf[K](head)); len(batch) == cap(batch) {
 			err = ix.write(batch)
 			batch = batch[:0]
 		}

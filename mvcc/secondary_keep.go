@@ -3,6 +3,7 @@ package mvcc
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 )
 
 // An entry says that a record has an index key. Entries are in the order of their index
@@ -24,15 +25,15 @@ func (e entry[I, K]) indexKey() any { return e.index }
 type collation[I, K comparable] struct {
 	byIndex    func(a, b I) int // or nil
 	byKey      func(a, b K) int // or nil
-	indexes    [2]hasher[I]
-	keysOfThem [2]hasher[K]
+	indexes    [2]hasher
+	keysOfThem [2]hasher
 }
 
 func newCollation[I, K comparable](
 	byIndex func(a, b I) int, byKey func(a, b K) int,
 ) *collation[I, K] {
 	return &collation[I, K]{byIndex, byKey,
-		[2]hasher[I]{newHasher[I](), newHasher[I]()}, [2]hasher[K]{newHasher[K](), newHasher[K]()}}
+		[2]hasher{newHasher[I](), newHasher[I]()}, [2]hasher{newHasher[K](), newHasher[K]()}}
 }
 
 // entry returns the entry of a record. It panics with a runtime error if index cannot be
@@ -40,7 +41,7 @@ func newCollation[I, K comparable](
 func (c *collation[I, K]) entry(index I, key K) entry[I, K] {
 	e := c.edge(index, 0)
 	if e.key = key; c.byKey == nil {
-		e.of = c.keysOfThem[0].sum(key)
+		e.of = c.keysOfThem[0].sum(unsafe.Pointer(&key))
 	}
 	return e
 }
@@ -49,7 +50,7 @@ func (c *collation[I, K]) entry(index I, key K) entry[I, K] {
 func (c *collation[I, K]) edge(index I, side int8) entry[I, K] {
 	e := entry[I, K]{index: index, edge: side}
 	if c.byIndex == nil {
-		e.by = c.indexes[0].sum(index)
+		e.by = c.indexes[0].sum(unsafe.Pointer(&index))
 	}
 	return e
 }
@@ -84,7 +85,7 @@ func (c *collation[I, K]) compare(a, b entry[I, K]) int {
 
 // collate compares x and y by compare, or by their hashes, and by another hash.
 func collate[T comparable](
-	compare func(a, b T) int, other *hasher[T], hashX, hashY uint64, x, y T,
+	compare func(a, b T) int, other *hasher, hashX, hashY uint64, x, y T,
 ) int {
 	switch {
 	case compare != nil:
@@ -94,7 +95,7 @@ func collate[T comparable](
 	case x == y:
 		return 0
 	}
-	return cmp.Compare(other.sum(x), other.sum(y))
+	return cmp.Compare(other.sum(unsafe.Pointer(&x)), other.sum(unsafe.Pointer(&y)))
 }
 
 func (ix *Index[I, K, V]) named() string { return ix.name }
@@ -180,7 +181,7 @@ func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 	case !ok:
 		owners.Set(index, key)
 	case owner != key:
-		tx.tx.st.rare().extra.add(extraKey{ix, index}, key)
+		tx.up.extras().add(extraKey{ix, index}, key)
 	}
 }
 
@@ -190,7 +191,7 @@ func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 		ix.entries.inside(tx).Delete(ix.entry(index, key))
 		return
 	}
-	extra, at, owners := &tx.tx.st.rare().extra, extraKey{ix, index}, ix.unique.inside(tx)
+	extra, at, owners := tx.up.extras(), extraKey{ix, index}, ix.unique.inside(tx)
 	if extra.remove(at, key) {
 		return
 	}

@@ -16,7 +16,8 @@ import (
 // maps as members, and so does not keep them reachable.
 type shared struct {
 	slots    *epoch.Slots
-	gc       *gc.Reclaimer[item, waiting]
+	gc       *collector
+	views    views // of gc
 	favour   favour.Queue
 	watches  watches
 	hub      hub
@@ -37,7 +38,7 @@ func newShared(o *Options) *shared {
 	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o)}
 	s.members.Store(new([]*member))
 	s.hub.slots, s.hub.strict = s.slots, o.Strict
-	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
+	s.gc, s.views = newCollector(gc.Config[item, waiting]{
 		Slots:    s.slots,
 		Interval: o.ReclaimInterval,
 		Workers:  o.ReclaimWorkers,

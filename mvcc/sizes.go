@@ -1,7 +1,5 @@
 package mvcc
 
-import "unsafe"
-
 // mapSizes are what is known of each map.
 type mapSizes struct {
 	keys, entries     int
@@ -9,8 +7,8 @@ type mapSizes struct {
 	conflicts         [ConflictWrite + 1]uint64
 }
 
-func (c *core[K, V]) sizes() (s mapSizes) {
-	s.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
+func (c *core) sizes() (s mapSizes) {
+	s.perVersion = c.perVersion
 	s.keys = int(max(c.counters.keys.Value(), 0))
 	for kind := range s.conflicts {
 		s.conflicts[kind] = c.counters.conflicts[kind].Load()
@@ -18,8 +16,8 @@ func (c *core[K, V]) sizes() (s mapSizes) {
 	if c.index != nil {
 		s.entries, s.index = int(max(c.index.entries.Value(), 0)), c.index.bytes()
 	}
-	if c.order != nil {
-		s.index += c.order.bytes()
+	if c.drops != nil {
+		s.index += c.drops.bytes()
 	}
 	return s
 }

@@ -89,8 +89,8 @@ func (s *bucketSleeper) hold(t *testing.T, p hooks.Point) {
 	m := newMap[int, int](t, still())
 	x := m.index
 	x.small, x.spawn, x.wake = 0, func(func()) bool { return false }, func() {}
-	x.table.Store(newTable[int, int](sleeperBuckets))
-	x.hash = hasher[int]{kind: hashGiven, given: sleeperHash}
+	x.table.Store(newTable(sleeperBuckets))
+	x.hash = givenHash(sleeperHash)
 	want := map[int]int{}
 	for _, key := range []int{0, 1, 2, 3, 4, 5, 6, 7, 60, 100, 101} { // bucket 0 has an overflow
 		m.Store(key, 0)

@@ -63,7 +63,7 @@ func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
 // goroutine, also late: only the first call has an effect. It never waits.
 func (s Snapshot[K, V]) Close() {
 	if s.st != nil && s.st.up != nil {
-		Snapshot[none, none]{s.st.up, s.gen}.Close()
+		s.st.up.close(s.gen)
 		return
 	}
 	if s.st != nil && s.st.end(s.gen) {
@@ -104,12 +104,12 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	// Whether epoch and version were this snapshot's is checked at the end; a
 	// walk as of a stranger's epoch does no harm.
 	at := s.st.epoch()
-	_, _, v := s.st.index.lookup(key)
+	_, _, v := lookup(s.st.index, key)
 	if v.plain(at) {
-		value, ok = v.value, true
+		value, ok = valueOf[K, V](v), true
 	} else {
 		v = s.st.m.visible(v, at)
-		value, ok = v.present()
+		value, ok = present[K, V](v)
 	}
 	s.st.checkRead(s.gen, key, v)
 	hooks.At(hooks.GetWalked)
@@ -124,7 +124,7 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 // of the index; each step costs about as much as a Get. A step panics with
 // [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
-	return s.each(func(visit func(place[K, V], *version[K, V]) bool) (all bool) {
+	return s.each(func(visit func(place, *node) bool) (all bool) {
 		// Every key that is visible here was inserted before, and stays until
 		// the snapshot has closed: scan meets it. A key that is met twice was
 		// deleted and inserted again meanwhile: its second entry has nothing
@@ -135,22 +135,22 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 
 // each returns an iterator over what is visible of the keys that scan visits.
 func (s Snapshot[K, V]) each(
-	scan func(visit func(place[K, V], *version[K, V]) bool) (all bool),
+	scan func(visit func(place, *node) bool) (all bool),
 ) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		s.check()
 		at := s.st.epoch()
 		s.check()
 		m := s.st.m
-		all := scan(func(_ place[K, V], v *version[K, V]) bool {
-			key := v.key // of the newest
+		all := scan(func(_ place, v *node) bool {
+			key := keyOf[K](v) // of the newest
 			if !v.plain(at) {
 				v = m.visible(v, at)
 			}
-			value, ok := v.present()
+			value, ok := present[K, V](v)
 			s.st.checkRead(s.gen, key, v)
 			s.check()
-			return !ok || yield(v.key, value)
+			return !ok || yield(keyOf[K](v), value)
 		})
 		if all {
 			s.check()

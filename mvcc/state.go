@@ -3,6 +3,7 @@ package mvcc
 import (
 	"runtime"
 	stdatomic "sync/atomic"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -12,21 +13,55 @@ import (
 // A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns a slot;
 // the generation in the slot tells which handle it serves.
 type txState[K comparable, V any] struct {
-	idle invariant.Ghost // 1 while the state is in the pool
+	stateHead // first, see leader
 
-	slot  *epoch.Slot
-	index *index[K, V] // that of m: a read is there one load sooner
+	index *index // that of m: a read is there one load sooner
 	m     *Map[K, V]
+
+	// What a Tx needs beside; nil in a state that has only served snapshots. It
+	// belongs to the one goroutine that uses the Tx.
+	*txWork[K, V]
+}
+
+// A stateHead is what a state says of itself without its types.
+type stateHead struct {
+	idle invariant.Ghost // 1 while the state is in the pool
+	slot *epoch.Slot
+	of   *shared // of the map
 
 	// A transaction or snapshot of a database has a state that leads, and one for each map
 	// that it uses, with the slot of the former, see part. up is the one that leads, nil if
 	// it is this one, which then has the parts, until it ends.
 	up    *leader
 	parts stdatomic.Pointer[partNode]
+}
 
-	// What a Tx needs beside; nil in a state that has only served snapshots. It
-	// belongs to the one goroutine that uses the Tx.
-	*txWork[K, V]
+// A statePool is an [epoch.Pool] of the idle states of a map. Its type is hidden, see leader.
+type statePool struct{ _ byte }
+
+type headPool = epoch.Pool[stateHead]
+
+//go:noinline
+func newStatePool() *statePool { return (*statePool)(unsafe.Pointer(new(headPool))) }
+
+// get returns an idle state, or nil if there is none at hand, or p is nil: that of a zero map.
+//
+//go:noinline
+func (p *statePool) get() *stateHead {
+	if p == nil {
+		return nil
+	}
+	return (*headPool)(unsafe.Pointer(p)).Get()
+}
+
+//go:noinline
+func (p *statePool) put(st *stateHead) { (*headPool)(unsafe.Pointer(p)).Put(st) }
+
+// trim lets go of some idle states, and reports whether there are more.
+//
+//go:noinline
+func (p *statePool) trim(slots *epoch.Slots) (more bool) {
+	return (*headPool)(unsafe.Pointer(p)).Trim(func(st *stateHead) { slots.Release(st.slot) })
 }
 
 // begin takes an idle state, publishes its read epoch, and returns the generation of
@@ -60,7 +95,7 @@ func (m *Map[K, V]) take() (st *txState[K, V], gen epoch.Gen) {
 	if hooks.Scheduled() {
 		st = m.scheduledIdle()
 	} else {
-		st = m.pool.Get()
+		st = (*txState[K, V])(unsafe.Pointer(m.pool.get()))
 	}
 	if st == nil {
 		st = m.newState()
@@ -122,12 +157,12 @@ func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
 		hooks.Give(st)
 		return
 	}
-	m.pool.Put(st)
+	m.pool.put(&st.stateHead)
 }
 
 func (m *Map[K, V]) newState() *txState[K, V] {
 	m.check()
-	st := &txState[K, V]{slot: m.slots.Acquire(), index: m.index, m: m}
+	st := &txState[K, V]{stateHead: stateHead{slot: m.slots.Acquire(), of: m.shared}, index: m.index, m: m}
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their
 	// handles. The slot is ended then. Attached once for each state, so that

@@ -264,7 +264,7 @@ func (m *Map[K, V]) Stats() Stats {
 	if m.db == nil {
 		return m.shared.stats()
 	}
-	own := m.sizes()
+	own := m.core().sizes()
 	s := Stats{Epoch: m.Epoch(), Keys: own.keys, Entries: own.entries,
 		Bytes: own.index + uint64(own.entries)*own.perVersion}
 	s.setConflicts(own.conflicts)
@@ -277,7 +277,7 @@ func (m *Map[K, V]) Stats() Stats {
 func (s Stats) OfTable() bool { return s.Epoch != 0 && s.MinVisible == 0 }
 
 // Stats returns the present statistics of all tables together, see [Map.Stats].
-func (db *DB) Stats() Stats { return db.base().shared.stats() }
+func (db *DB) Stats() Stats { return db.members().stats() }
 
 // Sources returns what statistics there are, for package profiling and for metrics: those of
 // the database by its name, and those of the tables that it has now by name and table, as
@@ -311,7 +311,7 @@ func (s *Stats) setConflicts(of [ConflictWrite + 1]uint64) {
 }
 
 func (x *shared) stats() Stats {
-	g := x.gc.Stats()
+	g := reclaimerOf(x.gc).Stats()
 	live, ended, extra := x.slots.Census()
 	f := x.favour.Stats()
 	var all mapSizes

@@ -157,7 +157,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	if opts != nil {
 		o = *opts
 	}
-	h := &db.base().shared.hub
+	h := &db.members().hub
 	loop := newSubscription(ctx, h, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
 		if c.closed != nil {
 			return c, 1
@@ -175,10 +175,10 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	if o.Progress {
 		s.progress = func(to uint64) DBCommit { return DBCommit{Epoch: to, Progress: true} }
 	}
-	since, begun := o.Since.s.st != nil, false
+	since, begun := o.Since.up != nil, false
 	if since {
-		o.Since.s.check()
-		if o.Since.s.st.m != db.base() {
+		o.Since.check()
+		if o.Since.up.of != db.shared {
 			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
 		}
 	}
@@ -194,7 +194,8 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 			}
 		}, func(at uint64) {
 			if since {
-				now = DBSnapshot{db.base().snapshotAtHub(at), db.list.Load()}
+				s := rootOf(db).snapshotAtHub(at)
+				now = DBSnapshot{leading(s.st), s.gen, db.list.Load()}
 			}
 		})
 	}()
@@ -218,7 +219,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 // there, even if there was nothing to deliver. It waits for the goroutine that serves the watches
 // if that is at work; otherwise the caller does its work.
 func (db *DB) RequestProgress() {
-	h := &db.base().shared.hub
+	h := &db.members().hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.listeners) > 0 {

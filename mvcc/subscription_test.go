@@ -137,9 +137,9 @@ func TestWatchDB(t *testing.T) {
 				Changes: []Change[int, int]{{10, 0, 1, false, true}}}, c)
 			break
 		}
-		require.Nil(t, db.root.shared.hub.work.Load(), "its goroutine ends with the last watch")
-		require.Nil(t, a.feed.Load())
-		require.False(t, db.root.slots.Holds())
+		require.Nil(t, db.shared.hub.work.Load(), "its goroutine ends with the last watch")
+		require.Nil(t, a.feed())
+		require.False(t, db.shared.slots.Holds())
 	})
 }
 
@@ -193,7 +193,7 @@ func TestWatchGap(t *testing.T) {
 		lost := m.Watch(t.Context(), nil)
 		m.shared.hub.mu.Lock()
 		for i := range longestList {
-			m.feed.Load().note(i, 1, nil)
+			m.feed().note(i, 1, nil)
 		}
 		m.shared.hub.mu.Unlock()
 		for _, err := range lost {
@@ -418,8 +418,8 @@ func TestWatchMisuse(t *testing.T) {
 	for _, err := range m.Watch(gone, nil) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	for _, h := range []*hub{&m.shared.hub, &other.shared.hub, &a.root.shared.hub} {
+	for _, h := range []*hub{&m.shared.hub, &other.shared.hub, &a.shared.hub} {
 		restsNow(t, h)
 	}
-	require.Nil(t, m.feed.Load())
+	require.Nil(t, m.feed())
 }

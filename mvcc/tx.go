@@ -94,11 +94,11 @@ func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 		if i := st.find(key); i >= 0 {
 			if merge = st.writes[i].merge; merge == nil {
 				st.leave()
-				return st.writes[i].v.present()
+				return present[K, V](st.writes[i].v)
 			}
 		}
 	}
-	value, ok = st.get(key, update).present()
+	value, ok = present[K, V](st.get(key, update))
 	st.leave()
 	tx.check()
 	runtime.KeepAlive(st)
@@ -169,20 +169,20 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		own := len(mine)
 		st.leave()
 		for i := range mine {
-			value, ok := mine[i].v.present()
+			value, ok := present[K, V](mine[i].v)
 			if mine[i].merge != nil {
 				value = tx.merged(mine[i], at)
 			}
-			if ok && !yield(mine[i].v.key, value) {
+			if ok && !yield(keyOf[K](mine[i].v), value) {
 				return
 			}
 			tx.check()
 		}
 		left := false
-		m.index.scan(func(_ place[K, V], head *version[K, V]) bool {
-			key := head.key
+		m.index.scan(func(_ place, head *node) bool {
+			key := keyOf[K](head)
 			v := m.visible(head, at)
-			value, ok := v.present()
+			value, ok := present[K, V](v)
 			st.checkRead(tx.gen, key, v)
 			tx.check()
 			if !ok {
@@ -193,7 +193,7 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 					return true
 				}
 			}
-			left = !yield(v.key, value)
+			left = !yield(keyOf[K](v), value)
 			return !left
 		})
 		if !left {
@@ -234,7 +234,7 @@ func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
 		panic("mvcc: OnCommit: f is nil")
 	}
 	if up := tx.st.up; up != nil {
-		Tx[none, none]{up, tx.gen}.OnCommit(f)
+		DBTx{up, tx.gen}.OnCommit(f)
 		return
 	}
 	tx.st.enter()
@@ -265,7 +265,7 @@ func (tx Tx[K, V]) Commit() error {
 		panic(errZeroTx)
 	}
 	if up := tx.st.up; up != nil {
-		return Tx[none, none]{up, tx.gen}.Commit()
+		return DBTx{up, tx.gen}.Commit()
 	}
 	if tx.st.gen() != tx.gen {
 		err := tx.st.over(tx.gen)
@@ -344,7 +344,7 @@ func (tx Tx[K, V]) Err() error {
 		panic(errZeroTx)
 	}
 	if up := tx.st.up; up != nil {
-		return Tx[none, none]{up, tx.gen}.Err()
+		return DBTx{up, tx.gen}.Err()
 	}
 	if tx.st.gen() != tx.gen {
 		return tx.st.over(tx.gen)

@@ -78,7 +78,7 @@ func (e *UniqueError) Error() string {
 // notUnique returns a *UniqueError, since there are extras, so that the transaction must not
 // commit.
 func (tx Tx[K, V]) notUnique() error {
-	return tx.st.extra.notUnique(DBTx{any(tx).(Tx[none, none])})
+	return tx.st.extra.notUnique(DBTx{(*leader)(&tx.st.stateHead), tx.gen})
 }
 
 // notUnique returns the error of the first index by name, and of the first index key as it is

@@ -1,6 +1,8 @@
 package mvcc
 
 import (
+	"unsafe"
+
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
@@ -29,7 +31,7 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	least := w.epoch()
 	n := &st.checks
 	if st.up != nil {
-		n = &st.up.checks
+		n = st.up.checked()
 	}
 	alive := func() bool {
 		if *n++; *n%validateStride != 0 {
@@ -53,7 +55,7 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	for i := range st.reads {
 		r := &st.reads[i]
 		if v, valid := st.valid(r, least, e); !valid {
-			st.conflictOn(r.seen.key, ConflictRead, v)
+			st.conflictOn(keyOf[K](r.seen), ConflictRead, v)
 			return w, false
 		}
 		if !alive() {
@@ -62,7 +64,7 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	}
 	for i := range st.absent {
 		a := &st.absent[i]
-		p, h := st.m.index.find(a.hash, a.key)
+		p, h := st.m.index.find(a.hash, unsafe.Pointer(&a.key))
 		if v := st.settled(p, h, e); !absentSince(st.m, v, least) {
 			st.conflictOn(a.key, ConflictRead, v)
 			return w, false
@@ -76,9 +78,9 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	// is inserted behind our back draws an epoch above e.
 	at := st.epoch()
 	ok = true
-	same := func(p place[K, V], head *version[K, V]) bool {
-		if v := st.settled(p, head, e); v != nil && st.m.commitEpoch(v) > at {
-			st.conflictOn(v.key, ConflictScan, v)
+	same := func(p place, head *node) bool {
+		if v := st.settled(p, head, e); v != nil && st.m.core().commitEpoch(v) > at {
+			st.conflictOn(keyOf[K](v), ConflictScan, v)
 			ok = false
 			return false
 		}
@@ -126,22 +128,22 @@ func (st *txState[K, V]) validated(gen epoch.Gen, w word, e epoch.Epoch) (now wo
 
 // valid reports whether what r saw is what a read would find at every epoch from
 // least to e. Otherwise it returns what is in the way.
-func (st *txState[K, V]) valid(r *readRecord[K, V], least, e epoch.Epoch) (*version[K, V], bool) {
+func (st *txState[K, V]) valid(r *readRecord, least, e epoch.Epoch) (*node, bool) {
 	p := r.at
 	h := p.load()
 	if h == r.seen {
 		return nil, true
 	}
-	if !st.m.index.head(h) || h.key != r.seen.key {
+	if !st.m.index.head(h) || !st.m.index.hash.same(h, r.seen) {
 		// The slot has moved, or the key has left the index since: then what was
 		// seen was a tombstone, or our slot would have kept it.
-		_, p, h = st.m.index.lookup(r.seen.key)
+		_, p, h = st.m.index.seek(r.seen.key())
 	}
 	v := st.settled(p, h, e)
 	if v == r.seen {
 		return nil, true
 	}
-	if _, ok := r.seen.present(); ok {
+	if ok := r.seen.there(); ok {
 		return v, false
 	}
 	return v, absentSince(st.m, v, least)
@@ -150,17 +152,17 @@ func (st *txState[K, V]) valid(r *readRecord[K, V], least, e epoch.Epoch) (*vers
 // absentSince reports whether v, the newest committed version of a key, says that
 // the key is absent from epoch e on. A tombstone above e does not: what it
 // deleted may have been there at e.
-func absentSince[K comparable, V any](m *Map[K, V], v *version[K, V], e epoch.Epoch) bool {
-	return v == nil || v.tombstone() && m.commitEpoch(v) < e
+func absentSince[K comparable, V any](m *Map[K, V], v *node, e epoch.Epoch) bool {
+	return v == nil || v.tombstone() && m.core().commitEpoch(v) < e
 }
 
 // settled returns the newest committed version of the key whose head at p was v, not
 // counting those of the transaction itself, which validates as of epoch e; nil if there
 // is none. An undecided writer with an epoch below e is given a moment and then pushed
 // above e: only the later waits for the earlier.
-func (st *txState[K, V]) settled(p place[K, V], v *version[K, V], e epoch.Epoch) *version[K, V] {
+func (st *txState[K, V]) settled(p place, v *node, e epoch.Epoch) *node {
 	if v != nil {
-		if _, r := st.m.resolve(v); r == st.record() {
+		if _, r := st.m.core().resolve(v); r == st.record() {
 			return v.next.Load() // which is decided, and stays as long as v is not
 		}
 	}
@@ -176,15 +178,15 @@ func (st *txState[K, V]) doomed() bool {
 	m := st.m
 	for i := range st.reads {
 		r := &st.reads[i]
-		if _, ok := r.seen.present(); !ok {
+		if ok := r.seen.there(); !ok {
 			continue
 		}
 		if r.at.load() == r.seen {
 			continue
 		}
-		_, h := m.index.again(r.at, m.index.hash.sum(r.seen.key), r.seen.key)
+		_, h := m.index.again(r.at, m.index.hash.sum(r.seen.key()), r.seen.key())
 		if v := m.newest(h); v != r.seen {
-			st.conflictOn(r.seen.key, ConflictRead, v)
+			st.conflictOn(keyOf[K](r.seen), ConflictRead, v)
 			return true
 		}
 	}

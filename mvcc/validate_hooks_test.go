@@ -69,7 +69,7 @@ func TestSlotIsHeldUntilValidated(t *testing.T) {
 		m.Delete("gone")
 		prune(m)
 		require.Equal(t, 1, m.Stats().LiveTx, "%v: the slot was released", p)
-		require.Contains(t, m.gc.View().Live(), at)
+		require.Contains(t, reclaimerOf(m.gc).View().Live(), at)
 		require.Len(t, chain(m, "x"), 2, "what was read is dropped")
 		require.Len(t, chain(m, "gone"), 2)
 		w.finish()
@@ -96,7 +96,7 @@ func TestValidatorMeetsReplacedKey(t *testing.T) {
 			t.Run(name+"/"+p.String(), func(t *testing.T) {
 				m := newMap[string, int](t, still())
 				// one bucket
-				m.index.hash = hasher[string]{kind: hashGiven, given: func(string) uint64 { return 0 }}
+				m.index.hash = givenHash(func(string) uint64 { return 0 })
 				m.Store("gone", 1)
 				m.Delete("gone")
 				var err error

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -22,6 +23,15 @@ import (
 // word and its compare-and-swap may wake up years later; if the word had become
 // another transaction's, that transaction could be committed by a stranger.
 type version[K comparable, V any] struct {
+	node node // first: what the engine knows of it
+	// key and value are immutable once the version is installed.
+	key   K
+	value V
+}
+
+// A node is a version without its types. All that a chain is, and what becomes of it, is
+// said by nodes: that code is compiled once, and not for each type of map.
+type node struct {
 	// lost is the lowest epoch that was dropped from below, if any.
 	lost invariant.Ghost
 
@@ -32,10 +42,28 @@ type version[K comparable, V any] struct {
 	// next is the next older version. It is set before the version is
 	// installed, and only pruners and writers that install on top of it change
 	// it afterwards, and only when the version is committed.
-	next atomic.Pointer[version[K, V]]
-	// key and value are immutable once the version is installed.
-	key   K
-	value V
+	next atomic.Pointer[node]
+}
+
+// key returns where the key of the version is: the types that it may have are aligned to
+// what the size of a node is a multiple of.
+func (v *node) key() unsafe.Pointer { return unsafe.Add(unsafe.Pointer(v), unsafe.Sizeof(node{})) }
+
+// keyOf returns the key of a version of a map with keys of type K.
+func keyOf[K any](v *node) K { return *(*K)(v.key()) }
+
+// full returns the version of a map from K to V that v is.
+func full[K comparable, V any](v *node) *version[K, V] { return (*version[K, V])(unsafe.Pointer(v)) }
+
+// valueOf returns the value of a version of a map from K to V.
+func valueOf[K comparable, V any](v *node) V { return full[K, V](v).value }
+
+// bareNode returns a version of key without a value, that says nothing yet.
+func bareNode[K comparable, V any](key K) *node { return &(&version[K, V]{key: key}).node }
+
+// newNode returns a version of key that has a value, and says nothing yet.
+func newNode[K comparable, V any](key K, value V) *node {
+	return &(&version[K, V]{key: key, value: value}).node
 }
 
 // A word is a version's state, or the record that decides about a transaction.
@@ -205,7 +233,7 @@ func advance(r *record, w, t word) bool {
 // The owner of a slot puts the outcome into the state of each of its versions before
 // the slot's record serves another transaction. So if v still says the same after the
 // record was loaded, the record was that of its transaction.
-func (c *core[K, V]) resolve(v *version[K, V]) (word, *record) {
+func (c *core) resolve(v *node) (word, *record) {
 	for {
 		w := load(&v.state)
 		if !w.is(kindIndirect) {
@@ -227,7 +255,7 @@ func (c *core[K, V]) resolve(v *version[K, V]) (word, *record) {
 
 // commitEpoch returns the commit epoch of a version that is known to be
 // committed.
-func (c *core[K, V]) commitEpoch(v *version[K, V]) epoch.Epoch {
+func (c *core) commitEpoch(v *node) epoch.Epoch {
 	if w := load(&v.state); w.committed() {
 		return w.epoch()
 	}
@@ -237,7 +265,7 @@ func (c *core[K, V]) commitEpoch(v *version[K, V]) epoch.Epoch {
 
 // plain reports whether v is a value that was committed at or before epoch e, and
 // says so by itself: the case that a reader nearly always meets first.
-func (v *version[K, V]) plain(e epoch.Epoch) bool {
+func (v *node) plain(e epoch.Epoch) bool {
 	if v == nil {
 		return false
 	}
@@ -246,19 +274,22 @@ func (v *version[K, V]) plain(e epoch.Epoch) bool {
 }
 
 // tombstone reports whether v says "deleted". The bit never changes.
-func (v *version[K, V]) tombstone() bool { return load(&v.state).tomb() }
+func (v *node) tombstone() bool { return load(&v.state).tomb() }
+
+// there reports whether v is a value: neither no version at all nor a tombstone.
+func (v *node) there() bool { return v != nil && !v.tombstone() }
 
 // present returns v's value, or false for no version at all and for a tombstone.
-func (v *version[K, V]) present() (value V, ok bool) {
-	if v == nil || v.tombstone() {
+func present[K comparable, V any](v *node) (value V, ok bool) {
+	if !v.there() {
 		return value, false
 	}
-	return v.value, true
+	return valueOf[K, V](v), true
 }
 
 // settle puts the outcome of its transaction into an indirect version. A pruner may mark
 // it meanwhile, if it is committed.
-func (v *version[K, V]) settle(outcome word) {
+func (v *node) settle(outcome word) {
 	for {
 		w := load(&v.state)
 		if v.state.CompareAndSwap(uint64(w), uint64(outcome|w&(keepMask|waitBit|lastBit))) {

@@ -68,15 +68,15 @@ func (l *watches) remove(w *watch) {
 // mark marks the watches on the key of v, which is installed, except for that of the
 // transaction whose record is r, v's own; and notes the key, if the map is watched, or if
 // records of it expire. No epoch is drawn for it.
-func (m *Map[K, V]) mark(v *version[K, V], r *record) {
-	if f := m.feed.Load(); f != nil { // N1
-		f.note(v.key, m.index.hash.sum(v.key), nil)
+func (m *Map[K, V]) mark(v *node, r *record) {
+	if f := m.feed(); f != nil { // N1
+		f.note(keyOf[K](v), m.index.hash.sum(v.key()), nil)
 	}
-	if x := m.expiry.Load(); x != nil { // E1
-		m.noteDue(x, v, m.index.hash.sum(v.key))
+	if x := m.expiry(); x != nil { // E1
+		m.noteDue(x, v, m.index.hash.sum(v.key()))
 	}
 	if list := m.watches.list.Load(); list != nil {
-		markIn(*list, m.claimHash(m.index.hash.sum(v.key)), r)
+		markIn(*list, m.claimHash(m.index.hash.sum(v.key())), r)
 	}
 }
 
@@ -173,16 +173,16 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 
 // decided returns the newest committed version of the key whose head at p was v, or nil:
 // at a moment when no undecided writer was on top.
-func (st *txState[K, V]) decided(p place[K, V], v *version[K, V]) *version[K, V] {
+func (st *txState[K, V]) decided(p place, v *node) *node {
 	m := st.m
 	for v != nil {
-		if w, _ := m.resolve(v); !w.committed() {
+		if w, _ := m.core().resolve(v); !w.committed() {
 			hooks.At(hooks.HeadSkipped)
 		}
 		if base, ok := m.settle(v); ok {
 			return base
 		}
-		p, v = m.index.again(p, m.index.hash.sum(v.key), v.key)
+		p, v = m.index.again(p, m.index.hash.sum(v.key()), v.key())
 	}
 	return nil
 }

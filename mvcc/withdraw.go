@@ -122,7 +122,7 @@ func (st *txState[K, V]) tidyAfter(outcome word) {
 	if outcome.committed() {
 		for i := range st.writes[:st.installed] {
 			w := &st.writes[i]
-			st.m.index.ask(w.at, w.hash, w.v.key)
+			st.m.index.ask(w.at, w.hash, w.v.key())
 		}
 	} else {
 		st.retreat()
@@ -131,17 +131,17 @@ func (st *txState[K, V]) tidyAfter(outcome word) {
 }
 
 // takeOff takes an aborted version off its chain, if it is the head of one.
-func (m *Map[K, V]) takeOff(p place[K, V], h uint64, v *version[K, V]) {
+func (m *Map[K, V]) takeOff(p place, h uint64, v *node) {
 	base := v.next.Load()
 	if base == nil {
 		m.index.remove(v)
 		return
 	}
-	for head := v; head == v; p, head = m.index.again(p, h, v.key) {
+	for head := v; head == v; p, head = m.index.again(p, h, v.key()) {
 		if p.swap(v, base) {
 			// A pruner may have found a tombstone covered, and left it.
 			if base.tombstone() {
-				m.index.ask(p, h, v.key)
+				m.index.ask(p, h, v.key())
 			}
 			return
 		}
@@ -152,7 +152,7 @@ func (m *Map[K, V]) takeOff(p place[K, V], h uint64, v *version[K, V]) {
 func (st *txState[K, V]) renew() {
 	for i := range st.writes {
 		w := &st.writes[i]
-		v := &version[K, V]{key: w.v.key, value: w.v.value}
+		v := newNode(keyOf[K](w.v), valueOf[K, V](w.v))
 		setWord(&v.state, load(&w.v.state)&tombBit)
 		w.v = v
 	}

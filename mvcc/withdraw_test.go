@@ -14,14 +14,14 @@ func TestRenewMakesVersions(t *testing.T) {
 	defer tx.Rollback()
 	tx.Set("a", 1)
 	tx.Delete("b")
-	var old []*version[string, int]
+	var old []*node
 	for _, w := range tx.st.writes {
 		old = append(old, w.v)
 	}
 	tx.st.renew()
 	for i, w := range tx.st.writes {
 		require.NotSame(t, old[i], w.v)
-		require.Equal(t, old[i].value, w.v.value)
+		require.Equal(t, valueOf[string, int](old[i]), valueOf[string, int](w.v))
 		require.Equal(t, old[i].tombstone(), w.v.tombstone())
 	}
 }
@@ -35,7 +35,7 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 	for _, key := range keys { // the last in the order of installs is among them
 		tx := m.Begin(snapshot)
 		tx.Get("a")
-		var vs []*version[string, int]
+		var vs []*node
 		for _, k := range keys {
 			tx.Set(k, 2)
 		}
@@ -45,11 +45,11 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 		m.Store(key, 3)
 		requireConflict(t, tx.Commit(), key, ConflictWrite)
 		for _, v := range vs {
-			w, _ := m.resolve(v)
+			w, _ := m.core().resolve(v)
 			require.True(t, w.is(kindAborted), "it says %v", w)
 		}
 		for _, k := range keys {
-			w, _ := m.resolve(m.lookup(k).head)
+			w, _ := m.core().resolve(m.lookup(k).head)
 			require.True(t, w.committed(), "key %s: the head says %v", k, w)
 		}
 	}

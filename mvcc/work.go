@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
 )
@@ -13,7 +14,7 @@ type txWork[K comparable, V any] struct {
 	hasRead bool // a read of the map, not of an own write
 	isRare  bool // see rare
 
-	reads  []readRecord[K, V]
+	reads  []readRecord
 	absent []absence[K] // keys read of which there was no version
 	// From this many reads, or keys that were absent, on they are looked through
 	// for what is there twice, see compact.
@@ -71,9 +72,9 @@ func (st *txState[K, V]) rare() *rareWork[K, V] {
 
 // A readRecord says that seen, which may be a tombstone, was the version of its key, found
 // at a place, at the read epoch.
-type readRecord[K comparable, V any] struct {
-	at   place[K, V]
-	seen *version[K, V]
+type readRecord struct {
+	at   place
+	seen *node
 }
 
 // An absence says that there was no version of a key at the read epoch.
@@ -84,9 +85,9 @@ type absence[K comparable] struct {
 
 // A write is one buffered write. Its version is private until it is installed.
 type write[K comparable, V any] struct {
-	v    *version[K, V]
+	v    *node
 	hash uint64
-	at   place[K, V] // where the key was found last; nowhere if it had no version
+	at   place // where the key was found last; nowhere if it had no version
 	// read is what was read of this key, if the commit compares that where it installs,
 	// see written: 1 + the number of a read, or readAbsent.
 	read int32
@@ -126,7 +127,7 @@ func (st *txState[K, V]) find(key K) int {
 		return -1
 	}
 	for i := range st.writes {
-		if st.writes[i].v.key == key {
+		if keyOf[K](st.writes[i].v) == key {
 			return i
 		}
 	}
@@ -152,33 +153,34 @@ func (st *txState[K, V]) put(key K, value V, tomb word) {
 		st.save(i)
 		// A loop may still have the old version before it, or a savepoint.
 		if st.looped || st.since != 0 {
-			w.v = &version[K, V]{key: key}
+			w.v = bareNode[K, V](key)
 		}
-		w.v.key, w.v.value = key, value
+		v := full[K, V](w.v)
+		v.key, v.value = key, value
 		setWord(&w.v.state, tomb)
 		w.merge = nil
 		return
 	}
 	h, p := st.locate(key)
-	v := &version[K, V]{key: key, value: value}
+	v := newNode(key, value)
 	setWord(&v.state, tomb)
 	st.note(v, h, p)
 }
 
 // locate returns the hash of key and its place, for a write that it does not have yet.
-func (st *txState[K, V]) locate(key K) (h uint64, p place[K, V]) {
+func (st *txState[K, V]) locate(key K) (h uint64, p place) {
 	if p = st.known(key); p.nowhere() {
-		h, p, _ = st.index.lookup(key)
+		h, p, _ = lookup(st.index, key)
 		return h, p
 	}
-	return st.index.hash.sum(key), p
+	return st.index.hash.sum(unsafe.Pointer(&key)), p
 }
 
 // note adds v to the writes. Its key, whose hash is h, is at p, and has no write yet.
-func (st *txState[K, V]) note(v *version[K, V], h uint64, p place[K, V]) {
+func (st *txState[K, V]) note(v *node, h uint64, p place) {
 	st.append(v, h, p)
 	if st.byKey != nil {
-		st.byKey[v.key] = len(st.writes) - 1
+		st.byKey[keyOf[K](v)] = len(st.writes) - 1
 	}
 }
 
@@ -186,12 +188,12 @@ func (st *txState[K, V]) note(v *version[K, V], h uint64, p place[K, V]) {
 func (st *txState[K, V]) listKeys() {
 	st.byKey = make(map[K]int, max(len(st.writes), 4*linearWrites))
 	for i := range st.writes {
-		st.byKey[st.writes[i].v.key] = i
+		st.byKey[keyOf[K](st.writes[i].v)] = i
 	}
 }
 
 // append is note for a caller that does not look for own writes.
-func (st *txState[K, V]) append(v *version[K, V], h uint64, p place[K, V]) {
+func (st *txState[K, V]) append(v *node, h uint64, p place) {
 	st.writes = extended(st.writes)
 	w := &st.writes[len(st.writes)-1]
 	w.v, w.hash = v, h
@@ -200,9 +202,9 @@ func (st *txState[K, V]) append(v *version[K, V], h uint64, p place[K, V]) {
 
 // known returns the place of key if key is one of the first few that were read:
 // comparing so few is cheaper than looking one up.
-func (st *txState[K, V]) known(key K) (p place[K, V]) {
+func (st *txState[K, V]) known(key K) (p place) {
 	for i := range min(len(st.reads), fewRecords) {
-		if r := &st.reads[i]; r.seen.key == key {
+		if r := &st.reads[i]; keyOf[K](r.seen) == key {
 			return r.at
 		}
 	}
@@ -211,8 +213,8 @@ func (st *txState[K, V]) known(key K) (p place[K, V]) {
 
 // get reads key from the map, not from the own writes, and records the read, at level
 // snapshot if it is for an update.
-func (st *txState[K, V]) get(key K, update bool) *version[K, V] {
-	h, p, v := st.index.lookup(key)
+func (st *txState[K, V]) get(key K, update bool) *node {
+	h, p, v := lookup(st.index, key)
 	v = st.m.visible(v, st.epoch())
 	st.checkGet(key, v)
 	st.hasRead = true
@@ -251,8 +253,8 @@ const (
 // compact drops the records of keys that were read before. Of one key all reads saw the
 // same version.
 func (st *txState[K, V]) compact() {
-	seen := make(map[*version[K, V]]struct{})
-	st.reads = slices.DeleteFunc(st.reads, func(r readRecord[K, V]) bool {
+	seen := make(map[*node]struct{})
+	st.reads = slices.DeleteFunc(st.reads, func(r readRecord) bool {
 		return repeated(seen, r.seen)
 	})
 	st.full = max(compactReads, compactFactor*len(st.reads))

@@ -17,7 +17,7 @@ func (st *txState[K, V]) written() bool {
 		return false
 	}
 	for i := range st.reads {
-		j := st.find(st.reads[i].seen.key)
+		j := st.find(keyOf[K](st.reads[i].seen))
 		if j < 0 {
 			return false
 		}
@@ -35,7 +35,7 @@ func (st *txState[K, V]) written() bool {
 
 // seen returns what was read of the key of w, which is read and written: its version,
 // or nil.
-func (st *txState[K, V]) seen(w *write[K, V]) *version[K, V] {
+func (st *txState[K, V]) seen(w *write[K, V]) *node {
 	if w.read == readAbsent {
 		return nil
 	}

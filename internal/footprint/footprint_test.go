@@ -1,0 +1,44 @@
+// Package footprint holds what a program that uses maps costs to compile: how many functions the
+// compiler makes in the program's own package, each time that it is built.
+package footprint
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// functions returns how many functions the package of a program has when it is compiled.
+func functions(t *testing.T, program string) int {
+	t.Helper()
+	list := exec.Command("go", "list", "-export", "-f", "{{.Export}}", "./testdata/"+program)
+	archive, err := list.Output()
+	require.NoError(t, err)
+	symbols, err := exec.Command("go", "tool", "nm", strings.TrimSpace(string(archive))).Output()
+	require.NoError(t, err)
+	n := strings.Count(string(symbols), " T ")
+	require.Positive(t, n, "no functions at all")
+	return n
+}
+
+// What is compiled for each type of map, and for the first one, stays what it is, or shrinks: what
+// has no need to know the types of keys and values is compiled once, in package mvcc.
+func TestFunctions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles programs")
+	}
+	one, four := functions(t, "one"), functions(t, "four")
+	further := (four - one) / 3
+	t.Logf("one map: %d functions; a further type: %d", one, further)
+	require.LessOrEqual(t, one, mostOne)
+	require.LessOrEqual(t, further, mostFurther)
+	require.Greater(t, four, one, "nothing is compiled for the further types")
+}
+
+// The most functions that one map, and a further type, may add to the package that uses them.
+const (
+	mostOne     = 2000
+	mostFurther = 1500
+)
