@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/gob"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,4 +155,57 @@ func TestLoadRefusesKeys(t *testing.T) {
 	mvcc.NewTable[any, int](to, "any", nil)
 	_, err = to.Load(t.Context(), &b, plainJSON, &mvcc.LoadOptions{AnyShape: true})
 	require.ErrorContains(t, err, "the key map[X:1] (map[string]interface {}) cannot be compared")
+}
+
+// An encoder that writes a key twice, alone, does no harm to the others: they are not refused, and
+// no deletion of them is left out.
+func TestKeyWrittenTwice(t *testing.T) {
+	c := plainJSON
+	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+		enc := json.NewEncoder(w)
+		return encodeFunc(func(v any) error {
+			if text := fmt.Sprintf("%+v", v); strings.HasPrefix(text, "&{K:twice D:") {
+				_ = enc.Encode(v)
+			}
+			return enc.Encode(v)
+		})
+	}
+	keys := strings.Split("abcdefghijklmnopqrstuvwxyz", "")
+	require.NoError(t, saveKeys(t, c, append(keys, "twice")...))
+	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
+	defer db.Close()
+	defer to.Close()
+	m, copied := mvcc.NewTable[string, int](db, "t", nil), mvcc.NewTable[string, int](to, "t", nil)
+	for _, key := range keys {
+		m.Store(key, 1)
+	}
+	first := db.Snapshot()
+	defer first.Close()
+	m.Clear()
+	m.Store("twice", 1)
+	var full, more bytes.Buffer
+	_, err := db.Save(t.Context(), &full, c, &mvcc.SaveOptions{Of: first})
+	require.NoError(t, err)
+	_, err = db.Save(t.Context(), &more, c, &mvcc.SaveOptions{Since: first})
+	require.NoError(t, err)
+	_, err = to.Load(t.Context(), &full, c, &mvcc.LoadOptions{Then: []io.Reader{&more}})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"twice": 1}, maps.Collect(copied.All()))
+}
+
+// An encoder that writes something when it is made, and then no record, has written nothing.
+func TestNothingButBeginning(t *testing.T) {
+	c := plainJSON
+	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+		_, _ = w.Write([]byte(" "))
+		enc := json.NewEncoder(w)
+		return encodeFunc(func(v any) error {
+			if strings.HasPrefix(fmt.Sprintf("%+v", v), "&{K:1 ") {
+				return nil
+			}
+			return enc.Encode(v)
+		})
+	}
+	require.ErrorContains(t, saveKeys(t, c, 1, 2, 3), `key 1: the codec json cannot save the record: `+
+		"it has written nothing")
 }

@@ -163,6 +163,7 @@ func (r *recordSaver[K, V]) some() error {
 		if r.enc == nil {
 			r.enc = r.codec.NewEncoder(r)
 		}
+		before := len(r.data)
 		var err error
 		if x.bare {
 			err = r.enc.Encode(&savedKey[K]{x.record.K, x.record.D})
@@ -172,7 +173,7 @@ func (r *recordSaver[K, V]) some() error {
 		if err != nil {
 			return err
 		}
-		if len(r.data) == r.mark {
+		if len(r.data) == before {
 			return errors.New("it has written nothing")
 		}
 		r.has = true

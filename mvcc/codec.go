@@ -112,11 +112,12 @@ func (c *keyCheck[K]) check(codec Codec, key K) error {
 		if err == nil {
 			err = c.dec.Decode(&back)
 		}
+		if err == nil && back.K != key {
+			err = &changedKeyError{keyText(back.K)}
+		}
 		if err == nil {
-			if c.enc = enc; back.K != key {
-				err = &changedKeyError{keyText(back.K)}
-			}
-			return err
+			c.enc = enc
+			return nil
 		}
 		if anew { // else it may be for what came before
 			return err
