@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,7 +19,10 @@ const beforeName = "before"
 // links: it costs nothing until the files themselves are removed.
 func (j *Journal) keepBefore(files listing, from uint64) error {
 	before := filepath.Join(j.dir, beforeName)
-	if _, err := os.Stat(before); !errors.Is(err, os.ErrNotExist) {
+	switch info, err := os.Stat(before); {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is not a folder: what is here cannot be kept in it", before)
+	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
 	made := before + ".tmp"

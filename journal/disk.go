@@ -14,7 +14,11 @@ import (
 func backupName(n uint64) string  { return fmt.Sprintf("backup-%08d", n) }
 func journalName(n uint64) string { return fmt.Sprintf("journal-%08d", n) }
 
-const lockName = "lock"
+const (
+	lockName = "lock"
+	// highestNumber is one that no journal gets to: the next numbers would begin at 0.
+	highestNumber = 1 << 63
+)
 
 // A listing is what is in the folder of a journal.
 type listing struct {
@@ -41,6 +45,10 @@ func list(dir string) (l listing, err error) {
 	}
 	slices.Sort(l.backups)
 	slices.Sort(l.journals)
+	if n := len(l.journals); n > 0 && l.journals[n-1] > highestNumber {
+		path := filepath.Join(dir, journalName(l.journals[n-1]))
+		return l, fmt.Errorf("%s is another file: no journal gets to such a number", path)
+	}
 	return l, nil
 }
 

@@ -39,8 +39,9 @@
 //     last commit up to that epoch, without a break, and all of this is on disk.
 //   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what
 //     follows.
-//   - J5: journal N begins with a record of its number and epoch, which is on disk before backup N
-//     is. So a backup without its journal, and a journal that is not the one of its name, is damage.
+//   - J5: journal N begins with a record of its number, epoch and database, which is on disk before
+//     backup N is. So a backup without its journal, a journal that is not the one of its name, and a
+//     backup of another folder is damage.
 //   - J6: before an epoch is acknowledged, that, and the number of the journal, is written over what
 //     is in the file "acknowledged": which gets to the disk at some time, and when the journal is
 //     closed.

@@ -290,6 +290,9 @@ func (j *Journal) Close() error {
 	}
 	defer close(j.gone)
 	j.db.SetJournal(nil)
+	if err == nil { // a backup may have been completed since
+		err = j.refusal()
+	}
 	if err == nil {
 		err = j.finish()
 	}

@@ -159,7 +159,7 @@ func (l *loader) journal(ctx context.Context, n uint64) error {
 	l.at, l.begun = 0, true
 	for in := bufio.NewReaderSize(f, 1<<16); !l.over; {
 		if l.at == 0 {
-			length, err := l.begin(in, n)
+			length, err := l.begin(in, n, first)
 			if err != nil {
 				why := fmt.Errorf("%s: %w", path, damaged(err))
 				if first || errors.Is(err, errForeign) {
@@ -210,8 +210,8 @@ func isTorn(head []byte) bool {
 
 // begin reads the record that a journal begins with, if there is one, and returns how long it is.
 // The error wraps errMissing if the record is that of another journal, and errForeign if it is none
-// that a crash has torn.
-func (l *loader) begin(in *bufio.Reader, n uint64) (length int64, err error) {
+// that a crash has torn. The first journal is of the same database as the backup: J5.
+func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (length int64, err error) {
 	head, _ := in.Peek(len(markMagic) + 1)
 	if len(head) <= len(markMagic) || !bytes.HasPrefix(head, markMagic[:]) ||
 		head[len(markMagic)] != frameBegin {
@@ -224,9 +224,13 @@ func (l *loader) begin(in *bufio.Reader, n uint64) (length int64, err error) {
 		}
 		return 0, d
 	}
-	number, epoch, length, err := readBegin(in)
-	if err == nil && (number != n || epoch != l.after.Epoch) {
+	number, epoch, db, length, err := readBegin(in)
+	switch {
+	case err != nil:
+	case number != n || epoch != l.after.Epoch:
 		err = errMissing
+	case first && db != "" && db != l.after.DB: // two folders may have the same epochs
+		err = &frames.DamageError{Reason: "it is of another database than " + backupName(n)}
 	}
 	return length, err
 }

@@ -12,31 +12,36 @@ import (
 // Data in a group may look like a mark, but does not have the random name of the database.
 var markMagic = frames.Magic([]byte("mvccmark"))
 
-// Each journal begins with a record that says which one it is: it is on disk before the backup of
-// the same number is. So a file that is cut to nothing, or stands at the name of another, is known.
+// Each journal begins with a record that says which one it is, and of which database: it is on disk
+// before the backup of the same number is. So a file that is cut to nothing, or stands at the name
+// of another, is known, and so is a backup of another folder.
 const (
 	frameMark  = 'm'
 	frameBegin = 'b'
 )
 
-func writeBegin(w io.Writer, number, epoch uint64) error {
-	return frames.NewWriter(w, markMagic).Frame(frameBegin,
-		binary.AppendUvarint(binary.AppendUvarint(nil, number), epoch))
+func writeBegin(w io.Writer, number, epoch uint64, db string) error {
+	payload := binary.AppendUvarint(binary.AppendUvarint(nil, number), epoch)
+	return frames.NewWriter(w, markMagic).Frame(frameBegin, append(payload, db...))
 }
 
-// readBegin reads the record that a journal begins with, and returns how long it is.
-func readBegin(r io.Reader) (number, epoch uint64, n int64, err error) {
+// readBegin reads the record that a journal begins with, and returns how long it is. db is empty if
+// it is of a version that did not write it.
+func readBegin(r io.Reader) (number, epoch uint64, db string, n int64, err error) {
 	in := frames.NewReader(r, markMagic)
 	kind, payload, err := in.Frame()
 	if err != nil {
-		return 0, 0, 0, err
+		return 0, 0, "", 0, err
 	}
 	number, k := binary.Uvarint(payload)
 	if kind != frameBegin || k <= 0 {
-		return 0, 0, 0, in.Damage("it does not begin as a journal should")
+		return 0, 0, "", 0, in.Damage("it does not begin as a journal should")
 	}
-	epoch, _ = binary.Uvarint(payload[k:])
-	return number, epoch, in.Read(), nil
+	epoch, m := binary.Uvarint(payload[k:])
+	if m <= 0 {
+		return 0, 0, "", 0, in.Damage("it does not begin as a journal should")
+	}
+	return number, epoch, string(payload[k+m:]), in.Read(), nil
 }
 
 func writeMark(w io.Writer, epoch uint64, db string) error {

@@ -9,7 +9,10 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -249,4 +252,61 @@ func TestDecoderThatPanics(t *testing.T) {
 		}
 	}
 	requireKept(t, dir, 1)
+}
+
+// What only the last backup has refused, which was complete when its journal could not be written,
+// or was closed: it is told, counted, and returned.
+func TestRefusedInTheLastBackup(t *testing.T) {
+	dir, db := t.TempDir(), mvcc.NewDB(nil)
+	defer db.Close()
+	m := mvcc.NewTable[int, string](db, "m", nil)
+	var refuses atomic.Bool
+	c := codec.Gob
+	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+		return brokenEncoder{codec.Gob.NewEncoder(w), func() error {
+			if refuses.Swap(false) {
+				return errPoison
+			}
+			return nil
+		}}
+	}
+	broken := errors.New("broken")
+	blocked, goOn := make(chan struct{}), make(chan struct{})
+	create := func(path string) (file, error) {
+		f, err := createFile(path)
+		calls := 0
+		return &faulty{f, func(int) error {
+			if calls++; !strings.HasSuffix(path, journalName(2)) {
+				return nil
+			}
+			switch calls {
+			case 1: // what is encoded next is of the backup
+				refuses.Store(true)
+			case 3: // the beginning is on disk
+				close(blocked)
+				<-goOn
+				return broken
+			}
+			return nil
+		}}, err
+	}
+	var told []error
+	j, err := open(t.Context(), dir, db, c, &Options{Compact: 1, Every: -1,
+		OnError: func(err error) { told = append(told, err) }}, create, time.Hour)
+	require.NoError(t, err)
+	m.Store(1, "1")
+	require.NoError(t, j.Sync(t.Context()))
+	db.RequestProgress()
+	<-blocked
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, backupName(2)))
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	close(goOn)
+	require.Error(t, j.Close())
+	require.NotEmpty(t, told)
+	var e *mvcc.CodecError
+	require.ErrorAs(t, told[0], &e)
+	require.Equal(t, 1, e.Key)
+	require.EqualValues(t, 1, j.Stats().Refused)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -190,7 +191,13 @@ func (w *writer) begin(b *backup) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := writeBegin(w.file, w.number, b.epoch); err != nil {
+	// That of no commits says what the backup will say of the database.
+	none := []mvcc.DBCommit{{Epoch: b.epoch, Progress: true}}
+	of, err := w.j.db.SaveCommits(context.Background(), io.Discard, w.j.codec, w.after, none, nil)
+	if err != nil {
+		return err
+	}
+	if err := writeBegin(w.file, w.number, b.epoch, of.DB); err != nil {
 		return err
 	}
 	if err := w.file.Sync(); err != nil { // before the backup is there
@@ -357,10 +364,12 @@ func (w *writer) end(cancel func()) (err error) {
 		w.next.of.Close()
 	}
 	if b := w.backup; b != nil {
-		if failed := <-b.done; failed != nil && w.j.ctx.Err() == nil {
-			err = failed
+		failed := <-b.done
+		if failed != nil && w.j.ctx.Err() == nil && !errors.Is(failed, context.Canceled) {
+			err = failed // that it was given up is not why
 		} else if failed == nil {
 			w.safe = true
+			w.j.refuse(b.refused, true, b.epoch) // it is the last one, if the journal is closed
 		}
 	}
 	if w.file == nil {

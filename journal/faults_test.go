@@ -1,0 +1,262 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+type encodeFunc func(v any) error
+
+func (f encodeFunc) Encode(v any) error { return f(v) }
+
+type decodeFunc func(v any) error
+
+func (f decodeFunc) Decode(v any) error { return f(v) }
+
+// faults are what an encoder, or a decoder, may do instead of do.
+var faults = map[string]func(do func() error) error{
+	"error":   func(do func() error) error { return errors.Join(do(), errPoison) },
+	"panic":   func(func() error) error { panic(errPoison) },
+	"Goexit":  func(func() error) error { runtime.Goexit(); return nil },
+	"nothing": func(func() error) error { return nil },
+	"EOF":     func(func() error) error { return io.EOF },
+	"twice":   func(do func() error) error { return errors.Join(do(), do()) },
+}
+
+// failsOnce is the codec c, but that call n of Encode, or of Decode, has a fault.
+func failsOnce(c mvcc.Codec, decode bool, n int64, fault func(do func() error) error) (
+	_ mvcc.Codec, calls *atomic.Int64,
+) {
+	calls = new(atomic.Int64)
+	do := func(f func() error) error {
+		if calls.Add(1) == n {
+			return fault(f)
+		}
+		return f()
+	}
+	enc, dec := c.NewEncoder, c.NewDecoder
+	if decode {
+		c.NewDecoder = func(r io.Reader) interface{ Decode(v any) error } {
+			d := dec(r)
+			return decodeFunc(func(v any) error { return do(func() error { return d.Decode(v) }) })
+		}
+	} else {
+		c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+			e := enc(w)
+			return encodeFunc(func(v any) error { return do(func() error { return e.Encode(v) }) })
+		}
+	}
+	return c, calls
+}
+
+// An encoder that fails once, at a key or a record, in the first backup, in a group, in one that
+// takes the place of a journal, or in Close: whatever is not there afterwards, one record at most,
+// was told. If it writes a record twice that may be damage, which is told by Open.
+func TestEncoderFailsOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	made := func() (*mvcc.DB, *mvcc.Map[string, int], *mvcc.Map[int, struct{}]) {
+		db := mvcc.NewDB(nil)
+		return db, mvcc.NewTable[string, int](db, "a", nil), mvcc.NewTable[int, struct{}](db, "b", nil)
+	}
+	for name, fault := range faults {
+		for n := int64(1); ; n += 1 + rng.Int64N(8) {
+			what, dir := fmt.Sprint(name, " in call ", n), t.TempDir()
+			c, calls := failsOnce(codecs[n%2], false, n, fault)
+			told := map[any]bool{}
+			db, a, b := made()
+			a.Store("gone", 0)
+			b.Store(-1, struct{}{})
+			j, err := open(t.Context(), dir, db, c, &Options{Compact: 500, Every: -1,
+				OnError: func(err error) {
+					var e *mvcc.CodecError
+					require.ErrorAs(t, err, &e, what)
+					told[e.Key] = true
+				}}, createFile, time.Millisecond)
+			require.NoError(t, err, what)
+			for i := range 10 {
+				a.Store(fmt.Sprint(i%7), i)
+				b.Store(i%7, struct{}{})
+				if i == 5 {
+					a.Delete("gone")
+					b.Delete(-1)
+				}
+				if err := j.Sync(t.Context()); err != nil {
+					require.ErrorAs(t, err, new(*mvcc.CodecError), what)
+				}
+			}
+			closed := j.Close()
+			require.EqualValues(t, len(told), j.Stats().Refused, what)
+			want := maps.Collect(a.All())
+			db.Close()
+			db, a, b = made()
+			j, err = Open(t.Context(), dir, db, codecs[n%2], nil)
+			if name == "twice" && err != nil {
+				require.Regexp(t, dir+"/(backup|journal)-", err.Error(), what)
+			} else {
+				require.NoError(t, err, what)
+				lost := 0
+				is := maps.Collect(a.All())
+				for key, i := range is {
+					require.Equal(t, want[key], i, "%s: %s", what, key)
+				}
+				check := func(key any, has, wants bool) {
+					if has != wants {
+						lost++
+						require.True(t, told[key], "%s: %v is lost in silence", what, key)
+					}
+				}
+				for i := range 7 {
+					_, has := is[fmt.Sprint(i)]
+					check(fmt.Sprint(i), has, true)
+					_, has = b.Load(i)
+					check(i, has, true)
+				}
+				_, has := is["gone"]
+				check("gone", has, false)
+				_, has = b.Load(-1)
+				check(-1, has, false)
+				require.LessOrEqual(t, lost, 1, what)
+				require.True(t, lost == 0 || closed != nil, what)
+				require.NoError(t, j.Close())
+			}
+			db.Close()
+			if calls.Load() < n {
+				break
+			}
+		}
+	}
+}
+
+// A decoder that fails once, wherever that is: Open says so, or all is there; and with one that is
+// as it should be all is there.
+func TestDecoderFailsOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	i := shopImages(t, "A", 3000)[0]
+	for name, fault := range faults {
+		for n := int64(1); name != "nothing"; n += 1 + rng.Int64N(40) { // else it is not seen
+			what, dir := fmt.Sprint(name, " in call ", n), t.TempDir()
+			i.write(t, dir)
+			c, calls := failsOnce(codec.Gob, true, n, fault)
+			s := newShop(t, "A", false)
+			var j *Journal
+			err := errPoison
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				defer func() { _ = recover() }()
+				j, err = Open(t.Context(), dir, s.DB, c, &Options{OnError: func(error) {}})
+			}()
+			<-ended
+			if err == nil {
+				s.verify(t, i.sure, what)
+				if j.Close() != nil { // the check of a key has failed, in the backup
+					dir = filepath.Join(dir, beforeName)
+				}
+			} else if !errors.Is(err, errPoison) {
+				require.Regexp(t, dir+"/(backup|journal)-", err.Error(), what)
+			}
+			s.Close()
+			s = newShop(t, "A", false)
+			j, err = s.open(t, dir, 0, createFile)
+			require.NoError(t, err, what)
+			s.verify(t, i.sure, what)
+			require.NoError(t, j.Close())
+			s.Close()
+			if calls.Load() < n {
+				break
+			}
+		}
+	}
+}
+
+// A fragile file fails where the disk does.
+type fragile struct {
+	file
+	fails func(p []byte) error
+}
+
+func (f fragile) Write(p []byte) (int, error) {
+	if err := f.fails(p); err != nil {
+		n, _ := f.file.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.file.Write(p)
+}
+
+func (f fragile) Sync() error  { return errors.Join(f.fails(nil), f.file.Sync()) }
+func (f fragile) Close() error { return errors.Join(f.file.Close(), f.fails(nil)) }
+
+// The disk fails once, or some times, in whatever is done with a journal: nothing that was
+// acknowledged is lost, at that moment, or later.
+func TestDiskFailsOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	broken := errors.New("broken")
+	for _, times := range []int{1, 3} {
+		for first, over := 1, false; !over; first += 1 + rng.IntN(25) {
+			what, dir, l := fmt.Sprint(times, " times from ", first), t.TempDir(), newLedger(nil)
+			var mu sync.Mutex
+			var sure atomic.Int64
+			var crashes []image
+			now := 0
+			fails := func([]byte) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if now++; now < first || now >= first+times {
+					return nil
+				}
+				crashes = append(crashes, imageOf(t, dir, int(sure.Load())))
+				return broken
+			}
+			j, err := open(t.Context(), dir, l.DB, codec.Gob,
+				&Options{Compact: 2000, Every: -1, OnError: func(error) {}},
+				func(path string) (file, error) {
+					if err := fails(nil); err != nil {
+						return nil, err
+					}
+					f, err := createFile(path)
+					return fragile{f, fails}, err
+				}, time.Microsecond)
+			for range 30 {
+				if err != nil {
+					break // Open has failed
+				}
+				n := l.commit(1)
+				if err := j.Sync(t.Context()); err == nil {
+					sure.Store(int64(n))
+				} else {
+					require.ErrorIs(t, err, broken, what)
+					require.NotErrorIs(t, err, context.Canceled, what)
+				}
+			}
+			if err == nil && j.Close() == nil {
+				sure.Store(30)
+			}
+			over = now < first
+			l.Close()
+			for _, i := range append(crashes, imageOf(t, dir, int(sure.Load()))) {
+				to, l := t.TempDir(), newLedger(nil)
+				i.write(t, to)
+				j, err := Open(t.Context(), to, l.DB, codec.Gob, nil)
+				require.NoError(t, err, what)
+				l.must(t, i.sure, true)
+				require.NoError(t, j.Close())
+				l.Close()
+			}
+		}
+	}
+}

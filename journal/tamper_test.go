@@ -1,0 +1,292 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A shop is a ledger with what else a journal may meet: texts with an index, of which the codec
+// refuses some, and a table that is closed and made again with other types.
+type shop struct {
+	*ledger
+	owner string
+	texts *mvcc.Map[string, string]
+	tmp   *mvcc.Map[int, string]
+}
+
+var shopCodec = poisoned(codec.Gob, ways["panic"])
+
+const remade = 20 // the commit after which tmp is made again
+
+// newShop makes one. The tmp of a young one is of the first types.
+func newShop(t testing.TB, owner string, young bool) *shop {
+	s := &shop{ledger: newLedger(nil), owner: owner}
+	s.texts = mvcc.NewTable[string, string](s.DB, "texts", nil)
+	_, err := mvcc.NewIndex(s.texts, "owner", func(_, text string) []string {
+		return []string{text[:1]}
+	}, nil)
+	require.NoError(t, err)
+	if young {
+		mvcc.NewTable[int, int](s.DB, "tmp", nil).Store(1, 1)
+	} else {
+		s.tmp = mvcc.NewTable[int, string](s.DB, "tmp", nil)
+	}
+	return s
+}
+
+func refusedText(n int) bool { return n%7 == 3 }
+
+// sell makes commit number n, which has a text.
+func (s *shop) sell() (n int) {
+	n = s.commit(1)
+	text := fmt.Sprint(s.owner, n)
+	if refusedText(n) {
+		text = poison
+	}
+	s.texts.Store(fmt.Sprint(n), text)
+	if n == remade {
+		old, _ := mvcc.Table[int, int](s.DB, "tmp")
+		old.Close()
+		s.tmp = mvcc.NewTable[int, string](s.DB, "tmp", nil)
+		s.tmp.Store(1, s.owner)
+	}
+	return n
+}
+
+// verify checks that all is there up to commit sure, and nothing of another shop.
+func (s *shop) verify(t testing.TB, sure int, what string) {
+	t.Helper()
+	n, err := s.check()
+	require.NoError(t, err, what)
+	require.GreaterOrEqual(t, n, sure, "%s: what was acknowledged is lost in silence", what)
+	is, want := maps.Collect(s.texts.All()), map[string]string{}
+	for i := 1; i <= n; i++ {
+		if _, has := is[fmt.Sprint(i)]; !refusedText(i) && (has || i < n || i <= sure) {
+			want[fmt.Sprint(i)] = fmt.Sprint(s.owner, i)
+		}
+	}
+	require.Equal(t, want, is, what)
+	require.Equal(t, map[int]string{1: s.owner}, maps.Collect(s.tmp.All()), what)
+}
+
+func (s *shop) open(t testing.TB, dir string, compact int64, create func(string) (file, error),
+) (*Journal, error) {
+	return open(t.Context(), dir, s.DB, shopCodec,
+		&Options{Compact: compact, Every: -1, OnError: func(error) {}}, create, time.Millisecond)
+}
+
+// shopImages returns what the folder of a shop is in three lives: of each kind that it was while
+// it was written to, and after each Close.
+func shopImages(t testing.TB, owner string, compact int64) (all []image) {
+	dir, seen := t.TempDir(), map[string]bool{}
+	var sure atomic.Int64
+	create := func(path string) (file, error) {
+		f, err := createFile(path)
+		return &faulty{f, func(int) error {
+			i, kind := imageOf(t, dir, int(sure.Load())), ""
+			for _, name := range i.names() {
+				kind += name[:1]
+			}
+			if i.sure > remade && strings.Contains(kind, "bj") && !seen[kind] {
+				seen[kind] = true
+				all = append(all, i)
+			}
+			return nil
+		}}, err
+	}
+	for life := range 3 {
+		s := newShop(t, owner, life == 0)
+		j, err := s.open(t, dir, compact, create)
+		require.NoError(t, err)
+		if life > 0 {
+			s.verify(t, int(sure.Load()), "another life")
+		}
+		for range 3 * remade / 2 {
+			n := s.sell()
+			if err := j.Sync(t.Context()); err != nil {
+				require.ErrorAs(t, err, new(*mvcc.CodecError))
+			}
+			sure.Store(int64(n))
+		}
+		s.texts.DeleteFunc(func(_, text string) bool { return text == poison })
+		require.NoError(t, j.Close())
+		s.Close()
+		all = append(all, imageOf(t, dir, int(sure.Load())))
+	}
+	return all
+}
+
+func (i image) write(t testing.TB, dir string) {
+	for name, data := range i.files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+}
+
+// tries counts what became of folders that somebody has tampered with.
+type tries struct{ opened, refused int }
+
+// try opens an image of shop A after somebody has tampered with its files. All that was
+// acknowledged must be there, or the error names a file; then, with the files put back, all is
+// there, for Open has destroyed nothing.
+func (c *tries) try(t testing.TB, i image, what string, tamper func(dir string)) {
+	t.Helper()
+	dir, err := os.MkdirTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	i.write(t, dir)
+	tamper(dir)
+	again := func() error {
+		s := newShop(t, "A", false)
+		defer s.Close()
+		j, err := s.open(t, dir, 0, createFile)
+		if err == nil {
+			s.verify(t, i.sure, what)
+			require.NoError(t, j.Close())
+		}
+		return err
+	}
+	if err = again(); err == nil {
+		c.opened++
+		return
+	}
+	c.refused++
+	require.Regexp(t, dir+"/(acknowledged|backup-|before|journal-|lock)", err.Error(), what)
+	if c.refused%5 > 0 {
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	i.write(t, dir)
+	require.NoError(t, again(), "%s, and was put back", what)
+}
+
+// Whatever somebody does to one file, or to two of them: nothing is lost in silence.
+func TestTamper(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var c tries
+	for _, i := range shopImages(t, "A", 3000) {
+		var whole tries
+		whole.try(t, i, "as it was", func(string) {})
+		require.Equal(t, tries{opened: 1}, whole)
+		names := i.names()
+		for _, name := range names {
+			data := i.files[name]
+			change := func(what string, to []byte) {
+				c.try(t, i, fmt.Sprint(names, ": ", name, " ", what), func(dir string) {
+					require.NoError(t, os.WriteFile(filepath.Join(dir, name), to, 0o600))
+				})
+			}
+			if testing.Short() && rng.IntN(5) > 0 {
+				continue
+			}
+			c.try(t, i, name+" is a folder", func(dir string) {
+				require.NoError(t, os.Remove(filepath.Join(dir, name)))
+				require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+			})
+			change("is empty", nil)
+			if len(data) == 0 {
+				continue
+			}
+			for range 2 {
+				at := rng.IntN(len(data))
+				change(fmt.Sprint("is cut at ", at), data[:at])
+				flipped := bytes.Clone(data)
+				flipped[at] ^= 1 << rng.IntN(8)
+				change(fmt.Sprint("is flipped at ", at), flipped)
+			}
+			// Where a record begins, or a group.
+			for _, at := range starts(data) {
+				if rng.IntN(6) == 0 {
+					change(fmt.Sprint("is cut before the record at ", at), data[:at])
+				}
+			}
+			for _, to := range []uint64{0, 1<<51 - 1, math.MaxUint64} {
+				for _, to := range []string{backupName(to), journalName(to)} {
+					c.try(t, i, name+" is copied to "+to, func(dir string) {
+						require.NoError(t, os.WriteFile(filepath.Join(dir, to), data, 0o600))
+					})
+				}
+			}
+		}
+	}
+	require.Positive(t, c.opened)
+	require.Positive(t, c.refused)
+}
+
+// starts returns where the records of a file begin.
+func starts(data []byte) (list []int) {
+	for at := range data {
+		if tail := data[at:]; bytes.HasPrefix(tail, markMagic[:]) ||
+			bytes.HasPrefix(tail, []byte("mvccmap\x02")) {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// A file of another folder, with the same name, and even the same epochs, is not taken for that of
+// this one.
+func TestForeignFiles(t *testing.T) {
+	mine, other := shopImages(t, "A", 1<<40), shopImages(t, "B", 1<<40)
+	require.Len(t, other, len(mine))
+	var c tries
+	for k, i := range mine {
+		for name, data := range other[k].files {
+			c.try(t, i, fmt.Sprint(i.names(), ": ", name, " of another folder"), func(dir string) {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+			})
+		}
+	}
+	require.Positive(t, c.opened)
+	require.Positive(t, c.refused)
+	// With no commits since the backup nothing but the database tells two folders apart.
+	var dirs []string
+	for _, owner := range []string{"A", "B"} {
+		dir, s := t.TempDir(), newShop(t, owner, false)
+		s.texts.Store("1", owner)
+		j, err := s.open(t, dir, 0, createFile)
+		require.NoError(t, err)
+		require.NoError(t, j.Close())
+		s.Close()
+		dirs = append(dirs, dir)
+	}
+	data, err := os.ReadFile(filepath.Join(dirs[1], backupName(1)))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dirs[0], backupName(1)), data, 0o600))
+	s := newShop(t, "A", false)
+	defer s.Close()
+	_, err = s.open(t, dirs[0], 0, createFile)
+	require.ErrorContains(t, err, "it is of another database than "+backupName(1))
+	require.ErrorContains(t, err, filepath.Join(dirs[0], journalName(1)))
+	require.ErrorAs(t, err, new(*mvcc.DamageError))
+}
+
+// A name of a journal whose number is too high, and a file in the place of the folder with what
+// Open has found, are errors: else numbers would begin anew, and nothing would be kept.
+func TestNamesInTheWay(t *testing.T) {
+	all := shopImages(t, "A", 3000)
+	for _, name := range []string{journalName(math.MaxUint64), beforeName} {
+		dir, s := t.TempDir(), newShop(t, "A", false)
+		all[len(all)-1].write(t, dir)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		_, err := s.open(t, dir, 0, createFile)
+		require.ErrorContains(t, err, filepath.Join(dir, name))
+		s.Close()
+	}
+}
