@@ -166,6 +166,12 @@ func TestGateOfRecordedRuns(t *testing.T) {
 	}
 }
 
+// A handful of noisy samples says nothing: neither that it is slower nor that it is not.
+func TestGateOfFewNoisySamples(t *testing.T) {
+	old, now := []float64{100, 160, 80, 130}, []float64{110, 150, 90, 140}
+	require.Equal(t, CannotTell, rowsOf(true, [2][]float64{old, now}).Judge(10, false).Outcome)
+}
+
 // sameRuns returns runs of one program between which nothing was changed, as they were measured:
 // by benchmark, the samples of each.
 func sameRuns(t *testing.T) []map[string][]float64 {
