@@ -206,6 +206,6 @@ func TestNothingButBeginning(t *testing.T) {
 			return enc.Encode(v)
 		})
 	}
-	require.ErrorContains(t, saveKeys(t, c, 1, 2, 3), `key 1: the codec json cannot save the record: `+
+	require.ErrorContains(t, saveKeys(t, c, 1), `key 1: the codec json cannot save the record: `+
 		"it has written nothing")
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A collector is the background work of a map, or of a database: a [gc.Reclaimer], whose type
-// is hidden, see leader. What it does for each commit is done by its views.
+// is hidden, see leader. Its methods are those of that. What is asked for each commit, views tell.
 type collector struct{ _ byte }
 
 type reclaimer = gc.Reclaimer[item, waiting]
@@ -24,7 +24,7 @@ func newCollector(cfg gc.Config[item, waiting]) (*collector, views) {
 	return (*collector)(unsafe.Pointer(r)), r.Views()
 }
 
-//go:noinline
+// reclaimerOf is for code without types alone.
 func reclaimerOf(c *collector) *reclaimer { return (*reclaimer)(unsafe.Pointer(c)) }
 
 //go:noinline

@@ -235,7 +235,7 @@ func (tx Tx[K, V]) clear() {
 	st.hasRead = true
 	st.rare().scanned = true
 	st.m.index.scan(func(p place, head *node) bool {
-		if ok := st.m.visible(head, at).there(); ok {
+		if st.m.visible(head, at).there() {
 			st.append(tombstoneOf[K, V](keyOf[K](head)), st.m.index.hash.sum(head.key()), p)
 		}
 		return st.gen() == tx.gen

@@ -256,8 +256,8 @@ func (x *index) step(kind hooks.Access, key unsafe.Pointer) {
 	}
 }
 
-// find returns the place of the key at key, whose hash is h, and the head that its slot held, or nil
-// if the key has no slot. It never waits.
+// find returns the place of the key at key, whose hash is h, and the head that its slot held, or
+// nil if the key has no slot. It never waits.
 //
 // That a key has no slot is true at the moment when its bucket's word was loaded, or
 // when a slot was found empty whose tag had been the key's.

@@ -76,8 +76,9 @@ type gate struct {
 func (g gate) shut() bool { return g.at != nil && stdatomic.LoadPointer(g.at) != g.saw }
 
 // insert gives v's key, whose hash is h, a slot with v as its head, if the key has none.
-// Otherwise it returns the place that it has; or nowhere, if the gate is shut. It may wait for a goroutine that holds the lock of the bucket, which is
-// pinned, and moves a few buckets if the table is being resized.
+// Otherwise it returns the place that it has; or nowhere, if the gate is shut. It may wait for a
+// goroutine that holds the lock of the bucket, which is pinned, and moves a few buckets if the
+// table is being resized.
 //
 // Of two that insert the same key only one does: both look for it while they hold the
 // lock, or find that nobody has held it since they looked.

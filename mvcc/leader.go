@@ -11,8 +11,8 @@ type none = struct{}
 
 // A leader is a state that leads, and a rootMap the map that it is of, for all that has to do
 // with the types of tables: the compiler compiles what it can reach from a map in each package
-// that uses one, with all methods, so that it must not reach these. For the same reason none of
-// the functions here is inlined.
+// that uses one, with all methods, so that it must not reach these. For the same reason no method
+// here is inlined, and code that has the types of a table calls nothing here but methods.
 type (
 	leader    stateHead
 	rootMap   struct{ _ byte }
@@ -22,9 +22,7 @@ type (
 // leading returns st, which leads, for its parts.
 func leading(st *rootState) *leader { return (*leader)(&st.stateHead) }
 
-// state undoes leading.
-//
-//go:noinline
+// stateOf undoes leading.
 func stateOf(up *leader) *rootState { return (*rootState)(unsafe.Pointer(up)) }
 
 // rootOf returns the root. It panics for a nil or zero DB.
@@ -44,7 +42,7 @@ func (up *leader) join(p part) (level Level, since uint32, marks int) {
 	return st.level, st.since, len(st.marks)
 }
 
-// checked counts the looks of a validation.
+// checked returns the count of the looks of a validation.
 //
 //go:noinline
 func (up *leader) checked() *int { return &stateOf(up).checks }
@@ -59,7 +57,7 @@ func (up *leader) notePinned() { stateOf(up).rare().pinned = true }
 //go:noinline
 func (up *leader) extras() *extras { return &stateOf(up).rare().extra }
 
-// shared returns the extras of the transaction, to read them.
+// shareExtras returns the extras of the transaction, to read them.
 //
 //go:noinline
 func (up *leader) shareExtras() map[extraKey][]any { return stateOf(up).extra.share() }

@@ -286,7 +286,8 @@ func see[R, K comparable, V any](in window[R], m *Map[K, V]) sight[K, V] {
 	if in.up != nil {
 		return m.inside(DBTx{in.up, in.gen})
 	}
-	return Snapshot[K, V]{&txState[K, V]{stateHead: stateHead{slot: in.slot}, index: m.index, m: m}, in.gen}
+	st := &txState[K, V]{stateHead: stateHead{slot: in.slot}, index: m.index, m: m}
+	return Snapshot[K, V]{st, in.gen}
 }
 
 func along[K comparable, V any](s sight[K, V], r Range[K], down bool) iter.Seq2[K, V] {

@@ -162,7 +162,8 @@ func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
 
 func (m *Map[K, V]) newState() *txState[K, V] {
 	m.check()
-	st := &txState[K, V]{stateHead: stateHead{slot: m.slots.Acquire(), of: m.shared}, index: m.index, m: m}
+	st := &txState[K, V]{index: m.index, m: m,
+		stateHead: stateHead{slot: m.slots.Acquire(), of: m.shared}}
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their
 	// handles. The slot is ended then. Attached once for each state, so that

@@ -143,7 +143,7 @@ func (st *txState[K, V]) valid(r *readRecord, least, e epoch.Epoch) (*node, bool
 	if v == r.seen {
 		return nil, true
 	}
-	if ok := r.seen.there(); ok {
+	if r.seen.there() {
 		return v, false
 	}
 	return v, absentSince(st.m, v, least)
