@@ -81,8 +81,17 @@ func (r *Reclaimer[E, W]) some(view *View, n int) {
 		items = r.stock.tryTake(items, n)
 	}
 	if len(items) > 0 {
-		found := Found[E, W]{Alone: true}
-		r.cfg.Visit(items, view, &found)
+		r.visitAlone(items, view)
+	}
+}
+
+// visitAlone visits items for a committer, see also [pass.visit].
+func (r *Reclaimer[E, W]) visitAlone(items []E, view *View) {
+	found, done := Found[E, W]{Alone: true}, false
+	defer func() {
+		if !done {
+			found.Again = append(found.Again, items...)
+		}
 		if at := r.history.lot(r.cfg.Slots); at.until != 0 && r.stock.mu.TryLock() {
 			r.stock.park(found.Again, at)
 			r.stock.mu.Unlock()
@@ -90,7 +99,9 @@ func (r *Reclaimer[E, W]) some(view *View, n int) {
 			r.putBack(found.Again)
 		}
 		r.putBack(found.Later)
-	}
+	}()
+	r.cfg.Visit(items, view, &found)
+	done = true
 }
 
 // putBack hands items over again.

@@ -72,13 +72,29 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 			break
 		}
 		hooks.At(hooks.Dequeued)
-		r.cfg.Visit(batch, p.view, &found)
+		p.visit(batch, &found)
 		p.quota.Add(int64(found.Gone))
-		r.stock.put(&found, r.history.lot(r.cfg.Slots))
 		found.reset()
 		clear(batch)
 	}
 	return nil
+}
+
+// visit visits items, and keeps what is found. If that leaves, by a panic or runtime.Goexit, all of
+// them are to be visited again.
+func (p *pass[E, W]) visit(items []E, found *Found[E, W]) {
+	r, done := p.r, false
+	defer func() {
+		if !done {
+			found.Again = append(found.Again, items...)
+		}
+		r.stock.put(found, r.history.lot(r.cfg.Slots))
+		if !done {
+			r.wakeUp(false)
+		}
+	}()
+	r.cfg.Visit(items, p.view, found)
+	done = true
 }
 
 // tick is what is done at each tick.

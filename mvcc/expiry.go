@@ -42,8 +42,13 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	if !m.expiryAt.CompareAndSwap(nil, (*rarely)(unsafe.Pointer(x))) {
 		panic("mvcc: Expire: it was called before" + mayRunAgain())
 	}
+	done := false
+	defer func() {
+		if !done { // until has ended the goroutine: nothing has happened
+			m.endExpiry()
+		}
+	}()
 	if m.gc.Closed() || m.closed.Load() { // meanwhile: must follow
-		m.endExpiry()
 		return
 	}
 	m.index.scan(func(_ place, head *node) bool { // E2
@@ -58,6 +63,7 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 		}
 		return true
 	})
+	done = true
 }
 
 // An expiry deletes the records of a map whose time has come. It finds them by notes, each of a
@@ -210,7 +216,12 @@ func (m *Map[K, V]) shorten(x *expiry[K, V], list *dueList[K]) {
 	for n := takeAll(&list.head); n != nil; n = n.next {
 		all = append(all, timed[K]{n.at, n.key})
 	}
-	rest := m.ofUse(x, all, map[K]struct{}{})
+	defer func() { list.giveBack(x, all) }() // as it was, if until ends the goroutine
+	all = m.ofUse(x, all, map[K]struct{}{})
+}
+
+// giveBack puts notes back that were taken off the list.
+func (list *dueList[K]) giveBack(x interface{ rouse() }, rest []timed[K]) {
 	list.limit.Store(2 * int64(len(rest)))
 	if len(rest) == 0 {
 		return

@@ -181,16 +181,13 @@ func (m *Map[K, V]) sweep(ctx context.Context, x *expiry[K, V]) error {
 // thin drops the notes that are of no use, some at a time.
 func (m *Map[K, V]) thin(ctx context.Context, x *expiry[K, V]) {
 	list := x.take(true)
+	defer func() { x.put(list) }() // what is left, even if until ends the goroutine
 	met := make(map[K]struct{}, len(list)/2)
-	for len(list) > 0 {
+	for len(list) > 0 && ctx.Err() == nil && m.expiry() == x {
 		n := min(len(list), crowd)
-		if ctx.Err() != nil || m.expiry() != x {
-			n = len(list)
-			x.put(list)
-		} else {
-			x.put(m.ofUse(x, list[:n], met))
-		}
+		rest := m.ofUse(x, list[:n], met)
 		list = list[n:]
+		x.put(rest)
 	}
 }
 
@@ -200,16 +197,8 @@ func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed
 	now, soon := wallClock(), x.soon()
 	var again []timed[K]
 	keys := make([]K, 0, len(list))
-	for _, one := range list {
-		switch at, ok := m.nextLook(x, one.what, soon); {
-		case ok && at <= now:
-			keys = append(keys, one.what)
-		case ok:
-			again = append(again, timed[K]{at, one.what})
-		}
-	}
-	hooks.At(hooks.Swept)
-	defer func() { // even if until panics: with what is left of keys
+	defer func() { // even if until leaves: with what is left of list and keys
+		again = append(again, list...)
 		for _, key := range keys {
 			again = append(again, timed[K]{soon, key})
 		}
@@ -218,6 +207,16 @@ func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed
 		}
 		x.put(again)
 	}()
+	for ; len(list) > 0; list = list[1:] {
+		one := list[0]
+		switch at, ok := m.nextLook(x, one.what, soon); {
+		case ok && at <= now:
+			keys = append(keys, one.what)
+		case ok:
+			again = append(again, timed[K]{at, one.what})
+		}
+	}
+	hooks.At(hooks.Swept)
 	for step := len(keys); len(keys) > 0 && step > 0; step /= 2 {
 		// One that is always in the way does not keep the others from going.
 		for at := 0; at < len(keys); {

@@ -158,8 +158,22 @@ func (h *hub) empty() bool {
 }
 
 // round hands on what was committed since the last one, and reports whether anything was
-// noted. h.mu is held.
+// noted. If a function of a user ends the goroutine, Match or, where it helps a writer, until, all
+// watches are told that they miss something. h.mu is held.
 func (h *hub) round() (any bool) {
+	done := false
+	defer func() {
+		if !done {
+			h.giveUp()
+		}
+	}()
+	any = h.tell()
+	done = true
+	return any
+}
+
+// tell is round.
+func (h *hub) tell() (any bool) {
 	to := h.slots.Now() // must precede the takes
 	for _, f := range h.feeds {
 		any = f.take() || any
@@ -211,21 +225,13 @@ func (h *hub) round() (any bool) {
 	return any
 }
 
-// offerAll offers commits to all listeners. If a function of a user ends the goroutine all are told
-// that they miss something. h.mu is held.
+// offerAll offers commits to all listeners. h.mu is held.
 func (h *hub) offerAll(commits []DBCommit) {
-	done := false
-	defer func() {
-		if !done {
-			h.giveUp()
-		}
-	}()
 	for w := range h.listeners {
 		if !offered(w, commits) {
 			h.drop(w)
 		}
 	}
-	done = true
 }
 
 // hasExpired says that the commit at epoch e has deleted what has expired. h.mu is held, since

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
@@ -44,8 +45,16 @@ func (c *core) visitBucket(b *bucket, view *gc.View, f *found) {
 	// relies on a prune that sees its version.
 	visits, heads := c.index.asked(b)
 	hooks.At(hooks.Dequeued)
-	visited, gone := 0, 0
-	for i, was := range heads {
+	visited, gone, at := 0, 0, 0
+	defer func() { // what is left, if compare leaves
+		for ; at < len(heads); at++ {
+			if was := heads[at]; visits[at] && c.index.head(was) {
+				c.listAgain(place{b, uint8(at)}, was.key(), &f.Again)
+			}
+		}
+	}()
+	for ; at < len(heads); at++ {
+		i, was := at, heads[at]
 		if !visits[i] {
 			continue
 		}
@@ -71,12 +80,17 @@ func (c *core) visitBucket(b *bucket, view *gc.View, f *found) {
 		default:
 			continue
 		}
-		if b := c.index.list(p, c.index.hash.sum(key), key); b != nil {
-			*list = append(*list, c.item(b))
-		}
+		c.listAgain(p, key, list)
 	}
 	if visited > 0 && gone == visited {
 		f.Gone++
+	}
+}
+
+// listAgain asks for a visit of the key at key, which was found at p, by list.
+func (c *core) listAgain(p place, key unsafe.Pointer, list *[]item) {
+	if b := c.index.list(p, c.index.hash.sum(key), key); b != nil {
+		*list = append(*list, c.item(b))
 	}
 }
 

@@ -215,7 +215,7 @@ func (st *txState[K, V]) known(key K) (p place) {
 // snapshot if it is for an update.
 func (st *txState[K, V]) get(key K, update bool) *node {
 	h, p, v := lookup(st.index, key)
-	v = st.m.visible(v, st.epoch())
+	v = st.visible(v)
 	st.checkGet(key, v)
 	st.hasRead = true
 	if st.level == LevelSerializable {
@@ -238,6 +238,18 @@ func (st *txState[K, V]) get(key K, update bool) *node {
 			st.compact()
 		}
 	}
+	return v
+}
+
+// visible returns what the transaction sees of the key whose head is v. If it has to help a writer
+// it is not in use meanwhile: that may call a function of the user, which may end the goroutine.
+func (st *txState[K, V]) visible(v *node) *node {
+	if v == nil || load(&v.state).committed() {
+		return st.m.visible(v, st.epoch())
+	}
+	st.leave()
+	v = st.m.visible(v, st.epoch())
+	st.enter()
 	return v
 }
 

@@ -1,0 +1,130 @@
+package mvcc
+
+import (
+	"cmp"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A Goexit of until, in whichever call of it by whatever looks at notes, loses none: what is due
+// goes.
+func TestUntilGoexitKeepsNotes(t *testing.T) {
+	past := time.Unix(0, 0)
+	calls, sprung := 0, false
+	until := func(int, int) time.Time {
+		if calls--; calls == 0 {
+			sprung = true
+			runtime.Goexit()
+		}
+		return past
+	}
+	expiring := func(t *testing.T, n int) *Map[int, int] {
+		calls, sprung = 0, false
+		m := newMap[int, int](t, &Options{ManualReclaim: true})
+		m.Expire(until)
+		for i := range n {
+			m.Store(i, i)
+		}
+		return m
+	}
+	gone := func(t *testing.T, m *Map[int, int]) {
+		calls = 0
+		time.Sleep(time.Second) // not before the next tick
+		require.NoError(t, m.Reclaim(bg))
+		require.Zero(t, m.Len(), "records that do not expire")
+	}
+	check := func(name string, f func(t *testing.T)) { // in a bubble: sleeps take no time
+		t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+	}
+	check("Reclaim", func(t *testing.T) {
+		for n := 1; n == 1 || sprung; n++ {
+			m := expiring(t, 5)
+			calls = n
+			returned, _ := run(func() { _ = m.Reclaim(bg) })
+			require.Equal(t, sprung, !returned)
+			gone(t, m)
+		}
+	})
+	check("thin", func(t *testing.T) {
+		m := expiring(t, 5)
+		calls = 3
+		run(func() {
+			x := m.expiry()
+			x.look(0)
+			m.thin(bg, x)
+		})
+		require.True(t, sprung)
+		gone(t, m)
+	})
+	check("Store", func(t *testing.T) { // a list is too long
+		m := expiring(t, 0)
+		for i := 0; !sprung; i++ {
+			calls = 5 // one that looks at no other record makes fewer
+			run(func() { m.Store(i, i) })
+		}
+		require.Greater(t, m.Len(), longDue)
+		gone(t, m)
+	})
+	check("Expire", func(t *testing.T) { // nothing has happened
+		m := newMap[int, int](t, &Options{ManualReclaim: true})
+		for i := range 5 {
+			m.Store(i, i)
+		}
+		calls, sprung = 3, false
+		run(func() { m.Expire(until) })
+		require.True(t, sprung)
+		require.NoError(t, m.Reclaim(bg))
+		require.Equal(t, 5, m.Len())
+		m.Expire(until)
+		gone(t, m)
+	})
+}
+
+// A compare that leaves a visit, in whichever call of it, makes nobody forget what is still to be
+// visited.
+func TestVisitLeft(t *testing.T) {
+	for how, exit := range exits {
+		for visitor, opts := range map[string]*Options{
+			"Reclaim":   {ManualReclaim: true},
+			"committer": {ReclaimWorkers: -1, ReclaimInterval: time.Hour},
+		} {
+			t.Run(how+"/"+visitor, func(t *testing.T) {
+				const keys = 200
+				sprung := true
+				for n := 1; sprung; n++ {
+					calls := 0
+					sprung = false
+					m := NewOrderedFunc[int, int](func(a, b int) int {
+						if calls--; calls == 0 {
+							sprung = true
+							exit()
+						}
+						return cmp.Compare(a, b)
+					}, opts)
+					for i := range keys {
+						m.Store(i, i)
+					}
+					calls = n
+					for i := range keys {
+						run(func() { m.Delete(i) })
+					}
+					if visitor == "Reclaim" {
+						run(func() { _ = m.Reclaim(bg) })
+					}
+					calls = 0
+					for i := range keys {
+						m.Delete(i)
+					}
+					reclaim(t, m, 2)
+					require.Empty(t, heads(m), "call %d", n)
+					m.Close()
+					n *= 2
+				}
+			})
+		}
+	}
+}
