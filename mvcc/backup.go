@@ -173,14 +173,14 @@ func (db *DB) Save(
 	s := db.newSaving(ctx, w, codec, opts)
 	o := s.opts
 	s.of = o.Of
-	if s.of.up == nil {
+	if s.of.st == nil {
 		s.of = db.Snapshot()
 		defer s.of.Close()
 	}
 	err := s.of.Try(func() error {
 		db.checkOwn("Of", s.of)
 		s.Epoch = s.of.Epoch()
-		if o.Since.up == nil {
+		if o.Since.st == nil {
 			return s.run(s.of.seen())
 		}
 		s.since = &o.Since
@@ -220,7 +220,7 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 // checkOwn panics if a snapshot is not one of the database.
 func (db *DB) checkOwn(field string, s DBSnapshot) {
 	s.check()
-	if s.up.of != db.shared {
+	if s.st.m.shared != db.shared {
 		panic("mvcc: Save: SaveOptions." + field + " is a snapshot of another database")
 	}
 }

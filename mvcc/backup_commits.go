@@ -21,7 +21,7 @@ func (db *DB) SaveCommits(
 		panic("mvcc: SaveCommits: there are no commits")
 	case after.DB != "" && after.DB != s.DB:
 		panic("mvcc: SaveCommits: after is a backup of another database")
-	case s.opts.Of.up != nil || s.opts.Since.up != nil:
+	case s.opts.Of.st != nil || s.opts.Since.st != nil:
 		panic("mvcc: SaveCommits: SaveOptions.Of or Since is set")
 	}
 	s.Since, s.after, s.changes = after.Epoch, &after, map[any][]changesAt{}

@@ -55,7 +55,7 @@ func (r *recordSaver[K, V]) all() (err error) {
 		}
 		return err == nil
 	}
-	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.up, r.m), s.gen} }
+	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.st, r.m.core()), s.gen} }
 	switch {
 	case r.changes != nil:
 		for _, list := range r.changes[r.m] {
@@ -220,10 +220,10 @@ func (m *Map[K, V]) codecError(codec Codec, x *toSave[K, V], cause error) *Codec
 				return false
 			}
 			_, _, head := lookup(m.index, key)
-			v := m.newest(head)
+			v := m.core().newest(head)
 			if v == nil {
 				return deleted
 			}
-			return uint64(m.decide(v, m.slots.Now())) <= epoch
+			return uint64(m.core().decide(v, m.slots.Now())) <= epoch
 		}}
 }

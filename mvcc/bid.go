@@ -91,7 +91,7 @@ func (b *bid) end() {
 }
 
 // bid makes a claim for the transaction.
-func (st *txState[K, V]) bid(b *bid) {
+func (st *txState) bid(b *bid) {
 	n := st.concerned()
 	for _, p := range st.more {
 		n += p.concerned()
@@ -109,7 +109,7 @@ func (st *txState[K, V]) bid(b *bid) {
 // one of its own, behind them. If it did so the first time, a claim would make others,
 // and those more, for as long as there are writers: each of them would have to be woken,
 // where two that are running would have got through beside each other.
-func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bool) {
+func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	m := st.m
 	if b != nil && b.claim.Held() {
 		return true
@@ -146,7 +146,7 @@ func (st *txState[K, V]) giveWay(gen epoch.Gen, c *conflict[K], b *bid) (goOn bo
 }
 
 // yield returns a conflict on the key to be written that has the hash.
-func (st *txState[K, V]) yield(kind ConflictKind, hash uint64) conflict[K] {
+func (st *txState) yield(kind ConflictKind, hash uint64) conflict {
 	st.yielded(kind, hash)
 	for _, p := range st.more {
 		p.yielded(kind, hash)
@@ -157,7 +157,7 @@ func (st *txState[K, V]) yield(kind ConflictKind, hash uint64) conflict[K] {
 }
 
 // claimed appends the hashes of the keys to be written that others have a claim on.
-func (st *txState[K, V]) claimed(hashes []uint64) []uint64 {
+func (st *txState) claimed(hashes []uint64) []uint64 {
 	for i := range st.writes {
 		if hash := st.m.claimHash(st.writes[i].hash); st.m.favour.Claimed(hash) {
 			hashes = append(hashes, hash)
@@ -167,17 +167,17 @@ func (st *txState[K, V]) claimed(hashes []uint64) []uint64 {
 }
 
 // yielded notes a conflict on the key to be written that has the hash, if it is one of st.
-func (st *txState[K, V]) yielded(kind ConflictKind, hash uint64) {
+func (st *txState) yielded(kind ConflictKind, hash uint64) {
 	for i := range st.writes {
 		if st.m.claimHash(st.writes[i].hash) == hash {
-			st.conflictOn(keyOf[K](st.writes[i].v), kind, nil)
+			st.conflictOn(st.writes[i].v.key(), kind, nil)
 			return
 		}
 	}
 }
 
 // giveWay is that of a transaction for a write of one key that has read nothing.
-func (m *Map[K, V]) giveWay(hash uint64) {
+func (m *core) giveWay(hash uint64) {
 	if hash = m.claimHash(hash); m.favour.Claimed(hash) {
 		if hooks.Scheduled() {
 			hooks.GaveUp()
@@ -189,7 +189,7 @@ func (m *Map[K, V]) giveWay(hash uint64) {
 
 // lose notes that the transaction has lost over the key with the hash, and makes a claim if
 // it has lost often enough, or has met enough claims. Update waits for it.
-func (st *txState[K, V]) lose(b *bid, hash uint64) {
+func (st *txState) lose(b *bid, hash uint64) {
 	b.lost++
 	if b.claim.Held() && b.claim.Has(hash) {
 		return
@@ -200,7 +200,7 @@ func (st *txState[K, V]) lose(b *bid, hash uint64) {
 }
 
 // keySet returns the keys that the transaction has read and, if asked to, written.
-func (st *txState[K, V]) keySet(written bool) *favour.Keys {
+func (st *txState) keySet(written bool) *favour.Keys {
 	n, all := st.toClaim(written)
 	if all && !st.m.tagged {
 		return favour.All()
@@ -218,8 +218,8 @@ func (st *txState[K, V]) keySet(written bool) *favour.Keys {
 }
 
 // toClaim returns how many keys keySet has to add, and whether it is all there are.
-func (st *txState[K, V]) toClaim(written bool) (n int, all bool) {
-	n = len(st.reads) + len(st.absent)
+func (st *txState) toClaim(written bool) (n int, all bool) {
+	n = len(st.reads) + st.absences()
 	if written {
 		n += len(st.writes)
 	}
@@ -227,7 +227,7 @@ func (st *txState[K, V]) toClaim(written bool) (n int, all bool) {
 }
 
 // concerned returns how many keys the transaction has read or written.
-func (st *txState[K, V]) concerned() int {
+func (st *txState) concerned() int {
 	if n, all := st.toClaim(true); !all {
 		return n
 	}
@@ -235,7 +235,7 @@ func (st *txState[K, V]) concerned() int {
 }
 
 // claimKeys adds to keys what was read and, if asked to, written.
-func (st *txState[K, V]) claimKeys(keys *favour.Keys, written bool) {
+func (st *txState) claimKeys(keys *favour.Keys, written bool) {
 	m := st.m
 	if _, all := st.toClaim(written); all {
 		keys.AddTable(uint16(m.ordinal))
@@ -244,8 +244,9 @@ func (st *txState[K, V]) claimKeys(keys *favour.Keys, written bool) {
 	for i := range st.reads {
 		keys.Add(m.claimHash(m.index.hash.sum(st.reads[i].seen.key())))
 	}
-	for i := range st.absent {
-		keys.Add(m.claimHash(st.absent[i].hash))
+	for i := range st.absences() {
+		_, hash := st.absent.at(i)
+		keys.Add(m.claimHash(hash))
 	}
 	if written {
 		for i := range st.writes {

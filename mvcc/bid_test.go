@@ -55,7 +55,8 @@ func increment(key string) func(tx Tx[string, int]) error {
 // meet is Update for one that has met so many claims that it queues at the next.
 func meet(ctx context.Context, m *Map[string, int], fn func(tx Tx[string, int]) error) error {
 	b := bid{ctx: ctx, gave: bidMeets - 1}
-	return m.retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict[string]), fn)
+	return m.core().retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict),
+		func(tx DBTx) error { return fn(Tx[string, int](tx)) })
 }
 
 // writesOf is every way to write key.
@@ -171,7 +172,7 @@ func TestClaimEndsWithCommit(t *testing.T) {
 			}
 			return increment("k")(tx)
 		}))
-		st, gen := m.begin(LevelSerializable)
+		st, gen := m.core().begin(LevelSerializable)
 		tx := Tx[string, int]{st, gen}
 		tx.Set("l", 1)
 		tx.Merge("k", func(int, bool) int { panic("own") })

@@ -416,9 +416,9 @@ func TestOrderedComparePanicsInPin(t *testing.T) {
 		return cmp.Compare(a, b)
 	}, &Options{ManualReclaim: true})
 	defer m.Close()
-	keys := make([]int, maxRecent+10)
+	keys := make([]*node, maxRecent+10)
 	for i := range keys {
-		keys[i] = i
+		keys[i] = newNode(i, 0)
 	}
 	for n := 1; ; n++ {
 		calls = n
@@ -428,7 +428,7 @@ func TestOrderedComparePanicsInPin(t *testing.T) {
 			break
 		}
 		var readers []int
-		m.order.walk(Range[int]{}, false, func(keys []int) bool {
+		treeOf(m).walk(Range[int]{}, false, func(keys []int) bool {
 			readers = append(readers, keys...)
 			return true
 		})

@@ -23,12 +23,12 @@ func TestConditionalWrites(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
 	store := func(value int) (*node, bool) {
-		return m.write(place{}, m.hash("k"), newNode("k", value), ifAbsent, nil)
+		return m.core().write(place{}, m.hash("k"), newNode("k", value), ifAbsent, nil)
 	}
 	remove := func(key string) (*node, bool) {
 		v := bareNode[string, int](key)
 		setWord(&v.state, tombBit)
-		return m.write(place{}, m.hash(key), v, ifPresent, nil)
+		return m.core().write(place{}, m.hash(key), v, ifPresent, nil)
 	}
 	base, written := store(2)
 	require.False(t, written, "stored although the key is present")
@@ -62,9 +62,9 @@ func TestCompareAndSwapOfKeyThatLeaves(t *testing.T) {
 		synctest.Wait() // it waits
 
 		commit := func(f func(tx Tx[string, int])) {
-			st, gen := m.begin(LevelSerializable)
+			st, gen := m.core().begin(LevelSerializable)
 			f(Tx[string, int]{st, gen})
-			_, r := st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: claim})
+			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: claim})
 			require.Equal(t, resultOK, r)
 		}
 		commit(func(tx Tx[string, int]) { tx.Delete("k") })
@@ -85,7 +85,7 @@ func TestInstallComparesHead(t *testing.T) {
 	m.Store("k", 2)
 	v := newNode("k", 3)
 	setWord(&v.state, word(0).announced(0, 0))
-	require.False(t, m.push(was.at, was.head, was.head, v))
+	require.False(t, m.core().push(was.at, was.head, was.head, v))
 	requireValue(t, 2)(m.Load("k"))
 	require.Len(t, chain(m, "k"), 2)
 }
@@ -97,8 +97,8 @@ func abort(t *testing.T, m *Map[string, int], key string) place {
 	was := m.lookup(key)
 	v := newNode(key, -1)
 	setWord(&v.state, word(0).announced(0, checkBit))
-	base, ok := m.settle(was.head)
-	require.True(t, ok && m.push(was.at, was.head, base, v))
+	base, ok := m.core().settle(was.head)
+	require.True(t, ok && m.core().push(was.at, was.head, base, v))
 	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
 	return was.at
 }

@@ -19,7 +19,7 @@ import (
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	m := s.st.m
-	if m.badKey(useTx, key) {
+	if badKey(m, useTx, key) {
 		return make(chan struct{})
 	}
 	return s.alert(ctx,
@@ -36,11 +36,12 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan struct{} {
 	s.check()
 	m := s.st.m
-	m.checkOrdered(&keys)
+	checkOrdered(m, &keys)
+	compare := comparing[K](m.order)
 	return s.alert(ctx,
-		func(c Change[K, V]) bool { return keys.has(m.order.comparing(), c.Key) },
+		func(c Change[K, V]) bool { return keys.has(compare, c.Key) },
 		func(_ Snapshot[K, V], yield func(head *node) bool) {
-			m.scanRange(&keys, false, func(_ place, head *node) bool { return yield(head) })
+			scanRange(m, &keys, false, func(_ place, head *node) bool { return yield(head) })
 		})
 }
 
@@ -76,7 +77,7 @@ func (s Snapshot[K, V]) alert(
 ) <-chan struct{} {
 	m := s.st.m
 	checkContext("Changed", ctx)
-	a := &alert[K, V]{m: m, matches: matches}
+	a := &alert[K, V]{m: mapOf[K, V](m), matches: matches}
 	closed := make(chan struct{})
 	a.closed, a.cleanup = weakTo(closed, &m.shared.hub, a)
 	var now Snapshot[K, V]
@@ -86,7 +87,8 @@ func (s Snapshot[K, V]) alert(
 			a.end()
 		}
 	}()
-	m.shared.hub.begin(a, func() { m.fed().own++ }, func(at uint64) { now = m.snapshotAtHub(at) })
+	m.shared.hub.begin(a, func() { a.m.fed().own++ },
+		func(at uint64) { now = Snapshot[K, V](m.snapshotAtHub(at)) })
 	defer now.Close()
 	from, to := s.st.epoch(), now.st.epoch()
 	s.check()

@@ -125,10 +125,10 @@ func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 func (m *Map[K, V]) diff(newer, older DBSnapshot) tableChanges {
 	of := func(s DBSnapshot) Snapshot[K, V] {
 		s.check()
-		if s.up.of != m.shared {
+		if s.st.m.shared != m.shared {
 			panic("mvcc: Diff: a snapshot is of another database")
 		}
-		return Snapshot[K, V]{partOf(s.up, m), s.gen}
+		return Snapshot[K, V]{partOf(s.st, m.core()), s.gen}
 	}
 	changes := slices.Collect(of(newer).Diff(of(older)))
 	return tableChanges{of: m, changes: changes, n: len(changes), inAll: true}

@@ -3,6 +3,8 @@
 package mvcc
 
 import (
+	"unsafe"
+
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
@@ -11,15 +13,15 @@ import (
 
 func checkStep(w, t word) {}
 
-func (c *core) checkCopy(v *node, e epoch.Epoch)                   {}
-func (c *core) checkPush(h, base, v *node)                         {}
-func (c *core) checkNewest(v *node)                                {}
-func (c *core) checkCut(cur, first, n *node, view *gc.View)        {}
-func (c *core) checkRemove(h *node)                                {}
-func (c *core) checkNewestBegin(h *node) (before *node)            { return nil }
-func (c *core) checkNewestEnd(before, v *node)                     {}
-func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *node)  {}
-func (st *txState[K, V]) checkGet(key K, v *node)                  {}
-func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {}
-func (st *txState[K, V]) checkTaken()                              { _ = &st.idle }
-func (st *txState[K, V]) checkGiven()                              {}
+func (c *core) checkCopy(v *node, e epoch.Epoch)                         {}
+func (c *core) checkPush(h, base, v *node)                               {}
+func (c *core) checkNewest(v *node)                                      {}
+func (c *core) checkCut(cur, first, n *node, view *gc.View)              {}
+func (c *core) checkRemove(h *node)                                      {}
+func (c *core) checkNewestBegin(h *node) (before *node)                  { return nil }
+func (c *core) checkNewestEnd(before, v *node)                           {}
+func (st *txState) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {}
+func (st *txState) checkGet(key unsafe.Pointer, v *node)                 {}
+func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch)             {}
+func (st *txState) checkTaken()                                          { _ = &st.idle }
+func (st *txState) checkGiven()                                          {}

@@ -15,15 +15,15 @@ import (
 // checkRead: v, or nothing, is what the transaction gen sees of key. It must be what
 // a second walk finds, and nothing that the transaction may see may have been
 // dropped. A snapshot may be closed meanwhile: then nothing is said.
-func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *node) {
+func (st *txState) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
 	_, at := st.slot.Peek()
 	var cut, found *node
-	for u := st.index.peekHead(unsafe.Pointer(&key)); u != nil; {
-		if w := st.m.core().peek(u); w.committed() && w.epoch() <= at {
+	for u := st.index.peekHead(key); u != nil; {
+		if w := st.m.peek(u); w.committed() && w.epoch() <= at {
 			found = u
 			break
 		}
-		st.m.core().checkLink(u)
+		st.m.checkLink(u)
 		n := u.peekNext() // before what was dropped: a pruner notes it first
 		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
 			cut = u
@@ -38,15 +38,15 @@ func (st *txState[K, V]) checkRead(gen epoch.Gen, key K, v *node) {
 	case cut != nil:
 		invariant.Violated("I1: key %v: a version of epoch %d was dropped from below %v, and a "+
 			"transaction reads at %d",
-			key, cut.lost.Load(), st.m.core().peek(cut), at)
+			st.index.hash.boxed(key), cut.lost.Load(), st.m.peek(cut), at)
 	case found != v && !(found == nil && v.peekState().tomb()): // it may have left the index
-		invariant.Violated("key %v as of %d: read once %s, read twice %s", key, at, st.m.core().describe(v),
-			st.m.core().describe(found))
+		invariant.Violated("key %v as of %d: read once %s, read twice %s", st.index.hash.boxed(key), at, st.m.describe(v),
+			st.m.describe(found))
 	}
 }
 
 // checkGet is checkRead for the goroutine that uses the transaction.
-func (st *txState[K, V]) checkGet(key K, v *node) {
+func (st *txState) checkGet(key unsafe.Pointer, v *node) {
 	gen, _ := st.slot.Peek()
 	if st.slot.PeekEvicted() {
 		return // meanwhile: nothing is said
@@ -85,7 +85,7 @@ func (c *core) checkNewestEnd(before, v *node) {
 
 // checkCommit: what a commit at e, which has been published, relies on. The slot is
 // still live.
-func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
+func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 	m := st.m
 	st.slot.CheckLive(gen)
 	_, at := st.slot.Peek()
@@ -95,14 +95,14 @@ func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 	}
 	for i := range st.writes {
 		v := st.writes[i].v
-		if w := m.core().peek(v); !w.committed() || w.epoch() != e {
-			invariant.Violated("key %v: a transaction commits at %d, its version says %v", keyOf[K](v), e, w)
+		if w := m.peek(v); !w.committed() || w.epoch() != e {
+			invariant.Violated("key %v: a transaction commits at %d, its version says %v", m.keyOf(v), e, w)
 		}
-		m.core().checkLink(v)
+		m.checkLink(v)
 		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil &&
-			base != nil && m.core().peek(base).epoch() > at {
-			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", keyOf[K](v), at, e,
-				m.core().describe(base))
+			base != nil && m.peek(base).epoch() > at {
+			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", m.keyOf(v), at, e,
+				m.describe(base))
 		}
 	}
 	if st.validates() {
@@ -113,24 +113,25 @@ func (st *txState[K, V]) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 // checkReads: commit order is epoch order: what a serializable transaction read at
 // epoch at is what it would read at its commit epoch e. Not what was the newest
 // when it validated, but what is known by now.
-func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
+func (st *txState) checkReads(at, e epoch.Epoch) {
 	for i := range st.reads {
 		if seen := st.reads[i].seen; !seen.peekState().tomb() {
-			st.checkUnchanged(st.index.peekHead(seen.key()), st.m.core().peek(seen).epoch(), e)
+			st.checkUnchanged(st.index.peekHead(seen.key()), st.m.peek(seen).epoch(), e)
 		} else {
-			st.checkAbsent(keyOf[K](seen), e)
+			st.checkAbsent(seen.key(), e)
 		}
 	}
-	for i := range st.absent {
-		st.checkAbsent(st.absent[i].key, e)
+	for i := range st.absences() {
+		key, _ := st.absent.at(i)
+		st.checkAbsent(key, e)
 	}
 	if st.scanned && st.level == LevelSerializable {
 		st.index.peekAll(func(h *node) { st.checkUnchanged(h, at, e) })
 	}
 	for i := range st.ranges {
-		r, compare := &st.ranges[i], st.m.order.comparing()
+		r := st.ranges[i]
 		st.index.peekAll(func(h *node) {
-			if r.has(compare, keyOf[K](h)) {
+			if st.m.order.within(r, h.key()) {
 				st.checkUnchanged(h, at, e)
 			}
 		})
@@ -138,9 +139,9 @@ func (st *txState[K, V]) checkReads(at, e epoch.Epoch) {
 }
 
 // checkUnchanged: nobody has committed in the chain from h after epoch from and before e.
-func (st *txState[K, V]) checkUnchanged(h *node, from, e epoch.Epoch) {
+func (st *txState) checkUnchanged(h *node, from, e epoch.Epoch) {
 	for u := h; u != nil; u = u.peekNext() {
-		w := st.m.core().peek(u)
+		w := st.m.peek(u)
 		if !w.committed() {
 			continue
 		}
@@ -150,19 +151,19 @@ func (st *txState[K, V]) checkUnchanged(h *node, from, e epoch.Epoch) {
 		if w.epoch() < e {
 			invariant.Violated("key %v: a transaction that read it as of %d commits at %d, and %v came "+
 				"between",
-				st.m.core().keyOf(u), from, e, w)
+				st.m.keyOf(u), from, e, w)
 		}
 	}
 }
 
 // checkAbsent: as of e, not counting what commits at e, key is absent, for all
 // that pruners have left to be known.
-func (st *txState[K, V]) checkAbsent(key K, e epoch.Epoch) {
-	for u := st.index.peekHead(unsafe.Pointer(&key)); u != nil; {
-		if w := st.m.core().peek(u); w.committed() && w.epoch() < e {
+func (st *txState) checkAbsent(key unsafe.Pointer, e epoch.Epoch) {
+	for u := st.index.peekHead(key); u != nil; {
+		if w := st.m.peek(u); w.committed() && w.epoch() < e {
 			if !u.peekState().tomb() {
 				invariant.Violated("key %v: a transaction that found it absent commits at %d, and %v is there",
-					key, e, w)
+					st.index.hash.boxed(key), e, w)
 			}
 			return
 		}
@@ -176,7 +177,7 @@ func (st *txState[K, V]) checkAbsent(key K, e epoch.Epoch) {
 
 // checkTaken: a state that comes out of the pool serves nobody, and remembers
 // nothing.
-func (st *txState[K, V]) checkTaken() {
+func (st *txState) checkTaken() {
 	st.idle.Store(0)
 	if st.txWork == nil {
 		return
@@ -186,17 +187,17 @@ func (st *txState[K, V]) checkTaken() {
 		rest.saves != 0 || rest.since != 0 || rest.claim != nil || rest.extra.of != nil ||
 		len(rest.undo)+len(rest.marks)+len(rest.after)+len(rest.ranges)+len(rest.pins)+
 			len(rest.inOrder) > 0
-	if len(st.writes) > 0 || len(st.reads) > 0 || len(st.absent) > 0 || st.hasRead || rare ||
-		st.conflict != (conflict[K]{}) || st.watch != nil || st.busy || st.byKey != nil ||
+	if len(st.writes) > 0 || len(st.reads) > 0 || st.absences() > 0 || st.hasRead || rare ||
+		st.conflict != (conflict{}) || st.watch != nil || st.busy || st.byHash != nil ||
 		st.schema != nil || len(st.more) > 0 {
 		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, "+
 			"read %v, rare %+v",
-			len(st.writes), len(st.reads), len(st.absent), st.hasRead, rest)
+			len(st.writes), len(st.reads), st.absences(), st.hasRead, rest)
 	}
 }
 
 // checkGiven: a state goes into the pool once for each time that it came out.
-func (st *txState[K, V]) checkGiven() {
+func (st *txState) checkGiven() {
 	if st.idle.Swap(1) != 0 {
 		invariant.Violated("a state is put into the pool that is there already")
 	}

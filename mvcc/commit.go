@@ -51,7 +51,7 @@ const (
 // outcome, even if a function of the user panics meanwhile. It returns the commit epoch, or the
 // read epoch if nothing was written. After a conflict c says which, and b, unless it is nil, has
 // made a claim if there is reason to.
-func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.Epoch, r result) {
+func (st *txState) commit(gen epoch.Gen, c *conflict, b *bid) (e epoch.Epoch, r result) {
 	if len(st.more) > 0 {
 		st.enterParts()
 	}
@@ -73,8 +73,8 @@ func (st *txState[K, V]) commit(gen epoch.Gen, c *conflict[K], b *bid) (e epoch.
 
 // commitWrites is commit for a transaction that writes. Functions of the user run in it; where
 // one panics, or calls runtime.Goexit, commit has unwind do what is left.
-func (st *txState[K, V]) commitWrites(
-	gen epoch.Gen, c *conflict[K], b *bid,
+func (st *txState) commitWrites(
+	gen epoch.Gen, c *conflict, b *bid,
 ) (e epoch.Epoch, r result) {
 	m := st.m
 	if !st.multi() && !st.hasRead && (b == nil || b.claim == nil) {
@@ -83,7 +83,7 @@ func (st *txState[K, V]) commitWrites(
 		w, at, touches := &st.writes[0], st.epoch(), false
 		if w.merge != nil {
 			m.write(w.at, w.hash, w.v, func(base *node) bool {
-				full[K, V](w.v).value = w.merge.apply(present[K, V](base))
+				w.merge.mergeInto(w.v, base)
 				return true
 			}, &touches)
 			st.end(gen)
@@ -92,14 +92,14 @@ func (st *txState[K, V]) commitWrites(
 			m.write(w.at, w.hash, w.v, nil, &touches)
 		}
 		if touches { // the table has got an index
-			st.conflictOn(keyOf[K](w.v), ConflictRead, nil)
+			st.conflictOn(w.v.key(), ConflictRead, nil)
 			*c = st.takeConflict()
 			c.readEpoch = at
 			c.of.conflicts[c.kind].Add(1)
 			st.recycle(gen)
 			return 0, resultConflict
 		}
-		e = m.core().commitEpoch(w.v)
+		e = m.commitEpoch(w.v)
 		st.recycle(gen)
 		return e, resultOK
 	}
@@ -141,7 +141,7 @@ func (st *txState[K, V]) commitWrites(
 
 // tryAgain repeats try while rivals abort the attempt, as happened to the first one. If that
 // goes on, it makes a claim for b, unless b is nil.
-func (st *txState[K, V]) tryAgain(
+func (st *txState) tryAgain(
 	gen epoch.Gen, check word, b *bid,
 ) (e epoch.Epoch, r result) {
 	m := st.m
@@ -188,7 +188,7 @@ func (st *txState[K, V]) tryAgain(
 
 // trySuspect is try for a transaction that has been aborted again and again. It panics if
 // that was by a function of its own, given to Merge.
-func (st *txState[K, V]) trySuspect(
+func (st *txState) trySuspect(
 	gen epoch.Gen, check word, floor epoch.Epoch,
 ) (epoch.Epoch, result) {
 	self := st.m.favour.Suspect()
@@ -213,7 +213,7 @@ func (st *txState[K, V]) trySuspect(
 // announced word of ours must not be the same, or the helper would put an epoch into it
 // that was drawn before. That record had a lower floor: if it was committed, its epoch
 // was drawn after it was announced; if it was aborted, so was another one.
-func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
+func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
 	m := st.m
 	hooks.At(hooks.CommitEntries)
 	multi := st.multi()
@@ -281,7 +281,7 @@ func (st *txState[K, V]) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoc
 
 // record returns the record of the commit under way: of a single key the state of its
 // version, else that of the slot.
-func (st *txState[K, V]) record() *record {
+func (st *txState) record() *record {
 	if st.multi() {
 		return st.slot.Record()
 	}
@@ -289,12 +289,12 @@ func (st *txState[K, V]) record() *record {
 }
 
 // multi reports whether the commit's record is that of the slot.
-func (st *txState[K, V]) multi() bool {
+func (st *txState) multi() bool {
 	return len(st.writes) > 1 || len(st.more) > 0 || st.up != nil
 }
 
 // prepare makes the versions those of the slot's record, and sorts them.
-func (st *txState[K, V]) prepare() {
+func (st *txState) prepare() {
 	st.grows, st.installed, st.checks = 0, 0, 0
 	st.order()
 	says := indirect(st.slot.Number())
@@ -305,7 +305,7 @@ func (st *txState[K, V]) prepare() {
 }
 
 // installAll installs all versions, and counts them.
-func (st *txState[K, V]) installAll(gen epoch.Gen) result {
+func (st *txState) installAll(gen epoch.Gen) result {
 	if st.up != nil && len(st.writes) > 0 && !st.goesOn() {
 		return resultAborted
 	}
@@ -321,7 +321,7 @@ func (st *txState[K, V]) installAll(gen epoch.Gen) result {
 
 // finalize does what is left to be done when the transaction has committed at e, by the
 // record of the slot.
-func (st *txState[K, V]) finalize(e epoch.Epoch) {
+func (st *txState) finalize(e epoch.Epoch) {
 	st.settleAll(e)
 	for _, p := range st.more {
 		p.countKeys()
@@ -336,15 +336,15 @@ func (st *txState[K, V]) finalize(e epoch.Epoch) {
 }
 
 // settleAll puts the outcome, committed at e, into all versions.
-func (st *txState[K, V]) settleAll(e epoch.Epoch) {
+func (st *txState) settleAll(e epoch.Epoch) {
 	for i := range st.writes {
-		st.m.core().checkCopy(st.writes[i].v, e)
+		st.m.checkCopy(st.writes[i].v, e)
 		st.writes[i].v.settle(word(0).at(e))
 	}
 }
 
 // tidy does the work that the committed versions bring with them.
-func (st *txState[K, V]) tidy() {
+func (st *txState) tidy() {
 	for i := range st.writes {
 		w := &st.writes[i]
 		st.m.installed(w.at, w.hash, w.v)
@@ -352,7 +352,7 @@ func (st *txState[K, V]) tidy() {
 }
 
 // countKeys counts by how much the commit has made the number of keys grow, once.
-func (st *txState[K, V]) countKeys() {
+func (st *txState) countKeys() {
 	if st.grows != 0 {
 		st.m.counters.keys.Add(int64(st.grows))
 		st.grows = 0
@@ -361,7 +361,7 @@ func (st *txState[K, V]) countKeys() {
 
 // decide takes the announced transaction gen to its end, and returns its commit
 // epoch.
-func (st *txState[K, V]) decide(gen epoch.Gen) (epoch.Epoch, result) {
+func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 	m, record := st.m, st.record()
 	for {
 		w := load(record)

@@ -2,8 +2,6 @@ package mvcc
 
 import (
 	"fmt"
-	"math"
-	"time"
 )
 
 // A ComputeOp says what [Map.Compute] is to do with a key. The operations have the names
@@ -68,7 +66,7 @@ func (m *Map[K, V]) compute(
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
 	v := bareNode[K, V](key)
-	base, written := m.write(p, h, v, func(base *node) bool {
+	base, written := m.core().write(p, h, v, func(base *node) bool {
 		old, loaded := present[K, V](base)
 		value, op := fn(old, loaded)
 		switch {
@@ -125,10 +123,10 @@ func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool
 		return false
 	}
 	h, p, head := lookup(m.index, key)
-	if value, ok := present[K, V](m.newest(head)); !ok || value != old {
+	if value, ok := present[K, V](m.core().newest(head)); !ok || value != old {
 		return false
 	}
-	_, deleted = m.write(p, h, tombstoneOf[K, V](key), func(base *node) bool {
+	_, deleted = m.core().write(p, h, tombstoneOf[K, V](key), func(base *node) bool {
 		value, ok := present[K, V](base)
 		return ok && value == old
 	}, nil)
@@ -155,7 +153,7 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 		panic("mvcc: DeleteFunc: del is nil")
 	}
 	if m.strict {
-		m.beside(useWrite)
+		m.core().beside(useWrite)
 		return m.deleteFunc(func(key K, value V) bool {
 			del(key, value)
 			return del(key, value)
@@ -168,11 +166,11 @@ func (m *Map[K, V]) deleteFunc(del func(key K, value V) bool) (deleted int) {
 	m.index.scan(func(p place, head *node) bool {
 		key := keyOf[K](head)
 		h := m.index.hash.sum(head.key())
-		head = m.newest(head)
+		head = m.core().newest(head)
 		if value, ok := present[K, V](head); !ok || !del(key, value) {
 			return true
 		}
-		_, ok := m.write(p, h, tombstoneOf[K, V](key),
+		_, ok := m.core().write(p, h, tombstoneOf[K, V](key),
 			func(base *node) bool {
 				value, ok := present[K, V](base)
 				return ok && (base == head || del(key, value))
@@ -192,12 +190,12 @@ func (m *Map[K, V]) deleteFunc(del func(key K, value V) bool) (deleted int) {
 // with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
 func (m *Map[K, V]) Clear() {
 	m.check()
-	err := clearing(m, func(tx Tx[K, V]) error {
-		tx.clear()
+	err := m.core().clearing(func(tx DBTx) error {
+		Tx[K, V](tx).clear()
 		return nil
 	})
 	if err == errIndexed {
-		err = m.db.clearing(func(tx DBTx) error {
+		err = m.db.base().clearing(func(tx DBTx) error {
 			m.inside(tx).clear()
 			return nil
 		})
@@ -207,27 +205,13 @@ func (m *Map[K, V]) Clear() {
 	}
 }
 
-// clearing commits what all does in a transaction of m.
-func clearing[K comparable, V any](m *Map[K, V], all func(tx Tx[K, V]) error) error {
-	b := bid{ctx: background, began: time.Now(), patient: clearTenure}
-	defer b.end()
-	var c conflict[K]
-	ok, err := m.attempt(LevelSerializable, &b, all, &c)
-	if !ok && err == nil {
-		err = m.retry(LevelSerializable, math.MaxInt, &b, &c, all)
-	}
-	return err
-}
-
-const clearTenure = 10 * time.Second
-
 // clear buffers the deletion of every key. The transaction has written nothing yet: so
 // no key need be looked for among the own writes.
 func (tx Tx[K, V]) clear() {
 	st, at := tx.st, tx.st.epoch()
 	if s := st.schemaFor(); s != nil {
 		for _, ix := range s.indexes {
-			ix.clear(tx.db())
+			ix.clear(DBTx(tx).leading())
 		}
 	}
 	st.enter()

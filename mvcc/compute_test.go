@@ -152,13 +152,13 @@ func TestWritesAfterClear(t *testing.T) {
 		}
 		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
 			tx.clear()
-			require.Nil(t, tx.st.byKey, "nothing was looked for")
+			require.Nil(t, tx.st.byHash, "nothing was looked for")
 			for i := range n {
 				tx.Set(i, -i)
 			}
 			require.Len(t, tx.st.writes, n)
 			if n > linearWrites {
-				require.Len(t, tx.st.byKey, n)
+				require.Len(t, tx.st.byHash, n)
 			}
 			return nil
 		})

@@ -8,15 +8,8 @@ import (
 
 // A conflict is what a ConflictError is made of, before anybody asks for one:
 // Update throws most of them away.
-type conflict[K comparable] struct {
-	key K
-	cause
-}
-
-// A cause is what is known of a conflict without the type of the key.
-type cause struct {
-	elsewhere bool // the key is one of another map than that of the transaction: other
-	other     any
+type conflict struct {
+	key       any
 	of        *counters // of the map that has the key
 	hash      uint64
 	noted     bool
@@ -29,17 +22,14 @@ type cause struct {
 
 // like reports whether c is about the same as the conflict before, and with something that
 // was committed while the function ran.
-func (c *conflict[K]) like(before conflict[K]) bool {
+func (c *conflict) like(before conflict) bool {
 	return c.within && c.kind == before.kind && c.of == before.of &&
-		(c.key == before.key && c.other == before.other || c.kind == ConflictScan)
+		(c.key == before.key || c.kind == ConflictScan)
 }
 
 // err returns the error of a transaction that was attempted so many times.
-func (c conflict[K]) err(attempts int) error {
-	key := any(c.key)
-	if c.elsewhere {
-		key = c.other
-	}
+func (c conflict) err(attempts int) error {
+	key := c.key
 	if entry, ok := key.(interface{ indexKey() any }); ok {
 		key = entry.indexKey()
 	}
@@ -47,14 +37,13 @@ func (c conflict[K]) err(attempts int) error {
 		CommitEpoch: uint64(c.epoch), Attempts: attempts, self: c.self}
 }
 
-// conflictOn notes that the transaction conflicts over key, whose newest
+// conflictOn notes that the transaction conflicts over the key at key, whose newest
 // committed version is v or nil.
-func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *node) result {
-	st.conflict = conflict[K]{key, cause{of: st.m.counters,
-		hash: st.m.claimHash(st.m.index.hash.sum(unsafe.Pointer(&key))), noted: true,
-		kind: kind, readEpoch: st.epoch()}}
+func (st *txState) conflictOn(key unsafe.Pointer, kind ConflictKind, v *node) result {
+	st.conflict = conflict{key: st.index.hash.boxed(key), of: st.m.counters,
+		hash: st.m.claimHash(st.index.hash.sum(key)), noted: true, kind: kind, readEpoch: st.epoch()}
 	if v != nil {
-		if w, _ := st.m.core().resolve(v); w.committed() {
+		if w, _ := st.m.resolve(v); w.committed() {
 			st.conflict.epoch = w.epoch()
 		}
 	}
@@ -62,23 +51,14 @@ func (st *txState[K, V]) conflictOn(key K, kind ConflictKind, v *node) result {
 }
 
 // takeConflict returns what the transaction has noted of a conflict, and forgets it.
-func (st *txState[K, V]) takeConflict() conflict[K] {
+func (st *txState) takeConflict() conflict {
 	c := st.conflict
-	st.conflict = conflict[K]{}
+	st.conflict = conflict{}
 	for _, p := range st.more {
-		if other := p.takeCause(); other.noted && !c.noted {
-			c.cause = other
+		if p.conflict.noted && !c.noted {
+			c = p.conflict
 		}
+		p.conflict = conflict{}
 	}
 	return c
-}
-
-// takeCause is takeConflict for a part.
-func (st *txState[K, V]) takeCause() cause {
-	c := st.conflict
-	st.conflict = conflict[K]{}
-	if c.noted {
-		c.elsewhere, c.other = true, c.key
-	}
-	return c.cause
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -20,7 +19,7 @@ type DB struct {
 	_ noCopy
 
 	// root is the map of the states that lead, see part. It has no keys.
-	root   *rootMap
+	root   *core
 	shared *shared
 	opts   Options
 
@@ -57,7 +56,8 @@ func NewDB(opts *Options) *DB {
 	s := newShared(&o)
 	db := &DB{opts: o, shared: s, tables: map[string]anyTable{}}
 	db.list.Store(&tableList{})
-	db.root = (*rootMap)(unsafe.Pointer(makeMap[none, none](s, &o, "", nil, nil)))
+	db.root = &core{}
+	db.root.begins(s, &o, "", nil, nil)
 	runtime.AddCleanup(db, (*collector).Stop, s.gc)
 	return db
 }
@@ -69,7 +69,7 @@ func (db *DB) members() *shared {
 }
 
 // base returns the root. It panics for a nil or zero DB.
-func (db *DB) base() *rootMap {
+func (db *DB) base() *core {
 	if db == nil || db.root == nil {
 		panic(errZeroDB)
 	}
@@ -99,7 +99,7 @@ func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map
 
 // addTable makes a table, for an index if it is inner.
 func addTable[K comparable, V any](
-	db *DB, name string, opts *TableOptions, by order[K], inner bool,
+	db *DB, name string, opts *TableOptions, by order, inner bool,
 ) *Map[K, V] {
 	shared, o := db.members(), db.opts
 	switch {
@@ -200,10 +200,10 @@ func (db *DB) Close() {
 }
 
 // Reclaim is [Map.Reclaim] for all tables.
-func (db *DB) Reclaim(ctx context.Context) error { return rootOf(db).Reclaim(ctx) }
+func (db *DB) Reclaim(ctx context.Context) error { return db.base().reclaim(ctx) }
 
 // Epoch returns the newest epoch that was drawn, see [Map.Epoch].
-func (db *DB) Epoch() uint64 { return rootOf(db).Epoch() }
+func (db *DB) Epoch() uint64 { return uint64(db.base().slots.Now()) }
 
 // String names the tables and the newest epoch.
 func (db *DB) String() string {

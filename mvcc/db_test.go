@@ -280,7 +280,7 @@ func TestDBTables(t *testing.T) {
 func TestDBParts(t *testing.T) {
 	s := newShop(t, nil)
 	snapshot := s.db.Snapshot()
-	up := snapshot.up
+	up := snapshot.st
 	var wg sync.WaitGroup
 	parts := make([]Snapshot[string, int], 8)
 	for i := range parts {
@@ -294,11 +294,11 @@ func TestDBParts(t *testing.T) {
 	require.PanicsWithValue(t, ErrTxDone, func() { parts[0].Get("a") })
 	tx := s.db.Begin(nil)
 	defer tx.Rollback()
-	if tx.up != up {
+	if tx.st != up {
 		t.Skip("another state") // with the race detector
 	}
 	s.orders.In(tx).Set(1, 1)
-	late := partOf(up, s.stock)
+	late := partOf(up, s.stock.core())
 	require.True(t, s.orders.In(tx).Has(1))
 	require.Equal(t, late, s.stock.In(tx).st)
 	s.stock.In(tx).Set("a", 1)
@@ -320,10 +320,10 @@ func TestDBClaims(t *testing.T) {
 			keys := claimed()
 			for _, key := range []string{"a", "b"} {
 				all := st.scanned
-				require.Equal(t, key == "a" || all, keys.Has(s.stock.claimHash(s.stock.hash(key))), key)
+				require.Equal(t, key == "a" || all, keys.Has(s.stock.core().claimHash(s.stock.hash(key))), key)
 			}
 			for id := range 100 {
-				require.False(t, keys.Has(s.orders.claimHash(s.orders.hash(id))))
+				require.False(t, keys.Has(s.orders.core().claimHash(s.orders.hash(id))))
 			}
 			tx.Rollback()
 		}
@@ -331,9 +331,9 @@ func TestDBClaims(t *testing.T) {
 }
 
 // claimedKeys is what the transaction that st belongs to would make a claim on.
-func (st *txState[K, V]) claimedKeys() *favour.Keys {
+func (st *txState) claimedKeys() *favour.Keys {
 	if st.up != nil {
-		return stateOf(st.up).keySet(true)
+		return st.up.keySet(true)
 	}
 	return st.keySet(true)
 }

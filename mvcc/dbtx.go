@@ -3,6 +3,7 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -11,19 +12,16 @@ import (
 // them. It is a small value, to be passed by value, and for one goroutine at a time. The
 // zero DBTx panics in every method but Rollback; get one from [DB.Update] or [DB.Begin].
 type DBTx struct {
-	up  *leader
+	st  *txState // that leads, but for a DBTx that a [Tx] is converted to
 	gen epoch.Gen
 }
 
-// rootTx returns tx as a transaction of the root.
-func rootTx(tx DBTx) Tx[none, none] { return Tx[none, none]{stateOf(tx.up), tx.gen} }
-
 func (tx DBTx) check() {
-	if tx.up == nil {
+	if tx.st == nil {
 		panic(errZeroTx)
 	}
-	if tx.up.slot.Gen() != tx.gen {
-		refuse(tx.up.slot, tx.gen)
+	if tx.st.gen() != tx.gen {
+		refuse(tx.st.slot, tx.gen)
 	}
 }
 
@@ -35,23 +33,20 @@ func (tx DBTx) check() {
 // before; the first time of a table it allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	tx.check()
-	m.checkTable("In", tx.up.of)
-	st := partOf(tx.up, m)
-	st.join()
-	tx.check()
-	return Tx[K, V]{st, tx.gen}
+	m.core().checkTable("In", tx.st.m.shared)
+	return m.inside(tx)
 }
 
 // checkTable panics unless m is a table of the database that s belongs to.
-func (m *Map[K, V]) checkTable(call string, s *shared) {
+func (m *core) checkTable(call string, s *shared) {
 	m.check()
 	switch {
 	case m.db == nil:
 		panic(fmt.Sprintf("mvcc: %s: the map is not a table: make it with mvcc.NewTable", call))
 	case m.shared != s:
-		panic(fmt.Sprintf("mvcc: %s: table %q belongs to another database", call, m.Name()))
+		panic(fmt.Sprintf("mvcc: %s: table %q belongs to another database", call, m.counters.name))
 	case m.closed.Load():
-		panic(fmt.Sprintf("mvcc: %s: table %q was closed", call, m.Name()))
+		panic(fmt.Sprintf("mvcc: %s: table %q was closed", call, m.counters.name))
 	}
 }
 
@@ -60,109 +55,182 @@ func (m *Map[K, V]) checkTable(call string, s *shared) {
 // on a table itself, as in users.Set instead of users.In(tx).Set, is not part of the transaction.
 // fn may run again: it should set its results anew each time. The commit is one atomic step over
 // all tables, for readers of one table as for those of several.
-//
-//go:noinline
 func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
+	checkContext("Update", ctx)
 	if fn == nil {
 		panic("mvcc: Update: fn is nil")
 	}
-	return rootOf(db).Update(ctx, opts, func(tx Tx[none, none]) error {
-		return fn(DBTx{leading(tx.st), tx.gen})
-	})
+	return db.base().update(ctx, opts, fn)
 }
 
 // Begin begins a transaction over the tables, to be ended by hand, see [Map.Begin].
-//
-//go:noinline
 func (db *DB) Begin(opts *TxOptions) DBTx {
-	m := rootOf(db)
-	st, gen := m.begin(opts.level(m.level))
+	return db.base().beginTx(opts)
+}
+
+// beginTx is [Map.Begin], and [DB.Begin].
+func (c *core) beginTx(opts *TxOptions) DBTx {
+	st, gen := c.begin(opts.level(c.level))
 	st.trace(gen)
-	return DBTx{leading(st), gen}
+	if c.indexed() { // must follow begin
+		st.finish(gen)
+		return c.inside(c.db.Begin(opts))
+	}
+	return DBTx{st, gen}
+}
+
+// leading returns the transaction as the state that leads has it, which is that of tx unless tx is a Tx.
+func (tx DBTx) leading() DBTx {
+	if up := tx.st.up; up != nil {
+		tx.st = up
+	}
+	return tx
 }
 
 // Commit is [Tx.Commit] over all tables.
-//
-//go:noinline
-func (tx DBTx) Commit() error { return rootTx(tx).Commit() }
+func (tx DBTx) Commit() error {
+	if tx.st == nil {
+		panic(errZeroTx)
+	}
+	tx = tx.leading()
+	if tx.st.gen() != tx.gen {
+		err := tx.st.over(tx.gen)
+		tx.st.finish(tx.gen) // if it was evicted
+		return err
+	}
+	if len(tx.st.extra.of) > 0 {
+		if err := tx.st.extra.notUnique(tx); err != nil {
+			tx.Rollback()
+			return err
+		}
+	}
+	if tx.st.m.strict {
+		if err := tx.st.forced(tx.gen); err != nil {
+			return err
+		}
+	}
+	tx.st.enter() // until the state is used again
+	after := tx.st.after
+	var c conflict
+	switch e, r := tx.st.commit(tx.gen, &c, nil); r {
+	case resultOK:
+		committed(after, e)
+	case resultConflict:
+		return c.err(1)
+	case resultEvicted:
+		return ErrTxTooOld
+	}
+	return nil
+}
+
+// committed calls what is to be called after a commit at e: all of it, even if one panics.
+func committed(after []func(uint64), e epoch.Epoch) {
+	called := 0
+	defer func() {
+		if called < len(after) {
+			quietly(func() { committed(after[called:], e) })
+		}
+	}()
+	for called < len(after) {
+		f := after[called]
+		called++
+		f(uint64(e))
+	}
+}
 
 // Rollback is [Tx.Rollback].
-//
-//go:noinline
-func (tx DBTx) Rollback() { rootTx(tx).Rollback() }
+func (tx DBTx) Rollback() {
+	if tx.st == nil {
+		return // the zero Tx
+	}
+	if tx.st.gen() == tx.gen && tx.st.busy {
+		panic(errConcurrentUse)
+	}
+	tx.st.finish(tx.gen)
+}
 
 // Epoch is [Tx.Epoch].
-//
-//go:noinline
-func (tx DBTx) Epoch() uint64 { return rootTx(tx).Epoch() }
+func (tx DBTx) Epoch() uint64 {
+	tx.check()
+	e := tx.st.epoch()
+	tx.check()
+	runtime.KeepAlive(tx.st)
+	return uint64(e)
+}
 
 // Err is [Tx.Err] for what was read in all tables.
-//
-//go:noinline
-func (tx DBTx) Err() error { return rootTx(tx).Err() }
+func (tx DBTx) Err() error {
+	if tx.st == nil {
+		panic(errZeroTx)
+	}
+	tx = tx.leading()
+	if tx.st.gen() != tx.gen {
+		return tx.st.over(tx.gen)
+	}
+	tx.st.enter()
+	defer tx.st.leave()
+	if tx.st.total() > 0 && tx.st.anyDoomed() {
+		c := tx.st.takeConflict()
+		return c.err(1)
+	}
+	return nil
+}
 
 // OnCommit is [Tx.OnCommit].
-//
-//go:noinline
-func (tx DBTx) OnCommit(f func(epoch uint64)) { rootTx(tx).OnCommit(f) }
-
-// Savepoint is [Tx.Savepoint]: what is undone is what was written to all tables.
-//
-//go:noinline
-func (tx DBTx) Savepoint(fn func() error) error { return rootTx(tx).Savepoint(fn) }
+func (tx DBTx) OnCommit(f func(epoch uint64)) {
+	tx.check()
+	if f == nil {
+		panic("mvcc: OnCommit: f is nil")
+	}
+	st := tx.leading().st
+	st.enter()
+	rare := st.rare()
+	rare.after = append(rare.after, f)
+	st.leave()
+}
 
 // Try is [Tx.Try].
-//
-//go:noinline
-func (tx DBTx) Try(fn func() error) error { return rootTx(tx).Try(fn) }
+func (tx DBTx) Try(fn func() error) (err error) {
+	if tx.st == nil {
+		panic(errZeroTx)
+	}
+	return tx.st.guarded(tx.gen, fn)
+}
 
 // A DBSnapshot reads the tables of a [DB] as of one moment. [Map.At] is what it sees of one of
 // them. It is a small value, to be passed by value, and may be used by several goroutines at
 // once. The zero DBSnapshot panics in every method but Close.
 type DBSnapshot struct {
-	up   *leader
+	st   *txState
 	gen  epoch.Gen
 	list *tableList // T1
 }
 
-// rootSnapshot returns s as a snapshot of the root.
-func rootSnapshot(s DBSnapshot) Snapshot[none, none] {
-	return Snapshot[none, none]{stateOf(s.up), s.gen}
-}
-
-func (s DBSnapshot) check() {
-	if s.up == nil {
-		panic(errZeroSnapshot)
-	}
-	if s.up.slot.Gen() != s.gen {
-		refuse(s.up.slot, s.gen)
-	}
-}
+func (s DBSnapshot) moment() moment { return moment{s.st, s.gen} }
+func (s DBSnapshot) check()         { s.moment().check() }
 
 // At returns the snapshot s for the table m. The Snapshot is used like one of m alone, and it is
 // the snapshot s: Close closes s. It may be called by several goroutines at once. A table that was
 // made after s is empty in it. At panics as [Map.In] does, and has its cost.
 func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
 	s.check()
-	m.checkTable("At", s.up.of)
-	return Snapshot[K, V]{partOf(s.up, m), s.gen}
+	m.core().checkTable("At", s.st.m.shared)
+	return Snapshot[K, V]{partOf(s.st, m.core()), s.gen}
 }
 
 // View calls fn with a snapshot of the tables. It is [Map.View] in every respect.
-//
-//go:noinline
 func (db *DB) View(fn func(s DBSnapshot) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
 	}
-	db.base()
+	base := db.base()
 	for {
 		list, again := db.list.Load(), false
-		err := rootOf(db).View(func(s Snapshot[none, none]) error {
+		err := base.view(func(s moment) error {
 			if again = db.list.Load() != list; again { // T1
 				return nil
 			}
-			return fn(DBSnapshot{leading(s.st), s.gen, list})
+			return fn(DBSnapshot{s.st, s.gen, list})
 		})
 		if !again {
 			return err
@@ -171,20 +239,19 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 }
 
 // ViewContext is [Map.ViewContext] for the tables.
-//
-//go:noinline
 func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) error {
+	checkContext("ViewContext", ctx)
 	if fn == nil {
 		panic("mvcc: ViewContext: fn is nil")
 	}
-	db.base()
+	base := db.base()
 	for {
 		list, again := db.list.Load(), false
-		err := rootOf(db).ViewContext(ctx, func(s Snapshot[none, none]) error {
+		err := base.viewContext(ctx, func(s moment) error {
 			if again = db.list.Load() != list; again { // T1
 				return nil
 			}
-			return fn(DBSnapshot{leading(s.st), s.gen, list})
+			return fn(DBSnapshot{s.st, s.gen, list})
 		})
 		if !again {
 			return err
@@ -193,14 +260,11 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 }
 
 // Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
-//
-//go:noinline
 func (db *DB) Snapshot() DBSnapshot {
-	db.base()
-	list := db.list.Load()
+	base, list := db.base(), db.list.Load()
 	for {
-		st, gen := rootOf(db).open(0)
-		s := DBSnapshot{leading(st), gen, list}
+		st, gen := base.open(0)
+		s := DBSnapshot{st, gen, list}
 		if now := db.list.Load(); now != list { // T1
 			s.Close()
 			list = now
@@ -212,27 +276,19 @@ func (db *DB) Snapshot() DBSnapshot {
 }
 
 // SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt].
-//
-//go:noinline
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
-	s, err := rootOf(db).SnapshotAt(at)
+	s, err := db.base().snapshotAt(at)
 	if err != nil {
 		return DBSnapshot{}, err
 	}
-	return DBSnapshot{leading(s.st), s.gen, db.at(epoch.Epoch(at))}, nil
+	return DBSnapshot{s.st, s.gen, db.at(epoch.Epoch(at))}, nil
 }
 
 // Close is [Snapshot.Close].
-//
-//go:noinline
-func (s DBSnapshot) Close() { rootSnapshot(s).Close() }
+func (s DBSnapshot) Close() { s.moment().Close() }
 
 // Epoch is [Snapshot.Epoch].
-//
-//go:noinline
-func (s DBSnapshot) Epoch() uint64 { return rootSnapshot(s).Epoch() }
+func (s DBSnapshot) Epoch() uint64 { return s.moment().Epoch() }
 
 // Try is [Snapshot.Try].
-//
-//go:noinline
-func (s DBSnapshot) Try(fn func() error) error { return rootSnapshot(s).Try(fn) }
+func (s DBSnapshot) Try(fn func() error) error { return s.moment().Try(fn) }

@@ -39,7 +39,8 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	}
 	x := &expiry[K, V]{until: steady(m.shared.strict, until), owner: newOwner[K](), wake: m.gc.Wake}
 	x.wheel.reset(wallClock())
-	if !m.expiryAt.CompareAndSwap(nil, (*rarely)(unsafe.Pointer(x))) {
+	x.expiryHead = expiryHead{of: m, note: func(v *node, hash uint64) { m.noteDue(x, v, hash) }}
+	if !m.expiryAt.CompareAndSwap(nil, &x.expiryHead) {
 		panic("mvcc: Expire: it was called before" + mayRunAgain())
 	}
 	done := false
@@ -83,6 +84,7 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 // committed, its own or one of what it covers; and E3 keeps it so: what is committed later on
 // top of what was found is noted, or relies on the note that took the place.
 type expiry[K comparable, V any] struct {
+	expiryHead
 	until func(key K, value V) time.Time
 	owner owner[K] // of the keys in notes
 	wake  func()   // starts the ticker
@@ -96,6 +98,12 @@ type expiry[K comparable, V any] struct {
 	mu    sync.Mutex  // guards the notes that were taken off the lists
 	timer *time.Timer // wakes the ticker, or is nil; stopped by endExpiry
 	wheel wheel[K]
+}
+
+// An expiryHead is what a map knows of its expiry: note is noteDue.
+type expiryHead struct {
+	of   expirer
+	note func(v *node, hash uint64)
 }
 
 // A dueList is a list of notes that is taken as a whole: by the background work, or by a writer

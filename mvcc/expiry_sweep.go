@@ -240,7 +240,7 @@ func (m *Map[K, V]) deleteDue(
 	ctx context.Context, x *expiry[K, V], keys []K,
 ) (later []timed[K], err error) {
 	for _, key := range keys {
-		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.hash.sum(unsafe.Pointer(&key)))) {
+		if m.favour.Any() && m.favour.Claimed(m.core().claimHash(m.index.hash.sum(unsafe.Pointer(&key)))) {
 			return nil, ErrConflict // it would have to wait, with the lock
 		}
 	}

@@ -28,6 +28,7 @@ import (
 // so that a look at the head is enough. Nothing that a feed needs is pruned:
 // [epoch.Slots.Hold].
 type feed[K comparable, V any] struct {
+	feedHead
 	m     *Map[K, V]
 	hub   *hub
 	lists [feedLists]feedList[K]
@@ -40,6 +41,12 @@ type feed[K comparable, V any] struct {
 	own     int                   // those that watch this map alone
 	inAll   bool                  // watches of all tables watch it too
 	fresh   []dated[Change[K, V]] // what the round under way has found
+}
+
+// A feedHead is what a map knows of its feed: note is that of the feed for the key of v, which is
+// installed, and those of more.
+type feedHead struct {
+	note func(v *node, hash uint64, more []write)
 }
 
 // feed returns the feed of the watches, or nil.
@@ -73,11 +80,16 @@ type dated[C any] struct {
 	change C
 }
 
-// note notes a key, whose hash is given, and more. It never waits.
+// noteKeys notes the key of v, whose hash is given, and those of others. It never waits.
 //
 // If the key was noted last nothing is to be done: the hub looks at its chain after it has
 // taken that note, and finds the version that was installed before.
-func (f *feed[K, V]) note(key K, hash uint64, more []K) {
+func (f *feed[K, V]) noteKeys(v *node, hash uint64, others []write) {
+	var more []K
+	for i := range others {
+		more = append(more, keyOf[K](others[i].v))
+	}
+	key := keyOf[K](v)
 	var n *noted[K]
 	for head := &f.lists[hash%feedLists].head; ; {
 		last, depth := head.Load(), 1
@@ -105,21 +117,15 @@ func (f *feed[K, V]) note(key K, hash uint64, more []K) {
 
 // noteAll notes the keys that the transaction writes to the map, if that is watched, or if
 // records of it expire.
-func (st *txState[K, V]) noteAll() {
-	if x := st.m.expiry(); x != nil {
+func (st *txState) noteAll() {
+	if x := st.m.expiryAt.Load(); x != nil {
 		for i := range st.writes {
-			st.m.noteDue(x, st.writes[i].v, st.writes[i].hash)
+			x.note(st.writes[i].v, st.writes[i].hash)
 		}
 	}
-	f := st.m.feed()
-	if f == nil || len(st.writes) == 0 {
-		return
+	if f := st.m.feedAt.Load(); f != nil && len(st.writes) > 0 {
+		f.note(st.writes[0].v, st.writes[0].hash, st.writes[1:])
 	}
-	var more []K
-	for i := range st.writes[1:] {
-		more = append(more, keyOf[K](st.writes[1+i].v))
-	}
-	f.note(keyOf[K](st.writes[0].v), st.writes[0].hash, more)
 }
 
 // take makes what was noted pending, and reports whether anything was.
@@ -183,7 +189,7 @@ func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
 			return // the hub gives up
 		}
 		_, _, head := lookup(f.m.index, key)
-		v := f.m.visible(head, to)
+		v := f.m.core().visible(head, to)
 		// An undecided head, or one above, is for a later round.
 		if v == head {
 			delete(f.among, key)

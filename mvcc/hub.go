@@ -6,7 +6,6 @@ import (
 	"sync"
 	stdatomic "sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -402,7 +401,8 @@ func (m *Map[K, V]) fed() *feed[K, V] {
 	}
 	h := &m.shared.hub
 	f := &feed[K, V]{m: m, hub: h, among: map[K]struct{}{}}
-	m.feedAt.Store((*rarely)(unsafe.Pointer(f)))
+	f.feedHead.note = f.noteKeys
+	m.feedAt.Store(&f.feedHead)
 	h.joining = append(h.joining, f)
 	return f
 }

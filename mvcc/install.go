@@ -11,7 +11,7 @@ import (
 // install puts the pending version of write i on top of its chain, or makes it the head
 // of a new one. It returns resultOK if it did, and otherwise why the attempt is
 // over. gen is the transaction.
-func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
+func (st *txState) install(gen epoch.Gen, i int) result {
 	m := st.m
 	w := &st.writes[i]
 	if len(st.writes) > 1 && i%installStride == installStride-1 && !st.goesOn() {
@@ -27,14 +27,14 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 			return r
 		}
 		if m.schemaNow() != st.schema { // must follow again
-			return st.conflictOn(keyOf[K](w.v), ConflictRead, nil)
+			return st.conflictOn(w.v.key(), ConflictRead, nil)
 		}
 		if w.merge != nil {
-			full[K, V](w.v).value = w.merge.apply(present[K, V](base))
+			w.merge.mergeInto(w.v, base)
 			hooks.At(hooks.Computed)
 		}
 		if h == nil && m.order != nil {
-			st.pinOne(keyOf[K](w.v))
+			st.pinOne(w.v)
 		}
 		p, ok = m.cover(p, w.hash, h, base, w.v, st.schema)
 		if w.at != p {
@@ -54,7 +54,7 @@ func (st *txState[K, V]) install(gen epoch.Gen, i int) result {
 
 // goesOn gives a sign of life and reports whether the record is still active: a
 // rival may have aborted it.
-func (st *txState[K, V]) goesOn() bool {
+func (st *txState) goesOn() bool {
 	r := st.record()
 	w := load(r)
 	return w.is(kindActive) && advance(r, w, w+installStep)
@@ -62,17 +62,17 @@ func (st *txState[K, V]) goesOn() bool {
 
 // mayCover reports whether the transaction may commit write w on top of base, the
 // newest committed version, or nil: resultOK, or why not.
-func (st *txState[K, V]) mayCover(gen epoch.Gen, w *write[K, V], base *node) result {
+func (st *txState) mayCover(gen epoch.Gen, w *write, base *node) result {
 	switch {
 	case st.level == LevelSnapshot && st.hasRead && w.merge == nil:
-		if base != nil && st.m.core().commitEpoch(base) > st.epoch() {
-			return st.conflictOn(keyOf[K](w.v), ConflictWrite, base)
+		if base != nil && st.m.commitEpoch(base) > st.epoch() {
+			return st.conflictOn(w.v.key(), ConflictWrite, base)
 		}
 	case w.read != 0:
 		was := st.seen(w)
 		there := base.there()
 		if seen := was.there(); seen && base != was || there && !seen {
-			return st.conflictOn(keyOf[K](w.v), ConflictRead, base)
+			return st.conflictOn(w.v.key(), ConflictRead, base)
 		}
 	default:
 		return resultOK
@@ -97,11 +97,11 @@ const installStride = 8
 // It decides for an undecided writer: one that is announced and does not validate is
 // helped to commit; any other is given a moment and, if it stands still, aborted. So it
 // waits for no particular goroutine.
-func (m *Map[K, V]) settle(h *node) (base *node, ok bool) {
+func (m *core) settle(h *node) (base *node, ok bool) {
 	if h == nil {
 		return nil, true
 	}
-	w, r := m.core().resolve(h)
+	w, r := m.resolve(h)
 	switch {
 	case w.committed():
 		return h, true
@@ -122,7 +122,7 @@ func (m *Map[K, V]) settle(h *node) (base *node, ok bool) {
 // An announced record is aborted with a draw: the next record that is announced in the
 // same slot has a later floor then, so that a goroutine that has loaded this one cannot
 // take that one for it.
-func (m *Map[K, V]) abortRival(r *record, w word) {
+func (m *core) abortRival(r *record, w word) {
 	if w.tag() == tagAnnounced {
 		m.slots.Next()
 		m.counters.wasted.Add(1)
@@ -138,8 +138,8 @@ func (m *Map[K, V]) abortRival(r *record, w word) {
 // cover makes v, which is private, the head at p on top of base, see push, or inserts it
 // if its key has no head and the schema is s. It returns the place of the key, and whether it
 // did.
-func (m *Map[K, V]) cover(
-	p place, hash uint64, h, base, v *node, s *schema[K, V],
+func (m *core) cover(
+	p place, hash uint64, h, base, v *node, s *schema,
 ) (place, bool) {
 	if h != nil {
 		return p, m.push(p, h, base, v)
@@ -153,19 +153,19 @@ func (m *Map[K, V]) cover(
 // still h. It reports whether it did. What nobody sees any more below base goes: so
 // chains stay short where writers never rest, for a store into a line that has just been
 // read.
-func (m *Map[K, V]) push(p place, h, base, v *node) bool {
+func (m *core) push(p place, h, base, v *node) bool {
 	count := word(1)
 	if base != nil {
 		// By its commit epoch, not by its own word, which may not have it yet.
-		if view := m.views.Load(); m.core().commitEpoch(base) <= view.Min {
-			m.core().trim(base, view)
+		if view := m.views.Load(); m.commitEpoch(base) <= view.Min {
+			m.trim(base, view)
 		} else {
 			count = min(load(&base.state).count()+1, countMax)
 		}
 	}
 	setWord(&v.state, word(v.state.Load())&^countMask|count<<countShift)
 	setLink(&v.next, base)
-	m.core().checkPush(h, base, v)
+	m.checkPush(h, base, v)
 	return p.swap(h, v)
 }
 
@@ -240,8 +240,8 @@ const shortRun = 2
 // drops what has become superfluous, now and then, and asks the background work for a
 // visit, which drops the rest when the key is not written any more. h is the hash of the
 // key.
-func (m *Map[K, V]) installed(p place, h uint64, v *node) {
-	m.core().checkNewest(v)
+func (m *core) installed(p place, h uint64, v *node) {
+	m.checkNewest(v)
 	w := load(&v.state)
 	base := v.next.Load()
 	if base == nil && !w.tomb() {
@@ -252,11 +252,11 @@ func (m *Map[K, V]) installed(p place, h uint64, v *node) {
 		if n >= m.threshold {
 			// A newer view helps if it is the view that is old, and not the
 			// readers.
-			if run = settledRun; m.core().commitEpoch(base) > view.Bound {
+			if run = settledRun; m.commitEpoch(base) > view.Bound {
 				view = m.gc.RefreshPast(w.epoch(), max(m.threshold/4, 1))
 			}
 		}
-		m.core().prune(p, p.load(), view, run, nil)
+		m.prune(p, p.load(), view, run, nil)
 		if n >= m.threshold {
 			// Must follow: if we sleep before, the next committer prunes.
 			v.state.And(^uint64(countMask))

@@ -5,6 +5,7 @@ package mvcc
 import (
 	"math"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -191,17 +192,17 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	h := m.lookup("k").head
 	require.EqualValues(t, tombstone, h.lost.Load())
 	require.Equal(t, first, m.core().commitEpoch(h.next.Load()))
-	st := m.newState()
-	st.checkAbsent("k", tombstone+1)
+	st := m.core().newState()
+	st.checkAbsent(keyAt("k"), tombstone+1)
 }
 
 func TestInvariantOfReads(t *testing.T) {
 	m, p, newer, older := two(t)
 	s := m.Snapshot()
 	defer s.Close()
-	s.st.checkRead(s.gen, "k", newer)
-	requireViolation(t, "read twice", func() { s.st.checkRead(s.gen, "k", older) })
-	requireViolation(t, "read twice nothing", func() { s.st.checkRead(s.gen, "l", newer) })
+	s.st.checkRead(s.gen, keyAt("k"), newer)
+	requireViolation(t, "read twice", func() { s.st.checkRead(s.gen, keyAt("k"), older) })
+	requireViolation(t, "read twice nothing", func() { s.st.checkRead(s.gen, keyAt("l"), newer) })
 
 	// A slot-less load that falls through.
 	abort(t, m, "k")
@@ -285,3 +286,5 @@ func TestInvariantOfStates(t *testing.T) {
 	requireViolation(t, "wasted", func() { m.Stats() })
 	m.counters.wasted.Store(0)
 }
+
+func keyAt(key string) unsafe.Pointer { return unsafe.Pointer(&key) }

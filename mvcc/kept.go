@@ -72,7 +72,7 @@ func (db *DB) SkipTo(to uint64) {
 	if to > highestEpoch {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(highestEpoch)))
 	}
-	root := rootOf(db)
+	root := db.base()
 	root.counters.wasted.Add(root.slots.SkipTo(epoch.Epoch(to)))
 }
 

@@ -122,7 +122,7 @@ func TestHandleKeepsMap(t *testing.T) {
 		runtime.GC()
 	}
 	requireValue(t, 1)(s.Get(1))
-	s.st.m.Close()
+	mapOf[int, int](s.st.m).Close()
 }
 
 func TestCloseEndsGoroutines(t *testing.T) {

@@ -5,16 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"unsafe"
-	"weak"
-
-	"github.com/puzpuzpuz/xsync/v4"
-
-	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/favour"
-	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
 // A Map is a map from K to V that any number of goroutines may use at once, one
@@ -26,46 +17,13 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	// All fields but schema, feedAt and expiryAt are set by New and never change, except for what they
-	// point to.
-
 	coreFields
-	order order[K] // nil if the keys have none
-	// schema is compared by writers that put a version where it is seen, see
-	// X2.
-	schema    atomic.Pointer[schema[K, V]]
-	feedAt    hooked.Pointer[rarely] // see feed
-	expiryAt  hooked.Pointer[rarely] // see expiry
-	gc        *collector
-	views     views // of gc
-	level     Level
-	plain     bool // k == k for every k of type K, and not strict
-	strict    bool // see Options.Strict: shared.strict is there
-	tracePins bool
-	guarded   bool // transactions may be evicted, or are traced, or it is strict
-	threshold uint64
-	pool      *statePool
-	works     sync.Pool // of *txWork[K, V], for parts
-	favour    *favour.Queue
-	watches   *watches
-	// A map by itself has a shared of its own, and no database.
-	shared  *shared
-	db      *DB
-	ordinal int           // counts the tables of the database
-	tagged  bool          // hashes are told from those of other tables, see claimHash
-	closed  atomic.Bool   // taken out of the database
-	since   epoch.Epoch   // nothing was committed up to there
-	until   atomic.Uint64 // at this epoch, see T2
-	inner   bool          // it is a table of an index,
-	dropped atomic.Bool   // which nobody writes any more
 }
 
-// rarely is what few maps have: its type depends on those of the map, and is hidden, so that
-// what refers to it is compiled once.
-type rarely struct{ _ byte }
-
-// core returns what the engine knows of the map.
+// core returns the map without its types, and mapOf undoes that.
 func (m *Map[K, V]) core() *core { return (*core)(&m.coreFields) }
+
+func mapOf[K comparable, V any](c *core) *Map[K, V] { return (*Map[K, V])(unsafe.Pointer(c)) }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.
 // New panics if an option has no meaning.
@@ -77,7 +35,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 	return newAlone[K, V](opts, nil)
 }
 
-func newAlone[K comparable, V any](opts *Options, by order[K]) *Map[K, V] {
+func newAlone[K comparable, V any](opts *Options, by order) *Map[K, V] {
 	o := opts.withDefaults()
 	s := newShared(&o)
 	if s.strict != nil && by != nil {
@@ -88,55 +46,16 @@ func newAlone[K comparable, V any](opts *Options, by order[K]) *Map[K, V] {
 	return m
 }
 
-// makeMap returns a map that is a member of s. x is nil for one that has no keys.
+// makeMap returns a map that is a member of s.
 func makeMap[K comparable, V any](
-	s *shared, o *Options, name string, x *index, by order[K],
+	s *shared, o *Options, name string, x *index, by order,
 ) *Map[K, V] {
-	c := &core{
-		index:      x,
-		slots:      s.slots,
-		counters:   &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()},
-		member:     &member{},
-		perVersion: allocated(unsafe.Sizeof(version[K, V]{})),
-	}
-	if by != nil {
-		c.drops = by
-	}
-	m := &Map[K, V]{
-		coreFields: coreFields(*c),
-		order:      by,
-		gc:         s.gc,
-		views:      s.views,
-		level:      o.Isolation,
-		tracePins:  o.TracePins,
-		guarded:    o.TracePins || o.MaxTxAge > 0 || o.Strict,
-		strict:     o.Strict,
-		plain:      reflexive(reflect.TypeFor[K]()) && !o.Strict,
-		threshold:  uint64(o.PruneThreshold),
-		pool:       newStatePool(),
-		favour:     &s.favour,
-		watches:    &s.watches,
-		shared:     s,
-	}
-	c.member.keeper = c
-	c.member.old, c.member.last = waiter{c.member, false}, waiter{c.member, true}
-	// The background work holds the member, not the map.
-	lasting := weak.Make(m)
-	c.member.trim = func() bool {
-		m := lasting.Value()
-		return m != nil && m.pool.trim(m.slots)
-	}
-	c.member.expirer = func() expirer {
-		if m := lasting.Value(); m != nil && m.expiry() != nil {
-			return m
-		}
-		return nil
-	}
-	if x != nil {
-		x.visit = func(b *bucket) { s.gc.Offer(c.item(b)) }
-		x.spawn, x.wake = s.gc.Go, s.gc.Wake
-	}
-	s.add(c.member)
+	m := &Map[K, V]{}
+	c := m.core()
+	c.types = recordType{clone[K, V], newAbsences[K]}
+	c.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
+	c.plain = reflexive(reflect.TypeFor[K]()) && !o.Strict
+	c.begins(s, o, name, x, by)
 	return m
 }
 
@@ -171,7 +90,7 @@ func (m *Map[K, V]) Close() {
 
 // check panics for a zero Map.
 func (m *Map[K, V]) check() {
-	if m.gc == nil {
+	if m.gc == nil { // alone, so that this is inlined
 		panic(errZeroMap)
 	}
 }
@@ -195,30 +114,29 @@ func (m *Map[K, V]) GoString() string { return m.String() }
 // if ctx ends before all is done; the rest stays for the next time. It may be called by any number
 // of goroutines at once, takes as long as there is something to drop, and waits for no transaction.
 func (m *Map[K, V]) Reclaim(ctx context.Context) error {
-	m.check()
-	checkContext("Reclaim", ctx)
-	if err := m.shared.expireNow(ctx); err != nil {
-		return err
-	}
-	return m.gc.Reclaim(ctx)
+	return m.core().reclaim(ctx)
 }
 
 // badKey reports whether key is not equal to itself. Such a key can never be
 // found again. It panics if a strict map must not be used so.
-func (m *Map[K, V]) badKey(u use, key K) bool {
-	return !m.plain && (m.strict && m.beside(u) || key != key)
+func (m *Map[K, V]) badKey(u use, key K) bool { return badKey(m.core(), u, key) }
+
+func badKey[K comparable](c *core, u use, key K) bool {
+	return !c.plain && (c.strict && c.beside(u) || key != key)
 }
 
 // checkKey panics for a bad key.
-func (m *Map[K, V]) checkKey(u use, key K) {
-	if !m.plain { // alone, so that this is inlined
-		m.checkOdd(u, key)
+func (m *Map[K, V]) checkKey(u use, key K) { checkKey(m.core(), u, key) }
+
+func checkKey[K comparable](c *core, u use, key K) {
+	if !c.plain { // alone, so that this is inlined
+		checkOdd(c, u, key)
 	}
 }
 
 //go:noinline
-func (m *Map[K, V]) checkOdd(u use, key K) {
-	if m.badKey(u, key) {
+func checkOdd[K comparable](c *core, u use, key K) {
+	if badKey(c, u, key) {
 		panic(ErrBadKey)
 	}
 }
@@ -248,12 +166,3 @@ type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
-
-// claimHash returns what a key with hash h is called where the tables of a database have
-// something in common: claims, watches and suspects.
-func (m *Map[K, V]) claimHash(h uint64) uint64 {
-	if !m.tagged {
-		return h
-	}
-	return favour.Tagged(h, uint16(m.ordinal))
-}

@@ -1,17 +1,34 @@
 package mvcc
 
-import "github.com/mvccmap/mvccmap/epoch"
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// A merger says what becomes of the value that base has, or of none, and sets that of v.
+type merger interface{ mergeInto(v, base *node) }
 
 // A merging is what a transaction makes of a value that it need not have read: fn, applied
 // to what the ones before have made of it. It is immutable.
-type merging[V any] struct {
+type merging[K comparable, V any] struct {
 	fn     func(old V, ok bool) V
-	before *merging[V]
+	before *merging[K, V]
+}
+
+func (m *merging[K, V]) mergeInto(v, base *node) {
+	full[K, V](v).value = m.apply(present[K, V](base))
+}
+
+// mergeOf returns the merge of w, nil if that is none.
+func mergeOf[K comparable, V any](w *write) *merging[K, V] {
+	m, _ := w.merge.(*merging[K, V])
+	return m
 }
 
 // apply returns what becomes of a value, or of no value.
-func (m *merging[V]) apply(value V, ok bool) V {
-	var few [8]*merging[V]
+func (m *merging[K, V]) apply(value V, ok bool) V {
+	var few [8]*merging[K, V]
 	all := few[:0]
 	for ; m != nil; m = m.before {
 		all = append(all, m)
@@ -52,45 +69,39 @@ func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 
 func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	st := tx.st
-	st.m.checkKey(useTx, key)
+	checkKey(st.m, useTx, key)
 	if s := st.schemaFor(); s != nil {
 		value := fn(tx.get(key, false))
 		tx.check()
-		tx.put(s, key, value, true)
+		s.put(DBTx(tx), s, newNode(key, value))
 		return
 	}
 	st.enter()
-	i := st.find(key)
+	i := st.find(unsafe.Pointer(&key))
 	if i >= 0 && st.writes[i].merge == nil {
 		st.leave() // fn may panic
 		value, ok := present[K, V](st.writes[i].v)
 		value = fn(value, ok)
 		tx.check() // fn must not have ended it: the state may be that of another one
-		st.enter()
-		st.put(key, value, 0)
+		tx.set(key, value, 0)
+		return
+	}
+	if i >= 0 {
+		st.save(i)
+		w := &st.writes[i]
+		w.merge = &merging[K, V]{fn, mergeOf[K, V](w)}
 	} else {
-		st.merge(i, key, fn)
+		h, p := st.locate(unsafe.Pointer(&key))
+		st.note(bareNode[K, V](key), h, p)
+		st.writes[len(st.writes)-1].merge = &merging[K, V]{fn: fn}
 	}
 	st.leave()
 }
 
-// merge buffers a merge of key, which has write i, a merge, or none if i is negative.
-func (st *txState[K, V]) merge(i int, key K, fn func(V, bool) V) {
-	if i >= 0 {
-		st.save(i)
-		w := &st.writes[i]
-		w.merge = &merging[V]{fn, w.merge}
-		return
-	}
-	h, p := st.locate(key)
-	st.note(bareNode[K, V](key), h, p)
-	st.writes[len(st.writes)-1].merge = &merging[V]{fn: fn}
-}
-
 // merged returns what write w, a merge of the transaction, makes of the value at epoch at.
-func (tx Tx[K, V]) merged(w write[K, V], at epoch.Epoch) V {
+func (tx Tx[K, V]) merged(w write, at epoch.Epoch) V {
 	_, _, v := tx.st.index.seek(w.v.key())
 	value, ok := present[K, V](tx.st.m.visible(v, at))
 	tx.check() // it may have been evicted, and the value dropped
-	return w.merge.apply(value, ok)
+	return mergeOf[K, V](&w).apply(value, ok)
 }

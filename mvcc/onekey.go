@@ -23,7 +23,7 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if v != nil && load(&v.state)&(tagMask|tombBit) == tagCommitted { // nearly always
 		return valueOf[K, V](v), true
 	}
-	return present[K, V](m.newest(v))
+	return present[K, V](m.core().newest(v))
 }
 
 // Store sets the value of key, in a transaction of its own that never conflicts.
@@ -35,7 +35,7 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
-	m.write(p, h, newNode(key, value), nil, nil)
+	m.core().write(p, h, newNode(key, value), nil, nil)
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
@@ -46,10 +46,10 @@ func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
 	v, touches := newNode(key, value), false
-	if m.write(p, h, v, nil, &touches); !touches {
+	if m.core().write(p, h, v, nil, &touches); !touches {
 		return nil
 	}
-	_, _, err := m.writeIndexed(v, nil)
+	_, _, err := m.core().writeIndexed(v, nil)
 	return err
 }
 
@@ -58,7 +58,7 @@ func (m *Map[K, V]) Put(key K, value V) error {
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
-	base, _ := m.write(p, h, newNode(key, value), nil, nil)
+	base, _ := m.core().write(p, h, newNode(key, value), nil, nil)
 	return present[K, V](base)
 }
 
@@ -68,10 +68,10 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, v := lookup(m.index, key)
-	if actual, loaded = present[K, V](m.newest(v)); loaded {
+	if actual, loaded = present[K, V](m.core().newest(v)); loaded {
 		return actual, true
 	}
-	if base, written := m.write(p, h, newNode(key, value),
+	if base, written := m.core().write(p, h, newNode(key, value),
 		ifAbsent, nil); !written {
 		return valueOf[K, V](base), true
 	}
@@ -85,10 +85,10 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 		return value, false
 	}
 	h, p, v := lookup(m.index, key)
-	if ok := m.newest(v).there(); !ok {
+	if ok := m.core().newest(v).there(); !ok {
 		return value, false
 	}
-	base, _ := m.write(p, h, tombstoneOf[K, V](key), ifPresent, nil)
+	base, _ := m.core().write(p, h, tombstoneOf[K, V](key), ifPresent, nil)
 	return present[K, V](base)
 }
 
@@ -119,11 +119,11 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 		return false
 	}
 	h, p, head := lookup(m.index, key)
-	if value, ok := present[K, V](m.newest(head)); !ok || value != old {
+	if value, ok := present[K, V](m.core().newest(head)); !ok || value != old {
 		return false
 	}
 	v := newNode(key, new)
-	_, swapped = m.write(p, h, v, func(base *node) bool {
+	_, swapped = m.core().write(p, h, v, func(base *node) bool {
 		value, ok := present[K, V](base)
 		return ok && value == old
 	}, nil)
@@ -147,7 +147,7 @@ func ifAbsent(base *node) bool { return !ifPresent(base) }
 //
 // cond may change the value of v, and whether it is a tombstone. It may take its time: so
 // it is given a turn when it has been in vain too often.
-func (m *Map[K, V]) write(
+func (m *core) write(
 	p place, h uint64, v *node, cond condition, touches *bool,
 ) (base *node, written bool) {
 	turns := m.favour.Any()
@@ -181,7 +181,7 @@ func (m *Map[K, V]) write(
 			hooks.At(hooks.Computed)
 		}
 		s := m.schemaNow() // must follow again
-		if s != nil && alters(s, base, v) {
+		if s != nil && s.alters(s, base, v) {
 			claim.End()
 			if touches == nil {
 				base, written, err := m.writeIndexed(v, cond)
@@ -223,7 +223,7 @@ func (m *Map[K, V]) write(
 const selfLosses = 2 * bidLosses
 
 // suspect returns what cond says. It panics if cond has written the key, whose hash is h.
-func (m *Map[K, V]) suspect(h uint64, cond condition, base *node) bool {
+func (m *core) suspect(h uint64, cond condition, base *node) bool {
 	self := m.favour.Suspect()
 	defer self.End()
 	holds := cond(base)
@@ -235,7 +235,7 @@ func (m *Map[K, V]) suspect(h uint64, cond condition, base *node) bool {
 
 // turn waits for a turn on the key with hash h, long enough for what took so long before. If
 // what is done then panics, the turn is over when its time is.
-func (m *Map[K, V]) turn(h uint64, took time.Duration) *favour.Claim {
+func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 	if hooks.Scheduled() {
 		hooks.GaveUp()
 		return nil
@@ -249,9 +249,9 @@ func (m *Map[K, V]) turn(h uint64, took time.Duration) *favour.Claim {
 
 // publish commits the announced one-key version v at p, on top of base; h is the hash of its
 // key. If a function of the user panics in what follows, all that must be done has been done.
-func (m *Map[K, V]) publish(p place, h uint64, base, v *node) {
+func (m *core) publish(p place, h uint64, base, v *node) {
 	hooks.At(hooks.StoreInstalled)
-	if m.expiry() != nil {
+	if m.expiryAt.Load() != nil {
 		m.publishExpiring(p, h, base, v)
 	} else {
 		m.decideOne(v)
@@ -265,7 +265,7 @@ func (m *Map[K, V]) publish(p place, h uint64, base, v *node) {
 
 // publishExpiring is decideOne, which asks when v expires. If that ends the goroutine, v is
 // withdrawn.
-func (m *Map[K, V]) publishExpiring(p place, h uint64, base, v *node) {
+func (m *core) publishExpiring(p place, h uint64, base, v *node) {
 	done := false
 	defer func() {
 		if done {
@@ -284,14 +284,14 @@ func (m *Map[K, V]) publishExpiring(p place, h uint64, base, v *node) {
 
 // countOne counts by how much v, which is committed on top of base, makes the number of keys
 // grow.
-func (m *Map[K, V]) countOne(base, v *node) {
+func (m *core) countOne(base, v *node) {
 	if n := growth(base, v); n != 0 {
 		m.counters.keys.Add(int64(n))
 	}
 }
 
 // decideOne commits the announced one-key version v, unless a helper has.
-func (m *Map[K, V]) decideOne(v *node) {
+func (m *core) decideOne(v *node) {
 	// The word is announced with floor 0 and no check: nobody revokes it, so
 	// any goroutine that draws for it commits it.
 	if w := load(&v.state); !w.committed() {

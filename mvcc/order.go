@@ -18,27 +18,34 @@ import (
 // An order has the keys of an ordered map in their order, and nothing else: what they say
 // is found in the index. It is an interface so that the B-tree is not compiled for maps that
 // are made without an order. See treeOrder for what is promised.
-type order[K comparable] interface {
-	// comparing returns the function that compares two keys.
-	comparing() func(a, b K) int
-	// checkRange panics if r has no meaning in the order.
-	checkRange(r *Range[K])
+type order interface {
+	// comparing returns the function that compares two keys, a func(a, b K) int, and compare
+	// compares those of two versions.
+	comparing() any
+	compareNodes(a, b *node) int
+	// isNatural reports whether the order is that of Go's operators.
+	isNatural() bool
 	// strictly returns a new order of the same keys, for Options.Strict.
-	strictly(s *strict) order[K]
-	// pin adds keys, which have no slot, and keeps them there until they are unpinned. It may
-	// wait for a goroutine that has the lock. The keys are sorted. If comparing panics, or is seen
-	// to be no order, no key is pinned.
-	pin(keys []K)
+	strictly(s *strict) order
+	// pin adds the keys of versions, which have no slot, and keeps them there until they are
+	// unpinned. It may wait for a goroutine that has the lock. The keys are sorted. If comparing
+	// panics, or is seen to be no order, no key is pinned.
+	pin(keys []*node)
 	// unpin undoes pin, but that the keys stay, see dropIfGone.
-	unpin(keys []K)
+	unpin(keys []*node)
 	// pinOne and unpinOne are the same for one key: a list of it would be allocated.
-	pinOne(key K)
-	unpinOne(key K)
-	// walk calls visit with the keys of r that are in the order, some at a time, ascending or
-	// descending, until it returns false. It reports whether all were visited.
-	walk(r Range[K], down bool, visit func(keys []K) bool) (all bool)
+	pinOne(key *node)
+	unpinOne(key *node)
+	// scan is index.scan for the keys of r, a *Range, ascending or descending. It reports whether
+	// all were visited.
+	scan(x *index, r unsafe.Pointer, down bool, visit func(p place, head *node) bool) (all bool)
+	// within reports whether the key at key is in r, a *Range.
+	within(r, key unsafe.Pointer) bool
 	drops
 }
+
+// comparing returns the function that compares two keys of an order.
+func comparing[K any](o order) func(a, b K) int { return o.comparing().(func(a, b K) int) }
 
 // drops is what the engine knows of an order.
 type drops interface {
@@ -96,12 +103,12 @@ type orderedKeys[K comparable] struct {
 
 // newOrder returns an order by compare, a function of the program. It makes copies of keys, see
 // [owner].
-func newOrder[K comparable](compare func(a, b K) int) order[K] {
+func newOrder[K comparable](compare func(a, b K) int) order {
 	return newTree(compare, false, newOwner[K]())
 }
 
 // naturalOrder returns the order of Go's operators, like newOrder.
-func naturalOrder[K cmp.Ordered]() order[K] { return newTree(cmp.Compare[K], true, newOwner[K]()) }
+func naturalOrder[K cmp.Ordered]() order { return newTree(cmp.Compare[K], true, newOwner[K]()) }
 
 // newTree returns an order for keys that are what owner makes of them; nil if they are already.
 func newTree[K comparable](compare func(a, b K) int, natural bool, owner owner[K]) *treeOrder[K] {
@@ -113,15 +120,16 @@ func newTree[K comparable](compare func(a, b K) int, natural bool, owner owner[K
 	return o
 }
 
-func (o *treeOrder[K]) comparing() func(a, b K) int { return o.compare }
+func (o *treeOrder[K]) comparing() any  { return o.compare }
+func (o *treeOrder[K]) isNatural() bool { return o.natural }
 
-func (o *treeOrder[K]) checkRange(r *Range[K]) {
-	if r.prefix && !o.natural {
-		panic(errPrefix)
-	}
+func (o *treeOrder[K]) compareNodes(a, b *node) int { return o.compare(keyOf[K](a), keyOf[K](b)) }
+
+func (o *treeOrder[K]) within(r, key unsafe.Pointer) bool {
+	return (*Range[K])(r).has(o.compare, *(*K)(key))
 }
 
-func (o *treeOrder[K]) strictly(s *strict) order[K] {
+func (o *treeOrder[K]) strictly(s *strict) order {
 	if o.natural {
 		return o
 	}
@@ -164,20 +172,21 @@ func (o *treeOrder[K]) keys() *orderedKeys[K] {
 // pinBatch is how many keys are pinned or unpinned at most while the lock is held.
 const pinBatch = 64
 
-func (o *treeOrder[K]) pinOne(key K)   { o.pin([]K{key}) }
-func (o *treeOrder[K]) unpinOne(key K) { o.unpin([]K{key}) }
+func (o *treeOrder[K]) pinOne(key *node)   { o.pin([]*node{key}) }
+func (o *treeOrder[K]) unpinOne(key *node) { o.unpin([]*node{key}) }
 
-func (o *treeOrder[K]) pin(keys []K) {
+func (o *treeOrder[K]) pin(keys []*node) {
 	o.lock()
 	defer o.mu.Unlock() // compare may panic
 	was := o.copied.Load()
-	added := keys[:0:0]
-	for i, key := range keys {
+	var added []K
+	for i, v := range keys {
+		key := keyOf[K](v)
 		if o.compare(key, key) != 0 {
 			panic(fmt.Sprintf("mvcc: the order's compare does not return 0 for %v and itself", key))
 		}
-		if i > 0 && o.compare(keys[i-1], key) == 0 {
-			checkDistinct(keys[i-1], key)
+		if i > 0 && o.compareNodes(keys[i-1], v) == 0 {
+			checkDistinct(keyOf[K](keys[i-1]), key)
 		}
 		if !o.has(key) {
 			added = append(added, o.owner.own(key))
@@ -201,17 +210,18 @@ func (o *treeOrder[K]) pin(keys []K) {
 		o.tree = tree
 		o.publish(nil)
 	}
-	for _, key := range keys {
-		o.pins[key]++
-		delete(o.leaving, key)
+	for _, v := range keys {
+		o.pins[keyOf[K](v)]++
+		delete(o.leaving, keyOf[K](v))
 	}
 	o.most = max(o.most, len(o.pins))
 }
 
-func (o *treeOrder[K]) unpin(keys []K) {
+func (o *treeOrder[K]) unpin(keys []*node) {
 	for batch := range slices.Chunk(keys, pinBatch) {
 		o.lock()
-		for _, key := range batch {
+		for _, v := range batch {
+			key := keyOf[K](v)
 			if o.pins[key]--; o.pins[key] == 0 {
 				delete(o.pins, key)
 			}
@@ -290,18 +300,18 @@ func (c *core) dropIfGone(key unsafe.Pointer) {
 
 // insertInOrder is cover and publish for a key that has no slot, in an ordered map: the key is
 // pinned meanwhile. It ends claim.
-func (m *Map[K, V]) insertInOrder(
-	p place, h uint64, v *node, s *schema[K, V], claim *favour.Claim,
+func (m *core) insertInOrder(
+	p place, h uint64, v *node, s *schema, claim *favour.Claim,
 ) (_ place, inserted bool) {
-	m.order.pinOne(keyOf[K](v))
+	m.order.pinOne(v)
 	done := false
 	defer func() {
-		m.order.unpinOne(keyOf[K](v))
+		m.order.unpinOne(v)
 		if done {
-			m.core().dropIfGone(v.key())
+			m.dropIfGone(v.key())
 		} else {
 			claim.End()
-			quietly(func() { m.core().dropIfGone(v.key()) })
+			quietly(func() { m.dropIfGone(v.key()) })
 		}
 	}()
 	if p, inserted = m.cover(p, h, nil, nil, v, s); inserted {
@@ -314,7 +324,7 @@ func (m *Map[K, V]) insertInOrder(
 
 // unpinAll lets go of the keys that the transaction has pinned, in all maps, and drops those
 // that have no slot.
-func (st *txState[K, V]) unpinAll() {
+func (st *txState) unpinAll() {
 	st.unpin()
 	for _, p := range st.more {
 		p.unpin()
@@ -326,7 +336,7 @@ func (st *txState[K, V]) unpinAll() {
 }
 
 // unpin unpins the keys that are pinned in this map, once. It calls no function of the user.
-func (st *txState[K, V]) unpin() {
+func (st *txState) unpin() {
 	if st.pins != nil && !st.unpinned {
 		st.unpinned = true
 		st.m.order.unpin(st.pins)
@@ -334,17 +344,17 @@ func (st *txState[K, V]) unpin() {
 }
 
 // dropPinned drops the keys that unpin has let go of.
-func (st *txState[K, V]) dropPinned() {
+func (st *txState) dropPinned() {
 	for i := range st.pins {
-		st.m.core().dropIfGone(unsafe.Pointer(&st.pins[i]))
+		st.m.dropIfGone(st.pins[i].key())
 	}
 }
 
 // notePins notes the keys, sorted, that the transaction has pinned in this map.
-func (st *txState[K, V]) notePins(keys []K) {
+func (st *txState) notePins(keys []*node) {
 	st.rare().pins = keys
 	if st.up != nil {
-		st.up.notePinned()
+		st.up.rare().pinned = true
 	} else {
 		st.pinned = true
 	}
@@ -352,22 +362,22 @@ func (st *txState[K, V]) notePins(keys []K) {
 
 // pinNew pins the keys that the transaction is to insert, in an ordered map: before
 // anything is installed, since it may take its time.
-func (st *txState[K, V]) pinNew() {
+func (st *txState) pinNew() {
 	if st.m.order != nil {
 		st.pinInserts()
 	}
 }
 
-func (st *txState[K, V]) pinInserts() {
+func (st *txState) pinInserts() {
 	m := st.m
-	var keys []K
+	var keys []*node
 	for i := range st.writes {
 		w := &st.writes[i]
 		if _, head := m.index.again(w.at, w.hash, w.v.key()); head == nil {
-			keys = append(keys, keyOf[K](w.v))
+			keys = append(keys, w.v)
 		}
 	}
-	sortKeys(keys, m.order.comparing())
+	sortKeys(keys, m.order.compareNodes)
 	for from := 0; from < len(keys); from += pinBatch {
 		to := min(from+pinBatch, len(keys))
 		m.order.pin(keys[from:to])
@@ -376,18 +386,21 @@ func (st *txState[K, V]) pinInserts() {
 }
 
 // pinOne is pinNew for a key that has turned out to have no slot.
-func (st *txState[K, V]) pinOne(key K) {
-	compare := st.m.order.comparing()
-	if _, there := slices.BinarySearchFunc(st.pins, key, compare); !there {
-		st.m.order.pinOne(key)
-		st.notePins(append(st.pins, key))
-		sortKeys(st.pins, compare)
+func (st *txState) pinOne(v *node) {
+	order := st.m.order
+	if _, there := slices.BinarySearchFunc(st.pins, v, order.compareNodes); !there {
+		order.pinOne(v)
+		st.notePins(append(st.pins, v))
+		sortKeys(st.pins, order.compareNodes)
 	}
 }
 
 // rangeBatch is up to how many keys of a range are looked up together: see scanBatch.
 const rangeBatch = 64
 
+// walk calls visit with the keys of r that are in the order, some at a time, ascending or
+// descending, until it returns false. It reports whether all were visited.
+//
 // The first visits are of few keys: most readers of a page stop soon.
 func (o *treeOrder[K]) walk(r Range[K], down bool, visit func(keys []K) bool) (all bool) {
 	size, left := 4, false
@@ -410,7 +423,7 @@ func (o *treeOrder[K]) walk(r Range[K], down bool, visit func(keys []K) bool) (a
 		return !left
 	}
 	now := o.keys()
-	recent := now.within(&r, down, o.compare)
+	recent := now.of(&r, down, o.compare)
 	both := func(k orderKey[K]) bool { // of the tree, and before it what comes before it
 		key := k.key
 		for len(recent) > 0 {
@@ -445,8 +458,8 @@ func (o *treeOrder[K]) walk(r Range[K], down bool, visit func(keys []K) bool) (a
 	return !left && (len(batch) == 0 || visit(batch))
 }
 
-// within returns the recent keys of r, in the order of a walk.
-func (k *orderedKeys[K]) within(r *Range[K], down bool, compare func(a, b K) int) []K {
+// of returns the recent keys of r, in the order of a walk.
+func (k *orderedKeys[K]) of(r *Range[K], down bool, compare func(a, b K) int) []K {
 	keys := k.recent
 	keys = keys[sort.Search(len(keys), func(i int) bool { return !r.below(compare, keys[i]) }):]
 	keys = keys[:sort.Search(len(keys), func(i int) bool { return r.above(compare, keys[i]) })]
@@ -457,24 +470,29 @@ func (k *orderedKeys[K]) within(r *Range[K], down bool, compare func(a, b K) int
 	return keys
 }
 
-// scanRange is index.scan for the keys of r, ascending or descending. It reports whether all
-// were visited.
-func (m *Map[K, V]) scanRange(
-	r *Range[K], down bool, visit func(p place, head *node) bool,
+func (o *treeOrder[K]) scan(
+	x *index, r unsafe.Pointer, down bool, visit func(p place, head *node) bool,
 ) (all bool) {
-	return m.order.walk(*r, down, func(keys []K) bool {
+	return o.walk(*(*Range[K])(r), down, func(keys []K) bool {
 		var hashes [rangeBatch]uint64
 		for i := range keys {
-			hashes[i] = m.index.hash.sum(unsafe.Pointer(&keys[i]))
+			hashes[i] = x.hash.sum(unsafe.Pointer(&keys[i]))
 		}
-		m.index.prefetch(hashes[:len(keys)])
+		x.prefetch(hashes[:len(keys)])
 		for i := range keys {
-			if p, head := m.index.find(hashes[i], unsafe.Pointer(&keys[i])); head != nil && !visit(p, head) {
+			if p, head := x.find(hashes[i], unsafe.Pointer(&keys[i])); head != nil && !visit(p, head) {
 				return false
 			}
 		}
 		return true
 	})
+}
+
+// scanRange is [order.scan] in a map.
+func scanRange[K any](
+	c *core, r *Range[K], down bool, visit func(p place, head *node) bool,
+) (all bool) {
+	return c.order.scan(c.index, unsafe.Pointer(r), down, visit)
 }
 
 // bytes returns about what the order takes. Nodes are half full or more.

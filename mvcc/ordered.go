@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sort"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -48,11 +49,13 @@ func NewOrderedTableFunc[K comparable, V any](
 }
 
 // checkOrdered panics if the keys have no order, or if r has no meaning in it.
-func (m *Map[K, V]) checkOrdered(r *Range[K]) {
+func checkOrdered[K any](m *core, r *Range[K]) {
 	if m.order == nil {
 		panic("mvcc: the keys of the map have no order: make it with mvcc.NewOrdered")
 	}
-	m.order.checkRange(r)
+	if r.prefix && !m.order.isNatural() {
+		panic(errPrefix)
+	}
 }
 
 // Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
@@ -82,11 +85,11 @@ func first[K, V any](seq iter.Seq2[K, V]) (key K, value V, ok bool) {
 
 func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	s.check()
-	s.st.m.checkOrdered(&r)
+	checkOrdered(s.st.m, &r)
 	// Every key that is visible here was in the order before the snapshot began, and stays
 	// until it has closed.
 	return s.each(func(visit func(place, *node) bool) (all bool) {
-		return s.st.m.scanRange(&r, down, visit)
+		return scanRange(s.st.m, &r, down, visit)
 	})
 }
 
@@ -112,12 +115,12 @@ func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return first(tx.Descend(Ran
 
 func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	tx.check()
-	tx.st.m.checkOrdered(&r)
+	checkOrdered(tx.st.m, &r)
 	return func(yield func(K, V) bool) {
 		tx.check()
-		l := txLoop[K, V]{tx: tx, r: r, down: down, at: tx.st.epoch(), noted: -1, yield: yield}
+		l := txLoop[K, V]{tx: tx, compare: comparing[K](tx.st.m.order), r: r, down: down, at: tx.st.epoch(), noted: -1, yield: yield}
 		l.begin()
-		all := tx.st.m.scanRange(&r, down, l.visit)
+		all := scanRange(tx.st.m, &r, down, l.visit)
 		if all {
 			all = l.before(nil)
 		}
@@ -131,13 +134,14 @@ func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 
 // A txLoop is a loop over a range of keys in a transaction.
 type txLoop[K comparable, V any] struct {
-	tx    Tx[K, V]
-	r     Range[K]
-	down  bool
-	at    epoch.Epoch
-	noted int           // the number of what was gone through, in the read set, or -1
-	own   []write[K, V] // in the order of the loop
-	yield func(K, V) bool
+	tx      Tx[K, V]
+	compare func(a, b K) int
+	r       Range[K]
+	down    bool
+	at      epoch.Epoch
+	noted   int     // the number of what was gone through, in the read set, or -1
+	own     []write // in the order of the loop
+	yield   func(K, V) bool
 }
 
 // begin finds the own writes.
@@ -147,7 +151,7 @@ func (l *txLoop[K, V]) begin() {
 	defer st.leave() // compare may panic
 	st.hasRead = true
 	st.rare().looped = true
-	l.own = st.ownWrites(&l.r, l.down)
+	l.own = ownWrites(st, &l.r, l.down)
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
@@ -155,7 +159,7 @@ func (l *txLoop[K, V]) visit(_ place, head *node) bool {
 	st, key := l.tx.st, keyOf[K](head)
 	v := st.m.visible(head, l.at)
 	value, ok := present[K, V](v)
-	st.checkRead(l.tx.gen, key, v)
+	st.checkRead(l.tx.gen, head.key(), v)
 	l.tx.check()
 	if !l.before(&key) {
 		return false
@@ -173,7 +177,7 @@ func (l *txLoop[K, V]) before(key *K) bool {
 	for len(l.own) > 0 {
 		w := l.own[0]
 		if key != nil {
-			if c := l.tx.st.m.order.comparing()(keyOf[K](w.v), *key); c == 0 || (c > 0) != l.down {
+			if c := l.compare(keyOf[K](w.v), *key); c == 0 || (c > 0) != l.down {
 				return true
 			}
 		}
@@ -186,7 +190,7 @@ func (l *txLoop[K, V]) before(key *K) bool {
 }
 
 // one visits an own write.
-func (l *txLoop[K, V]) one(w write[K, V]) bool {
+func (l *txLoop[K, V]) one(w write) bool {
 	value, ok := present[K, V](w.v)
 	if w.merge != nil {
 		l.noteTo(keyOf[K](w.v)) // it is a read, even if it panics
@@ -223,30 +227,31 @@ func (l *txLoop[K, V]) note(part Range[K]) {
 	}
 	st.enter()
 	defer st.leave() // compare may panic
-	compare := st.m.order.comparing()
+	ranges := st.ranges
+	at := func(i int) *Range[K] { return (*Range[K])(ranges[i]) }
 	// A loop may take over what another has noted: what replaces a range contains it.
-	switch last := len(st.ranges) - 1; {
-	case l.noted >= 0 && part.contains(compare, st.ranges[l.noted]):
-		st.ranges[l.noted] = part
-	case l.noted >= 0 && st.ranges[l.noted].contains(compare, part):
+	switch last := len(ranges) - 1; {
+	case l.noted >= 0 && part.contains(l.compare, *at(l.noted)):
+		*at(l.noted) = part
+	case l.noted >= 0 && at(l.noted).contains(l.compare, part):
 		// A loop within this one has made it wider.
-	case last >= 0 && part.contains(compare, st.ranges[last]):
+	case last >= 0 && part.contains(l.compare, *at(last)):
 		l.noted = last // as when the first is taken again and again
-		st.ranges[last] = part
+		*at(last) = part
 	default:
 		l.noted = last + 1
-		rare := st.rare()
-		rare.ranges = append(rare.ranges, part)
+		own, rare := part, st.rare()
+		rare.ranges = append(rare.ranges, unsafe.Pointer(&own))
 	}
 }
 
 // ownWrites returns copies of the writes to keys of r, in the order of a loop.
-func (st *txState[K, V]) ownWrites(r *Range[K], down bool) (own []write[K, V]) {
+func ownWrites[K any](st *txState, r *Range[K], down bool) (own []write) {
 	if len(st.writes) == 0 {
 		return nil
 	}
-	compare := st.m.order.comparing()
-	st.sortWrites(compare)
+	compare := comparing[K](st.m.order)
+	st.sortWrites()
 	key := func(i int) K { return keyOf[K](st.writes[st.inOrder[i]].v) }
 	n := len(st.inOrder)
 	low := sort.Search(n, func(i int) bool { return !r.below(compare, key(i)) })
@@ -261,22 +266,22 @@ func (st *txState[K, V]) ownWrites(r *Range[K], down bool) (own []write[K, V]) {
 
 // sortWrites brings inOrder up to date: so a transaction that reads and writes in turn, say
 // one that inserts what it does not find, need not look through all of its writes each time.
-func (st *txState[K, V]) sortWrites(compare func(a, b K) int) {
-	all := st.inOrder
+func (st *txState) sortWrites() {
+	all, compare := st.inOrder, st.m.order.compareNodes
 	if n := len(all); len(st.writes)-n > linearWrites {
 		all = slices.Clone(all) // compare may panic
 		for i := n; i < len(st.writes); i++ {
 			all = append(all, int32(i))
 		}
 		slices.SortFunc(all, func(a, b int32) int {
-			return compare(keyOf[K](st.writes[a].v), keyOf[K](st.writes[b].v))
+			return compare(st.writes[a].v, st.writes[b].v)
 		})
 		st.rare().inOrder = all
 		return
 	}
 	for i := len(all); i < len(st.writes); i++ {
 		at := sort.Search(i, func(j int) bool {
-			return compare(keyOf[K](st.writes[st.inOrder[j]].v), keyOf[K](st.writes[i].v)) > 0
+			return compare(st.writes[st.inOrder[j]].v, st.writes[i].v) > 0
 		})
 		rare := st.rare()
 		rare.inOrder = slices.Insert(rare.inOrder, at, int32(i))
@@ -300,7 +305,7 @@ func (m *Map[K, V]) Max() (key K, value V, ok bool) { return first(m.Descend(Ran
 
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	m.check()
-	m.checkOrdered(&r)
+	checkOrdered(m.core(), &r)
 	return func(yield func(K, V) bool) {
 		s := m.Snapshot()
 		defer s.Close()

@@ -3,9 +3,6 @@ package mvcc
 import (
 	"cmp"
 	"slices"
-
-	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 // A transaction of a database may use any of its maps. It has one slot, hence one read
@@ -17,71 +14,26 @@ import (
 //
 // The state that leads is one of a map that has no keys, the database's root.
 
-// A part is the state of a transaction, or snapshot, of a database for one of its maps,
-// for the state that leads.
-type part interface {
-	number() int
-	enter()
-	leave()
-	forget()
-	giveWork()
-
-	writeCount() int
-	eachOwnHash(f func(hash uint64))
-	noteAll()
-	hasReads() bool
-	setReads(has bool)
-	toValidateHere() bool
-
-	prepare()
-	installAll(gen epoch.Gen) result
-	pinNew()
-	unpin()
-	dropPinned()
-	retreat()
-	isInstalled() bool
-	settleWith(outcome word)
-	tidyAfter(outcome word)
-	renew()
-	setWatch(w *watch)
-	validate(w word, e epoch.Epoch) (now word, ok bool)
-	checkCommit(gen epoch.Gen, e epoch.Epoch)
-	settleAll(e epoch.Epoch)
-	countKeys()
-	tidy()
-	doomed() bool
-	takeCause() cause
-
-	concerned() int
-	claimed(hashes []uint64) []uint64
-	yielded(kind ConflictKind, hash uint64)
-	toClaim(written bool) (n int, all bool)
-	claimKeys(keys *favour.Keys, written bool)
-
-	beginSavepoint(number uint32)
-	endSavepoint(outer uint32, keep bool)
-}
-
 // A joined part stands in a list that its leader has, until the transaction or snapshot
 // ends: so an idle state keeps no table alive.
 type partNode struct {
 	of   *member // of the map
-	p    any     // a *txState[K, V]
+	p    *txState
 	next *partNode
 }
 
 // partOf returns the state of m's part in what up leads. It may be called by several
 // goroutines at once: they get the same. One that comes too late, when a snapshot has
 // been closed, may put a part into the list of the next one, to which it is as good.
-func partOf[K comparable, V any](up *leader, m *Map[K, V]) *txState[K, V] {
+func partOf(up *txState, m *core) *txState {
 	for {
 		list := up.parts.Load()
 		for n := list; n != nil; n = n.next {
 			if n.of == m.member {
-				return n.p.(*txState[K, V])
+				return n.p
 			}
 		}
-		st := &txState[K, V]{stateHead: stateHead{slot: up.slot, up: up}, index: m.index, m: m}
+		st := &txState{slot: up.slot, up: up, index: m.index, m: m}
 		if up.parts.CompareAndSwap(list, &partNode{m.member, st, list}) {
 			return st
 		}
@@ -89,26 +41,29 @@ func partOf[K comparable, V any](up *leader, m *Map[K, V]) *txState[K, V] {
 }
 
 // join makes st a part of the transaction, unless it is already.
-func (st *txState[K, V]) join() {
+func (st *txState) join() {
 	if st.txWork != nil {
 		return
 	}
-	work, _ := st.m.works.Get().(*txWork[K, V])
+	work, _ := st.m.works.Get().(*txWork)
 	if work == nil {
-		work = newWork[K, V]()
+		work = newWork()
 	}
-	level, since, marks := st.up.join(st)
+	up := st.up
+	up.enter()
+	up.more = append(up.more, st)
+	up.leave()
 	st.txWork = work
 	st.checkTaken()
-	st.level = level
-	if marks > 0 {
+	st.level = up.level
+	if n := len(up.marks); n > 0 {
 		rare := st.rare()
-		rare.since, rare.marks = since, make([]mark, marks)
+		rare.since, rare.marks = up.since, make([]mark, n)
 	}
 }
 
 // leaveParts is forget for the parts.
-func (st *txState[K, V]) leaveParts() {
+func (st *txState) leaveParts() {
 	for _, p := range st.more {
 		p.forget()
 		p.giveWork()
@@ -118,35 +73,30 @@ func (st *txState[K, V]) leaveParts() {
 
 // giveWork lets other transactions use the room that the part has for its records. The
 // part itself stays what it is: handles may refer to it.
-func (st *txState[K, V]) giveWork() {
+func (st *txState) giveWork() {
 	work := st.txWork
 	st.txWork = nil
 	st.m.works.Put(work)
 }
 
-func (st *txState[K, V]) number() int       { return st.m.ordinal }
-func (st *txState[K, V]) writeCount() int   { return len(st.writes) }
-func (st *txState[K, V]) hasReads() bool    { return st.hasRead }
-func (st *txState[K, V]) setReads(has bool) { st.hasRead = has }
-
 // total returns the number of writes to all maps.
-func (st *txState[K, V]) total() int {
+func (st *txState) total() int {
 	n := len(st.writes)
 	for _, p := range st.more {
-		n += p.writeCount()
+		n += len(p.writes)
 	}
 	return n
 }
 
 // eachHash calls f with the claimHash of each key that is written, in all maps.
-func (st *txState[K, V]) eachHash(f func(hash uint64)) {
+func (st *txState) eachHash(f func(hash uint64)) {
 	st.eachOwnHash(f)
 	for _, p := range st.more {
 		p.eachOwnHash(f)
 	}
 }
 
-func (st *txState[K, V]) eachOwnHash(f func(hash uint64)) {
+func (st *txState) eachOwnHash(f func(hash uint64)) {
 	for i := range st.writes {
 		f(st.m.claimHash(st.writes[i].hash))
 	}
@@ -154,32 +104,32 @@ func (st *txState[K, V]) eachOwnHash(f func(hash uint64)) {
 
 // enterParts is enter for all parts: they are left when they are forgotten. It makes known
 // to each whether the transaction has read anything.
-func (st *txState[K, V]) enterParts() {
-	inOrder := func(a, b part) int { return cmp.Compare(a.number(), b.number()) }
+func (st *txState) enterParts() {
+	inOrder := func(a, b *txState) int { return cmp.Compare(a.m.ordinal, b.m.ordinal) }
 	if !slices.IsSortedFunc(st.more, inOrder) { // so that two do not meet head-on, see order
 		slices.SortFunc(st.more, inOrder)
 	}
 	for _, p := range st.more {
 		p.enter()
-		st.hasRead = st.hasRead || p.hasReads()
+		st.hasRead = st.hasRead || p.hasRead
 	}
 	for _, p := range st.more {
-		p.setReads(st.hasRead)
+		p.hasRead = st.hasRead
 	}
 }
 
 // toValidate reports whether the commit has to validate what was read, in any map.
-func (st *txState[K, V]) toValidate() bool {
-	check := st.validates() && !st.written()
+func (st *txState) toValidate() bool {
+	check := st.toValidateHere()
 	for _, p := range st.more {
 		check = p.toValidateHere() || check
 	}
 	return check
 }
 
-func (st *txState[K, V]) toValidateHere() bool { return st.validates() && !st.written() }
+func (st *txState) toValidateHere() bool { return st.validates() && !st.written() }
 
 // anyDoomed is doomed for all maps.
-func (st *txState[K, V]) anyDoomed() bool {
-	return st.doomed() || slices.ContainsFunc(st.more, part.doomed)
+func (st *txState) anyDoomed() bool {
+	return st.doomed() || slices.ContainsFunc(st.more, (*txState).doomed)
 }

@@ -4,26 +4,9 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
-
-// core is the part of a map that the background work needs. It has a copy of its
-// own, so that it does not keep the map reachable.
-//
-// Its fields are a type of their own, which has no methods: those would be compiled for each
-// type of map.
-type core coreFields
-
-type coreFields struct {
-	index      *index
-	drops      drops // of the order, nil if the keys have none
-	slots      *epoch.Slots
-	counters   *counters
-	member     *member // what the background work knows the map by
-	perVersion uint64  // the bytes of a version
-}
 
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
 // which that was asked.

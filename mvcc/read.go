@@ -33,9 +33,9 @@ import (
 // decide makes sure that v is committed or may be passed over as of s, and returns its
 // commit epoch, or 0 if it may be passed over. It never waits for a particular
 // goroutine.
-func (m *Map[K, V]) decide(v *node, s epoch.Epoch) epoch.Epoch {
+func (m *core) decide(v *node, s epoch.Epoch) epoch.Epoch {
 	for {
-		w, r := m.core().resolve(v)
+		w, r := m.resolve(v)
 		switch w.tag() {
 		case tagCommitted:
 			return w.epoch()
@@ -57,7 +57,7 @@ func (m *Map[K, V]) decide(v *node, s epoch.Epoch) epoch.Epoch {
 // visible returns the version of a chain that a transaction reading as of epoch s sees:
 // nil, or a committed version, which may be a tombstone. v is or was the head of the
 // chain.
-func (m *Map[K, V]) visible(v *node, s epoch.Epoch) *node {
+func (m *core) visible(v *node, s epoch.Epoch) *node {
 	for v != nil {
 		w := load(&v.state)
 		e := w.epoch()
@@ -79,25 +79,25 @@ func (m *Map[K, V]) visible(v *node, s epoch.Epoch) *node {
 // Passing over a tentative head because "it is not committed" would be wrong:
 // its epoch may be older than that of a write that a reader has already seen.
 // So its epoch is pushed above the clock first; then it may be passed over.
-func (m *Map[K, V]) newest(v *node) *node {
+func (m *core) newest(v *node) *node {
 	if v == nil || load(&v.state).committed() {
 		return v
 	}
 	return m.newestSlow(v)
 }
 
-func (m *Map[K, V]) newestSlow(v *node) *node {
-	checked := m.core().checkNewestBegin(v)
+func (m *core) newestSlow(v *node) *node {
+	checked := m.checkNewestBegin(v)
 	// Nothing that commits from here on is at or below the clock, and nothing that had
 	// committed when the call began is above it.
 	v = m.newestAt(v, m.slots.Now())
-	m.core().checkNewestEnd(checked, v)
+	m.checkNewestEnd(checked, v)
 	return v
 }
 
 // newestAt returns the newest committed version of the key whose head is v, or nil: at a
 // moment when v was the head. If v is passed over it commits above s, or never.
-func (m *Map[K, V]) newestAt(v *node, s epoch.Epoch) *node {
+func (m *core) newestAt(v *node, s epoch.Epoch) *node {
 	if v == nil || m.decide(v, s) != 0 {
 		return v
 	}
@@ -106,7 +106,7 @@ func (m *Map[K, V]) newestAt(v *node, s epoch.Epoch) *node {
 	// must still be undecided, or aborted, after its link was loaded. Otherwise it is the
 	// newest itself: nobody installs on top of an undecided version.
 	n := v.next.Load()
-	if w, _ := m.core().resolve(v); w.committed() {
+	if w, _ := m.resolve(v); w.committed() {
 		return v
 	}
 	return n
@@ -115,7 +115,7 @@ func (m *Map[K, V]) newestAt(v *node, s epoch.Epoch) *node {
 // help draws an epoch for the announced record r of version v, which says w. A
 // transaction with several keys has marked the watches before it was announced; for one
 // with one key the helper has to.
-func (m *Map[K, V]) help(v *node, r *record, w word) {
+func (m *core) help(v *node, r *record, w word) {
 	m.mark(v, r)
 	hooks.At(hooks.HelpMarked)
 	// Must follow the load of w: an epoch drawn before could be below one
@@ -134,7 +134,7 @@ func (m *Map[K, V]) help(v *node, r *record, w word) {
 }
 
 // revoke takes the epoch away from the tentative record r, which says w.
-func (m *Map[K, V]) revoke(r *record, w word) {
+func (m *core) revoke(r *record, w word) {
 	if advance(r, w, w.announced(w.epoch(), checkBit)) {
 		m.counters.revoked.Add(1)
 		m.counters.wasted.Add(1)
@@ -149,7 +149,7 @@ const readerSpins = 128
 
 // lingers watches a tentative record that says w for a moment, and reports
 // whether it stands still.
-func (m *Map[K, V]) lingers(r *record, w word) bool {
+func (m *core) lingers(r *record, w word) bool {
 	for range hooks.Looks(readerSpins) {
 		if load(r) != w {
 			return false

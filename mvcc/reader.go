@@ -100,7 +100,7 @@ func (m *Map[K, V]) Values() iter.Seq[V] { return values(m.All()) }
 func (m *Map[K, V]) Len() int {
 	m.check()
 	if m.strict {
-		m.beside(useRead)
+		m.core().beside(useRead)
 	}
 	return max(int(m.counters.keys.Value()), 0)
 }

@@ -116,7 +116,7 @@ func TestWrittenReadsInstallAgain(t *testing.T) {
 					done := make(chan bool)
 					go func() { // as one that then finds that it has nothing to write
 						for ok := false; !ok; {
-							_, ok = m.settle(m.lookup(0).head)
+							_, ok = m.core().settle(m.lookup(0).head)
 						}
 						done <- true
 					}()

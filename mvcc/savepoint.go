@@ -3,9 +3,9 @@ package mvcc
 import "slices"
 
 // An undone is what a savepoint puts back: write i was this.
-type undone[K comparable, V any] struct {
+type undone struct {
 	i   int
-	was write[K, V]
+	was write
 }
 
 // Savepoint calls fn and returns its error unchanged. If that is not nil, or fn panics or calls
@@ -16,14 +16,17 @@ type undone[K comparable, V any] struct {
 // transaction and returns nil, Savepoint returns [ErrTxDone], or [ErrTxTooOld] if it was evicted
 // meanwhile. The cost is that of one note for each key that is written again, and for each table of
 // a database; no write is copied.
-func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
+func (tx Tx[K, V]) Savepoint(fn func() error) (err error) { return DBTx(tx).Savepoint(fn) }
+
+// Savepoint is [Tx.Savepoint]: what is undone is what was written to all tables.
+func (tx DBTx) Savepoint(fn func() error) (err error) {
 	tx.check()
 	if fn == nil {
 		panic("mvcc: Savepoint: fn is nil")
 	}
 	st := tx.st
 	if st.up != nil {
-		return DBTx{st.up, tx.gen}.Savepoint(fn)
+		st = st.up
 	}
 	st.enter()
 	outer, after := st.since, len(st.after)
@@ -52,10 +55,10 @@ func (tx Tx[K, V]) Savepoint(fn func() error) (err error) {
 }
 
 // save notes write i, which is about to be changed, for the innermost savepoint.
-func (st *txState[K, V]) save(i int) {
+func (st *txState) save(i int) {
 	if w := &st.writes[i]; w.saved < st.since {
 		rare := st.rare()
-		rare.undo = append(rare.undo, undone[K, V]{i, *w})
+		rare.undo = append(rare.undo, undone{i, *w})
 		w.saved = st.since
 	}
 }
@@ -68,7 +71,7 @@ type mark struct {
 }
 
 // beginSavepoint makes number the innermost savepoint that is open, for all maps.
-func (st *txState[K, V]) beginSavepoint(number uint32) {
+func (st *txState) beginSavepoint(number uint32) {
 	rare := st.rare()
 	rare.since = number
 	rare.marks = append(rare.marks, mark{len(st.writes), len(st.undo), rare.extra.share()})
@@ -79,7 +82,7 @@ func (st *txState[K, V]) beginSavepoint(number uint32) {
 
 // endSavepoint ends it; outer is the one around it, or 0. It undoes what was written since,
 // unless that is to be kept.
-func (st *txState[K, V]) endSavepoint(outer uint32, keep bool) {
+func (st *txState) endSavepoint(outer uint32, keep bool) {
 	was := st.marks[len(st.marks)-1]
 	st.marks = st.marks[:len(st.marks)-1]
 	if !keep {
@@ -95,7 +98,7 @@ func (st *txState[K, V]) endSavepoint(outer uint32, keep bool) {
 }
 
 // restore makes the writes what they were at a mark, and the notes too.
-func (st *txState[K, V]) restore(was mark) {
+func (st *txState) restore(was mark) {
 	n := was.writes
 	st.extra.restore(was.extra)
 	for i := len(st.undo) - 1; i >= was.undo; i-- {
@@ -106,14 +109,16 @@ func (st *txState[K, V]) restore(was mark) {
 	if len(st.inOrder) > n {
 		st.inOrder = slices.DeleteFunc(st.inOrder, func(i int32) bool { return int(i) >= n })
 	}
-	for i := n; i < len(st.writes); i++ {
-		if st.byKey != nil {
-			delete(st.byKey, keyOf[K](st.writes[i].v))
+	if st.byHash != nil {
+		for i := len(st.writes) - 1; i >= n; i-- {
+			st.unlist(i)
 		}
-		st.writes[i] = write[K, V]{}
+	}
+	for i := n; i < len(st.writes); i++ {
+		st.writes[i] = write{}
 	}
 	st.writes = st.writes[:n]
 	if n <= linearWrites {
-		st.byKey = nil
+		st.byHash = nil
 	}
 }

@@ -34,7 +34,7 @@ func (w *world) follow() {
 		}
 	}, func(at uint64) {
 		for _, m := range w.maps {
-			f.began = append(f.began, m.snapshotAtHub(at))
+			f.began = append(f.began, Snapshot[int, int](m.core().snapshotAtHub(at)))
 		}
 	})
 	w.follower = f

@@ -27,7 +27,7 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 	if tables || single {
 		w.db = NewDB(opts)
 	}
-	by := func() order[int] {
+	by := func() order {
 		if !ordered {
 			return nil
 		}
@@ -118,11 +118,11 @@ func (w *world) close() {
 // newStates returns idle states for one actor.
 func (w *world) newStates() (states []any) {
 	if w.db == nil {
-		return []any{w.of[0].newState()}
+		return []any{w.of[0].core().newState()}
 	}
-	up := rootOf(w.db).newState()
+	up := w.db.base().newState()
 	for _, m := range w.maps {
-		states = append(states, m.newState())
+		states = append(states, m.core().newState())
 	}
 	return append(states, up)
 }
@@ -160,7 +160,7 @@ func (w *world) begin(
 		return func(int) Tx[int, int] { return tx }, tx.Commit
 	}
 	tx := w.db.Begin(opts)
-	stateOf(tx.up).rare().revoked = revoked
+	tx.st.rare().revoked = revoked
 	return func(key int) Tx[int, int] { return w.of[key].In(tx) }, tx.Commit
 }
 

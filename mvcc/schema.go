@@ -32,51 +32,61 @@ import (
 // and else its transaction finds the new schema when it installs again. A writer that
 // installs on top of NewIndex's write has loaded it, and so finds the new schema.
 
-// A schema is the indexes of a table. It is never changed.
-type schema[K comparable, V any] struct{ indexes []keptIndex[K, V] }
+// A schema is the indexes of a table. It is never changed. What has the types of the table is
+// compiled where an index is made.
+type schema struct {
+	indexes []keptIndex
+	// put buffers a write of v in a transaction of the table, which has the schema, and what follows
+	// from it in the indexes. v is not installed yet.
+	put func(tx DBTx, s *schema, v *node)
+	// alters reports whether an index has to change when v takes the place of base.
+	alters func(s *schema, base, v *node) bool
+}
 
-// A keptIndex is an index, for writers to its table.
-type keptIndex[K comparable, V any] interface {
+// A keptIndex is an index, for the table.
+type keptIndex interface {
 	named() string
-	// change returns what writes to the index what follows from a change of the record
-	// key, or nil if that is nothing. was is the key that it had, which is equal, but may be
-	// another zero. It calls the function of the index; what it returns does not.
-	change(was K, old V, had bool, key K, value V, has bool) func(tx DBTx)
 	// clear deletes all entries.
 	clear(tx DBTx)
 	close()
 }
 
+// A writtenIndex is an index, for writers to its table.
+type writtenIndex[K comparable, V any] interface {
+	keptIndex
+	// change returns what writes to the index what follows from a change of the record
+	// key, or nil if that is nothing. was is the key that it had, which is equal, but may be
+	// another zero. It calls the function of the index; what it returns does not.
+	change(was K, old V, had bool, key K, value V, has bool) func(tx DBTx)
+}
+
 // schemaNow is the schema, for a caller that has looked a key up.
-func (m *Map[K, V]) schemaNow() *schema[K, V] {
+func (m *core) schemaNow() *schema {
 	hooks.Before(hooks.Read, unsafe.Pointer(&m.schema))
 	return m.schema.Load()
 }
 
 // indexed reports whether the table has indexes: then every transaction that may write to it
 // is one of the database.
-func (m *Map[K, V]) indexed() bool { return m.schema.Load() != nil }
+func (m *core) indexed() bool { return m.schema.Load() != nil }
 
 // schemaFor returns the schema that the transaction uses for its writes to the map. One
 // that is not of the database uses none, and conflicts if there is one.
-func (st *txState[K, V]) schemaFor() *schema[K, V] {
+func (st *txState) schemaFor() *schema {
 	if st.up != nil && len(st.writes) == 0 {
 		st.schema = st.m.schema.Load()
 	}
 	return st.schema
 }
 
-// db returns the transaction as one of the database.
-func (tx Tx[K, V]) db() DBTx { return DBTx{tx.st.up, tx.gen} }
-
 // asWritten returns key, of a record that the transaction sees, as it was written last: it may be
 // the other zero.
-func (st *txState[K, V]) asWritten(key K) K {
+func asWritten[K comparable](st *txState, key K) K {
 	if st.m.plain {
 		return key
 	}
 	if st.txWork != nil { // not a snapshot
-		if i := st.find(key); i >= 0 {
+		if i := st.find(unsafe.Pointer(&key)); i >= 0 {
 			return keyOf[K](st.writes[i].v)
 		}
 	}
@@ -88,34 +98,39 @@ func (st *txState[K, V]) asWritten(key K) K {
 }
 
 // inside is In for a table that may have been closed.
-func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] {
-	st := partOf(tx.up, m)
+func (c *core) inside(tx DBTx) DBTx {
+	st := partOf(tx.st, c)
 	st.join()
 	tx.check()
-	return Tx[K, V]{st, tx.gen}
+	return DBTx{st, tx.gen}
 }
 
-// put is Set, or Delete if has is false, in a table with indexes.
-func (tx Tx[K, V]) put(s *schema[K, V], key K, value V, has bool) {
+func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.core().inside(tx)) }
+
+// putIndexed is the put of a schema.
+func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
+	tx, key := Tx[K, V](of), keyOf[K](v)
+	value, has := present[K, V](v)
 	old, had := tx.get(key, false)
-	was := tx.st.asWritten(key)
+	was := asWritten(tx.st, key)
 	var few [4]func(DBTx)
 	changes := few[:0]
 	for _, ix := range s.indexes {
 		// It may panic, and use the transaction: nothing has been written yet.
-		if change := ix.change(was, old, had, key, value, has); change != nil {
+		change := ix.(writtenIndex[K, V]).change(was, old, had, key, value, has)
+		if change != nil {
 			changes = append(changes, change)
 		}
 	}
 	tx.check()
-	tx.st.store(key, value, has)
+	tx.st.put(v)
 	for _, change := range changes {
-		change(tx.db())
+		change(of.leading())
 	}
 }
 
-// alters reports whether an index has to change when v takes the place of base.
-func alters[K comparable, V any](s *schema[K, V], base, v *node) bool {
+// altersIndexed is the alters of a schema.
+func altersIndexed[K comparable, V any](s *schema, base, v *node) bool {
 	was := keyOf[K](v)
 	if base != nil {
 		was = keyOf[K](base)
@@ -123,7 +138,7 @@ func alters[K comparable, V any](s *schema[K, V], base, v *node) bool {
 	old, had := present[K, V](base)
 	value, has := present[K, V](v)
 	for _, ix := range s.indexes {
-		if ix.change(was, old, had, keyOf[K](v), value, has) != nil {
+		if ix.(writtenIndex[K, V]).change(was, old, had, keyOf[K](v), value, has) != nil {
 			return true
 		}
 	}
@@ -132,23 +147,26 @@ func alters[K comparable, V any](s *schema[K, V], base, v *node) bool {
 
 // writeIndexed is write for a table with indexes that have to change: in a transaction. It
 // returns a *UniqueError if a unique index does not allow it, and ErrTxTooOld.
-func (m *Map[K, V]) writeIndexed(
+func (m *core) writeIndexed(
 	v *node, cond condition,
 ) (base *node, written bool, err error) {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
 	err = m.db.Update(background, opts, func(tx DBTx) error {
 		own := m.inside(tx)
 		own.st.enter()
-		base = own.st.get(keyOf[K](v), false)
+		base = own.st.get(v.key())
 		own.st.leave()
 		tx.check()
 		if written = cond == nil || cond(base); !written {
 			return nil
 		}
-		if value, has := present[K, V](v); has {
-			own.Set(keyOf[K](v), value)
+		tomb := load(&v.state) & tombBit // cond may have changed it
+		mine := m.types.clone(v)         // in each attempt another one
+		setWord(&mine.state, tomb)
+		if s := own.st.schemaFor(); s != nil {
+			s.put(own, s, mine)
 		} else {
-			own.Delete(keyOf[K](v))
+			own.st.put(mine)
 		}
 		return nil
 	})
@@ -158,9 +176,9 @@ func (m *Map[K, V]) writeIndexed(
 	return base, written, err
 }
 
-// updateIndexed is Update for a table with indexes.
-func (m *Map[K, V]) updateIndexed(
-	ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error,
+// updateIndexed is update for a table with indexes.
+func (m *core) updateIndexed(
+	ctx context.Context, opts *TxOptions, fn func(tx DBTx) error,
 ) error {
 	return m.db.Update(ctx, opts, func(tx DBTx) error { return fn(m.inside(tx)) })
 }

@@ -6,8 +6,6 @@ import (
 	"iter"
 	"runtime"
 	"sync/atomic"
-
-	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // An Index finds the records of a table by something that is in them: by index keys of type
@@ -200,28 +198,27 @@ func (ix *Index[I, K, V]) records(
 ) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		in, by := window[K]{}, r
-		var st *txState[K, V]
+		var st *txState
 		switch r := r.(type) {
 		case *Map[K, V]:
-			ix.checkOf(r)
+			ix.checkOf(r.core())
 			s := r.Snapshot()
 			defer s.Close()
 			st, by = s.st, s
-			in = window[K]{st: st, slot: st.slot, gen: s.gen}
+			in = window[K]{moment: moment(s)}
 		case Snapshot[K, V]:
 			r.check()
 			ix.checkOf(r.st.m)
 			st = r.st
-			in = window[K]{st: st, slot: st.slot, gen: r.gen}
+			in = window[K]{moment: moment(r)}
 		case Tx[K, V]:
 			r.check()
 			ix.checkOf(r.st.m)
 			st = r.st
-			in = window[K]{st: st, slot: st.slot, gen: r.gen, up: st.up}
-			if in.up == nil {
+			if st.up == nil {
 				ix.tooNew()
 			}
-			in.extra = in.up.shareExtras()
+			in = window[K]{moment: moment{st.up, r.gen}, tx: true, extra: st.up.extra.share()}
 		default:
 			panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
 		}
@@ -233,7 +230,7 @@ func (ix *Index[I, K, V]) records(
 		}
 		find(in, func(key K) bool {
 			value, ok := by.Get(key)
-			return !ok || yield(st.asWritten(key), value)
+			return !ok || yield(asWritten(st, key), value)
 		})
 		runtime.KeepAlive(in.st)
 	}
@@ -244,20 +241,18 @@ func (ix *Index[I, K, V]) tooNew() {
 		ix.name))
 }
 
-func (ix *Index[I, K, V]) checkOf(m *Map[K, V]) {
-	if m != ix.m {
+func (ix *Index[I, K, V]) checkOf(m *core) {
+	if m != ix.m.core() {
 		panic(fmt.Sprintf("mvcc: index %q: the reader is not one of table %q", ix.name, ix.m.Name()))
 	}
 }
 
-// A window is how the tables of an index are read: through the slot of a snapshot or
-// transaction of its table, and as part of the transaction that up leads.
+// A window is how the tables of an index are read: through the slot of a snapshot, or as part of a
+// transaction.
 type window[K comparable] struct {
-	st    any // the state, to be kept alive
-	slot  *epoch.Slot
-	gen   epoch.Gen
-	up    *leader
-	extra map[extraKey][]any // those of the transaction
+	moment
+	tx    bool               // it is a transaction
+	extra map[extraKey][]any // of it
 }
 
 // visit passes on the record that has an index key of a unique index, and those to which the
@@ -283,10 +278,10 @@ type sight[K comparable, V any] interface {
 
 // see returns what is seen of m.
 func see[R, K comparable, V any](in window[R], m *Map[K, V]) sight[K, V] {
-	if in.up != nil {
-		return m.inside(DBTx{in.up, in.gen})
+	if in.tx {
+		return m.inside(DBTx(in.moment))
 	}
-	st := &txState[K, V]{stateHead: stateHead{slot: in.slot}, index: m.index, m: m}
+	st := &txState{slot: in.st.slot, index: m.index, m: m.core()}
 	return Snapshot[K, V]{st, in.gen}
 }
 

@@ -56,7 +56,7 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 		ownIndex: newOwner[I](), ownKey: newOwner[K]()}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {
-		var by order[I]
+		var by order
 		if compare != nil {
 			by = newTree(compare, natural, nil)
 		}
@@ -65,7 +65,7 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 	} else {
 		var byKey func(a, b K) int
 		if m.order != nil {
-			byKey = m.order.comparing()
+			byKey = comparing[K](m.order)
 		}
 		ix.collation = newCollation(compare, byKey)
 		// Not that of ix: the order is kept for as long as there is background work for it.
@@ -77,16 +77,16 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 }
 
 // alter announces another schema: see X2.
-func (m *Map[K, V]) alter(f func(list []keptIndex[K, V]) []keptIndex[K, V]) {
+func (m *Map[K, V]) alter(f func(list []keptIndex) []keptIndex) {
 	for {
 		old := m.schema.Load()
-		var list []keptIndex[K, V]
+		var list []keptIndex
 		if old != nil {
 			list = slices.Clone(old.indexes)
 		}
-		var altered *schema[K, V]
+		var altered *schema
 		if list = f(list); len(list) > 0 {
-			altered = &schema[K, V]{list}
+			altered = &schema{list, putIndexed[K, V], altersIndexed[K, V]}
 		}
 		hooks.Before(hooks.Write, unsafe.Pointer(&m.schema))
 		if m.schema.CompareAndSwap(old, altered) {
@@ -115,7 +115,7 @@ func (x *index) passLocks() {
 // build writes the index. It returns an error if it was to be unique and is not.
 func (ix *Index[I, K, V]) build() (err error) {
 	x := ix.m.index
-	ix.m.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] { return append(list, ix) })
+	ix.m.alter(func(list []keptIndex) []keptIndex { return append(list, ix) })
 	hooks.At(hooks.SchemaAnnounced)
 	x.passLocks()
 	batch := make([]K, 0, buildBatch)
@@ -146,15 +146,19 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 	return ix.m.db.Update(background, opts, func(db DBTx) error {
 		tx := ix.m.inside(db)
 		s := tx.st.schemaFor()
-		if s == nil || !slices.Contains(s.indexes, keptIndex[K, V](ix)) {
+		if s == nil || !slices.Contains(s.indexes, keptIndex(ix)) {
 			return nil // it was dropped
 		}
 		var no V
 		for _, key := range batch {
 			value, has := tx.get(key, false)
-			key = tx.st.asWritten(key)
+			key = asWritten(tx.st, key)
 			change := ix.change(key, no, false, key, value, has)
-			tx.st.store(key, value, has)
+			v := newNode(key, value)
+			if !has {
+				v = tombstoneOf[K, V](key)
+			}
+			tx.st.put(v)
 			if change != nil {
 				change(db)
 			}
@@ -171,8 +175,8 @@ func (ix *Index[I, K, V]) Drop() {
 	if ix.dropped().Swap(true) { // must precede: readers of the index validate that
 		return
 	}
-	ix.m.alter(func(list []keptIndex[K, V]) []keptIndex[K, V] {
-		return slices.DeleteFunc(list, func(o keptIndex[K, V]) bool { return o == keptIndex[K, V](ix) })
+	ix.m.alter(func(list []keptIndex) []keptIndex {
+		return slices.DeleteFunc(list, func(o keptIndex) bool { return o == keptIndex(ix) })
 	})
 	ix.close()
 }

@@ -181,7 +181,7 @@ func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 	case !ok:
 		owners.Set(index, key)
 	case owner != key:
-		tx.up.extras().add(extraKey{ix, index}, key)
+		tx.st.rare().extra.add(extraKey{ix, index}, key)
 	}
 }
 
@@ -191,7 +191,7 @@ func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 		ix.entries.inside(tx).Delete(ix.entry(index, key))
 		return
 	}
-	extra, at, owners := tx.up.extras(), extraKey{ix, index}, ix.unique.inside(tx)
+	extra, at, owners := &tx.st.rare().extra, extraKey{ix, index}, ix.unique.inside(tx)
 	if extra.remove(at, key) {
 		return
 	}
@@ -205,3 +205,6 @@ func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 		owners.Delete(index)
 	}
 }
+
+// none is the type of what a table of entries says of its keys.
+type none = struct{}

@@ -1,9 +1,9 @@
 package mvcc
 
 import (
-	"fmt"
 	"iter"
 	"runtime"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -21,7 +21,7 @@ import (
 // dropped, no more: the versions that are written and overwritten meanwhile are
 // reclaimed as usual.
 type Snapshot[K comparable, V any] struct {
-	st  *txState[K, V]
+	st  *txState
 	gen epoch.Gen
 }
 
@@ -31,9 +31,7 @@ type Snapshot[K comparable, V any] struct {
 // time later, and counted in Stats.Leaked. It waits for no transaction, and
 // takes a mutex and allocates only when more of both are open than lately.
 func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
-	st, gen := m.open(0)
-	st.trace(gen)
-	return Snapshot[K, V]{st, gen}
+	return Snapshot[K, V](m.core().snapshot())
 }
 
 // SnapshotAt opens a snapshot of the map as it was at an epoch, say one that [Tx.OnCommit] or
@@ -44,53 +42,21 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 // depends on the background work. That an open snapshot has the same epoch makes no
 // difference. The caller closes it, as that of [Map.Snapshot].
 func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
-	m.check()
-	if now := m.slots.Now(); epoch.Epoch(at) > now {
-		return Snapshot[K, V]{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d",
-			ErrEpochGone, at, now)
-	}
-	st, gen := m.take()
-	if !m.slots.BeginAt(st.slot, epoch.Epoch(at)) {
-		m.give(st, gen)
-		return Snapshot[K, V]{}, fmt.Errorf("%w: epoch %d is before %d, the oldest that is complete",
-			ErrEpochGone, at, m.slots.Bound())
-	}
-	st.trace(gen)
-	return Snapshot[K, V]{st, gen}, nil
+	s, err := m.core().snapshotAt(at)
+	return Snapshot[K, V](s), err
 }
 
 // Close closes the snapshot. It may be called any number of times, by any
 // goroutine, also late: only the first call has an effect. It never waits.
-func (s Snapshot[K, V]) Close() {
-	if s.st != nil && s.st.up != nil {
-		s.st.up.close(s.gen)
-		return
-	}
-	if s.st != nil && s.st.end(s.gen) {
-		s.st.m.give(s.st, s.gen) // a snapshot leaves nothing behind in its state
-	}
-}
+func (s Snapshot[K, V]) Close() { moment(s).Close() }
 
 // Epoch returns the snapshot's read epoch: the commit epoch of the newest
 // transaction it may see. It panics with [ErrTxDone] if the snapshot is closed.
-func (s Snapshot[K, V]) Epoch() uint64 {
-	s.check()
-	e := s.st.epoch()
-	s.check()
-	runtime.KeepAlive(s.st)
-	return uint64(e)
-}
+func (s Snapshot[K, V]) Epoch() uint64 { return moment(s).Epoch() }
 
 // check panics if the snapshot is closed. Called after a read it makes sure that
 // the read was made while the snapshot was open.
-func (s Snapshot[K, V]) check() {
-	if s.st == nil {
-		panic(errZeroSnapshot)
-	}
-	if s.st.gen() != s.gen {
-		refuse(s.st.slot, s.gen)
-	}
-}
+func (s Snapshot[K, V]) check() { moment(s).check() }
 
 // Get returns the value of key as of the snapshot, and whether there was one. It
 // waits for no particular goroutine, giving a writer that is about to commit a
@@ -111,7 +77,7 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 		v = s.st.m.visible(v, at)
 		value, ok = present[K, V](v)
 	}
-	s.st.checkRead(s.gen, key, v)
+	s.st.checkRead(s.gen, unsafe.Pointer(&key), v)
 	hooks.At(hooks.GetWalked)
 	s.check()
 	runtime.KeepAlive(s.st)
@@ -143,7 +109,7 @@ func (s Snapshot[K, V]) each(
 		s.check()
 		m := s.st.m
 		all := scan(func(_ place, v *node) bool {
-			key := keyOf[K](v) // of the newest
+			key := v.key() // of the newest
 			if !v.plain(at) {
 				v = m.visible(v, at)
 			}
@@ -176,12 +142,7 @@ func (s Snapshot[K, V]) Values() iter.Seq[V] { return values(s.All()) }
 // that found it. It returns [ErrTxDone] if the snapshot is closed. So a program that reads page by
 // page from a snapshot that may be evicted need not recover. In goroutines that fn starts the panic
 // is theirs.
-func (s Snapshot[K, V]) Try(fn func() error) (err error) {
-	if s.st == nil {
-		panic(errZeroSnapshot)
-	}
-	return s.st.guarded(s.gen, fn)
-}
+func (s Snapshot[K, V]) Try(fn func() error) (err error) { return moment(s).Try(fn) }
 
 // Len returns the number of keys as of the snapshot. It is exact, and visits
 // every entry of the index. It panics with [ErrTxDone] if the snapshot is closed.

@@ -64,7 +64,7 @@ func sortKeys[K any](keys []K, compare func(a, b K) int) {
 // order sorts the writes by the hashes of their keys: two transactions with
 // the same keys then meet on the first one, and not head-on. Nothing depends on
 // it but speed.
-func (st *txState[K, V]) order() {
+func (st *txState) order() {
 	if hooks.Scheduled() {
 		return // hashes are chance; the order of the program does as well
 	}
@@ -81,5 +81,5 @@ func (st *txState[K, V]) order() {
 		}
 		return
 	}
-	sortBy(st.writes, func(w *write[K, V]) uint64 { return w.hash })
+	sortBy(st.writes, func(w *write) uint64 { return w.hash })
 }

@@ -3,7 +3,6 @@ package mvcc
 import (
 	"runtime"
 	stdatomic "sync/atomic"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -12,68 +11,36 @@ import (
 
 // A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns a slot;
 // the generation in the slot tells which handle it serves.
-type txState[K comparable, V any] struct {
-	stateHead // first, see leader
-
+type txState struct {
+	idle  invariant.Ghost // 1 while the state is in the pool
+	slot  *epoch.Slot
 	index *index // that of m: a read is there one load sooner
-	m     *Map[K, V]
-
-	// What a Tx needs beside; nil in a state that has only served snapshots. It
-	// belongs to the one goroutine that uses the Tx.
-	*txWork[K, V]
-}
-
-// A stateHead is what a state says of itself without its types.
-type stateHead struct {
-	idle invariant.Ghost // 1 while the state is in the pool
-	slot *epoch.Slot
-	of   *shared // of the map
+	m     *core  // the map
 
 	// A transaction or snapshot of a database has a state that leads, and one for each map
 	// that it uses, with the slot of the former, see part. up is the one that leads, nil if
 	// it is this one, which then has the parts, until it ends.
-	up    *leader
+	up    *txState
 	parts stdatomic.Pointer[partNode]
+
+	// What a Tx needs beside; nil in a state that has only served snapshots. It
+	// belongs to the one goroutine that uses the Tx.
+	*txWork
 }
 
-// A statePool is an [epoch.Pool] of the idle states of a map. Its type is hidden, see leader.
-type statePool struct{ _ byte }
-
-type headPool = epoch.Pool[stateHead]
-
-//go:noinline
-func newStatePool() *statePool { return (*statePool)(unsafe.Pointer(new(headPool))) }
-
-// get returns an idle state, or nil if there is none at hand, or p is nil: that of a zero map.
-//
-//go:noinline
-func (p *statePool) get() *stateHead {
-	if p == nil {
-		return nil
-	}
-	return (*headPool)(unsafe.Pointer(p)).Get()
-}
-
-//go:noinline
-func (p *statePool) put(st *stateHead) { (*headPool)(unsafe.Pointer(p)).Put(st) }
-
-// trim lets go of some idle states, and reports whether there are more.
-//
-//go:noinline
-func (p *statePool) trim(slots *epoch.Slots) (more bool) {
-	return (*headPool)(unsafe.Pointer(p)).Trim(func(st *stateHead) { slots.Release(st.slot) })
-}
+// A statePool has the idle states of a map.
+type statePool = epoch.Pool[txState]
 
 // begin takes an idle state, publishes its read epoch, and returns the generation of
 // the transaction, which may write at the level.
-func (m *Map[K, V]) begin(level Level) (st *txState[K, V], gen epoch.Gen) {
+func (m *core) begin(level Level) (st *txState, gen epoch.Gen) {
 	st, gen = m.open(epoch.MayWrite)
 	st.level = level
 	return st, gen
 }
 
 // open is begin for a transaction that only reads, if writer is 0.
-func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
+func (m *core) open(writer uint64) (st *txState, gen epoch.Gen) {
 	if m.strict {
 		m.besideOpen(writer)
 	}
@@ -81,7 +48,7 @@ func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
 		st, gen = m.take()
 		if m.slots.Begin(st.slot, writer) != 0 {
 			if writer != 0 && st.txWork == nil {
-				st.txWork = newWork[K, V]()
+				st.txWork = newWork()
 			}
 			return st, gen
 		}
@@ -91,11 +58,14 @@ func (m *Map[K, V]) open(writer uint64) (st *txState[K, V], gen epoch.Gen) {
 
 // take takes an idle state, or makes one. It returns the generation of the transaction
 // that begins in it next: now, because that may be evicted before Begin returns.
-func (m *Map[K, V]) take() (st *txState[K, V], gen epoch.Gen) {
+func (m *core) take() (st *txState, gen epoch.Gen) {
 	if hooks.Scheduled() {
 		st = m.scheduledIdle()
 	} else {
-		st = (*txState[K, V])(unsafe.Pointer(m.pool.get()))
+		if m.pool == nil {
+			m.check()
+		}
+		st = m.pool.Get()
 	}
 	if st == nil {
 		st = m.newState()
@@ -106,7 +76,7 @@ func (m *Map[K, V]) take() (st *txState[K, V], gen epoch.Gen) {
 
 // trace notes where the transaction gen began, if that is asked for: in the caller of
 // the caller.
-func (st *txState[K, V]) trace(gen epoch.Gen) {
+func (st *txState) trace(gen epoch.Gen) {
 	if st.m.tracePins {
 		st.slot.Trace(gen, 2)
 	}
@@ -116,21 +86,21 @@ func (st *txState[K, V]) trace(gen epoch.Gen) {
 // and is to write, and leave at its end. A transaction is for one goroutine at a time:
 // this notices most of the time if it is not, at the price of a plain flag. A method that
 // calls a function of the user meanwhile defers leave.
-func (st *txState[K, V]) enter() {
+func (st *txState) enter() {
 	if st.busy {
 		panic(errConcurrentUse)
 	}
 	st.busy = true
 }
 
-func (st *txState[K, V]) leave() { st.busy = false }
+func (st *txState) leave() { st.busy = false }
 
 // scheduledIdle returns an idle state for a goroutine that is scheduled, which has those of
 // several maps, or nil.
-func (m *Map[K, V]) scheduledIdle() (st *txState[K, V]) {
+func (m *core) scheduledIdle() (st *txState) {
 	var others []any
 	for x := hooks.Take(); x != nil; x = hooks.Take() {
-		if own, ok := x.(*txState[K, V]); ok && own.m == m {
+		if own, ok := x.(*txState); ok && own.m == m {
 			st = own
 			break
 		}
@@ -145,7 +115,7 @@ func (m *Map[K, V]) scheduledIdle() (st *txState[K, V]) {
 // give puts the state of the transaction gen, which has ended, back into the pool. If
 // the transaction was an old one the slot is the reclaimer's, and the state is
 // forgotten.
-func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
+func (m *core) give(st *txState, gen epoch.Gen) {
 	if !st.slot.Keep(gen) || !st.slot.Settled() {
 		return // an unsettled slot must not serve another transaction, see abandon
 	}
@@ -157,13 +127,12 @@ func (m *Map[K, V]) give(st *txState[K, V], gen epoch.Gen) {
 		hooks.Give(st)
 		return
 	}
-	m.pool.put(&st.stateHead)
+	m.pool.Put(st)
 }
 
-func (m *Map[K, V]) newState() *txState[K, V] {
+func (m *core) newState() *txState {
 	m.check()
-	st := &txState[K, V]{index: m.index, m: m,
-		stateHead: stateHead{slot: m.slots.Acquire(), of: m.shared}}
+	st := &txState{index: m.index, m: m, slot: m.slots.Acquire()}
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their
 	// handles. The slot is ended then. Attached once for each state, so that
@@ -185,18 +154,18 @@ func abandon(slot *epoch.Slot) {
 	epoch.Abandon(slot)
 }
 
-func (st *txState[K, V]) gen() epoch.Gen     { return st.slot.Gen() }
-func (st *txState[K, V]) epoch() epoch.Epoch { return st.slot.Epoch() }
+func (st *txState) gen() epoch.Gen     { return st.slot.Gen() }
+func (st *txState) epoch() epoch.Epoch { return st.slot.Epoch() }
 
 // end ends the transaction gen and reports whether this call did it. The caller
 // then owns the state, and gives it back with recycle or give.
-func (st *txState[K, V]) end(gen epoch.Gen) bool {
+func (st *txState) end(gen epoch.Gen) bool {
 	st.slot.CheckBegun(gen)
 	return st.slot.End(gen)
 }
 
 // over says why the handle of gen cannot be used: it has ended, or was evicted.
-func (st *txState[K, V]) over(gen epoch.Gen) error {
+func (st *txState) over(gen epoch.Gen) error {
 	if st.slot.Evicted(gen) {
 		return ErrTxTooOld
 	}
@@ -224,7 +193,7 @@ func (tooOld) Unwrap() error { return ErrTxTooOld }
 // tooOld is deferred around a function that uses the transaction gen. If that was
 // evicted, and the function panics because it has used it since, it ends the panic and
 // sets err. Any other panic goes on, also that of another handle.
-func (st *txState[K, V]) tooOld(gen epoch.Gen, err *error) {
+func (st *txState) tooOld(gen epoch.Gen, err *error) {
 	if !st.slot.WasEvicted(gen) {
 		return
 	}
@@ -239,7 +208,7 @@ func (st *txState[K, V]) tooOld(gen epoch.Gen, err *error) {
 
 // guarded calls fn, and returns an error where a read in it finds that the transaction gen
 // was evicted, or if that has ended already.
-func (st *txState[K, V]) guarded(gen epoch.Gen, fn func() error) (err error) {
+func (st *txState) guarded(gen epoch.Gen, fn func() error) (err error) {
 	if fn == nil {
 		panic("mvcc: Try: fn is nil")
 	}
@@ -251,7 +220,7 @@ func (st *txState[K, V]) guarded(gen epoch.Gen, fn func() error) (err error) {
 }
 
 // finish ends the transaction gen, if it has not ended, and recycles the state.
-func (st *txState[K, V]) finish(gen epoch.Gen) bool {
+func (st *txState) finish(gen epoch.Gen) bool {
 	if st.up != nil {
 		return st.up.finish(gen)
 	}
@@ -269,7 +238,7 @@ func (st *txState[K, V]) finish(gen epoch.Gen) bool {
 // Few records are filled in and forgotten field by field: while the garbage collector
 // marks, a pointer that is written by itself costs a fraction of one in a struct that is
 // copied or cleared.
-func (st *txState[K, V]) recycle(gen epoch.Gen) {
+func (st *txState) recycle(gen epoch.Gen) {
 	if len(st.more) > 0 {
 		st.leaveParts()
 	}

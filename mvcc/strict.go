@@ -104,13 +104,13 @@ func twice[R any](s *strict, what string, f func() R) (result R) {
 // returns false. It is not inlined, so that badKey is.
 //
 //go:noinline
-func (m *Map[K, V]) beside(u use) bool {
+func (m *core) beside(u use) bool {
 	m.shared.strict.check(u, m.counters.name)
 	return false
 }
 
 // besideOpen is beside for the begin of a transaction, or, if writer is 0, a snapshot.
-func (m *Map[K, V]) besideOpen(writer uint64) {
+func (m *core) besideOpen(writer uint64) {
 	if writer == 0 {
 		m.beside(useRead)
 	} else {
@@ -120,13 +120,13 @@ func (m *Map[K, V]) besideOpen(writer uint64) {
 
 // updateStrictly is Update, but it runs fn as a function of which is known where it is, and once
 // more before: in a transaction that is rolled back, as if after a conflict.
-func (m *Map[K, V]) updateStrictly(
-	ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error,
+func (m *core) updateStrictly(
+	ctx context.Context, opts *TxOptions, fn func(tx DBTx) error,
 ) error {
 	if m.indexed() {
 		return m.updateIndexed(ctx, opts, fn) // which comes here for the database
 	}
-	run := func(tx Tx[K, V]) (err error) {
+	run := func(tx DBTx) (err error) {
 		of := scope{what: "the function of an Update", beside: "transaction"}
 		m.shared.strict.run(of, func() { err = fn(tx) })
 		return err
@@ -141,12 +141,12 @@ func (m *Map[K, V]) updateStrictly(
 		own = *opts
 	}
 	own.own = true
-	return m.Update(ctx, &own, run)
+	return m.update(ctx, &own, run)
 }
 
 // rehearse returns the error of run in a transaction that is rolled back.
-func (m *Map[K, V]) rehearse(opts *TxOptions, run func(tx Tx[K, V]) error) error {
-	tx := m.Begin(opts)
+func (m *core) rehearse(opts *TxOptions, run func(tx DBTx) error) error {
+	tx := m.beginTx(opts)
 	defer tx.Rollback()
 	err := tx.Try(func() error { return run(tx) })
 	if err == nil && tx.st.gen() != tx.gen {
@@ -155,22 +155,12 @@ func (m *Map[K, V]) rehearse(opts *TxOptions, run func(tx Tx[K, V]) error) error
 	return err
 }
 
-// view calls fn for View and the like.
-func (m *Map[K, V]) view(s Snapshot[K, V], fn func(s Snapshot[K, V]) error) (err error) {
-	if !m.strict {
-		return fn(s)
-	}
-	of := scope{what: "the function of a View", beside: "snapshot", writes: true}
-	m.shared.strict.run(of, func() { err = fn(s) })
-	return err
-}
-
 // forced ends, now and then, the transaction gen with a conflict, which it returns: if it could
 // have had one.
-func (st *txState[K, V]) forced(gen epoch.Gen) error {
+func (st *txState) forced(gen epoch.Gen) error {
 	read := st.hasRead
 	for _, p := range st.more {
-		read = read || p.hasReads()
+		read = read || p.hasRead
 	}
 	if !read || st.total() == 0 || st.m.shared.strict.commits.Add(1)%forcedConflict != 0 {
 		return nil

@@ -81,14 +81,14 @@ func (m *Map[K, V]) Watch(
 	since := o.Since.st != nil
 	if since {
 		o.Since.check()
-		if o.Since.st.m != m {
+		if o.Since.st.m != m.core() {
 			panic("mvcc: Watch: WatchOptions.Since is a snapshot of another map")
 		}
 	}
 	var now Snapshot[K, V]
 	s.begin(func() { m.fed().own++ }, func(at uint64) {
 		if since {
-			now = m.snapshotAtHub(at)
+			now = Snapshot[K, V](m.core().snapshotAtHub(at))
 		}
 	})
 	defer s.endUnless(&begun)
@@ -109,7 +109,7 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 		return func(all []Change[K, V]) []Change[K, V] { return all }
 	}
 	if keys.low.kind != open || keys.high.kind != open {
-		m.checkOrdered(&keys)
+		checkOrdered(m.core(), &keys)
 	}
 	if s := m.shared.strict; s != nil && match != nil {
 		of := match
@@ -117,9 +117,13 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 			return twice(s, "WatchOptions.Match", func() bool { return of(key) })
 		}
 	}
+	var compare func(a, b K) int
+	if m.order != nil {
+		compare = comparing[K](m.order)
+	}
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for _, c := range all {
-			inRange := m.order == nil || keys.has(m.order.comparing(), c.Key)
+			inRange := compare == nil || keys.has(compare, c.Key)
 			if inRange && (match == nil || match(c.Key)) {
 				some = append(some, c)
 			}
@@ -129,8 +133,8 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 }
 
 // snapshotAtHub returns a snapshot at an epoch that the hub, which is locked, has got to.
-func (m *Map[K, V]) snapshotAtHub(at uint64) Snapshot[K, V] {
-	s, err := m.SnapshotAt(at)
+func (m *core) snapshotAtHub(at uint64) moment {
+	s, err := m.snapshotAt(at)
 	if err != nil {
 		panic(err) // the hub holds the bound below
 	}
@@ -175,10 +179,10 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	if o.Progress {
 		s.progress = func(to uint64) DBCommit { return DBCommit{Epoch: to, Progress: true} }
 	}
-	since, begun := o.Since.up != nil, false
+	since, begun := o.Since.st != nil, false
 	if since {
 		o.Since.check()
-		if o.Since.up.of != db.shared {
+		if o.Since.st.m.shared != db.shared {
 			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
 		}
 	}
@@ -194,8 +198,8 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 			}
 		}, func(at uint64) {
 			if since {
-				s := rootOf(db).snapshotAtHub(at)
-				now = DBSnapshot{leading(s.st), s.gen, db.list.Load()}
+				s := db.base().snapshotAtHub(at)
+				now = DBSnapshot{s.st, s.gen, db.list.Load()}
 			}
 		})
 	}()

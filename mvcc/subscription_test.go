@@ -193,7 +193,7 @@ func TestWatchGap(t *testing.T) {
 		lost := m.Watch(t.Context(), nil)
 		m.shared.hub.mu.Lock()
 		for i := range longestList {
-			m.feed().note(i, 1, nil)
+			m.feed().note(newNode(i, i), 1, nil)
 		}
 		m.shared.hub.mu.Unlock()
 		for _, err := range lost {

@@ -65,10 +65,10 @@ func TestUpdateQueuesAtThirdClaim(t *testing.T) {
 			require.EqualValues(t, bidMeets-1-i+1, m.favour.Stats().Waiting)
 			require.EqualValues(t, min(i+1, bidMeets-1), m.favour.Stats().Deferrals)
 			// As the holder of the claim would do.
-			st, gen := m.begin(LevelSerializable)
+			st, gen := m.core().begin(LevelSerializable)
 			tx := Tx[string, int]{st, gen}
 			_ = increment("k")(tx)
-			_, r := st.commit(gen, new(conflict[string]), &bid{ctx: bg, claim: c})
+			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: c})
 			require.Equal(t, resultOK, r)
 			c.End()
 		}
@@ -90,8 +90,8 @@ func TestNothingIsOpenWhileGivingWay(t *testing.T) {
 			done := make(chan error)
 			go func() {
 				b := bid{ctx: bg, gave: gave}
-				done <- m.retry(LevelSerializable, DefaultMaxAttempts, &b,
-					new(conflict[string]), increment("k"))
+				done <- m.core().retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict),
+					func(tx DBTx) error { return increment("k")(Tx[string, int](tx)) })
 			}()
 			synctest.Wait()
 			require.Zero(t, m.Stats().LiveTx)
@@ -111,9 +111,9 @@ func TestLastAttemptGivesWay(t *testing.T) {
 		b := bid{ctx: bg, gave: bidMeets, last: true}
 		done := make(chan bool)
 		go func() {
-			st, gen := m.begin(LevelSerializable)
+			st, gen := m.core().begin(LevelSerializable)
 			_ = increment("k")(Tx[string, int]{st, gen})
-			_, r := st.commit(gen, new(conflict[string]), &b)
+			_, r := st.commit(gen, new(conflict), &b)
 			done <- r == resultOK
 		}()
 		synctest.Wait()

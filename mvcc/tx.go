@@ -3,6 +3,7 @@ package mvcc
 import (
 	"iter"
 	"runtime"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -21,7 +22,7 @@ import (
 // set, and so do, for All, the whole map or table, and for Ascend, Descend, Min and Max the
 // part of a range that they went through. Reads of the transaction's own writes do not.
 type Tx[K comparable, V any] struct {
-	st  *txState[K, V]
+	st  *txState
 	gen epoch.Gen
 }
 
@@ -32,34 +33,14 @@ type Tx[K comparable, V any] struct {
 // counted in Stats.Leaked. Begin waits for no transaction, and takes a mutex and allocates only
 // when more transactions are open than lately.
 func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
-	level := opts.level(m.level)
-	st, gen := m.begin(level)
-	st.trace(gen)
-	if m.indexed() { // must follow begin
-		st.finish(gen)
-		return m.inside(m.db.Begin(opts))
-	}
-	return Tx[K, V]{st, gen}
+	return Tx[K, V](m.core().beginTx(opts))
 }
 
-func (tx Tx[K, V]) check() {
-	if tx.st == nil {
-		panic(errZeroTx)
-	}
-	if tx.st.gen() != tx.gen {
-		refuse(tx.st.slot, tx.gen)
-	}
-}
+func (tx Tx[K, V]) check() { DBTx(tx).check() }
 
 // Epoch returns the transaction's read epoch: the commit epoch of the newest
 // transaction it may see.
-func (tx Tx[K, V]) Epoch() uint64 {
-	tx.check()
-	e := tx.st.epoch()
-	tx.check()
-	runtime.KeepAlive(tx.st)
-	return uint64(e)
-}
+func (tx Tx[K, V]) Epoch() uint64 { return DBTx(tx).Epoch() }
 
 // Get returns the value of key, and whether there is one: the transaction's own
 // write, or else the value as of its read epoch, see also [Tx.Merge]. It does not depend on
@@ -85,20 +66,24 @@ func (tx Tx[K, V]) Has(key K) bool {
 func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 	tx.check()
 	st := tx.st
-	if st.m.badKey(useTx, key) {
+	if badKey(st.m, useTx, key) {
 		return value, false
 	}
 	st.enter()
-	var merge *merging[V]
+	var merge *merging[K, V]
 	if len(st.writes) > 0 {
-		if i := st.find(key); i >= 0 {
-			if merge = st.writes[i].merge; merge == nil {
+		if i := st.find(unsafe.Pointer(&key)); i >= 0 {
+			if merge = mergeOf[K, V](&st.writes[i]); merge == nil {
 				st.leave()
 				return present[K, V](st.writes[i].v)
 			}
 		}
 	}
-	value, ok = present[K, V](st.get(key, update))
+	h, p, v := lookup(st.index, key)
+	v = st.visible(v)
+	st.checkGet(unsafe.Pointer(&key), v)
+	st.noteRead(unsafe.Pointer(&key), h, p, v, update)
+	value, ok = present[K, V](v)
 	st.leave()
 	tx.check()
 	runtime.KeepAlive(st)
@@ -113,14 +98,46 @@ func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 // version, and panics with [ErrBadKey] if key is not equal to itself.
 func (tx Tx[K, V]) Set(key K, value V) {
 	tx.check()
-	tx.st.m.checkKey(useTx, key)
+	checkKey(tx.st.m, useTx, key)
 	if s := tx.st.schemaFor(); s != nil {
-		tx.put(s, key, value, true)
+		s.put(DBTx(tx), s, newNode(key, value))
 		return
 	}
 	tx.st.enter()
-	tx.st.put(key, value, 0)
-	tx.st.leave()
+	tx.set(key, value, 0)
+}
+
+// set buffers a write, for a transaction that is in use until set returns.
+func (tx Tx[K, V]) set(key K, value V, tomb word) {
+	st := tx.st
+	i := st.find(unsafe.Pointer(&key))
+	if i >= 0 {
+		if v := st.rewritten(i); v != nil {
+			own := full[K, V](v)
+			own.key, own.value = key, value
+			setWord(&v.state, tomb)
+			st.leave()
+			return
+		}
+	}
+	v := newNode(key, value)
+	setWord(&v.state, tomb)
+	if i >= 0 {
+		st.replace(i, v)
+	} else {
+		h, p := locate(st, key)
+		st.note(v, h, p)
+	}
+	st.leave()
+}
+
+// locate is that of a state, for a key that is looked up where it is compiled, see lookup.
+func locate[K comparable](st *txState, key K) (h uint64, p place) {
+	if p = st.known(unsafe.Pointer(&key)); p.nowhere() {
+		h, p, _ = lookup(st.index, key)
+		return h, p
+	}
+	return st.index.hash.sum(unsafe.Pointer(&key)), p
 }
 
 // Put is [Tx.Set], under the name that it has in [ReadWriter]. It returns nil: whether a unique
@@ -135,15 +152,16 @@ func (tx Tx[K, V]) Put(key K, value V) error {
 // equal to itself is always absent: nothing happens.
 func (tx Tx[K, V]) Delete(key K) {
 	tx.check()
-	if tx.st.m.badKey(useTx, key) {
+	if badKey(tx.st.m, useTx, key) {
+		return
+	}
+	if s := tx.st.schemaFor(); s != nil {
+		s.put(DBTx(tx), s, tombstoneOf[K, V](key))
 		return
 	}
 	var zero V
-	if s := tx.st.schemaFor(); s != nil {
-		tx.put(s, key, zero, false)
-		return
-	}
-	tx.st.store(key, zero, false)
+	tx.st.enter()
+	tx.set(key, zero, tombBit)
 }
 
 // All returns an iterator over all keys and values, in no particular order: the
@@ -164,7 +182,7 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		st.rare().scanned, st.looped = true, true
 		// From here on put makes new versions: what the loop writes does not
 		// change what it is still to visit.
-		mine := make([]write[K, V], len(st.writes))
+		mine := make([]write, len(st.writes))
 		copy(mine, st.writes)
 		own := len(mine)
 		st.leave()
@@ -180,16 +198,15 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 		}
 		left := false
 		m.index.scan(func(_ place, head *node) bool {
-			key := keyOf[K](head)
 			v := m.visible(head, at)
 			value, ok := present[K, V](v)
-			st.checkRead(tx.gen, key, v)
+			st.checkRead(tx.gen, head.key(), v)
 			tx.check()
 			if !ok {
 				return true
 			}
 			if own > 0 {
-				if i := st.find(key); i >= 0 && i < own {
+				if i := st.find(head.key()); i >= 0 && i < own {
 					return true
 				}
 			}
@@ -228,20 +245,7 @@ func (tx Tx[K, V]) SetAll(seq iter.Seq2[K, V]) {
 // The transaction has ended by then; f may use the map in any way. If it panics, or calls
 // runtime.Goexit, the commit stands, those after it are called too, and then that goes on; other
 // panics of theirs are lost.
-func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
-	tx.check()
-	if f == nil {
-		panic("mvcc: OnCommit: f is nil")
-	}
-	if up := tx.st.up; up != nil {
-		DBTx{up, tx.gen}.OnCommit(f)
-		return
-	}
-	tx.st.enter()
-	rare := tx.st.rare()
-	rare.after = append(rare.after, f)
-	tx.st.leave()
-}
+func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) { DBTx(tx).OnCommit(f) }
 
 // Commit makes the transaction's writes visible, all at once, and ends it. If it
 // returns nil, every transaction that begins afterwards sees them. If it returns
@@ -260,78 +264,15 @@ func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) {
 // [Map.Store]. With Options.MaxTxAge it may become too old meanwhile. The cost grows with the
 // number of keys written and, at level serializable, read; a transaction that scanned a map or
 // a range, and writes, scans that again.
-func (tx Tx[K, V]) Commit() error {
-	if tx.st == nil {
-		panic(errZeroTx)
-	}
-	if up := tx.st.up; up != nil {
-		return DBTx{up, tx.gen}.Commit()
-	}
-	if tx.st.gen() != tx.gen {
-		err := tx.st.over(tx.gen)
-		tx.st.finish(tx.gen) // if it was evicted
-		return err
-	}
-	if len(tx.st.extra.of) > 0 {
-		if err := tx.notUnique(); err != nil {
-			tx.Rollback()
-			return err
-		}
-	}
-	if tx.st.m.strict {
-		if err := tx.st.forced(tx.gen); err != nil {
-			return err
-		}
-	}
-	tx.st.enter() // until the state is used again
-	after := tx.st.after
-	var c conflict[K]
-	switch e, r := tx.st.commit(tx.gen, &c, nil); r {
-	case resultOK:
-		committed(after, e)
-	case resultConflict:
-		return c.err(1)
-	case resultEvicted:
-		return ErrTxTooOld
-	}
-	return nil
-}
-
-// committed calls what is to be called after a commit at e: all of it, even if one panics.
-func committed(after []func(uint64), e epoch.Epoch) {
-	called := 0
-	defer func() {
-		if called < len(after) {
-			quietly(func() { committed(after[called:], e) })
-		}
-	}()
-	for called < len(after) {
-		f := after[called]
-		called++
-		f(uint64(e))
-	}
-}
+func (tx Tx[K, V]) Commit() error { return DBTx(tx).Commit() }
 
 // Rollback ends the transaction and forgets its writes. After Commit, or a
 // Rollback before, it does nothing; so it may always be deferred. It never
 // waits.
-func (tx Tx[K, V]) Rollback() {
-	if tx.st == nil {
-		return // the zero Tx
-	}
-	if tx.st.gen() == tx.gen && tx.st.busy {
-		panic(errConcurrentUse)
-	}
-	tx.st.finish(tx.gen)
-}
+func (tx Tx[K, V]) Rollback() { DBTx(tx).Rollback() }
 
 // Try is [Snapshot.Try] for a transaction begun by hand, which may have been evicted.
-func (tx Tx[K, V]) Try(fn func() error) (err error) {
-	if tx.st == nil {
-		panic(errZeroTx)
-	}
-	return tx.st.guarded(tx.gen, fn)
-}
+func (tx Tx[K, V]) Try(fn func() error) (err error) { return DBTx(tx).Try(fn) }
 
 // Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was evicted, a
 // *[ConflictError] if it writes, is serializable and a value that it got has been overwritten,
@@ -339,21 +280,4 @@ func (tx Tx[K, V]) Try(fn func() error) (err error) {
 // absent, what All and loops over ranges met and, at level snapshot, what is to be written,
 // only Commit looks at. A long transaction may ask now and then, and save itself the rest. The
 // cost is one look at each key that Get has found.
-func (tx Tx[K, V]) Err() error {
-	if tx.st == nil {
-		panic(errZeroTx)
-	}
-	if up := tx.st.up; up != nil {
-		return DBTx{up, tx.gen}.Err()
-	}
-	if tx.st.gen() != tx.gen {
-		return tx.st.over(tx.gen)
-	}
-	tx.st.enter()
-	defer tx.st.leave()
-	if tx.st.total() > 0 && tx.st.anyDoomed() {
-		c := tx.st.takeConflict()
-		return c.err(1)
-	}
-	return nil
-}
+func (tx Tx[K, V]) Err() error { return DBTx(tx).Err() }

@@ -75,12 +75,6 @@ func (e *UniqueError) Error() string {
 		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
 }
 
-// notUnique returns a *UniqueError, since there are extras, so that the transaction must not
-// commit.
-func (tx Tx[K, V]) notUnique() error {
-	return tx.st.extra.notUnique(DBTx{(*leader)(&tx.st.stateHead), tx.gen})
-}
-
 // notUnique returns the error of the first index by name, and of the first index key as it is
 // printed.
 func (x *extras) notUnique(tx DBTx) error {

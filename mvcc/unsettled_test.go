@@ -12,7 +12,7 @@ import (
 
 // leftInstalled begins a transaction that installs two keys, and is left there, as by a fault in a
 // commit. Its record is said to be what is given.
-func leftInstalled(t *testing.T, m *Map[int, int], record func(w word) word) *txState[int, int] {
+func leftInstalled(t *testing.T, m *Map[int, int], record func(w word) word) *txState {
 	t.Helper()
 	tx := m.Begin(nil)
 	tx.Set(1, -1)
@@ -107,5 +107,5 @@ func TestSlotGone(t *testing.T) {
 	require.Equal(t, number, s.Number())
 	s.Record().Store(uint64(word(0).at(epoch.First)))
 	require.False(t, m.Has(1))
-	require.Nil(t, m.newest(v))
+	require.Nil(t, m.core().newest(v))
 }

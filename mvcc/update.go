@@ -50,38 +50,11 @@ var (
 //
 // The transaction must not be used after fn has returned.
 func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error) error {
-	switch {
-	case ctx == nil:
-		panic("mvcc: Update: ctx is nil, want context.Background() or another one")
-	case fn == nil:
+	checkContext("Update", ctx)
+	if fn == nil {
 		panic("mvcc: Update: fn is nil")
 	}
-	level, attempts := opts.level(m.level), opts.attempts()
-	if ctx.Err() != nil {
-		return endOf(ctx)
-	}
-	if m.strict && !(opts != nil && opts.own) {
-		return m.updateStrictly(ctx, opts, fn)
-	}
-	var c conflict[K]
-	b := bid{ctx: ctx, last: attempts == 1}
-	ok, err := m.attempt(level, &b, fn, &c)
-	if ok || err != nil {
-		if b.claim != nil {
-			b.end()
-		}
-		switch err {
-		case errGaveUp:
-			return endOf(ctx)
-		case errIndexed:
-			return m.updateIndexed(ctx, opts, fn)
-		}
-		return err
-	}
-	if err = m.retry(level, attempts, &b, &c, fn); err == errIndexed {
-		return m.updateIndexed(ctx, opts, fn)
-	}
-	return err
+	return m.core().update(ctx, opts, func(tx DBTx) error { return fn(Tx[K, V](tx)) })
 }
 
 // UpdateValue is [Map.Update] for a function that returns a value. It returns the value of
@@ -104,9 +77,40 @@ func UpdateValue[K comparable, V, R any](
 	return result, nil
 }
 
+// update is [Map.Update], and [DB.Update]. A transaction of a table is given as one that has the
+// state of the table.
+func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
+	level, attempts := opts.level(m.level), opts.attempts()
+	if ctx.Err() != nil {
+		return endOf(ctx)
+	}
+	if m.strict && !(opts != nil && opts.own) {
+		return m.updateStrictly(ctx, opts, fn)
+	}
+	var c conflict
+	b := bid{ctx: ctx, last: attempts == 1}
+	ok, err := m.attempt(level, &b, fn, &c)
+	if ok || err != nil {
+		if b.claim != nil {
+			b.end()
+		}
+		switch err {
+		case errGaveUp:
+			return endOf(ctx)
+		case errIndexed:
+			return m.updateIndexed(ctx, opts, fn)
+		}
+		return err
+	}
+	if err = m.retry(level, attempts, &b, &c, fn); err == errIndexed {
+		return m.updateIndexed(ctx, opts, fn)
+	}
+	return err
+}
+
 // retry makes the second and all further attempts of Update.
-func (m *Map[K, V]) retry(
-	level Level, attempts int, b *bid, c *conflict[K], fn func(tx Tx[K, V]) error,
+func (m *core) retry(
+	level Level, attempts int, b *bid, c *conflict, fn func(tx DBTx) error,
 ) error {
 	defer b.end()
 	for n := 1; n < attempts; n++ {
@@ -123,7 +127,7 @@ func (m *Map[K, V]) retry(
 		run, before := fn, *c
 		if b.suspects && before.within {
 			self = m.favour.Suspect()
-			run = func(tx Tx[K, V]) error {
+			run = func(tx DBTx) error {
 				defer self.End()
 				return fn(tx)
 			}
@@ -167,7 +171,7 @@ func inUpdate() bool {
 		for more := n > 0; more; {
 			var frame runtime.Frame
 			frame, more = frames.Next()
-			if !committing && strings.HasSuffix(frame.Function, "/mvcc.(*Map[...]).attempt") {
+			if !committing && strings.HasSuffix(frame.Function, "/mvcc.(*core).attempt") {
 				return true
 			}
 			committing = strings.HasSuffix(frame.Function, "/mvcc.committed")
@@ -190,12 +194,12 @@ func mayRunAgain() string {
 // if there is nothing to try again, and neither, having set c, after a conflict. With more
 // returns (8 for its 2 defers) the compiler no longer puts the deferred calls into its code,
 // and a transaction takes a tenth longer.
-func (m *Map[K, V]) attempt(
-	level Level, b *bid, fn func(tx Tx[K, V]) error, c *conflict[K],
+func (m *core) attempt(
+	level Level, b *bid, fn func(tx DBTx) error, c *conflict,
 ) (ok bool, err error) {
 	st, gen := m.begin(level)
 	st.trace(gen)
-	tx := Tx[K, V]{st, gen}
+	tx := DBTx{st, gen}
 	defer tx.Rollback()
 	if m.indexed() { // must follow begin
 		return false, errIndexed
@@ -210,7 +214,7 @@ func (m *Map[K, V]) attempt(
 		return false, st.over(tx.gen)
 	}
 	if len(st.extra.of) > 0 {
-		if err = tx.notUnique(); err != nil {
+		if err = st.extra.notUnique(tx); err != nil {
 			return false, err
 		}
 	}

@@ -1,8 +1,6 @@
 package mvcc
 
 import (
-	"unsafe"
-
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
@@ -27,11 +25,11 @@ const validateStride = 64
 // commit epoch from that of w up to e. It returns the record as it left it. It
 // gives up early, with ok, if the record has changed, since the caller's CAS
 // will fail then; if it watches, only if the record is decided.
-func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
+func (st *txState) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	least := w.epoch()
 	n := &st.checks
 	if st.up != nil {
-		n = st.up.checked()
+		n = &st.up.checks
 	}
 	alive := func() bool {
 		if *n++; *n%validateStride != 0 {
@@ -49,24 +47,24 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 		w = load(st.record())
 		return w.tag() == tagTentative || w.tag() == tagAnnounced
 	}
-	if len(st.reads)+len(st.absent)+len(st.ranges) == 0 && !st.scanned {
+	if len(st.reads)+st.absences()+len(st.ranges) == 0 && !st.scanned {
 		return w, true
 	}
 	for i := range st.reads {
 		r := &st.reads[i]
 		if v, valid := st.valid(r, least, e); !valid {
-			st.conflictOn(keyOf[K](r.seen), ConflictRead, v)
+			st.conflictOn(r.seen.key(), ConflictRead, v)
 			return w, false
 		}
 		if !alive() {
 			return w, true
 		}
 	}
-	for i := range st.absent {
-		a := &st.absent[i]
-		p, h := st.m.index.find(a.hash, unsafe.Pointer(&a.key))
+	for i := range st.absences() {
+		key, hash := st.absent.at(i)
+		p, h := st.m.index.find(hash, key)
 		if v := st.settled(p, h, e); !absentSince(st.m, v, least) {
-			st.conflictOn(a.key, ConflictRead, v)
+			st.conflictOn(key, ConflictRead, v)
 			return w, false
 		}
 		if !alive() {
@@ -79,16 +77,15 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	at := st.epoch()
 	ok = true
 	same := func(p place, head *node) bool {
-		if v := st.settled(p, head, e); v != nil && st.m.core().commitEpoch(v) > at {
-			st.conflictOn(keyOf[K](v), ConflictScan, v)
+		if v := st.settled(p, head, e); v != nil && st.m.commitEpoch(v) > at {
+			st.conflictOn(v.key(), ConflictScan, v)
 			ok = false
 			return false
 		}
 		return alive()
 	}
 	if st.m.inner && st.m.dropped.Load() { // must follow the draw of e: nobody writes it any more
-		var none K
-		st.conflictOn(none, ConflictScan, nil)
+		st.conflictOn(st.index.moved.key(), ConflictScan, nil) // of no key
 		return w, false
 	}
 	if st.scanned && st.level == LevelSerializable {
@@ -96,7 +93,7 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 		return w, ok
 	}
 	for i := range st.ranges {
-		if !st.m.scanRange(&st.ranges[i], false, same) {
+		if !st.m.order.scan(st.index, st.ranges[i], false, same) {
 			break
 		}
 	}
@@ -106,7 +103,7 @@ func (st *txState[K, V]) validate(w word, e epoch.Epoch) (now word, ok bool) {
 // validated is validate, but with a result: a transaction that has been evicted
 // meanwhile cannot tell, since what it would conflict with may have been taken out
 // of the index.
-func (st *txState[K, V]) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r result) {
+func (st *txState) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r result) {
 	now, ok := st.validate(w, e)
 	for _, p := range st.more {
 		if !ok {
@@ -128,7 +125,7 @@ func (st *txState[K, V]) validated(gen epoch.Gen, w word, e epoch.Epoch) (now wo
 
 // valid reports whether what r saw is what a read would find at every epoch from
 // least to e. Otherwise it returns what is in the way.
-func (st *txState[K, V]) valid(r *readRecord, least, e epoch.Epoch) (*node, bool) {
+func (st *txState) valid(r *readRecord, least, e epoch.Epoch) (*node, bool) {
 	p := r.at
 	h := p.load()
 	if h == r.seen {
@@ -152,17 +149,17 @@ func (st *txState[K, V]) valid(r *readRecord, least, e epoch.Epoch) (*node, bool
 // absentSince reports whether v, the newest committed version of a key, says that
 // the key is absent from epoch e on. A tombstone above e does not: what it
 // deleted may have been there at e.
-func absentSince[K comparable, V any](m *Map[K, V], v *node, e epoch.Epoch) bool {
-	return v == nil || v.tombstone() && m.core().commitEpoch(v) < e
+func absentSince(m *core, v *node, e epoch.Epoch) bool {
+	return v == nil || v.tombstone() && m.commitEpoch(v) < e
 }
 
 // settled returns the newest committed version of the key whose head at p was v, not
 // counting those of the transaction itself, which validates as of epoch e; nil if there
 // is none. An undecided writer with an epoch below e is given a moment and then pushed
 // above e: only the later waits for the earlier.
-func (st *txState[K, V]) settled(p place, v *node, e epoch.Epoch) *node {
+func (st *txState) settled(p place, v *node, e epoch.Epoch) *node {
 	if v != nil {
-		if _, r := st.m.core().resolve(v); r == st.record() {
+		if _, r := st.m.resolve(v); r == st.record() {
 			return v.next.Load() // which is decided, and stays as long as v is not
 		}
 	}
@@ -174,7 +171,7 @@ func (st *txState[K, V]) settled(p place, v *node, e epoch.Epoch) *node {
 
 // doomed reports whether a transaction that writes is certain to conflict: a value it read
 // has been overwritten. A key it found absent may be absent again by then.
-func (st *txState[K, V]) doomed() bool {
+func (st *txState) doomed() bool {
 	m := st.m
 	for i := range st.reads {
 		r := &st.reads[i]
@@ -186,7 +183,7 @@ func (st *txState[K, V]) doomed() bool {
 		}
 		_, h := m.index.again(r.at, m.index.hash.sum(r.seen.key()), r.seen.key())
 		if v := m.newest(h); v != r.seen {
-			st.conflictOn(keyOf[K](r.seen), ConflictRead, v)
+			st.conflictOn(r.seen.key(), ConflictRead, v)
 			return true
 		}
 	}
@@ -195,6 +192,6 @@ func (st *txState[K, V]) doomed() bool {
 
 // validates reports whether the transaction has read anything that must not have changed
 // when it commits.
-func (st *txState[K, V]) validates() bool {
-	return st.hasRead && (st.level == LevelSerializable || len(st.reads)+len(st.absent) > 0)
+func (st *txState) validates() bool {
+	return st.hasRead && (st.level == LevelSerializable || len(st.reads)+st.absences() > 0)
 }

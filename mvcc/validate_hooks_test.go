@@ -356,7 +356,7 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		blocker.to(hooks.InstalledAll)
 		w.to(hooks.HeadSkipped)
 		record := tx.st.record()
-		m.revoke(record, load(record))
+		m.core().revoke(record, load(record))
 		require.EqualValues(t, tagAnnounced, load(record).tag())
 		w.finish()
 		requireConflict(t, err, n, ConflictRead)

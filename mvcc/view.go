@@ -13,20 +13,12 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 		panic("mvcc: View: fn is nil")
 	}
 	if m.guarded {
-		return m.viewGuarded(fn)
+		return m.core().viewGuarded(func(s moment) error { return fn(Snapshot[K, V](s)) })
 	}
-	st, gen := m.open(0)
-	s := Snapshot[K, V]{st, gen}
+	st, gen := m.core().open(0)
+	s := moment{st, gen}
 	defer s.Close()
-	return fn(s)
-}
-
-// viewGuarded is View for a map whose snapshots may be evicted, or are traced, or that is strict.
-func (m *Map[K, V]) viewGuarded(fn func(s Snapshot[K, V]) error) (err error) {
-	s := m.Snapshot()
-	defer s.Close()
-	defer s.st.tooOld(s.gen, &err)
-	return m.view(s, fn)
+	return fn(Snapshot[K, V](s))
 }
 
 // ViewValue is [Map.View] for a function that returns a value. It returns fn's value, or
@@ -57,23 +49,9 @@ func ViewValue[K comparable, V, R any](
 // [ErrTxTooOld]. ctx must not be nil. It costs some allocations more than View, unless ctx
 // never ends.
 func (m *Map[K, V]) ViewContext(ctx context.Context, fn func(s Snapshot[K, V]) error) (err error) {
-	switch {
-	case ctx == nil:
-		panic("mvcc: ViewContext: ctx is nil, want context.Background() or another one")
-	case fn == nil:
+	checkContext("ViewContext", ctx)
+	if fn == nil {
 		panic("mvcc: ViewContext: fn is nil")
-	case ctx.Done() == nil:
-		return m.View(fn)
-	case ctx.Err() != nil:
-		return endOf(ctx)
 	}
-	s := m.Snapshot()
-	defer s.Close()
-	stop := context.AfterFunc(ctx, func() { s.st.slot.Evict(s.gen) })
-	defer func() {
-		if !stop() && err == ErrTxTooOld {
-			err = endOf(ctx)
-		}
-	}()
-	return s.Try(func() error { return m.view(s, fn) })
+	return m.core().viewContext(ctx, func(s moment) error { return fn(Snapshot[K, V](s)) })
 }

@@ -68,12 +68,12 @@ func (l *watches) remove(w *watch) {
 // mark marks the watches on the key of v, which is installed, except for that of the
 // transaction whose record is r, v's own; and notes the key, if the map is watched, or if
 // records of it expire. No epoch is drawn for it.
-func (m *Map[K, V]) mark(v *node, r *record) {
-	if f := m.feed(); f != nil { // N1
-		f.note(keyOf[K](v), m.index.hash.sum(v.key()), nil)
+func (m *core) mark(v *node, r *record) {
+	if f := m.feedAt.Load(); f != nil { // N1
+		f.note(v, m.index.hash.sum(v.key()), nil)
 	}
-	if x := m.expiry(); x != nil { // E1
-		m.noteDue(x, v, m.index.hash.sum(v.key()))
+	if x := m.expiryAt.Load(); x != nil { // E1
+		x.note(v, m.index.hash.sum(v.key()))
 	}
 	if list := m.watches.list.Load(); list != nil {
 		markIn(*list, m.claimHash(m.index.hash.sum(v.key())), r)
@@ -89,7 +89,7 @@ func markIn(list []*watch, hash uint64, r *record) {
 }
 
 // markAll is mark for all keys that the transaction writes.
-func (st *txState[K, V]) markAll() {
+func (st *txState) markAll() {
 	st.noteAll() // N1, E1
 	for _, p := range st.more {
 		p.noteAll()
@@ -100,7 +100,7 @@ func (st *txState[K, V]) markAll() {
 }
 
 // setWatch makes w what the validation watches, or nothing.
-func (st *txState[K, V]) setWatch(w *watch) {
+func (st *txState) setWatch(w *watch) {
 	st.watch = w
 	for _, p := range st.more {
 		p.setWatch(w)
@@ -108,7 +108,7 @@ func (st *txState[K, V]) setWatch(w *watch) {
 }
 
 // endWatch takes what the validation watches off the list, if there is anything.
-func (st *txState[K, V]) endWatch() {
+func (st *txState) endWatch() {
 	if st.watch != nil {
 		st.m.watches.remove(st.watch)
 		st.setWatch(nil)
@@ -120,7 +120,7 @@ func (st *txState[K, V]) endWatch() {
 // at a later one if the watch is clean then. So readers cannot keep it from committing
 // by pushing it, however long the validation takes. It returns aborted if it is to be
 // decided anew, or was aborted, also by itself.
-func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
+func (st *txState) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 	m := st.m
 	watches := st.watch
 	if watches == nil {
@@ -173,10 +173,10 @@ func (st *txState[K, V]) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 
 // decided returns the newest committed version of the key whose head at p was v, or nil:
 // at a moment when no undecided writer was on top.
-func (st *txState[K, V]) decided(p place, v *node) *node {
+func (st *txState) decided(p place, v *node) *node {
 	m := st.m
 	for v != nil {
-		if w, _ := m.core().resolve(v); !w.committed() {
+		if w, _ := m.resolve(v); !w.committed() {
 			hooks.At(hooks.HeadSkipped)
 		}
 		if base, ok := m.settle(v); ok {

@@ -5,7 +5,7 @@ import "github.com/mvccmap/mvccmap/epoch"
 // withdraw takes the versions that were installed off their chains, as far as
 // nobody else has. The record must be aborted, or, if nothing is announced, is
 // aborted here.
-func (st *txState[K, V]) withdraw() {
+func (st *txState) withdraw() {
 	abortRecord(st.record())
 	st.retreat()
 	for _, p := range st.more {
@@ -20,7 +20,7 @@ func (st *txState[K, V]) withdraw() {
 //
 // A key that was made for this commit leaves the index; where they are many, tend has to
 // look whether the index is too large now.
-func (st *txState[K, V]) retreat() {
+func (st *txState) retreat() {
 	m, multi := st.m, st.multi()
 	for i := range st.writes[:st.installed] {
 		w := &st.writes[i]
@@ -37,7 +37,7 @@ func (st *txState[K, V]) retreat() {
 
 // abortLeft aborts the record of a commit that a function of the user has left, unless it is
 // decided, and returns what it said before. Epochs that were drawn for it are no commit's.
-func (m *Map[K, V]) abortLeft(r *record) (was word) {
+func (m *core) abortLeft(r *record) (was word) {
 	m.slots.Next() // it may be announced, see abortRival
 	m.counters.wasted.Add(1)
 	if was = abortRecord(r); was.tag() == tagTentative {
@@ -52,7 +52,7 @@ func (m *Map[K, V]) abortLeft(r *record) (was word) {
 //
 // What others rely on comes first, and calls no function of the user. What follows may call
 // some: if one panics again the rest is left undone, which costs a little memory.
-func (st *txState[K, V]) unwind(gen epoch.Gen) {
+func (st *txState) unwind(gen epoch.Gen) {
 	st.claim.End()
 	st.endWatch()
 	installed := st.isInstalled()
@@ -102,11 +102,11 @@ func quietly(f func()) {
 	f()
 }
 
-func (st *txState[K, V]) isInstalled() bool { return st.installed > 0 }
+func (st *txState) isInstalled() bool { return st.installed > 0 }
 
 // settleWith puts the outcome into the versions of the slot's record, as far as they do not have
 // it, and counts keys.
-func (st *txState[K, V]) settleWith(outcome word) {
+func (st *txState) settleWith(outcome word) {
 	for i := range st.writes {
 		if v := st.writes[i].v; load(&v.state).is(kindIndirect) {
 			v.settle(outcome)
@@ -118,7 +118,7 @@ func (st *txState[K, V]) settleWith(outcome word) {
 }
 
 // tidyAfter does what is left to be done when a commit was left with the outcome, for one map.
-func (st *txState[K, V]) tidyAfter(outcome word) {
+func (st *txState) tidyAfter(outcome word) {
 	if outcome.committed() {
 		for i := range st.writes[:st.installed] {
 			w := &st.writes[i]
@@ -131,7 +131,7 @@ func (st *txState[K, V]) tidyAfter(outcome word) {
 }
 
 // takeOff takes an aborted version off its chain, if it is the head of one.
-func (m *Map[K, V]) takeOff(p place, h uint64, v *node) {
+func (m *core) takeOff(p place, h uint64, v *node) {
 	base := v.next.Load()
 	if base == nil {
 		m.index.remove(v)
@@ -149,10 +149,10 @@ func (m *Map[K, V]) takeOff(p place, h uint64, v *node) {
 }
 
 // renew gives every write a version that nobody else has seen.
-func (st *txState[K, V]) renew() {
+func (st *txState) renew() {
 	for i := range st.writes {
 		w := &st.writes[i]
-		v := newNode(keyOf[K](w.v), valueOf[K, V](w.v))
+		v := st.m.types.clone(w.v)
 		setWord(&v.state, load(&w.v.state)&tombBit)
 		w.v = v
 	}

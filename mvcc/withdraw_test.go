@@ -89,12 +89,12 @@ func TestStateForgets(t *testing.T) {
 			st.rare().revoked = maxRevocations
 			end(tx)
 			require.Empty(t, st.reads)
-			require.Empty(t, st.absent)
+			require.Zero(t, st.absences())
 			require.Empty(t, st.writes)
 			require.False(t, st.hasRead || st.scanned)
 			require.Zero(t, st.revoked)
 			require.Nil(t, st.watch)
-			require.Nil(t, st.byKey)
+			require.Nil(t, st.byHash)
 			for _, r := range st.reads[:cap(st.reads)] {
 				require.Nil(t, r.seen)
 				require.True(t, r.at.nowhere())

@@ -8,24 +8,24 @@ import (
 )
 
 // A txWork is what a transaction has read and is to write.
-type txWork[K comparable, V any] struct {
+type txWork struct {
 	level   Level
 	busy    bool // a method is under way, see enter
 	hasRead bool // a read of the map, not of an own write
 	isRare  bool // see rare
 
 	reads  []readRecord
-	absent []absence[K] // keys read of which there was no version
+	absent keyList // keys read of which there was no version
 	// From this many reads, or keys that were absent, on they are looked through
 	// for what is there twice, see compact.
 	full, fullAbsent int
-	writes           []write[K, V]
-	// byKey finds an own write by its key, once one is looked for among more than
-	// linearWrites of them.
-	byKey  map[K]int
-	schema *schema[K, V] // of the map, when the first write was made
+	writes           []write
+	// byHash finds the last own write of the keys with a hash, from where same goes on, once one
+	// is looked for among more than linearWrites of them.
+	byHash map[uint64]int32
+	schema *schema // of the map, when the first write was made
 	// more are the parts that the transaction uses beside.
-	more []part
+	more []*txState
 
 	// Of the attempt to commit that is under way: by how much it makes the number of keys
 	// grow, how many writes are installed, how many looks validation has taken, what
@@ -34,29 +34,29 @@ type txWork[K comparable, V any] struct {
 	installed int
 	checks    int
 	watch     *watch
-	conflict  conflict[K]
+	conflict  conflict
 
-	rareWork[K, V]
+	rareWork
 }
 
 // A rareWork is the part of a txWork that few transactions use: it is written through rare.
-type rareWork[K comparable, V any] struct {
+type rareWork struct {
 	scanned bool // all keys were read
 	looped  bool // a loop may be under way over what was written
 	revoked int  // how many epochs readers took away from the commit under way
 	dirtied int  // how often others marked its watch
 
-	saves uint32         // counts the savepoints
-	since uint32         // the number of the innermost savepoint that is open, or 0
-	undo  []undone[K, V] // what the open savepoints have to undo
-	marks []mark         // where they began
+	saves uint32   // counts the savepoints
+	since uint32   // the number of the innermost savepoint that is open, or 0
+	undo  []undone // what the open savepoints have to undo
+	marks []mark   // where they began
 	after []func(commitEpoch uint64)
 	claim *favour.Claim // that the commit under way has made, or nil
 
-	ranges []Range[K] // of which all keys were read
-	// pins are the keys pinned in the order, sorted. pinned says of the state that leads that it
+	ranges []unsafe.Pointer // to each Range of which all keys were read
+	// pins have the keys pinned in the order, sorted. pinned says of the state that leads that it
 	// or a part has some, and unpinned that they are pinned no more.
-	pins             []K
+	pins             []*node
 	pinned, unpinned bool
 	// inOrder has the numbers of the first so many writes in the order of their keys, from a loop
 	// over a range on.
@@ -65,7 +65,7 @@ type rareWork[K comparable, V any] struct {
 }
 
 // rare returns what is to be written of it, and notes that it has to be forgotten.
-func (st *txState[K, V]) rare() *rareWork[K, V] {
+func (st *txState) rare() *rareWork {
 	st.isRare = true
 	return &st.rareWork
 }
@@ -77,14 +77,50 @@ type readRecord struct {
 	seen *node
 }
 
-// An absence says that there was no version of a key at the read epoch.
+// A keyList has keys of which there was no version at the read epoch, and their hashes. It is nil
+// if there never were any.
+type keyList interface {
+	add(key unsafe.Pointer, hash uint64)
+	at(i int) (key unsafe.Pointer, hash uint64) // the key is there until it is emptied
+	len() int
+	compact() // drops keys that are there before
+	empty()
+}
+
 type absence[K comparable] struct {
 	key  K
 	hash uint64
 }
 
+type absences[K comparable] struct{ list []absence[K] }
+
+func (a *absences[K]) add(key unsafe.Pointer, hash uint64) {
+	a.list = append(a.list, absence[K]{*(*K)(key), hash})
+}
+
+func (a *absences[K]) at(i int) (key unsafe.Pointer, hash uint64) {
+	one := &a.list[i]
+	return unsafe.Pointer(&one.key), one.hash
+}
+
+func (a *absences[K]) len() int { return len(a.list) }
+func (a *absences[K]) empty()   { a.list = emptied(a.list) }
+
+func (a *absences[K]) compact() {
+	seen := make(map[K]struct{})
+	a.list = slices.DeleteFunc(a.list, func(one absence[K]) bool { return repeated(seen, one.key) })
+}
+
+// absences returns how many keys were read of which there was no version.
+func (w *txWork) absences() int {
+	if w.absent == nil {
+		return 0
+	}
+	return w.absent.len()
+}
+
 // A write is one buffered write. Its version is private until it is installed.
-type write[K comparable, V any] struct {
+type write struct {
 	v    *node
 	hash uint64
 	at   place // where the key was found last; nowhere if it had no version
@@ -93,9 +129,11 @@ type write[K comparable, V any] struct {
 	read int32
 	// saved is the number of the savepoint in which the write was noted last, to be undone.
 	saved uint32
+	// same is 1 + the number of the write before with the same hash, or 0, see byHash.
+	same int32
 	// merge says what becomes of the value that the key has when the transaction commits;
 	// nil if that does not matter.
-	merge *merging[V]
+	merge merger
 }
 
 const readAbsent = -1
@@ -111,125 +149,145 @@ const (
 	fewRecords   = 4
 )
 
-func newWork[K comparable, V any]() *txWork[K, V] {
-	return &txWork[K, V]{full: compactReads, fullAbsent: compactReads}
+func newWork() *txWork {
+	return &txWork{full: compactReads, fullAbsent: compactReads}
 }
 
-// find returns the index of the own write of key, or -1.
-func (st *txState[K, V]) find(key K) int {
-	if st.byKey == nil && len(st.writes) > linearWrites { // append does not list them
+// find returns the number of the own write of the key at key, or -1.
+func (st *txState) find(key unsafe.Pointer) int {
+	if st.byHash == nil && len(st.writes) > linearWrites { // append does not list them
 		st.listKeys()
 	}
-	if st.byKey != nil {
-		if i, ok := st.byKey[key]; ok {
-			return i
+	if st.byHash != nil {
+		i := int(st.byHash[st.index.hash.sum(key)])
+		for i > 0 && !st.index.hash.equal(st.writes[i-1].v.key(), key) {
+			i = int(st.writes[i-1].same)
 		}
-		return -1
+		return i - 1
 	}
 	for i := range st.writes {
-		if keyOf[K](st.writes[i].v) == key {
+		if st.index.hash.equal(st.writes[i].v.key(), key) {
 			return i
 		}
 	}
 	return -1
 }
 
-// store is a Set, or a Delete if has is false, of a transaction that is not in use otherwise.
-func (st *txState[K, V]) store(key K, value V, has bool) {
-	tomb := word(0)
-	if !has {
-		tomb = tombBit
+// rewritten returns the version of write i if it may be changed: it is written anew. It returns nil
+// if a loop may still have it before it, or a savepoint.
+func (st *txState) rewritten(i int) *node {
+	st.save(i)
+	if st.looped || st.since != 0 {
+		return nil
 	}
+	w := &st.writes[i]
+	w.merge = nil
+	return w.v
+}
+
+// put buffers a write of v, whose state says whether it deletes the key, for a transaction that is
+// not in use otherwise.
+func (st *txState) put(v *node) {
 	st.enter()
-	st.put(key, value, tomb)
+	if i := st.find(v.key()); i >= 0 {
+		st.replace(i, v)
+	} else {
+		h, p := st.locate(v.key())
+		st.note(v, h, p)
+	}
 	st.leave()
 }
 
-// put buffers a write. The key is looked up here, so hashed here: a key that
-// cannot be hashed panics now, when nothing is held.
-func (st *txState[K, V]) put(key K, value V, tomb word) {
-	if i := st.find(key); i >= 0 {
-		w := &st.writes[i]
-		st.save(i)
-		// A loop may still have the old version before it, or a savepoint.
-		if st.looped || st.since != 0 {
-			w.v = bareNode[K, V](key)
-		}
-		v := full[K, V](w.v)
-		v.key, v.value = key, value
-		setWord(&w.v.state, tomb)
-		w.merge = nil
-		return
-	}
-	h, p := st.locate(key)
-	v := newNode(key, value)
-	setWord(&v.state, tomb)
-	st.note(v, h, p)
+// replace makes v the version of write i.
+func (st *txState) replace(i int, v *node) {
+	st.save(i)
+	w := &st.writes[i]
+	w.v, w.merge = v, nil
 }
 
-// locate returns the hash of key and its place, for a write that it does not have yet.
-func (st *txState[K, V]) locate(key K) (h uint64, p place) {
+// locate returns the hash of a key and its place, for a write that it does not have yet. It is
+// looked up here, so hashed here: a key that cannot be hashed panics now, when nothing is held.
+func (st *txState) locate(key unsafe.Pointer) (h uint64, p place) {
 	if p = st.known(key); p.nowhere() {
-		h, p, _ = lookup(st.index, key)
+		h, p, _ = st.index.seek(key)
 		return h, p
 	}
-	return st.index.hash.sum(unsafe.Pointer(&key)), p
+	return st.index.hash.sum(key), p
 }
 
 // note adds v to the writes. Its key, whose hash is h, is at p, and has no write yet.
-func (st *txState[K, V]) note(v *node, h uint64, p place) {
+func (st *txState) note(v *node, h uint64, p place) {
 	st.append(v, h, p)
-	if st.byKey != nil {
-		st.byKey[keyOf[K](v)] = len(st.writes) - 1
+	if st.byHash != nil {
+		st.list(len(st.writes) - 1)
 	}
 }
 
-// listKeys makes byKey.
-func (st *txState[K, V]) listKeys() {
-	st.byKey = make(map[K]int, max(len(st.writes), 4*linearWrites))
+// listKeys makes byHash.
+func (st *txState) listKeys() {
+	st.byHash = make(map[uint64]int32, max(len(st.writes), 4*linearWrites))
 	for i := range st.writes {
-		st.byKey[keyOf[K](st.writes[i].v)] = i
+		st.list(i)
+	}
+}
+
+// list adds write i to byHash.
+func (st *txState) list(i int) {
+	w := &st.writes[i]
+	w.same = st.byHash[w.hash]
+	st.byHash[w.hash] = int32(1 + i)
+}
+
+// unlist takes write i, which was added last, from byHash.
+func (st *txState) unlist(i int) {
+	if w := &st.writes[i]; w.same != 0 {
+		st.byHash[w.hash] = w.same
+	} else {
+		delete(st.byHash, w.hash)
 	}
 }
 
 // append is note for a caller that does not look for own writes.
-func (st *txState[K, V]) append(v *node, h uint64, p place) {
+func (st *txState) append(v *node, h uint64, p place) {
 	st.writes = extended(st.writes)
 	w := &st.writes[len(st.writes)-1]
 	w.v, w.hash = v, h
 	w.at.b, w.at.i = p.b, p.i
 }
 
-// known returns the place of key if key is one of the first few that were read:
+// known returns the place of a key if it is one of the first few that were read:
 // comparing so few is cheaper than looking one up.
-func (st *txState[K, V]) known(key K) (p place) {
+func (st *txState) known(key unsafe.Pointer) (p place) {
 	for i := range min(len(st.reads), fewRecords) {
-		if r := &st.reads[i]; keyOf[K](r.seen) == key {
+		if r := &st.reads[i]; st.index.hash.equal(r.seen.key(), key) {
 			return r.at
 		}
 	}
 	return p
 }
 
-// get reads key from the map, not from the own writes, and records the read, at level
-// snapshot if it is for an update.
-func (st *txState[K, V]) get(key K, update bool) *node {
-	h, p, v := lookup(st.index, key)
+// get reads a key from the map, not from the own writes, and records the read.
+func (st *txState) get(key unsafe.Pointer) *node {
+	h, p, v := st.index.seek(key)
 	v = st.visible(v)
 	st.checkGet(key, v)
+	st.noteRead(key, h, p, v, false)
+	return v
+}
+
+// noteRead records that v was read of the key, which has hash h and is at p, at level snapshot if
+// that is for an update.
+func (st *txState) noteRead(key unsafe.Pointer, h uint64, p place, v *node, update bool) {
 	st.hasRead = true
 	if st.level == LevelSerializable {
 		if st.scanned {
-			return v
+			return
 		}
 	} else if !update {
-		return v
+		return
 	}
 	if v == nil {
-		st.absent = append(st.absent, absence[K]{key, h})
-		if len(st.absent) >= st.fullAbsent {
-			st.compactAbsent()
-		}
+		st.noteAbsent(key, h)
 	} else if n := len(st.reads); n == 0 || st.reads[n-1].seen != v {
 		st.reads = extended(st.reads)
 		r := &st.reads[n]
@@ -238,12 +296,23 @@ func (st *txState[K, V]) get(key K, update bool) *node {
 			st.compact()
 		}
 	}
-	return v
+}
+
+// noteAbsent records that there was no version of the key, which has hash h.
+func (st *txState) noteAbsent(key unsafe.Pointer, h uint64) {
+	if st.absent == nil {
+		st.absent = st.m.types.absences()
+	}
+	st.absent.add(unkept(key), h)
+	if st.absent.len() >= st.fullAbsent {
+		st.absent.compact()
+		st.fullAbsent = max(compactReads, compactFactor*st.absent.len())
+	}
 }
 
 // visible returns what the transaction sees of the key whose head is v. If it has to help a writer
 // it is not in use meanwhile: that may call a function of the user, which may end the goroutine.
-func (st *txState[K, V]) visible(v *node) *node {
+func (st *txState) visible(v *node) *node {
 	if v == nil || load(&v.state).committed() {
 		return st.m.visible(v, st.epoch())
 	}
@@ -264,19 +333,12 @@ const (
 
 // compact drops the records of keys that were read before. Of one key all reads saw the
 // same version.
-func (st *txState[K, V]) compact() {
+func (st *txState) compact() {
 	seen := make(map[*node]struct{})
 	st.reads = slices.DeleteFunc(st.reads, func(r readRecord) bool {
 		return repeated(seen, r.seen)
 	})
 	st.full = max(compactReads, compactFactor*len(st.reads))
-}
-
-// compactAbsent is compact for the keys of which there was no version.
-func (st *txState[K, V]) compactAbsent() {
-	seen := make(map[K]struct{})
-	st.absent = slices.DeleteFunc(st.absent, func(a absence[K]) bool { return repeated(seen, a.key) })
-	st.fullAbsent = max(compactReads, compactFactor*len(st.absent))
 }
 
 // repeated adds x to seen, and reports whether it was there.
@@ -287,11 +349,11 @@ func repeated[T comparable](seen map[T]struct{}, x T) bool {
 }
 
 // forget is recycle for one map.
-func (st *txState[K, V]) forget() {
+func (st *txState) forget() {
 	st.grows, st.installed = 0, 0 // what unwind goes by, if a function leaves before prepare
 	w := st.txWork
 	if len(w.writes) > fewRecords {
-		w.writes, w.byKey = emptied(w.writes), nil
+		w.writes, w.byHash = emptied(w.writes), nil
 	} else {
 		for i := range w.writes {
 			r := &w.writes[i]
@@ -313,8 +375,8 @@ func (st *txState[K, V]) forget() {
 			}
 			w.reads = w.reads[:0]
 		}
-		if len(w.absent) > 0 {
-			w.absent = emptied(w.absent)
+		if w.absences() > 0 {
+			w.absent.empty()
 		}
 		w.full, w.fullAbsent = compactReads, compactReads
 	}
@@ -328,8 +390,8 @@ func (st *txState[K, V]) forget() {
 }
 
 // forgetRare is forget for what few transactions use.
-func (st *txState[K, V]) forgetRare() {
-	st.rareWork = rareWork[K, V]{ranges: emptied(st.ranges), inOrder: emptied(st.inOrder)}
+func (st *txState) forgetRare() {
+	st.rareWork = rareWork{ranges: emptied(st.ranges), inOrder: emptied(st.inOrder)}
 	st.isRare = false
 }
 

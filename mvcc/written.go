@@ -11,20 +11,21 @@ package mvcc
 
 // written reports whether every key that was read is written too. It notes in the writes
 // what was read; if it reports false, of some: these conflict earlier than they would.
-func (st *txState[K, V]) written() bool {
+func (st *txState) written() bool {
 	if st.level == LevelSerializable && st.scanned || len(st.ranges) > 0 ||
-		len(st.reads)+len(st.absent) > len(st.writes) {
+		len(st.reads)+st.absences() > len(st.writes) {
 		return false
 	}
 	for i := range st.reads {
-		j := st.find(keyOf[K](st.reads[i].seen))
+		j := st.find(st.reads[i].seen.key())
 		if j < 0 {
 			return false
 		}
 		st.writes[j].read = int32(1 + i)
 	}
-	for i := range st.absent {
-		j := st.find(st.absent[i].key)
+	for i := range st.absences() {
+		key, _ := st.absent.at(i)
+		j := st.find(key)
 		if j < 0 {
 			return false
 		}
@@ -35,7 +36,7 @@ func (st *txState[K, V]) written() bool {
 
 // seen returns what was read of the key of w, which is read and written: its version,
 // or nil.
-func (st *txState[K, V]) seen(w *write[K, V]) *node {
+func (st *txState) seen(w *write) *node {
 	if w.read == readAbsent {
 		return nil
 	}

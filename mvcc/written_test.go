@@ -134,14 +134,14 @@ func TestReadSetIsBounded(t *testing.T) {
 		tx.Get(-1 - i%2)
 	}
 	require.LessOrEqual(t, len(tx.st.reads), compactReads)
-	require.LessOrEqual(t, len(tx.st.absent), compactReads)
+	require.LessOrEqual(t, tx.st.absences(), compactReads)
 	for round := range 20 {
 		for i := range keys {
 			tx.Get(i)
 			tx.Get(-1 - i)
 		}
 		require.LessOrEqual(t, len(tx.st.reads), compactFactor*keys, "round %d", round)
-		require.LessOrEqual(t, len(tx.st.absent), compactFactor*keys)
+		require.LessOrEqual(t, tx.st.absences(), compactFactor*keys)
 	}
 	// None is forgotten, though each is read many times, by turns with two others.
 	const beside = 5

@@ -1,0 +1,128 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// A moment is a [Snapshot] without the types of its map, or a [DBSnapshot] without its tables.
+type moment struct {
+	st  *txState
+	gen epoch.Gen
+}
+
+// snapshot is [Map.Snapshot].
+func (c *core) snapshot() moment {
+	st, gen := c.open(0)
+	st.trace(gen)
+	return moment{st, gen}
+}
+
+// snapshotAt is [Map.SnapshotAt].
+func (c *core) snapshotAt(at uint64) (moment, error) {
+	c.check()
+	if now := c.slots.Now(); epoch.Epoch(at) > now {
+		return moment{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d",
+			ErrEpochGone, at, now)
+	}
+	st, gen := c.take()
+	if !c.slots.BeginAt(st.slot, epoch.Epoch(at)) {
+		c.give(st, gen)
+		return moment{}, fmt.Errorf("%w: epoch %d is before %d, the oldest that is complete",
+			ErrEpochGone, at, c.slots.Bound())
+	}
+	st.trace(gen)
+	return moment{st, gen}, nil
+}
+
+// check panics if the snapshot is closed.
+func (s moment) check() {
+	if s.st == nil {
+		panic(errZeroSnapshot)
+	}
+	if s.st.gen() != s.gen {
+		refuse(s.st.slot, s.gen)
+	}
+}
+
+// Close is [Snapshot.Close].
+func (s moment) Close() {
+	st := s.st
+	if st == nil {
+		return
+	}
+	if st.up != nil {
+		st = st.up
+	}
+	if st.end(s.gen) {
+		st.m.give(st, s.gen) // a snapshot leaves nothing behind in its state
+	}
+}
+
+// Epoch is [Snapshot.Epoch].
+func (s moment) Epoch() uint64 {
+	s.check()
+	e := s.st.epoch()
+	s.check()
+	runtime.KeepAlive(s.st)
+	return uint64(e)
+}
+
+// Try is [Snapshot.Try].
+func (s moment) Try(fn func() error) error {
+	if s.st == nil {
+		panic(errZeroSnapshot)
+	}
+	return s.st.guarded(s.gen, fn)
+}
+
+// view is [Map.View].
+func (c *core) view(fn func(s moment) error) error {
+	if c.guarded {
+		return c.viewGuarded(fn)
+	}
+	st, gen := c.open(0)
+	s := moment{st, gen}
+	defer s.Close()
+	return fn(s)
+}
+
+// viewGuarded is view for a map whose snapshots may be evicted, or are traced, or that is strict.
+func (c *core) viewGuarded(fn func(s moment) error) (err error) {
+	s := c.snapshot()
+	defer s.Close()
+	defer s.st.tooOld(s.gen, &err)
+	return c.seen(s, fn)
+}
+
+// viewContext is [Map.ViewContext].
+func (c *core) viewContext(ctx context.Context, fn func(s moment) error) (err error) {
+	switch {
+	case ctx.Done() == nil:
+		return c.view(fn)
+	case ctx.Err() != nil:
+		return endOf(ctx)
+	}
+	s := c.snapshot()
+	defer s.Close()
+	stop := context.AfterFunc(ctx, func() { s.st.slot.Evict(s.gen) })
+	defer func() {
+		if !stop() && err == ErrTxTooOld {
+			err = endOf(ctx)
+		}
+	}()
+	return s.Try(func() error { return c.seen(s, fn) })
+}
+
+// seen calls fn for View and the like.
+func (c *core) seen(s moment, fn func(s moment) error) (err error) {
+	if !c.strict {
+		return fn(s)
+	}
+	of := scope{what: "the function of a View", beside: "snapshot", writes: true}
+	c.shared.strict.run(of, func() { err = fn(s) })
+	return err
+}
