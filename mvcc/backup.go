@@ -11,7 +11,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -245,7 +244,7 @@ type saving struct {
 	since   *DBSnapshot
 	after   *Backup
 	closed  []BackupTable
-	changes map[any][]changesAt // by table; if not nil it is these that are saved
+	changes map[*core][]changesAt // by table; if not nil it is these that are saved
 	to      *frames.Writer
 	data    []byte // of the table, not written yet
 }
@@ -256,9 +255,9 @@ type changesAt struct {
 	changes any // []Change[K, V]
 }
 
-func (s *saving) run(tables []anyTable) error {
+func (s *saving) run(tables []*core) error {
 	defer func() { s.Bytes = s.to.Written() }()
-	slices.SortFunc(tables, func(a, b anyTable) int {
+	slices.SortFunc(tables, func(a, b *core) int {
 		a1, b1 := a.described(), b.described()
 		return cmp.Or(strings.Compare(a1.Name, b1.Name), cmp.Compare(a1.ID, b1.ID))
 	})
@@ -279,7 +278,7 @@ func (s *saving) run(tables []anyTable) error {
 		header, more = header[n:], n == frames.MaxPayload
 	}
 	for i, table := range tables {
-		saved, refused, err := table.save(s)
+		saved, refused, err := table.types.save(table, s)
 		if errors.As(err, new(*CodecError)) {
 			return err
 		}
@@ -299,7 +298,7 @@ func (s *saving) run(tables []anyTable) error {
 }
 
 // shaped describes a table, with its shapes unless the backup before has them.
-func (s *saving) shaped(t anyTable) BackupTable {
+func (s *saving) shaped(t *core) BackupTable {
 	table := t.described()
 	if s.after == nil || s.after.ids[table.Name] != table.ID {
 		table.shape(t, s.codec.Name)
@@ -353,11 +352,8 @@ func valueless[V any]() bool {
 	return unsafe.Sizeof(v) == 0
 }
 
-func (m *Map[K, V]) types() (key, value reflect.Type) {
-	return reflect.TypeFor[K](), reflect.TypeFor[V]()
-}
-
-func (m *Map[K, V]) described() BackupTable {
-	return BackupTable{Name: m.counters.name, Key: reflect.TypeFor[K]().String(),
-		Value: reflect.TypeFor[V]().String(), ID: m.ordinal}
+// described returns what a backup says of a table.
+func (c *core) described() BackupTable {
+	return BackupTable{Name: c.counters.name, Key: c.types.key.String(), Value: c.types.value.String(),
+		ID: c.ordinal}
 }

@@ -24,8 +24,8 @@ func (db *DB) SaveCommits(
 	case s.opts.Of.st != nil || s.opts.Since.st != nil:
 		panic("mvcc: SaveCommits: SaveOptions.Of or Since is set")
 	}
-	s.Since, s.after, s.changes = after.Epoch, &after, map[any][]changesAt{}
-	var changed []anyTable
+	s.Since, s.after, s.changes = after.Epoch, &after, map[*core][]changesAt{}
+	var changed []*core
 	for i, c := range commits {
 		if c.Epoch < s.Since || i > 0 && c.Epoch < commits[i-1].Epoch {
 			panic("mvcc: SaveCommits: the commits are not in their order")
@@ -35,11 +35,11 @@ func (db *DB) SaveCommits(
 			table := c.closed.described()
 			table.Closed = true
 			s.closed = append(s.closed, table)
-			changed = slices.DeleteFunc(changed, func(table anyTable) bool { return table == c.closed })
+			changed = slices.DeleteFunc(changed, func(table *core) bool { return table == c.closed })
 		}
 		for _, t := range c.tables {
 			if s.changes[t.of] == nil {
-				changed = append(changed, t.of.(anyTable))
+				changed = append(changed, t.of)
 			}
 			s.changes[t.of] = append(s.changes[t.of], changesAt{c.Epoch, t.changes})
 		}

@@ -13,7 +13,7 @@ import (
 // takes for written by then, such as types in gob, may be gone with that. So another encoder begins
 // after it, and a frame of kind frameAnew before that: a decoder begins anew there too.
 type recordSaver[K comparable, V any] struct {
-	*saving
+	s    *saving
 	m    *Map[K, V]
 	enc  encoder
 	keys keyCheck[K]
@@ -38,9 +38,9 @@ type toSave[K comparable, V any] struct {
 // batchSize is up to how many records are encoded in one go.
 const batchSize = 256
 
-// save encodes the records of the table.
-func (m *Map[K, V]) save(s *saving) (saved, refused int, err error) {
-	r := &recordSaver[K, V]{saving: s, m: m}
+// save encodes the records of a table.
+func save[K comparable, V any](of *core, s *saving) (saved, refused int, err error) {
+	r := &recordSaver[K, V]{s: s, m: mapOf[K, V](of)}
 	err = r.all()
 	return r.saved, r.refused, err
 }
@@ -57,23 +57,23 @@ func (r *recordSaver[K, V]) all() (err error) {
 	}
 	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.st, r.m.core()), s.gen} }
 	switch {
-	case r.changes != nil:
-		for _, list := range r.changes[r.m] {
+	case r.s.changes != nil:
+		for _, list := range r.s.changes[r.m.core()] {
 			for _, c := range list.changes.([]Change[K, V]) {
 				if !put(c.Key, c.New, c.Has, list.epoch) {
 					return err
 				}
 			}
 		}
-	case r.since == nil:
-		for key, value := range of(r.of).All() {
-			if !put(key, value, true, r.Epoch) {
+	case r.s.since == nil:
+		for key, value := range of(r.s.of).All() {
+			if !put(key, value, true, r.s.Epoch) {
 				return err
 			}
 		}
 	default:
-		for c := range of(r.of).Diff(of(*r.since)) {
-			if !put(c.Key, c.New, c.Has, r.Epoch) {
+		for c := range of(r.s.of).Diff(of(*r.s.since)) {
+			if !put(c.Key, c.New, c.Has, r.s.Epoch) {
 				return err
 			}
 		}
@@ -81,24 +81,24 @@ func (r *recordSaver[K, V]) all() (err error) {
 	if err := r.drain(); err != nil {
 		return err
 	}
-	if err := r.ctx.Err(); err != nil {
+	if err := r.s.ctx.Err(); err != nil {
 		return err
 	}
-	return r.flush(0)
+	return r.s.flush(0)
 }
 
 // drain encodes the batch.
 func (r *recordSaver[K, V]) drain() error {
 	for r.at = 0; r.at < len(r.batch); {
-		if err := r.ctx.Err(); err != nil {
+		if err := r.s.ctx.Err(); err != nil {
 			return err
 		}
 		if r.enc == nil && r.has {
 			r.has = false
-			if err := r.flush(0); err != nil {
+			if err := r.s.flush(0); err != nil {
 				return err
 			}
-			if err := r.to.Frame(frameAnew, nil); err != nil {
+			if err := r.s.to.Frame(frameAnew, nil); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func (r *recordSaver[K, V]) drain() error {
 				return err
 			}
 		}
-		if err := r.flush(frames.MaxPayload); err != nil {
+		if err := r.s.flush(frames.MaxPayload); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ var errGoexit = errors.New("it has ended its goroutine (runtime.Goexit)")
 
 // protected is some; if records may be refused a panic is an error, and so is a Goexit.
 func (r *recordSaver[K, V]) protected() (err error) {
-	if r.opts.Refused == nil {
+	if r.s.opts.Refused == nil {
 		return r.some()
 	}
 	done, returned := make(chan struct{}), false
@@ -150,10 +150,10 @@ func panicked(p any) error {
 
 // some encodes records, until there is enough to be written. If it fails that is the record at.
 func (r *recordSaver[K, V]) some() error {
-	for ; r.at < len(r.batch) && len(r.data) < frames.MaxPayload; r.at++ {
+	for ; r.at < len(r.batch) && len(r.s.data) < frames.MaxPayload; r.at++ {
 		x := &r.batch[r.at]
-		r.mark, r.begun = len(r.data), false
-		if err := r.keys.check(r.codec, x.record.K); err != nil {
+		r.mark, r.begun = len(r.s.data), false
+		if err := r.keys.check(r.s.codec, x.record.K); err != nil {
 			if x.record.D && errors.As(err, new(*changedKeyError)) {
 				continue // nothing is saved under it, and what it becomes is another key
 			}
@@ -161,9 +161,9 @@ func (r *recordSaver[K, V]) some() error {
 		}
 		r.begun = true
 		if r.enc == nil {
-			r.enc = r.codec.NewEncoder(r)
+			r.enc = r.s.codec.NewEncoder(r.s)
 		}
-		before := len(r.data)
+		before := len(r.s.data)
 		var err error
 		if x.bare {
 			err = r.enc.Encode(&savedKey[K]{x.record.K, x.record.D})
@@ -173,12 +173,12 @@ func (r *recordSaver[K, V]) some() error {
 		if err != nil {
 			return err
 		}
-		if len(r.data) == before {
+		if len(r.s.data) == before {
 			return errors.New("it has written nothing")
 		}
 		r.has = true
 		r.saved++
-		r.Records++
+		r.s.Records++
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (r *recordSaver[K, V]) some() error {
 // the differences are to, must not take its place: it is deleted.
 func (r *recordSaver[K, V]) refuse(cause error) error {
 	if r.begun {
-		r.data, r.enc = r.data[:r.mark], nil
+		r.s.data, r.enc = r.s.data[:r.mark], nil
 	}
 	x := &r.batch[r.at]
 	if x.record.D && !x.bare { // the codec may refuse the zero value
@@ -198,13 +198,13 @@ func (r *recordSaver[K, V]) refuse(cause error) error {
 		r.at++
 		return nil
 	}
-	e := r.m.codecError(r.codec, x, cause)
-	if r.opts.Refused == nil {
+	e := r.m.codecError(r.s.codec, x, cause)
+	if r.s.opts.Refused == nil {
 		return e
 	}
 	r.refused++
-	r.opts.Refused(e)
-	if r.Since == 0 || x.record.D {
+	r.s.opts.Refused(e)
+	if r.s.Since == 0 || x.record.D {
 		r.at++
 		return nil
 	}

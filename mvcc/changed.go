@@ -19,7 +19,7 @@ import (
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	m := s.st.m
-	if badKey(m, useTx, key) {
+	if !m.plain && isBad(m, useTx, key) {
 		return make(chan struct{})
 	}
 	return s.alert(ctx,
@@ -87,7 +87,7 @@ func (s Snapshot[K, V]) alert(
 			a.end()
 		}
 	}()
-	m.shared.hub.begin(a, func() { a.m.fed().own++ },
+	m.shared.hub.begin(a, func() { m.fed().own++ },
 		func(at uint64) { now = Snapshot[K, V](m.snapshotAtHub(at)) })
 	defer now.Close()
 	from, to := s.st.epoch(), now.st.epoch()
@@ -122,8 +122,8 @@ type alert[K comparable, V any] struct {
 	stop    atomic.Pointer[func() bool] // the watch over ctx
 }
 
-func (a *alert[K, V]) only() any { return a.m }
-func (a *alert[K, V]) fail(any)  { a.lose() }
+func (a *alert[K, V]) only() *core { return a.m.core() }
+func (a *alert[K, V]) fail(any)    { a.lose() }
 
 // dropped is called when the channel is gone.
 func (a *alert[K, V]) dropped() {

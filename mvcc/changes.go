@@ -43,23 +43,30 @@ type DBCommit struct {
 	Closed string
 
 	tables []tableChanges
-	closed anyTable
+	closed *core
+	only   any // for a watch of one map: its []Change
 }
 
 // tableChanges are the changes of a commit in one map.
 type tableChanges struct {
-	of      any // the *Map[K, V]
+	of      *core
 	changes any // []Change[K, V]
 	n       int
-	inAll   bool     // a watch of all tables is told
-	closed  anyTable // that it was closed, and nothing else
+	inAll   bool  // a watch of all tables is told
+	closed  *core // that it was closed, and nothing else
 }
 
 // Changes returns what c has changed in the table m, nil if that is nothing.
 func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
+	changes, _ := c.of(m.core()).([]Change[K, V])
+	return changes
+}
+
+// of returns the changes in a table, nil if there are none.
+func (c *DBCommit) of(m *core) any {
 	for _, t := range c.tables {
-		if t.of == any(m) {
-			return t.changes.([]Change[K, V])
+		if t.of == m {
+			return t.changes
 		}
 	}
 	return nil
@@ -69,6 +76,8 @@ func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
 // with the values that these see. Both are of the same map, and stay open until the loop has
 // ended; it does not matter which one is older. It looks at every key of the map, as
 // [Snapshot.All] does, and waits for nobody.
+//
+//go:noinline
 func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 	s.check()
 	older.check()
@@ -122,14 +131,19 @@ func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 }
 
 // diff is Diff for one table.
-func (m *Map[K, V]) diff(newer, older DBSnapshot) tableChanges {
-	of := func(s DBSnapshot) Snapshot[K, V] {
+func (c *core) diff(newer, older DBSnapshot) tableChanges {
+	of := func(s DBSnapshot) moment {
 		s.check()
-		if s.st.m.shared != m.shared {
+		if s.st.m.shared != c.shared {
 			panic("mvcc: Diff: a snapshot is of another database")
 		}
-		return Snapshot[K, V]{partOf(s.st, m.core()), s.gen}
+		return moment{partOf(s.st, c), s.gen}
 	}
-	changes := slices.Collect(of(newer).Diff(of(older)))
-	return tableChanges{of: m, changes: changes, n: len(changes), inAll: true}
+	changes, n := c.types.diff(of(newer), of(older))
+	return tableChanges{of: c, changes: changes, n: n, inAll: true}
+}
+
+func diff[K comparable, V any](newer, older moment) (changes any, n int) {
+	list := slices.Collect(Snapshot[K, V](newer).Diff(Snapshot[K, V](older)))
+	return list, len(list)
 }

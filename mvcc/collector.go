@@ -10,7 +10,8 @@ import (
 )
 
 // A collector is the background work of a map, or of a database: a [gc.Reclaimer], whose type
-// is hidden, see leader. Its methods are those of that. What is asked for each commit, views tell.
+// is hidden: the compiler compiles what it can reach from a map in each package that uses one, with
+// all methods. Its methods are those of that. What is asked for each commit, views tell.
 type collector struct{ _ byte }
 
 type reclaimer = gc.Reclaimer[item, waiting]

@@ -3,9 +3,11 @@ package mvcc
 import (
 	"context"
 	"math"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -27,6 +29,8 @@ type coreFields struct {
 	// change, except for what they point to.
 
 	index      *index
+	plain      bool  // k == k for every key, and not strict
+	strict     bool  // see Options.Strict: shared.strict is there
 	drops      drops // of the order, nil if the keys have none
 	slots      *epoch.Slots
 	counters   *counters
@@ -36,18 +40,17 @@ type coreFields struct {
 	// What the background work has is a core of its own, with what is above alone: so it does not
 	// keep the map reachable.
 
-	types recordType
+	types *recordType
+	typed any   // the *Map
 	order order // nil if the keys have none
 	// schema is compared by writers that put a version where it is seen, see
 	// X2.
 	schema    atomic.Pointer[schema]
-	feedAt    hooked.Pointer[feedHead]
-	expiryAt  hooked.Pointer[expiryHead]
+	feedAt    hooked.Pointer[feed]
+	expiryAt  hooked.Pointer[expiry]
 	gc        *collector
 	views     views // of gc
 	level     Level
-	plain     bool // k == k for every key, and not strict
-	strict    bool // see Options.Strict: shared.strict is there
 	tracePins bool
 	guarded   bool // transactions may be evicted, or are traced, or it is strict
 	threshold uint64
@@ -69,13 +72,38 @@ type coreFields struct {
 
 // A recordType is what has to be compiled for each type of records, beside a keyType.
 type recordType struct {
-	clone    func(v *node) *node // returns a private version with the key and value of v
+	key, value reflect.Type
+	// clone returns a private version with the key and value of v, and tombstone one that deletes the
+	// key at key.
+	clone     func(v *node) *node
+	tombstone func(key unsafe.Pointer) *node
+	// keep returns a copy of the key at key with strings of its own.
+	keep     func(key unsafe.Pointer) unsafe.Pointer
 	absences func() keyList
+	changes  func(list []dated[succession]) (part func(from, to int) any)
+	diff     func(newer, older moment) (changes any, n int)
+	save     func(of *core, s *saving) (saved, refused int, err error)
+	loader   func(of *core) loader
 }
 
-func clone[K comparable, V any](v *node) *node { return newNode(keyOf[K](v), valueOf[K, V](v)) }
-
-func newAbsences[K comparable]() keyList { return &absences[K]{} }
+func recordTypeOf[K comparable, V any]() *recordType {
+	owner := newOwner[K]()
+	return &recordType{
+		key:       reflect.TypeFor[K](),
+		value:     reflect.TypeFor[V](),
+		clone:     func(v *node) *node { return newNode(keyOf[K](v), valueOf[K, V](v)) },
+		tombstone: func(key unsafe.Pointer) *node { return tombstoneOf[K, V](*(*K)(key)) },
+		keep: func(key unsafe.Pointer) unsafe.Pointer {
+			own := owner.own(*(*K)(key))
+			return unsafe.Pointer(&own)
+		},
+		absences: func() keyList { return &absences[K]{} },
+		changes:  changesOf[K, V],
+		diff:     diff[K, V],
+		save:     save[K, V],
+		loader:   newLoader[K, V],
+	}
+}
 
 // begins makes the core one of a member of s, with an index x, nil if there are no keys. What
 // depends on types is set.
@@ -104,8 +132,8 @@ func (c *core) begins(s *shared, o *Options, name string, x *index, by order) {
 	}
 	m.expirer = func() expirer {
 		if c := lasting.Value(); c != nil {
-			if x := c.expiryAt.Load(); x != nil {
-				return x.of
+			if c.expiry() != nil {
+				return c
 			}
 		}
 		return nil
@@ -156,3 +184,22 @@ func (c *core) clearing(all func(tx DBTx) error) error {
 }
 
 const clearTenure = 10 * time.Second
+
+// close is [Map.Close].
+func (c *core) close() {
+	c.check()
+	c.endExpiry()
+	if c.db != nil {
+		c.drop()
+		c.leaveAll()
+		if s := c.schema.Load(); s != nil {
+			for _, ix := range s.indexes {
+				ix.close()
+			}
+		}
+		c.endExpiry() // once more: Expire may have come between
+		return
+	}
+	c.gc.Close()
+	c.endExpiry()
+}

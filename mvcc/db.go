@@ -3,13 +3,10 @@ package mvcc
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // A DB is a set of maps, its tables, that have one clock: a transaction may read and write
@@ -24,25 +21,11 @@ type DB struct {
 	opts   Options
 
 	mu     sync.Mutex // held for some instructions, or while a watch of the database begins
-	tables map[string]anyTable
+	tables map[string]*core
 	list   atomic.Pointer[tableList] // of these, but for those of indexes
-	past   []anyTable                // were closed, and may be seen by [DB.SnapshotAt]
+	past   []*core                   // were closed, and may be seen by [DB.SnapshotAt]
 	made   int                       // how many tables there have been
 	id     string                    // tells databases apart, if it was asked for
-}
-
-// anyTable is a *Map of any types.
-type anyTable interface {
-	source() func() Stats
-	isInner() bool
-	diff(newer, older DBSnapshot) tableChanges
-	described() BackupTable
-	types() (key, value reflect.Type)
-	save(s *saving) (saved, refused int, err error)
-	loader() loader
-	feedForAll()
-	madeAt() epoch.Epoch
-	closedAt() epoch.Epoch
 }
 
 // NewDB returns a database without tables. opts may be nil, and is for all tables:
@@ -54,7 +37,7 @@ type anyTable interface {
 func NewDB(opts *Options) *DB {
 	o := opts.withDefaults()
 	s := newShared(&o)
-	db := &DB{opts: o, shared: s, tables: map[string]anyTable{}}
+	db := &DB{opts: o, shared: s, tables: map[string]*core{}}
 	db.list.Store(&tableList{})
 	db.root = &core{}
 	db.root.begins(s, &o, "", nil, nil)
@@ -130,9 +113,9 @@ func addTable[K comparable, V any](
 	db.made++
 	m.db, m.ordinal, m.tagged, m.inner = db, db.made, true, inner
 	m.since = m.slots.Now()
-	db.tables[name] = m
+	db.tables[name] = m.core()
 	if !inner {
-		m.shared.hub.adopt(m)
+		m.shared.hub.adopt(m.core())
 		db.publish()
 	}
 	return m
@@ -145,7 +128,7 @@ func (m *Map[K, V]) Name() string {
 }
 
 // drop takes a table out of the database.
-func (m *Map[K, V]) drop() {
+func (m *core) drop() {
 	db := m.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -170,23 +153,23 @@ func (db *DB) Tables() []string {
 	defer db.mu.Unlock()
 	return slices.Sorted(func(yield func(string) bool) {
 		for name, table := range db.tables {
-			if !table.isInner() && !yield(name) {
+			if !table.inner && !yield(name) {
 				return
 			}
 		}
 	})
 }
 
-func (m *Map[K, V]) isInner() bool { return m.inner }
-
 // Table returns the table of that name, and whether there is one with these types.
 func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 	db.base()
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if m, ok = db.tables[name].(*Map[K, V]); ok && m.inner {
+	t := db.tables[name]
+	if t == nil || t.inner {
 		return nil, false
 	}
+	m, ok = t.typed.(*Map[K, V])
 	return m, ok
 }
 

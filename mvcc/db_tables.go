@@ -17,13 +17,13 @@ import (
 // So a snapshot has a table in its list, and its epoch is below that at which the table was closed,
 // if and only if the table was there at the epoch of the snapshot: but for a table in which nothing
 // had been committed by then, for which it makes no difference.
-type tableList struct{ tables []anyTable }
+type tableList struct{ tables []*core }
 
 // publish makes a new list. db.mu is held.
 func (db *DB) publish() {
 	list := &tableList{}
 	for _, table := range db.tables {
-		if !table.isInner() {
+		if !table.inner {
 			list.tables = append(list.tables, table)
 		}
 	}
@@ -34,7 +34,7 @@ func (db *DB) publish() {
 // trimPast lets go of the closed tables that no snapshot of the past sees any more. db.mu is held.
 func (db *DB) trimPast() {
 	bound := db.shared.slots.Bound()
-	db.past = slices.DeleteFunc(db.past, func(t anyTable) bool { return t.closedAt() <= bound })
+	db.past = slices.DeleteFunc(db.past, func(t *core) bool { return t.closedAt() <= bound })
 }
 
 // at returns a list that has the tables of a snapshot of the past, which is open: as far as
@@ -44,11 +44,11 @@ func (db *DB) at(e epoch.Epoch) *tableList {
 	defer db.mu.Unlock()
 	db.trimPast()
 	list := slices.Concat(db.list.Load().tables, db.past)
-	return &tableList{slices.DeleteFunc(list, func(t anyTable) bool { return t.madeAt() >= e })}
+	return &tableList{slices.DeleteFunc(list, func(t *core) bool { return t.madeAt() >= e })}
 }
 
 // seen returns the tables that there are in the snapshot.
-func (s DBSnapshot) seen() (list []anyTable) {
+func (s DBSnapshot) seen() (list []*core) {
 	at := epoch.Epoch(s.Epoch())
 	for _, table := range s.list.tables {
 		if closed := table.closedAt(); closed == 0 || at < closed {
@@ -60,15 +60,15 @@ func (s DBSnapshot) seen() (list []anyTable) {
 
 // closedSince returns the tables that were there in s, and were closed at an epoch up to to, in
 // the order of these.
-func (s DBSnapshot) closedSince(to uint64) (list []anyTable) {
+func (s DBSnapshot) closedSince(to uint64) (list []*core) {
 	for _, table := range s.seen() {
 		if closed := table.closedAt(); closed != 0 && closed <= epoch.Epoch(to) {
 			list = append(list, table)
 		}
 	}
-	sortBy(list, func(t *anyTable) uint64 { return uint64((*t).closedAt()) })
+	sortBy(list, func(t **core) uint64 { return uint64((*t).closedAt()) })
 	return list
 }
 
-func (m *Map[K, V]) madeAt() epoch.Epoch   { return m.since }
-func (m *Map[K, V]) closedAt() epoch.Epoch { return epoch.Epoch(m.until.Load()) }
+func (c *core) madeAt() epoch.Epoch   { return c.since }
+func (c *core) closedAt() epoch.Epoch { return epoch.Epoch(c.until.Load()) }

@@ -64,7 +64,7 @@ func TestDropped(t *testing.T) {
 				}
 			}
 			s.Close()
-			eventually(t, func() bool { return m.feed() == nil }, "the map is still watched")
+			eventually(t, func() bool { return m.core().feed() == nil }, "the map is still watched")
 		})
 	}
 }

@@ -34,29 +34,33 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	if until == nil {
 		panic("mvcc: Expire: until is nil")
 	}
-	if m.gc.Closed() || m.closed.Load() {
+	m.core().expire(func(v *node) time.Time { return until(keyOf[K](v), valueOf[K, V](v)) })
+}
+
+// expire is [Map.Expire].
+func (c *core) expire(until func(v *node) time.Time) {
+	if c.gc.Closed() || c.closed.Load() {
 		panic("mvcc: Expire: the map was closed: nothing would expire")
 	}
-	x := &expiry[K, V]{until: steady(m.shared.strict, until), owner: newOwner[K](), wake: m.gc.Wake}
+	x := &expiry{m: c, until: steady(c.shared.strict, until)}
 	x.wheel.reset(wallClock())
-	x.expiryHead = expiryHead{of: m, note: func(v *node, hash uint64) { m.noteDue(x, v, hash) }}
-	if !m.expiryAt.CompareAndSwap(nil, &x.expiryHead) {
+	if !c.expiryAt.CompareAndSwap(nil, x) {
 		panic("mvcc: Expire: it was called before" + mayRunAgain())
 	}
 	done := false
 	defer func() {
 		if !done { // until has ended the goroutine: nothing has happened
-			m.endExpiry()
+			c.endExpiry()
 		}
 	}()
-	if m.gc.Closed() || m.closed.Load() { // meanwhile: must follow
+	if c.gc.Closed() || c.closed.Load() { // meanwhile: must follow
 		return
 	}
-	m.index.scan(func(_ place, head *node) bool { // E2
-		w, _ := m.core().resolve(head)
+	c.index.scan(func(_ place, head *node) bool { // E2
+		w, _ := c.resolve(head)
 		for v := head; v != nil; v = v.next.Load() {
 			if at, ok := x.when(v); ok {
-				m.pushDue(x, keyOf[K](v), m.index.hash.sum(v.key()), at)
+				x.push(v.key(), c.index.hash.sum(v.key()), at)
 			}
 			if v != head || w.committed() {
 				break
@@ -83,49 +87,40 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 // So every record that expires has a note with its time or an earlier one: by E1 or E2 when it is
 // committed, its own or one of what it covers; and E3 keeps it so: what is committed later on
 // top of what was found is noted, or relies on the note that took the place.
-type expiry[K comparable, V any] struct {
-	expiryHead
-	until func(key K, value V) time.Time
-	owner owner[K] // of the keys in notes
-	wake  func()   // starts the ticker
-	lists [feedLists]dueList[K]
+type expiry struct {
+	m     *core
+	until func(v *node) time.Time
+	lists [feedLists]dueList
 	// awake is 1 if the ticker looks at the notes. A goroutine that has noted a key looks at it
 	// afterwards, and wakes the ticker if it is 0; waits, which lets the ticker rest, makes it 0
 	// before it takes the notes. So a note is taken, or its maker has seen the 0.
 	awake    atomic.Uint64
 	sweeping stdatomic.Bool // a goroutine does: there is one at a time
 
-	mu    sync.Mutex  // guards the notes that were taken off the lists
-	timer *time.Timer // wakes the ticker, or is nil; stopped by endExpiry
-	wheel wheel[K]
-}
-
-// An expiryHead is what a map knows of its expiry: note is noteDue.
-type expiryHead struct {
-	of   expirer
-	note func(v *node, hash uint64)
+	mu    sync.Mutex            // guards the notes that were taken off the lists
+	timer *time.Timer           // wakes the ticker, or is nil; stopped by endExpiry
+	wheel wheel[unsafe.Pointer] // of keys
 }
 
 // A dueList is a list of notes that is taken as a whole: by the background work, or by a writer
 // that makes it longer than it may be. So its length depends on how many keys there are, and not
 // on whether the background work gets its turn.
-type dueList[K comparable] struct {
-	head  atomic.Pointer[due[K]]
+type dueList struct {
+	head  atomic.Pointer[due]
 	limit stdatomic.Int64 // beyond longDue; a hint
 	_     [112]byte
 }
 
-type due[K comparable] struct {
-	key  K
+// A due is a note. The key is a copy: a version would stay with it.
+type due struct {
+	key  unsafe.Pointer
 	at   int64 // milliseconds of Unix time
-	next *due[K]
+	next *due
 	n    int64 // how many there are from here on
 }
 
 // expiry returns what there is to say of records that expire, or nil.
-func (m *Map[K, V]) expiry() *expiry[K, V] {
-	return (*expiry[K, V])(unsafe.Pointer(m.expiryAt.Load()))
-}
+func (c *core) expiry() *expiry { return c.expiryAt.Load() }
 
 // A writer that makes a list longer than longDue plus twice what was left of it the last time
 // drops the notes that are of no use.
@@ -133,9 +128,8 @@ const longDue = 1024
 
 // when returns when a version expires, in milliseconds, rounded up; ok is false if it does not.
 // If until panics that is now: then the background work calls it.
-func (x *expiry[K, V]) when(v *node) (at int64, ok bool) {
-	value, has := present[K, V](v)
-	if !has {
+func (x *expiry) when(v *node) (at int64, ok bool) {
+	if !v.there() {
 		return 0, false
 	}
 	defer func() {
@@ -143,28 +137,26 @@ func (x *expiry[K, V]) when(v *node) (at int64, ok bool) {
 			at, ok = 0, true
 		}
 	}()
-	return millis(x.until(keyOf[K](v), value))
+	return millis(x.until(v))
 }
 
 // steady returns until. The first calls ask it twice: if it gives two times for one record the call
 // panics, and so do all that follow, so that the background work does.
 // With s all calls ask twice.
-func steady[K comparable, V any](
-	s *strict, until func(K, V) time.Time,
-) func(K, V) time.Time {
+func steady(s *strict, until func(v *node) time.Time) func(v *node) time.Time {
 	if of := until; s != nil {
-		until = func(key K, value V) (at time.Time) {
-			s.run(scope{what: "the function of Expire"}, func() { at = of(key, value) })
+		until = func(v *node) (at time.Time) {
+			s.run(scope{what: "the function of Expire"}, func() { at = of(v) })
 			return at
 		}
 	}
 	const probes = 64
 	var asked stdatomic.Int64
 	var wavers stdatomic.Bool
-	return func(key K, value V) time.Time {
-		at := until(key, value)
+	return func(v *node) time.Time {
+		at := until(v)
 		probe := s != nil || asked.Load() < probes && asked.Add(1) <= probes
-		if probe && !until(key, value).Equal(at) {
+		if probe && !until(v).Equal(at) {
 			wavers.Store(true)
 		}
 		if wavers.Load() {
@@ -181,29 +173,29 @@ func millis(t time.Time) (at int64, ok bool) {
 	return seconds*1000 + int64(t.Nanosecond()+999_999)/1_000_000, !t.IsZero()
 }
 
-// noteDue notes the key of v, which is installed, if E1 says so. No epoch is drawn for v.
-func (m *Map[K, V]) noteDue(x *expiry[K, V], v *node, hash uint64) {
+// note notes the key of v, which is installed, if E1 says so. No epoch is drawn for v.
+func (x *expiry) note(v *node, hash uint64) {
 	at, ok := x.when(v)
 	if !ok {
 		return
 	}
 	if was, ok := x.when(v.next.Load()); !ok || was > at {
-		m.pushDue(x, keyOf[K](v), hash, at)
+		x.push(v.key(), hash, at)
 	}
 }
 
-// pushDue makes a note, unless the same was noted last: that has not been looked at, and what is
+// push makes a note, unless the same was noted last: that has not been looked at, and what is
 // found then is what was installed before.
-func (m *Map[K, V]) pushDue(x *expiry[K, V], key K, hash uint64, at int64) {
+func (x *expiry) push(key unsafe.Pointer, hash uint64, at int64) {
 	list := &x.lists[hash%feedLists]
-	var n *due[K]
+	var n *due
 	for {
 		next := list.head.Load()
-		if next != nil && next.key == key && next.at <= at {
+		if next != nil && next.at <= at && x.m.index.hash.equal(next.key, key) {
 			return
 		}
 		if n == nil {
-			n = &due[K]{key: x.owner.own(key), at: at}
+			n = &due{key: x.m.types.keep(key), at: at}
 		}
 		if n.next, n.n = next, 1; next != nil {
 			n.n += next.n
@@ -214,29 +206,33 @@ func (m *Map[K, V]) pushDue(x *expiry[K, V], key K, hash uint64, at int64) {
 	}
 	x.rouse()
 	if n.n > longDue+list.limit.Load() {
-		m.shorten(x, list)
+		x.shorten(list)
 	}
 }
 
+// A noteOf is a note that was taken off a list, see wheel.
+type noteOf = timed[unsafe.Pointer]
+
 // shorten takes a list, and puts back what is of use, see E3.
-func (m *Map[K, V]) shorten(x *expiry[K, V], list *dueList[K]) {
-	var all []timed[K]
+func (x *expiry) shorten(list *dueList) {
+	var all []noteOf
 	for n := takeAll(&list.head); n != nil; n = n.next {
-		all = append(all, timed[K]{n.at, n.key})
+		all = append(all, noteOf{n.at, n.key})
 	}
 	defer func() { list.giveBack(x, all) }() // as it was, if until ends the goroutine
-	all = m.ofUse(x, all, map[K]struct{}{})
+	var met keySet
+	all = x.ofUse(all, &met)
 }
 
 // giveBack puts notes back that were taken off the list.
-func (list *dueList[K]) giveBack(x interface{ rouse() }, rest []timed[K]) {
+func (list *dueList) giveBack(x *expiry, rest []noteOf) {
 	list.limit.Store(2 * int64(len(rest)))
 	if len(rest) == 0 {
 		return
 	}
-	var first, last *due[K]
+	var first, last *due
 	for i, one := range rest {
-		first = &due[K]{key: one.what, at: one.at, next: first, n: int64(i + 1)}
+		first = &due{key: one.what, at: one.at, next: first, n: int64(i + 1)}
 		if last == nil {
 			last = first
 		}
@@ -252,14 +248,14 @@ func (list *dueList[K]) giveBack(x interface{ rouse() }, rest []timed[K]) {
 }
 
 // ofUse returns the notes that are of use: one of each key that was not met before, see E3.
-func (m *Map[K, V]) ofUse(x *expiry[K, V], list []timed[K], met map[K]struct{}) (rest []timed[K]) {
+func (x *expiry) ofUse(list []noteOf, met *keySet) (rest []noteOf) {
 	soon := wallClock() + 1
 	for _, one := range list {
-		if repeated(met, one.what) {
+		if !met.add(&x.m.index.hash, one.what) {
 			continue
 		}
-		if at, ok := m.nextLook(x, one.what, soon); ok {
-			rest = append(rest, timed[K]{at, one.what})
+		if at, ok := x.nextLook(one.what, soon); ok {
+			rest = append(rest, noteOf{at, one.what})
 		}
 	}
 	return rest
@@ -269,18 +265,18 @@ func (m *Map[K, V]) ofUse(x *expiry[K, V], list []timed[K], met map[K]struct{}) 
 func wallClock() int64 { return max(time.Now().UnixMilli(), 0) }
 
 // rouse is called by a goroutine that has added a note.
-func (x *expiry[K, V]) rouse() {
+func (x *expiry) rouse() {
 	if x.awake.Load() == 0 && x.awake.CompareAndSwap(0, 1) {
-		x.wake()
+		x.m.gc.Wake()
 	}
 }
 
 // nextLook returns at what time a note of the key must be looked at, at the latest; ok is false
 // if there need be none. See E3.
-func (m *Map[K, V]) nextLook(x *expiry[K, V], key K, soon int64) (at int64, ok bool) {
-	_, _, head := lookup(m.index, key)
+func (x *expiry) nextLook(key unsafe.Pointer, soon int64) (at int64, ok bool) {
+	_, _, head := x.m.index.seek(key)
 	for ; head != nil; head = head.next.Load() {
-		switch w, _ := m.core().resolve(head); {
+		switch w, _ := x.m.resolve(head); {
 		case w.committed():
 			return x.when(head)
 		case !w.is(kindAborted):

@@ -26,7 +26,7 @@ const (
 
 // waits reports whether something is due soon. If not, the ticker may stop: a timer wakes it,
 // or a writer that notes a key.
-func (x *expiry[K, V]) waits() bool {
+func (x *expiry) waits() bool {
 	x.awake.Store(0)     // must precede: a writer that notes a key afterwards wakes
 	if !x.mu.TryLock() { // another goroutine is at it
 		x.awake.Store(1)
@@ -55,7 +55,7 @@ func (x *expiry[K, V]) waits() bool {
 }
 
 // stop stops the timer. x.mu is held.
-func (x *expiry[K, V]) stop() {
+func (x *expiry) stop() {
 	if x.timer != nil {
 		x.timer.Stop()
 		x.timer = nil
@@ -63,7 +63,7 @@ func (x *expiry[K, V]) stop() {
 }
 
 // gather takes what was noted. x.mu is held.
-func (x *expiry[K, V]) gather() {
+func (x *expiry) gather() {
 	for i := range x.lists {
 		for n := takeAll(&x.lists[i].head); n != nil; n = n.next {
 			x.wheel.add(n.at, n.key)
@@ -73,7 +73,7 @@ func (x *expiry[K, V]) gather() {
 
 // look moves the time on, and reports whether there is something to do. keys is how many the
 // map has.
-func (x *expiry[K, V]) look(keys int64) bool {
+func (x *expiry) look(keys int64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.gather()
@@ -87,10 +87,10 @@ func (x *expiry[K, V]) look(keys int64) bool {
 	return len(x.wheel.ready) > 0 || x.crowded(keys)
 }
 
-func (x *expiry[K, V]) crowded(keys int64) bool { return int64(x.wheel.n) > 2*max(keys, 0)+crowd }
+func (x *expiry) crowded(keys int64) bool { return int64(x.wheel.n) > 2*max(keys, 0)+crowd }
 
 // take returns some notes whose time has come; or, if all is set, all that there are.
-func (x *expiry[K, V]) take(all bool) []timed[K] {
+func (x *expiry) take(all bool) []noteOf {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if all {
@@ -100,7 +100,7 @@ func (x *expiry[K, V]) take(all bool) []timed[K] {
 }
 
 // put adds notes.
-func (x *expiry[K, V]) put(list []timed[K]) {
+func (x *expiry) put(list []noteOf) {
 	if len(list) == 0 {
 		return
 	}
@@ -113,14 +113,14 @@ func (x *expiry[K, V]) put(list []timed[K]) {
 }
 
 // soon is a time that comes with the next tick.
-func (x *expiry[K, V]) soon() int64 {
+func (x *expiry) soon() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.wheel.now + 1
 }
 
 // expireDue is done by each tick.
-func (m *Map[K, V]) expireDue() {
+func (m *core) expireDue() {
 	x := m.expiry()
 	if x == nil || x.awake.Load() == 0 || x.sweeping.Swap(true) {
 		return
@@ -135,20 +135,20 @@ func (m *Map[K, V]) expireDue() {
 }
 
 // expireNow is done by Reclaim.
-func (m *Map[K, V]) expireNow(ctx context.Context) error {
+func (m *core) expireNow(ctx context.Context) error {
 	if x := m.expiry(); x != nil && x.look(m.counters.keys.Value()) {
-		return m.sweep(ctx, x)
+		return x.sweep(ctx)
 	}
 	return nil
 }
 
 // expires reports whether there is something that will expire.
-func (m *Map[K, V]) expires() bool {
+func (m *core) expires() bool {
 	x := m.expiry()
 	return x != nil && !m.gc.Manual() && x.waits()
 }
 
-func (m *Map[K, V]) endExpiry() {
+func (m *core) endExpiry() {
 	if x := m.expiry(); x != nil {
 		m.expiryAt.Store(nil)
 		x.mu.Lock()
@@ -158,19 +158,19 @@ func (m *Map[K, V]) endExpiry() {
 }
 
 // sweep deletes what is due.
-func (m *Map[K, V]) sweep(ctx context.Context, x *expiry[K, V]) error {
-	for m.expiry() == x {
+func (x *expiry) sweep(ctx context.Context) error {
+	for x.m.expiry() == x {
 		x.mu.Lock()
-		crowded := x.crowded(m.counters.keys.Value())
+		crowded := x.crowded(x.m.counters.keys.Value())
 		x.mu.Unlock()
 		if crowded {
-			m.thin(ctx, x)
+			x.thin(ctx)
 		}
 		list := x.take(false)
 		if len(list) == 0 {
 			return nil
 		}
-		m.sweepSome(ctx, x, list)
+		x.sweepSome(ctx, list)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -179,13 +179,13 @@ func (m *Map[K, V]) sweep(ctx context.Context, x *expiry[K, V]) error {
 }
 
 // thin drops the notes that are of no use, some at a time.
-func (m *Map[K, V]) thin(ctx context.Context, x *expiry[K, V]) {
+func (x *expiry) thin(ctx context.Context) {
 	list := x.take(true)
 	defer func() { x.put(list) }() // what is left, even if until ends the goroutine
-	met := make(map[K]struct{}, len(list)/2)
-	for len(list) > 0 && ctx.Err() == nil && m.expiry() == x {
+	var met keySet
+	for len(list) > 0 && ctx.Err() == nil && x.m.expiry() == x {
 		n := min(len(list), crowd)
-		rest := m.ofUse(x, list[:n], met)
+		rest := x.ofUse(list[:n], &met)
 		list = list[n:]
 		x.put(rest)
 	}
@@ -193,14 +193,14 @@ func (m *Map[K, V]) thin(ctx context.Context, x *expiry[K, V]) {
 
 // sweepSome deletes the records that the notes of list are of, as far as these are due, and puts
 // back what is to be looked at again: not before the next tick.
-func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed[K]) {
+func (x *expiry) sweepSome(ctx context.Context, list []noteOf) {
 	now, soon := wallClock(), x.soon()
-	var again []timed[K]
-	keys := make([]K, 0, len(list))
+	var again []noteOf
+	keys := make([]unsafe.Pointer, 0, len(list))
 	defer func() { // even if until leaves: with what is left of list and keys
 		again = append(again, list...)
 		for _, key := range keys {
-			again = append(again, timed[K]{soon, key})
+			again = append(again, noteOf{soon, key})
 		}
 		for i := range again {
 			again[i].at = max(again[i].at, soon)
@@ -209,11 +209,11 @@ func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed
 	}()
 	for ; len(list) > 0; list = list[1:] {
 		one := list[0]
-		switch at, ok := m.nextLook(x, one.what, soon); {
+		switch at, ok := x.nextLook(one.what, soon); {
 		case ok && at <= now:
 			keys = append(keys, one.what)
 		case ok:
-			again = append(again, timed[K]{at, one.what})
+			again = append(again, noteOf{at, one.what})
 		}
 	}
 	hooks.At(hooks.Swept)
@@ -221,7 +221,7 @@ func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed
 		// One that is always in the way does not keep the others from going.
 		for at := 0; at < len(keys); {
 			n := min(step, len(keys)-at)
-			later, err := m.deleteDue(ctx, x, keys[at:at+n])
+			later, err := x.deleteDue(ctx, keys[at:at+n])
 			if err != nil {
 				if at += n; !errors.Is(err, ErrConflict) {
 					return
@@ -236,11 +236,12 @@ func (m *Map[K, V]) sweepSome(ctx context.Context, x *expiry[K, V], list []timed
 
 // deleteDue deletes those of the keys whose time has come, in one transaction, and returns when
 // the others are to be looked at. It attempts it once, and does not queue.
-func (m *Map[K, V]) deleteDue(
-	ctx context.Context, x *expiry[K, V], keys []K,
-) (later []timed[K], err error) {
+func (x *expiry) deleteDue(
+	ctx context.Context, keys []unsafe.Pointer,
+) (later []noteOf, err error) {
+	m := x.m
 	for _, key := range keys {
-		if m.favour.Any() && m.favour.Claimed(m.core().claimHash(m.index.hash.sum(unsafe.Pointer(&key)))) {
+		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.hash.sum(key))) {
 			return nil, ErrConflict // it would have to wait, with the lock
 		}
 	}
@@ -253,20 +254,20 @@ func (m *Map[K, V]) deleteDue(
 		defer h.mu.Unlock()
 	}
 	gone := uint64(0)
-	err = m.Update(ctx, sweepOptions, func(tx Tx[K, V]) error {
+	err = m.update(ctx, sweepOptions, func(tx DBTx) error {
 		later, gone = nil, 0
 		now := wallClock()
 		for _, key := range keys {
-			value, ok := tx.Get(key)
-			if !ok {
+			v := tx.read(key)
+			if !v.there() {
 				continue
 			}
-			switch at, ok := millis(x.until(key, value)); {
+			switch at, ok := millis(x.until(v)); {
 			case !ok:
 			case at > now:
-				later = append(later, timed[K]{at, key})
+				later = append(later, noteOf{at, key})
 			default:
-				tx.Delete(key)
+				tx.write(m.types.tombstone(key))
 				gone++
 			}
 		}

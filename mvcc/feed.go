@@ -2,9 +2,7 @@ package mvcc
 
 import (
 	"runtime"
-	"slices"
 	stdatomic "sync/atomic"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -27,30 +25,26 @@ import (
 // before the feed was published, and N2 meets them. Only the head of a chain is undecided,
 // so that a look at the head is enough. Nothing that a feed needs is pruned:
 // [epoch.Slots.Hold].
-type feed[K comparable, V any] struct {
-	feedHead
-	m     *Map[K, V]
+type feed struct {
+	m     *core
 	hub   *hub
-	lists [feedLists]feedList[K]
+	lists [feedLists]feedList
 	// lost says that a list has become too long, and that what was noted may be missing.
 	lost stdatomic.Bool
 
 	// Guarded by hub.mu.
-	pending []K                   // noted, and not decided for good
-	among   map[K]struct{}        // these
-	own     int                   // those that watch this map alone
-	inAll   bool                  // watches of all tables watch it too
-	fresh   []dated[Change[K, V]] // what the round under way has found
+	pending []*node             // versions of the keys that were noted, and are not decided for good
+	among   keySet              // these keys
+	own     int                 // the listeners of this map alone
+	inAll   bool                // watches of all tables watch it too
+	fresh   []dated[succession] // what the round under way has found
 }
 
-// A feedHead is what a map knows of its feed: note is that of the feed for the key of v, which is
-// installed, and those of more.
-type feedHead struct {
-	note func(v *node, hash uint64, more []write)
-}
+// A succession is a committed version, and the one before, or nil.
+type succession struct{ v, older *node }
 
 // feed returns the feed of the watches, or nil.
-func (m *Map[K, V]) feed() *feed[K, V] { return (*feed[K, V])(unsafe.Pointer(m.feedAt.Load())) }
+func (c *core) feed() *feed { return c.feedAt.Load() }
 
 // feedLists is how many lists there are, so that committers of different keys do not meet on
 // one. When one has longList entries, a committer that adds another gives the hub its turn.
@@ -61,16 +55,17 @@ const (
 	longestList = 1 << 16
 )
 
-type feedList[K comparable] struct {
-	head atomic.Pointer[noted[K]]
+type feedList struct {
+	head atomic.Pointer[noted]
 	_    [120]byte
 }
 
-// A noted is a key that was noted, or several of one transaction.
-type noted[K comparable] struct {
-	key   K
-	more  []K
-	next  *noted[K]
+// A noted is a version whose key was noted, or several of one transaction. The hub lets go of it
+// soon.
+type noted struct {
+	v     *node
+	more  []*node
+	next  *noted
 	depth int
 }
 
@@ -80,30 +75,30 @@ type dated[C any] struct {
 	change C
 }
 
-// noteKeys notes the key of v, whose hash is given, and those of others. It never waits.
+// note notes the key of v, which is installed, whose hash is given, and those of others. It never
+// waits.
 //
 // If the key was noted last nothing is to be done: the hub looks at its chain after it has
 // taken that note, and finds the version that was installed before.
-func (f *feed[K, V]) noteKeys(v *node, hash uint64, others []write) {
-	var more []K
+func (f *feed) note(v *node, hash uint64, others []write) {
+	var more []*node
 	for i := range others {
-		more = append(more, keyOf[K](others[i].v))
+		more = append(more, others[i].v)
 	}
-	key := keyOf[K](v)
-	var n *noted[K]
+	var n *noted
 	for head := &f.lists[hash%feedLists].head; ; {
 		last, depth := head.Load(), 1
 		if last != nil {
 			depth += last.depth + len(more)/longList
 		}
 		switch {
-		case f.lost.Load() || last != nil && last.key == key && more == nil:
+		case f.lost.Load() || last != nil && more == nil && f.m.index.hash.same(last.v, v):
 			return
 		case depth >= longestList:
 			f.lost.Store(true)
 			return
 		case n == nil:
-			n = &noted[K]{key: key, more: more}
+			n = &noted{v: v, more: more}
 		}
 		if n.next, n.depth = last, depth; head.CompareAndSwap(last, n) {
 			break
@@ -129,12 +124,12 @@ func (st *txState) noteAll() {
 }
 
 // take makes what was noted pending, and reports whether anything was.
-func (f *feed[K, V]) take() (any bool) {
+func (f *feed) take() (any bool) {
 	for i := range f.lists {
 		for n := takeAll(&f.lists[i].head); n != nil; n = n.next {
-			f.add(n.key)
-			for _, key := range n.more {
-				f.add(key)
+			f.add(n.v)
+			for _, v := range n.more {
+				f.add(v)
 			}
 			any = true
 		}
@@ -151,14 +146,14 @@ func takeAll[T any](head *atomic.Pointer[T]) *T {
 	return n
 }
 
-// add makes a key pending.
-func (f *feed[K, V]) add(key K) {
-	if !repeated(f.among, key) {
-		f.pending = append(f.pending, key)
+// add makes the key of v pending.
+func (f *feed) add(v *node) {
+	if f.among.add(&f.m.index.hash, v.key()) {
+		f.pending = append(f.pending, v)
 	}
 }
 
-func (f *feed[K, V]) empty() bool {
+func (f *feed) empty() bool {
 	for i := range f.lists {
 		if f.lists[i].head.Load() != nil {
 			return false
@@ -168,10 +163,10 @@ func (f *feed[K, V]) empty() bool {
 }
 
 // seed makes the keys pending whose head is undecided, or above at: see N2.
-func (f *feed[K, V]) seed(at epoch.Epoch) {
+func (f *feed) seed(at epoch.Epoch) {
 	f.m.index.scan(func(_ place, head *node) bool {
-		if w, _ := f.m.core().resolve(head); !w.committed() || w.epoch() > at {
-			f.add(keyOf[K](head))
+		if w, _ := f.m.resolve(head); !w.committed() || w.epoch() > at {
+			f.add(head)
 		}
 		return true
 	})
@@ -182,23 +177,23 @@ func (f *feed[K, V]) seed(at epoch.Epoch) {
 //
 // The versions of a key that has several since the last round are counted: where there are
 // too many, or keys are lost, find gives up.
-func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
+func (f *feed) find(from, to epoch.Epoch, deep *int) {
 	left := 0
-	for _, key := range f.pending {
+	for _, noted := range f.pending {
 		if f.lost.Load() || *deep > deepest {
 			return // the hub gives up
 		}
-		_, _, head := lookup(f.m.index, key)
-		v := f.m.core().visible(head, to)
+		_, _, head := f.m.index.seek(noted.key())
+		v := f.m.visible(head, to)
 		// An undecided head, or one above, is for a later round.
 		if v == head {
-			delete(f.among, key)
+			f.among.remove(&f.m.index.hash, noted.key())
 		} else {
-			f.pending[left] = key
+			f.pending[left] = noted
 			left++
 		}
 		for n := 0; v != nil && *deep <= deepest; n++ {
-			e := f.m.core().commitEpoch(v)
+			e := f.m.commitEpoch(v)
 			if e <= from {
 				break
 			}
@@ -206,11 +201,8 @@ func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
 				*deep++
 			}
 			older := v.next.Load()
-			c := Change[K, V]{Key: keyOf[K](v)}
-			c.Old, c.Had = present[K, V](older)
-			c.New, c.Has = present[K, V](v)
-			if c.Had || c.Has {
-				f.fresh = append(f.fresh, dated[Change[K, V]]{e, c})
+			if v.there() || older.there() {
+				f.fresh = append(f.fresh, dated[succession]{e, succession{v, older}})
 			}
 			v = older
 		}
@@ -218,31 +210,23 @@ func (f *feed[K, V]) find(from, to epoch.Epoch, deep *int) {
 	clear(f.pending[left:])
 	f.pending = f.pending[:left]
 	if left == 0 && cap(f.pending) > longestList {
-		f.pending, f.among = nil, map[K]struct{}{}
+		f.pending, f.among = nil, keySet{}
 	}
 }
 
-// handOn appends what find has found, by commits.
-func (f *feed[K, V]) handOn(list []dated[tableChanges]) []dated[tableChanges] {
+// handOn appends what find has found, by commits, in no order.
+func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 	if len(f.fresh) == 0 {
 		return list
 	}
-	sortBy(f.fresh, func(one *dated[Change[K, V]]) uint64 { return uint64(one.epoch) })
-	changes, commits := make([]Change[K, V], len(f.fresh)), 0
-	for i, one := range f.fresh {
-		changes[i] = one.change
-		if i == 0 || one.epoch != f.fresh[i-1].epoch {
-			commits++
-		}
-	}
-	list = slices.Grow(list, commits)
-	for from := 0; from < len(changes); {
+	sortBy(f.fresh, func(one *dated[succession]) uint64 { return uint64(one.epoch) })
+	part, closed := f.m.types.changes(f.fresh), f.m.closedAt()
+	for from := 0; from < len(f.fresh); {
 		e, to := f.fresh[from].epoch, from+1
-		for to < len(changes) && f.fresh[to].epoch == e {
+		for to < len(f.fresh) && f.fresh[to].epoch == e {
 			to++
 		}
-		closed := f.m.closedAt()
-		list = append(list, dated[tableChanges]{e, tableChanges{of: f.m, changes: changes[from:to:to],
+		list = append(list, dated[tableChanges]{e, tableChanges{of: f.m, changes: part(from, to),
 			n: to - from, inAll: f.inAll && (closed == 0 || e < closed)}})
 		from = to
 	}
@@ -250,15 +234,32 @@ func (f *feed[K, V]) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 	return list
 }
 
-func (f *feed[K, V]) hasLost() bool { return f.lost.Load() }
-func (f *feed[K, V]) leave()        { f.own-- }
-
-func (f *feed[K, V]) watchedBy(w listener) bool {
-	m := w.only()
-	return m == any(f.m) || m == nil && f.inAll
+// changesOf returns what returns a part of the changes that a list is of.
+func changesOf[K comparable, V any](list []dated[succession]) (part func(from, to int) any) {
+	changes := make([]Change[K, V], len(list))
+	for i, one := range list {
+		c, v := &changes[i], one.change
+		c.Key = keyOf[K](v.v)
+		c.Old, c.Had = present[K, V](v.older)
+		c.New, c.Has = present[K, V](v.v)
+	}
+	return func(from, to int) any { return changes[from:to:to] }
 }
 
-func (f *feed[K, V]) unpublish(all int) (done bool) {
+// hasLost reports whether keys that were noted are lost.
+func (f *feed) hasLost() bool { return f.lost.Load() }
+
+// leave counts the end of a listener of this map alone; unpublish takes the feed off its map, if
+// nobody watches that any more; and forget does in any case.
+func (f *feed) leave() { f.own-- }
+
+// watchedBy reports whether w watches the map.
+func (f *feed) watchedBy(w listener) bool {
+	m := w.only()
+	return m == f.m || m == nil && f.inAll
+}
+
+func (f *feed) unpublish(all int) (done bool) {
 	if f.own > 0 || f.inAll && all > 0 {
 		return false
 	}
@@ -266,7 +267,7 @@ func (f *feed[K, V]) unpublish(all int) (done bool) {
 	return true
 }
 
-func (f *feed[K, V]) forget() { f.m.feedAt.Store(nil) }
+func (f *feed) forget() { f.m.feedAt.Store(nil) }
 
 // cleared returns s with length 0, and nothing reachable through it, for the next round.
 func cleared[T any](s []T) []T {

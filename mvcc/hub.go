@@ -30,14 +30,14 @@ type hub struct {
 	dropped            droppedListeners
 
 	mu        sync.Mutex // guards what follows; held for a round
-	feeds     []anyFeed
-	joining   []anyFeed // have just been published
+	feeds     []*feed
+	joining   []*feed // have just been published
 	listeners map[listener]struct{}
 	all       int                   // how many of these watch all tables
 	found     []dated[tableChanges] // room for what a round finds
 	at        epoch.Epoch           // what was committed up to here was handed on
 	expired   []uint64              // the epochs of commits above that delete what has expired
-	closing   []dated[anyTable]     // tables that were closed above that
+	closing   []dated[*core]        // tables that were closed above that
 	beginning bool                  // a listener is about to be added
 	overrun   bool                  // a round has given up
 	asked     bool                  // the next round offers, whatever it has found
@@ -51,33 +51,13 @@ type hubWork struct {
 	done chan struct{}
 }
 
-// anyFeed is a [feed].
-type anyFeed interface {
-	take() bool
-	empty() bool
-	// find finds what was committed. deep counts the versions of keys that have several.
-	find(from, to epoch.Epoch, deep *int)
-	seed(at epoch.Epoch)
-	// handOn appends what find has found, by commits, in no order.
-	handOn(list []dated[tableChanges]) []dated[tableChanges]
-	// watchedBy reports whether w watches the map.
-	watchedBy(w listener) bool
-	// hasLost reports whether keys that were noted are lost.
-	hasLost() bool
-	// leave counts the end of a listener of this map alone; unpublish takes the feed off
-	// its map, if nobody watches that any more; and forget does in any case.
-	leave()
-	unpublish(all int) (done bool)
-	forget()
-}
-
 // A listener is told of commits. Its methods are called by the goroutine that
 // makes a round.
 type listener interface {
 	// offer is given commits, all of those up to hub.at, and returns false if it wants no more.
 	offer(list []DBCommit) (more bool)
 	// only returns the map that it watches, or nil if it watches all.
-	only() any
+	only() *core
 	// lose says that what it was not told of is lost, dropped that its user cannot reach it any
 	// more, and fail that offer has panicked.
 	lose()
@@ -153,7 +133,7 @@ func (h *hub) turn(w *hubWork) (found, rest, over bool) {
 
 // empty reports whether there is nothing to look at. h.mu is held.
 func (h *hub) empty() bool {
-	return !slices.ContainsFunc(h.feeds, func(f anyFeed) bool { return !f.empty() })
+	return !slices.ContainsFunc(h.feeds, func(f *feed) bool { return !f.empty() })
 }
 
 // round hands on what was committed since the last one, and reports whether anything was
@@ -191,7 +171,7 @@ func (h *hub) tell() (any bool) {
 		list = append(list, dated[tableChanges]{t.epoch, tableChanges{closed: t.change}})
 	}
 	h.closing = nil
-	if deep > deepest || slices.ContainsFunc(h.feeds, func(f anyFeed) bool { return f.hasLost() }) {
+	if deep > deepest || slices.ContainsFunc(h.feeds, func(f *feed) bool { return f.hasLost() }) {
 		h.giveUp()
 		return true
 	}
@@ -287,7 +267,7 @@ func (h *hub) drop(w listener) {
 
 // sweep ends the feeds that nobody needs. h.mu is held.
 func (h *hub) sweep() {
-	h.feeds = slices.DeleteFunc(h.feeds, func(f anyFeed) bool { return f.unpublish(h.all) })
+	h.feeds = slices.DeleteFunc(h.feeds, func(f *feed) bool { return f.unpublish(h.all) })
 	h.rest()
 }
 
@@ -352,7 +332,7 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 }
 
 // adopt adds a new table to the watches of all tables.
-func (h *hub) adopt(table anyTable) {
+func (h *hub) adopt(table *core) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.all > 0 {
@@ -362,10 +342,10 @@ func (h *hub) adopt(table anyTable) {
 }
 
 // feedForAll is fed for the watches of all tables.
-func (m *Map[K, V]) feedForAll() { m.fed().inAll = true }
+func (m *core) feedForAll() { m.fed().inAll = true }
 
 // noteClosed draws the epoch at which m is closed, and notes that for the watches of all tables.
-func (m *Map[K, V]) noteClosed() {
+func (m *core) noteClosed() {
 	h := &m.shared.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -373,12 +353,12 @@ func (m *Map[K, V]) noteClosed() {
 	m.counters.wasted.Add(1)
 	m.until.Store(uint64(e))
 	if f := m.feed(); f != nil && f.inAll {
-		h.closing = append(h.closing, dated[anyTable]{e, m})
+		h.closing = append(h.closing, dated[*core]{e, m})
 	}
 }
 
 // leaveAll takes m out of the watches of all tables, when all up to its end was handed on.
-func (m *Map[K, V]) leaveAll() {
+func (m *core) leaveAll() {
 	h := &m.shared.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -395,14 +375,13 @@ func (m *Map[K, V]) leaveAll() {
 }
 
 // fed gives the map a feed, if it has none. hub.mu is held; join must follow.
-func (m *Map[K, V]) fed() *feed[K, V] {
+func (m *core) fed() *feed {
 	if f := m.feed(); f != nil {
 		return f
 	}
 	h := &m.shared.hub
-	f := &feed[K, V]{m: m, hub: h, among: map[K]struct{}{}}
-	f.feedHead.note = f.noteKeys
-	m.feedAt.Store(&f.feedHead)
+	f := &feed{m: m, hub: h}
+	m.feedAt.Store(f)
 	h.joining = append(h.joining, f)
 	return f
 }

@@ -52,7 +52,7 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 			require.Len(t, m.Changes(c), 1)
 			break
 		}
-		require.Nil(t, m.feed())
+		require.Nil(t, m.core().feed())
 	})
 }
 

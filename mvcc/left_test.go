@@ -53,9 +53,9 @@ func TestUntilGoexitKeepsNotes(t *testing.T) {
 		m := expiring(t, 5)
 		calls = 3
 		run(func() {
-			x := m.expiry()
+			x := m.core().expiry()
 			x.look(0)
-			m.thin(bg, x)
+			x.thin(bg)
 		})
 		require.True(t, sprung)
 		gone(t, m)

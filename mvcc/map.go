@@ -52,7 +52,7 @@ func makeMap[K comparable, V any](
 ) *Map[K, V] {
 	m := &Map[K, V]{}
 	c := m.core()
-	c.types = recordType{clone[K, V], newAbsences[K]}
+	c.types, c.typed = recordTypeOf[K, V](), m
 	c.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
 	c.plain = reflexive(reflect.TypeFor[K]()) && !o.Strict
 	c.begins(s, o, name, x, by)
@@ -70,23 +70,7 @@ func makeMap[K comparable, V any](
 // the table stays usable, and its memory goes when nobody refers to it any more: a snapshot of the
 // database that was opened before still saves it, see [DB.Save]. With [Options.Retain] it stays
 // until that time has passed and another table is made or closed.
-func (m *Map[K, V]) Close() {
-	m.check()
-	m.endExpiry()
-	if m.db != nil {
-		m.drop()
-		m.leaveAll()
-		if s := m.schema.Load(); s != nil {
-			for _, ix := range s.indexes {
-				ix.close()
-			}
-		}
-		m.endExpiry() // once more: Expire may have come between
-		return
-	}
-	m.gc.Close()
-	m.endExpiry()
-}
+func (m *Map[K, V]) Close() { m.core().close() }
 
 // check panics for a zero Map.
 func (m *Map[K, V]) check() {
@@ -119,24 +103,22 @@ func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 
 // badKey reports whether key is not equal to itself. Such a key can never be
 // found again. It panics if a strict map must not be used so.
-func (m *Map[K, V]) badKey(u use, key K) bool { return badKey(m.core(), u, key) }
-
-func badKey[K comparable](c *core, u use, key K) bool {
-	return !c.plain && (c.strict && c.beside(u) || key != key)
-}
-
-// checkKey panics for a bad key.
-func (m *Map[K, V]) checkKey(u use, key K) { checkKey(m.core(), u, key) }
-
-func checkKey[K comparable](c *core, u use, key K) {
-	if !c.plain { // alone, so that this is inlined
-		checkOdd(c, u, key)
-	}
+func (m *Map[K, V]) badKey(u use, key K) bool {
+	return !m.plain && isBad(m.core(), u, key) // so that this is inlined
 }
 
 //go:noinline
-func checkOdd[K comparable](c *core, u use, key K) {
-	if badKey(c, u, key) {
+func isBad[K comparable](c *core, u use, key K) bool { return c.strict && c.beside(u) || key != key }
+
+// checkKey panics for a bad key.
+func (m *Map[K, V]) checkKey(u use, key K) {
+	if !m.plain {
+		checkKey(m.core(), u, key)
+	}
+}
+
+func checkKey[K comparable](c *core, u use, key K) {
+	if !c.plain && isBad(c, u, key) {
 		panic(ErrBadKey)
 	}
 }

@@ -83,6 +83,7 @@ func first[K, V any](seq iter.Seq2[K, V]) (key K, value V, ok bool) {
 	return key, value, false
 }
 
+//go:noinline
 func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	s.check()
 	checkOrdered(s.st.m, &r)
@@ -113,6 +114,7 @@ func (tx Tx[K, V]) Min() (key K, value V, ok bool) { return first(tx.Ascend(Rang
 // two transactions that append after the highest key conflict.
 func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return first(tx.Descend(Range[K]{})) }
 
+//go:noinline
 func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	tx.check()
 	checkOrdered(tx.st.m, &r)
@@ -303,6 +305,7 @@ func (m *Map[K, V]) Min() (key K, value V, ok bool) { return first(m.Ascend(Rang
 // Max returns the highest key and its value, see [Map.Min].
 func (m *Map[K, V]) Max() (key K, value V, ok bool) { return first(m.Descend(Range[K]{})) }
 
+//go:noinline
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	m.check()
 	checkOrdered(m.core(), &r)

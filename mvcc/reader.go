@@ -79,6 +79,8 @@ func (m *Map[K, V]) Epoch() uint64 {
 // All returns an iterator over all keys and values of a snapshot, which it opens when a
 // loop begins and closes when it ends, also by a panic: see [Snapshot.All]. With
 // Options.MaxTxAge it panics with [ErrTxTooOld] if the loop takes longer than that.
+//
+//go:noinline
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		s := m.Snapshot()
@@ -105,12 +107,14 @@ func (m *Map[K, V]) Len() int {
 	return max(int(m.counters.keys.Value()), 0)
 }
 
+//go:noinline
 func keys[K, V any](all iter.Seq2[K, V]) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		all(func(key K, _ V) bool { return yield(key) })
 	}
 }
 
+//go:noinline
 func values[K, V any](all iter.Seq2[K, V]) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		all(func(_ K, value V) bool { return yield(value) })

@@ -337,7 +337,7 @@ func (db *DB) loader(of BackupTable, codec string, anyShape bool) (loader, error
 	db.mu.Lock()
 	table := db.tables[of.Name]
 	db.mu.Unlock()
-	if table == nil || table.isInner() {
+	if table == nil || table.inner {
 		return nil, fmt.Errorf("there is no table %q: make it with mvcc.NewTable[%s, %s]", of.Name,
 			of.Key, of.Value)
 	}
@@ -348,7 +348,7 @@ func (db *DB) loader(of BackupTable, codec string, anyShape bool) (loader, error
 			return nil, err
 		}
 	}
-	return table.loader(), nil
+	return table.types.loader(table), nil
 }
 
 // A tableLoader is the loader of a map.
@@ -359,7 +359,9 @@ type tableLoader[K comparable, V any] struct {
 	clear bool      // what is there goes
 }
 
-func (m *Map[K, V]) loader() loader { return &tableLoader[K, V]{m: m, at: map[K]int{}} }
+func newLoader[K comparable, V any](of *core) loader {
+	return &tableLoader[K, V]{m: mapOf[K, V](of), at: map[K]int{}}
+}
 
 func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 	var r saved[K, V]

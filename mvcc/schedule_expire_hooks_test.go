@@ -31,9 +31,9 @@ func (w *world) expire() {
 // thin looks at all notes: as when their time comes, but that nothing is deleted.
 func (w *world) thin() {
 	for _, m := range w.maps {
-		if x := m.expiry(); x != nil {
+		if x := m.core().expiry(); x != nil {
 			x.look(math.MaxInt32)
-			m.thin(bg, x)
+			x.thin(bg)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (w *world) thin() {
 // rest stops the ticker, if nothing is due: whoever notes a key afterwards wakes it.
 func (w *world) rest() {
 	for _, m := range w.maps {
-		if x := m.expiry(); x != nil {
+		if x := m.core().expiry(); x != nil {
 			x.waits()
 		}
 	}
@@ -50,7 +50,7 @@ func (w *world) rest() {
 // checkNotes says which record will not expire though it should.
 func (w *world) checkNotes() error {
 	for _, m := range w.maps {
-		x := m.expiry()
+		x := m.core().expiry()
 		if x == nil {
 			continue
 		}
@@ -62,8 +62,9 @@ func (w *world) checkNotes() error {
 		x.look(math.MaxInt32)
 		noted := map[int]int64{}
 		for _, one := range x.take(true) {
-			if at, ok := noted[one.what]; !ok || one.at < at {
-				noted[one.what] = one.at
+			key := *(*int)(one.what)
+			if at, ok := noted[key]; !ok || one.at < at {
+				noted[key] = one.at
 			}
 		}
 		for key, value := range m.All() {

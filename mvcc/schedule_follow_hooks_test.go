@@ -13,10 +13,10 @@ type follower struct {
 	commits []DBCommit
 }
 
-func (f *follower) only() any  { return nil }
-func (f *follower) lose()      { panic("it was lost") }
-func (f *follower) dropped()   { panic("it was dropped") }
-func (f *follower) fail(p any) { panic(p) }
+func (f *follower) only() *core { return nil }
+func (f *follower) lose()       { panic("it was lost") }
+func (f *follower) dropped()    { panic("it was dropped") }
+func (f *follower) fail(p any)  { panic(p) }
 
 func (f *follower) offer(list []DBCommit) bool {
 	f.commits = append(f.commits, list...)
@@ -30,7 +30,7 @@ func (w *world) follow() {
 	f := &follower{}
 	w.hub().begin(f, func() {
 		for _, m := range w.maps {
-			m.feedForAll()
+			m.core().feedForAll()
 		}
 	}, func(at uint64) {
 		for _, m := range w.maps {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -107,6 +108,27 @@ func (c *core) inside(tx DBTx) DBTx {
 
 func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.core().inside(tx)) }
 
+// read returns what the transaction, of a table, sees of the key at key, which it has not written.
+func (tx DBTx) read(key unsafe.Pointer) *node {
+	tx.check()
+	tx.st.enter()
+	v := tx.st.get(key)
+	tx.st.leave()
+	tx.check()
+	runtime.KeepAlive(tx.st)
+	return v
+}
+
+// write buffers a write of v, which is private, in a transaction of a table.
+func (tx DBTx) write(v *node) {
+	tx.check()
+	if s := tx.st.schemaFor(); s != nil {
+		s.put(tx, s, v)
+	} else {
+		tx.st.put(v)
+	}
+}
+
 // putIndexed is the put of a schema.
 func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
 	tx, key := Tx[K, V](of), keyOf[K](v)
@@ -153,21 +175,14 @@ func (m *core) writeIndexed(
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
 	err = m.db.Update(background, opts, func(tx DBTx) error {
 		own := m.inside(tx)
-		own.st.enter()
-		base = own.st.get(v.key())
-		own.st.leave()
-		tx.check()
+		base = own.read(v.key())
 		if written = cond == nil || cond(base); !written {
 			return nil
 		}
 		tomb := load(&v.state) & tombBit // cond may have changed it
 		mine := m.types.clone(v)         // in each attempt another one
 		setWord(&mine.state, tomb)
-		if s := own.st.schemaFor(); s != nil {
-			s.put(own, s, mine)
-		} else {
-			own.st.put(mine)
-		}
+		own.write(mine)
 		return nil
 	})
 	if errors.Is(err, ErrSelfConflict) {

@@ -283,8 +283,8 @@ func (e *SchemaError) Error() string {
 }
 
 // shape sets the shapes that a table has for a codec.
-func (of *BackupTable) shape(t anyTable, codec string) {
-	key, value := t.types()
+func (of *BackupTable) shape(t *core, codec string) {
+	key, value := t.types.key, t.types.value
 	of.KeyShape, of.ValueShape = shapeOf(key, codec), shapeOf(value, codec)
 }
 

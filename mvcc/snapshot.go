@@ -89,6 +89,8 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 // and use the map in any way; nothing needs closing. A pass visits every key
 // of the index; each step costs about as much as a Get. A step panics with
 // [ErrTxDone] if the snapshot is closed.
+//
+//go:noinline
 func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 	return s.each(func(visit func(place, *node) bool) (all bool) {
 		// Every key that is visible here was inserted before, and stays until
@@ -100,6 +102,8 @@ func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 }
 
 // each returns an iterator over what is visible of the keys that scan visits.
+//
+//go:noinline
 func (s Snapshot[K, V]) each(
 	scan func(visit func(place, *node) bool) (all bool),
 ) iter.Seq2[K, V] {

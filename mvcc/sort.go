@@ -30,9 +30,7 @@ func sortBy[T any](s []T, by func(*T) uint64) {
 	for i := range s {
 		order[i] = numbered{by(&s[i]), i}
 	}
-	slices.SortFunc(order, func(a, b numbered) int {
-		return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(a.at, b.at))
-	})
+	sortNumbered(order)
 	for first := range order {
 		if order[first].at == first {
 			continue
@@ -45,6 +43,13 @@ func sortBy[T any](s []T, by func(*T) uint64) {
 		}
 		s[i], order[i].at = x, i
 	}
+}
+
+//go:noinline
+func sortNumbered(order []numbered) {
+	slices.SortFunc(order, func(a, b numbered) int {
+		return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(a.at, b.at))
+	})
 }
 
 // sortKeys is [slices.SortFunc] for keys of a map. Few are sorted without an allocation, and

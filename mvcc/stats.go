@@ -259,13 +259,16 @@ type commonCounters struct {
 // Of a table of a [DB] there are Epoch, Keys, Entries, the conflicts, and Bytes, that of the
 // index and the newest version of each key. What it has in common with other tables is zero:
 // [DB.Stats] has that.
-func (m *Map[K, V]) Stats() Stats {
+func (m *Map[K, V]) Stats() Stats { return m.core().stats() }
+
+// stats is [Map.Stats].
+func (m *core) stats() Stats {
 	m.check()
 	if m.db == nil {
 		return m.shared.stats()
 	}
-	own := m.core().sizes()
-	s := Stats{Epoch: m.Epoch(), Keys: own.keys, Entries: own.entries,
+	own := m.sizes()
+	s := Stats{Epoch: uint64(m.slots.Now()), Keys: own.keys, Entries: own.entries,
 		Bytes: own.index + uint64(own.entries)*own.perVersion}
 	s.setConflicts(own.conflicts)
 	return s
@@ -294,11 +297,11 @@ func (db *DB) Sources(name string) map[string]func() Stats {
 
 // source returns what returns the statistics of the table, zero once it is gone, and does not
 // keep it.
-func (m *Map[K, V]) source() func() Stats {
+func (m *core) source() func() Stats {
 	lasting := weak.Make(m)
 	return func() (s Stats) {
 		if m := lasting.Value(); m != nil && !m.closed.Load() {
-			s = m.Stats()
+			s = m.stats()
 		}
 		return s
 	}

@@ -73,9 +73,9 @@ func (m *Map[K, V]) Watch(
 		o = *opts
 	}
 	wants, begun := m.wants(&o), false
-	loop := newSubscription(ctx, &m.shared.hub, o.Buffer, m, func(c DBCommit) (Commit[K, V], int) {
-		changes := wants(m.Changes(c))
-		return Commit[K, V]{c.Epoch, changes, c.Summary, c.Expired}, len(changes)
+	loop := newSubscription(ctx, &m.shared.hub, o.Buffer, m.core(), func(c DBCommit) (DBCommit, int) {
+		only, n := wants(c.of(m.core()))
+		return DBCommit{Epoch: c.Epoch, Summary: c.Summary, Expired: c.Expired, only: only}, n
 	})
 	s := loop.s
 	since := o.Since.st != nil
@@ -86,7 +86,7 @@ func (m *Map[K, V]) Watch(
 		}
 	}
 	var now Snapshot[K, V]
-	s.begin(func() { m.fed().own++ }, func(at uint64) {
+	s.begin(func() { m.core().fed().own++ }, func(at uint64) {
 		if since {
 			now = Snapshot[K, V](m.core().snapshotAtHub(at))
 		}
@@ -94,22 +94,32 @@ func (m *Map[K, V]) Watch(
 	defer s.endUnless(&begun)
 	if since {
 		defer now.Close()
-		if all := wants(slices.Collect(now.Diff(o.Since))); len(all) > 0 {
-			s.first = []Commit[K, V]{{Epoch: now.Epoch(), Changes: all, Summary: true}}
+		if only, n := wants(slices.Collect(now.Diff(o.Since))); n > 0 {
+			s.first = []DBCommit{{Epoch: now.Epoch(), Summary: true, only: only}}
 		}
 	}
 	begun = true
-	return loop.all
+	return func(yield func(Commit[K, V], error) bool) {
+		loop.all(func(c DBCommit, err error) bool {
+			changes, _ := c.only.([]Change[K, V])
+			return yield(Commit[K, V]{c.Epoch, changes, c.Summary, c.Expired}, err)
+		})
+	}
 }
 
-// wants returns what picks the changes that are to be given.
-func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K, V] {
+// wants returns what picks, of all changes of a commit, those that are to be given, and counts them.
+func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int) {
 	keys, match := o.Keys, o.Match // not o: Since may be dropped
 	if keys.low.kind == open && keys.high.kind == open && match == nil {
-		return func(all []Change[K, V]) []Change[K, V] { return all }
+		return func(all any) (any, int) {
+			changes, _ := all.([]Change[K, V])
+			return all, len(changes)
+		}
 	}
+	var compare func(a, b K) int
 	if keys.low.kind != open || keys.high.kind != open {
 		checkOrdered(m.core(), &keys)
+		compare = comparing[K](m.order)
 	}
 	if s := m.shared.strict; s != nil && match != nil {
 		of := match
@@ -117,18 +127,16 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func([]Change[K, V]) []Change[K
 			return twice(s, "WatchOptions.Match", func() bool { return of(key) })
 		}
 	}
-	var compare func(a, b K) int
-	if m.order != nil {
-		compare = comparing[K](m.order)
-	}
-	return func(all []Change[K, V]) (some []Change[K, V]) {
-		for _, c := range all {
+	return func(all any) (any, int) {
+		var some []Change[K, V]
+		changes, _ := all.([]Change[K, V])
+		for _, c := range changes {
 			inRange := compare == nil || keys.has(compare, c.Key)
 			if inRange && (match == nil || match(c.Key)) {
 				some = append(some, c)
 			}
 		}
-		return some
+		return some, len(some)
 	}
 }
 
@@ -192,7 +200,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		defer db.mu.Unlock()
 		s.begin(func() {
 			for _, table := range db.tables {
-				if !table.isInner() {
+				if !table.inner {
 					table.feedForAll()
 				}
 			}
@@ -233,19 +241,19 @@ func (db *DB) RequestProgress() {
 }
 
 // A subscription is a [listener] with a loop.
-type subscription[C any] struct {
+type subscription struct {
 	ctx   context.Context
 	hub   *hub
-	of    any
+	of    *core // nil for all
 	limit int
-	pick  func(c DBCommit) (of C, changes int)
+	pick  func(c DBCommit) (some DBCommit, changes int)
 	// progress is what says that all up to an epoch was given, or nil.
-	progress func(to uint64) C
+	progress func(to uint64) DBCommit
 	ready    chan struct{} // there is something to take
-	first    []C           // before all else
+	first    []DBCommit    // before all else
 
 	mu      sync.Mutex
-	waiting []C
+	waiting []DBCommit
 	changes int    // in these
 	large   int    // of these, those in commits that are larger than the limit
 	marked  bool   // the last one is of progress
@@ -257,9 +265,9 @@ type subscription[C any] struct {
 	cleanup runtime.Cleanup // of the iterator, when it is dropped
 }
 
-func newSubscription[C any](
-	ctx context.Context, h *hub, buffer int, of any, pick func(c DBCommit) (C, int),
-) *watchLoop[C] {
+func newSubscription(
+	ctx context.Context, h *hub, buffer int, of *core, pick func(c DBCommit) (DBCommit, int),
+) *watchLoop {
 	checkContext("Watch", ctx)
 	if buffer < 0 {
 		panic(fmt.Sprintf("mvcc: Watch: Buffer is %d, want 0 or more", buffer))
@@ -267,14 +275,14 @@ func newSubscription[C any](
 	if buffer == 0 {
 		buffer = defaultBuffer
 	}
-	loop := &watchLoop[C]{s: &subscription[C]{ctx: ctx, hub: h, of: of, limit: buffer, pick: pick,
+	loop := &watchLoop{s: &subscription{ctx: ctx, hub: h, of: of, limit: buffer, pick: pick,
 		ready: make(chan struct{}, 1)}}
 	loop.s.cleanup = runtime.AddCleanup(loop, h.dropped.add, listener(loop.s))
 	return loop
 }
 
 // begin begins the watch, see [hub.begin].
-func (s *subscription[C]) begin(watched func(), begun func(at uint64)) {
+func (s *subscription) begin(watched func(), begun func(at uint64)) {
 	s.hub.begin(s, watched, func(at uint64) {
 		s.at = at
 		if s.progress != nil {
@@ -288,14 +296,14 @@ func (s *subscription[C]) begin(watched func(), begun func(at uint64)) {
 }
 
 // endUnless is deferred by code that may panic because Since is evicted.
-func (s *subscription[C]) endUnless(begun *bool) {
+func (s *subscription) endUnless(begun *bool) {
 	if !*begun {
 		s.stop()
 		s.end()
 	}
 }
 
-func (s *subscription[C]) end() {
+func (s *subscription) end() {
 	s.cleanup.Stop()
 	s.hub.end(s)
 	s.mu.Lock()
@@ -304,7 +312,7 @@ func (s *subscription[C]) end() {
 }
 
 // dropped is called when the iterator is gone.
-func (s *subscription[C]) dropped() {
+func (s *subscription) dropped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stop()
@@ -312,15 +320,15 @@ func (s *subscription[C]) dropped() {
 }
 
 // takeWaiting takes what waits. s.mu is held.
-func (s *subscription[C]) takeWaiting() (list []C) {
+func (s *subscription) takeWaiting() (list []DBCommit) {
 	s.hub.waiting.Add(-int64(s.changes))
 	list, s.waiting, s.marked, s.changes, s.large = s.waiting, nil, false, 0, 0
 	return list
 }
 
-func (s *subscription[C]) only() any { return s.of }
+func (s *subscription) only() *core { return s.of }
 
-func (s *subscription[C]) offer(list []DBCommit) bool {
+func (s *subscription) offer(list []DBCommit) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.marked {
@@ -358,27 +366,27 @@ func (s *subscription[C]) offer(list []DBCommit) bool {
 }
 
 // mark says that all up to an epoch was given. s.mu is held, or s has not begun.
-func (s *subscription[C]) mark(to uint64) {
+func (s *subscription) mark(to uint64) {
 	s.at, s.marked = to, true
 	s.waiting = append(s.waiting, s.progress(to))
 	s.signal()
 }
 
-func (s *subscription[C]) lose() {
+func (s *subscription) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gap = true
 	s.signal()
 }
 
-func (s *subscription[C]) fail(p any) {
+func (s *subscription) fail(p any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gap, s.panics = true, p
 	s.signal()
 }
 
-func (s *subscription[C]) signal() {
+func (s *subscription) signal() {
 	select {
 	case s.ready <- struct{}{}:
 	default:
@@ -386,7 +394,7 @@ func (s *subscription[C]) signal() {
 }
 
 // take waits for commits, or an error.
-func (s *subscription[C]) take() (list []C, err error) {
+func (s *subscription) take() (list []DBCommit, err error) {
 	for {
 		select {
 		case <-s.ctx.Done():

@@ -138,7 +138,7 @@ func TestWatchDB(t *testing.T) {
 			break
 		}
 		require.Nil(t, db.shared.hub.work.Load(), "its goroutine ends with the last watch")
-		require.Nil(t, a.feed())
+		require.Nil(t, a.core().feed())
 		require.False(t, db.shared.slots.Holds())
 	})
 }
@@ -193,7 +193,7 @@ func TestWatchGap(t *testing.T) {
 		lost := m.Watch(t.Context(), nil)
 		m.shared.hub.mu.Lock()
 		for i := range longestList {
-			m.feed().note(newNode(i, i), 1, nil)
+			m.core().feed().note(newNode(i, i), 1, nil)
 		}
 		m.shared.hub.mu.Unlock()
 		for _, err := range lost {
@@ -421,5 +421,5 @@ func TestWatchMisuse(t *testing.T) {
 	for _, h := range []*hub{&m.shared.hub, &other.shared.hub, &a.shared.hub} {
 		restsNow(t, h)
 	}
-	require.Nil(t, m.feed())
+	require.Nil(t, m.core().feed())
 }

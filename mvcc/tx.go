@@ -66,7 +66,7 @@ func (tx Tx[K, V]) Has(key K) bool {
 func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 	tx.check()
 	st := tx.st
-	if badKey(st.m, useTx, key) {
+	if !st.m.plain && isBad(st.m, useTx, key) {
 		return value, false
 	}
 	st.enter()
@@ -152,7 +152,7 @@ func (tx Tx[K, V]) Put(key K, value V) error {
 // equal to itself is always absent: nothing happens.
 func (tx Tx[K, V]) Delete(key K) {
 	tx.check()
-	if badKey(tx.st.m, useTx, key) {
+	if !tx.st.m.plain && isBad(tx.st.m, useTx, key) {
 		return
 	}
 	if s := tx.st.schemaFor(); s != nil {
@@ -171,6 +171,8 @@ func (tx Tx[K, V]) Delete(key K) {
 // the read set, so that a commit elsewhere, of any key of this map or table, is a conflict if
 // the transaction writes at all; read with [Map.View] where that is not meant. All
 // takes no lock, and allocates a list of the own writes.
+//
+//go:noinline
 func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		tx.check()

@@ -7,13 +7,13 @@ import (
 
 // A watchLoop is the user's side of a subscription, which the hub does not know: when nobody can
 // reach it the subscription ends.
-type watchLoop[C any] struct {
-	s    *subscription[C]
+type watchLoop struct {
+	s    *subscription
 	over atomic.Bool // there was a loop
 }
 
 // all is the iterator.
-func (l *watchLoop[C]) all(yield func(C, error) bool) {
+func (l *watchLoop) all(yield func(DBCommit, error) bool) {
 	if l.over.Swap(true) {
 		panic("mvcc: Watch: there was a loop before: a watch has one, call Watch again")
 	}
@@ -38,8 +38,7 @@ func (l *watchLoop[C]) all(yield func(C, error) bool) {
 			}
 		}
 		if err != nil {
-			var none C
-			if yield(none, err) && s.hub.strict {
+			if yield(DBCommit{}, err) && s.hub.strict {
 				panic("mvcc: Strict: a loop over a Watch goes on after the error: does it look at it?")
 			}
 			return

@@ -77,48 +77,6 @@ type readRecord struct {
 	seen *node
 }
 
-// A keyList has keys of which there was no version at the read epoch, and their hashes. It is nil
-// if there never were any.
-type keyList interface {
-	add(key unsafe.Pointer, hash uint64)
-	at(i int) (key unsafe.Pointer, hash uint64) // the key is there until it is emptied
-	len() int
-	compact() // drops keys that are there before
-	empty()
-}
-
-type absence[K comparable] struct {
-	key  K
-	hash uint64
-}
-
-type absences[K comparable] struct{ list []absence[K] }
-
-func (a *absences[K]) add(key unsafe.Pointer, hash uint64) {
-	a.list = append(a.list, absence[K]{*(*K)(key), hash})
-}
-
-func (a *absences[K]) at(i int) (key unsafe.Pointer, hash uint64) {
-	one := &a.list[i]
-	return unsafe.Pointer(&one.key), one.hash
-}
-
-func (a *absences[K]) len() int { return len(a.list) }
-func (a *absences[K]) empty()   { a.list = emptied(a.list) }
-
-func (a *absences[K]) compact() {
-	seen := make(map[K]struct{})
-	a.list = slices.DeleteFunc(a.list, func(one absence[K]) bool { return repeated(seen, one.key) })
-}
-
-// absences returns how many keys were read of which there was no version.
-func (w *txWork) absences() int {
-	if w.absent == nil {
-		return 0
-	}
-	return w.absent.len()
-}
-
 // A write is one buffered write. Its version is private until it is installed.
 type write struct {
 	v    *node
@@ -295,18 +253,6 @@ func (st *txState) noteRead(key unsafe.Pointer, h uint64, p place, v *node, upda
 		if len(st.reads) >= st.full {
 			st.compact()
 		}
-	}
-}
-
-// noteAbsent records that there was no version of the key, which has hash h.
-func (st *txState) noteAbsent(key unsafe.Pointer, h uint64) {
-	if st.absent == nil {
-		st.absent = st.m.types.absences()
-	}
-	st.absent.add(unkept(key), h)
-	if st.absent.len() >= st.fullAbsent {
-		st.absent.compact()
-		st.fullAbsent = max(compactReads, compactFactor*st.absent.len())
 	}
 }
 

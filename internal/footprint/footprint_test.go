@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	_ "github.com/mvccmap/mvccmap/mvcc" // or the go command would take an old result for that of another mvcc
 )
 
 // functions returns how many functions the package of a program has when it is compiled.
@@ -39,6 +41,6 @@ func TestFunctions(t *testing.T) {
 
 // The most functions that one map, and a further type, may add to the package that uses them.
 const (
-	mostOne     = 2000
-	mostFurther = 1500
+	mostOne     = 1100
+	mostFurther = 620
 )

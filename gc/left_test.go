@@ -1,0 +1,45 @@
+package gc_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/gc"
+)
+
+// What a visit that panics has not visited is visited again, be it one of a committer, which takes
+// two keys, or of a pass.
+func TestVisitLeft(t *testing.T) {
+	for visitor, writes := range map[string]int{"committer": 9, "pass": 8} {
+		t.Run(visitor, func(t *testing.T) {
+			bubble(t, config{Workers: 3, Queue: 8, Manual: true}, func(t *testing.T, f *fixture) {
+				left := 0
+				keys := f.keys(writes)
+				for i, k := range keys {
+					k.onVisit = func(*gc.View) {
+						if left++; left == 1 {
+							panic("left")
+						}
+					}
+					if i < 8 {
+						f.write(k)
+					} else {
+						require.Panics(t, func() { f.write(k) }, "the queue is full")
+					}
+				}
+				if visitor == "pass" {
+					require.Panics(t, func() { _ = f.Reclaim(t.Context()) })
+				}
+				require.Equal(t, 1, left)
+				for range 3 {
+					require.NoError(t, f.Reclaim(t.Context()))
+				}
+				for i, k := range keys {
+					require.Len(t, k.chain(), 1, "key %d", i)
+				}
+				require.Zero(t, f.Stats().Pending)
+			})
+		})
+	}
+}
