@@ -244,10 +244,9 @@ func starts(data []byte) (list []int) {
 // this one.
 func TestForeignFiles(t *testing.T) {
 	mine, other := shopImages(t, "A", 1<<40), shopImages(t, "B", 1<<40)
-	require.Len(t, other, len(mine))
 	var c tries
-	for k, i := range mine {
-		for name, data := range other[k].files {
+	for k, i := range mine { // how many there are depends on when files are begun
+		for name, data := range other[min(k, len(other)-1)].files {
 			c.try(t, i, fmt.Sprint(i.names(), ": ", name, " of another folder"), func(dir string) {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 			})

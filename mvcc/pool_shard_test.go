@@ -1,0 +1,5 @@
+//go:build nolinkname
+
+package mvcc
+
+const shardsPerP = 4
