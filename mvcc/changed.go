@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Changed returns a channel that is closed when key has been written by a commit that the snapshot
@@ -22,9 +23,9 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	if !m.plain && isBad(m, useTx, key) {
 		return make(chan struct{})
 	}
-	return s.alert(ctx,
-		func(c Change[K, V]) bool { return c.Key == key },
-		func(_ Snapshot[K, V], yield func(head *node) bool) {
+	return moment(s).alert(ctx,
+		anyOf(func(c *Change[K, V]) bool { return c.Key == key }),
+		func(_ moment, yield func(head *node) bool) {
 			if _, _, head := lookup(m.index, key); head != nil {
 				yield(head)
 			}
@@ -36,13 +37,26 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan struct{} {
 	s.check()
 	m := s.st.m
-	checkOrdered(m, &keys)
+	m.checkOrdered(keys.prefix)
 	compare := comparing[K](m.order)
-	return s.alert(ctx,
-		func(c Change[K, V]) bool { return keys.has(compare, c.Key) },
-		func(_ Snapshot[K, V], yield func(head *node) bool) {
-			scanRange(m, &keys, false, func(_ place, head *node) bool { return yield(head) })
+	return moment(s).alert(ctx,
+		anyOf(func(c *Change[K, V]) bool { return keys.has(compare, c.Key) }),
+		func(_ moment, yield func(head *node) bool) {
+			m.scanRange(unsafe.Pointer(&keys), false, func(_ place, head *node) bool { return yield(head) })
 		})
+}
+
+// anyOf returns a function that reports whether any of the changes of a commit matches.
+func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any) bool {
+	return func(all any) bool {
+		changes, _ := all.([]Change[K, V])
+		for i := range changes {
+			if matches(&changes[i]) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // Changed is [Snapshot.Changed] for the records that have an index key, in the snapshot s of the
@@ -52,13 +66,13 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 	ix.check()
 	m := s.st.m
 	ix.checkOf(m)
-	return s.alert(ctx,
-		func(c Change[K, V]) bool {
+	return moment(s).alert(ctx,
+		anyOf(func(c *Change[K, V]) bool {
 			return c.Had && slices.Contains(ix.keys(c.Key, c.Old), key) ||
 				c.Has && slices.Contains(ix.keys(c.Key, c.New), key)
-		},
-		func(now Snapshot[K, V], yield func(head *node) bool) {
-			for _, in := range []Snapshot[K, V]{s, now} {
+		}),
+		func(now moment, yield func(head *node) bool) {
+			for _, in := range []Snapshot[K, V]{s, Snapshot[K, V](now)} {
 				for key := range ix.Get(in, key) {
 					if _, _, head := lookup(m.index, key); head != nil && !yield(head) {
 						return
@@ -71,16 +85,16 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 // alert returns a channel that is closed when a change matches. find gives the heads of the keys
 // that concern it in s or in a snapshot of now. What is kept does not refer to s, which its user
 // may drop without closing it.
-func (s Snapshot[K, V]) alert(
-	ctx context.Context, matches func(Change[K, V]) bool,
-	find func(now Snapshot[K, V], yield func(head *node) bool),
+func (s moment) alert(
+	ctx context.Context, matches func(changes any) bool,
+	find func(now moment, yield func(head *node) bool),
 ) <-chan struct{} {
 	m := s.st.m
 	checkContext("Changed", ctx)
-	a := &alert[K, V]{m: mapOf[K, V](m), matches: matches}
+	a := &alert{m: m, matches: matches}
 	closed := make(chan struct{})
 	a.closed, a.cleanup = weakTo(closed, &m.shared.hub, a)
-	var now Snapshot[K, V]
+	var now moment
 	begun := false
 	defer func() {
 		if !begun { // something has panicked, or it has changed
@@ -88,7 +102,7 @@ func (s Snapshot[K, V]) alert(
 		}
 	}()
 	m.shared.hub.begin(a, func() { m.fed().own++ },
-		func(at uint64) { now = Snapshot[K, V](m.snapshotAtHub(at)) })
+		func(at uint64) { now = m.snapshotAtHub(at) })
 	defer now.Close()
 	from, to := s.st.epoch(), now.st.epoch()
 	s.check()
@@ -113,32 +127,32 @@ func (s Snapshot[K, V]) alert(
 }
 
 // An alert is a [listener] that waits for one change.
-type alert[K comparable, V any] struct {
-	m       *Map[K, V]
-	matches func(Change[K, V]) bool
+type alert struct {
+	m       *core
+	matches func(changes any) bool // of a commit
 	closed  weakChan
 	cleanup runtime.Cleanup // of the channel, when it is dropped
 	fired   atomic.Bool
 	stop    atomic.Pointer[func() bool] // the watch over ctx
 }
 
-func (a *alert[K, V]) only() *core { return a.m.core() }
-func (a *alert[K, V]) fail(any)    { a.lose() }
+func (a *alert) only() *core { return a.m }
+func (a *alert) fail(any)    { a.lose() }
 
 // dropped is called when the channel is gone.
-func (a *alert[K, V]) dropped() {
+func (a *alert) dropped() {
 	if stop := a.stop.Load(); stop != nil {
 		(*stop)()
 	}
 }
 
 // end takes the alert out of the hub.
-func (a *alert[K, V]) end() {
+func (a *alert) end() {
 	a.cleanup.Stop()
 	a.m.shared.hub.end(a)
 }
 
-func (a *alert[K, V]) lose() {
+func (a *alert) lose() {
 	if a.fired.Swap(true) {
 		return
 	}
@@ -147,10 +161,8 @@ func (a *alert[K, V]) lose() {
 	a.dropped()
 }
 
-func (a *alert[K, V]) offer(list []DBCommit) (more bool) {
-	if !slices.ContainsFunc(list, func(c DBCommit) bool {
-		return slices.ContainsFunc(a.m.Changes(c), a.matches)
-	}) {
+func (a *alert) offer(list []DBCommit) (more bool) {
+	if !slices.ContainsFunc(list, func(c DBCommit) bool { return a.matches(c.of(a.m)) }) {
 		return true
 	}
 	a.lose()

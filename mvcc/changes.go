@@ -79,42 +79,54 @@ func (c *DBCommit) of(m *core) any {
 //
 //go:noinline
 func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
+	moment(s).checkDiff(moment(older))
+	return func(yield func(Change[K, V]) bool) {
+		moment(s).diff(moment(older), func(v, was, is *node) bool {
+			c := Change[K, V]{Key: keyOf[K](v)}
+			c.Old, c.Had = present[K, V](was)
+			c.New, c.Has = present[K, V](is)
+			return yield(c)
+		})
+	}
+}
+
+func (s moment) checkDiff(older moment) {
 	s.check()
 	older.check()
 	if s.st.m != older.st.m {
 		panic("mvcc: Diff: the snapshots are of two maps")
 	}
-	return func(yield func(Change[K, V]) bool) {
-		m, from, to := s.st.m, older.st.epoch(), s.st.epoch()
-		newest := max(from, to)
+}
+
+// diff is [Snapshot.Diff]: v has the key as it was written last, of what is seen.
+func (s moment) diff(older moment, visit func(v, was, is *node) bool) {
+	m, from, to := s.st.m, older.st.epoch(), s.st.epoch()
+	newest := max(from, to)
+	s.check()
+	older.check()
+	all := m.index.scan(func(_ place, head *node) bool {
+		if e := load(&head.state); e.committed() && e.epoch() <= min(from, to) {
+			return true
+		}
+		top := m.visible(head, newest)
+		was, is := m.visible(top, from), m.visible(top, to)
+		if was == is {
+			return true
+		}
+		v := head
+		if is != nil {
+			v = is
+		}
 		s.check()
 		older.check()
-		all := m.index.scan(func(_ place, head *node) bool {
-			if e := load(&head.state); e.committed() && e.epoch() <= min(from, to) {
-				return true
-			}
-			top := m.visible(head, newest)
-			was, is := m.visible(top, from), m.visible(top, to)
-			if was == is {
-				return true
-			}
-			c := Change[K, V]{Key: keyOf[K](head)}
-			c.Old, c.Had = present[K, V](was)
-			c.New, c.Has = present[K, V](is)
-			if is != nil {
-				c.Key = keyOf[K](is)
-			}
-			s.check()
-			older.check()
-			return !c.Had && !c.Has || yield(c)
-		})
-		if all {
-			s.check() // else a key may have gone
-			older.check()
-		}
-		runtime.KeepAlive(s.st)
-		runtime.KeepAlive(older.st)
+		return !was.there() && !is.there() || visit(v, was, is)
+	})
+	if all {
+		s.check() // else a key may have gone
+		older.check()
 	}
+	runtime.KeepAlive(s.st)
+	runtime.KeepAlive(older.st)
 }
 
 // Diff returns what was changed in the tables between the snapshots older and newer, in one

@@ -131,7 +131,7 @@ func (st *txState) checkReads(at, e epoch.Epoch) {
 	for i := range st.ranges {
 		r := st.ranges[i]
 		st.index.peekAll(func(h *node) {
-			if st.m.order.within(r, h.key()) {
+			if st.m.order.side(r, h.key()) == 0 {
 				st.checkUnchanged(h, at, e)
 			}
 		})

@@ -127,7 +127,7 @@ func (c *keyCheck[K]) check(codec Codec, key K) error {
 
 // keptByAll reports whether no codec changes keys of type K: they are integers without methods.
 func keptByAll[K comparable]() bool {
-	t := reflect.TypeFor[K]()
+	t := typeOf((*K)(nil))
 	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Uintptr &&
 		t.NumMethod() == 0 && reflect.PointerTo(t).NumMethod() == 0
 }

@@ -152,29 +152,28 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 	if del == nil {
 		panic("mvcc: DeleteFunc: del is nil")
 	}
-	if m.strict {
-		m.core().beside(useWrite)
-		return m.deleteFunc(func(key K, value V) bool {
-			del(key, value)
-			return del(key, value)
-		})
-	}
-	return m.deleteFunc(del)
+	return m.core().deleteFunc(func(v *node) bool { return del(keyOf[K](v), valueOf[K, V](v)) })
 }
 
-func (m *Map[K, V]) deleteFunc(del func(key K, value V) bool) (deleted int) {
-	m.index.scan(func(p place, head *node) bool {
-		key := keyOf[K](head)
-		h := m.index.hash.sum(head.key())
-		head = m.core().newest(head)
-		if value, ok := present[K, V](head); !ok || !del(key, value) {
+// deleteFunc is [Map.DeleteFunc].
+func (c *core) deleteFunc(del func(v *node) bool) (deleted int) {
+	if c.strict {
+		c.beside(useWrite)
+		of := del
+		del = func(v *node) bool {
+			of(v)
+			return of(v)
+		}
+	}
+	c.index.scan(func(p place, head *node) bool {
+		h := c.index.hash.sum(head.key())
+		head = c.newest(head)
+		if !head.there() || !del(head) {
 			return true
 		}
-		_, ok := m.core().write(p, h, tombstoneOf[K, V](key),
-			func(base *node) bool {
-				value, ok := present[K, V](base)
-				return ok && (base == head || del(key, value))
-			}, nil)
+		_, ok := c.write(p, h, c.types.tombstone(head.key()), func(base *node) bool {
+			return base.there() && (base == head || del(base))
+		}, nil)
 		if ok {
 			deleted++
 		}
@@ -191,12 +190,12 @@ func (m *Map[K, V]) deleteFunc(del func(key K, value V) bool) (deleted int) {
 func (m *Map[K, V]) Clear() {
 	m.check()
 	err := m.core().clearing(func(tx DBTx) error {
-		Tx[K, V](tx).clear()
+		tx.clear()
 		return nil
 	})
 	if err == errIndexed {
 		err = m.db.base().clearing(func(tx DBTx) error {
-			m.inside(tx).clear()
+			m.core().inside(tx).clear()
 			return nil
 		})
 	}
@@ -207,11 +206,11 @@ func (m *Map[K, V]) Clear() {
 
 // clear buffers the deletion of every key. The transaction has written nothing yet: so
 // no key need be looked for among the own writes.
-func (tx Tx[K, V]) clear() {
+func (tx DBTx) clear() {
 	st, at := tx.st, tx.st.epoch()
 	if s := st.schemaFor(); s != nil {
 		for _, ix := range s.indexes {
-			ix.clear(DBTx(tx).leading())
+			ix.clear(tx.leading())
 		}
 	}
 	st.enter()
@@ -220,7 +219,7 @@ func (tx Tx[K, V]) clear() {
 	st.rare().scanned = true
 	st.m.index.scan(func(p place, head *node) bool {
 		if st.m.visible(head, at).there() {
-			st.append(tombstoneOf[K, V](keyOf[K](head)), st.m.index.hash.sum(head.key()), p)
+			st.append(st.m.types.tombstone(head.key()), st.m.index.hash.sum(head.key()), p)
 		}
 		return st.gen() == tx.gen
 	})

@@ -151,7 +151,7 @@ func TestWritesAfterClear(t *testing.T) {
 			m.Store(i, i)
 		}
 		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-			tx.clear()
+			DBTx(tx).clear()
 			require.Nil(t, tx.st.byHash, "nothing was looked for")
 			for i := range n {
 				tx.Set(i, -i)

@@ -89,8 +89,8 @@ type recordType struct {
 func recordTypeOf[K comparable, V any]() *recordType {
 	owner := newOwner[K]()
 	return &recordType{
-		key:       reflect.TypeFor[K](),
-		value:     reflect.TypeFor[V](),
+		key:       typeOf((*K)(nil)),
+		value:     typeOf((*V)(nil)),
 		clone:     func(v *node) *node { return newNode(keyOf[K](v), valueOf[K, V](v)) },
 		tombstone: func(key unsafe.Pointer) *node { return tombstoneOf[K, V](*(*K)(key)) },
 		keep: func(key unsafe.Pointer) unsafe.Pointer {

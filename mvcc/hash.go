@@ -49,8 +49,14 @@ const (
 )
 
 func newHasher[K comparable]() hasher {
-	return hasherOf(reflect.TypeFor[K](), keyType{hashKey[K], equalKeys[K], boxedKey[K]})
+	return hasherOf(typeOf((*K)(nil)), keyType{hashKey[K], equalKeys[K], boxedKey[K]})
 }
+
+// typeOf returns the type that p, a nil pointer, points to. It is for code that is compiled for each
+// type: [reflect.TypeFor] brings dozens of functions with it.
+//
+//go:noinline
+func typeOf(p any) reflect.Type { return reflect.TypeOf(p).Elem() }
 
 func hasherOf(t reflect.Type, types keyType) hasher {
 	h := hasher{types: types, seed: maphash.MakeSeed()}

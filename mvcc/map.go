@@ -54,7 +54,7 @@ func makeMap[K comparable, V any](
 	c := m.core()
 	c.types, c.typed = recordTypeOf[K, V](), m
 	c.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
-	c.plain = reflexive(reflect.TypeFor[K]()) && !o.Strict
+	c.plain = reflexive(typeOf((*K)(nil))) && !o.Strict
 	c.begins(s, o, name, x, by)
 	return m
 }

@@ -98,10 +98,13 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	st.leave()
 }
 
-// merged returns what write w, a merge of the transaction, makes of the value at epoch at.
-func (tx Tx[K, V]) merged(w write, at epoch.Epoch) V {
+// merged returns a version with what write w, a merge of the transaction, makes of the value at epoch
+// at.
+func (tx DBTx) merged(w *write, at epoch.Epoch) *node {
 	_, _, v := tx.st.index.seek(w.v.key())
-	value, ok := present[K, V](tx.st.m.visible(v, at))
+	v = tx.st.m.visible(v, at)
 	tx.check() // it may have been evicted, and the value dropped
-	return mergeOf[K, V](&w).apply(value, ok)
+	made := tx.st.m.types.clone(w.v)
+	w.merge.mergeInto(made, v)
+	return made
 }

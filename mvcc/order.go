@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -35,11 +34,14 @@ type order interface {
 	// pinOne and unpinOne are the same for one key: a list of it would be allocated.
 	pinOne(key *node)
 	unpinOne(key *node)
-	// scan is index.scan for the keys of r, a *Range, ascending or descending. It reports whether
+	// scan is index.scan for the keys of r, a *Range or nil for all, ascending or descending. It reports whether
 	// all were visited.
 	scan(x *index, r unsafe.Pointer, down bool, visit func(p place, head *node) bool) (all bool)
-	// within reports whether the key at key is in r, a *Range.
-	within(r, key unsafe.Pointer) bool
+	// side returns 0 if the key at key is in r, and else -1 if it is below r, or 1.
+	side(r, key unsafe.Pointer) int
+	// gone returns the ranges with what a loop over r has gone through by now: up to the key at to, or
+	// all if that is nil. at is the number of what it had noted, or -1, and then the new one.
+	gone(ranges []unsafe.Pointer, at int, r, to unsafe.Pointer, down bool) ([]unsafe.Pointer, int)
 	drops
 }
 
@@ -123,10 +125,6 @@ func (o *treeOrder[K]) comparing() any  { return o.compare }
 func (o *treeOrder[K]) isNatural() bool { return o.natural }
 
 func (o *treeOrder[K]) compareNodes(a, b *node) int { return o.compare(keyOf[K](a), keyOf[K](b)) }
-
-func (o *treeOrder[K]) within(r, key unsafe.Pointer) bool {
-	return (*Range[K])(r).has(o.compare, *(*K)(key))
-}
 
 func (o *treeOrder[K]) strictly(s *strict) order {
 	if o.natural {
@@ -295,106 +293,6 @@ func (c *core) dropIfGone(key unsafe.Pointer) {
 		_, _, head := c.index.seek(key)
 		c.drops.left(key, number, head == nil)
 	}
-}
-
-// rangeBatch is up to how many keys of a range are looked up together: see scanBatch.
-const rangeBatch = 64
-
-// walk calls visit with the keys of r that are in the order, some at a time, ascending or
-// descending, until it returns false. It reports whether all were visited.
-//
-// The first visits are of few keys: most readers of a page stop soon.
-func (o *treeOrder[K]) walk(r Range[K], down bool, visit func(keys []K) bool) (all bool) {
-	size, left := 4, false
-	batch := make([]K, 0, size)
-	each := func(key K) bool {
-		if r.below(o.compare, key) {
-			return !down // the pivot itself
-		}
-		if r.above(o.compare, key) {
-			return down
-		}
-		if batch = append(batch, key); len(batch) < size {
-			return true
-		}
-		left = !visit(batch)
-		if batch = batch[:0]; size < rangeBatch {
-			size *= 2
-			batch = make([]K, 0, size)
-		}
-		return !left
-	}
-	now := o.keys()
-	recent := now.of(&r, down, o.compare)
-	both := func(k orderKey[K]) bool { // of the tree, and before it what comes before it
-		key := k.key
-		for len(recent) > 0 {
-			c := o.compare(recent[0], key)
-			if c != 0 && (c > 0) != down {
-				break
-			}
-			// The same one has gone from the tree, and come again.
-			if c != 0 && !each(recent[0]) {
-				return false
-			}
-			recent = recent[1:]
-		}
-		return each(key)
-	}
-	switch tree := now.tree; {
-	case !down && r.low.kind == open:
-		tree.Scan(both)
-	case !down:
-		tree.Ascend(orderKey[K]{r.low.key}, both)
-	case r.high.kind == open:
-		tree.Reverse(both)
-	default:
-		tree.Descend(orderKey[K]{r.high.key}, both)
-	}
-	for len(recent) > 0 && !left {
-		if !each(recent[0]) {
-			break
-		}
-		recent = recent[1:]
-	}
-	return !left && (len(batch) == 0 || visit(batch))
-}
-
-// of returns the recent keys of r, in the order of a walk.
-func (k *orderedKeys[K]) of(r *Range[K], down bool, compare func(a, b K) int) []K {
-	keys := k.recent
-	keys = keys[sort.Search(len(keys), func(i int) bool { return !r.below(compare, keys[i]) }):]
-	keys = keys[:sort.Search(len(keys), func(i int) bool { return r.above(compare, keys[i]) })]
-	if down && len(keys) > 1 {
-		keys = slices.Clone(keys)
-		slices.Reverse(keys)
-	}
-	return keys
-}
-
-func (o *treeOrder[K]) scan(
-	x *index, r unsafe.Pointer, down bool, visit func(p place, head *node) bool,
-) (all bool) {
-	return o.walk(*(*Range[K])(r), down, func(keys []K) bool {
-		var hashes [rangeBatch]uint64
-		for i := range keys {
-			hashes[i] = x.hash.sum(unsafe.Pointer(&keys[i]))
-		}
-		x.prefetch(hashes[:len(keys)])
-		for i := range keys {
-			if p, head := x.find(hashes[i], unsafe.Pointer(&keys[i])); head != nil && !visit(p, head) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// scanRange is [order.scan] in a map.
-func scanRange[K any](
-	c *core, r *Range[K], down bool, visit func(p place, head *node) bool,
-) (all bool) {
-	return c.order.scan(c.index, unsafe.Pointer(r), down, visit)
 }
 
 // bytes returns about what the order takes. Nodes are half full or more.

@@ -13,7 +13,7 @@ import (
 type owner[K any] func(key *K)
 
 func newOwner[K any]() owner[K] {
-	f := ownStrings(reflect.TypeFor[K]())
+	f := ownStrings(typeOf((*K)(nil)))
 	if f == nil {
 		return nil
 	}

@@ -79,14 +79,8 @@ func (m *Map[K, V]) Epoch() uint64 {
 // All returns an iterator over all keys and values of a snapshot, which it opens when a
 // loop begins and closes when it ends, also by a panic: see [Snapshot.All]. With
 // Options.MaxTxAge it panics with [ErrTxTooOld] if the loop takes longer than that.
-//
-//go:noinline
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		s := m.Snapshot()
-		defer s.Close()
-		s.All()(yield)
-	}
+	return records[K, V](func(visit func(v *node) bool) { m.core().all(visit) })
 }
 
 // Keys returns an iterator over the keys of [Map.All].

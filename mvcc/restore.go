@@ -379,7 +379,7 @@ func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 		return fmt.Errorf("the key %s (%T) cannot be compared", keyText(r.K), r.K)
 	}
 	if l.m.badKey(useTx, r.K) {
-		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, reflect.TypeFor[K]())
+		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, typeOf((*K)(nil)))
 	}
 	at, there := l.at[r.K]
 	switch {
@@ -401,7 +401,7 @@ func (l *tableLoader[K, V]) apply(tx DBTx) {
 	l.at = nil
 	in := l.m.inside(tx)
 	if l.clear {
-		in.clear()
+		DBTx(in).clear()
 	}
 	for i := range l.list {
 		if r := &l.list[i]; r.D {

@@ -291,3 +291,11 @@ func along[K comparable, V any](s sight[K, V], r Range[K], down bool) iter.Seq2[
 	}
 	return s.Ascend(r)
 }
+
+// first returns the first of a sequence.
+func first[K, V any](seq iter.Seq2[K, V]) (key K, value V, ok bool) {
+	for key, value := range seq {
+		return key, value, true
+	}
+	return key, value, false
+}

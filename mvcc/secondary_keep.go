@@ -111,9 +111,9 @@ func (ix *Index[I, K, V]) close() {
 
 func (ix *Index[I, K, V]) clear(tx DBTx) {
 	if ix.unique != nil {
-		ix.unique.inside(tx).clear()
+		ix.unique.core().inside(tx).clear()
 	} else {
-		ix.entries.inside(tx).clear()
+		ix.entries.core().inside(tx).clear()
 	}
 }
 

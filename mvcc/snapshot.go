@@ -89,44 +89,8 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 // and use the map in any way; nothing needs closing. A pass visits every key
 // of the index; each step costs about as much as a Get. A step panics with
 // [ErrTxDone] if the snapshot is closed.
-//
-//go:noinline
 func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
-	return s.each(func(visit func(place, *node) bool) (all bool) {
-		// Every key that is visible here was inserted before, and stays until
-		// the snapshot has closed: scan meets it. A key that is met twice was
-		// deleted and inserted again meanwhile: its second entry has nothing
-		// visible.
-		return s.st.index.scan(visit)
-	})
-}
-
-// each returns an iterator over what is visible of the keys that scan visits.
-//
-//go:noinline
-func (s Snapshot[K, V]) each(
-	scan func(visit func(place, *node) bool) (all bool),
-) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		s.check()
-		at := s.st.epoch()
-		s.check()
-		m := s.st.m
-		all := scan(func(_ place, v *node) bool {
-			key := v.key() // of the newest
-			if !v.plain(at) {
-				v = m.visible(v, at)
-			}
-			value, ok := present[K, V](v)
-			s.st.checkRead(s.gen, key, v)
-			s.check()
-			return !ok || yield(keyOf[K](v), value)
-		})
-		if all {
-			s.check()
-		}
-		runtime.KeepAlive(s.st)
-	}
+	return records[K, V](func(visit func(v *node) bool) { moment(s).all(visit) })
 }
 
 // Has reports whether key has a value. It is a read like Get.
@@ -150,10 +114,4 @@ func (s Snapshot[K, V]) Try(fn func() error) (err error) { return moment(s).Try(
 
 // Len returns the number of keys as of the snapshot. It is exact, and visits
 // every entry of the index. It panics with [ErrTxDone] if the snapshot is closed.
-func (s Snapshot[K, V]) Len() int {
-	n := 0
-	for range s.All() {
-		n++
-	}
-	return n
-}
+func (s Snapshot[K, V]) Len() int { return moment(s).len() }

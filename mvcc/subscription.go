@@ -118,7 +118,7 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int)
 	}
 	var compare func(a, b K) int
 	if keys.low.kind != open || keys.high.kind != open {
-		checkOrdered(m.core(), &keys)
+		m.core().checkOrdered(keys.prefix)
 		compare = comparing[K](m.order)
 	}
 	if s := m.shared.strict; s != nil && match != nil {

@@ -171,55 +171,8 @@ func (tx Tx[K, V]) Delete(key K) {
 // the read set, so that a commit elsewhere, of any key of this map or table, is a conflict if
 // the transaction writes at all; read with [Map.View] where that is not meant. All
 // takes no lock, and allocates a list of the own writes.
-//
-//go:noinline
 func (tx Tx[K, V]) All() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		tx.check()
-		st := tx.st
-		m := st.m
-		at := st.epoch()
-		st.enter()
-		st.hasRead = true
-		st.rare().scanned, st.looped = true, true
-		// From here on put makes new versions: what the loop writes does not
-		// change what it is still to visit.
-		mine := make([]write, len(st.writes))
-		copy(mine, st.writes)
-		own := len(mine)
-		st.leave()
-		for i := range mine {
-			value, ok := present[K, V](mine[i].v)
-			if mine[i].merge != nil {
-				value = tx.merged(mine[i], at)
-			}
-			if ok && !yield(keyOf[K](mine[i].v), value) {
-				return
-			}
-			tx.check()
-		}
-		left := false
-		m.index.scan(func(_ place, head *node) bool {
-			v := m.visible(head, at)
-			value, ok := present[K, V](v)
-			st.checkRead(tx.gen, head.key(), v)
-			tx.check()
-			if !ok {
-				return true
-			}
-			if own > 0 {
-				if i := st.find(head.key()); i >= 0 && i < own {
-					return true
-				}
-			}
-			left = !yield(keyOf[K](v), value)
-			return !left
-		})
-		if !left {
-			tx.check()
-		}
-		runtime.KeepAlive(st)
-	}
+	return records[K, V](func(visit func(v *node) bool) { DBTx(tx).all(visit) })
 }
 
 // Keys returns an iterator over the keys of [Tx.All].

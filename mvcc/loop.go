@@ -1,0 +1,129 @@
+package mvcc
+
+import (
+	"iter"
+	"runtime"
+	"unsafe"
+)
+
+// Loops over the keys of a map, as they are for all types: what they visit is the version that is
+// seen of each key that has a value.
+
+// records returns an iterator over the keys and values of the versions that a loop visits.
+//
+//go:noinline
+func records[K comparable, V any](loop func(visit func(v *node) bool)) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		loop(func(v *node) bool { return yield(keyOf[K](v), valueOf[K, V](v)) })
+	}
+}
+
+// recordIn returns the key and value of v, if that is not nil.
+func recordIn[K comparable, V any](v *node) (key K, value V, ok bool) {
+	if v == nil {
+		return key, value, false
+	}
+	return keyOf[K](v), valueOf[K, V](v), true
+}
+
+// all is [Snapshot.All].
+func (s moment) all(visit func(v *node) bool) {
+	// Every key that is visible here was inserted before, and stays until
+	// the snapshot has closed: scan meets it. A key that is met twice was
+	// deleted and inserted again meanwhile: its second entry has nothing
+	// visible.
+	s.each(visit, func(each func(place, *node) bool) (all bool) { return s.st.index.scan(each) })
+}
+
+// ranged is all for the keys of r, a *Range or nil for all, in their order.
+func (s moment) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
+	// Every key that is visible here was in the order before the snapshot began, and stays
+	// until it has closed.
+	s.each(visit, func(each func(place, *node) bool) (all bool) {
+		return s.st.m.scanRange(r, down, each)
+	})
+}
+
+// each visits what is visible of the keys that scan visits.
+func (s moment) each(
+	visit func(v *node) bool, scan func(each func(place, *node) bool) (all bool),
+) {
+	s.check()
+	at := s.st.epoch()
+	s.check()
+	m := s.st.m
+	all := scan(func(_ place, v *node) bool {
+		key := v.key() // of the newest
+		if !v.plain(at) {
+			v = m.visible(v, at)
+		}
+		s.st.checkRead(s.gen, key, v)
+		s.check()
+		return !v.there() || visit(v)
+	})
+	if all {
+		s.check()
+	}
+	runtime.KeepAlive(s.st)
+}
+
+// len is [Snapshot.Len].
+func (s moment) len() (n int) {
+	s.all(func(*node) bool {
+		n++
+		return true
+	})
+	return n
+}
+
+// end is [Snapshot.Min], or [Snapshot.Max] if last is set: nil if there are no keys.
+func (s moment) end(last bool) (found *node) {
+	s.check()
+	s.st.m.checkOrdered(false)
+	s.ranged(nil, last, func(v *node) bool {
+		found = v
+		return false
+	})
+	return found
+}
+
+// all is [Map.All].
+func (c *core) all(visit func(v *node) bool) {
+	s := c.snapshot()
+	defer s.Close()
+	s.all(visit)
+}
+
+// ranged is all for the keys of r, a *Range, in their order.
+func (c *core) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
+	s := c.snapshot()
+	defer s.Close()
+	s.ranged(r, down, visit)
+}
+
+// end is [Map.Min], or [Map.Max].
+func (c *core) end(last bool) *node {
+	c.check()
+	c.checkOrdered(false)
+	s := c.snapshot()
+	defer s.Close()
+	return s.end(last)
+}
+
+// checkOrdered panics if the keys have no order, or if a range, which is a prefix, has no meaning in
+// it.
+func (c *core) checkOrdered(prefix bool) {
+	if c.order == nil {
+		panic("mvcc: the keys of the map have no order: make it with mvcc.NewOrdered")
+	}
+	if prefix && !c.order.isNatural() {
+		panic(errPrefix)
+	}
+}
+
+// scanRange is [order.scan] in the map.
+func (c *core) scanRange(
+	r unsafe.Pointer, down bool, visit func(p place, head *node) bool,
+) (all bool) {
+	return c.order.scan(c.index, r, down, visit)
+}
