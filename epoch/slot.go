@@ -9,9 +9,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// A Slot is where one transaction at a time publishes its read epoch. It
-// belongs to one pooled transaction state, until that gives it up.
-type Slot struct {
+// A Head is what of a [Slot] is looked at by each read. It is a type of its own for code that must
+// reach nothing else of the slot, since it is compiled in many packages.
+type Head struct {
 	// begun is the generation whose Begin has passed its check of the bound.
 	begun invariant.Ghost
 
@@ -27,6 +27,12 @@ type Slot struct {
 	// not know yet: the slot is released, but nothing begins in it before the
 	// owner has ended it as well.
 	gen atomic.Uint64
+}
+
+// A Slot is where one transaction at a time publishes its read epoch. It
+// belongs to one pooled transaction state, until that gives it up.
+type Slot struct {
+	Head // first
 
 	// promoted is the generation that was promoted, see [Slots.Round], or left: its
 	// owner has given the slot up since.
@@ -89,11 +95,11 @@ func (slot *Slot) at() *stdatomic.Pointer[Slot] { return &slot.group.slots[slot.
 
 // Gen returns the slot's generation, which names the transaction that is live
 // in it, or the next one that will be.
-func (slot *Slot) Gen() Gen { return Gen(slot.gen.Load()) }
+func (slot *Head) Gen() Gen { return Gen(slot.gen.Load()) }
 
 // Epoch returns the read epoch of the transaction that is live in the slot, or
 // was last.
-func (slot *Slot) Epoch() Epoch { return epochIn(slot.word.Load()) }
+func (slot *Head) Epoch() Epoch { return epochIn(slot.word.Load()) }
 
 // epochIn returns the epoch in a slot's word.
 func epochIn(word uint64) Epoch { return Epoch(word >> epochShift) }

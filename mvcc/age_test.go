@@ -90,13 +90,13 @@ func TestEviction(t *testing.T) {
 		// Their slots go, and others have slots of their own.
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Equal(t, 1, m.slots.Owned())
+		require.Equal(t, 1, coreOf(m).slots.Owned())
 		for range txs {
 			tx := m.Begin(nil)
 			defer tx.Rollback()
 			requireValue(t, 3)(tx.Get("k"))
 		}
-		require.Equal(t, 1+len(txs), m.slots.Owned())
+		require.Equal(t, 1+len(txs), coreOf(m).slots.Owned())
 		require.Equal(t, 1+len(txs), m.Stats().LiveTx)
 		young.Close()
 	})

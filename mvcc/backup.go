@@ -180,18 +180,18 @@ func (db *DB) Save(
 		db.checkOwn("Of", s.of)
 		s.Epoch = s.of.Epoch()
 		if o.Since.st == nil {
-			return s.run(s.of.seen())
+			return runSaving(s, seenIn(s.of))
 		}
 		s.since = &o.Since
 		return o.Since.Try(func() error {
 			db.checkOwn("Since", o.Since)
 			s.Since = o.Since.Epoch()
-			for _, t := range o.Since.closedSince(s.Epoch) {
+			for _, t := range closedSince(o.Since, s.Epoch) {
 				table := t.described()
 				table.Closed = true
 				s.closed = append(s.closed, table)
 			}
-			return s.run(s.of.seen())
+			return runSaving(s, seenIn(s.of))
 		})
 	})
 	if err == nil {
@@ -219,7 +219,7 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 // checkOwn panics if a snapshot is not one of the database.
 func (db *DB) checkOwn(field string, s DBSnapshot) {
 	s.check()
-	if s.st.m.shared != db.shared {
+	if stateOf(s.st).m.shared != db.shared {
 		panic("mvcc: Save: SaveOptions." + field + " is a snapshot of another database")
 	}
 }
@@ -244,7 +244,7 @@ type saving struct {
 	since   *DBSnapshot
 	after   *Backup
 	closed  []BackupTable
-	changes map[*core][]changesAt // by table; if not nil it is these that are saved
+	changes map[*engine][]changesAt // by table; if not nil it is these that are saved
 	to      *frames.Writer
 	data    []byte // of the table, not written yet
 }
@@ -255,14 +255,14 @@ type changesAt struct {
 	changes any // []Change[K, V]
 }
 
-func (s *saving) run(tables []*core) error {
+func runSaving(s *saving, tables []*core) error {
 	defer func() { s.Bytes = s.to.Written() }()
 	slices.SortFunc(tables, func(a, b *core) int {
 		a1, b1 := a.described(), b.described()
 		return cmp.Or(strings.Compare(a1.Name, b1.Name), cmp.Compare(a1.ID, b1.ID))
 	})
 	for _, table := range tables {
-		s.Tables = append(s.Tables, s.shaped(table))
+		s.Tables = append(s.Tables, shaped(s, table))
 	}
 	s.Tables = append(s.Tables, s.closed...)
 	s.identify(s.after)
@@ -278,7 +278,7 @@ func (s *saving) run(tables []*core) error {
 		header, more = header[n:], n == frames.MaxPayload
 	}
 	for i, table := range tables {
-		saved, refused, err := table.types.save(table, s)
+		saved, refused, err := table.types.save(hide(table), s)
 		if errors.As(err, new(*CodecError)) {
 			return err
 		}
@@ -298,10 +298,10 @@ func (s *saving) run(tables []*core) error {
 }
 
 // shaped describes a table, with its shapes unless the backup before has them.
-func (s *saving) shaped(t *core) BackupTable {
+func shaped(s *saving, t *core) BackupTable {
 	table := t.described()
 	if s.after == nil || s.after.ids[table.Name] != table.ID {
-		table.shape(t, s.codec.Name)
+		setShape(&table, t, s.codec.Name)
 	}
 	return table
 }

@@ -24,7 +24,7 @@ func (db *DB) SaveCommits(
 	case s.opts.Of.st != nil || s.opts.Since.st != nil:
 		panic("mvcc: SaveCommits: SaveOptions.Of or Since is set")
 	}
-	s.Since, s.after, s.changes = after.Epoch, &after, map[*core][]changesAt{}
+	s.Since, s.after, s.changes = after.Epoch, &after, map[*engine][]changesAt{}
 	var changed []*core
 	for i, c := range commits {
 		if c.Epoch < s.Since || i > 0 && c.Epoch < commits[i-1].Epoch {
@@ -32,19 +32,19 @@ func (db *DB) SaveCommits(
 		}
 		s.Epoch = c.Epoch
 		if c.closed != nil {
-			table := c.closed.described()
+			table := coreAt(c.closed).described()
 			table.Closed = true
 			s.closed = append(s.closed, table)
-			changed = slices.DeleteFunc(changed, func(table *core) bool { return table == c.closed })
+			changed = slices.DeleteFunc(changed, func(table *core) bool { return table == coreAt(c.closed) })
 		}
 		for _, t := range c.tables {
 			if s.changes[t.of] == nil {
-				changed = append(changed, t.of)
+				changed = append(changed, coreAt(t.of))
 			}
 			s.changes[t.of] = append(s.changes[t.of], changesAt{c.Epoch, t.changes})
 		}
 	}
-	err := s.run(changed)
+	err := runSaving(s, changed)
 	return s.Backup, err
 }
 

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/frames"
 )
@@ -39,7 +40,7 @@ type toSave[K comparable, V any] struct {
 const batchSize = 256
 
 // save encodes the records of a table.
-func save[K comparable, V any](of *core, s *saving) (saved, refused int, err error) {
+func save[K comparable, V any](of *engine, s *saving) (saved, refused int, err error) {
 	r := &recordSaver[K, V]{s: s, m: mapOf[K, V](of)}
 	err = r.all()
 	return r.saved, r.refused, err
@@ -55,10 +56,10 @@ func (r *recordSaver[K, V]) all() (err error) {
 		}
 		return err == nil
 	}
-	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V]{partOf(s.st, r.m.core()), s.gen} }
+	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V](r.m.at.seen(s)) }
 	switch {
 	case r.s.changes != nil:
-		for _, list := range r.s.changes[r.m.core()] {
+		for _, list := range r.s.changes[r.m.at] {
 			for _, c := range list.changes.([]Change[K, V]) {
 				if !put(c.Key, c.New, c.Has, list.epoch) {
 					return err
@@ -198,7 +199,7 @@ func (r *recordSaver[K, V]) refuse(cause error) error {
 		r.at++
 		return nil
 	}
-	e := r.m.codecError(r.s.codec, x, cause)
+	e := codecError(r.m, r.s.codec, x, cause)
 	if r.s.opts.Refused == nil {
 		return e
 	}
@@ -212,18 +213,11 @@ func (r *recordSaver[K, V]) refuse(cause error) error {
 	return nil
 }
 
-func (m *Map[K, V]) codecError(codec Codec, x *toSave[K, V], cause error) *CodecError {
+// codecError is the error of a record of a table.
+func codecError[K comparable, V any](
+	m *Map[K, V], codec Codec, x *toSave[K, V], cause error,
+) *CodecError {
 	key, epoch, deleted := x.record.K, x.epoch, x.record.D
-	return &CodecError{Table: m.counters.name, Key: key, Codec: codec.Name, Epoch: epoch, Err: cause,
-		current: func() bool {
-			if m.closed.Load() {
-				return false
-			}
-			_, _, head := lookup(m.index, key)
-			v := m.core().newest(head)
-			if v == nil {
-				return deleted
-			}
-			return uint64(m.core().decide(v, m.slots.Now())) <= epoch
-		}}
+	return &CodecError{Table: m.Name(), Key: key, Codec: codec.Name, Epoch: epoch, Err: cause,
+		current: func() bool { return m.at.unchanged(unsafe.Pointer(&key), epoch, deleted) }}
 }

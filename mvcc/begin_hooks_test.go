@@ -33,11 +33,11 @@ func TestBeginMeetsRefresh(t *testing.T) {
 		m.Store("x", 1)
 		m.Store("other", 1)
 		m.Load("x")
-		reclaimerOf(m.gc).Refresh()
+		reclaimerOf(coreOf(m).gc).Refresh()
 		var s Snapshot[string, int]
 		actors := [3]*actor{
 			stage.actor("begin", func() { s = m.Snapshot() }),
-			stage.actor("refresh", func() { reclaimerOf(m.gc).Refresh() }),
+			stage.actor("refresh", func() { reclaimerOf(coreOf(m).gc).Refresh() }),
 			stage.actor("write", func() { m.Store("x", 2) }),
 		}
 		const points = 1<<hooks.BeginLoaded | 1<<hooks.BeginStored |
@@ -50,9 +50,9 @@ func TestBeginMeetsRefresh(t *testing.T) {
 			}
 			require.Nil(t, a.result)
 		}
-		view := reclaimerOf(m.gc).View()
+		view := reclaimerOf(coreOf(m).gc).View()
 		for _, h := range heads(m) {
-			m.core().prune(h.at, h.head, view, math.MaxInt, nil)
+			coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
 		}
 		want := 1
 		if s.Epoch() >= chain(m, "x")[0].Epoch {
@@ -61,7 +61,7 @@ func TestBeginMeetsRefresh(t *testing.T) {
 		got, ok := s.Get("x")
 		require.True(t, ok, "absent, at epoch %d with view %+v, order %v", s.Epoch(), view, order)
 		require.Equal(t, want, got, "epoch %d, view %+v, order %v", s.Epoch(), view, order)
-		require.True(t, s.st.epoch() >= view.Bound || s.st.epoch() >= view.Min && view.Len() > 0,
+		require.True(t, stateOf(s.st).epoch() >= view.Bound || stateOf(s.st).epoch() >= view.Min && view.Len() > 0,
 			"epoch %d is not in view %+v", s.Epoch(), view)
 		s.Close()
 		outcomes[want]++
@@ -142,7 +142,7 @@ func TestSnapshotAcrossDeletion(t *testing.T) {
 func TestSleepingRefresher(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned} {
 		m := newMap[string, int](t, &Options{ReclaimInterval: time.Hour})
-		r := newStage(t).actor("refresher", reclaimerOf(m.gc).Refresh).to(p)
+		r := newStage(t).actor("refresher", reclaimerOf(coreOf(m).gc).Refresh).to(p)
 		s := m.Snapshot()
 		for i := range 10_000 {
 			m.Store("k", i)
@@ -150,9 +150,9 @@ func TestSleepingRefresher(t *testing.T) {
 				require.LessOrEqual(t, len(chain(m, "k")), 1+2+slack, "after %d stores, at %v", i, p)
 			}
 		}
-		bound := reclaimerOf(m.gc).View().Bound
+		bound := reclaimerOf(coreOf(m).gc).View().Bound
 		r.finish()
-		require.GreaterOrEqual(t, reclaimerOf(m.gc).View().Bound, bound)
+		require.GreaterOrEqual(t, reclaimerOf(coreOf(m).gc).View().Bound, bound)
 		requireAbsent[int](t)(s.Get("k"))
 		s.Close()
 		prune(m)

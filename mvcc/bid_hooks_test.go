@@ -44,14 +44,14 @@ func TestAbortedBatchMakesClaim(t *testing.T) {
 			})
 			for range c.aborts {
 				w.to(hooks.InstalledAll)
-				require.False(t, m.favour.Any())
+				require.False(t, coreOf(m).favour.Any())
 				m.Store(0, 2)
 			}
 			w.to(hooks.InstalledAll)
 			for i := range c.n {
-				require.True(t, m.favour.Claimed(m.hash(i)))
+				require.True(t, coreOf(m).favour.Claimed(m.hash(i)))
 			}
-			require.False(t, m.favour.Claimed(m.hash(-1)))
+			require.False(t, coreOf(m).favour.Claimed(m.hash(-1)))
 			w.finish()
 			require.NoError(t, err)
 			requireValue(t, 1)(m.Load(0))
@@ -85,14 +85,14 @@ func abortedBatchAndContext(t *testing.T, attempts int) {
 		w.to(hooks.InstalledAll)
 		m.Store(0, 2)
 	}
-	claim := m.favour.Enter(favour.All(), time.Hour)
+	claim := coreOf(m).favour.Enter(favour.All(), time.Hour)
 	cancel()
 	w.finish()
 	require.ErrorIs(t, err, context.Canceled)
 	claim.End()
 	requireValue(t, 2)(m.Load(0))
 	requireAbsent[int](t)(m.Load(1))
-	require.EqualValues(t, 1, m.favour.Stats().Granted)
+	require.EqualValues(t, 1, coreOf(m).favour.Stats().Granted)
 	require.Zero(t, m.Stats().Conflicts, "what has read nothing never conflicts")
 	checkQuiet(t, m)
 }
@@ -109,13 +109,13 @@ func TestMarkedForNothing(t *testing.T) {
 		h := watching(newStage(t), m, "y", "x")
 		for range maxDirty {
 			h.to(hooks.Validated)
-			require.False(t, m.favour.Any())
+			require.False(t, coreOf(m).favour.Any())
 			markInVain(t, m)
 			push(t, m, "y")
 		}
 		h.to(hooks.Validated)
-		require.True(t, m.favour.Claimed(m.hash("x")))
-		require.False(t, m.favour.Claimed(m.hash("z")))
+		require.True(t, coreOf(m).favour.Claimed(m.hash("x")))
+		require.False(t, coreOf(m).favour.Claimed(m.hash("z")))
 		h.commits("nobody has marked it since")
 		checkQuiet(t, m)
 	})

@@ -27,7 +27,7 @@ func claimFor(m *Map[string, int], tenure time.Duration, keys ...string) *favour
 	for _, key := range keys {
 		set.Add(m.hash(key))
 	}
-	return m.favour.Enter(set, tenure)
+	return coreOf(m).favour.Enter(set, tenure)
 }
 
 // inBubble runs f in a bubble, with a map in which k, l and other are 1.
@@ -55,7 +55,7 @@ func increment(key string) func(tx Tx[string, int]) error {
 // meet is Update for one that has met so many claims that it queues at the next.
 func meet(ctx context.Context, m *Map[string, int], fn func(tx Tx[string, int]) error) error {
 	b := bid{ctx: ctx, gave: bidMeets - 1}
-	return m.core().retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict),
+	return coreOf(m).retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict),
 		func(tx DBTx) error { return fn(Tx[string, int](tx)) })
 }
 
@@ -100,7 +100,7 @@ func TestWritersLetClaimsGoFirst(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				requireValue(t, 1)(m.Load("k"))
-				require.Equal(t, 1, m.favour.Stats().Waiting)
+				require.Equal(t, 1, coreOf(m).favour.Stats().Waiting)
 				c.End()
 				<-done
 				value, _ := m.Load("k")
@@ -124,7 +124,7 @@ func TestWritersLetClaimsGoFirst(t *testing.T) {
 				m.LoadOrStore("k", 7)
 				m.Delete("absent")
 				require.Zero(t, time.Since(start))
-				require.Zero(t, m.favour.Stats().Deferrals)
+				require.Zero(t, coreOf(m).favour.Stats().Deferrals)
 				c.End()
 			})
 		})
@@ -162,7 +162,7 @@ func TestClaimEndsWithCommit(t *testing.T) {
 		attempts := 0
 		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
 			tx.OnCommit(func(uint64) {
-				require.NotZero(t, m.favour.Stats().Granted)
+				require.NotZero(t, coreOf(m).favour.Stats().Granted)
 				start := time.Now()
 				m.Store("k", 1)
 				require.Zero(t, time.Since(start))
@@ -172,13 +172,13 @@ func TestClaimEndsWithCommit(t *testing.T) {
 			}
 			return increment("k")(tx)
 		}))
-		st, gen := m.core().begin(LevelSerializable)
-		tx := Tx[string, int]{st, gen}
+		st, gen := coreOf(m).begin(LevelSerializable)
+		tx := Tx[string, int]{&st.txn, gen}
 		tx.Set("l", 1)
 		tx.Merge("k", func(int, bool) int { panic("own") })
 		st.rare().claim = claim(m, "k") // as if it had been aborted too often
 		require.PanicsWithValue(t, "own", func() { _ = tx.Commit() })
-		require.False(t, m.favour.Any())
+		require.False(t, coreOf(m).favour.Any())
 	})
 }
 
@@ -210,7 +210,7 @@ func TestTenureOfUpdateEnds(t *testing.T) {
 					})
 				}()
 				<-claimed
-				require.True(t, m.favour.Claimed(m.hash("k")))
+				require.True(t, coreOf(m).favour.Claimed(m.hash("k")))
 				start := time.Now()
 				m.Store("k", 1000)
 				waited := time.Since(start)
@@ -255,20 +255,20 @@ func TestUpdateMakesClaim(t *testing.T) {
 						tx.Get("l")
 						_ = increment("k")(tx)
 						if attempts++; attempts <= bidLosses {
-							require.False(t, m.favour.Claimed(m.hash("k")), "attempt %d", attempts)
+							require.False(t, coreOf(m).favour.Claimed(m.hash("k")), "attempt %d", attempts)
 							elsewhere(func() { m.Store("k", 10*attempts) })
 							return nil
 						}
 						for key, claimed := range map[string]bool{"k": true, "l": true, "never": true,
 							"other": false} {
-							require.Equal(t, claimed, m.favour.Claimed(m.hash(key)), key)
+							require.Equal(t, claimed, coreOf(m).favour.Claimed(m.hash(key)), key)
 						}
 						return end(m, tx)
 					})
 				}()
 				<-done
 				require.Equal(t, bidLosses+1, attempts)
-				require.NotZero(t, m.favour.Stats().Granted)
+				require.NotZero(t, coreOf(m).favour.Stats().Granted)
 			})
 		})
 	}
@@ -287,7 +287,7 @@ func TestScanClaimsAll(t *testing.T) {
 				elsewhere(func() { m.Store("l", attempts) })
 				return nil
 			}
-			require.True(t, m.favour.Claimed(m.hash("whatever")))
+			require.True(t, coreOf(m).favour.Claimed(m.hash("whatever")))
 			return nil
 		}))
 	})

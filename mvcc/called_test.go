@@ -297,7 +297,7 @@ func TestCalled(t *testing.T) {
 }
 
 func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
-	owned := f.a.slots.Owned()
+	owned := coreOf(f.a).slots.Owned()
 	for name, call := range trappedCalls {
 		f.reset(t)
 		before := f.look(t)
@@ -329,8 +329,8 @@ func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
 					require.Zero(t, f.db.Stats().LiveTx, where)
 					require.Empty(t, treeOf(f.a).pins, where)
 					require.Empty(t, treeOf(f.c).pins, where)
-					require.Nil(t, f.a.watches.list.Load(), where)
-					require.Zero(t, f.a.favour.Stats().Held, where)
+					require.Nil(t, coreOf(f.a).watches.list.Load(), where)
+					require.Zero(t, coreOf(f.a).favour.Stats().Held, where)
 					now := f.look(t)
 					done := !equalPictures(now, before)
 					if done {
@@ -358,7 +358,7 @@ func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
 	// loses one loses one in nearly all of its cases.
 	if !raceEnabled { // pools forget at random there
 		most := owned + 16*(shardsPerP*runtime.GOMAXPROCS(0)+1)
-		require.LessOrEqual(t, f.a.slots.Owned(), most, "slots are not given back")
+		require.LessOrEqual(t, coreOf(f.a).slots.Owned(), most, "slots are not given back")
 	}
 	checkQuiet(t, f.a)
 	checkQuiet(t, f.b)
@@ -422,7 +422,7 @@ func TestOrderedComparePanicsInPin(t *testing.T) {
 	}
 	for n := 1; ; n++ {
 		calls = n
-		_, panicked := run(func() { m.order.pin(keys) })
+		_, panicked := run(func() { coreOf(m).order.pin(keys) })
 		calls = -1
 		if panicked == nil {
 			break
@@ -435,7 +435,7 @@ func TestOrderedComparePanicsInPin(t *testing.T) {
 		require.Empty(t, readers, "call %d", n)
 		require.Zero(t, treeOf(m).tree.Len(), "call %d", n)
 	}
-	m.order.unpin(keys)
+	coreOf(m).order.unpin(keys)
 }
 
 // A commit that is left when it is decided stands: it is told of, and counted. That happens where a

@@ -23,12 +23,12 @@ func TestConditionalWrites(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
 	store := func(value int) (*node, bool) {
-		return m.core().write(place{}, m.hash("k"), newNode("k", value), ifAbsent, nil)
+		return coreOf(m).write(place{}, m.hash("k"), newNode("k", value), ifAbsent, nil)
 	}
 	remove := func(key string) (*node, bool) {
 		v := bareNode[string, int](key)
 		setWord(&v.state, tombBit)
-		return m.core().write(place{}, m.hash(key), v, ifPresent, nil)
+		return coreOf(m).write(place{}, m.hash(key), v, ifPresent, nil)
 	}
 	base, written := store(2)
 	require.False(t, written, "stored although the key is present")
@@ -56,14 +56,14 @@ func TestCompareAndSwapOfKeyThatLeaves(t *testing.T) {
 		defer m.Close()
 		m.Store("k", 1)
 		old := m.lookup("k")
-		claim := m.favour.Enter(favour.All(), time.Hour)
+		claim := coreOf(m).favour.Enter(favour.All(), time.Hour)
 		swapped := make(chan bool, 1)
 		go func() { swapped <- CompareAndSwap(m, "k", 1, 2) }()
 		synctest.Wait() // it waits
 
 		commit := func(f func(tx Tx[string, int])) {
-			st, gen := m.core().begin(LevelSerializable)
-			f(Tx[string, int]{st, gen})
+			st, gen := coreOf(m).begin(LevelSerializable)
+			f(Tx[string, int]{&st.txn, gen})
 			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: claim})
 			require.Equal(t, resultOK, r)
 		}
@@ -85,7 +85,7 @@ func TestInstallComparesHead(t *testing.T) {
 	m.Store("k", 2)
 	v := newNode("k", 3)
 	setWord(&v.state, word(0).announced(0, 0))
-	require.False(t, m.core().push(was.at, was.head, was.head, v))
+	require.False(t, coreOf(m).push(was.at, was.head, was.head, v))
 	requireValue(t, 2)(m.Load("k"))
 	require.Len(t, chain(m, "k"), 2)
 }
@@ -97,8 +97,8 @@ func abort(t *testing.T, m *Map[string, int], key string) place {
 	was := m.lookup(key)
 	v := newNode(key, -1)
 	setWord(&v.state, word(0).announced(0, checkBit))
-	base, ok := m.core().settle(was.head)
-	require.True(t, ok && m.core().push(was.at, was.head, base, v))
+	base, ok := coreOf(m).settle(was.head)
+	require.True(t, ok && coreOf(m).push(was.at, was.head, base, v))
 	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
 	return was.at
 }
@@ -123,7 +123,7 @@ func TestPruneTakesAbortedHeadOff(t *testing.T) {
 	m.Store("k", 2)
 	p := abort(t, m, "k")
 	prune(m)
-	w, _ := m.core().resolve(p.load())
+	w, _ := coreOf(m).resolve(p.load())
 	require.True(t, w.committed())
 	require.Len(t, chain(m, "k"), 1)
 	requireValue(t, 2)(m.Load("k"))
@@ -166,11 +166,11 @@ func TestPruneOutcomes(t *testing.T) {
 	}
 	see := func(m *Map[string, int], p place, view gc.View, alone bool) (o outcome) {
 		f := found{Alone: alone}
-		o.left = m.core().prune(p, p.load(), &view, math.MaxInt, &f)
+		o.left = coreOf(m).prune(p, p.load(), &view, math.MaxInt, &f)
 		for _, w := range f.Waits {
 			wait := [2]epoch.Epoch{w.Epoch}
 			if !w.What.of.last {
-				wait[1] = m.core().commitEpoch((*node)(w.What.v))
+				wait[1] = coreOf(m).commitEpoch((*node)(w.What.v))
 			}
 			o.waits = append(o.waits, wait)
 		}
@@ -202,7 +202,7 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, done, prune(m, p, epochs[2], epochs[1]), "it waits already")
 	require.Equal(t, done, see(m, p, young, false), "it waits already")
 	m.index.list(p, m.hash("k"), addressOf("k"))
-	require.Empty(t, m.core().due(m.core().waiting(p.load().next.Load(), false), nil), "it will be visited")
+	require.Empty(t, coreOf(m).due(coreOf(m).waiting(p.load().next.Load(), false), nil), "it will be visited")
 	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]),
 		"its wait is over, and it waits again")
 	require.Equal(t, done, prune(m, p, epochs[2]))
@@ -212,11 +212,11 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, outcome{left: leftAbove}, prune(m, p, epochs[0]-1), "all are above the bound")
 	require.Equal(t, epochs, at(m))
 	m.Store("other", 1)
-	between := m.slots.Now()
+	between := coreOf(m).slots.Now()
 	m.Store("k", 9)
-	require.Equal(t, waits(between, epochs[1]), prune(m, p, m.slots.Now(), epochs[1], between),
+	require.Equal(t, waits(between, epochs[1]), prune(m, p, coreOf(m).slots.Now(), epochs[1], between),
 		"the newest epoch that needs it")
-	require.Equal(t, es{epochs[1], m.slots.Now()}, at(m))
+	require.Equal(t, es{epochs[1], coreOf(m).slots.Now()}, at(m))
 
 	m, p, epochs = fill(t, 1)
 	require.Equal(t, done, prune(m, p, epochs[0]-1), "one version is none too many")
@@ -230,7 +230,7 @@ func TestPruneOutcomes(t *testing.T) {
 		"somebody reads from before it who may write")
 	require.Equal(t, done, see(m, p, writer, false), "a tombstone waits once")
 	m.index.asked(p.b)
-	require.Len(t, m.core().due(m.core().waiting(p.load(), true), nil), 1)
+	require.Len(t, coreOf(m).due(coreOf(m).waiting(p.load(), true), nil), 1)
 	require.True(t, m.visitAsked("k"))
 	require.Equal(t, waits(before, 0), see(m, p, writer, false))
 	require.Equal(t, outcome{left: leftYoung},
@@ -267,7 +267,7 @@ func TestWritersPruneBesideReader(t *testing.T) {
 			m.Store(key, i)
 		}
 		if i%100 == 0 {
-			reclaimerOf(m.gc).Refresh()
+			reclaimerOf(coreOf(m).gc).Refresh()
 		}
 	}
 	require.LessOrEqual(t, longest(m), 2+slack)
@@ -280,17 +280,17 @@ func TestWritersTrim(t *testing.T) {
 		m.Store(1, i)
 	}
 	require.Len(t, chain(m, 1), 5)
-	reclaimerOf(m.gc).Refresh()
+	reclaimerOf(coreOf(m).gc).Refresh()
 	m.Store(1, 5)
 	require.Len(t, chain(m, 1), 2)
 	s := m.Snapshot()
 	m.Store(1, 6)
-	reclaimerOf(m.gc).Refresh()
+	reclaimerOf(coreOf(m).gc).Refresh()
 	m.Store(1, 7)
 	requireValue(t, 5)(s.Get(1))
 	m.Store(1, 8)
 	s.Close()
-	reclaimerOf(m.gc).Refresh()
+	reclaimerOf(coreOf(m).gc).Refresh()
 	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		tx.Set(1, 9)
 		tx.Set(2, 9)

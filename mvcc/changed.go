@@ -19,14 +19,13 @@ import (
 // the garbage collector finds that nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
-	m := s.st.m
-	if !m.plain && isBad(m, useTx, key) {
+	if !s.st.plain && isBad(s.st.engine(), useTx, key) {
 		return make(chan struct{})
 	}
 	return moment(s).alert(ctx,
 		anyOf(func(c *Change[K, V]) bool { return c.Key == key }),
 		func(_ moment, yield func(head *node) bool) {
-			if _, _, head := lookup(m.index, key); head != nil {
+			if _, _, head := lookup(s.st.index, key); head != nil {
 				yield(head)
 			}
 		})
@@ -36,13 +35,13 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 // inserted included.
 func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan struct{} {
 	s.check()
-	m := s.st.m
-	m.checkOrdered(keys.prefix)
-	compare := comparing[K](m.order)
+	e := s.st.engine()
+	e.checkOrdered(keys.prefix)
+	compare := comparing[K](e.comparing())
 	return moment(s).alert(ctx,
 		anyOf(func(c *Change[K, V]) bool { return keys.has(compare, c.Key) }),
 		func(_ moment, yield func(head *node) bool) {
-			m.scanRange(unsafe.Pointer(&keys), false, func(_ place, head *node) bool { return yield(head) })
+			e.heads(unsafe.Pointer(&keys), yield)
 		})
 }
 
@@ -64,8 +63,7 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	s.check()
 	ix.check()
-	m := s.st.m
-	ix.checkOf(m)
+	ix.checkOf(s.st.engine())
 	return moment(s).alert(ctx,
 		anyOf(func(c *Change[K, V]) bool {
 			return c.Had && slices.Contains(ix.keys(c.Key, c.Old), key) ||
@@ -74,7 +72,7 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 		func(now moment, yield func(head *node) bool) {
 			for _, in := range []Snapshot[K, V]{s, Snapshot[K, V](now)} {
 				for key := range ix.Get(in, key) {
-					if _, _, head := lookup(m.index, key); head != nil && !yield(head) {
+					if _, _, head := lookup(s.st.index, key); head != nil && !yield(head) {
 						return
 					}
 				}
@@ -85,11 +83,13 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 // alert returns a channel that is closed when a change matches. find gives the heads of the keys
 // that concern it in s or in a snapshot of now. What is kept does not refer to s, which its user
 // may drop without closing it.
+//
+//go:noinline
 func (s moment) alert(
 	ctx context.Context, matches func(changes any) bool,
 	find func(now moment, yield func(head *node) bool),
 ) <-chan struct{} {
-	m := s.st.m
+	m := stateOf(s.st).m
 	checkContext("Changed", ctx)
 	a := &alert{m: m, matches: matches}
 	closed := make(chan struct{})
@@ -104,7 +104,7 @@ func (s moment) alert(
 	m.shared.hub.begin(a, func() { m.fed().own++ },
 		func(at uint64) { now = m.snapshotAtHub(at) })
 	defer now.Close()
-	from, to := s.st.epoch(), now.st.epoch()
+	from, to := stateOf(s.st).epoch(), stateOf(now.st).epoch()
 	s.check()
 	if from != to {
 		find(now, func(head *node) bool {
@@ -162,7 +162,7 @@ func (a *alert) lose() {
 }
 
 func (a *alert) offer(list []DBCommit) (more bool) {
-	if !slices.ContainsFunc(list, func(c DBCommit) bool { return a.matches(c.of(a.m)) }) {
+	if !slices.ContainsFunc(list, func(c DBCommit) bool { return a.matches(c.of(hide(a.m))) }) {
 		return true
 	}
 	a.lose()

@@ -43,27 +43,29 @@ type DBCommit struct {
 	Closed string
 
 	tables []tableChanges
-	closed *core
+	closed *engine
 	only   any // for a watch of one map: its []Change
 }
 
 // tableChanges are the changes of a commit in one map.
 type tableChanges struct {
-	of      *core
+	of      *engine
 	changes any // []Change[K, V]
 	n       int
-	inAll   bool  // a watch of all tables is told
-	closed  *core // that it was closed, and nothing else
+	inAll   bool    // a watch of all tables is told
+	closed  *engine // that it was closed, and nothing else
 }
 
 // Changes returns what c has changed in the table m, nil if that is nothing.
 func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
-	changes, _ := c.of(m.core()).([]Change[K, V])
+	changes, _ := c.of(m.engine()).([]Change[K, V])
 	return changes
 }
 
 // of returns the changes in a table, nil if there are none.
-func (c *DBCommit) of(m *core) any {
+//
+//go:noinline
+func (c *DBCommit) of(m *engine) any {
 	for _, t := range c.tables {
 		if t.of == m {
 			return t.changes
@@ -90,17 +92,20 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 	}
 }
 
+//go:noinline
 func (s moment) checkDiff(older moment) {
 	s.check()
 	older.check()
-	if s.st.m != older.st.m {
+	if stateOf(s.st).m != stateOf(older.st).m {
 		panic("mvcc: Diff: the snapshots are of two maps")
 	}
 }
 
 // diff is [Snapshot.Diff]: v has the key as it was written last, of what is seen.
+//
+//go:noinline
 func (s moment) diff(older moment, visit func(v, was, is *node) bool) {
-	m, from, to := s.st.m, older.st.epoch(), s.st.epoch()
+	m, from, to := stateOf(s.st).m, stateOf(older.st).epoch(), stateOf(s.st).epoch()
 	newest := max(from, to)
 	s.check()
 	older.check()
@@ -134,7 +139,7 @@ func (s moment) diff(older moment, visit func(v, was, is *node) bool) {
 // that there are in newer: one that was made since older has changed as well.
 func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
-	for _, table := range newer.seen() {
+	for _, table := range seenIn(newer) {
 		if t := table.diff(newer, older); t.n > 0 {
 			c.tables = append(c.tables, t)
 		}
@@ -146,13 +151,13 @@ func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 func (c *core) diff(newer, older DBSnapshot) tableChanges {
 	of := func(s DBSnapshot) moment {
 		s.check()
-		if s.st.m.shared != c.shared {
+		if stateOf(s.st).m.shared != c.shared {
 			panic("mvcc: Diff: a snapshot is of another database")
 		}
-		return moment{partOf(s.st, c), s.gen}
+		return moment{&partOf(stateOf(s.st), c).txn, s.gen}
 	}
 	changes, n := c.types.diff(of(newer), of(older))
-	return tableChanges{of: c, changes: changes, n: n, inAll: true}
+	return tableChanges{of: hide(c), changes: changes, n: n, inAll: true}
 }
 
 func diff[K comparable, V any](newer, older moment) (changes any, n int) {

@@ -25,3 +25,4 @@ func (st *txState) checkGet(key unsafe.Pointer, v *node)                 {}
 func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch)             {}
 func (st *txState) checkTaken()                                          { _ = &st.idle }
 func (st *txState) checkGiven()                                          {}
+func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node)      {}

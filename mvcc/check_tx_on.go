@@ -45,6 +45,10 @@ func (st *txState) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
 	}
 }
 
+func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
+	stateOf(t).checkRead(gen, key, v)
+}
+
 // checkGet is checkRead for the goroutine that uses the transaction.
 func (st *txState) checkGet(key unsafe.Pointer, v *node) {
 	gen, _ := st.slot.Peek()

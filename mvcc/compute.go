@@ -50,7 +50,7 @@ func (m *Map[K, V]) Compute(
 	if fn == nil {
 		panic("mvcc: Compute: fn is nil")
 	}
-	if m.strict {
+	if m.strictly() != nil {
 		return m.compute(key, func(old V, loaded bool) (V, ComputeOp) {
 			fn(old, loaded)
 			return fn(old, loaded)
@@ -66,7 +66,7 @@ func (m *Map[K, V]) compute(
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
 	v := bareNode[K, V](key)
-	base, written := m.core().write(p, h, v, func(base *node) bool {
+	base, written := m.at.write(p, h, v, func(base *node) bool {
 		old, loaded := present[K, V](base)
 		value, op := fn(old, loaded)
 		switch {
@@ -123,10 +123,10 @@ func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool
 		return false
 	}
 	h, p, head := lookup(m.index, key)
-	if value, ok := present[K, V](m.core().newest(head)); !ok || value != old {
+	if value, ok := present[K, V](m.at.newest(head)); !ok || value != old {
 		return false
 	}
-	_, deleted = m.core().write(p, h, tombstoneOf[K, V](key), func(base *node) bool {
+	_, deleted = m.at.write(p, h, tombstoneOf[K, V](key), func(base *node) bool {
 		value, ok := present[K, V](base)
 		return ok && value == old
 	}, nil)
@@ -148,11 +148,11 @@ func tombstoneOf[K comparable, V any](key K) *node {
 // [Tx.Delete]. del may use the map in any way. The cost is that of a scan, and one
 // version for each key deleted; it holds back no reclamation.
 func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
-	m.check()
+	m.engine()
 	if del == nil {
 		panic("mvcc: DeleteFunc: del is nil")
 	}
-	return m.core().deleteFunc(func(v *node) bool { return del(keyOf[K](v), valueOf[K, V](v)) })
+	return m.at.deleteFunc(func(v *node) bool { return del(keyOf[K](v), valueOf[K, V](v)) })
 }
 
 // deleteFunc is [Map.DeleteFunc].
@@ -187,27 +187,13 @@ func (c *core) deleteFunc(del func(v *node) bool) (deleted int) {
 // turn like [Map.Update], but for up to ten seconds: in a large map others
 // wait until it is through, once each. It allocates one version for each key, and panics
 // with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
-func (m *Map[K, V]) Clear() {
-	m.check()
-	err := m.core().clearing(func(tx DBTx) error {
-		tx.clear()
-		return nil
-	})
-	if err == errIndexed {
-		err = m.db.base().clearing(func(tx DBTx) error {
-			m.core().inside(tx).clear()
-			return nil
-		})
-	}
-	if err != nil {
-		panic(err)
-	}
-}
+func (m *Map[K, V]) Clear() { m.engine().clear() }
 
 // clear buffers the deletion of every key. The transaction has written nothing yet: so
 // no key need be looked for among the own writes.
 func (tx DBTx) clear() {
-	st, at := tx.st, tx.st.epoch()
+	st := stateOf(tx.st)
+	at := st.epoch()
 	if s := st.schemaFor(); s != nil {
 		for _, ix := range s.indexes {
 			ix.clear(tx.leading())

@@ -109,7 +109,7 @@ func TestComputeGetsItsTurn(t *testing.T) {
 		require.Equal(t, bidLosses+1, calls)
 		require.True(t, stop.Load(), "the last rival did not give way")
 		require.Equal(t, 1000, actual)
-		require.Zero(t, m.favour.Stats().Held)
+		require.Zero(t, coreOf(m).favour.Stats().Held)
 		requireValue(t, bidLosses+1)(m.Load("k"))
 	})
 }
@@ -152,13 +152,13 @@ func TestWritesAfterClear(t *testing.T) {
 		}
 		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
 			DBTx(tx).clear()
-			require.Nil(t, tx.st.byHash, "nothing was looked for")
+			require.Nil(t, stateOf(tx.st).byHash, "nothing was looked for")
 			for i := range n {
 				tx.Set(i, -i)
 			}
-			require.Len(t, tx.st.writes, n)
+			require.Len(t, stateOf(tx.st).writes, n)
 			if n > linearWrites {
-				require.Len(t, tx.st.byHash, n)
+				require.Len(t, stateOf(tx.st).byHash, n)
 			}
 			return nil
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,12 +20,7 @@ import (
 
 // A core is a [Map] without its types, or the map of the states that lead, see part, which has no
 // keys. All that does not need the types is done by a core, and is compiled once.
-//
-// Its fields are a type of their own, which has no methods: those would be compiled for each
-// type of map.
-type core coreFields
-
-type coreFields struct {
+type core struct {
 	// All fields but schema, feedAt, expiryAt and dropped are set when the map is made, and never
 	// change, except for what they point to.
 
@@ -73,6 +69,10 @@ type coreFields struct {
 // A recordType is what has to be compiled for each type of records, beside a keyType.
 type recordType struct {
 	key, value reflect.Type
+	plain      bool   // k == k for every key
+	size       uint64 // of a version, as it is allocated
+	index      func(capacity int) *index
+	typed      func(e *engine, x *index, plain bool) any // returns a new Map
 	// clone returns a private version with the key and value of v, and tombstone one that deletes the
 	// key at key.
 	clone     func(v *node) *node
@@ -82,15 +82,21 @@ type recordType struct {
 	absences func() keyList
 	changes  func(list []dated[succession]) (part func(from, to int) any)
 	diff     func(newer, older moment) (changes any, n int)
-	save     func(of *core, s *saving) (saved, refused int, err error)
-	loader   func(of *core) loader
+	save     func(of *engine, s *saving) (saved, refused int, err error)
+	loader   func(of *engine) loader
 }
 
 func recordTypeOf[K comparable, V any]() *recordType {
 	owner := newOwner[K]()
 	return &recordType{
-		key:       typeOf((*K)(nil)),
-		value:     typeOf((*V)(nil)),
+		key:   typeOf((*K)(nil)),
+		value: typeOf((*V)(nil)),
+		plain: reflexive(typeOf((*K)(nil))),
+		size:  allocated(unsafe.Sizeof(version[K, V]{})),
+		index: indexFor[K, V],
+		typed: func(e *engine, x *index, plain bool) any {
+			return &Map[K, V]{index: x, plain: plain, at: e}
+		},
 		clone:     func(v *node) *node { return newNode(keyOf[K](v), valueOf[K, V](v)) },
 		tombstone: func(key unsafe.Pointer) *node { return tombstoneOf[K, V](*(*K)(key)) },
 		keep: func(key unsafe.Pointer) unsafe.Pointer {
@@ -105,9 +111,27 @@ func recordTypeOf[K comparable, V any]() *recordType {
 	}
 }
 
-// begins makes the core one of a member of s, with an index x, nil if there are no keys. What
-// depends on types is set.
-func (c *core) begins(s *shared, o *Options, name string, x *index, by order) {
+// newAlone returns a map by itself, a *Map.
+//
+//go:noinline
+func newAlone(opts *Options, by order, types *recordType) any {
+	o := opts.withDefaults()
+	s := newShared(&o)
+	if s.strict != nil && by != nil {
+		by = by.strictly(s.strict)
+	}
+	c := newCore(s, &o, "", types.index(o.Capacity), by, types)
+	runtime.AddCleanup(c, (*collector).Stop, s.gc)
+	return c.typed
+}
+
+// newCore returns a map that is a member of s; x and types are nil if there are no keys.
+func newCore(s *shared, o *Options, name string, x *index, by order, types *recordType) *core {
+	c := &core{types: types}
+	if types != nil {
+		c.perVersion, c.plain = types.size, types.plain && !o.Strict
+		c.typed = types.typed(hide(c), x, c.plain)
+	}
 	c.index, c.order, c.slots = x, by, s.slots
 	c.counters = &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}
 	c.member = &member{}
@@ -143,6 +167,7 @@ func (c *core) begins(s *shared, o *Options, name string, x *index, by order) {
 		x.spawn, x.wake = s.gc.Go, s.gc.Wake
 	}
 	s.add(m)
+	return c
 }
 
 // check panics for a zero Map.
@@ -169,6 +194,24 @@ func (c *core) reclaim(ctx context.Context) error {
 		return err
 	}
 	return c.gc.Reclaim(ctx)
+}
+
+// clear is [Map.Clear].
+func (c *core) clear() {
+	c.check()
+	err := c.clearing(func(tx DBTx) error {
+		tx.clear()
+		return nil
+	})
+	if err == errIndexed {
+		err = c.db.base().clearing(func(tx DBTx) error {
+			c.inside(tx).clear()
+			return nil
+		})
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // clearing commits what all does in a transaction.

@@ -39,8 +39,7 @@ func NewDB(opts *Options) *DB {
 	s := newShared(&o)
 	db := &DB{opts: o, shared: s, tables: map[string]*core{}}
 	db.list.Store(&tableList{})
-	db.root = &core{}
-	db.root.begins(s, &o, "", nil, nil)
+	db.root = newCore(s, &o, "", nil, nil, nil)
 	runtime.AddCleanup(db, (*collector).Stop, s.gc)
 	return db
 }
@@ -77,13 +76,15 @@ type TableOptions struct {
 // A table takes part in the transactions of its database, see [Map.In]. All that a Map can
 // do by itself, its own Update and View included, it does as any other.
 func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
-	return addTable[K, V](db, name, opts, nil, false)
+	return mapOf[K, V](addTable(db, name, opts, nil, recordTypeOf[K, V](), false))
 }
 
 // addTable makes a table, for an index if it is inner.
-func addTable[K comparable, V any](
-	db *DB, name string, opts *TableOptions, by order, inner bool,
-) *Map[K, V] {
+//
+//go:noinline
+func addTable(
+	db *DB, name string, opts *TableOptions, by order, types *recordType, inner bool,
+) *engine {
 	shared, o := db.members(), db.opts
 	switch {
 	case inner:
@@ -98,7 +99,7 @@ func addTable[K comparable, V any](
 	if name == "" {
 		panic("mvcc: NewTable: the name is empty")
 	}
-	x := indexFor[K, V](o.Capacity) // without the mutex: it may be large
+	x := types.index(o.Capacity) // without the mutex: it may be large
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if _, there := db.tables[name]; there {
@@ -108,23 +109,22 @@ func addTable[K comparable, V any](
 		}
 		panic(fmt.Sprintf("mvcc: %s %q already%s", what, name, mayRunAgain()))
 	}
-	m := makeMap[K, V](shared, &o, name, x, by)
+	m := newCore(shared, &o, name, x, by, types)
 	runtime.AddCleanup(m, shared.drop, m.member)
 	db.made++
 	m.db, m.ordinal, m.tagged, m.inner = db, db.made, true, inner
 	m.since = m.slots.Now()
-	db.tables[name] = m.core()
+	db.tables[name] = m
 	if !inner {
-		m.shared.hub.adopt(m.core())
+		m.shared.hub.adopt(m)
 		db.publish()
 	}
-	return m
+	return hide(m)
 }
 
 // Name returns the name of the table in its database, "" for a map by itself.
 func (m *Map[K, V]) Name() string {
-	m.check()
-	return m.counters.name
+	return m.engine().name()
 }
 
 // drop takes a table out of the database.
@@ -162,15 +162,21 @@ func (db *DB) Tables() []string {
 
 // Table returns the table of that name, and whether there is one with these types.
 func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
+	m, ok = db.table(name).(*Map[K, V])
+	return m, ok
+}
+
+// table returns the *Map of a table, nil if there is none.
+//
+//go:noinline
+func (db *DB) table(name string) any {
 	db.base()
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	t := db.tables[name]
-	if t == nil || t.inner {
-		return nil, false
+	if t := db.tables[name]; t != nil && !t.inner {
+		return t.typed
 	}
-	m, ok = t.typed.(*Map[K, V])
-	return m, ok
+	return nil
 }
 
 // Close ends the background goroutines of the database, as [Map.Close] does for a map by

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -18,6 +19,12 @@ import (
 // if and only if the table was there at the epoch of the snapshot: but for a table in which nothing
 // had been committed by then, for which it makes no difference.
 type tableList struct{ tables []*core }
+
+// A hiddenList is a [tableList], see txn.
+type hiddenList struct{ _ byte }
+
+func hideList(l *tableList) *hiddenList { return (*hiddenList)(unsafe.Pointer(l)) }
+func listAt(l *hiddenList) *tableList   { return (*tableList)(unsafe.Pointer(l)) }
 
 // publish makes a new list. db.mu is held.
 func (db *DB) publish() {
@@ -47,10 +54,10 @@ func (db *DB) at(e epoch.Epoch) *tableList {
 	return &tableList{slices.DeleteFunc(list, func(t *core) bool { return t.madeAt() >= e })}
 }
 
-// seen returns the tables that there are in the snapshot.
-func (s DBSnapshot) seen() (list []*core) {
+// seenIn returns the tables that there are in the snapshot.
+func seenIn(s DBSnapshot) (list []*core) {
 	at := epoch.Epoch(s.Epoch())
-	for _, table := range s.list.tables {
+	for _, table := range listAt(s.list).tables {
 		if closed := table.closedAt(); closed == 0 || at < closed {
 			list = append(list, table)
 		}
@@ -60,8 +67,8 @@ func (s DBSnapshot) seen() (list []*core) {
 
 // closedSince returns the tables that were there in s, and were closed at an epoch up to to, in
 // the order of these.
-func (s DBSnapshot) closedSince(to uint64) (list []*core) {
-	for _, table := range s.seen() {
+func closedSince(s DBSnapshot, to uint64) (list []*core) {
+	for _, table := range seenIn(s) {
 		if closed := table.closedAt(); closed != 0 && closed <= epoch.Epoch(to) {
 			list = append(list, table)
 		}

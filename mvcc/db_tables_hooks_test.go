@@ -31,7 +31,7 @@ func TestSnapshotMeetsNewTable(t *testing.T) {
 		}
 		require.Nil(t, actor.result)
 		var names []string
-		for _, table := range s.seen() {
+		for _, table := range seenIn(s) {
 			names = append(names, table.described().Name)
 		}
 		want := "a"

@@ -298,12 +298,12 @@ func TestDBParts(t *testing.T) {
 		t.Skip("another state") // with the race detector
 	}
 	s.orders.In(tx).Set(1, 1)
-	late := partOf(up, s.stock.core())
+	late := &partOf(stateOf(up), coreOf(s.stock)).txn
 	require.True(t, s.orders.In(tx).Has(1))
 	require.Equal(t, late, s.stock.In(tx).st)
 	s.stock.In(tx).Set("a", 1)
 	require.NoError(t, tx.Commit())
-	require.Nil(t, up.parts.Load())
+	require.Nil(t, stateOf(up).parts.Load())
 }
 
 // A claim on all keys of a table is nothing to a writer of others.
@@ -316,14 +316,14 @@ func TestDBClaims(t *testing.T) {
 		for _, tx := range []Tx[string, int]{s.stock.Begin(nil), s.stock.In(s.db.Begin(nil))} {
 			scan(tx)
 			st := tx.st
-			claimed := st.claimedKeys
+			claimed := stateOf(st).claimedKeys
 			keys := claimed()
 			for _, key := range []string{"a", "b"} {
-				all := st.scanned
-				require.Equal(t, key == "a" || all, keys.Has(s.stock.core().claimHash(s.stock.hash(key))), key)
+				all := stateOf(st).scanned
+				require.Equal(t, key == "a" || all, keys.Has(coreOf(s.stock).claimHash(s.stock.hash(key))), key)
 			}
 			for id := range 100 {
-				require.False(t, keys.Has(s.orders.core().claimHash(s.orders.hash(id))))
+				require.False(t, keys.Has(coreOf(s.orders).claimHash(s.orders.hash(id))))
 			}
 			tx.Rollback()
 		}

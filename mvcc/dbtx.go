@@ -12,7 +12,7 @@ import (
 // them. It is a small value, to be passed by value, and for one goroutine at a time. The
 // zero DBTx panics in every method but Rollback; get one from [DB.Update] or [DB.Begin].
 type DBTx struct {
-	st  *txState // that leads, but for a DBTx that a [Tx] is converted to
+	st  *txn // that leads, but for a DBTx that a [Tx] is converted to
 	gen epoch.Gen
 }
 
@@ -20,8 +20,8 @@ func (tx DBTx) check() {
 	if tx.st == nil {
 		panic(errZeroTx)
 	}
-	if tx.st.gen() != tx.gen {
-		refuse(tx.st.slot, tx.gen)
+	if tx.st.head.Gen() != tx.gen {
+		refuse(tx.st, tx.gen)
 	}
 }
 
@@ -32,9 +32,7 @@ func (tx DBTx) check() {
 // was closed, and with [ErrTxDone] if tx has ended. It looks through the tables that tx has used
 // before; the first time of a table it allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
-	tx.check()
-	m.core().checkTable("In", tx.st.m.shared)
-	return m.inside(tx)
+	return Tx[K, V](m.engine().in(tx))
 }
 
 // checkTable panics unless m is a table of the database that s belongs to.
@@ -76,43 +74,48 @@ func (c *core) beginTx(opts *TxOptions) DBTx {
 		st.finish(gen)
 		return c.inside(c.db.Begin(opts))
 	}
-	return DBTx{st, gen}
+	return DBTx{&st.txn, gen}
 }
 
 // leading returns the transaction as the state that leads has it, which is that of tx unless tx is a Tx.
+//
+//go:noinline
 func (tx DBTx) leading() DBTx {
-	if up := tx.st.up; up != nil {
-		tx.st = up
+	if up := stateOf(tx.st).up; up != nil {
+		tx.st = &up.txn
 	}
 	return tx
 }
 
 // Commit is [Tx.Commit] over all tables.
+//
+//go:noinline
 func (tx DBTx) Commit() error {
 	if tx.st == nil {
 		panic(errZeroTx)
 	}
 	tx = tx.leading()
-	if tx.st.gen() != tx.gen {
-		err := tx.st.over(tx.gen)
-		tx.st.finish(tx.gen) // if it was evicted
+	st := stateOf(tx.st)
+	if st.gen() != tx.gen {
+		err := st.over(tx.gen)
+		st.finish(tx.gen) // if it was evicted
 		return err
 	}
-	if len(tx.st.extra.of) > 0 {
-		if err := tx.st.extra.notUnique(tx); err != nil {
+	if len(st.extra.of) > 0 {
+		if err := st.extra.notUnique(tx); err != nil {
 			tx.Rollback()
 			return err
 		}
 	}
-	if tx.st.m.strict {
-		if err := tx.st.forced(tx.gen); err != nil {
+	if st.m.strict {
+		if err := st.forced(tx.gen); err != nil {
 			return err
 		}
 	}
-	tx.st.enter() // until the state is used again
-	after := tx.st.after
+	st.enter() // until the state is used again
+	after := st.after
 	var c conflict
-	switch e, r := tx.st.commit(tx.gen, &c, nil); r {
+	switch e, r := st.commit(tx.gen, &c, nil); r {
 	case resultOK:
 		committed(after, e)
 	case resultConflict:
@@ -139,50 +142,59 @@ func committed(after []func(uint64), e epoch.Epoch) {
 }
 
 // Rollback is [Tx.Rollback].
+//
+//go:noinline
 func (tx DBTx) Rollback() {
 	if tx.st == nil {
 		return // the zero Tx
 	}
-	if tx.st.gen() == tx.gen && tx.st.busy {
+	st := stateOf(tx.st)
+	if st.gen() == tx.gen && st.busy {
 		panic(errConcurrentUse)
 	}
-	tx.st.finish(tx.gen)
+	st.finish(tx.gen)
 }
 
 // Epoch is [Tx.Epoch].
+//
+//go:noinline
 func (tx DBTx) Epoch() uint64 {
 	tx.check()
-	e := tx.st.epoch()
+	e := stateOf(tx.st).epoch()
 	tx.check()
 	runtime.KeepAlive(tx.st)
 	return uint64(e)
 }
 
 // Err is [Tx.Err] for what was read in all tables.
+//
+//go:noinline
 func (tx DBTx) Err() error {
 	if tx.st == nil {
 		panic(errZeroTx)
 	}
-	tx = tx.leading()
-	if tx.st.gen() != tx.gen {
-		return tx.st.over(tx.gen)
+	st := stateOf(tx.leading().st)
+	if st.gen() != tx.gen {
+		return st.over(tx.gen)
 	}
-	tx.st.enter()
-	defer tx.st.leave()
-	if tx.st.total() > 0 && tx.st.anyDoomed() {
-		c := tx.st.takeConflict()
+	st.enter()
+	defer st.leave()
+	if st.total() > 0 && st.anyDoomed() {
+		c := st.takeConflict()
 		return c.err(1)
 	}
 	return nil
 }
 
 // OnCommit is [Tx.OnCommit].
+//
+//go:noinline
 func (tx DBTx) OnCommit(f func(epoch uint64)) {
 	tx.check()
 	if f == nil {
 		panic("mvcc: OnCommit: f is nil")
 	}
-	st := tx.leading().st
+	st := stateOf(tx.leading().st)
 	st.enter()
 	rare := st.rare()
 	rare.after = append(rare.after, f)
@@ -190,20 +202,22 @@ func (tx DBTx) OnCommit(f func(epoch uint64)) {
 }
 
 // Try is [Tx.Try].
+//
+//go:noinline
 func (tx DBTx) Try(fn func() error) (err error) {
 	if tx.st == nil {
 		panic(errZeroTx)
 	}
-	return tx.st.guarded(tx.gen, fn)
+	return stateOf(tx.st).guarded(tx.gen, fn)
 }
 
 // A DBSnapshot reads the tables of a [DB] as of one moment. [Map.At] is what it sees of one of
 // them. It is a small value, to be passed by value, and may be used by several goroutines at
 // once. The zero DBSnapshot panics in every method but Close.
 type DBSnapshot struct {
-	st   *txState
+	st   *txn
 	gen  epoch.Gen
-	list *tableList // T1
+	list *hiddenList // a tableList, T1
 }
 
 func (s DBSnapshot) moment() moment { return moment{s.st, s.gen} }
@@ -213,9 +227,7 @@ func (s DBSnapshot) check()         { s.moment().check() }
 // the snapshot s: Close closes s. It may be called by several goroutines at once. A table that was
 // made after s is empty in it. At panics as [Map.In] does, and has its cost.
 func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
-	s.check()
-	m.core().checkTable("At", s.st.m.shared)
-	return Snapshot[K, V]{partOf(s.st, m.core()), s.gen}
+	return Snapshot[K, V](m.engine().at(s))
 }
 
 // View calls fn with a snapshot of the tables. It is [Map.View] in every respect.
@@ -230,7 +242,7 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 			if again = db.list.Load() != list; again { // T1
 				return nil
 			}
-			return fn(DBSnapshot{s.st, s.gen, list})
+			return fn(DBSnapshot{s.st, s.gen, hideList(list)})
 		})
 		if !again {
 			return err
@@ -251,7 +263,7 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 			if again = db.list.Load() != list; again { // T1
 				return nil
 			}
-			return fn(DBSnapshot{s.st, s.gen, list})
+			return fn(DBSnapshot{s.st, s.gen, hideList(list)})
 		})
 		if !again {
 			return err
@@ -264,7 +276,7 @@ func (db *DB) Snapshot() DBSnapshot {
 	base, list := db.base(), db.list.Load()
 	for {
 		st, gen := base.open(0)
-		s := DBSnapshot{st, gen, list}
+		s := DBSnapshot{&st.txn, gen, hideList(list)}
 		if now := db.list.Load(); now != list { // T1
 			s.Close()
 			list = now
@@ -281,7 +293,7 @@ func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
 	if err != nil {
 		return DBSnapshot{}, err
 	}
-	return DBSnapshot{s.st, s.gen, db.at(epoch.Epoch(at))}, nil
+	return DBSnapshot{s.st, s.gen, hideList(db.at(epoch.Epoch(at)))}, nil
 }
 
 // Close is [Snapshot.Close].

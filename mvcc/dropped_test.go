@@ -31,7 +31,7 @@ func TestDropped(t *testing.T) {
 			ix, err := NewIndex(m, "values", func(_, v int) []int { return []int{v} }, nil)
 			require.NoError(t, err)
 			m.Store(1, 1)
-			s, h := m.Snapshot(), &m.shared.hub
+			s, h := m.Snapshot(), &coreOf(m).shared.hub
 			kept := s.Changed(ctx, 1)
 			waited := make(chan struct{})
 			go func() {
@@ -64,7 +64,7 @@ func TestDropped(t *testing.T) {
 				}
 			}
 			s.Close()
-			eventually(t, func() bool { return m.core().feed() == nil }, "the map is still watched")
+			eventually(t, func() bool { return coreOf(m).feed() == nil }, "the map is still watched")
 		})
 	}
 }

@@ -30,11 +30,11 @@ import (
 // these, writers look at them. [Map.Close] and [DB.Close] end it: nothing expires any more. If the
 // clock is set, or the machine was asleep, a record may go a minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
-	m.check()
+	m.engine()
 	if until == nil {
 		panic("mvcc: Expire: until is nil")
 	}
-	m.core().expire(func(v *node) time.Time { return until(keyOf[K](v), valueOf[K, V](v)) })
+	m.at.expire(func(v *node) time.Time { return until(keyOf[K](v), valueOf[K, V](v)) })
 }
 
 // expire is [Map.Expire].

@@ -42,7 +42,7 @@ func keysAfter(m *Map[int, session], d time.Duration) []int {
 
 // notesOf is how many notes the wheel has.
 func notesOf(m *Map[int, session]) int {
-	x := m.core().expiry()
+	x := coreOf(m).expiry()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.wheel.n
@@ -73,7 +73,7 @@ func TestExpire(t *testing.T) {
 		require.Equal(t, []int{0}, keysAfter(m, 100*time.Hour))
 		require.Equal(t, uint64(6), m.Stats().Expired)
 		time.Sleep(time.Second)
-		require.False(t, m.gc.Closed())
+		require.False(t, coreOf(m).gc.Closed())
 		require.Zero(t, notesOf(m))
 	})
 	check("later, sooner, never", func(t *testing.T, m *Map[int, session]) {
@@ -124,7 +124,7 @@ func TestExpire(t *testing.T) {
 	check("the clock goes back", func(t *testing.T, m *Map[int, session]) {
 		m.Store(1, in(2*time.Hour))
 		keysAfter(m, tick)
-		x := m.core().expiry()
+		x := coreOf(m).expiry()
 		x.mu.Lock()
 		x.wheel.advance(time.Now().Add(time.Hour).UnixMilli())
 		x.mu.Unlock()
@@ -143,16 +143,16 @@ func TestExpire(t *testing.T) {
 		require.Equal(t, []int{1, 2}, keysAfter(m, time.Minute))
 		require.NoError(t, m.Reclaim(bg))
 		require.Equal(t, 2, m.Len())
-		require.Nil(t, m.core().expiry())
+		require.Nil(t, coreOf(m).expiry())
 		require.Panics(t, func() { m.Expire(untilOf) })
-		require.Nil(t, m.core().expiry())
+		require.Nil(t, coreOf(m).expiry())
 		db := NewDB(nil)
 		defer db.Close()
 		table := NewTable[int, session](db, "table", nil)
 		table.Expire(untilOf)
 		table.Close()
 		require.Panics(t, func() { table.Expire(untilOf) })
-		require.Nil(t, table.core().expiry())
+		require.Nil(t, coreOf(table).expiry())
 	})
 }
 
@@ -160,7 +160,7 @@ func TestExpire(t *testing.T) {
 func TestExpiryNotesAreBounded(t *testing.T) {
 	m := sessions(t, &Options{ManualReclaim: true})
 	notes := func() (n int) {
-		x := m.core().expiry()
+		x := coreOf(m).expiry()
 		for i := range x.lists {
 			for note := x.lists[i].head.Load(); note != nil; note = note.next {
 				n++
@@ -178,7 +178,7 @@ func TestExpiryNotesAreBounded(t *testing.T) {
 		m.Delete(1000 + i)
 	}
 	require.LessOrEqual(t, notes(), feedLists*(longDue+200))
-	x := m.core().expiry()
+	x := coreOf(m).expiry()
 	x.look(1 << 40)
 	left := map[int]bool{}
 	for _, one := range x.take(true) {
@@ -196,7 +196,7 @@ func TestExpiryGoesByTheWallClock(t *testing.T) {
 	for i := range 1000 {
 		m.Store(i, in(50*time.Minute))
 	}
-	x := m.core().expiry()
+	x := coreOf(m).expiry()
 	x.mu.Lock()
 	x.wheel.advance(time.Now().Add(time.Hour).UnixMilli()) // it was set back since
 	x.mu.Unlock()
@@ -222,7 +222,7 @@ func TestExpiryRests(t *testing.T) {
 			parks := m.Stats().Parks
 			time.Sleep(time.Hour)
 			require.LessOrEqual(t, m.Stats().Parks, parks+1)
-			require.Zero(t, m.core().expiry().awake.Load())
+			require.Zero(t, coreOf(m).expiry().awake.Load())
 		}
 	})
 }

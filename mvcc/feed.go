@@ -226,7 +226,7 @@ func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 		for to < len(f.fresh) && f.fresh[to].epoch == e {
 			to++
 		}
-		list = append(list, dated[tableChanges]{e, tableChanges{of: f.m, changes: part(from, to),
+		list = append(list, dated[tableChanges]{e, tableChanges{of: hide(f.m), changes: part(from, to),
 			n: to - from, inAll: f.inAll && (closed == 0 || e < closed)}})
 		from = to
 	}

@@ -53,17 +53,17 @@ func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
 // refresher that the test holds.
 func prune[K comparable, V any](m *Map[K, V]) {
 	for range 2 {
-		old := reclaimerOf(m.gc).View()
+		old := reclaimerOf(coreOf(m).gc).View()
 		for range 10_000 {
-			if reclaimerOf(m.gc).Refresh(); reclaimerOf(m.gc).View() != old {
+			if reclaimerOf(coreOf(m).gc).Refresh(); reclaimerOf(coreOf(m).gc).View() != old {
 				break
 			}
 			runtime.Gosched()
 		}
 	}
-	view := reclaimerOf(m.gc).View()
+	view := reclaimerOf(coreOf(m).gc).View()
 	for _, h := range heads(m) {
-		m.core().prune(h.at, h.head, view, math.MaxInt, nil)
+		coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
 	}
 }
 
@@ -120,7 +120,7 @@ type link[V any] struct {
 // no entry. Nobody may be writing.
 func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
 	for v := m.lookup(key).head; v != nil; v = v.next.Load() {
-		if w, _ := m.core().resolve(v); w.committed() {
+		if w, _ := coreOf(m).resolve(v); w.committed() {
 			links = append(links, link[V]{uint64(w.epoch()), valueOf[K, V](v), v.tombstone()})
 		}
 	}
@@ -131,14 +131,14 @@ func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
 // is taken, and invariant I5 of every chain.
 func checkQuiet[K comparable, V any](t testing.TB, m *Map[K, V]) {
 	t.Helper()
-	require.Zero(t, m.shared.stats().LiveTx, "slots that are still taken")
-	require.Zero(t, m.favour.Stats().Held, "a claim that has not ended")
-	require.Zero(t, m.favour.Stats().Waiting, "somebody waits for a claim")
-	require.Nil(t, m.watches.list.Load(), "somebody watches")
+	require.Zero(t, coreOf(m).shared.stats().LiveTx, "slots that are still taken")
+	require.Zero(t, coreOf(m).favour.Stats().Held, "a claim that has not ended")
+	require.Zero(t, coreOf(m).favour.Stats().Waiting, "somebody waits for a claim")
+	require.Nil(t, coreOf(m).watches.list.Load(), "somebody watches")
 	for _, h := range heads(m) {
 		last := ^epoch.Epoch(0)
 		for v := h.head; v != nil; v = v.next.Load() {
-			w, _ := m.core().resolve(v)
+			w, _ := coreOf(m).resolve(v)
 			switch {
 			case w.committed():
 				require.Less(t, w.epoch(), last, "key %v: epochs do not descend", keyOf[K](v))

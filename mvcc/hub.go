@@ -168,7 +168,7 @@ func (h *hub) tell() (any bool) {
 	expired := h.expired
 	h.expired = expired[:0]
 	for _, t := range h.closing { // T2: drawn with h.mu held, hence before to was noted
-		list = append(list, dated[tableChanges]{t.epoch, tableChanges{closed: t.change}})
+		list = append(list, dated[tableChanges]{t.epoch, tableChanges{closed: hide(t.change)}})
 	}
 	h.closing = nil
 	if deep > deepest || slices.ContainsFunc(h.feeds, func(f *feed) bool { return f.hasLost() }) {
@@ -190,7 +190,7 @@ func (h *hub) tell() (any bool) {
 			continue
 		}
 		if t := one.change.closed; t != nil {
-			commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Closed: t.described().Name,
+			commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Closed: coreAt(t).described().Name,
 				closed: t})
 			continue
 		}

@@ -23,7 +23,7 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 		m.Store(1, 2)
 		all := m.Watch(t.Context(), nil)
 		<-changed
-		require.True(t, m.slots.Holds())
+		require.True(t, coreOf(m).slots.Holds())
 		for i := range 5 {
 			m.Store(2, i+1)
 		}
@@ -36,7 +36,7 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 				break
 			}
 		}
-		require.False(t, m.slots.Holds())
+		require.False(t, coreOf(m).slots.Holds())
 	})
 	synctest.Test(t, func(t *testing.T) { // the same for a database, whose first watch is too slow
 		db := NewDB(nil)
@@ -52,7 +52,7 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 			require.Len(t, m.Changes(c), 1)
 			break
 		}
-		require.Nil(t, m.core().feed())
+		require.Nil(t, coreOf(m).feed())
 	})
 }
 
@@ -145,7 +145,7 @@ func TestWatchPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[int, int](nil)
 		defer m.Close()
-		h := &m.shared.hub
+		h := &coreOf(m).shared.hub
 		bad := func(k int) bool { panic(k) }
 		broken := m.Watch(t.Context(), &WatchOptions[int, int]{Match: bad})
 		all := m.Watch(t.Context(), nil)
@@ -181,7 +181,7 @@ func TestWatchPanics(t *testing.T) {
 		diff := m.Snapshot().Diff(s)
 		s.Close()
 		require.Panics(t, func() { diff(func(Change[int, int]) bool { return true }) })
-		for _, h := range []*hub{h, &keys.shared.hub} {
+		for _, h := range []*hub{h, &coreOf(keys).shared.hub} {
 			restsNow(t, h)
 		}
 	})

@@ -107,14 +107,14 @@ func two(t *testing.T) (m *Map[string, int], p place, newer,
 func TestInvariantOfChains(t *testing.T) {
 	set := func(v *node, w word) { v.state.Store(uint64(w)) }
 	m, _, newer, older := two(t)
-	m.core().checkLink(newer)
+	coreOf(m).checkLink(newer)
 	set(older, load(&newer.state))
-	requireViolation(t, "I5", func() { m.core().checkLink(newer) })
+	requireViolation(t, "I5", func() { coreOf(m).checkLink(newer) })
 	set(older, word(0).at(1000))
-	requireViolation(t, "I5", func() { m.core().checkLink(newer) })
+	requireViolation(t, "I5", func() { coreOf(m).checkLink(newer) })
 	set(older, word(0).announced(0, 0))
-	requireViolation(t, "I5", func() { m.core().checkLink(newer) })
-	requireViolation(t, "I5", func() { m.core().checkPush(older, older, bareNode[string, int]("k")) })
+	requireViolation(t, "I5", func() { coreOf(m).checkLink(newer) })
+	requireViolation(t, "I5", func() { coreOf(m).checkPush(older, older, bareNode[string, int]("k")) })
 
 	m, _, newer, _ = two(t)
 	private := func(key string) *node {
@@ -122,23 +122,23 @@ func TestInvariantOfChains(t *testing.T) {
 		set(v, word(0).announced(0, 0))
 		return v
 	}
-	m.core().checkPush(newer, newer, private("k"))
-	requireViolation(t, "I5", func() { m.core().checkPush(newer, nil, private("k")) })
-	requireViolation(t, "I5", func() { m.core().checkPush(newer, newer, private("l")) })
-	requireViolation(t, "I5", func() { m.core().checkPush(m.index.moved, nil, private("k")) })
-	requireViolation(t, "I5", func() { m.core().checkPush(newer, newer, newer) })
+	coreOf(m).checkPush(newer, newer, private("k"))
+	requireViolation(t, "I5", func() { coreOf(m).checkPush(newer, nil, private("k")) })
+	requireViolation(t, "I5", func() { coreOf(m).checkPush(newer, newer, private("l")) })
+	requireViolation(t, "I5", func() { coreOf(m).checkPush(m.index.moved, nil, private("k")) })
+	requireViolation(t, "I5", func() { coreOf(m).checkPush(newer, newer, newer) })
 
 	v := private("k")
-	requireViolation(t, "has been committed", func() { m.core().checkNewest(v) })
+	requireViolation(t, "has been committed", func() { coreOf(m).checkNewest(v) })
 	set(v, word(0).at(1000))
-	requireViolation(t, "clock stands at", func() { m.core().checkNewest(v) })
+	requireViolation(t, "clock stands at", func() { coreOf(m).checkNewest(v) })
 
-	slot := m.slots.Acquire()
+	slot := coreOf(m).slots.Acquire()
 	slot.Record().Store(uint64(load(&newer.state)))
 	set(v, indirect(slot.Number()))
-	m.core().checkCopy(v, load(&newer.state).epoch())
-	requireViolation(t, "copied", func() { m.core().checkCopy(v, 1000) })
-	m.slots.Release(slot)
+	coreOf(m).checkCopy(v, load(&newer.state).epoch())
+	requireViolation(t, "copied", func() { coreOf(m).checkCopy(v, 1000) })
+	coreOf(m).slots.Release(slot)
 }
 
 // viewAt returns a view of read-only transactions, made by hand.
@@ -149,8 +149,8 @@ func viewAt(bound epoch.Epoch, live ...epoch.Epoch) *gc.View {
 func TestInvariantOfPruning(t *testing.T) {
 	m, p, newer, older := two(t)
 	at, bound := load(&older.state).epoch(), load(&newer.state).epoch()
-	requireViolation(t, "is dropped", func() { m.core().checkCut(newer, older, nil, viewAt(bound, at)) })
-	requireViolation(t, "is dropped", func() { m.core().checkCut(newer, older, nil, viewAt(at)) })
+	requireViolation(t, "is dropped", func() { coreOf(m).checkCut(newer, older, nil, viewAt(bound, at)) })
+	requireViolation(t, "is dropped", func() { coreOf(m).checkCut(newer, older, nil, viewAt(at)) })
 
 	// A pruner whose view does not know of a reader.
 	tx := m.Begin(nil) // one that may write
@@ -159,7 +159,7 @@ func TestInvariantOfPruning(t *testing.T) {
 	defer s.Close()
 	m.Store("k", 3)
 	requireViolation(t, "I1", func() {
-		m.core().prune(p, p.load(), viewAt(m.slots.Now()), math.MaxInt, nil)
+		coreOf(m).prune(p, p.load(), viewAt(coreOf(m).slots.Now()), math.MaxInt, nil)
 		s.Get("k")
 	})
 	requireViolation(t, "I1", func() {
@@ -167,13 +167,13 @@ func TestInvariantOfPruning(t *testing.T) {
 		}
 	})
 
-	requireViolation(t, "with more below", func() { m.core().checkRemove(newer) })
+	requireViolation(t, "with more below", func() { coreOf(m).checkRemove(newer) })
 	m.Delete("l")
 	m.Store("l", 1)
 	m.Delete("l")
 	l := m.lookup("l").head
 	l.next.Store(nil)
-	requireViolation(t, "leaves the index", func() { m.core().checkRemove(l) })
+	requireViolation(t, "leaves the index", func() { coreOf(m).checkRemove(l) })
 }
 
 // What was dropped from below a version counts as dropped from below the one that
@@ -181,18 +181,18 @@ func TestInvariantOfPruning(t *testing.T) {
 func TestDroppedInTwoSteps(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
-	first := m.slots.Now()
+	first := coreOf(m).slots.Now()
 	m.Delete("k")
-	tombstone := m.slots.Now()
+	tombstone := coreOf(m).slots.Now()
 	for range 2 {
 		m.Store("k", 2)
 		k := m.lookup("k")
-		m.core().prune(k.at, k.head, viewAt(m.slots.Now(), first), math.MaxInt, nil)
+		coreOf(m).prune(k.at, k.head, viewAt(coreOf(m).slots.Now(), first), math.MaxInt, nil)
 	}
 	h := m.lookup("k").head
 	require.EqualValues(t, tombstone, h.lost.Load())
-	require.Equal(t, first, m.core().commitEpoch(h.next.Load()))
-	st := m.core().newState()
+	require.Equal(t, first, coreOf(m).commitEpoch(h.next.Load()))
+	st := coreOf(m).newState()
 	st.checkAbsent(keyAt("k"), tombstone+1)
 }
 
@@ -200,19 +200,19 @@ func TestInvariantOfReads(t *testing.T) {
 	m, p, newer, older := two(t)
 	s := m.Snapshot()
 	defer s.Close()
-	s.st.checkRead(s.gen, keyAt("k"), newer)
-	requireViolation(t, "read twice", func() { s.st.checkRead(s.gen, keyAt("k"), older) })
-	requireViolation(t, "read twice nothing", func() { s.st.checkRead(s.gen, keyAt("l"), newer) })
+	stateOf(s.st).checkRead(s.gen, keyAt("k"), newer)
+	requireViolation(t, "read twice", func() { stateOf(s.st).checkRead(s.gen, keyAt("k"), older) })
+	requireViolation(t, "read twice nothing", func() { stateOf(s.st).checkRead(s.gen, keyAt("l"), newer) })
 
 	// A slot-less load that falls through.
 	abort(t, m, "k")
 	top := p.load()
-	before := m.core().checkNewestBegin(top)
+	before := coreOf(m).checkNewestBegin(top)
 	require.Same(t, newer, before)
-	m.core().checkNewestEnd(before, newer)
-	requireViolation(t, "is read", func() { m.core().checkNewestEnd(before, older) })
-	requireViolation(t, "is read", func() { m.core().checkNewestEnd(before, nil) })
-	require.Nil(t, m.core().checkNewestBegin(newer),
+	coreOf(m).checkNewestEnd(before, newer)
+	requireViolation(t, "is read", func() { coreOf(m).checkNewestEnd(before, older) })
+	requireViolation(t, "is read", func() { coreOf(m).checkNewestEnd(before, nil) })
+	require.Nil(t, coreOf(m).checkNewestBegin(newer),
 		"what is below a committed version may have been cut off")
 }
 
@@ -225,9 +225,9 @@ func TestInvariantOfCommits(t *testing.T) {
 	// publish is what a commit does that validates nothing.
 	publish := func(m *Map[string, int], tx Tx[string, int]) func() {
 		return func() {
-			e := m.slots.Next()
-			for i := range tx.st.writes {
-				w := &tx.st.writes[i]
+			e := coreOf(m).slots.Next()
+			for i := range stateOf(tx.st).writes {
+				w := &stateOf(tx.st).writes[i]
 				w.v.state.Store(uint64(load(&w.v.state).at(e)))
 				if p, h := m.index.find(w.hash, w.v.key()); h != nil {
 					w.v.next.Store(h)
@@ -236,7 +236,7 @@ func TestInvariantOfCommits(t *testing.T) {
 					m.index.insert(w.hash, w.v, gate{})
 				}
 			}
-			tx.st.checkCommit(tx.gen, e)
+			stateOf(tx.st).checkCommit(tx.gen, e)
 		}
 	}
 	m, tx := begin(serializable)
@@ -267,24 +267,24 @@ func TestInvariantOfCommits(t *testing.T) {
 	requireViolation(t, "lost update", publish(m, tx))
 
 	_, tx = begin(serializable)
-	requireViolation(t, "commits at", func() { tx.st.checkCommit(tx.gen, tx.st.epoch()) })
-	requireViolation(t, "commits at", func() { tx.st.checkCommit(tx.gen, 1000) })
+	requireViolation(t, "commits at", func() { stateOf(tx.st).checkCommit(tx.gen, stateOf(tx.st).epoch()) })
+	requireViolation(t, "commits at", func() { stateOf(tx.st).checkCommit(tx.gen, 1000) })
 	tx.Rollback()
-	requireViolation(t, "not live", func() { tx.st.checkCommit(tx.gen, 1000) })
+	requireViolation(t, "not live", func() { stateOf(tx.st).checkCommit(tx.gen, 1000) })
 }
 
 func TestInvariantOfStates(t *testing.T) {
 	m := breakable(t)
 	tx := m.Begin(nil)
 	tx.Get("k")
-	requireViolation(t, "remembers", func() { tx.st.checkTaken() })
+	requireViolation(t, "remembers", func() { stateOf(tx.st).checkTaken() })
 	tx.Rollback()
-	requireViolation(t, "there already", func() { tx.st.checkGiven() })
-	requireViolation(t, "not begun", func() { tx.st.end(tx.st.gen()) })
+	requireViolation(t, "there already", func() { stateOf(tx.st).checkGiven() })
+	requireViolation(t, "not begun", func() { stateOf(tx.st).end(stateOf(tx.st).gen()) })
 
-	m.counters.wasted.Store(100)
+	coreOf(m).counters.wasted.Store(100)
 	requireViolation(t, "wasted", func() { m.Stats() })
-	m.counters.wasted.Store(0)
+	coreOf(m).counters.wasted.Store(0)
 }
 
 func keyAt(key string) unsafe.Pointer { return unsafe.Pointer(&key) }

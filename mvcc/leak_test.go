@@ -48,7 +48,7 @@ func TestLeakedHandlesAreReclaimed(t *testing.T) {
 	}, "versions stay that only leaked handles saw")
 	require.NotContains(t, contents(t, m), 2)
 	// So are their slots.
-	eventually(t, func() bool { return m.slots.Owned() < 10 }, "slots of leaked handles stay")
+	eventually(t, func() bool { return coreOf(m).slots.Owned() < 10 }, "slots of leaked handles stay")
 	require.EqualValues(t, 2*n, m.Stats().Leaked)
 }
 
@@ -122,7 +122,7 @@ func TestHandleKeepsMap(t *testing.T) {
 		runtime.GC()
 	}
 	requireValue(t, 1)(s.Get(1))
-	mapOf[int, int](s.st.m).Close()
+	mapOf[int, int](s.st.engine()).Close()
 }
 
 func TestCloseEndsGoroutines(t *testing.T) {
@@ -169,6 +169,6 @@ func TestIdleMapParks(t *testing.T) {
 		m.Store(1, 2)
 		m.Delete(1)
 		eventually(t, func() bool { return len(heads(m)) == 0 }, "a parked reclaimer is not woken")
-		eventually(t, func() bool { return reclaimerOf(m.gc).Stats().Parks > 0 }, "the reclaimer does not park")
+		eventually(t, func() bool { return reclaimerOf(coreOf(m).gc).Stats().Parks > 0 }, "the reclaimer does not park")
 	}
 }

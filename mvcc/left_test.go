@@ -53,7 +53,7 @@ func TestUntilGoexitKeepsNotes(t *testing.T) {
 		m := expiring(t, 5)
 		calls = 3
 		run(func() {
-			x := m.core().expiry()
+			x := coreOf(m).expiry()
 			x.look(0)
 			x.thin(bg)
 		})

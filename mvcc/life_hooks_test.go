@@ -13,7 +13,7 @@ import (
 // recordOf returns what the record of the undecided head of key says.
 func recordOf[K comparable, V any](t *testing.T, m *Map[K, V], key K) word {
 	t.Helper()
-	w, _ := m.core().resolve(m.lookup(key).head)
+	w, _ := coreOf(m).resolve(m.lookup(key).head)
 	require.False(t, w.committed())
 	return w
 }
@@ -33,7 +33,7 @@ func TestInstallerShowsLife(t *testing.T) {
 	for range 2 * installStride {
 		a.to(hooks.Installed)
 		for i := range 2 * installStride {
-			if w, _ := m.core().resolve(m.lookup(i).head); !w.committed() {
+			if w, _ := coreOf(m).resolve(m.lookup(i).head); !w.committed() {
 				says = append(says, w)
 				break
 			}
@@ -74,7 +74,7 @@ func TestReaderAtTentativeEpoch(t *testing.T) {
 	a.to(hooks.Tentative)
 	s := m.Snapshot()
 	defer s.Close()
-	require.Equal(t, recordOf(t, m, "a").epoch(), s.st.epoch())
+	require.Equal(t, recordOf(t, m, "a").epoch(), stateOf(s.st).epoch())
 	requireValue(t, 1)(s.Get("a"))
 	a.finish()
 	requireValue(t, 1)(s.Get("b"))

@@ -27,20 +27,24 @@ func recordIn[K comparable, V any](v *node) (key K, value V, ok bool) {
 }
 
 // all is [Snapshot.All].
+//
+//go:noinline
 func (s moment) all(visit func(v *node) bool) {
 	// Every key that is visible here was inserted before, and stays until
 	// the snapshot has closed: scan meets it. A key that is met twice was
 	// deleted and inserted again meanwhile: its second entry has nothing
 	// visible.
-	s.each(visit, func(each func(place, *node) bool) (all bool) { return s.st.index.scan(each) })
+	s.each(visit, func(each func(place, *node) bool) (all bool) { return stateOf(s.st).index.scan(each) })
 }
 
 // ranged is all for the keys of r, a *Range or nil for all, in their order.
+//
+//go:noinline
 func (s moment) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
 	// Every key that is visible here was in the order before the snapshot began, and stays
 	// until it has closed.
 	s.each(visit, func(each func(place, *node) bool) (all bool) {
-		return s.st.m.scanRange(r, down, each)
+		return stateOf(s.st).m.scanRange(r, down, each)
 	})
 }
 
@@ -49,15 +53,15 @@ func (s moment) each(
 	visit func(v *node) bool, scan func(each func(place, *node) bool) (all bool),
 ) {
 	s.check()
-	at := s.st.epoch()
+	at := stateOf(s.st).epoch()
 	s.check()
-	m := s.st.m
+	m := stateOf(s.st).m
 	all := scan(func(_ place, v *node) bool {
 		key := v.key() // of the newest
 		if !v.plain(at) {
 			v = m.visible(v, at)
 		}
-		s.st.checkRead(s.gen, key, v)
+		stateOf(s.st).checkRead(s.gen, key, v)
 		s.check()
 		return !v.there() || visit(v)
 	})
@@ -68,6 +72,8 @@ func (s moment) each(
 }
 
 // len is [Snapshot.Len].
+//
+//go:noinline
 func (s moment) len() (n int) {
 	s.all(func(*node) bool {
 		n++
@@ -77,9 +83,11 @@ func (s moment) len() (n int) {
 }
 
 // end is [Snapshot.Min], or [Snapshot.Max] if last is set: nil if there are no keys.
+//
+//go:noinline
 func (s moment) end(last bool) (found *node) {
 	s.check()
-	s.st.m.checkOrdered(false)
+	stateOf(s.st).m.checkOrdered(false)
 	s.ranged(nil, last, func(v *node) bool {
 		found = v
 		return false

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"runtime"
-	"unsafe"
 )
 
 // A Map is a map from K to V that any number of goroutines may use at once, one
@@ -17,13 +15,29 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	coreFields
+	index *index // that of the core: a read is there one load sooner
+	plain bool   // see core
+	at    *engine
 }
 
-// core returns the map without its types, and mapOf undoes that.
-func (m *Map[K, V]) core() *core { return (*core)(&m.coreFields) }
+// engine returns the map without its types. It panics for a zero Map.
+func (m *Map[K, V]) engine() *engine {
+	if m.at == nil { // alone, so that this is inlined
+		panic(errZeroMap)
+	}
+	return m.at
+}
 
-func mapOf[K comparable, V any](c *core) *Map[K, V] { return (*Map[K, V])(unsafe.Pointer(c)) }
+// strictly is the strict of the map, or nil.
+func (m *Map[K, V]) strictly() *strict {
+	if m.plain {
+		return nil
+	}
+	return m.engine().strict()
+}
+
+// mapOf returns the map of an engine.
+func mapOf[K comparable, V any](e *engine) *Map[K, V] { return e.typed().(*Map[K, V]) }
 
 // New returns an empty map. opts may be nil: the defaults are right for most.
 // New panics if an option has no meaning.
@@ -32,31 +46,7 @@ func mapOf[K comparable, V any](c *core) *Map[K, V] { return (*Map[K, V])(unsafe
 // end when the map has become unreachable, unless a value stored in the map refers
 // to the map itself.
 func New[K comparable, V any](opts *Options) *Map[K, V] {
-	return newAlone[K, V](opts, nil)
-}
-
-func newAlone[K comparable, V any](opts *Options, by order) *Map[K, V] {
-	o := opts.withDefaults()
-	s := newShared(&o)
-	if s.strict != nil && by != nil {
-		by = by.strictly(s.strict)
-	}
-	m := makeMap[K, V](s, &o, "", indexFor[K, V](o.Capacity), by)
-	runtime.AddCleanup(m, (*collector).Stop, s.gc)
-	return m
-}
-
-// makeMap returns a map that is a member of s.
-func makeMap[K comparable, V any](
-	s *shared, o *Options, name string, x *index, by order,
-) *Map[K, V] {
-	m := &Map[K, V]{}
-	c := m.core()
-	c.types, c.typed = recordTypeOf[K, V](), m
-	c.perVersion = allocated(unsafe.Sizeof(version[K, V]{}))
-	c.plain = reflexive(typeOf((*K)(nil))) && !o.Strict
-	c.begins(s, o, name, x, by)
-	return m
+	return newAlone(opts, nil, recordTypeOf[K, V]()).(*Map[K, V])
 }
 
 // Close of a map by itself ends its background goroutines and waits for them, and for
@@ -70,18 +60,11 @@ func makeMap[K comparable, V any](
 // the table stays usable, and its memory goes when nobody refers to it any more: a snapshot of the
 // database that was opened before still saves it, see [DB.Save]. With [Options.Retain] it stays
 // until that time has passed and another table is made or closed.
-func (m *Map[K, V]) Close() { m.core().close() }
-
-// check panics for a zero Map.
-func (m *Map[K, V]) check() {
-	if m.gc == nil { // alone, so that this is inlined
-		panic(errZeroMap)
-	}
-}
+func (m *Map[K, V]) Close() { m.engine().close() }
 
 // String names the types and says how many keys there are, and the newest epoch.
 func (m *Map[K, V]) String() string {
-	if m == nil || m.gc == nil {
+	if m == nil || m.at == nil {
 		return fmt.Sprintf("%T without mvcc.New", m)
 	}
 	return fmt.Sprintf("%T: epoch %d, keys: %d", m, m.Epoch(), m.Len())
@@ -98,27 +81,30 @@ func (m *Map[K, V]) GoString() string { return m.String() }
 // if ctx ends before all is done; the rest stays for the next time. It may be called by any number
 // of goroutines at once, takes as long as there is something to drop, and waits for no transaction.
 func (m *Map[K, V]) Reclaim(ctx context.Context) error {
-	return m.core().reclaim(ctx)
+	return m.engine().reclaim(ctx)
 }
 
 // badKey reports whether key is not equal to itself. Such a key can never be
 // found again. It panics if a strict map must not be used so.
 func (m *Map[K, V]) badKey(u use, key K) bool {
-	return !m.plain && isBad(m.core(), u, key) // so that this is inlined
+	return !m.plain && isBad(m.at, u, key) // so that this is inlined
 }
 
 //go:noinline
-func isBad[K comparable](c *core, u use, key K) bool { return c.strict && c.beside(u) || key != key }
+func isBad[K comparable](e *engine, u use, key K) bool {
+	e.use(u)
+	return key != key
+}
 
 // checkKey panics for a bad key.
 func (m *Map[K, V]) checkKey(u use, key K) {
 	if !m.plain {
-		checkKey(m.core(), u, key)
+		checkKey(m.at, u, key)
 	}
 }
 
-func checkKey[K comparable](c *core, u use, key K) {
-	if !c.plain && isBad(c, u, key) {
+func checkKey[K comparable](e *engine, u use, key K) {
+	if isBad(e, u, key) {
 		panic(ErrBadKey)
 	}
 }

@@ -20,12 +20,6 @@ func (m *merging[K, V]) mergeInto(v, base *node) {
 	full[K, V](v).value = m.apply(present[K, V](base))
 }
 
-// mergeOf returns the merge of w, nil if that is none.
-func mergeOf[K comparable, V any](w *write) *merging[K, V] {
-	m, _ := w.merge.(*merging[K, V])
-	return m
-}
-
 // apply returns what becomes of a value, or of no value.
 func (m *merging[K, V]) apply(value V, ok bool) V {
 	var few [8]*merging[K, V]
@@ -59,8 +53,7 @@ func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	if fn == nil {
 		panic("mvcc: Merge: fn is nil")
 	}
-	if tx.st.m.strict {
-		s := tx.st.m.shared.strict
+	if s := tx.st.strict(); s != nil {
 		tx.merge(key, func(old V, ok bool) V { return mergeTwice(s, fn, old, ok) })
 		return
 	}
@@ -69,42 +62,34 @@ func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 
 func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	st := tx.st
-	checkKey(st.m, useTx, key)
-	if s := st.schemaFor(); s != nil {
+	if !st.plain {
+		checkKey(st.engine(), useTx, key)
+	}
+	if st.indexed() {
 		value := fn(tx.get(key, false))
 		tx.check()
-		s.put(DBTx(tx), s, newNode(key, value))
-		return
-	}
-	st.enter()
-	i := st.find(unsafe.Pointer(&key))
-	if i >= 0 && st.writes[i].merge == nil {
-		st.leave() // fn may panic
-		value, ok := present[K, V](st.writes[i].v)
-		value = fn(value, ok)
-		tx.check() // fn must not have ended it: the state may be that of another one
 		tx.set(key, value, 0)
 		return
 	}
-	if i >= 0 {
-		st.save(i)
-		w := &st.writes[i]
-		w.merge = &merging[K, V]{fn, mergeOf[K, V](w)}
-	} else {
-		h, p := st.locate(unsafe.Pointer(&key))
-		st.note(bareNode[K, V](key), h, p)
-		st.writes[len(st.writes)-1].merge = &merging[K, V]{fn: fn}
+	switch own, merge := st.toMerge(unsafe.Pointer(&key)); {
+	case own != nil:
+		value := fn(present[K, V](own))
+		tx.check() // fn must not have ended it: the state may be that of another one
+		tx.set(key, value, 0)
+	case merge != nil:
+		st.mergeMore(unsafe.Pointer(&key), nil, &merging[K, V]{fn, merge.(*merging[K, V])})
+	default:
+		st.mergeMore(unsafe.Pointer(&key), bareNode[K, V](key), &merging[K, V]{fn: fn})
 	}
-	st.leave()
 }
 
 // merged returns a version with what write w, a merge of the transaction, makes of the value at epoch
 // at.
 func (tx DBTx) merged(w *write, at epoch.Epoch) *node {
-	_, _, v := tx.st.index.seek(w.v.key())
-	v = tx.st.m.visible(v, at)
+	_, _, v := stateOf(tx.st).index.seek(w.v.key())
+	v = stateOf(tx.st).m.visible(v, at)
 	tx.check() // it may have been evicted, and the value dropped
-	made := tx.st.m.types.clone(w.v)
+	made := stateOf(tx.st).m.types.clone(w.v)
 	w.merge.mergeInto(made, v)
 	return made
 }

@@ -129,7 +129,7 @@ func TestMergePanics(t *testing.T) {
 				var slots []*epoch.Slot
 				leave(t, func() {
 					_ = m.Update(bg, nil, func(tx Tx[string, int]) error {
-						slots = append(slots, tx.st.slot)
+						slots = append(slots, stateOf(tx.st).slot)
 						f(tx)
 						tx.Merge("k", func(int, bool) int { exit(); return 0 })
 						return nil
@@ -138,7 +138,7 @@ func TestMergePanics(t *testing.T) {
 				leave(t, func() {
 					tx := m.Begin(nil)
 					defer tx.Rollback()
-					slots = append(slots, tx.st.slot)
+					slots = append(slots, stateOf(tx.st).slot)
 					f(tx)
 					tx.Merge("k", func(int, bool) int { exit(); return 0 })
 					_ = tx.Commit()
@@ -204,7 +204,7 @@ func TestSavepoint(t *testing.T) {
 			tx.OnCommit(func(uint64) { t.Error("it was undone") })
 			require.NoError(t, tx.Savepoint(func() error { tx.Set(3, -3); tx.Set(50, 50); return nil }))
 			requireValue(t, 50)(tx.Get(50))
-			require.LessOrEqual(t, len(tx.st.undo), 8)
+			require.LessOrEqual(t, len(stateOf(tx.st).undo), 8)
 			return own
 		}))
 		requireAbsent[int](t)(tx.Get(50))

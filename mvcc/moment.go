@@ -10,7 +10,7 @@ import (
 
 // A moment is a [Snapshot] without the types of its map, or a [DBSnapshot] without its tables.
 type moment struct {
-	st  *txState
+	st  *txn
 	gen epoch.Gen
 }
 
@@ -18,7 +18,7 @@ type moment struct {
 func (c *core) snapshot() moment {
 	st, gen := c.open(0)
 	st.trace(gen)
-	return moment{st, gen}
+	return moment{&st.txn, gen}
 }
 
 // snapshotAt is [Map.SnapshotAt].
@@ -35,7 +35,7 @@ func (c *core) snapshotAt(at uint64) (moment, error) {
 			ErrEpochGone, at, c.slots.Bound())
 	}
 	st.trace(gen)
-	return moment{st, gen}, nil
+	return moment{&st.txn, gen}, nil
 }
 
 // check panics if the snapshot is closed.
@@ -43,14 +43,16 @@ func (s moment) check() {
 	if s.st == nil {
 		panic(errZeroSnapshot)
 	}
-	if s.st.gen() != s.gen {
-		refuse(s.st.slot, s.gen)
+	if s.st.head.Gen() != s.gen {
+		refuse(s.st, s.gen)
 	}
 }
 
 // Close is [Snapshot.Close].
+//
+//go:noinline
 func (s moment) Close() {
-	st := s.st
+	st := stateOf(s.st)
 	if st == nil {
 		return
 	}
@@ -63,20 +65,24 @@ func (s moment) Close() {
 }
 
 // Epoch is [Snapshot.Epoch].
+//
+//go:noinline
 func (s moment) Epoch() uint64 {
 	s.check()
-	e := s.st.epoch()
+	e := stateOf(s.st).epoch()
 	s.check()
 	runtime.KeepAlive(s.st)
 	return uint64(e)
 }
 
 // Try is [Snapshot.Try].
+//
+//go:noinline
 func (s moment) Try(fn func() error) error {
 	if s.st == nil {
 		panic(errZeroSnapshot)
 	}
-	return s.st.guarded(s.gen, fn)
+	return stateOf(s.st).guarded(s.gen, fn)
 }
 
 // view is [Map.View].
@@ -85,7 +91,7 @@ func (c *core) view(fn func(s moment) error) error {
 		return c.viewGuarded(fn)
 	}
 	st, gen := c.open(0)
-	s := moment{st, gen}
+	s := moment{&st.txn, gen}
 	defer s.Close()
 	return fn(s)
 }
@@ -94,7 +100,7 @@ func (c *core) view(fn func(s moment) error) error {
 func (c *core) viewGuarded(fn func(s moment) error) (err error) {
 	s := c.snapshot()
 	defer s.Close()
-	defer s.st.tooOld(s.gen, &err)
+	defer stateOf(s.st).tooOld(s.gen, &err)
 	return c.seen(s, fn)
 }
 
@@ -108,7 +114,7 @@ func (c *core) viewContext(ctx context.Context, fn func(s moment) error) (err er
 	}
 	s := c.snapshot()
 	defer s.Close()
-	stop := context.AfterFunc(ctx, func() { s.st.slot.Evict(s.gen) })
+	stop := context.AfterFunc(ctx, func() { stateOf(s.st).slot.Evict(s.gen) })
 	defer func() {
 		if !stop() && err == ErrTxTooOld {
 			err = endOf(ctx)

@@ -23,7 +23,7 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if v != nil && load(&v.state)&(tagMask|tombBit) == tagCommitted { // nearly always
 		return valueOf[K, V](v), true
 	}
-	return present[K, V](m.core().newest(v))
+	return present[K, V](m.at.newest(v))
 }
 
 // Store sets the value of key, in a transaction of its own that never conflicts.
@@ -35,7 +35,7 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
-	m.core().write(p, h, newNode(key, value), nil, nil)
+	m.at.write(p, h, newNode(key, value), nil, nil)
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
@@ -46,11 +46,10 @@ func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
 	v, touches := newNode(key, value), false
-	if m.core().write(p, h, v, nil, &touches); !touches {
+	if m.at.write(p, h, v, nil, &touches); !touches {
 		return nil
 	}
-	_, _, err := m.core().writeIndexed(v, nil)
-	return err
+	return m.at.writeIndexed(v, nil)
 }
 
 // Swap sets the value of key and returns the value it replaced, if there was
@@ -58,7 +57,7 @@ func (m *Map[K, V]) Put(key K, value V) error {
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
-	base, _ := m.core().write(p, h, newNode(key, value), nil, nil)
+	base, _ := m.at.write(p, h, newNode(key, value), nil, nil)
 	return present[K, V](base)
 }
 
@@ -68,10 +67,10 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, v := lookup(m.index, key)
-	if actual, loaded = present[K, V](m.core().newest(v)); loaded {
+	if actual, loaded = present[K, V](m.at.newest(v)); loaded {
 		return actual, true
 	}
-	if base, written := m.core().write(p, h, newNode(key, value),
+	if base, written := m.at.write(p, h, newNode(key, value),
 		ifAbsent, nil); !written {
 		return valueOf[K, V](base), true
 	}
@@ -85,10 +84,10 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 		return value, false
 	}
 	h, p, v := lookup(m.index, key)
-	if ok := m.core().newest(v).there(); !ok {
+	if ok := m.at.newest(v).there(); !ok {
 		return value, false
 	}
-	base, _ := m.core().write(p, h, tombstoneOf[K, V](key), ifPresent, nil)
+	base, _ := m.at.write(p, h, tombstoneOf[K, V](key), ifPresent, nil)
 	return present[K, V](base)
 }
 
@@ -102,7 +101,7 @@ func (m *Map[K, V]) Delete(key K) { m.LoadAndDelete(key) }
 // way; the snapshot is closed even if f panics. With Options.MaxTxAge, Range panics
 // with [ErrTxTooOld] if it takes longer than that.
 func (m *Map[K, V]) Range(f func(key K, value V) bool) {
-	m.check()
+	m.engine()
 	if f == nil {
 		panic("mvcc: Range: f is nil")
 	}
@@ -119,11 +118,11 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 		return false
 	}
 	h, p, head := lookup(m.index, key)
-	if value, ok := present[K, V](m.core().newest(head)); !ok || value != old {
+	if value, ok := present[K, V](m.at.newest(head)); !ok || value != old {
 		return false
 	}
 	v := newNode(key, new)
-	_, swapped = m.core().write(p, h, v, func(base *node) bool {
+	_, swapped = m.at.write(p, h, v, func(base *node) bool {
 		value, ok := present[K, V](base)
 		return ok && value == old
 	}, nil)

@@ -45,8 +45,8 @@ type order interface {
 	drops
 }
 
-// comparing returns the function that compares two keys of an order.
-func comparing[K any](o order) func(a, b K) int { return o.comparing().(func(a, b K) int) }
+// comparing returns what an order has returned.
+func comparing[K any](of any) func(a, b K) int { return of.(func(a, b K) int) }
 
 // drops is what the engine knows of an order.
 type drops interface {

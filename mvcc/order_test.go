@@ -13,7 +13,7 @@ import (
 // len returns how many keys there are.
 func (o *treeOrder[K]) len() int { return o.tree.Len() + len(o.copied.Load().recent) }
 
-func treeOf[K comparable, V any](m *Map[K, V]) *treeOrder[K] { return m.order.(*treeOrder[K]) }
+func treeOf[K comparable, V any](m *Map[K, V]) *treeOrder[K] { return coreOf(m).order.(*treeOrder[K]) }
 
 // Readers, and writers of keys that are there, do not wait for the lock of the order. An
 // insert that waits for it has not been installed.

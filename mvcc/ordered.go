@@ -12,7 +12,7 @@ import (
 // mutex for some microseconds; all else, reads and writes of keys that are there included, costs
 // what it costs in a map without an order, and does not wait for the mutex.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
-	return newAlone[K, V](opts, naturalOrder[K]())
+	return newAlone(opts, naturalOrder[K](), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
 // NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number
@@ -24,12 +24,12 @@ func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")
 	}
-	return newAlone[K, V](opts, newOrder(compare))
+	return newAlone(opts, newOrder(compare), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
 // NewOrderedTable is [NewTable] for a table whose keys have an order, see [NewOrdered].
 func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
-	return addTable[K, V](db, name, opts, naturalOrder[K](), false)
+	return mapOf[K, V](addTable(db, name, opts, naturalOrder[K](), recordTypeOf[K, V](), false))
 }
 
 // NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see
@@ -40,7 +40,7 @@ func NewOrderedTableFunc[K comparable, V any](
 	if compare == nil {
 		panic("mvcc: NewOrderedTableFunc: compare is nil")
 	}
-	return addTable[K, V](db, name, opts, newOrder(compare), false)
+	return mapOf[K, V](addTable(db, name, opts, newOrder(compare), recordTypeOf[K, V](), false))
 }
 
 // Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
@@ -64,7 +64,7 @@ func (s Snapshot[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](
 //go:noinline
 func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	s.check()
-	s.st.m.checkOrdered(r.prefix)
+	s.st.engine().checkOrdered(r.prefix)
 	return records[K, V](func(visit func(v *node) bool) {
 		moment(s).ranged(unsafe.Pointer(&r), down, visit)
 	})
@@ -93,7 +93,7 @@ func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](DBTx(
 //go:noinline
 func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	tx.check()
-	tx.st.m.checkOrdered(r.prefix)
+	tx.st.engine().checkOrdered(r.prefix)
 	return records[K, V](func(visit func(v *node) bool) {
 		DBTx(tx).ranged(unsafe.Pointer(&r), down, visit)
 	})
@@ -109,16 +109,15 @@ func (m *Map[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return m.ranged(r, tru
 
 // Min returns the lowest key and its value, if there is any, as of one moment. It panics if
 // the keys have no order.
-func (m *Map[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](m.core().end(false)) }
+func (m *Map[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](m.engine().end(false)) }
 
 // Max returns the highest key and its value, see [Map.Min].
-func (m *Map[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](m.core().end(true)) }
+func (m *Map[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](m.engine().end(true)) }
 
 //go:noinline
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
-	m.check()
-	m.core().checkOrdered(r.prefix)
+	m.engine().checkOrdered(r.prefix)
 	return records[K, V](func(visit func(v *node) bool) {
-		m.core().ranged(unsafe.Pointer(&r), down, visit)
+		m.engine().ranged(unsafe.Pointer(&r), down, visit)
 	})
 }

@@ -230,5 +230,5 @@ func TestIndexOfNaN(t *testing.T) {
 	default:
 	}
 	s.Close()
-	require.Nil(t, m.core().feed(), "nothing waits for a key that cannot be there")
+	require.Nil(t, coreOf(m).feed(), "nothing waits for a key that cannot be there")
 }

@@ -33,7 +33,8 @@ func partOf(up *txState, m *core) *txState {
 				return n.p
 			}
 		}
-		st := &txState{slot: up.slot, up: up, index: m.index, m: m}
+		st := newTxState(m, up.slot)
+		st.up = up
 		if up.parts.CompareAndSwap(list, &partNode{m.member, st, list}) {
 			return st
 		}

@@ -310,7 +310,7 @@ func TestViewContext(t *testing.T) {
 			err := m.ViewContext(ctx, func(s Snapshot[int, int]) error {
 				return c.fn(s, func() {
 					cancel(cause)
-					eventually(t, func() bool { return s.st.gen() != s.gen }, "it is not evicted")
+					eventually(t, func() bool { return stateOf(s.st).gen() != s.gen }, "it is not evicted")
 				})
 			})
 			cancel(nil)
@@ -344,7 +344,7 @@ func TestViewContextLetsGo(t *testing.T) {
 		}
 		require.Equal(t, 2, versions(m))
 		cancel()
-		eventually(t, func() bool { return s.st.gen() != s.gen }, "it is not evicted")
+		eventually(t, func() bool { return stateOf(s.st).gen() != s.gen }, "it is not evicted")
 		reclaim(t, m, 3)
 		require.Equal(t, 1, versions(m))
 		require.Zero(t, m.Stats().OldestPin)

@@ -201,7 +201,7 @@ func (p *program[K, V]) deleteFunc() {
 	p.sameAll("what DeleteFunc meets", want, met)
 	p.check(n == len(gone), "DeleteFunc", "want %d, got %d", len(gone), n)
 	// One after the other: each is a commit of its own, whose epoch is known.
-	first := uint64(p.m.slots.Now()) - uint64(len(gone))
+	first := uint64(coreOf(p.m).slots.Now()) - uint64(len(gone))
 	for i, key := range gone {
 		p.o.commit(first+uint64(i)+1, map[K]*V{key: nil})
 	}

@@ -159,7 +159,7 @@ func (p *program[K, V]) next() V {
 
 // committed is called after every commit that wrote, and says what.
 func (p *program[K, V]) committed(writes map[K]*V) {
-	p.o.commit(uint64(p.m.slots.Now()), writes)
+	p.o.commit(uint64(coreOf(p.m).slots.Now()), writes)
 	for key := range writes {
 		p.checkChain(key, false)
 		n, most := len(chain(p.m, key)), len(p.live())+2+slack

@@ -293,7 +293,7 @@ func (p *program[K, V]) commit() {
 	epoch := x.epoch
 	if x.writesAny() {
 		p.committed(x.final(p.o))
-		epoch = uint64(p.m.slots.Now())
+		epoch = uint64(coreOf(p.m).slots.Now())
 	}
 	p.check(slices.Equal(told, []uint64{epoch, epoch}), "OnCommit", "told of %v, want %d twice", told,
 		epoch)

@@ -59,9 +59,9 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	if fn == nil {
 		panic("mvcc: Merge: fn is nil")
 	}
-	if m.strict {
+	if s := m.strictly(); s != nil {
 		m.compute(key, func(old V, loaded bool) (V, ComputeOp) {
-			return mergeTwice(m.shared.strict, fn, old, loaded), UpdateOp
+			return mergeTwice(s, fn, old, loaded), UpdateOp
 		})
 		return
 	}
@@ -72,15 +72,14 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 // epoch or a later one; as long as it equals the epoch of a snapshot, nothing has been committed
 // since that was opened.
 func (m *Map[K, V]) Epoch() uint64 {
-	m.check()
-	return uint64(m.slots.Now())
+	return m.engine().epoch()
 }
 
 // All returns an iterator over all keys and values of a snapshot, which it opens when a
 // loop begins and closes when it ends, also by a panic: see [Snapshot.All]. With
 // Options.MaxTxAge it panics with [ErrTxTooOld] if the loop takes longer than that.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
-	return records[K, V](func(visit func(v *node) bool) { m.core().all(visit) })
+	return records[K, V](func(visit func(v *node) bool) { m.engine().all(visit) })
 }
 
 // Keys returns an iterator over the keys of [Map.All].
@@ -93,13 +92,7 @@ func (m *Map[K, V]) Values() iter.Seq[V] { return values(m.All()) }
 // exact while nobody writes, and beside writers off by the commits that are under way.
 // [Snapshot.Len] is always exact, and visits every key; this costs a look at a counter, which is
 // striped.
-func (m *Map[K, V]) Len() int {
-	m.check()
-	if m.strict {
-		m.core().beside(useRead)
-	}
-	return max(int(m.counters.keys.Value()), 0)
-}
+func (m *Map[K, V]) Len() int { return m.engine().len() }
 
 //go:noinline
 func keys[K, V any](all iter.Seq2[K, V]) iter.Seq[K] {

@@ -23,7 +23,7 @@ func TestTrimAsksTheRecord(t *testing.T) {
 	s := m.Snapshot()
 	defer s.Close()
 	w := newStage(t).actor("writer", batch(t, m, false)).to(hooks.Published)
-	reclaimerOf(m.gc).Refresh()
+	reclaimerOf(coreOf(m).gc).Refresh()
 	m.Store("x", newerValue)
 	requireValue(t, oldValue)(s.Get("x"))
 	w.finish()
@@ -116,7 +116,7 @@ func TestWrittenReadsInstallAgain(t *testing.T) {
 					done := make(chan bool)
 					go func() { // as one that then finds that it has nothing to write
 						for ok := false; !ok; {
-							_, ok = m.core().settle(m.lookup(0).head)
+							_, ok = coreOf(m).settle(m.lookup(0).head)
 						}
 						done <- true
 					}()

@@ -343,12 +343,12 @@ func (db *DB) loader(of BackupTable, codec string, anyShape bool) (loader, error
 	}
 	if !anyShape {
 		is := table.described()
-		is.shape(table, codec)
+		setShape(&is, table, codec)
 		if err := of.misfits(is); err != nil {
 			return nil, err
 		}
 	}
-	return table.types.loader(table), nil
+	return table.types.loader(hide(table)), nil
 }
 
 // A tableLoader is the loader of a map.
@@ -359,7 +359,7 @@ type tableLoader[K comparable, V any] struct {
 	clear bool      // what is there goes
 }
 
-func newLoader[K comparable, V any](of *core) loader {
+func newLoader[K comparable, V any](of *engine) loader {
 	return &tableLoader[K, V]{m: mapOf[K, V](of), at: map[K]int{}}
 }
 

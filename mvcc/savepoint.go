@@ -24,7 +24,7 @@ func (tx DBTx) Savepoint(fn func() error) (err error) {
 	if fn == nil {
 		panic("mvcc: Savepoint: fn is nil")
 	}
-	st := tx.st
+	st := stateOf(tx.st)
 	if st.up != nil {
 		st = st.up
 	}

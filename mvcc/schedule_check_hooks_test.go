@@ -133,11 +133,11 @@ func (x *execution) inspect() {
 		checkQuiet(t, x.w.ix.entries)
 		require.Equal(t, contents(t, x.w.maps[0]), maps.Collect(x.w.ix.Ascend(x.w.maps[0], Range[int]{})))
 	}
-	reclaimerOf(x.w.of[0].gc).Refresh()
-	view := reclaimerOf(x.w.of[0].gc).View()
+	reclaimerOf(coreOf(x.w.of[0]).gc).Refresh()
+	view := reclaimerOf(coreOf(x.w.of[0]).gc).View()
 	for _, m := range x.w.maps {
 		for _, h := range heads(m) {
-			m.core().prune(h.at, h.head, view, math.MaxInt, nil)
+			coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
 		}
 	}
 	look()
@@ -145,7 +145,7 @@ func (x *execution) inspect() {
 		for _, h := range heads(m) {
 			require.LessOrEqual(t, len(chain(m, keyOf[int](h.head))), 1, "versions are left that nobody needs")
 		}
-		if m.order != nil {
+		if coreOf(m).order != nil {
 			require.Equal(t, treeOf(m).len(), len(heads(m)), "keys are left in the order, or missing")
 		}
 	}

@@ -31,7 +31,7 @@ func (w *world) expire() {
 // thin looks at all notes: as when their time comes, but that nothing is deleted.
 func (w *world) thin() {
 	for _, m := range w.maps {
-		if x := m.core().expiry(); x != nil {
+		if x := coreOf(m).expiry(); x != nil {
 			x.look(math.MaxInt32)
 			x.thin(bg)
 		}
@@ -41,7 +41,7 @@ func (w *world) thin() {
 // rest stops the ticker, if nothing is due: whoever notes a key afterwards wakes it.
 func (w *world) rest() {
 	for _, m := range w.maps {
-		if x := m.core().expiry(); x != nil {
+		if x := coreOf(m).expiry(); x != nil {
 			x.waits()
 		}
 	}
@@ -50,7 +50,7 @@ func (w *world) rest() {
 // checkNotes says which record will not expire though it should.
 func (w *world) checkNotes() error {
 	for _, m := range w.maps {
-		x := m.core().expiry()
+		x := coreOf(m).expiry()
 		if x == nil {
 			continue
 		}

@@ -23,18 +23,18 @@ func (f *follower) offer(list []DBCommit) bool {
 	return true
 }
 
-func (w *world) hub() *hub { return &w.maps[0].shared.hub }
+func (w *world) hub() *hub { return &coreOf(w.maps[0]).shared.hub }
 
 // follow begins to watch.
 func (w *world) follow() {
 	f := &follower{}
 	w.hub().begin(f, func() {
 		for _, m := range w.maps {
-			m.core().feedForAll()
+			coreOf(m).feedForAll()
 		}
 	}, func(at uint64) {
 		for _, m := range w.maps {
-			f.began = append(f.began, Snapshot[int, int](m.core().snapshotAtHub(at)))
+			f.began = append(f.began, Snapshot[int, int](coreOf(m).snapshotAtHub(at)))
 		}
 	})
 	w.follower = f

@@ -216,11 +216,11 @@ func (o *operation) run(w *world) {
 	case opRest:
 		w.rest()
 	case opPrune:
-		reclaimerOf(m.gc).Refresh()
-		view := reclaimerOf(m.gc).View()
+		reclaimerOf(coreOf(m).gc).Refresh()
+		view := reclaimerOf(coreOf(m).gc).View()
 		for i, m := range w.of {
 			if h := m.lookup(i); h.head != nil {
-				m.core().prune(h.at, h.head, view, math.MaxInt, new(found))
+				coreOf(m).prune(h.at, h.head, view, math.MaxInt, new(found))
 			}
 		}
 	case opIndex:
@@ -230,7 +230,7 @@ func (o *operation) run(w *world) {
 	case opHand:
 		w.hand()
 	case opRefresh:
-		reclaimerOf(m.gc).Refresh()
+		reclaimerOf(coreOf(m).gc).Refresh()
 	}
 }
 

@@ -108,7 +108,7 @@ func (sc *scenario) newWorld() (*world, state) {
 			}
 		}
 	}
-	reclaimerOf(w.of[0].gc).Refresh()
+	reclaimerOf(coreOf(w.of[0]).gc).Refresh()
 	return w, now
 }
 

@@ -39,9 +39,9 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 			w.of[i] = w.of[i-1]
 			continue
 		case w.db != nil:
-			w.of[i] = addTable[int, int](w.db, fmt.Sprint(i), nil, by(), false)
+			w.of[i] = mapOf[int, int](addTable(w.db, fmt.Sprint(i), nil, by(), recordTypeOf[int, int](), false))
 		default:
-			w.of[i] = newAlone[int, int](opts, by())
+			w.of[i] = newAlone(opts, by(), recordTypeOf[int, int]()).(*Map[int, int])
 		}
 		m := w.of[i]
 		m.index.hash = orderlyHash()
@@ -118,11 +118,11 @@ func (w *world) close() {
 // newStates returns idle states for one actor.
 func (w *world) newStates() (states []any) {
 	if w.db == nil {
-		return []any{w.of[0].core().newState()}
+		return []any{coreOf(w.of[0]).newState()}
 	}
 	up := w.db.base().newState()
 	for _, m := range w.maps {
-		states = append(states, m.core().newState())
+		states = append(states, coreOf(m).newState())
 	}
 	return append(states, up)
 }
@@ -156,11 +156,11 @@ func (w *world) begin(
 	}
 	if w.db == nil {
 		tx := w.of[0].Begin(opts)
-		tx.st.rare().revoked = revoked
+		stateOf(tx.st).rare().revoked = revoked
 		return func(int) Tx[int, int] { return tx }, tx.Commit
 	}
 	tx := w.db.Begin(opts)
-	tx.st.rare().revoked = revoked
+	stateOf(tx.st).rare().revoked = revoked
 	return func(key int) Tx[int, int] { return w.of[key].In(tx) }, tx.Commit
 }
 

@@ -82,38 +82,31 @@ func (st *txState) schemaFor() *schema {
 
 // asWritten returns key, of a record that the transaction sees, as it was written last: it may be
 // the other zero.
-func asWritten[K comparable](st *txState, key K) K {
-	if st.m.plain {
-		return key
-	}
-	if st.txWork != nil { // not a snapshot
-		if i := st.find(unsafe.Pointer(&key)); i >= 0 {
-			return keyOf[K](st.writes[i].v)
+func asWritten[K comparable](st *txn, key K) K {
+	if !st.plain {
+		if v := st.written(unsafe.Pointer(&key)); v != nil {
+			return keyOf[K](v)
 		}
-	}
-	_, _, head := lookup(st.index, key)
-	if v := st.m.visible(head, st.epoch()); v != nil {
-		return keyOf[K](v)
 	}
 	return key
 }
 
 // inside is In for a table that may have been closed.
 func (c *core) inside(tx DBTx) DBTx {
-	st := partOf(tx.st, c)
+	st := partOf(stateOf(tx.st), c)
 	st.join()
 	tx.check()
-	return DBTx{st, tx.gen}
+	return DBTx{&st.txn, tx.gen}
 }
 
-func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.core().inside(tx)) }
+func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.at.inside(tx)) }
 
 // read returns what the transaction, of a table, sees of the key at key, which it has not written.
 func (tx DBTx) read(key unsafe.Pointer) *node {
 	tx.check()
-	tx.st.enter()
-	v := tx.st.get(key)
-	tx.st.leave()
+	stateOf(tx.st).enter()
+	v := stateOf(tx.st).get(key)
+	stateOf(tx.st).leave()
 	tx.check()
 	runtime.KeepAlive(tx.st)
 	return v
@@ -122,12 +115,17 @@ func (tx DBTx) read(key unsafe.Pointer) *node {
 // write buffers a write of v, which is private, in a transaction of a table.
 func (tx DBTx) write(v *node) {
 	tx.check()
-	if s := tx.st.schemaFor(); s != nil {
+	if s := stateOf(tx.st).schemaFor(); s != nil {
 		s.put(tx, s, v)
 	} else {
-		tx.st.put(v)
+		stateOf(tx.st).put(v)
 	}
 }
+
+// put buffers a write of v, in a table of which indexes are written otherwise.
+//
+//go:noinline
+func (tx DBTx) put(v *node) { stateOf(tx.st).put(v) }
 
 // putIndexed is the put of a schema.
 func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
@@ -145,7 +143,7 @@ func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
 		}
 	}
 	tx.check()
-	tx.st.put(v)
+	of.put(v)
 	for _, change := range changes {
 		change(of.leading())
 	}

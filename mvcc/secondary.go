@@ -198,27 +198,28 @@ func (ix *Index[I, K, V]) records(
 ) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		in, by := window[K]{}, r
-		var st *txState
+		var st *txn
 		switch r := r.(type) {
 		case *Map[K, V]:
-			ix.checkOf(r.core())
+			ix.checkOf(r.at)
 			s := r.Snapshot()
 			defer s.Close()
 			st, by = s.st, s
 			in = window[K]{moment: moment(s)}
 		case Snapshot[K, V]:
 			r.check()
-			ix.checkOf(r.st.m)
+			ix.checkOf(r.st.engine())
 			st = r.st
 			in = window[K]{moment: moment(r)}
 		case Tx[K, V]:
 			r.check()
-			ix.checkOf(r.st.m)
+			ix.checkOf(r.st.engine())
 			st = r.st
-			if st.up == nil {
+			of, extra, ok := DBTx(r).shareExtras()
+			if !ok {
 				ix.tooNew()
 			}
-			in = window[K]{moment: moment{st.up, r.gen}, tx: true, extra: st.up.extra.share()}
+			in = window[K]{moment: moment(of), tx: true, extra: extra}
 		default:
 			panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
 		}
@@ -241,8 +242,8 @@ func (ix *Index[I, K, V]) tooNew() {
 		ix.name))
 }
 
-func (ix *Index[I, K, V]) checkOf(m *core) {
-	if m != ix.m.core() {
+func (ix *Index[I, K, V]) checkOf(e *engine) {
+	if e != ix.m.at {
 		panic(fmt.Sprintf("mvcc: index %q: the reader is not one of table %q", ix.name, ix.m.Name()))
 	}
 }
@@ -281,8 +282,7 @@ func see[R, K comparable, V any](in window[R], m *Map[K, V]) sight[K, V] {
 	if in.tx {
 		return m.inside(DBTx(in.moment))
 	}
-	st := &txState{slot: in.st.slot, index: m.index, m: m.core()}
-	return Snapshot[K, V]{st, in.gen}
+	return Snapshot[K, V](m.at.through(in.moment))
 }
 
 func along[K comparable, V any](s sight[K, V], r Range[K], down bool) iter.Seq2[K, V] {

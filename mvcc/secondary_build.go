@@ -30,20 +30,12 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare
 // makeIndex makes an index that nobody writes yet, and its table.
 func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
 	natural bool, keys func(K, V) []I, opts *IndexOptions) *Index[I, K, V] {
-	m.check()
-	switch {
-	case inUpdate():
-		panic(fmt.Sprintf("mvcc: %s: it is called in the function of an Update, which may run again", call))
-	case m.db == nil:
-		panic(fmt.Sprintf("mvcc: %s: the map is not a table: make it with mvcc.NewTable", call))
-	case m.closed.Load():
-		panic(fmt.Sprintf("mvcc: %s: table %q was closed", call, m.Name()))
-	case name == "":
-		panic(fmt.Sprintf("mvcc: %s: the name is empty", call))
-	case keys == nil:
+	e := m.engine()
+	e.checkIndex(call, name)
+	if keys == nil {
 		panic(fmt.Sprintf("mvcc: %s: keys is nil", call))
 	}
-	if s := m.shared.strict; s != nil {
+	if s := e.strict(); s != nil {
 		if compare != nil && !natural {
 			compare = strictCompare(s, compare)
 		}
@@ -60,24 +52,27 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare 
 		if compare != nil {
 			by = newTree(compare, natural, nil)
 		}
-		ix.unique = addTable[I, K](m.db, table, nil, by, true)
+		ix.unique = mapOf[I, K](e.addInner(table, by, recordTypeOf[I, K]()))
 		ix.sound = ix.unique.plain
 	} else {
 		var byKey func(a, b K) int
-		if m.order != nil {
-			byKey = comparing[K](m.order)
+		if of := e.comparing(); of != nil {
+			byKey = comparing[K](of)
 		}
 		ix.collation = newCollation(compare, byKey)
 		// Not that of ix: the order is kept for as long as there is background work for it.
-		ix.entries = addTable[entry[I, K], none](m.db, table, nil,
-			newTree(ix.collation.compare, false, nil), true)
+		ix.entries = mapOf[entry[I, K], none](e.addInner(table,
+			newTree(ix.collation.compare, false, nil), recordTypeOf[entry[I, K], none]()))
 		ix.sound = ix.entries.plain
 	}
 	return ix
 }
 
 // alter announces another schema: see X2.
-func (m *Map[K, V]) alter(f func(list []keptIndex) []keptIndex) {
+//
+//go:noinline
+func (e *engine) alter(by schema, f func(list []keptIndex) []keptIndex) {
+	m := coreAt(e)
 	for {
 		old := m.schema.Load()
 		var list []keptIndex
@@ -86,13 +81,71 @@ func (m *Map[K, V]) alter(f func(list []keptIndex) []keptIndex) {
 		}
 		var altered *schema
 		if list = f(list); len(list) > 0 {
-			altered = &schema{list, putIndexed[K, V], altersIndexed[K, V]}
+			altered = &schema{list, by.put, by.alters}
 		}
 		hooks.Before(hooks.Write, unsafe.Pointer(&m.schema))
 		if m.schema.CompareAndSwap(old, altered) {
 			return
 		}
 	}
+}
+
+// alter announces another schema of the table of the index.
+func (ix *Index[I, K, V]) alter(f func(list []keptIndex) []keptIndex) {
+	ix.m.at.alter(schema{put: putIndexed[K, V], alters: altersIndexed[K, V]}, f)
+}
+
+// checkIndex panics if no index of that name can be made, but for one that there is.
+//
+//go:noinline
+func (e *engine) checkIndex(call, name string) {
+	m := coreAt(e)
+	switch {
+	case inUpdate():
+		panic(fmt.Sprintf("mvcc: %s: it is called in the function of an Update, which may run again", call))
+	case m.db == nil:
+		panic(fmt.Sprintf("mvcc: %s: the map is not a table: make it with mvcc.NewTable", call))
+	case m.closed.Load():
+		panic(fmt.Sprintf("mvcc: %s: table %q was closed", call, m.counters.name))
+	case name == "":
+		panic(fmt.Sprintf("mvcc: %s: the name is empty", call))
+	}
+}
+
+// addInner adds a table of an index.
+//
+//go:noinline
+func (e *engine) addInner(name string, by order, types *recordType) *engine {
+	return addTable(coreAt(e).db, name, nil, by, types, true)
+}
+
+// draw draws an epoch that nobody reads at yet.
+//
+//go:noinline
+func (e *engine) draw() uint64 {
+	m := coreAt(e)
+	m.counters.wasted.Add(1)
+	return uint64(m.slots.Next())
+}
+
+// updateAll is [DB.Update].
+//
+//go:noinline
+func (e *engine) updateAll(opts *TxOptions, fn func(tx DBTx) error) error {
+	return coreAt(e).db.Update(background, opts, fn)
+}
+
+// dropped says that the table is one of an index that was dropped.
+//
+//go:noinline
+func (e *engine) dropped() *atomic.Bool { return &coreAt(e).dropped }
+
+// has reports whether the table has the index, for the transaction.
+//
+//go:noinline
+func (tx DBTx) has(ix keptIndex) bool {
+	s := stateOf(tx.st).schemaFor()
+	return s != nil && slices.Contains(s.indexes, ix)
 }
 
 // passLocks returns when nobody holds the lock of a bucket any more that had it when
@@ -115,7 +168,7 @@ func (x *index) passLocks() {
 // build writes the index. It returns an error if it was to be unique and is not.
 func (ix *Index[I, K, V]) build() (err error) {
 	x := ix.m.index
-	ix.m.alter(func(list []keptIndex) []keptIndex { return append(list, ix) })
+	ix.alter(func(list []keptIndex) []keptIndex { return append(list, ix) })
 	hooks.At(hooks.SchemaAnnounced)
 	x.passLocks()
 	batch := make([]K, 0, buildBatch)
@@ -129,9 +182,7 @@ func (ix *Index[I, K, V]) build() (err error) {
 	if err == nil && len(batch) > 0 {
 		err = ix.write(batch)
 	}
-	// An epoch that nobody reads at yet.
-	ix.since.Store(uint64(ix.m.slots.Next()))
-	ix.m.counters.wasted.Add(1)
+	ix.since.Store(ix.m.at.draw())
 	return err
 }
 
@@ -143,10 +194,9 @@ const buildBatch = 64
 // those that have no value, for a writer may be about to give them one.
 func (ix *Index[I, K, V]) write(batch []K) error {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
-	return ix.m.db.Update(background, opts, func(db DBTx) error {
+	return ix.m.at.updateAll(opts, func(db DBTx) error {
 		tx := ix.m.inside(db)
-		s := tx.st.schemaFor()
-		if s == nil || !slices.Contains(s.indexes, keptIndex(ix)) {
+		if !DBTx(tx).has(ix) {
 			return nil // it was dropped
 		}
 		var no V
@@ -158,7 +208,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 			if !has {
 				v = tombstoneOf[K, V](key)
 			}
-			tx.st.put(v)
+			DBTx(tx).put(v)
 			if change != nil {
 				change(db)
 			}
@@ -175,7 +225,7 @@ func (ix *Index[I, K, V]) Drop() {
 	if ix.dropped().Swap(true) { // must precede: readers of the index validate that
 		return
 	}
-	ix.m.alter(func(list []keptIndex) []keptIndex {
+	ix.alter(func(list []keptIndex) []keptIndex {
 		return slices.DeleteFunc(list, func(o keptIndex) bool { return o == keptIndex(ix) })
 	})
 	ix.close()
@@ -183,7 +233,7 @@ func (ix *Index[I, K, V]) Drop() {
 
 func (ix *Index[I, K, V]) dropped() *atomic.Bool {
 	if ix.unique != nil {
-		return &ix.unique.dropped
+		return ix.unique.at.dropped()
 	}
-	return &ix.entries.dropped
+	return ix.entries.at.dropped()
 }

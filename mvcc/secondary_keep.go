@@ -111,9 +111,9 @@ func (ix *Index[I, K, V]) close() {
 
 func (ix *Index[I, K, V]) clear(tx DBTx) {
 	if ix.unique != nil {
-		ix.unique.core().inside(tx).clear()
+		ix.unique.at.inside(tx).clear()
 	} else {
-		ix.entries.core().inside(tx).clear()
+		ix.entries.at.inside(tx).clear()
 	}
 }
 
@@ -181,7 +181,7 @@ func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 	case !ok:
 		owners.Set(index, key)
 	case owner != key:
-		tx.st.rare().extra.add(extraKey{ix, index}, key)
+		tx.extras().add(extraKey{ix, index}, key)
 	}
 }
 
@@ -191,7 +191,7 @@ func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 		ix.entries.inside(tx).Delete(ix.entry(index, key))
 		return
 	}
-	extra, at, owners := &tx.st.rare().extra, extraKey{ix, index}, ix.unique.inside(tx)
+	extra, at, owners := tx.extras(), extraKey{ix, index}, ix.unique.inside(tx)
 	if extra.remove(at, key) {
 		return
 	}

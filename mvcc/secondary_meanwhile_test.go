@@ -115,7 +115,7 @@ func TestIndexMadeMeanwhile(t *testing.T) {
 		return nil
 	}))
 	require.LessOrEqual(t, runs, 4)
-	require.False(t, x.m.favour.Any(), "nobody is suspected any more")
+	require.False(t, coreOf(x.m).favour.Any(), "nobody is suspected any more")
 	x.check(t, x.m)
 
 	// Who has read an index that was dropped has missed what was written since.

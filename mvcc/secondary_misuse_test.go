@@ -53,7 +53,7 @@ func TestIndexMisuse(t *testing.T) {
 	require.Panics(t, func() {
 		_, _ = NewIndex(x.m, "never", func(int, int) []int { panic("unlucky") }, nil)
 	}, "there is a record")
-	require.Len(t, x.m.schema.Load().indexes, 4)
+	require.Len(t, coreOf(x.m).schema.Load().indexes, 4)
 	require.Len(t, x.db.tables, 5)
 
 	// A function that panics leaves nothing half done.
@@ -88,7 +88,7 @@ func TestIndexesAreCollected(t *testing.T) {
 		tags, single, m := weak.Make(x.tags.entries), weak.Make(x.single.unique), weak.Make(x.m)
 		gone = append(gone, func() bool {
 			return tags.Value() == nil && single.Value() == nil &&
-				(m.Value() == nil || !m.Value().closed.Load())
+				(m.Value() == nil || !coreOf(m.Value()).closed.Load())
 		})
 	}
 	x := &indexing{db: db, m: NewTable[int, int](db, "records", nil)}

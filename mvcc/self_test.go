@@ -70,7 +70,7 @@ func TestSelfConflict(t *testing.T) {
 			require.ErrorAs(t, err, &conflict)
 			require.Equal(t, 3, conflict.Attempts)
 			require.Contains(t, err.Error(), "was written on the map itself, not through the transaction")
-			require.False(t, m.favour.Any())
+			require.False(t, coreOf(m).favour.Any())
 			checkQuiet(t, m)
 		})
 	}
@@ -95,7 +95,7 @@ func TestNoSelfConflict(t *testing.T) {
 	require.Equal(t, 6, calls)
 	requireValue(t, 51)(m.Load("k"))
 	requireValue(t, 7)(m.Load("unread"))
-	require.False(t, m.favour.Any())
+	require.False(t, coreOf(m).favour.Any())
 
 	// Nor is a key that is written once the reason why others were in the way before.
 	calls = 0
@@ -124,7 +124,7 @@ func TestNoSelfConflict(t *testing.T) {
 				return nil
 			})
 		})
-		require.False(t, m.favour.Any(), "a suspect is left")
+		require.False(t, coreOf(m).favour.Any(), "a suspect is left")
 	}
 	checkQuiet(t, m)
 }
@@ -150,7 +150,7 @@ func TestSuspects(t *testing.T) {
 		require.ErrorIs(t, err, ErrSelfConflict)
 		require.Equal(t, 3, outer)
 		require.Equal(t, 3, inner)
-		require.False(t, m.favour.Any())
+		require.False(t, coreOf(m).favour.Any())
 
 		calls := 0
 		var turn *favour.Claim
@@ -211,7 +211,7 @@ func TestOwnKey(t *testing.T) {
 				m.Store("k", 1)
 				require.PanicsWithValue(t, errOwnKey, func() { call(m) })
 				time.Sleep(time.Minute)
-				require.False(t, m.favour.Any(), "a suspect, or a claim, is left")
+				require.False(t, coreOf(m).favour.Any(), "a suspect, or a claim, is left")
 				require.NoError(t, m.Update(bg, nil, increment("k")))
 				requireValue(t, n+1)(m.Load("k"))
 				checkQuiet(t, m)

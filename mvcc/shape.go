@@ -282,8 +282,8 @@ func (e *SchemaError) Error() string {
 	return s + ": see LoadOptions.AnyShape"
 }
 
-// shape sets the shapes that a table has for a codec.
-func (of *BackupTable) shape(t *core, codec string) {
+// setShape sets the shapes that a table has for a codec.
+func setShape(of *BackupTable, t *core, codec string) {
 	key, value := t.types.key, t.types.value
 	of.KeyShape, of.ValueShape = shapeOf(key, codec), shapeOf(value, codec)
 }

@@ -21,7 +21,7 @@ import (
 // dropped, no more: the versions that are written and overwritten meanwhile are
 // reclaimed as usual.
 type Snapshot[K comparable, V any] struct {
-	st  *txState
+	st  *txn
 	gen epoch.Gen
 }
 
@@ -31,7 +31,7 @@ type Snapshot[K comparable, V any] struct {
 // time later, and counted in Stats.Leaked. It waits for no transaction, and
 // takes a mutex and allocates only when more of both are open than lately.
 func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
-	return Snapshot[K, V](m.core().snapshot())
+	return Snapshot[K, V](m.engine().snapshot())
 }
 
 // SnapshotAt opens a snapshot of the map as it was at an epoch, say one that [Tx.OnCommit] or
@@ -42,7 +42,7 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 // depends on the background work. That an open snapshot has the same epoch makes no
 // difference. The caller closes it, as that of [Map.Snapshot].
 func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
-	s, err := m.core().snapshotAt(at)
+	s, err := m.engine().snapshotAt(at)
 	return Snapshot[K, V](s), err
 }
 
@@ -69,12 +69,12 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	}
 	// Whether epoch and version were this snapshot's is checked at the end; a
 	// walk as of a stranger's epoch does no harm.
-	at := s.st.epoch()
+	at := s.st.head.Epoch()
 	_, _, v := lookup(s.st.index, key)
 	if v.plain(at) {
 		value, ok = valueOf[K, V](v), true
 	} else {
-		v = s.st.m.visible(v, at)
+		v = s.st.visible(v, at)
 		value, ok = present[K, V](v)
 	}
 	s.st.checkRead(s.gen, unsafe.Pointer(&key), v)

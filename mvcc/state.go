@@ -12,10 +12,11 @@ import (
 // A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns a slot;
 // the generation in the slot tells which handle it serves.
 type txState struct {
-	idle  invariant.Ghost // 1 while the state is in the pool
-	slot  *epoch.Slot
-	index *index // that of m: a read is there one load sooner
-	m     *core  // the map
+	txn // first
+
+	idle invariant.Ghost // 1 while the state is in the pool
+	slot *epoch.Slot
+	m    *core // the map
 
 	// A transaction or snapshot of a database has a state that leads, and one for each map
 	// that it uses, with the slot of the former, see part. up is the one that leads, nil if
@@ -130,9 +131,13 @@ func (m *core) give(st *txState, gen epoch.Gen) {
 	m.pool.Put(st)
 }
 
+func newTxState(m *core, slot *epoch.Slot) *txState {
+	return &txState{txn: txn{head: &slot.Head, index: m.index, plain: m.plain}, slot: slot, m: m}
+}
+
 func (m *core) newState() *txState {
 	m.check()
-	st := &txState{index: m.index, m: m, slot: m.slots.Acquire()}
+	st := newTxState(m, m.slots.Acquire())
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their
 	// handles. The slot is ended then. Attached once for each state, so that
@@ -174,7 +179,10 @@ func (st *txState) over(gen epoch.Gen) error {
 
 // refuse panics for a method of the handle of gen that cannot return an error. It takes
 // little to call, so that its callers are inlined where reads are.
-func refuse(slot *epoch.Slot, gen epoch.Gen) {
+//
+//go:noinline
+func refuse(t *txn, gen epoch.Gen) {
+	slot := stateOf(t).slot
 	if slot.Evicted(gen) {
 		panic(tooOld{slot, gen})
 	}

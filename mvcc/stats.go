@@ -259,7 +259,7 @@ type commonCounters struct {
 // Of a table of a [DB] there are Epoch, Keys, Entries, the conflicts, and Bytes, that of the
 // index and the newest version of each key. What it has in common with other tables is zero:
 // [DB.Stats] has that.
-func (m *Map[K, V]) Stats() Stats { return m.core().stats() }
+func (m *Map[K, V]) Stats() Stats { return m.engine().stats() }
 
 // stats is [Map.Stats].
 func (m *core) stats() Stats {

@@ -149,8 +149,8 @@ func (m *core) rehearse(opts *TxOptions, run func(tx DBTx) error) error {
 	tx := m.beginTx(opts)
 	defer tx.Rollback()
 	err := tx.Try(func() error { return run(tx) })
-	if err == nil && tx.st.gen() != tx.gen {
-		err = tx.st.over(tx.gen)
+	if err == nil && stateOf(tx.st).gen() != tx.gen {
+		err = stateOf(tx.st).over(tx.gen)
 	}
 	return err
 }

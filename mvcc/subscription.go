@@ -67,40 +67,16 @@ const defaultBuffer = 1 << 13
 func (m *Map[K, V]) Watch(
 	ctx context.Context, opts *WatchOptions[K, V],
 ) iter.Seq2[Commit[K, V], error] {
-	m.check()
+	e := m.engine()
 	var o WatchOptions[K, V]
 	if opts != nil {
 		o = *opts
 	}
-	wants, begun := m.wants(&o), false
-	loop := newSubscription(ctx, &m.shared.hub, o.Buffer, m.core(), func(c DBCommit) (DBCommit, int) {
-		only, n := wants(c.of(m.core()))
-		return DBCommit{Epoch: c.Epoch, Summary: c.Summary, Expired: c.Expired, only: only}, n
+	all := e.watch(ctx, moment(o.Since), o.Buffer, m.wants(&o), func(now moment) any {
+		return slices.Collect(Snapshot[K, V](now).Diff(o.Since))
 	})
-	s := loop.s
-	since := o.Since.st != nil
-	if since {
-		o.Since.check()
-		if o.Since.st.m != m.core() {
-			panic("mvcc: Watch: WatchOptions.Since is a snapshot of another map")
-		}
-	}
-	var now Snapshot[K, V]
-	s.begin(func() { m.core().fed().own++ }, func(at uint64) {
-		if since {
-			now = Snapshot[K, V](m.core().snapshotAtHub(at))
-		}
-	})
-	defer s.endUnless(&begun)
-	if since {
-		defer now.Close()
-		if only, n := wants(slices.Collect(now.Diff(o.Since))); n > 0 {
-			s.first = []DBCommit{{Epoch: now.Epoch(), Summary: true, only: only}}
-		}
-	}
-	begun = true
 	return func(yield func(Commit[K, V], error) bool) {
-		loop.all(func(c DBCommit, err error) bool {
+		all(func(c DBCommit, err error) bool {
 			changes, _ := c.only.([]Change[K, V])
 			return yield(Commit[K, V]{c.Epoch, changes, c.Summary, c.Expired}, err)
 		})
@@ -118,10 +94,10 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int)
 	}
 	var compare func(a, b K) int
 	if keys.low.kind != open || keys.high.kind != open {
-		m.core().checkOrdered(keys.prefix)
-		compare = comparing[K](m.order)
+		m.at.checkOrdered(keys.prefix)
+		compare = comparing[K](m.at.comparing())
 	}
-	if s := m.shared.strict; s != nil && match != nil {
+	if s := m.at.strict(); s != nil && match != nil {
 		of := match
 		match = func(key K) bool {
 			return twice(s, "WatchOptions.Match", func() bool { return of(key) })
@@ -190,7 +166,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	since, begun := o.Since.st != nil, false
 	if since {
 		o.Since.check()
-		if o.Since.st.m.shared != db.shared {
+		if stateOf(o.Since.st).m.shared != db.shared {
 			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
 		}
 	}
@@ -207,16 +183,16 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		}, func(at uint64) {
 			if since {
 				s := db.base().snapshotAtHub(at)
-				now = DBSnapshot{s.st, s.gen, db.list.Load()}
+				now = DBSnapshot{s.st, s.gen, hideList(db.list.Load())}
 			}
 		})
 	}()
 	defer s.endUnless(&begun)
 	if since {
 		defer now.Close()
-		for _, t := range o.Since.closedSince(now.Epoch()) {
+		for _, t := range closedSince(o.Since, now.Epoch()) {
 			s.first = append(s.first, DBCommit{Epoch: uint64(t.closedAt()), Closed: t.described().Name,
-				closed: t})
+				closed: hide(t)})
 		}
 		if c := db.Diff(now, o.Since); len(c.tables) > 0 {
 			s.first = append(s.first, c)

@@ -138,7 +138,7 @@ func TestWatchDB(t *testing.T) {
 			break
 		}
 		require.Nil(t, db.shared.hub.work.Load(), "its goroutine ends with the last watch")
-		require.Nil(t, a.core().feed())
+		require.Nil(t, coreOf(a).feed())
 		require.False(t, db.shared.slots.Holds())
 	})
 }
@@ -191,11 +191,11 @@ func TestWatchGap(t *testing.T) {
 		}
 		// The hub does not run: it cannot be waited for either.
 		lost := m.Watch(t.Context(), nil)
-		m.shared.hub.mu.Lock()
+		coreOf(m).shared.hub.mu.Lock()
 		for i := range longestList {
-			m.core().feed().note(newNode(i, i), 1, nil)
+			coreOf(m).feed().note(newNode(i, i), 1, nil)
 		}
-		m.shared.hub.mu.Unlock()
+		coreOf(m).shared.hub.mu.Unlock()
 		for _, err := range lost {
 			require.ErrorIs(t, err, ErrGap)
 		}
@@ -217,12 +217,12 @@ func TestLargeCommitBehindSmall(t *testing.T) {
 		}
 		watch := m.Watch(t.Context(), &WatchOptions[int, int]{Buffer: 10})
 		slow := m.Watch(t.Context(), &WatchOptions[int, int]{Buffer: 10})
-		m.shared.hub.mu.Lock() // so that a round finds them all
+		coreOf(m).shared.hub.mu.Lock() // so that a round finds them all
 		sizes := []int{1, 2, 11, 3, 100, 4}
 		for _, n := range sizes {
 			fill(n)
 		}
-		m.shared.hub.mu.Unlock()
+		coreOf(m).shared.hub.mu.Unlock()
 		time.Sleep(time.Second)
 		fill(0)
 		for c, err := range watch {
@@ -263,12 +263,12 @@ func TestWatchStats(t *testing.T) {
 	defer cancel()
 	narrow := m.Watch(ctx, &WatchOptions[int, int]{Buffer: 2})
 	wide := m.Watch(ctx, nil)
-	m.shared.hub.mu.Lock()
+	coreOf(m).shared.hub.mu.Lock()
 	m.Store(1, 1)
 	m.Store(2, 2)
 	m.Store(3, 3)
 	require.Equal(t, figures{2, 0, 3, 0}, now())
-	m.shared.hub.mu.Unlock()
+	coreOf(m).shared.hub.mu.Unlock()
 	eventually(t, func() bool { return now() == figures{1, 5, 0, 1} }, "it is not told")
 	for _, err := range narrow {
 		if err != nil {
@@ -418,8 +418,8 @@ func TestWatchMisuse(t *testing.T) {
 	for _, err := range m.Watch(gone, nil) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	for _, h := range []*hub{&m.shared.hub, &other.shared.hub, &a.shared.hub} {
+	for _, h := range []*hub{&coreOf(m).shared.hub, &coreOf(other).shared.hub, &a.shared.hub} {
 		restsNow(t, h)
 	}
-	require.Nil(t, m.core().feed())
+	require.Nil(t, coreOf(m).feed())
 }

@@ -37,7 +37,7 @@ func TestUpdatesQueue(t *testing.T) {
 				}()
 				synctest.Wait()
 			}
-			require.Equal(t, n, m.favour.Stats().Waiting)
+			require.Equal(t, n, coreOf(m).favour.Stats().Waiting)
 			require.EqualValues(t, n, calls.Load())
 			c.End()
 			synctest.Wait()
@@ -62,11 +62,11 @@ func TestUpdateQueuesAtThirdClaim(t *testing.T) {
 		go func() { done <- m.Update(bg, nil, increment("k")) }()
 		for i, c := range claims {
 			synctest.Wait()
-			require.EqualValues(t, bidMeets-1-i+1, m.favour.Stats().Waiting)
-			require.EqualValues(t, min(i+1, bidMeets-1), m.favour.Stats().Deferrals)
+			require.EqualValues(t, bidMeets-1-i+1, coreOf(m).favour.Stats().Waiting)
+			require.EqualValues(t, min(i+1, bidMeets-1), coreOf(m).favour.Stats().Deferrals)
 			// As the holder of the claim would do.
-			st, gen := m.core().begin(LevelSerializable)
-			tx := Tx[string, int]{st, gen}
+			st, gen := coreOf(m).begin(LevelSerializable)
+			tx := Tx[string, int]{&st.txn, gen}
 			_ = increment("k")(tx)
 			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: c})
 			require.Equal(t, resultOK, r)
@@ -74,7 +74,7 @@ func TestUpdateQueuesAtThirdClaim(t *testing.T) {
 		}
 		require.NoError(t, <-done)
 		requireValue(t, 1+bidMeets+1)(m.Load("k"))
-		require.EqualValues(t, bidMeets+1, m.favour.Stats().Granted)
+		require.EqualValues(t, bidMeets+1, coreOf(m).favour.Stats().Granted)
 	})
 }
 
@@ -90,7 +90,7 @@ func TestNothingIsOpenWhileGivingWay(t *testing.T) {
 			done := make(chan error)
 			go func() {
 				b := bid{ctx: bg, gave: gave}
-				done <- m.core().retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict),
+				done <- coreOf(m).retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict),
 					func(tx DBTx) error { return increment("k")(Tx[string, int](tx)) })
 			}()
 			synctest.Wait()
@@ -111,13 +111,13 @@ func TestLastAttemptGivesWay(t *testing.T) {
 		b := bid{ctx: bg, gave: bidMeets, last: true}
 		done := make(chan bool)
 		go func() {
-			st, gen := m.core().begin(LevelSerializable)
-			_ = increment("k")(Tx[string, int]{st, gen})
+			st, gen := coreOf(m).begin(LevelSerializable)
+			_ = increment("k")(Tx[string, int]{&st.txn, gen})
 			_, r := st.commit(gen, new(conflict), &b)
 			done <- r == resultOK
 		}()
 		synctest.Wait()
-		require.Equal(t, 1, m.favour.Stats().Waiting)
+		require.Equal(t, 1, coreOf(m).favour.Stats().Waiting)
 		c.End()
 		require.True(t, <-done)
 		b.end()
@@ -154,7 +154,7 @@ func TestUpdateThatReadsNoMore(t *testing.T) {
 		start := time.Now()
 		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
 			if attempts++; attempts > bidLosses {
-				require.True(t, m.favour.Claimed(m.hash("k")))
+				require.True(t, coreOf(m).favour.Claimed(m.hash("k")))
 				start = time.Now()
 				tx.Set("k", -1)
 				return nil
@@ -277,7 +277,7 @@ func TestSleepersInQueue(t *testing.T) {
 			c.End()
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			require.Zero(t, m.favour.Stats().Waiting)
+			require.Zero(t, coreOf(m).favour.Stats().Waiting)
 			close(awake)
 			done.Wait()
 		})

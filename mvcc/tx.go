@@ -22,7 +22,7 @@ import (
 // set, and so do, for All, the whole map or table, and for Ascend, Descend, Min and Max the
 // part of a range that they went through. Reads of the transaction's own writes do not.
 type Tx[K comparable, V any] struct {
-	st  *txState
+	st  *txn
 	gen epoch.Gen
 }
 
@@ -33,7 +33,7 @@ type Tx[K comparable, V any] struct {
 // counted in Stats.Leaked. Begin waits for no transaction, and takes a mutex and allocates only
 // when more transactions are open than lately.
 func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
-	return Tx[K, V](m.core().beginTx(opts))
+	return Tx[K, V](m.engine().beginTx(opts))
 }
 
 func (tx Tx[K, V]) check() { DBTx(tx).check() }
@@ -66,29 +66,19 @@ func (tx Tx[K, V]) Has(key K) bool {
 func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 	tx.check()
 	st := tx.st
-	if !st.m.plain && isBad(st.m, useTx, key) {
+	if !st.plain && isBad(st.engine(), useTx, key) {
 		return value, false
 	}
-	st.enter()
-	var merge *merging[K, V]
-	if len(st.writes) > 0 {
-		if i := st.find(unsafe.Pointer(&key)); i >= 0 {
-			if merge = mergeOf[K, V](&st.writes[i]); merge == nil {
-				st.leave()
-				return present[K, V](st.writes[i].v)
-			}
-		}
+	own, merge := st.toRead(unsafe.Pointer(&key))
+	if own != nil {
+		return present[K, V](own)
 	}
 	h, p, v := lookup(st.index, key)
-	v = st.visible(v)
-	st.checkGet(unsafe.Pointer(&key), v)
-	st.noteRead(unsafe.Pointer(&key), h, p, v, update)
-	value, ok = present[K, V](v)
-	st.leave()
+	value, ok = present[K, V](st.read(unsafe.Pointer(&key), h, p, v, update))
 	tx.check()
 	runtime.KeepAlive(st)
 	if merge != nil {
-		return merge.apply(value, ok), true
+		return merge.(*merging[K, V]).apply(value, ok), true
 	}
 	return value, ok
 }
@@ -98,46 +88,33 @@ func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 // version, and panics with [ErrBadKey] if key is not equal to itself.
 func (tx Tx[K, V]) Set(key K, value V) {
 	tx.check()
-	checkKey(tx.st.m, useTx, key)
-	if s := tx.st.schemaFor(); s != nil {
-		s.put(DBTx(tx), s, newNode(key, value))
-		return
+	if !tx.st.plain {
+		checkKey(tx.st.engine(), useTx, key)
 	}
-	tx.st.enter()
 	tx.set(key, value, 0)
 }
 
-// set buffers a write, for a transaction that is in use until set returns.
+// set buffers a write.
 func (tx Tx[K, V]) set(key K, value V, tomb word) {
 	st := tx.st
-	i := st.find(unsafe.Pointer(&key))
-	if i >= 0 {
-		if v := st.rewritten(i); v != nil {
-			own := full[K, V](v)
-			own.key, own.value = key, value
-			setWord(&v.state, tomb)
-			st.leave()
-			return
-		}
+	how, v, i, h, p := st.toWrite(unsafe.Pointer(&key))
+	if how == inPlace {
+		own := full[K, V](v)
+		own.key, own.value = key, value
+		setWord(&v.state, tomb)
+		st.wrote()
+		return
 	}
-	v := newNode(key, value)
+	v = newNode(key, value)
 	setWord(&v.state, tomb)
-	if i >= 0 {
-		st.replace(i, v)
-	} else {
-		h, p := locate(st, key)
-		st.note(v, h, p)
-	}
-	st.leave()
-}
-
-// locate is that of a state, for a key that is looked up where it is compiled, see lookup.
-func locate[K comparable](st *txState, key K) (h uint64, p place) {
-	if p = st.known(unsafe.Pointer(&key)); p.nowhere() {
+	switch how {
+	case inIndexes:
+		DBTx(tx).write(v)
+		return
+	case toBeFound:
 		h, p, _ = lookup(st.index, key)
-		return h, p
 	}
-	return st.index.hash.sum(unsafe.Pointer(&key)), p
+	st.write(how, v, i, h, p, nil)
 }
 
 // Put is [Tx.Set], under the name that it has in [ReadWriter]. It returns nil: whether a unique
@@ -152,15 +129,10 @@ func (tx Tx[K, V]) Put(key K, value V) error {
 // equal to itself is always absent: nothing happens.
 func (tx Tx[K, V]) Delete(key K) {
 	tx.check()
-	if !tx.st.m.plain && isBad(tx.st.m, useTx, key) {
-		return
-	}
-	if s := tx.st.schemaFor(); s != nil {
-		s.put(DBTx(tx), s, tombstoneOf[K, V](key))
+	if !tx.st.plain && isBad(tx.st.engine(), useTx, key) {
 		return
 	}
 	var zero V
-	tx.st.enter()
 	tx.set(key, zero, tombBit)
 }
 

@@ -10,9 +10,11 @@ import (
 )
 
 // all is [Tx.All].
+//
+//go:noinline
 func (tx DBTx) all(visit func(v *node) bool) {
 	tx.check()
-	st := tx.st
+	st := stateOf(tx.st)
 	m := st.m
 	at := st.epoch()
 	st.enter()
@@ -56,12 +58,14 @@ func (tx DBTx) all(visit func(v *node) bool) {
 }
 
 // ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, a *Range or nil for all.
+//
+//go:noinline
 func (tx DBTx) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
 	tx.check()
-	l := txLoop{tx: tx, order: tx.st.m.order, r: r, down: down, at: tx.st.epoch(), noted: -1,
-		yield: visit}
+	st := stateOf(tx.st)
+	l := txLoop{tx: tx, order: st.m.order, r: r, down: down, at: st.epoch(), noted: -1, yield: visit}
 	l.begin()
-	all := tx.st.m.scanRange(r, down, l.visit)
+	all := st.m.scanRange(r, down, l.visit)
 	if all {
 		all = l.before(nil)
 	}
@@ -73,9 +77,11 @@ func (tx DBTx) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
 }
 
 // end is [Tx.Min], or [Tx.Max] if last is set: nil if there are no keys.
+//
+//go:noinline
 func (tx DBTx) end(last bool) (found *node) {
 	tx.check()
-	tx.st.m.checkOrdered(false)
+	stateOf(tx.st).m.checkOrdered(false)
 	tx.ranged(nil, last, func(v *node) bool {
 		found = v
 		return false
@@ -97,7 +103,7 @@ type txLoop struct {
 
 // begin finds the own writes.
 func (l *txLoop) begin() {
-	st := l.tx.st
+	st := stateOf(l.tx.st)
 	st.enter()
 	defer st.leave() // compare may panic
 	st.hasRead = true
@@ -107,7 +113,7 @@ func (l *txLoop) begin() {
 
 // visit visits a key of the map, and before it the own writes that come before it.
 func (l *txLoop) visit(_ place, head *node) bool {
-	st := l.tx.st
+	st := stateOf(l.tx.st)
 	v := st.m.visible(head, l.at)
 	st.checkRead(l.tx.gen, head.key(), v)
 	l.tx.check()
@@ -160,7 +166,7 @@ func (l *txLoop) give(v *node) bool {
 
 // noteTo notes that the loop has gone through all up to the key of v, or all if that is nil.
 func (l *txLoop) noteTo(v *node) {
-	st := l.tx.st
+	st := stateOf(l.tx.st)
 	if st.level != LevelSerializable {
 		return
 	}

@@ -134,7 +134,7 @@ func TestEnded(t *testing.T) {
 		"conflict": func(tx Tx[string, int]) {
 			tx.Get("x")
 			tx.Set("x", 1)
-			mapOf[string, int](tx.st.m).Store("x", 5)
+			mapOf[string, int](tx.st.engine()).Store("x", 5)
 			require.ErrorIs(t, tx.Commit(), ErrConflict)
 		},
 	} {

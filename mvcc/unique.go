@@ -75,6 +75,23 @@ func (e *UniqueError) Error() string {
 		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
 }
 
+// extras returns those of the transaction, which leads.
+//
+//go:noinline
+func (tx DBTx) extras() *extras { return &stateOf(tx.st).rare().extra }
+
+// shareExtras returns the transaction that leads, and its extras to read them; ok is false if it is
+// not one of a database.
+//
+//go:noinline
+func (tx DBTx) shareExtras() (up DBTx, extra map[extraKey][]any, ok bool) {
+	st := stateOf(tx.st).up
+	if st == nil {
+		return tx, nil, false
+	}
+	return DBTx{&st.txn, tx.gen}, st.extra.share(), true
+}
+
 // notUnique returns the error of the first index by name, and of the first index key as it is
 // printed.
 func (x *extras) notUnique(tx DBTx) error {

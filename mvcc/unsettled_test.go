@@ -17,7 +17,7 @@ func leftInstalled(t *testing.T, m *Map[int, int], record func(w word) word) *tx
 	tx := m.Begin(nil)
 	tx.Set(1, -1)
 	tx.Set(2, -2)
-	st := tx.st
+	st := stateOf(tx.st)
 	st.slot.Open(uint64(special(kindActive)))
 	st.prepare()
 	require.Equal(t, resultOK, st.installAll(tx.gen))
@@ -37,7 +37,7 @@ var leftRecords = map[string]func(w word) word{
 func collectSlots(m *Map[int, int], owned int) (found bool) {
 	for range 200 {
 		runtime.GC()
-		if m.slots.Leaked() > 0 && m.slots.Owned() <= owned {
+		if coreOf(m).slots.Leaked() > 0 && coreOf(m).slots.Owned() <= owned {
 			return true
 		}
 		time.Sleep(time.Millisecond)
@@ -99,13 +99,13 @@ func TestSlotGone(t *testing.T) {
 	st.slot.Settle(0) // which is not so
 	require.True(t, st.end(gen))
 	number := st.slot.Number()
-	m.slots.Release(st.slot)
+	coreOf(m).slots.Release(st.slot)
 	require.False(t, m.Has(1))
 	require.False(t, m.Has(2)) // either is the first that was installed
 	require.True(t, load(&v.state).is(kindAborted))
-	s := m.slots.Acquire()
+	s := coreOf(m).slots.Acquire()
 	require.Equal(t, number, s.Number())
 	s.Record().Store(uint64(word(0).at(epoch.First)))
 	require.False(t, m.Has(1))
-	require.Nil(t, m.core().newest(v))
+	require.Nil(t, coreOf(m).newest(v))
 }

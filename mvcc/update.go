@@ -54,7 +54,7 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 	if fn == nil {
 		panic("mvcc: Update: fn is nil")
 	}
-	return m.core().update(ctx, opts, func(tx DBTx) error { return fn(Tx[K, V](tx)) })
+	return m.engine().update(ctx, opts, func(tx DBTx) error { return fn(Tx[K, V](tx)) })
 }
 
 // UpdateValue is [Map.Update] for a function that returns a value. It returns the value of
@@ -199,7 +199,7 @@ func (m *core) attempt(
 ) (ok bool, err error) {
 	st, gen := m.begin(level)
 	st.trace(gen)
-	tx := DBTx{st, gen}
+	tx := DBTx{&st.txn, gen}
 	defer tx.Rollback()
 	if m.indexed() { // must follow begin
 		return false, errIndexed

@@ -44,8 +44,8 @@ func TestUpdateRetries(t *testing.T) {
 		require.EqualValues(t, 20, m.Stats().Retries)
 		require.EqualValues(t, 20, m.Stats().Conflicts)
 		tx := m.Begin(nil) // the state that had a claim, most likely
-		require.Nil(t, tx.st.watch)
-		require.False(t, tx.st.hasRead)
+		require.Nil(t, stateOf(tx.st).watch)
+		require.False(t, stateOf(tx.st).hasRead)
 		tx.Rollback()
 		checkQuiet(t, m)
 	}

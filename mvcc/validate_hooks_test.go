@@ -59,7 +59,7 @@ func TestSlotIsHeldUntilValidated(t *testing.T) {
 		var at epoch.Epoch
 		w := stage.actor("writer", func() {
 			tx := m.Begin(nil)
-			at = tx.st.epoch()
+			at = stateOf(tx.st).epoch()
 			tx.Get("x")
 			tx.Set("y", 1)
 			_ = tx.Commit()
@@ -69,7 +69,7 @@ func TestSlotIsHeldUntilValidated(t *testing.T) {
 		m.Delete("gone")
 		prune(m)
 		require.Equal(t, 1, m.Stats().LiveTx, "%v: the slot was released", p)
-		require.Contains(t, reclaimerOf(m.gc).View().Live(), at)
+		require.Contains(t, reclaimerOf(coreOf(m).gc).View().Live(), at)
 		require.Len(t, chain(m, "x"), 2, "what was read is dropped")
 		require.Len(t, chain(m, "gone"), 2)
 		w.finish()
@@ -345,7 +345,7 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		var err error
 		w := stage.actor("validator", func() {
 			tx = m.Begin(nil)
-			tx.st.rare().revoked = maxRevocations // so it watches
+			stateOf(tx.st).rare().revoked = maxRevocations // so it watches
 			for i := range n + 1 {
 				tx.Get(i)
 			}
@@ -355,8 +355,8 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		m.Store(n, 1)
 		blocker.to(hooks.InstalledAll)
 		w.to(hooks.HeadSkipped)
-		record := tx.st.record()
-		m.core().revoke(record, load(record))
+		record := stateOf(tx.st).record()
+		coreOf(m).revoke(record, load(record))
 		require.EqualValues(t, tagAnnounced, load(record).tag())
 		w.finish()
 		requireConflict(t, err, n, ConflictRead)

@@ -12,13 +12,7 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
 	}
-	if m.guarded {
-		return m.core().viewGuarded(func(s moment) error { return fn(Snapshot[K, V](s)) })
-	}
-	st, gen := m.core().open(0)
-	s := moment{st, gen}
-	defer s.Close()
-	return fn(Snapshot[K, V](s))
+	return m.engine().view(func(s moment) error { return fn(Snapshot[K, V](s)) })
 }
 
 // ViewValue is [Map.View] for a function that returns a value. It returns fn's value, or
@@ -53,5 +47,5 @@ func (m *Map[K, V]) ViewContext(ctx context.Context, fn func(s Snapshot[K, V]) e
 	if fn == nil {
 		panic("mvcc: ViewContext: fn is nil")
 	}
-	return m.core().viewContext(ctx, func(s moment) error { return fn(Snapshot[K, V](s)) })
+	return m.engine().viewContext(ctx, func(s moment) error { return fn(Snapshot[K, V](s)) })
 }

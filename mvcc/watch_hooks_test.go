@@ -28,7 +28,7 @@ func watching(s *stage, m *Map[string, int], key string, reads ...string) *watch
 	h := new(watcher)
 	h.actor = s.actor("watcher", func() {
 		h.tx = m.Begin(nil)
-		h.tx.st.rare().revoked = maxRevocations
+		stateOf(h.tx.st).rare().revoked = maxRevocations
 		for _, k := range reads {
 			h.tx.Get(k)
 		}
@@ -64,7 +64,7 @@ func (h *watcher) commits(why string) {
 func (h *watcher) tentative() epoch.Epoch {
 	t := h.stage.t
 	t.Helper()
-	w := load(h.tx.st.record())
+	w := load(stateOf(h.tx.st).record())
 	require.EqualValues(t, tagTentative, w.tag(), "word %v", w)
 	return w.epoch()
 }
@@ -380,10 +380,10 @@ func TestKeyComesAndGoesAfterValidation(t *testing.T) {
 func TestRevokedBesideClaim(t *testing.T) {
 	m := watchMap(t)
 	h := watching(newStage(t), m, "y", "x")
-	require.False(t, m.favour.Any())
+	require.False(t, coreOf(m).favour.Any())
 	h.to(hooks.Announced) // past giving way
-	h.tx.st.rare().revoked = 0
-	claim := m.favour.Enter(favour.All(), 1<<40)
+	stateOf(h.tx.st).rare().revoked = 0
+	claim := coreOf(m).favour.Enter(favour.All(), 1<<40)
 	validations := 0
 	for {
 		if _, more := h.step(1 << hooks.Validated); !more {

@@ -15,11 +15,11 @@ func TestRenewMakesVersions(t *testing.T) {
 	tx.Set("a", 1)
 	tx.Delete("b")
 	var old []*node
-	for _, w := range tx.st.writes {
+	for _, w := range stateOf(tx.st).writes {
 		old = append(old, w.v)
 	}
-	tx.st.renew()
-	for i, w := range tx.st.writes {
+	stateOf(tx.st).renew()
+	for i, w := range stateOf(tx.st).writes {
 		require.NotSame(t, old[i], w.v)
 		require.Equal(t, valueOf[string, int](old[i]), valueOf[string, int](w.v))
 		require.Equal(t, old[i].tombstone(), w.v.tombstone())
@@ -39,17 +39,17 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 		for _, k := range keys {
 			tx.Set(k, 2)
 		}
-		for _, w := range tx.st.writes {
+		for _, w := range stateOf(tx.st).writes {
 			vs = append(vs, w.v)
 		}
 		m.Store(key, 3)
 		requireConflict(t, tx.Commit(), key, ConflictWrite)
 		for _, v := range vs {
-			w, _ := m.core().resolve(v)
+			w, _ := coreOf(m).resolve(v)
 			require.True(t, w.is(kindAborted), "it says %v", w)
 		}
 		for _, k := range keys {
-			w, _ := m.core().resolve(m.lookup(k).head)
+			w, _ := coreOf(m).resolve(m.lookup(k).head)
 			require.True(t, w.committed(), "key %s: the head says %v", k, w)
 		}
 	}
@@ -59,10 +59,10 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 func TestBlindCommitEnds(t *testing.T) {
 	m := newMap[string, int](t, still())
 	tx := m.Begin(nil)
-	gen := tx.st.gen()
+	gen := stateOf(tx.st).gen()
 	tx.Set("k", 1)
 	require.NoError(t, tx.Commit())
-	require.Equal(t, gen+1, tx.st.gen())
+	require.Equal(t, gen+1, stateOf(tx.st).gen())
 	require.Equal(t, ErrTxDone, tx.Commit())
 	checkQuiet(t, m)
 	requireValue(t, 1)(m.Load("k"))
@@ -86,20 +86,20 @@ func TestStateForgets(t *testing.T) {
 			for i := range writes {
 				tx.Set(i, i)
 			}
-			st.rare().revoked = maxRevocations
+			stateOf(st).rare().revoked = maxRevocations
 			end(tx)
-			require.Empty(t, st.reads)
-			require.Zero(t, st.absences())
-			require.Empty(t, st.writes)
-			require.False(t, st.hasRead || st.scanned)
-			require.Zero(t, st.revoked)
-			require.Nil(t, st.watch)
-			require.Nil(t, st.byHash)
-			for _, r := range st.reads[:cap(st.reads)] {
+			require.Empty(t, stateOf(st).reads)
+			require.Zero(t, stateOf(st).absences())
+			require.Empty(t, stateOf(st).writes)
+			require.False(t, stateOf(st).hasRead || stateOf(st).scanned)
+			require.Zero(t, stateOf(st).revoked)
+			require.Nil(t, stateOf(st).watch)
+			require.Nil(t, stateOf(st).byHash)
+			for _, r := range stateOf(st).reads[:cap(stateOf(st).reads)] {
 				require.Nil(t, r.seen)
 				require.True(t, r.at.nowhere())
 			}
-			for _, w := range st.writes[:cap(st.writes)] {
+			for _, w := range stateOf(st).writes[:cap(stateOf(st).writes)] {
 				require.Nil(t, w.v)
 				require.True(t, w.at.nowhere())
 				require.Zero(t, w.read)

@@ -15,7 +15,7 @@ func requireCovered(t *testing.T, m *Map[string, int], covered bool, f func(tx T
 	tx := m.Begin(nil)
 	defer tx.Rollback()
 	f(tx)
-	require.Equal(t, covered, tx.st.written())
+	require.Equal(t, covered, stateOf(tx.st).written())
 }
 
 func TestWhatIsCovered(t *testing.T) {
@@ -133,15 +133,15 @@ func TestReadSetIsBounded(t *testing.T) {
 		tx.Get(i % 2)
 		tx.Get(-1 - i%2)
 	}
-	require.LessOrEqual(t, len(tx.st.reads), compactReads)
-	require.LessOrEqual(t, tx.st.absences(), compactReads)
+	require.LessOrEqual(t, len(stateOf(tx.st).reads), compactReads)
+	require.LessOrEqual(t, stateOf(tx.st).absences(), compactReads)
 	for round := range 20 {
 		for i := range keys {
 			tx.Get(i)
 			tx.Get(-1 - i)
 		}
-		require.LessOrEqual(t, len(tx.st.reads), compactFactor*keys, "round %d", round)
-		require.LessOrEqual(t, tx.st.absences(), compactFactor*keys)
+		require.LessOrEqual(t, len(stateOf(tx.st).reads), compactFactor*keys, "round %d", round)
+		require.LessOrEqual(t, stateOf(tx.st).absences(), compactFactor*keys)
 	}
 	// None is forgotten, though each is read many times, by turns with two others.
 	const beside = 5
@@ -164,6 +164,6 @@ func TestReadSetIsBounded(t *testing.T) {
 	tx.Rollback()
 	// The next transaction takes the state over, unless the pool dropped it, as under -race it may.
 	again := m.Begin(nil)
-	require.Equal(t, compactReads, again.st.full)
+	require.Equal(t, compactReads, stateOf(again.st).full)
 	again.Rollback()
 }

@@ -1,0 +1,228 @@
+package mvcc
+
+import (
+	"context"
+	"time"
+	"unsafe"
+)
+
+// An engine is what the methods of a [Map] see of its [core], see txn.
+type engine struct{ _ byte }
+
+func hide(c *core) *engine { return (*engine)(unsafe.Pointer(c)) }
+
+func coreAt(e *engine) *core { return (*core)(unsafe.Pointer(e)) }
+
+//go:noinline
+func (e *engine) typed() any { return coreAt(e).typed }
+
+//go:noinline
+func (e *engine) name() string { return coreAt(e).counters.name }
+
+//go:noinline
+func (e *engine) epoch() uint64 { return uint64(coreAt(e).slots.Now()) }
+
+//go:noinline
+func (e *engine) len() int {
+	e.use(useRead)
+	c := coreAt(e)
+	return max(int(c.counters.keys.Value()), 0)
+}
+
+//go:noinline
+func (e *engine) stats() Stats { return coreAt(e).stats() }
+
+//go:noinline
+func (e *engine) close() { coreAt(e).close() }
+
+//go:noinline
+func (e *engine) reclaim(ctx context.Context) error { return coreAt(e).reclaim(ctx) }
+
+// use checks a use of a map that is strict, or zero.
+//
+//go:noinline
+func (e *engine) use(u use) {
+	if e == nil {
+		panic(errZeroMap)
+	}
+	if c := coreAt(e); c.strict {
+		c.beside(u)
+	}
+}
+
+// strict is that of the map, or nil.
+//
+//go:noinline
+func (e *engine) strict() *strict {
+	if c := coreAt(e); c.strict {
+		return c.shared.strict
+	}
+	return nil
+}
+
+// comparing returns the function that compares two keys, nil if they have no order.
+//
+//go:noinline
+func (e *engine) comparing() any {
+	if order := coreAt(e).order; order != nil {
+		return order.comparing()
+	}
+	return nil
+}
+
+//go:noinline
+func (e *engine) checkOrdered(prefix bool) { coreAt(e).checkOrdered(prefix) }
+
+//go:noinline
+func (e *engine) newest(v *node) *node { return coreAt(e).newest(v) }
+
+//go:noinline
+func (e *engine) write(
+	p place, h uint64, v *node, cond condition, touches *bool,
+) (base *node, written bool) {
+	return coreAt(e).write(p, h, v, cond, touches)
+}
+
+//go:noinline
+func (e *engine) writeIndexed(v *node, cond condition) error {
+	_, _, err := coreAt(e).writeIndexed(v, cond)
+	return err
+}
+
+//go:noinline
+func (e *engine) deleteFunc(del func(v *node) bool) (deleted int) {
+	return coreAt(e).deleteFunc(del)
+}
+
+//go:noinline
+func (e *engine) clear() { coreAt(e).clear() }
+
+//go:noinline
+func (e *engine) beginTx(opts *TxOptions) DBTx { return coreAt(e).beginTx(opts) }
+
+//go:noinline
+func (e *engine) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
+	return coreAt(e).update(ctx, opts, fn)
+}
+
+//go:noinline
+func (e *engine) snapshot() moment { return coreAt(e).snapshot() }
+
+//go:noinline
+func (e *engine) snapshotAt(at uint64) (moment, error) { return coreAt(e).snapshotAt(at) }
+
+//go:noinline
+func (e *engine) view(fn func(s moment) error) error { return coreAt(e).view(fn) }
+
+//go:noinline
+func (e *engine) viewContext(ctx context.Context, fn func(s moment) error) error {
+	return coreAt(e).viewContext(ctx, fn)
+}
+
+//go:noinline
+func (e *engine) all(visit func(v *node) bool) { coreAt(e).all(visit) }
+
+//go:noinline
+func (e *engine) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
+	coreAt(e).ranged(r, down, visit)
+}
+
+//go:noinline
+func (e *engine) end(last bool) *node { return coreAt(e).end(last) }
+
+// in is [Map.In], inside is that for a table that may have been closed, and at is [Map.At].
+//
+//go:noinline
+func (e *engine) in(tx DBTx) DBTx {
+	tx.check()
+	coreAt(e).checkTable("In", stateOf(tx.st).m.shared)
+	return coreAt(e).inside(tx)
+}
+
+//go:noinline
+func (e *engine) inside(tx DBTx) DBTx { return coreAt(e).inside(tx) }
+
+//go:noinline
+func (e *engine) at(s DBSnapshot) moment {
+	s.check()
+	coreAt(e).checkTable("At", stateOf(s.st).m.shared)
+	return moment{&partOf(stateOf(s.st), coreAt(e)).txn, s.gen}
+}
+
+//go:noinline
+func (e *engine) expire(until func(v *node) time.Time) { coreAt(e).expire(until) }
+
+// seen returns what a snapshot of the database sees of the table, which may have been closed.
+//
+//go:noinline
+func (e *engine) seen(s DBSnapshot) moment {
+	return moment{&partOf(stateOf(s.st), coreAt(e)).txn, s.gen}
+}
+
+// unchanged reports whether the key at key has not been written after an epoch, in a table that has
+// not been closed.
+//
+//go:noinline
+func (e *engine) unchanged(key unsafe.Pointer, since uint64, deleted bool) bool {
+	c := coreAt(e)
+	if c.closed.Load() {
+		return false
+	}
+	_, _, head := c.index.seek(key)
+	v := c.newest(head)
+	if v == nil {
+		return deleted
+	}
+	return uint64(c.decide(v, c.slots.Now())) <= since
+}
+
+// watch begins a watch of the map, see [Map.Watch]: wants says what is given of the changes of a
+// commit, and diff returns all of those since the snapshot since, if that is not zero.
+//
+//go:noinline
+func (e *engine) watch(
+	ctx context.Context, since moment, buffer int, wants func(all any) (some any, n int),
+	diff func(now moment) (all any),
+) func(yield func(DBCommit, error) bool) {
+	c, begun := coreAt(e), false
+	loop := newSubscription(ctx, &c.shared.hub, buffer, c, func(all DBCommit) (DBCommit, int) {
+		only, n := wants(all.of(e))
+		return DBCommit{Epoch: all.Epoch, Summary: all.Summary, Expired: all.Expired, only: only}, n
+	})
+	s := loop.s
+	if since.st != nil {
+		since.check()
+		if stateOf(since.st).m != c {
+			panic("mvcc: Watch: WatchOptions.Since is a snapshot of another map")
+		}
+	}
+	var now moment
+	s.begin(func() { c.fed().own++ }, func(at uint64) {
+		if since.st != nil {
+			now = c.snapshotAtHub(at)
+		}
+	})
+	defer s.endUnless(&begun)
+	if since.st != nil {
+		defer now.Close()
+		if only, n := wants(diff(now)); n > 0 {
+			s.first = []DBCommit{{Epoch: now.Epoch(), Summary: true, only: only}}
+		}
+	}
+	begun = true
+	return loop.all
+}
+
+// heads visits the heads of the keys of r, a *Range.
+//
+//go:noinline
+func (e *engine) heads(r unsafe.Pointer, visit func(head *node) bool) {
+	coreAt(e).scanRange(r, false, func(_ place, head *node) bool { return visit(head) })
+}
+
+// through returns what is seen of the map through the slot of a snapshot.
+//
+//go:noinline
+func (e *engine) through(s moment) moment {
+	return moment{&newTxState(coreAt(e), stateOf(s.st).slot).txn, s.gen}
+}

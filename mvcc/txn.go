@@ -1,0 +1,181 @@
+package mvcc
+
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/epoch"
+)
+
+// Code that has the types of a map is compiled in each package that uses one, and so is all of
+// what is generic that the compiler can reach from there: such as each [atomic.Pointer] in a field
+// of what a field points to. So that code sees of a core an [engine], which has no fields, and of a
+// txState a txn. Their methods are not inlined, and take and return nothing by which more could be
+// reached.
+
+// A txn is what the methods of a [Tx] and a [Snapshot] see of a [txState].
+type txn struct {
+	head  *epoch.Head // of the slot
+	index *index      // of the map: a read is there one load sooner
+	plain bool        // see core
+}
+
+func stateOf(t *txn) *txState { return (*txState)(unsafe.Pointer(t)) }
+
+// visible returns what is seen at an epoch of the key whose head is v.
+//
+//go:noinline
+func (t *txn) visible(v *node, at epoch.Epoch) *node { return stateOf(t).m.visible(v, at) }
+
+// toRead begins a read of the key at key, which ends here if it has a version that the transaction
+// has written. If merge is not nil it applies to what is read.
+//
+//go:noinline
+func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
+	st := stateOf(t)
+	st.enter()
+	if len(st.writes) > 0 {
+		if i := st.find(key); i >= 0 {
+			w := &st.writes[i]
+			if w.merge != nil {
+				return nil, w.merge
+			}
+			st.leave()
+			return w.v, nil
+		}
+	}
+	return nil, nil
+}
+
+// read ends a read of the key at key, which has hash h, and head v at p: it returns what is seen.
+//
+//go:noinline
+func (t *txn) read(key unsafe.Pointer, h uint64, p place, v *node, update bool) *node {
+	st := stateOf(t)
+	v = st.visible(v)
+	st.checkGet(key, v)
+	st.noteRead(key, h, p, v, update)
+	st.leave()
+	return v
+}
+
+// A writing is how the write of a key begins.
+type writing uint8
+
+const (
+	inPlace   writing = iota // in the version that is given
+	replacing                // of write i
+	placed                   // of a key with hash h, which is at p
+	toBeFound                // of a key that is to be looked up
+	inIndexes                // of a table with indexes
+)
+
+// toWrite begins a write of the key at key. write, or wrote if it is in place, must follow.
+//
+//go:noinline
+func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node, i int, h uint64, p place) {
+	st := stateOf(t)
+	if st.schemaFor() != nil {
+		return inIndexes, nil, 0, 0, place{}
+	}
+	st.enter()
+	if i = st.find(key); i >= 0 {
+		if v = st.rewritten(i); v != nil {
+			return inPlace, v, i, 0, place{}
+		}
+		return replacing, nil, i, 0, place{}
+	}
+	if p = st.known(key); p.nowhere() {
+		return toBeFound, nil, 0, 0, place{}
+	}
+	return placed, nil, 0, st.index.hash.sum(key), p
+}
+
+// wrote ends a write in place.
+//
+//go:noinline
+func (t *txn) wrote() { stateOf(t).leave() }
+
+// write ends a write of v, which may be a merge.
+//
+//go:noinline
+func (t *txn) write(how writing, v *node, i int, h uint64, p place, merge merger) {
+	st := stateOf(t)
+	if how == replacing {
+		st.replace(i, v)
+	} else {
+		st.note(v, h, p)
+		i = len(st.writes) - 1
+	}
+	if merge != nil {
+		st.writes[i].merge = merge
+	}
+	st.leave()
+}
+
+// toMerge begins a merge of the key at key: own is what the transaction has written last, and merge
+// what it has merged. mergeMore, or toWrite if own is not nil, must follow.
+//
+//go:noinline
+func (t *txn) toMerge(key unsafe.Pointer) (own *node, merge merger) {
+	st := stateOf(t)
+	st.enter()
+	if i := st.find(key); i >= 0 {
+		if merge = st.writes[i].merge; merge == nil {
+			st.leave() // a function of the user may panic
+			return st.writes[i].v, nil
+		}
+	}
+	return nil, merge
+}
+
+// mergeMore ends a merge: of v, which is private, or of what was merged before if that is nil.
+//
+//go:noinline
+func (t *txn) mergeMore(key unsafe.Pointer, v *node, merge merger) {
+	st := stateOf(t)
+	if v == nil {
+		i := st.find(key)
+		st.save(i)
+		st.writes[i].merge = merge
+	} else {
+		h, p := st.locate(key)
+		st.note(v, h, p)
+		st.writes[len(st.writes)-1].merge = merge
+	}
+	st.leave()
+}
+
+// indexed reports whether the transaction writes to a table with indexes.
+//
+//go:noinline
+func (t *txn) indexed() bool { return stateOf(t).schemaFor() != nil }
+
+// strict is that of the map, or nil.
+//
+//go:noinline
+func (t *txn) strict() *strict {
+	if st := stateOf(t); st.m.strict {
+		return st.m.shared.strict
+	}
+	return nil
+}
+
+// engine returns the map.
+//
+//go:noinline
+func (t *txn) engine() *engine { return hide(stateOf(t).m) }
+
+// written returns the version of the key at key as the transaction, or snapshot, sees it, nil if
+// there is none: its key is as it was written last.
+//
+//go:noinline
+func (t *txn) written(key unsafe.Pointer) *node {
+	st := stateOf(t)
+	if st.txWork != nil { // not a snapshot
+		if i := st.find(key); i >= 0 {
+			return st.writes[i].v
+		}
+	}
+	_, _, head := st.index.seek(key)
+	return st.m.visible(head, st.epoch())
+}
