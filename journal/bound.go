@@ -4,17 +4,19 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/mvccmap/mvccmap/internal/frames"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A bound says what must be there: the files up to a number lead at least to an epoch. It is in a
 // file of its own, which is overwritten in place whenever something is acknowledged: so what is
 // missing from the end of the last journal is noticed too. If the machine fails it may be an older
-// one, or torn; then nothing is known.
+// one, or torn; then nothing is known. Another file in its place is damage: what that was is missing.
 type bound struct {
 	number uint64 // of a journal
 	epoch  uint64
@@ -31,7 +33,8 @@ var boundMagic = frames.Magic([]byte("mvccackn"))
 
 // readBound returns the bound in a folder, a zero one if there is none.
 func readBound(dir string) (b bound, err error) {
-	data, err := os.ReadFile(filepath.Join(dir, boundName))
+	path := filepath.Join(dir, boundName)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			err = nil
@@ -40,6 +43,11 @@ func readBound(dir string) (b bound, err error) {
 	}
 	kind, payload, err := frames.NewReader(bytes.NewReader(data), boundMagic).Frame()
 	if err != nil || kind != frameBound || len(payload) != 25 {
+		begins := append(boundMagic[:], frameBound)
+		if !isTorn(data[:min(len(data), len(begins))], begins) {
+			return b, fmt.Errorf("%s: %w", path, &mvcc.DamageError{
+				Reason: "it does not begin as what says what was acknowledged should: is it another file?"})
+		}
 		return b, nil
 	}
 	number := binary.LittleEndian.Uint64

@@ -455,3 +455,42 @@ func TestBeginOfLaterJournal(t *testing.T) {
 		require.NoError(t, opened.Close())
 	}
 }
+
+// Another file in the place of what says what was acknowledged is an error, be it the last journal,
+// which is missing then; what a crash may leave of it is none.
+func TestForeignBound(t *testing.T) {
+	dir, l := t.TempDir(), newLedger(t)
+	j := opened(t, dir, l, nil, nil)
+	n := l.commit(1)
+	require.NoError(t, j.Sync(t.Context()))
+	require.NoError(t, j.Close())
+	whole := imageOf(t, dir, n)
+	bound := whole.files[boundName]
+	for what, c := range map[string]struct {
+		data  []byte
+		fails bool
+	}{
+		"nothing":            {nil, false},
+		"a part of it":       {bound[:5], false},
+		"a part, and zeros":  {append(slices.Clone(bound[:20]), make([]byte, len(bound)-20)...), false},
+		"zeros":              {make([]byte, len(bound)), false},
+		"a journal":          {whole.files[journalName(1)], true},
+		"a part of a backup": {whole.files[backupName(1)][:len(bound)], true},
+		"text":               {[]byte("{}"), true},
+	} {
+		at := t.TempDir()
+		for name, data := range whole.files {
+			require.NoError(t, os.WriteFile(filepath.Join(at, name), data, 0o600))
+		}
+		path := filepath.Join(at, boundName)
+		require.NoError(t, os.WriteFile(path, c.data, 0o600))
+		opened, err := Open(t.Context(), at, newLedger(t).DB, codec.Gob, nil)
+		if c.fails {
+			require.ErrorContains(t, err, path, what)
+			require.ErrorAs(t, err, new(*mvcc.DamageError), what)
+			continue
+		}
+		require.NoError(t, err, what)
+		require.NoError(t, opened.Close())
+	}
+}

@@ -197,12 +197,11 @@ func (l *loader) journal(ctx context.Context, n uint64) error {
 	return nil
 }
 
-// isTorn reports whether head may be what a crash has left of the beginning of a journal: a part of
-// its record, or none, and zeros.
-func isTorn(head []byte) bool {
-	record := append(markMagic[:], frameBegin)
+// isTorn reports whether head may be what a crash has left of the beginning of a file, which is no
+// shorter: a part of it, or none, and zeros.
+func isTorn(head, beginning []byte) bool {
 	n := 0
-	for n < len(head) && head[n] == record[n] {
+	for n < len(head) && head[n] == beginning[n] {
 		n++
 	}
 	return len(bytes.Trim(head[n:], "\x00")) == 0
@@ -219,7 +218,7 @@ func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (length int64, er
 			return 0, nil
 		}
 		d := &frames.DamageError{Reason: "it does not begin as a journal should"}
-		if !isTorn(head) {
+		if !isTorn(head, append(markMagic[:], frameBegin)) {
 			return 0, fmt.Errorf("%w: %w", errForeign, d)
 		}
 		return 0, d
