@@ -195,7 +195,7 @@ func (db *DB) Save(
 		})
 	})
 	if err == nil {
-		db.members().kept.saved()
+		dbAt(db).shared.kept.saved()
 	}
 	return s.Backup, err
 }
@@ -207,7 +207,7 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 	if w == nil {
 		panic("mvcc: Save: w is nil")
 	}
-	db.base()
+	dbAt(db) // panics for a zero DB
 	s := &saving{ctx: ctx, codec: codec, to: frames.NewWriter(w, backupMagic)}
 	if opts != nil {
 		s.opts = *opts
@@ -219,19 +219,19 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 // checkOwn panics if a snapshot is not one of the database.
 func (db *DB) checkOwn(field string, s DBSnapshot) {
 	s.check()
-	if stateOf(s.st).m.shared != db.shared {
+	if stateOf(s.st).m.shared != dbAt(db).shared {
 		panic("mvcc: Save: SaveOptions." + field + " is a snapshot of another database")
 	}
 }
 
 // ident returns what tells the database apart.
 func (db *DB) ident() string {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.id == "" {
-		db.id = fmt.Sprintf("%016x", rand.Uint64())
+	dbAt(db).mu.Lock()
+	defer dbAt(db).mu.Unlock()
+	if dbAt(db).id == "" {
+		dbAt(db).id = fmt.Sprintf("%016x", rand.Uint64())
 	}
-	return db.id
+	return dbAt(db).id
 }
 
 // A saving is a backup that is being written.

@@ -136,7 +136,7 @@ func TestChanged(t *testing.T) {
 						"%s waits for %s", name, what)
 					cancel()
 					synctest.Wait()
-					require.Nil(t, db.shared.hub.work.Load())
+					require.Nil(t, dbAt(db).shared.hub.work.Load())
 				}
 			}
 		}

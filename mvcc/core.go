@@ -204,7 +204,7 @@ func (c *core) clear() {
 		return nil
 	})
 	if err == errIndexed {
-		err = c.db.base().clearing(func(tx DBTx) error {
+		err = dbAt(c.db).root.clearing(func(tx DBTx) error {
 			c.inside(tx).clear()
 			return nil
 		})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // A DB is a set of maps, its tables, that have one clock: a transaction may read and write
@@ -15,6 +16,21 @@ import (
 type DB struct {
 	_ noCopy
 
+	at *hiddenDB
+}
+
+// A hiddenDB is a [database], see txn.
+type hiddenDB struct{ _ byte }
+
+// dbAt returns what the database consists of. It panics for a nil or zero DB.
+func dbAt(db *DB) *database {
+	if db == nil || db.at == nil {
+		panic(errZeroDB)
+	}
+	return (*database)(unsafe.Pointer(db.at))
+}
+
+type database struct {
 	// root is the map of the states that lead, see part. It has no keys.
 	root   *core
 	shared *shared
@@ -37,25 +53,12 @@ type DB struct {
 func NewDB(opts *Options) *DB {
 	o := opts.withDefaults()
 	s := newShared(&o)
-	db := &DB{opts: o, shared: s, tables: map[string]*core{}}
-	db.list.Store(&tableList{})
-	db.root = newCore(s, &o, "", nil, nil, nil)
+	of := &database{opts: o, shared: s, tables: map[string]*core{},
+		root: newCore(s, &o, "", nil, nil, nil)}
+	of.list.Store(&tableList{})
+	db := &DB{at: (*hiddenDB)(unsafe.Pointer(of))}
 	runtime.AddCleanup(db, (*collector).Stop, s.gc)
 	return db
-}
-
-// members returns what the tables have in common. It panics for a nil or zero DB.
-func (db *DB) members() *shared {
-	db.base()
-	return db.shared
-}
-
-// base returns the root. It panics for a nil or zero DB.
-func (db *DB) base() *core {
-	if db == nil || db.root == nil {
-		panic(errZeroDB)
-	}
-	return db.root
 }
 
 // TableOptions configures a table. A nil *TableOptions, and every field that is zero, means
@@ -85,7 +88,8 @@ func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map
 func addTable(
 	db *DB, name string, opts *TableOptions, by order, types *recordType, inner bool,
 ) *engine {
-	shared, o := db.members(), db.opts
+	of := dbAt(db)
+	shared, o := of.shared, of.opts
 	switch {
 	case inner:
 		o.Strict = false // its users are the library
@@ -100,9 +104,9 @@ func addTable(
 		panic("mvcc: NewTable: the name is empty")
 	}
 	x := types.index(o.Capacity) // without the mutex: it may be large
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if _, there := db.tables[name]; there {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if _, there := of.tables[name]; there {
 		what := "NewTable: there is a table"
 		if inner {
 			what = "NewIndex: there is an index or table"
@@ -111,13 +115,13 @@ func addTable(
 	}
 	m := newCore(shared, &o, name, x, by, types)
 	runtime.AddCleanup(m, shared.drop, m.member)
-	db.made++
-	m.db, m.ordinal, m.tagged, m.inner = db, db.made, true, inner
+	of.made++
+	m.db, m.ordinal, m.tagged, m.inner = db, of.made, true, inner
 	m.since = m.slots.Now()
-	db.tables[name] = m
+	of.tables[name] = m
 	if !inner {
 		m.shared.hub.adopt(m)
-		db.publish()
+		of.publish()
 	}
 	return hide(m)
 }
@@ -129,30 +133,30 @@ func (m *Map[K, V]) Name() string {
 
 // drop takes a table out of the database.
 func (m *core) drop() {
-	db := m.db
-	db.mu.Lock()
-	defer db.mu.Unlock()
+	of := dbAt(m.db)
+	of.mu.Lock()
+	defer of.mu.Unlock()
 	if m.closed.Swap(true) {
 		return
 	}
-	delete(db.tables, m.counters.name)
+	delete(of.tables, m.counters.name)
 	if m.inner {
 		return
 	}
 	m.noteClosed() // T2: before the list is published
-	if db.opts.Retain > 0 {
-		db.past = append(db.past, m)
+	if of.opts.Retain > 0 {
+		of.past = append(of.past, m)
 	}
-	db.publish()
+	of.publish()
 }
 
 // Tables returns the names of the tables, sorted.
 func (db *DB) Tables() []string {
-	db.base()
-	db.mu.Lock()
-	defer db.mu.Unlock()
+	of := dbAt(db)
+	of.mu.Lock()
+	defer of.mu.Unlock()
 	return slices.Sorted(func(yield func(string) bool) {
-		for name, table := range db.tables {
+		for name, table := range of.tables {
 			if !table.inner && !yield(name) {
 				return
 			}
@@ -170,10 +174,10 @@ func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 //
 //go:noinline
 func (db *DB) table(name string) any {
-	db.base()
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if t := db.tables[name]; t != nil && !t.inner {
+	of := dbAt(db)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if t := of.tables[name]; t != nil && !t.inner {
 		return t.typed
 	}
 	return nil
@@ -182,21 +186,21 @@ func (db *DB) table(name string) any {
 // Close ends the background goroutines of the database, as [Map.Close] does for a map by
 // itself. The tables stay usable.
 func (db *DB) Close() {
-	s := db.members()
+	s := dbAt(db).shared
 	s.eachExpirer(expirer.endExpiry)
 	s.gc.Close()
 	s.eachExpirer(expirer.endExpiry) // once more: Expire may have come between
 }
 
 // Reclaim is [Map.Reclaim] for all tables.
-func (db *DB) Reclaim(ctx context.Context) error { return db.base().reclaim(ctx) }
+func (db *DB) Reclaim(ctx context.Context) error { return dbAt(db).root.reclaim(ctx) }
 
 // Epoch returns the newest epoch that was drawn, see [Map.Epoch].
-func (db *DB) Epoch() uint64 { return uint64(db.base().slots.Now()) }
+func (db *DB) Epoch() uint64 { return uint64(dbAt(db).root.slots.Now()) }
 
 // String names the tables and the newest epoch.
 func (db *DB) String() string {
-	if db == nil || db.root == nil {
+	if db == nil || db.at == nil {
 		return "mvcc.DB without mvcc.NewDB"
 	}
 	return fmt.Sprintf("mvcc.DB: epoch %d, tables: %q", db.Epoch(), db.Tables())

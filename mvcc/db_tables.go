@@ -27,7 +27,7 @@ func hideList(l *tableList) *hiddenList { return (*hiddenList)(unsafe.Pointer(l)
 func listAt(l *hiddenList) *tableList   { return (*tableList)(unsafe.Pointer(l)) }
 
 // publish makes a new list. db.mu is held.
-func (db *DB) publish() {
+func (db *database) publish() {
 	list := &tableList{}
 	for _, table := range db.tables {
 		if !table.inner {
@@ -39,14 +39,14 @@ func (db *DB) publish() {
 }
 
 // trimPast lets go of the closed tables that no snapshot of the past sees any more. db.mu is held.
-func (db *DB) trimPast() {
+func (db *database) trimPast() {
 	bound := db.shared.slots.Bound()
 	db.past = slices.DeleteFunc(db.past, func(t *core) bool { return t.closedAt() <= bound })
 }
 
 // at returns a list that has the tables of a snapshot of the past, which is open: as far as
 // anything was committed in them by then.
-func (db *DB) at(e epoch.Epoch) *tableList {
+func (db *database) at(e epoch.Epoch) *tableList {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.trimPast()

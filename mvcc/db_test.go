@@ -263,12 +263,12 @@ func TestDBTables(t *testing.T) {
 	require.Zero(t, source())
 
 	// Idle states keep no table.
-	members, pruned := len(*s.db.shared.members.Load()), s.db.Stats().Pruned
+	members, pruned := len(*dbAt(s.db).shared.members.Load()), s.db.Stats().Pruned
 	s.stock, s.orders = nil, nil
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		_ = s.db.Reclaim(bg) // what was to be visited
-		return len(*s.db.shared.members.Load()) == members-2
+		return len(*dbAt(s.db).shared.members.Load()) == members-2
 	}, patience, 10*time.Millisecond)
 	require.EqualValues(t, 1, s.db.Stats().ReadConflicts, "counters grow")
 	require.Equal(t, pruned, s.db.Stats().Pruned)

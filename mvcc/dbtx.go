@@ -58,12 +58,12 @@ func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) erro
 	if fn == nil {
 		panic("mvcc: Update: fn is nil")
 	}
-	return db.base().update(ctx, opts, fn)
+	return dbAt(db).root.update(ctx, opts, fn)
 }
 
 // Begin begins a transaction over the tables, to be ended by hand, see [Map.Begin].
 func (db *DB) Begin(opts *TxOptions) DBTx {
-	return db.base().beginTx(opts)
+	return dbAt(db).root.beginTx(opts)
 }
 
 // beginTx is [Map.Begin], and [DB.Begin].
@@ -235,11 +235,11 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
 	}
-	base := db.base()
+	base := dbAt(db).root
 	for {
-		list, again := db.list.Load(), false
+		list, again := dbAt(db).list.Load(), false
 		err := base.view(func(s moment) error {
-			if again = db.list.Load() != list; again { // T1
+			if again = dbAt(db).list.Load() != list; again { // T1
 				return nil
 			}
 			return fn(DBSnapshot{s.st, s.gen, hideList(list)})
@@ -256,11 +256,11 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 	if fn == nil {
 		panic("mvcc: ViewContext: fn is nil")
 	}
-	base := db.base()
+	base := dbAt(db).root
 	for {
-		list, again := db.list.Load(), false
+		list, again := dbAt(db).list.Load(), false
 		err := base.viewContext(ctx, func(s moment) error {
-			if again = db.list.Load() != list; again { // T1
+			if again = dbAt(db).list.Load() != list; again { // T1
 				return nil
 			}
 			return fn(DBSnapshot{s.st, s.gen, hideList(list)})
@@ -273,11 +273,11 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 
 // Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
 func (db *DB) Snapshot() DBSnapshot {
-	base, list := db.base(), db.list.Load()
+	base, list := dbAt(db).root, dbAt(db).list.Load()
 	for {
 		st, gen := base.open(0)
 		s := DBSnapshot{&st.txn, gen, hideList(list)}
-		if now := db.list.Load(); now != list { // T1
+		if now := dbAt(db).list.Load(); now != list { // T1
 			s.Close()
 			list = now
 			continue
@@ -289,11 +289,11 @@ func (db *DB) Snapshot() DBSnapshot {
 
 // SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt].
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
-	s, err := db.base().snapshotAt(at)
+	s, err := dbAt(db).root.snapshotAt(at)
 	if err != nil {
 		return DBSnapshot{}, err
 	}
-	return DBSnapshot{s.st, s.gen, hideList(db.at(epoch.Epoch(at)))}, nil
+	return DBSnapshot{s.st, s.gen, hideList(dbAt(db).at(epoch.Epoch(at)))}, nil
 }
 
 // Close is [Snapshot.Close].

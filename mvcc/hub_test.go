@@ -126,7 +126,7 @@ func TestWatchOverrun(t *testing.T) {
 			require.Equal(t, []Change[int, int]{{1, 1, 2, true, true}}, c.Changes)
 			break
 		}
-		restsNow(t, &db.shared.hub)
+		restsNow(t, &dbAt(db).shared.hub)
 	})
 }
 

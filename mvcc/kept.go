@@ -52,16 +52,16 @@ type JournalState struct {
 // called by several goroutines at once, and must not call Stats.
 func (db *DB) SetJournal(state func() JournalState) {
 	if state == nil {
-		db.members().kept.journal.Store(nil)
+		dbAt(db).shared.kept.journal.Store(nil)
 		return
 	}
-	db.members().kept.journal.Store(&state)
+	dbAt(db).shared.kept.journal.Store(&state)
 }
 
 // Logger returns [Options.Logger], nil if there is none.
 func (db *DB) Logger() *slog.Logger {
-	db.base()
-	return db.opts.Logger
+	dbAt(db) // panics for a zero DB
+	return dbAt(db).opts.Logger
 }
 
 // SkipTo makes all epochs that are drawn from now on be above to, for programs that keep epochs
@@ -72,7 +72,7 @@ func (db *DB) SkipTo(to uint64) {
 	if to > highestEpoch {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(highestEpoch)))
 	}
-	root := db.base()
+	root := dbAt(db).root
 	root.counters.wasted.Add(root.slots.SkipTo(epoch.Epoch(to)))
 }
 

@@ -72,7 +72,7 @@ func (db *DB) load(
 ) (Backup, error) {
 	codec.check("Load")
 	checkContext("Load", ctx)
-	db.base()
+	dbAt(db) // panics for a zero DB
 	var o LoadOptions
 	if opts != nil {
 		o = *opts
@@ -334,9 +334,9 @@ func (l *loading) fill() {
 
 // loader returns what loads a table, or says why it cannot be loaded.
 func (db *DB) loader(of BackupTable, codec string, anyShape bool) (loader, error) {
-	db.mu.Lock()
-	table := db.tables[of.Name]
-	db.mu.Unlock()
+	dbAt(db).mu.Lock()
+	table := dbAt(db).tables[of.Name]
+	dbAt(db).mu.Unlock()
 	if table == nil || table.inner {
 		return nil, fmt.Errorf("there is no table %q: make it with mvcc.NewTable[%s, %s]", of.Name,
 			of.Key, of.Value)

@@ -120,7 +120,7 @@ func (w *world) newStates() (states []any) {
 	if w.db == nil {
 		return []any{coreOf(w.of[0]).newState()}
 	}
-	up := w.db.base().newState()
+	up := dbAt(w.db).root.newState()
 	for _, m := range w.maps {
 		states = append(states, coreOf(m).newState())
 	}

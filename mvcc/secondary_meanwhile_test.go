@@ -132,7 +132,7 @@ func TestIndexMadeMeanwhile(t *testing.T) {
 
 	x.build(t)
 	x.m.Close()
-	require.Empty(t, x.db.tables)
+	require.Empty(t, dbAt(x.db).tables)
 	x.m.Store(6, 6<<3)
 	x.check(t, x.m)
 }

@@ -54,7 +54,7 @@ func TestIndexMisuse(t *testing.T) {
 		_, _ = NewIndex(x.m, "never", func(int, int) []int { panic("unlucky") }, nil)
 	}, "there is a record")
 	require.Len(t, coreOf(x.m).schema.Load().indexes, 4)
-	require.Len(t, x.db.tables, 5)
+	require.Len(t, dbAt(x.db).tables, 5)
 
 	// A function that panics leaves nothing half done.
 	bad, err := NewIndex(x.m, "bad", func(_, value int) []int {

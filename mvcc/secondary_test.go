@@ -351,7 +351,7 @@ func TestIndexesBesideWriters(t *testing.T) {
 			x.check(t, x.m)
 			x.drop()
 			require.Equal(t, []string{"records"}, x.db.Tables())
-			require.Equal(t, 1, len(x.db.tables))
+			require.Equal(t, 1, len(dbAt(x.db).tables))
 		})
 	}
 }

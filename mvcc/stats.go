@@ -280,16 +280,16 @@ func (m *core) stats() Stats {
 func (s Stats) OfTable() bool { return s.Epoch != 0 && s.MinVisible == 0 }
 
 // Stats returns the present statistics of all tables together, see [Map.Stats].
-func (db *DB) Stats() Stats { return db.members().stats() }
+func (db *DB) Stats() Stats { return dbAt(db).shared.stats() }
 
 // Sources returns what statistics there are, for package profiling and for metrics: those of
 // the database by its name, and those of the tables that it has now by name and table, as
 // in "shop/stock". Those of a table that was closed are zero.
 func (db *DB) Sources(name string) map[string]func() Stats {
-	db.mu.Lock()
-	defer db.mu.Unlock()
+	dbAt(db).mu.Lock()
+	defer dbAt(db).mu.Unlock()
 	all := map[string]func() Stats{name: db.Stats}
-	for table, m := range db.tables {
+	for table, m := range dbAt(db).tables {
 		all[name+"/"+table] = m.source()
 	}
 	return all

@@ -170,7 +170,7 @@ func TestStrictBeside(t *testing.T) {
 		tx.OnCommit(func(uint64) { users.Get(1); users.Store(5, 5) })
 		return nil
 	}))
-	require.Empty(t, db.shared.strict.within)
+	require.Empty(t, dbAt(db).shared.strict.within)
 	func() {
 		defer func() { _ = recover() }()
 		inUpdate(func() { panic("oh") })
@@ -179,7 +179,7 @@ func TestStrictBeside(t *testing.T) {
 	wg.Go(func() { inUpdate(runtime.Goexit) })
 	wg.Wait()
 	users.Get(1)
-	require.Empty(t, db.shared.strict.within)
+	require.Empty(t, dbAt(db).shared.strict.within)
 }
 
 // Functions that must return the same, and must not use the database, are held to it.

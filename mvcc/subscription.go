@@ -145,7 +145,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	if opts != nil {
 		o = *opts
 	}
-	h := &db.members().hub
+	h := &dbAt(db).shared.hub
 	loop := newSubscription(ctx, h, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
 		if c.closed != nil {
 			return c, 1
@@ -166,24 +166,24 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	since, begun := o.Since.st != nil, false
 	if since {
 		o.Since.check()
-		if stateOf(o.Since.st).m.shared != db.shared {
+		if stateOf(o.Since.st).m.shared != dbAt(db).shared {
 			panic("mvcc: Watch: DBWatchOptions.Since is a snapshot of another database")
 		}
 	}
 	var now DBSnapshot
 	func() {
-		db.mu.Lock() // no table is made until the watch has begun
-		defer db.mu.Unlock()
+		dbAt(db).mu.Lock() // no table is made until the watch has begun
+		defer dbAt(db).mu.Unlock()
 		s.begin(func() {
-			for _, table := range db.tables {
+			for _, table := range dbAt(db).tables {
 				if !table.inner {
 					table.feedForAll()
 				}
 			}
 		}, func(at uint64) {
 			if since {
-				s := db.base().snapshotAtHub(at)
-				now = DBSnapshot{s.st, s.gen, hideList(db.list.Load())}
+				s := dbAt(db).root.snapshotAtHub(at)
+				now = DBSnapshot{s.st, s.gen, hideList(dbAt(db).list.Load())}
 			}
 		})
 	}()
@@ -207,7 +207,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 // there, even if there was nothing to deliver. It waits for the goroutine that serves the watches
 // if that is at work; otherwise the caller does its work.
 func (db *DB) RequestProgress() {
-	h := &db.members().hub
+	h := &dbAt(db).shared.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.listeners) > 0 {

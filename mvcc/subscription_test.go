@@ -137,9 +137,9 @@ func TestWatchDB(t *testing.T) {
 				Changes: []Change[int, int]{{10, 0, 1, false, true}}}, c)
 			break
 		}
-		require.Nil(t, db.shared.hub.work.Load(), "its goroutine ends with the last watch")
+		require.Nil(t, dbAt(db).shared.hub.work.Load(), "its goroutine ends with the last watch")
 		require.Nil(t, coreOf(a).feed())
-		require.False(t, db.shared.slots.Holds())
+		require.False(t, dbAt(db).shared.slots.Holds())
 	})
 }
 
@@ -418,7 +418,7 @@ func TestWatchMisuse(t *testing.T) {
 	for _, err := range m.Watch(gone, nil) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	for _, h := range []*hub{&coreOf(m).shared.hub, &coreOf(other).shared.hub, &a.shared.hub} {
+	for _, h := range []*hub{&coreOf(m).shared.hub, &coreOf(other).shared.hub, &dbAt(a).shared.hub} {
 		restsNow(t, h)
 	}
 	require.Nil(t, coreOf(m).feed())

@@ -31,11 +31,12 @@ func TestFunctions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles programs")
 	}
-	one, four := functions(t, "one"), functions(t, "four")
+	one, four, tables := functions(t, "one"), functions(t, "four"), functions(t, "tables")
 	further := (four - one) / 3
-	t.Logf("one map: %d functions; a further type: %d", one, further)
+	t.Logf("one map: %d functions; a further type: %d; two tables: %d", one, further, tables)
 	require.LessOrEqual(t, one, mostOne)
 	require.LessOrEqual(t, further, mostFurther)
+	require.LessOrEqual(t, tables, mostOne+mostFurther, "a database costs more than its tables")
 	require.Greater(t, four, one, "nothing is compiled for the further types")
 }
 
