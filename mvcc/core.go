@@ -72,7 +72,7 @@ type recordType struct {
 	plain      bool   // k == k for every key
 	size       uint64 // of a version, as it is allocated
 	index      func(capacity int) *index
-	typed      func(e *engine, x *index, plain bool) any // returns a new Map
+	typed      func(e *engine, x *index, plain, easy bool) any // returns a new Map
 	// clone returns a private version with the key and value of v, and tombstone one that deletes the
 	// key at key.
 	clone     func(v *node) *node
@@ -94,8 +94,8 @@ func recordTypeOf[K comparable, V any]() *recordType {
 		plain: reflexive(typeOf((*K)(nil))),
 		size:  allocated(unsafe.Sizeof(version[K, V]{})),
 		index: indexFor[K, V],
-		typed: func(e *engine, x *index, plain bool) any {
-			return &Map[K, V]{index: x, plain: plain, at: e}
+		typed: func(e *engine, x *index, plain, easy bool) any {
+			return &Map[K, V]{index: x, plain: plain, easy: easy, at: e}
 		},
 		clone:     func(v *node) *node { return newNode(keyOf[K](v), valueOf[K, V](v)) },
 		tombstone: func(key unsafe.Pointer) *node { return tombstoneOf[K, V](*(*K)(key)) },
@@ -128,9 +128,10 @@ func newAlone(opts *Options, by order, types *recordType) any {
 // newCore returns a map that is a member of s; x and types are nil if there are no keys.
 func newCore(s *shared, o *Options, name string, x *index, by order, types *recordType) *core {
 	c := &core{types: types}
+	c.guarded = o.TracePins || o.MaxTxAge > 0 || o.Strict
 	if types != nil {
 		c.perVersion, c.plain = types.size, types.plain && !o.Strict
-		c.typed = types.typed(hide(c), x, c.plain)
+		c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
 	}
 	c.index, c.order, c.slots = x, by, s.slots
 	c.counters = &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}
@@ -140,7 +141,6 @@ func newCore(s *shared, o *Options, name string, x *index, by order, types *reco
 	}
 	c.gc, c.views, c.shared, c.favour, c.watches = s.gc, s.views, s, &s.favour, &s.watches
 	c.level, c.strict, c.tracePins = o.Isolation, o.Strict, o.TracePins
-	c.guarded = o.TracePins || o.MaxTxAge > 0 || o.Strict
 	c.threshold = uint64(o.PruneThreshold)
 	c.pool = &statePool{}
 

@@ -17,11 +17,8 @@ type DBTx struct {
 }
 
 func (tx DBTx) check() {
-	if tx.st == nil {
-		panic(errZeroTx)
-	}
-	if tx.st.head.Gen() != tx.gen {
-		refuse(tx.st, tx.gen)
+	if tx.st == nil || tx.st.head.Gen() != tx.gen {
+		tx.refuse()
 	}
 }
 

@@ -111,6 +111,14 @@ func (e *engine) snapshot() moment { return coreAt(e).snapshot() }
 //go:noinline
 func (e *engine) snapshotAt(at uint64) (moment, error) { return coreAt(e).snapshotAt(at) }
 
+// open opens a snapshot where none is guarded.
+//
+//go:noinline
+func (e *engine) open() moment {
+	st, gen := coreAt(e).open(0)
+	return moment{&st.txn, gen}
+}
+
 //go:noinline
 func (e *engine) view(fn func(s moment) error) error { return coreAt(e).view(fn) }
 

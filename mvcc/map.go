@@ -17,6 +17,7 @@ type Map[K comparable, V any] struct {
 
 	index *index // that of the core: a read is there one load sooner
 	plain bool   // see core
+	easy  bool   // not guarded, see core
 	at    *engine
 }
 

@@ -40,11 +40,8 @@ func (c *core) snapshotAt(at uint64) (moment, error) {
 
 // check panics if the snapshot is closed.
 func (s moment) check() {
-	if s.st == nil {
-		panic(errZeroSnapshot)
-	}
-	if s.st.head.Gen() != s.gen {
-		refuse(s.st, s.gen)
+	if s.st == nil || s.st.head.Gen() != s.gen {
+		s.refuse()
 	}
 }
 

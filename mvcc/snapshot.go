@@ -79,7 +79,9 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	}
 	s.st.checkRead(s.gen, unsafe.Pointer(&key), v)
 	hooks.At(hooks.GetWalked)
-	s.check()
+	if s.st.head.Gen() != s.gen { // check, which is not inlined
+		moment(s).refuse()
+	}
 	runtime.KeepAlive(s.st)
 	return value, ok
 }

@@ -177,13 +177,27 @@ func (st *txState) over(gen epoch.Gen) error {
 	return ErrTxDone
 }
 
-// refuse panics for a method of the handle of gen that cannot return an error. It takes
-// little to call, so that its callers are inlined where reads are.
+// refuse panics for a method of a handle that cannot return an error. It takes little to call, so
+// that its callers are inlined where reads are.
 //
 //go:noinline
+func (s moment) refuse() {
+	if s.st == nil {
+		panic(errZeroSnapshot)
+	}
+	refuse(s.st, s.gen)
+}
+
+//go:noinline
+func (tx DBTx) refuse() {
+	if tx.st == nil {
+		panic(errZeroTx)
+	}
+	refuse(tx.st, tx.gen)
+}
+
 func refuse(t *txn, gen epoch.Gen) {
-	slot := stateOf(t).slot
-	if slot.Evicted(gen) {
+	if slot := stateOf(t).slot; slot.Evicted(gen) {
 		panic(tooOld{slot, gen})
 	}
 	panic(ErrTxDone)

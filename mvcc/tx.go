@@ -64,8 +64,10 @@ func (tx Tx[K, V]) Has(key K) bool {
 }
 
 func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
-	tx.check()
 	st := tx.st
+	if st == nil || st.head.Gen() != tx.gen { // check, which is not inlined
+		DBTx(tx).refuse()
+	}
 	if !st.plain && isBad(st.engine(), useTx, key) {
 		return value, false
 	}
@@ -75,7 +77,9 @@ func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 	}
 	h, p, v := lookup(st.index, key)
 	value, ok = present[K, V](st.read(unsafe.Pointer(&key), h, p, v, update))
-	tx.check()
+	if st.head.Gen() != tx.gen {
+		DBTx(tx).refuse()
+	}
 	runtime.KeepAlive(st)
 	if merge != nil {
 		return merge.(*merging[K, V]).apply(value, ok), true
@@ -87,7 +91,9 @@ func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 // shared with every reader, and must not be changed any more. Set allocates one
 // version, and panics with [ErrBadKey] if key is not equal to itself.
 func (tx Tx[K, V]) Set(key K, value V) {
-	tx.check()
+	if tx.st == nil || tx.st.head.Gen() != tx.gen { // check, which is not inlined
+		DBTx(tx).refuse()
+	}
 	if !tx.st.plain {
 		checkKey(tx.st.engine(), useTx, key)
 	}
@@ -97,7 +103,7 @@ func (tx Tx[K, V]) Set(key K, value V) {
 // set buffers a write.
 func (tx Tx[K, V]) set(key K, value V, tomb word) {
 	st := tx.st
-	how, v, i, h, p := st.toWrite(unsafe.Pointer(&key))
+	how, v := st.toWrite(unsafe.Pointer(&key))
 	if how == inPlace {
 		own := full[K, V](v)
 		own.key, own.value = key, value
@@ -108,13 +114,14 @@ func (tx Tx[K, V]) set(key K, value V, tomb word) {
 	v = newNode(key, value)
 	setWord(&v.state, tomb)
 	switch how {
+	case toBeFound:
+		h, p, _ := lookup(st.index, key)
+		st.writeAt(v, h, p)
 	case inIndexes:
 		DBTx(tx).write(v)
-		return
-	case toBeFound:
-		h, p, _ = lookup(st.index, key)
+	default:
+		st.write(v)
 	}
-	st.write(how, v, i, h, p, nil)
 }
 
 // Put is [Tx.Set], under the name that it has in [ReadWriter]. It returns nil: whether a unique

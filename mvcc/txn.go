@@ -63,8 +63,7 @@ type writing uint8
 
 const (
 	inPlace   writing = iota // in the version that is given
-	replacing                // of write i
-	placed                   // of a key with hash h, which is at p
+	placed                   // of a key that has a write, or whose place is known
 	toBeFound                // of a key that is to be looked up
 	inIndexes                // of a table with indexes
 )
@@ -72,22 +71,31 @@ const (
 // toWrite begins a write of the key at key. write, or wrote if it is in place, must follow.
 //
 //go:noinline
-func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node, i int, h uint64, p place) {
+func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node) {
 	st := stateOf(t)
 	if st.schemaFor() != nil {
-		return inIndexes, nil, 0, 0, place{}
+		return inIndexes, nil
 	}
 	st.enter()
-	if i = st.find(key); i >= 0 {
+	if i := st.find(key); i >= 0 {
 		if v = st.rewritten(i); v != nil {
-			return inPlace, v, i, 0, place{}
+			return inPlace, v
 		}
-		return replacing, nil, i, 0, place{}
+		st.begun = begun{i: i}
+		return placed, nil
 	}
-	if p = st.known(key); p.nowhere() {
-		return toBeFound, nil, 0, 0, place{}
+	if p := st.known(key); !p.nowhere() {
+		st.begun = begun{i: -1, p: p, h: st.index.hash.sum(key)}
+		return placed, nil
 	}
-	return placed, nil, 0, st.index.hash.sum(key), p
+	return toBeFound, nil
+}
+
+// A begun is what toWrite has found: the number of the write, or the place and hash of the key.
+type begun struct {
+	i int
+	h uint64
+	p place
 }
 
 // wrote ends a write in place.
@@ -95,20 +103,26 @@ func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node, i int, h uint64
 //go:noinline
 func (t *txn) wrote() { stateOf(t).leave() }
 
-// write ends a write of v, which may be a merge.
+// write ends a write of v, where toWrite has found.
 //
 //go:noinline
-func (t *txn) write(how writing, v *node, i int, h uint64, p place, merge merger) {
+func (t *txn) write(v *node) {
 	st := stateOf(t)
-	if how == replacing {
-		st.replace(i, v)
+	if b := &st.begun; b.i >= 0 {
+		st.replace(b.i, v)
 	} else {
-		st.note(v, h, p)
-		i = len(st.writes) - 1
+		st.note(v, b.h, b.p)
+		b.p = place{} // it would keep the bucket
 	}
-	if merge != nil {
-		st.writes[i].merge = merge
-	}
+	st.leave()
+}
+
+// writeAt ends a write of v, whose key has hash h and is at p.
+//
+//go:noinline
+func (t *txn) writeAt(v *node, h uint64, p place) {
+	st := stateOf(t)
+	st.note(v, h, p)
 	st.leave()
 }
 

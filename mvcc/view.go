@@ -12,6 +12,11 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
 	}
+	if m.easy {
+		s := m.at.open()
+		defer s.Close()
+		return fn(Snapshot[K, V](s))
+	}
 	return m.engine().view(func(s moment) error { return fn(Snapshot[K, V](s)) })
 }
 

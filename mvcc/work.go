@@ -20,10 +20,12 @@ type txWork struct {
 	// for what is there twice, see compact.
 	full, fullAbsent int
 	writes           []write
-	// byHash finds the last own write of the keys with a hash, from where same goes on, once one
-	// is looked for among more than linearWrites of them.
-	byHash map[uint64]int32
+	// byHash finds an own write by the hash of its key, once one is looked for among more than
+	// linearWrites of them: 1 + its number is at the hash, or in the places that follow, up to one that
+	// is 0. At most half of them are taken, and their number is a power of two.
+	byHash []int32
 	schema *schema // of the map, when the first write was made
+	begun  begun   // of the write that is under way, see txn
 	// more are the parts that the transaction uses beside.
 	more []*txState
 
@@ -87,8 +89,6 @@ type write struct {
 	read int32
 	// saved is the number of the savepoint in which the write was noted last, to be undone.
 	saved uint32
-	// same is 1 + the number of the write before with the same hash, or 0, see byHash.
-	same int32
 	// merge says what becomes of the value that the key has when the transaction commits;
 	// nil if that does not matter.
 	merge merger
@@ -117,11 +117,14 @@ func (st *txState) find(key unsafe.Pointer) int {
 		st.listKeys()
 	}
 	if st.byHash != nil {
-		i := int(st.byHash[st.index.hash.sum(key)])
-		for i > 0 && !st.index.hash.equal(st.writes[i-1].v.key(), key) {
-			i = int(st.writes[i-1].same)
+		h, mask := st.index.hash.sum(key), uint64(len(st.byHash)-1)
+		for at := h & mask; st.byHash[at] != 0; at = (at + 1) & mask {
+			i := int(st.byHash[at]) - 1
+			if w := &st.writes[i]; w.hash == h && st.index.hash.equal(w.v.key(), key) {
+				return i
+			}
 		}
-		return i - 1
+		return -1
 	}
 	for i := range st.writes {
 		if st.index.hash.equal(st.writes[i].v.key(), key) {
@@ -183,26 +186,37 @@ func (st *txState) note(v *node, h uint64, p place) {
 
 // listKeys makes byHash.
 func (st *txState) listKeys() {
-	st.byHash = make(map[uint64]int32, max(len(st.writes), 4*linearWrites))
+	n := 8 * linearWrites
+	for n < 2*len(st.writes) {
+		n *= 2
+	}
+	st.byHash = make([]int32, n)
 	for i := range st.writes {
-		st.list(i)
+		*st.listed(i, 0) = int32(1 + i)
 	}
 }
 
-// list adds write i to byHash.
+// list adds write i, which is the last one, to byHash.
 func (st *txState) list(i int) {
-	w := &st.writes[i]
-	w.same = st.byHash[w.hash]
-	st.byHash[w.hash] = int32(1 + i)
+	if 2*(i+1) > len(st.byHash) {
+		st.listKeys()
+	} else {
+		*st.listed(i, 0) = int32(1 + i)
+	}
 }
 
-// unlist takes write i, which was added last, from byHash.
-func (st *txState) unlist(i int) {
-	if w := &st.writes[i]; w.same != 0 {
-		st.byHash[w.hash] = w.same
-	} else {
-		delete(st.byHash, w.hash)
+// unlist takes write i, which was added last, from byHash: so no other has come after it because
+// its place was taken.
+func (st *txState) unlist(i int) { *st.listed(i, int32(1+i)) = 0 }
+
+// listed returns the first place for write i in byHash that says what.
+func (st *txState) listed(i int, what int32) *int32 {
+	mask := uint64(len(st.byHash) - 1)
+	at := st.writes[i].hash & mask
+	for st.byHash[at] != what {
+		at = (at + 1) & mask
 	}
+	return &st.byHash[at]
 }
 
 // append is note for a caller that does not look for own writes.
