@@ -78,6 +78,9 @@ type Config[E, W any] struct {
 	// means [DefaultWarnAge].
 	Logger  *slog.Logger
 	WarnAge time.Duration
+	// Inner reports whether a file is one of those whose calls are left out of where a transaction
+	// is said to have begun, up to the first call of another file; nil means that none is.
+	Inner func(file string) bool
 	// Visit takes the mark off each item, drops what the view allows to drop of
 	// it, and adds to found what is left to do; of an item that it puts in
 	// Again or Later it sets the mark, and leaves it out if it is set already.

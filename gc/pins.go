@@ -75,7 +75,11 @@ func (r *Reclaimer[E, W]) log(n notice, now time.Duration) {
 		slog.Uint64("epoch", uint64(n.pin.Epoch)),
 		slog.Duration("age", now-n.pin.Since),
 	}
-	if began := n.pin.Began(); len(began) > 0 {
+	began := n.pin.Began()
+	for r.cfg.Inner != nil && len(began) > 0 && r.cfg.Inner(began[0].File) {
+		began = began[1:]
+	}
+	if len(began) > 0 {
 		var b strings.Builder
 		for _, f := range began {
 			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)

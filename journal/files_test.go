@@ -413,15 +413,21 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// A journal after the first one may be torn where it begins, by a crash; another file in its place
-// is an error, even if that says what was acknowledged and is where it was no more.
-func TestBeginOfLaterJournal(t *testing.T) {
+// closedFolder returns a folder with what one commit and a Close leave, and what is in it.
+func closedFolder(t *testing.T) (dir string, whole image) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, nil, nil)
 	n := l.commit(1)
 	require.NoError(t, j.Sync(t.Context()))
 	require.NoError(t, j.Close())
-	whole := imageOf(t, dir, n)
+	return dir, imageOf(t, dir, n)
+}
+
+// A journal after the first one may be torn where it begins, by a crash; another file in its place
+// is an error, even if that says what was acknowledged and is where it was no more.
+func TestBeginOfLaterJournal(t *testing.T) {
+	dir, whole := closedFolder(t)
+	n := whole.sure
 	files, err := list(dir)
 	require.NoError(t, err)
 	later := journalName(files.journals[len(files.journals)-1] + 1)
@@ -459,12 +465,7 @@ func TestBeginOfLaterJournal(t *testing.T) {
 // Another file in the place of what says what was acknowledged is an error, be it the last journal,
 // which is missing then; what a crash may leave of it is none.
 func TestForeignBound(t *testing.T) {
-	dir, l := t.TempDir(), newLedger(t)
-	j := opened(t, dir, l, nil, nil)
-	n := l.commit(1)
-	require.NoError(t, j.Sync(t.Context()))
-	require.NoError(t, j.Close())
-	whole := imageOf(t, dir, n)
+	_, whole := closedFolder(t)
 	bound := whole.files[boundName]
 	for what, c := range map[string]struct {
 		data  []byte

@@ -33,11 +33,11 @@ func TestBeginMeetsRefresh(t *testing.T) {
 		m.Store("x", 1)
 		m.Store("other", 1)
 		m.Load("x")
-		reclaimerOf(coreOf(m).gc).Refresh()
+		coreOf(m).gc.Refresh()
 		var s Snapshot[string, int]
 		actors := [3]*actor{
 			stage.actor("begin", func() { s = m.Snapshot() }),
-			stage.actor("refresh", func() { reclaimerOf(coreOf(m).gc).Refresh() }),
+			stage.actor("refresh", func() { coreOf(m).gc.Refresh() }),
 			stage.actor("write", func() { m.Store("x", 2) }),
 		}
 		const points = 1<<hooks.BeginLoaded | 1<<hooks.BeginStored |
@@ -50,7 +50,7 @@ func TestBeginMeetsRefresh(t *testing.T) {
 			}
 			require.Nil(t, a.result)
 		}
-		view := reclaimerOf(coreOf(m).gc).View()
+		view := coreOf(m).gc.View()
 		for _, h := range heads(m) {
 			coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
 		}
@@ -142,7 +142,7 @@ func TestSnapshotAcrossDeletion(t *testing.T) {
 func TestSleepingRefresher(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned} {
 		m := newMap[string, int](t, &Options{ReclaimInterval: time.Hour})
-		r := newStage(t).actor("refresher", reclaimerOf(coreOf(m).gc).Refresh).to(p)
+		r := newStage(t).actor("refresher", coreOf(m).gc.Refresh).to(p)
 		s := m.Snapshot()
 		for i := range 10_000 {
 			m.Store("k", i)
@@ -150,9 +150,9 @@ func TestSleepingRefresher(t *testing.T) {
 				require.LessOrEqual(t, len(chain(m, "k")), 1+2+slack, "after %d stores, at %v", i, p)
 			}
 		}
-		bound := reclaimerOf(coreOf(m).gc).View().Bound
+		bound := coreOf(m).gc.View().Bound
 		r.finish()
-		require.GreaterOrEqual(t, reclaimerOf(coreOf(m).gc).View().Bound, bound)
+		require.GreaterOrEqual(t, coreOf(m).gc.View().Bound, bound)
 		requireAbsent[int](t)(s.Get("k"))
 		s.Close()
 		prune(m)

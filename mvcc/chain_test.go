@@ -267,7 +267,7 @@ func TestWritersPruneBesideReader(t *testing.T) {
 			m.Store(key, i)
 		}
 		if i%100 == 0 {
-			reclaimerOf(coreOf(m).gc).Refresh()
+			coreOf(m).gc.Refresh()
 		}
 	}
 	require.LessOrEqual(t, longest(m), 2+slack)
@@ -280,17 +280,17 @@ func TestWritersTrim(t *testing.T) {
 		m.Store(1, i)
 	}
 	require.Len(t, chain(m, 1), 5)
-	reclaimerOf(coreOf(m).gc).Refresh()
+	coreOf(m).gc.Refresh()
 	m.Store(1, 5)
 	require.Len(t, chain(m, 1), 2)
 	s := m.Snapshot()
 	m.Store(1, 6)
-	reclaimerOf(coreOf(m).gc).Refresh()
+	coreOf(m).gc.Refresh()
 	m.Store(1, 7)
 	requireValue(t, 5)(s.Get(1))
 	m.Store(1, 8)
 	s.Close()
-	reclaimerOf(coreOf(m).gc).Refresh()
+	coreOf(m).gc.Refresh()
 	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
 		tx.Set(1, 9)
 		tx.Set(2, 9)

@@ -13,13 +13,13 @@ import (
 
 func checkStep(w, t word) {}
 
-func (c *core) checkCopy(v *node, e epoch.Epoch)                         {}
-func (c *core) checkPush(h, base, v *node)                               {}
-func (c *core) checkNewest(v *node)                                      {}
-func (c *core) checkCut(cur, first, n *node, view *gc.View)              {}
-func (c *core) checkRemove(h *node)                                      {}
-func (c *core) checkNewestBegin(h *node) (before *node)                  { return nil }
-func (c *core) checkNewestEnd(before, v *node)                           {}
+func (c *chains) checkCopy(v *node, e epoch.Epoch)                       {}
+func (c *chains) checkPush(h, base, v *node)                             {}
+func (c *chains) checkNewest(v *node)                                    {}
+func (c *chains) checkCut(cur, first, n *node, view *gc.View)            {}
+func (c *chains) checkRemove(h *node)                                    {}
+func (c *chains) checkNewestBegin(h *node) (before *node)                { return nil }
+func (c *chains) checkNewestEnd(before, v *node)                         {}
 func (st *txState) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {}
 func (st *txState) checkGet(key unsafe.Pointer, v *node)                 {}
 func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch)             {}

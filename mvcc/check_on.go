@@ -24,8 +24,8 @@ func (v *node) peekNext() *node {
 	return invariant.PeekPointer[node](unsafe.Pointer(&v.next))
 }
 
-// peek returns the word that decides about v, as [core.resolve] does.
-func (c *core) peek(v *node) word {
+// peek returns the word that decides about v, as [chains.resolve] does.
+func (c *chains) peek(v *node) word {
 	for {
 		w := v.peekState()
 		if !w.is(kindIndirect) {
@@ -92,7 +92,7 @@ func (x *index) peekAll(f func(h *node)) {
 }
 
 // keyOf returns the key of v, for messages.
-func (c *core) keyOf(v *node) any { return c.index.hash.boxed(v.key()) }
+func (c *chains) keyOf(v *node) any { return c.index.hash.boxed(v.key()) }
 
 // checkStep: the word w may become t; see the diagram in version.go.
 func checkStep(w, t word) {
@@ -115,7 +115,7 @@ func checkStep(w, t word) {
 }
 
 // checkCopy: e, which is to be copied into v, is the commit epoch of its record.
-func (c *core) checkCopy(v *node, e epoch.Epoch) {
+func (c *chains) checkCopy(v *node, e epoch.Epoch) {
 	w := v.peekState()
 	checkStep(w, w.at(e))
 	if r := c.peek(v); !r.committed() || r.epoch() != e {
@@ -124,7 +124,7 @@ func (c *core) checkCopy(v *node, e epoch.Epoch) {
 }
 
 // checkLink: I5, the version below v is committed, and older than v.
-func (c *core) checkLink(v *node) {
+func (c *chains) checkLink(v *node) {
 	n := v.peekNext()
 	if n == nil {
 		return
@@ -148,7 +148,7 @@ func (c *core) checkLink(v *node) {
 
 // checkPush: v is to be put on h, a decided head, with base below
 // it, the newest committed version.
-func (c *core) checkPush(h, base, v *node) {
+func (c *chains) checkPush(h, base, v *node) {
 	w := c.peek(h)
 	ok := w.committed() && base == h || w.is(kindAborted) && (base == nil || c.peek(base).committed())
 	if p := c.peek(v); !ok || p.committed() || v == h || v == base || !c.index.hash.same(h, v) {
@@ -158,7 +158,7 @@ func (c *core) checkPush(h, base, v *node) {
 }
 
 // checkNewest: v was committed, and says so itself.
-func (c *core) checkNewest(v *node) {
+func (c *chains) checkNewest(v *node) {
 	w := v.peekState()
 	if now := c.slots.PeekNow(); !w.committed() || w.epoch() <= epoch.First || w.epoch() > now {
 		invariant.Violated("key %v: %v has been committed, the clock stands at %d", c.keyOf(v), w, now)
@@ -169,7 +169,7 @@ func (c *core) checkNewest(v *node) {
 // checkCut: the versions from first down to n, exclusively, may be dropped from
 // below cur: no live epoch of view, none at or above its bound, sees any of them.
 // What is dropped is noted in cur.
-func (c *core) checkCut(cur, first, n *node, view *gc.View) {
+func (c *chains) checkCut(cur, first, n *node, view *gc.View) {
 	above, floor := c.peek(cur).epoch(), epoch.Epoch(0)
 	if n != nil {
 		floor = c.peek(n).epoch()
@@ -200,7 +200,7 @@ func (c *core) checkCut(cur, first, n *node, view *gc.View) {
 
 // checkRemove: nobody sees anything of a key any more: h, its head, is a committed
 // tombstone with nothing below, that every transaction sees which may write.
-func (c *core) checkRemove(h *node) {
+func (c *chains) checkRemove(h *node) {
 	w := c.peek(h)
 	if !w.committed() || !h.peekState().tomb() || h.peekNext() != nil {
 		invariant.Violated("key %v: %v is to leave the index, with more below: %v", c.keyOf(h), w,

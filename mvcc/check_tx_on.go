@@ -59,7 +59,7 @@ func (st *txState) checkGet(key unsafe.Pointer, v *node) {
 }
 
 // describe returns what v says, or "nothing".
-func (c *core) describe(v *node) string {
+func (c *chains) describe(v *node) string {
 	if v == nil {
 		return "nothing"
 	}
@@ -68,7 +68,7 @@ func (c *core) describe(v *node) string {
 
 // checkNewestBegin returns what was the newest version when h, which was not committed a
 // moment ago, was the head; nil if that is not known.
-func (c *core) checkNewestBegin(h *node) (before *node) {
+func (c *chains) checkNewestBegin(h *node) (before *node) {
 	before = h.peekNext()
 	if c.peek(h).committed() {
 		return nil // it may have been cut off
@@ -77,7 +77,7 @@ func (c *core) checkNewestBegin(h *node) (before *node) {
 }
 
 // checkNewestEnd: v is not older than before.
-func (c *core) checkNewestEnd(before, v *node) {
+func (c *chains) checkNewestEnd(before, v *node) {
 	if before == nil || v == nil && before.peekState().tomb() {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/favour"
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
@@ -21,20 +22,12 @@ import (
 // A core is a [Map] without its types, or the map of the states that lead, see part, which has no
 // keys. All that does not need the types is done by a core, and is compiled once.
 type core struct {
-	// All fields but schema, feedAt, expiryAt and dropped are set when the map is made, and never
-	// change, except for what they point to.
+	// All fields but schema, feedAt, expiryAt and what is atomic are set when the map is made, and
+	// never change, except for what they point to.
 
-	index      *index
-	plain      bool  // k == k for every key, and not strict
-	strict     bool  // see Options.Strict: shared.strict is there
-	drops      drops // of the order, nil if the keys have none
-	slots      *epoch.Slots
-	counters   *counters
-	member     *member // what the background work knows the map by
-	perVersion uint64  // the bytes of a version
-
-	// What the background work has is a core of its own, with what is above alone: so it does not
-	// keep the map reachable.
+	chains
+	plain  bool // k == k for every key, and not strict
+	strict bool // see Options.Strict: shared.strict is there
 
 	types *recordType
 	typed any   // the *Map
@@ -44,8 +37,8 @@ type core struct {
 	schema    atomic.Pointer[schema]
 	feedAt    hooked.Pointer[feed]
 	expiryAt  hooked.Pointer[expiry]
-	gc        *collector
-	views     views // of gc
+	gc        *reclaimer
+	views     *hooked.Pointer[gc.View] // of the reclaimer
 	level     Level
 	tracePins bool
 	guarded   bool // transactions may be evicted, or are traced, or it is strict
@@ -72,7 +65,7 @@ type recordType struct {
 	plain      bool   // k == k for every key
 	size       uint64 // of a version, as it is allocated
 	index      func(capacity int) *index
-	typed      func(e *engine, x *index, plain, easy bool) any // returns a new Map
+	typed      func(e *engine, x *index, plain, unguarded bool) any // returns a new Map
 	// clone returns a private version with the key and value of v, and tombstone one that deletes the
 	// key at key.
 	clone     func(v *node) *node
@@ -94,8 +87,8 @@ func recordTypeOf[K comparable, V any]() *recordType {
 		plain: reflexive(typeOf((*K)(nil))),
 		size:  allocated(unsafe.Sizeof(version[K, V]{})),
 		index: indexFor[K, V],
-		typed: func(e *engine, x *index, plain, easy bool) any {
-			return &Map[K, V]{index: x, plain: plain, easy: easy, at: e}
+		typed: func(e *engine, x *index, plain, unguarded bool) any {
+			return &Map[K, V]{index: x, plain: plain, unguarded: unguarded, at: e}
 		},
 		clone:     func(v *node) *node { return newNode(keyOf[K](v), valueOf[K, V](v)) },
 		tombstone: func(key unsafe.Pointer) *node { return tombstoneOf[K, V](*(*K)(key)) },
@@ -121,60 +114,32 @@ func newAlone(opts *Options, by order, types *recordType) any {
 		by = by.strictly(s.strict)
 	}
 	c := newCore(s, &o, "", types.index(o.Capacity), by, types)
-	runtime.AddCleanup(c, (*collector).Stop, s.gc)
+	runtime.AddCleanup(c, (*reclaimer).Stop, s.gc)
 	return c.typed
 }
 
 // newCore returns a map that is a member of s; x and types are nil if there are no keys.
 func newCore(s *shared, o *Options, name string, x *index, by order, types *recordType) *core {
-	c := &core{types: types}
-	c.guarded = o.TracePins || o.MaxTxAge > 0 || o.Strict
-	if types != nil {
-		c.perVersion, c.plain = types.size, types.plain && !o.Strict
-		c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
-	}
-	c.index, c.order, c.slots = x, by, s.slots
-	c.counters = &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}
-	c.member = &member{}
+	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict, tracePins: o.TracePins,
+		guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
+		pool: &statePool{}, gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
+		watches: &s.watches}
+	own := &chains{index: x, slots: s.slots, member: &member{of: weak.Make(c)},
+		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
 	if by != nil {
-		c.drops = by
+		own.drops = by
 	}
-	c.gc, c.views, c.shared, c.favour, c.watches = s.gc, s.views, s, &s.favour, &s.watches
-	c.level, c.strict, c.tracePins = o.Isolation, o.Strict, o.TracePins
-	c.threshold = uint64(o.PruneThreshold)
-	c.pool = &statePool{}
-
-	own := &core{index: x, drops: c.drops, slots: c.slots, counters: c.counters, member: c.member,
-		perVersion: c.perVersion}
-	m := c.member
-	m.keeper = own
-	m.old, m.last = waiter{m, false}, waiter{m, true}
-	lasting := weak.Make(c)
-	m.trim = func() bool {
-		c := lasting.Value()
-		return c != nil && c.pool.Trim(func(st *txState) { c.slots.Release(st.slot) })
-	}
-	m.expirer = func() expirer {
-		if c := lasting.Value(); c != nil {
-			if c.expiry() != nil {
-				return c
-			}
-		}
-		return nil
-	}
-	if x != nil {
+	if types != nil {
+		own.perVersion, c.plain = types.size, types.plain && !o.Strict
+		c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
 		x.visit = func(b *bucket) { s.gc.Offer(own.item(b)) }
 		x.spawn, x.wake = s.gc.Go, s.gc.Wake
 	}
+	c.chains = *own
+	m := own.member
+	m.chains, m.old, m.last = own, waiter{m, false}, waiter{m, true}
 	s.add(m)
 	return c
-}
-
-// check panics for a zero Map.
-func (c *core) check() {
-	if c.gc == nil {
-		panic(errZeroMap)
-	}
 }
 
 // claimHash returns what a key with hash h is called where the tables of a database have
@@ -188,7 +153,6 @@ func (c *core) claimHash(h uint64) uint64 {
 
 // reclaim is [Map.Reclaim].
 func (c *core) reclaim(ctx context.Context) error {
-	c.check()
 	checkContext("Reclaim", ctx)
 	if err := c.shared.expireNow(ctx); err != nil {
 		return err
@@ -198,7 +162,6 @@ func (c *core) reclaim(ctx context.Context) error {
 
 // clear is [Map.Clear].
 func (c *core) clear() {
-	c.check()
 	err := c.clearing(func(tx DBTx) error {
 		tx.clear()
 		return nil
@@ -230,7 +193,6 @@ const clearTenure = 10 * time.Second
 
 // close is [Map.Close].
 func (c *core) close() {
-	c.check()
 	c.endExpiry()
 	if c.db != nil {
 		c.drop()

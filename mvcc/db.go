@@ -57,7 +57,7 @@ func NewDB(opts *Options) *DB {
 		root: newCore(s, &o, "", nil, nil, nil)}
 	of.list.Store(&tableList{})
 	db := &DB{at: (*hiddenDB)(unsafe.Pointer(of))}
-	runtime.AddCleanup(db, (*collector).Stop, s.gc)
+	runtime.AddCleanup(db, (*reclaimer).Stop, s.gc)
 	return db
 }
 
@@ -187,9 +187,9 @@ func (db *DB) table(name string) any {
 // itself. The tables stay usable.
 func (db *DB) Close() {
 	s := dbAt(db).shared
-	s.eachExpirer(expirer.endExpiry)
+	s.eachExpiring((*core).endExpiry)
 	s.gc.Close()
-	s.eachExpirer(expirer.endExpiry) // once more: Expire may have come between
+	s.eachExpiring((*core).endExpiry) // once more: Expire may have come between
 }
 
 // Reclaim is [Map.Reclaim] for all tables.

@@ -25,7 +25,7 @@ func TestSnapshotMeetsNewTable(t *testing.T) {
 		b := NewTable[int, int](db, "b", nil)
 		b.Store(1, 1)
 		if again { // the snapshot has to take a newer epoch
-			reclaimerOf(dbAt(db).shared.gc).Refresh()
+			dbAt(db).shared.gc.Refresh()
 		}
 		for _, more := actor.step(0); more; _, more = actor.step(0) {
 		}

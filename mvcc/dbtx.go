@@ -3,7 +3,6 @@ package mvcc
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -34,7 +33,6 @@ func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 
 // checkTable panics unless m is a table of the database that s belongs to.
 func (m *core) checkTable(call string, s *shared) {
-	m.check()
 	switch {
 	case m.db == nil:
 		panic(fmt.Sprintf("mvcc: %s: the map is not a table: make it with mvcc.NewTable", call))
@@ -157,10 +155,7 @@ func (tx DBTx) Rollback() {
 //go:noinline
 func (tx DBTx) Epoch() uint64 {
 	tx.check()
-	e := stateOf(tx.st).epoch()
-	tx.check()
-	runtime.KeepAlive(tx.st)
-	return uint64(e)
+	return moment(tx).Epoch()
 }
 
 // Err is [Tx.Err] for what was read in all tables.

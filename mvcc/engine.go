@@ -154,7 +154,7 @@ func (e *engine) inside(tx DBTx) DBTx { return coreAt(e).inside(tx) }
 func (e *engine) at(s DBSnapshot) moment {
 	s.check()
 	coreAt(e).checkTable("At", stateOf(s.st).m.shared)
-	return moment{&partOf(stateOf(s.st), coreAt(e)).txn, s.gen}
+	return e.seen(s)
 }
 
 //go:noinline

@@ -53,15 +53,15 @@ func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
 // refresher that the test holds.
 func prune[K comparable, V any](m *Map[K, V]) {
 	for range 2 {
-		old := reclaimerOf(coreOf(m).gc).View()
+		old := coreOf(m).gc.View()
 		for range 10_000 {
-			if reclaimerOf(coreOf(m).gc).Refresh(); reclaimerOf(coreOf(m).gc).View() != old {
+			if coreOf(m).gc.Refresh(); coreOf(m).gc.View() != old {
 				break
 			}
 			runtime.Gosched()
 		}
 	}
-	view := reclaimerOf(coreOf(m).gc).View()
+	view := coreOf(m).gc.View()
 	for _, h := range heads(m) {
 		coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
 	}

@@ -29,42 +29,44 @@ func recordIn[K comparable, V any](v *node) (key K, value V, ok bool) {
 // all is [Snapshot.All].
 //
 //go:noinline
-func (s moment) all(visit func(v *node) bool) {
-	// Every key that is visible here was inserted before, and stays until
-	// the snapshot has closed: scan meets it. A key that is met twice was
-	// deleted and inserted again meanwhile: its second entry has nothing
-	// visible.
-	s.each(visit, func(each func(place, *node) bool) (all bool) { return stateOf(s.st).index.scan(each) })
-}
+func (s moment) all(visit func(v *node) bool) { s.each(nil, false, false, visit) }
 
 // ranged is all for the keys of r, a *Range or nil for all, in their order.
 //
 //go:noinline
 func (s moment) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
-	// Every key that is visible here was in the order before the snapshot began, and stays
-	// until it has closed.
-	s.each(visit, func(each func(place, *node) bool) (all bool) {
-		return stateOf(s.st).m.scanRange(r, down, each)
-	})
+	s.each(r, true, down, visit)
 }
 
-// each visits what is visible of the keys that scan visits.
-func (s moment) each(
-	visit func(v *node) bool, scan func(each func(place, *node) bool) (all bool),
-) {
+// each visits what is visible of all keys, or, in their order, of those of r.
+func (s moment) each(r unsafe.Pointer, ordered, down bool, visit func(v *node) bool) {
 	s.check()
-	at := stateOf(s.st).epoch()
+	st := stateOf(s.st)
+	m, at := st.m, st.epoch()
 	s.check()
-	m := stateOf(s.st).m
-	all := scan(func(_ place, v *node) bool {
+	one := func(_ place, v *node) bool {
 		key := v.key() // of the newest
 		if !v.plain(at) {
 			v = m.visible(v, at)
 		}
-		stateOf(s.st).checkRead(s.gen, key, v)
-		s.check()
+		st.checkRead(s.gen, key, v)
+		if s.st.head.Gen() != s.gen { // check, which is not inlined
+			s.refuse()
+		}
 		return !v.there() || visit(v)
-	})
+	}
+	var all bool
+	if ordered {
+		// Every key that is visible here was in the order before the snapshot began, and stays
+		// until it has closed.
+		all = m.scanRange(r, down, one)
+	} else {
+		// Every key that is visible here was inserted before, and stays until
+		// the snapshot has closed: scan meets it. A key that is met twice was
+		// deleted and inserted again meanwhile: its second entry has nothing
+		// visible.
+		all = m.index.scan(one)
+	}
 	if all {
 		s.check()
 	}
@@ -85,10 +87,15 @@ func (s moment) len() (n int) {
 // end is [Snapshot.Min], or [Snapshot.Max] if last is set: nil if there are no keys.
 //
 //go:noinline
-func (s moment) end(last bool) (found *node) {
+func (s moment) end(last bool) *node {
 	s.check()
 	stateOf(s.st).m.checkOrdered(false)
-	s.ranged(nil, last, func(v *node) bool {
+	return firstOf(func(visit func(v *node) bool) { s.ranged(nil, last, visit) })
+}
+
+// firstOf returns the first version that a loop visits, or nil.
+func firstOf(loop func(visit func(v *node) bool)) (found *node) {
+	loop(func(v *node) bool {
 		found = v
 		return false
 	})
@@ -111,7 +118,6 @@ func (c *core) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
 
 // end is [Map.Min], or [Map.Max].
 func (c *core) end(last bool) *node {
-	c.check()
 	c.checkOrdered(false)
 	s := c.snapshot()
 	defer s.Close()

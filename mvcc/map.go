@@ -15,10 +15,10 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	index *index // that of the core: a read is there one load sooner
-	plain bool   // see core
-	easy  bool   // not guarded, see core
-	at    *engine
+	index     *index // that of the core: a read is there one load sooner
+	plain     bool   // see core
+	unguarded bool   // not guarded, see core
+	at        *engine
 }
 
 // engine returns the map without its types. It panics for a zero Map.

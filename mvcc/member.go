@@ -1,23 +1,44 @@
 package mvcc
 
 import (
-	"context"
-	"unsafe"
+	"weak"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
 
-// A member is how a database knows a map, without its types. It holds the core of the
-// map, and so does not keep the map reachable.
+// A chains is what the background work, and statistics, need of a map. The core of the map has one,
+// and its member a copy, which does not keep the map reachable.
+type chains struct {
+	index      *index
+	drops      drops // of the order, nil if the keys have none
+	slots      *epoch.Slots
+	counters   *counters
+	member     *member
+	perVersion uint64 // the bytes of a version
+}
+
+// A member is how a database knows a map, without keeping it reachable.
 type member struct {
-	keeper
-	// trim lets go of some idle states of the map's own transactions, and reports whether
-	// there are more.
-	trim func() bool
-	// expirer returns the map if records of it expire, and it is reachable.
-	expirer func() expirer
+	*chains
+	of weak.Pointer[core]
 	// What waits says by one of these which map it is of, and how it waits.
 	old, last waiter
+}
+
+// trim lets go of some idle states of the map's own transactions, and reports whether
+// there are more.
+func (m *member) trim() bool {
+	c := m.of.Value()
+	return c != nil && c.pool.Trim(func(st *txState) { c.slots.Release(st.slot) })
+}
+
+// expiring returns the map if records of it expire, and it is reachable.
+func (m *member) expiring() *core {
+	if c := m.of.Value(); c != nil && c.expiry() != nil {
+		return c
+	}
+	return nil
 }
 
 type waiter struct {
@@ -25,28 +46,10 @@ type waiter struct {
 	last bool
 }
 
-// An expirer is a map with records that expire.
-type expirer interface {
-	expireDue()
-	expireNow(ctx context.Context) error
-	expires() bool
-	endExpiry()
-}
-
-// A keeper is the core of a map, for the background work and for statistics.
-type keeper interface {
-	visitItems(items []item, view *gc.View, f *found)
-	due(w waiting, items []item) []item
-	stale(w waiting) bool
-	surplus(i item) int
-	tend() (more bool)
-	sizes() mapSizes
-}
-
 // An item is a bucket of a map, that the background work is to visit.
 type item struct {
 	of *member
-	b  unsafe.Pointer // a *bucket
+	b  *bucket
 }
 
 // waiting is an old version that is kept for an old read epoch; or, with waiter.last, a
@@ -54,20 +57,20 @@ type item struct {
 // reads below.
 type waiting struct {
 	of *waiter
-	v  unsafe.Pointer // a *node
+	v  *node
 }
 
 // found is what the background work finds out.
 type found = gc.Found[item, waiting]
 
-func (c *core) item(b *bucket) item { return item{c.member, unsafe.Pointer(b)} }
+func (c *chains) item(b *bucket) item { return item{c.member, b} }
 
-func (c *core) waiting(v *node, last bool) waiting {
+func (c *chains) waiting(v *node, last bool) waiting {
 	of := &c.member.old
 	if last {
 		of = &c.member.last
 	}
-	return waiting{of, unsafe.Pointer(v)}
+	return waiting{of, v}
 }
 
 // mark is the bit of its version that says that w waits. A tombstone that waits for
@@ -79,29 +82,19 @@ func (w waiting) mark() uint64 {
 	return waitBit
 }
 
-// visitItems visits items, which are all of this map.
-func (c *core) visitItems(items []item, view *gc.View, f *found) {
-	var few [64]*bucket
-	for len(items) > 0 {
-		n := min(len(items), len(few))
-		for i := range n {
-			few[i] = (*bucket)(items[i].b)
-		}
-		c.visit(few[:n], view, f)
-		items = items[n:]
-	}
-}
+func (c *chains) tend() (more bool) { return c.index != nil && c.index.tend() }
 
-func (c *core) tend() (more bool) { return c.index != nil && c.index.tend() }
+// visitBatch is up to how many buckets are visited together: see visit.
+const visitBatch = 64
 
 // visitAll visits items of several maps, those of one that follow each other at once.
 func visitAll(items []item, view *gc.View, f *found) {
 	for len(items) > 0 {
 		of, n := items[0].of, 1
-		for n < len(items) && items[n].of == of {
+		for n < min(len(items), visitBatch) && items[n].of == of {
 			n++
 		}
-		of.visitItems(items[:n], view, f)
+		of.visit(items[:n], view, f)
 		items = items[n:]
 	}
 }

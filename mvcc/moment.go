@@ -23,7 +23,6 @@ func (c *core) snapshot() moment {
 
 // snapshotAt is [Map.SnapshotAt].
 func (c *core) snapshotAt(at uint64) (moment, error) {
-	c.check()
 	if now := c.slots.Now(); epoch.Epoch(at) > now {
 		return moment{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d",
 			ErrEpochGone, at, now)

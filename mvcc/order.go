@@ -280,7 +280,7 @@ func (o *treeOrder[K]) left(at unsafe.Pointer, number uint64, leaves bool) {
 
 // dropIfGone takes the key at key out of the order, if there is one, if the index has no slot
 // for it.
-func (c *core) dropIfGone(key unsafe.Pointer) {
+func (c *chains) dropIfGone(key unsafe.Pointer) {
 	if c.drops == nil {
 		return
 	}

@@ -9,21 +9,21 @@ import (
 )
 
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
-// which that was asked.
-func (c *core) visit(buckets []*bucket, view *gc.View, f *found) {
+// which that was asked. The items are all of this map.
+func (c *chains) visit(items []item, view *gc.View, f *found) {
 	// In loops of loads that do not depend on each other, for the cache: see scan.
-	for _, b := range buckets {
-		b.meta.Load()
+	for _, i := range items {
+		i.b.meta.Load()
 	}
-	for _, b := range buckets {
-		b.prefetch()
+	for _, i := range items {
+		i.b.prefetch()
 	}
-	for _, b := range buckets {
-		c.visitBucket(b, view, f)
+	for _, i := range items {
+		c.visitBucket(i.b, view, f)
 	}
 }
 
-func (c *core) visitBucket(b *bucket, view *gc.View, f *found) {
+func (c *chains) visitBucket(b *bucket, view *gc.View, f *found) {
 	// Must precede the prunes: a committer that finds that a visit is asked for
 	// relies on a prune that sees its version.
 	visits, heads := c.index.asked(b)
@@ -71,7 +71,7 @@ func (c *core) visitBucket(b *bucket, view *gc.View, f *found) {
 }
 
 // listAgain asks for a visit of the key at key, which was found at p, by list.
-func (c *core) listAgain(p place, key unsafe.Pointer, list *[]item) {
+func (c *chains) listAgain(p place, key unsafe.Pointer, list *[]item) {
 	if b := c.index.list(p, c.index.hash.sum(key), key); b != nil {
 		*list = append(*list, c.item(b))
 	}
@@ -81,8 +81,8 @@ func (c *core) listAgain(p place, key unsafe.Pointer, list *[]item) {
 // before the mark came off, so the visit that follows starts from a head below which
 // the version is found, and marks it again or drops it. One that comes later does not
 // find the mark.
-func (c *core) due(w waiting, items []item) []item {
-	v := (*node)(w.v)
+func (c *chains) due(w waiting, items []item) []item {
+	v := w.v
 	v.state.And(^w.mark())
 	if w.of.last {
 		c.counters.tombstones.Add(-1)
@@ -98,8 +98,8 @@ func (c *core) due(w waiting, items []item) []item {
 // written over. Then it waits no more: what is on top of it says what is to be kept of it.
 // Otherwise a key that is deleted and stored again, for as long as such a transaction is
 // open, would leave a wait each time.
-func (c *core) stale(w waiting) bool {
-	v := (*node)(w.v)
+func (c *chains) stale(w waiting) bool {
+	v := w.v
 	v.state.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
 	if _, _, h := c.index.seek(v.key()); h == v && !marked(v, w.mark()) {
 		return false
@@ -110,8 +110,8 @@ func (c *core) stale(w waiting) bool {
 
 // surplus returns how many versions the keys of b that are to be visited have beyond the
 // newest one and those that wait.
-func (c *core) surplus(i item) (n int) {
-	b := (*bucket)(i.b)
+func (c *chains) surplus(i item) (n int) {
+	b := i.b
 	meta := b.meta.Load()
 	for i := range b.slots {
 		h := b.slots[i].Load()
@@ -154,7 +154,7 @@ const (
 // It stops after run versions in a row that had to be kept. If f is not nil it tells of
 // the old versions that have to be kept for old epochs, once each: a version is marked
 // as waiting when its wait begins. If f is nil it does not look far for the bound.
-func (c *core) prune(
+func (c *chains) prune(
 	p place, h *node, view *gc.View, run int, f *found,
 ) (l left) {
 	for {
@@ -252,7 +252,7 @@ func marked(v *node, mark uint64) bool {
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for
 // an epoch that is not old.
-func (c *core) pruneBelow(
+func (c *chains) pruneBelow(
 	v *node, view *gc.View, run int, f *found,
 ) (kept, young bool) {
 	inARow := 0
@@ -297,7 +297,7 @@ func (c *core) pruneBelow(
 // trim drops all that is below base, a committed version that the caller is about
 // to cover, and that is at or below the min visible epoch of view: nobody sees what is
 // older. It is what keeps chains short where writers never rest.
-func (c *core) trim(base *node, view *gc.View) {
+func (c *chains) trim(base *node, view *gc.View) {
 	if first := base.next.Load(); first != nil {
 		c.checkCut(base, first, nil, view)
 		base.next.Store(nil)

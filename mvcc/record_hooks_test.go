@@ -23,7 +23,7 @@ func TestTrimAsksTheRecord(t *testing.T) {
 	s := m.Snapshot()
 	defer s.Close()
 	w := newStage(t).actor("writer", batch(t, m, false)).to(hooks.Published)
-	reclaimerOf(coreOf(m).gc).Refresh()
+	coreOf(m).gc.Refresh()
 	m.Store("x", newerValue)
 	requireValue(t, oldValue)(s.Get("x"))
 	w.finish()

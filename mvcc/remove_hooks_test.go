@@ -218,13 +218,13 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	m.Store("k", 2)
 	reclaim(t, m, 4)
 	require.Equal(t, 1, m.Stats().Aside, "version 1 waits for r")
-	older, k := reclaimerOf(coreOf(m).gc).View(), m.lookup("k").at
+	older, k := coreOf(m).gc.View(), m.lookup("k").at
 	stage := newStage(t)
 	// on top, undecided
 	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn)
 	second := stage.actor("second pruner", func() {
 		m.index.list(k, m.hash("k"), addressOf("k"))
-		coreOf(m).visit([]*bucket{k.b}, older, &found{Alone: true})
+		coreOf(m).visit([]item{coreOf(m).item(k.b)}, older, &found{Alone: true})
 	}).to(hooks.Dequeued)
 	r.Close()
 	// from below the top

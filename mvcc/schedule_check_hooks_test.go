@@ -133,8 +133,8 @@ func (x *execution) inspect() {
 		checkQuiet(t, x.w.ix.entries)
 		require.Equal(t, contents(t, x.w.maps[0]), maps.Collect(x.w.ix.Ascend(x.w.maps[0], Range[int]{})))
 	}
-	reclaimerOf(coreOf(x.w.of[0]).gc).Refresh()
-	view := reclaimerOf(coreOf(x.w.of[0]).gc).View()
+	coreOf(x.w.of[0]).gc.Refresh()
+	view := coreOf(x.w.of[0]).gc.View()
 	for _, m := range x.w.maps {
 		for _, h := range heads(m) {
 			coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)

@@ -216,8 +216,8 @@ func (o *operation) run(w *world) {
 	case opRest:
 		w.rest()
 	case opPrune:
-		reclaimerOf(coreOf(m).gc).Refresh()
-		view := reclaimerOf(coreOf(m).gc).View()
+		coreOf(m).gc.Refresh()
+		view := coreOf(m).gc.View()
 		for i, m := range w.of {
 			if h := m.lookup(i); h.head != nil {
 				coreOf(m).prune(h.at, h.head, view, math.MaxInt, new(found))
@@ -230,7 +230,7 @@ func (o *operation) run(w *world) {
 	case opHand:
 		w.hand()
 	case opRefresh:
-		reclaimerOf(coreOf(m).gc).Refresh()
+		coreOf(m).gc.Refresh()
 	}
 }
 

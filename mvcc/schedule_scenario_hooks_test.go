@@ -108,7 +108,7 @@ func (sc *scenario) newWorld() (*world, state) {
 			}
 		}
 	}
-	reclaimerOf(coreOf(w.of[0]).gc).Refresh()
+	coreOf(w.of[0]).gc.Refresh()
 	return w, now
 }
 

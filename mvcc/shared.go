@@ -11,13 +11,15 @@ import (
 	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
+// A reclaimer is the background work of a map, or of a database.
+type reclaimer = gc.Reclaimer[item, waiting]
+
 // shared is what the maps of a database have in common: the clock and the slots, the
 // reclaimer, the claims and the watches. A map by itself has one of its own. It knows the
 // maps as members, and so does not keep them reachable.
 type shared struct {
 	slots    *epoch.Slots
-	gc       *collector
-	views    views // of gc
+	gc       *reclaimer
 	favour   favour.Queue
 	watches  watches
 	hub      hub
@@ -38,7 +40,7 @@ func newShared(o *Options) *shared {
 	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o)}
 	s.members.Store(new([]*member))
 	s.hub.slots, s.hub.strict = s.slots, o.Strict
-	s.gc, s.views = newCollector(gc.Config[item, waiting]{
+	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
 		Slots:    s.slots,
 		Interval: o.ReclaimInterval,
 		Workers:  o.ReclaimWorkers,
@@ -48,28 +50,29 @@ func newShared(o *Options) *shared {
 		Retain:   o.Retain,
 		Logger:   o.Logger,
 		WarnAge:  o.PinWarnAge,
+		Inner:    isInner,
 		Visit:    visitAll,
 		Due:      dueAll,
 		Surplus:  func(i item) int { return i.of.surplus(i) },
 		Stale:    func(w waiting) bool { return w.of.stale(w) },
 		Trim: func() bool {
-			more := s.each(func(m *member) bool { return m.trim() })
-			s.eachExpirer(func(e expirer) { more = e.expires() || more })
+			more := s.each((*member).trim)
+			s.eachExpiring(func(c *core) { more = c.expires() || more })
 			return more
 		},
 		Tend: func() bool {
-			s.eachExpirer(expirer.expireDue)
+			s.eachExpiring((*core).expireDue)
 			return s.each(func(m *member) bool { return m.tend() })
 		},
 	})
 	return s
 }
 
-// eachExpirer calls f for each map with records that expire.
-func (s *shared) eachExpirer(f func(expirer)) {
+// eachExpiring calls f for each map with records that expire.
+func (s *shared) eachExpiring(f func(c *core)) {
 	s.each(func(m *member) bool {
-		if e := m.expirer(); e != nil {
-			f(e)
+		if c := m.expiring(); c != nil {
+			f(c)
 		}
 		return false
 	})
@@ -77,9 +80,9 @@ func (s *shared) eachExpirer(f func(expirer)) {
 
 // expireNow deletes all records whose time has come, unless ctx ends.
 func (s *shared) expireNow(ctx context.Context) (err error) {
-	s.eachExpirer(func(e expirer) {
+	s.eachExpiring(func(c *core) {
 		if err == nil {
-			err = e.expireNow(ctx)
+			err = c.expireNow(ctx)
 		}
 	})
 	return err

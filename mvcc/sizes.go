@@ -7,7 +7,7 @@ type mapSizes struct {
 	conflicts         [ConflictWrite + 1]uint64
 }
 
-func (c *core) sizes() (s mapSizes) {
+func (c *chains) sizes() (s mapSizes) {
 	s.perVersion = c.perVersion
 	s.keys = int(max(c.counters.keys.Value(), 0))
 	for kind := range s.conflicts {

@@ -1,7 +1,10 @@
 package mvcc
 
 import (
+	"path"
 	"runtime"
+	"strings"
+	"sync"
 	stdatomic "sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -63,9 +66,6 @@ func (m *core) take() (st *txState, gen epoch.Gen) {
 	if hooks.Scheduled() {
 		st = m.scheduledIdle()
 	} else {
-		if m.pool == nil {
-			m.check()
-		}
 		st = m.pool.Get()
 	}
 	if st == nil {
@@ -75,13 +75,23 @@ func (m *core) take() (st *txState, gen epoch.Gen) {
 	return st, st.gen()
 }
 
-// trace notes where the transaction gen began, if that is asked for: in the caller of
-// the caller.
+// trace notes where the transaction gen began, if that is asked for.
 func (st *txState) trace(gen epoch.Gen) {
 	if st.m.tracePins {
-		st.slot.Trace(gen, 2)
+		st.slot.Trace(gen, 1)
 	}
 }
+
+// isInner reports whether a file is one of this package: calls in it say nothing of where a
+// transaction began. (Its directory is said as of the build: with -trimpath it is the import path.)
+func isInner(file string) bool {
+	return path.Dir(file) == sources() && !strings.HasSuffix(file, "_test.go")
+}
+
+var sources = sync.OnceValue(func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return path.Dir(file)
+})
 
 // enter is called at the begin of a method that uses what the transaction has read
 // and is to write, and leave at its end. A transaction is for one goroutine at a time:
@@ -136,7 +146,6 @@ func newTxState(m *core, slot *epoch.Slot) *txState {
 }
 
 func (m *core) newState() *txState {
-	m.check()
 	st := newTxState(m, m.slots.Acquire())
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their

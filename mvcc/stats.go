@@ -263,7 +263,6 @@ func (m *Map[K, V]) Stats() Stats { return m.engine().stats() }
 
 // stats is [Map.Stats].
 func (m *core) stats() Stats {
-	m.check()
 	if m.db == nil {
 		return m.shared.stats()
 	}
@@ -314,7 +313,7 @@ func (s *Stats) setConflicts(of [ConflictWrite + 1]uint64) {
 }
 
 func (x *shared) stats() Stats {
-	g := reclaimerOf(x.gc).Stats()
+	g := x.gc.Stats()
 	live, ended, extra := x.slots.Census()
 	f := x.favour.Stats()
 	var all mapSizes

@@ -100,14 +100,8 @@ func twice[R any](s *strict, what string, f func() R) (result R) {
 	return result
 }
 
-// beside panics if a function that the calling goroutine is in must not do this to the map. Else it
-// returns false. It is not inlined, so that badKey is.
-//
-//go:noinline
-func (m *core) beside(u use) bool {
-	m.shared.strict.check(u, m.counters.name)
-	return false
-}
+// beside panics if a function that the calling goroutine is in must not do this to the map.
+func (m *core) beside(u use) { m.shared.strict.check(u, m.counters.name) }
 
 // besideOpen is beside for the begin of a transaction, or, if writer is 0, a snapshot.
 func (m *core) besideOpen(writer uint64) {

@@ -79,14 +79,10 @@ func (tx DBTx) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
 // end is [Tx.Min], or [Tx.Max] if last is set: nil if there are no keys.
 //
 //go:noinline
-func (tx DBTx) end(last bool) (found *node) {
+func (tx DBTx) end(last bool) *node {
 	tx.check()
 	stateOf(tx.st).m.checkOrdered(false)
-	tx.ranged(nil, last, func(v *node) bool {
-		found = v
-		return false
-	})
-	return found
+	return firstOf(func(visit func(v *node) bool) { tx.ranged(nil, last, visit) })
 }
 
 // A txLoop is a loop over a range of keys in a transaction.

@@ -69,7 +69,7 @@ func TestSlotIsHeldUntilValidated(t *testing.T) {
 		m.Delete("gone")
 		prune(m)
 		require.Equal(t, 1, m.Stats().LiveTx, "%v: the slot was released", p)
-		require.Contains(t, reclaimerOf(coreOf(m).gc).View().Live(), at)
+		require.Contains(t, coreOf(m).gc.View().Live(), at)
 		require.Len(t, chain(m, "x"), 2, "what was read is dropped")
 		require.Len(t, chain(m, "gone"), 2)
 		w.finish()

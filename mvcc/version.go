@@ -233,7 +233,7 @@ func advance(r *record, w, t word) bool {
 // The owner of a slot puts the outcome into the state of each of its versions before
 // the slot's record serves another transaction. So if v still says the same after the
 // record was loaded, the record was that of its transaction.
-func (c *core) resolve(v *node) (word, *record) {
+func (c *chains) resolve(v *node) (word, *record) {
 	for {
 		w := load(&v.state)
 		if !w.is(kindIndirect) {
@@ -255,7 +255,7 @@ func (c *core) resolve(v *node) (word, *record) {
 
 // commitEpoch returns the commit epoch of a version that is known to be
 // committed.
-func (c *core) commitEpoch(v *node) epoch.Epoch {
+func (c *chains) commitEpoch(v *node) epoch.Epoch {
 	if w := load(&v.state); w.committed() {
 		return w.epoch()
 	}

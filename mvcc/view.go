@@ -12,7 +12,7 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
 	}
-	if m.easy {
+	if m.unguarded {
 		s := m.at.open()
 		defer s.Close()
 		return fn(Snapshot[K, V](s))

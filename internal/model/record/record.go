@@ -13,16 +13,17 @@
 //	                             announced -> committed(e), or tentative(e) if it validates
 //	                             tentative(e) -> committed(e), or aborted
 //	withdraw                     -> aborted
-//	(*version).settle            version = the outcome; then the slot serves the next one
+//	(*node).settle               version = the outcome; then the slot serves the next one
 //
-//	mvcc.(*core).resolve         load the version: indirect; load the record; load the
+//	mvcc.(*chains).resolve       load the version: indirect; load the record; load the
 //	                             version again: if it has changed, from the beginning
-//	(*Map).decide, a reader at S committed(e) or tentative(e), e > S; active, aborted: go on
+//	(*core).decide, a reader at S
+//	                             committed(e) or tentative(e), e > S; active, aborted: go on
 //	                             announced: help; tentative(e), e <= S: revoke; look again
-//	(*Map).help                  draw e; announced -> committed(e), or tentative(e)
-//	(*Map).revoke                tentative(e) -> announced(e)
-//	(*Map).settle, a rival       announced without validation: help; else abortRival
-//	(*Map).abortRival            announced: draw; then -> aborted
+//	(*core).help                 draw e; announced -> committed(e), or tentative(e)
+//	(*core).revoke               tentative(e) -> announced(e)
+//	(*core).settle, a rival      announced without validation: help; else abortRival
+//	(*core).abortRival           announced: draw; then -> aborted
 //
 // Readers and rivals may sleep between any two steps, for several transactions. One
 // version stands for all that a transaction has: a reader's answer about it is compared
