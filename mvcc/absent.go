@@ -40,21 +40,29 @@ func (a *absences[K]) compact() {
 }
 
 // absences returns how many keys were read of which there was no version.
-func (w *txWork) absences() int {
-	if w.absent == nil {
+func (p *partWork) absences() int {
+	if p.absent == nil {
 		return 0
 	}
-	return w.absent.len()
+	return p.absent.len()
+}
+
+// absences is that of all parts.
+func (w *txWork) absences() (n int) {
+	for _, p := range w.parts {
+		n += p.absences()
+	}
+	return n
 }
 
 // noteAbsent records that there was no version of the key, which has hash h.
-func (st *txState) noteAbsent(key unsafe.Pointer, h uint64) {
-	if st.absent == nil {
-		st.absent = st.m.types.absences()
+func (p *part) noteAbsent(key unsafe.Pointer, h uint64) {
+	if p.absent == nil {
+		p.absent = p.m.types.absences()
 	}
-	st.absent.add(unkept(key), h)
-	if st.absent.len() >= st.fullAbsent {
-		st.absent.compact()
-		st.fullAbsent = max(compactReads, compactFactor*st.absent.len())
+	p.absent.add(unkept(key), h)
+	if p.absent.len() >= p.fullAbsent {
+		p.absent.compact()
+		p.fullAbsent = max(compactReads, compactFactor*p.absent.len())
 	}
 }

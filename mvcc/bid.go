@@ -92,11 +92,7 @@ func (b *bid) end() {
 
 // bid makes a claim for the transaction.
 func (st *txState) bid(b *bid) {
-	n := st.concerned()
-	for _, p := range st.more {
-		n += p.concerned()
-	}
-	b.enter(st.keySet(true), n, st.m.favour)
+	b.enter(st.keySet(true), st.concerned(), st.m.favour)
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,
@@ -116,9 +112,6 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	}
 	var few [8]uint64
 	hashes := st.claimed(few[:0])
-	for _, p := range st.more {
-		hashes = p.claimed(hashes)
-	}
 	switch {
 	case len(hashes) == 0:
 		return true
@@ -147,9 +140,11 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 
 // yield returns a conflict on the key to be written that has the hash.
 func (st *txState) yield(kind ConflictKind, hash uint64) conflict {
-	st.yielded(kind, hash)
-	for _, p := range st.more {
-		p.yielded(kind, hash)
+	for i := range st.writes {
+		if w := &st.writes[i]; st.claimHash(w) == hash {
+			st.parts[w.of].conflictOn(w.v.key(), kind, nil)
+			break
+		}
 	}
 	c := st.takeConflict()
 	c.of.conflicts[kind].Add(1)
@@ -159,20 +154,20 @@ func (st *txState) yield(kind ConflictKind, hash uint64) conflict {
 // claimed appends the hashes of the keys to be written that others have a claim on.
 func (st *txState) claimed(hashes []uint64) []uint64 {
 	for i := range st.writes {
-		if hash := st.m.claimHash(st.writes[i].hash); st.m.favour.Claimed(hash) {
+		if hash := st.claimHash(&st.writes[i]); st.m.favour.Claimed(hash) {
 			hashes = append(hashes, hash)
 		}
 	}
 	return hashes
 }
 
-// yielded notes a conflict on the key to be written that has the hash, if it is one of st.
-func (st *txState) yielded(kind ConflictKind, hash uint64) {
+// claimHash is the claimHash of a key that is written.
+func (w *txWork) claimHash(of *write) uint64 { return w.parts[of.of].m.claimHash(of.hash) }
+
+// eachHash calls f with the claimHash of each key that is written.
+func (st *txState) eachHash(f func(hash uint64)) {
 	for i := range st.writes {
-		if st.m.claimHash(st.writes[i].hash) == hash {
-			st.conflictOn(st.writes[i].v.key(), kind, nil)
-			return
-		}
+		f(st.claimHash(&st.writes[i]))
 	}
 }
 
@@ -201,58 +196,47 @@ func (st *txState) lose(b *bid, hash uint64) {
 
 // keySet returns the keys that the transaction has read and, if asked to, written.
 func (st *txState) keySet(written bool) *favour.Keys {
-	n, all := st.toClaim(written)
-	if all && !st.m.tagged {
+	n := len(st.reads) + st.absences()
+	if written {
+		n += len(st.writes)
+	}
+	if st.own.isWhole() && !st.m.tagged {
 		return favour.All()
 	}
-	for _, p := range st.more {
-		more, _ := p.toClaim(written)
-		n += more
-	}
 	keys := favour.NewKeys(n)
-	st.claimKeys(keys, written)
-	for _, p := range st.more {
-		p.claimKeys(keys, written)
+	for _, p := range st.parts {
+		if p.isWhole() {
+			keys.AddTable(uint16(p.m.ordinal))
+		}
+		for i := range p.absences() {
+			_, hash := p.absent.at(i)
+			keys.Add(p.m.claimHash(hash))
+		}
+	}
+	for i := range st.reads {
+		r := &st.reads[i]
+		m := st.parts[r.of].m
+		keys.Add(m.claimHash(m.index.hash.sum(r.seen.key())))
+	}
+	if written {
+		st.eachHash(keys.Add)
 	}
 	return keys
 }
 
-// toClaim returns how many keys keySet has to add, and whether it is all there are.
-func (st *txState) toClaim(written bool) (n int, all bool) {
-	n = len(st.reads) + st.absences()
-	if written {
-		n += len(st.writes)
-	}
-	return n, st.scanned || len(st.ranges) > 0 // nobody knows which keys these will have
-}
+// isWhole reports whether the transaction may have read any key: nobody knows which keys these will
+// have.
+func (p *part) isWhole() bool { return p.scanned || len(p.ranges) > 0 }
 
 // concerned returns how many keys the transaction has read or written.
 func (st *txState) concerned() int {
-	if n, all := st.toClaim(true); !all {
-		return n
-	}
-	return max(int(st.m.index.entries.Value()), 0)
-}
-
-// claimKeys adds to keys what was read and, if asked to, written.
-func (st *txState) claimKeys(keys *favour.Keys, written bool) {
-	m := st.m
-	if _, all := st.toClaim(written); all {
-		keys.AddTable(uint16(m.ordinal))
-		return
-	}
-	for i := range st.reads {
-		keys.Add(m.claimHash(m.index.hash.sum(st.reads[i].seen.key())))
-	}
-	for i := range st.absences() {
-		_, hash := st.absent.at(i)
-		keys.Add(m.claimHash(hash))
-	}
-	if written {
-		for i := range st.writes {
-			keys.Add(m.claimHash(st.writes[i].hash))
+	n := len(st.reads) + st.absences() + len(st.writes)
+	for _, p := range st.parts {
+		if p.isWhole() {
+			n += max(int(p.index.entries.Value()), 0)
 		}
 	}
+	return n
 }
 
 // backoff waits before attempt n+1, n counting from 0: not at all, then by

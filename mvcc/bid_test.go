@@ -173,7 +173,7 @@ func TestClaimEndsWithCommit(t *testing.T) {
 			return increment("k")(tx)
 		}))
 		st, gen := coreOf(m).begin(LevelSerializable)
-		tx := Tx[string, int]{&st.txn, gen}
+		tx := Tx[string, int]{&st.own.txn, gen}
 		tx.Set("l", 1)
 		tx.Merge("k", func(int, bool) int { panic("own") })
 		st.rare().claim = claim(m, "k") // as if it had been aborted too often

@@ -63,7 +63,7 @@ func TestCompareAndSwapOfKeyThatLeaves(t *testing.T) {
 
 		commit := func(f func(tx Tx[string, int])) {
 			st, gen := coreOf(m).begin(LevelSerializable)
-			f(Tx[string, int]{&st.txn, gen})
+			f(Tx[string, int]{&st.own.txn, gen})
 			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: claim})
 			require.Equal(t, resultOK, r)
 		}

@@ -89,7 +89,7 @@ func (s moment) alert(
 	ctx context.Context, matches func(changes any) bool,
 	find func(now moment, yield func(head *node) bool),
 ) <-chan struct{} {
-	m := stateOf(s.st).m
+	m := partOf(s.st).m
 	checkContext("Changed", ctx)
 	a := &alert{m: m, matches: matches}
 	closed := make(chan struct{})

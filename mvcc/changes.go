@@ -96,7 +96,7 @@ func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 func (s moment) checkDiff(older moment) {
 	s.check()
 	older.check()
-	if stateOf(s.st).m != stateOf(older.st).m {
+	if partOf(s.st).m != partOf(older.st).m {
 		panic("mvcc: Diff: the snapshots are of two maps")
 	}
 }
@@ -105,7 +105,7 @@ func (s moment) checkDiff(older moment) {
 //
 //go:noinline
 func (s moment) diff(older moment, visit func(v, was, is *node) bool) {
-	m, from, to := stateOf(s.st).m, stateOf(older.st).epoch(), stateOf(s.st).epoch()
+	m, from, to := partOf(s.st).m, stateOf(older.st).epoch(), stateOf(s.st).epoch()
 	newest := max(from, to)
 	s.check()
 	older.check()
@@ -154,7 +154,7 @@ func (c *core) diff(newer, older DBSnapshot) tableChanges {
 		if stateOf(s.st).m.shared != c.shared {
 			panic("mvcc: Diff: a snapshot is of another database")
 		}
-		return moment{&partOf(stateOf(s.st), c).txn, s.gen}
+		return moment{&stateOf(s.st).part(c).txn, s.gen}
 	}
 	changes, n := c.types.diff(of(newer), of(older))
 	return tableChanges{of: hide(c), changes: changes, n: n, inAll: true}

@@ -13,16 +13,16 @@ import (
 
 func checkStep(w, t word) {}
 
-func (c *chains) checkCopy(v *node, e epoch.Epoch)                       {}
-func (c *chains) checkPush(h, base, v *node)                             {}
-func (c *chains) checkNewest(v *node)                                    {}
-func (c *chains) checkCut(cur, first, n *node, view *gc.View)            {}
-func (c *chains) checkRemove(h *node)                                    {}
-func (c *chains) checkNewestBegin(h *node) (before *node)                { return nil }
-func (c *chains) checkNewestEnd(before, v *node)                         {}
-func (st *txState) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {}
-func (st *txState) checkGet(key unsafe.Pointer, v *node)                 {}
-func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch)             {}
-func (st *txState) checkTaken()                                          { _ = &st.idle }
-func (st *txState) checkGiven()                                          {}
-func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node)      {}
+func (c *chains) checkCopy(v *node, e epoch.Epoch)                   {}
+func (c *chains) checkPush(h, base, v *node)                         {}
+func (c *chains) checkNewest(v *node)                                {}
+func (c *chains) checkCut(cur, first, n *node, view *gc.View)        {}
+func (c *chains) checkRemove(h *node)                                {}
+func (c *chains) checkNewestBegin(h *node) (before *node)            { return nil }
+func (c *chains) checkNewestEnd(before, v *node)                     {}
+func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {}
+func (p *part) checkGet(key unsafe.Pointer, v *node)                 {}
+func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch)         {}
+func (st *txState) checkTaken()                                      { _ = &st.idle }
+func (st *txState) checkGiven()                                      {}
+func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node)  {}

@@ -15,15 +15,16 @@ import (
 // checkRead: v, or nothing, is what the transaction gen sees of key. It must be what
 // a second walk finds, and nothing that the transaction may see may have been
 // dropped. A snapshot may be closed meanwhile: then nothing is said.
-func (st *txState) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
+func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
+	st := p.st
 	_, at := st.slot.Peek()
 	var cut, found *node
-	for u := st.index.peekHead(key); u != nil; {
-		if w := st.m.peek(u); w.committed() && w.epoch() <= at {
+	for u := p.index.peekHead(key); u != nil; {
+		if w := p.m.peek(u); w.committed() && w.epoch() <= at {
 			found = u
 			break
 		}
-		st.m.checkLink(u)
+		p.m.checkLink(u)
 		n := u.peekNext() // before what was dropped: a pruner notes it first
 		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
 			cut = u
@@ -38,24 +39,24 @@ func (st *txState) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
 	case cut != nil:
 		invariant.Violated("I1: key %v: a version of epoch %d was dropped from below %v, and a "+
 			"transaction reads at %d",
-			st.index.hash.boxed(key), cut.lost.Load(), st.m.peek(cut), at)
+			p.index.hash.boxed(key), cut.lost.Load(), p.m.peek(cut), at)
 	case found != v && !(found == nil && v.peekState().tomb()): // it may have left the index
-		invariant.Violated("key %v as of %d: read once %s, read twice %s", st.index.hash.boxed(key), at, st.m.describe(v),
-			st.m.describe(found))
+		invariant.Violated("key %v as of %d: read once %s, read twice %s", p.index.hash.boxed(key), at, p.m.describe(v),
+			p.m.describe(found))
 	}
 }
 
 func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
-	stateOf(t).checkRead(gen, key, v)
+	partOf(t).checkRead(gen, key, v)
 }
 
 // checkGet is checkRead for the goroutine that uses the transaction.
-func (st *txState) checkGet(key unsafe.Pointer, v *node) {
-	gen, _ := st.slot.Peek()
-	if st.slot.PeekEvicted() {
+func (p *part) checkGet(key unsafe.Pointer, v *node) {
+	gen, _ := p.st.slot.Peek()
+	if p.st.slot.PeekEvicted() {
 		return // meanwhile: nothing is said
 	}
-	st.checkRead(gen, key, v)
+	p.checkRead(gen, key, v)
 }
 
 // describe returns what v says, or "nothing".
@@ -90,15 +91,14 @@ func (c *chains) checkNewestEnd(before, v *node) {
 // checkCommit: what a commit at e, which has been published, relies on. The slot is
 // still live.
 func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
-	m := st.m
 	st.slot.CheckLive(gen)
 	_, at := st.slot.Peek()
-	if now := m.slots.PeekNow(); e <= at || e > now {
+	if now := st.m.slots.PeekNow(); e <= at || e > now {
 		invariant.Violated("a transaction that reads at %d commits at %d; the clock stands at %d", at, e,
 			now)
 	}
 	for i := range st.writes {
-		v := st.writes[i].v
+		v, m := st.writes[i].v, st.parts[st.writes[i].of].m
 		if w := m.peek(v); !w.committed() || w.epoch() != e {
 			invariant.Violated("key %v: a transaction commits at %d, its version says %v", m.keyOf(v), e, w)
 		}
@@ -119,33 +119,35 @@ func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 // when it validated, but what is known by now.
 func (st *txState) checkReads(at, e epoch.Epoch) {
 	for i := range st.reads {
-		if seen := st.reads[i].seen; !seen.peekState().tomb() {
-			st.checkUnchanged(st.index.peekHead(seen.key()), st.m.peek(seen).epoch(), e)
+		seen, p := st.reads[i].seen, st.parts[st.reads[i].of]
+		if !seen.peekState().tomb() {
+			p.checkUnchanged(p.index.peekHead(seen.key()), p.m.peek(seen).epoch(), e)
 		} else {
-			st.checkAbsent(seen.key(), e)
+			p.checkAbsent(seen.key(), e)
 		}
 	}
-	for i := range st.absences() {
-		key, _ := st.absent.at(i)
-		st.checkAbsent(key, e)
-	}
-	if st.scanned && st.level == LevelSerializable {
-		st.index.peekAll(func(h *node) { st.checkUnchanged(h, at, e) })
-	}
-	for i := range st.ranges {
-		r := st.ranges[i]
-		st.index.peekAll(func(h *node) {
-			if st.m.order.side(r, h.key()) == 0 {
-				st.checkUnchanged(h, at, e)
-			}
-		})
+	for _, p := range st.parts {
+		for i := range p.absences() {
+			key, _ := p.absent.at(i)
+			p.checkAbsent(key, e)
+		}
+		if p.scanned && st.level == LevelSerializable {
+			p.index.peekAll(func(h *node) { p.checkUnchanged(h, at, e) })
+		}
+		for _, r := range p.ranges {
+			p.index.peekAll(func(h *node) {
+				if p.m.order.side(r, h.key()) == 0 {
+					p.checkUnchanged(h, at, e)
+				}
+			})
+		}
 	}
 }
 
 // checkUnchanged: nobody has committed in the chain from h after epoch from and before e.
-func (st *txState) checkUnchanged(h *node, from, e epoch.Epoch) {
+func (p *part) checkUnchanged(h *node, from, e epoch.Epoch) {
 	for u := h; u != nil; u = u.peekNext() {
-		w := st.m.peek(u)
+		w := p.m.peek(u)
 		if !w.committed() {
 			continue
 		}
@@ -155,19 +157,19 @@ func (st *txState) checkUnchanged(h *node, from, e epoch.Epoch) {
 		if w.epoch() < e {
 			invariant.Violated("key %v: a transaction that read it as of %d commits at %d, and %v came "+
 				"between",
-				st.m.keyOf(u), from, e, w)
+				p.m.keyOf(u), from, e, w)
 		}
 	}
 }
 
 // checkAbsent: as of e, not counting what commits at e, key is absent, for all
 // that pruners have left to be known.
-func (st *txState) checkAbsent(key unsafe.Pointer, e epoch.Epoch) {
-	for u := st.index.peekHead(key); u != nil; {
-		if w := st.m.peek(u); w.committed() && w.epoch() < e {
+func (p *part) checkAbsent(key unsafe.Pointer, e epoch.Epoch) {
+	for u := p.index.peekHead(key); u != nil; {
+		if w := p.m.peek(u); w.committed() && w.epoch() < e {
 			if !u.peekState().tomb() {
 				invariant.Violated("key %v: a transaction that found it absent commits at %d, and %v is there",
-					st.index.hash.boxed(key), e, w)
+					p.index.hash.boxed(key), e, w)
 			}
 			return
 		}
@@ -187,16 +189,31 @@ func (st *txState) checkTaken() {
 		return
 	}
 	rest := st.rareWork
-	rare := st.isRare || rest.scanned || rest.looped || rest.revoked != 0 || rest.dirtied != 0 ||
+	rare := st.isRare || rest.looped || rest.pinned || rest.revoked != 0 || rest.dirtied != 0 ||
 		rest.saves != 0 || rest.since != 0 || rest.claim != nil || rest.extra.of != nil ||
-		len(rest.undo)+len(rest.marks)+len(rest.after)+len(rest.ranges)+len(rest.pins)+
-			len(rest.inOrder) > 0
-	if len(st.writes) > 0 || len(st.reads) > 0 || st.absences() > 0 || st.hasRead || rare ||
+		len(rest.undo)+len(rest.marks)+len(rest.after) > 0
+	if len(st.writes) > 0 || len(st.reads) > 0 || st.hasRead || rare ||
 		st.conflict != (conflict{}) || st.watch != nil || st.busy || st.byHash != nil ||
-		st.schema != nil || len(st.more) > 0 {
-		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d absent, "+
+		len(st.parts) != 1 || st.parts[0] != &st.own {
+		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d parts, "+
 			"read %v, rare %+v",
-			len(st.writes), len(st.reads), st.absences(), st.hasRead, rest)
+			len(st.writes), len(st.reads), len(st.parts), st.hasRead, rest)
+	}
+	st.own.checkForgotten()
+	for p := st.others.Load(); p != nil; p = p.next {
+		p.checkForgotten()
+	}
+}
+
+// checkForgotten: a part of a pooled state remembers nothing.
+func (p *part) checkForgotten() {
+	if p.partWork == nil {
+		return
+	}
+	if p.number != 0 || p.hasWritten || p.schema != nil || p.absences() > 0 || p.grows != 0 || p.isRare ||
+		p.scanned || p.unpinned || len(p.ranges)+len(p.pins)+len(p.inOrder)+p.ordered > 0 {
+		invariant.Violated("a part of a pooled state remembers a transaction: number %d, wrote %v, "+
+			"%d absent, grows %d, %+v", p.number, p.hasWritten, p.absences(), p.grows, p.rarePart)
 	}
 }
 

@@ -52,10 +52,7 @@ const (
 // read epoch if nothing was written. After a conflict c says which, and b, unless it is nil, has
 // made a claim if there is reason to.
 func (st *txState) commit(gen epoch.Gen, c *conflict, b *bid) (e epoch.Epoch, r result) {
-	if len(st.more) > 0 {
-		st.enterParts()
-	}
-	if len(st.writes) == 0 && st.total() == 0 {
+	if len(st.writes) == 0 {
 		e = st.epoch()
 		st.finish(gen) // read-only: serializable at its read epoch
 		return e, resultOK
@@ -76,43 +73,19 @@ func (st *txState) commit(gen epoch.Gen, c *conflict, b *bid) (e epoch.Epoch, r 
 func (st *txState) commitWrites(
 	gen epoch.Gen, c *conflict, b *bid,
 ) (e epoch.Epoch, r result) {
-	m := st.m
 	if !st.multi() && !st.hasRead && (b == nil || b.claim == nil) {
-		// A blind write of one key, the same as a Store: it cannot conflict. With a claim
-		// of its own it would wait for itself.
-		w, at, touches := &st.writes[0], st.epoch(), false
-		if w.merge != nil {
-			m.write(w.at, w.hash, w.v, func(base *node) bool {
-				w.merge.mergeInto(w.v, base)
-				return true
-			}, &touches)
-			st.end(gen)
-		} else {
-			st.end(gen)
-			m.write(w.at, w.hash, w.v, nil, &touches)
-		}
-		if touches { // the table has got an index
-			st.conflictOn(w.v.key(), ConflictRead, nil)
-			*c = st.takeConflict()
-			c.readEpoch = at
-			c.of.conflicts[c.kind].Add(1)
-			st.recycle(gen)
-			return 0, resultConflict
-		}
-		e = m.commitEpoch(w.v)
-		st.recycle(gen)
-		return e, resultOK
+		return st.commitBlind(gen, c)
 	}
+	m := st.m
 	turns := m.favour.Any()
 	if turns && !st.giveWay(gen, c, b) {
 		return 0, resultConflict
 	}
 	check := word(0)
-	if st.toValidate() {
+	if st.validates() && !st.written() {
 		check = checkBit
 	}
-	st.pinNew()
-	for _, p := range st.more {
+	for _, p := range st.parts {
 		p.pinNew()
 	}
 	e, r = st.try(gen, check, st.epoch())
@@ -139,6 +112,34 @@ func (st *txState) commitWrites(
 	return e, r
 }
 
+// commitBlind is commitWrites for a write of one key that depends on nothing that was read, the
+// same as a Store: it cannot conflict. (With a claim of its own it would wait for itself.)
+func (st *txState) commitBlind(gen epoch.Gen, c *conflict) (e epoch.Epoch, r result) {
+	w, at, touches := &st.writes[0], st.epoch(), false
+	p := st.parts[w.of]
+	if w.merge != nil {
+		p.m.write(w.at(), w.hash, w.v, func(base *node) bool {
+			w.merge.mergeInto(w.v, base)
+			return true
+		}, &touches)
+		st.end(gen)
+	} else {
+		st.end(gen)
+		p.m.write(w.at(), w.hash, w.v, nil, &touches)
+	}
+	if touches { // the table has got an index
+		p.conflictOn(w.v.key(), ConflictRead, nil)
+		*c = st.takeConflict()
+		c.readEpoch = at
+		c.of.conflicts[c.kind].Add(1)
+		st.recycle(gen)
+		return 0, resultConflict
+	}
+	e = p.m.commitEpoch(w.v)
+	st.recycle(gen)
+	return e, resultOK
+}
+
 // tryAgain repeats try while rivals abort the attempt, as happened to the first one. If that
 // goes on, it makes a claim for b, unless b is nil.
 func (st *txState) tryAgain(
@@ -157,10 +158,7 @@ func (st *txState) tryAgain(
 		// ones.
 		m.counters.reinstalled.Add(1)
 		st.renew()
-		for _, p := range st.more {
-			p.renew()
-		}
-		if attempt+1 >= bidAborts || st.total() > largeBatch || st.dirtied >= maxDirty {
+		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
 			st.dirtied = 0
 			if !asks.wait() {
 				st.bid(asks)
@@ -221,17 +219,11 @@ func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoc
 	if multi {
 		st.slot.Open(uint64(special(kindActive)))
 		st.prepare()
-		for _, p := range st.more {
-			p.prepare()
-		}
 		r = st.installAll(gen)
-		for i := 0; i < len(st.more) && r == resultOK; i++ {
-			r = st.more[i].installAll(gen)
-		}
 	} else {
 		record := &st.writes[0].v.state
 		setWord(record, load(record).announced(0, check))
-		st.grows, st.installed, st.checks = 0, 0, 0
+		st.installed, st.checks = 0, 0
 		if r = st.install(gen, 0); r == resultOK {
 			st.installed = 1
 			hooks.At(hooks.Installed)
@@ -260,9 +252,6 @@ func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoc
 	}
 	hooks.At(hooks.Published)
 	st.checkCommit(gen, e)
-	for _, p := range st.more {
-		p.checkCommit(gen, e)
-	}
 	// The reads are over: do not keep the versions that we have just replaced.
 	st.end(gen)
 	st.countKeys()
@@ -270,8 +259,7 @@ func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoc
 		st.finalize(e)
 	} else {
 		hooks.At(hooks.Finalized)
-		w := &st.writes[0]
-		m.installed(w.at, w.hash, w.v)
+		st.tidy()
 	}
 	if m.views.Load().Due(e) {
 		m.gc.RefreshPast(e, 0)
@@ -289,13 +277,11 @@ func (st *txState) record() *record {
 }
 
 // multi reports whether the commit's record is that of the slot.
-func (st *txState) multi() bool {
-	return len(st.writes) > 1 || len(st.more) > 0 || st.up != nil
-}
+func (st *txState) multi() bool { return len(st.writes) > 1 }
 
 // prepare makes the versions those of the slot's record, and sorts them.
 func (st *txState) prepare() {
-	st.grows, st.installed, st.checks = 0, 0, 0
+	st.installed, st.checks = 0, 0
 	st.order()
 	says := indirect(st.slot.Number())
 	for i := range st.writes {
@@ -306,9 +292,6 @@ func (st *txState) prepare() {
 
 // installAll installs all versions, and counts them.
 func (st *txState) installAll(gen epoch.Gen) result {
-	if st.up != nil && len(st.writes) > 0 && !st.goesOn() {
-		return resultAborted
-	}
 	for i := range st.writes {
 		if r := st.install(gen, i); r != resultOK {
 			return r
@@ -322,40 +305,30 @@ func (st *txState) installAll(gen epoch.Gen) result {
 // finalize does what is left to be done when the transaction has committed at e, by the
 // record of the slot.
 func (st *txState) finalize(e epoch.Epoch) {
-	st.settleAll(e)
-	for _, p := range st.more {
-		p.countKeys()
-		p.settleAll(e)
-	}
-	st.slot.Settle(uint64(st.total() - 1)) // the epoch counts one version
-	hooks.At(hooks.Finalized)
-	st.tidy()
-	for _, p := range st.more {
-		p.tidy()
-	}
-}
-
-// settleAll puts the outcome, committed at e, into all versions.
-func (st *txState) settleAll(e epoch.Epoch) {
 	for i := range st.writes {
-		st.m.checkCopy(st.writes[i].v, e)
+		st.parts[st.writes[i].of].m.checkCopy(st.writes[i].v, e)
 		st.writes[i].v.settle(word(0).at(e))
 	}
+	st.slot.Settle(uint64(len(st.writes) - 1)) // the epoch counts one version
+	hooks.At(hooks.Finalized)
+	st.tidy()
 }
 
 // tidy does the work that the committed versions bring with them.
 func (st *txState) tidy() {
 	for i := range st.writes {
 		w := &st.writes[i]
-		st.m.installed(w.at, w.hash, w.v)
+		st.parts[w.of].m.installed(w.at(), w.hash, w.v)
 	}
 }
 
 // countKeys counts by how much the commit has made the number of keys grow, once.
 func (st *txState) countKeys() {
-	if st.grows != 0 {
-		st.m.counters.keys.Add(int64(st.grows))
-		st.grows = 0
+	for _, p := range st.parts {
+		if p.grows != 0 {
+			p.m.counters.keys.Add(int64(p.grows))
+			p.grows = 0
+		}
 	}
 }
 
@@ -373,7 +346,7 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 		case tagAnnounced:
 			hooks.At(hooks.Announced)
 			if !st.multi() {
-				m.mark(st.writes[0].v, record)
+				st.parts[st.writes[0].of].m.mark(st.writes[0].v, record)
 				hooks.At(hooks.Marked)
 			}
 			// Must follow the load of w: its floor makes sure that an epoch

@@ -192,20 +192,21 @@ func (m *Map[K, V]) Clear() { m.engine().clear() }
 // clear buffers the deletion of every key. The transaction has written nothing yet: so
 // no key need be looked for among the own writes.
 func (tx DBTx) clear() {
-	st := stateOf(tx.st)
-	at := st.epoch()
-	if s := st.schemaFor(); s != nil {
+	p := partOf(tx.st)
+	st := p.st
+	read := st.epoch()
+	if s := p.schemaFor(); s != nil {
 		for _, ix := range s.indexes {
-			ix.clear(tx.leading())
+			ix.clear(tx)
 		}
 	}
 	st.enter()
 	defer st.leave()
 	st.hasRead = true
-	st.rare().scanned = true
-	st.m.index.scan(func(p place, head *node) bool {
-		if st.m.visible(head, at).there() {
-			st.append(st.m.types.tombstone(head.key()), st.m.index.hash.sum(head.key()), p)
+	p.rare().scanned = true
+	p.index.scan(func(at place, head *node) bool {
+		if p.m.visible(head, read).there() {
+			p.note(p.m.types.tombstone(head.key()), p.index.hash.sum(head.key()), at)
 		}
 		return st.gen() == tx.gen
 	})

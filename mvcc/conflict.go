@@ -12,7 +12,6 @@ type conflict struct {
 	key       any
 	of        *counters // of the map that has the key
 	hash      uint64
-	noted     bool
 	kind      ConflictKind
 	readEpoch epoch.Epoch
 	epoch     epoch.Epoch
@@ -39,14 +38,15 @@ func (c conflict) err(attempts int) error {
 
 // conflictOn notes that the transaction conflicts over the key at key, whose newest
 // committed version is v or nil.
-func (st *txState) conflictOn(key unsafe.Pointer, kind ConflictKind, v *node) result {
-	st.conflict = conflict{key: st.index.hash.boxed(key), of: st.m.counters,
-		hash: st.m.claimHash(st.index.hash.sum(key)), noted: true, kind: kind, readEpoch: st.epoch()}
+func (p *part) conflictOn(key unsafe.Pointer, kind ConflictKind, v *node) result {
+	c := conflict{key: p.index.hash.boxed(key), of: p.m.counters,
+		hash: p.m.claimHash(p.index.hash.sum(key)), kind: kind, readEpoch: p.st.epoch()}
 	if v != nil {
-		if w, _ := st.m.resolve(v); w.committed() {
-			st.conflict.epoch = w.epoch()
+		if w, _ := p.m.resolve(v); w.committed() {
+			c.epoch = w.epoch()
 		}
 	}
+	p.st.conflict = c
 	return resultConflict
 }
 
@@ -54,11 +54,5 @@ func (st *txState) conflictOn(key unsafe.Pointer, kind ConflictKind, v *node) re
 func (st *txState) takeConflict() conflict {
 	c := st.conflict
 	st.conflict = conflict{}
-	for _, p := range st.more {
-		if p.conflict.noted && !c.noted {
-			c = p.conflict
-		}
-		p.conflict = conflict{}
-	}
 	return c
 }

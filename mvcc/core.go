@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -19,8 +18,8 @@ import (
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// A core is a [Map] without its types, or the map of the states that lead, see part, which has no
-// keys. All that does not need the types is done by a core, and is compiled once.
+// A core is a [Map] without its types, or the root of a database, which begins its transactions and
+// has no keys. All that does not need the types is done by a core, and is compiled once.
 type core struct {
 	// All fields but schema, feedAt, expiryAt and what is atomic are set when the map is made, and
 	// never change, except for what they point to.
@@ -43,10 +42,10 @@ type core struct {
 	tracePins bool
 	guarded   bool // transactions may be evicted, or are traced, or it is strict
 	threshold uint64
-	pool      *statePool
-	works     sync.Pool // of *txWork, for parts
-	favour    *favour.Queue
-	watches   *watches
+	// pool has the idle states. That of a root is replaced when a table is closed, see give.
+	pool    atomic.Pointer[statePool]
+	favour  *favour.Queue
+	watches *watches
 	// A map by itself has a shared of its own, and no database.
 	shared  *shared
 	db      *DB
@@ -122,8 +121,9 @@ func newAlone(opts *Options, by order, types *recordType) any {
 func newCore(s *shared, o *Options, name string, x *index, by order, types *recordType) *core {
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict, tracePins: o.TracePins,
 		guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
-		pool: &statePool{}, gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
+		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
 		watches: &s.watches}
+	c.pool.Store(&statePool{})
 	own := &chains{index: x, slots: s.slots, member: &member{of: weak.Make(c)},
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
 	if by != nil {

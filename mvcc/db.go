@@ -31,7 +31,7 @@ func dbAt(db *DB) *database {
 }
 
 type database struct {
-	// root is the map of the states that lead, see part. It has no keys.
+	// root begins the transactions over the tables. It has no keys.
 	root   *core
 	shared *shared
 	opts   Options
@@ -139,6 +139,7 @@ func (m *core) drop() {
 	if m.closed.Swap(true) {
 		return
 	}
+	of.root.pool.Store(&statePool{}) // idle states have parts in the table
 	delete(of.tables, m.counters.name)
 	if m.inner {
 		return

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"testing"
@@ -292,18 +293,83 @@ func TestDBParts(t *testing.T) {
 	}
 	snapshot.Close()
 	require.PanicsWithValue(t, ErrTxDone, func() { parts[0].Get("a") })
-	tx := s.db.Begin(nil)
-	defer tx.Rollback()
-	if tx.st != up {
-		t.Skip("another state") // with the race detector
+	begin := func() DBTx {
+		tx := s.db.Begin(nil)
+		t.Cleanup(tx.Rollback)
+		if tx.st != up {
+			t.Skip("another state") // with the race detector
+		}
+		return tx
 	}
+	tx := begin()
 	s.orders.In(tx).Set(1, 1)
-	late := &partOf(stateOf(up), coreOf(s.stock)).txn
+	late := &stateOf(up).part(coreOf(s.stock)).txn
 	require.True(t, s.orders.In(tx).Has(1))
 	require.Equal(t, late, s.stock.In(tx).st)
 	s.stock.In(tx).Set("a", 1)
 	require.NoError(t, tx.Commit())
-	require.Nil(t, stateOf(up).parts.Load())
+
+	// The next one has the same parts, as if they were new, unless they are many or of closed tables.
+	tx = begin()
+	require.Same(t, late, s.stock.In(tx).st)
+	for i := range 2 * keptParts {
+		NewTable[int, int](s.db, fmt.Sprint(i), nil).In(tx).Set(i, i)
+	}
+	require.NoError(t, tx.Commit())
+	require.Nil(t, stateOf(up).others.Load())
+	tx = begin()
+	requireValue(t, 1)(s.stock.In(tx).Get("a"))
+	s.stock.Close()
+	tx.Rollback()
+	require.Nil(t, stateOf(up).others.Load())
+	tx = begin()
+	require.True(t, s.orders.In(tx).Has(1))
+	tx.Rollback()
+	s.orders.Close()
+	require.NotSame(t, up, s.db.Begin(nil).st, "idle states have parts in it")
+}
+
+// The reads and writes of all tables are in one list: those of one are not those of another with
+// the same keys, be they few or many, and whichever tables the state had before.
+func TestDBManyWrites(t *testing.T) {
+	db := NewDB(nil)
+	t.Cleanup(db.Close)
+	var tables []*Map[int, int]
+	for i := range 3 {
+		tables = append(tables, NewTable[int, int](db, fmt.Sprint(i), nil))
+	}
+	model := [3]map[int]int{{}, {}, {}}
+	for round := range 24 {
+		first, n := tables[round%3:], []int{1, 3, 3 * linearWrites}[round/3%3]
+		require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
+			for i, table := range first { // what is read in one is written to the next one
+				in, of := table.In(tx), model[len(tables)-len(first)+i]
+				for key := range n {
+					old, ok := in.Get(key)
+					was, there := of[key]
+					require.Equal(t, there, ok)
+					require.Equal(t, was, old)
+					if next := len(tables) - len(first) + i + 1; next < len(tables) {
+						require.NotPanics(t, func() { tables[next].In(tx).Set(key, 100*round+key) })
+						model[next][key] = 100*round + key
+					}
+				}
+				own := 0
+				for key, value := range in.All() {
+					require.Equal(t, of[key], value)
+					own++
+				}
+				require.Len(t, of, own)
+			}
+			first[0].In(tx).Set(round, -round)
+			model[round%3][round] = -round
+			return nil
+		}))
+		for i, table := range tables {
+			require.Equal(t, model[i], maps.Collect(table.All()))
+			require.Equal(t, len(model[i]), table.Len())
+		}
+	}
 }
 
 // A claim on all keys of a table is nothing to a writer of others.
@@ -319,7 +385,7 @@ func TestDBClaims(t *testing.T) {
 			claimed := stateOf(st).claimedKeys
 			keys := claimed()
 			for _, key := range []string{"a", "b"} {
-				all := stateOf(st).scanned
+				all := partOf(st).scanned
 				require.Equal(t, key == "a" || all, keys.Has(coreOf(s.stock).claimHash(s.stock.hash(key))), key)
 			}
 			for id := range 100 {
@@ -331,9 +397,4 @@ func TestDBClaims(t *testing.T) {
 }
 
 // claimedKeys is what the transaction that st belongs to would make a claim on.
-func (st *txState) claimedKeys() *favour.Keys {
-	if st.up != nil {
-		return st.up.keySet(true)
-	}
-	return st.keySet(true)
-}
+func (st *txState) claimedKeys() *favour.Keys { return st.keySet(true) }

@@ -11,7 +11,7 @@ import (
 // them. It is a small value, to be passed by value, and for one goroutine at a time. The
 // zero DBTx panics in every method but Rollback; get one from [DB.Update] or [DB.Begin].
 type DBTx struct {
-	st  *txn // that leads, but for a DBTx that a [Tx] is converted to
+	st  *txn // of no table, but for a DBTx that a [Tx] is converted to
 	gen epoch.Gen
 }
 
@@ -25,8 +25,8 @@ func (tx DBTx) check() {
 // does in m. The Tx is used like one of m alone, and it is the transaction tx: all tables are read
 // as of one moment, Commit, Rollback, Savepoint and OnCommit are those of tx, and so is Err. The Tx
 // returned for a table is the same each time. In panics if m is not a table of tx's database, or
-// was closed, and with [ErrTxDone] if tx has ended. It looks through the tables that tx has used
-// before; the first time of a table it allocates two small objects.
+// was closed, and with [ErrTxDone] if tx has ended. It looks through the tables that tx, and some
+// transactions before, have used; the first time of a table it allocates one small object.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	return Tx[K, V](m.engine().in(tx))
 }
@@ -69,17 +69,7 @@ func (c *core) beginTx(opts *TxOptions) DBTx {
 		st.finish(gen)
 		return c.inside(c.db.Begin(opts))
 	}
-	return DBTx{&st.txn, gen}
-}
-
-// leading returns the transaction as the state that leads has it, which is that of tx unless tx is a Tx.
-//
-//go:noinline
-func (tx DBTx) leading() DBTx {
-	if up := stateOf(tx.st).up; up != nil {
-		tx.st = &up.txn
-	}
-	return tx
+	return DBTx{&st.own.txn, gen}
 }
 
 // Commit is [Tx.Commit] over all tables.
@@ -89,7 +79,6 @@ func (tx DBTx) Commit() error {
 	if tx.st == nil {
 		panic(errZeroTx)
 	}
-	tx = tx.leading()
 	st := stateOf(tx.st)
 	if st.gen() != tx.gen {
 		err := st.over(tx.gen)
@@ -165,13 +154,13 @@ func (tx DBTx) Err() error {
 	if tx.st == nil {
 		panic(errZeroTx)
 	}
-	st := stateOf(tx.leading().st)
+	st := stateOf(tx.st)
 	if st.gen() != tx.gen {
 		return st.over(tx.gen)
 	}
 	st.enter()
 	defer st.leave()
-	if st.total() > 0 && st.anyDoomed() {
+	if len(st.writes) > 0 && st.doomed() {
 		c := st.takeConflict()
 		return c.err(1)
 	}
@@ -186,7 +175,7 @@ func (tx DBTx) OnCommit(f func(epoch uint64)) {
 	if f == nil {
 		panic("mvcc: OnCommit: f is nil")
 	}
-	st := stateOf(tx.leading().st)
+	st := stateOf(tx.st)
 	st.enter()
 	rare := st.rare()
 	rare.after = append(rare.after, f)
@@ -268,7 +257,7 @@ func (db *DB) Snapshot() DBSnapshot {
 	base, list := dbAt(db).root, dbAt(db).list.Load()
 	for {
 		st, gen := base.open(0)
-		s := DBSnapshot{&st.txn, gen, hideList(list)}
+		s := DBSnapshot{&st.own.txn, gen, hideList(list)}
 		if now := dbAt(db).list.Load(); now != list { // T1
 			s.Close()
 			list = now

@@ -116,7 +116,7 @@ func (e *engine) snapshotAt(at uint64) (moment, error) { return coreAt(e).snapsh
 //go:noinline
 func (e *engine) open() moment {
 	st, gen := coreAt(e).open(0)
-	return moment{&st.txn, gen}
+	return moment{&st.own.txn, gen}
 }
 
 //go:noinline
@@ -164,7 +164,7 @@ func (e *engine) expire(until func(v *node) time.Time) { coreAt(e).expire(until)
 //
 //go:noinline
 func (e *engine) seen(s DBSnapshot) moment {
-	return moment{&partOf(stateOf(s.st), coreAt(e)).txn, s.gen}
+	return moment{&stateOf(s.st).part(coreAt(e)).txn, s.gen}
 }
 
 // unchanged reports whether the key at key has not been written after an epoch, in a table that has
@@ -200,7 +200,7 @@ func (e *engine) watch(
 	s := loop.s
 	if since.st != nil {
 		since.check()
-		if stateOf(since.st).m != c {
+		if partOf(since.st).m != c {
 			panic("mvcc: Watch: WatchOptions.Since is a snapshot of another map")
 		}
 	}
@@ -232,5 +232,7 @@ func (e *engine) heads(r unsafe.Pointer, visit func(head *node) bool) {
 //
 //go:noinline
 func (e *engine) through(s moment) moment {
-	return moment{&newTxState(coreAt(e), stateOf(s.st).slot).txn, s.gen}
+	p := new(part)
+	p.init(stateOf(s.st), coreAt(e))
+	return moment{&p.txn, s.gen}
 }

@@ -110,16 +110,24 @@ func (f *feed) note(v *node, hash uint64, others []write) {
 	}
 }
 
-// noteAll notes the keys that the transaction writes to the map, if that is watched, or if
-// records of it expire.
+// noteAll notes the keys that the transaction writes to maps that are watched, or of which records
+// expire. Those of one map stand together, unless order has left them.
 func (st *txState) noteAll() {
-	if x := st.m.expiryAt.Load(); x != nil {
-		for i := range st.writes {
-			x.note(st.writes[i].v, st.writes[i].hash)
+	for rest := st.writes; len(rest) > 0; {
+		first, n := &rest[0], 1
+		for n < len(rest) && rest[n].of == first.of {
+			n++
 		}
-	}
-	if f := st.m.feedAt.Load(); f != nil && len(st.writes) > 0 {
-		f.note(st.writes[0].v, st.writes[0].hash, st.writes[1:])
+		m := st.parts[first.of].m
+		if x := m.expiryAt.Load(); x != nil {
+			for i := range rest[:n] {
+				x.note(rest[i].v, rest[i].hash)
+			}
+		}
+		if f := m.feedAt.Load(); f != nil {
+			f.note(first.v, first.hash, rest[1:n])
+		}
+		rest = rest[n:]
 	}
 }
 

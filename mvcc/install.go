@@ -12,34 +12,36 @@ import (
 // of a new one. It returns resultOK if it did, and otherwise why the attempt is
 // over. gen is the transaction.
 func (st *txState) install(gen epoch.Gen, i int) result {
-	m := st.m
 	w := &st.writes[i]
+	of := st.parts[w.of]
+	m := of.m
 	if len(st.writes) > 1 && i%installStride == installStride-1 && !st.goesOn() {
 		return resultAborted
 	}
 	for lost := 0; ; {
-		p, h := m.index.again(w.at, w.hash, w.v.key())
+		p, h := m.index.again(w.at(), w.hash, w.v.key())
 		base, ok := m.settle(h)
 		if !ok {
 			continue
 		}
-		if r := st.mayCover(gen, w, base); r != resultOK {
+		if r := of.mayCover(gen, w, base); r != resultOK {
 			return r
 		}
-		if m.schemaNow() != st.schema { // must follow again
-			return st.conflictOn(w.v.key(), ConflictRead, nil)
+		if m.schemaNow() != of.schema { // must follow again
+			return of.conflictOn(w.v.key(), ConflictRead, nil)
 		}
 		if w.merge != nil {
 			w.merge.mergeInto(w.v, base)
 			hooks.At(hooks.Computed)
 		}
 		if h == nil && m.order != nil {
-			st.pinOne(w.v)
+			of.pinOne(w.v)
 		}
-		p, ok = m.cover(p, w.hash, h, base, w.v, st.schema)
-		if w.at != p {
-			w.at = p
+		p, ok = m.cover(p, w.hash, h, base, w.v, of.schema)
+		if w.b != p.b {
+			w.b = p.b
 		}
+		w.i = p.i
 		if !ok {
 			// A merge may take its time: then the commit begins anew, and gets its turn.
 			if lost++; w.merge != nil && lost >= bidLosses {
@@ -47,7 +49,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			}
 			continue
 		}
-		st.grows += growth(base, w.v)
+		of.grows += growth(base, w.v)
 		return resultOK
 	}
 }
@@ -62,17 +64,18 @@ func (st *txState) goesOn() bool {
 
 // mayCover reports whether the transaction may commit write w on top of base, the
 // newest committed version, or nil: resultOK, or why not.
-func (st *txState) mayCover(gen epoch.Gen, w *write, base *node) result {
+func (p *part) mayCover(gen epoch.Gen, w *write, base *node) result {
+	st := p.st
 	switch {
 	case st.level == LevelSnapshot && st.hasRead && w.merge == nil:
-		if base != nil && st.m.commitEpoch(base) > st.epoch() {
-			return st.conflictOn(w.v.key(), ConflictWrite, base)
+		if base != nil && p.m.commitEpoch(base) > st.epoch() {
+			return p.conflictOn(w.v.key(), ConflictWrite, base)
 		}
 	case w.read != 0:
 		was := st.seen(w)
 		there := base.there()
 		if seen := was.there(); seen && base != was || there && !seen {
-			return st.conflictOn(w.v.key(), ConflictRead, base)
+			return p.conflictOn(w.v.key(), ConflictRead, base)
 		}
 	default:
 		return resultOK

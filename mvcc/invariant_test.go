@@ -193,16 +193,16 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	require.EqualValues(t, tombstone, h.lost.Load())
 	require.Equal(t, first, coreOf(m).commitEpoch(h.next.Load()))
 	st := coreOf(m).newState()
-	st.checkAbsent(keyAt("k"), tombstone+1)
+	st.own.checkAbsent(keyAt("k"), tombstone+1)
 }
 
 func TestInvariantOfReads(t *testing.T) {
 	m, p, newer, older := two(t)
 	s := m.Snapshot()
 	defer s.Close()
-	stateOf(s.st).checkRead(s.gen, keyAt("k"), newer)
-	requireViolation(t, "read twice", func() { stateOf(s.st).checkRead(s.gen, keyAt("k"), older) })
-	requireViolation(t, "read twice nothing", func() { stateOf(s.st).checkRead(s.gen, keyAt("l"), newer) })
+	partOf(s.st).checkRead(s.gen, keyAt("k"), newer)
+	requireViolation(t, "read twice", func() { partOf(s.st).checkRead(s.gen, keyAt("k"), older) })
+	requireViolation(t, "read twice nothing", func() { partOf(s.st).checkRead(s.gen, keyAt("l"), newer) })
 
 	// A slot-less load that falls through.
 	abort(t, m, "k")

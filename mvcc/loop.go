@@ -41,15 +41,15 @@ func (s moment) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
 // each visits what is visible of all keys, or, in their order, of those of r.
 func (s moment) each(r unsafe.Pointer, ordered, down bool, visit func(v *node) bool) {
 	s.check()
-	st := stateOf(s.st)
-	m, at := st.m, st.epoch()
+	p := partOf(s.st)
+	m, at := p.m, p.st.epoch()
 	s.check()
 	one := func(_ place, v *node) bool {
 		key := v.key() // of the newest
 		if !v.plain(at) {
 			v = m.visible(v, at)
 		}
-		st.checkRead(s.gen, key, v)
+		p.checkRead(s.gen, key, v)
 		if s.st.head.Gen() != s.gen { // check, which is not inlined
 			s.refuse()
 		}
@@ -89,7 +89,7 @@ func (s moment) len() (n int) {
 //go:noinline
 func (s moment) end(last bool) *node {
 	s.check()
-	stateOf(s.st).m.checkOrdered(false)
+	partOf(s.st).m.checkOrdered(false)
 	return firstOf(func(visit func(v *node) bool) { s.ranged(nil, last, visit) })
 }
 

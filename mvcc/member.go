@@ -30,7 +30,7 @@ type member struct {
 // there are more.
 func (m *member) trim() bool {
 	c := m.of.Value()
-	return c != nil && c.pool.Trim(func(st *txState) { c.slots.Release(st.slot) })
+	return c != nil && c.pool.Load().Trim(func(st *txState) { c.slots.Release(st.slot) })
 }
 
 // expiring returns the map if records of it expire, and it is reachable.

@@ -86,10 +86,11 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 // merged returns a version with what write w, a merge of the transaction, makes of the value at epoch
 // at.
 func (tx DBTx) merged(w *write, at epoch.Epoch) *node {
-	_, _, v := stateOf(tx.st).index.seek(w.v.key())
-	v = stateOf(tx.st).m.visible(v, at)
+	m := partOf(tx.st).m
+	_, _, v := m.index.seek(w.v.key())
+	v = m.visible(v, at)
 	tx.check() // it may have been evicted, and the value dropped
-	made := stateOf(tx.st).m.types.clone(w.v)
+	made := m.types.clone(w.v)
 	w.merge.mergeInto(made, v)
 	return made
 }

@@ -18,7 +18,7 @@ type moment struct {
 func (c *core) snapshot() moment {
 	st, gen := c.open(0)
 	st.trace(gen)
-	return moment{&st.txn, gen}
+	return moment{&st.own.txn, gen}
 }
 
 // snapshotAt is [Map.SnapshotAt].
@@ -34,7 +34,7 @@ func (c *core) snapshotAt(at uint64) (moment, error) {
 			ErrEpochGone, at, c.slots.Bound())
 	}
 	st.trace(gen)
-	return moment{&st.txn, gen}, nil
+	return moment{&st.own.txn, gen}, nil
 }
 
 // check panics if the snapshot is closed.
@@ -48,13 +48,10 @@ func (s moment) check() {
 //
 //go:noinline
 func (s moment) Close() {
-	st := stateOf(s.st)
-	if st == nil {
+	if s.st == nil {
 		return
 	}
-	if st.up != nil {
-		st = st.up
-	}
+	st := stateOf(s.st)
 	if st.end(s.gen) {
 		st.m.give(st, s.gen) // a snapshot leaves nothing behind in its state
 	}
@@ -87,7 +84,7 @@ func (c *core) view(fn func(s moment) error) error {
 		return c.viewGuarded(fn)
 	}
 	st, gen := c.open(0)
-	s := moment{&st.txn, gen}
+	s := moment{&st.own.txn, gen}
 	defer s.Close()
 	return fn(s)
 }

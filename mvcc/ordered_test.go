@@ -272,8 +272,8 @@ func TestOrderedDrain(t *testing.T) {
 		require.Equal(t, k, key)
 		tx.Delete(key)
 	}
-	require.Len(t, stateOf(tx.st).ranges, 1)
-	require.Equal(t, UpTo(49), *(*Range[int])(stateOf(tx.st).ranges[0]))
+	require.Len(t, partOf(tx.st).ranges, 1)
+	require.Equal(t, UpTo(49), *(*Range[int])(partOf(tx.st).ranges[0]))
 	m.Store(70, 1) // not in it
 	require.NoError(t, tx.Commit())
 	require.Equal(t, 50, m.Len())

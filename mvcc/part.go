@@ -1,136 +1,136 @@
 package mvcc
 
-import (
-	"cmp"
-	"slices"
-)
+import "unsafe"
 
-// A transaction of a database may use any of its maps. It has one slot, hence one read
-// epoch, one record and one commit epoch, and a state for each map. The state that has
-// begun leads: it commits, and has the others do what concerns their maps. So the steps of
-// a commit, see commit.go, are those of a transaction over one map, which has no parts: all
-// versions, of whatever type, are installed before the one record is announced, and say
-// with it that they are committed. That is the one linearization point.
-//
-// The state that leads is one of a map that has no keys, the database's root.
+// A part is what a transaction or snapshot does in one map. That of the map that has begun it is a
+// part of its state; one of a database, which the database's root has begun, has further ones, one
+// for each table that it uses. All have one slot, hence one read epoch, one record and one commit
+// epoch; and one read set and one write set, which say by a number whose a record is: so the steps
+// of a commit, see commit.go, are the same over one map and over many.
+type part struct {
+	txn // first
 
-// A joined part stands in a list that its leader has, until the transaction or snapshot
-// ends: so an idle state keeps no table alive.
-type partNode struct {
-	of   *member // of the map
-	p    *txState
-	next *partNode
+	st *txState
+	m  *core // the map
+	// number is the place in txWork.parts, once the transaction has used the part.
+	number uint32
+	next   *part // of those that the state has for other maps
+
+	*partWork // nil if it has only served snapshots
 }
 
-// partOf returns the state of m's part in what up leads. It may be called by several
-// goroutines at once: they get the same. One that comes too late, when a snapshot has
-// been closed, may put a part into the list of the next one, to which it is as good.
-func partOf(up *txState, m *core) *txState {
+// A partWork is what a transaction has read and is to write in one map, beside what is in its
+// txWork.
+type partWork struct {
+	isRare     bool    // see rare
+	hasWritten bool    // something, with
+	schema     *schema // that the map had then
+	// absent has the keys read of which there was no version. From fullAbsent of them on it is looked
+	// through for what is there twice, see compact.
+	absent     keyList
+	fullAbsent int
+	grows      int // by how much the commit under way makes the number of keys grow
+
+	rarePart
+}
+
+// A rarePart is the part of a partWork that few transactions use: it is written through rare.
+type rarePart struct {
+	scanned bool             // all keys were read
+	ranges  []unsafe.Pointer // to each Range of which all keys were read
+	// pins have the keys pinned in the order, sorted. unpinned says that they are pinned no more.
+	pins     []*node
+	unpinned bool
+	// inOrder has the numbers of those of the first ordered writes that are the part's, in the order
+	// of their keys, from a loop over a range on.
+	inOrder []int32
+	ordered int
+}
+
+// partOf returns the part of a handle.
+func partOf(t *txn) *part { return (*part)(unsafe.Pointer(t)) }
+
+func (p *part) init(st *txState, m *core) {
+	p.txn = txn{head: &st.slot.Head, index: m.index, plain: m.plain}
+	p.st, p.m = st, m
+}
+
+// rare returns what is to be written of it, and notes that it has to be forgotten.
+func (p *partWork) rare() *rarePart {
+	p.isRare = true
+	return &p.rarePart
+}
+
+// keptParts is for how many tables an idle state keeps its parts.
+const keptParts = 16
+
+// part returns the state's part in m. It may be called by several goroutines at once: they get the
+// same. One that comes too late, when a snapshot has been closed, gets a part for the next one that
+// the state serves, to which it is as good.
+func (st *txState) part(m *core) *part {
 	for {
-		list := up.parts.Load()
-		for n := list; n != nil; n = n.next {
-			if n.of == m.member {
-				return n.p
+		first := st.others.Load()
+		for p := first; p != nil; p = p.next {
+			if p.m == m {
+				return p
 			}
 		}
-		st := newTxState(m, up.slot)
-		st.up = up
-		if up.parts.CompareAndSwap(list, &partNode{m.member, st, list}) {
-			return st
+		p := &part{next: first}
+		p.init(st, m)
+		if st.others.CompareAndSwap(first, p) {
+			return p
 		}
 	}
 }
 
-// join makes st a part of the transaction, unless it is already.
-func (st *txState) join() {
-	if st.txWork != nil {
+// join makes p a part that the transaction uses, unless it is already.
+func (p *part) join() {
+	st := p.st
+	if p.number != 0 || p == &st.own {
 		return
 	}
-	work, _ := st.m.works.Get().(*txWork)
-	if work == nil {
-		work = newWork()
+	st.enter()
+	if p.partWork == nil {
+		p.partWork = &partWork{fullAbsent: compactReads}
 	}
-	up := st.up
-	up.enter()
-	up.more = append(up.more, st)
-	up.leave()
-	st.txWork = work
-	st.checkTaken()
-	st.level = up.level
-	if n := len(up.marks); n > 0 {
-		rare := st.rare()
-		rare.since, rare.marks = up.since, make([]mark, n)
-	}
+	p.number = uint32(len(st.parts))
+	st.parts = append(st.parts, p)
+	st.leave()
 }
 
-// leaveParts is forget for the parts.
+// leaveParts forgets what the transaction did in further parts.
 func (st *txState) leaveParts() {
-	for _, p := range st.more {
+	for _, p := range st.parts[1:] {
 		p.forget()
-		p.giveWork()
+		p.number = 0
 	}
-	st.more = emptied(st.more)
+	st.parts = append(emptied(st.parts), &st.own)
 }
 
-// giveWork lets other transactions use the room that the part has for its records. The
-// part itself stays what it is: handles may refer to it.
-func (st *txState) giveWork() {
-	work := st.txWork
-	st.txWork = nil
-	st.m.works.Put(work)
-}
-
-// total returns the number of writes to all maps.
-func (st *txState) total() int {
-	n := len(st.writes)
-	for _, p := range st.more {
-		n += len(p.writes)
+// forget is recycle for one map.
+func (p *partWork) forget() {
+	if p.absences() > 0 {
+		p.absent.empty()
+		p.fullAbsent = compactReads
 	}
-	return n
-}
-
-// eachHash calls f with the claimHash of each key that is written, in all maps.
-func (st *txState) eachHash(f func(hash uint64)) {
-	st.eachOwnHash(f)
-	for _, p := range st.more {
-		p.eachOwnHash(f)
+	p.hasWritten, p.grows = false, 0
+	if p.schema != nil {
+		p.schema = nil
+	}
+	if p.isRare {
+		p.rarePart = rarePart{ranges: emptied(p.ranges), inOrder: emptied(p.inOrder)}
+		p.isRare = false
 	}
 }
 
-func (st *txState) eachOwnHash(f func(hash uint64)) {
-	for i := range st.writes {
-		f(st.m.claimHash(st.writes[i].hash))
+// dropParts lets go of the parts that an idle state has in other maps, if they are many, or if a
+// table was closed since the state was given back last: so it keeps no table alive that is closed.
+func (st *txState) dropParts() {
+	n := 0
+	for p := st.others.Load(); p != nil; p = p.next {
+		if n++; n > keptParts || p.m.closed.Load() {
+			st.others.Store(nil)
+			return
+		}
 	}
-}
-
-// enterParts is enter for all parts: they are left when they are forgotten. It makes known
-// to each whether the transaction has read anything.
-func (st *txState) enterParts() {
-	inOrder := func(a, b *txState) int { return cmp.Compare(a.m.ordinal, b.m.ordinal) }
-	if !slices.IsSortedFunc(st.more, inOrder) { // so that two do not meet head-on, see order
-		slices.SortFunc(st.more, inOrder)
-	}
-	for _, p := range st.more {
-		p.enter()
-		st.hasRead = st.hasRead || p.hasRead
-	}
-	for _, p := range st.more {
-		p.hasRead = st.hasRead
-	}
-}
-
-// toValidate reports whether the commit has to validate what was read, in any map.
-func (st *txState) toValidate() bool {
-	check := st.toValidateHere()
-	for _, p := range st.more {
-		check = p.toValidateHere() || check
-	}
-	return check
-}
-
-func (st *txState) toValidateHere() bool { return st.validates() && !st.written() }
-
-// anyDoomed is doomed for all maps.
-func (st *txState) anyDoomed() bool {
-	return st.doomed() || slices.ContainsFunc(st.more, (*txState).doomed)
 }

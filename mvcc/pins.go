@@ -33,55 +33,52 @@ func (m *core) insertInOrder(
 // unpinAll lets go of the keys that the transaction has pinned, in all maps, and drops those
 // that have no slot.
 func (st *txState) unpinAll() {
-	st.unpin()
-	for _, p := range st.more {
+	for _, p := range st.parts {
 		p.unpin()
 	}
-	st.dropPinned()
-	for _, p := range st.more {
+	for _, p := range st.parts {
 		p.dropPinned()
 	}
 }
 
 // unpin unpins the keys that are pinned in this map, once. It calls no function of the user.
-func (st *txState) unpin() {
-	if st.pins != nil && !st.unpinned {
-		st.unpinned = true
-		st.m.order.unpin(st.pins)
+func (p *part) unpin() {
+	if p.pins != nil && !p.unpinned {
+		p.unpinned = true
+		p.m.order.unpin(p.pins)
 	}
 }
 
 // dropPinned drops the keys that unpin has let go of.
-func (st *txState) dropPinned() {
-	for i := range st.pins {
-		st.m.dropIfGone(st.pins[i].key())
+func (p *part) dropPinned() {
+	for i := range p.pins {
+		p.m.dropIfGone(p.pins[i].key())
 	}
 }
 
 // notePins notes the keys, sorted, that the transaction has pinned in this map.
-func (st *txState) notePins(keys []*node) {
-	st.rare().pins = keys
-	if st.up != nil {
-		st.up.rare().pinned = true
-	} else {
-		st.pinned = true
-	}
+func (p *part) notePins(keys []*node) {
+	p.rare().pins = keys
+	p.st.rare().pinned = true
 }
 
 // pinNew pins the keys that the transaction is to insert, in an ordered map: before
 // anything is installed, since it may take its time.
-func (st *txState) pinNew() {
-	if st.m.order != nil {
-		st.pinInserts()
+func (p *part) pinNew() {
+	if p.m.order != nil && p.hasWritten {
+		p.pinInserts()
 	}
 }
 
-func (st *txState) pinInserts() {
-	m := st.m
+func (p *part) pinInserts() {
+	m := p.m
 	var keys []*node
-	for i := range st.writes {
-		w := &st.writes[i]
-		if _, head := m.index.again(w.at, w.hash, w.v.key()); head == nil {
+	for i := range p.st.writes {
+		w := &p.st.writes[i]
+		if w.of != p.number {
+			continue
+		}
+		if _, head := m.index.again(w.at(), w.hash, w.v.key()); head == nil {
 			keys = append(keys, w.v)
 		}
 	}
@@ -89,16 +86,16 @@ func (st *txState) pinInserts() {
 	for from := 0; from < len(keys); from += pinBatch {
 		to := min(from+pinBatch, len(keys))
 		m.order.pin(keys[from:to])
-		st.notePins(keys[:to])
+		p.notePins(keys[:to])
 	}
 }
 
 // pinOne is pinNew for a key that has turned out to have no slot.
-func (st *txState) pinOne(v *node) {
-	order := st.m.order
-	if _, there := slices.BinarySearchFunc(st.pins, v, order.compareNodes); !there {
+func (p *part) pinOne(v *node) {
+	order := p.m.order
+	if _, there := slices.BinarySearchFunc(p.pins, v, order.compareNodes); !there {
 		order.pinOne(v)
-		st.notePins(append(st.pins, v))
-		sortKeys(st.pins, order.compareNodes)
+		p.notePins(append(p.pins, v))
+		sortKeys(p.pins, order.compareNodes)
 	}
 }

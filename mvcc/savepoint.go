@@ -14,8 +14,7 @@ type undone struct {
 // stays read, and may be a reason for a conflict. Savepoints nest; a loop over All or a range that
 // begins in one must end in it. In a transaction of a [DB] this covers all tables. If fn ends the
 // transaction and returns nil, Savepoint returns [ErrTxDone], or [ErrTxTooOld] if it was evicted
-// meanwhile. The cost is that of one note for each key that is written again, and for each table of
-// a database; no write is copied.
+// meanwhile. The cost is that of one note for each key that is written again; no write is copied.
 func (tx Tx[K, V]) Savepoint(fn func() error) (err error) { return DBTx(tx).Savepoint(fn) }
 
 // Savepoint is [Tx.Savepoint]: what is undone is what was written to all tables.
@@ -25,13 +24,9 @@ func (tx DBTx) Savepoint(fn func() error) (err error) {
 		panic("mvcc: Savepoint: fn is nil")
 	}
 	st := stateOf(tx.st)
-	if st.up != nil {
-		st = st.up
-	}
 	st.enter()
 	outer, after := st.since, len(st.after)
-	st.rare().saves++
-	st.beginSavepoint(st.saves)
+	st.beginSavepoint()
 	st.leave()
 	keep := false
 	defer func() {
@@ -70,14 +65,12 @@ type mark struct {
 	extra        map[extraKey][]any
 }
 
-// beginSavepoint makes number the innermost savepoint that is open, for all maps.
-func (st *txState) beginSavepoint(number uint32) {
+// beginSavepoint makes the next savepoint the innermost one that is open.
+func (st *txState) beginSavepoint() {
 	rare := st.rare()
-	rare.since = number
+	rare.saves++
+	rare.since = rare.saves
 	rare.marks = append(rare.marks, mark{len(st.writes), len(st.undo), rare.extra.share()})
-	for _, p := range st.more {
-		p.beginSavepoint(number)
-	}
 }
 
 // endSavepoint ends it; outer is the one around it, or 0. It undoes what was written since,
@@ -92,9 +85,6 @@ func (st *txState) endSavepoint(outer uint32, keep bool) {
 		clear(st.undo)
 		st.undo = st.undo[:0]
 	}
-	for _, p := range st.more {
-		p.endSavepoint(outer, keep)
-	}
 }
 
 // restore makes the writes what they were at a mark, and the notes too.
@@ -106,8 +96,11 @@ func (st *txState) restore(was mark) {
 	}
 	clear(st.undo[was.undo:])
 	st.undo = st.undo[:was.undo]
-	if len(st.inOrder) > n {
-		st.inOrder = slices.DeleteFunc(st.inOrder, func(i int32) bool { return int(i) >= n })
+	for _, p := range st.parts {
+		if p.ordered > n {
+			p.inOrder = slices.DeleteFunc(p.inOrder, func(i int32) bool { return int(i) >= n })
+			p.ordered = n
+		}
 	}
 	if st.byHash != nil {
 		for i := len(st.writes) - 1; i >= n; i-- {

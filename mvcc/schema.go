@@ -73,11 +73,11 @@ func (m *core) indexed() bool { return m.schema.Load() != nil }
 
 // schemaFor returns the schema that the transaction uses for its writes to the map. One
 // that is not of the database uses none, and conflicts if there is one.
-func (st *txState) schemaFor() *schema {
-	if st.up != nil && len(st.writes) == 0 {
-		st.schema = st.m.schema.Load()
+func (p *part) schemaFor() *schema {
+	if p != &p.st.own && !p.hasWritten {
+		p.schema = p.m.schema.Load()
 	}
-	return st.schema
+	return p.schema
 }
 
 // asWritten returns key, of a record that the transaction sees, as it was written last: it may be
@@ -93,10 +93,10 @@ func asWritten[K comparable](st *txn, key K) K {
 
 // inside is In for a table that may have been closed.
 func (c *core) inside(tx DBTx) DBTx {
-	st := partOf(stateOf(tx.st), c)
-	st.join()
+	p := stateOf(tx.st).part(c)
+	p.join()
 	tx.check()
-	return DBTx{&st.txn, tx.gen}
+	return DBTx{&p.txn, tx.gen}
 }
 
 func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.at.inside(tx)) }
@@ -104,9 +104,10 @@ func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.at.inside(tx)) 
 // read returns what the transaction, of a table, sees of the key at key, which it has not written.
 func (tx DBTx) read(key unsafe.Pointer) *node {
 	tx.check()
-	stateOf(tx.st).enter()
-	v := stateOf(tx.st).get(key)
-	stateOf(tx.st).leave()
+	p := partOf(tx.st)
+	p.st.enter()
+	v := p.get(key)
+	p.st.leave()
 	tx.check()
 	runtime.KeepAlive(tx.st)
 	return v
@@ -115,17 +116,17 @@ func (tx DBTx) read(key unsafe.Pointer) *node {
 // write buffers a write of v, which is private, in a transaction of a table.
 func (tx DBTx) write(v *node) {
 	tx.check()
-	if s := stateOf(tx.st).schemaFor(); s != nil {
+	if s := partOf(tx.st).schemaFor(); s != nil {
 		s.put(tx, s, v)
 	} else {
-		stateOf(tx.st).put(v)
+		partOf(tx.st).put(v)
 	}
 }
 
 // put buffers a write of v, in a table of which indexes are written otherwise.
 //
 //go:noinline
-func (tx DBTx) put(v *node) { stateOf(tx.st).put(v) }
+func (tx DBTx) put(v *node) { partOf(tx.st).put(v) }
 
 // putIndexed is the put of a schema.
 func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
@@ -145,7 +146,7 @@ func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
 	tx.check()
 	of.put(v)
 	for _, change := range changes {
-		change(of.leading())
+		change(of)
 	}
 }
 

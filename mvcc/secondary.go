@@ -215,11 +215,11 @@ func (ix *Index[I, K, V]) records(
 			r.check()
 			ix.checkOf(r.st.engine())
 			st = r.st
-			of, extra, ok := DBTx(r).shareExtras()
+			extra, ok := DBTx(r).shareExtras()
 			if !ok {
 				ix.tooNew()
 			}
-			in = window[K]{moment: moment(of), tx: true, extra: extra}
+			in = window[K]{moment: moment(r), tx: true, extra: extra}
 		default:
 			panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
 		}

@@ -144,7 +144,7 @@ func (e *engine) dropped() *atomic.Bool { return &coreAt(e).dropped }
 //
 //go:noinline
 func (tx DBTx) has(ix keptIndex) bool {
-	s := stateOf(tx.st).schemaFor()
+	s := partOf(tx.st).schemaFor()
 	return s != nil && slices.Contains(s.indexes, ix)
 }
 

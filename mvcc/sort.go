@@ -66,7 +66,7 @@ func sortKeys[K any](keys []K, compare func(a, b K) int) {
 	sort.Slice(keys, func(i, j int) bool { return compare(keys[i], keys[j]) < 0 })
 }
 
-// order sorts the writes by the hashes of their keys: two transactions with
+// order sorts the writes by their tables and the hashes of their keys: two transactions with
 // the same keys then meet on the first one, and not head-on. Nothing depends on
 // it but speed.
 func (st *txState) order() {
@@ -74,11 +74,11 @@ func (st *txState) order() {
 		return // hashes are chance; the order of the program does as well
 	}
 	if len(st.writes) == 2 {
-		if a, b := &st.writes[0], &st.writes[1]; a.hash > b.hash {
+		if a, b := &st.writes[0], &st.writes[1]; st.rank(a) > st.rank(b) {
 			a.v, b.v = b.v, a.v // field by field: see recycle
 			a.hash, b.hash = b.hash, a.hash
-			a.at.b, b.at.b = b.at.b, a.at.b
-			a.at.i, b.at.i = b.at.i, a.at.i
+			a.b, b.b = b.b, a.b
+			a.i, b.i, a.of, b.of = b.i, a.i, b.of, a.of
 			a.read, b.read = b.read, a.read
 			if a.merge != b.merge {
 				a.merge, b.merge = b.merge, a.merge
@@ -86,5 +86,11 @@ func (st *txState) order() {
 		}
 		return
 	}
-	sortBy(st.writes, func(w *write) uint64 { return w.hash })
+	sortBy(st.writes, st.rank)
+}
+
+// rank is what order goes by.
+func (w *txWork) rank(of *write) uint64 {
+	const tableBits = 16
+	return uint64(w.parts[of.of].m.ordinal)<<(64-tableBits) | of.hash>>tableBits
 }

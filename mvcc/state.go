@@ -15,17 +15,13 @@ import (
 // A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns a slot;
 // the generation in the slot tells which handle it serves.
 type txState struct {
-	txn // first
+	own part // in the map that has begun it
 
 	idle invariant.Ghost // 1 while the state is in the pool
 	slot *epoch.Slot
-	m    *core // the map
-
-	// A transaction or snapshot of a database has a state that leads, and one for each map
-	// that it uses, with the slot of the former, see part. up is the one that leads, nil if
-	// it is this one, which then has the parts, until it ends.
-	up    *txState
-	parts stdatomic.Pointer[partNode]
+	m    *core // the map, or the root of a database
+	// others are the parts in other maps. They stay when the transaction ends, see dropParts.
+	others stdatomic.Pointer[part]
 
 	// What a Tx needs beside; nil in a state that has only served snapshots. It
 	// belongs to the one goroutine that uses the Tx.
@@ -52,7 +48,7 @@ func (m *core) open(writer uint64) (st *txState, gen epoch.Gen) {
 		st, gen = m.take()
 		if m.slots.Begin(st.slot, writer) != 0 {
 			if writer != 0 && st.txWork == nil {
-				st.txWork = newWork()
+				st.txWork = newWork(st)
 			}
 			return st, gen
 		}
@@ -66,7 +62,7 @@ func (m *core) take() (st *txState, gen epoch.Gen) {
 	if hooks.Scheduled() {
 		st = m.scheduledIdle()
 	} else {
-		st = m.pool.Get()
+		st = m.pool.Load().Get()
 	}
 	if st == nil {
 		st = m.newState()
@@ -130,23 +126,19 @@ func (m *core) give(st *txState, gen epoch.Gen) {
 	if !st.slot.Keep(gen) || !st.slot.Settled() {
 		return // an unsettled slot must not serve another transaction, see abandon
 	}
-	if st.parts.Load() != nil {
-		st.parts.Store(nil)
-	}
+	pool := m.pool.Load() // before dropParts: the other one is garbage, if a table is closed then
+	st.dropParts()
 	st.checkGiven()
 	if hooks.Scheduled() {
 		hooks.Give(st)
 		return
 	}
-	m.pool.Put(st)
-}
-
-func newTxState(m *core, slot *epoch.Slot) *txState {
-	return &txState{txn: txn{head: &slot.Head, index: m.index, plain: m.plain}, slot: slot, m: m}
+	pool.Put(st)
 }
 
 func (m *core) newState() *txState {
-	st := newTxState(m, m.slots.Acquire())
+	st := &txState{slot: m.slots.Acquire(), m: m}
+	st.own.init(st, m)
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their
 	// handles. The slot is ended then. Attached once for each state, so that
@@ -252,9 +244,6 @@ func (st *txState) guarded(gen epoch.Gen, fn func() error) (err error) {
 
 // finish ends the transaction gen, if it has not ended, and recycles the state.
 func (st *txState) finish(gen epoch.Gen) bool {
-	if st.up != nil {
-		return st.up.finish(gen)
-	}
 	if !st.end(gen) {
 		return false
 	}
@@ -270,9 +259,10 @@ func (st *txState) finish(gen epoch.Gen) bool {
 // marks, a pointer that is written by itself costs a fraction of one in a struct that is
 // copied or cleared.
 func (st *txState) recycle(gen epoch.Gen) {
-	if len(st.more) > 0 {
+	st.forget()
+	st.own.forget()
+	if len(st.parts) > 1 {
 		st.leaveParts()
 	}
-	st.forget()
 	st.m.give(st, gen)
 }

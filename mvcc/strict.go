@@ -152,11 +152,7 @@ func (m *core) rehearse(opts *TxOptions, run func(tx DBTx) error) error {
 // forced ends, now and then, the transaction gen with a conflict, which it returns: if it could
 // have had one.
 func (st *txState) forced(gen epoch.Gen) error {
-	read := st.hasRead
-	for _, p := range st.more {
-		read = read || p.hasRead
-	}
-	if !read || st.total() == 0 || st.m.shared.strict.commits.Add(1)%forcedConflict != 0 {
+	if !st.hasRead || len(st.writes) == 0 || st.m.shared.strict.commits.Add(1)%forcedConflict != 0 {
 		return nil
 	}
 	kind := ConflictRead

@@ -66,7 +66,7 @@ func TestUpdateQueuesAtThirdClaim(t *testing.T) {
 			require.EqualValues(t, min(i+1, bidMeets-1), coreOf(m).favour.Stats().Deferrals)
 			// As the holder of the claim would do.
 			st, gen := coreOf(m).begin(LevelSerializable)
-			tx := Tx[string, int]{&st.txn, gen}
+			tx := Tx[string, int]{&st.own.txn, gen}
 			_ = increment("k")(tx)
 			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: c})
 			require.Equal(t, resultOK, r)
@@ -112,7 +112,7 @@ func TestLastAttemptGivesWay(t *testing.T) {
 		done := make(chan bool)
 		go func() {
 			st, gen := coreOf(m).begin(LevelSerializable)
-			_ = increment("k")(Tx[string, int]{&st.txn, gen})
+			_ = increment("k")(Tx[string, int]{&st.own.txn, gen})
 			_, r := st.commit(gen, new(conflict), &b)
 			done <- r == resultOK
 		}()

@@ -14,16 +14,21 @@ import (
 //go:noinline
 func (tx DBTx) all(visit func(v *node) bool) {
 	tx.check()
-	st := stateOf(tx.st)
-	m := st.m
+	p := partOf(tx.st)
+	st := p.st
 	at := st.epoch()
 	st.enter()
 	st.hasRead = true
-	st.rare().scanned, st.looped = true, true
+	p.rare().scanned, st.rare().looped = true, true
 	// From here on put makes new versions: what the loop writes does not
 	// change what it is still to visit.
-	mine := slices.Clone(st.writes)
-	own := len(mine)
+	var mine []write
+	own := len(st.writes)
+	for i := range st.writes {
+		if w := &st.writes[i]; w.of == p.number {
+			mine = append(mine, *w)
+		}
+	}
 	st.leave()
 	for i := range mine {
 		v := mine[i].v
@@ -36,15 +41,15 @@ func (tx DBTx) all(visit func(v *node) bool) {
 		tx.check()
 	}
 	left := false
-	m.index.scan(func(_ place, head *node) bool {
-		v := m.visible(head, at)
-		st.checkRead(tx.gen, head.key(), v)
+	p.index.scan(func(_ place, head *node) bool {
+		v := p.m.visible(head, at)
+		p.checkRead(tx.gen, head.key(), v)
 		tx.check()
 		if !v.there() {
 			return true
 		}
-		if own > 0 {
-			if i := st.find(head.key()); i >= 0 && i < own {
+		if len(mine) > 0 {
+			if i := p.find(head.key()); i >= 0 && i < own {
 				return true
 			}
 		}
@@ -62,10 +67,10 @@ func (tx DBTx) all(visit func(v *node) bool) {
 //go:noinline
 func (tx DBTx) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
 	tx.check()
-	st := stateOf(tx.st)
-	l := txLoop{tx: tx, order: st.m.order, r: r, down: down, at: st.epoch(), noted: -1, yield: visit}
+	p := partOf(tx.st)
+	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit}
 	l.begin()
-	all := st.m.scanRange(r, down, l.visit)
+	all := p.m.scanRange(r, down, l.visit)
 	if all {
 		all = l.before(nil)
 	}
@@ -81,7 +86,7 @@ func (tx DBTx) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
 //go:noinline
 func (tx DBTx) end(last bool) *node {
 	tx.check()
-	stateOf(tx.st).m.checkOrdered(false)
+	partOf(tx.st).m.checkOrdered(false)
 	return firstOf(func(visit func(v *node) bool) { tx.ranged(nil, last, visit) })
 }
 
@@ -104,19 +109,19 @@ func (l *txLoop) begin() {
 	defer st.leave() // compare may panic
 	st.hasRead = true
 	st.rare().looped = true
-	l.own = st.ownWrites(l.r, l.down)
+	l.own = partOf(l.tx.st).ownWrites(l.r, l.down)
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
 func (l *txLoop) visit(_ place, head *node) bool {
-	st := stateOf(l.tx.st)
-	v := st.m.visible(head, l.at)
-	st.checkRead(l.tx.gen, head.key(), v)
+	p := partOf(l.tx.st)
+	v := p.m.visible(head, l.at)
+	p.checkRead(l.tx.gen, head.key(), v)
 	l.tx.check()
 	if !l.before(head) {
 		return false
 	}
-	if len(l.own) > 0 && st.index.hash.same(l.own[0].v, head) {
+	if len(l.own) > 0 && p.index.hash.same(l.own[0].v, head) {
 		w := l.own[0]
 		l.own = l.own[1:]
 		return l.one(&w)
@@ -162,7 +167,8 @@ func (l *txLoop) give(v *node) bool {
 
 // noteTo notes that the loop has gone through all up to the key of v, or all if that is nil.
 func (l *txLoop) noteTo(v *node) {
-	st := stateOf(l.tx.st)
+	p := partOf(l.tx.st)
+	st := p.st
 	if st.level != LevelSerializable {
 		return
 	}
@@ -172,24 +178,25 @@ func (l *txLoop) noteTo(v *node) {
 	if v != nil {
 		to = v.key()
 	}
-	ranges, noted := l.order.gone(st.ranges, l.noted, l.r, to, l.down)
+	ranges, noted := l.order.gone(p.ranges, l.noted, l.r, to, l.down)
 	l.noted = noted
-	if len(ranges) > len(st.ranges) {
-		st.rare().ranges = ranges
+	if len(ranges) > len(p.ranges) {
+		p.rare().ranges = ranges
 	}
 }
 
 // ownWrites returns copies of the writes to keys of r, in the order of a loop.
-func (st *txState) ownWrites(r unsafe.Pointer, down bool) (own []write) {
-	if len(st.writes) == 0 {
+func (p *part) ownWrites(r unsafe.Pointer, down bool) (own []write) {
+	if !p.hasWritten {
 		return nil
 	}
-	st.sortWrites()
-	side := func(i int) int { return st.m.order.side(r, st.writes[st.inOrder[i]].v.key()) }
-	n := len(st.inOrder)
+	p.sortWrites()
+	writes := p.st.writes
+	side := func(i int) int { return p.m.order.side(r, writes[p.inOrder[i]].v.key()) }
+	n := len(p.inOrder)
 	low := sort.Search(n, func(i int) bool { return side(i) >= 0 })
 	for i := low; i < n && side(i) == 0; i++ {
-		own = append(own, st.writes[st.inOrder[i]])
+		own = append(own, writes[p.inOrder[i]])
 	}
 	if down {
 		slices.Reverse(own)
@@ -199,24 +206,28 @@ func (st *txState) ownWrites(r unsafe.Pointer, down bool) (own []write) {
 
 // sortWrites brings inOrder up to date: so a transaction that reads and writes in turn, say
 // one that inserts what it does not find, need not look through all of its writes each time.
-func (st *txState) sortWrites() {
-	all, compare := st.inOrder, st.m.order.compareNodes
-	if n := len(all); len(st.writes)-n > linearWrites {
-		all = slices.Clone(all) // compare may panic
-		for i := n; i < len(st.writes); i++ {
-			all = append(all, int32(i))
+func (p *part) sortWrites() {
+	writes, compare := p.st.writes, p.m.order.compareNodes
+	if len(writes)-p.ordered > linearWrites {
+		all := slices.Clone(p.inOrder) // compare may panic
+		for i := p.ordered; i < len(writes); i++ {
+			if writes[i].of == p.number {
+				all = append(all, int32(i))
+			}
 		}
-		slices.SortFunc(all, func(a, b int32) int {
-			return compare(st.writes[a].v, st.writes[b].v)
-		})
-		st.rare().inOrder = all
+		slices.SortFunc(all, func(a, b int32) int { return compare(writes[a].v, writes[b].v) })
+		rare := p.rare()
+		rare.inOrder, rare.ordered = all, len(writes)
 		return
 	}
-	for i := len(all); i < len(st.writes); i++ {
-		at := sort.Search(i, func(j int) bool {
-			return compare(st.writes[st.inOrder[j]].v, st.writes[i].v) > 0
-		})
-		rare := st.rare()
-		rare.inOrder = slices.Insert(rare.inOrder, at, int32(i))
+	for i := p.ordered; i < len(writes); i++ {
+		if writes[i].of == p.number {
+			at := sort.Search(len(p.inOrder), func(j int) bool {
+				return compare(writes[p.inOrder[j]].v, writes[i].v) > 0
+			})
+			rare := p.rare()
+			rare.inOrder = slices.Insert(rare.inOrder, at, int32(i))
+		}
+		p.rare().ordered = i + 1
 	}
 }

@@ -9,32 +9,34 @@ import (
 // Code that has the types of a map is compiled in each package that uses one, and so is all of
 // what is generic that the compiler can reach from there: such as each [atomic.Pointer] in a field
 // of what a field points to. So that code sees of a core an [engine], which has no fields, and of a
-// txState a txn. Their methods are not inlined, and take and return nothing by which more could be
+// part a txn. Their methods are not inlined, and take and return nothing by which more could be
 // reached.
 
-// A txn is what the methods of a [Tx] and a [Snapshot] see of a [txState].
+// A txn is what the methods of a [Tx] and a [Snapshot] see of a [part].
 type txn struct {
 	head  *epoch.Head // of the slot
 	index *index      // of the map: a read is there one load sooner
 	plain bool        // see core
 }
 
-func stateOf(t *txn) *txState { return (*txState)(unsafe.Pointer(t)) }
+// stateOf returns the state of a handle, whatever map it is for.
+func stateOf(t *txn) *txState { return partOf(t).st }
 
 // visible returns what is seen at an epoch of the key whose head is v.
 //
 //go:noinline
-func (t *txn) visible(v *node, at epoch.Epoch) *node { return stateOf(t).m.visible(v, at) }
+func (t *txn) visible(v *node, at epoch.Epoch) *node { return partOf(t).m.visible(v, at) }
 
 // toRead begins a read of the key at key, which ends here if it has a version that the transaction
 // has written. If merge is not nil it applies to what is read.
 //
 //go:noinline
 func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
-	st := stateOf(t)
+	p := partOf(t)
+	st := p.st
 	st.enter()
 	if len(st.writes) > 0 {
-		if i := st.find(key); i >= 0 {
+		if i := p.find(key); i >= 0 {
 			w := &st.writes[i]
 			if w.merge != nil {
 				return nil, w.merge
@@ -46,15 +48,16 @@ func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
 	return nil, nil
 }
 
-// read ends a read of the key at key, which has hash h, and head v at p: it returns what is seen.
+// read ends a read of the key at key, which has hash h, and head v at a place: it returns what is
+// seen.
 //
 //go:noinline
-func (t *txn) read(key unsafe.Pointer, h uint64, p place, v *node, update bool) *node {
-	st := stateOf(t)
-	v = st.visible(v)
-	st.checkGet(key, v)
-	st.noteRead(key, h, p, v, update)
-	st.leave()
+func (t *txn) read(key unsafe.Pointer, h uint64, at place, v *node, update bool) *node {
+	p := partOf(t)
+	v = p.visible(v)
+	p.checkGet(key, v)
+	p.noteRead(key, h, at, v, update)
+	p.st.leave()
 	return v
 }
 
@@ -72,20 +75,21 @@ const (
 //
 //go:noinline
 func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node) {
-	st := stateOf(t)
-	if st.schemaFor() != nil {
+	p := partOf(t)
+	st := p.st
+	if p.schemaFor() != nil {
 		return inIndexes, nil
 	}
 	st.enter()
-	if i := st.find(key); i >= 0 {
+	if i := p.find(key); i >= 0 {
 		if v = st.rewritten(i); v != nil {
 			return inPlace, v
 		}
 		st.begun = begun{i: i}
 		return placed, nil
 	}
-	if p := st.known(key); !p.nowhere() {
-		st.begun = begun{i: -1, p: p, h: st.index.hash.sum(key)}
+	if at := p.known(key); !at.nowhere() {
+		st.begun = begun{i: -1, at: at, h: p.index.hash.sum(key)}
 		return placed, nil
 	}
 	return toBeFound, nil
@@ -93,9 +97,9 @@ func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node) {
 
 // A begun is what toWrite has found: the number of the write, or the place and hash of the key.
 type begun struct {
-	i int
-	h uint64
-	p place
+	i  int
+	h  uint64
+	at place
 }
 
 // wrote ends a write in place.
@@ -107,23 +111,24 @@ func (t *txn) wrote() { stateOf(t).leave() }
 //
 //go:noinline
 func (t *txn) write(v *node) {
-	st := stateOf(t)
+	p := partOf(t)
+	st := p.st
 	if b := &st.begun; b.i >= 0 {
 		st.replace(b.i, v)
 	} else {
-		st.note(v, b.h, b.p)
-		b.p = place{} // it would keep the bucket
+		p.note(v, b.h, b.at)
+		b.at = place{} // it would keep the bucket
 	}
 	st.leave()
 }
 
-// writeAt ends a write of v, whose key has hash h and is at p.
+// writeAt ends a write of v, whose key has hash h and is at a place.
 //
 //go:noinline
-func (t *txn) writeAt(v *node, h uint64, p place) {
-	st := stateOf(t)
-	st.note(v, h, p)
-	st.leave()
+func (t *txn) writeAt(v *node, h uint64, at place) {
+	p := partOf(t)
+	p.note(v, h, at)
+	p.st.leave()
 }
 
 // toMerge begins a merge of the key at key: own is what the transaction has written last, and merge
@@ -131,9 +136,10 @@ func (t *txn) writeAt(v *node, h uint64, p place) {
 //
 //go:noinline
 func (t *txn) toMerge(key unsafe.Pointer) (own *node, merge merger) {
-	st := stateOf(t)
+	p := partOf(t)
+	st := p.st
 	st.enter()
-	if i := st.find(key); i >= 0 {
+	if i := p.find(key); i >= 0 {
 		if merge = st.writes[i].merge; merge == nil {
 			st.leave() // a function of the user may panic
 			return st.writes[i].v, nil
@@ -146,14 +152,15 @@ func (t *txn) toMerge(key unsafe.Pointer) (own *node, merge merger) {
 //
 //go:noinline
 func (t *txn) mergeMore(key unsafe.Pointer, v *node, merge merger) {
-	st := stateOf(t)
+	p := partOf(t)
+	st := p.st
 	if v == nil {
-		i := st.find(key)
+		i := p.find(key)
 		st.save(i)
 		st.writes[i].merge = merge
 	} else {
-		h, p := st.locate(key)
-		st.note(v, h, p)
+		h, at := p.locate(key)
+		p.note(v, h, at)
 		st.writes[len(st.writes)-1].merge = merge
 	}
 	st.leave()
@@ -162,14 +169,14 @@ func (t *txn) mergeMore(key unsafe.Pointer, v *node, merge merger) {
 // indexed reports whether the transaction writes to a table with indexes.
 //
 //go:noinline
-func (t *txn) indexed() bool { return stateOf(t).schemaFor() != nil }
+func (t *txn) indexed() bool { return partOf(t).schemaFor() != nil }
 
 // strict is that of the map, or nil.
 //
 //go:noinline
 func (t *txn) strict() *strict {
-	if st := stateOf(t); st.m.strict {
-		return st.m.shared.strict
+	if m := partOf(t).m; m.strict {
+		return m.shared.strict
 	}
 	return nil
 }
@@ -177,19 +184,20 @@ func (t *txn) strict() *strict {
 // engine returns the map.
 //
 //go:noinline
-func (t *txn) engine() *engine { return hide(stateOf(t).m) }
+func (t *txn) engine() *engine { return hide(partOf(t).m) }
 
 // written returns the version of the key at key as the transaction, or snapshot, sees it, nil if
 // there is none: its key is as it was written last.
 //
 //go:noinline
 func (t *txn) written(key unsafe.Pointer) *node {
-	st := stateOf(t)
+	p := partOf(t)
+	st := p.st
 	if st.txWork != nil { // not a snapshot
-		if i := st.find(key); i >= 0 {
+		if i := p.find(key); i >= 0 {
 			return st.writes[i].v
 		}
 	}
-	_, _, head := st.index.seek(key)
-	return st.m.visible(head, st.epoch())
+	_, _, head := p.index.seek(key)
+	return p.m.visible(head, st.epoch())
 }

@@ -75,21 +75,21 @@ func (e *UniqueError) Error() string {
 		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
 }
 
-// extras returns those of the transaction, which leads.
+// extras returns those of the transaction.
 //
 //go:noinline
 func (tx DBTx) extras() *extras { return &stateOf(tx.st).rare().extra }
 
-// shareExtras returns the transaction that leads, and its extras to read them; ok is false if it is
-// not one of a database.
+// shareExtras returns the extras of the transaction to read them; ok is false if it is not one of a
+// database.
 //
 //go:noinline
-func (tx DBTx) shareExtras() (up DBTx, extra map[extraKey][]any, ok bool) {
-	st := stateOf(tx.st).up
-	if st == nil {
-		return tx, nil, false
+func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
+	st := stateOf(tx.st)
+	if st.m.types != nil {
+		return nil, false
 	}
-	return DBTx{&st.txn, tx.gen}, st.extra.share(), true
+	return st.extra.share(), true
 }
 
 // notUnique returns the error of the first index by name, and of the first index key as it is

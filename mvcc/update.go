@@ -199,7 +199,7 @@ func (m *core) attempt(
 ) (ok bool, err error) {
 	st, gen := m.begin(level)
 	st.trace(gen)
-	tx := DBTx{&st.txn, gen}
+	tx := DBTx{&st.own.txn, gen}
 	defer tx.Rollback()
 	if m.indexed() { // must follow begin
 		return false, errIndexed

@@ -27,77 +27,89 @@ const validateStride = 64
 // will fail then; if it watches, only if the record is decided.
 func (st *txState) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	least := w.epoch()
-	n := &st.checks
-	if st.up != nil {
-		n = &st.up.checks
-	}
-	alive := func() bool {
-		if *n++; *n%validateStride != 0 {
-			return true
-		}
-		// Only a tentative record has the bit to flip. In an announced one it
-		// says that there is something to validate.
-		if w.tag() == tagTentative && advance(st.record(), w, w^checkBit) {
-			w ^= checkBit
-			return true
-		}
-		if st.watch == nil {
-			return false
-		}
-		w = load(st.record())
-		return w.tag() == tagTentative || w.tag() == tagAnnounced
-	}
-	if len(st.reads)+st.absences()+len(st.ranges) == 0 && !st.scanned {
-		return w, true
-	}
+	st.says = w
 	for i := range st.reads {
 		r := &st.reads[i]
-		if v, valid := st.valid(r, least, e); !valid {
-			st.conflictOn(r.seen.key(), ConflictRead, v)
-			return w, false
+		if r.at().load() != r.seen && !st.parts[r.of].valid(r, least, e) { // nearly never
+			return st.says, false
 		}
-		if !alive() {
-			return w, true
+		if !st.goesOnValidating() {
+			return st.says, true
 		}
 	}
-	for i := range st.absences() {
-		key, hash := st.absent.at(i)
-		p, h := st.m.index.find(hash, key)
-		if v := st.settled(p, h, e); !absentSince(st.m, v, least) {
-			st.conflictOn(key, ConflictRead, v)
-			return w, false
+	for _, p := range st.parts {
+		if valid, goOn := p.validate(least, e); !valid || !goOn {
+			return st.says, valid
 		}
-		if !alive() {
-			return w, true
+	}
+	return st.says, true
+}
+
+// goesOnValidating counts a look, gives a sign of life now and then, and reports whether there is
+// reason to go on.
+func (st *txState) goesOnValidating() bool {
+	if st.checks++; st.checks%validateStride != 0 {
+		return true
+	}
+	// Only a tentative record has the bit to flip. In an announced one it
+	// says that there is something to validate.
+	w := st.says
+	if w.tag() == tagTentative && advance(st.record(), w, w^checkBit) {
+		st.says = w ^ checkBit
+		return true
+	}
+	if st.watch == nil {
+		return false
+	}
+	st.says = load(st.record())
+	return st.says.tag() == tagTentative || st.says.tag() == tagAnnounced
+}
+
+// validate is that for the keys of the part that were absent, and for ranges. goOn is false if
+// goesOnValidating has said so.
+func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
+	for i := range p.absences() {
+		key, hash := p.absent.at(i)
+		at, h := p.index.find(hash, key)
+		if v := p.settled(at, h, e); !absentSince(p.m, v, least) {
+			p.conflictOn(key, ConflictRead, v)
+			return false, false
 		}
+		if !p.st.goesOnValidating() {
+			return true, false
+		}
+	}
+	if !p.scanned && len(p.ranges) == 0 {
+		return true, true
 	}
 	// Every key that was visible at the read epoch is still in the index,
 	// and so is every key that was committed since: it is met. A key that
 	// is inserted behind our back draws an epoch above e.
-	at := st.epoch()
-	ok = true
-	same := func(p place, head *node) bool {
-		if v := st.settled(p, head, e); v != nil && st.m.commitEpoch(v) > at {
-			st.conflictOn(v.key(), ConflictScan, v)
+	from := p.st.epoch()
+	ok, goOn = true, true
+	same := func(at place, head *node) bool {
+		if v := p.settled(at, head, e); v != nil && p.m.commitEpoch(v) > from {
+			p.conflictOn(v.key(), ConflictScan, v)
 			ok = false
 			return false
 		}
-		return alive()
+		goOn = p.st.goesOnValidating()
+		return goOn
 	}
-	if st.m.inner && st.m.dropped.Load() { // must follow the draw of e: nobody writes it any more
-		st.conflictOn(st.index.moved.key(), ConflictScan, nil) // of no key
-		return w, false
+	if p.m.inner && p.m.dropped.Load() { // must follow the draw of e: nobody writes it any more
+		p.conflictOn(p.index.moved.key(), ConflictScan, nil) // of no key
+		return false, false
 	}
-	if st.scanned && st.level == LevelSerializable {
-		st.m.index.scan(same)
-		return w, ok
+	if p.scanned && p.st.level == LevelSerializable {
+		p.index.scan(same)
+		return ok, goOn
 	}
-	for i := range st.ranges {
-		if !st.m.order.scan(st.index, st.ranges[i], false, same) {
+	for i := range p.ranges {
+		if !p.m.order.scan(p.index, p.ranges[i], false, same) {
 			break
 		}
 	}
-	return w, ok
+	return ok, goOn
 }
 
 // validated is validate, but with a result: a transaction that has been evicted
@@ -105,15 +117,6 @@ func (st *txState) validate(w word, e epoch.Epoch) (now word, ok bool) {
 // of the index.
 func (st *txState) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r result) {
 	now, ok := st.validate(w, e)
-	for _, p := range st.more {
-		if !ok {
-			break
-		}
-		if st.watch == nil && load(st.record()) != now {
-			break // as in validate
-		}
-		now, ok = p.validate(now, e)
-	}
 	switch {
 	case !ok:
 		return now, resultConflict
@@ -124,26 +127,24 @@ func (st *txState) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r 
 }
 
 // valid reports whether what r saw is what a read would find at every epoch from
-// least to e. Otherwise it returns what is in the way.
-func (st *txState) valid(r *readRecord, least, e epoch.Epoch) (*node, bool) {
-	p := r.at
-	h := p.load()
+// least to e. Otherwise it notes a conflict.
+func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
+	at := r.at()
+	h := at.load()
 	if h == r.seen {
-		return nil, true
+		return true
 	}
-	if !st.m.index.head(h) || !st.m.index.hash.same(h, r.seen) {
+	if !p.index.head(h) || !p.index.hash.same(h, r.seen) {
 		// The slot has moved, or the key has left the index since: then what was
 		// seen was a tombstone, or our slot would have kept it.
-		_, p, h = st.m.index.seek(r.seen.key())
+		_, at, h = p.index.seek(r.seen.key())
 	}
-	v := st.settled(p, h, e)
-	if v == r.seen {
-		return nil, true
+	v := p.settled(at, h, e)
+	if v == r.seen || !r.seen.there() && absentSince(p.m, v, least) {
+		return true
 	}
-	if r.seen.there() {
-		return v, false
-	}
-	return v, absentSince(st.m, v, least)
+	p.conflictOn(r.seen.key(), ConflictRead, v)
+	return false
 }
 
 // absentSince reports whether v, the newest committed version of a key, says that
@@ -153,37 +154,37 @@ func absentSince(m *core, v *node, e epoch.Epoch) bool {
 	return v == nil || v.tombstone() && m.commitEpoch(v) < e
 }
 
-// settled returns the newest committed version of the key whose head at p was v, not
+// settled returns the newest committed version of the key whose head at a place was v, not
 // counting those of the transaction itself, which validates as of epoch e; nil if there
 // is none. An undecided writer with an epoch below e is given a moment and then pushed
 // above e: only the later waits for the earlier.
-func (st *txState) settled(p place, v *node, e epoch.Epoch) *node {
+func (p *part) settled(at place, v *node, e epoch.Epoch) *node {
 	if v != nil {
-		if _, r := st.m.resolve(v); r == st.record() {
+		if _, r := p.m.resolve(v); r == p.st.record() {
 			return v.next.Load() // which is decided, and stays as long as v is not
 		}
 	}
-	if st.watch != nil {
-		return st.decided(p, v)
+	if p.st.watch != nil {
+		return p.m.decided(at, v)
 	}
-	return st.m.newestAt(v, e-1)
+	return p.m.newestAt(v, e-1)
 }
 
 // doomed reports whether a transaction that writes is certain to conflict: a value it read
 // has been overwritten. A key it found absent may be absent again by then.
 func (st *txState) doomed() bool {
-	m := st.m
 	for i := range st.reads {
 		r := &st.reads[i]
 		if ok := r.seen.there(); !ok {
 			continue
 		}
-		if r.at.load() == r.seen {
+		if r.at().load() == r.seen {
 			continue
 		}
-		_, h := m.index.again(r.at, m.index.hash.sum(r.seen.key()), r.seen.key())
-		if v := m.newest(h); v != r.seen {
-			st.conflictOn(r.seen.key(), ConflictRead, v)
+		p := st.parts[r.of]
+		_, h := p.index.again(r.at(), p.index.hash.sum(r.seen.key()), r.seen.key())
+		if v := p.m.newest(h); v != r.seen {
+			p.conflictOn(r.seen.key(), ConflictRead, v)
 			return true
 		}
 	}

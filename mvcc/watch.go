@@ -91,19 +91,8 @@ func markIn(list []*watch, hash uint64, r *record) {
 // markAll is mark for all keys that the transaction writes.
 func (st *txState) markAll() {
 	st.noteAll() // N1, E1
-	for _, p := range st.more {
-		p.noteAll()
-	}
 	if list := st.m.watches.list.Load(); list != nil {
 		st.eachHash(func(hash uint64) { markIn(*list, hash, st.record()) })
-	}
-}
-
-// setWatch makes w what the validation watches, or nothing.
-func (st *txState) setWatch(w *watch) {
-	st.watch = w
-	for _, p := range st.more {
-		p.setWatch(w)
 	}
 }
 
@@ -111,7 +100,7 @@ func (st *txState) setWatch(w *watch) {
 func (st *txState) endWatch() {
 	if st.watch != nil {
 		st.m.watches.remove(st.watch)
-		st.setWatch(nil)
+		st.watch = nil
 	}
 }
 
@@ -125,7 +114,7 @@ func (st *txState) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 	watches := st.watch
 	if watches == nil {
 		watches = &watch{keys: st.keySet(false), record: st.record()}
-		st.setWatch(watches)
+		st.watch = watches
 		m.watches.add(watches) // until the attempt is over
 	} else {
 		// A writer that has marked it has installed before, and is met.
@@ -173,8 +162,7 @@ func (st *txState) decideWatched(gen epoch.Gen) (epoch.Epoch, result) {
 
 // decided returns the newest committed version of the key whose head at p was v, or nil:
 // at a moment when no undecided writer was on top.
-func (st *txState) decided(p place, v *node) *node {
-	m := st.m
+func (m *core) decided(p place, v *node) *node {
 	for v != nil {
 		if w, _ := m.resolve(v); !w.committed() {
 			hooks.At(hooks.HeadSkipped)

@@ -8,31 +8,31 @@ import "github.com/mvccmap/mvccmap/epoch"
 func (st *txState) withdraw() {
 	abortRecord(st.record())
 	st.retreat()
-	for _, p := range st.more {
-		p.retreat()
-	}
 	if st.multi() {
 		st.slot.Settle(0)
 	}
 }
 
-// retreat is withdraw for one map, once the record is aborted.
+// retreat is withdraw, once the record is aborted.
 //
 // A key that was made for this commit leaves the index; where they are many, tend has to
 // look whether the index is too large now.
 func (st *txState) retreat() {
-	m, multi := st.m, st.multi()
+	multi := st.multi()
 	for i := range st.writes[:st.installed] {
 		w := &st.writes[i]
 		if multi {
 			w.v.settle(word(0).aborted())
 		}
-		m.takeOff(w.at, w.hash, w.v)
+		st.parts[w.of].m.takeOff(w.at(), w.hash, w.v)
 	}
 	if st.installed > largeBatch {
-		m.gc.Wake()
+		st.m.gc.Wake()
 	}
-	st.grows, st.installed = 0, 0
+	st.installed = 0
+	for _, p := range st.parts {
+		p.grows = 0
+	}
 }
 
 // abortLeft aborts the record of a commit that a function of the user has left, unless it is
@@ -55,10 +55,7 @@ func (m *core) abortLeft(r *record) (was word) {
 func (st *txState) unwind(gen epoch.Gen) {
 	st.claim.End()
 	st.endWatch()
-	installed := st.isInstalled()
-	for _, p := range st.more {
-		installed = installed || p.isInstalled()
-	}
+	installed := st.installed > 0
 	multi, after, outcome := st.multi(), st.after, word(0).aborted()
 	if w := load(st.record()); !multi && w.committed() && w.epoch() != 0 {
 		installed = true // as a Store is
@@ -66,19 +63,15 @@ func (st *txState) unwind(gen epoch.Gen) {
 	if installed || multi && !st.slot.Settled() {
 		total := uint64(0)
 		if w := st.m.abortLeft(st.record()); w.committed() {
-			outcome, total = word(0).at(w.epoch()), uint64(st.total()-1)
+			outcome, total = word(0).at(w.epoch()), uint64(len(st.writes)-1)
 		}
 		st.settleWith(outcome)
-		for _, p := range st.more {
-			p.settleWith(outcome)
-		}
 		if multi && !st.slot.Settled() {
 			st.slot.Settle(total)
 		}
 	}
 	st.end(gen)
-	st.unpin()
-	for _, p := range st.more {
+	for _, p := range st.parts {
 		p.unpin()
 	}
 	defer func() { // even if what follows calls Goexit once more
@@ -87,12 +80,7 @@ func (st *txState) unwind(gen epoch.Gen) {
 			quietly(func() { committed(after, outcome.epoch()) })
 		}
 	}()
-	quietly(func() {
-		st.tidyAfter(outcome)
-		for _, p := range st.more {
-			p.tidyAfter(outcome)
-		}
-	})
+	quietly(func() { st.tidyAfter(outcome) })
 }
 
 // quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on. A Goexit
@@ -101,8 +89,6 @@ func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()
 }
-
-func (st *txState) isInstalled() bool { return st.installed > 0 }
 
 // settleWith puts the outcome into the versions of the slot's record, as far as they do not have
 // it, and counts keys.
@@ -117,17 +103,19 @@ func (st *txState) settleWith(outcome word) {
 	}
 }
 
-// tidyAfter does what is left to be done when a commit was left with the outcome, for one map.
+// tidyAfter does what is left to be done when a commit was left with the outcome.
 func (st *txState) tidyAfter(outcome word) {
 	if outcome.committed() {
 		for i := range st.writes[:st.installed] {
 			w := &st.writes[i]
-			st.m.index.ask(w.at, w.hash, w.v.key())
+			st.parts[w.of].m.index.ask(w.at(), w.hash, w.v.key())
 		}
 	} else {
 		st.retreat()
 	}
-	st.dropPinned()
+	for _, p := range st.parts {
+		p.dropPinned()
+	}
 }
 
 // takeOff takes an aborted version off its chain, if it is the head of one.
@@ -152,7 +140,7 @@ func (m *core) takeOff(p place, h uint64, v *node) {
 func (st *txState) renew() {
 	for i := range st.writes {
 		w := &st.writes[i]
-		v := st.m.types.clone(w.v)
+		v := st.parts[w.of].m.types.clone(w.v)
 		setWord(&v.state, load(&w.v.state)&tombBit)
 		w.v = v
 	}

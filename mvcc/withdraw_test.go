@@ -91,17 +91,17 @@ func TestStateForgets(t *testing.T) {
 			require.Empty(t, stateOf(st).reads)
 			require.Zero(t, stateOf(st).absences())
 			require.Empty(t, stateOf(st).writes)
-			require.False(t, stateOf(st).hasRead || stateOf(st).scanned)
+			require.False(t, stateOf(st).hasRead || partOf(st).scanned || partOf(st).hasWritten)
 			require.Zero(t, stateOf(st).revoked)
 			require.Nil(t, stateOf(st).watch)
 			require.Nil(t, stateOf(st).byHash)
 			for _, r := range stateOf(st).reads[:cap(stateOf(st).reads)] {
 				require.Nil(t, r.seen)
-				require.True(t, r.at.nowhere())
+				require.True(t, r.at().nowhere())
 			}
 			for _, w := range stateOf(st).writes[:cap(stateOf(st).writes)] {
 				require.Nil(t, w.v)
-				require.True(t, w.at.nowhere())
+				require.True(t, w.at().nowhere())
 				require.Zero(t, w.read)
 			}
 		}

@@ -14,27 +14,25 @@ type txWork struct {
 	hasRead bool // a read of the map, not of an own write
 	isRare  bool // see rare
 
+	parts []*part // that the transaction uses: first that of the map that has begun it
+	few   [4]*part
+	first partWork // of that
+
 	reads  []readRecord
-	absent keyList // keys read of which there was no version
-	// From this many reads, or keys that were absent, on they are looked through
-	// for what is there twice, see compact.
-	full, fullAbsent int
-	writes           []write
+	full   int // from so many reads on they are looked through for what is there twice, see compact
+	writes []write
 	// byHash finds an own write by the hash of its key, once one is looked for among more than
 	// linearWrites of them: 1 + its number is at the hash, or in the places that follow, up to one that
 	// is 0. At most half of them are taken, and their number is a power of two.
 	byHash []int32
-	schema *schema // of the map, when the first write was made
-	begun  begun   // of the write that is under way, see txn
-	// more are the parts that the transaction uses beside.
-	more []*txState
+	begun  begun // of the write that is under way, see txn
 
-	// Of the attempt to commit that is under way: by how much it makes the number of keys
-	// grow, how many writes are installed, how many looks validation has taken, what
-	// validates it if it is pushed, and why that failed.
-	grows     int
+	// Of the attempt to commit that is under way: how many writes are installed, how many looks
+	// validation has taken, what the record said at the last one, what validates it if it is pushed,
+	// and why that failed.
 	installed int
 	checks    int
+	says      word
 	watch     *watch
 	conflict  conflict
 
@@ -43,8 +41,8 @@ type txWork struct {
 
 // A rareWork is the part of a txWork that few transactions use: it is written through rare.
 type rareWork struct {
-	scanned bool // all keys were read
 	looped  bool // a loop may be under way over what was written
+	pinned  bool // keys are pinned in an order
 	revoked int  // how many epochs readers took away from the commit under way
 	dirtied int  // how often others marked its watch
 
@@ -54,16 +52,7 @@ type rareWork struct {
 	marks []mark   // where they began
 	after []func(commitEpoch uint64)
 	claim *favour.Claim // that the commit under way has made, or nil
-
-	ranges []unsafe.Pointer // to each Range of which all keys were read
-	// pins have the keys pinned in the order, sorted. pinned says of the state that leads that it
-	// or a part has some, and unpinned that they are pinned no more.
-	pins             []*node
-	pinned, unpinned bool
-	// inOrder has the numbers of the first so many writes in the order of their keys, from a loop
-	// over a range on.
-	inOrder []int32
-	extra   extras
+	extra extras
 }
 
 // rare returns what is to be written of it, and notes that it has to be forgotten.
@@ -73,17 +62,24 @@ func (st *txState) rare() *rareWork {
 }
 
 // A readRecord says that seen, which may be a tombstone, was the version of its key, found
-// at a place, at the read epoch.
+// at a place of a part, at the read epoch.
 type readRecord struct {
-	at   place
 	seen *node
+	b    *bucket
+	i    uint8
+	of   uint32
 }
+
+func (r *readRecord) at() place { return place{r.b, r.i} }
 
 // A write is one buffered write. Its version is private until it is installed.
 type write struct {
 	v    *node
 	hash uint64
-	at   place // where the key was found last; nowhere if it had no version
+	// b and i are the place where the key was found last; nowhere if it had no version.
+	b  *bucket
+	i  uint8
+	of uint32 // the number of the part
 	// read is what was read of this key, if the commit compares that where it installs,
 	// see written: 1 + the number of a read, or readAbsent.
 	read int32
@@ -93,6 +89,8 @@ type write struct {
 	// nil if that does not matter.
 	merge merger
 }
+
+func (w *write) at() place { return place{w.b, w.i} }
 
 const readAbsent = -1
 
@@ -107,27 +105,31 @@ const (
 	fewRecords   = 4
 )
 
-func newWork() *txWork {
-	return &txWork{full: compactReads, fullAbsent: compactReads}
+func newWork(st *txState) *txWork {
+	w := &txWork{full: compactReads, first: partWork{fullAbsent: compactReads}}
+	w.parts, st.own.partWork = append(w.few[:0], &st.own), &w.first
+	return w
 }
 
 // find returns the number of the own write of the key at key, or -1.
-func (st *txState) find(key unsafe.Pointer) int {
-	if st.byHash == nil && len(st.writes) > linearWrites { // append does not list them
+func (p *part) find(key unsafe.Pointer) int {
+	st := p.st
+	if st.byHash == nil && len(st.writes) > linearWrites { // not before one is looked for
 		st.listKeys()
 	}
 	if st.byHash != nil {
-		h, mask := st.index.hash.sum(key), uint64(len(st.byHash)-1)
+		h, mask := p.index.hash.sum(key), uint64(len(st.byHash)-1)
 		for at := h & mask; st.byHash[at] != 0; at = (at + 1) & mask {
 			i := int(st.byHash[at]) - 1
-			if w := &st.writes[i]; w.hash == h && st.index.hash.equal(w.v.key(), key) {
+			w := &st.writes[i]
+			if w.hash == h && w.of == p.number && p.index.hash.equal(w.v.key(), key) {
 				return i
 			}
 		}
 		return -1
 	}
 	for i := range st.writes {
-		if st.index.hash.equal(st.writes[i].v.key(), key) {
+		if w := &st.writes[i]; w.of == p.number && p.index.hash.equal(w.v.key(), key) {
 			return i
 		}
 	}
@@ -148,15 +150,15 @@ func (st *txState) rewritten(i int) *node {
 
 // put buffers a write of v, whose state says whether it deletes the key, for a transaction that is
 // not in use otherwise.
-func (st *txState) put(v *node) {
-	st.enter()
-	if i := st.find(v.key()); i >= 0 {
-		st.replace(i, v)
+func (p *part) put(v *node) {
+	p.st.enter()
+	if i := p.find(v.key()); i >= 0 {
+		p.st.replace(i, v)
 	} else {
-		h, p := st.locate(v.key())
-		st.note(v, h, p)
+		h, at := p.locate(v.key())
+		p.note(v, h, at)
 	}
-	st.leave()
+	p.st.leave()
 }
 
 // replace makes v the version of write i.
@@ -168,17 +170,21 @@ func (st *txState) replace(i int, v *node) {
 
 // locate returns the hash of a key and its place, for a write that it does not have yet. It is
 // looked up here, so hashed here: a key that cannot be hashed panics now, when nothing is held.
-func (st *txState) locate(key unsafe.Pointer) (h uint64, p place) {
-	if p = st.known(key); p.nowhere() {
-		h, p, _ = st.index.seek(key)
-		return h, p
+func (p *part) locate(key unsafe.Pointer) (h uint64, at place) {
+	if at = p.known(key); at.nowhere() {
+		h, at, _ = p.index.seek(key)
+		return h, at
 	}
-	return st.index.hash.sum(key), p
+	return p.index.hash.sum(key), at
 }
 
-// note adds v to the writes. Its key, whose hash is h, is at p, and has no write yet.
-func (st *txState) note(v *node, h uint64, p place) {
-	st.append(v, h, p)
+// note adds v to the writes. Its key has hash h and is at a place, and has no write yet.
+func (p *part) note(v *node, h uint64, at place) {
+	st := p.st
+	st.writes = extended(st.writes)
+	w := &st.writes[len(st.writes)-1]
+	w.v, w.hash, w.b, w.i, w.of = v, h, at.b, at.i, p.number
+	p.hasWritten = true
 	if st.byHash != nil {
 		st.list(len(st.writes) - 1)
 	}
@@ -219,51 +225,45 @@ func (st *txState) listed(i int, what int32) *int32 {
 	return &st.byHash[at]
 }
 
-// append is note for a caller that does not look for own writes.
-func (st *txState) append(v *node, h uint64, p place) {
-	st.writes = extended(st.writes)
-	w := &st.writes[len(st.writes)-1]
-	w.v, w.hash = v, h
-	w.at.b, w.at.i = p.b, p.i
-}
-
 // known returns the place of a key if it is one of the first few that were read:
 // comparing so few is cheaper than looking one up.
-func (st *txState) known(key unsafe.Pointer) (p place) {
-	for i := range min(len(st.reads), fewRecords) {
-		if r := &st.reads[i]; st.index.hash.equal(r.seen.key(), key) {
-			return r.at
+func (p *part) known(key unsafe.Pointer) (at place) {
+	reads := p.st.reads
+	for i := range min(len(reads), fewRecords) {
+		if r := &reads[i]; r.of == p.number && p.index.hash.equal(r.seen.key(), key) {
+			return r.at()
 		}
 	}
-	return p
+	return at
 }
 
 // get reads a key from the map, not from the own writes, and records the read.
-func (st *txState) get(key unsafe.Pointer) *node {
-	h, p, v := st.index.seek(key)
-	v = st.visible(v)
-	st.checkGet(key, v)
-	st.noteRead(key, h, p, v, false)
+func (p *part) get(key unsafe.Pointer) *node {
+	h, at, v := p.index.seek(key)
+	v = p.visible(v)
+	p.checkGet(key, v)
+	p.noteRead(key, h, at, v, false)
 	return v
 }
 
-// noteRead records that v was read of the key, which has hash h and is at p, at level snapshot if
-// that is for an update.
-func (st *txState) noteRead(key unsafe.Pointer, h uint64, p place, v *node, update bool) {
+// noteRead records that v was read of the key, which has hash h and is at a place, at level snapshot
+// if that is for an update.
+func (p *part) noteRead(key unsafe.Pointer, h uint64, at place, v *node, update bool) {
+	st := p.st
 	st.hasRead = true
 	if st.level == LevelSerializable {
-		if st.scanned {
+		if p.scanned {
 			return
 		}
 	} else if !update {
 		return
 	}
 	if v == nil {
-		st.noteAbsent(key, h)
+		p.noteAbsent(key, h)
 	} else if n := len(st.reads); n == 0 || st.reads[n-1].seen != v {
 		st.reads = extended(st.reads)
 		r := &st.reads[n]
-		r.seen, r.at.b, r.at.i = v, p.b, p.i
+		r.seen, r.b, r.i, r.of = v, at.b, at.i, p.number
 		if len(st.reads) >= st.full {
 			st.compact()
 		}
@@ -272,13 +272,13 @@ func (st *txState) noteRead(key unsafe.Pointer, h uint64, p place, v *node, upda
 
 // visible returns what the transaction sees of the key whose head is v. If it has to help a writer
 // it is not in use meanwhile: that may call a function of the user, which may end the goroutine.
-func (st *txState) visible(v *node) *node {
+func (p *part) visible(v *node) *node {
 	if v == nil || load(&v.state).committed() {
-		return st.m.visible(v, st.epoch())
+		return p.m.visible(v, p.st.epoch())
 	}
-	st.leave()
-	v = st.m.visible(v, st.epoch())
-	st.enter()
+	p.st.leave()
+	v = p.m.visible(v, p.st.epoch())
+	p.st.enter()
 	return v
 }
 
@@ -308,16 +308,16 @@ func repeated[T comparable](seen map[T]struct{}, x T) bool {
 	return len(seen) == n
 }
 
-// forget is recycle for one map.
+// forget is recycle for what the parts have in common.
 func (st *txState) forget() {
-	st.grows, st.installed = 0, 0 // what unwind goes by, if a function leaves before prepare
+	st.installed = 0 // what unwind goes by, if a function leaves before prepare
 	w := st.txWork
 	if len(w.writes) > fewRecords {
 		w.writes, w.byHash = emptied(w.writes), nil
 	} else {
 		for i := range w.writes {
 			r := &w.writes[i]
-			r.v, r.at.b, r.read, r.saved = nil, nil, 0, 0
+			r.v, r.b, r.read, r.saved = nil, nil, 0, 0
 			if r.merge != nil {
 				r.merge = nil
 			}
@@ -331,28 +331,16 @@ func (st *txState) forget() {
 		} else {
 			for i := range w.reads {
 				r := &w.reads[i]
-				r.seen, r.at.b = nil, nil
+				r.seen, r.b = nil, nil
 			}
 			w.reads = w.reads[:0]
 		}
-		if w.absences() > 0 {
-			w.absent.empty()
-		}
-		w.full, w.fullAbsent = compactReads, compactReads
+		w.full = compactReads
 	}
 	w.busy = false
-	if w.schema != nil {
-		w.schema = nil
-	}
 	if w.isRare {
-		st.forgetRare()
+		w.rareWork, w.isRare = rareWork{}, false
 	}
-}
-
-// forgetRare is forget for what few transactions use.
-func (st *txState) forgetRare() {
-	st.rareWork = rareWork{ranges: emptied(st.ranges), inOrder: emptied(st.inOrder)}
-	st.isRare = false
 }
 
 // emptied returns s with length 0, and nothing reachable through it.

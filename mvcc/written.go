@@ -12,24 +12,33 @@ package mvcc
 // written reports whether every key that was read is written too. It notes in the writes
 // what was read; if it reports false, of some: these conflict earlier than they would.
 func (st *txState) written() bool {
-	if st.level == LevelSerializable && st.scanned || len(st.ranges) > 0 ||
-		len(st.reads)+st.absences() > len(st.writes) {
+	n := len(st.reads)
+	for _, p := range st.parts {
+		if st.level == LevelSerializable && p.scanned || len(p.ranges) > 0 {
+			return false
+		}
+		n += p.absences()
+	}
+	if n > len(st.writes) {
 		return false
 	}
 	for i := range st.reads {
-		j := st.find(st.reads[i].seen.key())
+		r := &st.reads[i]
+		j := st.parts[r.of].find(r.seen.key())
 		if j < 0 {
 			return false
 		}
 		st.writes[j].read = int32(1 + i)
 	}
-	for i := range st.absences() {
-		key, _ := st.absent.at(i)
-		j := st.find(key)
-		if j < 0 {
-			return false
+	for _, p := range st.parts {
+		for i := range p.absences() {
+			key, _ := p.absent.at(i)
+			j := p.find(key)
+			if j < 0 {
+				return false
+			}
+			st.writes[j].read = readAbsent
 		}
-		st.writes[j].read = readAbsent
 	}
 	return true
 }

@@ -158,5 +158,17 @@ func rows(n sizes) (list []row) {
 		"1,000 keys against 64",
 		memory, 1.1, 1,
 		weight("later", 1_000, overwritten(1_024)), weight("soon", 1_000, overwritten(64)))
+	for _, p := range []struct {
+		name, what, program string
+		bar, aim            float64
+	}{
+		{"maps=1", "one map", "one", 3, 2},
+		{"maps=4", "maps of four types", "four", 5, 3},
+		{"tables=4", "four tables, an order and an index", "database", 8, 5},
+	} {
+		add("rebuild/"+p.name, "a program with "+p.what+", built after an edit, against one with one map "+
+			"of xsync",
+			timed, p.bar, p.aim, rebuild("mvcc", p.program), rebuild("xsync", "xsync"))
+	}
 	return list
 }

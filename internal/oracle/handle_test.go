@@ -215,7 +215,7 @@ func (h *handle) conflicts(o *model) (surely, perhaps bool) {
 	for t, p := range h.parts {
 		if p.writesAny() && p.schema != t.schema {
 			// What writes one key alone is looked at where that is installed.
-			reason(h.at+1, h.plain && !h.hasRead && len(p.writes)+len(p.merges) == 1)
+			reason(h.at+1, len(p.by) == 0 && !h.hasRead && h.countWrites() == 1)
 		}
 		if !h.hasRead {
 			continue
@@ -280,6 +280,13 @@ func (h *handle) conflicts(o *model) (surely, perhaps bool) {
 		reason(at.ix.perhaps[at.key], true)
 	}
 	return surely, perhaps
+}
+
+func (h *handle) countWrites() (n int) {
+	for _, p := range h.parts {
+		n += len(p.writes) + len(p.merges)
+	}
+	return n
 }
 
 // pointRead finds reasons for a conflict over an index key of a unique index.
