@@ -19,10 +19,15 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		return resultAborted
 	}
 	for lost := 0; ; {
-		p, h := m.index.again(w.at(), w.hash, w.v.key())
-		base, ok := m.settle(h)
-		if !ok {
-			continue
+		p, ok := w.at(), true
+		var h, base *node
+		if h = st.atHead(w, p); h != nil {
+			base = h
+		} else {
+			p, h = m.index.again(p, w.hash, w.v.key())
+			if base, ok = m.settle(h); !ok {
+				continue
+			}
 		}
 		if r := of.mayCover(gen, w, base); r != resultOK {
 			return r
@@ -52,6 +57,17 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		of.grows += growth(base, w.v)
 		return resultOK
 	}
+}
+
+// atHead returns the version that was read of the key of w, if that is the head of the chain at p: it
+// is committed, and no key need be compared. Otherwise, or if it was not read, it returns nil.
+func (st *txState) atHead(w *write, p place) *node {
+	if w.read > 0 && !p.nowhere() {
+		if seen := st.reads[w.read-1].seen; p.load() == seen {
+			return seen
+		}
+	}
+	return nil
 }
 
 // goesOn gives a sign of life and reports whether the record is still active: a

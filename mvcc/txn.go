@@ -88,18 +88,19 @@ func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node) {
 		st.begun = begun{i: i}
 		return placed, nil
 	}
-	if at := p.known(key); !at.nowhere() {
-		st.begun = begun{i: -1, at: at, h: p.index.hash.sum(key)}
+	if read := p.known(key); read > 0 {
+		st.begun = begun{i: -1, read: read, h: p.index.hash.sum(key)}
 		return placed, nil
 	}
 	return toBeFound, nil
 }
 
-// A begun is what toWrite has found: the number of the write, or the place and hash of the key.
+// A begun is what toWrite has found: the number of the write, or 1 + that of the read, and the hash of
+// the key.
 type begun struct {
-	i  int
-	h  uint64
-	at place
+	i    int
+	read int
+	h    uint64
 }
 
 // wrote ends a write in place.
@@ -116,8 +117,8 @@ func (t *txn) write(v *node) {
 	if b := &st.begun; b.i >= 0 {
 		st.replace(b.i, v)
 	} else {
-		p.note(v, b.h, b.at)
-		b.at = place{} // it would keep the bucket
+		p.note(v, b.h, st.reads[b.read-1].at())
+		st.writes[len(st.writes)-1].read = int32(b.read)
 	}
 	st.leave()
 }

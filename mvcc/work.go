@@ -80,8 +80,8 @@ type write struct {
 	b  *bucket
 	i  uint8
 	of uint32 // the number of the part
-	// read is what was read of this key, if the commit compares that where it installs,
-	// see written: 1 + the number of a read, or readAbsent.
+	// read is what was read of this key, as far as known and written have noted it: the commit
+	// compares that where it installs. It is 1 + the number of a read, or readAbsent.
 	read int32
 	// saved is the number of the savepoint in which the write was noted last, to be undone.
 	saved uint32
@@ -171,11 +171,11 @@ func (st *txState) replace(i int, v *node) {
 // locate returns the hash of a key and its place, for a write that it does not have yet. It is
 // looked up here, so hashed here: a key that cannot be hashed panics now, when nothing is held.
 func (p *part) locate(key unsafe.Pointer) (h uint64, at place) {
-	if at = p.known(key); at.nowhere() {
-		h, at, _ = p.index.seek(key)
-		return h, at
+	if read := p.known(key); read > 0 {
+		return p.index.hash.sum(key), p.st.reads[read-1].at()
 	}
-	return p.index.hash.sum(key), at
+	h, at, _ = p.index.seek(key)
+	return h, at
 }
 
 // note adds v to the writes. Its key has hash h and is at a place, and has no write yet.
@@ -225,16 +225,16 @@ func (st *txState) listed(i int, what int32) *int32 {
 	return &st.byHash[at]
 }
 
-// known returns the place of a key if it is one of the first few that were read:
-// comparing so few is cheaper than looking one up.
-func (p *part) known(key unsafe.Pointer) (at place) {
+// known returns 1 + the number of the read of a key, if it is one of the first few that were read,
+// or 0: comparing so few is cheaper than looking one up.
+func (p *part) known(key unsafe.Pointer) (read int) {
 	reads := p.st.reads
 	for i := range min(len(reads), fewRecords) {
 		if r := &reads[i]; r.of == p.number && p.index.hash.equal(r.seen.key(), key) {
-			return r.at()
+			return 1 + i
 		}
 	}
-	return at
+	return 0
 }
 
 // get reads a key from the map, not from the own writes, and records the read.
@@ -299,6 +299,9 @@ func (st *txState) compact() {
 		return repeated(seen, r.seen)
 	})
 	st.full = max(compactReads, compactFactor*len(st.reads))
+	for i := range st.writes {
+		st.writes[i].read = 0 // the reads have other numbers
+	}
 }
 
 // repeated adds x to seen, and reports whether it was there.

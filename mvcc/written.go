@@ -12,15 +12,18 @@ package mvcc
 // written reports whether every key that was read is written too. It notes in the writes
 // what was read; if it reports false, of some: these conflict earlier than they would.
 func (st *txState) written() bool {
-	n := len(st.reads)
+	n := 0
 	for _, p := range st.parts {
 		if st.level == LevelSerializable && p.scanned || len(p.ranges) > 0 {
 			return false
 		}
 		n += p.absences()
 	}
-	if n > len(st.writes) {
+	if len(st.reads)+n > len(st.writes) {
 		return false
+	}
+	if n == 0 && st.known() == len(st.reads) {
+		return true // as nearly always, if it is
 	}
 	for i := range st.reads {
 		r := &st.reads[i]
@@ -41,6 +44,16 @@ func (st *txState) written() bool {
 		}
 	}
 	return true
+}
+
+// known returns how many reads are known to be of keys that are written: of each key one.
+func (st *txState) known() (n int) {
+	for i := range st.writes {
+		if st.writes[i].read > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // seen returns what was read of the key of w, which is read and written: its version,
