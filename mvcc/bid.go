@@ -207,6 +207,7 @@ func (st *txState) keySet(written bool) *favour.Keys {
 	for _, p := range st.parts {
 		if p.isWhole() {
 			keys.AddTable(uint16(p.m.ordinal))
+			continue
 		}
 		for i := range p.absences() {
 			_, hash := p.absent.at(i)
@@ -215,11 +216,14 @@ func (st *txState) keySet(written bool) *favour.Keys {
 	}
 	for i := range st.reads {
 		r := &st.reads[i]
-		m := st.parts[r.of].m
-		keys.Add(m.claimHash(m.index.hash.sum(r.seen.key())))
+		if p := st.parts[r.of]; !p.isWhole() {
+			keys.Add(p.m.claimHash(p.index.hash.sum(r.seen.key())))
+		}
 	}
-	if written {
-		st.eachHash(keys.Add)
+	for i := range st.writes {
+		if w := &st.writes[i]; written && !st.parts[w.of].isWhole() {
+			keys.Add(st.claimHash(w))
+		}
 	}
 	return keys
 }

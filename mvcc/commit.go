@@ -7,26 +7,28 @@ import (
 
 // Committing.
 //
-//	0  let those go first that have a claim    once, for a bounded time
-//	1  install a pending version on each key   one CAS each, a bucket's lock for a new
-//	                                           key; then mark the watches
-//	2  announce: active -> announced           one CAS
-//	3  draw the commit epoch e from the clock, and put it in by a CAS
-//	4  validate the reads as of e              serializable, with reads that are not written
-//	5  publish: -> committed                   one CAS: the linearization point
-//	6  copy the epoch into the versions, prune
+//	giveWay     let those go first that have a claim: once, for a bounded time
+//	prepare     make the record active, and have all versions name it
+//	installAll  put a pending version on each key: one CAS each, a bucket's lock for a new key
+//	announce    mark the watches, then active -> announced by a CAS
+//	decide      draw the commit epoch e from the clock: -> committed(e) by a CAS, or, if there is
+//	            something to validate, -> tentative(e); validate the reads as of e (validate.go);
+//	            -> committed(e) by a CAS
+//	finalize    copy e into the versions, prune
+//	withdraw    instead, if one of these says no: take what is installed off the chains
 //
-// Without validation the CAS of step 3 goes straight to committed and is the
-// linearization point; it may be a helper's. A transaction with one key installs
-// its version announced: then 1 and 2 are one step. If it has read nothing either,
-// it is committed as a Store is, see onekey.go.
+// The CAS to committed is the linearization point; that of a transaction which does not
+// validate may be a helper's. A transaction with one key has its record in its version, and
+// installs it announced. If it has read nothing either, it is committed as a Store is
+// (commitBlind, onekey.go). Where a function of the user leaves a step, by a panic or by
+// runtime.Goexit, unwind does what is left.
 //
 //   - I2: an undecided writer draws its epoch after it announced itself. So a
 //     reader that found it active may pass over it: the epoch will be above
 //     every read epoch of that time. Draw first and announce afterwards, and a
 //     reader that begins in between sees half of it.
-//   - I3: nothing is shared before step 1. An abort before that only forgets.
-//   - I4: nobody waits for a sleeper. From step 1 on every goroutine that meets
+//   - I3: nothing is shared before the first install. An abort before that only forgets.
+//   - I4: nobody waits for a sleeper. From that install on every goroutine that meets
 //     the transaction can decide for it, see read.go and install.go.
 //   - The epoch is drawn before validation. Drawn afterwards, a transaction that
 //     read what another overwrote could be given the later epoch of the two, and
@@ -85,9 +87,7 @@ func (st *txState) commitWrites(
 	if st.validates() && !st.written() {
 		check = checkBit
 	}
-	for _, p := range st.parts {
-		p.pinNew()
-	}
+	st.pinNew()
 	e, r = st.try(gen, check, st.epoch())
 	if r == resultAborted {
 		e, r = st.tryAgain(gen, check, b)
@@ -212,40 +212,17 @@ func (st *txState) trySuspect(
 // that was drawn before. That record had a lower floor: if it was committed, its epoch
 // was drawn after it was announced; if it was aborted, so was another one.
 func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
-	m := st.m
 	hooks.At(hooks.CommitEntries)
-	multi := st.multi()
-	r := resultOK
-	if multi {
-		st.slot.Open(uint64(special(kindActive)))
-		st.prepare()
-		r = st.installAll(gen)
-	} else {
-		record := &st.writes[0].v.state
-		setWord(record, load(record).announced(0, check))
-		st.installed, st.checks = 0, 0
-		if r = st.install(gen, 0); r == resultOK {
-			st.installed = 1
-			hooks.At(hooks.Installed)
-		}
+	e := epoch.Epoch(0)
+	st.prepare(check)
+	r := st.installAll(gen)
+	if r == resultOK {
+		r = st.announce(floor, check)
 	}
-	if r != resultOK {
-		st.withdraw()
-		return 0, r
+	if r == resultOK {
+		e, r = st.decide(gen)
+		st.endWatch()
 	}
-	hooks.At(hooks.InstalledAll)
-	if multi {
-		st.markAll() // must precede: from here on others may commit it
-		hooks.At(hooks.Marked)
-		r := st.record()
-		if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
-			st.withdraw()
-			return 0, resultAborted
-		}
-		hooks.At(hooks.JustAnnounced)
-	}
-	e, r := st.decide(gen)
-	st.endWatch()
 	if r != resultOK {
 		st.withdraw()
 		return 0, r
@@ -254,15 +231,9 @@ func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoc
 	st.checkCommit(gen, e)
 	// The reads are over: do not keep the versions that we have just replaced.
 	st.end(gen)
-	st.countKeys()
-	if multi {
-		st.finalize(e)
-	} else {
-		hooks.At(hooks.Finalized)
-		st.tidy()
-	}
-	if m.views.Load().Due(e) {
-		m.gc.RefreshPast(e, 0)
+	st.finalize(e)
+	if st.m.views.Load().Due(e) {
+		st.m.gc.RefreshPast(e, 0)
 	}
 	return e, resultOK
 }
@@ -279,9 +250,16 @@ func (st *txState) record() *record {
 // multi reports whether the commit's record is that of the slot.
 func (st *txState) multi() bool { return len(st.writes) > 1 }
 
-// prepare makes the versions those of the slot's record, and sorts them.
-func (st *txState) prepare() {
+// prepare makes the versions those of a new record, and sorts them. A single one has its record in
+// itself, and is announced.
+func (st *txState) prepare(check word) {
 	st.installed, st.checks = 0, 0
+	if !st.multi() {
+		record := st.record()
+		setWord(record, load(record).announced(0, check))
+		return
+	}
+	st.slot.Open(uint64(special(kindActive)))
 	st.order()
 	says := indirect(st.slot.Number())
 	for i := range st.writes {
@@ -299,17 +277,35 @@ func (st *txState) installAll(gen epoch.Gen) result {
 		st.installed++
 		hooks.At(hooks.Installed)
 	}
+	hooks.At(hooks.InstalledAll)
 	return resultOK
 }
 
-// finalize does what is left to be done when the transaction has committed at e, by the
-// record of the slot.
-func (st *txState) finalize(e epoch.Epoch) {
-	for i := range st.writes {
-		st.parts[st.writes[i].of].m.checkCopy(st.writes[i].v, e)
-		st.writes[i].v.settle(word(0).at(e))
+// announce announces the record. It returns resultAborted if a rival has aborted it.
+func (st *txState) announce(floor epoch.Epoch, check word) result {
+	if !st.multi() {
+		return resultOK // it was installed announced
 	}
-	st.slot.Settle(uint64(len(st.writes) - 1)) // the epoch counts one version
+	st.markAll() // must precede: from here on others may commit it
+	hooks.At(hooks.Marked)
+	r := st.record()
+	if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
+		return resultAborted
+	}
+	hooks.At(hooks.JustAnnounced)
+	return resultOK
+}
+
+// finalize does what is left to be done when the transaction has committed at e.
+func (st *txState) finalize(e epoch.Epoch) {
+	st.countKeys()
+	if st.multi() {
+		for i := range st.writes {
+			st.parts[st.writes[i].of].m.checkCopy(st.writes[i].v, e)
+			st.writes[i].v.settle(word(0).at(e))
+		}
+		st.slot.Settle(uint64(len(st.writes) - 1)) // the epoch counts one version
+	}
 	hooks.At(hooks.Finalized)
 	st.tidy()
 }

@@ -54,6 +54,7 @@ type core struct {
 	closed  atomic.Bool   // taken out of the database
 	since   epoch.Epoch   // nothing was committed up to there
 	until   atomic.Uint64 // at this epoch, see T2
+	used    atomic.Bool   // states of the root have parts in it
 	inner   bool          // it is a table of an index,
 	dropped atomic.Bool   // which nobody writes any more
 }

@@ -139,7 +139,9 @@ func (m *core) drop() {
 	if m.closed.Swap(true) {
 		return
 	}
-	of.root.pool.Store(&statePool{}) // idle states have parts in the table
+	if m.used.Load() {
+		of.root.renewPool()
+	}
 	delete(of.tables, m.counters.name)
 	if m.inner {
 		return
@@ -149,6 +151,15 @@ func (m *core) drop() {
 		of.past = append(of.past, m)
 	}
 	of.publish()
+}
+
+// renewPool gives up the idle states of the root: some have a part in a table that is closed.
+// Those that it cannot get, a few for each P, go when the garbage collector finds them.
+func (c *core) renewPool() {
+	idle := c.pool.Swap(&statePool{})
+	for st := idle.Get(); st != nil; st = idle.Get() {
+		c.slots.Release(st.slot)
+	}
 }
 
 // Tables returns the names of the tables, sorted.

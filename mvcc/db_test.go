@@ -372,6 +372,60 @@ func TestDBManyWrites(t *testing.T) {
 	}
 }
 
+// The loops of a snapshot over an index do not look at what the state, which may serve another
+// transaction by then, has written. It is for the race detector.
+func TestDBSnapshotClosedInIndexLoop(t *testing.T) {
+	s := newShop(t, nil)
+	m := NewTable[float64, int](s.db, "odd", nil)
+	odd, err := NewIndex(m, "odd", func(_ float64, v int) []int { return []int{v % 2} }, nil)
+	require.NoError(t, err)
+	for k := range 50 {
+		m.Store(float64(k), k)
+	}
+	for round := range 100 {
+		snapshot := s.db.Snapshot()
+		var reader sync.WaitGroup
+		reader.Go(func() {
+			defer func() { _ = recover() }() // ErrTxDone
+			for {
+				for range odd.Get(m.At(snapshot), 1) {
+				}
+			}
+		})
+		for range 20 * round {
+			runtime.Gosched()
+		}
+		snapshot.Close()
+		require.NoError(t, s.db.Update(bg, nil, func(tx DBTx) error {
+			for j := range 12 {
+				s.orders.In(tx).Set(j, 1)
+			}
+			m.In(tx).Set(100, 1)
+			return nil
+		}))
+		reader.Wait()
+	}
+}
+
+// A table that is closed takes the slots of idle states along, at once.
+func TestDBTablesComeAndGo(t *testing.T) {
+	s := newShop(t, nil)
+	most := 0
+	for i := range 2000 {
+		m := NewTable[int, int](s.db, "brief", nil)
+		require.NoError(t, s.db.Update(bg, nil, func(tx DBTx) error {
+			m.In(tx).Set(1, i)
+			s.orders.In(tx).Set(1, i)
+			return nil
+		}))
+		m.Close()
+		most = max(most, dbAt(s.db).root.slots.Owned())
+	}
+	if !raceEnabled { // pools forget at random there
+		require.Less(t, most, 200)
+	}
+}
+
 // A claim on all keys of a table is nothing to a writer of others.
 func TestDBClaims(t *testing.T) {
 	s := newShop(t, nil)

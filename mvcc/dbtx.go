@@ -26,7 +26,7 @@ func (tx DBTx) check() {
 // as of one moment, Commit, Rollback, Savepoint and OnCommit are those of tx, and so is Err. The Tx
 // returned for a table is the same each time. In panics if m is not a table of tx's database, or
 // was closed, and with [ErrTxDone] if tx has ended. It looks through the tables that tx, and some
-// transactions before, have used; the first time of a table it allocates one small object.
+// transactions before, have used; the first time of a table it allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	return Tx[K, V](m.engine().in(tx))
 }

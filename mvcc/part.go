@@ -41,6 +41,7 @@ type rarePart struct {
 	// pins have the keys pinned in the order, sorted. unpinned says that they are pinned no more.
 	pins     []*node
 	unpinned bool
+	inserts  []*node // the keys that are to be pinned
 	// inOrder has the numbers of those of the first ordered writes that are the part's, in the order
 	// of their keys, from a loop over a range on.
 	inOrder []int32
@@ -74,6 +75,9 @@ func (st *txState) part(m *core) *part {
 			if p.m == m {
 				return p
 			}
+		}
+		if !m.used.Load() {
+			m.used.Store(true) // before the state can be idle with it
 		}
 		p := &part{next: first}
 		p.init(st, m)

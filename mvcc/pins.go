@@ -64,24 +64,35 @@ func (p *part) notePins(keys []*node) {
 
 // pinNew pins the keys that the transaction is to insert, in an ordered map: before
 // anything is installed, since it may take its time.
-func (p *part) pinNew() {
-	if p.m.order != nil && p.hasWritten {
-		p.pinInserts()
+func (st *txState) pinNew() {
+	for _, p := range st.parts {
+		if p.m.order != nil && p.hasWritten {
+			st.pinInserts()
+			return
+		}
+	}
+}
+
+func (st *txState) pinInserts() {
+	for i := range st.writes {
+		w := &st.writes[i]
+		p := st.parts[w.of]
+		if p.m.order == nil {
+			continue
+		}
+		if _, head := p.index.again(w.at(), w.hash, w.v.key()); head == nil {
+			p.rare().inserts = append(p.inserts, w.v)
+		}
+	}
+	for _, p := range st.parts {
+		if len(p.inserts) > 0 {
+			p.pinInserts()
+		}
 	}
 }
 
 func (p *part) pinInserts() {
-	m := p.m
-	var keys []*node
-	for i := range p.st.writes {
-		w := &p.st.writes[i]
-		if w.of != p.number {
-			continue
-		}
-		if _, head := m.index.again(w.at(), w.hash, w.v.key()); head == nil {
-			keys = append(keys, w.v)
-		}
-	}
+	m, keys := p.m, p.inserts
 	sortKeys(keys, m.order.compareNodes)
 	for from := 0; from < len(keys); from += pinBatch {
 		to := min(from+pinBatch, len(keys))

@@ -97,6 +97,7 @@ func (st *txState) restore(was mark) {
 	clear(st.undo[was.undo:])
 	st.undo = st.undo[:was.undo]
 	for _, p := range st.parts {
+		p.hasWritten = p.hasWritten && n > 0
 		if p.ordered > n {
 			p.inOrder = slices.DeleteFunc(p.inOrder, func(i int32) bool { return int(i) >= n })
 			p.ordered = n

@@ -80,11 +80,11 @@ func (p *part) schemaFor() *schema {
 	return p.schema
 }
 
-// asWritten returns key, of a record that the transaction sees, as it was written last: it may be
-// the other zero.
-func asWritten[K comparable](st *txn, key K) K {
+// asWritten returns key, of a record that the transaction sees, or the snapshot, if own is not set, as
+// it was written last: it may be the other zero.
+func asWritten[K comparable](st *txn, key K, own bool) K {
 	if !st.plain {
-		if v := st.written(unsafe.Pointer(&key)); v != nil {
+		if v := st.written(unsafe.Pointer(&key), own); v != nil {
 			return keyOf[K](v)
 		}
 	}
@@ -94,8 +94,8 @@ func asWritten[K comparable](st *txn, key K) K {
 // inside is In for a table that may have been closed.
 func (c *core) inside(tx DBTx) DBTx {
 	p := stateOf(tx.st).part(c)
+	tx.check() // or it may be a part for somebody else
 	p.join()
-	tx.check()
 	return DBTx{&p.txn, tx.gen}
 }
 
@@ -133,7 +133,7 @@ func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
 	tx, key := Tx[K, V](of), keyOf[K](v)
 	value, has := present[K, V](v)
 	old, had := tx.get(key, false)
-	was := asWritten(tx.st, key)
+	was := asWritten(tx.st, key, true)
 	var few [4]func(DBTx)
 	changes := few[:0]
 	for _, ix := range s.indexes {

@@ -231,7 +231,7 @@ func (ix *Index[I, K, V]) records(
 		}
 		find(in, func(key K) bool {
 			value, ok := by.Get(key)
-			return !ok || yield(asWritten(st, key), value)
+			return !ok || yield(asWritten(st, key, in.tx), value)
 		})
 		runtime.KeepAlive(in.st)
 	}

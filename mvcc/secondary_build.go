@@ -202,7 +202,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 		var no V
 		for _, key := range batch {
 			value, has := tx.get(key, false)
-			key = asWritten(tx.st, key)
+			key = asWritten(tx.st, key, true)
 			change := ix.change(key, no, false, key, value, has)
 			v := newNode(key, value)
 			if !has {

@@ -24,9 +24,11 @@ func (tx DBTx) all(visit func(v *node) bool) {
 	// change what it is still to visit.
 	var mine []write
 	own := len(st.writes)
-	for i := range st.writes {
-		if w := &st.writes[i]; w.of == p.number {
-			mine = append(mine, *w)
+	if p.hasWritten {
+		for i := range st.writes {
+			if w := &st.writes[i]; w.of == p.number {
+				mine = append(mine, *w)
+			}
 		}
 	}
 	st.leave()
@@ -208,26 +210,26 @@ func (p *part) ownWrites(r unsafe.Pointer, down bool) (own []write) {
 // one that inserts what it does not find, need not look through all of its writes each time.
 func (p *part) sortWrites() {
 	writes, compare := p.st.writes, p.m.order.compareNodes
-	if len(writes)-p.ordered > linearWrites {
-		all := slices.Clone(p.inOrder) // compare may panic
-		for i := p.ordered; i < len(writes); i++ {
-			if writes[i].of == p.number {
-				all = append(all, int32(i))
-			}
-		}
-		slices.SortFunc(all, func(a, b int32) int { return compare(writes[a].v, writes[b].v) })
-		rare := p.rare()
-		rare.inOrder, rare.ordered = all, len(writes)
-		return
-	}
+	var added []int32
 	for i := p.ordered; i < len(writes); i++ {
 		if writes[i].of == p.number {
-			at := sort.Search(len(p.inOrder), func(j int) bool {
-				return compare(writes[p.inOrder[j]].v, writes[i].v) > 0
-			})
-			rare := p.rare()
-			rare.inOrder = slices.Insert(rare.inOrder, at, int32(i))
+			added = append(added, int32(i))
 		}
-		p.rare().ordered = i + 1
+	}
+	if len(added) > linearWrites {
+		all := slices.Concat(p.inOrder, added) // compare may panic: inOrder stays what it is
+		slices.SortFunc(all, func(a, b int32) int { return compare(writes[a].v, writes[b].v) })
+		p.rare().inOrder = all
+		added = nil
+	}
+	for _, i := range added {
+		at := sort.Search(len(p.inOrder), func(j int) bool {
+			return compare(writes[p.inOrder[j]].v, writes[i].v) > 0
+		})
+		rare := p.rare()
+		rare.inOrder, rare.ordered = slices.Insert(rare.inOrder, at, i), int(i)+1
+	}
+	if p.ordered < len(writes) {
+		p.rare().ordered = len(writes)
 	}
 }

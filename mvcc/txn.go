@@ -187,14 +187,15 @@ func (t *txn) strict() *strict {
 //go:noinline
 func (t *txn) engine() *engine { return hide(partOf(t).m) }
 
-// written returns the version of the key at key as the transaction, or snapshot, sees it, nil if
-// there is none: its key is as it was written last.
+// written returns the version of the key at key as the transaction sees it, or, if own is not set,
+// the snapshot; nil if there is none. Its key is as it was written last. What a state has written is
+// not for snapshots to look at: it may serve somebody else by now.
 //
 //go:noinline
-func (t *txn) written(key unsafe.Pointer) *node {
+func (t *txn) written(key unsafe.Pointer, own bool) *node {
 	p := partOf(t)
 	st := p.st
-	if st.txWork != nil { // not a snapshot
+	if own {
 		if i := p.find(key); i >= 0 {
 			return st.writes[i].v
 		}

@@ -302,6 +302,9 @@ func (st *txState) compact() {
 	for i := range st.writes {
 		st.writes[i].read = 0 // the reads have other numbers
 	}
+	for i := range st.undo {
+		st.undo[i].was.read = 0
+	}
 }
 
 // repeated adds x to seen, and reports whether it was there.

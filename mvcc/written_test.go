@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,6 +143,32 @@ func TestWrittenAmongManyReads(t *testing.T) {
 		require.Equal(t, 2*compactReads, len(stateOf(tx.st).reads), "not compacted")
 		require.NoError(t, tx.Commit())
 	}
+}
+
+// Nor does a savepoint that is undone bring the old number back.
+func TestUndoneAmongManyReads(t *testing.T) {
+	m := newMap[int, int](t, still())
+	for key := range 10 {
+		m.Store(key, key)
+	}
+	tx := m.Begin(nil)
+	for _, key := range []int{0, 1, 0, 2} {
+		tx.Get(key)
+	}
+	tx.Set(2, 0)
+	require.EqualValues(t, 4, stateOf(tx.st).writes[0].read)
+	undo := errors.New("undo")
+	require.ErrorIs(t, tx.Savepoint(func() error {
+		tx.Set(2, 1)
+		for range compactReads {
+			tx.Get(0)
+			tx.Get(1)
+		}
+		return undo
+	}), undo)
+	require.Less(t, len(stateOf(tx.st).reads), compactReads)
+	require.Zero(t, stateOf(tx.st).writes[0].read)
+	require.NoError(t, tx.Commit())
 }
 
 func TestReadSetIsBounded(t *testing.T) {
