@@ -73,6 +73,7 @@ func (st *txState) pinNew() {
 	}
 }
 
+// pinInserts looks for the keys that have no slot, and pins those of one table after the other.
 func (st *txState) pinInserts() {
 	for i := range st.writes {
 		w := &st.writes[i]
