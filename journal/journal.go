@@ -290,8 +290,11 @@ func (j *Journal) Close() error {
 	}
 	defer close(j.gone)
 	j.db.SetJournal(nil)
-	if err == nil { // a backup may have been completed since
-		err = j.refusal()
+	if err == nil { // all is on disk; what the writer has begun since, say a backup, waits no more
+		j.mu.Lock()
+		j.since = time.Time{}
+		j.mu.Unlock()
+		err = j.refusal() // a backup may have been completed since
 	}
 	if err == nil {
 		err = j.finish()
