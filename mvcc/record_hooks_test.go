@@ -31,37 +31,43 @@ func TestTrimAsksTheRecord(t *testing.T) {
 }
 
 // A transaction that validates is aborted while it is announced. A helper that met it
-// then does not put the epoch that it draws now into the next attempt: somebody
-// one that began in between has passed over that.
+// then does not put the epoch that it draws now into a later attempt: somebody
+// that began in between has passed over that. A bit of the slot's record tells each
+// attempt from the next one, and nothing but the floor from the one after that.
 func TestHelperOfAbortedAttempt(t *testing.T) {
-	m := pair(t)
-	m.Store("z", oldValue)
-	stage := newStage(t)
-	w := stage.actor("writer", func() {
-		tx := m.Begin(nil)
-		defer tx.Rollback()
-		tx.Get("never written")
-		for _, key := range []string{"x", "y", "z"} {
-			tx.Set(key, newValue)
-		}
-		if err := tx.Commit(); err != nil {
-			panic(err)
-		}
-	}).to(hooks.JustAnnounced)
-	h := stage.actor("helper", func() { m.Load("x") }).to(hooks.HelpMarked)
-	r := stage.actor("rival", func() { m.Store("z", newerValue) }).to(hooks.StoreInstalled)
-	w.to(hooks.InstalledAll)
-	h.to(hooks.HelpDrawn)
-	s := m.Snapshot()
-	x, _ := s.Get("x")
-	w.to(hooks.JustAnnounced)
-	h.finish()
-	w.finish()
-	r.finish()
-	both(t, s, x)
-	require.Equal(t, oldValue, x)
-	s.Close()
-	checkQuiet(t, m)
+	cancel := func(int, bool) (int, ComputeOp) { return 0, CancelOp }
+	for later := 1; later <= 2; later++ {
+		t.Run(fmt.Sprint(later), func(t *testing.T) {
+			m := pair(t)
+			stage := newStage(t)
+			w := stage.actor("writer", func() {
+				tx := m.Begin(nil)
+				defer tx.Rollback()
+				tx.Get("never written")
+				tx.Set("x", newValue)
+				tx.Set("y", newValue)
+				if err := tx.Commit(); err != nil {
+					panic(err)
+				}
+			}).to(hooks.JustAnnounced)
+			h := stage.actor("helper", func() { m.Load("x") }).to(hooks.HelpMarked)
+			for range later {
+				m.Compute("x", cancel) // a rival, which draws nothing itself
+				w.to(hooks.InstalledAll)
+			}
+			require.EqualValues(t, later, m.Stats().Reinstalled)
+			h.to(hooks.HelpDrawn)
+			s := m.Snapshot()
+			x, _ := s.Get("x")
+			w.to(hooks.JustAnnounced)
+			h.finish()
+			w.finish()
+			both(t, s, x)
+			require.Equal(t, oldValue, x)
+			s.Close()
+			checkQuiet(t, m)
+		})
+	}
 }
 
 // A reader has seen that the slot decides, and sleeps before it asks there. Meanwhile the

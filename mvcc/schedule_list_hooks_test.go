@@ -46,12 +46,14 @@ var longer = []string{
 	"a b|snapshot ua wb|snapshot ub wa",
 }
 
-// reused are programs in which an actor runs two updates of several keys one after the
-// other: its slot decides about both. They are explored wholly.
+// reused are programs in which an actor runs updates of several keys one after the other: its
+// slot decides about all of them. A bit of the record tells each from the next one: so it takes
+// three before somebody who sleeps finds the word that it has loaded again, but for the floor.
+// They are explored wholly.
 var reused = []string{
-	"a b|update wa wb; update wa wb|load a",
+	"a b|update wa wb; update wa wb; update wa wb|load a",
 	"a b|update wa wb; update wa wb|view ra rb",
-	"a b c patience=0|update rc wa wb; update rc wa wb|load a",
+	"a b c patience=0|update rc wa wb; update rc wa wb; update rc wa wb|load a",
 	"a b c patience=0|update rc wa wb; update rc wa wb|view ra rb",
 }
 
