@@ -327,8 +327,6 @@ func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
 						require.False(t, returned, where)
 					}
 					require.Zero(t, f.db.Stats().LiveTx, where)
-					require.Empty(t, treeOf(f.a).pins, where)
-					require.Empty(t, treeOf(f.c).pins, where)
 					require.Nil(t, coreOf(f.a).watches.list.Load(), where)
 					require.Zero(t, coreOf(f.a).favour.Stats().Held, where)
 					now := f.look(t)
@@ -403,39 +401,6 @@ func TestOnCommitPanics(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2, 3}, told)
 	requireValue(t, 1)(m.Load(1))
 	checkQuiet(t, m)
-}
-
-// A compare that panics while keys are pinned leaves the order as it was: what readers get has all
-// keys.
-func TestOrderedComparePanicsInPin(t *testing.T) {
-	calls := -1
-	m := NewOrderedFunc[int, int](func(a, b int) int {
-		if calls--; calls == 0 {
-			panic(errTrip)
-		}
-		return cmp.Compare(a, b)
-	}, &Options{ManualReclaim: true})
-	defer m.Close()
-	keys := make([]*node, maxRecent+10)
-	for i := range keys {
-		keys[i] = newNode(i, 0)
-	}
-	for n := 1; ; n++ {
-		calls = n
-		_, panicked := run(func() { coreOf(m).order.pin(keys) })
-		calls = -1
-		if panicked == nil {
-			break
-		}
-		var readers []int
-		treeOf(m).walk(Range[int]{}, false, func(keys []int) bool {
-			readers = append(readers, keys...)
-			return true
-		})
-		require.Empty(t, readers, "call %d", n)
-		require.Zero(t, treeOf(m).tree.Len(), "call %d", n)
-	}
-	coreOf(m).order.unpin(keys)
 }
 
 // A commit that is left when it is decided stands: it is told of, and counted. That happens where a

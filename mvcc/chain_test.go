@@ -229,7 +229,7 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, waits(before, 0), see(m, p, writer, false),
 		"somebody reads from before it who may write")
 	require.Equal(t, done, see(m, p, writer, false), "a tombstone waits once")
-	m.index.asked(p.b)
+	askedIn(m.index, p.b)
 	require.Len(t, coreOf(m).due(coreOf(m).waiting(p.load(), true), nil), 1)
 	require.True(t, m.visitAsked("k"))
 	require.Equal(t, waits(before, 0), see(m, p, writer, false))

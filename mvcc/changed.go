@@ -37,11 +37,11 @@ func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan 
 	s.check()
 	e := s.st.engine()
 	e.checkOrdered(keys.prefix)
-	compare := comparing[K](e.comparing())
+	in := spanOf(&keys)
 	return moment(s).alert(ctx,
-		anyOf(func(c *Change[K, V]) bool { return keys.has(compare, c.Key) }),
+		anyOf(func(c *Change[K, V]) bool { return e.within(in, unsafe.Pointer(&c.Key)) }),
 		func(_ moment, yield func(head *node) bool) {
-			e.heads(unsafe.Pointer(&keys), yield)
+			e.heads(in, yield)
 		})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
 // The invariants of words and chains, evaluated in builds with the tag mvcccheck; see
@@ -43,6 +44,9 @@ func (c *chains) peek(v *node) word {
 
 // peekHead returns the head of key, if it has one, without a yield point: see find.
 func (x *index) peekHead(key unsafe.Pointer) *node {
+	if x.tree != nil {
+		return nodeOf(x.tree.Peek(key))
+	}
 	h := x.hash.sum(key)
 	t := x.table.Load()
 	for marked := false; ; {
@@ -78,6 +82,10 @@ func (x *index) peekIn(b *bucket, key unsafe.Pointer) (head *node, marked bool) 
 // peekAll calls f for heads in the index, without a yield point: for all, unless the
 // table is being resized.
 func (x *index) peekAll(f func(h *node)) {
+	if x.tree != nil {
+		x.tree.PeekAll(func(h *tree.Head) { f(nodeOf(h)) })
+		return
+	}
 	for t := x.table.Load(); t != nil; t = t.next.Load() {
 		for i := range t.buckets {
 			for b := &t.buckets[i]; b != nil; b = b.after() {

@@ -134,9 +134,10 @@ func (st *txState) checkReads(at, e epoch.Epoch) {
 		if p.scanned && st.level == LevelSerializable {
 			p.index.peekAll(func(h *node) { p.checkUnchanged(h, at, e) })
 		}
-		for _, r := range p.ranges {
+		for i := range p.ranges {
+			r := &p.ranges[i]
 			p.index.peekAll(func(h *node) {
-				if p.m.order.side(r, h.key()) == 0 {
+				if p.m.order.Side(r, h.key()) == 0 {
 					p.checkUnchanged(h, at, e)
 				}
 			})
@@ -189,7 +190,7 @@ func (st *txState) checkTaken() {
 		return
 	}
 	rest := st.rareWork
-	rare := st.isRare || rest.looped || rest.pinned || rest.revoked != 0 || rest.dirtied != 0 ||
+	rare := st.isRare || rest.looped || rest.revoked != 0 || rest.dirtied != 0 ||
 		rest.saves != 0 || rest.since != 0 || rest.claim != nil || rest.extra.of != nil ||
 		len(rest.undo)+len(rest.marks)+len(rest.after) > 0
 	if len(st.writes) > 0 || len(st.reads) > 0 || st.hasRead || rare ||
@@ -211,7 +212,7 @@ func (p *part) checkForgotten() {
 		return
 	}
 	if p.number != 0 || p.hasWritten || p.schema != nil || p.absences() > 0 || p.grows != 0 || p.isRare ||
-		p.scanned || p.unpinned || len(p.ranges)+len(p.pins)+len(p.inOrder)+p.ordered > 0 {
+		p.scanned || len(p.ranges)+len(p.inOrder)+p.ordered > 0 {
 		invariant.Violated("a part of a pooled state remembers a transaction: number %d, wrote %v, "+
 			"%d absent, grows %d, %+v", p.number, p.hasWritten, p.absences(), p.grows, p.rarePart)
 	}

@@ -87,7 +87,6 @@ func (st *txState) commitWrites(
 	if st.validates() && !st.written() {
 		check = checkBit
 	}
-	st.pinNew()
 	e, r = st.try(gen, check, st.epoch())
 	if r == resultAborted {
 		e, r = st.tryAgain(gen, check, b)
@@ -104,9 +103,6 @@ func (st *txState) commitWrites(
 	}
 	if r != resultOK { // else it has ended
 		st.end(gen)
-	}
-	if st.pinned {
-		st.unpinAll()
 	}
 	st.recycle(gen)
 	return e, r

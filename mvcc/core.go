@@ -29,8 +29,8 @@ type core struct {
 	strict bool // see Options.Strict: shared.strict is there
 
 	types *recordType
-	typed any   // the *Map
-	order order // nil if the keys have none
+	typed any    // the *Map
+	order *order // nil if the keys have none
 	// schema is compared by writers that put a version where it is seen, see
 	// X2.
 	schema    atomic.Pointer[schema]
@@ -107,19 +107,22 @@ func recordTypeOf[K comparable, V any]() *recordType {
 // newAlone returns a map by itself, a *Map.
 //
 //go:noinline
-func newAlone(opts *Options, by order, types *recordType) any {
+func newAlone(opts *Options, by *order, types *recordType) any {
 	o := opts.withDefaults()
 	s := newShared(&o)
-	if s.strict != nil && by != nil {
-		by = by.strictly(s.strict)
-	}
 	c := newCore(s, &o, "", types.index(o.Capacity), by, types)
 	runtime.AddCleanup(c, (*reclaimer).Stop, s.gc)
 	return c.typed
 }
 
 // newCore returns a map that is a member of s; x and types are nil if there are no keys.
-func newCore(s *shared, o *Options, name string, x *index, by order, types *recordType) *core {
+func newCore(s *shared, o *Options, name string, x *index, by *order, types *recordType) *core {
+	if by != nil {
+		if o.Strict {
+			by = by.strictly(s.strict, &x.hash)
+		}
+		x.bySpan(by, types.keep)
+	}
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict, tracePins: o.TracePins,
 		guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
 		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
@@ -127,9 +130,6 @@ func newCore(s *shared, o *Options, name string, x *index, by order, types *reco
 	c.pool.Store(&statePool{})
 	own := &chains{index: x, slots: s.slots, member: &member{of: weak.Make(c)},
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
-	if by != nil {
-		own.drops = by
-	}
 	if types != nil {
 		own.perVersion, c.plain = types.size, types.plain && !o.Strict
 		c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
@@ -142,6 +142,9 @@ func newCore(s *shared, o *Options, name string, x *index, by order, types *reco
 	s.add(m)
 	return c
 }
+
+// byFunction reports whether keys are compared by a function of the program.
+func (c *core) byFunction() bool { return c.order != nil && !c.order.natural }
 
 // claimHash returns what a key with hash h is called where the tables of a database have
 // something in common: claims, watches and suspects.

@@ -86,15 +86,12 @@ func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map
 //
 //go:noinline
 func addTable(
-	db *DB, name string, opts *TableOptions, by order, types *recordType, inner bool,
+	db *DB, name string, opts *TableOptions, by *order, types *recordType, inner bool,
 ) *engine {
 	of := dbAt(db)
 	shared, o := of.shared, of.opts
-	switch {
-	case inner:
+	if inner {
 		o.Strict = false // its users are the library
-	case o.Strict && by != nil:
-		by = by.strictly(shared.strict)
 	}
 	if opts != nil && opts.Capacity != 0 {
 		o.Capacity = opts.Capacity

@@ -60,14 +60,17 @@ func (e *engine) strict() *strict {
 	return nil
 }
 
-// comparing returns the function that compares two keys, nil if they have no order.
+// order returns the order of the keys, nil if they have none.
 //
 //go:noinline
-func (e *engine) comparing() any {
-	if order := coreAt(e).order; order != nil {
-		return order.comparing()
-	}
-	return nil
+func (e *engine) order() *order { return coreAt(e).order }
+
+// within reports whether the key at key is in s: any is if the keys have no order.
+//
+//go:noinline
+func (e *engine) within(s *span, key unsafe.Pointer) bool {
+	o := coreAt(e).order
+	return o == nil || o.Side(s, key) == 0
 }
 
 //go:noinline
@@ -131,7 +134,7 @@ func (e *engine) viewContext(ctx context.Context, fn func(s moment) error) error
 func (e *engine) all(visit func(v *node) bool) { coreAt(e).all(visit) }
 
 //go:noinline
-func (e *engine) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
+func (e *engine) ranged(r *span, down bool, visit func(v *node) bool) {
 	coreAt(e).ranged(r, down, visit)
 }
 
@@ -221,11 +224,11 @@ func (e *engine) watch(
 	return loop.all
 }
 
-// heads visits the heads of the keys of r, a *Range.
+// heads visits the heads of the keys of r.
 //
 //go:noinline
-func (e *engine) heads(r unsafe.Pointer, visit func(head *node) bool) {
-	coreAt(e).scanRange(r, false, func(_ place, head *node) bool { return visit(head) })
+func (e *engine) heads(r *span, visit func(head *node) bool) {
+	coreAt(e).index.span(r, false, func(_ place, head *node) bool { return visit(head) })
 }
 
 // through returns what is seen of the map through the slot of a snapshot.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
 // The index: a concurrent hash table from keys to version chains. It knows nothing of
@@ -67,6 +68,8 @@ type index struct {
 	visit func(b *bucket)
 	// entries counts the keys that have a slot.
 	entries *xsync.Counter
+	// tree is the index if keys have an order, else nil. There is no table then.
+	tree *tree.Tree
 }
 
 const cacheLine = 128
@@ -118,11 +121,18 @@ type place struct {
 }
 
 func (p place) nowhere() bool { return p.b == nil }
-func (p place) slot() *slot   { return &p.b.slots[p.i] }
-func (p place) load() *node   { return p.b.slots[p.i].Load() }
+
+// slot returns the slot: a leaf of a tree has its slots where a bucket has them.
+func (p place) slot() *slot {
+	return (*slot)(unsafe.Add(unsafe.Pointer(p.b), slotsAt+uintptr(p.i)*unsafe.Sizeof(slot{})))
+}
+
+func (p place) load() *node { return p.slot().Load() }
 
 // swap makes v the head in the slot, if that is still h.
-func (p place) swap(h, v *node) bool { return p.b.slots[p.i].CompareAndSwap(h, v) }
+func (p place) swap(h, v *node) bool { return p.slot().CompareAndSwap(h, v) }
+
+const slotsAt = unsafe.Offsetof(bucket{}.slots)
 
 // tagOf returns the tag of a key with hash h: never 0, and of bits that do not choose
 // the bucket.
@@ -217,6 +227,9 @@ func lookup[K comparable](x *index, key K) (h uint64, p place, head *node) {
 	if x == nil {
 		panic(errZeroMap)
 	}
+	if x.tree != nil {
+		return x.lookupInTree(unsafe.Pointer(&key))
+	}
 	if x.hash.kind == hash64 {
 		h = x.hash.mix(*(*uint64)(unsafe.Pointer(&key)))
 	} else {
@@ -263,6 +276,9 @@ func (x *index) step(kind hooks.Access, key unsafe.Pointer) {
 // when a slot was found empty whose tag had been the key's.
 func (x *index) find(h uint64, key unsafe.Pointer) (place, *node) {
 	x.step(hooks.Read, key)
+	if x.tree != nil {
+		return x.findInTree(key)
+	}
 	t := x.table.Load()
 	for marked := false; ; {
 		first := t.bucket(h)
@@ -328,6 +344,9 @@ func (x *index) ask(p place, h uint64, key unsafe.Pointer) {
 
 // list is ask for a caller that hands over the bucket that it returns, if any.
 func (x *index) list(p place, h uint64, key unsafe.Pointer) *bucket {
+	if x.tree != nil {
+		return x.listInTree(p, key)
+	}
 	for !p.nowhere() {
 		// The mover that says that the bucket has moved takes over what is
 		// asked for until then.
@@ -347,40 +366,49 @@ func (x *index) list(p place, h uint64, key unsafe.Pointer) *bucket {
 	return nil
 }
 
-// asked takes what is asked for off b, and returns for each slot whether it is to be
-// visited, and the head that it had: its key stands there when the slot has moved
+// visited is how many slots what is handed over for visits has at most.
+const visited = tree.Cap
+
+// asked takes what is asked for off b. It returns a bit for each slot that is to be
+// visited, and puts the heads that these had into heads: a key stands there when its slot has moved
 // meanwhile. There is nothing to do if b is being moved: its mover asks for the same
 // elsewhere.
-func (x *index) asked(
-	b *bucket,
-) (visits [bucketSlots]bool, heads [bucketSlots]*node) {
+func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
+	if x.tree != nil {
+		return x.tree.Asked(b.leaf(), (*[visited]*tree.Head)(unsafe.Pointer(heads)))
+	}
 	for {
 		meta := b.meta.Load()
 		moving := meta&bucketMoved != 0
-		for i := range visits {
-			visits[i] = meta&(firstVisit<<i) != 0
-			if visits[i] {
-				heads[i] = b.slots[i].Load()
-				moving = moving || heads[i] == x.moved
-			}
+		visits = uint32(meta & allVisits / firstVisit)
+		for m := visits; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			heads[i] = b.slots[i].Load()
+			moving = moving || heads[i] == x.moved
 		}
 		if moving {
-			return [bucketSlots]bool{}, heads
+			return 0
 		}
 		hooks.At(hooks.VisitsLoaded)
 		if b.meta.CompareAndSwap(meta, meta&^(allVisits|bucketListed)) {
-			return visits, heads
+			return visits
 		}
 	}
 }
 
+// waiting returns a bit for each slot of b for which a visit is asked.
+func (x *index) waiting(b *bucket) uint32 {
+	if x.tree != nil {
+		return b.leaf().Waiting()
+	}
+	return uint32(b.meta.Load() & allVisits / firstVisit)
+}
+
 // prefetch loads what a visit of b will need first.
-func (b *bucket) prefetch() {
-	for i, meta := 0, b.meta.Load(); i < bucketSlots; i++ {
-		if meta&(firstVisit<<i) != 0 {
-			if v := b.slots[i].Load(); v != nil {
-				v.state.Load()
-			}
+func (x *index) prefetch(b *bucket) {
+	for m := x.waiting(b); m != 0; m &= m - 1 {
+		if v := (place{b, uint8(bits.TrailingZeros32(m))}).load(); v != nil {
+			v.state.Load()
 		}
 	}
 }

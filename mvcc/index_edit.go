@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
 // A spot is where a key may be put into a chain of buckets: a free slot, or if there
@@ -66,14 +67,8 @@ func (b *bucket) edited() {
 	}
 }
 
-// A gate is a pointer that an insert looks at under the lock: it is shut when the pointer is
-// not what the caller has seen. The zero gate is open.
-type gate struct {
-	at  *unsafe.Pointer
-	saw unsafe.Pointer
-}
-
-func (g gate) shut() bool { return g.at != nil && stdatomic.LoadPointer(g.at) != g.saw }
+// A gate is a pointer that an insert looks at under the lock.
+type gate = tree.Gate
 
 // insert gives v's key, whose hash is h, a slot with v as its head, if the key has none.
 // Otherwise it returns the place that it has; or nowhere, if the gate is shut. It may wait for a
@@ -86,6 +81,9 @@ func (x *index) insert(
 	h uint64, v *node, g gate,
 ) (p place, inserted bool) {
 	x.step(hooks.Write, v.key())
+	if x.tree != nil {
+		return x.insertInTree(v, g)
+	}
 	tag := tagOf(h)
 	var spare *overflow
 	for t := x.table.Load(); ; {
@@ -111,7 +109,7 @@ func (x *index) insert(
 			marked = marked || to.edits != b.edits()
 		}
 		switch {
-		case !p.nowhere() || g.shut():
+		case !p.nowhere() || g.Shut():
 			b.unlock()
 			return p, false
 		case marked || to.free < 0 && (spare == nil || to.b.over.Load() != nil):
@@ -149,9 +147,12 @@ func (p place) setTag(tag uint64) { p.b.meta.Or(tag << (8 * p.i)) }
 // does not move, and what moves does not leave.
 //
 // The compare-and-swap decides against a goroutine that puts another head on
-// top of v.
-func (x *index) remove(v *node) bool {
+// top of v. p is a place of the key, or nowhere.
+func (x *index) remove(p place, v *node) bool {
 	x.step(hooks.Write, v.key())
+	if x.tree != nil {
+		return x.removeFromTree(p, v)
+	}
 	h := x.hash.sum(v.key())
 	for t := x.table.Load(); ; t = x.after(t) {
 		first := t.bucket(h)

@@ -120,7 +120,7 @@ func TestRemoveAgainstOverwrite(t *testing.T) {
 		insertInto(x, want, key)
 	}
 	removed := true
-	a := newStage(t).actor("remover", func() { removed = x.remove(want[1]) }).to(hooks.RemoveLocked)
+	a := newStage(t).actor("remover", func() { removed = x.remove(place{}, want[1]) }).to(hooks.RemoveLocked)
 	p, was := findIn(x, hashIn(x, 1), 1)
 	v := newNode(1, 0)
 	require.True(t, p.swap(was, v))
@@ -136,7 +136,7 @@ func insertInto(x *index, want map[int]*node, key int) {
 }
 
 func removeFrom(x *index, want map[int]*node, key int) {
-	x.remove(want[key])
+	x.remove(place{}, want[key])
 	delete(want, key)
 }
 
@@ -193,10 +193,10 @@ func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	}
 	ask(0)
 	require.Len(t, queue, 1)
-	var visits [bucketSlots]bool
-	var heads [bucketSlots]*node
+	var visits [visited]bool
+	var heads [visited]*node
 	v := newStage(t).actor("visitor", func() {
-		visits, heads = x.asked(queue[0])
+		visits, heads = askedIn(x, queue[0])
 	}).to(hooks.VisitsLoaded)
 	ask(1)
 	require.Len(t, queue, 1, "the bucket is handed over already")

@@ -91,7 +91,7 @@ func TestKeyLeavesWhileItMoves(t *testing.T) {
 	m, mover := moving(t, 5, hooks.SlotFilled)
 	h := m.lookup(0).head
 	gone := make(chan bool)
-	go func() { gone <- m.index.remove(h) }()
+	go func() { gone <- m.index.remove(place{}, h) }()
 	for range 1000 { // it waits for the bucket
 		require.True(t, m.has(0))
 	}
@@ -136,7 +136,7 @@ func TestVisitOfMovedPlace(t *testing.T) {
 	x.ask(p, h, addressOf(1))
 	seen := false
 	for _, b := range queue {
-		visits, heads := x.asked(b)
+		visits, heads := askedIn(x, b)
 		for i, v := range heads {
 			seen = seen || visits[i] && keyOf[int](v) == 1
 		}
@@ -150,7 +150,7 @@ func TestPlaceOfAnotherKey(t *testing.T) {
 	one := newNode(1, 0)
 	h := hashIn(x, 1)
 	p, _ := x.insert(h, one, gate{})
-	require.True(t, x.remove(one))
+	require.True(t, x.remove(place{}, one))
 	q, _ := x.insert(h, newNode(2, 0), gate{})
 	require.Equal(t, p, q)
 	_, found := x.again(p, h, addressOf(1))
@@ -165,7 +165,7 @@ func TestKeyIsThereForAll(t *testing.T) {
 	m.Store(1, 1)
 	h := hashIn(x, 1)
 	p, v := findIn(x, h, 1)
-	require.True(t, x.remove(v))
+	require.True(t, x.remove(place{}, v))
 	w := newStage(t).actor("writer", func() { m.Store(1, 2) }).to(hooks.SlotTagged)
 	_, back := x.again(p, h, addressOf(1))
 	_, found := findIn(x, h, 1)

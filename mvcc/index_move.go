@@ -43,6 +43,9 @@ func (x *index) overflowed(t *table) {
 // is being replaced. It reports whether there is more. Keys that go are counted nowhere
 // else: it is called now and then.
 func (x *index) tend() (more bool) {
+	if x.tree != nil {
+		return false // it grows and shrinks by itself
+	}
 	t := x.table.Load()
 	if n := x.wanted(t); n != 0 {
 		x.resize(t, n)

@@ -27,6 +27,9 @@ type held struct {
 // it is removed and inserted again. A head may have been loaded a while before visit
 // gets it.
 func (x *index) scan(visit func(p place, head *node) bool) (all bool) {
+	if x.tree != nil {
+		return x.span(nil, false, visit)
+	}
 	t := x.table.Load()
 	var room [scanBatch + 4*bucketSlots]held
 	batch := room[:0]
@@ -119,33 +122,12 @@ func (x *index) hasKey(batch []held, v *node) bool {
 
 // bytes returns about what the buckets take.
 func (x *index) bytes() (n uint64) {
+	if x.tree != nil {
+		return x.tree.Bytes()
+	}
 	for t := x.table.Load(); t != nil; t = t.next.Load() {
 		n += uint64(len(t.buckets)) * uint64(unsafe.Sizeof(bucket{}))
 		n += uint64(t.needed.Load()+t.crowded.Load()) * uint64(unsafe.Sizeof(overflow{}))
 	}
 	return n
-}
-
-// prefetch loads what finding keys with these hashes will need: in loops of loads that do
-// not depend on each other, see index.scan.
-func (x *index) prefetch(hashes []uint64) {
-	if hooks.Enabled {
-		return
-	}
-	var metas [rangeBatch]uint64
-	t := x.table.Load()
-	for i, h := range hashes {
-		metas[i] = t.bucket(h).meta.Load()
-	}
-	var heads [rangeBatch]*node
-	for i, h := range hashes {
-		if m := matching(metas[i], tagOf(h)); m != 0 {
-			heads[i] = t.bucket(h).slots[bits.TrailingZeros64(m)/8].Load()
-		}
-	}
-	for _, v := range heads[:len(hashes)] {
-		if v != nil {
-			v.state.Load()
-		}
-	}
 }

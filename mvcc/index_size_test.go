@@ -130,7 +130,7 @@ func TestOverflowsGo(t *testing.T) {
 		v := newNode(key, 0)
 		x.put(v)
 		if versions = append(versions, v); len(versions) > n {
-			require.True(t, x.remove(versions[0]))
+			require.True(t, x.remove(place{}, versions[0]))
 			versions = versions[1:]
 		}
 		if key%n == 0 {

@@ -31,6 +31,15 @@ func givenHash[K comparable](f func(key K) uint64) hasher {
 	return h
 }
 
+// askedIn is index.asked with a bool for each slot.
+func askedIn(x *index, b *bucket) (visits [visited]bool, heads [visited]*node) {
+	asked := x.asked(b, &heads)
+	for i := range visits {
+		visits[i] = asked&(1<<i) != 0
+	}
+	return visits, heads
+}
+
 // newTestIndex returns an index of two buckets whose keys have the hashes that spread
 // says, or those of any index.
 func newTestIndex(spread func(key int) uint64) *index {
@@ -109,7 +118,7 @@ func modelIndex(t *rapid.T, x *index) {
 			if v == nil {
 				v = newNode(key, 0)
 			}
-			require.Equal(t, model[key] != nil, x.remove(v))
+			require.Equal(t, model[key] != nil, x.remove(place{}, v))
 			delete(model, key)
 			delete(asked, key)
 		},
@@ -125,7 +134,7 @@ func modelIndex(t *rapid.T, x *index) {
 		"visit": func(t *rapid.T) {
 			for b := range queue {
 				delete(queue, b)
-				visits, heads := x.asked(b)
+				visits, heads := askedIn(x, b)
 				for i, v := range heads {
 					if visits[i] && x.head(v) {
 						delete(asked, keyOf[int](v))
@@ -168,7 +177,7 @@ func modelIndex(t *rapid.T, x *index) {
 	for range 8 { // each may move on to the next table
 		for b := range queue {
 			delete(queue, b)
-			visits, heads := x.asked(b)
+			visits, heads := askedIn(x, b)
 			for i, v := range heads {
 				if visits[i] && x.head(v) {
 					delete(asked, keyOf[int](v))
@@ -220,7 +229,7 @@ func loadIndex(t *testing.T, x *index, rounds int) {
 					}
 					mine[key] = next
 				case op == 0:
-					if !x.remove(v) {
+					if !x.remove(place{}, v) {
 						return fmt.Errorf("key %d is not removed", key)
 					}
 					delete(mine, key)
@@ -245,7 +254,7 @@ func loadIndex(t *testing.T, x *index, rounds int) {
 			}
 		}
 		for _, v := range mine {
-			if !x.remove(v) {
+			if !x.remove(place{}, v) {
 				return fmt.Errorf("key %d is not removed in the end", keyOf[int](v))
 			}
 		}

@@ -38,7 +38,7 @@ func (v *visitor) one(x *index) bool {
 	b := v.queue[i]
 	v.queue = slices.Delete(v.queue, i, i+1)
 	v.mu.Unlock()
-	visits, heads := x.asked(b)
+	visits, heads := askedIn(x, b)
 	for i, head := range heads {
 		if visits[i] && x.head(head) {
 			v.seen[keyOf[int](head)].Store(v.asked[keyOf[int](head)].Load())

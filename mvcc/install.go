@@ -39,10 +39,17 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			w.merge.mergeInto(w.v, base)
 			hooks.At(hooks.Computed)
 		}
-		if h == nil && m.order != nil {
-			of.pinOne(w.v)
+		if guarded := h == nil && m.byFunction(); guarded {
+			// If compare panics, or ends the goroutine, unwind has to look for the version.
+			grows := growth(nil, w.v)
+			st.installed++
+			of.grows += grows
+			p, ok = m.cover(p, w.hash, nil, nil, w.v, of.schema)
+			st.installed--
+			of.grows -= grows
+		} else {
+			p, ok = m.cover(p, w.hash, h, base, w.v, of.schema)
 		}
-		p, ok = m.cover(p, w.hash, h, base, w.v, of.schema)
 		if w.b != p.b {
 			w.b = p.b
 		}
@@ -165,7 +172,7 @@ func (m *core) cover(
 	}
 	setLink(&v.next, nil)
 	return m.index.insert(hash, v,
-		gate{(*unsafe.Pointer)(unsafe.Pointer(&m.schema)), unsafe.Pointer(s)})
+		gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
 }
 
 // push makes v, which is private, the head at p on top of base, if the head is

@@ -23,7 +23,8 @@ func stops() (points uint64) {
 	for p := range hooks.Points {
 		switch p {
 		case hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned, hooks.InsertLocked,
-			hooks.SlotTagged, hooks.RemoveLocked, hooks.RemoveEmptied, hooks.SlotFilled, hooks.SlotsMoved:
+			hooks.SlotTagged, hooks.RemoveLocked, hooks.RemoveEmptied, hooks.SlotFilled, hooks.SlotsMoved,
+			hooks.LeavesFilled, hooks.ParentKnows:
 		default:
 			points |= 1 << p
 		}

@@ -3,7 +3,6 @@ package mvcc
 import (
 	"iter"
 	"runtime"
-	"unsafe"
 )
 
 // Loops over the keys of a map, as they are for all types: what they visit is the version that is
@@ -31,15 +30,15 @@ func recordIn[K comparable, V any](v *node) (key K, value V, ok bool) {
 //go:noinline
 func (s moment) all(visit func(v *node) bool) { s.each(nil, false, false, visit) }
 
-// ranged is all for the keys of r, a *Range or nil for all, in their order.
+// ranged is all for the keys of r, or all if it is nil, in their order.
 //
 //go:noinline
-func (s moment) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
+func (s moment) ranged(r *span, down bool, visit func(v *node) bool) {
 	s.each(r, true, down, visit)
 }
 
 // each visits what is visible of all keys, or, in their order, of those of r.
-func (s moment) each(r unsafe.Pointer, ordered, down bool, visit func(v *node) bool) {
+func (s moment) each(r *span, ordered, down bool, visit func(v *node) bool) {
 	s.check()
 	p := partOf(s.st)
 	m, at := p.m, p.st.epoch()
@@ -55,16 +54,13 @@ func (s moment) each(r unsafe.Pointer, ordered, down bool, visit func(v *node) b
 		}
 		return !v.there() || visit(v)
 	}
+	// Every key that is visible here was inserted before, and stays until the snapshot has closed: it
+	// is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
+	// nothing visible.
 	var all bool
 	if ordered {
-		// Every key that is visible here was in the order before the snapshot began, and stays
-		// until it has closed.
-		all = m.scanRange(r, down, one)
+		all = m.index.span(r, down, one)
 	} else {
-		// Every key that is visible here was inserted before, and stays until
-		// the snapshot has closed: scan meets it. A key that is met twice was
-		// deleted and inserted again meanwhile: its second entry has nothing
-		// visible.
 		all = m.index.scan(one)
 	}
 	if all {
@@ -109,8 +105,8 @@ func (c *core) all(visit func(v *node) bool) {
 	s.all(visit)
 }
 
-// ranged is all for the keys of r, a *Range, in their order.
-func (c *core) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
+// ranged is all for the keys of r, in their order.
+func (c *core) ranged(r *span, down bool, visit func(v *node) bool) {
 	s := c.snapshot()
 	defer s.Close()
 	s.ranged(r, down, visit)
@@ -130,14 +126,7 @@ func (c *core) checkOrdered(prefix bool) {
 	if c.order == nil {
 		panic("mvcc: the keys of the map have no order: make it with mvcc.NewOrdered")
 	}
-	if prefix && !c.order.isNatural() {
+	if prefix && !c.order.natural {
 		panic(errPrefix)
 	}
-}
-
-// scanRange is [order.scan] in the map.
-func (c *core) scanRange(
-	r unsafe.Pointer, down bool, visit func(p place, head *node) bool,
-) (all bool) {
-	return c.order.scan(c.index, r, down, visit)
 }

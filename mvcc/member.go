@@ -11,7 +11,6 @@ import (
 // and its member a copy, which does not keep the map reachable.
 type chains struct {
 	index      *index
-	drops      drops // of the order, nil if the keys have none
 	slots      *epoch.Slots
 	counters   *counters
 	member     *member

@@ -192,9 +192,8 @@ func (m *core) write(
 			*touches = true
 			return base, false
 		}
-		insert := head == nil && m.order != nil
-		if insert {
-			p, ok = m.insertInOrder(p, h, v, s, claim)
+		if head == nil && m.byFunction() {
+			p, ok = m.insertGuarded(h, v, s, claim)
 		} else {
 			p, ok = m.cover(p, h, head, base, v, s)
 		}
@@ -208,9 +207,7 @@ func (m *core) write(
 		if claim != nil {
 			claim.End()
 		}
-		if !insert {
-			m.publish(p, h, base, v)
-		}
+		m.publish(p, h, base, v)
 		if turns {
 			m.favour.Note(m.claimHash(h))
 		}
@@ -260,6 +257,28 @@ func (m *core) publish(p place, h uint64, base, v *node) {
 	if e := load(&v.state).epoch(); m.views.Load().Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
+}
+
+// insertGuarded is cover for a key that has no slot, where a function of the program compares keys: if
+// that panics, or ends the goroutine, v is withdrawn, and claim ends.
+func (m *core) insertGuarded(
+	h uint64, v *node, s *schema, claim *favour.Claim,
+) (p place, inserted bool) {
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		claim.End()
+		if w := m.abortLeft(&v.state); w.committed() {
+			m.countOne(nil, v)
+		} else {
+			quietly(func() { m.index.remove(place{}, v) })
+		}
+	}()
+	p, inserted = m.cover(place{}, h, nil, nil, v, s)
+	done = true
+	return p, inserted
 }
 
 // publishExpiring is decideOne, which asks when v expires. If that ends the goroutine, v is

@@ -10,23 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// len returns how many keys there are.
-func (o *treeOrder[K]) len() int { return o.tree.Len() + len(o.copied.Load().recent) }
-
-func treeOf[K comparable, V any](m *Map[K, V]) *treeOrder[K] { return coreOf(m).order.(*treeOrder[K]) }
-
-// Readers, and writers of keys that are there, do not wait for the lock of the order. An
-// insert that waits for it has not been installed.
+// Readers, and writers of keys that are there, do not wait for a leaf that is locked. An insert that
+// waits for it has not been installed.
 func TestOrderedReadersDoNotWait(t *testing.T) {
 	m := newOrdered[int](t, nil)
 	m.Store(1, 1)
-	treeOf(m).mu.Lock()
+	_, p, _ := lookup(m.index, 1)
+	unlock := p.b.leaf().LockForTest()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		m.Store(2, 2)
 	}()
-	require.Eventually(t, func() bool { return standing(".pin(") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return standing("(*Tree).Insert(") }, patience, time.Millisecond)
 	_, ok := m.Load(2)
 	require.False(t, ok)
 	m.Store(1, 3)
@@ -37,12 +33,13 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 		tx.Get(2)
 		tx.Set(1, 4)
 	})
-	treeOf(m).mu.Unlock()
+	unlock()
 	<-done
 	require.True(t, m.Has(2))
 }
 
-// A commit with many new keys gets through beside one that writes one of them.
+// A commit with many new keys gets through beside one that writes one of them, and what was not
+// committed leaves the tree.
 func TestOrderedLargeCommit(t *testing.T) {
 	m := newOrdered[int](t, nil)
 	n := 30_000
@@ -62,7 +59,7 @@ func TestOrderedLargeCommit(t *testing.T) {
 	})
 	c.finish(t)
 	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
-	require.Empty(t, treeOf(m).pins)
+	before := m.index.bytes()
 
 	tx := m.Begin(nil)
 	tx.Get(1)
@@ -71,8 +68,8 @@ func TestOrderedLargeCommit(t *testing.T) {
 	}
 	m.Store(1, 0)
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
-	require.Equal(t, n, treeOf(m).len(), "what was not committed leaves the order")
-	require.Empty(t, treeOf(m).pins)
+	require.Equal(t, n, len(heads(m)))
+	require.Less(t, m.index.bytes(), before+before/8, "leaves that are empty go")
 }
 
 // A structKey has fields with gaps between them, and a method that the tree must not call.
@@ -111,73 +108,72 @@ func TestOrderedComparePanics(t *testing.T) {
 	m.Store(1, 1)
 	require.Panics(t, func() { m.Store("x", 1) })
 	require.Panics(t, func() { m.LoadOrStore("x", 1) })
+	require.Panics(t, func() { m.Load("x") })
 	require.Panics(t, func() {
 		m.Compute(2, func(int, bool) (int, ComputeOp) { panic("boom") })
 	})
 	m.Store(3, 1)
 	require.Equal(t, 2, m.Len())
-	require.False(t, m.Has("x"))
-	require.Empty(t, treeOf(m).pins)
-	require.Equal(t, 2, treeOf(m).len())
+	require.Len(t, heads(m), 2)
 }
 
-// A compare that panics in a commit, as it must not, ends the transaction and leaves no pin. The
-// panic is its own, not one of the Rollback that was deferred.
+// A compare that panics in a commit, as it must not, at any of its calls, ends the transaction and
+// leaves nothing. The panic is its own, not one of the Rollback that was deferred.
 func TestOrderedComparePanicsInCommit(t *testing.T) {
-	const n = 3 * pinBatch
-	for _, pinned := range []int{0, 2 * pinBatch} {
-		bad := false
-		panics := func(m **Map[int, int]) func(a, b int) int {
-			return func(a, b int) int {
-				if bad && len(treeOf(*m).pins) >= pinned {
-					panic("boom")
-				}
-				return cmp.Compare(a, b)
-			}
+	const n = 100
+	left := -1 // how many calls until it panics
+	compare := func(a, b int) int {
+		if left--; left == 0 {
+			panic("boom")
 		}
-		set := func(tx Tx[int, int]) error {
-			for key := range n {
-				tx.Set(key, key)
-			}
-			bad = true
-			return nil
+		return cmp.Compare(a, b)
+	}
+	set := func(tx Tx[int, int]) error {
+		for key := range n {
+			tx.Set(key, key)
 		}
-		db := NewDB(nil)
-		defer db.Close()
-		var table, alone *Map[int, int]
-		table = NewOrderedTableFunc[int, int](db, "t", panics(&table), nil)
-		alone = NewOrderedFunc[int, int](panics(&alone), nil)
-		defer alone.Close()
+		return nil
+	}
+	db := NewDB(nil)
+	defer db.Close()
+	table := NewOrderedTableFunc[int, int](db, "t", compare, nil)
+	alone := NewOrderedFunc[int, int](compare, nil)
+	defer alone.Close()
+	trap := func(tx Tx[int, int], calls int) error {
+		err := set(tx)
+		left = calls
+		return err
+	}
+	for calls := 1; calls < 1000; calls += 1 + calls/3 {
 		begun := func() {
 			tx := alone.Begin(nil)
 			defer tx.Rollback()
-			set(tx)
+			trap(tx, calls)
 			tx.Commit()
 		}
 		begunInDB := func() {
 			tx := db.Begin(nil)
 			defer tx.Rollback()
-			set(table.In(tx))
+			trap(table.In(tx), calls)
 			tx.Commit()
 		}
 		for i, commit := range []func(){
 			begun,
 			begunInDB,
-			func() { alone.Update(bg, nil, set) },
-			func() { db.Update(bg, nil, func(tx DBTx) error { return set(table.In(tx)) }) },
+			func() { alone.Update(bg, nil, func(tx Tx[int, int]) error { return trap(tx, calls) }) },
+			func() { db.Update(bg, nil, func(tx DBTx) error { return trap(table.In(tx), calls) }) },
 		} {
-			require.PanicsWithValue(t, "boom", commit, "commit %d, %d pinned", i, pinned)
-			bad = false
+			require.PanicsWithValue(t, "boom", commit, "commit %d, call %d", i, calls)
+			left = -1
 		}
 		for _, m := range []*Map[int, int]{alone, table} {
 			require.Zero(t, m.Len())
-			require.Empty(t, treeOf(m).pins)
+			require.Empty(t, pairs(m.All()))
 			require.Zero(t, m.Stats().LiveTx)
-			require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
-				defer func() { bad = false }()
-				return set(tx)
-			}))
-			require.Equal(t, n, m.Len())
+			require.NoError(t, m.Update(bg, nil, set))
+			require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
+			m.Clear()
+			reclaim(t, m, 3)
 		}
 	}
 }

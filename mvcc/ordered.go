@@ -3,7 +3,6 @@ package mvcc
 import (
 	"cmp"
 	"iter"
-	"unsafe"
 )
 
 // NewOrdered returns an empty map whose keys have the order of Go's operators: beside all that a
@@ -12,7 +11,7 @@ import (
 // mutex for some microseconds; all else, reads and writes of keys that are there included, costs
 // what it costs in a map without an order, and does not wait for the mutex.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
-	return newAlone(opts, naturalOrder[K](), recordTypeOf[K, V]()).(*Map[K, V])
+	return newAlone(opts, naturalOrder(typeOf((*K)(nil))), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
 // NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number
@@ -24,12 +23,12 @@ func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")
 	}
-	return newAlone(opts, newOrder(compare), recordTypeOf[K, V]()).(*Map[K, V])
+	return newAlone(opts, orderBy(compare), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
 // NewOrderedTable is [NewTable] for a table whose keys have an order, see [NewOrdered].
 func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
-	return mapOf[K, V](addTable(db, name, opts, naturalOrder[K](), recordTypeOf[K, V](), false))
+	return mapOf[K, V](addTable(db, name, opts, naturalOrder(typeOf((*K)(nil))), recordTypeOf[K, V](), false))
 }
 
 // NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see
@@ -40,7 +39,7 @@ func NewOrderedTableFunc[K comparable, V any](
 	if compare == nil {
 		panic("mvcc: NewOrderedTableFunc: compare is nil")
 	}
-	return mapOf[K, V](addTable(db, name, opts, newOrder(compare), recordTypeOf[K, V](), false))
+	return mapOf[K, V](addTable(db, name, opts, orderBy(compare), recordTypeOf[K, V](), false))
 }
 
 // Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
@@ -66,7 +65,7 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	s.check()
 	s.st.engine().checkOrdered(r.prefix)
 	return records[K, V](func(visit func(v *node) bool) {
-		moment(s).ranged(unsafe.Pointer(&r), down, visit)
+		moment(s).ranged(spanOf(&r), down, visit)
 	})
 }
 
@@ -95,7 +94,7 @@ func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	tx.check()
 	tx.st.engine().checkOrdered(r.prefix)
 	return records[K, V](func(visit func(v *node) bool) {
-		DBTx(tx).ranged(unsafe.Pointer(&r), down, visit)
+		DBTx(tx).ranged(spanOf(&r), down, visit)
 	})
 }
 
@@ -118,6 +117,6 @@ func (m *Map[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](m.en
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	m.engine().checkOrdered(r.prefix)
 	return records[K, V](func(visit func(v *node) bool) {
-		m.engine().ranged(unsafe.Pointer(&r), down, visit)
+		m.engine().ranged(spanOf(&r), down, visit)
 	})
 }

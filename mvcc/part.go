@@ -36,12 +36,8 @@ type partWork struct {
 
 // A rarePart is the part of a partWork that few transactions use: it is written through rare.
 type rarePart struct {
-	scanned bool             // all keys were read
-	ranges  []unsafe.Pointer // to each Range of which all keys were read
-	// pins have the keys pinned in the order, sorted. unpinned says that they are pinned no more.
-	pins     []*node
-	unpinned bool
-	inserts  []*node // the keys that are to be pinned
+	scanned bool   // all keys were read
+	ranges  []span // of which all keys were read
 	// inOrder has the numbers of those of the first ordered writes that are the part's, in the order
 	// of their keys, from a loop over a range on.
 	inOrder []int32

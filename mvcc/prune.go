@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"math"
+	"math/bits"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/gc"
@@ -16,7 +17,7 @@ func (c *chains) visit(items []item, view *gc.View, f *found) {
 		i.b.meta.Load()
 	}
 	for _, i := range items {
-		i.b.prefetch()
+		c.index.prefetch(i.b)
 	}
 	for _, i := range items {
 		c.visitBucket(i.b, view, f)
@@ -26,19 +27,20 @@ func (c *chains) visit(items []item, view *gc.View, f *found) {
 func (c *chains) visitBucket(b *bucket, view *gc.View, f *found) {
 	// Must precede the prunes: a committer that finds that a visit is asked for
 	// relies on a prune that sees its version.
-	visits, heads := c.index.asked(b)
+	var heads [visited]*node
+	visits := c.index.asked(b, &heads)
 	hooks.At(hooks.Dequeued)
-	visited, gone, at := 0, 0, 0
+	done, gone, at := 0, 0, 0
 	defer func() { // what is left, if compare leaves
 		for ; at < len(heads); at++ {
-			if was := heads[at]; visits[at] && c.index.head(was) {
+			if was := heads[at]; visits&(1<<at) != 0 && c.index.head(was) {
 				c.listAgain(place{b, uint8(at)}, was.key(), &f.Again)
 			}
 		}
 	}()
 	for ; at < len(heads); at++ {
 		i, was := at, heads[at]
-		if !visits[i] {
+		if visits&(1<<i) == 0 {
 			continue
 		}
 		p := place{b, uint8(i)}
@@ -49,7 +51,7 @@ func (c *chains) visitBucket(b *bucket, view *gc.View, f *found) {
 		if !c.index.head(h) {
 			continue
 		}
-		visited++
+		done++
 		key := h.key()
 		var list *[]item
 		switch c.prune(p, h, view, math.MaxInt, f) {
@@ -65,7 +67,7 @@ func (c *chains) visitBucket(b *bucket, view *gc.View, f *found) {
 		}
 		c.listAgain(p, key, list)
 	}
-	if visited > 0 && gone == visited {
+	if done > 0 && gone == done {
 		f.Gone++
 	}
 }
@@ -111,11 +113,9 @@ func (c *chains) stale(w waiting) bool {
 // surplus returns how many versions the keys of b that are to be visited have beyond the
 // newest one and those that wait.
 func (c *chains) surplus(i item) (n int) {
-	b := i.b
-	meta := b.meta.Load()
-	for i := range b.slots {
-		h := b.slots[i].Load()
-		if meta&(firstVisit<<i) == 0 || !c.index.head(h) {
+	for m := c.index.waiting(i.b); m != 0; m &= m - 1 {
+		h := (place{i.b, uint8(bits.TrailingZeros32(m))}).load()
+		if !c.index.head(h) {
 			continue
 		}
 		for v := h.next.Load(); v != nil; v = v.next.Load() {
@@ -169,8 +169,7 @@ func (c *chains) prune(
 		}
 		base := h.next.Load()
 		if base == nil {
-			if c.index.remove(h) {
-				c.dropIfGone(h.key())
+			if c.index.remove(p, h) {
 				return leftNoKey
 			}
 			return leftNothing // the goroutine that put something in its place asks for a visit
@@ -217,8 +216,7 @@ func (c *chains) prune(
 	}
 	if c.commitEpoch(h) <= view.Writers {
 		c.checkRemove(h)
-		if c.index.remove(h) {
-			c.dropIfGone(h.key())
+		if c.index.remove(p, h) {
 			return leftNoKey
 		}
 		return l

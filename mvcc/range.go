@@ -60,35 +60,3 @@ func (r Range[K]) Before(high K) Range[K] {
 	r.high, r.prefix = bound[K]{high, exclusive}, false
 	return r
 }
-
-// below and above report whether key lies beyond an end of r.
-func (r *Range[K]) below(compare func(a, b K) int, key K) bool {
-	if r.low.kind == open {
-		return false
-	}
-	c := compare(key, r.low.key)
-	return c < 0 || c == 0 && r.low.kind == exclusive
-}
-
-func (r *Range[K]) above(compare func(a, b K) int, key K) bool {
-	if r.high.kind == open {
-		return false
-	}
-	c := compare(key, r.high.key)
-	return c > 0 || c == 0 && r.high.kind == exclusive
-}
-
-// has reports whether key is in r.
-func (r *Range[K]) has(compare func(a, b K) int, key K) bool {
-	return !r.below(compare, key) && !r.above(compare, key)
-}
-
-// contains reports whether all keys of o, which has any, are in r.
-func (r *Range[K]) contains(compare func(a, b K) int, o Range[K]) bool {
-	low := r.low.kind == open || o.low.kind != open &&
-		(compare(r.low.key, o.low.key) < 0 ||
-			(r.low.kind == inclusive || o.low.kind == exclusive) && compare(r.low.key, o.low.key) == 0)
-	return low && (r.high.kind == open || o.high.kind != open &&
-		(compare(r.high.key, o.high.key) > 0 ||
-			(r.high.kind == inclusive || o.high.kind == exclusive) && compare(r.high.key, o.high.key) == 0))
-}

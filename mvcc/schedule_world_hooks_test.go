@@ -3,9 +3,9 @@
 package mvcc
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
+	"reflect"
 )
 
 // A world is what the programs of a scenario run on: a map, or the tables of a database.
@@ -27,11 +27,11 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 	if tables || single {
 		w.db = NewDB(opts)
 	}
-	by := func() order {
+	by := func() *order {
 		if !ordered {
 			return nil
 		}
-		return newOrder(cmp.Compare[int])
+		return naturalOrder(reflect.TypeFor[int]())
 	}
 	for i := range w.of {
 		switch {
@@ -57,13 +57,12 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 // makeIndex makes the index, whose order and hashes are the same every time.
 func (w *world) makeIndex() {
 	values := func(_, value int) []int { return []int{value} }
-	w.ix = makeIndex(w.maps[0], "test", "values", cmp.Compare[int], true, values, nil)
-	w.ix.byKey = cmp.Compare[int]
+	w.ix = makeIndex(w.maps[0], "test", "values", naturalOrder(reflect.TypeFor[int]()), values, nil)
+	w.ix.collation.key = w.ix.order
 	x := w.ix.entries.index
 	x.hash = givenHash(func(e entry[int, int]) uint64 {
 		return uint64(e.index<<8|e.key) * 0x9e3779b97f4a7c15
 	})
-	x.table.Store(newTable(2))
 }
 
 // buildIndex builds the index.

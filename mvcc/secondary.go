@@ -15,16 +15,15 @@ import (
 type Index[I, K comparable, V any] struct {
 	_ noCopy
 
-	m       *Map[K, V]
-	name    string
-	keys    func(key K, value V) []I
-	sound   bool // i == i for every index key i
-	ordered bool
+	m     *Map[K, V]
+	name  string
+	keys  func(key K, value V) []I
+	sound bool   // i == i for every index key i
+	order *order // of index keys, nil if they have none
 	// Of what its tables keep, which stays when a record is overwritten.
 	ownIndex owner[I]
 	ownKey   owner[K]
-	natural  bool // the order is that of Go's operators
-	*collation[I, K]
+	*collation
 	// What the index consists of: of a unique one the key of the record by its index key,
 	// else entries.
 	unique  *Map[I, K]
@@ -75,7 +74,7 @@ type IndexOptions struct {
 func NewIndex[I, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
-	return newIndexOf(m, "NewIndex", name, nil, false, keys, opts)
+	return newIndexOf(m, "NewIndex", name, nil, keys, opts)
 }
 
 // NewOrderedIndex is [NewIndex] for an index whose keys have an order, that of Go's operators:
@@ -83,7 +82,7 @@ func NewIndex[I, K comparable, V any](
 func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
-	return newIndexOf(m, "NewOrderedIndex", name, cmp.Compare[I], true, keys, opts)
+	return newIndexOf(m, "NewOrderedIndex", name, naturalOrder(typeOf((*I)(nil))), keys, opts)
 }
 
 // NewOrderedIndexFunc is [NewOrderedIndex] with an order of one's own, see [NewOrderedFunc] for
@@ -95,7 +94,7 @@ func NewOrderedIndexFunc[I, K comparable, V any](
 	if compare == nil {
 		panic("mvcc: NewOrderedIndexFunc: compare is nil")
 	}
-	return newIndexOf(m, "NewOrderedIndexFunc", name, compare, false, keys, opts)
+	return newIndexOf(m, "NewOrderedIndexFunc", name, orderBy(compare), keys, opts)
 }
 
 // check panics for a nil or zero Index.
@@ -132,7 +131,7 @@ func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	case !ix.sound && !equal(key, key):
 		return ix.records(r, func(window[K], func(K) bool) {})
 	case ix.unique == nil:
-		return ix.between(r, From(ix.edge(key, -1)).UpTo(ix.edge(key, +1)), false)
+		return ix.between(r, ix.entryRange(From(key).UpTo(key)), false)
 	}
 	return ix.records(r, func(in window[K], visit func(K) bool) {
 		if owner, ok := see(in, ix.unique).Get(key); ok {
@@ -161,10 +160,10 @@ func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V]
 
 func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.Seq2[K, V] {
 	ix.check()
-	if !ix.ordered {
+	if ix.order == nil {
 		panic(fmt.Sprintf("mvcc: index %q has no order: make it with mvcc.NewOrderedIndex", ix.name))
 	}
-	if keys.prefix && !ix.natural {
+	if keys.prefix && !ix.order.natural {
 		panic(errPrefix)
 	}
 	if ix.unique == nil {
@@ -177,6 +176,23 @@ func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.
 			}
 		}
 	})
+}
+
+// entryRange returns the range of the entries whose index keys are in r.
+func (ix *Index[I, K, V]) entryRange(r Range[I]) (of Range[entry[I, K]]) {
+	switch r.low.kind {
+	case inclusive:
+		of = From(edgeOf[I, K](ix.collation, r.low.key, -1))
+	case exclusive:
+		of = From(edgeOf[I, K](ix.collation, r.low.key, +1))
+	}
+	switch r.high.kind {
+	case inclusive:
+		of = of.UpTo(edgeOf[I, K](ix.collation, r.high.key, +1))
+	case exclusive:
+		of = of.UpTo(edgeOf[I, K](ix.collation, r.high.key, -1))
+	}
+	return of
 }
 
 // between returns an iterator over the records of a range of entries.

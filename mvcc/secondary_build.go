@@ -11,9 +11,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
-	natural bool, keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
-	ix := makeIndex(m, call, name, compare, natural, keys, opts)
+func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, by *order,
+	keys func(K, V) []I, opts *IndexOptions) (*Index[I, K, V], error) {
+	ix := makeIndex(m, call, name, by, keys, opts)
 	done := false
 	defer func() {
 		if !done { // even if keys panics
@@ -28,41 +28,33 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, compare
 }
 
 // makeIndex makes an index that nobody writes yet, and its table.
-func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, compare func(a, b I) int,
-	natural bool, keys func(K, V) []I, opts *IndexOptions) *Index[I, K, V] {
+func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, by *order,
+	keys func(K, V) []I, opts *IndexOptions) *Index[I, K, V] {
 	e := m.engine()
 	e.checkIndex(call, name)
 	if keys == nil {
 		panic(fmt.Sprintf("mvcc: %s: keys is nil", call))
 	}
 	if s := e.strict(); s != nil {
-		if compare != nil && !natural {
-			compare = strictCompare(s, compare)
+		if by != nil {
+			h := newHasher[I]()
+			by = by.strictly(s, &h)
 		}
 		of := keys
 		keys = func(key K, value V) []I {
 			return twice(s, "the function of index "+strconv.Quote(name), func() []I { return of(key, value) })
 		}
 	}
-	ix := &Index[I, K, V]{m: m, name: name, keys: keys, ordered: compare != nil, natural: natural,
+	ix := &Index[I, K, V]{m: m, name: name, keys: keys, order: by,
 		ownIndex: newOwner[I](), ownKey: newOwner[K]()}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {
-		var by order
-		if compare != nil {
-			by = newTree(compare, natural, nil)
-		}
 		ix.unique = mapOf[I, K](e.addInner(table, by, recordTypeOf[I, K]()))
 		ix.sound = ix.unique.plain
 	} else {
-		var byKey func(a, b K) int
-		if of := e.comparing(); of != nil {
-			byKey = comparing[K](of)
-		}
-		ix.collation = newCollation(compare, byKey)
-		// Not that of ix: the order is kept for as long as there is background work for it.
+		ix.collation = newCollation[I, K](by, e.order())
 		ix.entries = mapOf[entry[I, K], none](e.addInner(table,
-			newTree(ix.collation.compare, false, nil), recordTypeOf[entry[I, K], none]()))
+			ix.collation.order(), recordTypeOf[entry[I, K], none]()))
 		ix.sound = ix.entries.plain
 	}
 	return ix
@@ -115,7 +107,7 @@ func (e *engine) checkIndex(call, name string) {
 // addInner adds a table of an index.
 //
 //go:noinline
-func (e *engine) addInner(name string, by order, types *recordType) *engine {
+func (e *engine) addInner(name string, by *order, types *recordType) *engine {
 	return addTable(coreAt(e).db, name, nil, by, types, true)
 }
 
@@ -151,6 +143,10 @@ func (tx DBTx) has(ix keptIndex) bool {
 // passLocks returns when nobody holds the lock of a bucket any more that had it when
 // passLocks was called.
 func (x *index) passLocks() {
+	if x.tree != nil {
+		x.tree.PassLocks()
+		return
+	}
 	for t := x.table.Load(); ; {
 		for i := range t.buckets {
 			if b := &t.buckets[i]; b.lock() {

@@ -16,9 +16,6 @@ func (c *chains) sizes() (s mapSizes) {
 	if c.index != nil {
 		s.entries, s.index = int(max(c.index.entries.Value(), 0)), c.index.bytes()
 	}
-	if c.drops != nil {
-		s.index += c.drops.bytes()
-	}
 	return s
 }
 

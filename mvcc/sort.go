@@ -3,7 +3,6 @@ package mvcc
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
@@ -50,20 +49,6 @@ func sortNumbered(order []numbered) {
 	slices.SortFunc(order, func(a, b numbered) int {
 		return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(a.at, b.at))
 	})
-}
-
-// sortKeys is [slices.SortFunc] for keys of a map. Few are sorted without an allocation, and
-// fast where most are in order.
-func sortKeys[K any](keys []K, compare func(a, b K) int) {
-	if len(keys) <= maxRecent {
-		for i := range keys {
-			for j := i; j > 0 && compare(keys[j-1], keys[j]) > 0; j-- {
-				keys[j-1], keys[j] = keys[j], keys[j-1]
-			}
-		}
-		return
-	}
-	sort.Slice(keys, func(i, j int) bool { return compare(keys[i], keys[j]) < 0 })
 }
 
 // order sorts the writes by their tables and the hashes of their keys: two transactions with

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -169,17 +168,4 @@ func (st *txState) forced(gen epoch.Gen) error {
 // mergeTwice calls the fn of a Merge.
 func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
 	return twice(s, "the function of a Merge", func() V { return fn(old, ok) })
-}
-
-// strictCompare returns the compare of an order as it is called.
-func strictCompare[K comparable](s *strict, compare func(a, b K) int) func(a, b K) int {
-	return func(a, b K) int {
-		ahead := twice(s, "compare", func() int { return cmp.Compare(compare(a, b), 0) })
-		back := twice(s, "compare", func() int { return cmp.Compare(compare(b, a), 0) })
-		if ahead != -back || a == a && b == b && (ahead == 0) != (a == b) {
-			panic(fmt.Sprintf("mvcc: Strict: compare is no order: it returns %d for %v and %v, and %d for "+
-				"these the other way round", ahead, a, b, back))
-		}
-		return ahead
-	}
 }

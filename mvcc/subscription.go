@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"unsafe"
 )
 
 // WatchOptions configures a watch. A nil *WatchOptions, and every field that is zero, means the
@@ -92,10 +93,10 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int)
 			return all, len(changes)
 		}
 	}
-	var compare func(a, b K) int
+	var in *span
 	if keys.low.kind != open || keys.high.kind != open {
 		m.at.checkOrdered(keys.prefix)
-		compare = comparing[K](m.at.comparing())
+		in = spanOf(&keys)
 	}
 	if s := m.at.strict(); s != nil && match != nil {
 		of := match
@@ -106,10 +107,11 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int)
 	return func(all any) (any, int) {
 		var some []Change[K, V]
 		changes, _ := all.([]Change[K, V])
-		for _, c := range changes {
-			inRange := compare == nil || keys.has(compare, c.Key)
+		for i := range changes {
+			c := &changes[i]
+			inRange := in == nil || m.at.within(in, unsafe.Pointer(&c.Key))
 			if inRange && (match == nil || match(c.Key)) {
-				some = append(some, c)
+				some = append(some, *c)
 			}
 		}
 		return some, len(some)

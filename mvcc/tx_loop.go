@@ -64,15 +64,15 @@ func (tx DBTx) all(visit func(v *node) bool) {
 	runtime.KeepAlive(st)
 }
 
-// ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, a *Range or nil for all.
+// ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, or all if it is nil.
 //
 //go:noinline
-func (tx DBTx) ranged(r unsafe.Pointer, down bool, visit func(v *node) bool) {
+func (tx DBTx) ranged(r *span, down bool, visit func(v *node) bool) {
 	tx.check()
 	p := partOf(tx.st)
 	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit}
 	l.begin()
-	all := p.m.scanRange(r, down, l.visit)
+	all := p.index.span(r, down, l.visit)
 	if all {
 		all = l.before(nil)
 	}
@@ -95,8 +95,8 @@ func (tx DBTx) end(last bool) *node {
 // A txLoop is a loop over a range of keys in a transaction.
 type txLoop struct {
 	tx    DBTx
-	order order
-	r     unsafe.Pointer
+	order *order
+	r     *span
 	down  bool
 	at    epoch.Epoch
 	noted int     // the number of what was gone through, in the read set, or -1
@@ -188,13 +188,13 @@ func (l *txLoop) noteTo(v *node) {
 }
 
 // ownWrites returns copies of the writes to keys of r, in the order of a loop.
-func (p *part) ownWrites(r unsafe.Pointer, down bool) (own []write) {
+func (p *part) ownWrites(r *span, down bool) (own []write) {
 	if !p.hasWritten {
 		return nil
 	}
 	p.sortWrites()
 	writes := p.st.writes
-	side := func(i int) int { return p.m.order.side(r, writes[p.inOrder[i]].v.key()) }
+	side := func(i int) int { return p.m.order.Side(r, writes[p.inOrder[i]].v.key()) }
 	n := len(p.inOrder)
 	low := sort.Search(n, func(i int) bool { return side(i) >= 0 })
 	for i := low; i < n && side(i) == 0; i++ {

@@ -38,14 +38,13 @@ func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
 	if len(st.writes) > 0 {
 		if i := p.find(key); i >= 0 {
 			w := &st.writes[i]
-			if w.merge != nil {
-				return nil, w.merge
+			if merge = w.merge; merge == nil {
+				own = w.v
 			}
-			st.leave()
-			return w.v, nil
 		}
 	}
-	return nil, nil
+	st.leave() // a function of the user may panic that compares keys
+	return own, merge
 }
 
 // read ends a read of the key at key, which has hash h, and head v at a place: it returns what is
@@ -54,10 +53,11 @@ func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
 //go:noinline
 func (t *txn) read(key unsafe.Pointer, h uint64, at place, v *node, update bool) *node {
 	p := partOf(t)
+	p.st.enter()
 	v = p.visible(v)
-	p.checkGet(key, v)
 	p.noteRead(key, h, at, v, update)
 	p.st.leave()
+	p.checkGet(key, v)
 	return v
 }
 
@@ -92,6 +92,7 @@ func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node) {
 		st.begun = begun{i: -1, read: read, h: p.index.hash.sum(key)}
 		return placed, nil
 	}
+	st.leave() // a function of the user may panic that compares keys
 	return toBeFound, nil
 }
 
@@ -128,6 +129,7 @@ func (t *txn) write(v *node) {
 //go:noinline
 func (t *txn) writeAt(v *node, h uint64, at place) {
 	p := partOf(t)
+	p.st.enter()
 	p.note(v, h, at)
 	p.st.leave()
 }
@@ -142,11 +144,11 @@ func (t *txn) toMerge(key unsafe.Pointer) (own *node, merge merger) {
 	st.enter()
 	if i := p.find(key); i >= 0 {
 		if merge = st.writes[i].merge; merge == nil {
-			st.leave() // a function of the user may panic
-			return st.writes[i].v, nil
+			own = st.writes[i].v
 		}
 	}
-	return nil, merge
+	st.leave() // a function of the user may panic
+	return own, merge
 }
 
 // mergeMore ends a merge: of v, which is private, or of what was merged before if that is nil.
@@ -156,11 +158,13 @@ func (t *txn) mergeMore(key unsafe.Pointer, v *node, merge merger) {
 	p := partOf(t)
 	st := p.st
 	if v == nil {
+		st.enter()
 		i := p.find(key)
 		st.save(i)
 		st.writes[i].merge = merge
 	} else {
-		h, at := p.locate(key)
+		h, at := p.locate(key) // which may call a function of the user that compares keys
+		st.enter()
 		p.note(v, h, at)
 		st.writes[len(st.writes)-1].merge = merge
 	}

@@ -105,7 +105,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 		return ok, goOn
 	}
 	for i := range p.ranges {
-		if !p.m.order.scan(p.index, p.ranges[i], false, same) {
+		if !p.index.span(&p.ranges[i], false, same) {
 			break
 		}
 	}

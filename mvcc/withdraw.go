@@ -71,9 +71,6 @@ func (st *txState) unwind(gen epoch.Gen) {
 		}
 	}
 	st.end(gen)
-	for _, p := range st.parts {
-		p.unpin()
-	}
 	defer func() { // even if what follows calls Goexit once more
 		st.recycle(gen)
 		if outcome.committed() {
@@ -113,16 +110,13 @@ func (st *txState) tidyAfter(outcome word) {
 	} else {
 		st.retreat()
 	}
-	for _, p := range st.parts {
-		p.dropPinned()
-	}
 }
 
 // takeOff takes an aborted version off its chain, if it is the head of one.
 func (m *core) takeOff(p place, h uint64, v *node) {
 	base := v.next.Load()
 	if base == nil {
-		m.index.remove(v)
+		m.index.remove(p, v)
 		return
 	}
 	for head := v; head == v; p, head = m.index.again(p, h, v.key()) {

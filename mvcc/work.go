@@ -42,7 +42,6 @@ type txWork struct {
 // A rareWork is the part of a txWork that few transactions use: it is written through rare.
 type rareWork struct {
 	looped  bool // a loop may be under way over what was written
-	pinned  bool // keys are pinned in an order
 	revoked int  // how many epochs readers took away from the commit under way
 	dirtied int  // how often others marked its watch
 
@@ -155,7 +154,9 @@ func (p *part) put(v *node) {
 	if i := p.find(v.key()); i >= 0 {
 		p.st.replace(i, v)
 	} else {
+		p.st.leave() // a function of the user may panic that compares keys
 		h, at := p.locate(v.key())
+		p.st.enter()
 		p.note(v, h, at)
 	}
 	p.st.leave()
@@ -239,9 +240,13 @@ func (p *part) known(key unsafe.Pointer) (read int) {
 
 // get reads a key from the map, not from the own writes, and records the read.
 func (p *part) get(key unsafe.Pointer) *node {
+	p.st.leave() // see visible: it may compare keys
 	h, at, v := p.index.seek(key)
+	p.st.enter()
 	v = p.visible(v)
+	p.st.leave()
 	p.checkGet(key, v)
+	p.st.enter()
 	p.noteRead(key, h, at, v, false)
 	return v
 }

@@ -50,9 +50,6 @@ const (
 	// Marked: all that is installed has been looked for in the watches, no epoch is
 	// drawn.
 	Marked
-	// OrderChanged: a key has got into the order of keys, or is noted as leaving, and the
-	// index is not yet looked at again.
-	OrderChanged
 	// SchemaAnnounced: a table has a new index, nothing is in it yet.
 	SchemaAnnounced
 	// HelpMarked: a helper has marked the watches, no epoch is drawn.
@@ -110,6 +107,13 @@ const (
 	// SlotsMoved: all slots of a bucket are marked, it does not say yet that it has moved.
 	// It is locked.
 	SlotsMoved
+	// LeavesFilled: the leaves that are to replace one are filled, that one does not know them. It is
+	// locked.
+	LeavesFilled
+	// LeafReplaced: a leaf was replaced and says so, its parent does not know. It is not locked any more.
+	LeafReplaced
+	// ParentKnows: an inner node has the leaves that have replaced one, which still knows them too.
+	ParentKnows
 	// BucketMoved: a bucket has moved. It is not locked any more.
 	BucketMoved
 	// TableReplaced: a table that has moved as a whole is not the present one any more, and
@@ -129,13 +133,13 @@ var names = [Points]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "JustAnnounced",
 	"Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn",
-	"Revoked", "Marked", "OrderChanged", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching",
+	"Revoked", "Marked", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching",
 	"WatchClean", "HeadSkipped", "GetWalked",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
 	"PruneWalked", "StateLoaded",
 	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged",
 	"RemoveLocked", "RemoveEmptied",
-	"Gone", "SlotFilled", "SlotsMoved", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
+	"Gone", "SlotFilled", "SlotsMoved", "LeavesFilled", "LeafReplaced", "ParentKnows", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
 }
 
 // String returns the name of the point.

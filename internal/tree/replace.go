@@ -1,0 +1,205 @@
+package tree
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// A spare is what a replacement is made of: it is allocated before the lock is taken.
+type spare struct {
+	leaves [2]*Leaf
+	repls  [2]*replacement
+}
+
+func (s *spare) make() {
+	if s.leaves[0] == nil {
+		*s = spare{[2]*Leaf{{}, {}}, [2]*replacement{{}, {}}}
+	}
+}
+
+// A filling replaces one leaf, or two that are neighbours, by one or two new ones, without what is
+// empty, and perhaps with a new key. All of them are locked.
+type filling struct {
+	tree *Tree
+	made spare
+	from [2]struct {
+		l *Leaf
+		w word
+	}
+	sources int
+	all     [2*Cap + 1]entry
+	n       int
+	cut     int      // how many go to the left leaf
+	at      Place    // of the new key
+	visits  [2]*Leaf // to be handed over
+	listed  int
+}
+
+// An entry is one that goes on.
+type entry struct {
+	head *Head
+	from uint8 // the number of its leaf << 5 and its own, or fresh
+}
+
+const fresh = 0xff // it is the new key's
+
+// fullEnough is up to how many entries go into one leaf.
+const fullEnough = Cap - 4
+
+// gather adds the entries of l, whose word was w, and head h at rank r if it is not nil.
+func (f *filling) gather(l *Leaf, w word, r int, h *Head) {
+	x := f.sources
+	f.from[x].l, f.from[x].w = l, w
+	f.sources++
+	var room [32]uint8
+	order := w.order(&room)
+	for j := 0; ; j++ {
+		if h != nil && j == r {
+			f.all[f.n] = entry{h, fresh}
+			f.n++
+		}
+		if j == w.used() {
+			return
+		}
+		i := int(order[j&31])
+		f.made.repls[x].to[i] = toNone
+		if head := l.rawLoad(i); head != nil {
+			f.all[f.n] = entry{head, uint8(x<<5 | i)}
+			f.n++
+		}
+	}
+}
+
+// leaves returns by how many there are more.
+func (f *filling) leaves() int {
+	if f.cut < f.n {
+		return 2 - f.sources
+	}
+	return 1 - f.sources
+}
+
+// split decides how many leaves there are to be, and what their keys have in common; low and high are
+// the ends of the range, as far as they are known. r is the rank of a new key in the one leaf,
+// whose word was w.
+func (f *filling) split(w word, r int, low, high sep) {
+	t := f.tree
+	switch f.cut = f.n; {
+	case f.n <= fullEnough:
+	case f.sources == 1 && r == w.used() && w.added() == 0:
+		f.cut = f.n - 1 // they come in order
+	default:
+		f.cut = f.n / 2
+	}
+	skip := f.from[0].l.skip()
+	for _, s := range f.from[1:f.sources] {
+		skip = min(skip, s.l.skip())
+	}
+	a, b := f.made.leaves[0], f.made.leaves[1]
+	var middle sep
+	if f.cut < f.n {
+		middle = t.sepOf(f.all[f.cut].head)
+		a.meta.Store(uint64(max(skip, t.order.commonOf(low, middle))))
+		b.meta.Store(uint64(max(skip, t.order.commonOf(middle, high))))
+	} else {
+		a.meta.Store(uint64(max(skip, t.order.commonOf(low, high))))
+		b = nil
+	}
+	for x := range f.sources {
+		r := f.made.repls[x]
+		r.left, r.right, r.sep = a, b, middle
+	}
+}
+
+// sepOf returns the key of h as a sep.
+func (t *Tree) sepOf(h *Head) sep {
+	if t.order.exact() {
+		return sep{s: t.order.slice(t.key(h), 0)}
+	}
+	return sep{key: t.Own(t.key(h))} // not that of h: which has a chain
+}
+
+// place returns where entry j goes.
+func (f *filling) place(j int) Place {
+	if j < f.cut {
+		return Place{f.made.leaves[0], uint8(j)}
+	}
+	return Place{f.made.leaves[1], uint8(j - f.cut)}
+}
+
+// move fills the new leaves, and marks the entries of the old ones, which then say that they are dead.
+func (f *filling) move() {
+	t := f.tree
+	for j, e := range f.all[:f.n] {
+		p := f.place(j)
+		i := int(p.I)
+		plain := p.Leaf // nobody else has it
+		if e.from == fresh || plain.skip() != f.from[e.from>>5].l.skip() {
+			setWord(&plain.slices[i], t.order.slice(t.key(e.head), plain.skip()))
+		} else {
+			setWord(&plain.slices[i], f.from[e.from>>5].l.slices[e.from&31].Load())
+		}
+		setPointer(plain.raw(i), unsafe.Pointer(e.head))
+		if e.from == fresh {
+			f.at = p
+			continue
+		}
+		to := p.I
+		if j >= f.cut {
+			to |= toRight
+		}
+		f.made.repls[e.from>>5].to[e.from&31] = to
+	}
+	setWord(&f.made.leaves[0].word, uint64(f.cut)*baseUnit)
+	setWord(&f.made.leaves[1].word, uint64(f.n-f.cut)*baseUnit)
+	hooks.At(hooks.LeavesFilled)
+	for x := range f.sources {
+		f.from[x].l.repl.Store(f.made.repls[x]) // T5: must precede the marks
+	}
+	for j, e := range f.all[:f.n] {
+		if e.from == fresh {
+			continue
+		}
+		from, i := f.from[e.from>>5].l, int(e.from&31)
+		head, to := e.head, f.place(j)
+		for !from.rawSwap(i, head, t.Moved) {
+			if head = from.rawLoad(i); head == nil {
+				to.Leaf.marks.Add(goneUnit)
+			}
+			to.Leaf.rawStore(int(to.I), head) // T2: must precede the mark
+		}
+		hooks.At(hooks.SlotFilled)
+	}
+	for x := range f.sources {
+		l := f.from[x].l
+		f.askAgain(x, l.meta.Or(moved)) // what is asked for later is asked for in the new leaves
+		hooks.At(hooks.SlotsMoved)
+		l.word.Store(uint64(f.from[x].w | dead)) // linearization point of an insert
+	}
+}
+
+// askAgain asks in the new leaves for the visits that were asked for in old leaf x. Nobody locks the
+// new leaves yet.
+func (f *filling) askAgain(x int, asked uint64) {
+	for m := uint32(asked & allVisits / firstVisit); m != 0; m &= m - 1 {
+		if l, i := f.made.repls[x].where(lowest(m)); l != nil {
+			if was := l.meta.Or(firstVisit<<i | listed); was&listed == 0 {
+				f.visits[f.listed] = l
+				f.listed++
+			}
+		}
+	}
+}
+
+// handOver hands over the leaves that are to be visited.
+func (f *filling) handOver() {
+	for _, l := range f.visits[:f.listed] {
+		f.tree.Visit(l)
+	}
+}
+
+// setWord and setPointer write what nobody else has yet.
+func setWord(p *atomic.Uint64, x uint64) { *(*uint64)(unsafe.Pointer(p)) = x }
+
+func setPointer(p *unsafe.Pointer, x unsafe.Pointer) { *p = x }

@@ -1,0 +1,282 @@
+package tree
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Config says what a tree has to know of its keys and heads.
+type Config struct {
+	Order Order
+	// KeyAt is how many bytes behind its beginning a head has its key.
+	KeyAt uintptr
+	// Equal reports whether keys are equal: so it is noticed if the order takes two for the same that
+	// are not. Own returns the address of a copy of a key.
+	Equal func(a, b unsafe.Pointer) bool
+	Own   func(key unsafe.Pointer) unsafe.Pointer
+	// Moved is the mark that stands in slots that have moved.
+	Moved *Head
+	// Visit is told of every leaf that is to be visited, once until [Leaf.Asked] is called.
+	Visit func(l *Leaf)
+	// Name describes a key for people.
+	Name func(key unsafe.Pointer) any
+}
+
+// A Tree is a concurrent B+tree of the heads of chains, see the package's doc. Its methods may be
+// called by any number of goroutines at once.
+type Tree struct {
+	Config
+	order Order // Config.Order
+	root  atomic.Pointer[inner]
+	// mu is locked to change inner nodes: for about a microsecond at a time. No leaf is locked, and
+	// no function of the program called, by a goroutine that waits for it or has it, but that a merge
+	// locks two leaves while it has it.
+	mu     sync.Mutex
+	leaves atomic.Int64
+	inners atomic.Int64
+}
+
+// New returns an empty tree.
+func New(c Config) *Tree {
+	t := &Tree{Config: c, order: c.Order}
+	root := t.build(0, []unsafe.Pointer{unsafe.Pointer(&Leaf{})}, nil, sep{inf: true}, sep{inf: true})
+	t.leaves.Add(1)
+	t.root.Store(root)
+	return t
+}
+
+// Bytes returns about what the nodes take.
+func (t *Tree) Bytes() uint64 {
+	return uint64(t.leaves.Load())*uint64(unsafe.Sizeof(Leaf{})) +
+		uint64(t.inners.Load())*uint64(unsafe.Sizeof(inner{})+8)
+}
+
+// key returns where the key of h is.
+func (t *Tree) key(h *Head) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), t.KeyAt) }
+
+// A Place is a slot, as it is found: slot I of a leaf, or nowhere if that is nil. It stays that of its
+// key for ever; whether it still is where the key's head stands is found out by what is in it.
+type Place struct {
+	Leaf *Leaf
+	I    uint8
+}
+
+// Slot returns the slot.
+func (p Place) Slot() *Slot { return &p.Leaf.slots[p.I] }
+
+// maxDepth is more than a tree can have: each node has at least 14 kids when it is made of one that was
+// full.
+const maxDepth = 18
+
+// A path is the inner nodes from the root to the parent of a leaf, and which of their kids is next.
+type path struct {
+	steps [maxDepth]step
+	n     int
+}
+
+type step struct {
+	p *inner
+	i int
+}
+
+func (w *path) last() step { return w.steps[w.n-1] }
+
+// parent returns the lowest inner node for a key, and which of its kids is that for it; or, if it is
+// strict, for the keys below it. It may call compare.
+func (t *Tree) parent(at sep, strict bool) (*inner, int) {
+	for p := t.root.Load(); ; {
+		i := t.child(p, at, strict)
+		if p.level == 0 {
+			return p, i
+		}
+		p = (*inner)(p.kid(i))
+	}
+}
+
+// descend is parent, which notes the whole path.
+func (t *Tree) descend(at sep, w *path) {
+	p := t.root.Load()
+	for w.n = 0; ; {
+		i := t.child(p, at, false)
+		w.steps[w.n] = step{p, i}
+		if w.n++; p.level == 0 {
+			return
+		}
+		p = (*inner)(p.kid(i))
+	}
+}
+
+// after returns the leaf that has taken the place of l for a key, or, if it is strict, for the keys
+// below; nil if l was replaced so long ago that the parent knows.
+func (t *Tree) after(l *Leaf, at sep, strict bool) *Leaf {
+	r := l.repl.Load()
+	if r == nil {
+		return nil
+	}
+	return t.pick(r, at, strict)
+}
+
+func (t *Tree) pick(r *replacement, at sep, strict bool) *Leaf {
+	if r.right == nil {
+		return r.left
+	}
+	if c := t.compare(at, r.sep); c < 0 || strict && c == 0 {
+		return r.left
+	}
+	return r.right
+}
+
+// resolve returns the place and head of entry i of l, wherever they are now; nil if the slot is
+// empty. It is not ok if l was replaced so long ago that one has to look from the root.
+func (t *Tree) resolve(l *Leaf, i int) (_ Place, h *Head, ok bool) {
+	h = l.rawLoad(i)
+	for h == t.Moved {
+		r := l.repl.Load()
+		if r == nil {
+			return Place{}, nil, false
+		}
+		if l, i = r.where(i); l == nil {
+			return Place{}, nil, true
+		}
+		h = l.rawLoad(i)
+	}
+	return Place{l, uint8(i)}, h, true
+}
+
+// Find returns the place of the key at key, and the head that its slot held, nil if it has none. It
+// never waits. It calls compare, unless slices are enough.
+func (t *Tree) Find(key unsafe.Pointer) (at Place, h *Head) {
+	for what := t.at(key); ; {
+		p, c := t.parent(what, false)
+		l := p.leaf(c)
+		for i := 0; i < Cap; i += 8 {
+			l.rawLoad(i) // for the cache
+		}
+		for l != nil {
+			w := l.load()
+			if w.dead() {
+				l = t.after(l, what, false)
+				continue
+			}
+			if at, h, ok := t.search(l, w, what); ok {
+				return at, h
+			}
+			break
+		}
+	}
+}
+
+// search is Find in l, whose word was w.
+func (t *Tree) search(l *Leaf, w word, what sep) (at Place, h *Head, ok bool) {
+	if t.order.exact() {
+		// Those that are empty had the key before.
+		for m := l.same(w, what.s); m != 0; m &= m - 1 {
+			i := lowest(m)
+			h := l.slots[i].Load()
+			if h == t.Moved {
+				if at, h, ok = t.resolve(l, i); !ok {
+					return Place{}, nil, false
+				}
+			} else {
+				at = Place{l, uint8(i)}
+			}
+			if h != nil {
+				return at, h, true
+			}
+		}
+		return Place{}, nil, true
+	}
+	if t.order.kind == kindText {
+		m := l.same(w, t.order.slice(what.key, l.skip()))
+		if m == 0 {
+			return Place{}, nil, true
+		}
+		if m&(m-1) == 0 { // one
+			at, h, ok = t.resolve(l, lowest(m))
+			if h != nil && *(*string)(t.key(h)) != *(*string)(what.key) {
+				at, h = Place{}, nil
+			}
+			return at, h, ok
+		}
+	}
+	r := t.rank(l, w, what)
+	if r.h != nil && !t.Equal(t.key(r.h), unkept(what.key)) {
+		return Place{}, nil, true // the order is none
+	}
+	return r.at, r.h, r.ok
+}
+
+// A rank says where a key is, or belongs, in a leaf: the entries from lo on, below hi, have it, or have
+// had it.
+type rank struct {
+	lo, hi int
+	at     Place // its place and head, if it is there
+	h      *Head
+	ok     bool // false: the leaf was replaced, look from the root
+}
+
+// rank returns where a key belongs in l, whose word was w.
+func (t *Tree) rank(l *Leaf, w word, what sep) (r rank) {
+	r.ok = true
+	r.hi = w.used()
+	if t.order.kind != kindNone {
+		s := what.s
+		if !t.order.exact() {
+			s = t.order.slice(what.key, l.skip())
+		}
+		m := l.same(w, s)
+		r.lo = l.below(w, s)
+		r.hi = r.lo + ones(m)
+		if t.order.exact() {
+			for ; m != 0 && r.ok && r.h == nil; m &= m - 1 {
+				r.at, r.h, r.ok = t.resolve(l, lowest(m))
+			}
+			return r
+		}
+		if m == 0 {
+			return r
+		}
+	}
+	var room [32]uint8
+	t.among(&r, l, w.order(&room), what.key)
+	return r
+}
+
+// among looks for the key at key among the entries of rank r.lo to r.hi, and narrows these.
+func (t *Tree) among(r *rank, l *Leaf, order *[32]uint8, key unsafe.Pointer) {
+	compare := func(rank int) (c int, empty bool) {
+		r.at, r.h, r.ok = t.resolve(l, int(order[rank&31]))
+		if r.h == nil {
+			return 0, true
+		}
+		return t.order.by(key, t.key(r.h)), false
+	}
+	for first := true; r.lo < r.hi; first = false {
+		mid := int(uint(r.lo+r.hi) >> 1)
+		if first {
+			mid = r.hi - 1 // keys may come in order
+		}
+		// Nothing is known of the key of an empty slot: take the next one that is not.
+		at := mid
+		c, empty := compare(at)
+		for empty && r.ok && at+1 < r.hi {
+			at++
+			c, empty = compare(at)
+		}
+		switch {
+		case !r.ok:
+			return
+		case empty: // all from mid on
+			r.hi = mid
+		case c == 0:
+			r.lo, r.hi = at, at+1
+			return
+		case c > 0:
+			r.lo = at + 1
+		default:
+			r.hi = mid
+		}
+	}
+	r.at, r.h = Place{}, nil
+}

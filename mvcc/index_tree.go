@@ -1,0 +1,111 @@
+package mvcc
+
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/tree"
+)
+
+// The index of a map whose keys have an order is a tree, and there is no table: what the engine asks
+// of an index is answered by one or the other. A leaf has its slots where a bucket has them, so a
+// place is the same to both.
+
+// bySpan makes x, which is new, the index of keys that are in an order. own copies a key.
+func (x *index) bySpan(by *order, own func(key unsafe.Pointer) unsafe.Pointer) {
+	x.table.Store(nil)
+	x.tree = tree.New(tree.Config{
+		Order: by.Order,
+		KeyAt: unsafe.Sizeof(node{}),
+		Equal: x.hash.equal,
+		Own:   own,
+		Moved: headOf(x.moved),
+		Visit: func(l *tree.Leaf) { x.visit((*bucket)(unsafe.Pointer(l))) },
+		Name:  x.hash.boxed,
+	})
+}
+
+var _ [slotsAt]byte = [tree.SlotsAt]byte{}
+
+func headOf(v *node) *tree.Head { return (*tree.Head)(unsafe.Pointer(v)) }
+
+func nodeOf(h *tree.Head) *node { return (*node)(unsafe.Pointer(h)) }
+
+// placeOf and inLeaf turn a place of a tree into one of an index, and back.
+func placeOf(p tree.Place) place { return place{(*bucket)(unsafe.Pointer(p.Leaf)), p.I} }
+
+func (p place) inLeaf() tree.Place {
+	return tree.Place{Leaf: (*tree.Leaf)(unsafe.Pointer(p.b)), I: p.i}
+}
+
+func (b *bucket) leaf() *tree.Leaf { return (*tree.Leaf)(unsafe.Pointer(b)) }
+
+// findInTree is find.
+func (x *index) findInTree(key unsafe.Pointer) (place, *node) {
+	p, h := x.tree.Find(key)
+	return placeOf(p), nodeOf(h)
+}
+
+// lookupInTree is lookup.
+func (x *index) lookupInTree(key unsafe.Pointer) (h uint64, p place, head *node) {
+	h = x.hash.sum(key)
+	p, head = x.findInTree(key)
+	return h, p, head
+}
+
+// insertInTree is insert.
+func (x *index) insertInTree(v *node, g gate) (p place, inserted bool) {
+	at, inserted := x.tree.Insert(headOf(v), g)
+	if inserted {
+		x.entries.Inc()
+	}
+	return placeOf(at), inserted
+}
+
+// removeFromTree is remove.
+func (x *index) removeFromTree(p place, v *node) bool {
+	removed, tidy := x.tree.Remove(p.inLeaf(), headOf(v))
+	if removed {
+		x.entries.Dec()
+		if tidy {
+			quietly(func() { x.tree.Tidy(v.key()) })
+		}
+		hooks.At(hooks.Gone)
+	}
+	return removed
+}
+
+// listInTree is list.
+func (x *index) listInTree(p place, key unsafe.Pointer) *bucket {
+	for !p.nowhere() {
+		list, gone := p.b.leaf().Ask(p.i)
+		switch {
+		case gone:
+			p, _ = x.findInTree(key)
+		case list:
+			return p.b
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// span visits the keys of s, or all if it is nil, ascending or descending: see scan.
+func (x *index) span(s *span, down bool, visit func(p place, head *node) bool) (all bool) {
+	var of span
+	if s != nil {
+		of = *s
+	}
+	c := x.tree.Scan(of, down)
+	for b := (tree.Batch{}); c.Next(&b); {
+		at := place{b: (*bucket)(unsafe.Pointer(b.Leaf))}
+		for n, h := range b.Heads[:b.N] {
+			at.i = b.I[n]
+			if !visit(at, nodeOf(h)) {
+				return false
+			}
+		}
+	}
+	return true
+}
