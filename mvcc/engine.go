@@ -231,6 +231,20 @@ func (e *engine) heads(r *span, visit func(head *node) bool) {
 	coreAt(e).index.span(r, false, func(_ place, head *node) bool { return visit(head) })
 }
 
+// along visits what is seen of the keys of r through the slot of a snapshot, or as part of a
+// transaction.
+//
+//go:noinline
+func (e *engine) along(s moment, tx bool, r *span, down bool, visit func(v *node) bool) {
+	if tx {
+		coreAt(e).inside(DBTx(s)).ranged(r, down, visit)
+		return
+	}
+	var p part
+	p.init(stateOf(s.st), coreAt(e))
+	moment{&p.txn, s.gen}.ranged(r, down, visit)
+}
+
 // through returns what is seen of the map through the slot of a snapshot.
 //
 //go:noinline

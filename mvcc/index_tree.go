@@ -91,18 +91,20 @@ func (x *index) listInTree(p place, key unsafe.Pointer) *bucket {
 	return nil
 }
 
+// cursor returns what goes over the keys of s, or all if it is nil.
+func (x *index) cursor(s *span, down bool) tree.Cursor {
+	if s == nil {
+		return x.tree.Scan(span{}, down)
+	}
+	return x.tree.Scan(*s, down)
+}
+
 // span visits the keys of s, or all if it is nil, ascending or descending: see scan.
 func (x *index) span(s *span, down bool, visit func(p place, head *node) bool) (all bool) {
-	var of span
-	if s != nil {
-		of = *s
-	}
-	c := x.tree.Scan(of, down)
-	for b := (tree.Batch{}); c.Next(&b); {
-		at := place{b: (*bucket)(unsafe.Pointer(b.Leaf))}
-		for n, h := range b.Heads[:b.N] {
-			at.i = b.I[n]
-			if !visit(at, nodeOf(h)) {
+	c := x.cursor(s, down)
+	for c.Next() {
+		for h, at := c.Head(); h != nil; h, at = c.Head() {
+			if !visit(placeOf(at), nodeOf(h)) {
 				return false
 			}
 		}

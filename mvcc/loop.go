@@ -3,6 +3,9 @@ package mvcc
 import (
 	"iter"
 	"runtime"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
 // Loops over the keys of a map, as they are for all types: what they visit is the version that is
@@ -28,45 +31,83 @@ func recordIn[K comparable, V any](v *node) (key K, value V, ok bool) {
 // all is [Snapshot.All].
 //
 //go:noinline
-func (s moment) all(visit func(v *node) bool) { s.each(nil, false, false, visit) }
+func (s moment) all(visit func(v *node) bool) { s.each(nil, false, visit) }
 
 // ranged is all for the keys of r, or all if it is nil, in their order.
 //
 //go:noinline
 func (s moment) ranged(r *span, down bool, visit func(v *node) bool) {
-	s.each(r, true, down, visit)
+	s.each(r, down, visit)
 }
 
 // each visits what is visible of all keys, or, in their order, of those of r.
-func (s moment) each(r *span, ordered, down bool, visit func(v *node) bool) {
+//
+// Every key that is visible here was inserted before, and stays until the snapshot has closed: it is
+// met. A key that is met twice was deleted and inserted again meanwhile: its second entry has nothing
+// visible.
+func (s moment) each(r *span, down bool, visit func(v *node) bool) {
 	s.check()
 	p := partOf(s.st)
-	m, at := p.m, p.st.epoch()
+	l := snapshotLoop{moment: s, p: p, at: p.st.epoch(), visit: visit}
 	s.check()
-	one := func(_ place, v *node) bool {
-		key := v.key() // of the newest
-		if !v.plain(at) {
-			v = m.visible(v, at)
+	if p.index.tree != nil {
+		c := p.index.cursor(r, down)
+		for !l.left && c.Next() {
+			l.all(&c)
 		}
-		p.checkRead(s.gen, key, v)
-		if s.st.head.Gen() != s.gen { // check, which is not inlined
-			s.refuse()
-		}
-		return !v.there() || visit(v)
-	}
-	// Every key that is visible here was inserted before, and stays until the snapshot has closed: it
-	// is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
-	// nothing visible.
-	var all bool
-	if ordered {
-		all = m.index.span(r, down, one)
 	} else {
-		all = m.index.scan(one)
+		p.index.scan(func(_ place, head *node) bool {
+			l.one(head)
+			return !l.left
+		})
 	}
-	if all {
+	if !l.left {
 		s.check()
 	}
 	runtime.KeepAlive(s.st)
+}
+
+// A snapshotLoop is a loop over the keys of a snapshot.
+type snapshotLoop struct {
+	moment
+	p     *part
+	at    epoch.Epoch
+	visit func(v *node) bool
+	left  bool // visit has returned false
+}
+
+// all visits the heads of a leaf.
+func (l *snapshotLoop) all(c *tree.Cursor) {
+	for h, _ := c.Head(); h != nil; h, _ = c.Head() {
+		v := nodeOf(h)
+		if !v.plain(l.at) {
+			if l.one(v); l.left {
+				return
+			}
+			continue
+		}
+		l.p.checkRead(l.gen, v.key(), v)
+		if l.st.head.Gen() != l.gen { // check, which is not inlined
+			l.refuse()
+		}
+		if !l.visit(v) {
+			l.left = true
+			return
+		}
+	}
+}
+
+// one visits what is visible of the key whose head is v.
+func (l *snapshotLoop) one(v *node) {
+	key := v.key() // of the newest
+	if !v.plain(l.at) {
+		v = l.p.m.visible(v, l.at)
+	}
+	l.p.checkRead(l.gen, key, v)
+	if l.st.head.Gen() != l.gen { // check, which is not inlined
+		l.refuse()
+	}
+	l.left = v.there() && !l.visit(v)
 }
 
 // len is [Snapshot.Len].

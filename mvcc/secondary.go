@@ -200,11 +200,9 @@ func (ix *Index[I, K, V]) between(
 	r Reader[K, V], part Range[entry[I, K]], down bool,
 ) iter.Seq2[K, V] {
 	return ix.records(r, func(in window[K], visit func(K) bool) {
-		for e := range along(see(in, ix.entries), part, down) {
-			if !visit(e.key) {
-				return
-			}
-		}
+		ix.entries.at.along(in.moment, in.tx, spanOf(&part), down, func(v *node) bool {
+			return visit((*entry[I, K])(v.key()).key)
+		})
 	})
 }
 

@@ -82,31 +82,35 @@ func (w word) inserted(r int) word {
 	return w&low | word((r-q)<<3|w.added())<<(8*q) | w&addMask&^low<<8 | (w&^addMask + addUnit)
 }
 
-// order puts the numbers of the entries, in the order of their keys, into out, unless there is
-// nothing to put in order. It returns where they are.
-func (w word) order(out *[32]uint8) *[32]uint8 {
+// order puts the numbers of the entries, in the order of their keys, into out, unless nothing was
+// added. It returns where they are.
+func (w word) order(out *order) *order {
 	if w.added() == 0 {
 		return &inOrder
 	}
 	n, i, b := 0, 0, w.base()
 	for q := range w.added() {
 		e := w >> (8 * q)
-		for ; i < int(e>>3&31); i++ {
-			out[n&31] = uint8(i)
-			n++
-		}
-		out[n&31] = uint8(b) + uint8(e&7)
+		before := int(e >> 3 & 31)
+		out.copyFrom(n, i)
+		n += before - i
+		i = before
+		out[n&63] = uint8(b) + uint8(e&7)
 		n++
 	}
-	for ; i < b; i++ {
-		out[n&31] = uint8(i)
-		n++
-	}
+	out.copyFrom(n, i)
 	return out
 }
 
+// An order is the numbers of the entries of a leaf in the order of their keys. It has room for what is
+// copied in vain, since as much is copied each time.
+type order [64]uint8
+
+// copyFrom copies the numbers from i on to place n and behind.
+func (o *order) copyFrom(n, i int) { *(*[32]uint8)(o[n&31:]) = *(*[32]uint8)(inOrder[i&31:]) }
+
 // inOrder is the order of a leaf to which nothing was added.
-var inOrder = func() (out [32]uint8) {
+var inOrder = func() (out order) {
 	for i := range out {
 		out[i] = uint8(i)
 	}

@@ -53,7 +53,7 @@ func (f *filling) gather(l *Leaf, w word, r int, h *Head) {
 	x := f.sources
 	f.from[x].l, f.from[x].w = l, w
 	f.sources++
-	var room [32]uint8
+	var room order
 	order := w.order(&room)
 	for j := 0; ; j++ {
 		if h != nil && j == r {

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -50,6 +49,23 @@ type Cursor struct {
 	toEx   bool // before to
 	p      *inner
 	i      int // the next leaf is kid i of p, if that is not nil
+
+	// What is left of the present leaf: the entries of rank at on, or down, as many as left says.
+	l      *Leaf
+	at     int
+	step   int
+	left   int
+	direct bool // the range of the leaf is what was asked for, which is
+	low    sep
+	high   sep
+	room   order // the numbers of the entries by rank, if
+	mixed  bool
+	met    *Head    // the last one
+	was    struct { // how the leaf was found
+		from   sep
+		any    bool
+		strict bool
+	}
 }
 
 // Scan returns a cursor for a span, upwards or downwards. It keeps the addresses of the keys.
@@ -70,31 +86,58 @@ func (t *Tree) Scan(s Span, down bool) Cursor {
 	return c
 }
 
-// A Batch is what a cursor has met in a leaf: heads, and the numbers of the slots that they were
-// found by, which may have moved meanwhile.
-type Batch struct {
-	Leaf  *Leaf
-	N     int
-	Heads [32]*Head
-	I     [32]uint8
-}
-
-// Next puts the heads of the next leaf into b, and reports whether there was one; there may be none in
-// it. A head was loaded a while before its turn comes.
-func (c *Cursor) Next(b *Batch) bool {
+// Next goes on to the next leaf, and reports whether there is one; Head has what there is in it.
+func (c *Cursor) Next() bool {
 	if c.done {
 		return false
 	}
-	c.leaf(b)
+	first := c.p == nil
+	hooks.Walking()
+	for !c.enter() {
+		c.p = nil // find it once more
+	}
+	if first {
+		prefetchHeads(unsafe.Pointer(&c.l.slots), c.l.load().used())
+	}
 	if !c.done && c.p != nil {
 		c.ahead()
 	}
-	if !hooks.Enabled {
-		for _, h := range b.Heads[:b.N&31] {
-			atomic.LoadUint64((*uint64)(unsafe.Pointer(h))) // for the cache: loads that do not depend on each other
+	return true
+}
+
+// Head returns the head of the next key of the leaf, and where it was found: nil if there are no more.
+func (c *Cursor) Head() (h *Head, at Place) {
+	for c.left > 0 {
+		c.left--
+		i := c.at & 31
+		if c.mixed {
+			i = int(c.room[i])
+		}
+		c.at += c.step
+		h = (*Slot)(unsafe.Add(unsafe.Pointer(&c.l.slots), uintptr(i)*unsafe.Sizeof(Slot{}))).Load()
+		if h != nil && h != c.t.Moved && c.direct || c.wanted(&h, i) {
+			c.met = h
+			return h, Place{c.l, uint8(i)}
 		}
 	}
-	return true
+	return nil, Place{}
+}
+
+// wanted returns whether the head h of entry i is one to be met: it may have moved.
+func (c *Cursor) wanted(h **Head, i int) bool {
+	if *h == c.t.Moved {
+		var ok bool
+		if _, *h, ok = c.t.resolve(c.l, i); !ok {
+			// The leaf was replaced so long ago that the rest has to be looked for from the root.
+			if c.left, c.done, c.p = 0, false, nil; c.met != nil {
+				c.from, c.any, c.strict = c.t.at(c.t.key(c.met)), false, true
+			} else {
+				c.from, c.any, c.strict = c.was.from, c.was.any, c.was.strict
+			}
+			return false
+		}
+	}
+	return *h != nil && (c.direct || c.within(*h))
 }
 
 // locate finds the next leaf, unless it is known.
@@ -105,32 +148,27 @@ func (c *Cursor) locate() {
 		c.p, c.i = c.end()
 	default:
 		c.p, c.i = c.t.parent(c.from, c.strict && c.down)
+		prefetchLeaf(c.p.kid(c.i))
 	}
 }
 
-// leaf puts the heads of the next leaf into b.
-func (c *Cursor) leaf(b *Batch) {
-	hooks.Walking()
-	for {
-		b.N = 0
-		first := c.p == nil // then a part of the leaf may be out of the span
-		c.locate()
-		l := c.p.leaf(c.i)
-		low, high := c.p.sep(c.i-1), c.p.sep(c.i)
-		w, direct := l.load(), true
-		for l != nil && w.dead() {
-			direct = false
-			if l = c.follow(l, first, &low, &high); l != nil {
-				w = l.load()
-			}
+// enter finds the next leaf, and what of it is in the span. It returns false if that is to be tried once
+// more, from the root.
+func (c *Cursor) enter() bool {
+	first := c.p == nil // then a part of the leaf may be out of the span
+	c.locate()
+	l := c.p.leaf(c.i)
+	c.low, c.high = c.p.sep(c.i-1), c.p.sep(c.i)
+	w := l.load()
+	for c.direct = true; w.dead(); w = l.load() {
+		c.direct = false
+		if l = c.follow(l, first, &c.low, &c.high); l == nil {
+			return false
 		}
-		if l == nil || !c.gather(b, l, w, first, direct, low, high) {
-			c.p = nil // find it once more
-			continue
-		}
-		c.move(direct, low, high)
-		return
 	}
+	c.l, c.met = l, nil
+	c.was.from, c.was.any, c.was.strict = c.from, c.any, c.strict
+	return c.take(w, first)
 }
 
 // follow returns what has replaced l, and the range that is wanted of it, which may be a part of
@@ -150,11 +188,9 @@ func (c *Cursor) follow(l *Leaf, first bool, low, high *sep) *Leaf {
 	return r.right
 }
 
-// gather puts the heads of l, whose word was w, into b. It returns false if l was replaced so long ago
-// that the rest has to be looked for from the root; what was gathered until then is good if there is
-// anything.
-func (c *Cursor) gather(b *Batch, l *Leaf, w word, first, direct bool, low, high sep) bool {
-	t := c.t
+// take notes which entries of the leaf, whose word was w, are in the span, and where to go on.
+func (c *Cursor) take(w word, first bool) bool {
+	t, l := c.t, c.l
 	from, to := 0, w.used()
 	if first && !c.any {
 		r := t.rank(l, w, c.from)
@@ -172,9 +208,9 @@ func (c *Cursor) gather(b *Batch, l *Leaf, w word, first, direct bool, low, high
 			to = r.hi
 		}
 	}
-	last, none := c.ends(low, high)
+	last, none := c.ends(c.low, c.high)
 	if none {
-		c.done = true
+		c.left, c.done = 0, true
 		return true
 	}
 	if last {
@@ -193,35 +229,16 @@ func (c *Cursor) gather(b *Batch, l *Leaf, w word, first, direct bool, low, high
 			from = max(from, r.lo)
 		}
 	}
-	var room [32]uint8
-	order := w.order(&room)
-	b.Leaf = l
-	at, step, n := from, 1, 0
+	if c.mixed = w.added() != 0; c.mixed {
+		w.order(&c.room)
+	}
+	c.at, c.step, c.left = from, 1, to-from
 	if c.down {
-		at, step = to-1, -1
+		c.at, c.step = to-1, -1
 	}
-	for ; from < to; from, at = from+1, at+step {
-		i := int(order[at&31] & 31)
-		h := l.slots[i].Load()
-		if h == t.Moved {
-			var ok bool
-			if _, h, ok = t.resolve(l, i); !ok {
-				if b.N = n; n == 0 {
-					return false
-				}
-				c.from, c.any, c.strict = t.at(t.key(b.Heads[n-1])), false, true
-				c.p = nil
-				return true
-			}
-		}
-		if h == nil || !direct && !c.within(h, low, high) {
-			continue
-		}
-		b.Heads[n&31], b.I[n&31] = h, uint8(i)
-		n++
+	if c.done = last; !last {
+		c.move(c.direct, c.low, c.high)
 	}
-	b.N = n
-	c.done = last
 	return true
 }
 
@@ -244,16 +261,13 @@ func (c *Cursor) ends(low, high sep) (here, before bool) {
 }
 
 // within reports whether the key of h is in the range that was asked for.
-func (c *Cursor) within(h *Head, low, high sep) bool {
+func (c *Cursor) within(h *Head) bool {
 	at := c.t.at(c.t.key(h))
-	return (low.inf || c.t.compare(at, low) >= 0) && (high.inf || c.t.compare(at, high) < 0)
+	return (c.low.inf || c.t.compare(at, c.low) >= 0) && (c.high.inf || c.t.compare(at, c.high) < 0)
 }
 
 // move goes on to the next leaf, from one that has the keys from low to high.
 func (c *Cursor) move(direct bool, low, high sep) {
-	if c.done || c.p == nil { // or it has been said where to go on
-		return
-	}
 	c.any, c.from, c.strict = false, high, false
 	step, n := 1, int(c.p.n)
 	if c.down {
@@ -282,4 +296,14 @@ func (c *Cursor) end() (*inner, int) {
 }
 
 // ahead begins to load the heads of the leaf that comes next, and the leaf after that.
-func (c *Cursor) ahead() {}
+func (c *Cursor) ahead() {
+	i := c.i + 1
+	if c.down {
+		i = c.i - 1
+	}
+	if i >= 0 && i < int(c.p.n) {
+		prefetchLeaf(c.p.kid(i))
+	}
+	l := c.p.leaf(c.i)
+	prefetchHeads(unsafe.Pointer(&l.slots), l.load().used())
+}

@@ -238,13 +238,13 @@ func (t *Tree) rank(l *Leaf, w word, what sep) (r rank) {
 			return r
 		}
 	}
-	var room [32]uint8
+	var room order
 	t.among(&r, l, w.order(&room), what.key)
 	return r
 }
 
 // among looks for the key at key among the entries of rank r.lo to r.hi, and narrows these.
-func (t *Tree) among(r *rank, l *Leaf, order *[32]uint8, key unsafe.Pointer) {
+func (t *Tree) among(r *rank, l *Leaf, order *order, key unsafe.Pointer) {
 	compare := func(rank int) (c int, empty bool) {
 		r.at, r.h, r.ok = t.resolve(l, int(order[rank&31]))
 		if r.h == nil {

@@ -148,9 +148,9 @@ func checkSpan[K comparable](t *testing.T, tr *Tree, is []*item[K], compare func
 	for _, down := range []bool{false, true} {
 		var met []*item[K]
 		c := tr.Scan(s, down)
-		for b := (Batch{}); c.Next(&b); {
-			for n, h := range b.Heads[:b.N] {
-				require.Same(t, h, b.Leaf.slots[b.I[n]].Load())
+		for c.Next() {
+			for h, at := c.Head(); h != nil; h, at = c.Head() {
+				require.Same(t, h, at.Slot().Load())
 				met = append(met, itemOf[K](h))
 			}
 		}
@@ -214,8 +214,10 @@ func TestAscending(t *testing.T) {
 
 func checkLen(t *testing.T, tr *Tree, n int) {
 	c, met := tr.Scan(Span{}, false), 0
-	for b := (Batch{}); c.Next(&b); {
-		met += b.N
+	for c.Next() {
+		for h, _ := c.Head(); h != nil; h, _ = c.Head() {
+			met++
+		}
 	}
 	require.Equal(t, n, met)
 }
