@@ -50,7 +50,8 @@
 //   - Inserting a key that is new to the map, and removing a deleted one, locks a bucket of the
 //     hash table for some instructions for each key of it, which may have to be hashed. The Go
 //     runtime does not preempt the holder.
-//   - In an ordered map the same takes a mutex, whose holder may be preempted.
+//   - In an ordered map the same locks a leaf of a tree, likewise; now and then it takes a mutex as
+//     well, held for about a microsecond, whose holder may be preempted.
 //   - A transaction that has lost again and again gets its turn: a write of one of its keys gives
 //     way to it, once and for a bounded time, see [Map.Update].
 //   - A mutex, held for some instructions, is taken by a transaction that begins when more are

@@ -12,7 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// The index: a concurrent hash table from keys to version chains. It knows nothing of
+// The index: a concurrent hash table from keys to version chains; where keys have an order it is a tree
+// instead, see index_tree.go. It knows nothing of
 // transactions. What it stores for a key is a pointer to a version, the head of the
 // key's chain, and the key is in the version: so a lookup is a bucket and a version,
 // two cache misses.

@@ -13,8 +13,8 @@ import (
 
 // Load returns the newest committed value of key, and whether there is one. It
 // waits for no particular goroutine, giving a writer that is about to commit a
-// moment at most, and allocates nothing. It panics with a runtime error if key
-// cannot be hashed.
+// moment at most, and allocates nothing. It costs a lookup in a hash table; in an ordered map a search
+// in a tree, see [NewOrdered]. It panics with a runtime error if key cannot be hashed.
 func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(useRead, key) {
 		return value, false
@@ -29,8 +29,8 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 // Store sets the value of key, in a transaction of its own that never conflicts.
 // The value is stored, not copied: what it points to is shared with every
 // reader. Store of a key that the map has waits for no particular goroutine; of a new
-// key it may wait for one that inserts into the same bucket of the table or takes a key
-// out of it, or moves it: for a moment, see the package's doc. It allocates one version.
+// key it may wait for one that inserts into the same bucket of the table, or leaf of the tree, or takes
+// a key out of it, or moves it: for a moment, see the package's doc. It allocates one version.
 // It panics with [ErrBadKey] if key is not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)

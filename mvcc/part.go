@@ -1,6 +1,10 @@
 package mvcc
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/tree"
+)
 
 // A part is what a transaction or snapshot does in one map. That of the map that has begun it is a
 // part of its state; one of a database, which the database's root has begun, has further ones, one
@@ -38,6 +42,10 @@ type partWork struct {
 type rarePart struct {
 	scanned bool   // all keys were read
 	ranges  []span // of which all keys were read
+	// notes are of the leaves that loops over ranges have gone along. again says that they are not
+	// enough: not all heads were committed at or before the read epoch, or there are too many.
+	notes []tree.Note
+	again bool
 	// inOrder has the numbers of those of the first ordered writes that are the part's, in the order
 	// of their keys, from a loop over a range on.
 	inOrder []int32
@@ -118,7 +126,7 @@ func (p *partWork) forget() {
 		p.schema = nil
 	}
 	if p.isRare {
-		p.rarePart = rarePart{ranges: emptied(p.ranges), inOrder: emptied(p.inOrder)}
+		p.rarePart = rarePart{ranges: emptied(p.ranges), notes: emptied(p.notes), inOrder: emptied(p.inOrder)}
 		p.isRare = false
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
 // all is [Tx.All].
@@ -72,11 +73,14 @@ func (tx DBTx) ranged(r *span, down bool, visit func(v *node) bool) {
 	p := partOf(tx.st)
 	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit}
 	l.begin()
-	all := p.index.span(r, down, l.visit)
-	if all {
-		all = l.before(nil)
+	c, left := p.index.cursor(r, down), false
+	for !left && c.Next() {
+		l.note(&c)
+		for h, _ := c.Head(); h != nil && !left; h, _ = c.Head() {
+			left = !l.visit(nodeOf(h))
+		}
 	}
-	if all {
+	if !left && l.before(nil) {
 		tx.check()
 		l.noteTo(nil)
 	}
@@ -115,8 +119,11 @@ func (l *txLoop) begin() {
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
-func (l *txLoop) visit(_ place, head *node) bool {
+func (l *txLoop) visit(head *node) bool {
 	p := partOf(l.tx.st)
+	if w := load(&head.state); !w.committed() || w.epoch() > l.at {
+		p.rare().again = true
+	}
 	v := p.m.visible(head, l.at)
 	p.checkRead(l.tx.gen, head.key(), v)
 	l.tx.check()
@@ -130,6 +137,25 @@ func (l *txLoop) visit(_ place, head *node) bool {
 	}
 	return !v.there() || l.give(v)
 }
+
+// note takes a note of the leaf that the loop has come to.
+func (l *txLoop) note(c *tree.Cursor) {
+	p := partOf(l.tx.st)
+	if p.st.level != LevelSerializable || p.again {
+		return
+	}
+	n, rare := c.Note(), p.rare()
+	switch last := len(rare.notes) - 1; {
+	case last >= 0 && rare.notes[last] == n: // as when the first key is taken again and again
+	case last+1 == maxNotes:
+		rare.again, rare.notes = true, emptied(rare.notes)
+	default:
+		rare.notes = append(rare.notes, n)
+	}
+}
+
+// maxNotes is up to how many leaves a transaction takes notes of, in each map.
+const maxNotes = 1 << 16
 
 // before visits the own writes that come before the key of head, or all if that is nil.
 func (l *txLoop) before(head *node) bool {

@@ -52,6 +52,7 @@ type Cursor struct {
 
 	// What is left of the present leaf: the entries of rank at on, or down, as many as left says.
 	l      *Leaf
+	w      word // of the leaf
 	at     int
 	step   int
 	left   int
@@ -166,7 +167,7 @@ func (c *Cursor) enter() bool {
 			return false
 		}
 	}
-	c.l, c.met = l, nil
+	c.l, c.w, c.met = l, w, nil
 	c.was.from, c.was.any, c.was.strict = c.from, c.any, c.strict
 	return c.take(w, first)
 }

@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&c.pkg, "package", "mvcc", "package to fetch, relative to the module")
 	flags.StringVar(&c.readme, "readme", "README.md",
 		"file that holds the example, relative to the module")
-	allow := flags.String("allow", "github.com/puzpuzpuz/xsync/v4,github.com/tidwall/btree",
+	allow := flags.String("allow", "github.com/puzpuzpuz/xsync/v4",
 		"modules a user may have to compile, separated by commas")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -1,0 +1,76 @@
+package tree
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A note says the same until a key comes into the leaf, a head changes, one is removed, or the leaf is
+// replaced.
+func TestNote(t *testing.T) {
+	const n = 10
+	changes := map[string]func(tr *Tree, heads []*Head){
+		"nothing": func(*Tree, []*Head) {},
+		"overwrite": func(tr *Tree, heads []*Head) {
+			at, h := tr.Find(tr.key(heads[3]))
+			require.True(t, at.Slot().CompareAndSwap(h, (&item[int]{key: 3, value: 1}).head()))
+		},
+		"overwrite of two": func(tr *Tree, heads []*Head) { // with each other's addresses apart
+			for _, k := range []int{3, 4} {
+				at, h := tr.Find(tr.key(heads[k]))
+				require.True(t, at.Slot().CompareAndSwap(h, heads[7-k]))
+			}
+		},
+		"insert": func(tr *Tree, _ []*Head) { tr.Insert((&item[int]{key: n}).head(), Gate{}) },
+		"early": func(tr *Tree, _ []*Head) { // which the cursor does not meet any more
+			tr.Insert((&item[int]{key: n}).head(), Gate{})
+		},
+		"remove": func(tr *Tree, heads []*Head) { tr.Remove(Place{}, heads[5]) },
+		"replace": func(tr *Tree, heads []*Head) {
+			for range 3 {
+				tr.Tidy(tr.key(heads[5]))
+			}
+		},
+		"elsewhere": func(tr *Tree, _ []*Head) {
+			for k := range 500 {
+				tr.Insert((&item[int]{key: 1000 + k}).head(), Gate{})
+			}
+		},
+	}
+	for name, change := range changes {
+		tr := newTree[int](natural[int]())
+		for k := range 200 { // so that there are more leaves
+			tr.Insert((&item[int]{key: 100 + k}).head(), Gate{})
+		}
+		for k := range 100 {
+			_, h := tr.Find(unsafe.Pointer(&[]int{100 + k}[0]))
+			tr.Remove(Place{}, h)
+		}
+		var heads []*Head
+		for k := range n {
+			heads = append(heads, (&item[int]{key: k}).head())
+			tr.Insert(heads[k], Gate{})
+		}
+		to := n - 1
+		c := tr.Scan(Span{High: unsafe.Pointer(&to)}, false)
+		var notes []Note
+		for c.Next() {
+			if name == "early" {
+				change(tr, heads)
+			}
+			notes = append(notes, c.Note())
+			for h, _ := c.Head(); h != nil; h, _ = c.Head() {
+			}
+		}
+		if name != "early" {
+			change(tr, heads)
+		}
+		same := true
+		for i := range notes {
+			same = same && notes[i].Same()
+		}
+		require.Equal(t, name == "nothing" || name == "elsewhere", same, name)
+	}
+}
