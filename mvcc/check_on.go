@@ -45,7 +45,7 @@ func (c *chains) peek(v *node) word {
 // peekHead returns the head of key, if it has one, without a yield point: see find.
 func (x *index) peekHead(key unsafe.Pointer) *node {
 	if x.tree != nil {
-		return nodeOf(x.tree.Peek(key))
+		return nodeOf(treeOf(x).Peek(key))
 	}
 	h := x.hash.sum(key)
 	t := x.table.Load()
@@ -83,7 +83,7 @@ func (x *index) peekIn(b *bucket, key unsafe.Pointer) (head *node, marked bool) 
 // table is being resized.
 func (x *index) peekAll(f func(h *node)) {
 	if x.tree != nil {
-		x.tree.PeekAll(func(h *tree.Head) { f(nodeOf(h)) })
+		treeOf(x).PeekAll(func(h *tree.Head) { f(nodeOf(h)) })
 		return
 	}
 	for t := x.table.Load(); t != nil; t = t.next.Load() {

@@ -69,8 +69,9 @@ type index struct {
 	visit func(b *bucket)
 	// entries counts the keys that have a slot.
 	entries *xsync.Counter
-	// tree is the index if keys have an order, else nil. There is no table then.
-	tree *tree.Tree
+	// tree is the index if keys have an order, else nil: a *tree.Tree, see treeOf. There is no table
+	// then.
+	tree unsafe.Pointer
 }
 
 const cacheLine = 128
@@ -376,7 +377,7 @@ const visited = tree.Cap
 // elsewhere.
 func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
 	if x.tree != nil {
-		return x.tree.Asked(b.leaf(), (*[visited]*tree.Head)(unsafe.Pointer(heads)))
+		return treeOf(x).Asked(leafAt(b), (*[visited]*tree.Head)(unsafe.Pointer(heads)))
 	}
 	for {
 		meta := b.meta.Load()
@@ -400,7 +401,7 @@ func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
 // waiting returns a bit for each slot of b for which a visit is asked.
 func (x *index) waiting(b *bucket) uint32 {
 	if x.tree != nil {
-		return b.leaf().Waiting()
+		return leafAt(b).Waiting()
 	}
 	return uint32(b.meta.Load() & allVisits / firstVisit)
 }

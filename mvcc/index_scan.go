@@ -123,7 +123,7 @@ func (x *index) hasKey(batch []held, v *node) bool {
 // bytes returns about what the buckets take.
 func (x *index) bytes() (n uint64) {
 	if x.tree != nil {
-		return x.tree.Bytes()
+		return treeOf(x).Bytes()
 	}
 	for t := x.table.Load(); t != nil; t = t.next.Load() {
 		n += uint64(len(t.buckets)) * uint64(unsafe.Sizeof(bucket{}))

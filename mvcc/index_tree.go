@@ -14,7 +14,7 @@ import (
 // bySpan makes x, which is new, the index of keys that are in an order. own copies a key.
 func (x *index) bySpan(by *order, own func(key unsafe.Pointer) unsafe.Pointer) {
 	x.table.Store(nil)
-	x.tree = tree.New(tree.Config{
+	x.tree = unsafe.Pointer(tree.New(tree.Config{
 		Order: by.Order,
 		KeyAt: unsafe.Sizeof(node{}),
 		Equal: x.hash.equal,
@@ -22,8 +22,12 @@ func (x *index) bySpan(by *order, own func(key unsafe.Pointer) unsafe.Pointer) {
 		Moved: headOf(x.moved),
 		Visit: func(l *tree.Leaf) { x.visit((*bucket)(unsafe.Pointer(l))) },
 		Name:  x.hash.boxed,
-	})
+	}))
 }
+
+// treeOf returns the tree of an index that is one. It is no method, nor is what else has types of the
+// tree: the compiler would find them by the index, and compile some of them for each type of map.
+func treeOf(x *index) *tree.Tree { return (*tree.Tree)(x.tree) }
 
 var _ [slotsAt]byte = [tree.SlotsAt]byte{}
 
@@ -34,15 +38,13 @@ func nodeOf(h *tree.Head) *node { return (*node)(unsafe.Pointer(h)) }
 // placeOf and inLeaf turn a place of a tree into one of an index, and back.
 func placeOf(p tree.Place) place { return place{(*bucket)(unsafe.Pointer(p.Leaf)), p.I} }
 
-func (p place) inLeaf() tree.Place {
-	return tree.Place{Leaf: (*tree.Leaf)(unsafe.Pointer(p.b)), I: p.i}
-}
+func inLeaf(p place) tree.Place { return tree.Place{Leaf: leafAt(p.b), I: p.i} }
 
-func (b *bucket) leaf() *tree.Leaf { return (*tree.Leaf)(unsafe.Pointer(b)) }
+func leafAt(b *bucket) *tree.Leaf { return (*tree.Leaf)(unsafe.Pointer(b)) }
 
 // findInTree is find.
 func (x *index) findInTree(key unsafe.Pointer) (place, *node) {
-	p, h := x.tree.Find(key)
+	p, h := treeOf(x).Find(key)
 	return placeOf(p), nodeOf(h)
 }
 
@@ -55,7 +57,7 @@ func (x *index) lookupInTree(key unsafe.Pointer) (h uint64, p place, head *node)
 
 // insertInTree is insert.
 func (x *index) insertInTree(v *node, g gate) (p place, inserted bool) {
-	at, inserted := x.tree.Insert(headOf(v), g)
+	at, inserted := treeOf(x).Insert(headOf(v), g)
 	if inserted {
 		x.entries.Inc()
 	}
@@ -64,11 +66,11 @@ func (x *index) insertInTree(v *node, g gate) (p place, inserted bool) {
 
 // removeFromTree is remove.
 func (x *index) removeFromTree(p place, v *node) bool {
-	removed, tidy := x.tree.Remove(p.inLeaf(), headOf(v))
+	removed, tidy := treeOf(x).Remove(inLeaf(p), headOf(v))
 	if removed {
 		x.entries.Dec()
 		if tidy {
-			quietly(func() { x.tree.Tidy(v.key()) })
+			quietly(func() { treeOf(x).Tidy(v.key()) })
 		}
 		hooks.At(hooks.Gone)
 	}
@@ -78,7 +80,7 @@ func (x *index) removeFromTree(p place, v *node) bool {
 // listInTree is list.
 func (x *index) listInTree(p place, key unsafe.Pointer) *bucket {
 	for !p.nowhere() {
-		list, gone := p.b.leaf().Ask(p.i)
+		list, gone := leafAt(p.b).Ask(p.i)
 		switch {
 		case gone:
 			p, _ = x.findInTree(key)
@@ -91,17 +93,17 @@ func (x *index) listInTree(p place, key unsafe.Pointer) *bucket {
 	return nil
 }
 
-// cursor returns what goes over the keys of s, or all if it is nil.
-func (x *index) cursor(s *span, down bool) tree.Cursor {
+// cursorIn returns what goes over the keys of s, or all if it is nil.
+func cursorIn(x *index, s *span, down bool) tree.Cursor {
 	if s == nil {
-		return x.tree.Scan(span{}, down)
+		return treeOf(x).Scan(span{}, down)
 	}
-	return x.tree.Scan(*s, down)
+	return treeOf(x).Scan(*s, down)
 }
 
 // span visits the keys of s, or all if it is nil, ascending or descending: see scan.
 func (x *index) span(s *span, down bool, visit func(p place, head *node) bool) (all bool) {
-	c := x.cursor(s, down)
+	c := cursorIn(x, s, down)
 	for c.Next() {
 		for h, at := c.Head(); h != nil; h, at = c.Head() {
 			if !visit(placeOf(at), nodeOf(h)) {

@@ -51,7 +51,7 @@ func (s moment) each(r *span, down bool, visit func(v *node) bool) {
 	l := snapshotLoop{moment: s, p: p, at: p.st.epoch(), visit: visit}
 	s.check()
 	if p.index.tree != nil {
-		c := p.index.cursor(r, down)
+		c := cursorIn(p.index, r, down)
 		for !l.left && c.Next() {
 			l.all(&c)
 		}

@@ -16,7 +16,7 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 	m := newOrdered[int](t, nil)
 	m.Store(1, 1)
 	_, p, _ := lookup(m.index, 1)
-	unlock := p.b.leaf().LockForTest()
+	unlock := leafAt(p.b).LockForTest()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -144,7 +144,7 @@ func (tx DBTx) has(ix keptIndex) bool {
 // passLocks was called.
 func (x *index) passLocks() {
 	if x.tree != nil {
-		x.tree.PassLocks()
+		treeOf(x).PassLocks()
 		return
 	}
 	for t := x.table.Load(); ; {

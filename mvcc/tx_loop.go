@@ -73,7 +73,7 @@ func (tx DBTx) ranged(r *span, down bool, visit func(v *node) bool) {
 	p := partOf(tx.st)
 	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit}
 	l.begin()
-	c, left := p.index.cursor(r, down), false
+	c, left := cursorIn(p.index, r, down), false
 	for !left && c.Next() {
 		l.note(&c)
 		for h, _ := c.Head(); h != nil && !left; h, _ = c.Head() {
