@@ -41,8 +41,8 @@ func newCollation[I, K comparable](index, key *order) *collation {
 		unsafe.Offsetof(e.index), unsafe.Offsetof(e.key), unsafe.Offsetof(e.edge)}
 }
 
-// order returns the collation as that of a table. It has bits, where the slices of index keys and of
-// the keys of records are all of these, or one of them is a hash: so nearly all are told apart
+// order returns the collation as that of a table. It has bits, where the slices of index keys and
+// of the keys of records are all of these, or one of them is a hash: so nearly all are told apart
 // without a look at a version.
 func (c *collation) order() *order {
 	if c.index != nil && !c.index.Exact() && !c.index.Text() {
@@ -118,8 +118,8 @@ func collate(by *order, other *hasher, hashX, hashY uint64, x, y unsafe.Pointer)
 	return cmp.Compare(other.sum(x), other.sum(y))
 }
 
-// bits returns the 64 bits of an entry behind the first skip. They are those of the index key if it is
-// a string; else 64 of the index key, or its hash, and 64 of the record's.
+// bits returns the 64 bits of an entry behind the first skip. They are those of the index key if it
+// is a string; else 64 of the index key, or its hash, and 64 of the record's.
 func (c *collation) bits(e unsafe.Pointer, skip uint32) uint64 {
 	if c.index != nil && c.index.Text() {
 		return c.index.Slice(c.indexOf(e), skip)

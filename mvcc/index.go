@@ -12,11 +12,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// The index: a concurrent hash table from keys to version chains; where keys have an order it is a tree
-// instead, see index_tree.go. It knows nothing of
-// transactions. What it stores for a key is a pointer to a version, the head of the
-// key's chain, and the key is in the version: so a lookup is a bucket and a version,
-// two cache misses.
+// The index: a concurrent hash table from keys to version chains; where keys have an order it is a
+// tree instead, see index_tree.go. It knows nothing of transactions. What it stores for a key is a
+// pointer to a version, the head of the key's chain, and the key is in the version: so a lookup is
+// a bucket and a version, two cache misses.
 //
 //	table                bucket, 64 bytes                 version: state | next | key | value
 //	top bits of the hash --> [meta | s0 .. s5 | over] --s_i--> newest --> next older --> ...
@@ -69,8 +68,8 @@ type index struct {
 	visit func(b *bucket)
 	// entries counts the keys that have a slot.
 	entries *xsync.Counter
-	// tree is the index if keys have an order, else nil: a *tree.Tree, see treeOf. There is no table
-	// then.
+	// tree is the index if keys have an order, else nil: a *tree.Tree, see treeOf. There is no
+	// table then.
 	tree unsafe.Pointer
 }
 

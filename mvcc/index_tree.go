@@ -7,9 +7,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// The index of a map whose keys have an order is a tree, and there is no table: what the engine asks
-// of an index is answered by one or the other. A leaf has its slots where a bucket has them, so a
-// place is the same to both.
+// The index of a map whose keys have an order is a tree, and there is no table: what the engine
+// asks of an index is answered by one or the other. A leaf has its slots where a bucket has them,
+// so a place is the same to both.
 
 // bySpan makes x, which is new, the index of keys that are in an order. own copies a key.
 func (x *index) bySpan(by *order, own func(key unsafe.Pointer) unsafe.Pointer) {
@@ -25,8 +25,9 @@ func (x *index) bySpan(by *order, own func(key unsafe.Pointer) unsafe.Pointer) {
 	}))
 }
 
-// treeOf returns the tree of an index that is one. It is no method, nor is what else has types of the
-// tree: the compiler would find them by the index, and compile some of them for each type of map.
+// treeOf returns the tree of an index that is one. It is no method, nor is what else has types of
+// the tree: the compiler would find them by the index, and compile some of them for each type of
+// map.
 func treeOf(x *index) *tree.Tree { return (*tree.Tree)(x.tree) }
 
 var _ [slotsAt]byte = [tree.SlotsAt]byte{}

@@ -42,9 +42,9 @@ func (s moment) ranged(r *span, down bool, visit func(v *node) bool) {
 
 // each visits what is visible of all keys, or, in their order, of those of r.
 //
-// Every key that is visible here was inserted before, and stays until the snapshot has closed: it is
-// met. A key that is met twice was deleted and inserted again meanwhile: its second entry has nothing
-// visible.
+// Every key that is visible here was inserted before, and stays until the snapshot has closed: it
+// is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
+// nothing visible.
 func (s moment) each(r *span, down bool, visit func(v *node) bool) {
 	s.check()
 	p := partOf(s.st)
@@ -161,8 +161,8 @@ func (c *core) end(last bool) *node {
 	return s.end(last)
 }
 
-// checkOrdered panics if the keys have no order, or if a range, which is a prefix, has no meaning in
-// it.
+// checkOrdered panics if the keys have no order, or if a range, which is a prefix, has no meaning
+// in it.
 func (c *core) checkOrdered(prefix bool) {
 	if c.order == nil {
 		panic("mvcc: the keys of the map have no order: make it with mvcc.NewOrdered")

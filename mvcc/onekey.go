@@ -11,10 +11,10 @@ import (
 // They are linearizable, among themselves and with serializable transactions,
 // and take no slot: they hold back no reclamation.
 
-// Load returns the newest committed value of key, and whether there is one. It
-// waits for no particular goroutine, giving a writer that is about to commit a
-// moment at most, and allocates nothing. It costs a lookup in a hash table; in an ordered map a search
-// in a tree, see [NewOrdered]. It panics with a runtime error if key cannot be hashed.
+// Load returns the newest committed value of key, and whether there is one. It waits for no
+// particular goroutine, giving a writer that is about to commit a moment at most, and allocates
+// nothing. It costs a lookup in a hash table; in an ordered map a search in a tree, see
+// [NewOrdered]. It panics with a runtime error if key cannot be hashed.
 func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(useRead, key) {
 		return value, false
@@ -26,12 +26,12 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	return present[K, V](m.at.newest(v))
 }
 
-// Store sets the value of key, in a transaction of its own that never conflicts.
-// The value is stored, not copied: what it points to is shared with every
-// reader. Store of a key that the map has waits for no particular goroutine; of a new
-// key it may wait for one that inserts into the same bucket of the table, or leaf of the tree, or takes
-// a key out of it, or moves it: for a moment, see the package's doc. It allocates one version.
-// It panics with [ErrBadKey] if key is not equal to itself.
+// Store sets the value of key, in a transaction of its own that never conflicts. The value is
+// stored, not copied: what it points to is shared with every reader. Store of a key that the map
+// has waits for no particular goroutine; of a new key it may wait for one that inserts into the
+// same bucket of the table, or leaf of the tree, or takes a key out of it, or moves it: for a
+// moment, see the package's doc. It allocates one version. It panics with [ErrBadKey] if key is not
+// equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
 	h, p, _ := lookup(m.index, key)
@@ -259,8 +259,8 @@ func (m *core) publish(p place, h uint64, base, v *node) {
 	}
 }
 
-// insertGuarded is cover for a key that has no slot, where a function of the program compares keys: if
-// that panics, or ends the goroutine, v is withdrawn, and claim ends.
+// insertGuarded is cover for a key that has no slot, where a function of the program compares keys:
+// if that panics, or ends the goroutine, v is withdrawn, and claim ends.
 func (m *core) insertGuarded(
 	h uint64, v *node, s *schema, claim *favour.Claim,
 ) (p place, inserted bool) {

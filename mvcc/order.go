@@ -82,9 +82,9 @@ func (o *order) contains(a, b *span) bool {
 	return true
 }
 
-// gone returns the spans with what a loop over r, or over all keys if that is nil, has gone through by
-// now: up to the key at to, or all if that is nil. noted is the number of what it had noted, or -1,
-// and then the new one.
+// gone returns the spans with what a loop over r, or over all keys if that is nil, has gone through
+// by now: up to the key at to, or all if that is nil. noted is the number of what it had noted, or
+// -1, and then the new one.
 func (o *order) gone(
 	spans []span, noted int, r *span, to unsafe.Pointer, down bool,
 ) ([]span, int) {

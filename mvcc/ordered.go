@@ -7,20 +7,20 @@ import (
 
 // NewOrdered returns an empty map whose keys have the order of Go's operators: beside all that a
 // map by [New] does, its snapshots and transactions iterate over ranges of keys, see
-// [Snapshot.Ascend]. It keeps them in a tree: so each operation that looks up a key costs a search, a
-// Load three to four times what it costs in a map by New. Reads, loops, and writes of keys that are
-// there do not wait for writers; inserting a key that is new to the map locks a leaf of the tree, which
-// is for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
+// [Snapshot.Ascend]. It keeps them in a tree: so each operation that looks up a key costs a search,
+// a Load three to four times what it costs in a map by New. Reads, loops, and writes of keys that
+// are there do not wait for writers; inserting a key that is new to the map locks a leaf of the
+// tree, which is for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 	return newAlone(opts, naturalOrder(typeOf((*K)(nil))), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
-// NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number
-// if a comes before b, a positive one if it comes after, and 0 if and only if a == b. If it
-// does not, keys are missed; a write that inserts a key panics if it sees 0 for keys that are not
-// equal. compare is called by many goroutines at once, by every call with a key, some ten to thirty
-// times: it should be quick, and must not use the map. If it panics, so does the call, and the map is
-// as it was. [Prefix] is not for such a map.
+// NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number if a
+// comes before b, a positive one if it comes after, and 0 if and only if a == b. If it does not,
+// keys are missed; a write that inserts a key panics if it sees 0 for keys that are not equal.
+// compare is called by many goroutines at once, by every call with a key, some ten to thirty times:
+// it should be quick, and must not use the map. If it panics, so does the call, and the map is as
+// it was. [Prefix] is not for such a map.
 func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")
@@ -47,9 +47,9 @@ func NewOrderedTableFunc[K comparable, V any](
 // Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
 // lowest to the highest. The zero Range has all keys. It takes no lock: the loop may take its time,
 // stop early, and use the map in any way. Finding the first key costs a search in a tree, each step
-// much less than a Get: keys that follow each other are in one leaf. Deleted keys that a snapshot may
-// still see are passed over one by one. A loop allocates some small objects. It panics if the keys have no order, and a step with
-// [ErrTxDone] if the snapshot is closed.
+// much less than a Get: keys that follow each other are in one leaf. Deleted keys that a snapshot
+// may still see are passed over one by one. A loop allocates some small objects. It panics if the
+// keys have no order, and a step with [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
 
 // Descend is [Snapshot.Ascend] from the highest key to the lowest.

@@ -29,8 +29,8 @@ type partWork struct {
 	isRare     bool    // see rare
 	hasWritten bool    // something, with
 	schema     *schema // that the map had then
-	// absent has the keys read of which there was no version. From fullAbsent of them on it is looked
-	// through for what is there twice, see compact.
+	// absent has the keys read of which there was no version. From fullAbsent of them on it is
+	// looked through for what is there twice, see compact.
 	absent     keyList
 	fullAbsent int
 	grows      int // by how much the commit under way makes the number of keys grow
@@ -46,8 +46,8 @@ type rarePart struct {
 	// enough: not all heads were committed at or before the read epoch, or there are too many.
 	notes []tree.Note
 	again bool
-	// inOrder has the numbers of those of the first ordered writes that are the part's, in the order
-	// of their keys, from a loop over a range on.
+	// inOrder has the numbers of those of the first ordered writes that are the part's, in the
+	// order of their keys, from a loop over a range on.
 	inOrder []int32
 	ordered int
 }

@@ -16,10 +16,11 @@ import (
 // conflict where another commit came between the draw of e and the check.
 //
 // Ranges of an ordered map are validated by notes of the leaves that the loops went along, if these
-// have met nothing but versions that had committed at or before the read epoch. Such a version is kept
-// while the transaction is live, but for a tombstone that leaves the tree, and then its slot is empty
-// for ever: so a slot that has the same address has the same version. If a leaf has changed each range
-// is gone along once more, and what has changed elsewhere in the leaf is no conflict.
+// have met nothing but versions that had committed at or before the read epoch. Such a version is
+// kept while the transaction is live, but for a tombstone that leaves the tree, and then its slot
+// is empty for ever: so a slot that has the same address has the same version. If a leaf has
+// changed each range is gone along once more, and what has changed elsewhere in the leaf is no
+// conflict.
 //
 // A writer that is not in the way yet can be passed over: what it installs after
 // we looked draws its epoch after that, so above e.

@@ -24,8 +24,8 @@ func (t *Tree) Peek(key unsafe.Pointer) *Head {
 	}
 }
 
-// PeekAll calls f for the heads in the tree, without a yield point: for all, unless leaves are replaced
-// meanwhile.
+// PeekAll calls f for the heads in the tree, without a yield point: for all, unless leaves are
+// replaced meanwhile.
 func (t *Tree) PeekAll(f func(h *Head)) {
 	var each func(p *inner)
 	each = func(p *inner) {

@@ -11,12 +11,12 @@
 // So most searches compare no keys, and load no version but the one that they are for. A function
 // of the program compares where slices are equal, or always if keys have no slices.
 //
-// A reader, a scan, and a writer that swaps a head never lock and never wait. An insert of a new key
-// locks a leaf, which is a bit of its word, for some ten nanoseconds while the goroutine is pinned to
-// its processor; a leaf that is full, or has got six keys out of order, is replaced by one or two
-// new ones meanwhile: that takes about a microsecond. Then it locks a mutex to tell the inner nodes. No
-// function of the program is called with anything locked: if one panics, or ends the goroutine, or
-// blocks, the tree is whole.
+// A reader, a scan, and a writer that swaps a head never lock and never wait. An insert of a new
+// key locks a leaf, which is a bit of its word, for some ten nanoseconds while the goroutine is
+// pinned to its processor; a leaf that is full, or has got six keys out of order, is replaced by
+// one or two new ones meanwhile: that takes about a microsecond. Then it locks a mutex to tell the
+// inner nodes. No function of the program is called with anything locked: if one panics, or ends
+// the goroutine, or blocks, the tree is whole.
 //
 // # Invariants
 //

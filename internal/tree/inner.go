@@ -11,8 +11,8 @@ const (
 )
 
 // A sep is a key as a place among keys: in an exact order it is the slice s; otherwise key is where
-// the key is, and s has no meaning. Those of inner nodes are the least keys that may be to their right,
-// and copies: what a version says is kept by nothing else.
+// the key is, and s has no meaning. Those of inner nodes are the least keys that may be to their
+// right, and copies: what a version says is kept by nothing else.
 type sep struct {
 	s   uint64
 	key unsafe.Pointer
@@ -43,7 +43,8 @@ func (t *Tree) compare(a, b sep) int {
 // group.
 type inner struct {
 	n, level uint8 // level 0: kids are leaves
-	// check: a key that is looked for may not have the first skip bits, which the seps have in common.
+	// check: a key that is looked for may not have the first skip bits, which the seps have in
+	// common.
 	check  bool
 	stale  bool // another node has taken its place: under the mutex of the tree
 	skip   uint32
@@ -177,8 +178,8 @@ func (t *Tree) child(p *inner, at sep, strict bool) int {
 	return lo
 }
 
-// beside returns 0 if the key has the first bits that the seps of p have in common, and else on which
-// side of them all it is.
+// beside returns 0 if the key has the first bits that the seps of p have in common, and else on
+// which side of them all it is.
 func (t *Tree) beside(p *inner, key unsafe.Pointer) int {
 	if t.order.kind == kindText { // whole bytes
 		text, first := *(*string)(key), (*(*string)(p.keys[0]))[:p.skip/8]

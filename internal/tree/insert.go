@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/pin"
 )
 
-// A Gate is a pointer that an insert looks at under the lock: it is shut when the pointer is not what
-// the caller has seen. The zero Gate is open.
+// A Gate is a pointer that an insert looks at under the lock: it is shut when the pointer is not
+// what the caller has seen. The zero Gate is open.
 type Gate struct {
 	At  *unsafe.Pointer
 	Saw unsafe.Pointer
@@ -20,9 +20,9 @@ type Gate struct {
 // Shut reports whether the gate is shut.
 func (g Gate) Shut() bool { return g.At != nil && atomic.LoadPointer(g.At) != g.Saw }
 
-// Insert gives the key of h a slot with h as its head, if the key has none. Otherwise it returns the
-// place that it has; or nowhere, if the gate is shut. It may wait for a goroutine that has locked
-// the leaf, and is pinned. It calls compare, and panics if that is seen to be no order: with
+// Insert gives the key of h a slot with h as its head, if the key has none. Otherwise it returns
+// the place that it has; or nowhere, if the gate is shut. It may wait for a goroutine that has
+// locked the leaf, and is pinned. It calls compare, and panics if that is seen to be no order: with
 // nothing locked, and before it has inserted anything.
 func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 	key := t.key(h)
@@ -109,8 +109,8 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 	}
 }
 
-// maxHops is after how many leaves that were replaced, and that their parent does not know, an insert
-// waits to tell it.
+// maxHops is after how many leaves that were replaced, and that their parent does not know, an
+// insert waits to tell it.
 const maxHops = 3
 
 // lockSpins is how often to look at a lock before yielding.
@@ -132,8 +132,8 @@ func (l *Leaf) unlock(w word) {
 	unpinLocker()
 }
 
-// Where goroutines are stopped in the middle, or are not known to the runtime's pins, they must not be
-// pinned.
+// Where goroutines are stopped in the middle, or are not known to the runtime's pins, they must not
+// be pinned.
 func pinLocker() {
 	if !hooks.Enabled {
 		pin.Pin()

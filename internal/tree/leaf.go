@@ -14,25 +14,25 @@ type Head struct{ _ byte }
 // A Slot is where the head of one key's chain stands: nil once the key was removed.
 type Slot = hooked.Pointer[Head]
 
-// Cap is how many entries a leaf has at most: 512 bytes are whole cache lines, and the largest class
-// of the allocator for objects with pointers that has no header.
+// Cap is how many entries a leaf has at most: 512 bytes are whole cache lines, and the largest
+// class of the allocator for objects with pointers that has no header.
 const Cap = 30
 
 // A Leaf has up to Cap entries, for keys of one range. An entry is written once, before word counts
 // it, and its key never changes: its slot does, by compare-and-swap. The first entries, the
 // base, are in the order of their keys; word says where those that were added since belong.
 type Leaf struct {
-	// meta: 30 visits that are asked for | listed | moved, above 32 bits skip: how many first bits all
-	// keys have in common that belong here.
+	// meta: 30 visits that are asked for | listed | moved, above 32 bits skip: how many first bits
+	// all keys have in common that belong here.
 	meta  atomic.Uint64
 	slots [Cap]Slot
 	// word, from the lowest bit: 6 bytes, one for each entry added, in their order: 3 bits its
-	// number, 5 bits before which entry of the base it comes | 3 bits how many were added | 5 bits base
-	// | locked | dead
+	// number, 5 bits before which entry of the base it comes | 3 bits how many were added | 5 bits
+	// base | locked | dead
 	word atomic.Uint64
 	repl atomic.Pointer[replacement]
-	// marks counts, in its low half, heads that were put on top of others, and in its high half empty
-	// slots.
+	// marks counts, in its low half, heads that were put on top of others, and in its high half
+	// empty slots.
 	marks  atomic.Uint64
 	slices [Cap]atomic.Uint64 // those that word does not count have no meaning yet
 }
@@ -102,8 +102,8 @@ func (w word) order(out *order) *order {
 	return out
 }
 
-// An order is the numbers of the entries of a leaf in the order of their keys. It has room for what is
-// copied in vain, since as much is copied each time.
+// An order is the numbers of the entries of a leaf in the order of their keys. It has room for what
+// is copied in vain, since as much is copied each time.
 type order [64]uint8
 
 // copyFrom copies the numbers from i on to place n and behind.

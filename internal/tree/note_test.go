@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A note says the same until a key comes into the leaf, a head changes, one is removed, or the leaf is
-// replaced.
+// A note says the same until a key comes into the leaf, a head changes, one is removed, or the leaf
+// is replaced.
 func TestNote(t *testing.T) {
 	const n = 10
 	changes := map[string]func(tr *Tree, heads []*Head){

@@ -66,8 +66,8 @@ const floating = 1 << 7
 func OrderBy(compare func(a, b unsafe.Pointer) int) Order { return Order{compare: compare} }
 
 // OrderOfBits is [OrderBy] for keys that have bits: bits returns the 64 behind the first skip, and
-// zeros behind the last; common returns how many first bits a and b have in common. A key that comes
-// before another one has no higher bits.
+// zeros behind the last; common returns how many first bits a and b have in common. A key that
+// comes before another one has no higher bits.
 func OrderOfBits(compare func(a, b unsafe.Pointer) int,
 	bits func(key unsafe.Pointer, skip uint32) uint64, common func(a, b unsafe.Pointer) uint32) Order {
 	return Order{kind: kindBits, compare: compare, bits: bits, common: common}
@@ -84,8 +84,8 @@ func (o *Order) Compare(a, b unsafe.Pointer) int {
 // by calls compare.
 func (o *Order) by(a, b unsafe.Pointer) int { return o.compare(unkept(a), unkept(b)) }
 
-// unkept hides from the compiler that a function is given p: it would take it for kept, and so would
-// allocate each key that is looked up.
+// unkept hides from the compiler that a function is given p: it would take it for kept, and so
+// would allocate each key that is looked up.
 func unkept(p unsafe.Pointer) unsafe.Pointer {
 	x := uintptr(p)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&x))
@@ -161,7 +161,8 @@ func TextBits(s string, skip uint32) uint64 {
 	return x << shift
 }
 
-// TextCommon returns how many first bits a and b have in common: at most as many as the shorter has.
+// TextCommon returns how many first bits a and b have in common: at most as many as the shorter
+// has.
 func TextCommon(a, b string) uint32 {
 	n := min(len(a), len(b))
 	for i := range n {

@@ -6,15 +6,12 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// fix has the parent at the end of the path know the leaves that have replaced the one that it knows,
-// if it can: if the path is no more the one, whoever inserts next does it. It compares no keys. t.mu
-// is locked.
+// fix has the parent at the end of the path know the leaves that have replaced the one that it
+// knows, if it can: if the path is no more the one, whoever inserts next does it. It compares no
+// keys. t.mu is locked.
 func (t *Tree) fix(w *path) {
-	for {
-		last := w.last()
-		if last.p.stale {
-			return
-		}
+	last := w.last()
+	for !w.stale() {
 		l := last.p.leaf(last.i)
 		if !l.load().dead() {
 			return
@@ -24,6 +21,17 @@ func (t *Tree) fix(w *path) {
 		hooks.At(hooks.ParentKnows)
 		l.repl.Store(nil) // T5: must follow
 	}
+}
+
+// stale reports whether another node has taken the place of one of the path: of one above too, which
+// would have to be told of a copy.
+func (w *path) stale() bool {
+	for _, s := range w.steps[:w.n] {
+		if s.p.stale {
+			return true
+		}
+	}
+	return false
 }
 
 // apply puts left, and right if it is not nil, in the place of the kid at the end of the path.
@@ -72,8 +80,8 @@ func (t *Tree) retire(p *inner) {
 	t.inners.Add(-1)
 }
 
-// with returns a copy of p with left and right in the place of kid i, or nil if that does not fit, or
-// more has to change.
+// with returns a copy of p with left and right in the place of kid i, or nil if that does not fit,
+// or more has to change.
 func (t *Tree) with(p *inner, i int, left, right unsafe.Pointer, s sep) *inner {
 	n := int(p.n)
 	if n == fanout || !t.order.exact() && (i == 0 || i == n-1) {

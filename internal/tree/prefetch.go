@@ -5,9 +5,9 @@ package tree
 import "unsafe"
 
 // prefetchHeads begins to load the first cache lines of what n pointers at at point to, and
-// prefetchLeaf the parts of a leaf that a scan needs. They wait for nothing but the pointers, and so
-// many loads are under way at once: a load that the program waits for would stop the processor from
-// going on. In a scan of 10^6 keys that saves about half of the time.
+// prefetchLeaf the parts of a leaf that a scan needs. They wait for nothing but the pointers, and
+// so many loads are under way at once: a load that the program waits for would stop the processor
+// from going on. In a scan of 10^6 keys that saves about half of the time.
 //
 //go:noescape
 func prefetchHeads(at unsafe.Pointer, n int)

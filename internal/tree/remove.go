@@ -7,8 +7,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// Remove takes the key of h out of the tree, if h still is its head, and reports whether it did. at is
-// a place of the key, or nowhere. It never waits; it may call compare before it has removed
+// Remove takes the key of h out of the tree, if h still is its head, and reports whether it did. at
+// is a place of the key, or nowhere. It never waits; it may call compare before it has removed
 // anything. tidy says that Tidy is to be called.
 func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 	for was := h; ; {
@@ -32,9 +32,9 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 	return true, empty == used || 2*empty >= used && empty%4 == 0
 }
 
-// Tidy replaces the leaf of the key at key by one without what is empty, or it and a neighbour by one,
-// if few are left. It waits for goroutines that have them locked. It may call compare, with nothing
-// locked.
+// Tidy replaces the leaf of the key at key by one without what is empty, or it and a neighbour by
+// one, if few are left. It waits for goroutines that have them locked. It may call compare, with
+// nothing locked.
 func (t *Tree) Tidy(key unsafe.Pointer) {
 	var w path
 	f := filling{tree: t}
@@ -52,7 +52,7 @@ func (t *Tree) replaceFew(w *path, f *filling) bool {
 	defer t.mu.Unlock()
 	t.fix(w)
 	p, i := w.last().p, w.last().i
-	if p.stale {
+	if w.stale() {
 		return false
 	}
 	if p.n > 1 {

@@ -80,8 +80,8 @@ func (f *filling) leaves() int {
 	return 1 - f.sources
 }
 
-// split decides how many leaves there are to be, and what their keys have in common; low and high are
-// the ends of the range, as far as they are known. r is the rank of a new key in the one leaf,
+// split decides how many leaves there are to be, and what their keys have in common; low and high
+// are the ends of the range, as far as they are known. r is the rank of a new key in the one leaf,
 // whose word was w.
 func (f *filling) split(w word, r int, low, high sep) {
 	t := f.tree
@@ -128,7 +128,8 @@ func (f *filling) place(j int) Place {
 	return Place{f.made.leaves[1], uint8(j - f.cut)}
 }
 
-// move fills the new leaves, and marks the entries of the old ones, which then say that they are dead.
+// move fills the new leaves, and marks the entries of the old ones, which then say that they are
+// dead.
 func (f *filling) move() {
 	t := f.tree
 	for j, e := range f.all[:f.n] {
@@ -179,8 +180,8 @@ func (f *filling) move() {
 	}
 }
 
-// askAgain asks in the new leaves for the visits that were asked for in old leaf x. Nobody locks the
-// new leaves yet.
+// askAgain asks in the new leaves for the visits that were asked for in old leaf x. Nobody locks
+// the new leaves yet.
 func (f *filling) askAgain(x int, asked uint64) {
 	for m := uint32(asked & allVisits / firstVisit); m != 0; m &= m - 1 {
 		if l, i := f.made.repls[x].where(lowest(m)); l != nil {

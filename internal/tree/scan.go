@@ -6,14 +6,15 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// A Span is a range of keys: those from the one at Low to the one at High. An end that is nil is open;
-// one that is exclusive has not that key itself.
+// A Span is a range of keys: those from the one at Low to the one at High. An end that is nil is
+// open; one that is exclusive has not that key itself.
 type Span struct {
 	Low, High                   unsafe.Pointer
 	LowExclusive, HighExclusive bool
 }
 
-// Side returns 0 if the key at key is in s, and else -1 if it is below s, or 1. It may call compare.
+// Side returns 0 if the key at key is in s, and else -1 if it is below s, or 1. It may call
+// compare.
 func (t *Tree) Side(s *Span, key unsafe.Pointer) int { return t.order.Side(s, key) }
 
 // Side returns 0 if the key at key is in s, and else -1 if it is below s, or 1.
@@ -34,10 +35,10 @@ func (o *Order) Side(s *Span, key unsafe.Pointer) int {
 	return 0
 }
 
-// A Cursor goes over the heads of a span in their order. It never waits, and keeps one inner node and
-// some leaves reachable. It meets every key once that is there from its beginning to its end; one that
-// is inserted or removed meanwhile may be met or not, and twice if it is removed and comes again. It
-// may call compare.
+// A Cursor goes over the heads of a span in their order. It never waits, and keeps one inner node
+// and some leaves reachable. It meets every key once that is there from its beginning to its end;
+// one that is inserted or removed meanwhile may be met or not, and twice if it is removed and comes
+// again. It may call compare.
 type Cursor struct {
 	t      *Tree
 	down   bool
@@ -106,7 +107,8 @@ func (c *Cursor) Next() bool {
 	return true
 }
 
-// Head returns the head of the next key of the leaf, and where it was found: nil if there are no more.
+// Head returns the head of the next key of the leaf, and where it was found: nil if there are no
+// more.
 func (c *Cursor) Head() (h *Head, at Place) {
 	for c.left > 0 {
 		c.left--
@@ -153,8 +155,8 @@ func (c *Cursor) locate() {
 	}
 }
 
-// enter finds the next leaf, and what of it is in the span. It returns false if that is to be tried once
-// more, from the root.
+// enter finds the next leaf, and what of it is in the span. It returns false if that is to be tried
+// once more, from the root.
 func (c *Cursor) enter() bool {
 	first := c.p == nil // then a part of the leaf may be out of the span
 	c.locate()

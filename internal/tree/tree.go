@@ -11,8 +11,8 @@ type Config struct {
 	Order Order
 	// KeyAt is how many bytes behind its beginning a head has its key.
 	KeyAt uintptr
-	// Equal reports whether keys are equal: so it is noticed if the order takes two for the same that
-	// are not. Own returns the address of a copy of a key.
+	// Equal reports whether keys are equal: so it is noticed if the order takes two for the same
+	// that are not. Own returns the address of a copy of a key.
 	Equal func(a, b unsafe.Pointer) bool
 	Own   func(key unsafe.Pointer) unsafe.Pointer
 	// Moved is the mark that stands in slots that have moved.
@@ -30,8 +30,8 @@ type Tree struct {
 	order Order // Config.Order
 	root  atomic.Pointer[inner]
 	// mu is locked to change inner nodes: for about a microsecond at a time. No leaf is locked, and
-	// no function of the program called, by a goroutine that waits for it or has it, but that a merge
-	// locks two leaves while it has it.
+	// no function of the program called, by a goroutine that waits for it or has it, but that a
+	// merge locks two leaves while it has it.
 	mu     sync.Mutex
 	leaves atomic.Int64
 	inners atomic.Int64
@@ -55,8 +55,8 @@ func (t *Tree) Bytes() uint64 {
 // key returns where the key of h is.
 func (t *Tree) key(h *Head) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), t.KeyAt) }
 
-// A Place is a slot, as it is found: slot I of a leaf, or nowhere if that is nil. It stays that of its
-// key for ever; whether it still is where the key's head stands is found out by what is in it.
+// A Place is a slot, as it is found: slot I of a leaf, or nowhere if that is nil. It stays that of
+// its key for ever; whether it still is where the key's head stands is found out by what is in it.
 type Place struct {
 	Leaf *Leaf
 	I    uint8
@@ -65,8 +65,8 @@ type Place struct {
 // Slot returns the slot.
 func (p Place) Slot() *Slot { return &p.Leaf.slots[p.I] }
 
-// maxDepth is more than a tree can have: each node has at least 14 kids when it is made of one that was
-// full.
+// maxDepth is more than a tree can have: each node has at least 14 kids when it is made of one that
+// was full.
 const maxDepth = 18
 
 // A path is the inner nodes from the root to the parent of a leaf, and which of their kids is next.
@@ -82,8 +82,8 @@ type step struct {
 
 func (w *path) last() step { return w.steps[w.n-1] }
 
-// parent returns the lowest inner node for a key, and which of its kids is that for it; or, if it is
-// strict, for the keys below it. It may call compare.
+// parent returns the lowest inner node for a key, and which of its kids is that for it; or, if it
+// is strict, for the keys below it. It may call compare.
 func (t *Tree) parent(at sep, strict bool) (*inner, int) {
 	for p := t.root.Load(); ; {
 		i := t.child(p, at, strict)
@@ -207,8 +207,8 @@ func (t *Tree) search(l *Leaf, w word, what sep) (at Place, h *Head, ok bool) {
 	return r.at, r.h, r.ok
 }
 
-// A rank says where a key is, or belongs, in a leaf: the entries from lo on, below hi, have it, or have
-// had it.
+// A rank says where a key is, or belongs, in a leaf: the entries from lo on, below hi, have it, or
+// have had it.
 type rank struct {
 	lo, hi int
 	at     Place // its place and head, if it is there

@@ -23,7 +23,8 @@ func (i *item[K]) head() *Head { return (*Head)(unsafe.Pointer(i)) }
 
 func itemOf[K comparable](h *Head) *item[K] { return (*item[K])(unsafe.Pointer(h)) }
 
-// newTree returns a tree of items, in the order of Go's operators, or by compare if that is not nil.
+// newTree returns a tree of items, in the order of Go's operators, or by compare if that is not
+// nil.
 func newTree[K comparable](o Order) *Tree {
 	return New(Config{
 		Order: o,

@@ -3,8 +3,8 @@ package tree
 // Visits: a leaf has a bit for each slot for which a visit was asked, and one that says that it has
 // been handed over for that. The bits move with the slots.
 
-// Ask asks for a visit of slot i. It is one load if that is asked for already. list says that the leaf
-// is to be handed over, and moved that nothing was asked for: the leaf was replaced.
+// Ask asks for a visit of slot i. It is one load if that is asked for already. list says that the
+// leaf is to be handed over, and moved that nothing was asked for: the leaf was replaced.
 func (l *Leaf) Ask(i uint8) (list, gone bool) {
 	meta := l.meta.Load()
 	if meta&(firstVisit<<i|moved) != firstVisit<<i {
@@ -15,7 +15,8 @@ func (l *Leaf) Ask(i uint8) (list, gone bool) {
 
 // Asked takes what is asked for off the leaf. It returns a bit for each slot that is to be visited,
 // and puts the heads that these had into heads: a key stands there when its slot has moved
-// meanwhile. There is nothing to do if the leaf is being replaced: then the same is asked for elsewhere.
+// meanwhile. There is nothing to do if the leaf is being replaced: then the same is asked for
+// elsewhere.
 func (t *Tree) Asked(l *Leaf, heads *[Cap]*Head) (visits uint32) {
 	for {
 		meta := l.meta.Load()
