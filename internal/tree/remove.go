@@ -39,33 +39,42 @@ func (t *Tree) Tidy(key unsafe.Pointer) {
 	var w path
 	f := filling{tree: t}
 	f.made.make()
-	t.descend(t.at(key), &w)
-	if t.replaceFew(&w, &f) {
-		f.handOver()
+	for again := true; again; {
+		t.descend(t.at(key), &w)
+		again = t.replaceFew(&w, &f)
 	}
+	f.handOver()
 }
 
-// replaceFew does what tidy says, and reports whether it has replaced anything. If something else
-// happens to the same leaves it may do nothing.
-func (t *Tree) replaceFew(w *path, f *filling) bool {
+// replaceFew does what tidy says, unless the path is no more the one, or the leaves have been
+// locked or replaced: then it is to be done again.
+func (t *Tree) replaceFew(w *path, f *filling) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.fix(w)
-	p, i := w.last().p, w.last().i
 	if w.stale() {
-		return false
+		return true
 	}
-	if p.n > 1 {
-		from := min(i, int(p.n)-2)
+	p, i := w.last().p, w.last().i
+	for j := max(0, i-1); j <= min(i+1, int(p.n)-1); j++ {
+		w.steps[w.n-1].i = j
+		if t.fix(w); w.stale() {
+			return true
+		}
+	}
+	w.steps[w.n-1].i = i
+	for _, from := range [2]int{i, i - 1} {
+		if from < 0 || from+1 >= int(p.n) {
+			continue
+		}
 		a, b := p.leaf(from), p.leaf(from+1)
 		if a.live()+b.live() <= fullEnough-2 {
-			return t.merge(w, f, from, a, b)
+			return !t.merge(w, f, from, a, b)
 		}
 	}
 	l := p.leaf(i)
 	was, ok := l.lockAny()
 	if !ok {
-		return false
+		return true
 	}
 	f.gather(l, was, -1, nil)
 	f.split(was, -1, p.sep(i-1), p.sep(i))
@@ -73,7 +82,7 @@ func (t *Tree) replaceFew(w *path, f *filling) bool {
 	unpinLocker()
 	t.leaves.Add(int64(f.leaves()))
 	t.fix(w)
-	return true
+	return false
 }
 
 // merge replaces leaves a and b, kids from and the next of the last node of the path, by one.
@@ -83,9 +92,10 @@ func (t *Tree) merge(w *path, f *filling, from int, a, b *Leaf) bool {
 	if !ok {
 		return false
 	}
-	wasB, ok := b.lockAny()
-	if !ok {
+	wasB := b.load()
+	if wasB&(locked|dead) != 0 || !b.lock(wasB) { // it must not wait while it is pinned
 		a.unlock(wasA)
+		runtime.Gosched()
 		return false
 	}
 	if a.live()+b.live() > fullEnough { // keys were inserted before we had the locks
@@ -149,12 +159,20 @@ func (t *Tree) joined(w *path, from int, m *Leaf) {
 			up.set(i, unsafe.Pointer(q))
 			return
 		}
-		from = min(i, int(up.n)-2)
-		a, b := q, (*inner)(up.kid(from+1))
-		if i != from {
-			a, b = (*inner)(up.kid(from)), q
+		var a, b *inner
+		for _, from = range [2]int{i, i - 1} {
+			if from < 0 || from+1 >= int(up.n) {
+				continue
+			}
+			if a, b = q, (*inner)(up.kid(from+1)); from != i {
+				a, b = (*inner)(up.kid(from)), q
+			}
+			if int(a.n)+int(b.n) <= fanout*3/4 {
+				break
+			}
+			a = nil
 		}
-		if int(a.n)+int(b.n) > fanout*3/4 {
+		if a == nil {
 			up.set(i, unsafe.Pointer(q))
 			return
 		}
