@@ -10,34 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Readers, and writers of keys that are there, do not wait for a leaf that is locked. An insert that
-// waits for it has not been installed.
-func TestOrderedReadersDoNotWait(t *testing.T) {
-	m := newOrdered[int](t, nil)
-	m.Store(1, 1)
-	_, p, _ := lookup(m.index, 1)
-	unlock := leafAt(p.b).LockForTest()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		m.Store(2, 2)
-	}()
-	require.Eventually(t, func() bool { return standing("(*Tree).Insert(") }, patience, time.Millisecond)
-	_, ok := m.Load(2)
-	require.False(t, ok)
-	m.Store(1, 3)
-	s := m.Snapshot()
-	require.Equal(t, []keyValue{{1, 3}}, pairs(s.Ascend(Range[int]{})))
-	s.Close()
-	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
-		tx.Get(2)
-		tx.Set(1, 4)
-	})
-	unlock()
-	<-done
-	require.True(t, m.Has(2))
-}
-
 // A commit with many new keys gets through beside one that writes one of them, and what was not
 // committed leaves the tree.
 func TestOrderedLargeCommit(t *testing.T) {

@@ -174,10 +174,3 @@ func (l *Leaf) pass() bool {
 		}
 	}
 }
-
-// LockForTest locks the leaf, as one that inserts does, and returns what unlocks it.
-func (l *Leaf) LockForTest() (unlock func()) {
-	w := l.load()
-	l.word.Store(uint64(w | locked))
-	return func() { l.word.Store(uint64(w)) }
-}
