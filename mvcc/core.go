@@ -110,7 +110,7 @@ func recordTypeOf[K comparable, V any]() *recordType {
 func newAlone(opts *Options, by *order, types *recordType) any {
 	o := opts.withDefaults()
 	s := newShared(&o)
-	c := newCore(s, &o, "", types.index(o.Capacity), by, types)
+	c := newCore(s, &o, "", types.index(o.roomFor(by)), by, types)
 	runtime.AddCleanup(c, (*reclaimer).Stop, s.gc)
 	return c.typed
 }

@@ -100,7 +100,7 @@ func addTable(
 	if name == "" {
 		panic("mvcc: NewTable: the name is empty")
 	}
-	x := types.index(o.Capacity) // without the mutex: it may be large
+	x := types.index(o.roomFor(by)) // without the mutex: it may be large
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if _, there := of.tables[name]; there {

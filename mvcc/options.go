@@ -53,7 +53,7 @@ const (
 // that is zero, means the default.
 type Options struct {
 	// Capacity presizes the index for so many keys, 14 bytes or more for each; up to 2^40, or 2^24
-	// on a machine of 32 bits.
+	// on a machine of 32 bits. The index of keys with an order takes no room before it is needed.
 	Capacity int
 
 	// Isolation is the level of transactions that do not ask for one
@@ -198,6 +198,14 @@ const (
 	maxCapacity     = 1 << (bits.UintSize/2 + 8)
 	maxReclaimQueue = 1 << 24
 )
+
+// roomFor returns for how many keys a table is made for keys in an order, nil if they have none.
+func (o *Options) roomFor(by *order) int {
+	if by != nil {
+		return 0
+	}
+	return o.Capacity
+}
 
 func checkCapacity(of string, capacity int) {
 	if capacity < 0 {
