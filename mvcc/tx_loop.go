@@ -76,8 +76,8 @@ func (tx DBTx) ranged(r *span, down bool, visit func(v *node) bool) {
 	c, left := cursorIn(p.index, r, down), false
 	for !left && c.Next() {
 		l.note(&c)
-		for h, _ := c.Head(); h != nil && !left; h, _ = c.Head() {
-			left = !l.visit(nodeOf(h))
+		for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
+			left = !l.visit(at, nodeOf(h))
 		}
 	}
 	if !left && l.before(nil) {
@@ -104,6 +104,7 @@ type txLoop struct {
 	down  bool
 	at    epoch.Epoch
 	noted int     // the number of what was gone through, in the read set, or -1
+	leaf  int     // the number of the note of the present leaf
 	own   []write // in the order of the loop
 	yield func(v *node) bool
 }
@@ -119,10 +120,12 @@ func (l *txLoop) begin() {
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
-func (l *txLoop) visit(head *node) bool {
+func (l *txLoop) visit(at tree.Place, head *node) bool {
 	p := partOf(l.tx.st)
 	if w := load(&head.state); !w.committed() || w.epoch() > l.at {
 		p.rare().again = true
+	} else if l.leaf < len(p.notes) {
+		p.notes[l.leaf].Add(at, headOf(head))
 	}
 	v := p.m.visible(head, l.at)
 	p.checkRead(l.tx.gen, head.key(), v)
@@ -138,16 +141,19 @@ func (l *txLoop) visit(head *node) bool {
 	return !v.there() || l.give(v)
 }
 
-// note takes a note of the leaf that the loop has come to.
+// note begins a note of the leaf that the loop has come to.
 func (l *txLoop) note(c *tree.Cursor) {
 	p := partOf(l.tx.st)
 	if p.st.level != LevelSerializable || p.again {
+		l.leaf = maxNotes
 		return
 	}
 	n, rare := c.Note(), p.rare()
-	switch last := len(rare.notes) - 1; {
-	case last >= 0 && rare.notes[last] == n: // as when the first key is taken again and again
-	case last+1 == maxNotes:
+	l.leaf = len(rare.notes)
+	switch last := l.leaf - 1; {
+	case last >= 0 && rare.notes[last].Of(&n): // as when the first key is taken again and again
+		l.leaf = last
+	case l.leaf == maxNotes:
 		rare.again, rare.notes = true, emptied(rare.notes)
 	default:
 		rare.notes = append(rare.notes, n)

@@ -2,37 +2,49 @@ package tree
 
 import "unsafe"
 
-// A Note is what a leaf said when a cursor came to it: so a transaction that has gone along it
-// finds out later, without a look at a version, that no key has come into it and no head has
-// changed. It does not keep the heads: who takes a note must see to it that those which it has met
-// are there for as long as the note is used, as versions are that a live transaction sees. Then the
-// same address is the same head.
+// A Note is what a cursor has met in a leaf: so a transaction that has gone along it finds out
+// later, without a look at a version, that no key has come into the leaf and no head that it has
+// met has changed. It does not keep the heads: who takes a note must see to it that those that it
+// adds are there for as long as the note is used, as versions are that a live transaction sees.
+// Then the same address is the same head.
 type Note struct {
 	l    *Leaf
 	sum  uint64
-	used int
+	met  uint32 // a bit for each entry whose head is in sum
+	used uint8
 }
 
-// Note returns a note of the leaf that Next has gone on to, taken before Head is called. It has the
-// keys that Head will go along, and not those that have come since.
-func (c *Cursor) Note() Note { return Note{c.l, c.l.sum(c.w.used()), c.w.used()} }
+// Note returns a note of the leaf that Next has gone on to: of the keys that Head will go along,
+// and not of those that have come since.
+func (c *Cursor) Note() Note { return Note{l: c.l, used: uint8(c.w.used())} }
 
-// Same reports whether the leaf is as it was: it is not dead, has the same keys, and they have the
-// same heads. That is true at the moment of the call for a writer that had put its head there
-// before it.
-func (n *Note) Same() bool {
-	w := n.l.load()
-	return !w.dead() && w.used() == n.used && n.l.sum(n.used) == n.sum
-}
+// Of reports whether the note is of what o is of: the same leaf, with the same keys.
+func (n *Note) Of(o *Note) bool { return n.l == o.l && n.used == o.used }
 
-// sum returns a number that is another one if one of the first slots changes: a mark changes it
-// too.
-func (l *Leaf) sum(used int) (sum uint64) {
-	for i, factor := range factors[:used] {
-		sum += uint64(uintptr(unsafe.Pointer(l.rawLoad(i)))) * factor
+// Add adds the head h that Head has returned with a place.
+func (n *Note) Add(at Place, h *Head) {
+	if bit := uint32(1) << at.I; n.met&bit == 0 {
+		n.met |= bit
+		n.sum += address(h) * factors[at.I]
 	}
-	return sum
 }
+
+// Same reports whether the leaf is as it was: it is not dead, has the same keys, and those that
+// were met have the same heads. That is true at the moment of the call for a writer that had put
+// its head there before it.
+func (n *Note) Same() bool {
+	// A writer that has found a slot elsewhere has found it marked, and one that has inserted into
+	// what has replaced the leaf has found it dead.
+	sum := uint64(0)
+	for m := n.met; m != 0; m &= m - 1 {
+		i := lowest(m)
+		sum += address(n.l.rawLoad(i)) * factors[i]
+	}
+	w := n.l.load()
+	return sum == n.sum && !w.dead() && w.used() == int(n.used)
+}
+
+func address(h *Head) uint64 { return uint64(uintptr(unsafe.Pointer(h))) }
 
 // factors are odd numbers without a pattern: addresses have one, and sums must not cancel out.
 var factors = func() (f [Cap]uint64) {

@@ -61,7 +61,8 @@ func TestNote(t *testing.T) {
 				change(tr, heads)
 			}
 			notes = append(notes, c.Note())
-			for h, _ := c.Head(); h != nil; h, _ = c.Head() {
+			for h, at := c.Head(); h != nil; h, at = c.Head() {
+				notes[len(notes)-1].Add(at, h)
 			}
 		}
 		if name != "early" {
@@ -73,4 +74,38 @@ func TestNote(t *testing.T) {
 		}
 		require.Equal(t, name == "nothing" || name == "elsewhere", same, name)
 	}
+}
+
+// A head that a note has not met is not in it: another one may be at its address later.
+func TestNoteOfWhatIsNotMet(t *testing.T) {
+	tr := newTree[int](natural[int]())
+	pending, base := (&item[int]{key: 1}).head(), (&item[int]{key: 1}).head()
+	at, _ := tr.Insert(pending, Gate{})
+	c := tr.Scan(Span{}, false)
+	c.Next()
+	n := c.Note()
+	at.Slot().Store(base) // the pending one is withdrawn
+	h, met := c.Head()
+	require.Same(t, base, h)
+	n.Add(met, h)
+	at.Slot().Store(pending) // another version at the same address
+	require.False(t, n.Same())
+	at.Slot().Store(base)
+	require.True(t, n.Same())
+}
+
+// A key that was removed has another place when it comes again, and is removed by the one that it
+// had.
+func TestRemoveByAPlaceOfBefore(t *testing.T) {
+	tr := newTree[int](natural[int]())
+	first, again := (&item[int]{key: 1}).head(), (&item[int]{key: 1}).head()
+	at, _ := tr.Insert(first, Gate{})
+	tr.Insert((&item[int]{key: 2}).head(), Gate{})
+	removed, _ := tr.Remove(at, first)
+	require.True(t, removed)
+	tr.Insert(again, Gate{})
+	removed, _ = tr.Remove(at, first)
+	require.False(t, removed)
+	removed, _ = tr.Remove(at, again)
+	require.True(t, removed)
 }

@@ -22,8 +22,8 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 			break // linearization point
 		}
 		var ok bool
-		if at, was, ok = t.resolve(at.Leaf, int(at.I)); !ok {
-			at = Place{}
+		if at, was, ok = t.resolve(at.Leaf, int(at.I)); !ok || was == nil {
+			at = Place{} // it may have come again, and then has another one
 		}
 	}
 	hooks.At(hooks.RemoveEmptied)
