@@ -1,0 +1,89 @@
+package tree
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// PassLocks waits for who has locked a leaf, whether the leaf's parent knows it or not.
+func TestPassLocks(t *testing.T) {
+	tr := newTree[int](natural[int]())
+	insert := func(key int) {
+		_, inserted := tr.Insert((&item[int]{key: key}).head(), Gate{})
+		require.True(t, inserted)
+	}
+	for k := range Cap {
+		insert(10 * k)
+	}
+	waits := func(l *Leaf) {
+		unlock := lockForTest(l)
+		var passed atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			tr.PassLocks()
+			passed.Store(true)
+		}()
+		time.Sleep(20 * time.Millisecond) // or more: then the test is weaker
+		require.False(t, passed.Load())
+		unlock()
+		<-done
+	}
+	l := tr.root.Load().leaf(0)
+	waits(l)
+	tr.mu.Lock() // the parent does not get to know
+	defer tr.mu.Unlock()
+	insert(5)
+	require.True(t, l.load().dead())
+	require.Same(t, l, tr.root.Load().leaf(0))
+	waits(l.repl.Load().left)
+	waits(l.repl.Load().right)
+}
+
+// Who tidies up finds out that a leaf is locked, or has got keys, when he has begun: he does it
+// again.
+func TestMergeLooksAgain(t *testing.T) {
+	for _, late := range []string{"locked", "full"} {
+		w := newWorld(someInts)
+		k := w.know(t, 2*Cap+1) // a leaf, and one with a single key
+		require.EqualValues(t, 2, w.tr.leaves.Load())
+		thin(k, 6, 2*Cap, keepNone)
+		p := w.tr.root.Load()
+		l := p.leaf(0)
+		if late == "locked" {
+			l = p.leaf(1)
+		}
+		unlock := lockForTest(l)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			key := w.key(0)
+			w.tr.Tidy(unsafe.Pointer(&key))
+		}()
+		time.Sleep(20 * time.Millisecond) // or more: then the test is weaker
+		want := int64(1)
+		if late == "full" {
+			for i := range Cap - 2 {
+				x := w.item(2*Cap+1+i, 0).head()
+				w.tr.Insert(x, Gate{})
+				k.heads = append(k.heads, x)
+			}
+			want = 2
+		}
+		unlock()
+		finish(t, func() { <-done })
+		w.checkAll(t, k.heads)
+		require.Equal(t, want, w.tr.leaves.Load(), late)
+	}
+}
+
+// lockForTest locks a leaf, as one that inserts does, and returns what unlocks it.
+func lockForTest(l *Leaf) (unlock func()) {
+	w := l.load()
+	l.word.Store(uint64(w | locked))
+	return func() { l.word.Store(uint64(w)) }
+}
