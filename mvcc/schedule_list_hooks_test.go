@@ -110,6 +110,8 @@ var inOrder = []string{
 	"a- ordered|update pb wc|prune; store a",
 	"b ordered patience=0|update pa wb|update pa wc",
 	"b ordered patience=0|update pb wc|update pc wa",
+	"b c ordered patience=0|update pb wc|update pc wa", // whose writes come into no leaf
+	"a b c ordered patience=0|update pb wc|update pc wa",
 	"b ordered|watched pb wc|store a",
 }
 
