@@ -3,6 +3,8 @@
 package mvcc
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +39,10 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 		require.True(t, m.Has(2))
 		requireValue(t, 4)(m.Load(10))
 	}
+}
+
+// standing reports whether a goroutine is in the function.
+func standing(function string) bool {
+	stacks := make([]byte, 1<<20)
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), function)
 }

@@ -2,8 +2,6 @@ package mvcc
 
 import (
 	"cmp"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -148,10 +146,4 @@ func TestOrderedComparePanicsInCommit(t *testing.T) {
 			reclaim(t, m, 3)
 		}
 	}
-}
-
-// standing reports whether a goroutine is in the function.
-func standing(function string) bool {
-	stacks := make([]byte, 1<<20)
-	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), function)
 }
