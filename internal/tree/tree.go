@@ -194,10 +194,10 @@ func (t *Tree) search(l *Leaf, w word, what sep) (at Place, h *Head, ok bool) {
 		}
 		if m&(m-1) == 0 { // one
 			at, h, ok = t.resolve(l, lowest(m))
-			if h != nil && *(*string)(t.key(h)) != *(*string)(what.key) {
-				at, h = Place{}, nil
+			if h == nil || *(*string)(t.key(h)) != *(*string)(what.key) {
+				return Place{}, nil, ok // another key may have had the slot
 			}
-			return at, h, ok
+			return at, h, true
 		}
 	}
 	r := t.rank(l, w, what)

@@ -1,0 +1,190 @@
+package tree
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A shape is what checkShape has found.
+type shape struct {
+	leaves, inners int64
+	keys           int
+	behind         int // leaves that were replaced, and whose parent does not know
+	chain          int // the most of them one after the other
+}
+
+// checkShape checks all nodes of a tree that nobody works on. Nothing may be asked for.
+func checkShape(t testing.TB, tr *Tree) (s shape) {
+	c := checker{t, tr, &s}
+	root := tr.root.Load()
+	c.inner(root, sep{inf: true}, sep{inf: true}, int(root.level))
+	require.Equal(t, tr.leaves.Load(), s.leaves, "count of leaves")
+	require.Equal(t, tr.inners.Load(), s.inners, "count of inner nodes")
+	return s
+}
+
+type checker struct {
+	t  testing.TB
+	tr *Tree
+	s  *shape
+}
+
+func (c checker) same(a, b sep) bool {
+	return a.inf && b.inf || !a.inf && !b.inf && c.tr.compare(a, b) == 0
+}
+
+// skip checks that all keys from low to high have the first skip bits in common.
+func (c checker) skip(skip uint32, low, high sep) {
+	require.LessOrEqual(c.t, skip, c.tr.order.commonOf(low, high), "skip")
+}
+
+func (c checker) inner(p *inner, low, high sep, level int) {
+	t, n := c.t, int(p.n)
+	c.s.inners++
+	require.False(t, p.stale, "a stale node is in the tree")
+	require.Equal(t, level, int(p.level))
+	require.Positive(t, n)
+	require.LessOrEqual(t, n, fanout)
+	check(t, c.same(low, p.low) && c.same(high, p.high), "ends of an inner node")
+	if n > 1 && !c.tr.order.exact() {
+		c.skip(p.skip, p.sep(0), p.sep(n-2))
+		if !p.check {
+			c.skip(p.skip, low, high)
+		}
+	}
+	for i := range fanout {
+		want := uint64(1<<64 - 1)
+		if i < n-1 && c.tr.order.exact() {
+			want = p.sep(i).s
+		} else if i < n-1 {
+			want = c.tr.order.slice(p.keys[i], p.skip)
+		}
+		check(t, want == p.slice(i), "slice of a sep")
+		if i%8 == 7 && i/8 < len(p.pivots) {
+			require.Equal(t, want, p.pivots[i/8], "pivot")
+		}
+	}
+	for i := range n {
+		from, to := p.sep(i-1), p.sep(i)
+		check(t, from.inf || to.inf || c.tr.compare(from, to) < 0, "seps in order")
+		if level > 0 {
+			c.inner((*inner)(p.kid(i)), from, to, level-1)
+		} else {
+			c.leaf(p.leaf(i), from, to, 0)
+		}
+	}
+}
+
+// leaf checks a leaf that has a range, and is the one after so many others in the place of which it
+// has come.
+func (c checker) leaf(l *Leaf, low, high sep, after int) {
+	t, w := c.t, l.load()
+	require.NotNil(t, l)
+	if w.dead() {
+		r := l.repl.Load()
+		require.NotNil(t, r, "a leaf was replaced, and nobody knows by what")
+		c.s.behind++
+		c.s.chain = max(c.s.chain, after+1)
+		if r.right == nil {
+			c.leaf(r.left, low, high, after+1)
+			return
+		}
+		check(t, low.inf || c.tr.compare(low, r.sep) < 0, "sep is in the range")
+		check(t, high.inf || c.tr.compare(r.sep, high) < 0, "sep is in the range")
+		c.leaf(r.left, low, r.sep, after+1)
+		c.leaf(r.right, r.sep, high, after+1)
+		return
+	}
+	c.s.leaves++
+	require.Zero(t, w&locked, "a leaf is locked")
+	require.Nil(t, l.repl.Load())
+	require.Zero(t, l.meta.Load()>>32, "visits are asked for, or the leaf has moved")
+	c.skip(l.skip(), low, high)
+	order, empty, seen := orderOf(w), uint64(0), uint32(0)
+	var last unsafe.Pointer
+	for r := range w.used() {
+		i := order[r]
+		seen |= 1 << i
+		check(t, r == 0 || l.slices[order[r-1]].Load() <= l.slices[i].Load(), "slices in order")
+		h := l.rawLoad(i)
+		if h == nil {
+			empty++
+			continue
+		}
+		check(t, h != c.tr.Moved, "a slot has moved")
+		c.s.keys++
+		key := c.tr.key(h)
+		at := c.tr.at(key)
+		check(t, c.tr.order.slice(key, l.skip()) == l.slices[i].Load(), "slice of a key")
+		check(t, low.inf || c.tr.compare(low, at) <= 0, "a key is below its leaf")
+		check(t, high.inf || c.tr.compare(at, high) < 0, "a key is above its leaf")
+		check(t, last == nil || c.tr.order.Compare(last, key) < 0, "keys in order")
+		last = key
+	}
+	require.Equal(t, uint32(1)<<w.used()-1, seen, "order of a leaf")
+	require.Equal(t, empty, l.marks.Load()/goneUnit, "count of empty slots")
+}
+
+// orderOf returns the numbers of the entries of a leaf, in the order of their keys.
+func orderOf(w word) (order []int) {
+	q := 0
+	for i := range w.base() + 1 {
+		for ; q < w.added() && int(w>>(8*q+3)&31) == i; q++ {
+			order = append(order, w.base()+int(w>>(8*q)&7))
+		}
+		if i < w.base() {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// checkKeys compares what is in the tree with what should be in it: want[i] is the head of key i.
+func (w *world[K]) checkKeys(t testing.TB, want []*Head) {
+	n := 0
+	for i, h := range want {
+		at, found := w.find(i)
+		if found != h {
+			require.FailNow(t, "wrong head", "key %d: %v is not %v", i, found, h)
+		}
+		if h != nil {
+			n++
+			check(t, h == at.Slot().Load(), "key %d has another place", i)
+		}
+	}
+	for _, down := range []bool{false, true} {
+		met, next := 0, -1
+		if down {
+			next = len(want)
+		}
+		c := scanner{Cursor: w.tr.Scan(Span{}, down)}
+		for h := c.next(); h != nil; h = c.next() {
+			i := itemOf[K](h).value
+			if want[i] != h || !down && i <= next || down && i >= next {
+				require.FailNow(t, "wrong head", "key %d, down %v, after %d", i, down, next)
+			}
+			next = i
+			met++
+		}
+		require.Equal(t, n, met, "keys that a scan meets, down %v", down)
+	}
+}
+
+// checkAll checks the tree and its keys when nobody works on it, and visits what is asked for.
+func (w *world[K]) checkAll(t testing.TB, want []*Head) shape {
+	for l := w.take(); l != nil; l = w.take() {
+		w.visit(l, w.note)
+	}
+	n := 0
+	for _, h := range want {
+		if h != nil {
+			n++
+		}
+	}
+	s := checkShape(t, w.tr)
+	require.Equal(t, n, s.keys)
+	w.checkKeys(t, want)
+	return s
+}
