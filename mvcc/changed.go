@@ -39,9 +39,9 @@ func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan 
 	e.checkOrdered(keys.prefix)
 	in := spanOf(&keys)
 	return moment(s).alert(ctx,
-		anyOf(func(c *Change[K, V]) bool { return e.within(in, unsafe.Pointer(&c.Key)) }),
+		anyOf(func(c *Change[K, V]) bool { return e.within(&in, unsafe.Pointer(&c.Key)) }),
 		func(_ moment, yield func(head *node) bool) {
-			e.heads(in, yield)
+			e.heads(&in, yield)
 		})
 }
 

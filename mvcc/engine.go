@@ -131,14 +131,6 @@ func (e *engine) viewContext(ctx context.Context, fn func(s moment) error) error
 }
 
 //go:noinline
-func (e *engine) all(visit func(v *node) bool) { coreAt(e).all(visit) }
-
-//go:noinline
-func (e *engine) ranged(r *span, down bool, visit func(v *node) bool) {
-	coreAt(e).ranged(r, down, visit)
-}
-
-//go:noinline
 func (e *engine) end(last bool) *node { return coreAt(e).end(last) }
 
 // in is [Map.In], inside is that for a table that may have been closed, and at is [Map.At].
@@ -235,21 +227,17 @@ func (e *engine) heads(r *span, visit func(head *node) bool) {
 // transaction.
 //
 //go:noinline
-func (e *engine) along(s moment, tx bool, r *span, down bool, visit func(v *node) bool) {
+func (e *engine) along(s moment, tx bool, r *span, down bool, visit func(c *chunk) bool) {
 	if tx {
 		coreAt(e).inside(DBTx(s)).ranged(r, down, visit)
 		return
 	}
-	var p part
-	p.init(stateOf(s.st), coreAt(e))
-	moment{&p.txn, s.gen}.ranged(r, down, visit)
+	e.through(s).ranged(r, down, visit)
 }
 
 // through returns what is seen of the map through the slot of a snapshot.
 //
 //go:noinline
 func (e *engine) through(s moment) moment {
-	p := new(part)
-	p.init(stateOf(s.st), coreAt(e))
-	return moment{&p.txn, s.gen}
+	return moment{&stateOf(s.st).part(coreAt(e)).txn, s.gen}
 }

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"iter"
 	"runtime"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/tree"
@@ -11,13 +12,86 @@ import (
 // Loops over the keys of a map, as they are for all types: what they visit is the version that is
 // seen of each key that has a value.
 
-// records returns an iterator over the keys and values of the versions that a loop visits.
+// A looping is what a loop is to go over.
+type looping struct {
+	of     *engine // a snapshot that the loop opens, if that is not nil, or
+	s      moment  // a snapshot, or
+	tx     bool    // a transaction
+	ranged bool    // the keys of in in their order, and not all in any
+	down   bool
+	in     span
+}
+
+// run visits what is seen.
 //
 //go:noinline
-func records[K comparable, V any](loop func(visit func(v *node) bool)) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		loop(func(v *node) bool { return yield(keyOf[K](v), valueOf[K, V](v)) })
+func (l looping) run(visit func(c *chunk) bool) {
+	switch {
+	case l.of != nil && l.ranged:
+		coreAt(l.of).ranged(&l.in, l.down, visit)
+	case l.of != nil:
+		coreAt(l.of).all(visit)
+	case l.tx && l.ranged:
+		in := l.in // which the transaction keeps
+		DBTx(l.s).ranged(&in, l.down, visit)
+	case l.tx:
+		DBTx(l.s).all(visit)
+	case l.ranged:
+		l.s.ranged(&l.in, l.down, visit)
+	default:
+		l.s.all(visit)
 	}
+}
+
+// records returns an iterator over the keys and values of what a loop visits.
+//
+//go:noinline
+func records[K comparable, V any](l looping) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		l.run(func(c *chunk) bool { return give(c, yield) })
+	}
+}
+
+// A chunk is versions with values that a loop visits next: as many as are found at once, so that
+// what the processor has to wait for it waits for once, and a step of the loop calls no function but
+// that of the program. Who is given a chunk must not keep it: it is on the stack.
+type chunk struct {
+	moment // which is checked after each step
+	n      int
+	found  [30]*node
+}
+
+// check is [moment.check], so that it is inlined.
+func (c *chunk) check() {
+	if c.st.head.Gen() != c.gen {
+		c.refuse()
+	}
+}
+
+// passing returns c without the compiler's knowledge where it is: it takes what a function is given
+// for kept.
+func (c *chunk) passing() *chunk {
+	x := uintptr(unsafe.Pointer(c))
+	return *(**chunk)(unsafe.Pointer(&x))
+}
+
+// of returns c with v alone.
+func (c *chunk) of(v *node) *chunk {
+	c.n, c.found[0] = 1, v
+	return c.passing()
+}
+
+// give has the program visit the keys and values of the versions of c.
+//
+//go:noinline
+func give[K comparable, V any](c *chunk, yield func(K, V) bool) (goOn bool) {
+	for _, v := range c.found[:c.n] {
+		if !yield(keyOf[K](v), valueOf[K, V](v)) {
+			return false
+		}
+		c.check()
+	}
+	return true
 }
 
 // recordIn returns the key and value of v, if that is not nil.
@@ -31,13 +105,13 @@ func recordIn[K comparable, V any](v *node) (key K, value V, ok bool) {
 // all is [Snapshot.All].
 //
 //go:noinline
-func (s moment) all(visit func(v *node) bool) { s.each(nil, false, visit) }
+func (s moment) all(visit func(c *chunk) bool) { s.each(nil, false, leafful, visit) }
 
 // ranged is all for the keys of r, or all if it is nil, in their order.
 //
 //go:noinline
-func (s moment) ranged(r *span, down bool, visit func(v *node) bool) {
-	s.each(r, down, visit)
+func (s moment) ranged(r *span, down bool, visit func(c *chunk) bool) {
+	s.each(r, down, leafful, visit)
 }
 
 // each visits what is visible of all keys, or, in their order, of those of r.
@@ -45,23 +119,29 @@ func (s moment) ranged(r *span, down bool, visit func(v *node) bool) {
 // Every key that is visible here was inserted before, and stays until the snapshot has closed: it
 // is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
 // nothing visible.
-func (s moment) each(r *span, down bool, visit func(v *node) bool) {
+func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 	s.check()
 	p := partOf(s.st)
-	l := snapshotLoop{moment: s, p: p, at: p.st.epoch(), visit: visit}
+	l := snapshotLoop{chunk: chunk{moment: s}, p: p, at: p.st.epoch(), most: most}
 	s.check()
+	goOn := true
 	if p.index.tree != nil {
-		c := cursorIn(p.index, r, down)
-		for !l.left && c.Next() {
-			l.all(&c)
+		for c := cursorIn(p.index, r, down); goOn && c.Next(); {
+			l.fill(&c)
+			goOn = l.give(visit)
 		}
 	} else {
 		p.index.scan(func(_ place, head *node) bool {
-			l.one(head)
-			return !l.left
+			if l.add(head); l.n == l.most {
+				goOn = l.give(visit)
+			}
+			return goOn
 		})
+		if goOn && l.n > 0 {
+			goOn = l.give(visit)
+		}
 	}
-	if !l.left {
+	if goOn {
 		s.check()
 	}
 	runtime.KeepAlive(s.st)
@@ -69,53 +149,70 @@ func (s moment) each(r *span, down bool, visit func(v *node) bool) {
 
 // A snapshotLoop is a loop over the keys of a snapshot.
 type snapshotLoop struct {
-	moment
-	p     *part
-	at    epoch.Epoch
-	visit func(v *node) bool
-	left  bool // visit has returned false
+	chunk
+	p    *part
+	at   epoch.Epoch
+	most int // how many versions to give at once: 1, for a loop that ends with it, or leafful
 }
 
-// all visits the heads of a leaf.
-func (l *snapshotLoop) all(c *tree.Cursor) {
-	for h, _ := c.Head(); h != nil; h, _ = c.Head() {
-		v := nodeOf(h)
-		if !v.plain(l.at) {
-			if l.one(v); l.left {
-				return
+// leafful is how many keys a leaf has at most.
+const leafful = tree.Cap
+
+// fill adds what is visible of the keys of a leaf.
+func (l *snapshotLoop) fill(c *tree.Cursor) {
+	for {
+		n, rest := 0, min(c.Rest(), l.most-l.n)
+		for n < rest {
+			v := nodeOf(c.At(n))
+			if !v.plain(l.at) {
+				break // there is more to look at
 			}
-			continue
+			l.p.checkRead(l.gen, v.key(), v)
+			l.found[l.n] = v
+			l.n++
+			n++
 		}
-		l.p.checkRead(l.gen, v.key(), v)
-		if l.st.head.Gen() != l.gen { // check, which is not inlined
-			l.refuse()
+		if n > 0 {
+			c.Met(n, headOf(l.found[l.n-1]))
 		}
-		if !l.visit(v) {
-			l.left = true
+		if l.n == l.most {
 			return
 		}
+		h, _ := c.Head()
+		if h == nil {
+			return
+		}
+		l.add(nodeOf(h))
 	}
 }
 
-// one visits what is visible of the key whose head is v.
-func (l *snapshotLoop) one(v *node) {
+// add adds what is visible of the key whose head is v.
+func (l *snapshotLoop) add(v *node) {
 	key := v.key() // of the newest
 	if !v.plain(l.at) {
 		v = l.p.m.visible(v, l.at)
 	}
 	l.p.checkRead(l.gen, key, v)
-	if l.st.head.Gen() != l.gen { // check, which is not inlined
-		l.refuse()
+	if v.there() {
+		l.found[l.n] = v
+		l.n++
 	}
-	l.left = v.there() && !l.visit(v)
+}
+
+// give has the program visit what was added.
+func (l *snapshotLoop) give(visit func(c *chunk) bool) (goOn bool) {
+	l.check()
+	goOn = visit(l.passing())
+	l.n = 0
+	return goOn
 }
 
 // len is [Snapshot.Len].
 //
 //go:noinline
 func (s moment) len() (n int) {
-	s.all(func(*node) bool {
-		n++
+	s.all(func(b *chunk) bool {
+		n += b.n
 		return true
 	})
 	return n
@@ -124,30 +221,30 @@ func (s moment) len() (n int) {
 // end is [Snapshot.Min], or [Snapshot.Max] if last is set: nil if there are no keys.
 //
 //go:noinline
-func (s moment) end(last bool) *node {
+func (s moment) end(last bool) (found *node) {
 	s.check()
 	partOf(s.st).m.checkOrdered(false)
-	return firstOf(func(visit func(v *node) bool) { s.ranged(nil, last, visit) })
-}
-
-// firstOf returns the first version that a loop visits, or nil.
-func firstOf(loop func(visit func(v *node) bool)) (found *node) {
-	loop(func(v *node) bool {
-		found = v
-		return false
-	})
+	s.each(nil, last, 1, func(c *chunk) bool { return c.first(&found) })
 	return found
 }
 
+// first notes the first version of c, unless there is none.
+func (c *chunk) first(found **node) (goOn bool) {
+	if c.n > 0 {
+		*found = c.found[0]
+	}
+	return c.n == 0
+}
+
 // all is [Map.All].
-func (c *core) all(visit func(v *node) bool) {
+func (c *core) all(visit func(c *chunk) bool) {
 	s := c.snapshot()
 	defer s.Close()
 	s.all(visit)
 }
 
 // ranged is all for the keys of r, in their order.
-func (c *core) ranged(r *span, down bool, visit func(v *node) bool) {
+func (c *core) ranged(r *span, down bool, visit func(c *chunk) bool) {
 	s := c.snapshot()
 	defer s.Close()
 	s.ranged(r, down, visit)

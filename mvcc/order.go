@@ -50,8 +50,8 @@ func (o *order) compareNodes(a, b *node) int { return o.Compare(a.key(), b.key()
 type span = tree.Span
 
 // spanOf returns r as a span, which keeps it.
-func spanOf[K any](r *Range[K]) *span {
-	s := &span{LowExclusive: r.low.kind == exclusive, HighExclusive: r.high.kind == exclusive}
+func spanOf[K any](r *Range[K]) span {
+	s := span{LowExclusive: r.low.kind == exclusive, HighExclusive: r.high.kind == exclusive}
 	if r.low.kind != open {
 		s.Low = unsafe.Pointer(&r.low.key)
 	}

@@ -66,9 +66,7 @@ func (s Snapshot[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](
 func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	s.check()
 	s.st.engine().checkOrdered(r.prefix)
-	return records[K, V](func(visit func(v *node) bool) {
-		moment(s).ranged(spanOf(&r), down, visit)
-	})
+	return records[K, V](looping{s: moment(s), in: spanOf(&r), ranged: true, down: down})
 }
 
 // Ascend returns an iterator over the keys of r, from the lowest to the highest, with the
@@ -95,9 +93,7 @@ func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](DBTx(
 func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	tx.check()
 	tx.st.engine().checkOrdered(r.prefix)
-	return records[K, V](func(visit func(v *node) bool) {
-		DBTx(tx).ranged(spanOf(&r), down, visit)
-	})
+	return records[K, V](looping{s: moment(tx), tx: true, in: spanOf(&r), ranged: true, down: down})
 }
 
 // Ascend returns an iterator over the keys of r, from the lowest to the highest, as of one
@@ -118,7 +114,5 @@ func (m *Map[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](m.en
 //go:noinline
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	m.engine().checkOrdered(r.prefix)
-	return records[K, V](func(visit func(v *node) bool) {
-		m.engine().ranged(spanOf(&r), down, visit)
-	})
+	return records[K, V](looping{of: m.engine(), in: spanOf(&r), ranged: true, down: down})
 }

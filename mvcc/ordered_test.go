@@ -35,7 +35,7 @@ func pairs(seq iter.Seq2[int, int]) (all []keyValue) {
 func expected(all map[int]int, r Range[int], down bool) (want []keyValue) {
 	by := naturalOrder(reflect.TypeFor[int]())
 	for key, value := range all {
-		if by.Side(spanOf(&r), unsafe.Pointer(&key)) == 0 {
+		if in := spanOf(&r); by.Side(&in, unsafe.Pointer(&key)) == 0 {
 			want = append(want, keyValue{key, value})
 		}
 	}

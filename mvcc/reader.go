@@ -79,7 +79,7 @@ func (m *Map[K, V]) Epoch() uint64 {
 // loop begins and closes when it ends, also by a panic: see [Snapshot.All]. With
 // Options.MaxTxAge it panics with [ErrTxTooOld] if the loop takes longer than that.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
-	return records[K, V](func(visit func(v *node) bool) { m.engine().all(visit) })
+	return records[K, V](looping{of: m.engine()})
 }
 
 // Keys returns an iterator over the keys of [Map.All].

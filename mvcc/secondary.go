@@ -199,11 +199,21 @@ func (ix *Index[I, K, V]) entryRange(r Range[I]) (of Range[entry[I, K]]) {
 func (ix *Index[I, K, V]) between(
 	r Reader[K, V], part Range[entry[I, K]], down bool,
 ) iter.Seq2[K, V] {
-	return ix.records(r, func(in window[K], visit func(K) bool) {
-		ix.entries.at.along(in.moment, in.tx, spanOf(&part), down, func(v *node) bool {
-			return visit((*entry[I, K])(v.key()).key)
+	return func(yield func(K, V) bool) {
+		in, by := ix.open(r)
+		defer in.closeOwn()
+		within := spanOf(&part)
+		ix.entries.at.along(in.moment, in.tx, &within, down, func(c *chunk) bool {
+			for _, v := range c.found[:c.n] {
+				key := (*entry[I, K])(v.key()).key
+				if value, ok := by.Get(key); ok && !yield(asWritten(in.st, key, in.tx), value) {
+					return false
+				}
+			}
+			return true
 		})
-	})
+		runtime.KeepAlive(in.st)
+	}
 }
 
 // records returns an iterator over the records, as r sees them, whose keys find passes to visit.
@@ -211,44 +221,48 @@ func (ix *Index[I, K, V]) records(
 	r Reader[K, V], find func(in window[K], visit func(K) bool),
 ) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		in, by := window[K]{}, r
-		var st *txn
-		switch r := r.(type) {
-		case *Map[K, V]:
-			ix.checkOf(r.at)
-			s := r.Snapshot()
-			defer s.Close()
-			st, by = s.st, s
-			in = window[K]{moment: moment(s)}
-		case Snapshot[K, V]:
-			r.check()
-			ix.checkOf(r.st.engine())
-			st = r.st
-			in = window[K]{moment: moment(r)}
-		case Tx[K, V]:
-			r.check()
-			ix.checkOf(r.st.engine())
-			st = r.st
-			extra, ok := DBTx(r).shareExtras()
-			if !ok {
-				ix.tooNew()
-			}
-			in = window[K]{moment: moment(r), tx: true, extra: extra}
-		default:
-			panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
-		}
-		switch since := ix.since.Load(); { // must follow the begin of the reader
-		case ix.dropped().Load():
-			panic(fmt.Sprintf("mvcc: index %q was dropped", ix.name))
-		case since == 0 || by.Epoch() < since:
-			ix.tooNew()
-		}
+		in, by := ix.open(r)
+		defer in.closeOwn()
 		find(in, func(key K) bool {
 			value, ok := by.Get(key)
-			return !ok || yield(asWritten(st, key, in.tx), value)
+			return !ok || yield(asWritten(in.st, key, in.tx), value)
 		})
 		runtime.KeepAlive(in.st)
 	}
+}
+
+// open returns how the tables of the index are read as r sees them, and the records.
+func (ix *Index[I, K, V]) open(r Reader[K, V]) (in window[K], by Reader[K, V]) {
+	by = r
+	switch r := r.(type) {
+	case *Map[K, V]:
+		ix.checkOf(r.at)
+		s := r.Snapshot()
+		in, by = window[K]{moment: moment(s), own: true}, s
+	case Snapshot[K, V]:
+		r.check()
+		ix.checkOf(r.st.engine())
+		in = window[K]{moment: moment(r)}
+	case Tx[K, V]:
+		r.check()
+		ix.checkOf(r.st.engine())
+		extra, ok := DBTx(r).shareExtras()
+		if !ok {
+			ix.tooNew()
+		}
+		in = window[K]{moment: moment(r), tx: true, extra: extra}
+	default:
+		panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
+	}
+	switch since := ix.since.Load(); { // must follow the begin of the reader
+	case ix.dropped().Load():
+		in.closeOwn()
+		panic(fmt.Sprintf("mvcc: index %q was dropped", ix.name))
+	case since == 0 || by.Epoch() < since:
+		in.closeOwn()
+		ix.tooNew()
+	}
+	return in, by
 }
 
 func (ix *Index[I, K, V]) tooNew() {
@@ -267,7 +281,15 @@ func (ix *Index[I, K, V]) checkOf(e *engine) {
 type window[K comparable] struct {
 	moment
 	tx    bool               // it is a transaction
+	own   bool               // it is a snapshot that was opened for this
 	extra map[extraKey][]any // of it
+}
+
+// closeOwn closes the snapshot, if it was opened for this.
+func (in *window[K]) closeOwn() {
+	if in.own {
+		in.Close()
+	}
 }
 
 // visit passes on the record that has an index key of a unique index, and those to which the

@@ -92,7 +92,7 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 // of the index; each step costs about as much as a Get. A step panics with
 // [ErrTxDone] if the snapshot is closed.
 func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
-	return records[K, V](func(visit func(v *node) bool) { moment(s).all(visit) })
+	return records[K, V](looping{s: moment(s)})
 }
 
 // Has reports whether key has a value. It is a read like Get.

@@ -96,7 +96,8 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int)
 	var in *span
 	if keys.low.kind != open || keys.high.kind != open {
 		m.at.checkOrdered(keys.prefix)
-		in = spanOf(&keys)
+		within := spanOf(&keys)
+		in = &within
 	}
 	if s := m.at.strict(); s != nil && match != nil {
 		of := match

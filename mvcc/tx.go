@@ -151,7 +151,7 @@ func (tx Tx[K, V]) Delete(key K) {
 // the transaction writes at all; read with [Map.View] where that is not meant. All
 // takes no lock, and allocates a list of the own writes.
 func (tx Tx[K, V]) All() iter.Seq2[K, V] {
-	return records[K, V](func(visit func(v *node) bool) { DBTx(tx).all(visit) })
+	return records[K, V](looping{s: moment(tx), tx: true})
 }
 
 // Keys returns an iterator over the keys of [Tx.All].

@@ -13,7 +13,7 @@ import (
 // all is [Tx.All].
 //
 //go:noinline
-func (tx DBTx) all(visit func(v *node) bool) {
+func (tx DBTx) all(visit func(c *chunk) bool) {
 	tx.check()
 	p := partOf(tx.st)
 	st := p.st
@@ -33,12 +33,13 @@ func (tx DBTx) all(visit func(v *node) bool) {
 		}
 	}
 	st.leave()
+	c := chunk{moment: moment(tx)}
 	for i := range mine {
 		v := mine[i].v
 		if mine[i].merge != nil {
 			v = tx.merged(&mine[i], at)
 		}
-		if v.there() && !visit(v) {
+		if v.there() && !visit(c.of(v)) {
 			return
 		}
 		tx.check()
@@ -56,7 +57,7 @@ func (tx DBTx) all(visit func(v *node) bool) {
 				return true
 			}
 		}
-		left = !visit(v)
+		left = !visit(c.of(v))
 		return !left
 	})
 	if !left {
@@ -68,10 +69,11 @@ func (tx DBTx) all(visit func(v *node) bool) {
 // ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, or all if it is nil.
 //
 //go:noinline
-func (tx DBTx) ranged(r *span, down bool, visit func(v *node) bool) {
+func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
 	tx.check()
 	p := partOf(tx.st)
-	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit}
+	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit,
+		chunk: chunk{moment: moment(tx)}}
 	l.begin()
 	c, left := cursorIn(p.index, r, down), false
 	for !left && c.Next() {
@@ -90,10 +92,11 @@ func (tx DBTx) ranged(r *span, down bool, visit func(v *node) bool) {
 // end is [Tx.Min], or [Tx.Max] if last is set: nil if there are no keys.
 //
 //go:noinline
-func (tx DBTx) end(last bool) *node {
+func (tx DBTx) end(last bool) (found *node) {
 	tx.check()
 	partOf(tx.st).m.checkOrdered(false)
-	return firstOf(func(visit func(v *node) bool) { tx.ranged(nil, last, visit) })
+	tx.ranged(nil, last, func(c *chunk) bool { return c.first(&found) })
+	return found
 }
 
 // A txLoop is a loop over a range of keys in a transaction.
@@ -106,7 +109,8 @@ type txLoop struct {
 	noted int     // the number of what was gone through, in the read set, or -1
 	leaf  int     // the number of the note of the present leaf
 	own   []write // in the order of the loop
-	yield func(v *node) bool
+	yield func(b *chunk) bool
+	chunk
 }
 
 // begin finds the own writes.
@@ -192,7 +196,7 @@ func (l *txLoop) one(w *write) bool {
 
 func (l *txLoop) give(v *node) bool {
 	l.noteTo(v)
-	if !l.yield(v) {
+	if !l.yield(l.of(v)) {
 		return false
 	}
 	l.tx.check()

@@ -147,12 +147,19 @@ func (w *world[K]) note(i int) { w.noted[i]++ }
 type scanner struct {
 	Cursor
 	within bool // a leaf
+	steps  int
 }
 
 // next returns the next head, nil if there are no more.
 func (c *scanner) next() *Head {
 	for {
 		if c.within {
+			if c.steps++; c.steps%2 == 0 && c.Rest() > 0 {
+				if h := c.At(0); h != nil && h != c.t.Moved {
+					c.Met(1, h)
+					return h
+				}
+			}
 			if h, _ := c.Head(); h != nil {
 				return h
 			}

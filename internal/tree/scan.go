@@ -60,8 +60,7 @@ type Cursor struct {
 	direct bool // the range of the leaf is what was asked for, which is
 	low    sep
 	high   sep
-	room   order // the numbers of the entries by rank, if
-	mixed  bool
+	room   order    // the numbers of the entries by rank
 	met    *Head    // the last one
 	was    struct { // how the leaf was found
 		from   sep
@@ -99,7 +98,7 @@ func (c *Cursor) Next() bool {
 		c.p = nil // find it once more
 	}
 	if first {
-		prefetchHeads(unsafe.Pointer(&c.l.slots), c.l.load().used())
+		c.prefetchPresent()
 	}
 	if !c.done && c.p != nil {
 		c.ahead()
@@ -112,18 +111,41 @@ func (c *Cursor) Next() bool {
 func (c *Cursor) Head() (h *Head, at Place) {
 	for c.left > 0 {
 		c.left--
-		i := c.at & 31
-		if c.mixed {
-			i = int(c.room[i])
-		}
+		i := int(c.room[c.at&63])
+		h = c.slot(c.at & 63).Load()
 		c.at += c.step
-		h = (*Slot)(unsafe.Add(unsafe.Pointer(&c.l.slots), uintptr(i)*unsafe.Sizeof(Slot{}))).Load()
 		if h != nil && h != c.t.Moved && c.direct || c.wanted(&h, i) {
 			c.met = h
 			return h, Place{c.l, uint8(i)}
 		}
 	}
 	return nil, Place{}
+}
+
+// Rest returns how many keys of the leaf Head will go along, for a caller that gets their heads by
+// At as long as it can tell that they are neither nil nor the mark, and says so by Met; 0 if Head
+// has more to look at.
+func (c *Cursor) Rest() int {
+	if c.direct {
+		return c.left
+	}
+	return 0
+}
+
+// At returns the head of the n-th key that is left.
+func (c *Cursor) At(n int) *Head { return c.slot((c.at + n*c.step) & 63).Load() }
+
+// slot returns the slot of the entry of a rank.
+func (c *Cursor) slot(rank int) *Slot {
+	i := uintptr(c.room[rank])
+	return (*Slot)(unsafe.Add(unsafe.Pointer(&c.l.slots), i*unsafe.Sizeof(Slot{})))
+}
+
+// Met goes on behind n keys, of which the last one had the head h.
+func (c *Cursor) Met(n int, h *Head) {
+	c.at += n * c.step
+	c.left -= n
+	c.met = h
 }
 
 // wanted returns whether the head h of entry i is one to be met: it may have moved.
@@ -152,6 +174,7 @@ func (c *Cursor) locate() {
 	default:
 		c.p, c.i = c.t.parent(c.from, c.strict && c.down)
 		prefetchLeaf(c.p.kid(c.i))
+		c.prefetchBehind()
 	}
 }
 
@@ -232,8 +255,8 @@ func (c *Cursor) take(w word, first bool) bool {
 			from = max(from, r.lo)
 		}
 	}
-	if c.mixed = w.added() != 0; c.mixed {
-		w.order(&c.room)
+	if w.order(&c.room) != &c.room {
+		c.room.copyFrom(0, 0)
 	}
 	c.at, c.step, c.left = from, 1, to-from
 	if c.down {
@@ -298,8 +321,17 @@ func (c *Cursor) end() (*inner, int) {
 	}
 }
 
-// ahead begins to load the heads of the leaf that comes next, and the leaf after that.
-func (c *Cursor) ahead() {
+// prefetchPresent begins to load the heads of the present leaf.
+func (c *Cursor) prefetchPresent() {
+	from, n := 0, c.w.used()
+	if c.w.added() == 0 {
+		from, n = min(c.at, c.at+c.step*(c.left-1)), c.left
+	}
+	prefetchHeads(unsafe.Pointer(&c.l.slots[max(0, min(from, Cap-1))]), n)
+}
+
+// prefetchBehind begins to load the leaf after the next one.
+func (c *Cursor) prefetchBehind() {
 	i := c.i + 1
 	if c.down {
 		i = c.i - 1
@@ -307,6 +339,11 @@ func (c *Cursor) ahead() {
 	if i >= 0 && i < int(c.p.n) {
 		prefetchLeaf(c.p.kid(i))
 	}
+}
+
+// ahead begins to load the heads of the leaf that comes next, and the leaf after that.
+func (c *Cursor) ahead() {
+	c.prefetchBehind()
 	l := c.p.leaf(c.i)
 	prefetchHeads(unsafe.Pointer(&l.slots), l.load().used())
 }
