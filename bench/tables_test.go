@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
-
-	"github.com/tidwall/btree"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -102,98 +99,6 @@ func BenchmarkTables(b *testing.B) {
 			})
 		})
 	}
-}
-
-// lockedTree is what else a program would take: a B-tree and a lock.
-type lockedTree struct {
-	sync.RWMutex
-	btree.Map[uint64, uint64]
-}
-
-// BenchmarkOrdered measures ranges and inserts of ordered maps with 10^6 keys, beside a B-tree
-// with a sync.RWMutex.
-func BenchmarkOrdered(b *testing.B) {
-	const n = 1_000_000
-	keys := rand.New(rand.NewPCG(1, 1)).Perm(n)
-	m := mvcc.NewOrdered[uint64, uint64](&mvcc.Options{Capacity: n})
-	defer m.Close()
-	var tree lockedTree
-	for _, k := range keys {
-		m.Store(uint64(2*k), uint64(k))
-		tree.Set(uint64(2*k), uint64(k))
-	}
-	sum := uint64(0)
-	b.Run("scan/mvcc", func(b *testing.B) {
-		for b.Loop() {
-			_ = m.View(func(s mvcc.Snapshot[uint64, uint64]) error {
-				for _, value := range s.Ascend(mvcc.Range[uint64]{}) {
-					sum += value
-				}
-				return nil
-			})
-		}
-	})
-	b.Run("scan/unordered", func(b *testing.B) {
-		for b.Loop() {
-			for _, value := range m.All() {
-				sum += value
-			}
-		}
-	})
-	b.Run("scan/btree", func(b *testing.B) {
-		for b.Loop() {
-			tree.RLock()
-			tree.Scan(func(_, value uint64) bool { sum += value; return true })
-			tree.RUnlock()
-		}
-	})
-	parallel(b, "page/mvcc", func(r *rand.Rand) {
-		left, sum := 100, uint64(0)
-		_ = m.View(func(s mvcc.Snapshot[uint64, uint64]) error {
-			for _, value := range s.Ascend(mvcc.From(r.Uint64N(2 * n))) {
-				sum += value
-				if left--; left == 0 {
-					break
-				}
-			}
-			return nil
-		})
-	})
-	parallel(b, "page/btree", func(r *rand.Rand) {
-		left, sum := 100, uint64(0)
-		tree.RLock()
-		tree.Ascend(r.Uint64N(2*n), func(_, value uint64) bool { sum += value; left--; return left > 0 })
-		tree.RUnlock()
-	})
-	// A key that comes and goes: an insert and a delete.
-	parallel(b, "insert/mvcc", func(r *rand.Rand) {
-		k := 2*r.Uint64N(n) + 1
-		m.Store(k, k)
-		m.Delete(k)
-	})
-	plain := mvcc.New[uint64, uint64](&mvcc.Options{Capacity: n})
-	defer plain.Close()
-	for _, k := range keys {
-		plain.Store(uint64(2*k), uint64(k))
-	}
-	parallel(b, "insert/unordered", func(r *rand.Rand) {
-		k := 2*r.Uint64N(n) + 1
-		plain.Store(k, k)
-		plain.Delete(k)
-	})
-	parallel(b, "insert/btree", func(r *rand.Rand) {
-		k := 2*r.Uint64N(n) + 1
-		tree.Lock()
-		tree.Set(k, k)
-		tree.Unlock()
-		tree.Lock()
-		tree.Delete(k)
-		tree.Unlock()
-	})
-	parallel(b, "get/mvcc", func(r *rand.Rand) { m.Load(2 * r.Uint64N(n)) })
-	parallel(b, "get/unordered", func(r *rand.Rand) { plain.Load(2 * r.Uint64N(n)) })
-	parallel(b, "store/mvcc", func(r *rand.Rand) { m.Store(2*r.Uint64N(n), 1) })
-	parallel(b, "store/unordered", func(r *rand.Rand) { plain.Store(2*r.Uint64N(n), 1) })
 }
 
 // parallel runs f again and again, as a benchmark of that name, in all goroutines.

@@ -121,7 +121,7 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 		if o.Strict {
 			by = by.strictly(s.strict, &x.hash)
 		}
-		x.bySpan(by, types.keep)
+		x.bySpan(by, types.size, types.keep)
 	}
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict, tracePins: o.TracePins,
 		guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),

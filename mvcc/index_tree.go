@@ -11,12 +11,14 @@ import (
 // asks of an index is answered by one or the other. A leaf has its slots where a bucket has them,
 // so a place is the same to both.
 
-// bySpan makes x, which is new, the index of keys that are in an order. own copies a key.
-func (x *index) bySpan(by *order, own func(key unsafe.Pointer) unsafe.Pointer) {
+// bySpan makes x, which is new, the index of keys that are in an order. size is that of a version,
+// and own copies a key.
+func (x *index) bySpan(by *order, size uint64, own func(key unsafe.Pointer) unsafe.Pointer) {
 	x.table.Store(nil)
 	x.tree = unsafe.Pointer(tree.New(tree.Config{
 		Order: by.Order,
 		KeyAt: unsafe.Sizeof(node{}),
+		Size:  uintptr(size),
 		Equal: x.hash.equal,
 		Own:   own,
 		Moved: headOf(x.moved),

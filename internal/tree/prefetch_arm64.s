@@ -1,14 +1,17 @@
 #include "textflag.h"
 
-// func prefetchHeads(at unsafe.Pointer, n int)
-TEXT ·prefetchHeads(SB), NOSPLIT, $0-16
+// func prefetchHeads(at unsafe.Pointer, n int, last uintptr)
+TEXT ·prefetchHeads(SB), NOSPLIT, $0-24
 	MOVD at+0(FP), R0
 	MOVD n+8(FP), R1
+	MOVD last+16(FP), R3
 	ADD  R1<<3, R0, R1
 loop:
 	CMP  R1, R0
 	BHS  done
 	MOVD (R0), R2
+	PRFM (R2), PLDL1KEEP
+	ADD  R3, R2
 	PRFM (R2), PLDL1KEEP
 	ADD  $8, R0
 	B    loop

@@ -327,7 +327,7 @@ func (c *Cursor) prefetchPresent() {
 	if c.w.added() == 0 {
 		from, n = min(c.at, c.at+c.step*(c.left-1)), c.left
 	}
-	prefetchHeads(unsafe.Pointer(&c.l.slots[max(0, min(from, Cap-1))]), n)
+	prefetchHeads(unsafe.Pointer(&c.l.slots[max(0, min(from, Cap-1))]), n, c.t.last)
 }
 
 // prefetchBehind begins to load the leaf after the next one.
@@ -345,5 +345,5 @@ func (c *Cursor) prefetchBehind() {
 func (c *Cursor) ahead() {
 	c.prefetchBehind()
 	l := c.p.leaf(c.i)
-	prefetchHeads(unsafe.Pointer(&l.slots), l.load().used())
+	prefetchHeads(unsafe.Pointer(&l.slots), l.load().used(), c.t.last)
 }

@@ -11,6 +11,8 @@ type Config struct {
 	Order Order
 	// KeyAt is how many bytes behind its beginning a head has its key.
 	KeyAt uintptr
+	// Size is how many bytes a head has, with its key and what else a scan looks at.
+	Size uintptr
 	// Equal reports whether keys are equal: so it is noticed if the order takes two for the same
 	// that are not. Own returns the address of a copy of a key.
 	Equal func(a, b unsafe.Pointer) bool
@@ -27,7 +29,8 @@ type Config struct {
 // called by any number of goroutines at once.
 type Tree struct {
 	Config
-	order Order // Config.Order
+	order Order   // Config.Order
+	last  uintptr // for prefetchHeads: where what a scan looks at ends, or the second cache line does
 	root  atomic.Pointer[inner]
 	// mu is locked to change inner nodes: for about a microsecond at a time. No leaf is locked, and
 	// no function of the program called, by a goroutine that waits for it or has it, but that a
@@ -39,7 +42,7 @@ type Tree struct {
 
 // New returns an empty tree.
 func New(c Config) *Tree {
-	t := &Tree{Config: c, order: c.Order}
+	t := &Tree{Config: c, order: c.Order, last: min(max(c.Size, 8)-8, 64)}
 	root := t.build(0, []unsafe.Pointer{unsafe.Pointer(&Leaf{})}, nil, sep{inf: true}, sep{inf: true})
 	t.leaves.Add(1)
 	t.root.Store(root)
