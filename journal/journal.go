@@ -38,11 +38,11 @@ type Options struct {
 	// [mvcc.LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
 	// [*mvcc.SchemaError], and all files stay as they are.
 	AnyShape bool
-	// OnError is called, by a goroutine of the journal, if something could not be written; the
-	// journal takes a new backup then, after a second, and after up to ten if that fails too. It
-	// is called as well with a [*mvcc.CodecError] for a record that the codec refuses: for the
-	// first ten of a group of commits, or of a backup, and once for the rest. It must not call
-	// Close. Default: [mvcc.Options.Logger] of the database is told, at level Error, or
+	// OnError is called, in a goroutine of its own and once at a time, if something could not be
+	// written; the journal takes a new backup then, after a second, and after up to ten if that
+	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec
+	// refuses: for the first ten of a group of commits, or of a backup, and once for the rest. The
+	// journal waits for it, so it must not call Close. Default: [mvcc.Options.Logger] of the database is told, at level Error, or
 	// [slog.Default] if there is none.
 	OnError func(error)
 

@@ -71,15 +71,21 @@ func (j *Journal) refusal() error {
 	return nil
 }
 
-// report tells the user of an error.
+// report tells the user of an error, and waits until he has been told. That is in a goroutine of its
+// own: what he calls may end it, as testing.T.FailNow does, and then the journal goes on.
 func (j *Journal) report(err error) {
-	if j.opts.OnError != nil {
-		j.opts.OnError(err)
-		return
-	}
-	logger := j.db.Logger()
-	if logger == nil {
-		logger = slog.Default()
-	}
-	logger.Error(err.Error(), "journal", j.dir)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		if j.opts.OnError != nil {
+			j.opts.OnError(err)
+			return
+		}
+		logger := j.db.Logger()
+		if logger == nil {
+			logger = slog.Default()
+		}
+		logger.Error(err.Error(), "journal", j.dir)
+	}()
+	<-told
 }

@@ -310,3 +310,35 @@ func TestRefusedInTheLastBackup(t *testing.T) {
 	require.Equal(t, 1, e.Key)
 	require.EqualValues(t, 1, j.Stats().Refused)
 }
+
+// A function, or a logger, that is told of an error may end its goroutine: the journal goes on.
+func TestToldByTheEnd(t *testing.T) {
+	for name, opts := range map[string]struct {
+		db *mvcc.Options
+		j  *Options
+	}{
+		"OnError": {nil, &Options{OnError: func(error) { runtime.Goexit() }}},
+		"Logger":  {&mvcc.Options{Logger: slog.New(ending{})}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, dir := poisoned(codec.Gob, ways["error"]), t.TempDir()
+			db := mvcc.NewDB(opts.db)
+			t.Cleanup(db.Close)
+			texts := mvcc.NewTable[string, string](db, "texts", nil)
+			j, err := Open(t.Context(), dir, db, c, opts.j)
+			require.NoError(t, err)
+			for range 3 {
+				texts.Store("key", poison)
+				require.ErrorContains(t, j.Sync(t.Context()), "is not saved")
+				texts.Store("key", "mended")
+				require.NoError(t, j.Sync(t.Context()))
+			}
+			require.NoError(t, j.Close())
+		})
+	}
+}
+
+// An ending is a handler of logs that ends the goroutine.
+type ending struct{ slog.Handler }
+
+func (ending) Enabled(context.Context, slog.Level) bool { runtime.Goexit(); return true }

@@ -160,24 +160,26 @@ const leafful = tree.Cap
 
 // fill adds what is visible of the keys of a leaf.
 func (l *snapshotLoop) fill(c *tree.Cursor) {
-	for {
-		n, rest := 0, min(c.Rest(), l.most-l.n)
-		for n < rest {
-			v := nodeOf(c.At(n))
-			if !v.plain(l.at) {
-				break // there is more to look at
-			}
+	var met *node
+	n, moved := 0, l.p.index.moved
+	for rest := c.Rest(); n < rest && l.n < l.most; n++ {
+		v := nodeOf(c.At(n))
+		if v.plain(l.at) {
 			l.p.checkRead(l.gen, v.key(), v)
-			l.found[l.n] = v
+			l.found[l.n], met = v, v
 			l.n++
-			n++
+			continue
 		}
-		if n > 0 {
-			c.Met(n, headOf(l.found[l.n-1]))
+		if v == moved {
+			break
 		}
-		if l.n == l.most {
-			return
+		if v != nil {
+			l.add(v)
+			met = v
 		}
+	}
+	c.Met(n, headOf(met))
+	for l.n < l.most {
 		h, _ := c.Head()
 		if h == nil {
 			return

@@ -291,9 +291,9 @@ func (m *core) publishExpiring(p place, h uint64, base, v *node) {
 		}
 		if w := m.abortLeft(&v.state); w.committed() {
 			m.countOne(base, v)
-			m.index.ask(p, h, v.key())
+			quietly(func() { m.index.ask(p, h, v.key()) })
 		} else {
-			m.takeOff(p, h, v)
+			quietly(func() { m.takeOff(p, h, v) })
 		}
 	}()
 	m.decideOne(v)

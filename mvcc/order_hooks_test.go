@@ -4,6 +4,7 @@ package mvcc
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,4 +46,41 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 func standing(function string) bool {
 	stacks := make([]byte, 1<<20)
 	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), function)
+}
+
+// A loop meets the same keys at each moment while a leaf is replaced, its slots marked one by one.
+func TestLoopWhileSlotsMove(t *testing.T) {
+	m := newOrdered[int](t, &Options{ManualReclaim: true})
+	var want []keyValue
+	for key := range 30 { // as many as a leaf has
+		m.Store(2*key, key)
+		if key%5 != 2 {
+			want = append(want, keyValue{2 * key, key})
+		}
+	}
+	for key := range 30 {
+		if key%5 == 2 {
+			m.Delete(2 * key)
+		}
+	}
+	s := m.Snapshot()
+	defer s.Close()
+	m.Store(6, -1) // over what the snapshot sees
+	down := slices.Clone(want)
+	slices.Reverse(down)
+	moments := 0
+	remove := hooks.Set(func(p hooks.Point) {
+		switch p {
+		case hooks.LeavesFilled, hooks.SlotFilled, hooks.SlotsMoved, hooks.LeafReplaced, hooks.ParentKnows:
+			moments++
+			require.Equal(t, want, pairs(s.Ascend(Range[int]{})))
+			require.Equal(t, down, pairs(s.Descend(Range[int]{})))
+			require.Equal(t, want[3:9], pairs(s.Ascend(From(want[3].key).UpTo(want[8].key))))
+			low, _, _ := s.Min()
+			require.Equal(t, 0, low)
+		}
+	})
+	defer remove()
+	m.Store(31, 0)
+	require.Greater(t, moments, 30)
 }

@@ -122,9 +122,9 @@ func (c *Cursor) Head() (h *Head, at Place) {
 	return nil, Place{}
 }
 
-// Rest returns how many keys of the leaf Head will go along, for a caller that gets their heads by
-// At as long as it can tell that they are neither nil nor the mark, and says so by Met; 0 if Head
-// has more to look at.
+// Rest returns how many keys of the leaf Head will go along, for a caller that gets their heads by At,
+// up to one that is the mark, passes over those that are nil, and says by Met how far it has got; 0
+// if Head has more to look at.
 func (c *Cursor) Rest() int {
 	if c.direct {
 		return c.left
@@ -141,11 +141,13 @@ func (c *Cursor) slot(rank int) *Slot {
 	return (*Slot)(unsafe.Add(unsafe.Pointer(&c.l.slots), i*unsafe.Sizeof(Slot{})))
 }
 
-// Met goes on behind n keys, of which the last one had the head h.
+// Met goes on behind n keys. h is the last head of these, nil if none had one.
 func (c *Cursor) Met(n int, h *Head) {
 	c.at += n * c.step
 	c.left -= n
-	c.met = h
+	if h != nil {
+		c.met = h
+	}
 }
 
 // wanted returns whether the head h of entry i is one to be met: it may have moved.
