@@ -65,7 +65,6 @@ type recordType struct {
 	plain      bool   // k == k for every key
 	size       uint64 // of a version, as it is allocated
 	index      func(capacity int) *index
-	typed      func(e *engine, x *index, plain, unguarded bool) any // returns a new Map
 	// clone returns a private version with the key and value of v, and tombstone one that deletes the
 	// key at key.
 	clone     func(v *node) *node
@@ -73,23 +72,32 @@ type recordType struct {
 	// keep returns a copy of the key at key with strings of its own.
 	keep     func(key unsafe.Pointer) unsafe.Pointer
 	absences func() keyList
-	changes  func(list []dated[succession]) (part func(from, to int) any)
-	diff     func(newer, older moment) (changes any, n int)
-	save     func(of *engine, s *saving) (saved, refused int, err error)
-	loader   func(of *engine) loader
+	// What follows is nil for a table of an index. typed returns a new Map.
+	typed   func(e *engine, x *index, plain, unguarded bool) any
+	changes func(list []dated[succession]) (part func(from, to int) any)
+	diff    func(newer, older moment) (changes any, n int)
+	save    func(of *engine, s *saving) (saved, refused int, err error)
+	loader  func(of *engine) loader
 }
 
 func recordTypeOf[K comparable, V any]() *recordType {
+	t := innerTypeOf[K, V]()
+	t.typed = func(e *engine, x *index, plain, unguarded bool) any {
+		return &Map[K, V]{index: x, plain: plain, unguarded: unguarded, at: e}
+	}
+	t.changes, t.diff, t.save, t.loader = changesOf[K, V], diff[K, V], save[K, V], newLoader[K, V]
+	return t
+}
+
+// innerTypeOf is recordTypeOf for a table of an index, that has no user.
+func innerTypeOf[K comparable, V any]() *recordType {
 	owner := newOwner[K]()
 	return &recordType{
-		key:   typeOf((*K)(nil)),
-		value: typeOf((*V)(nil)),
-		plain: reflexive(typeOf((*K)(nil))),
-		size:  allocated(unsafe.Sizeof(version[K, V]{})),
-		index: indexFor[K, V],
-		typed: func(e *engine, x *index, plain, unguarded bool) any {
-			return &Map[K, V]{index: x, plain: plain, unguarded: unguarded, at: e}
-		},
+		key:       typeOf((*K)(nil)),
+		value:     typeOf((*V)(nil)),
+		plain:     reflexive(typeOf((*K)(nil))),
+		size:      allocated(unsafe.Sizeof(version[K, V]{})),
+		index:     indexFor[K, V],
 		clone:     func(v *node) *node { return newNode(keyOf[K](v), valueOf[K, V](v)) },
 		tombstone: func(key unsafe.Pointer) *node { return tombstoneOf[K, V](*(*K)(key)) },
 		keep: func(key unsafe.Pointer) unsafe.Pointer {
@@ -97,10 +105,6 @@ func recordTypeOf[K comparable, V any]() *recordType {
 			return unsafe.Pointer(&own)
 		},
 		absences: func() keyList { return &absences[K]{} },
-		changes:  changesOf[K, V],
-		diff:     diff[K, V],
-		save:     save[K, V],
-		loader:   newLoader[K, V],
 	}
 }
 
@@ -132,7 +136,9 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
 	if types != nil {
 		own.perVersion, c.plain = types.size, types.plain && !o.Strict
-		c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
+		if types.typed != nil {
+			c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
+		}
 		x.visit = func(b *bucket) { s.gc.Offer(own.item(b)) }
 		x.spawn, x.wake = s.gc.Go, s.gc.Wake
 	}

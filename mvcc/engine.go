@@ -235,6 +235,9 @@ func (e *engine) along(s moment, tx bool, r *span, down bool, visit func(c *chun
 	e.through(s).ranged(r, down, visit)
 }
 
+// plain reports whether k == k for every key.
+func (e *engine) plain() bool { return coreAt(e).plain }
+
 // through returns what is seen of the map through the slot of a snapshot.
 //
 //go:noinline

@@ -83,8 +83,10 @@ func mustUpdate[K comparable, V any](t testing.TB, m *Map[K, V], opts *TxOptions
 }
 
 // heads returns what is in the index.
-func heads[K comparable, V any](m *Map[K, V]) (all []held) {
-	m.index.scan(func(p place, h *node) bool {
+func heads[K comparable, V any](m *Map[K, V]) []held { return headsOf(coreOf(m)) }
+
+func headsOf(c *core) (all []held) {
+	c.index.scan(func(p place, h *node) bool {
 		all = append(all, held{p, h})
 		return true
 	})
@@ -131,14 +133,19 @@ func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
 // is taken, and invariant I5 of every chain.
 func checkQuiet[K comparable, V any](t testing.TB, m *Map[K, V]) {
 	t.Helper()
-	require.Zero(t, coreOf(m).shared.stats().LiveTx, "slots that are still taken")
-	require.Zero(t, coreOf(m).favour.Stats().Held, "a claim that has not ended")
-	require.Zero(t, coreOf(m).favour.Stats().Waiting, "somebody waits for a claim")
-	require.Nil(t, coreOf(m).watches.list.Load(), "somebody watches")
-	for _, h := range heads(m) {
+	checkQuietCore[K](t, coreOf(m))
+}
+
+func checkQuietCore[K comparable](t testing.TB, c *core) {
+	t.Helper()
+	require.Zero(t, c.shared.stats().LiveTx, "slots that are still taken")
+	require.Zero(t, c.favour.Stats().Held, "a claim that has not ended")
+	require.Zero(t, c.favour.Stats().Waiting, "somebody waits for a claim")
+	require.Nil(t, c.watches.list.Load(), "somebody watches")
+	for _, h := range headsOf(c) {
 		last := ^epoch.Epoch(0)
 		for v := h.head; v != nil; v = v.next.Load() {
-			w, _ := coreOf(m).resolve(v)
+			w, _ := c.resolve(v)
 			switch {
 			case w.committed():
 				require.Less(t, w.epoch(), last, "key %v: epochs do not descend", keyOf[K](v))

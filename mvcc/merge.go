@@ -66,16 +66,16 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 		checkKey(st.engine(), useTx, key)
 	}
 	if st.indexed() {
-		value := fn(tx.get(key, false))
+		value := fn(getIn[K, V](DBTx(tx), key, false))
 		tx.check()
-		tx.set(key, value, 0)
+		setIn(DBTx(tx), key, value, 0)
 		return
 	}
 	switch own, merge := st.toMerge(unsafe.Pointer(&key)); {
 	case own != nil:
 		value := fn(present[K, V](own))
 		tx.check() // fn must not have ended it: the state may be that of another one
-		tx.set(key, value, 0)
+		setIn(DBTx(tx), key, value, 0)
 	case merge != nil:
 		st.mergeMore(unsafe.Pointer(&key), nil, &merging[K, V]{fn, merge.(*merging[K, V])})
 	default:

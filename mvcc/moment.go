@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -42,6 +43,20 @@ func (s moment) check() {
 	if s.st == nil || s.st.head.Gen() != s.gen {
 		s.refuse()
 	}
+}
+
+// seenOf returns what the snapshot sees of the key at key, whose chain begins with head.
+//
+//go:noinline
+func (s moment) seenOf(head *node, key unsafe.Pointer) *node {
+	v := head
+	if at := s.st.head.Epoch(); !v.plain(at) {
+		v = s.st.visible(v, at)
+	}
+	s.st.checkRead(s.gen, key, v)
+	s.check()
+	runtime.KeepAlive(s.st)
+	return v
 }
 
 // Close is [Snapshot.Close].

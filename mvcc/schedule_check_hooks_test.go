@@ -130,7 +130,7 @@ func (x *execution) inspect() {
 	}
 	look()
 	if x.w.has {
-		checkQuiet(t, x.w.ix.entries)
+		checkQuietCore[entry[int, int]](t, coreAt(x.w.ix.table))
 		require.Equal(t, contents(t, x.w.maps[0]), maps.Collect(x.w.ix.Ascend(x.w.maps[0], Range[int]{})))
 	}
 	coreOf(x.w.of[0]).gc.Refresh()

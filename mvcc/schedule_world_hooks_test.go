@@ -59,7 +59,7 @@ func (w *world) makeIndex() {
 	values := func(_, value int) []int { return []int{value} }
 	w.ix = makeIndex(w.maps[0], "test", "values", naturalOrder(reflect.TypeFor[int]()), values, nil)
 	w.ix.collation.key = w.ix.order
-	x := w.ix.entries.index
+	x := coreAt(w.ix.table).index
 	x.hash = givenHash(func(e entry[int, int]) uint64 {
 		return uint64(e.index<<8|e.key) * 0x9e3779b97f4a7c15
 	})
@@ -82,12 +82,16 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 	return func(yield func(int, int) bool) {
 		entries, records, at := 0, 0, 0
 		find := func(in window[int], visit func(int) bool) {
-			for e := range along(see(in, w.ix.entries), Range[entry[int, int]]{}, false) {
-				entries++
-				if at = e.index; !visit(e.key) {
-					return
+			w.ix.table.along(in.moment, in.tx, &span{}, false, func(c *chunk) bool {
+				for _, v := range c.found[:c.n] {
+					entries++
+					e := keyOf[entry[int, int]](v)
+					if at = e.index; !visit(e.key) {
+						return false
+					}
 				}
-			}
+				return true
+			})
 		}
 		for key, value := range w.ix.records(r, find) {
 			records++

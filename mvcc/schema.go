@@ -132,7 +132,7 @@ func (tx DBTx) put(v *node) { partOf(tx.st).put(v) }
 func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
 	tx, key := Tx[K, V](of), keyOf[K](v)
 	value, has := present[K, V](v)
-	old, had := tx.get(key, false)
+	old, had := getIn[K, V](of, key, false)
 	was := asWritten(tx.st, key, true)
 	var few [4]func(DBTx)
 	changes := few[:0]

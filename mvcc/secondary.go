@@ -26,8 +26,9 @@ type Index[I, K comparable, V any] struct {
 	*collation
 	// What the index consists of: of a unique one the key of the record by its index key,
 	// else entries.
-	unique  *Map[I, K]
-	entries *Map[entry[I, K], none]
+	unique  inner[I, K]
+	entries inner[entry[I, K], none]
+	table   *engine // that which there is
 
 	since atomic.Uint64 // the epoch from which on the index is right, 0 before
 }
@@ -130,11 +131,11 @@ func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	switch {
 	case !ix.sound && !equal(key, key):
 		return ix.records(r, func(window[K], func(K) bool) {})
-	case ix.unique == nil:
+	case ix.unique.at == nil:
 		return ix.between(r, ix.entryRange(From(key).UpTo(key)), false)
 	}
 	return ix.records(r, func(in window[K], visit func(K) bool) {
-		if owner, ok := see(in, ix.unique).Get(key); ok {
+		if owner, ok := ix.unique.get(in.moment, in.tx, key); ok {
 			in.visit(extraKey{ix, key}, owner, visit)
 		}
 	})
@@ -166,15 +167,19 @@ func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.
 	if keys.prefix && !ix.order.natural {
 		panic(errPrefix)
 	}
-	if ix.unique == nil {
+	if ix.unique.at == nil {
 		return ix.between(r, ix.entryRange(keys), down)
 	}
 	return ix.records(r, func(in window[K], visit func(K) bool) {
-		for key, owner := range along(see(in, ix.unique), keys, down) {
-			if !in.visit(extraKey{ix, key}, owner, visit) {
-				return
+		within := spanOf(&keys)
+		ix.unique.at.along(in.moment, in.tx, &within, down, func(c *chunk) bool {
+			for _, v := range c.found[:c.n] {
+				if !in.visit(extraKey{ix, keyOf[I](v)}, valueOf[I, K](v), visit) {
+					return false
+				}
 			}
-		}
+			return true
+		})
 	})
 }
 
@@ -304,28 +309,6 @@ func (in window[K]) visit(at extraKey, owner K, visit func(K) bool) bool {
 		}
 	}
 	return true
-}
-
-// A sight is a [Snapshot] or [Tx].
-type sight[K comparable, V any] interface {
-	Get(key K) (V, bool)
-	Ascend(r Range[K]) iter.Seq2[K, V]
-	Descend(r Range[K]) iter.Seq2[K, V]
-}
-
-// see returns what is seen of m.
-func see[R, K comparable, V any](in window[R], m *Map[K, V]) sight[K, V] {
-	if in.tx {
-		return m.inside(DBTx(in.moment))
-	}
-	return Snapshot[K, V](m.at.through(in.moment))
-}
-
-func along[K comparable, V any](s sight[K, V], r Range[K], down bool) iter.Seq2[K, V] {
-	if down {
-		return s.Descend(r)
-	}
-	return s.Ascend(r)
 }
 
 // first returns the first of a sequence.

@@ -49,13 +49,12 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, by *orde
 		ownIndex: newOwner[I](), ownKey: newOwner[K]()}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {
-		ix.unique = mapOf[I, K](e.addInner(table, by, recordTypeOf[I, K]()))
-		ix.sound = ix.unique.plain
+		ix.unique = newInner[I, K](e, table, by)
+		ix.table, ix.sound = ix.unique.at, ix.unique.plain
 	} else {
 		ix.collation = newCollation[I, K](by, e.order())
-		ix.entries = mapOf[entry[I, K], none](e.addInner(table,
-			ix.collation.order(), recordTypeOf[entry[I, K], none]()))
-		ix.sound = ix.entries.plain
+		ix.entries = newInner[entry[I, K], none](e, table, ix.collation.order())
+		ix.table, ix.sound = ix.entries.at, ix.entries.plain
 	}
 	return ix
 }
@@ -197,7 +196,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 		}
 		var no V
 		for _, key := range batch {
-			value, has := tx.get(key, false)
+			value, has := getIn[K, V](DBTx(tx), key, false)
 			key = asWritten(tx.st, key, true)
 			change := ix.change(key, no, false, key, value, has)
 			v := newNode(key, value)
@@ -227,9 +226,4 @@ func (ix *Index[I, K, V]) Drop() {
 	ix.close()
 }
 
-func (ix *Index[I, K, V]) dropped() *atomic.Bool {
-	if ix.unique != nil {
-		return ix.unique.at.dropped()
-	}
-	return ix.entries.at.dropped()
-}
+func (ix *Index[I, K, V]) dropped() *atomic.Bool { return ix.table.dropped() }

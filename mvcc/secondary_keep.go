@@ -4,22 +4,10 @@ import "slices"
 
 func (ix *Index[I, K, V]) named() string { return ix.name }
 
-// close closes the tables of the index.
-func (ix *Index[I, K, V]) close() {
-	if ix.unique != nil {
-		ix.unique.Close()
-	} else {
-		ix.entries.Close()
-	}
-}
+// close closes the table of the index.
+func (ix *Index[I, K, V]) close() { ix.table.close() }
 
-func (ix *Index[I, K, V]) clear(tx DBTx) {
-	if ix.unique != nil {
-		ix.unique.at.inside(tx).clear()
-	} else {
-		ix.entries.at.inside(tx).clear()
-	}
-}
+func (ix *Index[I, K, V]) clear(tx DBTx) { ix.table.inside(tx).clear() }
 
 func (ix *Index[I, K, V]) change(
 	before K, old V, had bool, key K, value V, has bool,
@@ -76,14 +64,13 @@ const fewIndexKeys = 32
 // add gives the record the index key, unless it has it.
 func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 	index, key = ix.ownIndex.own(index), ix.ownKey.own(key)
-	if ix.unique == nil {
-		ix.entries.inside(tx).Set(entryOf(ix.collation, index, key), none{})
+	if ix.unique.at == nil {
+		ix.entries.set(tx, entryOf(ix.collation, index, key), none{})
 		return
 	}
-	owners := ix.unique.inside(tx)
-	switch owner, ok := owners.Get(index); {
+	switch owner, ok := ix.unique.get(moment(tx), true, index); {
 	case !ok:
-		owners.Set(index, key)
+		ix.unique.set(tx, index, key)
 	case owner != key:
 		tx.extras().add(extraKey{ix, index}, key)
 	}
@@ -91,22 +78,22 @@ func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 
 // remove takes the index key from the record, if it has it.
 func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
-	if ix.unique == nil {
-		ix.entries.inside(tx).Delete(entryOf(ix.collation, index, key))
+	if ix.unique.at == nil {
+		ix.entries.remove(tx, entryOf(ix.collation, index, key))
 		return
 	}
-	extra, at, owners := tx.extras(), extraKey{ix, index}, ix.unique.inside(tx)
+	extra, at := tx.extras(), extraKey{ix, index}
 	if extra.remove(at, key) {
 		return
 	}
-	if owner, ok := owners.Get(index); !ok || owner != key {
+	if owner, ok := ix.unique.get(moment(tx), true, index); !ok || owner != key {
 		return // the index is being made
 	}
 	if all := extra.of[at]; len(all) > 0 {
-		owners.Set(ix.ownIndex.own(index), all[0].(K))
+		ix.unique.set(tx, ix.ownIndex.own(index), all[0].(K))
 		extra.remove(at, all[0])
 	} else {
-		owners.Delete(index)
+		ix.unique.remove(tx, index)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestIndexesAreCollected(t *testing.T) {
 	defer db.Close()
 	var gone []func() bool
 	watch := func(x *indexing) {
-		tags, single, m := weak.Make(x.tags.entries), weak.Make(x.single.unique), weak.Make(x.m)
+		tags, single, m := weak.Make(x.tags.table), weak.Make(x.single.table), weak.Make(x.m)
 		gone = append(gone, func() bool {
 			return tags.Value() == nil && single.Value() == nil &&
 				(m.Value() == nil || !coreOf(m.Value()).closed.Load())

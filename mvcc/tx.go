@@ -48,25 +48,28 @@ func (tx Tx[K, V]) Epoch() uint64 { return DBTx(tx).Epoch() }
 // its epoch again if it does not.
 // It allocates only to make room in the read set, which is reused by later
 // transactions. It panics with a runtime error if key cannot be hashed.
-func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return tx.get(key, false) }
+func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return getIn[K, V](DBTx(tx), key, false) }
 
 // GetForUpdate is Get for a key on which depends what the transaction writes. At level
 // snapshot the key joins the read set, as every key does at level serializable: the commit
 // fails if it has been overwritten, deleted or inserted meanwhile. So a transaction of that
 // level is free of write skew as far as it reads in this way. At level serializable it is
 // the same as Get. It takes no lock.
-func (tx Tx[K, V]) GetForUpdate(key K) (value V, ok bool) { return tx.get(key, true) }
+func (tx Tx[K, V]) GetForUpdate(key K) (value V, ok bool) {
+	return getIn[K, V](DBTx(tx), key, true)
+}
 
 // Has reports whether key has a value. It is a read like Get.
 func (tx Tx[K, V]) Has(key K) bool {
-	_, ok := tx.get(key, false)
+	_, ok := getIn[K, V](DBTx(tx), key, false)
 	return ok
 }
 
-func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
+// getIn is [Tx.Get], or [Tx.GetForUpdate].
+func getIn[K comparable, V any](tx DBTx, key K, update bool) (value V, ok bool) {
 	st := tx.st
 	if st == nil || st.head.Gen() != tx.gen { // check, which is not inlined
-		DBTx(tx).refuse()
+		tx.refuse()
 	}
 	if !st.plain && isBad(st.engine(), useTx, key) {
 		return value, false
@@ -78,7 +81,7 @@ func (tx Tx[K, V]) get(key K, update bool) (value V, ok bool) {
 	h, p, v := lookup(st.index, key)
 	value, ok = present[K, V](st.read(unsafe.Pointer(&key), h, p, v, update))
 	if st.head.Gen() != tx.gen {
-		DBTx(tx).refuse()
+		tx.refuse()
 	}
 	runtime.KeepAlive(st)
 	if merge != nil {
@@ -97,11 +100,11 @@ func (tx Tx[K, V]) Set(key K, value V) {
 	if !tx.st.plain {
 		checkKey(tx.st.engine(), useTx, key)
 	}
-	tx.set(key, value, 0)
+	setIn(DBTx(tx), key, value, 0)
 }
 
-// set buffers a write.
-func (tx Tx[K, V]) set(key K, value V, tomb word) {
+// setIn buffers a write.
+func setIn[K comparable, V any](tx DBTx, key K, value V, tomb word) {
 	st := tx.st
 	how, v := st.toWrite(unsafe.Pointer(&key))
 	if how == inPlace {
@@ -118,7 +121,7 @@ func (tx Tx[K, V]) set(key K, value V, tomb word) {
 		h, p, _ := lookup(st.index, key)
 		st.writeAt(v, h, p)
 	case inIndexes:
-		DBTx(tx).write(v)
+		tx.write(v)
 	default:
 		st.write(v)
 	}
@@ -140,7 +143,7 @@ func (tx Tx[K, V]) Delete(key K) {
 		return
 	}
 	var zero V
-	tx.set(key, zero, tombBit)
+	setIn(DBTx(tx), key, zero, tombBit)
 }
 
 // All returns an iterator over all keys and values, in no particular order: the

@@ -107,7 +107,7 @@ func (x *extras) notUnique(tx DBTx) error {
 }
 
 func (ix *Index[I, K, V]) notUnique(tx DBTx, key, record any) error {
-	owner, _ := ix.unique.inside(tx).Get(key.(I))
+	owner, _ := ix.unique.get(moment(tx), true, key.(I))
 	records := [2]any{owner, record}
 	if fmt.Sprint(records[0]) > fmt.Sprint(records[1]) {
 		records[0], records[1] = record, owner
