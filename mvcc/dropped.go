@@ -5,10 +5,13 @@ import (
 	stdatomic "sync/atomic"
 	"unsafe"
 	"weak"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
 // droppedListeners are those whose users cannot reach them any more: nobody would see what they
-// are told. The garbage collector finds them, and the hub takes them out in its next round.
+// are told. The garbage collector finds them, and the hub takes them out in its next round; if it
+// makes none, because nobody watches any more, a goroutine of its own does so.
 type droppedListeners struct {
 	head stdatomic.Pointer[droppedListener]
 }
@@ -18,15 +21,25 @@ type droppedListener struct {
 	next *droppedListener
 }
 
-// add is called by the garbage collector's goroutine: it must not wait.
-func (l *droppedListeners) add(w listener) {
+// hasDropped is called by the garbage collector's goroutine: it must not wait.
+func (h *hub) hasDropped(w listener) {
 	n := &droppedListener{of: w}
 	for {
-		n.next = l.head.Load()
-		if l.head.CompareAndSwap(n.next, n) {
-			return
+		n.next = h.dropped.head.Load()
+		if h.dropped.head.CompareAndSwap(n.next, n) {
+			break
 		}
 	}
+	if h.work.Load() == nil && !hooks.Scheduled() { // must follow, see rest
+		go h.takeDropped()
+	}
+}
+
+// takeDropped is forgetDropped where there is no round.
+func (h *hub) takeDropped() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.forgetDropped()
 }
 
 // forgetDropped takes out the listeners that were dropped. h.mu is held.
@@ -50,7 +63,7 @@ type weakChan struct{ at weak.Pointer[byte] }
 // weakTo returns a reference to c, and arranges that w is dropped when nobody can reach c.
 func weakTo(c chan struct{}, h *hub, w listener) (weakChan, runtime.Cleanup) {
 	at := (*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&c)))
-	return weakChan{weak.Make(at)}, runtime.AddCleanup(at, h.dropped.add, w)
+	return weakChan{weak.Make(at)}, runtime.AddCleanup(at, h.hasDropped, w)
 }
 
 // close closes the channel, if anybody can see that.

@@ -121,3 +121,37 @@ func TestChangedOfDeleted(t *testing.T) {
 	await(t, s.Changed(bg, 2), "the channel is not closed")
 	await(t, s.RangeChanged(bg, From(2)), "the channel is not closed")
 }
+
+// What waits for a watch that has missed something is given back when nobody can reach the watch,
+// though the hub, which has taken it out before, makes no rounds any more.
+func TestWatchDroppedBehindGap(t *testing.T) {
+	m := newMap[int, int](t, nil)
+	loop := m.Watch(bg, &WatchOptions[int, int]{Buffer: 10})
+	for k := 0; m.Stats().Watches > 0; k++ {
+		m.Store(k%100, k)
+	}
+	require.Positive(t, m.Stats().WatchWaiting)
+	runtime.KeepAlive(loop)
+	whenCollected(t, func() bool { return m.Stats().WatchWaiting == 0 }, "what waits is kept")
+}
+
+// A Watch that has panicked, because of its options, leaves nothing that the hub stumbles over.
+func TestDroppedBeforeItBegan(t *testing.T) {
+	m, other := newMap[int, int](t, nil), newMap[int, int](t, nil)
+	s := other.Snapshot()
+	defer s.Close()
+	for range 100 {
+		require.Panics(t, func() { m.Watch(bg, &WatchOptions[int, int]{Since: s}) })
+	}
+	for range 3 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	loop := m.Watch(bg, nil) // takes out what was dropped
+	m.Store(1, 1)
+	for c, err := range loop {
+		require.NoError(t, err)
+		require.Equal(t, 1, c.Changes[0].Key)
+		break
+	}
+}

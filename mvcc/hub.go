@@ -279,6 +279,7 @@ func (h *hub) rest() {
 	h.slots.Hold(0)
 	if w := h.work.Swap(nil); w != nil {
 		close(w.quit)
+		h.forgetDropped() // must follow: who comes later does it
 	}
 }
 

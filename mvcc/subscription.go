@@ -256,7 +256,7 @@ func newSubscription(
 	}
 	loop := &watchLoop{s: &subscription{ctx: ctx, hub: h, of: of, limit: buffer, pick: pick,
 		ready: make(chan struct{}, 1)}}
-	loop.s.cleanup = runtime.AddCleanup(loop, h.dropped.add, listener(loop.s))
+	loop.s.cleanup = runtime.AddCleanup(loop, h.hasDropped, listener(loop.s))
 	return loop
 }
 
@@ -294,7 +294,9 @@ func (s *subscription) end() {
 func (s *subscription) dropped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stop()
+	if s.stop != nil { // else it has not begun: Watch has panicked
+		s.stop()
+	}
 	s.takeWaiting()
 }
 
