@@ -38,11 +38,6 @@ func headOf(v *node) *tree.Head { return (*tree.Head)(unsafe.Pointer(v)) }
 
 func nodeOf(h *tree.Head) *node { return (*node)(unsafe.Pointer(h)) }
 
-// asHeads returns nodes as heads of a tree.
-func asHeads(nodes *[tree.Cap]*node) *[tree.Cap]*tree.Head {
-	return (*[tree.Cap]*tree.Head)(unsafe.Pointer(nodes))
-}
-
 // placeOf and inLeaf turn a place of a tree into one of an index, and back.
 func placeOf(p tree.Place) place { return place{(*bucket)(unsafe.Pointer(p.Leaf)), p.I} }
 

@@ -58,7 +58,7 @@ func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 type chunk struct {
 	moment // which is checked after each step
 	n      int
-	found  [30]*node
+	found  [leafful]*node
 }
 
 // check is [moment.check], so that it is inlined.
