@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -325,23 +326,35 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// copied returns a copy of a folder, as it is after a crash of the process.
+// copied returns a copy of a folder, as it is after a crash of the process: of one moment, between
+// two of which files came or went.
 func copied(t testing.TB, dir string) string {
-	to := t.TempDir()
+	for {
+		to, before := t.TempDir(), names(t, dir)
+		for _, name := range before {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if errors.Is(err, os.ErrNotExist) {
+				break // removed meanwhile, or renamed
+			}
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(to, name), data, 0o600))
+		}
+		if slices.Equal(before, names(t, dir)) {
+			return to
+		}
+	}
+}
+
+// names returns the names of the files of a folder.
+func names(t testing.TB, dir string) (all []string) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	for _, e := range entries {
-		if e.IsDir() {
-			continue
+		if !e.IsDir() {
+			all = append(all, e.Name())
 		}
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // removed meanwhile, or renamed
-		}
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(to, e.Name()), data, 0o600))
 	}
-	return to
+	return all
 }
 
 func TestMisuse(t *testing.T) {
