@@ -42,8 +42,9 @@ type Options struct {
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
 	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec
 	// refuses: for the first ten of a group of commits, or of a backup, and once for the rest. The
-	// journal waits for it, so it must not call Close. Default: [mvcc.Options.Logger] of the database is told, at level Error, or
-	// [slog.Default] if there is none.
+	// journal waits for it, so it must not call Close; it may end its goroutine. Default:
+	// [mvcc.Options.Logger] of the database is told, at level Error, or [slog.Default] if there is
+	// none.
 	OnError func(error)
 
 	_ struct{}

@@ -71,8 +71,8 @@ func (j *Journal) refusal() error {
 	return nil
 }
 
-// report tells the user of an error, and waits until he has been told. That is in a goroutine of its
-// own: what he calls may end it, as testing.T.FailNow does, and then the journal goes on.
+// report tells the user of an error, and waits for that. It does so in a goroutine of its own:
+// OnError, or a logger, may end that, as testing.T.FailNow does, and the journal goes on.
 func (j *Journal) report(err error) {
 	told := make(chan struct{})
 	go func() {

@@ -109,7 +109,7 @@ type txLoop struct {
 	noted int     // the number of what was gone through, in the read set, or -1
 	leaf  int     // the number of the note of the present leaf
 	own   []write // in the order of the loop
-	yield func(b *chunk) bool
+	yield func(c *chunk) bool
 	chunk
 }
 

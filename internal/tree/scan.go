@@ -122,9 +122,9 @@ func (c *Cursor) Head() (h *Head, at Place) {
 	return nil, Place{}
 }
 
-// Rest returns how many keys of the leaf Head will go along, for a caller that gets their heads by At,
-// up to one that is the mark, passes over those that are nil, and says by Met how far it has got; 0
-// if Head has more to look at.
+// Rest returns how many keys of the leaf are left, for a caller that goes along them itself: it gets
+// their heads by At, passes over those that are nil, stops at one that is the mark, and says by Met
+// how far it has got. Rest returns 0 if only Head can go on: it has more to look at than the heads.
 func (c *Cursor) Rest() int {
 	if c.direct {
 		return c.left
