@@ -184,14 +184,14 @@ const RecordBit = 1 << 2
 // refer to it. Only the owner of the slot may call it, and [Slot.Settle].
 func (slot *Slot) Open(word uint64) {
 	bit := ^raw(&slot.installed) & 1
-	slot.record.Store(word | bit*RecordBit)
+	atomic.Release(&slot.record, word|bit*RecordBit)
 }
 
 // Settle says that nobody refers any more to what the record says, and adds n to a count
 // of the slot, which [Slots.Census] sums up.
 func (slot *Slot) Settle(n uint64) {
 	bit := raw(&slot.record) / RecordBit & 1
-	slot.installed.Store((slot.installed.Load()>>1+n)<<1 | bit)
+	atomic.Release(&slot.installed, (slot.installed.Load()>>1+n)<<1|bit)
 }
 
 // Settled reports whether the record was settled since it was opened last. If it was not, it

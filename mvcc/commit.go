@@ -65,7 +65,11 @@ func (st *txState) commit(gen epoch.Gen, c *conflict, b *bid) (e epoch.Epoch, r 
 			st.unwind(gen)
 		}
 	}()
-	e, r = st.commitWrites(gen, c, b)
+	if !st.multi() && !st.hasRead && (b == nil || b.claim == nil) {
+		e, r = st.commitBlind(gen, c)
+	} else {
+		e, r = st.commitWrites(gen, c, b)
+	}
 	done = true
 	return e, r
 }
@@ -75,9 +79,6 @@ func (st *txState) commit(gen epoch.Gen, c *conflict, b *bid) (e epoch.Epoch, r 
 func (st *txState) commitWrites(
 	gen epoch.Gen, c *conflict, b *bid,
 ) (e epoch.Epoch, r result) {
-	if !st.multi() && !st.hasRead && (b == nil || b.claim == nil) {
-		return st.commitBlind(gen, c)
-	}
 	m := st.m
 	turns := m.favour.Any()
 	if turns && !st.giveWay(gen, c, b) {
@@ -294,7 +295,11 @@ func (st *txState) announce(floor epoch.Epoch, check word) result {
 
 // finalize does what is left to be done when the transaction has committed at e.
 func (st *txState) finalize(e epoch.Epoch) {
-	st.countKeys()
+	for _, p := range st.parts {
+		if p.grows != 0 {
+			p.countKeys()
+		}
+	}
 	if st.multi() {
 		for i := range st.writes {
 			st.parts[st.writes[i].of].m.checkCopy(st.writes[i].v, e)
@@ -303,11 +308,6 @@ func (st *txState) finalize(e epoch.Epoch) {
 		st.slot.Settle(uint64(len(st.writes) - 1)) // the epoch counts one version
 	}
 	hooks.At(hooks.Finalized)
-	st.tidy()
-}
-
-// tidy does the work that the committed versions bring with them.
-func (st *txState) tidy() {
 	for i := range st.writes {
 		w := &st.writes[i]
 		st.parts[w.of].m.installed(w.at(), w.hash, w.v)
@@ -315,13 +315,9 @@ func (st *txState) tidy() {
 }
 
 // countKeys counts by how much the commit has made the number of keys grow, once.
-func (st *txState) countKeys() {
-	for _, p := range st.parts {
-		if p.grows != 0 {
-			p.m.counters.keys.Add(int64(p.grows))
-			p.grows = 0
-		}
-	}
+func (p *part) countKeys() {
+	p.m.counters.keys.Add(int64(p.grows))
+	p.grows = 0
 }
 
 // decide takes the announced transaction gen to its end, and returns its commit
@@ -338,7 +334,9 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 		case tagAnnounced:
 			hooks.At(hooks.Announced)
 			if !st.multi() {
-				st.parts[st.writes[0].of].m.mark(st.writes[0].v, record)
+				if m := st.parts[st.writes[0].of].m; m.heard() {
+					m.mark(st.writes[0].v, record)
+				}
 				hooks.At(hooks.Marked)
 			}
 			// Must follow the load of w: its floor makes sure that an epoch

@@ -133,7 +133,12 @@ func (tx DBTx) Rollback() {
 		return // the zero Tx
 	}
 	st := stateOf(tx.st)
-	if st.gen() == tx.gen && st.busy {
+	switch {
+	case st.gen() != tx.gen:
+		if !st.slot.Evicted(tx.gen) {
+			return // it has ended
+		}
+	case st.busy:
 		panic(errConcurrentUse)
 	}
 	st.finish(tx.gen)

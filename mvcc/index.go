@@ -338,6 +338,10 @@ func (x *index) again(p place, h uint64, key unsafe.Pointer) (place, *node) {
 // ask asks for a visit of p, where key was found, whose hash is h. It is one load if that
 // is asked for already. Where the bucket is listed it is not handed over again.
 func (x *index) ask(p place, h uint64, key unsafe.Pointer) {
+	if x.tree == nil && !p.nowhere() &&
+		p.b.meta.Load()&(firstVisit<<p.i|bucketMoved) == firstVisit<<p.i {
+		return
+	}
 	if b := x.list(p, h, key); b != nil {
 		x.visit(b)
 	}

@@ -22,15 +22,17 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		p, ok := w.at(), true
 		var h, base *node
 		if h = st.atHead(w, p); h != nil {
-			base = h
+			if base = h; st.gen() != gen { // see mayCover, which would find no conflict
+				return resultEvicted
+			}
 		} else {
 			p, h = m.index.again(p, w.hash, w.v.key())
-			if base, ok = m.settle(h); !ok {
+			if base, ok = m.decidedBase(h); !ok {
 				continue
 			}
-		}
-		if r := of.mayCover(gen, w, base); r != resultOK {
-			return r
+			if r := of.mayCover(gen, w, base); r != resultOK {
+				return r
+			}
 		}
 		if m.schemaNow() != of.schema { // must follow again
 			return of.conflictOn(w.v.key(), ConflictRead, nil)
@@ -39,16 +41,19 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			w.merge.mergeInto(w.v, base)
 			hooks.At(hooks.Computed)
 		}
-		if guarded := h == nil && m.byFunction(); guarded {
+		switch {
+		case h != nil:
+			ok = m.push(p, h, base, w.v)
+		case m.byFunction():
 			// If compare panics, or ends the goroutine, unwind has to look for the version.
 			grows := growth(nil, w.v)
 			st.installed++
 			of.grows += grows
-			p, ok = m.cover(p, w.hash, nil, nil, w.v, of.schema)
+			p, ok = m.insert(w.hash, w.v, of.schema)
 			st.installed--
 			of.grows -= grows
-		} else {
-			p, ok = m.cover(p, w.hash, h, base, w.v, of.schema)
+		default:
+			p, ok = m.insert(w.hash, w.v, of.schema)
 		}
 		if w.b != p.b {
 			w.b = p.b
@@ -116,17 +121,22 @@ func (p *part) mayCover(gen epoch.Gen, w *write, base *node) result {
 // CAS of its record. Others look for microseconds before they abort it.
 const installStride = 8
 
-// settle returns the newest committed version of the key whose head is or was h, which
+// decidedBase returns the newest committed version of the key whose head is or was h, which
 // may both be nil, at a moment when no undecided writer was on top. ok is false if there
 // was one: look the key up again.
 //
 // It decides for an undecided writer: one that is announced and does not validate is
 // helped to commit; any other is given a moment and, if it stands still, aborted. So it
 // waits for no particular goroutine.
-func (m *core) settle(h *node) (base *node, ok bool) {
-	if h == nil {
-		return nil, true
+func (m *core) decidedBase(h *node) (base *node, ok bool) {
+	if h == nil || load(&h.state).committed() { // nearly always
+		return h, true
 	}
+	return m.decideHead(h)
+}
+
+// decideHead is decidedBase for a head that does not say by itself that it is committed.
+func (m *core) decideHead(h *node) (base *node, ok bool) {
 	w, r := m.resolve(h)
 	switch {
 	case w.committed():
@@ -161,15 +171,9 @@ func (m *core) abortRival(r *record, w word) {
 	}
 }
 
-// cover makes v, which is private, the head at p on top of base, see push, or inserts it
-// if its key has no head and the schema is s. It returns the place of the key, and whether it
-// did.
-func (m *core) cover(
-	p place, hash uint64, h, base, v *node, s *schema,
-) (place, bool) {
-	if h != nil {
-		return p, m.push(p, h, base, v)
-	}
+// insert makes v, which is private, the head of its key, if that has none and the schema is s. It
+// returns the place of the key, and whether it did.
+func (m *core) insert(hash uint64, v *node, s *schema) (place, bool) {
 	setLink(&v.next, nil)
 	return m.index.insert(hash, v,
 		gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
@@ -192,7 +196,7 @@ func (m *core) push(p place, h, base, v *node) bool {
 	setWord(&v.state, word(v.state.Load())&^countMask|count<<countShift)
 	setLink(&v.next, base)
 	m.checkPush(h, base, v)
-	return p.swap(h, v)
+	return p.slot().CompareAndSwap(h, v)
 }
 
 // growth returns by how much the number of keys grows when v is committed on top of

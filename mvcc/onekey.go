@@ -159,7 +159,7 @@ func (m *core) write(
 	for lost := 0; ; {
 		at, head := m.index.again(p, h, v.key())
 		p = at
-		base, ok := m.settle(head)
+		base, ok := m.decidedBase(head)
 		if !ok {
 			continue
 		}
@@ -192,10 +192,13 @@ func (m *core) write(
 			*touches = true
 			return base, false
 		}
-		if head == nil && m.byFunction() {
+		switch {
+		case head != nil:
+			ok = m.push(p, head, base, v)
+		case m.byFunction():
 			p, ok = m.insertGuarded(h, v, s, claim)
-		} else {
-			p, ok = m.cover(p, h, head, base, v, s)
+		default:
+			p, ok = m.insert(h, v, s)
 		}
 		if !ok {
 			if lost++; cond != nil && lost%bidLosses == 0 {
@@ -252,7 +255,9 @@ func (m *core) publish(p place, h uint64, base, v *node) {
 	} else {
 		m.decideOne(v)
 	}
-	m.countOne(base, v)
+	if base == nil || base.tombstone() || v.tombstone() {
+		m.countOne(base, v)
+	}
 	m.installed(p, h, v)
 	if e := load(&v.state).epoch(); m.views.Load().Due(e) {
 		m.gc.RefreshPast(e, 0)
@@ -276,7 +281,7 @@ func (m *core) insertGuarded(
 			quietly(func() { m.index.remove(place{}, v) })
 		}
 	}()
-	p, inserted = m.cover(place{}, h, nil, nil, v, s)
+	p, inserted = m.insert(h, v, s)
 	done = true
 	return p, inserted
 }
@@ -313,7 +318,9 @@ func (m *core) decideOne(v *node) {
 	// The word is announced with floor 0 and no check: nobody revokes it, so
 	// any goroutine that draws for it commits it.
 	if w := load(&v.state); !w.committed() {
-		m.mark(v, &v.state)
+		if m.heard() {
+			m.mark(v, &v.state)
+		}
 		hooks.At(hooks.Marked)
 		d := w.decided(m.slots.Next())
 		hooks.At(hooks.StoreDrawn)

@@ -26,9 +26,8 @@ type part struct {
 // A partWork is what a transaction has read and is to write in one map, beside what is in its
 // txWork.
 type partWork struct {
-	isRare     bool    // see rare
-	hasWritten bool    // something, with
-	schema     *schema // that the map had then
+	isRare bool    // see rare
+	schema *schema // that the map had when something was written first
 	// absent has the keys read of which there was no version. From fullAbsent of them on it is
 	// looked through for what is there twice, see compact.
 	absent     keyList
@@ -116,7 +115,7 @@ func (st *txState) leaveParts() {
 }
 
 // forget is recycle for one map.
-func (p *partWork) forget() {
+func (p *part) forget() {
 	if p.absences() > 0 {
 		p.absent.empty()
 		p.fullAbsent = compactReads

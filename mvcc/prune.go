@@ -7,6 +7,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
@@ -226,7 +227,7 @@ func (c *chains) prune(
 	if f == nil {
 		return l
 	}
-	if !view.OldWriter || f.Alone {
+	if !view.OldWriter || f.Alone || load(&h.state).is(kindIndirect) { // see settle
 		return max(l, leftYoung)
 	}
 	// If it waits already, then for the same one, or the wait is about to end.
@@ -283,7 +284,7 @@ func (c *chains) pruneBelow(
 		if f == nil || n.state.Load()&waitBit != 0 {
 			continue
 		}
-		if !old || f.Alone {
+		if !old || f.Alone || load(&n.state).is(kindIndirect) { // see settle
 			young = true
 		} else if !marked(n, waitBit) {
 			f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: at, What: c.waiting(n, false)})
@@ -298,6 +299,6 @@ func (c *chains) pruneBelow(
 func (c *chains) trim(base *node, view *gc.View) {
 	if first := base.next.Load(); first != nil {
 		c.checkCut(base, first, nil, view)
-		base.next.Store(nil)
+		atomic.Clear(&base.next)
 	}
 }

@@ -59,7 +59,7 @@ func (st *txState) order() {
 		return // hashes are chance; the order of the program does as well
 	}
 	if len(st.writes) == 2 {
-		if a, b := &st.writes[0], &st.writes[1]; st.rank(a) > st.rank(b) {
+		if a, b := &st.writes[0], &st.writes[1]; st.ranks(a, b) {
 			a.v, b.v = b.v, a.v // field by field: see recycle
 			a.hash, b.hash = b.hash, a.hash
 			a.b, b.b = b.b, a.b
@@ -72,6 +72,14 @@ func (st *txState) order() {
 		return
 	}
 	sortBy(st.writes, st.rank)
+}
+
+// ranks reports whether a goes after b.
+func (w *txWork) ranks(a, b *write) bool {
+	if a.of == b.of {
+		return a.hash > b.hash
+	}
+	return w.rank(a) > w.rank(b)
 }
 
 // rank is what order goes by.

@@ -59,16 +59,19 @@ func (m *core) open(writer uint64) (st *txState, gen epoch.Gen) {
 // take takes an idle state, or makes one. It returns the generation of the transaction
 // that begins in it next: now, because that may be evicted before Begin returns.
 func (m *core) take() (st *txState, gen epoch.Gen) {
-	if hooks.Scheduled() {
-		st = m.scheduledIdle()
-	} else {
-		st = m.pool.Load().Get()
-	}
-	if st == nil {
+	if st = m.idle(); st == nil {
 		st = m.newState()
 	}
 	st.checkTaken()
 	return st, st.gen()
+}
+
+// idle takes an idle state, if there is one.
+func (m *core) idle() *txState {
+	if hooks.Enabled && hooks.Scheduled() {
+		return m.scheduledIdle()
+	}
+	return m.pool.Load().Get()
 }
 
 // trace notes where the transaction gen began, if that is asked for.
@@ -127,7 +130,9 @@ func (m *core) give(st *txState, gen epoch.Gen) {
 		return // an unsettled slot must not serve another transaction, see abandon
 	}
 	pool := m.pool.Load() // before dropParts: the other one is garbage, if a table is closed then
-	st.dropParts()
+	if st.others.Load() != nil {
+		st.dropParts()
+	}
 	st.checkGiven()
 	if hooks.Scheduled() {
 		hooks.Give(st)

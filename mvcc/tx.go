@@ -74,9 +74,12 @@ func getIn[K comparable, V any](tx DBTx, key K, update bool) (value V, ok bool) 
 	if !st.plain && isBad(st.engine(), useTx, key) {
 		return value, false
 	}
-	own, merge := st.toRead(unsafe.Pointer(&key))
-	if own != nil {
-		return present[K, V](own)
+	var merge merger
+	if st.hasWritten {
+		var own *node
+		if own, merge = st.toRead(unsafe.Pointer(&key)); own != nil {
+			return present[K, V](own)
+		}
 	}
 	h, p, v := lookup(st.index, key)
 	value, ok = present[K, V](st.read(unsafe.Pointer(&key), h, p, v, update))
@@ -114,11 +117,15 @@ func setIn[K comparable, V any](tx DBTx, key K, value V, tomb word) {
 		st.wrote()
 		return
 	}
+	var h uint64
+	var p place
+	if how == toBeFound { // before the version is made: so the memory of the key is waited for meanwhile
+		h, p, _ = lookup(st.index, key)
+	}
 	v = newNode(key, value)
 	setWord(&v.state, tomb)
 	switch how {
 	case toBeFound:
-		h, p, _ := lookup(st.index, key)
 		st.writeAt(v, h, p)
 	case inIndexes:
 		tx.write(v)

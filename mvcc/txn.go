@@ -17,6 +17,8 @@ type txn struct {
 	head  *epoch.Head // of the slot
 	index *index      // of the map: a read is there one load sooner
 	plain bool        // see core
+	// hasWritten says that there are writes to the map.
+	hasWritten bool
 }
 
 // stateOf returns the state of a handle, whatever map it is for.
@@ -53,10 +55,20 @@ func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
 //go:noinline
 func (t *txn) read(key unsafe.Pointer, h uint64, at place, v *node, update bool) *node {
 	p := partOf(t)
-	p.st.enter()
-	v = p.visible(v)
-	p.noteRead(key, h, at, v, update)
-	p.st.leave()
+	st := p.st
+	st.enter()
+	if !v.plain(st.epoch()) {
+		v = p.visible(v)
+	}
+	if n := len(st.reads); v != nil && n < cap(st.reads) && n+1 < st.full &&
+		st.level == LevelSerializable && !p.scanned { // noteRead, as it nearly always is
+		st.hasRead = true
+		st.reads = st.reads[:n+1]
+		st.reads[n].note(v, at, p.number)
+	} else {
+		p.noteRead(key, h, at, v, update)
+	}
+	st.leave()
 	p.checkGet(key, v)
 	return v
 }
@@ -81,14 +93,22 @@ func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node) {
 		return inIndexes, nil
 	}
 	st.enter()
-	if i := p.find(key); i >= 0 {
+	i := -1
+	if len(st.writes) > 0 {
+		i = p.find(key)
+	}
+	if i >= 0 {
 		if v = st.rewritten(i); v != nil {
 			return inPlace, v
 		}
 		st.begun = begun{i: i}
 		return placed, nil
 	}
-	if read := p.known(key); read > 0 {
+	read := 0
+	if len(st.reads) > 0 {
+		read = p.known(key)
+	}
+	if read > 0 {
 		st.begun = begun{i: -1, read: read, h: p.index.hash.sum(key)}
 		return placed, nil
 	}

@@ -36,8 +36,9 @@ type node struct {
 	lost invariant.Ghost
 
 	// state is the state word, see below. Once the version is installed it is written by
-	// compare-and-swap: by anybody while it is announced or tentative, by its owner
-	// while it is indirect; the marks come and go by the background work.
+	// compare-and-swap by anybody while it is announced or tentative; by a store of its owner
+	// alone while it is indirect (or by anybody, once the owner's slot is gone); after that the
+	// marks come and go by the background work.
 	state atomic.Uint64
 	// next is the next older version. It is set before the version is
 	// installed, and only pruners and writers that install on top of it change
@@ -94,7 +95,8 @@ func newNode[K comparable, V any](key K, value V) *node {
 //	active -> announced -> tentative -> committed         validates its reads
 //	          announced <- tentative          revoked by a reader
 //	active, announced, tentative -> aborted
-//	indirect -> committed, aborted            as the record says; by the owner
+//	indirect -> committed, aborted            as the record says; by the owner,
+//	                                          or by anybody once its slot is gone
 type word uint64
 
 const (
@@ -256,11 +258,17 @@ func (c *chains) resolve(v *node) (word, *record) {
 // commitEpoch returns the commit epoch of a version that is known to be
 // committed.
 func (c *chains) commitEpoch(v *node) epoch.Epoch {
-	if w := load(&v.state); w.committed() {
-		return w.epoch()
+	w := load(&v.state)
+	if !w.committed() {
+		w = c.outcome(v)
 	}
-	w, _ := c.resolve(v)
 	return w.epoch()
+}
+
+// outcome returns what decides about v.
+func (c *chains) outcome(v *node) word {
+	w, _ := c.resolve(v)
+	return w
 }
 
 // plain reports whether v is a value that was committed at or before epoch e, and
@@ -287,13 +295,8 @@ func present[K comparable, V any](v *node) (value V, ok bool) {
 	return valueOf[K, V](v), true
 }
 
-// settle puts the outcome of its transaction into an indirect version. A pruner may mark
-// it meanwhile, if it is committed.
+// settle puts the outcome of its transaction into an indirect version. Nobody else writes such a
+// state: whoever marks versions as waiting leaves it alone, and looks again later.
 func (v *node) settle(outcome word) {
-	for {
-		w := load(&v.state)
-		if v.state.CompareAndSwap(uint64(w), uint64(outcome|w&(keepMask|waitBit|lastBit))) {
-			return
-		}
-	}
+	atomic.Release(&v.state, uint64(outcome|load(&v.state)&keepMask))
 }

@@ -80,6 +80,11 @@ func (m *core) mark(v *node, r *record) {
 	}
 }
 
+// heard reports whether mark has anything to do.
+func (m *core) heard() bool {
+	return m.feedAt.Load() != nil || m.expiryAt.Load() != nil || m.watches.list.Load() != nil
+}
+
 func markIn(list []*watch, hash uint64, r *record) {
 	for _, w := range list {
 		if w.record != r && w.keys.Has(hash) && w.dirty.Load() == 0 {
@@ -90,7 +95,9 @@ func markIn(list []*watch, hash uint64, r *record) {
 
 // markAll is mark for all keys that the transaction writes.
 func (st *txState) markAll() {
-	st.noteAll() // N1, E1
+	if len(st.parts) > 1 || st.m.heard() {
+		st.noteAll() // N1, E1
+	}
 	if list := st.m.watches.list.Load(); list != nil {
 		st.eachHash(func(hash uint64) { markIn(*list, hash, st.record()) })
 	}
@@ -167,7 +174,7 @@ func (m *core) decided(p place, v *node) *node {
 		if w, _ := m.resolve(v); !w.committed() {
 			hooks.At(hooks.HeadSkipped)
 		}
-		if base, ok := m.settle(v); ok {
+		if base, ok := m.decidedBase(v); ok {
 			return base
 		}
 		p, v = m.index.again(p, m.index.hash.sum(v.key()), v.key())

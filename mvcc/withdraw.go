@@ -96,7 +96,9 @@ func (st *txState) settleWith(outcome word) {
 		}
 	}
 	if outcome.committed() {
-		st.countKeys()
+		for _, p := range st.parts {
+			p.countKeys()
+		}
 	}
 }
 

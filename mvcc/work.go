@@ -69,6 +69,11 @@ type readRecord struct {
 	of   uint32
 }
 
+// note fills in a record that recycle has left.
+func (r *readRecord) note(seen *node, at place, of uint32) {
+	r.seen, r.b, r.i, r.of = seen, at.b, at.i, of
+}
+
 func (r *readRecord) at() place { return place{r.b, r.i} }
 
 // A write is one buffered write. Its version is private until it is installed.
@@ -267,8 +272,7 @@ func (p *part) noteRead(key unsafe.Pointer, h uint64, at place, v *node, update 
 		p.noteAbsent(key, h)
 	} else if n := len(st.reads); n == 0 || st.reads[n-1].seen != v {
 		st.reads = extended(st.reads)
-		r := &st.reads[n]
-		r.seen, r.b, r.i, r.of = v, at.b, at.i, p.number
+		st.reads[n].note(v, at, p.number)
 		if len(st.reads) >= st.full {
 			st.compact()
 		}

@@ -76,3 +76,9 @@ func (x *Pointer[T]) CompareAndSwap(old, p *T) bool {
 	hooks.Failed()
 	return false
 }
+
+// Release is x.Store(n), for a word that only the caller writes.
+func Release(x *Uint64, n uint64) { x.Store(n) }
+
+// Clear is p.Store(nil).
+func Clear[T any](p *Pointer[T]) { p.Store(nil) }
