@@ -253,6 +253,7 @@ type saving struct {
 type changesAt struct {
 	epoch   uint64
 	changes any // []Change[K, V]
+	n       int
 }
 
 func runSaving(s *saving, tables []*core) error {
@@ -278,7 +279,7 @@ func runSaving(s *saving, tables []*core) error {
 		header, more = header[n:], n == frames.MaxPayload
 	}
 	for i, table := range tables {
-		saved, refused, err := table.types.save(hide(table), s)
+		saved, refused, err := table.save(s)
 		if errors.As(err, new(*CodecError)) {
 			return err
 		}

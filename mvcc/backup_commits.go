@@ -41,7 +41,7 @@ func (db *DB) SaveCommits(
 			if s.changes[t.of] == nil {
 				changed = append(changed, coreAt(t.of))
 			}
-			s.changes[t.of] = append(s.changes[t.of], changesAt{c.Epoch, t.changes})
+			s.changes[t.of] = append(s.changes[t.of], changesAt{c.Epoch, t.changes, t.n})
 		}
 	}
 	err := runSaving(s, changed)

@@ -64,6 +64,9 @@ func TestKeysComeBack(t *testing.T) {
 		require.NoError(t, saveKeys(t, c, sharded{1, 0}, sharded{2, 0}))
 		require.NoError(t, saveKeys(t, c, -1, 0, 1))
 		require.NoError(t, saveKeys(t, c, 0.5, 1e300, -1))
+		// A codec may leave out a zero, which must not be taken from the key before.
+		require.NoError(t, saveKeys[float64](t, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
+		require.NoError(t, saveKeys(t, c, strings.Split(",a,b,c,d,e,f,g,h,i,j,k,l,m,n", ",")...))
 		require.NoError(t, saveKeys(t, c, [2]string{"a", "b"}, [2]string{"b", "a"}))
 		require.NoError(t, saveKeys(t, c, now.UTC().Round(0)))
 		require.ErrorContains(t, saveKeys(t, c, now), `table "t", key `)

@@ -13,13 +13,15 @@ import (
 // Nothing stays of a record that is refused: what was written of it is cut off. What the encoder
 // takes for written by then, such as types in gob, may be gone with that. So another encoder begins
 // after it, and a frame of kind frameAnew before that: a decoder begins anew there too.
-type recordSaver[K comparable, V any] struct {
+type recordSaver struct {
 	s    *saving
-	m    *Map[K, V]
+	of   *core
+	x    *boxes
+	bare bool // values have only one value
 	enc  encoder
-	keys keyCheck[K]
+	keys keyCheck
 
-	batch []toSave[K, V]
+	batch []toSave
 	at    int  // the record of the batch that is next
 	mark  int  // where it begins in data
 	begun bool // it was given to the encoder
@@ -29,55 +31,84 @@ type recordSaver[K comparable, V any] struct {
 }
 
 // A toSave is a record, or the deletion of one, and the epoch of the state that it is from.
-type toSave[K comparable, V any] struct {
-	record  saved[K, V]
+type toSave struct {
+	v       *node // it has the key, and the value if the record is not deleted
+	deleted bool
 	epoch   uint64
 	bare    bool // without a value
 	instead bool // it deletes what was refused
+}
+
+// boxes are what encoders and decoders are given for the records of a table: pointers to structs
+// that have its types.
+type boxes struct {
+	record, key, back any            // a saved, a savedKey, and another one to decode into
+	backKey           unsafe.Pointer // the key of that
+	// fill makes record and key those of a version, or of the deletion of its key, and back empty.
+	fill func(v *node, deleted bool)
+}
+
+func boxesFor[K comparable, V any]() *boxes {
+	x := new(struct {
+		record    saved[K, V]
+		key, back savedKey[K]
+	})
+	fill := func(v *node, deleted bool) {
+		x.record = saved[K, V]{K: keyOf[K](v), D: deleted}
+		if !deleted {
+			x.record.V = valueOf[K, V](v)
+		}
+		x.key, x.back = savedKey[K]{x.record.K, deleted}, savedKey[K]{}
+	}
+	return &boxes{&x.record, &x.key, &x.back, unsafe.Pointer(&x.back.K), fill}
 }
 
 // batchSize is up to how many records are encoded in one go.
 const batchSize = 256
 
 // save encodes the records of a table.
-func save[K comparable, V any](of *engine, s *saving) (saved, refused int, err error) {
-	r := &recordSaver[K, V]{s: s, m: mapOf[K, V](of)}
+func (c *core) save(s *saving) (saved, refused int, err error) {
+	r := &recordSaver{s: s, of: c, x: c.types.boxes(), bare: c.types.value.Size() == 0}
+	r.keys.whole = keptByAll(c.types.key)
 	err = r.all()
 	return r.saved, r.refused, err
 }
 
-func (r *recordSaver[K, V]) all() (err error) {
-	put := func(key K, value V, has bool, epoch uint64) bool {
-		r.batch = append(r.batch, toSave[K, V]{
-			record: saved[K, V]{key, value, !has}, epoch: epoch, bare: valueless[V](),
-		})
+func (r *recordSaver) all() error {
+	var failed error
+	put := func(v *node, deleted bool, epoch uint64) bool {
+		r.batch = append(r.batch, toSave{v: v, deleted: deleted, epoch: epoch, bare: r.bare})
 		if len(r.batch) == batchSize {
-			err = r.drain()
+			failed = r.drain()
 		}
-		return err == nil
+		return failed == nil
 	}
-	of := func(s DBSnapshot) Snapshot[K, V] { return Snapshot[K, V](r.m.at.seen(s)) }
+	of := hide(r.of).seen
 	switch {
 	case r.s.changes != nil:
-		for _, list := range r.s.changes[r.m.at] {
-			for _, c := range list.changes.([]Change[K, V]) {
-				if !put(c.Key, c.New, c.Has, list.epoch) {
-					return err
+		for _, list := range r.s.changes[hide(r.of)] {
+			for i := range list.n {
+				if v, has := r.of.types.changed(list.changes, i); !put(v, !has, list.epoch) {
+					return failed
 				}
 			}
 		}
 	case r.s.since == nil:
-		for key, value := range of(r.s.of).All() {
-			if !put(key, value, true, r.s.Epoch) {
-				return err
+		of(r.s.of).all(func(c *chunk) bool {
+			for _, v := range c.found[:c.n] {
+				if !put(v, false, r.s.Epoch) {
+					return false
+				}
 			}
-		}
+			return true
+		})
 	default:
-		for c := range of(r.s.of).Diff(of(*r.s.since)) {
-			if !put(c.Key, c.New, c.Has, r.s.Epoch) {
-				return err
-			}
-		}
+		of(r.s.of).diff(of(*r.s.since), func(v, _, is *node) bool {
+			return put(v, !is.there(), r.s.Epoch)
+		})
+	}
+	if failed != nil {
+		return failed
 	}
 	if err := r.drain(); err != nil {
 		return err
@@ -89,7 +120,7 @@ func (r *recordSaver[K, V]) all() (err error) {
 }
 
 // drain encodes the batch.
-func (r *recordSaver[K, V]) drain() error {
+func (r *recordSaver) drain() error {
 	for r.at = 0; r.at < len(r.batch); {
 		if err := r.s.ctx.Err(); err != nil {
 			return err
@@ -120,7 +151,7 @@ func (r *recordSaver[K, V]) drain() error {
 var errGoexit = errors.New("it has ended its goroutine (runtime.Goexit)")
 
 // protected is some; if records may be refused a panic is an error, and so is a Goexit.
-func (r *recordSaver[K, V]) protected() (err error) {
+func (r *recordSaver) protected() (err error) {
 	if r.s.opts.Refused == nil {
 		return r.some()
 	}
@@ -150,12 +181,12 @@ func panicked(p any) error {
 }
 
 // some encodes records, until there is enough to be written. If it fails that is the record at.
-func (r *recordSaver[K, V]) some() error {
+func (r *recordSaver) some() error {
 	for ; r.at < len(r.batch) && len(r.s.data) < frames.MaxPayload; r.at++ {
 		x := &r.batch[r.at]
 		r.mark, r.begun = len(r.s.data), false
-		if err := r.keys.check(r.s.codec, x.record.K); err != nil {
-			if x.record.D && errors.As(err, new(*changedKeyError)) {
+		if err := r.keys.check(r.s.codec, r.x, x.v, &r.of.index.hash); err != nil {
+			if x.deleted && errors.As(err, new(*changedKeyError)) {
 				continue // nothing is saved under it, and what it becomes is another key
 			}
 			return err
@@ -165,13 +196,12 @@ func (r *recordSaver[K, V]) some() error {
 			r.enc = r.s.codec.NewEncoder(r.s)
 		}
 		before := len(r.s.data)
-		var err error
+		r.x.fill(x.v, x.deleted)
+		record := r.x.record
 		if x.bare {
-			err = r.enc.Encode(&savedKey[K]{x.record.K, x.record.D})
-		} else {
-			err = r.enc.Encode(&x.record)
+			record = r.x.key
 		}
-		if err != nil {
+		if err := r.enc.Encode(record); err != nil {
 			return err
 		}
 		if len(r.s.data) == before {
@@ -186,12 +216,12 @@ func (r *recordSaver[K, V]) some() error {
 
 // refuse goes on after the record at, which cannot be encoded. What was saved of it before, in what
 // the differences are to, must not take its place: it is deleted.
-func (r *recordSaver[K, V]) refuse(cause error) error {
+func (r *recordSaver) refuse(cause error) error {
 	if r.begun {
 		r.s.data, r.enc = r.s.data[:r.mark], nil
 	}
 	x := &r.batch[r.at]
-	if x.record.D && !x.bare { // the codec may refuse the zero value
+	if x.deleted && !x.bare { // the codec may refuse the zero value
 		x.bare = true
 		return nil
 	}
@@ -199,25 +229,38 @@ func (r *recordSaver[K, V]) refuse(cause error) error {
 		r.at++
 		return nil
 	}
-	e := codecError(r.m, r.s.codec, x, cause)
+	e := codecError(r.of, r.s.codec, x, cause)
 	if r.s.opts.Refused == nil {
 		return e
 	}
 	r.refused++
 	r.s.opts.Refused(e)
-	if r.s.Since == 0 || x.record.D {
+	if r.s.Since == 0 || x.deleted {
 		r.at++
 		return nil
 	}
-	*x = toSave[K, V]{record: saved[K, V]{K: x.record.K, D: true}, instead: true, bare: x.bare}
+	*x = toSave{v: x.v, deleted: true, instead: true, bare: x.bare}
 	return nil
 }
 
 // codecError is the error of a record of a table.
-func codecError[K comparable, V any](
-	m *Map[K, V], codec Codec, x *toSave[K, V], cause error,
-) *CodecError {
-	key, epoch, deleted := x.record.K, x.epoch, x.record.D
-	return &CodecError{Table: m.Name(), Key: key, Codec: codec.Name, Epoch: epoch, Err: cause,
-		current: func() bool { return m.at.unchanged(unsafe.Pointer(&key), epoch, deleted) }}
+func codecError(c *core, codec Codec, x *toSave, cause error) *CodecError {
+	key, epoch, deleted := x.v.key(), x.epoch, x.deleted
+	return &CodecError{Table: c.counters.name, Key: c.index.hash.boxed(key), Codec: codec.Name,
+		Epoch: epoch, Err: cause,
+		current: func() bool { return c.unchanged(key, epoch, deleted) }}
+}
+
+// unchanged reports whether the key at key has not been written after an epoch, in a table that has
+// not been closed.
+func (c *core) unchanged(key unsafe.Pointer, since uint64, deleted bool) bool {
+	if c.closed.Load() {
+		return false
+	}
+	_, _, head := c.index.seek(key)
+	v := c.newest(head)
+	if v == nil {
+		return deleted
+	}
+	return uint64(c.decide(v, c.slots.Now())) <= since
 }

@@ -160,6 +160,12 @@ func (c *core) diff(newer, older DBSnapshot) tableChanges {
 	return tableChanges{of: hide(c), changes: changes, n: n, inAll: true}
 }
 
+// changedTo is [recordType.changed].
+func changedTo[K comparable, V any](changes any, i int) (v *node, has bool) {
+	c := &changes.([]Change[K, V])[i]
+	return newNode(c.Key, c.New), c.Has
+}
+
 func diff[K comparable, V any](newer, older moment) (changes any, n int) {
 	list := slices.Collect(Snapshot[K, V](newer).Diff(Snapshot[K, V](older)))
 	return list, len(list)

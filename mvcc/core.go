@@ -75,8 +75,11 @@ type recordType struct {
 	// What follows is nil for a table of an index. typed returns a new Map.
 	typed   func(e *engine, x *index, plain, unguarded bool) any
 	changes func(list []dated[succession]) (part func(from, to int) any)
+	// changed returns a version with the key, and the new value, of number i of a []Change, and
+	// whether there is one.
+	changed func(changes any, i int) (v *node, has bool)
 	diff    func(newer, older moment) (changes any, n int)
-	save    func(of *engine, s *saving) (saved, refused int, err error)
+	boxes   func() *boxes
 	loader  func(of *engine) loader
 }
 
@@ -85,7 +88,8 @@ func recordTypeOf[K comparable, V any]() *recordType {
 	t.typed = func(e *engine, x *index, plain, unguarded bool) any {
 		return &Map[K, V]{index: x, plain: plain, unguarded: unguarded, at: e}
 	}
-	t.changes, t.diff, t.save, t.loader = changesOf[K, V], diff[K, V], save[K, V], newLoader[K, V]
+	t.changes, t.diff, t.loader = changesOf[K, V], diff[K, V], newLoader[K, V]
+	t.changed, t.boxes = changedTo[K, V], boxesFor[K, V]
 	return t
 }
 

@@ -162,23 +162,6 @@ func (e *engine) seen(s DBSnapshot) moment {
 	return moment{&stateOf(s.st).part(coreAt(e)).txn, s.gen}
 }
 
-// unchanged reports whether the key at key has not been written after an epoch, in a table that has
-// not been closed.
-//
-//go:noinline
-func (e *engine) unchanged(key unsafe.Pointer, since uint64, deleted bool) bool {
-	c := coreAt(e)
-	if c.closed.Load() {
-		return false
-	}
-	_, _, head := c.index.seek(key)
-	v := c.newest(head)
-	if v == nil {
-		return deleted
-	}
-	return uint64(c.decide(v, c.slots.Now())) <= since
-}
-
 // watch begins a watch of the map, see [Map.Watch]: wants says what is given of the changes of a
 // commit, and diff returns all of those since the snapshot since, if that is not zero.
 //
