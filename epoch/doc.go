@@ -13,7 +13,7 @@
 //
 // Each pooled transaction state owns one [Slot]. Beginning publishes the read epoch in that slot
 // with a single atomic store; ending is a single compare-and-swap of the slot's generation. Neither
-// writes to shared memory. The reclaimer announces a bound, then scans:
+// writes to memory that other transactions write. The reclaimer announces a bound, then scans:
 //
 //	begin                              refresh
 //	1  S = clock                       a  m = clock
@@ -31,6 +31,19 @@
 // A slot must say exactly where its reader is, and not only that it reads at or below S: versions
 // between two readers are dropped too.
 //
+// # Record
+//
+// A slot also has the record of the commit that its transaction makes of several keys: the word that
+// decides about it, by which package mvcc says what has become of all of them at once. Versions name
+// the slot by its number, and [Slots.Record] finds the record. [Slot.Open] begins one, and
+// [Slot.Settle] says that nobody refers to it any more; a slot whose record is not settled serves no
+// other transaction.
+//
+//	slot: word  read epoch | may write | live      written by Begin, read by scans
+//	      gen   names the transaction              moved on by End, or by an eviction
+//	      record, installed (its lowest bit: settled)   of the commit
+//	      promoted, evicted                        of the rounds, see below
+//
 // # What a scan costs
 //
 // Slots are numbered, and new ones get the lowest number that is free. A scan loads a word for each
@@ -38,8 +51,8 @@
 // that its owner gives back is used again. So a scan costs what is open now, not what has ever
 // been.
 //
-// A transaction that stays open is promoted by the third round of the reclaimer that finds it live,
-// see [Slots.Round]: its read epoch is published in a sorted list, which every view shares, and
+// A round is the scan that the reclaimer makes at each tick, see [Slots.Round]. A transaction that
+// stays open is promoted by the third round that finds it live: its read epoch is published in a sorted list, which every view shares, and
 // scans pass over its slot. So 10^6 open snapshots cost a scan nothing, once they are older than
 // three rounds. The slot of a promoted transaction is not used again: the end of the transaction
 // leaves it behind, and the next round releases it.

@@ -3,8 +3,8 @@
 //
 // # View
 //
-// A [View] says what has to be kept: a bound m, and the sorted read epochs below m of all live
-// transactions. Every other transaction, live or future, reads at m or above. So of a key's
+// A [View] says what has to be kept: a bound m, and the read epochs below m of all live transactions,
+// in two sorted lists, of the young ones and of those that were promoted. Every other transaction, live or future, reads at m or above. So of a key's
 // versions these are needed, and no others: all above m, the newest one at or below m, and the
 // newest one at or below each live epoch. That is at most (live epochs + 1) versions besides those
 // above m, however long a reader stays open: versions between two readers go as well. (The interval
@@ -18,7 +18,7 @@
 // # Who does the work
 //
 // Writers do most of it, in package mvcc: one that covers a version which everybody sees, of an
-// epoch up to the view's min visible epoch, cuts off what is below it. It calls
+// epoch up to the view's min visible epoch ([View].Min: nobody reads below it, or will), cuts off what is below it. It calls
 // [Reclaimer.RefreshPast] when the view is older than some thousand commits, so that this works at
 // any rate. So memory does not depend on whether a goroutine gets its turn.
 //

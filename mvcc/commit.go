@@ -7,21 +7,27 @@ import (
 
 // Committing.
 //
-//	giveWay     let those go first that have a claim: once, for a bounded time
+//	giveWay     let those go first that have a claim: once, for a bounded time. An Update that has
+//	            read anything ends here, and runs again
 //	prepare     make the record active, and have all versions name it
 //	installAll  put a pending version on each key: one CAS each, a bucket's lock for a new key
-//	announce    mark the watches, then active -> announced by a CAS
+//	announce    tell watches, feeds and expiry of the keys, then active -> announced by a CAS
 //	decide      draw the commit epoch e from the clock: -> committed(e) by a CAS, or, if there is
 //	            something to validate, -> tentative(e); validate the reads as of e (validate.go);
-//	            -> committed(e) by a CAS
-//	finalize    copy e into the versions, prune
-//	withdraw    instead, if one of these says no: take what is installed off the chains
+//	            -> committed(e) by a CAS, or, if they do not hold, -> aborted
+//	end         end the slot's transaction: it protects no reads from here on
+//	finalize    copy e into the versions, prune, ask for a new view if that is due
+//	withdraw    instead of the last two, if a step says no: abort the record, unless it is, and take
+//	            what is installed off the chains. If a rival has aborted it, tryAgain repeats all of
+//	            it with new versions
+//
+// Then the caller of commit calls what was given to OnCommit.
 //
 // The CAS to committed is the linearization point; that of a transaction which does not
-// validate may be a helper's. A transaction with one key has its record in its version, and
-// installs it announced. If it has read nothing either, it is committed as a Store is
-// (commitBlind, onekey.go). Where a function of the user leaves a step, by a panic or by
-// runtime.Goexit, unwind does what is left.
+// validate may be a helper's. A transaction with one key has its record in its version, which it
+// installs announced: from then on others may draw for it. If it has read nothing either, it is
+// committed as a Store is (commitBlind, onekey.go). Where a function of the user leaves a step, by a
+// panic or by runtime.Goexit, unwind does what is left.
 //
 //   - I2: an undecided writer draws its epoch after it announced itself. So a
 //     reader that found it active may pass over it: the epoch will be above
@@ -82,7 +88,7 @@ func (st *txState) commitWrites(
 	m := st.m
 	turns := m.favour.Any()
 	if turns && !st.giveWay(gen, c, b) {
-		return 0, resultConflict
+		return 0, resultConflict // giveWay has ended the transaction
 	}
 	check := word(0)
 	if st.validates() && !st.written() {
@@ -206,8 +212,9 @@ func (st *txState) trySuspect(
 //
 // A helper of an earlier record may have loaded it when it was announced, and sleep. An
 // announced word of ours must not be the same, or the helper would put an epoch into it
-// that was drawn before. That record had a lower floor: if it was committed, its epoch
-// was drawn after it was announced; if it was aborted, so was another one.
+// that was drawn before. That record had a lower floor: if it was committed, its epoch was drawn
+// after it was announced; if it was aborted after that, another epoch was drawn for the abort (see
+// abortRival, abortLeft).
 func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
 	hooks.At(hooks.CommitEntries)
 	e := epoch.Epoch(0)

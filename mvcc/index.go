@@ -24,15 +24,14 @@ import (
 // head is taken out. To change the head of a key, swap the slot from the old head to the
 // new one, by compare-and-swap and without a lock ([slot] is an atomic pointer). A head
 // that was put on top of another may be taken off again; one that has left its slot
-// otherwise never comes back. So a slot that has changed hands, or has moved, makes that
-// fail; a goroutine that has remembered a slot finds out in this way.
+// otherwise never comes back. So the swap fails if the slot has changed hands or moved: that is how
+// a goroutine that remembers a slot notices.
 //
 // A mark, moved, stands in a slot instead of a head when the slot has moved to the next
 // table.
 //
-// Only what changes which keys there are takes a bucket's lock, which is a bit of its
-// first word: inserting a key, taking one out, and moving a bucket. It is
-// held by a goroutine that is pinned to its processor, for as long as it takes to hash
+// Only inserts, removals and moves of buckets lock a bucket, by a bit of its first word (insert and
+// remove are in index_edit.go, moves in index_move.go, loops in index_scan.go). The lock is held by a goroutine that is pinned to its processor, for as long as it takes to hash
 // the bucket's keys and to move them.
 //
 // # Growing and shrinking
@@ -57,8 +56,8 @@ type index struct {
 	table stdatomic.Pointer[table]
 	hash  hasher
 	moved *node // the mark
-	// min is the least number of buckets, and small up to how many a table may have that
-	// one insert makes and moves to: that takes some microseconds.
+	// min is the least number of buckets. A table of up to small buckets is made, and moved to, by
+	// one insert alone: that takes some microseconds.
 	min, small int
 	// spawn runs a function in a goroutine of the background, or returns false; wake sees
 	// to it that tend is called, if there is a background.
@@ -78,7 +77,7 @@ const cacheLine = 128
 // A slot is where the head of one key's chain stands.
 type slot = atomic.Pointer[node]
 
-// bucketSlots is how many slots a bucket has: what fits into a cache line.
+// bucketSlots is how many slots a bucket has: so it is a cache line of 64 bytes.
 const bucketSlots = 6
 
 // A bucket has some slots, and for each a byte of the hash of the key that it belongs

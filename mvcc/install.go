@@ -22,9 +22,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		p, ok := w.at(), true
 		var h, base *node
 		if h = st.atHead(w, p); h != nil {
-			if base = h; st.gen() != gen { // see mayCover, which would find no conflict
-				return resultEvicted
-			}
+			base = h // mayCover would find no conflict, and what is there cannot have left the index
 		} else {
 			p, h = m.index.again(p, w.hash, w.v.key())
 			if base, ok = m.decidedBase(h); !ok {
@@ -34,7 +32,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 				return r
 			}
 		}
-		if m.schemaNow() != of.schema { // must follow again
+		if m.schemaNow() != of.schema { // must follow the load of the head: X2
 			return of.conflictOn(w.v.key(), ConflictRead, nil)
 		}
 		if w.merge != nil {
@@ -55,7 +53,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		default:
 			p, ok = m.insert(w.hash, w.v, of.schema)
 		}
-		if w.b != p.b {
+		if w.b != p.b { // a pointer that is written costs more while the garbage collector marks
 			w.b = p.b
 		}
 		w.i = p.i
@@ -108,8 +106,8 @@ func (p *part) mayCover(gen epoch.Gen, w *write, base *node) result {
 	default:
 		return resultOK
 	}
-	// Must follow the comparison, and precede the push: what was committed since may
-	// have left the index if we were evicted, and once it is pushed others may commit
+	// Must follow the comparison, and precede the install: what was committed since may
+	// have left the index if we were evicted, and once it is installed others may commit
 	// us.
 	if st.gen() != gen {
 		return resultEvicted

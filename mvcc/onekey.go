@@ -179,7 +179,7 @@ func (m *core) write(
 			}
 			hooks.At(hooks.Computed)
 		}
-		s := m.schemaNow() // must follow again
+		s := m.schemaNow() // must follow the load of the head: X2
 		if s != nil && s.alters(s, base, v) {
 			claim.End()
 			if touches == nil {

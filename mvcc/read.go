@@ -9,9 +9,13 @@ import (
 // waits for a particular goroutine: a goroutine that meets an undecided writer
 // decides for it, so it does not matter whether that writer is running.
 //
-// Which writers may be passed over, by a reader as of S, by one that has published no epoch
-// and notes the clock, S, when it finds the head undecided, and by a validator at e, for
-// which S is the last epoch before e:
+// The table says which writers may be passed over as of an epoch S:
+//
+//   - for a transaction or a snapshot, S is its read epoch;
+//   - for a Load, which has published no epoch, S is the clock when it finds the head undecided;
+//   - for a validator at e, S is the last epoch before e.
+//
+// So:
 //
 //	what the record says   do
 //	committed              that is the answer, or for a reader the next older one

@@ -94,7 +94,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	// is inserted behind our back draws an epoch above e.
 	from := p.st.epoch()
 	ok, goOn = true, true
-	same := func(at place, head *node) bool {
+	unchanged := func(at place, head *node) bool {
 		if v := p.settled(at, head, e); v != nil && p.m.commitEpoch(v) > from {
 			p.conflictOn(v.key(), ConflictScan, v)
 			ok = false
@@ -108,7 +108,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 		return false, false
 	}
 	if p.scanned && p.st.level == LevelSerializable {
-		p.index.scan(same)
+		p.index.scan(unchanged)
 		return ok, goOn
 	}
 	if !p.again {
@@ -126,7 +126,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 		}
 	}
 	for i := range p.ranges {
-		if !p.index.span(&p.ranges[i], false, same) {
+		if !p.index.span(&p.ranges[i], false, unchanged) {
 			break
 		}
 	}
@@ -182,7 +182,7 @@ func absentSince(m *core, v *node, e epoch.Epoch) bool {
 func (p *part) settled(at place, v *node, e epoch.Epoch) *node {
 	if v != nil {
 		if _, r := p.m.resolve(v); r == p.st.record() {
-			return v.next.Load() // which is decided, and stays as long as v is not
+			return v.next.Load() // decided, and the newest below v for as long as v is undecided
 		}
 	}
 	if p.st.watch != nil {

@@ -46,8 +46,8 @@ type node struct {
 	next atomic.Pointer[node]
 }
 
-// key returns where the key of the version is: the types that it may have are aligned to
-// what the size of a node is a multiple of.
+// key returns where the key of the version is. It follows the node without padding, since the size
+// of a node is a multiple of every alignment that a key may have.
 func (v *node) key() unsafe.Pointer { return unsafe.Add(unsafe.Pointer(v), unsafe.Sizeof(node{})) }
 
 // keyOf returns the key of a version of a map with keys of type K.
@@ -67,7 +67,9 @@ func newNode[K comparable, V any](key K, value V) *node {
 	return &(&version[K, V]{key: key, value: value}).node
 }
 
-// A word is a version's state, or the record that decides about a transaction.
+// A word is a version's state, or the record that decides about a transaction. 0, or only the bit
+// of the tombstone, is that of a version which is not in a commit yet: it reads as committed at
+// epoch 0, which is nobody's.
 //
 // A transaction that commits a single key has its version's state as its record. One of
 // several keys has its record in its slot (package epoch), and its versions say
@@ -212,8 +214,8 @@ func load(r *record) word { return word(r.Load()) }
 // The bit of a slot's record that its decision must keep.
 var _ [epoch.RecordBit]byte = [tombBit]byte{}
 
-// abortRecord makes an undecided record, which is not announced again, say aborted. It returns what
-// the record said before: it may have been decided already.
+// abortRecord makes an undecided record say aborted, and returns what it said before: it may have
+// been decided already. The caller knows that nobody announces it from here on.
 func abortRecord(r *record) (was word) {
 	for {
 		w := load(r)

@@ -2,9 +2,8 @@ package mvcc
 
 import "github.com/mvccmap/mvccmap/epoch"
 
-// withdraw takes the versions that were installed off their chains, as far as
-// nobody else has. The record must be aborted, or, if nothing is announced, is
-// aborted here.
+// withdraw takes the versions that were installed off their chains, as far as nobody else has. The
+// record is aborted already, or it is aborted here: nobody else can announce it.
 func (st *txState) withdraw() {
 	abortRecord(st.record())
 	st.retreat()

@@ -27,14 +27,12 @@ type txWork struct {
 	byHash []int32
 	begun  begun // of the write that is under way, see txn
 
-	// Of the attempt to commit that is under way: how many writes are installed, how many looks
-	// validation has taken, what the record said at the last one, what validates it if it is pushed,
-	// and why that failed.
-	installed int
-	checks    int
-	says      word
-	watch     *watch
-	conflict  conflict
+	// Of the attempt to commit that is under way:
+	installed int      // how many writes are installed
+	checks    int      // how many looks validation has taken
+	says      word     // what the record said at the last one
+	watch     *watch   // on what is validated, if readers have pushed the commit too often
+	conflict  conflict // why it failed
 
 	rareWork
 }
@@ -84,7 +82,7 @@ type write struct {
 	b  *bucket
 	i  uint8
 	of uint32 // the number of the part
-	// read is what was read of this key, as far as known and written have noted it: the commit
+	// read is what was read of this key, as far as [part.known] and [txState.written] have noted it: the commit
 	// compares that where it installs. It is 1 + the number of a read, or readAbsent.
 	read int32
 	// saved is the number of the savepoint in which the write was noted last, to be undone.
