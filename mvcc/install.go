@@ -22,7 +22,9 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		p, ok := w.at(), true
 		var h, base *node
 		if h = st.atHead(w, p); h != nil {
-			base = h // mayCover would find no conflict, and what is there cannot have left the index
+			if base = h; st.gen() != gen { // as mayCover, which would find no conflict
+				return resultEvicted
+			}
 		} else {
 			p, h = m.index.again(p, w.hash, w.v.key())
 			if base, ok = m.decidedBase(h); !ok {
