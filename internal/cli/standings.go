@@ -53,7 +53,7 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s is better", strings.TrimSuffix(c.Unit, "-ns"), c.Better)
+	fmt.Fprintf(&b, "%s: %s is better", c.Figure(), c.Better)
 	if left := (all - len(rows[0])) / 2; left > 0 && len(c.Engines) > 1 {
 		fmt.Fprintf(&b, " (no room for %d more)", left)
 	}
@@ -62,25 +62,21 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	for i, round := range c.Rounds {
 		line, done := &lines[i+2], 0
-		for _, result := range round.Results {
-			word := c.Word(result)
-			if at := strings.Index((*line)[done:], word); colour && result.Decided && at >= 0 {
-				painted := paint(result) + word + reset
-				*line = (*line)[:done+at] + painted + (*line)[done+at+len(word):]
-				done += at + len(painted)
+		for _, r := range round.Beside {
+			if !colour || r == nil || r.Verdict == "" {
+				continue
+			}
+			if at := strings.Index((*line)[done:], r.Times()); at >= 0 {
+				painted := (*line)[:done+at] + colours[r.Verdict] + r.Times() + reset
+				*line, done = painted+(*line)[done+at+len(r.Times()):], len(painted)
 			}
 		}
 	}
 	return lines
 }
 
-// paint begins the colour of a result: green for better, red for worse.
-func paint(r results.Result) string {
-	if r.Factor >= 1 {
-		return green
-	}
-	return red
-}
+// colours are those of verdicts.
+var colours = map[string]string{results.Improved: green, results.Worsened: red}
 
 // noisyMeans says what a noisy sample is.
 const noisyMeans = "other programs or the host had enough of the processors meanwhile to explain " +
@@ -101,21 +97,28 @@ func writeStandings(w io.Writer, r *results.Run, subject string, width int, colo
 			results.NoisyMark, n, of, noisyMeans))
 		text.line("")
 	}
-	for _, o := range results.Decided(contests) {
-		for _, part := range []struct {
-			head  string
-			lines []string
-		}{{"does better than", o.Better}, {"does worse than", o.Worse}} {
-			if len(part.lines) > 0 {
-				text.wrap("", "", fmt.Sprintf("Where %s %s %s:", o.Engine, part.head, o.Other))
+	for i := 1; len(contests) > 0 && i < len(contests[0].Engines); i++ {
+		other, open := contests[0].Engines[i], 0
+		lines := map[string][]string{}
+		for _, c := range contests {
+			for _, verdict := range []string{results.Improved, results.Worsened} {
+				if where := c.Where(i, verdict); where != "" {
+					lines[verdict] = append(lines[verdict], c.Figure()+": "+where)
+				}
 			}
-			for _, line := range part.lines {
+			open += c.Open(i)
+		}
+		for _, verdict := range []string{results.Improved, results.Worsened} {
+			if len(lines[verdict]) > 0 {
+				text.wrap("", "", fmt.Sprintf("Where %s does %s than %s:", subject, verdict, other))
+			}
+			for _, line := range lines[verdict] {
 				text.wrap("  ", "    ", line)
 			}
 		}
-		if o.Open > 0 {
-			text.wrap("", "  ", fmt.Sprintf("Figures that do not tell %s and %s apart (~): %d", o.Engine,
-				o.Other, o.Open))
+		if open > 0 {
+			text.wrap("", "  ", fmt.Sprintf("Figures that do not tell %s and %s apart (~): %d", subject,
+				other, open))
 		}
 	}
 	return text.err
