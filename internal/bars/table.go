@@ -53,7 +53,7 @@ func printTable(w io.Writer, done []outcome, p plan) {
 	}
 	fmt.Fprintln(w)
 	names := func(column int) bool { return column <= 1 || column == 3 || column == 10 }
-	_ = results.WriteTable(w, rows, names)
+	_ = results.Plain.Write(w, rows, names)
 	fmt.Fprintf(w, "\n%d rows: %d bars met, %d missed.\n", len(done), len(done)-missed, missed)
 	fmt.Fprintln(w, "The ratio is of the medians; from-to is the range over pairs of measurements "+
 		"that followed each other.")

@@ -58,7 +58,7 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 		fmt.Fprintf(&b, " (no room for %d more)", left)
 	}
 	b.WriteByte('\n')
-	_ = results.WriteTable(&b, rows, func(column int) bool { return column == 0 })
+	_ = results.Plain.Write(&b, rows, func(column int) bool { return column == 0 })
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	for i, round := range c.Rounds {
 		line, done := &lines[i+2], 0

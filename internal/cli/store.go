@@ -44,7 +44,7 @@ func (c *runsListCmd) Run(e *env) error {
 			fmt.Sprint(s.Samples), s.Outcome, orDash(len(s.Profiles)),
 			strings.Join(s.Workloads, ", ") + " on " + strings.Join(s.Engines, ", ")})
 	}
-	return results.WriteTable(e.stdout, rows,
+	return results.Plain.Write(e.stdout, rows,
 		func(column int) bool { return column != 2 && column != 4 })
 }
 

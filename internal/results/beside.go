@@ -35,17 +35,10 @@ const NoisyMark = "!"
 // Compete sets subject beside the other engines of cells, in each of units that they have.
 func Compete(cells []*Cell, subject string, units ...string) []Contest {
 	engines := []string{subject}
-	var groups [][]*Cell // by workload and number of goroutines
 	for _, c := range cells {
 		engines = appendNew(engines, c.Engine)
-		i := slices.IndexFunc(groups, func(g []*Cell) bool {
-			return g[0].Title == c.Title && g[0].Threads == c.Threads
-		})
-		if i < 0 {
-			i, groups = len(groups), append(groups, nil)
-		}
-		groups[i] = append(groups[i], c)
 	}
+	groups := Grouped(cells, func(c *Cell) Key { return Key{Title: c.Title, Threads: c.Threads} })
 	var list []Contest
 	for _, unit := range units {
 		if c := compete(groups, engines, unit); len(c.Rounds) > 0 {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
@@ -201,7 +203,7 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
 		web.Data{"Runs": list, "Readable": readable, "Hidden": hidden})
 }
 
-// details are all that is shown of one run.
+// details are what is shown of one run, in JSON.
 type details struct {
 	results.Saved
 	Notes   []string `json:"notes"` // on what, when and how it was measured
@@ -222,17 +224,35 @@ func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d := details{Saved: saved, Notes: results.Describe(saved.Run.Header)}
-	if cells := saved.Run.Cells(); len(cells) > 0 {
-		rows := results.MedianRows(cells, results.MedianColumns(cells))
-		d.Results.Columns, d.Results.Rows = rows[0], rows[1:]
-		d.Caption = results.MediansCaption + "."
-	}
 	if asksJSON(r) {
+		d := details{Saved: saved, Notes: results.Describe(saved.Run.Header)}
+		if cells := saved.Run.Cells(); len(cells) > 0 {
+			rows := results.MedianRows(cells, results.MedianColumns(cells))
+			d.Results.Columns, d.Results.Rows = rows[0], rows[1:]
+			d.Caption = results.MediansCaption + "."
+		}
 		return web.JSON(w, d)
 	}
-	return web.Page(w, http.StatusOK, "run.html", p.frame("Run "+d.Name, "../../"),
-		web.Data{"Run": d, "Rows": rowsOf(d.Profiles), "Dot": pprofui.HaveDot()})
+	frame := p.frame("Run "+saved.Name, "../../")
+	top, err := web.Part("top", frame, web.Data{})
+	if err != nil {
+		return err
+	}
+	more, err := web.Part("run.html", frame, web.Data{"Rows": rowsOf(saved.Profiles),
+		"Dot": pprofui.HaveDot()})
+	if err != nil {
+		return err
+	}
+	text, err := report.Page{Saved: saved, Title: frame.Page + " · " + frame.Title,
+		Top: template.HTML(top), More: template.HTML(more)}.HTML()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Security-Policy", report.Policy+
+		"; form-action 'none'; frame-ancestors 'none'; base-uri 'none'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(text)
+	return nil
 }
 
 // rowsOf puts profiles of the same thing into one row.
