@@ -61,7 +61,7 @@ func compete(groups [][]*Cell, engines []string, unit string) Contest {
 			if len(v) == 0 {
 				continue
 			}
-			values[i], r.Medians[i] = v, shown(unit, Median(v))
+			values[i], r.Medians[i] = v, shown(unit, Median(v), brief.Number)
 			if cell.Noisy() > 0 {
 				r.Medians[i] += NoisyMark
 			}
@@ -111,14 +111,6 @@ func (c *Contest) Rows() [][]string {
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// shown writes a figure.
-func shown(unit string, v float64) string {
-	if strings.HasSuffix(unit, "-ns") {
-		return nanoseconds(v)
-	}
-	return brief.Number(v)
 }
 
 // Figure returns what the contest is about, for people.

@@ -5,7 +5,6 @@ package runs
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -21,11 +20,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// Bounds of what a list reads, the newest, and shows.
-const (
-	maxReadRuns   = 500
-	maxListedRuns = 200
-)
+// maxRuns is how many runs a list shows, the newest.
+const maxRuns = 200
 
 // pages shows the runs of a store.
 type pages struct {
@@ -125,12 +121,12 @@ func (p *pages) get(name string) (results.Saved, error) {
 	return p.store.Get(name)
 }
 
-// list returns what a list says of the runs. Files that have not changed are not read
-// again.
-func (p *pages) list() ([]results.Saved, error) {
+// list returns what a list says of the newest runs, and how many there are beside. Files that have
+// not changed are not read again.
+func (p *pages) list() (list []results.Saved, hidden int, err error) {
 	names, err := p.store.Names()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	type file struct {
 		name string
@@ -145,17 +141,14 @@ func (p *pages) list() ([]results.Saved, error) {
 	slices.SortStableFunc(files, func(a, b file) int {
 		return b.info.ModTime().Compare(a.info.ModTime())
 	})
+	hidden = max(len(files)-maxRuns, 0)
+	files = files[:len(files)-hidden]
 	p.mu.Lock()
 	before := p.known
 	p.mu.Unlock()
 	known := map[string]knownRun{}
-	list := []results.Saved{}
-	for i, f := range files {
-		if i >= maxReadRuns {
-			why := fmt.Sprintf("not read: only the newest %d are", maxReadRuns)
-			list = append(list, results.Saved{Name: f.name, Err: why})
-			continue
-		}
+	list = []results.Saved{}
+	for _, f := range files {
 		k, ok := before[f.name]
 		if !ok || !k.modified.Equal(f.info.ModTime()) || k.size != f.info.Size() {
 			saved, err := p.store.Get(f.name)
@@ -174,22 +167,21 @@ func (p *pages) list() ([]results.Saved, error) {
 	slices.SortStableFunc(list, func(a, b results.Saved) int {
 		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.Name, b.Name))
 	})
-	return list, nil
+	return list, hidden, nil
 }
 
 // index lists the runs.
 func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
 	var list []results.Saved
+	var hidden int
 	var failed error
 	err := p.ask(r, func() error {
-		list, failed = p.list()
+		list, hidden, failed = p.list()
 		return nil
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	hidden := max(len(list)-maxListedRuns, 0)
-	list = list[:len(list)-hidden]
 	if asksJSON(r) {
 		return web.JSON(w, list)
 	}
