@@ -71,14 +71,13 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	}
 	c.Doubts = append(slices.Clone(before.Doubts), after.Doubts...)
 
-	x, y := collect(before), collect(after)
+	x, y := collect(before, nil), collect(after, nil)
 	if across := apart(x.names, y.names); len(across) > 0 {
 		for _, l := range across {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s: that is what is compared",
 				l.key, cmp.Or(l.old, none), before.Label, cmp.Or(l.new, none), after.Label))
 		}
-		x.drop(across)
-		y.drop(across)
+		x, y = collect(before, across), collect(after, across)
 	}
 	c.OnlyOld, c.OnlyNew = onlyIn(x.names, y.names), onlyIn(y.names, x.names)
 	if len(c.OnlyOld) == len(x.names) {
@@ -103,7 +102,9 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 			c.Tables = append(c.Tables, t)
 		}
 		all, most = all+len(t.Rows), max(most, len(t.Rows))
-		for _, r := range t.Rows {
+		for i := range t.Rows {
+			r := &t.Rows[i]
+			r.setShift(x.values[r.Name][unit], y.values[r.Name][unit], t.Better == "higher")
 			if r.Undecidable {
 				few++
 			}
@@ -152,11 +153,12 @@ type collected struct {
 	values       map[string]map[string][]float64
 }
 
-func collect(s *Source) *collected {
+// collect collects the figures of s, by names without some labels.
+func collect(s *Source, but []label) *collected {
 	c := &collected{values: map[string]map[string][]float64{}}
 	severalPkgs := strings.Contains(s.config("pkg"), ", ")
 	for _, r := range s.Results {
-		name := r.Name.String()
+		name := without(but, r.Name.String())
 		if severalPkgs {
 			name = r.GetConfig("pkg") + "." + name
 		}

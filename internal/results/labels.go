@@ -71,14 +71,3 @@ func values(names []string, key string) (list []string) {
 	}
 	return list
 }
-
-// drop takes labels out of the names.
-func (c *collected) drop(list []label) {
-	values := map[string]map[string][]float64{}
-	for i, name := range c.names {
-		short := without(list, name)
-		values[short] = c.values[name]
-		c.names[i] = short
-	}
-	c.values = values
-}

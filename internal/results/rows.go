@@ -91,7 +91,6 @@ func tableOf(
 		r := Row{Name: p.name, Old: side(a, assume), New: side(b, assume), P: assume.Compare(a, b).P,
 			exact: assume == benchmath.AssumeExact}
 		r.setDelta()
-		r.setShift(p.before, p.after, better > 0)
 		t.Rows = append(t.Rows, r)
 		chances = append(chances, r.P)
 		if r.Old.Center > 0 && r.New.Center > 0 {
