@@ -129,18 +129,23 @@ func (c *Contest) Open(engine int) (n int) {
 // Where says in words where the first engine did so beside that at a place among them, workload by
 // workload, and by how much.
 func (c *Contest) Where(engine int, verdict string) string {
-	var texts []string
+	var b strings.Builder
 	title := ""
 	for _, r := range c.Rounds {
 		beside := r.Beside[engine]
 		if beside == nil || beside.Verdict != verdict {
 			continue
 		}
-		text := fmt.Sprintf("threads=%d %s", r.Threads, beside.Times())
-		if r.Title != title {
-			text, title = r.Title+" with "+text, r.Title
+		switch {
+		case r.Title == title:
+			b.WriteString(", ")
+		case title == "":
+			b.WriteString(r.Title + "/")
+		default:
+			b.WriteString("; " + r.Title + "/")
 		}
-		texts = append(texts, text)
+		title = r.Title
+		fmt.Fprintf(&b, "threads=%d: %s", r.Threads, beside.Times())
 	}
-	return strings.Join(texts, ", ")
+	return b.String()
 }

@@ -48,10 +48,10 @@ func TestContest(t *testing.T) {
 		{"Writes", "2", "1.02 µs", "102 µs", "100 x less", "-", ""},
 	}, list[1].Rows())
 	require.Equal(t, "~", list[2].Rows()[1][4])
-	require.Equal(t, "Reads with threads=2 2.00 x more", list[0].Where(1, Improved))
-	require.Equal(t, "Writes with threads=2 3.00 x less", list[0].Where(1, Worsened))
-	require.Equal(t, "Writes with threads=2 10.1 x more", list[0].Where(2, Improved))
-	require.Equal(t, "Reads with threads=2 4.00 x more", list[1].Where(1, Worsened))
+	require.Equal(t, "Reads/threads=2: 2.00 x more", list[0].Where(1, Improved))
+	require.Equal(t, "Writes/threads=2: 3.00 x less", list[0].Where(1, Worsened))
+	require.Equal(t, "Writes/threads=2: 10.1 x more", list[0].Where(2, Improved))
+	require.Equal(t, "Reads/threads=2: 4.00 x more", list[1].Where(1, Worsened))
 	require.Equal(t, []int{0, 0, 1}, []int{list[0].Open(1), list[1].Open(1), list[2].Open(1)})
 	require.Equal(t, "p99", list[1].Figure())
 
