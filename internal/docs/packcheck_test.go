@@ -14,6 +14,11 @@ import (
 // scripts/packcheck.sh runs the example of a library's README as a user would, and finds what keeps
 // a user from having the library, or what comes along that he does not need.
 func TestPackcheck(t *testing.T) {
+	for _, program := range []string{"bash", "git"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
 	script, err := filepath.Abs("../../scripts/packcheck.sh")
 	require.NoError(t, err)
 	program := func(expr string) string {
