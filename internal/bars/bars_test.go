@@ -15,13 +15,15 @@ import (
 //
 //	go test -bench 'Bars/load' -count 10 ./internal/bars > bars.txt
 //	go tool benchstat -col /side bars.txt
+//	go test -bench Bars/store -cpuprofile cpu.prof ./internal/bars
+//	go tool pprof -tagfocus side=store/keys=10000/goroutines=1/mvcc cpu.prof
 //
 // Unlike the command it measures one side after the other, and gives no verdict.
 func BenchmarkBars(b *testing.B) {
 	for _, row := range rows(defaultSizes()) {
 		for _, side := range []side{row.base, row.ours} {
 			b.Run(row.name+"/side="+side.name, func(b *testing.B) {
-				require.NoError(b, side.bench(b.Context(), b))
+				require.NoError(b, side.bench(row.labels(b.Context(), side), b))
 			})
 		}
 	}

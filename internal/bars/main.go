@@ -9,7 +9,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -35,35 +34,25 @@ func main() {
 	each := flags.Duration("time", 100*time.Millisecond, "length of a measurement")
 	flags.IntVar(&n.weighs, "keys", n.weighs,
 		"keys of the rows that weigh maps; the bars are meant for 10000000")
-	flags.IntVar(&n.scan, "scankeys", n.scan, "keys of the rows that scan")
 	pattern := flags.String("run", "", "measure only the rows whose name matches this expression")
-	profile := flags.String("profile", "",
-		"write a CPU profile to this `file`, labelled by row and side: look at one of them by\n"+
-			"go tool pprof -tagfocus side=store/keys=10000/goroutines=1/mvcc FILE")
 	_ = flags.Parse(os.Args[1:]) // it exits
 	run, err := regexp.Compile(*pattern)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bars: -run: expected a regular expression: %v\n", err)
 		os.Exit(2)
 	}
-	if flags.NArg() > 0 || min(*count, int(*each), n.weighs, n.scan) < 1 {
+	if flags.NArg() > 0 || min(*count, int(*each), n.weighs) < 1 {
 		fmt.Fprintln(os.Stderr, "bars: expected only flags, with numbers above 0")
 		os.Exit(2)
 	}
 	testing.Init()
-	err = flag.Set("test.benchtime", each.String())
-	if *profile != "" && err == nil {
-		var f *os.File
-		if f, err = os.Create(*profile); err == nil {
-			err = pprof.StartCPUProfile(f)
-			defer f.Close()
-			defer pprof.StopCPUProfile()
-		}
+	if err := flag.Set("test.benchtime", each.String()); err != nil {
+		panic(err) // it is a duration
 	}
 	share, _ := bench.FreeCPU(100 * time.Millisecond)
 	fmt.Printf("# %d x %v of each side in turns, %s %s/%s; the process could have %s of its CPUs\n",
 		*count, *each, runtime.Version(), runtime.GOOS, runtime.GOARCH, brief.Percent(share))
-	if err = cmp.Or(err, report(os.Stdout, rows(n), run, *count, benchmark)); err != nil {
+	if err := report(os.Stdout, rows(n), run, *count, benchmark); err != nil {
 		fmt.Fprintln(os.Stderr, "bars:", err)
 		os.Exit(1)
 	}
@@ -143,9 +132,8 @@ func (r row) verdict(ratio, allocs float64) string {
 // benchmark runs a side of a row as the Go benchmark that it is, for as long as the flag
 // test.benchtime says.
 func benchmark(row row, side side) (result testing.BenchmarkResult, err error) {
-	ctx := pprof.WithLabels(context.Background(), pprof.Labels("side", row.name+"/"+side.name))
 	result = testing.Benchmark(func(b *testing.B) {
-		if err = side.bench(ctx, b); err != nil {
+		if err = side.bench(row.labels(b.Context(), side), b); err != nil {
 			b.FailNow()
 		}
 	})
@@ -153,4 +141,9 @@ func benchmark(row row, side side) (result testing.BenchmarkResult, err error) {
 		err = errors.New("the benchmark failed")
 	}
 	return result, err
+}
+
+// labels returns ctx with the labels of a side in profiles.
+func (r row) labels(ctx context.Context, side side) context.Context {
+	return pprof.WithLabels(ctx, pprof.Labels("side", r.name+"/"+side.name))
 }

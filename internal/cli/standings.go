@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,11 +48,6 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 			rows[i] = rows[i][:len(rows[i])-2]
 		}
 	}
-	if len(c.Engines) == 1 {
-		for i := range rows {
-			rows[i] = rows[i][:3]
-		}
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s is better", c.Figure(), c.Better)
 	if left := (all - len(rows[0])) / 2; left > 0 && len(c.Engines) > 1 {
@@ -59,24 +55,20 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 	}
 	b.WriteByte('\n')
 	_ = results.Plain.Write(&b, rows, func(column int) bool { return column == 0 })
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i, round := range c.Rounds {
-		line, done := &lines[i+2], 0
-		for _, r := range round.Beside {
-			if !colour || r == nil || r.Verdict == "" {
-				continue
+	table := b.String()
+	if colour {
+		table = times.ReplaceAllStringFunc(table, func(text string) string {
+			if strings.HasSuffix(text, "more") == (c.Better == "higher") {
+				return green + text + reset
 			}
-			if at := strings.Index((*line)[done:], r.Times()); at >= 0 {
-				painted := (*line)[:done+at] + colours[r.Verdict] + r.Times() + reset
-				*line, done = painted+(*line)[done+at+len(r.Times()):], len(painted)
-			}
-		}
+			return red + text + reset
+		})
 	}
-	return lines
+	return strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 }
 
-// colours are those of verdicts.
-var colours = map[string]string{results.Improved: green, results.Worsened: red}
+// times are the results in a table of standings that are decided.
+var times = regexp.MustCompile(`\S+ x (more|less)`)
 
 // noisyMeans says what a noisy sample is.
 const noisyMeans = "other programs or the host had enough of the processors meanwhile to explain " +
@@ -99,22 +91,20 @@ func writeStandings(w io.Writer, r *results.Run, subject string, width int, colo
 	}
 	for i := 1; len(contests) > 0 && i < len(contests[0].Engines); i++ {
 		other, open := contests[0].Engines[i], 0
-		lines := map[string][]string{}
-		for _, c := range contests {
-			for _, verdict := range []string{results.Improved, results.Worsened} {
+		for _, verdict := range []string{results.Improved, results.Worsened} {
+			head := fmt.Sprintf("Where %s does %s than %s:", subject, verdict, other)
+			for _, c := range contests {
 				if where := c.Where(i, verdict); where != "" {
-					lines[verdict] = append(lines[verdict], c.Figure()+": "+where)
+					if head != "" {
+						text.wrap("", "", head)
+						head = ""
+					}
+					text.wrap("  ", "    ", c.Figure()+": "+where)
 				}
 			}
-			open += c.Open(i)
 		}
-		for _, verdict := range []string{results.Improved, results.Worsened} {
-			if len(lines[verdict]) > 0 {
-				text.wrap("", "", fmt.Sprintf("Where %s does %s than %s:", subject, verdict, other))
-			}
-			for _, line := range lines[verdict] {
-				text.wrap("  ", "    ", line)
-			}
+		for _, c := range contests {
+			open += c.Open(i)
 		}
 		if open > 0 {
 			text.wrap("", "  ", fmt.Sprintf("Figures that do not tell %s and %s apart (~): %d", subject,

@@ -119,19 +119,20 @@ func (p planner) measured(
 	for _, f := range figures {
 		low, high, peak := math.Inf(1), 0.0, 0.0
 		lines := p.lines(cells, func(c *results.Cell) []point {
-			v := c.Values(f.unit)
-			if at := x(c); len(v) > 0 && !math.IsNaN(at) {
-				at := point{place(at), results.Median(v) * f.scale, slices.Min(v) * f.scale,
-					slices.Max(v) * f.scale}
-				if f.y.Log && at.Y <= 0 { // such an axis has no place for it
-					return nil
-				} else if f.y.Log && at.Min <= 0 {
-					at.Min = at.Y
-				}
-				low, high, peak = min(low, at.Y), max(high, at.Y), max(peak, at.Max)
-				return []point{at}
+			v, at := c.Values(f.unit), x(c)
+			if len(v) == 0 || math.IsNaN(at) {
+				return nil
 			}
-			return nil
+			d := point{place(at), results.Median(v) * f.scale, slices.Min(v) * f.scale,
+				slices.Max(v) * f.scale}
+			switch { // a logarithmic axis has no place for zero
+			case f.y.Log && d.Y <= 0:
+				return nil
+			case f.y.Log && d.Min <= 0:
+				d.Min = d.Y
+			}
+			low, high, peak = min(low, d.Y), max(high, d.Y), max(peak, d.Max)
+			return []point{d}
 		})
 		if len(lines) == 0 || f.unit == "aborts/op" && peak == 0 {
 			continue
