@@ -162,7 +162,7 @@ api: ## compare the exported API with that of the last tag
 
 .PHONY: packcheck
 packcheck: ## pack the module, fetch it as a user would, run the README's example
-	go -C internal/ci run ./packcheck -root ../..
+	scripts/packcheck.sh
 
 .PHONY: cover
 cover: ## measure how much of the core the tests reach (coverage.out)

@@ -126,7 +126,8 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 			}
 		}
 	}
-	if err := results.WriteMarkdown(b, rows, func(column int) bool { return column < 3 }); err != nil {
+	names := func(column int) bool { return column < 3 }
+	if err := results.Markdown.Write(b, rows, names); err != nil {
 		return err
 	}
 	for i, n := range g.notes() {

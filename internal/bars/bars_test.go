@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,13 +15,15 @@ import (
 //
 //	go test -bench 'Bars/load' -count 10 ./internal/bars > bars.txt
 //	go tool benchstat -col /side bars.txt
+//	go test -bench Bars/store -cpuprofile cpu.prof ./internal/bars
+//	go tool pprof -tagfocus side=store/keys=10000/goroutines=1/mvcc cpu.prof
 //
 // Unlike the command it measures one side after the other, and gives no verdict.
 func BenchmarkBars(b *testing.B) {
 	for _, row := range rows(defaultSizes()) {
 		for _, side := range []side{row.base, row.ours} {
 			b.Run(row.name+"/side="+side.name, func(b *testing.B) {
-				require.NoError(b, side.bench(b.Context(), b))
+				require.NoError(b, side.bench(row.labels(b.Context(), side), b))
 			})
 		}
 	}
@@ -51,9 +52,9 @@ func TestRows(t *testing.T) {
 			continue // one that works will do
 		}
 		for _, side := range []side{row.base, row.ours} {
-			f, err := benchmark(row, side)
+			r, err := benchmark(row, side)
 			require.NoError(t, err, "%s, %s", row.name, side.name)
-			require.Positive(t, f.value, "%s, %s", row.name, side.name)
+			require.Positive(t, r.Extra[row.kind.unit()], "%s, %s", row.name, side.name)
 		}
 	}
 }
@@ -68,10 +69,10 @@ func TestBenchmark(t *testing.T) {
 		}
 		return func() { list[0] = nil }
 	})
-	f, err := benchmark(row{kind: memory}, heavy)
+	r, err := benchmark(row{kind: memory}, heavy)
 	require.NoError(t, err)
 	// Other tests' garbage may go away meanwhile: it is little beside 64 MB.
-	require.InDelta(t, each, f.value, each/4)
+	require.InDelta(t, each, r.Extra["B/key"], each/4)
 
 	broken := errors.New("broken")
 	_, err = benchmark(row{}, side{"broken", func(context.Context, *testing.B) error {
@@ -82,60 +83,45 @@ func TestBenchmark(t *testing.T) {
 
 // The sides of a row take turns, and their medians are compared with the bar and the aim.
 func TestReport(t *testing.T) {
-	figures := map[string][]figure{ // by row and side, one measurement after the other
-		"fast a": {{100, 0}, {90, 0}, {300, 0}}, "fast b": {{100, 0}, {80, 0}, {200, 0}},
-		"fair/goroutines=2 a": {{180, 0}}, "fair/goroutines=2 b": {{100, 0}},
-		"slow a": {{300, 0}}, "slow b": {{100, 0}},
-		"speed a": {{100, 0}}, "speed b": {{1200, 0}},
-		"heavy a": {{250, 0}}, "heavy b": {{100, 0}},
-		"frugal a": {{100, 1.01}}, "frugal b": {{100, 9}},
-		"wasteful a": {{100, 2}}, "wasteful b": {{100, 0}},
-	}
-	var order []string
-	p := plan{count: 3, each: time.Millisecond, sizes: sizes{weighs: 7}}
-	p.once = func(row row, side side) (figure, error) {
-		name := row.name + " " + side.name
-		list := figures[name]
-		if list == nil {
-			return figure{}, errors.New("broken")
-		}
-		n := 0
-		for _, o := range order {
-			if o == name {
-				n++
-			}
-		}
-		order = append(order, name)
-		return list[n%len(list)], nil
-	}
 	test := func(name string, kind kind, bar, aim, allocs float64) row {
 		return row{name, "", side{name: "a"}, side{name: "b"}, kind, bar, aim, allocs}
 	}
 	list := []row{
 		test("fast", timed, 2, 1.5, -1), test("fair/goroutines=2", timed, 2, 1.5, -1),
-		test("slow", timed, 2, 1.5, -1),
-		test("speed", speed, 10, 100, -1), test("heavy", memory, 2.4, 2, -1),
-		test("frugal", timed, 2, 1.5, 1), test("wasteful", timed, 2, 1.5, 1),
+		test("slow", timed, 2, 1.5, -1), test("speed", speed, 10, 100, -1),
+		test("heavy", memory, 2.4, 2, -1), test("frugal", timed, 2, 1.5, 1),
+		test("wasteful", timed, 2, 1.5, 1), test("other", timed, 2, 1.5, 1),
 	}
-	var out, log strings.Builder
-	require.NoError(t, p.report(list, &out, &log))
+	ours := map[string][]float64{"fast": {100, 90, 300}, "fair/goroutines=2": {180}, "slow": {300},
+		"speed": {10}, "heavy": {250}, "frugal": {100}, "wasteful": {100}}
+	allocs := map[string]float64{"frugal": 1.01, "wasteful": 2}
+	var order []string
+	once := func(row row, side side) (r testing.BenchmarkResult, err error) {
+		order = append(order, row.name+" "+side.name)
+		r = testing.BenchmarkResult{N: 1, Extra: map[string]float64{row.kind.unit(): 100}}
+		if list := ours[row.name]; side.name == "a" && list == nil {
+			return r, errors.New("broken")
+		} else if side.name == "a" {
+			r.Extra[row.kind.unit()] = list[(len(order)-1)/2%len(list)]
+			r.Extra["allocs/op"] = allocs[row.name]
+		}
+		return r, nil
+	}
+	var out strings.Builder
+	require.NoError(t, report(&out, list, regexp.MustCompile("[^r]$"), 3, once))
 	text := out.String()
-	require.Regexp(t, `(?m)^fast +a +100 ns +b +100 ns +1\.00 x +1\.00-1\.50 +- +≤ 2 +≤ 1\.5 +met, aim too$`, text)
-	require.Regexp(t, `(?m)^fair/goroutines=2 +a +180 ns .* 1\.80 x .* met$`, text)
-	require.Regexp(t, `(?m)^slow +.* 3\.00 x .* missed$`, text)
-	require.Regexp(t, `(?m)^speed +a +100 ns +b +1\.20 µs +12\.0 x .*≥ 10 +≥ 100 +met$`, text)
-	require.Regexp(t, `(?m)^heavy +a +250 B +b +100 B +2\.50 x .* missed$`, text)
-	require.Regexp(t, `(?m)^frugal .* 1\.01 ≤ 1 .* met, aim too$`, text)
-	require.Regexp(t, `(?m)^wasteful .* 2\.00 ≤ 1 .* missed \(allocs\)$`, text)
-	require.Contains(t, text, "7 rows: 4 bars met, 3 missed.")
-	require.Contains(t, text, "with 7 keys")
+	for row, want := range map[string]string{
+		"fast": `1\.00 x +- +≤ 2 +≤ 1\.5 +met, aim too`, "fair/goroutines=2": `1\.80 x .* met`,
+		"slow": `3\.00 x .* missed`, "speed": `10\.0 x .*≥ 10 +≥ 100 +met`,
+		"heavy":    `2\.50 x .* missed`,
+		"frugal":   `1\.00 x +1\.01 ≤ 1 .* met, aim too`,
+		"wasteful": `1\.00 x +2\.00 ≤ 1 .* missed \(allocs\)`,
+	} {
+		require.Regexp(t, `(?m)^# `+row+" +"+want+"$", text)
+	}
+	require.Regexp(t, `(?m)^BenchmarkBars/heavy/side=a-\d+\t +1\t +250\.0 B/key`, text)
+	require.Contains(t, text, "# 7 rows: 4 bars met, 3 missed.")
 	require.Equal(t, []string{"fast a", "fast b", "fast b", "fast a", "fast a", "fast b"}, order[:6])
-
-	out.Reset()
-	p.run = regexp.MustCompile("^s")
-	require.NoError(t, p.report(list, &out, &log))
-	require.Contains(t, out.String(), "2 rows: 1 bars met, 1 missed.")
-
-	delete(figures, "slow b")
-	require.ErrorContains(t, p.report(list, &out, &log), "slow: b: broken")
+	require.ErrorContains(t, report(&out, list, regexp.MustCompile("other"), 1, once),
+		"other, a: broken")
 }

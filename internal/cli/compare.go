@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,7 +188,7 @@ func compareText(w io.Writer, c *results.Comparison, colour bool) error {
 				r.Change(), r.Interval(), r.Chances(), r.Verdict})
 		}
 		var lines strings.Builder
-		_ = results.WriteTable(&lines, rows, func(column int) bool { return column == 0 || column >= 7 })
+		_ = results.Plain.Write(&lines, rows, func(column int) bool { return column == 0 || column >= 7 })
 		b.WriteString(painted(lines.String(), colour))
 	}
 	if zero := c.Zero(); len(zero) > 0 {
@@ -230,20 +229,19 @@ func compareCSV(w io.Writer, c *results.Comparison) error {
 		}
 		return number(*v)
 	}
-	out := csv.NewWriter(w)
-	lines := [][]string{{"unit", "better", "benchmark",
+	rows := [][]string{{"unit", "better", "benchmark",
 		"old", "old_lo", "old_hi", "old_n", "new", "new_lo", "new_hi", "new_n", "delta_pct", "p",
 		"significant", "verdict", "change_lo_pct", "change_hi_pct"}}
 	for _, t := range c.Tables {
 		for _, r := range t.Rows {
-			lines = append(lines, []string{t.Unit, t.Better, r.Name,
+			rows = append(rows, []string{t.Unit, t.Better, r.Name,
 				number(r.Old.Center), bound(r.Old.Lo), bound(r.Old.Hi), strconv.Itoa(r.Old.N),
 				number(r.New.Center), bound(r.New.Lo), bound(r.New.Hi), strconv.Itoa(r.New.N),
 				bound(r.DeltaPct), number(r.P), strconv.FormatBool(r.Significant), r.Verdict,
 				bound(r.Lo), bound(r.Hi)})
 		}
 	}
-	return out.WriteAll(lines)
+	return results.CSV.Write(w, rows, nil)
 }
 
 // compareJSON writes everything.

@@ -122,13 +122,13 @@ func (c *journeyAnswers) Run(e *env) error {
 
 // print writes question, figures and answer.
 func (a *answer) print(text *textWriter, markdown bool, q question) error {
-	head, write := q.name+": "+q.asks, results.WriteTable
+	head, form := q.name+": "+q.asks, results.Plain
 	if markdown {
-		head, write = fmt.Sprintf("**%s**: %s", q.name, q.asks), results.WriteMarkdown
+		head, form = fmt.Sprintf("**%s**: %s", q.name, q.asks), results.Markdown
 	}
 	text.line(head)
 	text.line("")
-	if err := write(text.w, a.rows, func(column int) bool { return column == 0 }); err != nil {
+	if err := form.Write(text.w, a.rows, func(column int) bool { return column == 0 }); err != nil {
 		return writing("table", err)
 	}
 	text.line("")

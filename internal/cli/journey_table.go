@@ -30,11 +30,11 @@ func (r *journeyRun) print(w io.Writer) error {
 			"goroutines.",
 			sentence(workload.Name), 100-workload.Params.ReadPct))
 		text.line("")
-		write := results.WriteTable
+		form := results.Plain
 		if markdown {
-			write = results.WriteMarkdown
+			form = results.Markdown
 		}
-		if err := write(w, rows, func(column int) bool { return column == 0 }); err != nil {
+		if err := form.Write(w, rows, func(column int) bool { return column == 0 }); err != nil {
 			return writing("table", err)
 		}
 		text.line("")

@@ -49,7 +49,6 @@ func TestRunsInTheBrowser(t *testing.T) {
 	require.NotEmpty(t, c.Changed())
 	for _, table := range c.Changed() {
 		for _, r := range table.All() {
-			r.Delta = *r.DeltaPct
 			cells := []string{r.Name, table.Show(r.Old), table.Show(r.New), r.Change(), r.Chances()}
 			for i := range cells {
 				cells[i] = regexp.QuoteMeta(cells[i])

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,40 +48,27 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 			rows[i] = rows[i][:len(rows[i])-2]
 		}
 	}
-	if len(c.Engines) == 1 {
-		for i := range rows {
-			rows[i] = rows[i][:3]
-		}
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s is better", strings.TrimSuffix(c.Unit, "-ns"), c.Better)
+	fmt.Fprintf(&b, "%s: %s is better", c.Figure(), c.Better)
 	if left := (all - len(rows[0])) / 2; left > 0 && len(c.Engines) > 1 {
 		fmt.Fprintf(&b, " (no room for %d more)", left)
 	}
 	b.WriteByte('\n')
-	_ = results.WriteTable(&b, rows, func(column int) bool { return column == 0 })
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i, round := range c.Rounds {
-		line, done := &lines[i+2], 0
-		for _, result := range round.Results {
-			word := c.Word(result)
-			if at := strings.Index((*line)[done:], word); colour && result.Decided && at >= 0 {
-				painted := paint(result) + word + reset
-				*line = (*line)[:done+at] + painted + (*line)[done+at+len(word):]
-				done += at + len(painted)
+	_ = results.Plain.Write(&b, rows, func(column int) bool { return column == 0 })
+	table := b.String()
+	if colour {
+		table = times.ReplaceAllStringFunc(table, func(text string) string {
+			if strings.HasSuffix(text, "more") == (c.Better == "higher") {
+				return green + text + reset
 			}
-		}
+			return red + text + reset
+		})
 	}
-	return lines
+	return strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 }
 
-// paint begins the colour of a result: green for better, red for worse.
-func paint(r results.Result) string {
-	if r.Factor >= 1 {
-		return green
-	}
-	return red
-}
+// times are the results in a table of standings that are decided.
+var times = regexp.MustCompile(`\S+ x (more|less)`)
 
 // noisyMeans says what a noisy sample is.
 const noisyMeans = "other programs or the host had enough of the processors meanwhile to explain " +
@@ -101,21 +89,26 @@ func writeStandings(w io.Writer, r *results.Run, subject string, width int, colo
 			results.NoisyMark, n, of, noisyMeans))
 		text.line("")
 	}
-	for _, o := range results.Decided(contests) {
-		for _, part := range []struct {
-			head  string
-			lines []string
-		}{{"does better than", o.Better}, {"does worse than", o.Worse}} {
-			if len(part.lines) > 0 {
-				text.wrap("", "", fmt.Sprintf("Where %s %s %s:", o.Engine, part.head, o.Other))
-			}
-			for _, line := range part.lines {
-				text.wrap("  ", "    ", line)
+	for i := 1; len(contests) > 0 && i < len(contests[0].Engines); i++ {
+		other, open := contests[0].Engines[i], 0
+		for _, verdict := range []string{results.Improved, results.Worsened} {
+			head := fmt.Sprintf("Where %s does %s than %s:", subject, verdict, other)
+			for _, c := range contests {
+				if where := c.Where(i, verdict); where != "" {
+					if head != "" {
+						text.wrap("", "", head)
+						head = ""
+					}
+					text.wrap("  ", "    ", c.Figure()+": "+where)
+				}
 			}
 		}
-		if o.Open > 0 {
-			text.wrap("", "  ", fmt.Sprintf("Figures that do not tell %s and %s apart (~): %d", o.Engine,
-				o.Other, o.Open))
+		for _, c := range contests {
+			open += c.Open(i)
+		}
+		if open > 0 {
+			text.wrap("", "  ", fmt.Sprintf("Figures that do not tell %s and %s apart (~): %d", subject,
+				other, open))
 		}
 	}
 	return text.err

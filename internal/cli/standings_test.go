@@ -42,7 +42,7 @@ func TestLiveTable(t *testing.T) {
 	}
 	_, end, found := strings.Cut(plain, "GOMAXPROCS")
 	require.True(t, found, plain)
-	require.Equal(t, 1, strings.Count(end, "ops/s: more is better"), end)
+	require.Equal(t, 1, strings.Count(end, "ops/s: higher is better"), end)
 	require.Regexp(t, `(?m)^ +threads +mvcc +rwmutex +mvcc has`, end)
 	require.Contains(t, end, "(no room for 1 more)")
 	require.Regexp(t, `(?m)^Mixed +1 `, end)
@@ -57,7 +57,7 @@ func TestTerminalFormats(t *testing.T) {
 		"\nBenchmarkBegin/engine=mvcc")
 	quiet := runOnTerminal(t, 80, append(run, "--quiet")...)
 	require.NotRegexp(t, up, quiet)
-	require.Contains(t, quiet, "ops/s: more is better")
+	require.Contains(t, quiet, "ops/s: higher is better")
 	require.NotContains(t, quiet, "[1/2]")
 }
 
@@ -75,7 +75,7 @@ func TestStandingsFit(t *testing.T) {
 	require.Greater(t, len(all), 20)
 	few := standings(r, subject, 80, 10, false)
 	require.Len(t, few, 10)
-	require.Equal(t, "ops/s: more is better (no room for 6 more)", few[0])
+	require.Equal(t, "ops/s: higher is better (no room for 6 more)", few[0])
 	require.Contains(t, few[1], "threads")
 	require.Contains(t, few[9], " 139 ")
 	for _, line := range few {

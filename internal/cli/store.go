@@ -11,7 +11,7 @@ import (
 type runsCmd struct {
 	List  runsListCmd  `cmd:"" default:"1" help:"List the runs that were kept with --save. This is the default."`
 	Rm    runsRmCmd    `cmd:"" help:"Delete saved runs, and the profiles kept with them."`
-	Serve runsServeCmd `cmd:"" help:"Show the saved runs in the browser: results, comparisons, profiles and their differences as flame graphs."`
+	Serve runsServeCmd `cmd:"" help:"Show the saved runs in the browser: results and charts, comparisons, profiles and their differences as flame graphs."`
 }
 
 type runsListCmd struct{}
@@ -44,7 +44,7 @@ func (c *runsListCmd) Run(e *env) error {
 			fmt.Sprint(s.Samples), s.Outcome, orDash(len(s.Profiles)),
 			strings.Join(s.Workloads, ", ") + " on " + strings.Join(s.Engines, ", ")})
 	}
-	return results.WriteTable(e.stdout, rows,
+	return results.Plain.Write(e.stdout, rows,
 		func(column int) bool { return column != 2 && column != 4 })
 }
 

@@ -66,7 +66,7 @@ func writeMedians(w io.Writer, r *results.Run, width int) error {
 	text.line("")
 	text.line(results.MediansCaption + ":")
 	var lines strings.Builder
-	_ = results.WriteTable(&lines, rows, func(column int) bool { return column == 0 || column == 2 })
+	_ = results.Plain.Write(&lines, rows, func(column int) bool { return column == 0 || column == 2 })
 	i := 0
 	for line := range strings.Lines(lines.String()) {
 		if i > 0 && titles != nil && titles[i] != "" {

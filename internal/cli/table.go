@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -135,12 +134,12 @@ func (t *table) print(w io.Writer, format string, how []string) error {
 		rows = append(rows, cells)
 	}
 	if format == "csv" {
-		return csv.NewWriter(w).WriteAll(rows)
+		return results.CSV.Write(w, rows, nil)
 	}
 	text := &textWriter{w: w}
 	text.line(t.title + ".")
 	text.line("")
-	if err := results.WriteMarkdown(w, rows, func(column int) bool {
+	if err := results.Markdown.Write(w, rows, func(column int) bool {
 		return column < t.left
 	}); err != nil {
 		return fmt.Errorf("writing the table: %w", err)

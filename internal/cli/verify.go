@@ -252,7 +252,7 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 		row("total", total)
 	}
 	var b strings.Builder
-	_ = results.WriteTable(&b, rows, func(column int) bool { return column == 0 })
+	_ = results.Plain.Write(&b, rows, func(column int) bool { return column == 0 })
 	if total.Undecided > 0 {
 		fmt.Fprintf(&b, "%d keys of %s could not be judged in time, and count neither way\n",
 			total.Undecided, soak.OneKey)

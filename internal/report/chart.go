@@ -1,13 +1,5 @@
 package report
 
-import (
-	"math"
-	"slices"
-	"strings"
-
-	"github.com/mvccmap/mvccmap/internal/results"
-)
-
 // A section is the charts and the table of one workload.
 type section struct {
 	Workload string     `json:"-"`
@@ -56,75 +48,4 @@ type point struct {
 	Y   float64 `json:"y"`
 	Min float64 `json:"min"`
 	Max float64 `json:"max"`
-}
-
-// figure is what is drawn of each combination.
-type figure struct {
-	unit, label, words string  // words say what the y axis has
-	scale              float64 // of what is drawn, in the unit of y
-	y                  yAxis
-}
-
-var figures = []figure{
-	{"ops/s", "throughput", "operations per second", 1, yAxis{Unit: "/s"}},
-	{"p99-ns", "latency, 99th percentile", "", 1e-9, yAxis{"s", true}},
-	{results.ResponsePrefix + "p99-ns", "response time, 99th percentile", "", 1e-9, yAxis{"s", true}},
-	{"achieved-%", "achieved", "percentage of the operations due that were begun", 1, yAxis{Unit: "%"}},
-	{"allocs/op", "allocations", "allocations per operation", 1, yAxis{}},
-	{"aborts/op", "aborted attempts", "aborts per operation", 1, yAxis{}},
-}
-
-// figuresOf returns the figures in the order in which they are drawn of cells: if operations came
-// at a given rate, first how long they took and whether all were begun.
-func figuresOf(cells []*results.Cell) []figure {
-	list := slices.Clone(figures)
-	if results.Paced(cells) {
-		first := func(f figure) bool {
-			return strings.HasPrefix(f.unit, results.ResponsePrefix) || f.unit == "achieved-%"
-		}
-		slices.SortStableFunc(list, func(a, b figure) int {
-			switch {
-			case first(a) == first(b):
-				return 0
-			case first(a):
-				return -1
-			}
-			return 1
-		})
-	}
-	return list
-}
-
-// far is the ratio of the largest median to the smallest from which on an axis that begins at zero
-// would show nothing of the small ones.
-const far = 50
-
-// axis returns the y axis for lines: that of f, but logarithmic for throughputs that are far apart.
-func (f figure) axis(lines []series) yAxis {
-	low, high := math.Inf(1), 0.0
-	for _, l := range lines {
-		for _, p := range l.Points {
-			low, high = min(low, p.Y), max(high, p.Y)
-		}
-	}
-	y := f.y
-	y.Log = y.Log || f.unit == "ops/s" && low > 0 && high >= far*low
-	return y
-}
-
-// positive returns lines without what cannot be on a logarithmic axis: zero and less.
-func positive(lines []series) []series {
-	var list []series
-	for _, s := range lines {
-		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(p point) bool { return p.Y <= 0 })
-		for i, p := range s.Points {
-			if p.Min <= 0 {
-				s.Points[i].Min = p.Y
-			}
-		}
-		if len(s.Points) > 0 {
-			list = append(list, s)
-		}
-	}
-	return list
 }

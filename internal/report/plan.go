@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,103 +12,138 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
+// A figure is what is drawn of each combination.
+type figure struct {
+	unit, label, words string  // words say what the y axis has
+	scale              float64 // of what is drawn, in the unit of y
+	y                  yAxis
+}
+
+// figures are in the order in which they are drawn. Those that only operations at a given rate have
+// come first: how long they took, and whether all were begun.
+var figures = []figure{
+	{results.ResponsePrefix + "p99-ns", "response time, 99th percentile", "", 1e-9, yAxis{"s", true}},
+	{"achieved-%", "achieved", "percentage of the operations due that were begun", 1,
+		yAxis{Unit: "%"}},
+	{"ops/s", "throughput", "operations per second", 1, yAxis{Unit: "/s"}},
+	{"p99-ns", "latency, 99th percentile", "", 1e-9, yAxis{"s", true}},
+	{"allocs/op", "allocations", "allocations per operation", 1, yAxis{}},
+	{"aborts/op", "aborted attempts", "aborts per operation", 1, yAxis{}},
+}
+
 // plan decides what is drawn of a run.
 func plan(r *results.Run) []section {
 	cells := r.Cells()
 	p := planner{}
-	for _, c := range cells {
-		if _, ok := p[c.Engine]; !ok {
-			p[c.Engine] = len(p)
-		}
+	for i, of := range results.Grouped(cells, engineOf) {
+		p[of[0].Engine] = i
 	}
-	var sections []section
-	workload := func(c *results.Cell) string { return c.Samples[0].Workload }
-	for _, name := range distinct(cells, workload) {
-		of := only(cells, workload, name)
-		s := section{Workload: name, Charts: []chart{}}
+	sections := []section{}
+	for _, of := range results.Grouped(cells, workloadOf) {
+		s := section{Workload: workloadOf(of[0]), Charts: []chart{}}
 		s.Rows = results.MedianRows(of, results.MedianColumns(of))
 		for _, param := range sweptParams(of) {
 			s.Charts = append(s.Charts, p.againstParam(of, param)...)
 		}
 		swept := len(s.Charts) > 0
-		for _, title := range distinct(of, titleOf) {
-			same := only(of, titleOf, title)
-			if swept && len(distinct(same, threadsOf)) < 2 {
+		for _, same := range results.Grouped(of, titleOf) {
+			if swept && len(results.Grouped(same, threadsOf)) < 2 {
 				continue // the charts above have them all
 			}
-			s.Charts = append(s.Charts, p.againstThreads(same, title)...)
+			s.Charts = append(s.Charts, p.againstThreads(same)...)
 		}
 		sections = append(sections, s)
 	}
 	return sections
 }
 
-func titleOf(c *results.Cell) string { return c.Title }
+func engineOf(c *results.Cell) string   { return c.Engine }
+func titleOf(c *results.Cell) string    { return c.Title }
+func threadsOf(c *results.Cell) int     { return c.Threads }
+func workloadOf(c *results.Cell) string { return c.Samples[0].Workload }
 
-func threadsOf(c *results.Cell) int { return c.Threads }
-
-// mostThreads returns the largest number of threads of cells.
-func mostThreads(cells []*results.Cell) int { return slices.Max(distinct(cells, threadsOf)) }
-
-// distinct returns the values of key, in the order in which they first occur.
-func distinct[T any, K comparable](list []T, key func(T) K) []K {
-	var keys []K
-	for _, v := range list {
-		if k := key(v); !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
+// most returns the cells with the largest number of goroutines, and that number in words.
+func most(cells []*results.Cell) ([]*results.Cell, string) {
+	of := slices.MaxFunc(results.Grouped(cells, threadsOf), func(a, b []*results.Cell) int {
+		return a[0].Threads - b[0].Threads
+	})
+	if of[0].Threads == 1 {
+		return of, "1 goroutine"
 	}
-	return keys
+	return of, fmt.Sprintf("%d goroutines", of[0].Threads)
 }
-
-// only returns those of list whose key is want.
-func only[T any, K comparable](list []T, key func(T) K, want K) []T {
-	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return key(v) != want })
-}
-
-// A position returns the x of a cell, and false if it has none.
-type position func(*results.Cell) (x float64, ok bool)
 
 // A planner has the places of the engines.
 type planner map[string]int
 
 // againstThreads returns the charts of one title.
-func (p planner) againstThreads(cells []*results.Cell, title string) []chart {
-	threads := func(c *results.Cell) (float64, bool) { return float64(c.Threads), true }
-	charts := p.measured(cells, title, "", caption(cells), "goroutines", threads)
-	for _, kind := range []string{results.Service, results.Response} {
-		if c, ok := p.distribution(cells, title, kind); ok {
-			charts = append(charts, c)
+func (p planner) againstThreads(cells []*results.Cell) []chart {
+	threads := func(c *results.Cell) float64 { return float64(c.Threads) }
+	charts := p.measured(cells, cells[0].Title, "", "", "goroutines", threads)
+	return append(charts, p.distributions(cells)...)
+}
+
+// againstParam returns the charts of a workload against one of its parameters, at the largest
+// number of threads: one for each setting of everything else.
+func (p planner) againstParam(cells []*results.Cell, param string) []chart {
+	rest := func(c *results.Cell) string { return without(c.Title, param) }
+	value := func(c *results.Cell) float64 { return number(c.Samples[0].Param(param)) }
+	var charts []chart
+	for _, of := range results.Grouped(cells, rest) {
+		of, goroutines := most(of)
+		if ticks, _ := marks(of, value); len(ticks) > 1 {
+			charts = append(charts, p.measured(of, rest(of[0]), " by "+param, " "+goroutines+".",
+				cmp.Or(paramLabels[param], param), value)...)
 		}
 	}
 	return charts
 }
 
-// measured returns the charts of all figures that cells have against x.
+// far is the ratio of the largest median to the smallest from which on an axis that begins at zero
+// would show nothing of the small ones.
+const far = 50
+
+// measured returns the charts of all figures that cells have against x, which is not a number of
+// those that have none.
 func (p planner) measured(
-	cells []*results.Cell, title, by, about, label string, x position,
+	cells []*results.Cell, title, by, also, label string, x func(*results.Cell) float64,
 ) []chart {
 	ticks, place := marks(cells, x)
+	about := "One sample each."
+	if n := len(slices.MaxFunc(cells, func(a, b *results.Cell) int {
+		return len(a.Samples) - len(b.Samples)
+	}).Samples); n > 1 {
+		about = fmt.Sprintf("Medians of %d samples; the bars go from the smallest to the largest.", n)
+	}
 	var charts []chart
-	for _, f := range figuresOf(cells) {
-		lines := p.lines(cells, f, func(c *results.Cell) (float64, bool) {
-			v, ok := x(c)
-			return place(v), ok
+	for _, f := range figures {
+		low, high, peak := math.Inf(1), 0.0, 0.0
+		lines := p.lines(cells, func(c *results.Cell) []point {
+			v, at := c.Values(f.unit), x(c)
+			if len(v) == 0 || math.IsNaN(at) {
+				return nil
+			}
+			d := point{place(at), results.Median(v) * f.scale, slices.Min(v) * f.scale,
+				slices.Max(v) * f.scale}
+			switch { // a logarithmic axis has no place for zero
+			case f.y.Log && d.Y <= 0:
+				return nil
+			case f.y.Log && d.Min <= 0:
+				d.Min = d.Y
+			}
+			low, high, peak = min(low, d.Y), max(high, d.Y), max(peak, d.Max)
+			return []point{d}
 		})
-		y := f.axis(lines)
-		if y.Log {
-			lines = positive(lines)
-		}
-		if len(lines) == 0 || f.unit == "aborts/op" && allZero(lines) {
+		if len(lines) == 0 || f.unit == "aborts/op" && peak == 0 {
 			continue
 		}
-		words := f.words
-		if y.Log {
+		y, words := f.y, f.words
+		if y.Log = y.Log || f.unit == "ops/s" && low > 0 && high >= far*low; y.Log {
 			words = strings.TrimPrefix(words+", logarithmic", ", ")
 		}
 		charts = append(charts, chart{
 			Title:  title + ": " + f.label + by,
-			About:  strings.ToUpper(words[:1]) + words[1:] + ". " + about,
+			About:  strings.ToUpper(words[:1]) + words[1:] + ". " + about + also,
 			X:      xAxis{label, ticks},
 			Y:      y,
 			Series: lines,
@@ -118,16 +152,33 @@ func (p planner) measured(
 	return charts
 }
 
+// lines returns one line for each engine that has points, in the order of x.
+func (p planner) lines(cells []*results.Cell, points func(*results.Cell) []point) []series {
+	var list []series
+	for _, of := range results.Grouped(cells, engineOf) {
+		s := series{Name: of[0].Engine, Place: p[of[0].Engine]}
+		for _, c := range of {
+			s.Points = append(s.Points, points(c)...)
+		}
+		if len(s.Points) > 0 {
+			slices.SortStableFunc(s.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // marks returns the marks of an axis of x, and where on it a value is: on a logarithmic scale if
 // the values are far from each other.
-func marks(cells []*results.Cell, x position) ([]tick, func(float64) float64) {
+func marks(cells []*results.Cell, x func(*results.Cell) float64) ([]tick, func(float64) float64) {
 	var values []float64
 	for _, c := range cells {
-		if v, ok := x(c); ok && !slices.Contains(values, v) {
+		if v := x(c); !math.IsNaN(v) {
 			values = append(values, v)
 		}
 	}
 	slices.Sort(values)
+	values = slices.Compact(values)
 	place := func(v float64) float64 { return v }
 	if len(values) > 0 && values[0] > 0 && values[len(values)-1] >= 8*values[0] {
 		place = math.Log2
@@ -143,162 +194,90 @@ func marks(cells []*results.Cell, x position) ([]tick, func(float64) float64) {
 	return ticks, place
 }
 
-// lines returns one line for each engine that has f, with their points in the order of x.
-func (p planner) lines(cells []*results.Cell, f figure, x position) []series {
-	var list []series
-	for _, engine := range distinct(cells, func(c *results.Cell) string { return c.Engine }) {
-		s := series{Name: engine, Place: p[engine]}
-		for _, c := range cells {
-			at, ok := x(c)
-			v := c.Values(f.unit)
-			if c.Engine != engine || !ok || len(v) == 0 {
-				continue
-			}
-			s.Points = append(s.Points, point{
-				at, results.Median(v) * f.scale, slices.Min(v) * f.scale, slices.Max(v) * f.scale,
-			})
-		}
-		if len(s.Points) > 0 {
-			slices.SortStableFunc(s.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-func allZero(lines []series) bool {
-	return !slices.ContainsFunc(lines, func(l series) bool {
-		return slices.ContainsFunc(l.Points, func(p point) bool { return p.Max != 0 })
-	})
-}
-
-func caption(cells []*results.Cell) string {
-	n := 0
-	for _, c := range cells {
-		n = max(n, len(c.Samples))
-	}
-	if n == 1 {
-		return "One sample each."
-	}
-	return fmt.Sprintf("Medians of %d samples; the bars go from the smallest to the largest.", n)
-}
-
 // percents are the percentiles of an axis, the most important ones first.
 var percents = []float64{50, 90, 99, 99.9, 99.99, 99.999, 75, 95, 99.5, 99.95}
 
-// distribution returns the chart of all percentiles of cells at their largest number of threads,
-// and false if there is nothing to draw.
-func (p planner) distribution(cells []*results.Cell, title, kind string) (chart, bool) {
-	name := "latency"
-	if kind == results.Response {
-		name = "response time"
-	}
-	threads := mostThreads(cells)
-	c := chart{
-		Title: fmt.Sprintf("%s: %s with %s", title, name, goroutines(threads)),
-		About: "Logarithmic. All samples together; a percentile is drawn if at least ten " +
-			"operations exceeded it.",
-		X: xAxis{Label: "percentile"},
-		Y: yAxis{"s", true},
-	}
-	drawn := map[float64]bool{}
-	for _, cell := range only(cells, threadsOf, threads) {
-		percentiles, _ := cell.Distribution(kind)
-		s := series{Name: cell.Engine, Place: p[cell.Engine]}
-		for _, q := range percentiles {
-			if y := float64(q.Ns) / 1e9; slices.Contains(percents, q.Percent) && y > 0 {
-				s.Points = append(s.Points, point{nine(q.Percent), y, y, y})
-			}
-		}
-		if len(s.Points) > 1 {
-			c.Series = append(c.Series, s)
+// distributions returns the charts of all percentiles of cells at their largest number of threads,
+// of each kind of latency that there is.
+func (p planner) distributions(cells []*results.Cell) (charts []chart) {
+	of, goroutines := most(cells)
+	for _, kind := range []string{results.Service, results.Response} {
+		last := 0.0
+		lines := p.lines(of, func(c *results.Cell) (points []point) {
+			percentiles, _ := c.Distribution(kind)
 			for _, q := range percentiles {
-				drawn[q.Percent] = true
+				if y := float64(q.Ns) / 1e9; slices.Contains(percents, q.Percent) && y > 0 {
+					points = append(points, point{nine(q.Percent), y, y, y})
+				}
+			}
+			if len(points) < 2 {
+				return nil
+			}
+			last = max(last, points[len(points)-1].X)
+			return points
+		})
+		if len(lines) == 0 {
+			continue
+		}
+		c := chart{
+			Title: fmt.Sprintf("%s: %s with %s", of[0].Title, map[string]string{
+				results.Service: "latency", results.Response: "response time"}[kind], goroutines),
+			About: "Logarithmic. All samples together; a percentile is drawn if at least ten " +
+				"operations exceeded it.",
+			X: xAxis{Label: "percentile"}, Y: yAxis{"s", true}, Series: lines,
+		}
+		for _, q := range percents {
+			if nine(q) <= last {
+				c.X.Ticks = append(c.X.Ticks, tick{nine(q), strconv.FormatFloat(q, 'f', -1, 64)})
 			}
 		}
+		charts = append(charts, c)
 	}
-	for _, q := range percents {
-		if drawn[q] {
-			label := strconv.FormatFloat(q, 'f', -1, 64)
-			c.X.Ticks = append(c.X.Ticks, tick{nine(q), label})
-		}
-	}
-	return c, len(c.Series) > 0
+	return charts
 }
 
 // nine returns where a percentile is on an axis of nines: 90 at 1, 99 at 2.
 func nine(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
 // sweptParams returns the parameters that have more than one value, all of them numbers.
-func sweptParams(cells []*results.Cell) []string {
-	values := map[string]map[string]bool{}
+func sweptParams(cells []*results.Cell) (names []string) {
+	values := map[string][]float64{}
 	for _, c := range cells {
 		for _, p := range c.Samples[0].Params {
-			if values[p.Name] == nil {
-				values[p.Name] = map[string]bool{}
+			if v := number(p.Value); !slices.Contains(values[p.Name], v) {
+				values[p.Name] = append(values[p.Name], v)
 			}
-			values[p.Name][p.Value] = true
 		}
 	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		numbers := true
-		for v := range values[name] {
-			_, ok := number(v)
-			numbers = numbers && ok
-		}
-		if numbers && len(values[name]) > 1 {
+	for name, list := range values {
+		if len(list) > 1 && !slices.ContainsFunc(list, math.IsNaN) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
-// number returns the value of a parameter, or the middle of a range of values.
-func number(text string) (float64, bool) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err == nil {
-		return v, true
+// number returns the value of a parameter, or the middle of a range of values; else none.
+func number(text string) float64 {
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v
 	}
-	from, to, ok := strings.Cut(text, "-")
+	from, to, _ := strings.Cut(text, "-")
 	a, errA := strconv.ParseFloat(from, 64)
 	b, errB := strconv.ParseFloat(to, 64)
-	return (a + b) / 2, ok && errA == nil && errB == nil
+	if errA != nil || errB != nil {
+		return math.NaN()
+	}
+	return (a + b) / 2
 }
 
 // paramLabels are what the axis of a parameter is called, if not by its name.
 var paramLabels = map[string]string{
 	"theta":      "theta of the Zipf distribution (0 is uniform)",
-	"keys":       "keys",
 	"read-pct":   "percentage of reads",
 	"value-size": "bytes of a value",
 	"txn-size":   "operations of a transaction",
-}
-
-// againstParam returns the charts of a workload against one of its parameters, at the largest
-// number of threads: one for each setting of everything else.
-func (p planner) againstParam(cells []*results.Cell, param string) []chart {
-	label := cmp.Or(paramLabels[param], param)
-	rest := func(c *results.Cell) string { return without(c.Title, param) }
-	value := func(c *results.Cell) (float64, bool) { return number(c.Samples[0].Param(param)) }
-	var charts []chart
-	for _, title := range distinct(cells, rest) {
-		of := only(cells, rest, title)
-		most := mostThreads(of)
-		of = only(of, threadsOf, most)
-		if ticks, _ := marks(of, value); len(ticks) > 1 {
-			about := fmt.Sprintf("%s %s.", caption(of), goroutines(most))
-			charts = append(charts, p.measured(of, title, " by "+param, about, label, value)...)
-		}
-	}
-	return charts
-}
-
-func goroutines(n int) string {
-	if n == 1 {
-		return "1 goroutine"
-	}
-	return fmt.Sprintf("%d goroutines", n)
 }
 
 // without returns a title without a parameter.

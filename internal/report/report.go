@@ -1,3 +1,6 @@
+// Package report is the page of a run: for each workload charts of throughput, latency and
+// allocations against the number of goroutines, by engine, and against whatever parameter was
+// swept, and the figures as tables. The page needs no other file. Services show it, too.
 package report
 
 import (
@@ -24,7 +27,14 @@ var ErrEmpty = errors.New("the run has no samples to draw")
 // Write writes the page of a run to the named file, which it replaces if there is one. Nothing is
 // written if something cannot be drawn.
 func Write(name string, r *results.Run) error {
-	b, err := Page(r)
+	if len(r.Samples) == 0 {
+		return ErrEmpty
+	}
+	program, _, _ := strings.Cut(cmp.Or(r.Header.Program, "mvccbench"), " ")
+	p := Page{Saved: results.Summary("", r)}
+	p.Title = program + ": " + strings.Join(p.Workloads, ", ")
+	p.Top = "<header><h1>" + template.HTML(template.HTMLEscapeString(program)) + "</h1></header>"
+	b, err := p.HTML()
 	if err != nil {
 		return err
 	}
@@ -45,20 +55,15 @@ func IsPage(name string) bool {
 
 const doctype = "<!doctype html>"
 
-// Page returns the page of a run.
-func Page(r *results.Run) ([]byte, error) {
-	if len(r.Samples) == 0 {
-		return nil, ErrEmpty
-	}
-	style := asset("uplot.css") + asset("style.css") + ownStyle
-	script := "/*\n" + asset("uplot.LICENSE") + "*/\n" + asset("uplot.js") + asset("charts.js") +
-		ownScript
-	p := page{
-		Header: r.Header, Mark: r.Mark(), Facts: results.Describe(r.Header), Sections: plan(r),
-		Caption: results.MediansCaption, Style: template.CSS(style), Script: template.JS(script),
-		Policy: fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s",
-			hash(style), hash(script)),
-	}
+// A Page is the page of a run. If that has a name it is a page of a service.
+type Page struct {
+	results.Saved
+	Title     string        // of the page
+	Top, More template.HTML // what comes before the run, and after its results
+}
+
+// HTML returns the page.
+func (p Page) HTML() ([]byte, error) {
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, p); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
@@ -75,7 +80,15 @@ var (
 	ownScript string
 
 	pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+	style  = asset("uplot.css") + asset("style.css") + ownStyle
+	script = "/*\n" + asset("uplot.LICENSE") + "*/\n" + asset("uplot.js") + asset("charts.js") +
+		ownScript
 )
+
+// Policy lets a page consist of what is in it, and of nothing else.
+var Policy = fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s",
+	hash(style), hash(script))
 
 // asset returns one of the files that pages with charts consist of.
 func asset(name string) string {
@@ -92,45 +105,35 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// page is what the template is filled with.
-type page struct {
-	Header   results.Header
-	Mark     string
-	Facts    []string
-	Sections []section
-	Caption  string
-	Style    template.CSS
-	Script   template.JS
-	Policy   string
-}
+// What follows is for the template.
 
-// Program returns the name of the program that measured.
-func (p page) Program() string {
-	name, _, _ := strings.Cut(p.Header.Program, " ")
-	return cmp.Or(name, "mvccbench")
-}
+// Policy is [Policy].
+func (Page) Policy() string { return Policy }
 
-// Machine says what the run ran on.
-func (p page) Machine() string {
-	h := p.Header
-	parts := []string{cmp.Or(h.CPU, "unknown processor")}
-	if h.CPUs > 0 {
-		parts = append(parts, fmt.Sprintf("%d CPUs", h.CPUs))
-	}
-	parts = append(parts, fmt.Sprintf("GOMAXPROCS %d", h.GOMAXPROCS))
-	if h.Go != "" {
-		parts = append(parts, h.Go)
-	}
-	return strings.Join(append(parts, h.GOOS+"/"+h.GOARCH), ", ")
-}
+// Style returns the style sheet.
+func (Page) Style() template.CSS { return template.CSS(style) }
 
-// Date returns when the run started, for machines.
-func (p page) Date() string { return p.Header.Started.UTC().Format(time.RFC3339) }
+// Script returns the program that draws.
+func (Page) Script() template.JS { return template.JS(script) }
+
+// Caption says what the tables have.
+func (Page) Caption() string { return results.MediansCaption }
+
+// Sections returns what is drawn.
+func (p Page) Sections() []section { return plan(p.Run) }
+
+// Facts say how the run was made.
+func (p Page) Facts() []string { return results.Describe(p.Run.Header) }
+
+// What says what was measured.
+func (p Page) What() string {
+	return strings.Join(p.Workloads, ", ") + " on " + strings.Join(p.Engines, ", ")
+}
 
 // When returns when the run started, "" if it is not known.
-func (p page) When() string {
-	if p.Header.Started.IsZero() {
+func (p Page) When() string {
+	if p.Started.IsZero() {
 		return ""
 	}
-	return p.Header.Started.UTC().Format("2 January 2006, 15:04 MST")
+	return p.Started.UTC().Format(time.DateTime) + " UTC"
 }

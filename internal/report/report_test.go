@@ -192,7 +192,8 @@ func TestPage(t *testing.T) {
 	}
 
 	for _, want := range []string{
-		"instrumented: a &lt;trace&gt;; interrupted after ", "--engine=&lt;b&gt;", "A Processor, 2 CPUs",
+		"! instrumented: a &lt;trace&gt;", "! interrupted after ", "--engine=&lt;b&gt;",
+		"A Processor, GOMAXPROCS 2",
 		"<td>110k</td><td>9 %</td>", "width=device-width", "<noscript>",
 	} {
 		require.True(t, strings.Contains(page, want), want)
@@ -225,12 +226,15 @@ func TestPage(t *testing.T) {
 
 // TestLogarithmic: what a logarithmic axis has no place for is left out.
 func TestLogarithmic(t *testing.T) {
-	lines := []series{
-		{"a", 0, []point{{1, 0, 0, 0}}},
-		{"b", 1, []point{{1, 0, 0, 0}, {2, 3, 0, 5}}},
+	b := newBuilder(t)
+	b.add("begin", "Begin", "", "none", 1, 1e6)
+	b.add("begin", "Begin", "", "some", 1, 1e6)
+	for i, v := range []float64{0, 0, 0, 0, 3e9, 5e9} {
+		b.run.Samples[i].Metrics["p99-ns"] = v
 	}
-	require.Equal(t, []series{{"b", 1, []point{{2, 3, 3, 5}}}}, positive(lines))
-	require.Equal(t, point{2, 3, 0, 5}, lines[1].Points[1], "they are left as they were")
+	c := plan(&b.run)[0].Charts[1]
+	require.Equal(t, "Begin: latency, 99th percentile", c.Title)
+	require.Equal(t, []series{{"some", 1, []point{{1, 3, 3, 5}}}}, c.Series)
 }
 
 // TestThroughputsFarApart: throughputs that are far apart have a logarithmic axis, since from zero
@@ -277,15 +281,11 @@ func TestColoursStay(t *testing.T) {
 
 // Of operations at a given rate the charts begin with what came of it.
 func TestChartsOfAPacedRun(t *testing.T) {
-	units := func(cell *results.Cell) (list []string) {
-		for _, f := range figuresOf([]*results.Cell{cell}) {
-			list = append(list, f.unit)
-		}
-		return list
+	b := newBuilder(t)
+	b.add("begin", "Begin", "", "mvcc", 1, 1e6)
+	for _, s := range b.run.Samples {
+		s.Metrics["response-p99-ns"], s.Metrics["achieved-%"] = 1e6, 100
 	}
-	sample := &results.Sample{Metrics: map[string]float64{"ops/s": 1}}
-	cell := &results.Cell{Samples: []*results.Sample{sample}}
-	require.Equal(t, "ops/s", units(cell)[0])
-	sample.Metrics["achieved-%"] = 100
-	require.Equal(t, []string{"response-p99-ns", "achieved-%", "ops/s"}, units(cell)[:3])
+	require.Equal(t, []string{": response time, 99th percentile", ": achieved", ": throughput"},
+		titles(plan(&b.run)[0].Charts, "Begin")[:3])
 }

@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -14,10 +13,10 @@ import (
 // besideAlpha is the level at which [Compete] decides, that of [Compare] by default.
 const besideAlpha = 0.05
 
-// A Contest sets one engine of a run beside the others, in one unit.
+// A Contest sets one engine of a run beside the others, in one unit: the table compares each of
+// the others with it, as [Compare] does.
 type Contest struct {
-	Unit    string
-	Better  string   // "more" or "less"
+	Table
 	Engines []string // the first is the one that the others are beside
 	Rounds  []Round
 }
@@ -26,97 +25,67 @@ type Contest struct {
 type Round struct {
 	Title   string
 	Threads int
-	Medians []float64 // by engine; NaN of those that did not run
-	Noisy   []bool    // by engine: some of the samples are
-	Results []Result  // by engine; the first has none
+	Medians []string // by engine; "-" of those that did not run, with [NoisyMark]
+	Beside  []*Row   // by engine: from that to the first; nil if there is nothing to compare
 }
 
-// A Result is how the first engine of a [Contest] did beside another.
-type Result struct {
-	// Factor is how many times more or less it had, in the direction that is better: above 1 it
-	// did better. It is 0 if it is not known.
-	Factor float64
-	// Decided says that the difference is significant, considering how many there are in this
-	// unit, as in a [Comparison].
-	Decided bool
-}
+// NoisyMark marks figures that have noisy samples.
+const NoisyMark = "!"
 
 // Compete sets subject beside the other engines of cells, in each of units that they have.
 func Compete(cells []*Cell, subject string, units ...string) []Contest {
 	engines := []string{subject}
 	for _, c := range cells {
-		if !slices.Contains(engines, c.Engine) {
-			engines = append(engines, c.Engine)
-		}
+		engines = appendNew(engines, c.Engine)
 	}
+	groups := Grouped(cells, func(c *Cell) Key { return Key{Title: c.Title, Threads: c.Threads} })
 	var list []Contest
 	for _, unit := range units {
-		var chances []float64
-		var decided []*bool
-		metric, _ := MetricByUnit(unit)
-		c := Contest{Unit: unit, Better: "less", Engines: engines}
-		if metric.Better == "higher" {
-			c.Better = "more"
-		}
-		for _, group := range grouped(cells) {
-			r := Round{Title: group[0].Title, Threads: group[0].Threads, Results: make([]Result,
-				len(engines)), Noisy: make([]bool, len(engines))}
-			values := make([][]float64, len(engines))
-			any := false
-			for _, cell := range group {
-				v := cell.Values(unit)
-				i := slices.Index(engines, cell.Engine)
-				values[i], r.Noisy[i] = v, cell.Noisy() > 0
-				any = any || len(v) > 0
-			}
-			if !any {
-				continue
-			}
-			for i, v := range values {
-				r.Medians = append(r.Medians, math.NaN())
-				if len(v) == 0 {
-					continue
-				}
-				r.Medians[i] = Median(v)
-				if i == 0 || len(values[0]) == 0 || r.Medians[i] <= 0 || r.Medians[0] <= 0 {
-					continue
-				}
-				r.Results[i].Factor = r.Medians[0] / r.Medians[i]
-				if c.Better == "less" {
-					r.Results[i].Factor = 1 / r.Results[i].Factor
-				}
-				limits := &benchmath.Thresholds{CompareAlpha: besideAlpha}
-				p := benchmath.AssumeNothing.Compare(benchmath.NewSample(values[0], limits),
-					benchmath.NewSample(v, limits)).P
-				chances = append(chances, p)
-				decided = append(decided, &r.Results[i].Decided)
-			}
-			c.Rounds = append(c.Rounds, r)
-		}
-		for i, yes := range holm(chances, besideAlpha) {
-			*decided[i] = yes
-		}
-		if len(c.Rounds) > 0 {
+		if c := compete(groups, engines, unit); len(c.Rounds) > 0 {
 			list = append(list, c)
 		}
 	}
 	return list
 }
 
-// grouped returns the cells of each workload and number of goroutines.
-func grouped(cells []*Cell) [][]*Cell {
-	var groups [][]*Cell
-	for _, c := range cells {
-		i := slices.IndexFunc(groups, func(g []*Cell) bool {
-			return g[0].Title == c.Title && g[0].Threads == c.Threads
-		})
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, nil)
+func compete(groups [][]*Cell, engines []string, unit string) Contest {
+	c := Contest{Engines: engines}
+	var pairs []pair
+	var at []**Row // where the row of each pair belongs
+	for _, group := range groups {
+		r := Round{group[0].Title, group[0].Threads, slices.Repeat([]string{"-"}, len(engines)),
+			make([]*Row, len(engines))}
+		values := make([][]float64, len(engines))
+		for _, cell := range group {
+			i, v := slices.Index(engines, cell.Engine), cell.Values(unit)
+			if len(v) == 0 {
+				continue
+			}
+			values[i], r.Medians[i] = v, shown(unit, Median(v), brief.Number)
+			if cell.Noisy() > 0 {
+				r.Medians[i] += NoisyMark
+			}
 		}
-		groups[i] = append(groups[i], c)
+		if !slices.ContainsFunc(values, func(v []float64) bool { return len(v) > 0 }) {
+			continue
+		}
+		for i, v := range values[1:] {
+			if len(v) > 0 && len(values[0]) > 0 && Median(v) > 0 && Median(values[0]) > 0 {
+				name := fmt.Sprintf("%s/engine=%s/threads=%d", r.Title, engines[i+1], r.Threads)
+				pairs, at = append(pairs, pair{name, v, values[0]}), append(at, &r.Beside[i+1])
+			}
+		}
+		c.Rounds = append(c.Rounds, r)
 	}
-	return groups
+	better := -1
+	if m, _ := MetricByUnit(unit); m.Better == "higher" {
+		better = 1
+	}
+	c.Table = tableOf(unit, better, benchmath.AssumeNothing, besideAlpha, pairs)
+	for i := range at {
+		*at[i] = &c.Table.Rows[i]
+	}
+	return c
 }
 
 // Rows returns the contest as a table; the first row is the header.
@@ -128,125 +97,55 @@ func (c *Contest) Rows() [][]string {
 	rows := [][]string{head}
 	title := ""
 	for _, r := range c.Rounds {
-		row := []string{"", fmt.Sprint(r.Threads), c.mark(r, 0)}
+		row := []string{"", fmt.Sprint(r.Threads), r.Medians[0]}
 		if r.Title != title {
 			row[0], title = r.Title, r.Title
 		}
-		for i := range c.Engines[1:] {
-			row = append(row, c.mark(r, i+1), c.Word(r.Results[i+1]))
+		for i, beside := range r.Beside[1:] {
+			word := ""
+			if beside != nil {
+				word = beside.Times()
+			}
+			row = append(row, r.Medians[i+1], word)
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// NoisyMark marks figures that have noisy samples.
-const NoisyMark = "!"
+// Figure returns what the contest is about, for people.
+func (c *Contest) Figure() string { return strings.TrimSuffix(c.Unit, "-ns") }
 
-// mark writes the figure of an engine, marked if it is noisy.
-func (c *Contest) mark(r Round, engine int) string {
-	text := c.show(r.Medians[engine])
-	if r.Noisy[engine] {
-		text += NoisyMark
-	}
-	return text
-}
-
-// show writes a figure.
-func (c *Contest) show(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "-"
-	case strings.HasSuffix(c.Unit, "-ns"):
-		return nanoseconds(v)
-	}
-	return brief.Number(v)
-}
-
-var opposite = map[string]string{"more": "less", "less": "more"}
-
-// Word says how a result came out, such as "1.5 x more": "~" if it is not decided.
-func (c *Contest) Word(r Result) string {
-	switch {
-	case r.Factor == 0:
-		return ""
-	case !r.Decided:
-		return "~"
-	case r.Factor >= 1:
-		return fmt.Sprintf("%s x %s", brief.Number(r.Factor), c.Better)
-	}
-	return fmt.Sprintf("%s x %s", brief.Number(1/r.Factor), opposite[c.Better])
-}
-
-// An Outcomes says in words where an engine did better and where worse than another.
-type Outcomes struct {
-	Engine, Other string
-	Better, Worse []string // a line for each unit
-	Open          int      // how many figures do not tell the two apart
-}
-
-// Decided returns what contests have decided about the first engine and each of the others.
-func Decided(contests []Contest) []Outcomes {
-	var list []Outcomes
-	for e := 1; len(contests) > 0 && e < len(contests[0].Engines); e++ {
-		o := Outcomes{Engine: contests[0].Engines[0], Other: contests[0].Engines[e]}
-		for i := range contests {
-			c := &contests[i]
-			head := strings.TrimSuffix(c.Unit, "-ns") + ": "
-			if won := c.spans(e, true); len(won) > 0 {
-				o.Better = append(o.Better, head+strings.Join(won, "; "))
-			}
-			if lost := c.spans(e, false); len(lost) > 0 {
-				o.Worse = append(o.Worse, head+strings.Join(lost, "; "))
-			}
-			for _, r := range c.Rounds {
-				if r.Results[e].Factor > 0 && !r.Results[e].Decided {
-					o.Open++
-				}
-			}
-		}
-		list = append(list, o)
-	}
-	return list
-}
-
-// spans names the rounds that the first engine won, or lost, workload by workload, and by how much.
-func (c *Contest) spans(engine int, won bool) []string {
-	type span struct {
-		title    string
-		threads  []string
-		from, to float64
-	}
-	var list []span
+// Open returns how many figures do not tell the first engine and that at a place among them apart.
+func (c *Contest) Open(engine int) (n int) {
 	for _, r := range c.Rounds {
-		res := r.Results[engine]
-		if !res.Decided || (res.Factor >= 1) != won {
+		if r.Beside[engine] != nil && !r.Beside[engine].Significant {
+			n++
+		}
+	}
+	return n
+}
+
+// Where says in words where the first engine did so beside that at a place among them, workload by
+// workload, and by how much.
+func (c *Contest) Where(engine int, verdict string) string {
+	var b strings.Builder
+	title := ""
+	for _, r := range c.Rounds {
+		beside := r.Beside[engine]
+		if beside == nil || beside.Verdict != verdict {
 			continue
 		}
-		f := max(res.Factor, 1/res.Factor)
-		if n := len(list); n == 0 || list[n-1].title != r.Title {
-			list = append(list, span{title: r.Title, from: f, to: f})
+		switch {
+		case r.Title == title:
+			b.WriteString(", ")
+		case title == "":
+			b.WriteString(r.Title + "/")
+		default:
+			b.WriteString("; " + r.Title + "/")
 		}
-		s := &list[len(list)-1]
-		s.threads = append(s.threads, fmt.Sprint(r.Threads))
-		s.from, s.to = min(s.from, f), max(s.to, f)
+		title = r.Title
+		fmt.Fprintf(&b, "threads=%d: %s", r.Threads, beside.Times())
 	}
-	word := c.Better
-	if !won {
-		word = opposite[word]
-	}
-	var texts []string
-	for _, s := range list {
-		by := brief.Number(s.from)
-		if by != brief.Number(s.to) {
-			by += " to " + brief.Number(s.to)
-		}
-		noun := "threads"
-		if len(s.threads) == 1 && s.threads[0] == "1" {
-			noun = "thread"
-		}
-		texts = append(texts, fmt.Sprintf("%s with %s %s, %s x %s", s.title, strings.Join(s.threads,
-			", "), noun, by, word))
-	}
-	return texts
+	return b.String()
 }

@@ -48,16 +48,18 @@ func TestContest(t *testing.T) {
 		{"Writes", "2", "1.02 µs", "102 µs", "100 x less", "-", ""},
 	}, list[1].Rows())
 	require.Equal(t, "~", list[2].Rows()[1][4])
-	require.Equal(t, []Outcomes{
-		{
-			Engine: "mvcc", Other: "old", Open: 1,
-			Better: []string{"ops/s: Reads with 2 threads, 2.00 x more",
-				"p99: Writes with 2 threads, 100 x less"},
-			Worse: []string{"ops/s: Writes with 2 threads, 3.00 x less",
-				"p99: Reads with 2 threads, 4.00 x more"},
-		},
-		{Engine: "mvcc", Other: "third", Better: []string{"ops/s: Writes with 2 threads, 10.1 x more"}},
-	}, Decided(list))
+	require.Equal(t, "Reads/threads=2: 2.00 x more", list[0].Where(1, Improved))
+	require.Equal(t, "Writes/threads=2: 3.00 x less", list[0].Where(1, Worsened))
+	require.Equal(t, "Writes/threads=2: 10.1 x more", list[0].Where(2, Improved))
+	require.Equal(t, "Reads/threads=2: 4.00 x more", list[1].Where(1, Worsened))
+	require.Equal(t, []int{0, 0, 1}, []int{list[0].Open(1), list[1].Open(1), list[2].Open(1)})
+	require.Equal(t, "p99", list[1].Figure())
+
+	// What decides is what decides between two runs.
+	row := list[0].Rounds[0].Beside[1]
+	require.Equal(t, "Reads/engine=old/threads=2", row.Name)
+	require.InDelta(t, 100, *row.DeltaPct, 1e-9)
+	require.Equal(t, Improved, row.Verdict)
 }
 
 // With three samples no difference is significant, however large.
@@ -66,8 +68,8 @@ func TestContestOfFewSamples(t *testing.T) {
 		"Reads old": {"ops/s": 1}, "Reads mvcc": {"ops/s": 100},
 	}).Cells(), "mvcc", "ops/s")
 	require.Equal(t, "~", list[0].Rows()[1][4])
-	require.Equal(t, []Outcomes{{Engine: "mvcc", Other: "old", Open: 1}}, Decided(list))
-	require.Nil(t, Decided(nil))
+	require.Equal(t, 1, list[0].Open(1))
+	require.Empty(t, list[0].Where(1, Improved))
 	require.Empty(t, Compete(nil, "mvcc", "ops/s"))
 }
 

@@ -1,8 +1,8 @@
 package results
 
 import (
-	"encoding/csv"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,11 +21,8 @@ var csvFacts = []string{
 // be put together, and what is cut off is missed.
 // A metric that a sample does not have is empty.
 func WriteCSV(w io.Writer, r *Run) error {
-	c := csv.NewWriter(w)
 	units := Units(r.Samples)
-	if err := c.Write(append(append([]string{}, csvFacts...), units...)); err != nil {
-		return err
-	}
+	rows := [][]string{slices.Concat(csvFacts, units)}
 	for i := range r.Samples {
 		s := &r.Samples[i]
 		var params []string
@@ -42,17 +39,13 @@ func WriteCSV(w io.Writer, r *Run) error {
 			r.Header.CPU, strconv.Itoa(r.Header.GOMAXPROCS),
 		}
 		for _, unit := range units {
-			v, ok := s.Metrics[unit]
-			if !ok {
-				line = append(line, "")
-				continue
+			text := ""
+			if v, ok := s.Metrics[unit]; ok {
+				text = strconv.FormatFloat(v, 'f', -1, 64)
 			}
-			line = append(line, strconv.FormatFloat(v, 'f', -1, 64))
+			line = append(line, text)
 		}
-		if err := c.Write(line); err != nil {
-			return err
-		}
+		rows = append(rows, line)
 	}
-	c.Flush()
-	return c.Error()
+	return CSV.Write(w, rows, nil)
 }

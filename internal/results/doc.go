@@ -5,7 +5,8 @@
 // distributions included; [WriteBench] and [WriteCSV] write its figures for other
 // programs, in the Go benchmark format and as a table of comma-separated values.
 // A [Store] keeps runs by name. [Compare] compares two sets of results, as
-// benchstat does. [Metrics] says what each figure means.
+// benchstat does, and [Compete] likewise the engines of one run. [Metrics] says what
+// each figure means.
 //
 // The package measures nothing and knows nothing of the workloads: it can read
 // what a newer or older program has measured.

@@ -109,7 +109,7 @@ func TestGateCharacteristic(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	require.NoError(t, WriteMarkdown(&table, rows, func(column int) bool { return column == 2 }))
+	require.NoError(t, Markdown.Write(&table, rows, func(column int) bool { return column == 2 }))
 
 	const file, begin, end = "../../docs/gate.md", "<!-- characteristic -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile(file)

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -13,35 +12,36 @@ type label struct{ key, old, new string }
 // apart returns the labels that keep two runs from having a benchmark in common: those with one
 // value on each side, and not the same.
 func apart(x, y []string) []label {
-	if slices.ContainsFunc(x, func(name string) bool { return slices.Contains(y, name) }) {
+	if common(x, y, nil) {
 		return nil
 	}
-	olds, news := values(x), values(y)
 	var list []label
-	for _, key := range slices.Sorted(maps.Keys(union(olds, news))) {
-		a, b := olds[key], news[key]
-		if len(a) == 0 {
-			a = []string{""}
-		}
-		if len(b) == 0 {
-			b = []string{""}
-		}
+	for _, key := range keys(append(slices.Clone(x), y...)) {
+		a, b := values(x, key), values(y, key)
 		if len(a) == 1 && len(b) == 1 && a[0] != b[0] {
 			list = append(list, label{key, a[0], b[0]})
 		}
 	}
-	for _, name := range x {
-		if slices.ContainsFunc(y, func(other string) bool {
-			return without(list, name) == without(list, other)
-		}) {
-			return list
-		}
+	if common(x, y, list) {
+		return list
 	}
 	return nil
 }
 
+// common reports whether two runs have a benchmark in common, but for some labels.
+func common(x, y []string, but []label) bool {
+	return slices.ContainsFunc(x, func(name string) bool {
+		return slices.ContainsFunc(y, func(other string) bool {
+			return without(but, name) == without(but, other)
+		})
+	})
+}
+
 // without returns name without some labels.
 func without(list []label, name string) string {
+	if len(list) == 0 {
+		return name
+	}
 	parts := slices.DeleteFunc(strings.Split(name, "/"), func(part string) bool {
 		key, _, ok := strings.Cut(part, "=")
 		return ok && slices.ContainsFunc(list, func(l label) bool { return l.key == key })
@@ -49,41 +49,25 @@ func without(list []label, name string) string {
 	return strings.Join(parts, "/")
 }
 
-// values returns the values of each label of names; "" among them if some names lack it.
-func values(names []string) map[string][]string {
-	list := map[string][]string{}
-	count := map[string]int{}
+// keys returns the keys of all labels of names.
+func keys(names []string) (list []string) {
 	for _, name := range names {
 		for part := range strings.SplitSeq(name, "/") {
-			if key, value, ok := strings.Cut(part, "="); ok {
-				count[key]++
-				if !slices.Contains(list[key], value) {
-					list[key] = append(list[key], value)
-				}
+			if key, _, ok := strings.Cut(part, "="); ok {
+				list = append(list, key)
 			}
 		}
 	}
-	for key, n := range count {
-		if n < len(names) {
-			list[key] = append(list[key], "")
-		}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// values returns the values that a label has in names; "" among them if some lack it.
+func values(names []string, key string) (list []string) {
+	for _, name := range names {
+		_, value, _ := strings.Cut("/"+name, "/"+key+"=")
+		value, _, _ = strings.Cut(value, "/")
+		list = appendNew(list, value)
 	}
 	return list
-}
-
-func union(a, b map[string][]string) map[string][]string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
-}
-
-// drop takes labels out of the names.
-func (c *collected) drop(list []label) {
-	values := map[string]map[string][]float64{}
-	for i, name := range c.names {
-		short := without(list, name)
-		values[short] = c.values[name]
-		c.names[i] = short
-	}
-	c.values = values
 }

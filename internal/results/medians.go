@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
@@ -13,29 +14,29 @@ import (
 type MedianColumn struct {
 	Head, Unit string
 	Rank       int // if there is no room for all, the lowest rank is left out first
-	show       func(v float64) string
 }
 
 // MediansCaption says what the table of medians has.
 const MediansCaption = "Medians; ± is half the distance between the smallest and the largest sample"
 
 var medianColumns = []MedianColumn{
-	{"ns/op", "ns/op", 2, rounded("ns/op")},
-	{"p50", "p50-ns", 0, nanoseconds},
-	{"p99", "p99-ns", 5, nanoseconds},
-	{"p99.9", "p99.9-ns", 3, nanoseconds},
-	{"resp p99", ResponsePrefix + "p99-ns", 6, nanoseconds},
-	{"achieved %", "achieved-%", 6, rounded("achieved-%")},
-	{"aborts/op", "aborts/op", 4, rounded("aborts/op")},
-	{"err/s", "err/s", 6, rounded("err/s")},
-	{"allocs/op", "allocs/op", 1, rounded("allocs/op")},
+	{"ns/op", "ns/op", 2},
+	{"p50", "p50-ns", 0},
+	{"p99", "p99-ns", 5},
+	{"p99.9", "p99.9-ns", 3},
+	{"resp p99", ResponsePrefix + "p99-ns", 6},
+	{"achieved %", achieved, 6},
+	{"aborts/op", "aborts/op", 4},
+	{"err/s", "err/s", 6},
+	{"allocs/op", "allocs/op", 1},
 }
 
-func nanoseconds(ns float64) string { return brief.Time(time.Duration(math.Round(ns))) }
-
-func rounded(unit string) func(float64) string {
-	m, _ := MetricByUnit(unit)
-	return m.Format
+// shown writes a figure: a time with its unit, or else by others.
+func shown(unit string, v float64, others func(float64) string) string {
+	if strings.HasSuffix(unit, "-ns") {
+		return brief.Time(time.Duration(math.Round(v)))
+	}
+	return others(v)
 }
 
 // Paced reports whether in all cells operations came at a given rate. How many there were was asked
@@ -96,7 +97,8 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 		for _, col := range columns {
 			text := "-"
 			if v := c.Values(col.Unit); len(v) > 0 {
-				text = col.show(Median(v))
+				m, _ := MetricByUnit(col.Unit)
+				text = shown(col.Unit, Median(v), m.Format)
 			}
 			row = append(row, text)
 		}

@@ -23,37 +23,12 @@ func readBench(label string, b []byte) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Header: Header{Loop: "closed"}}
+	run := &Run{Header: Header{Loop: "closed"}, Outcome: source.ends.outcome}
 	h := &run.Header
-	if source.header != nil {
-		*h = *source.header
+	if source.ends.header != nil {
+		*h = *source.ends.header
 	}
 	h.Instrumented = source.Instrumented
-	next := map[int]bool{}    // by line: the sample after it was interrupted
-	noisy := map[int]string{} // by line: what made the sample in it noisy
-	before, noise := "", ""
-	for i, line := range strings.Split(string(b), "\n") {
-		line = strings.TrimSpace(line)
-		if m := sayComplete.FindStringSubmatch(line); m != nil && run.Outcome.Kind == "" {
-			run.Outcome = Outcome{Kind: Complete}
-			run.Outcome.Of, _ = strconv.Atoi(m[2])
-		}
-		if m := sayOutcome.FindStringSubmatch(line); m != nil {
-			run.Outcome = Outcome{Kind: m[1], Detail: m[4]}
-			run.Outcome.Of, _ = strconv.Atoi(m[3])
-		}
-		if m := sayViolated.FindStringSubmatch(line); m != nil {
-			run.Outcome = Outcome{Kind: Violated, Detail: strings.TrimPrefix(before, "# ")}
-			run.Outcome.Of, _ = strconv.Atoi(m[2])
-		}
-		next[i+1] = sayNext.MatchString(line)
-		if why, ok := strings.CutPrefix(line, "# "+noisyMark); ok {
-			noise = why
-		} else if strings.HasPrefix(line, "Benchmark") {
-			noisy[i+1], noise = noise, ""
-		}
-		before = line
-	}
 	indexes := map[Key]int{}
 	for _, rec := range source.Results {
 		s, gomaxprocs, err := sampleFromBench(rec)
@@ -61,7 +36,7 @@ func readBench(label string, b []byte) (*Run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", label, at, err)
 		}
-		s.Interrupted, s.Noisy = next[at-1], noisy[at]
+		s.Interrupted, s.Noisy = source.ends.interrupted[at], source.ends.noisy[at]
 		s.Index = indexes[s.Key()]
 		indexes[s.Key()]++
 		run.Samples = append(run.Samples, s)
@@ -69,10 +44,8 @@ func readBench(label string, b []byte) (*Run, error) {
 		h.GOMAXPROCS = gomaxprocs
 		h.Count = max(h.Count, s.Index+1)
 	}
-	if ends, _ := endsOf(b); len(ends.doubts()) == 0 {
+	if len(source.ends.doubts()) == 0 {
 		run.Outcome = Outcome{Kind: Complete} // also of others' programs, and of several runs
-	} else if run.Outcome.Kind == Complete && len(ends.cut) == 0 {
-		run.Outcome = Outcome{}
 	}
 	run.Outcome.Done = len(run.Samples)
 	run.Outcome.Of = max(run.Outcome.Of, run.Outcome.Done)

@@ -64,7 +64,13 @@ func TestReadBenchOfOthers(t *testing.T) {
 		_, err := readBench("file", []byte(text))
 		require.ErrorContains(t, err, want, text)
 	}
-	r, err := readBench("file", []byte("BenchmarkMap/engine=a/threads=3 10 5 ns/op 7 widgets\nPASS\n"))
+	cut := testRun(t, 1, 1e6)
+	whole := benchText(t, cut)
+	cut.Outcome = Outcome{Kind: Interrupted, Done: 4, Of: 9}
+	r, err := readBench("file", []byte(benchText(t, cut)+whole))
+	require.NoError(t, err)
+	require.Equal(t, Outcome{Kind: Interrupted, Done: 8, Of: 9}, r.Outcome, "of one of two runs")
+	r, err = readBench("file", []byte("BenchmarkMap/engine=a/threads=3 10 5 ns/op 7 widgets\nPASS\n"))
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Header.GOMAXPROCS)
 	require.Empty(t, r.Mark())

@@ -125,11 +125,10 @@ func (r *Run) Noisy() (n, of int) {
 	return n, of
 }
 
-// Mark returns what must be said beside every figure of the run: how it was
-// instrumented, that it did not run to its end, and how many samples are noisy. It
-// is "" for a plain, quiet and complete run.
-func (r *Run) Mark() string {
-	var marks []string
+// Marks returns what must be said beside every figure of the run: how it was
+// instrumented, that it did not run to its end, and how many samples are noisy. There is
+// nothing to be said of a plain, quiet and complete run.
+func (r *Run) Marks() (marks []string) {
 	if r.Header.Instrumented != "" {
 		marks = append(marks, "instrumented: "+r.Header.Instrumented)
 	}
@@ -139,8 +138,11 @@ func (r *Run) Mark() string {
 	if n, of := r.Noisy(); n > 0 {
 		marks = append(marks, fmt.Sprintf("%d of %d samples are noisy", n, of))
 	}
-	return strings.Join(marks, "; ")
+	return marks
 }
+
+// Mark returns the marks in a line.
+func (r *Run) Mark() string { return strings.Join(r.Marks(), "; ") }
 
 // A Sample is one measurement of one combination.
 type Sample struct {
@@ -250,6 +252,20 @@ func (r *Run) Cells() []*Cell {
 		}
 	}
 	return cells
+}
+
+// Grouped returns the cells of each key, in the order in which the keys first occur.
+func Grouped[K comparable](cells []*Cell, key func(*Cell) K) (groups [][]*Cell) {
+	at := map[K]int{}
+	for _, c := range cells {
+		i, ok := at[key(c)]
+		if !ok {
+			i = len(groups)
+			at[key(c)], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
 }
 
 // Noisy returns how many samples are noisy.

@@ -43,24 +43,26 @@ func (s *Store) Get(name string) (Saved, error) {
 	if err != nil {
 		return Saved{Name: name, Err: err.Error()}, err
 	}
+	saved := Summary(name, r)
+	saved.Profiles = sorted(files, r.Cells())
+	return saved, nil
+}
+
+// Summary returns what a list says of a run with that name.
+func Summary(name string, r *Run) Saved {
 	h := &r.Header
-	saved := Saved{
+	s := Saved{
 		Name: name, Started: h.Started, Samples: len(r.Samples), Outcome: r.Outcome.Kind,
-		Machine: fmt.Sprintf("%s, GOMAXPROCS %d, %s/%s, %s",
-			h.CPU, h.GOMAXPROCS, h.GOOS, h.GOARCH, h.Go),
-		Profiles: sorted(files, r.Cells()), Run: r,
+		Marks: r.Marks(),
+		Machine: fmt.Sprintf("%s, GOMAXPROCS %d, %s/%s, %s", cmp.Or(h.CPU, "unknown processor"),
+			h.GOMAXPROCS, h.GOOS, h.GOARCH, cmp.Or(h.Go, "unknown Go")),
+		Run: r,
 	}
 	for i := range r.Samples {
-		saved.Workloads = appendNew(saved.Workloads, r.Samples[i].Workload)
-		saved.Engines = appendNew(saved.Engines, r.Samples[i].Engine)
+		s.Workloads = appendNew(s.Workloads, r.Samples[i].Workload)
+		s.Engines = appendNew(s.Engines, r.Samples[i].Engine)
 	}
-	if h.Instrumented != "" {
-		saved.Marks = append(saved.Marks, "instrumented: "+h.Instrumented)
-	}
-	if !r.Outcome.Whole() {
-		saved.Marks = append(saved.Marks, r.Outcome.String())
-	}
-	return saved, nil
+	return s
 }
 
 func appendNew(list []string, s string) []string {

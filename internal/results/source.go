@@ -2,7 +2,6 @@ package results
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +32,7 @@ type Source struct {
 	// not be read.
 	Warnings []string
 
-	header *Header // of the run; nil if it is not known
+	*ends
 }
 
 // An Input is results as they were found.
@@ -133,7 +132,8 @@ func parseBench(label string, b []byte) (*Source, error) {
 			bad = append(bad, rec.Error())
 		}
 	}
-	if err := r.Err(); err != nil {
+	err := r.Err()
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", label, err)
 	}
 	if len(s.Results) == 0 {
@@ -145,30 +145,17 @@ func parseBench(label string, b []byte) (*Source, error) {
 			"as a record in JSON%s", label, why)
 	}
 	s.Units = r.Units()
-	ends, err := endsOf(b)
-	if err != nil {
+	if s.ends, err = endsOf(b); err != nil {
 		return nil, fmt.Errorf("%s: %w", label, err)
 	}
-	s.Runs = ends.begun
-	for _, doubt := range ends.doubts() {
+	s.Runs, s.Noisy = s.begun, len(s.noisy)
+	for _, doubt := range s.doubts() {
 		s.Doubts = append(s.Doubts, label+": "+doubt)
 	}
 	s.Warnings = append(s.Warnings, s.Doubts...)
 	if len(bad) > 0 {
 		s.Warnings = append(s.Warnings, bad...)
 		s.Doubts = append(s.Doubts, fmt.Sprintf("%s: %d lines could not be read", label, len(bad)))
-	}
-	for line := range strings.Lines(string(b)) {
-		if record, ok := strings.CutPrefix(line, "# "+headerMark); ok && s.header == nil {
-			h := new(Header)
-			if err := json.Unmarshal([]byte(record), h); err != nil {
-				return nil, fmt.Errorf("%s: the header: %w", label, err)
-			}
-			s.header = h
-		}
-		if strings.HasPrefix(line, "# "+noisyMark) {
-			s.Noisy++
-		}
 	}
 	return s, nil
 }

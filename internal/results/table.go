@@ -2,26 +2,38 @@ package results
 
 import (
 	"bufio"
+	"encoding/csv"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// gap is between two columns of [WriteTable].
+// A Form is how a table is written. The first of its rows is the header; the others are as long.
+type Form int
+
+// The forms.
+const (
+	Plain Form = iota
+	Markdown
+	CSV
+)
+
+// gap is between two columns of a plain table.
 const gap = "  "
 
-// Width returns how wide [WriteTable] writes rows.
+// Width returns how wide rows are in a plain table.
 func Width(rows [][]string) int {
 	n := -len(gap)
-	for _, w := range widths(rows) {
+	for _, w := range widths(rows, 0) {
 		n += w + len(gap)
 	}
 	return n
 }
 
-// widths returns how wide the columns of a table are. All rows are as long as the first.
-func widths(rows [][]string) []int {
-	list := make([]int, len(rows[0]))
+// widths returns how wide the columns of rows are, at least.
+func widths(rows [][]string, least int) []int {
+	list := slices.Repeat([]int{least}, len(rows[0]))
 	for _, row := range rows {
 		for c, text := range row {
 			list[c] = max(list[c], utf8.RuneCountInString(text))
@@ -30,55 +42,39 @@ func widths(rows [][]string) []int {
 	return list
 }
 
-// WriteTable writes rows with their columns aligned: to the left or, like figures, to the right.
-// All rows are as long as the first.
-func WriteTable(w io.Writer, rows [][]string, left func(column int) bool) error {
-	b := bufio.NewWriter(w)
-	columns := widths(rows)
-	for _, row := range rows {
-		line := strings.Join(aligned(row, columns, left), gap)
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+// Write writes a table. To be read, it has aligned columns: to the left or, like figures, to the
+// right.
+func (f Form) Write(w io.Writer, rows [][]string, left func(column int) bool) error {
+	begin, between, end, least := "", gap, "", 0
+	switch f {
+	case CSV:
+		return csv.NewWriter(w).WriteAll(rows)
+	case Markdown:
+		begin, between, end, least = "| ", " | ", " |", 3
+		clean := make([][]string, len(rows))
+		for i, row := range rows {
+			for _, text := range row {
+				clean[i] = append(clean[i], strings.ReplaceAll(oneLine(text), "|", `\|`))
+			}
+		}
+		rows = clean
 	}
-	return b.Flush()
-}
-
-// WriteMarkdown writes the same in Markdown. The first row is the header.
-func WriteMarkdown(w io.Writer, rows [][]string, left func(column int) bool) error {
-	clean := make([][]string, len(rows))
+	b := bufio.NewWriter(w)
+	columns := widths(rows, least)
 	for i, row := range rows {
-		for _, text := range row {
-			clean[i] = append(clean[i], strings.ReplaceAll(oneLine(text), "|", `\|`))
+		texts, rules := make([]string, len(row)), make([]string, len(row))
+		for c, text := range row {
+			fill := strings.Repeat(" ", columns[c]-utf8.RuneCountInString(text))
+			texts[c], rules[c] = text+fill, strings.Repeat("-", columns[c]+2)
+			if !left(c) {
+				texts[c], rules[c] = fill+text, rules[c][1:]+":"
+			}
 		}
-	}
-	b := bufio.NewWriter(w)
-	columns := widths(clean)
-	rules := make([]string, len(columns))
-	for c := range columns {
-		columns[c] = max(columns[c], 3)
-		rules[c] = strings.Repeat("-", columns[c]+2)
-		if !left(c) {
-			rules[c] = rules[c][1:] + ":"
-		}
-	}
-	for i, row := range clean {
-		b.WriteString("| " + strings.Join(aligned(row, columns, left), " | ") + " |\n")
-		if i == 0 {
+		line := begin + strings.Join(texts, between) + end
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		if i == 0 && f == Markdown {
 			b.WriteString("|" + strings.Join(rules, "|") + "|\n")
 		}
 	}
 	return b.Flush()
-}
-
-// aligned returns the texts of a row, filled up to the widths of their columns.
-func aligned(row []string, widths []int, left func(column int) bool) []string {
-	list := make([]string, len(row))
-	for c, text := range row {
-		fill := strings.Repeat(" ", widths[c]-utf8.RuneCountInString(text))
-		if left(c) {
-			list[c] = text + fill
-		} else {
-			list[c] = fill + text
-		}
-	}
-	return list
 }

@@ -2,11 +2,12 @@ package results
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"golang.org/x/perf/benchunit"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // Method says by which statistics c was made.
@@ -16,10 +17,17 @@ func (c *Comparison) Method() string {
 		100*confidence, c.Alpha)
 }
 
+// zero reports whether all figures on both sides are zero.
+func (t *Table) zero() bool {
+	return !slices.ContainsFunc(t.Rows, func(r Row) bool {
+		return r.Old.Center != 0 || r.New.Center != 0 || r.P != 1
+	})
+}
+
 // Changed returns the tables that have figures other than zero.
 func (c *Comparison) Changed() (list []*Table) {
 	for i := range c.Tables {
-		if t := &c.Tables[i]; !t.Zero() {
+		if t := &c.Tables[i]; !t.zero() {
 			list = append(list, t)
 		}
 	}
@@ -29,7 +37,7 @@ func (c *Comparison) Changed() (list []*Table) {
 // Zero returns the units whose figures are all zero on both sides.
 func (c *Comparison) Zero() (units []string) {
 	for i := range c.Tables {
-		if t := &c.Tables[i]; t.Zero() {
+		if t := &c.Tables[i]; t.zero() {
 			units = append(units, t.Unit)
 		}
 	}
@@ -129,10 +137,23 @@ func (r *Row) Change() string {
 	switch {
 	case !r.Significant && !r.isMean():
 		return "~"
-	case math.IsInf(r.Delta, 0):
+	case r.DeltaPct == nil:
 		return "from 0"
 	}
-	return fmt.Sprintf("%+.2f%%", r.Delta)
+	return fmt.Sprintf("%+.2f%%", *r.DeltaPct)
+}
+
+// Times says how many times as much the new side has, or how many times less, or "~" if that is not
+// significant.
+func (r *Row) Times() string {
+	times, word := r.New.Center/r.Old.Center, "more"
+	switch {
+	case !r.Significant:
+		return "~"
+	case times < 1:
+		times, word = 1/times, "less"
+	}
+	return brief.Number(times) + " x " + word
 }
 
 // Chances says how probable such a change is by chance, and how many samples there are.
@@ -147,15 +168,16 @@ func (r *Row) Chances() string {
 	return fmt.Sprintf("p=%.3f %s", r.P, n)
 }
 
+// SmallestP returns the smallest p-value that the two-sided U test can give with that
+// many samples: if all samples of one side are above all of the other.
+func SmallestP(n1, n2 int) float64 { return min(2*chanceOfU(n1, n2, 0), 1) }
+
 // SamplesFor returns how many samples on each side it takes for a difference to be
 // significant.
 func SamplesFor(alpha float64) int {
-	orders := 1.0
-	for n := 1; ; n++ {
-		// Of n + n samples n can be chosen in so many ways.
-		orders *= float64(2*n) * float64(2*n-1) / float64(n*n)
-		if 2/orders <= alpha {
-			return n
-		}
+	n := 1
+	for SmallestP(n, n) > alpha {
+		n++
 	}
+	return n
 }

@@ -102,7 +102,7 @@ func everything(t *testing.T, b *tab) []view {
 		{"slow", at + "slow/", ""},
 		{"slow-source", line, ""},
 		{"runs", at + "runs/", ""},
-		{"run", at + "runs/" + longName + "/", ""},
+		{"run", at + "runs/" + longName + "/", drawn},
 		{"compare", at + "runs/compare?old=before&new=" + longName, ""},
 		{"compare-nothing", at + "runs/compare?old=before&new=before", ""},
 		{"run-flamegraph", sum + "flamegraph", flame},

@@ -5,7 +5,7 @@ package runs
 import (
 	"cmp"
 	"errors"
-	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,16 +14,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// Bounds of what a list reads, the newest, and shows.
-const (
-	maxReadRuns   = 500
-	maxListedRuns = 200
-)
+// maxRuns is how many runs a list shows, the newest.
+const maxRuns = 200
 
 // pages shows the runs of a store.
 type pages struct {
@@ -123,12 +121,12 @@ func (p *pages) get(name string) (results.Saved, error) {
 	return p.store.Get(name)
 }
 
-// list returns what a list says of the runs. Files that have not changed are not read
-// again.
-func (p *pages) list() ([]results.Saved, error) {
+// list returns what a list says of the newest runs, and how many there are beside. Files that have
+// not changed are not read again.
+func (p *pages) list() (list []results.Saved, hidden int, err error) {
 	names, err := p.store.Names()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	type file struct {
 		name string
@@ -143,17 +141,14 @@ func (p *pages) list() ([]results.Saved, error) {
 	slices.SortStableFunc(files, func(a, b file) int {
 		return b.info.ModTime().Compare(a.info.ModTime())
 	})
+	hidden = max(len(files)-maxRuns, 0)
+	files = files[:len(files)-hidden]
 	p.mu.Lock()
 	before := p.known
 	p.mu.Unlock()
 	known := map[string]knownRun{}
-	list := []results.Saved{}
-	for i, f := range files {
-		if i >= maxReadRuns {
-			why := fmt.Sprintf("not read: only the newest %d are", maxReadRuns)
-			list = append(list, results.Saved{Name: f.name, Err: why})
-			continue
-		}
+	list = []results.Saved{}
+	for _, f := range files {
 		k, ok := before[f.name]
 		if !ok || !k.modified.Equal(f.info.ModTime()) || k.size != f.info.Size() {
 			saved, err := p.store.Get(f.name)
@@ -172,22 +167,21 @@ func (p *pages) list() ([]results.Saved, error) {
 	slices.SortStableFunc(list, func(a, b results.Saved) int {
 		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.Name, b.Name))
 	})
-	return list, nil
+	return list, hidden, nil
 }
 
 // index lists the runs.
 func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
 	var list []results.Saved
+	var hidden int
 	var failed error
 	err := p.ask(r, func() error {
-		list, failed = p.list()
+		list, hidden, failed = p.list()
 		return nil
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	hidden := max(len(list)-maxListedRuns, 0)
-	list = list[:len(list)-hidden]
 	if asksJSON(r) {
 		return web.JSON(w, list)
 	}
@@ -201,7 +195,7 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
 		web.Data{"Runs": list, "Readable": readable, "Hidden": hidden})
 }
 
-// details are all that is shown of one run.
+// details are what is shown of one run, in JSON.
 type details struct {
 	results.Saved
 	Notes   []string `json:"notes"` // on what, when and how it was measured
@@ -222,17 +216,35 @@ func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d := details{Saved: saved, Notes: results.Describe(saved.Run.Header)}
-	if cells := saved.Run.Cells(); len(cells) > 0 {
-		rows := results.MedianRows(cells, results.MedianColumns(cells))
-		d.Results.Columns, d.Results.Rows = rows[0], rows[1:]
-		d.Caption = results.MediansCaption + "."
-	}
 	if asksJSON(r) {
+		d := details{Saved: saved, Notes: results.Describe(saved.Run.Header)}
+		if cells := saved.Run.Cells(); len(cells) > 0 {
+			rows := results.MedianRows(cells, results.MedianColumns(cells))
+			d.Results.Columns, d.Results.Rows = rows[0], rows[1:]
+			d.Caption = results.MediansCaption + "."
+		}
 		return web.JSON(w, d)
 	}
-	return web.Page(w, http.StatusOK, "run.html", p.frame("Run "+d.Name, "../../"),
-		web.Data{"Run": d, "Rows": rowsOf(d.Profiles), "Dot": pprofui.HaveDot()})
+	frame := p.frame("Run "+saved.Name, "../../")
+	top, err := web.Part("top", frame, web.Data{})
+	if err != nil {
+		return err
+	}
+	more, err := web.Part("run.html", frame, web.Data{"Rows": rowsOf(saved.Profiles),
+		"Dot": pprofui.HaveDot()})
+	if err != nil {
+		return err
+	}
+	text, err := report.Page{Saved: saved, Title: frame.Page + " · " + frame.Title,
+		Top: template.HTML(top), More: template.HTML(more)}.HTML()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Security-Policy", report.Policy+
+		"; form-action 'none'; frame-ancestors 'none'; base-uri 'none'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(text)
+	return nil
 }
 
 // rowsOf puts profiles of the same thing into one row.

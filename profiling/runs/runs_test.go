@@ -214,7 +214,10 @@ func TestRunPage(t *testing.T) {
 		`href="`+file+`/flamegraph">cpu<`, `href="`+odd+`/source"`)
 	require.Regexp(t, `(?s)The whole run.*Begin/engine=mvcc/threads=4<.*begin-mvcc-threads=4.cpu.pb.gz`+
 		`/flamegraph">cpu<.*z.odd.pb.gz`, s.shows("new/", "INSTRUMENTED: a trace"))
-	s.shows("alone/", "None were kept", "Other/&lt;k&gt;")
+	s.shows("alone/", "None were kept", "Other/&lt;k&gt;", `"title":"Other/\u003ck\u003e: throughput"`,
+		`<a href="../../runs/" aria-current="page">`)
+	policy := s.get("alone/").Header().Get("Content-Security-Policy")
+	require.Regexp(t, `^default-src 'none'; .*script-src 'sha256-.*; frame-ancestors 'none'`, policy)
 	run := fromJSON[map[string]any](s, "old/?format=json")
 	require.Equal(t, "old", run["name"])
 	require.NotEmpty(t, run["notes"])
