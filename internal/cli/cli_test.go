@@ -181,7 +181,7 @@ func TestWrongArguments(t *testing.T) {
 
 // A map that is larger than the memory is not begun.
 func TestTooLarge(t *testing.T) {
-	e := &env{Program: mvccbench(), args: []string{"--keys=100000000", "--value-size=1048576",
+	e := &Env{Program: mvccbench(), args: []string{"--keys=100000000", "--value-size=1048576",
 		"--workload=mixed", "--threads=1"}}
 	ctx, err := e.parse()
 	require.NoError(t, err)

@@ -64,8 +64,6 @@ func vars(p Program) *strings.Replacer {
 		"${enum_workloads}", strings.Join(workloadNames(), ", "),
 		"${enum_kinds}", strings.Join(kindNames(), ","),
 		"${enum_engines}", strings.Join(engineNames(p.Engines), ", "),
-		"${enum_steps}", strings.Join(stepNames(), ", "),
-		"${enum_questions}", strings.Join(questionNames(), ", "),
 		"${duration}", defaultDuration.String(),
 		"${audit_interval}", bench.DefaultAuditInterval.String(),
 		"${http_addr}", exampleHTTP,

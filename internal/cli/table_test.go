@@ -63,7 +63,7 @@ func TestRavendbTable(t *testing.T) {
 		positive(t, rows[1][name])
 		require.Regexp(t, `^[+-][\d.]+ %$`, rows[2][name])
 	}
-	require.Contains(t, stderr, "[1/4] rwmutex, sample 1")
+	require.Contains(t, stderr, "[ 1/12")
 
 	code, stdout, stderr = runTable(t.Context(), append(quickRavendb, "--quiet", "--before=mutex",
 		"--after=mvcc-direct")...)
@@ -148,31 +148,39 @@ func TestTableUsage(t *testing.T) {
 	}
 }
 
+// begin is a run of a form on an engine.
+func begin(engine bench.EngineSpec) FormRun {
+	w, _ := bench.WorkloadByName("begin")
+	return FormRun{Config: bench.Config{Workload: w, Engine: engine, Threads: 1}, Ops: []uint64{10}}
+}
+
+// fill measures rows of one figure, two samples of each, and prints it as 7.
+func fill(ctx context.Context, runs ...FormRun) (out, errs string, err error) {
+	form := &Form{Head: []string{"row", "figure"}, Show: Shows{Format("%.0f")}}
+	for i, run := range runs {
+		form.Rows = append(form.Rows, &FormRow{
+			Labels: []string{fmt.Sprint(i)}, Runs: []FormRun{run},
+			Figures: func([]bench.Measurement) []float64 { return []float64{7} },
+		})
+	}
+	var stdout, stderr lines
+	err = (&Env{ctx: ctx, stdout: &stdout, stderr: &stderr}).Fill(
+		Filling{Count: 2, Duration: 1, Format: "csv"}, []*Form{form})
+	return stdout.String(), stderr.String(), err
+}
+
 // Ctrl-C: the rows that are finished are printed.
-func TestTableInterrupted(t *testing.T) {
+func TestFormInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var out, errs bytes.Buffer
-	e := &env{ctx: ctx, stdout: &out, stderr: &errs}
-	row := func(name string, sample func() error) *tableRow {
-		return &tableRow{
-			name:   name,
-			labels: []string{name},
-			show:   formatted("%.0f"),
-			sample: func(context.Context, int) ([]float64, error) { return []float64{7}, sample() },
-		}
-	}
-	fine := func() error { return nil }
-	tab := &table{title: "Title", header: []string{"row", "figure"}, rows: []*tableRow{
-		row("first", fine),
-		row("second", func() error { cancel(); return context.Cause(ctx) }),
-		row("third", fine),
-	}}
-	err := tab.measure(e, &tableFlags{Count: 2, Format: "csv"})
+	mvcc, _ := bench.EngineByName("mvcc")
+	first, second := begin(mvcc), begin(mvcc)
+	second.Around = func() func() { cancel(); return func() {} }
+	out, errs, err := fill(ctx, first, second, first)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, ExitInterrupted, exitCode(err))
-	require.Equal(t, "row,figure\nfirst,7\n", out.String())
-	require.Contains(t, errs.String(), "interrupted after 1 of 6 samples")
+	require.Equal(t, "row,figure\n0,7\n", out)
+	require.Contains(t, errs, "interrupted after 1 of 6 samples")
 
 	// One that is over before it has begun.
 	code, stdout, stderr := runTable(ctx, quickRavendb...)
@@ -181,31 +189,34 @@ func TestTableInterrupted(t *testing.T) {
 }
 
 // A violation prints no table; a failure prints what there is.
-func TestTableFails(t *testing.T) {
+func TestFormFails(t *testing.T) {
 	for _, c := range []struct {
-		err   error
-		code  int
-		table string
+		err  error
+		code int
+		out  string
 	}{
 		{&bench.Violation{Detail: "bad"}, ExitViolated, ""},
-		{errors.New("boom"), ExitFailed, "row\n"},
+		{errors.New("boom"), ExitFailed, "row,figure\n"},
 	} {
-		var out, errs bytes.Buffer
-		tab := &table{header: []string{"row"}, rows: []*tableRow{{
-			name:   "r",
-			sample: func(context.Context, int) ([]float64, error) { return nil, c.err },
-		}}}
-		err := tab.measure(&env{ctx: t.Context(), stdout: &out, stderr: &errs},
-			&tableFlags{Count: 1, Format: "csv"})
+		spec, _ := bench.EngineByName("mvcc")
+		spec.New = func(bench.Setup[uint64]) (bench.Engine[uint64], error) { return nil, c.err }
+		out, _, err := fill(t.Context(), begin(spec))
 		require.ErrorIs(t, err, c.err)
 		require.Equal(t, c.code, exitCode(err))
-		require.Equal(t, c.table, out.String())
+		require.Equal(t, c.out, out)
 	}
 }
 
+// What does not commit is no figure.
+func TestFormOfNothing(t *testing.T) {
+	require.Equal(t, []string{"x", "-", "1"}, (&FormRow{
+		Labels: []string{"x"}, got: [][]float64{{1, NoFigure}, {1, 2, 0}},
+	}).cells(Shows{Format("%.0f")}))
+}
+
 func TestTableFigures(t *testing.T) {
-	require.Equal(t, "0", tableCount(0))
-	require.Equal(t, "999", tableCount(999))
-	require.Equal(t, "1,000", tableCount(1_000))
-	require.Equal(t, "12,345,678", tableCount(12_345_678))
+	require.Equal(t, "0", Count(0))
+	require.Equal(t, "999", Count(999))
+	require.Equal(t, "1,000", Count(1_000))
+	require.Equal(t, "12,345,678", Count(12_345_678))
 }
