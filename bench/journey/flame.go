@@ -3,7 +3,7 @@ package journey
 import (
 	"cmp"
 	"fmt"
-	"html/template"
+	"html"
 	"io"
 	"slices"
 	"strings"
@@ -32,27 +32,6 @@ const (
 	flameLeast                      = 2.0 // of a frame that is drawn
 )
 
-// flameBox is a frame that is drawn.
-type flameBox struct {
-	X, Width float64
-	Y        int
-	Text     string // as far as it fits
-	Title    string
-	Colour   string
-}
-
-var flamePage = template.Must(template.New("flame").Parse(
-	`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{.Width}} {{.Height}}"
- font-family="monospace" font-size="11">
-<rect width="100%" height="100%" fill="#fff"/>
-<text x="4" y="17" font-size="13">{{.Title}}</text>
-{{range .Boxes}}<g><title>{{.Title}}</title>
-<rect x="{{printf "%.1f" .X}}" y="{{.Y}}" width="{{printf "%.1f" .Width}}" height="17"
- fill="{{.Colour}}" stroke="#fff" stroke-width=".5"/>
-{{if .Text}}<text x="{{printf "%.1f" .X}}" dx="3" dy="12.5" y="{{.Y}}">{{.Text}}</text>{{end}}</g>
-{{end}}</svg>
-`))
-
 // WriteFlame draws a flame graph in SVG of what the sessions of engines do, with the rest as one
 // frame: callers above what they call.
 func (p *Profile) WriteFlame(w io.Writer, title string) error {
@@ -72,41 +51,44 @@ func (p *Profile) WriteFlame(w io.Writer, title string) error {
 			at.nanos += s.nanos
 		}
 	}
-	var boxes []flameBox
-	depth := 0
-	var draw func(f *frame, x float64, level int)
-	draw = func(f *frame, x float64, level int) {
-		width := flameWidth * float64(f.nanos) / float64(max(root.nanos, 1))
-		if width < flameLeast {
-			return
-		}
-		depth = max(depth, level+1)
-		short := []rune(shortName.Replace(f.name))
-		if room := int((width - 6) / flameLetter); len(short) > room {
-			short = short[:max(room, 0)]
-		}
-		boxes = append(boxes, flameBox{
-			X: x, Width: width, Y: flameHead + level*flameRow,
-			Text: string(short), Colour: flameColour(f.name),
-			Title: fmt.Sprintf("%s: %.1f %%", f.name, 100*float64(f.nanos)/float64(root.nanos)),
-		})
-		var calls []*frame
-		for _, c := range f.calls {
-			calls = append(calls, c)
-		}
-		slices.SortFunc(calls, func(a, b *frame) int {
-			return cmp.Or(cmp.Compare(b.nanos, a.nanos), strings.Compare(a.name, b.name))
-		})
-		for _, c := range calls {
-			draw(c, x, level+1)
-			x += flameWidth * float64(c.nanos) / float64(root.nanos)
-		}
+	var boxes strings.Builder
+	depth := root.draw(&boxes, float64(max(root.nanos, 1)), 0, 0)
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"
+ font-family="monospace" font-size="11">
+<rect width="100%%" height="100%%" fill="#fff"/>
+<text x="4" y="17" font-size="13">%s</text>
+%s</svg>
+`, flameWidth, flameHead+depth*flameRow+4, html.EscapeString(title), &boxes)
+	return err
+}
+
+// draw draws f and what it calls, and returns how many levels these are.
+func (f *frame) draw(b *strings.Builder, all, x float64, level int) (depth int) {
+	width := flameWidth * float64(f.nanos) / all
+	if width < flameLeast {
+		return 0
 	}
-	draw(root, 0, 0)
-	return flamePage.Execute(w, map[string]any{
-		"Width": flameWidth, "Height": flameHead + depth*flameRow + 4,
-		"Title": title, "Boxes": boxes,
+	short := []rune(shortName.Replace(f.name)) // as far as it fits
+	short = short[:min(len(short), max(int((width-6)/flameLetter), 0))]
+	y := flameHead + level*flameRow
+	fmt.Fprintf(b, `<g><title>%s: %.1f %%</title>
+<rect x="%.1f" y="%d" width="%.1f" height="17"
+ fill="%s" stroke="#fff" stroke-width=".5"/>
+<text x="%.1f" dx="3" dy="12.5" y="%d">%s</text></g>
+`, html.EscapeString(f.name), 100*float64(f.nanos)/all, x, y, width, flameColour(f.name), x, y,
+		html.EscapeString(string(short)))
+	var calls []*frame
+	for _, c := range f.calls {
+		calls = append(calls, c)
+	}
+	slices.SortFunc(calls, func(a, b *frame) int {
+		return cmp.Or(cmp.Compare(b.nanos, a.nanos), strings.Compare(a.name, b.name))
 	})
+	for _, c := range calls {
+		depth = max(depth, c.draw(b, all, x, level+1))
+		x += flameWidth * float64(c.nanos) / all
+	}
+	return depth + 1
 }
 
 // shortName returns the part of a name that tells functions of the laboratory apart.
