@@ -195,7 +195,7 @@ func (e *Env) parse() (*kong.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	args, err := helpOf(joinNegative(e.args), parser.Model.Node)
+	args, err := helpOf(e.args, parser.Model.Node)
 	if err != nil {
 		return nil, err
 	}
