@@ -185,8 +185,7 @@ func (e *Env) parse() (*kong.Context, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.ValueFormatter(withDefault),
 		kong.Help(e.printHelp),
-		kong.Vars{"version": e.Name + " " + version()},
-		kong.PostBuild(func(k *kong.Kong) error { return fillIn(k.Model.Node, vars(e.Program)) }),
+		vars(e.Program),
 	}
 	for _, c := range e.Commands {
 		options = append(options, kong.DynamicCommand(c.Name, c.Help, "", c.Args))

@@ -45,7 +45,7 @@ var examples = map[string][]Example{
 				"--threads 2"},
 		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
 		{"Charts, and a record for later comparisons", "--save before --report charts.html"},
-		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile-dir profiles"},
+		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile=profiles"},
 		{"", "$ go tool pprof -http=: profiles/transfer-mvcc-threads=4.cpu.pb.gz"},
 		{"Change something in between, then compare", "-o old.txt"},
 		{"", "-o new.txt"},
