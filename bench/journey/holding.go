@@ -9,14 +9,7 @@ import (
 )
 
 // held is a thing that transactions hold: it counts the holders.
-type held struct{ holders atomic.Int64 }
-
-func (h *held) take() *held {
-	h.holders.Add(1)
-	return h
-}
-
-func (h *held) release() { h.holders.Add(-1) }
+type held = atomic.Int64
 
 // A holder is a way to keep the few things that a read transaction holds, and must give
 // back at its end.
@@ -31,10 +24,11 @@ var holders = []holder{
 	{"set", "a map whose keys they are", func(things []*held) {
 		set := map[*held]struct{}{}
 		for _, h := range things {
-			set[h.take()] = struct{}{}
+			h.Add(1)
+			set[h] = struct{}{}
 		}
 		for h := range set {
-			h.release()
+			h.Add(-1)
 		}
 		kept = set
 	}},
@@ -45,10 +39,11 @@ var holders = []holder{
 	{"linked", "a linked list", func(things []*held) {
 		l := linked.New()
 		for _, h := range things {
-			l.PushBack(h.take())
+			h.Add(1)
+			l.PushBack(h)
 		}
 		for e := l.Front(); e != nil; e = e.Next() {
-			e.Value.(*held).release()
+			e.Value.(*held).Add(-1)
 		}
 		kept = l
 	}},
@@ -56,10 +51,11 @@ var holders = []holder{
 
 func inSlice(list, things []*held) {
 	for _, h := range things {
-		list = append(list, h.take())
+		h.Add(1)
+		list = append(list, h)
 	}
 	for _, h := range list {
-		h.release()
+		h.Add(-1)
 	}
 	kept = list
 }
@@ -95,7 +91,7 @@ func (s *holding) Begin() error {
 		s.hold(s.things)
 	}
 	for _, t := range s.things {
-		if n := t.holders.Load(); n != 0 {
+		if n := t.Load(); n != 0 {
 			return &bench.Violation{Detail: fmt.Sprintf(
 				"in %s: %d transactions have not given back what they held", s.doc, n)}
 		}

@@ -45,6 +45,22 @@ type FormRun struct {
 	Around func() (end func()) // see [bench.Trial.Around]; may be nil
 }
 
+// Add adds a row with one label.
+func (f *Form) Add(
+	label string, figures func(list []bench.Measurement) []float64, runs ...FormRun,
+) *FormRow {
+	row := &FormRow{Labels: []string{label}, Runs: runs, Figures: figures}
+	f.Rows = append(f.Rows, row)
+	return row
+}
+
+// ClosedLoop is a run of a form in which no operation is timed.
+func ClosedLoop(w bench.Workload, engine bench.EngineSpec, threads int) FormRun {
+	return FormRun{Config: bench.Config{
+		Workload: w, Engine: engine, Threads: threads, LatencySample: bench.NoLatency,
+	}}
+}
+
 // NoFigure is one that a sample does not support, or the system does not tell.
 var NoFigure = math.NaN()
 

@@ -67,32 +67,32 @@ func (c *ravendbTable) Run(e *Env) error {
 		if err != nil {
 			return err
 		}
-		row := &FormRow{Labels: []string{side.label + " (" + spec.Name + ")"}}
-		for _, pct := range []int{100, 0, 67} {
-			w.Params.ReadPct = pct
-			row.Runs = append(row.Runs, FormRun{Config: bench.Config{
-				Workload: w, Engine: spec, Threads: c.Threads, LatencySample: bench.NoLatency}})
-		}
-		form.Rows = append(form.Rows, row)
+		form.Add(side.label+" ("+spec.Name+")", nil, Mixed(w, spec, c.Threads)...)
 		form.Notes = append(form.Notes, fmt.Sprintf("%s is the engine %s: %s.", side.label,
 			spec.Name, spec.Doc))
 	}
 	before, after := form.Rows[0], form.Rows[1]
-	form.Rows = append(form.Rows, &FormRow{
-		Labels: []string{"Change"}, Show: Shows{Format("%+.1f %%")},
-		Figures: func([]bench.Measurement) (figures []float64) {
-			for k := range after.got {
-				i := len(after.got[k]) - 1
-				figures = append(figures, 100*(after.got[k][i]/before.got[k][i]-1))
-			}
-			return figures
-		},
-	})
+	form.Add("Change", func([]bench.Measurement) (figures []float64) {
+		for k := range after.got {
+			i := len(after.got[k]) - 1
+			figures = append(figures, 100*(after.got[k][i]/before.got[k][i]-1))
+		}
+		return figures
+	}).Show = Shows{Format("%+.1f %%")}
 	form.Notes = append(form.Notes, "One request is one transaction that gets or puts one key, "+
 		"picked at random; the last column has 67 % gets. Each sample has a map of its own and was verified.",
 		"Change is the median of the changes of the samples, each of which compares two that were "+
 			"taken one after the other: the machine drifts. It need not be what the medians above it make.")
 	return c.fill(e, form, c.Warmup, c.Duration)
+}
+
+// Mixed are runs of the workload mixed: reads, writes, and both.
+func Mixed(w bench.Workload, engine bench.EngineSpec, threads int) (runs []FormRun) {
+	for _, pct := range []int{100, 0, 67} {
+		w.Params.ReadPct = pct
+		runs = append(runs, ClosedLoop(w, engine, threads))
+	}
+	return runs
 }
 
 // freeBatchTable is "mvccbench table free-batch": the form of the table with which
@@ -156,17 +156,11 @@ func (c *freeBatchTable) Run(e *Env) error {
 	for _, size := range c.TxnSize {
 		for _, workers := range c.Workers {
 			for _, cleanup := range c.Cleanup {
-				form.Rows = append(form.Rows, &FormRow{
-					Labels: namesOf([]int{c.Objects, size, workers, cleanup},
-						func(n int) string { return fmt.Sprint(n) }),
-					Runs: []FormRun{FreeBatch(spec, c.Objects, size, workers, cleanup, options)},
-					Figures: func(list []bench.Measurement) (figures []float64) {
-						for _, m := range list {
-							figures = append(figures, m.Wall.Seconds(), known(m.CPU.Seconds(), m.CPU > 0))
-						}
-						return figures
-					},
-				})
+				form.Add("", func(m []bench.Measurement) []float64 {
+					return []float64{m[0].Wall.Seconds(), known(m[0].CPU.Seconds(), m[0].CPU > 0),
+						m[1].Wall.Seconds(), known(m[1].CPU.Seconds(), m[1].CPU > 0)}
+				}, FreeBatch(spec, c.Objects, size, workers, cleanup, options)).Labels = namesOf(
+					[]int{c.Objects, size, workers, cleanup}, func(n int) string { return fmt.Sprint(n) })
 			}
 		}
 	}
@@ -184,12 +178,11 @@ func FreeBatch(
 	if cleanup == 0 {
 		options.Workers = bench.NoWorkers
 	}
+	run := ClosedLoop(w, spec, workers)
+	run.Map, run.AuditInterval = options, time.Hour
 	all := uint64(workers * (objects / size))
-	return FormRun{
-		Config: bench.Config{Workload: w, Engine: spec, Threads: workers, Map: options,
-			LatencySample: bench.NoLatency, AuditInterval: time.Hour},
-		Ops: []uint64{all, all},
-	}
+	run.Ops = []uint64{all, all}
+	return run
 }
 
 // goroutinesTable is "mvccbench table goroutines": the form of a table of response
@@ -239,12 +232,8 @@ func (c *goroutinesTable) Run(e *Env) error {
 		if err != nil {
 			return err
 		}
-		form.Rows = append(form.Rows, &FormRow{
-			Labels: []string{spec.Name},
-			Runs: []FormRun{{Config: bench.Config{Workload: w, Engine: spec, Threads: c.Goroutines,
-				Rate: c.Rate, Arrival: bench.Arrival(c.Arrival), LatencySample: 1}}},
-			Figures: responseFigures,
-		})
+		form.Add(spec.Name, responseFigures, FormRun{Config: bench.Config{Workload: w, Engine: spec,
+			Threads: c.Goroutines, Rate: c.Rate, Arrival: bench.Arrival(c.Arrival), LatencySample: 1}})
 		form.Notes = append(form.Notes, fmt.Sprintf("%s: %s.", spec.Name, spec.Doc))
 	}
 	return c.fill(e, form, c.Warmup, c.Duration)

@@ -69,8 +69,9 @@ var questions = []struct {
 
 // hot is the write-heavy load of the post, without retries.
 func hot(engine bench.EngineSpec, threads int) cli.FormRun {
-	return cli.FormRun{Config: bench.Config{Workload: journey.Workloads()[1], Engine: engine,
-		Threads: threads, Attempts: 1, LatencySample: bench.NoLatency}}
+	run := cli.ClosedLoop(journey.Workloads()[1], engine, threads)
+	run.Attempts = 1
+	return run
 }
 
 // twoThreads measures the map from epochs to counts at one and two goroutines: as in the post, with
@@ -103,13 +104,10 @@ func twoThreads(fall *flame) *cli.Form {
 			profile = &fall.Profile
 		}
 		one.Around, two.Around = new(journey.Profile).Around, profile.Around
-		form.Rows = append(form.Rows, &cli.FormRow{
-			Labels: []string{c.name}, Runs: []cli.FormRun{one, two},
-			Figures: func(m []bench.Measurement) []float64 {
-				a, b := m[0].OpsPerSecond(), m[1].OpsPerSecond()
-				return []float64{a, b, b / a, float64(m[1].Errors), profile.Share("counted).lowest")}
-			},
-		})
+		form.Add(c.name, func(m []bench.Measurement) []float64 {
+			a, b := m[0].OpsPerSecond(), m[1].OpsPerSecond()
+			return []float64{a, b, b / a, float64(m[1].Errors), profile.Share("counted).lowest")}
+		}, one, two)
 	}
 	return form
 }
@@ -127,16 +125,12 @@ func retryMemory(*flame) *cli.Form {
 		c := journey.StepByName(s[1]).Config
 		c.Yield = true
 		peak := new(heapPeak)
-		form.Rows = append(form.Rows, &cli.FormRow{
-			Labels: []string{s[0]},
-			Runs: []cli.FormRun{{Around: peak.around, Config: bench.Config{
-				Workload: w, Engine: journey.Engine(s[1], "", c), Threads: 8,
-				LatencySample: bench.NoLatency}}},
-			Figures: func(m []bench.Measurement) []float64 {
-				return []float64{m[0].OpsPerSecond(), m[0].AbortsPerOp(), m[0].BytesPerOp(),
-					m[0].AllocsPerOp(), peak.bytes}
-			},
-		})
+		run := cli.ClosedLoop(w, journey.Engine(s[1], "", c), 8)
+		run.Around = peak.around
+		form.Add(s[0], func(m []bench.Measurement) []float64 {
+			return []float64{m[0].OpsPerSecond(), m[0].AbortsPerOp(), m[0].BytesPerOp(),
+				m[0].AllocsPerOp(), peak.bytes}
+		}, run)
 	}
 	return form
 }
@@ -183,12 +177,9 @@ func guard(*flame) *cli.Form {
 		}
 		run := hot(spec, 2)
 		run.Around = func() func() { return func() { versions = engine.Versions() } }
-		form.Rows = append(form.Rows, &cli.FormRow{
-			Labels: []string{s[0]}, Runs: []cli.FormRun{run},
-			Figures: func(m []bench.Measurement) []float64 {
-				return []float64{m[0].OpsPerSecond(), float64(versions)}
-			},
-		})
+		form.Add(s[0], func(m []bench.Measurement) []float64 {
+			return []float64{m[0].OpsPerSecond(), float64(versions)}
+		}, run)
 	}
 	return form
 }
@@ -200,15 +191,10 @@ func holding(*flame) *cli.Form {
 	}
 	w, _ := bench.WorkloadByName("begin")
 	for _, h := range journey.Holders() {
-		form.Rows = append(form.Rows, &cli.FormRow{
-			Labels: []string{h.Doc},
-			Runs: []cli.FormRun{{Config: bench.Config{Workload: w, Engine: h, Threads: 1,
-				LatencySample: bench.NoLatency}}},
-			Figures: func(m []bench.Measurement) []float64 {
-				const n = journey.Held
-				return []float64{m[0].NsPerOp() / n, m[0].BytesPerOp() / n, m[0].AllocsPerOp() / n}
-			},
-		})
+		form.Add(h.Doc, func(m []bench.Measurement) []float64 {
+			const n = journey.Held
+			return []float64{m[0].NsPerOp() / n, m[0].BytesPerOp() / n, m[0].AllocsPerOp() / n}
+		}, cli.ClosedLoop(w, h, 1))
 	}
 	return form
 }
@@ -222,23 +208,11 @@ func secondLock(*flame) *cli.Form {
 	form := &cli.Form{
 		Head: []string{"locks in begin", "reads", "writes", "2/3 reads"}, Show: cli.Shows{brief.Number},
 	}
-	for _, s := range []struct {
-		name   string
-		engine bench.EngineSpec
-	}{
-		{"two: of a gate and of the list", journey.Engine("two-locks", "", two)},
-		{"one: of the list", journey.Engine("one-lock", "", one)},
-		{"none: slots per P", journey.StepByName("slots").Engine},
-	} {
-		row := &cli.FormRow{Labels: []string{s.name}}
-		for _, pct := range []int{100, 0, 67} {
-			w, _ := bench.WorkloadByName("mixed")
-			w.Params.ReadPct = pct
-			row.Runs = append(row.Runs, cli.FormRun{Config: bench.Config{Workload: w, Engine: s.engine,
-				Threads: 8, LatencySample: bench.NoLatency}})
-		}
-		form.Rows = append(form.Rows, row)
-	}
+	w, _ := bench.WorkloadByName("mixed")
+	form.Add("two: of a gate and of the list", nil,
+		cli.Mixed(w, journey.Engine("two-locks", "", two), 8)...)
+	form.Add("one: of the list", nil, cli.Mixed(w, journey.Engine("one-lock", "", one), 8)...)
+	form.Add("none: slots per P", nil, cli.Mixed(w, journey.StepByName("slots").Engine, 8)...)
 	return form
 }
 
@@ -250,14 +224,10 @@ func cleanupWorkers(*flame) *cli.Form {
 		Show: cli.Shows{cli.Format("%.2f")},
 	}
 	for _, n := range []int{0, 1, 2, 4} {
-		form.Rows = append(form.Rows, &cli.FormRow{
-			Labels: []string{fmt.Sprint(n)},
-			Runs: []cli.FormRun{cli.FreeBatch(spec, 20_000, 100, 1, n, bench.MapOptions{}),
-				cli.FreeBatch(spec, 20_000, 1_000, 1, n, bench.MapOptions{})},
-			Figures: func(m []bench.Measurement) []float64 { // that of putting back follows each
-				return []float64{1e3 * m[0].Wall.Seconds(), 1e3 * m[2].Wall.Seconds()}
-			},
-		})
+		form.Add(fmt.Sprint(n), func(m []bench.Measurement) []float64 { // putting back follows each
+			return []float64{1e3 * m[0].Wall.Seconds(), 1e3 * m[2].Wall.Seconds()}
+		}, cli.FreeBatch(spec, 20_000, 100, 1, n, bench.MapOptions{}),
+			cli.FreeBatch(spec, 20_000, 1_000, 1, n, bench.MapOptions{}))
 	}
 	return form
 }
@@ -290,18 +260,14 @@ func osThreads(*flame) *cli.Form {
 		})
 		spec.Name, locked.Name = name+", goroutines", name+", OS threads"
 		for _, engine := range []bench.EngineSpec{spec, locked} {
-			form.Rows = append(form.Rows, &cli.FormRow{
-				Labels: []string{engine.Name},
-				Runs: []cli.FormRun{{Config: bench.Config{Workload: w, Engine: engine, Threads: 1_000,
-					Rate: 20_000, Arrival: bench.PoissonArrivals, LatencySample: 1}}},
-				Figures: func(m []bench.Measurement) []float64 {
-					ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
-					most, _ := m[0].Response.Quantile(0.99)
-					switches, _ := m[0].SwitchesPerOp()
-					return []float64{m[0].OpsPerSecond(), ms(m[0].Response.Mean()), ms(most),
-						ms(m[0].Response.Max()), switches * m[0].OpsPerSecond()}
-				},
-			})
+			form.Add(engine.Name, func(m []bench.Measurement) []float64 {
+				ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
+				most, _ := m[0].Response.Quantile(0.99)
+				switches, _ := m[0].SwitchesPerOp()
+				return []float64{m[0].OpsPerSecond(), ms(m[0].Response.Mean()), ms(most),
+					ms(m[0].Response.Max()), switches * m[0].OpsPerSecond()}
+			}, cli.FormRun{Config: bench.Config{Workload: w, Engine: engine, Threads: 1_000,
+				Rate: 20_000, Arrival: bench.PoissonArrivals, LatencySample: 1}})
 		}
 	}
 	return form
