@@ -70,7 +70,10 @@ race: ## test the engine (RACED) under the race detector, with yield points, sho
 .PHONY: race-around
 race-around: ## the same for what runs and measures the engine (AROUND)
 	$(MAKE) race RACED="$(AROUND)"
-	go -C bench/journey test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck ./...
+
+.PHONY: journey-race
+journey-race: ## the same for the laboratory of the journey
+	go -C bench/journey test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck .
 
 .PHONY: schedules
 schedules: ## test the core with yield points and checks of its invariants, in full
@@ -141,7 +144,7 @@ check: ## before each commit, in a minute: build, the core's tests, lint of what
 # What is too long for every change. .ci/run runs another one of them for each commit.
 NIGHTLY := schedules procs,PROCS=1 race,RACED=./profiling/... procs,PROCS=4 nolinkname \
 	race,RACED=./bench/... procs,PROCS=16 lint-all race,RACED=./internal/cli/... race-around \
-	test-386 \
+	journey-race test-386 \
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly

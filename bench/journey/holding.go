@@ -3,6 +3,7 @@ package journey
 import (
 	linked "container/list"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -90,6 +91,7 @@ func (s *holding) Begin() error {
 	for range Held {
 		s.hold(s.things)
 	}
+	runtime.KeepAlive(kept)
 	for _, t := range s.things {
 		if n := t.Load(); n != 0 {
 			return &bench.Violation{Detail: fmt.Sprintf(

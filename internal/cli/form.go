@@ -212,22 +212,7 @@ func (r *filling) sample(run *FormRun) (list []bench.Measurement, err error) {
 	if run.Around != nil {
 		t.Around(run.Around)
 	}
-	if len(run.Ops) == 0 && r.Warmup > 0 {
-		_, err = t.RunFor(r.ctx, r.Warmup, false)
-	}
-	measure := func(take func() (bench.Measurement, error)) {
-		if err == nil {
-			var m bench.Measurement
-			m, err = take()
-			list = append(list, m)
-		}
-	}
-	if len(run.Ops) == 0 {
-		measure(func() (bench.Measurement, error) { return t.RunFor(r.ctx, r.Duration, true) })
-	}
-	for _, n := range run.Ops {
-		measure(func() (bench.Measurement, error) { return t.RunOps(r.ctx, n) })
-	}
+	list, err = r.measure(t, run.Ops)
 	if err == nil {
 		err = t.Verify()
 	}
@@ -242,6 +227,24 @@ func (r *filling) sample(run *FormRun) (list []bench.Measurement, err error) {
 		}
 	}
 	return list, nil
+}
+
+// measure takes the measurements of a run.
+func (r *filling) measure(t *bench.Trial, ops []uint64) (list []bench.Measurement, err error) {
+	if len(ops) > 0 {
+		list = make([]bench.Measurement, len(ops))
+		for i := 0; i < len(ops) && err == nil; i++ {
+			list[i], err = t.RunOps(r.ctx, ops[i])
+		}
+		return list, err
+	}
+	if r.Warmup > 0 {
+		if _, err := t.RunFor(r.ctx, r.Warmup, false); err != nil {
+			return nil, err
+		}
+	}
+	m, err := t.RunFor(r.ctx, r.Duration, true)
+	return []bench.Measurement{m}, err
 }
 
 // record keeps a sample.
