@@ -63,37 +63,3 @@ func seen(all []epoch.Epoch, least epoch.Epoch) (n int, ends epoch.Epoch) {
 	}
 	return len(all) - first, none
 }
-
-// A reader that walks a chain while it is pushed to and pruned sees what it saw before.
-func TestChainsMeanwhile(t *testing.T) {
-	for kind, newChain := range chains {
-		t.Run(string(kind), func(t *testing.T) {
-			c := newChain()
-			const old = 10
-			for e := epoch.First; e <= old; e++ {
-				c.push(&version{epoch: e, value: uint64(e)})
-			}
-			stop, done := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(done)
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					if v := c.at(old); v == nil || v.epoch != old {
-						t.Errorf("version %v is seen at %d", v, old)
-						return
-					}
-				}
-			}()
-			for e := epoch.Epoch(old + 1); e < 1000; e++ {
-				c.push(&version{epoch: e, value: uint64(e)})
-				c.prune(old)
-			}
-			close(stop)
-			<-done
-		})
-	}
-}
