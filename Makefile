@@ -11,8 +11,7 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 CORE := ./mvcc/... ./epoch/... ./gc/...
 # Those that have files with build tags: mvcccheck compiles yield points and checks of
 # invariants in, nolinkname is the fallback of package epoch.
-TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/journey \
-	./internal/soak
+TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/soak
 
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -28,7 +27,7 @@ EMULATED ?= arm64 s390x
 ARGS        ?=
 TESTFLAGS   ?=
 RACED       ?= $(CORE) ./journal ./internal/favour ./internal/oracle
-AROUND      ?= ./internal/history ./internal/journey ./internal/machine ./internal/results ./internal/soak
+AROUND      ?= ./internal/history ./internal/machine ./internal/results ./internal/soak
 MUTANTFLAGS ?=
 SHORT       ?= -short
 SOAK        ?= 10m
@@ -71,6 +70,10 @@ race: ## test the engine (RACED) under the race detector, with yield points, sho
 .PHONY: race-around
 race-around: ## the same for what runs and measures the engine (AROUND)
 	$(MAKE) race RACED="$(AROUND)"
+
+.PHONY: journey-race
+journey-race: ## the same for the laboratory of the journey
+	go -C bench/journey test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck .
 
 .PHONY: schedules
 schedules: ## test the core with yield points and checks of its invariants, in full
@@ -141,7 +144,7 @@ check: ## before each commit, in a minute: build, the core's tests, lint of what
 # What is too long for every change. .ci/run runs another one of them for each commit.
 NIGHTLY := schedules procs,PROCS=1 race,RACED=./profiling/... procs,PROCS=4 nolinkname \
 	race,RACED=./bench/... procs,PROCS=16 lint-all race,RACED=./internal/cli/... race-around \
-	test-386 \
+	journey-race test-386 \
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly
@@ -232,6 +235,7 @@ staticcheck: ## staticcheck
 .PHONY: lint-all
 lint-all: ## vet and staticcheck with each build tag, vet for 32 bits; compile for another system
 	go vet -tags mvcccheck $(TAGGED)
+	go -C bench/journey vet -tags mvcccheck ./...
 	go vet -tags nolinkname $(TAGGED)
 	GOARCH=386 CGO_ENABLED=0 go vet $(CORE)
 	GOOS=windows GOARCH=arm64 go build $(CORE)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Measures the tables and pictures of docs/journey.md, and puts them there: what stands between two
-# markers is replaced. Arguments go to "journey steps" and "journey answers", such as --quick.
+# markers is replaced. Arguments go to "steps" and "answers", such as --quick.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 doc=docs/journey.md
 mkdir -p bin
-go build -o bin/ ./cmd/mvccbench
+go -C bench/journey build -o ../../bin/ ./cmd/journeybench
 
 # replace puts standard input between the markers of a name.
 replace() {
@@ -16,9 +16,9 @@ replace() {
 	mv "$doc.new" "$doc"
 }
 
-bin/mvccbench journey steps --format markdown "$@" > bin/journey-steps.md
-bin/mvccbench journey answers --format markdown --flames docs/pictures/journey "$@" > bin/journey-answers.md
-bin/mvccbench journey steps --quiet --step keeper-noop,list-walked --threads 2 --count 1 --duration 2s \
+bin/journeybench steps --format markdown "$@" > bin/journey-steps.md
+bin/journeybench answers --format markdown --flames docs/pictures/journey "$@" > bin/journey-answers.md
+bin/journeybench steps --quiet --step keeper-noop,list-walked --threads 2 --count 1 --duration 2s \
 	--flames docs/pictures/journey > /dev/null
 replace steps < bin/journey-steps.md
 replace answers < bin/journey-answers.md

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// checkList checks a list of names: known, and named once.
-func checkList(flag, what string, names, known []string) error {
+// CheckNames checks a list of names: known, and named once.
+func CheckNames(flag, what string, names, known []string) error {
 	if len(names) == 0 {
 		return usagef("%s: no %s given; expected one or more of %s", flag, what,
 			strings.Join(known, ", "))
@@ -52,8 +52,8 @@ func checkCount(n int) error {
 	return numbers("--count", []int{n}, "a number of 1 or more", within(1, math.MaxInt))
 }
 
-// checkCounts checks a flag that is a list of different numbers from low to high.
-func checkCounts(flag string, list []int, low, high int) error {
+// CheckNumbers checks a flag that is a list of different numbers from low to high.
+func CheckNumbers(flag string, list []int, low, high int) error {
 	expected := fmt.Sprintf("from %d to %d", low, high)
 	if len(list) == 0 {
 		return usagef("%s: no number given; expected one or more %s", flag, expected)

@@ -36,7 +36,7 @@ type root struct {
 	Runs    runsCmd    `cmd:"" help:"List the runs that were kept with --save, show them in the browser, and delete them."`
 	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results, or of a saved run."`
 	Table   tableCmd   `cmd:"" help:"Measure, and print in the form of tables that others have published: ravendb, free-batch, goroutines."`
-	Journey journeyCmd `cmd:"" help:"Relive how a Java MVCC map got fast, step by step, beside the figures of its author; answer what was left open."`
+	Journey journeyCmd `cmd:"" help:"Is a program of its own, bench/journey: how a Java MVCC map got fast, step by step, beside the figures of its author, and what was left open."`
 	List    listCmd    `cmd:"" help:"Describe every workload, engine, metric and format."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
@@ -64,15 +64,15 @@ type Command struct {
 	Args interface {
 		// Run carries the command out. An error of [UsageError] ends the
 		// program with [ExitUsage], another one with [ExitFailed].
-		Run(stdout io.Writer) error
+		Run(e *Env) error
 	}
 }
 
 // mvccbench is the program that this package is made for.
 func mvccbench() Program { return Program{Name: "mvccbench", Engines: bench.Engines()} }
 
-// env is what a command works with.
-type env struct {
+// An Env is what a command works with.
+type Env struct {
 	Program
 	ctx    context.Context
 	stdin  io.Reader // os.Stdin if it is nil
@@ -80,6 +80,20 @@ type env struct {
 	stderr io.Writer
 	target soak.Target // what verify checks
 	args   []string
+}
+
+// Stdout is where results go.
+func (e *Env) Stdout() io.Writer { return e.stdout }
+
+// journeyCmd says what has become of "mvccbench journey".
+type journeyCmd struct {
+	Args []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run returns an error.
+func (*journeyCmd) Run() error {
+	return usagef("journey: is a program of its own now; in the repository expected: " +
+		"go -C bench/journey run ./cmd/journeybench steps, or answers")
 }
 
 // usageError is an error in the arguments; it names the argument.
@@ -104,13 +118,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // RunWith is [Run] of another program.
 func RunWith(ctx context.Context, p Program, args []string, stdout, stderr io.Writer) int {
-	return run(&env{Program: p, ctx: ctx, stdout: stdout, stderr: stderr, args: args})
+	return run(&Env{Program: p, ctx: ctx, stdout: stdout, stderr: stderr, args: args})
 }
 
 // exited is what the parser's Exit panics with, to get out of it.
 type exited int
 
-func run(e *env) (code int) {
+func run(e *Env) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
 			c, ok := p.(exited)
@@ -152,17 +166,16 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-func parseAndRun(e *env) error {
+func parseAndRun(e *Env) error {
 	ctx, err := e.parse()
 	if err != nil {
 		return err
 	}
-	ctx.BindTo(e.stdout, (*io.Writer)(nil))
 	return ctx.Run(e)
 }
 
 // parse returns the command that the arguments name, with its flags set.
-func (e *env) parse() (*kong.Context, error) {
+func (e *Env) parse() (*kong.Context, error) {
 	var cmd root
 	options := []kong.Option{
 		kong.Name(e.Name),
@@ -172,8 +185,7 @@ func (e *env) parse() (*kong.Context, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.ValueFormatter(withDefault),
 		kong.Help(e.printHelp),
-		kong.Vars{"version": e.Name + " " + version()},
-		kong.PostBuild(func(k *kong.Kong) error { return fillIn(k.Model.Node, vars(e.Program)) }),
+		vars(e.Program),
 	}
 	for _, c := range e.Commands {
 		options = append(options, kong.DynamicCommand(c.Name, c.Help, "", c.Args))
@@ -182,7 +194,7 @@ func (e *env) parse() (*kong.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	args, err := helpOf(joinNegative(e.args), parser.Model.Node)
+	args, err := helpOf(e.args, parser.Model.Node)
 	if err != nil {
 		return nil, err
 	}

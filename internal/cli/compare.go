@@ -37,7 +37,7 @@ const stdinName = "-"
 
 // load hands over the results that a user has named: those of standard input, of a file or of a
 // saved run.
-func (e *env) load(name, expected string, use func(*results.Input) error) error {
+func (e *Env) load(name, expected string, use func(*results.Input) error) error {
 	var in *results.Input
 	var err error
 	if name == stdinName {
@@ -63,7 +63,7 @@ func (e *env) load(name, expected string, use func(*results.Input) error) error 
 }
 
 // Run compares; the parser calls it.
-func (c *compareCmd) Run(e *env) error {
+func (c *compareCmd) Run(e *Env) error {
 	switch {
 	case !(c.Alpha > 0 && c.Alpha < 1):
 		return usagef("--alpha: expected a probability between 0 and 1, such as 0.05, not %v", c.Alpha)
@@ -128,7 +128,7 @@ func (c *compareCmd) Run(e *env) error {
 func (c *compareCmd) gatePct() float64 { return given(c.GatePct, 10) }
 
 // judge says what has become worse, or may have.
-func (c *compareCmd) judge(e *env, j *results.Judgement, sides [2]*results.Source) error {
+func (c *compareCmd) judge(e *Env, j *results.Judgement, sides [2]*results.Source) error {
 	for _, r := range j.Worse {
 		remark(e.stderr, "worse: %s", r)
 	}

@@ -262,7 +262,7 @@ func TestStandardInput(t *testing.T) {
 		for _, args := range [][]string{{"compare", "a", "-"}, {"compare", "-", "a"},
 			{"report", "-", "--report", charts}} {
 			var out, errs lines
-			code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: bytes.NewReader(in.Bytes()),
+			code := run(&Env{Program: mvccbench(), ctx: t.Context(), stdin: bytes.NewReader(in.Bytes()),
 				stdout: &out, stderr: &errs, args: args})
 			require.Equal(t, ExitOK, code, errs.String())
 			require.Empty(t, errs.String())
@@ -279,7 +279,7 @@ func TestStandardInput(t *testing.T) {
 	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"},
 		{"report", "-", "--report", t.TempDir()}} {
 		var out, errs lines
-		code := run(&env{Program: mvccbench(), ctx: t.Context(), stdin: strings.NewReader("x"),
+		code := run(&Env{Program: mvccbench(), ctx: t.Context(), stdin: strings.NewReader("x"),
 			stdout: &out, stderr: &errs, args: args})
 		require.Equal(t, ExitUsage, code, args)
 		require.Empty(t, out.String())

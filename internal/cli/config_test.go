@@ -53,40 +53,38 @@ func TestConfig(t *testing.T) {
 }
 
 func TestWrongConfig(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want []string
-	}{
-		{`{"thread": 1}`, []string{`unknown key "thread"`, `is it "threads"?`}},
-		{`{"read_pct": 1}`, []string{`"read_pct"`, `is it "read-pct"?`}},
-		{`{"run": {"threads": 1}}`, []string{`"run"`}},
-		{`{"gate": true}`, []string{`unknown key "gate"`}}, // a flag of another command
-		{`{"config": "x"}`, []string{`unknown key "config"`}},
-		{`{"help": true}`, []string{`unknown key "help"`}},
-		{`{"version": true}`, []string{`unknown key "version"`}},
-		{`{"threads": ["many"]}`, []string{`"threads"`, "many"}},
-		{`{"threads": {}}`, []string{`"threads"`, "expected"}},
-		{`{"threads": [[1]]}`, []string{`"threads"`, "expected"}},
-		{`{"threads": null}`, []string{`"threads"`, "expected"}},
-		{`{"count": [1, 2]}`, []string{`"count"`, "not a list"}},
-		{`{"count": 1.5}`, []string{`"count"`, "1.5"}},
-		{`{"quiet": "perhaps"}`, []string{`"quiet"`, "perhaps"}},
-		{`{"format": "xml"}`, []string{`"format"`, "bench, table, json, csv", "xml"}},
-		{`{"count": 1, "count": 2}`, []string{`"count" is there twice`}},
-		{`{"count": 1} {}`, []string{"after the object"}},
-		{`{"count": 1`, []string{"expected a brace"}},
-		{`{"count": `, []string{"expected a brace"}},
-		{`{`, []string{"expected a brace"}},
-		{`{"count" 1}`, []string{"colon"}},
-		{`[1]`, []string{"expected an object"}},
-		{``, []string{"expected an object"}},
+	for text, want := range map[string][]string{
+		`{"thread": 1}`:           {`unknown key "thread"`, "did you mean threads?"},
+		`{"read_pct": 1}`:         {`"read_pct"`, "did you mean read-pct?"},
+		`{"run": {"threads": 1}}`: {`"run"`},
+		`{"gate": true}`:          {`unknown key "gate"`}, // a flag of another command
+		`{"config": "x"}`:         {`unknown key "config"`},
+		`{"version": true}`:       {`unknown key "version"`},
+		`{"threads": {}}`:         {`"threads"`, "expected a number"},
+		`{"threads": [[1]]}`:      {`"threads"`, "expected a number"},
+		`{"threads": null}`:       {`"threads"`, "expected a number"},
+		`{"count": [1, 2]}`:       {`"count"`, "not a list"},
+		`{"count": 1} {}`:         {"after the object"},
+		`{"count": 1`:             {"expected an object", "EOF"},
+		`{"count" 1}`:             {"expected an object", "'1'"},
+		`[1]`:                     {"expected an object"},
+		`null`:                    {"expected an object"},
+		``:                        {"expected an object"},
 	} {
-		file := configFile(t, c.text)
-		refused(t, []string{"--config", file}, append(c.want, "--config: "+file+": ")...)
+		file := configFile(t, text)
+		refused(t, []string{"--config", file}, append(want, "--config: "+file+": ")...)
 	}
 	refused(t, []string{"--config", filepath.Join(t.TempDir(), "none")},
 		"--config: expected a file in JSON")
 
-	// What the command itself refuses is named as on the command line.
-	refused(t, []string{"--config", configFile(t, `{"count": 0}`)}, "--count")
+	// What a flag does not take is refused as on the command line.
+	for text, want := range map[string][]string{
+		`{"threads": ["many"]}`: {"--threads", "int", "many"},
+		`{"count": 1.5}`:        {"--count", "1.5"},
+		`{"quiet": "perhaps"}`:  {"--quiet", "perhaps"},
+		`{"format": "xml"}`:     {"--format", `"bench","table","json","csv"`, "xml"},
+		`{"count": 0}`:          {"--count"},
+	} {
+		refused(t, []string{"--config", configFile(t, text)}, want...)
+	}
 }

@@ -57,33 +57,19 @@ type runCmd struct {
 	Hold bool   `help:"When all is measured, keep serving until Ctrl-C." group:"Profiles in the browser"`
 }
 
-// vars replaces the names in the tags of the flags that come from elsewhere.
-func vars(p Program) *strings.Replacer {
-	return strings.NewReplacer(
-		"${enum_formats}", strings.Join(formatNames(), ","),
-		"${enum_workloads}", strings.Join(workloadNames(), ", "),
-		"${enum_kinds}", strings.Join(kindNames(), ","),
-		"${enum_engines}", strings.Join(engineNames(p.Engines), ", "),
-		"${enum_steps}", strings.Join(stepNames(), ", "),
-		"${enum_questions}", strings.Join(questionNames(), ", "),
-		"${duration}", defaultDuration.String(),
-		"${audit_interval}", bench.DefaultAuditInterval.String(),
-		"${http_addr}", exampleHTTP,
-		"${program}", p.Name,
-	)
-}
-
-// fillIn applies vars to all flags. The parser could do that itself, but it expands
-// each of its variables anew for each flag.
-func fillIn(n *kong.Node, vars *strings.Replacer) error {
-	return kong.Visit(n, func(v kong.Visitable, next kong.Next) error {
-		if v, ok := v.(*kong.Value); ok {
-			for _, s := range []*string{&v.Help, &v.Default, &v.Enum} {
-				*s = vars.Replace(*s)
-			}
-		}
-		return next(nil)
-	})
+// vars are the names in the tags of the flags that come from elsewhere.
+func vars(p Program) kong.Vars {
+	return kong.Vars{
+		"version":        p.Name + " " + version(),
+		"enum_formats":   strings.Join(formatNames(), ","),
+		"enum_workloads": strings.Join(workloadNames(), ", "),
+		"enum_kinds":     strings.Join(kindNames(), ","),
+		"enum_engines":   strings.Join(engineNames(p.Engines), ", "),
+		"duration":       defaultDuration.String(),
+		"audit_interval": bench.DefaultAuditInterval.String(),
+		"http_addr":      exampleHTTP,
+		"program":        p.Name,
+	}
 }
 
 // namesOf returns the names of the elements of a list.

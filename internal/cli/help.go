@@ -16,8 +16,7 @@ the Go benchmark format, everything else to standard error. While a run lasts,
 its profiles can be looked at in a browser.
 
 "run" is the default command. "verify" checks the map itself, for as long as you
-like. "journey" relives how a map like this one came to what it is. "list"
-describes every workload, engine and metric.`
+like. "list" describes every workload, engine and metric.`
 
 // exitCodes ends every --help.
 const exitCodes = `
@@ -46,7 +45,7 @@ var examples = map[string][]Example{
 				"--threads 2"},
 		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
 		{"Charts, and a record for later comparisons", "--save before --report charts.html"},
-		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile-dir profiles"},
+		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile=profiles"},
 		{"", "$ go tool pprof -http=: profiles/transfer-mvcc-threads=4.cpu.pb.gz"},
 		{"Change something in between, then compare", "-o old.txt"},
 		{"", "-o new.txt"},
@@ -90,14 +89,6 @@ var examples = map[string][]Example{
 		{"What cleaning up in the background is worth", "table free-batch"},
 		{"100,000 goroutines and one critical section", "table goroutines"},
 	},
-	"journey": {
-		{"All steps in ten minutes; in one", "journey"},
-		{"", "journey --quick"},
-		{"Two steps beside each other, for benchstat", "journey --step counted,slots -o j.txt"},
-		{"", "$ go tool benchstat -filter .unit:ops/s -col /engine -ignore /retries j.txt"},
-		{"What was left open", "journey answers"},
-		{"", "journey answers two-threads --flames flames"},
-	},
 	"list": {
 		{"Everything", "list"},
 		{"What p99-ns is, and how it is measured", "list metrics"},
@@ -105,7 +96,7 @@ var examples = map[string][]Example{
 }
 
 // writeExamples writes the examples of a command.
-func (e *env) writeExamples(w io.Writer, command string) {
+func (e *Env) writeExamples(w io.Writer, command string) {
 	list := examples[command]
 	for _, c := range e.Commands {
 		if c.Name == command {
@@ -149,7 +140,7 @@ func (t *textWriter) wrapCommand(indent, line string) {
 
 // printHelp prints the help of the command that was named or, if none was, of
 // all commands together with the flags of the default one.
-func (e *env) printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+func (e *Env) printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	command := "run"
 	if node := ctx.Selected(); node != nil {
 		for node.Parent != nil && node.Parent.Parent != nil {
@@ -175,7 +166,7 @@ func (e *env) printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 }
 
 // writeCommands lists the commands.
-func (e *env) writeCommands(ctx *kong.Context) {
+func (e *Env) writeCommands(ctx *kong.Context) {
 	fmt.Fprintf(ctx.Stdout, "Usage: %s [run] [flags]\n", e.Name)
 	w := &textWriter{w: ctx.Stdout}
 	column := 0

@@ -17,11 +17,11 @@ type greet struct {
 	Name string `arg:"" help:"Whom."`
 }
 
-func (g *greet) Run(stdout io.Writer) error {
+func (g *greet) Run(e *Env) error {
 	if g.Name == "nobody" {
 		return UsageError(io.EOF)
 	}
-	_, err := io.WriteString(stdout, "hello "+g.Name+"\n")
+	_, err := io.WriteString(e.Stdout(), "hello "+g.Name+"\n")
 	return err
 }
 
@@ -48,8 +48,7 @@ func TestOtherProgram(t *testing.T) {
 		{"--help", ExitOK}, {"--version", ExitOK}, {"list", ExitOK}, {"serve --help", ExitOK},
 		{"verify --help", ExitOK},
 		{"compare --help", ExitOK}, {"report --help", ExitOK}, {"runs --help", ExitOK},
-		{"table --help", ExitOK}, {"journey steps --help", ExitOK}, {"journey answers --help", ExitOK},
-		{"list --help", ExitOK},
+		{"table --help", ExitOK}, {"list --help", ExitOK},
 		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x",
 			ExitUsage}, {"runs", ExitOK},
 		{strings.Join(quick("--workload=begin"), " "), ExitOK},
@@ -95,8 +94,7 @@ func TestOtherProgram(t *testing.T) {
 func TestHelpOfEachCommand(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	for _, args := range []string{"", "run", "serve", "verify", "compare", "runs", "runs rm",
-		"report", "table", "table ravendb", "table free-batch", "table goroutines", "journey",
-		"journey steps", "journey answers", "list"} {
+		"report", "table", "table ravendb", "table free-batch", "table goroutines", "list"} {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
 		require.Contains(t, stdout, "\nExit codes: 0 ", args)
@@ -115,7 +113,7 @@ func TestExamplesAreRight(t *testing.T) {
 				require.True(t, strings.HasPrefix(other, "go tool "), x.Args)
 				continue
 			}
-			e := &env{Program: mvccbench(), ctx: t.Context(), stdout: io.Discard, stderr: io.Discard,
+			e := &Env{Program: mvccbench(), ctx: t.Context(), stdout: io.Discard, stderr: io.Discard,
 				args: strings.Fields(x.Args)}
 			ctx, err := e.parse()
 			require.NoError(t, err, x.Args)
@@ -132,5 +130,12 @@ func TestExamplesAreRight(t *testing.T) {
 		require.True(t, slices.ContainsFunc(list, func(x Example) bool {
 			return command == "run" || x.Args == command || strings.HasPrefix(x.Args, command+" ")
 		}), "no example of %s", command)
+	}
+}
+
+// Who asks for the journey learns where it has gone, whatever else is asked.
+func TestJourneyHasMoved(t *testing.T) {
+	for _, args := range []string{"journey", "journey --quick -o j.txt", "journey answers guard"} {
+		refused(t, strings.Fields(args), "go -C bench/journey run ./cmd/journeybench steps")
 	}
 }

@@ -10,27 +10,25 @@ import (
 	"unicode/utf8"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/journey"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // listCmd is "mvccbench list".
 type listCmd struct {
-	What string `arg:"" optional:"" default:"all" help:"What to describe: workloads, engines, metrics, formats or journey. All of it if none is named."`
+	What string `arg:"" optional:"" default:"all" help:"What to describe: workloads, engines, metrics or formats. All of it if none is named."`
 }
 
 // Run describes everything that can be named on the command line and that
 // appears in the output.
-func (c *listCmd) Run(e *env) error {
+func (c *listCmd) Run(e *Env) error {
 	parts := []struct {
 		name  string
-		write func(w *textWriter, e *env)
+		write func(w *textWriter, e *Env)
 	}{
 		{"workloads", listWorkloads},
 		{"engines", listEngines},
 		{"metrics", listMetrics},
 		{"formats", listFormats},
-		{"journey", listJourney},
 	}
 	names := []string{"all"}
 	for _, part := range parts {
@@ -55,7 +53,7 @@ func (c *listCmd) Run(e *env) error {
 	return w.err
 }
 
-func listWorkloads(w *textWriter, _ *env) {
+func listWorkloads(w *textWriter, _ *Env) {
 	w.line("Workloads (--workload). One operation is one transaction, retried until it has committed.")
 	for _, wl := range bench.Workloads() {
 		w.entry(wl.Name, wl.Doc)
@@ -68,7 +66,7 @@ func listWorkloads(w *textWriter, _ *env) {
 		"values, reads that never go back, sums. An engine that fails ends the run with exit code 3.")
 }
 
-func listEngines(w *textWriter, e *env) {
+func listEngines(w *textWriter, e *Env) {
 	w.line("Engines (--engine).")
 	for _, en := range e.Engines {
 		w.entry(en.Name, en.Doc+"."+levels(en)+lacks(en))
@@ -105,7 +103,7 @@ func lacks(e bench.EngineSpec) string {
 	return text
 }
 
-func listMetrics(w *textWriter, _ *env) {
+func listMetrics(w *textWriter, _ *Env) {
 	w.line("Metrics. In the Go benchmark format a line begins with its name, which says workload, " +
 		"engine, threads and whatever parameter is not the default, and the number of operations. In " +
 		"the other formats the names are the same. benchstat and compare show seconds for nanoseconds. " +
@@ -121,26 +119,13 @@ func listMetrics(w *textWriter, _ *env) {
 	}
 }
 
-func listFormats(w *textWriter, _ *env) {
+func listFormats(w *textWriter, _ *Env) {
 	w.line("Formats (--format).")
 	for _, f := range formats {
 		w.entry(f.name, f.doc)
 	}
 	w.line("")
 	w.line("Runs that were interrupted, or slowed down by instruments, are marked in each.")
-}
-
-func listJourney(w *textWriter, _ *env) {
-	w.line("Steps of journey (--step), in their order. Each changes what it says, and leaves the " +
-		"rest as it was before.")
-	for _, s := range journey.Steps() {
-		w.entry(s.Name, s.Doc+".")
-	}
-	w.line("")
-	w.line("Questions of journey answers.")
-	for _, q := range questions() {
-		w.entry(q.name, q.asks)
-	}
 }
 
 // sentence begins text with a capital, unless it begins with a name.

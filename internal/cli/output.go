@@ -68,7 +68,7 @@ type output struct {
 
 // open checks the flags and makes sure that everything they ask for can be
 // written. An error names the flag, and then nothing has been touched.
-func (f outputFlags) open(e *env) (*output, error) {
+func (f outputFlags) open(e *Env) (*output, error) {
 	o := &output{flags: f}
 	if f.Save != "" {
 		if err := results.CheckName(f.Save); err != nil {

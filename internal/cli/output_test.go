@@ -112,7 +112,7 @@ func TestFormats(t *testing.T) {
 func TestMarks(t *testing.T) {
 	for _, f := range formats {
 		var out lines
-		o, err := outputFlags{Format: f.name}.open(&env{stdout: &out})
+		o, err := outputFlags{Format: f.name}.open(&Env{stdout: &out})
 		require.NoError(t, err)
 		require.NoError(t, o.begin(results.Header{Program: "mvccbench", Started: time.Now(),
 			Duration: time.Second, Loop: "closed"}))

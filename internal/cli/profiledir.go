@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
@@ -17,8 +19,30 @@ import (
 
 // profileFlags say whether the samples are profiled, and where the profiles go.
 type profileFlags struct {
-	Profile    bool   `help:"Profile the measured part of every sample: processor time, allocations, and the waits for locks and channels. The profiles of all samples of a combination are merged, those of processor time of the whole run as well, and kept with the run that --save keeps: see \"runs\" in the browser. The CPU profiler takes about 1 % of the time meanwhile, and each sample some 0.2 s more that are not measured; the results say so. Profiles of processor time cannot be captured in the browser meanwhile." group:"Profiles"`
-	ProfileDir string `help:"Likewise, and write the profiles to the folder DIR, for go tool pprof: transfer-mvcc-threads=4.cpu.pb.gz, .allocs, .mutex, .block, and whole-run.cpu.pb.gz. Files of these names are replaced; where nothing was sampled there is no file, and an older one of that name is deleted." placeholder:"DIR" group:"Profiles"`
+	Profile profileFlag `help:"Profile the measured part of every sample: processor time, allocations, and the waits for locks and channels. The profiles of all samples of a combination are merged, those of processor time of the whole run as well, and kept with the run that --save keeps: see \"runs\" in the browser. --profile=DIR writes them to the folder DIR, for go tool pprof: transfer-mvcc-threads=4.cpu.pb.gz, .allocs, .mutex, .block, and whole-run.cpu.pb.gz. Files of these names are replaced; where nothing was sampled there is no file, and an older one of that name is deleted. The CPU profiler takes about 1 % of the time meanwhile, and each sample some 0.2 s more that are not measured; the results say so. Profiles of processor time cannot be captured in the browser meanwhile." group:"Profiles"`
+}
+
+// profileFlag is --profile or --profile=DIR.
+type profileFlag struct {
+	on  bool
+	dir string
+}
+
+// IsBool and Decode implement [kong.BoolMapperValue].
+func (*profileFlag) IsBool() bool { return true }
+
+func (f *profileFlag) Decode(ctx *kong.DecodeContext) error {
+	f.on = true
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		return nil
+	}
+	switch f.dir = ctx.Scan.Pop().String(); f.dir {
+	case "":
+		return errors.New("nothing given; expected a folder, or --profile alone")
+	case "true", "false": // in a file of --config
+		f.on, f.dir = f.dir == "true", ""
+	}
+	return nil
 }
 
 // profiled is what the head of the results says.
@@ -45,25 +69,23 @@ type combinationProfiles struct {
 // start takes the CPU profiler if samples are to be profiled. An error names the
 // flag, and then nothing has been touched.
 func (f profileFlags) start(program, save string) (*sampleProfiles, error) {
-	flag := "--profile"
+	dir := f.Profile.dir
 	switch {
-	case f.ProfileDir != "":
-		flag = "--profile-dir"
-		if err := canCreate(flag, f.ProfileDir); err != nil {
+	case dir != "":
+		if err := canCreate("--profile", dir); err != nil {
 			return nil, err
 		}
-	case !f.Profile:
+	case !f.Profile.on:
 		return nil, nil
 	case save == "":
 		return nil, usagef("--profile: there is nowhere to keep the profiles; expected --save with it, " +
-			"or --profile-dir")
+			"or --profile=DIR")
 	}
-	recorder, err := profiling.NewRecorder(program + " run " + flag)
+	recorder, err := profiling.NewRecorder(program + " run --profile")
 	if err != nil {
-		return nil, usagef("%s: %w", flag, err)
+		return nil, usagef("--profile: %w", err)
 	}
-	return &sampleProfiles{recorder: recorder, dir: f.ProfileDir,
-		of: map[string]*combinationProfiles{}}, nil
+	return &sampleProfiles{recorder: recorder, dir: dir, of: map[string]*combinationProfiles{}}, nil
 }
 
 // close gives the CPU profiler back.
@@ -79,31 +101,16 @@ func (p *sampleProfiles) running(t *bench.Trial) {
 		return
 	}
 	p.last = nil
-	t.Around(around(p.recorder, &p.failure, func(got profiling.Profiles) error {
-		p.last = got
-		return nil
-	}))
-}
-
-// around returns what has a measured run profiled, for [bench.Trial.Around]. The profiles are
-// handed to take; failure is the first error.
-func around(
-	r *profiling.Recorder, failure *error, take func(got profiling.Profiles) error,
-) func() (end func()) {
-	return func() func() {
-		stop, err := r.Start()
-		if err != nil {
-			*failure = cmp.Or(*failure, err)
-			return func() {}
-		}
+	t.Around(func() func() {
+		stop, err := p.recorder.Start()
+		p.failure = cmp.Or(p.failure, err)
 		return func() {
-			got, err := stop()
 			if err == nil {
-				err = take(got)
+				p.last, err = stop()
+				p.failure = cmp.Or(p.failure, err)
 			}
-			*failure = cmp.Or(*failure, err)
 		}
-	}
+	})
 }
 
 // sample adds the profiles of the sample that was measured last.

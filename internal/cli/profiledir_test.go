@@ -77,7 +77,7 @@ func TestProfileDir(t *testing.T) {
 		}
 		dir = filepath.Join(t.TempDir(), "new", "profiles")
 		stdout, stderr = succeed(t, counted(ops, "--workload=transfer", "--engine=mvcc", "--keys=100",
-			"--profile-dir="+dir, "--save=kept")...)
+			"--profile="+dir, "--save=kept")...)
 		names = files(t, dir)
 		for _, name := range []string{first + "cpu.pb.gz", second + "cpu.pb.gz"} {
 			if !slices.Contains(names, name) {
@@ -160,25 +160,27 @@ func TestProfileDirWrongArguments(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--profile-dir=" + file}, "--profile-dir: expected a folder that can be written"},
-		{[]string{"--profile-dir=" + filepath.Join(file, "x"), "--save=x"},
-			"--profile-dir: expected a folder"},
+		{[]string{"--profile=" + file}, "--profile: expected a folder that can be written"},
+		{[]string{"--profile=" + filepath.Join(file, "x"), "--save=x"},
+			"--profile: expected a folder"},
 		{[]string{"--profile"}, "--profile: there is nowhere to keep the profiles; expected --save"},
+		{[]string{"--profile="}, "--profile: nothing given; expected a folder"},
+		{[]string{"--config", configFile(t, `{"profile": true}`)}, "--profile: there is nowhere"},
 	} {
 		refused(t, quick(append(c.args, "-o", out)...), c.want)
 	}
 	recorder, err := profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "new")
-	refused(t, quick("--profile-dir="+dir, "-o", out),
-		"--profile-dir: busy: the test takes CPU profiles itself")
+	refused(t, quick("--profile="+dir, "-o", out),
+		"--profile: busy: the test takes CPU profiles itself")
 	recorder.Close()
 	require.NoFileExists(t, out)
 	require.NoDirExists(t, dir)
 	require.Empty(t, files(t, store.Dir()))
 
 	// After a run that failed the profiler is free again.
-	refused(t, quick("--profile-dir="+dir, "--workload=begin", "--engine=rwmutex", "-o", t.TempDir()))
+	refused(t, quick("--profile="+dir, "--workload=begin", "--engine=rwmutex", "-o", t.TempDir()))
 	recorder, err = profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	recorder.Close()
@@ -219,7 +221,7 @@ func TestProfileDirAfterInterrupt(t *testing.T) {
 		dir := t.TempDir()
 		s := start(t, "--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1",
 			"--count=1000", fmt.Sprint("--ops=", ops), "--warmup=1ms", "--http=off",
-			"--profile-dir="+dir, "--save=part")
+			"--profile="+dir, "--save=part")
 		require.Eventually(t, func() bool {
 			return strings.Count(s.stdout.String(), "\nBenchmark") > 1
 		}, watchdog, time.Millisecond)
@@ -238,11 +240,11 @@ func TestProfileDirAfterInterrupt(t *testing.T) {
 func TestBrowserWhileARunIsProfiled(t *testing.T) {
 	keepRuns(t)
 	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1000",
-		"--duration=30ms", "--http=127.0.0.1:0", "--profile-dir="+t.TempDir())
+		"--duration=30ms", "--http=127.0.0.1:0", "--profile="+t.TempDir())
 	url := s.stderr.await(t, `profiles: (http://\S+)`) + "/debug/pprof/"
 	require.Contains(t, fetch(url+"profile?seconds=1"),
-		"busy: mvccbench run --profile-dir takes CPU profiles itself")
-	require.Contains(t, fetch(url), "mvccbench run --profile-dir takes CPU profiles itself")
+		"busy: mvccbench run --profile takes CPU profiles itself")
+	require.Contains(t, fetch(url), "mvccbench run --profile takes CPU profiles itself")
 	require.Contains(t, fetch(url+"runs/"), "None are saved")
 	s.stop(t, ExitInterrupted)
 }

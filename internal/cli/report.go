@@ -15,7 +15,7 @@ type reportCmd struct {
 }
 
 // Run draws the charts of a run again.
-func (c *reportCmd) Run(e *env) error {
+func (c *reportCmd) Run(e *Env) error {
 	var r *results.Run
 	err := e.load(c.From, "a file of results, in JSON or in the Go benchmark format, or",
 		func(in *results.Input) (err error) {

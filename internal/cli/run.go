@@ -15,7 +15,7 @@ import (
 
 // Run carries "mvccbench run" out; the parser calls it. Everything that can be
 // wrong with the arguments is found before anything is done.
-func (c *runCmd) Run(e *env) error {
+func (c *runCmd) Run(e *Env) error {
 	sweep, err := c.sweep(e.Engines)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *runCmd) Run(e *env) error {
 // runner runs a sweep; it is its observer.
 type runner struct {
 	cmd      *runCmd
-	env      *env
+	env      *Env
 	sweep    bench.Sweep
 	profiles *profiler
 	kept     *sampleProfiles
@@ -142,7 +142,7 @@ const (
 
 // freeCPU returns how much of its CPUs the process could have, 0 if that is not known, and remarks
 // upon it if that is little.
-func (e *env) freeCPU(quiet bool) float64 {
+func (e *Env) freeCPU(quiet bool) float64 {
 	share, ok := bench.FreeCPU(freeCPUProbe)
 	if !ok {
 		return 0
@@ -155,7 +155,7 @@ func (e *env) freeCPU(quiet bool) float64 {
 }
 
 // header says what measures, and on what.
-func (e *env) header(quiet bool) results.Header {
+func (e *Env) header(quiet bool) results.Header {
 	return results.Header{
 		Program: e.Name + " " + version(), Args: e.args, Started: time.Now().UTC(),
 		Machine: results.ThisMachine(), FreeCPU: e.freeCPU(quiet),

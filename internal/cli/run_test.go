@@ -228,7 +228,7 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 		}
 		bad := sessions("faulty", good, fault)
 		var stdout, stderr lines
-		code := run(&env{
+		code := run(&Env{
 			ctx:     t.Context(),
 			stdout:  &stdout,
 			stderr:  &stderr,
@@ -257,7 +257,7 @@ func TestNothingCommitted(t *testing.T) {
 			}).New(setup)
 		}}
 	var stdout, stderr lines
-	code := run(&env{
+	code := run(&Env{
 		ctx: t.Context(), stdout: &stdout, stderr: &stderr, Program: Program{Name: "mvccbench",
 			Engines: []bench.EngineSpec{stuck}},
 		args: []string{"--http=off", "--workload=disjoint", "--engine=stuck", "--threads=1",

@@ -66,7 +66,7 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 
 // Run carries "mvccbench serve" out; the parser calls it. It ends with Ctrl-C,
 // or after the given time, and verifies the map then.
-func (c *serveCmd) Run(e *env) error {
+func (c *serveCmd) Run(e *Env) error {
 	config, err := c.config(e.Engines)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *serveCmd) Run(e *env) error {
 // serve runs one workload, and a row of results for each stretch of time, until
 // ctx ends.
 func serve(
-	ctx context.Context, e *env, profiles *profiler, config bench.Config, name string,
+	ctx context.Context, e *Env, profiles *profiler, config bench.Config, name string,
 	row time.Duration,
 ) error {
 	profiles.phase("filling the map for " + name)

@@ -36,7 +36,7 @@ func newStatusLine(w io.Writer) *statusLine {
 }
 
 // said returns where a command reports its progress.
-func (e *env) said(quiet bool) io.Writer {
+func (e *Env) said(quiet bool) io.Writer {
 	if quiet {
 		return io.Discard
 	}

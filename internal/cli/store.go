@@ -17,7 +17,7 @@ type runsCmd struct {
 type runsListCmd struct{}
 
 // Run lists the saved runs.
-func (c *runsListCmd) Run(e *env) error {
+func (c *runsListCmd) Run(e *Env) error {
 	store, err := results.OpenStore()
 	if err != nil {
 		return usagef("%w", err)
@@ -62,7 +62,7 @@ type runsServeCmd struct {
 }
 
 // Run serves the saved runs until Ctrl-C.
-func (c *runsServeCmd) Run(e *env) error {
+func (c *runsServeCmd) Run(e *Env) error {
 	if _, err := results.OpenStore(); err != nil {
 		return usagef("%w", err)
 	}
@@ -81,7 +81,7 @@ type runsRmCmd struct {
 }
 
 // Run deletes saved runs: all that are named or, if one of them is not there, none.
-func (c *runsRmCmd) Run(e *env) error {
+func (c *runsRmCmd) Run(e *Env) error {
 	store, err := results.OpenStore()
 	if err != nil {
 		return usagef("%w", err)

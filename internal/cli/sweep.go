@@ -80,7 +80,7 @@ func checkMemory(steps []bench.Step, memory float64) error {
 
 // workloads returns every variant of every workload that was named.
 func (c *runCmd) workloads() ([]bench.Workload, error) {
-	if err := checkList("--workload", "workload", c.Workload, workloadNames()); err != nil {
+	if err := CheckNames("--workload", "workload", c.Workload, workloadNames()); err != nil {
 		return nil, err
 	}
 	params, err := c.params()
@@ -194,7 +194,7 @@ func workloadsTaking(p bench.Params) []string {
 func namedEngines(
 	flag string, names []string, known []bench.EngineSpec,
 ) ([]bench.EngineSpec, error) {
-	if err := checkList(flag, "engine", names, engineNames(known)); err != nil {
+	if err := CheckNames(flag, "engine", names, engineNames(known)); err != nil {
 		return nil, err
 	}
 	var list []bench.EngineSpec
@@ -206,7 +206,7 @@ func namedEngines(
 }
 
 func (c *runCmd) isolations() ([]bench.Isolation, error) {
-	if err := checkList("--isolation", "level", c.Isolation, []string{string(bench.Serializable),
+	if err := CheckNames("--isolation", "level", c.Isolation, []string{string(bench.Serializable),
 		string(bench.Snapshot)}); err != nil {
 		return nil, err
 	}

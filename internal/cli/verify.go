@@ -59,7 +59,7 @@ func (c *verifyCmd) config() (soak.Config, error) {
 		KeepGoing: c.KeepGoing,
 		Snapshot:  map[string]int{"serializable": 0, "snapshot": 100, "mixed": -1}[c.Isolation],
 	}
-	if err := checkList("--kind", "check", c.Kind, kindNames()); err != nil {
+	if err := CheckNames("--kind", "check", c.Kind, kindNames()); err != nil {
 		return cfg, err
 	}
 	for _, k := range soak.Kinds() {
@@ -88,7 +88,7 @@ func (c *verifyCmd) config() (soak.Config, error) {
 }
 
 // Run carries "mvccbench verify" out; the parser calls it.
-func (c *verifyCmd) Run(e *env) error {
+func (c *verifyCmd) Run(e *Env) error {
 	if c.Check != "" {
 		return c.checkFile(e)
 	}
@@ -171,7 +171,7 @@ func (c *verifyCmd) repeat(program string, r soak.Round) string {
 }
 
 // checkFile judges a history that was saved.
-func (c *verifyCmd) checkFile(e *env) error {
+func (c *verifyCmd) checkFile(e *Env) error {
 	f, err := os.Open(c.Check)
 	if err != nil {
 		return usagef("--check: expected a file with a history: %w", err)

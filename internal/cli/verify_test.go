@@ -25,7 +25,7 @@ func verify(
 ) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err lines
-	code = run(&env{Program: mvccbench(), ctx: ctx, stdout: &out, stderr: &err, target: target,
+	code = run(&Env{Program: mvccbench(), ctx: ctx, stdout: &out, stderr: &err, target: target,
 		args: append([]string{"verify", "--http=off"}, args...)})
 	return code, out.String(), err.String()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/mvccmap/mvccmap/bench/peers"
@@ -17,7 +16,7 @@ type markdownCmd struct {
 }
 
 // Run prints the results in the named files.
-func (c *markdownCmd) Run(stdout io.Writer) error {
+func (c *markdownCmd) Run(e *cli.Env) error {
 	var t peers.Table
 	for _, name := range c.Files {
 		if err := add(&t, name); err != nil {
@@ -25,7 +24,7 @@ func (c *markdownCmd) Run(stdout io.Writer) error {
 		}
 	}
 	if c.Into == "" {
-		return t.WriteMarkdown(stdout)
+		return t.WriteMarkdown(e.Stdout())
 	}
 	page, err := os.ReadFile(c.Into)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 // What a chain shows at each epoch that may still be read is what a list of all versions shows,
 // whatever is pushed and pruned.
 func TestChains(t *testing.T) {
-	for _, kind := range chainKinds {
+	for kind, newChain := range chains {
 		t.Run(string(kind), func(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 0))
-			c := newChain(kind)
+			c := newChain()
 			var all []epoch.Epoch // of the versions, whose values are the same
 			now, least := epoch.First, epoch.First
 			for range 500 {
@@ -62,38 +62,4 @@ func seen(all []epoch.Epoch, least epoch.Epoch) (n int, ends epoch.Epoch) {
 		return len(all) - first, all[first+1]
 	}
 	return len(all) - first, none
-}
-
-// A reader that walks a chain while it is pushed to and pruned sees what it saw before.
-func TestChainsMeanwhile(t *testing.T) {
-	for _, kind := range chainKinds {
-		t.Run(string(kind), func(t *testing.T) {
-			c := newChain(kind)
-			const old = 10
-			for e := epoch.First; e <= old; e++ {
-				c.push(&version{epoch: e, value: uint64(e)})
-			}
-			stop, done := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(done)
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					if v := c.at(old); v == nil || v.epoch != old {
-						t.Errorf("version %v is seen at %d", v, old)
-						return
-					}
-				}
-			}()
-			for e := epoch.Epoch(old + 1); e < 1000; e++ {
-				c.push(&version{epoch: e, value: uint64(e)})
-				c.prune(old)
-			}
-			close(stop)
-			<-done
-		})
-	}
 }

@@ -73,7 +73,7 @@ func (m *Map) cell(key string) *cell {
 		return c
 	}
 	c, _ := m.cells.LoadOrCompute(key, func() (*cell, bool) {
-		return &cell{id: m.ids.Add(1), chain: newChain(m.config.Chain), ends: none}, false
+		return &cell{id: m.ids.Add(1), chain: chains[m.config.Chain](), ends: none}, false
 	})
 	return c
 }

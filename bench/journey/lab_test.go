@@ -14,8 +14,8 @@ import (
 
 // eachConfig runs a test on every tracker and chain, and on each way of cleaning.
 func eachConfig(t *testing.T, test func(t *testing.T, c Config)) {
-	for _, tracker := range trackerKinds {
-		for _, chain := range chainKinds {
+	for _, tracker := range trackers {
+		for chain := range chains {
 			for name, cleaning := range map[string]Cleaning{
 				"committers": {},
 				"guarded":    {Guard: RightGuard},
@@ -122,8 +122,8 @@ func overwritten(t *testing.T, c Config, commits int) int {
 // keepers that do not notice that anything ends. All else is pruned.
 func TestNothingIsEverPruned(t *testing.T) {
 	const commits = 200
-	for _, tracker := range trackerKinds {
-		for _, chain := range chainKinds {
+	for _, tracker := range trackers {
+		for chain := range chains {
 			for _, guard := range []Guard{NoGuard, RightGuard, WrongGuard} {
 				t.Run(fmt.Sprintf("%s/%s/%s", tracker, chain, guard), func(t *testing.T) {
 					c := Config{Tracker: tracker, Chain: chain, Cleaning: Cleaning{Guard: guard}}
@@ -153,21 +153,19 @@ func TestWorkersPrune(t *testing.T) {
 	}
 }
 
-// Every step stands up to the checks of package bench: values that do not go back, sums that are
-// conserved in each scan, and no lost update.
+// Every step, and a gate, stand up to the checks of package bench: values that do not go back, sums
+// that are conserved in each scan, and no lost update.
 func TestSteps(t *testing.T) {
+	gate := Engine("gate", "", Config{Tracker: KeyedLocked, Chain: List, Gate: true})
 	names := map[string]bool{}
-	for _, step := range Steps() {
+	for _, step := range append(Steps(), Step{Name: "gate", Engine: gate}) {
 		require.False(t, names[step.Name], "there are two steps %s", step.Name)
 		names[step.Name] = true
 		for _, workload := range []string{"write-heavy", "transfer", "counter"} {
 			t.Run(step.Name+"/"+workload, func(t *testing.T) {
 				w, ok := bench.WorkloadByName(workload)
 				require.True(t, ok)
-				p := bench.NoParams
-				p.Keys = 4
-				w, err := w.With(p)
-				require.NoError(t, err)
+				w.Params.Keys = 4
 				trial, err := bench.New(bench.Config{
 					Workload: w, Engine: step.Engine, Threads: 4, AuditInterval: time.Millisecond,
 				})
@@ -180,20 +178,6 @@ func TestSteps(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A gate makes no transaction wait for ever.
-func TestGate(t *testing.T) {
-	w, _ := bench.WorkloadByName("transfer")
-	trial, err := bench.New(bench.Config{
-		Workload: w, Threads: 4, AuditInterval: time.Millisecond,
-		Engine: Engine("gate", "", Config{Tracker: KeyedLocked, Chain: List, Gate: true}),
-	})
-	require.NoError(t, err)
-	defer trial.Close()
-	_, err = trial.RunOps(t.Context(), 400)
-	require.NoError(t, err)
-	require.NoError(t, trial.Verify())
 }
 
 // watched is a chain that tells when it is read.

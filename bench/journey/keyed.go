@@ -14,33 +14,33 @@ import (
 // entry has the lowest epoch until all of them have ended: right, but coarse. The post's
 // trackers had an entry for each thread, and one transaction in it.
 
-// reading is what a goroutine reads: open transactions, at an epoch or above.
-type reading struct {
-	epoch epoch.Epoch
-	open  int
-}
+// reading is what a goroutine reads: an epoch and, in the lowest bits, how many transactions
+// are open, at the epoch or above.
+type reading uint64
 
-// begun returns r with one transaction more.
+const openBits = 16
+
+func (r reading) open() bool { return r&(1<<openBits-1) > 0 }
+
+// begun returns r with one transaction more; r-1 is with one less.
 func (r reading) begun(e epoch.Epoch) reading {
-	if r.open == 0 {
-		r.epoch = e
+	if !r.open() {
+		r = reading(e << openBits)
 	}
-	return reading{r.epoch, r.open + 1}
+	return r + 1
 }
 
 func (r reading) lowest(than epoch.Epoch) epoch.Epoch {
-	if r.open == 0 {
+	if !r.open() {
 		return than
 	}
-	return min(than, r.epoch)
+	return min(than, epoch.Epoch(r>>openBits))
 }
 
 // keyedMap keeps them in a concurrent map, which makes an entry anew at each change.
 type keyedMap struct{ of *xsync.Map[uint64, reading] }
 
-func newKeyedMap() *keyedMap { return &keyedMap{xsync.NewMap[uint64, reading]()} }
-
-func (t *keyedMap) enter(e epoch.Epoch) Handle {
+func (t keyedMap) enter(e epoch.Epoch) Handle {
 	id := uint64(goid.Get())
 	t.of.Compute(id, func(r reading, _ bool) (reading, xsync.ComputeOp) {
 		return r.begun(e), xsync.UpdateOp
@@ -48,14 +48,13 @@ func (t *keyedMap) enter(e epoch.Epoch) Handle {
 	return Handle{Epoch: e, id: id}
 }
 
-func (t *keyedMap) leave(h Handle) {
+func (t keyedMap) leave(h Handle) {
 	t.of.Compute(h.id, func(r reading, _ bool) (reading, xsync.ComputeOp) {
-		r.open--
-		return r, xsync.UpdateOp
+		return r - 1, xsync.UpdateOp
 	})
 }
 
-func (t *keyedMap) lowest() epoch.Epoch {
+func (t keyedMap) lowest() epoch.Epoch {
 	low := none
 	t.of.Range(func(_ uint64, r reading) bool {
 		low = r.lowest(low)
@@ -70,8 +69,6 @@ type keyedLocked struct {
 	of map[uint64]reading
 }
 
-func newKeyedLocked() *keyedLocked { return &keyedLocked{of: map[uint64]reading{}} }
-
 func (t *keyedLocked) enter(e epoch.Epoch) Handle {
 	id := uint64(goid.Get())
 	t.mu.Lock()
@@ -83,9 +80,7 @@ func (t *keyedLocked) enter(e epoch.Epoch) Handle {
 func (t *keyedLocked) leave(h Handle) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.of[h.id]
-	r.open--
-	t.of[h.id] = r
+	t.of[h.id]--
 }
 
 func (t *keyedLocked) lowest() epoch.Epoch {
@@ -98,8 +93,8 @@ func (t *keyedLocked) lowest() epoch.Epoch {
 	return low
 }
 
-// keyedWords has a word for each goroutine: an epoch and, in the lowest bits, how many
-// transactions are open. It is found in a concurrent map and changed in place.
+// keyedWords has a word for each goroutine, which is found in a concurrent map and changed in
+// place.
 type keyedWords struct {
 	of *xsync.Map[uint64, *paddedWord]
 }
@@ -109,12 +104,7 @@ type paddedWord struct {
 	_ [120]byte
 }
 
-// openBits are the bits of a word that count what is open.
-const openBits = 16
-
-func newKeyedWords() *keyedWords { return &keyedWords{xsync.NewMap[uint64, *paddedWord]()} }
-
-func (t *keyedWords) enter(e epoch.Epoch) Handle {
+func (t keyedWords) enter(e epoch.Epoch) Handle {
 	id := uint64(goid.Get())
 	word, ok := t.of.Load(id)
 	if !ok {
@@ -122,24 +112,18 @@ func (t *keyedWords) enter(e epoch.Epoch) Handle {
 	}
 	for {
 		old := word.Load() // another goroutine may end a transaction of this one
-		entered := old + 1
-		if old&(1<<openBits-1) == 0 {
-			entered = uint64(e)<<openBits | 1
-		}
-		if word.CompareAndSwap(old, entered) {
+		if word.CompareAndSwap(old, uint64(reading(old).begun(e))) {
 			return Handle{Epoch: e, word: &word.Uint64}
 		}
 	}
 }
 
-func (t *keyedWords) leave(h Handle) { h.word.Add(^uint64(0)) }
+func (t keyedWords) leave(h Handle) { h.word.Add(^uint64(0)) }
 
-func (t *keyedWords) lowest() epoch.Epoch {
+func (t keyedWords) lowest() epoch.Epoch {
 	low := none
 	t.of.Range(func(_ uint64, word *paddedWord) bool {
-		if w := word.Load(); w&(1<<openBits-1) > 0 {
-			low = min(low, epoch.Epoch(w>>openBits))
-		}
+		low = reading(word.Load()).lowest(low)
 		return true
 	})
 	return low

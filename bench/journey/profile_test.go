@@ -37,17 +37,16 @@ func sampled(t *testing.T, nanos []int64, stacks ...[]string) []byte {
 }
 
 func TestProfile(t *testing.T) {
-	const here = "github.com/mvccmap/mvccmap/internal/journey."
+	const here = "github.com/mvccmap/mvccmap/bench/journey."
 	const scan, put = here + "(*counted).lowest", here + "(*session).Put"
 	data := sampled(t, []int64{50, 30, 20},
 		[]string{"sync.(*Mutex).Lock", scan, put, "bench.run"},
 		[]string{"runtime.asyncPreempt", scan, put, "bench.run"},
 		[]string{"runtime.futex", "runtime.mcall"})
-	p, err := ReadProfile(data)
-	require.NoError(t, err)
+	p := new(Profile)
+	require.NoError(t, p.add(data))
 	require.InDelta(t, 0.8, p.Share("counted).lowest"), 1e-9)
 	require.Zero(t, p.Share("nothing"))
-	require.Equal(t, []string{"sync.(*Mutex).Lock 50 %", "journey.(*counted).lowest 30 %"}, p.Top(2))
 
 	var b bytes.Buffer
 	require.NoError(t, p.WriteFlame(&b, "a < b"))
@@ -59,28 +58,27 @@ func TestProfile(t *testing.T) {
 	require.Contains(t, picture, "the harness and the runtime: 20.0 %")
 	require.NotContains(t, picture, "bench.run", "what is outside of the laboratory")
 
-	_, err = ReadProfile([]byte("nonsense"))
-	require.ErrorContains(t, err, "reading the profile")
-	p, err = ReadProfile(nil)
-	require.NoError(t, err)
-	require.Empty(t, p.Top(3))
+	require.NoError(t, p.add(sampled(t, []int64{7}, []string{"runtime.futex"})))
+	require.Zero(t, p.Share("counted).lowest"), "of the last sample")
+	require.ErrorContains(t, p.add([]byte("nonsense")), "reading the profile")
+
+	p = new(Profile)
+	require.True(t, p.Empty())
 	require.NoError(t, p.WriteFlame(io.Discard, "nothing"))
+	end := p.Around()
+	new(Profile).Around()() // the process has one profiler
+	end()
+	require.NoError(t, p.Err)
 }
 
-// Every way to hold things gives all of them back.
+// Every way to hold things gives all of them back; one that does not is found.
 func TestHolders(t *testing.T) {
-	for _, h := range Holders() {
-		things := []*held{new(held), new(held)}
-		h.hold(things)
-		for _, x := range things {
-			require.Zero(t, x.holders.Load(), h.Name)
+	for _, h := range append(holders, holder{"leaky", "", func(things []*held) { things[0].Add(1) }}) {
+		s := &holding{holder: h, things: []*held{new(held), new(held)}}
+		if err := s.Begin(); h.name == "leaky" {
+			require.ErrorContains(t, err, "have not given back")
+		} else {
+			require.NoError(t, err, h.name)
 		}
-		nanos, _, allocs, err := h.Measure(1)
-		require.NoError(t, err)
-		require.Positive(t, nanos)
-		require.GreaterOrEqual(t, allocs, 1.0, h.Name)
-		leaky := Holder{"leaky", "", func(things []*held) { things[0].take() }}
-		_, _, _, err = leaky.Measure(1)
-		require.ErrorContains(t, err, "have not given back")
 	}
 }

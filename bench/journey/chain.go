@@ -39,18 +39,10 @@ const (
 	Indexed    ChainKind = "indexed"     // with an immutable sorted index for old readers
 )
 
-var chainKinds = []ChainKind{List, WalkedList, Indexed}
-
-func newChain(kind ChainKind) chain {
-	switch kind {
-	case List:
-		return new(list)
-	case WalkedList:
-		return new(walkedList)
-	case Indexed:
-		return new(indexed)
-	}
-	panic("journey: no chain is called " + string(kind))
+var chains = map[ChainKind]func() chain{
+	List:       func() chain { return new(list) },
+	WalkedList: func() chain { return new(walkedList) },
+	Indexed:    func() chain { return new(indexed) },
 }
 
 // list is linked from the newest version to the oldest.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/puzpuzpuz/xsync/v4"
+
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
@@ -111,38 +113,26 @@ const (
 	Slots       TrackerKind = "slots"        // package epoch: a slot for each, idle ones per P
 )
 
-// trackerKinds are all of them.
-var trackerKinds = []TrackerKind{
-	Copied, Keeper, KeeperNoop, KeeperIdle, Segmented, Counted, Ordered,
-	KeyedMap, KeyedLocked, KeyedWords, Slots,
+// registers make those of the trackers that have one.
+var registers = map[TrackerKind]func() register{
+	Copied:      func() register { return newActive(1, true) },
+	Segmented:   func() register { return newActive(16, false) },
+	Counted:     func() register { return &counted{xsync.NewMap[epoch.Epoch, int]()} },
+	Ordered:     func() register { return new(ordered) },
+	KeyedMap:    func() register { return keyedMap{xsync.NewMap[uint64, reading]()} },
+	KeyedLocked: func() register { return &keyedLocked{of: map[uint64]reading{}} },
+	KeyedWords:  func() register { return keyedWords{xsync.NewMap[uint64, *paddedWord]()} },
 }
 
 // newTracker makes a tracker, and the clock that it goes with. If it has a goroutine,
 // start runs that.
 func newTracker(kind TrackerKind, start func(func())) (Tracker, Clock) {
-	var r register
 	switch kind {
 	case Keeper, KeeperNoop, KeeperIdle:
 		return newKeeper(kind, start), newClock()
 	case Slots:
 		s := epoch.NewSlots()
 		return &slots{slots: s}, s
-	case Copied:
-		r = newCopied()
-	case Segmented:
-		r = newSegmented()
-	case Counted:
-		r = newCounted()
-	case Ordered:
-		r = new(ordered)
-	case KeyedMap:
-		r = newKeyedMap()
-	case KeyedLocked:
-		r = newKeyedLocked()
-	case KeyedWords:
-		r = newKeyedWords()
-	default:
-		panic("journey: no tracker is called " + string(kind))
 	}
-	return &checked{register: r}, newClock()
+	return &checked{register: registers[kind]()}, newClock()
 }

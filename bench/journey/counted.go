@@ -13,8 +13,6 @@ import (
 // scanned as a whole.
 type counted struct{ of *xsync.Map[epoch.Epoch, int] }
 
-func newCounted() *counted { return &counted{xsync.NewMap[epoch.Epoch, int]()} }
-
 func (t *counted) enter(e epoch.Epoch) Handle {
 	t.add(e, 1)
 	return Handle{Epoch: e}
@@ -48,20 +46,20 @@ type ordered struct {
 }
 
 func (t *ordered) enter(e epoch.Epoch) Handle {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n, _ := t.of.Get(e)
-	t.of.Set(e, n+1)
+	t.add(e, 1)
 	return Handle{Epoch: e}
 }
 
-func (t *ordered) leave(h Handle) {
+func (t *ordered) leave(h Handle) { t.add(h.Epoch, -1) }
+
+func (t *ordered) add(e epoch.Epoch, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n, _ := t.of.Get(h.Epoch); n > 1 {
-		t.of.Set(h.Epoch, n-1)
+	old, _ := t.of.Get(e)
+	if old+n == 0 {
+		t.of.Delete(e)
 	} else {
-		t.of.Delete(h.Epoch)
+		t.of.Set(e, old+n)
 	}
 }
 
