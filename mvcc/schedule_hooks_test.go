@@ -27,6 +27,7 @@ type scheduler struct {
 	failed  bool                   // the access of this step was a write that changed nothing
 	clock   int                    // real time: it moves on when operations start and end
 	sites   bool                   // note where accesses are made
+	moves   *moves
 	// patience is how often an actor may give up waiting for another; then it
 	// is stuck. Otherwise two could undo each other's work for ever.
 	patience int
@@ -50,14 +51,16 @@ type player struct {
 type event struct {
 	actor  int
 	kind   hooks.Access
-	object int // negative: a key of the index
+	object int  // negative: a key of the index
+	slot   bool // the object is a slot of a table that moves
 	site   string
 }
 
-// Two more kinds: an operation starts, and ends.
+// Three more kinds: an operation starts, and ends; a bucket is moved, which changes slots.
 const (
 	startOp hooks.Access = 100 + iota
 	endOp
+	move
 )
 
 // noObject is the object of walks of the index, and of starts and ends.
@@ -68,6 +71,10 @@ const noObject = -1 << 30
 // judges the results.
 func dependent(a, b event) bool {
 	switch {
+	case a.kind == move:
+		return b.inIndex()
+	case b.kind == move:
+		return a.inIndex()
 	case a.kind >= startOp || b.kind >= startOp:
 		return a.kind == startOp && b.kind == endOp || a.kind == endOp && b.kind == startOp
 	case a.kind == hooks.Walk:
@@ -76,6 +83,11 @@ func dependent(a, b event) bool {
 		return a.kind == hooks.Write && a.object < 0
 	}
 	return a.object == b.object && (a.kind == hooks.Write || b.kind == hooks.Write)
+}
+
+// inIndex reports whether the event is an access to the index or a slot of it.
+func (e event) inIndex() bool {
+	return e.slot || e.kind == move || e.kind < startOp && e.object < 0
 }
 
 func (e event) String() string {
@@ -91,6 +103,8 @@ func (e event) String() string {
 		return fmt.Sprintf("%c starts an operation", 'a'+e.actor)
 	case endOp:
 		return fmt.Sprintf("%c ends an operation", 'a'+e.actor)
+	case move:
+		return fmt.Sprintf("%c moves %s", 'a'+e.actor, e.site)
 	}
 	return fmt.Sprintf("%c %s #%d %s", 'a'+e.actor, kind, e.object, e.site)
 }
@@ -140,11 +154,14 @@ func (s *scheduler) drain() {
 
 // stop stops the current actor before an access.
 func (s *scheduler) stop(kind hooks.Access, object int) {
+	s.stopAt(event{kind: kind, object: object})
+}
+
+func (s *scheduler) stopAt(e event) {
 	p := s.current
 	if p.free {
 		return
 	}
-	e := event{kind: kind, object: object}
 	if s.sites {
 		e.site = site()
 	}
@@ -191,7 +208,7 @@ func (s *scheduler) Before(kind hooks.Access, object unsafe.Pointer) {
 		n = len(s.objects) // the map keeps the object: its address stays its own
 		s.objects[object] = n
 	}
-	s.stop(kind, n)
+	s.stopAt(event{kind: kind, object: n, slot: s.moves != nil && s.moves.slot(object)})
 }
 
 // Failed implements [hooks.Scheduler].
@@ -277,6 +294,11 @@ func executeStepwise(
 		states[i] = x.w.newStates()
 	}
 	defer hooks.Schedule(s)()
+	if sc.moves {
+		s.moves = &moves{index: x.w.maps[0].index}
+		s.moves.look()
+		defer hooks.Set(s.atMove)()
+	}
 	for i, program := range sc.programs {
 		ops := make([]*operation, len(program))
 		for j, o := range program {
@@ -327,7 +349,11 @@ const maxSteps = 5000
 // perform runs a program.
 func (x *execution) perform(ops []*operation) {
 	for _, o := range ops {
-		if o.kind == opPrune || o.kind == opRefresh {
+		switch o.kind {
+		case opGrow, opShrink:
+			x.stop(move, noObject)
+			fallthrough
+		case opPrune, opRefresh:
 			o.run(x.w)
 			continue
 		}
