@@ -103,7 +103,7 @@ func readConfig(r io.Reader) (*config, error) {
 	return c, nil
 }
 
-// endless says what an end in the midst of the object means.
+// endless says what an end in the middle of the object means.
 func endless(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errors.New("it ends before the object does; expected a brace")

@@ -164,7 +164,7 @@ func TestJourneyInterrupted(t *testing.T) {
 	r.run.Header = results.Header{Count: 1, Duration: 5e6}
 	open := steps[1].Engine.New
 	steps[1].Engine.New = func(s bench.Setup[uint64]) (bench.Engine[uint64], error) {
-		cancel() // in the midst of the third of four samples
+		cancel() // in the middle of the third of four samples
 		return open(s)
 	}
 	require.ErrorIs(t, r.measure(), context.Canceled)

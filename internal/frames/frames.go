@@ -118,12 +118,12 @@ func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 	if uint32(len(r.payload)) < n {
 		r.payload = make([]byte, max(n, 512))
 	}
-	if err := r.read(r.payload[:n], "it ends in the midst of the frame"); err != nil {
+	if err := r.read(r.payload[:n], "it ends in the middle of the frame"); err != nil {
 		return 0, nil, err
 	}
 	want := r.sum
 	var sum [sumLen]byte
-	if err := r.read(sum[:], "it ends in the midst of the frame"); err != nil {
+	if err := r.read(sum[:], "it ends in the middle of the frame"); err != nil {
 		return 0, nil, err
 	}
 	if r.sum = want; binary.LittleEndian.Uint32(sum[:]) != want {
