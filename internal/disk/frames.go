@@ -1,4 +1,5 @@
-// Package frames writes and reads a stream of frames, so that any damage is found, and where:
+// Package disk has what backups and journals need of files. It makes the names in folders durable.
+// It writes and reads a stream of frames, so that any damage is found, and where:
 //
 //	magic    8 bytes
 //	frame    kind, 1 byte; length of the payload, 4 bytes; payload; checksum, 4 bytes
@@ -6,7 +7,7 @@
 // Numbers are little-endian. A checksum is the CRC-32C of all that comes before it in the
 // stream but for checksums: so a frame that is missing, repeated or out of its place does not
 // match either. (With them it would: the CRC of a message and its CRC is always the same.)
-package frames
+package disk
 
 import (
 	"encoding/binary"
@@ -56,7 +57,7 @@ func NewWriter(w io.Writer, magic Magic) *Writer {
 // Frame writes a frame, in one Write.
 func (w *Writer) Frame(kind byte, payload []byte) error {
 	if len(payload) > MaxPayload {
-		panic("frames: the payload is too long")
+		panic("disk: the payload is too long")
 	}
 	w.buf = append(w.buf, kind)
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(payload)))
