@@ -19,8 +19,8 @@
 //   - Several maps, of several types, in one transaction: [NewDB] and [NewTable].
 //   - Keys in order: [NewOrdered]. Then [Snapshot.Ascend], [Tx.Ascend] and others visit ranges.
 //   - Records by what is in them: [NewIndex] and [NewOrderedIndex] of a table.
-//   - Following commits: [Map.Watch] and [DB.Watch]. [Snapshot.Changed] waits for a change of one
-//     key, and [Snapshot.Diff] compares two snapshots.
+//   - Following commits: [Map.Watch] and [DB.Watch]. [Snapshot.Changed] tells of the next change of
+//     one key, and [Snapshot.Diff] compares two snapshots.
 //   - Deleting records at a given time: [Map.Expire].
 //   - Keeping data beyond the process: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load]
 //     for streams. Package [github.com/mvccmap/mvccmap/journal] persists each commit.
