@@ -3,7 +3,7 @@ package bench
 import (
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/rusage"
+	"github.com/mvccmap/mvccmap/internal/machine"
 )
 
 // Live is how far a run of a [Trial] is. The figures are those that the
@@ -59,7 +59,7 @@ func (t *Trial) ReadLive(l *Live) bool {
 		l.Errors += w.live.gaveUp.Load()
 	}
 	collect(t.times, &l.Service, &l.Response)
-	_, switches, _ := rusage.Process()
+	_, switches, _ := machine.Process()
 	l.Switches = switches - min(t.switches.Load(), switches)
 	return t.runs.Load() == run
 }

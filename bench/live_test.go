@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/rusage"
+	"github.com/mvccmap/mvccmap/internal/machine"
 )
 
 // The live figures show how a run goes on: operations, aborts, times, from zero with each run, and
@@ -191,13 +191,13 @@ func TestUsage(t *testing.T) {
 
 // Waiting for a lock of another goroutine is a context switch, and it is counted.
 func TestSwitches(t *testing.T) {
-	_, before, ok := rusage.Process()
+	_, before, ok := machine.Process()
 	if !ok {
 		t.Skip("the system does not tell context switches")
 	}
 	for {
 		time.Sleep(time.Microsecond) // until the thread has really slept
-		if _, after, _ := rusage.Process(); after > before {
+		if _, after, _ := machine.Process(); after > before {
 			return
 		}
 	}

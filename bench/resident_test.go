@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/btree"
 
-	"github.com/mvccmap/mvccmap/internal/rusage"
+	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -54,12 +54,12 @@ func BenchmarkResident(b *testing.B) {
 		b.ReportMetric(per(filled.HeapObjects-empty.HeapObjects), "objects/key")
 
 		const cycles = 3
-		before, _, ok := rusage.Process()
+		before, _, ok := machine.Process()
 		require.True(b, ok)
 		for range cycles {
 			runtime.GC()
 		}
-		after, _, _ := rusage.Process()
+		after, _, _ := machine.Process()
 		b.ReportMetric((after-before).Seconds()/cycles, "gc-s/cycle")
 
 		// Overwritten once, without readers: the old versions are gone.
@@ -90,12 +90,12 @@ func BenchmarkCollector(b *testing.B) {
 		}
 		runtime.GC()
 		gc0, idle0, busy0, cycles0 := collectorCPU()
-		cpu0, _, ok := rusage.Process()
+		cpu0, _, ok := machine.Process()
 		require.True(b, ok)
 		for i := range *collectorStores {
 			m.store(i % min(hotKeys, *residentKeys))
 		}
-		cpu1, _, _ := rusage.Process()
+		cpu1, _, _ := machine.Process()
 		// The runtime brings its figures up to date at the end of a cycle.
 		gc1, idle1, busy1, cycles1 := collectorCPU()
 		per := func(s float64) float64 { return s * 1e9 / float64(*collectorStores) }
@@ -260,10 +260,10 @@ func BenchmarkIdle(b *testing.B) {
 			}
 			time.Sleep(time.Second) // the last ticks
 			for b.Loop() {
-				before, _, ok := rusage.Process()
+				before, _, ok := machine.Process()
 				require.True(b, ok)
 				time.Sleep(10 * time.Second)
-				after, _, _ := rusage.Process()
+				after, _, _ := machine.Process()
 				b.ReportMetric(float64(after-before)/1e6, "cpu-ms/10s")
 			}
 		})

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/machine"
-	"github.com/mvccmap/mvccmap/internal/rusage"
 )
 
 // RunFor runs the workload for about d, or until ctx ends. When measure is
@@ -153,7 +152,7 @@ func (r *running) wait(ctx context.Context, d time.Duration) (interrupted bool, 
 		r.workers.Wait()
 		close(finished)
 	}()
-	_, switches, _ := rusage.Process()
+	_, switches, _ := machine.Process()
 	t.switches.Store(switches)
 	t.started.store(clock())
 	t.runs.Add(1)

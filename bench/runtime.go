@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/rusage"
+	"github.com/mvccmap/mvccmap/internal/machine"
 )
 
 // usage is what the process has used and done so far.
@@ -25,11 +25,11 @@ type usage struct {
 func (u *usage) begin() {
 	runtime.ReadMemStats(&u.mem)
 	u.gc.read()
-	u.cpu, u.switches, u.known = rusage.Process()
+	u.cpu, u.switches, u.known = machine.Process()
 }
 
 func (u *usage) end() {
-	u.cpu, u.switches, u.known = rusage.Process()
+	u.cpu, u.switches, u.known = machine.Process()
 	runtime.ReadMemStats(&u.mem)
 	u.gc.read()
 }
@@ -75,7 +75,7 @@ func seconds(s metrics.Sample) float64 {
 // other programs take part in every measurement. ok is false if the system does
 // not tell processor time.
 func FreeCPU(d time.Duration) (share float64, ok bool) {
-	before, _, ok := rusage.Process()
+	before, _, ok := machine.Process()
 	if !ok {
 		return 0, false
 	}
@@ -90,6 +90,6 @@ func FreeCPU(d time.Duration) (share float64, ok bool) {
 	}
 	wg.Wait()
 	wall := clock() - from
-	after, _, _ := rusage.Process()
+	after, _, _ := machine.Process()
 	return min(float64(after-before)/float64(wall)/float64(procs), 1), true
 }

@@ -310,7 +310,7 @@ type auditWorker struct {
 	err      error
 }
 
-// run audits at once, at every interval, and, unless done is closed in the midst
+// run audits at once, at every interval, and, unless done is closed in the middle
 // of the first, a last time before it returns. It calls halt if an audit fails.
 func (a *auditWorker) run(stop *stopFlag, halt func(), done <-chan struct{}) {
 	defer func() {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mvccmap/mvccmap/internal/folder"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // beforeName is the folder with the files that Open has found, until the journal is closed. It is
@@ -52,13 +52,13 @@ func (j *Journal) keepBefore(files listing, from uint64) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := folder.Sync(made); err != nil {
+	if err := disk.SyncFolder(made); err != nil {
 		return err
 	}
 	if err := os.Rename(made, before); err != nil {
 		return err
 	}
-	return folder.Sync(j.dir)
+	return disk.SyncFolder(j.dir)
 }
 
 // forgetBefore removes what keepBefore has kept.
@@ -75,7 +75,7 @@ func (j *Journal) forgetBefore() error {
 		}
 		return err
 	}
-	return errors.Join(folder.Sync(j.dir), os.RemoveAll(made))
+	return errors.Join(disk.SyncFolder(j.dir), os.RemoveAll(made))
 }
 
 // copyFile copies a file, and brings it to the disk.

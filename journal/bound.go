@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mvccmap/mvccmap/internal/frames"
+	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -29,7 +29,7 @@ const (
 	frameBound = 'a'
 )
 
-var boundMagic = frames.Magic([]byte("mvccackn"))
+var boundMagic = disk.Magic([]byte("mvccackn"))
 
 // readBound returns the bound in a folder, a zero one if there is none.
 func readBound(dir string) (b bound, err error) {
@@ -41,7 +41,7 @@ func readBound(dir string) (b bound, err error) {
 		}
 		return b, err
 	}
-	kind, payload, err := frames.NewReader(bytes.NewReader(data), boundMagic).Frame()
+	kind, payload, err := disk.NewReader(bytes.NewReader(data), boundMagic).Frame()
 	if err != nil || kind != frameBound || len(payload) != 25 {
 		begins := append(boundMagic[:], frameBound)
 		if !isTorn(data[:min(len(data), len(begins))], begins) {
@@ -68,7 +68,7 @@ func (b bound) write(to io.WriterAt) error {
 	if b.closed {
 		payload[24] = 1
 	}
-	if err := frames.NewWriter(&buf, boundMagic).Frame(frameBound, payload); err != nil {
+	if err := disk.NewWriter(&buf, boundMagic).Frame(frameBound, payload); err != nil {
 		return err
 	}
 	_, err := to.WriteAt(buf.Bytes(), 0)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/internal/folder"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 func backupName(n uint64) string  { return fmt.Sprintf("backup-%08d", n) }
@@ -87,7 +87,7 @@ func createFile(path string) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := folder.Sync(filepath.Dir(path)); err != nil {
+	if err := disk.SyncFolder(filepath.Dir(path)); err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(path))
 	}
 	return f, nil

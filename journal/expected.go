@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/internal/folder"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // An expected is a file that must be there.
@@ -63,7 +63,7 @@ func (j *Journal) relock() error {
 			return nil
 		}
 	}
-	if err := folder.Make(j.dir); err != nil {
+	if err := disk.MakeFolder(j.dir); err != nil {
 		return err
 	}
 	lock, err := lockDir(j.dir)

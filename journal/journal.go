@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/folder"
+	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -171,7 +171,7 @@ func open(
 		waiting: map[chan error]uint64{}, files: map[string]expected{},
 		refused: map[recordKey]*mvcc.CodecError{},
 		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
-	if err := folder.Make(dir); err != nil {
+	if err := disk.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	var err error

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/internal/frames"
+	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -217,7 +217,7 @@ func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (length int64, er
 		if !l.begins {
 			return 0, nil
 		}
-		d := &frames.DamageError{Reason: "it does not begin as a journal should"}
+		d := &disk.DamageError{Reason: "it does not begin as a journal should"}
 		if !isTorn(head, append(markMagic[:], frameBegin)) {
 			return 0, fmt.Errorf("%w: %w", errForeign, d)
 		}
@@ -229,7 +229,7 @@ func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (length int64, er
 	case number != n || epoch != l.after.Epoch:
 		err = errMissing
 	case first && db != "" && db != l.after.DB: // two folders may have the same epochs
-		err = &frames.DamageError{Reason: "it is of another database than " + backupName(n)}
+		err = &disk.DamageError{Reason: "it is of another database than " + backupName(n)}
 	}
 	return length, err
 }
@@ -271,7 +271,7 @@ func damaged(err error) error {
 // of something else.
 func damage(err error, at int64) error {
 	var of *mvcc.DamageError
-	var in *frames.DamageError
+	var in *disk.DamageError
 	switch {
 	case errors.As(err, &of):
 		return &mvcc.DamageError{Offset: at + of.Offset, Reason: of.Reason}

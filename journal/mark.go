@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 	"io"
 
-	"github.com/mvccmap/mvccmap/internal/frames"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // A mark says that all up to an epoch of a database is on disk: a stream of one frame of its own.
 // Data in a group may look like a mark, but does not have the random name of the database.
-var markMagic = frames.Magic([]byte("mvccmark"))
+var markMagic = disk.Magic([]byte("mvccmark"))
 
 // Each journal begins with a record that says which one it is, and of which database: it is on disk
 // before the backup of the same number is. So a file that is cut to nothing, or stands at the name
@@ -22,13 +22,13 @@ const (
 
 func writeBegin(w io.Writer, number, epoch uint64, db string) error {
 	payload := binary.AppendUvarint(binary.AppendUvarint(nil, number), epoch)
-	return frames.NewWriter(w, markMagic).Frame(frameBegin, append(payload, db...))
+	return disk.NewWriter(w, markMagic).Frame(frameBegin, append(payload, db...))
 }
 
 // readBegin reads the record that a journal begins with, and returns how long it is. db is empty if
 // it is of a version that did not write it.
 func readBegin(r io.Reader) (number, epoch uint64, db string, n int64, err error) {
-	in := frames.NewReader(r, markMagic)
+	in := disk.NewReader(r, markMagic)
 	kind, payload, err := in.Frame()
 	if err != nil {
 		return 0, 0, "", 0, err
@@ -45,13 +45,13 @@ func readBegin(r io.Reader) (number, epoch uint64, db string, n int64, err error
 }
 
 func writeMark(w io.Writer, epoch uint64, db string) error {
-	return frames.NewWriter(w, markMagic).Frame(frameMark,
+	return disk.NewWriter(w, markMagic).Frame(frameMark,
 		append(binary.AppendUvarint(nil, epoch), db...))
 }
 
-// readMark reads a mark, and returns how long it is. An error is a [*frames.DamageError], or of r.
+// readMark reads a mark, and returns how long it is. An error is a [*disk.DamageError], or of r.
 func readMark(r io.Reader) (epoch uint64, db string, n int64, err error) {
-	in := frames.NewReader(r, markMagic)
+	in := disk.NewReader(r, markMagic)
 	kind, payload, err := in.Frame()
 	if err != nil {
 		return 0, "", 0, err

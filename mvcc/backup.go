@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/frames"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // A backup is a stream of frames, see package frames, which begins with backupMagic. The first
@@ -30,8 +30,8 @@ import (
 //
 // The last byte of the magic is the version of the format. The one before had no shapes.
 var (
-	backupMagic = frames.Magic([]byte("mvccmap\x02"))
-	magicBefore = frames.Magic([]byte("mvccmap\x01"))
+	backupMagic = disk.Magic([]byte("mvccmap\x02"))
+	magicBefore = disk.Magic([]byte("mvccmap\x01"))
 )
 
 const (
@@ -208,7 +208,7 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 		panic("mvcc: Save: w is nil")
 	}
 	dbAt(db) // panics for a zero DB
-	s := &saving{ctx: ctx, codec: codec, to: frames.NewWriter(w, backupMagic)}
+	s := &saving{ctx: ctx, codec: codec, to: disk.NewWriter(w, backupMagic)}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -245,7 +245,7 @@ type saving struct {
 	after   *Backup
 	closed  []BackupTable
 	changes map[*engine][]changesAt // by table; if not nil it is these that are saved
-	to      *frames.Writer
+	to      *disk.Writer
 	data    []byte // of the table, not written yet
 }
 
@@ -272,11 +272,11 @@ func runSaving(s *saving, tables []*core) error {
 		return err
 	}
 	for more := true; more; {
-		n := min(len(header), frames.MaxPayload)
+		n := min(len(header), disk.MaxPayload)
 		if err := s.to.Frame(frameHeader, header[:n]); err != nil {
 			return err
 		}
-		header, more = header[n:], n == frames.MaxPayload
+		header, more = header[n:], n == disk.MaxPayload
 	}
 	for i, table := range tables {
 		saved, refused, err := table.save(s)
@@ -317,7 +317,7 @@ func (s *saving) Write(p []byte) (int, error) {
 func (s *saving) flush(least int) error {
 	done := 0
 	for rest := s.data; len(rest) >= max(least, 1); rest = s.data[done:] {
-		n := min(len(rest), frames.MaxPayload)
+		n := min(len(rest), disk.MaxPayload)
 		if err := s.to.Frame(frameData, rest[:n]); err != nil {
 			return err
 		}
@@ -325,7 +325,7 @@ func (s *saving) flush(least int) error {
 			s.opts.Progress(s.Records, s.to.Written())
 		}
 	}
-	const large = 16 * frames.MaxPayload
+	const large = 16 * disk.MaxPayload
 	if rest := s.data[done:]; cap(s.data) > large {
 		s.data = bytes.Clone(rest) // that of a large record is not kept
 	} else {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mvccmap/mvccmap/internal/folder"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // SaveFile is [DB.Save] into a file. The file at path is replaced when the backup is complete and
@@ -40,7 +40,7 @@ func (db *DB) SaveFile(
 	if err != nil {
 		return b, errors.Join(err, os.Remove(f.Name()))
 	}
-	return b, folder.Sync(filepath.Dir(path))
+	return b, disk.SyncFolder(filepath.Dir(path))
 }
 
 // LoadFile is [DB.Load] from a file, in which nothing may follow the backup.

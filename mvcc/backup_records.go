@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/frames"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // A recordSaver encodes the records of a table, one after the other.
@@ -139,7 +139,7 @@ func (r *recordSaver) drain() error {
 				return err
 			}
 		}
-		if err := r.s.flush(frames.MaxPayload); err != nil {
+		if err := r.s.flush(disk.MaxPayload); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func panicked(p any) error {
 
 // some encodes records, until there is enough to be written. If it fails that is the record at.
 func (r *recordSaver) some() error {
-	for ; r.at < len(r.batch) && len(r.s.data) < frames.MaxPayload; r.at++ {
+	for ; r.at < len(r.batch) && len(r.s.data) < disk.MaxPayload; r.at++ {
 		x := &r.batch[r.at]
 		r.mark, r.begun = len(r.s.data), false
 		if err := r.keys.check(r.s.codec, r.x, x.v, &r.of.index.hash); err != nil {

@@ -1,89 +1,102 @@
 // Package mvcc is a concurrent map from keys to values of any type, with transactions over several
 // keys.
 //
-// A [Map] keeps, for a while, several versions of a value. A transaction reads the versions that
-// were the newest when it began, whatever happens meanwhile, and makes its own writes visible all
-// at once, or not at all.
+// A [Map] keeps several versions of a value for a while. A transaction reads the versions that were
+// the newest when it began, whatever happens meanwhile. Its own writes become visible all at once,
+// or not at all.
 //
 // # Which call to use
 //
-//   - One key: [Map.Load], [Map.Store] and the others that have the names and the meaning of those
-//     of [sync.Map]; [Map.Compute] and [Map.LoadOrCompute] as in xsync. [Map.Put] is Store with an
+//   - One key: [Map.Load], [Map.Store] and the others that are named after those of [sync.Map], and
+//     mean the same; [Map.Compute] and [Map.LoadOrCompute] as in xsync. [Map.Put] is Store with an
 //     error, for a table with a unique index.
 //   - Reading several keys, or all: [Map.View]. It never waits, never conflicts and runs its
-//     function once. [Map.Snapshot] is the same without a function, for a view that lives long or
-//     is shared by goroutines, and [Map.SnapshotAt] for one of the past.
+//     function once. [Map.Snapshot] does the same without a function, for a view that lives long or
+//     is shared by goroutines. [Map.SnapshotAt] opens a view of the past.
 //   - Reading and writing: [Map.Update]. It commits, and tries again after a conflict. [Map.Begin]
-//     and [Tx.Commit] are the same by hand. What depends on one value alone, such as a counter, is
-//     best a [Tx.Merge], which conflicts with nobody.
+//     and [Tx.Commit] do the same by hand. To count or to add, use [Tx.Merge]: what depends on the
+//     old value of one key alone conflicts with nobody.
 //   - Several maps, of several types, in one transaction: [NewDB] and [NewTable].
-//   - Keys in order: [NewOrdered], and then [Snapshot.Ascend], [Tx.Ascend] and others for ranges of
-//     keys.
+//   - Keys in order: [NewOrdered]. Then [Snapshot.Ascend], [Tx.Ascend] and others visit ranges.
 //   - Records by what is in them: [NewIndex] and [NewOrderedIndex] of a table.
-//   - Functions for use in a transaction and without one take a [Reader] or a [ReadWriter].
-//   - In tests: Options.Strict shows mistakes that are not noticed otherwise.
+//   - Following commits: [Map.Watch] and [DB.Watch]. [Snapshot.Changed] tells of the next change of
+//     one key, and [Snapshot.Diff] compares two snapshots.
+//   - Deleting records at a given time: [Map.Expire].
+//   - Keeping data beyond the process: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load]
+//     for streams. Package [github.com/mvccmap/mvccmap/journal] persists each commit.
+//   - Functions for use inside and outside a transaction: let them take a [Reader] or a
+//     [ReadWriter].
+//   - Tests: Options.Strict shows mistakes that are not noticed otherwise.
 //
 // # What is guaranteed
 //
 // One-key operations and transactions at [LevelSerializable], the default, behave as if they ran
 // one at a time, in an order that agrees with real time: an operation sees what committed before it
 // began. (Strict serializability, in the sense of Herlihy and Wing 1990 and of Adya 1999, PL-SS.)
-// That includes keys which were found absent, and scans of ranges or of the whole map: there are no
-// phantoms. For a transaction over several tables of a [DB] it holds over all of them.
+// This covers keys that were found absent, and scans of ranges or of the whole map: there are no
+// phantoms. It covers all tables of a transaction of a [DB].
 //
-// At [LevelSnapshot] a transaction reads as of its begin and, if it has read at all, cannot
-// overwrite what another one has committed since. Two of them may each read what the other writes,
-// and both commit: write skew. (Berenson et al. 1995.) A transaction at this level can break the
-// serializability of others.
+// At [LevelSnapshot] a transaction reads as of its begin. If it has read at all, it cannot
+// overwrite what another one has committed since. Two transactions may each read what the other
+// writes, and both commit. That is write skew (Berenson et al. 1995). So a transaction at this
+// level can break the serializability of others.
 //
 // A View or a Snapshot sees one moment of the map: everything that had committed at its epoch, and
-// nothing else. Where no transaction at LevelSnapshot writes, it is one of the serializable
-// transactions.
+// nothing else. It is one of the serializable transactions where no transaction at LevelSnapshot
+// writes.
 //
 // docs/guarantees.md in the repository has every promise with the tests that check it.
 //
 // # Waiting
 //
-// Nobody waits for a goroutine that is not running: a commit that was stopped in the middle is
-// completed, postponed or aborted by the goroutines that meet it. These are the exceptions:
+// Nobody waits for a goroutine that is not running. If a commit was stopped in the middle, the
+// goroutines that meet it complete, postpone or abort it. There are four exceptions:
 //
-//   - Inserting a key that is new to the map, and removing a deleted one, locks a bucket of the
-//     hash table for some instructions for each key of it, which may have to be hashed. The Go
-//     runtime does not preempt the holder.
-//   - In an ordered map the same locks a leaf of a tree, likewise; now and then it takes a mutex as
-//     well, held for about a microsecond, whose holder may be preempted.
-//   - A transaction that has lost again and again gets its turn: a write of one of its keys gives
+//   - Inserting a new key, and removing a deleted one, locks a bucket of the hash table for some
+//     instructions for each key in it. They may have to hash these keys. The Go runtime does not
+//     preempt the holder.
+//   - In an ordered map the same locks a leaf of a tree, likewise. Now and then it also takes a
+//     mutex for about a microsecond, and the holder of that may be preempted.
+//   - A transaction that has lost again and again gets its turn. A write of one of its keys gives
 //     way to it, once and for a bounded time, see [Map.Update].
 //   - A mutex, held for some instructions, is taken by a transaction that begins when more are
 //     open than lately, by [Map.Stats], and by commits after [Map.Close].
 //
 // # Limits
 //
-// The map lives in memory, and ends with the process. [DB.SaveFile] saves it; package
-// [github.com/mvccmap/mvccmap/journal] persists each commit. Values are stored, not
-// copied: everybody shares what they point to, so it must not be changed after it was stored.
+// The map lives in memory, and ends with the process unless it is saved or has a journal. Values
+// are stored, not copied: everybody shares what they point to, so it must not be changed after it
+// was stored.
 //
 // # What it costs
 //
-// A read of one key allocates nothing; a write allocates one version. A transaction that begins
-// writes one word that nobody else writes; the only word that all commits share is the clock. A
-// read-only transaction neither notes nor validates what it reads. A serializable transaction that
-// writes validates its reads when it commits, unless it writes all the keys that it has read: the
-// cost grows with their number.
+// A read of one key allocates nothing. A write allocates one version. A transaction that begins
+// writes one word that nobody else writes. The only word that all commits share is the clock.
+//
+// A read-only transaction neither notes nor validates what it reads. A serializable transaction
+// that writes validates its reads when it commits, unless it writes all the keys that it has read.
+// The cost grows with the number of reads.
 //
 // Writers, and a goroutine in the background, drop old versions when nobody can see them: see
 // package [github.com/mvccmap/mvccmap/gc]. A snapshot that stays open for hours keeps at most one
-// version of each key from being dropped. An empty map takes 5 KB, and has no goroutine.
+// version of each key from being dropped. An empty map has no goroutine.
+//
+// The compiler makes a part of the package anew for each type of map. docs/performance.md in the
+// repository measures this, and everything else.
 //
 // # Ending
 //
-// Transactions and snapshots are small values that may be copied. Each knows whether it has ended:
-// a late Rollback or Close does nothing, and any other late call panics with [ErrTxDone], or
-// returns it. One that nobody ends keeps old versions until the garbage collector finds its handle
-// unreachable: Options.MaxTxAge sets a limit to that, and Options.Logger tells of it. A map that is
-// in use has a background goroutine, which ends when there is nothing to do; [Map.Close] ends it
-// for good. In a bubble of testing/synctest a map has to be made, and closed, within the bubble.
+// Transactions and snapshots are small values that may be copied. Each knows whether it has ended.
+// A late Rollback or Close does nothing. Any other late call panics with [ErrTxDone], or returns
+// it.
 //
-// A Tx is for one goroutine at a time: two that use it at once get a panic, like two that write to
+// A transaction or snapshot that nobody ends keeps old versions until the garbage collector finds
+// its handle unreachable. Options.MaxTxAge limits its age, and Options.Logger tells of it.
+//
+// A map that is in use has a background goroutine, which ends when there is nothing to do.
+// [Map.Close] ends it for good. A map that is used in a bubble of testing/synctest must be made and
+// closed in the bubble.
+//
+// A Tx is for one goroutine at a time. Two that use it at once get a panic, like two that write to
 // a Go map.
 package mvcc

@@ -52,7 +52,7 @@ func ExampleDB_Load() {
 	fmt.Println(err)
 	fmt.Println(table.Len())
 	// Output:
-	// mvcc: Load: the backup is damaged at offset 8: it ends in the midst of the frame
+	// mvcc: Load: the backup is damaged at offset 8: it ends in the middle of the frame
 	// 4
 }
 

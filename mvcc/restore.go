@@ -9,7 +9,7 @@ import (
 	"maps"
 	"reflect"
 
-	"github.com/mvccmap/mvccmap/internal/frames"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // A DamageError says that a backup is damaged: nothing of it was loaded.
@@ -83,13 +83,13 @@ func (db *DB) load(
 			panic("mvcc: Load: a reader is nil")
 		}
 		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, tables: tables,
-			from: frames.NewReader(r, backupMagic, magicBefore)}
+			from: disk.NewReader(r, backupMagic, magicBefore)}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {
 			err = l.from.End()
 		}
 		last = &l.Backup
-		var damage *frames.DamageError
+		var damage *disk.DamageError
 		switch {
 		case errors.As(err, &damage):
 			return *last, &DamageError{i, damage.Offset, damage.Reason}
@@ -127,7 +127,7 @@ type loading struct {
 	ctx    context.Context
 	codec  Codec
 	opts   *LoadOptions
-	from   *frames.Reader
+	from   *disk.Reader
 	tables map[string]loader
 
 	data    []byte // of the frame that was read last, not decoded yet
@@ -213,7 +213,7 @@ func (l *loading) header() (header []byte, err error) {
 		case kind != frameHeader:
 			return nil, l.from.Damage("there is no header")
 		}
-		if header = append(header, payload...); len(payload) < frames.MaxPayload {
+		if header = append(header, payload...); len(payload) < disk.MaxPayload {
 			return header, nil
 		}
 	}

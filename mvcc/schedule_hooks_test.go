@@ -27,6 +27,7 @@ type scheduler struct {
 	failed  bool                   // the access of this step was a write that changed nothing
 	clock   int                    // real time: it moves on when operations start and end
 	sites   bool                   // note where accesses are made
+	moves   *moves
 	// patience is how often an actor may give up waiting for another; then it
 	// is stuck. Otherwise two could undo each other's work for ever.
 	patience int
@@ -43,56 +44,6 @@ type player struct {
 	free    bool // it is no longer stopped
 	idle    []any
 	panic   any
-}
-
-// An event is one step of an actor: one access to shared memory, and what the
-// actor does by itself until its next one.
-type event struct {
-	actor  int
-	kind   hooks.Access
-	object int // negative: a key of the index
-	site   string
-}
-
-// Two more kinds: an operation starts, and ends.
-const (
-	startOp hooks.Access = 100 + iota
-	endOp
-)
-
-// noObject is the object of walks of the index, and of starts and ends.
-const noObject = -1 << 30
-
-// dependent reports whether the order of two events of different actors can make
-// a difference. That one operation ended before another started does, to one that
-// judges the results.
-func dependent(a, b event) bool {
-	switch {
-	case a.kind >= startOp || b.kind >= startOp:
-		return a.kind == startOp && b.kind == endOp || a.kind == endOp && b.kind == startOp
-	case a.kind == hooks.Walk:
-		return b.kind == hooks.Write && b.object < 0
-	case b.kind == hooks.Walk:
-		return a.kind == hooks.Write && a.object < 0
-	}
-	return a.object == b.object && (a.kind == hooks.Write || b.kind == hooks.Write)
-}
-
-func (e event) String() string {
-	kind := "?"
-	switch e.kind {
-	case hooks.Read:
-		kind = "reads"
-	case hooks.Write:
-		kind = "writes"
-	case hooks.Walk:
-		kind = "walks"
-	case startOp:
-		return fmt.Sprintf("%c starts an operation", 'a'+e.actor)
-	case endOp:
-		return fmt.Sprintf("%c ends an operation", 'a'+e.actor)
-	}
-	return fmt.Sprintf("%c %s #%d %s", 'a'+e.actor, kind, e.object, e.site)
 }
 
 // add makes an actor that will run f, and runs it up to its first access.
@@ -140,11 +91,14 @@ func (s *scheduler) drain() {
 
 // stop stops the current actor before an access.
 func (s *scheduler) stop(kind hooks.Access, object int) {
+	s.stopAt(event{kind: kind, object: object})
+}
+
+func (s *scheduler) stopAt(e event) {
 	p := s.current
 	if p.free {
 		return
 	}
-	e := event{kind: kind, object: object}
 	if s.sites {
 		e.site = site()
 	}
@@ -191,7 +145,7 @@ func (s *scheduler) Before(kind hooks.Access, object unsafe.Pointer) {
 		n = len(s.objects) // the map keeps the object: its address stays its own
 		s.objects[object] = n
 	}
-	s.stop(kind, n)
+	s.stopAt(event{kind: kind, object: n, slot: s.moves != nil && s.moves.slot(object)})
 }
 
 // Failed implements [hooks.Scheduler].
@@ -277,6 +231,11 @@ func executeStepwise(
 		states[i] = x.w.newStates()
 	}
 	defer hooks.Schedule(s)()
+	if sc.moves {
+		s.moves = &moves{index: x.w.maps[0].index}
+		s.moves.look()
+		defer hooks.Set(s.atMove)()
+	}
 	for i, program := range sc.programs {
 		ops := make([]*operation, len(program))
 		for j, o := range program {
@@ -327,7 +286,11 @@ const maxSteps = 5000
 // perform runs a program.
 func (x *execution) perform(ops []*operation) {
 	for _, o := range ops {
-		if o.kind == opPrune || o.kind == opRefresh {
+		switch o.kind {
+		case opGrow, opShrink:
+			x.stop(move, noObject)
+			fallthrough
+		case opPrune, opRefresh:
 			o.run(x.w)
 			continue
 		}

@@ -178,6 +178,19 @@ var expiring = []string{
 	"a b tables|expire; rest; rest|update wa wb|store a",
 }
 
+// besideMoves are programs beside an actor that moves buckets. They are explored
+// within a bound on preemptions.
+var besideMoves = []string{
+	"a|grow|store a; load a",
+	"a b|grow|store a|load b",
+	"a b|grow|cas a=1; delete b",
+	"a b|grow|view ra rb; view scan",
+	"a b|grow|update scan wb",
+	"a b|grow|update ra wb",
+	"a b|grow; shrink|store a; load a",
+	"a b c wide|shrink|store a; view scan",
+}
+
 // three are programs of three actors, explored within a bound on preemptions.
 var three = []string{
 	"a-|store a|loadAndDelete a|prune",

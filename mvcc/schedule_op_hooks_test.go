@@ -61,6 +61,8 @@ const (
 	opExpire
 	opThin
 	opRest
+	opGrow
+	opShrink
 	opPrune
 	opRefresh
 	opEnd // reads everything, without the map: what was found in the end
@@ -83,6 +85,7 @@ var bareKinds = map[string]opKind{
 	"prune": opPrune, "refresh": opRefresh, "clear": opClear,
 	"index": opIndex, "follow": opFollow, "hand": opHand,
 	"expire": opExpire, "thin": opThin, "rest": opRest,
+	"grow": opGrow, "shrink": opShrink,
 }
 
 // fresh returns a copy that has not been run.
@@ -229,6 +232,10 @@ func (o *operation) run(w *world) {
 		w.follow()
 	case opHand:
 		w.hand()
+	case opGrow:
+		w.resize(2, 1)
+	case opShrink:
+		w.resize(1, 2)
 	case opRefresh:
 		coreOf(m).gc.Refresh()
 	}

@@ -26,6 +26,8 @@ import (
 //	watched ra wa    a serializable transaction that watches
 //	retry ra wa     the same by Update, with two attempts
 //	clear           all keys are deleted
+//	grow, shrink    the keys move to a table of twice or half as many buckets; beside it nobody
+//	                may insert a key or remove one: that waits for the bucket
 //	prune           a new view, and all keys are pruned with it
 //	refresh         a new view
 //

@@ -14,6 +14,7 @@ type scenario struct {
 	initial  string // see parseScenario
 	programs [][]*operation
 	scans    bool // by anybody
+	moves    bool // somebody moves buckets
 	patience int  // of everybody
 }
 
@@ -26,8 +27,8 @@ type scenario struct {
 // may also say "eager": committers prune at every write; "busy": there is no
 // background work, committers do it; "ordered": the keys have an order; "tables": each key is in a
 // table of its own, but for the last, which is with the one before; "indexed": they are in one
-// table, which has an index of the values; "indexable": it may get one; and "patience=2", see
-// [scheduler]. The other parts are the programs of the actors, each a list of operations
+// table, which has an index of the values; "indexable": it may get one; "wide": the table of the
+// hash index has four buckets, not two; and "patience=2", see [scheduler]. The other parts are the programs of the actors, each a list of operations
 // divided by semicolons.
 func parseScenario(text string) (*scenario, error) {
 	initial, rest, _ := strings.Cut(text, "|")
@@ -50,6 +51,7 @@ func parseScenario(text string) (*scenario, error) {
 			}
 			program = append(program, o)
 			o.ordered = slices.Contains(strings.Fields(initial), "ordered")
+			sc.moves = sc.moves || o.kind == opGrow || o.kind == opShrink
 			for _, a := range o.acts {
 				sc.scans = sc.scans || a.do == 's' || a.do == 'p'
 			}
@@ -87,6 +89,9 @@ func (sc *scenario) newWorld() (*world, state) {
 	w := newWorld(opts, slices.Contains(words, "tables"), indexed ||
 		slices.Contains(words, "indexable"),
 		slices.Contains(words, "ordered"))
+	if slices.Contains(words, "wide") {
+		w.maps[0].index.table.Store(newTable(4))
+	}
 	if indexed {
 		w.buildIndex()
 	}

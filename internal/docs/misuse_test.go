@@ -144,14 +144,25 @@ func TestMisusePage(t *testing.T) {
 const misuseHead = `# Misuse
 
 What the library says when it is used wrongly. Each row is a program in
-[internal/docs](../internal/docs), and its answer is what the program got: a test compares this page
+[internal/docs](../internal/docs). Its answer is what the program got, and a test compares this page
 with the code. A mistake in a program is a panic. What can happen to a correct program is an error.
-In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N and PATH
-stand for what differs from run to run.
+In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N and PATH stand
+for what differs from run to run.
 
-A value that is changed after it was stored is not noticed. Other mistakes are noticed only with
-` + "`Options.Strict`" + `, which is for tests, see [below](#with-optionsstrict-for-tests): use of the map
-beside the transaction, a function that must return the same for the same arguments and does not
-(` + "`compare`" + `, ` + "`Expire`" + `, ` + "`Merge`" + `, an index), results that are not reset, an error that is not
-looked at. See also [what is not promised](guarantees.md#what-is-not-promised).
+Some mistakes are not noticed:
+
+- A value is changed after it was stored.
+- A transaction is used by two goroutines that do not meet within a method.
+- A key is written on the map itself by another goroutine, for which the function of ` + "`Update`" + ` waits.
+- Two maps that are not tables of one database are used as if they had one order of commits.
+
+Others are noticed only with ` + "`Options.Strict`" + `, which is [for tests](#with-optionsstrict-for-tests):
+
+- The map is used beside the transaction.
+- A function must return the same for the same arguments, and does not: ` + "`compare`" + `, ` + "`Expire`" + `,
+  ` + "`Merge`" + `, the function of an index.
+- A function of ` + "`Update`" + ` does not reset its results.
+- An error is not looked at.
+
+See also [what is not promised](guarantees.md#what-is-not-promised).
 `

@@ -13,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/mvccmap/mvccmap/internal/rusage"
 )
 
 // Times are accounts that only grow; NaN where the system does not tell.
@@ -27,7 +25,7 @@ type Times struct {
 // Read reads the system's accounts. It takes two system calls.
 func Read() Times {
 	t := Times{Process: math.NaN(), Busy: math.NaN(), Steal: math.NaN(), Total: math.NaN()}
-	if cpu, _, ok := rusage.Process(); ok {
+	if cpu, _, ok := Process(); ok {
 		t.Process = cpu.Seconds()
 	}
 	if b, err := os.ReadFile("/proc/stat"); err == nil {

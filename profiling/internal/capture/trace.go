@@ -42,7 +42,7 @@ func Trace(w http.ResponseWriter, r *http.Request, d time.Duration) error {
 	return nil
 }
 
-// A relay hands on what the runtime's tracer writes. The tracer has one goroutine,
+// A relay delivers what the runtime's tracer writes. The tracer has one goroutine,
 // which writes all traces of the process, and to start or stop a trace is to wait for
 // it. So it must not wait for a client.
 type relay struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// handed has the kinds of wait for something that one goroutine hands on to the next.
+// handed has the kinds of wait for something that one goroutine passes to the next.
 var handed = map[contention.Kind]bool{
 	contention.Mutex: true, contention.RWMutex: true, contention.Cond: true, contention.Claim: true,
 	contention.ChanSend: true, contention.ChanReceive: true, contention.Select: true,

@@ -1,5 +1,4 @@
-// Package folder makes the names in a folder durable.
-package folder
+package disk
 
 import (
 	"errors"
@@ -8,9 +7,9 @@ import (
 	"runtime"
 )
 
-// Sync makes a file that was made, renamed or removed in a folder durable, where that is possible
-// (not on Windows).
-func Sync(path string) error {
+// SyncFolder makes a file that was made, renamed or removed in a folder durable, where that is
+// possible (not on Windows).
+func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
@@ -21,18 +20,18 @@ func Sync(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Make makes a folder that only its owner can use, with those above it, so that their names are
-// durable.
-func Make(dir string) error {
+// MakeFolder makes a folder that only its owner can use, with those above it, so that their names
+// are durable.
+func MakeFolder(dir string) error {
 	above := filepath.Dir(filepath.Clean(dir))
 	if _, err := os.Stat(dir); err == nil || above == dir {
 		return os.MkdirAll(dir, 0o700) // it may be a file
 	}
-	if err := Make(above); err != nil {
+	if err := MakeFolder(above); err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	return Sync(above)
+	return SyncFolder(above)
 }

@@ -1,7 +1,6 @@
 //go:build !unix
 
-// Package rusage has the system's account of the process.
-package rusage
+package machine
 
 import "time"
 

@@ -1,4 +1,5 @@
-// Package frames writes and reads a stream of frames, so that any damage is found, and where:
+// Package disk has what backups and journals need of files. It makes the names in folders durable.
+// It writes and reads a stream of frames, so that any damage is found, and where:
 //
 //	magic    8 bytes
 //	frame    kind, 1 byte; length of the payload, 4 bytes; payload; checksum, 4 bytes
@@ -6,7 +7,7 @@
 // Numbers are little-endian. A checksum is the CRC-32C of all that comes before it in the
 // stream but for checksums: so a frame that is missing, repeated or out of its place does not
 // match either. (With them it would: the CRC of a message and its CRC is always the same.)
-package frames
+package disk
 
 import (
 	"encoding/binary"
@@ -56,7 +57,7 @@ func NewWriter(w io.Writer, magic Magic) *Writer {
 // Frame writes a frame, in one Write.
 func (w *Writer) Frame(kind byte, payload []byte) error {
 	if len(payload) > MaxPayload {
-		panic("frames: the payload is too long")
+		panic("disk: the payload is too long")
 	}
 	w.buf = append(w.buf, kind)
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(payload)))
@@ -118,12 +119,12 @@ func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 	if uint32(len(r.payload)) < n {
 		r.payload = make([]byte, max(n, 512))
 	}
-	if err := r.read(r.payload[:n], "it ends in the midst of the frame"); err != nil {
+	if err := r.read(r.payload[:n], "it ends in the middle of the frame"); err != nil {
 		return 0, nil, err
 	}
 	want := r.sum
 	var sum [sumLen]byte
-	if err := r.read(sum[:], "it ends in the midst of the frame"); err != nil {
+	if err := r.read(sum[:], "it ends in the middle of the frame"); err != nil {
 		return 0, nil, err
 	}
 	if r.sum = want; binary.LittleEndian.Uint32(sum[:]) != want {
