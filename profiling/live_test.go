@@ -153,11 +153,6 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 			rate := a.column(t, "Workload/Throughput/ops")
 			require.InDelta(t, 100, *rate[want.rows-1], 1e-9)
 		}
-		for _, wrong := range []string{"span=0", "span=-1", "span=86401", "span=x", "after=x",
-			"after=-1", "after=1.5", "after=99999999999999999999"} {
-			require.Equal(t, http.StatusBadRequest,
-				request(h, "/debug/pprof/live.json?"+wrong).Code, wrong)
-		}
 		if testing.Short() {
 			return // a day of readings takes seconds, or minutes under the race detector
 		}
