@@ -71,22 +71,6 @@ func TestTicksWhileLive(t *testing.T) {
 	require.Equal(t, 100*time.Millisecond, gc.DefaultInterval)
 }
 
-// It does not end while there is something to trim.
-func TestTrimBeforeRest(t *testing.T) {
-	more := 5
-	bubble(t, config{Workers: 1, Trim: func() bool {
-		more--
-		return more > 0
-	}}, func(t *testing.T, f *fixture) {
-		f.Wake()
-		f.ticks(4)
-		require.False(t, f.Resting())
-		f.ticks(2)
-		require.True(t, f.Resting())
-		require.Zero(t, more)
-	})
-}
-
 // Close ends every goroutine, in whatever state it is, and may be called again,
 // also at the same time.
 func TestCloseEndsGoroutines(t *testing.T) {
@@ -112,17 +96,6 @@ func TestCloseEndsGoroutines(t *testing.T) {
 		f.write(f.keys(1)[0])
 		f.begin().end()
 	}
-	leak.VerifyNone(t, ignore)
-}
-
-// Stop alone ends the goroutines too, without waiting for them.
-func TestStop(t *testing.T) {
-	ignore := leak.Current()
-	f := start(t, config{Workers: 3})
-	f.begin()
-	f.Stop()
-	f.Stop()
-	f.Wake()
 	leak.VerifyNone(t, ignore)
 }
 
