@@ -18,7 +18,7 @@ func (e resessioned) Session(i int) Session[uint64] {
 }
 
 // tried runs a workload on a resessioned engine, for so long or until a fault is seen, and returns
-// what comes out. If it is not long at all the last record has but a second to expire.
+// what comes out. If it is not long at all the last record has but a second to expire or to arrive.
 func tried(
 	t *testing.T, name string, keys int, long time.Duration,
 	session func(s *mvccSession[uint64]) Session[uint64],
@@ -33,8 +33,13 @@ func tried(
 	tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Isolation: Serializable})
 	require.NoError(t, err)
 	defer tr.Close()
-	if job, ok := tr.rig.(*rigOf[uint64]).job.(*expiringJob[uint64]); ok && long == 0 {
-		job.patience = time.Second
+	if long == 0 {
+		switch job := tr.rig.(*rigOf[uint64]).job.(type) {
+		case *expiringJob[uint64]:
+			job.patience = time.Second
+		case *watchedJob:
+			job.patience = time.Second
+		}
 	}
 	// Some faults need the background work, which comes late on a busy machine.
 	end := time.Now().Add(long)
