@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -369,13 +370,23 @@ func TestReportLeadsToSource(t *testing.T) {
 	require.NoError(t, err)
 	at, err := from.Parse(get(t, from.String()).header.Get("Location"))
 	require.NoError(t, err)
-	link := regexp.MustCompile(`href="([^"]*lockContended[^"]*#L(\d+))">capture_test.go:(\d+)<`).
-		FindStringSubmatch(get(t, at.String()).body)
-	require.NotNil(t, link)
-	require.Equal(t, link[2], link[3])
-	to, err := at.Parse(link[1])
-	require.NoError(t, err)
-	a := get(t, to.String())
-	require.Equal(t, http.StatusOK, a.status, a.body)
-	require.Regexp(t, `class=line> *`+link[2]+`</span> <span[^>]*>.*mu\.Lock\(\)`, a.body)
+	leadsToSource(t, at, get(t, at.String()).body, "lockContended", "capture_test.go", `mu\.Lock\(\)`)
+}
+
+// leadsToSource checks that a line of a function, at which code stands, is in a page, and leads to
+// its source.
+func leadsToSource(t *testing.T, at *url.URL, page, function, file, code string) {
+	t.Helper()
+	links := regexp.MustCompile(`href="([^"]*/source[^"]*`+function+`[^"]*#L(\d+))">`+file+`:(\d+)<`).
+		FindAllStringSubmatch(page, -1)
+	require.NotEmpty(t, links, function)
+	require.True(t, slices.ContainsFunc(links, func(link []string) bool {
+		require.Equal(t, link[2], link[3])
+		to, err := at.Parse(html.UnescapeString(link[1]))
+		require.NoError(t, err)
+		a := get(t, to.String())
+		require.Equal(t, http.StatusOK, a.status, a.body)
+		return regexp.MustCompile(`class=line> *` + link[2] + `</span> <span[^>]*>.*` + code).
+			MatchString(a.body)
+	}), function)
 }
