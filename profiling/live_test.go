@@ -251,21 +251,6 @@ func TestLiveSaysWhatRuns(t *testing.T) {
 	})
 }
 
-func TestClosedServiceAsksNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int64
-		h := profiling.Handler(profiling.Config{Workload: func() profiling.Workload { calls.Add(1); return profiling.Workload{} }})
-		time.Sleep(3*time.Second + time.Millisecond)
-		synctest.Wait()
-		require.EqualValues(t, 4, calls.Load())
-		require.NoError(t, h.Close())
-		require.NoError(t, h.Close())
-		time.Sleep(time.Minute)
-		require.EqualValues(t, 4, calls.Load())
-		require.Equal(t, 3, live(t, h, "").Seq, "still answered")
-	})
-}
-
 // The library that draws is the published one, unchanged.
 func TestAssets(t *testing.T) {
 	for name, want := range map[string]string{
