@@ -129,11 +129,7 @@ func TestCloseVisits(t *testing.T) {
 			f.write(k)
 		}
 		f.Close()
-		for _, k := range keys {
-			require.Len(t, k.chain(), 1)
-			require.False(t, k.isMarked())
-		}
-		require.Zero(t, f.Stats().Pending)
+		settled(t, f, keys)
 	}
 }
 
@@ -147,12 +143,7 @@ func TestCommittersVisit(t *testing.T) {
 		}
 		const n = 20_000
 		keys := f.keys(n)
-		for range 2 {
-			for _, k := range keys {
-				f.write(k)
-				require.Less(t, f.Stats().Pending, 512)
-			}
-		}
+		f.writeTwice(t, keys, 512)
 		require.Less(t, f.Stats().CommitRefreshes.N, uint64(n/10))
 		require.Zero(t, f.Stats().Fallbacks, "no queue was full")
 		long := 0
@@ -221,11 +212,7 @@ func TestManual(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NoError(t, f.Reclaim(t.Context()))
 		require.True(t, old.slot.Evicted(old.gen))
-		require.Zero(t, f.Stats().Aside)
-		for _, k := range append(keys, extra) {
-			require.Len(t, k.chain(), 1)
-		}
-		require.Zero(t, f.Stats().Pending)
+		settled(t, f, append(keys, extra))
 	})
 }
 
@@ -250,9 +237,7 @@ func TestReclaim(t *testing.T) {
 		require.ErrorIs(t, f.Reclaim(ctx), context.Canceled)
 		require.Equal(t, pending, f.Stats().Pending)
 		require.NoError(t, f.Reclaim(t.Context()))
-		for _, k := range keys {
-			require.Len(t, k.chain(), 1)
-		}
+		settled(t, f, keys)
 	})
 }
 
