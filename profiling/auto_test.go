@@ -154,7 +154,8 @@ func TestWrongRulesOfCaptures(t *testing.T) {
 	}
 }
 
-// What cannot be taken, since the program itself does so, is said, and is no reason to leave out the rest.
+// What cannot be taken, since the program itself does so, is said, and is no reason to leave out
+// the rest.
 func TestCapturesThatFail(t *testing.T) {
 	require.NoError(t, pprof.StartCPUProfile(io.Discard)) // the process has one profiler
 	defer pprof.StopCPUProfile()

@@ -64,7 +64,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A check is made at most once a second, and one at a time. One that panics is a result like another.
+// A check is made at most once a second, and one at a time. One that panics is a result like
+// another.
 func TestHealthIsNotAskedTooOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls, inside atomic.Int32
