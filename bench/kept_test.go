@@ -7,34 +7,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A resessioned engine is the transactional map with other sessions.
-type resessioned struct {
-	Engine[uint64]
-	session func(s *mvccSession[uint64]) Session[uint64]
-}
-
-func (e resessioned) Session(i int) Session[uint64] {
-	return e.session(e.Engine.Session(i).(*mvccSession[uint64]))
-}
-
-// tried runs a workload on a resessioned engine, for so long or until a fault is seen, and returns
-// what comes out. If it is not long at all the last record has but a second to expire.
+// tried runs a workload on the map with other sessions, for so long or until a fault is seen, and
+// returns what comes out. If it is not long at all the last record has but a second to expire or to
+// arrive.
 func tried(
 	t *testing.T, name string, keys int, long time.Duration,
 	session func(s *mvccSession[uint64]) Session[uint64],
 ) error {
-	w, _ := WorkloadByName(name)
+	w, e := named(t, name, "mvcc")
 	w.Params.Keys, w.Params.ValueSize = keys, ValueSize{}
-	e := EngineSpec{Name: "tampered", New: func(setup Setup[uint64]) (Engine[uint64],
-		error) {
-		inner, err := newMVCC(setup)
-		return resessioned{inner, session}, err
-	}}
+	e = e.Wrapped(func(s Session[uint64]) Session[uint64] { return session(s.(*mvccSession[uint64])) })
 	tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Isolation: Serializable})
 	require.NoError(t, err)
 	defer tr.Close()
-	if job, ok := tr.rig.(*rigOf[uint64]).job.(*expiringJob[uint64]); ok && long == 0 {
-		job.patience = time.Second
+	if long == 0 {
+		switch job := tr.rig.(*rigOf[uint64]).job.(type) {
+		case *expiringJob[uint64]:
+			job.patience = time.Second
+		case *watchedJob:
+			job.patience = time.Second
+		}
 	}
 	// Some faults need the background work, which comes late on a busy machine.
 	end := time.Now().Add(long)

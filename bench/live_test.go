@@ -63,19 +63,6 @@ func TestReadLive(t *testing.T) {
 	})
 }
 
-// In an open loop, the response times are live, too.
-func TestReadLiveInAnOpenLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := paced(t, Config{Threads: 1, Rate: 1_000}, always(2*time.Millisecond))
-		_, err := tr.RunFor(t.Context(), time.Second, true)
-		require.NoError(t, err)
-		var l Live
-		require.True(t, tr.ReadLive(&l))
-		require.Equal(t, 2*time.Millisecond, l.Service.Max())
-		require.InEpsilon(t, 500*time.Millisecond, l.Response.Max(), 0.01)
-	})
-}
-
 // Watching while goroutines come and go: nothing races, and nothing goes down
 // within a run.
 func TestReadLiveWhileRunning(t *testing.T) {

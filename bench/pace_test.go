@@ -237,23 +237,6 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// What is due and not started is counted from the moment at which it is due.
-func TestBacklog(t *testing.T) {
-	var started instant
-	started.store(time.Hour)
-	p := newPacer(1_000, 1, 0, nil, &started)
-	p.reset()
-	for range 3 {
-		for late, want := range map[time.Duration]uint64{
-			-time.Nanosecond: 0, 0: 1, time.Millisecond - 1: 1,
-			time.Millisecond: 2, 10 * time.Millisecond: 11,
-		} {
-			require.Equal(t, want, p.backlog(p.next()+late), late)
-		}
-		p.advance()
-	}
-}
-
 // With many goroutines, no more of them yield at a time than there are
 // processors.
 func TestManyGoroutinesYieldLess(t *testing.T) {

@@ -30,7 +30,11 @@ func newRig(t *Trial) rig {
 		return &shopRig{Trial: t}
 	}
 	if t.config.Workload.valueSize().Words() {
-		return newRigOf[uint64](t)
+		r := newRigOf[uint64](t)
+		if r.job == nil {
+			r.job = newNumberJob(r)
+		}
+		return r
 	}
 	return newRigOf[[]byte](t)
 }

@@ -190,18 +190,6 @@ func interrupting(n int64, cancel func()) EngineSpec {
 	})
 }
 
-// A context that ends stops the run, and what was measured is kept.
-func TestInterrupt(t *testing.T) {
-	w, _ := WorkloadByName("write-heavy")
-	ctx, cancel := context.WithCancel(t.Context())
-	tr := newTrial(t, Config{Workload: w, Engine: interrupting(5_000, cancel), Threads: 2})
-	m, err := tr.RunFor(ctx, time.Hour, true)
-	require.NoError(t, err)
-	require.True(t, m.Interrupted)
-	require.Positive(t, m.Ops)
-	require.NoError(t, tr.Verify())
-}
-
 // Failures of the engine: an error, a panic, and operations that never end. The bubble's
 // clock passes the grace period at once.
 func TestEngineFailures(t *testing.T) {
@@ -327,6 +315,7 @@ func TestInvalidConfigs(t *testing.T) {
 	for name, spoil := range map[string]func(c *Config){
 		"no engine given":         func(c *Config) { c.Engine = EngineSpec{} },
 		"no workload given":       func(c *Config) { c.Workload = Workload{} },
+		"expected at most":        func(c *Config) { c.Workload.Params.Keys = manyKeys + 1 },
 		"not 0":                   func(c *Config) { c.Threads = 0 },
 		"from 1 to":               func(c *Config) { c.Threads = MaxThreads + 1 },
 		"negative latency sample": func(c *Config) { c.LatencySample = -2 },

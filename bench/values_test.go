@@ -11,14 +11,6 @@ func bytesOf(size ValueSize) *values[[]byte] {
 	return &values[[]byte]{filler{size, newStream(1)}}
 }
 
-func TestNumbersAreTheirStamps(t *testing.T) {
-	c := values[uint64]{filler{size: words}}
-	require.EqualValues(t, 77, c.make(77))
-	require.EqualValues(t, 77, c.stamp(77))
-	require.Empty(t, c.flaw(77))
-	require.Zero(t, testing.AllocsPerRun(100, func() { c.stamp(c.make(77)) }))
-}
-
 // A slice carries its stamp whatever its size, and costs one allocation.
 func TestBytesCarryTheirStamps(t *testing.T) {
 	for _, size := range []ValueSize{{8, 8}, {9, 9}, {15, 15}, {16, 16}, {100, 100}, {8, 40},

@@ -61,36 +61,6 @@ func TestFaultyValuesAreCaught(t *testing.T) {
 	}
 }
 
-// The last write of a single goroutine is lost: only the final look at the keys
-// can tell.
-func TestLastWriteLost(t *testing.T) {
-	for _, name := range []string{"write-heavy", "disjoint", "counter"} {
-		w, _ := WorkloadByName(name)
-		if w.Params.ReadPct != Unset {
-			w.Params.ReadPct = 0
-		}
-		tr := newTrial(t, Config{Workload: w, Threads: 1, Engine: faulty(func(s *numberSession) {
-			last := every(1_000)
-			s.put = func(key string, v uint64) error {
-				if last() {
-					return nil
-				}
-				return s.rwMutex.Put(key, v)
-			}
-			s.add = func(key string, delta uint64) (uint64, error) {
-				if last() {
-					v, _, err := s.rwMutex.Get(key)
-					return v + delta, err
-				}
-				return s.rwMutex.Add(key, delta)
-			}
-		})})
-		runOps(t, tr, 1_000)
-		var v *Violation
-		require.ErrorAs(t, tr.Verify(), &v)
-	}
-}
-
 // What only the end shows: an account too many in the last scan.
 func TestOnlyTheEndShows(t *testing.T) {
 	w, _ := WorkloadByName("transfer")

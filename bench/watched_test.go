@@ -13,47 +13,35 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A followed engine is the transactional map, with commits that are tampered with.
+// A followed session has commits that are tampered with.
 type followed struct {
-	Engine[uint64]
-	commit func(all []mvcc.Change[string, uint64], commit changesFunc) error
-}
-
-type changesFunc = func(all []mvcc.Change[string, uint64]) error
-
-func (e followed) Session(i int) Session[uint64] {
-	return followedSession{e.Engine.Session(i).(*mvccSession[uint64]), e}
-}
-
-type followedSession struct {
 	*mvccSession[uint64]
-	e followed
+	commit func(all changes, commit func(changes) error) error
 }
 
-func (s followedSession) Follow(
-	ctx context.Context, begin func(iter.Seq2[string, uint64]), commit changesFunc,
+type changes = []mvcc.Change[string, uint64]
+
+func (s followed) Follow(
+	ctx context.Context, begin func(iter.Seq2[string, uint64]), commit func(changes) error,
 ) error {
-	return s.mvccSession.Follow(ctx, begin, func(all []mvcc.Change[string, uint64]) error {
-		return s.e.commit(slices.Clone(all), commit)
+	return s.mvccSession.Follow(ctx, begin, func(all changes) error {
+		return s.commit(slices.Clone(all), commit)
 	})
 }
 
 // Watches that go wrong are caught.
 func TestFaultyWatchesAreCaught(t *testing.T) {
-	w, _ := WorkloadByName("watched")
-	w.Params.Keys = 20
-	var kept []mvcc.Change[string, uint64]
-	for fault, commit := range map[string]func(all []mvcc.Change[string, uint64],
-		commit changesFunc) error{
-		"": func(all []mvcc.Change[string, uint64], commit changesFunc) error { return commit(all) },
-		"a commit is lost": func(all []mvcc.Change[string, uint64], commit changesFunc) error {
+	var kept changes
+	for fault, commit := range map[string]func(all changes, commit func(changes) error) error{
+		"": func(all changes, commit func(changes) error) error { return commit(all) },
+		"a commit is lost": func(all changes, commit func(changes) error) error {
 			if kept == nil {
 				kept = all
 				return nil
 			}
 			return commit(all)
 		},
-		"a commit comes late": func(all []mvcc.Change[string, uint64], commit changesFunc) error {
+		"a commit comes late": func(all changes, commit func(changes) error) error {
 			first := kept
 			kept = all
 			if first == nil {
@@ -61,38 +49,30 @@ func TestFaultyWatchesAreCaught(t *testing.T) {
 			}
 			return commit(first)
 		},
-		"a commit comes twice": func(all []mvcc.Change[string, uint64], commit changesFunc) error {
+		"a commit comes twice": func(all changes, commit func(changes) error) error {
 			return errors.Join(commit(all), commit(all))
 		},
-		"a commit is torn": func(all []mvcc.Change[string, uint64], commit changesFunc) error {
+		"a commit is torn": func(all changes, commit func(changes) error) error {
 			return errors.Join(commit(all[:1]), commit(all[1:]))
 		},
-		"an old value is wrong": func(all []mvcc.Change[string, uint64], commit changesFunc) error {
+		"an old value is wrong": func(all changes, commit func(changes) error) error {
 			all[0].Old++
 			all[1].Old--
 			return commit(all)
 		},
-		"a key is missing": func(all []mvcc.Change[string, uint64], commit changesFunc) error {
+		"a key is missing": func(all changes, commit func(changes) error) error {
 			all[0].Has = false
 			return commit(all)
 		},
 	} {
 		kept = nil
-		e := EngineSpec{Name: "followed", New: func(setup Setup[uint64]) (Engine[uint64],
-			error) {
-			inner, err := newMVCC(setup)
-			return followed{inner, commit}, err
-		}}
-		tr, err := New(Config{Workload: w, Engine: e, Threads: 2, Isolation: Serializable})
-		require.NoError(t, err)
-		if fault != "" {
-			tr.rig.(*rigOf[uint64]).job.(*watchedJob).patience = time.Second
+		long := time.Duration(0)
+		if fault == "" {
+			long = 1 // the follower may take its time
 		}
-		_, err = tr.RunOps(t.Context(), 1000)
-		if err == nil {
-			err = tr.Verify()
-		}
-		tr.Close()
+		err := tried(t, "watched", 20, long, func(s *mvccSession[uint64]) Session[uint64] {
+			return followed{s, commit}
+		})
 		if fault == "" {
 			require.NoError(t, err)
 			continue

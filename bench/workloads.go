@@ -31,7 +31,7 @@ const (
 	expiring
 )
 
-// newJob returns the job of the workload that r is for.
+// newJob returns the job of the workload that r is for, nil if that is in newNumberJob.
 func newJob[V any](r *rigOf[V]) job[V] {
 	switch r.config.Workload.kind {
 	case getPut:
@@ -53,7 +53,7 @@ func newJob[V any](r *rigOf[V]) job[V] {
 	case rangeRead:
 		return &rangeReadJob[V]{observed: newObserved(r)}
 	}
-	return any(newNumberJob(any(r).(*rigOf[uint64]))).(job[V])
+	return nil
 }
 
 // newNumberJob returns the job of a workload that computes with the values, which are numbers, or

@@ -77,10 +77,13 @@ func (l *batchLog) note(ops []numberOp, readOnly bool) {
 	}
 }
 
-// free-batch deletes all batches and then puts them back, each in a transaction.
+// free-batch deletes all batches and then puts them back, each in a transaction. The keys of a
+// goroutine are whole batches, at least one.
 func TestFreeBatchDeletesAndPutsBack(t *testing.T) {
 	w, e := named(t, "free-batch", "rwmutex")
-	w.Params.Keys, w.Params.TxnSize = 35, 8 // 4 batches of 8
+	w.Params.Keys, w.Params.TxnSize = 5, 8
+	require.Equal(t, 2*8, w.keyCount(2))
+	w.Params.Keys = 35 // 4 batches of 8
 	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 3, AuditInterval: time.Millisecond})
 	rig := tr.rig.(*rigOf[uint64])
 	require.Len(t, rig.list, 3*4*8)
@@ -103,19 +106,6 @@ func TestFreeBatchDeletesAndPutsBack(t *testing.T) {
 		runOps(t, tr, 3*4)
 		require.NoError(t, tr.Verify())
 	}
-}
-
-// The keys of a goroutine are whole batches, at least one.
-func TestFreeBatchRounds(t *testing.T) {
-	w, _ := WorkloadByName("free-batch")
-	for _, c := range []struct{ keys, size, batches int }{{100, 10, 10}, {105, 10, 10},
-		{5, 10, 1}, {10, 10, 1}} {
-		w.Params.Keys, w.Params.TxnSize = c.keys, c.size
-		require.Equal(t, 2*c.batches*c.size, w.keyCount(2))
-	}
-	w.Params.Keys = manyKeys
-	_, err := New(Config{Workload: w, Engine: idleSpec(), Threads: 2})
-	require.ErrorContains(t, err, "at most")
 }
 
 // What a run held in memory is measured, and a snapshot keeps one version of each

@@ -28,16 +28,6 @@ func (o *object) take(t testing.TB) {
 
 func (o *object) leave() { o.owned.Store(false) }
 
-func TestPoolEmpty(t *testing.T) {
-	var p epoch.Pool[object]
-	require.Nil(t, p.Get())
-	require.Nil(t, p.Get())
-	o := new(object)
-	p.Put(o)
-	require.Equal(t, 1, p.Idle())
-	drain(&p, 0, func(got *object) { require.Same(t, o, got) })
-}
-
 // Far more objects than a shard holds go in and come out again, each once: they
 // spill over and are refilled from there. On one P nothing is out of reach.
 func TestPoolSpillAndRefill(t *testing.T) {
@@ -79,35 +69,6 @@ func drain(p *epoch.Pool[object], keep int, f func(*object)) {
 		}
 		runtime.Gosched()
 	}
-}
-
-// Taking and giving back in any order neither loses nor doubles an object.
-func TestPoolRandomWalk(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	const seed = 3
-	r := rand.New(rand.NewPCG(seed, 0))
-	var p epoch.Pool[object]
-	var held []*object
-	made := 0
-	for range 20_000 {
-		// Drifts up and down through several times the size of a shard.
-		if up := r.IntN(4*epoch.PoolLocal) > len(held); up {
-			o := p.Get()
-			if o == nil {
-				o = &object{id: made}
-				made++
-			}
-			o.take(t)
-			held = append(held, o)
-		} else {
-			i := r.IntN(len(held))
-			held[i].leave()
-			p.Put(held[i])
-			held[i] = held[len(held)-1]
-			held = held[:len(held)-1]
-		}
-	}
-	require.Equal(t, made, len(held)+p.Idle(), "seed %d", seed)
 }
 
 // churn has goroutines take and give back a few objects each, passing some of
@@ -165,18 +126,8 @@ func churn(t *testing.T, p *epoch.Pool[object], goroutines, rounds int, seed uin
 	return n.Load()
 }
 
-func TestPoolConcurrent(t *testing.T) {
-	for _, procs := range []int{1, 2, 8} {
-		t.Run(fmt.Sprint("procs=", procs), func(t *testing.T) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			var p epoch.Pool[object]
-			made := churn(t, &p, 16, 200, 4)
-			require.Equal(t, made, int64(p.Idle()), "everything is back")
-		})
-	}
-}
-
-// GOMAXPROCS changes between and during the use of one pool.
+// Taking and giving back in any order neither loses nor doubles an object, also where GOMAXPROCS
+// changes between and during the use of one pool.
 func TestPoolProcsChange(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)

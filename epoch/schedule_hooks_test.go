@@ -229,35 +229,6 @@ func TestBeginAgainAgainstRefresh(t *testing.T) {
 	require.Greater(t, runs, 1000)
 }
 
-// Two beginners and a refresh: neither hides the other.
-func TestBeginTwiceAgainstRefresh(t *testing.T) {
-	if raceEnabled {
-		t.Skip("one thread moves at a time: the race detector would only be slow")
-	}
-	runs := explore(t, func() ([]thread, func(string)) {
-		s := epoch.NewSlots()
-		slots := []*epoch.Slot{s.Acquire(), s.Acquire()}
-		at := make([]epoch.Epoch, 2)
-		var views []view
-		threads := []thread{
-			{"a", func(func(string)) { at[0] = s.Begin(slots[0], 0) }},
-			{"b", func(func(string)) { at[1] = s.Begin(slots[1], 0) }},
-			{"refresh", func(step func(string)) {
-				s.Next()
-				step("drawn")
-				refresh(s, &views)(step)
-			}},
-		}
-		return threads, func(schedule string) {
-			for i := range at {
-				require.True(t, views[0].covers(at[i]), "reader %d at %d, view %v: %s", i, at[i],
-					views[0], schedule)
-			}
-		}
-	})
-	require.Greater(t, runs, 1000)
-}
-
 // The bound is stored before any slot is scanned: whoever begins after it is
 // stored begins at it.
 func TestBoundBeforeScan(t *testing.T) {

@@ -44,25 +44,6 @@ func TestEvictionPrecedesPruning(t *testing.T) {
 	}
 }
 
-// The age of a transaction counts from the first tick that sees it.
-func TestAgeCountsFromFirstTick(t *testing.T) {
-	bubble(t, config{Workers: 1, MaxAge: time.Minute, Interval: time.Second},
-		func(t *testing.T, f *fixture) {
-			k := f.keys(1)[0]
-			slot := f.slots.Acquire() // of a state that had one before
-			f.slots.Begin(slot, 0)
-			r := reader{slot: slot, gen: slot.Gen()}
-			time.Sleep(time.Hour) // nobody sees it
-			synctest.Wait()
-			require.False(t, r.slot.Evicted(r.gen))
-			f.write(k)
-			f.ticks(58)
-			require.False(t, r.slot.Evicted(r.gen))
-			f.ticks(4)
-			require.True(t, r.slot.Evicted(r.gen))
-		})
-}
-
 func TestOldestPin(t *testing.T) {
 	bubble(t, config{Workers: 1, Interval: time.Second}, func(t *testing.T, f *fixture) {
 		pin := func(at epoch.Epoch, age time.Duration) {

@@ -35,10 +35,7 @@ func TestVisitLeft(t *testing.T) {
 				for range 3 {
 					require.NoError(t, f.Reclaim(t.Context()))
 				}
-				for i, k := range keys {
-					require.Len(t, k.chain(), 1, "key %d", i)
-				}
-				require.Zero(t, f.Stats().Pending)
+				settled(t, f, keys)
 			})
 		})
 	}

@@ -71,22 +71,6 @@ func TestTicksWhileLive(t *testing.T) {
 	require.Equal(t, 100*time.Millisecond, gc.DefaultInterval)
 }
 
-// It does not end while there is something to trim.
-func TestTrimBeforeRest(t *testing.T) {
-	more := 5
-	bubble(t, config{Workers: 1, Trim: func() bool {
-		more--
-		return more > 0
-	}}, func(t *testing.T, f *fixture) {
-		f.Wake()
-		f.ticks(4)
-		require.False(t, f.Resting())
-		f.ticks(2)
-		require.True(t, f.Resting())
-		require.Zero(t, more)
-	})
-}
-
 // Close ends every goroutine, in whatever state it is, and may be called again,
 // also at the same time.
 func TestCloseEndsGoroutines(t *testing.T) {
@@ -112,17 +96,6 @@ func TestCloseEndsGoroutines(t *testing.T) {
 		f.write(f.keys(1)[0])
 		f.begin().end()
 	}
-	leak.VerifyNone(t, ignore)
-}
-
-// Stop alone ends the goroutines too, without waiting for them.
-func TestStop(t *testing.T) {
-	ignore := leak.Current()
-	f := start(t, config{Workers: 3})
-	f.begin()
-	f.Stop()
-	f.Stop()
-	f.Wake()
 	leak.VerifyNone(t, ignore)
 }
 
@@ -156,11 +129,7 @@ func TestCloseVisits(t *testing.T) {
 			f.write(k)
 		}
 		f.Close()
-		for _, k := range keys {
-			require.Len(t, k.chain(), 1)
-			require.False(t, k.isMarked())
-		}
-		require.Zero(t, f.Stats().Pending)
+		settled(t, f, keys)
 	}
 }
 
@@ -174,12 +143,7 @@ func TestCommittersVisit(t *testing.T) {
 		}
 		const n = 20_000
 		keys := f.keys(n)
-		for range 2 {
-			for _, k := range keys {
-				f.write(k)
-				require.Less(t, f.Stats().Pending, 512)
-			}
-		}
+		f.writeTwice(t, keys, 512)
 		require.Less(t, f.Stats().CommitRefreshes.N, uint64(n/10))
 		require.Zero(t, f.Stats().Fallbacks, "no queue was full")
 		long := 0
@@ -248,11 +212,7 @@ func TestManual(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NoError(t, f.Reclaim(t.Context()))
 		require.True(t, old.slot.Evicted(old.gen))
-		require.Zero(t, f.Stats().Aside)
-		for _, k := range append(keys, extra) {
-			require.Len(t, k.chain(), 1)
-		}
-		require.Zero(t, f.Stats().Pending)
+		settled(t, f, append(keys, extra))
 	})
 }
 
@@ -277,9 +237,7 @@ func TestReclaim(t *testing.T) {
 		require.ErrorIs(t, f.Reclaim(ctx), context.Canceled)
 		require.Equal(t, pending, f.Stats().Pending)
 		require.NoError(t, f.Reclaim(t.Context()))
-		for _, k := range keys {
-			require.Len(t, k.chain(), 1)
-		}
+		settled(t, f, keys)
 	})
 }
 

@@ -1,7 +1,6 @@
 package gc_test
 
 import (
-	"sync"
 	"testing"
 	"time"
 
@@ -9,42 +8,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
-
-// Refreshes from many goroutines keep the bound monotone, for each that looks at
-// the views, and every view a true one.
-func TestRefreshConcurrently(t *testing.T) {
-	rounds := 3000
-	if testing.Short() {
-		rounds = 500
-	}
-	f := start(t, config{Interval: time.Millisecond / 2})
-	pinned := f.begin()
-	var wg sync.WaitGroup
-	for range 6 {
-		wg.Go(func() {
-			last := epoch.Epoch(0)
-			for range rounds {
-				f.slots.Next()
-				r := f.begin()
-				f.Refresh()
-				v := f.View()
-				if v.Bound < last {
-					t.Errorf("bound %d after %d", v.Bound, last)
-				}
-				last = v.Bound
-				if v.Bound > pinned.at && v.Min != pinned.at {
-					t.Errorf("view %v misses the reader at %d", v, pinned.at)
-				}
-				if at, _ := v.Below(r.at + 1); v.Bound > r.at && at != r.at {
-					t.Errorf("view %v misses the reader at %d", v, r.at)
-				}
-				r.end()
-				epoch.Abandon(r.slot)
-			}
-		})
-	}
-	wg.Wait()
-}
 
 // A committer's request makes a view only if the present one is old enough.
 func TestRefreshPastRate(t *testing.T) {

@@ -10,17 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ticks go on for as long as there is more to tend.
-func TestTendUntilDone(t *testing.T) {
+// Ticks go on for as long as there is more to trim, a part in each, or to tend.
+func TestTicksUntilDone(t *testing.T) {
 	var left atomic.Int64
-	left.Store(5)
-	cfg := config{Workers: 1, Tend: func() bool { return left.Add(-1) > 0 }}
-	bubble(t, cfg, func(t *testing.T, f *fixture) {
-		f.Wake()
-		f.ticks(4)
-		require.LessOrEqual(t, left.Load(), int64(0))
-		require.True(t, f.Resting())
-	})
+	more := func() bool { return left.Add(-1) > 0 }
+	for ticks, cfg := range map[int]config{6: {Workers: 1, Trim: more}, 4: {Workers: 1, Tend: more}} {
+		left.Store(5)
+		bubble(t, cfg, func(t *testing.T, f *fixture) {
+			f.Wake()
+			f.ticks(ticks - 2)
+			require.True(t, cfg.Trim == nil || !f.Resting())
+			f.ticks(2)
+			require.True(t, f.Resting())
+			require.LessOrEqual(t, left.Load(), int64(0))
+		})
+	}
 }
 
 // Who calls Wake during a tick has that seen by the next one.

@@ -184,22 +184,10 @@ func TestDecoderFailsOnce(t *testing.T) {
 	}
 }
 
-// A fragile file fails where the disk does.
-type fragile struct {
-	file
-	fails func(p []byte) error
-}
+// A fragile file fails where the disk does, also in Close.
+type fragile struct{ *faulty }
 
-func (f fragile) Write(p []byte) (int, error) {
-	if err := f.fails(p); err != nil {
-		n, _ := f.file.Write(p[:len(p)/2])
-		return n, err
-	}
-	return f.file.Write(p)
-}
-
-func (f fragile) Sync() error  { return errors.Join(f.fails(nil), f.file.Sync()) }
-func (f fragile) Close() error { return errors.Join(f.file.Close(), f.fails(nil)) }
+func (f fragile) Close() error { return errors.Join(f.file.Close(), f.before(-1)) }
 
 // The disk fails once, or some times, in whatever is done with a journal: nothing that was
 // acknowledged is lost, at that moment, or later.
@@ -213,7 +201,7 @@ func TestDiskFailsOnce(t *testing.T) {
 			var sure atomic.Int64
 			var crashes []image
 			now := 0
-			fails := func([]byte) error {
+			fails := func(int) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if now++; now < first || now >= first+times {
@@ -225,11 +213,11 @@ func TestDiskFailsOnce(t *testing.T) {
 			j, err := open(t.Context(), dir, l.DB, codec.Gob,
 				&Options{Compact: 2000, Every: -1, OnError: func(error) {}},
 				func(path string) (file, error) {
-					if err := fails(nil); err != nil {
+					if err := fails(0); err != nil {
 						return nil, err
 					}
 					f, err := createFile(path)
-					return fragile{f, fails}, err
+					return fragile{&faulty{f, fails}}, err
 				}, time.Microsecond)
 			for range 30 {
 				if err != nil {

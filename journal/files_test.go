@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,70 +41,25 @@ func imageOf(t testing.TB, dir string, sure int) image {
 
 func (i image) names() []string { return slices.Sorted(maps.Keys(i.files)) }
 
-// try opens what is in the image. There must be all that was acknowledged, or an error that names
-// a file of the folder.
-func (i image) try(t testing.TB, what string) {
-	t.Helper()
-	dir, l := t.TempDir(), newLedger(nil)
-	defer l.Close()
-	for name, data := range i.files {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
-	}
-	j, err := Open(t.Context(), dir, l.DB, codec.Gob, nil)
-	if err != nil {
-		require.Regexp(t, dir+"/(acknowledged|backup-|journal-)", err.Error(), what)
-		return
-	}
-	n, err := l.check()
-	require.NoError(t, err, what)
-	require.GreaterOrEqual(t, n, i.sure, "%s: what was acknowledged is lost, without an error", what)
-	require.NoError(t, j.Close())
-}
-
-// images returns what may be in a folder: after a Close, and, with a journal that goes on in
-// another file, after a crash.
-func images(t testing.TB) (all []image) {
-	dir, l := t.TempDir(), newLedger(t)
-	acknowledged := atomic.Int64{}
-	shapes := map[string]bool{}
-	j := opened(t, dir, l, &Options{Compact: 3000, Every: -1}, func(path string) (file, error) {
-		f, err := createFile(path)
-		return &faulty{f, func(int) error {
-			i := imageOf(t, dir, int(acknowledged.Load()))
-			kinds := ""
-			for _, name := range i.names() {
-				kinds += name[:1]
-			}
-			if i.sure > 10 && !shapes[kinds] && strings.Contains(kinds, "bj") {
-				shapes[kinds] = true
-				all = append(all, i)
-			}
-			return nil
-		}}, err
-	})
-	for range 200 {
-		n := l.commit(1)
-		require.NoError(t, j.Sync(t.Context()))
-		acknowledged.Store(int64(n))
-	}
-	require.NoError(t, j.Close())
-	require.NotEmpty(t, all)
-	return append(all, imageOf(t, dir, 200))
-}
-
 // Whatever file is removed, cut, or put in the place of another: all that was acknowledged is
 // there, or the error names a file.
 func TestFiles(t *testing.T) {
-	for _, i := range images(t) {
-		i.try(t, "as it was")
+	var c tries
+	all := shopImages(t, "A", 3000)
+	for _, i := range all[len(all)-3:] {
 		names := i.names()
 		change := func(what string, do func(files map[string][]byte)) {
-			if testing.Short() && rand.IntN(10) > 0 {
+			if rand.IntN(10) > 0 && testing.Short() {
 				return
 			}
-			files := maps.Clone(i.files)
-			do(files)
-			image{files, i.sure}.try(t, fmt.Sprint(names, ": ", what))
+			changed := image{maps.Clone(i.files), i.sure}
+			do(changed.files)
+			c.try(t, i, fmt.Sprint(names, ": ", what), func(dir string) {
+				for _, name := range names {
+					require.NoError(t, os.Remove(filepath.Join(dir, name)))
+				}
+				changed.write(t, dir)
+			})
 		}
 		targets := append(slices.Clone(names), "elsewhere", backupName(9), journalName(9))
 		for n := range uint64(4) {
@@ -113,10 +67,12 @@ func TestFiles(t *testing.T) {
 		}
 		for _, name := range names {
 			change("without "+name, func(f map[string][]byte) { delete(f, name) })
+		}
+		for _, name := range slices.Backward(names) { // the journals first
 			data := i.files[name]
 			for at := range data {
-				// Within the first parts and the last ones at each length, and some others.
-				if at < 40 || at > len(data)-50 || rand.IntN(200) == 0 {
+				// Within the first parts and the last ones, and some others.
+				if near := at < 40 || at > len(data)-50; near && rand.IntN(3) == 0 || rand.IntN(200) == 0 {
 					change(fmt.Sprint(name, " is cut at ", at), func(f map[string][]byte) {
 						f[name] = data[:at]
 					})
@@ -176,25 +132,23 @@ func TestFilesGoMeanwhile(t *testing.T) {
 
 // What cannot be read is an error, unless it is not needed.
 func TestFilesThatCannotBeRead(t *testing.T) {
-	all := images(t)
+	all := shopImages(t, "A", 3000)
 	i := all[len(all)-1]
 	refused := 0
 	for _, name := range i.names() {
-		dir := t.TempDir()
-		for other, data := range i.files {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, other), data, 0o600))
-		}
+		dir, s := t.TempDir(), newShop(t, "A", false)
+		i.write(t, dir)
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
-		l := newLedger(t)
-		j, err := Open(t.Context(), dir, l.DB, codec.Gob, nil)
+		j, err := s.open(t, dir, 0, createFile)
 		if err == nil {
-			l.must(t, i.sure, true)
+			s.verify(t, i.sure, name)
 			require.NoError(t, j.Close())
-			continue
+		} else {
+			require.ErrorContains(t, err, name)
+			refused++
 		}
-		require.ErrorContains(t, err, name)
-		refused++
+		s.Close()
 	}
 	require.GreaterOrEqual(t, refused, 3)
 }
@@ -359,13 +313,9 @@ func TestClosedWhileRotating(t *testing.T) {
 	delete(i.files, boundName)
 	length := len(i.files[newest])
 	for at := 0; at < length; at += 1 + rand.IntN(1+length/20) {
-		to := t.TempDir()
-		for name, data := range i.files {
-			if name == newest {
-				data = data[:at]
-			}
-			require.NoError(t, os.WriteFile(filepath.Join(to, name), data, 0o600))
-		}
+		to, cut := t.TempDir(), image{maps.Clone(i.files), 0}
+		cut.files[newest] = i.files[newest][:at]
+		cut.write(t, to)
 		db := mvcc.NewDB(nil)
 		mvcc.NewTable[int, string](db, "m", nil)
 		tmp := mvcc.NewTable[int, int](db, "tmp", nil)
@@ -376,41 +326,6 @@ func TestClosedWhileRotating(t *testing.T) {
 		}
 		db.Close()
 	}
-}
-
-// Whatever becomes of one file, or of two that change places.
-func FuzzFiles(f *testing.F) {
-	all := images(f)
-	for op := range byte(4) {
-		f.Add(uint(0), op, uint(0), uint(1), uint(30), byte(0))
-		f.Add(uint(1), op, uint(2), uint(7), uint(0), byte(8))
-	}
-	f.Fuzz(func(t *testing.T, which uint, op byte, name, to, at uint, flip byte) {
-		i := all[which%uint(len(all))]
-		names := i.names()
-		targets := append(slices.Clone(names), "elsewhere")
-		for n := range uint64(5) {
-			targets = append(targets, backupName(n), journalName(n))
-		}
-		from, into := names[name%uint(len(names))], targets[to%uint(len(targets))]
-		files, data := maps.Clone(i.files), i.files[from]
-		at = min(at, uint(len(data)))
-		switch op % 4 {
-		case 0:
-			delete(files, from)
-		case 1:
-			files[from] = data[:at]
-		case 2:
-			delete(files, from)
-			files[into] = data
-		default:
-			files[from] = bytes.Clone(data)
-			if at < uint(len(data)) {
-				files[from][at] ^= flip
-			}
-		}
-		image{files, i.sure}.try(t, fmt.Sprint(op%4, " ", from, " ", into, " ", at, " ", flip))
-	})
 }
 
 // closedFolder returns a folder with what one commit and a Close leave, and what is in it.
@@ -444,13 +359,10 @@ func TestBeginOfLaterJournal(t *testing.T) {
 		{"what says what was acknowledged", whole.files["acknowledged"], true},
 		{"a backup", whole.files[backupName(files.backups[0])], true},
 	} {
-		i := image{maps.Clone(whole.files), n}
+		i, at := image{maps.Clone(whole.files), n}, t.TempDir()
 		delete(i.files, "acknowledged")
 		i.files[later] = c.data
-		at := t.TempDir()
-		for name, data := range i.files {
-			require.NoError(t, os.WriteFile(filepath.Join(at, name), data, 0o600))
-		}
+		i.write(t, at)
 		db := newLedger(t)
 		opened, err := Open(t.Context(), at, db.DB, codec.Gob, nil)
 		if c.fails {
@@ -480,9 +392,7 @@ func TestForeignBound(t *testing.T) {
 		"text":               {[]byte("{}"), true},
 	} {
 		at := t.TempDir()
-		for name, data := range whole.files {
-			require.NoError(t, os.WriteFile(filepath.Join(at, name), data, 0o600))
-		}
+		whole.write(t, at)
 		path := filepath.Join(at, boundName)
 		require.NoError(t, os.WriteFile(path, c.data, 0o600))
 		opened, err := Open(t.Context(), at, newLedger(t).DB, codec.Gob, nil)

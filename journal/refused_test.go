@@ -227,33 +227,6 @@ func TestCodecThatBlocks(t *testing.T) {
 	requireKept(t, dir, 101)
 }
 
-// A codec that panics, or ends its goroutine, when a journal is opened leaves no lock.
-func TestDecoderThatPanics(t *testing.T) {
-	dir, l := t.TempDir(), newLedger(t)
-	j := opened(t, dir, l, nil, nil)
-	l.commit(1)
-	require.NoError(t, j.Close())
-	for _, ends := range []func(){func() { panic("no") }, runtime.Goexit} {
-		c := codec.Gob
-		c.NewDecoder = func(io.Reader) interface{ Decode(v any) error } {
-			ends()
-			return nil
-		}
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			defer func() { _ = recover() }()
-			_, _ = Open(t.Context(), dir, newLedger(t).DB, c, nil)
-		}()
-		select {
-		case <-ended:
-		case <-time.After(time.Minute):
-			t.Fatal("Open hangs")
-		}
-	}
-	requireKept(t, dir, 1)
-}
-
 // What only the last backup has refused, which was complete when its journal could not be written,
 // or was closed: it is told, counted, and returned.
 func TestRefusedInTheLastBackup(t *testing.T) {

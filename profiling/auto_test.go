@@ -154,10 +154,14 @@ func TestWrongRulesOfCaptures(t *testing.T) {
 	}
 }
 
-// What cannot be taken is said, and is no reason to leave out the rest.
+// What cannot be taken, since the program itself does so, is said, and is no reason to leave out
+// the rest.
 func TestCapturesThatFail(t *testing.T) {
 	require.NoError(t, pprof.StartCPUProfile(io.Discard)) // the process has one profiler
 	defer pprof.StopCPUProfile()
+	w := request(handler(t, profiling.Config{}), "/debug/pprof/profile?seconds=1")
+	require.Equal(t, http.StatusConflict, w.Code)
+	require.Contains(t, w.Body.String(), "the program itself is taking a CPU profile")
 	synctest.Test(t, func(t *testing.T) {
 		h := profiling.Handler(profiling.Config{Auto: []profiling.AutoCapture{
 			{Kinds: []string{"cpu", "goroutine"}, Every: 10 * time.Second},

@@ -2,7 +2,6 @@ package profiling_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -59,17 +58,6 @@ func hasFrame(s *profile.Sample, function string) bool {
 		}
 	}
 	return false
-}
-
-func TestCPUProfileNamesTheLoad(t *testing.T) {
-	load(t)
-	srv := start(t, profiling.Config{})
-	srv.SetPhase("burning")
-	p := untilSampled(t, func() *profile.Profile {
-		return parse(t, get(t, srv.URL()+"/debug/pprof/profile?seconds=1"))
-	})
-	require.Equal(t, "cpu", p.SampleType[1].Type)
-	require.Equal(t, []string{"Phase: burning"}, p.Comments)
 }
 
 func TestEveryRuntimeProfileIsServed(t *testing.T) {
@@ -133,7 +121,7 @@ func lockContended(mu *sync.Mutex) {
 	defer mu.Unlock()
 }
 
-// A window shows what happened in it, and not what happened before.
+// A window shows what happened in it, and not what happened before, and in which phases.
 func TestWindowShowsTheChange(t *testing.T) {
 	start(t, profiling.Config{BlockRate: 1}) // has everything recorded
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +138,9 @@ func TestWindowShowsTheChange(t *testing.T) {
 		wait()
 		quiet := windowDuring(t, h, "block?seconds=2", func() {})
 		require.Zero(t, value(quiet, ".waitForChannel"))
-		during := windowDuring(t, h, "block?seconds=2", wait)
+		h.SetPhase("filling")
+		during := windowDuring(t, h, "block?seconds=2", func() { wait(); h.SetPhase("reading") })
+		require.Equal(t, []string{"Phase: filling → reading"}, during.Comments)
 		require.Positive(t, value(during, ".waitForChannel"))
 		require.Equal(t, 2*time.Second, time.Duration(during.DurationNanos))
 		require.NotZero(t, during.TimeNanos)
@@ -170,28 +160,32 @@ func windowDuring(t *testing.T, h http.Handler, query string, f func()) *profile
 	return parse(t, answer{w.Code, w.Header(), w.Body.String()})
 }
 
-func TestPhaseChangesDuringCapture(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := profiling.Handler(profiling.Config{})
-		defer h.Close()
-		h.SetPhase("filling")
-		p := windowDuring(t, h, "allocs?seconds=1", func() { h.SetPhase("reading") })
-		require.Equal(t, []string{"Phase: filling → reading"}, p.Comments)
-	})
-}
-
-func TestSecondsAreChecked(t *testing.T) {
+// What makes no sense is refused.
+func TestNonsenseIsRefused(t *testing.T) {
 	h := handler(t, profiling.Config{})
-	for _, path := range []string{"profile", "trace", "mutex", "ui/new"} {
+	for path, queries := range map[string][]string{
+		"mutex": {"seconds=1&debug=1"},
+		"contention/new": {"mode=nonsense", "since=nonsense", "since=start&seconds=1",
+			"mode=trace&since=start", "mode=trace&format=xml"},
+		"live.json": {"span=0", "span=-1", "span=86401", "span=x", "after=x", "after=-1", "after=1.5",
+			"after=99999999999999999999"},
+		"slow/": {"format=xml"},
+		"slow/start": {"percentile=0", "percentile=100", "percentile=NaN", "percentile=x", "above=0s",
+			"above=-1ms", "above=5"},
+	} {
+		for _, query := range queries {
+			w := request(h, "/debug/pprof/"+path+"?"+query)
+			require.Equal(t, http.StatusBadRequest, w.Code, "%s?%s", path, query)
+		}
+	}
+	for _, path := range []string{"profile?", "trace?", "mutex?", "ui/new?", "contention/new?",
+		"contention/new?mode=trace&"} {
 		for _, seconds := range []string{"0", "-1", "abc", "NaN", "-Inf"} {
-			w := request(h, "/debug/pprof/"+path+"?seconds="+seconds)
+			w := request(h, "/debug/pprof/"+path+"seconds="+seconds)
 			require.Equal(t, http.StatusBadRequest, w.Code, path, seconds)
 			require.Contains(t, w.Body.String(), "seconds must be a number above 0")
 		}
 	}
-	w := request(h, "/debug/pprof/mutex?seconds=1&debug=1")
-	require.Equal(t, http.StatusBadRequest, w.Code)
-	require.Contains(t, w.Body.String(), "exclude each other")
 }
 
 func TestSecondsAreClamped(t *testing.T) {
@@ -254,14 +248,6 @@ func TestOneCPUProfileAtATime(t *testing.T) {
 	}, watchdog, 5*time.Millisecond)
 	require.Contains(t, get(t, first.URL()+"/debug/pprof/").body, "no-captures",
 		"a cancelled capture is not kept")
-}
-
-func TestProgramsOwnProfileIsRespected(t *testing.T) {
-	require.NoError(t, pprof.StartCPUProfile(io.Discard))
-	defer pprof.StopCPUProfile()
-	w := request(handler(t, profiling.Config{}), "/debug/pprof/profile?seconds=1")
-	require.Equal(t, http.StatusConflict, w.Code)
-	require.Contains(t, w.Body.String(), "the program itself is taking a CPU profile")
 }
 
 func TestWindowsAreBounded(t *testing.T) {

@@ -153,11 +153,6 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 			rate := a.column(t, "Workload/Throughput/ops")
 			require.InDelta(t, 100, *rate[want.rows-1], 1e-9)
 		}
-		for _, wrong := range []string{"span=0", "span=-1", "span=86401", "span=x", "after=x",
-			"after=-1", "after=1.5", "after=99999999999999999999"} {
-			require.Equal(t, http.StatusBadRequest,
-				request(h, "/debug/pprof/live.json?"+wrong).Code, wrong)
-		}
 		if testing.Short() {
 			return // a day of readings takes seconds, or minutes under the race detector
 		}
@@ -253,21 +248,6 @@ func TestLiveSaysWhatRuns(t *testing.T) {
 		now = live(t, h, "").Now
 		require.Equal(t, "set", now["phase"])
 		require.NotContains(t, now, "results", "without rows: the page would stumble over them")
-	})
-}
-
-func TestClosedServiceAsksNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int64
-		h := profiling.Handler(profiling.Config{Workload: func() profiling.Workload { calls.Add(1); return profiling.Workload{} }})
-		time.Sleep(3*time.Second + time.Millisecond)
-		synctest.Wait()
-		require.EqualValues(t, 4, calls.Load())
-		require.NoError(t, h.Close())
-		require.NoError(t, h.Close())
-		time.Sleep(time.Minute)
-		require.EqualValues(t, 4, calls.Load())
-		require.Equal(t, 3, live(t, h, "").Seq, "still answered")
 	})
 }
 

@@ -3,7 +3,6 @@ package profiling_test
 import (
 	"net/http"
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/google/pprof/profile"
@@ -98,19 +97,4 @@ func TestRecorderKeepsTheCPUProfiler(t *testing.T) {
 	r.Close()
 	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/profile?seconds=0.01").status)
 	require.NotContains(t, get(t, srv.URL()+"/debug/pprof/").body, "Being captured")
-}
-
-// A recorder does not wait: it is refused while the browser takes a CPU profile.
-func TestRecorderIsRefusedDuringACapture(t *testing.T) {
-	srv := start(t, profiling.Config{})
-	var wg sync.WaitGroup
-	wg.Go(func() { try(t.Context(), srv.URL()+"/debug/pprof/profile?seconds=100") })
-	awaitCapture(t, srv.URL(), "CPU profile")
-	_, err := profiling.NewRecorder("the test")
-	require.ErrorContains(t, err, "busy: CPU profile being taken")
-	require.NoError(t, srv.Close()) // ends the capture
-	wg.Wait()
-	r, err := profiling.NewRecorder("the test")
-	require.NoError(t, err)
-	r.Close()
 }

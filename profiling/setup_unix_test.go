@@ -5,7 +5,6 @@ package profiling_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"sync"
 	"syscall"
@@ -19,45 +18,27 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// The waits of a program that is set up in one of the ways that docs/profiling.md shows are in
-// reports of both sources.
+// The waits of a program are in reports of both sources, if it is set up in one of those ways that
+// docs/profiling.md shows in which this package calls the program.
 func TestReportsOfEachSetUp(t *testing.T) {
-	// serve has a server with a handler that does the work, and asks it again and again.
-	serve := func(t *testing.T, h *profiling.Service, work func()) string {
-		mux := http.NewServeMux()
-		mux.Handle("/debug/pprof/", h)
-		mux.HandleFunc("GET /work", func(http.ResponseWriter, *http.Request) { work() })
-		srv := httptest.NewServer(h.Wrap(mux))
-		t.Cleanup(srv.Close)
-		planted.Again(t, func() {
-			_, err := try(context.Background(), srv.URL+"/work") // until the test has ended
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		return srv.URL
-	}
 	again := func(t *testing.T, h *profiling.Service, work func()) string {
 		planted.Again(t, work)
 		return httpServer(t, h)
 	}
 	for name, setUp := range map[string]func(t *testing.T, work func()) (url string){
-		"Start": func(t *testing.T, work func()) string {
-			srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1})
-			serve(t, srv.Service, work)
-			return srv.URL()
-		},
 		"Handler and Wrap": func(t *testing.T, work func()) string {
-			return serve(t, handler(t, profiling.Config{}), work)
-		},
-		"Op": func(t *testing.T, work func()) string {
 			h := handler(t, profiling.Config{})
-			op := h.Op("work")
-			return again(t, h, func() {
-				begun := time.Now()
-				work()
-				op.Done(time.Since(begun))
+			mux := http.NewServeMux()
+			mux.Handle("/debug/pprof/", h)
+			mux.HandleFunc("GET /work", func(http.ResponseWriter, *http.Request) { work() })
+			url := httpServer(t, h.Wrap(mux))
+			planted.Again(t, func() {
+				_, err := try(context.Background(), url+"/work") // until the test has ended
+				if err != nil {
+					t.Error(err)
+				}
 			})
+			return url
 		},
 		"Labels": func(t *testing.T, work func()) string {
 			labels := profiling.NewLabels("operation", "work")

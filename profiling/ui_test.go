@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -125,29 +126,13 @@ func TestGraphNeedsDot(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(t, base+"flamegraph").status)
 }
 
-func TestPagesNotServed(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("XDG_CONFIG_HOME", dir)
-	t.Setenv("HOME", dir)
-	srv := start(t, profiling.Config{})
-	base := newCapture(t, srv.URL(), "type=goroutine")
-	for _, page := range []string{"saveconfig?config=x&f=y", "deleteconfig?config=x", "nonsense"} {
-		require.Equal(t, http.StatusNotFound, get(t, base+page).status, page)
-	}
-	a := get(t, base+"disasm?f=main")
-	require.Equal(t, http.StatusNotImplemented, a.status)
-	require.Contains(t, a.body, "no disassembly here")
-	written, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, written)
-}
-
-// The driver's own tool would start programs such as objdump to read symbols.
-func TestPagesStartNoPrograms(t *testing.T) {
+// The pages write nothing, and start no programs: the driver's own tool would start some such as
+// objdump to read symbols.
+func TestPagesLeaveTheMachineAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-ins are shell scripts")
 	}
-	dir := t.TempDir()
+	dir, home := t.TempDir(), t.TempDir()
 	started := filepath.Join(dir, "started")
 	for _, name := range []string{"objdump", "llvm-objdump", "nm", "llvm-nm", "addr2line",
 		"llvm-symbolizer"} {
@@ -155,12 +140,22 @@ func TestPagesStartNoPrograms(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("HOME", home)
 	srv := start(t, profiling.Config{})
 	base := newCapture(t, srv.URL(), "type=goroutine")
-	for _, view := range []string{"flamegraph", "top", "peek", "source", "disasm?f=runtime"} {
-		get(t, base+view)
+	for page, status := range map[string]int{
+		"flamegraph": 200, "top": 200, "peek": 200, "source": 200, "disasm?f=runtime": 501,
+		"saveconfig?config=x&f=y": 404, "deleteconfig?config=x": 404, "nonsense": 404,
+	} {
+		a := get(t, base+page)
+		require.Equal(t, status, a.status, page)
+		require.Equal(t, status == 501, strings.Contains(a.body, "no disassembly here"))
 	}
 	require.NoFileExists(t, started)
+	written, err := os.ReadDir(home)
+	require.NoError(t, err)
+	require.Empty(t, written)
 }
 
 func TestPagesWithoutHome(t *testing.T) {
@@ -375,13 +370,23 @@ func TestReportLeadsToSource(t *testing.T) {
 	require.NoError(t, err)
 	at, err := from.Parse(get(t, from.String()).header.Get("Location"))
 	require.NoError(t, err)
-	link := regexp.MustCompile(`href="([^"]*lockContended[^"]*#L(\d+))">capture_test.go:(\d+)<`).
-		FindStringSubmatch(get(t, at.String()).body)
-	require.NotNil(t, link)
-	require.Equal(t, link[2], link[3])
-	to, err := at.Parse(link[1])
-	require.NoError(t, err)
-	a := get(t, to.String())
-	require.Equal(t, http.StatusOK, a.status, a.body)
-	require.Regexp(t, `class=line> *`+link[2]+`</span> <span[^>]*>.*mu\.Lock\(\)`, a.body)
+	leadsToSource(t, at, get(t, at.String()).body, "lockContended", "capture_test.go", `mu\.Lock\(\)`)
+}
+
+// leadsToSource checks that a line of a function, at which code stands, is in a page, and leads to
+// its source.
+func leadsToSource(t *testing.T, at *url.URL, page, function, file, code string) {
+	t.Helper()
+	links := regexp.MustCompile(`href="([^"]*/source[^"]*`+function+`[^"]*#L(\d+))">`+file+`:(\d+)<`).
+		FindAllStringSubmatch(page, -1)
+	require.NotEmpty(t, links, function)
+	require.True(t, slices.ContainsFunc(links, func(link []string) bool {
+		require.Equal(t, link[2], link[3])
+		to, err := at.Parse(html.UnescapeString(link[1]))
+		require.NoError(t, err)
+		a := get(t, to.String())
+		require.Equal(t, http.StatusOK, a.status, a.body)
+		return regexp.MustCompile(`class=line> *` + link[2] + `</span> <span[^>]*>.*` + code).
+			MatchString(a.body)
+	}), function)
 }

@@ -25,23 +25,6 @@ func site(t *testing.T, html string) string {
 	return strings.Replace(srv.URL, "127.0.0.1", "evil.example", 1)
 }
 
-// A host name that was made to lead to this machine.
-func TestReboundHostIsRefused(t *testing.T) {
-	t.Parallel()
-	b := open(t)
-	srv := start(t, profiling.Config{})
-	srv.SetPhase("confidential")
-	rebound := strings.Replace(srv.URL(), "127.0.0.1", "evil.example", 1)
-	for _, path := range []string{"/", "/debug/pprof/live.json",
-		"/debug/pprof/contention/new?mode=trace", "/debug/pprof/goroutine?debug=2",
-		"/debug/pprof/ui/new?type=goroutine"} {
-		require.Equal(t, http.StatusMisdirectedRequest, b.visit(rebound+path))
-		require.NotContains(t, b.text(), "confidential")
-	}
-	b.visit(srv.URL() + "/debug/pprof/")
-	require.Contains(t, b.text(), "None yet")
-}
-
 // A page of another site that links to, embeds, frames and fetches.
 func TestForeignPageCannotCapture(t *testing.T) {
 	t.Parallel()

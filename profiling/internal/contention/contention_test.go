@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
-	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
@@ -180,6 +179,28 @@ func TestTraceNamesEveryKindOfWait(t *testing.T) {
 	for _, s := range r.Waits {
 		require.NotContains(t, s.Func, "runtime/trace.", "the tracer is no part of the program")
 	}
+
+	// The profile agrees with the list.
+	r.Start = time.Now()
+	p := r.Profile()
+	require.NoError(t, p.CheckValid())
+	require.Equal(t, "delay", p.DefaultSampleType)
+	totals, want := map[string]int64{}, map[string]int64{}
+	for _, s := range p.Sample {
+		require.Len(t, s.Value, 2)
+		require.Len(t, s.Label["wait"], 1)
+		root := s.Location[len(s.Location)-1].Line[0].Function.Name
+		if root == "[idle]" {
+			require.Equal(t, []string{"true"}, s.Label["idle"])
+			root = s.Location[len(s.Location)-2].Line[0].Function.Name
+		}
+		require.Equal(t, "["+s.Label["wait"][0]+"]", root)
+		totals[s.Label["wait"][0]] += s.Value[1]
+	}
+	for _, s := range r.Waits {
+		want[string(s.Kind)] += int64(s.Total)
+	}
+	require.Equal(t, want, totals)
 }
 
 // What is waited for from before the start until after the end is counted as
@@ -259,14 +280,6 @@ func takeTurns() {
 	}
 }
 
-// The world is stopped by the goroutine that calls for a collection.
-func TestTraceShowsStoppedWorld(t *testing.T) {
-	r := traced(t, collect)
-	s, ok := find(r.Waits, contention.StopWorld, "collect")
-	require.True(t, ok, "%+v", r.Waits)
-	require.Positive(t, s.Total)
-}
-
 //go:noinline
 func collect() {
 	for range 3 {
@@ -331,37 +344,6 @@ func gain(t *testing.T, before *profile.Profile, name string) *profile.Profile {
 	return p
 }
 
-func TestProfileOfReport(t *testing.T) {
-	r := traced(t, func() { runPlanted(t) })
-	r.Start = time.Now()
-	p := r.Profile()
-	require.NoError(t, p.CheckValid())
-	var buf bytes.Buffer
-	require.NoError(t, p.Write(&buf))
-	p, err := profile.ParseData(buf.Bytes())
-	require.NoError(t, err)
-	require.Equal(t, "delay", p.DefaultSampleType)
-
-	totals := map[string]int64{}
-	for _, s := range p.Sample {
-		require.Len(t, s.Value, 2)
-		require.Len(t, s.Label["wait"], 1)
-		root := s.Location[len(s.Location)-1].Line[0].Function.Name
-		if root == "[idle]" {
-			require.Equal(t, []string{"true"}, s.Label["idle"])
-			root = s.Location[len(s.Location)-2].Line[0].Function.Name
-		}
-		require.Equal(t, "["+s.Label["wait"][0]+"]", root)
-		totals[s.Label["wait"][0]] += s.Value[1]
-	}
-	// The list and the profile agree.
-	want := map[string]int64{}
-	for _, s := range r.Waits {
-		want[string(s.Kind)] += int64(s.Total)
-	}
-	require.Equal(t, want, totals)
-}
-
 func TestBadTraces(t *testing.T) {
 	for _, text := range []string{"", "not a trace", "go 1.26 trace\x00\x00\x00",
 		"go 1.22 trace\x00\x00\x00\xff\xff\xff\xff"} {
@@ -377,23 +359,5 @@ func TestBadTraces(t *testing.T) {
 	trace.Stop()
 	for cut := range 40 { // must not panic
 		_, _ = contention.FromTrace(bytes.NewReader(buf.Bytes()[:buf.Len()*cut/40]))
-	}
-}
-
-// The goroutine that measures hiccups is not the program's.
-func TestMeterIsNotReported(t *testing.T) {
-	var buf bytes.Buffer
-	require.NoError(t, trace.Start(&buf))
-	for late := time.Duration(0); late == 0; {
-		end := machine.Watch()
-		time.Sleep(25 * time.Millisecond)
-		late = end().Hiccup
-	}
-	trace.Stop()
-	r, err := contention.FromTrace(&buf)
-	require.NoError(t, err)
-	require.NotEmpty(t, r.Waits)
-	for _, w := range r.Waits {
-		require.NotContains(t, w.Func, "machine.(*Hiccups)")
 	}
 }

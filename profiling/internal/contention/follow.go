@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,41 +10,35 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// A Follower reads an execution trace and knows what each goroutine does. S is what Frames
-// makes of a stack; its zero value stands for no stack.
-type Follower[S any] struct {
+// A Follower reads an execution trace and knows what each goroutine does.
+type Follower struct {
 	First, Now trace.Time
 	Events     int
 	// Open has what goroutines do at present, and Ranges what the runtime does.
-	Open   map[trace.GoID]Step[S]
-	Ranges map[RangeKey]Range[S]
+	Open   map[trace.GoID]Step
+	Ranges map[RangeKey]Range
 
-	// Frames makes something of a stack, leaf first: once in each part of the trace.
-	Frames func(frames []Frame) S
 	// Done is told of each step that has ended, and Gone of a goroutine that has,
-	// after its last step, with the stack at which it ended; Passed of each range.
-	Done   func(id trace.GoID, s Step[S])
-	Gone   func(id trace.GoID, at S)
-	Passed func(r Range[S])
+	// after its last step, with the place at which it ended; Passed of each range.
+	Done   func(id trace.GoID, s Step)
+	Gone   func(id trace.GoID, at *Place)
+	Passed func(r Range)
 
-	stacks map[trace.Stack]stackOf[S] // within a part of the trace
-	last   map[trace.GoID]stackOf[S]  // where each stopped running
+	stacks map[trace.Stack]*Place // within a part of the trace
+	places map[string]*Place      // by program counters
+	last   map[trace.GoID]*Place  // where each stopped running
 }
 
-type stackOf[S any] struct {
-	frames []Frame
-	of     S
-}
-
-// A Step is a time in which a goroutine was in one state.
-type Step[S any] struct {
+// A Step is a time in which a goroutine was in one state. It has a place, which is nil if the trace
+// does not have it.
+type Step struct {
 	State      trace.GoState
 	Kind       Kind // of a wait, "" if it says nothing about the program
-	Stack      S
+	At         *Place
 	Start, End trace.Time // End is 0 while it lasts
 	Early      bool       // it began before the trace
 	Waker      trace.GoID // of a wait that has ended
-	WakerStack S
+	WakerAt    *Place
 }
 
 // Names of ranges: StopRange is the prefix of stops of the world, and AssistRange is of one
@@ -61,15 +56,15 @@ type RangeKey struct {
 }
 
 // A Range is a time in which the runtime did something.
-type Range[S any] struct {
+type Range struct {
 	RangeKey
-	Stack      S          // at which it began
+	At         *Place     // at which it began, nil if that is not known
 	Start, End trace.Time // End is 0 while it lasts
 }
 
 // Read passes the events of a trace to event, which returns false to stop. It takes
 // about 300 ns for each event. The error is [io.EOF] at the end.
-func (f *Follower[S]) Read(r io.Reader, event func(e trace.Event) bool) error {
+func (f *Follower) Read(r io.Reader, event func(e trace.Event) bool) error {
 	f.begin()
 	reader, err := trace.NewReader(r)
 	if err != nil {
@@ -91,14 +86,15 @@ func (f *Follower[S]) Read(r io.Reader, event func(e trace.Event) bool) error {
 }
 
 // begin makes f ready for the first event.
-func (f *Follower[S]) begin() {
-	f.Open, f.Ranges = map[trace.GoID]Step[S]{}, map[RangeKey]Range[S]{}
-	f.stacks, f.last = map[trace.Stack]stackOf[S]{}, map[trace.GoID]stackOf[S]{}
+func (f *Follower) begin() {
+	f.Open, f.Ranges = map[trace.GoID]Step{}, map[RangeKey]Range{}
+	f.stacks, f.places = map[trace.Stack]*Place{}, map[string]*Place{}
+	f.last = map[trace.GoID]*Place{}
 }
 
 // follow takes the next event. A trace consists of parts. Each part says again what goes on at
 // its start: that neither ends a step or range nor begins one.
-func (f *Follower[S]) follow(e trace.Event) {
+func (f *Follower) follow(e trace.Event) {
 	if f.Now = e.Time(); f.Events == 0 {
 		f.First = f.Now
 	}
@@ -116,7 +112,7 @@ func (f *Follower[S]) follow(e trace.Event) {
 }
 
 // ranged follows the ranges that have names here.
-func (f *Follower[S]) ranged(e trace.Event) {
+func (f *Follower) ranged(e trace.Event) {
 	r := e.Range()
 	key := RangeKey{trace.NoGoroutine, r.Name}
 	switch {
@@ -133,7 +129,7 @@ func (f *Follower[S]) ranged(e trace.Event) {
 		f.Passed(open)
 	case end, is: // its begin is not in the trace, or it is said again that it lasts
 	default:
-		open = Range[S]{RangeKey: key, Stack: f.stack(e.Stack()).of, Start: f.Now}
+		open = Range{RangeKey: key, At: f.place(e.Stack()), Start: f.Now}
 		if e.Kind() == trace.EventRangeActive {
 			open.Start = f.First
 		}
@@ -142,7 +138,7 @@ func (f *Follower[S]) ranged(e trace.Event) {
 }
 
 // transition follows one goroutine from state to state.
-func (f *Follower[S]) transition(e trace.Event, tr trace.StateTransition) {
+func (f *Follower) transition(e trace.Event, tr trace.StateTransition) {
 	id := tr.Resource.Goroutine()
 	from, to := tr.Goroutine()
 	if from == to {
@@ -151,28 +147,28 @@ func (f *Follower[S]) transition(e trace.Event, tr trace.StateTransition) {
 	if s, ok := f.Open[id]; ok {
 		s.End = f.Now
 		if from == trace.GoWaiting && to == trace.GoRunnable {
-			s.Waker, s.WakerStack = e.Goroutine(), f.stack(e.Stack()).of
+			s.Waker, s.WakerAt = e.Goroutine(), f.place(e.Stack())
 		}
 		delete(f.Open, id)
 		f.Done(id, s)
 	}
-	at := f.stack(tr.Stack)
-	if at.frames == nil && from != trace.GoNotExist {
+	at := f.place(tr.Stack)
+	if at == nil && from != trace.GoNotExist {
 		at = f.last[id]
 	}
 	if to == trace.GoNotExist {
 		delete(f.last, id)
-		f.Gone(id, at.of)
+		f.Gone(id, at)
 		return
 	}
 	f.last[id] = at
-	s := Step[S]{State: to, Stack: at.of, Start: f.Now, Waker: trace.NoGoroutine}
+	s := Step{State: to, At: at, Start: f.Now, Waker: trace.NoGoroutine}
 	if from == trace.GoUndetermined {
 		s.Start, s.Early = f.First, true // only now the trace says in what state it has been
 	}
 	switch to {
 	case trace.GoWaiting:
-		s.Kind = kindOf(tr.Reason, at.frames)
+		s.Kind = kindOf(tr.Reason, at.Frames())
 	case trace.GoSyscall:
 		s.Kind = Syscall
 	case trace.GoRunnable:
@@ -181,20 +177,25 @@ func (f *Follower[S]) transition(e trace.Event, tr trace.StateTransition) {
 	f.Open[id] = s
 }
 
-// stack returns a stack, and what was made of it.
-func (f *Follower[S]) stack(h trace.Stack) (s stackOf[S]) {
+// place returns the place of a stack, the same for equal ones; nil if the trace does not have it.
+func (f *Follower) place(h trace.Stack) *Place {
 	if h == trace.NoStack {
-		return s
+		return nil
 	}
-	s, ok := f.stacks[h]
-	if !ok {
-		for fr := range h.Frames() {
-			s.frames = append(s.frames, Frame{fr.Func, fr.File, int(fr.Line), fr.PC})
-		}
-		if s.frames != nil {
-			s.of = f.Frames(s.frames)
-		}
-		f.stacks[h] = s
+	p, ok := f.stacks[h]
+	if ok {
+		return p
 	}
-	return s
+	var frames []Frame
+	var key []byte
+	for fr := range h.Frames() {
+		frames = append(frames, Frame{fr.Func, fr.File, int(fr.Line), fr.PC})
+		key = binary.AppendUvarint(key, fr.PC)
+	}
+	if p = f.places[string(key)]; p == nil && frames != nil {
+		p = newPlace(frames)
+		f.places[string(key)] = p
+	}
+	f.stacks[h] = p
+	return p
 }

@@ -105,6 +105,6 @@ func TestKindOf(t *testing.T) {
 	} {
 		require.Equal(t, tt.kind, kindOf(tt.reason, tt.stack), tt)
 	}
-	require.Equal(t, "main.f", SiteOf(stack("runtime.chanrecv", "time.Sleep", "main.f",
+	require.Equal(t, "main.f", siteOf(stack("runtime.chanrecv", "time.Sleep", "main.f",
 		"main.main")).Func)
 }

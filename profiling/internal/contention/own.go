@@ -46,8 +46,8 @@ func (l LeftOut) String() string {
 }
 
 // split returns the stacks that a report is about, and what it leaves out.
-func split(stacks []*stack) (kept []*stack, list []LeftOut) {
-	others := map[owner][]*stack{}
+func split(stacks []*Place) (kept []*Place, list []LeftOut) {
+	others := map[owner][]*Place{}
 	for _, s := range stacks {
 		if s.owner == program {
 			kept = append(kept, s)
@@ -81,7 +81,7 @@ func split(stacks []*stack) (kept []*stack, list []LeftOut) {
 // that is of the profiler or of the program tells: so what a handler or a callback of the program
 // waits for is the program's, whichever function of the profiler called it.
 func ownerOf(frames []Frame) owner {
-	if packageOf(SiteOf(frames).Func) == "runtime/trace" {
+	if packageOf(siteOf(frames).Func) == "runtime/trace" {
 		return profiler // the tracer, whoever has it trace
 	}
 	for _, f := range frames {

@@ -17,7 +17,7 @@ func (r *Report) Profile() *profile.Profile {
 	for _, l := range r.LeftOut {
 		p.Comments = append(p.Comments, "Left out, "+l.String())
 	}
-	for _, s := range r.stacks {
+	for _, s := range r.places {
 		for w, t := range s.tallies {
 			if t.count == 0 && t.total == 0 {
 				continue

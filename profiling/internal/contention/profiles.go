@@ -19,11 +19,11 @@ func FromProfiles(block, mutex *profile.Profile) *Report {
 		l.Whose += ", by locks that it released"
 		left = append(left, l)
 	}
-	r.stacks, r.LeftOut = waits, left
+	r.places, r.LeftOut = waits, left
 	// No other profile has the waits for locks of the runtime.
 	for _, s := range held {
 		if s.tallies[wait{kind: RuntimeLock}] != nil {
-			r.stacks = append(r.stacks, s)
+			r.places = append(r.places, s)
 		}
 	}
 	all, holders := sites(waits), sites(held)
@@ -34,17 +34,17 @@ func FromProfiles(block, mutex *profile.Profile) *Report {
 
 // stacksOf tallies a profile with the values contentions/count and
 // delay/nanoseconds.
-func stacksOf(p *profile.Profile) []*stack {
+func stacksOf(p *profile.Profile) []*Place {
 	if p == nil {
 		return nil
 	}
-	var list []*stack
+	var list []*Place
 	for _, sample := range p.Sample {
 		if len(sample.Value) < 2 || sample.Value[0] <= 0 && sample.Value[1] <= 0 {
 			continue
 		}
 		frames := framesOf(sample)
-		s := newStack(frames)
+		s := newPlace(frames)
 		t := s.tally(wait{kind: kindOfStack(frames)})
 		t.count = max(sample.Value[0], 0)
 		t.total = time.Duration(max(sample.Value[1], 0))

@@ -36,7 +36,7 @@ type Report struct {
 	// LeftOut has what is in neither list: above all the waits of the profiler itself.
 	LeftOut []LeftOut `json:"left_out"`
 
-	stacks []*stack // of the waits, for Profile
+	places []*Place // of the waits, for Profile
 }
 
 // A Site is a line of code at which goroutines waited, for one kind of wait.
@@ -94,8 +94,8 @@ const (
 	MaxStacks = 4
 )
 
-// A stack with the tallies of its waits.
-type stack struct {
+// A Place is a stack, with the tallies of its waits.
+type Place struct {
 	frames  []Frame // leaf first
 	site    Frame
 	owner   owner
@@ -116,16 +116,32 @@ type tally struct {
 	each    []time.Duration // every wait, if the source has them
 }
 
-func newStack(frames []Frame) *stack {
-	return &stack{
-		frames: frames, site: SiteOf(frames), owner: ownerOf(frames), tallies: map[wait]*tally{},
+func newPlace(frames []Frame) *Place {
+	return &Place{
+		frames: frames, site: siteOf(frames), owner: ownerOf(frames), tallies: map[wait]*tally{},
 	}
 }
 
-// SiteOf returns the frame of a stack, leaf first, that a reader would look at: the
+// Frames returns the stack, leaf first, nil if p is.
+func (p *Place) Frames() []Frame {
+	if p == nil {
+		return nil
+	}
+	return p.frames
+}
+
+// Site returns the frame that a reader would look at, an empty one if p is nil.
+func (p *Place) Site() Frame {
+	if p == nil {
+		return Frame{}
+	}
+	return p.site
+}
+
+// siteOf returns the frame of a stack, leaf first, that a reader would look at: the
 // first that is not part of the standard library's ways to wait, or the outermost if
 // all are.
-func SiteOf(frames []Frame) Frame {
+func siteOf(frames []Frame) Frame {
 	for _, f := range frames {
 		if !isPlumbing(f.Func) {
 			return f
@@ -137,17 +153,17 @@ func SiteOf(frames []Frame) Frame {
 	return frames[len(frames)-1]
 }
 
-func (s *stack) tally(w wait) *tally {
-	t := s.tallies[w]
+func (p *Place) tally(w wait) *tally {
+	t := p.tallies[w]
 	if t == nil {
 		t = new(tally)
-		s.tallies[w] = t
+		p.tallies[w] = t
 	}
 	return t
 }
 
 // sites sums tallies up by kind and site, the longest total first.
-func sites(stacks []*stack) []Site {
+func sites(places []*Place) []Site {
 	type key struct {
 		wait
 		fn   string
@@ -158,12 +174,12 @@ func sites(stacks []*stack) []Site {
 		each []time.Duration
 	}
 	groups := map[key]*group{}
-	for _, s := range stacks {
-		for w, t := range s.tallies {
-			k := key{w, s.site.Func, s.site.Line}
+	for _, p := range places {
+		for w, t := range p.tallies {
+			k := key{w, p.site.Func, p.site.Line}
 			g := groups[k]
 			if g == nil {
-				at := s.site
+				at := p.site
 				g = &group{Site: Site{
 					Kind: w.kind, Idle: w.idle, Func: at.Func, File: at.File, Line: at.Line,
 				}}
@@ -173,7 +189,7 @@ func sites(stacks []*stack) []Site {
 			g.Total += t.total
 			g.Waiting += t.waiting
 			g.each = append(g.each, t.each...)
-			g.Stacks = append(g.Stacks, Stack{Count: t.count, Total: t.total, Frames: s.frames})
+			g.Stacks = append(g.Stacks, Stack{Count: t.count, Total: t.total, Frames: p.frames})
 		}
 	}
 	list := make([]Site, 0, len(groups))

@@ -2,8 +2,9 @@ package contention
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -28,16 +29,15 @@ func FromTrace(r io.Reader) (*Report, error) {
 
 // A tracer tallies the waits of a trace.
 type tracer struct {
-	Follower[*stack]
-	stacks  map[string]*stack // by program counters
-	nowhere *stack            // of waits of which the trace does not say where they were
+	Follower
+	nowhere *Place // of waits of which the trace does not say where they were
 }
 
 func newTracer() *tracer {
-	t := &tracer{stacks: map[string]*stack{}, nowhere: newStack(nil)}
-	t.Frames, t.Passed = t.stackOf, t.work
-	t.Done = func(_ trace.GoID, s Step[*stack]) { t.tally(s) }
-	t.Gone = func(trace.GoID, *stack) {}
+	t := &tracer{nowhere: newPlace(nil)}
+	t.Passed = t.work
+	t.Done = func(_ trace.GoID, s Step) { t.tally(s) }
+	t.Gone = func(trace.GoID, *Place) {}
 	return t
 }
 
@@ -52,19 +52,16 @@ func (t *tracer) report() *Report {
 	report := &Report{
 		Source: "execution trace", Exact: true, Events: t.Events, Window: t.Now.Sub(t.First),
 	}
-	stacks := []*stack{t.nowhere}
-	for _, s := range t.stacks {
-		stacks = append(stacks, s)
-	}
-	report.stacks, report.LeftOut = split(stacks)
-	all := sites(report.stacks)
+	report.places, report.LeftOut = split(slices.AppendSeq([]*Place{t.nowhere},
+		maps.Values(t.places)))
+	all := sites(report.places)
 	report.Sites, report.Waits = len(all), longest(all)
 	return report
 }
 
 // work tallies a time in which a goroutine worked for the runtime.
-func (t *tracer) work(r Range[*stack]) {
-	s := Step[*stack]{Stack: r.Stack, Start: r.Start, End: r.End}
+func (t *tracer) work(r Range) {
+	s := Step{At: r.At, Start: r.Start, End: r.End}
 	switch {
 	case r.Name == AssistRange:
 		s.Kind = GCAssist
@@ -75,34 +72,20 @@ func (t *tracer) work(r Range[*stack]) {
 }
 
 // tally adds a wait, which ends now if it has not ended.
-func (t *tracer) tally(s Step[*stack]) {
+func (t *tracer) tally(s Step) {
 	if s.Kind == "" {
 		return
 	}
-	if s.Stack == nil {
-		s.Stack = t.nowhere
+	if s.At == nil {
+		s.At = t.nowhere
 	}
 	goesOn := s.End == 0
 	d := t.Now.Sub(s.Start)
-	y := s.Stack.tally(wait{kind: s.Kind, idle: s.Early && goesOn})
+	y := s.At.tally(wait{kind: s.Kind, idle: s.Early && goesOn})
 	y.count++
 	y.total += d
 	y.each = append(y.each, d)
 	if goesOn {
 		y.waiting++
 	}
-}
-
-// stackOf returns the stack of these frames.
-func (t *tracer) stackOf(frames []Frame) *stack {
-	var key strings.Builder
-	for _, f := range frames {
-		fmt.Fprintf(&key, "%x ", f.PC)
-	}
-	s := t.stacks[key.String()]
-	if s == nil {
-		s = newStack(frames)
-		t.stacks[key.String()] = s
-	}
-	return s
 }

@@ -24,7 +24,7 @@ func doingOf(s span) (doing, contention.Frame) {
 	if s.State == trace.GoRunning || s.Kind == contention.Scheduler {
 		return doing{kind: s.Kind}, contention.Frame{}
 	}
-	site := siteOf(s.Stack)
+	site := s.At.Site()
 	return doing{s.Kind, site.Func, site.Line}, site
 }
 
@@ -82,7 +82,7 @@ func (f *follower) processors(during window) *Processors {
 				continue
 			}
 			used += d
-			if slices.ContainsFunc(g.stopped(i), isCollector) {
+			if slices.ContainsFunc(g.stopped(i).Frames(), isCollector) {
 				collector += d
 			}
 		}

@@ -127,7 +127,7 @@ func (f *follower) explain(r *Report, g *goroutine, w window) {
 		wait.Count++
 		wait.Total += d
 		if d > wait.Max {
-			wait.Max, wait.Site, wait.Stack = d, siteOf(s.Stack), s.Stack
+			wait.Max, wait.Site, wait.Stack = d, s.At.Site(), s.At.Frames()
 			longest[k] = s
 		}
 	}
@@ -154,15 +154,6 @@ func bySite(k, l contention.Kind, a, b contention.Frame) int {
 	return cmp.Or(cmp.Compare(k, l), cmp.Compare(a.Func, b.Func), cmp.Compare(a.Line, b.Line))
 }
 
-// siteOf returns the line of a stack that a reader would look at, nothing if it
-// is not known.
-func siteOf(frames []contention.Frame) contention.Frame {
-	if len(frames) == 0 {
-		return contention.Frame{}
-	}
-	return contention.SiteOf(frames)
-}
-
 // ran returns which functions ran for most of a window.
 func (f *follower) ran(during window) []Activity {
 	ran := doings{}
@@ -172,7 +163,7 @@ func (f *follower) ran(during window) []Activity {
 			if s.State != trace.GoRunning || d == 0 {
 				continue
 			}
-			site := siteOf(g.stopped(i))
+			site := g.stopped(i).Site()
 			ran.add(doing{fn: site.Func}, id, site, d)
 		}
 	}

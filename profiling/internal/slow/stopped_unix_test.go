@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"testing"
 	"time"
 
@@ -49,21 +48,4 @@ func TestStoppedBySystem(t *testing.T) {
 	require.GreaterOrEqual(t, r.Unbroken, stop/2)
 	require.Regexp(t, `not on a processor`, r.Verdict)
 	require.NotContains(t, r.Verdict, "A CPU profile")
-}
-
-// What runs on a processor is interrupted: no part of it is long.
-func TestRunningIsInterrupted(t *testing.T) {
-	r := explain(t, func() (op, done func()) {
-		return func() {
-			n := 0
-			for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
-				n++
-			}
-			runtime.KeepAlive(n)
-		}, func() {}
-	}, func(r *slow.Report) bool {
-		off, _ := r.Off()
-		return off == 0 && r.Running > r.Seen/2
-	})
-	require.Contains(t, r.Verdict, "as far as Go's scheduler knows")
 }

@@ -59,7 +59,6 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Re
 		memory:     trace.Time(max(took, 1) + slack),
 		goroutines: map[trace.GoID]*goroutine{},
 	}
-	f.Frames = func(frames []contention.Frame) []contention.Frame { return frames }
 	f.Done, f.Gone, f.Passed = f.done, f.gone, f.passed
 	var report *Report
 	err := f.Read(r, func(e trace.Event) bool {
@@ -83,40 +82,31 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Re
 	return report, err
 }
 
-// A span is a time in which a goroutine was in one state, and a ranged is one in which the
-// runtime did something.
-type (
-	span   = contention.Step[[]contention.Frame]
-	ranged = contention.Range[[]contention.Frame]
-)
+// A span is a time in which a goroutine was in one state.
+type span = contention.Step
 
 // A follower knows what every goroutine did of late.
 type follower struct {
-	contention.Follower[[]contention.Frame]
+	contention.Follower
 	machine    machine.Usage
 	took       time.Duration
 	procs      int        // GOMAXPROCS, 0 if it is not known
-	memory     trace.Time // how far back what was done is remembered
+	memory     trace.Time // how far back what was done is remembered, at least
+	forgot     trace.Time // when what was done before that was forgotten
 	goroutines map[trace.GoID]*goroutine
-	ended      []endedGoroutine // of those in goroutines, the first to end first
-	ranges     []ranged         // that have ended
-	kept       int              // len(ranges) after the last pruning
-}
-
-type endedGoroutine struct {
-	id trace.GoID
-	at trace.Time
+	ranges     []contention.Range // that have ended
 }
 
 // A goroutine has what a goroutine has done.
 type goroutine struct {
-	spans  []span
-	last   []contention.Frame // where it ended
-	pruned int                // len(spans) after the last pruning
+	spans []span
+	last  *contention.Place // where it ended
+	ended bool
 }
 
 // done remembers what a goroutine has done.
 func (f *follower) done(id trace.GoID, s span) {
+	f.forget()
 	g := f.goroutines[id]
 	if g == nil {
 		g = new(goroutine)
@@ -125,49 +115,43 @@ func (f *follower) done(id trace.GoID, s span) {
 	if s.State == trace.GoWaiting && s.Kind == "" {
 		s.Kind = contention.Other
 	}
-	if len(g.spans) > 2*g.pruned+16 {
-		g.forget(f.Now - f.memory)
-	}
 	g.spans = append(g.spans, s)
 }
 
-// gone forgets the goroutines that ended too long ago.
-func (f *follower) gone(id trace.GoID, at []contention.Frame) {
-	then := f.Now - f.memory
+// gone remembers where a goroutine ended.
+func (f *follower) gone(id trace.GoID, at *contention.Place) {
 	if g := f.goroutines[id]; g != nil {
-		g.last = at
-		g.forget(then)
-		f.ended = append(f.ended, endedGoroutine{id, f.Now})
+		g.last, g.ended = at, true
 	}
-	for len(f.ended) > 0 && f.ended[0].at < then {
-		delete(f.goroutines, f.ended[0].id)
-		f.ended = f.ended[1:]
+}
+
+// passed remembers what the runtime has done.
+func (f *follower) passed(r contention.Range) { f.ranges = append(f.ranges, r) }
+
+// forget drops what was done too long ago, when it last did so as long ago as is remembered.
+func (f *follower) forget() {
+	then := f.Now - f.memory
+	if f.forgot > then {
+		return
 	}
+	f.forgot = f.Now
+	for id, g := range f.goroutines {
+		g.spans = slices.DeleteFunc(g.spans, func(s span) bool { return s.End <= then })
+		if g.ended && len(g.spans) == 0 {
+			delete(f.goroutines, id)
+		}
+	}
+	f.ranges = slices.DeleteFunc(f.ranges, func(r contention.Range) bool { return r.End <= then })
 }
 
 // stopped returns where g stopped at the end of its i-th span or, if that is not known, where it
 // went on at the start.
-func (g *goroutine) stopped(i int) []contention.Frame {
+func (g *goroutine) stopped(i int) *contention.Place {
 	switch {
 	case i+1 < len(g.spans):
-		return g.spans[i+1].Stack
+		return g.spans[i+1].At
 	case g.last != nil:
 		return g.last
 	}
-	return g.spans[i].Stack
-}
-
-// forget drops the spans that ended before then.
-func (g *goroutine) forget(then trace.Time) {
-	g.spans = slices.DeleteFunc(g.spans, func(s span) bool { return s.End <= then })
-	g.pruned = len(g.spans)
-}
-
-// passed remembers what the runtime has done.
-func (f *follower) passed(r ranged) {
-	if then := f.Now - f.memory; len(f.ranges) > 2*f.kept+64 {
-		f.ranges = slices.DeleteFunc(f.ranges, func(r ranged) bool { return r.End <= then })
-		f.kept = len(f.ranges)
-	}
-	f.ranges = append(f.ranges, r)
+	return g.spans[i].At
 }

@@ -24,7 +24,7 @@ type turn struct {
 
 // blame says which goroutines let a wait last, and what these waited for. s is its longest span.
 func (f *follower) blame(wait *Wait, s span, depth int) {
-	wait.Waker = &Waker{Goroutine: int64(s.Waker), Site: siteOf(s.WakerStack), Stack: s.WakerStack}
+	wait.Waker = &Waker{Goroutine: int64(s.Waker), Site: s.WakerAt.Site(), Stack: s.WakerAt.Frames()}
 	turns := f.turns(s, wait.during)
 	if len(turns) == 0 {
 		return
@@ -60,7 +60,7 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 			}
 			wait.Count++
 			if d > wait.Max {
-				longest, wait.Max, wait.Stack = s, d, s.Stack
+				longest, wait.Max, wait.Stack = s, d, s.At.Frames()
 				wait.during = window{max(s.Start, turn.time.start), min(s.End, turn.time.end)}
 			}
 		}
@@ -120,12 +120,12 @@ func endsFrom(spans []span, at trace.Time) int {
 // sameThing reports whether two waits were for the same thing. A trace does not say which lock or
 // channel it was, so the line tells: that of the wait or, of a lock, where it was released.
 func sameThing(a, b span) bool {
-	same := func(a, b []contention.Frame) bool {
-		x, y := siteOf(a), siteOf(b)
+	same := func(a, b *contention.Place) bool {
+		x, y := a.Site(), b.Site()
 		return x.Func != "" && x.Func == y.Func && x.Line == y.Line
 	}
 	lock := a.Kind == contention.Mutex || a.Kind == contention.RWMutex
-	return a.Kind == b.Kind && (same(a.Stack, b.Stack) || lock && same(a.WakerStack, b.WakerStack))
+	return a.Kind == b.Kind && (same(a.At, b.At) || lock && same(a.WakerAt, b.WakerAt))
 }
 
 // spansOf calls yield with what a goroutine did in its turn, and for how long.
