@@ -32,6 +32,23 @@ var (
 		"update scan", "snapshot", "snapshot scan", "retry"}
 )
 
+// A tape is the code of a fuzz test: each choice takes one byte.
+type tape struct {
+	code []byte
+	at   int
+}
+
+// choose returns a number from 0 to n-1; 0 once the tape has ended.
+func (c *tape) choose(n int, _ string) int {
+	if c.ended() {
+		return 0
+	}
+	c.at++
+	return int(c.code[c.at-1]) % n
+}
+
+func (c *tape) ended() bool { return c.at >= len(c.code) }
+
 // decodeScenario reads a scenario from the tape.
 func decodeScenario(c *tape) (*scenario, error) {
 	var initial, programs []string
