@@ -44,6 +44,9 @@ var longer = []string{
 	"a|compute a; load a|compute a",
 	"a b|snapshot rb ma|update wa wb",
 	"a b|snapshot ua wb|snapshot ub wa",
+	"a|cas a=1|delete a; prune; store a",
+	"b|watched ra wb|store a; delete a",
+	"b|watched scan wb|store a; delete a",
 }
 
 // reused are programs in which an actor runs updates of several keys one after the other: its
@@ -69,6 +72,7 @@ var reusedMore = []string{
 	"a b|update wa wb; update wa wb|prune",
 	"a b c|update ra wb wc; update ra wb wc|view rc rb",
 	"a b|clear|store c; store b",
+	"a-|update wa wb|prune; store a",
 }
 
 // overTables are programs over the tables of a database, see parseScenario. They are
@@ -224,6 +228,9 @@ var three = []string{
 	"a- b|update ra wb|store a|prune",
 	"a b|update ra wb|update rb wa|view ra rb",
 	"a b|update ma wb|update ma|compute a",
+	"a+|view ra|store a; prune|refresh; prune",
+	"b|watched ra wb|store a; delete a|view ra rb",
+	"a b c|update rc wa wb|store c; store a|prune",
 }
 
 // threeMore are more of these, for a large run.

@@ -70,9 +70,11 @@ func texts() data[string, int] {
 	return d
 }
 
-// mixed are keys of a dynamic type, so that the map asks whether keys equal themselves.
+// mixed are keys of dynamic types, so that the map asks whether keys equal themselves.
 func mixed() data[any, int] {
-	compare := func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
+	compare := func(a, b any) int {
+		return cmp.Compare(fmt.Sprintf("%v %T", a, a), fmt.Sprintf("%v %T", b, b))
+	}
 	d := data[any, int]{compare: compare, make: same, number: same,
 		newMap: func(opts *mvcc.Options) *mvcc.Map[any, int] {
 			return mvcc.NewOrderedFunc[any, int](compare, opts)
@@ -80,10 +82,11 @@ func mixed() data[any, int] {
 		newTable: func(db *mvcc.DB, name string, opts *mvcc.TableOptions) *mvcc.Map[any, int] {
 			return mvcc.NewOrderedTableFunc[any, int](db, name, compare, opts)
 		}}
-	for i := range 12 + manyKeys {
-		if d.keys = append(d.keys, i); i%2 == 1 {
-			d.keys[i] = fmt.Sprint("key ", i)
-		}
+	// Equal ones of different types are different keys. None has the same bytes as one of another
+	// type, such as uint: an index of a table without an order panics for such keys.
+	for i := range (12 + manyKeys) / 7 {
+		d.keys = append(d.keys, i, int8(i), int16(i), float64(i), fmt.Sprint(i),
+			[2]any{i, "a"}, struct{ A, B any }{"a", i})
 	}
 	return d
 }

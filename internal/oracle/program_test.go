@@ -31,6 +31,7 @@ type program[K, V comparable] struct {
 	open   []*handle[K, V]
 	done   []*handle[K, V] // ended: the last few
 	inside []*handle[K, V] // that of the Update under way
+	again  bool            // and it runs again: it must not be in its own way any more
 	kinds  []*kind[K, V]
 	keys   []K
 	level  mvcc.Level
@@ -40,6 +41,7 @@ type program[K, V comparable] struct {
 	schemas, handles, values, steps int // made so far
 	// What Stats of a map must say.
 	ended, conflicts, retries uint64
+	byKind                    map[mvcc.ConflictKind]uint64 // of conflicts that were errors
 	trace                     []func() string
 }
 
@@ -83,7 +85,7 @@ var (
 
 func newProgram[K, V comparable](t tester, d data[K, V], choose chooser) *program[K, V] {
 	p := &program[K, V]{data: d, t: t, choose: choose, kinds: kindsOf(d),
-		now: map[string]*table[K, V]{}}
+		now: map[string]*table[K, V]{}, byKind: map[mvcc.ConflictKind]uint64{}}
 	opts := &mvcc.Options{
 		ReclaimInterval: time.Millisecond,
 		ReclaimWorkers:  choose(4, "workers") - 1,

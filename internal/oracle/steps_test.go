@@ -162,7 +162,7 @@ func (p *program[K, V]) read(h *handle[K, V]) {
 // all scans a table, to its end or not. There may be commits meanwhile, of which the scan sees
 // nothing.
 func (p *program[K, V]) all(h *handle[K, V], t *table[K, V], r reader[K, V], want map[K]V) {
-	n, beside := len(want), p.choose(4, "beside") == 3 && !t.closed
+	n, beside := len(want), p.choose(4, "beside") == 3 && !t.closed && !p.again
 	if p.choose(2, "leave") == 1 {
 		n = 1 + p.choose(len(p.keys), "how many")
 	}

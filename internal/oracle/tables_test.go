@@ -117,6 +117,11 @@ func (p *program[K, V]) reclaim() {
 	most, fewest := p.o.wanted(p.o.tables[0], slices.Concat(p.open, p.inside))
 	p.check(fewest <= s.Versions && s.Versions <= most, "Stats.Versions", "%d to %d are wanted: %+v",
 		fewest, most, s)
+	made := 0
+	for _, history := range p.o.tables[0].history {
+		made += len(history)
+	}
+	p.same("Stats.Pruned", made, s.Versions+int(s.Pruned))
 }
 
 // lookAtAll compares the tables and indexes, as they are now, with the model, and the snapshots
@@ -154,6 +159,12 @@ func (p *program[K, V]) checkStats() {
 	same("Commits", uint64(p.o.now()), s.Commits)
 	same("Ended", p.ended, s.Ended)
 	same("Conflicts", p.conflicts, s.Conflicts)
+	same("conflicts of all kinds", s.Conflicts, s.ReadConflicts+s.ScanConflicts+s.WriteConflicts)
+	for kind, n := range map[mvcc.ConflictKind]uint64{mvcc.ConflictRead: s.ReadConflicts,
+		mvcc.ConflictScan: s.ScanConflicts, mvcc.ConflictWrite: s.WriteConflicts} {
+		// Those of the first attempts of an Update are of any kind.
+		p.check(n >= p.byKind[kind] && n <= p.byKind[kind]+p.retries, "Stats", "%d %v conflicts", n, kind)
+	}
 	same("Retries", p.retries, s.Retries)
 	same("help of others", 0, s.Helped+s.Pushed+s.Revoked+s.Rivals+s.Reinstalled+s.Leaked)
 }
@@ -220,4 +231,3 @@ func panicOf(f func()) (value any) {
 	f()
 	return nil
 }
-

@@ -124,6 +124,7 @@ func (p *program[K, V]) outcome(what string, h *handle[K, V], v outcomes, err er
 		p.check(v.ok, what, "it succeeds, want %+v", v)
 	case errors.As(err, &c):
 		p.conflicts++
+		p.byKind[c.Kind]++
 		p.check(v.conflict && errors.Is(err, mvcc.ErrConflict), what, "%v, want %+v", err, v)
 		p.check(h.explains(p.o, c), what, "%#v is not what happened", c)
 	case errors.As(err, &u):
@@ -245,6 +246,7 @@ func (p *program[K, V]) update() {
 	calls := 0
 	body := func(x *handle[K, V]) error {
 		if calls++; calls > 1 {
+			p.again = true
 			p.conflicts++
 			p.retries++
 			p.check(last.conflict, "Update", "it runs again after %+v", last)
@@ -253,7 +255,7 @@ func (p *program[K, V]) update() {
 		p.ended++
 		h = p.begun(x, "tx")
 		p.inside = append(p.inside, h)
-		defer func() { p.inside = nil }()
+		defer func() { p.inside, p.again = nil, false }()
 		for i := range steps {
 			p.step(h)
 			if calls == 1 && i < beside {
