@@ -9,6 +9,8 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 
 # The packages a user of the library compiles.
 CORE := ./mvcc/... ./epoch/... ./gc/...
+# What is tested as another program, or on other machines: that, and programs over it.
+TESTED := $(CORE) ./internal/oracle
 # Those that have files with build tags: mvcccheck compiles yield points and checks of
 # invariants in, nolinkname is the fallback of package epoch.
 TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/soak
@@ -77,30 +79,30 @@ journey-race: ## the same for the laboratory of the journey
 
 .PHONY: schedules
 schedules: ## test the core with yield points and checks of its invariants, in full
-	go test -count=1 $(TESTFLAGS) -tags mvcccheck $(CORE)
+	go test -count=1 $(TESTFLAGS) -tags mvcccheck $(TESTED)
 
 .PHONY: procs
 procs: ## test the core at GOMAXPROCS 1, 4 and 16 (PROCS)
 	for n in $(PROCS); do \
 		echo "GOMAXPROCS=$$n"; \
-		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(CORE); \
+		GOMAXPROCS=$$n go test -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(TESTED); \
 	done
 
 .PHONY: nolinkname
 nolinkname: ## test the core without linkname into the runtime
-	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname,mvcccheck $(CORE)
+	go test -count=1 $(SHORT) $(TESTFLAGS) -tags nolinkname,mvcccheck $(TESTED)
 
 .PHONY: test-386
 test-386: ## test the core as 32-bit programs, where the machine runs them
-	scripts/test-386.sh $(SHORT) $(TESTFLAGS) $(CORE)
+	scripts/test-386.sh $(SHORT) $(TESTFLAGS) $(TESTED)
 
 .PHONY: test-emulated
 test-emulated: ## test the core as other machines (EMULATED), under qemu (ten minutes)
-	scripts/test-emulated.sh "$(EMULATED)" $(SHORT) $(TESTFLAGS) $(CORE)
+	scripts/test-emulated.sh "$(EMULATED)" $(SHORT) $(TESTFLAGS) $(TESTED)
 
 .PHONY: test-releases
 test-releases: ## test the core with the Go releases of GO_RELEASES
-	scripts/test-releases.sh "$(GO_RELEASES)" $(SHORT) $(TESTFLAGS) $(CORE)
+	scripts/test-releases.sh "$(GO_RELEASES)" $(SHORT) $(TESTFLAGS) $(TESTED)
 
 .PHONY: nested
 nested: ## vet and test the modules within this one
@@ -117,9 +119,8 @@ model: ## check the protocol model at its large bounds
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of its package
-	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./mvcc
+	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/oracle
 	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcccheck ./mvcc
-	go test -run '^$$' -fuzz '^FuzzTables$$' -fuzztime $(FUZZTIME) ./internal/oracle
 
 .PHONY: soak
 soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goroutines in the races

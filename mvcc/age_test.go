@@ -198,21 +198,6 @@ func TestEvictionOfViewAndUpdate(t *testing.T) {
 	})
 }
 
-// Without a limit nobody is evicted.
-func TestNoEvictionWithoutLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](&Options{ReclaimInterval: time.Hour})
-		defer m.Close()
-		m.Store("k", 1)
-		s := m.Snapshot()
-		m.Store("k", 2)
-		time.Sleep(1000 * time.Hour)
-		requireValue(t, 1)(s.Get("k"))
-		require.GreaterOrEqual(t, m.Stats().OldestPinAge, 999*time.Hour)
-		s.Close()
-	})
-}
-
 // A transaction for which there was no idle state grows old even if nothing is
 // written, and nothing is to be reclaimed.
 func TestEvictionWithoutWrites(t *testing.T) {

@@ -3,7 +3,6 @@
 package mvcc
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -11,82 +10,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
-
-// A transaction begins while a view is made and a version is overwritten: every
-// order of the steps
-//
-//	begin    load clock | store slot | check bound
-//	refresh  load clock | store bound | scan slots | store view
-//	write    x = 2
-//
-// Then everything that the view allows to drop is dropped, and the transaction
-// must find the value of its own epoch.
-func TestBeginMeetsRefresh(t *testing.T) {
-	const begin, refresh, write = 0, 1, 2
-	steps := [3]int{begin: 3, refresh: 4, write: 1}
-	stage := newStage(t)
-	runs, outcomes := 0, map[int]int{}
-
-	run := func(order []int) {
-		m := New[string, int](still())
-		defer m.Close()
-		m.Store("x", 1)
-		m.Store("other", 1)
-		m.Load("x")
-		coreOf(m).gc.Refresh()
-		var s Snapshot[string, int]
-		actors := [3]*actor{
-			stage.actor("begin", func() { s = m.Snapshot() }),
-			stage.actor("refresh", func() { coreOf(m).gc.Refresh() }),
-			stage.actor("write", func() { m.Store("x", 2) }),
-		}
-		const points = 1<<hooks.BeginLoaded | 1<<hooks.BeginStored |
-			1<<hooks.BoundLoaded | 1<<hooks.BoundStored | 1<<hooks.SlotsScanned
-		for _, who := range order {
-			actors[who].step(points)
-		}
-		for _, a := range actors { // one that began again has more steps
-			for _, more := a.step(points); more; _, more = a.step(points) {
-			}
-			require.Nil(t, a.result)
-		}
-		view := coreOf(m).gc.View()
-		for _, h := range heads(m) {
-			coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
-		}
-		want := 1
-		if s.Epoch() >= chain(m, "x")[0].Epoch {
-			want = 2
-		}
-		got, ok := s.Get("x")
-		require.True(t, ok, "absent, at epoch %d with view %+v, order %v", s.Epoch(), view, order)
-		require.Equal(t, want, got, "epoch %d, view %+v, order %v", s.Epoch(), view, order)
-		require.True(t, stateOf(s.st).epoch() >= view.Bound || stateOf(s.st).epoch() >= view.Min && view.Len() > 0,
-			"epoch %d is not in view %+v", s.Epoch(), view)
-		s.Close()
-		outcomes[want]++
-		runs++
-	}
-
-	var interleave func(order []int, left [3]int)
-	interleave = func(order []int, left [3]int) {
-		if left == [3]int{} {
-			run(order)
-			return
-		}
-		for who := range left {
-			if left[who] > 0 {
-				next := left
-				next[who]--
-				interleave(append(order[:len(order):len(order)], who), next)
-			}
-		}
-	}
-	interleave(nil, steps)
-	require.Equal(t, 280, runs)
-	require.NotZero(t, outcomes[1])
-	require.NotZero(t, outcomes[2])
-}
 
 // A snapshot that stays open across a deletion keeps the entry, whatever is
 // inserted, deleted and pruned meanwhile; afterwards it goes.

@@ -4,79 +4,16 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
-	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 // What is done to one chain at a time: by the functions themselves, where no
 // schedule of calls gets between their steps.
-
-// The condition of a one-key write is looked at where the version is installed,
-// not only where the caller has looked before.
-func TestConditionalWrites(t *testing.T) {
-	m := newMap[string, int](t, still())
-	m.Store("k", 1)
-	store := func(value int) (*node, bool) {
-		return coreOf(m).write(place{}, m.hash("k"), newNode("k", value), ifAbsent, nil)
-	}
-	remove := func(key string) (*node, bool) {
-		v := bareNode[string, int](key)
-		setWord(&v.state, tombBit)
-		return coreOf(m).write(place{}, m.hash(key), v, ifPresent, nil)
-	}
-	base, written := store(2)
-	require.False(t, written, "stored although the key is present")
-	require.Equal(t, 1, valueOf[string, int](base))
-	requireValue(t, 1)(m.Load("k"))
-
-	m.Delete("k")
-	_, written = remove("k")
-	require.False(t, written, "deleted although the key is absent")
-	require.Len(t, chain(m, "k"), 2)
-	_, written = remove("never")
-	require.False(t, written)
-	require.False(t, m.has("never"))
-
-	_, written = store(3)
-	require.True(t, written)
-	requireValue(t, 3)(m.Load("k"))
-}
-
-// CompareAndSwap has found the key when that is deleted, leaves the index
-// and is inserted again. It is held up by a claim on the key.
-func TestCompareAndSwapOfKeyThatLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](still())
-		defer m.Close()
-		m.Store("k", 1)
-		old := m.lookup("k")
-		claim := coreOf(m).favour.Enter(favour.All(), time.Hour)
-		swapped := make(chan bool, 1)
-		go func() { swapped <- CompareAndSwap(m, "k", 1, 2) }()
-		synctest.Wait() // it waits
-
-		commit := func(f func(tx Tx[string, int])) {
-			st, gen := coreOf(m).begin(LevelSerializable)
-			f(Tx[string, int]{&st.own.txn, gen})
-			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: claim})
-			require.Equal(t, resultOK, r)
-		}
-		commit(func(tx Tx[string, int]) { tx.Delete("k") })
-		prune(m)
-		require.False(t, m.has("k"))
-		commit(func(tx Tx[string, int]) { tx.Set("k", 1) })
-		require.NotSame(t, old.head, m.lookup("k").head)
-		claim.End()
-		require.True(t, <-swapped)
-		requireValue(t, 2)(m.Load("k"))
-	})
-}
 
 func TestInstallComparesHead(t *testing.T) {
 	m := newMap[string, int](t, still())
@@ -88,57 +25,6 @@ func TestInstallComparesHead(t *testing.T) {
 	require.False(t, coreOf(m).push(was.at, was.head, was.head, v))
 	requireValue(t, 2)(m.Load("k"))
 	require.Len(t, chain(m, "k"), 2)
-}
-
-// abort puts an aborted version on top of key, as a writer leaves it that was
-// aborted and has not got round to taking it off.
-func abort(t *testing.T, m *Map[string, int], key string) place {
-	t.Helper()
-	was := m.lookup(key)
-	v := newNode(key, -1)
-	setWord(&v.state, word(0).announced(0, checkBit))
-	base, ok := coreOf(m).decidedBase(was.head)
-	require.True(t, ok && coreOf(m).push(was.at, was.head, base, v))
-	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
-	return was.at
-}
-
-func TestWriteOverAbortedHead(t *testing.T) {
-	m := newMap[string, int](t, still())
-	m.Store("k", 1)
-	s := m.Snapshot()
-	defer s.Close()
-	abort(t, m, "k")
-	requireValue(t, 1)(s.Get("k"))
-	requireValue(t, 1)(m.Load("k"))
-	m.Store("k", 2)
-	requireValue(t, 1)(s.Get("k"))
-	require.Len(t, chain(m, "k"), 2)
-}
-
-// A pruner takes aborted versions off, and prunes what is below.
-func TestPruneTakesAbortedHeadOff(t *testing.T) {
-	m := newMap[string, int](t, still())
-	m.Store("k", 1)
-	m.Store("k", 2)
-	p := abort(t, m, "k")
-	prune(m)
-	w, _ := coreOf(m).resolve(p.load())
-	require.True(t, w.committed())
-	require.Len(t, chain(m, "k"), 1)
-	requireValue(t, 2)(m.Load("k"))
-}
-
-func TestWriteAfterReadsOfOthers(t *testing.T) {
-	m := newMap[string, int](t, still())
-	m.Store("a", 1)
-	m.Store("b", 2)
-	tx := m.Begin(nil)
-	tx.Get("a")
-	tx.Get("b")
-	tx.Set("b", 20)
-	require.NoError(t, tx.Commit())
-	require.Equal(t, map[string]int{"a": 1, "b": 20}, contents(t, m))
 }
 
 // What is left of a key after pruning with a view, and what the pruner says.
@@ -296,34 +182,4 @@ func TestWritersTrim(t *testing.T) {
 		tx.Set(2, 9)
 	})
 	require.Len(t, chain(m, 1), 2)
-}
-
-func TestScanBatches(t *testing.T) {
-	for _, n := range []int{0, 1, scanBatch - 1, scanBatch, scanBatch + 1, 2*scanBatch + 2} {
-		m := newMap[int, int](t, still())
-		for i := range n {
-			m.Store(i, i)
-		}
-		require.Len(t, contents(t, m), n)
-		for _, stop := range []int{1, 2, scanBatch, scanBatch + 1} {
-			s := m.Snapshot()
-			met := 0
-			for range s.All() {
-				if met++; met == stop {
-					break
-				}
-			}
-			s.Close()
-			require.Equal(t, min(n, stop), met)
-			tx := m.Begin(nil)
-			met = 0
-			for range tx.All() {
-				if met++; met == stop {
-					break
-				}
-			}
-			tx.Rollback()
-			require.Equal(t, min(n, stop), met)
-		}
-	}
 }

@@ -3,8 +3,6 @@ package mvcc
 import (
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,13 +33,6 @@ func TestEmptyMap(t *testing.T) {
 	require.Less(t, used, 14<<10+shards)
 	t.Logf("%d bytes empty, %d after a Store and a View", empty, used)
 	runtime.KeepAlive(maps)
-}
-
-func BenchmarkNew(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		New[int, int](nil).Close()
-	}
 }
 
 // burst opens n snapshots of different epochs, and returns them.
@@ -180,50 +171,5 @@ func BenchmarkReadAgain(b *testing.B) {
 		if err := tx.Commit(); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// Increments of one key by many goroutines that yield in between, so that each lets all
-// others in, beside a goroutine that stores another key.
-func BenchmarkOneKey(b *testing.B) {
-	for _, goroutines := range []int{16, 1024} {
-		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
-			m := newMap[int, int](b, nil)
-			m.Store(1, 0)
-			m.Store(2, 0)
-			var done atomic.Int64
-			var stop atomic.Bool
-			var crew, stranger sync.WaitGroup
-			stores := 0
-			stranger.Go(func() {
-				for ; !stop.Load(); stores++ {
-					m.Store(2, stores)
-				}
-			})
-			b.ResetTimer()
-			for range goroutines {
-				crew.Go(func() {
-					for done.Add(1) <= int64(b.N) {
-						err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-							value, _ := tx.Get(1)
-							runtime.Gosched()
-							tx.Set(1, value+1)
-							return nil
-						})
-						if err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			}
-			crew.Wait()
-			b.StopTimer()
-			stop.Store(true)
-			stranger.Wait()
-			b.ReportMetric(float64(stores)/b.Elapsed().Seconds(), "strangers-stores/s")
-			if value, _ := m.Load(1); value != b.N {
-				b.Errorf("%d increments, want %d", value, b.N)
-			}
-		})
 	}
 }

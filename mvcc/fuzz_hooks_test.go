@@ -32,6 +32,23 @@ var (
 		"update scan", "snapshot", "snapshot scan", "retry"}
 )
 
+// A tape is the code of a fuzz test: each choice takes one byte.
+type tape struct {
+	code []byte
+	at   int
+}
+
+// choose returns a number from 0 to n-1; 0 once the tape has ended.
+func (c *tape) choose(n int, _ string) int {
+	if c.ended() {
+		return 0
+	}
+	c.at++
+	return int(c.code[c.at-1]) % n
+}
+
+func (c *tape) ended() bool { return c.at >= len(c.code) }
+
 // decodeScenario reads a scenario from the tape.
 func decodeScenario(c *tape) (*scenario, error) {
 	var initial, programs []string
@@ -114,68 +131,11 @@ func decodeSchedule(c *tape) func(ready []int) int {
 	}
 }
 
-// Codes of operations, for the seeds.
-const (
-	codeLoad byte = iota
-	codeStore
-	codeSwap
-	codeLoadOrStore
-	codeLoadAndDelete
-	codeCompareAndSwap
-	codePrune
-	codeRefresh
-	codeView
-	codeViewScan
-	codeUpdate
-	codeUpdateScan
-	codeSnapshot
-)
-
-// Sets of the keys a, b, c that are read, and that are written or deleted.
-const (
-	readA, readB, readC         = 1, 2, 4
-	writeA, writeB, writeC      = 2, 2 << 2, 2 << 4
-	deleteA                     = 3
-	gone, there, over      byte = 1, 2, 3
-)
-
 // FuzzSchedule runs the programs that the bytes say in the order that they say,
 // one access to shared memory after the other, and looks for an order of the
-// operations that explains the results.
+// operations that explains the results. Its seeds are in testdata.
 func FuzzSchedule(f *testing.F) {
 	oneProcessor(f)
-	// Each race with the first actor stopped after some steps.
-	add := func(scenario []byte) {
-		for _, steps := range []byte{4, 9, 16} {
-			f.Add(append(slices.Clip(scenario), (steps-1)<<2, 63<<2|1, 0, 1, 0, 1))
-		}
-	}
-	for _, tx := range []byte{codeUpdate, codeSnapshot} {
-		// write skew
-		add([]byte{there, there, 0, 0, 0, 0, tx, readA, writeB, 0, tx, readB, writeA})
-		// lost update
-		add([]byte{there, 0, 0, 0, 0, 0, tx, readA, writeA, 0, tx, readA, writeA})
-		// absent, then inserted
-		add([]byte{there, 0, 0, 0, 0, 0, tx, readB, writeC, 0, codeStore, 1})
-		// and deleted again
-		add([]byte{there, 0, 0, 0, 0, 0, tx, readB, writeC, 1, codeStore, 1, codeLoadAndDelete, 1})
-	}
-	// phantoms
-	add([]byte{there, 0, 0, 0, 0, 0, codeUpdateScan, writeA, 0, codeUpdateScan, writeB})
-	// prune under a reader
-	add([]byte{over, 0, 0, 0, 0, 0, codeView, readA, 1, codeStore, 0, codePrune})
-	// and under a load
-	add([]byte{over, 0, 0, 0, 0, 0, codeLoad, 0, 1, codeStore, 0, codePrune})
-	// delete and re-create
-	add([]byte{gone, 0, 0, 0, 0, 0, codePrune, 1, codeStore, 0, codeLoad, 0})
-	// tombstones
-	add([]byte{there, 0, 0, 2, 0, 1, codeLoadAndDelete, 0, codeStore, 0, 1, codeUpdate, 0,
-		deleteA, codeLoad, 0})
-	// halves
-	add([]byte{there, there, 0, 0, 0, 0, codeUpdate, 0, writeA | writeB, 1, codeLoad, 0, codeLoad, 1})
-	// halves, with validation
-	add([]byte{there, there, 0, 0, 0, 0, codeUpdate, readC, writeA | writeB, 0,
-		codeView, readA | readB})
 	f.Fuzz(func(t *testing.T, code []byte) {
 		c := &tape{code: code}
 		sc, err := decodeScenario(c)

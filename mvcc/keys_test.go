@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -265,22 +263,6 @@ func TestKeysThatHashAlike(t *testing.T) {
 		require.Equal(t, i+3*n, all[i])
 	}
 	eventually(t, func() bool { return len(heads(m)) == stay }, "deleted keys stay in the index")
-}
-
-// Keys that are large, whose equality takes long, or that differ at the end only.
-func TestLargeKeys(t *testing.T) {
-	m := newMap[string, int](t, nil)
-	key := func(i int) string { return strings.Repeat("k", 1024) + strconv.Itoa(i) }
-	n := sizes(5000, 500)
-	for i := range n {
-		m.Store(key(i), i)
-	}
-	for i := range n {
-		requireValue(t, i)(m.Load(key(i)))
-		m.Delete(key(i))
-	}
-	require.NoError(t, m.Reclaim(bg))
-	require.Empty(t, heads(m))
 }
 
 // Keys of an interface type: equal ones of different types are different keys.

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -87,65 +86,6 @@ func TestBadOptions(t *testing.T) {
 		_ = m.Update(bg, &TxOptions{MaxAttempts: -1}, fn)
 	}), "TxOptions.MaxAttempts")
 	checkQuiet(t, m)
-}
-
-// Every combination of options makes a map that works.
-func TestOptions(t *testing.T) {
-	for _, capacity := range []int{0, 1, 10_000} {
-		for _, workers := range []int{-1, 1, 3} {
-			for _, queue := range []int{1, 100} {
-				for _, threshold := range []int{1, 2, 63} {
-					m := New[int, int](&Options{
-						Capacity: capacity, ReclaimWorkers: workers, ReclaimQueue: queue,
-						PruneThreshold: threshold, ReclaimInterval: time.Millisecond,
-					})
-					s := m.Snapshot()
-					for i := range 300 {
-						m.Store(i%7, i)
-						m.Store(1000+i, i)
-						m.Delete(1000 + i)
-					}
-					require.Zero(t, s.Len())
-					s.Close()
-					require.Len(t, contents(t, m), 7)
-					require.LessOrEqual(t, longest(m), 2+max(slack, 2*threshold))
-					m.Close()
-					checkQuiet(t, m)
-				}
-			}
-		}
-	}
-}
-
-// The map's level is that of transactions that ask for none.
-func TestLevelOfMap(t *testing.T) {
-	skew := func(m *Map[string, int], opts *TxOptions) error {
-		m.Store("x", 1)
-		tx := m.Begin(opts)
-		tx.Get("x")
-		tx.Set("y", 1)
-		m.Store("x", 2)
-		return tx.Commit()
-	}
-	for _, test := range []struct {
-		level    Level
-		tx       *TxOptions
-		conflict bool
-	}{
-		{LevelDefault, nil, true},
-		{LevelSerializable, nil, true},
-		{LevelSnapshot, nil, false},
-		{LevelSnapshot, &TxOptions{}, false},
-		{LevelSnapshot, serializable, true},
-		{LevelDefault, snapshot, false},
-		{LevelSerializable, snapshot, false},
-	} {
-		m := newMap[string, int](t, &Options{Isolation: test.level})
-		require.Equal(t, test.conflict, errors.Is(skew(m, test.tx), ErrConflict), "%+v", test)
-		// The level does not stick to the pooled state.
-		require.Equal(t, test.conflict, errors.Is(skew(m, test.tx), ErrConflict), "%+v", test)
-		require.Equal(t, test.level != LevelSnapshot, errors.Is(skew(m, nil), ErrConflict), "%+v", test)
-	}
 }
 
 func TestNames(t *testing.T) {

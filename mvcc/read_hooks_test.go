@@ -182,43 +182,6 @@ func TestDrawnEpochIsNotPutInBelowReader(t *testing.T) {
 	}
 }
 
-// A reader takes the tentative epoch away, since it is below its own; the writer
-// goes on with a later one, and validates again for that.
-func TestRevokedWriterValidatesAgain(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.Tentative, hooks.Validated} {
-		for _, overwritten := range []bool{false, true} {
-			m := pair(t)
-			m.Store("read", oldValue)
-			var err error
-			w := newStage(t).actor("writer", func() {
-				tx := m.Begin(nil)
-				tx.Get("read")
-				tx.Set("x", newValue)
-				tx.Set("y", newValue)
-				err = tx.Commit()
-			}).to(p)
-			s := m.Snapshot()
-			both(t, s, oldValue)
-			require.NotZero(t, m.Stats().Revoked)
-			if overwritten {
-				m.Store("read", newValue)
-			}
-			w.finish()
-			both(t, s, oldValue)
-			if overwritten {
-				requireConflict(t, err, "read", ConflictRead)
-				requireValue(t, oldValue)(m.Load("x"))
-			} else {
-				require.NoError(t, err)
-				requireValue(t, newValue)(m.Load("x"))
-				require.Greater(t, chain(m, "x")[0].Epoch, s.Epoch())
-			}
-			s.Close()
-			checkQuiet(t, m)
-		}
-	}
-}
-
 // A reader that draws again and again delays a writer, and does not stop it.
 func TestWriterThatIsRevokedAgainAndAgainCommits(t *testing.T) {
 	m := pair(t)

@@ -55,52 +55,6 @@ func deleted(t *testing.T) *Map[string, int] {
 	return m
 }
 
-// A pruner has taken a key out of the index and stands still before it frees the slot.
-// A write to the key goes through; what the pruner frees later is its own slot only.
-func TestWriteToKeyThatHasLeft(t *testing.T) {
-	for name, write := range writers {
-		t.Run(name, func(t *testing.T) {
-			m := deleted(t)
-			p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Gone)
-			require.False(t, m.has("x"))
-			requireAbsent[int](t)(m.Load("x"))
-			s := m.Snapshot()
-			defer s.Close()
-			requireAbsent[int](t)(s.Get("x"))
-			require.NoError(t, write(m, "x"))
-			requireValue(t, newValue)(m.Load("x"))
-			p.finish()
-			requireValue(t, newValue)(m.Load("x"))
-			requireAbsent[int](t)(s.Get("x"))
-			require.Equal(t, newValue, contents(t, m)["x"])
-		})
-	}
-}
-
-// Reads and deletes of a key that has left find nothing, and wait for nobody.
-func TestDeleteOfKeyThatHasLeft(t *testing.T) {
-	m := deleted(t)
-	p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.Gone)
-	requireAbsent[int](t)(m.LoadAndDelete("x"))
-	m.Delete("x")
-	require.False(t, CompareAndSwap(m, "x", oldValue, newValue))
-	for _, opts := range levels {
-		mustUpdate(t, m, opts, func(tx Tx[string, int]) {
-			requireAbsent[int](t)(tx.Get("x"))
-			for key := range tx.All() {
-				require.Equal(t, "y", key)
-			}
-			tx.Set("y", newValue)
-		})
-		mustUpdate(t, m, opts, func(tx Tx[string, int]) {
-			tx.Delete("x")
-		})
-	}
-	p.finish()
-	prune(m)
-	require.False(t, m.has("x"))
-}
-
 // A pruner has seen the tombstone and is about to take the key out when a
 // write comes: then it stays.
 func TestPrunerLosesAgainstWrite(t *testing.T) {
@@ -116,79 +70,6 @@ func TestPrunerLosesAgainstWrite(t *testing.T) {
 			requireValue(t, newValue)(m.Load("x"))
 		})
 	}
-}
-
-// A transaction has looked its key up; the key leaves the index, and perhaps comes again,
-// before it installs.
-func TestKeyLeavesBeforeInstall(t *testing.T) {
-	for _, again := range []bool{false, true} {
-		for _, opts := range levels {
-			for _, point := range []hooks.Point{hooks.CommitEntries, hooks.Installed} {
-				m := deleted(t)
-				m.Store("a", oldValue)
-				w := newStage(t).actor("writer", func() {
-					tx := m.Begin(opts)
-					for _, key := range []string{"x", "a", "b"} {
-						tx.Set(key, newValue)
-					}
-					if err := tx.Commit(); err != nil {
-						panic(err)
-					}
-				}).to(point)
-				prune(m)
-				if again {
-					m.Store("x", newerValue)
-				}
-				w.finish()
-				require.Equal(t, map[string]int{"x": newValue, "a": newValue, "b": newValue}, contents(t, m))
-				checkQuiet(t, m)
-			}
-		}
-	}
-}
-
-// Two pruners with views of different age work on one chain; readers hold some
-// of its versions. Each view stays true.
-func TestPrunersWithDifferentViews(t *testing.T) {
-	m := newMap[string, int](t, still())
-	var snapshots []Snapshot[string, int]
-	for i := range 12 {
-		m.Store("x", i)
-		m.Store("tick", i)
-		if i%3 == 0 {
-			snapshots = append(snapshots, m.Snapshot())
-		}
-	}
-	stage := newStage(t)
-	old := stage.actor("old pruner", func() { prune(m) }).to(hooks.PruneFound)
-	for i := 12; i < 15; i++ {
-		m.Store("x", i)
-	}
-	snapshots[0].Close()
-	middle := stage.actor("middle pruner", func() { prune(m) }).to(hooks.PruneFound)
-	m.Store("x", 15)
-	prune(m)
-	snapshots = snapshots[1:]
-	see := func() {
-		t.Helper()
-		for i, s := range snapshots {
-			requireValue(t, 3*(i+1))(s.Get("x"))
-		}
-		requireValue(t, 15)(m.Load("x"))
-	}
-	see()
-	old.finish()
-	see()
-	middle.finish()
-	see()
-	prune(m)
-	see()
-	require.Len(t, chain(m, "x"), len(snapshots)+1)
-	for _, s := range snapshots {
-		s.Close()
-	}
-	prune(m)
-	require.Len(t, chain(m, "x"), 1)
 }
 
 // A pruner that sleeps before it cuts does not link in again what another one with a

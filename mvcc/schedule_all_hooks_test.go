@@ -75,7 +75,7 @@ func TestSchedules(t *testing.T) {
 			c.explore(text, 4, 100_000)
 			c.explore(text, -1, 300_000)
 		}
-		for _, text := range slices.Concat(withIndex, followed, expiring, besideMoves) {
+		for _, text := range slices.Concat(withIndex, followed, expiring, besideMoves, anomalies) {
 			c.explore(text, 4, 300_000)
 		}
 		for _, text := range slices.Concat(three, threeMore) {
@@ -99,7 +99,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(overTables[:2], inOrder[:3]) {
 			c.explore(text, -1, 0)
 		}
-		for _, text := range slices.Concat(withIndex, followed, expiring, besideMoves) {
+		for _, text := range slices.Concat(withIndex, followed, expiring, besideMoves, anomalies) {
 			c.explore(text, 1, 0)
 		}
 		for _, text := range three[:4] {
@@ -118,7 +118,7 @@ func TestSchedules(t *testing.T) {
 		for _, text := range slices.Concat(reusedMore, overTablesMore) {
 			c.explore(text, 3, 0)
 		}
-		for _, text := range slices.Concat(withIndex, followed, expiring, besideMoves) {
+		for _, text := range slices.Concat(withIndex, followed, expiring, besideMoves, anomalies) {
 			c.explore(text, 2, 0)
 		}
 		for _, text := range three {

@@ -44,6 +44,9 @@ var longer = []string{
 	"a|compute a; load a|compute a",
 	"a b|snapshot rb ma|update wa wb",
 	"a b|snapshot ua wb|snapshot ub wa",
+	"a|cas a=1|delete a; prune; store a",
+	"b|watched ra wb|store a; delete a",
+	"b|watched scan wb|store a; delete a",
 }
 
 // reused are programs in which an actor runs updates of several keys one after the other: its
@@ -69,6 +72,7 @@ var reusedMore = []string{
 	"a b|update wa wb; update wa wb|prune",
 	"a b c|update ra wb wc; update ra wb wc|view rc rb",
 	"a b|clear|store c; store b",
+	"a-|update wa wb|prune; store a",
 }
 
 // overTables are programs over the tables of a database, see parseScenario. They are
@@ -191,6 +195,41 @@ var besideMoves = []string{
 	"a b c wide|shrink|store a; view scan",
 }
 
+// anomalies are those of anomaly_*_test.go with a commit that is stopped halfway while the others
+// read and write. They are explored within a bound on preemptions.
+var anomalies = []string{
+	// G0
+	"a b c|update rc wa wb|update wa wb; view ra rb",
+	"a b c|snapshot rc wa wb|snapshot wa wb; view ra rb",
+	// G1a: the first is refused
+	"a b c|update rc wa db|store c; view ra rb",
+	"a c|update rc wa wb|store c; swap a; loadAndDelete b",
+	// G1b, and commits half visible
+	"a b|update wa wb|load a; load b; load a",
+	"a b|update wa wb|swap a; view rb ra; load a",
+	"a b c|snapshot rc wa wb|swap a; load b; load a",
+	"a b c|update rc wa wb|loadOrStore a; view rb; load a",
+	// P4
+	"a|update ra wa|load a; cas a=1",
+	"a|update ra wa|loadAndDelete a; loadOrStore a",
+	"a b|update ra wa|retry ra rb wa wb",
+	"a|snapshot ra wa|retry ra wa",
+	// G-single, OTV
+	"a b c|update rc wa wb|view ra rb; load a; view ra rb",
+	"a b c|update rc wa wb|update ra rb wc|load a; view ra rb",
+	// PMP
+	"a b|update da wb wc|view scan; view scan",
+	"a b|update da wb wc|update scan; load c",
+	// long fork
+	"a b|update ra wa|snapshot rb wb|load a; load b; view rb ra",
+	"a b|store a|update rb wb|view ra rb; load b; load a",
+	// the read-only anomaly
+	"a b|update ra rb wa|store b; view ra rb",
+	"a b|update ra rb wa|store b; load b; load a",
+	"a b|update ra rb wa|update rb wb; view ra rb",
+	"a b|update ra rb wa|swap b; view scan",
+}
+
 // three are programs of three actors, explored within a bound on preemptions.
 var three = []string{
 	"a-|store a|loadAndDelete a|prune",
@@ -202,6 +241,9 @@ var three = []string{
 	"a- b|update ra wb|store a|prune",
 	"a b|update ra wb|update rb wa|view ra rb",
 	"a b|update ma wb|update ma|compute a",
+	"a+|view ra|store a; prune|refresh; prune",
+	"b|watched ra wb|store a; delete a|view ra rb",
+	"a b c|update rc wa wb|store c; store a|prune",
 }
 
 // threeMore are more of these, for a large run.

@@ -202,24 +202,6 @@ func TestEndWithinAll(t *testing.T) {
 	}
 }
 
-func TestEpoch(t *testing.T) {
-	m := newMap[string, int](t, nil)
-	tx := m.Begin(nil)
-	s := m.Snapshot()
-	defer s.Close()
-	require.Equal(t, tx.Epoch(), s.Epoch())
-	at := tx.Epoch()
-	tx.Set("x", 1)
-	m.Store("y", 1)
-	require.Equal(t, at, tx.Epoch())
-	require.Equal(t, at, s.Epoch())
-	require.NoError(t, tx.Commit())
-	later := m.Begin(nil)
-	require.Equal(t, at+2, later.Epoch())
-	later.Rollback()
-	require.Equal(t, at+2, m.Stats().Epoch)
-}
-
 func TestErr(t *testing.T) {
 	m := newMap[string, int](t, nil)
 	m.Store("x", 1)

@@ -337,44 +337,6 @@ func TestWriterBesideWatcher(t *testing.T) {
 	}
 }
 
-// A key that the watcher has found absent was there at its epoch, and is gone by
-// the time it validates: being absent then is not enough.
-func TestWatcherComesBeforeTombstone(t *testing.T) {
-	m := watchMap(t)
-	hold0 := m.Snapshot() // the tombstone stays
-	h := watching(newStage(t), m, "y", "p")
-	h.to(hooks.CommitEntries)
-	m.Store("p", 2)
-	h.to(hooks.Tentative)
-	between := m.Snapshot()
-	m.Delete("p")
-	h.finish()
-	requireConflict(t, h.err, "p", ConflictRead)
-	requireValue(t, 2)(between.Get("p"))
-	requireAbsent[int](t)(between.Get("y"))
-	between.Close()
-	hold0.Close()
-	checkQuiet(t, m)
-}
-
-// A key that the watcher has found absent comes, and goes, after it was validated.
-func TestKeyComesAndGoesAfterValidation(t *testing.T) {
-	for _, reads := range [][]string{{"p"}, nil} {
-		m := watchMap(t)
-		h := watching(newStage(t), m, "y", reads...)
-		h.to(hooks.Validated)
-		m.Store("p", 2)
-		between := m.Snapshot()
-		push(t, m, "y")
-		m.Delete("p")
-		h.finish()
-		require.ErrorIs(t, h.err, ErrConflict)
-		requireValue(t, 2)(between.Get("p"))
-		between.Close()
-		checkQuiet(t, m)
-	}
-}
-
 // Readers revoke a transaction each time that it has validated, while somebody has a
 // claim on the key that it writes, and does not move: it commits all the same.
 func TestRevokedBesideClaim(t *testing.T) {

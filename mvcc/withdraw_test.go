@@ -8,24 +8,6 @@ import (
 
 // What a commit leaves behind: in chains, in its state, in its slot.
 
-func TestRenewMakesVersions(t *testing.T) {
-	m := newMap[string, int](t, still())
-	tx := m.Begin(nil)
-	defer tx.Rollback()
-	tx.Set("a", 1)
-	tx.Delete("b")
-	var old []*node
-	for _, w := range stateOf(tx.st).writes {
-		old = append(old, w.v)
-	}
-	stateOf(tx.st).renew()
-	for i, w := range stateOf(tx.st).writes {
-		require.NotSame(t, old[i], w.v)
-		require.Equal(t, valueOf[string, int](old[i]), valueOf[string, int](w.v))
-		require.Equal(t, old[i].tombstone(), w.v.tombstone())
-	}
-}
-
 func TestWithdrawTakesVersionsOff(t *testing.T) {
 	m := newMap[string, int](t, still())
 	keys := []string{"a", "b", "c"}
@@ -54,18 +36,6 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 		}
 	}
 	checkQuiet(t, m)
-}
-
-func TestBlindCommitEnds(t *testing.T) {
-	m := newMap[string, int](t, still())
-	tx := m.Begin(nil)
-	gen := stateOf(tx.st).gen()
-	tx.Set("k", 1)
-	require.NoError(t, tx.Commit())
-	require.Equal(t, gen+1, stateOf(tx.st).gen())
-	require.Equal(t, ErrTxDone, tx.Commit())
-	checkQuiet(t, m)
-	requireValue(t, 1)(m.Load("k"))
 }
 
 func TestStateForgets(t *testing.T) {
@@ -106,19 +76,4 @@ func TestStateForgets(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestStateIsGivenBackOnce(t *testing.T) {
-	m := newMap[string, int](t, still())
-	s := m.Snapshot()
-	s.Close()
-	s.Close()
-	tx := m.Begin(nil)
-	tx.Rollback()
-	tx.Rollback()
-	first, second := m.Begin(nil), m.Begin(nil)
-	require.NotSame(t, first.st, second.st)
-	first.Rollback()
-	second.Rollback()
-	checkQuiet(t, m)
 }

@@ -67,19 +67,6 @@ func TestFirstCommitterWinsOnNewKeys(t *testing.T) {
 	}
 }
 
-func TestSnapshotLevelSetsWhatItDeleted(t *testing.T) {
-	m := newMap[string, int](t, nil)
-	m.Store("x", 1)
-	tx := m.Begin(snapshot)
-	requireValue(t, 1)(tx.Get("x"))
-	tx.Delete("x")
-	requireAbsent[int](t)(tx.Get("x"))
-	tx.Set("x", 2)
-	requireValue(t, 2)(tx.Get("x"))
-	require.NoError(t, tx.Commit())
-	requireValue(t, 2)(m.Load("x"))
-}
-
 // Whatever committed before Begin is seen, by whichever path it committed.
 func TestStrict(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -9,40 +8,41 @@ import (
 )
 
 // A handle is an open transaction or snapshot, beside what the model knows of it.
-type handle struct {
+type handle[K, V comparable] struct {
 	name  string
 	tx    mvcc.DBTx
 	s     mvcc.DBSnapshot
 	isTx  bool
-	alone *table // it is one of this table, and not of the database
-	plain bool   // and began when that had no indexes
+	alone *table[K, V] // it is one of this table, and not of the database
+	plain bool         // and began when that had no indexes
 	level mvcc.Level
 	begun int
 	at    int // the state that it reads
+	epoch uint64
 
-	readers map[*table]reader
-	parts   map[*table]*part
+	readers map[*table[K, V]]reader[K, V]
+	parts   map[*table[K, V]]*part[K, V]
 	hasRead bool
-	seen    []look
+	seen    []look[K, V]
 	// What its writes have read in unique indexes, and written in all. Only the latter is
 	// undone by a savepoint.
-	met, touched touches
+	met, touched touches[K, V]
 }
 
 // A part is what a transaction has read and is to write of one table.
-type part struct {
-	read, early, locked map[string]bool // keys got, before a scan, and for an update
+type part[K, V comparable] struct {
+	read, early, locked map[K]bool // keys got, before a scan, and for an update
 	scanned             bool
-	ranges              []span[string]
-	writes              map[string]*int // nil: delete
-	merges              map[string][]merge
+	ranges              []span[K]
+	writes              map[K]*V // nil: delete
+	merges              map[K][]merge[V]
 	schema              int // of the table, and the indexes, when the first write was made
-	by                  []*index
+	by                  []*index[K, V]
 }
 
 // A look is what a transaction has read of an index.
-type look struct {
-	ix *index
+type look[K, V comparable] struct {
+	ix *index[K, V]
 	in span[int]
 	// edge is the last index key of a loop that was left: only some of its entries were read.
 	edge *int
@@ -50,21 +50,21 @@ type look struct {
 	point bool
 }
 
-type merge = func(old int, ok bool) int
+type merge[V any] = func(old V, ok bool) V
 
-func (h *handle) part(t *table) *part {
+func (h *handle[K, V]) part(t *table[K, V]) *part[K, V] {
 	p := h.parts[t]
 	if p == nil {
-		p = &part{read: map[string]bool{}, early: map[string]bool{}, locked: map[string]bool{},
-			writes: map[string]*int{}, merges: map[string][]merge{}}
+		p = &part[K, V]{read: map[K]bool{}, early: map[K]bool{}, locked: map[K]bool{},
+			writes: map[K]*V{}, merges: map[K][]merge[V]{}}
 		h.parts[t] = p
 	}
 	return p
 }
 
-func (p *part) writesAny() bool { return len(p.writes)+len(p.merges) > 0 }
+func (p *part[K, V]) writesAny() bool { return len(p.writes)+len(p.merges) > 0 }
 
-func (h *handle) writesAny() bool {
+func (h *handle[K, V]) writesAny() bool {
 	for _, p := range h.parts {
 		if p.writesAny() {
 			return true
@@ -74,7 +74,7 @@ func (h *handle) writesAny() bool {
 }
 
 // view returns what the handle sees of a table.
-func (h *handle) view(o *model, t *table) map[string]int {
+func (h *handle[K, V]) view(o *model[K, V], t *table[K, V]) map[K]V {
 	if h.parts[t] == nil {
 		return o.in(t, h.at)
 	}
@@ -82,10 +82,10 @@ func (h *handle) view(o *model, t *table) map[string]int {
 }
 
 // over returns what the writes make of the contents of a table.
-func (p *part) over(all map[string]int) map[string]int { return written(all, p.final(all)) }
+func (p *part[K, V]) over(all map[K]V) map[K]V { return written(all, p.final(all)) }
 
 // final returns what the part writes if the table has these contents.
-func (p *part) final(all map[string]int) map[string]*int {
+func (p *part[K, V]) final(all map[K]V) map[K]*V {
 	writes := maps.Clone(p.writes)
 	for key, merges := range p.merges {
 		value, ok := all[key]
@@ -97,8 +97,8 @@ func (p *part) final(all map[string]int) map[string]*int {
 	return writes
 }
 
-func (h *handle) final(o *model) map[*table]map[string]*int {
-	writes := map[*table]map[string]*int{}
+func (h *handle[K, V]) final(o *model[K, V]) map[*table[K, V]]map[K]*V {
+	writes := map[*table[K, V]]map[K]*V{}
 	for t, p := range h.parts {
 		if p.writesAny() {
 			writes[t] = p.final(o.newest(t))
@@ -108,7 +108,7 @@ func (h *handle) final(o *model) map[*table]map[string]*int {
 }
 
 // get notes that the transaction reads a key.
-func (h *handle) get(t *table, key string, update bool) {
+func (h *handle[K, V]) get(t *table[K, V], key K, update bool) {
 	if !h.isTx {
 		return
 	}
@@ -126,16 +126,16 @@ func (h *handle) get(t *table, key string, update bool) {
 }
 
 // put notes a Set, or a Delete, which says nil.
-func (h *handle) put(o *model, t *table, key string, value *int) {
+func (h *handle[K, V]) put(o *model[K, V], t *table[K, V], key K, value *V) {
 	p := h.toWrite(t)
 	if len(p.by) > 0 {
 		old := h.view(o, t)
 		h.get(t, key, false)
-		now := written(old, map[string]*int{key: value})
+		now := written(old, map[K]*V{key: value})
 		for _, ix := range p.by {
 			for _, i := range ix.differ(key, old, now) {
-				if h.touched[touch{ix, i}] = true; ix.unique {
-					h.met[touch{ix, i}] = true
+				if h.touched[touch[K, V]{ix, i}] = true; ix.unique {
+					h.met[touch[K, V]{ix, i}] = true
 				}
 			}
 		}
@@ -145,7 +145,7 @@ func (h *handle) put(o *model, t *table, key string, value *int) {
 }
 
 // merge notes a Merge.
-func (h *handle) merge(o *model, t *table, key string, fn merge) {
+func (h *handle[K, V]) merge(o *model[K, V], t *table[K, V], key K, fn merge[V]) {
 	p := h.toWrite(t)
 	if _, own := p.writes[key]; own || len(p.by) > 0 {
 		old, ok := h.view(o, t)[key]
@@ -158,7 +158,7 @@ func (h *handle) merge(o *model, t *table, key string, fn merge) {
 }
 
 // toWrite returns the part, with the indexes that the writes are to follow.
-func (h *handle) toWrite(t *table) *part {
+func (h *handle[K, V]) toWrite(t *table[K, V]) *part[K, V] {
 	p := h.part(t)
 	if !h.plain && !p.writesAny() {
 		p.schema, p.by = t.schema, slices.Clone(t.indexes)
@@ -170,7 +170,7 @@ func (h *handle) toWrite(t *table) *part {
 type outcomes struct{ ok, conflict, refused bool }
 
 // verdict says what may become of a commit now.
-func (h *handle) verdict(o *model) outcomes {
+func (h *handle[K, V]) verdict(o *model[K, V]) outcomes {
 	if !h.writesAny() {
 		return outcomes{ok: true}
 	}
@@ -189,7 +189,7 @@ func (h *handle) verdict(o *model) outcomes {
 
 // refused reports whether two records have the same index key of a unique index in the view of
 // the transaction; and whether that is not sure, because it does not see the index as it is.
-func (h *handle) refused(o *model) (twice, stale bool) {
+func (h *handle[K, V]) refused(o *model[K, V]) (twice, stale bool) {
 	for t, p := range h.parts {
 		if !p.writesAny() {
 			continue
@@ -205,7 +205,7 @@ func (h *handle) refused(o *model) (twice, stale bool) {
 }
 
 // conflicts reports whether there is a reason for a conflict.
-func (h *handle) conflicts(o *model) (surely, perhaps bool) {
+func (h *handle[K, V]) conflicts(o *model[K, V]) (surely, perhaps bool) {
 	reason := func(n int, some bool) {
 		if n > h.at {
 			surely, perhaps = surely || !some, perhaps || some
@@ -239,12 +239,12 @@ func (h *handle) conflicts(o *model) (surely, perhaps bool) {
 		}
 		in := p.ranges
 		if p.scanned {
-			in = append(slices.Clip(in), span[string]{})
+			in = append(slices.Clip(in), span[K]{})
 		}
 		for _, in := range in {
 			reason(t.rewritten, true)
 			for key, n := range t.changed {
-				if in.has(cmp.Compare[string], key) {
+				if in.has(t.compare, key) {
 					reason(n, false)
 				}
 			}
@@ -282,7 +282,7 @@ func (h *handle) conflicts(o *model) (surely, perhaps bool) {
 	return surely, perhaps
 }
 
-func (h *handle) countWrites() (n int) {
+func (h *handle[K, V]) countWrites() (n int) {
 	for _, p := range h.parts {
 		n += len(p.writes) + len(p.merges)
 	}
@@ -290,7 +290,7 @@ func (h *handle) countWrites() (n int) {
 }
 
 // pointRead finds reasons for a conflict over an index key of a unique index.
-func (h *handle) pointRead(o *model, ix *index, i int, reason func(n int, some bool)) {
+func (h *handle[K, V]) pointRead(o *model[K, V], ix *index[K, V], i int, reason func(n int, some bool)) {
 	one := span[int]{low: &i, high: &i}
 	before := ix.made < h.begun && len(ix.entries(o.in(ix.of, h.at), one, false)) > 0
 	if before || len(ix.entries(o.newest(ix.of), one, false)) > 0 {
@@ -300,7 +300,7 @@ func (h *handle) pointRead(o *model, ix *index, i int, reason func(n int, some b
 
 // doomed reports whether Err must say that the transaction cannot commit: a value was
 // overwritten that it has got.
-func (h *handle) doomed(o *model) bool {
+func (h *handle[K, V]) doomed(o *model[K, V]) bool {
 	if !h.writesAny() {
 		return false
 	}
@@ -319,15 +319,21 @@ func (h *handle) doomed(o *model) bool {
 }
 
 // explains reports whether c names a reason why the transaction cannot commit.
-func (h *handle) explains(o *model, c *mvcc.ConflictError) bool {
+func (h *handle[K, V]) explains(o *model[K, V], c *mvcc.ConflictError) bool {
+	if c.ReadEpoch != h.epoch {
+		return false
+	}
 	for t, p := range h.parts {
-		if key, ok := c.Key.(string); ok && t.m.Name() == c.Table {
+		if key, ok := c.Key.(K); ok && t.m.Name() == c.Table {
 			if max(t.changed[key], t.rewritten) <= h.at && !(p.writesAny() && p.schema != t.schema) {
 				continue
 			}
+			if last := o.epochs[t.changed[key]]; len(o.tables) == 1 && c.CommitEpoch != last {
+				return false
+			}
 			_, set := p.writes[key]
 			_, merged := p.merges[key]
-			in := func(in span[string]) bool { return in.has(cmp.Compare[string], key) }
+			in := func(in span[K]) bool { return in.has(t.compare, key) }
 			switch c.Kind {
 			case mvcc.ConflictRead:
 				if p.read[key] || set || merged {
@@ -346,7 +352,7 @@ func (h *handle) explains(o *model, c *mvcc.ConflictError) bool {
 	}
 	// An index key.
 	i, ok := c.Key.(int)
-	about := func(ix *index) bool {
+	about := func(ix *index[K, V]) bool {
 		return ok && ix.of.m.Name()+"/"+ix.name == c.Table &&
 			(ix.dropped || max(ix.changed[i], ix.perhaps[i]) > h.at)
 	}

@@ -10,71 +10,83 @@ import (
 
 // A model is a slow database that is right by inspection: it keeps the whole contents of all
 // tables for each commit, and makes what an index says of them anew for each look.
-type model struct {
-	tables []*table
-	states []state
+type model[K, V comparable] struct {
+	tables []*table[K, V]
+	states []state[K, V]
+	epochs []uint64 // of the states
+	engine engine
 	clock  int // counts what begins, and what indexes are made
 }
 
 // A state is what the tables have after a commit, by their numbers. It is never changed. A
 // table that it does not know was made later, and is empty.
-type state []map[string]int
+type state[K, V comparable] []map[K]V
 
 // A table is one of the engine, beside what the model knows of it.
-type table struct {
+type table[K, V comparable] struct {
 	number  int
-	m       *mvcc.Map[string, int]
+	m       *mvcc.Map[K, V]
 	ordered bool
+	compare func(a, b K) int
 	closed  bool
-	indexes []*index
-	schema  int            // 0 without indexes, else another number each time they change
-	changed map[string]int // after which commit a key was written last
+	indexes []*index[K, V]
+	schema  int         // 0 without indexes, else another number each time they change
+	changed map[K]int   // after which commit a key was written last
+	history map[K][]int // and after which before, oldest first
 	// rewritten is the last commit that may have written keys that are absent as well: a
 	// NewIndex writes those that have not been forgotten.
 	rewritten int
 }
 
 // A kind is one of the indexes that a table may have.
-type kind struct {
+type kind[K, V comparable] struct {
 	name            string
 	unique, ordered bool
 	compare         func(a, b int) int
-	keys            func(key string, value int) []int
+	order           func(a, b K) int
+	keys            func(key K, value V) []int
 }
 
-// The index keys of a record are in its value: bits 0 to 2 are tags, of which it may have
-// several, the rest is its number. The unique indexes leave out number 0.
-var kinds = []*kind{
-	{name: "tags", compare: cmp.Compare[int], keys: func(_ string, value int) (tags []int) {
-		for bit := range 3 {
-			if value&(1<<bit) != 0 {
-				tags = append(tags, bit, bit) // twice is once
-			}
+// kindsOf returns the indexes that there may be. The index keys of a record are in its value:
+// bits 0 to 2 are tags, of which it may have several, the next three are its number. The unique
+// indexes leave out number 0.
+func kindsOf[K, V comparable](d data[K, V]) []*kind[K, V] {
+	number := func(value V) int { return d.number(value) >> 3 & 7 }
+	ifAny := func(_ K, value V) []int {
+		if number(value) == 0 {
+			return nil
 		}
-		return tags
-	}},
-	{name: "sizes", ordered: true, compare: cmp.Compare[int],
-		keys: func(_ string, value int) []int { return []int{value >> 3} }},
-	{name: "single", unique: true, compare: cmp.Compare[int], keys: numberIfAny},
-	{name: "ranks", unique: true, ordered: true,
-		compare: func(a, b int) int { return cmp.Compare(b, a) }, keys: numberIfAny},
-}
-
-func numberIfAny(_ string, value int) []int {
-	if value>>3 == 0 {
-		return nil
+		return []int{number(value)}
 	}
-	return []int{value >> 3}
+	kinds := []*kind[K, V]{
+		{name: "tags", compare: cmp.Compare[int], keys: func(_ K, value V) (tags []int) {
+			for bit := range 3 {
+				if d.number(value)&(1<<bit) != 0 {
+					tags = append(tags, bit, bit) // twice is once
+				}
+			}
+			return tags
+		}},
+		{name: "sizes", ordered: true, compare: cmp.Compare[int],
+			keys: func(_ K, value V) []int { return []int{number(value)} }},
+		{name: "single", unique: true, compare: cmp.Compare[int], keys: ifAny},
+		{name: "ranks", unique: true, ordered: true,
+			compare: func(a, b int) int { return cmp.Compare(b, a) }, keys: ifAny},
+	}
+	for _, k := range kinds {
+		k.order = d.compare
+	}
+	return kinds
 }
 
 // numbers is how many numbers there are, so index keys are below it.
 const numbers = 6
 
 // An index is one of the engine, beside what the model knows of it.
-type index struct {
-	*kind
-	of      *table
-	ix      *mvcc.Index[int, string, int]
+type index[K, V comparable] struct {
+	*kind[K, V]
+	of      *table[K, V]
+	ix      *mvcc.Index[int, K, V]
 	made    int
 	dropped bool
 	// After which commit an index key was given or taken away last; and was perhaps, by a
@@ -83,7 +95,7 @@ type index struct {
 }
 
 // keysOf returns the index keys of a record, once each.
-func (k *kind) keysOf(key string, value int, ok bool) []int {
+func (k *kind[K, V]) keysOf(key K, value V, ok bool) []int {
 	if !ok {
 		return nil
 	}
@@ -93,42 +105,41 @@ func (k *kind) keysOf(key string, value int, ok bool) []int {
 }
 
 // A touch is an index and an index key.
-type touch struct {
-	ix  *index
+type touch[K, V comparable] struct {
+	ix  *index[K, V]
 	key int
 }
 
-type touches = map[touch]bool
+type touches[K, V comparable] = map[touch[K, V]]bool
 
-func newModel() *model { return &model{states: []state{nil}} }
+func (o *model[K, V]) now() int { return len(o.states) - 1 }
 
-func (o *model) now() int { return len(o.states) - 1 }
-
-func (o *model) tick() int { o.clock++; return o.clock }
+func (o *model[K, V]) tick() int { o.clock++; return o.clock }
 
 // in returns what was in a table after a commit. It must not be changed.
-func (o *model) in(t *table, at int) map[string]int {
+func (o *model[K, V]) in(t *table[K, V], at int) map[K]V {
 	if s := o.states[at]; t.number < len(s) {
 		return s[t.number]
 	}
 	return nil
 }
 
-func (o *model) newest(t *table) map[string]int { return o.in(t, o.now()) }
+func (o *model[K, V]) newest(t *table[K, V]) map[K]V { return o.in(t, o.now()) }
 
 // commit makes a new state; a nil value deletes. touched are the index keys whose entries were
 // written.
-func (o *model) commit(writes map[*table]map[string]*int, touched touches) {
+func (o *model[K, V]) commit(writes map[*table[K, V]]map[K]*V, touched touches[K, V]) {
 	n := len(o.states)
-	next := make(state, len(o.tables))
+	next := make(state[K, V], len(o.tables))
 	copy(next, o.states[n-1])
 	for t, keys := range writes {
 		old := next[t.number]
 		now := maps.Clone(old)
 		if now == nil {
-			now = map[string]int{}
+			now = map[K]V{}
 		}
 		for key, value := range keys {
+			t.history[key] = append(t.history[key], n)
 			if t.changed[key] = n; value == nil {
 				delete(now, key)
 			} else {
@@ -148,10 +159,11 @@ func (o *model) commit(writes map[*table]map[string]*int, touched touches) {
 		}
 	}
 	o.states = append(o.states, next)
+	o.epochs = append(o.epochs, o.engine.Epoch())
 }
 
 // differ returns the index keys that a record has in one of two states of the table.
-func (k *kind) differ(key string, old, now map[string]int) (keys []int) {
+func (k *kind[K, V]) differ(key K, old, now map[K]V) (keys []int) {
 	a, had := old[key]
 	b, has := now[key]
 	was, is := k.keysOf(key, a, had), k.keysOf(key, b, has)
@@ -168,43 +180,60 @@ func (k *kind) differ(key string, old, now map[string]int) (keys []int) {
 	return keys
 }
 
+// wanted returns how many versions of a table are the newest of their key, or seen by handles; and
+// how many of them are values.
+func (o *model[K, V]) wanted(t *table[K, V], open []*handle[K, V]) (all, values int) {
+	for key, history := range t.history {
+		for i, n := range history {
+			seen := func(h *handle[K, V]) bool { return n <= h.at && h.at < history[i+1] }
+			if i == len(history)-1 || slices.ContainsFunc(open, seen) {
+				all++
+				if _, ok := o.in(t, n)[key]; ok {
+					values++
+				}
+			}
+		}
+	}
+	return all, values
+}
+
 // An entry says that a record has an index key.
-type entry struct {
+type entry[K comparable] struct {
 	index int
-	key   string
+	key   K
 }
 
 // entries returns what the index says of the contents of its table: in the order of the index
 // keys, and then of the keys.
-func (k *kind) entries(all map[string]int, in span[int], down bool) (list []entry) {
+func (k *kind[K, V]) entries(all map[K]V, in span[int], down bool) (list []entry[K]) {
 	for key, value := range all {
 		for _, i := range k.keysOf(key, value, true) {
 			if in.has(k.compare, i) {
-				list = append(list, entry{i, key})
+				list = append(list, entry[K]{i, key})
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b entry) int {
+	slices.SortFunc(list, func(a, b entry[K]) int {
 		if down {
 			a, b = b, a
 		}
-		return cmp.Or(k.compare(a.index, b.index), cmp.Compare(a.key, b.key))
+		return cmp.Or(k.compare(a.index, b.index), k.order(a.key, b.key))
 	})
 	return list
 }
 
 // twice returns the index keys that several records have.
-func (k *kind) twice(all map[string]int) map[int][]string {
-	owners := map[int][]string{}
+func (k *kind[K, V]) twice(all map[K]V) map[int][]K {
+	owners := map[int][]K{}
 	for _, e := range k.entries(all, span[int]{}, false) {
 		owners[e.index] = append(owners[e.index], e.key)
 	}
-	maps.DeleteFunc(owners, func(_ int, of []string) bool { return len(of) < 2 })
+	maps.DeleteFunc(owners, func(_ int, of []K) bool { return len(of) < 2 })
 	return owners
 }
 
 // allows reports whether the unique indexes allow the writes.
-func (o *model) allows(writes map[*table]map[string]*int) bool {
+func (o *model[K, V]) allows(writes map[*table[K, V]]map[K]*V) bool {
 	for t, keys := range writes {
 		all := written(o.newest(t), keys)
 		for _, ix := range t.indexes {
@@ -217,8 +246,8 @@ func (o *model) allows(writes map[*table]map[string]*int) bool {
 }
 
 // written returns what becomes of the contents of a table.
-func written(all map[string]int, writes map[string]*int) map[string]int {
-	now := map[string]int{}
+func written[K, V comparable](all map[K]V, writes map[K]*V) map[K]V {
+	now := map[K]V{}
 	maps.Copy(now, all)
 	for key, value := range writes {
 		if delete(now, key); value != nil {
@@ -229,14 +258,14 @@ func written(all map[string]int, writes map[string]*int) map[string]int {
 }
 
 // inOrder returns the keys that are in a part of the order.
-func inOrder(all map[string]int, in span[string], down bool) []string {
-	keys := []string{}
+func (p *program[K, V]) inOrder(all map[K]V, in span[K], down bool) []K {
+	keys := []K{}
 	for key := range all {
-		if in.has(cmp.Compare[string], key) {
+		if in.has(p.compare, key) {
 			keys = append(keys, key)
 		}
 	}
-	slices.Sort(keys)
+	slices.SortFunc(keys, p.compare)
 	if down {
 		slices.Reverse(keys)
 	}

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -8,28 +9,48 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A program is a sequence of actions of one goroutine over the tables of a database, with
-// several open transactions and snapshots. Whoever runs it chooses, step by step: rapid, or the
-// bytes of a fuzz test, see run_test.go. Nothing that is compared depends on what the background
-// work is at.
-type program struct {
+// A program is a sequence of actions of one goroutine over the tables of a database, or over one
+// map, with several open transactions and snapshots. Whoever runs it chooses, step by step:
+// rapid, or the bytes of a fuzz test, see run_test.go. Nothing that is compared depends on what
+// the background work is at, so that a program fails again when it is run again.
+type program[K, V comparable] struct {
+	data[K, V]
 	t      tester
 	choose chooser
 
-	db    *mvcc.DB
-	o     *model
-	now   map[string]*table // those of the database, by name
-	open  []*handle
-	keys  []string
-	level mvcc.Level
-	made  int // schemas
-	names int
-	trace []string
+	db     *mvcc.DB // nil for a map
+	engine engine   // the database, or the map
+	o      *model[K, V]
+	names  []string
+	now    map[string]*table[K, V] // those of the database, by name
+	open   []*handle[K, V]
+	done   []*handle[K, V] // ended: the last few
+	inside []*handle[K, V] // that of the Update under way
+	again  bool            // and it runs again: it must not be in its own way any more
+	kinds  []*kind[K, V]
+	keys   []K
+	level  mvcc.Level
+	quiet  bool // there is no background work, and never was
+	closed bool
+
+	schemas, handles, values, steps int // made so far
+	// What Stats of a map must say.
+	ended, conflicts, retries uint64
+	byKind                    map[mvcc.ConflictKind]uint64 // of conflicts that were errors
+	trace                     []func() string
+}
+
+// An engine is a database, or a map.
+type engine interface {
+	Reclaim(ctx context.Context) error
+	Stats() mvcc.Stats
+	Epoch() uint64
+	Close()
 }
 
 // A chooser chooses a number from 0 to n-1, for the purpose named.
@@ -42,119 +63,186 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// A reader is a map, a snapshot or a transaction of one with an order.
-type reader interface {
-	mvcc.Reader[string, int]
-	Ascend(mvcc.Range[string]) iter.Seq2[string, int]
-	Descend(mvcc.Range[string]) iter.Seq2[string, int]
-	Min() (string, int, bool)
-	Max() (string, int, bool)
+// A reader is a map, a snapshot or a transaction of one.
+type reader[K, V comparable] interface {
+	mvcc.Reader[K, V]
+	Ascend(mvcc.Range[K]) iter.Seq2[K, V]
+	Descend(mvcc.Range[K]) iter.Seq2[K, V]
+	Min() (K, V, bool)
+	Max() (K, V, bool)
 }
 
-const maxOpen = 6
+const (
+	maxOpen  = 6
+	maxDone  = 4   // handles that have ended and are still used
+	manyKeys = 100 // more than a scan looks at together
+)
 
 var (
 	errOwn   = errors.New("the program's own")
 	allNames = []string{"hashed", "ordered", "indexed", "unique"}
-	allKeys  = []string{"", "a", "a\xff", "aa", "ab", "b", "ba", "\xff", "\xff\xff"}
 )
 
-func newProgram(t tester, choose chooser) *program {
-	p := &program{t: t, choose: choose, o: newModel(), now: map[string]*table{}}
+func newProgram[K, V comparable](t tester, d data[K, V], choose chooser) *program[K, V] {
+	p := &program[K, V]{data: d, t: t, choose: choose, kinds: kindsOf(d),
+		now: map[string]*table[K, V]{}, byKind: map[mvcc.ConflictKind]uint64{}}
 	opts := &mvcc.Options{
 		ReclaimInterval: time.Millisecond,
-		ReclaimWorkers:  choose(3, "workers") - 1,
+		ReclaimWorkers:  choose(4, "workers") - 1,
+		ReclaimQueue:    []int{16, 1, manyKeys}[choose(3, "queue")],
 		PruneThreshold:  1 + choose(20, "threshold"),
-		Isolation:       []mvcc.Level{mvcc.LevelSerializable, mvcc.LevelSnapshot}[choose(2, "level")],
-		ManualReclaim:   choose(3, "manual") == 2,
+		Capacity:        []int{0, 1, manyKeys}[choose(3, "capacity")],
+		Isolation:       mvcc.Level(choose(3, "level")),
+		ManualReclaim:   choose(4, "manual") == 3,
 	}
-	p.level = opts.Isolation
-	p.keys = allKeys[:2+choose(len(allKeys)-1, "keys")]
-	p.note("%d keys, level %v", len(p.keys), p.level)
+	if opts.ReclaimWorkers < 0 {
+		opts.ReclaimInterval = time.Hour
+	}
+	p.quiet = opts.ReclaimWorkers < 0 || opts.ManualReclaim
+	if p.level = opts.Isolation; p.level == mvcc.LevelDefault {
+		p.level = mvcc.LevelSerializable
+	}
+	few := len(d.keys) - manyKeys
+	if p.keys = d.keys[:1+choose(few, "keys")]; choose(8, "many") == 7 {
+		p.keys = slices.SortedFunc(slices.Values(d.keys), d.compare)
+	}
+	shape := choose(4, "shape")
+	p.note("%d keys, shape %d, %+v", len(p.keys), shape, *opts)
+	if shape < 2 { // a map, with an order or without
+		m := mvcc.New[K, V](opts)
+		if shape == 1 {
+			m = d.newMap(opts)
+		}
+		p.engine, p.names = m, []string{m.Name()}
+		p.o = &model[K, V]{epochs: []uint64{m.Epoch()}, states: []state[K, V]{nil}, engine: m}
+		p.add(m.Name(), &table[K, V]{m: m, ordered: shape == 1})
+		return p
+	}
 	p.db = mvcc.NewDB(opts)
-	for _, name := range allNames {
+	p.engine, p.names = p.db, allNames
+	p.o = &model[K, V]{epochs: []uint64{p.db.Epoch()}, states: []state[K, V]{nil}, engine: p.db}
+	for _, name := range p.names {
 		p.makeTable(name)
 	}
-	p.makeIndex(p.now["indexed"], kinds[0])
-	p.makeIndex(p.now["unique"], kinds[3])
+	p.makeIndex(p.now["indexed"], p.kinds[0])
+	p.makeIndex(p.now["unique"], p.kinds[3])
 	return p
 }
 
 // makeTable makes a table, ordered by its name.
-func (p *program) makeTable(name string) {
-	t := &table{number: len(p.o.tables), changed: map[string]int{}}
-	t.ordered = name == "ordered" || name == "unique"
+func (p *program[K, V]) makeTable(name string) {
+	t := &table[K, V]{ordered: name == "ordered" || name == "unique"}
 	if t.ordered {
-		t.m = mvcc.NewOrderedTable[string, int](p.db, name, nil)
+		t.m = p.newTable(p.db, name, nil)
 	} else {
-		t.m = mvcc.NewTable[string, int](p.db, name, nil)
+		t.m = mvcc.NewTable[K, V](p.db, name, nil)
 	}
+	p.add(name, t)
+}
+
+func (p *program[K, V]) add(name string, t *table[K, V]) {
+	t.number, t.compare = len(p.o.tables), p.compare
+	t.changed, t.history = map[K]int{}, map[K][]int{}
 	p.o.tables = append(p.o.tables, t)
 	p.now[name] = t
 }
 
-func (p *program) note(format string, args ...any) {
-	p.trace = append(p.trace, fmt.Sprintf(format, args...))
+// note notes what the program does, for the case that it fails.
+func (p *program[K, V]) note(format string, args ...any) {
+	p.trace = append(p.trace, func() string { return fmt.Sprintf(format, args...) })
 }
 
 // check fails the program unless ok. What it fails with does not depend on the details: so that
 // rapid can make it smaller.
-func (p *program) check(ok bool, what, format string, details ...any) {
+func (p *program[K, V]) check(ok bool, what, format string, details ...any) {
 	if ok {
 		return
 	}
 	p.t.Helper()
-	p.t.Logf("the program:\n\t%s\n%s: %s", strings.Join(p.trace, "\n\t"), what,
-		fmt.Sprintf(format, details...))
+	var steps strings.Builder
+	for _, step := range p.trace {
+		steps.WriteString("\t" + step() + "\n")
+	}
+	p.t.Logf("the program:\n%s%s: %s", &steps, what, fmt.Sprintf(format, details...))
 	p.t.Fatalf("%s is wrong", what)
 }
 
-func (p *program) same(what string, want, got any) {
+func (p *program[K, V]) same(what string, want, got any) {
 	p.t.Helper()
-	if !cmp.Equal(want, got) {
-		p.check(false, what, "%s", cmp.Diff(want, got))
+	if !gocmp.Equal(want, got) {
+		p.check(false, what, "%s", gocmp.Diff(want, got))
 	}
 }
 
-func (p *program) key() string { return p.keys[p.choose(len(p.keys), "key")] }
+// found returns a function that checks the result of a read.
+func (p *program[K, V]) found(what string, want V, present bool) func(got V, ok bool) {
+	p.t.Helper()
+	return func(got V, ok bool) {
+		p.t.Helper()
+		p.check(ok == present && got == want, what, "want %v (%v), got %v (%v)", want, present, got, ok)
+	}
+}
 
-// value makes up a value: for every other one a number of the key's own, so that the unique
-// indexes do not refuse most of what is done.
-func (p *program) value(key string) int {
+func (p *program[K, V]) key() K { return p.keys[p.choose(len(p.keys), "key")] }
+
+// value makes up a value that was not there before: for every other one a number of the key's
+// own, so that the unique indexes do not refuse most of what is done.
+func (p *program[K, V]) value(key K) V {
 	number := p.choose(numbers, "number")
 	if p.choose(2, "own number") == 0 {
-		number = 1 + slices.Index(p.keys, key)%(numbers-1)
+		number = p.own(key)
 	}
-	return number<<3 | p.choose(8, "tags")
+	return p.fresh(number, p.choose(8, "tags"))
 }
 
-func (p *program) table() *table { return p.now[allNames[p.choose(len(allNames), "table")]] }
+func (p *program[K, V]) fresh(number, tags int) V {
+	p.values++
+	return p.make(p.values<<6 | number<<3 | tags)
+}
+
+// own returns the number of a key's own.
+func (p *program[K, V]) own(key K) int { return 1 + slices.Index(p.keys, key)%(numbers-1) }
+
+// mixer returns a function for Merge.
+func (p *program[K, V]) mixer(key K) merge[V] {
+	value := p.number(p.value(key))
+	return func(old V, ok bool) V {
+		if !ok {
+			return p.make(value)
+		}
+		return p.make(value ^ p.number(old)&7 ^ p.number(old)>>6<<20)
+	}
+}
+
+func (p *program[K, V]) table() *table[K, V] {
+	return p.now[p.names[p.choose(len(p.names), "table")]]
+}
 
 // of chooses a table for a handle: one of the database, or one that was closed since.
-func (p *program) of(h *handle) *table {
+func (p *program[K, V]) of(h *handle[K, V]) *table[K, V] {
 	if h.alone != nil {
 		return h.alone
 	}
-	var closed []*table
+	var closed []*table[K, V]
 	for t := range h.readers {
 		if t.closed {
 			closed = append(closed, t)
 		}
 	}
 	if len(closed) > 0 && p.choose(4, "closed") == 0 {
-		slices.SortFunc(closed, func(a, b *table) int { return a.number - b.number })
+		slices.SortFunc(closed, func(a, b *table[K, V]) int { return a.number - b.number })
 		return closed[p.choose(len(closed), "table")]
 	}
 	return p.table()
 }
 
 // reader returns the handle for a table.
-func (p *program) reader(h *handle, t *table) reader {
+func (p *program[K, V]) reader(h *handle[K, V], t *table[K, V]) reader[K, V] {
 	r := h.readers[t]
 	if t.closed || h.alone != nil {
 		return r
 	}
-	var again reader
+	var again reader[K, V]
 	if h.isTx {
 		again = t.m.In(h.tx)
 	} else {
@@ -165,17 +253,28 @@ func (p *program) reader(h *handle, t *table) reader {
 	return again
 }
 
-func (p *program) tx(h *handle, t *table) mvcc.Tx[string, int] {
-	return p.reader(h, t).(mvcc.Tx[string, int])
+func (p *program[K, V]) tx(h *handle[K, V], t *table[K, V]) mvcc.Tx[K, V] {
+	return p.reader(h, t).(mvcc.Tx[K, V])
 }
 
-func (p *program) begun(h *handle, kind string) *handle {
-	p.names++
-	h.name = fmt.Sprint(kind, p.names)
-	h.begun, h.at, h.parts = p.o.tick(), p.o.now(), map[*table]*part{}
+// begun notes a handle that was opened. Who has one of a table alone has set its reader.
+func (p *program[K, V]) begun(h *handle[K, V], kind string) *handle[K, V] {
+	p.handles++
+	h.name = fmt.Sprint(kind, p.handles)
+	h.begun, h.at, h.parts = p.o.tick(), p.o.now(), map[*table[K, V]]*part[K, V]{}
 	if h.readers == nil {
-		h.readers = map[*table]reader{}
+		h.readers = map[*table[K, V]]reader[K, V]{}
 	}
-	h.met, h.touched = touches{}, touches{}
+	h.met, h.touched = touches[K, V]{}, touches[K, V]{}
+	switch {
+	case h.alone != nil:
+		h.epoch = h.readers[h.alone].Epoch()
+	case h.isTx:
+		h.epoch = h.tx.Epoch()
+	default:
+		h.epoch = h.s.Epoch()
+	}
+	p.check(h.epoch >= p.o.epochs[h.at], "Epoch", "%d, after a commit at %d", h.epoch,
+		p.o.epochs[h.at])
 	return h
 }

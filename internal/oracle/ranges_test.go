@@ -10,22 +10,23 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-func (p *program) ranged(h *handle, t *table) {
+func (p *program[K, V]) ranged(h *handle[K, V], t *table[K, V]) {
 	if !t.ordered {
-		t = p.now["ordered"]
 		if h.alone != nil {
 			return
 		}
+		t = p.now["ordered"]
 	}
 	p.note("%s: %s:", h.name, t.m.Name())
 	p.rangeOf(h, t, p.reader(h, t), h.view(p.o, t))
 }
 
 // rangeOf reads a part of an ordered table.
-func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
-	in, down, prefix := span[string]{}, p.choose(2, "down") == 1, ""
-	var engine mvcc.Range[string]
-	note := func(in span[string]) {
+func (p *program[K, V]) rangeOf(h *handle[K, V], t *table[K, V], r reader[K, V], want map[K]V) {
+	in, down, prefix := span[K]{}, p.choose(2, "down") == 1, false
+	var engine mvcc.Range[K]
+	var first K
+	note := func(in span[K]) {
 		if h != nil && h.isTx {
 			h.hasRead = true
 			h.part(t).ranges = append(h.part(t).ranges, in)
@@ -33,7 +34,7 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 	}
 	switch p.choose(6, "range") {
 	case 0: // Min or Max
-		keys := inOrder(want, in, down)
+		keys := p.inOrder(want, in, down)
 		key, value, ok := r.Min()
 		if down {
 			key, value, ok = r.Max()
@@ -43,7 +44,7 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 		}
 		p.note("Min or Max, down %v", down)
 		if len(keys) == 0 {
-			p.check(!ok, "Min or Max", "%q, want none", key)
+			p.check(!ok, "Min or Max", "%v, want none", key)
 			note(in)
 			return
 		}
@@ -51,26 +52,21 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 		note(in.to(keys[0], down))
 		return
 	case 1:
-		prefix = p.key()
-		engine = mvcc.Prefix(prefix)
-		in.low = &prefix
-		end := prefix
-		for strings.HasSuffix(end, "\xff") {
-			end = end[:len(end)-1]
+		if prefix = p.prefix != nil; prefix {
+			first = p.key()
+			engine, in = p.prefix(first)
+			break
 		}
-		if end != "" {
-			end = end[:len(end)-1] + string([]byte{end[len(end)-1] + 1})
-			in.high, in.highOut = &end, true
-		}
+		fallthrough
 	default:
-		in = chosen(p, func(string) string { return p.key() })
+		in = chosen(p, func(string) K { return p.key() })
 		engine = in.engine()
 	}
-	keys := inOrder(want, in, down)
-	if prefix != "" {
+	keys := p.inOrder(want, in, down)
+	if prefix {
 		for key := range want {
-			p.check(strings.HasPrefix(key, prefix) == slices.Contains(keys, key), "the model",
-				"prefix %q, %q", prefix, key)
+			begins := strings.HasPrefix(fmt.Sprint(key), fmt.Sprint(first))
+			p.check(begins == slices.Contains(keys, key), "the model", "prefix %v, %v", first, key)
 		}
 	}
 	left := len(keys) + 1
@@ -82,10 +78,10 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 	if down {
 		seq = r.Descend(engine)
 	}
-	got := []string{}
+	got := []K{}
 	for key, value := range seq {
 		got = append(got, key)
-		p.check(value == want[key], "value in a range", "%q is %d, want %d", key, value, want[key])
+		p.check(value == want[key], "value in a range", "%v is %v, want %v", key, value, want[key])
 		if h != nil && len(got) == 1 && p.choose(4, "nested") == 3 {
 			p.rangeOf(h, t, r, want)
 		}
@@ -100,14 +96,14 @@ func (p *program) rangeOf(h *handle, t *table, r reader, want map[string]int) {
 	note(in)
 }
 
-func (p *program) lookup(h *handle, t *table) {
+func (p *program[K, V]) lookup(h *handle[K, V], t *table[K, V]) {
 	p.note("%s: %s:", h.name, t.m.Name())
 	p.lookupOf(h, t, p.reader(h, t), h.view(p.o, t))
 }
 
 // lookupOf reads by an index of a table, if it has one. One that was made after the handle began
 // cannot be read.
-func (p *program) lookupOf(h *handle, t *table, r reader, want map[string]int) {
+func (p *program[K, V]) lookupOf(h *handle[K, V], t *table[K, V], r reader[K, V], want map[K]V) {
 	if len(t.indexes) == 0 {
 		return
 	}
@@ -139,7 +135,7 @@ func (p *program) lookupOf(h *handle, t *table, r reader, want map[string]int) {
 		left = 1 + p.choose(len(list), "how many")
 	}
 	if h != nil && h.isTx {
-		seen := look{ix: ix, in: in, point: point}
+		seen := look[K, V]{ix: ix, in: in, point: point}
 		if left > 0 {
 			edge := list[left-1].index
 			seen.in = in.to(edge, down)
@@ -155,17 +151,17 @@ func (p *program) lookupOf(h *handle, t *table, r reader, want map[string]int) {
 
 // loop compares a loop by an index, which is left after so many records, with the entries that it
 // must find. In a transaction each of the records is read.
-func (p *program) loop(h *handle, ix *index, want map[string]int,
-	seq iter.Seq2[string, int], list []entry, left int) {
-	got := make([]entry, 0, len(list))
+func (p *program[K, V]) loop(h *handle[K, V], ix *index[K, V], want map[K]V,
+	seq iter.Seq2[K, V], list []entry[K], left int) {
+	got := make([]entry[K], 0, len(list))
 	for key, value := range seq {
-		p.check(len(got) < len(list), "by an index", "%s: %q is too much after %v", ix.name, key, got)
+		p.check(len(got) < len(list), "by an index", "%s: %v is too much after %v", ix.name, key, got)
 		p.check(value == want[key], "value by an index",
-			"%s: %q is %d, want %d", ix.name, key, value, want[key])
+			"%s: %v is %v, want %v", ix.name, key, value, want[key])
 		if h != nil {
 			h.get(ix.of, key, false)
 		}
-		if got = append(got, entry{list[len(got)].index, key}); len(got) == left {
+		if got = append(got, entry[K]{list[len(got)].index, key}); len(got) == left {
 			break
 		}
 	}
@@ -176,8 +172,8 @@ func (p *program) loop(h *handle, ix *index, want map[string]int,
 	// Records of the same index key come in the order of their keys only if the table has one;
 	// those of a transaction that a unique index is going to refuse do not.
 	if !ix.of.ordered || ix.unique && len(ix.twice(want)) > 0 {
-		if wanted, got = grouped(list, got); left < 0 {
-			slices.SortFunc(wanted, entryOrder)
+		if wanted, got = ix.grouped(list, got); left < 0 {
+			slices.SortFunc(wanted, ix.inOrder)
 		}
 	}
 	if !slices.Equal(wanted, got) {
@@ -185,15 +181,15 @@ func (p *program) loop(h *handle, ix *index, want map[string]int,
 	}
 }
 
-func entryOrder(a, b entry) int {
-	return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.key, b.key))
+func (k *kind[K, V]) inOrder(a, b entry[K]) int {
+	return cmp.Or(cmp.Compare(a.index, b.index), k.order(a.key, b.key))
 }
 
 // grouped returns what is wanted and what was got in the same order: got was given the index keys
 // of what is wanted, so that only the keys within one may be others.
-func grouped(list, got []entry) (want, sorted []entry) {
+func (k *kind[K, V]) grouped(list, got []entry[K]) (want, sorted []entry[K]) {
 	sorted = slices.Clone(got)
-	slices.SortFunc(sorted, entryOrder)
+	slices.SortFunc(sorted, k.inOrder)
 	if len(slices.Compact(slices.Clone(sorted))) < len(sorted) {
 		return list, sorted // one is there twice
 	}
@@ -205,6 +201,6 @@ func grouped(list, got []entry) (want, sorted []entry) {
 	if len(got) == len(list) {
 		want = slices.Clone(list)
 	}
-	slices.SortFunc(want, entryOrder)
+	slices.SortFunc(want, k.inOrder)
 	return want, sorted
 }

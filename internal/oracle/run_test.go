@@ -7,19 +7,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPrograms runs random programs, made smaller by rapid if they fail. It runs the same ones
-// each time; others are run by
+// TestPrograms runs random programs over several types of keys and values, made smaller by rapid
+// if they fail. It runs the same ones each time; others are run by
 //
 //	go test -rapid.checks=100000 -rapid.seed=$RANDOM ./internal/oracle
 func TestPrograms(t *testing.T) {
-	for name, value := range map[string]string{"checks": "500", "steps": "60", "seed": "1",
+	for name, value := range map[string]string{"checks": "400", "steps": "80", "seed": "1",
 		"nofailfile": "true"} {
 		rapidFlag(t, name, value)
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	t.Run("int", func(t *testing.T) { rapid.Check(t, run(ints())) })
+	t.Run("string", func(t *testing.T) { rapid.Check(t, run(texts())) })
+	t.Run("any", func(t *testing.T) { rapid.Check(t, run(mixed())) })
+}
+
+// run returns a function that runs what rapid chooses.
+func run[K, V comparable](d data[K, V]) func(*rapid.T) {
+	return func(rt *rapid.T) {
 		choose := func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(rt, what) }
-		p := newProgram(rt, choose)
-		defer p.db.Close()
+		p := newProgram(rt, d, choose)
+		defer p.engine.Close()
 		actions := map[string]func(*rapid.T){"": func(*rapid.T) { p.lookAtAll() }}
 		for _, a := range p.actions() {
 			actions[a.name] = func(rt *rapid.T) {
@@ -31,7 +38,7 @@ func TestPrograms(t *testing.T) {
 		}
 		rt.Repeat(actions)
 		p.finish()
-	})
+	}
 }
 
 // rapidFlag sets a flag of rapid for the test, unless the command line does.
@@ -67,26 +74,37 @@ func (c *tape) ended() bool { return c.at >= len(c.code) }
 // maxProgram bounds the time that one program takes.
 const maxProgram = 200
 
-// FuzzTables runs the program that the bytes say.
-func FuzzTables(f *testing.F) {
-	for i := range 8 { // programs of all kinds of steps
+func runCode[K, V comparable](t *testing.T, c *tape, d data[K, V]) {
+	p := newProgram(t, d, c.choose)
+	defer p.engine.Close()
+	actions := p.actions()
+	for step := 0; step < maxProgram && !c.ended(); step++ {
+		if a := actions[c.choose(len(actions), "action")]; a.ready() {
+			a.run()
+			p.lookAtAll()
+		}
+	}
+	p.finish()
+}
+
+// FuzzProgram runs the program that the bytes say.
+func FuzzProgram(f *testing.F) {
+	for i := range 24 { // programs of all kinds of steps, over all shapes and types
 		code := make([]byte, 300)
 		for j := range code {
 			code[j] = byte(j*(2*i+7) + j*j/(i+3))
 		}
+		code[0] = byte(i)
 		f.Add(code)
 	}
 	f.Fuzz(func(t *testing.T, code []byte) {
-		c := &tape{code: code}
-		p := newProgram(t, c.choose)
-		defer p.db.Close()
-		actions := p.actions()
-		for step := 0; step < maxProgram && !c.ended(); step++ {
-			if a := actions[c.choose(len(actions), "action")]; a.ready() {
-				a.run()
-				p.lookAtAll()
-			}
+		switch c := (&tape{code: code}); c.choose(3, "types") {
+		case 0:
+			runCode(t, c, ints())
+		case 1:
+			runCode(t, c, texts())
+		default:
+			runCode(t, c, mixed())
 		}
-		p.finish()
 	})
 }

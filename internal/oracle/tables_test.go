@@ -6,18 +6,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // makeIndex makes an index of a table.
-func (p *program) makeIndex(t *table, k *kind) {
+func (p *program[K, V]) makeIndex(t *table[K, V], k *kind[K, V]) {
 	var opts *mvcc.IndexOptions
 	if k.unique {
 		opts = &mvcc.IndexOptions{Unique: true}
 	}
 	var err error
-	ix := &index{kind: k, of: t, changed: map[int]int{}, perhaps: map[int]int{}}
+	ix := &index[K, V]{kind: k, of: t, changed: map[int]int{}, perhaps: map[int]int{}}
 	if k.ordered {
 		ix.ix, err = mvcc.NewOrderedIndexFunc(t.m, k.name, k.compare, k.keys, opts)
 	} else {
@@ -31,7 +32,7 @@ func (p *program) makeIndex(t *table, k *kind) {
 	} else {
 		p.check(err == nil, "NewIndex", "%v", err)
 		t.indexes = append(t.indexes, ix)
-		p.o.commit(map[*table]map[string]*int{t: asWrites(all)}, nil)
+		p.o.commit(map[*table[K, V]]map[K]*V{t: asWrites(all)}, nil)
 		for _, e := range k.entries(all, span[int]{}, false) {
 			ix.changed[e.index] = p.o.now()
 		}
@@ -42,25 +43,25 @@ func (p *program) makeIndex(t *table, k *kind) {
 }
 
 // asWrites returns the writes that make what there is.
-func asWrites(all map[string]int) map[string]*int {
-	writes := map[string]*int{}
+func asWrites[K, V comparable](all map[K]V) map[K]*V {
+	writes := map[K]*V{}
 	for key, value := range all {
 		writes[key] = &value
 	}
 	return writes
 }
 
-func (p *program) altered(t *table) {
+func (p *program[K, V]) altered(t *table[K, V]) {
 	if t.schema = 0; len(t.indexes) > 0 {
-		p.made++
-		t.schema = p.made
+		p.schemas++
+		t.schema = p.schemas
 	}
 }
 
 // indexing makes an index, or drops it if the table has it.
-func (p *program) indexing() {
-	t, k := p.table(), kinds[p.choose(len(kinds), "index")]
-	i := slices.IndexFunc(t.indexes, func(ix *index) bool { return ix.kind == k })
+func (p *program[K, V]) indexing() {
+	t, k := p.table(), p.kinds[p.choose(len(p.kinds), "index")]
+	i := slices.IndexFunc(t.indexes, func(ix *index[K, V]) bool { return ix.kind == k })
 	if i < 0 {
 		p.makeIndex(t, k)
 		return
@@ -73,7 +74,7 @@ func (p *program) indexing() {
 }
 
 // closeTable closes a table, and makes another one of that name.
-func (p *program) closeTable() {
+func (p *program[K, V]) closeTable() {
 	t := p.table()
 	name := t.m.Name()
 	p.note("%s is closed, and made again", name)
@@ -95,19 +96,47 @@ func (p *program) closeTable() {
 	p.same("Tables", slices.Sorted(slices.Values(allNames)), p.db.Tables())
 }
 
-func (p *program) reclaim() {
-	p.note("Reclaim")
-	p.check(p.db.Reclaim(bg) == nil, "Reclaim", "it fails")
+// closeEngine ends the background work; the map, or database, goes on.
+func (p *program[K, V]) closeEngine() {
+	p.note("Close")
+	p.engine.Close()
+	p.closed = true
 }
 
-// lookAtAll compares the tables and indexes, as they are now, with the model, and one of the
-// snapshots that are open.
-func (p *program) lookAtAll() {
-	s := p.db.Snapshot()
-	defer s.Close()
-	for _, name := range allNames {
+// reclaim reclaims what nobody sees. Without background work it is known what is left of a map.
+func (p *program[K, V]) reclaim() {
+	p.note("Reclaim")
+	s := mvcc.Stats{QueueDepth: 1}
+	for i := 0; i == 0 || i < 4 && p.quiet && s.QueueDepth > 0; i++ {
+		p.check(p.engine.Reclaim(bg) == nil, "Reclaim", "it fails")
+		s = p.engine.Stats()
+	}
+	if !p.quiet || p.db != nil || s.QueueDepth > 0 {
+		return
+	}
+	most, fewest := p.o.wanted(p.o.tables[0], slices.Concat(p.open, p.inside))
+	p.check(fewest <= s.Versions && s.Versions <= most, "Stats.Versions", "%d to %d are wanted: %+v",
+		fewest, most, s)
+	made := 0
+	for _, history := range p.o.tables[0].history {
+		made += len(history)
+	}
+	p.same("Stats.Pruned", made, s.Versions+int(s.Pruned))
+}
+
+// lookAtAll compares the tables and indexes, as they are now, with the model, and the snapshots
+// that are open. Of many keys it does so now and then.
+func (p *program[K, V]) lookAtAll() {
+	p.checkStats()
+	if p.steps++; len(p.keys) > 12 && p.steps%8 != 0 {
+		return
+	}
+	for _, name := range p.names {
 		t := p.now[name]
-		p.whole(t, t.m.At(s), p.o.newest(t), p.o.tick())
+		s := t.m.Snapshot()
+		p.whole(t, s, p.o.newest(t), p.o.tick())
+		s.Close()
+		p.ended++
 	}
 	for _, h := range p.open {
 		if !h.isTx {
@@ -118,8 +147,30 @@ func (p *program) lookAtAll() {
 	}
 }
 
+func (p *program[K, V]) checkStats() {
+	s := p.engine.Stats()
+	same := func(what string, want, got uint64) {
+		p.check(want == got, "Stats."+what, "want %d, got %d", want, got)
+	}
+	same("LiveTx", uint64(len(p.open)), uint64(s.LiveTx))
+	if p.db != nil {
+		return
+	}
+	same("Commits", uint64(p.o.now()), s.Commits)
+	same("Ended", p.ended, s.Ended)
+	same("Conflicts", p.conflicts, s.Conflicts)
+	same("conflicts of all kinds", s.Conflicts, s.ReadConflicts+s.ScanConflicts+s.WriteConflicts)
+	for kind, n := range map[mvcc.ConflictKind]uint64{mvcc.ConflictRead: s.ReadConflicts,
+		mvcc.ConflictScan: s.ScanConflicts, mvcc.ConflictWrite: s.WriteConflicts} {
+		// Those of the first attempts of an Update are of any kind.
+		p.check(n >= p.byKind[kind] && n <= p.byKind[kind]+p.retries, "Stats", "%d %v conflicts", n, kind)
+	}
+	same("Retries", p.retries, s.Retries)
+	same("help of others", 0, s.Helped+s.Pushed+s.Revoked+s.Rivals+s.Reinstalled+s.Leaked)
+}
+
 // whole compares all of a table, and of its indexes, with what is wanted.
-func (p *program) whole(t *table, r reader, want map[string]int, begun int) {
+func (p *program[K, V]) whole(t *table[K, V], r reader[K, V], want map[K]V, begun int) {
 	got := maps.Collect(r.All())
 	if !maps.Equal(want, got) {
 		p.same("contents of "+t.m.Name(), want, got)
@@ -134,28 +185,45 @@ func (p *program) whole(t *table, r reader, want map[string]int, begun int) {
 			continue
 		}
 		for i := range numbers {
-			others := func(e entry) bool { return e.index != i }
+			others := func(e entry[K]) bool { return e.index != i }
 			p.loop(nil, ix, want, ix.ix.Get(r, i), slices.DeleteFunc(slices.Clone(list), others), -1)
 		}
 	}
 }
 
 // finish ends what is open and looks at what is left.
-func (p *program) finish() {
+func (p *program[K, V]) finish() {
 	p.lookAtAll()
 	for _, h := range p.open {
 		p.note("%s ends", h.name)
 		p.end(h)
 	}
+	p.ended += uint64(len(p.open))
 	p.open = nil
-	p.reclaim()
+	p.closeEngine()
+	p.steps = -1
 	p.lookAtAll()
-	live := p.db.Stats().LiveTx
-	p.check(live == 0, "Stats.LiveTx", "%d", live)
+	// What the background work has in hand when it ends is dropped a moment later.
+	left := p.left()
+	for end := time.Now().Add(time.Minute); left != "" && time.Now().Before(end); left = p.left() {
+		time.Sleep(time.Millisecond)
+	}
+	p.check(left == "", "what is left", "%s", left)
+}
+
+// left says what is left beside the newest version of each key, if anything.
+func (p *program[K, V]) left() string {
+	p.reclaim()
 	for _, t := range p.now {
 		want := len(p.o.newest(t))
-		p.check(t.m.Len() == want, "Len", "%s has %d keys, want %d", t.m.Name(), t.m.Len(), want)
+		if s := t.m.Stats(); t.m.Len() != want || s.Keys != want || s.Entries != want {
+			return fmt.Sprintf("want %d keys in %s, has %d: %+v", want, t.m.Name(), t.m.Len(), s)
+		}
 	}
+	if s := p.engine.Stats(); s.Versions != s.Entries || s.QueueDepth+s.Aside+s.LiveTx > 0 {
+		return fmt.Sprintf("%+v", s)
+	}
+	return ""
 }
 
 func panicOf(f func()) (value any) {

@@ -2,12 +2,14 @@ package oracle
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-func (p *program) txOptions() (*mvcc.TxOptions, mvcc.Level) {
+func (p *program[K, V]) txOptions() (*mvcc.TxOptions, mvcc.Level) {
 	switch p.choose(3, "level") {
 	case 0:
 		return &mvcc.TxOptions{Isolation: mvcc.LevelSerializable}, mvcc.LevelSerializable
@@ -17,53 +19,74 @@ func (p *program) txOptions() (*mvcc.TxOptions, mvcc.Level) {
 	return nil, p.level
 }
 
-func (p *program) begin() {
-	opts, level := p.txOptions()
-	h := &handle{isTx: true, level: level}
-	if p.choose(4, "of a table") == 3 {
-		t := p.table()
-		h = p.begun(h, "tx")
-		h.alone, h.plain, h.readers[t] = t, len(t.indexes) == 0, t.m.Begin(opts)
-		p.note("%s = %s.Begin(%v)", h.name, t.m.Name(), level)
-	} else {
-		h.tx = p.db.Begin(opts)
-		h = p.begun(h, "tx")
-		p.note("%s = db.Begin(%v)", h.name, level)
+// alone chooses the table that a handle is of, nil if it is one of the database.
+func (p *program[K, V]) alone() *table[K, V] {
+	if p.db == nil || p.choose(4, "of a table") == 3 {
+		return p.table()
 	}
-	p.open = append(p.open, h)
+	return nil
 }
 
-func (p *program) snapshot() {
-	h := p.begun(&handle{}, "s")
-	if p.choose(4, "of a table") == 3 {
-		t := p.table()
-		h.alone, h.readers[t] = t, t.m.Snapshot()
-		p.note("%s = %s.Snapshot()", h.name, t.m.Name())
+// of1 returns a handle of one table.
+func of1[K, V comparable](t *table[K, V], r reader[K, V], level mvcc.Level) *handle[K, V] {
+	_, isTx := r.(mvcc.Tx[K, V])
+	return &handle[K, V]{isTx: isTx, level: level, alone: t, plain: len(t.indexes) == 0,
+		readers: map[*table[K, V]]reader[K, V]{t: r}}
+}
+
+func (p *program[K, V]) begin() {
+	opts, level := p.txOptions()
+	h := &handle[K, V]{isTx: true, level: level}
+	if t := p.alone(); t != nil {
+		h = of1(t, t.m.Begin(opts), level)
+	} else {
+		h.tx = p.db.Begin(opts)
+	}
+	p.opened(h, "tx")
+}
+
+func (p *program[K, V]) snapshot() {
+	h := &handle[K, V]{}
+	if t := p.alone(); t != nil {
+		h = of1(t, t.m.Snapshot(), 0)
 	} else {
 		h.s = p.db.Snapshot()
-		p.note("%s = db.Snapshot()", h.name)
 	}
-	p.open = append(p.open, h)
+	p.opened(h, "s")
+}
+
+func (p *program[K, V]) opened(h *handle[K, V], kind string) {
+	p.open = append(p.open, p.begun(h, kind))
+	p.note("%s begins, %v, of one table %v, at %d", h.name, h.level, h.alone != nil, h.epoch)
 }
 
 // pick chooses one of the transactions, or of all that is open.
-func (p *program) pick(tx bool) (i int, h *handle) {
-	var is []int
-	for i, h := range p.open {
+func (p *program[K, V]) pick(tx bool) *handle[K, V] {
+	var of []*handle[K, V]
+	for _, h := range p.open {
 		if h.isTx || !tx {
-			is = append(is, i)
+			of = append(of, h)
 		}
 	}
-	i = is[p.choose(len(is), "handle")]
-	return i, p.open[i]
+	return of[p.choose(len(of), "handle")]
 }
 
-func (p *program) has(tx bool) bool {
-	return slices.ContainsFunc(p.open, func(h *handle) bool { return h.isTx || !tx })
+func (p *program[K, V]) has(tx bool) bool {
+	return slices.ContainsFunc(p.open, func(h *handle[K, V]) bool { return h.isTx || !tx })
 }
 
-func (p *program) commit() {
-	i, h := p.pick(true)
+// close takes a handle off the list of those that are open.
+func (p *program[K, V]) close(h *handle[K, V]) {
+	p.ended++
+	i := slices.Index(p.open, h)
+	p.open = slices.Delete(p.open, i, i+1)
+	if p.done = append(p.done, h); len(p.done) > maxDone {
+		p.done = p.done[1:]
+	}
+}
+
+func (p *program[K, V]) commit() {
+	h := p.pick(true)
 	v := h.verdict(p.o)
 	p.note("%s.Commit(): %+v", h.name, v)
 	failing := p.err(h)
@@ -73,30 +96,35 @@ func (p *program) commit() {
 		tx := p.tx(h, h.alone)
 		onCommit, commit = tx.OnCommit, tx.Commit
 	}
-	onCommit(func(epoch uint64) { told = append(told, epoch) })
+	for range 2 {
+		onCommit(func(epoch uint64) { told = append(told, epoch) })
+	}
 	err := commit()
-	p.open = slices.Delete(p.open, i, i+1)
+	p.close(h)
 	p.check(!failing || err != nil, "Commit", "it succeeds, though Err had said no")
 	p.outcome("Commit", h, v, err)
-	if err == nil {
-		p.check(len(told) == 1, "OnCommit", "told of %v", told)
-		if h.writesAny() {
-			p.check(told[0] == p.db.Epoch(), "OnCommit", "told of %d, want %d", told[0], p.db.Epoch())
-			p.o.commit(h.final(p.o), h.touched)
-		}
-	} else {
+	if err != nil {
 		p.check(told == nil, "OnCommit", "told of %v", told)
+		return
 	}
+	at := h.epoch
+	if h.writesAny() {
+		at = p.engine.Epoch()
+		p.o.commit(h.final(p.o), h.touched)
+	}
+	p.check(slices.Equal(told, []uint64{at, at}), "OnCommit", "told of %v, want %d twice", told, at)
 }
 
 // outcome compares what became of a commit with what may.
-func (p *program) outcome(what string, h *handle, v outcomes, err error) {
+func (p *program[K, V]) outcome(what string, h *handle[K, V], v outcomes, err error) {
 	var c *mvcc.ConflictError
 	var u *mvcc.UniqueError
 	switch {
 	case err == nil:
 		p.check(v.ok, what, "it succeeds, want %+v", v)
 	case errors.As(err, &c):
+		p.conflicts++
+		p.byKind[c.Kind]++
 		p.check(v.conflict && errors.Is(err, mvcc.ErrConflict), what, "%v, want %+v", err, v)
 		p.check(h.explains(p.o, c), what, "%#v is not what happened", c)
 	case errors.As(err, &u):
@@ -107,7 +135,7 @@ func (p *program) outcome(what string, h *handle, v outcomes, err error) {
 }
 
 // refuses reports whether u is what a unique index says of the transaction.
-func (p *program) refuses(h *handle, u *mvcc.UniqueError) bool {
+func (p *program[K, V]) refuses(h *handle[K, V], u *mvcc.UniqueError) bool {
 	for t, part := range h.parts {
 		for _, ix := range part.by {
 			if t.m.Name() == u.Table && ix.name == u.Index && twice(ix, h.view(p.o, t), u) {
@@ -118,16 +146,17 @@ func (p *program) refuses(h *handle, u *mvcc.UniqueError) bool {
 	return false
 }
 
-func twice(ix *index, all map[string]int, u *mvcc.UniqueError) bool {
+func twice[K, V comparable](ix *index[K, V], all map[K]V, u *mvcc.UniqueError) bool {
 	i, _ := u.Key.(int)
 	owners := ix.twice(all)[i]
-	a, _ := u.Records[0].(string)
-	b, _ := u.Records[1].(string)
-	return ix.unique && a != b && slices.Contains(owners, a) && slices.Contains(owners, b)
+	a, isKey := u.Records[0].(K)
+	b, isToo := u.Records[1].(K)
+	return ix.unique && isKey && isToo && a != b && slices.Contains(owners, a) &&
+		slices.Contains(owners, b)
 }
 
 // err compares what Err says, and reports whether that is that the transaction cannot commit.
-func (p *program) err(h *handle) bool {
+func (p *program[K, V]) err(h *handle[K, V]) bool {
 	err := h.tx.Err
 	if h.alone != nil {
 		err = p.tx(h, h.alone).Err
@@ -144,14 +173,15 @@ func (p *program) err(h *handle) bool {
 	return true
 }
 
-func (p *program) rollback() {
-	i, h := p.pick(false)
+func (p *program[K, V]) rollback() {
+	h := p.pick(false)
 	p.note("%s ends", h.name)
 	p.end(h)
-	p.open = slices.Delete(p.open, i, i+1)
+	p.close(h)
 }
 
-func (p *program) end(h *handle) {
+// end ends a handle, or does nothing if it has ended.
+func (p *program[K, V]) end(h *handle[K, V]) {
 	switch {
 	case h.alone == nil && h.isTx:
 		h.tx.Rollback()
@@ -160,28 +190,72 @@ func (p *program) end(h *handle) {
 	case h.isTx:
 		p.tx(h, h.alone).Rollback()
 	default:
-		h.readers[h.alone].(mvcc.Snapshot[string, int]).Close()
+		h.readers[h.alone].(mvcc.Snapshot[K, V]).Close()
 	}
 }
 
-// update runs some steps in an Update, beside which others commit in the first attempt.
-func (p *program) update() {
-	opts, level := p.txOptions()
-	var alone *table
-	if p.choose(4, "of a table") == 3 {
-		alone = p.table()
+// late uses a handle that has ended.
+func (p *program[K, V]) late() {
+	h, key := p.done[p.choose(len(p.done), "ended handle")], p.key()
+	value := p.value(key)
+	p.note("late calls of %s", h.name)
+	p.end(h)
+	var calls []func()
+	for t, r := range h.readers {
+		if t.closed {
+			continue
+		}
+		calls = append(calls, func() { r.Get(key) }, func() { r.Has(key) }, func() { r.Epoch() },
+			func() {
+				for range r.All() {
+					p.check(false, "late All", "it meets a key")
+				}
+			})
+		if tx, ok := r.(mvcc.Tx[K, V]); ok {
+			p.check(tx.Err() == mvcc.ErrTxDone, "late Err", "%v", tx.Err())
+			err := tx.Commit()
+			p.check(err == mvcc.ErrTxDone, "late Commit", "%v", err)
+			calls = append(calls, func() { tx.Set(key, value) }, func() { tx.Delete(key) })
+		}
 	}
-	steps, beside, ending := 1+p.choose(6, "steps"), p.choose(3, "beside"), p.choose(5, "ending")
+	for _, call := range calls {
+		got := panicOf(call)
+		p.check(got == any(mvcc.ErrTxDone), "panic of a late call", "%v", got)
+	}
+}
+
+// How the function of an Update behaves, but for one that returns nil.
+const (
+	failing   = 4
+	panicking = 5
+	once      = 6 // it returns nil, and there is no second attempt
+	endings   = 7
+)
+
+// update runs some steps in an Update, beside which others commit in the first attempt.
+func (p *program[K, V]) update() {
+	opts, level := p.txOptions()
+	alone := p.alone()
+	steps, beside, ending := 1+p.choose(6, "steps"), p.choose(3, "beside"), p.choose(endings, "ending")
+	if ending == once {
+		opts = &mvcc.TxOptions{Isolation: level, MaxAttempts: 1}
+	}
 	p.note("Update(%v), %d steps, %d beside, ending %d:", level, steps, beside, ending)
-	var h *handle
+	var h *handle[K, V]
 	var last outcomes
 	calls := 0
-	body := func(x *handle) error {
+	body := func(x *handle[K, V]) error {
 		if calls++; calls > 1 {
-			p.check(last.conflict && calls == 2, "Update", "it runs again after %+v", last)
+			p.again = true
+			p.conflicts++
+			p.retries++
+			p.check(last.conflict, "Update", "it runs again after %+v", last)
 			p.note("again:")
 		}
+		p.ended++
 		h = p.begun(x, "tx")
+		p.inside = append(p.inside, h)
+		defer func() { p.inside, p.again = nil, false }()
 		for i := range steps {
 			p.step(h)
 			if calls == 1 && i < beside {
@@ -189,31 +263,62 @@ func (p *program) update() {
 			}
 		}
 		last = h.verdict(p.o)
-		if ending == 4 {
+		switch ending {
+		case failing:
 			return errOwn
+		case panicking:
+			panic(errOwn)
 		}
 		return nil
 	}
 	var err error
-	if alone != nil {
-		err = alone.m.Update(bg, opts, func(tx mvcc.Tx[string, int]) error {
-			h := &handle{isTx: true, level: level, alone: alone, plain: len(alone.indexes) == 0}
-			h.readers = map[*table]reader{alone: tx}
-			return body(h)
+	panicked := panicOf(func() {
+		if alone == nil {
+			err = p.db.Update(bg, opts, func(tx mvcc.DBTx) error {
+				return body(&handle[K, V]{isTx: true, level: level, tx: tx})
+			})
+			return
+		}
+		err = alone.m.Update(bg, opts, func(tx mvcc.Tx[K, V]) error {
+			return body(of1(alone, reader[K, V](tx), level))
 		})
-	} else {
-		err = p.db.Update(bg, opts, func(tx mvcc.DBTx) error {
-			return body(&handle{isTx: true, level: level, tx: tx})
-		})
+	})
+	if panicked != nil && panicked != any(errOwn) {
+		panic(panicked) // that of the tester
 	}
 	p.note("end of the Update: %+v", last)
-	if ending == 4 {
-		p.check(err == errOwn && calls == 1, "Update", "%v, %d calls", err, calls)
+	fails := ending == failing || ending == panicking
+	p.check(fails == (err == errOwn || panicked != nil) && (ending == panicking) == (panicked != nil),
+		"Update", "%v, %v", err, panicked)
+	if fails {
+		p.check(calls == 1, "Update", "%d calls", calls)
 		return
 	}
-	last.conflict = false // it tries again
+	last.conflict = last.conflict && ending == once // else it tries again
 	p.outcome("Update", h, last, err)
 	if err == nil && h.writesAny() {
 		p.o.commit(h.final(p.o), h.touched)
 	}
+}
+
+// view looks at a table in a View, beside a commit, and passes an error on.
+func (p *program[K, V]) view() {
+	t, begun := p.table(), p.o.tick()
+	want := p.o.newest(t)
+	p.note("View of %s", t.m.Name())
+	look := func(s mvcc.Snapshot[K, V]) error {
+		p.store()
+		p.same("Len in a View", len(want), s.Len())
+		p.check(maps.Equal(want, maps.Collect(s.All())), "View", "%v", fmt.Sprint(want))
+		p.whole(t, s, want, begun)
+		return errOwn
+	}
+	err := errOwn
+	if p.db == nil {
+		err = t.m.View(look)
+	} else {
+		err = p.db.View(func(s mvcc.DBSnapshot) error { return look(t.m.At(s)) })
+	}
+	p.ended++
+	p.check(err == errOwn, "View", "%v", err)
 }
