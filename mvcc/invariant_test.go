@@ -203,7 +203,7 @@ func abort(t *testing.T, m *Map[string, int], key string) place {
 	was := m.lookup(key)
 	v := newNode(key, -1)
 	setWord(&v.state, word(0).announced(0, checkBit))
-	base, ok := coreOf(m).settle(was.head)
+	base, ok := coreOf(m).decidedBase(was.head)
 	require.True(t, ok && coreOf(m).push(was.at, was.head, base, v))
 	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
 	return was.at
