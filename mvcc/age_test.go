@@ -257,7 +257,7 @@ func TestReclaimStops(t *testing.T) {
 	const n = 5000
 	overwrite(m, n, 0, 2*n, func() {})
 	depth := m.Stats().QueueDepth
-	require.GreaterOrEqual(t, depth, n/bucketSlots)
+	require.GreaterOrEqual(t, depth, n/bucketCells)
 	require.LessOrEqual(t, depth, n)
 	ctx, cancel := context.WithCancel(bg)
 	cancel()
@@ -273,7 +273,7 @@ func TestReclaimStops(t *testing.T) {
 	require.Equal(t, n, m.Stats().Aside)
 	s.Close()
 	require.ErrorIs(t, m.Reclaim(ctx), context.Canceled)
-	require.GreaterOrEqual(t, m.Stats().QueueDepth, n/bucketSlots)
+	require.GreaterOrEqual(t, m.Stats().QueueDepth, n/bucketCells)
 	require.NoError(t, m.Reclaim(bg))
 	require.Equal(t, 1, longest(m))
 

@@ -38,8 +38,8 @@ const (
 	bidAborts  = 5
 	largeBatch = 256
 	// maxRevocations is after how many epochs that readers took away a commit
-	// watches what it validates, and maxDirty after how many validations in which
-	// others marked its watch, and did not commit, it makes a claim.
+	// sets an alarm on what it validates, and maxDirty after how many validations in which
+	// others raised its alarm, and did not commit, it makes a claim.
 	maxRevocations = 4
 	maxDirty       = 4
 )

@@ -327,7 +327,7 @@ func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
 						require.False(t, returned, where)
 					}
 					require.Zero(t, f.db.Stats().LiveTx, where)
-					require.Nil(t, coreOf(f.a).watches.list.Load(), where)
+					require.Nil(t, coreOf(f.a).alarms.list.Load(), where)
 					require.Zero(t, coreOf(f.a).favour.Stats().Held, where)
 					now := f.look(t)
 					done := !equalPictures(now, before)

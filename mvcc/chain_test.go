@@ -22,7 +22,7 @@ func TestInstallComparesHead(t *testing.T) {
 	m.Store("k", 2)
 	v := newNode("k", 3)
 	setWord(&v.state, word(0).announced(0, 0))
-	require.False(t, coreOf(m).push(was.at, was.head, was.head, v))
+	require.False(t, coreOf(m).putOnTop(was.at, was.head, was.head, v))
 	requireValue(t, 2)(m.Load("k"))
 	require.Len(t, chain(m, "k"), 2)
 }

@@ -14,7 +14,7 @@ import (
 func checkStep(w, t word) {}
 
 func (c *chains) checkCopy(v *node, e epoch.Epoch)                   {}
-func (c *chains) checkPush(h, base, v *node)                         {}
+func (c *chains) checkOnTop(h, base, v *node)                        {}
 func (c *chains) checkNewest(v *node)                                {}
 func (c *chains) checkCut(cur, first, n *node, view *gc.View)        {}
 func (c *chains) checkRemove(h *node)                                {}

@@ -33,7 +33,7 @@ func (c *chains) peek(v *node) word {
 			return w
 		}
 		decides := w.aborted()
-		if r := c.slots.Record(w.slot()); r != nil {
+		if r := c.slots.Record(w.recordNumber()); r != nil {
 			decides = word(invariant.Peek(unsafe.Pointer(r)))
 		}
 		if v.peekState() == w {
@@ -67,8 +67,8 @@ func (x *index) peekHead(key unsafe.Pointer) *node {
 
 func (x *index) peekIn(b *bucket, key unsafe.Pointer) (head *node, marked bool) {
 	for ; b != nil; b = b.after() {
-		for i := range b.slots {
-			switch v := rawLoad(&b.slots[i]); {
+		for i := range b.cells {
+			switch v := rawLoad(&b.cells[i]); {
 			case v == x.moved:
 				marked = true
 			case v != nil && x.hash.equal(v.key(), key):
@@ -89,8 +89,8 @@ func (x *index) peekAll(f func(h *node)) {
 	for t := x.table.Load(); t != nil; t = t.next.Load() {
 		for i := range t.buckets {
 			for b := &t.buckets[i]; b != nil; b = b.after() {
-				for j := range b.slots {
-					if v := rawLoad(&b.slots[j]); x.head(v) {
+				for j := range b.cells {
+					if v := rawLoad(&b.cells[j]); x.head(v) {
 						f(v)
 					}
 				}
@@ -112,7 +112,7 @@ func checkStep(w, t word) {
 		ok = t == w.at(t.epoch())
 	case w.tag() == tagAnnounced:
 		// The epoch is drawn after the one that was revoked last.
-		ok = t == w.decided(t.epoch()) && t.epoch() > w.epoch() || t == w.aborted()
+		ok = t == w.drawn(t.epoch()) && t.epoch() > w.epoch() || t == w.aborted()
 	case w.tag() == tagTentative:
 		ok = t == w^checkBit || t == w.at(w.epoch()) ||
 			t == w.announced(w.epoch(), checkBit) || t == w.aborted()
@@ -154,9 +154,9 @@ func (c *chains) checkLink(v *node) {
 	}
 }
 
-// checkPush: v is to be put on h, a decided head, with base below
+// checkOnTop: v is to be put on h, a decided head, with base below
 // it, the newest committed version.
-func (c *chains) checkPush(h, base, v *node) {
+func (c *chains) checkOnTop(h, base, v *node) {
 	w := c.peek(h)
 	ok := w.committed() && base == h || w.is(kindAborted) && (base == nil || c.peek(base).committed())
 	if p := c.peek(v); !ok || p.committed() || v == h || v == base || !c.index.hash.same(h, v) {

@@ -109,7 +109,7 @@ func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 				m.describe(base))
 		}
 	}
-	if st.validates() {
+	if st.mustValidate() {
 		st.checkReads(at, e)
 	}
 }
@@ -194,7 +194,7 @@ func (st *txState) checkTaken() {
 		rest.saves != 0 || rest.since != 0 || rest.claim != nil || rest.extra.of != nil ||
 		len(rest.undo)+len(rest.marks)+len(rest.after) > 0
 	if len(st.writes) > 0 || len(st.reads) > 0 || st.hasRead || rare ||
-		st.conflict != (conflict{}) || st.watch != nil || st.busy || st.byHash != nil ||
+		st.conflict != (conflict{}) || st.alarm != nil || st.busy || st.byHash != nil ||
 		len(st.parts) != 1 || st.parts[0] != &st.own {
 		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d parts, "+
 			"read %v, rare %+v",

@@ -11,7 +11,7 @@ import (
 //	            read anything ends here, and runs again
 //	prepare     make the record active, and have all versions name it
 //	installAll  put a pending version on each key: one CAS each, a bucket's lock for a new key
-//	announce    tell watches, feeds and expiry of the keys, then active -> announced by a CAS
+//	announce    tell alarms (alarm.go), feeds and expiry of the keys, then active -> announced by a CAS
 //	decide      draw the commit epoch e from the clock: -> committed(e) by a CAS, or, if there is
 //	            something to validate, -> tentative(e); validate the reads as of e (validate.go);
 //	            -> committed(e) by a CAS, or, if they do not hold, -> aborted
@@ -91,7 +91,7 @@ func (st *txState) commitWrites(
 		return 0, resultConflict // giveWay has ended the transaction
 	}
 	check := word(0)
-	if st.validates() && !st.written() {
+	if st.mustValidate() && !st.written() {
 		check = checkBit
 	}
 	e, r = st.try(gen, check, st.epoch())
@@ -225,7 +225,7 @@ func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoc
 	}
 	if r == resultOK {
 		e, r = st.decide(gen)
-		st.endWatch()
+		st.endAlarm()
 	}
 	if r != resultOK {
 		st.withdraw()
@@ -264,7 +264,7 @@ func (st *txState) prepare(check word) {
 		return
 	}
 	st.slot.Open(uint64(special(kindActive)))
-	st.order()
+	st.sortWrites()
 	says := indirect(st.slot.Number())
 	for i := range st.writes {
 		v := st.writes[i].v
@@ -290,7 +290,7 @@ func (st *txState) announce(floor epoch.Epoch, check word) result {
 	if !st.multi() {
 		return resultOK // it was installed announced
 	}
-	st.markAll() // must precede: from here on others may commit it
+	st.tellAll() // must precede: from here on others may commit it
 	hooks.At(hooks.Marked)
 	r := st.record()
 	if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
@@ -310,14 +310,14 @@ func (st *txState) finalize(e epoch.Epoch) {
 	if st.multi() {
 		for i := range st.writes {
 			st.parts[st.writes[i].of].m.checkCopy(st.writes[i].v, e)
-			st.writes[i].v.settle(word(0).at(e))
+			st.writes[i].v.putOutcome(word(0).at(e))
 		}
 		st.slot.Settle(uint64(len(st.writes) - 1)) // the epoch counts one version
 	}
 	hooks.At(hooks.Finalized)
 	for i := range st.writes {
 		w := &st.writes[i]
-		st.parts[w.of].m.installed(w.at(), w.hash, w.v)
+		st.parts[w.of].m.tidyKey(w.at(), w.hash, w.v)
 	}
 }
 
@@ -341,14 +341,14 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 		case tagAnnounced:
 			hooks.At(hooks.Announced)
 			if !st.multi() {
-				if m := st.parts[st.writes[0].of].m; m.heard() {
-					m.mark(st.writes[0].v, record)
+				if m := st.parts[st.writes[0].of].m; m.hasListeners() {
+					m.tell(st.writes[0].v, record)
 				}
 				hooks.At(hooks.Marked)
 			}
 			// Must follow the load of w: its floor makes sure that an epoch
 			// drawn before a revocation is not put in after it.
-			d := w.decided(m.slots.Next())
+			d := w.drawn(m.slots.Next())
 			hooks.At(hooks.Drawn)
 			// Linearization point of a transaction that does not validate,
 			// unless a helper's CAS was.
@@ -360,7 +360,7 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 		case tagTentative:
 			hooks.At(hooks.Tentative)
 			if st.revoked >= maxRevocations {
-				if e, r := st.decideWatched(gen); r != resultAborted {
+				if e, r := st.decideAlarmed(gen); r != resultAborted {
 					return e, r
 				}
 				continue

@@ -43,9 +43,9 @@ type core struct {
 	guarded   bool // transactions may be evicted, or are traced, or it is strict
 	threshold uint64
 	// pool has the idle states. That of a root is replaced when a table is closed, see give.
-	pool    atomic.Pointer[statePool]
-	favour  *favour.Queue
-	watches *watches
+	pool   atomic.Pointer[statePool]
+	favour *favour.Queue
+	alarms *alarms
 	// A map by itself has a shared of its own, and no database.
 	shared  *shared
 	db      *DB
@@ -53,7 +53,7 @@ type core struct {
 	tagged  bool          // hashes are told from those of other tables, see claimHash
 	closed  atomic.Bool   // taken out of the database
 	since   epoch.Epoch   // nothing was committed up to there
-	until   atomic.Uint64 // at this epoch, see T2
+	until   atomic.Uint64 // at this epoch, see D2
 	used    atomic.Bool   // states of the root have parts in it
 	inner   bool          // it is a table of an index,
 	dropped atomic.Bool   // which nobody writes any more
@@ -134,7 +134,7 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict, tracePins: o.TracePins,
 		guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
 		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
-		watches: &s.watches}
+		alarms: &s.alarms}
 	c.pool.Store(&statePool{})
 	own := &chains{index: x, slots: s.slots, member: &member{of: weak.Make(c)},
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
@@ -157,7 +157,7 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 func (c *core) byFunction() bool { return c.order != nil && !c.order.natural }
 
 // claimHash returns what a key with hash h is called where the tables of a database have
-// something in common: claims, watches and suspects.
+// something in common: claims, alarms and suspects.
 func (c *core) claimHash(h uint64) uint64 {
 	if !c.tagged {
 		return h

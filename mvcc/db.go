@@ -143,7 +143,7 @@ func (m *core) drop() {
 	if m.inner {
 		return
 	}
-	m.noteClosed() // T2: before the list is published
+	m.noteClosed() // D2: before the list is published
 	if of.opts.Retain > 0 {
 		of.past = append(of.past, m)
 	}

@@ -11,8 +11,8 @@ import (
 // or closed there is a new one. Each snapshot of the database has the list of its moment, so that
 // a backup of it has the tables of that moment, whatever is closed, or made, afterwards.
 //
-//   - T1: a snapshot has a list that was there before its epoch was fixed, and is there after it.
-//   - T2: a table is closed at an epoch that is drawn for that, and has it before it leaves the
+//   - D1: a snapshot has a list that was there before its epoch was fixed, and is there after it.
+//   - D2: a table is closed at an epoch that is drawn for that, and has it before it leaves the
 //     list. Watches are told of it in the order of the epochs.
 //
 // So a snapshot has a table in its list, and its epoch is below that at which the table was closed,

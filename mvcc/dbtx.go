@@ -203,7 +203,7 @@ func (tx DBTx) Try(fn func() error) (err error) {
 type DBSnapshot struct {
 	st   *txn
 	gen  epoch.Gen
-	list *hiddenList // a tableList, T1
+	list *hiddenList // a tableList, D1
 }
 
 func (s DBSnapshot) moment() moment { return moment{s.st, s.gen} }
@@ -225,7 +225,7 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 	for {
 		list, again := dbAt(db).list.Load(), false
 		err := base.view(func(s moment) error {
-			if again = dbAt(db).list.Load() != list; again { // T1
+			if again = dbAt(db).list.Load() != list; again { // D1
 				return nil
 			}
 			return fn(DBSnapshot{s.st, s.gen, hideList(list)})
@@ -246,7 +246,7 @@ func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) erro
 	for {
 		list, again := dbAt(db).list.Load(), false
 		err := base.viewContext(ctx, func(s moment) error {
-			if again = dbAt(db).list.Load() != list; again { // T1
+			if again = dbAt(db).list.Load() != list; again { // D1
 				return nil
 			}
 			return fn(DBSnapshot{s.st, s.gen, hideList(list)})
@@ -263,7 +263,7 @@ func (db *DB) Snapshot() DBSnapshot {
 	for {
 		st, gen := base.open(0)
 		s := DBSnapshot{&st.own.txn, gen, hideList(list)}
-		if now := dbAt(db).list.Load(); now != list { // T1
+		if now := dbAt(db).list.Load(); now != list { // D1
 			s.Close()
 			list = now
 			continue

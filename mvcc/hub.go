@@ -167,7 +167,7 @@ func (h *hub) tell() (any bool) {
 	h.slots.Hold(to)
 	expired := h.expired
 	h.expired = expired[:0]
-	for _, t := range h.closing { // T2: drawn with h.mu held, hence before to was noted
+	for _, t := range h.closing { // D2: drawn with h.mu held, hence before to was noted
 		list = append(list, dated[tableChanges]{t.epoch, tableChanges{closed: hide(t.change)}})
 	}
 	h.closing = nil

@@ -20,14 +20,14 @@ import (
 //	table                bucket, 64 bytes                 version: state | next | key | value
 //	top bits of the hash --> [meta | s0 .. s5 | over] --s_i--> newest --> next older --> ...
 //
-// A slot belongs to one key from the moment at which a head is put into it until the
-// head is taken out. To change the head of a key, swap the slot from the old head to the
-// new one, by compare-and-swap and without a lock ([slot] is an atomic pointer). A head
-// that was put on top of another may be taken off again; one that has left its slot
-// otherwise never comes back. So the swap fails if the slot has changed hands or moved: that is how
-// a goroutine that remembers a slot notices.
+// A cell belongs to one key from the moment at which a head is put into it until the
+// head is taken out. To change the head of a key, swap the cell from the old head to the
+// new one, by compare-and-swap and without a lock ([cell] is an atomic pointer). A head
+// that was put on top of another may be taken off again; one that has left its cell
+// otherwise never comes back. So the swap fails if the cell has changed hands or moved: that is how
+// a goroutine that remembers a cell notices.
 //
-// A mark, moved, stands in a slot instead of a head when the slot has moved to the next
+// A mark, moved, stands in a cell instead of a head when the cell has moved to the next
 // table.
 //
 // Only inserts, removals and moves of buckets lock a bucket, by a bit of its first word (insert and
@@ -38,7 +38,7 @@ import (
 //
 // When there are too many or too few keys, or too many overflows, another table is
 // announced as the next one, and buckets are moved to it one after the other, by a
-// background goroutine and by inserters of keys. Each slot is filled in the new table
+// background goroutine and by inserters of keys. Each cell is filled in the new table
 // first and then marked as moved in the old one, again if its head has changed in
 // between. A bucket that has moved as a whole says so. Nobody waits: a lookup that meets
 // a mark goes on in the next table. When all have moved, the next table takes the place
@@ -50,10 +50,10 @@ import (
 //
 // # Visits
 //
-// A bucket has a bit for each slot for which a visit was asked, and one that says
-// that the bucket has been handed over for that. The bits move with the slots.
+// A bucket has a bit for each cell for which a visit was asked, and one that says
+// that the bucket has been handed over for that. The bits move with the cells.
 type index struct {
-	table stdatomic.Pointer[table]
+	table stdatomic.Pointer[hashTable]
 	hash  hasher
 	moved *node // the mark
 	// min is the least number of buckets. A table of up to small buckets is made, and moved to, by
@@ -65,7 +65,7 @@ type index struct {
 	wake  func()
 	// visit is told of every bucket that is to be visited, once until it is.
 	visit func(b *bucket)
-	// entries counts the keys that have a slot.
+	// entries counts the keys that have a cell.
 	entries *xsync.Counter
 	// tree is the index if keys have an order, else nil: a *tree.Tree, see treeOf. There is no
 	// table then.
@@ -74,21 +74,21 @@ type index struct {
 
 const cacheLine = 128
 
-// A slot is where the head of one key's chain stands.
-type slot = atomic.Pointer[node]
+// A cell is where the head of one key's chain stands.
+type cell = atomic.Pointer[node]
 
-// bucketSlots is how many slots a bucket has: so it is a cache line of 64 bytes.
-const bucketSlots = 6
+// bucketCells is how many cells a bucket has: so it is a cache line of 64 bytes.
+const bucketCells = 6
 
-// A bucket has some slots, and for each a byte of the hash of the key that it belongs
-// to. The tags let a lookup pass over nearly all slots of other keys.
+// A bucket has some cells, and for each a byte of the hash of the key that it belongs
+// to. The tags let a lookup pass over nearly all cells of other keys.
 type bucket struct {
-	// meta has a tag for each slot, 0 if it is free, and some flags. Tags are written
-	// under the lock: a tag is set before its slot is filled, and cleared after the slot
+	// meta has a tag for each cell, 0 if it is free, and some flags. Tags are written
+	// under the lock: a tag is set before its cell is filled, and cleared after the cell
 	// was emptied.
 	meta  stdatomic.Uint64
-	slots [bucketSlots]slot
-	// over has more slots. It is set once, under the lock of the first bucket of the
+	cells [bucketCells]cell
+	// over has more cells. It is set once, under the lock of the first bucket of the
 	// chain.
 	over stdatomic.Pointer[overflow]
 }
@@ -103,18 +103,18 @@ type overflow struct {
 
 // The parts of a bucket's word, above the tags.
 const (
-	tagBits      = 8 * bucketSlots
+	tagBits      = 8 * bucketCells
 	bucketLocked = 1 << (tagBits + iota)
 	bucketMoved
 	bucketListed // it has been handed over for visits
-	firstVisit   // the bit for slot 0
-	allVisits    = firstVisit * (1<<bucketSlots - 1)
+	firstVisit   // the bit for cell 0
+	allVisits    = firstVisit * (1<<bucketCells - 1)
 
 	lowBits  = 0x0000010101010101
 	highBits = 0x0000808080808080
 )
 
-// A place is a slot, as it is found: number i of bucket b, or nowhere.
+// A place is a cell, as it is found: number i of bucket b, or nowhere.
 type place struct {
 	b *bucket
 	i uint8
@@ -122,17 +122,17 @@ type place struct {
 
 func (p place) nowhere() bool { return p.b == nil }
 
-// slot returns the slot: a leaf of a tree has its slots where a bucket has them.
-func (p place) slot() *slot {
-	return (*slot)(unsafe.Add(unsafe.Pointer(p.b), slotsAt+uintptr(p.i)*unsafe.Sizeof(slot{})))
+// cell returns the cell: a leaf of a tree has its cells where a bucket has them.
+func (p place) cell() *cell {
+	return (*cell)(unsafe.Add(unsafe.Pointer(p.b), cellsAt+uintptr(p.i)*unsafe.Sizeof(cell{})))
 }
 
-func (p place) load() *node { return p.slot().Load() }
+func (p place) load() *node { return p.cell().Load() }
 
-// swap makes v the head in the slot, if that is still h.
-func (p place) swap(h, v *node) bool { return p.slot().CompareAndSwap(h, v) }
+// swap makes v the head in the cell, if that is still h.
+func (p place) swap(h, v *node) bool { return p.cell().CompareAndSwap(h, v) }
 
-const slotsAt = unsafe.Offsetof(bucket{}.slots)
+const cellsAt = unsafe.Offsetof(bucket{}.cells)
 
 // tagOf returns the tag of a key with hash h: never 0, and of bits that do not choose
 // the bucket.
@@ -146,12 +146,12 @@ func matching(meta, tag uint64) uint64 {
 }
 
 // A table is one table of buckets.
-type table struct {
+type hashTable struct {
 	buckets []bucket
 	shift   uint8 // the number of bits of a hash that do not choose the bucket
 	// next is the table that buckets move to, from when it is announced until all have
 	// moved; see after.
-	next stdatomic.Pointer[table]
+	next stdatomic.Pointer[hashTable]
 
 	_ [cacheLine]byte
 	// resizing is set by the goroutine that announces the next table. turn says which
@@ -165,15 +165,15 @@ type table struct {
 	needed, crowded stdatomic.Int64
 }
 
-func newTable(buckets int) *table {
-	return &table{
+func newHashTable(buckets int) *hashTable {
+	return &hashTable{
 		buckets: make([]bucket, buckets),
 		shift:   uint8(64 - bits.TrailingZeros(uint(buckets))),
 	}
 }
 
 // bucket returns the first bucket of the chain for hash h. A table has at least two.
-func (t *table) bucket(h uint64) *bucket {
+func (t *hashTable) bucket(h uint64) *bucket {
 	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)),
 		uintptr(h>>(t.shift&63))*unsafe.Sizeof(bucket{})))
 }
@@ -209,11 +209,11 @@ func newIndex(hash hasher, mark *node, capacity int) *index {
 	for x.min < maxBuckets && x.min*fill/4 < capacity {
 		x.min *= 2
 	}
-	x.table.Store(newTable(x.min))
+	x.table.Store(newHashTable(x.min))
 	return x
 }
 
-// head reports whether v, which was loaded from a slot, is the head of a key.
+// head reports whether v, which was loaded from a cell, is the head of a key.
 func (x *index) head(v *node) bool { return v != nil && v != x.moved }
 
 // lookup returns the hash of key, and what [index.find] does. It hashes by itself what is
@@ -240,7 +240,7 @@ func lookup[K comparable](x *index, key K) (h uint64, p place, head *node) {
 	slow := meta & bucketMoved
 	for m := matching(meta, tagOf(h)); m != 0; m &= m - 1 {
 		i := uint8(bits.TrailingZeros64(m) / 8)
-		switch v := b.slots[i].Load(); {
+		switch v := b.cells[i].Load(); {
 		case v == nil:
 		case v == x.moved:
 			slow = 1
@@ -269,11 +269,11 @@ func (x *index) step(kind hooks.Access, key unsafe.Pointer) {
 	}
 }
 
-// find returns the place of the key at key, whose hash is h, and the head that its slot held, or
-// nil if the key has no slot. It never waits.
+// find returns the place of the key at key, whose hash is h, and the head that its cell held, or
+// nil if the key has no cell. It never waits.
 //
-// That a key has no slot is true at the moment when its bucket's word was loaded, or
-// when a slot was found empty whose tag had been the key's.
+// That a key has no cell is true at the moment when its bucket's word was loaded, or
+// when a cell was found empty whose tag had been the key's.
 func (x *index) find(h uint64, key unsafe.Pointer) (place, *node) {
 	x.step(hooks.Read, key)
 	if x.tree != nil {
@@ -290,7 +290,7 @@ func (x *index) find(h uint64, key unsafe.Pointer) (place, *node) {
 				return p, head
 			}
 			// The bucket is being moved. A key that was inserted before that began
-			// but after we have loaded the tags may be in both tables, and its slot
+			// but after we have loaded the tags may be in both tables, and its cell
 			// in the next one is not yet to be used. So look again: while the bucket
 			// is locked nothing is inserted or removed, and every key is met here or is marked.
 			if !marked {
@@ -310,7 +310,7 @@ func (x *index) findIn(
 	for {
 		for m := matching(meta, tag); m != 0; m &= m - 1 {
 			i := uint8(bits.TrailingZeros64(m) / 8)
-			switch v := b.slots[i].Load(); {
+			switch v := b.cells[i].Load(); {
 			case v == x.moved:
 				marked = true
 			case v != nil && x.hash.equal(v.key(), key):
@@ -370,11 +370,11 @@ func (x *index) list(p place, h uint64, key unsafe.Pointer) *bucket {
 	return nil
 }
 
-// visited is how many slots what is handed over for visits has at most.
+// visited is how many cells what is handed over for visits has at most.
 const visited = tree.Cap
 
-// asked takes what is asked for off b. It returns a bit for each slot that is to be
-// visited, and puts the heads that these had into heads: a key stands there when its slot has moved
+// asked takes what is asked for off b. It returns a bit for each cell that is to be
+// visited, and puts the heads that these had into heads: a key stands there when its cell has moved
 // meanwhile. There is nothing to do if b is being moved: its mover asks for the same
 // elsewhere.
 func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
@@ -387,7 +387,7 @@ func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
 		visits = uint32(meta & allVisits / firstVisit)
 		for m := visits; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
-			heads[i] = b.slots[i].Load()
+			heads[i] = b.cells[i].Load()
 			moving = moving || heads[i] == x.moved
 		}
 		if moving {
@@ -400,7 +400,7 @@ func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
 	}
 }
 
-// waiting returns a bit for each slot of b for which a visit is asked.
+// waiting returns a bit for each cell of b for which a visit is asked.
 func (x *index) waiting(b *bucket) uint32 {
 	if x.tree != nil {
 		return leafAt(b).Waiting()

@@ -9,17 +9,17 @@ import (
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// A spot is where a key may be put into a chain of buckets: a free slot, or if there
+// A spot is where a key may be put into a chain of buckets: a free cell, or if there
 // is none the last bucket.
 type spot struct {
 	b     *bucket
-	free  int    // the slot, or -1
+	free  int    // the cell, or -1
 	edits uint64 // of the chain, before it was looked through
 }
 
 // look looks for a key in the chain that begins at b: it returns its place, or where it
 // may be put. It takes no lock: the spot is good if the chain's edits are the same
-// once it is locked. marked says that a slot has moved, and so that the bucket is being
+// once it is locked. marked says that a cell has moved, and so that the bucket is being
 // moved.
 func (x *index) look(
 	b *bucket, tag uint64, key unsafe.Pointer,
@@ -29,7 +29,7 @@ func (x *index) look(
 		meta := b.meta.Load()
 		for m := matching(meta, tag); m != 0; m &= m - 1 {
 			i := uint8(bits.TrailingZeros64(m) / 8)
-			switch v := rawLoad(&b.slots[i]); {
+			switch v := rawLoad(&b.cells[i]); {
 			case v == x.moved:
 				marked = true
 			case v != nil && x.hash.equal(v.key(), key):
@@ -70,7 +70,7 @@ func (b *bucket) edited() {
 // A gate is a pointer that an insert looks at under the lock.
 type gate = tree.Gate
 
-// insert gives v's key, whose hash is h, a slot with v as its head, if the key has none.
+// insert gives v's key, whose hash is h, a cell with v as its head, if the key has none.
 // Otherwise it returns the place that it has; or nowhere, if the gate is shut. It may wait for a
 // goroutine that holds the lock of the bucket, which is pinned, and moves a few buckets if the
 // table is being resized.
@@ -104,7 +104,7 @@ func (x *index) insert(
 			continue
 		}
 		if b.over.Load() == nil {
-			p, to, marked = x.look(b, tag, v.key()) // six slots at most
+			p, to, marked = x.look(b, tag, v.key()) // six cells at most
 		} else {
 			marked = marked || to.edits != b.edits()
 		}
@@ -122,10 +122,10 @@ func (x *index) insert(
 		}
 		hooks.At(hooks.InsertLocked)
 		p.setTag(tag)
-		hooks.At(hooks.SlotTagged)
-		// Must follow: a goroutine that knows the slot because it was the key's before
+		hooks.At(hooks.CellTagged)
+		// Must follow: a goroutine that knows the cell because it was the key's before
 		// looks at it without the tag, and others must not miss what it finds there.
-		rawStore(p.slot(), v)
+		rawStore(p.cell(), v)
 		if to.free < 0 {
 			to.b.over.Store(spare)
 		}
@@ -139,7 +139,7 @@ func (x *index) insert(
 	}
 }
 
-// setTag sets the tag of a slot that was free. The lock of the chain is held.
+// setTag sets the tag of a cell that was free. The lock of the chain is held.
 func (p place) setTag(tag uint64) { p.b.meta.Or(tag << (8 * p.i)) }
 
 // remove takes the key whose head is v out of the index, if v still is its head, and
@@ -158,14 +158,14 @@ func (x *index) remove(p place, v *node) bool {
 		first := t.bucket(h)
 		p, head, _ := x.findIn(first, first.meta.Load(), tagOf(h), v.key())
 		if head == v {
-			hooks.Before(hooks.Write, unsafe.Pointer(p.slot()))
+			hooks.Before(hooks.Write, unsafe.Pointer(p.cell()))
 		}
 		if !first.lock() {
 			continue
 		}
 		hooks.At(hooks.RemoveLocked)
 		// It is here, or has been replaced: nothing has moved.
-		removed := head == v && stdatomic.CompareAndSwapPointer(raw(p.slot()), unsafe.Pointer(v), nil)
+		removed := head == v && stdatomic.CompareAndSwapPointer(raw(p.cell()), unsafe.Pointer(v), nil)
 		if removed {
 			hooks.At(hooks.RemoveEmptied)
 			p.free()
@@ -180,8 +180,8 @@ func (x *index) remove(p place, v *node) bool {
 	}
 }
 
-// free takes off the tag of a slot that is empty, and what is asked for. The lock of the
+// free takes off the tag of a cell that is empty, and what is asked for. The lock of the
 // chain is held.
 func (p place) free() {
-	p.b.meta.And(^(0xff<<(8*p.i) | firstVisit<<p.i)) // after the slot was emptied: see find
+	p.b.meta.And(^(0xff<<(8*p.i) | firstVisit<<p.i)) // after the cell was emptied: see find
 }

@@ -32,9 +32,9 @@ func requireIndex(t *testing.T, want map[int]*node, x *index) {
 	require.EqualValues(t, len(want), x.entries.Value())
 }
 
-// An insert has looked for its key, and for a free slot, and sleeps before it locks the
+// An insert has looked for its key, and for a free cell, and sleeps before it locks the
 // bucket. It looks again afterwards, or finds that nobody has had the lock meanwhile: a
-// key has one slot, and a slot one key.
+// key has one cell, and a cell one key.
 func TestInsertLooksAgain(t *testing.T) {
 	const key = 100
 	for name, meanwhile := range map[string]func(x *index, want map[int]*node){
@@ -62,7 +62,7 @@ func TestInsertLooksAgain(t *testing.T) {
 		},
 	} {
 		// A bucket with room, a full one, a chain with room, a full one.
-		for _, n := range []int{3, bucketSlots, bucketSlots + 1, 2 * bucketSlots} {
+		for _, n := range []int{3, bucketCells, bucketCells + 1, 2 * bucketCells} {
 			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
 				x := newTestIndex(oneHash)
 				want := map[int]*node{}
@@ -92,9 +92,9 @@ func TestInsertLooksAgain(t *testing.T) {
 func TestInsertBesideMerge(t *testing.T) {
 	// Even keys are in bucket 0 of four, odd ones in bucket 1; of two all are in bucket 0.
 	x := newTestIndex(func(key int) uint64 { return uint64(key%2)<<62 | uint64(key) })
-	x.table.Store(newTable(4))
+	x.table.Store(newHashTable(4))
 	want := map[int]*node{}
-	for key := range bucketSlots + 1 {
+	for key := range bucketCells + 1 {
 		insertInto(x, want, 2*key)
 		insertInto(x, want, 2*key+1)
 	}
@@ -141,16 +141,16 @@ func removeFrom(x *index, want map[int]*node, key int) {
 }
 
 // A lookup has loaded the tags of a bucket. Then a key is inserted into it, and somebody
-// begins to move the bucket. The lookup meets a mark, and does not use the key's slot in
+// begins to move the bucket. The lookup meets a mark, and does not use the key's cell in
 // the next table as long as that is not the key's.
 func TestLookupMeetsMark(t *testing.T) {
 	const key = 100
 	x := newTestIndex(oneHash)
 	want := map[int]*node{}
-	for key := range bucketSlots + 1 {
+	for key := range bucketCells + 1 {
 		insertInto(x, want, key)
 	}
-	removeFrom(x, want, 1) // the second slot is free
+	removeFrom(x, want, 1) // the second cell is free
 	stage := newStage(t)
 	var p place
 	var found *node
@@ -160,8 +160,8 @@ func TestLookupMeetsMark(t *testing.T) {
 	m := stage.actor("mover", func() {
 		x.resize(now, 4)
 		x.move(now, 0, true)
-	}).to(hooks.SlotFilled) // the first
-	m.to(hooks.SlotFilled) // the first is marked, the second is there twice
+	}).to(hooks.CellFilled) // the first
+	m.to(hooks.CellFilled) // the first is marked, the second is there twice
 	f.finish()
 	require.Same(t, want[key], found)
 	overwrite := func(p place, was *node) {

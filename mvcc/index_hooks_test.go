@@ -16,7 +16,7 @@ func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *actor)
 	m = newMap[int, int](t, still())
 	x := m.index
 	x.min, x.small, x.spawn = 2, 0, func(func()) bool { return false }
-	x.table.Store(newTable(2))
+	x.table.Store(newHashTable(2))
 	x.hash = givenHash(func(key int) uint64 {
 		return uint64(min(key/8, 1))<<63 | uint64(key%2)<<62 | uint64(key)
 	})
@@ -34,7 +34,7 @@ func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *actor)
 // A goroutine that sleeps while it moves a bucket stops only those that insert into it.
 func TestSleepingMover(t *testing.T) {
 	const n = 9 // a chain of two buckets
-	for _, p := range []hooks.Point{hooks.SlotFilled, hooks.BucketMoved} {
+	for _, p := range []hooks.Point{hooks.CellFilled, hooks.BucketMoved} {
 		m, mover := moving(t, n, p)
 		for round := range 2 {
 			for key := range n {
@@ -59,9 +59,9 @@ func TestSleepingMover(t *testing.T) {
 	}
 }
 
-// What happens to a key after its slot was filled in the next table, and before it is
+// What happens to a key after its cell was filled in the next table, and before it is
 // marked in the old one.
-func TestSlotChangesWhileItMoves(t *testing.T) {
+func TestCellChangesWhileItMoves(t *testing.T) {
 	for name, change := range map[string]func(m *Map[int, int]){
 		"overwritten": func(m *Map[int, int]) { m.Store(0, 7) },
 		"twice":       func(m *Map[int, int]) { m.Store(0, 6); m.Store(0, 7) },
@@ -70,7 +70,7 @@ func TestSlotChangesWhileItMoves(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, mover := moving(t, 5, hooks.SlotFilled)
+			m, mover := moving(t, 5, hooks.CellFilled)
 			s := m.Snapshot()
 			defer s.Close()
 			change(m)
@@ -88,7 +88,7 @@ func TestSlotChangesWhileItMoves(t *testing.T) {
 
 // A key does not leave while its bucket moves: neither table has it afterwards.
 func TestKeyLeavesWhileItMoves(t *testing.T) {
-	m, mover := moving(t, 5, hooks.SlotFilled)
+	m, mover := moving(t, 5, hooks.CellFilled)
 	h := m.lookup(0).head
 	gone := make(chan bool)
 	go func() { gone <- m.index.remove(place{}, h) }()
@@ -106,7 +106,7 @@ func TestKeyLeavesWhileItMoves(t *testing.T) {
 
 // A visit that is asked for while the bucket moves is made in the next table.
 func TestVisitIsAskedForWhileBucketMoves(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.SlotFilled, hooks.BucketMoved} {
+	for _, p := range []hooks.Point{hooks.CellFilled, hooks.BucketMoved} {
 		m, mover := moving(t, 5, p)
 		for key := range 5 {
 			m.Store(key, 2)
@@ -144,7 +144,7 @@ func TestVisitOfMovedPlace(t *testing.T) {
 	require.True(t, seen)
 }
 
-// Who comes back to a slot that belongs to another key by now looks its own up again.
+// Who comes back to a cell that belongs to another key by now looks its own up again.
 func TestPlaceOfAnotherKey(t *testing.T) {
 	x := newTestIndex(func(int) uint64 { return 1 << 60 })
 	one := newNode(1, 0)
@@ -158,7 +158,7 @@ func TestPlaceOfAnotherKey(t *testing.T) {
 }
 
 // A key that is being inserted is there for nobody, or for all: for one that comes back to the
-// slot that it had before, and for one that looks for it.
+// cell that it had before, and for one that looks for it.
 func TestKeyIsThereForAll(t *testing.T) {
 	m := newMap[int, int](t, still())
 	x := m.index
@@ -166,7 +166,7 @@ func TestKeyIsThereForAll(t *testing.T) {
 	h := hashIn(x, 1)
 	p, v := findIn(x, h, 1)
 	require.True(t, x.remove(place{}, v))
-	w := newStage(t).actor("writer", func() { m.Store(1, 2) }).to(hooks.SlotTagged)
+	w := newStage(t).actor("writer", func() { m.Store(1, 2) }).to(hooks.CellTagged)
 	_, back := x.again(p, h, addressOf(1))
 	_, found := findIn(x, h, 1)
 	require.Same(t, found, back)
@@ -197,9 +197,9 @@ func TestSleepingReplacer(t *testing.T) {
 	require.NotSame(t, old, x.table.Load())
 }
 
-// Every key is found, with its head, at each moment of the move of its slot, even if it is
+// Every key is found, with its head, at each moment of the move of its cell, even if it is
 // overwritten then.
-func TestKeysWhileTheirSlotsMove(t *testing.T) {
+func TestKeysWhileTheirCellsMove(t *testing.T) {
 	x := newTestIndex(oneHash)
 	want := map[int]*node{}
 	insertInto(x, want, 0)
@@ -217,15 +217,15 @@ func TestKeysWhileTheirSlotsMove(t *testing.T) {
 		for i := range now.buckets {
 			x.move(now, i, true)
 		}
-	}).to(hooks.SlotFilled)
+	}).to(hooks.CellFilled)
 	check()
 	p, was := findIn(x, hashIn(x, 0), 0)
 	want[0] = newNode(0, 1)
 	require.True(t, p.swap(was, want[0]))
 	check()
-	mover.to(hooks.SlotFilled) // again
+	mover.to(hooks.CellFilled) // again
 	check()
-	mover.to(hooks.SlotFilled) // of the other key
+	mover.to(hooks.CellFilled) // of the other key
 	check()
 	mover.finish()
 	requireIndex(t, want, x)

@@ -54,16 +54,16 @@ func unpinLocker() {
 	}
 }
 
-// raw returns the word of a slot for the holder of the lock of its bucket, whose
+// raw returns the word of a cell for the holder of the lock of its bucket, whose
 // accesses are no yield points.
-func raw(s *slot) *unsafe.Pointer {
+func raw(s *cell) *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(s))
 }
 
-func rawLoad(s *slot) *node {
+func rawLoad(s *cell) *node {
 	return (*node)(stdatomic.LoadPointer(raw(s)))
 }
 
-func rawStore(s *slot, v *node) {
+func rawStore(s *cell, v *node) {
 	stdatomic.StorePointer(raw(s), unsafe.Pointer(v))
 }

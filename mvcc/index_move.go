@@ -16,7 +16,7 @@ const moveBatch = 2
 
 // wanted returns how many buckets a table in place of t should have, or 0 if t is good.
 // One of the same size has no more overflows than its keys need.
-func (x *index) wanted(t *table) int {
+func (x *index) wanted(t *hashTable) int {
 	n, entries := len(t.buckets), x.entries.Value()
 	switch {
 	case entries > int64(n)*fill/4:
@@ -31,7 +31,7 @@ func (x *index) wanted(t *table) int {
 
 // overflowed is called when an insert has given t, which is or was the newest table, an
 // overflow: there may be too many keys for t, or too many overflows.
-func (x *index) overflowed(t *table) {
+func (x *index) overflowed(t *hashTable) {
 	t.crowded.Add(1)
 	if n := x.wanted(t); n >= len(t.buckets) {
 		x.resize(t, n)
@@ -76,11 +76,11 @@ const tendBatch = 1 << 13
 // not large is announced at once, so that inserters need not fill the old one until the
 // background gets its turn; the background moves to it, and so do inserters. Without a
 // background they move a few buckets each.
-func (x *index) resize(t *table, n int) {
+func (x *index) resize(t *hashTable, n int) {
 	if x.table.Load() != t || t.resizing.Swap(true) {
 		return
 	}
-	announce := func() { t.next.Store(newTable(n)) }
+	announce := func() { t.next.Store(newHashTable(n)) }
 	atOnce := n <= x.small*largeTable
 	if atOnce {
 		announce()
@@ -116,14 +116,14 @@ const moveYields = 256
 const largeTable = 128
 
 // help moves the bucket of hash h from t to the next table, and some others.
-func (x *index) help(t *table, h uint64) {
+func (x *index) help(t *hashTable, h uint64) {
 	x.move(t, int(h>>(t.shift&63)), true)
 	x.moveSome(t)
 }
 
 // moveSome moves some buckets of t that it is the turn of, but those that are locked. It
 // reports whether to go on: a mover that does goes round twice.
-func (x *index) moveSome(t *table) bool {
+func (x *index) moveSome(t *hashTable) bool {
 	n := int64(len(t.buckets))
 	last := t.turn.Add(moveBatch)
 	for i := last - moveBatch; i < last; i++ {
@@ -135,7 +135,7 @@ func (x *index) moveSome(t *table) bool {
 // after returns where to go on with a key whose bucket of t has moved. A table that has
 // moved as a whole does not know its next one any more, which may be gone as well: a
 // long scan that still looks at it keeps nothing else.
-func (x *index) after(t *table) *table {
+func (x *index) after(t *hashTable) *hashTable {
 	if next := t.next.Load(); next != nil {
 		return next
 	}
@@ -145,19 +145,19 @@ func (x *index) after(t *table) *table {
 // move moves bucket i of t to the next table, unless it has moved, or is locked and the
 // caller does not wait. The goroutine that moves the last one puts the next table in
 // the place of t.
-func (x *index) move(t *table, i int, wait bool) {
+func (x *index) move(t *hashTable, i int, wait bool) {
 	next := t.next.Load()
 	b := &t.buckets[i]
 	if meta := b.meta.Load(); next == nil || meta&bucketMoved != 0 || meta&bucketLocked != 0 && !wait {
 		return
 	}
-	var room [bucketSlots]moved
+	var room [bucketCells]moved
 	m := mover{index: x, t: next, done: room[:0]}
 	for {
 		// No memory is allocated under the lock: enough of it before.
 		length := b.length()
-		if length > 1 && cap(m.done) < length*bucketSlots {
-			m.done = make([]moved, 0, length*bucketSlots)
+		if length > 1 && cap(m.done) < length*bucketCells {
+			m.done = make([]moved, 0, length*bucketCells)
 		}
 		for len(m.spare) < length && (length > 1 || len(next.buckets) < len(t.buckets)) {
 			m.spare = append(m.spare, new(overflow))
@@ -184,11 +184,11 @@ func (x *index) move(t *table, i int, wait bool) {
 		runtime.Gosched()
 	}
 	for at := b; at != nil; at = at.after() {
-		for i := range at.slots {
-			m.moveSlot(place{at, uint8(i)})
+		for i := range at.cells {
+			m.moveCell(place{at, uint8(i)})
 		}
 	}
-	hooks.At(hooks.SlotsMoved)
+	hooks.At(hooks.CellsMoved)
 	if m.to != nil {
 		m.to.edited()
 		m.to.meta.And(^uint64(bucketLocked))
@@ -250,11 +250,11 @@ func takeOver(b *bucket, done []moved) []moved {
 	return nil
 }
 
-// A mover moves the slots of one bucket, which is locked, to table t: if that is smaller,
+// A mover moves the cells of one bucket, which is locked, to table t: if that is smaller,
 // all of them to one bucket, to, which is locked too.
 type mover struct {
 	*index
-	t     *table
+	t     *hashTable
 	to    *bucket
 	spare []*overflow
 	done  []moved
@@ -269,11 +269,11 @@ type moved struct {
 	asked    bool
 }
 
-// moveSlot moves what is in the slot at p. It fills a slot of the new table first, where
+// moveCell moves what is in the cell at p. It fills a cell of the new table first, where
 // only goroutines look that have found the old one marked; then it marks that, again if
 // the head has changed meanwhile.
-func (m *mover) moveSlot(p place) {
-	s := p.slot()
+func (m *mover) moveCell(p place) {
+	s := p.cell()
 	v := rawLoad(s)
 	if !m.head(v) {
 		return // free, and nobody puts anything into it but under the lock
@@ -281,12 +281,12 @@ func (m *mover) moveSlot(p place) {
 	h := m.hash.sum(v.key())
 	d := moved{to: m.fill(m.t.bucket(h), tagOf(h), v), hash: h, head: v, from: p}
 	for {
-		hooks.At(hooks.SlotFilled)
+		hooks.At(hooks.CellFilled)
 		if stdatomic.CompareAndSwapPointer(raw(s), unsafe.Pointer(v), unsafe.Pointer(m.moved)) {
 			break
 		}
 		v = rawLoad(s) // overwritten; nobody takes the key out now
-		rawStore(d.to.slot(), v)
+		rawStore(d.to.cell(), v)
 	}
 	m.done = append(m.done, d)
 }
@@ -306,12 +306,12 @@ func (b *bucket) tryLock() bool {
 	}
 }
 
-// fill puts v into a free slot of the chain that begins at b, which nobody else changes.
+// fill puts v into a free cell of the chain that begins at b, which nobody else changes.
 func (m *mover) fill(b *bucket, tag uint64, v *node) place {
 	for {
 		if free := matching(b.meta.Load(), 0); free != 0 {
 			p := place{b, uint8(bits.TrailingZeros64(free) / 8)}
-			rawStore(p.slot(), v)
+			rawStore(p.cell(), v)
 			p.setTag(tag)
 			return p
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// scanBatch is about how many slots a scan looks at together. In a large map each
+// scanBatch is about how many cells a scan looks at together. In a large map each
 // version is a cache miss; taken one key at a time they come one after the other, taken
 // together the processor has many under way at once.
 const scanBatch = 64
@@ -31,7 +31,7 @@ func (x *index) scan(visit func(p place, head *node) bool) (all bool) {
 		return x.span(nil, false, visit)
 	}
 	t := x.table.Load()
-	var room [scanBatch + 4*bucketSlots]held
+	var room [scanBatch + 4*bucketCells]held
 	batch := room[:0]
 	for i := range t.buckets {
 		batch = x.gather(t, uint64(i), t.shift, batch)
@@ -54,7 +54,7 @@ func (x *index) scan(visit func(p place, head *node) bool) (all bool) {
 // gather appends what t, and the tables that it moves to, have of the keys whose hashes
 // are prefix when shifted by shift.
 func (x *index) gather(
-	t *table, prefix uint64, shift uint8, batch []held,
+	t *hashTable, prefix uint64, shift uint8, batch []held,
 ) []held {
 	if t.shift > shift {
 		return x.gatherBucket(t, prefix>>(t.shift-shift), prefix, shift, batch)
@@ -68,11 +68,11 @@ func (x *index) gather(
 
 // gatherBucket is gather for keys that are all in bucket i of t, or have been.
 //
-// While the bucket is being moved some of its slots are marked, and the next table has
+// While the bucket is being moved some of its cells are marked, and the next table has
 // those. A key that moves while we look may be met in both, but in one of them at least:
 // it is in the next table before it is marked here, and we look here first.
 func (x *index) gatherBucket(
-	t *table, i, prefix uint64, shift uint8, batch []held,
+	t *hashTable, i, prefix uint64, shift uint8, batch []held,
 ) []held {
 	hooks.Walking()
 	b := &t.buckets[i]
@@ -84,7 +84,7 @@ func (x *index) gatherBucket(
 	for {
 		for m := meta & highBits; m != 0; m &= m - 1 {
 			j := uint8(bits.TrailingZeros64(m) / 8)
-			switch v := b.slots[j].Load(); {
+			switch v := b.cells[j].Load(); {
 			case v == x.moved:
 				moving = true
 			case v == nil:

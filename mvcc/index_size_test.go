@@ -89,7 +89,7 @@ func TestSkippedBucketMoves(t *testing.T) {
 	woken := 0
 	x.spawn, x.wake = func(f func()) bool { f(); return true }, func() { woken++ }
 	for _, n := range []int{1 << 10, 1 << 11} { // then to 2^11, and back
-		x.table.Store(newTable(n))
+		x.table.Store(newHashTable(n))
 		for i := range 100 {
 			x.put(newNode(i, 0))
 		}
@@ -111,7 +111,7 @@ func TestSkippedBucketMoves(t *testing.T) {
 // A table so large that a bucket's number times their number has more than 32 bits shrinks.
 func TestLargeTableShrinks(t *testing.T) {
 	x := newTestIndex(nil)
-	x.table.Store(newTable(1 << 17))
+	x.table.Store(newHashTable(1 << 17))
 	for i := range 1000 {
 		x.put(newNode(i, 0))
 	}

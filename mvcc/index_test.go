@@ -31,7 +31,7 @@ func givenHash[K comparable](f func(key K) uint64) hasher {
 	return h
 }
 
-// askedIn is index.asked with a bool for each slot.
+// askedIn is index.asked with a bool for each cell.
 func askedIn(x *index, b *bucket) (visits [visited]bool, heads [visited]*node) {
 	asked := x.asked(b, &heads)
 	for i := range visits {
@@ -45,7 +45,7 @@ func askedIn(x *index, b *bucket) (visits [visited]bool, heads [visited]*node) {
 func newTestIndex(spread func(key int) uint64) *index {
 	x := indexFor[int, int](0)
 	x.min, x.small = 2, 0 // a resize takes its time
-	x.table.Store(newTable(2))
+	x.table.Store(newHashTable(2))
 	if spread != nil {
 		x.hash = givenHash(spread)
 	}

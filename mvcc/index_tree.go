@@ -8,7 +8,7 @@ import (
 )
 
 // The index of a map whose keys have an order is a tree, and there is no table: what the engine
-// asks of an index is answered by one or the other. A leaf has its slots where a bucket has them,
+// asks of an index is answered by one or the other. A leaf has its cells where a bucket has them,
 // so a place is the same to both.
 
 // bySpan makes x, which is new, the index of keys that are in an order. size is that of a version,
@@ -32,7 +32,7 @@ func (x *index) bySpan(by *order, size uint64, own func(key unsafe.Pointer) unsa
 // map.
 func treeOf(x *index) *tree.Tree { return (*tree.Tree)(x.tree) }
 
-var _ [slotsAt]byte = [tree.SlotsAt]byte{}
+var _ [cellsAt]byte = [tree.CellsAt]byte{}
 
 func headOf(v *node) *tree.Head { return (*tree.Head)(unsafe.Pointer(v)) }
 

@@ -43,7 +43,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		}
 		switch {
 		case h != nil:
-			ok = m.push(p, h, base, w.v)
+			ok = m.putOnTop(p, h, base, w.v)
 		case m.byFunction():
 			// If compare panics, or ends the goroutine, unwind has to look for the version.
 			grows := growth(nil, w.v)
@@ -179,11 +179,11 @@ func (m *core) insert(hash uint64, v *node, s *schema) (place, bool) {
 		gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
 }
 
-// push makes v, which is private, the head at p on top of base, if the head is
+// putOnTop makes v, which is private, the head at p on top of base, if the head is
 // still h. It reports whether it did. What nobody sees any more below base goes: so
 // chains stay short where writers never rest, for a store into a line that has just been
 // read.
-func (m *core) push(p place, h, base, v *node) bool {
+func (m *core) putOnTop(p place, h, base, v *node) bool {
 	count := word(1)
 	if base != nil {
 		// By its commit epoch, not by its own word, which may not have it yet.
@@ -195,8 +195,8 @@ func (m *core) push(p place, h, base, v *node) bool {
 	}
 	setWord(&v.state, word(v.state.Load())&^countMask|count<<countShift)
 	setLink(&v.next, base)
-	m.checkPush(h, base, v)
-	return p.slot().CompareAndSwap(h, v)
+	m.checkOnTop(h, base, v)
+	return p.cell().CompareAndSwap(h, v)
 }
 
 // growth returns by how much the number of keys grows when v is committed on top of
@@ -266,11 +266,11 @@ const settledRun = 8
 // are short beside a reader too, for which trim cannot drop anything.
 const shortRun = 2
 
-// installed does the work that a committed version v of write at p brings with it: it
+// tidyKey does the work that a committed version v of write at p brings with it: it
 // drops what has become superfluous, now and then, and asks the background work for a
 // visit, which drops the rest when the key is not written any more. h is the hash of the
 // key.
-func (m *core) installed(p place, h uint64, v *node) {
+func (m *core) tidyKey(p place, h uint64, v *node) {
 	m.checkNewest(v)
 	w := load(&v.state)
 	base := v.next.Load()

@@ -30,40 +30,40 @@ func TestInvariantOfSteps(t *testing.T) {
 	var active, aborted = special(kindActive), special(kindAborted)
 	announced := zero.announced(5, 0)
 	validating := zero.announced(5, checkBit)
-	tentative := validating.decided(7)
+	tentative := validating.drawn(7)
 	committed9 := zero.at(9)
 	legal := map[[2]word]bool{
-		{active, active + installStep}:                      true,
-		{active, zero.announced(0, 0)}:                      true,
-		{active, zero.announced(0, checkBit)}:               true,
-		{active, zero.announced(3, 0)}:                      true,
-		{active, aborted}:                                   true,
-		{announced, zero.at(6)}:                             true,
-		{announced, aborted}:                                true,
-		{validating, tentative}:                             true,
-		{validating, aborted}:                               true,
-		{tentative, zero.at(7)}:                             true,
-		{tentative, tentative ^ checkBit}:                   true,
-		{tentative, zero.announced(7, checkBit)}:            true,
-		{tentative, aborted}:                                true,
-		{indirect(4), committed9}:                           true,
-		{announced | tombBit, word(tombBit).at(6)}:          true,
-		{announced | tombBit, zero.at(6)}:                   false,
-		{announced, zero.at(5)}:                             false, // a stale draw
-		{announced, tentative}:                              false,
-		{validating, committed9}:                            false, // not validated
-		{tentative, committed9}:                             false,
-		{tentative, zero.announced(0, checkBit)}:            false, // no floor
-		{tentative, zero.announced(7, 0)}:                   false, // no check
-		{active, committed9}:                                false,
-		{committed9, zero.at(10)}:                           false,
-		{committed9, aborted}:                               false,
-		{aborted, active}:                                   false,
-		{aborted, committed9}:                               false,
-		{special(kindMark), committed9}:                     false,
-		{indirect(4), announced}:                            false,
-		{announced, word(1<<countShift).announced(5, 0)}:    false,
-		{tentative, zero.announced(8, checkBit).decided(9)}: false,
+		{active, active + installStep}:                    true,
+		{active, zero.announced(0, 0)}:                    true,
+		{active, zero.announced(0, checkBit)}:             true,
+		{active, zero.announced(3, 0)}:                    true,
+		{active, aborted}:                                 true,
+		{announced, zero.at(6)}:                           true,
+		{announced, aborted}:                              true,
+		{validating, tentative}:                           true,
+		{validating, aborted}:                             true,
+		{tentative, zero.at(7)}:                           true,
+		{tentative, tentative ^ checkBit}:                 true,
+		{tentative, zero.announced(7, checkBit)}:          true,
+		{tentative, aborted}:                              true,
+		{indirect(4), committed9}:                         true,
+		{announced | tombBit, word(tombBit).at(6)}:        true,
+		{announced | tombBit, zero.at(6)}:                 false,
+		{announced, zero.at(5)}:                           false, // a stale draw
+		{announced, tentative}:                            false,
+		{validating, committed9}:                          false, // not validated
+		{tentative, committed9}:                           false,
+		{tentative, zero.announced(0, checkBit)}:          false, // no floor
+		{tentative, zero.announced(7, 0)}:                 false, // no check
+		{active, committed9}:                              false,
+		{committed9, zero.at(10)}:                         false,
+		{committed9, aborted}:                             false,
+		{aborted, active}:                                 false,
+		{aborted, committed9}:                             false,
+		{special(kindMark), committed9}:                   false,
+		{indirect(4), announced}:                          false,
+		{announced, word(1<<countShift).announced(5, 0)}:  false,
+		{tentative, zero.announced(8, checkBit).drawn(9)}: false,
 	}
 	for step, ok := range legal {
 		if p := panicOf(func() { checkStep(step[0], step[1]) }); ok {
@@ -87,7 +87,7 @@ func breakable(t *testing.T) *Map[string, int] {
 	m := newMap[string, int](t, still())
 	t.Cleanup(func() {
 		for _, h := range heads(m) {
-			h.at.slot().Store(nil)
+			h.at.cell().Store(nil)
 		}
 	})
 	return m
@@ -114,7 +114,7 @@ func TestInvariantOfChains(t *testing.T) {
 	requireViolation(t, "I5", func() { coreOf(m).checkLink(newer) })
 	set(older, word(0).announced(0, 0))
 	requireViolation(t, "I5", func() { coreOf(m).checkLink(newer) })
-	requireViolation(t, "I5", func() { coreOf(m).checkPush(older, older, bareNode[string, int]("k")) })
+	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(older, older, bareNode[string, int]("k")) })
 
 	m, _, newer, _ = two(t)
 	private := func(key string) *node {
@@ -122,11 +122,11 @@ func TestInvariantOfChains(t *testing.T) {
 		set(v, word(0).announced(0, 0))
 		return v
 	}
-	coreOf(m).checkPush(newer, newer, private("k"))
-	requireViolation(t, "I5", func() { coreOf(m).checkPush(newer, nil, private("k")) })
-	requireViolation(t, "I5", func() { coreOf(m).checkPush(newer, newer, private("l")) })
-	requireViolation(t, "I5", func() { coreOf(m).checkPush(m.index.moved, nil, private("k")) })
-	requireViolation(t, "I5", func() { coreOf(m).checkPush(newer, newer, newer) })
+	coreOf(m).checkOnTop(newer, newer, private("k"))
+	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(newer, nil, private("k")) })
+	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(newer, newer, private("l")) })
+	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(m.index.moved, nil, private("k")) })
+	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(newer, newer, newer) })
 
 	v := private("k")
 	requireViolation(t, "has been committed", func() { coreOf(m).checkNewest(v) })
@@ -204,7 +204,7 @@ func abort(t *testing.T, m *Map[string, int], key string) place {
 	v := newNode(key, -1)
 	setWord(&v.state, word(0).announced(0, checkBit))
 	base, ok := coreOf(m).decidedBase(was.head)
-	require.True(t, ok && coreOf(m).push(was.at, was.head, base, v))
+	require.True(t, ok && coreOf(m).putOnTop(was.at, was.head, base, v))
 	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
 	return was.at
 }

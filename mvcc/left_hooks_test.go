@@ -23,7 +23,7 @@ func stops() (points uint64) {
 	for p := range hooks.Points {
 		switch p {
 		case hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned, hooks.InsertLocked,
-			hooks.SlotTagged, hooks.RemoveLocked, hooks.RemoveEmptied, hooks.SlotFilled, hooks.SlotsMoved,
+			hooks.CellTagged, hooks.RemoveLocked, hooks.RemoveEmptied, hooks.CellFilled, hooks.CellsMoved,
 			hooks.LeavesFilled, hooks.ParentKnows:
 		default:
 			points |= 1 << p

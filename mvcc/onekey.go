@@ -194,7 +194,7 @@ func (m *core) write(
 		}
 		switch {
 		case head != nil:
-			ok = m.push(p, head, base, v)
+			ok = m.putOnTop(p, head, base, v)
 		case m.byFunction():
 			p, ok = m.insertGuarded(h, v, s, claim)
 		default:
@@ -258,13 +258,13 @@ func (m *core) publish(p place, h uint64, base, v *node) {
 	if base == nil || base.tombstone() || v.tombstone() {
 		m.countOne(base, v)
 	}
-	m.installed(p, h, v)
+	m.tidyKey(p, h, v)
 	if e := load(&v.state).epoch(); m.views.Load().Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
 }
 
-// insertGuarded is cover for a key that has no slot, where a function of the program compares keys:
+// insertGuarded is insert for a key that has no cell, where a function of the program compares keys:
 // if that panics, or ends the goroutine, v is withdrawn, and claim ends.
 func (m *core) insertGuarded(
 	h uint64, v *node, s *schema, claim *favour.Claim,
@@ -318,11 +318,11 @@ func (m *core) decideOne(v *node) {
 	// The word is announced with floor 0 and no check: nobody revokes it, so
 	// any goroutine that draws for it commits it.
 	if w := load(&v.state); !w.committed() {
-		if m.heard() {
-			m.mark(v, &v.state)
+		if m.hasListeners() {
+			m.tell(v, &v.state)
 		}
 		hooks.At(hooks.Marked)
-		d := w.decided(m.slots.Next())
+		d := w.drawn(m.slots.Next())
 		hooks.At(hooks.StoreDrawn)
 		// Linearization point, unless a helper's CAS was.
 		if !advance(&v.state, w, d) {

@@ -16,7 +16,7 @@ import (
 // Readers, and writers of keys that are there, do not wait for a leaf that an insert has locked, nor
 // for one that is being replaced; and an insert that has not let go of the lock has not inserted.
 func TestOrderedReadersDoNotWait(t *testing.T) {
-	for _, at := range []hooks.Point{hooks.InsertLocked, hooks.LeavesFilled, hooks.SlotFilled} {
+	for _, at := range []hooks.Point{hooks.InsertLocked, hooks.LeavesFilled, hooks.CellFilled} {
 		m := newOrdered[int](t, &Options{ManualReclaim: true})
 		for key := 10; key < 40; key++ { // as many as a leaf has
 			m.Store(key, key)
@@ -49,7 +49,7 @@ func standing(function string) bool {
 }
 
 // A loop meets the same keys at each moment while a leaf is replaced, its slots marked one by one.
-func TestLoopWhileSlotsMove(t *testing.T) {
+func TestLoopWhileCellsMove(t *testing.T) {
 	m := newOrdered[int](t, &Options{ManualReclaim: true})
 	var want []keyValue
 	for key := range 30 { // as many as a leaf has
@@ -71,7 +71,7 @@ func TestLoopWhileSlotsMove(t *testing.T) {
 	moments := 0
 	remove := hooks.Set(func(p hooks.Point) {
 		switch p {
-		case hooks.LeavesFilled, hooks.SlotFilled, hooks.SlotsMoved, hooks.LeafReplaced, hooks.ParentKnows:
+		case hooks.LeavesFilled, hooks.CellFilled, hooks.CellsMoved, hooks.LeafReplaced, hooks.ParentKnows:
 			moments++
 			require.Equal(t, want, pairs(s.Ascend(Range[int]{})))
 			require.Equal(t, down, pairs(s.Descend(Range[int]{})))

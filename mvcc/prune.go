@@ -227,7 +227,7 @@ func (c *chains) prune(
 	if f == nil {
 		return l
 	}
-	if !view.OldWriter || f.Alone || load(&h.state).is(kindIndirect) { // see settle
+	if !view.OldWriter || f.Alone || load(&h.state).is(kindIndirect) { // see putOutcome
 		return max(l, leftYoung)
 	}
 	// If it waits already, then for the same one, or the wait is about to end.
@@ -284,7 +284,7 @@ func (c *chains) pruneBelow(
 		if f == nil || n.state.Load()&waitBit != 0 {
 			continue
 		}
-		if !old || f.Alone || load(&n.state).is(kindIndirect) { // see settle
+		if !old || f.Alone || load(&n.state).is(kindIndirect) { // see putOutcome
 			young = true
 		} else if !marked(n, waitBit) {
 			f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: at, What: c.waiting(n, false)})

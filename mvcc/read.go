@@ -117,16 +117,16 @@ func (m *core) newestAt(v *node, s epoch.Epoch) *node {
 }
 
 // help draws an epoch for the announced record r of version v, which says w. A
-// transaction with several keys has marked the watches before it was announced; for one
+// transaction with several keys has raised the alarms before it was announced; for one
 // with one key the helper has to.
 func (m *core) help(v *node, r *record, w word) {
-	m.mark(v, r)
+	m.tell(v, r)
 	hooks.At(hooks.HelpMarked)
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
 	e := m.slots.Next()
 	hooks.At(hooks.HelpDrawn)
-	d := w.decided(e)
+	d := w.drawn(e)
 	switch {
 	case !advance(r, w, d):
 		m.counters.wasted.Add(1)

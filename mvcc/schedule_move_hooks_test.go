@@ -19,7 +19,7 @@ func (w *world) resize(times, of int) {
 // moves knows the tables of an index whose buckets move: which objects are slots.
 type moves struct {
 	index  *index
-	tables []*table
+	tables []*hashTable
 }
 
 // look notes the tables that there are.
@@ -46,7 +46,7 @@ func (m *moves) slot(p unsafe.Pointer) bool {
 // nowhere else.
 func (s *scheduler) atMove(p hooks.Point) {
 	switch p {
-	case hooks.SlotFilled, hooks.SlotsMoved, hooks.BucketMoved, hooks.TableReplaced:
+	case hooks.CellFilled, hooks.CellsMoved, hooks.BucketMoved, hooks.TableReplaced:
 		if s.Owns() {
 			s.moves.look()
 			s.stop(move, noObject)

@@ -90,7 +90,7 @@ func (sc *scenario) newWorld() (*world, state) {
 		slices.Contains(words, "indexable"),
 		slices.Contains(words, "ordered"))
 	if slices.Contains(words, "wide") {
-		w.maps[0].index.table.Store(newTable(4))
+		w.maps[0].index.table.Store(newHashTable(4))
 	}
 	if indexed {
 		w.buildIndex()

@@ -45,7 +45,7 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 		}
 		m := w.of[i]
 		m.index.hash = orderlyHash()
-		m.index.table.Store(newTable(2)) // a scan has fewer steps
+		m.index.table.Store(newHashTable(2)) // a scan has fewer steps
 		w.maps = append(w.maps, m)
 	}
 	if single {

@@ -68,7 +68,7 @@ func TestIndexMeetsWhatIsInstalled(t *testing.T) {
 // The locks of a table are passed that takes the place of another one meanwhile.
 func TestPassLocksOfTheNextTable(t *testing.T) {
 	x := newTestIndex(nil)
-	old, next := newTable(2), newTable(4)
+	old, next := newHashTable(2), newHashTable(4)
 	x.table.Store(old)
 	old.next.Store(next)
 	mover, inserter := &old.buckets[1], &next.buckets[2]

@@ -15,13 +15,13 @@ import (
 type reclaimer = gc.Reclaimer[item, waiting]
 
 // shared is what the maps of a database have in common: the clock and the slots, the
-// reclaimer, the claims and the watches. A map by itself has one of its own. It knows the
+// reclaimer, the claims and the alarms. A map by itself has one of its own. It knows the
 // maps as members, and so does not keep them reachable.
 type shared struct {
 	slots    *epoch.Slots
 	gc       *reclaimer
 	favour   favour.Queue
-	watches  watches
+	alarms   alarms
 	hub      hub
 	counters commonCounters
 	kept     kept

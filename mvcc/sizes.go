@@ -19,9 +19,9 @@ func (c *chains) sizes() (s mapSizes) {
 	return s
 }
 
-// slotBytes is what a slot takes with the state that owns it, and with what the runtime
+// cellBytes is what a slot takes with the state that owns it, and with what the runtime
 // notes to notice that the state has become unreachable.
-const slotBytes = 240
+const cellBytes = 240
 
 // allocated returns about what the allocator takes for an object of size n: the
 // size classes of Go are 8, 16, 24, 32, then 16 apart up to 128, and above that

@@ -30,7 +30,7 @@ var bucketSleepers = []bucketSleeper{
 	{
 		name:   "insert",
 		do:     func(m *Map[int, int]) { m.Store(20, 1) },
-		points: []hooks.Point{hooks.InsertLocked, hooks.SlotTagged},
+		points: []hooks.Point{hooks.InsertLocked, hooks.CellTagged},
 		effect: map[int]int{20: 1},
 	},
 	{
@@ -41,12 +41,12 @@ var bucketSleepers = []bucketSleeper{
 	{
 		name:   "move to a larger table",
 		do:     func(m *Map[int, int]) { moveFirst(m, 2*sleeperBuckets) },
-		points: []hooks.Point{hooks.SlotFilled, hooks.SlotsMoved},
+		points: []hooks.Point{hooks.CellFilled, hooks.CellsMoved},
 	},
 	{
 		name:   "move to a smaller table",
 		do:     func(m *Map[int, int]) { moveFirst(m, sleeperBuckets/2) },
-		points: []hooks.Point{hooks.SlotFilled, hooks.SlotsMoved},
+		points: []hooks.Point{hooks.CellFilled, hooks.CellsMoved},
 		shares: true,
 	},
 }
@@ -89,7 +89,7 @@ func (s *bucketSleeper) hold(t *testing.T, p hooks.Point) {
 	m := newMap[int, int](t, still())
 	x := m.index
 	x.small, x.spawn, x.wake = 0, func(func()) bool { return false }, func() {}
-	x.table.Store(newTable(sleeperBuckets))
+	x.table.Store(newHashTable(sleeperBuckets))
 	x.hash = givenHash(sleeperHash)
 	want := map[int]int{}
 	for _, key := range []int{0, 1, 2, 3, 4, 5, 6, 7, 60, 100, 101} { // bucket 0 has an overflow
@@ -101,7 +101,7 @@ func (s *bucketSleeper) hold(t *testing.T, p hooks.Point) {
 	before, old := m.Snapshot(), maps.Clone(want)
 
 	w := newStage(t).actor("sleeper", func() { s.do(m) }).to(p)
-	if p == hooks.SlotFilled {
+	if p == hooks.CellFilled {
 		w.to(p).to(p) // two are marked, the third is there twice
 	}
 	waiting := map[int]chan struct{}{21: make(chan struct{})}
@@ -160,7 +160,7 @@ func goOnBeside(t *testing.T, m *Map[int, int], want map[int]int, round int) {
 		requireValue(t, value)(m.Load(key))
 		m.Store(key, round)
 		require.True(t, CompareAndSwap(m, key, round, -round))
-		m.Delete(key) // its tombstone keeps the slot
+		m.Delete(key) // its tombstone keeps the cell
 		requireAbsent[int](t)(m.Load(key))
 		_, loaded := m.LoadOrStore(key, -round)
 		require.False(t, loaded)

@@ -51,10 +51,10 @@ func sortNumbered(order []numbered) {
 	})
 }
 
-// order sorts the writes by their tables and the hashes of their keys: two transactions with
+// sortWrites sorts the writes by their tables and the hashes of their keys: two transactions with
 // the same keys then meet on the first one, and not head-on. Nothing depends on
 // it but speed.
-func (st *txState) order() {
+func (st *txState) sortWrites() {
 	if hooks.Scheduled() {
 		return // hashes are chance; the order of the program does as well
 	}
@@ -82,7 +82,7 @@ func (w *txWork) ranks(a, b *write) bool {
 	return w.rank(a) > w.rank(b)
 }
 
-// rank is what order goes by.
+// rank is what sortWrites goes by.
 func (w *txWork) rank(of *write) uint64 {
 	const tableBits = 16
 	return uint64(w.parts[of.of].m.ordinal)<<(64-tableBits) | of.hash>>tableBits

@@ -397,6 +397,6 @@ func (x *shared) stats() Stats {
 	} else {
 		older *= all.perVersion
 	}
-	s.Bytes = all.index + newest + older + uint64(x.slots.Owned())*slotBytes + g.Bytes
+	s.Bytes = all.index + newest + older + uint64(x.slots.Owned())*cellBytes + g.Bytes
 	return s
 }

@@ -28,7 +28,7 @@ func leftInstalled(t *testing.T, m *Map[int, int], record func(w word) word) *tx
 var leftRecords = map[string]func(w word) word{
 	"active":    func(w word) word { return w },
 	"goes on":   func(w word) word { return w + installStep },
-	"tentative": func(w word) word { return w.announced(1, checkBit).decided(2) },
+	"tentative": func(w word) word { return w.announced(1, checkBit).drawn(2) },
 	"aborted":   func(w word) word { return w.aborted() },
 }
 

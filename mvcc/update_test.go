@@ -44,7 +44,7 @@ func TestUpdateRetries(t *testing.T) {
 		require.EqualValues(t, 20, m.Stats().Retries)
 		require.EqualValues(t, 20, m.Stats().Conflicts)
 		tx := m.Begin(nil) // the state that had a claim, most likely
-		require.Nil(t, stateOf(tx.st).watch)
+		require.Nil(t, stateOf(tx.st).alarm)
 		require.False(t, stateOf(tx.st).hasRead)
 		tx.Rollback()
 		checkQuiet(t, m)

@@ -17,8 +17,8 @@ import (
 //
 // Ranges of an ordered map are validated by notes of the leaves that the loops went along, if these
 // have met nothing but versions that had committed at or before the read epoch. Such a version is
-// kept while the transaction is live, but for a tombstone that leaves the tree, and then its slot
-// is empty for ever: so a slot that has the same address has the same version. If a leaf has
+// kept while the transaction is live, but for a tombstone that leaves the tree, and then its cell
+// is empty for ever: so a cell that has the same address has the same version. If a leaf has
 // changed each range is gone along once more, and what has changed elsewhere in the leaf is no
 // conflict.
 //
@@ -31,7 +31,7 @@ const validateStride = 64
 // validate validates the transaction, whose tentative record is w, for every
 // commit epoch from that of w up to e. It returns the record as it left it. It
 // gives up early, with ok, if the record has changed, since the caller's CAS
-// will fail then; if it watches, only if the record is decided.
+// will fail then; if it has an alarm, only if the record is decided.
 func (st *txState) validate(w word, e epoch.Epoch) (now word, ok bool) {
 	least := w.epoch()
 	st.says = w
@@ -65,7 +65,7 @@ func (st *txState) goesOnValidating() bool {
 		st.says = w ^ checkBit
 		return true
 	}
-	if st.watch == nil {
+	if st.alarm == nil {
 		return false
 	}
 	st.says = load(st.record())
@@ -156,8 +156,8 @@ func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 		return true
 	}
 	if !p.index.head(h) || !p.index.hash.same(h, r.seen) {
-		// The slot has moved, or the key has left the index since: then what was
-		// seen was a tombstone, or our slot would have kept it.
+		// The cell has moved, or the key has left the index since: then what was
+		// seen was a tombstone, or our cell would have kept it.
 		_, at, h = p.index.seek(r.seen.key())
 	}
 	v := p.settled(at, h, e)
@@ -185,8 +185,8 @@ func (p *part) settled(at place, v *node, e epoch.Epoch) *node {
 			return v.next.Load() // decided, and the newest below v for as long as v is undecided
 		}
 	}
-	if p.st.watch != nil {
-		return p.m.decided(at, v)
+	if p.st.alarm != nil {
+		return p.m.decidedHead(at, v)
 	}
 	return p.m.newestAt(v, e-1)
 }
@@ -212,8 +212,8 @@ func (st *txState) doomed() bool {
 	return false
 }
 
-// validates reports whether the transaction has read anything that must not have changed
+// mustValidate reports whether the transaction has read anything that must not have changed
 // when it commits.
-func (st *txState) validates() bool {
+func (st *txState) mustValidate() bool {
 	return st.hasRead && (st.level == LevelSerializable || len(st.reads)+st.absences() > 0)
 }

@@ -13,7 +13,7 @@ import (
 // A version is one value of a key: committed, or pending in a commit that is
 // under way. The versions of a key form a chain, newest first.
 //
-//	slot -> pending? -> committed, e=9 -> committed, e=4 -> nil
+//	cell -> pending? -> committed, e=9 -> committed, e=4 -> nil
 //
 // I5: commit epochs strictly descend along a chain, and only its head may be
 // undecided or aborted: a writer installs on top of a decided head only, and
@@ -72,8 +72,8 @@ func newNode[K comparable, V any](key K, value V) *node {
 // epoch 0, which is nobody's.
 //
 // A transaction that commits a single key has its version's state as its record. One of
-// several keys has its record in its slot (package epoch), and its versions say
-// indirect, with the slot's number. From the lowest bit:
+// several keys has its record in its epoch slot, and its versions say
+// indirect, with the number of that. From the lowest bit:
 //
 //	2 bits  tag
 //	1 bit   tombstone: the version says "deleted"
@@ -152,8 +152,8 @@ func (w word) is(k kind) bool {
 	return w&tagMask == tagSpecial && kind(w>>epochShift)&kindMask == k
 }
 
-// slot returns the number of the slot that an indirect state names.
-func (w word) slot() uint64 { return uint64(w) >> (epochShift + kindBits) }
+// recordNumber returns the number of the epoch slot that an indirect state names.
+func (w word) recordNumber() uint64 { return uint64(w) >> (epochShift + kindBits) }
 
 // announced is the announced form of w, and check is checkBit if there is something to
 // validate. The floor is an epoch: the announced words that stand in one place all have
@@ -164,7 +164,7 @@ func (w word) announced(floor epoch.Epoch, check word) word {
 }
 
 // decided is what an announced word becomes when epoch e is drawn for it.
-func (w word) decided(e epoch.Epoch) word {
+func (w word) drawn(e epoch.Epoch) word {
 	t := word(tagCommitted)
 	if w&checkBit != 0 {
 		t = tagTentative
@@ -189,7 +189,7 @@ func (w word) String() string {
 		text = fmt.Sprintf("tentative(%d)", w.epoch())
 	default:
 		text = [...]string{"active", "aborted", "indirect", "mark"}[w.epoch()&kindMask]
-		if n := w.slot(); n > 0 || w.is(kindIndirect) {
+		if n := w.recordNumber(); n > 0 || w.is(kindIndirect) {
 			text += fmt.Sprintf("(%d)", n)
 		}
 	}
@@ -243,7 +243,7 @@ func (c *chains) resolve(v *node) (word, *record) {
 		if !w.is(kindIndirect) {
 			return w, &v.state
 		}
-		r := c.slots.Record(w.slot())
+		r := c.slots.Record(w.recordNumber())
 		hooks.At(hooks.StateLoaded)
 		if r == nil {
 			// The slot went when v had been settled, or nobody will ever decide about v.
@@ -297,8 +297,8 @@ func present[K comparable, V any](v *node) (value V, ok bool) {
 	return valueOf[K, V](v), true
 }
 
-// settle puts the outcome of its transaction into an indirect version. Nobody else writes such a
+// putOutcome puts the outcome of its transaction into an indirect version. Nobody else writes such a
 // state: whoever marks versions as waiting leaves it alone, and looks again later.
-func (v *node) settle(outcome word) {
+func (v *node) putOutcome(outcome word) {
 	atomic.Release(&v.state, uint64(outcome|load(&v.state)&keepMask))
 }

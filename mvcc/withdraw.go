@@ -21,7 +21,7 @@ func (st *txState) retreat() {
 	for i := range st.writes[:st.installed] {
 		w := &st.writes[i]
 		if multi {
-			w.v.settle(word(0).aborted())
+			w.v.putOutcome(word(0).aborted())
 		}
 		st.parts[w.of].m.takeOff(w.at(), w.hash, w.v)
 	}
@@ -53,7 +53,7 @@ func (m *core) abortLeft(r *record) (was word) {
 // some: if one panics again the rest is left undone, which costs a little memory.
 func (st *txState) unwind(gen epoch.Gen) {
 	st.claim.End()
-	st.endWatch()
+	st.endAlarm()
 	installed := st.installed > 0
 	multi, after, outcome := st.multi(), st.after, word(0).aborted()
 	if w := load(st.record()); !multi && w.committed() && w.epoch() != 0 {
@@ -64,7 +64,7 @@ func (st *txState) unwind(gen epoch.Gen) {
 		if w := st.m.abortLeft(st.record()); w.committed() {
 			outcome, total = word(0).at(w.epoch()), uint64(len(st.writes)-1)
 		}
-		st.settleWith(outcome)
+		st.putOutcomes(outcome)
 		if multi && !st.slot.Settled() {
 			st.slot.Settle(total)
 		}
@@ -86,12 +86,12 @@ func quietly(f func()) {
 	f()
 }
 
-// settleWith puts the outcome into the versions of the slot's record, as far as they do not have
+// putOutcomes puts the outcome into the versions of the slot's record, as far as they do not have
 // it, and counts keys.
-func (st *txState) settleWith(outcome word) {
+func (st *txState) putOutcomes(outcome word) {
 	for i := range st.writes {
 		if v := st.writes[i].v; load(&v.state).is(kindIndirect) {
-			v.settle(outcome)
+			v.putOutcome(outcome)
 		}
 	}
 	if outcome.committed() {

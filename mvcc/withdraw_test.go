@@ -63,7 +63,7 @@ func TestStateForgets(t *testing.T) {
 			require.Empty(t, stateOf(st).writes)
 			require.False(t, stateOf(st).hasRead || partOf(st).scanned || partOf(st).hasWritten)
 			require.Zero(t, stateOf(st).revoked)
-			require.Nil(t, stateOf(st).watch)
+			require.Nil(t, stateOf(st).alarm)
 			require.Nil(t, stateOf(st).byHash)
 			for _, r := range stateOf(st).reads[:cap(stateOf(st).reads)] {
 				require.Nil(t, r.seen)

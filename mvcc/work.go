@@ -31,7 +31,7 @@ type txWork struct {
 	installed int      // how many writes are installed
 	checks    int      // how many looks validation has taken
 	says      word     // what the record said at the last one
-	watch     *watch   // on what is validated, if readers have pushed the commit too often
+	alarm     *alarm   // on what is validated, if readers have pushed the commit too often
 	conflict  conflict // why it failed
 
 	rareWork

@@ -47,18 +47,18 @@ const (
 	StoreDrawn
 	// Revoked: a reader has taken an epoch away, none is drawn anew.
 	Revoked
-	// Marked: all that is installed has been looked for in the watches, no epoch is
+	// Marked: all that is installed has been looked for in the alarms, no epoch is
 	// drawn.
 	Marked
 	// SchemaAnnounced: a table has a new index, nothing is in it yet.
 	SchemaAnnounced
-	// HelpMarked: a helper has marked the watches, no epoch is drawn.
+	// HelpMarked: a helper has raised the alarms, no epoch is drawn.
 	HelpMarked
 	// HelpDrawn: a helper has drawn an epoch, which is not in the record.
 	HelpDrawn
-	// Watching: the watch is in the list, the clock is not noted.
+	// Watching: the alarm is in the list, the clock is not noted.
 	Watching
-	// WatchClean: a transaction that watches has found that it may commit.
+	// WatchClean: a transaction with an alarm has found that it may commit.
 	WatchClean
 	// HeadSkipped: a slot-less load or a validator is about to pass over an undecided
 	// head, or to decide for it.
@@ -92,8 +92,8 @@ const (
 	InsertLooked
 	// InsertLocked: an insert has locked the bucket and is about to fill a slot.
 	InsertLocked
-	// SlotTagged: a slot has the tag of a new key, and no head yet. The bucket is locked.
-	SlotTagged
+	// CellTagged: a slot has the tag of a new key, and no head yet. The bucket is locked.
+	CellTagged
 	// RemoveLocked: the bucket of a key is locked that is to be removed.
 	RemoveLocked
 	// RemoveEmptied: the slot of a key is empty that is being removed, its tag is still
@@ -101,12 +101,12 @@ const (
 	RemoveEmptied
 	// Gone: a key has left the index. The bucket is not locked any more.
 	Gone
-	// SlotFilled: a slot is moved, and there in the next table, not yet marked in the
+	// CellFilled: a slot is moved, and there in the next table, not yet marked in the
 	// old one. The bucket is locked.
-	SlotFilled
-	// SlotsMoved: all slots of a bucket are marked, it does not say yet that it has moved.
+	CellFilled
+	// CellsMoved: all slots of a bucket are marked, it does not say yet that it has moved.
 	// It is locked.
-	SlotsMoved
+	CellsMoved
 	// LeavesFilled: the leaves that are to replace one are filled, that one does not know them. It is
 	// locked.
 	LeavesFilled
@@ -137,9 +137,9 @@ var names = [Points]string{
 	"WatchClean", "HeadSkipped", "GetWalked",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
 	"PruneWalked", "StateLoaded",
-	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "SlotTagged",
+	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "CellTagged",
 	"RemoveLocked", "RemoveEmptied",
-	"Gone", "SlotFilled", "SlotsMoved", "LeavesFilled", "LeafReplaced", "ParentKnows", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
+	"Gone", "CellFilled", "CellsMoved", "LeavesFilled", "LeafReplaced", "ParentKnows", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
 }
 
 // String returns the name of the point.

@@ -3,9 +3,9 @@
 // says: to it a head is a pointer to something that has a key.
 //
 //	inner ... inner    leaf, 512 bytes                            version: state | next | key ...
-//	separators, kids --> [meta | slots | word | repl | marks | slices] --slot--> newest --> older
+//	separators, kids --> [meta | cells | word | repl | marks | slices] --cell--> newest --> older
 //
-// There is one type of nodes for all types of keys. Beside each slot stands a slice of its key: 64
+// There is one type of nodes for all types of keys. Beside each cell stands a slice of its key: 64
 // bits that are in the order of the keys. Of an integer or a float they are the whole key; of a
 // string, or of two keys in a row, 64 bits behind those that all keys of the leaf have in common.
 // So most searches compare no keys, and load no version but the one that they are for. A function
@@ -22,20 +22,20 @@
 //
 //   - T1: the range of a leaf never changes, nor do the separators of an inner node. So a node that
 //     has been replaced still is a correct map to leaves that are live, or say that they are dead.
-//   - T2: one slot is the authority for a key: that in the leaf, until it is marked as moved, and
-//     then the one that the leaf's replacement names. The new slot is filled before the mark.
+//   - T2: one cell is the authority for a key: that in the leaf, until it is marked as moved, and
+//     then the one that the leaf's replacement names. The new cell is filled before the mark.
 //   - T3: the keys of a leaf are those that its word counts. A word that was loaded, and is not dead,
-//     is the set of keys that had a slot in the range at that moment, but for slots that are empty.
-//   - T4: an entry keeps its place in the leaf, and its key, for the life of the leaf. A slot that is
+//     is the set of keys that had a cell in the range at that moment, but for cells that are empty.
+//   - T4: an entry keeps its place in the leaf, and its key, for the life of the leaf. A cell that is
 //     emptied, when its key is removed, stays empty: the key gets another one when it comes again.
-//   - T5: a leaf's replacement is noted before its first slot is marked, and forgotten only when the
+//   - T5: a leaf's replacement is noted before its first cell is marked, and forgotten only when the
 //     parent knows the new leaves. So a goroutine that finds a mark, or a dead leaf, and no
 //     replacement, finds its way if it begins again at the root.
 //
 // Linearization points: of a lookup that finds nothing the load of the leaf's word, or of the
-// empty slot; of one that does the load of the slot; of an insert the store of the leaf's word, of
+// empty cell; of one that does the load of the cell; of an insert the store of the leaf's word, of
 // a leaf that is replaced that which says dead; of a removal and an overwrite the compare-and-swap
-// of the slot.
+// of the cell.
 //
 // The leaf is after the permutation leaf of Masstree (Mao, Kohler, Morris, "Cache Craftiness for
 // Fast Multicore Key-Value Storage", EuroSys 2012, section 4.6), with an order for the keys that

@@ -20,7 +20,7 @@ type Gate struct {
 // Shut reports whether the gate is shut.
 func (g Gate) Shut() bool { return g.At != nil && atomic.LoadPointer(g.At) != g.Saw }
 
-// Insert gives the key of h a slot with h as its head, if the key has none. Otherwise it returns
+// Insert gives the key of h a cell with h as its head, if the key has none. Otherwise it returns
 // the place that it has; or nowhere, if the gate is shut. It may wait for a goroutine that has
 // locked the leaf, and is pinned. It calls compare, and panics if that is seen to be no order: with
 // nothing locked, and before it has inserted anything.

@@ -104,7 +104,7 @@ func (w *world[K]) remove(at Place, h *Head) bool {
 // place where it did, or nowhere if it failed.
 func (w *world[K]) overwrite(at Place, was, now *Head) Place {
 	for h := was; h == was; {
-		if at.Leaf != nil && at.Slot().CompareAndSwap(was, now) {
+		if at.Leaf != nil && at.Cell().CompareAndSwap(was, now) {
 			return at
 		}
 		at, h = w.find(itemOf[K](was).value)
@@ -122,7 +122,7 @@ func (w *world[K]) ask(i int) bool {
 	return false
 }
 
-// askAt asks for a visit of a slot, and reports whether that is there.
+// askAt asks for a visit of a cell, and reports whether that is there.
 func (w *world[K]) askAt(at Place) bool {
 	list, gone := at.Leaf.Ask(at.I)
 	if list {

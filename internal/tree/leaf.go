@@ -7,38 +7,38 @@ import (
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// A Head is what a slot points to: the newest version of a key. Its key is a fixed number of bytes
+// A Head is what a cell points to: the newest version of a key. Its key is a fixed number of bytes
 // behind its beginning.
 type Head struct{ _ byte }
 
-// A Slot is where the head of one key's chain stands: nil once the key was removed.
-type Slot = hooked.Pointer[Head]
+// A Cell is where the head of one key's chain stands: nil once the key was removed.
+type Cell = hooked.Pointer[Head]
 
 // Cap is how many entries a leaf has at most: 512 bytes are whole cache lines, and the largest
 // class of the allocator for objects with pointers that has no header.
 const Cap = 30
 
 // A Leaf has up to Cap entries, for keys of one range. An entry is written once, before word counts
-// it, and its key never changes: its slot does, by compare-and-swap. The first entries, the
+// it, and its key never changes: its cell does, by compare-and-swap. The first entries, the
 // base, are in the order of their keys; word says where those that were added since belong.
 type Leaf struct {
 	// meta: 30 visits that are asked for | listed | moved, above 32 bits skip: how many first bits
 	// all keys have in common that belong here.
 	meta  atomic.Uint64
-	slots [Cap]Slot
+	cells [Cap]Cell
 	// word, from the lowest bit: 6 bytes, one for each entry added, in their order: 3 bits its
 	// number, 5 bits before which entry of the base it comes | 3 bits how many were added | 5 bits
 	// base | locked | dead
 	word atomic.Uint64
 	repl atomic.Pointer[replacement]
 	// marks counts, in its low half, heads that were put on top of others, and in its high half
-	// empty slots.
+	// empty cells.
 	marks  atomic.Uint64
 	slices [Cap]atomic.Uint64 // those that word does not count have no meaning yet
 }
 
-// SlotsAt is how many bytes behind its beginning a leaf has its slots.
-const SlotsAt = unsafe.Offsetof(Leaf{}.slots)
+// CellsAt is how many bytes behind its beginning a leaf has its cells.
+const CellsAt = unsafe.Offsetof(Leaf{}.cells)
 
 const (
 	maxAdded = 6
@@ -121,9 +121,9 @@ func (l *Leaf) load() word { return word(l.word.Load()) }
 
 func (l *Leaf) skip() uint32 { return uint32(l.meta.Load()) }
 
-// raw is a slot for accesses that are no yield points: those of goroutines that hold the lock of
-// the leaf, or look at slots of other keys than their own.
-func (l *Leaf) raw(i int) *unsafe.Pointer { return (*unsafe.Pointer)(unsafe.Pointer(&l.slots[i])) }
+// raw is a cell for accesses that are no yield points: those of goroutines that hold the lock of
+// the leaf, or look at cells of other keys than their own.
+func (l *Leaf) raw(i int) *unsafe.Pointer { return (*unsafe.Pointer)(unsafe.Pointer(&l.cells[i])) }
 
 func (l *Leaf) rawLoad(i int) *Head { return (*Head)(atomic.LoadPointer(l.raw(i))) }
 
@@ -174,7 +174,7 @@ func less(a, b uint64) int {
 	return x
 }
 
-// live returns how many slots of the leaf are not empty.
+// live returns how many cells of the leaf are not empty.
 func (l *Leaf) live() (n int) {
 	for i := range l.load().used() {
 		if l.rawLoad(i) != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// What is removed while slots move is counted, and no visit is lost that was asked for before and
+// What is removed while cells move is counted, and no visit is lost that was asked for before and
 // is made then.
-func TestWhileSlotsMove(t *testing.T) {
+func TestWhileCellsMove(t *testing.T) {
 	for n, reached := 1, true; reached; n++ {
 		reached = false
 		w := newWorld(someInts)
@@ -30,7 +30,7 @@ func TestWhileSlotsMove(t *testing.T) {
 			k.removeAll(func(i int) bool { return i%3 != 0 })
 		})
 		remove := hooks.Set(func(p hooks.Point) {
-			if p == hooks.SlotFilled || p == hooks.SlotsMoved {
+			if p == hooks.CellFilled || p == hooks.CellsMoved {
 				s.step()
 			}
 		})

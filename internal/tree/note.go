@@ -33,7 +33,7 @@ func (n *Note) Add(at Place, h *Head) {
 // were met have the same heads. That is true at the moment of the call for a writer that had put
 // its head there before it.
 func (n *Note) Same() bool {
-	// A writer that has found a slot elsewhere has found it marked, and one that has inserted into
+	// A writer that has found a cell elsewhere has found it marked, and one that has inserted into
 	// what has replaced the leaf has found it dead.
 	sum := uint64(0)
 	for m := n.met; m != 0; m &= m - 1 {

@@ -15,12 +15,12 @@ func TestNote(t *testing.T) {
 		"nothing": func(*Tree, []*Head) {},
 		"overwrite": func(tr *Tree, heads []*Head) {
 			at, h := tr.Find(tr.key(heads[3]))
-			require.True(t, at.Slot().CompareAndSwap(h, (&item[int]{key: 3, value: 1}).head()))
+			require.True(t, at.Cell().CompareAndSwap(h, (&item[int]{key: 3, value: 1}).head()))
 		},
 		"overwrite of two": func(tr *Tree, heads []*Head) { // with each other's addresses apart
 			for _, k := range []int{3, 4} {
 				at, h := tr.Find(tr.key(heads[k]))
-				require.True(t, at.Slot().CompareAndSwap(h, heads[7-k]))
+				require.True(t, at.Cell().CompareAndSwap(h, heads[7-k]))
 			}
 		},
 		"insert": func(tr *Tree, _ []*Head) { tr.Insert((&item[int]{key: n}).head(), Gate{}) },
@@ -84,13 +84,13 @@ func TestNoteOfWhatIsNotMet(t *testing.T) {
 	c := tr.Scan(Span{}, false)
 	c.Next()
 	n := c.Note()
-	at.Slot().Store(base) // the pending one is withdrawn
+	at.Cell().Store(base) // the pending one is withdrawn
 	h, met := c.Head()
 	require.Same(t, base, h)
 	n.Add(met, h)
-	at.Slot().Store(pending) // another version at the same address
+	at.Cell().Store(pending) // another version at the same address
 	require.False(t, n.Same())
-	at.Slot().Store(base)
+	at.Cell().Store(base)
 	require.True(t, n.Same())
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// An observer is told of all accesses to slots.
+// An observer is told of all accesses to cells.
 type observer func()
 
 func (observer) Owns() bool                            { return false }
@@ -23,7 +23,7 @@ func (observer) GaveUp()                               {}
 func (observer) Take() any                             { return nil }
 func (observer) Give(any)                              {}
 
-// everyPoint has f called at each point, and before each access to a slot.
+// everyPoint has f called at each point, and before each access to a cell.
 func everyPoint(f func()) (remove func()) {
 	points, accesses := hooks.Set(func(hooks.Point) { f() }), hooks.Schedule(observer(f))
 	return func() {
@@ -32,7 +32,7 @@ func everyPoint(f func()) (remove func()) {
 	}
 }
 
-// A goroutine is stopped at a point, or before an access to a slot, and others do all that does not
+// A goroutine is stopped at a point, or before an access to a cell, and others do all that does not
 // need its lock. It goes on, and all is as it should be.
 func TestStopped(t *testing.T) {
 	hook := func(s *stopper) (remove func()) { return everyPoint(s.step) }

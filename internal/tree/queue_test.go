@@ -165,7 +165,7 @@ func findNothing[K comparable](t *testing.T, k keys[K]) (Place, *Head) {
 	w := newWorld(k)
 	at, inserted := w.tr.Insert(w.item(1, 0).head(), Gate{})
 	require.True(t, inserted)
-	removed, _ := w.tr.Remove(at, at.Slot().Load())
+	removed, _ := w.tr.Remove(at, at.Cell().Load())
 	require.True(t, removed)
 	return w.find(2)
 }

@@ -18,7 +18,7 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 		if was != h {
 			return false, false
 		}
-		if at.Slot().CompareAndSwap(h, nil) {
+		if at.Cell().CompareAndSwap(h, nil) {
 			break // linearization point
 		}
 		var ok bool

@@ -170,12 +170,12 @@ func (f *filling) move() {
 			}
 			to.Leaf.rawStore(int(to.I), head) // T2: must precede the mark
 		}
-		hooks.At(hooks.SlotFilled)
+		hooks.At(hooks.CellFilled)
 	}
 	for x := range f.sources {
 		l := f.from[x].l
 		f.askAgain(x, l.meta.Or(moved)) // what is asked for later is asked for in the new leaves
-		hooks.At(hooks.SlotsMoved)
+		hooks.At(hooks.CellsMoved)
 		l.word.Store(uint64(f.from[x].w | dead)) // linearization point of an insert
 	}
 }

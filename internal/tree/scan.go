@@ -112,7 +112,7 @@ func (c *Cursor) Head() (h *Head, at Place) {
 	for c.left > 0 {
 		c.left--
 		i := int(c.room[c.at&63])
-		h = c.slot(c.at & 63).Load()
+		h = c.cell(c.at & 63).Load()
 		c.at += c.step
 		if h != nil && h != c.t.Moved && c.direct || c.wanted(&h, i) {
 			c.met = h
@@ -133,12 +133,12 @@ func (c *Cursor) Rest() int {
 }
 
 // At returns the head of the n-th key that is left.
-func (c *Cursor) At(n int) *Head { return c.slot((c.at + n*c.step) & 63).Load() }
+func (c *Cursor) At(n int) *Head { return c.cell((c.at + n*c.step) & 63).Load() }
 
-// slot returns the slot of the entry of a rank.
-func (c *Cursor) slot(rank int) *Slot {
+// cell returns the cell of the entry of a rank.
+func (c *Cursor) cell(rank int) *Cell {
 	i := uintptr(c.room[rank])
-	return (*Slot)(unsafe.Add(unsafe.Pointer(&c.l.slots), i*unsafe.Sizeof(Slot{})))
+	return (*Cell)(unsafe.Add(unsafe.Pointer(&c.l.cells), i*unsafe.Sizeof(Cell{})))
 }
 
 // Met goes on behind n keys. h is the last head of these, nil if none had one.
@@ -329,7 +329,7 @@ func (c *Cursor) prefetchPresent() {
 	if c.w.added() == 0 {
 		from, n = min(c.at, c.at+c.step*(c.left-1)), c.left
 	}
-	prefetchHeads(unsafe.Pointer(&c.l.slots[max(0, min(from, Cap-1))]), n, c.t.last)
+	prefetchHeads(unsafe.Pointer(&c.l.cells[max(0, min(from, Cap-1))]), n, c.t.last)
 }
 
 // prefetchBehind begins to load the leaf after the next one.
@@ -347,5 +347,5 @@ func (c *Cursor) prefetchBehind() {
 func (c *Cursor) ahead() {
 	c.prefetchBehind()
 	l := c.p.leaf(c.i)
-	prefetchHeads(unsafe.Pointer(&l.slots), l.load().used(), c.t.last)
+	prefetchHeads(unsafe.Pointer(&l.cells), l.load().used(), c.t.last)
 }

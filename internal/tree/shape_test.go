@@ -113,7 +113,7 @@ func (c checker) leaf(l *Leaf, low, high sep, after int) {
 			empty++
 			continue
 		}
-		check(t, h != c.tr.Moved, "a slot has moved")
+		check(t, h != c.tr.Moved, "a cell has moved")
 		c.s.keys++
 		key := c.tr.key(h)
 		at := c.tr.at(key)
@@ -124,7 +124,7 @@ func (c checker) leaf(l *Leaf, low, high sep, after int) {
 		last = key
 	}
 	require.Equal(t, uint32(1)<<w.used()-1, seen, "order of a leaf")
-	require.Equal(t, empty, l.marks.Load()/goneUnit, "count of empty slots")
+	require.Equal(t, empty, l.marks.Load()/goneUnit, "count of empty cells")
 }
 
 // orderOf returns the numbers of the entries of a leaf, in the order of their keys.
@@ -151,7 +151,7 @@ func (w *world[K]) checkKeys(t testing.TB, want []*Head) {
 		}
 		if h != nil {
 			n++
-			check(t, h == at.Slot().Load(), "key %d has another place", i)
+			check(t, h == at.Cell().Load(), "key %d has another place", i)
 		}
 	}
 	for _, down := range []bool{false, true} {

@@ -89,7 +89,7 @@ func (s *stress[K]) write(id int, r *rand.Rand) {
 				s.fail("key %d was inserted twice", i)
 				return
 			}
-			if now := again.Slot().Load(); now != h && now != s.tr.Moved {
+			if now := again.Cell().Load(); now != h && now != s.tr.Moved {
 				s.fail("key %d is not at its place", i)
 				return
 			}
@@ -119,7 +119,7 @@ func (s *stress[K]) share(i int, r *rand.Rand) {
 		if s.remove([...]Place{{}, at}[r.IntN(2)], h) {
 			s.taken.Add(int64(itemOf[K](h).state))
 		}
-	case at.Slot().CompareAndSwap(h, s.item(i, int(itemOf[K](h).state)+1).head()):
+	case at.Cell().CompareAndSwap(h, s.item(i, int(itemOf[K](h).state)+1).head()):
 		s.adds.Add(1)
 	}
 }

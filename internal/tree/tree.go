@@ -17,7 +17,7 @@ type Config struct {
 	// that are not. Own returns the address of a copy of a key.
 	Equal func(a, b unsafe.Pointer) bool
 	Own   func(key unsafe.Pointer) unsafe.Pointer
-	// Moved is the mark that stands in slots that have moved.
+	// Moved is the mark that stands in cells that have moved.
 	Moved *Head
 	// Visit is told of every leaf that is to be visited, once until [Leaf.Asked] is called.
 	Visit func(l *Leaf)
@@ -58,15 +58,15 @@ func (t *Tree) Bytes() uint64 {
 // key returns where the key of h is.
 func (t *Tree) key(h *Head) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), t.KeyAt) }
 
-// A Place is a slot, as it is found: slot I of a leaf, or nowhere if that is nil. It stays that of
+// A Place is a cell, as it is found: cell I of a leaf, or nowhere if that is nil. It stays that of
 // its key for ever; whether it still is where the key's head stands is found out by what is in it.
 type Place struct {
 	Leaf *Leaf
 	I    uint8
 }
 
-// Slot returns the slot.
-func (p Place) Slot() *Slot { return &p.Leaf.slots[p.I] }
+// Cell returns the cell.
+func (p Place) Cell() *Cell { return &p.Leaf.cells[p.I] }
 
 // maxDepth is more than a tree can have: each node has at least 14 kids when it is made of one that
 // was full.
@@ -130,7 +130,7 @@ func (t *Tree) pick(r *replacement, at sep, strict bool) *Leaf {
 	return r.right
 }
 
-// resolve returns the place and head of entry i of l, wherever they are now; nil if the slot is
+// resolve returns the place and head of entry i of l, wherever they are now; nil if the cell is
 // empty. It is not ok if l was replaced so long ago that one has to look from the root.
 func (t *Tree) resolve(l *Leaf, i int) (_ Place, h *Head, ok bool) {
 	h = l.rawLoad(i)
@@ -147,7 +147,7 @@ func (t *Tree) resolve(l *Leaf, i int) (_ Place, h *Head, ok bool) {
 	return Place{l, uint8(i)}, h, true
 }
 
-// Find returns the place of the key at key, and the head that its slot held, nil if it has none. It
+// Find returns the place of the key at key, and the head that its cell held, nil if it has none. It
 // never waits. It calls compare, unless slices are enough.
 func (t *Tree) Find(key unsafe.Pointer) (at Place, h *Head) {
 	for what := t.at(key); ; {
@@ -176,7 +176,7 @@ func (t *Tree) search(l *Leaf, w word, what sep) (at Place, h *Head, ok bool) {
 		// Those that are empty had the key before.
 		for m := l.same(w, what.s); m != 0; m &= m - 1 {
 			i := lowest(m)
-			h := l.slots[i].Load()
+			h := l.cells[i].Load()
 			if h == t.Moved {
 				if at, h, ok = t.resolve(l, i); !ok {
 					return Place{}, nil, false
@@ -198,7 +198,7 @@ func (t *Tree) search(l *Leaf, w word, what sep) (at Place, h *Head, ok bool) {
 		if m&(m-1) == 0 { // one
 			at, h, ok = t.resolve(l, lowest(m))
 			if h == nil || *(*string)(t.key(h)) != *(*string)(what.key) {
-				return Place{}, nil, ok // another key may have had the slot
+				return Place{}, nil, ok // another key may have had the cell
 			}
 			return at, h, true
 		}
@@ -260,7 +260,7 @@ func (t *Tree) among(r *rank, l *Leaf, order *order, key unsafe.Pointer) {
 		if first {
 			mid = r.hi - 1 // keys may come in order
 		}
-		// Nothing is known of the key of an empty slot: take the next one that is not.
+		// Nothing is known of the key of an empty cell: take the next one that is not.
 		at := mid
 		c, empty := compare(at)
 		for empty && r.ok && at+1 < r.hi {

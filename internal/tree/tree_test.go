@@ -88,7 +88,7 @@ func model[K comparable](t *testing.T, o Order, key func(r *rand.Rand) K, compar
 			require.Equal(t, there, h != nil, "find %v", k)
 			if there {
 				require.Same(t, is[i], itemOf[K](h))
-				require.Same(t, h, at.Slot().Load())
+				require.Same(t, h, at.Cell().Load())
 			}
 			grow := step/2000%2 == 0
 			switch n := r.IntN(10); {
@@ -99,7 +99,7 @@ func model[K comparable](t *testing.T, o Order, key func(r *rand.Rand) K, compar
 				if inserted {
 					is = slices.Insert(is, i, x)
 				}
-				require.Equal(t, at.Slot().Load(), is[i].head())
+				require.Equal(t, at.Cell().Load(), is[i].head())
 			case n < 6 && there:
 				if r.IntN(2) == 0 {
 					at = Place{}
@@ -112,7 +112,7 @@ func model[K comparable](t *testing.T, o Order, key func(r *rand.Rand) K, compar
 				is = slices.Delete(is, i, i+1)
 			case n < 8 && there:
 				x := &item[K]{key: k, value: step}
-				require.True(t, at.Slot().CompareAndSwap(h, x.head()))
+				require.True(t, at.Cell().CompareAndSwap(h, x.head()))
 				is[i] = x
 			case n == 9 && step%50 == 0:
 				a, b := key(r), key(r)
@@ -151,7 +151,7 @@ func checkSpan[K comparable](t *testing.T, tr *Tree, is []*item[K], compare func
 		c := tr.Scan(s, down)
 		for c.Next() {
 			for h, at := c.Head(); h != nil; h, at = c.Head() {
-				require.Same(t, h, at.Slot().Load())
+				require.Same(t, h, at.Cell().Load())
 				met = append(met, itemOf[K](h))
 			}
 		}

@@ -1,9 +1,9 @@
 package tree
 
-// Visits: a leaf has a bit for each slot for which a visit was asked, and one that says that it has
-// been handed over for that. The bits move with the slots.
+// Visits: a leaf has a bit for each cell for which a visit was asked, and one that says that it has
+// been handed over for that. The bits move with the cells.
 
-// Ask asks for a visit of slot i. It is one load if that is asked for already. list says that the
+// Ask asks for a visit of cell i. It is one load if that is asked for already. list says that the
 // leaf is to be handed over, and moved that nothing was asked for: the leaf was replaced.
 func (l *Leaf) Ask(i uint8) (list, gone bool) {
 	meta := l.meta.Load()
@@ -13,8 +13,8 @@ func (l *Leaf) Ask(i uint8) (list, gone bool) {
 	return meta&(listed|moved) == 0, meta&moved != 0
 }
 
-// Asked takes what is asked for off the leaf. It returns a bit for each slot that is to be visited,
-// and puts the heads that these had into heads: a key stands there when its slot has moved
+// Asked takes what is asked for off the leaf. It returns a bit for each cell that is to be visited,
+// and puts the heads that these had into heads: a key stands there when its cell has moved
 // meanwhile. There is nothing to do if the leaf is being replaced: then the same is asked for
 // elsewhere.
 func (t *Tree) Asked(l *Leaf, heads *[Cap]*Head) (visits uint32) {
@@ -26,7 +26,7 @@ func (t *Tree) Asked(l *Leaf, heads *[Cap]*Head) (visits uint32) {
 		visits = uint32(meta & allVisits / firstVisit)
 		for m := visits; m != 0; m &= m - 1 {
 			i := lowest(m)
-			if heads[i] = l.slots[i].Load(); heads[i] == t.Moved {
+			if heads[i] = l.cells[i].Load(); heads[i] == t.Moved {
 				return 0
 			}
 		}
@@ -36,5 +36,5 @@ func (t *Tree) Asked(l *Leaf, heads *[Cap]*Head) (visits uint32) {
 	}
 }
 
-// Waiting returns a bit for each slot for which a visit is asked.
+// Waiting returns a bit for each cell for which a visit is asked.
 func (l *Leaf) Waiting() uint32 { return uint32(l.meta.Load() & allVisits / firstVisit) }

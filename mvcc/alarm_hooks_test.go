@@ -12,10 +12,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// Validations that watch: what they may commit beside, and what not. In each test a
+// Validations with an alarm: what they may commit beside, and what not. In each test a
 // transaction that has read x and writes y is held while it decides.
 
-// A watcher is a transaction that validates and watches.
+// A watcher is a transaction that validates, and has an alarm.
 type watcher struct {
 	*actor
 	tx  Tx[string, int]
@@ -224,7 +224,7 @@ func TestStrangersDoNotDisturbWatcher(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// markInVain marks the watches on x, and does not commit.
+// markInVain raises the alarms on x, and does not commit.
 func markInVain(t testing.TB, m *Map[string, int]) {
 	t.Helper()
 	tx := m.Begin(nil)
@@ -235,7 +235,7 @@ func markInVain(t testing.TB, m *Map[string, int]) {
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
 }
 
-// Somebody has marked the watch, and then not committed: the watcher validates once
+// Somebody has raised the alarm, and then not committed: the watcher validates once
 // more, and not again and again.
 func TestWatchIsSetBack(t *testing.T) {
 	m := watchMap(t)
@@ -249,7 +249,7 @@ func TestWatchIsSetBack(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// Two that watch at a time, each pushed beyond the other, both commit.
+// Two with alarms at a time, each pushed beyond the other, both commit.
 func TestTwoWatchers(t *testing.T) {
 	m := watchMap(t)
 	s := newStage(t)

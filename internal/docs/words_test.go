@@ -1,0 +1,47 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Words with one meaning each, see the glossary in docs/architecture.md: what the code said before,
+// where it would be said again.
+var oldWords = []struct {
+	files, word, say string
+}{
+	{"mvcc/index*.go", `\b[sS]lots?\b`, "cell: a slot is where a transaction publishes its epoch"},
+	{"internal/tree/*.go", `\b[sS]lots?\b`, "cell: a slot is where a transaction publishes its epoch"},
+	{"mvcc/*.go", `\bbucketSlots\b|\btype slot\b`, "cell"},
+	{"mvcc/*.go", `\btype table struct|\*table\b|\bnewTable\(`, "hashTable: a table is one of a database"},
+	{"mvcc/*.go", `\btype watch(es)? struct|\*watch\b|\bendWatch\b|\bdecideWatched\b`,
+		"alarm: a watch is what follows commits"},
+	{"mvcc/*.go", `func \(st \*txState\) order\(`, "sortWrites: an order is that of keys"},
+	{"mvcc/*.go", `func \((m \*core|v \*node)\) settle\(`,
+		"decidedBase, putOutcome: a slot's record is settled"},
+	{"mvcc/*.go", `func \(w word\) (decided|slot)\(`, "drawn, recordNumber"},
+	{"mvcc/*.go", `func \(m \*core\) (push|installed|mark)\(`, "putOnTop, tidyKey, tell"},
+	{"mvcc/*.go", `\btype (part|root|leader|none|keeper) interface`, "one transaction over tables"},
+}
+
+// The Go files do not say an old word where a new one has its meaning.
+func TestOldWords(t *testing.T) {
+	for _, old := range oldWords {
+		files, err := filepath.Glob(filepath.Join("..", "..", old.files))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, old.files)
+		word := regexp.MustCompile(old.word)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, at := range word.FindAllIndex(text, -1) {
+				line := 1 + len(regexp.MustCompile(`\n`).FindAllIndex(text[:at[0]], -1))
+				t.Errorf("%s:%d: %q: say %s", file, line, text[at[0]:at[1]], old.say)
+			}
+		}
+	}
+}
