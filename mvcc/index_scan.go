@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
 // scanBatch is about how many cells a scan looks at together. In a large map each
@@ -130,4 +131,87 @@ func (x *index) bytes() (n uint64) {
 		n += uint64(t.needed.Load()+t.crowded.Load()) * uint64(unsafe.Sizeof(overflow{}))
 	}
 	return n
+}
+
+// ask asks for a visit of p, where key was found, whose hash is h. It is one load if that
+// is asked for already. Where the bucket is listed it is not handed over again.
+func (x *index) ask(p place, h uint64, key unsafe.Pointer) {
+	if x.tree == nil && !p.nowhere() &&
+		p.b.meta.Load()&(firstVisit<<p.i|bucketMoved) == firstVisit<<p.i {
+		return
+	}
+	if b := x.list(p, h, key); b != nil {
+		x.visit(b)
+	}
+}
+
+// list is ask for a caller that hands over the bucket that it returns, if any.
+func (x *index) list(p place, h uint64, key unsafe.Pointer) *bucket {
+	if x.tree != nil {
+		return x.listInTree(p, key)
+	}
+	for !p.nowhere() {
+		// The mover that says that the bucket has moved takes over what is
+		// asked for until then.
+		meta := p.b.meta.Load()
+		if meta&(firstVisit<<p.i|bucketMoved) != firstVisit<<p.i {
+			meta = p.b.meta.Or(firstVisit<<p.i | bucketListed)
+		}
+		switch {
+		case meta&bucketMoved != 0:
+			p, _ = x.find(h, key)
+		case meta&bucketListed == 0:
+			return p.b
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// visited is how many cells what is handed over for visits has at most.
+const visited = tree.Cap
+
+// asked takes what is asked for off b. It returns a bit for each cell that is to be
+// visited, and puts the heads that these had into heads: a key stands there when its cell has moved
+// meanwhile. There is nothing to do if b is being moved: its mover asks for the same
+// elsewhere.
+func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
+	if x.tree != nil {
+		return treeOf(x).Asked(leafAt(b), (*[visited]*tree.Head)(unsafe.Pointer(heads)))
+	}
+	for {
+		meta := b.meta.Load()
+		moving := meta&bucketMoved != 0
+		visits = uint32(meta & allVisits / firstVisit)
+		for m := visits; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			heads[i] = b.cells[i].Load()
+			moving = moving || heads[i] == x.moved
+		}
+		if moving {
+			return 0
+		}
+		hooks.At(hooks.VisitsLoaded)
+		if b.meta.CompareAndSwap(meta, meta&^(allVisits|bucketListed)) {
+			return visits
+		}
+	}
+}
+
+// waiting returns a bit for each cell of b for which a visit is asked.
+func (x *index) waiting(b *bucket) uint32 {
+	if x.tree != nil {
+		return leafAt(b).Waiting()
+	}
+	return uint32(b.meta.Load() & allVisits / firstVisit)
+}
+
+// prefetch loads what a visit of b will need first.
+func (x *index) prefetch(b *bucket) {
+	for m := x.waiting(b); m != 0; m &= m - 1 {
+		if v := (place{b, uint8(bits.TrailingZeros32(m))}).load(); v != nil {
+			v.state.Load()
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
@@ -349,65 +348,4 @@ func (db *DB) loader(of BackupTable, codec string, anyShape bool) (loader, error
 		}
 	}
 	return table.types.loader(hide(table)), nil
-}
-
-// A tableLoader is the loader of a map.
-type tableLoader[K comparable, V any] struct {
-	m     *Map[K, V]
-	list  []saved[K, V]
-	at    map[K]int // where a key is in it
-	clear bool      // what is there goes
-}
-
-func newLoader[K comparable, V any](of *engine) loader {
-	return &tableLoader[K, V]{m: mapOf[K, V](of), at: map[K]int{}}
-}
-
-func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
-	var r saved[K, V]
-	if valueless[V]() {
-		var k savedKey[K]
-		err := dec.Decode(&k)
-		if err != nil {
-			return err
-		}
-		r.K, r.D = k.K, k.D
-	} else if err := dec.Decode(&r); err != nil {
-		return err
-	}
-	if !l.m.plain && !reflect.ValueOf(&r.K).Elem().Comparable() {
-		return fmt.Errorf("the key %s (%T) cannot be compared", keyText(r.K), r.K)
-	}
-	if l.m.badKey(useTx, r.K) {
-		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, typeOf((*K)(nil)))
-	}
-	at, there := l.at[r.K]
-	switch {
-	case !there:
-		l.at[r.K] = len(l.list)
-		l.list = append(l.list, r)
-	case once:
-		return fmt.Errorf("its key is %s, and so is that of record %d: which one is right is not known",
-			keyText(r.K), at+1)
-	default:
-		l.list[at] = r
-	}
-	return nil
-}
-
-func (l *tableLoader[K, V]) renew() { l.list, l.at, l.clear = nil, map[K]int{}, true }
-
-func (l *tableLoader[K, V]) apply(tx DBTx) {
-	l.at = nil
-	in := l.m.inside(tx)
-	if l.clear {
-		DBTx(in).clear()
-	}
-	for i := range l.list {
-		if r := &l.list[i]; r.D {
-			in.Delete(r.K)
-		} else {
-			in.Set(r.K, r.V)
-		}
-	}
 }

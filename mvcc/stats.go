@@ -382,9 +382,7 @@ func (x *shared) stats() Stats {
 		Evicted:           g.Evicted,
 		Leaked:            x.slots.Leaked(),
 	}
-	if told := epoch.Epoch(x.hub.told.Load()); s.Watches > 0 {
-		s.WatchLag = uint64(max(now, told) - told)
-	}
+	s.WatchLag = x.hub.lag(now)
 	x.kept.describe(&s)
 	s.setConflicts(all.conflicts)
 	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime
@@ -397,6 +395,6 @@ func (x *shared) stats() Stats {
 	} else {
 		older *= all.perVersion
 	}
-	s.Bytes = all.index + newest + older + uint64(x.slots.Owned())*cellBytes + g.Bytes
+	s.Bytes = all.index + newest + older + uint64(x.slots.Owned())*slotBytes + g.Bytes
 	return s
 }

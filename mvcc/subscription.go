@@ -57,8 +57,7 @@ const defaultBuffer = 1 << 13
 // key was noted last. What was written is kept until the goroutine has seen it; what waits for a
 // loop is kept in its buffer. In a map that nobody watches a commit pays one load.
 //
-// Watch may wait until the goroutine has handed on what it is at, and the first one of a map looks
-// at all of its keys once. With Since, the first commit that is given is a [Commit.Summary] of
+// Watch may wait for the round that is under way, and the first one of a map looks at all keys once. With Since, the first commit that is given is a [Commit.Summary] of
 // what changed between the snapshot and the start of the watch, if anything has: that looks at
 // all keys, too. If the snapshot is evicted meanwhile Watch panics, with an error that wraps
 // [ErrTxTooOld]. The end of the last watch waits for the goroutine to end.
@@ -133,8 +132,7 @@ func (m *core) snapshotAtHub(at uint64) moment {
 type DBWatchOptions struct {
 	Since  DBSnapshot
 	Buffer int
-	// Progress says that whenever all commits that wait were given a [DBCommit.Progress]
-	// follows them.
+	// Progress: a [DBCommit.Progress] follows whenever all commits that wait were given.
 	Progress bool
 
 	_ struct{}
