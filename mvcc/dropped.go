@@ -6,6 +6,7 @@ import (
 	"unsafe"
 	"weak"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -71,4 +72,13 @@ func (c weakChan) close() {
 	if at := c.at.Value(); at != nil {
 		close(*(*chan struct{})(unsafe.Pointer(&at)))
 	}
+}
+
+// lag returns how many epochs behind now those who watch are.
+func (h *hub) lag(now epoch.Epoch) uint64 {
+	if h.listening.Load() == 0 {
+		return 0
+	}
+	told := epoch.Epoch(h.told.Load())
+	return uint64(max(now, told) - told)
 }

@@ -397,12 +397,3 @@ func (h *hub) join() {
 	h.feeds = append(h.feeds, h.joining...)
 	h.joining = nil
 }
-
-// lag returns how many epochs behind now those who watch are.
-func (h *hub) lag(now epoch.Epoch) uint64 {
-	if h.listening.Load() == 0 {
-		return 0
-	}
-	told := epoch.Epoch(h.told.Load())
-	return uint64(max(now, told) - told)
-}
