@@ -86,7 +86,7 @@ func (tx DBTx) Commit() error {
 		return err
 	}
 	if len(st.extra.of) > 0 {
-		if err := st.extra.notUnique(tx); err != nil {
+		if err := st.unique(tx); err != nil {
 			tx.Rollback()
 			return err
 		}
@@ -108,6 +108,12 @@ func (tx DBTx) Commit() error {
 		return ErrTxTooOld
 	}
 	return nil
+}
+
+// unique returns why a unique index does not allow what the transaction writes, if one does not.
+func (st *txState) unique(tx DBTx) (err error) {
+	defer st.tooOld(tx.gen, &err)
+	return st.extra.notUnique(tx)
 }
 
 // committed calls what is to be called after a commit at e: all of it, even if one panics.

@@ -115,7 +115,10 @@ func (h *hasher) same(a, b *node) bool { return h.equal(a.key(), b.key()) }
 func (h *hasher) boxed(key unsafe.Pointer) any { return h.types.boxed(unkept(key)) }
 
 // unkept hides from the compiler that a function of a keyType is given p: it would take it for
-// kept, and so would allocate each key that is looked up.
+// kept, and so would allocate each key that is looked up. (A check of pointers, as -race has them,
+// would be a call between the two lines, which may move the stack that p points to.)
+//
+//go:nocheckptr
 func unkept(p unsafe.Pointer) unsafe.Pointer {
 	x := uintptr(p)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&x))

@@ -28,6 +28,9 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		} else {
 			p, h = m.index.again(p, w.hash, w.v.key())
 			if base, ok = m.decidedBase(h); !ok {
+				if w := load(&h.state); w == indirect(st.slot.Number())|w&keepMask {
+					panic(errConcurrentUse) // it is our own: there are two writes of the key
+				}
 				continue
 			}
 			if r := of.mayCover(gen, w, base); r != resultOK {

@@ -69,7 +69,9 @@ func (c *chunk) check() {
 }
 
 // passing returns c without the compiler's knowledge where it is: it takes what a function is given
-// for kept.
+// for kept. See unkept.
+//
+//go:nocheckptr
 func (c *chunk) passing() *chunk {
 	x := uintptr(unsafe.Pointer(c))
 	return *(**chunk)(unsafe.Pointer(&x))

@@ -77,9 +77,9 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 		tx.check() // fn must not have ended it: the state may be that of another one
 		setIn(DBTx(tx), key, value, 0)
 	case merge != nil:
-		st.mergeMore(unsafe.Pointer(&key), nil, &merging[K, V]{fn, merge.(*merging[K, V])})
+		st.mergeMore(tx.gen, bareNode[K, V](key), &merging[K, V]{fn, merge.(*merging[K, V])}, true)
 	default:
-		st.mergeMore(unsafe.Pointer(&key), bareNode[K, V](key), &merging[K, V]{fn: fn})
+		st.mergeMore(tx.gen, bareNode[K, V](key), &merging[K, V]{fn: fn}, false)
 	}
 }
 

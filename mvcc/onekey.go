@@ -250,11 +250,7 @@ func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 // key. If a function of the user panics in what follows, all that must be done has been done.
 func (m *core) publish(p place, h uint64, base, v *node) {
 	hooks.At(hooks.StoreInstalled)
-	if m.expiryAt.Load() != nil {
-		m.publishExpiring(p, h, base, v)
-	} else {
-		m.decideOne(v)
-	}
+	m.decideOne(p, h, base, v)
 	if base == nil || base.tombstone() || v.tombstone() {
 		m.countOne(base, v)
 	}
@@ -286,9 +282,8 @@ func (m *core) insertGuarded(
 	return p, inserted
 }
 
-// publishExpiring is decideOne, which asks when v expires. If that ends the goroutine, v is
-// withdrawn.
-func (m *core) publishExpiring(p place, h uint64, base, v *node) {
+// tellGuarded is tell, which may ask when v expires. If that ends the goroutine, v is withdrawn.
+func (m *core) tellGuarded(p place, h uint64, base, v *node) {
 	done := false
 	defer func() {
 		if done {
@@ -301,7 +296,7 @@ func (m *core) publishExpiring(p place, h uint64, base, v *node) {
 			quietly(func() { m.takeOff(p, h, v) })
 		}
 	}()
-	m.decideOne(v)
+	m.tell(v, &v.state)
 	done = true
 }
 
@@ -314,12 +309,12 @@ func (m *core) countOne(base, v *node) {
 }
 
 // decideOne commits the announced one-key version v, unless a helper has.
-func (m *core) decideOne(v *node) {
+func (m *core) decideOne(p place, h uint64, base, v *node) {
 	// The word is announced with floor 0 and no check: nobody revokes it, so
 	// any goroutine that draws for it commits it.
 	if w := load(&v.state); !w.committed() {
 		if m.hasListeners() {
-			m.tell(v, &v.state)
+			m.tellGuarded(p, h, base, v)
 		}
 		hooks.At(hooks.Marked)
 		d := w.drawn(m.slots.Next())

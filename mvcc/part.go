@@ -73,6 +73,9 @@ const keptParts = 16
 // same. One that comes too late, when a snapshot has been closed, gets a part for the next one that
 // the state serves, to which it is as good.
 func (st *txState) part(m *core) *part {
+	if m == st.m { // a Tx of the map that was converted to one of the database
+		return &st.own
+	}
 	for {
 		first := st.others.Load()
 		for p := first; p != nil; p = p.next {

@@ -106,7 +106,7 @@ func (tx DBTx) read(key unsafe.Pointer) *node {
 	tx.check()
 	p := partOf(tx.st)
 	p.st.enter()
-	v := p.get(key)
+	v := p.get(tx.gen, key)
 	p.st.leave()
 	tx.check()
 	runtime.KeepAlive(tx.st)
@@ -119,14 +119,14 @@ func (tx DBTx) write(v *node) {
 	if s := partOf(tx.st).schemaFor(); s != nil {
 		s.put(tx, s, v)
 	} else {
-		partOf(tx.st).put(v)
+		partOf(tx.st).put(tx.gen, v)
 	}
 }
 
 // put buffers a write of v, in a table of which indexes are written otherwise.
 //
 //go:noinline
-func (tx DBTx) put(v *node) { partOf(tx.st).put(v) }
+func (tx DBTx) put(v *node) { partOf(tx.st).put(tx.gen, v) }
 
 // putIndexed is the put of a schema.
 func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {

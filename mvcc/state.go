@@ -105,6 +105,15 @@ func (st *txState) enter() {
 
 func (st *txState) leave() { st.busy = false }
 
+// enterAgain is enter for a method of the transaction gen that has left in between: it panics if that
+// has ended since, so that nothing of it gets into the one that the state serves by now.
+func (st *txState) enterAgain(gen epoch.Gen) {
+	if st.gen() != gen {
+		refuse(&st.own.txn, gen)
+	}
+	st.enter()
+}
+
 // scheduledIdle returns an idle state for a goroutine that is scheduled, which has those of
 // several maps, or nil.
 func (m *core) scheduledIdle() (st *txState) {

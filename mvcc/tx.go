@@ -82,7 +82,7 @@ func getIn[K comparable, V any](tx DBTx, key K, update bool) (value V, ok bool) 
 		}
 	}
 	h, p, v := lookup(st.index, key)
-	value, ok = present[K, V](st.read(unsafe.Pointer(&key), h, p, v, update))
+	value, ok = present[K, V](st.read(tx.gen, unsafe.Pointer(&key), h, p, v, update))
 	if st.head.Gen() != tx.gen {
 		tx.refuse()
 	}
@@ -126,7 +126,7 @@ func setIn[K comparable, V any](tx DBTx, key K, value V, tomb word) {
 	setWord(&v.state, tomb)
 	switch how {
 	case toBeFound:
-		st.writeAt(v, h, p)
+		st.writeAt(tx.gen, v, h, p)
 	case inIndexes:
 		tx.write(v)
 	default:

@@ -70,10 +70,15 @@ func (tx DBTx) all(visit func(c *chunk) bool) {
 //
 //go:noinline
 func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
+	tx.looped(r, down, 0, visit)
+}
+
+// looped is ranged. If step is not 0 the loop ends with the first key that is visited.
+func (tx DBTx) looped(r *span, down bool, step int, visit func(c *chunk) bool) {
 	tx.check()
 	p := partOf(tx.st)
 	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit,
-		chunk: chunk{moment: moment(tx)}}
+		step: step, chunk: chunk{moment: moment(tx)}}
 	l.begin()
 	c, left := cursorIn(p.index, r, down), false
 	for !left && c.Next() {
@@ -95,7 +100,7 @@ func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
 func (tx DBTx) end(last bool) (found *node) {
 	tx.check()
 	partOf(tx.st).m.checkOrdered(false)
-	tx.ranged(nil, last, func(c *chunk) bool { return c.first(&found) })
+	tx.looped(nil, last, 1, func(c *chunk) bool { return c.first(&found) })
 	return found
 }
 
@@ -106,10 +111,15 @@ type txLoop struct {
 	r     *span
 	down  bool
 	at    epoch.Epoch
-	noted int     // the number of what was gone through, in the read set, or -1
-	leaf  int     // the number of the note of the present leaf
-	own   []write // in the order of the loop
-	yield func(c *chunk) bool
+	noted int // the number of what was gone through, in the read set, or -1
+	leaf  int // the number of the note of the present leaf
+	// own has the own writes that come next, in the order of the loop; those numbered from low to
+	// high in the part's inOrder follow. They are copied before the loop goes on to the program,
+	// which may write; a loop that ends with what it finds copies a few at a time.
+	own       []write
+	low, high int
+	step      int // how many to copy next
+	yield     func(c *chunk) bool
 	chunk
 }
 
@@ -120,7 +130,42 @@ func (l *txLoop) begin() {
 	defer st.leave() // compare may panic
 	st.hasRead = true
 	st.rare().looped = true
-	l.own = partOf(l.tx.st).ownWrites(l.r, l.down)
+	l.low, l.high = partOf(l.tx.st).ownWrites(l.r)
+	if l.step == 0 {
+		l.step = l.high - l.low
+	}
+}
+
+// next returns the own write that comes next, or nil.
+func (l *txLoop) next() *write {
+	if len(l.own) == 0 && l.low < l.high {
+		p := partOf(l.tx.st)
+		n := min(l.step, l.high-l.low)
+		l.own, l.step = l.own[:0], 2*l.step
+		for i := range n {
+			at := l.low + i
+			if l.down {
+				at = l.high - 1 - i
+			}
+			l.own = append(l.own, p.st.writes[p.inOrder[at]])
+		}
+		if l.down {
+			l.high -= n
+		} else {
+			l.low += n
+		}
+	}
+	if len(l.own) == 0 {
+		return nil
+	}
+	return &l.own[0]
+}
+
+// pop returns a copy of the own write that comes next, which there is, and goes on to the one after.
+func (l *txLoop) pop() *write {
+	w := l.own[0]
+	l.own = l.own[1:]
+	return &w
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
@@ -137,10 +182,8 @@ func (l *txLoop) visit(at tree.Place, head *node) bool {
 	if !l.before(head) {
 		return false
 	}
-	if len(l.own) > 0 && p.index.hash.same(l.own[0].v, head) {
-		w := l.own[0]
-		l.own = l.own[1:]
-		return l.one(&w)
+	if w := l.next(); w != nil && p.index.hash.same(w.v, head) {
+		return l.one(l.pop())
 	}
 	return !v.there() || l.give(v)
 }
@@ -169,15 +212,13 @@ const maxNotes = 1 << 16
 
 // before visits the own writes that come before the key of head, or all if that is nil.
 func (l *txLoop) before(head *node) bool {
-	for len(l.own) > 0 {
-		w := l.own[0]
+	for w := l.next(); w != nil; w = l.next() {
 		if head != nil {
 			if c := l.order.compareNodes(w.v, head); c == 0 || (c > 0) != l.down {
 				return true
 			}
 		}
-		l.own = l.own[1:]
-		if !l.one(&w) {
+		if !l.one(l.pop()) {
 			return false
 		}
 	}
@@ -223,28 +264,22 @@ func (l *txLoop) noteTo(v *node) {
 	}
 }
 
-// ownWrites returns copies of the writes to keys of r, in the order of a loop.
-func (p *part) ownWrites(r *span, down bool) (own []write) {
+// ownWrites returns the numbers in inOrder of the writes to keys of r: from low on, and below high.
+func (p *part) ownWrites(r *span) (low, high int) {
 	if !p.hasWritten {
-		return nil
+		return 0, 0
 	}
-	p.sortWrites()
+	p.putInOrder()
 	writes := p.st.writes
 	side := func(i int) int { return p.m.order.Side(r, writes[p.inOrder[i]].v.key()) }
 	n := len(p.inOrder)
-	low := sort.Search(n, func(i int) bool { return side(i) >= 0 })
-	for i := low; i < n && side(i) == 0; i++ {
-		own = append(own, writes[p.inOrder[i]])
-	}
-	if down {
-		slices.Reverse(own)
-	}
-	return own
+	low = sort.Search(n, func(i int) bool { return side(i) >= 0 })
+	return low, low + sort.Search(n-low, func(i int) bool { return side(low+i) > 0 })
 }
 
-// sortWrites brings inOrder up to date: so a transaction that reads and writes in turn, say
+// putInOrder brings inOrder up to date: so a transaction that reads and writes in turn, say
 // one that inserts what it does not find, need not look through all of its writes each time.
-func (p *part) sortWrites() {
+func (p *part) putInOrder() {
 	writes, compare := p.st.writes, p.m.order.compareNodes
 	var added []int32
 	for i := p.ordered; i < len(writes); i++ {

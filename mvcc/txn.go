@@ -53,18 +53,22 @@ func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
 // seen.
 //
 //go:noinline
-func (t *txn) read(key unsafe.Pointer, h uint64, at place, v *node, update bool) *node {
+func (t *txn) read(
+	gen epoch.Gen, key unsafe.Pointer, h uint64, at place, v *node, update bool,
+) *node {
 	p := partOf(t)
 	st := p.st
-	st.enter()
+	st.enterAgain(gen)
 	if !v.plain(st.epoch()) {
-		v = p.visible(v)
+		v = p.visible(gen, v)
 	}
 	if n := len(st.reads); v != nil && n < cap(st.reads) && n+1 < st.full &&
 		st.level == LevelSerializable && !p.scanned { // noteRead, as it nearly always is
 		st.hasRead = true
-		st.reads = st.reads[:n+1]
-		st.reads[n].note(v, at, p.number)
+		if n == 0 || st.reads[n-1].seen != v {
+			st.reads = st.reads[:n+1]
+			st.reads[n].note(v, at, p.number)
+		}
 	} else {
 		p.noteRead(key, h, at, v, update)
 	}
@@ -147,9 +151,9 @@ func (t *txn) write(v *node) {
 // writeAt ends a write of v, whose key has hash h and is at a place.
 //
 //go:noinline
-func (t *txn) writeAt(v *node, h uint64, at place) {
+func (t *txn) writeAt(gen epoch.Gen, v *node, h uint64, at place) {
 	p := partOf(t)
-	p.st.enter()
+	p.st.enterAgain(gen)
 	p.note(v, h, at)
 	p.st.leave()
 }
@@ -171,20 +175,21 @@ func (t *txn) toMerge(key unsafe.Pointer) (own *node, merge merger) {
 	return own, merge
 }
 
-// mergeMore ends a merge: of v, which is private, or of what was merged before if that is nil.
+// mergeMore ends a merge of v, which is private, and has the key. If more is set there was one before,
+// whose key is the other zero, or has other memory.
 //
 //go:noinline
-func (t *txn) mergeMore(key unsafe.Pointer, v *node, merge merger) {
+func (t *txn) mergeMore(gen epoch.Gen, v *node, merge merger, more bool) {
 	p := partOf(t)
 	st := p.st
-	if v == nil {
-		st.enter()
-		i := p.find(key)
-		st.save(i)
+	if more {
+		st.enterAgain(gen)
+		i := p.find(v.key())
+		st.replace(i, v)
 		st.writes[i].merge = merge
 	} else {
-		h, at := p.locate(key) // which may call a function of the user that compares keys
-		st.enter()
+		h, at := p.locate(v.key()) // which may call a function of the user that compares keys
+		st.enterAgain(gen)
 		p.note(v, h, at)
 		st.writes[len(st.writes)-1].merge = merge
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
@@ -152,14 +153,14 @@ func (st *txState) rewritten(i int) *node {
 
 // put buffers a write of v, whose state says whether it deletes the key, for a transaction that is
 // not in use otherwise.
-func (p *part) put(v *node) {
-	p.st.enter()
+func (p *part) put(gen epoch.Gen, v *node) {
+	p.st.enterAgain(gen)
 	if i := p.find(v.key()); i >= 0 {
 		p.st.replace(i, v)
 	} else {
 		p.st.leave() // a function of the user may panic that compares keys
 		h, at := p.locate(v.key())
-		p.st.enter()
+		p.st.enterAgain(gen)
 		p.note(v, h, at)
 	}
 	p.st.leave()
@@ -242,14 +243,12 @@ func (p *part) known(key unsafe.Pointer) (read int) {
 }
 
 // get reads a key from the map, not from the own writes, and records the read.
-func (p *part) get(key unsafe.Pointer) *node {
+func (p *part) get(gen epoch.Gen, key unsafe.Pointer) *node {
 	p.st.leave() // see visible: it may compare keys
 	h, at, v := p.index.seek(key)
-	p.st.enter()
-	v = p.visible(v)
-	p.st.leave()
+	p.st.enterAgain(gen)
+	v = p.visible(gen, v)
 	p.checkGet(key, v)
-	p.st.enter()
 	p.noteRead(key, h, at, v, false)
 	return v
 }
@@ -279,13 +278,13 @@ func (p *part) noteRead(key unsafe.Pointer, h uint64, at place, v *node, update 
 
 // visible returns what the transaction sees of the key whose head is v. If it has to help a writer
 // it is not in use meanwhile: that may call a function of the user, which may end the goroutine.
-func (p *part) visible(v *node) *node {
+func (p *part) visible(gen epoch.Gen, v *node) *node {
 	if v == nil || load(&v.state).committed() {
 		return p.m.visible(v, p.st.epoch())
 	}
 	p.st.leave()
 	v = p.m.visible(v, p.st.epoch())
-	p.st.enter()
+	p.st.enterAgain(gen)
 	return v
 }
 

@@ -1,4 +1,4 @@
-//go:build !mvcccheck && (!amd64 || race)
+//go:build !mvcccheck && (!amd64 || race || !gc)
 
 package atomic
 

@@ -1,4 +1,4 @@
-//go:build !mvcccheck && !race
+//go:build !mvcccheck && !race && gc
 
 package atomic
 
