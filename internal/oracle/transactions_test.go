@@ -313,7 +313,7 @@ func (p *program[K, V]) view() {
 		p.whole(t, s, want, begun)
 		return errOwn
 	}
-	err := errOwn
+	var err error
 	if p.db == nil {
 		err = t.m.View(look)
 	} else {
