@@ -171,7 +171,7 @@ packcheck: ## pack the module, fetch it as a user would, run the README's exampl
 .PHONY: cover
 cover: ## measure how much of the core the tests reach (coverage.out)
 	go test -count=1 $(TESTFLAGS) -tags mvcccheck -coverprofile=coverage.out \
-		-coverpkg=$$(echo $(CORE) | tr ' ' ,) $(CORE)
+		-coverpkg=$$(echo $(CORE) | tr ' ' ,) $(TESTED)
 	go tool cover -func=coverage.out | tail -n 1
 
 ##@ measure

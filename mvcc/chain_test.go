@@ -27,6 +27,32 @@ func TestInstallComparesHead(t *testing.T) {
 	require.Len(t, chain(m, "k"), 2)
 }
 
+// abort puts an aborted version on top of key, as a writer leaves it that was
+// aborted and has not got round to taking it off.
+func abort(t *testing.T, m *Map[string, int], key string) place {
+	t.Helper()
+	was := m.lookup(key)
+	v := newNode(key, -1)
+	setWord(&v.state, word(0).announced(0, checkBit))
+	base, ok := coreOf(m).decidedBase(was.head)
+	require.True(t, ok && coreOf(m).putOnTop(was.at, was.head, base, v))
+	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
+	return was.at
+}
+
+// A pruner takes aborted versions off, and prunes what is below.
+func TestPruneTakesAbortedHeadOff(t *testing.T) {
+	m := newMap[string, int](t, still())
+	m.Store("k", 1)
+	m.Store("k", 2)
+	p := abort(t, m, "k")
+	prune(m)
+	w, _ := coreOf(m).resolve(p.load())
+	require.True(t, w.committed())
+	require.Len(t, chain(m, "k"), 1)
+	requireValue(t, 2)(m.Load("k"))
+}
+
 // What is left of a key after pruning with a view, and what the pruner says.
 func TestPruneOutcomes(t *testing.T) {
 	at := func(m *Map[string, int]) (epochs []epoch.Epoch) {

@@ -170,6 +170,21 @@ func TestTableIsAnnouncedAtOnce(t *testing.T) {
 	requireKeys(t, x, i)
 }
 
+// A table that is too small when it is complete is replaced by a larger one.
+func TestTableGrowsAgain(t *testing.T) {
+	x := newTestIndex(nil)
+	var all []func()
+	x.spawn = func(f func()) bool { all = append(all, f); return true }
+	for i := range 100 {
+		x.put(newNode(i, 0))
+	}
+	for len(all) > 0 {
+		all[0]()
+		all = all[1:]
+	}
+	require.True(t, x.fits())
+}
+
 // A commit of very many new keys that ends in a conflict does not leave a large index.
 func TestWithdrawnKeysLeaveNothing(t *testing.T) {
 	m := newMap[int, int](t, nil)

@@ -196,19 +196,6 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	st.own.checkAbsent(keyAt("k"), tombstone+1)
 }
 
-// abort puts an aborted version on top of key, as a writer leaves it that was
-// aborted and has not got round to taking it off.
-func abort(t *testing.T, m *Map[string, int], key string) place {
-	t.Helper()
-	was := m.lookup(key)
-	v := newNode(key, -1)
-	setWord(&v.state, word(0).announced(0, checkBit))
-	base, ok := coreOf(m).decidedBase(was.head)
-	require.True(t, ok && coreOf(m).putOnTop(was.at, was.head, base, v))
-	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
-	return was.at
-}
-
 func TestInvariantOfReads(t *testing.T) {
 	m, p, newer, older := two(t)
 	s := m.Snapshot()

@@ -290,7 +290,9 @@ func (h *handle[K, V]) countWrites() (n int) {
 }
 
 // pointRead finds reasons for a conflict over an index key of a unique index.
-func (h *handle[K, V]) pointRead(o *model[K, V], ix *index[K, V], i int, reason func(n int, some bool)) {
+func (h *handle[K, V]) pointRead(
+	o *model[K, V], ix *index[K, V], i int, reason func(n int, some bool),
+) {
 	one := span[int]{low: &i, high: &i}
 	before := ix.made < h.begun && len(ix.entries(o.in(ix.of, h.at), one, false)) > 0
 	if before || len(ix.entries(o.newest(ix.of), one, false)) > 0 {

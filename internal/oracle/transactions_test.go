@@ -27,8 +27,8 @@ func (p *program[K, V]) alone() *table[K, V] {
 	return nil
 }
 
-// of1 returns a handle of one table.
-func of1[K, V comparable](t *table[K, V], r reader[K, V], level mvcc.Level) *handle[K, V] {
+// handleOf returns a handle of one table.
+func handleOf[K, V comparable](t *table[K, V], r reader[K, V], level mvcc.Level) *handle[K, V] {
 	_, isTx := r.(mvcc.Tx[K, V])
 	return &handle[K, V]{isTx: isTx, level: level, alone: t, plain: len(t.indexes) == 0,
 		readers: map[*table[K, V]]reader[K, V]{t: r}}
@@ -38,7 +38,7 @@ func (p *program[K, V]) begin() {
 	opts, level := p.txOptions()
 	h := &handle[K, V]{isTx: true, level: level}
 	if t := p.alone(); t != nil {
-		h = of1(t, t.m.Begin(opts), level)
+		h = handleOf(t, t.m.Begin(opts), level)
 	} else {
 		h.tx = p.db.Begin(opts)
 	}
@@ -48,7 +48,7 @@ func (p *program[K, V]) begin() {
 func (p *program[K, V]) snapshot() {
 	h := &handle[K, V]{}
 	if t := p.alone(); t != nil {
-		h = of1(t, t.m.Snapshot(), 0)
+		h = handleOf(t, t.m.Snapshot(), 0)
 	} else {
 		h.s = p.db.Snapshot()
 	}
@@ -280,7 +280,7 @@ func (p *program[K, V]) update() {
 			return
 		}
 		err = alone.m.Update(bg, opts, func(tx mvcc.Tx[K, V]) error {
-			return body(of1(alone, reader[K, V](tx), level))
+			return body(handleOf(alone, reader[K, V](tx), level))
 		})
 	})
 	if panicked != nil && panicked != any(errOwn) {
@@ -313,7 +313,7 @@ func (p *program[K, V]) view() {
 		p.whole(t, s, want, begun)
 		return errOwn
 	}
-	err := errOwn
+	var err error
 	if p.db == nil {
 		err = t.m.View(look)
 	} else {
