@@ -355,3 +355,45 @@ func TestIndexesBesideWriters(t *testing.T) {
 		})
 	}
 }
+
+// Keys in interfaces that are alike but for their types are told apart, as keys of records and of
+// indexes.
+func TestIndexOfInterfaces(t *testing.T) {
+	type pair struct{ a, b any }
+	type mine int
+	keys := []any{1, uint(1), int64(1), uint64(1), mine(1), pair{1, uint(1)}, pair{uint(1), 1}, pair{1, 1},
+		pair{nil, 1}, pair{1, nil}, [2]any{1, uint(1)}, [2]any{uint(1), 1}}
+	db := NewDB(still())
+	defer db.Close()
+	m := NewTable[any, int](db, "m", nil)
+	all, err := NewIndex(m, "all", func(any, int) []int { return []int{7} }, nil)
+	require.NoError(t, err)
+	own, err := NewIndex(m, "own", func(key any, _ int) []any { return []any{key} }, nil)
+	require.NoError(t, err)
+	for i, key := range keys {
+		m.Store(key, i)
+	}
+	require.Equal(t, len(keys), m.Len())
+	s := db.Snapshot()
+	defer s.Close()
+	in := m.At(s)
+	n := 0
+	for key, i := range all.Get(in, 7) {
+		require.Equal(t, keys[i], key)
+		n++
+	}
+	require.Equal(t, len(keys), n)
+	for i, key := range keys {
+		n = 0
+		for k, v := range own.Get(in, key) {
+			require.Equal(t, keys[i], k)
+			require.Equal(t, i, v)
+			n++
+		}
+		require.Equal(t, 1, n)
+	}
+	for _, key := range keys {
+		m.Delete(key)
+	}
+	require.Zero(t, m.Len())
+}

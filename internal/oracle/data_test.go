@@ -82,10 +82,9 @@ func mixed() data[any, int] {
 		newTable: func(db *mvcc.DB, name string, opts *mvcc.TableOptions) *mvcc.Map[any, int] {
 			return mvcc.NewOrderedTableFunc[any, int](db, name, compare, opts)
 		}}
-	// Equal ones of different types are different keys. None has the same bytes as one of another
-	// type, such as uint: an index of a table without an order panics for such keys.
-	for i := range (12 + manyKeys) / 7 {
-		d.keys = append(d.keys, i, int8(i), int16(i), float64(i), fmt.Sprint(i),
+	// Equal ones of different types are different keys, also if their bytes are the same, as of uint.
+	for i := range (12 + manyKeys) / 8 {
+		d.keys = append(d.keys, i, uint(i), int8(i), int16(i), float64(i), fmt.Sprint(i),
 			[2]any{i, "a"}, struct{ A, B any }{"a", i})
 	}
 	return d
