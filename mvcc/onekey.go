@@ -129,7 +129,8 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 	return swapped
 }
 
-// A condition says on what a one-key write depends: on the newest version, or nil.
+// A condition reports whether a one-key write goes on, on top of the newest version, or nil. It may
+// give the version that is to be written its value.
 type condition func(base *node) bool
 
 func ifPresent(base *node) bool { return base.there() }
@@ -207,7 +208,7 @@ func (m *core) write(
 			}
 			continue
 		}
-		if claim != nil {
+		if claim != nil { // it spares nearly every write a call
 			claim.End()
 		}
 		m.publish(p, h, base, v)

@@ -139,12 +139,10 @@ const (
 	leftNoKey        // the key itself is gone
 )
 
-// prune drops the versions of the key at p, whose head is or was h, that view allows to
-// drop, and the key itself
-// if nothing but a tombstone is left of it that no transaction which may write reads
-// below. It keeps all versions above the bound, the newest one at or below it, and the
-// newest one at or below each live epoch; it links these together and lets go of the
-// rest.
+// prune removes the versions of the key at p that the view no longer needs; h is or was its head. It
+// removes the key once only a tombstone is left of it, and no transaction that may write reads below
+// that. It keeps all versions above the bound, the newest one at or below it, and the newest one at
+// or below each live epoch. It links these together and lets go of the rest.
 //
 // Pruners of one chain may run at the same time, with different views, and none
 // waits. Views stay true, so what any of them passes over is invisible to
@@ -222,8 +220,8 @@ func (c *chains) prune(
 		}
 		return l
 	}
-	// A transaction that may write reads as of before it, or began to when the view
-	// was made. What it would validate must not vanish.
+	// A transaction that may write reads below the tombstone, or began while the view was made.
+	// What it would validate must not vanish.
 	if f == nil {
 		return l
 	}

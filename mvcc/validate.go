@@ -107,7 +107,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 		p.conflictOn(p.index.moved.key(), ConflictScan, nil) // of no key
 		return false, false
 	}
-	if p.scanned && p.st.level == LevelSerializable {
+	if p.scanned && p.st.level == LevelSerializable { // DeleteFunc scans at every level
 		p.index.scan(unchanged)
 		return ok, goOn
 	}
