@@ -248,7 +248,9 @@ func (p *part) get(gen epoch.Gen, key unsafe.Pointer) *node {
 	h, at, v := p.index.seek(key)
 	p.st.enterAgain(gen)
 	v = p.visible(gen, v)
+	p.st.leave()
 	p.checkGet(key, v)
+	p.st.enterAgain(gen)
 	p.noteRead(key, h, at, v, false)
 	return v
 }
