@@ -83,14 +83,13 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	}
 }
 
-// merged returns a version with what write w, a merge of the transaction, makes of the value at epoch
-// at.
-func (tx DBTx) merged(w *write, at epoch.Epoch) *node {
+// merged returns a version with what merge, of the key of own, makes of the value at epoch at.
+func (tx DBTx) merged(own *node, merge merger, at epoch.Epoch) *node {
 	m := partOf(tx.st).m
-	_, _, v := m.index.seek(w.v.key())
+	_, _, v := m.index.seek(own.key())
 	v = m.visible(v, at)
 	tx.check() // it may have been evicted, and the value dropped
-	made := m.types.clone(w.v)
-	w.merge.mergeInto(made, v)
+	made := m.types.clone(own)
+	merge.mergeInto(made, v)
 	return made
 }

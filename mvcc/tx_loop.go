@@ -23,21 +23,13 @@ func (tx DBTx) all(visit func(c *chunk) bool) {
 	p.rare().scanned, st.rare().looped = true, true
 	// From here on put makes new versions: what the loop writes does not
 	// change what it is still to visit.
-	var mine []write
-	own := len(st.writes)
-	if p.hasWritten {
-		for i := range st.writes {
-			if w := &st.writes[i]; w.of == p.number {
-				mine = append(mine, *w)
-			}
-		}
-	}
+	mine, own := p.ownRecords(), len(st.writes)
 	st.leave()
 	c := chunk{moment: moment(tx)}
-	for i := range mine {
-		v := mine[i].v
-		if mine[i].merge != nil {
-			v = tx.merged(&mine[i], at)
+	for _, w := range mine {
+		v := w.v
+		if w.merge != nil {
+			v = tx.merged(w.v, w.merge, at)
 		}
 		if v.there() && !visit(c.of(v)) {
 			return
@@ -64,6 +56,26 @@ func (tx DBTx) all(visit func(c *chunk) bool) {
 		tx.check()
 	}
 	runtime.KeepAlive(st)
+}
+
+// An ownRecord is what a loop has to know of a write.
+type ownRecord struct {
+	v     *node
+	merge merger
+}
+
+// ownRecords returns the writes to the map, in their order.
+func (p *part) ownRecords() []ownRecord {
+	if !p.hasWritten {
+		return nil
+	}
+	mine := make([]ownRecord, 0, len(p.st.writes))
+	for i := range p.st.writes {
+		if w := &p.st.writes[i]; w.of == p.number {
+			mine = append(mine, ownRecord{w.v, w.merge})
+		}
+	}
+	return mine
 }
 
 // ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, or all if it is nil.
@@ -116,7 +128,7 @@ type txLoop struct {
 	// own has the own writes that come next, in the order of the loop; those numbered from low to
 	// high in the part's inOrder follow. They are copied before the loop goes on to the program,
 	// which may write; a loop that ends with what it finds copies a few at a time.
-	own       []write
+	own       []ownRecord
 	low, high int
 	step      int // how many to copy next
 	yield     func(c *chunk) bool
@@ -137,7 +149,7 @@ func (l *txLoop) begin() {
 }
 
 // next returns the own write that comes next, or nil.
-func (l *txLoop) next() *write {
+func (l *txLoop) next() *ownRecord {
 	if len(l.own) == 0 && l.low < l.high {
 		p := partOf(l.tx.st)
 		n := min(l.step, l.high-l.low)
@@ -147,7 +159,8 @@ func (l *txLoop) next() *write {
 			if l.down {
 				at = l.high - 1 - i
 			}
-			l.own = append(l.own, p.st.writes[p.inOrder[at]])
+			w := &p.st.writes[p.inOrder[at]]
+			l.own = append(l.own, ownRecord{w.v, w.merge})
 		}
 		if l.down {
 			l.high -= n
@@ -161,11 +174,11 @@ func (l *txLoop) next() *write {
 	return &l.own[0]
 }
 
-// pop returns a copy of the own write that comes next, which there is, and goes on to the one after.
-func (l *txLoop) pop() *write {
+// pop returns the own write that comes next, which there is, and goes on to the one after.
+func (l *txLoop) pop() ownRecord {
 	w := l.own[0]
 	l.own = l.own[1:]
-	return &w
+	return w
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
@@ -226,11 +239,11 @@ func (l *txLoop) before(head *node) bool {
 }
 
 // one visits an own write.
-func (l *txLoop) one(w *write) bool {
+func (l *txLoop) one(w ownRecord) bool {
 	v := w.v
 	if w.merge != nil {
 		l.noteTo(v) // it is a read, even if it panics
-		v = l.tx.merged(w, l.at)
+		v = l.tx.merged(w.v, w.merge, l.at)
 	}
 	return !v.there() || l.give(v)
 }
