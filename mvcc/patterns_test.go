@@ -124,8 +124,8 @@ func veryManySnapshots(m *Map[int, int], c *course) {
 		c.peaked(g)
 		require.LessOrEqual(t, g.versions, 1000+n+inHand)
 		// Some 400 bytes each when they are old, a version included; what lists have to
-		// spare; and a ring of the queue.
-		require.Less(t, g.heap-c.start.heap, int64(n)*700+2<<20, "round %d", round)
+		// spare; a ring of the queue; and what a busy machine has not got round to.
+		require.Less(t, g.heap-c.start.heap, int64(n)*1000+2<<20, "round %d", round)
 		for i := range open {
 			open[i].Close()
 		}
