@@ -153,9 +153,6 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 	return c
 }
 
-// byFunction reports whether keys are compared by a function of the program.
-func (c *core) byFunction() bool { return c.order != nil && !c.order.natural }
-
 // claimHash returns what a key with hash h is called where the tables of a database have
 // something in common: claims, alarms and suspects.
 func (c *core) claimHash(h uint64) uint64 {

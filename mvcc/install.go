@@ -44,18 +44,9 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			w.merge.mergeInto(w.v, base)
 			hooks.At(hooks.Computed)
 		}
-		switch {
-		case h != nil:
+		if h != nil {
 			ok = m.putOnTop(p, h, base, w.v)
-		case m.byFunction():
-			// If compare panics, or ends the goroutine, unwind has to look for the version.
-			grows := growth(nil, w.v)
-			st.installed++
-			of.grows += grows
-			p, ok = m.insert(w.hash, w.v, of.schema)
-			st.installed--
-			of.grows -= grows
-		default:
+		} else {
 			p, ok = m.insert(w.hash, w.v, of.schema)
 		}
 		if w.b != p.b { // a pointer that is written costs more while the garbage collector marks
@@ -175,7 +166,8 @@ func (m *core) abortRival(r *record, w word) {
 }
 
 // insert makes v, which is private, the head of its key, if that has none and the schema is s. It
-// returns the place of the key, and whether it did.
+// returns the place of the key, and whether it did. A function of the user that compares keys may
+// panic, or end the goroutine, before it is inserted.
 func (m *core) insert(hash uint64, v *node, s *schema) (place, bool) {
 	setLink(&v.next, nil)
 	return m.index.insert(hash, v,

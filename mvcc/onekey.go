@@ -193,12 +193,9 @@ func (m *core) write(
 			*touches = true
 			return base, false
 		}
-		switch {
-		case head != nil:
+		if head != nil {
 			ok = m.putOnTop(p, head, base, v)
-		case m.byFunction():
-			p, ok = m.insertGuarded(h, v, s, claim)
-		default:
+		} else {
 			p, ok = m.insert(h, v, s)
 		}
 		if !ok {
@@ -259,28 +256,6 @@ func (m *core) publish(p place, h uint64, base, v *node) {
 	if e := load(&v.state).epoch(); m.views.Load().Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
-}
-
-// insertGuarded is insert for a key that has no cell, where a function of the program compares keys:
-// if that panics, or ends the goroutine, v is withdrawn, and claim ends.
-func (m *core) insertGuarded(
-	h uint64, v *node, s *schema, claim *favour.Claim,
-) (p place, inserted bool) {
-	done := false
-	defer func() {
-		if done {
-			return
-		}
-		claim.End()
-		if w := m.abortLeft(&v.state); w.committed() {
-			m.countOne(nil, v)
-		} else {
-			quietly(func() { m.index.remove(place{}, v) })
-		}
-	}()
-	p, inserted = m.insert(h, v, s)
-	done = true
-	return p, inserted
 }
 
 // tellGuarded is tell, which may ask when v expires. If that ends the goroutine, v is withdrawn.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 )
 
 // extras are the records to which a transaction has given an index key of a unique index that
@@ -93,13 +94,20 @@ func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
 }
 
 // notUnique returns the error of the first index by name, and of the first index key as it is
-// printed.
+// printed. An index that was dropped meanwhile allows all: the commit conflicts, and begins anew.
 func (x *extras) notUnique(tx DBTx) error {
 	type unique interface {
 		named() string
+		dropped() *atomic.Bool
 		notUnique(tx DBTx, key, record any) error
 	}
-	first := slices.MinFunc(slices.Collect(maps.Keys(x.of)), func(a, b extraKey) int {
+	keys := slices.DeleteFunc(slices.Collect(maps.Keys(x.of)), func(key extraKey) bool {
+		return key.ix.(unique).dropped().Load()
+	})
+	if len(keys) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(keys, func(a, b extraKey) int {
 		return cmp.Or(cmp.Compare(a.ix.(unique).named(), b.ix.(unique).named()),
 			cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)))
 	})
