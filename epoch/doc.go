@@ -33,11 +33,11 @@
 //
 // # Record
 //
-// A slot also has the record of the commit that its transaction makes of several keys: the word that
-// decides about it, by which package mvcc says what has become of all of them at once. Versions name
-// the slot by its number, and [Slots.Record] finds the record. [Slot.Open] begins one, and
-// [Slot.Settle] says that nobody refers to it any more; a slot whose record is not settled serves no
-// other transaction.
+// A slot also has the record of the commit that its transaction makes of several keys: the word
+// that decides about it, by which package mvcc says what has become of all of them at once.
+// Versions name the slot by its number, and [Slots.Record] finds the record. [Slot.Open] begins
+// one, and [Slot.Settle] says that nobody refers to it any more; a slot whose record is not
+// settled serves no other transaction.
 //
 //	slot: word  read epoch | may write | live      written by Begin, read by scans
 //	      gen   names the transaction              moved on by End, or by an eviction
@@ -52,10 +52,10 @@
 // been.
 //
 // A round is the scan that the reclaimer makes at each tick, see [Slots.Round]. A transaction that
-// stays open is promoted by the third round that finds it live: its read epoch is published in a sorted list, which every view shares, and
-// scans pass over its slot. So 10^6 open snapshots cost a scan nothing, once they are older than
-// three rounds. The slot of a promoted transaction is not used again: the end of the transaction
-// leaves it behind, and the next round releases it.
+// stays open is promoted by the third round that finds it live: its read epoch is published in a
+// sorted list, which every view shares, and scans pass over its slot. So 10^6 open snapshots cost
+// a scan nothing, once they are older than three rounds. The slot of a promoted transaction is not
+// used again: the end of the transaction leaves it behind, and the next round releases it.
 //
 // # Ownership
 //

@@ -3,14 +3,15 @@
 //
 // # View
 //
-// A [View] says what has to be kept: a bound m, and the read epochs below m of all live transactions,
-// in two sorted lists, of the young ones and of those that were promoted. Every other transaction, live or future, reads at m or above. So of a key's
-// versions these are needed, and no others: all above m, the newest one at or below m, and the
-// newest one at or below each live epoch. That is at most (live epochs + 1) versions besides those
-// above m, however long a reader stays open: versions between two readers go as well. (The interval
-// test: Böttcher et al., "Scalable Garbage Collection for In-Memory MVCC Systems", PVLDB 13(2)
-// 2019, section 4; Lee et al., "Hybrid Garbage Collection for Multi-Version Concurrency Control in
-// SAP HANA", SIGMOD 2016.)
+// A [View] says what has to be kept: a bound m, and the read epochs below m of all live
+// transactions, in two sorted lists, of the young ones and of those that were promoted. Every
+// other transaction, live or future, reads at m or above. So of a key's versions these are needed,
+// and no others: all above m, the newest one at or below m, and the newest one at or below each
+// live epoch. That is at most (live epochs + 1) versions besides those above m, however long a
+// reader stays open: versions between two readers go as well. (The interval test: Böttcher et al.,
+// "Scalable Garbage Collection for In-Memory MVCC Systems", PVLDB 13(2) 2019, section 4; Lee et
+// al., "Hybrid Garbage Collection for Multi-Version Concurrency Control in SAP HANA", SIGMOD
+// 2016.)
 //
 // A view stays true for ever, it only grows less useful: what it allows to drop was invisible to
 // everybody when it was made, and nobody begins below its bound afterwards.
@@ -18,9 +19,10 @@
 // # Who does the work
 //
 // Writers do most of it, in package mvcc: one that covers a version which everybody sees, of an
-// epoch up to the view's min visible epoch ([View].Min: nobody reads below it, or will), cuts off what is below it. It calls
-// [Reclaimer.RefreshPast] when the view is older than some thousand commits, so that this works at
-// any rate. So memory does not depend on whether a goroutine gets its turn.
+// epoch up to the view's min visible epoch ([View].Min: nobody reads below it, or will), cuts off
+// what is below it. It calls [Reclaimer.RefreshPast] when the view is older than some thousand
+// commits, so that this works at any rate. So memory does not depend on whether a goroutine gets
+// its turn.
 //
 // What writers leave are the last versions of keys that nobody writes any more, and those that
 // somebody reads. A writer hands over, once, the item that its key belongs to, a bucket of a few

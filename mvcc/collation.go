@@ -121,41 +121,29 @@ func collate(by *order, other *hasher, hashX, hashY uint64, x, y unsafe.Pointer)
 		return n
 	}
 	// Keys in interfaces are hashed as their values are, whatever their types.
-	a, b := other.boxed(x), other.boxed(y)
-	return bytes.Compare(typesIn(nil, reflect.ValueOf(&a)), typesIn(nil, reflect.ValueOf(&b)))
+	types := func(key any) []byte { return typesIn(nil, reflect.ValueOf(&key).Elem()) }
+	return bytes.Compare(types(other.boxed(x)), types(other.boxed(y)))
 }
 
 // typesIn appends the names of the types of what the interfaces in v hold.
 func typesIn(names []byte, v reflect.Value) []byte {
 	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
+	case reflect.Interface:
 		if v.IsNil() {
 			return append(names, ';')
 		}
 		v = v.Elem()
-		names = fmt.Appendf(names, "%s %s;", v.Type().PkgPath(), v.Type())
-		if v.Kind() == reflect.Pointer {
-			return names
-		}
-		return typesIn(names, v)
+		return typesIn(fmt.Appendf(names, "%s %s;", v.Type().PkgPath(), v.Type()), v)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			names = typesInField(names, v.Field(i))
+			names = typesIn(names, v.Field(i))
 		}
 	case reflect.Array:
 		for i := range v.Len() {
-			names = typesInField(names, v.Index(i))
+			names = typesIn(names, v.Index(i))
 		}
 	}
 	return names
-}
-
-// typesInField is typesIn for a part of a key, which has no use for what a pointer leads to.
-func typesInField(names []byte, v reflect.Value) []byte {
-	if v.Kind() == reflect.Pointer {
-		return names
-	}
-	return typesIn(names, v)
 }
 
 // bits returns the 64 bits of an entry behind the first skip. They are those of the index key if it

@@ -52,8 +52,8 @@ func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return getIn[K, V](DBTx(tx), 
 
 // GetForUpdate is Get for a key on which depends what the transaction writes. At level
 // snapshot the key joins the read set, as every key does at level serializable: the commit
-// fails if it has been overwritten or deleted meanwhile, or was absent and is there. So a transaction
-// of that level is free of write skew as far as it reads in this way. At level serializable it is
+// fails if it has been overwritten or deleted meanwhile, or was absent and is there. So a
+// transaction of that level is free of write skew as far as it reads in this way. At level serializable it is
 // the same as Get. It takes no lock.
 func (tx Tx[K, V]) GetForUpdate(key K) (value V, ok bool) {
 	return getIn[K, V](DBTx(tx), key, true)

@@ -83,8 +83,8 @@ type write struct {
 	b  *bucket
 	i  uint8
 	of uint32 // the number of the part
-	// read is what was read of this key, as far as [part.known] and [txState.written] have noted it: the commit
-	// compares that where it installs. It is 1 + the number of a read, or readAbsent.
+	// read is what was read of this key, as far as [part.known] and [txState.written] have noted it:
+	// the commit compares that where it installs. It is 1 + the number of a read, or readAbsent.
 	read int32
 	// saved is the number of the savepoint in which the write was noted last, to be undone.
 	saved uint32

@@ -1,12 +1,25 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"sync/atomic"
 	"syscall"
 )
+
+// Main is the main function of a program that does run, which is told to end by a signal. The process
+// ends with the exit code that run returns.
+func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var stop Stop
+	go stop.Handle(signals, cancel, os.Stderr, os.Exit)
+	os.Exit(stop.Code(run(ctx, os.Args[1:], os.Stdout, os.Stderr)))
+}
 
 // A Stop is how a program is told to end.
 type Stop struct{ terminated atomic.Bool }

@@ -8,23 +8,13 @@ package main
 import (
 	"context"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/bench/journey"
 	"github.com/mvccmap/mvccmap/internal/cli"
 )
 
-func main() {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	var stop cli.Stop
-	go stop.Handle(signals, cancel, os.Stderr, os.Exit)
-	os.Exit(stop.Code(run(ctx, os.Args[1:], os.Stdout, os.Stderr)))
-}
+func main() { cli.Main(run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	engines := bench.Engines()

@@ -11,21 +11,16 @@ package main
 
 import (
 	"context"
-	"os"
-	"os/signal"
-	"syscall"
+	"io"
 
 	"github.com/mvccmap/mvccmap/bench/peers"
 	"github.com/mvccmap/mvccmap/internal/cli"
 )
 
-func main() {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	var stop cli.Stop
-	go stop.Handle(signals, cancel, os.Stderr, os.Exit)
-	os.Exit(stop.Code(cli.RunWith(ctx, cli.Program{
+func main() { cli.Main(run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return cli.RunWith(ctx, cli.Program{
 		Name:    "peersbench",
 		Engines: peers.Engines(),
 		Commands: []cli.Command{{
@@ -37,5 +32,5 @@ func main() {
 			},
 			Args: new(markdownCmd),
 		}},
-	}, os.Args[1:], os.Stdout, os.Stderr)))
+	}, args, stdout, stderr)
 }
