@@ -14,6 +14,9 @@
 // A patch that no longer applies, a mutant that does not compile, and a test
 // that fails, is skipped or does not exist on the clean tree fail the run too.
 //
+// With -all it runs every test of the package against each fault, which takes a night, and prints
+// the tests that notice none: such a test holds a promise, or nobody would miss it.
+//
 // With -table it tries nothing and prints docs/mutants.md ("make mutants-table").
 // Run it from anywhere in the module with "go run ./internal/mutants", or with
 // "make mutants". It needs git and writes to the temporary directory only. It
@@ -60,6 +63,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	parallel := flags.Int("parallel", 2, "mutants tried at a time")
 	timeout := flags.Duration("timeout", 2*time.Minute, "limit for a test command without -timeout")
 	budget := flags.Duration("budget", 0, "start no mutant later than this (0: no limit)")
+	all := flags.Bool("all", false,
+		"run all tests of the package in place of the one, "+
+			"and print those that notice nothing; it takes a night and -timeout 10m")
 	start := flags.Int("start", 0, "begin at this mutant, modulo their number, and wrap round; "+
 		"with -budget, a number that grows from run to run makes every mutant's turn come")
 	if err := flags.Parse(args); err != nil {
@@ -99,12 +105,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	mutants = slices.Concat(mutants[first:], mutants[:first])
 
 	reports, err := tryAll(ctx, *root, mutants, &runner{
-		parallel: *parallel, timeout: *timeout, budget: *budget,
+		parallel: *parallel, timeout: *timeout, budget: *budget, all: *all,
 	}, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "mutants:", err)
 	}
 	ok := err == nil && printTable(stdout, reports, *verbose)
+	if *all {
+		printKillers(stdout, reports)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return 130

@@ -104,6 +104,10 @@ func TestExitCodes(t *testing.T) {
 		{"a survivor", []string{"-run", "^(killed|survived)$"}, 1, "2 mutants: 1 killed, 1 not killed",
 			""},
 		{"a stale patch", []string{"-run", "^(killed|stale)$"}, 1, "STALE", ""},
+		// TestMax notices env, whose named test does not, and TestCountdown notices nothing.
+		{"all tests", []string{"-run", "^env$", "-all"}, 0,
+			".: 5 tests, 1 mutants; 1 tests were alone in noticing one\n  these 4 notice none of them: " +
+				"TestCountdown, TestFails, TestLeavesFile, TestMaxOfEqual", "1/1 env: killed"},
 		{"no such mutant", []string{"-run", "nobody"}, 1, "", "no patch in faults"},
 		{"no time for any", []string{"-run", "^killed$", "-budget", "1ns"}, 1,
 			"0 killed, 0 not killed, 1 not run", ""},

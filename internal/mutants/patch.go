@@ -31,6 +31,15 @@ func (m *mutant) named() (test, pkg string) {
 	return words[1] + words[2], words[3]
 }
 
+// oneTest are the arguments of a test command that fit the one test only.
+var oneTest = regexp.MustCompile(` -(?:run|timeout|skip)[ =](?:'[^']*'|\S+)`)
+
+// wholePackage returns the command for all tests of the package. Examples witness what docs say.
+func (m *mutant) wholePackage() string {
+	all := oneTest.ReplaceAllString(m.test, "")
+	return strings.Replace(all, "go test", "go test -run '^(Test|Fuzz)'", 1)
+}
+
 // readMutants reads every *.patch file of dir, sorted by name. One bad header
 // fails the whole call: a mutant that cannot be read must not go unnoticed.
 func readMutants(dir string) ([]mutant, error) {

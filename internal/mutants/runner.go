@@ -38,6 +38,7 @@ type report struct {
 	verdict verdict
 	elapsed time.Duration
 	detail  string // why, when the verdict is not killed; else which test failed
+	result  result // of the mutated tree, if its tests were run
 }
 
 // A runner tries mutants against copies of one work tree.
@@ -48,6 +49,7 @@ type runner struct {
 	parallel int           // how many mutants at a time
 	timeout  time.Duration // for test commands without -timeout
 	budget   time.Duration // no mutant starts later than this after the first; 0: no limit
+	all      bool          // run all tests of the package, not only the one that is named
 
 	mu       sync.Mutex
 	baseline map[string]*baseline // by test command
@@ -78,8 +80,10 @@ func (r *runner) run(ctx context.Context, mutants []mutant, done func(report)) {
 					done(report{mutant: m, verdict: notRun})
 					continue
 				}
-				v, detail := r.try(ctx, dir, m)
-				done(report{mutant: m, verdict: v, elapsed: time.Since(began), detail: detail})
+				rep := report{mutant: m}
+				rep.verdict, rep.detail = r.try(ctx, dir, &rep)
+				rep.elapsed = time.Since(began)
+				done(rep)
 			}
 		})
 	}
@@ -90,8 +94,12 @@ func (r *runner) run(ctx context.Context, mutants []mutant, done func(report)) {
 	workers.Wait()
 }
 
-// try gives the verdict on one mutant, using dir for the copy of the tree.
-func (r *runner) try(ctx context.Context, dir string, m mutant) (verdict, string) {
+// try gives the verdict on the mutant of rep, using dir for the copy of the tree.
+func (r *runner) try(ctx context.Context, dir string, rep *report) (verdict, string) {
+	m := rep.mutant
+	if r.all {
+		m.test = m.wholePackage()
+	}
 	files := lean(r.root, r.files, m.test)
 	if err := copyTree(r.root, dir, files); err != nil {
 		return broken, err.Error()
@@ -110,6 +118,7 @@ func (r *runner) try(ctx context.Context, dir string, m mutant) (verdict, string
 	if err != nil {
 		return orNotRun(ctx, broken), err.Error()
 	}
+	rep.result = res
 	switch res.outcome {
 	case passed:
 		return survived, tail(res.output, 10)
