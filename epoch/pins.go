@@ -150,6 +150,31 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	return oldest, oldest.slot != nil
 }
 
+// Oldest returns up to n of the live transactions that the last round has seen, the oldest first. It
+// is for the caller of [Slots.Round].
+func (s *Slots) Oldest(n int) (list []Pin) {
+	for i := range s.pins.list { // sorted by age
+		if one := &s.pins.list[i]; !one.dead && one.slot.Gen() == one.gen {
+			list = append(list, one.Pin)
+		}
+		if len(list) >= n {
+			return list[:n]
+		}
+	}
+	promoted := len(list)
+	for g := range s.groups {
+		for slot := range g.scanned {
+			if word, gen, live := slot.look(); live && slot.seen == gen && slot.seenWord == word {
+				list = append(list, Pin{epochIn(word), slot.since, slot, gen})
+			}
+		}
+	}
+	slices.SortFunc(list[promoted:], func(a, b Pin) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Epoch, b.Epoch))
+	})
+	return list[:min(n, len(list))]
+}
+
 // maxSpare is for how many pins room is kept from round to round.
 const maxSpare = 1024
 

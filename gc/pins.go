@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"time"
 
@@ -46,6 +47,36 @@ func (r *Reclaimer[E, W]) round(now time.Duration) (notices []notice) {
 	return notices
 }
 
+// A Reader is a transaction or snapshot that is open.
+type Reader struct {
+	Epoch epoch.Epoch     // what it reads
+	Age   time.Duration   // since a round saw it first
+	Began []runtime.Frame // where it began, innermost first, if that was traced
+}
+
+// Readers returns up to n of the transactions and snapshots that are open, the oldest first. It
+// makes a round, as a refresh does, so it waits for a refresh under way.
+func (r *Reclaimer[E, W]) Readers(n int) (list []Reader) {
+	now := r.now()
+	r.refreshing.Lock()
+	notices := r.round(now)
+	for _, p := range r.cfg.Slots.Oldest(n) {
+		list = append(list, Reader{p.Epoch, now - p.Since, r.began(p)})
+	}
+	r.refreshing.Unlock()
+	r.tell(notices, now, false)
+	return list
+}
+
+// began returns where a transaction began, without the frames of the library.
+func (r *Reclaimer[E, W]) began(p epoch.Pin) []runtime.Frame {
+	began := p.Began()
+	for r.cfg.Inner != nil && len(began) > 0 && r.cfg.Inner(began[0].File) {
+		began = began[1:]
+	}
+	return began
+}
+
 // tell has the logger told of notices, if apart in a goroutine of its own, since a
 // handler that waits must not keep anything from being reclaimed. While it waits
 // nobody is warned of; that is made up for later. Evictions are only counted then.
@@ -75,11 +106,7 @@ func (r *Reclaimer[E, W]) log(n notice, now time.Duration) {
 		slog.Uint64("epoch", uint64(n.pin.Epoch)),
 		slog.Duration("age", now-n.pin.Since),
 	}
-	began := n.pin.Began()
-	for r.cfg.Inner != nil && len(began) > 0 && r.cfg.Inner(began[0].File) {
-		began = began[1:]
-	}
-	if len(began) > 0 {
+	if began := r.began(n.pin); len(began) > 0 {
 		var b strings.Builder
 		for _, f := range began {
 			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"runtime"
 	"unsafe"
 
@@ -47,6 +48,8 @@ type schema struct {
 // A keptIndex is an index, for the table.
 type keptIndex interface {
 	named() string
+	// describe returns the type of the index keys, and the core of the table of entries.
+	describe() (key reflect.Type, table *engine, unique, ordered bool)
 	// clear deletes all entries.
 	clear(tx DBTx)
 	close()

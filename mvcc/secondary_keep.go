@@ -1,8 +1,15 @@
 package mvcc
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 func (ix *Index[I, K, V]) named() string { return ix.name }
+
+func (ix *Index[I, K, V]) describe() (key reflect.Type, table *engine, unique, ordered bool) {
+	return typeOf((*I)(nil)), ix.table, ix.unique.at != nil, ix.order != nil
+}
 
 // close closes the table of the index.
 func (ix *Index[I, K, V]) close() { ix.table.close() }

@@ -61,6 +61,15 @@ type Config struct {
 	// few charts: [mvcc.DB.Sources] gives such names.
 	Maps map[string]func() mvcc.Stats
 
+	// Data has the databases, by name, whose tables, indexes, watches and oldest readers the page
+	// /debug/pprof/data/ shows. They are kept reachable, and need not be in Maps.
+	Data map[string]*mvcc.DB
+
+	// Records says that the page of Data shows records, too: keys and values as package fmt prints
+	// them, with the methods that their types have for that. It needs a Token: without one Start
+	// returns an error, and Handler refuses all requests.
+	Records bool
+
 	// Workload, if not nil, says what the program does and how fast. It is
 	// called once a second, never by two goroutines at a time, and should
 	// return within milliseconds.

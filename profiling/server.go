@@ -22,8 +22,12 @@ var ErrTokenRequired = errors.New("profiling: an address other than loopback req
 // minToken is how many characters a token must have: a short one can be guessed.
 const minToken = 16
 
-// checkToken returns what is wrong with a token.
-func checkToken(token string) error {
+// checkToken returns what is wrong with the token.
+func (c *Config) checkToken() error {
+	token := c.Token
+	if token == "" && c.Records {
+		return errors.New("profiling: Config.Records shows what is in the tables: it needs a Config.Token")
+	}
 	if n := utf8.RuneCountInString(token); n > 0 && n < minToken {
 		return fmt.Errorf("profiling: a token of %d characters can be guessed; "+
 			"expected at least %d, at random", n, minToken)
@@ -70,7 +74,7 @@ type Server struct {
 // cannot be listened on, or what is wrong with cfg.Token, cfg.Slow
 // or cfg.Auto.
 func Start(cfg Config) (*Server, error) {
-	if err := checkToken(cfg.Token); err != nil {
+	if err := cfg.checkToken(); err != nil {
 		return nil, err
 	}
 	anyPort := cfg.Addr == ""

@@ -79,7 +79,7 @@ func Handler(cfg Config) *Service {
 	}
 	s.slow.Phase = phase
 	s.guard = web.NewGuard(cfg.Addr, cfg.Hosts, cfg.Token)
-	s.guard.Broken = checkToken(cfg.Token)
+	s.guard.Broken = cfg.checkToken()
 	s.guard.Next, s.guard.Health = s.routes(), s.serveHealth
 	s.guard.Frame = s.frame("", "", "")
 	if cfg.Slow != nil {
@@ -189,6 +189,7 @@ func (s *Service) now() (w Workload) {
 func (s *Service) frame(page, here, base string) web.Frame {
 	return web.Frame{
 		Title: s.cfg.Title, Page: page, Base: base, Here: here, Saved: s.cfg.Runs != nil,
+		Data: len(s.cfg.Data) > 0,
 	}
 }
 
@@ -224,6 +225,9 @@ func (s *Service) routes() http.Handler {
 		at + "/slow/{id}":        s.slowOne,
 		at + "/slow/{id}/{$}":    web.To("../"), // where pages of pprof lead back to
 		at + "/slow/{id}/{view}": s.slowView,
+		at + "/data":             web.To("./data/"),
+		at + "/data/{$}":         s.data,
+		at + "/data/records":     s.records,
 		at + "/ui/{id}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("id"), "flamegraph"))
 		},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/cli"
+	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -42,6 +44,26 @@ func report(t *testing.T, threads string) string {
 	return "file://" + file
 }
 
+// shop returns a database that somebody reads, with an index and a long value.
+func shop(t *testing.T) *mvcc.DB {
+	t.Helper()
+	db := mvcc.NewDB(&mvcc.Options{TracePins: true})
+	stock := mvcc.NewOrderedTable[string, []string](db, "stock", nil)
+	_, err := mvcc.NewIndex(stock, "tag", func(_ string, tags []string) []string { return tags }, nil)
+	require.NoError(t, err)
+	mvcc.NewTable[int64, map[string]struct{ Name, Place string }](db, longName, nil)
+	stock.Store("apple", []string{longLabel, "red"})
+	stock.Store(longLabel, nil)
+	s := db.Snapshot()
+	watch := stock.Watch(t.Context(), nil)
+	t.Cleanup(func() {
+		s.Close()
+		db.Close()
+		runtime.KeepAlive(watch)
+	})
+	return db
+}
+
 // everything returns all pages of a service that does much, and of reports.
 func everything(t *testing.T, b *tab) []view {
 	t.Helper()
@@ -53,6 +75,7 @@ func everything(t *testing.T, b *tab) []view {
 		Keep: 3}
 	cfg.MutexFraction, cfg.BlockRate = 1, 1
 	cfg.Auto = []profiling.AutoCapture{{}, {Kinds: []string{"goroutine"}, Above: time.Millisecond}}
+	cfg.Data = map[string]*mvcc.DB{"shop": shop(t)}
 	srv := start(t, cfg)
 	srv.SetPhase(longPhase)
 	plantSlow(t, srv)
@@ -83,6 +106,9 @@ func everything(t *testing.T, b *tab) []view {
 	first := strings.TrimSuffix(take("ui/new?type=goroutine"), "flamegraph")
 	second := strings.TrimSuffix(take("ui/new?type=goroutine"), "/flamegraph")
 	diff := second + "-" + strings.TrimPrefix(first, at+"ui/")
+	const token = "0123456789abcdef"
+	open := start(t, profiling.Config{Data: cfg.Data, Records: true, Token: token})
+	records := open.URL() + "/debug/pprof/data/records?database=shop&table=stock&token=" + token
 	const drawn = `document.querySelector(".chart canvas") !== null`
 	sum := at + "runs/" + longName + "/sums-squares-threads=2.cpu.pb.gz/"
 	list := []view{
@@ -101,6 +127,8 @@ func everything(t *testing.T, b *tab) []view {
 		{"contention-cheap", cheap, ""},
 		{"slow", at + "slow/", ""},
 		{"slow-source", line, ""},
+		{"data", at + "data/", `document.querySelectorAll(".data tbody tr").length > 3`},
+		{"records", records, ""},
 		{"runs", at + "runs/", ""},
 		{"run", at + "runs/" + longName + "/", drawn},
 		{"compare", at + "runs/compare?old=before&new=" + longName, ""},

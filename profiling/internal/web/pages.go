@@ -50,6 +50,7 @@ type Frame struct {
 	Base  string
 	Here  string // the page within the navigation
 	Saved bool   // there are pages of saved runs
+	Data  bool   // there is a page of data
 }
 
 // Data is what a template shows beside the frame.
@@ -72,7 +73,7 @@ func Page(w http.ResponseWriter, status int, name string, f Frame, data Data) er
 // made elsewhere.
 func Part(name string, f Frame, data Data) ([]byte, error) {
 	data["Title"], data["Page"], data["Base"], data["Here"] = f.Title, f.Page, f.Base, f.Here
-	data["Saved"] = f.Saved
+	data["Saved"], data["Data"] = f.Saved, f.Data
 	var buf bytes.Buffer
 	err := pages.ExecuteTemplate(&buf, name, data)
 	return buf.Bytes(), err

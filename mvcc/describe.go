@@ -1,0 +1,123 @@
+package mvcc
+
+import (
+	"cmp"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Description says what a database consists of, and who uses it, for pages and tools: see
+// [DB.Describe].
+type Description struct {
+	Tables  []TableInfo  // by name
+	Watches []WatchInfo  // by table, those of the whole database first
+	Readers []ReaderInfo // the oldest ones, at most 32, the oldest first
+	// Busy says that the goroutine that serves the watches was at work all the time that Describe
+	// had patience for: Watches is nil. A [WatchOptions.Match] that blocks does that.
+	Busy bool
+}
+
+// A TableInfo describes a table.
+type TableInfo struct {
+	Name       string
+	Key, Value reflect.Type
+	Ordered    bool // by its keys
+	Natural    bool // that order is the one of Go's operators
+	Expires    bool // see [Map.Expire]
+	Stats      Stats
+	Indexes    []IndexInfo // by name
+}
+
+// An IndexInfo describes an [Index].
+type IndexInfo struct {
+	Name            string
+	Key             reflect.Type // of the index keys
+	Unique, Ordered bool
+	// Entries is how many there are: one for each index key of each record. Of a unique index that is
+	// the number of index keys.
+	Entries int
+}
+
+// A WatchInfo describes a watch, see [Map.Watch] and [DB.Watch]; channels of Changed are not there.
+type WatchInfo struct {
+	Table   string // "" for the whole database
+	Epoch   uint64 // up to which the loop was offered what was committed
+	Waiting int    // changes that the loop has not taken yet
+	Buffer  int    // how many may wait
+}
+
+// A ReaderInfo describes a transaction or snapshot that is open.
+type ReaderInfo struct {
+	Epoch uint64 // what it reads
+	// Age is for how long the background work has seen it: the first look, also one of Describe,
+	// sees it at age 0.
+	Age time.Duration
+	// Began is where it began, innermost call first, if [Options.TracePins] is set.
+	Began []runtime.Frame
+}
+
+// maxReaders bounds Description.Readers.
+const maxReaders = 32
+
+// Describe returns the tables, indexes, watches and oldest readers that there are now. The parts
+// are read one after the other, not at one moment. It waits for whoever makes or closes a table just
+// now, for a refresh of the view, and a few milliseconds at most for the goroutine that serves the
+// watches. It costs a look at each slot, table, index and watch, and allocates what it returns.
+func (db *DB) Describe() Description {
+	d := Description{Tables: dbAt(db).describeTables()}
+	s := dbAt(db).shared
+	d.Watches, d.Busy = s.hub.describe()
+	for _, r := range s.gc.Readers(maxReaders) {
+		d.Readers = append(d.Readers, ReaderInfo{uint64(r.Epoch), r.Age, r.Began})
+	}
+	return d
+}
+
+func (db *database) describeTables() (list []TableInfo) {
+	for _, c := range db.list.Load().tables {
+		t := TableInfo{Name: c.counters.name, Key: c.types.key, Value: c.types.value,
+			Ordered: c.order != nil, Natural: c.order != nil && c.order.natural,
+			Expires: c.expiryAt.Load() != nil, Stats: c.stats()}
+		if s := c.schema.Load(); s != nil {
+			for _, ix := range s.indexes {
+				key, table, unique, ordered := ix.describe()
+				t.Indexes = append(t.Indexes, IndexInfo{ix.named(), key, unique, ordered, table.len()})
+			}
+		}
+		slices.SortFunc(t.Indexes, func(a, b IndexInfo) int { return strings.Compare(a.Name, b.Name) })
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b TableInfo) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// describe returns the watches, or that a round was under way.
+func (h *hub) describe() (list []WatchInfo, busy bool) {
+	for tries := 0; !h.mu.TryLock(); tries++ {
+		if tries == 10 {
+			return nil, true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	defer h.mu.Unlock()
+	for w := range h.listeners {
+		s, ok := w.(*subscription)
+		if !ok {
+			continue
+		}
+		s.mu.Lock()
+		info := WatchInfo{Epoch: uint64(h.at), Waiting: s.changes, Buffer: s.limit}
+		s.mu.Unlock()
+		if s.of != nil {
+			info.Table = s.of.counters.name
+		}
+		list = append(list, info)
+	}
+	slices.SortFunc(list, func(a, b WatchInfo) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), cmp.Compare(b.Waiting, a.Waiting))
+	})
+	return list, false
+}
