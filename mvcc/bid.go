@@ -22,6 +22,7 @@ type bid struct {
 	gave  int           // how often it has let others go first
 	began time.Time     // when the attempt began, zero if unknown
 	last  bool          // there is no further attempt
+	seen  *observation  // what is told of each attempt, or nil
 	// suspects: attempts find out whether they are in their own way.
 	suspects bool
 	// patient is how long a turn may be, if it may be longer than that of others.

@@ -27,6 +27,7 @@ type core struct {
 	chains
 	plain  bool // k == k for every key, and not strict
 	strict bool // see Options.Strict: shared.strict is there
+	apart  bool // an Update is strict, or observed
 
 	types *recordType
 	typed any    // the *Map
@@ -131,7 +132,8 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 		}
 		x.bySpan(by, types.size, types.keep)
 	}
-	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict, tracePins: o.TracePins,
+	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict,
+		apart: o.Strict || o.Observe != nil, tracePins: o.TracePins,
 		guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
 		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
 		alarms: &s.alarms}

@@ -36,8 +36,8 @@ type IndexInfo struct {
 	Name            string
 	Key             reflect.Type // of the index keys
 	Unique, Ordered bool
-	// Entries is how many there are: one for each index key of each record. Of a unique index that is
-	// the number of index keys.
+	// Entries is how many there are: one for each index key of each record. Of a unique index that
+	// is the number of index keys.
 	Entries int
 }
 
@@ -63,9 +63,9 @@ type ReaderInfo struct {
 const maxReaders = 32
 
 // Describe returns the tables, indexes, watches and oldest readers that there are now. The parts
-// are read one after the other, not at one moment. It waits for whoever makes or closes a table just
-// now, for a refresh of the view, and a few milliseconds at most for the goroutine that serves the
-// watches. It costs a look at each slot, table, index and watch, and allocates what it returns.
+// are read one after the other, not at one moment. It waits for whoever makes or closes a table
+// just now, for a refresh of the view, and a few milliseconds at most for the goroutine that serves
+// the watches. It costs a look at each slot, table, index and watch, and allocates what it returns.
 func (db *DB) Describe() Description {
 	d := Description{Tables: dbAt(db).describeTables()}
 	s := dbAt(db).shared

@@ -9,13 +9,13 @@ import (
 
 // Records returns an iterator over the records of a table that the snapshot sees, keys and values
 // as values of the table's types. It is for pages and tools that do not know these: a program that
-// does has [Map.At], which costs less. Keys that have an order come in that order, beginning at from
-// if that is not nil; others come in any, and from must be nil.
+// does has [Map.At], which costs less. Keys that have an order come in that order, beginning at
+// from if that is not nil; others come in any, and from must be nil.
 //
 // It panics if the snapshot has no such table, or if from is no key of it. It waits for nobody, and
 // allocates each key and value that it gives, if they are no pointers.
 func (s DBSnapshot) Records(table string, from any) iter.Seq2[any, any] {
-	c := s.table("Records", table)
+	c := tableIn(s, "Records", table)
 	var in span
 	if from != nil {
 		if c.order == nil {
@@ -44,7 +44,7 @@ func (s DBSnapshot) Records(table string, from any) iter.Seq2[any, any] {
 // Record returns the value of one key, as [DBSnapshot.Records] does, and whether there is one. It
 // costs a [Snapshot.Get] and the allocation of both.
 func (s DBSnapshot) Record(table string, key any) (value any, ok bool) {
-	c := s.table("Record", table)
+	c := tableIn(s, "Record", table)
 	at := c.keyAt("Record", key)
 	_, _, head := c.index.seek(at)
 	v := hide(c).seen(s).seenOf(head, at)
@@ -55,8 +55,8 @@ func (s DBSnapshot) Record(table string, key any) (value any, ok bool) {
 	return value, true
 }
 
-// table returns the table of that name that the snapshot has.
-func (s DBSnapshot) table(call, name string) *core {
+// tableIn returns the table of that name that the snapshot has. (It is no method: see engine.)
+func tableIn(s DBSnapshot, call, name string) *core {
 	s.check()
 	for _, c := range seenIn(s) {
 		if c.counters.name == name {

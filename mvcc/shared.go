@@ -26,6 +26,7 @@ type shared struct {
 	counters commonCounters
 	kept     kept
 	strict   *strict // or nil
+	observe  func(Attempt)
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
 	// gone is what tables that are gone have counted, and how many keys they had.
@@ -37,7 +38,7 @@ type shared struct {
 }
 
 func newShared(o *Options) *shared {
-	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o)}
+	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o), observe: o.Observe}
 	s.members.Store(new([]*member))
 	s.hub.slots, s.hub.strict = s.slots, o.Strict
 	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{

@@ -84,7 +84,10 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 	if ctx.Err() != nil {
 		return endOf(ctx)
 	}
-	if m.strict && !(opts != nil && opts.own) {
+	if m.apart && !(opts != nil && opts.own) {
+		if m.shared.observe != nil && (opts == nil || opts.seen == nil) {
+			return m.observed(ctx, opts, fn)
+		}
 		return m.updateStrictly(ctx, opts, fn)
 	}
 	var c conflict
@@ -102,6 +105,9 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 		}
 		return err
 	}
+	if opts != nil {
+		b.seen = opts.seen
+	}
 	if err = m.retry(level, attempts, &b, &c, fn); err == errIndexed {
 		return m.updateIndexed(ctx, opts, fn)
 	}
@@ -114,6 +120,9 @@ func (m *core) retry(
 ) error {
 	defer b.end()
 	for n := 1; n < attempts; n++ {
+		if b.seen != nil {
+			b.seen.end(c.err(n), false)
+		}
 		if !b.wait() {
 			backoff(n - 1)
 		}

@@ -99,7 +99,8 @@ func TestRecordsNeedToken(t *testing.T) {
 	require.ErrorContains(t, err, "Config.Records")
 	h := profiling.Handler(cfg)
 	defer h.Close()
-	for _, page := range []string{"/debug/pprof/data/", "/debug/pprof/data/records?database=shop&table=stock"} {
+	for _, page := range []string{"/debug/pprof/data/",
+		"/debug/pprof/data/records?database=shop&table=stock"} {
 		require.NotEqual(t, http.StatusOK, request(h, page).Code)
 	}
 	cfg.Token = secret
@@ -139,15 +140,16 @@ func TestRecordsPage(t *testing.T) {
 		}
 		return p, strings.Join(list, " ")
 	}
+	const order = "2030-01-02T03:04:05Z"
 	for query, want := range map[string]string{
-		"table=stock":              "<b>=92 apple=3 apricot=14 banana=15",
-		"table=stock&key=apple":    "apple=3",
-		"table=stock&key=fig":      "",
-		"table=stock&prefix=ap":    "apple=3 apricot=14",
-		"table=stock&from=apricot": "apricot=14 banana=15",
-		"table=orders":             "2030-01-02T03:04:05Z=[apple apple]",
-		"table=orders&prefix=2030": "2030-01-02T03:04:05Z=[apple apple]",
-		"table=orders&key=" + url.QueryEscape("2030-01-02T03:04:05Z"): "2030-01-02T03:04:05Z=[apple apple]",
+		"table=stock":                                "<b>=92 apple=3 apricot=14 banana=15",
+		"table=stock&key=apple":                      "apple=3",
+		"table=stock&key=fig":                        "",
+		"table=stock&prefix=ap":                      "apple=3 apricot=14",
+		"table=stock&from=apricot":                   "apricot=14 banana=15",
+		"table=orders":                               order + "=[apple apple]",
+		"table=orders&prefix=2030":                   order + "=[apple apple]",
+		"table=orders&key=" + url.QueryEscape(order): order + "=[apple apple]",
 	} {
 		p, keys := get(query)
 		require.Equal(t, want, keys, query)

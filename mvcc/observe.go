@@ -1,0 +1,87 @@
+package mvcc
+
+import (
+	"context"
+	"time"
+)
+
+// An Attempt is what [Options.Observe] is told: how one attempt of an Update has ended, see
+// [Map.Update].
+type Attempt struct {
+	// Context is the one that Update was given: a span of a trace may be in it.
+	Context context.Context
+	Name    string // TxOptions.Name
+	Number  int    // of the attempt, from 1
+	Last    bool   // Update returns now: there is no further attempt
+	// Err is nil if the attempt has committed. Otherwise it is a [*ConflictError], which says which
+	// key of which table was in the way, or, of the last attempt, what Update returns.
+	Err error
+	// Panicked says that the function has panicked, or called runtime.Goexit: Err is nil, and
+	// nothing was committed.
+	Panicked bool
+	// Epoch is that of the commit, 0 if there was none. That of a transaction that has written
+	// nothing is its read epoch.
+	Epoch uint64
+	// Began is when the function was called, and Took how long it and the commit took. Waited is
+	// how long Update had waited before: for its turn, or a little while.
+	Began        time.Time
+	Took, Waited time.Duration
+}
+
+// An observation is an Update that is observed.
+type observation struct {
+	tell     func(Attempt)
+	now      Attempt
+	since    time.Time // the end of the attempt before, or the call
+	running  bool
+	finished bool
+}
+
+// observed is update, with Options.Observe told of it.
+func (m *core) observed(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) (err error) {
+	var own TxOptions
+	if opts != nil {
+		own = *opts
+	}
+	o := &observation{tell: m.shared.observe, since: time.Now()}
+	o.now.Context, o.now.Name = ctx, own.Name
+	own.seen, own.own = o, !m.strict // which runs it as its own afterwards
+	defer func() {
+		if !o.finished { // it has panicked, or the goroutine ends
+			o.now.Panicked = true
+			o.end(nil, true)
+		}
+	}()
+	err = m.update(ctx, &own, func(tx DBTx) error {
+		o.begin()
+		tx.OnCommit(func(epoch uint64) { o.now.Epoch = epoch })
+		return fn(tx)
+	})
+	o.end(err, true)
+	return err
+}
+
+// begin says that an attempt begins. A rehearsal, see strict, is part of the attempt after it.
+func (o *observation) begin() {
+	if o.running {
+		return
+	}
+	now := time.Now()
+	o.running = true
+	o.now.Number++
+	o.now.Began, o.now.Waited = now, now.Sub(o.since)
+}
+
+// end says that an attempt, or the Update, has ended. What tell does is the program's: if it panics
+// that goes on.
+func (o *observation) end(err error, last bool) {
+	now := time.Now()
+	if o.running {
+		o.now.Took = now.Sub(o.now.Began)
+	} else { // it has given up while it waited
+		o.now.Began, o.now.Waited, o.now.Took = now, now.Sub(o.since), 0
+	}
+	o.now.Err, o.now.Last = err, last
+	o.since, o.running, o.finished = now, false, last
+	o.tell(o.now)
+}

@@ -1,0 +1,66 @@
+package otel
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Figures registers the figures of maps and databases as metrics, which are read whenever the
+// provider collects: those of [mvcc.Figures], by the names "mvcc." and Figure.Name, with the
+// attribute mvcc.map. sources are as [mvcc.DB.Sources] returns them, or "name": m.Stats. A table
+// has few of them. What panics in a source ends the collection. Unregister ends it.
+func Figures(cfg Config, sources map[string]func() mvcc.Stats) (metric.Registration, error) {
+	meter := cfg.meter()
+	type exported struct {
+		mvcc.Figure
+		metric.Float64Observable
+	}
+	var all []exported
+	var instruments []metric.Observable
+	for _, f := range mvcc.Figures() {
+		var one metric.Float64Observable
+		var err error
+		name, unit := "mvcc."+f.Name, f.Unit
+		if unit == "" {
+			unit = "1"
+		} else if unit == "B" {
+			unit = "By"
+		}
+		if f.Counter {
+			one, err = meter.Float64ObservableCounter(name, metric.WithUnit(unit),
+				metric.WithDescription(f.Help))
+		} else {
+			one, err = meter.Float64ObservableGauge(name, metric.WithUnit(unit),
+				metric.WithDescription(f.Help))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("otel: %w", err)
+		}
+		all, instruments = append(all, exported{f, one}), append(instruments, one)
+	}
+	names := slices.Sorted(maps.Keys(sources))
+	of := maps.Clone(sources)
+	reg, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for _, name := range names {
+			s := of[name]()
+			set := metric.WithAttributes(attribute.String("mvcc.map", name))
+			for _, f := range all {
+				if f.Table || !s.OfTable() {
+					o.ObserveFloat64(f.Float64Observable, f.Of(s), set)
+				}
+			}
+		}
+		return nil
+	}, instruments...)
+	if err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
+	}
+	return reg, nil
+}
