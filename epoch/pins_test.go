@@ -397,3 +397,50 @@ func TestWarned(t *testing.T) {
 	round(1001)
 	require.Len(t, told, 2)
 }
+
+// Live gives the transactions that are live, promoted or not, and no others.
+func TestLivePins(t *testing.T) {
+	s := epoch.NewSlots()
+	reader, writer, over := s.Acquire(), s.Acquire(), s.Acquire()
+	idle := s.Acquire()
+	for range 2 {
+		s.Begin(over, 0)
+		end(t, over, true)
+	}
+	at := s.Begin(reader, 0)
+	reader.Trace(reader.Gen(), 0)
+	s.Next()
+	s.Begin(writer, epoch.MayWrite)
+	check := func(want ...bool) {
+		t.Helper()
+		var got []bool
+		for p := range s.Live {
+			got = append(got, p.MayWrite())
+			if p.MayWrite() {
+				require.Equal(t, at+1, p.Epoch)
+				require.Empty(t, p.Began())
+			} else {
+				require.Equal(t, at, p.Epoch)
+				require.Contains(t, p.Began()[0].Function, "TestLivePins")
+			}
+		}
+		require.ElementsMatch(t, want, got)
+	}
+	check(false, true)
+	for now := range 8 {
+		s.Round(time.Duration(now), epoch.Limits{})
+	}
+	check(false, true)
+	for range s.Live { // may be left
+		break
+	}
+	for _, slot := range []*epoch.Slot{over, idle} {
+		_, live := slot.Pin()
+		require.False(t, live)
+	}
+	end(t, reader, false)
+	check(true)
+	s.Round(100, epoch.Limits{Evict: 1})
+	check()
+	runtime.KeepAlive(writer)
+}

@@ -20,6 +20,25 @@ func (slot *Slot) Trace(gen Gen, skip int) {
 	slot.trace.Store(&trace{gen, pcs})
 }
 
+// Live calls yield for the transactions that are live. Those that begin or end meanwhile may be
+// among them.
+func (s *Slots) Live(yield func(p Pin) bool) {
+	for slot := range s.all {
+		if p, live := slot.Pin(); live && !yield(p) {
+			return
+		}
+	}
+}
+
+// Pin returns the transaction that is live in the slot, if one is.
+func (slot *Slot) Pin() (p Pin, live bool) {
+	word, gen, live := slot.look()
+	return Pin{Epoch: epochIn(word), slot: slot, gen: gen}, live
+}
+
+// MayWrite reports whether the transaction of a [Slot.Pin] may write. It is for one that is live.
+func (p Pin) MayWrite() bool { return p.slot.word.Load()&MayWrite != 0 }
+
 // Began returns the calls that led to the begin of the transaction, innermost
 // first, or nothing if [Slot.Trace] was not called for it.
 func (p Pin) Began() []runtime.Frame {
