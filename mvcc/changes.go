@@ -205,8 +205,8 @@ func (l *watchLoop) all(yield func(DBCommit, error) bool) {
 			}
 		}
 		if err != nil {
-			if yield(DBCommit{}, err) && s.hub.strict {
-				panic("mvcc: Strict: a loop over a Watch goes on after the error: does it look at it?")
+			if yield(DBCommit{}, err) && s.hub.strict != nil {
+				s.hub.strict.fail("a loop over a Watch goes on after the error: does it look at it?")
 			}
 			return
 		}

@@ -121,6 +121,7 @@ func newAlone(opts *Options, by *order, types *recordType) any {
 	s := newShared(&o)
 	c := newCore(s, &o, "", types.index(o.roomFor(by)), by, types)
 	runtime.AddCleanup(c, (*reclaimer).Stop, s.gc)
+	s.isMade(c)
 	return c.typed
 }
 
@@ -218,6 +219,7 @@ func (c *core) close() {
 		c.endExpiry() // once more: Expire may have come between
 		return
 	}
+	c.shared.strict.close()
 	c.gc.Close()
 	c.endExpiry()
 }

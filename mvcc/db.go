@@ -58,6 +58,7 @@ func NewDB(opts *Options) *DB {
 	of.list.Store(&tableList{})
 	db := &DB{at: (*hiddenDB)(unsafe.Pointer(of))}
 	runtime.AddCleanup(db, (*reclaimer).Stop, s.gc)
+	s.isMade(db)
 	return db
 }
 
@@ -196,6 +197,7 @@ func (db *DB) table(name string) any {
 // itself. The tables stay usable.
 func (db *DB) Close() {
 	s := dbAt(db).shared
+	s.strict.close()
 	s.eachExpiring((*core).endExpiry)
 	s.gc.Close()
 	s.eachExpiring((*core).endExpiry) // once more: Expire may have come between

@@ -79,3 +79,33 @@ func closedSince(s DBSnapshot, to uint64) (list []*core) {
 
 func (c *core) madeAt() epoch.Epoch   { return c.since }
 func (c *core) closedAt() epoch.Epoch { return epoch.Epoch(c.until.Load()) }
+
+// noteClosed draws the epoch at which m is closed, and notes that for the watches of all tables.
+func (m *core) noteClosed() {
+	h := &m.shared.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.slots.Next()
+	m.counters.wasted.Add(1)
+	m.until.Store(uint64(e))
+	if f := m.feed(); f != nil && f.inAll {
+		h.closing = append(h.closing, dated[*core]{e, m})
+	}
+}
+
+// leaveAll takes m out of the watches of all tables, when all up to its end was handed on.
+func (m *core) leaveAll() {
+	h := &m.shared.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.feed() == nil {
+		return
+	}
+	h.round()
+	f := m.feed()
+	if f == nil {
+		return
+	}
+	f.inAll = false
+	h.sweep()
+}

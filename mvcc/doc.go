@@ -26,7 +26,8 @@
 //     for streams. Package [github.com/mvccmap/mvccmap/journal] persists each commit.
 //   - Functions for use inside and outside a transaction: let them take a [Reader] or a
 //     [ReadWriter].
-//   - Tests: Options.Strict shows mistakes that are not noticed otherwise.
+//   - Tests: package [github.com/mvccmap/mvccmap/mvcctest] makes mistakes show that are not noticed
+//     otherwise, by Options.Strict and more: conflicts, and what was left open.
 //
 // # What is guaranteed
 //

@@ -43,7 +43,7 @@ func (c *core) expire(until func(v *node) time.Time) {
 		panic("mvcc: Expire: the map was closed: nothing would expire")
 	}
 	x := &expiry{m: c, until: steady(c.shared.strict, until)}
-	x.wheel.reset(wallClock())
+	x.wheel.reset(x.wallClock())
 	if !c.expiryAt.CompareAndSwap(nil, x) {
 		panic("mvcc: Expire: it was called before" + mayRunAgain())
 	}
@@ -156,7 +156,7 @@ func steady(s *strict, until func(v *node) time.Time) func(v *node) time.Time {
 	return func(v *node) time.Time {
 		at := until(v)
 		probe := s != nil || asked.Load() < probes && asked.Add(1) <= probes
-		if probe && !until(v).Equal(at) {
+		if probe && !until(v).Equal(at) && !s.reports(errUntil) {
 			wavers.Store(true)
 		}
 		if wavers.Load() {
@@ -249,7 +249,7 @@ func (list *dueList) giveBack(x *expiry, rest []noteOf) {
 
 // ofUse returns the notes that are of use: one of each key that was not met before, see E3.
 func (x *expiry) ofUse(list []noteOf, met *keySet) (rest []noteOf) {
-	soon := wallClock() + 1
+	soon := x.wallClock() + 1
 	for _, one := range list {
 		if !met.add(&x.m.index.hash, one.what) {
 			continue
@@ -262,7 +262,7 @@ func (x *expiry) ofUse(list []noteOf, met *keySet) (rest []noteOf) {
 }
 
 // wallClock returns the time in milliseconds, rounded down.
-func wallClock() int64 { return max(time.Now().UnixMilli(), 0) }
+func (x *expiry) wallClock() int64 { return max(x.m.shared.strict.now().UnixMilli(), 0) }
 
 // rouse is called by a goroutine that has added a note.
 func (x *expiry) rouse() {

@@ -35,7 +35,7 @@ func (x *expiry) waits() bool {
 	defer x.mu.Unlock()
 	x.gather()
 	next, ok := x.wheel.next()
-	switch rest := next - wallClock(); { // the wheel may stand still yet
+	switch rest := next - x.wallClock(); { // the wheel may stand still yet
 	case !ok:
 		x.stop()
 	case rest <= restful || len(x.wheel.ready) > 0:
@@ -77,7 +77,7 @@ func (x *expiry) look(keys int64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.gather()
-	now := wallClock()
+	now := x.wallClock()
 	if now < x.wheel.now-setBack {
 		for _, one := range x.wheel.reset(now) {
 			x.wheel.add(one.at, one.what)
@@ -194,7 +194,7 @@ func (x *expiry) thin(ctx context.Context) {
 // sweepSome deletes the records that the notes of list are of, as far as these are due, and puts
 // back what is to be looked at again: not before the next tick.
 func (x *expiry) sweepSome(ctx context.Context, list []noteOf) {
-	now, soon := wallClock(), x.soon()
+	now, soon := x.wallClock(), x.soon()
 	var again []noteOf
 	keys := make([]unsafe.Pointer, 0, len(list))
 	defer func() { // even if until leaves: with what is left of list and keys
@@ -256,7 +256,7 @@ func (x *expiry) deleteDue(
 	gone := uint64(0)
 	err = m.update(ctx, sweepOptions, func(tx DBTx) error {
 		later, gone = nil, 0
-		now := wallClock()
+		now := x.wallClock()
 		for _, key := range keys {
 			v := tx.read(key)
 			if !v.there() {

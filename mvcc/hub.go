@@ -20,7 +20,8 @@ import (
 // told that they miss something.
 type hub struct {
 	slots  *epoch.Slots
-	strict bool                       // see Options.Strict
+	strict *strict                    // or nil; with a trial
+	trial  map[listener]calls         // has where listeners began; guarded by mu
 	work   stdatomic.Pointer[hubWork] // nil if nobody watches; written under mu
 
 	// For Stats: how many listeners there are, and have missed something, what waits for their
@@ -243,6 +244,7 @@ func (h *hub) giveUp() {
 		f.forget()
 	}
 	clear(h.listeners)
+	clear(h.trial)
 	h.feeds, h.joining, h.all = nil, nil, 0
 	h.rest()
 }
@@ -253,6 +255,7 @@ func (h *hub) drop(w listener) {
 		return
 	}
 	delete(h.listeners, w)
+	delete(h.trial, w)
 	h.listening.Add(-1)
 	if w.only() == nil {
 		h.all--
@@ -322,6 +325,9 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 		h.listeners = map[listener]struct{}{}
 	}
 	h.listeners[w] = struct{}{}
+	if h.strict != nil {
+		h.noteCalls(w)
+	}
 	h.listening.Add(1)
 	begun(uint64(h.at))
 	if h.work.Load() == nil && !hooks.Scheduled() {
@@ -344,36 +350,6 @@ func (h *hub) adopt(table *core) {
 
 // feedForAll is fed for the watches of all tables.
 func (m *core) feedForAll() { m.fed().inAll = true }
-
-// noteClosed draws the epoch at which m is closed, and notes that for the watches of all tables.
-func (m *core) noteClosed() {
-	h := &m.shared.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	e := h.slots.Next()
-	m.counters.wasted.Add(1)
-	m.until.Store(uint64(e))
-	if f := m.feed(); f != nil && f.inAll {
-		h.closing = append(h.closing, dated[*core]{e, m})
-	}
-}
-
-// leaveAll takes m out of the watches of all tables, when all up to its end was handed on.
-func (m *core) leaveAll() {
-	h := &m.shared.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m.feed() == nil {
-		return
-	}
-	h.round()
-	f := m.feed()
-	if f == nil {
-		return
-	}
-	f.inAll = false
-	h.sweep()
-}
 
 // fed gives the map a feed, if it has none. hub.mu is held; join must follow.
 func (m *core) fed() *feed {

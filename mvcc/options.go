@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/trial"
 )
 
 // A Level is an isolation level.
@@ -135,13 +136,15 @@ type Options struct {
 	// Update or [DB.Update] it panics to use a map or table of the database itself instead of the
 	// transaction, and in that of [Map.View] to read one. Of the Commits by hand that could
 	// conflict every eighth does. A loop over a Watch panics that goes on after the error.
-	// Default: false, and then it costs nothing.
+	// Default: false, and then it costs nothing. Package mvcctest has more for tests.
 	Strict bool
 
 	// TracePins notes for every transaction and snapshot where it began, for
 	// Logger. It costs about a microsecond and two allocations each. Default:
 	// false.
 	TracePins bool
+
+	trial *trial.Trial // see package mvcctest
 
 	_ struct{}
 }
@@ -152,6 +155,9 @@ func (o *Options) withDefaults() Options {
 	var d Options
 	if o != nil {
 		d = *o
+	}
+	if d.trial != nil {
+		d.Strict, d.TracePins = true, true
 	}
 	checkCapacity("Options", d.Capacity)
 	if d.Isolation > LevelSnapshot {

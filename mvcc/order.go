@@ -36,7 +36,7 @@ func (o *order) strictly(s *strict, h *hasher) *order {
 		ahead := twice(s, "compare", func() int { return cmp.Compare(compare(a, b), 0) })
 		back := twice(s, "compare", func() int { return cmp.Compare(compare(b, a), 0) })
 		if ahead != -back || h.equal(a, a) && h.equal(b, b) && (ahead == 0) != h.equal(a, b) {
-			panic(fmt.Sprintf("mvcc: Strict: compare is no order: it returns %d for %v and %v, and %d for "+
+			s.fail(fmt.Sprintf("compare is no order: it returns %d for %v and %v, and %d for "+
 				"these the other way round", ahead, h.boxed(a), h.boxed(b), back))
 		}
 		return ahead

@@ -40,7 +40,7 @@ type shared struct {
 func newShared(o *Options) *shared {
 	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o), observe: o.Observe}
 	s.members.Store(new([]*member))
-	s.hub.slots, s.hub.strict = s.slots, o.Strict
+	s.hub.slots, s.hub.strict = s.slots, s.strict
 	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
 		Slots:    s.slots,
 		Interval: o.ReclaimInterval,

@@ -157,7 +157,11 @@ func (m *core) newState() *txState {
 	// unreachable: idle states are held by the pool, busy ones only by their
 	// handles. The slot is ended then. Attached once for each state, so that
 	// begin costs nothing more.
-	runtime.AddCleanup(st, abandon, st.slot)
+	if s := m.shared.strict; s != nil {
+		runtime.AddCleanup(st, abandonStrictly, strictSlot{st.slot, s})
+	} else {
+		runtime.AddCleanup(st, abandon, st.slot)
+	}
 	m.gc.Wake() // so that its age is known, and that it is let go when it is idle
 	return st
 }

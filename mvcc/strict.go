@@ -9,6 +9,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/trial"
 )
 
 // A strict is what the maps of a database, or one by itself, have in common with Options.Strict:
@@ -18,6 +19,14 @@ type strict struct {
 	mu      sync.Mutex
 	within  map[goid.ID][]scope // the functions of the program that are under way, the innermost last
 	commits atomic.Uint64       // by hand, of what could conflict
+
+	// Programs compile in what this type can be seen to lead to: nothing of the engine does.
+
+	trial  *trial.Trial // or nil: then a mistake is a panic
+	closed atomic.Bool  // the map or database
+	// dropped are transactions and snapshots that the garbage collector has ended, if there is a
+	// trial; mu guards it.
+	dropped []trial.Left
 }
 
 // A scope is a function of the program that the library calls.
@@ -46,7 +55,7 @@ func newStrict(o *Options) *strict {
 	if !o.Strict {
 		return nil
 	}
-	return &strict{within: map[goid.ID][]scope{}}
+	return &strict{within: map[goid.ID][]scope{}, trial: o.trial}
 }
 
 // run calls f as the function that of says.
@@ -66,7 +75,14 @@ func (s *strict) run(of scope, f func()) {
 	f()
 }
 
-// check panics if the function that the calling goroutine is in must not do this to the table.
+// fail says what is wrong.
+func (s *strict) fail(mistake string) {
+	if !s.reports(mistake) {
+		panic("mvcc: Strict: " + mistake)
+	}
+}
+
+// check fails if the function that the calling goroutine is in must not do this to the table.
 func (s *strict) check(u use, table string) {
 	s.mu.Lock()
 	scopes := s.within[goid.Get()]
@@ -78,11 +94,14 @@ func (s *strict) check(u use, table string) {
 	for i := len(scopes) - 1; i >= 0; i-- {
 		switch of := scopes[i]; {
 		case of.beside == "":
-			panic(fmt.Sprintf("mvcc: Strict: %s uses the database", of.what))
+			s.fail(fmt.Sprintf("%s uses the database", of.what))
+			return
 		case u == useRead:
-			panic(fmt.Sprintf("mvcc: Strict: %s reads %s beside its %s", of.what, what, of.beside))
+			s.fail(fmt.Sprintf("%s reads %s beside its %s", of.what, what, of.beside))
+			return
 		case u == useWrite && !of.writes:
-			panic(fmt.Sprintf("mvcc: Strict: %s writes %s beside its %s", of.what, what, of.beside))
+			s.fail(fmt.Sprintf("%s writes %s beside its %s", of.what, what, of.beside))
+			return
 		}
 	}
 }
@@ -93,14 +112,13 @@ func twice[R any](s *strict, what string, f func() R) (result R) {
 	s.run(scope{what: what}, func() {
 		first := f()
 		if result = f(); !same(first, result) {
-			panic(fmt.Sprintf("mvcc: Strict: %s returns %v, and %v for the same arguments",
-				what, first, result))
+			s.fail(fmt.Sprintf("%s returns %v, and %v for the same arguments", what, first, result))
 		}
 	})
 	return result
 }
 
-// beside panics if a function that the calling goroutine is in must not do this to the map.
+// beside fails if a function that the calling goroutine is in must not do this to the map.
 func (m *core) beside(u use) { m.shared.strict.check(u, m.counters.name) }
 
 // besideOpen is beside for the begin of a transaction, or, if writer is 0, a snapshot.
@@ -125,16 +143,27 @@ func (m *core) updateStrictly(
 		m.shared.strict.run(of, func() { err = fn(tx) })
 		return err
 	}
-	if opts.attempts() > 1 {
+	attempts := opts.attempts()
+	if m.shared.strict.trial != nil {
+		return m.updateOnTrial(ctx, opts, attempts, run)
+	}
+	if attempts > 1 {
 		if err := m.rehearse(opts, run); err != nil {
 			return err
 		}
 	}
+	return m.updateAtLast(ctx, opts, attempts, run)
+}
+
+// updateAtLast is Update with so many attempts that are not strict any more.
+func (m *core) updateAtLast(
+	ctx context.Context, opts *TxOptions, attempts int, run func(tx DBTx) error,
+) error {
 	var own TxOptions
 	if opts != nil {
 		own = *opts
 	}
-	own.own = true
+	own.own, own.MaxAttempts = true, attempts
 	return m.update(ctx, &own, run)
 }
 
@@ -142,9 +171,14 @@ func (m *core) updateStrictly(
 func (m *core) rehearse(opts *TxOptions, run func(tx DBTx) error) error {
 	tx := m.beginTx(opts)
 	defer tx.Rollback()
+	return tx.rehearsed(run)
+}
+
+// rehearsed returns the error of run, or that of a transaction that has ended meanwhile.
+func (tx DBTx) rehearsed(run func(tx DBTx) error) error {
 	err := tx.Try(func() error { return run(tx) })
-	if err == nil && stateOf(tx.st).gen() != tx.gen {
-		err = stateOf(tx.st).over(tx.gen)
+	if st := stateOf(tx.st); err == nil && st.gen() != tx.gen {
+		err = st.over(tx.gen)
 	}
 	return err
 }
@@ -152,9 +186,25 @@ func (m *core) rehearse(opts *TxOptions, run func(tx DBTx) error) error {
 // forced ends, now and then, the transaction gen with a conflict, which it returns: if it could
 // have had one.
 func (st *txState) forced(gen epoch.Gen) error {
-	if !st.hasRead || len(st.writes) == 0 || st.m.shared.strict.commits.Add(1)%forcedConflict != 0 {
+	if !st.canConflict() || !st.m.shared.strict.forces() {
 		return nil
 	}
+	return st.force(gen, 1)
+}
+
+// canConflict reports whether a transaction that did as this one has could conflict.
+func (st *txState) canConflict() bool { return st.hasRead && len(st.writes) > 0 }
+
+// forces reports whether a commit by hand that could conflict does.
+func (s *strict) forces() bool {
+	if s.trial != nil && s.trial.Chance != nil {
+		return s.trial.Chance()
+	}
+	return s.commits.Add(1)%forcedConflict == 0
+}
+
+// force ends the transaction gen, which could conflict, with a conflict, which it returns.
+func (st *txState) force(gen epoch.Gen, attempts int) error {
 	kind := ConflictRead
 	if st.level == LevelSnapshot {
 		kind = ConflictWrite
@@ -163,7 +213,7 @@ func (st *txState) forced(gen epoch.Gen) error {
 	st.eachHash(func(hash uint64) { hashes = append(hashes, hash) })
 	c := st.yield(kind, hashes[0])
 	st.finish(gen)
-	return c.err(1)
+	return c.err(attempts)
 }
 
 // mergeTwice calls the fn of a Merge.

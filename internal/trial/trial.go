@@ -1,0 +1,46 @@
+// Package trial is what package mvcctest and the maps of a test have to do with each other.
+package trial
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// A Trial is what a test wants of the maps and databases that are made with its options. Its
+// functions may be called by any number of goroutines at once.
+type Trial struct {
+	// Conflicts is how many attempts of each Update conflict, but for the last one that it has.
+	Conflicts int
+	// Chance says whether another attempt, or a commit by hand, conflicts; nil means that no other
+	// attempt does, and of the commits by hand every eighth.
+	Chance func() bool
+	// Now is the time that records expire by.
+	Now func() time.Time
+	// Fail is told of a mistake, and of the calls of the program that led to it, innermost first.
+	Fail func(mistake string, calls []runtime.Frame)
+	// Made is told of what is made.
+	Made func(s Subject)
+}
+
+// A Subject is a database, or a map by itself.
+type Subject interface {
+	// Step does what the background work has to do: records expire, watches are told, versions are
+	// reclaimed.
+	Step(ctx context.Context) error
+	// Expire is Step for the records that expire alone.
+	Expire(ctx context.Context) error
+	// End closes it and ends its watches, and returns what was open, or was dropped without having
+	// been ended.
+	End() []Left
+}
+
+// Left is something that was not ended.
+type Left struct {
+	What string // "a snapshot is open; it began"
+	// Began are the calls of the program that began it, innermost first.
+	Began []runtime.Frame
+}
+
+// Attach has what is made with options, an *mvcc.Options, be a subject of t. Package mvcc sets it.
+var Attach func(options any, t *Trial)

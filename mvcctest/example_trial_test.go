@@ -1,0 +1,91 @@
+package mvcctest_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/mvcctest"
+)
+
+// All maps of a test have one trial, which moves their time.
+func ExampleNew() {
+	t := &printer{}
+	trial := mvcctest.New(t, nil)
+	sessions := mvcc.New[string, time.Time](trial.Options())
+	defer sessions.Close()
+	sessions.Expire(func(_ string, end time.Time) time.Time { return end })
+	sessions.Store("ada", trial.Now().Add(time.Hour))
+
+	trial.Advance(59 * time.Minute)
+	fmt.Println(sessions.Len())
+	trial.Advance(2 * time.Minute)
+	fmt.Println(sessions.Len())
+	// Output:
+	// 1
+	// 0
+}
+
+// Options may be added to: here there is no background work but in steps.
+func ExampleTrial_Options() {
+	t := &printer{}
+	opts := mvcctest.New(t, nil).Options()
+	opts.ManualReclaim = true
+	db := mvcc.NewDB(opts)
+	defer db.Close()
+	fmt.Println(opts.Strict, opts.TracePins)
+	// Output: true true
+}
+
+// A step is what a tick of the background work is.
+func ExampleTrial_Step() {
+	t := &printer{}
+	trial := mvcctest.New(t, nil)
+	opts := trial.Options()
+	opts.ManualReclaim = true
+	m := mvcc.New[string, int](opts)
+	defer m.Close()
+
+	changes := m.Watch(context.Background(), nil)
+	s := m.Snapshot()
+	m.Store("a", 1)
+	m.Store("a", 2)
+	s.Close()
+	trial.Step() // the watch is told
+	fmt.Println(m.Stats().WatchWaiting, "changes wait")
+	for c, err := range changes {
+		if err != nil || c.Changes[0].New == 2 {
+			break
+		}
+	}
+	trial.Step() // what nobody sees is dropped
+	fmt.Println(m.Stats().Versions, "version")
+	// Output:
+	// 2 changes wait
+	// 1 version
+}
+
+// The time of Expire has come before the background work looks.
+func ExampleTrial_Advance() {
+	t := &printer{}
+	trial := mvcctest.New(t, nil)
+	locks := mvcc.New[string, time.Time](trial.Options())
+	defer locks.Close()
+	locks.Expire(func(_ string, end time.Time) time.Time { return end })
+	locks.Store("door", trial.Now().Add(time.Second))
+	trial.Advance(time.Minute)
+	fmt.Println(locks.Has("door"), locks.Stats().Expired)
+	// Output: false 1
+}
+
+// A program that looks at the time itself is given that of the trial.
+func ExampleTrial_Now() {
+	t := &printer{}
+	trial := mvcctest.New(t, nil)
+	clock := trial.Now // the program's would be time.Now
+	end := clock().Add(time.Hour)
+	trial.Advance(2 * time.Hour)
+	fmt.Println(clock().After(end))
+	// Output: true
+}

@@ -1,0 +1,192 @@
+package mvcctest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/trial"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Config says how hard a trial is. A nil *Config, and every field that is zero, means the default.
+type Config struct {
+	// Conflicts is how many attempts of each Update conflict, but for the last one that MaxAttempts
+	// leaves. Negative means none: then no function runs twice because of the trial, but that of
+	// Compute and DeleteFunc, and those that must be pure. Default: 1.
+	Conflicts int
+
+	// Chance is with which probability each other attempt of an Update that could conflict does,
+	// the last one included: with 1 Update always returns the *[mvcc.ConflictError], if it could
+	// conflict. It is also that of a Commit by hand. Default: 0, no other attempt; of the commits by
+	// hand that could conflict every eighth does.
+	Chance float64
+
+	// Seed begins the random numbers of Chance. The same test has the same conflicts as long as its
+	// transactions come in the same order. Default: 0, which is a seed as any other.
+	Seed uint64
+
+	_ struct{}
+}
+
+// A Trial is what a test has of the maps and databases that were made with its options. Its methods
+// may be called by any number of goroutines.
+type Trial struct {
+	t     testing.TB
+	inner *trial.Trial
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	ahead    time.Duration
+	subjects []trial.Subject
+	told     map[string]bool // the failures
+	over     bool            // it has ended
+}
+
+// Options returns options for maps and databases of the test, see [New] and [Trial.Options].
+func Options(t testing.TB, c *Config) *mvcc.Options { return New(t, c).Options() }
+
+// New returns a trial for the test t. c may be nil. When the test ends, after its Cleanup functions
+// that are registered later, the test fails if something was left open, and that is ended. New
+// panics if t is nil, or if a field of c has no meaning.
+func New(t testing.TB, c *Config) *Trial {
+	if t == nil {
+		panic("mvcctest: New: t is nil, want that of the test")
+	}
+	var o Config
+	if c != nil {
+		o = *c
+	}
+	if !(o.Chance >= 0 && o.Chance <= 1) {
+		panic(fmt.Sprintf("mvcctest: Config.Chance is %v, want 0 to 1", o.Chance))
+	}
+	if o.Conflicts == 0 {
+		o.Conflicts = 1
+	}
+	r := &Trial{t: t, random: rand.New(rand.NewPCG(o.Seed, 0)), told: map[string]bool{}}
+	r.inner = &trial.Trial{Conflicts: o.Conflicts, Now: r.Now, Fail: r.fail, Made: r.made}
+	if o.Chance > 0 {
+		r.inner.Chance = func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.random.Float64() < o.Chance
+		}
+	}
+	t.Cleanup(r.end)
+	return r
+}
+
+// Options returns new options for maps and databases of the trial. The other fields may be set, and
+// the options copied. Strict and TracePins are on, also if they are set to false.
+func (r *Trial) Options() *mvcc.Options {
+	o := &mvcc.Options{Strict: true, TracePins: true}
+	trial.Attach(o, r.inner)
+	return o
+}
+
+// Step does the background work of all maps and databases of the trial, as a tick does: records
+// expire whose time has come, watches are told of what was committed before the call, and versions
+// that nobody can see are dropped. It waits for a goroutine that is at it. Ages, warnings and
+// evictions need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire, and
+// Match, are called; where one panics Step does.
+func (r *Trial) Step() { r.each(trial.Subject.Step) }
+
+// Advance moves the time by which records expire on by d, and deletes those whose time has come. It
+// waits for a goroutine that is at it. A record that others write meanwhile is left for the next
+// time. MaxTxAge and Retain have another clock: for them there is
+// testing/synctest. It panics if d is negative.
+func (r *Trial) Advance(d time.Duration) {
+	if d < 0 {
+		panic(fmt.Sprintf("mvcctest: Advance: d is %v, want 0 or more", d))
+	}
+	r.mu.Lock()
+	r.ahead += d
+	r.mu.Unlock()
+	r.each(trial.Subject.Expire)
+}
+
+// Now returns the time by which records expire: that of time.Now, and what [Trial.Advance] has
+// added. A program that looks at the time when it reads such records can be given it as its clock.
+func (r *Trial) Now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Now().Add(r.ahead)
+}
+
+// each calls do for all that there is.
+func (r *Trial) each(do func(s trial.Subject, ctx context.Context) error) {
+	r.mu.Lock()
+	subjects := r.subjects[:len(r.subjects):len(r.subjects)]
+	r.mu.Unlock()
+	for _, s := range subjects {
+		_ = do(s, context.Background()) // which has no end, so there is no error
+	}
+}
+
+func (r *Trial) made(s trial.Subject) {
+	r.mu.Lock()
+	over := r.over
+	r.subjects = append(r.subjects, s)
+	r.mu.Unlock()
+	if over {
+		r.t.Errorf("mvcctest: a map or database is made after the end of the test: " +
+			"nobody looks whether it is closed")
+	}
+}
+
+// fail tells the test of a mistake, unless it has been told.
+func (r *Trial) fail(mistake string, calls []runtime.Frame) {
+	at := text(calls)
+	key, _, _ := strings.Cut(mistake, " returns ") // what is returned differs from time to time
+	if at != "" {
+		key = at
+	}
+	r.mu.Lock()
+	again := r.told[key]
+	r.told[key] = true
+	r.mu.Unlock()
+	if !again {
+		r.t.Errorf("mvcctest: %s%s", mistake, at)
+	}
+}
+
+// end ends all that is left.
+func (r *Trial) end() {
+	r.mu.Lock()
+	subjects := r.subjects
+	r.subjects, r.over = nil, true
+	r.mu.Unlock()
+	var order []string
+	times := map[string]int{}
+	for _, s := range subjects {
+		for _, left := range s.End() {
+			what := left.What + text(left.Began)
+			if times[what]++; times[what] == 1 {
+				order = append(order, what)
+			}
+		}
+	}
+	for _, what := range order {
+		if n := times[what]; n > 1 {
+			what = fmt.Sprintf("%d times: %s", n, what)
+		}
+		r.t.Errorf("mvcctest: at the end of the test: %s", what)
+	}
+}
+
+// text says which calls led somewhere, up to those of package testing.
+func text(calls []runtime.Frame) string {
+	var b strings.Builder
+	for _, f := range calls {
+		if strings.HasPrefix(f.Function, "testing.") || f.Function == "runtime.goexit" {
+			break
+		}
+		fmt.Fprintf(&b, "\n\tat %s (%s:%d)", f.Function, f.File, f.Line)
+	}
+	return b.String()
+}
