@@ -70,10 +70,15 @@ func (m misuse) answer(t *testing.T) (text string) {
 					text = "panics: " + quote(fmt.Sprint(p))
 				}
 			}()
-			if err := m.do(t); err != nil {
-				text = "returns " + name(err) + quote(err.Error())
-			} else {
+			err := m.do(t)
+			var failure failure
+			switch {
+			case err == nil:
 				text = "harmless"
+			case errors.As(err, &failure):
+				text = "fails the test: " + quote(string(failure))
+			default:
+				text = "returns " + name(err) + quote(err.Error())
 			}
 		}()
 	}()
@@ -124,7 +129,8 @@ func quote(text string) string {
 func TestMisusePage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(misuseHead)
-	for _, part := range slices.Concat(misusedHandles, misusedCalls, misusedStrictly) {
+	for _, part := range slices.Concat(misusedHandles, misusedCalls, misusedStrictly,
+		misusedOnTrial) {
 		fmt.Fprintf(&page, "\n## %s\n\n| misuse | answer |\n|---|---|\n", part.title)
 		for _, m := range part.rows {
 			fmt.Fprintf(&page, "| %s | %s |\n", m.what, m.answer(t))
@@ -163,6 +169,9 @@ Others are noticed only with ` + "`Options.Strict`" + `, which is [for tests](#w
   ` + "`Merge`" + `, the function of an index.
 - A function of ` + "`Update`" + ` does not reset its results.
 - An error is not looked at.
+
+[Package ` + "`mvcctest`" + `](#with-package-mvcctest) fails the test for these, and for what is left open at its
+end.
 
 See also [what is not promised](guarantees.md#what-is-not-promised).
 `

@@ -12,6 +12,7 @@ var areas = []struct{ prefix, title string }{
 	{"favour-", "Package favour: who goes first"},
 	{"gc-", "Package gc: views, queue, ticker"},
 	{"mvcc-", "Package mvcc: the map"},
+	{"mvcctest-", "Package mvcctest: tests of programs, and its part of a map"},
 	{"tree-", "Package tree: the index of keys in order"},
 	{"journal-", "Package journal: commits on disk"},
 	{"codec-", "Package codec: records in bytes"},
