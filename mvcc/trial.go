@@ -101,6 +101,9 @@ func (m *core) updateOnTrial(
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w; %w", endOf(ctx), err)
 		default:
+			if opts != nil && opts.seen != nil {
+				opts.seen.end(err, false)
+			}
 			m.counters.retries.Add(1)
 		}
 	}
