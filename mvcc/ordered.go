@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 )
 
@@ -115,6 +116,27 @@ func (m *Map[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](m.en
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	m.engine().checkOrdered(r.prefix)
 	return records[K, V](looping{of: m.engine(), in: spanOf(&r), ranged: true, down: down})
+}
+
+// CountRange returns how many keys of an ordered map r has in a range: a [Map], [Snapshot] or [Tx],
+// which reads them as a loop over its Ascend does. It walks along all of them, a few nanoseconds
+// for each, and allocates some small objects whatever their number. It panics as Ascend does, and if
+// r is another Reader.
+func CountRange[K comparable, V any](r Reader[K, V], keys Range[K]) int {
+	l := looping{in: spanOf(&keys), ranged: true}
+	switch r := r.(type) {
+	case *Map[K, V]:
+		l.of = r.engine()
+	case Snapshot[K, V]:
+		r.check()
+		l.s = moment(r)
+	case Tx[K, V]:
+		r.check()
+		l.s, l.tx = moment(r), true
+	default:
+		panic(fmt.Sprintf("mvcc: CountRange: the reader is a %T, want a Map, Snapshot or Tx", r))
+	}
+	return l.count(keys.prefix)
 }
 
 // A Range is a range of the keys of an ordered map. The zero Range has all keys. It is made

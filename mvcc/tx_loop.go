@@ -92,18 +92,36 @@ func (tx DBTx) looped(r *span, down bool, step int, visit func(c *chunk) bool) {
 	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit,
 		step: step, chunk: chunk{moment: moment(tx)}}
 	l.begin()
-	c, left := cursorIn(p.index, r, down), false
-	for !left && c.Next() {
-		l.note(&c)
-		for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
-			left = !l.visit(at, nodeOf(h))
+	for again := true; again; again = l.goOn() {
+		c, left := cursorIn(p.index, l.r, down), false
+		for !left && c.Next() {
+			l.note(&c)
+			for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
+				left = !l.visit(at, nodeOf(h))
+			}
+		}
+		if !left && l.before(nil) {
+			tx.check()
+			l.noteTo(nil)
 		}
 	}
-	if !left && l.before(nil) {
-		tx.check()
-		l.noteTo(nil)
-	}
 	runtime.KeepAlive(tx.st)
+}
+
+// goOn reports whether a loop that was left is to go on further on: what it passes over it has not
+// read.
+func (l *txLoop) goOn() bool {
+	if l.jump == nil {
+		return false
+	}
+	l.r, l.jump, l.noted = l.jump, nil, -1
+	for w := l.next(); w != nil; w = l.next() {
+		if l.order.Side(l.r, w.v.key()) >= 0 {
+			break
+		}
+		l.pop()
+	}
+	return true
 }
 
 // end is [Tx.Min], or [Tx.Max] if last is set: nil if there are no keys.
@@ -112,7 +130,12 @@ func (tx DBTx) looped(r *span, down bool, step int, visit func(c *chunk) bool) {
 func (tx DBTx) end(last bool) (found *node) {
 	tx.check()
 	partOf(tx.st).m.checkOrdered(false)
-	tx.looped(nil, last, 1, func(c *chunk) bool { return c.first(&found) })
+	return tx.endOf(nil, last)
+}
+
+// endOf is end for the keys of r.
+func (tx DBTx) endOf(r *span, last bool) (found *node) {
+	tx.looped(r, last, 1, func(c *chunk) bool { return c.first(&found) })
 	return found
 }
 
