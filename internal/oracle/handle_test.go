@@ -44,8 +44,9 @@ type part[K, V comparable] struct {
 type look[K, V comparable] struct {
 	ix *index[K, V]
 	in span[int]
-	// edge is the last index key of a loop that was left: only some of its entries were read.
-	edge *int
+	// edges are index keys of which only some entries were read: the last one of a loop that was
+	// left, and that behind which a page begins.
+	edges []int
 	// point says that it was one index key of a unique index.
 	point bool
 }
@@ -267,7 +268,7 @@ func (h *handle[K, V]) conflicts(o *model[K, V]) (surely, perhaps bool) {
 			case look.point:
 				h.pointRead(o, look.ix, i, reason)
 			default:
-				reason(look.ix.changed[i], look.edge != nil && *look.edge == i)
+				reason(look.ix.changed[i], slices.Contains(look.edges, i))
 			}
 			reason(look.ix.perhaps[i], true)
 		}
