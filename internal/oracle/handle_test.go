@@ -179,8 +179,8 @@ func (h *handle[K, V]) verdict(o *model[K, V]) outcomes {
 	switch twice, stale := h.refused(o); {
 	case twice && !stale:
 		return outcomes{refused: true}
-	case twice:
-		return outcomes{refused: true, conflict: true}
+	case twice: // what made it so may be gone, and never have been in the index that it sees
+		return outcomes{refused: true, conflict: true, ok: !surely && o.allows(h.final(o))}
 	case surely || !o.allows(h.final(o)):
 		return outcomes{conflict: true}
 	default:
