@@ -77,8 +77,8 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 // a commit elsewhere is a conflict if it writes, inserts or deletes a key of that part, and
 // no other. So to read a page, break off the loop. (If the transaction has lost again and
 // again, its turn is on all keys of the map.) See also [Snapshot.Ascend]; beyond that each loop
-// sorts in the own writes made since the one before, and allocates a list of those in r: of a few, if
-// it is left at once.
+// sorts in the own writes made since the one before, and allocates a list of those in r, or of a
+// few of them if it is left at once.
 func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
 
 // Descend is [Tx.Ascend] from the highest key to the lowest.
