@@ -78,8 +78,8 @@ func (ix *Index[I, K, V]) RangeChanged(
 	})
 }
 
-// alert returns a channel that is closed when a record changes that has an index key of the stretch,
-// which has says.
+// alert returns a channel that is closed when a record changes that has an index key of the
+// stretch; has says which these are.
 func (ix *Index[I, K, V]) alert(
 	ctx context.Context, s Snapshot[K, V], of stretch[I, K], has func(index I) bool,
 ) <-chan struct{} {

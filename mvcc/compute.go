@@ -191,12 +191,12 @@ func (m *Map[K, V]) Clear() { m.engine().clear() }
 
 // DeleteRange deletes the keys of a range of an ordered map, in one transaction like [Map.Clear],
 // and returns how many there were. The keys go as with [Map.Delete]: out of indexes, and told of to
-// watches and journals. It reads the range: so it begins anew if another commit writes, inserts or
-// deletes a key of it meanwhile, and takes its turn like Clear, up to ten seconds long, in which
-// others that write to the map wait until it is through, once each. Keys that are not in the range
-// have no part in that before its first conflict. It allocates about two hundred bytes for each key
-// deleted. It panics if the keys have no order, and with [ErrTxTooOld] if it takes longer than
-// Options.MaxTxAge. Where it may be done bit by bit, call it for parts of the range.
+// watches and journals. It begins anew if another commit writes, inserts or deletes a key of the
+// range meanwhile. It takes its turn like Clear, for up to ten seconds: on its keys if there are
+// more than 256, and on all keys of the map after a conflict. Others that write these wait until it
+// is through, once each. It costs an own write of a transaction for each key, and allocates that and
+// a version. It panics if the keys have no order, and with [ErrTxTooOld] if it takes longer than
+// Options.MaxTxAge. Where the range may go bit by bit, call it for parts of it.
 func (m *Map[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return m.engine().deleteRange(spanOf(&r), r.prefix)
 }
