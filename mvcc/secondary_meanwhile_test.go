@@ -84,6 +84,37 @@ func TestIndexConflicts(t *testing.T) {
 	}
 }
 
+// A transaction that has read an index that is dropped before it commits conflicts, however it has
+// read: what is written from then on is not in the index.
+func TestIndexDroppedMeanwhile(t *testing.T) {
+	for name, read := range map[string]func(x *indexing, tx Tx[int, int]){
+		"absent":         func(x *indexing, tx Tx[int, int]) { x.tags.First(tx, 2) },
+		"unique absent":  func(x *indexing, tx Tx[int, int]) { x.single.First(tx, 7) },
+		"unique present": func(x *indexing, tx Tx[int, int]) { x.single.Has(tx, 1) },
+		"count of one":   func(x *indexing, tx Tx[int, int]) { x.ranks.Count(tx, From(1).UpTo(1)) },
+		"range":          func(x *indexing, tx Tx[int, int]) { collected(x.sizes.Ascend(tx, After(5))) },
+		"scan":           func(x *indexing, tx Tx[int, int]) { x.single.Len(tx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, opts := range levels {
+				x := newIndexing(t, false)
+				x.build(t)
+				other := NewTable[int, int](x.db, "other", nil)
+				x.m.Store(1, 1<<3)
+				tx := x.db.Begin(opts)
+				read(x, x.m.In(tx))
+				other.In(tx).Set(1, 1)
+				x.drop()
+				if err := tx.Commit(); opts == serializable {
+					require.ErrorIs(t, err, ErrConflict)
+				} else {
+					require.NoError(t, err)
+				}
+			}
+		})
+	}
+}
+
 // What was under way when an index was made, or dropped, conflicts once if it has written.
 func TestIndexMadeMeanwhile(t *testing.T) {
 	x := newIndexing(t, false)

@@ -107,12 +107,13 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 	default:
 		list = list[at:]
 	}
-	n := len(list)
-	if n > 0 && p.choose(2, "leave") == 1 {
-		n = 1 + p.choose(n, "how many")
-		seen.leave(list[n-1].index, down)
+	left := -1
+	if len(list) > 0 && p.choose(2, "leave") == 1 {
+		left = 1 + p.choose(len(list), "how many")
+		list = list[:left]
+		seen.leave(list[left-1].index, down)
 	}
-	p.note("page by %s behind %v: %v, down %v, left at %d", ix.name, after, in.engine(), down, n)
+	p.note("page by %s behind %v: %v, down %v, left at %d", ix.name, after, in.engine(), down, left)
 	h.looks(seen)
 	got := []entry[K]{}
 	for e, value := range read(after) {
@@ -120,11 +121,11 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 		if h != nil {
 			h.get(ix.of, e.Key, false)
 		}
-		if got = append(got, entry[K]{e.IndexKey, e.Key}); len(got) == n {
+		if got = append(got, entry[K]{e.IndexKey, e.Key}); len(got) == left {
 			break
 		}
 	}
-	p.check(slices.Equal(list[:n], got), "a page", "%s: %v, want %v", ix.name, got, list[:n])
+	p.check(slices.Equal(list, got), "a page", "%s: %v, want %v", ix.name, got, list)
 }
 
 // facets asks an index for what it says without its records, or with one of them.
@@ -193,22 +194,23 @@ func (p *program[K, V]) keysOf(ix *index[K, V], seen *look[K, V], list []entry[K
 			keys = append(keys, e.index)
 		}
 	}
-	n := len(keys)
-	if ix.ordered && n > 0 && p.choose(2, "leave") == 1 {
-		n = 1 + p.choose(n, "how many")
-		seen.in = seen.in.to(keys[n-1], false)
+	left := -1
+	if ix.ordered && len(keys) > 0 && p.choose(2, "leave") == 1 {
+		left = 1 + p.choose(len(keys), "how many")
+		keys = keys[:left]
+		seen.in = seen.in.to(keys[left-1], false)
 	}
 	if !ix.unique {
-		seen.edges = keys[:n]
+		seen.edges = keys
 	}
 	got := []int{}
 	for i := range seq {
-		if got = append(got, i); len(got) == n {
+		if got = append(got, i); len(got) == left {
 			break
 		}
 	}
 	if !ix.ordered {
 		slices.Sort(got)
 	}
-	p.check(slices.Equal(keys[:n], got), "Keys", "%s: %v, want %v", ix.name, got, keys[:n])
+	p.check(slices.Equal(keys, got), "Keys", "%s: %v, want %v", ix.name, got, keys)
 }
