@@ -61,17 +61,38 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 // Changed is [Snapshot.Changed] for the records that have an index key, in the snapshot s of the
 // table: the channel is closed when [Index.Get] may give something else.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
-	s.check()
 	ix.check()
+	return ix.alert(ctx, s, stretch[I, K]{keys: From(key).UpTo(key), one: true},
+		func(index I) bool { return index == key })
+}
+
+// RangeChanged is [Index.Changed] for all index keys of a range, of an index with an order: the
+// channel is closed when [Index.Ascend] may give something else.
+func (ix *Index[I, K, V]) RangeChanged(
+	ctx context.Context, s Snapshot[K, V], keys Range[I],
+) <-chan struct{} {
+	of := ix.ranged(keys, nil, false)
+	in := spanOf(&of.keys)
+	return ix.alert(ctx, s, of, func(index I) bool {
+		return ix.order.Side(&in, unsafe.Pointer(&index)) == 0
+	})
+}
+
+// alert returns a channel that is closed when a record changes that has an index key of the
+// stretch; has says which these are.
+func (ix *Index[I, K, V]) alert(
+	ctx context.Context, s Snapshot[K, V], of stretch[I, K], has func(index I) bool,
+) <-chan struct{} {
+	s.check()
 	ix.checkOf(s.st.engine())
 	return moment(s).alert(ctx,
 		anyOf(func(c *Change[K, V]) bool {
-			return c.Had && slices.Contains(ix.keys(c.Key, c.Old), key) ||
-				c.Has && slices.Contains(ix.keys(c.Key, c.New), key)
+			return c.Had && slices.ContainsFunc(ix.keys(c.Key, c.Old), has) ||
+				c.Has && slices.ContainsFunc(ix.keys(c.Key, c.New), has)
 		}),
 		func(now moment, yield func(head *node) bool) {
 			for _, in := range []Snapshot[K, V]{s, Snapshot[K, V](now)} {
-				for key := range ix.Get(in, key) {
+				for key := range ix.records(in, of) {
 					if _, _, head := lookup(s.st.index, key); head != nil && !yield(head) {
 						return
 					}

@@ -76,7 +76,7 @@ func TestChanged(t *testing.T) {
 		db := NewDB(nil)
 		defer db.Close()
 		m := NewOrderedTable[int, int](db, "m", nil)
-		tens, err := NewIndex(m, "tens", func(_, v int) []int { return []int{v / 10} }, nil)
+		tens, err := NewOrderedIndex(m, "tens", func(_, v int) []int { return []int{v / 10} }, nil)
 		require.NoError(t, err)
 		for i := range 10 {
 			m.Store(i, 10*i)
@@ -100,18 +100,23 @@ func TestChanged(t *testing.T) {
 			"index": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} {
 				return tens.Changed(ctx, s, 5)
 			},
+			"index range": func(s Snapshot[int, int], ctx context.Context) <-chan struct{} {
+				return tens.RangeChanged(ctx, s, From(4).UpTo(5))
+			},
 		}
 		for what, c := range map[string]struct {
 			change  func()
 			concern []string
 		}{
-			"the key":                      {func() { m.Store(5, 55) }, []string{"key", "range", "index"}},
-			"its end":                      {func() { m.Delete(5) }, []string{"key", "range", "index"}},
+			"the key":                      {func() { m.Store(5, 55) }, []string{"key", "range", "index", "index range"}},
+			"its end":                      {func() { m.Delete(5) }, []string{"key", "range", "index", "index range"}},
 			"another in the range":         {func() { m.Store(6, 61) }, []string{"range"}},
 			"another one":                  {func() { m.Store(8, 81) }, nil},
-			"another with the index key":   {func() { m.Store(9, 59) }, []string{"index"}},
+			"another with the index key":   {func() { m.Store(9, 59) }, []string{"index", "index range"}},
 			"an absent one that is absent": {func() { m.Delete(100) }, nil},
-			"a new one":                    {func() { m.Store(101, 52) }, []string{"index"}},
+			"a new one":                    {func() { m.Store(101, 52) }, []string{"index", "index range"}},
+			"one of the index range":       {func() { m.Store(102, 49) }, []string{"index range"}},
+			"one below that":               {func() { m.Store(102, 39) }, nil},
 		} {
 			for _, before := range []bool{false, true} {
 				for name, wait := range wait {
@@ -120,6 +125,7 @@ func TestChanged(t *testing.T) {
 						m.Store(i, 10*i)
 					}
 					m.Delete(101)
+					m.Delete(102)
 					s := m.Snapshot()
 					if before {
 						c.change()

@@ -28,19 +28,45 @@ func (e entry[I, K]) indexKey() any { return e.index }
 // and by another one if those are the same: that two of 10^9 keys have both in common
 // happens once in 10^20 times. It gets entries by their addresses, and knows where in them what is:
 // nothing of it is compiled for each type of index.
+//
+// A page of records of one index key goes on behind a record, perhaps in another process. So the
+// keys of records have an order that is the same in each: if the table has none that of Go's
+// operators, or of [stableHash]. (Where two of these are the same, another process may have the two
+// keys the other way round.)
 type collation struct {
 	index, key             *order // of the index keys, and of the keys of the records, or nil
 	indexes                [2]hasher
-	keysOfThem             [2]hasher
-	indexAt, keyAt, edgeAt uintptr // by and of come first
+	stable                 stableHash // of the keys of the records, if they have no order
+	others                 hasher     // of them
+	indexAt, keyAt, edgeAt uintptr    // by and of come first
 }
 
 // newCollation returns the order of entries of an index.
 func newCollation[I, K comparable](index, key *order) *collation {
 	var e entry[I, K]
-	return &collation{index, key,
-		[2]hasher{newHasher[I](), newHasher[I]()}, [2]hasher{newHasher[K](), newHasher[K]()},
-		unsafe.Offsetof(e.index), unsafe.Offsetof(e.key), unsafe.Offsetof(e.edge)}
+	c := &collation{index: index, indexes: [2]hasher{newHasher[I](), newHasher[I]()},
+		others: newHasher[K](), indexAt: unsafe.Offsetof(e.index), keyAt: unsafe.Offsetof(e.key),
+		edgeAt: unsafe.Offsetof(e.edge)}
+	c.setKey(typeOf((*K)(nil)), key)
+	return c
+}
+
+// setKey says how the keys of the records, of type t, are ordered.
+func (c *collation) setKey(t reflect.Type, key *order) {
+	switch {
+	case key != nil:
+		c.key = key
+	case hasOrder(t):
+		c.key = naturalOrder(t)
+	default:
+		c.stable = newStableHash(t)
+	}
+}
+
+// hasOrder reports whether Go's operators order the values of t.
+func hasOrder(t reflect.Type) bool {
+	k := t.Kind()
+	return reflect.Int <= k && k <= reflect.Float64 || k == reflect.String
 }
 
 // order returns the collation as that of a table. It has bits, where the slices of index keys and
@@ -82,7 +108,12 @@ func (c *collation) hashKey(key unsafe.Pointer) uint64 {
 	if c.key != nil {
 		return 0
 	}
-	return c.keysOfThem[0].sum(key)
+	return c.stable(key)
+}
+
+// compareKeys compares the keys of two records.
+func (c *collation) compareKeys(x, y unsafe.Pointer) int {
+	return collate(c.key, &c.others, c.hashKey(x), c.hashKey(y), x, y)
 }
 
 // The parts of an entry.
@@ -104,7 +135,7 @@ func (c *collation) compare(a, b unsafe.Pointer) int {
 		panic(fmt.Sprintf("mvcc: the order's compare returns 0 for %v and %v, which are not equal",
 			h.boxed(x), h.boxed(y)))
 	}
-	return collate(c.key, &c.keysOfThem[1], c.of(a), c.of(b), c.keyOf(a), c.keyOf(b))
+	return collate(c.key, &c.others, c.of(a), c.of(b), c.keyOf(a), c.keyOf(b))
 }
 
 // collate compares the keys at x and y by their order, or by their hashes, and by another hash.
@@ -147,32 +178,38 @@ func typesIn(names []byte, v reflect.Value) []byte {
 }
 
 // bits returns the 64 bits of an entry behind the first skip. They are those of the index key if it
-// is a string; else 64 of the index key, or its hash, and 64 of the record's.
+// is a string; else 64 of the index key, or its hash, and then those of the record's.
 func (c *collation) bits(e unsafe.Pointer, skip uint32) uint64 {
-	if c.index != nil && c.index.Text() {
+	switch {
+	case c.index != nil && c.index.Text():
 		return c.index.Slice(c.indexOf(e), skip)
+	case skip >= 64:
+		return c.low(e, skip-64)
 	}
-	high, low := c.both(e)
-	if skip >= 64 {
-		return low << (skip - 64)
-	}
-	return high<<skip | low>>(64-skip)
+	return c.high(e)<<skip | c.low(e, 0)>>(64-skip)
 }
 
-// both returns the bits of an entry whose index key is no string.
-func (c *collation) both(e unsafe.Pointer) (high, low uint64) {
-	if high = c.by(e); c.index != nil {
-		high = c.index.Slice(c.indexOf(e), 0)
+// high returns the bits of an index key that is no string.
+func (c *collation) high(e unsafe.Pointer) uint64 {
+	if c.index != nil {
+		return c.index.Slice(c.indexOf(e), 0)
 	}
+	return c.by(e)
+}
+
+// low returns the 64 bits of the key of a record behind the first skip.
+func (c *collation) low(e unsafe.Pointer, skip uint32) uint64 {
 	switch {
 	case c.edge(e) < 0:
-		return high, 0
+		return 0
 	case c.edge(e) > 0:
-		return high, 1<<64 - 1
+		return 1<<64 - 1
 	case c.key == nil:
-		return high, c.of(e)
+		return c.of(e) << skip
+	case c.key.Text():
+		return c.key.Slice(c.keyOf(e), skip)
 	}
-	return high, c.key.Slice(c.keyOf(e), 0)
+	return c.key.Slice(c.keyOf(e), 0) << skip
 }
 
 // common returns how many first bits a and b have in common.
@@ -180,10 +217,11 @@ func (c *collation) common(a, b unsafe.Pointer) uint32 {
 	if c.index != nil && c.index.Text() {
 		return tree.TextCommon(*(*string)(c.indexOf(a)), *(*string)(c.indexOf(b)))
 	}
-	highA, lowA := c.both(a)
-	highB, lowB := c.both(b)
-	if highA != highB {
-		return uint32(bits.LeadingZeros64(highA ^ highB))
+	if x, y := c.high(a), c.high(b); x != y {
+		return uint32(bits.LeadingZeros64(x ^ y))
 	}
-	return 64 + uint32(bits.LeadingZeros64(lowA^lowB))
+	if c.key != nil && c.key.Text() && c.edge(a)|c.edge(b) == 0 {
+		return 64 + tree.TextCommon(*(*string)(c.keyOf(a)), *(*string)(c.keyOf(b)))
+	}
+	return 64 + uint32(bits.LeadingZeros64(c.low(a, 0)^c.low(b, 0)))
 }

@@ -189,6 +189,44 @@ func (c *core) deleteFunc(del func(v *node) bool) (deleted int) {
 // with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
 func (m *Map[K, V]) Clear() { m.engine().clear() }
 
+// DeleteRange deletes the keys of a range of an ordered map, in one transaction like [Map.Clear],
+// and returns how many there were. The keys go as with [Map.Delete]: out of indexes, and told of to
+// watches and journals. It begins anew if another commit writes, inserts or deletes a key of the
+// range meanwhile. It takes its turn like Clear, for up to ten seconds: on its keys if there are
+// more than 256, and on all keys of the map after a conflict. Others that write these wait until it
+// is through, once each. It costs an own write of a transaction for each key, and allocates that and
+// a version. It panics if the keys have no order, and with [ErrTxTooOld] if it takes longer than
+// Options.MaxTxAge. Where the range may go bit by bit, call it for parts of it.
+func (m *Map[K, V]) DeleteRange(r Range[K]) (deleted int) {
+	return m.engine().deleteRange(spanOf(&r), r.prefix)
+}
+
+// DeleteRange deletes the keys of a range that the transaction sees, its own writes among them, and
+// returns how many: [Tx.Ascend], and [Tx.Delete] of each. So at level serializable the range joins
+// the read set, and none of its keys is there after the commit. At level snapshot a key that another
+// transaction inserts meanwhile stays. It costs an own write for each key, and panics if the keys
+// have no order.
+func (tx Tx[K, V]) DeleteRange(r Range[K]) (deleted int) {
+	return DBTx(tx).deleteRange(spanOf(&r), r.prefix)
+}
+
+// deleteRange is [Tx.DeleteRange].
+//
+//go:noinline
+func (tx DBTx) deleteRange(r span, prefix bool) (deleted int) {
+	tx.check()
+	m := partOf(tx.st).m
+	m.checkOrdered(prefix)
+	tx.ranged(&r, false, func(c *chunk) bool {
+		for _, v := range c.found[:c.n] {
+			tx.write(m.types.tombstone(v.key()))
+			deleted++
+		}
+		return true
+	})
+	return deleted
+}
+
 // clear buffers the deletion of every key. The transaction has written nothing yet: so
 // no key need be looked for among the own writes.
 func (tx DBTx) clear() {

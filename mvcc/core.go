@@ -175,20 +175,30 @@ func (c *core) reclaim(ctx context.Context) error {
 }
 
 // clear is [Map.Clear].
-func (c *core) clear() {
+func (c *core) clear() { c.clearingAll(DBTx.clear) }
+
+// clearingAll commits what all does in a transaction of the map. It panics if that cannot be.
+func (c *core) clearingAll(all func(tx DBTx)) {
 	err := c.clearing(func(tx DBTx) error {
-		tx.clear()
+		all(tx)
 		return nil
 	})
 	if err == errIndexed {
 		err = dbAt(c.db).root.clearing(func(tx DBTx) error {
-			c.inside(tx).clear()
+			all(c.inside(tx))
 			return nil
 		})
 	}
 	if err != nil {
 		panic(err)
 	}
+}
+
+// deleteRange is [Map.DeleteRange].
+func (c *core) deleteRange(r span, prefix bool) (deleted int) {
+	c.checkOrdered(prefix)
+	c.clearingAll(func(tx DBTx) { deleted = tx.deleteRange(r, prefix) })
+	return deleted
 }
 
 // clearing commits what all does in a transaction.

@@ -18,7 +18,8 @@
 //     old value of one key alone conflicts with nobody.
 //   - Several maps, of several types, in one transaction: [NewDB] and [NewTable].
 //   - Keys in order: [NewOrdered]. Then [Snapshot.Ascend], [Tx.Ascend] and others visit ranges.
-//   - Records by what is in them: [NewIndex] and [NewOrderedIndex] of a table.
+//   - Records by what is in them: [NewIndex] and [NewOrderedIndex] of a table. Pages that go on
+//     behind an [Entry], and facets: [Index.AscendEntries], [Index.Keys].
 //   - Following commits: [Map.Watch] and [DB.Watch]. [Snapshot.Changed] tells of the next change of
 //     one key, and [Snapshot.Diff] compares two snapshots.
 //   - Deleting records at a given time: [Map.Expire].

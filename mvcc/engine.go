@@ -101,6 +101,9 @@ func (e *engine) deleteFunc(del func(v *node) bool) (deleted int) {
 func (e *engine) clear() { coreAt(e).clear() }
 
 //go:noinline
+func (e *engine) deleteRange(r span, prefix bool) int { return coreAt(e).deleteRange(r, prefix) }
+
+//go:noinline
 func (e *engine) beginTx(opts *TxOptions) DBTx { return coreAt(e).beginTx(opts) }
 
 //go:noinline
@@ -207,15 +210,30 @@ func (e *engine) heads(r *span, visit func(head *node) bool) {
 }
 
 // along visits what is seen of the keys of r through the slot of a snapshot, or as part of a
-// transaction.
+// transaction: of all, if the keys have no order.
 //
 //go:noinline
 func (e *engine) along(s moment, tx bool, r *span, down bool, visit func(c *chunk) bool) {
-	if tx {
+	ordered := coreAt(e).order != nil
+	switch {
+	case tx && ordered:
 		coreAt(e).inside(DBTx(s)).ranged(r, down, visit)
-		return
+	case tx:
+		coreAt(e).inside(DBTx(s)).all(visit)
+	default:
+		e.through(s).ranged(r, down, visit)
 	}
-	e.through(s).ranged(r, down, visit)
+}
+
+// endOf returns the lowest of what along visits, or the highest, if last is set: nil if there is
+// none.
+//
+//go:noinline
+func (e *engine) endOf(s moment, tx bool, r *span, last bool) *node {
+	if tx {
+		return coreAt(e).inside(DBTx(s)).endOf(r, last)
+	}
+	return e.through(s).endOf(r, last)
 }
 
 // plain reports whether k == k for every key.

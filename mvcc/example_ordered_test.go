@@ -323,3 +323,29 @@ func ExampleTx_Max() {
 	fmt.Println(log.Max())
 	// Output: 2 stop true
 }
+
+func ExampleCountRange() {
+	prices := openPrices()
+	defer prices.Close()
+	fmt.Println(mvcc.CountRange(prices, mvcc.From(541)))
+	// Output: 2
+}
+
+// Nobody sees some of them deleted and others not.
+func ExampleMap_DeleteRange() {
+	prices := openPrices()
+	defer prices.Close()
+	fmt.Println(prices.DeleteRange(mvcc.Before(600)), prices.Len())
+	// Output: 2 1
+}
+
+func ExampleTx_DeleteRange() {
+	prices := openPrices()
+	defer prices.Close()
+	_ = prices.Update(context.Background(), nil, func(tx mvcc.Tx[int, string]) error {
+		tx.Set(599, fmt.Sprint(tx.DeleteRange(mvcc.Before(600)), " prices before"))
+		return nil
+	})
+	fmt.Println(prices.Min())
+	// Output: 599 2 prices before true
+}

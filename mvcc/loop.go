@@ -43,6 +43,20 @@ func (l looping) run(visit func(c *chunk) bool) {
 	}
 }
 
+// count returns how many keys run visits.
+func (l looping) count(prefix bool) (n int) {
+	c := coreAt(l.of)
+	if c == nil {
+		c = partOf(l.s.st).m
+	}
+	c.checkOrdered(prefix)
+	l.run(func(c *chunk) bool {
+		n += c.n
+		return true
+	})
+	return n
+}
+
 // records returns an iterator over the keys and values of what a loop visits.
 //
 //go:noinline
@@ -59,6 +73,9 @@ type chunk struct {
 	moment // which is checked after each step
 	n      int
 	found  [leafful]*node
+	// Who leaves a loop upwards over a range may say where it is to go on: in a part of the rest of
+	// the range. A transaction keeps that.
+	jump *span
 }
 
 // check is [moment.check], so that it is inlined.
@@ -128,9 +145,14 @@ func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 	s.check()
 	goOn := true
 	if p.index.tree != nil {
-		for c := cursorIn(p.index, r, down); goOn && c.Next(); {
-			l.fill(&c)
-			goOn = l.give(visit)
+		for again := true; again; {
+			for c := cursorIn(p.index, r, down); goOn && c.Next(); {
+				l.fill(&c)
+				goOn = l.give(visit)
+			}
+			if again = l.jump != nil; again {
+				r, l.jump, goOn = l.jump, nil, true
+			}
 		}
 	} else {
 		p.index.scan(func(_ place, head *node) bool {
@@ -228,7 +250,12 @@ func (s moment) len() (n int) {
 func (s moment) end(last bool) (found *node) {
 	s.check()
 	partOf(s.st).m.checkOrdered(false)
-	s.each(nil, last, 1, func(c *chunk) bool { return c.first(&found) })
+	return s.endOf(nil, last)
+}
+
+// endOf is end for the keys of r.
+func (s moment) endOf(r *span, last bool) (found *node) {
+	s.each(r, last, 1, func(c *chunk) bool { return c.first(&found) })
 	return found
 }
 

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 )
 
@@ -76,7 +77,8 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 // a commit elsewhere is a conflict if it writes, inserts or deletes a key of that part, and
 // no other. So to read a page, break off the loop. (If the transaction has lost again and
 // again, its turn is on all keys of the map.) See also [Snapshot.Ascend]; beyond that each loop
-// sorts in the own writes made since the one before, and allocates a list of those in r.
+// sorts in the own writes made since the one before, and allocates a list of those in r, or of a
+// few of them if it is left at once.
 func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
 
 // Descend is [Tx.Ascend] from the highest key to the lowest.
@@ -115,6 +117,27 @@ func (m *Map[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](m.en
 func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	m.engine().checkOrdered(r.prefix)
 	return records[K, V](looping{of: m.engine(), in: spanOf(&r), ranged: true, down: down})
+}
+
+// CountRange returns how many keys of an ordered map r has in a range: a [Map], [Snapshot] or [Tx],
+// which reads them as a loop over its Ascend does. It walks along all of them, a few nanoseconds
+// for each, and allocates some small objects whatever their number. It panics as Ascend does, and if
+// r is another Reader.
+func CountRange[K comparable, V any](r Reader[K, V], keys Range[K]) int {
+	l := looping{in: spanOf(&keys), ranged: true}
+	switch r := r.(type) {
+	case *Map[K, V]:
+		l.of = r.engine()
+	case Snapshot[K, V]:
+		r.check()
+		l.s = moment(r)
+	case Tx[K, V]:
+		r.check()
+		l.s, l.tx = moment(r), true
+	default:
+		panic(fmt.Sprintf("mvcc: CountRange: the reader is a %T, want a Map, Snapshot or Tx", r))
+	}
+	return l.count(keys.prefix)
 }
 
 // A Range is a range of the keys of an ordered map. The zero Range has all keys. It is made

@@ -90,6 +90,9 @@ func (st *txState) endSavepoint(outer uint32, keep bool) {
 // restore makes the writes what they were at a mark, and the notes too.
 func (st *txState) restore(was mark) {
 	n := was.writes
+	if len(st.loops) > 0 {
+		st.copyOwn()
+	}
 	st.extra.restore(was.extra)
 	for i := len(st.undo) - 1; i >= was.undo; i-- {
 		st.writes[st.undo[i].i] = st.undo[i].was

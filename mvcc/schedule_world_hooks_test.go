@@ -80,31 +80,18 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 		return nil, false
 	}
 	return func(yield func(int, int) bool) {
-		entries, records, at := 0, 0, 0
-		find := func(in window[int], visit func(int) bool) {
-			w.ix.table.along(in.moment, in.tx, &span{}, false, func(c *chunk) bool {
-				for _, v := range c.found[:c.n] {
-					entries++
-					e := keyOf[entry[int, int]](v)
-					if at = e.index; !visit(e.key) {
-						return false
-					}
-				}
-				return true
-			})
-		}
-		for key, value := range w.ix.records(r, find) {
-			records++
-			if value != at {
+		in, by := w.ix.open(r)
+		defer in.closeOwn()
+		w.ix.walk(in, &stretch[int, int]{}, func(index, key int) bool {
+			value, ok := by.Get(key)
+			switch {
+			case !ok:
+				return yield(0, misplaced)
+			case value != index:
 				value = misplaced
 			}
-			if !yield(key, value) {
-				return
-			}
-		}
-		if entries != records {
-			yield(0, misplaced)
-		}
+			return yield(key, value)
+		})
 	}, true
 }
 

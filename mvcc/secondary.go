@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"runtime"
 	"sync/atomic"
 )
 
@@ -114,7 +113,7 @@ func (ix *Index[I, K, V]) Name() string {
 // Get returns an iterator over the records with the index key, and their keys, as r sees them: a
 // [Snapshot] or [Tx] of the table, or the table itself for a snapshot of its own that each
 // loop opens. Those of a Tx include what it has written. Records of the same index key come
-// in the order of their keys if the table has one, else in any.
+// in the order of their keys, see [Entry].
 //
 // The loop may write to the transaction: it visits the same records nonetheless, with the
 // value that they have by then. At level serializable the index key joins the read set: the
@@ -128,22 +127,14 @@ func (ix *Index[I, K, V]) Name() string {
 // read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()
-	switch {
-	case !ix.sound && !equal(key, key):
-		return ix.records(r, func(window[K], func(K) bool) {})
-	case ix.unique.at == nil:
-		return ix.between(r, ix.entryRange(From(key).UpTo(key)), false)
-	}
-	return ix.records(r, func(in window[K], visit func(K) bool) {
-		if owner, ok := ix.unique.get(in.moment, in.tx, key); ok {
-			in.visit(extraKey{ix, key}, owner, visit)
-		}
-	})
+	return ix.records(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
 }
 
 // First returns the first record with the index key, and its key: that of [Index.Get].
 func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
-	return first(ix.Get(r, key))
+	ix.check()
+	e, v, ok := ix.end(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
+	return e.Key, v, ok
 }
 
 // Ascend returns an iterator over the records whose index keys are in the range, from the
@@ -151,89 +142,12 @@ func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 // once for each. At level serializable the part of the range that the loop has gone through
 // joins the read set. It panics if the index has no order.
 func (ix *Index[I, K, V]) Ascend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
-	return ix.ranged(r, keys, false)
+	return ix.records(r, ix.ranged(keys, nil, false))
 }
 
 // Descend is [Index.Ascend] from the highest index key to the lowest.
 func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
-	return ix.ranged(r, keys, true)
-}
-
-func (ix *Index[I, K, V]) ranged(r Reader[K, V], keys Range[I], down bool) iter.Seq2[K, V] {
-	ix.check()
-	if ix.order == nil {
-		panic(fmt.Sprintf("mvcc: index %q has no order: make it with mvcc.NewOrderedIndex", ix.name))
-	}
-	if keys.prefix && !ix.order.natural {
-		panic(errPrefix)
-	}
-	if ix.unique.at == nil {
-		return ix.between(r, ix.entryRange(keys), down)
-	}
-	return ix.records(r, func(in window[K], visit func(K) bool) {
-		within := spanOf(&keys)
-		ix.unique.at.along(in.moment, in.tx, &within, down, func(c *chunk) bool {
-			for _, v := range c.found[:c.n] {
-				if !in.visit(extraKey{ix, keyOf[I](v)}, valueOf[I, K](v), visit) {
-					return false
-				}
-			}
-			return true
-		})
-	})
-}
-
-// entryRange returns the range of the entries whose index keys are in r.
-func (ix *Index[I, K, V]) entryRange(r Range[I]) (of Range[entry[I, K]]) {
-	switch r.low.kind {
-	case inclusive:
-		of = From(edgeOf[I, K](ix.collation, r.low.key, -1))
-	case exclusive:
-		of = From(edgeOf[I, K](ix.collation, r.low.key, +1))
-	}
-	switch r.high.kind {
-	case inclusive:
-		of = of.UpTo(edgeOf[I, K](ix.collation, r.high.key, +1))
-	case exclusive:
-		of = of.UpTo(edgeOf[I, K](ix.collation, r.high.key, -1))
-	}
-	return of
-}
-
-// between returns an iterator over the records of a range of entries.
-func (ix *Index[I, K, V]) between(
-	r Reader[K, V], part Range[entry[I, K]], down bool,
-) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		in, by := ix.open(r)
-		defer in.closeOwn()
-		within := spanOf(&part)
-		ix.entries.at.along(in.moment, in.tx, &within, down, func(c *chunk) bool {
-			for _, v := range c.found[:c.n] {
-				key := (*entry[I, K])(v.key()).key
-				if value, ok := by.Get(key); ok && !yield(asWritten(in.st, key, in.tx), value) {
-					return false
-				}
-			}
-			return true
-		})
-		runtime.KeepAlive(in.st)
-	}
-}
-
-// records returns an iterator over the records, as r sees them, whose keys find passes to visit.
-func (ix *Index[I, K, V]) records(
-	r Reader[K, V], find func(in window[K], visit func(K) bool),
-) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		in, by := ix.open(r)
-		defer in.closeOwn()
-		find(in, func(key K) bool {
-			value, ok := by.Get(key)
-			return !ok || yield(asWritten(in.st, key, in.tx), value)
-		})
-		runtime.KeepAlive(in.st)
-	}
+	return ix.records(r, ix.ranged(keys, nil, true))
 }
 
 // open returns how the tables of the index are read as r sees them, and the records.
@@ -262,13 +176,15 @@ func (ix *Index[I, K, V]) open(r Reader[K, V]) (in window[K], by Reader[K, V]) {
 	switch since := ix.since.Load(); { // must follow the begin of the reader
 	case ix.dropped().Load():
 		in.closeOwn()
-		panic(fmt.Sprintf("mvcc: index %q was dropped", ix.name))
+		ix.gone()
 	case since == 0 || by.Epoch() < since:
 		in.closeOwn()
 		ix.tooNew()
 	}
 	return in, by
 }
+
+func (ix *Index[I, K, V]) gone() { panic(fmt.Sprintf("mvcc: index %q was dropped", ix.name)) }
 
 func (ix *Index[I, K, V]) tooNew() {
 	panic(fmt.Sprintf("mvcc: index %q was not complete when the snapshot or transaction began",
@@ -295,26 +211,4 @@ func (in *window[K]) closeOwn() {
 	if in.own {
 		in.Close()
 	}
-}
-
-// visit passes on the record that has an index key of a unique index, and those to which the
-// transaction has given it as well.
-func (in window[K]) visit(at extraKey, owner K, visit func(K) bool) bool {
-	if !visit(owner) {
-		return false
-	}
-	for _, record := range in.extra[at] {
-		if !visit(record.(K)) {
-			return false
-		}
-	}
-	return true
-}
-
-// first returns the first of a sequence.
-func first[K, V any](seq iter.Seq2[K, V]) (key K, value V, ok bool) {
-	for key, value := range seq {
-		return key, value, true
-	}
-	return key, value, false
 }

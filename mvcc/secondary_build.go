@@ -46,13 +46,12 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, by *orde
 		}
 	}
 	ix := &Index[I, K, V]{m: m, name: name, keys: keys, order: by,
-		ownIndex: newOwner[I](), ownKey: newOwner[K]()}
+		ownIndex: newOwner[I](), ownKey: newOwner[K](), collation: newCollation[I, K](by, e.order())}
 	table := m.Name() + "/" + name
 	if opts != nil && opts.Unique {
 		ix.unique = newInner[I, K](e, table, by)
 		ix.table, ix.sound = ix.unique.at, ix.unique.plain
 	} else {
-		ix.collation = newCollation[I, K](by, e.order())
 		ix.entries = newInner[entry[I, K], none](e, table, ix.collation.order())
 		ix.table, ix.sound = ix.entries.at, ix.entries.plain
 	}

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,9 +24,37 @@ func TestIndexConflicts(t *testing.T) {
 		{"range", func(x *indexing, tx Tx[int, int]) { collected(x.sizes.Ascend(tx, From(2).UpTo(4))) },
 			func(x *indexing) { x.m.Store(9, 4<<3) }, func(x *indexing) { x.m.Store(9, 5<<3) }},
 		{"first of a range", func(x *indexing, tx Tx[int, int]) {
-			first(x.ranks.Ascend(tx, Range[int]{}))
+			for range x.ranks.Ascend(tx, Range[int]{}) {
+				break
+			}
 		},
 			func(x *indexing) { x.m.Store(9, 9<<3) }, func(x *indexing) { x.m.Delete(1) }},
+		{"has", func(x *indexing, tx Tx[int, int]) { x.sizes.Has(tx, 2) },
+			func(x *indexing) { x.m.Delete(2) }, func(x *indexing) { x.m.Store(2, 2<<3|7) }},
+		{"has not", func(x *indexing, tx Tx[int, int]) { x.tags.Has(tx, 2) },
+			func(x *indexing) { x.m.Store(3, 3<<3|4) }, func(x *indexing) { x.m.Store(1, 1<<3|3) }},
+		{"has, unique", func(x *indexing, tx Tx[int, int]) { x.single.Has(tx, 7) },
+			func(x *indexing) { x.m.Store(9, 7<<3) }, func(x *indexing) { x.m.Store(9, 6<<3) }},
+		{"count", func(x *indexing, tx Tx[int, int]) { x.sizes.Count(tx, From(2)) },
+			func(x *indexing) { x.m.Store(9, 9<<3) }, func(x *indexing) { x.m.Store(3, 3<<3|7) }},
+		{"count of one", func(x *indexing, tx Tx[int, int]) { x.tags.Count(tx, From(0).UpTo(0)) },
+			func(x *indexing) { x.m.Delete(1) }, func(x *indexing) { x.m.Delete(2) }},
+		{"len, unique", func(x *indexing, tx Tx[int, int]) { x.single.Len(tx) },
+			func(x *indexing) { x.m.Delete(3) }, func(x *indexing) { x.m.Store(3, 3<<3|1) }},
+		{"highest", func(x *indexing, tx Tx[int, int]) { x.sizes.Max(tx) },
+			func(x *indexing) { x.m.Store(9, 9<<3) }, func(x *indexing) { x.m.Store(9, 0) }},
+		{"keys", func(x *indexing, tx Tx[int, int]) { _ = slices.Collect(x.sizes.Keys(tx, UpTo(3))) },
+			func(x *indexing) { x.m.Store(9, 0) }, func(x *indexing) { x.m.Store(9, 4<<3) }},
+		{"page", func(x *indexing, tx Tx[int, int]) {
+			pageOf(x.sizes.AscendEntries(tx, Range[int]{}, &Entry[int, int]{0, 5}), 1)
+		},
+			func(x *indexing) { x.m.Store(9, 0) }, func(x *indexing) { x.m.Store(4, 0) }},
+		{"page of a unique index", func(x *indexing, tx Tx[int, int]) {
+			pageOf(x.ranks.DescendEntries(tx, Range[int]{}, &Entry[int, int]{1, 5}), 1)
+		},
+			func(x *indexing) { x.m.Delete(1) }, func(x *indexing) { x.m.Delete(2) }},
+		{"rest of an index key", func(x *indexing, tx Tx[int, int]) { collected(x.tags.GetAfter(tx, 1, 5)) },
+			func(x *indexing) { x.m.Store(9, 2) }, func(x *indexing) { x.m.Store(4, 2) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, conflict := range []bool{true, false} {
@@ -50,6 +79,37 @@ func TestIndexConflicts(t *testing.T) {
 					require.NoError(t, err)
 				}
 				x.check(t, x.m)
+			}
+		})
+	}
+}
+
+// A transaction that has read an index that is dropped before it commits conflicts, however it has
+// read: what is written from then on is not in the index.
+func TestIndexDroppedMeanwhile(t *testing.T) {
+	for name, read := range map[string]func(x *indexing, tx Tx[int, int]){
+		"absent":         func(x *indexing, tx Tx[int, int]) { x.tags.First(tx, 2) },
+		"unique absent":  func(x *indexing, tx Tx[int, int]) { x.single.First(tx, 7) },
+		"unique present": func(x *indexing, tx Tx[int, int]) { x.single.Has(tx, 1) },
+		"count of one":   func(x *indexing, tx Tx[int, int]) { x.ranks.Count(tx, From(1).UpTo(1)) },
+		"range":          func(x *indexing, tx Tx[int, int]) { collected(x.sizes.Ascend(tx, After(5))) },
+		"scan":           func(x *indexing, tx Tx[int, int]) { x.single.Len(tx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, opts := range levels {
+				x := newIndexing(t, false)
+				x.build(t)
+				other := NewTable[int, int](x.db, "other", nil)
+				x.m.Store(1, 1<<3)
+				tx := x.db.Begin(opts)
+				read(x, x.m.In(tx))
+				other.In(tx).Set(1, 1)
+				x.drop()
+				if err := tx.Commit(); opts == serializable {
+					require.ErrorIs(t, err, ErrConflict)
+				} else {
+					require.NoError(t, err)
+				}
 			}
 		})
 	}

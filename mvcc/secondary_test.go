@@ -134,6 +134,7 @@ func (x *indexing) check(t require.TestingT, r Reader[int, int]) {
 	got = collected(x.sizes.Descend(r, After(1).UpTo(3)))
 	slices.SortFunc(got, byKey)
 	require.Equal(t, some, got)
+	x.checkPages(t, r, all)
 }
 
 // What is done to a table with indexes, by whatever call, is what is done to one without, and

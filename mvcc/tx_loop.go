@@ -2,8 +2,6 @@ package mvcc
 
 import (
 	"runtime"
-	"slices"
-	"sort"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -58,52 +56,43 @@ func (tx DBTx) all(visit func(c *chunk) bool) {
 	runtime.KeepAlive(st)
 }
 
-// An ownRecord is what a loop has to know of a write.
-type ownRecord struct {
-	v     *node
-	merge merger
-}
-
-// ownRecords returns the writes to the map, in their order.
-func (p *part) ownRecords() []ownRecord {
-	if !p.hasWritten {
-		return nil
-	}
-	mine := make([]ownRecord, 0, len(p.st.writes))
-	for i := range p.st.writes {
-		if w := &p.st.writes[i]; w.of == p.number {
-			mine = append(mine, ownRecord{w.v, w.merge})
-		}
-	}
-	return mine
-}
-
 // ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, or all if it is nil.
 //
 //go:noinline
 func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
-	tx.looped(r, down, 0, visit)
-}
-
-// looped is ranged. If step is not 0 the loop ends with the first key that is visited.
-func (tx DBTx) looped(r *span, down bool, step int, visit func(c *chunk) bool) {
 	tx.check()
 	p := partOf(tx.st)
 	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit,
-		step: step, chunk: chunk{moment: moment(tx)}}
+		chunk: chunk{moment: moment(tx)}}
 	l.begin()
-	c, left := cursorIn(p.index, r, down), false
-	for !left && c.Next() {
-		l.note(&c)
-		for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
-			left = !l.visit(at, nodeOf(h))
+	for again := true; again; again = l.goOn() {
+		c, left := cursorIn(p.index, l.r, down), false
+		for !left && c.Next() {
+			l.note(&c)
+			for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
+				left = !l.visit(at, nodeOf(h))
+			}
+		}
+		if !left && l.before(nil) {
+			tx.check()
+			l.noteTo(nil)
 		}
 	}
-	if !left && l.before(nil) {
-		tx.check()
-		l.noteTo(nil)
-	}
+	l.own.end()
 	runtime.KeepAlive(tx.st)
+}
+
+// goOn reports whether a loop that was left is to go on further on: what it passes over it has not
+// read.
+func (l *txLoop) goOn() bool {
+	if l.jump == nil {
+		return false
+	}
+	l.r, l.jump, l.noted = l.jump, nil, -1
+	for w := l.own.first(); w != nil && l.order.Side(l.r, w.v.key()) < 0; w = l.own.first() {
+		l.own.pop()
+	}
+	return true
 }
 
 // end is [Tx.Min], or [Tx.Max] if last is set: nil if there are no keys.
@@ -112,7 +101,12 @@ func (tx DBTx) looped(r *span, down bool, step int, visit func(c *chunk) bool) {
 func (tx DBTx) end(last bool) (found *node) {
 	tx.check()
 	partOf(tx.st).m.checkOrdered(false)
-	tx.looped(nil, last, 1, func(c *chunk) bool { return c.first(&found) })
+	return tx.endOf(nil, last)
+}
+
+// endOf is end for the keys of r.
+func (tx DBTx) endOf(r *span, last bool) (found *node) {
+	tx.ranged(r, last, func(c *chunk) bool { return c.first(&found) })
 	return found
 }
 
@@ -125,13 +119,8 @@ type txLoop struct {
 	at    epoch.Epoch
 	noted int // the number of what was gone through, in the read set, or -1
 	leaf  int // the number of the note of the present leaf
-	// own has the own writes that come next, in the order of the loop; those numbered from low to
-	// high in the part's inOrder follow. They are copied before the loop goes on to the program,
-	// which may write; a loop that ends with what it finds copies a few at a time.
-	own       []ownRecord
-	low, high int
-	step      int // how many to copy next
-	yield     func(c *chunk) bool
+	own   *ownRest
+	yield func(c *chunk) bool
 	chunk
 }
 
@@ -142,43 +131,7 @@ func (l *txLoop) begin() {
 	defer st.leave() // compare may panic
 	st.hasRead = true
 	st.rare().looped = true
-	l.low, l.high = partOf(l.tx.st).ownWrites(l.r)
-	if l.step == 0 {
-		l.step = l.high - l.low
-	}
-}
-
-// next returns the own write that comes next, or nil.
-func (l *txLoop) next() *ownRecord {
-	if len(l.own) == 0 && l.low < l.high {
-		p := partOf(l.tx.st)
-		n := min(l.step, l.high-l.low)
-		l.own, l.step = l.own[:0], 2*l.step
-		for i := range n {
-			at := l.low + i
-			if l.down {
-				at = l.high - 1 - i
-			}
-			w := &p.st.writes[p.inOrder[at]]
-			l.own = append(l.own, ownRecord{w.v, w.merge})
-		}
-		if l.down {
-			l.high -= n
-		} else {
-			l.low += n
-		}
-	}
-	if len(l.own) == 0 {
-		return nil
-	}
-	return &l.own[0]
-}
-
-// pop returns the own write that comes next, which there is, and goes on to the one after.
-func (l *txLoop) pop() ownRecord {
-	w := l.own[0]
-	l.own = l.own[1:]
-	return w
+	l.own = partOf(l.tx.st).ownWrites(l.r, l.down)
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
@@ -195,8 +148,8 @@ func (l *txLoop) visit(at tree.Place, head *node) bool {
 	if !l.before(head) {
 		return false
 	}
-	if w := l.next(); w != nil && p.index.hash.same(w.v, head) {
-		return l.one(l.pop())
+	if w := l.own.first(); w != nil && p.index.hash.same(w.v, head) {
+		return l.one(l.own.pop())
 	}
 	return !v.there() || l.give(v)
 }
@@ -225,13 +178,13 @@ const maxNotes = 1 << 16
 
 // before visits the own writes that come before the key of head, or all if that is nil.
 func (l *txLoop) before(head *node) bool {
-	for w := l.next(); w != nil; w = l.next() {
+	for w := l.own.first(); w != nil; w = l.own.first() {
 		if head != nil {
 			if c := l.order.compareNodes(w.v, head); c == 0 || (c > 0) != l.down {
 				return true
 			}
 		}
-		if !l.one(l.pop()) {
+		if !l.one(l.own.pop()) {
 			return false
 		}
 	}
@@ -274,46 +227,5 @@ func (l *txLoop) noteTo(v *node) {
 	l.noted = noted
 	if len(ranges) > len(p.ranges) {
 		p.rare().ranges = ranges
-	}
-}
-
-// ownWrites returns the numbers in inOrder of the writes to keys of r: from low on, and below high.
-func (p *part) ownWrites(r *span) (low, high int) {
-	if !p.hasWritten {
-		return 0, 0
-	}
-	p.putInOrder()
-	writes := p.st.writes
-	side := func(i int) int { return p.m.order.Side(r, writes[p.inOrder[i]].v.key()) }
-	n := len(p.inOrder)
-	low = sort.Search(n, func(i int) bool { return side(i) >= 0 })
-	return low, low + sort.Search(n-low, func(i int) bool { return side(low+i) > 0 })
-}
-
-// putInOrder brings inOrder up to date: so a transaction that reads and writes in turn, say
-// one that inserts what it does not find, need not look through all of its writes each time.
-func (p *part) putInOrder() {
-	writes, compare := p.st.writes, p.m.order.compareNodes
-	var added []int32
-	for i := p.ordered; i < len(writes); i++ {
-		if writes[i].of == p.number {
-			added = append(added, int32(i))
-		}
-	}
-	if len(added) > linearWrites {
-		all := slices.Concat(p.inOrder, added) // compare may panic: inOrder stays what it is
-		slices.SortFunc(all, func(a, b int32) int { return compare(writes[a].v, writes[b].v) })
-		p.rare().inOrder = all
-		added = nil
-	}
-	for _, i := range added {
-		at := sort.Search(len(p.inOrder), func(j int) bool {
-			return compare(writes[p.inOrder[j]].v, writes[i].v) > 0
-		})
-		rare := p.rare()
-		rare.inOrder, rare.ordered = slices.Insert(rare.inOrder, at, i), int(i)+1
-	}
-	if p.ordered < len(writes) {
-		p.rare().ordered = len(writes)
 	}
 }

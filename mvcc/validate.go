@@ -75,6 +75,11 @@ func (st *txState) goesOnValidating() bool {
 // validate is that for the keys of the part that were absent, and for ranges. goOn is false if
 // goesOnValidating has said so.
 func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
+	// This must follow the draw of e. Nobody writes the table of an index that was dropped.
+	if p.m.inner && p.m.dropped.Load() && p.st.level == LevelSerializable {
+		p.conflictOn(p.index.moved.key(), ConflictScan, nil) // of no key
+		return false, false
+	}
 	for i := range p.absences() {
 		key, hash := p.absent.at(i)
 		at, h := p.index.find(hash, key)
@@ -102,10 +107,6 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 		}
 		goOn = p.st.goesOnValidating()
 		return goOn
-	}
-	if p.m.inner && p.m.dropped.Load() { // must follow the draw of e: nobody writes it any more
-		p.conflictOn(p.index.moved.key(), ConflictScan, nil) // of no key
-		return false, false
 	}
 	if p.scanned && p.st.level == LevelSerializable { // DeleteFunc scans at every level
 		p.index.scan(unchanged)

@@ -40,9 +40,10 @@ type txWork struct {
 
 // A rareWork is the part of a txWork that few transactions use: it is written through rare.
 type rareWork struct {
-	looped  bool // a loop may be under way over what was written
-	revoked int  // how many epochs readers took away from the commit under way
-	dirtied int  // how often others marked its watch
+	looped  bool       // a loop may be under way over what was written
+	loops   []*ownRest // those that have not copied all of that, and some that have ended
+	revoked int        // how many epochs readers took away from the commit under way
+	dirtied int        // how often others marked its watch
 
 	saves uint32   // counts the savepoints
 	since uint32   // the number of the innermost savepoint that is open, or 0
@@ -169,6 +170,9 @@ func (p *part) put(gen epoch.Gen, v *node) {
 // replace makes v the version of write i.
 func (st *txState) replace(i int, v *node) {
 	st.save(i)
+	if len(st.loops) > 0 {
+		st.copyOwn()
+	}
 	w := &st.writes[i]
 	w.v, w.merge = v, nil
 }

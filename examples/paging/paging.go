@@ -3,7 +3,8 @@
 //
 // What waits for the next request is a snapshot. Options.MaxTxAge ends it if that never comes,
 // and the error of the next page says so. Where pages should need nothing that waits, a token can
-// have the Epoch instead, and each request opens it with Map.SnapshotAt: see Options.Retain.
+// have the Epoch instead, and each request opens it with Map.SnapshotAt: see Options.Retain. Pages
+// that need not be of one moment can go on behind the last entry of an index, see ByIndex.
 package paging
 
 import (

@@ -247,6 +247,30 @@ var misusedCalls = []misuses{
 				panic(key)
 			}
 		}), "it is empty"},
+		{"`DeleteRange` of a map by `New`", onMap(func(m *table) error {
+			m.DeleteRange(mvcc.From("a"))
+			return nil
+		}), ""},
+		{"`CountRange` of another `Reader`", onMap(func(m *table) error {
+			mvcc.CountRange(struct{ *table }{m}, mvcc.From("a"))
+			return nil
+		}), ""},
+		{"`Count` or `Keys` of a range of an index by `NewIndex`", onShop(func(
+			_ *mvcc.DB, users, _ *table,
+		) error {
+			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
+			ix.Count(users, mvcc.From(1))
+			return err
+		}), "all index keys, or one, can be counted"},
+		{"a page behind an `Entry` that never was", onShop(func(_ *mvcc.DB, users, _ *table) error {
+			ix, err := mvcc.NewOrderedIndex(users, "by n", valueOf, nil)
+			for e := range ix.AscendEntries(users, mvcc.Range[int]{}, &mvcc.Entry[int, string]{Key: "x"}) {
+				if e.Key != "k" {
+					panic(e)
+				}
+			}
+			return err
+		}), "it has what comes after that"},
 		{"`Ascend` of an index by `NewIndex`", onShop(func(_ *mvcc.DB, users, _ *table) error {
 			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
 			loop(ix.Ascend(users, mvcc.From(1)))

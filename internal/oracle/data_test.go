@@ -19,6 +19,8 @@ type data[K, V comparable] struct {
 	// prefix returns the keys that begin as this one, and their bounds; nil if keys have no
 	// beginning.
 	prefix func(key K) (mvcc.Range[K], span[K])
+	// hashed says that an index of a table without an order has records in that of a hash.
+	hashed bool
 	// A map and a table with an order.
 	newMap   func(opts *mvcc.Options) *mvcc.Map[K, V]
 	newTable func(db *mvcc.DB, name string, opts *mvcc.TableOptions) *mvcc.Map[K, V]
@@ -75,7 +77,7 @@ func mixed() data[any, int] {
 	compare := func(a, b any) int {
 		return cmp.Compare(fmt.Sprintf("%v %T", a, a), fmt.Sprintf("%v %T", b, b))
 	}
-	d := data[any, int]{compare: compare, make: same, number: same,
+	d := data[any, int]{compare: compare, make: same, number: same, hashed: true,
 		newMap: func(opts *mvcc.Options) *mvcc.Map[any, int] {
 			return mvcc.NewOrderedFunc[any, int](compare, opts)
 		},

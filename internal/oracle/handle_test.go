@@ -44,8 +44,9 @@ type part[K, V comparable] struct {
 type look[K, V comparable] struct {
 	ix *index[K, V]
 	in span[int]
-	// edge is the last index key of a loop that was left: only some of its entries were read.
-	edge *int
+	// edges are index keys of which only some entries were read: the last one of a loop that was
+	// left, and that behind which a page begins.
+	edges []int
 	// point says that it was one index key of a unique index.
 	point bool
 }
@@ -178,8 +179,8 @@ func (h *handle[K, V]) verdict(o *model[K, V]) outcomes {
 	switch twice, stale := h.refused(o); {
 	case twice && !stale:
 		return outcomes{refused: true}
-	case twice:
-		return outcomes{refused: true, conflict: true}
+	case twice: // what made it so may be gone, and never have been in the index that it sees
+		return outcomes{refused: true, conflict: true, ok: !surely && o.allows(h.final(o))}
 	case surely || !o.allows(h.final(o)):
 		return outcomes{conflict: true}
 	default:
@@ -267,7 +268,7 @@ func (h *handle[K, V]) conflicts(o *model[K, V]) (surely, perhaps bool) {
 			case look.point:
 				h.pointRead(o, look.ix, i, reason)
 			default:
-				reason(look.ix.changed[i], look.edge != nil && *look.edge == i)
+				reason(look.ix.changed[i], slices.Contains(look.edges, i))
 			}
 			reason(look.ix.perhaps[i], true)
 		}

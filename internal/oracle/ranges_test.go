@@ -70,6 +70,12 @@ func (p *program[K, V]) rangeOf(h *handle[K, V], t *table[K, V], r reader[K, V],
 		}
 	}
 	left := len(keys) + 1
+	if p.choose(6, "count") == 5 {
+		p.note("CountRange %v", engine)
+		p.same("CountRange", len(keys), mvcc.CountRange(r, engine))
+		note(in)
+		return
+	}
 	if p.choose(2, "leave") == 1 {
 		left = 1 + p.choose(len(p.keys), "how many")
 	}
@@ -108,6 +114,16 @@ func (p *program[K, V]) lookupOf(h *handle[K, V], t *table[K, V], r reader[K, V]
 		return
 	}
 	ix := t.indexes[p.choose(len(t.indexes), "index")]
+	if h == nil || ix.made < h.begun {
+		switch p.choose(4, "how") {
+		case 0:
+			p.page(h, ix, r, want)
+			return
+		case 1:
+			p.facets(h, ix, r, want)
+			return
+		}
+	}
 	i, down := p.choose(numbers, "index key"), p.choose(2, "down") == 1
 	seq, in, point := ix.ix.Get(r, i), span[int]{low: &i, high: &i}, ix.unique
 	if ix.ordered && p.choose(3, "range") > 0 {
@@ -134,19 +150,28 @@ func (p *program[K, V]) lookupOf(h *handle[K, V], t *table[K, V], r reader[K, V]
 	if len(list) > 0 && p.choose(2, "leave") == 1 {
 		left = 1 + p.choose(len(list), "how many")
 	}
+	seen := look[K, V]{ix: ix, in: in, point: point}
+	if left > 0 {
+		seen.leave(list[left-1].index, down)
+	}
+	h.looks(seen)
+	p.loop(h, ix, want, seq, list, left)
+}
+
+// looks notes what a transaction has read of an index.
+func (h *handle[K, V]) looks(seen look[K, V]) {
 	if h != nil && h.isTx {
-		seen := look[K, V]{ix: ix, in: in, point: point}
-		if left > 0 {
-			edge := list[left-1].index
-			seen.in = in.to(edge, down)
-			if !ix.unique {
-				seen.edge = &edge
-			}
-		}
 		h.hasRead = true
 		h.seen = append(h.seen, seen)
 	}
-	p.loop(h, ix, want, seq, list, left)
+}
+
+// leave makes it what was read by a loop that was left at an index key.
+func (l *look[K, V]) leave(edge int, down bool) {
+	l.in = l.in.to(edge, down)
+	if !l.ix.unique {
+		l.edges = append(l.edges, edge)
+	}
 }
 
 // loop compares a loop by an index, which is left after so many records, with the entries that it
@@ -169,9 +194,7 @@ func (p *program[K, V]) loop(h *handle[K, V], ix *index[K, V], want map[K]V,
 	if left > 0 {
 		wanted = list[:left]
 	}
-	// Records of the same index key come in the order of their keys only if the table has one;
-	// those of a transaction that a unique index is going to refuse do not.
-	if !ix.of.ordered || ix.unique && len(ix.twice(want)) > 0 {
+	if p.hashed && !ix.of.ordered {
 		if wanted, got = ix.grouped(list, got); left < 0 {
 			slices.SortFunc(wanted, ix.inOrder)
 		}

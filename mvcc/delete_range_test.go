@@ -1,0 +1,188 @@
+package mvcc
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// DeleteRange deletes what it says, at once, whatever else the map has: indexes that follow, a watch
+// that is told, and expiry.
+func TestDeleteRange(t *testing.T) {
+	alone := NewOrdered[int, int](nil)
+	t.Cleanup(alone.Close)
+	db := NewDB(nil)
+	t.Cleanup(db.Close)
+	table := NewOrderedTable[int, int](db, "table", nil)
+	indexed := NewOrderedTable[int, int](db, "indexed", nil)
+	indexed.Expire(func(int, int) time.Time { return time.Now().Add(time.Hour) })
+	keys := func(_, v int) []int { return []int{v} }
+	many, err := NewIndex(indexed, "many", keys, nil)
+	require.NoError(t, err)
+	unique, err := NewOrderedIndex(indexed, "unique", keys, &IndexOptions{Unique: true})
+	require.NoError(t, err)
+	for name, m := range map[string]*Map[int, int]{"alone": alone, "table": table, "indexed": indexed} {
+		t.Run(name, func(t *testing.T) {
+			for i := range 100 {
+				m.Store(i, i)
+			}
+			commits := m.Watch(t.Context(), nil)
+			old := m.Snapshot()
+			defer old.Close()
+			require.Equal(t, 10, m.DeleteRange(From(10).Before(20)))
+			require.Zero(t, m.DeleteRange(From(10).Before(20)))
+			require.Zero(t, m.DeleteRange(From(9).Before(3)))
+			require.Equal(t, 90, m.Len())
+			require.Equal(t, 100, CountRange(old, Range[int]{}))
+			require.Equal(t, 9, CountRange(m, From(1).Before(20)))
+			for c, err := range commits {
+				require.NoError(t, err)
+				require.Len(t, c.Changes, 10)
+				for _, change := range c.Changes {
+					require.True(t, change.Had && !change.Has && change.Key/10 == 1, change)
+				}
+				break
+			}
+			for _, opts := range levels {
+				mustUpdate(t, m, opts, func(tx Tx[int, int]) {
+					more := func(old int, _ bool) int { return old + 1000 }
+					tx.Set(15, 2015)
+					tx.Delete(20)
+					tx.Merge(21, more)
+					tx.Merge(16, func(int, bool) int { return 2016 })
+					some := From(15).UpTo(25)
+					want := len(maps.Collect(tx.Ascend(some)))
+					require.GreaterOrEqual(t, want, 3)
+					require.Equal(t, want, CountRange(tx, some))
+					require.Equal(t, want, tx.DeleteRange(some))
+					require.Zero(t, CountRange(tx, some))
+					require.Zero(t, tx.DeleteRange(some))
+					tx.Set(12, 2012)
+				})
+				left := slices.Sorted(maps.Keys(maps.Collect(m.Ascend(From(10).UpTo(26)))))
+				require.Equal(t, []int{12, 26}, left)
+			}
+			if m == indexed {
+				require.Equal(t, m.Len(), many.Len(m))
+				require.Equal(t, m.Len(), unique.Count(m, Range[int]{}))
+			}
+			require.Equal(t, m.Len(), m.DeleteRange(Range[int]{}))
+			require.Empty(t, maps.Collect(m.All()))
+		})
+	}
+	require.Zero(t, many.Len(indexed)+unique.Len(indexed))
+	require.Zero(t, many.Count(indexed, Range[int]{})+unique.Count(indexed, Range[int]{}))
+}
+
+// A DeleteRange of a transaction conflicts with what writes to the range, and with nothing else.
+func TestDeleteRangeConflicts(t *testing.T) {
+	for _, opts := range levels {
+		for name, c := range map[string]struct {
+			write    func(m *Map[int, int])
+			conflict bool // at level serializable, and
+			deletes  bool // at level snapshot
+		}{
+			"insert":           {func(m *Map[int, int]) { m.Store(5, 5) }, true, false},
+			"overwrite":        {func(m *Map[int, int]) { m.Store(4, 5) }, true, true},
+			"delete":           {func(m *Map[int, int]) { m.Delete(4) }, true, true},
+			"insert elsewhere": {func(m *Map[int, int]) { m.Store(11, 5) }, false, false},
+			"overwrite there":  {func(m *Map[int, int]) { m.Store(10, 5) }, false, false},
+		} {
+			t.Run(fmt.Sprint(name, opts.Isolation), func(t *testing.T) {
+				m := NewOrdered[int, int](nil)
+				defer m.Close()
+				for i := range 10 {
+					m.Store(2*i, i)
+				}
+				tx := m.Begin(opts)
+				require.Equal(t, 5, tx.DeleteRange(Before(10)))
+				c.write(m)
+				err := tx.Commit()
+				if c.conflict && opts == serializable || c.deletes {
+					require.ErrorIs(t, err, ErrConflict)
+					return
+				}
+				require.NoError(t, err)
+				_, inserted := m.Load(5)
+				require.Equal(t, inserted, CountRange(m, Before(10)) == 1)
+			})
+		}
+	}
+}
+
+// A map deletes a range at once while others write to it: what each of them has written is there or
+// not, whole.
+func TestDeleteRangeBesideWriters(t *testing.T) {
+	m := NewOrdered[int, int](brisk())
+	defer m.Close()
+	for i := range 30 {
+		m.Store(i/10*100+i%10, 0)
+	}
+	writers := newCrew(t)
+	writers.run(3, func(w int) error {
+		for n := 0; !writers.ended(); n++ {
+			err := m.Update(bg, &TxOptions{MaxAttempts: 1 << 30}, func(tx Tx[int, int]) error {
+				for i := range 10 {
+					tx.Set(w*100+i, n)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	rounds := 300
+	if testing.Short() {
+		rounds = 50
+	}
+	for range rounds {
+		m.DeleteRange(From(100).Before(200))
+		s := m.Snapshot()
+		for w := range 3 {
+			n := CountRange(s, From(w*100).Before(w*100+100))
+			require.True(t, n == 0 || n == 10, n)
+		}
+		s.Close()
+	}
+	writers.finish(t)
+	require.Equal(t, 20, CountRange(m, Before(100))+CountRange(m, From(200)))
+}
+
+// What is wrong with a range panics, also in a map that has no order.
+func TestDeleteRangeMisuse(t *testing.T) {
+	byLength := NewOrderedFunc[string, int](func(a, b string) int { return len(a) - len(b) }, nil)
+	defer byLength.Close()
+	hashed := newMap[string, int](t, nil)
+	for _, c := range []struct {
+		m    *Map[string, int]
+		in   Range[string]
+		want string
+	}{
+		{byLength, Prefix("a"), errPrefix},
+		{hashed, Range[string]{}, "mvcc: the keys of the map have no order: make it with mvcc.NewOrdered"},
+	} {
+		s := c.m.Snapshot()
+		require.PanicsWithValue(t, c.want, func() { c.m.DeleteRange(c.in) })
+		require.PanicsWithValue(t, c.want, func() { CountRange(s, c.in) })
+		require.PanicsWithValue(t, c.want, func() { CountRange(c.m, c.in) })
+		mustUpdate(t, c.m, nil, func(tx Tx[string, int]) {
+			require.PanicsWithValue(t, c.want, func() { tx.DeleteRange(c.in) })
+			require.PanicsWithValue(t, c.want, func() { CountRange(tx, c.in) })
+		})
+		s.Close()
+		require.PanicsWithValue(t, ErrTxDone, func() { CountRange(s, c.in) })
+	}
+	require.PanicsWithValue(t, errZeroTx, func() { CountRange(Tx[int, int]{}, Range[int]{}) })
+	require.PanicsWithValue(t, errZeroTx, func() { Tx[int, int]{}.DeleteRange(Range[int]{}) })
+	require.PanicsWithValue(t, errZeroMap, func() { new(Map[int, int]).DeleteRange(Range[int]{}) })
+	type other struct{ Tx[int, int] }
+	require.PanicsWithValue(t,
+		"mvcc: CountRange: the reader is a mvcc.other, want a Map, Snapshot or Tx",
+		func() { CountRange(other{}, Range[int]{}) })
+}

@@ -1,0 +1,201 @@
+package mvcc_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A visit is a record of the examples of pages and facets.
+type visit struct {
+	Town string
+	Year int
+}
+
+func openVisits() (db *mvcc.DB, visits *mvcc.Map[int, visit], towns *mvcc.Index[string, int, visit]) {
+	db = mvcc.NewDB(nil)
+	visits = mvcc.NewTable[int, visit](db, "visits", nil)
+	for id, v := range []visit{{"Rome", 2021}, {"Oslo", 2020}, {"Rome", 2022}, {"Bonn", 2022}, {"Rome", 2020}} {
+		visits.Store(id, v)
+	}
+	towns, err := mvcc.NewOrderedIndex(visits, "by town",
+		func(_ int, v visit) []string { return []string{v.Town} }, nil)
+	if err != nil {
+		panic(err)
+	}
+	return db, visits, towns
+}
+
+// Pages of a web service: what it gives the client to come back with is the last entry of the page.
+func ExampleEntry() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	page := func(cursor string) (lines []string, next string) {
+		var after *mvcc.Entry[string, int]
+		if cursor != "" {
+			if err := json.Unmarshal([]byte(cursor), &after); err != nil {
+				return nil, ""
+			}
+		}
+		for e, v := range towns.AscendEntries(visits, mvcc.Range[string]{}, after) {
+			if lines = append(lines, fmt.Sprint(e.IndexKey, " ", v.Year)); len(lines) == 3 {
+				last, _ := json.Marshal(e)
+				return lines, string(last)
+			}
+		}
+		return lines, ""
+	}
+	first, next := page("")
+	fmt.Println(first, next)
+	visits.Delete(0) // the last one of the first page: that does not matter
+	second, _ := page(next)
+	fmt.Println(second)
+	// Output:
+	// [Bonn 2022 Oslo 2020 Rome 2021] {"IndexKey":"Rome","Key":0}
+	// [Rome 2022 Rome 2020]
+}
+
+func ExampleIndex_AscendEntries() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	var after *mvcc.Entry[string, int] // nil: the first page
+	for range 2 {
+		var page []visit
+		for e, v := range towns.AscendEntries(visits, mvcc.From("C"), after) {
+			after = &e
+			if page = append(page, v); len(page) == 3 {
+				break
+			}
+		}
+		fmt.Println(page)
+	}
+	// Output:
+	// [{Oslo 2020} {Rome 2021} {Rome 2022}]
+	// [{Rome 2020}]
+}
+
+func ExampleIndex_DescendEntries() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	back := mvcc.Entry[string, int]{IndexKey: "Rome", Key: 2} // to what came before it
+	for e := range towns.DescendEntries(visits, mvcc.Range[string]{}, &back) {
+		fmt.Println(e.IndexKey, e.Key)
+	}
+	// Output:
+	// Rome 0
+	// Oslo 1
+	// Bonn 3
+}
+
+func ExampleIndex_GetAfter() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	for id, v := range towns.GetAfter(visits, "Rome", 0) { // the page before has ended with 0
+		fmt.Println(id, v.Year)
+	}
+	// Output:
+	// 2 2022
+	// 4 2020
+}
+
+// Facets: what there is to choose from, and how often.
+func ExampleIndex_Keys() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	_ = visits.View(func(s mvcc.Snapshot[int, visit]) error { // of one moment
+		for town := range towns.Keys(s, mvcc.Range[string]{}) {
+			fmt.Println(town, towns.Count(s, mvcc.From(town).UpTo(town)))
+		}
+		return nil
+	})
+	// Output:
+	// Bonn 1
+	// Oslo 1
+	// Rome 3
+}
+
+func ExampleIndex_Count() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	fmt.Println(towns.Count(visits, mvcc.Before("Rome")))
+	// Output: 2
+}
+
+func ExampleIndex_Len() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	fmt.Println(towns.Len(visits))
+	// Output: 5
+}
+
+func ExampleIndex_Has() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	err := visits.Update(context.Background(), nil, func(tx mvcc.Tx[int, visit]) error {
+		if !towns.Has(tx, "Kyiv") { // two that do this at once conflict: one Kyiv is stored
+			tx.Set(5, visit{"Kyiv", 2023})
+		}
+		return nil
+	})
+	fmt.Println(towns.Has(visits, "Kyiv"), err)
+	// Output: true <nil>
+}
+
+func ExampleIndex_Min() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	e, v, ok := towns.Min(visits)
+	fmt.Println(e.IndexKey, e.Key, v.Year, ok)
+	// Output: Bonn 3 2022 true
+}
+
+func ExampleIndex_Max() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	e, v, ok := towns.Max(visits)
+	fmt.Println(e.IndexKey, e.Key, v.Year, ok)
+	// Output: Rome 4 2020 true
+}
+
+func ExampleIndex_RangeChanged() {
+	db, visits, towns := openVisits()
+	defer db.Close()
+	s := visits.Snapshot()
+	changed := towns.RangeChanged(context.Background(), s, mvcc.From("L").Before("P"))
+	s.Close()
+	visits.Store(9, visit{"Lima", 2024})
+	<-changed
+	fmt.Println("there is another one")
+	// Output: there is another one
+}
+
+// An index of several columns: its key is a struct, compared column by column. A range of the first
+// columns leaves the others open from their least value to their greatest.
+func ExampleNewOrderedIndexFunc_columns() {
+	db, visits, _ := openVisits()
+	defer db.Close()
+	type column struct {
+		town string
+		year int
+	}
+	columns, _ := mvcc.NewOrderedIndexFunc(visits, "by town and year", func(a, b column) int {
+		return cmp.Or(strings.Compare(a.town, b.town), cmp.Compare(a.year, b.year))
+	}, func(_ int, v visit) []column {
+		return []column{{v.Town, v.Year}}
+	}, nil)
+	inRome := mvcc.From(column{"Rome", math.MinInt}).UpTo(column{"Rome", math.MaxInt})
+	for e := range columns.DescendEntries(visits, inRome, nil) { // the latest first
+		fmt.Println(e.IndexKey.year, e.Key)
+	}
+	fmt.Println(columns.Count(visits, mvcc.From(column{"Rome", 2021}).Before(column{"Rome", 2022})))
+	// Output:
+	// 2022 2
+	// 2021 0
+	// 2020 4
+	// 1
+}

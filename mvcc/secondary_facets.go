@@ -1,0 +1,118 @@
+package mvcc
+
+import (
+	"iter"
+	"runtime"
+)
+
+// What an index says without a look at the records: so these are no reads of them, and a
+// transaction conflicts only with what changes the index.
+
+// Has reports whether a record, as r sees the table, has the index key. It costs what
+// [Index.First] costs without the Get, and panics as [Index.Get] does.
+func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
+	ix.check()
+	in, _ := ix.open(r)
+	defer in.closeOwn()
+	_, ok := ix.endIn(in, &stretch[I, K]{keys: From(key).UpTo(key), one: true})
+	runtime.KeepAlive(in.st)
+	return ok
+}
+
+// Len returns how many entries the index has, as r sees it: how many records, if each has one index
+// key. Given the table itself it is a look at a counter, and exact while nobody writes, see
+// [Map.Len]; else it is [Index.Count] of all.
+func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
+	ix.check()
+	if m, ok := r.(*Map[K, V]); ok {
+		ix.checkOf(m.at)
+		if ix.dropped().Load() {
+			ix.gone()
+		}
+		return ix.table.len()
+	}
+	return ix.Count(r, Range[I]{})
+}
+
+// Count returns how many entries with index keys in the range the index has, as r sees it. A
+// record with several of them counts once for each. It walks along all of them, a few nanoseconds
+// for each, and allocates some small objects whatever their number. At level serializable the
+// range joins the read set. An index without an order takes all index keys, Range[I]{}, or one,
+// From(key).UpTo(key). It panics as [Index.Ascend] does.
+func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
+	of := ix.part(keys)
+	in, _ := ix.open(r)
+	defer in.closeOwn()
+	switch {
+	case ix.empty(&of):
+	case ix.unique.at == nil:
+		part := ix.entryRange(&of)
+		within := spanOf(&part)
+		n = ix.entries.at.countAlong(in.moment, in.tx, &within)
+	default:
+		ix.walk(in, &of, func(I, K) bool { n++; return true })
+	}
+	runtime.KeepAlive(in.st)
+	return n
+}
+
+// countAlong returns how many keys along visits.
+//
+//go:noinline
+func (e *engine) countAlong(s moment, tx bool, r *span) (n int) {
+	e.along(s, tx, r, false, func(c *chunk) bool {
+		n += c.n
+		return true
+	})
+	return n
+}
+
+// Keys returns an iterator over the index keys in the range that any record has, as r sees the
+// table, each once: in their order, or in any if the index has none. Where many records have the
+// same one it does not walk along them: each such key costs a search in a tree. Otherwise it is as
+// [Index.Ascend], and at level serializable joins what it has walked along to the read set: the
+// first entries of each index key, and all that lies between two. The range is one as for
+// [Index.Count].
+func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
+	of := ix.part(keys)
+	return func(yield func(I) bool) {
+		in, _ := ix.open(r)
+		defer in.closeOwn()
+		any, last, equal := false, of.keys.low.key, 0
+		isNew := func(index I) bool {
+			if any && index == last {
+				equal++
+				return false
+			}
+			any, last, equal = true, index, 0
+			return true
+		}
+		if ix.unique.at != nil || ix.empty(&of) {
+			ix.walk(in, &of, func(index I, _ K) bool { return !isNew(index) || yield(index) })
+			return
+		}
+		part := ix.entryRange(&of)
+		within := spanOf(&part)
+		ix.entries.at.along(in.moment, in.tx, &within, false, func(c *chunk) bool {
+			for _, v := range c.found[:c.n] {
+				switch index := (*entry[I, K])(v.key()).index; {
+				case isNew(index):
+					if !yield(index) {
+						return false
+					}
+				case equal == manyEqual:
+					rest := From(edgeOf[I, K](ix.collation, index, +1))
+					rest.high = part.high
+					further := spanOf(&rest)
+					c.jump = &further
+					return false
+				}
+			}
+			return true
+		})
+		runtime.KeepAlive(in.st)
+	}
+}
+
+// manyEqual is after how many entries of one index key Keys looks for the next one in the tree.
+const manyEqual = 32

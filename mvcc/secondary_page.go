@@ -1,0 +1,70 @@
+package mvcc
+
+import "iter"
+
+// An Entry is a place in an index: an index key, and the key of a record that has it. It says where
+// a page has ended, and where the next one goes on: it has no more than these two, so it can be sent
+// to a client and back, in whatever form keys of these types have.
+//
+// Entries are in the order of the index keys, if the index has one, and those of the same index key
+// in that of the keys of the records: the order of the table if it has one, else that of Go's
+// operators for numbers and strings, and for all other types that of a hash. All of these are the
+// same in each process that has the same types, and so for an index that was made anew; but not
+// where a key has a pointer or channel, whose address counts. (Two keys of which the hashes of 64
+// bits are the same may change places in another process.)
+type Entry[I, K comparable] struct {
+	IndexKey I
+	Key      K
+}
+
+// AscendEntries is [Index.Ascend] with the index keys, and for pages: if after is not nil it begins
+// behind that entry, as if the loop had come there. It makes no difference whether there still is
+// such an entry, or ever was. So who keeps the last entry of a page meets each entry once that was
+// there all the time, whatever is written between the pages; with [Map.SnapshotAt] they are pages
+// of one moment.
+//
+//	for e, user := range byAge.AscendEntries(users, mvcc.From(18), after) {
+//		page, after = append(page, user), &e
+//	}
+//
+// after may be out of the range: one below it is as good as none, and behind one above it there is
+// nothing. It costs what Ascend costs, wherever it begins: a search in a tree.
+func (ix *Index[I, K, V]) AscendEntries(
+	r Reader[K, V], keys Range[I], after *Entry[I, K],
+) iter.Seq2[Entry[I, K], V] {
+	return ix.entriesOf(r, ix.ranged(keys, after, false))
+}
+
+// DescendEntries is [Index.AscendEntries] from the highest entry to the lowest, also among those of
+// the same index key: what it begins behind are the entries below after.
+func (ix *Index[I, K, V]) DescendEntries(
+	r Reader[K, V], keys Range[I], after *Entry[I, K],
+) iter.Seq2[Entry[I, K], V] {
+	return ix.entriesOf(r, ix.ranged(keys, after, true))
+}
+
+func (ix *Index[I, K, V]) entriesOf(
+	r Reader[K, V], of stretch[I, K],
+) iter.Seq2[Entry[I, K], V] {
+	return func(yield func(Entry[I, K], V) bool) { ix.loop(r, of, yield) }
+}
+
+// GetAfter is [Index.Get] for the records that come after the one with the key after, whether that
+// is there or not: the next page, of an index without an order as well.
+func (ix *Index[I, K, V]) GetAfter(r Reader[K, V], key I, after K) iter.Seq2[K, V] {
+	ix.check()
+	return ix.records(r, stretch[I, K]{
+		keys: From(key).UpTo(key), after: &Entry[I, K]{key, after}, one: true})
+}
+
+// Min returns the lowest entry of the index, and its record, as r sees it, if there is any. All that
+// is lower joins the read set of a transaction at level serializable. It costs a search in a tree
+// and a Get, and panics as [Index.Ascend] does.
+func (ix *Index[I, K, V]) Min(r Reader[K, V]) (e Entry[I, K], value V, ok bool) {
+	return ix.end(r, ix.ranged(Range[I]{}, nil, false))
+}
+
+// Max returns the highest entry, see [Index.Min].
+func (ix *Index[I, K, V]) Max(r Reader[K, V]) (e Entry[I, K], value V, ok bool) {
+	return ix.end(r, ix.ranged(Range[I]{}, nil, true))
+}

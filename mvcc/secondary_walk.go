@@ -1,0 +1,231 @@
+package mvcc
+
+import (
+	"fmt"
+	"iter"
+	"runtime"
+	"sort"
+	"unsafe"
+)
+
+// How what is read by an index is found.
+
+// A stretch is a part of an index: the entries whose index keys are in keys, and that come after
+// one, if that is not nil, in the direction of the loop.
+type stretch[I, K comparable] struct {
+	keys  Range[I]
+	after *Entry[I, K]
+	down  bool
+	one   bool // keys has one index key
+}
+
+// ranged returns a stretch of an index that must have an order. after is copied.
+func (ix *Index[I, K, V]) ranged(keys Range[I], after *Entry[I, K], down bool) stretch[I, K] {
+	ix.check()
+	ix.checkOrdered(keys.prefix)
+	if after != nil {
+		e := *after
+		after = &e
+	}
+	return stretch[I, K]{keys: keys, after: after, down: down}
+}
+
+func (ix *Index[I, K, V]) checkOrdered(prefix bool) {
+	if ix.order == nil {
+		panic(fmt.Sprintf("mvcc: index %q has no order: make it with mvcc.NewOrderedIndex", ix.name))
+	}
+	if prefix && !ix.order.natural {
+		panic(errPrefix)
+	}
+}
+
+// part returns the stretch of keys. If the index has no order, that may be all index keys, or one.
+func (ix *Index[I, K, V]) part(keys Range[I]) stretch[I, K] {
+	ix.check()
+	low, high := &keys.low, &keys.high
+	one := low.kind == inclusive && high.kind == inclusive &&
+		(low.key == high.key || low.key != low.key && high.key != high.key)
+	if !one && low.kind|high.kind != open {
+		ix.checkOrdered(keys.prefix)
+	}
+	return stretch[I, K]{keys: keys, one: one}
+}
+
+// empty reports whether of is of an index key that is not equal to itself.
+func (ix *Index[I, K, V]) empty(of *stretch[I, K]) bool {
+	return of.one && !ix.sound && !equal(of.keys.low.key, of.keys.low.key)
+}
+
+// records returns an iterator over the records of a stretch, as r sees them.
+func (ix *Index[I, K, V]) records(r Reader[K, V], of stretch[I, K]) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		ix.loop(r, of, func(e Entry[I, K], value V) bool { return yield(e.Key, value) })
+	}
+}
+
+// loop visits the records of a stretch, as r sees them.
+func (ix *Index[I, K, V]) loop(
+	r Reader[K, V], of stretch[I, K], visit func(e Entry[I, K], value V) bool,
+) {
+	in, by := ix.open(r)
+	defer in.closeOwn()
+	ix.walk(in, &of, func(index I, key K) bool {
+		value, ok := by.Get(key)
+		return !ok || visit(Entry[I, K]{index, asWritten(in.st, key, in.tx)}, value)
+	})
+	runtime.KeepAlive(in.st)
+}
+
+// walk visits the entries of a stretch.
+func (ix *Index[I, K, V]) walk(
+	in window[K], of *stretch[I, K], visit func(index I, key K) bool,
+) {
+	switch {
+	case ix.empty(of):
+	case ix.unique.at != nil && of.one:
+		index := of.keys.low.key
+		if owner, ok := ix.unique.get(in.moment, in.tx, index); ok {
+			ix.owners(in, of, index, owner, visit)
+		}
+	case ix.unique.at != nil:
+		part := ix.indexRange(of)
+		within := spanOf(&part)
+		ix.unique.at.along(in.moment, in.tx, &within, of.down, func(c *chunk) bool {
+			for _, v := range c.found[:c.n] {
+				if !ix.owners(in, of, keyOf[I](v), valueOf[I, K](v), visit) {
+					return false
+				}
+			}
+			return true
+		})
+	default:
+		part := ix.entryRange(of)
+		within := spanOf(&part)
+		ix.entries.at.along(in.moment, in.tx, &within, of.down, func(c *chunk) bool {
+			for _, v := range c.found[:c.n] {
+				if e := (*entry[I, K])(v.key()); !visit(e.index, e.key) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+}
+
+// end returns the first record of a stretch, as r sees it. A transaction reads no more than that.
+func (ix *Index[I, K, V]) end(r Reader[K, V], of stretch[I, K]) (e Entry[I, K], value V, ok bool) {
+	in, by := ix.open(r)
+	defer in.closeOwn()
+	if e, ok = ix.endIn(in, &of); ok {
+		value, _ = by.Get(e.Key)
+		e.Key = asWritten(in.st, e.Key, in.tx)
+	}
+	runtime.KeepAlive(in.st)
+	return e, value, ok
+}
+
+// endIn returns the first entry of a stretch.
+func (ix *Index[I, K, V]) endIn(in window[K], of *stretch[I, K]) (first Entry[I, K], ok bool) {
+	found := func(index I, key K) bool {
+		first, ok = Entry[I, K]{index, key}, true
+		return false
+	}
+	switch {
+	case ix.unique.at == nil && !ix.empty(of):
+		part := ix.entryRange(of)
+		within := spanOf(&part)
+		if v := ix.entries.at.endOf(in.moment, in.tx, &within, of.down); v != nil {
+			e := (*entry[I, K])(v.key())
+			found(e.index, e.key)
+		}
+	case ix.unique.at != nil && !of.one:
+		part := ix.indexRange(of)
+		within := spanOf(&part)
+		if v := ix.unique.at.endOf(in.moment, in.tx, &within, of.down); v != nil {
+			ix.owners(in, of, keyOf[I](v), valueOf[I, K](v), found)
+		}
+	default:
+		ix.walk(in, of, found)
+	}
+	return first, ok
+}
+
+// owners visits the records that have an index key of a unique index, in order: the owner, and those
+// to which the transaction has given it as well.
+func (ix *Index[I, K, V]) owners(
+	in window[K], of *stretch[I, K], index I, owner K, visit func(index I, key K) bool,
+) bool {
+	if len(in.extra) == 0 {
+		return !ix.behind(of, index, owner) || visit(index, owner)
+	}
+	all := []K{owner}
+	for _, record := range in.extra[extraKey{ix, index}] {
+		all = append(all, record.(K))
+	}
+	sort.Slice(all, func(i, j int) bool {
+		n := ix.compareKeys(unsafe.Pointer(&all[i]), unsafe.Pointer(&all[j]))
+		return n < 0 && !of.down || n > 0 && of.down
+	})
+	for _, key := range all {
+		if ix.behind(of, index, key) && !visit(index, key) {
+			return false
+		}
+	}
+	return true
+}
+
+// behind reports whether the entry of a unique index, which is one of indexRange, is in the stretch.
+func (ix *Index[I, K, V]) behind(of *stretch[I, K], index I, key K) bool {
+	if of.after == nil || index != of.after.IndexKey {
+		return true
+	}
+	n := ix.compareKeys(unsafe.Pointer(&key), unsafe.Pointer(&of.after.Key))
+	return n > 0 && !of.down || n < 0 && of.down
+}
+
+// indexRange returns the range of the index keys that entries of a stretch may have.
+func (ix *Index[I, K, V]) indexRange(of *stretch[I, K]) Range[I] {
+	if of.after == nil {
+		return of.keys
+	}
+	return rest(of.keys, ix.order.Compare, bound[I]{of.after.IndexKey, inclusive}, of.down)
+}
+
+// entryRange returns the range of the entries of a stretch.
+func (ix *Index[I, K, V]) entryRange(of *stretch[I, K]) (all Range[entry[I, K]]) {
+	low, high := &of.keys.low, &of.keys.high
+	switch low.kind {
+	case inclusive:
+		all = From(edgeOf[I, K](ix.collation, low.key, -1))
+	case exclusive:
+		all = From(edgeOf[I, K](ix.collation, low.key, +1))
+	}
+	switch high.kind {
+	case inclusive:
+		all = all.UpTo(edgeOf[I, K](ix.collation, high.key, +1))
+	case exclusive:
+		all = all.UpTo(edgeOf[I, K](ix.collation, high.key, -1))
+	}
+	if of.after == nil {
+		return all
+	}
+	after := entryOf(ix.collation, of.after.IndexKey, of.after.Key)
+	return rest(all, ix.compare, bound[entry[I, K]]{after, exclusive}, of.down)
+}
+
+// rest returns what of r is left for a loop that goes on at a key.
+func rest[T any](
+	r Range[T], compare func(a, b unsafe.Pointer) int, at bound[T], down bool,
+) Range[T] {
+	end := &r.low
+	if down {
+		end = &r.high
+	}
+	if end.kind != open {
+		if n := compare(unsafe.Pointer(&end.key), unsafe.Pointer(&at.key)); n == 0 || (n > 0) != down {
+			return r
+		}
+	}
+	*end, r.prefix = at, false
+	return r
+}
