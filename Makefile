@@ -121,6 +121,7 @@ model: ## check the protocol model at its large bounds
 fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of its package
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/oracle
 	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcccheck ./mvcc
+	go test -run '^$$' -fuzz '^FuzzForged$$' -fuzztime $(FUZZTIME) ./internal/gobtext
 
 .PHONY: soak
 soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goroutines in the races

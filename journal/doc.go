@@ -56,6 +56,9 @@
 // The tables that a journal has are those that there were at its end: one that was closed is not
 // needed by the program that opens it.
 //
+// [Inspect] says what is in a folder, without the types, and the command mvccdump prints the
+// records. docs/format.md has the format byte by byte.
+//
 // # Other types
 //
 // Open refuses tables whose types have lost something that was saved, such as a field that was

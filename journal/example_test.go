@@ -57,3 +57,39 @@ func ExampleJournal_Sync() {
 	// <nil>
 	// true
 }
+
+// What is in the folder of a journal can be seen without the types, also while a program writes it.
+func ExampleInspect() {
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	orders := mvcc.NewTable[int, string](db, "orders", nil)
+	j, err := journal.Open(ctx, dir, db, codec.JSON, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer j.Close()
+	orders.Store(1, "tea")
+	_ = j.Sync(ctx)
+
+	info, err := journal.Inspect(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(info.Codec, info.Epoch == db.Epoch(), info.Err)
+	for _, table := range info.Tables {
+		fmt.Println(table.Name, table.ValueShape, table.Changes)
+	}
+	for _, file := range info.Files {
+		fmt.Println(file.Name, len(file.Groups))
+	}
+	// Output:
+	// json true <nil>
+	// orders string 1
+	// backup-00000001 0
+	// journal-00000001 1
+}

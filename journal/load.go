@@ -25,37 +25,9 @@ func (j *Journal) load(ctx context.Context) (last uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	l := loader{j: j, must: must}
-	from := uint64(0)
-	if n := len(files.backups); n > 0 {
-		if from = files.backups[n-1]; !slices.Contains(files.journals, from) {
-			return 0, missing(filepath.Join(j.dir, journalName(from)))
-		}
-		path := filepath.Join(j.dir, backupName(from))
-		l.after, err = j.db.LoadFile(ctx, path, j.codec, j.loads())
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", path, err)
-		}
-		if l.begins, err = hasBegins(path); err != nil {
-			return 0, err
-		}
-	} else if len(files.journals) > 0 {
-		l.stop(missing(filepath.Join(j.dir, backupName(files.journals[0]))))
-	}
-	for last = from; len(files.journals) > 0; files.journals = files.journals[1:] {
-		n := files.journals[0]
-		if n < from {
-			continue
-		}
-		if n > last+1 && last >= from && !l.over {
-			l.stop(missing(filepath.Join(j.dir, journalName(last+1))))
-		}
-		last = n
-		if err := l.journal(ctx, n); err != nil {
-			return 0, err
-		}
-	}
-	if err := l.complete(last); err != nil {
+	l := j.loader(ctx, must)
+	from, last, err := l.all(files)
+	if err != nil {
 		return 0, err
 	}
 	if err := l.after.Missing(); err != nil {
@@ -68,6 +40,50 @@ func (j *Journal) load(ctx context.Context) (last uint64, err error) {
 		}
 	}
 	return last, err
+}
+
+// loader returns what loads into the database.
+func (j *Journal) loader(ctx context.Context, must bound) *loader {
+	return &loader{dir: j.dir, must: must, stats: &j.stats, open: openFile,
+		backup: func(path string) (mvcc.Backup, error) {
+			return j.db.LoadFile(ctx, path, j.codec, j.loads())
+		},
+		group: func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error) {
+			return j.db.LoadCommits(ctx, in, j.codec, after, j.loads())
+		}}
+}
+
+// all loads the last backup, if there is one, and what leads on from it. It returns the number of
+// the backup, and the highest one.
+func (l *loader) all(files listing) (from, last uint64, err error) {
+	if n := len(files.backups); n > 0 {
+		if from = files.backups[n-1]; !slices.Contains(files.journals, from) {
+			return 0, 0, missing(filepath.Join(l.dir, journalName(from)))
+		}
+		path := filepath.Join(l.dir, backupName(from))
+		if l.after, err = l.backup(path); err != nil {
+			return 0, 0, fmt.Errorf("%s: %w", path, err)
+		}
+		if l.begins, err = l.hasBegins(path); err != nil {
+			return 0, 0, err
+		}
+	} else if len(files.journals) > 0 {
+		l.stop(missing(filepath.Join(l.dir, backupName(files.journals[0]))))
+	}
+	for last = from; len(files.journals) > 0; files.journals = files.journals[1:] {
+		n := files.journals[0]
+		if n < from {
+			continue
+		}
+		if n > last+1 && last >= from && !l.over {
+			l.stop(missing(filepath.Join(l.dir, journalName(last+1))))
+		}
+		last = n
+		if err := l.journal(n); err != nil {
+			return 0, 0, err
+		}
+	}
+	return from, last, l.complete(last)
 }
 
 // loads returns the options with which backups and groups are loaded.
@@ -88,11 +104,13 @@ func (j *Journal) goOn(was bound, loaded uint64) {
 	j.db.SkipTo(max(loaded, was.clock) + skipped)
 }
 
+func openFile(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
+
 func missing(path string) error { return fmt.Errorf("%s is missing: %w", path, os.ErrNotExist) }
 
 // hasBegins reports whether the journals of a backup begin with a record that says which one it is.
-func hasBegins(path string) (bool, error) {
-	f, err := os.Open(path)
+func (l *loader) hasBegins(path string) (bool, error) {
+	f, err := l.open(path)
 	if err != nil {
 		return false, err
 	}
@@ -104,8 +122,14 @@ func hasBegins(path string) (bool, error) {
 
 // A loader loads journals, one after the other, as far as they go.
 type loader struct {
-	j      *Journal
-	must   bound
+	dir   string
+	must  bound
+	stats *Stats
+	open  func(path string) (io.ReadSeekCloser, error)
+	// backup loads a backup, and group one of differences to what was loaded.
+	backup func(path string) (mvcc.Backup, error)
+	group  func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error)
+
 	begins bool        // they must begin with a record: the backup is not of an old version
 	begun  bool        // the first one was looked at
 	after  mvcc.Backup // what was loaded leads to there
@@ -128,7 +152,7 @@ func (l *loader) complete(last uint64) error {
 	if l.must.epoch <= l.after.Epoch {
 		return nil
 	}
-	path := filepath.Join(l.j.dir, journalName(l.must.number))
+	path := filepath.Join(l.dir, journalName(l.must.number))
 	switch {
 	case l.must.number > last:
 		l.why = missing(path)
@@ -148,9 +172,9 @@ var (
 
 // journal loads what is in a journal. Once l is over, it is an error if a mark in the rest says
 // that more was on disk.
-func (l *loader) journal(ctx context.Context, n uint64) error {
-	path := filepath.Join(l.j.dir, journalName(n))
-	f, err := os.Open(path)
+func (l *loader) journal(n uint64) error {
+	path := filepath.Join(l.dir, journalName(n))
+	f, err := l.open(path)
 	if err != nil {
 		return err
 	}
@@ -173,7 +197,7 @@ func (l *loader) journal(ctx context.Context, n uint64) error {
 		if _, err := in.Peek(1); err == io.EOF {
 			return nil
 		}
-		length, err := l.item(ctx, in)
+		length, err := l.item(in)
 		switch {
 		case err == nil:
 			l.at += length
@@ -193,7 +217,7 @@ func (l *loader) journal(ctx context.Context, n uint64) error {
 	if e := lastMark(rest, l.after.DB); e > l.after.Epoch {
 		return l.lost(e, l.why)
 	}
-	l.j.stats.Dropped += int64(len(rest))
+	l.stats.Dropped += int64(len(rest))
 	return nil
 }
 
@@ -236,7 +260,7 @@ func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (length int64, er
 
 // item loads a group, or reads a mark, and returns how long it is. The error wraps errMissing if
 // it does not go on from after: J1.
-func (l *loader) item(ctx context.Context, in *bufio.Reader) (length int64, err error) {
+func (l *loader) item(in *bufio.Reader) (length int64, err error) {
 	magic, err := in.Peek(len(markMagic))
 	switch {
 	case bytes.Equal(magic, markMagic[:]):
@@ -248,11 +272,11 @@ func (l *loader) item(ctx context.Context, in *bufio.Reader) (length int64, err 
 	case err != nil && err != io.EOF: // a group may be shorter
 		return 0, err
 	}
-	b, err := l.j.db.LoadCommits(ctx, in, l.j.codec, l.after, l.j.loads())
+	b, err := l.group(in, l.after)
 	switch {
 	case err == nil:
 		l.after = b
-		l.j.stats.Loaded++
+		l.stats.Loaded++
 	case b.DB != "" && (b.DB != l.after.DB || b.Since != l.after.Epoch):
 		err = fmt.Errorf("%w: %w", errMissing, err)
 	}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -148,6 +149,7 @@ func (c *tries) try(t testing.TB, i image, what string, tamper func(dir string))
 	require.NoError(t, err)
 	i.write(t, dir)
 	tamper(dir)
+	info, infoErr := Inspect(dir)
 	again := func() error {
 		s := newShop(t, "A", false)
 		defer s.Close()
@@ -159,8 +161,14 @@ func (c *tries) try(t testing.TB, i image, what string, tamper func(dir string))
 		return err
 	}
 	if err = again(); err == nil {
+		require.NoError(t, infoErr, what)
+		require.NoError(t, info.Err, what)
 		c.opened++
 		return
+	}
+	// A folder at the name of the lock, or of the next journal, is not damage.
+	if !strings.Contains(err.Error(), lockName) && !errors.Is(err, os.ErrExist) && infoErr == nil {
+		require.EqualError(t, fmt.Errorf("journal: %w", info.Err), err.Error(), what)
 	}
 	c.refused++
 	require.Regexp(t, dir+"/(acknowledged|backup-|before|journal-|lock)", err.Error(), what)

@@ -52,7 +52,7 @@ func ExampleDB_Load() {
 	fmt.Println(err)
 	fmt.Println(table.Len())
 	// Output:
-	// mvcc: Load: the backup is damaged at offset 8: it ends in the middle of the frame
+	// mvcc: the backup is damaged at offset 8: it ends in the middle of the frame
 	// 4
 }
 
@@ -71,7 +71,7 @@ func ExampleDamageError() {
 
 func ExampleDamageError_Error() {
 	fmt.Println(&mvcc.DamageError{Offset: 65, Reason: "the checksum of the frame does not match"})
-	// Output: mvcc: Load: the backup is damaged at offset 65: the checksum of the frame does not match
+	// Output: mvcc: the backup is damaged at offset 65: the checksum of the frame does not match
 }
 
 func ExampleDB_SaveFile() {
@@ -243,4 +243,21 @@ func ExampleBackupTable() {
 		fmt.Println(table.Name, table.Key, table.Value, table.Records)
 	}
 	// Output: numbers int string 3
+}
+
+// A program can look at a backup before it makes the tables, or without knowing their types.
+func ExampleReadHeader() {
+	db, _ := numbers(1, 2, 3)
+	defer db.Close()
+	var file bytes.Buffer
+	_, _ = db.Save(context.Background(), &file, codec.Gob, &mvcc.SaveOptions{Version: 2})
+
+	b, err := mvcc.ReadHeader(&file)
+	fmt.Println(b.Codec, b.Version, err)
+	for _, table := range b.Tables {
+		fmt.Println(table.Name, table.KeyShape, table.ValueShape)
+	}
+	// Output:
+	// gob 2 <nil>
+	// numbers int string
 }

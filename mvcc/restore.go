@@ -23,7 +23,7 @@ func (e *DamageError) Error() string {
 	if e.Backup > 0 {
 		which = fmt.Sprintf("the backup Then[%d]", e.Backup-1)
 	}
-	return fmt.Sprintf("mvcc: Load: %s is damaged at offset %d: %s", which, e.Offset, e.Reason)
+	return fmt.Sprintf("mvcc: %s is damaged at offset %d: %s", which, e.Offset, e.Reason)
 }
 
 // LoadOptions configures [DB.Load]. A nil *LoadOptions, and every field that is zero, means the
@@ -139,15 +139,9 @@ type loading struct {
 
 // run reads the backup, which follows another one unless it is the first.
 func (l *loading) run(db *DB, before *Backup) error {
-	text, err := l.header()
-	if err != nil {
+	var err error
+	if l.Backup, err = readHeader(l.from); err != nil {
 		return err
-	}
-	if err := (header{Backup: &l.Backup}).parse(text); err != nil {
-		return l.from.Damage("the header cannot be read: " + err.Error())
-	}
-	if l.Epoch > highestEpoch/2 {
-		return l.from.Damage("the epoch is not right")
 	}
 	if err := l.fits(before); err != nil {
 		return err
@@ -200,22 +194,6 @@ func (l *loading) run(db *DB, before *Backup) error {
 	}
 	l.Bytes = l.from.Read()
 	return nil
-}
-
-// header reads the header.
-func (l *loading) header() (header []byte, err error) {
-	for {
-		kind, payload, err := l.from.Frame()
-		switch {
-		case err != nil:
-			return nil, err
-		case kind != frameHeader:
-			return nil, l.from.Damage("there is no header")
-		}
-		if header = append(header, payload...); len(payload) < disk.MaxPayload {
-			return header, nil
-		}
-	}
 }
 
 // fits says why what the header says cannot be loaded.

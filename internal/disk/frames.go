@@ -79,6 +79,7 @@ type Reader struct {
 	payload []byte
 	sum     uint32
 	begun   bool
+	magic   Magic // that it begins with
 	magics  []Magic
 	at      int64 // where the next frame begins
 	frame   int64 // where the last one began
@@ -94,15 +95,17 @@ func (r *Reader) Offset() int64 { return r.frame }
 // Read returns how many bytes were read.
 func (r *Reader) Read() int64 { return r.at }
 
+// Magic returns what the stream begins with, after the first frame.
+func (r *Reader) Magic() Magic { return r.magic }
+
 // Frame reads a frame. The payload is valid until the next call. An error of the underlying
 // reader is returned as it is, but for io.EOF: a stream that ends is a *DamageError.
 func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 	if !r.begun {
-		var magic Magic
-		if err := r.read(magic[:], "it is shorter than a header"); err != nil {
+		if err := r.read(r.magic[:], "it is shorter than a header"); err != nil {
 			return 0, nil, err
 		}
-		if !slices.Contains(r.magics, magic) {
+		if !slices.Contains(r.magics, r.magic) {
 			return 0, nil, r.Damage("it does not begin as it should")
 		}
 		r.begun = true

@@ -350,6 +350,10 @@ var misusedCalls = []misuses{
 			_, err := db.Load(bg, strings.NewReader(strings.Repeat("rubbish ", 99)), codec.Gob, nil)
 			return err
 		}, ""},
+		{"`ReadHeader` of what is no backup", func(*testing.T) error {
+			_, err := mvcc.ReadHeader(strings.NewReader(strings.Repeat("rubbish ", 99)))
+			return err
+		}, ""},
 		{"`Load` of differences alone", func(t *testing.T) error {
 			db, users, _ := newShop(t)
 			s := db.Snapshot()

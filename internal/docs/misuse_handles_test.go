@@ -56,6 +56,10 @@ var misusedHandles = []misuses{
 			_, err := db.Save(bg, nil, codec.Gob, nil)
 			return err
 		}), ""},
+		{"`ReadHeader` with a nil reader", func(*testing.T) error {
+			_, err := mvcc.ReadHeader(nil)
+			return err
+		}, ""},
 		{"`Save` or `Load` with a zero `Codec`", onShop(func(db *mvcc.DB, _, _ *table) error {
 			_, err := db.Save(bg, io.Discard, mvcc.Codec{}, nil)
 			return err

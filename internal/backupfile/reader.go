@@ -1,0 +1,219 @@
+// Package backupfile reads and writes backups, and the groups of journals, which are backups of
+// differences, without the Go types of what is in them. docs/format.md describes them. Here what a
+// codec has written are bytes.
+package backupfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Magic begins a backup, and MagicBefore one of the format before, which has no shapes.
+var (
+	Magic       = disk.Magic([]byte("mvccmap\x02"))
+	MagicBefore = disk.Magic([]byte("mvccmap\x01"))
+)
+
+// The kinds of frames.
+const (
+	frameHeader = 'h'
+	frameData   = 'd'
+	frameAnew   = 'n'
+	frameTable  = 't'
+	frameEnd    = 'e'
+)
+
+// A Reader reads a backup. Its errors are [*disk.DamageError], or of what it reads.
+type Reader struct {
+	// Backup is what the header says. Records of it, and Records and Refused of its tables, are set
+	// when they were read, and Bytes at the end.
+	mvcc.Backup
+	Format byte // the version of the format
+
+	from  *disk.Reader
+	next  int // the table that comes next
+	table *Table
+}
+
+// NewReader reads the header of a backup. It reads no more of r than it is asked for.
+func NewReader(r io.Reader) (*Reader, error) {
+	b := &Reader{from: disk.NewReader(r, Magic, MagicBefore)}
+	// The header is read by the package that writes it, once its frames were checked.
+	var raw bytes.Buffer
+	w := disk.NewWriter(&raw, Magic)
+	for more := true; more; {
+		kind, payload, err := b.from.Frame()
+		switch {
+		case err != nil:
+			return nil, err
+		case kind != frameHeader:
+			return nil, b.from.Damage("there is no header")
+		}
+		if err := w.Frame(kind, payload); err != nil {
+			return nil, err
+		}
+		more = len(payload) == disk.MaxPayload
+	}
+	b.Format = b.from.Magic()[7]
+	var err error
+	b.Backup, err = mvcc.ReadHeader(&raw)
+	var damage *mvcc.DamageError
+	if errors.As(err, &damage) {
+		return nil, b.from.Damage(damage.Reason)
+	}
+	return b, err
+}
+
+// Next returns the next table, in the order of [mvcc.Backup.Tables], but for those that were
+// closed, which have no records. What was not read of the one before is passed over. After the last one it
+// reads the end, and returns io.EOF.
+func (b *Reader) Next() (*Table, error) {
+	if b.table != nil {
+		if err := b.table.Skip(); err != nil {
+			return nil, err
+		}
+		b.table = nil
+	}
+	for b.next < len(b.Tables) && b.Tables[b.next].Closed {
+		b.next++
+	}
+	if b.next < len(b.Tables) {
+		b.table = &Table{b: b, BackupTable: &b.Tables[b.next], At: b.next}
+		b.next++
+		return b.table, nil
+	}
+	kind, payload, err := b.from.Frame()
+	if err != nil {
+		return nil, err
+	}
+	if n, _ := binary.Uvarint(payload); kind != frameEnd || n != uint64(b.Records) {
+		return nil, b.from.Damage("there is no end, or it does not count the records that there are")
+	}
+	b.Bytes = b.from.Read()
+	return nil, io.EOF
+}
+
+// Table returns the table at a place in [mvcc.Backup.Tables], which was not closed. It passes over
+// those before it.
+func (b *Reader) Table(at int) (*Table, error) {
+	for {
+		if t, err := b.Next(); err != nil || t.At == at {
+			return t, err
+		}
+	}
+}
+
+// Skip reads the rest of the backup.
+func (b *Reader) Skip() error {
+	for {
+		if _, err := b.Next(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// End returns a [*disk.DamageError] if anything follows the backup.
+func (b *Reader) End() error { return b.from.End() }
+
+// Offset returns where the frame begins that was read last.
+func (b *Reader) Offset() int64 { return b.from.Offset() }
+
+// A Table is a table of a backup. It is an [io.Reader] of what one encoder has written: see Anew.
+type Table struct {
+	*mvcc.BackupTable     // Records and Refused of it are set when it was read to its end
+	At                int // its place in [mvcc.Backup.Tables]
+
+	b    *Reader
+	data []byte // of the frame that was read last
+	anew bool   // what follows is of another encoder
+	over bool
+}
+
+// Read returns io.EOF at the end of what one encoder has written.
+func (t *Table) Read(p []byte) (int, error) {
+	for len(t.data) == 0 {
+		if t.anew || t.over {
+			return 0, io.EOF
+		}
+		if err := t.frame(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, t.data)
+	t.data = t.data[n:]
+	return n, nil
+}
+
+// Anew reports whether something of another encoder follows, and makes Read read that. It is called
+// after Read has returned io.EOF.
+func (t *Table) Anew() bool {
+	if t.over || !t.anew {
+		return false
+	}
+	t.anew = false
+	return true
+}
+
+// Frame returns the bytes of the next frame, whatever encoder has written them; io.EOF at the end.
+// They are valid until the next call.
+func (t *Table) Frame() ([]byte, error) {
+	for len(t.data) == 0 && !t.over {
+		t.anew = false
+		if err := t.frame(); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.data) == 0 {
+		return nil, io.EOF
+	}
+	data := t.data
+	t.data = nil
+	return data, nil
+}
+
+// Skip passes over the rest of the table.
+func (t *Table) Skip() error {
+	for !t.over {
+		if err := t.frame(); err != nil {
+			return err
+		}
+	}
+	t.data, t.anew = nil, false
+	return nil
+}
+
+// frame reads a frame.
+func (t *Table) frame() error {
+	kind, payload, err := t.b.from.Frame()
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case frameData:
+		t.data = payload
+	case frameAnew:
+		t.anew = true
+	case frameTable:
+		n, k := binary.Uvarint(payload)
+		refused, _ := binary.Uvarint(payload[max(k, 0):])
+		if n > 1<<62 || refused > 1<<62 {
+			return t.b.from.Damage(fmt.Sprintf("the records of table %q are not counted right", t.Name))
+		}
+		t.over, t.Records, t.Refused = true, int(n), int(refused)
+		t.b.Records += t.Records
+	default:
+		return t.b.from.Damage("a frame is not of the kind that it should be")
+	}
+	return nil
+}
+
+// Damage returns a [*disk.DamageError] for the frame that was read last.
+func (t *Table) Damage(reason string) error { return t.b.from.Damage(reason) }

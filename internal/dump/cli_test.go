@@ -1,0 +1,202 @@
+package dump
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A wrong argument is named, with what would be right, and nothing is printed or written.
+func TestUsage(t *testing.T) {
+	db, m := fourRecords(t)
+	above := t.TempDir()
+	dir, text := filepath.Join(above, "data"), filepath.Join(above, "text")
+	file := filepath.Join(above, "a.backup")
+	_, err := db.SaveFile(t.Context(), file, codec.Gob, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(text, []byte("some text"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(above, "empty"), 0o700))
+	j, err := journal.Open(t.Context(), dir, db, codec.Gob, nil)
+	require.NoError(t, err)
+	m.Store(1, "one")
+	require.NoError(t, j.Close())
+	was := imageOf(t, dir)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"dump"}, "PATH is missing; expected a backup, or the folder of a journal"},
+		{[]string{"diff", file}, "B is missing"},
+		{[]string{"dmup", file}, `did you mean "dump"?`},
+		{[]string{"dump", file, "--tabel=t"}, `did you mean "--table"?`},
+		{[]string{"dump", filepath.Join(above, "none")}, "none: no such file or directory; expected"},
+		{[]string{"info", filepath.Join(above, "empty")}, "has no journal in it; expected a backup"},
+		{[]string{"check", text}, "is no backup: it does not begin as one; expected a backup"},
+		{[]string{"check", filepath.Join(dir, "journal-00000001")},
+			"is a part of a journal; expected its folder, " + dir},
+		{[]string{"check", filepath.Join(dir, "acknowledged")}, "is a part of a journal"},
+		{[]string{"check", os.DevNull}, "is not a file"},
+		{[]string{"dump", dir, "--table", "u"}, `--table: there is no table "u"; expected one of "t"`},
+		{[]string{"diff", dir, file, "--table", "u"},
+			`--table: there is no table "u"; expected one of "t"`},
+		{[]string{"log", dir, "--table", "u"},
+			`--table: there is no table "u" in the journal; expected one of "t"`},
+		{[]string{"dump", dir, "--format=csv"}, "--format must be one of"},
+		{[]string{"log", file}, "is a backup: it does not say which commits"},
+		{[]string{"log", dir, "--since=x"}, "--since"},
+		{[]string{"compact", file, "-o", filepath.Join(above, "x")}, "is a backup already"},
+		{[]string{"compact", dir}, "missing flags: --output=FILE"},
+		{[]string{"compact", dir, "-o", file}, "--output: " + file + " exists; expected a new name"},
+		{[]string{"compact", dir, "-o", filepath.Join(dir, "x")}, "is in the folder of the journal"},
+		{[]string{"compact", dir, "-o", filepath.Join(above, "none", "x")}, "--output: "},
+	} {
+		stdout, stderr, code := call(t, c.args...)
+		require.Equal(t, ExitUsage, code, "%v: %s", c.args, stderr)
+		require.Contains(t, stderr, c.says, c.args)
+		require.Contains(t, stderr, "Try mvccdump --help", c.args)
+		require.Empty(t, stdout, c.args)
+	}
+	require.Equal(t, was, imageOf(t, dir))
+	entries, err := os.ReadDir(above)
+	require.NoError(t, err)
+	require.Len(t, entries, 4)
+}
+
+// The first backup of a journal is not there yet: that is no damage.
+func TestNoBackupYet(t *testing.T) {
+	db, _ := fourRecords(t)
+	dir := t.TempDir()
+	j, err := journal.Open(t.Context(), dir, db, codec.Gob, nil)
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, "backup-00000001")))
+	require.NoError(t, os.Remove(filepath.Join(dir, "acknowledged")))
+	data, err := os.ReadFile(filepath.Join(dir, "journal-00000001"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal-00000001"), data[:30], 0o600))
+	for _, args := range [][]string{{"dump", dir}, {"log", dir}, {"info", dir}, {"check", dir}} {
+		_, stderr, code := call(t, args...)
+		require.Equal(t, ExitOK, code, "%v %s", args, stderr)
+	}
+	file := filepath.Join(t.TempDir(), "x")
+	for _, args := range [][]string{{"diff", dir, dir}, {"compact", dir, "-o", file}} {
+		_, stderr, code := call(t, args...)
+		require.Equal(t, ExitFailed, code, args)
+		require.Contains(t, stderr, "has no backup yet")
+	}
+}
+
+// Help has an example of each command, and the exit codes.
+func TestHelp(t *testing.T) {
+	all, _, code := call(t)
+	require.Equal(t, ExitOK, code)
+	for _, name := range []string{"info", "check", "dump", "diff", "log", "compact"} {
+		require.Contains(t, all, "\n  "+name)
+		text, _, code := call(t, "help", name)
+		require.Equal(t, ExitOK, code)
+		require.Contains(t, text, "Usage: mvccdump "+name)
+		require.Contains(t, text, "Examples:")
+		require.Contains(t, text, "Exit codes:")
+		for line := range strings.Lines(text) {
+			require.LessOrEqual(t, len(line), 81, line)
+		}
+	}
+	text, _, code := call(t, "--version")
+	require.Equal(t, ExitOK, code)
+	require.NotEmpty(t, text)
+}
+
+// What changed from one to another, also if not all values that have changed fit into memory.
+func TestDiff(t *testing.T) {
+	defer func(was int) { budget = was }(budget)
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	db, m := fourRecords(t)
+	gone := mvcc.NewTable[int, int](db, "gone", nil)
+	gone.Store(7, 7)
+	_, err := db.SaveFile(t.Context(), a, codec.Gob, nil)
+	require.NoError(t, err)
+	gone.Close()
+	m.Store(0, "zero")
+	m.Delete(1)
+	m.Store(3, "three")
+	m.Store(4, "four")
+	mvcc.NewTable[int, int](db, "new", nil)
+	_, err = db.SaveFile(t.Context(), b, codec.Gob, nil)
+	require.NoError(t, err)
+	want := []string{
+		`{"change":"added","table":"new"}`,
+		`{"change":"removed","table":"gone"}`,
+		`{"change":"added","table":"t","key":4,"value":"four"}`,
+		`{"change":"removed","table":"gone","key":7,"value":7}`,
+		`{"change":"removed","table":"t","key":1,"value":"value 1"}`,
+		`{"change":"changed","table":"t","key":0,"from":"value 0","to":"zero"}`,
+		`{"change":"changed","table":"t","key":3,"from":"value 3","to":"three"}`,
+	}
+	for _, budget = range []int{1, 64 << 20} {
+		require.Equal(t, want, lines(t, "diff", a, b))
+		_, _, code := call(t, "diff", "--exit-code", a, b)
+		require.Equal(t, ExitDiffer, code)
+		require.Empty(t, lines(t, "diff", "--exit-code", a, a))
+		require.Equal(t, want[len(want)-1:], lines(t, "diff", a, b, "--table", "t")[3:])
+	}
+	other := mvcc.NewDB(nil)
+	defer other.Close()
+	mvcc.NewTable[int, int](other, "t", nil).Store(2, 5)
+	_, err = other.SaveFile(t.Context(), b+"2", codec.JSON, nil)
+	require.NoError(t, err)
+	_, stderr, code := call(t, "diff", a, b+"2")
+	require.Equal(t, ExitOK, code)
+	require.Contains(t, stderr, `table "t": the types differ: Map[int, string], and Map[int, int]`)
+}
+
+// The changes of groups, by epoch, table and key.
+func TestLog(t *testing.T) {
+	db, m := fourRecords(t)
+	tmp := mvcc.NewTable[string, int](db, "tmp", nil)
+	dir := t.TempDir()
+	j, err := journal.Open(t.Context(), dir, db, codec.Gob, nil)
+	require.NoError(t, err)
+	first := db.Epoch()
+	step := func(change func()) uint64 {
+		change()
+		require.NoError(t, j.Sync(t.Context()))
+		return db.Epoch()
+	}
+	one := step(func() { m.Store(9, "nine") })
+	two := step(func() { m.Delete(9) })
+	three := step(func() { tmp.Store("a<b", 1) })
+	step(tmp.Close)
+	require.NoError(t, j.Close())
+	words := func(args ...string) (list []string) {
+		for _, line := range lines(t, append([]string{"log", dir}, args...)...) {
+			list = append(list, strings.Join(strings.Fields(line)[1:], " "))
+		}
+		return list
+	}
+	all := []string{"t set 9", "t deleted 9", `tmp set "a<b"`, "tmp closed"}
+	require.Equal(t, all, words())
+	require.Equal(t, all[2:], words("--since", itoa(two)))
+	require.Equal(t, all[:2], words("--table", "t"))
+	require.Equal(t, all[:2], words("--key", "9"))
+	require.Equal(t, all[2:3], words("--key", "a<b"))
+	require.Equal(t, all[2:3], words("--key", `"a<b"`))
+	require.Equal(t, all[:3], words("--key", `"a<b"`, "--key", "9"))
+	require.Empty(t, words("--key", "10"))
+	require.Equal(t, `{"since":`+itoa(first)+`,"epoch":`+itoa(one)+
+		`,"file":"journal-00000001","table":"t","change":"set","key":9,"value":"nine"}`,
+		lines(t, "log", dir, "--format", "jsonl")[0])
+	_, stderr, _ := call(t, "log", dir)
+	require.Contains(t, stderr, "backup-00000001 has the state as of epoch "+itoa(first))
+	require.Greater(t, three, two)
+}
+
+func itoa(n uint64) string { return strconv.FormatUint(n, 10) }

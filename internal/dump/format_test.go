@@ -1,0 +1,193 @@
+package dump
+
+import (
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+var writeVectors = flag.Bool("write-vectors", false,
+	"write the test vectors anew: only for a new version of the format")
+
+// vectors are in a folder for each codec: a backup, a journal, and what is printed of them.
+const vectors = "testdata/format-2"
+
+type user struct {
+	Name string
+	Born time.Time
+	Mail *string
+}
+
+// picky refuses a record by its name.
+type picky struct {
+	to interface{ Encode(any) error }
+}
+
+func (p picky) Encode(v any) error {
+	if strings.Contains(fmt.Sprintf("%v", v), "refused") {
+		return errors.New("refused")
+	}
+	return p.to.Encode(v)
+}
+
+// writeVector writes the backup and the journal that the vectors are: users, of which one is
+// refused, a set, and a table that is closed.
+func writeVector(t *testing.T, dir string, c mvcc.Codec) {
+	whole := c.NewEncoder
+	c.NewEncoder = func(w io.Writer) interface{ Encode(any) error } { return picky{whole(w)} }
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	users := mvcc.NewOrderedTable[int, user](db, "users", nil)
+	set := mvcc.NewOrderedTable[string, struct{}](db, "set", nil)
+	old := mvcc.NewOrderedTable[int8, float64](db, "old \xff", nil)
+	mail := "ada@example.com"
+	users.Store(0, user{Name: "Ada", Born: time.Date(1815, 12, 10, 1, 2, 3, 4, time.UTC), Mail: &mail})
+	users.Store(1, user{Name: "refused"})
+	users.Store(-300, user{})
+	set.Store("ä", struct{}{})
+	old.Store(1, 0.5)
+	_, err := db.SaveFile(t.Context(), filepath.Join(dir, "backup"), c,
+		&mvcc.SaveOptions{Version: 3, Refused: func(*mvcc.CodecError) {}})
+	require.NoError(t, err)
+	users.Delete(1)
+	j, err := journal.Open(t.Context(), filepath.Join(dir, "journal"), db, c,
+		&journal.Options{Every: -1, Version: 3})
+	require.NoError(t, err)
+	for _, change := range []func(){
+		func() { users.Store(2, user{Name: "Bob"}) },
+		func() { users.Delete(0) },
+		func() { set.Store("", struct{}{}) },
+		func() { old.Close() },
+	} {
+		change()
+		require.NoError(t, j.Sync(t.Context()))
+	}
+	require.NoError(t, j.Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, "journal", "lock")))
+}
+
+// vectorFiles are what docs/format.md describes.
+var vectorFiles = []string{"backup", "journal/acknowledged", "journal/backup-00000001",
+	"journal/journal-00000001"}
+
+// The vectors can be read, and have the records that they had when they were written.
+func TestVectors(t *testing.T) {
+	for _, c := range codecs {
+		dir := filepath.Join(vectors, c.Name)
+		if *writeVectors {
+			require.NoError(t, os.RemoveAll(dir))
+			require.NoError(t, os.MkdirAll(dir, 0o777))
+			writeVector(t, dir, c)
+		}
+		for _, name := range []string{"backup", "journal"} {
+			path := filepath.Join(dir, name)
+			got, _, code := call(t, "dump", path)
+			require.Equal(t, ExitOK, code)
+			logged, _, _ := call(t, "log", "--format=jsonl", path)
+			got += logged
+			if *writeVectors {
+				require.NoError(t, os.WriteFile(path+".jsonl", []byte(got), 0o666))
+			}
+			want, err := os.ReadFile(path + ".jsonl")
+			require.NoError(t, err)
+			require.Equal(t, string(want), got)
+			lines(t, "check", path)
+		}
+	}
+}
+
+// What is written today is what was written then, frame by frame, but for the random name of the
+// database, and the numbers of types in gob, which depend on what a process has used before.
+func TestFormat(t *testing.T) {
+	for _, c := range codecs {
+		dir := t.TempDir()
+		writeVector(t, dir, c)
+		for _, name := range vectorFiles {
+			want := framesOf(t, filepath.Join(vectors, c.Name, name), c.Name)
+			got := framesOf(t, filepath.Join(dir, name), c.Name)
+			require.NotEmpty(t, want)
+			if strings.HasSuffix(name, "journal-00000001") {
+				require.Contains(t, got, want[1])
+				require.Equal(t, "m", want[1].kind)
+				want, got = withoutMarks(want), withoutMarks(got)
+			}
+			for i := range min(len(got), len(want)) {
+				require.Equal(t, want[i], got[i], "%s %s, frame %d", c.Name, name, i)
+			}
+			require.Len(t, got, len(want))
+		}
+	}
+}
+
+// A frame is one of a stream that begins with a magic.
+type frame struct {
+	magic   string
+	kind    string
+	payload string
+}
+
+// withoutMarks leaves out marks: how many there are depends on the disk.
+func withoutMarks(list []frame) []frame {
+	return slices.DeleteFunc(list, func(f frame) bool { return f.kind == "m" })
+}
+
+var dbName = regexp.MustCompile(`[0-9a-f]{16}`)
+
+// framesOf reads a file as docs/format.md describes it, and shares no code with what writes it.
+func framesOf(t *testing.T, path, codec string) (list []frame) {
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	table := crc32.MakeTable(crc32.Castagnoli)
+	for len(data) > 0 {
+		magic := string(data[:8])
+		sum := crc32.Checksum(data[:8], table)
+		data = data[8:]
+		for last := false; !last; {
+			kind, n := string(data[:1]), binary.LittleEndian.Uint32(data[1:])
+			payload := string(data[5 : 5+n])
+			sum = crc32.Update(sum, table, data[:5+n])
+			require.Equal(t, sum, binary.LittleEndian.Uint32(data[5+n:]), path)
+			data = data[5+n+4:]
+			last = magic[:7] != "mvccmap" || kind == "e"
+			if payload = dbName.ReplaceAllString(payload, "database"); kind == "d" && codec == "gob" {
+				payload = "gob"
+			}
+			list = append(list, frame{magic, kind, payload})
+		}
+	}
+	return list
+}
+
+// Files of the version before have no shapes. Those of the codec json print as those of this
+// version, and of gob only what may be nil or zero is left out.
+func TestVersionBefore(t *testing.T) {
+	old, now := "../../mvcc/testdata/backup-1.", "../../mvcc/testdata/backup-2."
+	json := normalOf(t, lines(t, "dump", now+"json"))
+	require.Len(t, json, 82)
+	require.Equal(t, json, normalOf(t, lines(t, "dump", now+"gob")))
+	require.Equal(t, json, normalOf(t, lines(t, "dump", old+"json")))
+	gob := lines(t, "dump", old+"gob")
+	require.Len(t, gob, 82)
+	require.Contains(t, gob, `{"table":"counts","key":0,"value":0}`)
+	require.Contains(t, gob, `{"table":"ptrs","key":"nil","value":null}`)
+	for _, c := range codecs {
+		dir := "../../journal/testdata/1." + c.Name
+		require.Len(t, lines(t, "log", dir), 71)
+		require.Contains(t, strings.Join(lines(t, "check", dir), "\n"), "15 groups, from epoch 7 to 22")
+	}
+}

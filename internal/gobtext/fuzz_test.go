@@ -1,0 +1,131 @@
+package gobtext
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type seed struct {
+	K string
+	V struct {
+		N  int
+		Of any
+		M  map[string][]seedInner
+		P  *seedInner
+	}
+	D bool
+}
+
+type seedInner struct {
+	Next  *seedInner
+	Array [4]float64
+}
+
+func seeds(t testing.TB) [][]byte {
+	gob.RegisterName("test.Inner", seedInner{})
+	var b bytes.Buffer
+	enc := gob.NewEncoder(&b)
+	var s seed
+	s.K, s.V.N, s.V.Of = "key", -5, []any(nil)
+	s.V.Of = seedInner{Next: &seedInner{}}
+	s.V.M = map[string][]seedInner{"a": {{}, {}}}
+	require.NoError(t, enc.Encode(&s))
+	s.V.Of, s.V.P = "text", &seedInner{Array: [4]float64{1, 2, 3, 4}}
+	require.NoError(t, enc.Encode(&s))
+	repaired := append([]byte{0, 10, 'm', 2, 1, 'V', 1, 'P', 'n', 1, 1, 'K'}, b.Bytes()...)
+	return [][]byte{b.Bytes(), repaired}
+}
+
+var seedShapes = map[string]Shape{
+	"V": ParseShape([]byte(`[{"k":"struct","f":["N","Of","M","P"],"t":[1,2,3,4]},{"k":"int"},` +
+		`{"k":"interface"},{"k":"map","t":[5,6]},{"k":"*","t":[7]},{"k":"string"},{"k":"[]","t":[7]},` +
+		`{"k":"struct","f":["Next","Array"],"t":[4,8]},{"k":"[4]","t":[9]},{"k":"float64"}]`)),
+	"D": ParseShape([]byte(`[{"k":"struct","f":["Self"],"t":[0]}]`)),
+	"K": ParseShape([]byte(`[{"k":"*","t":[0]}]`)),
+}
+
+// readForged reads what may be anything, and returns how much text it has become.
+func readForged(data []byte) (text int, err error) {
+	const limit = 1 << 16
+	d := NewDecoder(bytes.NewReader(data))
+	d.text = limit
+	for {
+		m, err := d.Next(seedShapes)
+		n := 0
+		for _, f := range m.Fields {
+			n += len(f.Text)
+		}
+		if n > limit+64 {
+			return n, errors.New("there is more text than there may be")
+		}
+		text += n
+		if err != nil {
+			return text, nil
+		}
+	}
+}
+
+// Whatever the input is: an error, or some text.
+func FuzzForged(f *testing.F) {
+	for _, s := range seeds(f) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, err := readForged(data); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Seeds that were changed at random, in each run of the tests.
+func TestForged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, s := range seeds(t) {
+		text, err := readForged(s)
+		require.NoError(t, err)
+		require.Positive(t, text)
+		for at := range s {
+			for range 40 {
+				forged := bytes.Clone(s)
+				for range 1 + rng.IntN(3) {
+					forged[(at+rng.IntN(8))%len(s)] = byte(rng.Uint32())
+				}
+				if rng.IntN(4) == 0 {
+					forged = forged[:at]
+				}
+				_, err := readForged(forged)
+				require.NoError(t, err)
+			}
+		}
+	}
+}
+
+// Lists that go on and on, and lengths that are not there.
+func TestBounds(t *testing.T) {
+	type link struct{ Next *link }
+	type chain struct{ K, V link }
+	var c chain
+	for range maxDepth + 10 {
+		c.V.Next = &link{c.V.Next}
+	}
+	var b bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&b).Encode(&c))
+	_, err := NewDecoder(&b).Next(nil)
+	require.ErrorContains(t, err, "nested more than 10000 deep")
+
+	for _, prefix := range []string{"\xf8\xff\xff\xff\xff\xff\xff\xff\xff", "\xfc\x3f\xff\xff\xff",
+		"\x80", "\x00\xff\xff\xff\xff\x01", "\x00\x05m\xff\xff\xff\x7f"} {
+		_, err := NewDecoder(strings.NewReader(prefix + "abc")).Next(nil)
+		require.Error(t, err, "%q", prefix)
+		require.NotErrorIs(t, err, io.EOF, "%q", prefix)
+	}
+	_, err = NewDecoder(strings.NewReader("")).Next(nil)
+	require.Equal(t, io.EOF, err)
+}

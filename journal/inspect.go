@@ -1,0 +1,289 @@
+package journal
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// An Info says what is in the folder of a journal, see [Inspect].
+type Info struct {
+	// DB, Codec and Version are those of the backup, see [mvcc.Backup]; empty if there is none.
+	DB      string
+	Codec   string
+	Version int
+	// Tables are those that there are at the end, in the order in which they came.
+	Tables []TableInfo
+	// Epoch is that of the last commit that Open would load.
+	Epoch uint64
+	// Acknowledged is the epoch up to which all was on disk, as far as the file of that name says;
+	// 0 if it does not. Closed says that the journal was closed after that.
+	Acknowledged uint64
+	Closed       bool
+	// Incomplete is how many bytes at the end Open would leave out: of a group that is being written,
+	// or that a crash has torn.
+	Incomplete int64
+	// Err is what Open would return for these files: nil, or what is damaged, a
+	// [*mvcc.DamageError], or missing, an [io/fs.ErrNotExist]. Both name the file.
+	Err error
+	// Files are the backups and journals, by their numbers.
+	Files []FileInfo
+	// Unfinished are the names of files that were not brought to their end: a backup that is being
+	// taken, or what a crash has left of one.
+	Unfinished []string
+	// Before is what is in the folder "before", or nil if there is none.
+	Before *Info
+
+	_ struct{}
+}
+
+// A TableInfo says what is in a journal of a table.
+type TableInfo struct {
+	mvcc.BackupTable     // Records is that of the backup, Refused that of all
+	Changes          int // how many records, and deletions, the groups after the backup have
+}
+
+// A FileInfo is a backup or a journal.
+type FileInfo struct {
+	Name   string
+	Number uint64
+	Backup bool
+	Bytes  int64
+	// Epoch is that of the state that is in a backup, or that a journal begins with.
+	Epoch uint64
+	// Used says that Open reads it. Others are there until they are removed, see J2.
+	Used bool
+	// Groups are those of a journal, as far as they follow each other, and for a file that is used
+	// what came before.
+	Groups []GroupInfo
+	// Rest is how many bytes come after the last group and mark that can be read.
+	Rest int64
+	// Err is why a file that is not used cannot be read.
+	Err error
+
+	_ struct{}
+}
+
+// A GroupInfo is a group of commits: those with epochs above Since, up to Epoch.
+type GroupInfo struct {
+	Offset, Bytes int64
+	Since, Epoch  uint64
+	Records       int // and deletions
+}
+
+// Inspect returns what is in the folder of a journal. It needs neither the types nor the codec,
+// takes no lock, writes nothing, and may be called while a process writes the journal: it reads the
+// files as they are at one moment, so a group that is half-written then is not damage. It reads all
+// of them, with their checksums, and does not decode records. It blocks for as long as the disk
+// takes. It allocates some 50 bytes for each group, beside what headers take.
+//
+// The error is one of the system, for instance if there is no such folder. Damage is in [Info.Err].
+// A folder without any files of a journal has an Info without Files, and no error.
+func Inspect(dir string) (Info, error) {
+	info, err := inspect(dir)
+	if err != nil {
+		return info, fmt.Errorf("journal: %w", err)
+	}
+	name := filepath.Join(dir, beforeName)
+	if is, err := os.Stat(name); err == nil && !is.IsDir() {
+		if info.Err == nil && len(info.Files) > 0 {
+			info.Err = fmt.Errorf("%s is not a folder: what is here cannot be kept in it", name)
+		}
+		return info, nil
+	}
+	before, err := inspect(name)
+	switch {
+	case err == nil:
+		info.Before = &before
+	case !errors.Is(err, fs.ErrNotExist): // it goes when the journal is closed
+		return info, fmt.Errorf("journal: %w", err)
+	}
+	return info, nil
+}
+
+// An inspector reads files as Open does, and keeps what headers say.
+type inspector struct {
+	loader
+	stats   Stats
+	info    *Info
+	folder  *folder
+	at      *FileInfo // what is being read
+	reached map[string]bool
+}
+
+func inspect(dir string) (info Info, err error) {
+	f, err := openFolder(dir)
+	if err != nil {
+		return info, err
+	}
+	defer f.close()
+	info.Acknowledged, info.Closed, info.Unfinished = f.must.epoch, f.must.closed, f.left
+	info.Files = f.infos
+	in := &inspector{info: &info, folder: f, reached: map[string]bool{}}
+	in.loader = loader{dir: dir, must: f.must, stats: &in.stats, open: in.begin, backup: in.whole,
+		group: in.next}
+	_, _, err = in.all(f.listing)
+	in.leave()
+	if info.Err = f.foreign; info.Err == nil {
+		info.Err = err
+	}
+	info.Epoch, info.Incomplete = in.after.Epoch, in.stats.Dropped
+	for i := range info.Files {
+		file := &info.Files[i]
+		file.Used = file.Number >= f.from()
+		if !file.Backup {
+			file.Epoch = in.begun(file)
+		}
+		if !in.reached[file.Name] {
+			in.alone(file)
+		}
+	}
+	return info, nil
+}
+
+// begun returns the epoch that a journal begins with, 0 if it does not say.
+func (in *inspector) begun(info *FileInfo) uint64 {
+	f, err := in.folder.file(info.Name)
+	if err != nil {
+		return 0
+	}
+	_, epoch, _, _, err := readBegin(f)
+	if err != nil && len(info.Groups) > 0 { // of a version that wrote no such record
+		return info.Groups[0].Since
+	}
+	return epoch
+}
+
+// begin opens a file, from its beginning.
+func (in *inspector) begin(path string) (io.ReadSeekCloser, error) {
+	in.leave()
+	f, err := in.folder.file(filepath.Base(path))
+	if err != nil {
+		return nil, fmt.Errorf("%s is missing: %w", path, err)
+	}
+	in.at = f.info
+	in.reached[in.at.Name] = true
+	return f, nil
+}
+
+// leave notes how far the file could be read.
+func (in *inspector) leave() {
+	if in.at != nil && !in.at.Backup {
+		in.at.Rest = in.at.Bytes - in.loader.at
+	}
+	in.at = nil
+}
+
+// whole reads a backup.
+func (in *inspector) whole(path string) (mvcc.Backup, error) {
+	f, err := in.begin(path)
+	if err != nil {
+		return mvcc.Backup{}, err
+	}
+	b, err := backupfile.NewReader(bufio.NewReaderSize(f, 1<<16))
+	if err != nil {
+		return mvcc.Backup{}, damaged(err)
+	}
+	in.at.Epoch = b.Epoch
+	in.info.DB, in.info.Codec, in.info.Version = b.DB, b.Codec, b.Version
+	if b.Since != 0 {
+		return mvcc.Backup{}, fmt.Errorf("the backup has only the differences to another one, "+
+			"of epoch %d", b.Since)
+	}
+	if err = b.Skip(); err == nil {
+		err = b.End()
+	}
+	if err != nil {
+		return mvcc.Backup{}, damaged(err)
+	}
+	for _, table := range b.Tables {
+		in.info.Tables = append(in.info.Tables, TableInfo{BackupTable: table})
+	}
+	return b.Backup, nil
+}
+
+// next reads a group.
+func (in *inspector) next(r *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error) {
+	b, err := backupfile.NewReader(r)
+	if err != nil {
+		return mvcc.Backup{}, err
+	}
+	switch {
+	case after.Codec != "" && b.Codec != after.Codec:
+		return b.Backup, fmt.Errorf("the codec of a group is %q, and that of the backup %q", b.Codec,
+			after.Codec)
+	case after.Codec != "" && b.Version != after.Version:
+		return b.Backup, fmt.Errorf("the version of a group is %d, and that of the backup %d", b.Version,
+			after.Version)
+	case b.Since != after.Epoch || b.DB != after.DB || b.Since == 0:
+		return b.Backup, errors.New("a group does not follow the one before")
+	}
+	if err := b.Skip(); err != nil {
+		return b.Backup, err
+	}
+	in.at.Groups = append(in.at.Groups, GroupInfo{Offset: in.loader.at, Bytes: b.Bytes,
+		Since: b.Since, Epoch: b.Epoch, Records: b.Records})
+	in.change(b.Tables)
+	return b.Backup, nil
+}
+
+// change notes what a group says of tables.
+func (in *inspector) change(tables []mvcc.BackupTable) {
+	list := in.info.Tables
+	for _, table := range tables {
+		i := slices.IndexFunc(list, func(t TableInfo) bool { return t.Name == table.Name })
+		switch {
+		case table.Closed:
+			if i >= 0 && list[i].ID == table.ID {
+				list = slices.Delete(list, i, i+1)
+			}
+			continue
+		case i < 0:
+			list = append(list, TableInfo{})
+			i = len(list) - 1
+			fallthrough
+		case list[i].ID != table.ID: // the one before was closed
+			list[i] = TableInfo{BackupTable: table}
+			list[i].Records, list[i].Refused = 0, 0
+		}
+		list[i].Changes += table.Records
+		list[i].Refused += table.Refused
+	}
+	in.info.Tables = list
+}
+
+// alone reads a file from which nothing leads on to the end.
+func (in *inspector) alone(info *FileInfo) {
+	var none Info
+	f, err := in.folder.file(info.Name)
+	if err != nil {
+		info.Err = err
+		return
+	}
+	one := &inspector{info: &none, folder: in.folder, reached: in.reached}
+	one.loader = loader{dir: in.dir, stats: &one.stats, open: one.begin, backup: one.whole,
+		group: one.next}
+	path := filepath.Join(in.dir, info.Name)
+	if info.Backup {
+		_, err = one.whole(path)
+	} else if number, epoch, db, _, failed := readBegin(f); failed == nil && number == info.Number {
+		one.after, one.begins = mvcc.Backup{Epoch: epoch, DB: db}, true
+		err = one.journal(info.Number)
+		one.leave()
+	} else {
+		info.Rest = info.Bytes
+		err = damaged(cmp.Or(failed, error(errMissing)))
+	}
+	if err != nil {
+		info.Err = fmt.Errorf("%s: %w", path, err)
+	}
+}

@@ -1,0 +1,110 @@
+package mvcc_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A header says what Save has returned, needs neither the types nor the codec, and is read alone.
+func TestReadHeader(t *testing.T) {
+	for _, c := range codecs {
+		for _, tables := range []int{1, 3000} { // the header of many takes several frames
+			db := mvcc.NewDB(nil)
+			mvcc.NewTable[string, customer](db, "odd \xff", nil).Store("k", customer{Name: "ada"})
+			for i := range tables {
+				mvcc.NewTable[int, time.Time](db, fmt.Sprint("table ", i), nil)
+			}
+			var file bytes.Buffer
+			want, err := db.Save(t.Context(), &file, c, &mvcc.SaveOptions{Version: 7})
+			db.Close()
+			require.NoError(t, err)
+			require.Equal(t, tables > 1, want.Bytes > 1<<17)
+
+			r := bytes.NewReader(file.Bytes())
+			got, err := mvcc.ReadHeader(iotest.OneByteReader(r))
+			require.NoError(t, err)
+			require.Equal(t, []any{want.DB, want.Epoch, 7, c.Name},
+				[]any{got.DB, got.Epoch, got.Version, got.Codec})
+			require.Zero(t, got.Records)
+			require.Len(t, got.Tables, tables+1)
+			for i, table := range got.Tables {
+				want.Tables[i].Records = 0
+				require.Equal(t, want.Tables[i], table)
+			}
+			if tables == 1 {
+				kind, err := r.ReadByte()
+				require.NoError(t, err)
+				require.Equal(t, byte('d'), kind, "the records come next")
+			}
+		}
+	}
+}
+
+func TestReadHeaderOfOldBackups(t *testing.T) {
+	for _, c := range codecs {
+		data, err := os.ReadFile("testdata/backup-1." + c.Name)
+		require.NoError(t, err)
+		b, err := mvcc.ReadHeader(bytes.NewReader(data))
+		require.NoError(t, err)
+		require.Equal(t, "counts", b.Tables[0].Name)
+		require.Equal(t, "int", b.Tables[0].Value)
+		require.True(t, b.Tables[0].ValueShape.IsZero())
+	}
+}
+
+// What is no header, or a damaged one, is a DamageError; an error of the reader is wrapped.
+func TestReadHeaderDamage(t *testing.T) {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	mvcc.NewTable[int, int](db, "t", nil)
+	var file bytes.Buffer
+	_, err := db.Save(t.Context(), &file, codec.Gob, nil)
+	require.NoError(t, err)
+	header := file.Bytes()[:bytes.Index(file.Bytes(), []byte("}]}"))+3+4]
+	_, err = mvcc.ReadHeader(bytes.NewReader(header))
+	require.NoError(t, err)
+	for at := range header {
+		flipped := bytes.Clone(header)
+		flipped[at] ^= 1 << (at % 8)
+		for _, data := range [][]byte{header[:at], flipped} {
+			b, err := mvcc.ReadHeader(bytes.NewReader(data))
+			var damage *mvcc.DamageError
+			require.ErrorAs(t, err, &damage)
+			require.ErrorContains(t, err, "mvcc: the backup is damaged at offset")
+			require.Zero(t, b)
+		}
+	}
+	_, err = mvcc.ReadHeader(io.MultiReader(bytes.NewReader(header[:20]),
+		iotest.ErrReader(io.ErrClosedPipe)))
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.ErrorContains(t, err, "mvcc: ReadHeader: ")
+	require.PanicsWithValue(t, "mvcc: ReadHeader: r is nil", func() { _, _ = mvcc.ReadHeader(nil) })
+}
+
+// A shape that no type has is refused: else String would print it for a very long time.
+func TestForgedShapes(t *testing.T) {
+	var long strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&long, `{"k":"","f":["",""],"t":[%d,%d]},`, i+1, i+1)
+	}
+	for _, text := range []string{"[" + long.String() + `{"k":"int"}]`, `[{"k":"int","t":[0]}]`,
+		`[{"k":"*"}]`, `[{"k":"*","t":[1]}]`, `[{"k":"struct","f":["A"]}]`, `[{"k":"map","t":[0]}]`} {
+		var s mvcc.Shape
+		require.Error(t, json.Unmarshal([]byte(text), &s), text)
+	}
+	var s mvcc.Shape
+	require.NoError(t, json.Unmarshal([]byte(`[{"k":"*","t":[0]}]`), &s))
+	require.Equal(t, "*...", s.String())
+}
