@@ -99,7 +99,7 @@ func (db *DB) load(
 	if err := last.Missing(); err != nil && !o.More {
 		return *last, err
 	}
-	db.SkipTo(last.Epoch)
+	dbAt(db).skipTo(last.Epoch, true)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
 	exact := &TxOptions{Isolation: LevelSerializable, own: true}
 	return *last, db.Update(ctx, exact, func(tx DBTx) error {

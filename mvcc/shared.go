@@ -25,6 +25,7 @@ type shared struct {
 	hub      hub
 	counters commonCounters
 	kept     kept
+	past     past
 	strict   *strict // or nil
 	observe  func(Attempt)
 	// members are the maps there are; the list is never changed.

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -120,7 +121,7 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int)
 
 // snapshotAtHub returns a snapshot at an epoch that the hub, which is locked, has got to.
 func (m *core) snapshotAtHub(at uint64) moment {
-	s, err := m.snapshotAt(at)
+	s, err := m.openAt(at)
 	if err != nil {
 		panic(err) // the hub holds the bound below
 	}
@@ -142,12 +143,12 @@ type DBWatchOptions struct {
 // its changes in all of them, see [Map.Changes]. When a table is closed that is told as well, in the
 // order of the epochs; with Since, those that were closed since then come before the summary.
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
-	var o DBWatchOptions
-	if opts != nil {
-		o = *opts
-	}
-	h := &dbAt(db).shared.hub
-	loop := newSubscription(ctx, h, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
+	return db.watch(ctx, *cmp.Or(opts, &DBWatchOptions{})).all
+}
+
+// watch is Watch.
+func (db *DB) watch(ctx context.Context, o DBWatchOptions) *watchLoop {
+	loop := newSubscription(ctx, &dbAt(db).shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
 		if c.closed != nil {
 			return c, 1
 		}
@@ -200,7 +201,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		}
 	}
 	begun = true
-	return loop.all
+	return loop
 }
 
 // RequestProgress delivers, to all watches of the database and its tables, what was committed
