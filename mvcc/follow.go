@@ -168,5 +168,5 @@ func (f *following) since(s DBSnapshot) (loop *watchLoop, err error) {
 			panic(p)
 		}
 	}()
-	return f.db.watch(f.ctx, DBWatchOptions{Since: s, Buffer: f.buffer}), nil
+	return watchAll(f.ctx, f.db, DBWatchOptions{Since: s, Buffer: f.buffer}), nil
 }

@@ -121,7 +121,7 @@ func TestFollow(t *testing.T) {
 			d.a.Delete(1)
 			return nil
 		}
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
 		var epochs []uint64
 		for i := range 100 {
@@ -163,7 +163,7 @@ func TestFollowGap(t *testing.T) {
 				time.Sleep(time.Second)
 				return nil
 			}
-			ended := make(chan error)
+			ended := make(chan error, 1)
 			go func() { ended <- d.follow(ctx, FollowOptions{Buffer: 10}) }()
 			for i := range 300 {
 				d.both(t, i%20, i)
@@ -340,7 +340,7 @@ func TestFollowTables(t *testing.T) {
 			}
 			return nil
 		}
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
 		time.Sleep(time.Second)
 		again := NewTable[string, int](d.db, "c", nil)
@@ -387,8 +387,9 @@ func TestFollowReadsAndWrites(t *testing.T) {
 			sums.Store("a", sum)
 			return nil
 		}
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
+		synctest.Wait()
 		want := 0
 		for i := range 100 {
 			d.both(t, i, i)
@@ -498,17 +499,14 @@ func TestFollowBesideWriters(t *testing.T) {
 	for _, retain := range []time.Duration{0, time.Minute} {
 		d := newDerived(t, &Options{Retain: retain})
 		crew := newCrew(t)
-		crew.run(3, func(worker int) error {
-			random := rand.New(rand.NewPCG(1, uint64(worker)))
-			for range sizes(5000, 500) {
-				switch key := random.IntN(20); random.IntN(3) {
-				case 0:
-					d.a.Store(key, random.Int())
-				case 1:
-					d.b.Delete(-key)
-				default:
-					d.both(t, key, random.Int())
-				}
+		crew.loop(3, func(_, round int) error {
+			switch key := rand.IntN(20); rand.IntN(3) {
+			case 0:
+				d.a.Store(key, rand.Int())
+			case 1:
+				d.b.Delete(-key)
+			default:
+				d.both(t, key, round)
 			}
 			return nil
 		})
@@ -522,14 +520,10 @@ func TestFollowBesideWriters(t *testing.T) {
 			}
 			return nil
 		}
-		for range 30 {
+		for range sizes(30, 5) {
 			require.ErrorIs(t, d.follow(bg, FollowOptions{Buffer: 64}), errEnough)
-			if d.db.Stats().Commits > 0 && crew.ended() {
-				break
-			}
-			d.a.Store(100, 1)
 		}
-		crew.wait(t)
+		crew.finish(t)
 		d.a.Store(100, 2)
 		last := d.db.Epoch()
 		ctx, cancel := context.WithCancel(bg)

@@ -142,13 +142,16 @@ type DBWatchOptions struct {
 // Watch is [Map.Watch] for all tables, including those that are made later: a commit is given with
 // its changes in all of them, see [Map.Changes]. When a table is closed that is told as well, in the
 // order of the epochs; with Since, those that were closed since then come before the summary.
+//
+//go:noinline
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
-	return db.watch(ctx, *cmp.Or(opts, &DBWatchOptions{})).all
+	return watchAll(ctx, db, *cmp.Or(opts, &DBWatchOptions{})).all
 }
 
-// watch is Watch.
-func (db *DB) watch(ctx context.Context, o DBWatchOptions) *watchLoop {
-	loop := newSubscription(ctx, &dbAt(db).shared.hub, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
+// watchAll is [DB.Watch]. It is no method: programs that have a DB would compile what it returns.
+func watchAll(ctx context.Context, db *DB, o DBWatchOptions) *watchLoop {
+	of := &dbAt(db).shared.hub
+	loop := newSubscription(ctx, of, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
 		if c.closed != nil {
 			return c, 1
 		}
@@ -202,20 +205,6 @@ func (db *DB) watch(ctx context.Context, o DBWatchOptions) *watchLoop {
 	}
 	begun = true
 	return loop
-}
-
-// RequestProgress delivers, to all watches of the database and its tables, what was committed
-// before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
-// there, even if there was nothing to deliver. It waits for the goroutine that serves the watches
-// if that is at work; otherwise the caller does its work.
-func (db *DB) RequestProgress() {
-	h := &dbAt(db).shared.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.listeners) > 0 {
-		h.asked = true
-		h.round()
-	}
 }
 
 // A subscription is a [listener] with a loop.
