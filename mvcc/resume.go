@@ -51,6 +51,13 @@ func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
 	return passed
 }
 
+// begins says that epochs below at may be of the life before.
+func (p *past) begins(at uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.floor.Store(max(p.floor.Load(), at))
+}
+
 // hasSkipped reports whether an epoch was passed over.
 func (p *past) hasSkipped(at epoch.Epoch) bool {
 	list := p.skipped.Load()
