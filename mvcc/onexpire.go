@@ -213,10 +213,14 @@ func (x *expiry) inTime(key unsafe.Pointer) {
 	if x.overdue.Load() == 0 {
 		return
 	}
+	hash := x.m.index.hash.sum(key)
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.tries, x.m.index.hash.sum(key))
-	x.overdue.Store(uint64(len(x.tries)))
+	_, was := x.tries[hash]
+	delete(x.tries, hash)
+	x.mu.Unlock()
+	if was {
+		x.overdue.Add(^uint64(0))
+	}
 }
 
 // Refusals are records that were not deleted, of which the logger is to be told.
@@ -250,13 +254,15 @@ func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (later 
 	}
 	x.tries[hash]++
 	tries := x.tries[hash]
-	x.overdue.Store(uint64(len(x.tries)))
 	if len(x.untold.list) < toldAtOnce {
 		x.untold.list = append(x.untold.list, refused{x.m.index.hash.boxed(key), err, tries})
 	} else {
 		x.untold.more++
 	}
 	x.mu.Unlock()
+	if tries == 1 {
+		x.overdue.Add(1)
+	}
 	x.m.counters.unexpired.Add(1)
 	at, ok := x.nextLook(key, soon) // must follow: E4
 	switch {

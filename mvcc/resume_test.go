@@ -110,3 +110,41 @@ func TestLoadResume(t *testing.T) {
 		})
 	}
 }
+
+// An epoch of the life before is not taken for one of this life, wherever the clock was when that
+// was loaded.
+func TestFollowOfAnotherLife(t *testing.T) {
+	anew := errors.New("anew")
+	old, db := mvcc.NewDB(nil), mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
+	defer old.Close()
+	defer db.Close()
+	table := mvcc.NewTable[int, int](old, "a", nil)
+	for i := range 100 {
+		table.Store(i, i)
+	}
+	var data bytes.Buffer
+	b, err := old.Save(t.Context(), &data, codec.Gob, nil)
+	require.NoError(t, err)
+	table = mvcc.NewTable[int, int](db, "a", nil)
+	for i := range 200 {
+		table.Store(i, -i)
+	}
+	_, err = db.Load(t.Context(), &data, codec.Gob, &mvcc.LoadOptions{Resume: []uint64{b.Epoch}})
+	require.NoError(t, err)
+	table.Store(7, 8)
+	for _, at := range []uint64{b.Epoch - 10, b.Epoch, b.Epoch + 10} {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := db.Follow(ctx, &mvcc.FollowOptions{After: at}, func(mvcc.DBSnapshot) error {
+			return anew
+		}, func(c mvcc.DBCommit) error {
+			require.Equal(t, []mvcc.Change[int, int]{{7, 7, 8, true, true}}, table.Changes(c))
+			cancel()
+			return nil
+		})
+		if cancel(); at == b.Epoch {
+			require.ErrorIs(t, err, context.Canceled)
+		} else {
+			require.ErrorIs(t, err, anew)
+		}
+	}
+}
