@@ -170,6 +170,7 @@ func TestFollowGap(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			time.Sleep(time.Hour / 2)
+			synctest.Wait()
 			d.requireInStep(t)
 			require.Positive(t, d.db.Stats().Gaps)
 			if retain > 0 {

@@ -183,12 +183,12 @@ func TestOnExpireFails(t *testing.T) {
 				y.queue.Store(-100, "taken")
 				var broken atomic.Bool
 				broken.Store(true)
-				tried := 0
+				var tried atomic.Int64
 				y.leases.OnExpire(func(tx DBTx, job int, s session) error {
 					y.queue.In(tx).Set(job, fmt.Sprint("back ", job))
 					if job%300 == 13 && broken.Load() {
 						y.queue.In(tx).Set(5000, "not to be seen")
-						tried++
+						tried.Add(1)
 						return way(y, tx)
 					}
 					return nil
@@ -216,9 +216,9 @@ func TestOnExpireFails(t *testing.T) {
 				n := y.db.Stats().ExpireFailures
 				require.Greater(t, n, uint64(2*60))
 				require.Less(t, n, uint64(2*70), "once a minute")
-				before := tried
+				before := tried.Load()
 				time.Sleep(time.Minute)
-				require.LessOrEqual(t, tried, before+8)
+				require.LessOrEqual(t, tried.Load(), before+8)
 				broken.Store(false)
 				time.Sleep(time.Minute + tick)
 				synctest.Wait()
