@@ -93,8 +93,8 @@ func (l *ledger) resumes(t *testing.T, c copyOf, after uint64, commit func()) bo
 }
 
 // After a restart a follower goes on from each epoch since the last backup that was not lost, with
-// exactly what came after it: from between any two commits, and whether the process failed or not. If
-// what it has may be lost, or be of another state, it begins anew.
+// exactly what came after it: from between any two commits, and whether the process failed or not.
+// If what it has may be lost, or be of another state, it begins anew.
 func TestResume(t *testing.T) {
 	for round := range 8 {
 		dir, random := t.TempDir(), rand.New(rand.NewPCG(uint64(round), 1))

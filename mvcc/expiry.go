@@ -17,6 +17,10 @@ import (
 // record that is written anew has the time of its new value. A transaction that has read a record,
 // and writes, conflicts if this expires meanwhile.
 //
+// A time that is given with the write is a field of the value, as in the example of Touch: so it is
+// as of a snapshot, and in backups and journals, as all that is written. What is to be done when a
+// record goes is done by [Map.OnExpire].
+//
 // until must return the same for the same record, so it must not ask for the time itself: the value
 // says when the record expires. The first few records are asked for twice: if the times differ,
 // that is a panic of until. It must be quick, and not use the map: writes call it, for the old
