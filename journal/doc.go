@@ -76,4 +76,9 @@
 //
 // They go on from those of the last life, so that none ever means two states: after Close from the
 // newest that there was, and else a million above the last commit that was found.
+//
+// So a follower, see [mvcc.DB.Follow], that has kept an epoch can be told whether what it has is
+// what the tables were: Options.Resume keeps the states that followers have got to. What was lost
+// because it was not on disk is at an epoch that means nothing any more, and its follower begins
+// anew.
 package journal

@@ -88,7 +88,8 @@ func (l *loader) all(files listing) (from, last uint64, err error) {
 
 // loads returns the options with which backups and groups are loaded.
 func (j *Journal) loads() *mvcc.LoadOptions {
-	return &mvcc.LoadOptions{Version: j.opts.Version, AnyShape: j.opts.AnyShape, More: true}
+	return &mvcc.LoadOptions{Version: j.opts.Version, AnyShape: j.opts.AnyShape, More: true,
+		Resume: j.opts.Resume}
 }
 
 // skipped is by how much the epochs skip if the journal was not closed: those of commits that were
@@ -98,6 +99,11 @@ const skipped = 1 << 20
 // goOn makes the epochs of the database go on from where those of the journal have ended.
 func (j *Journal) goOn(was bound, loaded uint64) {
 	if was.closed && was.epoch == loaded {
+		for _, e := range j.opts.Resume { // when nothing was committed any more
+			if loaded < e && e <= was.clock {
+				j.db.KeepState(e)
+			}
+		}
 		j.db.SkipTo(max(loaded, was.clock))
 		return
 	}

@@ -11,6 +11,7 @@ type tableLoader[K comparable, V any] struct {
 	list  []saved[K, V]
 	at    map[K]int // where a key is in it
 	clear bool      // what is there goes
+	all   bool      // list has all records, in their order, and not the last one of each key
 }
 
 func newLoader[K comparable, V any](of *engine) loader {
@@ -35,6 +36,10 @@ func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 	if l.m.badKey(useTx, r.K) {
 		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, typeOf((*K)(nil)))
 	}
+	if l.all {
+		l.list = append(l.list, r)
+		return nil
+	}
 	at, there := l.at[r.K]
 	switch {
 	case !there:
@@ -51,13 +56,18 @@ func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 
 func (l *tableLoader[K, V]) renew() { l.list, l.at, l.clear = nil, map[K]int{}, true }
 
-func (l *tableLoader[K, V]) apply(tx DBTx) {
+func (l *tableLoader[K, V]) inOrder() { l.all = true }
+
+func (l *tableLoader[K, V]) apply(tx DBTx, from, to int) {
 	l.at = nil
 	in := l.m.inside(tx)
-	if l.clear {
+	if l.clear && from == 0 {
 		DBTx(in).clear()
 	}
-	for i := range l.list {
+	if to < 0 {
+		to = len(l.list)
+	}
+	for i := from; i < to; i++ {
 		if r := &l.list[i]; r.D {
 			in.Delete(r.K)
 		} else {

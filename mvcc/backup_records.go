@@ -28,6 +28,7 @@ type recordSaver struct {
 	has   bool // the encoder has written records
 
 	saved, refused int
+	commits        commitCounts
 }
 
 // A toSave is a record, or the deletion of one, and the epoch of the state that it is from.
@@ -66,12 +67,13 @@ func boxesFor[K comparable, V any]() *boxes {
 // batchSize is up to how many records are encoded in one go.
 const batchSize = 256
 
-// save encodes the records of a table.
-func (c *core) save(s *saving) (saved, refused int, err error) {
+// save encodes the records of a table, and returns how many there are, for the frame at their end.
+func (c *core) save(s *saving) (saved, refused int, counts []byte, err error) {
 	r := &recordSaver{s: s, of: c, x: c.types.boxes(), bare: c.types.value.Size() == 0}
 	r.keys.whole = keptByAll(c.types.key)
+	r.commits.last = s.Since
 	err = r.all()
-	return r.saved, r.refused, err
+	return r.saved, r.refused, r.counts(), err
 }
 
 func (r *recordSaver) all() error {
@@ -210,6 +212,9 @@ func (r *recordSaver) some() error {
 		r.has = true
 		r.saved++
 		r.s.Records++
+		if r.s.changes != nil {
+			r.commits.add(x.epoch)
+		}
 	}
 	return nil
 }
@@ -239,7 +244,7 @@ func (r *recordSaver) refuse(cause error) error {
 		r.at++
 		return nil
 	}
-	*x = toSave{v: x.v, deleted: true, instead: true, bare: x.bare}
+	*x = toSave{v: x.v, deleted: true, instead: true, bare: x.bare, epoch: x.epoch}
 	return nil
 }
 

@@ -172,6 +172,20 @@ func diff[K comparable, V any](newer, older moment) (changes any, n int) {
 	return list, len(list)
 }
 
+// RequestProgress delivers, to all watches of the database and its tables, what was committed
+// before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
+// there, even if there was nothing to deliver. It waits for the goroutine that serves the watches
+// if that is at work; otherwise the caller does its work.
+func (db *DB) RequestProgress() {
+	h := &dbAt(db).shared.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.listeners) > 0 {
+		h.asked = true
+		h.round()
+	}
+}
+
 // A watchLoop is the user's side of a subscription, which the hub does not know: when nobody can
 // reach it the subscription ends.
 type watchLoop struct {

@@ -21,8 +21,8 @@ import (
 // A core is a [Map] without its types, or the root of a database, which begins its transactions and
 // has no keys. All that does not need the types is done by a core, and is compiled once.
 type core struct {
-	// All fields but schema, feedAt, expiryAt and what is atomic are set when the map is made, and
-	// never change, except for what they point to.
+	// All fields but schema, feedAt, expiryAt, onExpire and what is atomic are set when the map is
+	// made, and never change, except for what they point to.
 
 	chains
 	plain  bool // k == k for every key, and not strict
@@ -37,6 +37,7 @@ type core struct {
 	schema    atomic.Pointer[schema]
 	feedAt    hooked.Pointer[feed]
 	expiryAt  hooked.Pointer[expiry]
+	onExpire  atomic.Pointer[onExpire]
 	gc        *reclaimer
 	views     *hooked.Pointer[gc.View] // of the reclaimer
 	level     Level

@@ -22,7 +22,7 @@
 //     behind an [Entry], and facets: [Index.AscendEntries], [Index.Keys].
 //   - Following commits: [Map.Watch] and [DB.Watch]. [Snapshot.Changed] tells of the next change of
 //     one key, and [Snapshot.Diff] compares two snapshots.
-//   - Deleting records at a given time: [Map.Expire].
+//   - Deleting records at a given time: [Map.Expire], [Map.OnExpire].
 //   - Keeping data beyond the process: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load]
 //     for streams. Package [github.com/mvccmap/mvccmap/journal] persists each commit.
 //   - Functions for use inside and outside a transaction: let them take a [Reader] or a

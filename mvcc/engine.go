@@ -141,8 +141,11 @@ func (e *engine) end(last bool) *node { return coreAt(e).end(last) }
 //go:noinline
 func (e *engine) in(tx DBTx) DBTx {
 	tx.check()
-	coreAt(e).checkTable("In", stateOf(tx.st).m.shared)
-	return coreAt(e).inside(tx)
+	c, of := coreAt(e), stateOf(tx.st).m
+	if c != of || c.db != nil { // else it is what OnExpire of a map by itself is given
+		c.checkTable("In", of.shared)
+	}
+	return c.inside(tx)
 }
 
 //go:noinline
@@ -157,6 +160,9 @@ func (e *engine) at(s DBSnapshot) moment {
 
 //go:noinline
 func (e *engine) expire(until func(v *node) time.Time) { coreAt(e).expire(until) }
+
+//go:noinline
+func (e *engine) onExpire(fn func(tx DBTx, v *node) error) { coreAt(e).setOnExpire(fn) }
 
 // seen returns what a snapshot of the database sees of the table, which may have been closed.
 //

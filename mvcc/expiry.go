@@ -17,6 +17,10 @@ import (
 // record that is written anew has the time of its new value. A transaction that has read a record,
 // and writes, conflicts if this expires meanwhile.
 //
+// A time that is given with the write is a field of the value, as in the example of Touch: so it is
+// as of a snapshot, and in backups and journals, as all that is written. What is to be done when a
+// record goes is done by [Map.OnExpire].
+//
 // until must return the same for the same record, so it must not ask for the time itself: the value
 // says when the record expires. The first few records are asked for twice: if the times differ,
 // that is a panic of until. It must be quick, and not use the map: writes call it, for the old
@@ -76,15 +80,20 @@ func (c *core) expire(until func(v *node) time.Time) {
 //
 //   - E1: a goroutine that draws an epoch for a record has looked for the expiry before, and
 //     after the versions of the record were installed, and has noted the key of each version
-//     that expires; unless the version that it covers expires, and no later. Like N1, see
-//     [feed].
+//     that expires; unless the version that it covers expires, and no later, and no record is
+//     overdue, see E4. Like N1, see [feed].
+//
 //   - E2: Expire publishes the expiry, and then notes every key: of an undecided head also for
 //     what that covers.
+//
 //   - E3: a note is kept until it has been looked at when its time has come, or before; what is
 //     found then is a head that is decided, or the note stays. If the key has a record that
 //     expires it is deleted, or a note of its time takes the place of the other one.
 //
-// So every record that expires has a note with its time or an earlier one: by E1 or E2 when it is
+//   - E4: a record whose deletion the function of OnExpire has refused is overdue: it is counted
+//     first, then its key is looked at once more, and only if it is the same is it noted for later.
+//
+// So every record that expires, and is not overdue, has a note with its time or an earlier one: by E1 or E2 when it is
 // committed, its own or one of what it covers; and E3 keeps it so: what is committed later on
 // top of what was found is noted, or relies on the note that took the place.
 type expiry struct {
@@ -96,10 +105,15 @@ type expiry struct {
 	// before it takes the notes. So a note is taken, or its maker has seen the 0.
 	awake    atomic.Uint64
 	sweeping stdatomic.Bool // a goroutine does: there is one at a time
+	overdue  atomic.Uint64  // how many records are: E4
+	telling  stdatomic.Bool // a logger is being told
 
 	mu    sync.Mutex            // guards the notes that were taken off the lists
 	timer *time.Timer           // wakes the ticker, or is nil; stopped by endExpiry
 	wheel wheel[unsafe.Pointer] // of keys
+	// tries is how often those that are overdue were, by the hashes of their keys.
+	tries  map[uint64]int
+	untold refusals
 }
 
 // A dueList is a list of notes that is taken as a whole: by the background work, or by a writer
@@ -179,7 +193,7 @@ func (x *expiry) note(v *node, hash uint64) {
 	if !ok {
 		return
 	}
-	if was, ok := x.when(v.next.Load()); !ok || was > at {
+	if was, ok := x.when(v.next.Load()); !ok || was > at || x.overdue.Load() > 0 {
 		x.push(v.key(), hash, at)
 	}
 }

@@ -159,6 +159,7 @@ func (m *core) endExpiry() {
 
 // sweep deletes what is due.
 func (x *expiry) sweep(ctx context.Context) error {
+	defer x.tell()
 	for x.m.expiry() == x {
 		x.mu.Lock()
 		crowded := x.crowded(x.m.counters.keys.Value())
@@ -212,21 +213,31 @@ func (x *expiry) sweepSome(ctx context.Context, list []noteOf) {
 		switch at, ok := x.nextLook(one.what, soon); {
 		case ok && at <= now:
 			keys = append(keys, one.what)
+			continue
 		case ok:
 			again = append(again, noteOf{at, one.what})
 		}
+		x.inTime(one.what)
 	}
 	hooks.At(hooks.Swept)
+	on := x.m.onExpire.Load()
 	for step := len(keys); len(keys) > 0 && step > 0; step /= 2 {
 		// One that is always in the way does not keep the others from going.
 		for at := 0; at < len(keys); {
 			n := min(step, len(keys)-at)
-			later, err := x.deleteDue(ctx, keys[at:at+n])
-			if err != nil {
-				if at += n; !errors.Is(err, ErrConflict) {
-					return
+			later, err := x.deleteSome(ctx, keys[at:at+n], on)
+			switch {
+			case err == nil:
+				for _, key := range keys[at : at+n] {
+					x.inTime(key)
 				}
+			case errors.Is(err, ErrConflict) || on != nil && ctx.Err() == nil && n > 1:
+				at += n
 				continue
+			case on != nil && ctx.Err() == nil:
+				later = x.refused(keys[at], err, now, soon)
+			default:
+				return
 			}
 			again = append(again, later...)
 			keys = slices.Delete(keys, at, at+n)

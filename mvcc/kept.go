@@ -67,13 +67,18 @@ func (db *DB) Logger() *slog.Logger {
 // SkipTo makes all epochs that are drawn from now on be above to, for programs that keep epochs
 // outside of the process: say in another database, to know up to where they have read. [DB.Load]
 // does it with the epoch of the backup, and package journal with the newest one of the last life.
-// It never waits. It panics if to is so high that there would not be enough left.
+// What is passed over means no state: [DB.SnapshotAt] returns [ErrEpochGone]. It never waits. It
+// panics if to is so high that there would not be enough left.
 func (db *DB) SkipTo(to uint64) {
 	if to > highestEpoch {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(highestEpoch)))
 	}
-	root := dbAt(db).root
-	root.counters.wasted.Add(root.slots.SkipTo(epoch.Epoch(to)))
+	dbAt(db).skipTo(to, false)
+}
+
+// skipTo is SkipTo; if through is set to was passed over too.
+func (db *database) skipTo(to uint64, through bool) {
+	db.root.counters.wasted.Add(db.shared.skipTo(epoch.Epoch(to), through))
 }
 
 // highestEpoch is the highest one that comes from outside: there are twice as many.

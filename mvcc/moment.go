@@ -28,6 +28,15 @@ func (c *core) snapshotAt(at uint64) (moment, error) {
 		return moment{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d",
 			ErrEpochGone, at, now)
 	}
+	if c.shared.past.hasSkipped(epoch.Epoch(at)) {
+		return moment{}, fmt.Errorf("%w: epoch %d was passed over, when something was loaded or by SkipTo",
+			ErrEpochGone, at)
+	}
+	return c.openAt(at)
+}
+
+// openAt is snapshotAt for an epoch that has come, and was not passed over.
+func (c *core) openAt(at uint64) (moment, error) {
 	st, gen := c.take()
 	if !c.slots.BeginAt(st.slot, epoch.Epoch(at)) {
 		c.give(st, gen)

@@ -43,6 +43,11 @@ type LoadOptions struct {
 	// More says that differences follow, by [DB.LoadCommits]. So a table that does not fit is passed
 	// over, since it may have been closed: [Backup.Missing] tells of it when all is loaded.
 	More bool
+	// Resume are epochs from which [DB.Follow] is to go on, each as often as it does: the state of
+	// each of them that is met while the backup is loaded is kept, see [DB.KeepState]. Those of the
+	// backup and of all differences are, and of differences by [DB.SaveCommits] those of each commit;
+	// not where a table was closed among these.
+	Resume []uint64
 	// Progress is called now and then, with how many records and bytes were read so far.
 	Progress func(records int, bytes int64)
 
@@ -77,6 +82,7 @@ func (db *DB) load(
 		o = *opts
 	}
 	last, tables := after, map[string]loader{}
+	var cuts []cut
 	for i, r := range append([]io.Reader{r}, o.Then...) {
 		if r == nil {
 			panic("mvcc: Load: a reader is nil")
@@ -87,7 +93,7 @@ func (db *DB) load(
 		if err == nil && whole && i == 0 {
 			err = l.from.End()
 		}
-		last = &l.Backup
+		last, cuts = &l.Backup, l.cuts
 		var damage *disk.DamageError
 		switch {
 		case errors.As(err, &damage):
@@ -99,15 +105,28 @@ func (db *DB) load(
 	if err := last.Missing(); err != nil && !o.More {
 		return *last, err
 	}
-	db.SkipTo(last.Epoch)
+	dbAt(db).skipTo(last.Epoch, true)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
 	exact := &TxOptions{Isolation: LevelSerializable, own: true}
-	return *last, db.Update(ctx, exact, func(tx DBTx) error {
-		for _, table := range tables {
-			table.apply(tx)
+	before := cut{upTo: map[string]int{}}
+	for _, cut := range append(cuts, cut{epoch: last.Epoch}) {
+		if err := db.Update(ctx, exact, func(tx DBTx) error {
+			for name, table := range tables {
+				table.apply(tx, before.records(name), cut.records(name))
+			}
+			return nil
+		}); err != nil {
+			return *last, err
 		}
-		return nil
-	})
+		before = cut
+		for _, e := range o.Resume {
+			if e == cut.epoch {
+				db.KeepState(e)
+			}
+		}
+	}
+	dbAt(db).shared.past.begins(db.Epoch())
+	return *last, nil
 }
 
 // A loader collects the records of a table.
@@ -116,7 +135,11 @@ type loader interface {
 	add(dec decoder, once bool) error
 	// renew says that what follows is of a table that took the place of what was there before.
 	renew()
-	apply(tx DBTx)
+	// inOrder says, before the first record, that they are applied some at a time, in their order.
+	inOrder()
+	// apply writes the records from number from on, and below to, or all that follow if to is
+	// negative.
+	apply(tx DBTx, from, to int)
 }
 
 // loading is a backup that is being read.
@@ -132,9 +155,11 @@ type loading struct {
 	data    []byte // of the frame that was read last, not decoded yet
 	count   uint64 // of the table that has ended
 	refused int    // those of it
-	over    bool   // it has
-	anew    bool   // what follows is of another encoder
-	err     error  // of from
+	commits []byte // see commitCounts
+	cuts    []cut
+	over    bool  // it has
+	anew    bool  // what follows is of another encoder
+	err     error // of from
 }
 
 // run reads the backup, which follows another one unless it is the first.
@@ -152,6 +177,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 	}
 	l.identify(before)
 	l.passOver(before)
+	l.cut()
 	for i, table := range l.Tables {
 		if table.Closed {
 			if ids[table.Name] == table.ID && l.hasLoaded(table.Name, table.ID) {
@@ -181,9 +207,13 @@ func (l *loading) run(db *DB, before *Backup) error {
 			}
 			continue
 		}
+		if len(l.cuts) > 0 {
+			l.tables[table.Name].inOrder()
+		}
 		if err := l.table(&l.Tables[i]); err != nil {
 			return err
 		}
+		l.cutTable(&l.Tables[i])
 	}
 	kind, payload, err := l.from.Frame()
 	if err != nil {
@@ -298,8 +328,8 @@ func (l *loading) fill() {
 			l.over = true
 			n := 0
 			l.count, n = binary.Uvarint(payload)
-			refused, _ := binary.Uvarint(payload[max(n, 0):])
-			l.refused = int(refused)
+			refused, m := binary.Uvarint(payload[max(n, 0):])
+			l.refused, l.commits = int(refused), payload[max(n, 0)+max(m, 0):]
 		default:
 			l.err = l.from.Damage("a frame is not of the kind that it should be")
 		}

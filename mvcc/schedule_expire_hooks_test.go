@@ -38,6 +38,28 @@ func (w *world) thin() {
 	}
 }
 
+// refuse is a sweep of records that are taken for due, each of which stays: they are overdue.
+func (w *world) refuse() {
+	const undecided = 1
+	w.refused = map[int]int64{}
+	for _, m := range w.maps {
+		x := coreOf(m).expiry()
+		if x == nil {
+			continue
+		}
+		x.look(math.MaxInt32)
+		for _, one := range x.take(true) {
+			switch due, ok := x.nextLook(one.what, undecided); {
+			case ok && due == undecided:
+				x.put([]noteOf{one})
+			case ok:
+				w.refused[*(*int)(one.what)] = due
+				x.put(x.refused(one.what, errStop, due, undecided))
+			}
+		}
+	}
+}
+
 // rest stops the ticker, if nothing is due: whoever notes a key afterwards wakes it.
 func (w *world) rest() {
 	for _, m := range w.maps {
@@ -69,6 +91,9 @@ func (w *world) checkNotes() error {
 		}
 		for key, value := range m.All() {
 			at, expires := millis(lifeOf(key, value))
+			if at == w.refused[key] { // it is overdue still
+				continue
+			}
 			if by, ok := noted[key]; expires && (!ok || by > at) {
 				return fmt.Errorf("%s = %d expires at %d, and is noted at %d, %t", programKeys[key],
 					value, at, by, ok)

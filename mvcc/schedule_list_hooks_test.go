@@ -180,6 +180,12 @@ var expiring = []string{
 	"a b patience=0|expire|store a|update ra wb",
 	"a b|expire; rest|store a; store b",
 	"a b tables|expire; rest; rest|update wa wb|store a",
+	"a|expire; refuse|store a",
+	"a|expire; refuse|store a; store a",
+	"a b|expire; refuse|update wa wb; store a",
+	"a b patience=0|expire; refuse|update ra wb; store b",
+	"a|expire; refuse; refuse|delete a; store a",
+	"a b tables|expire; refuse|update wa wb|store a",
 }
 
 // besideMoves are programs beside an actor that moves buckets. They are explored

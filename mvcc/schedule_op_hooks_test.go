@@ -60,6 +60,7 @@ const (
 	opHand
 	opExpire
 	opThin
+	opRefuse
 	opRest
 	opGrow
 	opShrink
@@ -84,7 +85,7 @@ var oneKeyKinds = map[string]opKind{
 var bareKinds = map[string]opKind{
 	"prune": opPrune, "refresh": opRefresh, "clear": opClear,
 	"index": opIndex, "follow": opFollow, "hand": opHand,
-	"expire": opExpire, "thin": opThin, "rest": opRest,
+	"expire": opExpire, "thin": opThin, "refuse": opRefuse, "rest": opRest,
 	"grow": opGrow, "shrink": opShrink,
 }
 
@@ -216,6 +217,8 @@ func (o *operation) run(w *world) {
 		w.expire()
 	case opThin:
 		w.thin()
+	case opRefuse:
+		w.refuse()
 	case opRest:
 		w.rest()
 	case opPrune:

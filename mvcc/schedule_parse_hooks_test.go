@@ -18,6 +18,7 @@ import (
 //	index           the index is made
 //	follow; hand    a watch of all keys begins; what was committed is handed on
 //	expire; thin    records expire from now on; what is noted of that is looked at
+//	refuse          what is noted is taken for due, and OnExpire refuses to let it go
 //	rest            the ticker stops, if nothing is due
 //	past ra rb      a snapshot of the beginning, if it can be had
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c

@@ -20,6 +20,8 @@ type world struct {
 	has bool
 	// follower is the one that watches, if any does.
 	follower *follower
+	// refused is when the records of keys were due that were refused.
+	refused map[int]int64
 }
 
 func newWorld(opts *Options, tables, single, ordered bool) *world {

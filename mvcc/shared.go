@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,9 @@ type shared struct {
 	hub      hub
 	counters commonCounters
 	kept     kept
-	strict   *strict // or nil
+	past     past
+	strict   *strict      // or nil
+	logger   *slog.Logger // see Options.Logger
 	observe  func(Attempt)
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
@@ -38,7 +41,7 @@ type shared struct {
 }
 
 func newShared(o *Options) *shared {
-	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o), observe: o.Observe}
+	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o), logger: o.Logger, observe: o.Observe}
 	s.members.Store(new([]*member))
 	s.hub.slots, s.hub.strict = s.slots, s.strict
 	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{

@@ -86,8 +86,10 @@ type Stats struct {
 	Deferred      uint64 `json:"deferred"`
 	HeldClaims    int    `json:"held_claims"`
 	Waiting       int    `json:"waiting"`
-	// Expired counts records that were deleted because their time had come, see [Map.Expire].
-	Expired uint64 `json:"expired"`
+	// Expired counts records that were deleted because their time had come, see [Map.Expire], and
+	// ExpireFailures how often one was not, because of the function of [Map.OnExpire].
+	Expired        uint64 `json:"expired"`
+	ExpireFailures uint64 `json:"expire_failures"`
 	// Watches is how many watches and channels of Changed there are, WatchLag up to how many
 	// epochs before Epoch they were told of, and WatchWaiting how many changes wait for their
 	// loops (gauges). Gaps counts those that ended because something was too slow.
@@ -189,6 +191,8 @@ func describe(gauge, counter func(field, metric, help string)) {
 		"the end of another's.")
 	counter("Expired", "expired_records_total", "Records that were deleted because their time had "+
 		"come.")
+	counter("ExpireFailures", "expire_failures_total", "How often a record was not deleted although "+
+		"its time had come, because the function of OnExpire has failed.")
 	gauge("Watches", "watches", "Watches, and channels of Changed, that are open.")
 	gauge("WatchLag", "watch_lag_epochs", "Epochs that those who watch were not told of yet.")
 	gauge("WatchWaiting", "watch_waiting_changes", "Changes that wait for the loops of watches.")
@@ -246,6 +250,7 @@ type commonCounters struct {
 	reinstalled atomic.Uint64
 	retries     atomic.Uint64
 	expired     atomic.Uint64 // records
+	unexpired   atomic.Uint64 // failures of OnExpire
 	// tombstones is how many keys of which only a tombstone is left are set aside.
 	tombstones atomic.Int64
 	_          [128]byte
@@ -364,12 +369,15 @@ func (x *shared) stats() Stats {
 		Claims:        f.Granted,
 		ExpiredClaims: f.Expired,
 		Expired:       c.expired.Load(),
-		Deferred:      f.Deferrals,
-		HeldClaims:    f.Held,
-		Waiting:       f.Waiting,
-		Watches:       int(x.hub.listening.Load()),
-		WatchWaiting:  int(x.hub.waiting.Load()),
-		Gaps:          x.hub.gaps.Load(),
+
+		ExpireFailures: c.unexpired.Load(),
+
+		Deferred:     f.Deferrals,
+		HeldClaims:   f.Held,
+		Waiting:      f.Waiting,
+		Watches:      int(x.hub.listening.Load()),
+		WatchWaiting: int(x.hub.waiting.Load()),
+		Gaps:         x.hub.gaps.Load(),
 
 		TickRefreshes:     g.TickRefreshes.N,
 		CommitRefreshes:   g.CommitRefreshes.N,

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -120,7 +121,7 @@ func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int)
 
 // snapshotAtHub returns a snapshot at an epoch that the hub, which is locked, has got to.
 func (m *core) snapshotAtHub(at uint64) moment {
-	s, err := m.snapshotAt(at)
+	s, err := m.openAt(at)
 	if err != nil {
 		panic(err) // the hub holds the bound below
 	}
@@ -141,13 +142,16 @@ type DBWatchOptions struct {
 // Watch is [Map.Watch] for all tables, including those that are made later: a commit is given with
 // its changes in all of them, see [Map.Changes]. When a table is closed that is told as well, in the
 // order of the epochs; with Since, those that were closed since then come before the summary.
+//
+//go:noinline
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
-	var o DBWatchOptions
-	if opts != nil {
-		o = *opts
-	}
-	h := &dbAt(db).shared.hub
-	loop := newSubscription(ctx, h, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
+	return watchAll(ctx, db, *cmp.Or(opts, &DBWatchOptions{})).all
+}
+
+// watchAll is [DB.Watch]. It is no method: programs that have a DB would compile what it returns.
+func watchAll(ctx context.Context, db *DB, o DBWatchOptions) *watchLoop {
+	of := &dbAt(db).shared.hub
+	loop := newSubscription(ctx, of, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
 		if c.closed != nil {
 			return c, 1
 		}
@@ -200,21 +204,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 		}
 	}
 	begun = true
-	return loop.all
-}
-
-// RequestProgress delivers, to all watches of the database and its tables, what was committed
-// before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
-// there, even if there was nothing to deliver. It waits for the goroutine that serves the watches
-// if that is at work; otherwise the caller does its work.
-func (db *DB) RequestProgress() {
-	h := &dbAt(db).shared.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.listeners) > 0 {
-		h.asked = true
-		h.round()
-	}
+	return loop
 }
 
 // A subscription is a [listener] with a loop.

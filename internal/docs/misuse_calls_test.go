@@ -303,6 +303,11 @@ var misusedCalls = []misuses{
 			newMap(t).Watch(bg, &mvcc.WatchOptions[string, int]{Since: s})
 			return nil
 		}, ""},
+		{"`m.OnExpire` a second time", onMap(func(m *table) error {
+			m.OnExpire(func(mvcc.DBTx, string, int) error { return nil })
+			m.OnExpire(func(mvcc.DBTx, string, int) error { return nil })
+			return nil
+		}), ""},
 		{"`m.Expire` a second time", onMap(func(m *table) error {
 			m.Expire(func(string, int) time.Time { return time.Time{} })
 			m.Expire(func(string, int) time.Time { return time.Time{} })

@@ -49,6 +49,16 @@ var misusedHandles = []misuses{
 			m.Watch(none, nil)
 			return nil
 		}), ""},
+		{"`Follow` with a nil context", panics(func() {
+			_ = mvcc.NewDB(nil).Follow(none, nil, nil, nil)
+		}), ""},
+		{"`Follow` with a nil function", panics(func() {
+			_ = mvcc.NewDB(nil).Follow(bg, nil, func(mvcc.DBSnapshot) error { return nil }, nil)
+		}), ""},
+		{"`m.OnExpire` with a nil function", onMap(func(m *table) error {
+			m.OnExpire(nil)
+			return nil
+		}), ""},
 		{"`Update` with a nil function", onMap(func(m *table) error {
 			return m.Update(bg, nil, nil)
 		}), ""},
@@ -94,6 +104,10 @@ var misusedHandles = []misuses{
 		{"a negative `WatchOptions.Buffer`", onMap(func(m *table) error {
 			m.Watch(bg, &mvcc.WatchOptions[string, int]{Buffer: -1})
 			return nil
+		}), ""},
+		{"a negative `FollowOptions.Buffer`", panics(func() {
+			_ = mvcc.NewDB(nil).Follow(bg, &mvcc.FollowOptions{Buffer: -1},
+				func(mvcc.DBSnapshot) error { return nil }, func(mvcc.DBCommit) error { return nil })
 		}), ""},
 	}},
 	{"Too late", []misuse{

@@ -1,0 +1,172 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// FollowOptions configures [DB.Follow]. A nil *FollowOptions, and every field that is zero, means
+// the default.
+type FollowOptions struct {
+	// After is the epoch of the state that the follower has: the last one that begin or apply was
+	// given, in an earlier call. It may be of an earlier life of the process if package journal
+	// keeps the database, and else must not be: epochs begin anew then. Default: it has none.
+	After uint64
+
+	// Buffer is how many changes may wait while apply is at work, see [WatchOptions.Buffer].
+	Buffer int
+
+	_ struct{}
+}
+
+// Follow keeps something that is derived from the tables in step with them, such as a cache, a
+// search index or a copy elsewhere. It calls begin with a snapshot, from which the follower is made
+// anew, and then apply for each commit after it: in the order of their epochs, each once and whole,
+// without a hole. It returns when ctx has ended, or begin or apply returns an error; until then it
+// blocks. opts may be nil.
+//
+//	err := db.Follow(ctx, nil, func(s mvcc.DBSnapshot) error {
+//		return search.Rebuild(users.At(s).All())
+//	}, func(c mvcc.DBCommit) error {
+//		return search.Apply(users.Changes(c))
+//	})
+//
+// What was committed while begin was at work comes first, in one: a [DBCommit.Summary]. Writers do
+// not wait for begin or apply. If apply is so slow that more than Buffer changes wait there is a
+// gap: with [Options.Retain] Follow goes on with a summary of what was missed, and otherwise calls
+// begin again, with a new snapshot. So a follower is never wrong, and one that is always too slow is
+// often made anew. A gap that is made good is counted in [Stats] as any other.
+//
+// A follower that keeps the epoch that it has got to, that of the snapshot of begin or of the commit
+// of apply, together with what it has made of it, goes on from there in a later call, see
+// FollowOptions.After: the first commit is then a summary of what came after that epoch. In the same
+// process it needs Options.Retain; after a restart, that Options.Resume of package journal has named
+// the epoch. Where the state of that epoch is not to be had, say because the machine failed before
+// it was on disk, begin is called. A call that fails in the midst of apply is repeated: so each
+// commit is applied once if the follower keeps its epoch in one step with what apply does, and
+// otherwise at least once.
+//
+// The snapshot is open until begin returns; [Options.MaxTxAge] counts. begin and apply are called
+// one after the other, by the goroutine that calls Follow, with nothing locked: they may read and
+// write the tables, and what they write is followed as well. A snapshot of the epoch of a commit is
+// to be had with Options.Retain, by [DB.SnapshotAt]; without, a snapshot is of that epoch or a later
+// one. A table that is made later is followed; of one that is closed [DBCommit.Closed] tells. In a
+// call that begins with a summary the closings that this covers come before it, with the epoch of
+// the state that the follower has.
+//
+// Follow returns the error of begin or apply, unchanged; an error that wraps ctx's error and its
+// cause, if ctx has ended before a call; and [ErrTxTooOld] if begin took longer than MaxTxAge. ctx
+// does not interrupt begin or apply. If they panic or call runtime.Goexit the watch and the snapshot
+// end, and that goes on. [DB.Close] does not end Follow. It costs what [DB.Watch] with Since does,
+// and allocates some objects more. Any number of goroutines may follow a database.
+func (db *DB) Follow(
+	ctx context.Context, opts *FollowOptions,
+	begin func(s DBSnapshot) error, apply func(c DBCommit) error,
+) error {
+	checkContext("Follow", ctx)
+	dbAt(db) // panics for a zero DB
+	f := following{db: db, ctx: ctx, begin: begin, apply: apply}
+	if opts != nil {
+		f.at, f.buffer = opts.After, opts.Buffer
+	}
+	switch {
+	case begin == nil:
+		panic("mvcc: Follow: begin is nil")
+	case apply == nil:
+		panic("mvcc: Follow: apply is nil")
+	case f.buffer < 0:
+		panic(fmt.Sprintf("mvcc: Follow: FollowOptions.Buffer is %d, want 0 or more", f.buffer))
+	}
+	for {
+		if err := f.toGap(); err != nil {
+			return err
+		}
+	}
+}
+
+// A following is a call of Follow.
+type following struct {
+	db     *DB
+	ctx    context.Context
+	buffer int
+	begin  func(s DBSnapshot) error
+	apply  func(c DBCommit) error
+	at     uint64 // the epoch of the state that the follower has, 0 if it has none
+}
+
+// toGap follows up to a gap, or returns why there is nothing more to follow.
+func (f *following) toGap() error {
+	loop, err := f.watch()
+	if err != nil || loop == nil {
+		return err
+	}
+	loop.all(func(c DBCommit, failed error) bool {
+		switch {
+		case errors.Is(failed, ErrGap):
+			return false
+		case failed != nil:
+			err = endOf(f.ctx)
+			return false
+		}
+		if err = f.apply(c); err != nil {
+			return false
+		}
+		f.at = c.Epoch
+		return true
+	})
+	return err
+}
+
+// watch returns a watch since the state that the follower has, which begin has made if need be. It
+// returns nil if it is to be called again.
+func (f *following) watch() (loop *watchLoop, err error) {
+	if f.ctx.Err() != nil {
+		return nil, endOf(f.ctx)
+	}
+	s, resumed := f.db.resume(f.at)
+	if !resumed {
+		s = f.db.Snapshot()
+	}
+	defer s.Close()
+	err = s.Try(func() error {
+		if !resumed {
+			if err := f.begin(s); err != nil {
+				return err
+			}
+			f.at = s.Epoch()
+		}
+		return nil
+	})
+	if err == nil {
+		loop, err = f.since(s)
+	}
+	if err == ErrTxTooOld && resumed {
+		f.at = 0
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The changes before a closing are in the summary after it: who has got to the closing alone has
+	// not got further.
+	for i := range loop.s.first {
+		if c := &loop.s.first[i]; c.closed != nil {
+			c.Epoch = f.at
+		}
+	}
+	return loop, nil
+}
+
+// since returns a watch since s, or ErrTxTooOld if that is evicted meanwhile.
+func (f *following) since(s DBSnapshot) (loop *watchLoop, err error) {
+	defer func() {
+		p := recover()
+		if e, ok := p.(error); ok && errors.Is(e, ErrTxTooOld) {
+			loop, err = nil, ErrTxTooOld
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	return watchAll(f.ctx, f.db, DBWatchOptions{Since: s, Buffer: f.buffer}), nil
+}

@@ -1,0 +1,549 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A derived is what a follower keeps: a copy of two tables, and the epoch that it has got to. It does
+// not take a change whose old value is not what it has.
+type derived struct {
+	db   *DB
+	a, b *Map[int, int]
+
+	at      uint64
+	copies  [2]*replica[int]
+	begins  int
+	commits []DBCommit // since the last begin
+	began   func(s DBSnapshot) error
+	applied func(c DBCommit) error
+}
+
+func newDerived(t testing.TB, opts *Options) *derived {
+	db := NewDB(opts)
+	t.Cleanup(db.Close)
+	return &derived{db: db, a: NewTable[int, int](db, "a", nil), b: NewTable[int, int](db, "b", nil),
+		began: func(DBSnapshot) error { return nil }, applied: func(DBCommit) error { return nil }}
+}
+
+// follow follows until began or applied returns an error.
+func (d *derived) follow(ctx context.Context, opts FollowOptions) error {
+	opts.After = d.at
+	return d.db.Follow(ctx, &opts, d.begin, d.apply)
+}
+
+func (d *derived) begin(s DBSnapshot) error {
+	d.begins++
+	d.commits = nil
+	d.copies = [2]*replica[int]{newReplica(d.a.At(s)), newReplica(d.b.At(s))}
+	if err := d.began(s); err != nil {
+		return err
+	}
+	d.at = s.Epoch()
+	return nil
+}
+
+func (d *derived) apply(c DBCommit) error {
+	d.commits = append(d.commits, c)
+	next := [2]*replica[int]{}
+	for i, table := range []*Map[int, int]{d.a, d.b} {
+		next[i] = &replica[int]{d.copies[i].at, maps.Clone(d.copies[i].have)}
+		if changes := table.Changes(c); len(changes) > 0 {
+			if err := next[i].apply(c.Epoch, changes, c.Summary); err != nil {
+				return err
+			}
+		}
+	}
+	if err := d.applied(c); err != nil {
+		return err
+	}
+	d.copies, d.at = next, c.Epoch
+	return nil
+}
+
+// requireInStep requires that the copies are what the tables are.
+func (d *derived) requireInStep(t *testing.T) {
+	t.Helper()
+	require.Equal(t, maps.Collect(d.a.All()), d.copies[0].have)
+	require.Equal(t, maps.Collect(d.b.All()), d.copies[1].have)
+}
+
+// both writes to both tables in one commit.
+func (d *derived) both(t testing.TB, key, value int) {
+	require.NoError(t, d.db.Update(bg, nil, func(tx DBTx) error {
+		d.a.In(tx).Set(key, value)
+		d.b.In(tx).Set(-key, value)
+		return nil
+	}))
+}
+
+// nothingLeft requires that nobody watches, and no snapshot is open.
+func (d *derived) nothingLeft(t *testing.T) {
+	t.Helper()
+	h := &dbAt(d.db).shared.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	require.Empty(t, h.listeners)
+	require.Zero(t, d.db.Stats().LiveTx)
+}
+
+var errEnough = errors.New("enough")
+
+// until has the follower end when it has got to an epoch.
+func (d *derived) until(last uint64) {
+	d.applied = func(c DBCommit) error {
+		if c.Epoch >= last {
+			d.applied = func(DBCommit) error { return nil }
+			return errEnough
+		}
+		return nil
+	}
+}
+
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDerived(t, nil)
+		d.both(t, 1, 1)
+		cause := errors.New("shutdown")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		d.began = func(DBSnapshot) error { // what is committed meanwhile is summed up
+			d.both(t, 2, 2)
+			d.both(t, 2, 3)
+			d.a.Delete(1)
+			return nil
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
+		var epochs []uint64
+		for i := range 100 {
+			synctest.Wait()
+			d.both(t, 3+i%10, i)
+			epochs = append(epochs, d.db.Epoch())
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		d.requireInStep(t)
+		cancel(cause)
+		err := <-ended
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, cause)
+		require.Equal(t, 1, d.begins)
+		require.True(t, d.commits[0].Summary)
+		var got []uint64
+		for _, c := range d.commits[1:] {
+			require.False(t, c.Summary)
+			got = append(got, c.Epoch)
+		}
+		require.Equal(t, epochs, got)
+		d.nothingLeft(t)
+		// With a context that has ended nothing is called.
+		require.ErrorIs(t, d.follow(ctx, FollowOptions{}), cause)
+		require.Equal(t, 1, d.begins)
+	})
+}
+
+// Who is too slow is made anew, or goes on with a summary where the past is retained: and is right
+// afterwards.
+func TestFollowGap(t *testing.T) {
+	for _, retain := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDerived(t, &Options{Retain: retain})
+			ctx, cancel := context.WithCancel(t.Context())
+			d.applied = func(DBCommit) error {
+				time.Sleep(time.Second)
+				return nil
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- d.follow(ctx, FollowOptions{Buffer: 10}) }()
+			for i := range 300 {
+				d.both(t, i%20, i)
+				time.Sleep(10 * time.Millisecond)
+			}
+			time.Sleep(time.Hour / 2)
+			synctest.Wait()
+			d.requireInStep(t)
+			require.Positive(t, d.db.Stats().Gaps)
+			if retain > 0 {
+				require.Equal(t, 1, d.begins)
+				require.True(t, slices.ContainsFunc(d.commits, func(c DBCommit) bool { return c.Summary }))
+			} else {
+				require.Greater(t, d.begins, 1)
+			}
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
+			d.nothingLeft(t)
+		})
+	}
+}
+
+// A later call goes on after the epoch that the follower has kept, with a summary: what fails in the
+// midst is given again, and nothing else.
+func TestFollowAfter(t *testing.T) {
+	for _, retain := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDerived(t, &Options{Retain: retain})
+			for range 10 {
+				d.began = func(DBSnapshot) error {
+					d.both(t, 7, 7)
+					d.both(t, 8, 8)
+					d.until(d.db.Epoch())
+					return nil
+				}
+				if d.begins > 0 && retain > 0 {
+					d.both(t, 7, 70)
+					d.both(t, 9, 9)
+					d.until(d.db.Epoch())
+				}
+				require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)
+				d.nothingLeft(t)
+				was := d.at
+				d.both(t, 1, rand.Int())
+				d.b.Delete(-7)
+				time.Sleep(time.Minute)
+				if retain == 0 {
+					require.NoError(t, d.db.Reclaim(bg))
+					_, err := d.db.SnapshotAt(was)
+					require.ErrorIs(t, err, ErrEpochGone)
+					d.at = was
+				}
+			}
+			if retain > 0 {
+				require.Equal(t, 1, d.begins)
+			} else {
+				require.Equal(t, 10, d.begins)
+			}
+			d.until(0)
+			d.both(t, 5, 5)
+			last := d.db.Epoch()
+			d.began = func(DBSnapshot) error { return errEnough }
+			d.applied = func(c DBCommit) error {
+				require.True(t, c.Summary)
+				require.GreaterOrEqual(t, c.Epoch, last)
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := d.follow(ctx, FollowOptions{}); retain > 0 {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				d.requireInStep(t)
+			} else {
+				require.ErrorIs(t, err, errEnough)
+			}
+			// An epoch to come, or one that means nothing, is no state that there was.
+			for _, at := range []uint64{d.db.Epoch() + 1000, d.db.Epoch() + 500, d.db.Epoch() + 999} {
+				d.at = at
+				if at < d.db.Epoch()+1000 {
+					d.db.SkipTo(d.db.Epoch() + 1000)
+				}
+				require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)
+			}
+		})
+	}
+}
+
+// What begin and apply return is returned as it is; if they do not return the watch and the snapshot
+// end all the same.
+func TestFollowFails(t *testing.T) {
+	d := newDerived(t, nil)
+	fail := map[string]func() error{
+		"an error": func() error { return errEnough },
+		"a panic":  func() error { panic(errEnough) },
+		"Goexit":   func() error { runtime.Goexit(); return nil },
+	}
+	for name, f := range fail {
+		for _, inBegin := range []bool{true, false} {
+			d.at = 0
+			d.began = func(DBSnapshot) error {
+				d.a.Store(1, 1)
+				return nil
+			}
+			d.applied = func(DBCommit) error { return f() }
+			if inBegin {
+				d.began = func(DBSnapshot) error { return f() }
+			}
+			var got any = "Goexit"
+			done := make(chan bool)
+			go func() {
+				defer close(done)
+				defer func() {
+					if p := recover(); p != nil {
+						got = p
+					}
+				}()
+				got = "not returned"
+				defer func() {
+					if got == "not returned" {
+						got = "Goexit"
+					}
+				}()
+				got = d.follow(bg, FollowOptions{})
+			}()
+			<-done
+			if name == "Goexit" {
+				require.Equal(t, "Goexit", got)
+			} else {
+				require.Same(t, errEnough, got)
+			}
+			d.nothingLeft(t)
+		}
+	}
+}
+
+// A table that is made is followed, and one that is closed is told of; who has got to the closing
+// alone, before a summary, has not got further.
+func TestFollowTables(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDerived(t, &Options{Retain: time.Hour})
+		c := NewTable[int, int](d.db, "c", nil)
+		c.Store(0, 0)
+		d.began = func(DBSnapshot) error {
+			c.Store(1, 1)
+			return nil
+		}
+		d.applied = func(DBCommit) error { return errEnough }
+		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)
+		got := d.at
+		d.both(t, 1, 1)
+		c.Close()
+		d.both(t, 2, 2)
+		d.applied = func(c DBCommit) error {
+			if c.Closed == "" {
+				return errEnough
+			}
+			require.Equal(t, "c", c.Closed)
+			require.Equal(t, got, c.Epoch)
+			return nil
+		}
+		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)
+		require.Equal(t, got, d.at)
+		require.True(t, d.commits[len(d.commits)-1].Summary)
+		require.Equal(t, "c", d.commits[len(d.commits)-2].Closed)
+		ctx, cancel := context.WithCancel(t.Context())
+		var told []string
+		d.applied = func(c DBCommit) error {
+			if c.Closed != "" {
+				told = append(told, c.Closed)
+			}
+			if again, ok := Table[string, int](d.db, "c"); ok {
+				for _, change := range again.Changes(c) {
+					told = append(told, change.Key)
+				}
+			}
+			return nil
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
+		time.Sleep(time.Second)
+		again := NewTable[string, int](d.db, "c", nil)
+		again.Store("x", 1)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		again.Close()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"c", "x", "c"}, told)
+		require.Equal(t, 1, d.begins)
+		d.requireInStep(t)
+		d.db.Close() // does not end it
+		d.both(t, 3, 3)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		d.requireInStep(t)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// apply reads as of the commit that it is given, where the past is retained, and writes.
+func TestFollowReadsAndWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDerived(t, &Options{Retain: time.Hour})
+		sums := NewTable[string, int](d.db, "sums", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		d.applied = func(c DBCommit) error {
+			if len(sums.Changes(c)) > 0 {
+				return nil
+			}
+			s, err := d.db.SnapshotAt(c.Epoch)
+			require.NoError(t, err)
+			defer s.Close()
+			sum := 0
+			for _, change := range d.a.Changes(c) {
+				value, _ := d.a.At(s).Get(change.Key)
+				require.Equal(t, change.New, value)
+			}
+			for _, value := range d.a.At(s).All() {
+				sum += value
+			}
+			sums.Store("a", sum)
+			return nil
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
+		synctest.Wait()
+		want := 0
+		for i := range 100 {
+			d.both(t, i, i)
+			d.both(t, i, i+1)
+			want += i + 1
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		got, _ := sums.Load("a")
+		require.Equal(t, want, got)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// A snapshot that has become too old for begin is an error; one to go on from is not: begin is
+// called then.
+func TestFollowTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDerived(t, &Options{MaxTxAge: time.Second, ReclaimInterval: time.Millisecond})
+		d.both(t, 1, 1)
+		reads := false
+		d.began = func(s DBSnapshot) error {
+			time.Sleep(3 * time.Second)
+			d.both(t, 1, 2)
+			time.Sleep(3 * time.Second)
+			if reads {
+				d.a.At(s).Get(1)
+			}
+			return nil
+		}
+		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), ErrTxTooOld)
+		reads, d.at = true, 0
+		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), ErrTxTooOld)
+		d.nothingLeft(t)
+		d.begins, d.at = 0, 17
+		d.began = func(DBSnapshot) error { return errEnough }
+		d.db.KeepState(17)
+		time.Sleep(3 * time.Second)
+		d.both(t, 1, 3)
+		time.Sleep(3 * time.Second)
+		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)
+		require.Equal(t, 1, d.begins)
+		d.nothingLeft(t)
+	})
+}
+
+// Each state that is kept is for one call, and holds what it has until then.
+func TestKeepState(t *testing.T) {
+	d := newDerived(t, nil)
+	d.both(t, 1, 1)
+	d.db.KeepState(1 << 20)
+	d.db.KeepState(1 << 20)
+	d.db.SkipTo(1 << 21)
+	s := d.db.Snapshot()
+	copies := [2]*replica[int]{newReplica(d.a.At(s)), newReplica(d.b.At(s))}
+	s.Close()
+	d.both(t, 1, 2)
+	d.both(t, 2, 2)
+	require.NoError(t, d.db.Reclaim(bg))
+	d.began = func(DBSnapshot) error { return errEnough }
+	for range 2 {
+		d.at, d.copies = 1<<20, [2]*replica[int]{copies[0], copies[1]}
+		ctx, cancel := context.WithCancel(bg)
+		d.applied = func(c DBCommit) error {
+			require.True(t, c.Summary)
+			cancel()
+			return nil
+		}
+		require.ErrorIs(t, d.follow(ctx, FollowOptions{}), context.Canceled)
+		d.requireInStep(t)
+	}
+	d.nothingLeft(t)
+	d.at = 1 << 20
+	require.ErrorIs(t, d.follow(bg, FollowOptions{}), errEnough)
+}
+
+// An epoch that was passed over is no state, whatever is retained; the others are.
+func TestSkippedEpochs(t *testing.T) {
+	d := newDerived(t, &Options{Retain: time.Hour})
+	at := map[uint64]int{}
+	for i := range 5 {
+		d.both(t, 1, i)
+		at[d.db.Epoch()] = i
+		d.db.SkipTo(d.db.Epoch() + 100)
+		at[d.db.Epoch()] = i
+	}
+	for e := range d.db.Epoch() {
+		s, err := d.db.SnapshotAt(e)
+		if want, ok := at[e]; !ok && e > 1 {
+			require.ErrorIs(t, err, ErrEpochGone, e)
+		} else if ok {
+			require.NoError(t, err)
+			got, _ := d.a.At(s).Get(1)
+			require.Equal(t, want, got)
+		}
+		s.Close()
+	}
+	of, err := d.a.SnapshotAt(50)
+	require.ErrorIs(t, err, ErrEpochGone)
+	of.Close()
+}
+
+// Beside writers, with gaps and ends at any time, the copy is in step in the end.
+func TestFollowBesideWriters(t *testing.T) {
+	t.Parallel()
+	for _, retain := range []time.Duration{0, time.Minute} {
+		d := newDerived(t, &Options{Retain: retain})
+		crew := newCrew(t)
+		crew.loop(3, func(_, round int) error {
+			switch key := rand.IntN(20); rand.IntN(3) {
+			case 0:
+				d.a.Store(key, rand.Int())
+			case 1:
+				d.b.Delete(-key)
+			default:
+				d.both(t, key, round)
+			}
+			return nil
+		})
+		random := rand.New(rand.NewPCG(2, 2))
+		d.applied = func(DBCommit) error {
+			switch random.IntN(50) {
+			case 0:
+				return errEnough
+			case 1:
+				time.Sleep(2 * time.Millisecond)
+			}
+			return nil
+		}
+		for range sizes(30, 5) {
+			require.ErrorIs(t, d.follow(bg, FollowOptions{Buffer: 64}), errEnough)
+		}
+		crew.finish(t)
+		d.a.Store(100, 2)
+		last := d.db.Epoch()
+		ctx, cancel := context.WithCancel(bg)
+		reached := func(e uint64) error {
+			if e >= last {
+				cancel()
+			}
+			return nil
+		}
+		d.began = func(s DBSnapshot) error { return reached(s.Epoch()) }
+		d.applied = func(c DBCommit) error { return reached(c.Epoch) }
+		ended := make(chan error, 1)
+		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
+		select {
+		case err := <-ended:
+			require.ErrorIs(t, err, context.Canceled)
+		case <-time.After(time.Minute):
+			t.Fatal("it is not told of the last commit")
+		}
+		d.requireInStep(t)
+	}
+}

@@ -1,0 +1,150 @@
+package mvcc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Differences by commits are loaded so that the state after each commit is met again, if that is
+// asked for: unless a table was closed amid them, or there are too many to say.
+func TestLoadResume(t *testing.T) {
+	t.Parallel()
+	anew := errors.New("anew")
+	for name, run := range map[string]struct {
+		commits int
+		closes  bool
+		met     bool // amid the differences
+	}{"few": {10, false, true}, "a table closed": {10, true, false}, "very many": {40_000, false, false}} {
+		t.Run(name, func(t *testing.T) {
+			db, to := mvcc.NewDB(nil), mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
+			defer db.Close()
+			defer to.Close()
+			tables := func(db *mvcc.DB) (a, b, other *mvcc.Map[int, int]) {
+				return mvcc.NewTable[int, int](db, "a", nil), mvcc.NewTable[int, int](db, "b", nil),
+					mvcc.NewTable[int, int](db, "other", nil)
+			}
+			a, b, other := tables(db)
+			a.Store(1, 1)
+			a.Store(2, 2)
+			other.Store(1, 1)
+			var first, second bytes.Buffer
+			s := db.Snapshot()
+			after, err := db.Save(t.Context(), &first, codec.Gob, &mvcc.SaveOptions{Of: s})
+			require.NoError(t, err)
+			all := db.Watch(t.Context(), &mvcc.DBWatchOptions{Since: s, Buffer: 1 << 20, Progress: true})
+			s.Close()
+			states, epochs := map[uint64]map[int]int{}, []uint64{after.Epoch}
+			note := func() {
+				states[db.Epoch()] = maps.Collect(a.All())
+				epochs = append(epochs, db.Epoch())
+			}
+			note()
+			for i := range run.commits {
+				if a.Store(i%7, i); i%3 == 0 {
+					a.Delete(1)
+				} else if i%3 == 1 {
+					b.Store(i, i)
+				}
+				if i < 10 {
+					note()
+				}
+				if i == 5 && run.closes {
+					other.Close()
+				}
+			}
+			db.RequestProgress()
+			var commits []mvcc.DBCommit
+			for c, err := range all {
+				require.NoError(t, err)
+				if commits = append(commits, c); c.Progress && c.Epoch == db.Epoch() {
+					break
+				}
+			}
+			note()
+			_, err = db.SaveCommits(t.Context(), &second, codec.Gob, after, commits, nil)
+			require.NoError(t, err)
+
+			toA, _, _ := tables(to)
+			opts := &mvcc.LoadOptions{Resume: epochs, More: true}
+			after, err = to.Load(t.Context(), &first, codec.Gob, opts)
+			require.NoError(t, err)
+			after, err = to.LoadCommits(t.Context(), &second, codec.Gob, after, opts)
+			require.NoError(t, err)
+			require.NoError(t, after.Missing())
+			require.Equal(t, maps.Collect(a.All()), maps.Collect(toA.All()))
+			require.NoError(t, to.Reclaim(t.Context()))
+			toA.Store(100, 1)
+			for e, state := range states {
+				amid := e > epochs[0] && e < epochs[len(epochs)-1]
+				ctx, cancel := context.WithCancel(t.Context())
+				err := to.Follow(ctx, &mvcc.FollowOptions{After: e}, func(mvcc.DBSnapshot) error {
+					return anew
+				}, func(c mvcc.DBCommit) error {
+					for _, change := range toA.Changes(c) {
+						old, had := state[change.Key]
+						require.Equal(t, change.Had, had)
+						require.Equal(t, change.Old, old)
+						if delete(state, change.Key); change.Has {
+							state[change.Key] = change.New
+						}
+					}
+					require.Equal(t, maps.Collect(toA.All()), state)
+					cancel()
+					return nil
+				})
+				cancel()
+				if amid && !run.met {
+					require.ErrorIs(t, err, anew)
+				} else {
+					require.ErrorIs(t, err, context.Canceled)
+				}
+			}
+		})
+	}
+}
+
+// An epoch of the life before is not taken for one of this life, wherever the clock was when that
+// was loaded.
+func TestFollowOfAnotherLife(t *testing.T) {
+	anew := errors.New("anew")
+	old, db := mvcc.NewDB(nil), mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
+	defer old.Close()
+	defer db.Close()
+	table := mvcc.NewTable[int, int](old, "a", nil)
+	for i := range 100 {
+		table.Store(i, i)
+	}
+	var data bytes.Buffer
+	b, err := old.Save(t.Context(), &data, codec.Gob, nil)
+	require.NoError(t, err)
+	table = mvcc.NewTable[int, int](db, "a", nil)
+	for i := range 200 {
+		table.Store(i, -i)
+	}
+	_, err = db.Load(t.Context(), &data, codec.Gob, &mvcc.LoadOptions{Resume: []uint64{b.Epoch}})
+	require.NoError(t, err)
+	table.Store(7, 8)
+	for _, at := range []uint64{b.Epoch - 10, b.Epoch, b.Epoch + 10} {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := db.Follow(ctx, &mvcc.FollowOptions{After: at}, func(mvcc.DBSnapshot) error {
+			return anew
+		}, func(c mvcc.DBCommit) error {
+			require.Equal(t, []mvcc.Change[int, int]{{7, 7, 8, true, true}}, table.Changes(c))
+			cancel()
+			return nil
+		})
+		if cancel(); at == b.Epoch {
+			require.ErrorIs(t, err, context.Canceled)
+		} else {
+			require.ErrorIs(t, err, anew)
+		}
+	}
+}
