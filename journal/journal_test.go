@@ -309,7 +309,7 @@ func TestFullDisk(t *testing.T) {
 				for j.Sync(t.Context()) == nil {
 					l.commit(round)
 				}
-				require.Positive(t, told.Load())
+				require.Eventually(t, func() bool { return told.Load() > 0 }, time.Minute, time.Millisecond)
 				require.Positive(t, j.Stats().Failures)
 				crashed := newLedger(t)
 				opened(t, copied(t, dir), crashed, nil, nil)
