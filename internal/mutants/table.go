@@ -16,6 +16,8 @@ var areas = []struct{ prefix, title string }{
 	{"tree-", "Package tree: the index of keys in order"},
 	{"journal-", "Package journal: commits on disk"},
 	{"codec-", "Package codec: records in bytes"},
+	{"dump-", "Package dump: the command mvccdump"},
+	{"gobtext-", "Package gobtext: what gob has written, without the types"},
 	{"profiling-", "Package profiling: reports on waits"},
 	{"slow-", "Package slow of profiling: what slow operations waited for"},
 	{"flight-", "Package flight of profiling: the recording"},
