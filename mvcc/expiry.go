@@ -93,9 +93,9 @@ func (c *core) expire(until func(v *node) time.Time) {
 //   - E4: a record whose deletion the function of OnExpire has refused is overdue: it is counted
 //     first, then its key is looked at once more, and only if it is the same is it noted for later.
 //
-// So every record that expires, and is not overdue, has a note with its time or an earlier one: by E1 or E2 when it is
-// committed, its own or one of what it covers; and E3 keeps it so: what is committed later on
-// top of what was found is noted, or relies on the note that took the place.
+// So every record that expires, and is not overdue, has a note with its time or an earlier one: by
+// E1 or E2 when it is committed, its own or one of what it covers; and E3 keeps it so: what is
+// committed later on top of what was found is noted, or relies on the note that took the place.
 type expiry struct {
 	m     *core
 	until func(v *node) time.Time

@@ -35,31 +35,31 @@ type FollowOptions struct {
 // What was committed while begin was at work comes first, in one: a [DBCommit.Summary]. Writers do
 // not wait for begin or apply. If apply is so slow that more than Buffer changes wait there is a
 // gap: with [Options.Retain] Follow goes on with a summary of what was missed, and otherwise calls
-// begin again, with a new snapshot. So a follower is never wrong, and one that is always too slow is
-// often made anew. A gap that is made good is counted in [Stats] as any other.
+// begin again, with a new snapshot. So a follower is never wrong, and one that is always too slow
+// is often made anew. A gap that is made good is counted in [Stats] as any other.
 //
-// A follower that keeps the epoch that it has got to, that of the snapshot of begin or of the commit
-// of apply, together with what it has made of it, goes on from there in a later call, see
-// FollowOptions.After: the first commit is then a summary of what came after that epoch. In the same
-// process it needs Options.Retain; after a restart, that Options.Resume of package journal has named
-// the epoch. Where the state of that epoch is not to be had, say because the machine failed before
-// it was on disk, begin is called. A call that fails in the midst of apply is repeated: so each
-// commit is applied once if the follower keeps its epoch in one step with what apply does, and
+// A follower that keeps the epoch that it has got to, that of the snapshot of begin or of the
+// commit of apply, together with what it has made of it, goes on from there in a later call, see
+// FollowOptions.After: the first commit is then a summary of what came after that epoch. In the
+// same process it needs Options.Retain; after a restart, that Options.Resume of package journal has
+// named the epoch. Where the state of that epoch is not to be had, say because the machine failed
+// before it was on disk, begin is called. A call that fails in the midst of apply is repeated: so
+// each commit is applied once if the follower keeps its epoch in one step with what apply does, and
 // otherwise at least once.
 //
 // The snapshot is open until begin returns; [Options.MaxTxAge] counts. begin and apply are called
 // one after the other, by the goroutine that calls Follow, with nothing locked: they may read and
 // write the tables, and what they write is followed as well. A snapshot of the epoch of a commit is
-// to be had with Options.Retain, by [DB.SnapshotAt]; without, a snapshot is of that epoch or a later
-// one. A table that is made later is followed; of one that is closed [DBCommit.Closed] tells. In a
-// call that begins with a summary the closings that this covers come before it, with the epoch of
-// the state that the follower has.
+// to be had with Options.Retain, by [DB.SnapshotAt]; without, a snapshot is of that epoch or a
+// later one. A table that is made later is followed; of one that is closed [DBCommit.Closed] tells.
+// In a call that begins with a summary the closings that this covers come before it, with the epoch
+// of the state that the follower has.
 //
 // Follow returns the error of begin or apply, unchanged; an error that wraps ctx's error and its
 // cause, if ctx has ended before a call; and [ErrTxTooOld] if begin took longer than MaxTxAge. ctx
-// does not interrupt begin or apply. If they panic or call runtime.Goexit the watch and the snapshot
-// end, and that goes on. [DB.Close] does not end Follow. It costs what [DB.Watch] with Since does,
-// and allocates some objects more. Any number of goroutines may follow a database.
+// does not interrupt begin or apply. If they panic or call runtime.Goexit the watch and the
+// snapshot end, and that goes on. [DB.Close] does not end Follow. It costs what [DB.Watch] with
+// Since does, and allocates some objects more. Any number of goroutines may follow a database.
 func (db *DB) Follow(
 	ctx context.Context, opts *FollowOptions,
 	begin func(s DBSnapshot) error, apply func(c DBCommit) error,
@@ -148,8 +148,8 @@ func (f *following) watch() (loop *watchLoop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The changes before a closing are in the summary after it: who has got to the closing alone has
-	// not got further.
+	// The changes before a closing are in the summary after it: who has got to the closing alone
+	// has not got further.
 	for i := range loop.s.first {
 		if c := &loop.s.first[i]; c.closed != nil {
 			c.Epoch = f.at

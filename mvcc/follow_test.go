@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A derived is what a follower keeps: a copy of two tables, and the epoch that it has got to. It does
-// not take a change whose old value is not what it has.
+// A derived is what a follower keeps: a copy of two tables, and the epoch that it has got to. It
+// does not take a change whose old value is not what it has.
 type derived struct {
 	db   *DB
 	a, b *Map[int, int]
@@ -186,8 +186,8 @@ func TestFollowGap(t *testing.T) {
 	}
 }
 
-// A later call goes on after the epoch that the follower has kept, with a summary: what fails in the
-// midst is given again, and nothing else.
+// A later call goes on after the epoch that the follower has kept, with a summary: what fails in
+// the midst is given again, and nothing else.
 func TestFollowAfter(t *testing.T) {
 	for _, retain := range []time.Duration{0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -251,8 +251,8 @@ func TestFollowAfter(t *testing.T) {
 	}
 }
 
-// What begin and apply return is returned as it is; if they do not return the watch and the snapshot
-// end all the same.
+// What begin and apply return is returned as it is; if they do not return the watch and the
+// snapshot end all the same.
 func TestFollowFails(t *testing.T) {
 	d := newDerived(t, nil)
 	fail := map[string]func() error{

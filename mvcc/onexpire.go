@@ -13,8 +13,8 @@ import (
 )
 
 // OnExpire has fn called for each record that [Map.Expire] deletes, in the transaction that deletes
-// it: what fn writes through tx is committed together with the deletion, or not at all. So the lease
-// goes, and the job is back in its queue, in one step.
+// it: what fn writes through tx is committed together with the deletion, or not at all. So the
+// lease goes, and the job is back in its queue, in one step.
 //
 //	leases.OnExpire(func(tx mvcc.DBTx, job int, l Lease) error {
 //		queue.In(tx).Set(job, Job{Attempts: l.Attempts + 1})
@@ -22,24 +22,25 @@ import (
 //	})
 //
 // fn finds the record deleted already; if it sets the key again, say with a later time, the record
-// stays. If somebody writes the record meanwhile nothing of fn's is committed, and fn is called again
-// if the record that is there then is due. fn may be called again in any case, as a function of
-// [Map.Update] may; what should happen once goes to [DBTx.OnCommit]. tx is of level serializable. Of
-// a map by itself [Map.In] gives the Tx, as of a table. Records that are deleted in another way are
-// not told of.
+// stays. If somebody writes the record meanwhile nothing of fn's is committed, and fn is called
+// again if the record that is there then is due. fn may be called again in any case, as a function
+// of [Map.Update] may; what should happen once goes to [DBTx.OnCommit]. tx is of level
+// serializable. Of a map by itself [Map.In] gives the Tx, as of a table. Records that are deleted
+// in another way are not told of.
 //
-// A record for which fn returns an error, panics or calls runtime.Goexit, or whose transaction cannot
-// be committed for another reason than a conflict, such as a unique index, stays, and nothing that
-// fn has written for it does. The others go. [Stats.ExpireFailures] counts it, [Options.Logger], or
-// [slog.Default] if there is none, is told at level Error, and it is tried again: after a second, and
-// then after twice as long each time, up to a minute. While fn blocks no other record of the table
-// expires, and Reclaim and Close wait, but nobody else does; [Options.MaxTxAge] counts.
+// A record for which fn returns an error, panics or calls runtime.Goexit, or whose transaction
+// cannot be committed for another reason than a conflict, such as a unique index, stays, and
+// nothing that fn has written for it does. The others go. [Stats.ExpireFailures] counts it,
+// [Options.Logger], or [slog.Default] if there is none, is told at level Error, and it is tried
+// again: after a second, and then after twice as long each time, up to a minute. While fn blocks no
+// other record of the table expires, and Reclaim and Close wait, but nobody else does;
+// [Options.MaxTxAge] counts.
 //
 // Call it once, before [Map.Expire], so that no record goes without: it panics if it was called
 // before, or fn is nil. Records are deleted some hundred at a time; if one of these fails, or
-// conflicts, fn is called for them again, in smaller transactions. fn gives way to others: what many
-// write all the time is better written by [Tx.Merge]. A deletion costs what it does without fn, and
-// a goroutine for each transaction.
+// conflicts, fn is called for them again, in smaller transactions. fn gives way to others: what
+// many write all the time is better written by [Tx.Merge]. A deletion costs what it does without
+// fn, and a goroutine for each transaction.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	m.engine()
 	if fn == nil {
@@ -244,8 +245,8 @@ const (
 	longestDelay = 60_000
 )
 
-// refused notes that a record is not deleted, and returns when it is looked at again. now is when it
-// was found to be due.
+// refused notes that a record is not deleted, and returns when it is looked at again. now is when
+// it was found to be due.
 func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (later []noteOf) {
 	hash := x.m.index.hash.sum(key)
 	x.mu.Lock()

@@ -93,8 +93,8 @@ func TestOnExpire(t *testing.T) {
 	require.Equal(t, map[int]session{-1: {n: 5}}, contents(t, m))
 }
 
-// A record that is renewed while its deletion is under way stays, and nothing is written for it; the
-// others go. One that the function itself sets again stays too.
+// A record that is renewed while its deletion is under way stays, and nothing is written for it;
+// the others go. One that the function itself sets again stays too.
 func TestOnExpireRenewed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,12 +157,14 @@ func (l *lines) String() string {
 func TestOnExpireFails(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(y *yard, tx DBTx) error{
-		"broken":         func(*yard, DBTx) error { return errors.New("broken") },
-		"in another map": func(*yard, DBTx) error { return fmt.Errorf("in another map: %w", ErrConflict) },
-		"it panics":      func(*yard, DBTx) error { panic("oh") },
-		"its gorou":      func(*yard, DBTx) error { runtime.Goexit(); return nil },
-		"has ended":      func(_ *yard, tx DBTx) error { tx.Rollback(); return nil },
-		"is unique":      func(y *yard, tx DBTx) error { y.queue.In(tx).Set(-1, "taken"); return nil },
+		"broken": func(*yard, DBTx) error { return errors.New("broken") },
+		"in another map": func(*yard, DBTx) error {
+			return fmt.Errorf("in another map: %w", ErrConflict)
+		},
+		"it panics": func(*yard, DBTx) error { panic("oh") },
+		"its gorou": func(*yard, DBTx) error { runtime.Goexit(); return nil },
+		"has ended": func(_ *yard, tx DBTx) error { tx.Rollback(); return nil },
+		"is unique": func(y *yard, tx DBTx) error { y.queue.In(tx).Set(-1, "taken"); return nil },
 		"in a merge": func(y *yard, tx DBTx) error {
 			y.queue.In(tx).Merge(-1, func(string, bool) string { panic("in a merge") })
 			return nil

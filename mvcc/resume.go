@@ -11,8 +11,8 @@ import (
 // past says what the epochs of the past mean in this life of a database.
 //
 // No epoch means two states. So one that was passed over means none: it may have been one of the
-// life before. A state of that life which was met when it was loaded is kept, if that was asked for,
-// by the epoch that it had then.
+// life before. A state of that life which was met when it was loaded is kept, if that was asked
+// for, by the epoch that it had then.
 type past struct {
 	mu     sync.Mutex
 	states map[uint64][]DBSnapshot // by the epochs that they had in the life before
@@ -24,8 +24,8 @@ type past struct {
 // A skip is the epochs above one, up to another.
 type skip struct{ above, to epoch.Epoch }
 
-// skipTo makes the clock be at to, or above: the epochs in between mean nothing, and neither does to
-// if through is set. It returns how many were passed over.
+// skipTo makes the clock be at to, or above: the epochs in between mean nothing, and neither does
+// to if through is set. It returns how many were passed over.
 func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
 	p, first := &s.past, to
 	last := to - 1
@@ -39,7 +39,8 @@ func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
 		bound := s.slots.Bound()
 		list = slices.DeleteFunc(slices.Clone(*old), func(one skip) bool { return one.to < bound })
 	}
-	// It must be known before the clock is there. Epochs may be drawn meanwhile: these mean something.
+	// It must be known before the clock is there. Epochs may be drawn meanwhile: these mean
+	// something.
 	now := s.slots.Now()
 	before := append(slices.Clip(list), skip{now, max(now, last)})
 	p.skipped.Store(&before)
@@ -67,10 +68,10 @@ func (p *past) hasSkipped(at epoch.Epoch) bool {
 }
 
 // KeepState keeps the present state of the tables for a [DB.Follow] that goes on after an epoch of
-// an earlier life of the database, at the end of which it was the same. It is for programs that load
-// what [DB.SaveCommits] has written; package journal calls it by itself. Each call keeps the state
-// for one Follow: what is overwritten meanwhile stays in memory until that has begun, or the state is
-// older than [Options.MaxTxAge].
+// an earlier life of the database, at the end of which it was the same. It is for programs that
+// load what [DB.SaveCommits] has written; package journal calls it by itself. Each call keeps the
+// state for one Follow: what is overwritten meanwhile stays in memory until that has begun, or the
+// state is older than [Options.MaxTxAge].
 func (db *DB) KeepState(after uint64) {
 	s, p := db.Snapshot(), &dbAt(db).shared.past
 	p.mu.Lock()
@@ -95,8 +96,8 @@ func (p *past) take(at uint64) (s DBSnapshot, ok bool) {
 	return s, true
 }
 
-// resume returns a snapshot of what there was at an epoch, if that is to be had. It is closed by the
-// caller.
+// resume returns a snapshot of what there was at an epoch, if that is to be had. It is closed by
+// the caller.
 func (db *DB) resume(at uint64) (s DBSnapshot, ok bool) {
 	if at == 0 {
 		return s, false

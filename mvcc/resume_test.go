@@ -22,7 +22,11 @@ func TestLoadResume(t *testing.T) {
 		commits int
 		closes  bool
 		met     bool // amid the differences
-	}{"few": {10, false, true}, "a table closed": {10, true, false}, "very many": {40_000, false, false}} {
+	}{
+		"few":            {10, false, true},
+		"a table closed": {10, true, false},
+		"very many":      {40_000, false, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			db, to := mvcc.NewDB(nil), mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
 			defer db.Close()
