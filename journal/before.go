@@ -16,27 +16,93 @@ const beforeName = "before"
 
 // keepBefore keeps the files from number from on, unless there are such files already: then the
 // journal was not closed since, and these are of the program that has closed it last. They are
-// links: it costs nothing until the files themselves are removed.
-func (j *Journal) keepBefore(files listing, from uint64) error {
-	before := filepath.Join(j.dir, beforeName)
-	switch info, err := os.Stat(before); {
-	case err == nil && !info.IsDir():
-		return fmt.Errorf("%s is not a folder: what is here cannot be kept in it", before)
-	case !errors.Is(err, os.ErrNotExist):
-		return err
-	}
-	made := before + ".tmp"
-	if err := os.RemoveAll(made); err != nil {
-		return err
-	}
-	if err := os.Mkdir(made, 0o700); err != nil {
-		return err
-	}
+// links: it costs nothing until the files themselves are removed. If others is set they have other
+// types than the program, which their own program cannot read from now on: so they are kept in any
+// case, and what was kept before becomes the folder before in them.
+func (j *Journal) keepBefore(files listing, from uint64, others bool) error {
+	before, next := filepath.Join(j.dir, beforeName), filepath.Join(j.dir, nextName)
 	names := []string{backupName(from)}
 	for _, n := range files.journals {
 		if n >= from {
 			names = append(names, journalName(n))
 		}
+	}
+	if err := j.finishNext(); err != nil {
+		return err
+	}
+	info, err := os.Stat(before)
+	there := err == nil
+	switch {
+	case there && !info.IsDir():
+		return fmt.Errorf("%s is not a folder: what is here cannot be kept in it", before)
+	case !there && !errors.Is(err, os.ErrNotExist):
+		return err
+	case there && (!others || j.sameFiles(names)):
+		return nil
+	}
+	made := before + ".tmp"
+	if err := j.linkAll(names, made); err != nil {
+		return err
+	}
+	if there {
+		// What is in next is whole. Whenever the process ends, finishNext goes on.
+		if err := os.Rename(made, next); err != nil {
+			return err
+		}
+		if err := disk.SyncFolder(j.dir); err != nil {
+			return err
+		}
+		if err := os.Rename(before, filepath.Join(next, beforeName)); err != nil {
+			return err
+		}
+		if err := disk.SyncFolder(next); err != nil {
+			return err
+		}
+		made = next
+	}
+	if err := os.Rename(made, before); err != nil {
+		return err
+	}
+	return disk.SyncFolder(j.dir)
+}
+
+// nextName is the folder that takes the place of before, and has that in it.
+const nextName = beforeName + ".next"
+
+// finishNext finishes what a keepBefore has begun, or undoes it if that had only begun.
+func (j *Journal) finishNext() error {
+	before, next := filepath.Join(j.dir, beforeName), filepath.Join(j.dir, nextName)
+	if _, err := os.Stat(next); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	if _, err := os.Stat(before); !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(err, os.RemoveAll(next))
+	}
+	return os.Rename(next, before)
+}
+
+// sameFiles reports whether files are in before too, as links.
+func (j *Journal) sameFiles(names []string) bool {
+	for _, name := range names {
+		is, err := os.Stat(filepath.Join(j.dir, name))
+		kept, err2 := os.Stat(filepath.Join(j.dir, beforeName, name))
+		if err != nil || err2 != nil || !os.SameFile(is, kept) {
+			return false
+		}
+	}
+	return true
+}
+
+// linkAll makes a folder of links to files, and of what was acknowledged of them.
+func (j *Journal) linkAll(names []string, made string) error {
+	if err := os.RemoveAll(made); err != nil {
+		return err
+	}
+	if err := os.Mkdir(made, 0o700); err != nil {
+		return err
 	}
 	for _, name := range names {
 		from, to := filepath.Join(j.dir, name), filepath.Join(made, name)
@@ -52,20 +118,14 @@ func (j *Journal) keepBefore(files listing, from uint64) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := disk.SyncFolder(made); err != nil {
-		return err
-	}
-	if err := os.Rename(made, before); err != nil {
-		return err
-	}
-	return disk.SyncFolder(j.dir)
+	return disk.SyncFolder(made)
 }
 
 // forgetBefore removes what keepBefore has kept.
 func (j *Journal) forgetBefore() error {
 	before := filepath.Join(j.dir, beforeName)
 	made := before + ".tmp"
-	if err := os.RemoveAll(made); err != nil {
+	if err := errors.Join(j.finishNext(), os.RemoveAll(made)); err != nil {
 		return err
 	}
 	// Renamed first: a half of it would be taken for the whole.

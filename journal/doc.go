@@ -63,14 +63,17 @@
 //
 // Open refuses tables whose types have lost something that was saved, such as a field that was
 // renamed, see [mvcc.Shape]: with a [*mvcc.SchemaError], before anything is written. A field may be
-// added.
+// added. Options.Rename and Options.Migrate say what becomes of other tables, names and types: of the
+// backup and of each group. Then the new backup has the types of now, and the next Open finds these.
+// docs/schemas.md in the repository has the cases.
 //
 // What Open has found stays in the folder "before", until Close returns nil. That is a journal of
 // its own: to go back to the program before, put it in the place of the folder, or open it there.
 // It costs the disk that those files had at Open, whatever is written later; they are links as long
 // as the files themselves are there. If the process ends without Close, the next Open leaves that
 // folder as it is: so a program that never closes its journal keeps there what its second start has
-// found.
+// found. But what a program with other types, or names of tables, has left is kept there in any case,
+// and what that folder had before is the folder "before" in it.
 //
 // # Epochs
 //

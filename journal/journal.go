@@ -31,9 +31,15 @@ type Options struct {
 	// Buffer is how many changes may wait for the disk. When there are more the journal takes a
 	// new backup instead. Default: 2^20.
 	Buffer int
-	// Version is the program's own version of what is in the tables, see [mvcc.SaveOptions].
-	// Open refuses files of another one.
-	Version int
+	// Version is the program's own version of what is in the tables, see [mvcc.SaveOptions], and
+	// Versions are others that it takes too. Open refuses files of any other one, with a
+	// [*mvcc.VersionError].
+	Version  int
+	Versions []int
+	// Rename and Migrate are for tables that have another name than in the files, or other types, see
+	// [mvcc.LoadOptions] and the package. The next Open finds them as they are now.
+	Rename  map[string]string
+	Migrate []mvcc.Migration
 	// AnyShape says that the types of keys and values need not have what they had, see
 	// [mvcc.LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
 	// [*mvcc.SchemaError], and all files stay as they are.
@@ -76,6 +82,12 @@ func (o *Options) withDefaults() (all Options) {
 	}
 	if all.Buffer < 0 {
 		panic(fmt.Sprintf("journal: Options.Buffer is %d, want 0 or more", all.Buffer))
+	}
+	for i, m := range all.Migrate {
+		if m == (mvcc.Migration{}) {
+			panic(fmt.Sprintf("journal: Open: Options.Migrate[%d] is zero, want what mvcc.Migrate or "+
+				"mvcc.MigrateTo returns", i))
+		}
 	}
 	return all
 }

@@ -36,7 +36,7 @@ func (j *Journal) load(ctx context.Context) (last uint64, err error) {
 	if from > 0 {
 		j.goOn(must, l.after.Epoch)
 		if files, err = list(j.dir); err == nil {
-			err = j.keepBefore(files, from)
+			err = j.keepBefore(files, from, len(l.after.Migrated()) > 0)
 		}
 	}
 	return last, err
@@ -62,7 +62,7 @@ func (l *loader) all(files listing) (from, last uint64, err error) {
 		}
 		path := filepath.Join(l.dir, backupName(from))
 		if l.after, err = l.backup(path); err != nil {
-			return 0, 0, fmt.Errorf("%s: %w", path, err)
+			return 0, 0, fmt.Errorf("%s: %w", path, filed(path, err))
 		}
 		if l.begins, err = l.hasBegins(path); err != nil {
 			return 0, 0, err
@@ -88,8 +88,17 @@ func (l *loader) all(files listing) (from, last uint64, err error) {
 
 // loads returns the options with which backups and groups are loaded.
 func (j *Journal) loads() *mvcc.LoadOptions {
-	return &mvcc.LoadOptions{Version: j.opts.Version, AnyShape: j.opts.AnyShape, More: true,
+	return &mvcc.LoadOptions{Version: j.opts.Version, Versions: j.opts.Versions,
+		Rename: j.opts.Rename, Migrate: j.opts.Migrate, AnyShape: j.opts.AnyShape, More: true,
 		Resume: j.opts.Resume}
+}
+
+// filed says in a [*mvcc.VersionError] which file it is of.
+func filed(path string, err error) error {
+	if v := new(mvcc.VersionError); errors.As(err, &v) {
+		v.File = path
+	}
+	return err
 }
 
 // skipped is by how much the epochs skip if the journal was not closed: those of commits that were
@@ -210,7 +219,7 @@ func (l *loader) journal(n uint64) error {
 		case damage(err, l.at) != nil:
 			l.stop(fmt.Errorf("%s, at offset %d: %w", path, l.at, damage(err, l.at)))
 		default:
-			return fmt.Errorf("%s, at offset %d: %w", path, l.at, err)
+			return fmt.Errorf("%s, at offset %d: %w", path, l.at, filed(path, err))
 		}
 	}
 	if _, err := f.Seek(l.at, io.SeekStart); err != nil {
@@ -303,6 +312,8 @@ func damage(err error, at int64) error {
 	var of *mvcc.DamageError
 	var in *disk.DamageError
 	switch {
+	case errors.As(err, new(*mvcc.MigrationError)): // whatever the function has returned
+		return nil
 	case errors.As(err, &of):
 		return &mvcc.DamageError{Offset: at + of.Offset, Reason: of.Reason}
 	case errors.As(err, &in):

@@ -61,6 +61,10 @@ type Backup struct {
 	ids map[string]int // of the tables in what was loaded, also in the backups before
 	// misfits are the tables that were passed over, by their names.
 	misfits map[string]misfit
+	// migrated are the tables that were loaded as others, by their names, and moved what is known of
+	// those that the differences to them have to know of.
+	migrated []string
+	moved    *migrating
 }
 
 // A BackupTable says what is in a backup of a table.

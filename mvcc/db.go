@@ -184,11 +184,20 @@ func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 //
 //go:noinline
 func (db *DB) table(name string) any {
+	if t := tableOf(db, name); t != nil {
+		return t.typed
+	}
+	return nil
+}
+
+// tableOf returns the table with a name, nil if there is none that has a user.
+// It is no method: what the methods of a DB name is compiled in programs.
+func tableOf(db *DB, name string) *core {
 	of := dbAt(db)
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if t := of.tables[name]; t != nil && !t.inner {
-		return t.typed
+		return t
 	}
 	return nil
 }

@@ -25,6 +25,8 @@
 //   - Deleting records at a given time: [Map.Expire], [Map.OnExpire].
 //   - Keeping data beyond the process: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load]
 //     for streams. Package [github.com/mvccmap/mvccmap/journal] persists each commit.
+//   - Types, tables and keys that have changed since: [Migrate] and [MigrateTo]; docs/schemas.md in
+//     the repository has a page of cases.
 //   - Functions for use inside and outside a transaction: let them take a [Reader] or a
 //     [ReadWriter].
 //   - Tests: package [github.com/mvccmap/mvccmap/mvcctest] makes mistakes show that are not noticed

@@ -208,7 +208,7 @@ func ExampleLoadOptions() {
 	_, err = other.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{AnyShape: true})
 	fmt.Println(err)
 	// Output:
-	// mvcc: Load: table "numbers" is a Map[int, *string], and in the backup it is a Map[int, string]: the value was string, and is *string: see LoadOptions.AnyShape
+	// mvcc: Load: table "numbers" is a Map[int, *string], and in the backup it is a Map[int, string]: the value was string, and is *string: see LoadOptions.Migrate and AnyShape
 	// <nil>
 }
 

@@ -49,7 +49,7 @@ func ExampleSchemaError() {
 
 func ExampleSchemaError_Error() {
 	fmt.Println(loadRenamed())
-	// Output: mvcc: Load: table "users" is a Map[int, mvcc_test.User], as in the backup: the field Name of the value is gone: see LoadOptions.AnyShape
+	// Output: mvcc: Load: table "users" is a Map[int, mvcc_test.User], as in the backup: the field Name of the value is gone: see LoadOptions.Migrate and AnyShape
 }
 
 func ExampleShape() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
@@ -32,12 +33,23 @@ type LoadOptions struct {
 	// Then are backups of differences, see [SaveOptions.Since], each to the one before, the
 	// first one to the backup that is loaded.
 	Then []io.Reader
-	// Version is what [SaveOptions.Version] must have been.
-	Version int
+	// Version is what [SaveOptions.Version] must have been, and Versions are others that it may have
+	// been too, such as those that Migrate is for. Any other one is a [*VersionError].
+	Version  int
+	Versions []int
+	// Rename says what tables are called now, by what they were called when the backup was written.
+	// All other names, those of Migrate included, are those of now. A name that the backup has not
+	// does nothing, so the same program loads old backups and new ones; a backup in which two tables
+	// would have one name is refused. To rename a field use Migrate: a codec knows it by its name.
+	Rename map[string]string
+	// Migrate is for tables whose types have changed, or that were split or merged, see [Migration].
+	// Each record is migrated as it is read, so that no more than one is in memory in its old form; of
+	// a backup of differences, MigrateTo keeps what it makes until all of that was read.
+	Migrate []Migration
 	// AnyShape says that the types of keys and values need not have what they had when the backup
 	// was written: what the codec finds no place for is lost, without an error. Otherwise a field
-	// that was removed or renamed, or has another type, see [Shape], is a [*SchemaError]. Fields
-	// may be added, and types renamed. (A backup of before there were shapes has only the names of
+	// that was removed or renamed, or has another type, see [Shape], is a [*SchemaError], unless Migrate
+	// is for it. Fields may be added, and types renamed. (A backup of before there were shapes has only the names of
 	// the types, which are compared then.)
 	AnyShape bool
 	// More says that differences follow, by [DB.LoadCommits]. So a table that does not fit is passed
@@ -46,7 +58,7 @@ type LoadOptions struct {
 	// Resume are epochs from which [DB.Follow] is to go on, each as often as it does: the state of
 	// each of them that is met while the backup is loaded is kept, see [DB.KeepState]. Those of the
 	// backup and of all differences are, and of differences by [DB.SaveCommits] those of each commit;
-	// not where a table was closed among these.
+	// not where a table was closed among these, or is migrated by [MigrateTo].
 	Resume []uint64
 	// Progress is called now and then, with how many records and bytes were read so far.
 	Progress func(records int, bytes int64)
@@ -81,13 +93,14 @@ func (db *DB) load(
 	if opts != nil {
 		o = *opts
 	}
-	last, tables := after, map[string]loader{}
+	o.checkMigrations(codec.Name)
+	last, tables, all := after, map[string]adder{}, map[string]loader{}
 	var cuts []cut
 	for i, r := range append([]io.Reader{r}, o.Then...) {
 		if r == nil {
 			panic("mvcc: Load: a reader is nil")
 		}
-		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, tables: tables,
+		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, tables: tables, all: all,
 			from: disk.NewReader(r, backupMagic, magicBefore)}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {
@@ -111,7 +124,7 @@ func (db *DB) load(
 	before := cut{upTo: map[string]int{}}
 	for _, cut := range append(cuts, cut{epoch: last.Epoch}) {
 		if err := db.Update(ctx, exact, func(tx DBTx) error {
-			for name, table := range tables {
+			for name, table := range all {
 				table.apply(tx, before.records(name), cut.records(name))
 			}
 			return nil
@@ -126,13 +139,21 @@ func (db *DB) load(
 		}
 	}
 	dbAt(db).shared.past.begins(db.Epoch())
+	if last.moved != nil {
+		last.moved.half = false
+	}
 	return *last, nil
+}
+
+// An adder collects records of a table that was saved.
+type adder interface {
+	// add decodes a record, and adds it. If once is set its key must be a new one.
+	add(dec decoder, once bool) error
 }
 
 // A loader collects the records of a table.
 type loader interface {
-	// add decodes a record, and adds it. If once is set its key must be a new one.
-	add(dec decoder, once bool) error
+	adder
 	// renew says that what follows is of a table that took the place of what was there before.
 	renew()
 	// inOrder says, before the first record, that they are applied some at a time, in their order.
@@ -150,7 +171,16 @@ type loading struct {
 	codec  Codec
 	opts   *LoadOptions
 	from   *disk.Reader
-	tables map[string]loader
+	tables map[string]adder  // by the names that were saved
+	all    map[string]loader // by those that tables have
+
+	// What follows is of tables that are migrated, by their names.
+	ways    map[string]*way
+	whyNot  map[string]error
+	sources map[string]*source // those of this backup,
+	used    []*source          // with older ones that it goes on with,
+	left    []*source          // and those which are closed by it
+	targets map[string]*target // those of this backup
 
 	data    []byte // of the frame that was read last, not decoded yet
 	count   uint64 // of the table that has ended
@@ -177,11 +207,14 @@ func (l *loading) run(db *DB, before *Backup) error {
 	}
 	l.identify(before)
 	l.passOver(before)
+	if err := l.choose(db, before); err != nil {
+		return err
+	}
 	l.cut()
 	for i, table := range l.Tables {
 		if table.Closed {
 			if ids[table.Name] == table.ID && l.hasLoaded(table.Name, table.ID) {
-				l.renew(db, table)
+				l.renew(db, table, true)
 			}
 			l.closed(table)
 			continue
@@ -189,17 +222,15 @@ func (l *loading) run(db *DB, before *Backup) error {
 		was, there := ids[table.Name]
 		// The shape is where the table came first.
 		known := there && was == table.ID && table.KeyShape.IsZero()
-		anew, misfit := db.loader(table, l.codec.Name, l.opts.AnyShape || known)
+		to, misfit := l.loader(db, table, known)
 		if m, passed := l.misfits[table.Name]; passed && known && m.id == table.ID {
 			misfit = m.why
 		}
-		if l.tables[table.Name] == nil && misfit == nil {
-			l.tables[table.Name] = anew
-		}
 		another := !there && (before == nil || before.ids != nil) || there && was != table.ID
 		if another && (misfit == nil || there && l.hasLoaded(table.Name, was)) {
-			l.renew(db, table)
+			l.renew(db, table, there)
 		}
+		l.tables[table.Name] = to
 		ids[table.Name] = table.ID
 		if l.misfit(table, misfit); misfit != nil {
 			if err := l.pass(&l.Tables[i]); err != nil {
@@ -208,7 +239,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 			continue
 		}
 		if len(l.cuts) > 0 {
-			l.tables[table.Name].inOrder()
+			l.into(db, l.opts.renamed(table.Name)).inOrder()
 		}
 		if err := l.table(&l.Tables[i]); err != nil {
 			return err
@@ -223,7 +254,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 		return l.from.Damage("there is no end, or it does not count the records that there are")
 	}
 	l.Bytes = l.from.Read()
-	return nil
+	return l.settle()
 }
 
 // fits says why what the header says cannot be loaded.
@@ -231,9 +262,9 @@ func (l *loading) fits(before *Backup) error {
 	switch {
 	case l.Codec != l.codec.Name:
 		return fmt.Errorf("the codec of the backup is %q, and that given is %q", l.Codec, l.codec.Name)
-	case l.Version != l.opts.Version:
-		return fmt.Errorf("the version of the backup is %d, and LoadOptions.Version is %d",
-			l.Version, l.opts.Version)
+	case l.Version != l.opts.Version && !slices.Contains(l.opts.Versions, l.Version):
+		return &VersionError{Saved: l.Version, Version: l.opts.Version, Versions: l.opts.Versions,
+			Backup: l.number}
 	case before == nil && l.Since != 0:
 		return fmt.Errorf("the backup has only the differences to another one, of epoch %d", l.Since)
 	case before != nil && (l.Since != before.Epoch || l.DB != before.DB || l.Since == 0):
@@ -279,6 +310,9 @@ func (l *loading) records(of *BackupTable) error {
 		err := to.add(dec, l.Since == 0)
 		if l.err != nil { // even if the decoder has more than it needs for a record
 			return l.err
+		}
+		if errors.As(err, new(*MigrationError)) { // even if that is of io.EOF
+			return err
 		}
 		if errors.Is(err, io.EOF) && (l.over || l.anew) && len(l.data) == 0 {
 			return nil
@@ -337,23 +371,4 @@ func (l *loading) fill() {
 			l.opts.Progress(l.Records, l.from.Read())
 		}
 	}
-}
-
-// loader returns what loads a table, or says why it cannot be loaded.
-func (db *DB) loader(of BackupTable, codec string, anyShape bool) (loader, error) {
-	dbAt(db).mu.Lock()
-	table := dbAt(db).tables[of.Name]
-	dbAt(db).mu.Unlock()
-	if table == nil || table.inner {
-		return nil, fmt.Errorf("there is no table %q: make it with mvcc.NewTable[%s, %s]", of.Name,
-			of.Key, of.Value)
-	}
-	if !anyShape {
-		is := table.described()
-		setShape(&is, table, codec)
-		if err := of.misfits(is); err != nil {
-			return nil, err
-		}
-	}
-	return table.types.loader(hide(table)), nil
 }

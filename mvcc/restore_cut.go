@@ -62,11 +62,11 @@ func (c *cut) records(table string) int {
 	return c.upTo[table]
 }
 
-// cut finds where the loading is to stop. If a table was closed in the midst, or there are other
-// differences, it is not known what there was between two commits.
+// cut finds where the loading is to stop. If a table was closed in the midst, or its records are
+// moved, or there are other differences, it is not known what there was between two commits.
 func (l *loading) cut() {
 	if l.Since == 0 || l.number > 0 || len(l.opts.Then) > 0 ||
-		slices.ContainsFunc(l.Tables, func(t BackupTable) bool { return t.Closed }) {
+		slices.ContainsFunc(l.Tables, func(t BackupTable) bool { return t.Closed || l.moves(t) }) {
 		return
 	}
 	for _, e := range slices.Compact(slices.Sorted(slices.Values(l.opts.Resume))) {
@@ -89,7 +89,7 @@ func (l *loading) cutTable(of *BackupTable) {
 		n += int(records)
 		for _, c := range l.cuts {
 			if epoch <= c.epoch {
-				c.upTo[of.Name] = n
+				c.upTo[l.opts.renamed(of.Name)] = n
 			}
 		}
 	}

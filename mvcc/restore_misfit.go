@@ -37,16 +37,17 @@ func (l *loading) hasLoaded(name string, id int) bool {
 	return !passed || m.id != id
 }
 
-// renew says that what was loaded of a table goes, whatever its types are now.
-func (l *loading) renew(db *DB, of BackupTable) {
-	to := l.tables[of.Name]
-	if to == nil {
-		if to, _ = db.loader(of, l.codec.Name, true); to == nil {
-			return // it was closed here too
-		}
-		l.tables[of.Name] = to
+// renew says that what was loaded of a table goes, if there was one, whatever its types are now.
+func (l *loading) renew(db *DB, of BackupTable, there bool) {
+	if l.leave(db, of.Name) {
+		return
 	}
-	to.renew()
+	if w := l.ways[of.Name]; !there && w != nil && len(w.moves) > 0 {
+		return // the table of that name may be one that others are moved to
+	}
+	if to := l.into(db, l.opts.renamed(of.Name)); to != nil { // else it was closed here too
+		to.renew()
+	}
 }
 
 // closed is told that a table was closed.
@@ -94,4 +95,58 @@ func (l *loading) pass(of *BackupTable) error {
 			return l.from.Damage("a frame is not of the kind that it should be")
 		}
 	}
+}
+
+// loader returns what loads a table that was saved, or says why it cannot be loaded. If it is known
+// its shapes were looked at when it came first.
+func (l *loading) loader(db *DB, of BackupTable, known bool) (adder, error) {
+	s, err := l.source(db, of)
+	if err != nil {
+		return nil, err
+	}
+	as := of.Name
+	of.Name = l.opts.renamed(of.Name)
+	if s != nil {
+		l.migrates(as)
+		return s, nil
+	}
+	table := tableOf(db, of.Name)
+	if table == nil {
+		return nil, noTable(of.Name, of.Key, of.Value)
+	}
+	if !known && !(sameShapes(of, table, l.codec.Name) && of.Name == as) {
+		l.migrates(as)
+	}
+	if !known {
+		if err := l.compare(of, table); err != nil {
+			return nil, err
+		}
+	}
+	return l.into(db, of.Name), nil
+}
+
+// compare returns an error if something of a table that was saved would be lost in the one that
+// there is.
+func (l *loading) compare(of BackupTable, table *core) error {
+	if l.opts.AnyShape {
+		return nil
+	}
+	is := table.described()
+	setShape(&is, table, l.codec.Name)
+	of.Name = is.Name
+	return of.misfits(is)
+}
+
+// into returns the loader of a table, nil if there is none of that name.
+func (l *loading) into(db *DB, name string) loader {
+	if to := l.all[name]; to != nil {
+		return to
+	}
+	table := tableOf(db, name)
+	if table == nil {
+		return nil
+	}
+	to := table.types.loader(hide(table))
+	l.all[name] = to
+	return to
 }

@@ -249,6 +249,18 @@ func (s Shape) lost(is Shape, of string) (what []string) {
 	return what
 }
 
+// same reports whether two types look alike: no field is in one of them alone.
+func (s Shape) same(as Shape) bool {
+	return len(s.lost(as, "")) == 0 && len(as.lost(s, "")) == 0
+}
+
+// sameShapes reports whether a table has the shapes that were saved.
+func sameShapes(of BackupTable, t *core, codec string) bool {
+	is := of
+	setShape(&is, t, codec)
+	return !of.KeyShape.IsZero() && of.KeyShape.same(is.KeyShape) && of.ValueShape.same(is.ValueShape)
+}
+
 // from is String of the type with a number.
 func (s Shape) from(at int) string {
 	var b strings.Builder
@@ -279,7 +291,33 @@ func (e *SchemaError) Error() string {
 	if len(e.Lost) > 0 {
 		s += ": " + strings.Join(e.Lost, "; ")
 	}
-	return s + ": see LoadOptions.AnyShape"
+	return s + ": see LoadOptions.Migrate and AnyShape"
+}
+
+// A VersionError says that the version of a backup is not one that the program takes: nothing was
+// loaded.
+type VersionError struct {
+	// Saved is [SaveOptions.Version] of the backup; Version and Versions are [LoadOptions.Version] and
+	// [LoadOptions.Versions].
+	Saved, Version int
+	Versions       []int
+	// Backup says which one it is: 0, or that of LoadOptions.Then from 1.
+	Backup int
+	// File is where it is, if a journal has it.
+	File string
+	_    struct{}
+}
+
+func (e *VersionError) Error() string {
+	which, more := "the backup", ""
+	if e.Backup > 0 {
+		which = fmt.Sprintf("the backup Then[%d]", e.Backup-1)
+	}
+	if len(e.Versions) > 0 {
+		more = fmt.Sprintf(", and Versions %d", e.Versions)
+	}
+	return fmt.Sprintf("the version of %s is %d, and LoadOptions.Version is %d%s", which, e.Saved,
+		e.Version, more)
 }
 
 // setShape sets the shapes that a table has for a codec.

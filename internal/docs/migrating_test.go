@@ -10,20 +10,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMigratingIsTested checks that all code of docs/migrating.md is in the tests that it
-// names, declaration by declaration.
+// TestMigratingIsTested checks the code of docs/migrating.md: six stores, two sides each.
 func TestMigratingIsTested(t *testing.T) {
+	requireTested(t, "docs/migrating.md", 12, "examples/migrating/sides_test.go",
+		"bench/peers/migrating/migrating_test.go")
+}
+
+// TestSchemasIsTested checks the code of docs/schemas.md, and that it has all that is tested.
+func TestSchemasIsTested(t *testing.T) {
+	const cases = "examples/schemas/cases_test.go"
+	requireTested(t, "docs/schemas.md", 10, cases)
+	text, err := os.ReadFile(filepath.Join(root, cases))
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(root, "docs/schemas.md"))
+	require.NoError(t, err)
+	for _, line := range regexp.MustCompile(`(?m)^(type|var|func) .*`).FindAllString(string(text), -1) {
+		require.Contains(t, string(page), "\n"+line+"\n")
+	}
+}
+
+// requireTested checks that all code of a page, which has so many blocks, is in the tests, declaration
+// by declaration.
+func requireTested(t *testing.T, pageName string, blocksOf int, names ...string) {
+	t.Helper()
 	var tests strings.Builder
-	for _, name := range []string{"examples/migrating/sides_test.go",
-		"bench/peers/migrating/migrating_test.go"} {
+	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)
 		tests.Write(text)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs/migrating.md"))
+	page, err := os.ReadFile(filepath.Join(root, pageName))
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)\n```").FindAllStringSubmatch(string(page), -1)
-	require.Len(t, blocks, 12, "six stores, two sides each")
+	require.Len(t, blocks, blocksOf)
 	for _, block := range blocks {
 		for declaration := range strings.SplitSeq(block[1], "\n\n") {
 			require.True(t, strings.Contains(tests.String(), "\n"+declaration+"\n"),

@@ -371,6 +371,59 @@ var misusedCalls = []misuses{
 			_, err := db.Load(bg, &b, codec.Gob, nil)
 			return err
 		}, ""},
+		{"`Load` of another version", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := db.Load(bg, saved(t), codec.Gob, &mvcc.LoadOptions{Version: 2})
+			return err
+		}, ""},
+		{"`Load` that renames two tables to one", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := db.Load(bg, saved(t), codec.Gob,
+				&mvcc.LoadOptions{Rename: map[string]string{"orders": "users"}})
+			return err
+		}, ""},
+		{"`Load` with a `Migration` that gives two records one key", func(*testing.T) error {
+			db := mvcc.NewDB(nil)
+			users := mvcc.NewOrderedTable[int, string](db, "users", nil)
+			users.Store(1, "ada")
+			users.Store(2, "ada")
+			var b bytes.Buffer
+			if _, err := db.Save(bg, &b, codec.Gob, nil); err != nil {
+				return err
+			}
+			users.Close()
+			mvcc.NewTable[string, int](db, "users", nil)
+			_, err := db.Load(bg, &b, codec.Gob, &mvcc.LoadOptions{Migrate: []mvcc.Migration{
+				mvcc.MigrateTo("users", "users", func(id int, name string) (string, int, error) {
+					return name, id, nil
+				})}})
+			return err
+		}, "nothing is loaded"},
+		{"`Load` with a `Migration` whose types have one shape", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := db.Load(bg, saved(t), codec.Gob, &mvcc.LoadOptions{Migrate: []mvcc.Migration{
+				mvcc.Migrate("users", func(_ string, cents int) (int, error) { return cents / 100, nil })}})
+			return err
+		}, ""},
+		{"`Load` with a zero `Migration`", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := db.Load(bg, saved(t), codec.Gob, &mvcc.LoadOptions{Migrate: make([]mvcc.Migration, 1)})
+			return err
+		}, ""},
+		{"`journal.Open` with a zero `Migration`", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := journal.Open(bg, t.TempDir(), db, codec.Gob,
+				&journal.Options{Migrate: make([]mvcc.Migration, 1)})
+			return err
+		}, ""},
+		{"`Migrate` or `MigrateTo` with a nil function", func(*testing.T) error {
+			mvcc.Migrate[int, int, string]("users", nil)
+			return nil
+		}, ""},
+		{"`Migrate` or `MigrateTo` of a table without a name", func(*testing.T) error {
+			mvcc.Migrate("", func(int, int) (string, error) { return "", nil })
+			return nil
+		}, ""},
 		{"`Save` of values without exported fields", func(*testing.T) error {
 			db := mvcc.NewDB(nil)
 			mvcc.NewTable[int, struct{ n int }](db, "hidden", nil).Store(1, struct{ n int }{2})

@@ -101,7 +101,13 @@ func name(err error) string {
 	var unique *mvcc.UniqueError
 	var damage *mvcc.DamageError
 	var schema *mvcc.SchemaError
+	var version *mvcc.VersionError
+	var migration *mvcc.MigrationError
 	switch {
+	case errors.As(err, &version):
+		return "a `*mvcc.VersionError`: "
+	case errors.As(err, &migration):
+		return "a `*mvcc.MigrationError`: "
 	case errors.As(err, &schema):
 		return "a `*mvcc.SchemaError`: "
 	case errors.As(err, &unique):

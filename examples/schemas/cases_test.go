@@ -1,0 +1,164 @@
+// Package schemas_test has the code of docs/schemas.md: what a program does when its types or tables
+// change, case by case. Types with a V1 are those of the version before.
+package schemas_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Opening, with all migrations that the program has had.
+
+var options = &journal.Options{
+	Version:  3,
+	Versions: []int{1, 2},
+	Rename:   map[string]string{"clients": "customers"},
+	Migrate:  []mvcc.Migration{fullNames, agesAsNumbers, byMail},
+}
+
+func open(ctx context.Context, dir string, db *mvcc.DB) (*journal.Journal, error) {
+	return journal.Open(ctx, dir, db, codec.Gob, options)
+}
+
+// A field is added: with a value for old records.
+
+type GuestV1 struct{ Name string }
+
+type Guest struct {
+	Name     string
+	Language string
+}
+
+var languages = mvcc.Migrate("guests", func(key int, old GuestV1) (Guest, error) {
+	return Guest{old.Name, "en"}, nil
+})
+
+// A field is renamed.
+
+type MemberV1 struct{ Name string }
+
+type Member struct{ FullName string }
+
+var fullNames = mvcc.Migrate("members", func(key int, old MemberV1) (Member, error) {
+	return Member{old.Name}, nil
+})
+
+// A field is removed.
+
+type PhotoV1 struct {
+	Title string
+	Pixel []byte
+}
+
+type Photo struct{ Title string }
+
+var noPixels = mvcc.Migrate("photos", func(key string, old PhotoV1) (Photo, error) {
+	return Photo{old.Title}, nil
+})
+
+// A field has another type. Records that mean nothing any more are dropped, and an error ends Open.
+
+type VisitorV1 struct{ Age string }
+
+type Visitor struct{ Age int }
+
+var agesAsNumbers = mvcc.Migrate("visitors", func(key int, old VisitorV1) (Visitor, error) {
+	if old.Age == "" {
+		return Visitor{}, mvcc.ErrDrop
+	}
+	age, err := strconv.Atoi(old.Age)
+	return Visitor{age}, err
+})
+
+// Keys are of another type: here they were numbers, and are mails.
+
+type AccountV1 struct{ Mail, Name string }
+
+type Account struct {
+	Name string
+	ID   int
+}
+
+var byMail = mvcc.MigrateTo("accounts", "accounts",
+	func(id int, old AccountV1) (string, Account, error) {
+		return strings.ToLower(old.Mail), Account{old.Name, id}, nil
+	})
+
+// A table is split.
+
+type PersonV1 struct{ Name, Mail, Street string }
+
+type Person struct{ Name, Mail string }
+
+type Address struct{ Street string }
+
+var split = []mvcc.Migration{
+	mvcc.MigrateTo("persons", "persons", func(id int, old PersonV1) (int, Person, error) {
+		return id, Person{old.Name, old.Mail}, nil
+	}),
+	mvcc.MigrateTo("persons", "addresses", func(id int, old PersonV1) (int, Address, error) {
+		if old.Street == "" {
+			return 0, Address{}, mvcc.ErrDrop
+		}
+		return id, Address{old.Street}, nil
+	}),
+}
+
+// Tables are merged.
+
+type CarV1 struct{ Doors int }
+
+type TruckV1 struct{ Tons int }
+
+type Vehicle struct{ Doors, Tons int }
+
+var merged = []mvcc.Migration{
+	mvcc.MigrateTo("cars", "vehicles", func(n int, old CarV1) (string, Vehicle, error) {
+		return fmt.Sprint("car ", n), Vehicle{Doors: old.Doors}, nil
+	}),
+	mvcc.MigrateTo("trucks", "vehicles", func(n int, old TruckV1) (string, Vehicle, error) {
+		return fmt.Sprint("truck ", n), Vehicle{Tons: old.Tons}, nil
+	}),
+}
+
+// One version after the other: each adds a step.
+
+type TaskV1 struct{ Text string }
+
+type TaskV2 struct{ Title, Body string }
+
+type Task struct {
+	Title string
+	Words int
+}
+
+var tasks = []mvcc.Migration{
+	mvcc.Migrate("tasks", func(id int, old TaskV1) (TaskV2, error) {
+		title, body, _ := strings.Cut(old.Text, "\n")
+		return TaskV2{title, body}, nil
+	}),
+	mvcc.Migrate("tasks", func(id int, old TaskV2) (Task, error) {
+		return Task{old.Title, len(strings.Fields(old.Body))}, nil
+	}),
+}
+
+// Back to the program before.
+
+func goBack(dir string) error {
+	back := dir + ".back"
+	if err := os.Rename(filepath.Join(dir, "before"), back); err != nil {
+		return err // fs.ErrNotExist: the program of now has closed the journal
+	}
+	if err := os.Rename(dir, dir+".now"); err != nil {
+		return err
+	}
+	return os.Rename(back, dir)
+}

@@ -1,0 +1,144 @@
+package schemas_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// table makes a table with records.
+func table[K comparable, V any](db *mvcc.DB, name string, all map[K]V) *mvcc.Map[K, V] {
+	m := mvcc.NewTable[K, V](db, name, nil)
+	for k, v := range all {
+		m.Store(k, v)
+	}
+	return m
+}
+
+// written returns the folder of a journal that a program of version 1 has written.
+func written(t *testing.T, makeTables func(db *mvcc.DB)) (dir string) {
+	dir = t.TempDir()
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	makeTables(db)
+	j, err := journal.Open(t.Context(), dir, db, codec.Gob, &journal.Options{Version: 1})
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	return dir
+}
+
+// migrated checks what the tables of a folder are with migrations: twice, as the second program
+// finds what the first one has written.
+func migrated[K comparable, V any](
+	t *testing.T, dir string, name string, want map[K]V, migrations ...mvcc.Migration,
+) {
+	for range 2 {
+		db := mvcc.NewDB(nil)
+		defer db.Close()
+		m := mvcc.NewTable[K, V](db, name, nil)
+		j, err := journal.Open(t.Context(), dir, db, codec.Gob, &journal.Options{Version: 1, Migrate: migrations})
+		require.NoError(t, err)
+		require.Equal(t, want, maps.Collect(m.All()))
+		require.NoError(t, j.Close())
+	}
+}
+
+func TestFields(t *testing.T) {
+	guests := map[int]GuestV1{1: {"Ada"}}
+	dir := written(t, func(db *mvcc.DB) { table(db, "guests", guests) })
+	migrated(t, dir, "guests", map[int]Guest{1: {"Ada", "en"}}, languages)
+	dir = written(t, func(db *mvcc.DB) { table(db, "guests", guests) })
+	migrated(t, dir, "guests", map[int]Guest{1: {Name: "Ada"}})
+
+	dir = written(t, func(db *mvcc.DB) { table(db, "members", map[int]MemberV1{1: {"Ada"}}) })
+	migrated(t, dir, "members", map[int]Member{1: {"Ada"}}, fullNames)
+
+	dir = written(t, func(db *mvcc.DB) { table(db, "photos", map[string]PhotoV1{"a": {"Sea", []byte{1}}}) })
+	migrated(t, dir, "photos", map[string]Photo{"a": {"Sea"}}, noPixels)
+
+	dir = written(t, func(db *mvcc.DB) { table(db, "visitors", map[int]VisitorV1{1: {"36"}, 2: {""}}) })
+	migrated(t, dir, "visitors", map[int]Visitor{1: {36}}, agesAsNumbers)
+
+	dir = written(t, func(db *mvcc.DB) { table(db, "tasks", map[int]TaskV1{1: {"Home\nGo home."}}) })
+	migrated(t, dir, "tasks", map[int]Task{1: {"Home", 2}}, tasks...)
+	dir = written(t, func(db *mvcc.DB) { table(db, "tasks", map[int]TaskV2{1: {"Home", "Go home."}}) })
+	migrated(t, dir, "tasks", map[int]Task{1: {"Home", 2}}, tasks...)
+}
+
+func TestKeys(t *testing.T) {
+	dir := written(t, func(db *mvcc.DB) {
+		table(db, "accounts", map[int]AccountV1{7: {"Ada@example.org", "Ada"}, 8: {"alan@example.org", "Alan"}})
+	})
+	migrated(t, dir, "accounts",
+		map[string]Account{"ada@example.org": {"Ada", 7}, "alan@example.org": {"Alan", 8}}, byMail)
+}
+
+func TestTables(t *testing.T) {
+	dir := written(t, func(db *mvcc.DB) {
+		table(db, "persons", map[int]PersonV1{1: {"Ada", "ada@example.org", "Main Street"}, 2: {Name: "Alan"}})
+	})
+	for range 2 {
+		db := mvcc.NewDB(nil)
+		defer db.Close()
+		persons := mvcc.NewTable[int, Person](db, "persons", nil)
+		addresses := mvcc.NewTable[int, Address](db, "addresses", nil)
+		j, err := journal.Open(t.Context(), dir, db, codec.Gob, &journal.Options{Version: 1, Migrate: split})
+		require.NoError(t, err)
+		require.Equal(t, map[int]Person{1: {"Ada", "ada@example.org"}, 2: {Name: "Alan"}},
+			maps.Collect(persons.All()))
+		require.Equal(t, map[int]Address{1: {"Main Street"}}, maps.Collect(addresses.All()))
+		require.NoError(t, j.Close())
+	}
+
+	dir = written(t, func(db *mvcc.DB) {
+		table(db, "cars", map[int]CarV1{1: {5}})
+		table(db, "trucks", map[int]TruckV1{1: {40}})
+	})
+	migrated(t, dir, "vehicles", map[string]Vehicle{"car 1": {Doors: 5}, "truck 1": {Tons: 40}}, merged...)
+}
+
+// What all together is for: the table has another name, and what one field was is another; and the
+// program before can come back until the journal was closed.
+func TestOpenAndBack(t *testing.T) {
+	type customer struct{ Name string }
+	was := map[int]customer{1: {"Ada"}}
+	dir := written(t, func(db *mvcc.DB) {
+		table(db, "clients", was)
+		table(db, "members", map[int]MemberV1{1: {"Ada"}})
+	})
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	customers := mvcc.NewTable[int, customer](db, "customers", nil)
+	members := mvcc.NewTable[int, Member](db, "members", nil)
+	j, err := open(t.Context(), dir, db)
+	require.NoError(t, err)
+	require.Equal(t, was, maps.Collect(customers.All()))
+	require.Equal(t, map[int]Member{1: {"Ada"}}, maps.Collect(members.All()))
+
+	crashed := filepath.Join(t.TempDir(), "data")
+	for os.CopyFS(crashed, os.DirFS(dir)) != nil { // it removes files meanwhile
+		crashed = filepath.Join(t.TempDir(), "data")
+	}
+	require.NoError(t, j.Close())
+	require.ErrorIs(t, goBack(dir), fs.ErrNotExist)
+
+	require.NoError(t, goBack(crashed))
+	old := mvcc.NewDB(nil)
+	defer old.Close()
+	clients := mvcc.NewTable[int, customer](old, "clients", nil)
+	mvcc.NewTable[int, MemberV1](old, "members", nil)
+	before, err := journal.Open(t.Context(), crashed, old, codec.Gob, &journal.Options{Version: 1})
+	require.NoError(t, err)
+	require.Equal(t, was, maps.Collect(clients.All()))
+	require.NoError(t, before.Close())
+	_, err = journal.Open(t.Context(), dir, old, codec.Gob, &journal.Options{Version: 1})
+	require.ErrorAs(t, err, new(*mvcc.VersionError))
+}

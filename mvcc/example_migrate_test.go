@@ -1,0 +1,172 @@
+package mvcc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// savedAges returns a backup of a table in which ages are text.
+func savedAges(ages ...string) *bytes.Buffer {
+	type UserV1 struct{ Name, Age string }
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	users := mvcc.NewTable[int, UserV1](db, "users", nil)
+	for i, age := range ages {
+		users.Store(i, UserV1{fmt.Sprint("user", i), age})
+	}
+	var b bytes.Buffer
+	_, _ = db.Save(context.Background(), &b, codec.Gob, nil)
+	return &b
+}
+
+// loadAges loads users whose ages are numbers now.
+func loadAges(ages ...string) (mvcc.Backup, error) {
+	type UserV1 struct{ Name, Age string }
+	type User struct {
+		Name string
+		Age  int
+	}
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	mvcc.NewOrderedTable[int, User](db, "users", nil)
+	return db.Load(context.Background(), savedAges(ages...), codec.Gob, &mvcc.LoadOptions{
+		Migrate: []mvcc.Migration{
+			mvcc.Migrate("users", func(_ int, old UserV1) (User, error) {
+				age, err := strconv.Atoi(old.Age)
+				return User{old.Name, age}, err
+			})}})
+}
+
+// A field has another type than when the backup was written. What is loaded again is as it is now.
+func ExampleMigrate() {
+	type UserV1 struct{ Name, Age string }
+	type User struct {
+		Name string
+		Age  int
+	}
+	ctx := context.Background()
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	users := mvcc.NewOrderedTable[int, User](db, "users", nil)
+	opts := &mvcc.LoadOptions{Migrate: []mvcc.Migration{
+		mvcc.Migrate("users", func(_ int, old UserV1) (User, error) {
+			if old.Age == "" {
+				return User{}, mvcc.ErrDrop
+			}
+			age, err := strconv.Atoi(old.Age)
+			return User{old.Name, age}, err
+		}),
+	}}
+	_, err := db.Load(ctx, savedAges("36", "", "41"), codec.Gob, opts)
+	fmt.Println(err)
+
+	var now bytes.Buffer
+	_, _ = db.Save(ctx, &now, codec.Gob, nil)
+	_, err = db.Load(ctx, &now, codec.Gob, opts)
+	for id, user := range users.All() {
+		fmt.Println(id, user.Name, user.Age)
+	}
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// 0 user0 36
+	// 2 user2 41
+	// <nil>
+}
+
+// Another key, and another table: what was users by number is people by name.
+func ExampleMigrateTo() {
+	type UserV1 struct{ Name, Age string }
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	ages := mvcc.NewOrderedTable[string, string](db, "ages", nil)
+	_, err := db.Load(context.Background(), savedAges("36", "41"), codec.Gob, &mvcc.LoadOptions{
+		Migrate: []mvcc.Migration{
+			mvcc.MigrateTo("users", "ages", func(_ int, old UserV1) (string, string, error) {
+				return old.Name, old.Age, nil
+			})}})
+	for name, age := range ages.All() {
+		fmt.Println(name, age)
+	}
+	fmt.Println(err)
+	// Output:
+	// user0 36
+	// user1 41
+	// <nil>
+}
+
+// The Migrations of all versions of a program: what was saved by any of them is loaded.
+func ExampleMigration() {
+	type V1 struct{ Text string }
+	type V2 struct{ Words []string }
+	type V3 struct{ Count int }
+	migrations := []mvcc.Migration{
+		mvcc.Migrate("notes", func(_ int, old V1) (V2, error) { return V2{[]string{old.Text}}, nil }),
+		mvcc.Migrate("notes", func(_ int, old V2) (V3, error) { return V3{len(old.Words)}, nil }),
+	}
+	first := mvcc.NewDB(nil)
+	defer first.Close()
+	mvcc.NewTable[int, V1](first, "notes", nil).Store(1, V1{"one"})
+	var b bytes.Buffer
+	_, _ = first.Save(context.Background(), &b, codec.JSON, nil)
+
+	third := mvcc.NewDB(nil)
+	defer third.Close()
+	notes := mvcc.NewTable[int, V3](third, "notes", nil)
+	_, err := third.Load(context.Background(), &b, codec.JSON, &mvcc.LoadOptions{Migrate: migrations})
+	note, _ := notes.Load(1)
+	fmt.Println(note.Count, err)
+	// Output: 1 <nil>
+}
+
+func ExampleMigrationError() {
+	_, err := loadAges("36", "old")
+	var failed *mvcc.MigrationError
+	if errors.As(err, &failed) {
+		fmt.Println(failed.Table, failed.Key)
+	}
+	// Output: users 1
+}
+
+func ExampleMigrationError_Error() {
+	_, err := loadAges("36", "old")
+	fmt.Println(err)
+	// Output: mvcc: Load: the migration of table "users" fails at key 1: strconv.Atoi: parsing "old": invalid syntax
+}
+
+func ExampleMigrationError_Unwrap() {
+	_, err := loadAges("36", "old")
+	fmt.Println(errors.Is(err, strconv.ErrSyntax))
+	// Output: true
+}
+
+func ExampleBackup_Migrated() {
+	loaded, err := loadAges("36", "41")
+	fmt.Println(loaded.Migrated(), err)
+	// Output: [users] <nil>
+}
+
+// The program is of version 2, and has no use for what was saved by version 1.
+func ExampleVersionError() {
+	db, _ := numbers(1, 2, 3)
+	defer db.Close()
+	var file bytes.Buffer
+	_, _ = db.Save(context.Background(), &file, codec.Gob, &mvcc.SaveOptions{Version: 1})
+	_, err := db.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{Version: 2})
+	var version *mvcc.VersionError
+	if errors.As(err, &version) {
+		fmt.Println(version.Saved, version.Version)
+	}
+	// Output: 1 2
+}
+
+func ExampleVersionError_Error() {
+	fmt.Println(&mvcc.VersionError{Saved: 1, Version: 3, Versions: []int{2}})
+	// Output: the version of the backup is 1, and LoadOptions.Version is 3, and Versions [2]
+}

@@ -1,0 +1,197 @@
+package mvcc
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// A Migration makes new records of those that were saved of a table, when its types have changed
+// since: see [Migrate] and [MigrateTo], which make one, and [LoadOptions.Migrate].
+//
+// It is chosen by the shapes that are in the backup, see [Shape], so the same program loads old
+// backups and new ones:
+//
+//   - A table that was saved with the shapes that it has now is loaded as it is.
+//   - Otherwise the Migrations of its name count whose old types have exactly the shapes that were
+//     saved. Fields may be in another order, and types have another name, but for those that encode
+//     themselves.
+//   - If what a Migration makes is not of the types that the table has, the next one goes on: one of
+//     that table which takes exactly these Go types. So each version of a program adds a Migration
+//     from the version before, and keeps the others.
+//   - If there is none, the table is loaded as without Migrations, or is a [*SchemaError].
+//
+// A backup from before there were shapes is not migrated.
+//
+// The function of a Migration is called for each record that is read, one after the other, in the
+// goroutine of the call that loads. What it returns is kept, and the old record is not. It may be
+// called for a record that differences replace later. A deletion needs no call. It may use the
+// database, which has none of what is being loaded yet. If it returns [ErrDrop] the record is left
+// out; any other error ends the call, with a [*MigrationError], and nothing is loaded. A panic comes
+// out of the call, as does [runtime.Goexit], and nothing is loaded either.
+//
+// The zero Migration is none: the call that is given one panics.
+type Migration struct{ of *migration }
+
+// ErrDrop is returned by the function of a [Migration] to leave a record out.
+var ErrDrop = errors.New("mvcc: the record is dropped")
+
+// A MigrationError says that the function of a [Migration] has failed, or that two records would
+// have one key: nothing was loaded.
+type MigrationError struct {
+	Table, To string // from where, as it is called now, and to where
+	Key       any    // of the old record
+	Err       error  // that of the function, or what is wrong with what it returned
+	_         struct{}
+}
+
+// Error names the tables, the key, shortened if it is long, and the cause.
+func (e *MigrationError) Error() string {
+	to := ""
+	if e.To != e.Table {
+		to = fmt.Sprintf(" to table %q", e.To)
+	}
+	return fmt.Sprintf("the migration of table %q%s fails at key %s: %v", e.Table, to, keyText(e.Key), e.Err)
+}
+
+// Unwrap returns Err.
+func (e *MigrationError) Unwrap() error { return e.Err }
+
+// Migrate returns the Migration of a table whose values have changed, and whose keys have not: fn is
+// given each record as it was saved, and returns the new value. The table is called what it is
+// called now, see [LoadOptions.Rename]. Old is the type that values had; keep it for as long as
+// there are backups of that time. Old and New must not have the same shape: a field with another
+// meaning needs another name.
+//
+// It costs what fn does, and nothing in a program that does not call it.
+func Migrate[K comparable, Old, New any](
+	table string, fn func(key K, old Old) (New, error),
+) Migration {
+	checkMigration("Migrate", fn == nil, table)
+	m := migrationOf[K, Old, K, New](table, table)
+	m.step = func(from decoder) decoder { return &step[K, Old, New]{of: m, from: from, fn: fn} }
+	return Migration{m}
+}
+
+// MigrateTo returns a Migration to other keys, or to another table, or to both: fn returns the new
+// key and value. Several of one table, with the same old types, split it: each of its records is
+// given to each of them. Several to one table merge; a table that is there already, and is merged
+// into, needs none itself. The names are those of now, see [LoadOptions.Rename]; from need not be a
+// table of the program.
+//
+// No two old records may get one new key: that is a [*MigrationError], which names both. When
+// differences are loaded, the record that was made of an old one goes if that is deleted,
+// overwritten, or gets another key: so it is noted which key each one has got. That takes both keys
+// for each record, and up to a hundred bytes, for as long as the [Backup] is reachable that the call
+// has returned. See [Migrate] for the rest.
+func MigrateTo[OldKey comparable, Old any, NewKey comparable, New any](
+	from, to string, fn func(key OldKey, old Old) (NewKey, New, error),
+) Migration {
+	checkMigration("MigrateTo", fn == nil, from, to)
+	return Migration{moveOf(from, to, fn)}
+}
+
+func checkMigration(call string, noFn bool, tables ...string) {
+	for _, table := range tables {
+		if table == "" {
+			panic("mvcc: " + call + ": the name of a table is empty")
+		}
+	}
+	if noFn {
+		panic("mvcc: " + call + ": fn is nil")
+	}
+}
+
+// A migration is what a Migration is without its types.
+type migration struct {
+	from, to              string
+	key, old, toKey, made reflect.Type
+	// step returns what decodes new records, of what decodes old ones. It is nil for a move.
+	step func(from decoder) decoder
+	// move returns what moves records to the table.
+	move func() carrier
+	// stay returns the move of what was made to where it is.
+	stay func() *migration
+}
+
+func (m *migration) moves() bool { return m.step == nil }
+
+func migrationOf[K comparable, Old any, K2 comparable, New any](from, to string) *migration {
+	return &migration{from: from, to: to,
+		key: typeOf((*K)(nil)), old: typeOf((*Old)(nil)),
+		toKey: typeOf((*K2)(nil)), made: typeOf((*New)(nil)),
+		stay: func() *migration {
+			return moveOf(to, to, func(key K2, v New) (K2, New, error) { return key, v, nil })
+		}}
+}
+
+func moveOf[K comparable, Old any, K2 comparable, New any](
+	from, to string, fn func(K, Old) (K2, New, error),
+) *migration {
+	m := migrationOf[K, Old, K2, New](from, to)
+	m.move = func() carrier {
+		return &carry[K, Old, K2, New]{of: m, fn: fn, at: map[K]K2{}}
+	}
+	return m
+}
+
+// failed is the error of fn, or of what it has returned; nil if it leaves the record out.
+func (m *migration) failed(key any, err error) error {
+	if errors.Is(err, ErrDrop) {
+		return nil
+	}
+	return &MigrationError{Table: m.from, To: m.to, Key: key, Err: err}
+}
+
+// A step decodes new records of a table, which have the keys of the old ones.
+type step[K comparable, Old, New any] struct {
+	of   *migration
+	from decoder
+	fn   func(K, Old) (New, error)
+	old  saved[K, Old]
+	gone bool // the last one is
+}
+
+// drops reports whether the record that was decoded last is left out.
+func (s *step[K, Old, New]) drops() bool { return s.gone }
+
+// Decode decodes the next record into to, which is what a tableLoader gives to a decoder, or nil.
+func (s *step[K, Old, New]) Decode(to any) error {
+	if err := decodeRecord(s.from, &s.old); err != nil {
+		return err
+	}
+	r := saved[K, New]{K: s.old.K, D: s.old.D}
+	if !r.D {
+		v, err := s.fn(r.K, s.old.V)
+		if r.V, r.D = v, err != nil; err != nil {
+			if err = s.of.failed(r.K, err); err != nil {
+				return err
+			}
+		}
+	}
+	s.gone = r.D
+	hand(&r, to)
+	return nil
+}
+
+// decodeRecord decodes a record, or the deletion of one.
+func decodeRecord[K comparable, V any](from decoder, r *saved[K, V]) error {
+	*r = saved[K, V]{} // a codec may fill in only what is not zero
+	if !valueless[V]() {
+		return from.Decode(r)
+	}
+	var k savedKey[K]
+	err := from.Decode(&k)
+	r.K, r.D = k.K, k.D
+	return err
+}
+
+// hand puts a record where a decoder was told to.
+func hand[K comparable, V any](r *saved[K, V], to any) {
+	switch to := to.(type) {
+	case *saved[K, V]:
+		*to = *r
+	case *savedKey[K]:
+		to.K, to.D = r.K, r.D
+	}
+}
