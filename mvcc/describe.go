@@ -39,6 +39,9 @@ type IndexInfo struct {
 	// Entries is how many there are: one for each index key of each record. Of a unique index that
 	// is the number of index keys.
 	Entries int
+	// Keys is how many different index keys there are; 10,000 stands for any number from there on,
+	// unless it is unique. It is -1 if the index is just being made, or was dropped.
+	Keys int
 }
 
 // A WatchInfo describes a watch, see [Map.Watch] and [DB.Watch]; channels of Changed are not there.
@@ -59,13 +62,17 @@ type ReaderInfo struct {
 	Began []runtime.Frame
 }
 
-// maxReaders bounds Description.Readers.
-const maxReaders = 32
+// maxReaders bounds Description.Readers, and maxDistinct what is counted for IndexInfo.Keys.
+const (
+	maxReaders  = 32
+	maxDistinct = 10_000
+)
 
 // Describe returns the tables, indexes, watches and oldest readers that there are now. The parts
 // are read one after the other, not at one moment. It waits for whoever makes or closes a table
 // just now, for a refresh of the view, and a few milliseconds at most for the goroutine that serves
-// the watches. It costs a look at each slot, table, index and watch, and allocates what it returns.
+// the watches. It costs a look at each slot, table and watch, and for each index that is not unique a
+// search for each of up to 10,000 index keys. It allocates what it returns.
 func (db *DB) Describe() Description {
 	d := Description{Tables: dbAt(db).describeTables()}
 	s := dbAt(db).shared
@@ -84,7 +91,11 @@ func (db *database) describeTables() (list []TableInfo) {
 		if s := c.schema.Load(); s != nil {
 			for _, ix := range s.indexes {
 				key, table, unique, ordered := ix.describe()
-				t.Indexes = append(t.Indexes, IndexInfo{ix.named(), key, unique, ordered, table.len()})
+				one := IndexInfo{ix.named(), key, unique, ordered, table.len(), table.len()}
+				if !unique {
+					one.Keys = ix.distinct(maxDistinct)
+				}
+				t.Indexes = append(t.Indexes, one)
 			}
 		}
 		slices.SortFunc(t.Indexes, func(a, b IndexInfo) int { return strings.Compare(a.Name, b.Name) })

@@ -40,8 +40,9 @@ func TestDescribe(t *testing.T) {
 	want := []mvcc.TableInfo{{
 		Name: "people", Key: reflect.TypeFor[int](), Value: reflect.TypeFor[string](),
 		Indexes: []mvcc.IndexInfo{
-			{Name: "by name", Key: reflect.TypeFor[string](), Unique: true, Ordered: true, Entries: 2},
-			{Name: "initial", Key: reflect.TypeFor[string](), Entries: 4},
+			{Name: "by name", Key: reflect.TypeFor[string](), Unique: true, Ordered: true, Entries: 2,
+				Keys: 2},
+			{Name: "initial", Key: reflect.TypeFor[string](), Entries: 4, Keys: 3},
 		},
 	}, {
 		Name: "words", Key: reflect.TypeFor[string](), Value: reflect.TypeFor[int](), Ordered: true,

@@ -61,8 +61,8 @@ func ExampleIndexInfo() {
 	defer db.Close()
 
 	ix := db.Describe().Tables[0].Indexes[0]
-	fmt.Println(ix.Name, ix.Key, ix.Unique, ix.Entries)
-	// Output: author string false 3
+	fmt.Println(ix.Name, ix.Key, ix.Unique, ix.Entries, ix.Keys)
+	// Output: author string false 3 2
 }
 
 // A loop that does not come lets changes wait.

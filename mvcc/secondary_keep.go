@@ -11,6 +11,23 @@ func (ix *Index[I, K, V]) describe() (key reflect.Type, table *engine, unique, o
 	return typeOf((*I)(nil)), ix.table, ix.unique.at != nil, ix.order != nil
 }
 
+func (ix *Index[I, K, V]) distinct(most int) (n int) {
+	if ix.since.Load() == 0 {
+		return -1
+	}
+	defer func() {
+		if recover() != nil { // it was dropped just now
+			n = -1
+		}
+	}()
+	for range ix.Keys(ix.m, Range[I]{}) {
+		if n++; n == most {
+			break
+		}
+	}
+	return n
+}
+
 // close closes the table of the index.
 func (ix *Index[I, K, V]) close() { ix.table.close() }
 

@@ -44,6 +44,7 @@ type dataIndex struct {
 	Unique  bool   `json:"unique,omitempty"`
 	Ordered bool   `json:"ordered,omitempty"`
 	Entries int    `json:"entries"`
+	Keys    int    `json:"keys"` // see mvcc.IndexInfo
 }
 
 type dataWatch struct {
@@ -71,12 +72,18 @@ func (t dataTable) Deleted() int { return max(t.Entries-t.Keys, 0) }
 // Memory is Bytes in words.
 func (t dataTable) Memory() string { return brief.Bytes(int64(t.Bytes)) }
 
-// PerRecord is how many entries there are for a record, in words.
-func (ix dataIndex) PerRecord(of dataTable) string {
-	if of.Keys == 0 {
+// Cardinality is how many index keys there are, and entries for a record, in words.
+func (ix dataIndex) Cardinality(of dataTable) string {
+	const counted = 10_000 // and no further
+	if of.Keys == 0 || ix.Keys < 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.3g a record", float64(ix.Entries)/float64(of.Keys))
+	most := ""
+	if !ix.Unique && ix.Keys == counted {
+		most = " or more"
+	}
+	return fmt.Sprintf("%d%s index keys, %.3g entries a record", ix.Keys, most,
+		float64(ix.Entries)/float64(of.Keys))
 }
 
 // data shows what there is in the databases, and who uses them.
@@ -114,7 +121,7 @@ func describe(name string, db *mvcc.DB) database {
 		}
 		for _, ix := range t.Indexes {
 			table.Indexes = append(table.Indexes,
-				dataIndex{ix.Name, ix.Key.String(), ix.Unique, ix.Ordered, ix.Entries})
+				dataIndex{ix.Name, ix.Key.String(), ix.Unique, ix.Ordered, ix.Entries, ix.Keys})
 		}
 		one.Tables = append(one.Tables, table)
 	}

@@ -49,7 +49,7 @@ func TestDataPage(t *testing.T) {
 	defer h.Close()
 
 	page := request(h, "/debug/pprof/data/").Body.String()
-	for _, want := range []string{">stock<", "time.Time", "level</td>", "1 a record", ">77<",
+	for _, want := range []string{">stock<", "time.Time", "level</td>", "3 index keys, 1 entries a record", ">77<",
 		"profiling_test.TestDataPage", "see Config.Records"} {
 		require.Contains(t, page, want)
 	}
