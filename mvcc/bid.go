@@ -238,7 +238,7 @@ func (st *txState) concerned() int {
 	n := len(st.reads) + st.absences() + len(st.writes)
 	for _, p := range st.parts {
 		if p.isWhole() {
-			n += max(int(p.index.entries.Value()), 0)
+			n += p.index.len()
 		}
 	}
 	return n

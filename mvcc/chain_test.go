@@ -113,7 +113,7 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, epochs[1:], at(m))
 	require.Equal(t, done, prune(m, p, epochs[2], epochs[1]), "it waits already")
 	require.Equal(t, done, see(m, p, young, false), "it waits already")
-	m.index.list(p, m.hash("k"), addressOf("k"))
+	m.index.list(p, m.hash("k"), keyAt("k"))
 	require.Empty(t, coreOf(m).due(coreOf(m).waiting(p.load().next.Load(), false), nil), "it will be visited")
 	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]),
 		"its wait is over, and it waits again")
@@ -141,7 +141,7 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, waits(before, 0), see(m, p, writer, false),
 		"somebody reads from before it who may write")
 	require.Equal(t, done, see(m, p, writer, false), "a tombstone waits once")
-	askedIn(m.index, p.b)
+	m.index.asked(p.b, new([visited]*node))
 	require.Len(t, coreOf(m).due(coreOf(m).waiting(p.load(), true), nil), 1)
 	require.True(t, m.visitAsked("k"))
 	require.Equal(t, waits(before, 0), see(m, p, writer, false))

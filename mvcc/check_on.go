@@ -3,217 +3,195 @@
 package mvcc
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/invariant"
-	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// The invariants of words and chains, evaluated in builds with the tag mvcccheck; see
-// package invariant. Those of reads and commits are in check_tx_on.go.
-//
-// Why they are true at every interleaving: a decided word stays what it is, but
-// for its count; an undecided one is looked at after what is compared with it, and
-// changes only in ways that make the comparison safer; the clock only grows.
+// The invariants of reads, commits and pooled states, evaluated in builds with the
+// tag mvcccheck; see package invariant.
 
-func (v *node) peekState() word { return word(invariant.Peek(unsafe.Pointer(&v.state))) }
-
-func (v *node) peekNext() *node {
-	return invariant.PeekPointer[node](unsafe.Pointer(&v.next))
-}
-
-// peek returns the word that decides about v, as [chains.resolve] does.
-func (c *chains) peek(v *node) word {
-	for {
-		w := v.peekState()
-		if !w.is(kindIndirect) {
-			return w
+// checkRead: v, or nothing, is what the transaction gen sees of key. It must be what
+// a second walk finds, and nothing that the transaction may see may have been
+// dropped. A snapshot may be closed meanwhile: then nothing is said.
+func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
+	st := p.st
+	_, at := st.slot.Peek()
+	var cut, found *node
+	for u := p.index.peekHead(key); u != nil; {
+		if w := p.m.peek(u); w.committed() && w.epoch() <= at {
+			found = u
+			break
 		}
-		decides := w.aborted()
-		if r := c.slots.Record(w.recordNumber()); r != nil {
-			decides = word(invariant.Peek(unsafe.Pointer(r)))
+		p.m.checkLink(u)
+		n := u.peekNext() // before what was dropped: a pruner notes it first
+		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
+			cut = u
 		}
-		if v.peekState() == w {
-			return decides
-		}
+		u = n
 	}
-}
-
-// peekHead returns the head of key, if it has one, without a yield point: see find.
-func (x *index) peekHead(key unsafe.Pointer) *node {
-	if x.tree != nil {
-		return nodeOf(treeOf(x).Peek(key))
-	}
-	h := x.hash.sum(key)
-	t := x.table.Load()
-	for marked := false; ; {
-		first := t.bucket(h)
-		if first.meta.Load()&bucketMoved == 0 {
-			v, mark := x.peekIn(first, key)
-			if v != nil || !mark {
-				return v
-			}
-			if !marked {
-				marked = true
-				continue
-			}
-		}
-		t, marked = x.after(t), false
-	}
-}
-
-func (x *index) peekIn(b *bucket, key unsafe.Pointer) (head *node, marked bool) {
-	for ; b != nil; b = b.after() {
-		for i := range b.cells {
-			switch v := rawLoad(&b.cells[i]); {
-			case v == x.moved:
-				marked = true
-			case v != nil && x.hash.equal(v.key(), key):
-				return v, false
-			}
-		}
-	}
-	return nil, marked
-}
-
-// peekAll calls f for heads in the index, without a yield point: for all, unless the
-// table is being resized.
-func (x *index) peekAll(f func(h *node)) {
-	if x.tree != nil {
-		treeOf(x).PeekAll(func(h *tree.Head) { f(nodeOf(h)) })
+	st.slot.CheckBegun(gen)
+	if now, _ := st.slot.Peek(); now != gen {
 		return
 	}
-	for t := x.table.Load(); t != nil; t = t.next.Load() {
-		for i := range t.buckets {
-			for b := &t.buckets[i]; b != nil; b = b.after() {
-				for j := range b.cells {
-					if v := rawLoad(&b.cells[j]); x.head(v) {
-						f(v)
-					}
-				}
-			}
-		}
-	}
-}
-
-// keyOf returns the key of v, for messages.
-func (c *chains) keyOf(v *node) any { return c.index.hash.boxed(v.key()) }
-
-// checkStep: the word w may become t; see the diagram in version.go.
-func checkStep(w, t word) {
-	ok := false
 	switch {
-	case w.is(kindActive):
-		ok = t == w+installStep || t == w.announced(t.epoch(), t&checkBit) || t == w.aborted()
-	case w.is(kindIndirect):
-		ok = t == w.at(t.epoch())
-	case w.tag() == tagAnnounced:
-		// The epoch is drawn after the one that was revoked last.
-		ok = t == w.drawn(t.epoch()) && t.epoch() > w.epoch() || t == w.aborted()
-	case w.tag() == tagTentative:
-		ok = t == w^checkBit || t == w.at(w.epoch()) ||
-			t == w.announced(w.epoch(), checkBit) || t == w.aborted()
-	}
-	if !ok {
-		invariant.Violated("a record that says %v is to say %v", w, t)
+	case cut != nil:
+		invariant.Violated("I1: key %v: a version of epoch %d was dropped from below %v, and a "+
+			"transaction reads at %d",
+			p.index.hash.boxed(key), cut.lost.Load(), p.m.peek(cut), at)
+	case found != v && !(found == nil && v.peekState().tomb()): // it may have left the index
+		invariant.Violated("key %v as of %d: read once %s, read twice %s", p.index.hash.boxed(key), at, p.m.describe(v),
+			p.m.describe(found))
 	}
 }
 
-// checkCopy: e, which is to be copied into v, is the commit epoch of its record.
-func (c *chains) checkCopy(v *node, e epoch.Epoch) {
-	w := v.peekState()
-	checkStep(w, w.at(e))
-	if r := c.peek(v); !r.committed() || r.epoch() != e {
-		invariant.Violated("epoch %d is copied into a version whose record says %v", e, r)
+func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
+	partOf(t).checkRead(gen, key, v)
+}
+
+// checkGet is checkRead for the goroutine that uses the transaction.
+func (p *part) checkGet(key unsafe.Pointer, v *node) {
+	gen, _ := p.st.slot.Peek()
+	if p.st.slot.PeekEvicted() {
+		return // meanwhile: nothing is said
+	}
+	p.checkRead(gen, key, v)
+}
+
+// checkCommit: what a commit at e, which has been published, relies on. The slot is
+// still live.
+func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
+	st.slot.CheckLive(gen)
+	_, at := st.slot.Peek()
+	if now := st.m.slots.PeekNow(); e <= at || e > now {
+		invariant.Violated("a transaction that reads at %d commits at %d; the clock stands at %d", at, e,
+			now)
+	}
+	for i := range st.writes {
+		v, m := st.writes[i].v, st.parts[st.writes[i].of].m
+		if w := m.peek(v); !w.committed() || w.epoch() != e {
+			invariant.Violated("key %v: a transaction commits at %d, its version says %v", m.keyOf(v), e, w)
+		}
+		m.checkLink(v)
+		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil &&
+			base != nil && m.peek(base).epoch() > at {
+			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", m.keyOf(v), at, e,
+				m.describe(base))
+		}
+	}
+	if st.mustValidate() {
+		st.checkReads(at, e)
 	}
 }
 
-// checkLink: I5, the version below v is committed, and older than v.
-func (c *chains) checkLink(v *node) {
-	n := v.peekNext()
-	if n == nil {
+// checkReads: commit order is epoch order: what a serializable transaction read at
+// epoch at is what it would read at its commit epoch e. Not what was the newest
+// when it validated, but what is known by now.
+func (st *txState) checkReads(at, e epoch.Epoch) {
+	for i := range st.reads {
+		seen, p := st.reads[i].seen, st.parts[st.reads[i].of]
+		if !seen.peekState().tomb() {
+			p.checkUnchanged(p.index.peekHead(seen.key()), p.m.peek(seen).epoch(), e)
+		} else {
+			p.checkAbsent(seen.key(), e)
+		}
+	}
+	for _, p := range st.parts {
+		for i := range p.absences() {
+			key, _ := p.absent.at(i)
+			p.checkAbsent(key, e)
+		}
+		if p.scanned && st.level == LevelSerializable {
+			p.index.peekAll(func(h *node) { p.checkUnchanged(h, at, e) })
+		}
+		for i := range p.ranges {
+			r := &p.ranges[i]
+			p.index.peekAll(func(h *node) {
+				if p.m.order.Side(r, h.key()) == 0 {
+					p.checkUnchanged(h, at, e)
+				}
+			})
+		}
+	}
+}
+
+// checkUnchanged: nobody has committed in the chain from h after epoch from and before e.
+func (p *part) checkUnchanged(h *node, from, e epoch.Epoch) {
+	for u := h; u != nil; u = u.peekNext() {
+		w := p.m.peek(u)
+		if !w.committed() {
+			continue
+		}
+		if w.epoch() <= from {
+			return
+		}
+		if w.epoch() < e {
+			invariant.Violated("key %v: a transaction that read it as of %d commits at %d, and %v came "+
+				"between",
+				p.m.keyOf(u), from, e, w)
+		}
+	}
+}
+
+// checkAbsent: as of e, not counting what commits at e, key is absent, for all
+// that pruners have left to be known.
+func (p *part) checkAbsent(key unsafe.Pointer, e epoch.Epoch) {
+	for u := p.index.peekHead(key); u != nil; {
+		if w := p.m.peek(u); w.committed() && w.epoch() < e {
+			if !u.peekState().tomb() {
+				invariant.Violated("key %v: a transaction that found it absent commits at %d, and %v is there",
+					p.index.hash.boxed(key), e, w)
+			}
+			return
+		}
+		n := u.peekNext()
+		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) < e {
+			return
+		}
+		u = n
+	}
+}
+
+// checkTaken: a state that comes out of the pool serves nobody, and remembers
+// nothing.
+func (st *txState) checkTaken() {
+	st.idle.Store(0)
+	if st.txWork == nil {
 		return
 	}
-	// Below first: what v says now it says of the time since it was installed.
-	below, above := c.peek(n), c.peek(v)
-	e := below.epoch()
-	ok := below.committed() && e > epoch.First && e <= c.slots.PeekNow() && c.index.hash.same(n, v)
-	switch above.tag() {
-	case tagCommitted, tagTentative:
-		ok = ok && e < above.epoch()
-	case tagAnnounced: // a transaction with one key has no floor before it is revoked
-	default:
-		ok = ok && !above.is(kindMark)
+	rest := st.rareWork
+	rare := st.isRare || rest.looped || rest.revoked != 0 || rest.dirtied != 0 ||
+		rest.saves != 0 || rest.since != 0 || rest.claim != nil || rest.extra.of != nil ||
+		len(rest.undo)+len(rest.marks)+len(rest.after) > 0
+	if len(st.writes) > 0 || len(st.reads) > 0 || st.hasRead || rare ||
+		st.conflict != (conflict{}) || st.alarm != nil || st.busy || st.byHash != nil ||
+		len(st.parts) != 1 || st.parts[0] != &st.own {
+		invariant.Violated("a pooled state remembers a transaction: %d writes, %d reads, %d parts, "+
+			"read %v, rare %+v",
+			len(st.writes), len(st.reads), len(st.parts), st.hasRead, rest)
 	}
-	if !ok {
-		invariant.Violated("I5: key %v: %v is above %v in the chain of %v; the clock stands at %d",
-			c.keyOf(v), above, below, c.keyOf(n), c.slots.PeekNow())
-	}
-}
-
-// checkOnTop: v is to be put on h, a decided head, with base below
-// it, the newest committed version.
-func (c *chains) checkOnTop(h, base, v *node) {
-	w := c.peek(h)
-	ok := w.committed() && base == h || w.is(kindAborted) && (base == nil || c.peek(base).committed())
-	if p := c.peek(v); !ok || p.committed() || v == h || v == base || !c.index.hash.same(h, v) {
-		invariant.Violated("I5: key %v: %v is installed on %v of key %v, base %p", c.keyOf(v),
-			p, w, c.keyOf(h), base)
+	st.own.checkForgotten()
+	for p := st.others.Load(); p != nil; p = p.next {
+		p.checkForgotten()
 	}
 }
 
-// checkNewest: v was committed, and says so itself.
-func (c *chains) checkNewest(v *node) {
-	w := v.peekState()
-	if now := c.slots.PeekNow(); !w.committed() || w.epoch() <= epoch.First || w.epoch() > now {
-		invariant.Violated("key %v: %v has been committed, the clock stands at %d", c.keyOf(v), w, now)
+// checkForgotten: a part of a pooled state remembers nothing.
+func (p *part) checkForgotten() {
+	if p.partWork == nil {
+		return
 	}
-	c.checkLink(v)
-}
-
-// checkCut: the versions from first down to n, exclusively, may be dropped from
-// below cur: no live epoch of view, none at or above its bound, sees any of them.
-// What is dropped is noted in cur.
-func (c *chains) checkCut(cur, first, n *node, view *gc.View) {
-	above, floor := c.peek(cur).epoch(), epoch.Epoch(0)
-	if n != nil {
-		floor = c.peek(n).epoch()
-	}
-	for d := first; d != nil; {
-		w := c.peek(d)
-		if d == n || w.committed() && w.epoch() <= floor {
-			break // the second: another pruner has dropped n meanwhile
-		}
-		ok := w.committed() && above <= view.Bound
-		if at, _ := view.Below(above); at >= w.epoch() {
-			ok = false
-		}
-		if !ok {
-			invariant.Violated("key %v: %v is dropped from below %d; bound %d, live %v",
-				c.keyOf(cur), w, above, view.Bound, view.Live())
-		}
-		cur.lost.Lower(uint64(w.epoch()))
-		// What was dropped from below d before is dropped from below cur now. The
-		// link first: a goroutine that changes it has noted before what it drops.
-		next := d.peekNext()
-		if lost := d.lost.Load(); lost > uint64(floor) {
-			cur.lost.Lower(lost)
-		}
-		d = next
+	if p.number != 0 || p.hasWritten || p.schema != nil || p.absences() > 0 || p.grows != 0 || p.isRare ||
+		p.scanned || p.again || len(p.ranges)+len(p.notes)+len(p.inOrder)+p.ordered > 0 {
+		invariant.Violated("a part of a pooled state remembers a transaction: number %d, wrote %v, "+
+			"%d absent, grows %d, %+v", p.number, p.hasWritten, p.absences(), p.grows, p.rarePart)
 	}
 }
 
-// checkRemove: nobody sees anything of a key any more: h, its head, is a committed
-// tombstone with nothing below, that every transaction sees which may write.
-func (c *chains) checkRemove(h *node) {
-	w := c.peek(h)
-	if !w.committed() || !h.peekState().tomb() || h.peekNext() != nil {
-		invariant.Violated("key %v: %v is to leave the index, with more below: %v", c.keyOf(h), w,
-			h.peekNext() != nil)
+// checkGiven: a state goes into the pool once for each time that it came out.
+func (st *txState) checkGiven() {
+	if st.idle.Swap(1) != 0 {
+		invariant.Violated("a state is put into the pool that is there already")
 	}
-	c.slots.CheckNoneBelow(w.epoch(), true,
-		fmt.Sprintf("the tombstone with which key %v leaves the index", c.keyOf(h)))
 }

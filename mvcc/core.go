@@ -25,6 +25,7 @@ type core struct {
 	// made, and never change, except for what they point to.
 
 	chains
+	decider
 	plain  bool // k == k for every key, and not strict
 	strict bool // see Options.Strict: shared.strict is there
 	apart  bool // an Update is strict, or observed
@@ -132,7 +133,7 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 		if o.Strict {
 			by = by.strictly(s.strict, &x.hash)
 		}
-		x.bySpan(by, types.size, types.keep)
+		x.inOrder(by.Order, types.size, types.keep)
 	}
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict,
 		apart: o.Strict || o.Observe != nil, tracePins: o.TracePins,
@@ -140,8 +141,11 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
 		alarms: &s.alarms}
 	c.pool.Store(&statePool{})
-	own := &chains{index: x, slots: s.slots, member: &member{of: weak.Make(c)},
+	own := &chains{index: x, resolver: resolver{slots: s.slots}, member: &member{of: weak.Make(c)},
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
+	if x != nil {
+		own.keys = &x.hash
+	}
 	if types != nil {
 		own.perVersion, c.plain = types.size, types.plain && !o.Strict
 		if types.typed != nil {
@@ -151,6 +155,7 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 		x.spawn, x.wake = s.gc.Go, s.gc.Wake
 	}
 	c.chains = *own
+	c.decider = decider{of: &c.resolver, counts: &s.counters.counts, tell: c.tell}
 	m := own.member
 	m.chains, m.old, m.last = own, waiter{m, false}, waiter{m, true}
 	s.add(m)

@@ -61,7 +61,7 @@ const errPrefix = "mvcc: Prefix is for the order of Go's operators, and this is 
 
 // What methods of zero values panic with.
 const (
-	errZeroMap      = "mvcc: the Map is a zero value: make one with mvcc.New"
+	errZeroMap      = zeroMap
 	errZeroTx       = "mvcc: the transaction is a zero value: get one from Update or Begin"
 	errZeroSnapshot = "mvcc: the snapshot is a zero value: get one from View or Snapshot"
 	errZeroDB       = "mvcc: the DB is nil or a zero value: make one with mvcc.NewDB"

@@ -92,7 +92,7 @@ func (f *feed) note(v *node, hash uint64, others []write) {
 			depth += last.depth + len(more)/longList
 		}
 		switch {
-		case f.lost.Load() || last != nil && more == nil && f.m.index.hash.same(last.v, v):
+		case f.lost.Load() || last != nil && more == nil && f.m.index.hash.equal(last.v.key(), v.key()):
 			return
 		case depth >= longestList:
 			f.lost.Store(true)

@@ -53,6 +53,13 @@ func newHasher[K comparable]() hasher {
 	return hasherOf(typeOf((*K)(nil)), keyType{hashKey[K], equalKeys[K], boxedKey[K]})
 }
 
+// givenHasher returns a hasher that hashes by f: tests say by it which keys meet.
+func givenHasher[K comparable](f func(key K) uint64) hasher {
+	h := newHasher[K]()
+	h.kind, h.given = hashGiven, func(key any) uint64 { return f(key.(K)) }
+	return h
+}
+
 // typeOf returns the type that p, a nil pointer, points to. It is for code that is compiled for each
 // type: [reflect.TypeFor] brings dozens of functions with it.
 //
@@ -107,9 +114,6 @@ func (h *hasher) equalOther(a, b unsafe.Pointer) bool {
 	}
 	return h.types.equal(unkept(a), unkept(b))
 }
-
-// same reports whether a and b are versions of one key.
-func (h *hasher) same(a, b *node) bool { return h.equal(a.key(), b.key()) }
 
 // boxed returns the key at key, for what is to be read by people, and for schedules.
 func (h *hasher) boxed(key unsafe.Pointer) any { return h.types.boxed(unkept(key)) }

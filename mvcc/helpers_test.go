@@ -1,26 +1,20 @@
 package mvcc
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
-
-// patience is after how long a test that makes no progress is taken for hung.
-// Nothing is asserted about times below it.
-const patience = 2 * time.Minute
 
 var bg = context.Background()
 
@@ -82,24 +76,33 @@ func mustUpdate[K comparable, V any](t testing.TB, m *Map[K, V], opts *TxOptions
 	require.NoError(t, m.Update(bg, opts, func(tx Tx[K, V]) error { fn(tx); return nil }))
 }
 
-// heads returns what is in the index.
-func heads[K comparable, V any](m *Map[K, V]) []held { return headsOf(coreOf(m)) }
+// A spotted is a key: its place, and the head that it had there.
+type spotted struct {
+	at   place
+	head *node
+}
 
-func headsOf(c *core) (all []held) {
+// heads returns what is in the index.
+func heads[K comparable, V any](m *Map[K, V]) []spotted { return headsOf(coreOf(m)) }
+
+func headsOf(c *core) (all []spotted) {
 	c.index.scan(func(p place, h *node) bool {
-		all = append(all, held{p, h})
+		all = append(all, spotted{p, h})
 		return true
 	})
 	return all
 }
 
 // hash returns the hash of key.
-func (m *Map[K, V]) hash(key K) uint64 { return hashIn(m.index, key) }
+func (m *Map[K, V]) hash(key K) uint64 { return m.index.hash.sum(unsafe.Pointer(&key)) }
+
+// keyAt returns where a copy of key is.
+func keyAt[K any](key K) unsafe.Pointer { return unsafe.Pointer(&key) }
 
 // lookup returns where key is, with its head, or nowhere and nil.
-func (m *Map[K, V]) lookup(key K) held {
-	p, h := findIn(m.index, m.hash(key), key)
-	return held{p, h}
+func (m *Map[K, V]) lookup(key K) spotted {
+	_, p, h := m.index.seek(unsafe.Pointer(&key))
+	return spotted{p, h}
 }
 
 // has reports whether key is in the index.
@@ -108,7 +111,7 @@ func (m *Map[K, V]) has(key K) bool { return m.lookup(key).head != nil }
 // visitAsked reports whether a visit of key is asked for.
 func (m *Map[K, V]) visitAsked(key K) bool {
 	p := m.lookup(key).at
-	return !p.nowhere() && p.b.meta.Load()&(firstVisit<<p.i) != 0
+	return !p.nowhere() && m.index.waiting(p.b)&(1<<p.i) != 0
 }
 
 // A link is one version of a chain.
@@ -181,105 +184,6 @@ func contents[K comparable, V any](t testing.TB, m *Map[K, V]) map[K]V {
 	return all
 }
 
-// eventually polls until cond holds.
-func eventually(t testing.TB, cond func() bool, format string, args ...any) {
-	t.Helper()
-	for end := time.Now().Add(patience); !cond(); {
-		if time.Now().After(end) {
-			dump(t, fmt.Sprintf(format, args...))
-		}
-		runtime.Gosched()
-	}
-}
-
-// await waits until c is closed or has a value.
-func await[T any](t testing.TB, c <-chan T, format string, args ...any) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		dump(t, fmt.Sprintf(format, args...))
-		panic("unreachable")
-	}
-}
-
-// dump fails the test with the stacks of all goroutines.
-func dump(t testing.TB, what string) {
-	t.Helper()
-	buf := make([]byte, 1<<20)
-	buf = buf[:runtime.Stack(buf, true)]
-	t.Fatalf("no progress: %s\n\n%s", what, buf)
-}
-
-// crew runs goroutines that report what is wrong instead of failing the test
-// from where they must not.
-type crew struct {
-	wg   sync.WaitGroup
-	stop chan struct{}
-	once sync.Once
-	mu   sync.Mutex
-	errs []error
-}
-
-// newCrew returns a crew that ends with the test at the latest.
-func newCrew(t testing.TB) *crew {
-	c := &crew{stop: make(chan struct{})}
-	t.Cleanup(c.end)
-	return c
-}
-
-// run starts f in n goroutines; the first error of any ends the crew.
-func (c *crew) run(n int, f func(worker int) error) {
-	for i := range n {
-		c.wg.Go(func() {
-			if err := f(i); err != nil {
-				c.mu.Lock()
-				c.errs = append(c.errs, err)
-				c.mu.Unlock()
-				c.end()
-			}
-		})
-	}
-}
-
-// loop is run for a function that is called until the crew ends.
-func (c *crew) loop(n int, f func(worker, round int) error) {
-	c.run(n, func(worker int) error {
-		for round := 0; !c.ended(); round++ {
-			if err := f(worker, round); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (c *crew) ended() bool {
-	select {
-	case <-c.stop:
-		return true
-	default:
-		return false
-	}
-}
-
-func (c *crew) end() { c.once.Do(func() { close(c.stop) }) }
-
-// wait waits for all goroutines and fails the test if one reported an error.
-func (c *crew) wait(t testing.TB) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { c.wg.Wait(); close(done) }()
-	await(t, done, "goroutines do not end")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	require.NoError(t, errors.Join(c.errs...))
-}
-
-// finish ends loops and waits.
-func (c *crew) finish(t testing.TB) { t.Helper(); c.end(); c.wait(t) }
-
 // expect returns an error unless got is want.
 func expect[T comparable](what string, want, got T) error {
 	if want != got {
@@ -337,14 +241,6 @@ func requireRuntimeError(t testing.TB, f func()) {
 	p := panicOf(f)
 	_, ok := p.(runtime.Error)
 	require.True(t, ok, "want a runtime error, got %v", p)
-}
-
-// sizes returns full, or less under -short or the race detector.
-func sizes[T cmp.Ordered](full, less T) T {
-	if testing.Short() || raceEnabled {
-		return less
-	}
-	return full
 }
 
 // elsewhere calls f in another goroutine and waits for it.

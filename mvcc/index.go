@@ -186,13 +186,14 @@ const (
 	fill       = 18
 )
 
-// indexFor returns an index with room for capacity keys.
+// indexFor returns an index of a map from K to V with room for capacity keys.
 func indexFor[K comparable, V any](capacity int) *index {
 	var zero K
 	return newIndex(newHasher[K](), bareNode[K, V](zero), capacity)
 }
 
-// newIndex returns an index of keys that hash hashes. The mark is a version of no key.
+// newIndex returns an index with room for capacity keys, that hash hashes. The mark is a version of
+// no key.
 func newIndex(hash hasher, mark *node, capacity int) *index {
 	x := &index{
 		hash:    hash,
@@ -212,8 +213,17 @@ func newIndex(hash hasher, mark *node, capacity int) *index {
 	return x
 }
 
+// len returns how many keys have a cell: about as many, while there are inserts and removals.
+func (x *index) len() int { return max(int(x.entries.Value()), 0) }
+
+// ordered reports whether keys are in an order, see inOrder.
+func (x *index) ordered() bool { return x.tree != nil }
+
 // head reports whether v, which was loaded from a cell, is the head of a key.
 func (x *index) head(v *node) bool { return v != nil && v != x.moved }
+
+// zeroMap is what the use of a map panics with that has no index: it is a zero value.
+const zeroMap = "mvcc: the Map is a zero value: make one with mvcc.New"
 
 // lookup returns the hash of key, and what [index.find] does. It hashes by itself what is
 // hashed most often and looks only where nearly every key is, in the first bucket of its
@@ -224,7 +234,7 @@ func (x *index) head(v *node) bool { return v != nil && v != x.moved }
 func lookup[K comparable](x *index, key K) (h uint64, p place, head *node) {
 	hooks.Index(hooks.Read, key)
 	if x == nil {
-		panic(errZeroMap)
+		panic(zeroMap)
 	}
 	if x.tree != nil {
 		return x.lookupInTree(unsafe.Pointer(&key))

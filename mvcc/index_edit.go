@@ -216,6 +216,27 @@ func (b *bucket) unlock() {
 	unpinLocker()
 }
 
+// passLocks returns when nobody holds the lock of a bucket any more that had it when
+// passLocks was called.
+func (x *index) passLocks() {
+	if x.tree != nil {
+		treeOf(x).PassLocks()
+		return
+	}
+	for t := x.table.Load(); ; {
+		for i := range t.buckets {
+			if b := &t.buckets[i]; b.lock() {
+				b.unlock()
+			}
+		}
+		next := x.after(t) // even if t has been replaced meanwhile
+		if next == t {
+			return
+		}
+		t = next
+	}
+}
+
 // lockSpins is how often to look at a lock before yielding.
 const lockSpins = 32
 

@@ -4,7 +4,9 @@ package mvcc
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -208,4 +210,30 @@ func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	require.False(t, visits[2])
 	ask(2)
 	require.Len(t, queue, 2)
+}
+
+// The locks of a table are passed that takes the place of another one meanwhile.
+func TestPassLocksOfTheNextTable(t *testing.T) {
+	x := newTestIndex(nil)
+	old, next := newHashTable(2), newHashTable(4)
+	x.table.Store(old)
+	old.next.Store(next)
+	mover, inserter := &old.buckets[1], &next.buckets[2]
+	require.True(t, mover.lock() && inserter.lock())
+	var passed atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.passLocks()
+		passed.Store(true)
+	}()
+	require.Eventually(t, func() bool { return standing("passLocks") }, patience, time.Millisecond)
+	x.table.Store(next)
+	old.next.Store(nil)
+	mover.meta.Or(bucketMoved)
+	mover.unlock()
+	time.Sleep(20 * time.Millisecond) // or more: then the test is weaker
+	require.False(t, passed.Load())
+	inserter.unlock()
+	<-done
 }

@@ -114,7 +114,7 @@ func (x *index) gatherBucket(
 
 func (x *index) hasKey(batch []held, v *node) bool {
 	for _, h := range batch {
-		if x.hash.same(h.head, v) {
+		if x.hash.equal(h.head.key(), v.key()) {
 			return true
 		}
 	}
@@ -206,6 +206,9 @@ func (x *index) waiting(b *bucket) uint32 {
 	}
 	return uint32(b.meta.Load() & allVisits / firstVisit)
 }
+
+// touch loads the bucket's word, for the cache.
+func (b *bucket) touch() { b.meta.Load() }
 
 // prefetch loads what a visit of b will need first.
 func (x *index) prefetch(b *bucket) {

@@ -9,12 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fits reports whether the index has no resize before it, and is of a size for its keys.
-func (x *index) fits() bool {
-	t := x.table.Load()
-	return !t.resizing.Load() && x.wanted(t) == 0
-}
-
 // requireKeys checks that the keys below n are found.
 func requireKeys(t *testing.T, x *index, n int) {
 	t.Helper()
@@ -24,61 +18,30 @@ func requireKeys(t *testing.T, x *index, n int) {
 	}
 }
 
-// However fast keys come, the index is large enough in the end.
-func TestIndexGrowsToFit(t *testing.T) {
-	n := sizes(400_000, 40_000)
-	m := newMap[int, int](t, nil)
-	c := newCrew(t)
-	const writers = 64
-	c.run(writers, func(w int) error {
-		for i := w; i < n; i += writers {
-			m.Store(i, i)
-		}
-		return nil
-	})
-	c.wait(t)
-	eventually(t, m.index.fits, "the index is too small for its keys")
-	require.Len(t, contents(t, m), n)
-}
-
-// When most keys are gone the index shrinks, even if nothing happens any more.
-func TestIndexShrinksAtRest(t *testing.T) {
-	n := sizes(200_000, 20_000)
-	for _, manual := range []bool{false, true} {
-		m := newMap[int, int](t, &Options{ManualReclaim: manual, ReclaimQueue: n})
-		for i := range n {
-			m.Store(i, i)
-		}
-		for i := range n {
-			m.Delete(i)
-		}
-		if manual {
-			require.NoError(t, m.Reclaim(bg))
-		}
-		small := func() bool { return len(m.index.table.Load().buckets) == minBuckets && m.index.fits() }
-		eventually(t, small, "the index stays large")
-	}
-}
-
 // Who still looks at a table that has been replaced, in a scan that takes long, does not
 // keep those that came after it.
 func TestOldTableKeepsNothing(t *testing.T) {
-	m := newMap[int, int](t, &Options{ManualReclaim: true})
-	old := m.index.table.Load()
-	s := m.Snapshot()
-	defer s.Close()
+	x := newTestIndex(nil)
+	old := x.table.Load()
 	for range 3 {
+		var heads []*node
 		for i := range 10_000 {
-			m.Store(i, i)
+			heads = append(heads, newNode(i, 0))
+			x.put(heads[i])
 		}
-		require.NoError(t, m.Reclaim(bg))
-		require.Nil(t, old.next.Load())
-		old = m.index.table.Load()
-		for i := range 10_000 {
-			m.Delete(i)
+		for x.tend() {
 		}
-		require.NoError(t, m.Reclaim(bg))
-		require.Nil(t, old.next.Load())
+		require.NotSame(t, old, x.table.Load())
+		require.True(t, old.next.Load() == nil)
+		old = x.table.Load()
+		for _, head := range heads {
+			require.True(t, x.remove(place{}, head))
+		}
+		for x.tend() {
+		}
+		require.NotSame(t, old, x.table.Load())
+		require.True(t, old.next.Load() == nil)
+		old = x.table.Load()
 	}
 }
 
@@ -183,22 +146,6 @@ func TestTableGrowsAgain(t *testing.T) {
 		all = all[1:]
 	}
 	require.True(t, x.fits())
-}
-
-// A commit of very many new keys that ends in a conflict does not leave a large index.
-func TestWithdrawnKeysLeaveNothing(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	n := sizes(20_000, 5_000)
-	m.Begin(nil).Rollback() // a state is at hand: to begin wakes nobody
-	eventually(t, func() bool { return m.Stats().Parks > 0 }, "the ticker does not rest")
-	tx := m.Begin(nil)
-	tx.Get(-1) // absent
-	for i := range n {
-		tx.Set(i, i)
-	}
-	m.Store(-1, 1)
-	require.ErrorIs(t, tx.Commit(), ErrConflict)
-	eventually(t, m.index.fits, "the index stays large")
 }
 
 func TestAbsurdCapacity(t *testing.T) {

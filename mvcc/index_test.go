@@ -24,13 +24,6 @@ func findIn[K comparable](x *index, h uint64, key K) (place, *node) {
 	return x.find(h, unsafe.Pointer(&key))
 }
 
-// givenHash returns a hasher that hashes by f.
-func givenHash[K comparable](f func(key K) uint64) hasher {
-	h := newHasher[K]()
-	h.kind, h.given = hashGiven, func(key any) uint64 { return f(key.(K)) }
-	return h
-}
-
 // askedIn is index.asked with a bool for each cell.
 func askedIn(x *index, b *bucket) (visits [visited]bool, heads [visited]*node) {
 	asked := x.asked(b, &heads)
@@ -47,7 +40,7 @@ func newTestIndex(spread func(key int) uint64) *index {
 	x.min, x.small = 2, 0 // a resize takes its time
 	x.table.Store(newHashTable(2))
 	if spread != nil {
-		x.hash = givenHash(spread)
+		x.hash = givenHasher(spread)
 	}
 	return x
 }
@@ -306,57 +299,4 @@ func loadIndex(t *testing.T, x *index, rounds int) {
 	n := 0
 	x.scan(func(place, *node) bool { n++; return true })
 	require.Equal(t, shared, n)
-}
-
-// The same through the map: scans and their validation.
-func TestScansWhileIndexResizes(t *testing.T) {
-	const stay = 300
-	m := newMap[int, int](t, brisk())
-	for i := range stay {
-		m.Store(i, i)
-	}
-	churn, passes := sizes(5_000, 1_000), sizes(100, 20)
-	writers, readers := newCrew(t), newCrew(t)
-	writers.loop(1, func(int, int) error {
-		for i := stay; i < stay+churn; i++ {
-			m.Store(i, i)
-		}
-		for i := stay; i < stay+churn; i++ {
-			m.Delete(i)
-		}
-		return nil
-	})
-	scan := func(r Reader[int, int]) error {
-		met := map[int]bool{}
-		low := 0
-		for key, value := range r.All() {
-			if err := expect("value", key, value); err != nil {
-				return err
-			}
-			if err := expect("met twice", false, met[key]); err != nil {
-				return err
-			}
-			if met[key] = true; key < stay {
-				low++
-			}
-		}
-		return expect("keys that stay", stay, low)
-	}
-	readers.run(2, func(who int) error {
-		for range passes {
-			if err := m.View(func(s Snapshot[int, int]) error { return scan(s) }); err != nil {
-				return err
-			}
-			tx := m.Begin(serializable)
-			err := scan(tx)
-			tx.Rollback()
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	readers.wait(t)
-	writers.finish(t)
-	checkQuiet(t, m)
 }

@@ -11,12 +11,12 @@ import (
 // asks of an index is answered by one or the other. A leaf has its cells where a bucket has them,
 // so a place is the same to both.
 
-// bySpan makes x, which is new, the index of keys that are in an order. size is that of a version,
+// inOrder makes x, which is new, the index of keys that are in an order. size is that of a version,
 // and own copies a key.
-func (x *index) bySpan(by *order, size uint64, own func(key unsafe.Pointer) unsafe.Pointer) {
+func (x *index) inOrder(by tree.Order, size uint64, own func(key unsafe.Pointer) unsafe.Pointer) {
 	x.table.Store(nil)
 	x.tree = unsafe.Pointer(tree.New(tree.Config{
-		Order: by.Order,
+		Order: by,
 		KeyAt: unsafe.Sizeof(node{}),
 		Size:  uintptr(size),
 		Equal: x.hash.equal,
@@ -73,11 +73,18 @@ func (x *index) removeFromTree(p place, v *node) bool {
 	if removed {
 		x.entries.Dec()
 		if tidy {
-			quietly(func() { treeOf(x).Tidy(v.key()) })
+			x.tidy(v.key())
 		}
 		hooks.At(hooks.Gone)
 	}
 	return removed
+}
+
+// tidy gives the leaf of a key that is gone back, or a part of it. A function of the program may
+// panic that compares keys: then the leaf stays as it is.
+func (x *index) tidy(key unsafe.Pointer) {
+	defer func() { _ = recover() }()
+	treeOf(x).Tidy(key)
 }
 
 // listInTree is list.

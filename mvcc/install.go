@@ -191,7 +191,7 @@ func (m *core) putOnTop(p place, h, base, v *node) bool {
 	setWord(&v.state, word(v.state.Load())&^countMask|count<<countShift)
 	setLink(&v.next, base)
 	m.checkOnTop(h, base, v)
-	return p.cell().CompareAndSwap(h, v)
+	return p.swap(h, v)
 }
 
 // growth returns by how much the number of keys grows when v is committed on top of

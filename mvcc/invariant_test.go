@@ -5,7 +5,6 @@ package mvcc
 import (
 	"math"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -286,5 +285,3 @@ func TestInvariantOfStates(t *testing.T) {
 	requireViolation(t, "wasted", func() { m.Stats() })
 	coreOf(m).counters.wasted.Store(0)
 }
-
-func keyAt(key string) unsafe.Pointer { return unsafe.Pointer(&key) }

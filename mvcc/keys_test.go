@@ -227,7 +227,7 @@ func TestUnhashableKeys(t *testing.T) {
 // inserts look through the chain before they lock it.
 func TestKeysThatHashAlike(t *testing.T) {
 	m := newMap[int, int](t, brisk())
-	m.index.hash = givenHash(func(int) uint64 { return 7 << 60 })
+	m.index.hash = givenHasher(func(int) uint64 { return 7 << 60 })
 	const stay = 100
 	n := sizes(300, 100)
 	for i := range stay {

@@ -302,7 +302,7 @@ func TestCompareLeavesWhileLeavesSplit(t *testing.T) {
 			}
 			require.Equal(t, errTrip, panicked)
 			require.Equal(t, size+1, m.Len())
-			_, _, head := coreOf(m).index.seek(addressOf(10*size/2 + 1))
+			_, _, head := coreOf(m).index.seek(keyAt(10*size/2 + 1))
 			require.Nil(t, head, "of size %d, call %d", size, n)
 		}
 		for k := range 3 {

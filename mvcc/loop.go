@@ -144,7 +144,7 @@ func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 	l := snapshotLoop{chunk: chunk{moment: s}, p: p, at: p.st.epoch(), most: most}
 	s.check()
 	goOn := true
-	if p.index.tree != nil {
+	if p.index.ordered() {
 		for again := true; again; {
 			for c := cursorIn(p.index, r, down); goOn && c.Next(); {
 				l.fill(&c)

@@ -3,15 +3,14 @@ package mvcc
 import (
 	"weak"
 
-	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
 
 // A chains is what the background work, and statistics, need of a map. The core of the map has one,
 // and its member a copy, which does not keep the map reachable.
 type chains struct {
+	resolver
 	index      *index
-	slots      *epoch.Slots
 	counters   *counters
 	member     *member
 	perVersion uint64 // the bytes of a version
@@ -119,7 +118,7 @@ func (c *chains) sizes() (s mapSizes) {
 		s.conflicts[kind] = c.counters.conflicts[kind].Load()
 	}
 	if c.index != nil {
-		s.entries, s.index = int(max(c.index.entries.Value(), 0)), c.index.bytes()
+		s.entries, s.index = c.index.len(), c.index.bytes()
 	}
 	return s
 }

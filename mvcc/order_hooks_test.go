@@ -3,9 +3,7 @@
 package mvcc
 
 import (
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,12 +38,6 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 		require.True(t, m.Has(2))
 		requireValue(t, 4)(m.Load(10))
 	}
-}
-
-// standing reports whether a goroutine is in the function.
-func standing(function string) bool {
-	stacks := make([]byte, 1<<20)
-	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), function)
 }
 
 // A loop meets the same keys at each moment while a leaf is replaced, its slots marked one by one.

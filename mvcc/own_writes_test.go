@@ -18,7 +18,7 @@ func TestOwnWritesFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMap[int, int](t, nil)
-			m.index.hash = givenHash(hash)
+			m.index.hash = givenHasher(hash)
 			const keys = 60
 			tx := m.Begin(nil)
 			defer tx.Rollback()

@@ -104,7 +104,7 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	// on top, undecided
 	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn)
 	second := stage.actor("second pruner", func() {
-		m.index.list(k, m.hash("k"), addressOf("k"))
+		m.index.list(k, m.hash("k"), keyAt("k"))
 		coreOf(m).visit([]item{coreOf(m).item(k.b)}, older, &found{Alone: true})
 	}).to(hooks.Dequeued)
 	r.Close()

@@ -27,7 +27,7 @@ type scheduler struct {
 	failed  bool                   // the access of this step was a write that changed nothing
 	clock   int                    // real time: it moves on when operations start and end
 	sites   bool                   // note where accesses are made
-	moves   *moves
+	moves   *tables
 	// patience is how often an actor may give up waiting for another; then it
 	// is stuck. Otherwise two could undo each other's work for ever.
 	patience int
@@ -145,7 +145,7 @@ func (s *scheduler) Before(kind hooks.Access, object unsafe.Pointer) {
 		n = len(s.objects) // the map keeps the object: its address stays its own
 		s.objects[object] = n
 	}
-	s.stopAt(event{kind: kind, object: n, slot: s.moves != nil && s.moves.slot(object)})
+	s.stopAt(event{kind: kind, object: n, slot: s.moves != nil && s.moves.has(object)})
 }
 
 // Failed implements [hooks.Scheduler].
@@ -232,7 +232,7 @@ func executeStepwise(
 	}
 	defer hooks.Schedule(s)()
 	if sc.moves {
-		s.moves = &moves{index: x.w.maps[0].index}
+		s.moves = tablesOf(x.w.maps[0].index)
 		s.moves.look()
 		defer hooks.Set(s.atMove)()
 	}

@@ -90,7 +90,7 @@ func (sc *scenario) newWorld() (*world, state) {
 		slices.Contains(words, "indexable"),
 		slices.Contains(words, "ordered"))
 	if slices.Contains(words, "wide") {
-		w.maps[0].index.table.Store(newHashTable(4))
+		w.maps[0].index.remake(4)
 	}
 	if indexed {
 		w.buildIndex()
@@ -125,7 +125,7 @@ var orderlyHash = sync.OnceValue(func() hasher {
 		h := newHasher[int]()
 		tags := map[uint64]bool{}
 		for key := range programKeys {
-			tags[tagOf(h.sum(addressOf(key)))] = true
+			tags[tagOf(h.sum(keyAt(key)))] = true
 		}
 		if len(tags) == len(programKeys) {
 			return h

@@ -47,7 +47,7 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 		}
 		m := w.of[i]
 		m.index.hash = orderlyHash()
-		m.index.table.Store(newHashTable(2)) // a scan has fewer steps
+		m.index.remake(2) // a scan has fewer steps
 		w.maps = append(w.maps, m)
 	}
 	if single {
@@ -62,7 +62,7 @@ func (w *world) makeIndex() {
 	w.ix = makeIndex(w.maps[0], "test", "values", naturalOrder(reflect.TypeFor[int]()), values, nil)
 	w.ix.collation.key = w.ix.order
 	x := coreAt(w.ix.table).index
-	x.hash = givenHash(func(e entry[int, int]) uint64 {
+	x.hash = givenHasher(func(e entry[int, int]) uint64 {
 		return uint64(e.index<<8|e.key) * 0x9e3779b97f4a7c15
 	})
 }

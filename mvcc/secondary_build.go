@@ -138,27 +138,6 @@ func (tx DBTx) has(ix keptIndex) bool {
 	return s != nil && slices.Contains(s.indexes, ix)
 }
 
-// passLocks returns when nobody holds the lock of a bucket any more that had it when
-// passLocks was called.
-func (x *index) passLocks() {
-	if x.tree != nil {
-		treeOf(x).PassLocks()
-		return
-	}
-	for t := x.table.Load(); ; {
-		for i := range t.buckets {
-			if b := &t.buckets[i]; b.lock() {
-				b.unlock()
-			}
-		}
-		next := x.after(t) // even if t has been replaced meanwhile
-		if next == t {
-			return
-		}
-		t = next
-	}
-}
-
 // build writes the index. It returns an error if it was to be unique and is not.
 func (ix *Index[I, K, V]) build() (err error) {
 	x := ix.m.index

@@ -68,9 +68,8 @@ func sleeperHash(key int) uint64 {
 
 // moveFirst moves bucket 0 to a table of n.
 func moveFirst(m *Map[int, int], n int) {
-	now := m.index.table.Load()
-	m.index.resize(now, n)
-	m.index.move(now, 0, true)
+	m.index.resizeTo(n)
+	m.index.moveFirst()
 }
 
 // Somebody is held within each step of an insert, of a removal and of a move. In the same
@@ -88,9 +87,9 @@ func TestSleeperWithinBucket(t *testing.T) {
 func (s *bucketSleeper) hold(t *testing.T, p hooks.Point) {
 	m := newMap[int, int](t, still())
 	x := m.index
-	x.small, x.spawn, x.wake = 0, func(func()) bool { return false }, func() {}
-	x.table.Store(newHashTable(sleeperBuckets))
-	x.hash = givenHash(sleeperHash)
+	x.unattended(minBuckets)
+	x.remake(sleeperBuckets)
+	x.hash = givenHasher(sleeperHash)
 	want := map[int]int{}
 	for _, key := range []int{0, 1, 2, 3, 4, 5, 6, 7, 60, 100, 101} { // bucket 0 has an overflow
 		m.Store(key, 0)

@@ -241,11 +241,8 @@ type counters struct {
 
 // commonCounters counts what happens to all maps of a database.
 type commonCounters struct {
-	_           [128]byte
-	wasted      atomic.Uint64 // epochs drawn that are no transaction's commit epoch
-	helped      atomic.Uint64
-	pushed      atomic.Uint64
-	revoked     atomic.Uint64
+	_ [128]byte
+	counts
 	rivals      atomic.Uint64
 	reinstalled atomic.Uint64
 	retries     atomic.Uint64

@@ -148,7 +148,7 @@ func (l *txLoop) visit(at tree.Place, head *node) bool {
 	if !l.before(head) {
 		return false
 	}
-	if w := l.own.first(); w != nil && p.index.hash.same(w.v, head) {
+	if w := l.own.first(); w != nil && p.index.hash.equal(w.v.key(), head.key()) {
 		return l.one(l.own.pop())
 	}
 	return !v.there() || l.give(v)

@@ -156,7 +156,7 @@ func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 	if h == r.seen {
 		return true
 	}
-	if !p.index.head(h) || !p.index.hash.same(h, r.seen) {
+	if !p.index.head(h) || !p.index.hash.equal(h.key(), r.seen.key()) {
 		// The cell has moved, or the key has left the index since: then what was
 		// seen was a tombstone, or our cell would have kept it.
 		_, at, h = p.index.seek(r.seen.key())

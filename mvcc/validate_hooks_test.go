@@ -96,7 +96,7 @@ func TestValidatorMeetsReplacedKey(t *testing.T) {
 			t.Run(name+"/"+p.String(), func(t *testing.T) {
 				m := newMap[string, int](t, still())
 				// one bucket
-				m.index.hash = givenHash(func(string) uint64 { return 0 })
+				m.index.hash = givenHasher(func(string) uint64 { return 0 })
 				m.Store("gone", 1)
 				m.Delete("gone")
 				var err error
@@ -145,9 +145,9 @@ func TestValidatorMeetsMovedKey(t *testing.T) {
 			requireAbsent[int](t)(tx.Get("gone"))
 			requireAbsent[int](t)(tx.Get("never there"))
 			tx.Set("y", 1)
-			now := m.index.table.Load()
-			m.index.resize(now, 2*len(now.buckets))
-			require.NotSame(t, now, m.index.table.Load(), "the test needs another table")
+			now := m.index.size()
+			m.index.resizeTo(2 * now)
+			require.NotEqual(t, now, m.index.size(), "the test needs another table")
 			key := change(m)
 			if err := tx.Commit(); key != nil {
 				requireConflict(t, err, key, ConflictRead)

@@ -1,6 +1,8 @@
 package mvcc
 
 import (
+	"sync/atomic"
+
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
@@ -34,23 +36,39 @@ import (
 // Main-Memory Databases", PVLDB 5(4) 2011, section 2); pushing a
 // writer's timestamp is how CockroachDB resolves a read against an intent.
 
+// A decider reads the versions of a map, and decides about those that are undecided.
+type decider struct {
+	of     *resolver
+	counts *counts
+	// tell is told of a version, which is installed, before an epoch is drawn for its record.
+	tell func(v *node, r *record)
+}
+
+// counts counts what deciders have done.
+type counts struct {
+	wasted  atomic.Uint64 // epochs drawn that are no transaction's commit epoch
+	helped  atomic.Uint64 // commits
+	pushed  atomic.Uint64 // writers for which an epoch was drawn
+	revoked atomic.Uint64 // epochs
+}
+
 // decide makes sure that v is committed or may be passed over as of s, and returns its
 // commit epoch, or 0 if it may be passed over. It never waits for a particular
 // goroutine.
-func (m *core) decide(v *node, s epoch.Epoch) epoch.Epoch {
+func (d *decider) decide(v *node, s epoch.Epoch) epoch.Epoch {
 	for {
-		w, r := m.resolve(v)
+		w, r := d.of.resolve(v)
 		switch w.tag() {
 		case tagCommitted:
 			return w.epoch()
 		case tagAnnounced:
-			m.help(v, r, w)
+			d.help(v, r, w)
 		case tagTentative:
 			if w.epoch() > s {
 				return 0
 			}
-			if m.lingers(r, w) {
-				m.revoke(r, w)
+			if d.lingers(r, w) {
+				d.revoke(r, w)
 			}
 		default:
 			return 0
@@ -61,12 +79,12 @@ func (m *core) decide(v *node, s epoch.Epoch) epoch.Epoch {
 // visible returns the version of a chain that a transaction reading as of epoch s sees:
 // nil, or a committed version, which may be a tombstone. v is or was the head of the
 // chain.
-func (m *core) visible(v *node, s epoch.Epoch) *node {
+func (d *decider) visible(v *node, s epoch.Epoch) *node {
 	for v != nil {
 		w := load(&v.state)
 		e := w.epoch()
 		if !w.committed() {
-			e = m.decide(v, s)
+			e = d.decide(v, s)
 		}
 		if e != 0 && e <= s {
 			return v
@@ -83,26 +101,26 @@ func (m *core) visible(v *node, s epoch.Epoch) *node {
 // Passing over a tentative head because "it is not committed" would be wrong:
 // its epoch may be older than that of a write that a reader has already seen.
 // So its epoch is pushed above the clock first; then it may be passed over.
-func (m *core) newest(v *node) *node {
+func (d *decider) newest(v *node) *node {
 	if v == nil || load(&v.state).committed() {
 		return v
 	}
-	return m.newestSlow(v)
+	return d.newestSlow(v)
 }
 
-func (m *core) newestSlow(v *node) *node {
-	checked := m.checkNewestBegin(v)
+func (d *decider) newestSlow(v *node) *node {
+	checked := d.of.checkNewestBegin(v)
 	// Nothing that commits from here on is at or below the clock, and nothing that had
 	// committed when the call began is above it.
-	v = m.newestAt(v, m.slots.Now())
-	m.checkNewestEnd(checked, v)
+	v = d.newestAt(v, d.of.slots.Now())
+	d.of.checkNewestEnd(checked, v)
 	return v
 }
 
 // newestAt returns the newest committed version of the key whose head is v, or nil: at a
 // moment when v was the head. If v is passed over it commits above s, or never.
-func (m *core) newestAt(v *node, s epoch.Epoch) *node {
-	if v == nil || m.decide(v, s) != 0 {
+func (d *decider) newestAt(v *node, s epoch.Epoch) *node {
+	if v == nil || d.decide(v, s) != 0 {
 		return v
 	}
 	hooks.At(hooks.HeadSkipped)
@@ -110,7 +128,7 @@ func (m *core) newestAt(v *node, s epoch.Epoch) *node {
 	// must still be undecided, or aborted, after its link was loaded. Otherwise it is the
 	// newest itself: nobody installs on top of an undecided version.
 	n := v.next.Load()
-	if w, _ := m.resolve(v); w.committed() {
+	if w, _ := d.of.resolve(v); w.committed() {
 		return v
 	}
 	return n
@@ -119,29 +137,29 @@ func (m *core) newestAt(v *node, s epoch.Epoch) *node {
 // help draws an epoch for the announced record r of version v, which says w. A
 // transaction with several keys has raised the alarms before it was announced; for one
 // with one key the helper has to.
-func (m *core) help(v *node, r *record, w word) {
-	m.tell(v, r)
+func (d *decider) help(v *node, r *record, w word) {
+	d.tell(v, r)
 	hooks.At(hooks.HelpMarked)
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
-	e := m.slots.Next()
+	e := d.of.slots.Next()
 	hooks.At(hooks.HelpDrawn)
-	d := w.drawn(e)
+	drawn := w.drawn(e)
 	switch {
-	case !advance(r, w, d):
-		m.counters.wasted.Add(1)
-	case d.committed():
-		m.counters.helped.Add(1)
+	case !advance(r, w, drawn):
+		d.counts.wasted.Add(1)
+	case drawn.committed():
+		d.counts.helped.Add(1)
 	default:
-		m.counters.pushed.Add(1)
+		d.counts.pushed.Add(1)
 	}
 }
 
 // revoke takes the epoch away from the tentative record r, which says w.
-func (m *core) revoke(r *record, w word) {
+func (d *decider) revoke(r *record, w word) {
 	if advance(r, w, w.announced(w.epoch(), checkBit)) {
-		m.counters.revoked.Add(1)
-		m.counters.wasted.Add(1)
+		d.counts.revoked.Add(1)
+		d.counts.wasted.Add(1)
 		hooks.At(hooks.Revoked)
 	}
 }
@@ -153,7 +171,7 @@ const readerSpins = 128
 
 // lingers watches a tentative record that says w for a moment, and reports
 // whether it stands still.
-func (m *core) lingers(r *record, w word) bool {
+func (d *decider) lingers(r *record, w word) bool {
 	for range hooks.Looks(readerSpins) {
 		if load(r) != w {
 			return false

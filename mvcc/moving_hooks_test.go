@@ -1,0 +1,139 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+)
+
+// moving returns a map of n keys, those from 8 on in the second of two buckets, and
+// a goroutine that stands at p while it moves the first one to a table of four.
+func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *actor) {
+	m = newMap[int, int](t, still())
+	x := m.index
+	x.unattended(2)
+	x.remake(2)
+	x.hash = givenHasher(func(key int) uint64 {
+		return uint64(min(key/8, 1))<<63 | uint64(key%2)<<62 | uint64(key)
+	})
+	for key := range n {
+		m.Store(key, key)
+	}
+	mover = newStage(t).actor("mover", func() {
+		x.resizeTo(4)
+		x.moveFirst()
+	}).to(p)
+	return m, mover
+}
+
+// A goroutine that sleeps while it moves a bucket stops only those that insert into it.
+func TestSleepingMover(t *testing.T) {
+	const n = 9 // a chain of two buckets
+	for _, p := range []hooks.Point{hooks.CellFilled, hooks.BucketMoved} {
+		m, mover := moving(t, n, p)
+		for round := range 2 {
+			for key := range n {
+				requireValue(t, key+100*round)(m.Load(key))
+				m.Store(key, key+100*(round+1))
+			}
+			mustUpdate(t, m, nil, func(tx Tx[int, int]) {
+				for key, value := range tx.All() {
+					tx.Set(key, value)
+				}
+			})
+			require.Len(t, contents(t, m), n)
+		}
+		m.Store(101, 1) // into the other bucket
+		m.Delete(101)
+		m.Delete(2) // with a tombstone
+		mover.finish()
+		prune(m)
+		require.Len(t, heads(m), n-1)
+		require.Len(t, contents(t, m), n-1)
+		checkQuiet(t, m)
+	}
+}
+
+// What happens to a key after its cell was filled in the next table, and before it is
+// marked in the old one.
+func TestCellChangesWhileItMoves(t *testing.T) {
+	for name, change := range map[string]func(m *Map[int, int]){
+		"overwritten": func(m *Map[int, int]) { m.Store(0, 7) },
+		"twice":       func(m *Map[int, int]) { m.Store(0, 6); m.Store(0, 7) },
+		"in a batch": func(m *Map[int, int]) {
+			_ = m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Set(0, 7); tx.Set(4, 7); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, mover := moving(t, 5, hooks.CellFilled)
+			s := m.Snapshot()
+			defer s.Close()
+			change(m)
+			requireValue(t, 7)(m.Load(0))
+			mover.finish()
+			requireValue(t, 7)(m.Load(0))
+			requireValue(t, 0)(s.Get(0))
+			require.Equal(t, 5, s.Len())
+			m.Store(0, 8)
+			requireValue(t, 8)(m.Load(0))
+			require.Len(t, contents(t, m), 5)
+		})
+	}
+}
+
+// A key does not leave while its bucket moves: neither table has it afterwards.
+func TestKeyLeavesWhileItMoves(t *testing.T) {
+	m, mover := moving(t, 5, hooks.CellFilled)
+	h := m.lookup(0).head
+	gone := make(chan bool)
+	go func() { gone <- m.index.remove(place{}, h) }()
+	for range 1000 { // it waits for the bucket
+		require.True(t, m.has(0))
+	}
+	mover.finish()
+	require.True(t, await(t, gone, "remove waits for ever"))
+	require.False(t, m.has(0))
+	m.Store(0, 9)
+	requireValue(t, 9)(m.Load(0))
+	require.Len(t, contents(t, m), 5)
+	require.Len(t, heads(m), 5)
+}
+
+// A visit that is asked for while the bucket moves is made in the next table.
+func TestVisitIsAskedForWhileBucketMoves(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.CellFilled, hooks.BucketMoved} {
+		m, mover := moving(t, 5, p)
+		for key := range 5 {
+			m.Store(key, 2)
+		}
+		mover.finish()
+		require.NoError(t, m.Reclaim(bg))
+		require.Equal(t, 1, longest(m))
+		for key := range 5 {
+			require.False(t, m.visitAsked(key))
+		}
+	}
+}
+
+// A key that is being inserted is there for nobody, or for all: for one that comes back to the
+// cell that it had before, and for one that looks for it.
+func TestKeyIsThereForAll(t *testing.T) {
+	m := newMap[int, int](t, still())
+	x := m.index
+	m.Store(1, 1)
+	h := m.hash(1)
+	p, v := x.find(h, keyAt(1))
+	require.True(t, x.remove(place{}, v))
+	w := newStage(t).actor("writer", func() { m.Store(1, 2) }).to(hooks.CellTagged)
+	_, back := x.again(p, h, keyAt(1))
+	_, found := x.find(h, keyAt(1))
+	require.Same(t, found, back)
+	w.finish()
+	now, head := x.again(p, h, keyAt(1))
+	require.Equal(t, p, now)
+	require.NotNil(t, head)
+}

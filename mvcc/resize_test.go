@@ -1,0 +1,114 @@
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The index of a map has a size for its keys, whatever they do.
+
+// However fast keys come, the index is large enough in the end.
+func TestIndexGrowsToFit(t *testing.T) {
+	n := sizes(400_000, 40_000)
+	m := newMap[int, int](t, nil)
+	c := newCrew(t)
+	const writers = 64
+	c.run(writers, func(w int) error {
+		for i := w; i < n; i += writers {
+			m.Store(i, i)
+		}
+		return nil
+	})
+	c.wait(t)
+	eventually(t, m.index.fits, "the index is too small for its keys")
+	require.Len(t, contents(t, m), n)
+}
+
+// When most keys are gone the index shrinks, even if nothing happens any more.
+func TestIndexShrinksAtRest(t *testing.T) {
+	n := sizes(200_000, 20_000)
+	for _, manual := range []bool{false, true} {
+		m := newMap[int, int](t, &Options{ManualReclaim: manual, ReclaimQueue: n})
+		for i := range n {
+			m.Store(i, i)
+		}
+		for i := range n {
+			m.Delete(i)
+		}
+		if manual {
+			require.NoError(t, m.Reclaim(bg))
+		}
+		small := func() bool { return m.index.size() == minBuckets && m.index.fits() }
+		eventually(t, small, "the index stays large")
+	}
+}
+
+// A commit of very many new keys that ends in a conflict does not leave a large index.
+func TestWithdrawnKeysLeaveNothing(t *testing.T) {
+	m := newMap[int, int](t, nil)
+	n := sizes(20_000, 5_000)
+	m.Begin(nil).Rollback() // a state is at hand: to begin wakes nobody
+	eventually(t, func() bool { return m.Stats().Parks > 0 }, "the ticker does not rest")
+	tx := m.Begin(nil)
+	tx.Get(-1) // absent
+	for i := range n {
+		tx.Set(i, i)
+	}
+	m.Store(-1, 1)
+	require.ErrorIs(t, tx.Commit(), ErrConflict)
+	eventually(t, m.index.fits, "the index stays large")
+}
+
+// The same through the map: scans and their validation.
+func TestScansWhileIndexResizes(t *testing.T) {
+	const stay = 300
+	m := newMap[int, int](t, brisk())
+	for i := range stay {
+		m.Store(i, i)
+	}
+	churn, passes := sizes(5_000, 1_000), sizes(100, 20)
+	writers, readers := newCrew(t), newCrew(t)
+	writers.loop(1, func(int, int) error {
+		for i := stay; i < stay+churn; i++ {
+			m.Store(i, i)
+		}
+		for i := stay; i < stay+churn; i++ {
+			m.Delete(i)
+		}
+		return nil
+	})
+	scan := func(r Reader[int, int]) error {
+		met := map[int]bool{}
+		low := 0
+		for key, value := range r.All() {
+			if err := expect("value", key, value); err != nil {
+				return err
+			}
+			if err := expect("met twice", false, met[key]); err != nil {
+				return err
+			}
+			if met[key] = true; key < stay {
+				low++
+			}
+		}
+		return expect("keys that stay", stay, low)
+	}
+	readers.run(2, func(who int) error {
+		for range passes {
+			if err := m.View(func(s Snapshot[int, int]) error { return scan(s) }); err != nil {
+				return err
+			}
+			tx := m.Begin(serializable)
+			err := scan(tx)
+			tx.Rollback()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	readers.wait(t)
+	writers.finish(t)
+	checkQuiet(t, m)
+}
