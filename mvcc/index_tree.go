@@ -104,15 +104,15 @@ func (x *index) listInTree(p place, key unsafe.Pointer) *bucket {
 }
 
 // cursorIn returns what goes over the keys of s, or all if it is nil.
-func cursorIn(x *index, s *span, down bool) tree.Cursor {
+func cursorIn(x *index, s *tree.Span, down bool) tree.Cursor {
 	if s == nil {
-		return treeOf(x).Scan(span{}, down)
+		return treeOf(x).Scan(tree.Span{}, down)
 	}
 	return treeOf(x).Scan(*s, down)
 }
 
 // span visits the keys of s, or all if it is nil, ascending or descending: see scan.
-func (x *index) span(s *span, down bool, visit func(p place, head *node) bool) (all bool) {
+func (x *index) span(s *tree.Span, down bool, visit func(p place, head *node) bool) (all bool) {
 	c := cursorIn(x, s, down)
 	for c.Next() {
 		for h, at := c.Head(); h != nil; h, at = c.Head() {
