@@ -53,7 +53,7 @@ var leftKinds = []string{"fn", "compare", "compare index", "keys", "merge", "unt
 
 func leftSchedule(t *testing.T, seed uint64, sprung map[string]int) {
 	r := rand.New(rand.NewPCG(seed, 11))
-	stage, points := newStage(t), stops()
+	actors, points := newStage(t), stops()
 	w := newLeaving(t, -r.IntN(2))
 	defer w.db.Close()
 	if r.IntN(4) == 0 {
@@ -75,7 +75,7 @@ func leftSchedule(t *testing.T, seed uint64, sprung map[string]int) {
 		if other := others[name]; other != nil {
 			f = func() { other(w) }
 		}
-		live = append(live, stage.actor(name, f))
+		live = append(live, actors.actor(name, f))
 	}
 	all := slices.Clone(live)
 	w.again = max(0, r.IntN(12)-4)

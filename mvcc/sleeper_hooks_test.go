@@ -155,9 +155,8 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 	for _, key := range append(same, others...) {
 		m.Store(key, 0)
 	}
-	stage := newStage(t)
 	var err error
-	w := stage.actor("sleeper", func() { err = s.commit(m) }).to(p)
+	w := newStage(t).actor("sleeper", func() { err = s.commit(m) }).to(p)
 
 	var worst stalls
 	var done [8]atomic.Int64
