@@ -94,7 +94,7 @@ type bucket struct {
 
 // An overflow is a further bucket of a chain. The lock is that of the first one.
 type overflow struct {
-	bucket
+	bucket bucket // not embedded: its methods would be compiled for each type of map
 	// edits counts, in the first overflow of a chain, how often keys were put into the
 	// chain or taken out of it.
 	edits stdatomic.Uint64

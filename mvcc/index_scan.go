@@ -207,8 +207,8 @@ func (x *index) waiting(b *bucket) uint32 {
 	return uint32(b.meta.Load() & allVisits / firstVisit)
 }
 
-// touch loads the bucket's word, for the cache.
-func (b *bucket) touch() { b.meta.Load() }
+// touch loads the word of b, for the cache.
+func (x *index) touch(b *bucket) { b.meta.Load() }
 
 // prefetch loads what a visit of b will need first.
 func (x *index) prefetch(b *bucket) {

@@ -15,7 +15,7 @@ import (
 func (c *chains) visit(items []item, view *gc.View, f *found) {
 	// In loops of loads that do not depend on each other, for the cache: see scan.
 	for _, i := range items {
-		i.b.touch()
+		c.index.touch(i.b)
 	}
 	for _, i := range items {
 		c.index.prefetch(i.b)
