@@ -319,7 +319,7 @@ func TestOrderOfRecords(t *testing.T) {
 
 func stableOf[K comparable](key K) uint64 {
 	c := newCollation[int, K](nil, nil)
-	return c.stable(addressOf(key))
+	return c.stable(keyAt(key))
 }
 
 // In pages of a table without an order, by an index made anew for each, each record comes once.
